@@ -1,0 +1,144 @@
+package plan
+
+import "volley/field"
+
+// A Slot is an index into a processor's memory, from 0. Memory is append-only:
+// slots 0 … Inputs-1 are the processor's own packets; each combination computed
+// and each element received takes the next slot, in program order.
+type Slot = int
+
+// A Term is one summand of a linear combination.
+type Term struct {
+	Slot Slot
+	Coef field.Element
+}
+
+// A Combination is the sum of its terms; an empty one is the zero packet.
+type Combination []Term
+
+// A Send is one message: the packets in Slots leave on Port for the same port
+// of processor Dst.
+type Send struct {
+	Port, Dst int
+	Slots     []Slot
+}
+
+// A Recv is the other end of a [Send]: Count elements arrive on Port from
+// processor Src and take the next Count slots.
+type Recv struct {
+	Port, Src, Count int
+}
+
+// A Round is one synchronous step of one processor: it computes, then sends,
+// then receives. Recvs are in port order.
+type Round struct {
+	Compute []Combination
+	Sends   []Send
+	Recvs   []Recv
+}
+
+// A Program is one processor's part of a plan.
+type Program struct {
+	Proc    int           // the processor, in [0, K)
+	Inputs  int           // own packets, in slots 0 … Inputs-1
+	Rounds  []Round       // as many at every processor of the plan
+	Compute []Combination // after the last round
+	Outputs []Slot        // where the results lie
+}
+
+// A Schedule is a [Program] without its coding: who sends how much to whom, but
+// no coefficients.
+type Schedule struct {
+	Inputs  int // own packets
+	Outputs int // results
+	Slots   int // size of the memory when the program has ended
+	Rounds  []ScheduleRound
+}
+
+// A ScheduleRound is a [Round] without its combinations.
+type ScheduleRound struct {
+	Sends []ScheduleSend
+	Recvs []Recv
+}
+
+// A ScheduleSend is a [Send] without its slots: a message of Count elements.
+type ScheduleSend struct {
+	Port, Dst, Count int
+}
+
+// A Phase is a named group of consecutive rounds.
+type Phase struct {
+	Name   string
+	Rounds int
+}
+
+// Info is what all processors of a plan have in common.
+type Info struct {
+	Algorithm  string      // registry name, such as "prepare-and-shoot"
+	Parameters string      // what the algorithm chose, such as "m=4 n=4"; may be empty
+	Field      field.Field // of every coefficient
+	Processors int         // K
+	Ports      int         // p: messages a processor may send, and receive, in a round
+	Rows       int         // rows of A: initial packets of all processors together
+	Columns    int         // columns of A: coded packets of all processors together
+	Phases     []Phase     // in order; their rounds add up to the rounds of the plan
+}
+
+// Rounds returns the number of rounds of the plan.
+func (i Info) Rounds() int {
+	n := 0
+	for _, p := range i.Phases {
+		n += p.Rounds
+	}
+	return n
+}
+
+// A Class stands for Count processors whose schedules are the same up to the
+// names of their partners, so that they send and receive as much in each round.
+type Class struct {
+	Representative int
+	Count          int
+}
+
+// A Plan is a schedule and a coding for all processors. Implementations make
+// schedules and programs on demand, one processor at a time, and are safe for
+// concurrent use. The processor argument is in [0, Info().Processors).
+type Plan interface {
+	Info() Info
+
+	// Schedule returns what the processor sends and receives.
+	Schedule(proc int) Schedule
+
+	// Program returns the processor's program. It returns an error when the
+	// coding cannot be computed.
+	Program(proc int) (*Program, error)
+
+	// Classes partitions the processors; the counts add up to K.
+	Classes() []Class
+
+	// Row returns the row of A that multiplies the processor's given input, and
+	// Column the column of A that its given output is to equal.
+	Row(proc, input int) int
+	Column(proc, output int) int
+}
+
+// Schedule returns the schedule of the program.
+func (p *Program) Schedule() Schedule {
+	s := Schedule{
+		Inputs:  p.Inputs,
+		Outputs: len(p.Outputs),
+		Slots:   p.Inputs + len(p.Compute),
+		Rounds:  make([]ScheduleRound, len(p.Rounds)),
+	}
+	for t, r := range p.Rounds {
+		s.Slots += len(r.Compute)
+		for _, x := range r.Sends {
+			s.Rounds[t].Sends = append(s.Rounds[t].Sends, ScheduleSend{x.Port, x.Dst, len(x.Slots)})
+		}
+		for _, x := range r.Recvs {
+			s.Rounds[t].Recvs = append(s.Rounds[t].Recvs, x)
+			s.Slots += x.Count
+		}
+	}
+	return s
+}
