@@ -142,3 +142,28 @@ func (p *Program) Schedule() Schedule {
 	}
 	return s
 }
+
+// Terms returns the number of terms of all combinations of the program: its
+// multiply-adds per symbol.
+func (p *Program) Terms() int {
+	n := 0
+	for _, c := range p.Compute {
+		n += len(c)
+	}
+	for _, r := range p.Rounds {
+		for _, c := range r.Compute {
+			n += len(c)
+		}
+	}
+	return n
+}
+
+// MemorySlots returns the size of the largest processor memory of the plan, in
+// packets, when nothing is forgotten. It looks at one processor of each class.
+func MemorySlots(p Plan) int {
+	most := 0
+	for _, class := range p.Classes() {
+		most = max(most, p.Schedule(class.Representative).Slots)
+	}
+	return most
+}

@@ -9,6 +9,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -32,28 +33,39 @@ type Message struct {
 
 // A Sending is a send under way.
 type Sending interface {
-	// Wait returns when the parts handed to Send may be changed again: when the
-	// receiver has released the message or its bytes are on their way in a copy.
-	// It returns the error of the transfer, an *[AbortError] after an abort, or
-	// the cause of ctx when that ends first.
+	// Wait returns nil when the parts handed to Send may be changed again: when
+	// the receiver has released or refused the message, or its bytes are on
+	// their way in a copy. Nil does not say that the receiver made use of it.
+	// Wait returns the error of the transfer, an *[AbortError] after an abort,
+	// or the cause of ctx when that ends first.
+	//
+	// After an error the message may still arrive, and the receiver may be
+	// reading the parts at any later time. They are then never changed, reused
+	// or unmapped, only left to the garbage collector.
 	Wait(ctx context.Context) error
 }
 
 // A Receiving is a receive under way.
 type Receiving interface {
 	// Wait returns the message once it is there whole. It returns an error when
-	// the transfer failed or the message does not have the lengths asked for,
-	// an *[AbortError] after an abort, or the cause of ctx when that ends first;
-	// the message is then lost.
+	// the transfer failed, a *[LengthError] when the message does not have the
+	// lengths asked for, an *[AbortError] after an abort, or the cause of ctx
+	// when that ends first. The message is then lost, also when it comes later:
+	// the next receive with its tag gets the message after it.
 	Wait(ctx context.Context) (Message, error)
 }
 
 // A Transport is one rank's end of the connections of a group.
 //
 // Send and Receive start a transfer and return at once, so that a round's
-// messages travel together. Each Sending and Receiving is waited for once. One
-// goroutine at a time uses a Transport, except that Abort may be called from
-// any.
+// messages travel together; what is wrong with a transfer, such as a rank that
+// is not another rank of the group, its Wait says. Each Sending and Receiving is
+// waited for once, in any order. A send may complete only when its receiver
+// releases the message, so a rank that waits for its sends first may wait for
+// itself.
+//
+// One goroutine at a time uses a Transport and its Sendings and Receivings,
+// except that Abort and a message's Release may be called from any.
 type Transport interface {
 	// Rank returns this rank, in [0, Size()).
 	Rank() int
@@ -62,29 +74,66 @@ type Transport interface {
 	Size() int
 
 	// Send starts sending a message of the given parts to rank dst, which is
-	// another rank. The parts may not be changed until Wait has returned.
+	// another rank. The parts, and the slice that lists them, may not be
+	// changed until Wait has returned nil.
 	Send(dst int, tag Tag, parts [][]byte) Sending
 
-	// Receive starts receiving the next message with this tag from rank src.
-	// It has len(lengths) parts; lengths holds their sizes in bytes.
+	// Receive starts receiving the next message with this tag from rank src,
+	// which is another rank. It has len(lengths) parts; lengths holds their
+	// sizes in bytes and may not be changed until Wait has returned.
 	Receive(src int, tag Tag, lengths []int) Receiving
 
 	// Abort ends the group: every wait under way or begun later, at every rank,
 	// returns an *AbortError with this rank and cause. Only the first abort of a
-	// group counts.
+	// group counts; of aborts that cross on a network, each rank may count
+	// another as the first, and keeps to it.
 	Abort(cause error)
 
-	// Close gives back what this end holds. Messages already sent still arrive.
+	// Close gives back what this end holds. Messages whose sends were waited
+	// for still arrive, and so does an abort. After it only Abort may be called,
+	// perhaps without effect.
 	Close() error
 }
+
+// ErrClosed is wrapped by the errors of transfers that need a closed end.
+var ErrClosed = errors.New("transport closed")
 
 // An AbortError says which rank ended the group, and why.
 type AbortError struct {
 	Rank  int
-	Cause error
+	Cause error // across processes perhaps only the text of it
 }
 
 func (e *AbortError) Error() string { return fmt.Sprintf("rank %d stopped: %v", e.Rank, e.Cause) }
 
 // Unwrap returns the cause.
 func (e *AbortError) Unwrap() error { return e.Cause }
+
+// A LengthError says that a message does not have the parts its receiver asked
+// for. A transport that carries no part boundaries notices only a wrong sum;
+// Got is then that sum alone.
+type LengthError struct {
+	Src       int
+	Tag       Tag
+	Got, Want []int // sizes of the parts in bytes
+}
+
+func (e *LengthError) Error() string {
+	message := fmt.Sprintf("message from rank %d, %v", e.Src, e.Tag)
+	if len(e.Got) == len(e.Want) {
+		for i, got := range e.Got {
+			if got != e.Want[i] {
+				return fmt.Sprintf("%s: part %d: got %d bytes, want %d", message, i, got, e.Want[i])
+			}
+		}
+	}
+	return fmt.Sprintf("%s: parts: got %d (%d bytes), want %d (%d bytes)",
+		message, len(e.Got), sum(e.Got), len(e.Want), sum(e.Want))
+}
+
+func sum(sizes []int) (total int) {
+	for _, size := range sizes {
+		total += size
+	}
+	return total
+}

@@ -1,0 +1,100 @@
+package algo
+
+import (
+	"volley/field"
+	"volley/plan"
+)
+
+// A Group is a set of processors that together compute one matrix, as one of
+// its members sees it.
+type Group struct {
+	Size   int                          // members
+	Index  int                          // of this member, in [0, Size)
+	Member func(i int) int              // the processor that is member i, 0 <= i < Size
+	At     func(i, j int) field.Element // the group's matrix: row i is member i's packet
+}
+
+// around returns the index of the member d places further on, cyclically; d may
+// be negative.
+func (g Group) around(d int) int {
+	return ((g.Index+d)%g.Size + g.Size) % g.Size
+}
+
+// A Step is a schedule for one group. It is made for a number of ports and a
+// largest group size, and any group up to that size can run it in the same
+// rounds, so that groups of a layer stay in step.
+type Step interface {
+	// Parameters says what the step chose, such as "m=4 n=4".
+	Parameters() string
+
+	// Phases names the rounds, in order.
+	Phases() []plan.Phase
+
+	// Classes partitions the members of a group of the largest size by their
+	// schedules, as plan.Plan's Classes does the processors.
+	Classes() []plan.Class
+
+	// Encode writes the rounds of one member, whose packet lies in slot in, and
+	// returns the slot of its result Σ_i At(i, Index)·x_i.
+	Encode(b *Builder, g Group, in plan.Slot) plan.Slot
+}
+
+// A Layer is a partition of the processors into groups that run one step side
+// by side.
+type Layer struct {
+	Step  Step
+	Group func(proc int) Group // as the processor sees it
+	Whole bool                 // all processors are one group
+}
+
+// layered is the plan of a product of layers: A is the product of the layers'
+// block matrices, first layer leftmost.
+type layered struct {
+	info   plan.Info
+	layers []Layer
+}
+
+func (p *layered) Info() plan.Info { return p.info }
+
+func (p *layered) build(proc int, coding bool) *plan.Program {
+	b := &Builder{coding: coding, slots: 1}
+	b.program.Proc, b.program.Inputs = proc, 1
+	slot := 0
+	for _, l := range p.layers {
+		slot = l.Step.Encode(b, l.Group(proc), slot)
+	}
+	return b.finish([]plan.Slot{slot})
+}
+
+func (p *layered) Schedule(proc int) plan.Schedule { return p.build(proc, false).Schedule() }
+
+func (p *layered) Program(proc int) (*plan.Program, error) { return p.build(proc, true), nil }
+
+func (p *layered) Classes() []plan.Class {
+	if len(p.layers) == 1 && p.layers[0].Whole {
+		return p.layers[0].Step.Classes()
+	}
+	classes := make([]plan.Class, p.info.Processors)
+	for k := range classes {
+		classes[k] = plan.Class{Representative: k, Count: 1}
+	}
+	return classes
+}
+
+func (p *layered) Row(proc, _ int) int    { return proc }
+func (p *layered) Column(proc, _ int) int { return proc }
+
+// alike is the classes of a group whose members all have the same schedule.
+func alike(size int) []plan.Class { return []plan.Class{{Representative: 0, Count: size}} }
+
+// compile returns the plan that runs the layers one after the other.
+func compile(name, parameters string, f field.Field, processors, ports int, layers ...Layer) plan.Plan {
+	info := plan.Info{
+		Algorithm: name, Parameters: parameters, Field: f,
+		Processors: processors, Ports: ports, Rows: processors, Columns: processors,
+	}
+	for _, l := range layers {
+		info.Phases = append(info.Phases, l.Step.Phases()...)
+	}
+	return &layered{info, layers}
+}

@@ -1,0 +1,35 @@
+package algo
+
+// A stage is one round of a window schedule: the window of offsets grows from
+// [0, from) to [0, to), or shrinks the other way, and chunks hold the offsets in
+// between, one for each port.
+type stage struct {
+	from, to int
+	chunks   []chunk
+}
+
+// A chunk is the run of offsets [at, at+count).
+type chunk struct{ at, count int }
+
+// stages grows a window from 1 to m in clog(m) rounds: each round takes it
+// (p+1)-fold, only the last one stops short. The new offsets are dealt to the
+// ports in chunks of equal size, so that the round's largest message has
+// ⌈(to-from)/p⌉ elements and all of them together ⌈(m-1)/p⌉.
+func stages(m, ports int) []stage {
+	var list []stage
+	for from := 1; from < m; {
+		to := min(m, from*(ports+1))
+		s := stage{from: from, to: to}
+		size := (to - from + ports - 1) / ports
+		for at := from; at < to; at += size {
+			s.chunks = append(s.chunks, chunk{at, min(size, to-at)})
+		}
+		list = append(list, s)
+		from = to
+	}
+	return list
+}
+
+// cut returns the part of the chunk below limit; its count is 0 or less when
+// there is none.
+func (c chunk) cut(limit int) chunk { return chunk{c.at, min(c.count, limit-c.at)} }

@@ -1,0 +1,350 @@
+// Package executor runs one processor's program of a plan over a transport, on
+// packets of any length.
+//
+// It knows no algorithm: a program says what to combine, send and receive. Long
+// packets are cut into segments, and the program runs once for each, so that
+// the memory of a processor stays within a bound. What went over the wire is
+// counted as it is sent; see [Traffic].
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"volley/plan"
+	"volley/transport"
+)
+
+// A Job is what one processor is to run. Plan, Bytes and Segment are the same at
+// every processor.
+type Job struct {
+	Plan plan.Plan
+
+	// Bytes is the length of every packet: a multiple of the symbol size.
+	Bytes int64
+
+	// Segment is the length that is run at a time; see [SegmentBytes].
+	Segment int64
+
+	// Inputs hold the processor's own packets. One that ends before Bytes is
+	// padded with zero symbols.
+	Inputs []io.ReaderAt
+
+	// Outputs receive the results, segment by segment in ascending order.
+	Outputs []io.WriterAt
+
+	// Header goes in front of the first message to each partner, and Check looks
+	// at the ones that arrive, which have the same length. No header is sent
+	// when it is empty.
+	Header []byte
+	Check  func(src int, header []byte) error
+
+	// Observe, unless nil, sees every segment's inputs and outputs before they
+	// are written, in ascending order. It may not keep or change them.
+	Observe func(inputs, outputs [][]byte) error
+
+	// Timeout bounds the wait for one message; 0 means no bound.
+	Timeout time.Duration
+}
+
+// Traffic counts what one processor did. A message that goes out in segments
+// counts once.
+type Traffic struct {
+	Rounds       []Round // what it sent, by round
+	Bytes        int64   // sent, without headers
+	HeaderBytes  int64   // sent in headers
+	MultiplyAdds int     // per symbol
+	Segments     int
+}
+
+// Round is the traffic of one processor in one round.
+type Round struct {
+	Largest  int // elements of the largest message it sent
+	Messages int // messages it sent
+}
+
+// Block lengths for arithmetic: all combinations of a round are done for one
+// block before the next, so that their common sources stay in the cache.
+const blockBytes = 32 << 10
+
+// SegmentBytes returns the longest segment, at most bytes, for which the packets
+// that a processor of p holds at a time fit in memory bytes. It is a multiple of
+// align, the unit in which packets may be cut. It returns an error that names
+// the least sufficient memory when there is none.
+func SegmentBytes(p plan.Plan, bytes, memory, align int64) (int64, error) {
+	slots := int64(max(1, plan.MemorySlots(p)))
+	segment := memory / slots / align * align
+	if segment == 0 {
+		return 0, fmt.Errorf("executor: %d bytes of memory: %s holds up to %d packets at a time and needs at least %d bytes",
+			memory, p.Info().Algorithm, slots, slots*align)
+	}
+	return max(align, min(segment, (bytes+align-1)/align*align)), nil
+}
+
+// errSilence is the cause of a wait that timed out.
+var errSilence = errors.New("timed out")
+
+// Run runs the program of the processor with the transport's rank and returns
+// what it sent. When it fails it aborts the group, so that no other processor
+// waits for it; when another processor failed, the error is that one's
+// *transport.AbortError.
+func Run(ctx context.Context, t transport.Transport, job Job) (*Traffic, error) {
+	m, err := newMachine(t, job)
+	if err == nil {
+		err = m.run(ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("processor %d: %w", t.Rank(), err)
+		if aborted := new(transport.AbortError); errors.As(err, &aborted) {
+			return nil, aborted
+		}
+		t.Abort(err)
+		return nil, err
+	}
+	return &m.traffic, nil
+}
+
+// machine is the memory of one processor and its program.
+type machine struct {
+	job     Job
+	t       transport.Transport
+	program *plan.Program
+	rounds  []round
+	final   []operation
+
+	slots   [][]byte // the memory of the current segment, by slot
+	buffers [][]byte // by slot: what inputs and computed slots are kept in; nil for received ones
+	scratch [][]byte // sources of one operation
+
+	traffic Traffic
+}
+
+// round is a plan.Round made ready: everything that is the same for every
+// segment is worked out once.
+type round struct {
+	compute []operation
+	sends   []send
+	recvs   []recv
+}
+
+type send struct {
+	plan.Send
+	first   bool // to this partner: carries the header
+	parts   [][]byte
+	pending transport.Sending
+}
+
+type recv struct {
+	plan.Recv
+	slot    plan.Slot // of its first element
+	first   bool      // from this partner: carries the header
+	lengths []int
+	pending transport.Receiving
+	message transport.Message
+}
+
+func newMachine(t transport.Transport, job Job) (*machine, error) {
+	info := job.Plan.Info()
+	if t.Size() != info.Processors {
+		return nil, fmt.Errorf("a plan for %d processors on a transport of %d ranks", info.Processors, t.Size())
+	}
+	program, err := job.Plan.Program(t.Rank())
+	if err != nil {
+		return nil, fmt.Errorf("program: %w", err)
+	}
+	if len(job.Inputs) != program.Inputs || len(job.Outputs) != len(program.Outputs) {
+		return nil, fmt.Errorf("%d inputs and %d outputs: the program has %d and %d",
+			len(job.Inputs), len(job.Outputs), program.Inputs, len(program.Outputs))
+	}
+	symbol := int64(info.Field.SymbolBytes())
+	if job.Bytes < 0 || job.Bytes%symbol != 0 || job.Segment <= 0 || job.Segment%symbol != 0 {
+		return nil, fmt.Errorf("packets of %d bytes in segments of %d: want multiples of the symbol size, %d", job.Bytes, job.Segment, symbol)
+	}
+	m := &machine{job: job, t: t, program: program}
+	m.prepare(info)
+	return m, nil
+}
+
+// prepare lays out the memory and counts the traffic of a segment.
+func (m *machine) prepare(info plan.Info) {
+	own := func() { m.buffers = append(m.buffers, make([]byte, min(m.job.Segment, m.job.Bytes))) }
+	for range m.program.Inputs {
+		own()
+	}
+	operations := func(list []plan.Combination) []operation {
+		var ops []operation
+		for _, c := range list {
+			ops = append(ops, newOperation(len(m.buffers), c))
+			own()
+		}
+		return ops
+	}
+	m.traffic.MultiplyAdds = m.program.Terms()
+	m.traffic.Rounds = make([]Round, len(m.program.Rounds))
+	sentTo, heardFrom := map[int]bool{}, map[int]bool{}
+	for _, r := range m.program.Rounds {
+		ready := round{compute: operations(r.Compute)}
+		for _, s := range r.Sends {
+			first := len(m.job.Header) > 0 && !sentTo[s.Dst]
+			sentTo[s.Dst] = true
+			ready.sends = append(ready.sends, send{Send: s, first: first})
+		}
+		for _, v := range r.Recvs {
+			first := len(m.job.Header) > 0 && !heardFrom[v.Src]
+			heardFrom[v.Src] = true
+			ready.recvs = append(ready.recvs, recv{Recv: v, slot: len(m.buffers), first: first})
+			m.buffers = append(m.buffers, make([][]byte, v.Count)...)
+		}
+		m.rounds = append(m.rounds, ready)
+	}
+	m.final = operations(m.program.Compute)
+	m.slots = make([][]byte, len(m.buffers))
+}
+
+func (m *machine) run(ctx context.Context) error {
+	for offset := int64(0); ; offset += m.job.Segment {
+		n := min(m.job.Segment, m.job.Bytes-offset)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := m.segment(ctx, offset, int(n)); err != nil {
+			return err
+		}
+		m.traffic.Segments++
+		if offset+n >= m.job.Bytes {
+			return nil
+		}
+	}
+}
+
+// segment runs the program on n bytes of every packet.
+func (m *machine) segment(ctx context.Context, offset int64, n int) error {
+	for slot, b := range m.buffers {
+		if b != nil {
+			m.slots[slot] = b[:n]
+		}
+	}
+	for i, in := range m.job.Inputs {
+		if err := readPadded(in, m.slots[i], offset); err != nil {
+			return fmt.Errorf("read input %d: %w", i, err)
+		}
+	}
+	for t := range m.rounds {
+		if err := m.round(ctx, t, n, offset == 0); err != nil {
+			return fmt.Errorf("round %d: %w", t, err)
+		}
+	}
+	m.compute(m.final, n)
+
+	outputs := make([][]byte, len(m.program.Outputs))
+	for o, slot := range m.program.Outputs {
+		outputs[o] = m.slots[slot]
+	}
+	if m.job.Observe != nil {
+		if err := m.job.Observe(m.slots[:m.program.Inputs], outputs); err != nil {
+			return err
+		}
+	}
+	for o, out := range m.job.Outputs {
+		if _, err := out.WriteAt(outputs[o], offset); err != nil {
+			return fmt.Errorf("write output %d: %w", o, err)
+		}
+	}
+	return m.settle(ctx)
+}
+
+// round computes, sends and receives. All of a round's messages are under way
+// before the first is waited for, so that the ports work side by side.
+func (m *machine) round(ctx context.Context, t, n int, firstSegment bool) error {
+	r := &m.rounds[t]
+	m.compute(r.compute, n)
+	for i := range r.recvs {
+		v := &r.recvs[i]
+		v.lengths = v.lengths[:0]
+		if v.first && firstSegment {
+			v.lengths = append(v.lengths, len(m.job.Header))
+		}
+		for range v.Count {
+			v.lengths = append(v.lengths, n)
+		}
+		v.pending = m.t.Receive(v.Src, transport.Tag{Round: t, Port: v.Port}, v.lengths)
+	}
+	for i := range r.sends {
+		s := &r.sends[i]
+		s.parts = s.parts[:0]
+		if s.first && firstSegment {
+			s.parts = append(s.parts, m.job.Header)
+			m.traffic.HeaderBytes += int64(len(m.job.Header))
+		}
+		for _, slot := range s.Slots {
+			s.parts = append(s.parts, m.slots[slot])
+		}
+		if firstSegment {
+			m.traffic.Rounds[t].Messages++
+			m.traffic.Rounds[t].Largest = max(m.traffic.Rounds[t].Largest, len(s.Slots))
+		}
+		m.traffic.Bytes += int64(len(s.Slots)) * int64(n)
+		s.pending = m.t.Send(s.Dst, transport.Tag{Round: t, Port: s.Port}, s.parts)
+	}
+	for i := range r.recvs {
+		v := &r.recvs[i]
+		var err error
+		if v.message, err = wait(ctx, m.job.Timeout, v.pending.Wait); err != nil {
+			return fmt.Errorf("receive from processor %d: %w", v.Src, err)
+		}
+		parts := v.message.Parts
+		if v.first && firstSegment {
+			if err := m.job.Check(v.Src, parts[0]); err != nil {
+				return err
+			}
+			parts = parts[1:]
+		}
+		copy(m.slots[v.slot:], parts)
+	}
+	return nil
+}
+
+// settle ends a segment: it gives back what was received and waits until what
+// was sent may be overwritten.
+//
+// It goes through the rounds backwards. What was received in round t may have
+// been passed on, from where it lies, in later rounds only, and these have been
+// waited for by then. As every processor does so, a wait for round t depends on
+// waits for later rounds alone, so they all end.
+func (m *machine) settle(ctx context.Context) error {
+	for t := len(m.rounds) - 1; t >= 0; t-- {
+		for _, v := range m.rounds[t].recvs {
+			v.message.Release()
+		}
+		for _, s := range m.rounds[t].sends {
+			_, err := wait(ctx, m.job.Timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.pending.Wait(ctx) })
+			if err != nil {
+				return fmt.Errorf("round %d: send to processor %d: %w", t, s.Dst, err)
+			}
+		}
+	}
+	return nil
+}
+
+// wait bounds a wait by the timeout, where there is one.
+func wait[T any](ctx context.Context, timeout time.Duration, on func(context.Context) (T, error)) (T, error) {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w: nothing for %v", errSilence, timeout))
+		defer cancel()
+	}
+	return on(ctx)
+}
+
+// readPadded fills p from offset on, with zeros after the end of the packet.
+func readPadded(r io.ReaderAt, p []byte, offset int64) error {
+	n, err := r.ReadAt(p, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	clear(p[n:])
+	return nil
+}

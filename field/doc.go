@@ -1,0 +1,38 @@
+// Package field is arithmetic in finite fields F_q, on single elements and on
+// packets of them.
+//
+// [Parse] makes a [Field] from a name such as "2^8", "257" or "3^4"; [Kinds]
+// lists what it reads. The field then adds, multiplies and inverts elements
+// and, with Combine, forms linear combinations of packets:
+//
+//	f, err := field.Parse("2^8")
+//	...
+//	f.Combine(dst, []field.Element{field.Code(3), field.One}, [][]byte{x, y}) // dst = 3·x + y
+//
+// # Symbols
+//
+// An [Element] is held as its symbol code, an integer in [0, q). In a prime
+// field that is the residue. In F_{p^m} = F_p[X]/f, f monic and irreducible of
+// degree m, Σ c_i·X^i has the code Σ c_i·p^i; polynomials, f among them, are
+// named by their codes too. Over F_{2^w} a code is the bit string of the
+// coefficients and addition is xor.
+//
+// On disk and on the wire a symbol is its code, little-endian, in the smallest
+// of 1, 2, 4, 8 or 32 bytes that holds q-1. [Packing] turns arbitrary bytes into
+// symbols and back.
+//
+// # Kernels
+//
+// All fields here have q <= 2^16 or are prime with q < 2^31. Combine is written
+// for long packets, works through them in pieces that stay in the processor's
+// cache, and does not allocate:
+//
+//   - F_{2^8} by 0x11d: the vector instructions of klauspost/reedsolomon.
+//   - other F_{2^w}: products by table, or, over many sources, sums by xor for
+//     each bit of the coefficients and one Horner scheme at the end.
+//   - primes: 64-bit sums of products, reduced when the next could overflow.
+//   - F_{p^m}, p odd: the digits of a symbol in lanes of a 64-bit word, from
+//     tables, added without carries and reduced when a lane could overflow.
+//
+// The package fieldtest holds the suite that every implementation passes.
+package field

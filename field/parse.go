@@ -1,0 +1,216 @@
+package field
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+const (
+	maxPrime = 1 << 31 // primes are below
+	maxPower = 1 << 16 // p^m with m >= 2 is at most
+)
+
+// A Kind is a form of name that [Parse] reads.
+type Kind struct {
+	Pattern string // with p a prime, m and w exponents
+	Example string
+	Doc     string
+}
+
+// Kinds returns the forms of names that [Parse] reads.
+func Kinds() []Kind {
+	return []Kind{
+		{"2^w", "2^8", "bytes and other binary symbols, w = 1 … 16; 2^8 by 0x11d, 2^16 by 0x1100b"},
+		{"p", "257", "integers modulo a prime p < 2^31"},
+		{"p^m", "3^4", "a prime power up to 2^16, by the primitive polynomial of smallest code"},
+		{"p^m:polynomial", "2^8:0x11b", "by an irreducible polynomial, as the code Σ c_i·p^i, hexadecimal or decimal"},
+		{"q", "81", "a prime power written out: 81 is 3^4"},
+	}
+}
+
+// Parse returns the field with the given name, in one of the forms of [Kinds].
+// Without a polynomial, p^m is defined by the primitive polynomial with the
+// smallest code, except 2^16 by 0x1100b. The canonical name of a field omits
+// that polynomial. The error says what is wrong with the name and what would be
+// right.
+//
+// Fields are kept, so that parsing a name again is cheap.
+func Parse(name string) (Field, error) {
+	s, err := parse(name)
+	if err != nil {
+		return nil, fmt.Errorf("field %s: %w", quote(name), err)
+	}
+	return s.field(), nil
+}
+
+// A spec says which field a name means.
+type spec struct {
+	p    uint64
+	m    int
+	poly uint64 // 0: the default
+}
+
+// parse reads a name. It takes no time to speak of, whatever the name.
+func parse(name string) (spec, error) {
+	order, poly, hasPoly := strings.Cut(name, ":")
+	base, exponent, hasExponent := strings.Cut(order, "^")
+	b, err := parseUint(base, 10)
+	if err != nil {
+		return spec{}, errSyntax
+	}
+	e := uint64(1)
+	if hasExponent {
+		if e, err = parseUint(exponent, 10); err != nil {
+			return spec{}, errSyntax
+		}
+	}
+	s, err := specOf(b, e, order)
+	if err != nil || !hasPoly {
+		return s, err
+	}
+	digits, radix := poly, 10
+	if hex, ok := strings.CutPrefix(strings.ToLower(poly), "0x"); ok {
+		digits, radix = hex, 16
+	}
+	if s.poly, err = parseUint(digits, radix); err != nil {
+		return spec{}, fmt.Errorf("%s is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283", quote(poly))
+	}
+	return s, s.checkPolynomial(poly)
+}
+
+var errSyntax = errors.New("not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, or one with a polynomial such as 2^8:0x11b")
+
+// parseUint reads an unsigned number without sign or separators. It returns the
+// largest uint64 where the number is larger still.
+func parseUint(s string, radix int) (uint64, error) {
+	n, err := strconv.ParseUint(s, radix, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		err = nil
+	}
+	return n, err
+}
+
+// specOf returns the spec of base^exponent, text being how the name writes it.
+func specOf(base, exponent uint64, text string) (spec, error) {
+	text = shorten(text)
+	if exponent == 0 {
+		return spec{}, errors.New("the exponent is 0; want 1 or more")
+	}
+	if base < 2 {
+		return spec{}, fmt.Errorf("no field has %s elements; the smallest is 2", text)
+	}
+	tooLarge := fmt.Errorf("q = %s is too large; want a prime below 2^31 or a prime power up to 2^16", text)
+	if base >= maxPrime {
+		return spec{}, tooLarge
+	}
+	fs := factor(base)
+	if len(fs) > 1 {
+		return spec{}, fmt.Errorf("%d = %s is no prime power", base, product(fs))
+	}
+	p, m := fs[0].p, fs[0].m
+	if exponent > maxDegree {
+		return spec{}, tooLarge
+	}
+	if exponent > 1 && m > 1 {
+		return spec{}, fmt.Errorf("the base %d = %s is no prime; write %s", base, power(p, m), power(p, m*int(exponent)))
+	}
+	m *= int(exponent)
+	q := p
+	for i := 1; i < m && q <= maxPower; i++ {
+		q *= p
+	}
+	if m > 1 && q > maxPower {
+		return spec{}, tooLarge
+	}
+	return spec{p: p, m: m}, nil
+}
+
+// checkPolynomial checks that s.poly, which the name writes as text, defines a
+// field.
+func (s spec) checkPolynomial(text string) error {
+	lead := s.p
+	for range s.m - 1 {
+		lead *= s.p
+	}
+	if s.poly < lead || s.poly >= 2*lead {
+		return fmt.Errorf("%s is no monic polynomial of degree %d; want a code from %#x to %#x", shorten(text), s.m, lead, 2*lead-1)
+	}
+	if s.m == 1 {
+		return nil // X - a is irreducible
+	}
+	r := newRing(s.p, s.m, s.poly)
+	if g, ok := r.divisor(); ok {
+		return fmt.Errorf("the polynomial %#x = %v is reducible: %v (%#x) divides it; want an irreducible one such as %#x", s.poly, r.f, g, g.code(s.p), defaultPolynomial(s.p, s.m))
+	}
+	return nil
+}
+
+// maxCached bounds the memory of the cache: a field has up to about 1.5 MB of
+// tables.
+const maxCached = 64
+
+var cache = struct {
+	sync.Mutex
+	fields map[spec]Field
+}{fields: map[spec]Field{}}
+
+// field returns the field, from the cache if it is there.
+func (s spec) field() Field {
+	cache.Lock()
+	defer cache.Unlock()
+	return s.cached()
+}
+
+func (s spec) cached() Field {
+	if s.m == 1 {
+		s.poly = 0
+	}
+	f, ok := cache.fields[s]
+	if ok {
+		return f
+	}
+	if s.poly != 0 && s.poly == defaultPolynomial(s.p, s.m) {
+		f = spec{p: s.p, m: s.m}.cached()
+	} else {
+		f = s.build()
+	}
+	if len(cache.fields) >= maxCached {
+		clear(cache.fields)
+	}
+	cache.fields[s] = f
+	return f
+}
+
+// build makes the field. A polynomial given must not be the default one.
+func (s spec) build() Field {
+	if s.m == 1 && s.p != 2 {
+		return newPrime(s.p)
+	}
+	name, poly := power(s.p, s.m), s.poly
+	switch {
+	case s.m == 1:
+		poly = 0b11 // X+1, for the tables; any other would give the same field
+	case poly == 0:
+		poly = defaultPolynomial(s.p, s.m)
+	default:
+		name = fmt.Sprintf("%s:%#x", name, poly)
+	}
+	r := newRing(s.p, s.m, poly)
+	if s.p == 2 {
+		return newBinary(name, r)
+	}
+	return newExtension(name, r)
+}
+
+// shorten cuts text from a name to what fits into a message.
+func shorten(s string) string {
+	if len(s) > 40 {
+		return s[:37] + "..."
+	}
+	return s
+}
+
+func quote(s string) string { return strconv.Quote(shorten(s)) }

@@ -1,0 +1,86 @@
+package field
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// planeBytes is how much of dst combinePlanes works on at a time.
+const planeBytes = 2048
+
+// minPlanes is the length of a packet from which combinePlanes pays.
+const minPlanes = 1024
+
+// planes are sums of sources, one for each power of X.
+type planes [maxDegree][planeBytes + 64]byte // 64: keep equal offsets in different cache sets
+
+var planePool = sync.Pool{New: func() any { return new(planes) }}
+
+// combinePlanes is Combine for many sources. With c_ij the coefficient of X^j
+// in coef[i],
+//
+//	Σ_i coef[i]·src[i] = Σ_j X^j · Σ_{i: c_ij = 1} src[i] :
+//
+// only xors for each source, and w-1 multiplications by X in the end.
+func (f *binaryField) combinePlanes(dst []byte, coef []Element, src [][]byte) {
+	p := planePool.Get().(*planes)
+	defer planePool.Put(p)
+	for lo := 0; lo < len(dst); lo += planeBytes {
+		hi := min(lo+planeBytes, len(dst))
+		var used uint64 // bit j: plane j holds a sum
+		for i, s := range src {
+			for c := coef[i][0]; c != 0; c &= c - 1 {
+				j := bits.TrailingZeros64(c)
+				if used>>j&1 == 0 {
+					copy(p[j][:], s[lo:hi])
+				} else {
+					xor(p[j][:hi-lo], s[lo:hi])
+				}
+				used |= 1 << j
+			}
+		}
+		for j := range f.m {
+			if used>>j&1 == 0 {
+				clear(p[j][:hi-lo])
+			}
+		}
+		f.horner(dst[lo:hi], p)
+	}
+}
+
+// horner sets dst = Σ X^j·p[j]. It holds four words of symbols at a time to hide
+// the latency of each step.
+func (f *binaryField) horner(dst []byte, p *planes) {
+	ones := ^uint64(0) / 0xff // 1 in each lane of a symbol
+	if f.symbolBytes == 2 {
+		ones = ^uint64(0) / 0xffff
+	}
+	top := uint(f.m-1) & 63
+	rest := ones * (1<<top - 1)   // the bits that a shift keeps within the lane
+	poly := f.poly & (1<<f.m - 1) // what X^w equals
+	for k := 0; k < len(dst); k += 32 {
+		t := p[f.m-1][k : k+32]
+		a, b, c, d := le.Uint64(t), le.Uint64(t[8:]), le.Uint64(t[16:]), le.Uint64(t[24:])
+		for j := f.m - 2; j >= 0; j-- {
+			t := p[j&(maxDegree-1)][k : k+32]
+			a = (a&rest)<<1 ^ le.Uint64(t) ^ (a>>top&ones)*poly
+			b = (b&rest)<<1 ^ le.Uint64(t[8:]) ^ (b>>top&ones)*poly
+			c = (c&rest)<<1 ^ le.Uint64(t[16:]) ^ (c>>top&ones)*poly
+			d = (d&rest)<<1 ^ le.Uint64(t[24:]) ^ (d>>top&ones)*poly
+		}
+		if len(dst)-k >= 32 {
+			o := dst[k : k+32]
+			le.PutUint64(o, a)
+			le.PutUint64(o[8:], b)
+			le.PutUint64(o[16:], c)
+			le.PutUint64(o[24:], d)
+			continue
+		}
+		var o [32]byte
+		le.PutUint64(o[:], a)
+		le.PutUint64(o[8:], b)
+		le.PutUint64(o[16:], c)
+		le.PutUint64(o[24:], d)
+		copy(dst[k:], o[:])
+	}
+}

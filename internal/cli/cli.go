@@ -1,0 +1,138 @@
+// Package cli is the command line: one file for each verb, and what they share.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"volley"
+	"volley/verify"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1   // the run failed
+	exitUsage       = 2   // usage or bad input
+	exitWrong       = 3   // the result failed verification
+	exitInterrupted = 130 // Ctrl-C
+)
+
+// usageError marks an error that is the caller's to mend.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// usage marks err, unless nil, as the caller's to mend.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
+// usagef is fmt.Errorf for errors that are the caller's to mend.
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// errInterrupted is the cause of a context that Ctrl-C has ended.
+var errInterrupted = errors.New("interrupted")
+
+// Main runs the command line and returns the exit code. An interrupt stops a
+// running verb, which then leaves nothing half written.
+func Main(args []string, stdout, stderr io.Writer) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go func() {
+		if _, ok := <-signals; ok {
+			cancel(errInterrupted)
+		}
+	}()
+	return run(ctx, args, stdout, stderr)
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	cmd := newCommand(stderr)
+	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := cmd.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintf(stderr, "volley: %v\n", message(err))
+	}
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	case errors.As(err, new(*verify.CheckError)):
+		return exitWrong
+	case errors.As(err, new(usageError)), errors.As(err, new(*volley.SymbolError)), errors.As(err, new(*volley.DisagreementError)):
+		return exitUsage
+	default:
+		return exitFailed
+	}
+}
+
+const longHelp = `Volley computes coded packets where the data already is.
+
+K processors hold a packet each and end with a combination of all packets each:
+processor k with column k of x·A, for a matrix A over a finite field. They work
+in rounds and send each other as little as is known how to.
+
+Exit codes: 0 done; 1 the run failed; 2 usage or bad input; 3 the result failed
+verification; 130 interrupted.`
+
+func newCommand(stderr io.Writer) *cobra.Command {
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:           "volley",
+		Short:         "All-to-all encode",
+		Long:          longHelp,
+		Version:       volley.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown verb %q: see volley --help", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun: func(*cobra.Command, []string) {
+			level := slog.LevelWarn
+			if verbose {
+				level = slog.LevelInfo
+			}
+			slog.SetDefault(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})))
+		},
+	}
+	cmd.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "say on stderr what is done")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w: see %s --help", err, cmd.CommandPath())
+	})
+	cmd.CompletionOptions.HiddenDefaultCmd = true
+	cmd.AddCommand(newEncode(), newPlan(), newMatrix(), newCost(), newAlgorithms(), newFields())
+	return cmd
+}
+
+// noArguments refuses positional arguments.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument, got %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}

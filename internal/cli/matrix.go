@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"volley/field"
+	"volley/matrix"
+)
+
+type matrixOptions struct {
+	selection
+	format string
+}
+
+const matrixHelp = `Print the matrix A that encode uses with the same flags: K rows of K values in
+decimal, row i for the initial packet of processor i, column j for the coded
+packet of processor j. Lines that begin with # give the points of A, if it has
+some. The output can be read back with --matrix file:A.csv.`
+
+func newMatrix() *cobra.Command {
+	o := &matrixOptions{}
+	cmd := &cobra.Command{
+		Use:     "matrix [flags] -k K",
+		Short:   "Print the matrix that encode uses",
+		Long:    matrixHelp,
+		Example: "  volley matrix --field 257 --matrix dft -k 8 > A.csv",
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
+	}
+	o.addMatrix(cmd)
+	cmd.Flags().StringVar(&o.format, "format", "csv", "csv or json")
+	return cmd
+}
+
+func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
+	if o.format != "csv" && o.format != "json" {
+		return usagef("--format %q: want csv or json", o.format)
+	}
+	a, err := o.build(cmd)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(cmd.OutOrStdout())
+	if o.format == "json" {
+		writeMatrixJSON(w, o, a)
+	} else {
+		for _, set := range matrix.PointsOf(a) {
+			fmt.Fprintf(w, "# %s %s\n", set.Name, strings.Join(values(set.Points.Len(), set.Points.At), " "))
+		}
+		if err := matrix.WriteCSV(w, a); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// writeMatrixJSON writes the matrix row by row.
+func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix) {
+	quoted := func(list []string) string {
+		return `["` + strings.Join(list, `","`) + `"]` // digits only: nothing to escape
+	}
+	fmt.Fprintf(w, "{\"field\":%q,\"matrix\":%q,\"inverse\":%v,\"rows\":%d,\"columns\":%d,\n\"points\":{", a.Field().Name(), o.matrix, o.inverse, a.Rows(), a.Cols())
+	for i, set := range matrix.PointsOf(a) {
+		if i > 0 {
+			fmt.Fprint(w, ",")
+		}
+		fmt.Fprintf(w, "%q:%s", set.Name, quoted(values(set.Points.Len(), set.Points.At)))
+	}
+	fmt.Fprint(w, "},\n\"entries\":[")
+	for i := range a.Rows() {
+		if i > 0 {
+			fmt.Fprint(w, ",")
+		}
+		fmt.Fprintf(w, "\n%s", quoted(values(a.Cols(), func(j int) field.Element { return a.At(i, j) })))
+	}
+	fmt.Fprint(w, "\n]}\n")
+}

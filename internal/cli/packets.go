@@ -1,0 +1,321 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"volley/field"
+	"volley/internal/codeddir"
+	"volley/matrix"
+)
+
+// packets are the initial packets of a run and the files that its coded packets
+// go to.
+type packets interface {
+	count() int       // K
+	symbols() int64   // of the longest packet
+	size(k int) int64 // of packet k as symbols, in bytes
+	reader(k int) io.ReaderAt
+
+	// create makes the files in dir and returns where coded packets go.
+	create(dir *codeddir.Dir) ([]io.WriterAt, error)
+
+	// finish writes what is left to write and describes all files in m.
+	finish(dir *codeddir.Dir, m *codeddir.Manifest) error
+
+	close()
+}
+
+// open returns the packets that the arguments name.
+func (o *encodeOptions) open(f field.Field, args []string) (packets, error) {
+	if len(args) == 0 {
+		return nil, usagef("no packets: name one input file for each processor")
+	}
+	if o.csv {
+		if len(args) > 1 {
+			return nil, usagef("--csv reads one file, got %d", len(args))
+		}
+		return openText(f, args[0])
+	}
+	names, err := expand(args, o.k)
+	if err != nil {
+		return nil, usage(err)
+	}
+	p := &filePackets{field: f}
+	if !o.symbols {
+		packing := field.PackingOf(f)
+		p.packing = &packing
+	}
+	for _, name := range names {
+		if err := p.open(name); err != nil {
+			p.close()
+			return nil, usage(err)
+		}
+	}
+	return p, nil
+}
+
+// expand replaces directories by their files and a {rank} pattern by k names.
+func expand(args []string, k int) ([]string, error) {
+	const rank = "{rank}"
+	if len(args) == 1 && strings.Contains(args[0], rank) {
+		if k < 1 {
+			return nil, fmt.Errorf("%s: say how many processors there are with -k", args[0])
+		}
+		names := make([]string, k)
+		for i := range names {
+			names[i] = strings.ReplaceAll(args[0], rank, fmt.Sprint(i))
+		}
+		return names, nil
+	}
+	var names []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			names = append(names, arg)
+			continue
+		}
+		entries, err := os.ReadDir(arg) // in name order
+		if err != nil {
+			return nil, err
+		}
+		before := len(names)
+		for _, e := range entries {
+			path := filepath.Join(arg, e.Name())
+			info, err := os.Stat(path) // follows links
+			if err != nil {
+				return nil, err
+			}
+			if info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+				names = append(names, path)
+			}
+		}
+		if len(names) == before {
+			return nil, fmt.Errorf("%s: a directory without packets: want regular files in it", arg)
+		}
+	}
+	return names, nil
+}
+
+// filePackets are a file in and a file out for each processor.
+type filePackets struct {
+	field   field.Field
+	packing *field.Packing // nil: the files hold symbols already
+	inputs  []*inputFile
+	outputs []*codeddir.File
+}
+
+// inputFile is an input that is read front to back, once.
+type inputFile struct {
+	*os.File
+	bytes   int64
+	symbols int64
+	digest  hash.Hash
+	read    int64 // bytes that digest has seen
+}
+
+func (p *filePackets) open(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	in := &inputFile{File: f, digest: sha256.New()}
+	p.inputs = append(p.inputs, in)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", name)
+	}
+	in.bytes = info.Size()
+	symbol := int64(p.field.SymbolBytes())
+	switch {
+	case p.packing != nil:
+		in.symbols = p.packing.Symbols(in.bytes)
+	case in.bytes%symbol != 0:
+		return fmt.Errorf("%s: %d bytes: a symbol of %s has %d", name, in.bytes, p.field.Name(), symbol)
+	default:
+		in.symbols = in.bytes / symbol
+	}
+	return nil
+}
+
+func (p *filePackets) count() int { return len(p.inputs) }
+
+func (p *filePackets) symbols() int64 {
+	most := int64(0)
+	for _, in := range p.inputs {
+		most = max(most, in.symbols)
+	}
+	return most
+}
+
+func (p *filePackets) size(k int) int64 { return p.inputs[k].symbols * int64(p.field.SymbolBytes()) }
+
+func (p *filePackets) reader(k int) io.ReaderAt {
+	in := p.inputs[k]
+	if p.packing == nil {
+		return in
+	}
+	return namedReader{field.NewReaderAt(p.field, in, in.bytes), in.Name()}
+}
+
+// namedReader keeps the name of a file for error messages.
+type namedReader struct {
+	io.ReaderAt
+	name string
+}
+
+func (r namedReader) Name() string { return r.name }
+
+// ReadAt reads and digests what has not been read yet.
+func (in *inputFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := in.File.ReadAt(p, offset)
+	if new := offset + int64(n) - in.read; new > 0 {
+		if offset > in.read {
+			return 0, fmt.Errorf("%s: read at byte %d before byte %d", in.Name(), offset, in.read)
+		}
+		in.digest.Write(p[int64(n)-new : n])
+		in.read += new
+	}
+	return n, err
+}
+
+func (p *filePackets) create(dir *codeddir.Dir) ([]io.WriterAt, error) {
+	writers := make([]io.WriterAt, len(p.inputs))
+	for k := range p.inputs {
+		name := codeddir.CodedName(k, len(p.inputs))
+		if err := p.refuse(dir.Path(name)); err != nil {
+			return nil, err
+		}
+		f, err := dir.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		p.outputs = append(p.outputs, f)
+		writers[k] = f
+	}
+	return writers, nil
+}
+
+// refuse returns an error when the file at path is one of the inputs, which an
+// output would replace.
+func (p *filePackets) refuse(path string) error {
+	there, err := os.Stat(path)
+	if err != nil {
+		return nil // nothing to replace
+	}
+	for _, in := range p.inputs {
+		if info, err := in.Stat(); err == nil && os.SameFile(there, info) {
+			return fmt.Errorf("%s is an input and would be replaced by an output: choose another directory", path)
+		}
+	}
+	return nil
+}
+
+func (p *filePackets) finish(_ *codeddir.Dir, m *codeddir.Manifest) error {
+	if p.packing != nil {
+		m.BitsPerSymbol = p.packing.Bits()
+	}
+	for k, in := range p.inputs {
+		if in.read != in.bytes {
+			return fmt.Errorf("%s: had %d bytes at first and then %d: it changed while it was read", in.Name(), in.bytes, in.read)
+		}
+		m.Inputs = append(m.Inputs, codeddir.InputFile{
+			Name: in.Name(), Processor: k, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
+		})
+		size, sum := p.outputs[k].Sum()
+		m.Files = append(m.Files, codeddir.CodedFile{
+			Name: codeddir.CodedName(k, len(p.inputs)), Processor: k, Bytes: size, SHA256: sum,
+		})
+	}
+	return nil
+}
+
+func (p *filePackets) close() {
+	for _, in := range p.inputs {
+		in.Close()
+	}
+}
+
+// textPackets are the rows of a text file of symbols.
+type textPackets struct {
+	name  string
+	input *matrix.Dense // row k is packet k
+	bytes int64
+	sum   string
+	coded []text
+}
+
+const codedText = "coded.csv"
+
+func openText(f field.Field, name string) (packets, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, usage(err)
+	}
+	rows, err := matrix.FromCSV(f, bytes.NewReader(data), name)
+	if err != nil {
+		return nil, usage(err)
+	}
+	sum := sha256.Sum256(data)
+	return &textPackets{name: name, input: rows, bytes: int64(len(data)), sum: hex.EncodeToString(sum[:])}, nil
+}
+
+func (p *textPackets) count() int               { return p.input.Rows() }
+func (p *textPackets) symbols() int64           { return int64(p.input.Cols()) }
+func (p *textPackets) size(k int) int64         { return int64(len(p.input.Row(k))) }
+func (p *textPackets) reader(k int) io.ReaderAt { return bytes.NewReader(p.input.Row(k)) }
+func (p *textPackets) close()                   {}
+
+// text is a coded packet in memory.
+type text []byte
+
+func (t text) WriteAt(p []byte, offset int64) (int, error) {
+	if offset+int64(len(p)) > int64(len(t)) {
+		return 0, errors.New("write after the end of a packet")
+	}
+	return copy(t[offset:], p), nil
+}
+
+func (p *textPackets) create(*codeddir.Dir) ([]io.WriterAt, error) {
+	writers := make([]io.WriterAt, p.count())
+	for k := range writers {
+		p.coded = append(p.coded, make(text, p.size(k)))
+		writers[k] = p.coded[k]
+	}
+	return writers, nil
+}
+
+func (p *textPackets) finish(dir *codeddir.Dir, m *codeddir.Manifest) error {
+	f := p.input.Field()
+	coded := matrix.NewDense(f, p.count(), p.input.Cols())
+	for k, packet := range p.coded {
+		for j := range coded.Cols() {
+			coded.Set(k, j, field.Symbol(f, packet[j*f.SymbolBytes():]))
+		}
+	}
+	out, err := dir.Create(codedText)
+	if err != nil {
+		return err
+	}
+	if err := matrix.WriteCSV(out, coded); err != nil {
+		return err
+	}
+	size, sum := out.Sum()
+	m.Files = []codeddir.CodedFile{{Name: codedText, Processor: -1, Bytes: size, SHA256: sum}}
+	m.Inputs = []codeddir.InputFile{{Name: p.name, Processor: -1, Bytes: p.bytes, SHA256: p.sum}}
+	return nil
+}

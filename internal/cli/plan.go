@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"volley"
+	"volley/algo"
+	"volley/draw"
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+	"volley/report"
+	"volley/sim"
+)
+
+type planOptions struct {
+	selection
+	format    string
+	processor int
+	size      string
+	why       bool
+}
+
+const planHelp = `Show the schedule that encode would run: who sends what to whom in which round,
+what that costs, and the lower bounds.
+
+In the text, →2: x0 is a message to processor 2 that carries packet x0, and
+y5(x0,x1) stands for the part of the coded packet y5 that comes from x0 and x1.
+Rounds and processors count from 0.`
+
+// Above this many processors the text says what the plan costs, not what every
+// processor does, and there is no drawing.
+const mostShown = 64
+
+func newPlan() *cobra.Command {
+	o := &planOptions{}
+	cmd := &cobra.Command{
+		Use:   "plan [flags] -k K",
+		Short: "Show a schedule: per round who sends what to whom",
+		Long:  planHelp,
+		Example: `  volley plan -k 4
+  volley plan -k 16 -p 3 --algorithm prepare-and-shoot --format svg > schedule.svg
+  volley plan -k 1000 --processor 12 --format json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
+	}
+	o.addMatrix(cmd)
+	o.addPlan(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "text", "text, json or svg")
+	f.IntVar(&o.processor, "processor", -1, "show only the program of this processor (text, json)")
+	addSize(f, &o.size)
+	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
+	return cmd
+}
+
+func runPlan(cmd *cobra.Command, o *planOptions) error {
+	if !slices.Contains([]string{"text", "json", "svg"}, o.format) {
+		return usagef("--format %q: want text, json or svg", o.format)
+	}
+	one := cmd.Flags().Changed("processor")
+	switch {
+	case o.why && (one || o.format != "text"):
+		return usagef("--why prints a table: leave --processor and --format out")
+	case one && o.format == "svg":
+		return usagef("--processor and --format svg: a drawing shows all processors")
+	}
+	a, err := o.build(cmd)
+	if err != nil {
+		return err
+	}
+	if one && (o.processor < 0 || o.processor >= o.k) {
+		return usagef("--processor %d: want 0 to %d", o.processor, o.k-1)
+	}
+	symbols, err := packetSymbols(a.Field(), o.size)
+	if err != nil {
+		return err
+	}
+	model, err := o.model(a.Field(), symbols)
+	if err != nil {
+		return err
+	}
+	encoder, err := volley.Compile(a, o.options(model)...)
+	if err != nil {
+		return usage(err)
+	}
+	w := cmd.OutOrStdout()
+	if o.why {
+		return writeCandidates(w, a, o.ports, model)
+	}
+	p, err := encoder.Plan(symbols)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.format == "json" && one:
+		return plan.EncodeProgram(w, p, o.processor)
+	case o.format == "json":
+		return plan.Encode(w, p)
+	case o.format == "svg":
+		if o.k > mostShown {
+			return usagef("--format svg: %d processors are too many to draw: want %d at most", o.k, mostShown)
+		}
+		return draw.SVG(w, p)
+	case one:
+		return plan.DescribeProgram(w, p, o.processor)
+	case o.k <= mostShown:
+		if err := plan.Describe(w, p); err != nil {
+			return err
+		}
+	default:
+		info := p.Info()
+		fmt.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n",
+			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name())
+	}
+	return writeCost(w, p, model)
+}
+
+// writeCost prints the costs of the plan and the bounds.
+func writeCost(w io.Writer, p plan.Plan, model sim.Model) error {
+	cost := sim.Count(p)
+	c3, err := sim.MultiplyAdds(p)
+	if err != nil {
+		return err
+	}
+	k, ports := p.Info().Processors, p.Info().Ports
+	minCut := ""
+	if b, ok := algo.BoundMinCut(k, ports); ok && cost.C1 == algo.BoundC1(k, ports) {
+		minCut = fmt.Sprintf("; at this C1 %d", b)
+	}
+	var largest []string
+	for _, r := range cost.Rounds {
+		largest = append(largest, fmt.Sprint(r.Largest))
+	}
+	sum := ""
+	if len(largest) > 1 && len(largest) <= mostShown {
+		sum = " = " + strings.Join(largest, " + ")
+	}
+	_, err = fmt.Fprintf(w, `C1 = %d rounds (lower bound for every matrix: %d)
+C2 = %d packets%s (lower bound for every matrix: %d%s)
+C3 = %d multiply-adds per symbol
+time = C1·β + C2·W·τ = %v for packets of %d symbols
+`, cost.C1, algo.BoundC1(k, ports), cost.C2, sum, algo.BoundC2(k, ports), minCut, c3, model.Time(cost), model.Symbols)
+	return err
+}
+
+// writeCandidates prints what auto chooses from, cheapest first.
+func writeCandidates(w io.Writer, a matrix.Matrix, ports int, model sim.Model) error {
+	list, err := algo.Candidates(a, ports, model)
+	if err != nil {
+		return usage(err)
+	}
+	slices.SortStableFunc(list, func(a, b algo.Candidate) int { return int(min(1, max(-1, a.Time-b.Time))) })
+	return report.Text(w, []report.Column[algo.Candidate]{
+		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Algorithm.Name }},
+		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
+		{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
+		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return c.Cost.C2 }},
+		{Name: "time", Unit: "C1·β + C2·W·τ", Value: func(c algo.Candidate) any { return c.Time }},
+	}, list)
+}
+
+// packetSymbols returns the symbols over f of a packet of the given size.
+func packetSymbols(f field.Field, size string) (int64, error) {
+	n, err := humanize.ParseBytes(size)
+	if err != nil || n > 1<<62 {
+		return 0, usagef("--size %q: want a size such as 1MiB", size)
+	}
+	return field.PackingOf(f).Symbols(int64(n)), nil
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"volley"
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+	"volley/sim"
+	"volley/transport"
+)
+
+// selection is the flags by which every verb selects a matrix and a plan.
+type selection struct {
+	field     string
+	matrix    string
+	points    string
+	inverse   bool
+	k         int
+	ports     int
+	algorithm string
+	beta, tau string
+}
+
+// addMatrix adds the flags that select a matrix.
+func (s *selection) addMatrix(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.field, "field", "2^8", "finite field, as volley fields lists them")
+	f.StringVar(&s.matrix, "matrix", "cauchy", "matrix A: "+matrixNames())
+	f.StringVar(&s.points, "points", "coset", "points of a vandermonde matrix: coset, powers, or a file of decimal values")
+	f.BoolVar(&s.inverse, "inverse", false, "use the inverse of the matrix")
+	f.IntVarP(&s.k, "processors", "k", 0, "number of processors")
+}
+
+// addPlan adds the flags that select a plan for a matrix.
+func (s *selection) addPlan(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVarP(&s.ports, "ports", "p", volley.DefaultPorts, "messages a processor sends, and receives, at a time")
+	f.StringVar(&s.algorithm, "algorithm", algo.Auto, "auto, or a name that volley algorithms lists")
+	s.addModel(cmd)
+}
+
+// addModel adds the flags of the cost model.
+func (s *selection) addModel(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.beta, "beta", volley.DefaultBeta.String(), "time to start a message")
+	f.StringVar(&s.tau, "tau", "", "time to send a symbol (default 0.8ns for each of its bytes)")
+}
+
+func matrixNames() string {
+	var names []string
+	for _, f := range matrix.Families() {
+		names = append(names, f.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// spec returns the matrix asked for, independently of K.
+func (s *selection) spec(cmd *cobra.Command) (matrix.Spec, error) {
+	spec, err := matrix.ParseSpec(s.matrix)
+	if err != nil {
+		return spec, usage(err)
+	}
+	if cmd.Flags().Changed("points") {
+		spec.Points = s.points
+	}
+	spec.Inverse = s.inverse
+	return spec, nil
+}
+
+// build returns the matrix asked for.
+func (s *selection) build(cmd *cobra.Command) (matrix.Matrix, error) {
+	f, err := field.Parse(s.field)
+	if err != nil {
+		return nil, usage(err)
+	}
+	spec, err := s.spec(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if s.k < 1 {
+		return nil, usagef("%d processors: say how many with -k, 1 or more", s.k)
+	}
+	a, err := spec.Build(f, s.k)
+	return a, usage(err)
+}
+
+// model returns β and τ for packets of the given number of symbols over f.
+func (s *selection) model(f field.Field, symbols int64) (sim.Model, error) {
+	beta, err := duration("beta", s.beta)
+	if err != nil {
+		return sim.Model{}, err
+	}
+	m := sim.Model{Beta: time.Duration(beta * float64(time.Second)), Symbols: symbols, Tau: volley.TauPerByte * float64(f.SymbolBytes())}
+	if s.tau != "" {
+		m.Tau, err = duration("tau", s.tau)
+	}
+	return m, err
+}
+
+// options returns the library's options for the flags.
+func (s *selection) options(m sim.Model) []volley.Option {
+	return []volley.Option{
+		volley.WithAlgorithm(s.algorithm), volley.WithPorts(s.ports),
+		volley.WithBeta(m.Beta), volley.WithTau(m.Tau),
+	}
+}
+
+// duration reads a duration in seconds; unlike time.ParseDuration's it may be a
+// fraction of a nanosecond.
+func duration(flag, s string) (float64, error) {
+	bad := usagef("--%s %q: want a duration with its unit, such as 20us or 0.8ns, 0 or more", flag, s)
+	unit := strings.TrimLeft(s, "0123456789.")
+	d, err := time.ParseDuration("1" + unit)
+	if err != nil {
+		return 0, bad
+	}
+	number, err := strconv.ParseFloat(strings.TrimSuffix(s, unit), 64)
+	if err != nil {
+		return 0, bad
+	}
+	return number * d.Seconds(), nil
+}
+
+// message returns what to print of an error: that of the processor that failed,
+// without the words of those that heard of it.
+func message(err error) error {
+	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
+		return aborted.Cause
+	}
+	return err
+}

@@ -1,0 +1,187 @@
+// Package codeddir writes the directory that holds the coded packets of a run:
+// one file per processor, or one of all, and a manifest.
+//
+// The manifest is the commit. Files are written under hidden names, synced and
+// then renamed, the manifest last, so that a directory with a manifest is whole,
+// whatever happened on the way.
+package codeddir
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// hidden begins the names of files that are not committed yet.
+const hidden = ".volley-"
+
+// ErrExists says that the directory holds the result of an earlier run.
+var ErrExists = errors.New("holds a " + ManifestName + " already")
+
+// A Dir is a directory of coded packets that is being written.
+type Dir struct {
+	path    string
+	created bool // by Create, so that Discard may remove it
+	files   []*File
+}
+
+// Create prepares the directory at path: it makes it where it does not exist and
+// removes what an interrupted run has left. It returns an error wrapping
+// [ErrExists] when the directory holds a manifest and replace is false.
+func Create(path string, replace bool) (*Dir, error) {
+	d := &Dir{path: path}
+	switch _, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		d.created = true
+	case err != nil:
+		return nil, err
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(filepath.Join(path, ManifestName)); err == nil && !replace {
+		return nil, fmt.Errorf("%s %w", path, ErrExists)
+	}
+	if err := removeHidden(path); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func removeHidden(path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), hidden) && e.Type().IsRegular() {
+			if err := os.Remove(filepath.Join(path, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A File is a file of the directory that is being written, front to back.
+type File struct {
+	*os.File
+	name   string
+	digest hash.Hash
+	size   int64
+}
+
+// Create opens a new file that Commit will give the name. It may be called for
+// one name only once.
+func (d *Dir) Create(name string) (*File, error) {
+	f, err := os.OpenFile(filepath.Join(d.path, hidden+name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	file := &File{File: f, name: name, digest: sha256.New()}
+	d.files = append(d.files, file)
+	return file, nil
+}
+
+// Path returns the path that the file will have when it is committed.
+func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
+
+// WriteAt appends p, which has to begin where the file ends so far.
+func (f *File) WriteAt(p []byte, offset int64) (int, error) {
+	if offset != f.size {
+		return 0, fmt.Errorf("%s: write at byte %d of a file that ends at %d", f.name, offset, f.size)
+	}
+	return f.Write(p)
+}
+
+// Write appends p.
+func (f *File) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	f.digest.Write(p[:n])
+	f.size += int64(n)
+	return n, err
+}
+
+// Sum returns the length and the SHA-256, in hexadecimal, of what was written.
+func (f *File) Sum() (int64, string) { return f.size, hex.EncodeToString(f.digest.Sum(nil)) }
+
+// Commit syncs all files, gives them their names, and writes the manifest last.
+// Files of an earlier result that the new one does not have are removed. After
+// an error the directory has no manifest; Discard removes the rest.
+func (d *Dir) Commit(m *Manifest) error {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	manifest, err := d.Create(ManifestName)
+	if err != nil {
+		return err
+	}
+	if _, err := manifest.Write(append(data, '\n')); err != nil {
+		return err
+	}
+	for _, f := range d.files {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	if err := d.removeEarlier(); err != nil {
+		return err
+	}
+	for _, f := range d.files { // the manifest is the last of them
+		if f == manifest {
+			if err := syncDir(d.path); err != nil {
+				return err
+			}
+		}
+		if err := os.Rename(f.Name(), d.Path(f.name)); err != nil {
+			return err
+		}
+	}
+	d.files, d.created = nil, false
+	return syncDir(d.path)
+}
+
+// removeEarlier removes an earlier result: its manifest first, then its files.
+func (d *Dir) removeEarlier() error {
+	path := d.Path(ManifestName)
+	old, err := ReadManifest(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	if old == nil { // unreadable: its files are unknown
+		return syncDir(d.path)
+	}
+	for _, f := range old.Files {
+		if err := os.Remove(d.Path(f.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return syncDir(d.path)
+}
+
+// Discard removes what was written and not committed, and the directory where
+// Create made it. It does nothing after Commit has succeeded.
+func (d *Dir) Discard() {
+	for _, f := range d.files {
+		f.Close()
+		os.Remove(f.Name())
+	}
+	d.files = nil
+	if d.created {
+		os.Remove(d.path) // fails, as it should, where something lies in it
+	}
+}

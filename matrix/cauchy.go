@@ -1,0 +1,76 @@
+package matrix
+
+import (
+	"fmt"
+	"math/big"
+
+	"volley/field"
+)
+
+// Cauchy returns the k×k Cauchy matrix on symbol codes, on demand:
+//
+//	A[i][j] = 1/(x_i - y_j), x_i = code i, y_j = code K+j
+//
+// Over 2^8 these are the coefficients of K parity shards in
+// klauspost/reedsolomon (WithCauchyMatrix) and ISA-L (gf_gen_cauchy1_matrix).
+// It is an error where 2K > q, for then there are too few codes.
+func Cauchy(f field.Field, k int) (Matrix, error) {
+	if err := checkSize("K", k); err != nil {
+		return nil, err
+	}
+	need := 2 * uint64(k)
+	if q := f.Order(); q.Cmp(new(big.Int).SetUint64(need)) < 0 {
+		return nil, fmt.Errorf("matrix: cauchy over %s: K = %d needs %d distinct points and q = %v: want K <= %v%s",
+			f.Name(), k, need, q, new(big.Int).Rsh(q, 1), largerField(need))
+	}
+	return named{cauchy{codePoints{f, 0, k}, codePoints{f, k, k}}, "cauchy"}, nil
+}
+
+// CauchyOn returns the Cauchy matrix with a row per point of x and a column per
+// point of y, on demand:
+//
+//	A[i][j] = 1/(x_i - y_j)
+//
+// It is an error where the fields differ or two of all the points are equal.
+// Every square submatrix is then invertible.
+func CauchyOn(x, y Points) (Matrix, error) {
+	f := x.Field()
+	if !sameField(f, y.Field()) {
+		return nil, fmt.Errorf("matrix: cauchy: points x over %s and y over %s: want one field", f.Name(), y.Field().Name())
+	}
+	n := x.Len()
+	at := func(k int) field.Element { // both sets, one after the other
+		if k < n {
+			return x.At(k)
+		}
+		return y.At(k - n)
+	}
+	name := func(k int) string {
+		if k < n {
+			return fmt.Sprintf("x_%d", k)
+		}
+		return fmt.Sprintf("y_%d", k-n)
+	}
+	seen := make(map[field.Element]int, n+y.Len())
+	for k := range n + y.Len() {
+		e := at(k)
+		if first, ok := seen[e]; ok {
+			return nil, fmt.Errorf("matrix: cauchy: the points %s and %s are both %v: want distinct points", name(first), name(k), e)
+		}
+		seen[e] = k
+	}
+	return cauchy{x, y}, nil
+}
+
+type cauchy struct{ x, y Points }
+
+func (m cauchy) Field() field.Field { return m.x.Field() }
+func (m cauchy) Rows() int          { return m.x.Len() }
+func (m cauchy) Cols() int          { return m.y.Len() }
+func (m cauchy) ID() string         { return "cauchy(" + m.x.ID() + ", " + m.y.ID() + ")" }
+
+func (m cauchy) At(i, j int) field.Element {
+	checkEntry(i, j, m.x.Len(), m.y.Len())
+	f := m.Field()
+	return f.Inv(f.Sub(m.x.At(i), m.y.At(j)))
+}

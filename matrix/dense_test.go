@@ -1,0 +1,314 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"volley/field"
+)
+
+// fields have symbols of 1 and 2 bytes, the characteristics 2, 3 and large.
+var fields = []string{"2", "3^4", "257", "2^8", "2^16"}
+
+// slowRank is Gaussian elimination entry by entry.
+func slowRank(m Matrix) int {
+	f := m.Field()
+	rows := make([][]field.Element, m.Rows())
+	for i := range rows {
+		rows[i] = make([]field.Element, m.Cols())
+		for j := range rows[i] {
+			rows[i][j] = m.At(i, j)
+		}
+	}
+	rank := 0
+	for j := range m.Cols() {
+		p := slices.IndexFunc(rows[rank:], func(r []field.Element) bool { return !r[j].IsZero() })
+		if p < 0 {
+			continue
+		}
+		rows[rank], rows[rank+p] = rows[rank+p], rows[rank]
+		for i := rank + 1; i < len(rows); i++ {
+			c := f.Mul(rows[i][j], f.Inv(rows[rank][j]))
+			for l := range rows[i] {
+				rows[i][l] = f.Sub(rows[i][l], f.Mul(c, rows[rank][l]))
+			}
+		}
+		rank++
+	}
+	return rank
+}
+
+// TestInverse inverts random matrices of sizes around the panel's: the product
+// is the identity, and only a matrix without full rank has no inverse.
+func TestInverse(t *testing.T) {
+	sizes := []int{1, 2, 3, 4, 7, 31, 32, 33, 64, 70}
+	for _, f := range testFields(t) {
+		singular := 0
+		for _, k := range sizes {
+			if k > 7 && f == field.Field(frBLS12381) {
+				continue
+			}
+			for seed := range uint64(5) {
+				m := DenseOf(must(Random(f, k, k, seed))(t))
+				before := DenseOf(m)
+				inv, err := m.Inverse()
+				if !Equal(m, before) {
+					t.Fatalf("%s: Inverse changed its receiver", f.Name())
+				}
+				rank := slowRank(m)
+				if err != nil {
+					singular++
+					want := fmt.Sprintf("matrix is singular: rank %d of %d", rank, k)
+					if !errors.Is(err, ErrSingular) || err.Error() != want || rank == k {
+						t.Fatalf("%s, k = %d: error %q, want %q", f.Name(), k, err, want)
+					}
+					continue
+				}
+				if rank != k {
+					t.Fatalf("%s, k = %d: inverse of a matrix of rank %d", f.Name(), k, rank)
+				}
+				if !Equal(must(Mul(m, inv))(t), Identity(f, k)) || !Equal(must(Mul(inv, m))(t), Identity(f, k)) {
+					t.Fatalf("%s, k = %d: m·m⁻¹ is not the identity", f.Name(), k)
+				}
+			}
+		}
+		if f.Name() == "2" && singular == 0 {
+			t.Error("no matrix over F_2 was singular")
+		}
+	}
+}
+
+// TestInversePermuted inverts matrices whose pivots lie off the diagonal.
+func TestInversePermuted(t *testing.T) {
+	f := parseField(t, "2^8")
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, k := range []int{2, 5, 33, 100} {
+		perm := rng.Perm(k)
+		p := NewDense(f, k, k)
+		for i, j := range perm {
+			p.Set(i, j, field.Code(uint64(1+i)))
+		}
+		inv := must(p.Inverse())(t)
+		for i, j := range perm {
+			if got, want := inv.At(j, i), f.Inv(field.Code(uint64(1+i))); got != want {
+				t.Fatalf("k = %d: entry (%d, %d) = %v, want %v", k, j, i, got, want)
+			}
+		}
+		if !Equal(must(Mul(p, inv))(t), Identity(f, k)) {
+			t.Fatalf("k = %d: not the inverse", k)
+		}
+	}
+}
+
+// TestRank has products L·R of an n×r and an r×m matrix, of rank r at most.
+func TestRank(t *testing.T) {
+	for _, f := range testFields(t) {
+		for _, c := range []struct{ rows, rank, cols int }{
+			{1, 1, 1}, {5, 2, 5}, {3, 3, 9}, {9, 3, 3}, {40, 1, 40}, {40, 35, 50}, {66, 33, 40}, {64, 64, 64},
+		} {
+			if c.rows > 9 && f == field.Field(frBLS12381) {
+				continue
+			}
+			l := must(Random(f, c.rows, c.rank, 3))(t)
+			r := must(Random(f, c.rank, c.cols, 4))(t)
+			m := must(Mul(l, r))(t)
+			got, want := m.Rank(), slowRank(m)
+			if got != want || got > c.rank {
+				t.Errorf("%s: rank %d of a %d×%d by %d×%d product, want %d", f.Name(), got, c.rows, c.rank, c.rank, c.cols, want)
+			}
+			if got := DenseOf(Transpose(m)).Rank(); got != want {
+				t.Errorf("%s: rank %d of the transpose, want %d", f.Name(), got, want)
+			}
+		}
+		// Over the larger fields a random product has the full rank r.
+		if f.Order().BitLen() > 8 {
+			m := must(Mul(must(Random(f, 8, 3, 5))(t), must(Random(f, 3, 8, 6))(t)))(t)
+			if m.Rank() != 3 {
+				t.Errorf("%s: rank %d, want 3", f.Name(), m.Rank())
+			}
+		}
+		if rank := NewDense(f, 4, 6).Rank(); rank != 0 {
+			t.Errorf("%s: rank %d of zeros", f.Name(), rank)
+		}
+	}
+	if rank := NewDense(parseField(t, "2^8"), 0, 0).Rank(); rank != 0 {
+		t.Errorf("rank %d of the empty matrix", rank)
+	}
+}
+
+func TestMul(t *testing.T) {
+	for _, f := range testFields(t) {
+		a, b := must(Random(f, 4, 7, 1))(t), must(Random(f, 7, 3, 2))(t)
+		got := must(Mul(a, b))(t)
+		if got.Rows() != 4 || got.Cols() != 3 {
+			t.Fatalf("shape %d×%d", got.Rows(), got.Cols())
+		}
+		for i := range 4 {
+			for j := range 3 {
+				var want field.Element
+				for k := range 7 {
+					want = f.Add(want, f.Mul(a.At(i, k), b.At(k, j)))
+				}
+				if got.At(i, j) != want {
+					t.Errorf("%s: entry (%d, %d) = %v, want %v", f.Name(), i, j, got.At(i, j), want)
+				}
+			}
+		}
+		// (a·b)ᵀ = bᵀ·aᵀ, with dense and on-demand factors alike.
+		if tr := must(Mul(Transpose(b), DenseOf(Transpose(a))))(t); !Equal(tr, Transpose(got)) {
+			t.Errorf("%s: (ab)ᵀ is not bᵀaᵀ", f.Name())
+		}
+	}
+	f := parseField(t, "2^8")
+	_, err := Mul(Identity(f, 2), Identity(f, 3))
+	wantError(t, err, "matrix: cannot multiply 2×2 by 3×3: want as many rows as columns")
+	_, err = Mul(Identity(f, 2), Identity(parseField(t, "257"), 2))
+	wantError(t, err, "matrix: cannot multiply a matrix over 2^8 by one over 257")
+}
+
+func TestInverseErrors(t *testing.T) {
+	f := parseField(t, "2^8")
+	_, err := NewDense(f, 2, 3).Inverse()
+	wantError(t, err, "matrix: a 2×3 matrix has no inverse: want a square one")
+
+	_, err = Inverse(must(Random(f, 3, 2, 1))(t))
+	wantError(t, err, "matrix: a 3×2 matrix has no inverse: want a square one")
+
+	d := DenseOf(Identity(f, 4))
+	d.Set(2, 2, field.Element{})
+	_, err = d.Inverse()
+	wantError(t, err, "matrix is singular: rank 3 of 4")
+
+	_, err = Inverse(must(Random(parseField(t, "2"), 2, 2, singularSeed(t)))(t))
+	if !errors.Is(err, ErrSingular) {
+		t.Errorf("error %v is not ErrSingular", err)
+	}
+	_, err = Inverse(must(Cauchy(parseField(t, "2147483647"), 1_000_000))(t))
+	wantError(t, err, "matrix: inverse(cauchy): storing 1000000×1000000 entries of 4 bytes takes more than 4 GiB")
+}
+
+// singularSeed returns a seed of a singular 2×2 random matrix over F_2.
+func singularSeed(t *testing.T) uint64 {
+	for seed := range uint64(100) {
+		if slowRank(must(Random(parseField(t, "2"), 2, 2, seed))(t)) < 2 {
+			return seed
+		}
+	}
+	t.Fatal("no singular matrix over F_2")
+	return 0
+}
+
+// TestNamedInverse has the ID of the inverse, and twice inverted the matrix.
+func TestNamedInverse(t *testing.T) {
+	f := parseField(t, "257")
+	m := must(Cauchy(f, 20))(t)
+	inv := must(Inverse(m))(t)
+	if inv.ID() != "inverse(cauchy)" {
+		t.Errorf("ID %q", inv.ID())
+	}
+	if !Equal(must(Mul(m, inv))(t), Identity(f, 20)) {
+		t.Error("m·m⁻¹ is not the identity")
+	}
+	if twice := must(Inverse(inv))(t); !Equal(twice, m) {
+		t.Error("the inverse's inverse is another matrix")
+	}
+}
+
+func TestDense(t *testing.T) {
+	for _, f := range testFields(t) {
+		m := must(Random(f, 3, 5, 9))(t)
+		d := DenseOf(m)
+		if !Equal(d, m) || !Equal(m, d) || !Equal(DenseOf(d), d) {
+			t.Fatalf("%s: a dense copy differs", f.Name())
+		}
+		if n := len(d.Row(2)); n != 5*f.SymbolBytes() {
+			t.Errorf("%s: a row of %d bytes", f.Name(), n)
+		}
+		for j := range 5 {
+			if e := field.Symbol(f, d.Row(2)[j*f.SymbolBytes():]); e != m.At(2, j) {
+				t.Errorf("%s: symbol %d of row 2 is %v, want %v", f.Name(), j, e, m.At(2, j))
+			}
+		}
+		// One entry makes the difference, in Equal and in the ID.
+		id := d.ID()
+		if DenseOf(m).ID() != id {
+			t.Errorf("%s: equal matrices with different IDs", f.Name())
+		}
+		old := d.At(1, 3)
+		d.Set(1, 3, f.Add(old, field.One))
+		if d.At(1, 3) != f.Add(old, field.One) || Equal(d, m) || Equal(m, d) || d.ID() == id {
+			t.Errorf("%s: Set has not changed the matrix and its ID", f.Name())
+		}
+		d.Set(1, 3, old)
+		if !Equal(d, m) || d.ID() != id {
+			t.Errorf("%s: the old matrix has not its old ID", f.Name())
+		}
+	}
+	f := parseField(t, "2^8")
+	if NewDense(f, 2, 3).ID() == NewDense(f, 3, 2).ID() {
+		t.Error("one ID for two shapes")
+	}
+	if Equal(NewDense(f, 2, 3), NewDense(f, 3, 2)) || Equal(Identity(f, 2), Identity(parseField(t, "257"), 2)) {
+		t.Error("matrices of different shapes or fields are equal")
+	}
+}
+
+// TestDenseConcurrentID is for the race detector.
+func TestDenseConcurrentID(t *testing.T) {
+	d := DenseOf(must(Random(parseField(t, "2^8"), 8, 8, 1))(t))
+	var wg sync.WaitGroup
+	ids := make([]string, 8)
+	for i := range ids {
+		wg.Go(func() { ids[i] = d.ID() })
+	}
+	wg.Wait()
+	for _, id := range ids {
+		if id != ids[0] {
+			t.Fatalf("IDs %q and %q", id, ids[0])
+		}
+	}
+}
+
+func TestIdentityTranspose(t *testing.T) {
+	f := parseField(t, "257")
+	m := must(Random(f, 2, 3, 1))(t)
+	tr := Transpose(m)
+	if tr.Rows() != 3 || tr.Cols() != 2 || tr.At(2, 1) != m.At(1, 2) || tr.ID() != "transpose(random:1)" {
+		t.Errorf("transpose: %d×%d, %q", tr.Rows(), tr.Cols(), tr.ID())
+	}
+	if Transpose(tr) != m {
+		t.Error("transposed twice is another matrix")
+	}
+	d := DenseOf(Identity(f, 3))
+	for i := range 3 {
+		for j := range 3 {
+			if d.At(i, j).IsZero() == (i == j) {
+				t.Errorf("identity has %v at (%d, %d)", d.At(i, j), i, j)
+			}
+		}
+	}
+	wantPanic(t, "k = -1", func() { Identity(f, -1) })
+	wantPanic(t, "shape 1×-1", func() { NewDense(f, 1, -1) })
+	wantPanic(t, "row 3 of a 3×3", func() { d.Row(3) })
+	wantPanic(t, "entry (0, 3) of a 3×3", func() { d.Set(0, 3, field.One) })
+}
+
+func BenchmarkInverse(b *testing.B) {
+	for _, name := range []string{"2^8", "2^16", "257"} {
+		f := parseField(b, name)
+		for _, k := range []int{128, 1024} {
+			m := DenseOf(must(Random(f, k, k, 1))(b))
+			b.Run(fmt.Sprintf("field=%s/K=%d", name, k), func(b *testing.B) {
+				for b.Loop() {
+					if _, err := m.Inverse(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

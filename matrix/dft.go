@@ -1,0 +1,112 @@
+package matrix
+
+import (
+	"fmt"
+	"math/big"
+	"math/bits"
+	"strings"
+
+	"volley/field"
+)
+
+// DFT returns the k×k matrix of the discrete Fourier transform, on demand:
+//
+//	A[i][j] = ω^(ij), ω = g^((q-1)/K)
+//
+// K must divide q-1, for ω to have the order K; the error names divisors
+// near K.
+func DFT(f field.Field, k int) (Matrix, error) {
+	if err := checkSize("K", k); err != nil {
+		return nil, err
+	}
+	units := unitCount(f)
+	exp, rem := new(big.Int).QuoRem(units, big.NewInt(int64(k)), new(big.Int))
+	if rem.Sign() != 0 {
+		return nil, fmt.Errorf("matrix: dft over %s: K = %d does not divide q-1 = %v: want %s", f.Name(), k, units, dftAdvice(f, k))
+	}
+	omega := field.Exp(f, f.Generator(), exp)
+	return &dft{f: f, k: k, omega: omega, powers: newPowers(f, omega, k), scale: field.One}, nil
+}
+
+// A dft is the matrix of entries scale·ω^(ij).
+type dft struct {
+	f      field.Field
+	k      int
+	omega  field.Element
+	powers powers // of omega
+	scale  field.Element
+}
+
+func (m *dft) Field() field.Field { return m.f }
+func (m *dft) Rows() int          { return m.k }
+func (m *dft) Cols() int          { return m.k }
+func (m *dft) ID() string         { return "dft" }
+
+func (m *dft) At(i, j int) field.Element {
+	checkEntry(i, j, m.k, m.k)
+	e := m.powers.at(int(uint64(i) * uint64(j) % uint64(m.k)))
+	if m.scale == field.One {
+		return e
+	}
+	return m.f.Mul(m.scale, e)
+}
+
+// inverse returns the matrix of entries ω^(-ij)/K. Its ID is that of m.
+func (m *dft) inverse() *dft {
+	// K divides q-1, so it is not zero in the field.
+	k, err := field.FromInt(new(big.Int).Mod(big.NewInt(int64(m.k)), m.f.Characteristic()))
+	if err != nil {
+		panic(err)
+	}
+	omega := m.f.Inv(m.omega)
+	return &dft{f: m.f, k: m.k, omega: omega, powers: newPowers(m.f, omega, m.k), scale: m.f.Inv(k)}
+}
+
+// unitCount returns q-1, the number of nonzero elements.
+func unitCount(f field.Field) *big.Int {
+	return new(big.Int).Sub(f.Order(), big.NewInt(1))
+}
+
+// dftAdvice names what would do in place of k: the divisors of q-1 next to k,
+// as far as a short search finds them, and a small prime field that has a
+// DFT of size k.
+func dftAdvice(f field.Field, k int) string {
+	const steps = 1 << 16
+	n := lastCode(f)
+	var sizes []string
+	for d := k - 1; d >= 1 && d > k-steps; d-- {
+		if remainder(n, uint64(d)) == 0 {
+			sizes = append(sizes, fmt.Sprint(d))
+			break
+		}
+	}
+	for d := uint64(k) + 1; d < uint64(k)+steps && !less(n, field.Code(d)); d++ {
+		if remainder(n, d) == 0 {
+			sizes = append(sizes, fmt.Sprint(d))
+			break
+		}
+	}
+	var advice []string
+	if len(sizes) > 0 {
+		advice = append(advice, "K = "+strings.Join(sizes, " or "))
+	}
+	for p := uint64(k) + 1; p <= maxSize; p += uint64(k) {
+		if new(big.Int).SetUint64(p).ProbablyPrime(0) { // exact below 2^64
+			advice = append(advice, fmt.Sprintf("a field such as %d", p))
+			break
+		}
+	}
+	if len(advice) == 0 {
+		return "a divisor of q-1"
+	}
+	return strings.Join(advice, ", or ")
+}
+
+// remainder returns n mod d, n being limbs as in an element.
+func remainder(n field.Element, d uint64) uint64 {
+	var r uint64
+	for i := len(n) - 1; i >= 0; i-- {
+		_, r = bits.Div64(r, n[i], d)
+	}
+	return r
+}

@@ -1,0 +1,130 @@
+package matrix
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+
+	"volley/field"
+)
+
+// parseField returns the field of that name.
+func parseField(t testing.TB, name string) field.Field {
+	t.Helper()
+	f, err := field.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// must returns v, and fails the test where there is an error.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// wantError fails the test unless err has exactly the text want.
+func wantError(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want: %s", want)
+	}
+	if err.Error() != want {
+		t.Errorf("error\n got: %s\nwant: %s", err, want)
+	}
+}
+
+// wantPanic fails the test unless fn panics with a text that has want in it.
+func wantPanic(t *testing.T, want string, fn func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+			t.Errorf("panic %q, want %q", got, want)
+		}
+	}()
+	fn()
+}
+
+// frBLS12381 is the scalar field of BLS12-381, for tests that all four limbs of
+// an element count.
+var frBLS12381 = primeField{
+	p: parseBig("52435875175126190479447740508185965837690552500527637822603658699938581184513"),
+	g: 7,
+}
+
+// A primeField is F_p by math/big: slow, of any size up to 32-byte symbols.
+type primeField struct {
+	p *big.Int
+	g uint64
+}
+
+func parseBig(s string) *big.Int {
+	v, ok := new(big.Int).SetString(s, 10)
+	if !ok {
+		panic(s)
+	}
+	return v
+}
+
+func (f primeField) element(v *big.Int) field.Element {
+	e, err := field.FromInt(v.Mod(v, f.p))
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func (f primeField) Name() string             { return f.p.String() }
+func (f primeField) Order() *big.Int          { return new(big.Int).Set(f.p) }
+func (f primeField) Characteristic() *big.Int { return f.Order() }
+func (f primeField) Degree() int              { return 1 }
+func (f primeField) SymbolBytes() int         { return 32 }
+func (f primeField) Generator() field.Element { return field.Code(f.g) }
+
+func (f primeField) Add(a, b field.Element) field.Element {
+	return f.element(new(big.Int).Add(a.Int(), b.Int()))
+}
+
+func (f primeField) Sub(a, b field.Element) field.Element {
+	return f.element(new(big.Int).Sub(a.Int(), b.Int()))
+}
+
+func (f primeField) Mul(a, b field.Element) field.Element {
+	return f.element(new(big.Int).Mul(a.Int(), b.Int()))
+}
+
+func (f primeField) Inv(a field.Element) field.Element {
+	if a.IsZero() {
+		panic("inverse of zero")
+	}
+	return f.element(new(big.Int).ModInverse(a.Int(), f.p))
+}
+
+func (f primeField) Combine(dst []byte, coef []field.Element, src [][]byte) {
+	for at := 0; at < len(dst); at += 32 {
+		var sum field.Element
+		for i, c := range coef {
+			sum = f.Add(sum, f.Mul(c, field.Symbol(f, src[i][at:])))
+		}
+		field.PutSymbol(f, dst[at:], sum)
+	}
+}
+
+func (f primeField) FirstInvalid([]byte) int { panic("not needed") }
+
+// testFields returns fields of every shape that a matrix's code meets.
+func testFields(t testing.TB) []field.Field {
+	var all []field.Field
+	for _, name := range fields {
+		all = append(all, parseField(t, name))
+	}
+	return append(all, frBLS12381)
+}

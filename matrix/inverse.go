@@ -1,0 +1,60 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+
+	"volley/field"
+)
+
+// ErrSingular is wrapped by the errors of [Inverse] and [Dense.Inverse] where a
+// square matrix has no inverse. Their text goes on with the rank.
+var ErrSingular = errors.New("matrix is singular")
+
+// maxDenseBytes bounds the dense matrices made from what a user names, so that
+// a mistyped K is an error and not an exhausted machine.
+const maxDenseBytes = 4 << 30
+
+// Inverse returns the inverse of m under the ID "inverse(" + m.ID() + ")".
+//
+// That of [DFT] is on demand. Any other is computed and stored, K×K symbols and
+// O(K³) field operations; it is an error where it takes over 4 GiB. The
+// error wraps [ErrSingular] where there is no inverse.
+func Inverse(m Matrix) (Matrix, error) {
+	if err := checkSquare(m); err != nil {
+		return nil, err
+	}
+	id := "inverse(" + m.ID() + ")"
+	if d, ok := m.(*dft); ok {
+		return named{d.inverse(), id}, nil
+	}
+	if err := checkBytes(m.Field(), m.Rows(), m.Cols()); err != nil {
+		return nil, fmt.Errorf("matrix: %s: %w", id, err)
+	}
+	d := stored(m)
+	if d == nil {
+		d = DenseOf(m)
+	}
+	inv, err := d.Inverse()
+	if err != nil {
+		return nil, fmt.Errorf("matrix: %s: %w", id, err)
+	}
+	return named{inv, id}, nil
+}
+
+// checkSquare returns an error when m is not square.
+func checkSquare(m Matrix) error {
+	if m.Rows() != m.Cols() {
+		return fmt.Errorf("matrix: a %d×%d matrix has no inverse: want a square one", m.Rows(), m.Cols())
+	}
+	return nil
+}
+
+// checkBytes returns an error when a dense matrix of that shape is too large.
+func checkBytes(f field.Field, rows, cols int) error {
+	limit := uint64(maxDenseBytes) / uint64(f.SymbolBytes())
+	if uint64(rows) > limit/max(1, uint64(cols)) {
+		return fmt.Errorf("storing %d×%d entries of %d bytes takes more than %d GiB", rows, cols, f.SymbolBytes(), maxDenseBytes>>30)
+	}
+	return nil
+}

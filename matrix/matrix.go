@@ -1,0 +1,123 @@
+package matrix
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"volley/field"
+)
+
+// A Matrix is a matrix over a finite field. Implementations are safe for
+// concurrent use.
+type Matrix interface {
+	// Field returns the field of the entries.
+	Field() field.Field
+
+	// Rows and Cols return the shape: one row per initial packet and one column
+	// per coded packet.
+	Rows() int
+	Cols() int
+
+	// At returns A[i][j]; the same one at every call. It panics when i is
+	// outside [0, Rows()) or j outside [0, Cols()).
+	At(i, j int) field.Element
+
+	// ID names the matrix: two matrices over the same field with equal shapes
+	// and IDs are equal entry by entry. Equal matrices may have different IDs.
+	ID() string
+}
+
+// maxSize bounds rows, columns and points, so that a row and a column index
+// together fit in 64 bits on every platform.
+const maxSize = math.MaxInt32
+
+// checkSize returns an error when n is no number of rows, columns or points.
+// What names the thing counted.
+func checkSize(what string, n int) error {
+	if n < 1 || n > maxSize {
+		return fmt.Errorf("matrix: %s = %d: want 1 to %d", what, n, maxSize)
+	}
+	return nil
+}
+
+func checkEntry(i, j, rows, cols int) {
+	if uint(i) >= uint(rows) || uint(j) >= uint(cols) {
+		panic(fmt.Sprintf("matrix: entry (%d, %d) of a %d×%d matrix", i, j, rows, cols))
+	}
+}
+
+func sameField(a, b field.Field) bool { return a.Name() == b.Name() }
+
+// Equal reports whether a and b have the same field, shape and entries. It
+// compares every entry, whatever the IDs say.
+func Equal(a, b Matrix) bool {
+	if !sameField(a.Field(), b.Field()) || a.Rows() != b.Rows() || a.Cols() != b.Cols() {
+		return false
+	}
+	da, aDense := a.(*Dense)
+	db, bDense := b.(*Dense)
+	if aDense && bDense {
+		return bytes.Equal(da.data, db.data)
+	}
+	for i := range a.Rows() {
+		for j := range a.Cols() {
+			if a.At(i, j) != b.At(i, j) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Identity returns the k×k identity matrix, on demand. It panics when k is
+// negative.
+func Identity(f field.Field, k int) Matrix {
+	if k < 0 {
+		panic(fmt.Sprintf("matrix: Identity: k = %d", k))
+	}
+	return identity{f, k}
+}
+
+type identity struct {
+	f field.Field
+	k int
+}
+
+func (m identity) Field() field.Field { return m.f }
+func (m identity) Rows() int          { return m.k }
+func (m identity) Cols() int          { return m.k }
+func (m identity) ID() string         { return "identity" }
+
+func (m identity) At(i, j int) field.Element {
+	checkEntry(i, j, m.k, m.k)
+	if i == j {
+		return field.One
+	}
+	return field.Element{}
+}
+
+// Transpose returns the matrix with entries m[j][i], on demand: a view that
+// follows m.
+func Transpose(m Matrix) Matrix {
+	if t, ok := m.(transpose); ok {
+		return t.m
+	}
+	return transpose{m}
+}
+
+type transpose struct{ m Matrix }
+
+func (t transpose) Field() field.Field        { return t.m.Field() }
+func (t transpose) Rows() int                 { return t.m.Cols() }
+func (t transpose) Cols() int                 { return t.m.Rows() }
+func (t transpose) At(i, j int) field.Element { return t.m.At(j, i) }
+func (t transpose) ID() string                { return "transpose(" + t.m.ID() + ")" }
+
+// A named matrix is another one under an ID of its own.
+type named struct {
+	Matrix
+	id string
+}
+
+func (n named) ID() string { return n.id }

@@ -1,0 +1,178 @@
+package matrix
+
+import (
+	"fmt"
+	"math/big"
+
+	"volley/field"
+)
+
+// Points is a sequence of distinct field elements, those at which the matrices
+// of polynomial codes evaluate. Implementations are safe for concurrent use.
+type Points interface {
+	// Field returns the field of the points.
+	Field() field.Field
+
+	// Len returns the number of points.
+	Len() int
+
+	// At returns point k; the same one at every call. It panics when k is
+	// outside [0, Len()).
+	At(k int) field.Element
+
+	// ID names the points: two sequences over the same field with equal lengths
+	// and IDs are equal.
+	ID() string
+}
+
+func checkPoint(k, n int) {
+	if uint(k) >= uint(n) {
+		panic(fmt.Sprintf("matrix: point %d of %d", k, n))
+	}
+}
+
+// PointsCodes returns the n points with symbol codes first, first+1, …, on
+// demand. It is an error where these are not all elements of the field.
+func PointsCodes(f field.Field, first, n int) (Points, error) {
+	if err := checkSize("points", n); err != nil {
+		return nil, err
+	}
+	if first < 0 || first > maxSize || !field.Contains(f, field.Code(uint64(first)+uint64(n)-1)) {
+		return nil, fmt.Errorf("matrix: no %d symbol codes from %d in the field %s: q = %v", n, first, f.Name(), f.Order())
+	}
+	return codePoints{f, first, n}, nil
+}
+
+type codePoints struct {
+	f        field.Field
+	first, n int
+}
+
+func (p codePoints) Field() field.Field { return p.f }
+func (p codePoints) Len() int           { return p.n }
+func (p codePoints) ID() string         { return fmt.Sprintf("codes:%d", p.first) }
+
+func (p codePoints) At(k int) field.Element {
+	checkPoint(k, p.n)
+	return field.Code(uint64(p.first) + uint64(k))
+}
+
+// PointsPowers returns the n points g^0, g^1, …, on demand. It is an error
+// where n > q-1, for then they repeat.
+func PointsPowers(f field.Field, n int) (Points, error) {
+	if err := checkUnits("powers", f, n); err != nil {
+		return nil, err
+	}
+	return powerPoints{newPowers(f, f.Generator(), n), n}, nil
+}
+
+// checkUnits returns an error when f has fewer than n nonzero elements.
+func checkUnits(name string, f field.Field, n int) error {
+	if err := checkSize("K", n); err != nil {
+		return err
+	}
+	if units := unitCount(f); units.Cmp(big.NewInt(int64(n))) < 0 {
+		return fmt.Errorf("matrix: %s points over %s: K = %d needs as many nonzero elements: want K <= %v%s",
+			name, f.Name(), n, units, largerField(uint64(n)+1))
+	}
+	return nil
+}
+
+// largerField continues the advice of an error with a field of at least n
+// elements, where there is one to name.
+func largerField(n uint64) string {
+	for _, f := range []struct {
+		order uint64
+		name  string
+	}{{1 << 8, "2^8"}, {1 << 16, "2^16"}, {1<<31 - 1, "2147483647"}} {
+		if n <= f.order {
+			return ", or a field such as " + f.name
+		}
+	}
+	return ""
+}
+
+type powerPoints struct {
+	powers powers
+	n      int
+}
+
+func (p powerPoints) Field() field.Field { return p.powers.f }
+func (p powerPoints) Len() int           { return p.n }
+func (p powerPoints) ID() string         { return "powers" }
+
+func (p powerPoints) At(k int) field.Element {
+	checkPoint(k, p.n)
+	return p.powers.at(k)
+}
+
+// PointsCoset returns n points on cosets of a multiplicative subgroup, on
+// demand. With Z = gcd(n, q-1) and n = M·Z, the points of one coset are next to
+// each other, in the order that a butterfly without reordering leaves them in:
+//
+//	point j + Z·i = g^i·β^rev(j), β = g^((q-1)/Z), 0 <= i < M, 0 <= j < Z
+//
+// where rev reverses digits over the prime radices r_0 <= r_1 <= … <= r_(H-1)
+// of Z: j = j_0 + j_1·r_0 + j_2·r_0·r_1 + … has
+//
+//	rev(j) = j_(H-1) + r_(H-1)·j_(H-2) + r_(H-1)·r_(H-2)·j_(H-3) + …
+//
+// It is an error where M > (q-1)/Z, that is n > q-1: there are no more cosets.
+func PointsCoset(f field.Field, n int) (Points, error) {
+	if err := checkUnits("coset", f, n); err != nil {
+		return nil, err
+	}
+	units := unitCount(f)
+	z := int(new(big.Int).GCD(nil, nil, units, big.NewInt(int64(n))).Int64())
+	beta := field.Exp(f, f.Generator(), new(big.Int).Quo(units, big.NewInt(int64(z))))
+	return &cosetPoints{
+		n:       n,
+		z:       z,
+		radices: primeFactors(z),
+		shifts:  newPowers(f, f.Generator(), n/z),
+		coset:   newPowers(f, beta, z),
+	}, nil
+}
+
+type cosetPoints struct {
+	n, z    int
+	radices []int  // of z, ascending primes
+	shifts  powers // g^i
+	coset   powers // β^j
+}
+
+func (p *cosetPoints) Field() field.Field { return p.coset.f }
+func (p *cosetPoints) Len() int           { return p.n }
+func (p *cosetPoints) ID() string         { return "coset" }
+
+func (p *cosetPoints) At(k int) field.Element {
+	checkPoint(k, p.n)
+	i, j := k/p.z, k%p.z
+	return p.coset.f.Mul(p.shifts.at(i), p.coset.at(reverseDigits(j, p.radices)))
+}
+
+// reverseDigits returns the number whose digits over the reversed radices are
+// those of j, least significant digit of j first.
+func reverseDigits(j int, radices []int) int {
+	rev := 0
+	for _, r := range radices {
+		rev = rev*r + j%r
+		j /= r
+	}
+	return rev
+}
+
+// primeFactors returns the primes whose product is n, ascending.
+func primeFactors(n int) []int {
+	var primes []int
+	for p := 2; p <= n/p; p++ {
+		for n%p == 0 {
+			primes = append(primes, p)
+			n /= p
+		}
+	}
+	if n > 1 {
+		primes = append(primes, n)
+	}
+	return primes
+}

@@ -1,0 +1,96 @@
+package matrix
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"io"
+
+	"volley/field"
+)
+
+// ReadPoints reads points: decimal symbol codes with white space or commas
+// between them, on any number of lines. Lines that begin with '#' are comments.
+//
+// The error names the file, by the given name, and the line (from 1) and the
+// text at fault; for a point given twice, both its places. More than 2^24
+// points are an error.
+func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
+	p := &filePoints{f: f}
+	parser := newDecimalParser(f)
+	seen := make(map[field.Element]int) // line of each point
+	in := bufio.NewReader(r)
+	line, comment, begun := 1, false, false // begun: the line has had other than spaces
+	var text []byte
+	for eof := false; !eof; {
+		c, err := in.ReadByte()
+		if err == io.EOF {
+			c, eof = '\n', true
+		} else if err != nil {
+			return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
+		}
+		switch c {
+		case '\n', '\r', '\t', ' ', ',':
+			if len(text) > 0 && !comment {
+				e, err := parser.parse(string(text))
+				if err != nil {
+					return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
+				}
+				if first, ok := seen[e]; ok {
+					return nil, fmt.Errorf("matrix: %s line %d: the point %v is on line %d already: want distinct points", name, line, e, first)
+				}
+				if len(p.points) == maxFilePoints {
+					return nil, fmt.Errorf("matrix: %s line %d: more than %d points", name, line, maxFilePoints)
+				}
+				seen[e] = line
+				p.points = append(p.points, e)
+			}
+			text = text[:0]
+			if c == '\n' {
+				line, comment, begun = line+1, false, false
+			}
+		case '#':
+			comment = comment || !begun
+			fallthrough
+		default:
+			begun = true
+			if len(text) <= maxDigits { // one more is enough to refuse it
+				text = append(text, c)
+			}
+		}
+	}
+	if len(p.points) == 0 {
+		return nil, fmt.Errorf("matrix: %s has no points: want decimal values", name)
+	}
+	p.id = p.hash()
+	return p, nil
+}
+
+// maxFilePoints bounds the memory ReadPoints takes, to a few GiB.
+const maxFilePoints = 1 << 24
+
+type filePoints struct {
+	f      field.Field
+	points []field.Element
+	id     string
+}
+
+func (p *filePoints) Field() field.Field { return p.f }
+func (p *filePoints) Len() int           { return len(p.points) }
+func (p *filePoints) ID() string         { return p.id }
+
+func (p *filePoints) At(k int) field.Element {
+	checkPoint(k, len(p.points))
+	return p.points[k]
+}
+
+// hash returns "points:" and the SHA-256, in hexadecimal, of the points.
+func (p *filePoints) hash() string {
+	h := sha256.New()
+	symbol := make([]byte, p.f.SymbolBytes())
+	for _, e := range p.points {
+		field.PutSymbol(p.f, symbol, e)
+		h.Write(symbol)
+	}
+	return fmt.Sprintf("points:%x", h.Sum(nil))
+}

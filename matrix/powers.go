@@ -1,0 +1,43 @@
+package matrix
+
+import "volley/field"
+
+// powers gives base^0 … base^(n-1) by table: one table per digit of the
+// exponent, so that a power is a product of few entries and the tables stay
+// small at any n.
+type powers struct {
+	f      field.Field
+	tables [][]field.Element
+}
+
+const (
+	digitBits = 10
+	digitSize = 1 << digitBits
+)
+
+func newPowers(f field.Field, base field.Element, n int) powers {
+	p := powers{f: f}
+	for {
+		t := make([]field.Element, min(n, digitSize))
+		t[0] = field.One
+		for i := 1; i < len(t); i++ {
+			t[i] = f.Mul(t[i-1], base)
+		}
+		p.tables = append(p.tables, t)
+		if n <= digitSize {
+			return p
+		}
+		base = f.Mul(t[digitSize-1], base)
+		n = (n-1)/digitSize + 1
+	}
+}
+
+// at returns base^e for 0 <= e < n.
+func (p powers) at(e int) field.Element {
+	r := p.tables[0][e%digitSize]
+	for _, t := range p.tables[1:] {
+		e >>= digitBits
+		r = p.f.Mul(r, t[e%digitSize])
+	}
+	return r
+}

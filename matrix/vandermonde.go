@@ -1,0 +1,24 @@
+package matrix
+
+import "volley/field"
+
+// Vandermonde returns the K×K matrix of the K given points, on demand:
+//
+//	A[i][j] = α_j^i
+//
+// The coded packets are a polynomial's values, the initial packets its
+// coefficients. An entry costs O(log K) multiplications. The matrix is
+// invertible, as points are distinct.
+func Vandermonde(points Points) Matrix { return vandermonde{points} }
+
+type vandermonde struct{ points Points }
+
+func (m vandermonde) Field() field.Field { return m.points.Field() }
+func (m vandermonde) Rows() int          { return m.points.Len() }
+func (m vandermonde) Cols() int          { return m.points.Len() }
+func (m vandermonde) ID() string         { return "vandermonde(" + m.points.ID() + ")" }
+
+func (m vandermonde) At(i, j int) field.Element {
+	checkEntry(i, j, m.points.Len(), m.points.Len())
+	return field.Pow(m.Field(), m.points.At(j), uint64(i))
+}

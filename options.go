@@ -1,0 +1,90 @@
+package volley
+
+import (
+	"fmt"
+	"time"
+
+	"volley/algo"
+)
+
+// An Option changes how a run is done. All processors of a run give the same
+// options, except [WithTimeout].
+type Option func(*options)
+
+type options struct {
+	algorithm string
+	ports     int
+	beta      time.Duration
+	tau       *float64 // seconds per symbol; nil: TauPerByte for each byte
+	memory    int64
+	timeout   time.Duration
+	check     bool
+}
+
+// Defaults of the options of the same names.
+const (
+	DefaultPorts   = 1
+	DefaultBeta    = 20 * time.Microsecond
+	DefaultMemory  = 64 << 20
+	DefaultTimeout = 30 * time.Second
+)
+
+// TauPerByte is the default of τ, for each byte of a symbol: 0.8 ns, as on a
+// link of 10 Gbit/s.
+const TauPerByte = 0.8e-9
+
+func defaults() options {
+	return options{
+		algorithm: algo.Auto, ports: DefaultPorts, beta: DefaultBeta, memory: DefaultMemory,
+		timeout: DefaultTimeout, check: true,
+	}
+}
+
+// WithAlgorithm names the algorithm, as [algo.Algorithms] lists them. The default,
+// "auto", takes the one of least model time.
+func WithAlgorithm(name string) Option { return func(o *options) { o.algorithm = name } }
+
+// WithPorts sets p, the messages a processor may send, and receive, at a time. More
+// than K-1 count as K-1. The default is 1.
+func WithPorts(p int) Option { return func(o *options) { o.ports = p } }
+
+// WithBeta sets β, the time a message takes to start, for the choice of algorithm.
+// That of processor 0 is used by all. The default is 20 µs.
+func WithBeta(d time.Duration) Option { return func(o *options) { o.beta = d } }
+
+// WithTau sets τ, in seconds per symbol, for the choice of algorithm. That of
+// processor 0 is used by all. The default is 0.8 ns for each byte of a symbol.
+func WithTau(seconds float64) Option { return func(o *options) { o.tau = &seconds } }
+
+// WithMemory bounds the bytes of packets that a processor holds at a time; longer
+// packets go in segments. The default is 64 MiB.
+func WithMemory(bytes int64) Option { return func(o *options) { o.memory = bytes } }
+
+// WithTimeout bounds the wait for one message. The default is 30 s; 0 means no
+// bound.
+func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
+
+// WithCheck says whether the result is checked by random linear combinations before
+// Run returns: a wrong result passes with probability 2^-32 at most. The default
+// is true.
+func WithCheck(on bool) Option { return func(o *options) { o.check = on } }
+
+func (o *options) validate() error {
+	switch {
+	case o.ports < 1:
+		return fmt.Errorf("volley: %d ports: want 1 or more", o.ports)
+	case o.beta < 0:
+		return fmt.Errorf("volley: β = %v: want 0 or more", o.beta)
+	case o.tau != nil && !(*o.tau >= 0):
+		return fmt.Errorf("volley: τ = %v s: want 0 or more", *o.tau)
+	case o.memory < 1:
+		return fmt.Errorf("volley: %d bytes of memory: want 1 or more", o.memory)
+	case o.timeout < 0:
+		return fmt.Errorf("volley: timeout %v: want 0 or more", o.timeout)
+	}
+	if o.algorithm == algo.Auto {
+		return nil
+	}
+	_, err := algo.Lookup(o.algorithm)
+	return err
+}

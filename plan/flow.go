@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// A Flow says, for every slot of a plan, which initial packets it is made of
+// and which coded packets it goes into. It looks at which coefficients are zero
+// and not at their values, so it is a picture, not a proof: see package verify.
+type Flow struct {
+	slots   [][]flowSlot // by processor and slot
+	results map[int]set  // by column: the rows that reach it
+}
+
+type flowSlot struct {
+	rows, columns set
+	raw           bool
+}
+
+// Content describes what lies in one slot.
+type Content struct {
+	Rows    []int // of the initial packets it combines, ascending
+	Columns []int // of the coded packets it goes into, ascending
+	Raw     bool  // it is an initial packet itself, unscaled
+	Whole   bool  // it holds all that its one coded packet is made of
+}
+
+// String returns what people call the content: "x3" for an initial packet, "y4"
+// for a coded packet, "y4(x0,x2..x3)" for the part of y4 that comes from x0, x2
+// and x3, "x0+x1" for a combination that goes into several coded packets, "0"
+// for one of nothing.
+func (c Content) String() string {
+	switch {
+	case len(c.Rows) == 0:
+		return "0"
+	case c.Raw:
+		return fmt.Sprintf("x%d", c.Rows[0])
+	case len(c.Columns) != 1:
+		return ranges(c.Rows, "+")
+	case c.Whole:
+		return fmt.Sprintf("y%d", c.Columns[0])
+	default:
+		return fmt.Sprintf("y%d(%s)", c.Columns[0], ranges(c.Rows, ","))
+	}
+}
+
+// ranges lists packets, runs of three or more shortened to "x2..x5".
+func ranges(rows []int, separator string) string {
+	var parts []string
+	for i := 0; i < len(rows); {
+		j := i
+		for j+1 < len(rows) && rows[j+1] == rows[j]+1 {
+			j++
+		}
+		if j-i >= 2 {
+			parts = append(parts, fmt.Sprintf("x%d..x%d", rows[i], rows[j]))
+			i = j + 1
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("x%d", rows[i]))
+		i++
+	}
+	return strings.Join(parts, separator)
+}
+
+// Trace follows every packet through the plan, which has to be valid. It takes
+// memory in proportion to all slots times rows and columns, so it is for plans
+// that people look at. It returns the errors of [Plan].Program.
+func Trace(p Plan) (*Flow, error) {
+	m, err := Materialize(p)
+	if err != nil {
+		return nil, err
+	}
+	f := &Flow{slots: make([][]flowSlot, len(m.Programs)), results: map[int]set{}}
+	f.forward(m)
+	f.backward(m)
+	return f, nil
+}
+
+// Content returns what lies in a slot of a processor at the end of the plan.
+func (f *Flow) Content(proc int, slot Slot) Content {
+	s := f.slots[proc][slot]
+	c := Content{Rows: s.rows.list(), Columns: s.columns.list(), Raw: s.raw}
+	if len(c.Columns) == 1 {
+		c.Whole = s.rows.equal(f.results[c.Columns[0]])
+	}
+	return c
+}
+
+// forward collects the rows of every slot, round by round.
+func (f *Flow) forward(m *Materialized) {
+	rows, columns := newSet(m.Common.Rows), newSet(m.Common.Columns)
+	grow := func(k int, s flowSlot) {
+		s.columns = columns.clone()
+		f.slots[k] = append(f.slots[k], s)
+	}
+	compute := func(k int, list []Combination) {
+		for _, c := range list {
+			s := flowSlot{rows: rows.clone()}
+			for _, term := range c {
+				if !term.Coef.IsZero() {
+					from := f.slots[k][term.Slot]
+					s.rows.union(from.rows)
+					s.raw = from.raw && len(c) == 1 && term.Coef[0] == 1
+				}
+			}
+			grow(k, s)
+		}
+	}
+	for k, prog := range m.Programs {
+		for i := range prog.Inputs {
+			s := flowSlot{rows: rows.clone(), raw: true}
+			s.rows.add(m.Rows[k][i])
+			grow(k, s)
+		}
+	}
+	for t := range m.Common.Rounds() {
+		for k, prog := range m.Programs {
+			compute(k, prog.Rounds[t].Compute)
+		}
+		// Round t's messages carry what was there before it received.
+		for k, prog := range m.Programs {
+			for _, r := range prog.Rounds[t].Recvs {
+				for _, slot := range m.sent(t, r) {
+					from := f.slots[r.Src][slot]
+					grow(k, flowSlot{rows: from.rows.clone(), raw: from.raw})
+				}
+			}
+		}
+	}
+	for k, prog := range m.Programs {
+		compute(k, prog.Compute)
+		for o, slot := range prog.Outputs {
+			f.results[m.Columns[k][o]] = f.slots[k][slot].rows
+		}
+	}
+}
+
+// sent returns the slots that the message received as r in round t carries.
+func (m *Materialized) sent(t int, r Recv) []Slot {
+	for _, s := range m.Programs[r.Src].Rounds[t].Sends {
+		if s.Port == r.Port {
+			return s.Slots
+		}
+	}
+	return nil
+}
+
+// backward collects the columns of every slot, last round first.
+func (f *Flow) backward(m *Materialized) {
+	next := make([]Slot, len(m.Programs)) // slots from here on are done
+	uncompute := func(k int, list []Combination) {
+		for i := len(list) - 1; i >= 0; i-- {
+			next[k]--
+			to := f.slots[k][next[k]].columns
+			for _, term := range list[i] {
+				if !term.Coef.IsZero() {
+					f.slots[k][term.Slot].columns.union(to)
+				}
+			}
+		}
+	}
+	for k, prog := range m.Programs {
+		next[k] = len(f.slots[k])
+		for o, slot := range prog.Outputs {
+			f.slots[k][slot].columns.add(m.Columns[k][o])
+		}
+		uncompute(k, prog.Compute)
+	}
+	for t := m.Common.Rounds() - 1; t >= 0; t-- {
+		for k, prog := range m.Programs {
+			recvs := prog.Rounds[t].Recvs
+			for i := len(recvs) - 1; i >= 0; i-- {
+				next[k] -= recvs[i].Count
+				for j, slot := range m.sent(t, recvs[i]) {
+					f.slots[recvs[i].Src][slot].columns.union(f.slots[k][next[k]+j].columns)
+				}
+			}
+		}
+		for k, prog := range m.Programs {
+			uncompute(k, prog.Rounds[t].Compute)
+		}
+	}
+}
+
+// set is a set of small integers.
+type set []uint64
+
+func newSet(n int) set   { return make(set, (n+63)/64) }
+func (s set) clone() set { return append(set(nil), s...) }
+func (s set) add(i int)  { s[i/64] |= 1 << (i % 64) }
+func (s set) union(other set) {
+	for i, w := range other {
+		s[i] |= w
+	}
+}
+
+func (s set) equal(other set) bool {
+	for i, w := range other {
+		if s[i] != w {
+			return false
+		}
+	}
+	return true
+}
+
+func (s set) list() []int {
+	var list []int
+	for i, w := range s {
+		for ; w != 0; w &= w - 1 {
+			list = append(list, 64*i+bits.TrailingZeros64(w))
+		}
+	}
+	return list
+}

@@ -1,0 +1,287 @@
+package plan
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"volley/field"
+)
+
+// Format and Version name the JSON form of a plan. A decoder refuses every
+// other version.
+const (
+	Format  = "volley-plan"
+	Version = 1
+)
+
+// header is a plan file but for its programs, which follow in a list.
+type header struct {
+	Format     string      `json:"format"`
+	Version    int         `json:"version"`
+	Algorithm  string      `json:"algorithm"`
+	Parameters string      `json:"parameters"`
+	Field      string      `json:"field"`
+	Processors int         `json:"processors"`
+	Ports      int         `json:"ports"`
+	Rows       int         `json:"rows"`
+	Columns    int         `json:"columns"`
+	Phases     []phaseJSON `json:"phases"`
+}
+
+type phaseJSON struct {
+	Name   string `json:"name"`
+	Rounds int    `json:"rounds"`
+}
+
+type programJSON struct {
+	Proc    int               `json:"proc"`
+	Rows    []int             `json:"rows"` // one per input
+	Rounds  []roundJSON       `json:"rounds"`
+	Compute []combinationJSON `json:"compute"`
+	Outputs []outputJSON      `json:"outputs"`
+}
+
+type roundJSON struct {
+	Compute []combinationJSON `json:"compute"`
+	Sends   []sendJSON        `json:"sends"`
+	Recvs   []recvJSON        `json:"recvs"`
+}
+
+type sendJSON struct {
+	Port  int   `json:"port"`
+	Dst   int   `json:"dst"`
+	Slots []int `json:"slots"`
+}
+
+type recvJSON struct {
+	Port  int `json:"port"`
+	Src   int `json:"src"`
+	Count int `json:"count"`
+}
+
+type outputJSON struct {
+	Slot   int `json:"slot"`
+	Column int `json:"column"`
+}
+
+type combinationJSON []termJSON
+
+// termJSON is written [slot, "coefficient"]. The coefficient is a string, so
+// that readers whose numbers are floats keep all of its digits.
+type termJSON struct {
+	slot int
+	coef string
+}
+
+func (t termJSON) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "[%d,%q]", t.slot, t.coef), nil
+}
+
+func (t *termJSON) UnmarshalJSON(data []byte) error {
+	var pair []json.RawMessage
+	if err := json.Unmarshal(data, &pair); err != nil {
+		return err
+	}
+	if len(pair) != 2 {
+		return fmt.Errorf("term %s: want [slot, \"coefficient\"]", data)
+	}
+	if err := json.Unmarshal(pair[0], &t.slot); err != nil {
+		return fmt.Errorf("term %s: slot: %w", data, err)
+	}
+	if err := json.Unmarshal(pair[1], &t.coef); err != nil {
+		return fmt.Errorf("term %s: coefficient: %w", data, err)
+	}
+	return nil
+}
+
+// Encode writes the JSON form of p, a program at a time: its memory is that of
+// the largest program.
+func Encode(w io.Writer, p Plan) error {
+	info := p.Info()
+	h := header{
+		Format: Format, Version: Version,
+		Algorithm: info.Algorithm, Parameters: info.Parameters, Field: info.Field.Name(),
+		Processors: info.Processors, Ports: info.Ports, Rows: info.Rows, Columns: info.Columns,
+		Phases: []phaseJSON{},
+	}
+	for _, ph := range info.Phases {
+		h.Phases = append(h.Phases, phaseJSON(ph))
+	}
+	head, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("plan: encode: %w", err)
+	}
+	b := bufio.NewWriter(w)
+	b.Write(head[:len(head)-1]) // the closing brace comes after the programs
+	b.WriteString(",\"programs\":[")
+	for k := range info.Processors {
+		if k > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('\n')
+		if err := writeProgram(b, p, k); err != nil {
+			return err
+		}
+	}
+	b.WriteString("\n]}\n")
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("plan: encode: %w", err)
+	}
+	return nil
+}
+
+// EncodeProgram writes one element of the programs list of [Encode]: the JSON
+// form of one processor's program.
+func EncodeProgram(w io.Writer, p Plan, proc int) error {
+	if err := writeProgram(w, p, proc); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return fmt.Errorf("plan: encode: %w", err)
+	}
+	return nil
+}
+
+func writeProgram(w io.Writer, p Plan, proc int) error {
+	prog, err := p.Program(proc)
+	if err != nil {
+		return fmt.Errorf("plan: program of processor %d: %w", proc, err)
+	}
+	x := programJSON{
+		Proc:    prog.Proc,
+		Rows:    indices(prog.Inputs, func(i int) int { return p.Row(proc, i) }),
+		Rounds:  make([]roundJSON, len(prog.Rounds)),
+		Compute: toJSON(prog.Compute),
+		Outputs: []outputJSON{},
+	}
+	for t, r := range prog.Rounds {
+		y := roundJSON{Compute: toJSON(r.Compute), Sends: []sendJSON{}, Recvs: []recvJSON{}}
+		for _, s := range r.Sends {
+			y.Sends = append(y.Sends, sendJSON(s))
+		}
+		for _, v := range r.Recvs {
+			y.Recvs = append(y.Recvs, recvJSON(v))
+		}
+		x.Rounds[t] = y
+	}
+	for o, slot := range prog.Outputs {
+		x.Outputs = append(x.Outputs, outputJSON{slot, p.Column(proc, o)})
+	}
+	data, err := json.Marshal(x)
+	if err != nil {
+		return fmt.Errorf("plan: program of processor %d: %w", proc, err)
+	}
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("plan: encode: %w", err)
+	}
+	return nil
+}
+
+func toJSON(list []Combination) []combinationJSON {
+	out := make([]combinationJSON, len(list))
+	for i, c := range list {
+		out[i] = combinationJSON{}
+		for _, term := range c {
+			out[i] = append(out[i], termJSON{term.Slot, term.Coef.String()})
+		}
+	}
+	return out
+}
+
+// Decode reads the JSON form of a plan and validates it: a plan that Decode
+// returns meets every rule of [Validate]. It returns an error for another
+// format or version, an unknown key, a coefficient outside the field, data
+// after the plan, and a *[ValidationError].
+func Decode(r io.Reader) (*Materialized, error) {
+	var file struct {
+		header
+		Programs []programJSON `json:"programs"`
+	}
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		return nil, fmt.Errorf("plan: decode: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("plan: decode: data after the plan, at byte %d", d.InputOffset())
+	}
+	if file.Format != Format || file.Version != Version {
+		return nil, fmt.Errorf("plan: decode: format %q version %d: want %q version %d", file.Format, file.Version, Format, Version)
+	}
+	f, err := field.Parse(file.Field)
+	if err != nil {
+		return nil, fmt.Errorf("plan: decode: %w", err)
+	}
+	if len(file.Programs) != file.Processors {
+		return nil, fmt.Errorf("plan: decode: %d programs: want %d, one for each processor", len(file.Programs), file.Processors)
+	}
+	m := &Materialized{Common: Info{
+		Algorithm: file.Algorithm, Parameters: file.Parameters, Field: f,
+		Processors: file.Processors, Ports: file.Ports, Rows: file.Rows, Columns: file.Columns,
+	}}
+	for _, ph := range file.Phases {
+		if ph.Rounds < 0 {
+			return nil, fmt.Errorf("plan: decode: phase %q has %d rounds: want 0 or more", ph.Name, ph.Rounds)
+		}
+		m.Common.Phases = append(m.Common.Phases, Phase(ph))
+	}
+	for _, x := range file.Programs {
+		prog, columns, err := x.program(f)
+		if err != nil {
+			return nil, fmt.Errorf("plan: decode: processor %d: %w", x.Proc, err)
+		}
+		m.Programs = append(m.Programs, prog)
+		m.Rows = append(m.Rows, x.Rows)
+		m.Columns = append(m.Columns, columns)
+	}
+	if err := Validate(m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (x *programJSON) program(f field.Field) (*Program, []int, error) {
+	prog := &Program{Proc: x.Proc, Inputs: len(x.Rows)}
+	var err error
+	for t, r := range x.Rounds {
+		var y Round
+		if y.Compute, err = fromJSON(f, r.Compute); err != nil {
+			return nil, nil, fmt.Errorf("round %d: %w", t, err)
+		}
+		for _, s := range r.Sends {
+			y.Sends = append(y.Sends, Send(s))
+		}
+		for _, v := range r.Recvs {
+			y.Recvs = append(y.Recvs, Recv(v))
+		}
+		prog.Rounds = append(prog.Rounds, y)
+	}
+	if prog.Compute, err = fromJSON(f, x.Compute); err != nil {
+		return nil, nil, err
+	}
+	columns := make([]int, len(x.Outputs))
+	for o, out := range x.Outputs {
+		prog.Outputs = append(prog.Outputs, out.Slot)
+		columns[o] = out.Column
+	}
+	return prog, columns, nil
+}
+
+func fromJSON(f field.Field, list []combinationJSON) ([]Combination, error) {
+	var out []Combination
+	for i, c := range list {
+		combination := make(Combination, len(c))
+		for j, term := range c {
+			coef, err := field.ParseElement(f, term.coef)
+			if err != nil {
+				return nil, fmt.Errorf("combination %d, term %d: %w", i, j, err)
+			}
+			combination[j] = Term{term.slot, coef}
+		}
+		out = append(out, combination)
+	}
+	return out, nil
+}

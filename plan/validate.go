@@ -1,0 +1,315 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"volley/field"
+)
+
+// A Rule names a condition that every plan meets; see [Validate].
+type Rule string
+
+const (
+	RuleProcessor   Rule = "processor"   // a program belongs to the processor it was asked for
+	RuleRounds      Rule = "rounds"      // every program has the rounds of the plan
+	RulePort        Rule = "port"        // ports are in [0, p), each used once per round and direction
+	RulePartner     Rule = "partner"     // partners are other processors of the plan
+	RuleOrder       Rule = "order"       // receives are in port order
+	RuleCount       Rule = "count"       // messages carry one element or more
+	RuleSlot        Rule = "slot"        // only slots are used that exist by then
+	RuleCoefficient Rule = "coefficient" // coefficients belong to the field
+	RuleMatch       Rule = "match"       // each receive has its send, of the same size, and each send its receive
+	RuleMatrix      Rule = "matrix"      // inputs and outputs name rows and columns of A; each column is an output once
+	RuleSchedule    Rule = "schedule"    // a processor's schedule is that of its program
+	RuleClasses     Rule = "classes"     // the classes partition the processors, and their schedules agree in size
+	RuleProgram     Rule = "program"     // the program can be made
+)
+
+// A Violation is one breach of a rule. Round, Port and Slot are -1 where they
+// do not apply.
+type Violation struct {
+	Rule                    Rule
+	Proc, Round, Port, Slot int
+	Got, Want               string
+}
+
+func (v Violation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "processor %d", v.Proc)
+	for _, x := range []struct {
+		name string
+		n    int
+	}{{"round", v.Round}, {"port", v.Port}, {"slot", v.Slot}} {
+		if x.n >= 0 {
+			fmt.Fprintf(&b, " %s %d", x.name, x.n)
+		}
+	}
+	fmt.Fprintf(&b, ": %s: got %s, want %s", v.Rule, v.Got, v.Want)
+	return b.String()
+}
+
+// maxViolations bounds what a ValidationError holds: a wrong plan is usually
+// wrong everywhere.
+const maxViolations = 100
+
+// A ValidationError lists the breaches found, at most 100 of them.
+type ValidationError struct {
+	Violations []Violation
+}
+
+// Error shows the first violation and how many others there are.
+func (e *ValidationError) Error() string {
+	s := "plan: " + e.Violations[0].String()
+	if n := len(e.Violations) - 1; n > 0 {
+		s += fmt.Sprintf(" (and %d more)", n)
+	}
+	return s
+}
+
+// Validate checks the plan against the model: at most p messages out and p in
+// per processor and round, none to oneself, every receive matched by one send,
+// only slots that exist, coefficients in the field, and what the plan says of
+// itself (rounds, classes, schedules). It makes every program once, so it takes
+// time in proportion to the whole plan. The error is a *[ValidationError].
+//
+// Whether the plan computes the right matrix is another question: see package
+// verify.
+func Validate(p Plan) error {
+	info := p.Info()
+	v := &validator{
+		info:    info,
+		rounds:  info.Rounds(),
+		waiting: map[message]delivery{},
+		columns: map[int]bool{},
+	}
+	if !v.shape() {
+		return &ValidationError{v.found}
+	}
+	for k := range info.Processors {
+		if v.full() {
+			break
+		}
+		prog, err := p.Program(k)
+		if err != nil {
+			v.report(Violation{RuleProgram, k, -1, -1, -1, err.Error(), "a program"})
+			continue
+		}
+		v.program(k, prog)
+		v.matrix(p, k, prog)
+		if got, want := p.Schedule(k), prog.Schedule(); !sameSchedule(got, want) {
+			v.report(Violation{RuleSchedule, k, -1, -1, -1, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want)})
+		}
+	}
+	if !v.full() {
+		v.unmatched()
+		v.classes(p)
+		if n := len(v.columns); n != info.Columns {
+			v.report(Violation{RuleMatrix, 0, -1, -1, -1, fmt.Sprintf("outputs for %d columns", n), fmt.Sprint(info.Columns)})
+		}
+	}
+	if len(v.found) > 0 {
+		return &ValidationError{v.found}
+	}
+	return nil
+}
+
+// message identifies a message by its sender, as the port rule allows one each.
+type message struct{ round, src, port int }
+
+// delivery is what one side of a message says of it.
+type delivery struct {
+	dst, count int
+	sent       bool
+}
+
+type validator struct {
+	info    Info
+	rounds  int
+	waiting map[message]delivery // one side seen, the other not yet
+	columns map[int]bool         // columns of A seen as outputs
+	found   []Violation
+}
+
+func (v *validator) full() bool { return len(v.found) >= maxViolations }
+
+func (v *validator) report(x Violation) {
+	if !v.full() {
+		v.found = append(v.found, x)
+	}
+}
+
+// shape checks what the plan says of its size and reports whether the rest can
+// be checked.
+func (v *validator) shape() bool {
+	if k := v.info.Processors; k < 1 {
+		v.report(Violation{RuleProcessor, 0, -1, -1, -1, fmt.Sprint(k, " processors"), "1 or more"})
+		return false
+	}
+	if p, most := v.info.Ports, max(1, v.info.Processors-1); p < 1 || p > most {
+		v.report(Violation{RulePort, 0, -1, -1, -1, fmt.Sprint(p, " ports"), fmt.Sprintf("1 to %d", most)})
+		return false
+	}
+	return true
+}
+
+func (v *validator) program(k int, prog *Program) {
+	if prog.Proc != k {
+		v.report(Violation{RuleProcessor, k, -1, -1, -1, fmt.Sprintf("the program of processor %d", prog.Proc), "its own"})
+	}
+	if len(prog.Rounds) != v.rounds {
+		v.report(Violation{RuleRounds, k, -1, -1, -1, fmt.Sprint(len(prog.Rounds), " rounds"), fmt.Sprint(v.rounds)})
+	}
+	slots := prog.Inputs
+	for t, r := range prog.Rounds {
+		slots = v.combinations(k, t, slots, r.Compute)
+		used := make([]bool, v.info.Ports)
+		for _, s := range r.Sends {
+			if v.end(k, t, s.Port, s.Dst, len(s.Slots), used) {
+				v.meet(k, message{t, k, s.Port}, delivery{s.Dst, len(s.Slots), true})
+			}
+			for _, slot := range s.Slots {
+				v.slot(k, t, s.Port, slot, slots)
+			}
+		}
+		clear(used)
+		last := -1
+		for _, x := range r.Recvs {
+			if x.Port < last {
+				v.report(Violation{RuleOrder, k, t, x.Port, -1, fmt.Sprint("after port ", last), "receives in port order"})
+			}
+			last = x.Port
+			if v.end(k, t, x.Port, x.Src, x.Count, used) {
+				v.meet(k, message{t, x.Src, x.Port}, delivery{k, x.Count, false})
+			}
+			slots += max(x.Count, 0)
+		}
+	}
+	slots = v.combinations(k, -1, slots, prog.Compute)
+	for _, slot := range prog.Outputs {
+		v.slot(k, -1, -1, slot, slots)
+	}
+}
+
+// combinations checks a list of combinations and returns the slots there are
+// after it.
+func (v *validator) combinations(k, t, slots int, list []Combination) int {
+	for _, c := range list {
+		for _, term := range c {
+			v.slot(k, t, -1, term.Slot, slots)
+			if !field.Contains(v.info.Field, term.Coef) {
+				v.report(Violation{RuleCoefficient, k, t, -1, term.Slot, term.Coef.String(), "an element of " + v.info.Field.Name()})
+			}
+		}
+		slots++
+	}
+	return slots
+}
+
+func (v *validator) slot(k, t, port int, slot, slots int) {
+	if slot < 0 || slot >= slots {
+		v.report(Violation{RuleSlot, k, t, port, slot, "a slot that does not exist yet", fmt.Sprintf("one of [0, %d)", slots)})
+	}
+}
+
+// end checks one end of a message and reports whether the message can be
+// identified at all.
+func (v *validator) end(k, t, port, partner, count int, used []bool) bool {
+	if port < 0 || port >= len(used) {
+		v.report(Violation{RulePort, k, t, port, -1, fmt.Sprint("port ", port), fmt.Sprintf("one of [0, %d)", len(used))})
+		return false
+	}
+	if used[port] {
+		v.report(Violation{RulePort, k, t, port, -1, "a second message", "one per port, round and direction"})
+		return false
+	}
+	used[port] = true
+	if count < 1 {
+		v.report(Violation{RuleCount, k, t, port, -1, fmt.Sprint(count, " elements"), "1 or more"})
+	}
+	if partner == k || partner < 0 || partner >= v.info.Processors {
+		v.report(Violation{RulePartner, k, t, port, -1, fmt.Sprint("processor ", partner), fmt.Sprintf("another one of [0, %d)", v.info.Processors)})
+		return false
+	}
+	return true
+}
+
+// meet pairs the two sides of a message.
+func (v *validator) meet(k int, m message, d delivery) {
+	other, ok := v.waiting[m]
+	if !ok {
+		v.waiting[m] = d
+		return
+	}
+	if other.sent == d.sent { // two receivers claim one message
+		v.report(Violation{RuleMatch, k, m.round, m.port, -1, fmt.Sprintf("a receive from %d that processor %d expects too", m.src, other.dst), "one receiver"})
+		return
+	}
+	delete(v.waiting, m)
+	if other.dst != d.dst || other.count != d.count {
+		s, r := d, other
+		if !d.sent {
+			s, r = other, d
+		}
+		v.report(Violation{RuleMatch, m.src, m.round, m.port, -1,
+			fmt.Sprintf("%d elements sent to %d", s.count, s.dst), fmt.Sprintf("%d elements, which processor %d expects", r.count, r.dst)})
+	}
+}
+
+func (v *validator) unmatched() {
+	for m, d := range v.waiting {
+		if d.sent {
+			v.report(Violation{RuleMatch, m.src, m.round, m.port, -1, fmt.Sprintf("a send to %d that it does not receive", d.dst), "one receive"})
+		} else {
+			v.report(Violation{RuleMatch, d.dst, m.round, m.port, -1, fmt.Sprintf("a receive from %d that it does not send", m.src), "one send"})
+		}
+	}
+}
+
+func (v *validator) matrix(p Plan, k int, prog *Program) {
+	for i := range prog.Inputs {
+		if row := p.Row(k, i); row < 0 || row >= v.info.Rows {
+			v.report(Violation{RuleMatrix, k, -1, -1, i, fmt.Sprint("row ", row), fmt.Sprintf("one of [0, %d)", v.info.Rows)})
+		}
+	}
+	for o, slot := range prog.Outputs {
+		col := p.Column(k, o)
+		switch {
+		case col < 0 || col >= v.info.Columns:
+			v.report(Violation{RuleMatrix, k, -1, -1, slot, fmt.Sprint("column ", col), fmt.Sprintf("one of [0, %d)", v.info.Columns)})
+		case v.columns[col]:
+			v.report(Violation{RuleMatrix, k, -1, -1, slot, fmt.Sprintf("a second output for column %d", col), "one"})
+		default:
+			v.columns[col] = true
+		}
+	}
+}
+
+func (v *validator) classes(p Plan) {
+	total := 0
+	for _, c := range p.Classes() {
+		total += c.Count
+		if c.Representative < 0 || c.Representative >= v.info.Processors || c.Count < 1 {
+			v.report(Violation{RuleClasses, c.Representative, -1, -1, -1, fmt.Sprintf("a class of %d", c.Count), "a processor of the plan and a class of 1 or more"})
+		}
+	}
+	if total != v.info.Processors {
+		v.report(Violation{RuleClasses, 0, -1, -1, -1, fmt.Sprintf("classes of %d processors", total), fmt.Sprint(v.info.Processors)})
+	}
+}
+
+// sameSchedule is reflect.DeepEqual that takes nil and empty lists for equal.
+func sameSchedule(a, b Schedule) bool {
+	if a.Inputs != b.Inputs || a.Outputs != b.Outputs || a.Slots != b.Slots || len(a.Rounds) != len(b.Rounds) {
+		return false
+	}
+	for t := range a.Rounds {
+		x, y := a.Rounds[t], b.Rounds[t]
+		if len(x.Sends)+len(y.Sends) > 0 && !reflect.DeepEqual(x.Sends, y.Sends) ||
+			len(x.Recvs)+len(y.Recvs) > 0 && !reflect.DeepEqual(x.Recvs, y.Recvs) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,125 @@
+package volley
+
+import (
+	"volley/algo"
+	"volley/executor"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+// A Report says what a run did. That of one processor counts what this processor
+// sent and computed; [Merge] puts the reports of all together. Its JSON form is
+// the object that the command line prints.
+type Report struct {
+	Algorithm  string `json:"algorithm"`
+	Parameters string `json:"parameters"`
+	Field      string `json:"field"`
+	Matrix     string `json:"matrix"`
+	K          int    `json:"k"`
+	Ports      int    `json:"ports"`
+
+	// C1 and C2 are counted from the messages sent, not taken from a formula.
+	C1 int `json:"c1"` // rounds in which messages were sent
+	C2 int `json:"c2"` // elements: the largest message of each round, summed
+	C3 int `json:"c3"` // multiply-adds per symbol, at the busiest processor
+
+	BoundC1 int `json:"bound_c1"` // no algorithm for every matrix has fewer
+	BoundC2 int `json:"bound_c2"`
+
+	PacketBytes      int64         `json:"packet_bytes"` // on the wire
+	SymbolsPerPacket int64         `json:"symbols_per_packet"`
+	Segments         int           `json:"segments"`
+	Rounds           []RoundReport `json:"rounds"`
+	BytesSentMax     int64         `json:"bytes_sent_max"` // by the busiest processor
+
+	// Control traffic agrees on the run and checks it; it is in no other figure.
+	ControlRounds int   `json:"control_rounds"`
+	ControlBytes  int64 `json:"control_bytes"` // sent by the busiest processor
+
+	PlanHash string  `json:"plan_hash"`
+	Order    string  `json:"order"` // of inputs and outputs: "natural"
+	Verified bool    `json:"verified"`
+	Seconds  float64 `json:"seconds"`
+}
+
+// RoundReport is the traffic of one round.
+type RoundReport struct {
+	LargestMessage int `json:"largest_message"` // elements
+	Messages       int `json:"messages"`
+}
+
+// count fills in what was counted.
+func (r *Report) count(t *executor.Traffic) {
+	r.C3 = t.MultiplyAdds
+	r.Segments = t.Segments
+	r.BytesSentMax = t.Bytes
+	r.ControlBytes += t.HeaderBytes
+	for _, x := range t.Rounds {
+		r.Rounds = append(r.Rounds, RoundReport{x.Largest, x.Messages})
+	}
+	r.total()
+}
+
+// total works out C1 and C2 from the rounds.
+func (r *Report) total() {
+	r.C1, r.C2 = 0, 0
+	for _, x := range r.Rounds {
+		if x.Messages > 0 {
+			r.C1++
+			r.C2 += x.LargestMessage
+		}
+	}
+}
+
+// Merge returns the report of a whole run from those of its processors, of which
+// there is at least one.
+func Merge(reports []*Report) *Report {
+	all := *reports[0]
+	all.Rounds = make([]RoundReport, len(reports[0].Rounds))
+	for _, r := range reports {
+		for t, x := range r.Rounds {
+			all.Rounds[t].LargestMessage = max(all.Rounds[t].LargestMessage, x.LargestMessage)
+			all.Rounds[t].Messages += x.Messages
+		}
+		all.C3 = max(all.C3, r.C3)
+		all.BytesSentMax = max(all.BytesSentMax, r.BytesSentMax)
+		all.ControlBytes = max(all.ControlBytes, r.ControlBytes)
+		all.Verified = all.Verified && r.Verified
+		all.Seconds = max(all.Seconds, r.Seconds)
+	}
+	all.total()
+	return &all
+}
+
+func newReport(p plan.Plan, matrixID string) *Report {
+	info := p.Info()
+	return &Report{
+		Algorithm:  info.Algorithm,
+		Parameters: info.Parameters,
+		Field:      info.Field.Name(),
+		Matrix:     matrixID,
+		K:          info.Processors,
+		Ports:      info.Ports,
+		BoundC1:    algo.BoundC1(info.Processors, info.Ports),
+		BoundC2:    algo.BoundC2(info.Processors, info.Ports),
+		Order:      "natural",
+	}
+}
+
+// Estimate returns the report that a run of p for the matrix a would give, as
+// far as the plan tells: rounds, costs and bounds. It returns an error when a
+// program of the plan cannot be made.
+func Estimate(p plan.Plan, a matrix.Matrix) (*Report, error) {
+	c3, err := sim.MultiplyAdds(p)
+	if err != nil {
+		return nil, err
+	}
+	r := newReport(p, a.ID())
+	for _, x := range sim.Count(p).Rounds {
+		r.Rounds = append(r.Rounds, RoundReport{x.Largest, x.Messages})
+	}
+	r.C3 = c3
+	r.total()
+	return r, nil
+}

@@ -1,0 +1,73 @@
+// Package sim tells what a plan costs without running it: it counts messages
+// and adds up model time. It has no clock and moves no bytes.
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"volley/plan"
+)
+
+// Cost is what a plan costs in the model of Wang and Raviv (arXiv:2205.05183,
+// introduction): C1 and C2, counted from the schedules of all processors.
+type Cost struct {
+	C1     int     // rounds
+	C2     int     // elements: the largest message of each round, summed
+	Rounds []Round // in order
+}
+
+// Round is the traffic of one round.
+type Round struct {
+	Largest  int // elements of its largest message
+	Messages int // messages of all processors
+}
+
+// Count counts the cost of p from one schedule per class of processors, so in
+// time and memory independent of K where all processors are alike.
+func Count(p plan.Plan) Cost {
+	c := Cost{C1: p.Info().Rounds()}
+	c.Rounds = make([]Round, c.C1)
+	for _, class := range p.Classes() {
+		s := p.Schedule(class.Representative)
+		for t, r := range s.Rounds {
+			c.Rounds[t].Messages += class.Count * len(r.Sends)
+			for _, x := range r.Sends {
+				c.Rounds[t].Largest = max(c.Rounds[t].Largest, x.Count)
+			}
+		}
+	}
+	for _, r := range c.Rounds {
+		c.C2 += r.Largest
+	}
+	return c
+}
+
+// MultiplyAdds counts C3, the multiply-adds per symbol at the busiest processor:
+// the terms of all combinations of its program. One processor of each class is
+// looked at, so where A has zeros a sister of it may have a few terms more. The
+// error is that of plan.Plan's Program.
+func MultiplyAdds(p plan.Plan) (int, error) {
+	most := 0
+	for _, class := range p.Classes() {
+		prog, err := p.Program(class.Representative)
+		if err != nil {
+			return 0, fmt.Errorf("sim: program of processor %d: %w", class.Representative, err)
+		}
+		most = max(most, prog.Terms())
+	}
+	return most, nil
+}
+
+// Model gives the time of a schedule: a message of d elements of W symbols takes
+// Beta + d·W·Tau.
+type Model struct {
+	Beta    time.Duration // β, per message
+	Tau     float64       // τ, seconds per symbol
+	Symbols int64         // W, symbols per packet
+}
+
+// Time returns C1·β + C2·W·τ.
+func (m Model) Time(c Cost) time.Duration {
+	return time.Duration(c.C1)*m.Beta + time.Duration(float64(c.C2)*float64(m.Symbols)*m.Tau*float64(time.Second))
+}

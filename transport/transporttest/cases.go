@@ -1,0 +1,572 @@
+package transporttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"volley/transport"
+)
+
+// pause is long enough that another rank is likely to have come to its wait.
+// No result depends on it; a fault may go unnoticed where it is too short.
+const pause = 20 * time.Millisecond
+
+// never is the tag of messages that nobody sends or receives.
+var never = transport.Tag{Round: 1 << 20}
+
+// Cases returns all tests, each for a group of its own.
+func Cases() []Case {
+	return []Case{
+		{"every rank hears every other", 1, everyRank},
+		{"ping-pong", 2, pingPong},
+		{"parts of all sizes", 2, partSizes},
+		{"many parts", 2, manyParts},
+		{"tags in any order", 2, tagsInAnyOrder},
+		{"order within a tag", 2, orderWithinTag},
+		{"all pairs on three ports", 1, allPairs},
+		{"receive before send", 2, receiveFirst},
+		{"send before receive", 2, sendFirst},
+		{"large messages both ways", 2, largeBothWays},
+		{"a sent buffer is free after Wait", 2, bufferFree},
+		{"one buffer for all rounds", 2, bufferReused},
+		{"messages held and released in any order", 2, releaseInAnyOrder},
+		{"wrong lengths", 2, wrongLengths},
+		{"wrong ranks", 1, wrongRanks},
+		{"ctx ends a wait", 2, ctxEnds},
+		{"abort ends waits under way", 2, abortUnderWay},
+		{"abort ends waits begun later", 2, abortLater},
+		{"only the first abort counts", 2, firstAbort},
+		{"aborts at once", 2, abortsAtOnce},
+		{"what was sent arrives after Close", 2, closeEarly},
+	}
+}
+
+func everyRank(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	if d.Size() < 1 || d.Rank() < 0 || d.Rank() >= d.Size() {
+		return fmt.Errorf("it is rank %d of %d", d.Rank(), d.Size())
+	}
+	var out, in []letter
+	for r := range d.Size() {
+		if r != d.Rank() {
+			// The sizes of the group as both ends see them go into the letter.
+			out = append(out, letter{d.Rank(), r, transport.Tag{}, d.Size(), []int{8}})
+			in = append(in, letter{r, d.Rank(), transport.Tag{}, d.Size(), []int{8}})
+		}
+	}
+	return d.trade(out, in)
+}
+
+func pingPong(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	other, ok := d.partner()
+	if !ok {
+		return nil
+	}
+	for round := range 50 {
+		tag := transport.Tag{Round: round}
+		there := letter{min(d.Rank(), other), max(d.Rank(), other), tag, 0, []int{round * round}}
+		back := letter{there.dst, there.src, tag, 1, []int{round}}
+		out, in := there, back
+		if d.Rank() == there.dst {
+			out, in = back, there
+			if err := d.read(d.await(in)); err != nil {
+				return err
+			}
+			if err := d.sent(d.post(out)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := d.sent(d.post(out)); err != nil {
+			return err
+		}
+		if err := d.read(d.await(in)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func partSizes(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	for round, lengths := range [][]int{
+		nil,
+		{0},
+		{1},
+		{0, 0},
+		{3, 0, 5},
+		{0, 4096},
+		{1<<16 - 1, 1 << 16, 1<<16 + 1},
+		{1<<20 + 1},
+		{7, 1<<20 - 3, 0, 11},
+		nil,
+	} {
+		if err := d.pass(transport.Tag{Round: round}, lengths...); err != nil {
+			return fmt.Errorf("parts of %v bytes: %w", lengths, err)
+		}
+	}
+	return nil
+}
+
+func manyParts(ctx context.Context, tr transport.Transport) error {
+	lengths := make([]int, 5000) // more than the 1,024 buffers a system call takes
+	for i := range lengths {
+		lengths[i] = i % 13
+	}
+	return desk{ctx, tr}.pass(transport.Tag{}, lengths...)
+}
+
+func tagsInAnyOrder(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	const count = 101 // prime, so that i -> 37·i runs through all
+	tag := func(i int) transport.Tag { return transport.Tag{Round: i / 7, Port: i % 7} }
+	var going []posted
+	for i := range count {
+		going = append(going, d.post(d.toNext(tag(i), 0, i)))
+	}
+	var coming []awaited
+	for i := range count {
+		i = 37 * i % count
+		coming = append(coming, d.await(d.fromPrev(tag(i), 0, i)))
+	}
+	slices.Reverse(coming)
+	if err := d.read(coming...); err != nil {
+		return err
+	}
+	slices.Reverse(going)
+	return d.sent(going...)
+}
+
+func orderWithinTag(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	const count = 200
+	var going []posted
+	var coming []awaited
+	for i := range count {
+		if i < count/2 { // the first half of the receives come early
+			coming = append(coming, d.await(d.fromPrev(transport.Tag{}, i, 10)))
+		}
+		going = append(going, d.post(d.toNext(transport.Tag{}, i, 10)))
+	}
+	for i := count / 2; i < count; i++ {
+		coming = append(coming, d.await(d.fromPrev(transport.Tag{}, i, 10)))
+	}
+	if err := d.read(coming...); err != nil {
+		return err
+	}
+	return d.sent(going...)
+}
+
+func allPairs(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	for round := range 3 {
+		var out, in []letter
+		for port := range 3 {
+			tag := transport.Tag{Round: round, Port: port}
+			for r := range d.Size() {
+				if r != d.Rank() {
+					out = append(out, letter{d.Rank(), r, tag, 0, []int{10 * r, 17*port + 1}})
+					in = append(in, letter{r, d.Rank(), tag, 0, []int{10 * d.Rank(), 17*port + 1}})
+				}
+			}
+		}
+		slices.Reverse(in) // so that tags matter
+		if err := d.trade(out, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The order between two ranks is kept by a second message, on port 1.
+
+func receiveFirst(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	for round := range 10 {
+		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
+		coming := d.await(d.fromPrev(tag, 0, 1000))
+		begun := d.post(letter{d.Rank(), d.prev(), ready, 0, []int{1}})
+		if err := d.read(d.await(letter{d.next(), d.Rank(), ready, 0, []int{1}})); err != nil {
+			return err
+		}
+		going := d.post(d.toNext(tag, 0, 1000))
+		if err := d.read(coming); err != nil {
+			return err
+		}
+		if err := d.sent(begun, going); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sendFirst(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	for round := range 10 {
+		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
+		going := d.post(d.toNext(tag, 0, 1000))
+		begun := d.post(d.toNext(ready, 0, 1))
+		if err := d.read(d.await(d.fromPrev(ready, 0, 1))); err != nil {
+			return err
+		}
+		if err := d.read(d.await(d.fromPrev(tag, 0, 1000))); err != nil {
+			return err
+		}
+		if err := d.sent(going, begun); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func largeBothWays(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	const size = 1<<20 + 3 // more than a socket takes in before its peer reads
+	var out, in []letter
+	for port, r := range []int{d.next(), d.prev()} {
+		// What leaves for the next rank on port 0 comes from its previous one.
+		out = append(out, letter{d.Rank(), r, transport.Tag{Port: port}, 0, []int{size}})
+		in = append(in, letter{r, d.Rank(), transport.Tag{Port: 1 - port}, 0, []int{size}})
+	}
+	return d.trade(out, in)
+}
+
+func bufferFree(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	other, ok := d.partner()
+	if !ok {
+		return nil
+	}
+	for round, size := range []int{1, 1000, 1 << 18} {
+		l := letter{min(d.Rank(), other), max(d.Rank(), other), transport.Tag{Round: round}, 0, []int{size}}
+		if d.Rank() == l.src {
+			parts := l.parts()
+			if err := d.sent(posted{l, d.Send(l.dst, l.tag, parts)}); err != nil {
+				return err
+			}
+			clear(parts[0])
+			parts[0] = nil
+			continue
+		}
+		m, err := d.open(d.await(l))
+		if err != nil {
+			return err
+		}
+		time.Sleep(pause)
+		if err := l.check(m.Parts); err != nil {
+			return fmt.Errorf("changed before Release: %w", err)
+		}
+		m.Release()
+	}
+	return nil
+}
+
+func bufferReused(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	tag := transport.Tag{}
+	parts := [][]byte{make([]byte, 300)}
+	for i := range 100 {
+		l := d.toNext(tag, i, len(parts[0]))
+		l.fill(0, parts[0])
+		going := posted{l, d.Send(l.dst, tag, parts)}
+		if err := d.read(d.await(d.fromPrev(tag, i, len(parts[0])))); err != nil {
+			return err
+		}
+		if err := d.sent(going); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func releaseInAnyOrder(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	const count = 20
+	var going []posted
+	var coming []awaited
+	for i := range count {
+		tag := transport.Tag{Round: i / 2} // two messages to a tag
+		going = append(going, d.post(d.toNext(tag, i, 5000)))
+		coming = append(coming, d.await(d.fromPrev(tag, i, 5000)))
+	}
+	held := make([]transport.Message, count)
+	for i, a := range coming {
+		var err error
+		if held[i], err = d.open(a); err != nil {
+			return err
+		}
+	}
+	for i := range held {
+		i = 7 * i % count
+		if err := coming[i].check(held[i].Parts); err != nil {
+			return fmt.Errorf("changed before Release: %w", err)
+		}
+		held[i].Release()
+	}
+	return d.sent(going...)
+}
+
+func wrongLengths(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	for round, c := range []struct{ sent, asked []int }{
+		{[]int{10}, []int{9}},
+		{[]int{10}, []int{11}},
+		{[]int{5, 6}, []int{5}},
+		{[]int{5}, []int{5, 6}},
+		{[]int{5, 6}, []int{5, 7}},
+		{nil, []int{1}},
+		{[]int{1}, nil},
+		{[]int{1 << 18}, []int{100}},
+		{[]int{100}, []int{1 << 18}},
+	} {
+		tag := transport.Tag{Round: round, Port: 1}
+		going := d.post(d.toNext(tag, 0, c.sent...))
+		m, err := d.await(d.fromPrev(tag, 0, c.asked...)).Wait(ctx)
+		if err == nil {
+			m.Release()
+			return fmt.Errorf("receive of parts of %v bytes sent as %v: no error", c.asked, c.sent)
+		}
+		var wrong *transport.LengthError
+		if !errors.As(err, &wrong) {
+			return fmt.Errorf("receive of parts of %v bytes sent as %v: got error %w; want a LengthError", c.asked, c.sent, err)
+		}
+		if wrong.Src != d.prev() || wrong.Tag != tag || sum(wrong.Got) != sum(c.sent) || !slices.Equal(wrong.Want, c.asked) {
+			return fmt.Errorf("receive of parts of %v bytes sent as %v: got %+v", c.asked, c.sent, *wrong)
+		}
+		// The sender may be told or not, but not left waiting.
+		if err := going.Wait(ctx); err != nil && ctx.Err() != nil {
+			return fmt.Errorf("send of parts of %v bytes asked for as %v: %w", c.sent, c.asked, err)
+		}
+		if err := d.pass(tag, 10); err != nil {
+			return fmt.Errorf("after a message of a wrong length: %w", err)
+		}
+	}
+	return nil
+}
+
+func sum(sizes []int) (total int) {
+	for _, size := range sizes {
+		total += size
+	}
+	return total
+}
+
+func wrongRanks(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	for _, r := range []int{d.Rank(), -1, d.Size(), d.Size() + 7} {
+		_, err := d.Receive(r, never, []int{1}).Wait(ctx)
+		for doing, err := range map[string]error{
+			"send to":      d.Send(r, never, [][]byte{{1}}).Wait(ctx),
+			"receive from": err,
+		} {
+			switch {
+			case err == nil:
+				return fmt.Errorf("%s rank %d of %d: no error", doing, r, d.Size())
+			case ctx.Err() != nil:
+				return fmt.Errorf("%s rank %d of %d: %w", doing, r, d.Size(), err)
+			case !strings.Contains(err.Error(), strconv.Itoa(r)):
+				return fmt.Errorf("%s rank %d of %d: %q does not name the rank", doing, r, d.Size(), err)
+			}
+		}
+	}
+	if d.Size() == 1 {
+		return nil
+	}
+	return d.pass(transport.Tag{}, 10)
+}
+
+func ctxEnds(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	cause := errors.New("enough")
+
+	cancelled, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	time.AfterFunc(pause, func() { cancel(cause) })
+	late, stop := context.WithTimeoutCause(ctx, pause, cause)
+	defer stop()
+	ended, end := context.WithCancelCause(ctx)
+	end(cause)
+
+	for i, c := range []struct {
+		how string
+		ctx context.Context
+	}{
+		{"cancelled during Wait", cancelled},
+		{"with a deadline during Wait", late},
+		{"ended before Wait", ended},
+	} {
+		tag := transport.Tag{Round: never.Round, Port: i}
+		if _, err := d.Receive(d.prev(), tag, []int{1}).Wait(c.ctx); !errors.Is(err, cause) {
+			return fmt.Errorf("receive, ctx %s: %w", c.how, unwanted(err, "the cause of ctx"))
+		}
+		// A small message may be on its way in a copy.
+		tag.Port += 100
+		if err := d.Send(d.next(), tag, [][]byte{{1}}).Wait(c.ctx); err != nil && !errors.Is(err, cause) {
+			return fmt.Errorf("send, ctx %s: %w", c.how, unwanted(err, "nil or the cause of ctx"))
+		}
+	}
+	if err := d.pass(transport.Tag{}, 10); err != nil {
+		return fmt.Errorf("after a wait that was given up: %w", err)
+	}
+	return nil
+}
+
+// unwanted wraps what a Wait returned, so that a rank which another one's
+// failure stopped is not heard.
+func unwanted(err error, want string) error {
+	if err == nil {
+		return fmt.Errorf("got no error; want %s", want)
+	}
+	return fmt.Errorf("got error %w; want %s", err, want)
+}
+
+// connect passes a letter, for what a transport does when ranks first talk. A
+// rank that is through with it may abort while others wait, which is no failure.
+func (d desk) connect() error {
+	err := d.pass(transport.Tag{}, 10)
+	if _, ok := errors.AsType[*transport.AbortError](err); ok {
+		return nil
+	}
+	return err
+}
+
+// stop is what a rank aborts with.
+func stop(rank int) error { return fmt.Errorf("stop of rank %d", rank) }
+
+// stoppedBy returns an error unless err says that rank aborted with its stop.
+// Only the text of a cause gets to other processes.
+func stoppedBy(rank int, err error) error {
+	var aborted *transport.AbortError
+	if !errors.As(err, &aborted) {
+		return unwanted(err, "an AbortError")
+	}
+	if aborted.Rank != rank || aborted.Cause == nil || !strings.Contains(aborted.Cause.Error(), stop(rank).Error()) {
+		return fmt.Errorf("got an AbortError of rank %d with cause %v; want one of rank %d with cause %v",
+			aborted.Rank, aborted.Cause, rank, stop(rank))
+	}
+	return nil
+}
+
+// aborted returns an error unless new transfers say that rank aborted.
+func (d desk) aborted(rank int) error {
+	_, err := d.Receive(d.prev(), never, []int{1}).Wait(d.ctx)
+	if err := stoppedBy(rank, err); err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	if err := stoppedBy(rank, d.Send(d.next(), never, [][]byte{{1}}).Wait(d.ctx)); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	return nil
+}
+
+func abortUnderWay(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	last := d.Size() - 1
+	if err := d.connect(); err != nil {
+		return err
+	}
+	cause := stop(d.Rank())
+	if d.Rank() == last {
+		defer time.AfterFunc(pause, func() { d.Abort(cause) }).Stop()
+	}
+	send := d.Send(d.next(), never, [][]byte{{1}})
+	_, err := d.Receive(d.prev(), transport.Tag{Round: never.Round, Port: 1}, []int{1}).Wait(ctx)
+	if wrong := stoppedBy(last, err); wrong != nil {
+		return fmt.Errorf("receive: %w", wrong)
+	}
+	if d.Rank() == last && !errors.Is(err, cause) {
+		return fmt.Errorf("the error %q does not wrap this rank's cause", err)
+	}
+	if err := stoppedBy(last, send.Wait(ctx)); err != nil {
+		return fmt.Errorf("send begun before: %w", err)
+	}
+	return d.aborted(last)
+}
+
+func abortLater(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	if err := d.connect(); err != nil {
+		return err
+	}
+	receive := d.Receive(d.prev(), transport.Tag{Round: never.Round, Port: 1}, []int{1})
+	if d.Rank() == 0 {
+		d.Abort(stop(0))
+		if err := d.aborted(0); err != nil { // here it holds at once
+			return err
+		}
+	}
+	time.Sleep(pause)
+	_, err := receive.Wait(ctx)
+	if err := stoppedBy(0, err); err != nil {
+		return fmt.Errorf("receive begun before: %w", err)
+	}
+	return d.aborted(0)
+}
+
+func firstAbort(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	if err := d.connect(); err != nil {
+		return err
+	}
+	if d.Rank() == 0 {
+		d.Abort(stop(0))
+		d.Abort(errors.New("second thoughts"))
+	}
+	if err := d.aborted(0); err != nil {
+		return err
+	}
+	d.Abort(stop(d.Rank()))
+	if err := d.aborted(0); err != nil {
+		return fmt.Errorf("after a second abort: %w", err)
+	}
+	return nil
+}
+
+func abortsAtOnce(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	if err := d.connect(); err != nil {
+		return err
+	}
+	var aborts sync.WaitGroup
+	defer aborts.Wait()
+	for range 4 {
+		aborts.Go(func() { d.Abort(stop(d.Rank())) })
+	}
+	_, err := d.Receive(d.prev(), never, []int{1}).Wait(ctx)
+	var first *transport.AbortError
+	if !errors.As(err, &first) {
+		return unwanted(err, "an AbortError")
+	}
+	if err := stoppedBy(first.Rank, err); err != nil {
+		return err
+	}
+	time.Sleep(pause)
+	return d.aborted(first.Rank) // and no other one, whatever still comes in
+}
+
+func closeEarly(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	if d.Rank() == 0 {
+		var going []posted
+		for r := 1; r < d.Size(); r++ {
+			for i := range 10 {
+				going = append(going, d.post(letter{0, r, transport.Tag{}, i, []int{10, 1000 * i}}))
+			}
+		}
+		return d.sent(going...) // and then it closes
+	}
+	time.Sleep(pause)
+	for i := range 10 {
+		if err := d.read(d.await(letter{0, d.Rank(), transport.Tag{}, i, []int{10, 1000 * i}})); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package transporttest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"volley/transport"
+)
+
+// A letter is a message whose bytes follow from what it says of itself, so that
+// both its ends know them.
+type letter struct {
+	src, dst int
+	tag      transport.Tag
+	serial   int // tells letters with the same tag apart
+	lengths  []int
+}
+
+func (l letter) String() string {
+	return fmt.Sprintf("message %d from rank %d to rank %d, %v", l.serial, l.src, l.dst, l.tag)
+}
+
+// fill writes the bytes of a part.
+func (l letter) fill(part int, b []byte) {
+	state := uint64(1)
+	for _, v := range []int{l.src, l.dst, l.tag.Round, l.tag.Port, l.serial, part} {
+		state = mix(state + uint64(v))
+	}
+	for ; len(b) >= 8; b = b[8:] {
+		state = mix(state)
+		binary.LittleEndian.PutUint64(b, state)
+	}
+	for i := range b {
+		state = mix(state)
+		b[i] = byte(state)
+	}
+}
+
+// mix is a step of the generator SplitMix64.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// parts returns the parts in new memory.
+func (l letter) parts() [][]byte {
+	parts := make([][]byte, len(l.lengths))
+	for i, n := range l.lengths {
+		parts[i] = make([]byte, n)
+		l.fill(i, parts[i])
+	}
+	return parts
+}
+
+// check returns an error unless the parts are those of l.
+func (l letter) check(parts [][]byte) error {
+	if len(parts) != len(l.lengths) {
+		return fmt.Errorf("%v: got %d parts, want %d", l, len(parts), len(l.lengths))
+	}
+	for i, want := range l.parts() {
+		got := parts[i]
+		if len(got) != len(want) {
+			return fmt.Errorf("%v: part %d: got %d bytes, want %d", l, i, len(got), len(want))
+		}
+		if !bytes.Equal(got, want) {
+			at := 0
+			for got[at] == want[at] {
+				at++
+			}
+			return fmt.Errorf("%v: part %d: byte %d of %d: got %#02x, want %#02x", l, i, at, len(got), got[at], want[at])
+		}
+	}
+	return nil
+}
+
+// A desk is where a rank deals with letters.
+type desk struct {
+	ctx context.Context
+	transport.Transport
+}
+
+// next and prev are the neighbours on the ring of all ranks.
+func (d desk) next() int { return (d.Rank() + 1) % d.Size() }
+func (d desk) prev() int { return (d.Rank() + d.Size() - 1) % d.Size() }
+
+// toNext and fromPrev are the same letter at its two ends.
+func (d desk) toNext(tag transport.Tag, serial int, lengths ...int) letter {
+	return letter{d.Rank(), d.next(), tag, serial, lengths}
+}
+
+func (d desk) fromPrev(tag transport.Tag, serial int, lengths ...int) letter {
+	return letter{d.prev(), d.Rank(), tag, serial, lengths}
+}
+
+// partner returns the other rank of this rank's pair (0, 1), (2, 3) …; the last
+// of an odd number has none.
+func (d desk) partner() (r int, ok bool) {
+	r = d.Rank() ^ 1
+	return r, r < d.Size()
+}
+
+// A posted is a letter on its way out.
+type posted struct {
+	letter
+	transport.Sending
+}
+
+func (d desk) post(l letter) posted { return posted{l, d.Send(l.dst, l.tag, l.parts())} }
+
+// sent waits until the letters' memory is free.
+func (d desk) sent(letters ...posted) error {
+	for _, p := range letters {
+		if err := p.Wait(d.ctx); err != nil {
+			return fmt.Errorf("send of %v: %w", p.letter, err)
+		}
+	}
+	return nil
+}
+
+// An awaited is a letter on its way in.
+type awaited struct {
+	letter
+	transport.Receiving
+}
+
+func (d desk) await(l letter) awaited {
+	return awaited{l, d.Receive(l.src, l.tag, slices.Clone(l.lengths))}
+}
+
+// open waits for a letter and checks what it says; the caller releases it.
+func (d desk) open(a awaited) (transport.Message, error) {
+	m, err := a.Wait(d.ctx)
+	if err != nil {
+		return m, fmt.Errorf("receive of %v: %w", a.letter, err)
+	}
+	return m, a.check(m.Parts)
+}
+
+// read opens the letters in turn and releases each.
+func (d desk) read(letters ...awaited) error {
+	for _, a := range letters {
+		m, err := d.open(a)
+		if err != nil {
+			return err
+		}
+		m.Release()
+	}
+	return nil
+}
+
+// trade sends and receives all at once.
+func (d desk) trade(out, in []letter) error {
+	var coming []awaited
+	for _, l := range in {
+		coming = append(coming, d.await(l))
+	}
+	var going []posted
+	for _, l := range out {
+		going = append(going, d.post(l))
+	}
+	if err := d.read(coming...); err != nil {
+		return err
+	}
+	return d.sent(going...)
+}
+
+// pass trades one letter of these lengths around the ring.
+func (d desk) pass(tag transport.Tag, lengths ...int) error {
+	return d.trade([]letter{d.toNext(tag, 0, lengths...)}, []letter{d.fromPrev(tag, 0, lengths...)})
+}

@@ -1,0 +1,166 @@
+// Package transporttest holds the tests that every transport passes.
+//
+// A transport whose ranks can live in one process is tested by
+//
+//	func TestTransport(t *testing.T) {
+//		transporttest.Run(t, func(t *testing.T, n int) []transport.Transport { … })
+//	}
+//
+// Where each rank is a process of its own, all of them run the same test:
+//
+//	for _, c := range transporttest.Cases() {
+//		t.Run(c.Name, func(t *testing.T) {
+//			rank := newGroup(t) // connected afresh for every case
+//			if rank.Size() < c.MinRanks {
+//				t.Skip()
+//			}
+//			if err := c.Run(t.Context(), rank); err != nil {
+//				t.Errorf("rank %d: %v", rank.Rank(), err)
+//			}
+//		})
+//	}
+package transporttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"volley/transport"
+)
+
+// Limit is how long a case may take before its waits are given up.
+const Limit = 20 * time.Second
+
+// grace is how long after that a rank may take to return.
+const grace = 2 * time.Second
+
+// sizes are the group sizes that Run tests.
+var sizes = []int{1, 2, 3, 5, 16}
+
+// A Case is one test, told as what each rank does.
+type Case struct {
+	Name     string
+	MinRanks int // it runs on any group of at least this many
+
+	// Body is what one rank does. It talks to the other ranks through tr alone,
+	// and all its waits end with ctx.
+	Body func(ctx context.Context, tr transport.Transport) error
+}
+
+// Run runs the case as the rank of tr, which it closes, and returns what is
+// wrong. It returns even where a wait of tr does not end.
+func (c Case) Run(ctx context.Context, tr transport.Transport) error {
+	return c.run(ctx, tr, Limit, grace)
+}
+
+func (c Case) run(ctx context.Context, tr transport.Transport, limit, grace time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("still waiting after %v", limit))
+	defer cancel()
+	result := make(chan error, 1)
+	go func() {
+		err := c.Body(ctx, tr)
+		if closeErr := tr.Close(); closeErr != nil {
+			err = errors.Join(err, fmt.Errorf("closing: %w", closeErr))
+		}
+		result <- err
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-time.After(grace):
+		return fmt.Errorf("a wait goes on although its ctx has ended (%v)", context.Cause(ctx))
+	}
+}
+
+// Run runs all cases on groups of several sizes whose ranks live in this
+// process. The factory returns the ranks of a new group of n, in order; Run
+// closes them. At the end no more goroutines may run than at the start, so no
+// parallel test may run beside it.
+func Run(t *testing.T, factory func(t *testing.T, n int) []transport.Transport) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	for _, c := range Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			for _, n := range sizes {
+				if n < c.MinRanks {
+					continue
+				}
+				passed := t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
+					for _, err := range runGroup(t.Context(), c, newGroup(t, factory, n), Limit, grace) {
+						t.Error(err)
+					}
+				})
+				if !passed {
+					break // larger groups would only take longer to say the same
+				}
+			}
+		})
+	}
+	if t.Failed() {
+		return // a rank that hangs is no news
+	}
+	if stacks := leak(before, 5*time.Second); stacks != "" {
+		t.Errorf("goroutines are left after Close:\n%s", stacks)
+	}
+}
+
+func newGroup(t *testing.T, factory func(t *testing.T, n int) []transport.Transport, n int) []transport.Transport {
+	group := factory(t, n)
+	if len(group) != n {
+		t.Fatalf("the factory made %d ranks, want %d", len(group), n)
+	}
+	for r, tr := range group {
+		if tr.Rank() != r || tr.Size() != n {
+			t.Fatalf("rank %d of %d says it is rank %d of %d", r, n, tr.Rank(), tr.Size())
+		}
+	}
+	return group
+}
+
+// runGroup runs c as every rank of the group and returns what is wrong, by
+// rank. When one rank fails the others are stopped, and not heard.
+func runGroup(ctx context.Context, c Case, group []transport.Transport, limit, grace time.Duration) []error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopped := errors.New("another rank failed")
+	errs := make([]error, len(group))
+	var ranks sync.WaitGroup
+	for r, tr := range group {
+		ranks.Go(func() {
+			if err := c.run(ctx, tr, limit, grace); err != nil && !errors.Is(err, stopped) {
+				errs[r] = fmt.Errorf("rank %d: %w", r, err)
+				cancel(stopped)
+			}
+		})
+	}
+	ranks.Wait()
+	var wrong []error
+	for _, err := range errs {
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	return wrong
+}
+
+// leak waits until no more than before goroutines run. After the patience it
+// returns the stacks of all that do.
+func leak(before int, patience time.Duration) string {
+	for end := time.Now().Add(patience); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			stacks := make([]byte, 1<<20)
+			return string(stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+	return ""
+}

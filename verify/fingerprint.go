@@ -1,0 +1,150 @@
+package verify
+
+import (
+	"fmt"
+	"math/big"
+	"math/bits"
+	"math/rand/v2"
+
+	"volley/field"
+)
+
+// Seed selects the random combinations of a fingerprint. All processors of a run
+// use the same one, drawn afresh for the run.
+type Seed [32]byte
+
+// A Fingerprint is e random combinations of the blocks of a packet: the packet
+// is cut into blocks of B symbols, the last one padded with zeros, and the
+// fingerprint is Σ_b r_{c,b}·block_b for c = 1 … e, with the r_{c,b} drawn from
+// the seed.
+//
+// It is linear. If y = Σ_i a_i·x_i then the fingerprint of y is Σ_i a_i times that
+// of x_i, for the same seed; and if y is anything else, that holds with
+// probability at most q^-e, which is 2^-32 or less. So a run is checked by
+// encoding its inputs' fingerprints, a few kilobytes, and comparing.
+type Fingerprint struct {
+	field field.Field
+	rng   *rand.ChaCha8
+	bits  int           // of a symbol code
+	last  field.Element // the largest one, q-1
+	block int           // bytes
+	sums  [][]byte
+	next  []byte // scratch, the size of a sum
+
+	// The blocks of a batch, their coefficients by sum, and room for both: the
+	// kernel is worth calling for many blocks at a time.
+	coefs   [][]field.Element
+	sources [][]byte
+}
+
+// batch is how many blocks are combined in one call of the kernel.
+const batch = 32
+
+// combinations returns e, the least number with q^e >= 2^32.
+func combinations(f field.Field) int {
+	want := new(big.Int).Lsh(big.NewInt(1), 32)
+	e, power := 1, f.Order()
+	for power.Cmp(want) < 0 {
+		power.Mul(power, f.Order())
+		e++
+	}
+	return e
+}
+
+// BlockSymbols returns B for packets of the given number of symbols: a power of
+// two between a thousandth and a five-hundredth of it, but 64 to 4096.
+func BlockSymbols(symbols int64) int {
+	return max(64, min(4096, 1<<bits.Len64(uint64(symbols)>>10)))
+}
+
+// NewFingerprint returns the fingerprint of an empty packet, to which Add adds
+// a packet of the given number of symbols.
+func NewFingerprint(f field.Field, seed Seed, symbols int64) *Fingerprint {
+	p := &Fingerprint{
+		field: f,
+		rng:   rand.NewChaCha8(seed),
+		block: BlockSymbols(symbols) * f.SymbolBytes(),
+	}
+	last := f.Order()
+	last.Sub(last, big.NewInt(1))
+	p.bits = last.BitLen()
+	p.last, _ = field.FromInt(last) // q is at most 2^256
+	e := combinations(f)
+	p.coefs = make([][]field.Element, e)
+	for range e {
+		p.sums = append(p.sums, make([]byte, p.block))
+	}
+	p.next = make([]byte, p.block)
+	return p
+}
+
+// Add adds the next bytes of the packet. Their number is a multiple of the block
+// size in bytes, except at the end of the packet.
+func (p *Fingerprint) Add(data []byte) {
+	for len(data) > 0 {
+		n := min(len(data), p.block)
+		block := data[:n]
+		if n < p.block {
+			block = append(make([]byte, 0, p.block), block...)[:p.block]
+		}
+		data = data[n:]
+		p.sources = append(p.sources, block)
+		for c := range p.coefs {
+			p.coefs[c] = append(p.coefs[c], p.random())
+		}
+		if len(p.sources) == batch || len(data) == 0 {
+			p.flush()
+		}
+	}
+}
+
+// flush adds the batch to the sums.
+func (p *Fingerprint) flush() {
+	for c, sum := range p.sums {
+		p.field.Combine(p.next, append(p.coefs[c], field.One), append(p.sources, sum))
+		p.sums[c], p.next = p.next, sum
+		p.coefs[c] = p.coefs[c][:0]
+	}
+	p.sources = p.sources[:0]
+}
+
+// random returns a uniformly random element.
+func (p *Fingerprint) random() field.Element {
+	for {
+		var e field.Element
+		for i := range e {
+			if left := p.bits - 64*i; left > 0 {
+				e[i] = p.rng.Uint64() >> max(0, 64-left)
+			}
+		}
+		if !less(p.last, e) {
+			return e
+		}
+	}
+}
+
+// less compares symbol codes.
+func less(a, b field.Element) bool {
+	for i := len(a) - 1; i >= 0; i-- {
+		if a[i] != b[i] {
+			return a[i] < b[i]
+		}
+	}
+	return false
+}
+
+// Bytes returns the fingerprint as a packet of e·B symbols.
+func (p *Fingerprint) Bytes() []byte {
+	var packet []byte
+	for _, sum := range p.sums {
+		packet = append(packet, sum...)
+	}
+	return packet
+}
+
+// A CheckError says that a finished run failed the check at a processor.
+type CheckError struct{ Proc int }
+
+func (e *CheckError) Error() string {
+	return fmt.Sprintf("verify: the coded packet of processor %d is not the combination of the initial packets that the matrix asks for", e.Proc)
+}

@@ -1,0 +1,176 @@
+// Package verify establishes what a plan computes, independently of the
+// algorithm that made it, and whether a finished run computed it.
+//
+// A plan computes exactly one matrix, its transfer matrix: run it on unit
+// vectors and read off the results. A plan is right exactly when that equals
+// the matrix asked for. [Plan] checks this; it takes K² symbols and more, so it
+// is for tests and for people who want to be sure.
+//
+// A finished run on real packets is checked by random linear combinations that
+// move a few hundred bytes: see [Fingerprint].
+package verify
+
+import (
+	"fmt"
+
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+)
+
+// A Mismatch is an entry of the transfer matrix that is not the one asked for.
+type Mismatch struct {
+	Proc, Slot  int // whose output it is, and where it lies
+	Row, Column int // the entry of A
+	Got, Want   field.Element
+}
+
+func (m Mismatch) String() string {
+	return fmt.Sprintf("processor %d, slot %d: coefficient of x%d in y%d is %v, want %v", m.Proc, m.Slot, m.Row, m.Column, m.Got, m.Want)
+}
+
+// maxMismatches bounds what a MismatchError holds.
+const maxMismatches = 100
+
+// A MismatchError lists entries that differ, at most 100 of them.
+type MismatchError struct {
+	Mismatches []Mismatch
+	Count      int // of all that differ
+}
+
+// Error shows the first mismatch and how many others there are.
+func (e *MismatchError) Error() string {
+	s := "verify: " + e.Mismatches[0].String()
+	if e.Count > 1 {
+		s += fmt.Sprintf(" (and %d more)", e.Count-1)
+	}
+	return s
+}
+
+// Plan checks that p obeys the rules of the model and computes a, exactly, over
+// the field of both. It returns nil, a *plan.ValidationError, a *MismatchError,
+// or an error when the shapes or fields of p and a differ or a program cannot be
+// made.
+func Plan(p plan.Plan, a matrix.Matrix) error {
+	info := p.Info()
+	if info.Field.Name() != a.Field().Name() {
+		return fmt.Errorf("verify: a plan over %s and a matrix over %s", info.Field.Name(), a.Field().Name())
+	}
+	if info.Rows != a.Rows() || info.Columns != a.Cols() {
+		return fmt.Errorf("verify: a plan of %d rows and %d columns and a matrix of %d and %d", info.Rows, info.Columns, a.Rows(), a.Cols())
+	}
+	if err := plan.Validate(p); err != nil {
+		return err
+	}
+	m, err := plan.Materialize(p)
+	if err != nil {
+		return err
+	}
+	var wrong MismatchError
+	for k, memory := range transfer(m) {
+		for o, slot := range m.Programs[k].Outputs {
+			j := m.Column(k, o)
+			for i := range info.Rows {
+				got, want := memory.coefficient(slot, i), a.At(i, j)
+				if got == want {
+					continue
+				}
+				wrong.Count++
+				if len(wrong.Mismatches) < maxMismatches {
+					wrong.Mismatches = append(wrong.Mismatches, Mismatch{k, slot, i, j, got, want})
+				}
+			}
+		}
+	}
+	if wrong.Count > 0 {
+		return &wrong
+	}
+	return nil
+}
+
+// TransferMatrix returns the matrix that p computes: entry (i, j) is the
+// coefficient of initial packet i in coded packet j. It validates the plan
+// first. Time and memory are those of running it on packets of as many symbols
+// as the matrix has rows.
+func TransferMatrix(p plan.Plan) (*matrix.Dense, error) {
+	if err := plan.Validate(p); err != nil {
+		return nil, err
+	}
+	m, err := plan.Materialize(p)
+	if err != nil {
+		return nil, err
+	}
+	t := matrix.NewDense(m.Common.Field, m.Common.Rows, m.Common.Columns)
+	for k, memory := range transfer(m) {
+		for o, slot := range m.Programs[k].Outputs {
+			for i := range m.Common.Rows {
+				t.Set(i, m.Column(k, o), memory.coefficient(slot, i))
+			}
+		}
+	}
+	return t, nil
+}
+
+// memory is one processor's: a packet per slot, symbol i of which is the
+// coefficient of initial packet i.
+type memory struct {
+	field field.Field
+	bytes int // of a packet
+	slots [][]byte
+}
+
+func (m *memory) coefficient(slot, i int) field.Element {
+	return field.Symbol(m.field, m.slots[slot][i*m.field.SymbolBytes():])
+}
+
+func (m *memory) compute(list []plan.Combination) {
+	for _, c := range list {
+		coefs := make([]field.Element, len(c))
+		from := make([][]byte, len(c))
+		for i, term := range c {
+			coefs[i], from[i] = term.Coef, m.slots[term.Slot]
+		}
+		packet := make([]byte, m.bytes)
+		m.field.Combine(packet, coefs, from)
+		m.slots = append(m.slots, packet)
+	}
+}
+
+// transfer runs a valid plan on unit vectors, all processors in lockstep, and
+// returns their memories.
+func transfer(p *plan.Materialized) []*memory {
+	f := p.Common.Field
+	all := make([]*memory, p.Common.Processors)
+	for k := range all {
+		all[k] = &memory{field: f, bytes: p.Common.Rows * f.SymbolBytes()}
+		for i := range p.Programs[k].Inputs {
+			unit := make([]byte, all[k].bytes)
+			field.PutSymbol(f, unit[p.Row(k, i)*f.SymbolBytes():], field.One)
+			all[k].slots = append(all[k].slots, unit)
+		}
+	}
+	type address struct{ src, port int }
+	for t := range p.Common.Rounds() {
+		wire := map[address][][]byte{}
+		for k, prog := range p.Programs {
+			r := prog.Rounds[t]
+			all[k].compute(r.Compute)
+			for _, s := range r.Sends {
+				message := make([][]byte, len(s.Slots))
+				for i, slot := range s.Slots {
+					message[i] = all[k].slots[slot]
+				}
+				wire[address{k, s.Port}] = message
+			}
+		}
+		for k, prog := range p.Programs {
+			for _, r := range prog.Rounds[t].Recvs {
+				all[k].slots = append(all[k].slots, wire[address{r.Src, r.Port}]...)
+			}
+		}
+	}
+	for k, prog := range p.Programs {
+		all[k].compute(prog.Compute)
+	}
+	return all
+}
