@@ -94,7 +94,11 @@ func compile(name, parameters string, f field.Field, processors, ports int, laye
 		Processors: processors, Ports: ports, Rows: processors, Columns: processors,
 	}
 	for _, l := range layers {
-		info.Phases = append(info.Phases, l.Step.Phases()...)
+		for _, ph := range l.Step.Phases() {
+			if ph.Rounds > 0 {
+				info.Phases = append(info.Phases, ph)
+			}
+		}
 	}
 	return &layered{info, layers}
 }

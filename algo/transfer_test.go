@@ -2,6 +2,7 @@ package algo_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"volley/algo"
@@ -54,6 +55,46 @@ func TestTransferMatrix(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestTransferMatrixSample checks a seeded sample of what verify-all checks whole.
+func TestTransferMatrixSample(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 12 {
+		k, ports := 41+rng.IntN(30), 1+rng.IntN(4)
+		name := []string{"2^8", "257", "3^4"}[rng.IntN(3)]
+		f := parse(t, name)
+		for _, algorithm := range algo.Algorithms() {
+			checkTransfer(t, algorithm, random(t, f, k, rng.Uint64()), ports)
+		}
+	}
+	for _, algorithm := range algo.Algorithms() {
+		checkTransfer(t, algorithm, random(t, parse(t, "257"), 125, 3), 2)
+	}
+}
+
+// TestSparseMatrices checks matrices with many zeros, for which a schedule sends
+// elements that are zero.
+func TestSparseMatrices(t *testing.T) {
+	f := parse(t, "2^8")
+	for _, k := range []int{1, 2, 3, 9, 16, 17} {
+		zero := matrix.NewDense(f, k, k)
+		shift := matrix.NewDense(f, k, k)
+		lower := matrix.NewDense(f, k, k)
+		for i := range k {
+			shift.Set(i, (i+1)%k, field.Code(7))
+			for j := range i {
+				lower.Set(i, j, field.Code(uint64(1+i+j)))
+			}
+		}
+		for _, a := range []matrix.Matrix{zero, matrix.Identity(f, k), shift, lower} {
+			for _, algorithm := range algo.Algorithms() {
+				for _, ports := range []int{1, 3} {
+					checkTransfer(t, algorithm, a, ports)
+				}
+			}
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 func (f *frame) label(m *message) []string {
 	switch {
 	case f.s.info.Processors <= manyProcessors:
-		return shorten(m.content, 2, 8.8)
+		return shorten(m.content, 2, wideLabel)
 	case m.focus():
-		return shorten(m.content, 1, 7)
+		return shorten(m.content, 1, narrowLabel)
 	}
 	return nil
 }
@@ -120,8 +120,8 @@ func (f *frame) addSides(l *layout, focus bool) {
 		if at.x == f.left {
 			t.at.x, t.anchor = at.x-5, "end"
 		}
-		free := !slices.ContainsFunc(l.sides, func(o text) bool { return o.box().overlaps(t.box()) })
-		if free && len(f.label(m)) > 0 {
+		covers := func(o text) bool { return o.box().overlaps(t.box()) }
+		if len(f.label(m)) > 0 && !slices.ContainsFunc(l.labels, covers) && !slices.ContainsFunc(l.sides, covers) {
 			l.sides = append(l.sides, t)
 		}
 	}
@@ -155,39 +155,38 @@ func (f *frame) addTrails(l *layout) {
 			}
 		}
 	}
-	for k := range f.s.info.Processors {
-		x := f.x(k)
-		if from, to := f.stretch(k, f.s.source, -1, func(m *message) bool { return m.spreads }); from < to {
-			l.trails = append(l.trails, trail{spread, segment{point{x - 3, from}, point{x - 3, to}}, false})
-		}
-		if from, to := f.stretch(k, -1, f.s.sink, func(m *message) bool { return m.gathers }); from < to {
-			l.trails = append(l.trails, trail{gather, segment{point{x + 3, from}, point{x + 3, to}}, false})
-		}
-	}
+	f.addStretches(l, spread, f.s.source, -1, func(m *message) bool { return m.spreads })
+	f.addStretches(l, gather, -1, f.s.sink, func(m *message) bool { return m.gathers })
 }
 
-// stretch returns the part of a processor's life line that a tree takes: from
-// its first message there to the last one from there. The tree may begin at a
-// source or end at a sink.
-func (f *frame) stretch(proc, source, sink int, in func(*message) bool) (from, to float64) {
-	from = math.Inf(1)
-	if proc == source {
-		from = f.top + radius
+// addStretches emphasises what a tree takes of each life line: from its first
+// message there to the last one from there. The tree may begin at a source or
+// end at a sink.
+func (f *frame) addStretches(l *layout, k kind, source, sink int, in func(*message) bool) {
+	from := slices.Repeat([]float64{math.Inf(1)}, f.s.info.Processors)
+	to := make([]float64, f.s.info.Processors)
+	if source >= 0 {
+		from[source] = f.top + radius
 	}
 	for t, list := range f.s.rounds {
 		for i := range list {
 			if m := &list[i]; in(m) {
-				if m.dst == proc {
-					from = min(from, f.arrives(t))
-				}
-				if m.src == proc {
-					to = max(to, f.departs(t))
-				}
+				from[m.dst] = min(from[m.dst], f.arrives(t))
+				to[m.src] = max(to[m.src], f.departs(t))
 			}
 		}
 	}
-	if proc == sink {
-		to = f.bottom - radius
+	if sink >= 0 {
+		to[sink] = f.bottom - radius
 	}
-	return from, to
+	by := -3.0 // beside the line, as both trees may be there
+	if k == gather {
+		by = 3
+	}
+	for proc := range from {
+		if from[proc] < to[proc] {
+			x := f.x(proc) + by
+			l.trails = append(l.trails, trail{k, segment{point{x, from[proc]}, point{x, to[proc]}}, false})
+		}
+	}
 }

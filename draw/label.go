@@ -60,7 +60,7 @@ func breakUp(text string, width float64) []string {
 	return strings.SplitAfter(text+" ", ",")
 }
 
-// An item is a word of a label: one packet, or a run of initial packets.
+// An item is a word of a label: one packet, or a run of packets.
 type item struct {
 	text    string
 	packets int

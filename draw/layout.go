@@ -1,8 +1,6 @@
 package draw
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Sizes in SVG units.
 const (
@@ -23,6 +21,8 @@ const (
 const (
 	manyProcessors = 24
 	narrowColumn   = 28.0
+	wideLabel      = 8.8 // in units of textWidth
+	narrowLabel    = 7.0
 	maxRows        = 6
 )
 

@@ -123,12 +123,12 @@ func (c *canvas) arrow(a arrow) {
 }
 
 func (c *canvas) stroke(s segment, port int, width float64) {
-	dash := "none"
+	c.WriteString("<line")
 	if n := port / len(portColours); n > 0 {
-		dash = fmt.Sprintf("%d 3", 2+3*n)
+		c.attribute("stroke-dasharray", fmt.Sprintf("%d 3", 2+3*n))
 	}
-	c.f(`<line x1="%v" y1="%v" x2="%v" y2="%v" stroke="%v" stroke-width="%v" stroke-dasharray="%v"/>`,
-		s.from.x, s.from.y, s.to.x, s.to.y, colour(port), width, dash)
+	c.f(` x1="%v" y1="%v" x2="%v" y2="%v" stroke="%v" stroke-width="%v"/>`,
+		s.from.x, s.from.y, s.to.x, s.to.y, colour(port), width)
 }
 
 // head draws the head of an arrow and returns what remains of its line.
@@ -159,7 +159,7 @@ func (c *canvas) text(t text) {
 		c.attribute("font-weight", "bold")
 	}
 	if t.halo {
-		c.WriteString(` stroke="#FFFFFF" stroke-width="3" stroke-linejoin="round" paint-order="stroke"`)
+		c.WriteString(` class="label" stroke="#FFFFFF" stroke-width="3" stroke-linejoin="round" paint-order="stroke"`)
 	}
 	c.f(` x="%v" y="%v" font-size="%v">%v</text>`, t.at.x, t.at.y, t.size, t.text)
 }

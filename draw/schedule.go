@@ -100,16 +100,16 @@ func (s *schedule) addMessages(m *plan.Materialized, flow *plan.Flow) {
 func (m *message) add(sent, received plan.Content) {
 	m.content = append(m.content, sent)
 	m.spreads = m.spreads || slices.Contains(sent.Rows, focusRow)
-	m.gathers = m.gathers || slices.Contains(received.Columns, focusColumn)
+	m.gathers = m.gathers || len(sent.Rows) > 0 && slices.Contains(received.Columns, focusColumn)
 }
 
 // setSpans lets the arrows of a port take the short way around where all
 // processors send equally far, so that they are parallel.
 func setSpans(list []message, k int) {
+	if k == 2 { // two arrows that cross say more
+		return
+	}
 	for port, d := range shifts(list, k) {
-		if k <= 2 {
-			continue
-		}
 		if 2*d > k {
 			d -= k
 		}
@@ -146,7 +146,10 @@ func (s *schedule) explain(list []message) {
 		for _, c := range m.content {
 			name, rows, ok := strings.Cut(strings.TrimSuffix(c.String(), ")"), "(")
 			if s.example == "" && ok {
-				s.example = fmt.Sprintf("%v: the part of %s made of %s", c, name, strings.ReplaceAll(rows, ",", ", "))
+				if i := strings.LastIndexByte(rows, ','); i >= 0 {
+					rows = strings.ReplaceAll(rows[:i], ",", ", ") + " and " + rows[i+1:]
+				}
+				s.example = fmt.Sprintf("%v: the part of %s made of %s", c, name, rows)
 			}
 		}
 	}

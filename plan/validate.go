@@ -21,7 +21,7 @@ const (
 	RuleSlot        Rule = "slot"        // only slots are used that exist by then
 	RuleCoefficient Rule = "coefficient" // coefficients belong to the field
 	RuleMatch       Rule = "match"       // each receive has its send, of the same size, and each send its receive
-	RuleMatrix      Rule = "matrix"      // inputs and outputs name rows and columns of A; each column is an output once
+	RuleMatrix      Rule = "matrix"      // every row of A is an input and every column an output, once
 	RuleSchedule    Rule = "schedule"    // a processor's schedule is that of its program
 	RuleClasses     Rule = "classes"     // the classes partition the processors, and their schedules agree in size
 	RuleProgram     Rule = "program"     // the program can be made
@@ -82,6 +82,7 @@ func Validate(p Plan) error {
 		info:    info,
 		rounds:  info.Rounds(),
 		waiting: map[message]delivery{},
+		rows:    map[int]bool{},
 		columns: map[int]bool{},
 	}
 	if !v.shape() {
@@ -105,6 +106,9 @@ func Validate(p Plan) error {
 	if !v.full() {
 		v.unmatched()
 		v.classes(p)
+		if n := len(v.rows); n != info.Rows {
+			v.report(Violation{RuleMatrix, 0, -1, -1, -1, fmt.Sprintf("inputs for %d rows", n), fmt.Sprint(info.Rows)})
+		}
 		if n := len(v.columns); n != info.Columns {
 			v.report(Violation{RuleMatrix, 0, -1, -1, -1, fmt.Sprintf("outputs for %d columns", n), fmt.Sprint(info.Columns)})
 		}
@@ -128,6 +132,7 @@ type validator struct {
 	info    Info
 	rounds  int
 	waiting map[message]delivery // one side seen, the other not yet
+	rows    map[int]bool         // rows of A seen as inputs
 	columns map[int]bool         // columns of A seen as outputs
 	found   []Violation
 }
@@ -269,9 +274,11 @@ func (v *validator) unmatched() {
 
 func (v *validator) matrix(p Plan, k int, prog *Program) {
 	for i := range prog.Inputs {
-		if row := p.Row(k, i); row < 0 || row >= v.info.Rows {
+		row := p.Row(k, i)
+		if row < 0 || row >= v.info.Rows {
 			v.report(Violation{RuleMatrix, k, -1, -1, i, fmt.Sprint("row ", row), fmt.Sprintf("one of [0, %d)", v.info.Rows)})
 		}
+		v.rows[row] = true
 	}
 	for o, slot := range prog.Outputs {
 		col := p.Column(k, o)

@@ -1,0 +1,291 @@
+package algo_test
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+func lookup(t testing.TB, name string) algo.Algorithm {
+	t.Helper()
+	a, err := algo.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// count counts the cost of the algorithm's schedule for K processors and p ports.
+func count(t testing.TB, f field.Field, name string, k, ports int) sim.Cost {
+	t.Helper()
+	p, err := lookup(t, name).Compile(random(t, f, k, 0), ports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sim.Count(p)
+}
+
+// clog is the least t with r^t >= n.
+func clog(n, r int) int {
+	t := 0
+	for v := 1; v < n; v *= r {
+		t++
+	}
+	return t
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+func clampPorts(k, ports int) int { return max(1, min(ports, k-1)) }
+
+// TestPrepareAndShootCost compares counted costs with the closed formula of the
+// paper's theorem, corrected for even L, for all K up to 2048 and p up to 8.
+func TestPrepareAndShootCost(t *testing.T) {
+	f := parse(t, "2^8")
+	for ports := 1; ports <= 8; ports++ {
+		for k := 1; k <= 2048; k++ {
+			p := clampPorts(k, ports)
+			wantC1, wantC2 := 0, 0
+			if k > 1 {
+				L := clog(k, p+1) - 1 // the largest with (p+1)^L < K
+				half := func(e int) int { return int(math.Pow(float64(p+1), float64(e))) }
+				wantC1 = L + 1
+				if L%2 == 1 {
+					wantC2 = (2*half((L+1)/2) - 2) / p
+				} else {
+					wantC2 = (half(L/2+1) + half(L/2) - 2) / p
+				}
+			}
+			if got := count(t, f, "prepare-and-shoot", k, ports); got.C1 != wantC1 || got.C2 != wantC2 {
+				t.Fatalf("K=%d p=%d: counted %d/%d, formula %d/%d", k, ports, got.C1, got.C2, wantC1, wantC2)
+			}
+		}
+	}
+}
+
+// TestPrepareAndShootTable checks (K, p): C1/C2 worked out by hand.
+func TestPrepareAndShootTable(t *testing.T) {
+	f := parse(t, "2^8")
+	for _, want := range []struct{ k, p, c1, c2 int }{
+		{1, 1, 0, 0}, {2, 1, 1, 1}, {4, 1, 2, 2}, {8, 1, 3, 4}, {16, 1, 4, 6}, {17, 1, 5, 10}, {27, 2, 3, 5},
+		{64, 1, 6, 14}, {65, 2, 4, 8}, {65, 1, 7, 22}, {256, 1, 8, 30},
+	} {
+		if got := count(t, f, "prepare-and-shoot", want.k, want.p); got.C1 != want.c1 || got.C2 != want.c2 {
+			t.Errorf("K=%d p=%d: %d/%d, want %d/%d", want.k, want.p, got.C1, got.C2, want.c1, want.c2)
+		}
+	}
+}
+
+// TestUniversalCost checks that the tuned step has the least C2 of all windows
+// with the least C1, is never above prepare-and-shoot, and meets known values.
+func TestUniversalCost(t *testing.T) {
+	f := parse(t, "2^8")
+	for ports := 1; ports <= 8; ports++ {
+		for k := 1; k <= 2048; k++ {
+			p := clampPorts(k, ports)
+			best := math.MaxInt
+			for m := 1; m <= k; m++ {
+				n := ceilDiv(k, m)
+				if clog(m, p+1)+clog(n, p+1) == clog(k, p+1) {
+					best = min(best, ceilDiv(m-1, p)+ceilDiv(n-1, p))
+				}
+			}
+			got := count(t, f, "universal", k, ports)
+			if got.C1 != clog(k, p+1) || got.C2 != best {
+				t.Fatalf("K=%d p=%d: %d/%d, want %d/%d", k, ports, got.C1, got.C2, clog(k, p+1), best)
+			}
+			if paper := count(t, f, "prepare-and-shoot", k, ports); got.C2 > paper.C2 {
+				t.Fatalf("K=%d p=%d: C2 = %d, prepare-and-shoot has %d", k, ports, got.C2, paper.C2)
+			}
+		}
+	}
+	for k, want := range map[int]int{5: 3, 10: 5, 17: 7, 24: 8, 48: 12, 100: 19} {
+		if got := count(t, f, "universal", k, 1).C2; got != want {
+			t.Errorf("K=%d: C2 = %d, want %d", k, got, want)
+		}
+	}
+}
+
+func TestBaselineCosts(t *testing.T) {
+	f := parse(t, "2^8")
+	for ports := 1; ports <= 4; ports++ {
+		for k := 1; k <= 200; k++ {
+			p := clampPorts(k, ports)
+			rounds, packets := clog(k, p+1), ceilDiv(k-1, p)
+			for name, want := range map[string][2]int{
+				"bruck-allgather": {rounds, packets},
+				"ring-allgather":  {k - 1, k - 1},
+				"direct":          {packets, packets},
+				"central":         {2 * rounds, 2 * packets},
+			} {
+				if got := count(t, f, name, k, ports); got.C1 != want[0] || got.C2 != want[1] {
+					t.Fatalf("%s, K=%d p=%d: %d/%d, want %d/%d", name, k, ports, got.C1, got.C2, want[0], want[1])
+				}
+			}
+		}
+	}
+}
+
+// TestClasses compares the costs counted from classes with those counted from
+// every processor's schedule.
+func TestClasses(t *testing.T) {
+	f := parse(t, "2^8")
+	for _, algorithm := range algo.Algorithms() {
+		for k := 1; k <= 70; k++ {
+			for _, ports := range []int{1, 2, 3, 5} {
+				p, err := algorithm.Compile(random(t, f, k, 0), ports)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := plan.Materialize(p) // has a class for every processor
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := sim.Count(p), sim.Count(m); !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s, K=%d p=%d: %+v from classes, %+v from all", algorithm.Name, k, ports, got, want)
+				}
+				if got, want := plan.MemorySlots(p), plan.MemorySlots(m); got != want {
+					t.Fatalf("%s, K=%d p=%d: %d slots from classes, %d from all", algorithm.Name, k, ports, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestBounds checks the lower bounds against values worked out by hand and every
+// algorithm's cost against the bounds.
+func TestBounds(t *testing.T) {
+	for _, b := range []struct{ k, p, c1, c2 int }{
+		{1, 1, 0, 0}, {2, 1, 1, 1}, {4, 1, 2, 2}, {7, 1, 3, 3}, {8, 1, 3, 4}, {16, 1, 4, 5}, {24, 1, 5, 7}, {64, 1, 6, 11},
+		{27, 2, 3, 4}, {10, 8, 2, 2},
+	} {
+		if c1, c2 := algo.BoundC1(b.k, b.p), algo.BoundC2(b.k, b.p); c1 != b.c1 || c2 != b.c2 {
+			t.Errorf("K=%d p=%d: bounds %d/%d, want %d/%d", b.k, b.p, c1, c2, b.c1, b.c2)
+		}
+	}
+	// The formula that BoundC2 solves by search.
+	for p := 1; p <= 8; p++ {
+		for k := 2; k <= 2048; k++ {
+			if k <= p {
+				continue
+			}
+			x, y := float64(p), float64(k)
+			root := 0.5 - 1/x + math.Sqrt(0.25-1/x-1/(x*x)+2*y/(x*x))
+			if want := max(1, int(math.Ceil(root-1e-9))); algo.BoundC2(k, p) != want {
+				t.Fatalf("K=%d p=%d: bound %d, formula %v", k, p, algo.BoundC2(k, p), root)
+			}
+		}
+	}
+	f := parse(t, "2^8")
+	for _, algorithm := range algo.Algorithms() {
+		for k := 1; k <= 300; k++ {
+			for p := 1; p <= 4; p++ {
+				ports := clampPorts(k, p)
+				c := count(t, f, algorithm.Name, k, p)
+				if c.C1 < algo.BoundC1(k, ports) || c.C2 < algo.BoundC2(k, ports) {
+					t.Errorf("%s, K=%d p=%d: %d/%d is below a bound", algorithm.Name, k, p, c.C1, c.C2)
+				}
+				if cut, ok := algo.BoundMinCut(k, ports); ok && c.C1 == algo.BoundC1(k, ports) && c.C2 < cut {
+					t.Errorf("%s, K=%d p=%d: C2 = %d is below the min-cut bound %d", algorithm.Name, k, p, c.C2, cut)
+				}
+			}
+		}
+	}
+	// Prepare-and-shoot meets the min-cut bound where K is a power of p+1.
+	for _, k := range []int{4, 8, 16, 64, 256, 1024} {
+		if cut, ok := algo.BoundMinCut(k, 1); !ok || cut != count(t, f, "prepare-and-shoot", k, 1).C2 {
+			t.Errorf("K=%d: min-cut bound %d, %v", k, cut, ok)
+		}
+	}
+	if _, ok := algo.BoundMinCut(6, 1); ok {
+		t.Error("K=6, p=1: a min-cut bound, and 6 is no power of 2")
+	}
+}
+
+func TestCompileErrors(t *testing.T) {
+	f := parse(t, "2^8")
+	a := lookup(t, "universal")
+	if _, err := a.Compile(matrix.NewDense(f, 3, 4), 1); err == nil {
+		t.Error("a 3×4 matrix was accepted")
+	}
+	if _, err := a.Compile(random(t, f, 3, 0), 0); err == nil {
+		t.Error("0 ports were accepted")
+	}
+	if _, err := algo.Lookup("fastest"); err == nil {
+		t.Error("an unknown algorithm was found")
+	}
+	p, err := a.Compile(random(t, f, 3, 0), 7)
+	if err != nil || p.Info().Ports != 2 {
+		t.Errorf("7 ports for 3 processors: %v, want them to count as 2", err)
+	}
+}
+
+// TestChoose compares auto's choice with the least model time over the registry.
+func TestChoose(t *testing.T) {
+	f := parse(t, "2^8")
+	for _, k := range []int{1, 2, 5, 17, 40} {
+		for _, ports := range []int{1, 3} {
+			for _, model := range []sim.Model{
+				{Beta: 1000, Tau: 0, Symbols: 1}, {Beta: 0, Tau: 1e-9, Symbols: 1 << 20}, {Beta: 20000, Tau: 1e-9, Symbols: 1000},
+			} {
+				a := random(t, f, k, 1)
+				p, err := algo.Choose(algo.Auto, a, ports, model)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := model.Time(sim.Count(p))
+				for _, other := range algo.Algorithms() {
+					q, err := other.Compile(a, ports)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if x := model.Time(sim.Count(q)); x < got {
+						t.Errorf("K=%d p=%d %+v: auto takes %s (%v), %s has %v", k, ports, model, p.Info().Algorithm, got, other.Name, x)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range []string{"direct", "central"} {
+		p, err := algo.Choose(name, random(t, f, 9, 1), 2, sim.Model{})
+		if err != nil || p.Info().Algorithm != name {
+			t.Errorf("%s: chose %v, %v", name, p.Info().Algorithm, err)
+		}
+	}
+	if _, err := algo.Choose("nearest", random(t, f, 9, 1), 2, sim.Model{}); err == nil {
+		t.Error("an unknown algorithm was chosen")
+	}
+}
+
+// TestOnDemand makes one program and the cost of a plan for a million processors.
+func TestOnDemand(t *testing.T) {
+	f := parse(t, "2147483647")
+	const k = 1_000_000
+	a, err := matrix.Cauchy(f, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ports := range []int{1, 4} {
+		p, err := lookup(t, "universal").Compile(a, ports)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := p.Program(12345)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := prog.Schedule().Slots, p.Schedule(12345).Slots; got != want {
+			t.Errorf("p=%d: a program of %d slots and a schedule of %d", ports, got, want)
+		}
+		cost := sim.Count(p)
+		if cost.C1 != clog(k, ports+1) {
+			t.Errorf("p=%d: C1 = %d, want %d", ports, cost.C1, clog(k, ports+1))
+		}
+	}
+}

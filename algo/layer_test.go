@@ -1,0 +1,136 @@
+package algo
+
+import (
+	"fmt"
+	"testing"
+
+	"volley/field"
+	"volley/matrix"
+	"volley/sim"
+	"volley/verify"
+)
+
+// testLayer returns a layer of groups of the given sizes, whose members lie
+// interleaved among the processors, with random matrices, and the matrix of the
+// whole layer.
+func testLayer(t *testing.T, f field.Field, step Step, sizes []int, seed uint64) (Layer, *matrix.Dense) {
+	t.Helper()
+	k := 0
+	for _, n := range sizes {
+		k += n
+	}
+	// Deal the processors to the groups in turn, until each is full.
+	members := make([][]int, len(sizes))
+	groupOf, indexOf := make([]int, k), make([]int, k)
+	for proc, g := 0, 0; proc < k; g = (g + 1) % len(sizes) {
+		if len(members[g]) < sizes[g] {
+			groupOf[proc], indexOf[proc] = g, len(members[g])
+			members[g] = append(members[g], proc)
+			proc++
+		}
+	}
+	whole := matrix.NewDense(f, k, k)
+	parts := make([]matrix.Matrix, len(sizes))
+	for g, n := range sizes {
+		a, err := matrix.Random(f, n, n, seed+uint64(g))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[g] = a
+		for i := range n {
+			for j := range n {
+				whole.Set(members[g][i], members[g][j], a.At(i, j))
+			}
+		}
+	}
+	return Layer{Step: step, Group: func(proc int) Group {
+		g := groupOf[proc]
+		return Group{
+			Size: sizes[g], Index: indexOf[proc],
+			Member: func(i int) int { return members[g][i] },
+			At:     parts[g].At,
+		}
+	}}, whole
+}
+
+// TestLayers runs every step on groups of unequal size side by side: the rounds
+// line up, so the layer costs what its largest group costs, and it computes the
+// block matrix. Two layers compute the product.
+func TestLayers(t *testing.T) {
+	f, err := field.Parse("257")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, algorithm := range registry {
+		for _, sizes := range [][]int{{1}, {9, 7}, {7, 9, 1, 2}, {16, 3, 5}, {4, 4, 4}, {10, 6, 10}, {17, 16, 15, 1}} {
+			for ports := 1; ports <= 3; ports++ {
+				name := fmt.Sprintf("%s, groups of %v, p=%d", algorithm.Name, sizes, ports)
+				largest, k := 0, 0
+				for _, n := range sizes {
+					largest, k = max(largest, n), k+n
+				}
+				if ports > max(1, largest-1) {
+					continue
+				}
+				step := algorithm.step(largest, ports)
+				first, a := testLayer(t, f, step, sizes, 1)
+				p := compile("layer", "", f, k, ports, first)
+				if err := verify.Plan(p, a); err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				one, _ := testLayer(t, f, step, []int{largest}, 1)
+				want := sim.Count(compile("layer", "", f, largest, ports, one))
+				if got := sim.Count(p); got.C1 != want.C1 || got.C2 != want.C2 {
+					t.Errorf("%s: %d/%d, the largest group alone %d/%d", name, got.C1, got.C2, want.C1, want.C2)
+				}
+				second, b := testLayer(t, f, step, sizes[:1], 7)
+				if sizes[0] != k {
+					second, b = testLayer(t, f, algorithm.step(k, ports), []int{k}, 7)
+				}
+				product, err := matrix.Mul(a, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := verify.Plan(compile("layers", "", f, k, ports, first, second), product); err != nil {
+					t.Errorf("%s, two layers: %v", name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestAllgather checks that every processor obtains every packet in its place.
+func TestAllgather(t *testing.T) {
+	f, err := field.Parse("2^8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []int{1, 2, 3, 7, 16, 17} {
+		for _, ports := range []int{1, 2, 3} {
+			if ports > max(1, k-1) {
+				continue
+			}
+			want := matrix.NewDense(f, k, k*k)
+			for proc := range k {
+				for i := range k {
+					want.Set(i, proc*k+i, field.One)
+				}
+			}
+			if err := verify.Plan(Allgather(f, k, ports), want); err != nil {
+				t.Errorf("K=%d p=%d: %v", k, ports, err)
+			}
+		}
+	}
+}
+
+// TestTuneRoundsOver checks that a round more buys what it is known to buy.
+func TestTuneRoundsOver(t *testing.T) {
+	cost := func(over int) int {
+		m, n := tune(100, 1, over)
+		return m - 1 + n - 1
+	}
+	if cost(0) != 19 || cost(1) != 18 {
+		t.Errorf("K=100, p=1: C2 = %d and, with a round more, %d; want 19 and 18", cost(0), cost(1))
+	}
+}
