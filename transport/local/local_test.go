@@ -174,8 +174,8 @@ func TestAbortOfSeveral(t *testing.T) {
 		var first *transport.AbortError
 		for r, e := range group {
 			_, err := e.Receive((r+1)%len(group), tag, nil).Wait(t.Context())
-			var aborted *transport.AbortError
-			if !errors.As(err, &aborted) || !errors.Is(err, causes[aborted.Rank]) {
+			aborted, ok := errors.AsType[*transport.AbortError](err)
+			if !ok || !errors.Is(err, causes[aborted.Rank]) {
 				t.Fatalf("rank %d: got error %v", r, err)
 			}
 			if first == nil {

@@ -1,0 +1,28 @@
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: build test check race verify-all bench fuzz
+
+build: ## the binary
+	go build ./cmd/volley
+
+test: ## what the README says
+	go test ./...
+
+check: test ## what a change needs
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these"; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+race: ## the race detector, where goroutines meet
+	go test -race . ./executor ./transport/... ./internal/cli
+
+verify-all: ## transfer matrices for all K to 70 and larger ones; about half a minute
+	go test -tags verifyall -run TestVerifyAll -v ./algo
+
+bench:
+	go test -run '^$$' -bench . . ./field ./transport/local
+
+FUZZTIME = 1m
+fuzz: ## every fuzz test in turn
+	@for p in $$(go list ./...); do for f in $$(go test -list '^Fuzz' $$p | grep ^Fuzz); do \
+		echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; done; done

@@ -1,0 +1,57 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"volley/transport"
+	"volley/transport/local"
+)
+
+func TestRun(t *testing.T) {
+	ranks := make([]bool, 5)
+	err := local.Run(context.Background(), len(ranks), func(_ context.Context, t transport.Transport) error {
+		ranks[t.Rank()] = true
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, ran := range ranks {
+		if !ran {
+			t.Errorf("rank %d did not run", r)
+		}
+	}
+}
+
+// TestRunReportsTheCause checks that ranks that only heard of a failure do not
+// repeat it, and that none of them waits for ever.
+func TestRunReportsTheCause(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cause := errors.New("disk full")
+	err := local.Run(ctx, 4, func(ctx context.Context, t transport.Transport) error {
+		if t.Rank() == 2 {
+			return cause
+		}
+		_, err := t.Receive(2, transport.Tag{}, []int{1}).Wait(ctx)
+		return err
+	})
+	if !errors.Is(err, cause) || strings.Count(err.Error(), "disk full") != 1 {
+		t.Errorf("error %q, want the cause, once", err)
+	}
+}
+
+// TestRunJoins checks that two failures are both reported.
+func TestRunJoins(t *testing.T) {
+	first, second := errors.New("first"), errors.New("second")
+	err := local.Run(context.Background(), 3, func(_ context.Context, t transport.Transport) error {
+		return []error{first, nil, second}[t.Rank()]
+	})
+	if !errors.Is(err, first) || !errors.Is(err, second) {
+		t.Errorf("error %v, want both", err)
+	}
+}

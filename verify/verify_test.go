@@ -1,0 +1,194 @@
+package verify_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+	"volley/verify"
+)
+
+// materialize returns a plan for 7 processors and 2 ports, and its matrix, whose
+// entries are all different from 0.
+func materialize(t *testing.T, algorithm string) (*plan.Materialized, matrix.Matrix) {
+	t.Helper()
+	f, err := field.Parse("257")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := matrix.Cauchy(f, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alg, err := algo.Lookup(algorithm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := alg.Compile(a, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := plan.Materialize(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, a
+}
+
+// TestPlanFindsWrongCoefficient changes each coefficient of each program, one at
+// a time: every one matters, and the mismatch names processor and entry.
+func TestPlanFindsWrongCoefficient(t *testing.T) {
+	for _, algorithm := range []string{"universal", "prepare-and-shoot", "direct", "central"} {
+		m, a := materialize(t, algorithm)
+		if err := verify.Plan(m, a); err != nil {
+			t.Fatal(err)
+		}
+		for _, prog := range m.Programs {
+			lists := [][]plan.Combination{prog.Compute}
+			for _, r := range prog.Rounds {
+				lists = append(lists, r.Compute)
+			}
+			for _, list := range lists {
+				for _, c := range list {
+					for i := range c {
+						right := c[i].Coef
+						c[i].Coef = m.Common.Field.Add(right, field.One)
+						var wrong *verify.MismatchError
+						if err := verify.Plan(m, a); !errors.As(err, &wrong) {
+							t.Fatalf("%s, processor %d, term of slot %d changed: error %v", algorithm, prog.Proc, c[i].Slot, err)
+						}
+						for _, x := range wrong.Mismatches {
+							if x.Want != a.At(x.Row, x.Column) || x.Got == x.Want || x.Column != x.Proc {
+								t.Fatalf("%s: %v", algorithm, x)
+							}
+						}
+						c[i].Coef = right
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPlanFindsWrongWiring swaps what two messages of a round carry.
+func TestPlanFindsWrongWiring(t *testing.T) {
+	m, a := materialize(t, "universal")
+	last := m.Programs[3].Rounds[len(m.Programs[3].Rounds)-1].Sends
+	last[0].Slots, last[1].Slots = last[1].Slots, last[0].Slots
+	var wrong *verify.MismatchError
+	if err := verify.Plan(m, a); !errors.As(err, &wrong) {
+		t.Fatalf("error %v, want mismatches", err)
+	}
+	if text := wrong.Error(); !strings.Contains(text, "processor") || !strings.Contains(text, "slot") || !strings.Contains(text, "want") {
+		t.Errorf("%q names no processor, slot and wanted value", text)
+	}
+}
+
+// TestPlanRejects checks that rules, shapes and fields are checked too.
+func TestPlanRejects(t *testing.T) {
+	m, a := materialize(t, "direct")
+	other, err := field.Parse("2^8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := matrix.Cauchy(other, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := verify.Plan(m, elsewhere); err == nil {
+		t.Error("a matrix over another field was accepted")
+	}
+	smaller, err := matrix.Cauchy(m.Common.Field, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := verify.Plan(m, smaller); err == nil {
+		t.Error("a matrix of another size was accepted")
+	}
+	m.Programs[2].Rounds[0].Sends[0].Dst = 2
+	var invalid *plan.ValidationError
+	if err := verify.Plan(m, a); !errors.As(err, &invalid) {
+		t.Errorf("error %v, want a plan.ValidationError", err)
+	}
+	if _, err := verify.TransferMatrix(m); !errors.As(err, &invalid) {
+		t.Errorf("error %v, want a plan.ValidationError", err)
+	}
+}
+
+// TestTransferMatrix compares the transfer matrix of a plan made by hand with the
+// same computed on packets of random symbols.
+func TestTransferMatrix(t *testing.T) {
+	f, err := field.Parse("3^4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Processor 0 holds two packets, 1 helps, 2 obtains x0 + 5·(7·x0 + x1).
+	term := func(slot int, coef uint64) plan.Term { return plan.Term{Slot: slot, Coef: field.Code(coef)} }
+	m := &plan.Materialized{
+		Common: plan.Info{
+			Algorithm: "by hand", Field: f, Processors: 3, Ports: 2, Rows: 2, Columns: 1,
+			Phases: []plan.Phase{{Name: "out", Rounds: 1}, {Name: "in", Rounds: 1}},
+		},
+		Programs: []*plan.Program{
+			{Proc: 0, Inputs: 2, Rounds: []plan.Round{
+				{Compute: []plan.Combination{{term(0, 7), term(1, 1)}}, Sends: []plan.Send{{Port: 0, Dst: 1, Slots: []int{2}}, {Port: 1, Dst: 2, Slots: []int{0}}}},
+				{},
+			}},
+			{Proc: 1, Rounds: []plan.Round{
+				{Recvs: []plan.Recv{{Port: 0, Src: 0, Count: 1}}},
+				{Compute: []plan.Combination{{term(0, 5)}, {}}, Sends: []plan.Send{{Port: 0, Dst: 2, Slots: []int{1, 2}}}},
+			}},
+			{Proc: 2, Rounds: []plan.Round{
+				{Recvs: []plan.Recv{{Port: 1, Src: 0, Count: 1}}},
+				{Recvs: []plan.Recv{{Port: 0, Src: 1, Count: 2}}},
+			}, Compute: []plan.Combination{{term(0, 1), term(1, 1), term(2, 1)}}, Outputs: []int{3}},
+		},
+		Rows: [][]int{{0, 1}, {}, {}}, Columns: [][]int{{}, {}, {0}},
+	}
+	got, err := verify.TransferMatrix(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []field.Element{f.Add(field.One, f.Mul(field.Code(5), field.Code(7))), field.Code(5)}
+	for i, w := range want {
+		if got.At(i, 0) != w {
+			t.Errorf("coefficient of x%d is %v, want %v", i, got.At(i, 0), w)
+		}
+	}
+}
+
+// TestMismatchErrorIsBounded checks that a plan for quite another matrix gives an
+// error of bounded size that counts all mismatches.
+func TestMismatchErrorIsBounded(t *testing.T) {
+	m, _ := materialize(t, "universal")
+	other, err := matrix.Random(m.Common.Field, 7, 7, rand.Uint64())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := 24
+	big, err := matrix.Cauchy(m.Common.Field, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alg, err := algo.Lookup("universal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := alg.Compile(big, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := matrix.NewDense(m.Common.Field, k, k)
+	var wrong *verify.MismatchError
+	if err := verify.Plan(p, zero); !errors.As(err, &wrong) || wrong.Count != k*k || len(wrong.Mismatches) != 100 {
+		t.Errorf("error %v with %d mismatches listed, want %d and 100 listed", err, len(wrong.Mismatches), k*k)
+	}
+	if err := verify.Plan(m, other); err == nil {
+		t.Error("a plan for another matrix was accepted")
+	}
+}
