@@ -6,8 +6,8 @@ import "github.com/klauspost/reedsolomon"
 // through the sources.
 const blockBytes = 16 << 10
 
-// binaryField is a field F_{2^w}, w <= 16. Kernels are added by the types that embed
-// it.
+// binaryField is F_{2^w}, w <= 16, without a kernel; the types that embed it add
+// one.
 type binaryField struct {
 	logarithms
 	poly uint64
@@ -85,7 +85,7 @@ func newBinary8(b binaryField) *binary8 {
 
 func (f *binary8) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
-	if len(src) >= 4 && len(dst) >= minPlanes {
+	if f.planesPay(len(src), len(dst)) {
 		f.combinePlanes(dst, coef, src)
 		return
 	}
@@ -124,11 +124,11 @@ type binary16 struct{ binaryField }
 
 // minTable is the number of bytes from which making a table for a coefficient
 // pays.
-const minTable = 256
+const minTable = 512
 
 func (f *binary16) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
-	if len(src) >= 12 && len(dst) >= minPlanes {
+	if f.planesPay(len(src), len(dst)) {
 		f.combinePlanes(dst, coef, src)
 		return
 	}

@@ -117,15 +117,6 @@ func newFolds(l lanes, m int) []fold {
 	return folds
 }
 
-// symbol returns the code whose digits are the lanes of x modulo p.
-func (f *extension) symbol(x uint64) uint64 {
-	x = f.lanes.reduce(x)
-	for _, s := range f.folds {
-		x = x&s.mask + x>>(s.shift&63)&s.mask*s.power
-	}
-	return x
-}
-
 // extensionBlock is the number of symbols that Combine works on at a time.
 const extensionBlock = 4096
 
@@ -164,10 +155,7 @@ func (f *extension) Combine(dst []byte, coef []Element, src [][]byte) {
 				continue
 			}
 			if room < words {
-				l := f.lanes
-				for k, x := range acc {
-					acc[k] = l.reduce(x)
-				}
+				f.lanes.reduceAll(acc)
 				room = f.limit
 			}
 			room -= words
@@ -242,15 +230,24 @@ func (f *extension) addTables(acc []uint64, t *extensionScratch, src []byte) {
 	}
 }
 
-// store sets dst to the symbols in acc.
+// store sets dst to the symbols in acc. Pass by pass keeps the constants in
+// registers.
 func (f *extension) store(dst []byte, acc []uint64) {
-	if f.symbolBytes == 1 {
+	f.lanes.reduceAll(acc)
+	for _, s := range f.folds {
+		mask, shift, power := s.mask, s.shift&63, s.power
 		for k, x := range acc {
-			dst[k] = byte(f.symbol(x))
+			acc[k] = x&mask + x>>shift&mask*power
+		}
+	}
+	if f.symbolBytes == 1 {
+		dst = dst[:len(acc)]
+		for k, x := range acc {
+			dst[k] = byte(x)
 		}
 		return
 	}
 	for k, x := range acc {
-		le.PutUint16(dst[2*k:], uint16(f.symbol(x)))
+		le.PutUint16(dst[2*k:], uint16(x))
 	}
 }

@@ -6,7 +6,6 @@ type lanes struct {
 	width   uint   // bits of a lane
 	inverse uint64 // ⌊2^width/p⌋
 	even    uint64 // the bits of the even lanes
-	odd     uint64 // the bits of the odd lanes
 	tops    uint64 // the highest bit of every lane
 	bias    uint64 // 2^(width-1) - p in every lane
 }
@@ -24,7 +23,6 @@ func newLanes(p uint64, n int) lanes {
 			l.even |= (1<<l.width - 1) << (i * l.width)
 		}
 	}
-	l.odd = l.even << l.width
 	l.tops = ones << (l.width - 1)
 	l.bias = l.tops - p*ones
 	return l
@@ -33,13 +31,17 @@ func newLanes(p uint64, n int) lanes {
 // max returns the largest value of a lane.
 func (l *lanes) max() uint64 { return 1<<l.width - 1 }
 
-// reduce reduces every lane. A product with the inverse takes two lanes, its
-// quotient the upper one; that quotient is at most one too small.
-func (l *lanes) reduce(x uint64) uint64 {
-	w := l.width & 63
-	even := (x & l.even) * l.inverse >> w & l.even
-	odd := (x >> w & l.even) * l.inverse & l.odd
-	return l.wrap(x - (even|odd)*l.p)
+// reduceAll reduces every lane of every word. A product with the inverse takes
+// two lanes, its quotient the upper one; that quotient is at most one too small.
+func (l *lanes) reduceAll(words []uint64) {
+	w, top := l.width&63, (l.width-1)&63
+	p, inverse, even, tops, bias := l.p, l.inverse, l.even, l.tops, l.bias
+	for k, x := range words {
+		lower := (x & even) * inverse >> w & even
+		upper := (x >> w & even) * inverse &^ even
+		x -= (lower | upper) * p
+		words[k] = x - (x+bias)&tops>>top*p // as wrap
+	}
 }
 
 // wrap reduces every lane of a word of lanes below 2p.

@@ -62,14 +62,15 @@ func (p Packing) Pack(dst, src []byte) {
 // than [Packing.Bits] bits, and has then written some of dst.
 func (p Packing) Unpack(dst, src []byte) error {
 	p.check("Unpack", src, dst)
-	if p.identity() {
+	switch {
+	case p.identity():
 		copy(dst, src)
 		return nil
+	case p.small():
+		return p.unpackSmall(dst, src)
+	default:
+		return p.unpackLarge(dst, src)
 	}
-	if p.bits%8 == 0 {
-		return p.unpackBytes(dst, src)
-	}
-	return p.unpackBits(dst, src)
 }
 
 // identity reports whether the bytes are the symbols.
@@ -84,33 +85,91 @@ func (p Packing) check(op string, symbols, data []byte) {
 	}
 }
 
+// small reports whether a symbol and the bits before it in its first byte fit
+// into a word.
+func (p Packing) small() bool { return p.bits <= 32 }
+
 // pack sets dst to the symbols of src without its first skip bits, 0 <= skip < 8,
 // and to zero after them.
 func (p Packing) pack(dst, src []byte, skip int) {
-	size := p.symbolBytes
 	switch {
 	case p.identity():
 		clear(dst[copy(dst, src):])
-	case p.bits%8 == 0: // then skip = 0
-		for ; len(dst) > 0; dst = dst[size:] {
+	case p.small():
+		p.packSmall(dst, src, skip)
+	default: // whole bytes, so skip = 0
+		for ; len(dst) > 0; dst = dst[p.symbolBytes:] {
 			n := copy(dst[:p.bits/8], src)
-			clear(dst[n:size])
+			clear(dst[n:p.symbolBytes])
 			src = src[n:]
-		}
-	default: // at most 15 bits, which a word holds at any offset
-		mask := uint64(1)<<p.bits - 1
-		for at := skip; len(dst) > 0; at += p.bits {
-			x := load8(src[min(at/8, len(src)):]) >> (at % 8) & mask
-			dst[0] = byte(x)
-			if size == 2 {
-				dst[1] = byte(x >> 8)
-			}
-			dst = dst[size:]
 		}
 	}
 }
 
-func (p Packing) unpackBytes(dst, src []byte) error {
+func (p Packing) packSmall(dst, src []byte, skip int) {
+	mask := uint64(1)<<p.bits - 1
+	at, bits := uint(skip), uint(p.bits)
+	next := func() uint64 {
+		x := uint64(0)
+		if k := at / 8; k+8 <= uint(len(src)) {
+			x = le.Uint64(src[k:])
+		} else if k < uint(len(src)) {
+			x = load8(src[k:])
+		}
+		x = x >> (at % 8) & mask
+		at += bits
+		return x
+	}
+	switch p.symbolBytes {
+	case 1:
+		for k := range dst {
+			dst[k] = byte(next())
+		}
+	case 2:
+		for ; len(dst) >= 2; dst = dst[2:] {
+			le.PutUint16(dst, uint16(next()))
+		}
+	case 4:
+		for ; len(dst) >= 4; dst = dst[4:] {
+			le.PutUint32(dst, uint32(next()))
+		}
+	}
+}
+
+func (p Packing) unpackSmall(dst, src []byte) error {
+	var word uint64 // the next bits of dst, lowest first
+	have := uint(0) // how many, below 32
+	size, bits := p.symbolBytes, uint(p.bits)
+	for k := 0; len(dst) > 0; k += size {
+		x := uint64(0)
+		switch size {
+		case 1:
+			x = uint64(src[k])
+		case 2:
+			x = uint64(le.Uint16(src[k:]))
+		case 4:
+			x = uint64(le.Uint32(src[k:]))
+		}
+		if x>>bits != 0 {
+			return p.overfull(k/size, src[k:k+size])
+		}
+		word |= x << have
+		have += bits
+		if have >= 32 && len(dst) >= 4 {
+			le.PutUint32(dst, uint32(word))
+			dst, word, have = dst[4:], word>>32, have-32
+		}
+		if have >= 8*uint(len(dst)) { // the last bytes are there
+			for i := range dst {
+				dst[i] = byte(word >> (8 * i))
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+func (p Packing) unpackLarge(dst, src []byte) error {
 	n := p.bits / 8
 	for k := 0; len(dst) > 0; k++ {
 		s := src[k*p.symbolBytes:][:p.symbolBytes]
@@ -120,29 +179,6 @@ func (p Packing) unpackBytes(dst, src []byte) error {
 			}
 		}
 		dst = dst[copy(dst, s[:n]):]
-	}
-	return nil
-}
-
-func (p Packing) unpackBits(dst, src []byte) error {
-	var word uint64 // the next bits of dst, lowest first
-	have := 0       // how many
-	for k := 0; len(dst) > 0; k++ {
-		s := src[k*p.symbolBytes:][:p.symbolBytes]
-		x := uint64(s[0])
-		if p.symbolBytes == 2 {
-			x |= uint64(s[1]) << 8
-		}
-		if x>>p.bits != 0 {
-			return p.overfull(k, s)
-		}
-		word |= x << have
-		have += p.bits
-		for ; have >= 8 && len(dst) > 0; have -= 8 {
-			dst[0] = byte(word)
-			word >>= 8
-			dst = dst[1:]
-		}
 	}
 	return nil
 }

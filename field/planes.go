@@ -6,15 +6,21 @@ import (
 )
 
 // planeBytes is how much of dst combinePlanes works on at a time.
-const planeBytes = 2048
-
-// minPlanes is the length of a packet from which combinePlanes pays.
-const minPlanes = 1024
+const planeBytes = 4096
 
 // planes are sums of sources, one for each power of X.
 type planes [maxDegree][planeBytes + 64]byte // 64: keep equal offsets in different cache sets
 
 var planePool = sync.Pool{New: func() any { return new(planes) }}
+
+// planesPay reports whether combinePlanes is faster than tables, by measurement.
+func (f *binaryField) planesPay(sources, length int) bool {
+	need := f.m
+	if f.symbolBytes == 1 { // half as many steps for as many bytes
+		need = f.m/2 + 1
+	}
+	return f.m > 1 && sources >= need && length >= 1024
+}
 
 // combinePlanes is Combine for many sources. With c_ij the coefficient of X^j
 // in coef[i],

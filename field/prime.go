@@ -88,10 +88,7 @@ func reduce(x, q, inverse uint64) uint64 {
 // reduceWords reduces every symbol in acc.
 func (f *prime) reduceWords(acc []uint64) {
 	if f.paired {
-		l := f.lanes
-		for k, x := range acc {
-			acc[k] = l.reduce(x)
-		}
+		f.lanes.reduceAll(acc)
 		return
 	}
 	q, inverse := f.q, f.inverse

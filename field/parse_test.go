@@ -1,0 +1,224 @@
+package field_test
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"volley/field"
+)
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		order      int64
+		generator  uint64
+	}{
+		{"2", "2", 2, 1},
+		{"2^1", "2", 2, 1},
+		{"2^1:0x2", "2", 2, 1},
+		{"2^1:0x3", "2", 2, 1},
+		{"3", "3", 3, 2},
+		{"257", "257", 257, 3},
+		{"0257", "257", 257, 3},
+		{"257^1", "257", 257, 3},
+		{"257:300", "257", 257, 3},
+		{"65537", "65537", 65537, 3},
+		{"2147483647", "2147483647", 2147483647, 7},
+		{"4", "2^2", 4, 2},
+		{"2^8", "2^8", 256, 2},
+		{"256", "2^8", 256, 2},
+		{"2^8:0x11d", "2^8", 256, 2},
+		{"2^8:0X11D", "2^8", 256, 2},
+		{"2^8:285", "2^8", 256, 2},
+		{"256:0x11d", "2^8", 256, 2},
+		{"2^8:0x11b", "2^8:0x11b", 256, 3},
+		{"2^8:283", "2^8:0x11b", 256, 3},
+		{"2^16", "2^16", 65536, 2},
+		{"65536", "2^16", 65536, 2},
+		{"2^16:0x1100b", "2^16", 65536, 2},
+		{"2^16:0x1002d", "2^16:0x1002d", 65536, 2},
+		{"3^4", "3^4", 81, 3},
+		{"81", "3^4", 81, 3},
+		{"3^4:86", "3^4", 81, 3},
+		{"3^4:0x59", "3^4:0x59", 81, 3},
+		{"9:10", "3^2:0xa", 9, 4},
+		{"251^2", "251^2", 63001, 251},
+		{"3^10", "3^10", 59049, 3},
+	} {
+		f, err := field.Parse(c.name)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if f.Name() != c.want || f.Order().Cmp(big.NewInt(c.order)) != 0 || f.Generator() != field.Code(c.generator) {
+			t.Errorf("%s is %s of order %v with generator %v, want %s, %d, %d",
+				c.name, f.Name(), f.Order(), f.Generator(), c.want, c.order, c.generator)
+		}
+		if g := mustParse(t, c.name); g != f {
+			t.Errorf("%s parsed again is another field", c.name)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	const syntax = "not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, or one with a polynomial such as 2^8:0x11b"
+	long := strings.Repeat("9", 1000)
+	for _, c := range []struct{ name, want string }{
+		{"", syntax},
+		{"x", syntax},
+		{"^", syntax},
+		{"2^", syntax},
+		{"^8", syntax},
+		{"2^8^2", syntax},
+		{" 257", syntax},
+		{"+257", syntax},
+		{"-257", syntax},
+		{"1_000", syntax},
+		{"0x101", syntax},
+		{"2^-1", syntax},
+		{"GF(256)", syntax},
+		{"0", "no field has 0 elements; the smallest is 2"},
+		{"1", "no field has 1 elements; the smallest is 2"},
+		{"1^5", "no field has 1^5 elements; the smallest is 2"},
+		{"2^0", "the exponent is 0; want 1 or more"},
+		{"0^0", "the exponent is 0; want 1 or more"},
+		{"6", "6 = 2·3 is no prime power"},
+		{"6^2", "6 = 2·3 is no prime power"},
+		{"360", "360 = 2^3·3^2·5 is no prime power"},
+		{"2147483645", "2147483645 = 5·19·22605091 is no prime power"},
+		{"4^2", "the base 4 = 2^2 is no prime; write 2^4"},
+		{"2^17", "q = 2^17 is too large; want a prime below 2^31 or a prime power up to 2^16"},
+		{"131072", "q = 131072 is too large; want a prime below 2^31 or a prime power up to 2^16"},
+		{"3^11", "q = 3^11 is too large; want a prime below 2^31 or a prime power up to 2^16"},
+		{"257^2", "q = 257^2 is too large; want a prime below 2^31 or a prime power up to 2^16"},
+		{"2147483647^2", "q = 2147483647^2 is too large; want a prime below 2^31 or a prime power up to 2^16"},
+		{"2147483648", "q = 2147483648 is too large; want a prime below 2^31 or a prime power up to 2^16"},
+		{"2147483659", "q = 2147483659 is too large; want a prime below 2^31 or a prime power up to 2^16"},
+		{"99999999999999999999^9999999999", "q = 99999999999999999999^9999999999 is too large; want a prime below 2^31 or a prime power up to 2^16"},
+		{long, "q = " + long[:37] + "... is too large; want a prime below 2^31 or a prime power up to 2^16"},
+		{"2^8:", `"" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
+		{"2^8:0x", `"0x" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
+		{"2^8:11b", `"11b" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
+		{"2^8:0x11d:0x11d", `"0x11d:0x11d" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
+		{"2^8:0x1b", "0x1b is no monic polynomial of degree 8; want a code from 0x100 to 0x1ff"},
+		{"2^8:0x21b", "0x21b is no monic polynomial of degree 8; want a code from 0x100 to 0x1ff"},
+		{"2^8:0", "0 is no monic polynomial of degree 8; want a code from 0x100 to 0x1ff"},
+		{"3^2:19", "19 is no monic polynomial of degree 2; want a code from 0x9 to 0x11"},
+		{"257:1000", "1000 is no monic polynomial of degree 1; want a code from 0x101 to 0x201"},
+		{"2^8:0x11a", "the polynomial 0x11a = X^8+X^4+X^3+X is reducible: X (0x2) divides it; want an irreducible one such as 0x11d"},
+		{"2^4:0x15", "the polynomial 0x15 = X^4+X^2+1 is reducible: X^2+X+1 (0x7) divides it; want an irreducible one such as 0x13"},
+		{"3^2:16", "the polynomial 0x10 = X^2+2X+1 is reducible: X+1 (0x4) divides it; want an irreducible one such as 0xe"},
+	} {
+		f, err := field.Parse(c.name)
+		if err == nil {
+			t.Errorf("%q is the field %s, want an error", c.name, f.Name())
+			continue
+		}
+		quoted := fmt.Sprintf("%q", c.name)
+		if len(c.name) > 40 {
+			quoted = fmt.Sprintf("%q", c.name[:37]+"...")
+		}
+		if want := "field " + quoted + ": " + c.want; err.Error() != want {
+			t.Errorf("%q:\n got %s\nwant %s", c.name, err, want)
+		}
+	}
+}
+
+// TestIrreducible parses all polynomials of a degree and compares the number of
+// fields with Gauss's formula Σ_{d|m} μ(d)·p^(m/d) / m.
+func TestIrreducible(t *testing.T) {
+	for _, c := range []struct{ p, m, want int }{{2, 4, 3}, {2, 6, 9}, {2, 8, 30}, {3, 3, 8}, {3, 4, 18}, {5, 2, 10}, {7, 2, 21}} {
+		lead := 1
+		for range c.m {
+			lead *= c.p
+		}
+		n := 0
+		for code := lead; code < 2*lead; code++ {
+			if _, err := field.Parse(fmt.Sprintf("%d^%d:%d", c.p, c.m, code)); err == nil {
+				n++
+			}
+		}
+		if n != c.want {
+			t.Errorf("%d polynomials of degree %d over F_%d make fields, want %d", n, c.m, c.p, c.want)
+		}
+	}
+}
+
+// TestPrimes compares the primes that Parse knows with those of a sieve.
+func TestPrimes(t *testing.T) {
+	const n = 3000
+	var composite [n]bool
+	for i := 2; i < n; i++ {
+		for j := 2 * i; j < n; j += i {
+			composite[j] = true
+		}
+		f, err := field.Parse(fmt.Sprint(i))
+		if prime := err == nil && f.Degree() == 1; prime == composite[i] {
+			t.Errorf("%d: the sieve says composite = %v, Parse says %v", i, composite[i], err)
+		}
+	}
+}
+
+func TestParseConcurrent(t *testing.T) {
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for _, name := range []string{"2^10", "1009", "3^6", "2^9:0x21b"} {
+				f, err := field.Parse(name)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				if a := field.Code(uint64(i + 2)); f.Mul(a, f.Inv(a)) != field.One {
+					t.Errorf("%s: a·(1/a) is not 1", name)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestKinds(t *testing.T) {
+	for _, k := range field.Kinds() {
+		if k.Pattern == "" || k.Doc == "" {
+			t.Errorf("incomplete: %+v", k)
+		}
+		mustParse(t, k.Example)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{
+		"2", "257", "2^8", "2^8:0x11b", "2^16:0x1002d", "3^4", "81", "3^10", "2147483647", "4^2", "360",
+		"99999999999999999999^9999999999", "2^8:0xffffffffffffffffffffffff", "1^1", "0", "", "^", ":", "2^8:0x11a",
+	} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		start := time.Now()
+		a, err := field.Parse(name)
+		if d := time.Since(start); d > 5*time.Second {
+			t.Errorf("parsing takes %v", d)
+		}
+		if err != nil {
+			if len(err.Error()) > 400 {
+				t.Errorf("the error has %d bytes: %v", len(err.Error()), err)
+			}
+			return
+		}
+		b, err := field.Parse(a.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Name() != a.Name() || b.Order().Cmp(a.Order()) != 0 || b.Generator() != a.Generator() {
+			t.Errorf("%q is %s, which is %s", name, a.Name(), b.Name())
+		}
+		if g := a.Generator(); a.Mul(g, a.Inv(g)) != field.One {
+			t.Errorf("%s: g·(1/g) is not 1", a.Name())
+		}
+	})
+}
