@@ -11,7 +11,8 @@ import (
 // Run runs a group of n ranks in this process, each in a goroutine of its own,
 // and returns when all have ended. A rank that returns an error aborts the
 // group. Run returns the errors of the ranks that failed by themselves, joined
-// in rank order, without those that only heard of it.
+// in rank order, without those that only heard of it and those that say the same
+// again.
 func Run(ctx context.Context, n int, rank func(ctx context.Context, t transport.Transport) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
@@ -25,8 +26,10 @@ func Run(ctx context.Context, n int, rank func(ctx context.Context, t transport.
 	}
 	wg.Wait()
 	var own []error
+	said := map[string]bool{}
 	for _, err := range errs {
-		if err != nil && !errors.As(err, new(*transport.AbortError)) {
+		if err != nil && !errors.As(err, new(*transport.AbortError)) && !said[err.Error()] {
+			said[err.Error()] = true
 			own = append(own, err)
 		}
 	}
