@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"regexp"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"volley"
+	"volley/transport"
 	"volley/verify"
 )
 
@@ -53,9 +55,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	go func() {
-		if _, ok := <-signals; ok {
-			cancel(errInterrupted)
-		}
+		<-signals
+		signal.Stop(signals) // a second one ends the process at once
+		cancel(errInterrupted)
 	}()
 	return run(ctx, args, stdout, stderr)
 }
@@ -67,9 +69,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd.SetErr(stderr)
 	err := cmd.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintf(stderr, "volley: %v\n", message(err))
+		fmt.Fprintf(stderr, "volley: %s\n", message(err))
 	}
 	return exitCode(err)
+}
+
+// packages are the prefixes of errors of the library, which mean little on the
+// command line.
+var packages = regexp.MustCompile(`^(algo|executor|matrix|plan|verify|volley): `)
+
+// message returns what to print of an error: that of the processor that failed,
+// without the words of those that heard of it.
+func message(err error) string {
+	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
+		err = aborted.Cause
+	}
+	return packages.ReplaceAllString(err.Error(), "")
 }
 
 func exitCode(err error) int {

@@ -46,7 +46,7 @@ func newPlan() *cobra.Command {
 		Long:  planHelp,
 		Example: `  volley plan -k 4
   volley plan -k 16 -p 3 --algorithm prepare-and-shoot --format svg > schedule.svg
-  volley plan -k 1000 --processor 12 --format json`,
+  volley plan -k 1000 --field 2^16 --processor 12 --format json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
 	}

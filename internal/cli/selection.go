@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"volley/field"
 	"volley/matrix"
 	"volley/sim"
-	"volley/transport"
 )
 
 // selection is the flags by which every verb selects a matrix and a plan.
@@ -126,13 +124,4 @@ func duration(flag, s string) (float64, error) {
 		return 0, bad
 	}
 	return number * d.Seconds(), nil
-}
-
-// message returns what to print of an error: that of the processor that failed,
-// without the words of those that heard of it.
-func message(err error) error {
-	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
-		return aborted.Cause
-	}
-	return err
 }

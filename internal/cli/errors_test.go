@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"volley/internal/codeddir"
+)
+
+func sha(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// TestBadInput checks that bad input is exit code 2, that the message names what
+// is wrong, once, and that nothing is written.
+func TestBadInput(t *testing.T) {
+	in, _ := writePackets(t, 10, 20, 30)
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	many := filepath.Join(dir, "many")
+	if err := os.Mkdir(many, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for k := range 129 {
+		file(filepath.Join("many", codeddir.CodedName(k, 129)), "x")
+	}
+	empty := filepath.Join(dir, "empty")
+	if err := os.Mkdir(empty, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	tooLarge := file("large.csv", "1,2,3\n4,256,6\n7,8,9\n")
+	noNumber := file("word.csv", "1,2,3\n4,five,6\n7,8,9\n")
+	short := file("short.csv", "1,2,3\n4,5\n7,8,9\n")
+	singular := file("singular.csv", "1,2,3\n1,2,3\n7,8,9\n")
+	small := file("small.csv", "1,2\n3,4\n")
+	odd := file("odd", "abc")
+	symbols := file("symbols", "\x01\x00\x02\x01\xff\xff") // 1, 258, 65535
+	out := filepath.Join(dir, "out")
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"encode -o OUT", "no packets"},
+		{"encode IN", "-o DIR"},
+		{"encode -o OUT -k 4 IN", "3 packets for 4 processors"},
+		{"encode -o OUT --field 2^99 IN", "2^99"},
+		{"encode -o OUT --field twelve IN", "twelve"},
+		{"encode -o OUT --field 2^8:0x100 IN", "reducible"},
+		{"encode -o OUT --field 12 IN", "no prime power"},
+		{"encode -o OUT --matrix magic IN", `"magic": want one of`},
+		{"encode -o OUT --matrix random:x IN", "decimal number"},
+		{"encode -o OUT --matrix dft IN/packet.00 IN/packet.01", "does not divide"},
+		{"encode -o OUT --algorithm magic IN", `"magic": want auto or one of`},
+		{"encode -o OUT MANY", "K <= 128"},
+		{"encode -o OUT --matrix file:" + tooLarge + " IN", "line 2"},
+		{"encode -o OUT --matrix file:" + noNumber + " IN", "five"},
+		{"encode -o OUT --matrix file:" + short + " IN", "line 2"},
+		{"encode -o OUT --matrix file:" + small + " IN", "2"},
+		{"encode -o OUT --matrix file:" + dir + "/none.csv IN", "none.csv"},
+		{"encode -o OUT --matrix file:" + singular + " --inverse IN", "singular"},
+		{"encode -o OUT --points powers IN", "points"},
+		{"encode -o OUT --matrix vandermonde --points " + dir + "/none IN", "none"},
+		{"encode -o OUT -p 0 IN", "0 ports"},
+		{"encode -o OUT -p -3 IN", "-3 ports"},
+		{"encode -o OUT " + dir + "/missing IN", "missing"},
+		{"encode -o OUT " + empty, "empty"},
+		{"encode -o OUT " + dir + "/p{rank}", "-k"},
+		{"encode -o OUT /dev/null IN", "not a regular file"},
+		{"encode -o " + odd + "/out IN", "odd"},
+		{"encode -o OUT --beta 5 IN", "unit"},
+		{"encode -o OUT --beta -5us IN", "-5us"},
+		{"encode -o OUT --tau fast IN", "fast"},
+		{"encode -o OUT --memory lots IN", "lots"},
+		{"encode -o OUT --memory 7 IN", "needs at least"},
+		{"encode -o OUT --check maybe IN", "maybe"},
+		{"encode -o OUT --comm pigeon IN", "pigeon"},
+		{"encode -o OUT --timeout -1s IN", "-1s"},
+		{"encode -o OUT --symbols --field 2^16 " + odd, "3 bytes"},
+		{"encode -o OUT --symbols --field 257 --matrix random:1 " + symbols, "symbol 258 at byte 2"},
+		{"encode -o OUT --csv " + tooLarge + " " + tooLarge, "one file"},
+		{"encode -o OUT --csv " + tooLarge, "256"},
+		{"encode -o OUT --csv --symbols " + small, "--symbols"},
+		{"encode -o OUT --nonsense IN", "--nonsense"},
+		{"plan", "-k"},
+		{"plan -k 0", "-k"},
+		{"plan -k 4 --format gif", "gif"},
+		{"plan -k 4 --processor 4", "0 to 3"},
+		{"plan -k 65 --format svg", "65"},
+		{"plan -k 4 --why --format json", "--why"},
+		{"plan -k 4 extra", "extra"},
+		{"plan -k 4 --size big", "big"},
+		{"plan -k 4 --algorithm magic", "magic"},
+		{"plan -k 4 -p 0", "0 ports"},
+		{"plan -k 4 -p 0 --why", "0 ports"},
+		{"matrix", "-k"},
+		{"matrix -k 4 --format xml", "xml"},
+		{"cost -k 5..2", "5..2"},
+		{"cost -k x", `"x"`},
+		{"cost -k 0", `"0"`},
+		{"cost -k 1..9999999", "9999999"},
+		{"cost -p 0", "0 ports"},
+		{"cost --format xml", "xml"},
+		{"cost --algorithm magic", "magic"},
+		{"algorithms --format xml", "xml"},
+		{"fields now", "now"},
+		{"juggle", "juggle"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			var args []string
+			for _, a := range strings.Fields(c.args) {
+				a = strings.NewReplacer("OUT", out, "IN", in, "MANY", many).Replace(a)
+				args = append(args, a)
+			}
+			r := volleyRun(args...)
+			if r.code != exitUsage {
+				t.Errorf("exit %d, want 2", r.code)
+			}
+			if !strings.Contains(r.stderr, c.want) {
+				t.Errorf("%q does not contain %q", r.stderr, c.want)
+			}
+			if !strings.HasPrefix(r.stderr, "volley: ") || strings.Count(strings.TrimSpace(r.stderr), "\n") > 0 || strings.Contains(r.stderr, "volley: volley:") {
+				t.Errorf("%q is not one line after one prefix", r.stderr)
+			}
+			if r.stdout != "" {
+				t.Errorf("printed %q", r.stdout)
+			}
+			if _, err := os.Lstat(out); err == nil {
+				t.Errorf("%s was made, with %v in it", out, listDir(t, out))
+				os.RemoveAll(out)
+			}
+		})
+	}
+}
+
+// TestOutputDirectory checks what happens to a directory that is not empty.
+func TestOutputDirectory(t *testing.T) {
+	in, packets := writePackets(t, 10, 20, 30)
+	out := filepath.Join(t.TempDir(), "out")
+	mustRun(t, "encode", "-o", out, in)
+	before := readFile(t, out, codeddir.ManifestName)
+	r := volleyRun("encode", "-o", out, in)
+	if r.code != exitUsage || !strings.Contains(r.stderr, "--force") {
+		t.Errorf("a second run: exit %d, %s", r.code, r.stderr)
+	}
+	if !bytes.Equal(before, readFile(t, out, codeddir.ManifestName)) {
+		t.Error("the refused run changed the manifest")
+	}
+
+	leftover := filepath.Join(out, ".volley-coded.7")
+	if err := os.WriteFile(leftover, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, "encode", "--force", "-o", out, filepath.Join(in, "packet.00"), filepath.Join(in, "packet.01"))
+	if got := strings.Join(listDir(t, out), " "); got != "coded.0 coded.1 manifest.json" {
+		t.Errorf("after --force with two packets: %s", got)
+	}
+
+	// Inputs that an output would replace.
+	for k, name := range []string{"coded.0", "coded.1"} {
+		if err := os.WriteFile(filepath.Join(in, name), packets[k], 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r = volleyRun("encode", "-o", in, filepath.Join(in, "coded.0"), filepath.Join(in, "coded.1"))
+	if r.code != exitUsage || !strings.Contains(r.stderr, "is an input") {
+		t.Errorf("output over input: exit %d, %s", r.code, r.stderr)
+	}
+	if got := readFile(t, in, "coded.0"); !bytes.Equal(got, packets[0]) {
+		t.Error("the input was changed")
+	}
+}
+
+// TestDryRun checks that it tells the costs and writes nothing.
+func TestDryRun(t *testing.T) {
+	in, _ := writePackets(t, 10, 20, 30, 40)
+	out := filepath.Join(t.TempDir(), "out")
+	text := mustRun(t, "encode", "--dry-run", "-o", out, in)
+	if !strings.Contains(text, "C1         2 rounds") || !strings.Contains(text, "not checked") {
+		t.Errorf("%s", text)
+	}
+	if _, err := os.Lstat(out); err == nil {
+		t.Error("the directory was made")
+	}
+}
+
+// TestShrinkingInput checks that an input that is cut while it is read is an
+// error, not zeros.
+func TestShrinkingInput(t *testing.T) {
+	in, _ := writePackets(t, 10, 20)
+	o := &encodeOptions{}
+	p, err := o.open(parseField(t, "2^8"), []string{in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	if err := os.Truncate(filepath.Join(in, "packet.01"), 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.reader(1).ReadAt(make([]byte, 20), 0); err == nil || err.Error() == "EOF" {
+		t.Errorf("reading on gives %v, want an error", err)
+	}
+}
+
+// build builds the command for tests that need a process of its own.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "volley")
+	if out, err := exec.Command("go", "build", "-o", binary, "volley/cmd/volley").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// TestInterrupt stops a run in the middle, by either signal: it exits with 130
+// and leaves nothing behind.
+func TestInterrupt(t *testing.T) {
+	binary := build(t)
+	in := t.TempDir()
+	for k := range 8 { // large and sparse: nothing to read from the disk
+		f, err := os.Create(filepath.Join(in, codeddir.CodedName(k, 8)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Truncate(1 << 33); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		out := filepath.Join(t.TempDir(), "out")
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, binary, "encode", "-o", out, in)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for ctx.Err() == nil { // until the first file grows
+			if info, err := os.Stat(filepath.Join(out, ".volley-coded.0")); err == nil && info.Size() > 0 {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+			t.Errorf("%v: exit %d, want 130: %s", signal, code, stderr.String())
+		}
+		if _, err := os.Lstat(out); err == nil {
+			t.Errorf("%v: the directory is there, with %v in it", signal, listDir(t, out))
+		}
+	}
+}

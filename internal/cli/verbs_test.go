@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/algo"
+	"volley/matrix"
+	"volley/plan"
+	"volley/verify"
+)
+
+// TestPlanJSON checks that the plan that is printed computes the matrix that is
+// printed.
+func TestPlanJSON(t *testing.T) {
+	f := parseField(t, "257")
+	for _, flags := range [][]string{
+		{"-k", "7"}, {"-k", "12", "-p", "3", "--algorithm", "direct"}, {"-k", "9", "--matrix", "vandermonde"},
+		{"-k", "8", "--matrix", "dft", "--inverse"}, {"-k", "5", "--matrix", "random:9", "--algorithm", "central"},
+	} {
+		flags = append(flags, "--field", "257")
+		p, err := plan.Decode(strings.NewReader(mustRun(t, append([]string{"plan", "--format", "json"}, flags...)...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags = slices.DeleteFunc(flags, func(s string) bool {
+			return s == "-p" || s == "3" || s == "--algorithm" || s == "direct" || s == "central"
+		})
+		a, err := matrix.FromCSV(f, strings.NewReader(mustRun(t, append([]string{"matrix"}, flags...)...)), "A")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := verify.Plan(p, a); err != nil {
+			t.Errorf("%v: %v", flags, err)
+		}
+	}
+}
+
+func TestPlanText(t *testing.T) {
+	text := mustRun(t, "plan", "-k", "4")
+	for _, want := range []string{"→1: x0", "→2: y2(x0,x3)", "C1 = 2 rounds", "C2 = 2 packets = 1 + 1", "round 1 shoot"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if text := mustRun(t, "plan", "-k", "500", "--matrix", "random:1"); strings.Count(text, "\n") > 10 || !strings.Contains(text, "--processor N") {
+		t.Errorf("500 processors: %s", text)
+	}
+	if text := mustRun(t, "plan", "-k", "500", "--matrix", "random:1", "--processor", "7"); !strings.Contains(text, "processor 7\n") || !strings.Contains(text, "y7 = ") {
+		t.Errorf("processor 7: %s", text)
+	}
+	var program struct{ Proc int }
+	if err := json.Unmarshal([]byte(mustRun(t, "plan", "-k", "9", "--processor", "7", "--format", "json")), &program); err != nil || program.Proc != 7 {
+		t.Errorf("processor 7 as JSON: %+v, %v", program, err)
+	}
+	why := mustRun(t, "plan", "-k", "9", "--why")
+	for _, a := range algo.Algorithms() {
+		if !strings.Contains(why, a.Name) {
+			t.Errorf("--why does not name %s", a.Name)
+		}
+	}
+}
+
+func TestPlanSVG(t *testing.T) {
+	for d := xml.NewDecoder(strings.NewReader(mustRun(t, "plan", "-k", "9", "-p", "2", "--format", "svg"))); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestMatrixIsThatOfEncode encodes with the printed matrix and with the flags
+// that printed it.
+func TestMatrixIsThatOfEncode(t *testing.T) {
+	in, _ := writePackets(t, 100, 200, 300, 400, 50, 60)
+	for _, flags := range [][]string{
+		{"--matrix", "cauchy"}, {"--matrix", "vandermonde", "--points", "powers"}, {"--matrix", "vandermonde"},
+		{"--matrix", "random:4", "--inverse"},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "A.csv")
+		text := mustRun(t, append([]string{"matrix", "-k", "6"}, flags...)...)
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
+		mustRun(t, append([]string{"encode", "-o", one, in}, flags...)...)
+		mustRun(t, "encode", "-o", two, "--matrix", "file:"+file, in)
+		a, b := readCoded(t, one, 6), readCoded(t, two, 6)
+		for k := range a {
+			if !bytes.Equal(a[k], b[k]) {
+				t.Errorf("%v: coded packet %d differs", flags, k)
+			}
+		}
+	}
+	if text := mustRun(t, "matrix", "-k", "3"); !strings.HasPrefix(text, "# x 0 1 2\n# y 3 4 5\n") {
+		t.Errorf("the points of a Cauchy matrix: %s", text)
+	}
+	var object struct {
+		Points  map[string][]string
+		Entries [][]string
+	}
+	if err := json.Unmarshal([]byte(mustRun(t, "matrix", "-k", "3", "--format", "json")), &object); err != nil {
+		t.Fatal(err)
+	}
+	if len(object.Entries) != 3 || len(object.Entries[2]) != 3 || len(object.Points["y"]) != 3 {
+		t.Errorf("%+v", object)
+	}
+}
+
+// TestCost checks known costs in the machine-readable forms.
+func TestCost(t *testing.T) {
+	text := mustRun(t, "cost", "-k", "5,16..17,27", "--format", "csv")
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := func(row int, name string) string {
+		i := slices.Index(rows[0], name)
+		if i < 0 {
+			t.Fatalf("no column %s in %v", name, rows[0])
+		}
+		return rows[row][i]
+	}
+	for _, c := range []struct {
+		row  int
+		name string
+		want string
+	}{
+		{1, "universal_C2", "3"}, {2, "universal_C1", "4"}, {2, "universal_C2", "6"}, {2, "bound_C2", "5"}, {2, "min_cut", "6"},
+		{3, "prepare-and-shoot_C2", "10"}, {3, "universal_C2", "7"}, {3, "min_cut", ""}, {3, "ring-allgather_C1", "16"},
+		{4, "K", "27"},
+	} {
+		if got := cell(c.row, c.name); got != c.want {
+			t.Errorf("row %d, %s = %q, want %q", c.row, c.name, got, c.want)
+		}
+	}
+	var table struct{ Rows []map[string]any }
+	if err := json.Unmarshal([]byte(mustRun(t, "cost", "-k", "65", "-p", "2", "--algorithm", "prepare-and-shoot", "--format", "json")), &table); err != nil {
+		t.Fatal(err)
+	}
+	if r := table.Rows[0]; r["prepare-and-shoot_C1"] != 4.0 || r["prepare-and-shoot_C2"] != 8.0 || r["min_cut"] != nil || r["universal_C1"] != nil {
+		t.Errorf("%v", r)
+	}
+	if text := mustRun(t, "cost", "-k", "2..200", "--algorithm", "universal"); !strings.Contains(text, "mean C2 / lower bound over 199 K") {
+		t.Errorf("no mean in %s", text[max(0, len(text)-200):])
+	}
+}
+
+func TestRegistries(t *testing.T) {
+	for _, format := range []string{"text", "csv", "json"} {
+		algorithms := mustRun(t, "algorithms", "--format", format)
+		for _, a := range algo.Algorithms() {
+			if !strings.Contains(algorithms, a.Name) {
+				t.Errorf("algorithms --format %s does not name %s", format, a.Name)
+			}
+		}
+		if fields := mustRun(t, "fields", "--format", format); !strings.Contains(fields, "2^8") {
+			t.Errorf("fields --format %s: %s", format, fields)
+		}
+	}
+}
+
+// TestHelp checks that every verb has help, and that the examples in it are right:
+// those that need no files run.
+func TestHelp(t *testing.T) {
+	cmd := newCommand(io.Discard)
+	for _, verb := range cmd.Commands() {
+		if verb.Name() == "completion" || verb.Name() == "help" {
+			continue
+		}
+		if help := mustRun(t, verb.Name(), "--help"); !strings.Contains(help, "Usage:") {
+			t.Errorf("%s --help: %s", verb.Name(), help)
+		}
+		for line := range strings.Lines(verb.Example) {
+			command, _, _ := strings.Cut(strings.TrimSpace(line), " >")
+			if args := strings.Fields(command); len(args) > 1 && args[1] != "encode" {
+				mustRun(t, args[1:]...)
+			}
+		}
+	}
+	if r := volleyRun(); r.code != exitOK || !strings.Contains(r.stdout, "encode") {
+		t.Errorf("volley alone: exit %d, %s", r.code, r.stdout)
+	}
+	if r := volleyRun("--version"); r.code != exitOK || !strings.Contains(r.stdout, "volley version") {
+		t.Errorf("--version: exit %d, %s", r.code, r.stdout)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for s, want := range map[string]float64{"20us": 20e-6, "0.8ns": 0.8e-9, "1.5ms": 1.5e-3, "0s": 0, "2h": 7200, "3µs": 3e-6} {
+		if got, err := duration("tau", s); err != nil || got < want*(1-1e-12) || got > want*(1+1e-12) {
+			t.Errorf("%s: %v, %v, want %v", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "5", "us", "-1us", "1e3us", "1.2.3s", "1 s", "NaNs", "infs"} {
+		if d, err := duration("tau", s); err == nil {
+			t.Errorf("%q: %v, want an error", s, d)
+		}
+	}
+}
+
+func FuzzParseRanges(f *testing.F) {
+	for _, s := range []string{"1", "2..64", "4,8,16..20", "..", "5..2", ",", "1..99999999999999999999"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		list, err := parseRanges(s)
+		if err != nil {
+			return
+		}
+		if len(list) == 0 || len(list) > mostRows {
+			t.Fatalf("%q: %d values", s, len(list))
+		}
+		for _, k := range list {
+			if k < 1 || k > largestK {
+				t.Fatalf("%q: %d", s, k)
+			}
+		}
+	})
+}
