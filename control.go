@@ -8,21 +8,20 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
-	"volley/plan"
 	"volley/sim"
 	"volley/transport"
 	"volley/verify"
 )
 
-// control runs the small collectives around a run, which are plans like any
-// other, and counts their traffic apart.
+// control runs the small collectives around a run, by plans like any other, and
+// counts their traffic apart.
 type control struct {
 	t       transport.Transport
 	timeout time.Duration
@@ -30,16 +29,22 @@ type control struct {
 	bytes   int64
 }
 
-// run runs p with one input packet and returns the outputs.
-func (c *control) run(ctx context.Context, p plan.Plan, packet []byte) ([]memory, error) {
-	outputs := make([]memory, p.Schedule(c.t.Rank()).Outputs)
+// allgather returns the records of all processors, which are equally long.
+func (c *control) allgather(ctx context.Context, ports int, record []byte) ([][]byte, error) {
+	f, err := field.Parse("2^8") // bytes
+	if err != nil {
+		return nil, err
+	}
+	records := make([]packetBuffer, c.t.Size())
 	job := executor.Job{
-		Plan: p, Bytes: int64(len(packet)), Segment: int64(max(len(packet), p.Info().Field.SymbolBytes())),
-		Inputs:  []io.ReaderAt{bytes.NewReader(packet)},
+		Plan:  algo.Allgather(f, c.t.Size(), ports),
+		Bytes: int64(len(record)), Segment: int64(max(1, len(record))),
+		Inputs:  []io.ReaderAt{bytes.NewReader(record)},
 		Timeout: c.timeout,
 	}
-	for o := range outputs {
-		job.Outputs = append(job.Outputs, &outputs[o])
+	for k := range records {
+		records[k] = make([]byte, 0, len(record))
+		job.Outputs = append(job.Outputs, &records[k])
 	}
 	traffic, err := executor.Run(ctx, c.t, job)
 	if err != nil {
@@ -47,24 +52,30 @@ func (c *control) run(ctx context.Context, p plan.Plan, packet []byte) ([]memory
 	}
 	c.rounds += len(traffic.Rounds)
 	c.bytes += traffic.Bytes
-	return outputs, nil
-}
-
-// allgather returns the records of all processors, which are equally long.
-func (c *control) allgather(ctx context.Context, record []byte) ([]memory, error) {
-	f, err := field.Parse("2^8") // bytes
-	if err != nil {
-		return nil, err
+	all := make([][]byte, len(records))
+	for k, r := range records {
+		all[k] = r
 	}
-	return c.run(ctx, algo.Allgather(f, c.t.Size(), 1), record)
+	return all, nil
 }
 
 // protocol is the version of what processors say to each other.
 const protocol = 1
 
-// A greeting is what a processor tells all others before a run: digests of what
-// must be equal, and what only it or processor 0 knows.
+// A greeting is what a processor tells all others before a run.
 type greeting struct {
+	Terms terms
+
+	Bytes int64 // length of its packet; in what greet returns, of the longest
+
+	// Processor 0's are used by all.
+	Beta int64 // ns
+	Tau  float64
+	Seed verify.Seed
+}
+
+// terms are what all processors have to agree on; long ones as digests.
+type terms struct {
 	Protocol  uint32
 	Ports     uint32
 	Field     [8]byte
@@ -72,11 +83,6 @@ type greeting struct {
 	Algorithm [8]byte
 	Memory    int64
 	Check     bool
-
-	Bytes int64 // length of its packet; in what greet returns, of the longest
-	Beta  int64 // ns
-	Tau   float64
-	Seed  verify.Seed
 }
 
 func (g greeting) model(symbolBytes int64) sim.Model {
@@ -84,43 +90,50 @@ func (g greeting) model(symbolBytes int64) sim.Model {
 }
 
 // A DisagreementError says that processors were started with different
-// arguments.
+// arguments. All processors of a run return the same one.
 type DisagreementError struct {
-	Processors []int    // who differ
-	With       int      // from this processor
-	In         []string // what they differ in
+	Processors []int    // who differ, ascending
+	With       int      // from this processor, with which the most agree
+	In         []string // what they differ in, such as "matrix" or "ports"
 }
 
 func (e *DisagreementError) Error() string {
-	who := strings.Trim(fmt.Sprint(e.Processors), "[]")
-	if len(e.Processors) == 1 {
-		return fmt.Sprintf("volley: processor %s differs from processor %d in %s: start all with the same", who, e.With, strings.Join(e.In, ", "))
+	who, verb := "processor", "differs"
+	if len(e.Processors) > 1 {
+		who, verb = "processors", "differ"
 	}
-	return fmt.Sprintf("volley: processors %s differ from processor %d in %s: start all with the same",
-		strings.ReplaceAll(who, " ", ", "), e.With, strings.Join(e.In, ", "))
+	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(e.Processors), "[]"), " ", ", ")
+	return fmt.Sprintf("volley: %s %s %s from processor %d in %s: start all with the same",
+		who, list, verb, e.With, strings.Join(e.In, ", "))
 }
 
 // greet exchanges greetings. It returns processor 0's, with the length of the
 // longest packet, or a *DisagreementError.
 func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, error) {
+	ports, err := algo.Ports(c.t.Size(), e.options.ports)
+	if err != nil {
+		return greeting{}, err
+	}
 	mine := greeting{
-		Protocol:  protocol,
-		Ports:     uint32(min(e.options.ports, math.MaxUint32)),
-		Field:     digest(e.matrix.Field().Name()),
-		Matrix:    digest(e.matrix.ID()),
-		Algorithm: digest(e.options.algorithm),
-		Memory:    e.options.memory,
-		Check:     e.options.check,
-		Bytes:     size,
-		Beta:      int64(e.options.beta),
-		Tau:       *e.options.tau,
+		Terms: terms{
+			Protocol:  protocol,
+			Ports:     uint32(ports),
+			Field:     digest(e.matrix.Field().Name()),
+			Matrix:    digest(e.matrix.ID()),
+			Algorithm: digest(e.options.algorithm),
+			Memory:    e.options.memory,
+			Check:     e.options.check,
+		},
+		Bytes: size,
+		Beta:  int64(e.options.beta),
+		Tau:   *e.options.tau,
 	}
 	rand.Read(mine.Seed[:])
 	record, err := binary.Append(nil, binary.LittleEndian, mine)
 	if err != nil {
 		return greeting{}, err
 	}
-	records, err := c.allgather(ctx, record)
+	records, err := c.allgather(ctx, 1, record)
 	if err != nil {
 		return greeting{}, err
 	}
@@ -140,44 +153,44 @@ func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, 
 	return shared, nil
 }
 
-// compare returns a *DisagreementError when a greeting differs from processor
-// 0's in what must be equal.
+// aspects names what processors have to agree on.
+var aspects = []struct {
+	name string
+	same func(a, b terms) bool
+}{
+	{"version", func(a, b terms) bool { return a.Protocol == b.Protocol }},
+	{"field", func(a, b terms) bool { return a.Field == b.Field }},
+	{"matrix", func(a, b terms) bool { return a.Matrix == b.Matrix }},
+	{"ports", func(a, b terms) bool { return a.Ports == b.Ports }},
+	{"algorithm", func(a, b terms) bool { return a.Algorithm == b.Algorithm }},
+	{"memory", func(a, b terms) bool { return a.Memory == b.Memory }},
+	{"check", func(a, b terms) bool { return a.Check == b.Check }},
+}
+
+// compare returns a *DisagreementError when the terms differ.
 func compare(all []greeting) error {
-	aspects := []struct {
-		name string
-		same func(a, b greeting) bool
-	}{
-		{"version", func(a, b greeting) bool { return a.Protocol == b.Protocol }},
-		{"field", func(a, b greeting) bool { return a.Field == b.Field }},
-		{"matrix", func(a, b greeting) bool { return a.Matrix == b.Matrix }},
-		{"ports", func(a, b greeting) bool { return a.Ports == b.Ports }},
-		{"algorithm", func(a, b greeting) bool { return a.Algorithm == b.Algorithm }},
-		{"memory", func(a, b greeting) bool { return a.Memory == b.Memory }},
-		{"check", func(a, b greeting) bool { return a.Check == b.Check }},
+	votes := map[terms]int{}
+	most := 0
+	for _, g := range all {
+		votes[g.Terms]++
+		most = max(most, votes[g.Terms])
 	}
-	var who []int
-	var in []string
-	differ := make([]bool, len(all))
-	for _, aspect := range aspects {
-		found := false
-		for k, g := range all {
-			if !aspect.same(all[0], g) {
-				found, differ[k] = true, true
-			}
-		}
-		if found {
-			in = append(in, aspect.name)
-		}
-	}
-	for k := range all {
-		if differ[k] {
-			who = append(who, k)
-		}
-	}
-	if who == nil {
+	if most == len(all) {
 		return nil
 	}
-	return &DisagreementError{Processors: who, With: 0, In: in}
+	e := &DisagreementError{With: slices.IndexFunc(all, func(g greeting) bool { return votes[g.Terms] == most })}
+	with := all[e.With].Terms
+	for k, g := range all {
+		if g.Terms != with {
+			e.Processors = append(e.Processors, k)
+		}
+	}
+	for _, aspect := range aspects {
+		if slices.ContainsFunc(all, func(g greeting) bool { return !aspect.same(g.Terms, with) }) {
+			e.In = append(e.In, aspect.name)
+		}
+	}
+	return e
 }
 
 // digest shortens a name to what can be compared.

@@ -21,14 +21,15 @@ import (
 	"volley/verify"
 )
 
-// An Encoder computes one matrix on any packets. It is safe for concurrent use:
-// processors of one process share one.
+// An Encoder computes one matrix on any packets, in any number of runs. It is
+// safe for concurrent use: processors of one process share one.
 type Encoder struct {
 	matrix  matrix.Matrix
 	options options
 
-	mu    sync.Mutex
-	plans map[sim.Model]plan.Plan // chosen so far
+	mu    sync.Mutex // guards the plan chosen last, which the next run mostly uses again
+	plan  plan.Plan
+	model sim.Model // that it was chosen for
 }
 
 // Compile returns an encoder for the square matrix a. It returns an error when a
@@ -48,11 +49,12 @@ func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 		tau := TauPerByte * float64(a.Field().SymbolBytes())
 		o.tau = &tau
 	}
-	return &Encoder{matrix: a, options: o, plans: map[sim.Model]plan.Plan{}}, nil
+	return &Encoder{matrix: a, options: o}, nil
 }
 
 // Plan returns the plan that the encoder runs on packets of the given number of
-// symbols.
+// symbols, the longest of all, when the β and τ of processor 0 are its own. It
+// returns an error when the algorithm cannot compute the matrix.
 func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
 	return e.choose(sim.Model{Beta: e.options.beta, Tau: *e.options.tau, Symbols: symbols})
 }
@@ -60,14 +62,14 @@ func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
 func (e *Encoder) choose(m sim.Model) (plan.Plan, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if p, ok := e.plans[m]; ok {
-		return p, nil
+	if e.plan != nil && e.model == m {
+		return e.plan, nil
 	}
 	p, err := algo.Choose(e.options.algorithm, e.matrix, e.options.ports, m)
 	if err != nil {
 		return nil, err
 	}
-	e.plans[m] = p
+	e.plan, e.model = p, m
 	return p, nil
 }
 
@@ -85,7 +87,7 @@ func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet 
 		t.Abort(err)
 		return nil, nil, err
 	}
-	var coded memory
+	var coded packetBuffer
 	report, err := e.Run(ctx, t, bytes.NewReader(packet), int64(len(packet)), &coded)
 	if err != nil {
 		return nil, nil, err
@@ -93,28 +95,36 @@ func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet 
 	return coded, report, nil
 }
 
-// memory is a packet that grows as it is written.
-type memory []byte
+// packetBuffer is a packet that grows as it is written.
+type packetBuffer []byte
 
-func (m *memory) WriteAt(p []byte, offset int64) (int, error) {
-	if need := int(offset) + len(p); need > len(*m) {
-		*m = append(*m, make([]byte, need-len(*m))...)
+func (b *packetBuffer) WriteAt(p []byte, offset int64) (int, error) {
+	if need := int(offset) + len(p); need > len(*b) {
+		*b = append(*b, make([]byte, need-len(*b))...)
 	}
-	return copy((*m)[offset:], p), nil
+	return copy((*b)[offset:], p), nil
 }
 
 // Run runs an all-to-all encode as the processor with the transport's rank: it
-// reads the processor's packet of size bytes from src and writes its coded
-// packet, which is as long as the longest packet of all processors, to dst. See
-// [Encode] for what the packets are.
+// reads the processor's packet, the first size bytes of src, and writes its coded
+// packet, which is as long as the longest packet of all processors, to dst, from
+// offset 0 in ascending order. See [Encode] for what the packets are. Runs of one
+// transport follow one another.
 //
 // Before any data moves the processors compare what they are about to do; if
-// they disagree, every one returns a *[DisagreementError]. After that they check
-// the result (see [WithCheck]): Run returns nil only when the coded packets of
-// all processors are right, a *verify.CheckError at a processor whose packet is
-// wrong, and an *transport.AbortError where another processor failed. A symbol
-// outside the field gives a *[SymbolError]. What has been written to dst when
-// Run fails is of no use.
+// they disagree, every one returns a *[DisagreementError]. After it they check
+// the result (see [WithCheck]): Run then returns nil only when the coded packets
+// of all processors are right. A failure ends the run at all processors, and the
+// transport is of no more use; nor is what has been written to dst. The error
+// is, or wraps,
+//
+//   - a *verify.CheckError, where the processor's coded packet is wrong;
+//   - a *[SymbolError], where its packet holds a symbol outside the field;
+//   - the error of src or dst, io.ErrUnexpectedEOF where src ends before size;
+//   - executor.ErrTimeout, where a message took longer than [WithTimeout] allows;
+//   - the cause of ctx, where that ended;
+//   - a *transport.AbortError, where another processor failed: it names that one
+//     and what happened there.
 func (e *Encoder) Run(ctx context.Context, t transport.Transport, src io.ReaderAt, size int64, dst io.WriterAt) (*Report, error) {
 	report, err := e.run(ctx, t, src, size, dst)
 	if err != nil {
@@ -151,14 +161,14 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	hash := planHash(p, e.matrix, shared)
 	r.PlanHash = hex.EncodeToString(hash)
 
-	block := int64(verify.BlockSymbols(r.SymbolsPerPacket)) * symbol
-	segment, err := executor.SegmentBytes(p, min(shared.Bytes, maxSegment), e.options.memory, block)
+	block := verify.BlockSymbols(r.SymbolsPerPacket, t.Size())
+	segment, err := executor.SegmentBytes(p, min(shared.Bytes, maxSegment), e.options.memory, int64(block)*symbol)
 	if err != nil {
 		return nil, err
 	}
 	job := executor.Job{
 		Plan: p, Bytes: shared.Bytes, Segment: segment,
-		Inputs:  []io.ReaderAt{&checkedReader{f, src}},
+		Inputs:  []io.ReaderAt{&packetReader{f, src, size}},
 		Outputs: []io.WriterAt{dst},
 		Header:  hash,
 		Check: func(src int, header []byte) error {
@@ -171,9 +181,12 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	}
 	var in, out *verify.Fingerprint
 	if e.options.check {
-		in = verify.NewFingerprint(f, shared.Seed, r.SymbolsPerPacket)
-		out = verify.NewFingerprint(f, shared.Seed, r.SymbolsPerPacket)
+		in = verify.NewFingerprint(f, shared.Seed, block)
+		out = verify.NewFingerprint(f, shared.Seed, block)
 		job.Observe = func(inputs, outputs [][]byte) error {
+			if f.FirstInvalid(outputs[0]) >= 0 { // came so over the wire; the arithmetic might not notice
+				return &verify.CheckError{Proc: t.Rank()}
+			}
 			in.Add(inputs[0])
 			out.Add(outputs[0])
 			return nil
@@ -185,7 +198,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	}
 	r.count(traffic)
 	if e.options.check {
-		if err := e.check(ctx, c, in.Bytes(), out.Bytes()); err != nil {
+		if err := e.check(ctx, c, r.Ports, in.Bytes(), out.Bytes()); err != nil {
 			return nil, err
 		}
 		r.Verified = true
@@ -200,26 +213,24 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 // segments only push each other out of the caches.
 const maxSegment = 1 << 20
 
-// check encodes the fingerprints of all inputs, by a plan that shares nothing
-// with the run's but the matrix, and compares the result with the fingerprint of
-// the output. It returns nil once all processors have found theirs right.
-func (e *Encoder) check(ctx context.Context, c *control, in, out []byte) error {
-	a, err := algo.Lookup("bruck-allgather")
+// check encodes the fingerprints of all inputs, with nothing of the run's plan,
+// and compares the result with the fingerprint of the output. It returns nil once
+// all processors have found theirs right.
+func (e *Encoder) check(ctx context.Context, c *control, ports int, in, out []byte) error {
+	inputs, err := c.allgather(ctx, ports, in)
 	if err != nil {
 		return err
 	}
-	p, err := a.Compile(e.matrix, e.options.ports)
-	if err != nil {
-		return err
+	column := make([]field.Element, len(inputs))
+	for i := range column {
+		column[i] = e.matrix.At(i, c.t.Rank())
 	}
-	want, err := c.run(ctx, p, in)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(want[0], out) {
+	want := make([]byte, len(out))
+	e.matrix.Field().Combine(want, column, inputs)
+	if !bytes.Equal(want, out) {
 		return &verify.CheckError{Proc: c.t.Rank()}
 	}
-	_, err = c.allgather(ctx, nil) // a barrier: who failed has aborted instead
+	_, err = c.allgather(ctx, ports, nil) // a barrier: who failed has aborted instead
 	return err
 }
 
@@ -236,10 +247,10 @@ func planHash(p plan.Plan, a matrix.Matrix, g greeting) []byte {
 // A SymbolError says that a packet holds a symbol that is no element of the
 // field.
 type SymbolError struct {
-	Field  string
-	Name   string // of the file, if the packet comes from one
-	Offset int64  // in bytes
-	Value  field.Element
+	Field  string        // its name
+	Name   string        // of the file, where the reader of the packet has a method Name
+	Offset int64         // of the first such symbol in the packet, in bytes
+	Value  field.Element // what stands there
 }
 
 func (e *SymbolError) Error() string {
@@ -250,21 +261,36 @@ func (e *SymbolError) Error() string {
 	return fmt.Sprintf("%s: symbol %v at byte %d is outside the field %s", where, e.Value, e.Offset, e.Field)
 }
 
-// checkedReader refuses symbols outside the field.
-type checkedReader struct {
+// packetReader reads a packet of size bytes and refuses symbols outside the field.
+type packetReader struct {
 	field field.Field
-	io.ReaderAt
+	src   io.ReaderAt
+	size  int64
 }
 
-func (r *checkedReader) ReadAt(p []byte, offset int64) (int, error) {
-	n, err := r.ReaderAt.ReadAt(p, offset)
+func (r *packetReader) ReadAt(p []byte, offset int64) (int, error) {
+	left := max(0, r.size-offset)
+	if left == 0 {
+		return 0, io.EOF
+	}
+	var end error
+	if left < int64(len(p)) {
+		p, end = p[:left], io.EOF
+	}
+	n, err := r.src.ReadAt(p, offset)
 	symbol := r.field.SymbolBytes()
 	if i := r.field.FirstInvalid(p[:n/symbol*symbol]); i >= 0 {
 		e := &SymbolError{Field: r.field.Name(), Offset: offset + int64(i*symbol), Value: field.Symbol(r.field, p[i*symbol:])}
-		if named, ok := r.ReaderAt.(interface{ Name() string }); ok {
+		if named, ok := r.src.(interface{ Name() string }); ok {
 			e.Name = named.Name()
 		}
 		return 0, e
 	}
-	return n, err
+	if n < len(p) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return n, fmt.Errorf("%d of %d bytes: %w", offset+int64(n), r.size, err)
+	}
+	return n, end
 }

@@ -2,6 +2,7 @@ package volley
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"volley/algo"
@@ -56,17 +57,18 @@ func WithBeta(d time.Duration) Option { return func(o *options) { o.beta = d } }
 // processor 0 is used by all. The default is 0.8 ns for each byte of a symbol.
 func WithTau(seconds float64) Option { return func(o *options) { o.tau = &seconds } }
 
-// WithMemory bounds the bytes of packets that a processor holds at a time; longer
-// packets go in segments. The default is 64 MiB.
+// WithMemory bounds the bytes of packets that a processor holds at a time, received
+// ones included; longer packets go in segments. It is no allowance for what [Encode]
+// takes and returns. The default is 64 MiB.
 func WithMemory(bytes int64) Option { return func(o *options) { o.memory = bytes } }
 
-// WithTimeout bounds the wait for one message. The default is 30 s; 0 means no
-// bound.
+// WithTimeout bounds the wait for one message to come, or to be taken. The default
+// is 30 s; 0 means no bound.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
 // WithCheck says whether the result is checked by random linear combinations before
-// Run returns: a wrong result passes with probability 2^-32 at most. The default
-// is true.
+// a run returns: a wrong coded packet passes with probability 2^-32 at most. It also
+// makes every processor wait until all have succeeded. The default is true.
 func WithCheck(on bool) Option { return func(o *options) { o.check = on } }
 
 func (o *options) validate() error {
@@ -75,8 +77,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("volley: %d ports: want 1 or more", o.ports)
 	case o.beta < 0:
 		return fmt.Errorf("volley: β = %v: want 0 or more", o.beta)
-	case o.tau != nil && !(*o.tau >= 0):
-		return fmt.Errorf("volley: τ = %v s: want 0 or more", *o.tau)
+	case o.tau != nil && !(*o.tau >= 0 && *o.tau <= math.MaxFloat64):
+		return fmt.Errorf("volley: τ = %v s: want a number, 0 or more", *o.tau)
 	case o.memory < 1:
 		return fmt.Errorf("volley: %d bytes of memory: want 1 or more", o.memory)
 	case o.timeout < 0:

@@ -24,10 +24,6 @@ func newOperation(dst plan.Slot, c plan.Combination) operation {
 // compute runs the operations in order on n bytes of every packet, block by
 // block.
 func (m *machine) compute(ops []operation, n int) {
-	if len(ops) == 0 {
-		return
-	}
-	f := m.job.Plan.Info().Field
 	for from := 0; from < n; from += blockBytes {
 		to := min(n, from+blockBytes)
 		for _, op := range ops {
@@ -35,7 +31,7 @@ func (m *machine) compute(ops []operation, n int) {
 			for _, slot := range op.sources {
 				m.scratch = append(m.scratch, m.slots[slot][from:to])
 			}
-			f.Combine(m.slots[op.dst][from:to], op.coefs, m.scratch)
+			m.field.Combine(m.slots[op.dst][from:to], op.coefs, m.scratch)
 		}
 	}
 }

@@ -14,31 +14,33 @@ import (
 	"io"
 	"time"
 
+	"volley/field"
 	"volley/plan"
 	"volley/transport"
 )
 
-// A Job is what one processor is to run. Plan, Bytes and Segment are the same at
-// every processor.
+// A Job is what one processor is to run. Plan, Bytes, Segment and the length of
+// Header are the same at every processor.
 type Job struct {
-	Plan plan.Plan
+	Plan plan.Plan // one that passes plan.Validate
 
 	// Bytes is the length of every packet: a multiple of the symbol size.
 	Bytes int64
 
-	// Segment is the length that is run at a time; see [SegmentBytes].
+	// Segment is how many bytes of every packet are run at a time: a multiple of
+	// the symbol size, and more than 0; see [SegmentBytes].
 	Segment int64
 
 	// Inputs hold the processor's own packets. One that ends before Bytes is
-	// padded with zero symbols.
+	// padded with zeros.
 	Inputs []io.ReaderAt
 
 	// Outputs receive the results, segment by segment in ascending order.
 	Outputs []io.WriterAt
 
 	// Header goes in front of the first message to each partner, and Check looks
-	// at the ones that arrive, which have the same length. No header is sent
-	// when it is empty.
+	// at the ones that arrive. No header is sent when it is empty, and Check may
+	// then be nil.
 	Header []byte
 	Check  func(src int, header []byte) error
 
@@ -46,7 +48,8 @@ type Job struct {
 	// are written, in ascending order. It may not keep or change them.
 	Observe func(inputs, outputs [][]byte) error
 
-	// Timeout bounds the wait for one message; 0 means no bound.
+	// Timeout bounds the wait for one message to come, or to be taken; 0 means
+	// no bound.
 	Timeout time.Duration
 }
 
@@ -70,39 +73,44 @@ type Round struct {
 // block before the next, so that their common sources stay in the cache.
 const blockBytes = 32 << 10
 
-// SegmentBytes returns the longest segment, at most bytes, for which the packets
-// that a processor of p holds at a time fit in memory bytes. It is a multiple of
-// align, the unit in which packets may be cut. It returns an error that names
-// the least sufficient memory when there is none.
+// SegmentBytes returns the longest segment for packets of the given bytes such
+// that what a processor of p holds at a time fits in memory bytes. It is a
+// multiple of align, the unit in which packets may be cut, and no longer than
+// the packet takes. It returns an error that names the least sufficient memory
+// when there is none.
 func SegmentBytes(p plan.Plan, bytes, memory, align int64) (int64, error) {
 	slots := int64(max(1, plan.MemorySlots(p)))
-	segment := memory / slots / align * align
-	if segment == 0 {
-		return 0, fmt.Errorf("executor: %d bytes of memory: %s holds up to %d packets at a time and needs at least %d bytes",
-			memory, p.Info().Algorithm, slots, slots*align)
+	each := memory / slots
+	if each >= bytes {
+		return max(align, (bytes+align-1)/align*align), nil
 	}
-	return max(align, min(segment, (bytes+align-1)/align*align)), nil
+	if each < align {
+		return 0, fmt.Errorf("executor: %d bytes of memory: %s holds up to %d packets at a time and needs at least %d bytes",
+			memory, p.Info().Algorithm, slots, slots*min(align, bytes))
+	}
+	return each / align * align, nil
 }
 
-// errSilence is the cause of a wait that timed out.
-var errSilence = errors.New("timed out")
+// ErrTimeout is wrapped by the error of a wait that took longer than
+// [Job].Timeout.
+var ErrTimeout = errors.New("timed out")
 
 // Run runs the program of the processor with the transport's rank and returns
 // what it sent. When it fails it aborts the group, so that no other processor
 // waits for it; when another processor failed, the error is that one's
-// *transport.AbortError.
+// *transport.AbortError. An error that a reader, a writer, Check or Observe
+// returned is wrapped; where ctx ends, its cause is.
 func Run(ctx context.Context, t transport.Transport, job Job) (*Traffic, error) {
 	m, err := newMachine(t, job)
 	if err == nil {
 		err = m.run(ctx)
 	}
 	if err != nil {
-		err = fmt.Errorf("processor %d: %w", t.Rank(), err)
 		if aborted := new(transport.AbortError); errors.As(err, &aborted) {
 			return nil, aborted
 		}
 		t.Abort(err)
-		return nil, err
+		return nil, fmt.Errorf("processor %d: %w", t.Rank(), err)
 	}
 	return &m.traffic, nil
 }
@@ -111,13 +119,17 @@ func Run(ctx context.Context, t transport.Transport, job Job) (*Traffic, error) 
 type machine struct {
 	job     Job
 	t       transport.Transport
+	field   field.Field
 	program *plan.Program
 	rounds  []round
 	final   []operation
+	dog     watchdog
 
-	slots   [][]byte // the memory of the current segment, by slot
-	buffers [][]byte // by slot: what inputs and computed slots are kept in; nil for received ones
-	scratch [][]byte // sources of one operation
+	slots   [][]byte    // the memory of the current segment, by slot
+	own     []plan.Slot // the inputs and combinations: the slots not received
+	buffers *arena      // what they are kept in
+	scratch [][]byte    // sources of one operation
+	outputs [][]byte    // of the current segment
 
 	traffic Traffic
 }
@@ -143,7 +155,7 @@ type recv struct {
 	first   bool      // from this partner: carries the header
 	lengths []int
 	pending transport.Receiving
-	message transport.Message
+	release func()
 }
 
 func newMachine(t transport.Transport, job Job) (*machine, error) {
@@ -155,6 +167,9 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
+	if len(job.Header) > 0 && job.Check == nil {
+		return nil, errors.New("a header and no Check for those that arrive")
+	}
 	if len(job.Inputs) != program.Inputs || len(job.Outputs) != len(program.Outputs) {
 		return nil, fmt.Errorf("%d inputs and %d outputs: the program has %d and %d",
 			len(job.Inputs), len(job.Outputs), program.Inputs, len(program.Outputs))
@@ -163,21 +178,31 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 	if job.Bytes < 0 || job.Bytes%symbol != 0 || job.Segment <= 0 || job.Segment%symbol != 0 {
 		return nil, fmt.Errorf("packets of %d bytes in segments of %d: want multiples of the symbol size, %d", job.Bytes, job.Segment, symbol)
 	}
-	m := &machine{job: job, t: t, program: program}
-	m.prepare(info)
+	if job.Timeout < 0 {
+		return nil, fmt.Errorf("timeout %v: want 0 or more", job.Timeout)
+	}
+	m := &machine{
+		job: job, t: t, field: info.Field, program: program,
+		outputs: make([][]byte, len(job.Outputs)),
+	}
+	m.prepare()
 	return m, nil
 }
 
 // prepare lays out the memory and counts the traffic of a segment.
-func (m *machine) prepare(info plan.Info) {
-	own := func() { m.buffers = append(m.buffers, make([]byte, min(m.job.Segment, m.job.Bytes))) }
+func (m *machine) prepare() {
+	slots := 0
+	own := func() {
+		m.own = append(m.own, slots)
+		slots++
+	}
 	for range m.program.Inputs {
 		own()
 	}
 	operations := func(list []plan.Combination) []operation {
 		var ops []operation
 		for _, c := range list {
-			ops = append(ops, newOperation(len(m.buffers), c))
+			ops = append(ops, newOperation(slots, c))
 			own()
 		}
 		return ops
@@ -195,16 +220,20 @@ func (m *machine) prepare(info plan.Info) {
 		for _, v := range r.Recvs {
 			first := len(m.job.Header) > 0 && !heardFrom[v.Src]
 			heardFrom[v.Src] = true
-			ready.recvs = append(ready.recvs, recv{Recv: v, slot: len(m.buffers), first: first})
-			m.buffers = append(m.buffers, make([][]byte, v.Count)...)
+			ready.recvs = append(ready.recvs, recv{Recv: v, slot: slots, first: first})
+			slots += v.Count
 		}
 		m.rounds = append(m.rounds, ready)
 	}
 	m.final = operations(m.program.Compute)
-	m.slots = make([][]byte, len(m.buffers))
+	m.slots = make([][]byte, slots)
 }
 
 func (m *machine) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	m.dog = watchdog{timeout: m.job.Timeout, bark: cancel}
+	m.buffers = newArena(len(m.own), int(min(m.job.Segment, m.job.Bytes)))
 	for offset := int64(0); ; offset += m.job.Segment {
 		n := min(m.job.Segment, m.job.Bytes-offset)
 		if ctx.Err() != nil {
@@ -215,17 +244,17 @@ func (m *machine) run(ctx context.Context) error {
 		}
 		m.traffic.Segments++
 		if offset+n >= m.job.Bytes {
-			return nil
+			break
 		}
 	}
+	m.buffers.free() // not after an error: others may be reading it
+	return nil
 }
 
 // segment runs the program on n bytes of every packet.
 func (m *machine) segment(ctx context.Context, offset int64, n int) error {
-	for slot, b := range m.buffers {
-		if b != nil {
-			m.slots[slot] = b[:n]
-		}
+	for i, slot := range m.own {
+		m.slots[slot] = m.buffers.buffer(i, n)
 	}
 	for i, in := range m.job.Inputs {
 		if err := readPadded(in, m.slots[i], offset); err != nil {
@@ -239,17 +268,16 @@ func (m *machine) segment(ctx context.Context, offset int64, n int) error {
 	}
 	m.compute(m.final, n)
 
-	outputs := make([][]byte, len(m.program.Outputs))
 	for o, slot := range m.program.Outputs {
-		outputs[o] = m.slots[slot]
+		m.outputs[o] = m.slots[slot]
 	}
 	if m.job.Observe != nil {
-		if err := m.job.Observe(m.slots[:m.program.Inputs], outputs); err != nil {
+		if err := m.job.Observe(m.slots[:m.program.Inputs], m.outputs); err != nil {
 			return err
 		}
 	}
 	for o, out := range m.job.Outputs {
-		if _, err := out.WriteAt(outputs[o], offset); err != nil {
+		if _, err := out.WriteAt(m.outputs[o], offset); err != nil {
 			return fmt.Errorf("write output %d: %w", o, err)
 		}
 	}
@@ -291,11 +319,13 @@ func (m *machine) round(ctx context.Context, t, n int, firstSegment bool) error 
 	}
 	for i := range r.recvs {
 		v := &r.recvs[i]
-		var err error
-		if v.message, err = wait(ctx, m.job.Timeout, v.pending.Wait); err != nil {
+		m.dog.watch()
+		message, err := v.pending.Wait(ctx)
+		if err = m.dog.rest(err); err != nil {
 			return fmt.Errorf("receive from processor %d: %w", v.Src, err)
 		}
-		parts := v.message.Parts
+		v.release = message.Release
+		parts := message.Parts
 		if v.first && firstSegment {
 			if err := m.job.Check(v.Src, parts[0]); err != nil {
 				return err
@@ -317,11 +347,11 @@ func (m *machine) round(ctx context.Context, t, n int, firstSegment bool) error 
 func (m *machine) settle(ctx context.Context) error {
 	for t := len(m.rounds) - 1; t >= 0; t-- {
 		for _, v := range m.rounds[t].recvs {
-			v.message.Release()
+			v.release()
 		}
 		for _, s := range m.rounds[t].sends {
-			_, err := wait(ctx, m.job.Timeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.pending.Wait(ctx) })
-			if err != nil {
+			m.dog.watch()
+			if err := m.dog.rest(s.pending.Wait(ctx)); err != nil {
 				return fmt.Errorf("round %d: send to processor %d: %w", t, s.Dst, err)
 			}
 		}
@@ -329,15 +359,35 @@ func (m *machine) settle(ctx context.Context) error {
 	return nil
 }
 
-// wait bounds a wait by the timeout, where there is one.
-func wait[T any](ctx context.Context, timeout time.Duration, on func(context.Context) (T, error)) (T, error) {
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w: nothing for %v", errSilence, timeout))
-		defer cancel()
-	}
-	return on(ctx)
+// A watchdog bounds waits, one at a time: it ends their context when one takes
+// too long. One timer serves all of them.
+type watchdog struct {
+	timeout time.Duration // 0: no bound
+	bark    context.CancelCauseFunc
+	timer   *time.Timer
 }
+
+// watch is called before a wait.
+func (w *watchdog) watch() {
+	switch {
+	case w.timeout == 0:
+	case w.timer == nil:
+		w.timer = time.AfterFunc(w.timeout, func() { w.bark(w.late()) })
+	default:
+		w.timer.Reset(w.timeout)
+	}
+}
+
+// rest is called after a wait, with its error, and returns the error to go by:
+// a wait that ended well, but too late, must not make the next one fail.
+func (w *watchdog) rest(err error) error {
+	if w.timer != nil && !w.timer.Stop() && err == nil {
+		return w.late()
+	}
+	return err
+}
+
+func (w *watchdog) late() error { return fmt.Errorf("%w: nothing for %v", ErrTimeout, w.timeout) }
 
 // readPadded fills p from offset on, with zeros after the end of the packet.
 func readPadded(r io.ReaderAt, p []byte, offset int64) error {

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,8 @@ import (
 
 // A Column is a column of a table of rows of type R.
 type Column[R any] struct {
-	Name string // the heading, and the key in CSV and JSON
+	Name string // the key in CSV and JSON
+	Head string // heading of the text form; empty means Name
 	Unit string // second heading of the text form; may be empty
 
 	// Value returns the cell; nil is an empty one.
@@ -21,38 +23,77 @@ type Column[R any] struct {
 
 	// Text formats the cell for the text form; nil means as fmt.Sprint does.
 	Text func(any) string
+
+	// Join, unless empty, puts the cell and unit of the text form behind those of
+	// the column before, after this string and without a heading. A narrow table
+	// is easier to read; programs want a value to a column.
+	Join string
 }
 
-// Text writes the rows as an aligned table under a line of names and, where a
+// text returns the cell in the text form.
+func (c Column[R]) text(r R) string {
+	v := c.Value(r)
+	switch {
+	case v == nil:
+		return ""
+	case c.Text != nil:
+		return c.Text(v)
+	}
+	return fmt.Sprint(v)
+}
+
+func (c Column[R]) head() string { return cmp.Or(c.Head, c.Name) }
+
+// Text writes the rows as an aligned table under a line of headings and, where a
 // column has one, a line of units.
 func Text[R any](w io.Writer, columns []Column[R], rows []R) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(cell func(Column[R]) string) {
-		cells := make([]string, len(columns))
+		var b strings.Builder
 		for i, c := range columns {
-			cells[i] = cell(c)
+			switch {
+			case c.Join != "":
+				b.WriteString(c.Join)
+			case i > 0:
+				b.WriteByte('\t')
+			}
+			b.WriteString(cell(c))
 		}
-		fmt.Fprintln(tw, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+		fmt.Fprintln(tw, strings.TrimRight(b.String(), "\t"))
 	}
-	line(func(c Column[R]) string { return c.Name })
 	units := false
+	var heads []string
 	for _, c := range columns {
 		units = units || c.Unit != ""
+		if c.Join == "" {
+			heads = append(heads, c.head())
+		}
 	}
+	fmt.Fprintln(tw, strings.Join(heads, "\t"))
 	if units {
 		line(func(c Column[R]) string { return c.Unit })
 	}
 	for _, r := range rows {
-		line(func(c Column[R]) string {
-			v := c.Value(r)
-			switch {
-			case v == nil:
-				return ""
-			case c.Text != nil:
-				return c.Text(v)
+		line(func(c Column[R]) string { return c.text(r) })
+	}
+	return tw.Flush()
+}
+
+// Records writes each row as a paragraph: the first cell, and under it a line for
+// each other that is not empty, without units. It is for cells too long for a
+// table.
+func Records[R any](w io.Writer, columns []Column[R], rows []R) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, r := range rows {
+		if i > 0 {
+			fmt.Fprintln(tw)
+		}
+		fmt.Fprintln(tw, columns[0].text(r))
+		for _, c := range columns[1:] {
+			if text := c.text(r); text != "" {
+				fmt.Fprintf(tw, "  %s\t%s\n", c.head(), text)
 			}
-			return fmt.Sprint(v)
-		})
+		}
 	}
 	return tw.Flush()
 }

@@ -19,22 +19,27 @@ type Seed [32]byte
 // the seed.
 //
 // It is linear. If y = Σ_i a_i·x_i then the fingerprint of y is Σ_i a_i times that
-// of x_i, for the same seed; and if y is anything else, that holds with
-// probability at most q^-e, which is 2^-32 or less. So a run is checked by
-// encoding its inputs' fingerprints, a few kilobytes, and comparing.
+// of x_i, for the same seed; and if y is any other packet over the field, that
+// holds with probability at most q^-e, which is 2^-32 or less: the difference
+// is not zero at some position of some block, and whatever it is elsewhere, each
+// r_{c,b} of that block cancels it for one of its q values at most. This takes a
+// y that does not depend on the seed. So a run is checked by encoding its
+// inputs' fingerprints, a few kilobytes, and comparing.
 type Fingerprint struct {
 	field field.Field
 	rng   *rand.ChaCha8
 	bits  int           // of a symbol code
 	last  field.Element // the largest one, q-1
 	block int           // bytes
-	sums  [][]byte
-	next  []byte // scratch, the size of a sum
+	sums  [][]byte      // the fingerprint so far, e blocks
+	next  []byte        // scratch, the size of a sum
+	tail  []byte        // the last block, padded
 
-	// The blocks of a batch, their coefficients by sum, and room for both: the
-	// kernel is worth calling for many blocks at a time.
-	coefs   [][]field.Element
+	// A sum so far and the blocks of a batch that are to be added to it, with
+	// their coefficients by sum: the kernel is worth calling for many blocks at
+	// a time.
 	sources [][]byte
+	coefs   [][]field.Element
 }
 
 // batch is how many blocks are combined in one call of the kernel.
@@ -51,71 +56,78 @@ func combinations(f field.Field) int {
 	return e
 }
 
-// BlockSymbols returns B for packets of the given number of symbols: a power of
-// two between a thousandth and a five-hundredth of it, but 64 to 4096.
-func BlockSymbols(symbols int64) int {
-	return max(64, min(4096, 1<<bits.Len64(uint64(symbols)>>10)))
+// BlockSymbols returns B for packets of the given number of symbols, W, of K
+// processors: the power of two next to √(64·W/K), but 64 to 4096. Longer blocks
+// suit the kernels, shorter ones the gathering of K fingerprints.
+func BlockSymbols(symbols int64, processors int) int {
+	return 1 << max(6, min(12, (6+bits.Len64(uint64(symbols)/uint64(processors)))/2))
 }
 
-// NewFingerprint returns the fingerprint of an empty packet, to which Add adds
-// a packet of the given number of symbols.
-func NewFingerprint(f field.Field, seed Seed, symbols int64) *Fingerprint {
+// NewFingerprint returns the fingerprint of an empty packet, to be cut into blocks
+// of blockSymbols symbols, see [BlockSymbols], to which [Fingerprint.Add] adds.
+func NewFingerprint(f field.Field, seed Seed, blockSymbols int) *Fingerprint {
 	p := &Fingerprint{
 		field: f,
 		rng:   rand.NewChaCha8(seed),
-		block: BlockSymbols(symbols) * f.SymbolBytes(),
+		block: blockSymbols * f.SymbolBytes(),
 	}
 	last := f.Order()
 	last.Sub(last, big.NewInt(1))
 	p.bits = last.BitLen()
 	p.last, _ = field.FromInt(last) // q is at most 2^256
-	e := combinations(f)
-	p.coefs = make([][]field.Element, e)
-	for range e {
+	for range combinations(f) {
 		p.sums = append(p.sums, make([]byte, p.block))
+		p.coefs = append(p.coefs, append(make([]field.Element, 0, 1+batch), field.One))
 	}
 	p.next = make([]byte, p.block)
+	p.sources = append(make([][]byte, 0, 1+batch), nil)
 	return p
 }
 
 // Add adds the next bytes of the packet. Their number is a multiple of the block
-// size in bytes, except at the end of the packet.
+// size in bytes, except at the end of the packet, and their symbols belong to
+// the field. It does not keep data.
 func (p *Fingerprint) Add(data []byte) {
 	for len(data) > 0 {
 		n := min(len(data), p.block)
 		block := data[:n]
 		if n < p.block {
-			block = append(make([]byte, 0, p.block), block...)[:p.block]
+			p.tail = append(append(p.tail[:0], block...), make([]byte, p.block-n)...)
+			block = p.tail
 		}
 		data = data[n:]
 		p.sources = append(p.sources, block)
 		for c := range p.coefs {
 			p.coefs[c] = append(p.coefs[c], p.random())
 		}
-		if len(p.sources) == batch || len(data) == 0 {
+		if len(p.sources) == 1+batch {
 			p.flush()
 		}
 	}
+	p.flush()
 }
 
 // flush adds the batch to the sums.
 func (p *Fingerprint) flush() {
-	for c, sum := range p.sums {
-		p.field.Combine(p.next, append(p.coefs[c], field.One), append(p.sources, sum))
-		p.sums[c], p.next = p.next, sum
-		p.coefs[c] = p.coefs[c][:0]
+	if len(p.sources) == 1 {
+		return
 	}
-	p.sources = p.sources[:0]
+	for c, sum := range p.sums {
+		p.sources[0] = sum
+		p.field.Combine(p.next, p.coefs[c], p.sources)
+		p.sums[c], p.next = p.next, sum
+		p.coefs[c] = p.coefs[c][:1]
+	}
+	clear(p.sources)
+	p.sources = p.sources[:1]
 }
 
 // random returns a uniformly random element.
 func (p *Fingerprint) random() field.Element {
 	for {
 		var e field.Element
-		for i := range e {
-			if left := p.bits - 64*i; left > 0 {
-				e[i] = p.rng.Uint64() >> max(0, 64-left)
-			}
+		for i := 0; 64*i < p.bits; i++ {
+			e[i] = p.rng.Uint64() >> max(0, 64*(i+1)-p.bits)
 		}
 		if !less(p.last, e) {
 			return e

@@ -10,9 +10,12 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"volley"
 	"volley/transport"
@@ -75,16 +78,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // packages are the prefixes of errors of the library, which mean little on the
-// command line.
-var packages = regexp.MustCompile(`^(algo|executor|matrix|plan|verify|volley): `)
+// command line. Messages of this package do not begin with a word that the user
+// chose: a file may be named "matrix".
+var packages = regexp.MustCompile(`^(algo|executor|field|matrix|plan|sim|verify|volley): `)
 
-// message returns what to print of an error: that of the processor that failed,
-// without the words of those that heard of it.
+// message returns what to print of an error, in one line: the failure itself,
+// without who heard of it, and that of one processor where several failed.
 func message(err error) string {
-	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
+	symbol, shrunk, aborted := new(volley.SymbolError), new(shrunkError), new(transport.AbortError)
+	switch {
+	case errors.Is(err, errInterrupted):
+		return errInterrupted.Error()
+	case errors.As(err, &symbol): // it names the file, which is more than the processor
+		return symbol.Error()
+	case errors.As(err, &shrunk):
+		return shrunk.Error()
+	case errors.As(err, &aborted):
 		err = aborted.Cause
 	}
-	return packages.ReplaceAllString(err.Error(), "")
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return packages.ReplaceAllString(line, "")
 }
 
 func exitCode(err error) int {
@@ -136,12 +149,45 @@ func newCommand(stderr io.Writer) *cobra.Command {
 		},
 	}
 	cmd.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "say on stderr what is done")
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w: see %s --help", err, cmd.CommandPath())
-	})
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
+	cmd.SetHelpCommand(newHelp())
 	cmd.AddCommand(newEncode(), newPlan(), newMatrix(), newCost(), newAlgorithms(), newFields())
 	return cmd
+}
+
+// flagError says what is wrong with a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
+		flag := invalid.GetFlag()
+		want := map[string]string{"int": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}
+		err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), want[flag.Value.Type()])
+	}
+	return usagef("%w: see %s --help", err, cmd.CommandPath())
+}
+
+// newHelp is cobra's help verb, except that it refuses an unknown verb.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [VERB]",
+		Short: "Say what a verb does",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			verb, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("no help for %q: see volley --help", strings.Join(args, " "))
+			}
+			verb.InitDefaultHelpFlag()
+			return verb.Help()
+		},
+	}
+}
+
+// checkFormat refuses a --format that is none of those.
+func checkFormat(format string, formats []string) error {
+	if !slices.Contains(formats, format) {
+		return usagef("--format %q: want one of %s", format, strings.Join(formats, ", "))
+	}
+	return nil
 }
 
 // noArguments refuses positional arguments.

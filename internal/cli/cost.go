@@ -24,7 +24,10 @@ type costOptions struct {
 
 const costHelp = `Print what each algorithm costs for any matrix, with the lower bounds: C1 in
 rounds, C2 in packets, and the time C1·β + C2·W·τ in the model, where W is the
-number of symbols of a packet. The costs are counted from the schedules.`
+number of symbols of a packet. The costs are counted from the schedules.
+
+bound is the lower bound for every matrix; min_cut that for C2 in the least number
+of rounds, known where K is a power of p+1.`
 
 func newCost() *cobra.Command {
 	o := &costOptions{}
@@ -59,6 +62,9 @@ type costRow struct {
 }
 
 func runCost(cmd *cobra.Command, o *costOptions) error {
+	if err := checkFormat(o.format, report.Formats); err != nil {
+		return err
+	}
 	f, err := field.Parse(o.field)
 	if err != nil {
 		return usage(err)
@@ -76,6 +82,9 @@ func runCost(cmd *cobra.Command, o *costOptions) error {
 		return err
 	}
 	algorithms := algo.Algorithms()
+	if o.algorithm == algo.Auto {
+		return usagef("--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
+	}
 	if o.algorithm != "" {
 		one, err := algo.Lookup(o.algorithm)
 		if err != nil {
@@ -96,15 +105,18 @@ func runCost(cmd *cobra.Command, o *costOptions) error {
 	}
 	w := cmd.OutOrStdout()
 	if err := report.Write(w, o.format, costColumns(algorithms, model), rows); err != nil {
-		return usage(err)
+		return err
 	}
 	if o.format != "text" || len(rows) < 2 {
 		return nil
 	}
-	for _, a := range algorithms {
-		fmt.Fprintf(w, "mean C2 / lower bound over %d K: %s %.3f\n", len(rows), a.Name, meanRatio(rows, a.Name))
+	if _, err := fmt.Fprintf(w, "\nmean C2 / lower bound over %d K\n", len(rows)); err != nil {
+		return err
 	}
-	return nil
+	return report.Text(w, []report.Column[algo.Algorithm]{
+		{Name: "algorithm", Value: func(a algo.Algorithm) any { return a.Name }},
+		{Name: "ratio", Value: func(a algo.Algorithm) any { return fmt.Sprintf("%.3f", meanRatio(rows, a.Name)) }},
+	}, algorithms)
 }
 
 // countCosts counts the costs for k processors, for which any matrix will do: no
@@ -133,9 +145,9 @@ func costColumns(algorithms []algo.Algorithm, model sim.Model) []report.Column[c
 	columns := []report.Column[costRow]{
 		{Name: "K", Value: func(r costRow) any { return r.k }},
 		{Name: "p", Value: func(r costRow) any { return r.ports }},
-		{Name: "bound_C1", Unit: "rounds", Value: func(r costRow) any { return algo.BoundC1(r.k, r.ports) }},
-		{Name: "bound_C2", Unit: "packets", Value: func(r costRow) any { return algo.BoundC2(r.k, r.ports) }},
-		{Name: "min_cut", Unit: "packets", Value: func(r costRow) any {
+		{Name: "bound_C1", Head: "bound", Unit: "C1", Value: func(r costRow) any { return algo.BoundC1(r.k, r.ports) }},
+		{Name: "bound_C2", Join: "/", Unit: "C2", Value: func(r costRow) any { return algo.BoundC2(r.k, r.ports) }},
+		{Name: "min_cut", Unit: "C2", Value: func(r costRow) any {
 			if b, ok := algo.BoundMinCut(r.k, r.ports); ok {
 				return b
 			}
@@ -144,12 +156,12 @@ func costColumns(algorithms []algo.Algorithm, model sim.Model) []report.Column[c
 	}
 	for _, a := range algorithms {
 		columns = append(columns,
-			report.Column[costRow]{Name: a.Name + "_C1", Unit: "rounds", Value: func(r costRow) any { return r.costs[a.Name].C1 }},
-			report.Column[costRow]{Name: a.Name + "_C2", Unit: "packets", Value: func(r costRow) any { return r.costs[a.Name].C2 }},
+			report.Column[costRow]{Name: a.Name + "_C1", Head: a.Name, Unit: "C1", Value: func(r costRow) any { return r.costs[a.Name].C1 }},
+			report.Column[costRow]{Name: a.Name + "_C2", Join: "/", Unit: "C2", Value: func(r costRow) any { return r.costs[a.Name].C2 }},
 			report.Column[costRow]{
-				Name: a.Name + "_seconds", Unit: "s",
+				Name: a.Name + "_seconds", Join: " ", Unit: "time",
 				Value: func(r costRow) any { return model.Time(r.costs[a.Name]).Seconds() },
-				Text:  func(v any) string { return fmt.Sprintf("%.3g", v) },
+				Text:  func(v any) string { return brief(v.(float64)) },
 			})
 	}
 	return columns

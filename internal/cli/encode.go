@@ -3,14 +3,17 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -64,6 +67,7 @@ func newEncode() *cobra.Command {
 	o.addMatrix(cmd)
 	o.addPlan(cmd)
 	f := cmd.Flags()
+	f.Lookup("processors").Usage = "number of processors (default: of packets)"
 	f.StringVarP(&o.output, "output", "o", "", "directory for the coded files; made if need be")
 	f.StringVar(&o.comm, "comm", "local", "how processors talk: local, in this process")
 	f.BoolVar(&o.csv, "csv", false, "read and write symbols as text, a row for each processor")
@@ -97,6 +101,7 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 type encodeJob struct {
 	options *encodeOptions
 	spec    matrix.Spec
+	plain   matrix.Matrix // before --inverse; what the manifest describes
 	matrix  matrix.Matrix
 	model   sim.Model
 	encoder *volley.Encoder
@@ -138,8 +143,11 @@ func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob
 	if job.spec, err = o.spec(cmd); err != nil {
 		return nil, err
 	}
-	if job.matrix, err = o.build(cmd); err != nil {
+	if err := o.checkOutput(job); err != nil {
 		return nil, err
+	}
+	if err := job.build(f); err != nil {
+		return nil, usage(err)
 	}
 	if job.model, err = o.model(f, job.packets.symbols()); err != nil {
 		return nil, err
@@ -152,6 +160,53 @@ func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob
 	return job, nil
 }
 
+// checkOutput returns an error when the output directory may not be replaced, or
+// a file that the run reads would be.
+func (o *encodeOptions) checkOutput(job *encodeJob) error {
+	if o.output == "" {
+		return nil
+	}
+	err := codeddir.Check(o.output, o.force)
+	if errors.Is(err, codeddir.ErrExists) {
+		return usagef("%w; choose another directory, or --force to replace it", err)
+	}
+	if err != nil {
+		return usage(err)
+	}
+	sources := append(job.packets.sources(), job.spec.Points) // a file, unless it is a word
+	if job.spec.Family == "file" {
+		sources = append(sources, job.spec.Argument)
+	}
+	var read []os.FileInfo
+	for _, name := range sources {
+		if info, err := os.Stat(name); err == nil {
+			read = append(read, info)
+		}
+	}
+	for _, path := range codeddir.Replaces(o.output, job.packets.targets()) {
+		there, err := os.Stat(path)
+		if err == nil && slices.ContainsFunc(read, func(info os.FileInfo) bool { return os.SameFile(info, there) }) {
+			return usagef("%s is an input, and %s would lose it: choose another directory", path, o.output)
+		}
+	}
+	return nil
+}
+
+// build makes the matrices. It reads the file of one only once: it may be a pipe,
+// and may change.
+func (j *encodeJob) build(f field.Field) (err error) {
+	plain := j.spec
+	plain.Inverse = false
+	if j.plain, err = plain.Build(f, j.packets.count()); err != nil {
+		return err
+	}
+	j.matrix = j.plain
+	if j.spec.Inverse {
+		j.matrix, err = matrix.Inverse(j.plain)
+	}
+	return err
+}
+
 func (j *encodeJob) close() { j.packets.close() }
 
 // bytes returns the length of a coded packet.
@@ -161,12 +216,12 @@ func (j *encodeJob) bytes() int64 { return j.model.Symbols * int64(j.matrix.Fiel
 func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, error) {
 	dir, err := codeddir.Create(j.options.output, j.options.force)
 	if err != nil {
-		return nil, usagef("%w; choose another directory, or --force to replace it", err)
+		return nil, usagef("output directory: %w", err)
 	}
 	defer dir.Discard()
 	outputs, err := j.packets.create(dir)
 	if err != nil {
-		return nil, usage(err)
+		return nil, usagef("output directory: %w", err)
 	}
 	slog.Info("encoding", "processors", j.packets.count(), "field", j.matrix.Field().Name(), "matrix", j.matrix.ID())
 
@@ -185,10 +240,7 @@ func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 		return nil, err
 	}
 	report := volley.Merge(reports)
-	manifest, err := j.manifest(report)
-	if err != nil {
-		return nil, err
-	}
+	manifest := j.manifest(report)
 	if err := j.packets.finish(dir, manifest); err != nil {
 		return nil, err
 	}
@@ -202,37 +254,22 @@ func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 }
 
 // manifest returns the manifest but for its files.
-func (j *encodeJob) manifest(r *volley.Report) (*codeddir.Manifest, error) {
+func (j *encodeJob) manifest(r *volley.Report) *codeddir.Manifest {
 	m := &codeddir.Manifest{
 		Format: codeddir.Format, Version: codeddir.Version,
 		Field: r.Field, Algorithm: r.Algorithm, Processors: r.K, Ports: r.Ports,
 		SymbolBytes: j.matrix.Field().SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
 		Matrix: codeddir.Matrix{Family: j.options.matrix, Inverse: j.spec.Inverse},
 	}
-	plain, err := j.plainMatrix()
-	if err != nil {
-		return nil, err
-	}
-	for _, set := range matrix.PointsOf(plain) {
+	for _, set := range matrix.PointsOf(j.plain) {
 		m.Matrix.Points = append(m.Matrix.Points, codeddir.PointSet{Name: set.Name, Values: values(set.Points.Len(), set.Points.At)})
 	}
 	if j.spec.Family == "file" {
-		for i := range plain.Rows() {
-			m.Matrix.Entries = append(m.Matrix.Entries, values(plain.Cols(), func(c int) field.Element { return plain.At(i, c) }))
+		for i := range j.plain.Rows() {
+			m.Matrix.Entries = append(m.Matrix.Entries, values(j.plain.Cols(), func(c int) field.Element { return j.plain.At(i, c) }))
 		}
 	}
-	return m, nil
-}
-
-// plainMatrix returns the matrix that was asked for, before it was inverted.
-func (j *encodeJob) plainMatrix() (matrix.Matrix, error) {
-	if !j.spec.Inverse {
-		return j.matrix, nil
-	}
-	plain := j.spec
-	plain.Inverse = false
-	a, err := plain.Build(j.matrix.Field(), j.matrix.Rows())
-	return a, usage(err)
+	return m
 }
 
 // values lists elements in decimal.
@@ -268,20 +305,24 @@ func (o *encodeOptions) print(w io.Writer, r *volley.Report, remark string) erro
 	if r.Verified {
 		check = "verified by random linear combinations"
 	}
-	_, err := fmt.Fprintf(w, `%d packets of %s over %s, matrix %s
+	traffic := "" // which a dry run has not counted
+	if !o.dryRun {
+		traffic = fmt.Sprintf("traffic    %s sent by the busiest processor, and %s of control\n",
+			humanize.IBytes(uint64(r.BytesSentMax)), humanize.IBytes(uint64(r.ControlBytes)))
+	}
+	_, err := fmt.Fprintf(w, `%s of %s over %s, matrix %s
 algorithm  %s %s, p = %d
-C1         %d rounds, lower bound %d
-C2         %d packets, lower bound %d
-C3         %d multiply-adds per symbol
-traffic    %s sent by the busiest processor, and %s of control
-result     %s
+C1         %s, lower bound %d
+C2         %s, lower bound %d
+C3         %s per symbol
+%sresult     %s
 time       %.3f s
 %s
-`, r.K, humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
+`, english.Plural(r.K, "packet", ""), humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
 		r.Algorithm, r.Parameters, r.Ports,
-		r.C1, r.BoundC1, r.C2, r.BoundC2, r.C3,
-		humanize.IBytes(uint64(r.BytesSentMax)), humanize.IBytes(uint64(r.ControlBytes)),
-		check, r.Seconds, remark)
+		english.Plural(r.C1, "round", ""), r.BoundC1, english.Plural(r.C2, "packet", ""), r.BoundC2,
+		english.Plural(r.C3, "multiply-add", ""),
+		traffic, check, r.Seconds, remark)
 	return err
 }
 

@@ -22,6 +22,8 @@ decimal, row i for the initial packet of processor i, column j for the coded
 packet of processor j. Lines that begin with # give the points of A, if it has
 some. The output can be read back with --matrix file:A.csv.`
 
+var matrixFormats = []string{"csv", "json"}
+
 func newMatrix() *cobra.Command {
 	o := &matrixOptions{}
 	cmd := &cobra.Command{
@@ -33,13 +35,13 @@ func newMatrix() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
 	}
 	o.addMatrix(cmd)
-	cmd.Flags().StringVar(&o.format, "format", "csv", "csv or json")
+	cmd.Flags().StringVar(&o.format, "format", "csv", strings.Join(matrixFormats, ", "))
 	return cmd
 }
 
 func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
-	if o.format != "csv" && o.format != "json" {
-		return usagef("--format %q: want csv or json", o.format)
+	if err := checkFormat(o.format, matrixFormats); err != nil {
+		return err
 	}
 	a, err := o.build(cmd)
 	if err != nil {

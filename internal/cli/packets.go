@@ -24,6 +24,8 @@ type packets interface {
 	symbols() int64   // of the longest packet
 	size(k int) int64 // of packet k as symbols, in bytes
 	reader(k int) io.ReaderAt
+	sources() []string // the files that the packets come from
+	targets() []string // the names of the coded files
 
 	// create makes the files in dir and returns where coded packets go.
 	create(dir *codeddir.Dir) ([]io.WriterAt, error)
@@ -68,7 +70,7 @@ func expand(args []string, k int) ([]string, error) {
 	const rank = "{rank}"
 	if len(args) == 1 && strings.Contains(args[0], rank) {
 		if k < 1 {
-			return nil, fmt.Errorf("%s: say how many processors there are with -k", args[0])
+			return nil, fmt.Errorf("pattern %s: say how many processors there are with -k", args[0])
 		}
 		names := make([]string, k)
 		for i := range names {
@@ -92,17 +94,20 @@ func expand(args []string, k int) ([]string, error) {
 		}
 		before := len(names)
 		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".") {
+				continue
+			}
 			path := filepath.Join(arg, e.Name())
 			info, err := os.Stat(path) // follows links
 			if err != nil {
 				return nil, err
 			}
-			if info.Mode().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+			if info.Mode().IsRegular() {
 				names = append(names, path)
 			}
 		}
 		if len(names) == before {
-			return nil, fmt.Errorf("%s: a directory without packets: want regular files in it", arg)
+			return nil, fmt.Errorf("directory %s: no packets: want regular files in it, with names that do not begin with a dot", arg)
 		}
 	}
 	return names, nil
@@ -126,26 +131,25 @@ type inputFile struct {
 }
 
 func (p *filePackets) open(name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // not opened: a pipe would wait for its writer
+		return fmt.Errorf("packet %s: not a regular file", name)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
-	in := &inputFile{File: f, digest: sha256.New()}
+	in := &inputFile{File: f, bytes: info.Size(), digest: sha256.New()}
 	p.inputs = append(p.inputs, in)
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a regular file", name)
-	}
-	in.bytes = info.Size()
 	symbol := int64(p.field.SymbolBytes())
 	switch {
 	case p.packing != nil:
 		in.symbols = p.packing.Symbols(in.bytes)
 	case in.bytes%symbol != 0:
-		return fmt.Errorf("%s: %d bytes: a symbol of %s has %d", name, in.bytes, p.field.Name(), symbol)
+		return fmt.Errorf("packet %s: %d bytes: a symbol of %s has %d", name, in.bytes, p.field.Name(), symbol)
 	default:
 		in.symbols = in.bytes / symbol
 	}
@@ -183,23 +187,46 @@ func (r namedReader) Name() string { return r.name }
 // ReadAt reads and digests what has not been read yet.
 func (in *inputFile) ReadAt(p []byte, offset int64) (int, error) {
 	n, err := in.File.ReadAt(p, offset)
-	if new := offset + int64(n) - in.read; new > 0 {
-		if offset > in.read {
-			return 0, fmt.Errorf("%s: read at byte %d before byte %d", in.Name(), offset, in.read)
-		}
-		in.digest.Write(p[int64(n)-new : n])
-		in.read += new
+	end := offset + int64(n)
+	if n < len(p) && end < in.bytes && err == io.EOF {
+		return n, &shrunkError{in.Name(), in.bytes, end}
+	}
+	if offset <= in.read && in.read < end {
+		in.digest.Write(p[in.read-offset : n])
+		in.read = end
 	}
 	return n, err
 }
 
+// A shrunkError says that a file became shorter while it was read.
+type shrunkError struct {
+	name    string
+	was, is int64 // bytes
+}
+
+func (e *shrunkError) Error() string {
+	return fmt.Sprintf("packet %s: %d bytes at first and then %d: it changed while it was read", e.name, e.was, e.is)
+}
+
+func (p *filePackets) sources() []string {
+	var names []string
+	for _, in := range p.inputs {
+		names = append(names, in.Name())
+	}
+	return names
+}
+
+func (p *filePackets) targets() []string {
+	names := make([]string, len(p.inputs))
+	for k := range names {
+		names[k] = codeddir.CodedName(k, len(names))
+	}
+	return names
+}
+
 func (p *filePackets) create(dir *codeddir.Dir) ([]io.WriterAt, error) {
 	writers := make([]io.WriterAt, len(p.inputs))
-	for k := range p.inputs {
-		name := codeddir.CodedName(k, len(p.inputs))
-		if err := p.refuse(dir.Path(name)); err != nil {
-			return nil, err
-		}
+	for k, name := range p.targets() {
 		f, err := dir.Create(name)
 		if err != nil {
 			return nil, err
@@ -210,35 +237,21 @@ func (p *filePackets) create(dir *codeddir.Dir) ([]io.WriterAt, error) {
 	return writers, nil
 }
 
-// refuse returns an error when the file at path is one of the inputs, which an
-// output would replace.
-func (p *filePackets) refuse(path string) error {
-	there, err := os.Stat(path)
-	if err != nil {
-		return nil // nothing to replace
-	}
-	for _, in := range p.inputs {
-		if info, err := in.Stat(); err == nil && os.SameFile(there, info) {
-			return fmt.Errorf("%s is an input and would be replaced by an output: choose another directory", path)
-		}
-	}
-	return nil
-}
-
 func (p *filePackets) finish(_ *codeddir.Dir, m *codeddir.Manifest) error {
 	if p.packing != nil {
 		m.BitsPerSymbol = p.packing.Bits()
 	}
+	names := p.targets()
 	for k, in := range p.inputs {
 		if in.read != in.bytes {
-			return fmt.Errorf("%s: had %d bytes at first and then %d: it changed while it was read", in.Name(), in.bytes, in.read)
+			return &shrunkError{in.Name(), in.bytes, in.read}
 		}
 		m.Inputs = append(m.Inputs, codeddir.InputFile{
 			Name: in.Name(), Processor: k, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
 		})
 		size, sum := p.outputs[k].Sum()
 		m.Files = append(m.Files, codeddir.CodedFile{
-			Name: codeddir.CodedName(k, len(p.inputs)), Processor: k, Bytes: size, SHA256: sum,
+			Name: names[k], Processor: k, Bytes: size, SHA256: sum,
 		})
 	}
 	return nil
@@ -278,6 +291,8 @@ func (p *textPackets) count() int               { return p.input.Rows() }
 func (p *textPackets) symbols() int64           { return int64(p.input.Cols()) }
 func (p *textPackets) size(k int) int64         { return int64(len(p.input.Row(k))) }
 func (p *textPackets) reader(k int) io.ReaderAt { return bytes.NewReader(p.input.Row(k)) }
+func (p *textPackets) sources() []string        { return []string{p.name} }
+func (p *textPackets) targets() []string        { return []string{codedText} }
 func (p *textPackets) close()                   {}
 
 // text is a coded packet in memory.

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"volley"
@@ -34,6 +36,8 @@ In the text, →2: x0 is a message to processor 2 that carries packet x0, and
 y5(x0,x1) stands for the part of the coded packet y5 that comes from x0 and x1.
 Rounds and processors count from 0.`
 
+var planFormats = []string{"text", "json", "svg"}
+
 // Above this many processors the text says what the plan costs, not what every
 // processor does, and there is no drawing.
 const mostShown = 64
@@ -53,7 +57,7 @@ func newPlan() *cobra.Command {
 	o.addMatrix(cmd)
 	o.addPlan(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", "text, json or svg")
+	f.StringVar(&o.format, "format", "text", strings.Join(planFormats, ", "))
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this processor (text, json)")
 	addSize(f, &o.size)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
@@ -61,8 +65,8 @@ func newPlan() *cobra.Command {
 }
 
 func runPlan(cmd *cobra.Command, o *planOptions) error {
-	if !slices.Contains([]string{"text", "json", "svg"}, o.format) {
-		return usagef("--format %q: want text, json or svg", o.format)
+	if err := checkFormat(o.format, planFormats); err != nil {
+		return err
 	}
 	one := cmd.Flags().Changed("processor")
 	switch {
@@ -142,11 +146,14 @@ func writeCost(w io.Writer, p plan.Plan, model sim.Model) error {
 	if len(largest) > 1 && len(largest) <= mostShown {
 		sum = " = " + strings.Join(largest, " + ")
 	}
-	_, err = fmt.Fprintf(w, `C1 = %d rounds (lower bound for every matrix: %d)
-C2 = %d packets%s (lower bound for every matrix: %d%s)
-C3 = %d multiply-adds per symbol
-time = C1·β + C2·W·τ = %v for packets of %d symbols
-`, cost.C1, algo.BoundC1(k, ports), cost.C2, sum, algo.BoundC2(k, ports), minCut, c3, model.Time(cost), model.Symbols)
+	_, err = fmt.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
+C2 = %s%s (lower bound for every matrix: %d%s)
+C3 = %s per symbol
+time = C1·β + C2·W·τ = %s for packets of %s
+`, english.Plural(cost.C1, "round", ""), algo.BoundC1(k, ports),
+		english.Plural(cost.C2, "packet", ""), sum, algo.BoundC2(k, ports), minCut,
+		english.Plural(c3, "multiply-add", ""),
+		brief(model.Time(cost).Seconds()), english.Plural(int(model.Symbols), "symbol", ""))
 	return err
 }
 
@@ -156,13 +163,13 @@ func writeCandidates(w io.Writer, a matrix.Matrix, ports int, model sim.Model) e
 	if err != nil {
 		return usage(err)
 	}
-	slices.SortStableFunc(list, func(a, b algo.Candidate) int { return int(min(1, max(-1, a.Time-b.Time))) })
+	slices.SortStableFunc(list, func(a, b algo.Candidate) int { return cmp.Compare(a.Time, b.Time) })
 	return report.Text(w, []report.Column[algo.Candidate]{
 		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Algorithm.Name }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 		{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
 		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return c.Cost.C2 }},
-		{Name: "time", Unit: "C1·β + C2·W·τ", Value: func(c algo.Candidate) any { return c.Time }},
+		{Name: "time", Unit: "C1·β + C2·W·τ", Value: func(c algo.Candidate) any { return brief(c.Time.Seconds()) }},
 	}, list)
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,14 +15,17 @@ import (
 func newAlgorithms() *cobra.Command {
 	columns := []report.Column[algo.Algorithm]{
 		{Name: "name", Value: func(a algo.Algorithm) any { return a.Name }},
-		{Name: "C1", Unit: "rounds", Value: func(a algo.Algorithm) any { return a.C1 }},
-		{Name: "C2", Unit: "packets", Value: func(a algo.Algorithm) any { return a.C2 }},
+		{Name: "C1", Value: func(a algo.Algorithm) any { return a.C1 }},
+		{Name: "C2", Value: func(a algo.Algorithm) any { return a.C2 }},
 		{Name: "title", Value: func(a algo.Algorithm) any { return a.Title }},
-		{Name: "problem", Value: func(a algo.Algorithm) any { return a.Problem }},
+		{Name: "problem", Head: "for", Value: func(a algo.Algorithm) any { return a.Problem }},
 		{Name: "source", Value: func(a algo.Algorithm) any { return a.Source }},
 	}
-	const note = "\nclog(n) is the least t with (p+1)^t >= n. auto takes the one of least C1·β + C2·W·τ.\n"
-	return registry("algorithms", "List the algorithms and what they cost", columns, algo.Algorithms, note)
+	const note = `
+C1 counts rounds, C2 packets, for K processors with p ports; clog(n) is the least
+t with (p+1)^t >= n. --algorithm auto takes the one of least C1·β + C2·W·τ.
+`
+	return registry("algorithms", "List the algorithms and what they cost", report.Records, columns, algo.Algorithms, note)
 }
 
 func newFields() *cobra.Command {
@@ -30,25 +34,31 @@ func newFields() *cobra.Command {
 		{Name: "example", Value: func(k field.Kind) any { return k.Example }},
 		{Name: "field", Value: func(k field.Kind) any { return k.Doc }},
 	}
-	return registry("fields", "List the finite fields", columns, field.Kinds, "")
+	return registry("fields", "List the finite fields", report.Text, columns, field.Kinds, "")
 }
 
-// registry makes a verb that prints a table of what there is.
-func registry[R any](name, short string, columns []report.Column[R], rows func() []R, note string) *cobra.Command {
+// registry makes a verb that prints a table of what there is; text writes its text
+// form, and the note comes after that.
+func registry[R any](name, short string, text func(io.Writer, []report.Column[R], []R) error,
+	columns []report.Column[R], rows func() []R, note string) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: short,
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkFormat(format, report.Formats); err != nil {
+				return err
+			}
 			w := cmd.OutOrStdout()
-			if err := report.Write(w, format, columns, rows()); err != nil {
-				return usage(err)
+			if format != "text" {
+				return report.Write(w, format, columns, rows())
 			}
-			if format == "text" {
-				fmt.Fprint(w, note)
+			if err := text(w, columns, rows()); err != nil {
+				return err
 			}
-			return nil
+			_, err := fmt.Fprint(w, note)
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", strings.Join(report.Formats, ", "))

@@ -110,18 +110,32 @@ func (s *selection) options(m sim.Model) []volley.Option {
 	}
 }
 
-// duration reads a duration in seconds; unlike time.ParseDuration's it may be a
-// fraction of a nanosecond.
+// longest is more than any network takes for anything.
+const longest = time.Hour
+
+// duration reads a duration in seconds: a number and a unit. Unlike
+// time.ParseDuration's it may be a fraction of a nanosecond.
 func duration(flag, s string) (float64, error) {
-	bad := usagef("--%s %q: want a duration with its unit, such as 20us or 0.8ns, 0 or more", flag, s)
-	unit := strings.TrimLeft(s, "0123456789.")
-	d, err := time.ParseDuration("1" + unit)
-	if err != nil {
-		return 0, bad
-	}
+	const digits = "0123456789."
+	unit := strings.TrimLeft(s, digits)
 	number, err := strconv.ParseFloat(strings.TrimSuffix(s, unit), 64)
-	if err != nil {
-		return 0, bad
+	if err == nil && number == 0 && unit == "" {
+		return 0, nil
 	}
-	return number * d.Seconds(), nil
+	d, unitErr := time.ParseDuration("1" + unit)
+	seconds := number * d.Seconds()
+	if err != nil || unitErr != nil || strings.ContainsAny(unit, digits) || seconds > longest.Seconds() {
+		return 0, usagef("--%s %q: want a number and its unit, such as 20us or 0.8ns, from 0 to %v", flag, s, longest)
+	}
+	return seconds, nil
+}
+
+// brief returns a duration of that many seconds in three digits.
+func brief(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
 }

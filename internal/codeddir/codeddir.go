@@ -7,6 +7,7 @@
 package codeddir
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,32 +28,82 @@ var ErrExists = errors.New("holds a " + ManifestName + " already")
 
 // A Dir is a directory of coded packets that is being written.
 type Dir struct {
-	path    string
-	created bool // by Create, so that Discard may remove it
-	files   []*File
+	path  string
+	run   string   // tells the hidden files of this run from those of others
+	made  []string // directories that Create made, the innermost first
+	files []*File
 }
 
 // Create prepares the directory at path: it makes it where it does not exist and
 // removes what an interrupted run has left. It returns an error wrapping
 // [ErrExists] when the directory holds a manifest and replace is false.
-func Create(path string, replace bool) (*Dir, error) {
-	d := &Dir{path: path}
-	switch _, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		d.created = true
-	case err != nil:
+func Create(path string, replace bool) (_ *Dir, err error) {
+	if err := Check(path, replace); err != nil {
 		return nil, err
+	}
+	d := &Dir{path: path, run: rand.Text()[:8]}
+	defer func() {
+		if err != nil {
+			d.Discard()
+		}
+	}()
+	for up := filepath.Clean(path); ; up = filepath.Dir(up) {
+		if _, err := os.Lstat(up); !errors.Is(err, fs.ErrNotExist) {
+			break // at the latest for "." or "/"
+		}
+		d.made = append(d.made, up)
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, err
 	}
-	if _, err := os.Lstat(filepath.Join(path, ManifestName)); err == nil && !replace {
-		return nil, fmt.Errorf("%s %w", path, ErrExists)
+	return d, removeHidden(path)
+}
+
+// Check returns the error that Create would return for what the directory holds,
+// and changes nothing.
+func Check(path string, replace bool) error {
+	manifest := filepath.Join(path, ManifestName)
+	there, err := os.Lstat(manifest)
+	switch {
+	case err != nil:
+		return nil
+	case there.IsDir():
+		return directoryError(manifest)
+	case !replace:
+		return fmt.Errorf("%s %w", path, ErrExists)
 	}
-	if err := removeHidden(path); err != nil {
-		return nil, err
+	return nil
+}
+
+// Replaces returns the paths that a run replaces or removes when it writes files
+// of the given names: these, the manifest, the files that the manifest there is
+// lists, and what an interrupted run has left. Not all of them need exist.
+func Replaces(path string, names []string) []string {
+	names = append([]string{ManifestName}, names...)
+	if old, err := ReadManifest(filepath.Join(path, ManifestName)); err == nil {
+		for _, f := range old.Files {
+			names = append(names, f.Name)
+		}
 	}
-	return d, nil
+	entries, _ := os.ReadDir(path) // none when there is no directory yet
+	for _, e := range entries {
+		if isHidden(e) {
+			names = append(names, e.Name())
+		}
+	}
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = filepath.Join(path, name)
+	}
+	return paths
+}
+
+func directoryError(path string) error {
+	return fmt.Errorf("%s is a directory: no file can take its place", path)
+}
+
+func isHidden(e fs.DirEntry) bool {
+	return strings.HasPrefix(e.Name(), hidden) && e.Type().IsRegular()
 }
 
 func removeHidden(path string) error {
@@ -61,7 +112,7 @@ func removeHidden(path string) error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), hidden) && e.Type().IsRegular() {
+		if isHidden(e) {
 			if err := os.Remove(filepath.Join(path, e.Name())); err != nil {
 				return err
 			}
@@ -73,7 +124,8 @@ func removeHidden(path string) error {
 // A File is a file of the directory that is being written, front to back.
 type File struct {
 	*os.File
-	name   string
+	name   string // that Commit gives it
+	path   string // that it has
 	digest hash.Hash
 	size   int64
 }
@@ -81,11 +133,15 @@ type File struct {
 // Create opens a new file that Commit will give the name. It may be called for
 // one name only once.
 func (d *Dir) Create(name string) (*File, error) {
-	f, err := os.OpenFile(filepath.Join(d.path, hidden+name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if there, err := os.Lstat(d.Path(name)); err == nil && there.IsDir() {
+		return nil, directoryError(d.Path(name))
+	}
+	path := filepath.Join(d.path, hidden+d.run+"-"+name)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	file := &File{File: f, name: name, digest: sha256.New()}
+	file := &File{File: f, name: name, path: path, digest: sha256.New()}
 	d.files = append(d.files, file)
 	return file, nil
 }
@@ -114,7 +170,8 @@ func (f *File) Sum() (int64, string) { return f.size, hex.EncodeToString(f.diges
 
 // Commit syncs all files, gives them their names, and writes the manifest last.
 // Files of an earlier result that the new one does not have are removed. After
-// an error the directory has no manifest; Discard removes the rest.
+// an error the directory has no manifest, or still the earlier result as a whole;
+// Discard removes the rest.
 func (d *Dir) Commit(m *Manifest) error {
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -144,11 +201,12 @@ func (d *Dir) Commit(m *Manifest) error {
 				return err
 			}
 		}
-		if err := os.Rename(f.Name(), d.Path(f.name)); err != nil {
+		if err := os.Rename(f.path, d.Path(f.name)); err != nil {
 			return err
 		}
+		f.path = d.Path(f.name)
 	}
-	d.files, d.created = nil, false
+	d.files, d.made = nil, nil
 	return syncDir(d.path)
 }
 
@@ -173,15 +231,16 @@ func (d *Dir) removeEarlier() error {
 	return syncDir(d.path)
 }
 
-// Discard removes what was written and not committed, and the directory where
-// Create made it. It does nothing after Commit has succeeded.
+// Discard removes what was written and not committed, and the directories that
+// Create made. It does nothing after Commit has succeeded.
 func (d *Dir) Discard() {
 	for _, f := range d.files {
 		f.Close()
-		os.Remove(f.Name())
+		os.Remove(f.path)
 	}
 	d.files = nil
-	if d.created {
-		os.Remove(d.path) // fails, as it should, where something lies in it
+	for _, path := range d.made {
+		os.Remove(path) // fails, as it should, where something lies in it
 	}
+	d.made = nil
 }

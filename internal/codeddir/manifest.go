@@ -97,14 +97,17 @@ func ReadManifest(path string) (*Manifest, error) {
 }
 
 func decode(data []byte) (*Manifest, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
 	m := new(Manifest)
-	if err := d.Decode(m); err != nil {
+	if err := json.Unmarshal(data, m); err != nil {
 		return nil, err
 	}
 	if m.Format != Format || m.Version != Version {
 		return nil, fmt.Errorf("format %q version %d: want %q version %d", m.Format, m.Version, Format, Version)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(m); err != nil {
+		return nil, err
 	}
 	for _, f := range m.Files {
 		if !codedName.MatchString(f.Name) {

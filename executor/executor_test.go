@@ -1,0 +1,460 @@
+package executor_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"volley/algo"
+	"volley/executor"
+	"volley/field"
+	"volley/plan"
+	"volley/sim"
+	"volley/transport"
+	"volley/transport/local"
+	"volley/verify"
+)
+
+// TestEncode runs every algorithm and compares with the dense product, and what
+// was sent with what the plan says.
+func TestEncode(t *testing.T) {
+	sizes := []int{1, 2, 3, 4, 5, 7, 8, 9, 16, 27, 31}
+	if testing.Short() {
+		sizes = []int{1, 2, 5, 16}
+	}
+	for _, name := range []string{"2^8", "2^16", "257", "3^4"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := parse(t, name)
+			for _, k := range sizes {
+				a := randomMatrix(t, f, k)
+				for _, c := range []struct{ symbols, segment int }{
+					{0, 1},    // nothing
+					{1, 1},    // one symbol
+					{13, 13},  // one segment
+					{13, 100}, // more room than needed
+					{13, 5},   // a short last segment
+				} {
+					packets := randomPackets(f, uint64(c.segment), equal(k, c.symbols)...)
+					want := product(a, packets, c.symbols)
+					for _, algorithm := range algo.Algorithms() {
+						for _, ports := range []int{1, 2, 3} {
+							if ports > max(1, k-1) {
+								continue
+							}
+							r := &run{
+								plan: compile(t, algorithm.Name, a, ports), packets: packets,
+								bytes: c.symbols * f.SymbolBytes(), segment: c.segment * f.SymbolBytes(),
+							}
+							r.mustDo(t)
+							r.check(t, want)
+							checkTraffic(t, r)
+							if t.Failed() {
+								t.Fatalf("%s, K=%d, p=%d, %d symbols in segments of %d", algorithm.Name, k, ports, c.symbols, c.segment)
+							}
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// checkTraffic compares what was counted with the cost of the plan.
+func checkTraffic(t testing.TB, r *run) {
+	t.Helper()
+	cost := sim.Count(r.plan)
+	rounds := make([]sim.Round, len(cost.Rounds))
+	segments := max(1, (r.bytes+r.segment-1)/r.segment)
+	for proc, traffic := range r.traffic {
+		program, err := r.plan.Program(proc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := executor.Traffic{
+			Rounds: make([]executor.Round, len(program.Rounds)), MultiplyAdds: program.Terms(), Segments: segments,
+		}
+		for n, round := range program.Rounds {
+			for _, send := range round.Sends {
+				want.Bytes += int64(len(send.Slots) * r.bytes)
+				want.Rounds[n].Messages++
+				want.Rounds[n].Largest = max(want.Rounds[n].Largest, len(send.Slots))
+			}
+			rounds[n].Messages += traffic.Rounds[n].Messages
+			rounds[n].Largest = max(rounds[n].Largest, traffic.Rounds[n].Largest)
+		}
+		if !reflect.DeepEqual(*traffic, want) {
+			t.Errorf("processor %d: traffic %+v, want %+v", proc, *traffic, want)
+		}
+	}
+	if !reflect.DeepEqual(rounds, cost.Rounds) {
+		t.Errorf("rounds %+v, want %+v", rounds, cost.Rounds)
+	}
+}
+
+// TestTransportContract runs plans in many segments over a transport that spoils
+// what is released and sees whether it is released too early, and one that
+// passes memory by reference.
+func TestTransportContract(t *testing.T) {
+	const k, symbols, segment = 16, 40, 3
+	f := parse(t, "2^8")
+	a := randomMatrix(t, f, k)
+	packets := randomPackets(f, 1, equal(k, symbols)...)
+	want := product(a, packets, symbols)
+	for _, algorithm := range algo.Algorithms() {
+		for _, ports := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%s/p=%d", algorithm.Name, ports), func(t *testing.T) {
+				p := compile(t, algorithm.Name, a, ports)
+				r := &run{plan: p, packets: packets, bytes: symbols, segment: segment}
+				r.mustDo(t)
+				r.check(t, want)
+
+				var ends []*copying
+				r.wrap = func(below transport.Transport) transport.Transport {
+					ends = append(ends, newCopying(t, below))
+					return ends[len(ends)-1]
+				}
+				r.mustDo(t)
+				r.check(t, want)
+				for proc, end := range ends {
+					if end.open != 0 {
+						t.Errorf("processor %d: %d transfers not ended", proc, end.open)
+					}
+					s, received := p.Schedule(proc), 0
+					for _, round := range s.Rounds {
+						for _, recv := range round.Recvs {
+							received += recv.Count
+						}
+					}
+					if most := received * segment; end.most > most {
+						t.Errorf("processor %d held %d bytes of messages: want at most %d", proc, end.most, most)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestHeader(t *testing.T) {
+	const k = 9
+	f := parse(t, "257")
+	header := []byte("who goes there?")
+	for _, name := range []string{"universal", "direct", "ring-allgather", "central"} {
+		t.Run(name, func(t *testing.T) {
+			heard := make([]map[int]int, k)
+			r := &run{
+				plan: compile(t, name, randomMatrix(t, f, k), 2), packets: randomPackets(f, 1, equal(k, 10)...),
+				bytes: 20, segment: 6,
+				job: func(proc int, job *executor.Job) {
+					heard[proc] = map[int]int{}
+					job.Header = header
+					job.Check = func(src int, got []byte) error {
+						heard[proc][src]++
+						if !bytes.Equal(got, header) {
+							return fmt.Errorf("header %q", got)
+						}
+						return nil
+					}
+				},
+			}
+			r.mustDo(t)
+			for proc := range k {
+				to, from := map[int]bool{}, map[int]int{}
+				for _, round := range r.plan.Schedule(proc).Rounds {
+					for _, send := range round.Sends {
+						to[send.Dst] = true
+					}
+					for _, recv := range round.Recvs {
+						from[recv.Src] = 1
+					}
+				}
+				if got, want := r.traffic[proc].HeaderBytes, int64(len(to)*len(header)); got != want {
+					t.Errorf("processor %d sent %d bytes of headers, want %d", proc, got, want)
+				}
+				if !reflect.DeepEqual(heard[proc], from) {
+					t.Errorf("processor %d checked headers (by source) %v, want %v", proc, heard[proc], from)
+				}
+			}
+		})
+	}
+}
+
+func TestHeaderRefused(t *testing.T) {
+	f := parse(t, "2^8")
+	stranger := errors.New("a stranger")
+	r := &run{
+		plan: compile(t, "universal", randomMatrix(t, f, 4), 1), packets: randomPackets(f, 1, 5, 5, 5, 5),
+		bytes: 5, segment: 5,
+		job: func(proc int, job *executor.Job) {
+			job.Header = []byte{byte(proc / 3)} // that of processor 3 differs
+			job.Check = func(src int, got []byte) error {
+				if got[0] != 0 && proc != 3 {
+					return fmt.Errorf("processor %d is %w", src, stranger)
+				}
+				return nil
+			}
+		},
+	}
+	r.do(t.Context())
+	checkAborted(t, r.errs, stranger, "processor 3 is a stranger")
+}
+
+// TestPadding runs inputs that end early, also within a segment or before it.
+func TestPadding(t *testing.T) {
+	for _, name := range []string{"2^16", "3^4"} {
+		f := parse(t, name)
+		a := randomMatrix(t, f, 6)
+		packets := randomPackets(f, 1, 20, 0, 1, 7, 8, 19)
+		for _, segment := range []int{4, 20} {
+			r := &run{
+				plan: compile(t, "universal", a, 1), packets: packets,
+				bytes: 20 * f.SymbolBytes(), segment: segment * f.SymbolBytes(),
+			}
+			r.mustDo(t)
+			r.check(t, product(a, packets, 20))
+		}
+	}
+}
+
+// TestAllgather runs a plan with many outputs, which are received slots.
+func TestAllgather(t *testing.T) {
+	f := parse(t, "2^8")
+	for _, k := range []int{1, 2, 7, 16} {
+		packets := randomPackets(f, 1, equal(k, 10)...)
+		r := &run{plan: algo.Allgather(f, k, 1), packets: packets, bytes: 10, segment: 4}
+		r.mustDo(t)
+		for proc, outputs := range r.outputs {
+			for i, out := range outputs {
+				if !bytes.Equal(out.Bytes(), packets[i]) {
+					t.Errorf("K=%d: processor %d has %x of processor %d: want %x", k, proc, out.Bytes(), i, packets[i])
+				}
+			}
+		}
+		checkTraffic(t, r)
+	}
+}
+
+// helpers is a plan in which processor 0 has two inputs and no output, processor 1
+// neither (it adds and passes on), processor 2 no input and three outputs (one
+// of them zero), and processor 3 has both and talks to nobody.
+func helpers(f field.Field) *plan.Materialized {
+	c := func(slot int, coef uint64) plan.Term { return plan.Term{Slot: slot, Coef: field.Code(coef)} }
+	return &plan.Materialized{
+		Common: plan.Info{
+			Algorithm: "by hand", Field: f, Processors: 4, Ports: 1, Rows: 3, Columns: 4,
+			Phases: []plan.Phase{{Name: "there", Rounds: 2}},
+		},
+		Programs: []*plan.Program{
+			{Proc: 0, Inputs: 2, Rounds: []plan.Round{{
+				Compute: []plan.Combination{{c(0, 1), c(1, 2)}},
+				Sends:   []plan.Send{{Dst: 1, Slots: []int{0, 2}}},
+			}, {}}},
+			{Proc: 1, Rounds: []plan.Round{{
+				Recvs: []plan.Recv{{Src: 0, Count: 2}},
+			}, {
+				Compute: []plan.Combination{{c(0, 3), c(1, 1)}},
+				Sends:   []plan.Send{{Dst: 2, Slots: []int{2, 1}}},
+			}}},
+			{Proc: 2, Rounds: []plan.Round{{}, {
+				Recvs: []plan.Recv{{Src: 1, Count: 2}},
+			}}, Compute: []plan.Combination{{}}, Outputs: []int{0, 2, 1}},
+			{Proc: 3, Inputs: 1, Rounds: []plan.Round{{}, {}}, Compute: []plan.Combination{{c(0, 5)}}, Outputs: []int{1}},
+		},
+		Rows:    [][]int{{0, 1}, {}, {}, {2}},
+		Columns: [][]int{{}, {}, {0, 1, 2}, {3}},
+	}
+}
+
+func TestHelpers(t *testing.T) {
+	for _, name := range []string{"257", "3^4"} {
+		f := parse(t, name)
+		p := helpers(f)
+		a, err := verify.TransferMatrix(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const symbols = 11
+		packets := randomPackets(f, 3, symbols, symbols, symbols)
+		r := &run{plan: p, packets: packets, bytes: symbols * f.SymbolBytes(), segment: 4 * f.SymbolBytes()}
+		r.mustDo(t)
+		checkTraffic(t, r)
+		want := product(a, packets, symbols)
+		for proc, outputs := range r.outputs {
+			for o, out := range outputs {
+				if j := p.Column(proc, o); !bytes.Equal(out.Bytes(), want[j]) {
+					t.Errorf("%s: processor %d output %d: got %x, want %x", name, proc, o, out.Bytes(), want[j])
+				}
+			}
+		}
+	}
+}
+
+func TestObserve(t *testing.T) {
+	const symbols, segment = 10, 4
+	f := parse(t, "2^8")
+	p := helpers(f)
+	packets := randomPackets(f, 1, symbols, symbols, symbols)
+	var mu sync.Mutex
+	seen := make([][2][]bytes.Buffer, 4)
+	enough := errors.New("enough")
+	r := &run{plan: p, packets: packets, bytes: symbols, segment: segment}
+	r.job = func(proc int, job *executor.Job) {
+		job.Observe = func(inputs, outputs [][]byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			for side, list := range [][][]byte{inputs, outputs} {
+				if seen[proc][side] == nil {
+					seen[proc][side] = make([]bytes.Buffer, len(list))
+				}
+				for i, data := range list {
+					seen[proc][side][i].Write(data)
+				}
+			}
+			return nil
+		}
+	}
+	r.mustDo(t)
+	for proc := range 4 {
+		for i := range seen[proc][0] {
+			if got, want := seen[proc][0][i].Bytes(), packets[p.Row(proc, i)]; !bytes.Equal(got, want) {
+				t.Errorf("processor %d input %d: seen %x, want %x", proc, i, got, want)
+			}
+		}
+		for o, out := range r.outputs[proc] {
+			if got := seen[proc][1][o].Bytes(); !bytes.Equal(got, out.Bytes()) {
+				t.Errorf("processor %d output %d: seen %x, written %x", proc, o, got, out.Bytes())
+			}
+		}
+	}
+
+	r.job = func(proc int, job *executor.Job) {
+		if proc == 1 {
+			job.Observe = func(_, _ [][]byte) error { return enough }
+		}
+	}
+	r.do(t.Context())
+	if err := r.errs[1]; !errors.Is(err, enough) {
+		t.Errorf("got error %v, want %v", err, enough)
+	}
+}
+
+func TestSegmentBytes(t *testing.T) {
+	f := parse(t, "2^16")
+	for _, algorithm := range algo.Algorithms() {
+		p := compile(t, algorithm.Name, randomMatrix(t, f, 16), 1)
+		slots := int64(plan.MemorySlots(p))
+		for _, c := range []struct{ bytes, memory, align, want int64 }{
+			{1000, 1 << 30, 2, 1000},                // all at once
+			{1001, 1 << 30, 64, 1024},               // up to align
+			{0, 1, 64, 64},                          // nothing needs no memory
+			{10, 10 * slots, 64, 64},                // less than align at once
+			{1 << 20, 1000 * slots, 2, 1000},        // exactly
+			{1 << 20, 1000*slots - 1, 2, 998},       // one byte less
+			{1 << 20, 64*slots + slots - 1, 64, 64}, // the least
+			{1 << 20, 64*slots - 1, 64, 0},          // less than that
+			{10, 10*slots - 1, 64, 0},
+		} {
+			got, err := executor.SegmentBytes(p, c.bytes, c.memory, c.align)
+			if got != c.want || (err != nil) != (c.want == 0) {
+				t.Errorf("%s: %+v: got %d, error %v", algorithm.Name, c, got, err)
+			}
+			if err == nil && slots*min(got, c.bytes) > c.memory {
+				t.Errorf("%s: %+v: segments of %d bytes take more than the memory", algorithm.Name, c, got)
+			}
+			if err != nil {
+				least := slots * min(c.align, c.bytes)
+				if text := fmt.Sprintf("needs at least %d bytes", least); !strings.Contains(err.Error(), text) {
+					t.Errorf("%s: %+v: error %q does not say %q", algorithm.Name, c, err, text)
+				}
+				if _, err := executor.SegmentBytes(p, c.bytes, least, c.align); err != nil {
+					t.Errorf("%s: %+v: not enough after all: %v", algorithm.Name, c, err)
+				}
+			}
+		}
+	}
+}
+
+// TestWrongJobs checks that what a caller can get wrong is an error, at whom it
+// concerns and, by an abort, elsewhere.
+func TestWrongJobs(t *testing.T) {
+	f := parse(t, "2^16")
+	three := compile(t, "universal", randomMatrix(t, f, 3), 1)
+	for _, c := range []struct {
+		text  string // in the error
+		wrong func(*executor.Job)
+	}{
+		{"a plan for 3 processors on a transport of 2 ranks", func(j *executor.Job) { j.Plan = three }},
+		{"0 inputs and 1 outputs: the program has 1 and 1", func(j *executor.Job) { j.Inputs = nil }},
+		{"1 inputs and 2 outputs: the program has 1 and 1", func(j *executor.Job) { j.Outputs = append(j.Outputs, new(buffer)) }},
+		{"packets of 7 bytes in segments of 4: want multiples of the symbol size, 2", func(j *executor.Job) { j.Bytes = 7 }},
+		{"packets of -2 bytes", func(j *executor.Job) { j.Bytes = -2 }},
+		{"segments of 3", func(j *executor.Job) { j.Segment = 3 }},
+		{"segments of 0", func(j *executor.Job) { j.Segment = 0 }},
+		{"segments of -2", func(j *executor.Job) { j.Segment = -2 }},
+		{"a header and no Check", func(j *executor.Job) { j.Header = []byte("hello") }},
+		{"timeout -1ns", func(j *executor.Job) { j.Timeout = -1 }},
+		{"program: no idea", func(j *executor.Job) { j.Plan = noProgram{j.Plan} }},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &run{
+					plan: compile(t, "universal", randomMatrix(t, f, 2), 1), packets: randomPackets(f, 1, 4, 4),
+					bytes: 8, segment: 4,
+					job: func(proc int, job *executor.Job) {
+						if proc == 1 {
+							c.wrong(job)
+						}
+					},
+				}
+				r.do(t.Context())
+				if err := r.errs[1]; err == nil || !strings.HasPrefix(err.Error(), "processor 1: ") || !strings.Contains(err.Error(), c.text) {
+					t.Errorf("got error %v, want one that says %q", err, c.text)
+				}
+				var aborted *transport.AbortError
+				if err := r.errs[0]; !errors.As(err, &aborted) || aborted.Rank != 1 || !strings.Contains(err.Error(), c.text) {
+					t.Errorf("processor 0: got error %v", err)
+				}
+			})
+		})
+	}
+}
+
+// noProgram is a plan whose programs cannot be made.
+type noProgram struct{ plan.Plan }
+
+func (noProgram) Program(int) (*plan.Program, error) { return nil, errors.New("no idea") }
+
+// BenchmarkSegment runs N segments at 16 processors: its figures are those of one
+// segment at all of them, in which 64 messages are sent.
+func BenchmarkSegment(b *testing.B) {
+	const k = 16
+	f := parse(b, "2^8")
+	for _, segment := range []int{4 << 10, 256 << 10} {
+		b.Run(fmt.Sprintf("K=%d/len=%dKiB", k, segment>>10), func(b *testing.B) {
+			a := randomMatrix(b, f, k)
+			p := compile(b, "universal", a, 1)
+			ends := local.New(k)
+			b.SetBytes(int64(k * segment))
+			b.ReportAllocs()
+			b.ResetTimer()
+			var wg sync.WaitGroup
+			for _, end := range ends {
+				wg.Go(func() {
+					_, err := executor.Run(b.Context(), end, executor.Job{
+						Plan: p, Bytes: int64(b.N * segment), Segment: int64(segment),
+						Inputs: zeros(), Outputs: discard(), Timeout: 30e9,
+					})
+					if err != nil {
+						b.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}

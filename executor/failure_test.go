@@ -1,0 +1,282 @@
+package executor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"volley/executor"
+	"volley/transport"
+	"volley/transport/faulty"
+)
+
+// checkAborted checks that every processor failed with the cause, one or more of
+// them by itself and the others by an abort, and that each says text, once.
+func checkAborted(t testing.TB, errs []error, cause error, text string) {
+	t.Helper()
+	own := 0
+	for proc, err := range errs {
+		if !errors.Is(err, cause) {
+			t.Errorf("processor %d: got error %v, want one that wraps %v", proc, err, cause)
+			continue
+		}
+		if n := strings.Count(err.Error(), text); n != 1 {
+			t.Errorf("processor %d: the error %q says %q %d times", proc, err, text, n)
+		}
+		if !errors.As(err, new(*transport.AbortError)) {
+			own++
+		}
+	}
+	if own == 0 {
+		t.Error("nobody failed by itself")
+	}
+}
+
+// failing is a packet that cannot be read or written from some offset on.
+type failing struct {
+	below interface {
+		io.ReaderAt
+		io.WriterAt
+	}
+	from int64
+	err  error
+}
+
+func (f failing) ReadAt(p []byte, offset int64) (int, error) {
+	if offset >= f.from {
+		return 0, f.err
+	}
+	return f.below.ReadAt(p, offset)
+}
+
+func (f failing) WriteAt(p []byte, offset int64) (int, error) {
+	if offset >= f.from {
+		return 0, f.err
+	}
+	return f.below.WriteAt(p, offset)
+}
+
+// endless is a packet of zeros, and a place for any.
+type endless struct{}
+
+func (endless) ReadAt(p []byte, _ int64) (int, error)  { clear(p); return len(p), nil }
+func (endless) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+func zeros() []io.ReaderAt   { return []io.ReaderAt{endless{}} }
+func discard() []io.WriterAt { return []io.WriterAt{endless{}} }
+
+// newRun returns a run of many segments at 8 processors.
+func newRun(t testing.TB) *run {
+	f := parse(t, "2^8")
+	return &run{
+		plan: compile(t, "universal", randomMatrix(t, f, 8), 1), packets: randomPackets(f, 1, equal(8, 100)...),
+		bytes: 100, segment: 10,
+	}
+}
+
+func TestReadAndWriteErrors(t *testing.T) {
+	broken := errors.New("broken disk")
+	for _, c := range []struct {
+		text string
+		wear func(*executor.Job, failing)
+	}{
+		{"read input 0: broken disk", func(j *executor.Job, f failing) { j.Inputs[0] = f }},
+		{"write output 0: broken disk", func(j *executor.Job, f failing) { j.Outputs[0] = f }},
+	} {
+		for _, from := range []int64{0, 50, 90} {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRun(t)
+				r.job = func(proc int, job *executor.Job) {
+					if proc == 5 {
+						c.wear(job, failing{endless{}, from, broken})
+					}
+				}
+				r.do(t.Context())
+				checkAborted(t, r.errs, broken, c.text)
+				if err := r.errs[5]; err == nil || err.Error() != "processor 5: "+c.text {
+					t.Errorf("processor 5: got error %v", err)
+				}
+				for proc, err := range r.errs {
+					if aborted := new(transport.AbortError); proc != 5 && (!errors.As(err, &aborted) || aborted.Rank != 5) {
+						t.Errorf("processor %d: got error %v, want that of rank 5", proc, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestTimeout lets a processor hang or die and looks at what the others say.
+func TestTimeout(t *testing.T) {
+	whom := regexp.MustCompile(`round \d: (receive from|send to) processor \d: timed out: nothing for 1m0s$`)
+	for _, fault := range []func(round int) faulty.Fault{faulty.Hang, faulty.Die} {
+		for round := range 4 {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRun(t)
+				r.job = func(_ int, job *executor.Job) { job.Timeout = time.Minute }
+				r.wrap = func(below transport.Transport) transport.Transport {
+					if below.Rank() != 2 {
+						return below
+					}
+					return faulty.New(below, fault(round))
+				}
+				start := time.Now()
+				r.do(t.Context())
+				if round == 3 { // there is none
+					for proc, err := range r.errs {
+						if err != nil {
+							t.Errorf("processor %d: %v", proc, err)
+						}
+					}
+					return
+				}
+				if took := time.Since(start); took != time.Minute {
+					t.Errorf("%v: took %v", fault(round), took)
+				}
+				for proc, err := range r.errs {
+					if proc == 2 {
+						if err == nil {
+							t.Errorf("%v: it does not know itself", fault(round))
+						}
+						continue
+					}
+					if !errors.Is(err, executor.ErrTimeout) || !whom.MatchString(err.Error()) {
+						t.Errorf("%v: processor %d: %v", fault(round), proc, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestTimeoutNamesPartner has two processors, so that it is clear who waits.
+func TestTimeoutNamesPartner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := parse(t, "257")
+		r := &run{
+			plan: compile(t, "central", randomMatrix(t, f, 2), 1), packets: randomPackets(f, 1, 5, 5),
+			bytes: 10, segment: 10,
+			job: func(_ int, job *executor.Job) { job.Timeout = time.Second },
+			wrap: func(below transport.Transport) transport.Transport {
+				if below.Rank() == 0 {
+					return faulty.New(below, faulty.Hang(1))
+				}
+				return below
+			},
+		}
+		r.do(t.Context())
+		if err := r.errs[1]; err == nil || err.Error() != "processor 1: round 1: receive from processor 0: timed out: nothing for 1s" {
+			t.Errorf("got error %v", err)
+		}
+	})
+}
+
+// late is a transport whose receives ignore their context and take two seconds.
+type late struct{ transport.Transport }
+
+type lateReceive struct{ transport.Receiving }
+
+func (l late) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
+	return lateReceive{l.Transport.Receive(src, tag, lengths)}
+}
+
+func (r lateReceive) Wait(context.Context) (transport.Message, error) {
+	time.Sleep(2 * time.Second)
+	return r.Receiving.Wait(context.Background())
+}
+
+// TestLate checks that a message that comes too late is what the error names,
+// not the next one waited for.
+func TestLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRun(t)
+		r.job = func(proc int, job *executor.Job) {
+			if proc == 1 {
+				job.Timeout = time.Second
+			}
+		}
+		r.wrap = func(below transport.Transport) transport.Transport {
+			if below.Rank() == 1 {
+				return late{below}
+			}
+			return below
+		}
+		r.do(t.Context())
+		src := r.plan.Schedule(1).Rounds[0].Recvs[0].Src
+		checkAborted(t, r.errs, executor.ErrTimeout, fmt.Sprintf("round 0: receive from processor %d: timed out", src))
+	})
+}
+
+// TestSlow checks that a timeout bounds each wait, not their sum.
+func TestSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRun(t)
+		r.job = func(_ int, job *executor.Job) { job.Timeout = time.Second }
+		r.wrap = func(below transport.Transport) transport.Transport {
+			if below.Rank() != 1 {
+				return below
+			}
+			return faulty.New(below, faulty.Delay(faulty.Every(), 900*time.Millisecond))
+		}
+		start := time.Now()
+		r.mustDo(t)
+		if took := time.Since(start); took < 5*time.Second {
+			t.Errorf("took %v: nothing was slow", took)
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	enough := errors.New("enough")
+	for _, round := range []int{0, 1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Hour, func() { cancel(enough) })
+			r := newRun(t)
+			r.wrap = func(below transport.Transport) transport.Transport {
+				if below.Rank() != 6 {
+					return below
+				}
+				return faulty.New(below, faulty.Hang(round)) // without a timeout
+			}
+			r.do(ctx)
+			checkAborted(t, r.errs, enough, "enough")
+		})
+	}
+	for _, k := range []int{1, 8} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(enough)
+		f := parse(t, "2^8")
+		r := &run{
+			plan: compile(t, "universal", randomMatrix(t, f, k), 1), packets: randomPackets(f, 1, equal(k, 9)...),
+			bytes: 9, segment: 4,
+		}
+		r.do(ctx)
+		checkAborted(t, r.errs, enough, "enough")
+	}
+}
+
+// TestTruncated checks that a message of another length stops the run.
+func TestTruncated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRun(t)
+		r.wrap = func(below transport.Transport) transport.Transport {
+			if below.Rank() != 3 {
+				return below
+			}
+			return faulty.New(below, faulty.Truncate(faulty.Nth(4), 9))
+		}
+		r.do(t.Context())
+		for proc, err := range r.errs {
+			if !errors.As(err, new(*transport.LengthError)) {
+				t.Errorf("processor %d: got error %v", proc, err)
+			}
+		}
+	})
+}

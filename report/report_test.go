@@ -1,0 +1,172 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+type planet struct {
+	name  string
+	moons int
+	days  float64 // 0: unknown
+}
+
+var planets = []planet{{"Earth", 1, 365.25}, {"Haumea, dwarf", 2, 0}, {"Mars", 2, 687}}
+
+var columns = []Column[planet]{
+	{Name: "name", Value: func(p planet) any { return p.name }},
+	{Name: "moons", Head: "has", Unit: "moons", Value: func(p planet) any { return p.moons }},
+	{Name: "days", Join: "; ", Unit: "days", Text: func(v any) string { return fmt.Sprintf("%.0f", v) },
+		Value: func(p planet) any {
+			if p.days == 0 {
+				return nil
+			}
+			return p.days
+		}},
+	{Name: "year", Value: func(p planet) any {
+		if p.days == 0 {
+			return nil
+		}
+		return p.days / 365.25
+	}, Text: func(v any) string { return fmt.Sprintf("%.2f", v) }},
+}
+
+func TestWrite(t *testing.T) {
+	for format, want := range map[string]string{
+		"text": `
+name           has          year
+               moons; days
+Earth          1; 365       1.00
+Haumea, dwarf  2; 
+Mars           2; 687       1.88
+`,
+		"csv": `
+name,moons,days,year
+Earth,1,365.25,1
+"Haumea, dwarf",2,,
+Mars,2,687,1.8809034907597535
+`,
+		"json": `
+{
+  "rows": [
+    {
+      "days": 365.25,
+      "moons": 1,
+      "name": "Earth",
+      "year": 1
+    },
+    {
+      "moons": 2,
+      "name": "Haumea, dwarf"
+    },
+    {
+      "days": 687,
+      "moons": 2,
+      "name": "Mars",
+      "year": 1.8809034907597535
+    }
+  ]
+}
+`,
+	} {
+		var b strings.Builder
+		if err := Write(&b, format, columns, planets); err != nil {
+			t.Fatal(err)
+		}
+		if got := "\n" + b.String(); got != want {
+			t.Errorf("%s:%s\nwant:%s", format, got, want)
+		}
+	}
+	if err := Write(&bytes.Buffer{}, "xml", columns, planets); err == nil || !strings.Contains(err.Error(), "xml") || !strings.Contains(err.Error(), "json") {
+		t.Errorf("format xml: %v, want an error with it and those there are", err)
+	}
+}
+
+func TestRecords(t *testing.T) {
+	var b strings.Builder
+	if err := Records(&b, columns, planets[:2]); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+Earth
+  has   1
+  days  365
+  year  1.00
+
+Haumea, dwarf
+  has  2
+`
+	if got := "\n" + b.String(); got != want {
+		t.Errorf("%s\nwant:%s", got, want)
+	}
+}
+
+// TestNoRows checks that a table without rows is a table.
+func TestNoRows(t *testing.T) {
+	for format, want := range map[string]string{"csv": "name,moons,days,year\n", "json": "{\n  \"rows\": []\n}\n"} {
+		var b strings.Builder
+		if err := Write(&b, format, columns, nil); err != nil || b.String() != want {
+			t.Errorf("%s: %q, %v, want %q", format, b.String(), err, want)
+		}
+	}
+}
+
+// TestSameCells checks that CSV and JSON hold the same.
+func TestSameCells(t *testing.T) {
+	var table, object bytes.Buffer
+	if err := errors.Join(CSV(&table, columns, planets), JSON(&object, columns, planets)); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&table).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows struct{ Rows []map[string]any }
+	if err := json.Unmarshal(object.Bytes(), &rows); err != nil {
+		t.Fatal(err)
+	}
+	var fromCSV []map[string]string
+	for _, r := range records[1:] {
+		m := map[string]string{}
+		for i, cell := range r {
+			if cell != "" {
+				m[records[0][i]] = cell
+			}
+		}
+		fromCSV = append(fromCSV, m)
+	}
+	var fromJSON []map[string]string
+	for _, r := range rows.Rows {
+		m := map[string]string{}
+		for key, v := range r {
+			m[key] = fmt.Sprint(v)
+		}
+		fromJSON = append(fromJSON, m)
+	}
+	if !reflect.DeepEqual(fromCSV, fromJSON) {
+		t.Errorf("CSV: %v\nJSON: %v", fromCSV, fromJSON)
+	}
+}
+
+var errFull = errors.New("disk full")
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWriteErrors(t *testing.T) {
+	for _, format := range Formats {
+		if err := Write(fullDisk{}, format, columns, planets); !errors.Is(err, errFull) {
+			t.Errorf("%s on a full disk: %v", format, err)
+		}
+	}
+	if err := Records(fullDisk{}, columns, planets); !errors.Is(err, errFull) {
+		t.Errorf("records on a full disk: %v", err)
+	}
+}
