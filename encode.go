@@ -120,6 +120,7 @@ func (b *packetBuffer) WriteAt(p []byte, offset int64) (int, error) {
 //
 //   - a *verify.CheckError, where the processor's coded packet is wrong;
 //   - a *[SymbolError], where its packet holds a symbol outside the field;
+//   - a *[MemoryError], where [WithMemory] allows too little;
 //   - the error of src or dst, io.ErrUnexpectedEOF where src ends before size;
 //   - executor.ErrTimeout, where a message took longer than [WithTimeout] allows;
 //   - the cause of ctx, where that ended;
@@ -233,6 +234,9 @@ func (e *Encoder) check(ctx context.Context, c *control, ports int, in, out []by
 	_, err = c.allgather(ctx, ports, nil) // a barrier: who failed has aborted instead
 	return err
 }
+
+// MemoryError says that the bound of [WithMemory] is too low for the algorithm.
+type MemoryError = executor.MemoryError
 
 // planHash identifies a run: two processors with equal hashes send each other
 // what the other expects.

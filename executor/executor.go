@@ -76,8 +76,7 @@ const blockBytes = 32 << 10
 // SegmentBytes returns the longest segment for packets of the given bytes such
 // that what a processor of p holds at a time fits in memory bytes. It is a
 // multiple of align, the unit in which packets may be cut, and no longer than
-// the packet takes. It returns an error that names the least sufficient memory
-// when there is none.
+// the packet takes. It returns a *[MemoryError] when there is none.
 func SegmentBytes(p plan.Plan, bytes, memory, align int64) (int64, error) {
 	slots := int64(max(1, plan.MemorySlots(p)))
 	each := memory / slots
@@ -85,10 +84,22 @@ func SegmentBytes(p plan.Plan, bytes, memory, align int64) (int64, error) {
 		return max(align, (bytes+align-1)/align*align), nil
 	}
 	if each < align {
-		return 0, fmt.Errorf("executor: %d bytes of memory: %s holds up to %d packets at a time and needs at least %d bytes",
-			memory, p.Info().Algorithm, slots, slots*min(align, bytes))
+		return 0, &MemoryError{p.Info().Algorithm, memory, slots, slots * min(align, bytes)}
 	}
 	return each / align * align, nil
+}
+
+// A MemoryError says that a bound on memory is too low for an algorithm.
+type MemoryError struct {
+	Algorithm string
+	Memory    int64 // bytes of the bound
+	Packets   int64 // that a processor holds at a time
+	Least     int64 // bytes that would do
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("executor: %d bytes of memory: %s holds up to %d packets at a time and needs at least %d bytes",
+		e.Memory, e.Algorithm, e.Packets, e.Least)
 }
 
 // ErrTimeout is wrapped by the error of a wait that took longer than

@@ -108,7 +108,8 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, new(*verify.CheckError)):
 		return exitWrong
-	case errors.As(err, new(usageError)), errors.As(err, new(*volley.SymbolError)), errors.As(err, new(*volley.DisagreementError)):
+	case errors.As(err, new(usageError)), errors.As(err, new(*volley.SymbolError)),
+		errors.As(err, new(*volley.DisagreementError)), errors.As(err, new(*volley.MemoryError)):
 		return exitUsage
 	default:
 		return exitFailed
