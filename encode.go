@@ -212,7 +212,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 
 // maxSegment bounds a segment below what memory would allow: past it, longer
 // segments only push each other out of the caches.
-const maxSegment = 1 << 20
+const maxSegment = 256 << 10
 
 // check encodes the fingerprints of all inputs, with nothing of the run's plan,
 // and compares the result with the fingerprint of the output. It returns nil once

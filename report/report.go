@@ -3,6 +3,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
@@ -47,55 +48,72 @@ func (c Column[R]) head() string { return cmp.Or(c.Head, c.Name) }
 // Text writes the rows as an aligned table under a line of headings and, where a
 // column has one, a line of units.
 func Text[R any](w io.Writer, columns []Column[R], rows []R) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(cell func(Column[R]) string) {
-		var b strings.Builder
-		for i, c := range columns {
-			switch {
-			case c.Join != "":
-				b.WriteString(c.Join)
-			case i > 0:
-				b.WriteByte('\t')
-			}
-			b.WriteString(cell(c))
-		}
-		fmt.Fprintln(tw, strings.TrimRight(b.String(), "\t"))
-	}
+	lines := [][]string{nil} // cells
 	units := false
-	var heads []string
 	for _, c := range columns {
 		units = units || c.Unit != ""
 		if c.Join == "" {
-			heads = append(heads, c.head())
+			lines[0] = append(lines[0], c.head())
 		}
 	}
-	fmt.Fprintln(tw, strings.Join(heads, "\t"))
+	add := func(cell func(Column[R]) string) {
+		var cells []string
+		for _, c := range columns {
+			text := cell(c)
+			if c.Join == "" {
+				cells = append(cells, text)
+			} else if text != "" {
+				cells[len(cells)-1] += c.Join + text
+			}
+		}
+		lines = append(lines, cells)
+	}
 	if units {
-		line(func(c Column[R]) string { return c.Unit })
+		add(func(c Column[R]) string { return c.Unit })
 	}
 	for _, r := range rows {
-		line(func(c Column[R]) string { return c.text(r) })
+		add(func(c Column[R]) string { return c.text(r) })
 	}
-	return tw.Flush()
+	return align(w, lines)
+}
+
+// align writes lines of cells such that cells of the same place begin below each
+// other. A line of one cell stands for itself.
+func align(w io.Writer, lines [][]string) error {
+	var table, trimmed bytes.Buffer
+	tw := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	for _, cells := range lines {
+		if len(cells) > 1 {
+			cells = append(cells, "") // so that the last one is a cell, too
+		}
+		fmt.Fprintln(tw, strings.Join(cells, "\t"))
+	}
+	tw.Flush()
+	for line := range bytes.Lines(table.Bytes()) {
+		trimmed.Write(bytes.TrimRight(line, " \n"))
+		trimmed.WriteByte('\n')
+	}
+	_, err := w.Write(trimmed.Bytes())
+	return err
 }
 
 // Records writes each row as a paragraph: the first cell, and under it a line for
 // each other that is not empty, without units. It is for cells too long for a
 // table.
 func Records[R any](w io.Writer, columns []Column[R], rows []R) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var lines [][]string
 	for i, r := range rows {
 		if i > 0 {
-			fmt.Fprintln(tw)
+			lines = append(lines, nil)
 		}
-		fmt.Fprintln(tw, columns[0].text(r))
+		lines = append(lines, []string{columns[0].text(r)})
 		for _, c := range columns[1:] {
 			if text := c.text(r); text != "" {
-				fmt.Fprintf(tw, "  %s\t%s\n", c.head(), text)
+				lines = append(lines, []string{"  " + c.head(), text})
 			}
 		}
 	}
-	return tw.Flush()
+	return align(w, lines)
 }
 
 // CSV writes a line of names and a line for each row.

@@ -43,7 +43,7 @@ func TestWrite(t *testing.T) {
 name           has          year
                moons; days
 Earth          1; 365       1.00
-Haumea, dwarf  2; 
+Haumea, dwarf  2
 Mars           2; 687       1.88
 `,
 		"csv": `
