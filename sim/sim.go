@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"volley/plan"
@@ -67,7 +68,11 @@ type Model struct {
 	Symbols int64         // W, symbols per packet
 }
 
-// Time returns C1·β + C2·W·τ.
+// Time returns C1·β + C2·W·τ, and the longest duration where that is longer.
 func (m Model) Time(c Cost) time.Duration {
-	return time.Duration(c.C1)*m.Beta + time.Duration(float64(c.C2)*float64(m.Symbols)*m.Tau*float64(time.Second))
+	ns := float64(c.C1)*float64(m.Beta) + float64(c.C2)*float64(m.Symbols)*m.Tau*float64(time.Second)
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(math.Round(ns))
 }

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -63,5 +64,9 @@ func TestTime(t *testing.T) {
 	m := sim.Model{Beta: time.Millisecond, Tau: 2e-9, Symbols: 1_000_000}
 	if got, want := m.Time(c), 13*time.Millisecond; got != want {
 		t.Errorf("3·1ms + 5·10^6·2ns = %v, want %v", got, want)
+	}
+	m.Symbols = 1 << 62
+	if got := m.Time(c); got != math.MaxInt64 {
+		t.Errorf("5·2^62·2ns = %v, want the longest duration there is", got)
 	}
 }

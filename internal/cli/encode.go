@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -318,10 +317,10 @@ C3         %s per symbol
 %sresult     %s
 time       %.3f s
 %s
-`, english.Plural(r.K, "packet", ""), humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
+`, count(r.K, "packet"), humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
 		r.Algorithm, r.Parameters, r.Ports,
-		english.Plural(r.C1, "round", ""), r.BoundC1, english.Plural(r.C2, "packet", ""), r.BoundC2,
-		english.Plural(r.C3, "multiply-add", ""),
+		count(r.C1, "round"), r.BoundC1, count(r.C2, "packet"), r.BoundC2,
+		count(r.C3, "multiply-add"),
 		traffic, check, r.Seconds, remark)
 	return err
 }

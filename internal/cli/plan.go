@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"volley"
@@ -150,10 +149,10 @@ func writeCost(w io.Writer, p plan.Plan, model sim.Model) error {
 C2 = %s%s (lower bound for every matrix: %d%s)
 C3 = %s per symbol
 time = C1·β + C2·W·τ = %s for packets of %s
-`, english.Plural(cost.C1, "round", ""), algo.BoundC1(k, ports),
-		english.Plural(cost.C2, "packet", ""), sum, algo.BoundC2(k, ports), minCut,
-		english.Plural(c3, "multiply-add", ""),
-		brief(model.Time(cost).Seconds()), english.Plural(int(model.Symbols), "symbol", ""))
+`, count(cost.C1, "round"), algo.BoundC1(k, ports),
+		count(cost.C2, "packet"), sum, algo.BoundC2(k, ports), minCut,
+		count(c3, "multiply-add"),
+		brief(model.Time(cost).Seconds()), count(int(model.Symbols), "symbol"))
 	return err
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -138,4 +139,12 @@ func brief(seconds float64) string {
 		unit *= 10
 	}
 	return d.Round(unit).String()
+}
+
+// count returns "1 round", "2 rounds".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

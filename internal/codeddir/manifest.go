@@ -97,13 +97,17 @@ func ReadManifest(path string) (*Manifest, error) {
 }
 
 func decode(data []byte) (*Manifest, error) {
-	m := new(Manifest)
-	if err := json.Unmarshal(data, m); err != nil {
+	var head struct { // first, as another version has other keys
+		Format  string
+		Version int
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, err
 	}
-	if m.Format != Format || m.Version != Version {
-		return nil, fmt.Errorf("format %q version %d: want %q version %d", m.Format, m.Version, Format, Version)
+	if head.Format != Format || head.Version != Version {
+		return nil, fmt.Errorf("format %q version %d: want %q version %d", head.Format, head.Version, Format, Version)
 	}
+	m := new(Manifest)
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(m); err != nil {

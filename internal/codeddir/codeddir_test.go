@@ -1,0 +1,354 @@
+package codeddir
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// list returns the names in a directory, with spaces between them, or "none" when
+// there is no directory. Of hidden names it shows only how they begin.
+func list(t *testing.T, path string) string {
+	t.Helper()
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "none"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, hidden) {
+			name = hidden
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+// write creates the coded files of a run, each of which holds the text.
+func write(t *testing.T, d *Dir, processors int, text string) *Manifest {
+	t.Helper()
+	m := &Manifest{Format: Format, Version: Version, Processors: processors}
+	for k := range processors {
+		f, err := d.Create(CodedName(k, processors))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range len(text) {
+			if _, err := f.WriteAt([]byte{text[i]}, int64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		size, sum := f.Sum()
+		m.Files = append(m.Files, CodedFile{Name: CodedName(k, processors), Processor: k, Bytes: size, SHA256: sum})
+	}
+	return m
+}
+
+func create(t *testing.T, path string, replace bool) *Dir {
+	t.Helper()
+	d, err := Create(path, replace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// fill makes a directory with a result.
+func fill(t *testing.T, path string, processors int, text string) {
+	t.Helper()
+	d := create(t, path, true)
+	if err := d.Commit(write(t, d, processors, text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, text string, path ...string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(path...), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCommit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "b")
+	d := create(t, path, false)
+	m := write(t, d, 11, "coded packet")
+	if got := list(t, path); got != strings.TrimSpace(strings.Repeat(hidden+" ", 11)) {
+		t.Errorf("before the commit: %s", got)
+	}
+	if err := d.Commit(m); err != nil {
+		t.Fatal(err)
+	}
+	d.Discard() // does nothing now
+	const want = "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 manifest.json"
+	if got := list(t, path); got != want {
+		t.Errorf("after the commit: %s", got)
+	}
+	back, err := ReadManifest(filepath.Join(path, ManifestName))
+	if err != nil || !reflect.DeepEqual(back, m) {
+		t.Errorf("the manifest is %+v, %v, want %+v", back, err, m)
+	}
+	for _, f := range back.Files {
+		data, err := os.ReadFile(filepath.Join(path, f.Name))
+		sum := sha256.Sum256(data)
+		if err != nil || f.Bytes != int64(len(data)) || f.SHA256 != hex.EncodeToString(sum[:]) {
+			t.Errorf("%+v of %q, %v", f, data, err)
+		}
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	root := t.TempDir()
+	d := create(t, filepath.Join(root, "a", "b", "c")+"/", false)
+	write(t, d, 3, "x")
+	d.Discard()
+	if got := list(t, root); got != "" {
+		t.Errorf("after Discard: %s, want nothing", got)
+	}
+
+	put(t, "theirs", root, "theirs")
+	d = create(t, root, false)
+	write(t, d, 3, "x")
+	d.Discard()
+	if got := list(t, root); got != "theirs" {
+		t.Errorf("after Discard: %s, want theirs", got)
+	}
+}
+
+// TestReplace replaces a result by a smaller one.
+func TestReplace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	fill(t, path, 12, "old")
+	put(t, "left over", path, hidden+"coded.3")
+	put(t, "theirs", path, "coded.x")
+	if _, err := Create(path, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
+		t.Errorf("a second result: %v, want an ErrExists that names %s", err, path)
+	}
+	if !strings.Contains(list(t, path), hidden) {
+		t.Error("a refused Create has removed a file")
+	}
+
+	d := create(t, path, true)
+	write(t, d, 2, "new")
+	d.Discard()
+	if got := list(t, path); !strings.HasPrefix(got, "coded.00 coded.01") || !strings.HasSuffix(got, " coded.11 coded.x manifest.json") {
+		t.Errorf("after a run that failed: %s, want the old result", got)
+	}
+
+	d = create(t, path, true)
+	m := write(t, d, 2, "new")
+	if err := d.Commit(m); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(t, path); got != "coded.0 coded.1 coded.x manifest.json" {
+		t.Errorf("after a smaller result: %s", got)
+	}
+}
+
+// TestReplaceBroken replaces a result whose manifest says nothing: what may be
+// someone else's stays.
+func TestReplaceBroken(t *testing.T) {
+	for _, manifest := range []string{"", "{}", `{"format":"volley-manifest","version":1,"files":[{"name":"../victim"}]}`} {
+		root := t.TempDir()
+		path := filepath.Join(root, "out")
+		fill(t, path, 3, "old")
+		put(t, manifest, path, ManifestName)
+		put(t, "", root, "victim")
+		fill(t, path, 1, "new")
+		if got := list(t, path); got != "coded.0 coded.1 coded.2 manifest.json" {
+			t.Errorf("manifest %q: %s", manifest, got)
+		}
+		if got := list(t, root); got != "out victim" {
+			t.Errorf("manifest %q: beside it %s", manifest, got)
+		}
+	}
+}
+
+// TestReplaces checks that nothing is lost that Replaces does not name.
+func TestReplaces(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	fill(t, path, 3, "old")
+	put(t, "", path, hidden+"x")
+	put(t, "", path, "coded.csv")
+	put(t, "", path, "notes")
+	var names []string
+	for _, p := range Replaces(path, []string{"coded.csv"}) {
+		names = append(names, filepath.Base(p))
+	}
+	if got := strings.Join(names, " "); got != "manifest.json coded.csv coded.0 coded.1 coded.2 .volley-x" {
+		t.Errorf("%s", got)
+	}
+	if got := Replaces(filepath.Join(path, "none"), nil); len(got) != 1 {
+		t.Errorf("of no directory: %v", got)
+	}
+}
+
+// TestTwoRuns lets two runs write into one directory at a time: the one that
+// comes second takes it, and the other fails without harm to that one.
+func TestTwoRuns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	first := create(t, path, false)
+	m := write(t, first, 2, "first")
+	second := create(t, path, false)
+	n := write(t, second, 2, "second")
+	if err := first.Commit(m); err == nil {
+		t.Error("the first run commits files that are no more")
+	}
+	first.Discard()
+	if err := second.Commit(n); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(t, path); got != "coded.0 coded.1 manifest.json" {
+		t.Errorf("%s", got)
+	}
+	if data, err := os.ReadFile(filepath.Join(path, "coded.1")); string(data) != "second" {
+		t.Errorf("coded.1 is %q, %v", data, err)
+	}
+}
+
+// TestFailedCommit lets a commit fail half-way.
+func TestFailedCommit(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "out")
+	d := create(t, path, false)
+	m := write(t, d, 3, "x")
+	if err := os.Mkdir(filepath.Join(path, "coded.1"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Commit(m); err == nil || !strings.Contains(err.Error(), "coded.1") {
+		t.Errorf("%v, want an error that names coded.1", err)
+	}
+	d.Discard()
+	if got := list(t, path); got != "coded.1" {
+		t.Errorf("left: %s, want the directory coded.1 alone", got)
+	}
+}
+
+func TestCreateErrors(t *testing.T) {
+	root := t.TempDir()
+	put(t, "", root, "file")
+	if err := os.MkdirAll(filepath.Join(root, "odd", ManifestName), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(root, "link")); err != nil {
+		t.Skip(err)
+	}
+	before := list(t, root)
+	for _, name := range []string{"file", "file/out", "odd", "link"} {
+		if _, err := Create(filepath.Join(root, name), true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
+			t.Errorf("%s: %v, want an error that names it", name, err)
+		}
+	}
+	if got := list(t, root); got != before {
+		t.Errorf("then there are %s, before %s", got, before)
+	}
+}
+
+func TestFileWritesInOrder(t *testing.T) {
+	d := create(t, t.TempDir(), false)
+	defer d.Discard()
+	f, err := d.Create("coded.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, offset := range []int64{1, -1, 0, 0, 3, 2} {
+		_, err := f.WriteAt([]byte("ab"), offset)
+		if size, _ := f.Sum(); err != nil && offset == size {
+			t.Errorf("write at %d: %v", offset, err)
+		}
+	}
+	if size, _ := f.Sum(); size != 4 {
+		t.Errorf("%d bytes, want those written at 0 and 2", size)
+	}
+	if _, err := d.Create("coded.0"); err == nil {
+		t.Error("a name was given twice")
+	}
+}
+
+func TestCodedName(t *testing.T) {
+	for _, c := range []struct {
+		proc, processors int
+		want             string
+	}{{0, 1, "coded.0"}, {9, 10, "coded.9"}, {9, 11, "coded.09"}, {99, 100, "coded.99"}, {5, 1001, "coded.0005"}} {
+		if got := CodedName(c.proc, c.processors); got != c.want || !codedName.MatchString(got) {
+			t.Errorf("CodedName(%d, %d) = %s, want %s", c.proc, c.processors, got, c.want)
+		}
+	}
+}
+
+const valid = `{"format":"volley-manifest","version":1,"field":"2^8","matrix":{"family":"file:A.csv","inverse":true,` +
+	`"points":[{"name":"x","values":["0","1"]}],"entries":[["1","2"],["3","4"]]},"algorithm":"universal","processors":2,` +
+	`"ports":1,"symbol_bytes":1,"symbols_per_packet":5,"bits_per_symbol":8,` +
+	`"files":[{"name":"coded.csv","processor":-1,"bytes":5,"sha256":"00"}],"inputs":[]}`
+
+func TestReadManifestErrors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m")
+	for text, want := range map[string]string{
+		"":                                     "end of JSON",
+		"[]":                                   "array",
+		"{}":                                   `want "volley-manifest"`,
+		valid + "x":                            "after top-level value",
+		`{"format":"volley-plan","version":1}`: "volley-plan",
+		`{"format":"volley-manifest","version":2,"new":0}`:                              "version 2",
+		`{"format":"volley-manifest","version":1,"new":0}`:                              "new",
+		strings.Replace(valid, "coded.csv", "../coded.csv", 1):                          "../coded.csv",
+		strings.Replace(valid, "coded.csv", "/coded.0", 1):                              "/coded.0",
+		strings.Replace(valid, "coded.csv", "coded.0\\n", 1):                            "coded.0",
+		strings.Replace(valid, "coded.csv", "manifest.json", 1):                         "manifest.json",
+		strings.Replace(valid, `"symbols_per_packet":5`, `"symbols_per_packet":"5"`, 1): "symbols_per_packet",
+	} {
+		put(t, text, path)
+		if _, err := ReadManifest(path); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path) {
+			t.Errorf("%s: %v, want an error with %s and the path", text, err, want)
+		}
+	}
+	put(t, valid, path)
+	if m, err := ReadManifest(path); err != nil || m.Files[0].Name != "coded.csv" || m.Matrix.Entries[1][0] != "3" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if _, err := ReadManifest(path + "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// FuzzManifest checks that the decoder takes only what it can give back, and no
+// name that leads out of the directory.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(valid))
+	f.Add([]byte(`{"format":"volley-manifest","version":1,"files":[{"name":"coded.0"},{"name":"coded./../x"}]}`))
+	f.Add([]byte(`{"FORMAT":"volley-manifest","version":1e0,"files":null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := decode(data)
+		if err != nil {
+			return
+		}
+		for _, file := range m.Files {
+			if !filepath.IsLocal(file.Name) || filepath.Base(file.Name) != file.Name || file.Name == ManifestName {
+				t.Fatalf("file %q", file.Name)
+			}
+		}
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := decode(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if again, err := json.Marshal(back); err != nil || !bytes.Equal(again, text) {
+			t.Fatalf("%s comes back as %s, %v", text, again, err)
+		}
+	})
+}
