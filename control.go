@@ -133,17 +133,20 @@ func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, 
 	if err != nil {
 		return greeting{}, err
 	}
-	records, err := c.allgather(ctx, 1, record)
+	sum := digest(string(record))
+	records, err := c.allgather(ctx, 1, append(record, sum[:]...))
 	if err != nil {
 		return greeting{}, err
 	}
 	all := make([]greeting, len(records))
 	for k, data := range records {
-		if _, err := binary.Decode(data, binary.LittleEndian, &all[k]); err != nil {
-			return greeting{}, fmt.Errorf("volley: greeting of processor %d: %w", k, err)
+		n, err := binary.Decode(data, binary.LittleEndian, &all[k])
+		if err != nil || digest(string(data[:n])) != [8]byte(data[n:]) {
+			return greeting{}, fmt.Errorf("volley: the greeting of processor %d arrived damaged", k)
 		}
 	}
 	if err := compare(all); err != nil {
+		c.allgather(ctx, 1, nil) // a barrier: everyone is to find out before the first aborts
 		return greeting{}, err
 	}
 	shared := all[0]
@@ -193,8 +196,8 @@ func compare(all []greeting) error {
 	return e
 }
 
-// digest shortens a name to what can be compared.
-func digest(name string) [8]byte {
-	sum := sha256.Sum256([]byte(name))
+// digest shortens a text to what can be compared.
+func digest(text string) [8]byte {
+	sum := sha256.Sum256([]byte(text))
 	return [8]byte(sum[:8])
 }

@@ -103,6 +103,7 @@ func newReport(p plan.Plan, matrixID string) *Report {
 		Ports:      info.Ports,
 		BoundC1:    algo.BoundC1(info.Processors, info.Ports),
 		BoundC2:    algo.BoundC2(info.Processors, info.Ports),
+		Rounds:     []RoundReport{}, // not null in JSON
 		Order:      "natural",
 	}
 }

@@ -1,0 +1,421 @@
+package volley_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"volley"
+	"volley/algo"
+	"volley/executor"
+	"volley/field"
+	"volley/matrix"
+	"volley/transport"
+	"volley/transport/faulty"
+	"volley/verify"
+)
+
+// TestDisagreement starts one processor, or a few, with something else.
+func TestDisagreement(t *testing.T) {
+	const k = 5
+	bytes8 := parse(t, "2^8")
+	same := member{matrix: randomMatrix(t, bytes8, k, 1), packet: make([]byte, 100), opts: []volley.Option{volley.WithPorts(2)}}
+	with := func(opts ...volley.Option) member {
+		m := same
+		m.opts = append(slices.Clone(same.opts), opts...)
+		return m
+	}
+	other := func(f string, seed uint64) member {
+		m := same
+		m.matrix = randomMatrix(t, parse(t, f), k, seed)
+		return m
+	}
+	for _, c := range []struct {
+		other member
+		in    []string
+	}{
+		{other("2^8:0x11b", 1), []string{"field"}},
+		{other("257", 1), []string{"field"}},
+		{other("2^8", 2), []string{"matrix"}},
+		{member{matrix: matrix.DenseOf(same.matrix), packet: same.packet, opts: same.opts}, []string{"matrix"}}, // equal, but by another name
+		{other("2^16", 3), []string{"field", "matrix"}},
+		{with(volley.WithPorts(1)), []string{"ports"}},
+		{with(volley.WithAlgorithm("universal")), []string{"algorithm"}},
+		{with(volley.WithMemory(1 << 20)), []string{"memory"}},
+		{with(volley.WithCheck(false)), []string{"check"}},
+		{with(volley.WithPorts(3), volley.WithAlgorithm("direct"), volley.WithMemory(1<<20), volley.WithCheck(false)), []string{"ports", "algorithm", "memory", "check"}},
+	} {
+		for _, who := range [][]int{{0}, {3}, {0, 4}, {1, 2}} {
+			synctest.Test(t, func(t *testing.T) {
+				members := slices.Repeat([]member{same}, k)
+				for _, i := range who {
+					members[i] = c.other
+				}
+				want := &volley.DisagreementError{Processors: who, With: 0, In: c.in}
+				if who[0] == 0 {
+					want.With = 1
+				}
+				for i, r := range encode(t.Context(), members) {
+					var got *volley.DisagreementError
+					if !errors.As(r.err, &got) || !reflect.DeepEqual(got, want) {
+						t.Errorf("%v: processor %d: got error %v, want %v", who, i, r.err, want)
+					}
+					if errors.As(r.err, new(*transport.AbortError)) {
+						t.Errorf("%v: processor %d only heard of it: %v", who, i, r.err)
+					}
+				}
+			})
+		}
+	}
+	for _, c := range []struct {
+		err  volley.DisagreementError
+		text string
+	}{
+		{
+			volley.DisagreementError{Processors: []int{3}, With: 0, In: []string{"matrix"}},
+			"volley: processor 3 differs from processor 0 in matrix: start all with the same",
+		},
+		{
+			volley.DisagreementError{Processors: []int{0, 3, 12}, With: 1, In: []string{"field", "ports"}},
+			"volley: processors 0, 3, 12 differ from processor 1 in field, ports: start all with the same",
+		},
+	} {
+		if got := c.err.Error(); got != c.text {
+			t.Errorf("got %q, want %q", got, c.text)
+		}
+	}
+}
+
+// TestNoDisagreement gives processors different options that are to be equal in
+// effect.
+func TestNoDisagreement(t *testing.T) {
+	a := randomMatrix(t, parse(t, "2^8"), 3, 1)
+	packets := randomPackets(a.Field(), 5, 5, 5)
+	members := alike(a, packets)
+	for k, opts := range [][]volley.Option{
+		{volley.WithPorts(2), volley.WithTimeout(time.Hour)},
+		{volley.WithPorts(3), volley.WithTimeout(time.Minute)},
+		{volley.WithPorts(1 << 40)},
+	} {
+		members[k].opts = opts
+	}
+	coded, _ := mustEncode(t, members)
+	for j, want := range product(a, packets) {
+		if !bytes.Equal(coded[j], want) {
+			t.Errorf("processor %d: got %x, want %x", j, coded[j], want)
+		}
+	}
+}
+
+// sends returns how many messages the processor sends for the greetings, and how
+// many of the run itself.
+func sends(t *testing.T, members []member, proc int) (greeting, data int) {
+	t.Helper()
+	k := len(members)
+	count := func(rounds int, at func(int) int) (n int) {
+		for i := range rounds {
+			n += at(i)
+		}
+		return n
+	}
+	p := algo.Allgather(members[0].matrix.Field(), k, 1).Schedule(proc)
+	greeting = count(len(p.Rounds), func(i int) int { return len(p.Rounds[i].Sends) })
+	encoder, err := volley.Compile(members[0].matrix, members[0].opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := encoder.Plan(int64(len(members[0].packet) / members[0].matrix.Field().SymbolBytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := run.Schedule(proc)
+	return greeting, count(len(s.Rounds), func(i int) int { return len(s.Rounds[i].Sends) })
+}
+
+// TestFlippedData flips a bit in every message of a run, one at a time. Without
+// the check the result is wrong at some processors and none notices; with it,
+// these are the ones that say so.
+func TestFlippedData(t *testing.T) {
+	const k, symbols = 5, 150
+	for _, name := range []string{"2^8", "257", "3^4"} {
+		f := parse(t, name)
+		a, err := matrix.Cauchy(f, k) // no entry is zero: nothing gets lost
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets := randomPackets(f, symbols, symbols, symbols, symbols, symbols)
+		want := product(a, packets)
+		for _, algorithm := range algo.Algorithms() {
+			t.Run(name+"/"+algorithm.Name, func(t *testing.T) {
+				for src := range k {
+					members := func(check bool) []member {
+						return alike(a, packets, volley.WithAlgorithm(algorithm.Name), volley.WithPorts(2), volley.WithCheck(check))
+					}
+					greeting, data := sends(t, members(true), src)
+					for i := range data {
+						struck := func(check bool) []result {
+							m := members(check)
+							last := f.SymbolBytes() * (symbols - 1 - 7*i)
+							// Part 0 may be the header.
+							m[src].faults = []faulty.Fault{
+								faulty.Flip(faulty.Nth(greeting+i), 1, last, 0),
+							}
+							results := encode(t.Context(), m)
+							if len(results[src].idle) > 0 { // a message of one part
+								m[src].faults = []faulty.Fault{faulty.Flip(faulty.Nth(greeting+i), 0, last, 0)}
+								results = encode(t.Context(), m)
+								if len(results[src].idle) > 0 {
+									t.Fatalf("never struck: %v", results[src].idle)
+								}
+							}
+							return results
+						}
+						unchecked := struck(false)
+						for j, r := range unchecked {
+							if r.err != nil {
+								t.Fatalf("unchecked: processor %d: %v", j, r.err)
+							}
+						}
+						spoilt := wrong(unchecked, want)
+						if len(spoilt) == 0 {
+							t.Fatalf("send %d of processor %d does not matter", i, src)
+						}
+						caught := false
+						for j, r := range struck(true) {
+							var check *verify.CheckError
+							switch aborted := new(transport.AbortError); {
+							case r.err == nil:
+								t.Errorf("send %d of processor %d: processor %d noticed nothing", i, src, j)
+							case errors.As(r.err, &aborted):
+								if !errors.As(r.err, &check) || !spoilt[aborted.Rank] {
+									t.Errorf("send %d of processor %d: processor %d: %v", i, src, j, r.err)
+								}
+							case !errors.As(r.err, &check) || check.Proc != j || !spoilt[j]:
+								t.Errorf("send %d of processor %d: processor %d: %v; the wrong ones are %v", i, src, j, r.err, spoilt)
+							default:
+								caught = true
+							}
+						}
+						if !caught {
+							t.Errorf("send %d of processor %d: no processor says that its packet is wrong", i, src)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestInvalidData changes a symbol on its way to one that is no element, but is
+// congruent to what it was, in a message that is a coded packet already.
+func TestInvalidData(t *testing.T) {
+	for _, c := range []struct {
+		field string
+		bits  [][2]int // byte and bit
+	}{
+		{"257", [][2]int{{0, 0}, {1, 0}}}, // + 257
+		{"2", [][2]int{{0, 0}, {0, 1}}},   // 0 to X+1
+	} {
+		t.Run(c.field, func(t *testing.T) {
+			f := parse(t, c.field)
+			a := matrix.NewDense(f, 2, 2) // all packets coded are zero
+			for _, check := range []bool{false, true} {
+				members := alike(a, randomPackets(f, 5, 5), volley.WithAlgorithm("central"), volley.WithCheck(check))
+				greeting, data := sends(t, members, 0)
+				for _, bit := range c.bits {
+					members[0].faults = append(members[0].faults, faulty.Flip(faulty.Nth(greeting+data-1), 1, bit[0], bit[1]))
+				}
+				results := encode(t.Context(), members)
+				if len(results[0].idle) > 0 {
+					t.Fatalf("never struck: %v", results[0].idle)
+				}
+				if check {
+					if err := results[1].err; !errors.As(err, new(*verify.CheckError)) {
+						t.Errorf("got error %v", err)
+					}
+				} else if f.FirstInvalid(results[1].coded) != 0 {
+					t.Errorf("got %x", results[1].coded)
+				}
+			}
+		})
+	}
+}
+
+// TestFlippedControl flips a bit in every byte of everything that a processor
+// sends. Whatever comes of it, nobody returns a wrong packet without an error.
+func TestFlippedControl(t *testing.T) {
+	const k = 3
+	f := parse(t, "2^8")
+	a := randomMatrix(t, f, k, 1)
+	packets := randomPackets(f, 70, 65, 66)
+	want := product(a, packets)
+	for src := range k {
+		struck, failed := 0, 0
+		for send := 0; ; send++ {
+			parts := 0
+			for part := 0; ; part++ {
+				offset := 0
+				for ; ; offset++ {
+					members := alike(a, packets)
+					members[src].faults = []faulty.Fault{faulty.Flip(faulty.Nth(send), part, offset, (offset+send)%8)}
+					results := encode(t.Context(), members)
+					if len(results[src].idle) > 0 {
+						break
+					}
+					struck++
+					for j, r := range results {
+						if r.err != nil {
+							failed++
+						} else if !bytes.Equal(r.coded, want[j]) || !r.report.Verified {
+							t.Errorf("%v: processor %d returns a wrong packet", members[src].faults[0], j)
+						}
+					}
+				}
+				if offset == 0 {
+					break
+				}
+				parts++
+			}
+			if parts == 0 && send > 4 { // the last ones are the barrier's
+				break
+			}
+		}
+		if struck < 300 || failed < 2*struck {
+			t.Errorf("processor %d: %d flips, %d failures", src, struck, failed)
+		}
+	}
+}
+
+// TestHangAndDie stops a processor at every point of a run.
+func TestHangAndDie(t *testing.T) {
+	const k, timeout = 5, 10 * time.Second
+	f := parse(t, "2^8")
+	a := randomMatrix(t, f, k, 1)
+	packets := randomPackets(f, 100, 100, 100, 100, 100)
+	for _, stop := range []func(int) faulty.Fault{faulty.Hang, faulty.Die} {
+		for round := range 3 {
+			synctest.Test(t, func(t *testing.T) {
+				members := alike(a, packets, volley.WithTimeout(timeout))
+				members[2].faults = []faulty.Fault{stop(round)}
+				start := time.Now()
+				for j, r := range encode(t.Context(), members) {
+					switch {
+					case r.err == nil:
+						t.Errorf("%v: processor %d noticed nothing", stop(round), j)
+					case j != 2 && (!errors.Is(r.err, executor.ErrTimeout) || !strings.Contains(r.err.Error(), "timed out: nothing for 10s")):
+						t.Errorf("%v: processor %d: %v", stop(round), j, r.err)
+					}
+				}
+				if took := time.Since(start); took != timeout {
+					t.Errorf("%v: took %v, want %v", stop(round), took, timeout)
+				}
+			})
+		}
+	}
+}
+
+// TestDropped loses each message of a run, one at a time.
+func TestDropped(t *testing.T) {
+	const k = 4
+	f := parse(t, "2^8")
+	a := randomMatrix(t, f, k, 1)
+	packets := randomPackets(f, 10, 10, 10, 10)
+	want := product(a, packets)
+	for i := 0; ; i++ {
+		done := false
+		synctest.Test(t, func(t *testing.T) {
+			members := alike(a, packets)
+			members[1].faults = []faulty.Fault{faulty.Drop(faulty.Nth(i))}
+			results := encode(t.Context(), members)
+			done = len(results[1].idle) > 0
+			failed := 0
+			for j, r := range results {
+				if r.err != nil {
+					failed++
+				} else if !bytes.Equal(r.coded, want[j]) {
+					t.Errorf("processor %d returns a wrong packet", j)
+				}
+			}
+			if !done && failed == 0 {
+				t.Errorf("send %d lost and nobody noticed", i)
+			}
+		})
+		if done {
+			break
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	enough := errors.New("enough")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(enough) })
+		a := randomMatrix(t, parse(t, "2^8"), 4, 1)
+		members := alike(a, make([][]byte, 4), volley.WithTimeout(0))
+		members[3].faults = []faulty.Fault{faulty.Hang(1)}
+		for j, r := range encode(ctx, members) {
+			if !errors.Is(r.err, enough) {
+				t.Errorf("processor %d: got error %v", j, r.err)
+			}
+		}
+	})
+}
+
+// liar is a matrix with a wrong entry under the right ID, as when memory fails.
+type liar struct {
+	matrix.Matrix
+	i, j int
+}
+
+func (l liar) At(i, j int) field.Element {
+	e := l.Matrix.At(i, j)
+	if i == l.i && j == l.j {
+		return l.Field().Add(e, field.One)
+	}
+	return e
+}
+
+// TestWrongCoefficient checks that the check does not go by the plan: where others
+// compute with a wrong entry, the processor whose packet that makes wrong says so.
+func TestWrongCoefficient(t *testing.T) {
+	const k, victim = 5, 3
+	a := randomMatrix(t, parse(t, "2^8"), k, 1)
+	packets := randomPackets(a.Field(), 9, 9, 9, 9, 9)
+	want := product(a, packets)[victim]
+	for _, name := range []string{"universal", "direct", "central"} {
+		caught := 0
+		for i := range k {
+			members := alike(a, packets, volley.WithAlgorithm(name))
+			for j := range members {
+				if j != victim {
+					members[j].matrix = liar{a, i, victim}
+				}
+			}
+			r := encode(t.Context(), members)[victim]
+			if r.err == nil {
+				if !bytes.Equal(r.coded, want) {
+					t.Errorf("%s: wrong entry (%d, %d): not caught", name, i, victim)
+				}
+				continue
+			}
+			caught++
+			var check *verify.CheckError
+			if !errors.As(r.err, &check) || check.Proc != victim {
+				t.Errorf("%s: got error %v", name, r.err)
+			}
+			if text := r.err.Error(); strings.Count(text, "coded packet of processor 3") != 1 {
+				t.Errorf("%s: the error is %q", name, text)
+			}
+		}
+		if caught == 0 {
+			t.Errorf("%s: nobody uses the wrong entries", name)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package volley_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"volley"
+	"volley/field"
+	"volley/matrix"
+	"volley/transport"
+	"volley/transport/faulty"
+	"volley/transport/local"
+)
+
+func parse(t testing.TB, name string) field.Field {
+	t.Helper()
+	f, err := field.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func randomMatrix(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
+	t.Helper()
+	a, err := matrix.Random(f, k, k, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// randomPacket returns a packet of the given number of symbols.
+func randomPacket(f field.Field, rng *rand.Rand, symbols int) []byte {
+	packet := make([]byte, symbols*f.SymbolBytes())
+	for i := range symbols {
+		field.PutSymbol(f, packet[i*f.SymbolBytes():], field.Code(rng.Uint64N(f.Order().Uint64())))
+	}
+	return packet
+}
+
+// randomPackets returns a packet for each length in symbols.
+func randomPackets(f field.Field, lengths ...int) [][]byte {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var packets [][]byte
+	for _, n := range lengths {
+		packets = append(packets, randomPacket(f, rng, n))
+	}
+	return packets
+}
+
+// product returns x·A by the schoolbook, the packets padded to the longest.
+func product(a matrix.Matrix, x [][]byte) [][]byte {
+	f := a.Field()
+	size, longest := f.SymbolBytes(), 0
+	for _, packet := range x {
+		longest = max(longest, len(packet))
+	}
+	coded := make([][]byte, a.Cols())
+	for j := range coded {
+		coded[j] = make([]byte, longest)
+		for s := 0; s < longest; s += size {
+			var sum field.Element
+			for i := range x {
+				if s < len(x[i]) {
+					sum = f.Add(sum, f.Mul(a.At(i, j), field.Symbol(f, x[i][s:])))
+				}
+			}
+			field.PutSymbol(f, coded[j][s:], sum)
+		}
+	}
+	return coded
+}
+
+// A member is one processor of a run.
+type member struct {
+	matrix matrix.Matrix
+	packet []byte
+	opts   []volley.Option
+	faults []faulty.Fault
+}
+
+// A result is what [volley.Encode] returned to it.
+type result struct {
+	coded  []byte
+	report *volley.Report
+	err    error
+	idle   []faulty.Fault // that never struck
+}
+
+// alike returns a member for each packet.
+func alike(a matrix.Matrix, packets [][]byte, opts ...volley.Option) []member {
+	members := make([]member, len(packets))
+	for k, packet := range packets {
+		members[k] = member{matrix: a, packet: packet, opts: opts}
+	}
+	return members
+}
+
+// encode runs all members and returns when all have returned. A panic of one is
+// one of the test.
+func encode(ctx context.Context, members []member) []result {
+	results := make([]result, len(members))
+	var wg sync.WaitGroup
+	for k, end := range local.New(len(members)) {
+		wg.Go(func() {
+			m, r := members[k], &results[k]
+			var t transport.Transport = end
+			if m.faults != nil {
+				f := faulty.New(end, m.faults...)
+				defer func() { r.idle = f.Idle() }()
+				t = f
+			}
+			r.coded, r.report, r.err = volley.Encode(ctx, t, m.matrix, m.packet, m.opts...)
+		})
+	}
+	wg.Wait()
+	return results
+}
+
+// mustEncode is encode, where nothing may fail, and returns the coded packets
+// and the report of the whole run.
+func mustEncode(t testing.TB, members []member) ([][]byte, *volley.Report) {
+	t.Helper()
+	var coded [][]byte
+	var reports []*volley.Report
+	for k, r := range encode(t.Context(), members) {
+		if r.err != nil {
+			t.Fatalf("processor %d: %v", k, r.err)
+		}
+		coded, reports = append(coded, r.coded), append(reports, r.report)
+	}
+	return coded, volley.Merge(reports)
+}
+
+// wrong returns the processors whose packets differ from what is wanted.
+func wrong(results []result, want [][]byte) map[int]bool {
+	list := map[int]bool{}
+	for k, r := range results {
+		if !bytes.Equal(r.coded, want[k]) {
+			list[k] = true
+		}
+	}
+	return list
+}

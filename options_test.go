@@ -1,0 +1,205 @@
+package volley_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"volley"
+	"volley/algo"
+	"volley/transport/faulty"
+)
+
+func TestOptionsOutOfRange(t *testing.T) {
+	a := randomMatrix(t, parse(t, "2^8"), 2, 1)
+	for _, c := range []struct {
+		bad  volley.Option
+		text string
+	}{
+		{volley.WithPorts(0), "0 ports: want 1 or more"},
+		{volley.WithPorts(-3), "-3 ports: want 1 or more"},
+		{volley.WithAlgorithm("magic"), `no algorithm "magic"`},
+		{volley.WithAlgorithm(""), `no algorithm ""`},
+		{volley.WithBeta(-1), "β = -1ns: want 0 or more"},
+		{volley.WithTau(-0.5), "τ = -0.5 s: want"},
+		{volley.WithTau(math.NaN()), "τ = NaN s: want"},
+		{volley.WithTau(math.Inf(1)), "τ = +Inf s: want"},
+		{volley.WithMemory(0), "0 bytes of memory: want 1 or more"},
+		{volley.WithTimeout(-time.Second), "timeout -1s: want 0 or more"},
+	} {
+		if _, err := volley.Compile(a, c.bad); err == nil || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("got error %v, want one that says %q", err, c.text)
+		}
+	}
+	for _, fine := range []volley.Option{
+		volley.WithPorts(math.MaxInt), volley.WithBeta(0), volley.WithTau(0), volley.WithMemory(1), volley.WithTimeout(0),
+	} {
+		if _, err := volley.Compile(a, fine); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// effect returns the report of a run of 16 processors with the options.
+func effect(t *testing.T, opts ...volley.Option) *volley.Report {
+	t.Helper()
+	f := parse(t, "2^16")
+	lengths := make([]int, 16)
+	for k := range lengths {
+		lengths[k] = 3000
+	}
+	_, report := mustEncode(t, alike(randomMatrix(t, f, 16, 1), randomPackets(f, lengths...), opts...))
+	report.Seconds = 0
+	return report
+}
+
+func TestDefaults(t *testing.T) {
+	got := effect(t)
+	want := effect(t, volley.WithAlgorithm(algo.Auto), volley.WithPorts(volley.DefaultPorts), volley.WithBeta(volley.DefaultBeta),
+		volley.WithTau(2*volley.TauPerByte), volley.WithMemory(volley.DefaultMemory), volley.WithTimeout(volley.DefaultTimeout),
+		volley.WithCheck(true))
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestWithAlgorithm(t *testing.T) {
+	for _, a := range algo.Algorithms() {
+		if r := effect(t, volley.WithAlgorithm(a.Name)); r.Algorithm != a.Name {
+			t.Errorf("%s: ran %s", a.Name, r.Algorithm)
+		}
+	}
+}
+
+func TestWithPorts(t *testing.T) {
+	for _, c := range []struct{ ports, want, c1 int }{{1, 1, 4}, {3, 3, 2}, {15, 15, 1}, {100, 15, 1}} {
+		if r := effect(t, volley.WithPorts(c.ports)); r.Ports != c.want || r.C1 != c.c1 {
+			t.Errorf("p=%d: ran with %d ports in %d rounds, want %d and %d", c.ports, r.Ports, r.C1, c.want, c.c1)
+		}
+	}
+}
+
+// TestWithBetaAndTau checks that they are what a plan is chosen and known by. As
+// long as one algorithm beats all others at every β and τ, the choice itself
+// cannot show it.
+func TestWithBetaAndTau(t *testing.T) {
+	hashes := map[string]bool{}
+	for _, opts := range [][]volley.Option{
+		nil, {volley.WithBeta(time.Second)}, {volley.WithTau(1e-3)}, {volley.WithBeta(time.Second), volley.WithTau(1e-3)},
+	} {
+		hashes[effect(t, opts...).PlanHash] = true
+	}
+	if len(hashes) != 4 {
+		t.Errorf("%d different plans, want 4", len(hashes))
+	}
+}
+
+// TestModelOfProcessor0 gives every processor a β and a τ of its own.
+func TestModelOfProcessor0(t *testing.T) {
+	f := parse(t, "2^8")
+	a := randomMatrix(t, f, 3, 1)
+	packets := randomPackets(f, 10, 10, 10)
+	own := func(k int) []volley.Option {
+		return []volley.Option{volley.WithBeta(time.Duration(k+1) * time.Second), volley.WithTau(float64(k + 1))}
+	}
+	_, want := mustEncode(t, alike(a, packets, own(0)...))
+	members := alike(a, packets)
+	for k := range members {
+		members[k].opts = own(k)
+	}
+	for k, r := range encode(t.Context(), members) {
+		if r.err != nil {
+			t.Fatalf("processor %d: %v", k, r.err)
+		}
+		if r.report.PlanHash != want.PlanHash {
+			t.Errorf("processor %d did not run the plan of processor 0", k)
+		}
+	}
+}
+
+func TestWithMemory(t *testing.T) {
+	if r := effect(t); r.Segments != 1 {
+		t.Errorf("%d segments, want 1", r.Segments)
+	}
+	little, less := effect(t, volley.WithMemory(64<<10)), effect(t, volley.WithMemory(16<<10))
+	if little.Segments < 2 || less.Segments <= little.Segments {
+		t.Errorf("%d and %d segments", little.Segments, less.Segments)
+	}
+	if less.C1 != 4 || less.C2 != 6 || less.BytesSentMax != 6*6000 {
+		t.Errorf("segments change the costs: %+v", less)
+	}
+}
+
+// TestTooLittleMemory checks that every processor says how much would do, and
+// that it does.
+func TestTooLittleMemory(t *testing.T) {
+	f := parse(t, "2^8")
+	a := randomMatrix(t, f, 5, 1)
+	packets := randomPackets(f, 1000, 1000, 1000, 1000, 1000)
+	least := map[int64]bool{}
+	for k, r := range encode(t.Context(), alike(a, packets, volley.WithMemory(300))) {
+		var memory *volley.MemoryError
+		if !errors.As(r.err, &memory) {
+			t.Fatalf("processor %d: got error %v", k, r.err)
+		}
+		least[memory.Least] = true
+	}
+	if len(least) != 1 {
+		t.Errorf("processors need %v", least)
+	}
+	for enough := range least {
+		coded, _ := mustEncode(t, alike(a, packets, volley.WithMemory(enough)))
+		for j, want := range product(a, packets) {
+			if !bytes.Equal(coded[j], want) {
+				t.Errorf("processor %d: a wrong packet", j)
+			}
+		}
+		for k, r := range encode(t.Context(), alike(a, packets, volley.WithMemory(enough-1))) {
+			if r.err == nil {
+				t.Errorf("processor %d: a byte less does it too", k)
+			}
+		}
+	}
+}
+
+func TestWithTimeout(t *testing.T) {
+	for _, c := range []struct {
+		opts []volley.Option
+		want time.Duration
+	}{
+		{nil, 30 * time.Second},
+		{[]volley.Option{volley.WithTimeout(time.Hour)}, time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			members := alike(randomMatrix(t, parse(t, "2^8"), 2, 1), make([][]byte, 2), c.opts...)
+			members[1].faults = []faulty.Fault{faulty.Hang(0)}
+			start := time.Now()
+			encode(t.Context(), members)
+			if took := time.Since(start); took != c.want {
+				t.Errorf("took %v, want %v", took, c.want)
+			}
+		})
+	}
+}
+
+// TestWithCheck checks what the check costs; that it finds something is shown
+// by TestFlippedData.
+func TestWithCheck(t *testing.T) {
+	on, off := effect(t), effect(t, volley.WithCheck(false))
+	if !on.Verified || off.Verified {
+		t.Errorf("verified: %v with the check, %v without", on.Verified, off.Verified)
+	}
+	// An allgather of greetings; with the check, one of fingerprints, and a barrier.
+	if off.ControlRounds != 4 || on.ControlRounds != 12 {
+		t.Errorf("%d control rounds with the check and %d without, want 12 and 4", on.ControlRounds, off.ControlRounds)
+	}
+	fingerprint := int64(2 * 128 * 2) // two combinations of blocks of 128 symbols
+	if got := on.ControlBytes - off.ControlBytes; got != 15*fingerprint {
+		t.Errorf("%d bytes for the check, want %d", got, 15*fingerprint)
+	}
+}
