@@ -246,11 +246,11 @@ func (p *filePackets) finish(_ *codeddir.Dir, m *codeddir.Manifest) error {
 		if in.read != in.bytes {
 			return &shrunkError{in.Name(), in.bytes, in.read}
 		}
-		m.Inputs = append(m.Inputs, codeddir.InputFile{
+		m.Inputs = append(m.Inputs, codeddir.Entry{
 			Name: in.Name(), Processor: k, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
 		})
 		size, sum := p.outputs[k].Sum()
-		m.Files = append(m.Files, codeddir.CodedFile{
+		m.Files = append(m.Files, codeddir.Entry{
 			Name: names[k], Processor: k, Bytes: size, SHA256: sum,
 		})
 	}
@@ -330,7 +330,7 @@ func (p *textPackets) finish(dir *codeddir.Dir, m *codeddir.Manifest) error {
 		return err
 	}
 	size, sum := out.Sum()
-	m.Files = []codeddir.CodedFile{{Name: codedText, Processor: -1, Bytes: size, SHA256: sum}}
-	m.Inputs = []codeddir.InputFile{{Name: p.name, Processor: -1, Bytes: p.bytes, SHA256: p.sum}}
+	m.Files = []codeddir.Entry{{Name: codedText, Processor: -1, Bytes: size, SHA256: sum}}
+	m.Inputs = []codeddir.Entry{{Name: p.name, Processor: -1, Bytes: p.bytes, SHA256: p.sum}}
 	return nil
 }

@@ -51,7 +51,7 @@ func write(t *testing.T, d *Dir, processors int, text string) *Manifest {
 			}
 		}
 		size, sum := f.Sum()
-		m.Files = append(m.Files, CodedFile{Name: CodedName(k, processors), Processor: k, Bytes: size, SHA256: sum})
+		m.Files = append(m.Files, Entry{Name: CodedName(k, processors), Processor: k, Bytes: size, SHA256: sum})
 	}
 	return m
 }

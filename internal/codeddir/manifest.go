@@ -36,8 +36,8 @@ type Manifest struct {
 	// symbols already.
 	BitsPerSymbol int `json:"bits_per_symbol"`
 
-	Files  []CodedFile `json:"files"`
-	Inputs []InputFile `json:"inputs"`
+	Files  []Entry `json:"files"`
+	Inputs []Entry `json:"inputs"`
 }
 
 // Matrix is the matrix A of a run, without need of the files that it may have
@@ -55,17 +55,10 @@ type PointSet struct {
 	Values []string `json:"values"` // decimal symbol codes
 }
 
-// CodedFile is a file of the directory. Processor is -1 for one that holds the
-// packets of all.
-type CodedFile struct {
-	Name      string `json:"name"`
-	Processor int    `json:"processor"`
-	Bytes     int64  `json:"bytes"`
-	SHA256    string `json:"sha256"`
-}
-
-// InputFile is a file that a processor's initial packet was read from.
-type InputFile struct {
+// An Entry is a file of the manifest: a coded file of the directory, or an input
+// that a processor's initial packet was read from. Processor is -1 for a file
+// that holds the packets of all.
+type Entry struct {
 	Name      string `json:"name"`
 	Processor int    `json:"processor"`
 	Bytes     int64  `json:"bytes"`
