@@ -111,21 +111,22 @@ func (b *packetBuffer) WriteAt(p []byte, offset int64) (int, error) {
 // offset 0 in ascending order. See [Encode] for what the packets are. Runs of one
 // transport follow one another.
 //
-// Before any data moves the processors compare what they are about to do; if
-// they disagree, every one returns a *[DisagreementError]. After it they check
-// the result (see [WithCheck]): Run then returns nil only when the coded packets
-// of all processors are right. A failure ends the run at all processors, and the
-// transport is of no more use; nor is what has been written to dst. The error
-// is, or wraps,
+// Before any data moves the processors compare what they are about to do, and
+// after it they check the result, see [WithCheck]: Run then returns nil only when
+// the coded packets of all processors are right. A failure ends the run at all
+// processors, and the transport is of no more use; nor is what has been written
+// to dst. The error is, or wraps,
 //
+//   - a *[DisagreementError], at every processor, where they have different matrices
+//     or options;
 //   - a *verify.CheckError, where the processor's coded packet is wrong;
 //   - a *[SymbolError], where its packet holds a symbol outside the field;
 //   - a *[MemoryError], where [WithMemory] allows too little;
 //   - the error of src or dst, io.ErrUnexpectedEOF where src ends before size;
 //   - executor.ErrTimeout, where a message took longer than [WithTimeout] allows;
 //   - the cause of ctx, where that ended;
-//   - a *transport.AbortError, where another processor failed: it names that one
-//     and what happened there.
+//   - a *transport.AbortError, where another processor failed first: it names
+//     that one and wraps its error, across processes perhaps only the text of it.
 func (e *Encoder) Run(ctx context.Context, t transport.Transport, src io.ReaderAt, size int64, dst io.WriterAt) (*Report, error) {
 	report, err := e.run(ctx, t, src, size, dst)
 	if err != nil {

@@ -247,6 +247,20 @@ func TestInvalidData(t *testing.T) {
 	}
 }
 
+// TestFlippedHeader flips a bit of the plan's hash.
+func TestFlippedHeader(t *testing.T) {
+	members := alike(randomMatrix(t, parse(t, "2^8"), 2, 1), [][]byte{{1}, {2}})
+	greeting, _ := sends(t, members, 0)
+	members[0].faults = []faulty.Fault{faulty.Flip(faulty.Nth(greeting), 0, 31, 7)}
+	want := &volley.DisagreementError{Processors: []int{0}, With: 1, In: []string{"plan"}}
+	for k, r := range encode(t.Context(), members) {
+		var got *volley.DisagreementError
+		if !errors.As(r.err, &got) || !reflect.DeepEqual(got, want) {
+			t.Errorf("processor %d: got error %v, want %v", k, r.err, want)
+		}
+	}
+}
+
 // TestFlippedControl flips a bit in every byte of everything that a processor
 // sends. Whatever comes of it, nobody returns a wrong packet without an error.
 func TestFlippedControl(t *testing.T) {

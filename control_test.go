@@ -1,0 +1,74 @@
+package volley
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"reflect"
+	"testing"
+	"time"
+
+	"volley/field"
+	"volley/matrix"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+func TestCompare(t *testing.T) {
+	version := func(v uint32) greeting { return greeting{Terms: terms{Protocol: v}} }
+	for _, c := range []struct {
+		all  []greeting
+		want *DisagreementError
+	}{
+		{[]greeting{version(1)}, nil},
+		{[]greeting{version(1), {Terms: terms{Protocol: 1}, Bytes: 5, Beta: 6, Tau: 7}, version(1)}, nil},
+		{[]greeting{version(1), version(2)}, &DisagreementError{[]int{1}, 0, []string{"version"}}},
+		{[]greeting{version(1), version(2), version(2)}, &DisagreementError{[]int{0}, 1, []string{"version"}}},
+		{[]greeting{version(1), version(2), version(3)}, &DisagreementError{[]int{1, 2}, 0, []string{"version"}}},
+	} {
+		err := compare(c.all)
+		if got, _ := err.(*DisagreementError); !reflect.DeepEqual(got, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%v: got %v, want %v", c.all, err, c.want)
+		}
+	}
+}
+
+// TestControl checks that all choose by the β and τ of processor 0, and counts
+// the bytes that are not of the run.
+func TestControl(t *testing.T) {
+	const k = 8
+	f, err := field.Parse("2^8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := matrix.Random(f, k, k, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var encoders [k]*Encoder
+	for i := range encoders {
+		if encoders[i], err = Compile(a, WithBeta(time.Duration(i+1)), WithTau(float64(i+2)), WithCheck(false)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+		r, err := encoders[tr.Rank()].Run(ctx, tr, bytes.NewReader(nil), 0, new(packetBuffer))
+		if err != nil {
+			return err
+		}
+		// Greetings with digests go as in an allgather; then a header of 32 bytes
+		// for each of three partners.
+		if want := int64((k-1)*(binary.Size(greeting{})+8) + 3*32); r.ControlBytes != want {
+			t.Errorf("processor %d: %d bytes of control, want %d", tr.Rank(), r.ControlBytes, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range encoders {
+		if e.model.Beta != 1 || e.model.Tau != 2 {
+			t.Errorf("processor %d chose by %+v", i, e.model)
+		}
+	}
+}
