@@ -79,7 +79,8 @@ func (e *Encoder) choose(m sim.Model) (plan.Plan, error) {
 // the transport calls it with an equal matrix and equal options.
 //
 // A packet is a vector of symbols as package field describes, so its length is
-// a multiple of the symbol size. The errors are those of [Compile] and
+// a multiple of the symbol size. It is only read, and the coded packet is new
+// memory. The errors are those of [Compile] and
 // [Encoder.Run].
 func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet []byte, opts ...Option) ([]byte, *Report, error) {
 	e, err := Compile(a, opts...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func TestNoDisagreement(t *testing.T) {
 	for k, opts := range [][]volley.Option{
 		{volley.WithPorts(2), volley.WithTimeout(time.Hour)},
 		{volley.WithPorts(3), volley.WithTimeout(time.Minute)},
-		{volley.WithPorts(1 << 40)},
+		{volley.WithPorts(math.MaxInt)},
 	} {
 		members[k].opts = opts
 	}
