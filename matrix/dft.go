@@ -72,7 +72,7 @@ func unitCount(f field.Field) *big.Int {
 // DFT of size k.
 func dftAdvice(f field.Field, k int) string {
 	const steps = 1 << 16
-	n := lastCode(f)
+	n := field.Last(f)
 	var sizes []string
 	for d := k - 1; d >= 1 && d > k-steps; d-- {
 		if remainder(n, uint64(d)) == 0 {
@@ -80,7 +80,7 @@ func dftAdvice(f field.Field, k int) string {
 			break
 		}
 	}
-	for d := uint64(k) + 1; d < uint64(k)+steps && !less(n, field.Code(d)); d++ {
+	for d := uint64(k) + 1; d < uint64(k)+steps && !n.Less(field.Code(d)); d++ {
 		if remainder(n, d) == 0 {
 			sizes = append(sizes, fmt.Sprint(d))
 			break

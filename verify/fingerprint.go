@@ -28,12 +28,11 @@ type Seed [32]byte
 type Fingerprint struct {
 	field field.Field
 	rng   *rand.ChaCha8
-	bits  int           // of a symbol code
-	last  field.Element // the largest one, q-1
-	block int           // bytes
-	sums  [][]byte      // the fingerprint so far, e blocks
-	next  []byte        // scratch, the size of a sum
-	tail  []byte        // the last block, padded
+	draw  field.Sampler
+	block int      // bytes
+	sums  [][]byte // the fingerprint so far, e blocks
+	next  []byte   // scratch, the size of a sum
+	tail  []byte   // the last block, padded
 
 	// A sum so far and the blocks of a batch that are to be added to it, with
 	// their coefficients by sum: the kernel is worth calling for many blocks at
@@ -69,12 +68,9 @@ func NewFingerprint(f field.Field, seed Seed, blockSymbols int) *Fingerprint {
 	p := &Fingerprint{
 		field: f,
 		rng:   rand.NewChaCha8(seed),
+		draw:  field.NewSampler(f),
 		block: blockSymbols * f.SymbolBytes(),
 	}
-	last := f.Order()
-	last.Sub(last, big.NewInt(1))
-	p.bits = last.BitLen()
-	p.last, _ = field.FromInt(last) // q is at most 2^256
 	for range combinations(f) {
 		p.sums = append(p.sums, make([]byte, p.block))
 		p.coefs = append(p.coefs, append(make([]field.Element, 0, 1+batch), field.One))
@@ -98,7 +94,7 @@ func (p *Fingerprint) Add(data []byte) {
 		data = data[n:]
 		p.sources = append(p.sources, block)
 		for c := range p.coefs {
-			p.coefs[c] = append(p.coefs[c], p.random())
+			p.coefs[c] = append(p.coefs[c], p.draw.Draw(p.rng.Uint64))
 		}
 		if len(p.sources) == 1+batch {
 			p.flush()
@@ -120,29 +116,6 @@ func (p *Fingerprint) flush() {
 	}
 	clear(p.sources)
 	p.sources = p.sources[:1]
-}
-
-// random returns a uniformly random element.
-func (p *Fingerprint) random() field.Element {
-	for {
-		var e field.Element
-		for i := 0; 64*i < p.bits; i++ {
-			e[i] = p.rng.Uint64() >> max(0, 64*(i+1)-p.bits)
-		}
-		if !less(p.last, e) {
-			return e
-		}
-	}
-}
-
-// less compares symbol codes.
-func less(a, b field.Element) bool {
-	for i := len(a) - 1; i >= 0; i-- {
-		if a[i] != b[i] {
-			return a[i] < b[i]
-		}
-	}
-	return false
 }
 
 // Bytes returns the fingerprint as a packet of e·B symbols.

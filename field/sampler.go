@@ -1,0 +1,61 @@
+package field
+
+import (
+	"math/big"
+	"math/bits"
+)
+
+// Last returns the element of f with the largest symbol code, q-1.
+func Last(f Field) Element {
+	q := f.Order()
+	last, err := FromInt(q.Sub(q, big.NewInt(1)))
+	if err != nil {
+		panic(err) // an element holds every code
+	}
+	return last
+}
+
+// Less reports whether the symbol code of e is below that of other.
+func (e Element) Less(other Element) bool {
+	for i := len(e) - 1; i > 0; i-- {
+		if e[i] != other[i] {
+			return e[i] < other[i]
+		}
+	}
+	return e[0] < other[0]
+}
+
+// A Sampler draws uniformly random elements of a field.
+type Sampler struct {
+	last  Element // q-1
+	words int     // of last
+	mask  uint64  // of the last word
+}
+
+// NewSampler returns a sampler for f.
+func NewSampler(f Field) Sampler {
+	s := Sampler{last: Last(f), words: 1}
+	for w, limb := range s.last {
+		if limb != 0 {
+			s.words = w + 1
+		}
+	}
+	s.mask = ^uint64(0) >> bits.LeadingZeros64(s.last[s.words-1])
+	return s
+}
+
+// Draw returns the first number below q among those that it takes from the
+// source of random words. A number takes as many words as q-1 has, least
+// significant first, and keeps the low bits of the last, as many as q-1 has.
+func (s *Sampler) Draw(source func() uint64) Element {
+	for {
+		var e Element
+		for w := range s.words {
+			e[w] = source()
+		}
+		e[s.words-1] &= s.mask
+		if !s.last.Less(e) {
+			return e
+		}
+	}
+}
