@@ -54,6 +54,8 @@ func stored(m Matrix) *Dense {
 		return m
 	case named:
 		return stored(m.Matrix)
+	case inverted:
+		return m.Dense
 	}
 	return nil
 }

@@ -25,7 +25,38 @@ func DFT(f field.Field, k int) (Matrix, error) {
 		return nil, fmt.Errorf("matrix: dft over %s: K = %d does not divide q-1 = %v: want %s", f.Name(), k, units, dftAdvice(f, k))
 	}
 	omega := field.Exp(f, f.Generator(), exp)
-	return &dft{f: f, k: k, omega: omega, powers: newPowers(f, omega, k), scale: field.One}, nil
+	return &dft{f: f, k: k, omega: omega, powers: newPowers(f, omega, k), scale: field.One, radices: primeFactors(k)}, nil
+}
+
+// DFTReversed returns the matrix of [DFT] with its columns in the order in which a
+// butterfly leaves them:
+//
+//	A[i][j] = ω^(i·rev(j))
+//
+// where rev reverses digits over the ascending prime factors of K, as in
+// [PointsCoset].
+func DFTReversed(f field.Field, k int) (Matrix, error) {
+	m, err := DFT(f, k)
+	if err != nil {
+		return nil, err
+	}
+	return &reversedDFT{m.(*dft), false}, nil
+}
+
+// A reversedDFT is a dft with reversed columns or, its inverse, rows.
+type reversedDFT struct {
+	*dft
+	rows bool
+}
+
+func (m *reversedDFT) ID() string { return "dft-reversed" }
+
+func (m *reversedDFT) At(i, j int) field.Element {
+	checkEntry(i, j, m.k, m.k)
+	if m.rows {
+		return m.dft.At(reverseDigits(i, m.radices), j)
+	}
+	return m.dft.At(i, reverseDigits(j, m.radices))
 }
 
 // A dft is the matrix of entries scale·ω^(ij).
@@ -35,6 +66,8 @@ type dft struct {
 	omega  field.Element
 	powers powers // of omega
 	scale  field.Element
+
+	radices []int // of K, ascending primes
 }
 
 func (m *dft) Field() field.Field { return m.f }
@@ -59,7 +92,7 @@ func (m *dft) inverse() *dft {
 		panic(err)
 	}
 	omega := m.f.Inv(m.omega)
-	return &dft{f: m.f, k: m.k, omega: omega, powers: newPowers(m.f, omega, m.k), scale: m.f.Inv(k)}
+	return &dft{f: m.f, k: m.k, omega: omega, powers: newPowers(m.f, omega, m.k), scale: m.f.Inv(k), radices: m.radices}
 }
 
 // unitCount returns q-1, the number of nonzero elements.

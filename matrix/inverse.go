@@ -17,16 +17,22 @@ const maxDenseBytes = 4 << 30
 
 // Inverse returns the inverse of m under the ID "inverse(" + m.ID() + ")".
 //
-// That of [DFT] is on demand. Any other is computed and stored, K×K symbols and
-// O(K³) field operations; it is an error where it takes over 4 GiB. The
-// error wraps [ErrSingular] where there is no inverse.
+// Those of [DFT] and [Lagrange] are on demand. Any other is computed and stored,
+// K×K symbols and O(K³) field operations; it is an error where it takes over
+// 4 GiB. The error wraps [ErrSingular] where there is no inverse.
 func Inverse(m Matrix) (Matrix, error) {
 	if err := checkSquare(m); err != nil {
 		return nil, err
 	}
 	id := "inverse(" + m.ID() + ")"
-	if d, ok := m.(*dft); ok {
-		return named{d.inverse(), id}, nil
+	switch m := m.(type) {
+	case *dft:
+		return named{m.inverse(), id}, nil
+	case *reversedDFT:
+		return named{&reversedDFT{m.dft.inverse(), !m.rows}, id}, nil
+	case *lagrange:
+		inv, err := Lagrange(m.alpha, m.omega)
+		return named{inv, id}, err
 	}
 	if err := checkBytes(m.Field(), m.Rows(), m.Cols()); err != nil {
 		return nil, fmt.Errorf("matrix: %s: %w", id, err)
@@ -39,8 +45,16 @@ func Inverse(m Matrix) (Matrix, error) {
 	if err != nil {
 		return nil, fmt.Errorf("matrix: %s: %w", id, err)
 	}
-	return named{inv, id}, nil
+	return inverted{inv, m}, nil
 }
+
+// An inverted matrix is stored and remembers what it is the inverse of.
+type inverted struct {
+	*Dense
+	of Matrix
+}
+
+func (m inverted) ID() string { return "inverse(" + m.of.ID() + ")" }
 
 // checkSquare returns an error when m is not square.
 func checkSquare(m Matrix) error {

@@ -118,37 +118,57 @@ func (p powerPoints) At(k int) field.Element {
 //	rev(j) = j_(H-1) + r_(H-1)·j_(H-2) + r_(H-1)·r_(H-2)·j_(H-3) + …
 //
 // It is an error where M > (q-1)/Z, that is n > q-1: there are no more cosets.
-func PointsCoset(f field.Field, n int) (Points, error) {
+func PointsCoset(f field.Field, n int) (Points, error) { return PointsCosetShifted(f, n, 0) }
+
+// PointsCosetShifted returns the points of [PointsCoset] times g^first: n points
+// on the M cosets from number first on. It is an error where the field has fewer
+// than first+M cosets of Z points, or n > q-1.
+func PointsCosetShifted(f field.Field, n, first int) (Points, error) {
 	if err := checkUnits("coset", f, n); err != nil {
 		return nil, err
 	}
 	units := unitCount(f)
 	z := int(new(big.Int).GCD(nil, nil, units, big.NewInt(int64(n))).Int64())
-	beta := field.Exp(f, f.Generator(), new(big.Int).Quo(units, big.NewInt(int64(z))))
+	cosets := new(big.Int).Quo(units, big.NewInt(int64(z)))
+	m := n / z
+	if first < 0 || cosets.Cmp(big.NewInt(int64(first)+int64(m))) < 0 {
+		return nil, fmt.Errorf("matrix: coset points over %s: no cosets %d to %d of %d elements: the field has %v", f.Name(), first, first+m-1, z, cosets)
+	}
 	return &cosetPoints{
 		n:       n,
 		z:       z,
+		first:   first,
 		radices: primeFactors(z),
-		shifts:  newPowers(f, f.Generator(), n/z),
-		coset:   newPowers(f, beta, z),
+		base:    field.Exp(f, f.Generator(), big.NewInt(int64(first))),
+		shifts:  newPowers(f, f.Generator(), m),
+		coset:   newPowers(f, field.Exp(f, f.Generator(), cosets), z),
 	}, nil
 }
 
 type cosetPoints struct {
 	n, z    int
-	radices []int  // of z, ascending primes
-	shifts  powers // g^i
-	coset   powers // β^j
+	first   int
+	radices []int         // of z, ascending primes
+	base    field.Element // g^first
+	shifts  powers        // g^i
+	coset   powers        // β^j
 }
 
 func (p *cosetPoints) Field() field.Field { return p.coset.f }
 func (p *cosetPoints) Len() int           { return p.n }
-func (p *cosetPoints) ID() string         { return "coset" }
+
+func (p *cosetPoints) ID() string {
+	if p.first == 0 {
+		return "coset"
+	}
+	return fmt.Sprintf("coset+%d", p.first)
+}
 
 func (p *cosetPoints) At(k int) field.Element {
 	checkPoint(k, p.n)
 	i, j := k/p.z, k%p.z
-	return p.coset.f.Mul(p.shifts.at(i), p.coset.at(reverseDigits(j, p.radices)))
+	f := p.coset.f
+	return f.Mul(p.base, f.Mul(p.shifts.at(i), p.coset.at(reverseDigits(j, p.radices))))
 }
 
 // reverseDigits returns the number whose digits over the reversed radices are

@@ -1,0 +1,87 @@
+package matrix
+
+import (
+	"fmt"
+	"sync"
+
+	"volley/field"
+)
+
+// Lagrange returns the K×K matrix that takes a polynomial's values at K points to
+// its values at K others, on demand:
+//
+//	A[i][j] = Φ_i(α_j), Φ_i(z) = Π_(l≠i) (z - ω_l)/(ω_i - ω_l)
+//
+// The two sets may have points in common. It is the matrix of Lagrange coded
+// computing and, where the sets are disjoint, the parity part of a systematic
+// Reed–Solomon code. It is an error where the fields or the numbers of points
+// differ.
+//
+// A row and a column first asked for cost O(K) field operations each, or as much
+// as the structure of the points leaves of them; the entries after that a few.
+func Lagrange(omega, alpha Points) (Matrix, error) {
+	f := omega.Field()
+	if !sameField(f, alpha.Field()) {
+		return nil, fmt.Errorf("matrix: lagrange: points ω over %s and α over %s: want one field", f.Name(), alpha.Field().Name())
+	}
+	if omega.Len() != alpha.Len() {
+		return nil, fmt.Errorf("matrix: lagrange: %s ω and %s α: want as many", count(omega.Len(), "point"), count(alpha.Len(), "point"))
+	}
+	return &lagrange{omega: omega, alpha: alpha, tower: sync.OnceValue(func() *arranged { return pointTower(omega) }),
+		rows: make([]lazyElement, omega.Len()), columns: make([]lazyElement, alpha.Len())}, nil
+}
+
+type lagrange struct {
+	omega, alpha Points
+	tower        func() *arranged // of ω
+	rows         []lazyElement    // 1/P'(ω_i), P(z) = Π_l (z - ω_l)
+	columns      []lazyElement    // P(α_j)
+}
+
+// lazyElement is computed when first asked for.
+type lazyElement struct {
+	once sync.Once
+	v    field.Element
+}
+
+func (e *lazyElement) get(compute func() field.Element) field.Element {
+	e.once.Do(func() { e.v = compute() })
+	return e.v
+}
+
+func (m *lagrange) Field() field.Field { return m.omega.Field() }
+func (m *lagrange) Rows() int          { return m.omega.Len() }
+func (m *lagrange) Cols() int          { return m.alpha.Len() }
+func (m *lagrange) ID() string         { return "lagrange(" + m.omega.ID() + ", " + m.alpha.ID() + ")" }
+
+func (m *lagrange) At(i, j int) field.Element {
+	checkEntry(i, j, len(m.rows), len(m.columns))
+	f := m.Field()
+	w, a := m.omega.At(i), m.alpha.At(j)
+	if w == a {
+		return field.One
+	}
+	p := m.columns[j].get(func() field.Element { return m.tower().vanishing(a) })
+	if p.IsZero() {
+		return p
+	}
+	d := m.rows[i].get(func() field.Element {
+		t := m.tower()
+		return f.Inv(t.derivative(t.label[i]))
+	})
+	return f.Mul(p, f.Mul(d, f.Inv(f.Sub(a, w))))
+}
+
+// pointTower returns the tower of largest degree in one set of points.
+func pointTower(p Points) *arranged {
+	return findTower(p.Field(), [][]field.Element{elements(p)}, false)[0]
+}
+
+// elements lists the points.
+func elements(p Points) []field.Element {
+	list := make([]field.Element, p.Len())
+	for k := range list {
+		list[k] = p.At(k)
+	}
+	return list
+}

@@ -1,0 +1,303 @@
+package matrix
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"volley/field"
+)
+
+// A Layer is a K×K matrix that is block-diagonal but for the order of its rows
+// and columns: a partition of the indexes into groups of equal size, and one
+// small matrix per group. A group is the indexes that differ only in certain
+// digits of a mixed-radix number; nothing is stored per index.
+//
+// The matrices with structure are products of layers (see [Factor]), first layer
+// leftmost: the row vector x goes through them in order.
+type Layer struct {
+	Name string // what it does, such as "draw"
+	Partition
+
+	f  field.Field
+	at func(group, i, j int) field.Element
+}
+
+// Field returns the field of the entries.
+func (l Layer) Field() field.Field { return l.f }
+
+// At returns the entry (i, j) of the matrix of a group, which is named as
+// [Partition.Group] does. Row i is of the group's member i, as column i.
+func (l Layer) At(group, i, j int) field.Element { return l.at(group, i, j) }
+
+// A Partition splits 0 … K-1 into groups of equal size: k and k' share a group
+// when they differ only in the partition's digits.
+type Partition struct {
+	K      int
+	digits []digit // ascending weights; member 0 has zeros there
+}
+
+// A digit of k is k / weight mod radix.
+type digit struct{ weight, radix int }
+
+// Size returns the number of members of a group.
+func (p Partition) Size() int {
+	n := 1
+	for _, d := range p.digits {
+		n *= d.radix
+	}
+	return n
+}
+
+// Group returns the name of the group of k: its member 0.
+func (p Partition) Group(k int) int {
+	for _, d := range p.digits {
+		k -= k / d.weight % d.radix * d.weight
+	}
+	return k
+}
+
+// Index returns which member of its group k is.
+func (p Partition) Index(k int) int {
+	i, n := 0, 1
+	for _, d := range p.digits {
+		i += k / d.weight % d.radix * n
+		n *= d.radix
+	}
+	return i
+}
+
+// Member returns member i of a group.
+func (p Partition) Member(group, i int) int {
+	for _, d := range p.digits {
+		group += i % d.radix * d.weight
+		i /= d.radix
+	}
+	return group
+}
+
+// join returns the partition whose groups are the connected components of both.
+// The digits of both belong to one mixed-radix system.
+func (p Partition) join(q Partition) Partition {
+	digits := slices.Clone(p.digits)
+	for _, d := range q.digits {
+		if !slices.Contains(digits, d) {
+			digits = append(digits, d)
+		}
+	}
+	slices.SortFunc(digits, func(a, b digit) int { return a.weight - b.weight })
+	return Partition{p.K, digits}
+}
+
+// Transposed returns the transpose of a product of layers.
+func Transposed(layers []Layer) []Layer {
+	list := make([]Layer, len(layers))
+	for t, l := range layers {
+		at := l.at
+		l.Name = toggle(l.Name, "transposed ")
+		l.at = func(group, i, j int) field.Element { return at(group, j, i) }
+		list[len(list)-1-t] = l
+	}
+	return list
+}
+
+// Inverted returns the inverse of a product of layers whose matrices are
+// invertible. A group's inverse is computed when first asked for, and kept; asking
+// panics where there is none.
+func Inverted(layers []Layer) []Layer {
+	list := make([]Layer, len(layers))
+	for t, l := range layers {
+		list[len(list)-1-t] = l.inverted()
+	}
+	return list
+}
+
+func (l Layer) inverted() Layer {
+	n := l.Size()
+	forward := l.at
+	inverse := perGroup(func(group int) *Dense {
+		d := NewDense(l.f, n, n)
+		for i := range n {
+			for j := range n {
+				d.put(i, j, forward(group, i, j))
+			}
+		}
+		inv, err := d.Inverse()
+		if err != nil {
+			panic(fmt.Sprintf("matrix: layer %s, group of %d: %v", l.Name, group, err))
+		}
+		return inv
+	})
+	l.Name = toggle(l.Name, "inverse ")
+	l.at = func(group, i, j int) field.Element { return inverse(group).At(i, j) }
+	return l
+}
+
+// perGroup keeps what make makes for each group.
+func perGroup[T any](make func(group int) T) func(group int) T {
+	var kept sync.Map // group → func() T
+	return func(group int) T {
+		once, ok := kept.Load(group)
+		if !ok {
+			once, _ = kept.LoadOrStore(group, sync.OnceValue(func() T { return make(group) }))
+		}
+		return once.(func() T)()
+	}
+}
+
+// toggle puts the prefix before the name, or takes it away.
+func toggle(name, prefix string) string {
+	if len(name) > len(prefix) && name[:len(prefix)] == prefix {
+		return name[len(prefix):]
+	}
+	return prefix + name
+}
+
+// scaleRows multiplies a product of layers from the left by the diagonal matrix of
+// d(k), in its first layer, and scaleColumns from the right, in its last. A
+// diagonal costs no communication.
+func scaleRows(layers []Layer, d func(k int) field.Element) {
+	l := &layers[0]
+	f, at, part := l.f, l.at, l.Partition
+	l.at = func(group, i, j int) field.Element { return f.Mul(d(part.Member(group, i)), at(group, i, j)) }
+}
+
+func scaleColumns(layers []Layer, d func(k int) field.Element) {
+	l := &layers[len(layers)-1]
+	f, at, part := l.f, l.at, l.Partition
+	l.at = func(group, i, j int) field.Element { return f.Mul(at(group, i, j), d(part.Member(group, j))) }
+}
+
+// Span returns the partition of what [Fuse] makes of the layers. It multiplies no
+// matrices.
+func Span(layers []Layer) Partition {
+	p := layers[0].Partition
+	for _, l := range layers[1:] {
+		p = p.join(l.Partition)
+	}
+	return p
+}
+
+// Fuse returns the product of one or more layers as a single layer: its groups are
+// the connected components of theirs. A row of a group's matrix is evaluated from
+// the parts when first asked for, and kept.
+func Fuse(layers []Layer) Layer {
+	if len(layers) == 1 {
+		return layers[0]
+	}
+	part := Span(layers)
+	f, n := layers[0].f, part.Size()
+	type group struct {
+		member []int       // by index
+		index  map[int]int // of a member
+		rows   []func() []field.Element
+	}
+	groups := perGroup(func(first int) *group {
+		g := &group{make([]int, n), make(map[int]int, n), make([]func() []field.Element, n)}
+		for i := range n {
+			g.member[i] = part.Member(first, i)
+			g.index[g.member[i]] = i
+		}
+		for i := range n {
+			g.rows[i] = sync.OnceValue(func() []field.Element {
+				row := make([]field.Element, n)
+				row[i] = field.One
+				for _, l := range layers {
+					row = l.apply(row, g.member, g.index)
+				}
+				return row
+			})
+		}
+		return g
+	})
+	name := layers[0].Name
+	for _, l := range layers[1:] {
+		if l.Name != name {
+			name = "fused"
+		}
+	}
+	return Layer{name, part, f, func(first, i, j int) field.Element { return groups(first).rows[i]()[j] }}
+}
+
+// apply multiplies a row vector by the part of the layer on some of the indexes,
+// which are whole groups: entry i of the vector is that of index member[i].
+func (l Layer) apply(row []field.Element, member []int, index map[int]int) []field.Element {
+	out := make([]field.Element, len(row))
+	n := l.Size()
+	for i, v := range row {
+		if v.IsZero() {
+			continue
+		}
+		group, a := l.Group(member[i]), l.Index(member[i])
+		for b := range n {
+			at := index[l.Member(group, b)]
+			out[at] = l.f.Add(out[at], l.f.Mul(v, l.at(group, a, b)))
+		}
+	}
+	return out
+}
+
+// Product returns the product of one or more layers, stored.
+func Product(layers []Layer) *Dense {
+	k := layers[0].K
+	d := NewDense(layers[0].f, k, k)
+	member, index := make([]int, k), make(map[int]int, k)
+	for i := range k {
+		member[i], index[i] = i, i
+	}
+	for i := range k {
+		row := make([]field.Element, k)
+		row[i] = field.One
+		for _, l := range layers {
+			row = l.apply(row, member, index)
+		}
+		for j, v := range row {
+			d.put(i, j, v)
+		}
+	}
+	return d
+}
+
+// DescribeLayers writes a line for each layer: its name, how many groups of how
+// many indexes it has, and the first of them.
+func DescribeLayers(w io.Writer, layers []Layer) error {
+	for t, l := range layers {
+		if _, err := fmt.Fprintf(w, "layer %d  %s: %s\n", t, l.Name, l.Partition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// String describes the partition, such as "4 groups of 2: {0 4} {1 5} …".
+func (p Partition) String() string {
+	const most = 4 // groups shown, and members
+	n := p.Size()
+	s := fmt.Sprintf("%d groups of %d:", p.K/n, n)
+	if p.K == n {
+		s = fmt.Sprintf("1 group of %d:", n)
+	}
+	shown := 0
+	for k := 0; k < p.K && shown < most; k++ {
+		if p.Group(k) != k {
+			continue
+		}
+		s += " {"
+		for i := range min(n, most) {
+			if i > 0 {
+				s += " "
+			}
+			s += fmt.Sprint(p.Member(k, i))
+		}
+		if n > most {
+			s += " …"
+		}
+		s += "}"
+		shown++
+	}
+	if p.K/n > shown {
+		s += " …"
+	}
+	return s
+}

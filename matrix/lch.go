@@ -1,0 +1,86 @@
+package matrix
+
+import (
+	"fmt"
+	"math/bits"
+
+	"volley/field"
+)
+
+// LCH returns the k×k matrix of the additive FFT of Lin, Chung and Han (FOCS 2014)
+// on the symbol codes 0 … K-1, on demand. With K = M·2^h, M odd, s_t the
+// polynomial that vanishes on the codes below 2^t, and l = l_0 + 2·l_1 + … + 2^h·w,
+//
+//	A[l][j] = s_h(j)^w · Π_t (s_t(j)/s_t(2^t))^(l_t), t = 0 … h-1
+//
+// so that the initial packets are the coefficients of a polynomial in a basis of
+// one polynomial of each degree, and the coded packets its values. The
+// field has characteristic 2; it is an error where it has not, or where K > q.
+func LCH(f field.Field, k int) (Matrix, error) {
+	if !isBinary(f) {
+		return nil, fmt.Errorf("matrix: lch over %s: the additive FFT needs characteristic 2: want a field such as 2^8 or 2^16", f.Name())
+	}
+	if err := checkSize("K", k); err != nil {
+		return nil, err
+	}
+	points, err := PointsCodes(f, 0, k)
+	if err != nil {
+		return nil, fmt.Errorf("%w: want K <= %v", err, f.Order())
+	}
+	m := &lch{f: f, k: k}
+	m.tower = &tower{f: f, n: k}
+	var maps []field.Element // s_(t+1)(z) = s_t(z)·(s_t(z) + s_t(2^t))
+	for t := range bits.TrailingZeros(uint(k)) {
+		c := m.tower.eval(field.Code(1 << t))
+		maps = append(maps, c)
+		m.norm = append(m.norm, f.Inv(c))
+		m.tower.folds = append(m.tower.folds, fold{f: f, radix: 2, linear: c})
+	}
+	m.tower.value = func(t, label int) field.Element {
+		z := points.At(label)
+		for _, c := range maps[:t] {
+			z = f.Mul(z, f.Add(z, c))
+		}
+		return z
+	}
+	return m, nil
+}
+
+func isBinary(f field.Field) bool {
+	return f.Characteristic().IsUint64() && f.Characteristic().Uint64() == 2
+}
+
+type lch struct {
+	f     field.Field
+	k     int
+	tower *tower
+	norm  []field.Element // 1/s_t(2^t)
+}
+
+func (m *lch) Field() field.Field { return m.f }
+func (m *lch) Rows() int          { return m.k }
+func (m *lch) Cols() int          { return m.k }
+func (m *lch) ID() string         { return "lch" }
+
+func (m *lch) At(l, j int) field.Element {
+	checkEntry(l, j, m.k, m.k)
+	h := len(m.norm)
+	v := m.scale(l)
+	for t := range h {
+		if l>>t&1 == 1 {
+			v = m.f.Mul(v, m.tower.value(t, j))
+		}
+	}
+	return m.f.Mul(v, field.Pow(m.f, m.tower.value(h, j), uint64(l>>h)))
+}
+
+// scale returns Π 1/s_t(2^t) over the bits t of l.
+func (m *lch) scale(l int) field.Element {
+	v := field.One
+	for t, c := range m.norm {
+		if l>>t&1 == 1 {
+			v = m.f.Mul(v, c)
+		}
+	}
+	return v
+}

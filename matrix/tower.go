@@ -1,0 +1,452 @@
+package matrix
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"volley/field"
+)
+
+// A fold is the polynomial map π(z) = (z-a)^r + b·(z-a), r a prime. It takes the r
+// points of a full fibre to one:
+//
+//	b = 0                       cosets of the r-th roots of unity around a
+//	b = -c^(r-1), characteristic r   cosets of the multiples of c: subspaces
+//	r = 3, b ≠ 0                the cubic Chebyshev and Dickson polynomials
+type fold struct {
+	f      field.Field
+	radix  int
+	center field.Element // a
+	linear field.Element // b
+}
+
+func (p fold) apply(z field.Element) field.Element {
+	y := p.f.Sub(z, p.center)
+	v := field.Pow(p.f, y, uint64(p.radix))
+	if p.linear.IsZero() {
+		return v
+	}
+	return p.f.Add(v, p.f.Mul(p.linear, y))
+}
+
+// derivative returns π'(z).
+func (p fold) derivative(z field.Element) field.Element {
+	y := p.f.Sub(z, p.center)
+	r := new(big.Int).Mod(big.NewInt(int64(p.radix)), p.f.Characteristic())
+	v := p.f.Mul(field.Code(r.Uint64()), field.Pow(p.f, y, uint64(p.radix-1)))
+	return p.f.Add(v, p.linear)
+}
+
+// monomial reports whether π(z) = z^r.
+func (p fold) monomial() bool { return p.center.IsZero() && p.linear.IsZero() }
+
+func (p fold) String() string {
+	z := "z"
+	if !p.center.IsZero() {
+		z = fmt.Sprintf("(z - %v)", p.center)
+	}
+	s := fmt.Sprintf("%s^%d", z, p.radix)
+	if !p.linear.IsZero() {
+		s += fmt.Sprintf(" + %v·%s", p.linear, z)
+	}
+	return s
+}
+
+// A tower arranges K = M·Z points as M full fibres of a composition of folds
+// Π = π_(h-1)·…·π_0 of degree Z = r_0 … r_(h-1). A point is named by a label
+//
+//	j_0 + j_1·r_0 + j_2·r_0·r_1 + … + i·Z
+//
+// and points whose labels differ in j_t only go to one point under π_t … π_0.
+type tower struct {
+	f     field.Field
+	n     int
+	folds []fold
+
+	// value returns π_(t-1)(…π_0(point)…) for the point of a label; it does not
+	// depend on the digits j_0 … j_(t-1).
+	value func(t, label int) field.Element
+}
+
+// z returns Z.
+func (w *tower) z() int {
+	z := 1
+	for _, p := range w.folds {
+		z *= p.radix
+	}
+	return z
+}
+
+// layers returns the factorisation of the matrix of the values of a polynomial at
+// the points: row k, with digits as a label, is for the coefficient of
+//
+//	z^j_0 · π_0(z)^j_1 · (π_1·π_0)(z)^j_2 · … · Π(z)^i
+//
+// and column k is the value at the point with label k. Where the folds are
+// monomials, that is the coefficient of z^k: a Vandermonde matrix (paper,
+// section "Generalization"; its stages are those of its section "Computing a DFT
+// Matrix" with the powers of the representatives merged in). For other folds: the
+// additive FFT of Lin, Chung and Han (FOCS 2014) without its normalisation, and
+// the same idea for any tower.
+func (w *tower) layers() []Layer {
+	var list []Layer
+	z := w.z()
+	stage := func(name string, t, weight, radix int) {
+		if radix < 2 {
+			return
+		}
+		part := Partition{w.n, []digit{{weight, radix}}}
+		list = append(list, Layer{name, part, w.f, func(group, i, j int) field.Element {
+			return field.Pow(w.f, w.value(t, part.Member(group, j)), uint64(i))
+		}})
+	}
+	stage("draw", len(w.folds), z, w.n/z)
+	for t := len(w.folds) - 1; t >= 0; t-- {
+		z /= w.folds[t].radix
+		stage("loose", t, z, w.folds[t].radix)
+	}
+	return list
+}
+
+// eval returns Π(z).
+func (w *tower) eval(z field.Element) field.Element {
+	for _, p := range w.folds {
+		z = p.apply(z)
+	}
+	return z
+}
+
+// vanishing returns P(z), P the monic polynomial with the points as its roots.
+func (w *tower) vanishing(z field.Element) field.Element {
+	v := w.eval(z)
+	r := field.One
+	for i := 0; i < w.n; i += w.z() {
+		r = w.f.Mul(r, w.f.Sub(v, w.value(len(w.folds), i)))
+	}
+	return r
+}
+
+// derivative returns P'(z) at the point with that label.
+func (w *tower) derivative(label int) field.Element {
+	r := field.One
+	for t, p := range w.folds {
+		r = w.f.Mul(r, p.derivative(w.value(t, label)))
+	}
+	z := w.z()
+	top := w.value(len(w.folds), label)
+	for i := 0; i < w.n; i += z {
+		if i/z != label/z {
+			r = w.f.Mul(r, w.f.Sub(top, w.value(len(w.folds), i)))
+		}
+	}
+	return r
+}
+
+// String says what was found, for people.
+func (w *tower) String() string {
+	z := w.z()
+	if len(w.folds) == 0 {
+		return "no structure"
+	}
+	monomial, additive := true, true
+	var folds []string
+	for _, p := range w.folds {
+		monomial = monomial && p.monomial()
+		additive = additive && !p.linear.IsZero() && w.f.Characteristic().Cmp(big.NewInt(int64(p.radix))) == 0
+		folds = append(folds, p.String())
+	}
+	cosets := fmt.Sprintf("%d cosets of", w.n/z)
+	if w.n == z {
+		cosets = "a coset of"
+	}
+	switch {
+	case monomial:
+		return fmt.Sprintf("%s the multiplicative subgroup of order %d", cosets, z)
+	case additive:
+		return fmt.Sprintf("%s an additive subgroup of order %d", cosets, z)
+	}
+	return fmt.Sprintf("%s of a composition of degree %d: %s", count(w.n/z, "full fibre"), z, strings.Join(folds, ", "))
+}
+
+// cosetTower returns the tower of points on multiplicative cosets whose order is
+// that of labels, all folds being monomials of the given prime degrees.
+func cosetTower(f field.Field, n int, radices []int, point func(label int) field.Element) *tower {
+	w := &tower{f: f, n: n}
+	degree := []uint64{1}
+	for _, r := range radices {
+		w.folds = append(w.folds, fold{f: f, radix: r})
+		degree = append(degree, degree[len(degree)-1]*uint64(r))
+	}
+	w.value = func(t, label int) field.Element { return field.Pow(f, point(label), degree[t]) }
+	return w
+}
+
+// arranged is a tower found in points: labels name the processors' points.
+type arranged struct {
+	tower
+	label []int // of point k
+	point []int // with that label
+}
+
+// natural reports whether point k has the label k.
+func (w *arranged) natural() bool {
+	for k, l := range w.label {
+		if k != l {
+			return false
+		}
+	}
+	return true
+}
+
+// findTower looks for the composition of folds of largest degree of which every
+// one of the point sets, all equally long, is a union of full fibres, and arranges
+// each of them. Only monomials count where the order of the coefficients matters;
+// else centres, subspaces and cubics are tried as well. Of a subgroup, or a
+// subspace, the largest is found; of mixed towers perhaps not. The labels of a set
+// after the first are those of the first wherever the fibres are made of the same
+// processors, so that they are free to share; else each set has its own.
+//
+// It takes O(n) field operations for each fold that succeeds.
+func findTower(f field.Field, sets [][]field.Element, onlyMonomials bool) []*arranged {
+	best := climb(f, sets, true)
+	if !onlyMonomials {
+		if all := climb(f, sets, false); all[0].degree() > best[0].degree() {
+			best = all
+		}
+	}
+	list := make([]*arranged, len(sets))
+	for s, c := range best {
+		w := c.arrange()
+		if s > 0 && !sameLabels(list[0], w) && c.accepts(list[0].label) {
+			w = c.relabel(list[0].label)
+		}
+		list[s] = w
+	}
+	return list
+}
+
+func sameLabels(a, b *arranged) bool {
+	for k, l := range a.label {
+		if b.label[k] != l {
+			return false
+		}
+	}
+	return true
+}
+
+// A climbed set has been taken up through folds.
+type climbed struct {
+	f        field.Field
+	folds    []fold
+	values   [][]field.Element // by level, then node; level 0 are the points
+	children [][][]int         // of a node of level t+1: nodes of level t, ascending
+}
+
+func (c *climbed) degree() int {
+	n := 1
+	for _, p := range c.folds {
+		n *= p.radix
+	}
+	return n
+}
+
+// top returns the values of the highest level.
+func (c *climbed) top() []field.Element { return c.values[len(c.values)-1] }
+
+// climb folds all sets together for as long as a fold fits all of them.
+func climb(f field.Field, sets [][]field.Element, onlyMonomials bool) []*climbed {
+	list := make([]*climbed, len(sets))
+	for s, set := range sets {
+		list[s] = &climbed{f: f, values: [][]field.Element{set}}
+	}
+	for climbOnce(f, list, onlyMonomials) {
+	}
+	return list
+}
+
+func climbOnce(f field.Field, sets []*climbed, onlyMonomials bool) bool {
+	n := len(sets[0].top())
+	last := 0
+	for _, r := range primeFactors(n) {
+		if r == last {
+			continue
+		}
+		last = r
+		for p := range foldsOf(f, r, sets[0].top(), onlyMonomials) {
+			if foldAll(sets, p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// foldAll takes every set up by p, or none.
+func foldAll(sets []*climbed, p fold) bool {
+	values, children := make([][]field.Element, len(sets)), make([][][]int, len(sets))
+	for s, c := range sets {
+		var ok bool
+		if values[s], children[s], ok = p.fibres(c.top()); !ok {
+			return false
+		}
+	}
+	for s, c := range sets {
+		c.folds = append(c.folds, p)
+		c.values = append(c.values, values[s])
+		c.children = append(c.children, children[s])
+	}
+	return true
+}
+
+// fibres groups the points by their image, in order of first appearance. It
+// returns false unless every fibre is full.
+func (p fold) fibres(points []field.Element) (images []field.Element, members [][]int, ok bool) {
+	node := make(map[field.Element]int, len(points)/p.radix)
+	for k, z := range points {
+		v := p.apply(z)
+		at, seen := node[v]
+		if !seen {
+			if len(images) == len(points)/p.radix {
+				return nil, nil, false
+			}
+			at = len(images)
+			node[v] = at
+			images = append(images, v)
+			members = append(members, make([]int, 0, p.radix))
+		}
+		members[at] = append(members[at], k)
+	}
+	for _, m := range members {
+		if len(m) != p.radix {
+			return nil, nil, false
+		}
+	}
+	return images, members, true
+}
+
+// foldsOf yields the folds of prime degree r that may have full fibres in the
+// points: a fibre of any other, there, has a sum or a difference that does not
+// fit.
+func foldsOf(f field.Field, r int, points []field.Element, onlyMonomials bool) func(yield func(fold) bool) {
+	return func(yield func(fold) bool) {
+		n := len(points)
+		radix := big.NewInt(int64(r))
+		roots := new(big.Int).Mod(unitCount(f), radix).Sign() == 0 // there are r-th roots of unity
+		if roots && !yield(fold{f: f, radix: r}) || onlyMonomials {
+			return
+		}
+		there := make(map[field.Element]bool, n)
+		for _, z := range points {
+			there[z] = true
+		}
+		if f.Characteristic().Cmp(radix) == 0 {
+			for k := 1; k < n; k++ {
+				c := f.Sub(points[k], points[0])
+				if !there[f.Add(points[1], c)] {
+					continue
+				}
+				b := f.Sub(field.Element{}, field.Pow(f, c, uint64(r-1)))
+				if !yield(fold{f: f, radix: r, linear: b}) {
+					return
+				}
+			}
+			return
+		}
+		// The sum of a fibre is r·a, so all points together have the mean a.
+		size := new(big.Int).Mod(big.NewInt(int64(n)), f.Characteristic())
+		if size.Sign() == 0 {
+			return
+		}
+		sum := field.Element{}
+		for _, z := range points {
+			sum = f.Add(sum, z)
+		}
+		count, err := field.FromInt(size)
+		if err != nil {
+			return
+		}
+		a := f.Mul(sum, f.Inv(count))
+		if roots && !a.IsZero() && !yield(fold{f: f, radix: r, center: a}) {
+			return
+		}
+		if r != 3 {
+			return
+		}
+		// y0, y1 and y2 = -y0-y1 are the roots of y³ + b·y + constant.
+		y0 := f.Sub(points[0], a)
+		for k := 1; k < n; k++ {
+			y1 := f.Sub(points[k], a)
+			s := f.Add(y0, y1)
+			if !there[f.Sub(a, s)] { // y2
+				continue
+			}
+			b := f.Sub(f.Mul(y0, y1), f.Mul(s, s))
+			if !b.IsZero() && !yield(fold{f: f, radix: 3, center: a, linear: b}) {
+				return
+			}
+		}
+	}
+}
+
+// arrange labels the points: fibres in order of first appearance.
+func (c *climbed) arrange() *arranged {
+	h := len(c.folds)
+	label := make([]int, len(c.top()))
+	for i := range label {
+		label[i] = i
+	}
+	for t := h - 1; t >= 0; t-- {
+		below := make([]int, len(c.values[t]))
+		for node, kids := range c.children[t] {
+			for d, kid := range kids {
+				below[kid] = d + c.folds[t].radix*label[node]
+			}
+		}
+		label = below
+	}
+	return c.relabel(label)
+}
+
+// accepts reports whether the labels fit: at each level, the fibres of the set are
+// the points whose labels differ in one digit.
+func (c *climbed) accepts(label []int) bool {
+	for t, p := range c.folds {
+		above := make([]int, len(c.values[t+1]))
+		for node, kids := range c.children[t] {
+			above[node] = label[kids[0]] / p.radix
+			for _, kid := range kids {
+				if label[kid]/p.radix != above[node] {
+					return false
+				}
+			}
+		}
+		label = above
+	}
+	return true
+}
+
+// relabel returns the tower under labels that fit.
+func (c *climbed) relabel(label []int) *arranged {
+	w := &arranged{tower: tower{f: c.f, n: len(label), folds: c.folds}, label: label, point: make([]int, len(label))}
+	for k, l := range label {
+		w.point[l] = k
+	}
+	degree := []int{1}
+	values := [][]field.Element{make([]field.Element, len(label))}
+	for k, l := range label {
+		values[0][l] = c.values[0][k]
+	}
+	for t, p := range c.folds {
+		above, below := make([]int, len(c.values[t+1])), make([]field.Element, len(c.values[t+1]))
+		for node, kids := range c.children[t] {
+			above[node] = label[kids[0]] / p.radix
+			below[above[node]] = c.values[t+1][node]
+		}
+		label = above
+		values = append(values, below)
+		degree = append(degree, degree[t]*p.radix)
+	}
+	w.value = func(t, label int) field.Element { return values[t][label/degree[t]] }
+	return w
+}
