@@ -9,7 +9,7 @@ import (
 )
 
 func BenchmarkCombine(b *testing.B) {
-	for _, name := range []string{"2^8", "2^8:0x11b", "2^4", "2^16", "2^16:0x1002d", "2^12", "2", "3", "251", "257", "65521", "65537", "2147483647", "3^4", "5^3", "3^10", "13^4", "251^2"} {
+	for _, name := range []string{"2^8", "2^8:0x11b", "2^4", "2^16", "2^16:0x1002d", "2^12", "2", "3", "251", "257", "65521", "65537", "2147483647", "babybear", "goldilocks", "bls12-381", "bn254", "3^4", "5^3", "3^10", "13^4", "251^2"} {
 		for _, sources := range []int{1, 2, 4, 8, 16, 64} {
 			for _, size := range []int{64, 1 << 10, 1 << 20} {
 				if sources != 16 && testing.Short() {
@@ -57,7 +57,8 @@ func mustParse(t testing.TB, name string) field.Field {
 }
 
 func randomElement(f field.Field, rng *rand.Rand) field.Element {
-	return field.Code(rng.Uint64N(f.Order().Uint64()))
+	s := field.NewSampler(f)
+	return s.Draw(rng.Uint64)
 }
 
 func randomPacket(f field.Field, rng *rand.Rand, symbols int) []byte {
@@ -70,7 +71,7 @@ func randomPacket(f field.Field, rng *rand.Rand, symbols int) []byte {
 }
 
 func BenchmarkMul(b *testing.B) {
-	for _, name := range []string{"2^8", "2^16", "257", "2147483647", "3^4", "3^10"} {
+	for _, name := range []string{"2^8", "2^16", "257", "2147483647", "goldilocks", "bls12-381", "3^4", "3^10"} {
 		b.Run("field="+name, func(b *testing.B) {
 			f := mustParse(b, name)
 			x, y := f.Generator(), field.One
@@ -82,7 +83,7 @@ func BenchmarkMul(b *testing.B) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	for _, name := range []string{"2^8", "2^16", "257", "2147483647", "3^4", "3^10"} {
+	for _, name := range []string{"2^8", "2^16", "257", "2147483647", "goldilocks", "bls12-381", "3^4", "3^10"} {
 		b.Run("field="+name, func(b *testing.B) {
 			f := mustParse(b, name)
 			x, y := f.Generator(), field.One

@@ -12,53 +12,69 @@ var le = binary.LittleEndian
 // common is what every field here knows about itself; the implementations
 // embed it.
 type common struct {
-	name        string
-	p, q        uint64
-	m           int
-	symbolBytes int
-	generator   uint64
+	name           string
+	characteristic Element // p
+	m              int
+	order          Element // q; below 2^256, so that it fits
+	symbolBytes    int
+	generator      uint64
 }
 
-func newCommon(name string, p uint64, m int, generator uint64) common {
-	q := uint64(1)
-	for range m {
-		q *= p
-	}
+func newCommon(name string, p Element, m int, q Element, generator uint64) common {
+	last := new(big.Int).Sub(q.Int(), big.NewInt(1))
 	n := 1
-	for q-1 >= 1<<(8*n) {
-		n *= 2
+	for last.BitLen() > 8*n {
+		if n *= 2; n == 16 {
+			n = 32
+		}
 	}
-	return common{name, p, q, m, n, generator}
+	return common{name, p, m, q, n, generator}
 }
 
 func (c *common) Name() string             { return c.name }
-func (c *common) Order() *big.Int          { return new(big.Int).SetUint64(c.q) }
-func (c *common) Characteristic() *big.Int { return new(big.Int).SetUint64(c.p) }
+func (c *common) Order() *big.Int          { return c.order.Int() }
+func (c *common) Characteristic() *big.Int { return c.characteristic.Int() }
 func (c *common) Degree() int              { return c.m }
 func (c *common) SymbolBytes() int         { return c.symbolBytes }
 func (c *common) Generator() Element       { return Code(c.generator) }
 
 func (c *common) FirstInvalid(packet []byte) int {
-	if c.q == 1<<(8*c.symbolBytes) {
-		return -1
-	}
+	q := c.order[0]
 	switch c.symbolBytes {
 	case 1:
+		if q == 1<<8 {
+			return -1
+		}
 		for i, b := range packet {
-			if uint64(b) >= c.q {
+			if uint64(b) >= q {
 				return i
 			}
 		}
 	case 2:
+		if q == 1<<16 {
+			return -1
+		}
 		for i := 0; i+2 <= len(packet); i += 2 {
-			if uint64(le.Uint16(packet[i:])) >= c.q {
+			if uint64(le.Uint16(packet[i:])) >= q {
 				return i / 2
 			}
 		}
 	case 4:
 		for i := 0; i+4 <= len(packet); i += 4 {
-			if uint64(le.Uint32(packet[i:])) >= c.q {
+			if uint64(le.Uint32(packet[i:])) >= q {
 				return i / 4
+			}
+		}
+	case 8:
+		for i := 0; i+8 <= len(packet); i += 8 {
+			if le.Uint64(packet[i:]) >= q {
+				return i / 8
+			}
+		}
+	case 32:
+		for i := 0; i+32 <= len(packet); i += 32 {
+			if !load32(packet[i:]).Less(c.order) {
+				return i / 32
 			}
 		}
 	}
@@ -87,6 +103,20 @@ func (c *common) checkInv(a Element) {
 	}
 }
 
+// small is what the fields with q < 2^32 know about themselves: p and q as words.
+type small struct {
+	common
+	p, q uint64
+}
+
+func newSmall(name string, p uint64, m int, generator uint64) small {
+	q := uint64(1)
+	for range m {
+		q *= p
+	}
+	return small{newCommon(name, Code(p), m, Code(q), generator), p, q}
+}
+
 // load8 returns the first 8 bytes of s, zeros standing in for missing ones.
 func load8(s []byte) uint64 {
 	if len(s) >= 8 {
@@ -106,4 +136,19 @@ func store8(s []byte, x uint64) {
 	var b [8]byte
 	le.PutUint64(b[:], x)
 	copy(s, b[:])
+}
+
+// load32 returns the symbol in the first 32 bytes of s.
+func load32(s []byte) Element {
+	_ = s[31]
+	return Element{le.Uint64(s), le.Uint64(s[8:]), le.Uint64(s[16:]), le.Uint64(s[24:])}
+}
+
+// store32 is the inverse of load32.
+func store32(s []byte, e Element) {
+	_ = s[31]
+	le.PutUint64(s, e[0])
+	le.PutUint64(s[8:], e[1])
+	le.PutUint64(s[16:], e[2])
+	le.PutUint64(s[24:], e[3])
 }

@@ -1,9 +1,9 @@
 // Package field is arithmetic in finite fields F_q, on single elements and on
 // packets of them.
 //
-// [Parse] makes a [Field] from a name such as "2^8", "257" or "3^4"; [Kinds]
-// lists what it reads. The field then adds, multiplies and inverts elements
-// and, with Combine, forms linear combinations of packets:
+// [Parse] makes a [Field] from a name such as "2^8", "257", "3^4" or
+// "goldilocks"; [Kinds] lists what it reads. The field then adds, multiplies and
+// inverts elements and, with Combine, forms linear combinations of packets:
 //
 //	f, err := field.Parse("2^8")
 //	...
@@ -23,16 +23,20 @@
 //
 // # Kernels
 //
-// All fields here have q <= 2^16 or are prime with q < 2^31. Combine is written
-// for long packets, works through them in pieces that stay in the processor's
-// cache, and does not allocate:
+// All fields here have q <= 2^16, are prime with q < 2^31, or are one of a few
+// larger prime fields that have names. Combine is written for long packets, works
+// through them in pieces that stay in the processor's cache, and does not allocate:
 //
 //   - F_{2^8} by 0x11d: the vector instructions of klauspost/reedsolomon.
 //   - other F_{2^w}: products by table, or, over many sources, sums by xor for
 //     each bit of the coefficients and one Horner scheme at the end.
-//   - primes: 64-bit sums of products, reduced when the next could overflow.
+//   - primes below 2^31: 64-bit sums of products, reduced when the next could
+//     overflow.
 //   - F_{p^m}, p odd: the digits of a symbol in lanes of a 64-bit word, from
 //     tables, added without carries and reduced when a lane could overflow.
+//   - goldilocks: 192-bit sums of products, reduced once.
+//   - scalars of curves: the vectors of consensys/gnark-crypto, which has vector
+//     instructions for amd64 processors with AVX-512 IFMA.
 //
 // The package fieldtest holds the suite that every implementation passes.
 package field

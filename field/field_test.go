@@ -15,7 +15,8 @@ func TestFields(t *testing.T) {
 	for _, name := range []string{
 		"2", "3", "5", "7", "31", "61", "97", "163", "251", // symbols of one byte
 		"257", "4093", "16381", "16411", "65521", // of two: sums in 32 and in 64 bits
-		"65537", "1000003", "2013265921", "2147483647", // of four
+		"65537", "1000003", "2147483647", "babybear", "koalabear", // of four
+		"goldilocks", "bls12-381", "bn254", // of eight and more
 		"2^2", "2^3", "2^4", "2^5", "2^6", "2^7", "2^8", "2^9", "2^10", "2^11", "2^12", "2^13", "2^14", "2^15", "2^16",
 		"2^4:0x1f", "2^8:0x11b", "2^12:0x1069", "2^16:0x1002d",
 		"3^2", "3^4", "3^5", "3^7", "3^10", "5^3", "5^6", "7^2", "7^5", "13^4", "17^2", "37^3", "251^2",
@@ -167,7 +168,7 @@ func TestPrimesManySources(t *testing.T) {
 // TestCombineAllocations holds kernels to their promise for long packets, apart
 // from scratch memory that the garbage collector took away.
 func TestCombineAllocations(t *testing.T) {
-	for _, name := range []string{"2^4", "2^8", "2^8:0x11b", "2^16", "257", "2147483647", "3^4", "3^10"} {
+	for _, name := range []string{"2^4", "2^8", "2^8:0x11b", "2^16", "257", "2147483647", "goldilocks", "bls12-381", "bn254", "3^4", "3^10"} {
 		f := mustParse(t, name)
 		rng := rand.New(rand.NewPCG(5, 6))
 		for _, sources := range []int{1, 20} {

@@ -3,13 +3,13 @@ package field
 // logarithms multiplies by tables of logarithms to the base of the generator.
 // The fields of q = p^m <= 2^16 elements embed it.
 type logarithms struct {
-	common
+	small
 	log []uint16 // of every element but zero
 	exp []uint16 // of 0 … 2(q-2), so that a sum of two logarithms needs no reduction
 }
 
 func newLogarithms(name string, r *ring) logarithms {
-	l := logarithms{common: newCommon(name, r.p, r.m, r.generator())}
+	l := logarithms{small: newSmall(name, r.p, r.m, r.generator())}
 	n := int(l.q - 1)
 	l.log = make([]uint16, l.q)
 	l.exp = make([]uint16, 2*n)

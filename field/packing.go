@@ -58,8 +58,8 @@ func (p Packing) Pack(dst, src []byte) {
 
 // Unpack sets dst to the first bytes in the symbols of src; it is the inverse of
 // [Packing.Pack]. It panics when src does not hold Symbols(len(dst)) symbols, or
-// holds a part of one. It returns an error when one of these symbols needs more
-// than [Packing.Bits] bits, and has then written some of dst.
+// holds a part of one. It returns an [*OverfullError] when one of these symbols needs
+// more than [Packing.Bits] bits, and has then written some of dst.
 func (p Packing) Unpack(dst, src []byte) error {
 	p.check("Unpack", src, dst)
 	switch {
@@ -183,11 +183,23 @@ func (p Packing) unpackLarge(dst, src []byte) error {
 	return nil
 }
 
+// An OverfullError says that a packed symbol holds more than the bits of data that
+// [Packing.Pack] puts there.
+type OverfullError struct {
+	Symbol int64 // which one, from 0
+	Value  *big.Int
+	Bits   int // that it may hold
+}
+
+func (e *OverfullError) Error() string {
+	return fmt.Sprintf("field: symbol %d is %v, more than the %d bits of data it may hold", e.Symbol, e.Value, e.Bits)
+}
+
 // overfull is the error for the symbol s, the k-th.
 func (p Packing) overfull(k int, s []byte) error {
 	s = slices.Clone(s)
 	slices.Reverse(s)
-	return fmt.Errorf("field: symbol %d is %v, more than the %d bits of data it may hold", k, new(big.Int).SetBytes(s), p.bits)
+	return &OverfullError{int64(k), new(big.Int).SetBytes(s), p.bits}
 }
 
 func gcd(a, b int) int {

@@ -14,7 +14,7 @@ import (
 )
 
 // packed are fields with every kind of packing.
-var packed = []string{"2", "3", "5", "7", "31", "61", "127", "251", "257", "1021", "2^4", "2^5", "2^8", "2^9", "2^12", "2^15", "2^16", "3^4", "3^10", "65521", "65537", "2147483647"}
+var packed = []string{"2", "3", "5", "7", "31", "61", "127", "251", "257", "1021", "2^4", "2^5", "2^8", "2^9", "2^12", "2^15", "2^16", "3^4", "3^10", "65521", "65537", "2147483647", "koalabear", "goldilocks", "bls12-381", "bn254"}
 
 func TestPackingOf(t *testing.T) {
 	for _, c := range []struct {
@@ -40,6 +40,10 @@ func TestPackingOf(t *testing.T) {
 		{"65537", 16, 2, 11, 6},
 		{"16777259", 24, 3, 10, 4},
 		{"2147483647", 24, 3, 10, 4},
+		{"babybear", 24, 3, 10, 4},
+		{"goldilocks", 56, 7, 10, 2},
+		{"bls12-381", 248, 31, 32, 2},
+		{"bn254", 248, 31, 31, 1},
 		{"251", 7, 7, 7 << 50, 8 << 50},
 	} {
 		p := field.PackingOf(mustParse(t, c.field))
@@ -159,53 +163,6 @@ func checkPacking(t *testing.T, f field.Field, data []byte, step int) {
 	}
 }
 
-// wide stands for a field beyond those of this package, of which packing asks
-// only this.
-type wide struct {
-	field.Field
-	name        string
-	order       *big.Int
-	symbolBytes int
-}
-
-func (f wide) Name() string     { return f.name }
-func (f wide) Order() *big.Int  { return f.order }
-func (f wide) SymbolBytes() int { return f.symbolBytes }
-
-func (f wide) FirstInvalid(packet []byte) int {
-	for k := range len(packet) / f.symbolBytes {
-		if !field.Contains(f, field.Symbol(f, packet[k*f.symbolBytes:])) {
-			return k
-		}
-	}
-	return -1
-}
-
-func TestPackingWide(t *testing.T) {
-	power := func(n uint) *big.Int { return new(big.Int).Lsh(big.NewInt(1), n) }
-	goldilocks := new(big.Int).Sub(power(64), power(32))
-	rng := rand.New(rand.NewPCG(9, 10))
-	for _, f := range []wide{
-		{name: "goldilocks", order: goldilocks.Add(goldilocks, big.NewInt(1)), symbolBytes: 8},
-		{name: "255 bits", order: new(big.Int).Sub(power(255), big.NewInt(19)), symbolBytes: 32},
-	} {
-		for n := range 100 {
-			data := make([]byte, n)
-			for i := range data {
-				data[i] = byte(rng.Uint32())
-			}
-			checkPacking(t, f, data, 1)
-			checkPacking(t, f, data, 2)
-		}
-		p := field.PackingOf(f)
-		packet := make([]byte, 2*f.symbolBytes)
-		packet[len(packet)-1] = 1
-		if err := p.Unpack(make([]byte, p.Bytes(2)), packet); err == nil {
-			t.Errorf("%s: unpacking a symbol beyond %d bits succeeds", f.name, p.Bits())
-		}
-	}
-}
-
 func TestPackingPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, name := range packed {
@@ -237,19 +194,21 @@ func FuzzPacking(f *testing.F) {
 func TestUnpackErrors(t *testing.T) {
 	for _, c := range []struct {
 		field  string
-		symbol uint64
+		symbol field.Element
 		want   string
 	}{
-		{"2^4", 16, "field: symbol 1 is 16, more than the 4 bits of data it may hold"},
-		{"251", 250, "field: symbol 1 is 250, more than the 7 bits of data it may hold"},
-		{"257", 256, "field: symbol 1 is 256, more than the 8 bits of data it may hold"},
-		{"65537", 65536, "field: symbol 1 is 65536, more than the 16 bits of data it may hold"},
-		{"3^10", 59048, "field: symbol 1 is 59048, more than the 15 bits of data it may hold"},
-		{"2147483647", 1 << 24, "field: symbol 1 is 16777216, more than the 24 bits of data it may hold"},
+		{"2^4", field.Code(16), "field: symbol 1 is 16, more than the 4 bits of data it may hold"},
+		{"251", field.Code(250), "field: symbol 1 is 250, more than the 7 bits of data it may hold"},
+		{"257", field.Code(256), "field: symbol 1 is 256, more than the 8 bits of data it may hold"},
+		{"65537", field.Code(65536), "field: symbol 1 is 65536, more than the 16 bits of data it may hold"},
+		{"3^10", field.Code(59048), "field: symbol 1 is 59048, more than the 15 bits of data it may hold"},
+		{"goldilocks", field.Code(1 << 56), "field: symbol 1 is 72057594037927936, more than the 56 bits of data it may hold"},
+		{"bls12-381", field.Element{3: 1 << 56}, "field: symbol 1 is 452312848583266388373324160190187140051835877600158453279131187530910662656, more than the 248 bits of data it may hold"},
+		{"2147483647", field.Code(1 << 24), "field: symbol 1 is 16777216, more than the 24 bits of data it may hold"},
 	} {
 		f := mustParse(t, c.field)
 		packet := make([]byte, 8*f.SymbolBytes())
-		field.PutSymbol(f, packet[f.SymbolBytes():], field.Code(c.symbol))
+		field.PutSymbol(f, packet[f.SymbolBytes():], c.symbol)
 		p := field.PackingOf(f)
 		err := p.Unpack(make([]byte, p.Bytes(8)), packet)
 		if err == nil || err.Error() != c.want {
@@ -347,7 +306,7 @@ type failing struct{ err error }
 func (r failing) ReadAt(b []byte, off int64) (int, error) { return 1, r.err }
 
 func BenchmarkPacking(b *testing.B) {
-	for _, name := range []string{"2^8", "257", "251", "2^12", "65521", "65537", "2147483647"} {
+	for _, name := range []string{"2^8", "257", "251", "2^12", "65521", "65537", "2147483647", "goldilocks", "bls12-381"} {
 		f := mustParse(b, name)
 		p := field.PackingOf(f)
 		data := make([]byte, 1<<20)

@@ -22,19 +22,24 @@ type Kind struct {
 
 // Kinds returns the forms of names that [Parse] reads.
 func Kinds() []Kind {
-	return []Kind{
+	kinds := []Kind{
 		{"2^w", "2^8", "bytes and other binary symbols, w = 1 … 16; 2^8 by 0x11d, 2^16 by 0x1100b"},
 		{"p", "257", "integers modulo a prime p < 2^31"},
 		{"p^m", "3^4", "a prime power up to 2^16, by the primitive polynomial of smallest code"},
 		{"p^m:polynomial", "2^8:0x11b", "by an irreducible polynomial, as the code Σ c_i·p^i, hexadecimal or decimal"},
 		{"q", "81", "a prime power written out: 81 is 3^4"},
 	}
+	for _, l := range large {
+		kinds = append(kinds, Kind{l.name, l.name, l.doc})
+	}
+	return kinds
 }
 
 // Parse returns the field with the given name, in one of the forms of [Kinds].
 // Without a polynomial, p^m is defined by the primitive polynomial with the
 // smallest code, except 2^16 by 0x1100b. The canonical name of a field omits
-// that polynomial. The error says what is wrong with the name and what would be
+// that polynomial; that of a prime with a name, however written, is the name.
+// The error says what is wrong with the name and what would be
 // right.
 //
 // Fields are kept, so that parsing a name again is cheap.
@@ -48,13 +53,17 @@ func Parse(name string) (Field, error) {
 
 // A spec says which field a name means.
 type spec struct {
-	p    uint64
-	m    int
-	poly uint64 // 0: the default
+	large string // a name, the rest zero; or:
+	p     uint64
+	m     int
+	poly  uint64 // 0: the default
 }
 
 // parse reads a name. It takes no time to speak of, whatever the name.
 func parse(name string) (spec, error) {
+	if s, ok := parseLarge(name); ok {
+		return s, nil
+	}
 	order, poly, hasPoly := strings.Cut(name, ":")
 	base, exponent, hasExponent := strings.Cut(order, "^")
 	b, err := parseUint(base, 10)
@@ -81,7 +90,7 @@ func parse(name string) (spec, error) {
 	return s, s.checkPolynomial(poly)
 }
 
-var errSyntax = errors.New("not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, or one with a polynomial such as 2^8:0x11b")
+var errSyntax = errors.New("not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, one with a polynomial such as 2^8:0x11b, or a name: " + largeNames())
 
 // parseUint reads an unsigned number without sign or separators. It returns the
 // largest uint64 where the number is larger still.
@@ -102,7 +111,7 @@ func specOf(base, exponent uint64, text string) (spec, error) {
 	if base < 2 {
 		return spec{}, fmt.Errorf("no field has %s elements; the smallest is 2", text)
 	}
-	tooLarge := fmt.Errorf("q = %s is too large; want a prime below 2^31 or a prime power up to 2^16", text)
+	tooLarge := fmt.Errorf("q = %s is too large; want a prime below 2^31, a prime power up to 2^16, or a name: %s", text, largeNames())
 	if base >= maxPrime {
 		return spec{}, tooLarge
 	}
@@ -186,6 +195,9 @@ func (s spec) cached() Field {
 
 // build makes the field. A polynomial given must not be the default one.
 func (s spec) build() Field {
+	if s.large != "" {
+		return buildLarge(s.large)
+	}
 	if s.m == 1 && s.p != 2 {
 		return newPrime(s.p)
 	}

@@ -48,6 +48,12 @@ func TestParse(t *testing.T) {
 		{"9:10", "3^2:0xa", 9, 4},
 		{"251^2", "251^2", 63001, 251},
 		{"3^10", "3^10", 59049, 3},
+		{"babybear", "babybear", 2013265921, 31},
+		{"2013265921", "babybear", 2013265921, 31},
+		{"2013265921^1", "babybear", 2013265921, 31},
+		{"2013265921:2013265922", "babybear", 2013265921, 31},
+		{"koalabear", "koalabear", 2130706433, 3},
+		{"2130706433", "koalabear", 2130706433, 3},
 	} {
 		f, err := field.Parse(c.name)
 		if err != nil {
@@ -65,7 +71,11 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseErrors(t *testing.T) {
-	const syntax = "not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, or one with a polynomial such as 2^8:0x11b"
+	const (
+		names    = "goldilocks, babybear, koalabear, bls12-381, bn254"
+		syntax   = "not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, one with a polynomial such as 2^8:0x11b, or a name: " + names
+		tooLarge = " is too large; want a prime below 2^31, a prime power up to 2^16, or a name: " + names
+	)
 	long := strings.Repeat("9", 1000)
 	for _, c := range []struct{ name, want string }{
 		{"", syntax},
@@ -81,6 +91,13 @@ func TestParseErrors(t *testing.T) {
 		{"0x101", syntax},
 		{"2^-1", syntax},
 		{"GF(256)", syntax},
+		{"Goldilocks", syntax},
+		{"goldilock", syntax},
+		{"goldilocks ", syntax},
+		{"goldilocks^2", syntax},
+		{"babybear:5", syntax},
+		{"bls12381", syntax},
+		{"bls12-377", syntax},
 		{"0", "no field has 0 elements; the smallest is 2"},
 		{"1", "no field has 1 elements; the smallest is 2"},
 		{"1^5", "no field has 1^5 elements; the smallest is 2"},
@@ -91,15 +108,17 @@ func TestParseErrors(t *testing.T) {
 		{"360", "360 = 2^3·3^2·5 is no prime power"},
 		{"2147483645", "2147483645 = 5·19·22605091 is no prime power"},
 		{"4^2", "the base 4 = 2^2 is no prime; write 2^4"},
-		{"2^17", "q = 2^17 is too large; want a prime below 2^31 or a prime power up to 2^16"},
-		{"131072", "q = 131072 is too large; want a prime below 2^31 or a prime power up to 2^16"},
-		{"3^11", "q = 3^11 is too large; want a prime below 2^31 or a prime power up to 2^16"},
-		{"257^2", "q = 257^2 is too large; want a prime below 2^31 or a prime power up to 2^16"},
-		{"2147483647^2", "q = 2147483647^2 is too large; want a prime below 2^31 or a prime power up to 2^16"},
-		{"2147483648", "q = 2147483648 is too large; want a prime below 2^31 or a prime power up to 2^16"},
-		{"2147483659", "q = 2147483659 is too large; want a prime below 2^31 or a prime power up to 2^16"},
-		{"99999999999999999999^9999999999", "q = 99999999999999999999^9999999999 is too large; want a prime below 2^31 or a prime power up to 2^16"},
-		{long, "q = " + long[:37] + "... is too large; want a prime below 2^31 or a prime power up to 2^16"},
+		{"2^17", "q = 2^17" + tooLarge},
+		{"131072", "q = 131072" + tooLarge},
+		{"3^11", "q = 3^11" + tooLarge},
+		{"257^2", "q = 257^2" + tooLarge},
+		{"2147483647^2", "q = 2147483647^2" + tooLarge},
+		{"2147483648", "q = 2147483648" + tooLarge},
+		{"2147483659", "q = 2147483659" + tooLarge},
+		{"18446744069414584320", "q = 18446744069414584320" + tooLarge},
+		{"18446744069414584321^2", "q = 18446744069414584321^2" + tooLarge},
+		{"99999999999999999999^9999999999", "q = 99999999999999999999^9999999999" + tooLarge},
+		{long, "q = " + long[:37] + "..." + tooLarge},
 		{"2^8:", `"" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
 		{"2^8:0x", `"0x" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
 		{"2^8:11b", `"11b" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
@@ -195,6 +214,7 @@ func FuzzParse(f *testing.F) {
 	for _, name := range []string{
 		"2", "257", "2^8", "2^8:0x11b", "2^16:0x1002d", "3^4", "81", "3^10", "2147483647", "4^2", "360",
 		"99999999999999999999^9999999999", "2^8:0xffffffffffffffffffffffff", "1^1", "0", "", "^", ":", "2^8:0x11a",
+		"goldilocks", "18446744069414584321", "babybear", "2013265921:2013265922", "bls12-381", "bn254",
 	} {
 		f.Add(name)
 	}

@@ -9,7 +9,7 @@ import "math/bits"
 // to `words` words: word r takes the symbols under mask after a shift by r·shift
 // bits.
 type prime struct {
-	common
+	small
 	inverse uint64 // ⌊2^64/q⌋
 	lanes   lanes  // two of them
 	paired  bool   // words hold two symbols
@@ -24,7 +24,7 @@ const minPaired = 16
 
 func newPrime(q uint64) *prime {
 	f := &prime{
-		common:  newCommon(power(q, 1), q, 1, primitiveRoot(q)),
+		small:   newSmall(primeName(q), q, 1, primitiveRoot(q)),
 		inverse: ^uint64(0) / q,
 		lanes:   newLanes(q, 2),
 	}

@@ -1,0 +1,126 @@
+package field
+
+import (
+	"math/bits"
+
+	"github.com/consensys/gnark-crypto/field/goldilocks"
+)
+
+// gold is F_q for q = 2^64-2^32+1: elements by gnark-crypto, with codes and
+// Montgomery forms as in [scalars], and packets by a kernel of its own, several
+// times as fast as the vectors of gnark-crypto, which lack vector instructions.
+type gold struct{ common }
+
+const (
+	goldOrder     = 1<<64 - 1<<32 + 1
+	goldGenerator = 7
+)
+
+func newGoldilocks(name string) *gold {
+	q := Code(goldOrder)
+	return &gold{newCommon(name, q, 1, q, goldGenerator)}
+}
+
+func (f *gold) Add(a, b Element) Element {
+	x, y := goldilocks.Element{a[0]}, goldilocks.Element{b[0]}
+	return Code(x.Add(&x, &y)[0])
+}
+
+func (f *gold) Sub(a, b Element) Element {
+	x, y := goldilocks.Element{a[0]}, goldilocks.Element{b[0]}
+	return Code(x.Sub(&x, &y)[0])
+}
+
+func (f *gold) Mul(a, b Element) Element {
+	x, y := goldilocks.Element{a[0]}, goldilocks.NewElement(b[0])
+	return Code(x.Mul(&x, &y)[0])
+}
+
+func (f *gold) Inv(a Element) Element {
+	f.checkInv(a)
+	x := goldilocks.NewElement(a[0])
+	return Code(x.Inverse(&x).Uint64())
+}
+
+// goldBlock is how many symbols Combine works on at a time.
+const goldBlock = 128
+
+// Combine sums products in three words and reduces the sums once. Sources are
+// added four at a time, which saves loads and stores of the sums.
+func (f *gold) Combine(dst []byte, coef []Element, src [][]byte) {
+	f.checkCombine(dst, coef, src)
+	var sums [goldBlock]wideSum
+	for lo := 0; lo < len(dst); lo += 8 * goldBlock {
+		hi := min(lo+8*goldBlock, len(dst))
+		acc := sums[:(hi-lo)/8]
+		clear(acc)
+		var c [4]uint64
+		var s [4][]byte
+		n := 0
+		for i := range src {
+			if coef[i].IsZero() {
+				continue
+			}
+			c[n], s[n] = coef[i][0], src[i][lo:hi]
+			if n++; n == len(s) {
+				mulAddGold4(acc, &c, &s)
+				n = 0
+			}
+		}
+		for i := range n {
+			mulAddGold(acc, c[i], s[i])
+		}
+		for k := range acc {
+			le.PutUint64(dst[lo+8*k:], acc[k].mod())
+		}
+	}
+}
+
+// mulAddGold adds c·s to acc.
+func mulAddGold(acc []wideSum, c uint64, s []byte) {
+	for k := range acc {
+		acc[k] = acc[k].mulAdd(c, le.Uint64(s[8*k:]))
+	}
+}
+
+// mulAddGold4 adds Σ c[i]·s[i] to acc.
+func mulAddGold4(acc []wideSum, c *[4]uint64, s *[4][]byte) {
+	c0, c1, c2, c3 := c[0], c[1], c[2], c[3]
+	s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
+	for k := range acc {
+		x := acc[k].mulAdd(c0, le.Uint64(s0[8*k:]))
+		x = x.mulAdd(c1, le.Uint64(s1[8*k:]))
+		x = x.mulAdd(c2, le.Uint64(s2[8*k:]))
+		acc[k] = x.mulAdd(c3, le.Uint64(s3[8*k:]))
+	}
+}
+
+// A wideSum is a sum of products of words, of fewer than 2^32 of them.
+type wideSum struct{ lo, mid, hi uint64 }
+
+// mulAdd returns s + x·y.
+func (s wideSum) mulAdd(x, y uint64) wideSum {
+	hi, lo := bits.Mul64(x, y)
+	var carry uint64
+	s.lo, carry = bits.Add64(s.lo, lo, 0)
+	s.mid, carry = bits.Add64(s.mid, hi, carry)
+	s.hi, _ = bits.Add64(s.hi, 0, carry)
+	return s
+}
+
+// mod returns s modulo q, where 2^64 = 2^32-1, 2^96 = -1 and 2^128 = -2^32. A
+// carry or borrow out of a word is so made good by 2^32-1, and that has none:
+// what is added or subtracted before is at most 2^64-2^32.
+func (s wideSum) mod() uint64 {
+	const fold = 1<<32 - 1
+	x, carry := bits.Sub64(s.lo, s.mid>>32, 0)
+	x -= -carry & fold
+	x, carry = bits.Add64(x, s.mid&fold*fold, 0)
+	x += -carry & fold
+	x, carry = bits.Sub64(x, s.hi<<32, 0)
+	x -= -carry & fold
+	if x >= goldOrder {
+		x -= goldOrder
+	}
+	return x
+}
