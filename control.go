@@ -60,7 +60,7 @@ func (c *control) allgather(ctx context.Context, ports int, record []byte) ([][]
 }
 
 // protocol is the version of what processors say to each other.
-const protocol = 1
+const protocol = 2
 
 // A greeting is what a processor tells all others before a run.
 type greeting struct {
@@ -83,6 +83,7 @@ type terms struct {
 	Algorithm [8]byte
 	Memory    int64
 	Check     bool
+	Order     uint8
 }
 
 func (g greeting) model(symbolBytes int64) sim.Model {
@@ -110,19 +111,16 @@ func (e *DisagreementError) Error() string {
 // greet exchanges greetings. It returns processor 0's, with the length of the
 // longest packet, or a *DisagreementError.
 func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, error) {
-	ports, err := algo.Ports(c.t.Size(), e.options.ports)
-	if err != nil {
-		return greeting{}, err
-	}
 	mine := greeting{
 		Terms: terms{
 			Protocol:  protocol,
-			Ports:     uint32(ports),
+			Ports:     uint32(e.problem.Ports),
 			Field:     digest(e.matrix.Field().Name()),
 			Matrix:    digest(e.matrix.ID()),
 			Algorithm: digest(e.options.algorithm),
 			Memory:    e.options.memory,
 			Check:     e.options.check,
+			Order:     uint8(e.options.order),
 		},
 		Bytes: size,
 		Beta:  int64(e.options.beta),
@@ -168,6 +166,7 @@ var aspects = []struct {
 	{"algorithm", func(a, b terms) bool { return a.Algorithm == b.Algorithm }},
 	{"memory", func(a, b terms) bool { return a.Memory == b.Memory }},
 	{"check", func(a, b terms) bool { return a.Check == b.Check }},
+	{"order", func(a, b terms) bool { return a.Order == b.Order }},
 }
 
 // compare returns a *DisagreementError when the terms differ.

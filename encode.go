@@ -25,6 +25,7 @@ import (
 // safe for concurrent use: processors of one process share one.
 type Encoder struct {
 	matrix  matrix.Matrix
+	problem *algo.Problem
 	options options
 
 	mu    sync.Mutex // guards the plan chosen last, which the next run mostly uses again
@@ -42,14 +43,15 @@ func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if a.Rows() != a.Cols() {
-		return nil, fmt.Errorf("volley: matrix of %d rows and %d columns: an all-to-all encode needs a square one", a.Rows(), a.Cols())
+	problem, err := algo.NewProblem(a, o.ports, o.order)
+	if err != nil {
+		return nil, err
 	}
 	if o.tau == nil {
 		tau := TauPerByte * float64(a.Field().SymbolBytes())
 		o.tau = &tau
 	}
-	return &Encoder{matrix: a, options: o}, nil
+	return &Encoder{matrix: a, problem: problem, options: o}, nil
 }
 
 // Plan returns the plan that the encoder runs on packets of the given number of
@@ -65,7 +67,7 @@ func (e *Encoder) choose(m sim.Model) (plan.Plan, error) {
 	if e.plan != nil && e.model == m {
 		return e.plan, nil
 	}
-	p, err := algo.Choose(e.options.algorithm, e.matrix, e.options.ports, m)
+	p, err := algo.Choose(e.options.algorithm, e.problem, m)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +107,9 @@ func (b *packetBuffer) WriteAt(p []byte, offset int64) (int, error) {
 	}
 	return copy((*b)[offset:], p), nil
 }
+
+// Problem returns what the encoder plans for.
+func (e *Encoder) Problem() *algo.Problem { return e.problem }
 
 // Run runs an all-to-all encode as the processor with the transport's rank: it
 // reads the processor's packet, the first size bytes of src, and writes its coded
@@ -201,7 +206,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	}
 	r.count(traffic)
 	if e.options.check {
-		if err := e.check(ctx, c, r.Ports, in.Bytes(), out.Bytes()); err != nil {
+		if err := e.check(ctx, c, p, in.Bytes(), out.Bytes()); err != nil {
 			return nil, err
 		}
 		r.Verified = true
@@ -219,14 +224,15 @@ const maxSegment = 256 << 10
 // check encodes the fingerprints of all inputs, with nothing of the run's plan,
 // and compares the result with the fingerprint of the output. It returns nil once
 // all processors have found theirs right.
-func (e *Encoder) check(ctx context.Context, c *control, ports int, in, out []byte) error {
+func (e *Encoder) check(ctx context.Context, c *control, p plan.Plan, in, out []byte) error {
+	ports := p.Info().Ports
 	inputs, err := c.allgather(ctx, ports, in)
 	if err != nil {
 		return err
 	}
 	column := make([]field.Element, len(inputs))
 	for i := range column {
-		column[i] = e.matrix.At(i, c.t.Rank())
+		column[i] = e.matrix.At(i, p.Column(c.t.Rank(), 0))
 	}
 	want := make([]byte, len(out))
 	e.matrix.Field().Combine(want, column, inputs)

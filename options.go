@@ -20,6 +20,7 @@ type options struct {
 	memory    int64
 	timeout   time.Duration
 	check     bool
+	order     algo.Order
 }
 
 // Defaults of the options of the same names.
@@ -71,6 +72,11 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 // makes every processor wait until all have succeeded. The default is true.
 func WithCheck(on bool) Option { return func(o *options) { o.check = on } }
 
+// WithOrder says which processor is to obtain which coded packet. The default,
+// [algo.Natural], gives processor k that of column k; [algo.Any] lets the plan
+// relabel them where that saves a round, and [Report].Columns says how.
+func WithOrder(order algo.Order) Option { return func(o *options) { o.order = order } }
+
 func (o *options) validate() error {
 	switch {
 	case o.ports < 1:
@@ -81,6 +87,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("volley: τ = %v s: want a number, 0 or more", *o.tau)
 	case o.memory < 1:
 		return fmt.Errorf("volley: %d bytes of memory: want 1 or more", o.memory)
+	case o.order != algo.Natural && o.order != algo.Any:
+		return fmt.Errorf("volley: order %d: want algo.Natural or algo.Any", o.order)
 	case o.timeout < 0:
 		return fmt.Errorf("volley: timeout %v: want 0 or more", o.timeout)
 	}

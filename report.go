@@ -37,8 +37,14 @@ type Report struct {
 	ControlRounds int   `json:"control_rounds"`
 	ControlBytes  int64 `json:"control_bytes"` // sent by the busiest processor
 
+	// Columns says, where the coded packets are relabelled, which column of the
+	// matrix each processor has.
+	Columns []int `json:"columns,omitempty"`
+
+	Notes []string `json:"notes,omitempty"` // the structure used, how an order came about
+
 	PlanHash string  `json:"plan_hash"`
-	Order    string  `json:"order"` // of inputs and outputs: "natural"
+	Order    string  `json:"order"` // of the coded packets: "natural" or "relabelled"
 	Verified bool    `json:"verified"`
 	Seconds  float64 `json:"seconds"`
 }
@@ -94,7 +100,7 @@ func Merge(reports []*Report) *Report {
 
 func newReport(p plan.Plan, matrixID string) *Report {
 	info := p.Info()
-	return &Report{
+	r := &Report{
 		Algorithm:  info.Algorithm,
 		Parameters: info.Parameters,
 		Field:      info.Field.Name(),
@@ -105,7 +111,16 @@ func newReport(p plan.Plan, matrixID string) *Report {
 		BoundC2:    algo.BoundC2(info.Processors, info.Ports),
 		Rounds:     []RoundReport{}, // not null in JSON
 		Order:      "natural",
+		Notes:      info.Notes,
 	}
+	columns := make([]int, info.Processors)
+	for k := range columns {
+		columns[k] = p.Column(k, 0)
+		if columns[k] != k {
+			r.Order, r.Columns = "relabelled", columns
+		}
+	}
+	return r
 }
 
 // Estimate returns the report that a run of p for the matrix a would give, as

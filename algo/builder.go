@@ -11,6 +11,7 @@ type Builder struct {
 	program plan.Program
 	round   plan.Round
 	slots   int
+	field   field.Field
 	coding  bool // false: only the schedule is wanted, combinations stay empty
 }
 

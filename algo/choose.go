@@ -1,10 +1,9 @@
 package algo
 
 import (
-	"fmt"
+	"errors"
 	"time"
 
-	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
 )
@@ -12,49 +11,54 @@ import (
 // Auto is the name that stands for the cheapest algorithm.
 const Auto = "auto"
 
-// A Candidate is an algorithm that could compute a matrix, and what it would
-// cost.
+// A Candidate is a plan that could solve a problem, and what it would cost.
 type Candidate struct {
-	Algorithm Algorithm
-	Plan      plan.Plan
-	Cost      sim.Cost
-	Time      time.Duration // in the model
+	Plan plan.Plan
+	Cost sim.Cost
+	Time time.Duration // in the model
 }
 
-// Candidates returns every registered algorithm with its cost for the matrix
-// and the ports, in registry order. The errors are those of
-// [Algorithm.Compile].
-func Candidates(m matrix.Matrix, ports int, model sim.Model) ([]Candidate, error) {
+// Candidates returns the plans of every registered algorithm that the matrix has
+// the structure for, in registry order, with their costs. The errors are those of
+// [Algorithm.Plans].
+func Candidates(p *Problem, model sim.Model) ([]Candidate, error) {
+	return candidates(registry, p, model)
+}
+
+func candidates(algorithms []Algorithm, p *Problem, model sim.Model) ([]Candidate, error) {
 	var list []Candidate
-	for _, a := range registry {
-		p, err := a.Compile(m, ports)
+	for _, a := range algorithms {
+		plans, err := a.Plans(p)
+		if err != nil && len(algorithms) > 1 && errors.Is(err, ErrStructure) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		cost := sim.Count(p)
-		list = append(list, Candidate{a, p, cost, model.Time(cost)})
+		for _, q := range plans {
+			cost := sim.Count(q)
+			list = append(list, Candidate{q, cost, model.Time(cost)})
+		}
 	}
 	return list, nil
 }
 
-// Choose returns the plan of the named algorithm, or for [Auto] the one of least
-// model time; ties go to the one named first in the registry. All processors
-// choose alike. It returns an error for an unknown name and those of
-// [Algorithm.Compile].
-func Choose(name string, m matrix.Matrix, ports int, model sim.Model) (plan.Plan, error) {
+// Choose returns, of the plans of the named algorithm, or for [Auto] of all, the
+// one of least model time; ties go to the one named first in the registry. All
+// processors choose alike. It returns an error for an unknown name and those of
+// [Algorithm.Plans].
+func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
+	algorithms := registry
 	if name != Auto {
 		a, err := Lookup(name)
 		if err != nil {
 			return nil, err
 		}
-		return a.Compile(m, ports)
+		algorithms = []Algorithm{a}
 	}
-	list, err := Candidates(m, ports, model)
+	list, err := candidates(algorithms, p, model)
 	if err != nil {
 		return nil, err
-	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("algo: nothing registered")
 	}
 	best := list[0]
 	for _, c := range list[1:] {

@@ -31,6 +31,15 @@ func count(t testing.TB, f field.Field, name string, k, ports int) sim.Cost {
 	return sim.Count(p)
 }
 
+func problem(t testing.TB, a matrix.Matrix, ports int, order algo.Order) *algo.Problem {
+	t.Helper()
+	p, err := algo.NewProblem(a, ports, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // clog is the least t with r^t >= n.
 func clog(n, r int) int {
 	t := 0
@@ -136,7 +145,7 @@ func TestBaselineCosts(t *testing.T) {
 // every processor's schedule.
 func TestClasses(t *testing.T) {
 	f := parse(t, "2^8")
-	for _, algorithm := range algo.Algorithms() {
+	for _, algorithm := range forAnyMatrix() {
 		for k := 1; k <= 70; k++ {
 			for _, ports := range []int{1, 2, 3, 5} {
 				p, err := algorithm.Compile(random(t, f, k, 0), ports)
@@ -183,7 +192,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	f := parse(t, "2^8")
-	for _, algorithm := range algo.Algorithms() {
+	for _, algorithm := range forAnyMatrix() {
 		for k := 1; k <= 300; k++ {
 			for p := 1; p <= 4; p++ {
 				ports := clampPorts(k, p)
@@ -235,12 +244,12 @@ func TestChoose(t *testing.T) {
 				{Beta: 1000, Tau: 0, Symbols: 1}, {Beta: 0, Tau: 1e-9, Symbols: 1 << 20}, {Beta: 20000, Tau: 1e-9, Symbols: 1000},
 			} {
 				a := random(t, f, k, 1)
-				p, err := algo.Choose(algo.Auto, a, ports, model)
+				p, err := algo.Choose(algo.Auto, problem(t, a, ports, algo.Natural), model)
 				if err != nil {
 					t.Fatal(err)
 				}
 				got := model.Time(sim.Count(p))
-				for _, other := range algo.Algorithms() {
+				for _, other := range forAnyMatrix() {
 					q, err := other.Compile(a, ports)
 					if err != nil {
 						t.Fatal(err)
@@ -253,12 +262,12 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"direct", "central"} {
-		p, err := algo.Choose(name, random(t, f, 9, 1), 2, sim.Model{})
+		p, err := algo.Choose(name, problem(t, random(t, f, 9, 1), 2, algo.Natural), sim.Model{})
 		if err != nil || p.Info().Algorithm != name {
 			t.Errorf("%s: chose %v, %v", name, p.Info().Algorithm, err)
 		}
 	}
-	if _, err := algo.Choose("nearest", random(t, f, 9, 1), 2, sim.Model{}); err == nil {
+	if _, err := algo.Choose("nearest", problem(t, random(t, f, 9, 1), 2, algo.Natural), sim.Model{}); err == nil {
 		t.Error("an unknown algorithm was chosen")
 	}
 }

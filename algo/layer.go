@@ -42,9 +42,18 @@ type Step interface {
 // A Layer is a partition of the processors into groups that run one step side
 // by side.
 type Layer struct {
-	Step  Step
-	Group func(proc int) Group // as the processor sees it
-	Whole bool                 // all processors are one group
+	Step    Step
+	Group   func(proc int) Group // as the processor sees it
+	Whole   bool                 // all processors are one group
+	Uniform bool                 // all groups are as large as the step's largest
+}
+
+// whole returns the layer that runs a step on all processors as one group, with
+// the entries at of its matrix, which may be nil where only the schedule is wanted.
+func whole(s Step, size int, at func(i, j int) field.Element) Layer {
+	return Layer{Step: s, Whole: true, Uniform: true, Group: func(proc int) Group {
+		return Group{Size: size, Index: proc, Member: func(i int) int { return i }, At: at}
+	}}
 }
 
 // layered is the plan of a product of layers: A is the product of the layers'
@@ -52,12 +61,13 @@ type Layer struct {
 type layered struct {
 	info   plan.Info
 	layers []Layer
+	column func(proc int) int // of A; nil for the processor's own
 }
 
 func (p *layered) Info() plan.Info { return p.info }
 
 func (p *layered) build(proc int, coding bool) *plan.Program {
-	b := &Builder{coding: coding, slots: 1}
+	b := &Builder{field: p.info.Field, coding: coding, slots: 1}
 	b.program.Proc, b.program.Inputs = proc, 1
 	slot := 0
 	for _, l := range p.layers {
@@ -70,25 +80,48 @@ func (p *layered) Schedule(proc int) plan.Schedule { return p.build(proc, false)
 
 func (p *layered) Program(proc int) (*plan.Program, error) { return p.build(proc, true), nil }
 
+// Classes are those of the one layer whose members differ in their schedules, where
+// no more than one has such and it spans all processors; else every processor is
+// on its own.
 func (p *layered) Classes() []plan.Class {
-	if len(p.layers) == 1 && p.layers[0].Whole {
-		return p.layers[0].Step.Classes()
+	k := p.info.Processors
+	classes := alike(k)
+	differ := 0
+	for _, l := range p.layers {
+		of := l.Step.Classes()
+		switch {
+		case l.Uniform && len(of) == 1:
+		case l.Whole:
+			classes = of
+			differ++
+		default:
+			differ = 2
+		}
 	}
-	classes := make([]plan.Class, p.info.Processors)
-	for k := range classes {
-		classes[k] = plan.Class{Representative: k, Count: 1}
+	if differ < 2 {
+		return classes
+	}
+	classes = make([]plan.Class, k)
+	for proc := range classes {
+		classes[proc] = plan.Class{Representative: proc, Count: 1}
 	}
 	return classes
 }
 
-func (p *layered) Row(proc, _ int) int    { return proc }
-func (p *layered) Column(proc, _ int) int { return proc }
+func (p *layered) Row(proc, _ int) int { return proc }
+
+func (p *layered) Column(proc, _ int) int {
+	if p.column != nil {
+		return p.column(proc)
+	}
+	return proc
+}
 
 // alike is the classes of a group whose members all have the same schedule.
 func alike(size int) []plan.Class { return []plan.Class{{Representative: 0, Count: size}} }
 
 // compile returns the plan that runs the layers one after the other.
-func compile(name, parameters string, f field.Field, processors, ports int, layers ...Layer) plan.Plan {
+func compile(name, parameters string, f field.Field, processors, ports int, layers ...Layer) *layered {
 	info := plan.Info{
 		Algorithm: name, Parameters: parameters, Field: f,
 		Processors: processors, Ports: ports, Rows: processors, Columns: processors,
@@ -100,5 +133,5 @@ func compile(name, parameters string, f field.Field, processors, ports int, laye
 			}
 		}
 	}
-	return &layered{info, layers}
+	return &layered{info: info, layers: layers}
 }

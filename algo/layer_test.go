@@ -62,6 +62,9 @@ func TestLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, algorithm := range registry {
+		if algorithm.Structured() {
+			continue
+		}
 		for _, sizes := range [][]int{{1}, {9, 7}, {7, 9, 1, 2}, {16, 3, 5}, {4, 4, 4}, {10, 6, 10}, {17, 16, 15, 1}} {
 			for ports := 1; ports <= 3; ports++ {
 				name := fmt.Sprintf("%s, groups of %v, p=%d", algorithm.Name, sizes, ports)

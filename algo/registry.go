@@ -17,7 +17,9 @@ type Algorithm struct {
 	Source   string
 	Baseline bool // known from elsewhere, here to compare with
 
-	step func(size, ports int) Step // for one group of all processors
+	// One of:
+	step   func(size, ports int) Step            // for one group of all processors, any matrix
+	family func(p *Problem) ([]plan.Plan, error) // for matrices with structure
 }
 
 // Algorithms returns the registry, in the order in which people should read it.
@@ -31,10 +33,79 @@ var registry = []Algorithm{
 		C1:      "clog(K)",
 		C2:      "min of ceil((m-1)/p) + ceil((n-1)/p) over m*n >= K, clog(m) + clog(n) = clog(K)",
 		Source:  "paper, section Prepare and Shoot, generalised",
-		step: func(size, ports int) Step {
-			m, n := tune(size, ports, 0)
-			return newUniversal(size, ports, m, n)
-		},
+		step:    func(size, ports int) Step { return tuned(size, ports) },
+	},
+	{
+		Name:    "dft",
+		Title:   "a round or two for each radix of K; natural order by shifts or a permutation",
+		Problem: "DFT matrices, their inverses and transposes; K | q-1",
+		C1:      "H for K = (p+1)^H in reversed order, H+1 natural",
+		C2:      "H in reversed order, H+1 natural; sum of Psi(r) for K a product of radices r",
+		Source:  "paper, section Computing a DFT Matrix; mixed radices and shifts beyond it",
+		family:  factored("dft", "dft", anyFusing),
+	},
+	{
+		Name:    "draw-and-loose",
+		Title:   "small Vandermonde matrices across cosets, then a DFT inside each",
+		Problem: "Vandermonde matrices on M cosets of Z = (p+1)^H points, their inverses and transposes",
+		C1:      "clog(M) + H",
+		C2:      "Psi(M) + H",
+		Source:  "paper, section Generalization",
+		family:  factored("draw-and-loose", "draw-and-loose", anyFusing),
+	},
+	{
+		Name:    "lagrange",
+		Title:   "inverse draw-and-loose on one set of points, draw-and-loose on the other",
+		Problem: "Lagrange matrices on cosets, subspaces or other fibres, K = M*(p+1)^H",
+		C1:      "2*clog(M) + 2*H",
+		C2:      "2*Psi(M) + 2*H",
+		Source:  "paper, section Computing Lagrange Matrices",
+		family:  factored("lagrange", "lagrange", withinHalves),
+	},
+	{
+		Name:    "folded-lagrange",
+		Title:   "lagrange with the layers around its middle fused, h of H digits left outside",
+		Problem: "as lagrange",
+		C1:      "2*h + clog(K/(p+1)^h), 0 <= h <= H",
+		C2:      "2*h + Psi(K/(p+1)^h)",
+		Source:  "ours",
+		family:  factored("folded-lagrange", "lagrange", acrossMiddle),
+	},
+	{
+		Name:    "cauchy",
+		Title:   "a (folded) Lagrange matrix between two diagonals",
+		Problem: "Cauchy matrices on points as for lagrange",
+		C1:      "2*h + clog(K/(p+1)^h), 0 <= h <= H",
+		C2:      "2*h + Psi(K/(p+1)^h)",
+		Source:  "ours",
+		family:  factored("cauchy", "cauchy", anyFusing),
+	},
+	{
+		Name:    "additive-fft",
+		Title:   "the FFT in characteristic 2, over a subspace instead of a subgroup",
+		Problem: "lch matrices, K = M*2^H, their inverses and transposes",
+		C1:      "clog(M) + H at p = 1",
+		C2:      "Psi(M) + H at p = 1",
+		Source:  "Lin, Chung, Han, FOCS 2014; as a schedule ours",
+		family:  factored("additive-fft", "additive-fft", anyFusing),
+	},
+	{
+		Name:    "moore",
+		Title:   "a linearised FFT over a tower of subfields",
+		Problem: "Moore matrices on K = M*(p+1)^H points of the default arrangement, K <= m, their inverses and transposes",
+		C1:      "clog(M) + H",
+		C2:      "Psi(M) + H",
+		Source:  "ours",
+		family:  factored("moore", "moore", anyFusing),
+	},
+	{
+		Name:    "gabidulin",
+		Title:   "inverse moore on one set of points, moore on the other, fused in the middle",
+		Problem: "parity of Gabidulin codes, 2*K <= m",
+		C1:      "2*h + clog(K/(p+1)^h), 0 <= h <= H",
+		C2:      "2*h + Psi(K/(p+1)^h)",
+		Source:  "ours",
+		family:  factored("gabidulin", "gabidulin", anyFusing),
 	},
 	{
 		Name:    "prepare-and-shoot",
@@ -100,35 +171,33 @@ func Lookup(name string) (Algorithm, error) {
 	return Algorithm{}, fmt.Errorf("algo: no algorithm %q: want auto or one of %s", name, strings.Join(names, ", "))
 }
 
-// Compile returns the algorithm's plan for the square matrix m and the given
-// number of ports, where more than K-1 count as K-1. It returns an error when m
-// is not square or ports is below 1.
-func (a Algorithm) Compile(m matrix.Matrix, ports int) (plan.Plan, error) {
-	k := m.Rows()
-	if k < 1 || m.Cols() != k {
-		return nil, fmt.Errorf("algo: matrix of %d rows and %d columns: an all-to-all encode needs a square one", k, m.Cols())
+// Structured reports whether the algorithm takes only matrices with some
+// structure.
+func (a Algorithm) Structured() bool { return a.family != nil }
+
+// Plans returns the algorithm's plans for a problem: one for an algorithm that
+// takes every matrix; for a family, those of which none is worse than another in
+// both C1 and C2, the fewest rounds first. The error wraps [ErrStructure] where
+// the matrix has not the structure that the algorithm needs.
+func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
+	if a.family != nil {
+		return a.family(p)
 	}
-	ports, err := Ports(k, ports)
+	k := p.Matrix.Rows()
+	step := a.step(k, p.Ports)
+	return []plan.Plan{compile(a.Name, step.Parameters(), p.Matrix.Field(), k, p.Ports, whole(step, k, p.Matrix.At))}, nil
+}
+
+// Compile returns the plan of [Algorithm.Plans] with the least C2 for a matrix in
+// natural order. The errors are those of [NewProblem] and [Algorithm.Plans].
+func (a Algorithm) Compile(m matrix.Matrix, ports int) (plan.Plan, error) {
+	p, err := NewProblem(m, ports, Natural)
 	if err != nil {
 		return nil, err
 	}
-	step := a.step(k, ports)
-	everyone := Layer{
-		Step:  step,
-		Whole: true,
-		Group: func(proc int) Group {
-			return Group{Size: k, Index: proc, Member: func(i int) int { return i }, At: m.At}
-		},
+	plans, err := a.Plans(p)
+	if err != nil {
+		return nil, err
 	}
-	return compile(a.Name, step.Parameters(), m.Field(), k, ports, everyone), nil
-}
-
-// Ports returns the ports that K processors use of those they have: more than
-// K-1 count as K-1, but never less than 1. It returns an error when ports is
-// below 1.
-func Ports(k, ports int) (int, error) {
-	if ports < 1 {
-		return 0, fmt.Errorf("algo: %d ports: want 1 or more", ports)
-	}
-	return max(1, min(ports, k-1)), nil
+	return plans[len(plans)-1], nil
 }

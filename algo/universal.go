@@ -23,12 +23,19 @@ import (
 type universal struct {
 	size, m, n     int
 	prepare, shoot []stage
+	name           string // of its one phase; empty: prepare and shoot apart
 }
 
 // newUniversal returns the step with window m and n strides for groups of up to
 // size processors, m·n >= size.
 func newUniversal(size, ports, m, n int) *universal {
 	return &universal{size: size, m: m, n: n, prepare: stages(m, ports), shoot: stages(n, ports)}
+}
+
+// tuned returns the step for groups of up to size processors with the best window.
+func tuned(size, ports int) *universal {
+	m, n := tune(size, ports, 0)
+	return newUniversal(size, ports, m, n)
 }
 
 // tune returns the window and the strides of least C2 for groups of size
@@ -51,6 +58,9 @@ func tune(size, ports, over int) (m, n int) {
 func (s *universal) Parameters() string { return fmt.Sprintf("m=%d n=%d", s.m, s.n) }
 
 func (s *universal) Phases() []plan.Phase {
+	if s.name != "" {
+		return []plan.Phase{{Name: s.name, Rounds: len(s.prepare) + len(s.shoot)}}
+	}
 	return []plan.Phase{{Name: "prepare", Rounds: len(s.prepare)}, {Name: "shoot", Rounds: len(s.shoot)}}
 }
 

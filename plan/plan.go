@@ -82,6 +82,7 @@ type Info struct {
 	Rows       int         // rows of A: initial packets of all processors together
 	Columns    int         // columns of A: coded packets of all processors together
 	Phases     []Phase     // in order; their rounds add up to the rounds of the plan
+	Notes      []string    // for people: the structure used, how an order came about
 }
 
 // Rounds returns the number of rounds of the plan.

@@ -14,7 +14,6 @@ import (
 	"volley/algo"
 	"volley/draw"
 	"volley/field"
-	"volley/matrix"
 	"volley/plan"
 	"volley/report"
 	"volley/sim"
@@ -95,7 +94,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	}
 	w := cmd.OutOrStdout()
 	if o.why {
-		return writeCandidates(w, a, o.ports, model)
+		return writeCandidates(w, encoder.Problem(), model)
 	}
 	p, err := encoder.Plan(symbols)
 	if err != nil {
@@ -157,14 +156,14 @@ time = C1·β + C2·W·τ = %s for packets of %s
 }
 
 // writeCandidates prints what auto chooses from, cheapest first.
-func writeCandidates(w io.Writer, a matrix.Matrix, ports int, model sim.Model) error {
-	list, err := algo.Candidates(a, ports, model)
+func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
+	list, err := algo.Candidates(p, model)
 	if err != nil {
 		return usage(err)
 	}
 	slices.SortStableFunc(list, func(a, b algo.Candidate) int { return cmp.Compare(a.Time, b.Time) })
 	return report.Text(w, []report.Column[algo.Candidate]{
-		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Algorithm.Name }},
+		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Algorithm }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 		{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
 		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return c.Cost.C2 }},

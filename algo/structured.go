@@ -1,0 +1,207 @@
+package algo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+// fusing says which neighbouring layers a family fuses.
+type fusing int
+
+const (
+	anyFusing    fusing = iota
+	withinHalves        // not across the middle of a chain, such as inverse and forward transform
+	acrossMiddle        // always across it: "folded"
+)
+
+// factored returns the plans named so of a family of matrices that are products of
+// layers: those ways to fuse neighbouring layers of which none is worse than another
+// in both C1 and C2. Every fused layer is one universal step on its groups. All
+// layers fused into one are the universal algorithm, in natural order whatever the
+// layers need.
+func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, error) {
+	return func(p *Problem) ([]plan.Plan, error) {
+		fact := p.factor()
+		if fact == nil || fact.Name != family {
+			return nil, fmt.Errorf("algo: %s for matrix %s over %s with K = %d: %w: take another algorithm, such as universal",
+				name, p.Matrix.ID(), p.Matrix.Field().Name(), p.Matrix.Rows(), ErrStructure)
+		}
+		allowed := func(i, j int) bool { // whether layers i … j-1 may be fused
+			switch mode {
+			case withinHalves:
+				return j <= fact.Half || i >= fact.Half
+			case acrossMiddle:
+				return j != fact.Half
+			}
+			return true
+		}
+		all, k := len(fact.Layers), p.Matrix.Rows()
+		var plans []plan.Plan
+		for _, cuts := range fusions(fact.Layers, p.Ports, allowed) {
+			if len(cuts) > 1 {
+				plans = append(plans, p.fused(name, fact, cuts))
+			}
+		}
+		if allowed(0, all) { // which needs no permutation, so that its cost alone does not tell
+			plans = append(plans, p.fused(name, fact, []int{all}))
+		}
+		if family == "dft" && p.Order == Natural && !sameLabels(fact, k) {
+			for _, s := range findShifts(p.Matrix, p.Ports) {
+				plans = append(plans, compile(name, s.Parameters(), p.Matrix.Field(), k, p.Ports, whole(s, k, p.Matrix.At)))
+			}
+		}
+		return undominated(plans), nil
+	}
+}
+
+// fused returns the plan for a factorisation whose layers are fused up to each of
+// the cuts.
+func (p *Problem) fused(name string, fact *matrix.Factorisation, cuts []int) plan.Plan {
+	k := p.Matrix.Rows()
+	notes := []string{"structure: " + fact.Structure}
+	if len(cuts) == 1 {
+		step := tuned(k, p.Ports)
+		l := compile(name, fmt.Sprintf("groups %d %s", k, step.Parameters()), p.Matrix.Field(), k, p.Ports, whole(step, k, p.Matrix.At))
+		l.info.Notes = append(notes, "all layers fused into one: the universal step")
+		return l
+	}
+	var layers []Layer
+	var sizes []string
+	from := 0
+	for _, to := range cuts {
+		block := matrix.Fuse(fact.Layers[from:to])
+		notes = append(notes, fmt.Sprintf("layer %d, %s: %v", len(layers), block.Name, block.Partition))
+		layers = append(layers, onGroups(block, p.Ports, fact.In))
+		sizes = append(sizes, fmt.Sprint(block.Size()))
+		from = to
+	}
+	parameters := "groups " + strings.Join(sizes, "·")
+	column := func(proc int) int { return fact.Out.Processor(fact.In.Label(proc)) }
+	relabelled := !sameLabels(fact, k)
+	if relabelled && p.Order == Natural {
+		parameters += " permute"
+		notes = append(notes, "natural order by one round that permutes the results")
+		layers = append(layers, whole(&permutation{k, column, func(proc int) int { return fact.In.Processor(fact.Out.Label(proc)) }}, k, nil))
+		relabelled = false
+	}
+	l := compile(name, parameters, p.Matrix.Field(), k, p.Ports, layers...)
+	if relabelled {
+		l.info.Parameters += " relabelled"
+		notes = append(notes, "relabelled: the columns are not in natural order")
+		l.column = column
+	}
+	l.info.Notes = notes
+	return l
+}
+
+// sameLabels reports whether every result lies in the end where it is wanted.
+func sameLabels(fact *matrix.Factorisation, k int) bool {
+	for proc := range k {
+		if fact.In.Label(proc) != fact.Out.Label(proc) {
+			return false
+		}
+	}
+	return true
+}
+
+// onGroups returns the layer that runs a universal step on the groups of a layer of
+// the matrix.
+func onGroups(l matrix.Layer, ports int, labels matrix.Labels) Layer {
+	size := l.Size()
+	step := tuned(size, ports)
+	step.name = l.Name
+	return Layer{Step: step, Uniform: true, Group: func(proc int) Group {
+		label := labels.Label(proc)
+		group := l.Group(label)
+		return Group{
+			Size: size, Index: l.Index(label),
+			Member: func(i int) int { return labels.Processor(l.Member(group, i)) },
+			At:     func(i, j int) field.Element { return l.At(group, i, j) },
+		}
+	}}
+}
+
+// A cost is C1 and C2.
+type cost struct{ c1, c2 int }
+
+func costOf(p plan.Plan) cost {
+	c := sim.Count(p)
+	return cost{c.C1, c.C2}
+}
+
+// below reports whether c is at most d in both, and less in one.
+func (c cost) below(d cost) bool { return c.c1 <= d.c1 && c.c2 <= d.c2 && c != d }
+
+// fusions returns the ways to fuse neighbouring layers that no other way beats in
+// C1 and C2, as the ends of the fused runs. allowed says which runs may be fused. The cost of a run is that of a step on the groups of what it
+// spans: no matrices are multiplied.
+func fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]int {
+	steps := map[int]cost{}
+	stepCost := func(size int) cost {
+		c, ok := steps[size]
+		if !ok {
+			c = costOf(compile("", "", nil, size, ports, whole(tuned(size, ports), size, nil)))
+			steps[size] = c
+		}
+		return c
+	}
+	type way struct {
+		cost
+		cuts []int
+	}
+	best := make([][]way, len(layers)+1) // of the layers before
+	best[0] = []way{{}}
+	for j := 1; j <= len(layers); j++ {
+		var ways []way
+		for i := range j {
+			if !allowed(i, j) {
+				continue
+			}
+			c := stepCost(matrix.Span(layers[i:j]).Size())
+			for _, w := range best[i] {
+				ways = append(ways, way{cost{w.c1 + c.c1, w.c2 + c.c2}, append(slices.Clone(w.cuts), j)})
+			}
+		}
+		// Of equal ways the one with the most layers is first: the smallest matrices.
+		slices.SortStableFunc(ways, func(a, b way) int {
+			return cmp.Or(cmp.Compare(a.c1, b.c1), cmp.Compare(a.c2, b.c2), cmp.Compare(len(b.cuts), len(a.cuts)))
+		})
+		for _, w := range ways {
+			if n := len(best[j]); n == 0 || w.c2 < best[j][n-1].c2 {
+				best[j] = append(best[j], w)
+			}
+		}
+	}
+	var list [][]int
+	for _, w := range best[len(layers)] {
+		list = append(list, w.cuts)
+	}
+	return list
+}
+
+// undominated returns the plans that no other one beats, the fewest rounds first;
+// of equal ones the first.
+func undominated(plans []plan.Plan) []plan.Plan {
+	costs := make(map[plan.Plan]cost, len(plans))
+	for _, p := range plans {
+		costs[p] = costOf(p)
+	}
+	plans = slices.Clone(plans)
+	slices.SortStableFunc(plans, func(a, b plan.Plan) int {
+		return cmp.Or(cmp.Compare(costs[a].c1, costs[b].c1), cmp.Compare(costs[a].c2, costs[b].c2))
+	})
+	var list []plan.Plan
+	for _, p := range plans {
+		if n := len(list); n == 0 || costs[p].c2 < costs[list[n-1]].c2 {
+			list = append(list, p)
+		}
+	}
+	return list
+}

@@ -1,0 +1,294 @@
+package algo_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+	"volley/verify"
+)
+
+// structuredMatrices returns the matrices over f for k that have structure, by
+// name; those that do not exist are left out.
+func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Matrix {
+	t.Helper()
+	list := map[string]matrix.Matrix{}
+	add := func(name string, m matrix.Matrix, err error) {
+		if err != nil {
+			return
+		}
+		list[name] = m
+		inv, err := matrix.Inverse(m)
+		if err != nil {
+			t.Fatalf("%s over %s, K=%d: %v", name, f.Name(), k, err)
+		}
+		list["inverse "+name] = inv
+	}
+	m, err := matrix.DFT(f, k)
+	add("dft", m, err)
+	m, err = matrix.DFTReversed(f, k)
+	add("dft-reversed", m, err)
+	if p, err := matrix.PointsCoset(f, k); err == nil {
+		add("vandermonde", matrix.Vandermonde(p), nil)
+		for first := 1; first <= k; first++ {
+			if alpha, err := matrix.PointsCosetShifted(f, k, first); err == nil {
+				m, err := matrix.Lagrange(p, alpha)
+				add("lagrange", m, err)
+				break
+			}
+		}
+	}
+	m, err = matrix.Cauchy(f, k)
+	add("cauchy", m, err)
+	m, err = matrix.LCH(f, k)
+	add("lch", m, err)
+	if p, err := matrix.PointsMoore(f, 0, k); err == nil {
+		m, err = matrix.Moore(p, 0)
+		add("moore", m, err)
+	}
+	m, err = matrix.Gabidulin(f, 0, k)
+	add("gabidulin", m, err)
+	return list
+}
+
+// checkStructured verifies every plan of every family that takes one of the
+// matrices, in both orders, and that the costs counted from classes are those of
+// all processors. It returns how many plans there were of each algorithm.
+func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string]int) {
+	t.Helper()
+	for name, m := range structuredMatrices(t, f, k) {
+		for _, order := range []algo.Order{algo.Natural, algo.Any} {
+			p := problem(t, m, ports, order)
+			for _, a := range algo.Algorithms() {
+				if !a.Structured() {
+					continue
+				}
+				list, err := a.Plans(p)
+				if err != nil {
+					continue
+				}
+				for _, q := range list {
+					info := q.Info()
+					what := fmt.Sprintf("%s over %s, K=%d p=%d, order %v: %s %s", name, f.Name(), k, ports, order, info.Algorithm, info.Parameters)
+					if order == algo.Natural {
+						for proc := range k {
+							if q.Column(proc, 0) != proc {
+								t.Fatalf("%s: processor %d has column %d", what, proc, q.Column(proc, 0))
+							}
+						}
+					}
+					if err := verify.Plan(q, m); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					all, err := plan.Materialize(q)
+					if err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					if got, want := sim.Count(q), sim.Count(all); !reflect.DeepEqual(got, want) {
+						t.Fatalf("%s: %+v from classes, %+v from all", what, got, want)
+					}
+					plans[a.Name]++
+				}
+			}
+		}
+	}
+}
+
+func TestStructuredTransferMatrix(t *testing.T) {
+	plans := map[string]int{}
+	for _, name := range []string{"2^4", "2^8", "97", "257", "3^4"} {
+		f := parse(t, name)
+		for _, k := range []int{2, 3, 4, 5, 6, 8, 9, 10, 12, 15, 16, 17, 18, 20, 24, 32} {
+			for ports := 1; ports <= min(4, k-1); ports++ {
+				checkStructured(t, f, k, ports, plans)
+			}
+		}
+	}
+	f := parse(t, "2^16")
+	for _, k := range []int{4, 8, 12, 16, 17, 30} {
+		checkStructured(t, f, k, 1, plans)
+		checkStructured(t, f, k, 3, plans)
+	}
+	for _, a := range algo.Algorithms() {
+		if a.Structured() && plans[a.Name] == 0 {
+			t.Errorf("no plan of %s was checked", a.Name)
+		}
+	}
+}
+
+// front lists C1/C2 of plans.
+func front(plans []plan.Plan) string {
+	var list []string
+	for _, p := range plans {
+		c := sim.Count(p)
+		list = append(list, fmt.Sprintf("%d/%d", c.C1, c.C2))
+	}
+	return strings.Join(list, " ")
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// TestFoldedFront compares the costs of Lagrange matrices between cosets, over all
+// ways to fuse layers, with the table of the theory: every K with M cosets of a
+// power of two, or of three, points.
+func TestFoldedFront(t *testing.T) {
+	for _, c := range []struct {
+		field string
+		k     int
+		want  [3]string // p = 1, 2, 3
+	}{
+		{"257", 16, [3]string{"4/6", "3/4", "2/2"}},
+		{"257", 24, [3]string{"5/8 6/7", "3/5", "3/3"}},
+		{"257", 32, [3]string{"5/10 6/8", "4/5", "3/4"}},
+		{"257", 48, [3]string{"6/12 7/10 8/9", "4/6", "3/5 4/4"}},
+		{"257", 64, [3]string{"6/14 7/12 8/10", "4/8 6/6", "3/6 4/4"}},
+		{"257", 96, [3]string{"7/18 8/14 9/12 10/11", "5/9 6/8 7/7", "4/6 5/5"}},
+		{"257", 128, [3]string{"7/22 8/16 9/14 10/12", "5/11 6/10 7/8", "4/7 5/6"}},
+		{"7681", 256, [3]string{"8/30 9/24 10/18 11/16 12/14", "6/16 7/13 8/9", "4/10 5/8 6/6"}},
+		{"163", 81, [3]string{"7/17 9/13 12/12", "4/8 5/7 6/6", "4/6 5/5"}},
+	} {
+		f := parse(t, c.field)
+		omega := must(matrix.PointsCoset(f, c.k))(t)
+		first := c.k // as many cosets further as there are at most
+		for first > 1 {
+			if _, err := matrix.PointsCosetShifted(f, c.k, first); err == nil {
+				break
+			}
+			first--
+		}
+		m := must(matrix.Lagrange(omega, must(matrix.PointsCosetShifted(f, c.k, first))(t)))(t)
+		for i, want := range c.want {
+			p := problem(t, m, i+1, algo.Natural)
+			got := front(must(lookup(t, "folded-lagrange").Plans(p))(t))
+			if got != want {
+				t.Errorf("K=%d p=%d: %s, want %s", c.k, i+1, got, want)
+			}
+		}
+	}
+}
+
+// TestStructuredCosts compares counted costs with the closed formulas.
+func TestStructuredCosts(t *testing.T) {
+	psi := func(n, ports int) (int, int) {
+		c := count(t, parse(t, "2^8"), "universal", n, ports)
+		return c.C1, c.C2
+	}
+	has := func(m matrix.Matrix, algorithm string, ports, c1, c2 int) {
+		t.Helper()
+		plans, err := lookup(t, algorithm).Plans(problem(t, m, ports, algo.Natural))
+		if err != nil {
+			t.Errorf("%s: %v", m.ID(), err)
+			return
+		}
+		if !slices.ContainsFunc(plans, func(p plan.Plan) bool {
+			c := sim.Count(p)
+			return c.C1 <= c1 && c.C2 <= c2
+		}) {
+			t.Errorf("%s over %s, K=%d p=%d: %s has %s, want %d/%d", m.ID(), m.Field().Name(), m.Rows(), ports, algorithm, front(plans), c1, c2)
+		}
+	}
+	q257, q97, q163 := parse(t, "257"), parse(t, "97"), parse(t, "163")
+	// A DFT of K = (p+1)^H takes H/H, inverse too, and one more in natural order.
+	for _, c := range []struct{ k, ports, h int }{{256, 1, 8}, {256, 3, 4}, {256, 15, 2}, {64, 1, 6}, {64, 3, 3}, {16, 1, 4}, {4, 1, 2}} {
+		m := must(matrix.DFTReversed(q257, c.k))(t)
+		has(m, "dft", c.ports, c.h, c.h)
+		has(must(matrix.Inverse(m))(t), "dft", c.ports, c.h, c.h)
+		natural := must(matrix.DFT(q257, c.k))(t)
+		has(natural, "dft", c.ports, c.h+1, c.h+1)
+		has(must(matrix.Inverse(natural))(t), "dft", c.ports, c.h+1, c.h+1)
+	}
+	has(must(matrix.DFTReversed(q163, 81))(t), "dft", 2, 4, 4)
+	// Natural order by shifts.
+	for _, c := range []struct{ k, ports, c1, c2 int }{
+		{8, 1, 3, 3}, {16, 1, 4, 5}, {32, 1, 5, 7}, {64, 1, 6, 9}, {64, 3, 3, 3}, {256, 3, 4, 7}, {32, 3, 3, 3},
+	} {
+		has(must(matrix.DFT(q257, c.k))(t), "dft", c.ports, c.c1, c.c2)
+	}
+	has(must(matrix.DFT(q163, 27))(t), "dft", 2, 3, 3)
+	has(must(matrix.DFT(q163, 81))(t), "dft", 2, 4, 6)
+	// Mixed radices.
+	for _, c := range []struct{ k, ports, c1, c2 int }{{48, 1, 6, 6}, {48, 2, 4, 4}, {96, 1, 7, 7}} {
+		has(must(matrix.DFTReversed(q97, c.k))(t), "dft", c.ports, c.c1, c.c2)
+	}
+	q61 := parse(t, "61")
+	for _, c := range []struct{ ports, c1, c2 int }{{1, 7, 7}, {2, 5, 5}, {4, 3, 3}} {
+		has(must(matrix.DFTReversed(q61, 60))(t), "dft", c.ports, c.c1, c.c2)
+	}
+	b8 := parse(t, "2^8")
+	for _, c := range []struct{ k, ports, c1, c2 int }{{15, 1, 5, 5}, {15, 2, 3, 3}, {51, 2, 4, 5}} {
+		has(must(matrix.DFTReversed(b8, c.k))(t), "dft", c.ports, c.c1, c.c2)
+	}
+	for h, want := range []int{3: 2, 4: 3, 5: 4, 6: 4, 7: 5, 8: 6} { // K = 2^H, p = 2
+		if want > 0 {
+			has(must(matrix.DFTReversed(q257, 1<<h))(t), "dft", 2, want, want)
+		}
+	}
+	// Vandermonde: clog(M)+H, Psi(M)+H. K = 48 over 97 has M = 1.
+	has(matrix.Vandermonde(must(matrix.PointsCoset(q97, 48))(t)), "draw-and-loose", 1, 6, 6)
+	for _, m := range []int{3, 5, 6, 7, 12} {
+		for h := 1; h <= 3; h++ {
+			k := m << h
+			points := must(matrix.PointsCoset(q257, k))(t)
+			for z := k; z%2 == 0; z /= 2 { // m may be even
+				h = max(h, bitsOf(k))
+			}
+			c1, c2 := psi(k>>bitsOf(k), 1)
+			has(matrix.Vandermonde(points), "draw-and-loose", 1, c1+bitsOf(k), c2+bitsOf(k))
+			has(must(matrix.Inverse(matrix.Vandermonde(points)))(t), "draw-and-loose", 1, c1+bitsOf(k), c2+bitsOf(k))
+		}
+	}
+	// Plain Lagrange: twice that.
+	for _, k := range []int{8, 24, 40, 64} {
+		m := must(matrix.Lagrange(must(matrix.PointsCoset(q257, k))(t), must(matrix.PointsCosetShifted(q257, k, k>>bitsOf(k)))(t)))(t)
+		c1, c2 := psi(k>>bitsOf(k), 1)
+		has(m, "lagrange", 1, 2*(c1+bitsOf(k)), 2*(c2+bitsOf(k)))
+	}
+	// Additive FFT and what is built on it.
+	for _, k := range []int{8, 12, 20, 24, 64} {
+		h := bitsOf(k)
+		c1, c2 := psi(k>>h, 1)
+		m := must(matrix.LCH(b8, k))(t)
+		has(m, "additive-fft", 1, h+c1, h+c2)
+		has(must(matrix.Inverse(m))(t), "additive-fft", 1, h+c1, h+c2)
+	}
+	has(must(matrix.LCH(b8, 64))(t), "additive-fft", 3, 3, 3)
+	cauchy := must(matrix.Cauchy(b8, 64))(t)
+	for _, c := range [][2]int{{6, 14}, {7, 12}, {8, 10}} {
+		has(cauchy, "cauchy", 1, c[0], c[1])
+	}
+	// Moore.
+	for _, c := range []struct {
+		field string
+		k     int
+		ports int
+		want  int
+	}{{"2^4", 4, 1, 2}, {"2^8", 8, 1, 3}, {"2^16", 16, 1, 4}, {"2^16", 16, 3, 2}, {"2^9", 9, 2, 2}} {
+		m := must(matrix.Moore(must(matrix.PointsMoore(parse(t, c.field), 0, c.k))(t), 0))(t)
+		has(m, "moore", c.ports, c.want, c.want)
+		has(must(matrix.Inverse(m))(t), "moore", c.ports, c.want, c.want)
+	}
+}
+
+// bitsOf returns the exponent of 2 in k.
+func bitsOf(k int) int {
+	h := 0
+	for ; k%2 == 0; k /= 2 {
+		h++
+	}
+	return h
+}
