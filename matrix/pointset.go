@@ -1,7 +1,8 @@
 package matrix
 
 // A PointSet is one of the point sets that define a matrix: "x" and "y" of a
-// Cauchy matrix, "alpha" of a Vandermonde matrix.
+// Cauchy matrix, "omega" and "alpha" of a Lagrange matrix, "alpha" of a Vandermonde
+// or Moore matrix.
 type PointSet struct {
 	Name   string
 	Points Points
@@ -15,8 +16,20 @@ func PointsOf(m Matrix) []PointSet {
 		return PointsOf(m.Matrix)
 	case cauchy:
 		return []PointSet{{"x", m.x}, {"y", m.y}}
+	case *lagrange:
+		return []PointSet{{"omega", m.omega}, {"alpha", m.alpha}}
 	case vandermonde:
+		return []PointSet{{"alpha", m.points}}
+	case *moore:
 		return []PointSet{{"alpha", m.points}}
 	}
 	return nil
+}
+
+// BaseOf returns the base of a Moore matrix, and 0 for others.
+func BaseOf(m Matrix) uint64 {
+	if m, ok := m.(*moore); ok {
+		return m.q
+	}
+	return 0
 }

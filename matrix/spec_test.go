@@ -5,17 +5,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"volley/field"
 )
 
+const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, moore, dft, lch, random:SEED, file:A.csv"
+
 func TestParseSpec(t *testing.T) {
 	for s, want := range map[string]Spec{
 		"dft":                         {Family: "dft"},
 		"vandermonde":                 {Family: "vandermonde"},
 		"cauchy":                      {Family: "cauchy"},
+		"rs:jerasure":                 {Family: "rs:jerasure"},
 		"random:0":                    {Family: "random", Argument: "0"},
 		"random:18446744073709551615": {Family: "random", Argument: "18446744073709551615"},
 		"file:A.csv":                  {Family: "file", Argument: "A.csv"},
@@ -26,10 +30,13 @@ func TestParseSpec(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{
-		"":                            `matrix: unknown matrix "": want one of cauchy, dft, vandermonde, random:SEED, file:A.csv`,
-		"DFT":                         `matrix: unknown matrix "DFT": want one of cauchy, dft, vandermonde, random:SEED, file:A.csv`,
-		"fft:8":                       `matrix: unknown matrix "fft": want one of cauchy, dft, vandermonde, random:SEED, file:A.csv`,
+		"":                            `matrix: unknown matrix "": want one of ` + allFamilies,
+		"DFT":                         `matrix: unknown matrix "DFT": want one of ` + allFamilies,
+		"fft:8":                       `matrix: unknown matrix "fft": want one of ` + allFamilies,
 		"dft:8":                       `matrix: dft takes no argument, got "8": want "dft"`,
+		"rs":                          `matrix: unknown matrix "rs": want one of ` + allFamilies,
+		"rs:leopard":                  `matrix: unknown matrix "rs": want one of ` + allFamilies,
+		"rs:cauchy:2":                 `matrix: unknown matrix "rs": want one of ` + allFamilies,
 		"dft:":                        `matrix: nothing after the colon of "dft:": want "dft"`,
 		"random":                      `matrix: random needs an argument: want "random:SEED"`,
 		"random:":                     `matrix: nothing after the colon of "random:": want "random:SEED"`,
@@ -61,6 +68,9 @@ func TestBuild(t *testing.T) {
 	diagonal := DenseOf(Identity(f, k))
 	diagonal.Set(4, 4, field.Code(2))
 	read := must(ReadPoints(f, strings.NewReader("5,6,7,8,9"), ""))(t)
+	far := writeFile(t, "far", "50 51 52 53 54")
+	farID := must(ReadPoints(f, strings.NewReader("50 51 52 53 54"), ""))(t).ID()
+	codes := func(first int) Points { return must(PointsCodes(f, first, k))(t) }
 
 	for _, c := range []struct {
 		name string
@@ -70,7 +80,23 @@ func TestBuild(t *testing.T) {
 	}{
 		{"cauchy", Spec{Family: "cauchy"}, must(Cauchy(f, k))(t), "cauchy"},
 		{"dft", Spec{Family: "dft"}, must(DFT(f, k))(t), "dft"},
+		{"dft reversed", Spec{Family: "dft", Order: "reversed"}, must(DFTReversed(f, k))(t), "dft-reversed"},
 		{"random", Spec{Family: "random", Argument: "7"}, must(Random(f, k, k, 7))(t), "random:7"},
+		{"fti", Spec{Family: "fti"}, Transpose(must(Cauchy(f, k))(t)), "fti"},
+		{"rs:vandermonde", Spec{Family: "rs:vandermonde"}, must(Lagrange(codes(0), codes(k)))(t), "rs:vandermonde"},
+		{"rs:cauchy", Spec{Family: "rs:cauchy"}, must(Cauchy(f, k))(t), "rs:cauchy"},
+		{"rs:par1", Spec{Family: "rs:par1"}, Transpose(Vandermonde(codes(1))), "rs:par1"},
+		{"rs:jerasure", Spec{Family: "rs:jerasure"}, must(ReedSolomonJerasure(f, k))(t), "rs:jerasure"},
+		{"cauchy with omega", Spec{Family: "cauchy", Omega: far}, must(CauchyOn(must(PointsCodes(f, 50, k))(t), codes(k)))(t), "cauchy(" + farID + ", codes:5)"},
+		{"cauchy with both", Spec{Family: "cauchy", Omega: far, Alpha: points}, must(CauchyOn(must(PointsCodes(f, 50, k))(t), codes(k)))(t), "cauchy(" + farID + ", " + read.ID() + ")"},
+		{"lagrange", Spec{Family: "lagrange"}, must(Lagrange(must(PointsCoset(f, k))(t), must(PointsCosetShifted(f, k, 1))(t)))(t), "lagrange(coset, coset+1)"},
+		{"lagrange codes", Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, must(Lagrange(codes(0), codes(k)))(t), "lagrange(codes:0, codes:5)"},
+		{"lagrange on powers and a file", Spec{Family: "lagrange", Omega: "powers", Alpha: points}, must(Lagrange(must(PointsPowers(f, k))(t), codes(5)))(t), "lagrange(powers, " + read.ID() + ")"},
+		{"lagrange to later powers", Spec{Family: "lagrange", Omega: points, Alpha: "powers"}, must(Lagrange(codes(5), must(PointsList(f, []field.Element{field.Code(32), field.Code(64), field.Code(128), field.Code(29), field.Code(58)}))(t)))(t), "lagrange(" + read.ID() + ", powers+5)"},
+		{"moore", Spec{Family: "moore"}, must(Moore(must(PointsMoore(f, 2, k))(t), 2))(t), "moore(2, moore-coset:2)"},
+		{"moore on a file", Spec{Family: "moore", Base: 16, Points: points}, must(Moore(codes(5), 16))(t), "moore(16, " + read.ID() + ")"},
+		{"lch", Spec{Family: "lch"}, must(LCH(f, k))(t), "lch"},
+		{"codes", Spec{Family: "vandermonde", Points: "codes"}, Vandermonde(codes(0)), "vandermonde(codes:0)"},
 		{"default points", Spec{Family: "vandermonde"}, Vandermonde(must(PointsCoset(f, k))(t)), "vandermonde(coset)"},
 		{"coset", Spec{Family: "vandermonde", Points: "coset"}, Vandermonde(must(PointsCoset(f, k))(t)), "vandermonde(coset)"},
 		{"powers", Spec{Family: "vandermonde", Points: "powers"}, Vandermonde(must(PointsPowers(f, k))(t)), "vandermonde(powers)"},
@@ -85,6 +111,23 @@ func TestBuild(t *testing.T) {
 			}
 			if got.ID() != c.id {
 				t.Errorf("ID %q, want %q", got.ID(), c.id)
+			}
+
+			// Once more from values, as decode does.
+			plain := c.spec
+			plain.Inverse = false
+			built := must(plain.Build(f, k))(t)
+			var sets []PointSet
+			for _, set := range PointsOf(built) {
+				sets = append(sets, PointSet{set.Name, must(PointsList(f, elements(set.Points)))(t)})
+			}
+			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Base: BaseOf(built), Order: c.spec.Order, Inverse: c.spec.Inverse}
+			again := must(values.BuildWith(f, k, sets, DenseOf(built)))(t)
+			if !Equal(again, c.want) {
+				t.Error("another matrix from values")
+			}
+			if len(c.spec.Files()) == 0 && again.ID() != c.id {
+				t.Errorf("from values ID %q, want %q", again.ID(), c.id)
 			}
 		})
 	}
@@ -102,12 +145,34 @@ func TestBuildErrors(t *testing.T) {
 		k    int
 		want string
 	}{
-		{"no family", Spec{}, 2, `matrix: unknown matrix "": want one of cauchy, dft, vandermonde, random:SEED, file:A.csv`},
+		{"no family", Spec{}, 2, `matrix: unknown matrix "": want one of ` + allFamilies},
 		{"no K", Spec{Family: "cauchy"}, 0, "matrix: K = 0: want 1 to 2147483647"},
 		{"argument", Spec{Family: "cauchy", Argument: "x"}, 2, `matrix: cauchy takes no argument, got "x": want "cauchy"`},
 		{"no argument", Spec{Family: "file"}, 2, `matrix: file needs an argument: want "file:A.csv"`},
 		{"seed", Spec{Family: "random", Argument: "x"}, 2, `matrix: random: the seed "x" is not a decimal number below 2^64`},
-		{"points", Spec{Family: "dft", Points: "coset"}, 5, `matrix: dft takes no points, got "coset": leave them out`},
+		{"points", Spec{Family: "dft", Points: "coset"}, 5, `matrix: dft takes no points, got "coset": leave that out, or take one of vandermonde, moore`},
+		{"omega", Spec{Family: "vandermonde", Omega: "codes"}, 5, `matrix: vandermonde takes no omega, got "codes": leave that out, or take one of cauchy, lagrange`},
+		{"alpha", Spec{Family: "moore", Alpha: "codes"}, 5, `matrix: moore takes no alpha, got "codes": leave that out, or take one of cauchy, lagrange`},
+		{"base", Spec{Family: "lch", Base: 2}, 5, `matrix: lch takes no base, got "2": leave that out, or take one of moore`},
+		{"reversed", Spec{Family: "cauchy", Order: "reversed"}, 5, `matrix: cauchy takes no order, got "reversed": leave that out, or take one of dft`},
+		{"order", Spec{Family: "dft", Order: "up"}, 5, `matrix: order "up": want one of natural, reversed, any`},
+		{"points of another family", Spec{Family: "moore", Points: "codes"}, 5, `matrix: moore has no points "codes": want "coset", "powers" or a file`},
+		{"moore too large", Spec{Family: "moore", Base: 4}, 5, "matrix: moore over 2^8: K = 5 points independent over F_4: the field has degree 4 over it: want K <= 4"},
+		{"moore's base", Spec{Family: "moore", Base: 8}, 2, "matrix: moore over 2^8: base 8: want a power 2^d with d dividing 8"},
+		{"lch too large", Spec{Family: "lch"}, 257, "matrix: no 257 symbol codes from 0 in the field 2^8: q = 256: want K <= 256"},
+		{"cauchy far too large", Spec{Family: "cauchy"}, 300, "matrix: cauchy over 2^8: K = 300 needs 600 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
+		{"fti too large", Spec{Family: "fti"}, 129, "matrix: fti over 2^8: K = 129 needs 258 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
+		{"rs:vandermonde too large", Spec{Family: "rs:vandermonde"}, 129, "matrix: rs:vandermonde over 2^8: K = 129 needs 258 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
+		{"rs:cauchy too large", Spec{Family: "rs:cauchy"}, 129, "matrix: cauchy over 2^8: K = 129 needs 258 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
+		{"rs:par1 too large", Spec{Family: "rs:par1"}, 256, "matrix: rs:par1 over 2^8: K = 256 needs 257 distinct points and q = 256: want K <= 255, or a field such as 2^16"},
+		{"rs:jerasure too large", Spec{Family: "rs:jerasure"}, 129, "matrix: rs:jerasure over 2^8: K = 129 needs 257 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
+		{"lagrange with all", Spec{Family: "lagrange"}, 255, "matrix: coset points over 2^8: omega has all K = 255 nonzero elements, and alpha is to have others: want K <= 254, or a field such as 2^16, or an alpha of your own"},
+		{"lagrange with more", Spec{Family: "lagrange"}, 300, "matrix: coset points over 2^8: K = 300 needs as many nonzero elements: want K <= 255, or a field such as 2^16"},
+		{"lagrange on powers", Spec{Family: "lagrange", Omega: "powers", Alpha: "powers"}, 128, "matrix: powers points over 2^8: alpha after the K = 128 points of omega needs 256 nonzero elements and there are 255: want K <= 127, or a field such as 2^16"},
+		{"lagrange on codes", Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, 129, "matrix: lagrange over 2^8: K = 129 needs 258 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
+		{"cauchy on cosets", Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, 128, "matrix: coset points over 2^8: alpha after the K = 128 points of omega needs 256 nonzero elements and there are 255: want K <= 127, or a field such as 2^16"},
+		{"cauchy's points meet", Spec{Family: "cauchy", Omega: points}, 5, "matrix: cauchy: the points x_4 and y_0 are both 5: want distinct points: change omega, which gives x, or alpha, which gives y"},
+		{"too many codes", Spec{Family: "vandermonde", Points: "codes"}, 257, "matrix: vandermonde over 2^8: K = 257 needs 257 distinct points and q = 256: want K <= 256, or a field such as 2^16"},
 		{"too many points", Spec{Family: "vandermonde"}, 256, "matrix: coset points over 2^8: K = 256 needs as many nonzero elements: want K <= 255, or a field such as 2^16"},
 		{"points file of another length", Spec{Family: "vandermonde", Points: points}, 4, "matrix: " + points + " has 5 points, and K = 4: want one for each processor"},
 		{"wide file", Spec{Family: "file", Argument: csv}, 2, "matrix: " + csv + " is 2×3, and K = 2 processors need 2×2"},
@@ -126,7 +191,10 @@ func TestBuildErrors(t *testing.T) {
 			wantError(t, err, c.want)
 		})
 	}
-	for _, spec := range []Spec{{Family: "file", Argument: "no such file"}, {Family: "vandermonde", Points: "no such file"}} {
+	for _, spec := range []Spec{
+		{Family: "file", Argument: "no such file"}, {Family: "vandermonde", Points: "no such file"},
+		{Family: "lagrange", Omega: "no such file"}, {Family: "cauchy", Alpha: "no such file"},
+	} {
 		if _, err := spec.Build(f, 2); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "matrix: ") {
 			t.Errorf("error %v, want one that the file does not exist", err)
 		}
@@ -154,5 +222,55 @@ func TestFamilies(t *testing.T) {
 	all[0].Name = "changed"
 	if Families()[0].Name == "changed" {
 		t.Error("the caller can change the table")
+	}
+}
+
+func TestBuildWithErrors(t *testing.T) {
+	f := parseField(t, "2^8")
+	codes := func(name string, first, n int) PointSet { return PointSet{name, must(PointsCodes(f, first, n))(t)} }
+	for _, c := range []struct {
+		name    string
+		spec    Spec
+		sets    []PointSet
+		entries Matrix
+		want    string
+	}{
+		{"no points", Spec{Family: "vandermonde"}, []PointSet{codes("omega", 0, 3)}, nil, "matrix: vandermonde without its points alpha"},
+		{"one set", Spec{Family: "lagrange"}, []PointSet{codes("omega", 0, 3)}, nil, "matrix: lagrange without its points alpha"},
+		{"few points", Spec{Family: "moore"}, []PointSet{codes("alpha", 0, 2)}, nil, "matrix: 2 points in alpha, and K = 3: want one for each processor"},
+		{"another field", Spec{Family: "vandermonde"}, []PointSet{{"alpha", must(PointsCodes(parseField(t, "257"), 0, 3))(t)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
+		{"points meet", Spec{Family: "cauchy"}, []PointSet{codes("y", 0, 3), codes("x", 2, 3)}, nil, "matrix: cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
+		{"no entries", Spec{Family: "file", Argument: "A.csv"}, nil, nil, "matrix: file:A.csv without its entries"},
+		{"few entries", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(f, 2), "matrix: entries of a 2×2 matrix over 2^8, and K = 3 processors need 3×3 over 2^8"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := c.spec.BuildWith(f, 3, c.sets, c.entries)
+			wantError(t, err, c.want)
+		})
+	}
+}
+
+func TestSpecFiles(t *testing.T) {
+	for _, c := range []struct {
+		spec Spec
+		want []string
+	}{
+		{Spec{Family: "random", Argument: "7"}, nil},
+		{Spec{Family: "lagrange", Omega: "coset", Alpha: "codes"}, nil},
+		{Spec{Family: "file", Argument: "A.csv"}, []string{"A.csv"}},
+		{Spec{Family: "vandermonde", Points: "p"}, []string{"p"}},
+		{Spec{Family: "cauchy", Omega: "x", Alpha: "y"}, []string{"x", "y"}},
+	} {
+		if got := c.spec.Files(); !slices.Equal(got, c.want) {
+			t.Errorf("%+v reads %q, want %q", c.spec, got, c.want)
+		}
+	}
+}
+
+func TestDefaultField(t *testing.T) {
+	for family, want := range map[string]string{"fti": "2^16", "cauchy": "2^8", "rs:cauchy": "2^8", "nonsense": "2^8"} {
+		if got := (Spec{Family: family}).DefaultField("2^8"); got != want {
+			t.Errorf("%s: %s, want %s", family, got, want)
+		}
 	}
 }

@@ -1,0 +1,517 @@
+package matrix
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/klauspost/reedsolomon"
+
+	"volley/field"
+)
+
+// klauspost has the options of klauspost/reedsolomon for our matrices.
+var klauspost = map[string][]reedsolomon.Option{
+	"rs:vandermonde": nil,
+	"rs:cauchy":      {reedsolomon.WithCauchyMatrix()},
+	"rs:par1":        {reedsolomon.WithPAR1Matrix()},
+	"rs:jerasure":    {reedsolomon.WithJerasureMatrix()},
+}
+
+// TestKlauspost encodes unit vectors and random shards with klauspost/reedsolomon:
+// the parity of the first is our matrix, that of the others our product.
+func TestKlauspost(t *testing.T) {
+	const size = 100
+	f := parseField(t, "2^8")
+	rng := rand.NewChaCha8([32]byte{1})
+	for name, options := range klauspost {
+		for _, k := range []int{1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 64, 100, 127, 128} {
+			enc, err := reedsolomon.New(k, k, options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := NewDense(f, k, k+size) // row i is data shard i: a unit vector, and random bytes
+			shards := make([][]byte, 2*k)
+			for i := range shards {
+				shards[i] = make([]byte, k+size)
+				if i < k {
+					shards[i][i] = 1
+					rng.Read(shards[i][k:])
+					copy(data.Row(i), shards[i])
+				}
+			}
+			if err := enc.Encode(shards); err != nil {
+				t.Fatal(err)
+			}
+			m := must(Spec{Family: name}.Build(f, k))(t)
+			coded := must(Mul(Transpose(m), data))(t) // column j of m has the coefficients of parity j
+			for j := range k {
+				for i := range k {
+					if got, want := m.At(i, j), field.Code(uint64(shards[k+j][i])); got != want {
+						t.Fatalf("%s, K = %d: A[%d][%d] = %v, theirs is %v", name, k, i, j, got, want)
+					}
+				}
+				if !bytes.Equal(coded.Row(j), shards[k+j]) {
+					t.Fatalf("%s, K = %d: parity shard %d differs from theirs", name, k, j)
+				}
+			}
+		}
+	}
+}
+
+// systematic returns the last K columns of code, K×2K, multiplied from the left to
+// begin with the identity.
+func systematic(t *testing.T, code *Dense) *Dense {
+	t.Helper()
+	k := code.Rows()
+	left, right := NewDense(code.Field(), k, k), NewDense(code.Field(), k, k)
+	for i := range k {
+		for j := range k {
+			left.Set(i, j, code.At(i, j))
+			right.Set(i, j, code.At(i, k+j))
+		}
+	}
+	return must(Mul(must(left.Inverse())(t), right))(t)
+}
+
+// TestSystematic makes the Vandermonde and Jerasure matrices over other fields as
+// those libraries do: by elimination.
+func TestSystematic(t *testing.T) {
+	all := []field.Field{frBLS12381}
+	for _, name := range []string{"2^4", "2^8", "2^16", "97", "257", "3^4"} {
+		all = append(all, parseField(t, name))
+	}
+	for _, f := range all {
+		name := f.Name()
+		q := int64(math.MaxInt64)
+		if order := f.Order(); order.IsInt64() {
+			q = order.Int64()
+		}
+		for _, k := range []int{1, 2, 3, 4, 5, 7, 8, 12, 30, 41, 48, 49, 128, 129} {
+			if int64(2*k-1) > q || k > 12 && q == math.MaxInt64 {
+				continue
+			}
+			power := func(i, j int) field.Element { return field.Pow(f, field.Code(uint64(j)), uint64(i)) }
+			if int64(2*k) <= q {
+				code := NewDense(f, k, 2*k)
+				for i := range k {
+					for j := range 2 * k {
+						code.Set(i, j, power(i, j))
+					}
+				}
+				if !Equal(must(ReedSolomonVandermonde(f, k))(t), systematic(t, code)) {
+					t.Errorf("rs:vandermonde over %s, K = %d", name, k)
+				}
+			}
+			// Jerasure's extended Vandermonde matrix ends with a unit vector.
+			code := NewDense(f, k, 2*k)
+			for i := range k {
+				for j := range 2*k - 1 {
+					code.Set(i, j, power(i, j))
+				}
+			}
+			code.Set(k-1, 2*k-1, field.One)
+			want := systematic(t, code)
+			for i := range k { // ones in column 0
+				inv := f.Inv(want.At(i, 0))
+				for j := range k {
+					want.Set(i, j, f.Mul(inv, want.At(i, j)))
+				}
+			}
+			for j := range k { // ones in row 0
+				inv := f.Inv(want.At(0, j))
+				for i := range k {
+					want.Set(i, j, f.Mul(inv, want.At(i, j)))
+				}
+			}
+			if !Equal(must(ReedSolomonJerasure(f, k))(t), want) {
+				t.Errorf("rs:jerasure over %s, K = %d", name, k)
+			}
+		}
+	}
+}
+
+// singularPart returns the first square submatrix of m that is singular, and "" for
+// the matrix of an MDS code.
+func singularPart(m Matrix) string {
+	k := m.Rows()
+	for rows := 1; rows < 1<<k; rows++ {
+		for cols := 1; cols < 1<<k; cols++ {
+			is, js := bitsOf(rows), bitsOf(cols)
+			if len(is) != len(js) {
+				continue
+			}
+			sub := NewDense(m.Field(), len(is), len(js))
+			for a, i := range is {
+				for b, j := range js {
+					sub.Set(a, b, m.At(i, j))
+				}
+			}
+			if sub.Rank() < len(is) {
+				return fmt.Sprintf("rows %v, columns %v", is, js)
+			}
+		}
+	}
+	return ""
+}
+
+// TestMDS has every square submatrix of small matrices, of those that are said to
+// be MDS and of PAR1's, which is not.
+func TestMDS(t *testing.T) {
+	for _, name := range []string{"2^4", "2^8", "97", "257", "3^4"} {
+		f := parseField(t, name)
+		for _, family := range []string{"cauchy", "fti", "rs:vandermonde", "rs:cauchy", "rs:jerasure", "lagrange"} {
+			for _, k := range []int{1, 2, 3, 4, 5} {
+				if part := singularPart(must(Spec{Family: family}.Build(f, k))(t)); part != "" {
+					t.Errorf("%s over %s, K = %d: singular in %s", family, name, k, part)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		field string
+		k     int // the first without MDS
+		want  string
+	}{
+		{"2^3", 4, "rows [0 1 2], columns [0 1 3]"},
+		{"2^8", 4, "rows [0 1 2], columns [0 1 3]"},
+		{"2^16", 4, "rows [0 1 2], columns [0 1 3]"},
+		{"97", 5, "rows [2 3 4], columns [0 1 4]"},
+		{"3^4", 3, "rows [0 1], columns [0 2]"},
+	} {
+		f := parseField(t, c.field)
+		for k := 1; k <= c.k; k++ {
+			want := ""
+			if k == c.k {
+				want = c.want
+			}
+			if part := singularPart(must(ReedSolomonPAR1(f, k))(t)); part != want {
+				t.Errorf("rs:par1 over %s, K = %d: singular in %q, want %q", c.field, k, part, want)
+			}
+		}
+	}
+}
+
+// TestFamilyFormulas compares what every name builds with its formula, written
+// here once more, for many K; and no matrix is built where the formula has none.
+func TestFamilyFormulas(t *testing.T) {
+	for _, name := range []string{"2^4", "2^8", "2^16", "97", "257", "3^4"} {
+		f := parseField(t, name)
+		q := f.Order().Int64()
+		sizes := []int{85, 96, 97, 127, 128, 129}
+		for k := 1; k <= 20; k++ {
+			sizes = append(sizes, k)
+		}
+		for _, k := range append(sizes, int(q)/2-1, int(q)/2, int(q)/2+1, int(q)-2, int(q)-1, int(q)) {
+			if k > 260 {
+				continue
+			}
+			for _, c := range formulas {
+				step := 1
+				if c.slow && k > 20 { // some of the entries
+					step = 1 + k/7
+				}
+				want := c.entry(f, q, k)
+				m, err := c.spec.Build(f, k)
+				if (err == nil) != (want != nil) {
+					t.Errorf("%+v over %s, K = %d: error %v, and a formula: %v", c.spec, name, k, err, want != nil)
+					continue
+				}
+				if err != nil {
+					continue
+				}
+				if m.Rows() != k || m.Cols() != k {
+					t.Fatalf("%+v over %s: %d×%d, want K = %d", c.spec, name, m.Rows(), m.Cols(), k)
+				}
+				for i := 0; i < k; i += step {
+					for j := 0; j < k; j += step {
+						if got, want := m.At(i, j), want(i, j); got != want {
+							t.Fatalf("%+v over %s, K = %d: A[%d][%d] = %v, want %v", c.spec, name, k, i, j, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// An entry returns A[i][j].
+type entry func(i, j int) field.Element
+
+// formulas gives the entries of a matrix, and nil where there is none.
+var formulas = []struct {
+	spec  Spec
+	slow  bool // an entry costs O(K)
+	entry func(f field.Field, q int64, k int) entry
+}{
+	{spec: Spec{Family: "cauchy"}, entry: func(f field.Field, q int64, k int) entry {
+		return cauchyEntry(f, wantCodes(q, 0, k), wantCodes(q, k, k))
+	}},
+	{spec: Spec{Family: "rs:cauchy"}, entry: func(f field.Field, q int64, k int) entry {
+		return cauchyEntry(f, wantCodes(q, 0, k), wantCodes(q, k, k))
+	}},
+	{spec: Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, entry: func(f field.Field, q int64, k int) entry {
+		if int64(2*k) > q-1 {
+			return nil
+		}
+		return cauchyEntry(f, wantCoset(f, q, k, 0), wantCoset(f, q, k, cosets(q, k)))
+	}},
+	{spec: Spec{Family: "cauchy", Omega: "powers", Alpha: "powers"}, entry: func(f field.Field, q int64, k int) entry {
+		if int64(2*k) > q-1 {
+			return nil
+		}
+		return cauchyEntry(f, wantPowers(f, q, 0, k), wantPowers(f, q, k, k))
+	}},
+	{spec: Spec{Family: "fti"}, entry: func(f field.Field, q int64, k int) entry {
+		if int64(2*k) > q {
+			return nil
+		}
+		return func(i, j int) field.Element {
+			if f.Characteristic().Int64() == 2 {
+				return f.Inv(field.Code(uint64(j ^ (k + i))))
+			}
+			return f.Inv(f.Sub(field.Code(uint64(j)), field.Code(uint64(k+i))))
+		}
+	}},
+	{spec: Spec{Family: "rs:vandermonde"}, slow: true, entry: func(f field.Field, q int64, k int) entry {
+		return lagrangeEntry(f, wantCodes(q, 0, k), wantCodes(q, k, k))
+	}},
+	{spec: Spec{Family: "rs:par1"}, entry: func(f field.Field, q int64, k int) entry {
+		points := wantCodes(q, 1, k)
+		if points == nil {
+			return nil
+		}
+		return func(i, j int) field.Element { return power(f, q, points[i], big.NewInt(int64(j))) }
+	}},
+	{spec: Spec{Family: "lagrange"}, slow: true, entry: func(f field.Field, q int64, k int) entry {
+		first := cosets(q, k)
+		if int64(2*k) > q-1 {
+			first = 1
+		}
+		if int64(k) >= q-1 {
+			return nil
+		}
+		return lagrangeEntry(f, wantCoset(f, q, k, 0), wantCoset(f, q, k, first))
+	}},
+	{spec: Spec{Family: "lagrange", Omega: "codes", Alpha: "coset"}, slow: true, entry: func(f field.Field, q int64, k int) entry {
+		first := cosets(q, k)
+		if int64(2*k) > q-1 {
+			first = 1
+		}
+		if int64(k) >= q-1 {
+			return nil
+		}
+		return lagrangeEntry(f, wantCodes(q, 0, k), wantCoset(f, q, k, first))
+	}},
+	{spec: Spec{Family: "lagrange", Omega: "powers", Alpha: "powers"}, slow: true, entry: func(f field.Field, q int64, k int) entry {
+		if int64(2*k) > q-1 {
+			return nil
+		}
+		return lagrangeEntry(f, wantPowers(f, q, 0, k), wantPowers(f, q, k, k))
+	}},
+	{spec: Spec{Family: "vandermonde"}, entry: func(f field.Field, q int64, k int) entry {
+		if int64(k) > q-1 {
+			return nil
+		}
+		return vandermondeEntry(f, q, wantCoset(f, q, k, 0))
+	}},
+	{spec: Spec{Family: "vandermonde", Points: "codes"}, entry: func(f field.Field, q int64, k int) entry {
+		return vandermondeEntry(f, q, wantCodes(q, 0, k))
+	}},
+	{spec: Spec{Family: "moore", Points: "powers"}, entry: func(f field.Field, q int64, k int) entry {
+		points := wantPowers(f, q, 0, k)
+		if points == nil {
+			return nil
+		}
+		return func(i, j int) field.Element {
+			return power(f, q, points[j], new(big.Int).Exp(f.Characteristic(), big.NewInt(int64(i)), nil))
+		}
+	}},
+	{spec: Spec{Family: "moore", Points: "powers", Base: 4}, entry: func(f field.Field, q int64, k int) entry {
+		points := wantPowers(f, q, 0, k)
+		if points == nil || f.Characteristic().Int64() != 2 {
+			return nil
+		}
+		return func(i, j int) field.Element {
+			return power(f, q, points[j], new(big.Int).Exp(big.NewInt(4), big.NewInt(int64(i)), nil))
+		}
+	}},
+	{spec: Spec{Family: "dft"}, entry: func(f field.Field, q int64, k int) entry { return dftEntry(f, q, k, false) }},
+	{spec: Spec{Family: "dft", Order: "any"}, entry: func(f field.Field, q int64, k int) entry { return dftEntry(f, q, k, false) }},
+	{spec: Spec{Family: "dft", Order: "natural"}, entry: func(f field.Field, q int64, k int) entry { return dftEntry(f, q, k, false) }},
+	{spec: Spec{Family: "dft", Order: "reversed"}, entry: func(f field.Field, q int64, k int) entry { return dftEntry(f, q, k, true) }},
+	{spec: Spec{Family: "lch"}, slow: true, entry: lchEntry},
+}
+
+// power returns a^e for a nonzero, the exponent reduced.
+func power(f field.Field, q int64, a field.Element, e *big.Int) field.Element {
+	if a.IsZero() {
+		if e.Sign() == 0 {
+			return field.One
+		}
+		return a
+	}
+	return field.Exp(f, a, e.Mod(e, big.NewInt(q-1)))
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// cosets returns M.
+func cosets(q int64, k int) int { return k / gcd(k, int(q)-1) }
+
+func wantCodes(q int64, first, k int) []field.Element {
+	if int64(first+k) > q {
+		return nil
+	}
+	list := make([]field.Element, k)
+	for i := range list {
+		list[i] = field.Code(uint64(first + i))
+	}
+	return list
+}
+
+// wantPowers returns g^first … .
+func wantPowers(f field.Field, q int64, first, k int) []field.Element {
+	if int64(k) > q-1 {
+		return nil
+	}
+	list := make([]field.Element, k)
+	for i := range list {
+		list[i] = power(f, q, f.Generator(), big.NewInt(int64(first+i)))
+	}
+	return list
+}
+
+// wantCoset returns the points of K/Z cosets of the Z-th roots of unity, the first
+// of them that of g^first.
+func wantCoset(f field.Field, q int64, k, first int) []field.Element {
+	z := gcd(k, int(q)-1)
+	list := make([]field.Element, k)
+	for n := range list {
+		e := first + n/z + (int(q)-1)/z*wantReversed(n%z, primeFactors(z))
+		list[n] = power(f, q, f.Generator(), big.NewInt(int64(e)))
+	}
+	return list
+}
+
+// wantReversed reverses the digits of j: its least significant one comes to the
+// top.
+func wantReversed(j int, radices []int) int {
+	if len(radices) == 0 {
+		return 0
+	}
+	above := 1
+	for _, r := range radices[1:] {
+		above *= r
+	}
+	return j%radices[0]*above + wantReversed(j/radices[0], radices[1:])
+}
+
+func cauchyEntry(f field.Field, x, y []field.Element) entry {
+	if x == nil || y == nil {
+		return nil
+	}
+	return func(i, j int) field.Element { return f.Inv(f.Sub(x[i], y[j])) }
+}
+
+func lagrangeEntry(f field.Field, omega, alpha []field.Element) entry {
+	if omega == nil || alpha == nil {
+		return nil
+	}
+	return func(i, j int) field.Element {
+		v := field.One
+		for l, w := range omega {
+			if l != i {
+				v = f.Mul(v, f.Mul(f.Sub(alpha[j], w), f.Inv(f.Sub(omega[i], w))))
+			}
+		}
+		return v
+	}
+}
+
+func vandermondeEntry(f field.Field, q int64, points []field.Element) entry {
+	if points == nil {
+		return nil
+	}
+	return func(i, j int) field.Element { return power(f, q, points[j], big.NewInt(int64(i))) }
+}
+
+func dftEntry(f field.Field, q int64, k int, reversed bool) entry {
+	if int64(k) > q-1 || (q-1)%int64(k) != 0 {
+		return nil
+	}
+	return func(i, j int) field.Element {
+		if reversed {
+			j = wantReversed(j, primeFactors(k))
+		}
+		return power(f, q, f.Generator(), big.NewInt((q-1)/int64(k)*int64(i)*int64(j)))
+	}
+}
+
+// lchEntry has the polynomials that vanish on the codes below 2^t as products.
+func lchEntry(f field.Field, q int64, k int) entry {
+	if f.Characteristic().Int64() != 2 || int64(k) > q {
+		return nil
+	}
+	vanishing := func(t, z int) field.Element {
+		v := field.One
+		for c := range 1 << t {
+			v = f.Mul(v, field.Code(uint64(z^c)))
+		}
+		return v
+	}
+	return func(i, j int) field.Element {
+		v, t := field.One, 0
+		for ; k>>t&1 == 0; t++ { // K = M·2^h, M odd
+			if i>>t&1 == 1 {
+				v = f.Mul(v, f.Mul(vanishing(t, j), f.Inv(vanishing(t, 1<<t))))
+			}
+		}
+		return f.Mul(v, field.Pow(f, vanishing(t, j), uint64(i>>t)))
+	}
+}
+
+// TestMooreDefault: the default points of a Moore matrix are those that it says it
+// has, and make it invertible.
+func TestMooreDefault(t *testing.T) {
+	for _, c := range []struct {
+		field string
+		base  uint64
+		most  int // K
+	}{{"2^4", 0, 4}, {"2^8", 0, 8}, {"2^8", 2, 8}, {"2^8", 4, 4}, {"2^8", 16, 2}, {"2^16", 0, 16}, {"2^16", 16, 4}, {"3^4", 0, 4}, {"3^4", 9, 2}, {"257", 0, 1}} {
+		f := parseField(t, c.field)
+		q := f.Order().Int64()
+		base := big.NewInt(int64(c.base))
+		if c.base == 0 {
+			base = f.Characteristic()
+		}
+		for k := 1; k <= c.most; k++ {
+			m := must(Spec{Family: "moore", Base: c.base}.Build(f, k))(t)
+			if BaseOf(m) != base.Uint64() {
+				t.Errorf("%s: base %d, want %v", c.field, BaseOf(m), base)
+			}
+			points := PointsOf(m)[0].Points
+			for i := range k {
+				for j := range k {
+					if got, want := m.At(i, j), power(f, q, points.At(j), new(big.Int).Exp(base, big.NewInt(int64(i)), nil)); got != want {
+						t.Fatalf("%s, base %v, K = %d: A[%d][%d] = %v, want %v", c.field, base, k, i, j, got, want)
+					}
+				}
+			}
+			if r := DenseOf(m).Rank(); r != k {
+				t.Errorf("%s, base %v, K = %d: rank %d", c.field, base, k, r)
+			}
+		}
+		if _, err := (Spec{Family: "moore", Base: c.base}).Build(f, c.most+1); err == nil {
+			t.Errorf("%s, base %v: a matrix for K = %d", c.field, base, c.most+1)
+		}
+	}
+}
