@@ -20,7 +20,9 @@ import (
 func TestEncodeProperty(t *testing.T) {
 	names := []string{algo.Auto}
 	for _, a := range algo.Algorithms() {
-		names = append(names, a.Name)
+		if !a.Structured() {
+			names = append(names, a.Name)
+		}
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		f, err := field.Parse(rapid.SampledFrom([]string{"2^8", "2^16", "2^3", "257", "3^4", "2", "65537"}).Draw(rt, "field"))

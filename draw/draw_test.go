@@ -120,6 +120,9 @@ func parse(t *testing.T, data []byte) []element {
 
 func TestEveryMessageOnce(t *testing.T) {
 	for _, a := range algo.Algorithms() {
+		if a.Structured() {
+			continue
+		}
 		for _, k := range []int{1, 2, 3, 4, 7, 9, 16, 30} {
 			for _, ports := range []int{1, 2, 3, 9} {
 				t.Run(fmt.Sprintf("%s/K=%d/p=%d", a.Name, k, ports), func(t *testing.T) {
@@ -223,6 +226,9 @@ func TestTrees(t *testing.T) {
 // manyProcessors every arrow has its label.
 func TestPlaces(t *testing.T) {
 	for _, a := range algo.Algorithms() {
+		if a.Structured() {
+			continue
+		}
 		for _, c := range []struct{ k, ports int }{{1, 1}, {2, 1}, {4, 1}, {9, 2}, {11, 1}, {16, 1}, {16, 3}, {30, 1}, {64, 1}} {
 			s, err := collect(compile(t, a.Name, c.k, c.ports))
 			if err != nil {

@@ -15,7 +15,7 @@ import (
 type Factorisation struct {
 	Name      string  // of the family, such as "draw-and-loose"
 	Structure string  // what was found, for people
-	Layers    []Layer // at least one
+	Layers    []Layer // of the identity none
 
 	// Half is, for a product of the inverse of one transform and another, how
 	// many layers the inverse has; the product of layers on both sides of it is
@@ -47,28 +47,20 @@ func (l Labels) Processor(label int) int {
 
 // Factor returns the factorisation of a square matrix into layers of small
 // matrices that follows from how the matrix was made, and nil where none is known
-// that has more than one layer. It searches points for structure, in about as many
+// or its points have no structure. It searches points for structure, in about as many
 // field operations as there are points.
 //
 // The sources are the paper, sections "Computing a DFT Matrix", "Generalization"
 // and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy, Moore
 // and points on other fibres than cosets go beyond the paper.
 func Factor(m Matrix) *Factorisation {
-	fact := factor(m)
-	if fact == nil || len(fact.Layers) < 2 {
-		return nil
-	}
-	return fact
-}
-
-func factor(m Matrix) *Factorisation {
 	switch m := m.(type) {
 	case named:
-		return factor(m.Matrix)
+		return Factor(m.Matrix)
 	case inverted:
-		return factor(m.of).inverted()
+		return Factor(m.of).inverted()
 	case transpose:
-		return factor(m.m).transposed()
+		return Factor(m.m).transposed()
 	case *dft:
 		return m.factor()
 	case *reversedDFT:
@@ -88,10 +80,13 @@ func factor(m Matrix) *Factorisation {
 	case *lch:
 		return m.factor()
 	case *moore:
-		if p, ok := m.points.(*moorePoints); ok {
+		if p, ok := m.points.(*moorePoints); ok && (p.z > 1 || p.n == 1) {
 			return &Factorisation{Name: "moore", Structure: p.structure(), Layers: p.layers()}
 		}
 	case *gabidulin:
+		if m.omega.z == 1 && m.omega.n > 1 {
+			return nil
+		}
 		inverse := Inverted(m.omega.layers())
 		return &Factorisation{
 			Name: "gabidulin", Structure: m.omega.structure(),
@@ -166,6 +161,9 @@ func product(list []int) string {
 // factor returns the layers of the additive FFT; its basis differs from that of
 // the tower by a diagonal.
 func (m *lch) factor() *Factorisation {
+	if !m.tower.structured() {
+		return nil
+	}
 	fact := &Factorisation{Name: "additive-fft", Structure: m.tower.String(), Layers: m.tower.layers()}
 	if len(fact.Layers) > 0 {
 		scaleRows(fact.Layers, m.scale)
@@ -184,9 +182,15 @@ func factorVandermonde(points Points) *Factorisation {
 	const name = "draw-and-loose"
 	if p, ok := points.(*cosetPoints); ok {
 		w := cosetTower(p.Field(), p.n, p.radices, p.At)
+		if !w.structured() {
+			return nil
+		}
 		return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers()}
 	}
 	w := findTower(points.Field(), [][]field.Element{elements(points)}, true)[0]
+	if !w.structured() {
+		return nil
+	}
 	return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers(), Out: w.labels()}
 }
 
@@ -201,6 +205,9 @@ func (w *arranged) labels() Labels {
 // factorLagrange returns the factorisation from values at the points of w[0] to
 // values at those of w[1], through the coefficients.
 func factorLagrange(name string, w []*arranged) *Factorisation {
+	if !w[0].structured() {
+		return nil
+	}
 	inverse := Inverted(w[0].layers())
 	return &Factorisation{
 		Name: name, Structure: w[0].String() + " each",
@@ -218,7 +225,7 @@ func factorCauchy(m cauchy) *Factorisation {
 	}
 	w := findTower(m.Field(), [][]field.Element{elements(m.x), elements(m.y)}, false)
 	fact := factorLagrange("cauchy", w)
-	if len(fact.Layers) == 0 {
+	if fact == nil || len(fact.Layers) == 0 { // a single processor's is not worth a layer
 		return nil
 	}
 	f := m.Field()

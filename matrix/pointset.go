@@ -26,10 +26,13 @@ func PointsOf(m Matrix) []PointSet {
 	return nil
 }
 
-// BaseOf returns the base of a Moore matrix, and 0 for others.
+// BaseOf returns the base of a Moore or Gabidulin matrix, and 0 for others.
 func BaseOf(m Matrix) uint64 {
-	if m, ok := m.(*moore); ok {
+	switch m := m.(type) {
+	case *moore:
 		return m.q
+	case *gabidulin:
+		return m.omega.q
 	}
 	return 0
 }

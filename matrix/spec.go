@@ -102,6 +102,13 @@ var families = []Family{
 		build:   buildMoore,
 	},
 	{
+		Name:    "gabidulin",
+		Formula: "A = Moore(ω)⁻¹·Moore(α), ω and α independent over F_base",
+		Doc:     "parity of systematic Gabidulin codes, MRD; 2K <= the degree of the field over F_base",
+		Takes:   []string{"base"},
+		build:   func(b *builder) (Matrix, error) { return Gabidulin(b.f, b.Base, b.k) },
+	},
+	{
 		Name:    "dft",
 		Formula: "A[i][j] = ω^(ij), ω = g^((q-1)/K)",
 		Doc:     "discrete Fourier transform; K divides q-1; order reversed has the columns in digit-reversed order",
@@ -205,7 +212,7 @@ type Spec struct {
 	Points   string // the points of a vandermonde or moore matrix
 	Omega    string // the points of a lagrange matrix that have values; the x of a cauchy matrix
 	Alpha    string // the points of a lagrange matrix that get values; the y of a cauchy matrix
-	Base     uint64 // the base of a moore matrix; 0 is the characteristic
+	Base     uint64 // the base of a moore or gabidulin matrix; 0 is the characteristic
 	Order    string // the order of columns: "reversed", for dft only, or "natural" or "any", which build the same as ""
 	Inverse  bool   // the inverse of that matrix
 }

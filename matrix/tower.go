@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"volley/field"
@@ -77,6 +78,9 @@ func (w *tower) z() int {
 	}
 	return z
 }
+
+// structured reports whether there is a fold, or nothing to fold.
+func (w *tower) structured() bool { return len(w.folds) > 0 || w.n == 1 }
 
 // layers returns the factorisation of the matrix of the values of a polynomial at
 // the points: row k, with digits as a label, is for the coefficient of
@@ -266,14 +270,18 @@ func climb(f field.Field, sets [][]field.Element, onlyMonomials bool) []*climbed
 }
 
 func climbOnce(f field.Field, sets []*climbed, onlyMonomials bool) bool {
-	n := len(sets[0].top())
+	var tops [][]field.Element
+	for _, c := range sets {
+		tops = append(tops, c.top())
+	}
+	n := len(tops[0])
 	last := 0
 	for _, r := range primeFactors(n) {
 		if r == last {
 			continue
 		}
 		last = r
-		for p := range foldsOf(f, r, sets[0].top(), onlyMonomials) {
+		for p := range foldsOf(f, r, tops, onlyMonomials) {
 			if foldAll(sets, p) {
 				return true
 			}
@@ -325,68 +333,108 @@ func (p fold) fibres(points []field.Element) (images []field.Element, members []
 	return images, members, true
 }
 
-// foldsOf yields the folds of prime degree r that may have full fibres in the
-// points: a fibre of any other, there, has a sum or a difference that does not
-// fit.
-func foldsOf(f field.Field, r int, points []field.Element, onlyMonomials bool) func(yield func(fold) bool) {
+// foldsOf yields the folds of prime degree r that may have full fibres in all the
+// sets, which are equally long. Sums of powers tell most others apart: over a full fibre of
+// (z-a)^r + b·(z-a), r > 2, y = z-a has the sums Σy = 0 and Σy² = -2b for r = 3,
+// 0 for others.
+func foldsOf(f field.Field, r int, sets [][]field.Element, onlyMonomials bool) func(yield func(fold) bool) {
 	return func(yield func(fold) bool) {
-		n := len(points)
+		points := sets[0]
+		n := big.NewInt(int64(len(points)))
 		radix := big.NewInt(int64(r))
 		roots := new(big.Int).Mod(unitCount(f), radix).Sign() == 0 // there are r-th roots of unity
-		if roots && !yield(fold{f: f, radix: r}) || onlyMonomials {
-			return
-		}
-		there := make(map[field.Element]bool, n)
-		for _, z := range points {
-			there[z] = true
-		}
-		if f.Characteristic().Cmp(radix) == 0 {
-			for k := 1; k < n; k++ {
-				c := f.Sub(points[k], points[0])
-				if !there[f.Add(points[1], c)] {
-					continue
-				}
-				b := f.Sub(field.Element{}, field.Pow(f, c, uint64(r-1)))
-				if !yield(fold{f: f, radix: r, linear: b}) {
-					return
+		// cosets reports whether the points may be cosets of these around a.
+		cosets := func(a field.Element) bool {
+			if !roots {
+				return false
+			}
+			for j := uint64(1); j <= 3; j++ {
+				if j%uint64(r) != 0 && slices.ContainsFunc(sets, func(s []field.Element) bool { return !powerSum(f, s, a, j).IsZero() }) {
+					return false
 				}
 			}
+			return true
+		}
+		if cosets(field.Element{}) && !yield(fold{f: f, radix: r}) || onlyMonomials {
+			return
+		}
+		if f.Characteristic().Cmp(radix) == 0 {
+			subspaces(f, r, points, yield)
 			return
 		}
 		// The sum of a fibre is r·a, so all points together have the mean a.
-		size := new(big.Int).Mod(big.NewInt(int64(n)), f.Characteristic())
-		if size.Sign() == 0 {
+		size, err := field.FromInt(n.Mod(n, f.Characteristic()))
+		if err != nil || size.IsZero() {
 			return
 		}
-		sum := field.Element{}
-		for _, z := range points {
-			sum = f.Add(sum, z)
-		}
-		count, err := field.FromInt(size)
-		if err != nil {
+		a := f.Mul(powerSum(f, points, field.Element{}, 1), f.Inv(size))
+		if !a.IsZero() && cosets(a) && !yield(fold{f: f, radix: r, center: a}) {
 			return
 		}
-		a := f.Mul(sum, f.Inv(count))
-		if roots && !a.IsZero() && !yield(fold{f: f, radix: r, center: a}) {
-			return
-		}
-		if r != 3 {
-			return
-		}
-		// y0, y1 and y2 = -y0-y1 are the roots of y³ + b·y + constant.
-		y0 := f.Sub(points[0], a)
-		for k := 1; k < n; k++ {
-			y1 := f.Sub(points[k], a)
-			s := f.Add(y0, y1)
-			if !there[f.Sub(a, s)] { // y2
-				continue
-			}
-			b := f.Sub(f.Mul(y0, y1), f.Mul(s, s))
-			if !b.IsZero() && !yield(fold{f: f, radix: 3, center: a, linear: b}) {
-				return
-			}
+		if r == 3 {
+			cubics(f, points, a, size, yield)
 		}
 	}
+}
+
+// powerSum returns Σ (z-a)^j over the points.
+func powerSum(f field.Field, points []field.Element, a field.Element, j uint64) field.Element {
+	var s field.Element
+	for _, z := range points {
+		s = f.Add(s, field.Pow(f, f.Sub(z, a), j))
+	}
+	return s
+}
+
+// subspaces yields the folds z^r - c^(r-1)·z, r the characteristic, that may fit.
+func subspaces(f field.Field, r int, points []field.Element, yield func(fold) bool) {
+	there := setOf(points)
+	for _, z := range points[1:] {
+		c := f.Sub(z, points[0])
+		if !there[f.Add(points[1], c)] {
+			continue
+		}
+		b := f.Sub(field.Element{}, field.Pow(f, c, uint64(r-1)))
+		if !yield(fold{f: f, radix: r, linear: b}) {
+			return
+		}
+	}
+}
+
+// cubics yields the folds y³ + b·y, y = z-a, that may fit; size is the number of
+// points in the field.
+func cubics(f field.Field, points []field.Element, a, size field.Element, yield func(fold) bool) {
+	if !isBinary(f) { // K/3 fibres with Σy² = -2b each
+		two := f.Add(field.One, field.One)
+		three := f.Add(two, field.One)
+		b := f.Mul(f.Mul(three, powerSum(f, points, a, 2)), f.Inv(f.Mul(two, size)))
+		if !b.IsZero() {
+			yield(fold{f: f, radix: 3, center: a, linear: f.Sub(field.Element{}, b)})
+		}
+		return
+	}
+	// y0, y1 and y2 = -y0-y1 are the roots of y³ + b·y + constant.
+	there := setOf(points)
+	y0 := f.Sub(points[0], a)
+	for _, z := range points[1:] {
+		y1 := f.Sub(z, a)
+		s := f.Add(y0, y1)
+		if !there[f.Sub(a, s)] {
+			continue
+		}
+		b := f.Sub(f.Mul(y0, y1), f.Mul(s, s))
+		if !b.IsZero() && !yield(fold{f: f, radix: 3, center: a, linear: b}) {
+			return
+		}
+	}
+}
+
+func setOf(points []field.Element) map[field.Element]bool {
+	there := make(map[field.Element]bool, len(points))
+	for _, z := range points {
+		there[z] = true
+	}
+	return there
 }
 
 // arrange labels the points: fibres in order of first appearance.

@@ -126,8 +126,15 @@ func describeInfo(w io.Writer, i Info) error {
 	if i.Parameters != "" {
 		name += " (" + i.Parameters + ")"
 	}
-	_, err := fmt.Fprintf(w, "%s: K = %d processors, p = %d, field %s, %d rounds\n", name, i.Processors, i.Ports, i.Field.Name(), i.Rounds())
-	return err
+	if _, err := fmt.Fprintf(w, "%s: K = %d processors, p = %d, field %s, %d rounds\n", name, i.Processors, i.Ports, i.Field.Name(), i.Rounds()); err != nil {
+		return err
+	}
+	for _, note := range i.Notes {
+		if _, err := fmt.Fprintln(w, note); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // list names the content of several slots.

@@ -29,6 +29,7 @@ type header struct {
 	Rows       int         `json:"rows"`
 	Columns    int         `json:"columns"`
 	Phases     []phaseJSON `json:"phases"`
+	Notes      []string    `json:"notes,omitempty"`
 }
 
 type phaseJSON struct {
@@ -105,7 +106,7 @@ func Encode(w io.Writer, p Plan) error {
 		Format: Format, Version: Version,
 		Algorithm: info.Algorithm, Parameters: info.Parameters, Field: info.Field.Name(),
 		Processors: info.Processors, Ports: info.Ports, Rows: info.Rows, Columns: info.Columns,
-		Phases: []phaseJSON{},
+		Phases: []phaseJSON{}, Notes: info.Notes,
 	}
 	for _, ph := range info.Phases {
 		h.Phases = append(h.Phases, phaseJSON(ph))
@@ -221,6 +222,7 @@ func Decode(r io.Reader) (*Materialized, error) {
 	m := &Materialized{Common: Info{
 		Algorithm: file.Algorithm, Parameters: file.Parameters, Field: f,
 		Processors: file.Processors, Ports: file.Ports, Rows: file.Rows, Columns: file.Columns,
+		Notes: file.Notes,
 	}}
 	for _, ph := range file.Phases {
 		if ph.Rounds < 0 {
