@@ -163,7 +163,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	if err != nil {
 		return nil, err
 	}
-	r := newReport(p, e.matrix.ID())
+	r := newReport(p, e.matrix)
 	r.PacketBytes = shared.Bytes
 	r.SymbolsPerPacket = shared.Bytes / symbol
 	hash := planHash(p, e.matrix, shared)

@@ -44,7 +44,7 @@ type Report struct {
 	Notes []string `json:"notes,omitempty"` // the structure used, how an order came about
 
 	PlanHash string  `json:"plan_hash"`
-	Order    string  `json:"order"` // of the coded packets: "natural" or "relabelled"
+	Order    string  `json:"order"` // of the coded packets: "natural", "reversed" or "relabelled"
 	Verified bool    `json:"verified"`
 	Seconds  float64 `json:"seconds"`
 }
@@ -98,13 +98,13 @@ func Merge(reports []*Report) *Report {
 	return &all
 }
 
-func newReport(p plan.Plan, matrixID string) *Report {
+func newReport(p plan.Plan, a matrix.Matrix) *Report {
 	info := p.Info()
 	r := &Report{
 		Algorithm:  info.Algorithm,
 		Parameters: info.Parameters,
 		Field:      info.Field.Name(),
-		Matrix:     matrixID,
+		Matrix:     a.ID(),
 		K:          info.Processors,
 		Ports:      info.Ports,
 		BoundC1:    algo.BoundC1(info.Processors, info.Ports),
@@ -112,6 +112,9 @@ func newReport(p plan.Plan, matrixID string) *Report {
 		Rounds:     []RoundReport{}, // not null in JSON
 		Order:      "natural",
 		Notes:      info.Notes,
+	}
+	if matrix.IsReversed(a) {
+		r.Order = "reversed"
 	}
 	columns := make([]int, info.Processors)
 	for k := range columns {
@@ -131,7 +134,7 @@ func Estimate(p plan.Plan, a matrix.Matrix) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newReport(p, a.ID())
+	r := newReport(p, a)
 	for _, x := range sim.Count(p).Rounds {
 		r.Rounds = append(r.Rounds, RoundReport{x.Largest, x.Messages})
 	}

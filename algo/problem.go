@@ -46,6 +46,15 @@ func NewProblem(m matrix.Matrix, ports int, order Order) (*Problem, error) {
 	return &Problem{m, ports, order, sync.OnceValue(func() *matrix.Factorisation { return matrix.Factor(m) })}, nil
 }
 
+// Structure says what structure the matrix was found to have, for people.
+func (p *Problem) Structure() string {
+	fact := p.factor()
+	if fact == nil {
+		return "structure: none found"
+	}
+	return "structure: " + fact.Structure + "; not used"
+}
+
 // Ports returns the ports that K processors use of those they have: more than
 // K-1 count as K-1, but never less than 1. It returns an error when ports is
 // below 1.

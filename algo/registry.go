@@ -15,7 +15,8 @@ type Algorithm struct {
 	Problem  string // the matrices, K and p it takes
 	C1, C2   string // closed formulas; plans are counted, formulas are tests of them
 	Source   string
-	Baseline bool // known from elsewhere, here to compare with
+	Example  string // flags of a plan that the command line prints
+	Baseline bool   // known from elsewhere, here to compare with
 
 	// One of:
 	step   func(size, ports int) Step            // for one group of all processors, any matrix
@@ -33,6 +34,7 @@ var registry = []Algorithm{
 		C1:      "clog(K)",
 		C2:      "min of ceil((m-1)/p) + ceil((n-1)/p) over m*n >= K, clog(m) + clog(n) = clog(K)",
 		Source:  "paper, section Prepare and Shoot, generalised",
+		Example: "-k 16",
 		step:    func(size, ports int) Step { return tuned(size, ports) },
 	},
 	{
@@ -42,6 +44,7 @@ var registry = []Algorithm{
 		C1:      "H for K = (p+1)^H in reversed order, H+1 natural",
 		C2:      "H in reversed order, H+1 natural; sum of Psi(r) for K a product of radices r",
 		Source:  "paper, section Computing a DFT Matrix; mixed radices and shifts beyond it",
+		Example: "--field 257 --matrix dft -k 16",
 		family:  factored("dft", "dft", anyFusing),
 	},
 	{
@@ -51,6 +54,7 @@ var registry = []Algorithm{
 		C1:      "clog(M) + H",
 		C2:      "Psi(M) + H",
 		Source:  "paper, section Generalization",
+		Example: "--field 257 --matrix vandermonde -k 24",
 		family:  factored("draw-and-loose", "draw-and-loose", anyFusing),
 	},
 	{
@@ -60,6 +64,7 @@ var registry = []Algorithm{
 		C1:      "2*clog(M) + 2*H",
 		C2:      "2*Psi(M) + 2*H",
 		Source:  "paper, section Computing Lagrange Matrices",
+		Example: "--field 257 --matrix lagrange -k 24",
 		family:  factored("lagrange", "lagrange", withinHalves),
 	},
 	{
@@ -69,6 +74,7 @@ var registry = []Algorithm{
 		C1:      "2*h + clog(K/(p+1)^h), 0 <= h <= H",
 		C2:      "2*h + Psi(K/(p+1)^h)",
 		Source:  "ours",
+		Example: "--field 257 --matrix lagrange -k 24",
 		family:  factored("folded-lagrange", "lagrange", acrossMiddle),
 	},
 	{
@@ -78,6 +84,7 @@ var registry = []Algorithm{
 		C1:      "2*h + clog(K/(p+1)^h), 0 <= h <= H",
 		C2:      "2*h + Psi(K/(p+1)^h)",
 		Source:  "ours",
+		Example: "--matrix cauchy -k 24",
 		family:  factored("cauchy", "cauchy", anyFusing),
 	},
 	{
@@ -87,6 +94,7 @@ var registry = []Algorithm{
 		C1:      "clog(M) + H at p = 1",
 		C2:      "Psi(M) + H at p = 1",
 		Source:  "Lin, Chung, Han, FOCS 2014; as a schedule ours",
+		Example: "--matrix lch -k 24",
 		family:  factored("additive-fft", "additive-fft", anyFusing),
 	},
 	{
@@ -96,6 +104,7 @@ var registry = []Algorithm{
 		C1:      "clog(M) + H",
 		C2:      "Psi(M) + H",
 		Source:  "ours",
+		Example: "--field 2^16 --matrix moore -k 16",
 		family:  factored("moore", "moore", anyFusing),
 	},
 	{
@@ -105,6 +114,7 @@ var registry = []Algorithm{
 		C1:      "2*h + clog(K/(p+1)^h), 0 <= h <= H",
 		C2:      "2*h + Psi(K/(p+1)^h)",
 		Source:  "ours",
+		Example: "--field 2^16 --matrix gabidulin -k 8",
 		family:  factored("gabidulin", "gabidulin", anyFusing),
 	},
 	{
@@ -114,6 +124,7 @@ var registry = []Algorithm{
 		C1:      "clog(K)",
 		C2:      "(m-1)/p + (n-1)/p, m and n powers of p+1, m*n >= K, m = n or m = (p+1)*n",
 		Source:  "paper, section Prepare and Shoot",
+		Example: "-k 16",
 		step:    func(size, ports int) Step { return newPrepareAndShoot(size, ports) },
 	},
 	{
@@ -123,6 +134,7 @@ var registry = []Algorithm{
 		C1:       "clog(K)",
 		C2:       "ceil((K-1)/p)",
 		Source:   "Bruck et al., IEEE TPDS 8(11), 1997",
+		Example:  "-k 16",
 		Baseline: true,
 		step:     func(size, ports int) Step { return newBruckAllgather(size, ports) },
 	},
@@ -133,6 +145,7 @@ var registry = []Algorithm{
 		C1:       "K-1",
 		C2:       "K-1",
 		Source:   "MPI libraries; FTI",
+		Example:  "-k 16",
 		Baseline: true,
 		step:     func(size, _ int) Step { return ringAllgather{size} },
 	},
@@ -143,6 +156,7 @@ var registry = []Algorithm{
 		C1:       "ceil((K-1)/p)",
 		C2:       "ceil((K-1)/p)",
 		Source:   "MPI libraries (pairwise alltoall)",
+		Example:  "-k 16",
 		Baseline: true,
 		step:     func(size, ports int) Step { return direct{size, ports} },
 	},
@@ -153,6 +167,7 @@ var registry = []Algorithm{
 		C1:       "2*clog(K)",
 		C2:       "2*ceil((K-1)/p)",
 		Source:   "MPI libraries (binomial gather and scatter)",
+		Example:  "-k 16",
 		Baseline: true,
 		step:     func(size, ports int) Step { return newCentral(size, ports) },
 	},

@@ -43,6 +43,16 @@ func DFTReversed(f field.Field, k int) (Matrix, error) {
 	return &reversedDFT{m.(*dft), false}, nil
 }
 
+// IsReversed reports whether the columns of m are in digit-reversed order, as those of
+// [DFTReversed] are, or, of its inverse, the rows.
+func IsReversed(m Matrix) bool {
+	if n, ok := m.(named); ok {
+		m = n.Matrix
+	}
+	_, ok := m.(*reversedDFT)
+	return ok
+}
+
 // A reversedDFT is a dft with reversed columns or, its inverse, rows.
 type reversedDFT struct {
 	*dft

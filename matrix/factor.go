@@ -61,6 +61,8 @@ func Factor(m Matrix) *Factorisation {
 		return Factor(m.of).inverted()
 	case transpose:
 		return Factor(m.m).transposed()
+	case *permuted:
+		return m.factor()
 	case *dft:
 		return m.factor()
 	case *reversedDFT:
@@ -210,7 +212,7 @@ func factorLagrange(name string, w []*arranged) *Factorisation {
 	}
 	inverse := Inverted(w[0].layers())
 	return &Factorisation{
-		Name: name, Structure: w[0].String() + " each",
+		Name: name, Structure: "both point sets " + w[0].String(),
 		Layers: append(inverse, w[1].layers()...), Half: len(inverse),
 		In: w[0].labels(), Out: w[1].labels(),
 	}

@@ -93,9 +93,18 @@ func PointsMoore(f field.Field, base uint64, n int) (Points, error) {
 		return nil, err
 	}
 	if n > t.m {
-		return nil, fmt.Errorf("matrix: moore over %s: K = %d points independent over F_%d: the field has degree %d over it: want K <= %d", f.Name(), n, t.q, t.m, t.m)
+		return nil, fmt.Errorf("matrix: moore over %s: K = %d points independent over F_%d: the field has degree %d over it: want K <= %d%s", f.Name(), n, t.q, t.m, t.m, higherDegree(n))
 	}
 	return newMoorePoints(t, n, 0), nil
+}
+
+// higherDegree continues the advice of an error with a field of at least degree n
+// over its prime field, where there is one to name.
+func higherDegree(n int) string {
+	if n > 16 {
+		return ""
+	}
+	return fmt.Sprintf(", or a field such as 2^%d", max(8, n))
 }
 
 // moorePoints has M cosets, as it were, from number first on.
@@ -189,7 +198,7 @@ func Gabidulin(f field.Field, base uint64, k int) (Matrix, error) {
 		return nil, err
 	}
 	if 2*k > t.m {
-		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d needs %d points independent over F_%d, and the field has degree %d over it: want K <= %d", f.Name(), k, 2*k, t.q, t.m, t.m/2)
+		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d needs %d points independent over F_%d, and the field has degree %d over it: want K <= %d%s", f.Name(), k, 2*k, t.q, t.m, t.m/2, higherDegree(2*k))
 	}
 	omega := newMoorePoints(t, k, 0)
 	alpha := newMoorePoints(t, k, k/omega.z)

@@ -18,6 +18,12 @@ import (
 // compile makes the plan of an algorithm for a random matrix.
 func compile(t testing.TB, name, fieldName string, k, ports int) plan.Plan {
 	t.Helper()
+	return compileFor(t, name, matrix.Spec{Family: "random", Argument: "1"}, fieldName, k, ports)
+}
+
+// compileFor makes the plan of least C2 of an algorithm.
+func compileFor(t testing.TB, name string, spec matrix.Spec, fieldName string, k, ports int) plan.Plan {
+	t.Helper()
 	f, err := field.Parse(fieldName)
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +32,7 @@ func compile(t testing.TB, name, fieldName string, k, ports int) plan.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := matrix.Random(f, k, k, 1)
+	m, err := spec.Build(f, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +50,8 @@ func compile(t testing.TB, name, fieldName string, k, ports int) plan.Plan {
 //	describe algorithm=A k=K p=P   all processors
 //	program algorithm=A k=K p=P proc=N   one processor, slot by slot
 //	json algorithm=A k=K p=P   the JSON form
+//
+// with matrix=, order= and field= for other matrices than a random one over 257.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -52,7 +60,18 @@ func TestGolden(t *testing.T) {
 			d.ScanArgs(t, "algorithm", &name)
 			d.ScanArgs(t, "k", &k)
 			d.ScanArgs(t, "p", &ports)
-			p := compile(t, name, "257", k, ports)
+			spec, fieldName := matrix.Spec{Family: "random", Argument: "1"}, "257"
+			if d.HasArg("matrix") {
+				spec.Argument = ""
+				d.ScanArgs(t, "matrix", &spec.Family)
+			}
+			if d.HasArg("order") {
+				d.ScanArgs(t, "order", &spec.Order)
+			}
+			if d.HasArg("field") {
+				d.ScanArgs(t, "field", &fieldName)
+			}
+			p := compileFor(t, name, spec, fieldName, k, ports)
 			var out bytes.Buffer
 			var err error
 			switch d.Cmd {

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
+	"volley/algo"
 	"volley/transport"
 	"volley/verify"
 )
@@ -106,10 +107,11 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
-	case errors.As(err, new(*verify.CheckError)):
+	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*wrongError)):
 		return exitWrong
 	case errors.As(err, new(usageError)), errors.As(err, new(*volley.SymbolError)),
-		errors.As(err, new(*volley.DisagreementError)), errors.As(err, new(*volley.MemoryError)):
+		errors.As(err, new(*volley.DisagreementError)), errors.As(err, new(*volley.MemoryError)),
+		errors.Is(err, algo.ErrStructure):
 		return exitUsage
 	default:
 		return exitFailed
@@ -153,7 +155,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
-	cmd.AddCommand(newEncode(), newPlan(), newMatrix(), newCost(), newAlgorithms(), newFields())
+	cmd.AddCommand(newEncode(), newDecode(), newPlan(), newMatrix(), newCost(), newAlgorithms(), newFields())
 	return cmd
 }
 

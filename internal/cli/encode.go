@@ -2,42 +2,26 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"slices"
-	"sync/atomic"
-	"time"
 
-	"github.com/dustin/go-humanize"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"volley"
 	"volley/field"
 	"volley/internal/codeddir"
 	"volley/matrix"
 	"volley/sim"
-	"volley/transport"
-	"volley/transport/local"
 )
 
 type encodeOptions struct {
 	selection
-	output  string
+	runOptions
 	comm    string
 	csv     bool
 	symbols bool
-	memory  string
-	timeout time.Duration
-	check   string
-	json    bool
-	force   bool
-	dryRun  bool
 }
 
 const encodeHelp = `Encode the packets of K processors, one input file each, into K coded files.
@@ -64,19 +48,14 @@ func newEncode() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
 	}
 	o.addMatrix(cmd)
+	o.addProcessors(cmd)
 	o.addPlan(cmd)
+	o.addRun(cmd, "directory for the coded files; made if need be", "replace the result that DIR holds")
 	f := cmd.Flags()
 	f.Lookup("processors").Usage = "number of processors (default: of packets)"
-	f.StringVarP(&o.output, "output", "o", "", "directory for the coded files; made if need be")
 	f.StringVar(&o.comm, "comm", "local", "how processors talk: local, in this process")
 	f.BoolVar(&o.csv, "csv", false, "read and write symbols as text, a row for each processor")
 	f.BoolVar(&o.symbols, "symbols", false, "the bytes of the files are symbols already; do not pack them")
-	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each processor")
-	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
-	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
-	f.BoolVar(&o.json, "json", false, "print the report as JSON")
-	f.BoolVar(&o.force, "force", false, "replace the result that DIR holds")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	return cmd
 }
 
@@ -87,7 +66,7 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 	}
 	defer job.close()
 	if o.dryRun {
-		return job.estimate(cmd.OutOrStdout())
+		return o.estimate(cmd.OutOrStdout(), job.encoder, job.matrix, job.model)
 	}
 	report, err := job.run(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
@@ -110,18 +89,14 @@ type encodeJob struct {
 func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob, err error) {
 	job := &encodeJob{options: o}
 	switch {
-	case o.output == "" && !o.dryRun:
-		return nil, usagef("no output directory: say where with -o DIR")
 	case o.comm != "local":
 		return nil, usagef("--comm %q: want local", o.comm)
-	case o.check != "full" && o.check != "off":
-		return nil, usagef("--check %q: want full or off", o.check)
 	case o.csv && o.symbols:
 		return nil, usagef("--csv and --symbols: a text file holds symbols anyway; leave --symbols out")
 	}
-	memory, err := humanize.ParseBytes(o.memory)
-	if err != nil || memory == 0 || memory > 1<<62 {
-		return nil, usagef("--memory %q: want a size such as 64MiB", o.memory)
+	options, err := o.runOptions.options()
+	if err != nil {
+		return nil, err
 	}
 	f, err := field.Parse(o.field)
 	if err != nil {
@@ -151,9 +126,7 @@ func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob
 	if job.model, err = o.model(f, job.packets.symbols()); err != nil {
 		return nil, err
 	}
-	job.encoder, err = volley.Compile(job.matrix, append(o.selection.options(job.model),
-		volley.WithMemory(int64(memory)), volley.WithTimeout(o.timeout), volley.WithCheck(o.check == "full"))...)
-	if err != nil {
+	if job.encoder, err = volley.Compile(job.matrix, append(options, o.selection.options(job.model)...)...); err != nil {
 		return nil, usage(err)
 	}
 	return job, nil
@@ -172,23 +145,8 @@ func (o *encodeOptions) checkOutput(job *encodeJob) error {
 	if err != nil {
 		return usage(err)
 	}
-	sources := append(job.packets.sources(), job.spec.Points) // a file, unless it is a word
-	if job.spec.Family == "file" {
-		sources = append(sources, job.spec.Argument)
-	}
-	var read []os.FileInfo
-	for _, name := range sources {
-		if info, err := os.Stat(name); err == nil {
-			read = append(read, info)
-		}
-	}
-	for _, path := range codeddir.Replaces(o.output, job.packets.targets()) {
-		there, err := os.Stat(path)
-		if err == nil && slices.ContainsFunc(read, func(info os.FileInfo) bool { return os.SameFile(info, there) }) {
-			return usagef("%s is an input, and %s would lose it: choose another directory", path, o.output)
-		}
-	}
-	return nil
+	sources := append(job.packets.sources(), job.spec.Files()...)
+	return o.keep(sources, codeddir.Replaces(o.output, job.packets.targets()))
 }
 
 // build makes the matrices. It reads the file of one only once: it may be a pipe,
@@ -208,9 +166,6 @@ func (j *encodeJob) build(f field.Field) (err error) {
 
 func (j *encodeJob) close() { j.packets.close() }
 
-// bytes returns the length of a coded packet.
-func (j *encodeJob) bytes() int64 { return j.model.Symbols * int64(j.matrix.Field().SymbolBytes()) }
-
 // run encodes into the output directory, which is as it was when it fails.
 func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, error) {
 	dir, err := codeddir.Create(j.options.output, j.options.force)
@@ -223,22 +178,10 @@ func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 		return nil, usagef("output directory: %w", err)
 	}
 	slog.Info("encoding", "processors", j.packets.count(), "field", j.matrix.Field().Name(), "matrix", j.matrix.ID())
-
-	bar := newBar(stderr, int64(j.packets.count())*j.bytes())
-	defer bar.stop()
-	reports := make([]*volley.Report, j.packets.count())
-	err = local.Run(ctx, len(reports), func(ctx context.Context, t transport.Transport) error {
-		k := t.Rank()
-		out := &progressWriter{outputs[k], bar}
-		var err error
-		reports[k], err = j.encoder.Run(ctx, t, j.packets.reader(k), j.packets.size(k), out)
-		return err
-	})
-	bar.stop()
+	report, err := runLocal(ctx, stderr, j.encoder, j.packets, outputs, int64(j.packets.count())*packetBytes(j.matrix, j.model))
 	if err != nil {
 		return nil, err
 	}
-	report := volley.Merge(reports)
 	manifest := j.manifest(report)
 	if err := j.packets.finish(dir, manifest); err != nil {
 		return nil, err
@@ -258,7 +201,11 @@ func (j *encodeJob) manifest(r *volley.Report) *codeddir.Manifest {
 		Format: codeddir.Format, Version: codeddir.Version,
 		Field: r.Field, Algorithm: r.Algorithm, Processors: r.K, Ports: r.Ports,
 		SymbolBytes: j.matrix.Field().SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
-		Matrix: codeddir.Matrix{Family: j.options.matrix, Inverse: j.spec.Inverse},
+		Matrix: codeddir.Matrix{Family: j.options.matrix, Inverse: j.spec.Inverse, Base: matrix.BaseOf(j.plain)},
+	}
+	m.Matrix.Columns = r.Columns
+	if j.spec.Order == "reversed" {
+		m.Matrix.Order = j.spec.Order
 	}
 	for _, set := range matrix.PointsOf(j.plain) {
 		m.Matrix.Points = append(m.Matrix.Points, codeddir.PointSet{Name: set.Name, Values: values(set.Points.Len(), set.Points.At)})
@@ -278,93 +225,4 @@ func values(n int, at func(int) field.Element) []string {
 		list[i] = at(i).String()
 	}
 	return list
-}
-
-// estimate prints what run would do.
-func (j *encodeJob) estimate(w io.Writer) error {
-	p, err := j.encoder.Plan(j.model.Symbols)
-	if err != nil {
-		return err
-	}
-	r, err := volley.Estimate(p, j.matrix)
-	if err != nil {
-		return err
-	}
-	r.PacketBytes, r.SymbolsPerPacket = j.bytes(), j.model.Symbols
-	r.Seconds = j.model.Time(sim.Count(p)).Seconds()
-	return j.options.print(w, r, "nothing written: a dry run; the time is the model's")
-}
-
-// print prints the report, as JSON if asked, else with a closing remark.
-func (o *encodeOptions) print(w io.Writer, r *volley.Report, remark string) error {
-	if o.json {
-		return writeJSON(w, r)
-	}
-	check := "not checked"
-	if r.Verified {
-		check = "verified by random linear combinations"
-	}
-	traffic := "" // which a dry run has not counted
-	if !o.dryRun {
-		traffic = fmt.Sprintf("traffic    %s sent by the busiest processor, and %s of control\n",
-			humanize.IBytes(uint64(r.BytesSentMax)), humanize.IBytes(uint64(r.ControlBytes)))
-	}
-	_, err := fmt.Fprintf(w, `%s of %s over %s, matrix %s
-algorithm  %s %s, p = %d
-C1         %s, lower bound %d
-C2         %s, lower bound %d
-C3         %s per symbol
-%sresult     %s
-time       %.3f s
-%s
-`, count(r.K, "packet"), humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
-		r.Algorithm, r.Parameters, r.Ports,
-		count(r.C1, "round"), r.BoundC1, count(r.C2, "packet"), r.BoundC2,
-		count(r.C3, "multiply-add"),
-		traffic, check, r.Seconds, remark)
-	return err
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-// bar is a progress bar of all processors together, where stderr is a terminal.
-type bar struct {
-	*progressbar.ProgressBar
-	done atomic.Bool
-}
-
-func newBar(stderr io.Writer, total int64) *bar {
-	f, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil
-	}
-	return &bar{ProgressBar: progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(stderr), progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true),
-		progressbar.OptionSetDescription("encoding"), progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())}
-}
-
-// stop takes the bar away.
-func (b *bar) stop() {
-	if b != nil && !b.done.Swap(true) {
-		b.Clear()
-	}
-}
-
-// progressWriter tells the bar what is written.
-type progressWriter struct {
-	io.WriterAt
-	bar *bar
-}
-
-func (w *progressWriter) WriteAt(p []byte, offset int64) (int, error) {
-	n, err := w.WriterAt.WriteAt(p, offset)
-	if w.bar != nil {
-		w.bar.Add(n)
-	}
-	return n, err
 }

@@ -51,6 +51,9 @@ func TestBadInput(t *testing.T) {
 	small := file("small.csv", "1,2\n3,4\n")
 	odd := file("odd", "abc")
 	symbols := file("symbols", "\x01\x00\x02\x01\xff\xff") // 1, 258, 65535
+	twice := file("twice", "5 6\n5\n")
+	outside := file("outside", "5 6 256\n")
+	six := file("six", "9 6 7")
 	out := filepath.Join(dir, "out")
 	for _, c := range []struct {
 		args string
@@ -76,6 +79,34 @@ func TestBadInput(t *testing.T) {
 		{"encode -o OUT --matrix file:" + singular + " --inverse IN", "singular"},
 		{"encode -o OUT --points powers IN", "points"},
 		{"encode -o OUT --matrix vandermonde --points " + dir + "/none IN", "none"},
+		{"encode -o OUT --matrix vandermonde --points " + twice + " IN", "line 2: the point 5 is on line 1 already"},
+		{"encode -o OUT --matrix lagrange --omega " + twice + " IN", "line 2: the point 5 is on line 1 already"},
+		{"encode -o OUT --matrix lagrange --alpha " + outside + " IN", "line 1: 256 is outside the field 2^8"},
+		{"encode -o OUT --matrix cauchy --omega " + six + " --alpha " + six + " IN", "the points x_0 and y_0 are both 9: want distinct points: change omega"},
+		{"encode -o OUT --matrix cauchy --alpha " + dir + "/none IN", "none"},
+		{"encode -o OUT --matrix moore --points codes IN", `no points "codes": want "coset", "powers" or a file`},
+		{"encode -o OUT --matrix moore --base 3 IN", "base 3: want a power 2^d with d dividing 8"},
+		{"encode -o OUT --matrix moore --base two IN", `--base "two"`},
+		{"encode -o OUT --matrix moore --base 0 IN", `--base "0"`},
+		{"encode -o OUT --matrix dft --base 2 IN", "dft takes no base"},
+		{"encode -o OUT --matrix vandermonde --omega codes IN", "vandermonde takes no omega"},
+		{"encode -o OUT --alpha codes --matrix dft IN", "dft takes no alpha"},
+		{"encode -o OUT --order reversed IN", "cauchy takes no order"},
+		{"encode -o OUT --order up IN", `--order "up": want one of natural, reversed, any`},
+		{"encode -o OUT --matrix rs:leopard IN", `"rs": want one of`},
+		{"encode -o OUT --matrix rs MANY", `"rs": want one of`},
+		{"encode -o OUT --matrix rs:vandermonde MANY", "K <= 128, or a field such as 2^16"},
+		{"encode -o OUT --matrix rs:jerasure MANY", "K <= 128, or a field such as 2^16"},
+		{"encode -o OUT --matrix fti --field 2^8 MANY", "K <= 128, or a field such as 2^16"},
+		{"encode -o OUT --matrix lagrange --omega powers --alpha powers MANY", "K <= 127, or a field such as 2^16"},
+		{"encode -o OUT --matrix lch --field 257 IN", "lch over 257"},
+		{"matrix --matrix moore -k 9", "K <= 8"},
+		{"matrix --matrix lch -k 257", "K <= 256"},
+		{"matrix --matrix rs:par1 -k 256", "K <= 255, or a field such as 2^16"},
+		{"matrix --matrix lagrange -k 255", "K <= 254, or a field such as 2^16"},
+		{"matrix --matrix vandermonde -k 256", "K <= 255, or a field such as 2^16"},
+		{"matrix --matrix dft -k 8", "want K = 5 or 15, or a field such as 17"},
+		{"matrix --matrix dft -k 8 --order reversed", "want K = 5 or 15, or a field such as 17"},
 		{"encode -o OUT -p 0 IN", "0 ports"},
 		{"encode -o OUT -p -3 IN", "-3 ports"},
 		{"encode -o OUT " + dir + "/missing IN", "missing"},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"volley/algo"
 	"volley/field"
+	"volley/internal/codeddir"
 	"volley/matrix"
 )
 
@@ -28,13 +30,18 @@ func TestEveryNameWorks(t *testing.T) {
 		mustRun(t, "plan", "-k", "2", "--field", f.Example)
 	}
 	for _, x := range algo.Algorithms() {
-		mustRun(t, "plan", "-k", "7", "-p", "2", "--algorithm", x.Name)
-		mustRun(t, "cost", "-k", "7", "-p", "2", "--algorithm", x.Name)
+		for _, verb := range []string{"plan", "cost"} {
+			mustRun(t, append([]string{verb, "-p", "2", "--algorithm", x.Name}, strings.Fields(x.Example)...)...)
+		}
 	}
 	for _, m := range matrix.Families() {
 		name := strings.NewReplacer("SEED", "18446744073709551615", "A.csv", a).Replace(m.String())
-		mustRun(t, "plan", "-k", "2", "--field", "257", "--matrix", name)
-		mustRun(t, "matrix", "-k", "2", "--field", "257", "--matrix", name, "--inverse")
+		f := "257"
+		if m.Name == "moore" || m.Name == "gabidulin" || m.Name == "lch" { // which are nothing over a prime field
+			f = "2^8"
+		}
+		mustRun(t, "plan", "-k", "2", "--field", f, "--matrix", name)
+		mustRun(t, "matrix", "-k", "2", "--field", f, "--matrix", name, "--inverse")
 	}
 	for _, format := range planFormats {
 		mustRun(t, "plan", "-k", "2", "--format", format)
@@ -66,6 +73,55 @@ func TestPoints(t *testing.T) {
 	}
 }
 
+// TestMatrixFlags checks what --omega, --alpha, --base, --order and the field of a
+// matrix do.
+func TestMatrixFlags(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "points")
+	if err := os.WriteFile(file, []byte("7\n1\n3\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for flags, want := range map[string]string{
+		"--field 257 --matrix lagrange -k 3 --omega codes --alpha " + file: "# omega 0 1 2\n# alpha 7 1 3\n15,0,1\n222,1,254\n21,0,3\n",
+		"--field 257 --matrix lagrange -k 2 --omega powers":                "# omega 1 3\n# alpha 3 254\n0,3\n1,255\n",
+		"--field 2^8 --matrix moore -k 2 --base 4 --points powers":         "# alpha 1 2\n# base 4\n1,2\n1,16\n",
+		"--field 257 --matrix dft -k 4 --order reversed":                   "# order reversed\n1,1,1,1\n1,256,241,16\n1,1,256,256\n1,256,16,241\n",
+		"--field 257 --matrix dft -k 2 --order any":                        "# order any\n1,1\n1,256\n",
+		"--field 2^8 --matrix rs:jerasure -k 2":                            "1,1\n1,143\n",
+	} {
+		if out := mustRun(t, append([]string{"matrix"}, strings.Fields(flags)...)...); out != want {
+			t.Errorf("%s:\n%s\nwant\n%s", flags, out, want)
+		}
+	}
+	for flags, want := range map[string]string{
+		"--matrix fti": "2^16", "--matrix fti --field 2^8": "2^8", "--matrix cauchy": "2^8", "": "2^8",
+	} {
+		var object struct{ Field string }
+		args := append([]string{"matrix", "-k", "3", "--format", "json"}, strings.Fields(flags)...)
+		if err := json.Unmarshal([]byte(mustRun(t, args...)), &object); err != nil {
+			t.Fatal(err)
+		}
+		if object.Field != want {
+			t.Errorf("%q is over %s, want %s", flags, object.Field, want)
+		}
+	}
+	var object struct {
+		Order string
+		Base  int
+	}
+	if err := json.Unmarshal([]byte(mustRun(t, "matrix", "-k", "3", "--matrix", "moore", "--format", "json")), &object); err != nil {
+		t.Fatal(err)
+	}
+	if object.Order != "natural" || object.Base != 2 {
+		t.Errorf("%+v", object)
+	}
+	in, _ := writePackets(t, 10, 20)
+	out := filepath.Join(t.TempDir(), "out")
+	mustRun(t, "encode", "-o", out, "--matrix", "fti", in)
+	if manifest := string(readFile(t, out, codeddir.ManifestName)); !strings.Contains(manifest, `"field": "2^16"`) {
+		t.Errorf("encode --matrix fti: %s", manifest)
+	}
+}
+
 // TestVerbose checks that what is said on the way goes to stderr.
 func TestVerbose(t *testing.T) {
 	in, _ := writePackets(t, 5, 6)
@@ -85,7 +141,8 @@ func TestShrunkInput(t *testing.T) {
 		in, _ := writePackets(t, 10, 20, 10)
 		out := filepath.Join(t.TempDir(), "out")
 		cmd := &cobra.Command{}
-		o := &encodeOptions{output: out, comm: "local", memory: "1MiB", check: "full", timeout: time.Minute, symbols: symbols}
+		o := &encodeOptions{comm: "local", symbols: symbols}
+		o.runOptions = runOptions{output: out, memory: "1MiB", check: "full", timeout: time.Minute}
 		o.addMatrix(cmd)
 		o.addPlan(cmd)
 		job, err := o.prepare(cmd, []string{in})

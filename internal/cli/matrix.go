@@ -19,8 +19,13 @@ type matrixOptions struct {
 
 const matrixHelp = `Print the matrix A that encode uses with the same flags: K rows of K values in
 decimal, row i for the initial packet of processor i, column j for the coded
-packet of processor j. Lines that begin with # give the points of A, if it has
-some. The output can be read back with --matrix file:A.csv.`
+packet of processor j. Lines that begin with # give the points of A, and its base
+or order, if it has some. The output can be read back with --matrix file:A.csv.
+
+The matrices are listed below. MDS: any K of the 2K initial and coded packets
+determine the others.
+
+`
 
 var matrixFormats = []string{"csv", "json"}
 
@@ -29,14 +34,24 @@ func newMatrix() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "matrix [flags] -k K",
 		Short:   "Print the matrix that encode uses",
-		Long:    matrixHelp,
+		Long:    matrixHelp + families(),
 		Example: "  volley matrix --field 257 --matrix dft -k 8 > A.csv",
 		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
 	}
 	o.addMatrix(cmd)
+	o.addProcessors(cmd)
 	cmd.Flags().StringVar(&o.format, "format", "csv", strings.Join(matrixFormats, ", "))
 	return cmd
+}
+
+// families explains the matrices there are.
+func families() string {
+	var text strings.Builder
+	for _, f := range matrix.Families() {
+		fmt.Fprintf(&text, "%s\n  %s\n  %s\n", f, f.Formula, f.Doc)
+	}
+	return strings.TrimSpace(text.String())
 }
 
 func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
@@ -54,6 +69,12 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 		for _, set := range matrix.PointsOf(a) {
 			fmt.Fprintf(w, "# %s %s\n", set.Name, strings.Join(values(set.Points.Len(), set.Points.At), " "))
 		}
+		if base := matrix.BaseOf(a); base > 0 {
+			fmt.Fprintf(w, "# base %d\n", base)
+		}
+		if o.order != "natural" {
+			fmt.Fprintf(w, "# order %s\n", o.order)
+		}
 		if err := matrix.WriteCSV(w, a); err != nil {
 			return err
 		}
@@ -66,7 +87,11 @@ func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix) {
 	quoted := func(list []string) string {
 		return `["` + strings.Join(list, `","`) + `"]` // digits only: nothing to escape
 	}
-	fmt.Fprintf(w, "{\"field\":%q,\"matrix\":%q,\"inverse\":%v,\"rows\":%d,\"columns\":%d,\n\"points\":{", a.Field().Name(), o.matrix, o.inverse, a.Rows(), a.Cols())
+	fmt.Fprintf(w, "{\"field\":%q,\"matrix\":%q,\"inverse\":%v,\"order\":%q,", a.Field().Name(), o.matrix, o.inverse, o.order)
+	if base := matrix.BaseOf(a); base > 0 {
+		fmt.Fprintf(w, "\"base\":%d,", base)
+	}
+	fmt.Fprintf(w, "\"rows\":%d,\"columns\":%d,\n\"points\":{", a.Rows(), a.Cols())
 	for i, set := range matrix.PointsOf(a) {
 		if i > 0 {
 			fmt.Fprint(w, ",")

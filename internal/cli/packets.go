@@ -20,10 +20,8 @@ import (
 // packets are the initial packets of a run and the files that its coded packets
 // go to.
 type packets interface {
-	count() int       // K
-	symbols() int64   // of the longest packet
-	size(k int) int64 // of packet k as symbols, in bytes
-	reader(k int) io.ReaderAt
+	initial
+	symbols() int64    // of the longest packet
 	sources() []string // the files that the packets come from
 	targets() []string // the names of the coded files
 
@@ -78,6 +76,11 @@ func expand(args []string, k int) ([]string, error) {
 		}
 		return names, nil
 	}
+	return expandDirectories(args)
+}
+
+// expandDirectories replaces directories by their files.
+func expandDirectories(args []string) ([]string, error) {
 	var names []string
 	for _, arg := range args {
 		info, err := os.Stat(arg)
@@ -121,28 +124,48 @@ type filePackets struct {
 	outputs []*codeddir.File
 }
 
+// packetFile is a file that is to stay as long as it was.
+type packetFile struct {
+	*os.File
+	bytes int64
+}
+
+// openPacket opens a regular file.
+func openPacket(name string) (packetFile, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return packetFile{}, err
+	}
+	if !info.Mode().IsRegular() { // not opened: a pipe would wait for its writer
+		return packetFile{}, fmt.Errorf("packet %s: not a regular file", name)
+	}
+	f, err := os.Open(name)
+	return packetFile{f, info.Size()}, err
+}
+
+// ReadAt returns a *shrunkError where the file has become shorter.
+func (f packetFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.File.ReadAt(p, offset)
+	if end := offset + int64(n); n < len(p) && end < f.bytes && err == io.EOF {
+		err = &shrunkError{f.Name(), f.bytes, end}
+	}
+	return n, err
+}
+
 // inputFile is an input that is read front to back, once.
 type inputFile struct {
-	*os.File
-	bytes   int64
+	packetFile
 	symbols int64
 	digest  hash.Hash
 	read    int64 // bytes that digest has seen
 }
 
 func (p *filePackets) open(name string) error {
-	info, err := os.Stat(name)
+	f, err := openPacket(name)
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // not opened: a pipe would wait for its writer
-		return fmt.Errorf("packet %s: not a regular file", name)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	in := &inputFile{File: f, bytes: info.Size(), digest: sha256.New()}
+	in := &inputFile{packetFile: f, digest: sha256.New()}
 	p.inputs = append(p.inputs, in)
 	symbol := int64(p.field.SymbolBytes())
 	switch {
@@ -186,12 +209,8 @@ func (r namedReader) Name() string { return r.name }
 
 // ReadAt reads and digests what has not been read yet.
 func (in *inputFile) ReadAt(p []byte, offset int64) (int, error) {
-	n, err := in.File.ReadAt(p, offset)
-	end := offset + int64(n)
-	if n < len(p) && end < in.bytes && err == io.EOF {
-		return n, &shrunkError{in.Name(), in.bytes, end}
-	}
-	if offset <= in.read && in.read < end {
+	n, err := in.packetFile.ReadAt(p, offset)
+	if end := offset + int64(n); offset <= in.read && in.read < end {
 		in.digest.Write(p[in.read-offset : n])
 		in.read = end
 	}
@@ -272,8 +291,6 @@ type textPackets struct {
 	coded []text
 }
 
-const codedText = "coded.csv"
-
 func openText(f field.Field, name string) (packets, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -292,7 +309,7 @@ func (p *textPackets) symbols() int64           { return int64(p.input.Cols()) }
 func (p *textPackets) size(k int) int64         { return int64(len(p.input.Row(k))) }
 func (p *textPackets) reader(k int) io.ReaderAt { return bytes.NewReader(p.input.Row(k)) }
 func (p *textPackets) sources() []string        { return []string{p.name} }
-func (p *textPackets) targets() []string        { return []string{codedText} }
+func (p *textPackets) targets() []string        { return []string{codeddir.TextName} }
 func (p *textPackets) close()                   {}
 
 // text is a coded packet in memory.
@@ -315,6 +332,18 @@ func (p *textPackets) create(*codeddir.Dir) ([]io.WriterAt, error) {
 }
 
 func (p *textPackets) finish(dir *codeddir.Dir, m *codeddir.Manifest) error {
+	size, sum, err := p.write(dir, codeddir.TextName)
+	if err != nil {
+		return err
+	}
+	m.Files = []codeddir.Entry{{Name: codeddir.TextName, Processor: -1, Bytes: size, SHA256: sum}}
+	m.Inputs = []codeddir.Entry{{Name: p.name, Processor: -1, Bytes: p.bytes, SHA256: p.sum}}
+	return nil
+}
+
+// write writes the coded packets as text. It returns the length of that and its
+// SHA-256, in hexadecimal.
+func (p *textPackets) write(dir *codeddir.Dir, name string) (int64, string, error) {
 	f := p.input.Field()
 	coded := matrix.NewDense(f, p.count(), p.input.Cols())
 	for k, packet := range p.coded {
@@ -322,15 +351,13 @@ func (p *textPackets) finish(dir *codeddir.Dir, m *codeddir.Manifest) error {
 			coded.Set(k, j, field.Symbol(f, packet[j*f.SymbolBytes():]))
 		}
 	}
-	out, err := dir.Create(codedText)
+	out, err := dir.Create(name)
 	if err != nil {
-		return err
+		return 0, "", err
 	}
 	if err := matrix.WriteCSV(out, coded); err != nil {
-		return err
+		return 0, "", err
 	}
 	size, sum := out.Sum()
-	m.Files = []codeddir.Entry{{Name: codedText, Processor: -1, Bytes: size, SHA256: sum}}
-	m.Inputs = []codeddir.Entry{{Name: p.name, Processor: -1, Bytes: p.bytes, SHA256: p.sum}}
-	return nil
+	return size, sum, nil
 }

@@ -53,6 +53,7 @@ func newPlan() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
 	}
 	o.addMatrix(cmd)
+	o.addProcessors(cmd)
 	o.addPlan(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", strings.Join(planFormats, ", "))
@@ -100,6 +101,11 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(p.Info().Notes) == 0 && o.format == "text" {
+		if _, err := fmt.Fprintln(w, encoder.Problem().Structure()); err != nil {
+			return err
+		}
+	}
 	switch {
 	case o.format == "json" && one:
 		return plan.EncodeProgram(w, p, o.processor)
@@ -118,10 +124,19 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		}
 	default:
 		info := p.Info()
-		fmt.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n",
-			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name())
+		fmt.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
+			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), lines(info.Notes))
 	}
 	return writeCost(w, p, model)
+}
+
+// lines puts each of the texts on a line.
+func lines(texts []string) string {
+	s := ""
+	for _, t := range texts {
+		s += t + "\n"
+	}
+	return s
 }
 
 // writeCost prints the costs of the plan and the bounds.

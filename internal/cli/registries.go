@@ -20,6 +20,7 @@ func newAlgorithms() *cobra.Command {
 		{Name: "title", Value: func(a algo.Algorithm) any { return a.Title }},
 		{Name: "problem", Head: "for", Value: func(a algo.Algorithm) any { return a.Problem }},
 		{Name: "source", Value: func(a algo.Algorithm) any { return a.Source }},
+		{Name: "example", Value: func(a algo.Algorithm) any { return "volley plan --algorithm " + a.Name + " " + a.Example }},
 	}
 	const note = `
 C1 counts rounds, C2 packets, for K processors with p ports; clog(n) is the least

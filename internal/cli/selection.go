@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,10 @@ type selection struct {
 	field     string
 	matrix    string
 	points    string
+	omega     string
+	alpha     string
+	base      string
+	order     string // one of orders
 	inverse   bool
 	k         int
 	ports     int
@@ -27,14 +32,33 @@ type selection struct {
 	beta, tau string
 }
 
+// usualField is that of a matrix that has no field of its own.
+const usualField = "2^8"
+
+// orders lists the values of --order.
+var orders = []string{"natural", "reversed", "any"}
+
 // addMatrix adds the flags that select a matrix.
 func (s *selection) addMatrix(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.field, "field", "2^8", "finite field, as volley fields lists them")
-	f.StringVar(&s.matrix, "matrix", "cauchy", "matrix A: "+matrixNames())
-	f.StringVar(&s.points, "points", "coset", "points of a vandermonde matrix: coset, powers, or a file of decimal values")
+	f.StringVar(&s.field, "field", usualField, "finite field, as volley fields lists them; with fti 2^16 unless given")
+	f.StringVar(&s.matrix, "matrix", "cauchy", "matrix A, see volley matrix --help: "+matrixNames())
+	f.StringVar(&s.points, "points", "coset", "points of a vandermonde or moore matrix: coset, powers, codes, or a file of decimal values")
+	f.StringVar(&s.omega, "omega", "", "points ω of a lagrange matrix, x of a cauchy matrix: coset, powers, codes, or a file (default coset; cauchy: codes)")
+	f.StringVar(&s.alpha, "alpha", "", "points α of a lagrange matrix, y of a cauchy matrix: as --omega, the next ones")
+	f.StringVar(&s.base, "base", "", "base of a moore or gabidulin matrix, the order of a subfield (default the characteristic)")
+	f.StringVar(&s.order, "order", "natural", "order of the coded packets: natural, reversed (of digits, for dft), or any that is cheapest")
 	f.BoolVar(&s.inverse, "inverse", false, "use the inverse of the matrix")
-	f.IntVarP(&s.k, "processors", "k", 0, "number of processors")
+	cmd.PreRun = func(*cobra.Command, []string) {
+		if spec, err := matrix.ParseSpec(s.matrix); err == nil && !f.Changed("field") {
+			s.field = spec.DefaultField(usualField)
+		}
+	}
+}
+
+// addProcessors adds the flag of the number of processors.
+func (s *selection) addProcessors(cmd *cobra.Command) {
+	cmd.Flags().IntVarP(&s.k, "processors", "k", 0, "number of processors")
 }
 
 // addPlan adds the flags that select a plan for a matrix.
@@ -69,7 +93,15 @@ func (s *selection) spec(cmd *cobra.Command) (matrix.Spec, error) {
 	if cmd.Flags().Changed("points") {
 		spec.Points = s.points
 	}
-	spec.Inverse = s.inverse
+	spec.Omega, spec.Alpha, spec.Order, spec.Inverse = s.omega, s.alpha, s.order, s.inverse
+	if !slices.Contains(orders, s.order) {
+		return spec, usagef("--order %q: want one of %s", s.order, strings.Join(orders, ", "))
+	}
+	if s.base != "" {
+		if spec.Base, err = strconv.ParseUint(s.base, 10, 64); err != nil || spec.Base == 0 {
+			return spec, usagef("--base %q: want the order of a subfield, such as 2", s.base)
+		}
+	}
 	return spec, nil
 }
 
@@ -107,8 +139,16 @@ func (s *selection) model(f field.Field, symbols int64) (sim.Model, error) {
 func (s *selection) options(m sim.Model) []volley.Option {
 	return []volley.Option{
 		volley.WithAlgorithm(s.algorithm), volley.WithPorts(s.ports),
-		volley.WithBeta(m.Beta), volley.WithTau(m.Tau),
+		volley.WithBeta(m.Beta), volley.WithTau(m.Tau), volley.WithOrder(s.planOrder()),
 	}
+}
+
+// planOrder returns what the planner may do about the order.
+func (s *selection) planOrder() algo.Order {
+	if s.order == algo.Any.String() {
+		return algo.Any
+	}
+	return algo.Natural // of the matrix, which may be reversed
 }
 
 // longest is more than any network takes for anything.

@@ -1,9 +1,10 @@
 // Package codeddir writes the directory that holds the coded packets of a run:
-// one file per processor, or one of all, and a manifest.
+// one file per processor, or one of all, and a manifest. It also writes
+// directories of files alone, such as decoded ones.
 //
-// The manifest is the commit. Files are written under hidden names, synced and
-// then renamed, the manifest last, so that a directory with a manifest is whole,
-// whatever happened on the way.
+// Files are written under hidden names, synced and then renamed, the manifest
+// last: it is the commit, so that a directory with a manifest is whole, whatever
+// happened on the way. Without a manifest each file is whole.
 package codeddir
 
 import (
@@ -17,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -26,7 +28,10 @@ const hidden = ".volley-"
 // ErrExists says that the directory holds the result of an earlier run.
 var ErrExists = errors.New("holds a " + ManifestName + " already")
 
-// A Dir is a directory of coded packets that is being written.
+// ErrFileExists says that a file to be written is there already.
+var ErrFileExists = errors.New("is there already")
+
+// A Dir is a directory that is being written.
 type Dir struct {
 	path  string
 	run   string   // tells the hidden files of this run from those of others
@@ -34,13 +39,27 @@ type Dir struct {
 	files []*File
 }
 
-// Create prepares the directory at path: it makes it where it does not exist and
-// removes what an interrupted run has left. It returns an error wrapping
-// [ErrExists] when the directory holds a manifest and replace is false.
-func Create(path string, replace bool) (_ *Dir, err error) {
+// Create prepares the directory at path for a result with a manifest: it makes it
+// where it does not exist and removes what an interrupted run has left. It
+// returns an error wrapping [ErrExists] when the directory holds a manifest and
+// replace is false.
+func Create(path string, replace bool) (*Dir, error) {
 	if err := Check(path, replace); err != nil {
 		return nil, err
 	}
+	return prepare(path)
+}
+
+// CreateFiles is [Create] for files of the given names and no manifest. It returns
+// an error wrapping [ErrFileExists] when one of them exists and replace is false.
+func CreateFiles(path string, names []string, replace bool) (*Dir, error) {
+	if err := CheckFiles(path, names, replace); err != nil {
+		return nil, err
+	}
+	return prepare(path)
+}
+
+func prepare(path string) (_ *Dir, err error) {
 	d := &Dir{path: path, run: rand.Text()[:8]}
 	defer func() {
 		if err != nil {
@@ -75,8 +94,25 @@ func Check(path string, replace bool) error {
 	return nil
 }
 
+// CheckFiles returns the error that CreateFiles would return for what the directory
+// holds, and changes nothing.
+func CheckFiles(path string, names []string, replace bool) error {
+	for _, name := range names {
+		file := filepath.Join(path, name)
+		there, err := os.Lstat(file)
+		switch {
+		case err != nil:
+		case there.IsDir():
+			return directoryError(file)
+		case !replace:
+			return fmt.Errorf("%s %w", file, ErrFileExists)
+		}
+	}
+	return nil
+}
+
 // Replaces returns the paths that a run replaces or removes when it writes files
-// of the given names: these, the manifest, the files that the manifest there is
+// of the given names and a manifest: these, the files that the manifest there is
 // lists, and what an interrupted run has left. Not all of them need exist.
 func Replaces(path string, names []string) []string {
 	names = append([]string{ManifestName}, names...)
@@ -85,6 +121,12 @@ func Replaces(path string, names []string) []string {
 			names = append(names, f.Name)
 		}
 	}
+	return ReplacesFiles(path, names)
+}
+
+// ReplacesFiles is [Replaces] for a run that writes no manifest.
+func ReplacesFiles(path string, names []string) []string {
+	names = slices.Clone(names)
 	entries, _ := os.ReadDir(path) // none when there is no directory yet
 	for _, e := range entries {
 		if isHidden(e) {
@@ -130,6 +172,16 @@ type File struct {
 	size   int64
 }
 
+// longestName is the bytes that file systems allow in a name.
+const longestName = 255
+
+// ValidName reports whether a file of a directory may have that name: one that
+// neither leads elsewhere nor is that of a file not committed.
+func ValidName(name string) bool {
+	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "." && len(name) <= longestName &&
+		!strings.HasPrefix(name, hidden) && !strings.Contains(name, "\x00")
+}
+
 // Create opens a new file that Commit will give the name. It may be called for
 // one name only once.
 func (d *Dir) Create(name string) (*File, error) {
@@ -137,6 +189,9 @@ func (d *Dir) Create(name string) (*File, error) {
 		return nil, directoryError(d.Path(name))
 	}
 	path := filepath.Join(d.path, hidden+d.run+"-"+name)
+	if len(filepath.Base(path)) > longestName { // though the name alone may be short enough
+		path = filepath.Join(d.path, fmt.Sprint(hidden, d.run, "-", len(d.files)))
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
@@ -184,6 +239,34 @@ func (d *Dir) Commit(m *Manifest) error {
 	if _, err := manifest.Write(append(data, '\n')); err != nil {
 		return err
 	}
+	if err := d.close(); err != nil {
+		return err
+	}
+	if err := d.removeEarlier(); err != nil {
+		return err
+	}
+	last := len(d.files) - 1 // the manifest
+	if err := d.rename(d.files[:last]); err != nil {
+		return err
+	}
+	if err := syncDir(d.path); err != nil {
+		return err
+	}
+	return d.finish(d.files[last:])
+}
+
+// CommitFiles syncs all files and gives them their names, without a manifest.
+// After an error, Discard removes those that have theirs already, too; what they
+// have replaced is lost.
+func (d *Dir) CommitFiles() error {
+	if err := d.close(); err != nil {
+		return err
+	}
+	return d.finish(d.files)
+}
+
+// close writes all files to the disk.
+func (d *Dir) close() error {
 	for _, f := range d.files {
 		if err := f.Sync(); err != nil {
 			return err
@@ -192,19 +275,24 @@ func (d *Dir) Commit(m *Manifest) error {
 			return err
 		}
 	}
-	if err := d.removeEarlier(); err != nil {
-		return err
-	}
-	for _, f := range d.files { // the manifest is the last of them
-		if f == manifest {
-			if err := syncDir(d.path); err != nil {
-				return err
-			}
-		}
+	return nil
+}
+
+// rename gives files their names.
+func (d *Dir) rename(files []*File) error {
+	for _, f := range files {
 		if err := os.Rename(f.path, d.Path(f.name)); err != nil {
 			return err
 		}
 		f.path = d.Path(f.name)
+	}
+	return nil
+}
+
+// finish renames the last files, after which there is nothing to discard.
+func (d *Dir) finish(files []*File) error {
+	if err := d.rename(files); err != nil {
+		return err
 	}
 	d.files, d.made = nil, nil
 	return syncDir(d.path)
@@ -232,7 +320,7 @@ func (d *Dir) removeEarlier() error {
 }
 
 // Discard removes what was written and not committed, and the directories that
-// Create made. It does nothing after Commit has succeeded.
+// Create made. It does nothing after a commit has succeeded.
 func (d *Dir) Discard() {
 	for _, f := range d.files {
 		f.Close()

@@ -236,6 +236,98 @@ func TestFailedCommit(t *testing.T) {
 	}
 }
 
+// TestCommitFiles writes files without a manifest into a directory that is not
+// empty.
+func TestCommitFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	names := []string{"a", strings.Repeat("b", longestName)}
+	run := func(replace bool, text string) error {
+		d, err := CreateFiles(path, names, replace)
+		if err != nil {
+			return err
+		}
+		defer d.Discard()
+		for _, name := range names {
+			f, err := d.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Write([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := list(t, path); strings.Count(got, hidden) != 2 {
+			t.Errorf("before the commit: %s", got)
+		}
+		return d.CommitFiles()
+	}
+	if err := run(false, "old"); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(t, path); got != "a "+names[1] {
+		t.Errorf("after the commit: %s", got)
+	}
+	put(t, "theirs", path, "theirs")
+	if err := run(false, "new"); !errors.Is(err, ErrFileExists) || !strings.HasPrefix(err.Error(), filepath.Join(path, "a")) {
+		t.Errorf("a second time: %v, want an ErrFileExists that names a", err)
+	}
+	if err := run(true, "new"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if data, err := os.ReadFile(filepath.Join(path, name)); string(data) != "new" {
+			t.Errorf("%s is %q, %v", name, data, err)
+		}
+	}
+	put(t, "", path, hidden+"x")
+	var replaced []string
+	for _, p := range ReplacesFiles(path, names[:1]) {
+		replaced = append(replaced, filepath.Base(p))
+	}
+	if got := strings.Join(replaced, " "); got != "a .volley-x" {
+		t.Errorf("replaces %s", got)
+	}
+
+	// A commit that fails half-way.
+	if err := os.Remove(filepath.Join(path, "a")); err != nil {
+		t.Fatal(err)
+	}
+	d, err := CreateFiles(path, []string{"c", "d"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"c", "d"} {
+		if _, err := d.Create(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(path, "d"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.CommitFiles(); err == nil || !strings.Contains(err.Error(), "d") {
+		t.Errorf("%v, want an error that names d", err)
+	}
+	d.Discard()
+	if got := list(t, path); got != names[1]+" d theirs" {
+		t.Errorf("left: %s", got)
+	}
+	if _, err := CreateFiles(path, []string{"x", "d"}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
+		t.Errorf("a directory in the way: %v", err)
+	}
+}
+
+func TestValidName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a": true, "a b": true, ".a": true, "..a": true, "manifest.json": true, strings.Repeat("x", 255): true,
+		"": false, ".": false, "..": false, "/": false, "a/b": false, "/a": false, "a/": false, hidden + "a": false,
+		"a\x00": false, strings.Repeat("x", 256): false,
+	} {
+		if got := ValidName(name); got != want {
+			t.Errorf("ValidName(%q) = %v", name, got)
+		}
+	}
+}
+
 func TestCreateErrors(t *testing.T) {
 	root := t.TempDir()
 	put(t, "", root, "file")
@@ -308,9 +400,11 @@ func TestReadManifestErrors(t *testing.T) {
 		strings.Replace(valid, "coded.csv", "coded.0\\n", 1):                            "coded.0",
 		strings.Replace(valid, "coded.csv", "manifest.json", 1):                         "manifest.json",
 		strings.Replace(valid, `"symbols_per_packet":5`, `"symbols_per_packet":"5"`, 1): "symbols_per_packet",
+		"{\n\n\"format\":,}": "line 3: ",
 	} {
 		put(t, text, path)
-		if _, err := ReadManifest(path); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path) {
+		_, err := ReadManifest(path)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%s: %v, want an error with %s and the path", text, err, want)
 		}
 	}
@@ -333,6 +427,9 @@ func FuzzManifest(f *testing.F) {
 		m, err := decode(data)
 		if err != nil {
 			return
+		}
+		if m.Validate() == nil && len(m.Files) != m.Processors && !m.Text() {
+			t.Fatalf("%d files of %d processors", len(m.Files), m.Processors)
 		}
 		for _, file := range m.Files {
 			if !filepath.IsLocal(file.Name) || filepath.Base(file.Name) != file.Name || file.Name == ManifestName {

@@ -3,6 +3,7 @@ package codeddir
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -43,8 +44,14 @@ type Manifest struct {
 // Matrix is the matrix A of a run, without need of the files that it may have
 // come from.
 type Matrix struct {
-	Family  string     `json:"family"`            // as the command line takes it, such as "random:7"
-	Inverse bool       `json:"inverse"`           // A is the inverse of that
+	Family  string `json:"family"`          // as the command line takes it, such as "random:7"
+	Inverse bool   `json:"inverse"`         // A is the inverse of that
+	Order   string `json:"order,omitempty"` // of the columns, where it is not natural
+	Base    uint64 `json:"base,omitempty"`  // of families that have one
+
+	// Columns says which column of A each coded file has, where that is not the
+	// one of its own number.
+	Columns []int      `json:"columns,omitempty"`
 	Points  []PointSet `json:"points,omitempty"`  // of families that have points
 	Entries [][]string `json:"entries,omitempty"` // rows of decimal symbol codes, of a matrix from a file
 }
@@ -68,6 +75,10 @@ type Entry struct {
 // codedName matches the names that a manifest may give to files, none of which
 // leads out of the directory.
 var codedName = regexp.MustCompile(`^coded\.([0-9]+|csv)$`)
+
+// TextName is the name of the file that holds the coded packets of all processors
+// as text.
+const TextName = "coded.csv"
 
 // CodedName returns the name of the coded file of a processor: its number in as
 // many digits as the last one has.
@@ -95,7 +106,7 @@ func decode(data []byte) (*Manifest, error) {
 		Version int
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, err
+		return nil, atLine(data, err)
 	}
 	if head.Format != Format || head.Version != Version {
 		return nil, fmt.Errorf("format %q version %d: want %q version %d", head.Format, head.Version, Format, Version)
@@ -104,7 +115,7 @@ func decode(data []byte) (*Manifest, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(m); err != nil {
-		return nil, err
+		return nil, atLine(data, err)
 	}
 	for _, f := range m.Files {
 		if !codedName.MatchString(f.Name) {
@@ -113,3 +124,96 @@ func decode(data []byte) (*Manifest, error) {
 	}
 	return m, nil
 }
+
+// atLine says on which line of data a JSON error is, where it tells.
+func atLine(data []byte, err error) error {
+	offset := int64(-1)
+	if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
+		offset = syntax.Offset
+	} else if kind := new(json.UnmarshalTypeError); errors.As(err, &kind) {
+		offset = kind.Offset
+	}
+	if offset < 0 || offset > int64(len(data)) {
+		return err
+	}
+	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:offset], []byte("\n")), err)
+}
+
+// Text reports whether one text file holds the packets of all processors, and
+// another one the inputs.
+func (m *Manifest) Text() bool { return len(m.Files) > 0 && m.Files[0].Processor == -1 }
+
+// Validate returns an error when m is not as a run writes it, as far as can be
+// told without the field. It names the key at fault.
+func (m *Manifest) Validate() error {
+	switch {
+	case m.Processors < 1:
+		return fmt.Errorf("processors: %d: want 1 or more", m.Processors)
+	case m.SymbolBytes < 1 || m.SymbolBytes > 32:
+		return fmt.Errorf("symbol_bytes: %d: want 1 to 32", m.SymbolBytes)
+	case m.SymbolsPerPacket < 0 || m.SymbolsPerPacket > mostSymbols:
+		return fmt.Errorf("symbols_per_packet: %d: want 0 to %d", m.SymbolsPerPacket, int64(mostSymbols))
+	case m.BitsPerSymbol < 0 || m.BitsPerSymbol > 8*m.SymbolBytes:
+		return fmt.Errorf("bits_per_symbol: %d: want 0 to %d, what symbol_bytes hold", m.BitsPerSymbol, 8*m.SymbolBytes)
+	}
+	text := m.Text()
+	packet := m.SymbolsPerPacket * int64(m.SymbolBytes)
+	err := validate("files", m.Files, m.Processors, text, func(f Entry) error {
+		switch {
+		case text && f.Name != TextName:
+			return fmt.Errorf("name: %q: want %s, as processor is -1", f.Name, TextName)
+		case !text && f.Name != CodedName(f.Processor, m.Processors):
+			return fmt.Errorf("name: %q: want %s for processor %d", f.Name, CodedName(f.Processor, m.Processors), f.Processor)
+		case !text && f.Bytes != packet:
+			return fmt.Errorf("bytes: %d: want %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return validate("inputs", m.Inputs, m.Processors, text, func(f Entry) error {
+		if !text && f.Bytes > packet {
+			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
+		}
+		return nil
+	})
+}
+
+// validate returns an error unless the list has an entry for each processor in
+// order, or for text one for all.
+func validate(key string, list []Entry, processors int, text bool, more func(Entry) error) error {
+	want := processors
+	if text {
+		want = 1
+	}
+	if len(list) != want {
+		return fmt.Errorf("%s: %d of them: want %d", key, len(list), want)
+	}
+	for k, f := range list {
+		processor := k
+		if text {
+			processor = -1
+		}
+		err := error(nil)
+		switch {
+		case f.Processor != processor:
+			err = fmt.Errorf("processor: %d: want %d", f.Processor, processor)
+		case f.Bytes < 0:
+			err = fmt.Errorf("bytes: %d: want 0 or more", f.Bytes)
+		case !digest.MatchString(f.SHA256):
+			err = fmt.Errorf("sha256: %q: want 64 lower-case hexadecimal digits", f.SHA256)
+		default:
+			err = more(f)
+		}
+		if err != nil {
+			return fmt.Errorf("%s[%d].%w", key, k, err)
+		}
+	}
+	return nil
+}
+
+// mostSymbols is more than any disk holds, and few enough to reckon with.
+const mostSymbols = 1 << 50
+
+var digest = regexp.MustCompile("^[0-9a-f]{64}$")

@@ -1,0 +1,302 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"volley"
+	"volley/field"
+	"volley/internal/codeddir"
+	"volley/matrix"
+	"volley/sim"
+)
+
+type decodeOptions struct {
+	selection // of which only the flags of a plan are used
+	runOptions
+}
+
+const decodeHelp = `Decode the inputs of an encode from its coded files, or from some of these and
+the inputs that have survived.
+
+DIR is what volley encode -o DIR has made; its manifest.json says how. Each
+SURVIVOR is an input, whatever its name is now: its length and SHA-256 tell which.
+A directory stands for the regular files in it, names with a leading dot left out.
+
+For each input that is lost, it takes a coded file. With a cauchy matrix any will
+do; with others some sets do not. Survivors are preferred to coded files, and
+coded files that are missing or damaged are left out.
+
+DIR2 gets all inputs, survivors too, by the last part of the names they had; by
+input.0 to input.<K-1> where two of these are equal or one cannot be a file of
+DIR2. Each is compared with its SHA-256 in the manifest before any of them gets
+its name. What encode --csv has coded becomes a text file again, without comments.`
+
+func newDecode() *cobra.Command {
+	o := &decodeOptions{}
+	cmd := &cobra.Command{
+		Use:   "decode [flags] DIR [SURVIVOR...] -o DIR2",
+		Short: "Decode the inputs from coded files and surviving inputs",
+		Long:  decodeHelp,
+		Example: `  volley decode coded -o back
+  volley decode coded ckpt.0 ckpt.2 -o back`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runDecode(cmd, o, args) },
+	}
+	o.addPlan(cmd)
+	o.addRun(cmd, "directory for the inputs; made if need be", "replace files in DIR2 that have the names of inputs")
+	return cmd
+}
+
+func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
+	job, err := o.prepare(cmd.Context(), cmd.ErrOrStderr(), args)
+	if err != nil {
+		return err
+	}
+	defer job.packets.close()
+	if o.dryRun {
+		return o.estimate(cmd.OutOrStdout(), job.encoder, job.matrix, job.model)
+	}
+	report, err := job.run(cmd.Context(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	return o.print(cmd.OutOrStdout(), report, fmt.Sprintf("%s in %s", job.packets.describe(), o.output))
+}
+
+// atHand is the packets that a decode takes, one for each processor, and the files
+// that the inputs go to. That of processor k is input k or, where that is lost,
+// some coded packet.
+type atHand interface {
+	initial
+	coded() []int     // by processor: the coded packet it has, -1 where it has its input
+	describe() string // what the inputs come from
+
+	// create makes the files in dir and returns where decoded packets go.
+	create(dir *codeddir.Dir) ([]io.WriterAt, error)
+
+	// finish writes what is left to write. It returns a *wrongError when the
+	// inputs are not what they were.
+	finish(dir *codeddir.Dir) error
+
+	close()
+}
+
+// decodeJob is a decode whose arguments are all right.
+type decodeJob struct {
+	options *decodeOptions
+	stored  *storedCode
+	packets atHand
+	names   []string // of the files to write
+	matrix  matrix.Matrix
+	model   sim.Model
+	encoder *volley.Encoder
+}
+
+func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []string) (_ *decodeJob, err error) {
+	options, err := o.runOptions.options()
+	if err != nil {
+		return nil, err
+	}
+	if len(args) == 0 {
+		return nil, usagef("no directory of coded files: name what volley encode -o has made")
+	}
+	job := &decodeJob{options: o}
+	if job.stored, err = openCode(args[0]); err != nil {
+		return nil, usage(err)
+	}
+	var renamed bool
+	if job.names, renamed = outputNames(job.stored.manifest.Inputs); renamed {
+		fmt.Fprintf(stderr, "volley: the inputs become %s: the names they had would not do for the files of one directory\n", list(job.names))
+	}
+	survivors, err := expandDirectories(args[1:])
+	if err != nil {
+		return nil, usage(err)
+	}
+	if err := job.checkOutput(append(job.stored.sources(), survivors...)); err != nil {
+		return nil, err
+	}
+	if job.model, err = o.model(job.stored.field, job.stored.manifest.SymbolsPerPacket); err != nil {
+		return nil, err
+	}
+	if job.packets, err = job.stored.choose(ctx, stderr, survivors, job.names); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			job.packets.close()
+		}
+	}()
+	if job.matrix, err = job.stored.decoder(job.packets.coded()); err != nil {
+		return nil, usagef("cannot decode %s: %w", args[0], err)
+	}
+	if job.encoder, err = volley.Compile(job.matrix, append(options, o.selection.options(job.model)...)...); err != nil {
+		return nil, usage(err)
+	}
+	return job, nil
+}
+
+// checkOutput returns an error when files of the output directory may not be
+// replaced, or are among the sources.
+func (j *decodeJob) checkOutput(sources []string) error {
+	output := j.options.output
+	if output == "" {
+		return nil
+	}
+	err := codeddir.CheckFiles(output, j.names, j.options.force)
+	if errors.Is(err, codeddir.ErrFileExists) {
+		return usagef("%w; choose another directory, or --force to replace it", err)
+	}
+	if err != nil {
+		return usage(err)
+	}
+	return j.options.keep(sources, codeddir.ReplacesFiles(output, j.names))
+}
+
+// run decodes into the output directory, which is as it was when it fails.
+func (j *decodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, error) {
+	dir, err := codeddir.CreateFiles(j.options.output, j.names, j.options.force)
+	if err != nil {
+		return nil, usagef("output directory: %w", err)
+	}
+	defer dir.Discard()
+	outputs, err := j.packets.create(dir)
+	if err != nil {
+		return nil, usagef("output directory: %w", err)
+	}
+	slog.Info("decoding", "processors", j.packets.count(), "field", j.matrix.Field().Name(), "matrix", j.matrix.ID())
+	report, err := runLocal(ctx, stderr, j.encoder, j.packets, outputs, int64(j.packets.count())*packetBytes(j.matrix, j.model))
+	if err != nil {
+		return nil, err
+	}
+	if err := j.packets.finish(dir); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := dir.CommitFiles(); err != nil {
+		return nil, err
+	}
+	return report, nil
+}
+
+// storedCode is a directory of coded files whose manifest is all right.
+type storedCode struct {
+	path     string
+	manifest *codeddir.Manifest
+	field    field.Field
+	code     *code
+}
+
+// openCode reads the manifest of a directory.
+func openCode(path string) (*storedCode, error) {
+	name := filepath.Join(path, codeddir.ManifestName)
+	m, err := codeddir.ReadManifest(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: want a directory that volley encode -o has made", err)
+	}
+	c := &storedCode{path: path, manifest: m}
+	err = m.Validate()
+	if err == nil {
+		err = c.checkField()
+	}
+	if err == nil {
+		c.code, err = codeOf(m.Matrix, c.field, m.Processors)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return c, nil
+}
+
+// checkField checks what the manifest says of symbols.
+func (c *storedCode) checkField() (err error) {
+	m := c.manifest
+	if c.field, err = field.Parse(m.Field); err != nil {
+		return err
+	}
+	packing := field.PackingOf(c.field)
+	switch {
+	case m.SymbolBytes != c.field.SymbolBytes():
+		return fmt.Errorf("symbol_bytes: %d: a symbol of %s has %d", m.SymbolBytes, m.Field, c.field.SymbolBytes())
+	case m.BitsPerSymbol != 0 && (m.Text() || m.BitsPerSymbol != packing.Bits()):
+		return fmt.Errorf("bits_per_symbol: %d: want 0, as for symbols, or %d, what a symbol of %s holds", m.BitsPerSymbol, packing.Bits(), m.Field)
+	}
+	for k, in := range m.Inputs {
+		switch {
+		case m.Text():
+		case m.BitsPerSymbol == 0 && in.Bytes%int64(m.SymbolBytes) != 0:
+			return fmt.Errorf("inputs[%d].bytes: %d: a symbol of %s has %d", k, in.Bytes, m.Field, m.SymbolBytes)
+		case m.BitsPerSymbol != 0 && packing.Symbols(in.Bytes) > m.SymbolsPerPacket:
+			return fmt.Errorf("inputs[%d].bytes: %d: more than the %d symbols of a packet hold", k, in.Bytes, m.SymbolsPerPacket)
+		}
+	}
+	return nil
+}
+
+// file returns the path of a file of the directory.
+func (c *storedCode) file(name string) string { return filepath.Join(c.path, name) }
+
+// sources returns the paths of the manifest and of all coded files.
+func (c *storedCode) sources() []string {
+	paths := []string{c.file(codeddir.ManifestName)}
+	for _, f := range c.manifest.Files {
+		paths = append(paths, c.file(f.Name))
+	}
+	return paths
+}
+
+// choose opens the packets to decode from.
+func (c *storedCode) choose(ctx context.Context, stderr io.Writer, survivors, names []string) (atHand, error) {
+	if c.manifest.Text() {
+		return c.openText(ctx, stderr, survivors, names[0])
+	}
+	return c.openFiles(ctx, stderr, survivors, names)
+}
+
+// outputNames returns names for the inputs: the last parts of those they had or,
+// where these will not do, numbers. It reports whether that is so.
+func outputNames(inputs []codeddir.Entry) (names []string, renamed bool) {
+	seen := map[string]bool{}
+	for _, in := range inputs {
+		name := filepath.Base(in.Name)
+		if seen[name] || !codeddir.ValidName(name) {
+			renamed = true
+		}
+		seen[name] = true
+		names = append(names, name)
+	}
+	if renamed {
+		for k := range names {
+			names[k] = fmt.Sprintf("input.%0*d", len(fmt.Sprint(len(names)-1)), k)
+		}
+	}
+	return names, renamed
+}
+
+// A wrongError says that inputs were decoded wrong.
+type wrongError struct {
+	names []string
+	why   string
+}
+
+func (e *wrongError) Error() string {
+	return fmt.Sprintf("%s: what is decoded is not what was encoded: %s. The files decoded from are as the manifest has them, so what it says of field, matrix or inputs is wrong",
+		list(e.names), e.why)
+}
+
+// list lists names, the first ones if there are many.
+func list(names []string) string {
+	const most = 8
+	if len(names) > most+1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

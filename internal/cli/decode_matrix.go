@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"fmt"
+
+	"volley/field"
+	"volley/internal/codeddir"
+	"volley/matrix"
+)
+
+// code is the code of a manifest, with the generator matrix [I | A]: K inputs and
+// K coded packets. A is plain or its inverse.
+type code struct {
+	plain   matrix.Matrix
+	inverse bool
+	columns []int         // of A, by coded file; nil: in order
+	other   matrix.Matrix // the inverse of plain, once it is needed
+}
+
+// codeOf rebuilds the code of a manifest, from which comes all that the names of a
+// matrix may stand for: points, entries. It is the one place that knows how a
+// matrix.Spec is stored.
+func codeOf(m codeddir.Matrix, f field.Field, k int) (*code, error) {
+	spec, err := matrix.ParseSpec(m.Family)
+	if err != nil {
+		return nil, err
+	}
+	spec.Base, spec.Order = m.Base, m.Order
+	var sets []matrix.PointSet
+	for i, set := range m.Points {
+		key := fmt.Sprintf("matrix.points[%d].values", i)
+		list, err := elements(f, set.Values)
+		if err != nil {
+			return nil, fmt.Errorf("%s%w", key, err)
+		}
+		points, err := matrix.PointsList(f, list)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s", key, packages.ReplaceAllString(err.Error(), ""))
+		}
+		sets = append(sets, matrix.PointSet{Name: set.Name, Points: points})
+	}
+	var entries matrix.Matrix
+	if len(m.Entries) > 0 {
+		d := matrix.NewDense(f, len(m.Entries), len(m.Entries[0]))
+		for i, row := range m.Entries {
+			key := fmt.Sprintf("matrix.entries[%d]", i)
+			if len(row) != d.Cols() {
+				return nil, fmt.Errorf("%s: %s: want %d as in row 0", key, count(len(row), "value"), d.Cols())
+			}
+			list, err := elements(f, row)
+			if err != nil {
+				return nil, fmt.Errorf("%s%w", key, err)
+			}
+			for j, e := range list {
+				d.Set(i, j, e)
+			}
+		}
+		entries = d
+	}
+	plain, err := spec.BuildWith(f, k, sets, entries)
+	if err != nil {
+		return nil, err
+	}
+	c := &code{plain: plain, inverse: m.Inverse, columns: m.Columns}
+	if c.columns != nil {
+		if _, err := matrix.Columns(plain, c.columns); err != nil {
+			return nil, fmt.Errorf("matrix.columns: %s", packages.ReplaceAllString(err.Error(), ""))
+		}
+	}
+	return c, nil
+}
+
+// elements reads elements in decimal. The error begins with the index of the one
+// that it is about.
+func elements(f field.Field, texts []string) ([]field.Element, error) {
+	list := make([]field.Element, len(texts))
+	for i, text := range texts {
+		e, err := field.ParseElement(f, text)
+		if err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+		list[i] = e
+	}
+	return list, nil
+}
+
+// matrix returns A, its columns in the order of the coded files.
+func (c *code) matrix() (matrix.Matrix, error) {
+	a, err := c.either(c.inverse)
+	if err != nil || c.columns == nil {
+		return a, err
+	}
+	return matrix.Columns(a, c.columns)
+}
+
+// inverted returns the inverse of A: the decode matrix when all coded packets are
+// there and nothing else is. It has the structure that A has. The error wraps
+// matrix.ErrSingular where there is none.
+func (c *code) inverted() (matrix.Matrix, error) {
+	if c.columns == nil {
+		return c.either(!c.inverse)
+	}
+	a, err := c.matrix()
+	if err != nil {
+		return nil, err
+	}
+	return matrix.Inverse(a)
+}
+
+// either returns plain or its inverse.
+func (c *code) either(inverse bool) (_ matrix.Matrix, err error) {
+	if !inverse {
+		return c.plain, nil
+	}
+	if c.other == nil {
+		c.other, err = matrix.Inverse(c.plain)
+	}
+	return c.other, err
+}
+
+// independent returns coded packets, the first of the given ones, that tell as
+// much of the lost inputs as all of these: columns of A that are a basis in the
+// rows of lost inputs.
+func independent(a matrix.Matrix, lost, coded []int) []int {
+	f := a.Field()
+	size := f.SymbolBytes()
+	var chosen []int
+	var reduced [][]byte // the column of each, with a one where those after it have zeros
+	var pivots []int
+	spare := make([]byte, len(lost)*size)
+	for _, c := range coded {
+		if len(chosen) == len(lost) {
+			break
+		}
+		column := make([]byte, len(lost)*size)
+		for i, l := range lost {
+			field.PutSymbol(f, column[i*size:], a.At(l, c))
+		}
+		for b, p := range pivots {
+			if v := field.Symbol(f, column[p*size:]); !v.IsZero() {
+				f.Combine(spare, []field.Element{field.One, f.Sub(field.Element{}, v)}, [][]byte{column, reduced[b]})
+				column, spare = spare, column
+			}
+		}
+		for p := range lost {
+			if v := field.Symbol(f, column[p*size:]); !v.IsZero() {
+				f.Combine(spare, []field.Element{f.Inv(v)}, [][]byte{column})
+				column, spare = spare, column
+				chosen, reduced, pivots = append(chosen, c), append(reduced, column), append(pivots, p)
+				spare = make([]byte, len(lost)*size)
+				break
+			}
+		}
+	}
+	return chosen
+}
+
+// decoder returns the matrix D with x = y·D for the inputs x and packets y of which
+// y_k is x_k where coded[k] is -1, and else the coded packet of that number.
+func (c *storedCode) decoder(coded []int) (matrix.Matrix, error) {
+	k := len(coded)
+	var lost, kept, columns []int
+	for p, j := range coded {
+		if j < 0 {
+			kept = append(kept, p)
+		} else {
+			lost, columns = append(lost, p), append(columns, j)
+		}
+	}
+	if len(lost) == k { // the coded packets are in order
+		return c.code.inverted()
+	}
+	d := matrix.NewDense(c.field, k, k)
+	for _, p := range kept {
+		d.Set(p, p, field.One)
+	}
+	if len(lost) == 0 {
+		return d, nil
+	}
+	// With S the inputs kept, L those lost, C the coded packets:
+	// y_C = x_S·A_SC + x_L·A_LC, so x_L = (y_C - y_S·A_SC)·A_LC^-1.
+	a, err := c.code.matrix()
+	if err != nil {
+		return nil, err
+	}
+	inverse, err := part(a, lost, columns).Inverse()
+	if err != nil {
+		return nil, err
+	}
+	known, err := matrix.Mul(part(a, kept, columns), inverse)
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range lost {
+		for j, p := range lost {
+			d.Set(p, l, inverse.At(j, i))
+		}
+		for j, p := range kept {
+			d.Set(p, l, c.field.Sub(field.Element{}, known.At(j, i)))
+		}
+	}
+	return d, nil
+}
+
+// part returns the entries of a in the given rows and columns.
+func part(a matrix.Matrix, rows, columns []int) *matrix.Dense {
+	d := matrix.NewDense(a.Field(), len(rows), len(columns))
+	for i, r := range rows {
+		for j, c := range columns {
+			d.Set(i, j, a.At(r, c))
+		}
+	}
+	return d
+}

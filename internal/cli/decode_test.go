@@ -1,0 +1,631 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley"
+	"volley/internal/codeddir"
+	"volley/matrix"
+)
+
+// encoded encodes files of the given sizes and returns the directory of coded
+// files, that of the inputs, and their contents.
+func encoded(t *testing.T, sizes []int, flags ...string) (dir, in string, packets [][]byte) {
+	t.Helper()
+	in, packets = writePackets(t, sizes...)
+	dir = filepath.Join(t.TempDir(), "coded")
+	mustRun(t, append(append([]string{"encode", "-o", dir}, flags...), in)...)
+	return dir, in, packets
+}
+
+// checkDecoded checks that a directory holds the packets, and nothing else.
+func checkDecoded(t *testing.T, dir string, packets [][]byte) {
+	t.Helper()
+	for k, want := range packets {
+		if got := readFile(t, dir, fmt.Sprintf("packet.%02d", k)); !bytes.Equal(got, want) {
+			t.Errorf("input %d of %d bytes comes back as %d others", k, len(want), len(got))
+		}
+	}
+	if got := listDir(t, dir); len(got) != len(packets) {
+		t.Errorf("the directory holds %v", got)
+	}
+}
+
+// editManifest changes the manifest of a directory.
+func editManifest(t *testing.T, dir string, edit func(m *codeddir.Manifest)) {
+	t.Helper()
+	path := filepath.Join(dir, codeddir.ManifestName)
+	m, err := codeddir.ReadManifest(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(m)
+	data, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(data))
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path ...string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(path...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused runs decode into a directory that must not come to be and returns what
+// it says: one line, and one for each coded file that is left out.
+func refused(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "back")
+	r := volleyRun(append([]string{"decode", "-o", out}, args...)...)
+	notes := strings.Count(r.stderr, " is left out: ")
+	if r.code != code || strings.Count(r.stderr, "\n") != notes+1 || r.stdout != "" {
+		t.Errorf("decode %v: exit %d, want %d: %s%s", args, r.code, code, r.stderr, r.stdout)
+	}
+	if _, err := os.Lstat(out); err == nil {
+		t.Errorf("decode %v: the directory was made, with %v in it", args, listDir(t, out))
+	}
+	return r.stderr
+}
+
+func wants(t *testing.T, got string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q has no %q", got, part)
+		}
+	}
+}
+
+// TestDecode encodes files of different lengths with every family over fields of
+// every kind. All coded files give the inputs back, and so do, where there is
+// redundancy, those of half the processors with the other half of the inputs.
+func TestDecode(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "A.csv")
+	write(t, file, "1,1,1,1\n0,1,2,3\n0,0,1,2\n0,0,0,1\n")
+	points := filepath.Join(dir, "points")
+	write(t, points, "1 5 2 7")
+	sizes := []int{1000, 0, 1, 777}
+	done := 0
+	for _, name := range []string{"2^8", "2^16", "257", "3^4", "5", "2^4", "goldilocks", "bls12-381"} {
+		f := parseField(t, name)
+		for _, family := range matrix.Families() {
+			spec := strings.NewReplacer("SEED", "5", "A.csv", file).Replace(family.String())
+			flagsets := [][]string{{}, {"--inverse"}}
+			if slices.Contains([]string{"vandermonde", "moore"}, family.Name) {
+				flagsets = append(flagsets, []string{"--points", "powers"}, []string{"--points", points, "--inverse"})
+			}
+			if family.Name == "dft" {
+				flagsets = append(flagsets, []string{"--order", "reversed"})
+			}
+			for _, flags := range flagsets {
+				flags = append([]string{"--field", name, "--matrix", spec}, flags...)
+				t.Run(strings.Join(flags, " "), func(t *testing.T) {
+					r := volleyRun(append([]string{"matrix", "-k", fmt.Sprint(len(sizes))}, flags...)...)
+					if r.code != exitOK {
+						t.Skip(r.stderr)
+					}
+					if a, err := matrix.FromCSV(f, strings.NewReader(r.stdout), "A"); err != nil || a.Rank() < len(sizes) {
+						t.Skipf("no invertible matrix: %v", err)
+					}
+					coded, in, packets := encoded(t, sizes, flags...)
+					back := filepath.Join(t.TempDir(), "back")
+					out := mustRun(t, "decode", coded, "-o", back)
+					checkDecoded(t, back, packets)
+					wants(t, out, "4 inputs in "+back, "verified")
+
+					// Two of the inputs stand for two of the coded files, if they can.
+					r = volleyRun("decode", coded, filepath.Join(in, "packet.01"), filepath.Join(in, "packet.03"), "-o", back+"2", "-p", "2")
+					if r.code != exitOK {
+						wants(t, r.stderr, "needed")
+						return
+					}
+					checkDecoded(t, back+"2", packets)
+					done++
+				})
+			}
+		}
+	}
+	if done < 20 {
+		t.Errorf("only %d mixtures of inputs and coded files were decoded", done)
+	}
+}
+
+// TestDecodeLarge decodes files of many segments, for every algorithm.
+func TestDecodeLarge(t *testing.T) {
+	for _, name := range []string{"2^8", "257", "bls12-381"} {
+		coded, in, packets := encoded(t, []int{3_000_000, 1, 2_999_999, 65_537, 0, 1 << 20}, "--field", name)
+		for i, flags := range [][]string{
+			{}, {"--memory", "1MiB", "-p", "2"}, {"--algorithm", "ring-allgather"}, {"--algorithm", "central"},
+			{"--algorithm", "direct", "--check", "off", "--beta", "1s", "--tau", "1ns", "--timeout", "1m"},
+		} {
+			back := filepath.Join(t.TempDir(), "back")
+			args := append([]string{"decode", "--json", coded, "-o", back}, flags...)
+			if i%2 == 1 {
+				args = append(args, filepath.Join(in, "packet.03"), filepath.Join(in, "packet.01"))
+			}
+			var r volley.Report
+			if err := json.Unmarshal([]byte(mustRun(t, args...)), &r); err != nil {
+				t.Fatal(err)
+			}
+			checkDecoded(t, back, packets)
+			if r.K != 6 || r.Field != name || r.Verified == slices.Contains(flags, "off") {
+				t.Errorf("%v: %+v", flags, r)
+			}
+			if i == 0 && r.Matrix != "inverse(cauchy)" {
+				t.Errorf("all coded files are decoded by %s", r.Matrix)
+			}
+		}
+	}
+}
+
+// TestDecodeStructure checks that the manifest is enough for the structure of a
+// matrix: to decode takes the algorithm that it took to encode.
+func TestDecodeStructure(t *testing.T) {
+	for flags, want := range map[string]string{
+		"--field 257 --matrix dft": "dft", "--field goldilocks --matrix vandermonde": "draw-and-loose", "--matrix cauchy": "universal",
+	} {
+		for _, inverse := range []string{"--inverse=false", "--inverse"} {
+			coded, _, packets := encoded(t, slices.Repeat([]int{1000}, 16), append(strings.Fields(flags), inverse)...)
+			back := filepath.Join(t.TempDir(), "back")
+			var r volley.Report
+			if err := json.Unmarshal([]byte(mustRun(t, "decode", "--json", "-o", back, coded)), &r); err != nil {
+				t.Fatal(err)
+			}
+			checkDecoded(t, back, packets)
+			if r.Algorithm != want {
+				t.Errorf("%s %s: decoded by %s, want %s", flags, inverse, r.Algorithm, want)
+			}
+		}
+	}
+}
+
+// TestDecodeSubsets takes any inputs and any coded files of a Cauchy code: four
+// or more are enough, and less are refused with the names of what is unknown.
+func TestDecodeSubsets(t *testing.T) {
+	const k = 4
+	coded, in, packets := encoded(t, []int{5, 0, 30, 17})
+	part := filepath.Join(t.TempDir(), "part")
+	for set := range 1 << (2 * k) {
+		if err := os.RemoveAll(part); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(part, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(part, codeddir.ManifestName), string(readFile(t, coded, codeddir.ManifestName)))
+		args := []string{part}
+		lost, there := []string{}, []int{}
+		for j := range k {
+			if name := codeddir.CodedName(j, k); set>>j&1 == 1 {
+				write(t, filepath.Join(part, name), string(readFile(t, coded, name)))
+				there = append(there, j)
+			}
+			if name := filepath.Join(in, fmt.Sprintf("packet.%02d", j)); set>>(k+j)&1 == 1 {
+				args = append(args, name)
+			} else {
+				lost = append(lost, name)
+			}
+		}
+		if need := k - bits.OnesCount(uint(set)); need > 0 {
+			wants(t, refused(t, exitUsage, args...), append(lost, fmt.Sprintf("needed. Unknown inputs: %s", lost[0]), fmt.Sprintf("%d more", need), "(missing)")...)
+			continue
+		}
+		back := filepath.Join(t.TempDir(), "back")
+		r := volleyRun(append([]string{"decode", "-o", back}, args...)...)
+		if r.code != exitOK {
+			t.Fatalf("%v: exit %d: %s", args, r.code, r.stderr)
+		}
+		checkDecoded(t, back, packets)
+		if strings.Count(r.stderr, "is left out: missing") != k-len(there) {
+			t.Errorf("coded files %v are there: %s", there, r.stderr)
+		}
+	}
+}
+
+// TestDecodeByRank decodes by matrices of which some coded packets tell nothing.
+func TestDecodeByRank(t *testing.T) {
+	a := filepath.Join(t.TempDir(), "A.csv")
+	write(t, a, "1,2,0,0\n1,2,0,1\n0,0,0,1\n5,10,0,7\n") // columns 1 and 2 tell nothing new; modulo 257
+	coded, in, packets := encoded(t, []int{20, 10, 30, 7}, "--field", "257", "--matrix", "file:"+a)
+	remove(t, a) // the manifest has the entries
+	name := func(k int) string { return filepath.Join(in, fmt.Sprintf("packet.%02d", k)) }
+	wants(t, refused(t, exitUsage, coded), "2 more inputs or coded files are needed", name(0), name(3), "no more than 2 of them", "file:")
+	wants(t, refused(t, exitUsage, coded, name(0)), "1 more input or coded file is needed", name(1), name(2), name(3))
+	wants(t, refused(t, exitUsage, coded, name(0), name(1), name(3), "--force", coded), "no input of") // coded.0 is none
+	for _, known := range [][]int{{0, 1}, {0, 2}, {3, 0}, {1, 2, 3}, {0, 1, 2, 3}} {
+		args := []string{"decode", coded, "-o", filepath.Join(t.TempDir(), "back")}
+		for _, k := range known {
+			args = append(args, name(k))
+		}
+		r := volleyRun(args...)
+		if r.code != exitOK {
+			t.Errorf("with inputs %v: exit %d: %s", known, r.code, r.stderr)
+			continue
+		}
+		checkDecoded(t, args[3], packets)
+	}
+
+	// A column that is not needed may be damaged, and one that another can stand for.
+	write(t, filepath.Join(coded, "coded.2"), strings.Repeat("x", 60))
+	back := filepath.Join(t.TempDir(), "back")
+	if r := volleyRun("decode", coded, name(0), name(1), "-o", back); r.code != exitOK || r.stderr != "" {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	write(t, filepath.Join(coded, "coded.0"), strings.Repeat("x", 60))
+	back += "2"
+	r := volleyRun("decode", coded, name(0), name(1), "-o", back)
+	if r.code != exitOK || r.stderr != fmt.Sprintf("volley: %s/coded.0 is left out: damaged: another SHA-256\n", coded) {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	checkDecoded(t, back, packets)
+
+	// Nor are coded files that cannot be read, be it what it may.
+	remove(t, coded, "coded.0")
+	if err := os.Mkdir(filepath.Join(coded, "coded.0"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	back += "3"
+	r = volleyRun("decode", coded, name(0), name(1), "-o", back)
+	if r.code != exitOK || !strings.Contains(r.stderr, "coded.0 is left out: not a regular file") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+
+	// All inputs need no matrix.
+	back += "4"
+	if r := volleyRun("decode", coded, in, "-o", back); r.code != exitOK || !strings.Contains(r.stdout, "4 inputs, which all survive, in "+back) {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	checkDecoded(t, back, packets)
+}
+
+// TestDecodeDamaged damages coded files one after the other.
+func TestDecodeDamaged(t *testing.T) {
+	coded, in, packets := encoded(t, []int{50, 60, 70})
+	for j, damage := range []func(path string){
+		func(path string) { write(t, path, strings.Repeat("x", 70)) },
+		func(path string) { write(t, path, "short") },
+		func(path string) { remove(t, path) },
+	} {
+		damage(filepath.Join(coded, codeddir.CodedName(j, 3)))
+		args := []string{"decode", "-o", filepath.Join(t.TempDir(), "back"), coded}
+		for k := range j + 1 {
+			args = append(args, filepath.Join(in, fmt.Sprintf("packet.%02d", k)))
+		}
+		r := volleyRun(args...)
+		if r.code != exitOK {
+			t.Fatalf("%d damaged: exit %d: %s", j+1, r.code, r.stderr)
+		}
+		checkDecoded(t, args[2], packets)
+		// A damaged file is noticed where it is wanted, a missing one always.
+		if j == 0 {
+			wants(t, r.stderr, "coded.0 is left out: ")
+		}
+		if j > 0 {
+			wants(t, r.stderr, "coded.1 is left out: damaged: 5 bytes, not 70")
+		}
+	}
+	wants(t, refused(t, exitUsage, coded, filepath.Join(in, "packet.00")), "2 more", "packet.01", "packet.02",
+		"coded.0 (damaged: another SHA-256), coded.1 (damaged: 5 bytes, not 70), coded.2 (missing)")
+	wants(t, refused(t, exitUsage, filepath.Join(in, "packet.00")), "volley encode")
+	wants(t, refused(t, exitUsage, in), "manifest.json", "volley encode")
+}
+
+// TestDecodeSurvivors gives survivors in odd ways.
+func TestDecodeSurvivors(t *testing.T) {
+	in, packets := writePackets(t, 9, 0, 12, 0, 8, 8)
+	write(t, filepath.Join(in, "packet.05"), string(packets[4])) // two are equal, and two are empty
+	packets[5] = packets[4]
+	coded := filepath.Join(t.TempDir(), "coded")
+	mustRun(t, "encode", "-o", coded, "--field", "2^16", in)
+	for j := range 3 {
+		remove(t, coded, codeddir.CodedName(j, 6))
+	}
+	odd := t.TempDir()
+	write(t, filepath.Join(odd, "of node five"), string(packets[5]))
+	write(t, filepath.Join(odd, "x"), "")
+	write(t, filepath.Join(odd, ".hidden"), "none of the inputs")
+	back := filepath.Join(t.TempDir(), "back")
+	r := volleyRun("decode", "-o", back, coded, odd, filepath.Join(odd, "x"))
+	if r.code != exitOK {
+		t.Fatalf("exit %d: %s", r.code, r.stderr)
+	}
+	checkDecoded(t, back, packets)
+	wants(t, r.stdout, "6 inputs, of which 2 lost and decoded from coded.3, coded.4, in "+back)
+
+	write(t, filepath.Join(odd, "packet.02"), "shorter")
+	wants(t, refused(t, exitUsage, coded, odd), filepath.Join(odd, "packet.02"), "7 bytes", "packet.02 had 12 bytes", "leave it out")
+	wants(t, refused(t, exitUsage, coded, filepath.Join(odd, ".hidden")), ".hidden: 18 bytes")
+	wants(t, refused(t, exitUsage, coded, filepath.Join(odd, "none")), "none: no such file")
+	wants(t, refused(t, exitUsage, coded, "/dev/null"), "not a regular file")
+	wants(t, refused(t, exitUsage, coded, t.TempDir()), "no packets")
+	wants(t, refused(t, exitUsage), "no directory")
+	wants(t, refused(t, exitUsage, coded, "--check", "maybe"), "maybe")
+	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--algorithm", "magic"), "magic")
+	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--memory", "7"), "needs at least")
+	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "-p", "0"), "0 ports")
+}
+
+// TestDecodeSymbols decodes inputs that were symbols already.
+func TestDecodeSymbols(t *testing.T) {
+	in := t.TempDir()
+	packets := [][]byte{{1, 0, 0, 1}, {}, {255, 0}}
+	for k, p := range packets {
+		write(t, filepath.Join(in, fmt.Sprintf("packet.%02d", k)), string(p))
+	}
+	coded, back := filepath.Join(t.TempDir(), "coded"), filepath.Join(t.TempDir(), "back")
+	mustRun(t, "encode", "-o", coded, "--field", "257", "--symbols", in)
+	mustRun(t, "decode", "-o", back, coded)
+	checkDecoded(t, back, packets)
+	mustRun(t, "decode", "-o", back+"2", coded, filepath.Join(in, "packet.00"))
+	checkDecoded(t, back+"2", packets)
+}
+
+// TestDecodeText decodes text.
+func TestDecodeText(t *testing.T) {
+	dir := t.TempDir()
+	plain, odd := filepath.Join(dir, "plain.csv"), filepath.Join(dir, "odd.csv")
+	write(t, plain, "1,2,256\n0,5,100\n")
+	write(t, odd, "# two rows\n1, 2, 256\n0, 5, 100\n")
+	for _, name := range []string{plain, odd} {
+		for _, inverse := range []string{"--inverse=false", "--inverse"} {
+			coded, back := filepath.Join(t.TempDir(), "coded"), filepath.Join(t.TempDir(), "back")
+			mustRun(t, "encode", "--csv", "--field", "257", "--matrix", "random:2", inverse, "-o", coded, name)
+			r := volleyRun("decode", coded, "-o", back)
+			if r.code != exitOK || !bytes.Equal(readFile(t, back, filepath.Base(name)), readFile(t, plain)) {
+				t.Errorf("%s: exit %d, %s%q", name, r.code, r.stderr, readFile(t, back, filepath.Base(name)))
+			}
+			if note := "volley: " + back + "/odd.csv is not " + odd + " byte for byte: spaces, comments and leading zeros are not coded\n"; name == odd && r.stderr != note || name == plain && r.stderr != "" {
+				t.Errorf("%s: %q", name, r.stderr)
+			}
+			wants(t, refused(t, exitUsage, coded, name), "nothing to decode")
+			wants(t, refused(t, exitUsage, coded, filepath.Join(coded, "coded.csv")), "no input of")
+			write(t, filepath.Join(coded, "coded.csv"), "1,2,3\n4,5,6\n")
+			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: damaged")
+			editManifest(t, coded, func(m *codeddir.Manifest) { m.Files[0].SHA256 = sha([]byte("1,2,3\n4,5,6\n")) })
+			editManifest(t, coded, func(m *codeddir.Manifest) { m.SymbolsPerPacket = 4 })
+			wants(t, refused(t, exitUsage, coded), "2 rows of 3 symbols", "4 symbols_per_packet")
+			remove(t, coded, "coded.csv")
+			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: missing")
+		}
+	}
+	a := filepath.Join(dir, "a.csv")
+	write(t, a, "1,1\n1,1\n")
+	coded := filepath.Join(t.TempDir(), "coded")
+	mustRun(t, "encode", "--csv", "--field", "257", "--matrix", "file:"+a, "-o", coded, plain)
+	wants(t, refused(t, exitUsage, coded), "cannot decode "+coded, "singular", "rank 1 of 2")
+}
+
+// TestDecodeNames encodes inputs whose names cannot be those of the files of one
+// directory.
+func TestDecodeNames(t *testing.T) {
+	for _, names := range [][]string{{"a/x", "b/x"}, {"..", "x"}, {"x", "/"}, {"", "x"}, {".volley-x", "x"}, {"a\x00b", "x"}, {strings.Repeat("x", 256), "y"}} {
+		coded, _, packets := encoded(t, []int{10, 20})
+		editManifest(t, coded, func(m *codeddir.Manifest) {
+			for k := range names {
+				m.Inputs[k].Name = names[k]
+			}
+		})
+		back := filepath.Join(t.TempDir(), "back")
+		r := volleyRun("decode", "-o", back, coded)
+		if r.code != exitOK || !strings.Contains(r.stderr, "become input.0, input.1:") {
+			t.Errorf("%q: exit %d: %s", names, r.code, r.stderr)
+		}
+		if got := strings.Join(listDir(t, back), " "); got != "input.0 input.1" || !bytes.Equal(readFile(t, back, "input.1"), packets[1]) {
+			t.Errorf("%q: %s", names, got)
+		}
+	}
+	long := strings.Repeat("x", 255)
+	coded, _, packets := encoded(t, []int{10, 20})
+	editManifest(t, coded, func(m *codeddir.Manifest) { m.Inputs[1].Name = "/../../" + long })
+	back := filepath.Join(t.TempDir(), "back")
+	mustRun(t, "decode", "-o", back, coded)
+	if got := readFile(t, back, long); !bytes.Equal(got, packets[1]) {
+		t.Errorf("a long name: %q", got)
+	}
+}
+
+// TestDecodeOutput decodes into directories that are not empty.
+func TestDecodeOutput(t *testing.T) {
+	coded, in, packets := encoded(t, []int{10, 20, 30})
+	back := t.TempDir()
+	write(t, filepath.Join(back, "packet.01"), "old")
+	write(t, filepath.Join(back, "theirs"), "theirs")
+	r := volleyRun("decode", "-o", back, coded)
+	if r.code != exitUsage || !strings.Contains(r.stderr, filepath.Join(back, "packet.01")+" is there already") || !strings.Contains(r.stderr, "--force") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	if got := strings.Join(listDir(t, back), " "); got != "packet.01 theirs" {
+		t.Errorf("a refused run leaves %s", got)
+	}
+	write(t, filepath.Join(back, ".volley-old"), "")
+	mustRun(t, "decode", "--force", "-o", back, coded)
+	if got := strings.Join(listDir(t, back), " "); got != "packet.00 packet.01 packet.02 theirs" {
+		t.Errorf("with --force: %s", got)
+	}
+	remove(t, back, "theirs")
+	checkDecoded(t, back, packets)
+
+	// What is decoded from is not replaced.
+	r = volleyRun("decode", "--force", "-o", in, coded, in)
+	if r.code != exitUsage || !strings.Contains(r.stderr, "is an input") {
+		t.Errorf("over the survivors: exit %d: %s", r.code, r.stderr)
+	}
+	editManifest(t, coded, func(m *codeddir.Manifest) { m.Inputs[1].Name = "coded.2" })
+	r = volleyRun("decode", "--force", "-o", coded, coded)
+	if r.code != exitUsage || !strings.Contains(r.stderr, "is an input") {
+		t.Errorf("over the coded files: exit %d: %s", r.code, r.stderr)
+	}
+
+	// A directory in the way, and a file.
+	remove(t, back, "packet.01")
+	if err := os.Mkdir(filepath.Join(back, "coded.2"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	r = volleyRun("decode", "--force", "-o", back, coded)
+	if r.code != exitUsage || !strings.Contains(r.stderr, "coded.2 is a directory") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	r = volleyRun("decode", "-o", filepath.Join(in, "packet.00"), coded)
+	if r.code != exitUsage || !strings.Contains(r.stderr, "packet.00") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+
+	// A dry run.
+	out := filepath.Join(t.TempDir(), "out")
+	wants(t, mustRun(t, "decode", "--dry-run", "-o", out, coded), "nothing written", "3 packets")
+	wants(t, mustRun(t, "decode", "--dry-run", coded), "nothing written", "not checked")
+	if _, err := os.Lstat(out); err == nil {
+		t.Error("a dry run made the directory")
+	}
+}
+
+// TestDecodeWrong decodes with manifests that are well formed and lie: the result
+// is not let through, with the exit code for that.
+func TestDecodeWrong(t *testing.T) {
+	for name, edit := range map[string]func(m *codeddir.Manifest){
+		"seed":    func(m *codeddir.Manifest) { m.Matrix.Family = "random:8" },
+		"family":  func(m *codeddir.Manifest) { m.Matrix.Family = "cauchy"; m.Matrix.Points = cauchyPoints },
+		"inverse": func(m *codeddir.Manifest) { m.Matrix.Inverse = true },
+		"order": func(m *codeddir.Manifest) {
+			m.Inputs[0].SHA256, m.Inputs[1].SHA256 = m.Inputs[1].SHA256, m.Inputs[0].SHA256
+		},
+		"length": func(m *codeddir.Manifest) { m.Inputs[2].Bytes-- },
+		"sum":    func(m *codeddir.Manifest) { m.Inputs[2].SHA256 = strings.Repeat("0", 64) },
+	} {
+		for _, field := range []string{"2^8", "257"} {
+			coded, _, _ := encoded(t, []int{2000, 2000, 2000}, "--field", field, "--matrix", "random:7")
+			editManifest(t, coded, edit)
+			text := refused(t, exitWrong, coded)
+			wants(t, text, "not what was encoded", "packet.0", "manifest")
+			if (name == "length" || name == "sum") && !strings.Contains(text, "packet.02: what is decoded is not") {
+				t.Errorf("%s: %q does not name the input", name, text)
+			}
+		}
+	}
+}
+
+var cauchyPoints = []codeddir.PointSet{{Name: "x", Values: []string{"0", "1", "2"}}, {Name: "y", Values: []string{"3", "4", "5"}}}
+
+// TestDecodeManifest decodes with manifests that cannot be right: the message
+// names the key.
+func TestDecodeManifest(t *testing.T) {
+	type manifest = codeddir.Manifest
+	for want, edit := range map[string]func(m *manifest){
+		"processors: 0":                          func(m *manifest) { m.Processors = 0 },
+		"files: 3 of them: want 4":               func(m *manifest) { m.Processors = 4 },
+		`"2^99"`:                                 func(m *manifest) { m.Field = "2^99" },
+		"symbol_bytes: 2":                        func(m *manifest) { m.Field = "2^8" },
+		"symbol_bytes: 0":                        func(m *manifest) { m.SymbolBytes = 0 },
+		"bits_per_symbol: 7":                     func(m *manifest) { m.BitsPerSymbol = 7 },
+		"symbols_per_packet: -1":                 func(m *manifest) { m.SymbolsPerPacket = -1 },
+		"files[0].bytes: 60":                     func(m *manifest) { m.SymbolsPerPacket = 31 },
+		"inputs[2].bytes: 31":                    func(m *manifest) { m.Inputs[2].Bytes = 31 },
+		"inputs[2].bytes: 61":                    func(m *manifest) { m.Inputs[2].Bytes = 61 },
+		"inputs[0].bytes: 15: a symbol":          func(m *manifest) { m.BitsPerSymbol, m.Inputs[0].Bytes = 0, 15 },
+		"inputs[1].sha256":                       func(m *manifest) { m.Inputs[1].SHA256 = "00" },
+		"files[1].processor: 2: want 1":          func(m *manifest) { m.Files[1], m.Files[2] = m.Files[2], m.Files[1] },
+		"files[1].name":                          func(m *manifest) { m.Files[1].Name = "coded.0" },
+		"inputs: 0 of them":                      func(m *manifest) { m.Inputs = nil },
+		`unknown matrix "magic"`:                 func(m *manifest) { m.Matrix.Family = "magic" },
+		"without its points alpha":               func(m *manifest) { m.Matrix.Points = nil },
+		"matrix.points[0].values[1]: 257":        func(m *manifest) { m.Matrix.Points[0].Values[1] = "257" },
+		`matrix.points[0].values[2]: "x"`:        func(m *manifest) { m.Matrix.Points[0].Values[2] = "x" },
+		"matrix.points[0].values: the points":    func(m *manifest) { m.Matrix.Points[0].Values[2] = m.Matrix.Points[0].Values[0] },
+		"2 points":                               func(m *manifest) { m.Matrix.Points[0].Values = m.Matrix.Points[0].Values[1:] },
+		"without its entries":                    func(m *manifest) { m.Matrix.Family = "file:A.csv" },
+		"matrix.entries[1]: 1 value: want 2":     func(m *manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"3"}} },
+		"matrix.entries[1][0]: -1":               func(m *manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"-1", "2"}} },
+		"1×2":                                    func(m *manifest) { m.Matrix.Family, m.Matrix.Entries = "file:A.csv", [][]string{{"1", "2"}} },
+		"takes no base":                          func(m *manifest) { m.Matrix.Base = 3 },
+		"order":                                  func(m *manifest) { m.Matrix.Order = "sideways" },
+		"files[0].name: \"coded.0\": want coded": func(m *manifest) { m.Files, m.Inputs = m.Files[:1], m.Inputs[:1]; m.Files[0].Processor = -1 },
+	} {
+		coded, _, _ := encoded(t, []int{10, 20, 30}, "--field", "257", "--matrix", "vandermonde")
+		editManifest(t, coded, edit)
+		wants(t, refused(t, exitUsage, coded), want, filepath.Join(coded, codeddir.ManifestName))
+	}
+	coded, _, _ := encoded(t, []int{10})
+	write(t, filepath.Join(coded, codeddir.ManifestName), "{\n\"format\": \"volley-manifest\",\n\"version\": 1,\n\"processors\": \"four\"}\n")
+	wants(t, refused(t, exitUsage, coded), "line 4", "processors")
+}
+
+// stopper ends a context once something is written to it that holds the text.
+type stopper struct {
+	bytes.Buffer
+	text string
+	stop context.CancelCauseFunc
+}
+
+func (s *stopper) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(s.text)) {
+		s.stop(errInterrupted)
+	}
+	return s.Buffer.Write(p)
+}
+
+// TestDecodeInterrupted stops a run before it has read anything, and when it is
+// about to decode.
+func TestDecodeInterrupted(t *testing.T) {
+	coded, in, _ := encoded(t, []int{1 << 20, 1 << 20, 1 << 20})
+	out := filepath.Join(t.TempDir(), "out")
+	for _, survivors := range [][]string{nil, {filepath.Join(in, "packet.01")}} {
+		ctx, stop := context.WithCancelCause(context.Background())
+		stderr := &stopper{text: "decoding", stop: stop}
+		code := run(ctx, append([]string{"decode", "-v", "-o", out, coded}, survivors...), &bytes.Buffer{}, stderr)
+		if code != exitInterrupted || !strings.HasSuffix(stderr.String(), "volley: interrupted\n") {
+			t.Errorf("decoding: exit %d: %s", code, stderr)
+		}
+		stderr = &stopper{text: "\x00"}
+		code = run(ctx, append([]string{"decode", "-o", out, coded}, survivors...), &bytes.Buffer{}, stderr)
+		if code != exitInterrupted || stderr.String() != "volley: interrupted\n" {
+			t.Errorf("reading: exit %d: %s", code, stderr)
+		}
+		if _, err := os.Lstat(out); err == nil {
+			t.Errorf("the directory is there, with %v in it", listDir(t, out))
+		}
+	}
+}
+
+// FuzzDecodeManifest checks that no manifest makes decode panic, or write
+// anything when it fails.
+func FuzzDecodeManifest(f *testing.F) {
+	for _, text := range []string{
+		`{"format":"volley-manifest","version":1,"field":"2^8","matrix":{"family":"random:1"},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":8,"files":[{"name":"coded.0","processor":0,"bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}],"inputs":[{"name":"a","processor":0,"bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}]}`,
+		`{"format":"volley-manifest","version":1,"field":"3","matrix":{"family":"vandermonde","points":[{"name":"alpha","values":["2"]}]},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":0,"files":[{"name":"coded.csv","processor":-1,"bytes":1,"sha256":""}],"inputs":[{"name":"a","processor":-1}]}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, codeddir.ManifestName), string(text))
+		write(t, filepath.Join(dir, "coded.0"), "x")
+		if m, err := codeddir.ReadManifest(filepath.Join(dir, codeddir.ManifestName)); err != nil || m.Processors > 4 {
+			return
+		}
+		out := filepath.Join(dir, "out")
+		r := volleyRun("decode", "-o", out, dir)
+		if _, err := os.Lstat(out); (err == nil) != (r.code == exitOK) {
+			t.Errorf("exit %d, %v: %s", r.code, err, r.stderr)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"volley/field"
+)
+
+// Columns returns the matrix whose column k is column columns[k] of the square
+// matrix m, on demand: a view that follows m, with the structure that m has. It
+// is an error where columns is no permutation.
+func Columns(m Matrix, columns []int) (Matrix, error) {
+	k := m.Cols()
+	place := make([]int, k)
+	for i := range place {
+		place[i] = -1
+	}
+	if len(columns) != k || m.Rows() != k {
+		return nil, fmt.Errorf("matrix: %d columns of a %d×%d matrix: want an order of all columns of a square one", len(columns), m.Rows(), k)
+	}
+	for i, c := range columns {
+		if c < 0 || c >= k || place[c] >= 0 {
+			return nil, fmt.Errorf("matrix: column %d as number %d: want every one of 0 to %d once", c, i, k-1)
+		}
+		place[c] = i
+	}
+	return &permuted{m, slices.Clone(columns), place}, nil
+}
+
+type permuted struct {
+	Matrix
+	columns, place []int
+}
+
+func (m *permuted) At(i, j int) field.Element { return m.Matrix.At(i, m.columns[j]) }
+
+func (m *permuted) ID() string {
+	return fmt.Sprintf("columns(%s; %s)", m.Matrix.ID(), strings.Trim(fmt.Sprint(m.columns), "[]"))
+}
+
+// factor returns the factorisation of m under other labels.
+func (m *permuted) factor() *Factorisation {
+	fact := Factor(m.Matrix)
+	if fact == nil {
+		return nil
+	}
+	out := fact.Out
+	fact.Out = Labels{
+		func(k int) int { return out.Label(m.columns[k]) },
+		func(label int) int { return m.place[out.Processor(label)] },
+	}
+	return fact
+}
