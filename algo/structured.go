@@ -49,16 +49,29 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 				plans = append(plans, p.fused(name, fact, cuts))
 			}
 		}
-		if allowed(0, all) { // which needs no permutation, so that its cost alone does not tell
-			plans = append(plans, p.fused(name, fact, []int{all}))
-		}
 		if family == "dft" && p.Order == Natural && !sameLabels(fact, k) {
 			for _, s := range findShifts(p.Matrix, p.Ports) {
-				plans = append(plans, compile(name, s.Parameters(), p.Matrix.Field(), k, p.Ports, whole(s, k, p.Matrix.At)))
+				plans = append(plans, p.shifted(name, fact, s))
+			}
+		}
+		if allowed(0, all) { // which needs no permutation, so that its cost alone does not tell
+			one := p.fused(name, fact, []int{all})
+			// Of a chain it is the end of the front. Elsewhere it is universal in
+			// all but name, and here only if it needs no more packets than any other.
+			if fact.Half > 0 || !slices.ContainsFunc(plans, func(q plan.Plan) bool { return costOf(q).c2 < costOf(one).c2 }) {
+				plans = append(plans, one)
 			}
 		}
 		return undominated(plans), nil
 	}
+}
+
+// shifted returns the plan for a schedule of shifts.
+func (p *Problem) shifted(name string, fact *matrix.Factorisation, s *shifts) plan.Plan {
+	k := p.Matrix.Rows()
+	l := compile(name, s.Parameters(), p.Matrix.Field(), k, p.Ports, whole(s, k, p.Matrix.At))
+	l.info.Notes = []string{"structure: " + fact.Structure, "natural order by a schedule of shifts"}
+	return l
 }
 
 // fused returns the plan for a factorisation whose layers are fused up to each of
@@ -66,6 +79,7 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 func (p *Problem) fused(name string, fact *matrix.Factorisation, cuts []int) plan.Plan {
 	k := p.Matrix.Rows()
 	notes := []string{"structure: " + fact.Structure}
+	var lines []string
 	if len(cuts) == 1 {
 		step := tuned(k, p.Ports)
 		l := compile(name, fmt.Sprintf("groups %d %s", k, step.Parameters()), p.Matrix.Field(), k, p.Ports, whole(step, k, p.Matrix.At))
@@ -77,7 +91,7 @@ func (p *Problem) fused(name string, fact *matrix.Factorisation, cuts []int) pla
 	from := 0
 	for _, to := range cuts {
 		block := matrix.Fuse(fact.Layers[from:to])
-		notes = append(notes, fmt.Sprintf("layer %d, %s: %v", len(layers), block.Name, block.Partition))
+		lines = append(lines, fmt.Sprintf("layer %d, %s: %v", len(layers), block.Name, block.Partition))
 		layers = append(layers, onGroups(block, p.Ports, fact.In))
 		sizes = append(sizes, fmt.Sprint(block.Size()))
 		from = to
@@ -87,6 +101,7 @@ func (p *Problem) fused(name string, fact *matrix.Factorisation, cuts []int) pla
 	relabelled := !sameLabels(fact, k)
 	if relabelled && p.Order == Natural {
 		parameters += " permute"
+		lines = append(lines, fmt.Sprintf("layer %d, permute: one round of one packet", len(layers)))
 		notes = append(notes, "natural order by one round that permutes the results")
 		layers = append(layers, whole(&permutation{k, column, func(proc int) int { return fact.In.Processor(fact.Out.Label(proc)) }}, k, nil))
 		relabelled = false
@@ -97,7 +112,7 @@ func (p *Problem) fused(name string, fact *matrix.Factorisation, cuts []int) pla
 		notes = append(notes, "relabelled: the columns are not in natural order")
 		l.column = column
 	}
-	l.info.Notes = notes
+	l.info.Notes, l.info.Layers = notes, lines
 	return l
 }
 

@@ -1,9 +1,9 @@
 package matrix
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strings"
 
 	"volley/field"
 )
@@ -37,7 +37,7 @@ type permuted struct {
 func (m *permuted) At(i, j int) field.Element { return m.Matrix.At(i, m.columns[j]) }
 
 func (m *permuted) ID() string {
-	return fmt.Sprintf("columns(%s; %s)", m.Matrix.ID(), strings.Trim(fmt.Sprint(m.columns), "[]"))
+	return fmt.Sprintf("columns(%s; %x)", m.Matrix.ID(), sha256.Sum256(fmt.Append(nil, m.columns)))
 }
 
 // factor returns the factorisation of m under other labels.

@@ -93,18 +93,23 @@ func PointsMoore(f field.Field, base uint64, n int) (Points, error) {
 		return nil, err
 	}
 	if n > t.m {
-		return nil, fmt.Errorf("matrix: moore over %s: K = %d points independent over F_%d: the field has degree %d over it: want K <= %d%s", f.Name(), n, t.q, t.m, t.m, higherDegree(n))
+		return nil, fmt.Errorf("matrix: moore over %s: K = %d points independent over F_%d: the field has degree %d over it: want K <= %d%s", f.Name(), n, t.q, t.m, t.m, t.higherDegree(n))
 	}
 	return newMoorePoints(t, n, 0), nil
 }
 
-// higherDegree continues the advice of an error with a field of at least degree n
-// over its prime field, where there is one to name.
-func higherDegree(n int) string {
-	if n > 16 {
-		return ""
+// higherDegree continues the advice of an error with a field of degree n over F_q,
+// where there is one.
+func (t frobenius) higherDegree(n int) string {
+	p, degree := t.f.Characteristic(), n*t.f.Degree()/t.m
+	name := fmt.Sprintf("%v^%d", p, degree)
+	if _, err := field.Parse(name); err != nil {
+		name = fmt.Sprintf("2^%d", max(8, n))
+		if n > 16 {
+			return ""
+		}
 	}
-	return fmt.Sprintf(", or a field such as 2^%d", max(8, n))
+	return ", or a field such as " + name
 }
 
 // moorePoints has M cosets, as it were, from number first on.
@@ -198,7 +203,7 @@ func Gabidulin(f field.Field, base uint64, k int) (Matrix, error) {
 		return nil, err
 	}
 	if 2*k > t.m {
-		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d needs %d points independent over F_%d, and the field has degree %d over it: want K <= %d%s", f.Name(), k, 2*k, t.q, t.m, t.m/2, higherDegree(2*k))
+		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d needs %d points independent over F_%d, and the field has degree %d over it: want K <= %d%s", f.Name(), k, 2*k, t.q, t.m, t.m/2, t.higherDegree(2*k))
 	}
 	omega := newMoorePoints(t, k, 0)
 	alpha := newMoorePoints(t, k, k/omega.z)

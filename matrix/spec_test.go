@@ -12,7 +12,7 @@ import (
 	"volley/field"
 )
 
-const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, moore, dft, lch, random:SEED, file:A.csv"
+const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, moore, gabidulin, dft, lch, random:SEED, file:A.csv"
 
 func TestParseSpec(t *testing.T) {
 	for s, want := range map[string]Spec{
@@ -153,11 +153,11 @@ func TestBuildErrors(t *testing.T) {
 		{"points", Spec{Family: "dft", Points: "coset"}, 5, `matrix: dft takes no points, got "coset": leave that out, or take one of vandermonde, moore`},
 		{"omega", Spec{Family: "vandermonde", Omega: "codes"}, 5, `matrix: vandermonde takes no omega, got "codes": leave that out, or take one of cauchy, lagrange`},
 		{"alpha", Spec{Family: "moore", Alpha: "codes"}, 5, `matrix: moore takes no alpha, got "codes": leave that out, or take one of cauchy, lagrange`},
-		{"base", Spec{Family: "lch", Base: 2}, 5, `matrix: lch takes no base, got "2": leave that out, or take one of moore`},
+		{"base", Spec{Family: "lch", Base: 2}, 5, `matrix: lch takes no base, got "2": leave that out, or take one of moore, gabidulin`},
 		{"reversed", Spec{Family: "cauchy", Order: "reversed"}, 5, `matrix: cauchy takes no order, got "reversed": leave that out, or take one of dft`},
 		{"order", Spec{Family: "dft", Order: "up"}, 5, `matrix: order "up": want one of natural, reversed, any`},
 		{"points of another family", Spec{Family: "moore", Points: "codes"}, 5, `matrix: moore has no points "codes": want "coset", "powers" or a file`},
-		{"moore too large", Spec{Family: "moore", Base: 4}, 5, "matrix: moore over 2^8: K = 5 points independent over F_4: the field has degree 4 over it: want K <= 4"},
+		{"moore too large", Spec{Family: "moore", Base: 4}, 5, "matrix: moore over 2^8: K = 5 points independent over F_4: the field has degree 4 over it: want K <= 4, or a field such as 2^10"},
 		{"moore's base", Spec{Family: "moore", Base: 8}, 2, "matrix: moore over 2^8: base 8: want a power 2^d with d dividing 8"},
 		{"lch too large", Spec{Family: "lch"}, 257, "matrix: no 257 symbol codes from 0 in the field 2^8: q = 256: want K <= 256"},
 		{"cauchy far too large", Spec{Family: "cauchy"}, 300, "matrix: cauchy over 2^8: K = 300 needs 600 distinct points and q = 256: want K <= 128, or a field such as 2^16"},

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -129,7 +130,7 @@ func describeInfo(w io.Writer, i Info) error {
 	if _, err := fmt.Fprintf(w, "%s: K = %d processors, p = %d, field %s, %d rounds\n", name, i.Processors, i.Ports, i.Field.Name(), i.Rounds()); err != nil {
 		return err
 	}
-	for _, note := range i.Notes {
+	for _, note := range slices.Concat(i.Notes, i.Layers) {
 		if _, err := fmt.Fprintln(w, note); err != nil {
 			return err
 		}

@@ -30,6 +30,7 @@ type header struct {
 	Columns    int         `json:"columns"`
 	Phases     []phaseJSON `json:"phases"`
 	Notes      []string    `json:"notes,omitempty"`
+	Layers     []string    `json:"layers,omitempty"`
 }
 
 type phaseJSON struct {
@@ -106,7 +107,7 @@ func Encode(w io.Writer, p Plan) error {
 		Format: Format, Version: Version,
 		Algorithm: info.Algorithm, Parameters: info.Parameters, Field: info.Field.Name(),
 		Processors: info.Processors, Ports: info.Ports, Rows: info.Rows, Columns: info.Columns,
-		Phases: []phaseJSON{}, Notes: info.Notes,
+		Phases: []phaseJSON{}, Notes: info.Notes, Layers: info.Layers,
 	}
 	for _, ph := range info.Phases {
 		h.Phases = append(h.Phases, phaseJSON(ph))
@@ -222,7 +223,7 @@ func Decode(r io.Reader) (*Materialized, error) {
 	m := &Materialized{Common: Info{
 		Algorithm: file.Algorithm, Parameters: file.Parameters, Field: f,
 		Processors: file.Processors, Ports: file.Ports, Rows: file.Rows, Columns: file.Columns,
-		Notes: file.Notes,
+		Notes: file.Notes, Layers: file.Layers,
 	}}
 	for _, ph := range file.Phases {
 		if ph.Rounds < 0 {

@@ -83,6 +83,7 @@ type Info struct {
 	Columns    int         // columns of A: coded packets of all processors together
 	Phases     []Phase     // in order; their rounds add up to the rounds of the plan
 	Notes      []string    // for people: the structure used, how an order came about
+	Layers     []string    // for people: what each layer of a product does, in order
 }
 
 // Rounds returns the number of rounds of the plan.

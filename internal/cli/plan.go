@@ -125,7 +125,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	default:
 		info := p.Info()
 		fmt.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
-			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), lines(info.Notes))
+			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), lines(slices.Concat(info.Notes, info.Layers)))
 	}
 	return writeCost(w, p, model)
 }

@@ -146,7 +146,11 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	}
 	order := r.Order
 	if len(r.Columns) > 0 {
-		order += fmt.Sprintf(": coded packets of columns %s", strings.Trim(fmt.Sprint(r.Columns), "[]"))
+		const most = 16
+		order += ": coded packets of columns " + strings.Trim(fmt.Sprint(r.Columns[:min(most, r.K)]), "[]")
+		if r.K > most {
+			order += " …"
+		}
 	}
 	_, err := fmt.Fprintf(w, `%s of %s over %s, matrix %s
 algorithm  %s %s, p = %d
