@@ -90,6 +90,12 @@ func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet 
 		t.Abort(err)
 		return nil, nil, err
 	}
+	return e.Encode(ctx, t, packet)
+}
+
+// Encode is [Encoder.Run] on a packet in memory; it returns the coded packet in new
+// memory.
+func (e *Encoder) Encode(ctx context.Context, t transport.Transport, packet []byte) ([]byte, *Report, error) {
 	var coded packetBuffer
 	report, err := e.Run(ctx, t, bytes.NewReader(packet), int64(len(packet)), &coded)
 	if err != nil {

@@ -36,8 +36,9 @@ func randomMatrix(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix
 // randomPacket returns a packet of the given number of symbols.
 func randomPacket(f field.Field, rng *rand.Rand, symbols int) []byte {
 	packet := make([]byte, symbols*f.SymbolBytes())
+	draw := field.NewSampler(f)
 	for i := range symbols {
-		field.PutSymbol(f, packet[i*f.SymbolBytes():], field.Code(rng.Uint64N(f.Order().Uint64())))
+		field.PutSymbol(f, packet[i*f.SymbolBytes():], draw.Draw(rng.Uint64))
 	}
 	return packet
 }

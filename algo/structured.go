@@ -49,7 +49,7 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 				plans = append(plans, p.fused(name, fact, cuts))
 			}
 		}
-		if family == "dft" && p.Order == Natural && !sameLabels(fact, k) {
+		if family == "dft" && p.Order == Natural && !fact.Natural(k) {
 			for _, s := range findShifts(p.Matrix, p.Ports) {
 				plans = append(plans, p.shifted(name, fact, s))
 			}
@@ -98,7 +98,7 @@ func (p *Problem) fused(name string, fact *matrix.Factorisation, cuts []int) pla
 	}
 	parameters := "groups " + strings.Join(sizes, "·")
 	column := func(proc int) int { return fact.Out.Processor(fact.In.Label(proc)) }
-	relabelled := !sameLabels(fact, k)
+	relabelled := !fact.Natural(k)
 	if relabelled && p.Order == Natural {
 		parameters += " permute"
 		lines = append(lines, fmt.Sprintf("layer %d, permute: one round of one packet", len(layers)))
@@ -114,16 +114,6 @@ func (p *Problem) fused(name string, fact *matrix.Factorisation, cuts []int) pla
 	}
 	l.info.Notes, l.info.Layers = notes, lines
 	return l
-}
-
-// sameLabels reports whether every result lies in the end where it is wanted.
-func sameLabels(fact *matrix.Factorisation, k int) bool {
-	for proc := range k {
-		if fact.In.Label(proc) != fact.Out.Label(proc) {
-			return false
-		}
-	}
-	return true
 }
 
 // onGroups returns the layer that runs a universal step on the groups of a layer of

@@ -47,6 +47,13 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 	}
 	m, err = matrix.Cauchy(f, k)
 	add("cauchy", m, err)
+	m, err = matrix.FTI(f, k)
+	add("fti", m, err)
+	m, err = matrix.ReedSolomonVandermonde(f, k)
+	add("rs:vandermonde", m, err)
+	if p, err := matrix.PointsPowers(f, k); err == nil { // structure in another arrangement
+		add("vandermonde on powers", matrix.Vandermonde(p), nil)
+	}
 	m, err = matrix.LCH(f, k)
 	add("lch", m, err)
 	if p, err := matrix.PointsMoore(f, 0, k); err == nil {
@@ -65,6 +72,9 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 	t.Helper()
 	for name, m := range structuredMatrices(t, f, k) {
 		for _, order := range []algo.Order{algo.Natural, algo.Any} {
+			if fact := matrix.Factor(m); order == algo.Any && (fact == nil || fact.Natural(k)) {
+				continue // the same plans again
+			}
 			p := problem(t, m, ports, order)
 			for _, a := range algo.Algorithms() {
 				if !a.Structured() {
@@ -87,12 +97,14 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 					if err := verify.Plan(q, m); err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
-					all, err := plan.Materialize(q)
-					if err != nil {
-						t.Fatalf("%s: %v", what, err)
-					}
-					if got, want := sim.Count(q), sim.Count(all); !reflect.DeepEqual(got, want) {
-						t.Fatalf("%s: %+v from classes, %+v from all", what, got, want)
+					if k <= 40 {
+						all, err := plan.Materialize(q)
+						if err != nil {
+							t.Fatalf("%s: %v", what, err)
+						}
+						if got, want := sim.Count(q), sim.Count(all); !reflect.DeepEqual(got, want) {
+							t.Fatalf("%s: %+v from classes, %+v from all", what, got, want)
+						}
 					}
 					plans[a.Name]++
 				}

@@ -3,6 +3,7 @@
 package algo_test
 
 import (
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -40,4 +41,38 @@ func TestVerifyAll(t *testing.T) {
 		}
 	})
 	t.Logf("%d plans, %d coefficients compared", plans.Load(), entries.Load())
+}
+
+// TestVerifyAllStructured compares the transfer matrix of every plan of every family,
+// forward and inverse, with A: all admissible K up to 128 and p from 1 to 4 over
+// fields of every kind, and K = 256.
+func TestVerifyAllStructured(t *testing.T) {
+	var mu sync.Mutex
+	total := map[string]int{}
+	var plans, entries int64
+	t.Run("fields", func(t *testing.T) {
+		for _, name := range []string{"2^4", "2^8", "2^16", "97", "163", "257", "3^4", "goldilocks", "bls12-381"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				f := parse(t, name)
+				for k := 1; k <= 129; k++ {
+					if k == 129 {
+						k = 256
+					}
+					count := map[string]int{}
+					for ports := 1; ports <= max(1, min(4, k-1)); ports++ {
+						checkStructured(t, f, k, ports, count)
+					}
+					mu.Lock()
+					for algorithm, n := range count {
+						total[algorithm] += n
+						plans += int64(n)
+						entries += int64(n * k * k)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+	})
+	t.Logf("%d plans, %d coefficients compared: %v", plans, entries, total)
 }

@@ -25,6 +25,20 @@ type Factorisation struct {
 	In, Out Labels
 }
 
+// Natural reports whether column k of x·A lies in the end where processor k began:
+// nothing has to move.
+func (f *Factorisation) Natural(processors int) bool {
+	if f.In.label == nil && f.Out.label == nil {
+		return true
+	}
+	for k := range processors {
+		if f.In.Label(k) != f.Out.Label(k) {
+			return false
+		}
+	}
+	return true
+}
+
 // Labels is a bijection between processors and labels; the zero value is the
 // identity.
 type Labels struct{ label, processor func(int) int }

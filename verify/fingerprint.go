@@ -56,10 +56,12 @@ func combinations(f field.Field) int {
 }
 
 // BlockSymbols returns B for packets of the given number of symbols, W, of K
-// processors: the power of two next to √(64·W/K), but 64 to 4096. Longer blocks
-// suit the kernels, shorter ones the gathering of K fingerprints.
+// processors: the power of two next to √(64·W/K), but 64 to 4096, and no more than
+// hold a packet. Longer blocks suit the kernels, shorter ones the gathering of K
+// fingerprints.
 func BlockSymbols(symbols int64, processors int) int {
-	return 1 << max(6, min(12, (6+bits.Len64(uint64(symbols)/uint64(processors)))/2))
+	block := max(6, min(12, (6+bits.Len64(uint64(symbols)/uint64(processors)))/2))
+	return 1 << min(block, bits.Len64(uint64(max(1, symbols)-1)))
 }
 
 // NewFingerprint returns the fingerprint of an empty packet, to be cut into blocks

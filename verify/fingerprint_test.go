@@ -144,6 +144,7 @@ func TestFingerprintSize(t *testing.T) {
 		for _, k := range []int{1, 2, 5, 16, 1000} {
 			b := verify.BlockSymbols(w, k)
 			least, most := max(64, min(2896, math.Sqrt(32*float64(w/int64(k))))), max(64, math.Sqrt(128*(1+float64(w/int64(k)))))
+			least, most = min(least, float64(max(1, w))), min(most, max(1, 2*float64(w)-1)) // no more than hold a packet
 			if b&(b-1) != 0 || b > 4096 || float64(b) < least || float64(b) > most {
 				t.Errorf("W = %d, K = %d: blocks of %d symbols, want a power of two from %.0f to %.0f", w, k, b, least, most)
 			}

@@ -37,6 +37,9 @@ var allowed = map[string][]string{
 		"transport", "transport/local", "verify",
 	},
 	"cmd/volley": {"internal/cli"},
+
+	"examples/lcc":     {"", "field", "matrix", "transport", "transport/local"},
+	"examples/peerdas": {"", "algo", "field", "matrix", "transport", "transport/local"},
 }
 
 // TestImports compares the table with the imports there are, without those of

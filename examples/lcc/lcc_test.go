@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley"
+	"volley/field"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+const symbols = 20
+
+// A computation is a scheme with data, and what is to come out.
+type computation struct {
+	*Scheme
+	data, want [][]byte
+	compute    func([]byte) []byte
+	rng        *rand.Rand
+}
+
+// newComputation returns a computation of a·x^d + b·x.
+func newComputation(t *testing.T, shards, groups, degree int, options ...volley.Option) *computation {
+	t.Helper()
+	f, err := field.Parse("goldilocks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewScheme(f, shards, groups, degree, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &computation{Scheme: s, rng: rand.New(rand.NewPCG(uint64(shards), uint64(groups)))}
+	a, b := symbolsOf(f, randomPacket(f, c.rng, symbols)), symbolsOf(f, randomPacket(f, c.rng, symbols))
+	c.compute = func(x []byte) []byte {
+		y := symbolsOf(f, x)
+		for i, v := range y {
+			y[i] = f.Add(f.Mul(a[i], field.Pow(f, v, uint64(degree))), f.Mul(b[i], v))
+		}
+		return packetOf(f, y)
+	}
+	for range shards {
+		x := randomPacket(f, c.rng, symbols)
+		c.data, c.want = append(c.data, x), append(c.want, c.compute(x))
+	}
+	return c
+}
+
+// run checks a run whose result is to be right.
+func (c *computation) run(t *testing.T, late []int, liar int, lie func([]byte)) {
+	t.Helper()
+	lies := map[int]func([]byte){}
+	if liar >= 0 {
+		lies[liar] = lie
+	}
+	o, err := simulate(t.Context(), c.Scheme, c.data, c.compute, late, lies)
+	if err != nil {
+		t.Fatalf("late %v, liar %d: %v", late, liar, err)
+	}
+	if o.Liar != liar {
+		t.Errorf("late %v: found processor %d wrong, want %d", late, o.Liar, liar)
+	}
+	for i := range c.want {
+		if !bytes.Equal(o.Values[i], c.want[i]) {
+			t.Errorf("late %v, liar %d: f of shard %d is wrong", late, liar, i)
+		}
+	}
+}
+
+// most returns as many processors as may be late, chosen at random but for some.
+func (c *computation) most(except ...int) []int {
+	order := slices.DeleteFunc(c.rng.Perm(c.Processors()), func(w int) bool { return slices.Contains(except, w) })
+	return order[:c.Processors()-c.Need()]
+}
+
+// lies returns ways to be wrong.
+func (c *computation) lies() map[string]func([]byte) {
+	size := c.Field.SymbolBytes()
+	other := randomPacket(c.Field, c.rng, symbols)
+	return map[string]func([]byte){
+		"a symbol": func(result []byte) {
+			last := result[len(result)-size:]
+			field.PutSymbol(c.Field, last, c.Field.Add(field.Symbol(c.Field, last), field.One))
+		},
+		"zeros":  func(result []byte) { clear(result) },
+		"random": func(result []byte) { copy(result, other) },
+	}
+}
+
+func TestNoFaults(t *testing.T) {
+	for _, test := range []struct{ shards, groups, degree int }{
+		{4, 4, 2},  // more processors than are needed
+		{2, 3, 3},  // two more
+		{5, 2, 1},  // linear; 5 divides q-1
+		{7, 4, 2},  // 7 does not
+		{1, 3, 2},  // any result is f of the shard
+		{16, 3, 2}, // three groups
+	} {
+		for _, ports := range []int{1, 3} {
+			t.Run(fmt.Sprintf("K=%d/groups=%d/d=%d/p=%d", test.shards, test.groups, test.degree, ports), func(t *testing.T) {
+				newComputation(t, test.shards, test.groups, test.degree, volley.WithPorts(ports)).run(t, nil, -1, nil)
+			})
+		}
+	}
+}
+
+func TestLate(t *testing.T) {
+	c := newComputation(t, 4, 4, 2) // 9 of 16 needed
+	for range 20 {
+		late := c.most()
+		for n := range len(late) + 1 {
+			c.run(t, late[:n], -1, nil)
+		}
+	}
+	c.run(t, []int{0, 1, 2, 3}, -1, nil) // all that have data
+	c.run(t, []int{9, 10, 11, 12, 13, 14, 15}, -1, nil)
+}
+
+func TestLiar(t *testing.T) {
+	c := newComputation(t, 4, 4, 2)
+	for name, lie := range c.lies() {
+		t.Run(name, func(t *testing.T) {
+			for w := range c.Processors() {
+				c.run(t, nil, w, lie)
+				c.run(t, c.most(w), w, lie)
+				c.run(t, c.most(w)[1:], w, lie)
+			}
+		})
+	}
+}
+
+// TestLiars has two wrong results, which are never taken for one where there are
+// three more than decode, and next to never where there are two.
+func TestLiars(t *testing.T) {
+	c := newComputation(t, 4, 4, 2)
+	lie, other := c.lies()["random"], c.lies()["random"]
+	for range 20 {
+		v, w := c.rng.IntN(8), 8+c.rng.IntN(8)
+		late := c.most(v, w)
+		for _, late := range [][]int{nil, late, late[1:]} {
+			_, err := simulate(t.Context(), c.Scheme, c.data, c.compute, late, map[int]func([]byte){v: lie, w: other})
+			if !errors.Is(err, ErrLiars) {
+				t.Errorf("late %v, liars %d and %d: %v", late, v, w, err)
+			}
+		}
+	}
+}
+
+func TestTooFew(t *testing.T) {
+	c := newComputation(t, 4, 4, 2)
+	_, err := simulate(t.Context(), c.Scheme, c.data, c.compute, []int{1, 2, 3, 5, 7, 11, 13, 15}, nil)
+	var few *TooFewError
+	if !errors.As(err, &few) || few.Have != 8 || few.Decode != 7 {
+		t.Fatalf("8 results: %v", err)
+	}
+	const want = "8 results: want 9, which is 7 to decode and 2 to find a wrong one"
+	if !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestRetry decodes with more results after there were too few.
+func TestRetry(t *testing.T) {
+	c := newComputation(t, 2, 4, 2) // 5 of 8 needed
+	few, all := []int{1, 3, 4, 6}, []int{1, 3, 4, 6, 7}
+	err := local.Run(t.Context(), c.Processors(), func(ctx context.Context, end transport.Transport) error {
+		var shard []byte
+		if end.Rank() < c.Shards {
+			shard = c.data[end.Rank()]
+		}
+		coded, _, err := c.Encode(ctx, end, shard)
+		if err != nil || !slices.Contains(all, end.Rank()) {
+			return err
+		}
+		result := c.compute(coded)
+		if _, _, err := c.Decode(ctx, end, result, few); !errors.As(err, new(*TooFewError)) {
+			return fmt.Errorf("with %v: %v", few, err)
+		}
+		d, _, err := c.Decode(ctx, end, result, all)
+		if err == nil && d.Shard >= 0 && !bytes.Equal(d.Value, c.want[d.Shard]) {
+			return fmt.Errorf("f of shard %d is wrong", d.Shard)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	f, err := field.Parse("257")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		shards, groups, degree int
+		want                   string
+	}{
+		{4, 2, 2, "2 groups of 4 processors: 8 results: want 9"},
+		{0, 2, 2, "0 shards, 2 groups, degree 2: want 1 or more"},
+		{16, 20, 2, "no cosets"},
+	} {
+		_, err := NewScheme(f, test.shards, test.groups, test.degree)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%d shards, %d groups: %v, want %s", test.shards, test.groups, err, test.want)
+		}
+	}
+
+	c := newComputation(t, 2, 4, 2)
+	for want, present := range map[string][]int{
+		"want numbers below 8, ascending":          {0, 1, 2, 2, 3},
+		"want numbers below 8":                     {0, 1, 2, 3, 8},
+		"processor 0 is not among those present: ": {1, 2, 3, 4, 5},
+	} {
+		_, _, err := c.Decode(t.Context(), local.New(c.Processors())[0], make([]byte, 8), present)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("present %v: %v, want %s", present, err, want)
+		}
+	}
+	if _, _, err := c.Encode(t.Context(), local.New(2)[0], nil); err == nil || !strings.Contains(err.Error(), "2 processors: want 8") {
+		t.Errorf("two processors: %v", err)
+	}
+}
+
+func TestDemonstrate(t *testing.T) {
+	var out strings.Builder
+	if err := demonstrate(t.Context(), &out, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"late         31 of them: [5 6 7 ",
+		"wrong        processor 16, in symbol 149\nfound wrong  processor 16\n",
+		"result       f of all 16 shards, equal to the direct computation\n",
+		"broadcast  4           1000                 2   2 ",
+		"encode     16          1000                 4   6 ",
+		"decode     31          1000                 5   10 ",
+		"with rows of zeros: C1 = 6, C2 = 14.",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output lacks %q:\n%s", want, out.String())
+		}
+	}
+}

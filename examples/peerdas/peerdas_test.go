@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	goethkzg "github.com/crate-crypto/go-eth-kzg"
+
+	"volley"
+	"volley/algo"
+	"volley/transport"
+	"volley/transport/local"
+	"volley/verify"
+)
+
+// TestExtend compares the cells that processors end with and those that go-eth-kzg
+// computes of the whole blobs.
+func TestExtend(t *testing.T) {
+	setup, err := goethkzg.NewContext4096Secure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs := testBlobs()
+	want := make([]Half, len(blobs))
+	for b := range blobs {
+		var whole goethkzg.Blob
+		for k, cell := range blobs[b] {
+			copy(whole[k*len(cell):], cell[:])
+		}
+		all, err := setup.ComputeCells(&whole, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range processors {
+			if Cell(*all[k]) != blobs[b][k] {
+				t.Fatalf("blob %d: cell %d of go-eth-kzg is not that part of the blob", b, k)
+			}
+			want[b][k] = Cell(*all[processors+k])
+		}
+	}
+
+	const slow, fast = time.Second, time.Duration(0) // to start a message: to save rounds, or packets
+	for _, test := range []struct {
+		algorithm string
+		ports     int
+		beta      time.Duration
+		c1, c2    int
+	}{
+		{"folded-lagrange", 1, slow, 6, 14},
+		{"folded-lagrange", 1, fast, 8, 10},
+		{"lagrange", 1, slow, 12, 12},
+		{"bruck-allgather", 1, slow, 6, 63},
+		{algo.Auto, 1, slow, 6, 14},
+		{algo.Auto, 1, fast, 8, 10},
+		{"folded-lagrange", 2, slow, 4, 8},
+		{"folded-lagrange", 2, fast, 6, 6},
+		{"lagrange", 2, slow, 8, 8},
+		{"folded-lagrange", 4, slow, 3, 4},
+		{"lagrange", 4, slow, 6, 6},
+	} {
+		t.Run(fmt.Sprintf("%s/p=%d/beta=%v", test.algorithm, test.ports, test.beta), func(t *testing.T) {
+			got, report, err := extendAll(t.Context(), blobs, volley.WithAlgorithm(test.algorithm),
+				volley.WithPorts(test.ports), volley.WithBeta(test.beta))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for b := range got {
+				for k := range got[b] {
+					if got[b][k] != want[b][k] {
+						t.Errorf("blob %d: cell %d is not that of go-eth-kzg", b, processors+k)
+					}
+				}
+			}
+			if test.algorithm != algo.Auto && report.Algorithm != test.algorithm {
+				t.Errorf("by %s", report.Algorithm)
+			}
+			if report.C1 != test.c1 || report.C2 != test.c2 {
+				t.Errorf("C1 = %d, C2 = %d: want %d and %d", report.C1, report.C2, test.c1, test.c2)
+			}
+			if want := int64(len(blobs) * cellElements); report.SymbolsPerPacket != want {
+				t.Errorf("packets of %d symbols, want %d", report.SymbolsPerPacket, want)
+			}
+			if !report.Verified {
+				t.Error("not verified")
+			}
+		})
+	}
+}
+
+// testBlobs returns the blob of zeros, one of largest elements, and random ones.
+func testBlobs() []Half {
+	rng := rand.New(rand.NewPCG(4096, 64))
+	blobs := make([]Half, 5)
+	for b := range blobs {
+		for k := range blobs[b] {
+			v := make([]fr.Element, cellElements)
+			for i := range v {
+				switch b {
+				case 0:
+				case 1:
+					v[i].SetInt64(-1)
+				default:
+					var wide []byte
+					for range 6 {
+						wide = binary.BigEndian.AppendUint64(wide, rng.Uint64())
+					}
+					v[i].SetBytes(wide)
+				}
+			}
+			blobs[b][k] = cellOf(v)
+		}
+	}
+	return blobs
+}
+
+// TestFront checks the plans between which the model chooses, those it never takes
+// among them.
+func TestFront(t *testing.T) {
+	a, err := ExtensionMatrix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folded, err := algo.Lookup("folded-lagrange")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ports, want := range map[int]string{1: "6/14 7/12 8/10", 2: "4/8 6/6", 4: "3/4"} {
+		front, err := Front(ports)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range front {
+			got = append(got, fmt.Sprintf("%d/%d", r.C1, r.C2))
+			if len(r.Notes) == 0 || !strings.Contains(r.Notes[0], "coset of the multiplicative subgroup of order 64") {
+				t.Errorf("p = %d: notes %q do not name the coset", ports, r.Notes)
+			}
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("p = %d: %s, want %s", ports, got, want)
+		}
+		problem, err := algo.NewProblem(a, ports, algo.Natural)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, err := folded.Plans(problem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range plans {
+			if err := verify.Plan(p, a); err != nil {
+				t.Errorf("p = %d: %s: %v", ports, p.Info().Parameters, err)
+			}
+		}
+	}
+}
+
+func TestExtendErrors(t *testing.T) {
+	blobs := testBlobs()[:1]
+	fr.Modulus().FillBytes(blobs[0][7][3*fr.Bytes : 4*fr.Bytes])
+	_, _, err := extendAll(t.Context(), blobs)
+	if err == nil || !strings.Contains(err.Error(), "blob 0, cell 7: element 3: ") {
+		t.Errorf("an element of %v: %v", fr.Modulus(), err)
+	}
+	err = local.Run(t.Context(), 2, func(ctx context.Context, end transport.Transport) error {
+		_, _, err := Extend(ctx, end, make([]Cell, 1))
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "2 processors: want 64") {
+		t.Errorf("two processors: %v", err)
+	}
+}
+
+// TestPoint checks the order of the points by its definition in the specs: a cell
+// is a coset, and the first half of the points are the 4096-th roots of unity.
+func TestPoint(t *testing.T) {
+	for k := range cells {
+		h := representative(k)
+		h.Exp(h, big.NewInt(cellElements))
+		for i := range cellElements {
+			x := point(k, i)
+			y := x
+			if y.Exp(y, big.NewInt(cellElements)); y != h {
+				t.Fatalf("value %d of cell %d is not on the coset of value 0", i, k)
+			}
+			x.Exp(x, big.NewInt(extended/2))
+			if x.IsOne() != (k < processors) {
+				t.Fatalf("value %d of cell %d is in the wrong half", i, k)
+			}
+		}
+	}
+}
+
+func TestDemonstrate(t *testing.T) {
+	var out strings.Builder
+	if err := demonstrate(t.Context(), &out, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"C1 = 8  C2 = 10  folded-lagrange groups 2·2·16·2·2",
+		"universal m=8 n=8  6   14  28672 B              the polynomial's values",
+		"bruck-allgather    6   63  129024 B             the polynomial's values",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output lacks %q:\n%s", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,310 @@
+package volley_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	blsfft "github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
+	"github.com/consensys/gnark-crypto/field/goldilocks"
+	goldilocksfft "github.com/consensys/gnark-crypto/field/goldilocks/fft"
+	"github.com/klauspost/reedsolomon"
+
+	"volley"
+	"volley/algo"
+	"volley/executor"
+	"volley/field"
+	"volley/matrix"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// build returns the matrix of a family.
+func build(t testing.TB, f field.Field, spec matrix.Spec, k int) matrix.Matrix {
+	t.Helper()
+	a, err := spec.Build(f, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestEncodeStructured runs every algorithm for matrices with structure on packets,
+// in both orders, and compares with the dense product.
+func TestEncodeStructured(t *testing.T) {
+	for _, c := range []struct {
+		field, family string
+		k             int
+		algorithms    string
+	}{
+		{"257", "dft", 16, "dft"},
+		{"goldilocks", "dft", 12, "dft"},
+		{"257", "vandermonde", 24, "draw-and-loose"},
+		{"bls12-381", "vandermonde", 12, "draw-and-loose"},
+		{"257", "lagrange", 24, "lagrange folded-lagrange"},
+		{"koalabear", "lagrange", 16, "lagrange folded-lagrange"},
+		{"bn254", "lagrange", 8, "lagrange folded-lagrange"},
+		{"2^8", "cauchy", 24, "cauchy"},
+		{"2^8", "rs:vandermonde", 16, "folded-lagrange"},
+		{"2^16", "fti", 16, "cauchy"},
+		{"2^8", "lch", 20, "additive-fft"},
+		{"2^16", "moore", 16, "moore"},
+		{"2^16", "gabidulin", 8, "gabidulin"},
+	} {
+		f := parse(t, c.field)
+		for _, inverse := range []bool{false, true} {
+			a := build(t, f, matrix.Spec{Family: c.family, Inverse: inverse}, c.k)
+			lengths := make([]int, c.k)
+			for i := range lengths {
+				lengths[i] = 1 + 7*i
+			}
+			packets := randomPackets(f, lengths...)
+			want := product(a, packets)
+			for _, name := range append(strings.Fields(c.algorithms), algo.Auto) {
+				for _, order := range []algo.Order{algo.Natural, algo.Any} {
+					for _, beta := range []volley.Option{volley.WithBeta(0), volley.WithTau(0)} { // most rounds, fewest
+						coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithPorts(2), volley.WithOrder(order), beta))
+						for j := range want {
+							column := j
+							if len(report.Columns) > 0 {
+								column = report.Columns[j]
+							}
+							if !bytes.Equal(coded[j], want[column]) {
+								t.Errorf("%s over %s, inverse %v, %s %s, order %v: processor %d has not column %d", c.family, c.field, inverse, report.Algorithm, report.Parameters, order, j, column)
+							}
+						}
+						if !report.Verified {
+							t.Errorf("%s over %s, %s: not verified", c.family, c.field, name)
+						}
+						if order == algo.Natural && report.Order != "natural" {
+							t.Errorf("%s over %s, %s: order %s", c.family, c.field, name, report.Order)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestOrderAny checks that a DFT may come without the round that permutes it, and
+// that the report tells.
+func TestOrderAny(t *testing.T) {
+	f := parse(t, "257")
+	a := build(t, f, matrix.Spec{Family: "dft"}, 128)
+	packets := randomPackets(f, make([]int, 128)...)
+	_, natural := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft")))
+	_, anyOrder := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithOrder(algo.Any)))
+	if natural.C1 != 8 || natural.C2 != 8 || natural.Order != "natural" || natural.Columns != nil {
+		t.Errorf("natural: %d/%d, order %s", natural.C1, natural.C2, natural.Order)
+	}
+	if anyOrder.C1 != 7 || anyOrder.C2 != 7 || anyOrder.Order != "relabelled" || len(anyOrder.Columns) != 128 || anyOrder.Columns[1] != 64 {
+		t.Errorf("any: %d/%d, order %s, columns %v", anyOrder.C1, anyOrder.C2, anyOrder.Order, anyOrder.Columns)
+	}
+}
+
+// transform runs the plan of an algorithm on one symbol per processor, without what
+// surrounds a run.
+func transform(t *testing.T, a matrix.Matrix, algorithm string, x []field.Element) []field.Element {
+	t.Helper()
+	f := a.Field()
+	x0, err := algo.Lookup(algorithm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := x0.Compile(a, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := f.SymbolBytes()
+	out := make([][]byte, len(x))
+	err = local.Run(t.Context(), len(x), func(ctx context.Context, tr transport.Transport) error {
+		k := tr.Rank()
+		in := make([]byte, size)
+		field.PutSymbol(f, in, x[k])
+		out[k] = make([]byte, size)
+		_, err := executor.Run(ctx, tr, executor.Job{
+			Plan: p, Bytes: int64(size), Segment: int64(size),
+			Inputs: []io.ReaderAt{bytes.NewReader(in)}, Outputs: []io.WriterAt{at(out[k])},
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := make([]field.Element, len(x))
+	for k := range y {
+		y[k] = field.Symbol(f, out[k])
+	}
+	return y
+}
+
+// at writes into a slice.
+type at []byte
+
+func (b at) WriteAt(p []byte, offset int64) (int, error) { return copy(b[offset:], p), nil }
+
+// TestDFTEqualsGnark compares transforms of 4,096 symbols, one per processor, with
+// the fft packages of gnark-crypto, in natural and reversed order, and back.
+func TestDFTEqualsGnark(t *testing.T) {
+	const k = 4096
+	for _, c := range []struct {
+		field string
+		fft   func(x []field.Element) (y []field.Element, root field.Element) // natural order
+	}{
+		{"goldilocks", func(x []field.Element) ([]field.Element, field.Element) {
+			d := goldilocksfft.NewDomain(k)
+			v := make([]goldilocks.Element, k)
+			for i := range v {
+				v[i].SetUint64(x[i][0])
+			}
+			d.FFT(v, goldilocksfft.DIF)
+			goldilocksfft.BitReverse(v)
+			y := make([]field.Element, k)
+			for i := range v {
+				y[i] = field.Code(v[i].Uint64())
+			}
+			return y, field.Code(d.Generator.Uint64())
+		}},
+		{"bls12-381", func(x []field.Element) ([]field.Element, field.Element) {
+			d := blsfft.NewDomain(k)
+			v := make([]fr.Element, k)
+			for i := range v {
+				v[i].SetBigInt(x[i].Int())
+			}
+			d.FFT(v, blsfft.DIF)
+			blsfft.BitReverse(v)
+			y := make([]field.Element, k)
+			for i := range v {
+				y[i] = field.Element(v[i].Bits())
+			}
+			return y, field.Element(d.Generator.Bits())
+		}},
+	} {
+		f := parse(t, c.field)
+		packets := randomPackets(f, ones(k)...)
+		x := make([]field.Element, k)
+		for i := range x {
+			x[i] = field.Symbol(f, packets[i])
+		}
+		theirs, root := c.fft(x)
+		// Theirs may be another root of unity of the same order: ω = root^e.
+		exponent := new(big.Int).Div(new(big.Int).Sub(f.Order(), big.NewInt(1)), big.NewInt(k))
+		omega := field.Exp(f, f.Generator(), exponent)
+		e, power := 0, field.One
+		for power != omega {
+			power = f.Mul(power, root)
+			if e++; e > k {
+				t.Fatalf("%s: ω is no power of gnark's root", c.field)
+			}
+		}
+		natural := transform(t, build(t, f, matrix.Spec{Family: "dft"}, k), "dft", x)
+		reversed := transform(t, build(t, f, matrix.Spec{Family: "dft", Order: "reversed"}, k), "dft", x)
+		for j := range k {
+			want := theirs[j*e%k]
+			rev := 0
+			for b := range 12 {
+				rev |= j >> b & 1 << (11 - b)
+			}
+			if natural[j] != want || reversed[rev] != want {
+				t.Fatalf("%s: coefficient %d: %v and, reversed, %v, gnark has %v", c.field, j, natural[j], reversed[rev], want)
+			}
+		}
+		back := transform(t, build(t, f, matrix.Spec{Family: "dft", Inverse: true}, k), "dft", natural)
+		for i := range k {
+			if back[i] != x[i] {
+				t.Fatalf("%s: the inverse has %v at %d, want %v", c.field, back[i], i, x[i])
+			}
+		}
+	}
+}
+
+func ones(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = 1
+	}
+	return list
+}
+
+// TestLeopard obtains the parity of klauspost/reedsolomon's Leopard code over 2^8, in
+// each byte, from a Lagrange matrix: their symbols are coordinates in a Cantor
+// basis, and so are their points, parity first.
+func TestLeopard(t *testing.T) {
+	f := parse(t, "2^8")
+	basis := [8]byte{1}
+	for i := 1; i < 8; i++ { // β_i² + β_i = β_(i-1), of the two roots the one that Leopard takes
+		for z := 255; z > 0; z-- {
+			b := field.Code(uint64(z))
+			if f.Add(f.Mul(b, b), b) == field.Code(uint64(basis[i-1])) && z&1 == 0 {
+				basis[i] = byte(z)
+				break
+			}
+		}
+	}
+	var phi, inverse [256]byte
+	for s := range 256 {
+		for b, v := range basis {
+			if s>>b&1 == 1 {
+				phi[s] ^= v
+			}
+		}
+		inverse[phi[s]] = byte(s)
+	}
+	for _, k := range []int{2, 4, 8, 16, 32, 64, 128} {
+		points := func(first int) matrix.Points {
+			list := make([]field.Element, k)
+			for i := range list {
+				list[i] = field.Code(uint64(phi[first+i]))
+			}
+			p, err := matrix.PointsList(f, list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		a, err := matrix.Lagrange(points(k), points(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lengths := make([]int, k)
+		for i := range lengths {
+			lengths[i] = 64
+		}
+		data := randomPackets(f, lengths...)
+		shards := make([][]byte, 2*k)
+		packets := make([][]byte, k)
+		for i := range data {
+			shards[i] = data[i]
+			shards[k+i] = make([]byte, 64)
+			packets[i] = mapBytes(data[i], &phi)
+		}
+		leopard, err := reedsolomon.New(k, k, reedsolomon.WithLeopardGF(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := leopard.Encode(shards); err != nil {
+			t.Fatal(err)
+		}
+		coded, report := mustEncode(t, alike(a, packets, volley.WithBeta(0)))
+		for j := range k {
+			if !bytes.Equal(mapBytes(coded[j], &inverse), shards[k+j]) {
+				t.Fatalf("K=%d: parity %d differs", k, j)
+			}
+		}
+		if k >= 64 && report.Algorithm != "folded-lagrange" {
+			t.Errorf("K=%d: by %s", k, report.Algorithm)
+		}
+	}
+}
+
+func mapBytes(data []byte, table *[256]byte) []byte {
+	out := make([]byte, len(data))
+	for i, b := range data {
+		out[i] = table[b]
+	}
+	return out
+}
