@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
+	"volley/plan"
 	"volley/sim"
 	"volley/transport"
 	"volley/verify"
@@ -29,21 +31,21 @@ type control struct {
 	bytes   int64
 }
 
-// allgather returns the records of all processors, which are equally long.
-func (c *control) allgather(ctx context.Context, ports int, record []byte) ([][]byte, error) {
-	f, err := field.Parse("2^8") // bytes
-	if err != nil {
-		return nil, err
+// manyProcessors is how many are too many for all to tell all: from there on, trees
+// and schedules for any matrix take K times less of control traffic together, for
+// as many rounds again.
+const manyProcessors = 129
+
+// run runs a plan on bytes. The record of a processor that has none is nil; length
+// is that of all records. It returns what the plan puts out.
+func (c *control) run(ctx context.Context, p plan.Plan, inputs, outputs int, record []byte, length int) ([][]byte, error) {
+	job := executor.Job{Plan: p, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
+	if inputs > 0 {
+		job.Inputs = []io.ReaderAt{bytes.NewReader(record)}
 	}
-	records := make([]packetBuffer, c.t.Size())
-	job := executor.Job{
-		Plan:  algo.Allgather(f, c.t.Size(), ports),
-		Bytes: int64(len(record)), Segment: int64(max(1, len(record))),
-		Inputs:  []io.ReaderAt{bytes.NewReader(record)},
-		Timeout: c.timeout,
-	}
+	records := make([]packetBuffer, outputs)
 	for k := range records {
-		records[k] = make([]byte, 0, len(record))
+		records[k] = make([]byte, 0, length)
 		job.Outputs = append(job.Outputs, &records[k])
 	}
 	traffic, err := executor.Run(ctx, c.t, job)
@@ -57,6 +59,51 @@ func (c *control) allgather(ctx context.Context, ports int, record []byte) ([][]
 		all[k] = r
 	}
 	return all, nil
+}
+
+// allgather returns the records of all processors, which are equally long.
+func (c *control) allgather(ctx context.Context, ports int, record []byte) ([][]byte, error) {
+	f, err := field.Parse("2^8") // bytes
+	if err != nil {
+		return nil, err
+	}
+	return c.run(ctx, algo.Allgather(f, c.t.Size(), ports), 1, c.t.Size(), record, len(record))
+}
+
+// meet gathers the records of all, which are equally long, at processor 0, where
+// conclude makes one of as many bytes of them; all obtain that.
+func (c *control) meet(ctx context.Context, record []byte, conclude func(records [][]byte) []byte) ([]byte, error) {
+	f, err := field.Parse("2^8")
+	if err != nil {
+		return nil, err
+	}
+	k, first := c.t.Size(), 0
+	if c.t.Rank() == 0 {
+		first = 1
+	}
+	records, err := c.run(ctx, algo.Gather(f, k, 1), 1, first*k, record, len(record))
+	if err != nil {
+		return nil, err
+	}
+	var conclusion []byte
+	if first == 1 {
+		conclusion = conclude(records)
+	}
+	all, err := c.run(ctx, algo.Broadcast(f, k, 1), first, 1, conclusion, len(record))
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// barrier returns when all processors have come to it.
+func (c *control) barrier(ctx context.Context) error {
+	if c.t.Size() < manyProcessors {
+		_, err := c.allgather(ctx, 1, nil)
+		return err
+	}
+	_, err := c.meet(ctx, nil, func([][]byte) []byte { return nil })
+	return err
 }
 
 // protocol is the version of what processors say to each other.
@@ -132,10 +179,39 @@ func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, 
 		return greeting{}, err
 	}
 	sum := digest(string(record))
-	records, err := c.allgather(ctx, 1, append(record, sum[:]...))
+	record = append(record, sum[:]...)
+	if c.t.Size() >= manyProcessors {
+		unsettled := make([]byte, len(record)) // all are to find out why
+		agreed, err := c.meet(ctx, record, func(records [][]byte) []byte {
+			shared, err := agree(records)
+			if err != nil {
+				return unsettled
+			}
+			conclusion, _ := binary.Append(nil, binary.LittleEndian, shared) // could encode mine
+			sum := digest(string(conclusion))
+			return append(conclusion, sum[:]...)
+		})
+		if err != nil {
+			return greeting{}, err
+		}
+		if !bytes.Equal(agreed, unsettled) {
+			return agree([][]byte{agreed})
+		}
+	}
+	records, err := c.allgather(ctx, 1, record)
 	if err != nil {
 		return greeting{}, err
 	}
+	shared, err := agree(records)
+	if errors.As(err, new(*DisagreementError)) {
+		c.barrier(ctx) // everyone is to find out before the first aborts
+	}
+	return shared, err
+}
+
+// agree returns processor 0's greeting, with the length of the longest packet, or
+// a *DisagreementError.
+func agree(records [][]byte) (greeting, error) {
 	all := make([]greeting, len(records))
 	for k, data := range records {
 		n, err := binary.Decode(data, binary.LittleEndian, &all[k])
@@ -144,7 +220,6 @@ func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, 
 		}
 	}
 	if err := compare(all); err != nil {
-		c.allgather(ctx, 1, nil) // a barrier: everyone is to find out before the first aborts
 		return greeting{}, err
 	}
 	shared := all[0]

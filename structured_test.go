@@ -3,6 +3,7 @@ package volley_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"math/big"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	blsfft "github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	"github.com/consensys/gnark-crypto/field/goldilocks"
 	goldilocksfft "github.com/consensys/gnark-crypto/field/goldilocks/fft"
+	"github.com/consensys/gnark-crypto/utils"
 	"github.com/klauspost/reedsolomon"
 
 	"volley"
@@ -162,7 +164,7 @@ func TestDFTEqualsGnark(t *testing.T) {
 				v[i].SetUint64(x[i][0])
 			}
 			d.FFT(v, goldilocksfft.DIF)
-			goldilocksfft.BitReverse(v)
+			utils.BitReverse(v)
 			y := make([]field.Element, k)
 			for i := range v {
 				y[i] = field.Code(v[i].Uint64())
@@ -176,7 +178,7 @@ func TestDFTEqualsGnark(t *testing.T) {
 				v[i].SetBigInt(x[i].Int())
 			}
 			d.FFT(v, blsfft.DIF)
-			blsfft.BitReverse(v)
+			utils.BitReverse(v)
 			y := make([]field.Element, k)
 			for i := range v {
 				y[i] = field.Element(v[i].Bits())
@@ -307,4 +309,34 @@ func mapBytes(data []byte, table *[256]byte) []byte {
 		out[i] = table[b]
 	}
 	return out
+}
+
+// TestManyProcessors runs among more processors than all tell all: the result is
+// checked by another algorithm, and who differs is named all the same.
+func TestManyProcessors(t *testing.T) {
+	const k = 140
+	f := parse(t, "2^16")
+	a := build(t, f, matrix.Spec{Family: "cauchy"}, k)
+	packets := randomPackets(f, ones(k)...)
+	packets[77] = append(packets[77], 1, 2, 3, 4)
+	want := product(a, packets)
+	for _, name := range []string{"universal", "cauchy", "bruck-allgather"} {
+		coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithPorts(2)))
+		for j := range want {
+			if !bytes.Equal(coded[j], want[j]) {
+				t.Fatalf("%s: processor %d differs", name, j)
+			}
+		}
+		if !report.Verified {
+			t.Errorf("%s: not verified", name)
+		}
+	}
+	members := alike(a, packets, volley.WithPorts(2))
+	members[100].opts = []volley.Option{volley.WithPorts(3)}
+	for j, r := range encode(t.Context(), members) {
+		var e *volley.DisagreementError
+		if !errors.As(r.err, &e) || len(e.Processors) != 1 || e.Processors[0] != 100 || e.In[0] != "ports" {
+			t.Fatalf("processor %d: %v, want that processor 100 differs in ports", j, r.err)
+		}
+	}
 }

@@ -33,7 +33,7 @@ func (p *allgather) Program(proc int) (*plan.Program, error) {
 	k := p.info.Processors
 	b := &Builder{slots: 1}
 	b.program.Proc, b.program.Inputs = proc, 1
-	g := Group{Size: k, Index: proc, Member: func(i int) int { return i }}
+	g := everyone(k, proc)
 	outputs := make([]plan.Slot, k)
 	for i, slot := range gather(b, g, p.stages, k, 0) {
 		outputs[g.around(-i)] = slot

@@ -1,6 +1,10 @@
 package algo
 
-import "volley/plan"
+import (
+	"slices"
+
+	"volley/plan"
+)
 
 // central gathers all packets at processor 0 on a (p+1)-ary tree, encodes there,
 // and scatters the results on the same tree.
@@ -103,13 +107,11 @@ func (s central) tree(g Group) []branch {
 	return list
 }
 
-func (s central) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
-	branches := s.tree(g)
-
-	// Gather: held[i] is the packet of the member i places on.
+// gather returns the slots of the packets that the member has collected: held[i] is
+// that of the member i places on.
+func (s central) gather(b *Builder, g Group, in plan.Slot) []plan.Slot {
 	held := []plan.Slot{in}
-	for t := len(branches) - 1; t >= 0; t-- {
-		br := branches[t]
+	for _, br := range slices.Backward(s.tree(g)) {
 		if br.parent >= 0 {
 			b.Send(br.port, g.Member(br.parent), held)
 		}
@@ -118,6 +120,12 @@ func (s central) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		}
 		b.EndRound()
 	}
+	return held
+}
+
+func (s central) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
+	branches := s.tree(g)
+	held := s.gather(b, g, in)
 
 	// Encode at member 0: results[i] is for the member i places on.
 	var results []plan.Slot

@@ -52,7 +52,9 @@ type Layer struct {
 // the entries at of its matrix, which may be nil where only the schedule is wanted.
 func whole(s Step, size int, at func(i, j int) field.Element) Layer {
 	return Layer{Step: s, Whole: true, Uniform: true, Group: func(proc int) Group {
-		return Group{Size: size, Index: proc, Member: func(i int) int { return i }, At: at}
+		g := everyone(size, proc)
+		g.At = at
+		return g
 	}}
 }
 
@@ -101,7 +103,12 @@ func (p *layered) Classes() []plan.Class {
 	if differ < 2 {
 		return classes
 	}
-	classes = make([]plan.Class, k)
+	return apart(k)
+}
+
+// apart is the classes of processors each of which is on its own.
+func apart(size int) []plan.Class {
+	classes := make([]plan.Class, size)
 	for proc := range classes {
 		classes[proc] = plan.Class{Representative: proc, Count: 1}
 	}

@@ -141,9 +141,6 @@ func costOf(p plan.Plan) cost {
 	return cost{c.C1, c.C2}
 }
 
-// below reports whether c is at most d in both, and less in one.
-func (c cost) below(d cost) bool { return c.c1 <= d.c1 && c.c2 <= d.c2 && c != d }
-
 // fusions returns the ways to fuse neighbouring layers that no other way beats in
 // C1 and C2, as the ends of the fused runs. allowed says which runs may be fused. The cost of a run is that of a step on the groups of what it
 // spans: no matrices are multiplied.
