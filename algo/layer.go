@@ -135,7 +135,11 @@ func compile(name, parameters string, f field.Field, processors, ports int, laye
 	}
 	for _, l := range layers {
 		for _, ph := range l.Step.Phases() {
-			if ph.Rounds > 0 {
+			switch n := len(info.Phases); {
+			case ph.Rounds == 0:
+			case n > 0 && info.Phases[n-1].Name == ph.Name: // layers of one kind
+				info.Phases[n-1].Rounds += ph.Rounds
+			default:
 				info.Phases = append(info.Phases, ph)
 			}
 		}

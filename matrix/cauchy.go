@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"fmt"
-	"math/big"
 
 	"volley/field"
 )
@@ -15,13 +14,8 @@ import (
 // klauspost/reedsolomon (WithCauchyMatrix) and ISA-L (gf_gen_cauchy1_matrix).
 // It is an error where 2K > q, for then there are too few codes.
 func Cauchy(f field.Field, k int) (Matrix, error) {
-	if err := checkSize("K", k); err != nil {
+	if err := checkCodes("cauchy", f, k, 2, 0); err != nil {
 		return nil, err
-	}
-	need := 2 * uint64(k)
-	if q := f.Order(); q.Cmp(new(big.Int).SetUint64(need)) < 0 {
-		return nil, fmt.Errorf("matrix: cauchy over %s: K = %d needs %d distinct points and q = %v: want K <= %v%s",
-			f.Name(), k, need, q, new(big.Int).Rsh(q, 1), largerField(need))
 	}
 	return named{cauchy{codePoints{f, 0, k}, codePoints{f, k, k}}, "cauchy"}, nil
 }

@@ -15,8 +15,14 @@
 //
 //	[DFT]          ω^(ij), ω of order K
 //	[Vandermonde]  α_j^i on a set of [Points]
-//	[Cauchy]       1/(x_i - y_j)
+//	[Lagrange]     from values at one set of points to values at another
+//	[Cauchy]       1/(x_i - y_j); [FTI] is one
+//	[LCH]          the additive FFT's
+//	[Moore]        α_j^(b^i); [Gabidulin] is made of two
 //	[Random]       uniform, a function of a seed
+//
+// ReedSolomon… are the parity parts of libraries. A matrix with structure is a
+// product of layers of small matrices: [Factor] finds it.
 //
 // [FromCSV] reads any other matrix. [ParseSpec] selects one by name, as on the
 // command line.

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"volley/field"
 )
 
@@ -250,5 +252,53 @@ func TestFuse(t *testing.T) {
 	}
 	if !Equal(Product(Transposed(layers)), Transpose(want)) {
 		t.Error("the transposed layers are not the transpose")
+	}
+}
+
+// TestFactorAnyPoints factors matrices on points drawn at random, of which some by
+// chance, or because they are a fibre, have structure: what is found is right.
+func TestFactorAnyPoints(t *testing.T) {
+	found, all := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		f, err := field.Parse(rapid.SampledFrom([]string{"2^4", "2^3", "3^2", "13", "17", "5^2", "7", "19"}).Draw(rt, "field"))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		q := int(f.Order().Int64())
+		k := rapid.IntRange(2, min(q, 12)).Draw(rt, "K")
+		codes := make([]int, q)
+		for i := range codes {
+			codes[i] = i
+		}
+		draw := func(name string) Points {
+			list := make([]field.Element, k)
+			for i, c := range rapid.Permutation(codes).Draw(rt, name)[:k] {
+				list[i] = field.Code(uint64(c))
+			}
+			p, err := PointsList(f, list)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return p
+		}
+		omega, alpha := draw("omega"), draw("alpha")
+		lagrange, err := Lagrange(omega, alpha)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		list := []Matrix{Vandermonde(omega), lagrange, Transpose(Vandermonde(alpha))}
+		if cauchy, err := CauchyOn(omega, alpha); err == nil {
+			list = append(list, cauchy)
+		}
+		for _, m := range list {
+			all++
+			if checkFactor(t, m) != nil {
+				found++
+			}
+		}
+	})
+	t.Logf("%d of %d have structure", found, all)
+	if found == 0 {
+		t.Error("none has structure")
 	}
 }

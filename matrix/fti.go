@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"fmt"
 	"math/big"
 
 	"volley/field"
@@ -32,20 +31,4 @@ func (n negated) ID() string { return "-" + n.Points.ID() }
 
 func (n negated) At(k int) field.Element {
 	return n.Field().Sub(field.Element{}, n.Points.At(k))
-}
-
-// checkCodes returns an error when f has fewer than sets·k + more elements, which
-// a matrix of that name takes for its points.
-func checkCodes(name string, f field.Field, k, sets, more int) error {
-	if err := checkSize("K", k); err != nil {
-		return err
-	}
-	need := int64(sets)*int64(k) + int64(more)
-	largest := new(big.Int).Sub(f.Order(), big.NewInt(int64(more)))
-	largest.Quo(largest, big.NewInt(int64(sets)))
-	if largest.Cmp(big.NewInt(int64(k))) >= 0 {
-		return nil
-	}
-	return fmt.Errorf("matrix: %s over %s: K = %d needs %d distinct points and q = %v: want K <= %v%s",
-		name, f.Name(), k, need, f.Order(), largest, largerField(uint64(need)))
 }

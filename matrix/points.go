@@ -78,6 +78,22 @@ func checkUnits(name string, f field.Field, n int) error {
 	return nil
 }
 
+// checkCodes returns an error when f has fewer than sets·k + more elements, which
+// a matrix of that name takes for its points.
+func checkCodes(name string, f field.Field, k, sets, more int) error {
+	if err := checkSize("K", k); err != nil {
+		return err
+	}
+	need := int64(sets)*int64(k) + int64(more)
+	largest := new(big.Int).Sub(f.Order(), big.NewInt(int64(more)))
+	largest.Quo(largest, big.NewInt(int64(sets)))
+	if largest.Cmp(big.NewInt(int64(k))) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("matrix: %s over %s: K = %d needs %d distinct points and q = %v: want K <= %v%s",
+		name, f.Name(), k, need, f.Order(), largest, largerField(uint64(need)))
+}
+
 // largerField continues the advice of an error with a field of at least n
 // elements, where there is one to name.
 func largerField(n uint64) string {

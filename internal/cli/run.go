@@ -155,8 +155,8 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	_, err := fmt.Fprintf(w, `%s of %s over %s, matrix %s
 algorithm  %s %s, p = %d
 %sorder      %s
-C1         %s, lower bound %d
-C2         %s, lower bound %d
+C1         %s, lower bound for all matrices %d
+C2         %s, lower bound for all matrices %d
 C3         %s per symbol
 %sresult     %s
 time       %.3f s
