@@ -16,8 +16,8 @@ check: test ## what a change needs
 race: ## the race detector, where goroutines meet
 	go test -race . ./executor ./transport/... ./internal/cli
 
-verify-all: ## transfer matrices for all K to 70 and larger ones; about half a minute
-	go test -tags verifyall -run TestVerifyAll -v ./algo
+verify-all: ## transfer matrices of every algorithm, family and field; about six minutes
+	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo
 
 bench:
 	go test -run '^$$' -bench . . ./field ./transport/local

@@ -68,3 +68,25 @@ func (m cauchy) At(i, j int) field.Element {
 	f := m.Field()
 	return f.Inv(f.Sub(m.x.At(i), m.y.At(j)))
 }
+
+// factor returns diagonal, Lagrange, diagonal:
+//
+//	1/(x_i - y_j) = -P'(x_i) · Φ_i(y_j) · 1/P(y_j), P(z) = Π (z - x_k)
+func (m cauchy) factor() *Factorisation {
+	if m.Rows() != m.Cols() {
+		return nil
+	}
+	w := arrangeBoth(m.x, m.y)
+	fact := factorLagrange("cauchy", w)
+	if fact == nil || len(fact.Layers) == 0 { // a single processor's is not worth a layer
+		return nil
+	}
+	f := m.Field()
+	scaleRows(fact.Layers, func(label int) field.Element {
+		return f.Sub(field.Element{}, w[0].derivative(label))
+	})
+	scaleColumns(fact.Layers, func(label int) field.Element {
+		return f.Inv(w[0].vanishing(w[1].value(0, label)))
+	})
+	return fact
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"volley/field"
@@ -152,4 +153,44 @@ func remainder(n field.Element, d uint64) uint64 {
 		_, r = bits.Div64(r, n[i], d)
 	}
 	return r
+}
+
+// factor returns the stages of a DFT, in natural order of the inputs, top digit
+// first: label l obtains the value at ω^rev(l).
+func (m *dft) factor() *Factorisation {
+	forward, backward := m.radices, slices.Clone(m.radices)
+	slices.Reverse(backward)
+	degree := []int{1}
+	for _, r := range forward {
+		degree = append(degree, degree[len(degree)-1]*r)
+	}
+	w := cosetTower(m.f, m.k, forward, nil)
+	w.value = func(t, label int) field.Element {
+		e := uint64(reverseDigits(label, forward)) * uint64(degree[t])
+		return m.powers.at(int(e % uint64(m.k)))
+	}
+	fact := &Factorisation{
+		Name: "dft", Structure: fmt.Sprintf("radices %s", product(forward)), Layers: w.layers(),
+		Out: Labels{
+			func(k int) int { return reverseDigits(k, backward) },
+			func(l int) int { return reverseDigits(l, forward) },
+		},
+	}
+	for t := range fact.Layers {
+		fact.Layers[t].Name = "stage"
+	}
+	if m.scale != field.One && len(fact.Layers) > 0 {
+		scaleRows(fact.Layers, func(int) field.Element { return m.scale })
+	}
+	return fact
+}
+
+// factor returns the factorisation of the dft in the order that its layers have.
+func (m *reversedDFT) factor() *Factorisation {
+	fact := m.dft.factor()
+	fact.In, fact.Out = Labels{}, Labels{}
+	if m.rows { // the transpose of what reversed columns give, as a DFT matrix is symmetric
+		return fact.transposed()
+	}
+	return fact
 }

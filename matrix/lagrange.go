@@ -85,3 +85,27 @@ func elements(p Points) []field.Element {
 	}
 	return list
 }
+
+// factor finds the structure that both sets of points have.
+func (m *lagrange) factor() *Factorisation {
+	return factorLagrange("lagrange", arrangeBoth(m.omega, m.alpha))
+}
+
+// arrangeBoth finds the tower of largest degree that both sets of points have.
+func arrangeBoth(omega, alpha Points) []*arranged {
+	return findTower(omega.Field(), [][]field.Element{elements(omega), elements(alpha)}, false)
+}
+
+// factorLagrange returns the factorisation from values at the points of w[0] to
+// values at those of w[1], through the coefficients.
+func factorLagrange(name string, w []*arranged) *Factorisation {
+	if !w[0].structured() {
+		return nil
+	}
+	inverse := Inverted(w[0].layers())
+	return &Factorisation{
+		Name: name, Structure: "both point sets " + w[0].String(),
+		Layers: append(inverse, w[1].layers()...), Half: len(inverse),
+		In: w[0].labels(), Out: w[1].labels(),
+	}
+}

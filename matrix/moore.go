@@ -224,3 +224,29 @@ type gabidulin struct {
 }
 
 func (m *gabidulin) ID() string { return fmt.Sprintf("gabidulin(%d)", m.omega.q) }
+
+// structure says what the points are, for people.
+func (p *moorePoints) structure() string {
+	return fmt.Sprintf("%s the subfield of %d^%d elements, by a tower of degrees %s", count(p.n/p.z, "multiple")+" of", p.q, p.z, product(p.radices))
+}
+
+// factor returns the layers of the default points; no others are known to have
+// any.
+func (m *moore) factor() *Factorisation {
+	p, ok := m.points.(*moorePoints)
+	if !ok || p.z == 1 && p.n > 1 {
+		return nil
+	}
+	return &Factorisation{Name: "moore", Structure: p.structure(), Layers: p.layers()}
+}
+
+func (m *gabidulin) factor() *Factorisation {
+	if m.omega.z == 1 && m.omega.n > 1 {
+		return nil
+	}
+	inverse := Inverted(m.omega.layers())
+	return &Factorisation{
+		Name: "gabidulin", Structure: m.omega.structure(),
+		Layers: append(inverse, m.alpha.layers()...), Half: len(inverse),
+	}
+}

@@ -22,3 +22,21 @@ func (m vandermonde) At(i, j int) field.Element {
 	checkEntry(i, j, m.points.Len(), m.points.Len())
 	return field.Pow(m.Field(), m.points.At(j), uint64(i))
 }
+
+// factor finds the cosets that the points are made of, and arranges them.
+func (m vandermonde) factor() *Factorisation {
+	points := m.points
+	const name = "draw-and-loose"
+	if p, ok := points.(*cosetPoints); ok {
+		w := cosetTower(p.Field(), p.n, p.radices, p.At)
+		if !w.structured() {
+			return nil
+		}
+		return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers()}
+	}
+	w := findTower(points.Field(), [][]field.Element{elements(points)}, true)[0]
+	if !w.structured() {
+		return nil
+	}
+	return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers(), Out: w.labels()}
+}

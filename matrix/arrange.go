@@ -1,0 +1,329 @@
+package matrix
+
+import (
+	"math/big"
+	"slices"
+
+	"volley/field"
+)
+
+// arranged is a tower found in points: labels name the processors' points.
+type arranged struct {
+	tower
+	label []int // of point k
+	point []int // with that label
+}
+
+// natural reports whether point k has the label k.
+func (w *arranged) natural() bool {
+	for k, l := range w.label {
+		if k != l {
+			return false
+		}
+	}
+	return true
+}
+
+// findTower looks for the composition of folds of largest degree of which every
+// one of the point sets, all equally long, is a union of full fibres, and arranges
+// each of them. Only monomials count where the order of the coefficients matters;
+// else centres, subspaces and cubics are tried as well. Of a subgroup, or a
+// subspace, the largest is found; of mixed towers perhaps not. The labels of a set
+// after the first are those of the first wherever the fibres are made of the same
+// processors, so that they are free to share; else each set has its own.
+//
+// It takes O(n) field operations for each fold that succeeds.
+func findTower(f field.Field, sets [][]field.Element, onlyMonomials bool) []*arranged {
+	best := climb(f, sets, true)
+	if !onlyMonomials {
+		if all := climb(f, sets, false); all[0].degree() > best[0].degree() {
+			best = all
+		}
+	}
+	list := make([]*arranged, len(sets))
+	for s, c := range best {
+		w := c.arrange()
+		if s > 0 && !sameLabels(list[0], w) && c.accepts(list[0].label) {
+			w = c.relabel(list[0].label)
+		}
+		list[s] = w
+	}
+	return list
+}
+
+func sameLabels(a, b *arranged) bool {
+	for k, l := range a.label {
+		if b.label[k] != l {
+			return false
+		}
+	}
+	return true
+}
+
+// A climbed set has been taken up through folds.
+type climbed struct {
+	f        field.Field
+	folds    []fold
+	values   [][]field.Element // by level, then node; level 0 are the points
+	children [][][]int         // of a node of level t+1: nodes of level t, ascending
+}
+
+func (c *climbed) degree() int {
+	n := 1
+	for _, p := range c.folds {
+		n *= p.radix
+	}
+	return n
+}
+
+// top returns the values of the highest level.
+func (c *climbed) top() []field.Element { return c.values[len(c.values)-1] }
+
+// climb folds all sets together for as long as a fold fits all of them.
+func climb(f field.Field, sets [][]field.Element, onlyMonomials bool) []*climbed {
+	list := make([]*climbed, len(sets))
+	for s, set := range sets {
+		list[s] = &climbed{f: f, values: [][]field.Element{set}}
+	}
+	for climbOnce(f, list, onlyMonomials) {
+	}
+	return list
+}
+
+func climbOnce(f field.Field, sets []*climbed, onlyMonomials bool) bool {
+	var tops [][]field.Element
+	for _, c := range sets {
+		tops = append(tops, c.top())
+	}
+	n := len(tops[0])
+	last := 0
+	for _, r := range primeFactors(n) {
+		if r == last {
+			continue
+		}
+		last = r
+		for p := range foldsOf(f, r, tops, onlyMonomials) {
+			if foldAll(sets, p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// foldAll takes every set up by p, or none.
+func foldAll(sets []*climbed, p fold) bool {
+	values, children := make([][]field.Element, len(sets)), make([][][]int, len(sets))
+	for s, c := range sets {
+		var ok bool
+		if values[s], children[s], ok = p.fibres(c.top()); !ok {
+			return false
+		}
+	}
+	for s, c := range sets {
+		c.folds = append(c.folds, p)
+		c.values = append(c.values, values[s])
+		c.children = append(c.children, children[s])
+	}
+	return true
+}
+
+// fibres groups the points by their image, in order of first appearance. It
+// returns false unless every fibre is full.
+func (p fold) fibres(points []field.Element) (images []field.Element, members [][]int, ok bool) {
+	node := make(map[field.Element]int, len(points)/p.radix)
+	for k, z := range points {
+		v := p.apply(z)
+		at, seen := node[v]
+		if !seen {
+			if len(images) == len(points)/p.radix {
+				return nil, nil, false
+			}
+			at = len(images)
+			node[v] = at
+			images = append(images, v)
+			members = append(members, make([]int, 0, p.radix))
+		}
+		members[at] = append(members[at], k)
+	}
+	for _, m := range members {
+		if len(m) != p.radix {
+			return nil, nil, false
+		}
+	}
+	return images, members, true
+}
+
+// foldsOf yields the folds of prime degree r that may have full fibres in all the
+// sets, which are equally long. Sums of powers tell most others apart: over a full fibre of
+// (z-a)^r + b·(z-a), r > 2, y = z-a has the sums Σy = 0 and Σy² = -2b for r = 3,
+// 0 for others.
+func foldsOf(f field.Field, r int, sets [][]field.Element, onlyMonomials bool) func(yield func(fold) bool) {
+	return func(yield func(fold) bool) {
+		points := sets[0]
+		n := big.NewInt(int64(len(points)))
+		radix := big.NewInt(int64(r))
+		roots := new(big.Int).Mod(unitCount(f), radix).Sign() == 0 // there are r-th roots of unity
+		// cosets reports whether the points may be cosets of these around a.
+		cosets := func(a field.Element) bool {
+			if !roots {
+				return false
+			}
+			for j := uint64(1); j <= 3; j++ {
+				if j%uint64(r) != 0 && slices.ContainsFunc(sets, func(s []field.Element) bool { return !powerSum(f, s, a, j).IsZero() }) {
+					return false
+				}
+			}
+			return true
+		}
+		if cosets(field.Element{}) && !yield(fold{f: f, radix: r}) || onlyMonomials {
+			return
+		}
+		if f.Characteristic().Cmp(radix) == 0 {
+			subspaces(f, r, points, yield)
+			return
+		}
+		// The sum of a fibre is r·a, so all points together have the mean a.
+		size, err := field.FromInt(n.Mod(n, f.Characteristic()))
+		if err != nil || size.IsZero() {
+			return
+		}
+		a := f.Mul(powerSum(f, points, field.Element{}, 1), f.Inv(size))
+		if !a.IsZero() && cosets(a) && !yield(fold{f: f, radix: r, center: a}) {
+			return
+		}
+		if r == 3 {
+			cubics(f, points, a, size, yield)
+		}
+	}
+}
+
+// powerSum returns Σ (z-a)^j over the points.
+func powerSum(f field.Field, points []field.Element, a field.Element, j uint64) field.Element {
+	var s field.Element
+	for _, z := range points {
+		s = f.Add(s, field.Pow(f, f.Sub(z, a), j))
+	}
+	return s
+}
+
+// subspaces yields the folds z^r - c^(r-1)·z, r the characteristic, that may fit.
+func subspaces(f field.Field, r int, points []field.Element, yield func(fold) bool) {
+	there := setOf(points)
+	for _, z := range points[1:] {
+		c := f.Sub(z, points[0])
+		if !there[f.Add(points[1], c)] {
+			continue
+		}
+		b := f.Sub(field.Element{}, field.Pow(f, c, uint64(r-1)))
+		if !yield(fold{f: f, radix: r, linear: b}) {
+			return
+		}
+	}
+}
+
+// cubics yields the folds y³ + b·y, y = z-a, that may fit; size is the number of
+// points in the field.
+func cubics(f field.Field, points []field.Element, a, size field.Element, yield func(fold) bool) {
+	if !isBinary(f) { // K/3 fibres with Σy² = -2b each
+		two := f.Add(field.One, field.One)
+		three := f.Add(two, field.One)
+		b := f.Mul(f.Mul(three, powerSum(f, points, a, 2)), f.Inv(f.Mul(two, size)))
+		if !b.IsZero() {
+			yield(fold{f: f, radix: 3, center: a, linear: f.Sub(field.Element{}, b)})
+		}
+		return
+	}
+	// y0, y1 and y2 = -y0-y1 are the roots of y³ + b·y + constant.
+	there := setOf(points)
+	y0 := f.Sub(points[0], a)
+	for _, z := range points[1:] {
+		y1 := f.Sub(z, a)
+		s := f.Add(y0, y1)
+		if !there[f.Sub(a, s)] {
+			continue
+		}
+		b := f.Sub(f.Mul(y0, y1), f.Mul(s, s))
+		if !b.IsZero() && !yield(fold{f: f, radix: 3, center: a, linear: b}) {
+			return
+		}
+	}
+}
+
+func setOf(points []field.Element) map[field.Element]bool {
+	there := make(map[field.Element]bool, len(points))
+	for _, z := range points {
+		there[z] = true
+	}
+	return there
+}
+
+// arrange labels the points: fibres in order of first appearance.
+func (c *climbed) arrange() *arranged {
+	h := len(c.folds)
+	label := make([]int, len(c.top()))
+	for i := range label {
+		label[i] = i
+	}
+	for t := h - 1; t >= 0; t-- {
+		below := make([]int, len(c.values[t]))
+		for node, kids := range c.children[t] {
+			for d, kid := range kids {
+				below[kid] = d + c.folds[t].radix*label[node]
+			}
+		}
+		label = below
+	}
+	return c.relabel(label)
+}
+
+// accepts reports whether the labels fit: at each level, the fibres of the set are
+// the points whose labels differ in one digit.
+func (c *climbed) accepts(label []int) bool {
+	for t, p := range c.folds {
+		above := make([]int, len(c.values[t+1]))
+		for node, kids := range c.children[t] {
+			above[node] = label[kids[0]] / p.radix
+			for _, kid := range kids {
+				if label[kid]/p.radix != above[node] {
+					return false
+				}
+			}
+		}
+		label = above
+	}
+	return true
+}
+
+// relabel returns the tower under labels that fit.
+func (c *climbed) relabel(label []int) *arranged {
+	w := &arranged{tower: tower{f: c.f, n: len(label), folds: c.folds}, label: label, point: make([]int, len(label))}
+	for k, l := range label {
+		w.point[l] = k
+	}
+	degree := []int{1}
+	values := [][]field.Element{make([]field.Element, len(label))}
+	for k, l := range label {
+		values[0][l] = c.values[0][k]
+	}
+	for t, p := range c.folds {
+		above, below := make([]int, len(c.values[t+1])), make([]field.Element, len(c.values[t+1]))
+		for node, kids := range c.children[t] {
+			above[node] = label[kids[0]] / p.radix
+			below[above[node]] = c.values[t+1][node]
+		}
+		label = above
+		values = append(values, below)
+		degree = append(degree, degree[t]*p.radix)
+	}
+	w.value = func(t, label int) field.Element { return values[t][label/degree[t]] }
+	return w
+}
+
+// labels returns the labels of the points.
+func (w *arranged) labels() Labels {
+	if w.natural() {
+		return Labels{}
+	}
+	return Labels{func(k int) int { return w.label[k] }, func(l int) int { return w.point[l] }}
+}
