@@ -232,81 +232,103 @@ func ones(n int) []int {
 	return list
 }
 
-// TestLeopard obtains the parity of klauspost/reedsolomon's Leopard code over 2^8, in
-// each byte, from a Lagrange matrix: their symbols are coordinates in a Cantor
-// basis, and so are their points, parity first.
+// TestLeopard obtains the parity of klauspost/reedsolomon's Leopard codes, in each
+// byte, from a Lagrange matrix: their symbols are coordinates in a Cantor basis, and
+// so are their points, parity first.
 func TestLeopard(t *testing.T) {
-	f := parse(t, "2^8")
-	basis := [8]byte{1}
-	for i := 1; i < 8; i++ { // β_i² + β_i = β_(i-1), of the two roots the one that Leopard takes
-		for z := 255; z > 0; z-- {
-			b := field.Code(uint64(z))
-			if f.Add(f.Mul(b, b), b) == field.Code(uint64(basis[i-1])) && z&1 == 0 {
-				basis[i] = byte(z)
-				break
+	for _, c := range []struct {
+		field  string
+		bits   int
+		option reedsolomon.Option
+		ks     []int
+	}{
+		{"2^8", 8, reedsolomon.WithLeopardGF(true), []int{2, 4, 8, 16, 32, 64, 128}},
+		{"2^16:0x1002d", 16, reedsolomon.WithLeopardGF16(true), []int{2, 16, 64}},
+	} {
+		f := parse(t, c.field)
+		basis := []uint64{1}
+		for i := 1; i < c.bits; i++ { // β_i² + β_i = β_(i-1); of the two roots the even one
+			for z := uint64(0); len(basis) == i; z += 2 {
+				if b := field.Code(z); f.Add(f.Mul(b, b), b) == field.Code(basis[i-1]) {
+					basis = append(basis, z)
+				}
 			}
 		}
-	}
-	var phi, inverse [256]byte
-	for s := range 256 {
-		for b, v := range basis {
-			if s>>b&1 == 1 {
-				phi[s] ^= v
+		phi := make([]uint64, 1<<c.bits) // the element that a symbol stands for
+		inverse := make([]uint64, 1<<c.bits)
+		for s := range phi {
+			for b, v := range basis {
+				if s>>b&1 == 1 {
+					phi[s] ^= v
+				}
 			}
+			inverse[phi[s]] = uint64(s)
 		}
-		inverse[phi[s]] = byte(s)
-	}
-	for _, k := range []int{2, 4, 8, 16, 32, 64, 128} {
-		points := func(first int) matrix.Points {
-			list := make([]field.Element, k)
-			for i := range list {
-				list[i] = field.Code(uint64(phi[first+i]))
+		for _, k := range c.ks {
+			points := func(first int) matrix.Points {
+				list := make([]field.Element, k)
+				for i := range list {
+					list[i] = field.Code(phi[first+i])
+				}
+				p, err := matrix.PointsList(f, list)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return p
 			}
-			p, err := matrix.PointsList(f, list)
+			a, err := matrix.Lagrange(points(k), points(0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p
-		}
-		a, err := matrix.Lagrange(points(k), points(0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		lengths := make([]int, k)
-		for i := range lengths {
-			lengths[i] = 64
-		}
-		data := randomPackets(f, lengths...)
-		shards := make([][]byte, 2*k)
-		packets := make([][]byte, k)
-		for i := range data {
-			shards[i] = data[i]
-			shards[k+i] = make([]byte, 64)
-			packets[i] = mapBytes(data[i], &phi)
-		}
-		leopard, err := reedsolomon.New(k, k, reedsolomon.WithLeopardGF(true))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := leopard.Encode(shards); err != nil {
-			t.Fatal(err)
-		}
-		coded, report := mustEncode(t, alike(a, packets, volley.WithBeta(0)))
-		for j := range k {
-			if !bytes.Equal(mapBytes(coded[j], &inverse), shards[k+j]) {
-				t.Fatalf("K=%d: parity %d differs", k, j)
+			lengths := make([]int, k)
+			for i := range lengths {
+				lengths[i] = 64 * 8 / c.bits
 			}
-		}
-		if k >= 64 && report.Algorithm != "folded-lagrange" {
-			t.Errorf("K=%d: by %s", k, report.Algorithm)
+			data := randomPackets(f, lengths...)
+			shards := make([][]byte, 2*k)
+			packets := make([][]byte, k)
+			for i := range data {
+				shards[i] = toLeopard(f, data[i])
+				shards[k+i] = make([]byte, 64)
+				packets[i] = mapSymbols(f, data[i], phi)
+			}
+			leopard, err := reedsolomon.New(k, k, c.option)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := leopard.Encode(shards); err != nil {
+				t.Fatal(err)
+			}
+			coded, report := mustEncode(t, alike(a, packets, volley.WithBeta(0)))
+			for j := range k {
+				if !bytes.Equal(toLeopard(f, mapSymbols(f, coded[j], inverse)), shards[k+j]) {
+					t.Fatalf("%s, K=%d: parity %d differs", c.field, k, j)
+				}
+			}
+			if k >= 64 && report.Algorithm != "folded-lagrange" {
+				t.Errorf("%s, K=%d: by %s", c.field, k, report.Algorithm)
+			}
 		}
 	}
 }
 
-func mapBytes(data []byte, table *[256]byte) []byte {
+// toLeopard returns 64 bytes of symbols in Leopard's layout: the low bytes of symbols
+// of two, then the high ones.
+func toLeopard(f field.Field, data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	for b := range f.SymbolBytes() {
+		for i := b; i < len(data); i += f.SymbolBytes() {
+			out = append(out, data[i])
+		}
+	}
+	return out
+}
+
+// mapSymbols puts each symbol of a packet through a table.
+func mapSymbols(f field.Field, data []byte, table []uint64) []byte {
 	out := make([]byte, len(data))
-	for i, b := range data {
-		out[i] = table[b]
+	for i := 0; i < len(data); i += f.SymbolBytes() {
+		field.PutSymbol(f, out[i:], field.Code(table[field.Symbol(f, data[i:])[0]]))
 	}
 	return out
 }
