@@ -46,13 +46,16 @@ func NewProblem(m matrix.Matrix, ports int, order Order) (*Problem, error) {
 	return &Problem{m, ports, order, sync.OnceValue(func() *matrix.Factorisation { return matrix.Factor(m) })}, nil
 }
 
+// Structured reports whether the matrix was found to have a structure.
+func (p *Problem) Structured() bool { return p.factor() != nil }
+
 // Structure says what structure the matrix was found to have, for people.
 func (p *Problem) Structure() string {
 	fact := p.factor()
 	if fact == nil {
-		return "structure: none found"
+		return "none found"
 	}
-	return "structure: " + fact.Structure + "; not used"
+	return fact.Structure
 }
 
 // Ports returns the ports that K processors use of those they have: more than

@@ -31,7 +31,7 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 		fact := p.factor()
 		if fact == nil || fact.Name != family {
 			return nil, fmt.Errorf("algo: %s for matrix %s over %s with K = %d: %w: take another algorithm, such as universal",
-				name, p.Matrix.ID(), p.Matrix.Field().Name(), p.Matrix.Rows(), ErrStructure)
+				name, short(p.Matrix.ID()), p.Matrix.Field().Name(), p.Matrix.Rows(), ErrStructure)
 		}
 		allowed := func(i, j int) bool { // whether layers i … j-1 may be fused
 			switch mode {
@@ -51,7 +51,7 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 		}
 		if family == "dft" && p.Order == Natural && !fact.Natural(k) {
 			for _, s := range findShifts(p.Matrix, p.Ports) {
-				plans = append(plans, p.shifted(name, fact, s))
+				plans = append(plans, p.shifted(name, s))
 			}
 		}
 		if allowed(0, all) { // which needs no permutation, so that its cost alone does not tell
@@ -66,11 +66,20 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 	}
 }
 
+// short cuts an ID, which may have a hash in it, to what fits into a message.
+func short(id string) string {
+	const most = 40
+	if r := []rune(id); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return id
+}
+
 // shifted returns the plan for a schedule of shifts.
-func (p *Problem) shifted(name string, fact *matrix.Factorisation, s *shifts) plan.Plan {
+func (p *Problem) shifted(name string, s *shifts) plan.Plan {
 	k := p.Matrix.Rows()
 	l := compile(name, s.Parameters(), p.Matrix.Field(), k, p.Ports, whole(s, k, p.Matrix.At))
-	l.info.Notes = []string{"structure: " + fact.Structure, "natural order by a schedule of shifts"}
+	l.info.Notes = []string{"structure: " + p.Structure(), "natural order by a schedule of shifts"}
 	return l
 }
 
@@ -78,7 +87,7 @@ func (p *Problem) shifted(name string, fact *matrix.Factorisation, s *shifts) pl
 // the cuts.
 func (p *Problem) fused(name string, fact *matrix.Factorisation, cuts []int) plan.Plan {
 	k := p.Matrix.Rows()
-	notes := []string{"structure: " + fact.Structure}
+	notes := []string{"structure: " + p.Structure()}
 	var lines []string
 	if len(cuts) == 1 {
 		step := tuned(k, p.Ports)

@@ -150,15 +150,22 @@ func PointsCosetShifted(f field.Field, n, first int) (Points, error) {
 	if first < 0 || cosets.Cmp(big.NewInt(int64(first)+int64(m))) < 0 {
 		return nil, fmt.Errorf("matrix: coset points over %s: no cosets %d to %d of %d elements: the field has %v", f.Name(), first, first+m-1, z, cosets)
 	}
+	return newCosetPoints(f, n, z, first), nil
+}
+
+// newCosetPoints returns n points on the cosets of z elements from number first on,
+// which begin again after the last.
+func newCosetPoints(f field.Field, n, z, first int) *cosetPoints {
+	units := unitCount(f)
 	return &cosetPoints{
 		n:       n,
 		z:       z,
 		first:   first,
 		radices: primeFactors(z),
 		base:    field.Exp(f, f.Generator(), big.NewInt(int64(first))),
-		shifts:  newPowers(f, f.Generator(), m),
-		coset:   newPowers(f, field.Exp(f, f.Generator(), cosets), z),
-	}, nil
+		shifts:  newPowers(f, f.Generator(), n/z),
+		coset:   newPowers(f, field.Exp(f, f.Generator(), units.Quo(units, big.NewInt(int64(z)))), z),
+	}
 }
 
 type cosetPoints struct {

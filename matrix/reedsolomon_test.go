@@ -291,7 +291,7 @@ var formulas = []struct {
 		if int64(2*k) > q-1 {
 			first = 1
 		}
-		if int64(k) >= q-1 {
+		if int64(k) > q-1 {
 			return nil
 		}
 		return lagrangeEntry(f, wantCoset(f, q, k, 0), wantCoset(f, q, k, first))
@@ -301,7 +301,7 @@ var formulas = []struct {
 		if int64(2*k) > q-1 {
 			first = 1
 		}
-		if int64(k) >= q-1 {
+		if int64(k) > q-1 {
 			return nil
 		}
 		return lagrangeEntry(f, wantCodes(q, 0, k), wantCoset(f, q, k, first))

@@ -477,11 +477,8 @@ func (b *builder) nextCosets() (Points, error) {
 		return PointsCosetShifted(b.f, b.k, m)
 	case b.Family == "cauchy":
 		return nil, err // which wants other points than omega's
-	case units.Cmp(k) == 0:
-		return nil, fmt.Errorf("matrix: coset points over %s: omega has all K = %v nonzero elements, and alpha is to have others: want K <= %v%s, or an alpha of your own",
-			b.f.Name(), k, new(big.Int).Sub(units, big.NewInt(1)), largerField(2*uint64(b.k)+1))
 	}
-	return PointsCosetShifted(b.f, b.k, 1)
+	return newCosetPoints(b.f, b.k, b.k/m, 1), nil // where K = q-1, the points of omega in another order
 }
 
 // A tail is points from number first on.

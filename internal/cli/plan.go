@@ -102,7 +102,11 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		return err
 	}
 	if len(p.Info().Notes) == 0 && o.format == "text" {
-		if _, err := fmt.Fprintln(w, encoder.Problem().Structure()); err != nil {
+		used := "; not used"
+		if !encoder.Problem().Structured() {
+			used = ""
+		}
+		if _, err := fmt.Fprintf(w, "structure: %s%s\n", encoder.Problem().Structure(), used); err != nil {
 			return err
 		}
 	}
@@ -177,6 +181,9 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		return usage(err)
 	}
 	slices.SortStableFunc(list, func(a, b algo.Candidate) int { return cmp.Compare(a.Time, b.Time) })
+	if _, err := fmt.Fprintf(w, "structure: %s\n", p.Structure()); err != nil {
+		return err
+	}
 	return report.Text(w, []report.Column[algo.Candidate]{
 		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Algorithm }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
