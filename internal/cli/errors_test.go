@@ -103,7 +103,6 @@ func TestBadInput(t *testing.T) {
 		{"matrix --matrix moore -k 9", "K <= 8"},
 		{"matrix --matrix lch -k 257", "K <= 256"},
 		{"matrix --matrix rs:par1 -k 256", "K <= 255, or a field such as 2^16"},
-		{"matrix --matrix lagrange -k 255", "K <= 254, or a field such as 2^16"},
 		{"matrix --matrix vandermonde -k 256", "K <= 255, or a field such as 2^16"},
 		{"matrix --matrix dft -k 8", "want K = 5 or 15, or a field such as 17"},
 		{"matrix --matrix dft -k 8 --order reversed", "want K = 5 or 15, or a field such as 17"},
