@@ -2,9 +2,11 @@ package algo_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"volley/algo"
@@ -113,21 +115,49 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 	}
 }
 
+// TestStructuredTransferMatrix takes every K up to 40 over two fields, and a seeded
+// sample of what verify-all checks whole.
 func TestStructuredTransferMatrix(t *testing.T) {
+	var mu sync.Mutex
 	plans := map[string]int{}
-	for _, name := range []string{"2^4", "2^8", "97", "257", "3^4"} {
-		f := parse(t, name)
-		for _, k := range []int{2, 3, 4, 5, 6, 8, 9, 10, 12, 15, 16, 17, 18, 20, 24, 32} {
-			for ports := 1; ports <= min(4, k-1); ports++ {
-				checkStructured(t, f, k, ports, plans)
-			}
+	check := func(t *testing.T, f field.Field, k, ports int) {
+		count := map[string]int{}
+		checkStructured(t, f, k, max(1, min(ports, k-1)), count)
+		mu.Lock()
+		defer mu.Unlock()
+		for name, n := range count {
+			plans[name] += n
 		}
 	}
-	f := parse(t, "2^16")
-	for _, k := range []int{4, 8, 12, 16, 17, 30} {
-		checkStructured(t, f, k, 1, plans)
-		checkStructured(t, f, k, 3, plans)
-	}
+	t.Run("fields", func(t *testing.T) {
+		for _, name := range []string{"2^8", "257"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				for k := 1; k <= 40; k++ {
+					for ports := 1; ports <= max(1, min(4, k-1)); ports++ {
+						check(t, parse(t, name), k, ports)
+					}
+				}
+			})
+		}
+		t.Run("sample", func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(3, 3))
+			for _, name := range []string{"2^4", "2^16", "97", "163", "3^4", "goldilocks", "bls12-381"} {
+				f := parse(t, name)
+				for range 6 {
+					check(t, f, 1+rng.IntN(40), 1+rng.IntN(4))
+				}
+			}
+			for _, c := range []struct {
+				field string
+				k     int
+			}{{"257", 64}, {"97", 96}, {"2^16", 16}, {"2^8", 64}, {"163", 54}} {
+				check(t, parse(t, c.field), c.k, 1)
+				check(t, parse(t, c.field), c.k, 3)
+			}
+		})
+	})
 	for _, a := range algo.Algorithms() {
 		if a.Structured() && plans[a.Name] == 0 {
 			t.Errorf("no plan of %s was checked", a.Name)

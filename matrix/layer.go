@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 
@@ -257,17 +256,6 @@ func Product(layers []Layer) *Dense {
 		}
 	}
 	return d
-}
-
-// DescribeLayers writes a line for each layer: its name, how many groups of how
-// many indexes it has, and the first of them.
-func DescribeLayers(w io.Writer, layers []Layer) error {
-	for t, l := range layers {
-		if _, err := fmt.Fprintf(w, "layer %d  %s: %s\n", t, l.Name, l.Partition); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // String describes the partition, such as "4 groups of 2: {0 4} {1 5} …".
