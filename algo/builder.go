@@ -11,8 +11,19 @@ type Builder struct {
 	program plan.Program
 	round   plan.Round
 	slots   int
+	terms   int  // of all combinations
+	unknown bool // whether there are combinations of unknown size
 	field   field.Field
 	coding  bool // false: only the schedule is wanted, combinations stay empty
+}
+
+// Sum is [Builder.Compute] of a combination of so many terms, where no coefficient
+// is zero.
+func (b *Builder) Sum(terms int, combination func() plan.Combination) plan.Slot {
+	b.terms += terms
+	unknown := b.unknown
+	defer func() { b.unknown = unknown }()
+	return b.Compute(combination)
 }
 
 // Compute makes the combination the next slot. When only the schedule is wanted
@@ -23,6 +34,7 @@ func (b *Builder) Compute(combination func() plan.Combination) plan.Slot {
 		c = combination()
 	}
 	b.round.Compute = append(b.round.Compute, c)
+	b.unknown = true
 	b.slots++
 	return b.slots - 1
 }
@@ -56,6 +68,16 @@ func (b *Builder) finish(outputs []plan.Slot) *plan.Program {
 	b.program.Compute = b.round.Compute
 	b.program.Outputs = outputs
 	return &b.program
+}
+
+// schedule returns the schedule of the finished program.
+func (b *Builder) schedule() plan.Schedule {
+	s := b.program.Schedule()
+	s.Terms = b.terms
+	if b.unknown {
+		s.Terms = -1
+	}
+	return s
 }
 
 // A sum collects the terms of a combination. Zero coefficients are left out:

@@ -2,6 +2,8 @@ package algo
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"volley/plan"
@@ -13,40 +15,130 @@ const Auto = "auto"
 
 // A Candidate is a plan that could solve a problem, and what it would cost.
 type Candidate struct {
-	Plan plan.Plan
-	Cost sim.Cost
-	Time time.Duration // in the model
+	Plan   plan.Plan
+	Cost   sim.Cost
+	Memory int           // packets that a processor holds, if it forgets none
+	Time   time.Duration // in the model
+	Broken string        // the limit that it breaks; empty: none
 }
 
-// Candidates returns the plans of every registered algorithm that the matrix has
-// the structure for, in registry order, with their costs. The errors are those of
-// [Algorithm.Plans].
-func Candidates(p *Problem, model sim.Model) ([]Candidate, error) {
+// A Rejection is an algorithm that has no plan for a problem, and why.
+type Rejection struct {
+	Algorithm string
+	Reason    error
+}
+
+// Candidates returns the plans of every registered algorithm that can solve the
+// problem, in registry order, with their costs, those that break a limit included;
+// and the algorithms that cannot, with the reason.
+func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 	return candidates(registry, p, model)
 }
 
-func candidates(algorithms []Algorithm, p *Problem, model sim.Model) ([]Candidate, error) {
-	var list []Candidate
+func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
 	for _, a := range algorithms {
 		plans, err := a.Plans(p)
-		if err != nil && len(algorithms) > 1 && errors.Is(err, ErrStructure) {
-			continue
-		}
 		if err != nil {
-			return nil, err
+			rejected = append(rejected, Rejection{a.Name, err})
 		}
 		for _, q := range plans {
-			cost := sim.Count(q)
-			list = append(list, Candidate{q, cost, model.Time(cost)})
+			list = append(list, p.candidate(q, model))
 		}
 	}
-	return list, nil
+	return list, rejected
+}
+
+// candidate returns the costs of a plan. What the schedule does not tell of the
+// work of coding, a program does.
+func (p *Problem) candidate(q plan.Plan, model sim.Model) Candidate {
+	c := Candidate{Plan: q, Cost: sim.Count(q)}
+	if c.Cost.C3 < 0 && (model.Gamma > 0 || p.Limits.Compute > 0) {
+		if c3, err := sim.MultiplyAdds(q); err == nil {
+			c.Cost.C3 = c3
+		}
+	}
+	c.Time = model.Time(c.Cost)
+	pieces := c.Cost.Pieces
+	c.Memory = (plan.MemorySlots(q) + pieces - 1) / pieces
+	l := p.Limits
+	switch most := p.MostRounds(); {
+	case most >= 0 && c.Cost.C1 > most:
+		c.Broken = fmt.Sprintf("%d rounds, at most %d", c.Cost.C1, most)
+	case l.Memory > 0 && c.Memory > l.Memory:
+		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
+	case l.Compute > 0 && int64(c.Cost.C3) > l.Compute*int64(pieces):
+		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.C3/pieces, l.Compute)
+	}
+	return c
+}
+
+// A LimitError says that every plan there is breaks a limit, and which limits would
+// do: each of them alone is the least of any plan that keeps the others, and -1
+// where no plan does.
+type LimitError struct {
+	Limits     Limits
+	RoundsOver int
+	Memory     int
+	Compute    int64
+}
+
+func (e *LimitError) Error() string {
+	s := "algo: no plan keeps the limits"
+	join := ": want "
+	add := func(now, least int64, what string) {
+		if least > now {
+			s += fmt.Sprintf("%s%d or more %s", join, least, what)
+			join = ", or "
+		}
+	}
+	if e.Limits.RoundsOver >= 0 {
+		add(int64(e.Limits.RoundsOver), int64(e.RoundsOver), "rounds over the fewest")
+	}
+	if e.Limits.Memory > 0 {
+		add(int64(e.Limits.Memory), int64(e.Memory), "packets of memory")
+	}
+	if e.Limits.Compute > 0 {
+		add(e.Limits.Compute, e.Compute, "multiply-adds per symbol")
+	}
+	return s
+}
+
+// limitError finds the limits that would do.
+func (p *Problem) limitError(list []Candidate) *LimitError {
+	e := &LimitError{Limits: p.Limits, RoundsOver: -1, Memory: -1, Compute: -1}
+	fewest := BoundC1(p.Processors(), p.Ports)
+	for _, c := range list {
+		compute := int64((c.Cost.C3 + c.Cost.Pieces - 1) / c.Cost.Pieces)
+		over := c.Cost.C1 - fewest
+		rounds := p.Limits.RoundsOver < 0 || over <= p.Limits.RoundsOver
+		memory := p.Limits.Memory == 0 || c.Memory <= p.Limits.Memory
+		coding := p.Limits.Compute == 0 || compute <= p.Limits.Compute
+		if memory && coding {
+			e.RoundsOver = least(e.RoundsOver, over)
+		}
+		if rounds && coding {
+			e.Memory = least(e.Memory, c.Memory)
+		}
+		if rounds && memory {
+			e.Compute = least(e.Compute, compute)
+		}
+	}
+	return e
+}
+
+// least returns the smaller one, where a is known.
+func least[T int | int64](a, b T) T {
+	if a < 0 {
+		return b
+	}
+	return min(a, b)
 }
 
 // Choose returns, of the plans of the named algorithm, or for [Auto] of all, the
-// one of least model time; ties go to the one named first in the registry. All
-// processors choose alike. It returns an error for an unknown name and those of
-// [Algorithm.Plans].
+// one of least model time that keeps the limits; ties go to the one named first in
+// the registry. All processors choose alike. It returns an error for an unknown
+// name, that of [Algorithm.Plans], and a *[LimitError] where no plan keeps the
+// limits.
 func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 	algorithms := registry
 	if name != Auto {
@@ -56,15 +148,23 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 		}
 		algorithms = []Algorithm{a}
 	}
-	list, err := candidates(algorithms, p, model)
-	if err != nil {
-		return nil, err
+	list, rejected := candidates(algorithms, p, model)
+	if len(list) == 0 {
+		var reasons []error
+		for _, r := range rejected {
+			reasons = append(reasons, r.Reason)
+		}
+		return nil, errors.Join(reasons...)
 	}
-	best := list[0]
-	for _, c := range list[1:] {
-		if c.Time < best.Time {
-			best = c
+	var best plan.Plan
+	shortest := time.Duration(math.MaxInt64)
+	for _, c := range list {
+		if c.Broken == "" && (best == nil || c.Time < shortest) {
+			best, shortest = c.Plan, c.Time
 		}
 	}
-	return best.Plan, nil
+	if best == nil {
+		return nil, p.limitError(list)
+	}
+	return best, nil
 }

@@ -51,6 +51,14 @@ func clog(n, r int) int {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
+// traffic is the cost of a plan but for the work of coding, which is counted from
+// schedules where no coefficient is zero, and from programs as it is.
+func traffic(p plan.Plan) sim.Cost {
+	c := sim.Count(p)
+	c.C3 = 0
+	return c
+}
+
 func clampPorts(k, ports int) int { return max(1, min(ports, k-1)) }
 
 // TestPrepareAndShootCost compares counted costs with the closed formula of the
@@ -156,7 +164,7 @@ func TestClasses(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, want := sim.Count(p), sim.Count(m); !reflect.DeepEqual(got, want) {
+				if got, want := traffic(p), traffic(m); !reflect.DeepEqual(got, want) {
 					t.Fatalf("%s, K=%d p=%d: %+v from classes, %+v from all", algorithm.Name, k, ports, got, want)
 				}
 				if got, want := plan.MemorySlots(p), plan.MemorySlots(m); got != want {

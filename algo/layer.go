@@ -68,19 +68,20 @@ type layered struct {
 
 func (p *layered) Info() plan.Info { return p.info }
 
-func (p *layered) build(proc int, coding bool) *plan.Program {
+func (p *layered) build(proc int, coding bool) *Builder {
 	b := &Builder{field: p.info.Field, coding: coding, slots: 1}
 	b.program.Proc, b.program.Inputs = proc, 1
 	slot := 0
 	for _, l := range p.layers {
 		slot = l.Step.Encode(b, l.Group(proc), slot)
 	}
-	return b.finish([]plan.Slot{slot})
+	b.finish([]plan.Slot{slot})
+	return b
 }
 
-func (p *layered) Schedule(proc int) plan.Schedule { return p.build(proc, false).Schedule() }
+func (p *layered) Schedule(proc int) plan.Schedule { return p.build(proc, false).schedule() }
 
-func (p *layered) Program(proc int) (*plan.Program, error) { return p.build(proc, true), nil }
+func (p *layered) Program(proc int) (*plan.Program, error) { return &p.build(proc, true).program, nil }
 
 // Classes are those of the one layer whose members differ in their schedules, where
 // no more than one has such and it spans all processors; else every processor is

@@ -8,14 +8,42 @@ import (
 	"volley/matrix"
 )
 
-// A Problem is a matrix to compute on so many ports, in some order of the results.
+// A Problem is a matrix to compute: K sources hold a packet each, row by row, and R
+// sinks obtain the columns.
+//
+// In a square problem K = R and every processor is both. Otherwise source k is
+// processor k, and sink s is processor s as well, so that there are max(K, R)
+// processors; where sinks are separate, it is processor K+s, of K+R.
 type Problem struct {
-	Matrix matrix.Matrix
-	Ports  int // at most K-1, at least 1
-	Order  Order
+	Matrix   matrix.Matrix
+	Separate bool
+	Ports    int // less than the number of processors, at least 1
+	Order    Order
+	Limits   Limits
 
 	factor func() *matrix.Factorisation // nil where none is known
 }
+
+// Limits are what a plan may take; [NoLimits] has none.
+type Limits struct {
+	RoundsOver int   // rounds above the fewest possible; negative: any number
+	Memory     int   // packets that a processor holds at a time; 0: any number
+	Compute    int64 // multiply-adds per symbol, of a processor; 0: any number
+}
+
+// NoLimits allows everything.
+var NoLimits = Limits{RoundsOver: -1}
+
+// Processors returns how many processors there are.
+func (p *Problem) Processors() int {
+	if p.Separate {
+		return p.Matrix.Rows() + p.Matrix.Cols()
+	}
+	return max(p.Matrix.Rows(), p.Matrix.Cols())
+}
+
+// Square reports whether every processor is source and sink.
+func (p *Problem) Square() bool { return !p.Separate && p.Matrix.Rows() == p.Matrix.Cols() }
 
 // Order says which processor is to have which column of A.
 type Order int
@@ -32,18 +60,48 @@ func (o Order) String() string { return [...]string{"natural", "any"}[o] }
 // that the one given has not.
 var ErrStructure = errors.New("the matrix has no such structure")
 
-// NewProblem returns a problem, in which more ports than K-1 count as K-1. It
-// returns an error when m is not square or ports is below 1.
+// NewProblem returns the square problem of m without limits, in which more ports
+// than K-1 count as K-1. It returns an error when m is not square or ports is below
+// 1.
 func NewProblem(m matrix.Matrix, ports int, order Order) (*Problem, error) {
-	k := m.Rows()
-	if k < 1 || m.Cols() != k {
-		return nil, fmt.Errorf("algo: matrix of %d rows and %d columns: an all-to-all encode needs a square one", k, m.Cols())
+	if m.Rows() < 1 || m.Cols() != m.Rows() {
+		return nil, fmt.Errorf("algo: matrix of %d rows and %d columns: an all-to-all encode needs a square one", m.Rows(), m.Cols())
 	}
-	ports, err := Ports(k, ports)
-	if err != nil {
-		return nil, err
+	p := &Problem{Matrix: m, Ports: ports, Order: order, Limits: NoLimits}
+	return p, p.Prepare()
+}
+
+// Prepare checks a problem that was written down, and makes it ready for
+// [Algorithm.Plans]; more ports than there are other processors count as those. It
+// returns an error for no sources or sinks, ports below 1 or negative limits.
+func (p *Problem) Prepare() error {
+	m := p.Matrix
+	if m.Rows() < 1 || m.Cols() < 1 {
+		return fmt.Errorf("algo: matrix of %d rows and %d columns: want sources and sinks", m.Rows(), m.Cols())
 	}
-	return &Problem{m, ports, order, sync.OnceValue(func() *matrix.Factorisation { return matrix.Factor(m) })}, nil
+	var err error
+	if p.Ports, err = Ports(p.Processors(), p.Ports); err != nil {
+		return err
+	}
+	if p.Limits.Memory < 0 || p.Limits.Compute < 0 {
+		return fmt.Errorf("algo: limits of %d packets and %d multiply-adds: want 1 or more, or 0 for none", p.Limits.Memory, p.Limits.Compute)
+	}
+	p.factor = sync.OnceValue(func() *matrix.Factorisation {
+		if !p.Square() {
+			return nil
+		}
+		return matrix.Factor(m)
+	})
+	return nil
+}
+
+// MostRounds returns the largest number of rounds that the limits allow, and -1
+// where they allow any.
+func (p *Problem) MostRounds() int {
+	if p.Limits.RoundsOver < 0 {
+		return -1
+	}
+	return BoundC1(p.Processors(), p.Ports) + p.Limits.RoundsOver
 }
 
 // Structured reports whether the matrix was found to have a structure.

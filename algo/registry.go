@@ -198,6 +198,10 @@ func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
 	if a.family != nil {
 		return a.family(p)
 	}
+	if !p.Square() {
+		return nil, fmt.Errorf("algo: %s for %d sources and %d sinks: %w: it is for processors that are both",
+			a.Name, p.Matrix.Rows(), p.Matrix.Cols(), ErrStructure)
+	}
 	k := p.Matrix.Rows()
 	step := a.step(k, p.Ports)
 	return []plan.Plan{compile(a.Name, step.Parameters(), p.Matrix.Field(), k, p.Ports, whole(step, k, p.Matrix.At))}, nil

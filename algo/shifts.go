@@ -102,34 +102,43 @@ func (s *shifts) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 			return plan.Combination(c)
 		}
 	}
+	terms := func(j int) int {
+		n := 1
+		for _, r := range received {
+			if r.serves(j) {
+				n += len(r.slots)
+			}
+		}
+		return n
+	}
 	for _, r := range s.rounds {
 		for d := 1; d < r.radix; d++ {
 			to := g.around(d * r.by)
 			slots := make([]plan.Slot, len(r.basis))
 			for e, x := range r.basis {
-				slots[e] = b.Compute(result((to + r.ahead[x]) % g.Size))
+				j := (to + r.ahead[x]) % g.Size
+				slots[e] = b.Sum(terms(j), result(j))
 			}
 			b.Send(d-1, g.Member(to), slots)
 		}
 		var arrived []shiftedSums
 		for d := 1; d < r.radix; d++ {
 			from := g.around(-d * r.by)
-			sums := shiftedSums{slots: b.Receive(d-1, g.Member(from), len(r.basis))}
+			sums := shiftedSums{slots: b.Receive(d-1, g.Member(from), len(r.basis)), column: make(map[int]int, len(r.ahead))}
+			for x, o := range r.ahead {
+				sums.column[g.around(o)] = x
+			}
 			if b.coding {
 				_, sums.rows = columnBasis(b.field, len(r.behind), len(r.ahead), func(i, x int) field.Element {
 					return g.At((from+g.Size-r.behind[i])%g.Size, g.around(r.ahead[x]))
 				})
-				sums.column = make(map[int]int, len(r.ahead))
-				for x, o := range r.ahead {
-					sums.column[g.around(o)] = x
-				}
 			}
 			arrived = append(arrived, sums)
 		}
 		received = append(received, arrived...)
 		b.EndRound()
 	}
-	return b.Compute(result(g.Index))
+	return b.Sum(terms(g.Index), result(g.Index))
 }
 
 // shiftedSums are sums received for some results, as combinations of a basis.
@@ -137,6 +146,12 @@ type shiftedSums struct {
 	slots  []plan.Slot
 	rows   [][]field.Element // rows[e][x]: coefficient of slot e in sum x
 	column map[int]int       // x by member
+}
+
+// serves reports whether there is a sum for the member.
+func (s shiftedSums) serves(member int) bool {
+	_, ok := s.column[member]
+	return ok
 }
 
 func (s shiftedSums) addTo(c *sum, member int) {

@@ -104,7 +104,7 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 						if err != nil {
 							t.Fatalf("%s: %v", what, err)
 						}
-						if got, want := sim.Count(q), sim.Count(all); !reflect.DeepEqual(got, want) {
+						if got, want := traffic(q), traffic(all); !reflect.DeepEqual(got, want) {
 							t.Fatalf("%s: %+v from classes, %+v from all", what, got, want)
 						}
 					}

@@ -79,7 +79,7 @@ func (s *universal) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 			if c = c.cut(strides); c.count > 0 {
 				slots := make([]plan.Slot, c.count)
 				for l := range slots {
-					slots[l] = b.Compute(sums.of(c.at + l))
+					slots[l] = b.Sum(sums.terms(c.at+l), sums.of(c.at+l))
 				}
 				b.Send(port, g.Member(g.around(c.at*s.m)), slots)
 			}
@@ -93,7 +93,7 @@ func (s *universal) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		}
 		b.EndRound()
 	}
-	return b.Compute(sums.of(0))
+	return b.Sum(sums.terms(0), sums.of(0))
 }
 
 // gather runs the stages as an allgather of windows: it returns the slots of the
@@ -143,6 +143,11 @@ func (p *partialSums) of(l int) func() plan.Combination {
 		s.addAll(p.received[l])
 		return plan.Combination(s)
 	}
+}
+
+// terms returns how many terms sum l has.
+func (p *partialSums) terms(l int) int {
+	return max(0, min(len(p.held), p.group.Size-l*p.stride)) + len(p.received[l])
 }
 
 // receive adds a slot to sum l.

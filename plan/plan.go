@@ -52,6 +52,7 @@ type Schedule struct {
 	Inputs  int // own packets
 	Outputs int // results
 	Slots   int // size of the memory when the program has ended
+	Terms   int // of all combinations, where no coefficient is zero; -1: not known
 	Rounds  []ScheduleRound
 }
 
@@ -81,6 +82,7 @@ type Info struct {
 	Ports      int         // p: messages a processor may send, and receive, in a round
 	Rows       int         // rows of A: initial packets of all processors together
 	Columns    int         // columns of A: coded packets of all processors together
+	Pieces     int         // equal parts that packets are cut into, each an input or output of its own; 0 counts as 1
 	Phases     []Phase     // in order; their rounds add up to the rounds of the plan
 	Notes      []string    // for people: the structure used, how an order came about
 	Layers     []string    // for people: what each layer of a product does, in order
@@ -124,12 +126,13 @@ type Plan interface {
 	Column(proc, output int) int
 }
 
-// Schedule returns the schedule of the program.
+// Schedule returns the schedule of the program, with the terms that it has.
 func (p *Program) Schedule() Schedule {
 	s := Schedule{
 		Inputs:  p.Inputs,
 		Outputs: len(p.Outputs),
 		Slots:   p.Inputs + len(p.Compute),
+		Terms:   p.Terms(),
 		Rounds:  make([]ScheduleRound, len(p.Rounds)),
 	}
 	for t, r := range p.Rounds {

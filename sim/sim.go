@@ -15,6 +15,8 @@ import (
 type Cost struct {
 	C1     int     // rounds
 	C2     int     // elements: the largest message of each round, summed
+	C3     int     // multiply-adds per symbol of the busiest processor, where no coefficient is zero; -1: not known
+	Pieces int     // elements that make up a packet
 	Rounds []Round // in order
 }
 
@@ -27,10 +29,15 @@ type Round struct {
 // Count counts the cost of p from one schedule per class of processors, so in
 // time and memory independent of K where all processors are alike.
 func Count(p plan.Plan) Cost {
-	c := Cost{C1: p.Info().Rounds()}
+	c := Cost{C1: p.Info().Rounds(), Pieces: max(1, p.Info().Pieces)}
 	c.Rounds = make([]Round, c.C1)
 	for _, class := range p.Classes() {
 		s := p.Schedule(class.Representative)
+		if s.Terms < 0 || c.C3 < 0 {
+			c.C3 = -1
+		} else {
+			c.C3 = max(c.C3, s.Terms)
+		}
 		for t, r := range s.Rounds {
 			c.Rounds[t].Messages += class.Count * len(r.Sends)
 			for _, x := range r.Sends {
@@ -65,12 +72,16 @@ func MultiplyAdds(p plan.Plan) (int, error) {
 type Model struct {
 	Beta    time.Duration // β, per message
 	Tau     float64       // τ, seconds per symbol
+	Gamma   float64       // γ, seconds per multiply-add of a symbol; 0: coding counts for nothing
 	Symbols int64         // W, symbols per packet
 }
 
-// Time returns C1·β + C2·W·τ, and the longest duration where that is longer.
+// Time returns C1·β + C2·W·τ + C3·W·γ, where an element of a plan that cuts packets
+// into pieces has so much fewer symbols, and the longest duration where that is
+// longer. A C3 that is not known counts as 0.
 func (m Model) Time(c Cost) time.Duration {
-	ns := float64(c.C1)*float64(m.Beta) + float64(c.C2)*float64(m.Symbols)*m.Tau*float64(time.Second)
+	element := float64(m.Symbols) / float64(max(1, c.Pieces))
+	ns := float64(c.C1)*float64(m.Beta) + (float64(c.C2)*m.Tau+float64(max(0, c.C3))*m.Gamma)*element*float64(time.Second)
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
 	}

@@ -176,10 +176,7 @@ time = C1·β + C2·W·τ = %s for packets of %s
 
 // writeCandidates prints what auto chooses from, cheapest first.
 func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
-	list, err := algo.Candidates(p, model)
-	if err != nil {
-		return usage(err)
-	}
+	list, _ := algo.Candidates(p, model)
 	slices.SortStableFunc(list, func(a, b algo.Candidate) int { return cmp.Compare(a.Time, b.Time) })
 	if _, err := fmt.Fprintf(w, "structure: %s\n", p.Structure()); err != nil {
 		return err
