@@ -107,7 +107,7 @@ func (c *control) barrier(ctx context.Context) error {
 }
 
 // protocol is the version of what processors say to each other.
-const protocol = 2
+const protocol = 3
 
 // A greeting is what a processor tells all others before a run.
 type greeting struct {
@@ -116,9 +116,10 @@ type greeting struct {
 	Bytes int64 // length of its packet; in what greet returns, of the longest
 
 	// Processor 0's are used by all.
-	Beta int64 // ns
-	Tau  float64
-	Seed verify.Seed
+	Beta  int64 // ns
+	Tau   float64
+	Gamma float64
+	Seed  verify.Seed
 }
 
 // terms are what all processors have to agree on; long ones as digests.
@@ -131,10 +132,12 @@ type terms struct {
 	Memory    int64
 	Check     bool
 	Order     uint8
+	Separate  bool
+	Limits    [3]int64
 }
 
 func (g greeting) model(symbolBytes int64) sim.Model {
-	return sim.Model{Beta: time.Duration(g.Beta), Tau: g.Tau, Symbols: g.Bytes / symbolBytes}
+	return sim.Model{Beta: time.Duration(g.Beta), Tau: g.Tau, Gamma: g.Gamma, Symbols: g.Bytes / symbolBytes}
 }
 
 // A DisagreementError says that processors were started with different
@@ -168,10 +171,13 @@ func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, 
 			Memory:    e.options.memory,
 			Check:     e.options.check,
 			Order:     uint8(e.options.order),
+			Separate:  e.options.separate,
+			Limits:    [3]int64{int64(e.options.limits.RoundsOver), int64(e.options.limits.Memory), e.options.limits.Compute},
 		},
 		Bytes: size,
 		Beta:  int64(e.options.beta),
 		Tau:   *e.options.tau,
+		Gamma: e.options.gamma,
 	}
 	rand.Read(mine.Seed[:])
 	record, err := binary.Append(nil, binary.LittleEndian, mine)
@@ -242,6 +248,8 @@ var aspects = []struct {
 	{"memory", func(a, b terms) bool { return a.Memory == b.Memory }},
 	{"check", func(a, b terms) bool { return a.Check == b.Check }},
 	{"order", func(a, b terms) bool { return a.Order == b.Order }},
+	{"sinks", func(a, b terms) bool { return a.Separate == b.Separate }},
+	{"limits", func(a, b terms) bool { return a.Limits == b.Limits }},
 }
 
 // compare returns a *DisagreementError when the terms differ.

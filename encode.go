@@ -43,8 +43,8 @@ func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	problem, err := algo.NewProblem(a, o.ports, o.order)
-	if err != nil {
+	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits}
+	if err := problem.Prepare(); err != nil {
 		return nil, err
 	}
 	if o.tau == nil {
@@ -58,7 +58,7 @@ func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 // symbols, the longest of all, when the β and τ of processor 0 are its own. It
 // returns an error when the algorithm cannot compute the matrix.
 func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
-	return e.choose(sim.Model{Beta: e.options.beta, Tau: *e.options.tau, Symbols: symbols})
+	return e.choose(sim.Model{Beta: e.options.beta, Tau: *e.options.tau, Gamma: e.options.gamma, Symbols: symbols})
 }
 
 func (e *Encoder) choose(m sim.Model) (plan.Plan, error) {
@@ -157,8 +157,13 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	if size < 0 || size%symbol != 0 {
 		return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes: symbols of %s have %d bytes", t.Rank(), size, f.Name(), symbol)
 	}
-	if t.Size() != e.matrix.Rows() {
-		return nil, fmt.Errorf("volley: a matrix for %d processors on a transport of %d ranks", e.matrix.Rows(), t.Size())
+	if n := e.problem.Processors(); t.Size() != n {
+		return nil, fmt.Errorf("volley: a matrix for %d processors on a transport of %d ranks", n, t.Size())
+	}
+	_, source := e.problem.Source(t.Rank())
+	_, sink := e.problem.Sink(t.Rank())
+	if !source && size > 0 {
+		return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes, and it is no source: want none", t.Rank(), size)
 	}
 	c := &control{t: t, timeout: e.options.timeout}
 	shared, err := e.greet(ctx, c, size)
@@ -169,22 +174,24 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	if err != nil {
 		return nil, err
 	}
-	r := newReport(p, e.matrix)
+	r := newReport(p, e.problem)
 	r.PacketBytes = shared.Bytes
 	r.SymbolsPerPacket = shared.Bytes / symbol
 	hash := planHash(p, e.matrix, shared)
 	r.PlanHash = hex.EncodeToString(hash)
 
 	block := verify.BlockSymbols(r.SymbolsPerPacket, t.Size())
-	segment, err := executor.SegmentBytes(p, min(shared.Bytes, maxSegment), e.options.memory, int64(block)*symbol)
+	most := shared.Bytes
+	if p.Info().Pieces <= 1 { // pieces are short by themselves
+		most = min(most, maxSegment)
+	}
+	segment, err := executor.SegmentBytes(p, most, e.options.memory, int64(block)*symbol)
 	if err != nil {
 		return nil, err
 	}
 	job := executor.Job{
-		Plan: p, Bytes: shared.Bytes, Segment: segment,
-		Inputs:  []io.ReaderAt{&packetReader{f, src, size}},
-		Outputs: []io.WriterAt{dst},
-		Header:  hash,
+		Plan: p, Bytes: shared.Bytes, Segment: segment, Align: int64(block) * symbol,
+		Header: hash,
 		Check: func(src int, header []byte) error {
 			if !bytes.Equal(header, hash) {
 				return &DisagreementError{Processors: []int{src}, With: t.Rank(), In: []string{"plan"}}
@@ -193,16 +200,26 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 		},
 		Timeout: e.options.timeout,
 	}
+	if source {
+		job.Inputs = []io.ReaderAt{&packetReader{f, src, size}}
+	}
+	if sink {
+		job.Outputs = []io.WriterAt{dst}
+	}
 	var in, out *verify.Fingerprint
 	if e.options.check {
 		in = verify.NewFingerprint(f, shared.Seed, block)
 		out = verify.NewFingerprint(f, shared.Seed, block)
 		job.Observe = func(inputs, outputs [][]byte) error {
-			if f.FirstInvalid(outputs[0]) >= 0 { // came so over the wire; the arithmetic might not notice
-				return &verify.CheckError{Proc: t.Rank()}
+			for _, part := range inputs {
+				in.Add(part)
 			}
-			in.Add(inputs[0])
-			out.Add(outputs[0])
+			for _, part := range outputs {
+				if f.FirstInvalid(part) >= 0 { // came so over the wire; the arithmetic might not notice
+					return &verify.CheckError{Proc: t.Rank()}
+				}
+				out.Add(part)
+			}
 			return nil
 		}
 	}
@@ -242,7 +259,7 @@ func (e *Encoder) check(ctx context.Context, c *control, p plan.Plan, in, out []
 	if err != nil {
 		return err
 	}
-	q, err := other.Compile(&obtained{e.matrix, p}, p.Info().Ports)
+	q, err := other.Compile(&obtained{e.matrix, e.problem, p}, p.Info().Ports)
 	if err != nil {
 		return err
 	}
@@ -256,13 +273,24 @@ func (e *Encoder) check(ctx context.Context, c *control, p plan.Plan, in, out []
 	return c.barrier(ctx) // who failed has aborted instead
 }
 
-// obtained is the matrix whose column k is what processor k obtains from a plan.
+// obtained is the square matrix whose column k is what processor k obtains from a
+// plan: nothing, where it is no sink.
 type obtained struct {
 	matrix.Matrix
-	plan plan.Plan
+	problem *algo.Problem
+	plan    plan.Plan
 }
 
-func (m *obtained) At(i, j int) field.Element { return m.Matrix.At(i, m.plan.Column(j, 0)) }
+func (m *obtained) Rows() int { return m.problem.Processors() }
+func (m *obtained) Cols() int { return m.problem.Processors() }
+
+func (m *obtained) At(i, j int) field.Element {
+	row, source := m.problem.Source(i)
+	if _, sink := m.problem.Sink(j); !source || !sink {
+		return field.Element{}
+	}
+	return m.Matrix.At(row, m.plan.Column(j, 0)/max(1, m.plan.Info().Pieces))
+}
 
 // MemoryError says that the bound of [WithMemory] is too low for the algorithm.
 type MemoryError = executor.MemoryError
@@ -272,8 +300,8 @@ type MemoryError = executor.MemoryError
 func planHash(p plan.Plan, a matrix.Matrix, g greeting) []byte {
 	info := p.Info()
 	h := sha256.New()
-	fmt.Fprintf(h, "volley %d\nplan %d\nfield %s\nmatrix %s\nprocessors %d\nports %d\nalgorithm %s %s\nbytes %d\nbeta %d\ntau %x\n",
-		protocol, plan.Version, info.Field.Name(), a.ID(), info.Processors, info.Ports, info.Algorithm, info.Parameters, g.Bytes, g.Beta, g.Tau)
+	fmt.Fprintf(h, "volley %d\nplan %d\nfield %s\nmatrix %s\nprocessors %d\nports %d\nalgorithm %s %s\nbytes %d\nbeta %d\ntau %x\ngamma %x\n",
+		protocol, plan.Version, info.Field.Name(), a.ID(), info.Processors, info.Ports, info.Algorithm, info.Parameters, g.Bytes, g.Beta, g.Tau, g.Gamma)
 	return h.Sum(nil)
 }
 

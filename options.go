@@ -21,6 +21,9 @@ type options struct {
 	timeout   time.Duration
 	check     bool
 	order     algo.Order
+	separate  bool
+	limits    algo.Limits
+	gamma     float64 // seconds per multiply-add of a symbol
 }
 
 // Defaults of the options of the same names.
@@ -38,7 +41,7 @@ const TauPerByte = 0.8e-9
 func defaults() options {
 	return options{
 		algorithm: algo.Auto, ports: DefaultPorts, beta: DefaultBeta, memory: DefaultMemory,
-		timeout: DefaultTimeout, check: true,
+		timeout: DefaultTimeout, check: true, limits: algo.NoLimits,
 	}
 }
 
@@ -77,6 +80,20 @@ func WithCheck(on bool) Option { return func(o *options) { o.check = on } }
 // relabel them where that saves a round, and [Report].Columns says how.
 func WithOrder(order algo.Order) Option { return func(o *options) { o.order = order } }
 
+// WithSeparateSinks says that the R sinks hold no data: with K sources, sink s is
+// processor K+s. Otherwise it is processor s, which is a source as well if there are
+// more than s. It makes a difference only to matrices that are not square, and makes
+// processors that are source and sink two of a square one.
+func WithSeparateSinks() Option { return func(o *options) { o.separate = true } }
+
+// WithLimits bounds what the plan may take. The default is [algo.NoLimits].
+func WithLimits(l algo.Limits) Option { return func(o *options) { o.limits = l } }
+
+// WithGamma sets γ, in seconds per multiply-add of a symbol, for the choice of
+// algorithm. That of processor 0 is used by all. The default is 0: coding is taken to
+// cost nothing.
+func WithGamma(seconds float64) Option { return func(o *options) { o.gamma = seconds } }
+
 func (o *options) validate() error {
 	switch {
 	case o.ports < 1:
@@ -85,6 +102,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("volley: β = %v: want 0 or more", o.beta)
 	case o.tau != nil && !(*o.tau >= 0 && *o.tau <= math.MaxFloat64):
 		return fmt.Errorf("volley: τ = %v s: want a number, 0 or more", *o.tau)
+	case !(o.gamma >= 0 && o.gamma <= math.MaxFloat64):
+		return fmt.Errorf("volley: γ = %v s: want a number, 0 or more", o.gamma)
 	case o.memory < 1:
 		return fmt.Errorf("volley: %d bytes of memory: want 1 or more", o.memory)
 	case o.order != algo.Natural && o.order != algo.Any:

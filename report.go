@@ -16,13 +16,19 @@ type Report struct {
 	Parameters string `json:"parameters"`
 	Field      string `json:"field"`
 	Matrix     string `json:"matrix"`
-	K          int    `json:"k"`
+	K          int    `json:"k"`               // sources
+	Sinks      int    `json:"sinks,omitempty"` // where not every processor is source and sink
+	Processors int    `json:"processors"`
 	Ports      int    `json:"ports"`
 
 	// C1 and C2 are counted from the messages sent, not taken from a formula.
 	C1 int `json:"c1"` // rounds in which messages were sent
 	C2 int `json:"c2"` // elements: the largest message of each round, summed
 	C3 int `json:"c3"` // multiply-adds per symbol, at the busiest processor
+
+	// Pieces is how many elements make a packet, where the plan cuts packets into
+	// pieces.
+	Pieces int `json:"pieces,omitempty"`
 
 	BoundC1 int `json:"bound_c1"` // no algorithm for every matrix has fewer
 	BoundC2 int `json:"bound_c2"`
@@ -98,23 +104,32 @@ func Merge(reports []*Report) *Report {
 	return &all
 }
 
-func newReport(p plan.Plan, a matrix.Matrix) *Report {
-	info := p.Info()
+func newReport(p plan.Plan, problem *algo.Problem) *Report {
+	info, a := p.Info(), problem.Matrix
+	c1, c2 := problem.Bounds()
 	r := &Report{
 		Algorithm:  info.Algorithm,
 		Parameters: info.Parameters,
 		Field:      info.Field.Name(),
 		Matrix:     a.ID(),
-		K:          info.Processors,
+		K:          a.Rows(),
+		Processors: info.Processors,
 		Ports:      info.Ports,
-		BoundC1:    algo.BoundC1(info.Processors, info.Ports),
-		BoundC2:    algo.BoundC2(info.Processors, info.Ports),
+		BoundC1:    c1,
+		BoundC2:    c2,
 		Rounds:     []RoundReport{}, // not null in JSON
 		Order:      "natural",
 		Notes:      info.Notes,
 	}
 	if matrix.IsReversed(a) {
 		r.Order = "reversed"
+	}
+	if info.Pieces > 1 {
+		r.Pieces = info.Pieces
+	}
+	if !problem.Square() {
+		r.Sinks = a.Cols()
+		return r
 	}
 	columns := make([]int, info.Processors)
 	for k := range columns {
@@ -134,7 +149,9 @@ func Estimate(p plan.Plan, a matrix.Matrix) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newReport(p, a)
+	info := p.Info()
+	problem := &algo.Problem{Matrix: a, Ports: info.Ports, Separate: info.Processors == a.Rows()+a.Cols()}
+	r := newReport(p, problem)
 	for _, x := range sim.Count(p).Rounds {
 		r.Rounds = append(r.Rounds, RoundReport{x.Largest, x.Messages})
 	}

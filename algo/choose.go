@@ -106,7 +106,7 @@ func (e *LimitError) Error() string {
 // limitError finds the limits that would do.
 func (p *Problem) limitError(list []Candidate) *LimitError {
 	e := &LimitError{Limits: p.Limits, RoundsOver: -1, Memory: -1, Compute: -1}
-	fewest := BoundC1(p.Processors(), p.Ports)
+	fewest, _ := p.Bounds()
 	for _, c := range list {
 		compute := int64((c.Cost.C3 + c.Cost.Pieces - 1) / c.Cost.Pieces)
 		over := c.Cost.C1 - fewest

@@ -60,6 +60,32 @@ func (o Order) String() string { return [...]string{"natural", "any"}[o] }
 // that the one given has not.
 var ErrStructure = errors.New("the matrix has no such structure")
 
+// Source returns the row of the matrix that multiplies the packet of a processor; ok
+// is false where it has none.
+func (p *Problem) Source(proc int) (row int, ok bool) { return proc, proc < p.Matrix.Rows() }
+
+// Sink returns which sink a processor is; ok is false where it is none.
+func (p *Problem) Sink(proc int) (sink int, ok bool) {
+	if p.Separate {
+		proc -= p.Matrix.Rows()
+	}
+	return proc, proc >= 0 && proc < p.Matrix.Cols()
+}
+
+// Bounds returns C1 and C2, in packets, that no schedule for every matrix of the
+// shape goes below: those of [BoundC1] and [BoundC2] for a square problem. Of others
+// it is known that a sink hears of K sources and a source is heard of by R sinks.
+func (p *Problem) Bounds() (c1, c2 int) {
+	k, r := p.Matrix.Rows(), p.Matrix.Cols()
+	if p.Square() {
+		return BoundC1(k, p.Ports), BoundC2(k, p.Ports)
+	}
+	if p.Separate { // a sink is none of the sources
+		k, r = k+1, r+1
+	}
+	return BoundC1(max(k, r), p.Ports), min(1, max(k, r)-1)
+}
+
 // NewProblem returns the square problem of m without limits, in which more ports
 // than K-1 count as K-1. It returns an error when m is not square or ports is below
 // 1.
@@ -101,7 +127,8 @@ func (p *Problem) MostRounds() int {
 	if p.Limits.RoundsOver < 0 {
 		return -1
 	}
-	return BoundC1(p.Processors(), p.Ports) + p.Limits.RoundsOver
+	fewest, _ := p.Bounds()
+	return fewest + p.Limits.RoundsOver
 }
 
 // Structured reports whether the matrix was found to have a structure.

@@ -28,11 +28,15 @@ type Job struct {
 	Bytes int64
 
 	// Segment is how many bytes of every packet are run at a time: a multiple of
-	// the symbol size, and more than 0; see [SegmentBytes].
+	// the symbol size, and more than 0; see [SegmentBytes]. Where the plan cuts
+	// packets into pieces, it cuts each segment into as many, at multiples of Align
+	// bytes; 0 is the symbol size.
 	Segment int64
+	Align   int64
 
-	// Inputs hold the processor's own packets. One that ends before Bytes is
-	// padded with zeros.
+	// Inputs hold the processor's own packets, each of which is one input of the
+	// program, or as many as there are pieces. One that ends before Bytes is padded
+	// with zeros.
 	Inputs []io.ReaderAt
 
 	// Outputs receive the results, segment by segment in ascending order.
@@ -44,8 +48,8 @@ type Job struct {
 	Header []byte
 	Check  func(src int, header []byte) error
 
-	// Observe, unless nil, sees every segment's inputs and outputs before they
-	// are written, in ascending order. It may not keep or change them.
+	// Observe, unless nil, sees every segment's inputs and outputs, piece by piece,
+	// before they are written, in ascending order. It may not keep or change them.
 	Observe func(inputs, outputs [][]byte) error
 
 	// Timeout bounds the wait for one message to come, or to be taken; 0 means
@@ -78,15 +82,16 @@ const blockBytes = 32 << 10
 // multiple of align, the unit in which packets may be cut, and no longer than
 // the packet takes. It returns a *[MemoryError] when there is none.
 func SegmentBytes(p plan.Plan, bytes, memory, align int64) (int64, error) {
+	pieces := int64(max(1, p.Info().Pieces))
 	slots := int64(max(1, plan.MemorySlots(p)))
-	each := memory / slots
-	if each >= bytes {
-		return max(align, (bytes+align-1)/align*align), nil
+	each, whole := memory/slots, (bytes+pieces-1)/pieces // of a piece
+	if each >= whole {
+		return pieces * max(align, (whole+align-1)/align*align), nil
 	}
 	if each < align {
-		return 0, &MemoryError{p.Info().Algorithm, memory, slots, slots * min(align, bytes)}
+		return 0, &MemoryError{p.Info().Algorithm, memory, (slots + pieces - 1) / pieces, slots * min(align, whole)}
 	}
-	return each / align * align, nil
+	return pieces * (each / align * align), nil
 }
 
 // A MemoryError says that a bound on memory is too low for an algorithm.
@@ -135,12 +140,15 @@ type machine struct {
 	rounds  []round
 	final   []operation
 	dog     watchdog
+	pieces  int   // of a segment
+	align   int64 // where it is cut
 
 	slots   [][]byte    // the memory of the current segment, by slot
 	own     []plan.Slot // the inputs and combinations: the slots not received
 	buffers *arena      // what they are kept in
 	scratch [][]byte    // sources of one operation
-	outputs [][]byte    // of the current segment
+	inputs  [][]byte    // of the current segment, without padding
+	outputs [][]byte
 
 	traffic Traffic
 }
@@ -181,9 +189,10 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 	if len(job.Header) > 0 && job.Check == nil {
 		return nil, errors.New("a header and no Check for those that arrive")
 	}
-	if len(job.Inputs) != program.Inputs || len(job.Outputs) != len(program.Outputs) {
+	pieces := max(1, info.Pieces)
+	if len(job.Inputs)*pieces != program.Inputs || len(job.Outputs)*pieces != len(program.Outputs) {
 		return nil, fmt.Errorf("%d inputs and %d outputs: the program has %d and %d",
-			len(job.Inputs), len(job.Outputs), program.Inputs, len(program.Outputs))
+			len(job.Inputs), len(job.Outputs), program.Inputs/pieces, len(program.Outputs)/pieces)
 	}
 	symbol := int64(info.Field.SymbolBytes())
 	if job.Bytes < 0 || job.Bytes%symbol != 0 || job.Segment <= 0 || job.Segment%symbol != 0 {
@@ -194,7 +203,8 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 	}
 	m := &machine{
 		job: job, t: t, field: info.Field, program: program,
-		outputs: make([][]byte, len(job.Outputs)),
+		pieces: pieces, align: max(job.Align, symbol),
+		inputs: make([][]byte, program.Inputs), outputs: make([][]byte, len(program.Outputs)),
 	}
 	m.prepare()
 	return m, nil
@@ -244,7 +254,7 @@ func (m *machine) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m.dog = watchdog{timeout: m.job.Timeout, bark: cancel}
-	m.buffers = newArena(len(m.own), int(min(m.job.Segment, m.job.Bytes)))
+	m.buffers = newArena(len(m.own), m.element(min(m.job.Segment, m.job.Bytes)))
 	for offset := int64(0); ; offset += m.job.Segment {
 		n := min(m.job.Segment, m.job.Bytes-offset)
 		if ctx.Err() != nil {
@@ -262,15 +272,35 @@ func (m *machine) run(ctx context.Context) error {
 	return nil
 }
 
+// element returns the bytes of an element where n bytes of every packet are run.
+func (m *machine) element(n int64) int {
+	if m.pieces == 1 {
+		return int(n)
+	}
+	each := (n + int64(m.pieces) - 1) / int64(m.pieces)
+	return int((each + m.align - 1) / m.align * m.align)
+}
+
+// piece returns the part of a piece that lies in a segment of n bytes, and where in
+// the segment it begins: the last pieces may be padding.
+func (m *machine) piece(i, n int, element []byte) (part []byte, offset int64) {
+	begin := min(n, i%m.pieces*len(element))
+	return element[:min(len(element), n-begin)], int64(begin)
+}
+
 // segment runs the program on n bytes of every packet.
-func (m *machine) segment(ctx context.Context, offset int64, n int) error {
+func (m *machine) segment(ctx context.Context, offset int64, segment int) error {
+	n := m.element(int64(segment))
 	for i, slot := range m.own {
 		m.slots[slot] = m.buffers.buffer(i, n)
 	}
-	for i, in := range m.job.Inputs {
-		if err := readPadded(in, m.slots[i], offset); err != nil {
-			return fmt.Errorf("read input %d: %w", i, err)
+	for i := range m.inputs {
+		part, at := m.piece(i, segment, m.slots[i])
+		clear(m.slots[i][len(part):])
+		if err := readPadded(m.job.Inputs[i/m.pieces], part, offset+at); err != nil {
+			return fmt.Errorf("read input %d: %w", i/m.pieces, err)
 		}
+		m.inputs[i] = part
 	}
 	for t := range m.rounds {
 		if err := m.round(ctx, t, n, offset == 0); err != nil {
@@ -280,16 +310,20 @@ func (m *machine) segment(ctx context.Context, offset int64, n int) error {
 	m.compute(m.final, n)
 
 	for o, slot := range m.program.Outputs {
-		m.outputs[o] = m.slots[slot]
+		m.outputs[o], _ = m.piece(o, segment, m.slots[slot])
 	}
 	if m.job.Observe != nil {
-		if err := m.job.Observe(m.slots[:m.program.Inputs], m.outputs); err != nil {
+		if err := m.job.Observe(m.inputs, m.outputs); err != nil {
 			return err
 		}
 	}
-	for o, out := range m.job.Outputs {
-		if _, err := out.WriteAt(m.outputs[o], offset); err != nil {
-			return fmt.Errorf("write output %d: %w", o, err)
+	for o, part := range m.outputs {
+		_, at := m.piece(o, segment, m.slots[m.program.Outputs[o]])
+		if len(part) == 0 && segment > 0 {
+			continue // all of it padding
+		}
+		if _, err := m.job.Outputs[o/m.pieces].WriteAt(part, offset+at); err != nil {
+			return fmt.Errorf("write output %d: %w", o/m.pieces, err)
 		}
 	}
 	return m.settle(ctx)
