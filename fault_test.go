@@ -153,7 +153,7 @@ func TestFlippedData(t *testing.T) {
 		packets := randomPackets(f, symbols, symbols, symbols, symbols, symbols)
 		want := product(a, packets)
 		for _, algorithm := range algo.Algorithms() {
-			if algorithm.Structured() {
+			if algorithm.Structured {
 				continue
 			}
 			t.Run(name+"/"+algorithm.Name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func TestDefaults(t *testing.T) {
 
 func TestWithAlgorithm(t *testing.T) {
 	for _, a := range algo.Algorithms() {
-		if a.Structured() {
+		if a.Structured {
 			continue
 		}
 		if r := effect(t, volley.WithAlgorithm(a.Name)); r.Algorithm != a.Name {

@@ -20,7 +20,7 @@ import (
 func TestEncodeProperty(t *testing.T) {
 	names := []string{algo.Auto}
 	for _, a := range algo.Algorithms() {
-		if !a.Structured() {
+		if !a.Structured {
 			names = append(names, a.Name)
 		}
 	}

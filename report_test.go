@@ -21,7 +21,7 @@ func TestReport(t *testing.T) {
 		}
 		packets := randomPackets(f, lengths...)
 		for _, algorithm := range algo.Algorithms() {
-			if algorithm.Structured() {
+			if algorithm.Structured {
 				continue
 			}
 			for _, memory := range []int64{16 << 10, volley.DefaultMemory} {

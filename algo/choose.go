@@ -30,7 +30,8 @@ type Rejection struct {
 
 // Candidates returns the plans of every registered algorithm that can solve the
 // problem, in registry order, with their costs, those that break a limit included;
-// and the algorithms that cannot, with the reason.
+// and the algorithms that cannot, with the reason, but for those of other families
+// of matrices.
 func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 	return candidates(registry, p, model)
 }
@@ -38,7 +39,7 @@ func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
 	for _, a := range algorithms {
 		plans, err := a.Plans(p)
-		if err != nil {
+		if err != nil && (len(algorithms) == 1 || !errors.As(err, new(*familyError))) {
 			rejected = append(rejected, Rejection{a.Name, err})
 		}
 		for _, q := range plans {
@@ -66,7 +67,7 @@ func (p *Problem) candidate(q plan.Plan, model sim.Model) Candidate {
 		c.Broken = fmt.Sprintf("%d rounds, at most %d", c.Cost.C1, most)
 	case l.Memory > 0 && c.Memory > l.Memory:
 		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
-	case l.Compute > 0 && int64(c.Cost.C3) > l.Compute*int64(pieces):
+	case l.Compute > 0 && c.Cost.C3 > l.Compute*pieces:
 		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.C3/pieces, l.Compute)
 	}
 	return c
@@ -79,23 +80,23 @@ type LimitError struct {
 	Limits     Limits
 	RoundsOver int
 	Memory     int
-	Compute    int64
+	Compute    int
 }
 
 func (e *LimitError) Error() string {
 	s := "algo: no plan keeps the limits"
 	join := ": want "
-	add := func(now, least int64, what string) {
+	add := func(now, least int, what string) {
 		if least > now {
 			s += fmt.Sprintf("%s%d or more %s", join, least, what)
 			join = ", or "
 		}
 	}
 	if e.Limits.RoundsOver >= 0 {
-		add(int64(e.Limits.RoundsOver), int64(e.RoundsOver), "rounds over the fewest")
+		add(e.Limits.RoundsOver, e.RoundsOver, "rounds over the fewest")
 	}
 	if e.Limits.Memory > 0 {
-		add(int64(e.Limits.Memory), int64(e.Memory), "packets of memory")
+		add(e.Limits.Memory, e.Memory, "packets of memory")
 	}
 	if e.Limits.Compute > 0 {
 		add(e.Limits.Compute, e.Compute, "multiply-adds per symbol")
@@ -108,7 +109,7 @@ func (p *Problem) limitError(list []Candidate) *LimitError {
 	e := &LimitError{Limits: p.Limits, RoundsOver: -1, Memory: -1, Compute: -1}
 	fewest, _ := p.Bounds()
 	for _, c := range list {
-		compute := int64((c.Cost.C3 + c.Cost.Pieces - 1) / c.Cost.Pieces)
+		compute := (c.Cost.C3 + c.Cost.Pieces - 1) / c.Cost.Pieces
 		over := c.Cost.C1 - fewest
 		rounds := p.Limits.RoundsOver < 0 || over <= p.Limits.RoundsOver
 		memory := p.Limits.Memory == 0 || c.Memory <= p.Limits.Memory
@@ -127,7 +128,7 @@ func (p *Problem) limitError(list []Candidate) *LimitError {
 }
 
 // least returns the smaller one, where a is known.
-func least[T int | int64](a, b T) T {
+func least(a, b int) int {
 	if a < 0 {
 		return b
 	}
@@ -148,23 +149,33 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 		}
 		algorithms = []Algorithm{a}
 	}
-	list, rejected := candidates(algorithms, p, model)
-	if len(list) == 0 {
-		var reasons []error
-		for _, r := range rejected {
-			reasons = append(reasons, r.Reason)
-		}
-		return nil, errors.Join(reasons...)
-	}
 	var best plan.Plan
 	shortest := time.Duration(math.MaxInt64)
-	for _, c := range list {
-		if c.Broken == "" && (best == nil || c.Time < shortest) {
-			best, shortest = c.Plan, c.Time
+	var broken []Candidate
+	var reasons []error
+	for _, a := range algorithms {
+		plans, err := a.Plans(p)
+		if err != nil {
+			reasons = append(reasons, err)
+		}
+		for _, q := range plans {
+			// Rounds alone may take too long: then nothing needs to be counted.
+			if best != nil && model.Time(sim.Cost{C1: q.Info().Rounds()}) >= shortest {
+				continue
+			}
+			switch c := p.candidate(q, model); {
+			case c.Broken != "":
+				broken = append(broken, c)
+			case best == nil || c.Time < shortest:
+				best, shortest = q, c.Time
+			}
 		}
 	}
-	if best == nil {
-		return nil, p.limitError(list)
+	switch {
+	case best != nil:
+		return best, nil
+	case len(broken) > 0:
+		return nil, p.limitError(broken)
 	}
-	return best, nil
+	return nil, errors.Join(reasons...)
 }

@@ -26,9 +26,9 @@ type Problem struct {
 
 // Limits are what a plan may take; [NoLimits] has none.
 type Limits struct {
-	RoundsOver int   // rounds above the fewest possible; negative: any number
-	Memory     int   // packets that a processor holds at a time; 0: any number
-	Compute    int64 // multiply-adds per symbol, of a processor; 0: any number
+	RoundsOver int // rounds above the fewest possible; negative: any number
+	Memory     int // packets that a processor holds at a time; 0: any number
+	Compute    int // multiply-adds per symbol, of a processor; 0: any number
 }
 
 // NoLimits allows everything.

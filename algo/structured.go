@@ -30,8 +30,7 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 	return func(p *Problem) ([]plan.Plan, error) {
 		fact := p.factor()
 		if fact == nil || fact.Name != family {
-			return nil, fmt.Errorf("algo: %s for matrix %s over %s with K = %d: %w: take another algorithm, such as universal",
-				name, short(p.Matrix.ID()), p.Matrix.Field().Name(), p.Matrix.Rows(), ErrStructure)
+			return nil, &familyError{name, p.Matrix}
 		}
 		allowed := func(i, j int) bool { // whether layers i … j-1 may be fused
 			switch mode {
@@ -65,6 +64,20 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 		return undominated(plans), nil
 	}
 }
+
+// A familyError says that a matrix is not of an algorithm's family. It wraps
+// [ErrStructure].
+type familyError struct {
+	algorithm string
+	matrix    matrix.Matrix
+}
+
+func (e *familyError) Error() string {
+	return fmt.Sprintf("algo: %s for matrix %s over %s with K = %d: %v: take another algorithm, such as universal",
+		e.algorithm, short(e.matrix.ID()), e.matrix.Field().Name(), e.matrix.Rows(), ErrStructure)
+}
+
+func (e *familyError) Unwrap() error { return ErrStructure }
 
 // short cuts an ID, which may have a hash in it, to what fits into a message.
 func short(id string) string {

@@ -79,7 +79,7 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 			}
 			p := problem(t, m, ports, order)
 			for _, a := range algo.Algorithms() {
-				if !a.Structured() {
+				if !a.Structured {
 					continue
 				}
 				list, err := a.Plans(p)
@@ -159,7 +159,7 @@ func TestStructuredTransferMatrix(t *testing.T) {
 		})
 	})
 	for _, a := range algo.Algorithms() {
-		if a.Structured() && plans[a.Name] == 0 {
+		if a.Structured && plans[a.Name] == 0 {
 			t.Errorf("no plan of %s was checked", a.Name)
 		}
 	}

@@ -32,7 +32,7 @@ func random(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
 
 // forAnyMatrix returns the algorithms that take every matrix.
 func forAnyMatrix() []algo.Algorithm {
-	return slices.DeleteFunc(algo.Algorithms(), algo.Algorithm.Structured)
+	return slices.DeleteFunc(algo.Algorithms(), func(a algo.Algorithm) bool { return a.Structured })
 }
 
 // checkTransfer compiles the algorithm for a and compares what the plan does with

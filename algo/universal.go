@@ -55,6 +55,25 @@ func tune(size, ports, over int) (m, n int) {
 	return m, n
 }
 
+// universalPlans returns the plan with the fewest rounds and, where a round more
+// lowers C2, those with more, as far as the limits allow.
+func universalPlans(p *Problem) ([]plan.Plan, error) {
+	if err := p.mustBeSquare("universal"); err != nil {
+		return nil, err
+	}
+	k := p.Matrix.Rows()
+	var plans []plan.Plan
+	for over := 0; over == 0 || p.Limits.RoundsOver < 0 || over <= p.Limits.RoundsOver; over++ {
+		m, n := tune(k, p.Ports, over)
+		step := newUniversal(k, p.Ports, m, n)
+		plans = append(plans, compile("universal", step.Parameters(), p.Matrix.Field(), k, p.Ports, whole(step, k, p.Matrix.At)))
+		if over > 0 && clog(m, p.Ports)+clog(n, p.Ports) < BoundC1(k, p.Ports)+over {
+			break // rounds are left over: more are of no use
+		}
+	}
+	return undominated(plans), nil
+}
+
 func (s *universal) Parameters() string { return fmt.Sprintf("m=%d n=%d", s.m, s.n) }
 
 func (s *universal) Phases() []plan.Phase {

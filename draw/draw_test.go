@@ -120,7 +120,7 @@ func parse(t *testing.T, data []byte) []element {
 
 func TestEveryMessageOnce(t *testing.T) {
 	for _, a := range algo.Algorithms() {
-		if a.Structured() {
+		if a.Structured {
 			continue
 		}
 		for _, k := range []int{1, 2, 3, 4, 7, 9, 16, 30} {
@@ -226,7 +226,7 @@ func TestTrees(t *testing.T) {
 // manyProcessors every arrow has its label.
 func TestPlaces(t *testing.T) {
 	for _, a := range algo.Algorithms() {
-		if a.Structured() {
+		if a.Structured {
 			continue
 		}
 		for _, c := range []struct{ k, ports int }{{1, 1}, {2, 1}, {4, 1}, {9, 2}, {11, 1}, {16, 1}, {16, 3}, {30, 1}, {64, 1}} {

@@ -43,7 +43,7 @@ func TestEncode(t *testing.T) {
 					packets := randomPackets(f, uint64(c.segment), equal(k, c.symbols)...)
 					want := product(a, packets, c.symbols)
 					for _, algorithm := range algo.Algorithms() {
-						if algorithm.Structured() {
+						if algorithm.Structured {
 							continue
 						}
 						for _, ports := range []int{1, 2, 3} {
@@ -110,7 +110,7 @@ func TestTransportContract(t *testing.T) {
 	packets := randomPackets(f, 1, equal(k, symbols)...)
 	want := product(a, packets, symbols)
 	for _, algorithm := range algo.Algorithms() {
-		if algorithm.Structured() {
+		if algorithm.Structured {
 			continue
 		}
 		for _, ports := range []int{1, 3} {
@@ -352,7 +352,7 @@ func TestObserve(t *testing.T) {
 func TestSegmentBytes(t *testing.T) {
 	f := parse(t, "2^16")
 	for _, algorithm := range algo.Algorithms() {
-		if algorithm.Structured() {
+		if algorithm.Structured {
 			continue
 		}
 		p := compile(t, algorithm.Name, randomMatrix(t, f, 16), 1)

@@ -14,10 +14,15 @@ import (
 // klauspost/reedsolomon (WithCauchyMatrix) and ISA-L (gf_gen_cauchy1_matrix).
 // It is an error where 2K > q, for then there are too few codes.
 func Cauchy(f field.Field, k int) (Matrix, error) {
-	if err := checkCodes("cauchy", f, k, 2, 0); err != nil {
+	return cauchyOnCodes("cauchy", f, k, k)
+}
+
+// cauchyOnCodes returns the K×R matrix of the formula of [Cauchy], under a name.
+func cauchyOnCodes(name string, f field.Field, k, r int) (Matrix, error) {
+	if err := checkBoth(name, f, k, r, 0); err != nil {
 		return nil, err
 	}
-	return named{cauchy{codePoints{f, 0, k}, codePoints{f, k, k}}, "cauchy"}, nil
+	return named{cauchy{codePoints{f, 0, k}, codePoints{f, k, r}}, name}, nil
 }
 
 // CauchyOn returns the Cauchy matrix with a row per point of x and a column per

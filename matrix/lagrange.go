@@ -7,15 +7,14 @@ import (
 	"volley/field"
 )
 
-// Lagrange returns the K×K matrix that takes a polynomial's values at K points to
-// its values at K others, on demand:
+// Lagrange returns the K×R matrix that takes a polynomial's values at K points, of
+// a degree below K, to its values at R others, on demand:
 //
 //	A[i][j] = Φ_i(α_j), Φ_i(z) = Π_(l≠i) (z - ω_l)/(ω_i - ω_l)
 //
 // The two sets may have points in common. It is the matrix of Lagrange coded
 // computing and, where the sets are disjoint, the parity part of a systematic
-// Reed–Solomon code. It is an error where the fields or the numbers of points
-// differ.
+// Reed–Solomon code. It is an error where the fields differ.
 //
 // A row and a column first asked for cost O(K) field operations each, or as much
 // as the structure of the points leaves of them; the entries after that a few.
@@ -24,11 +23,13 @@ func Lagrange(omega, alpha Points) (Matrix, error) {
 	if !sameField(f, alpha.Field()) {
 		return nil, fmt.Errorf("matrix: lagrange: points ω over %s and α over %s: want one field", f.Name(), alpha.Field().Name())
 	}
-	if omega.Len() != alpha.Len() {
-		return nil, fmt.Errorf("matrix: lagrange: %s ω and %s α: want as many", count(omega.Len(), "point"), count(alpha.Len(), "point"))
-	}
+	return newLagrange(omega, alpha), nil
+}
+
+// newLagrange is Lagrange for points over one field.
+func newLagrange(omega, alpha Points) *lagrange {
 	return &lagrange{omega: omega, alpha: alpha, tower: sync.OnceValue(func() *arranged { return pointTower(omega) }),
-		rows: make([]lazyElement, omega.Len()), columns: make([]lazyElement, alpha.Len())}, nil
+		rows: make([]lazyElement, omega.Len()), columns: make([]lazyElement, alpha.Len())}
 }
 
 type lagrange struct {
@@ -61,15 +62,24 @@ func (m *lagrange) At(i, j int) field.Element {
 	if w == a {
 		return field.One
 	}
-	p := m.columns[j].get(func() field.Element { return m.tower().vanishing(a) })
+	p := m.vanishing(j)
 	if p.IsZero() {
 		return p
 	}
-	d := m.rows[i].get(func() field.Element {
+	return f.Mul(p, f.Mul(m.weight(i), f.Inv(f.Sub(a, w))))
+}
+
+// vanishing returns P(α_j).
+func (m *lagrange) vanishing(j int) field.Element {
+	return m.columns[j].get(func() field.Element { return m.tower().vanishing(m.alpha.At(j)) })
+}
+
+// weight returns 1/P'(ω_i).
+func (m *lagrange) weight(i int) field.Element {
+	return m.rows[i].get(func() field.Element {
 		t := m.tower()
-		return f.Inv(t.derivative(t.label[i]))
+		return m.Field().Inv(t.derivative(t.label[i]))
 	})
-	return f.Mul(p, f.Mul(d, f.Inv(f.Sub(a, w))))
 }
 
 // pointTower returns the tower of largest degree in one set of points.
@@ -88,6 +98,9 @@ func elements(p Points) []field.Element {
 
 // factor finds the structure that both sets of points have.
 func (m *lagrange) factor() *Factorisation {
+	if m.Rows() != m.Cols() {
+		return nil
+	}
 	return factorLagrange("lagrange", arrangeBoth(m.omega, m.alpha))
 }
 

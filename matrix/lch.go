@@ -16,18 +16,26 @@ import (
 // so that the initial packets are the coefficients of a polynomial in a basis of
 // one polynomial of each degree, and the coded packets its values. The
 // field has characteristic 2; it is an error where it has not, or where K > q.
-func LCH(f field.Field, k int) (Matrix, error) {
+func LCH(f field.Field, k int) (Matrix, error) { return newLCH(f, k, k) }
+
+// newLCH returns the matrix of the K polynomials of [LCH] on R codes.
+func newLCH(f field.Field, k, r int) (Matrix, error) {
 	if !isBinary(f) {
 		return nil, fmt.Errorf("matrix: lch over %s: the additive FFT needs characteristic 2: want a field such as 2^8 or 2^16", f.Name())
 	}
-	if err := checkSize("K", k); err != nil {
-		return nil, err
+	for _, n := range []struct {
+		what string
+		n    int
+	}{{"K", k}, {"R", r}} {
+		if err := checkSize(n.what, n.n); err != nil {
+			return nil, err
+		}
+		if _, err := PointsCodes(f, 0, n.n); err != nil {
+			return nil, fmt.Errorf("%w: want %s <= %v", err, n.what, f.Order())
+		}
 	}
-	points, err := PointsCodes(f, 0, k)
-	if err != nil {
-		return nil, fmt.Errorf("%w: want K <= %v", err, f.Order())
-	}
-	m := &lch{f: f, k: k}
+	points := codePoints{f, 0, r}
+	m := &lch{f: f, k: k, r: r}
 	m.tower = &tower{f: f, n: k}
 	var maps []field.Element // s_(t+1)(z) = s_t(z)·(s_t(z) + s_t(2^t))
 	for t := range bits.TrailingZeros(uint(k)) {
@@ -52,18 +60,18 @@ func isBinary(f field.Field) bool {
 
 type lch struct {
 	f     field.Field
-	k     int
-	tower *tower
+	k, r  int
+	tower *tower          // of K points
 	norm  []field.Element // 1/s_t(2^t)
 }
 
 func (m *lch) Field() field.Field { return m.f }
 func (m *lch) Rows() int          { return m.k }
-func (m *lch) Cols() int          { return m.k }
+func (m *lch) Cols() int          { return m.r }
 func (m *lch) ID() string         { return "lch" }
 
 func (m *lch) At(l, j int) field.Element {
-	checkEntry(l, j, m.k, m.k)
+	checkEntry(l, j, m.k, m.r)
 	h := len(m.norm)
 	v := m.scale(l)
 	for t := range h {
@@ -88,7 +96,7 @@ func (m *lch) scale(l int) field.Element {
 // factor returns the layers of the additive FFT; its basis differs from that of
 // the tower by a diagonal.
 func (m *lch) factor() *Factorisation {
-	if !m.tower.structured() {
+	if m.k != m.r || !m.tower.structured() {
 		return nil
 	}
 	fact := &Factorisation{Name: "additive-fft", Structure: m.tower.String(), Layers: m.tower.layers()}

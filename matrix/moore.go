@@ -17,25 +17,32 @@ import (
 // characteristic. The matrix is invertible exactly when the points are independent
 // over F_q.
 func Moore(points Points, base uint64) (Matrix, error) {
+	return newMoore(points, base, points.Len())
+}
+
+// newMoore returns the matrix of [Moore] with that many rows.
+func newMoore(points Points, base uint64, rows int) (Matrix, error) {
 	t, err := newFrobenius(points.Field(), base)
 	if err != nil {
 		return nil, err
 	}
-	return &moore{points: points, frobenius: t}, nil
+	return &moore{points, rows, t}, nil
 }
 
+// A moore has a number of rows, and as many columns as there are points.
 type moore struct {
 	points Points
+	rows   int
 	frobenius
 }
 
 func (m *moore) Field() field.Field { return m.f }
-func (m *moore) Rows() int          { return m.points.Len() }
+func (m *moore) Rows() int          { return m.rows }
 func (m *moore) Cols() int          { return m.points.Len() }
 func (m *moore) ID() string         { return fmt.Sprintf("moore(%d, %s)", m.q, m.points.ID()) }
 
 func (m *moore) At(i, j int) field.Element {
-	checkEntry(i, j, m.points.Len(), m.points.Len())
+	checkEntry(i, j, m.rows, m.points.Len())
 	return m.apply(m.points.At(j), i)
 }
 
@@ -85,6 +92,11 @@ func (t frobenius) apply(z field.Element, i int) field.Element {
 // over F_(q^R_t). It is an error where n > m, as no more points are independent,
 // and for a base that [Moore] refuses.
 func PointsMoore(f field.Field, base uint64, n int) (Points, error) {
+	return pointsMoore(f, base, "K", n)
+}
+
+// pointsMoore is PointsMoore; what names n, "K" or "R".
+func pointsMoore(f field.Field, base uint64, what string, n int) (Points, error) {
 	if err := checkSize("points", n); err != nil {
 		return nil, err
 	}
@@ -93,9 +105,9 @@ func PointsMoore(f field.Field, base uint64, n int) (Points, error) {
 		return nil, err
 	}
 	if n > t.m {
-		return nil, fmt.Errorf("matrix: moore over %s: K = %d points independent over F_%d: the field has degree %d over it: want K <= %d%s", f.Name(), n, t.q, t.m, t.m, t.higherDegree(n))
+		return nil, fmt.Errorf("matrix: moore over %s: %s = %d points independent over F_%d: the field has degree %d over it: want %s <= %d%s", f.Name(), what, n, t.q, t.m, what, t.m, t.higherDegree(n))
 	}
-	return newMoorePoints(t, n, 0), nil
+	return newMoorePoints(t, n, gcd(n, t.m), 0), nil
 }
 
 // higherDegree continues the advice of an error with a field of degree n over F_q,
@@ -120,8 +132,8 @@ type moorePoints struct {
 	basis       []field.Element // λ_t
 }
 
-func newMoorePoints(t frobenius, n, first int) *moorePoints {
-	z := int(new(big.Int).GCD(nil, nil, big.NewInt(int64(n)), big.NewInt(int64(t.m))).Int64())
+// newMoorePoints takes Z that divide both n and m.
+func newMoorePoints(t frobenius, n, z, first int) *moorePoints {
 	p := &moorePoints{frobenius: t, n: n, z: z, first: first, radices: primeFactors(z)}
 	units := unitCount(t.f)
 	degree := int64(1)
@@ -138,10 +150,11 @@ func (p *moorePoints) Field() field.Field { return p.f }
 func (p *moorePoints) Len() int           { return p.n }
 
 func (p *moorePoints) ID() string {
-	if p.first == 0 {
-		return fmt.Sprintf("moore-coset:%d", p.q)
+	name := fmt.Sprintf("moore-coset:%d", p.q)
+	if p.z != gcd(p.n, p.m) { // the one that the name alone stands for
+		name += fmt.Sprintf(":%d", p.z)
 	}
-	return fmt.Sprintf("moore-coset:%d+%d", p.q, p.first)
+	return shifted(name, p.first)
 }
 
 func (p *moorePoints) At(k int) field.Element {
@@ -195,6 +208,12 @@ func (p *moorePoints) layers() []Layer {
 // The base q is as in [Moore]; the points are those of [PointsMoore] and the same
 // times g^M. It is an error where 2K > m.
 func Gabidulin(f field.Field, base uint64, k int) (Matrix, error) {
+	return newGabidulin(f, base, k, k)
+}
+
+// newGabidulin returns the K×R parity part, on K+R points that are independent:
+// those of [PointsMoore] but for Z = gcd(K, R, m), and the same times g^(K/Z).
+func newGabidulin(f field.Field, base uint64, k, r int) (Matrix, error) {
 	t, err := newFrobenius(f, base)
 	if err != nil {
 		return nil, err
@@ -202,16 +221,24 @@ func Gabidulin(f field.Field, base uint64, k int) (Matrix, error) {
 	if err := checkSize("K", k); err != nil {
 		return nil, err
 	}
-	if 2*k > t.m {
+	if err := checkSize("R", r); err != nil {
+		return nil, err
+	}
+	if k != r && int64(k)+int64(r) > int64(t.m) {
+		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d and R = %d need %d points independent over F_%d, and the field has degree %d over it: want K + R <= %d%s",
+			f.Name(), k, r, k+r, t.q, t.m, t.m, t.higherDegree(k+r))
+	}
+	if k == r && 2*k > t.m {
 		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d needs %d points independent over F_%d, and the field has degree %d over it: want K <= %d%s", f.Name(), k, 2*k, t.q, t.m, t.m/2, t.higherDegree(2*k))
 	}
-	omega := newMoorePoints(t, k, 0)
-	alpha := newMoorePoints(t, k, k/omega.z)
-	inv, err := Inverse(&moore{omega, t})
+	z := gcd(gcd(k, r), t.m)
+	omega := newMoorePoints(t, k, z, 0)
+	alpha := newMoorePoints(t, r, z, k/z)
+	inv, err := Inverse(&moore{omega, k, t})
 	if err != nil {
 		return nil, err
 	}
-	product, err := Mul(inv, &moore{alpha, t})
+	product, err := Mul(inv, &moore{alpha, k, t})
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +246,7 @@ func Gabidulin(f field.Field, base uint64, k int) (Matrix, error) {
 }
 
 type gabidulin struct {
-	*Dense       // small: K <= m/2
+	*Dense       // small: K + R <= m
 	omega, alpha *moorePoints
 }
 
@@ -234,14 +261,14 @@ func (p *moorePoints) structure() string {
 // any.
 func (m *moore) factor() *Factorisation {
 	p, ok := m.points.(*moorePoints)
-	if !ok || p.z == 1 && p.n > 1 {
+	if !ok || m.Rows() != m.Cols() || p.z == 1 && p.n > 1 {
 		return nil
 	}
 	return &Factorisation{Name: "moore", Structure: p.structure(), Layers: p.layers()}
 }
 
 func (m *gabidulin) factor() *Factorisation {
-	if m.omega.z == 1 && m.omega.n > 1 {
+	if m.Rows() != m.Cols() || m.omega.z == 1 && m.omega.n > 1 {
 		return nil
 	}
 	inverse := Inverted(m.omega.layers())

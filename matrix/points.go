@@ -60,38 +60,69 @@ func (p codePoints) At(k int) field.Element {
 // PointsPowers returns the n points g^0, g^1, …, on demand. It is an error
 // where n > q-1, for then they repeat.
 func PointsPowers(f field.Field, n int) (Points, error) {
-	if err := checkUnits("powers", f, n); err != nil {
+	if err := checkUnits("powers", f, "K", n); err != nil {
 		return nil, err
 	}
-	return powerPoints{newPowers(f, f.Generator(), n), n}, nil
+	return newPowerPoints(f, 0, n), nil
 }
 
-// checkUnits returns an error when f has fewer than n nonzero elements.
-func checkUnits(name string, f field.Field, n int) error {
-	if err := checkSize("K", n); err != nil {
+// newPowerPoints returns g^first … g^(first+n-1).
+func newPowerPoints(f field.Field, first, n int) powerPoints {
+	return powerPoints{newPowers(f, f.Generator(), first+n), first, n}
+}
+
+// checkUnits returns an error when f has fewer than n nonzero elements. What names
+// n, "K" or "R".
+func checkUnits(name string, f field.Field, what string, n int) error {
+	if err := checkSize(what, n); err != nil {
 		return err
 	}
 	if units := unitCount(f); units.Cmp(big.NewInt(int64(n))) < 0 {
-		return fmt.Errorf("matrix: %s points over %s: K = %d needs as many nonzero elements: want K <= %v%s",
-			name, f.Name(), n, units, largerField(uint64(n)+1))
+		return fmt.Errorf("matrix: %s points over %s: %s = %d needs as many nonzero elements: want %s <= %v%s",
+			name, f.Name(), what, n, what, units, largerField(uint64(n)+1))
 	}
 	return nil
 }
 
-// checkCodes returns an error when f has fewer than sets·k + more elements, which
-// a matrix of that name takes for its points.
-func checkCodes(name string, f field.Field, k, sets, more int) error {
+// checkCodes returns an error when f has fewer than n + more elements, which a
+// matrix of that name takes for its points. What names n, "K" or "R".
+func checkCodes(name string, f field.Field, what string, n, more int) error {
+	return checkElements(name, f, what, n, 1, more)
+}
+
+// checkBoth is checkCodes for K + R + more elements.
+func checkBoth(name string, f field.Field, k, r, more int) error {
+	if k == r {
+		return checkElements(name, f, "K", k, 2, more)
+	}
 	if err := checkSize("K", k); err != nil {
 		return err
 	}
-	need := int64(sets)*int64(k) + int64(more)
-	largest := new(big.Int).Sub(f.Order(), big.NewInt(int64(more)))
-	largest.Quo(largest, big.NewInt(int64(sets)))
-	if largest.Cmp(big.NewInt(int64(k))) >= 0 {
+	if err := checkSize("R", r); err != nil {
+		return err
+	}
+	both, largest := int64(k)+int64(r), new(big.Int).Sub(f.Order(), big.NewInt(int64(more)))
+	if largest.Cmp(big.NewInt(both)) >= 0 {
 		return nil
 	}
-	return fmt.Errorf("matrix: %s over %s: K = %d needs %d distinct points and q = %v: want K <= %v%s",
-		name, f.Name(), k, need, f.Order(), largest, largerField(uint64(need)))
+	need := both + int64(more)
+	return fmt.Errorf("matrix: %s over %s: K = %d and R = %d need %d distinct points and q = %v: want K + R <= %v%s",
+		name, f.Name(), k, r, need, f.Order(), largest, largerField(uint64(need)))
+}
+
+// checkElements returns an error when f has fewer than sets·n + more elements.
+func checkElements(name string, f field.Field, what string, n, sets, more int) error {
+	if err := checkSize(what, n); err != nil {
+		return err
+	}
+	need := int64(sets)*int64(n) + int64(more)
+	largest := new(big.Int).Sub(f.Order(), big.NewInt(int64(more)))
+	largest.Quo(largest, big.NewInt(int64(sets)))
+	if largest.Cmp(big.NewInt(int64(n))) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("matrix: %s over %s: %s = %d needs %d distinct points and q = %v: want %s <= %v%s",
+		name, f.Name(), what, n, need, f.Order(), what, largest, largerField(uint64(need)))
 }
 
 // largerField continues the advice of an error with a field of at least n
@@ -109,17 +140,25 @@ func largerField(n uint64) string {
 }
 
 type powerPoints struct {
-	powers powers
-	n      int
+	powers   powers
+	first, n int
 }
 
 func (p powerPoints) Field() field.Field { return p.powers.f }
 func (p powerPoints) Len() int           { return p.n }
-func (p powerPoints) ID() string         { return "powers" }
+func (p powerPoints) ID() string         { return shifted("powers", p.first) }
 
 func (p powerPoints) At(k int) field.Element {
 	checkPoint(k, p.n)
-	return p.powers.at(k)
+	return p.powers.at(p.first + k)
+}
+
+// shifted is the ID of points, of that name from 0 on, from number first on.
+func shifted(name string, first int) string {
+	if first == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s+%d", name, first)
 }
 
 // PointsCoset returns n points on cosets of a multiplicative subgroup, on
@@ -140,12 +179,12 @@ func PointsCoset(f field.Field, n int) (Points, error) { return PointsCosetShift
 // on the M cosets from number first on. It is an error where the field has fewer
 // than first+M cosets of Z points, or n > q-1.
 func PointsCosetShifted(f field.Field, n, first int) (Points, error) {
-	if err := checkUnits("coset", f, n); err != nil {
+	if err := checkUnits("coset", f, "K", n); err != nil {
 		return nil, err
 	}
-	units := unitCount(f)
-	z := int(new(big.Int).GCD(nil, nil, units, big.NewInt(int64(n))).Int64())
-	cosets := new(big.Int).Quo(units, big.NewInt(int64(z)))
+	z := cosetSize(f, n)
+	cosets := unitCount(f)
+	cosets.Quo(cosets, big.NewInt(int64(z)))
 	m := n / z
 	if first < 0 || cosets.Cmp(big.NewInt(int64(first)+int64(m))) < 0 {
 		return nil, fmt.Errorf("matrix: coset points over %s: no cosets %d to %d of %d elements: the field has %v", f.Name(), first, first+m-1, z, cosets)
@@ -153,8 +192,13 @@ func PointsCosetShifted(f field.Field, n, first int) (Points, error) {
 	return newCosetPoints(f, n, z, first), nil
 }
 
+// cosetSize returns gcd(n, q-1).
+func cosetSize(f field.Field, n int) int {
+	return int(new(big.Int).GCD(nil, nil, unitCount(f), big.NewInt(int64(n))).Int64())
+}
+
 // newCosetPoints returns n points on the cosets of z elements from number first on,
-// which begin again after the last.
+// which begin again after the last. It takes z that divide both n and q-1.
 func newCosetPoints(f field.Field, n, z, first int) *cosetPoints {
 	units := unitCount(f)
 	return &cosetPoints{
@@ -181,10 +225,10 @@ func (p *cosetPoints) Field() field.Field { return p.coset.f }
 func (p *cosetPoints) Len() int           { return p.n }
 
 func (p *cosetPoints) ID() string {
-	if p.first == 0 {
-		return "coset"
+	if p.z != cosetSize(p.Field(), p.n) { // the one that the name alone stands for
+		return shifted(fmt.Sprintf("coset:%d", p.z), p.first)
 	}
-	return fmt.Sprintf("coset+%d", p.first)
+	return shifted("coset", p.first)
 }
 
 func (p *cosetPoints) At(k int) field.Element {
@@ -203,6 +247,13 @@ func reverseDigits(j int, radices []int) int {
 		j /= r
 	}
 	return rev
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // primeFactors returns the primes whose product is n, ascending.

@@ -15,15 +15,16 @@ import "volley/field"
 //
 // The code is MDS. It is an error where 2K > q.
 func ReedSolomonVandermonde(f field.Field, k int) (Matrix, error) {
+	return reedSolomonVandermonde(f, k, k)
+}
+
+// reedSolomonVandermonde is that of R parity shards, at codes K … K+R-1.
+func reedSolomonVandermonde(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:vandermonde"
-	if err := checkCodes(id, f, k, 2, 0); err != nil {
+	if err := checkBoth(id, f, k, r, 0); err != nil {
 		return nil, err
 	}
-	m, err := Lagrange(codePoints{f, 0, k}, codePoints{f, k, k})
-	if err != nil {
-		return nil, err
-	}
-	return named{m, id}, nil
+	return named{newLagrange(codePoints{f, 0, k}, codePoints{f, k, r}), id}, nil
 }
 
 // ReedSolomonPAR1 returns the matrix of PAR1, and of klauspost/reedsolomon's
@@ -36,11 +37,16 @@ func ReedSolomonVandermonde(f field.Field, k int) (Matrix, error) {
 // 1 ⊕ 2 ⊕ 3 = 0, parity shards 0, 1 and 3 do not determine data shards 0, 1 and 2.
 // It is an error where K > q-1.
 func ReedSolomonPAR1(f field.Field, k int) (Matrix, error) {
+	return reedSolomonPAR1(f, k, k)
+}
+
+// reedSolomonPAR1 is that of R parity shards, j < R.
+func reedSolomonPAR1(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:par1"
-	if err := checkCodes(id, f, k, 1, 1); err != nil {
+	if err := checkCodes(id, f, "K", k, 1); err != nil {
 		return nil, err
 	}
-	return named{Transpose(Vandermonde(codePoints{f, 1, k})), id}, nil
+	return named{Transpose(vandermonde{codePoints{f, 1, k}, r}), id}, nil
 }
 
 // ReedSolomonJerasure returns the matrix of Jerasure's
@@ -55,24 +61,30 @@ func ReedSolomonPAR1(f field.Field, k int) (Matrix, error) {
 // for symbol codes i, K and K+j, and K > 1. The code is MDS. It is an error where
 // 2K-1 > q.
 func ReedSolomonJerasure(f field.Field, k int) (Matrix, error) {
-	if err := checkCodes("rs:jerasure", f, k, 2, -1); err != nil {
+	return reedSolomonJerasure(f, k, k)
+}
+
+// reedSolomonJerasure is that of R parity shards: the last column, now of the
+// leading coefficient, is number R-1.
+func reedSolomonJerasure(f field.Field, k, r int) (Matrix, error) {
+	if err := checkBoth("rs:jerasure", f, k, r, -1); err != nil {
 		return nil, err
 	}
-	return jerasure{f, k}, nil
+	return jerasure{f, k, r}, nil
 }
 
 type jerasure struct {
-	f field.Field
-	k int
+	f    field.Field
+	k, r int
 }
 
 func (m jerasure) Field() field.Field { return m.f }
 func (m jerasure) Rows() int          { return m.k }
-func (m jerasure) Cols() int          { return m.k }
+func (m jerasure) Cols() int          { return m.r }
 func (m jerasure) ID() string         { return "rs:jerasure" }
 
 func (m jerasure) At(i, j int) field.Element {
-	checkEntry(i, j, m.k, m.k)
+	checkEntry(i, j, m.k, m.r)
 	if i == 0 || j == 0 {
 		return field.One
 	}
@@ -81,7 +93,7 @@ func (m jerasure) At(i, j int) field.Element {
 	// columns by row 0, and of Φ_i(y) = w_i·Π(y - x_m) / (y - x_i) these remain.
 	x, first, y := field.Code(uint64(i)), field.Code(uint64(m.k)), field.Code(uint64(m.k)+uint64(j))
 	numerator, denominator := m.f.Sub(first, x), first
-	if j < m.k-1 {
+	if j < m.r-1 {
 		numerator = m.f.Mul(numerator, y)
 		denominator = m.f.Mul(denominator, m.f.Sub(y, x))
 	}

@@ -27,14 +27,31 @@ func TestKlauspost(t *testing.T) {
 	const size = 100
 	f := parseField(t, "2^8")
 	rng := rand.NewChaCha8([32]byte{1})
+	var shapes [][2]int // K data shards, R parity shards
+	for _, k := range []int{1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 64, 100, 127, 128} {
+		shapes = append(shapes, [2]int{k, k})
+	}
+	for k := 1; k <= 12; k++ {
+		for r := 1; r <= 12; r++ {
+			shapes = append(shapes, [2]int{k, r})
+		}
+	}
+	for _, k := range []int{16, 24, 48, 64, 96, 127, 128, 129, 192, 200, 240, 248, 254, 255} {
+		for _, r := range []int{1, 2, 3, 8, 16, 56, 64, 127, 256 - k} {
+			if k+r <= 256 {
+				shapes = append(shapes, [2]int{k, r}, [2]int{r, k})
+			}
+		}
+	}
 	for name, options := range klauspost {
-		for _, k := range []int{1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 64, 100, 127, 128} {
-			enc, err := reedsolomon.New(k, k, options...)
+		for _, shape := range shapes {
+			k, r := shape[0], shape[1]
+			enc, err := reedsolomon.New(k, r, options...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			data := NewDense(f, k, k+size) // row i is data shard i: a unit vector, and random bytes
-			shards := make([][]byte, 2*k)
+			shards := make([][]byte, k+r)
 			for i := range shards {
 				shards[i] = make([]byte, k+size)
 				if i < k {
@@ -46,31 +63,36 @@ func TestKlauspost(t *testing.T) {
 			if err := enc.Encode(shards); err != nil {
 				t.Fatal(err)
 			}
-			m := must(Spec{Family: name}.Build(f, k))(t)
+			m := must(Spec{Family: name}.BuildFor(f, k, r))(t)
+			if m.Rows() != k || m.Cols() != r {
+				t.Fatalf("%s is %d×%d, want %d×%d", name, m.Rows(), m.Cols(), k, r)
+			}
 			coded := must(Mul(Transpose(m), data))(t) // column j of m has the coefficients of parity j
-			for j := range k {
+			for j := range r {
 				for i := range k {
 					if got, want := m.At(i, j), field.Code(uint64(shards[k+j][i])); got != want {
-						t.Fatalf("%s, K = %d: A[%d][%d] = %v, theirs is %v", name, k, i, j, got, want)
+						t.Fatalf("%s, K = %d, R = %d: A[%d][%d] = %v, theirs is %v", name, k, r, i, j, got, want)
 					}
 				}
 				if !bytes.Equal(coded.Row(j), shards[k+j]) {
-					t.Fatalf("%s, K = %d: parity shard %d differs from theirs", name, k, j)
+					t.Fatalf("%s, K = %d, R = %d: parity shard %d differs from theirs", name, k, r, j)
 				}
 			}
 		}
 	}
 }
 
-// systematic returns the last K columns of code, K×2K, multiplied from the left to
-// begin with the identity.
+// systematic returns the last R columns of code, K×(K+R), multiplied from the left
+// to begin with the identity.
 func systematic(t *testing.T, code *Dense) *Dense {
 	t.Helper()
-	k := code.Rows()
-	left, right := NewDense(code.Field(), k, k), NewDense(code.Field(), k, k)
+	k, r := code.Rows(), code.Cols()-code.Rows()
+	left, right := NewDense(code.Field(), k, k), NewDense(code.Field(), k, r)
 	for i := range k {
 		for j := range k {
 			left.Set(i, j, code.At(i, j))
+		}
+		for j := range r {
 			right.Set(i, j, code.At(i, k+j))
 		}
 	}
@@ -90,45 +112,52 @@ func TestSystematic(t *testing.T) {
 		if order := f.Order(); order.IsInt64() {
 			q = order.Int64()
 		}
+		var shapes [][2]int
 		for _, k := range []int{1, 2, 3, 4, 5, 7, 8, 12, 30, 41, 48, 49, 128, 129} {
-			if int64(2*k-1) > q || k > 12 && q == math.MaxInt64 {
+			for _, r := range []int{k, 1, 2, 3, 5, 10} {
+				shapes = append(shapes, [2]int{k, r})
+			}
+		}
+		for _, shape := range append(shapes, [2]int{1, 15}, [2]int{2, 14}, [2]int{2, 15}, [2]int{3, 70}, [2]int{15, 2}, [2]int{16, 1}, [2]int{96, 2}, [2]int{97, 1}) {
+			k, r := shape[0], shape[1]
+			if int64(k+r-1) > q || k > 12 && q == math.MaxInt64 || k*k*r > 1<<21 {
 				continue
 			}
 			power := func(i, j int) field.Element { return field.Pow(f, field.Code(uint64(j)), uint64(i)) }
-			if int64(2*k) <= q {
-				code := NewDense(f, k, 2*k)
+			if int64(k+r) <= q {
+				code := NewDense(f, k, k+r)
 				for i := range k {
-					for j := range 2 * k {
+					for j := range k + r {
 						code.Set(i, j, power(i, j))
 					}
 				}
-				if !Equal(must(ReedSolomonVandermonde(f, k))(t), systematic(t, code)) {
-					t.Errorf("rs:vandermonde over %s, K = %d", name, k)
+				if !Equal(must(Spec{Family: "rs:vandermonde"}.BuildFor(f, k, r))(t), systematic(t, code)) {
+					t.Errorf("rs:vandermonde over %s, K = %d, R = %d", name, k, r)
 				}
 			}
 			// Jerasure's extended Vandermonde matrix ends with a unit vector.
-			code := NewDense(f, k, 2*k)
+			code := NewDense(f, k, k+r)
 			for i := range k {
-				for j := range 2*k - 1 {
+				for j := range k + r - 1 {
 					code.Set(i, j, power(i, j))
 				}
 			}
-			code.Set(k-1, 2*k-1, field.One)
+			code.Set(k-1, k+r-1, field.One)
 			want := systematic(t, code)
 			for i := range k { // ones in column 0
 				inv := f.Inv(want.At(i, 0))
-				for j := range k {
+				for j := range r {
 					want.Set(i, j, f.Mul(inv, want.At(i, j)))
 				}
 			}
-			for j := range k { // ones in row 0
+			for j := range r { // ones in row 0
 				inv := f.Inv(want.At(0, j))
 				for i := range k {
 					want.Set(i, j, f.Mul(inv, want.At(i, j)))
 				}
 			}
-			if !Equal(must(ReedSolomonJerasure(f, k))(t), want) {
-				t.Errorf("rs:jerasure over %s, K = %d", name, k)
+			if !Equal(must(Spec{Family: "rs:jerasure"}.BuildFor(f, k, r))(t), want) {
+				t.Errorf("rs:jerasure over %s, K = %d, R = %d", name, k, r)
 			}
 		}
 	}
@@ -137,9 +166,8 @@ func TestSystematic(t *testing.T) {
 // singularPart returns the first square submatrix of m that is singular, and "" for
 // the matrix of an MDS code.
 func singularPart(m Matrix) string {
-	k := m.Rows()
-	for rows := 1; rows < 1<<k; rows++ {
-		for cols := 1; cols < 1<<k; cols++ {
+	for rows := 1; rows < 1<<m.Rows(); rows++ {
+		for cols := 1; cols < 1<<m.Cols(); cols++ {
 			is, js := bitsOf(rows), bitsOf(cols)
 			if len(is) != len(js) {
 				continue
@@ -164,9 +192,13 @@ func TestMDS(t *testing.T) {
 	for _, name := range []string{"2^4", "2^8", "97", "257", "3^4"} {
 		f := parseField(t, name)
 		for _, family := range []string{"cauchy", "fti", "rs:vandermonde", "rs:cauchy", "rs:jerasure", "lagrange"} {
-			for _, k := range []int{1, 2, 3, 4, 5} {
-				if part := singularPart(must(Spec{Family: family}.Build(f, k))(t)); part != "" {
-					t.Errorf("%s over %s, K = %d: singular in %s", family, name, k, part)
+			for _, shape := range [][2]int{{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {1, 6}, {6, 1}, {3, 5}, {5, 3}, {8, 4}, {4, 8}} {
+				k, r := shape[0], shape[1]
+				if k != r && family == "fti" {
+					continue
+				}
+				if part := singularPart(must(Spec{Family: family}.BuildFor(f, k, r))(t)); part != "" {
+					t.Errorf("%s over %s, K = %d, R = %d: singular in %s", family, name, k, r, part)
 				}
 			}
 		}
@@ -196,7 +228,8 @@ func TestMDS(t *testing.T) {
 }
 
 // TestFamilyFormulas compares what every name builds with its formula, written
-// here once more, for many K; and no matrix is built where the formula has none.
+// here once more, for many K and R; and no matrix is built where the formula has
+// none.
 func TestFamilyFormulas(t *testing.T) {
 	for _, name := range []string{"2^4", "2^8", "2^16", "97", "257", "3^4"} {
 		f := parseField(t, name)
@@ -205,31 +238,46 @@ func TestFamilyFormulas(t *testing.T) {
 		for k := 1; k <= 20; k++ {
 			sizes = append(sizes, k)
 		}
+		var shapes [][2]int
 		for _, k := range append(sizes, int(q)/2-1, int(q)/2, int(q)/2+1, int(q)-2, int(q)-1, int(q)) {
-			if k > 260 {
+			shapes = append(shapes, [2]int{k, k})
+		}
+		for k := 1; k <= 10; k++ {
+			for r := 1; r <= 10; r++ {
+				shapes = append(shapes, [2]int{k, r})
+			}
+		}
+		for _, k := range []int{12, 24, 40, 48, 64, 96, 192, 200, 240, int(q) - 8, int(q) - 2, int(q) - 1, int(q), int(q) + 1} {
+			for _, r := range []int{1, 2, 3, 8, 16, 20, 56, int(q) - k - 1, int(q) - k, int(q) - k + 1} {
+				shapes = append(shapes, [2]int{k, r}, [2]int{r, k})
+			}
+		}
+		for _, shape := range shapes {
+			k, r := shape[0], shape[1]
+			if k < 1 || r < 1 || max(k, r) > 260 {
 				continue
 			}
 			for _, c := range formulas {
 				step := 1
-				if c.slow && k > 20 { // some of the entries
-					step = 1 + k/7
+				if n := max(k, r); n > 20 && (c.slow || k != r) { // some of the entries
+					step = 1 + n/7
 				}
-				want := c.entry(f, q, k)
-				m, err := c.spec.Build(f, k)
+				want := c.entry(f, q, k, r)
+				m, err := c.spec.BuildFor(f, k, r)
 				if (err == nil) != (want != nil) {
-					t.Errorf("%+v over %s, K = %d: error %v, and a formula: %v", c.spec, name, k, err, want != nil)
+					t.Errorf("%+v over %s, K = %d, R = %d: error %v, and a formula: %v", c.spec, name, k, r, err, want != nil)
 					continue
 				}
 				if err != nil {
 					continue
 				}
-				if m.Rows() != k || m.Cols() != k {
-					t.Fatalf("%+v over %s: %d×%d, want K = %d", c.spec, name, m.Rows(), m.Cols(), k)
+				if m.Rows() != k || m.Cols() != r {
+					t.Fatalf("%+v over %s: %d×%d, want K = %d and R = %d", c.spec, name, m.Rows(), m.Cols(), k, r)
 				}
 				for i := 0; i < k; i += step {
-					for j := 0; j < k; j += step {
+					for j := 0; j < r; j += step {
 						if got, want := m.At(i, j), want(i, j); got != want {
-							t.Fatalf("%+v over %s, K = %d: A[%d][%d] = %v, want %v", c.spec, name, k, i, j, got, want)
+							t.Fatalf("%+v over %s, K = %d, R = %d: A[%d][%d] = %v, want %v", c.spec, name, k, r, i, j, got, want)
 						}
 					}
 				}
@@ -245,28 +293,28 @@ type entry func(i, j int) field.Element
 var formulas = []struct {
 	spec  Spec
 	slow  bool // an entry costs O(K)
-	entry func(f field.Field, q int64, k int) entry
+	entry func(f field.Field, q int64, k, r int) entry
 }{
-	{spec: Spec{Family: "cauchy"}, entry: func(f field.Field, q int64, k int) entry {
-		return cauchyEntry(f, wantCodes(q, 0, k), wantCodes(q, k, k))
+	{spec: Spec{Family: "cauchy"}, entry: func(f field.Field, q int64, k, r int) entry {
+		return cauchyEntry(f, wantCodes(q, 0, k), wantCodes(q, k, r))
 	}},
-	{spec: Spec{Family: "rs:cauchy"}, entry: func(f field.Field, q int64, k int) entry {
-		return cauchyEntry(f, wantCodes(q, 0, k), wantCodes(q, k, k))
+	{spec: Spec{Family: "rs:cauchy"}, entry: func(f field.Field, q int64, k, r int) entry {
+		return cauchyEntry(f, wantCodes(q, 0, k), wantCodes(q, k, r))
 	}},
-	{spec: Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, entry: func(f field.Field, q int64, k int) entry {
-		if int64(2*k) > q-1 {
+	{spec: Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, entry: func(f field.Field, q int64, k, r int) entry {
+		if int64(k+r) > q-1 {
 			return nil
 		}
-		return cauchyEntry(f, wantCoset(f, q, k, 0), wantCoset(f, q, k, cosets(q, k)))
+		return cauchyEntry(f, wantCoset(f, q, k, both(q, k, r), 0), wantCoset(f, q, r, both(q, k, r), k/both(q, k, r)))
 	}},
-	{spec: Spec{Family: "cauchy", Omega: "powers", Alpha: "powers"}, entry: func(f field.Field, q int64, k int) entry {
-		if int64(2*k) > q-1 {
+	{spec: Spec{Family: "cauchy", Omega: "powers", Alpha: "powers"}, entry: func(f field.Field, q int64, k, r int) entry {
+		if int64(k+r) > q-1 {
 			return nil
 		}
-		return cauchyEntry(f, wantPowers(f, q, 0, k), wantPowers(f, q, k, k))
+		return cauchyEntry(f, wantPowers(f, q, 0, k), wantPowers(f, q, k, r))
 	}},
-	{spec: Spec{Family: "fti"}, entry: func(f field.Field, q int64, k int) entry {
-		if int64(2*k) > q {
+	{spec: Spec{Family: "fti"}, entry: func(f field.Field, q int64, k, r int) entry {
+		if int64(2*k) > q || k != r {
 			return nil
 		}
 		return func(i, j int) field.Element {
@@ -276,53 +324,58 @@ var formulas = []struct {
 			return f.Inv(f.Sub(field.Code(uint64(j)), field.Code(uint64(k+i))))
 		}
 	}},
-	{spec: Spec{Family: "rs:vandermonde"}, slow: true, entry: func(f field.Field, q int64, k int) entry {
-		return lagrangeEntry(f, wantCodes(q, 0, k), wantCodes(q, k, k))
+	{spec: Spec{Family: "rs:vandermonde"}, slow: true, entry: func(f field.Field, q int64, k, r int) entry {
+		return lagrangeEntry(f, wantCodes(q, 0, k), wantCodes(q, k, r))
 	}},
-	{spec: Spec{Family: "rs:par1"}, entry: func(f field.Field, q int64, k int) entry {
+	{spec: Spec{Family: "rs:par1"}, entry: func(f field.Field, q int64, k, r int) entry {
 		points := wantCodes(q, 1, k)
 		if points == nil {
 			return nil
 		}
 		return func(i, j int) field.Element { return power(f, q, points[i], big.NewInt(int64(j))) }
 	}},
-	{spec: Spec{Family: "lagrange"}, slow: true, entry: func(f field.Field, q int64, k int) entry {
-		first := cosets(q, k)
-		if int64(2*k) > q-1 {
+	{spec: Spec{Family: "lagrange"}, slow: true, entry: func(f field.Field, q int64, k, r int) entry {
+		z := both(q, k, r)
+		first := k / z
+		if int64(k+r) > q-1 {
 			first = 1
 		}
-		if int64(k) > q-1 {
+		if int64(max(k, r)) > q-1 {
 			return nil
 		}
-		return lagrangeEntry(f, wantCoset(f, q, k, 0), wantCoset(f, q, k, first))
+		return lagrangeEntry(f, wantCoset(f, q, k, z, 0), wantCoset(f, q, r, z, first))
 	}},
-	{spec: Spec{Family: "lagrange", Omega: "codes", Alpha: "coset"}, slow: true, entry: func(f field.Field, q int64, k int) entry {
-		first := cosets(q, k)
-		if int64(2*k) > q-1 {
+	{spec: Spec{Family: "lagrange", Omega: "codes", Alpha: "coset"}, slow: true, entry: func(f field.Field, q int64, k, r int) entry {
+		z := both(q, k, r)
+		first := k / z
+		if int64(k+r) > q-1 {
 			first = 1
 		}
-		if int64(k) > q-1 {
+		if int64(r) > q-1 {
 			return nil
 		}
-		return lagrangeEntry(f, wantCodes(q, 0, k), wantCoset(f, q, k, first))
+		return lagrangeEntry(f, wantCodes(q, 0, k), wantCoset(f, q, r, z, first))
 	}},
-	{spec: Spec{Family: "lagrange", Omega: "powers", Alpha: "powers"}, slow: true, entry: func(f field.Field, q int64, k int) entry {
-		if int64(2*k) > q-1 {
+	{spec: Spec{Family: "lagrange", Omega: "powers", Alpha: "powers"}, slow: true, entry: func(f field.Field, q int64, k, r int) entry {
+		if int64(k+r) > q-1 {
 			return nil
 		}
-		return lagrangeEntry(f, wantPowers(f, q, 0, k), wantPowers(f, q, k, k))
+		return lagrangeEntry(f, wantPowers(f, q, 0, k), wantPowers(f, q, k, r))
 	}},
-	{spec: Spec{Family: "vandermonde"}, entry: func(f field.Field, q int64, k int) entry {
-		if int64(k) > q-1 {
+	{spec: Spec{Family: "vandermonde"}, entry: func(f field.Field, q int64, k, r int) entry {
+		if int64(r) > q-1 {
 			return nil
 		}
-		return vandermondeEntry(f, q, wantCoset(f, q, k, 0))
+		return vandermondeEntry(f, q, wantCoset(f, q, r, gcd(r, int(q)-1), 0))
 	}},
-	{spec: Spec{Family: "vandermonde", Points: "codes"}, entry: func(f field.Field, q int64, k int) entry {
-		return vandermondeEntry(f, q, wantCodes(q, 0, k))
+	{spec: Spec{Family: "vandermonde", Points: "powers"}, entry: func(f field.Field, q int64, k, r int) entry {
+		return vandermondeEntry(f, q, wantPowers(f, q, 0, r))
 	}},
-	{spec: Spec{Family: "moore", Points: "powers"}, entry: func(f field.Field, q int64, k int) entry {
-		points := wantPowers(f, q, 0, k)
+	{spec: Spec{Family: "vandermonde", Points: "codes"}, entry: func(f field.Field, q int64, k, r int) entry {
+		return vandermondeEntry(f, q, wantCodes(q, 0, r))
+	}},
+	{spec: Spec{Family: "moore", Points: "powers"}, entry: func(f field.Field, q int64, k, r int) entry {
+		points := wantPowers(f, q, 0, r)
 		if points == nil {
 			return nil
 		}
@@ -330,8 +383,8 @@ var formulas = []struct {
 			return power(f, q, points[j], new(big.Int).Exp(f.Characteristic(), big.NewInt(int64(i)), nil))
 		}
 	}},
-	{spec: Spec{Family: "moore", Points: "powers", Base: 4}, entry: func(f field.Field, q int64, k int) entry {
-		points := wantPowers(f, q, 0, k)
+	{spec: Spec{Family: "moore", Points: "powers", Base: 4}, entry: func(f field.Field, q int64, k, r int) entry {
+		points := wantPowers(f, q, 0, r)
 		if points == nil || f.Characteristic().Int64() != 2 {
 			return nil
 		}
@@ -339,10 +392,10 @@ var formulas = []struct {
 			return power(f, q, points[j], new(big.Int).Exp(big.NewInt(4), big.NewInt(int64(i)), nil))
 		}
 	}},
-	{spec: Spec{Family: "dft"}, entry: func(f field.Field, q int64, k int) entry { return dftEntry(f, q, k, false) }},
-	{spec: Spec{Family: "dft", Order: "any"}, entry: func(f field.Field, q int64, k int) entry { return dftEntry(f, q, k, false) }},
-	{spec: Spec{Family: "dft", Order: "natural"}, entry: func(f field.Field, q int64, k int) entry { return dftEntry(f, q, k, false) }},
-	{spec: Spec{Family: "dft", Order: "reversed"}, entry: func(f field.Field, q int64, k int) entry { return dftEntry(f, q, k, true) }},
+	{spec: Spec{Family: "dft"}, entry: func(f field.Field, q int64, k, r int) entry { return dftEntry(f, q, k, r, false) }},
+	{spec: Spec{Family: "dft", Order: "any"}, entry: func(f field.Field, q int64, k, r int) entry { return dftEntry(f, q, k, r, false) }},
+	{spec: Spec{Family: "dft", Order: "natural"}, entry: func(f field.Field, q int64, k, r int) entry { return dftEntry(f, q, k, r, false) }},
+	{spec: Spec{Family: "dft", Order: "reversed"}, entry: func(f field.Field, q int64, k, r int) entry { return dftEntry(f, q, k, r, true) }},
 	{spec: Spec{Family: "lch"}, slow: true, entry: lchEntry},
 }
 
@@ -357,15 +410,8 @@ func power(f field.Field, q int64, a field.Element, e *big.Int) field.Element {
 	return field.Exp(f, a, e.Mod(e, big.NewInt(q-1)))
 }
 
-func gcd(a, b int) int {
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return a
-}
-
-// cosets returns M.
-func cosets(q int64, k int) int { return k / gcd(k, int(q)-1) }
+// both returns the size of cosets that omega and alpha have.
+func both(q int64, k, r int) int { return gcd(gcd(k, r), int(q)-1) }
 
 func wantCodes(q int64, first, k int) []field.Element {
 	if int64(first+k) > q {
@@ -380,7 +426,7 @@ func wantCodes(q int64, first, k int) []field.Element {
 
 // wantPowers returns g^first … .
 func wantPowers(f field.Field, q int64, first, k int) []field.Element {
-	if int64(k) > q-1 {
+	if int64(first+k) > q-1 {
 		return nil
 	}
 	list := make([]field.Element, k)
@@ -392,8 +438,7 @@ func wantPowers(f field.Field, q int64, first, k int) []field.Element {
 
 // wantCoset returns the points of K/Z cosets of the Z-th roots of unity, the first
 // of them that of g^first.
-func wantCoset(f field.Field, q int64, k, first int) []field.Element {
-	z := gcd(k, int(q)-1)
+func wantCoset(f field.Field, q int64, k, z, first int) []field.Element {
 	list := make([]field.Element, k)
 	for n := range list {
 		e := first + n/z + (int(q)-1)/z*wantReversed(n%z, primeFactors(z))
@@ -444,8 +489,8 @@ func vandermondeEntry(f field.Field, q int64, points []field.Element) entry {
 	return func(i, j int) field.Element { return power(f, q, points[j], big.NewInt(int64(i))) }
 }
 
-func dftEntry(f field.Field, q int64, k int, reversed bool) entry {
-	if int64(k) > q-1 || (q-1)%int64(k) != 0 {
+func dftEntry(f field.Field, q int64, k, r int, reversed bool) entry {
+	if k != r || int64(k) > q-1 || (q-1)%int64(k) != 0 {
 		return nil
 	}
 	return func(i, j int) field.Element {
@@ -457,8 +502,8 @@ func dftEntry(f field.Field, q int64, k int, reversed bool) entry {
 }
 
 // lchEntry has the polynomials that vanish on the codes below 2^t as products.
-func lchEntry(f field.Field, q int64, k int) entry {
-	if f.Characteristic().Int64() != 2 || int64(k) > q {
+func lchEntry(f field.Field, q int64, k, r int) entry {
+	if f.Characteristic().Int64() != 2 || int64(max(k, r)) > q {
 		return nil
 	}
 	vanishing := func(t, z int) field.Element {

@@ -17,9 +17,10 @@ type Family struct {
 	Name     string   // as in "random:SEED"
 	Argument string   // what follows the colon; empty where nothing may
 	Formula  string   // the entries
-	Doc      string   // what they are for, and the condition on K
+	Doc      string   // what they are for, and the condition on K and R
 	Field    string   // the field to take where none is named; empty where any is as good
 	Takes    []string // which of points, omega, alpha, base and order a [Spec] may have
+	Square   bool     // for K×K only, not K×R
 
 	build func(b *builder) (Matrix, error)
 }
@@ -29,29 +30,30 @@ var families = []Family{
 	{
 		Name:    "cauchy",
 		Formula: "A[i][j] = 1/(x_i - y_j); x_i = i and y_j = K+j, of symbol codes",
-		Doc:     "MDS; 2K <= q; omega gives other x, alpha other y",
+		Doc:     "MDS; K+R <= q; omega gives other x, alpha other y",
 		Takes:   []string{"omega", "alpha"},
 		build:   buildCauchy,
 	},
 	{
 		Name:    "fti",
 		Formula: "A[i][j] = 1/(j - (K+i)), of symbol codes; over 2^w 1/(j ⊕ (K+i))",
-		Doc:     "level 3 checkpoints of FTI; MDS; 2K <= q",
+		Doc:     "level 3 checkpoints of FTI; MDS; R = K, 2K <= q",
 		Field:   "2^16",
+		Square:  true,
 		build:   func(b *builder) (Matrix, error) { return FTI(b.f, b.k) },
 	},
 	{
 		Name:    "rs:vandermonde",
 		Formula: "A[i][j] = Φ_i(K+j), Φ_i = 1 at i and 0 at the other codes below K",
-		Doc:     "parity of klauspost/reedsolomon by default; MDS; 2K <= q",
-		build:   func(b *builder) (Matrix, error) { return ReedSolomonVandermonde(b.f, b.k) },
+		Doc:     "parity of klauspost/reedsolomon by default; MDS; K+R <= q",
+		build:   func(b *builder) (Matrix, error) { return reedSolomonVandermonde(b.f, b.k, b.r) },
 	},
 	{
 		Name:    "rs:cauchy",
 		Formula: "A[i][j] = 1/(i - (K+j)), of symbol codes",
-		Doc:     "parity of klauspost/reedsolomon WithCauchyMatrix and of ISA-L's gf_gen_cauchy1_matrix; MDS; 2K <= q",
+		Doc:     "parity of klauspost/reedsolomon WithCauchyMatrix and of ISA-L's gf_gen_cauchy1_matrix; MDS; K+R <= q",
 		build: func(b *builder) (Matrix, error) {
-			m, err := Cauchy(b.f, b.k)
+			m, err := cauchyOnCodes("cauchy", b.f, b.k, b.r)
 			if err != nil {
 				return nil, err
 			}
@@ -62,13 +64,13 @@ var families = []Family{
 		Name:    "rs:par1",
 		Formula: "A[i][j] = (i+1)^j, of symbol codes",
 		Doc:     "parity of klauspost/reedsolomon WithPAR1Matrix; over 2^w MDS for K < 4 only; K <= q-1",
-		build:   func(b *builder) (Matrix, error) { return ReedSolomonPAR1(b.f, b.k) },
+		build:   func(b *builder) (Matrix, error) { return reedSolomonPAR1(b.f, b.k, b.r) },
 	},
 	{
 		Name:    "rs:jerasure",
-		Formula: "A[i][j] = (K-i)(K+j)/(K(K+j-i)), in the last column (K-i)/K, of symbol codes",
-		Doc:     "parity of Jerasure's reed_sol_van and of klauspost/reedsolomon WithJerasureMatrix; MDS; 2K-1 <= q",
-		build:   func(b *builder) (Matrix, error) { return ReedSolomonJerasure(b.f, b.k) },
+		Formula: "A[i][j] = (K-i)(K+j)/(K(K+j-i)), in the last column (K-i)/K, of symbol codes; 1 where R = 1",
+		Doc:     "parity of Jerasure's reed_sol_van and of klauspost/reedsolomon WithJerasureMatrix; MDS; K+R-1 <= q",
+		build:   func(b *builder) (Matrix, error) { return reedSolomonJerasure(b.f, b.k, b.r) },
 	},
 	{
 		Name:    "lagrange",
@@ -80,18 +82,18 @@ var families = []Family{
 	{
 		Name:    "vandermonde",
 		Formula: "A[i][j] = α_j^i, on points α_j",
-		Doc:     "values of the polynomial whose coefficients are the initial packets; K <= q-1 unless the points are codes or from a file",
+		Doc:     "values of the polynomial whose coefficients are the initial packets; R <= q-1 unless the points are codes or from a file",
 		Takes:   []string{"points"},
 		build: func(b *builder) (Matrix, error) {
 			p, err := b.points("alpha", cmp.Or(b.Points, "coset"), map[string]func() (Points, error){
-				"coset":  func() (Points, error) { return PointsCoset(b.f, b.k) },
-				"powers": func() (Points, error) { return PointsPowers(b.f, b.k) },
-				"codes":  func() (Points, error) { return b.codes(0) },
+				"coset":  func() (Points, error) { return b.cosets("R", b.r, cosetSize(b.f, b.r)) },
+				"powers": func() (Points, error) { return b.powers("R", b.r) },
+				"codes":  func() (Points, error) { return b.codes("R", b.r) },
 			})
 			if err != nil {
 				return nil, err
 			}
-			return Vandermonde(p), nil
+			return vandermonde{p, b.k}, nil
 		},
 	},
 	{
@@ -104,15 +106,16 @@ var families = []Family{
 	{
 		Name:    "gabidulin",
 		Formula: "A = Moore(ω)⁻¹·Moore(α), ω and α independent over F_base",
-		Doc:     "parity of systematic Gabidulin codes, MRD; 2K <= the degree of the field over F_base",
+		Doc:     "parity of systematic Gabidulin codes, MRD; K+R <= the degree of the field over F_base",
 		Takes:   []string{"base"},
-		build:   func(b *builder) (Matrix, error) { return Gabidulin(b.f, b.Base, b.k) },
+		build:   func(b *builder) (Matrix, error) { return newGabidulin(b.f, b.Base, b.k, b.r) },
 	},
 	{
 		Name:    "dft",
 		Formula: "A[i][j] = ω^(ij), ω = g^((q-1)/K)",
-		Doc:     "discrete Fourier transform; K divides q-1; order reversed has the columns in digit-reversed order",
+		Doc:     "discrete Fourier transform; R = K divides q-1; order reversed has the columns in digit-reversed order",
 		Takes:   []string{"order"},
+		Square:  true,
 		build: func(b *builder) (Matrix, error) {
 			if b.Order == "reversed" {
 				return DFTReversed(b.f, b.k)
@@ -123,8 +126,8 @@ var families = []Family{
 	{
 		Name:    "lch",
 		Formula: "A[i][j] = X_i(j), X_i of degree i in the basis of Lin, Chung and Han",
-		Doc:     "additive Fourier transform; q = 2^w, K <= q",
-		build:   func(b *builder) (Matrix, error) { return LCH(b.f, b.k) },
+		Doc:     "additive Fourier transform; q = 2^w, K <= q, R <= q",
+		build:   func(b *builder) (Matrix, error) { return newLCH(b.f, b.k, b.r) },
 	},
 	{
 		Name:     "random",
@@ -136,15 +139,15 @@ var families = []Family{
 			if err != nil {
 				return nil, err
 			}
-			return Random(b.f, b.k, b.k, seed)
+			return Random(b.f, b.k, b.r, seed)
 		},
 	},
 	{
 		Name:     "file",
 		Argument: "A.csv",
 		Formula:  "A[i][j] = value j of row i",
-		Doc:      "K rows of K decimal values, with commas between them; lines that begin with # are comments",
-		build:    func(b *builder) (Matrix, error) { return b.square() },
+		Doc:      "K rows of R decimal values, with commas between them; lines that begin with # are comments",
+		build:    func(b *builder) (Matrix, error) { return b.stored() },
 	},
 }
 
@@ -174,6 +177,17 @@ func taking(option string) string {
 	return strings.Join(names, ", ")
 }
 
+// rectangular lists the families that are not square only.
+func rectangular() string {
+	var names []string
+	for _, f := range families {
+		if !f.Square {
+			names = append(names, f.String())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // String returns the form that [ParseSpec] reads, such as "random:SEED".
 func (f Family) String() string {
 	if f.Argument == "" {
@@ -193,19 +207,22 @@ func (f Family) checkArgument(argument string) error {
 	return nil
 }
 
-// A Spec names a square matrix independently of field and K.
+// A Spec names a matrix independently of its field and of K and R, the numbers of
+// its rows and columns: the packets there are, and those wanted.
 //
 // Point sets are words or files of [ReadPoints]; an empty one is the default.
-// The words, and what they are for the point set of a vandermonde or moore matrix
-// or for omega; alpha has the same number of points, those that come next:
+// The words, and what they are for the K points of omega; alpha has the R points
+// that come next, and a vandermonde or moore matrix R as if these were omega's:
 //
 //	coset    [PointsCoset], and for moore [PointsMoore]: the default, except for cauchy
-//	powers   g^0 … g^(K-1); alpha g^K … g^(2K-1), an error where 2K > q-1
-//	codes    symbol codes 0 … K-1, not for moore; alpha K … 2K-1: the default for cauchy
+//	powers   g^0 … g^(K-1); alpha g^K … g^(K+R-1), an error where K+R > q-1
+//	codes    symbol codes 0 … K-1, not for moore; alpha K … K+R-1: the default for cauchy
 //
-// Of K = M·Z points on cosets, Z = gcd(K, q-1), omega has the cosets 0 … M-1 and
-// alpha the cosets M … 2M-1. Where these do not fit, 2K > q-1, alpha has the cosets
-// 1 … M: that is a lagrange matrix still, but no cauchy matrix.
+// The points of omega and alpha on cosets are on cosets of one size, Z = gcd(K, R,
+// q-1), each in the order of PointsCoset: omega has the cosets 0 … K/Z-1 and alpha
+// the next R/Z. So all rows, and every [Block] of them in multiples of Z, have the
+// structure that the columns have. Where these do not fit, K+R > q-1, alpha has the
+// cosets 1 … R/Z: that is a lagrange matrix still, but no cauchy matrix.
 type Spec struct {
 	Family   string // the name of one of [Families]
 	Argument string // the family's argument
@@ -272,8 +289,12 @@ func (s Spec) Files() []string {
 // Build returns the k×k matrix over f that s names. It reads the files that s
 // names; the matrix is on demand unless it comes from a file or is an inverse
 // ([Inverse]).
-func (s Spec) Build(f field.Field, k int) (Matrix, error) {
-	return s.build(&builder{Spec: s, f: f, k: k})
+func (s Spec) Build(f field.Field, k int) (Matrix, error) { return s.BuildFor(f, k, k) }
+
+// BuildFor is Build for k sources and r sinks: it returns a k×r matrix. It is an
+// error where k and r differ for an inverse, or for a family that is square only.
+func (s Spec) BuildFor(f field.Field, k, r int) (Matrix, error) {
+	return s.build(&builder{Spec: s, f: f, k: k, r: r})
 }
 
 // BuildWith is Build from values in place of names, as a manifest has them: it
@@ -284,8 +305,13 @@ func (s Spec) Build(f field.Field, k int) (Matrix, error) {
 // It is the matrix that was built; its ID is another where the points came from a
 // file.
 func (s Spec) BuildWith(f field.Field, k int, sets []PointSet, entries Matrix) (Matrix, error) {
+	return s.BuildWithFor(f, k, k, sets, entries)
+}
+
+// BuildWithFor is BuildWith for k sources and r sinks, as BuildFor is Build.
+func (s Spec) BuildWithFor(f field.Field, k, r int, sets []PointSet, entries Matrix) (Matrix, error) {
 	s.Points, s.Omega, s.Alpha = "", "", ""
-	return s.build(&builder{Spec: s, f: f, k: k, given: true, sets: sets, entries: entries})
+	return s.build(&builder{Spec: s, f: f, k: k, r: r, given: true, sets: sets, entries: entries})
 }
 
 func (s Spec) build(b *builder) (Matrix, error) {
@@ -301,6 +327,17 @@ func (s Spec) build(b *builder) (Matrix, error) {
 	}
 	if err := checkSize("K", b.k); err != nil {
 		return nil, err
+	}
+	if err := checkSize("R", b.r); err != nil {
+		return nil, err
+	}
+	if b.k != b.r && family.Square {
+		return nil, fmt.Errorf("matrix: %s is square only, and there are K = %d sources and R = %d sinks: want as many (--sinks 0), or one of %s",
+			family.Name, b.k, b.r, rectangular())
+	}
+	if b.k != b.r && s.Inverse {
+		return nil, fmt.Errorf("matrix: %s of K = %d sources and R = %d sinks has no inverse: want as many (--sinks 0), or the matrix itself",
+			family, b.k, b.r)
 	}
 	m, err := family.build(b)
 	if err != nil {
@@ -347,7 +384,8 @@ func parseSeed(s string) (uint64, error) {
 type builder struct {
 	Spec
 	f field.Field
-	k int
+	k int // rows: sources
+	r int // columns: sinks
 
 	given   bool // sets and entries, instead of words and files
 	sets    []PointSet
@@ -385,10 +423,21 @@ func (b *builder) points(set, name string, words map[string]func() (Points, erro
 	if err != nil {
 		return nil, err
 	}
-	if p.Len() != b.k {
-		return nil, fmt.Errorf("matrix: %s has %s, and K = %d: want one for each processor", name, count(p.Len(), "point"), b.k)
+	if n, want := b.size(set); p.Len() != n {
+		return nil, fmt.Errorf("matrix: %s has %s, and %s", name, count(p.Len(), "point"), want)
 	}
 	return p, nil
+}
+
+// size returns how many points a set of that name has, and that for people.
+func (b *builder) size(set string) (n int, want string) {
+	switch {
+	case b.k == b.r:
+		return b.k, fmt.Sprintf("K = %d: want one for each processor", b.k)
+	case set == "omega" || set == "x":
+		return b.k, fmt.Sprintf("K = %d: want one for each source", b.k)
+	}
+	return b.r, fmt.Sprintf("R = %d: want one for each sink", b.r)
 }
 
 // set returns the given point set of that name: where a word has the same points,
@@ -402,8 +451,8 @@ func (b *builder) set(name string, words map[string]func() (Points, error)) (Poi
 	if !sameField(p.Field(), b.f) {
 		return nil, fmt.Errorf("matrix: points %s over %s, and a matrix over %s: want one field", name, p.Field().Name(), b.f.Name())
 	}
-	if p.Len() != b.k {
-		return nil, fmt.Errorf("matrix: %s in %s, and K = %d: want one for each processor", count(p.Len(), "point"), name, b.k)
+	if n, want := b.size(name); p.Len() != n {
+		return nil, fmt.Errorf("matrix: %s in %s, and %s", count(p.Len(), "point"), name, want)
 	}
 	for _, w := range pointWords {
 		if word := words[w]; word != nil {
@@ -415,88 +464,108 @@ func (b *builder) set(name string, words map[string]func() (Points, error)) (Poi
 	return p, nil
 }
 
-// codes returns the k symbol codes from first on.
-func (b *builder) codes(first int) (Points, error) {
-	if err := checkCodes(b.Family, b.f, b.k, 1+first/b.k, 0); err != nil {
+// letter returns the name of a number of points for people: what, but "K" for a
+// square matrix.
+func (b *builder) letter(what string) string {
+	if b.k == b.r {
+		return "K"
+	}
+	return what
+}
+
+// codes returns the first n symbol codes; what names n, "K" or "R".
+func (b *builder) codes(what string, n int) (Points, error) {
+	if err := checkCodes(b.Family, b.f, b.letter(what), n, 0); err != nil {
 		return nil, err
 	}
-	return codePoints{b.f, first, b.k}, nil
+	return codePoints{b.f, 0, n}, nil
+}
+
+// powers returns g^0 … g^(n-1).
+func (b *builder) powers(what string, n int) (Points, error) {
+	if err := checkUnits("powers", b.f, b.letter(what), n); err != nil {
+		return nil, err
+	}
+	return newPowerPoints(b.f, 0, n), nil
+}
+
+// cosets returns the n points of the first cosets of z elements.
+func (b *builder) cosets(what string, n, z int) (Points, error) {
+	if err := checkUnits("coset", b.f, b.letter(what), n); err != nil {
+		return nil, err
+	}
+	return newCosetPoints(b.f, n, z, 0), nil
 }
 
 // pair returns the points omega and alpha, which as given sets have those names;
 // usual is the word where nothing is said.
 func (b *builder) pair(omega, alpha, usual string) (Points, Points, error) {
+	z := cosetSize(b.f, gcd(b.k, b.r))
 	x, err := b.points(omega, cmp.Or(b.Omega, usual), map[string]func() (Points, error){
-		"coset":  func() (Points, error) { return PointsCoset(b.f, b.k) },
-		"powers": func() (Points, error) { return PointsPowers(b.f, b.k) },
-		"codes":  func() (Points, error) { return b.codes(0) },
+		"coset":  func() (Points, error) { return b.cosets("K", b.k, z) },
+		"powers": func() (Points, error) { return b.powers("K", b.k) },
+		"codes":  func() (Points, error) { return b.codes("K", b.k) },
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	y, err := b.points(alpha, cmp.Or(b.Alpha, usual), map[string]func() (Points, error){
-		"coset":  b.nextCosets,
+		"coset":  func() (Points, error) { return b.nextCosets(z) },
 		"powers": b.nextPowers,
-		"codes":  func() (Points, error) { return b.codes(b.k) },
+		"codes":  b.nextCodes,
 	})
 	return x, y, err
 }
 
-// nextPowers returns g^K … g^(2K-1).
+// nextCodes returns the symbol codes K … K+R-1.
+func (b *builder) nextCodes() (Points, error) {
+	if err := checkBoth(b.Family, b.f, b.k, b.r, 0); err != nil {
+		return nil, err
+	}
+	return codePoints{b.f, b.k, b.r}, nil
+}
+
+// nextPowers returns g^K … g^(K+R-1).
 func (b *builder) nextPowers() (Points, error) {
 	if err := b.checkNext("powers"); err != nil {
 		return nil, err
 	}
-	p, err := PointsPowers(b.f, 2*b.k)
-	if err != nil {
-		return nil, err
-	}
-	return tail{p, b.k}, nil
+	return newPowerPoints(b.f, b.k, b.r), nil
 }
 
-// checkNext returns an error when f has fewer than 2K nonzero elements.
+// checkNext returns an error when f has fewer than K + R nonzero elements.
 func (b *builder) checkNext(word string) error {
 	units := unitCount(b.f)
-	if need := 2 * int64(b.k); units.Cmp(big.NewInt(need)) < 0 {
-		return fmt.Errorf("matrix: %s points over %s: alpha after the K = %d points of omega needs %d nonzero elements and there are %v: want K <= %v%s",
-			word, b.f.Name(), b.k, need, units, new(big.Int).Rsh(units, 1), largerField(uint64(need)+1))
+	need := int64(b.k) + int64(b.r)
+	if units.Cmp(big.NewInt(need)) >= 0 {
+		return nil
 	}
-	return nil
+	points, want := fmt.Sprintf("alpha after the K = %d points of omega", b.k), fmt.Sprintf("K <= %v", new(big.Int).Rsh(units, 1))
+	if b.k != b.r {
+		points, want = fmt.Sprintf("R = %d of alpha after the K = %d points of omega", b.r, b.k), fmt.Sprintf("K + R <= %v", units)
+	}
+	return fmt.Errorf("matrix: %s points over %s: %s needs %d nonzero elements and there are %v: want %s%s",
+		word, b.f.Name(), points, need, units, want, largerField(uint64(need)+1))
 }
 
-// nextCosets returns the cosets M … 2M-1 or, where there are fewer, 1 … M.
-func (b *builder) nextCosets() (Points, error) {
-	if err := checkUnits("coset", b.f, b.k); err != nil {
+// nextCosets returns the cosets of z elements from number K/z on or, where there are
+// too few, from number 1 on.
+func (b *builder) nextCosets(z int) (Points, error) {
+	if err := checkUnits("coset", b.f, b.letter("R"), b.r); err != nil {
 		return nil, err
 	}
-	units, k := unitCount(b.f), big.NewInt(int64(b.k))
-	m := int(k.Int64() / new(big.Int).GCD(nil, nil, units, k).Int64())
 	err := b.checkNext("coset")
 	switch {
 	case err == nil:
-		return PointsCosetShifted(b.f, b.k, m)
+		return newCosetPoints(b.f, b.r, z, b.k/z), nil
 	case b.Family == "cauchy":
 		return nil, err // which wants other points than omega's
 	}
-	return newCosetPoints(b.f, b.k, b.k/m, 1), nil // where K = q-1, the points of omega in another order
-}
-
-// A tail is points from number first on.
-type tail struct {
-	Points
-	first int
-}
-
-func (t tail) Len() int   { return t.Points.Len() - t.first }
-func (t tail) ID() string { return fmt.Sprintf("%s+%d", t.Points.ID(), t.first) }
-
-func (t tail) At(k int) field.Element {
-	checkPoint(k, t.Len())
-	return t.Points.At(t.first + k)
+	return newCosetPoints(b.f, b.r, z, 1), nil // of all q-1 points, another order
 }
 
 func buildCauchy(b *builder) (Matrix, error) {
-	if err := checkCodes("cauchy", b.f, b.k, 2, 0); err != nil { // whatever they are
+	if err := checkBoth("cauchy", b.f, b.k, b.r, 0); err != nil { // whatever they are
 		return nil, err
 	}
 	x, y, err := b.pair("x", "y", "codes")
@@ -504,7 +573,7 @@ func buildCauchy(b *builder) (Matrix, error) {
 		return nil, err
 	}
 	if x.ID() == "codes:0" && y.ID() == fmt.Sprintf("codes:%d", b.k) {
-		return Cauchy(b.f, b.k)
+		return cauchyOnCodes("cauchy", b.f, b.k, b.r)
 	}
 	m, err := CauchyOn(x, y)
 	if err != nil {
@@ -523,43 +592,55 @@ func buildLagrange(b *builder) (Matrix, error) {
 
 func buildMoore(b *builder) (Matrix, error) {
 	p, err := b.points("alpha", cmp.Or(b.Points, "coset"), map[string]func() (Points, error){
-		"coset":  func() (Points, error) { return PointsMoore(b.f, b.Base, b.k) },
-		"powers": func() (Points, error) { return PointsPowers(b.f, b.k) },
+		"coset":  func() (Points, error) { return pointsMoore(b.f, b.Base, b.letter("R"), b.r) },
+		"powers": func() (Points, error) { return b.powers("R", b.r) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	return Moore(p, b.Base)
+	return newMoore(p, b.Base, b.k)
 }
 
-// square returns the k×k matrix of a file, or the given one.
-func (b *builder) square() (Matrix, error) {
+// stored returns the matrix of a file, or the given one.
+func (b *builder) stored() (Matrix, error) {
 	if !b.given {
-		return readSquare(b.f, b.Argument, b.k)
+		return b.read(b.Argument)
 	}
 	if b.entries == nil {
 		return nil, fmt.Errorf("matrix: %s:%s without its entries", b.Family, b.Argument)
 	}
-	if !sameField(b.entries.Field(), b.f) || b.entries.Rows() != b.k || b.entries.Cols() != b.k {
-		return nil, fmt.Errorf("matrix: entries of a %d×%d matrix over %s, and K = %d processors need %d×%d over %s",
-			b.entries.Rows(), b.entries.Cols(), b.entries.Field().Name(), b.k, b.k, b.k, b.f.Name())
+	if !sameField(b.entries.Field(), b.f) || b.entries.Rows() != b.k || b.entries.Cols() != b.r {
+		return nil, fmt.Errorf("matrix: entries of a %d×%d matrix over %s, and %s over %s",
+			b.entries.Rows(), b.entries.Cols(), b.entries.Field().Name(), b.need(), b.f.Name())
 	}
 	return b.entries, nil
 }
 
-// readSquare reads the k×k matrix in the file of that name.
-func readSquare(f field.Field, name string, k int) (Matrix, error) {
+// need says what shape is needed, for people.
+func (b *builder) need() string {
+	if b.k == b.r {
+		return fmt.Sprintf("K = %d processors need %d×%d", b.k, b.k, b.k)
+	}
+	return fmt.Sprintf("K = %d sources and R = %d sinks need %d×%d", b.k, b.r, b.k, b.r)
+}
+
+// read reads the matrix in the file of that name.
+func (b *builder) read(name string) (Matrix, error) {
 	r, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("matrix: %w", err)
 	}
 	defer r.Close()
-	d, rows, err := readCSV(f, r, name, k)
+	d, rows, err := readCSV(b.f, r, name, b.k)
 	if err != nil {
 		return nil, err
 	}
-	if rows != k || d.cols != k {
-		return nil, fmt.Errorf("matrix: %s is %d×%d, and K = %d processors need %d×%d", name, rows, d.cols, k, k, k)
+	if rows != b.k || d.cols != b.r {
+		err := fmt.Errorf("matrix: %s is %d×%d, and %s", name, rows, d.cols, b.need())
+		if b.k != b.r {
+			err = fmt.Errorf("%w: want a file of that shape, or K = %d and R = %d", err, rows, d.cols)
+		}
+		return nil, err
 	}
 	return d, nil
 }

@@ -9,22 +9,29 @@ import "volley/field"
 // The coded packets are a polynomial's values, the initial packets its
 // coefficients. An entry costs O(log K) multiplications. The matrix is
 // invertible, as points are distinct.
-func Vandermonde(points Points) Matrix { return vandermonde{points} }
+func Vandermonde(points Points) Matrix { return vandermonde{points, points.Len()} }
 
-type vandermonde struct{ points Points }
+// A vandermonde has a number of rows, and as many columns as there are points.
+type vandermonde struct {
+	points Points
+	rows   int
+}
 
 func (m vandermonde) Field() field.Field { return m.points.Field() }
-func (m vandermonde) Rows() int          { return m.points.Len() }
+func (m vandermonde) Rows() int          { return m.rows }
 func (m vandermonde) Cols() int          { return m.points.Len() }
 func (m vandermonde) ID() string         { return "vandermonde(" + m.points.ID() + ")" }
 
 func (m vandermonde) At(i, j int) field.Element {
-	checkEntry(i, j, m.points.Len(), m.points.Len())
+	checkEntry(i, j, m.rows, m.points.Len())
 	return field.Pow(m.Field(), m.points.At(j), uint64(i))
 }
 
 // factor finds the cosets that the points are made of, and arranges them.
 func (m vandermonde) factor() *Factorisation {
+	if m.Rows() != m.Cols() {
+		return nil
+	}
 	points := m.points
 	const name = "draw-and-loose"
 	if p, ok := points.(*cosetPoints); ok {

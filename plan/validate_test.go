@@ -15,7 +15,7 @@ import (
 // TestValidate checks that every registered algorithm's plans are valid.
 func TestValidate(t *testing.T) {
 	for _, a := range algo.Algorithms() {
-		if a.Structured() {
+		if a.Structured {
 			continue
 		}
 		for k := 1; k <= 20; k++ {
@@ -199,7 +199,7 @@ func TestValidationErrorIsBounded(t *testing.T) {
 // TestJSON checks that decoding what was encoded gives the same plan.
 func TestJSON(t *testing.T) {
 	for _, a := range algo.Algorithms() {
-		if a.Structured() {
+		if a.Structured {
 			continue
 		}
 		for _, k := range []int{1, 2, 5, 9} {

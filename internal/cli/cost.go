@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -15,6 +18,7 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/matrix"
+	"volley/plan"
 	"volley/report"
 	"volley/sim"
 )
@@ -22,8 +26,14 @@ import (
 type costOptions struct {
 	selection
 	processors string
+	portList   string
+	overList   string
 	size       string
-	format     string
+	mean, load bool
+	noiseOptions
+	format string
+	plot   string
+	output string
 }
 
 const costHelp = `Print what each algorithm costs, with the lower bounds: C1 in rounds, C2 in
@@ -36,7 +46,28 @@ front C1/C2 of every plan, of any algorithm, that no other one beats in both. Wh
 does not exist at some K stays empty.
 
 bound is the lower bound for every matrix; min_cut that for C2 in the least number
-of rounds, known where K is a power of p+1.`
+of rounds, known where K is a power of p+1.
+
+--jitter and --stragglers add the median and the 95 % quantile of the times of
+simulated runs, in which a processor goes on to the next round when its own messages
+of the last one have arrived. Each message takes β·X + d·W·τ·Y for d packets. X and Y
+are lognormal of mean 1, and --jitter 0.2 is their standard deviation; of
+exponential:0.2 they are 1 and a delay of that mean. With --stragglers 0.05x4 each
+processor is with probability 0.05 one whose messages take 4 times as long.
+
+--load prints for each algorithm what a processor sends and receives, at most and in
+the mean, and all together, in packets; how many it holds when it forgets none, and
+when it forgets each after its last use; and its multiply-adds per symbol.
+
+--format svg and png draw: with --plot c1, c2, ratio (of C2 to its lower bound) or
+time against K; with --plot size the time of every plan for one K against the size of
+a packet, and where which plan is the cheapest.`
+
+// costFormats are those of tables, and those of charts.
+var (
+	chartFormats = []string{"svg", "png"}
+	costFormats  = slices.Concat(report.Formats, chartFormats)
+)
 
 func newCost() *cobra.Command {
 	o := &costOptions{}
@@ -46,7 +77,11 @@ func newCost() *cobra.Command {
 		Long:  costHelp,
 		Example: `  volley cost -k 2..64
   volley cost -k 8,16,32,64 -p 2 --size 64KiB --format csv
-  volley cost --field 257 --matrix lagrange -k 16,24,32,48,64,96,128`,
+  volley cost --field 257 --matrix lagrange -k 16,24,32,48,64,96,128
+  volley cost -k 2..2048 -p 1,2,4,8 --algorithm universal,prepare-and-shoot --mean
+  volley cost -k 16,64 --size 64KiB --jitter 0.2 --stragglers 0.05x4 --repeat 20
+  volley cost -k 2..256 --plot ratio --format svg > ratio.svg
+  volley cost --matrix cauchy -k 64 --plot size --format svg > crossings.svg`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCost(cmd, o) },
 	}
@@ -54,217 +89,463 @@ func newCost() *cobra.Command {
 	f := cmd.Flags()
 	f.Lookup("matrix").DefValue = "any matrix"
 	f.StringVarP(&o.processors, "processors", "k", "2..64", "numbers of processors: a list such as 4,8,16..20")
-	f.IntVarP(&o.ports, "ports", "p", 1, "messages a processor sends, and receives, at a time")
-	f.StringVar(&o.algorithm, "algorithm", "", "only this one")
+	f.StringVarP(&o.portList, "ports", "p", "1", "messages a processor sends, and receives, at a time: a number, or a list as for -k")
+	f.StringVar(&o.algorithm, "algorithm", "", "only these: names that volley algorithms lists, with commas")
 	o.addModel(cmd)
+	o.addLimits(cmd)
+	replaceRoundsOver(f, &o.overList)
 	addSize(f, &o.size)
-	f.StringVar(&o.format, "format", "text", strings.Join(report.Formats, ", "))
+	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
+	f.BoolVar(&o.load, "load", false, "print what processors send, receive, hold and compute")
+	o.addNoise(f)
+	f.StringVar(&o.format, "format", "text", strings.Join(costFormats, ", "))
+	f.StringVar(&o.plot, "plot", "c2", "what svg and png draw: "+strings.Join(plots, ", "))
+	f.StringVarP(&o.output, "output", "o", "", "file to write instead of stdout; of --plot size with --size 1KiB..64MiB, say")
 	return cmd
 }
+
+// replaceRoundsOver makes --rounds-over a list.
+func replaceRoundsOver(f *pflag.FlagSet, list *string) {
+	one := f.Lookup("rounds-over")
+	one.Value, one.DefValue = &stringValue{list}, ""
+	one.Usage = "at most so many rounds more than the fewest: a number, or a list as for -k (default: as beta and tau decide)"
+}
+
+// stringValue is a flag that is a string.
+type stringValue struct{ s *string }
+
+func (v *stringValue) String() string     { return *v.s }
+func (v *stringValue) Set(s string) error { *v.s = s; return nil }
+func (v *stringValue) Type() string       { return "string" }
 
 // addSize adds the flag of the packet size that a model time is for.
 func addSize(f *pflag.FlagSet, size *string) {
 	f.StringVar(size, "size", "1MiB", "bytes of a packet, for the time in the model")
 }
 
-// costRow is the costs for one K.
+// A setting is what rows differ in besides K.
+type setting struct {
+	ports int
+	over  int // most rounds over the fewest; -1: any number
+}
+
+// costRow is the costs for one K in one setting.
 type costRow struct {
-	k, ports int
-	costs    map[string]sim.Cost // by algorithm; of those that exist
-	front    string              // of a given matrix: "C1/C2 C1/C2", undominated
+	setting
+	k, used int               // ports that are used
+	square  bool              // whether every processor is source and sink
+	c1, c2  int               // lower bounds
+	costs   map[string]costed // by algorithm, the cheapest plan of each; of those that exist
+	plans   []costed          // all
+	front   string            // of a given matrix: "C1/C2 C1/C2", undominated
+}
+
+// costed is a plan of an algorithm and its costs.
+type costed struct {
+	algorithm string
+	cost      sim.Cost
+	times     sim.Sample // of a simulation; nil without
+	load      sim.Load   // with --load
+	work      *sim.Work  // with --load; nil where it is too large to find out
+}
+
+// packets returns C2 in packets.
+func (c costed) packets() float64 { return float64(c.cost.C2) / float64(max(1, c.cost.Pieces)) }
+
+// A costJob is a comparison whose arguments are all right.
+type costJob struct {
+	*costOptions
+	field      field.Field
+	spec       matrix.Spec
+	given      bool // the matrix
+	ks         []int
+	settings   []setting
+	algorithms []algo.Algorithm
+	model      sim.Model
+	noise      *sim.Noise // nil: none
+	sizes      sizeRange  // of --plot size
 }
 
 func runCost(cmd *cobra.Command, o *costOptions) error {
-	if err := checkFormat(o.format, report.Formats); err != nil {
-		return err
-	}
-	f, err := field.Parse(o.field)
-	if err != nil {
-		return usage(err)
-	}
-	ks, err := parseRanges(o.processors)
-	if err != nil {
-		return usagef("-k %q: %w", o.processors, err)
-	}
-	symbols, err := packetSymbols(f, o.size)
+	job, err := o.prepare(cmd)
 	if err != nil {
 		return err
 	}
-	model, err := o.model(f, symbols)
+	rows, err := job.rows(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if o.algorithm == algo.Auto {
-		return usagef("--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
+	if o.output == "" {
+		return job.write(cmd.OutOrStdout(), rows)
 	}
-	algorithms := algo.Algorithms()
-	if o.algorithm != "" {
-		one, err := algo.Lookup(o.algorithm)
-		if err != nil {
+	var b bytes.Buffer
+	if err := job.write(&b, rows); err != nil {
+		return err
+	}
+	return writeFile(o.output, b.Bytes())
+}
+
+// prepare checks all arguments.
+func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
+	job := &costJob{costOptions: o, given: cmd.Flags().Changed("matrix")}
+	if err := o.checkForm(cmd.Flags().Changed); err != nil {
+		return nil, err
+	}
+	var err error
+	if job.field, err = field.Parse(o.field); err != nil {
+		return nil, usage(err)
+	}
+	if job.ks, err = parseRanges(o.processors); err != nil {
+		return nil, usagef("-k %q: %w", o.processors, err)
+	}
+	if err := job.prepareSettings(); err != nil {
+		return nil, err
+	}
+	if job.noise, err = o.noise(cmd.Flags().Changed); err != nil {
+		return nil, err
+	}
+	if err := job.prepareModel(cmd.Flags().Changed("size")); err != nil {
+		return nil, err
+	}
+	if job.spec, err = o.spec(cmd); err != nil {
+		return nil, err
+	}
+	if err := job.prepareAlgorithms(); err != nil {
+		return nil, err
+	}
+	if !job.given { // no algorithm for every matrix looks at it
+		if job.spec, err = matrix.ParseSpec("random:0"); err != nil {
+			return nil, err
+		}
+	}
+	return job, nil
+}
+
+// checkForm checks what to print, and that flags go together.
+func (o *costOptions) checkForm(changed func(string) bool) error {
+	if err := checkFormat(o.format, costFormats); err != nil {
+		return err
+	}
+	chart := slices.Contains(chartFormats, o.format)
+	noisy := changed("jitter") || changed("stragglers")
+	switch {
+	case !slices.Contains(plots, o.plot):
+		return usagef("--plot %q: want one of %s", o.plot, strings.Join(plots, ", "))
+	case changed("plot") && !chart:
+		return usagef("--plot %s: say how to draw it, with --format svg or --format png", o.plot)
+	case chart && (o.mean || o.load):
+		return usagef("--format %s: --mean and --load print tables: leave them out, or take text, csv or json", o.format)
+	case o.mean && o.load:
+		return usagef("--mean and --load print different tables: leave one out")
+	case noisy && (o.mean || o.load || chart && o.plot != "time"):
+		return usagef("--jitter and --stragglers change times only: leave them out, or --mean, --load and plots but that of time")
+	case !noisy && (changed("seed") || changed("repeat")):
+		return usagef("--seed and --repeat are for simulated runs: say what differs in them with --jitter or --stragglers")
+	}
+	return checkOutputFile(o.output)
+}
+
+// prepareSettings reads the lists of ports and rounds.
+func (j *costJob) prepareSettings() error {
+	ports, err := parseNumbers(j.portList, 0, largestK)
+	if err != nil {
+		return usagef("-p %q: %w", j.portList, err)
+	}
+	overs := []int{algo.NoLimits.RoundsOver}
+	if j.overList != "" {
+		if overs, err = parseNumbers(j.overList, 0, largestK); err != nil {
+			return usagef("--rounds-over %q: %w", j.overList, err)
+		}
+	}
+	for _, p := range ports {
+		if _, err := algo.Ports(1, p); err != nil {
 			return usage(err)
 		}
-		algorithms = []algo.Algorithm{one}
+		for _, over := range overs {
+			j.settings = append(j.settings, setting{p, over})
+		}
 	}
-	spec, err := o.spec(cmd)
-	if err != nil {
-		return err
+	if len(j.settings)*len(j.ks) > mostRows {
+		return usagef("%d values of -k, for %d of -p and --rounds-over: want %d rows at most", len(j.ks), len(j.settings), mostRows)
 	}
-	given := cmd.Flags().Changed("matrix")
-	if !given {
-		if spec, err = matrix.ParseSpec("random:0"); err != nil { // no algorithm for every matrix looks at it
+	return nil
+}
+
+func (j *costJob) prepareModel(sizeChanged bool) error {
+	size := j.size
+	if j.sweeps() {
+		var err error
+		if j.sizes, err = parseSizes(j.size, sizeChanged); err != nil {
 			return err
 		}
-		if o.algorithm != "" && algorithms[0].Structured() {
-			return usagef("--algorithm %s: it is for %s: say which with --matrix", o.algorithm, algorithms[0].Problem)
+		if len(j.ks)*len(j.settings) != 1 {
+			return usagef("--plot size: want one K, one -p and one --rounds-over, got %d and %d of the others", len(j.ks), len(j.settings))
 		}
-		algorithms = slices.DeleteFunc(algorithms, algo.Algorithm.Structured)
+		size = fmt.Sprintf("%dB", j.sizes.from)
 	}
-	var rows []costRow
+	symbols, err := packetSymbols(j.field, size)
+	if err != nil {
+		return err
+	}
+	j.model, err = j.selection.model(j.field, symbols)
+	return err
+}
+
+// sweeps reports whether times are wanted for many packet sizes.
+func (o *costOptions) sweeps() bool {
+	return slices.Contains(chartFormats, o.format) && o.plot == "size"
+}
+
+// prepareAlgorithms reads the list of algorithms.
+func (j *costJob) prepareAlgorithms() error {
+	j.algorithms = algo.Algorithms()
+	if j.algorithm != "" {
+		j.algorithms = nil
+		for name := range strings.SplitSeq(j.algorithm, ",") {
+			if name = strings.TrimSpace(name); name == algo.Auto {
+				return usagef("--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
+			}
+			one, err := algo.Lookup(name)
+			if err != nil {
+				return usage(err)
+			}
+			if !j.given && one.Structured {
+				return usagef("--algorithm %s: it is for %s: say which with --matrix", name, one.Problem)
+			}
+			if !slices.ContainsFunc(j.algorithms, func(a algo.Algorithm) bool { return a.Name == name }) {
+				j.algorithms = append(j.algorithms, one)
+			}
+		}
+	}
+	if !j.given {
+		j.algorithms = slices.DeleteFunc(j.algorithms, func(a algo.Algorithm) bool { return a.Structured })
+	}
+	return nil
+}
+
+// rows counts all there is to print, one setting after the other. It leaves only
+// algorithms that exist at some K.
+func (j *costJob) rows(ctx context.Context) ([]costRow, error) {
+	rows := make([]costRow, len(j.settings)*len(j.ks))
 	var missing error // why the matrix does not exist, at the last K where it does not
-	exists := false
-	for _, k := range ks {
-		if err := cmd.Context().Err(); err != nil {
-			return errInterrupted
-		}
-		row := costRow{k: k, costs: map[string]sim.Cost{}}
-		if row.ports, err = algo.Ports(k, o.ports); err != nil {
-			return usage(err)
-		}
-		if a, err := spec.Build(f, k); err != nil {
+	exists := map[string]bool{}
+	for i, k := range j.ks {
+		a, err := j.buildFor(j.spec, j.field, k)
+		built := err == nil
+		if !built {
 			missing = err
-		} else if err := row.count(a, algorithms, o.planOrder(), model); err != nil {
-			return usage(err)
 		}
-		exists = exists || len(row.costs) > 0
-		rows = append(rows, row)
+		for s, setting := range j.settings {
+			row := &rows[s*len(j.ks)+i]
+			*row = costRow{setting: setting, k: k, costs: map[string]costed{}}
+			if err := j.bound(row); err != nil {
+				return nil, usage(err)
+			}
+			if !built {
+				continue
+			}
+			if err := j.count(ctx, row, a); err != nil {
+				return nil, err
+			}
+			for name := range row.costs {
+				exists[name] = true
+			}
+		}
 	}
-	if !exists && missing != nil {
-		return usage(missing)
+	if len(exists) == 0 && missing != nil {
+		return nil, usage(missing)
 	}
-	if !exists {
-		return usagef("--algorithm %s: it is for %s", o.algorithm, algorithms[0].Problem)
+	if len(exists) == 0 && j.overList == "" && j.limits == algo.NoLimits {
+		return nil, usagef("--algorithm %s: it is for %s", j.algorithm, j.algorithms[0].Problem)
 	}
-	algorithms = slices.DeleteFunc(algorithms, func(a algo.Algorithm) bool {
-		return !slices.ContainsFunc(rows, func(r costRow) bool { _, ok := r.costs[a.Name]; return ok })
-	})
-	columns := costColumns(algorithms, model)
-	if given {
-		columns = append(columns, report.Column[costRow]{Name: "front", Unit: "C1/C2", Value: func(r costRow) any { return r.front }})
+	if len(exists) == 0 {
+		return nil, usagef("no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute")
 	}
-	w := cmd.OutOrStdout()
-	if err := report.Write(w, o.format, columns, rows); err != nil {
+	j.algorithms = slices.DeleteFunc(j.algorithms, func(a algo.Algorithm) bool { return !exists[a.Name] })
+	return rows, nil
+}
+
+// problem returns the problem of computing a in the setting.
+func (j *costJob) problem(s setting, a matrix.Matrix) (*algo.Problem, error) {
+	p := &algo.Problem{Matrix: a, Separate: j.separate, Ports: s.ports, Order: j.planOrder(), Limits: j.limits}
+	p.Limits.RoundsOver = s.over
+	return p, p.Prepare()
+}
+
+// bound fills in the bounds of a row, which depend on the shape of the matrix only.
+func (j *costJob) bound(r *costRow) error {
+	spec, err := matrix.ParseSpec("random:0")
+	if err != nil {
 		return err
 	}
-	if o.format != "text" || len(rows) < 2 || given {
-		return nil
-	}
-	if _, err := fmt.Fprintf(w, "\nmean C2 / lower bound over %d K\n", len(rows)); err != nil {
+	a, err := j.buildFor(spec, j.field, r.k)
+	if err != nil {
 		return err
 	}
-	return report.Text(w, []report.Column[algo.Algorithm]{
-		{Name: "algorithm", Value: func(a algo.Algorithm) any { return a.Name }},
-		{Name: "ratio", Value: func(a algo.Algorithm) any { return fmt.Sprintf("%.3f", meanRatio(rows, a.Name)) }},
-	}, algorithms)
+	p, err := j.problem(r.setting, a)
+	if err != nil {
+		return err
+	}
+	r.used, r.square = p.Ports, p.Square()
+	r.c1, r.c2 = p.Bounds()
+	return nil
 }
 
 // count counts the costs for the matrix a. Of a family of plans it is that of least
 // model time.
-func (r *costRow) count(a matrix.Matrix, algorithms []algo.Algorithm, order algo.Order, model sim.Model) error {
-	p, err := algo.NewProblem(a, r.ports, order)
+func (j *costJob) count(ctx context.Context, r *costRow, a matrix.Matrix) error {
+	p, err := j.problem(r.setting, a)
 	if err != nil {
-		return err
+		return usage(err)
 	}
-	var all []sim.Cost
-	for _, x := range algorithms {
+	for _, x := range j.algorithms {
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
 		plans, err := x.Plans(p)
 		if errors.Is(err, algo.ErrStructure) {
 			continue
 		}
 		if err != nil {
-			return err
+			return usage(err)
 		}
-		for i, q := range plans {
-			cost := sim.Count(q)
-			all = append(all, cost)
-			if best, ok := r.costs[x.Name]; i == 0 || ok && model.Time(cost) < model.Time(best) {
-				r.costs[x.Name] = cost
+		var best plan.Plan
+		var bestCost sim.Cost
+		for _, q := range plans {
+			cost := j.countPlan(q)
+			if !j.keeps(p, q, cost) {
+				continue
+			}
+			r.plans = append(r.plans, costed{algorithm: x.Name, cost: cost})
+			if best == nil || j.model.Time(cost) < j.model.Time(bestCost) {
+				best, bestCost = q, cost
 			}
 		}
+		if best == nil {
+			continue
+		}
+		c := costed{algorithm: x.Name, cost: bestCost}
+		if err := j.look(ctx, &c, best); err != nil {
+			return err
+		}
+		r.costs[x.Name] = c
 	}
-	r.front = front(all)
+	r.front = front(r.plans)
+	if !j.sweeps() {
+		r.plans = nil
+	}
 	return nil
 }
 
-// front lists C1/C2 of the costs that no other one beats, the fewest rounds first.
-func front(costs []sim.Cost) string {
-	slices.SortFunc(costs, func(a, b sim.Cost) int { return cmp.Or(cmp.Compare(a.C1, b.C1), cmp.Compare(a.C2, b.C2)) })
+// countPlan counts the costs of a plan. What its schedule does not tell of the work of
+// coding, a program does where it matters.
+func (j *costJob) countPlan(q plan.Plan) sim.Cost {
+	cost := sim.Count(q)
+	if cost.C3 < 0 && (j.model.Gamma > 0 || j.limits.Compute > 0) {
+		if c3, err := sim.MultiplyAdds(q); err == nil {
+			cost.C3 = c3
+		}
+	}
+	return cost
+}
+
+// keeps reports whether the plan keeps the limits.
+func (j *costJob) keeps(p *algo.Problem, q plan.Plan, cost sim.Cost) bool {
+	pieces := max(1, cost.Pieces)
+	most := p.MostRounds()
+	return (most < 0 || cost.C1 <= most) &&
+		(j.limits.Memory == 0 || plan.MemorySlots(q) <= j.limits.Memory*pieces) &&
+		(j.limits.Compute == 0 || cost.C3 <= j.limits.Compute*pieces)
+}
+
+// look finds out more of a plan, where that is wanted.
+func (j *costJob) look(ctx context.Context, c *costed, q plan.Plan) error {
+	var err error
+	where := func(err error) error {
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		return fmt.Errorf("K = %d, %s: %w", q.Info().Processors, c.algorithm, err)
+	}
+	if j.noise != nil {
+		c.times, err = sim.Simulate(ctx, q, j.model, *j.noise, j.seed, j.repeat)
+		if errors.Is(err, sim.ErrTooLarge) {
+			return usagef("K = %d, %s: %w: leave it out with --algorithm", q.Info().Processors, c.algorithm, err)
+		}
+		if err != nil {
+			return where(err)
+		}
+	}
+	if j.load {
+		if c.load, err = sim.Traffic(ctx, q); err != nil {
+			return where(err)
+		}
+		w, err := sim.Programs(ctx, q)
+		if err != nil && !errors.Is(err, sim.ErrTooLarge) {
+			return where(err)
+		}
+		if err == nil {
+			c.work = &w
+		}
+	}
+	return nil
+}
+
+// front lists C1/C2 of the plans that no other one beats, the fewest rounds first.
+func front(plans []costed) string {
+	plans = slices.Clone(plans)
+	slices.SortFunc(plans, func(a, b costed) int {
+		return cmp.Or(cmp.Compare(a.cost.C1, b.cost.C1), cmp.Compare(a.packets(), b.packets()))
+	})
 	var list []string
-	for i, least := 0, math.MaxInt; i < len(costs); i++ {
-		if c := costs[i]; c.C2 < least {
-			least = c.C2
-			list = append(list, fmt.Sprintf("%d/%d", c.C1, c.C2))
+	least := math.Inf(1)
+	for _, c := range plans {
+		if c.packets() < least {
+			least = c.packets()
+			list = append(list, c.String())
 		}
 	}
 	return strings.Join(list, " ")
 }
 
-func costColumns(algorithms []algo.Algorithm, model sim.Model) []report.Column[costRow] {
-	columns := []report.Column[costRow]{
-		{Name: "K", Value: func(r costRow) any { return r.k }},
-		{Name: "p", Value: func(r costRow) any { return r.ports }},
-		{Name: "bound_C1", Head: "bound", Unit: "C1", Value: func(r costRow) any { return algo.BoundC1(r.k, r.ports) }},
-		{Name: "bound_C2", Join: "/", Unit: "C2", Value: func(r costRow) any { return algo.BoundC2(r.k, r.ports) }},
-		{Name: "min_cut", Unit: "C2", Value: func(r costRow) any {
-			if b, ok := algo.BoundMinCut(r.k, r.ports); ok {
-				return b
-			}
-			return nil
-		}},
-	}
-	for _, a := range algorithms {
-		columns = append(columns,
-			report.Column[costRow]{Name: a.Name + "_C1", Head: a.Name, Unit: "C1", Value: ofCost(a, func(c sim.Cost) any { return c.C1 })},
-			report.Column[costRow]{Name: a.Name + "_C2", Join: "/", Unit: "C2", Value: ofCost(a, func(c sim.Cost) any { return c.C2 })},
-			report.Column[costRow]{
-				Name: a.Name + "_seconds", Join: " ", Unit: "time",
-				Value: ofCost(a, func(c sim.Cost) any { return model.Time(c).Seconds() }),
-				Text:  func(v any) string { return brief(v.(float64)) },
-			})
-	}
-	return columns
+// String returns "C1/C2".
+func (c costed) String() string {
+	return fmt.Sprintf("%d/%s", c.cost.C1, strconv.FormatFloat(c.packets(), 'g', 6, 64))
 }
 
-// ofCost returns a cell of the algorithm's cost, which is empty where it has none.
-func ofCost(a algo.Algorithm, value func(sim.Cost) any) func(costRow) any {
-	return func(r costRow) any {
-		if c, ok := r.costs[a.Name]; ok {
-			return value(c)
-		}
+// write writes what was asked for.
+func (j *costJob) write(w io.Writer, rows []costRow) error {
+	switch {
+	case slices.Contains(chartFormats, j.format):
+		return j.draw(w, rows)
+	case j.load:
+		return j.writeLoad(w, rows)
+	case j.mean:
+		return j.writeMeans(w, rows)
+	}
+	if err := report.Write(w, j.format, j.columns(), rows); err != nil {
+		return err
+	}
+	if j.format != "text" || len(j.ks) < 2 || j.given {
 		return nil
 	}
-}
-
-// meanRatio returns the mean of C2 over its lower bound, for the K that have
-// one.
-func meanRatio(rows []costRow, name string) float64 {
-	total, n := 0.0, 0
-	for _, r := range rows {
-		if bound := algo.BoundC2(r.k, r.ports); bound > 0 {
-			total += float64(r.costs[name].C2) / float64(bound)
-			n++
-		}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
 	}
-	return total / float64(max(1, n))
+	return j.writeMeans(w, rows)
 }
 
-// The most values of K in a table, and the largest.
+// The most rows of a table, and the largest K.
 const (
 	mostRows = 1 << 16
 	largestK = 1 << 20
 )
 
-// parseRanges reads numbers and ranges a..b, separated by commas.
-func parseRanges(s string) ([]int, error) {
+// parseRanges reads numbers of processors and ranges a..b, separated by commas.
+func parseRanges(s string) ([]int, error) { return parseNumbers(s, 1, largestK) }
+
+// parseNumbers reads numbers from least to most and ranges a..b, separated by commas.
+func parseNumbers(s string, least, most int) ([]int, error) {
 	var list []int
 	for part := range strings.SplitSeq(s, ",") {
 		first, last, isRange := strings.Cut(strings.TrimSpace(part), "..")
@@ -273,8 +554,8 @@ func parseRanges(s string) ([]int, error) {
 		}
 		a, errA := strconv.Atoi(first)
 		b, errB := strconv.Atoi(last)
-		if errA != nil || errB != nil || a < 1 || b < a || b > largestK {
-			return nil, fmt.Errorf("%q: want a number or a range a..b from 1 to %d", part, largestK)
+		if errA != nil || errB != nil || a < least || b < a || b > most {
+			return nil, fmt.Errorf("%q: want a number or a range a..b from %d to %d", part, least, most)
 		}
 		if len(list)+b-a >= mostRows {
 			return nil, fmt.Errorf("more than %d values", mostRows)

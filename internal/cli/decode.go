@@ -208,7 +208,7 @@ func openCode(path string) (*storedCode, error) {
 		err = c.checkField()
 	}
 	if err == nil {
-		c.code, err = codeOf(m.Matrix, c.field, m.Processors)
+		c.code, err = codeOf(m.Matrix, c.field, m.Processors, m.CodedPackets())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

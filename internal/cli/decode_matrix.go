@@ -20,7 +20,7 @@ type code struct {
 // codeOf rebuilds the code of a manifest, from which comes all that the names of a
 // matrix may stand for: points, entries. It is the one place that knows how a
 // matrix.Spec is stored.
-func codeOf(m codeddir.Matrix, f field.Field, k int) (*code, error) {
+func codeOf(m codeddir.Matrix, f field.Field, k, sinks int) (*code, error) {
 	spec, err := matrix.ParseSpec(m.Family)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func codeOf(m codeddir.Matrix, f field.Field, k int) (*code, error) {
 		}
 		entries = d
 	}
-	plain, err := spec.BuildWith(f, k, sets, entries)
+	plain, err := spec.BuildWithFor(f, k, sinks, sets, entries)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (c *storedCode) decoder(coded []int) (matrix.Matrix, error) {
 			lost, columns = append(lost, p), append(columns, j)
 		}
 	}
-	if len(lost) == k { // the coded packets are in order
+	if len(lost) == k && c.manifest.CodedPackets() == k { // the coded packets are in order
 		return c.code.inverted()
 	}
 	d := matrix.NewDense(c.field, k, k)

@@ -139,8 +139,8 @@ func (c *codedFiles) usable() []int {
 
 // stat leaves out the coded files that are not there, or have another length.
 func (h *filesAtHand) stat() *codedFiles {
-	k := h.manifest.Processors
-	c := &codedFiles{make([]packetFile, k), make([]string, k), make([]bool, k)}
+	n := h.manifest.CodedPackets()
+	c := &codedFiles{make([]packetFile, n), make([]string, n), make([]bool, n)}
 	for j, f := range h.manifest.Files {
 		info, err := os.Stat(h.file(f.Name))
 		switch {
@@ -195,7 +195,7 @@ func (h *filesAtHand) check(ctx context.Context, c *codedFiles, numbers []int) (
 // the other inputs these can be told.
 func (h *filesAtHand) pick(ctx context.Context, c *codedFiles, lost []int) ([]int, error) {
 	k := h.manifest.Processors
-	if all := c.usable(); len(lost) == k && len(all) == k {
+	if all := c.usable(); h.manifest.CodedPackets() == k && len(lost) == k && len(all) == k {
 		if damaged, err := h.check(ctx, c, all); err != nil {
 			return nil, err
 		} else if !damaged {
@@ -368,9 +368,10 @@ func (h *filesAtHand) close() {
 // textAtHand is the rows of coded.csv.
 type textAtHand struct {
 	*textPackets
-	stored *storedCode
-	output string // name of the file to write
-	stderr io.Writer
+	numbers []int // of the coded packets that the rows are
+	stored  *storedCode
+	output  string // name of the file to write
+	stderr  io.Writer
 }
 
 // openText reads coded.csv.
@@ -397,14 +398,30 @@ func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors [
 	if err != nil {
 		return nil, usage(err)
 	}
-	if k, n := c.manifest.Processors, c.manifest.SymbolsPerPacket; rows.Rows() != k || int64(rows.Cols()) != n {
-		return nil, usagef("%s: %d rows of %d symbols: %s has %d processors, and %d symbols_per_packet",
-			path, rows.Rows(), rows.Cols(), c.file(codeddir.ManifestName), k, n)
+	coded, k := c.manifest.CodedPackets(), c.manifest.Processors
+	if n := c.manifest.SymbolsPerPacket; rows.Rows() != coded || int64(rows.Cols()) != n {
+		return nil, usagef("%s: %d rows of %d symbols: %s has %d coded packets, and %d symbols_per_packet",
+			path, rows.Rows(), rows.Cols(), c.file(codeddir.ManifestName), coded, n)
 	}
-	return &textAtHand{&textPackets{name: in.Name, input: rows}, c, output, stderr}, nil
+	chosen := numbers(coded)
+	if coded != k {
+		a, err := c.code.matrix()
+		if err != nil {
+			return nil, usage(err)
+		}
+		if chosen = independent(a, numbers(k), chosen); len(chosen) < k {
+			return nil, usagef("cannot decode %s: %d coded packets tell no more than %d of %d inputs", c.path, coded, len(chosen), k)
+		}
+		some := matrix.NewDense(c.field, k, rows.Cols())
+		for i, j := range chosen {
+			copy(some.Row(i), rows.Row(j))
+		}
+		rows = some
+	}
+	return &textAtHand{&textPackets{name: in.Name, input: rows, sinks: k}, chosen, c, output, stderr}, nil
 }
 
-func (h *textAtHand) coded() []int     { return numbers(h.count()) }
+func (h *textAtHand) coded() []int     { return h.numbers }
 func (h *textAtHand) describe() string { return h.output }
 
 func (h *textAtHand) finish(dir *codeddir.Dir) error {

@@ -154,7 +154,7 @@ func (o *encodeOptions) checkOutput(job *encodeJob) error {
 func (j *encodeJob) build(f field.Field) (err error) {
 	plain := j.spec
 	plain.Inverse = false
-	if j.plain, err = plain.Build(f, j.packets.count()); err != nil {
+	if j.plain, err = j.options.buildFor(plain, f, j.packets.count()); err != nil {
 		return err
 	}
 	j.matrix = j.plain
@@ -178,7 +178,7 @@ func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 		return nil, usagef("output directory: %w", err)
 	}
 	slog.Info("encoding", "processors", j.packets.count(), "field", j.matrix.Field().Name(), "matrix", j.matrix.ID())
-	report, err := runLocal(ctx, stderr, j.encoder, j.packets, outputs, int64(j.packets.count())*packetBytes(j.matrix, j.model))
+	report, err := runLocal(ctx, stderr, j.encoder, j.packets, outputs, int64(j.matrix.Cols())*packetBytes(j.matrix, j.model))
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 func (j *encodeJob) manifest(r *volley.Report) *codeddir.Manifest {
 	m := &codeddir.Manifest{
 		Format: codeddir.Format, Version: codeddir.Version,
-		Field: r.Field, Algorithm: r.Algorithm, Processors: r.K, Ports: r.Ports,
+		Field: r.Field, Algorithm: r.Algorithm, Processors: r.K, Sinks: r.Sinks, Ports: r.Ports,
 		SymbolBytes: j.matrix.Field().SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
 		Matrix: codeddir.Matrix{Family: j.options.matrix, Inverse: j.spec.Inverse, Base: matrix.BaseOf(j.plain)},
 	}

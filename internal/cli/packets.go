@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -43,7 +44,7 @@ func (o *encodeOptions) open(f field.Field, args []string) (packets, error) {
 		if len(args) > 1 {
 			return nil, usagef("--csv reads one file, got %d", len(args))
 		}
-		return openText(f, args[0])
+		return openText(f, args[0], o.sinks)
 	}
 	names, err := expand(args, o.k)
 	if err != nil {
@@ -60,6 +61,7 @@ func (o *encodeOptions) open(f field.Field, args []string) (packets, error) {
 			return nil, usage(err)
 		}
 	}
+	p.sinks = cmp.Or(o.sinks, len(p.inputs))
 	return p, nil
 }
 
@@ -120,6 +122,7 @@ func expandDirectories(args []string) ([]string, error) {
 type filePackets struct {
 	field   field.Field
 	packing *field.Packing // nil: the files hold symbols already
+	sinks   int
 	inputs  []*inputFile
 	outputs []*codeddir.File
 }
@@ -236,15 +239,15 @@ func (p *filePackets) sources() []string {
 }
 
 func (p *filePackets) targets() []string {
-	names := make([]string, len(p.inputs))
-	for k := range names {
-		names[k] = codeddir.CodedName(k, len(names))
+	names := make([]string, p.sinks)
+	for s := range names {
+		names[s] = codeddir.CodedName(s, len(names))
 	}
 	return names
 }
 
 func (p *filePackets) create(dir *codeddir.Dir) ([]io.WriterAt, error) {
-	writers := make([]io.WriterAt, len(p.inputs))
+	writers := make([]io.WriterAt, p.sinks)
 	for k, name := range p.targets() {
 		f, err := dir.Create(name)
 		if err != nil {
@@ -268,9 +271,11 @@ func (p *filePackets) finish(_ *codeddir.Dir, m *codeddir.Manifest) error {
 		m.Inputs = append(m.Inputs, codeddir.Entry{
 			Name: in.Name(), Processor: k, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
 		})
-		size, sum := p.outputs[k].Sum()
+	}
+	for s, out := range p.outputs {
+		size, sum := out.Sum()
 		m.Files = append(m.Files, codeddir.Entry{
-			Name: names[k], Processor: k, Bytes: size, SHA256: sum,
+			Name: names[s], Processor: s, Bytes: size, SHA256: sum,
 		})
 	}
 	return nil
@@ -288,10 +293,11 @@ type textPackets struct {
 	input *matrix.Dense // row k is packet k
 	bytes int64
 	sum   string
+	sinks int
 	coded []text
 }
 
-func openText(f field.Field, name string) (packets, error) {
+func openText(f field.Field, name string, sinks int) (packets, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, usage(err)
@@ -301,7 +307,7 @@ func openText(f field.Field, name string) (packets, error) {
 		return nil, usage(err)
 	}
 	sum := sha256.Sum256(data)
-	return &textPackets{name: name, input: rows, bytes: int64(len(data)), sum: hex.EncodeToString(sum[:])}, nil
+	return &textPackets{name: name, input: rows, bytes: int64(len(data)), sum: hex.EncodeToString(sum[:]), sinks: cmp.Or(sinks, rows.Rows())}, nil
 }
 
 func (p *textPackets) count() int               { return p.input.Rows() }
@@ -323,9 +329,9 @@ func (t text) WriteAt(p []byte, offset int64) (int, error) {
 }
 
 func (p *textPackets) create(*codeddir.Dir) ([]io.WriterAt, error) {
-	writers := make([]io.WriterAt, p.count())
+	writers := make([]io.WriterAt, p.sinks)
 	for k := range writers {
-		p.coded = append(p.coded, make(text, p.size(k)))
+		p.coded = append(p.coded, make(text, p.size(0)))
 		writers[k] = p.coded[k]
 	}
 	return writers, nil
@@ -345,7 +351,7 @@ func (p *textPackets) finish(dir *codeddir.Dir, m *codeddir.Manifest) error {
 // SHA-256, in hexadecimal.
 func (p *textPackets) write(dir *codeddir.Dir, name string) (int64, string, error) {
 	f := p.input.Field()
-	coded := matrix.NewDense(f, p.count(), p.input.Cols())
+	coded := matrix.NewDense(f, p.sinks, p.input.Cols())
 	for k, packet := range p.coded {
 		for j := range coded.Cols() {
 			coded.Set(k, j, field.Symbol(f, packet[j*f.SymbolBytes():]))

@@ -176,18 +176,47 @@ time = C1·β + C2·W·τ = %s for packets of %s
 
 // writeCandidates prints what auto chooses from, cheapest first.
 func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
-	list, _ := algo.Candidates(p, model)
+	list, rejected := algo.Candidates(p, model)
 	slices.SortStableFunc(list, func(a, b algo.Candidate) int { return cmp.Compare(a.Time, b.Time) })
 	if _, err := fmt.Fprintf(w, "structure: %s\n", p.Structure()); err != nil {
 		return err
 	}
-	return report.Text(w, []report.Column[algo.Candidate]{
+	err := report.Text(w, []report.Column[algo.Candidate]{
 		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Algorithm }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 		{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
-		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return c.Cost.C2 }},
-		{Name: "time", Unit: "C1·β + C2·W·τ", Value: func(c algo.Candidate) any { return brief(c.Time.Seconds()) }},
+		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return inPackets(c.Cost) }},
+		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any {
+			if c.Cost.C3 < 0 {
+				return nil
+			}
+			return c.Cost.C3 / c.Cost.Pieces
+		}},
+		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
+		{Name: "time", Unit: "C1·β + C2·W·τ + C3·W·γ", Value: func(c algo.Candidate) any { return brief(c.Time.Seconds()) }},
+		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
 	}, list)
+	if err != nil || len(rejected) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(w, "\nnot possible:"); err != nil {
+		return err
+	}
+	for _, r := range rejected {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", r.Algorithm, message(r.Reason)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inPackets returns C2 in packets, which may be a fraction where they are cut into
+// pieces.
+func inPackets(c sim.Cost) any {
+	if c.Pieces <= 1 {
+		return c.C2
+	}
+	return fmt.Sprintf("%.3g", float64(c.C2)/float64(c.Pieces))
 }
 
 // packetSymbols returns the symbols over f of a packet of the given size.

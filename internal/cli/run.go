@@ -87,17 +87,26 @@ type initial interface {
 	reader(k int) io.ReaderAt
 }
 
-// runLocal runs the encoder with a processor in this process for each packet. The
-// outputs get total bytes.
+// runLocal runs the encoder with all its processors in this process: a source for
+// each packet, a sink for each output. The outputs get total bytes.
 func runLocal(ctx context.Context, stderr io.Writer, e *volley.Encoder, packets initial, outputs []io.WriterAt, total int64) (*volley.Report, error) {
 	bar := newBar(stderr, total)
 	defer bar.stop()
-	reports := make([]*volley.Report, packets.count())
+	problem := e.Problem()
+	reports := make([]*volley.Report, problem.Processors())
 	err := local.Run(ctx, len(reports), func(ctx context.Context, t transport.Transport) error {
 		k := t.Rank()
-		out := &progressWriter{outputs[k], bar}
+		var in io.ReaderAt
+		var size int64
+		if row, ok := problem.Source(k); ok {
+			in, size = packets.reader(row), packets.size(row)
+		}
+		var out io.WriterAt
+		if s, ok := problem.Sink(k); ok {
+			out = &progressWriter{outputs[s], bar}
+		}
 		var err error
-		reports[k], err = e.Run(ctx, t, packets.reader(k), packets.size(k), out)
+		reports[k], err = e.Run(ctx, t, in, size, out)
 		return err
 	})
 	if err != nil {
@@ -145,6 +154,14 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 		notes += "           " + note + "\n"
 	}
 	order := r.Order
+	packetCount := count(r.K, "packet")
+	if r.Sinks > 0 {
+		packetCount = fmt.Sprintf("%s for %s on %s,", packetCount, count(r.Sinks, "sink"), count(r.Processors, "processor"))
+	}
+	amount := count(r.C2, "packet")
+	if r.Pieces > 1 {
+		amount = fmt.Sprintf("%.3g packets, %d pieces of 1/%d", float64(r.C2)/float64(r.Pieces), r.C2, r.Pieces)
+	}
 	if len(r.Columns) > 0 {
 		const most = 16
 		order += ": coded packets of columns " + strings.Trim(fmt.Sprint(r.Columns[:min(most, r.K)]), "[]")
@@ -161,10 +178,10 @@ C3         %s per symbol
 %sresult     %s
 time       %.3f s
 %s
-`, count(r.K, "packet"), humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
+`, packetCount, humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
 		r.Algorithm, r.Parameters, r.Ports,
 		notes, order,
-		count(r.C1, "round"), r.BoundC1, count(r.C2, "packet"), r.BoundC2,
+		count(r.C1, "round"), r.BoundC1, amount, r.BoundC2,
 		count(r.C3, "multiply-add"),
 		traffic, check, r.Seconds, remark)
 	return err

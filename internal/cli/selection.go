@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,9 +28,13 @@ type selection struct {
 	order     string // one of orders
 	inverse   bool
 	k         int
+	sinks     int // 0: every processor is source and sink
+	separate  bool
 	ports     int
 	algorithm string
 	beta, tau string
+	gamma     string
+	limits    algo.Limits
 }
 
 // usualField is that of a matrix that has no field of its own.
@@ -49,6 +54,8 @@ func (s *selection) addMatrix(cmd *cobra.Command) {
 	f.StringVar(&s.base, "base", "", "base of a moore or gabidulin matrix, the order of a subfield (default the characteristic)")
 	f.StringVar(&s.order, "order", "natural", "order of the coded packets: natural, reversed (of digits, for dft), or any that is cheapest")
 	f.BoolVar(&s.inverse, "inverse", false, "use the inverse of the matrix")
+	f.Var(atLeast{&s.sinks, 1, 0}, "sinks", "number of processors that get a coded packet, the first ones (default: all)")
+	f.BoolVar(&s.separate, "separate", false, "the sinks hold no data: they are processors of their own, after the others")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if spec, err := matrix.ParseSpec(s.matrix); err == nil && !f.Changed("field") {
 			s.field = spec.DefaultField(usualField)
@@ -67,13 +74,48 @@ func (s *selection) addPlan(cmd *cobra.Command) {
 	f.IntVarP(&s.ports, "ports", "p", volley.DefaultPorts, "messages a processor sends, and receives, at a time")
 	f.StringVar(&s.algorithm, "algorithm", algo.Auto, "auto, or a name that volley algorithms lists")
 	s.addModel(cmd)
+	s.addLimits(cmd)
 }
+
+// addLimits adds the flags that bound the choice of a plan.
+func (s *selection) addLimits(cmd *cobra.Command) {
+	f := cmd.Flags()
+	s.limits = algo.NoLimits
+	f.Var(atLeast{&s.limits.RoundsOver, 0, -1}, "rounds-over", "at most so many rounds more than the fewest (default: as beta and tau decide)")
+	f.Var(atLeast{&s.limits.Memory, 1, 0}, "max-memory", "at most so many packets held by a processor (default: any number)")
+	f.Var(atLeast{&s.limits.Compute, 1, 0}, "max-compute", "at most so many multiply-adds per symbol at a processor (default: any number)")
+}
+
+// atLeast is a flag that takes a number with a lower bound; unset shows as nothing.
+type atLeast struct {
+	value        *int
+	least, unset int
+}
+
+func (f atLeast) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < f.least {
+		return fmt.Errorf("want a number, %d or more", f.least)
+	}
+	*f.value = n
+	return nil
+}
+
+func (f atLeast) String() string {
+	if f.value == nil || *f.value == f.unset {
+		return ""
+	}
+	return fmt.Sprint(*f.value)
+}
+
+func (f atLeast) Type() string { return "int" }
 
 // addModel adds the flags of the cost model.
 func (s *selection) addModel(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.beta, "beta", volley.DefaultBeta.String(), "time to start a message")
 	f.StringVar(&s.tau, "tau", "", "time to send a symbol (default 0.8ns for each of its bytes)")
+	f.StringVar(&s.gamma, "gamma", "", "time to multiply and add a symbol (default 0: coding counts for nothing)")
 }
 
 func matrixNames() string {
@@ -118,8 +160,13 @@ func (s *selection) build(cmd *cobra.Command) (matrix.Matrix, error) {
 	if s.k < 1 {
 		return nil, usagef("%d processors: say how many with -k, 1 or more", s.k)
 	}
-	a, err := spec.Build(f, s.k)
+	a, err := s.buildFor(spec, f, s.k)
 	return a, usage(err)
+}
+
+// buildFor returns the matrix of a spec for k sources.
+func (s *selection) buildFor(spec matrix.Spec, f field.Field, k int) (matrix.Matrix, error) {
+	return spec.BuildFor(f, k, cmp.Or(s.sinks, k))
 }
 
 // model returns β and τ for packets of the given number of symbols over f.
@@ -130,17 +177,27 @@ func (s *selection) model(f field.Field, symbols int64) (sim.Model, error) {
 	}
 	m := sim.Model{Beta: time.Duration(beta * float64(time.Second)), Symbols: symbols, Tau: volley.TauPerByte * float64(f.SymbolBytes())}
 	if s.tau != "" {
-		m.Tau, err = duration("tau", s.tau)
+		if m.Tau, err = duration("tau", s.tau); err != nil {
+			return m, err
+		}
+	}
+	if s.gamma != "" {
+		m.Gamma, err = duration("gamma", s.gamma)
 	}
 	return m, err
 }
 
 // options returns the library's options for the flags.
 func (s *selection) options(m sim.Model) []volley.Option {
-	return []volley.Option{
+	list := []volley.Option{
 		volley.WithAlgorithm(s.algorithm), volley.WithPorts(s.ports),
-		volley.WithBeta(m.Beta), volley.WithTau(m.Tau), volley.WithOrder(s.planOrder()),
+		volley.WithBeta(m.Beta), volley.WithTau(m.Tau), volley.WithGamma(m.Gamma), volley.WithOrder(s.planOrder()),
+		volley.WithLimits(s.limits),
 	}
+	if s.separate {
+		list = append(list, volley.WithSeparateSinks())
+	}
+	return list
 }
 
 // planOrder returns what the planner may do about the order.

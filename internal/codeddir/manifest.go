@@ -26,7 +26,8 @@ type Manifest struct {
 	Field      string `json:"field"`
 	Matrix     Matrix `json:"matrix"`
 	Algorithm  string `json:"algorithm"`
-	Processors int    `json:"processors"`
+	Processors int    `json:"processors"`      // with an initial packet
+	Sinks      int    `json:"sinks,omitempty"` // coded packets, where not as many
 	Ports      int    `json:"ports"`
 
 	SymbolBytes      int   `json:"symbol_bytes"`       // of a symbol in a coded file
@@ -143,12 +144,22 @@ func atLine(data []byte, err error) error {
 // another one the inputs.
 func (m *Manifest) Text() bool { return len(m.Files) > 0 && m.Files[0].Processor == -1 }
 
+// CodedPackets returns how many coded packets there are.
+func (m *Manifest) CodedPackets() int {
+	if m.Sinks > 0 {
+		return m.Sinks
+	}
+	return m.Processors
+}
+
 // Validate returns an error when m is not as a run writes it, as far as can be
 // told without the field. It names the key at fault.
 func (m *Manifest) Validate() error {
 	switch {
 	case m.Processors < 1:
 		return fmt.Errorf("processors: %d: want 1 or more", m.Processors)
+	case m.Sinks < 0:
+		return fmt.Errorf("sinks: %d: want 1 or more, or none", m.Sinks)
 	case m.SymbolBytes < 1 || m.SymbolBytes > 32:
 		return fmt.Errorf("symbol_bytes: %d: want 1 to 32", m.SymbolBytes)
 	case m.SymbolsPerPacket < 0 || m.SymbolsPerPacket > mostSymbols:
@@ -158,12 +169,13 @@ func (m *Manifest) Validate() error {
 	}
 	text := m.Text()
 	packet := m.SymbolsPerPacket * int64(m.SymbolBytes)
-	err := validate("files", m.Files, m.Processors, text, func(f Entry) error {
+	coded := m.CodedPackets()
+	err := validate("files", m.Files, coded, text, func(f Entry) error {
 		switch {
 		case text && f.Name != TextName:
 			return fmt.Errorf("name: %q: want %s, as processor is -1", f.Name, TextName)
-		case !text && f.Name != CodedName(f.Processor, m.Processors):
-			return fmt.Errorf("name: %q: want %s for processor %d", f.Name, CodedName(f.Processor, m.Processors), f.Processor)
+		case !text && f.Name != CodedName(f.Processor, coded):
+			return fmt.Errorf("name: %q: want %s for processor %d", f.Name, CodedName(f.Processor, coded), f.Processor)
 		case !text && f.Bytes != packet:
 			return fmt.Errorf("bytes: %d: want %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
 		}

@@ -1,0 +1,170 @@
+package algo_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"volley/algo"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+// tally is what a plan takes, counted from the programs of all processors.
+type tally struct {
+	c1, c2, memory, compute int
+	pieces                  int
+}
+
+func count2(t *testing.T, p plan.Plan) tally {
+	t.Helper()
+	info := p.Info()
+	c := tally{c1: info.Rounds(), pieces: max(1, info.Pieces)}
+	largest := make([]int, c.c1)
+	for k := range info.Processors {
+		s := p.Schedule(k)
+		c.memory = max(c.memory, s.Slots)
+		terms := s.Terms // where no coefficient is zero
+		if terms < 0 {
+			prog, err := p.Program(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			terms = prog.Terms()
+		}
+		c.compute = max(c.compute, terms)
+		for i, r := range s.Rounds {
+			for _, x := range r.Sends {
+				largest[i] = max(largest[i], x.Count)
+			}
+		}
+	}
+	for _, n := range largest {
+		c.c2 += n
+	}
+	c.memory = (c.memory + c.pieces - 1) / c.pieces
+	return c
+}
+
+func (c tally) time(m sim.Model) time.Duration {
+	w := float64(m.Symbols) / float64(c.pieces)
+	ns := float64(c.c1)*float64(m.Beta) + (float64(c.c2)*m.Tau+float64(c.compute)*m.Gamma)*w*1e9
+	return time.Duration(math.Round(ns))
+}
+
+// TestChoiceIsBest compares the planner's choice with the best of all plans of all
+// algorithms by brute force, over a grid of problems, models and limits.
+func TestChoiceIsBest(t *testing.T) {
+	b8, q257 := parse(t, "2^8"), parse(t, "257")
+	matrices := []matrix.Matrix{}
+	for _, k := range []int{1, 5, 16, 24} {
+		matrices = append(matrices, random(t, b8, k, 1), must(matrix.Cauchy(b8, k))(t))
+	}
+	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.PointsCoset(q257, 24))(t)))
+	for _, shape := range [][2]int{{12, 3}, {25, 5}, {16, 1}, {3, 12}} {
+		m := must(matrix.Random(b8, shape[0], shape[1], 2))(t)
+		matrices = append(matrices, m)
+	}
+	models := []sim.Model{
+		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Symbols: 1},
+		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Symbols: 1 << 20},
+		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Gamma: 0.1e-9, Symbols: 1 << 20},
+		{Beta: 0, Tau: 1e-9, Symbols: 1000},
+		{Beta: time.Millisecond, Tau: 1e-9, Gamma: 1e-9, Symbols: 1000},
+	}
+	limits := []algo.Limits{
+		algo.NoLimits, {RoundsOver: 0}, {RoundsOver: 1, Memory: 12}, {RoundsOver: -1, Memory: 8}, {RoundsOver: -1, Compute: 20},
+		{RoundsOver: 2, Memory: 30, Compute: 100}, {RoundsOver: 0, Memory: 1, Compute: 1},
+	}
+	broken, chosen := 0, map[string]bool{}
+	for i, m := range matrices {
+		for _, ports := range []int{1, 3} {
+			for _, limit := range limits {
+				p := &algo.Problem{Matrix: m, Ports: ports, Limits: limit}
+				if err := p.Prepare(); err != nil {
+					t.Fatal(err)
+				}
+				type option struct {
+					plan  plan.Plan
+					tally tally
+				}
+				var all []option
+				for _, a := range algo.Algorithms() {
+					plans, err := a.Plans(p)
+					if err != nil {
+						continue
+					}
+					for _, q := range plans {
+						all = append(all, option{q, count2(t, q)})
+					}
+				}
+				fewest, _ := p.Bounds()
+				for _, model := range models {
+					best := time.Duration(-1)
+					for _, o := range all {
+						c := o.tally
+						if limit.RoundsOver >= 0 && c.c1 > fewest+limit.RoundsOver ||
+							limit.Memory > 0 && c.memory > limit.Memory ||
+							limit.Compute > 0 && c.compute > limit.Compute*c.pieces {
+							continue
+						}
+						if x := c.time(model); best < 0 || x < best {
+							best = x
+						}
+					}
+					got, err := algo.Choose(algo.Auto, p, model)
+					if best < 0 {
+						e := new(algo.LimitError)
+						if !errors.As(err, &e) {
+							t.Fatalf("matrix %d, p=%d, %+v: %v, and no plan keeps the limits", i, ports, limit, err)
+						}
+						broken++
+						checkLimitError(t, m, ports, e)
+						continue
+					}
+					if err != nil {
+						t.Fatalf("matrix %d, p=%d, %+v: %v", i, ports, limit, err)
+					}
+					if x := count2(t, got).time(model); x != best {
+						t.Errorf("matrix %d (%s), K=%d p=%d, %+v, %+v: chose %s %s with %v, the best has %v",
+							i, m.ID(), m.Rows(), ports, model, limit, got.Info().Algorithm, got.Info().Parameters, x, best)
+					}
+					chosen[got.Info().Algorithm] = true
+				}
+			}
+		}
+	}
+	if broken == 0 || len(chosen) < 4 {
+		t.Errorf("%d problems without a plan, and of algorithms chosen only %v", broken, chosen)
+	}
+}
+
+// checkLimitError checks that each of the limits that an error names does, alone.
+func checkLimitError(t *testing.T, m matrix.Matrix, ports int, e *algo.LimitError) {
+	t.Helper()
+	try := func(l algo.Limits) {
+		p := &algo.Problem{Matrix: m, Ports: ports, Limits: l}
+		if err := p.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := algo.Choose(algo.Auto, p, sim.Model{}); err != nil {
+			t.Errorf("%v: with %+v: %v", e, l, err)
+		}
+	}
+	l := e.Limits
+	if l.Memory > 0 && e.Memory > l.Memory {
+		try(algo.Limits{RoundsOver: l.RoundsOver, Memory: e.Memory, Compute: l.Compute})
+	}
+	if l.Compute > 0 && e.Compute > l.Compute {
+		try(algo.Limits{RoundsOver: l.RoundsOver, Memory: l.Memory, Compute: e.Compute})
+	}
+	if l.RoundsOver >= 0 && e.RoundsOver > l.RoundsOver {
+		try(algo.Limits{RoundsOver: e.RoundsOver, Memory: l.Memory, Compute: l.Compute})
+	}
+	if !strings.Contains(e.Error(), "no plan keeps the limits") {
+		t.Errorf("%v", e)
+	}
+}
