@@ -153,7 +153,7 @@ func newPartialSums(g Group, held []plan.Slot, stride int) *partialSums {
 // of the group, and of what was received for it.
 func (p *partialSums) of(l int) func() plan.Combination {
 	return func() plan.Combination {
-		var s sum
+		s := make(sum, 0, p.terms(l))
 		for i, slot := range p.held {
 			if l*p.stride+i < p.group.Size {
 				s.add(slot, p.group.At(p.group.around(-i), p.group.around(l*p.stride)))

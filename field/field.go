@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -36,7 +37,7 @@ func (e Element) Int() *big.Int {
 // String returns the symbol code of e in decimal.
 func (e Element) String() string {
 	if e[1]|e[2]|e[3] == 0 {
-		return fmt.Sprint(e[0])
+		return strconv.FormatUint(e[0], 10)
 	}
 	return e.Int().String()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"volley/field"
 )
@@ -78,10 +79,6 @@ type termJSON struct {
 	coef string
 }
 
-func (t termJSON) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, "[%d,%q]", t.slot, t.coef), nil
-}
-
 func (t *termJSON) UnmarshalJSON(data []byte) error {
 	var pair []json.RawMessage
 	if err := json.Unmarshal(data, &pair); err != nil {
@@ -152,45 +149,95 @@ func writeProgram(w io.Writer, p Plan, proc int) error {
 	if err != nil {
 		return fmt.Errorf("plan: program of processor %d: %w", proc, err)
 	}
-	x := programJSON{
-		Proc:    prog.Proc,
-		Rows:    indices(prog.Inputs, func(i int) int { return p.Row(proc, i) }),
-		Rounds:  make([]roundJSON, len(prog.Rounds)),
-		Compute: toJSON(prog.Compute),
-		Outputs: []outputJSON{},
-	}
+	out := &programWriter{w: w}
+	out.text(`{"proc":`)
+	out.value(prog.Proc)
+	out.text(`,"rows":`)
+	out.value(indices(prog.Inputs, func(i int) int { return p.Row(proc, i) }))
+	out.text(`,"rounds":[`)
 	for t, r := range prog.Rounds {
-		y := roundJSON{Compute: toJSON(r.Compute), Sends: []sendJSON{}, Recvs: []recvJSON{}}
+		if t > 0 {
+			out.text(",")
+		}
+		sends, recvs := []sendJSON{}, []recvJSON{}
 		for _, s := range r.Sends {
-			y.Sends = append(y.Sends, sendJSON(s))
+			sends = append(sends, sendJSON(s))
 		}
 		for _, v := range r.Recvs {
-			y.Recvs = append(y.Recvs, recvJSON(v))
+			recvs = append(recvs, recvJSON(v))
 		}
-		x.Rounds[t] = y
+		out.text(`{"compute":`)
+		out.combinations(r.Compute)
+		out.text(`,"sends":`)
+		out.value(sends)
+		out.text(`,"recvs":`)
+		out.value(recvs)
+		out.text("}")
 	}
+	out.text(`],"compute":`)
+	out.combinations(prog.Compute)
+	outputs := []outputJSON{}
 	for o, slot := range prog.Outputs {
-		x.Outputs = append(x.Outputs, outputJSON{slot, p.Column(proc, o)})
+		outputs = append(outputs, outputJSON{slot, p.Column(proc, o)})
 	}
-	data, err := json.Marshal(x)
-	if err != nil {
-		return fmt.Errorf("plan: program of processor %d: %w", proc, err)
-	}
-	if _, err := w.Write(data); err != nil {
-		return fmt.Errorf("plan: encode: %w", err)
+	out.text(`,"outputs":`)
+	out.value(outputs)
+	out.text("}")
+	out.flush()
+	if out.err != nil {
+		return fmt.Errorf("plan: encode: %w", out.err)
 	}
 	return nil
 }
 
-func toJSON(list []Combination) []combinationJSON {
-	out := make([]combinationJSON, len(list))
-	for i, c := range list {
-		out[i] = combinationJSON{}
-		for _, term := range c {
-			out[i] = append(out[i], termJSON{term.Slot, term.Coef.String()})
-		}
+// programWriter writes JSON term by term: a program may have millions.
+type programWriter struct {
+	w    io.Writer
+	data []byte
+	err  error
+}
+
+func (w *programWriter) flush() {
+	if w.err == nil {
+		_, w.err = w.w.Write(w.data)
 	}
-	return out
+	w.data = w.data[:0]
+}
+
+func (w *programWriter) text(s string) { w.data = append(w.data, s...) }
+
+func (w *programWriter) value(v any) {
+	data, err := json.Marshal(v)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.data = append(w.data, data...)
+}
+
+// combinations writes each term as [slot, "coefficient"].
+func (w *programWriter) combinations(list []Combination) {
+	w.text("[")
+	for i, c := range list {
+		if i > 0 {
+			w.text(",")
+		}
+		w.text("[")
+		for j, term := range c {
+			if j > 0 {
+				w.text(",")
+			}
+			w.text("[")
+			w.data = strconv.AppendInt(w.data, int64(term.Slot), 10)
+			w.text(`,"`)
+			w.text(term.Coef.String())
+			w.text(`"]`)
+			if len(w.data) > 1<<15 {
+				w.flush()
+			}
+		}
+		w.text("]")
+	}
+	w.text("]")
 }
 
 // Decode reads the JSON form of a plan and validates it: a plan that Decode
