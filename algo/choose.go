@@ -73,6 +73,13 @@ func (p *Problem) candidate(q plan.Plan, model sim.Model) Candidate {
 	return c
 }
 
+// minds reports whether memory or the work of coding matter. Where they do not, no
+// baseline beats the universal algorithm, which has the fewest rounds and no more
+// packets; at large K, counting them takes a while.
+func (p *Problem) minds(model sim.Model) bool {
+	return model.Gamma > 0 || p.Limits.Memory > 0 || p.Limits.Compute > 0
+}
+
 // A LimitError says that every plan there is breaks a limit, and which limits would
 // do: each of them alone is the least of any plan that keeps the others, and -1
 // where no plan does.
@@ -154,6 +161,9 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 	var broken []Candidate
 	var reasons []error
 	for _, a := range algorithms {
+		if a.Baseline && name == Auto && !p.minds(model) {
+			continue
+		}
 		plans, err := a.Plans(p)
 		if err != nil {
 			reasons = append(reasons, err)

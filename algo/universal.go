@@ -45,6 +45,9 @@ func tune(size, ports, over int) (m, n int) {
 	bestC1, bestC2 := 0, -1
 	most := BoundC1(size, ports) + over
 	for w := 1; w <= size; w++ {
+		if bestC2 >= 0 && (w-1+ports-1)/ports > bestC2 {
+			break // the window alone takes more
+		}
 		s := (size + w - 1) / w
 		c1 := clog(w, ports) + clog(s, ports)
 		c2 := (w-1+ports-1)/ports + (s-1+ports-1)/ports

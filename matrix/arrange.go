@@ -24,6 +24,10 @@ func (w *arranged) natural() bool {
 	return true
 }
 
+// mostSearched is how many points are searched for structure; of more it is known
+// only where they say it themselves, as those of [PointsCoset] do.
+const mostSearched = 1 << 17
+
 // findTower looks for the composition of folds of largest degree of which every
 // one of the point sets, all equally long, is a union of full fibres, and arranges
 // each of them. Only monomials count where the order of the coefficients matters;

@@ -106,13 +106,16 @@ func (m *lagrange) factor() *Factorisation {
 
 // arrangeBoth finds the tower of largest degree that both sets of points have.
 func arrangeBoth(omega, alpha Points) []*arranged {
+	if omega.Len() > mostSearched {
+		return nil
+	}
 	return findTower(omega.Field(), [][]field.Element{elements(omega), elements(alpha)}, false)
 }
 
 // factorLagrange returns the factorisation from values at the points of w[0] to
 // values at those of w[1], through the coefficients.
 func factorLagrange(name string, w []*arranged) *Factorisation {
-	if !w[0].structured() {
+	if len(w) == 0 || !w[0].structured() {
 		return nil
 	}
 	inverse := Inverted(w[0].layers())

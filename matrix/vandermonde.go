@@ -41,6 +41,9 @@ func (m vandermonde) factor() *Factorisation {
 		}
 		return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers()}
 	}
+	if points.Len() > mostSearched {
+		return nil
+	}
 	w := findTower(points.Field(), [][]field.Element{elements(points)}, true)[0]
 	if !w.structured() {
 		return nil
