@@ -155,7 +155,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
-	cmd.AddCommand(newEncode(), newDecode(), newPlan(), newMatrix(), newCost(), newAlgorithms(), newFields())
+	cmd.AddCommand(newEncode(), newDecode(), newPlan(), newMatrix(), newCost(), newTune(), newAlgorithms(), newFields())
 	return cmd
 }
 

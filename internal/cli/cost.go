@@ -37,8 +37,9 @@ type costOptions struct {
 }
 
 const costHelp = `Print what each algorithm costs, with the lower bounds: C1 in rounds, C2 in
-packets, and the time C1·β + C2·W·τ in the model, where W is the number of symbols of
-a packet. The costs are counted from the schedules.
+packets, and the time C1·β + C2·W·τ + C3·W·γ in the model, where W is the number of
+symbols of a packet and C3 that of multiply-adds. The costs are counted from the
+schedules.
 
 Without --matrix it prints the algorithms that take any matrix. With it, those that
 take this one as well: of a family of plans the cheapest by β and τ, and under
@@ -95,12 +96,13 @@ func newCost() *cobra.Command {
 	o.addLimits(cmd)
 	replaceRoundsOver(f, &o.overList)
 	addSize(f, &o.size)
+	f.Lookup("size").Usage += "; for --plot size a range (default " + usualSizes + ")"
 	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
 	f.BoolVar(&o.load, "load", false, "print what processors send, receive, hold and compute")
 	o.addNoise(f)
 	f.StringVar(&o.format, "format", "text", strings.Join(costFormats, ", "))
 	f.StringVar(&o.plot, "plot", "c2", "what svg and png draw: "+strings.Join(plots, ", "))
-	f.StringVarP(&o.output, "output", "o", "", "file to write instead of stdout; of --plot size with --size 1KiB..64MiB, say")
+	f.StringVarP(&o.output, "output", "o", "", "file to write instead of stdout")
 	return cmd
 }
 
@@ -164,6 +166,7 @@ type costJob struct {
 	model      sim.Model
 	noise      *sim.Noise // nil: none
 	sizes      sizeRange  // of --plot size
+	unsuited   error      // why the last algorithm that does not exist at some K does not
 }
 
 func runCost(cmd *cobra.Command, o *costOptions) error {
@@ -279,7 +282,7 @@ func (j *costJob) prepareModel(sizeChanged bool) error {
 			return err
 		}
 		if len(j.ks)*len(j.settings) != 1 {
-			return usagef("--plot size: want one K, one -p and one --rounds-over, got %d and %d of the others", len(j.ks), len(j.settings))
+			return usagef("--plot size: it is for one K, one -p and one --rounds-over: say which")
 		}
 		size = fmt.Sprintf("%dB", j.sizes.from)
 	}
@@ -332,6 +335,9 @@ func (j *costJob) rows(ctx context.Context) ([]costRow, error) {
 	for i, k := range j.ks {
 		a, err := j.buildFor(j.spec, j.field, k)
 		built := err == nil
+		if built && !j.given {
+			a = withoutZeros{a}
+		}
 		if !built {
 			missing = err
 		}
@@ -355,14 +361,27 @@ func (j *costJob) rows(ctx context.Context) ([]costRow, error) {
 	if len(exists) == 0 && missing != nil {
 		return nil, usage(missing)
 	}
-	if len(exists) == 0 && j.overList == "" && j.limits == algo.NoLimits {
-		return nil, usagef("--algorithm %s: it is for %s", j.algorithm, j.algorithms[0].Problem)
-	}
-	if len(exists) == 0 {
+	switch {
+	case len(exists) > 0:
+	case len(j.algorithms) == 1 && j.unsuited != nil:
+		return nil, usagef("--algorithm %s: it is for %s", j.algorithms[0].Name, j.algorithms[0].Problem)
+	case j.unsuited != nil:
+		return nil, usagef("no algorithm for this: %s", message(j.unsuited))
+	default:
 		return nil, usagef("no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute")
 	}
 	j.algorithms = slices.DeleteFunc(j.algorithms, func(a algo.Algorithm) bool { return !exists[a.Name] })
 	return rows, nil
+}
+
+// withoutZeros is a matrix that stands for any: its zeros are ones.
+type withoutZeros struct{ matrix.Matrix }
+
+func (m withoutZeros) At(i, j int) field.Element {
+	if x := m.Matrix.At(i, j); !x.IsZero() {
+		return x
+	}
+	return field.One
 }
 
 // problem returns the problem of computing a in the setting.
@@ -404,6 +423,7 @@ func (j *costJob) count(ctx context.Context, r *costRow, a matrix.Matrix) error 
 		}
 		plans, err := x.Plans(p)
 		if errors.Is(err, algo.ErrStructure) {
+			j.unsuited = err
 			continue
 		}
 		if err != nil {
@@ -425,7 +445,7 @@ func (j *costJob) count(ctx context.Context, r *costRow, a matrix.Matrix) error 
 			continue
 		}
 		c := costed{algorithm: x.Name, cost: bestCost}
-		if err := j.look(ctx, &c, best); err != nil {
+		if err := j.look(ctx, r, &c, best); err != nil {
 			return err
 		}
 		r.costs[x.Name] = c
@@ -459,18 +479,18 @@ func (j *costJob) keeps(p *algo.Problem, q plan.Plan, cost sim.Cost) bool {
 }
 
 // look finds out more of a plan, where that is wanted.
-func (j *costJob) look(ctx context.Context, c *costed, q plan.Plan) error {
+func (j *costJob) look(ctx context.Context, r *costRow, c *costed, q plan.Plan) error {
 	var err error
 	where := func(err error) error {
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
-		return fmt.Errorf("K = %d, %s: %w", q.Info().Processors, c.algorithm, err)
+		return fmt.Errorf("%s at K = %d: %w", c.algorithm, r.k, err)
 	}
 	if j.noise != nil {
 		c.times, err = sim.Simulate(ctx, q, j.model, *j.noise, j.seed, j.repeat)
 		if errors.Is(err, sim.ErrTooLarge) {
-			return usagef("K = %d, %s: %w: leave it out with --algorithm", q.Info().Processors, c.algorithm, err)
+			return usagef("%s at K = %d: %s: leave it out, with the others in --algorithm", c.algorithm, r.k, message(err))
 		}
 		if err != nil {
 			return where(err)

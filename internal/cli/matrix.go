@@ -17,12 +17,13 @@ type matrixOptions struct {
 	format string
 }
 
-const matrixHelp = `Print the matrix A that encode uses with the same flags: K rows of K values in
+const matrixHelp = `Print the matrix A that encode uses with the same flags: K rows of R values in
 decimal, row i for the initial packet of processor i, column j for the coded
-packet of processor j. Lines that begin with # give the points of A, and its base
-or order, if it has some. The output can be read back with --matrix file:A.csv.
+packet of sink j. R is the number of sinks, which is K without --sinks. Lines that
+begin with # give the points of A, and its base or order, if it has some. The
+output can be read back with --matrix file:A.csv.
 
-The matrices are listed below. MDS: any K of the 2K initial and coded packets
+The matrices are listed below. MDS: any K of the K+R initial and coded packets
 determine the others.
 
 `
@@ -35,7 +36,7 @@ func newMatrix() *cobra.Command {
 		Use:     "matrix [flags] -k K",
 		Short:   "Print the matrix that encode uses",
 		Long:    matrixHelp + families(),
-		Example: "  volley matrix --field 257 --matrix dft -k 8 > A.csv",
+		Example: "  volley matrix --field 257 --matrix dft -k 8 > A.csv\n  volley matrix --matrix rs:vandermonde -k 10 --sinks 4",
 		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
 	}

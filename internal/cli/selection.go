@@ -15,6 +15,7 @@ import (
 	"volley/field"
 	"volley/matrix"
 	"volley/sim"
+	"volley/tune"
 )
 
 // selection is the flags by which every verb selects a matrix and a plan.
@@ -113,9 +114,9 @@ func (f atLeast) Type() string { return "int" }
 // addModel adds the flags of the cost model.
 func (s *selection) addModel(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.beta, "beta", volley.DefaultBeta.String(), "time to start a message")
-	f.StringVar(&s.tau, "tau", "", "time to send a symbol (default 0.8ns for each of its bytes)")
-	f.StringVar(&s.gamma, "gamma", "", "time to multiply and add a symbol (default 0: coding counts for nothing)")
+	f.StringVar(&s.beta, "beta", "", "time to start a message (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
+	f.StringVar(&s.tau, "tau", "", "time to send a symbol (default: as measured, or 0.8ns for each of its bytes)")
+	f.StringVar(&s.gamma, "gamma", "", "time to multiply and add a symbol (default: as measured, or 0)")
 }
 
 func matrixNames() string {
@@ -169,13 +170,25 @@ func (s *selection) buildFor(spec matrix.Spec, f field.Field, k int) (matrix.Mat
 	return spec.BuildFor(f, k, cmp.Or(s.sinks, k))
 }
 
-// model returns β and τ for packets of the given number of symbols over f.
+// model returns the cost model for packets of the given number of symbols over f:
+// as the flags say, else as volley tune has measured, else by default.
 func (s *selection) model(f field.Field, symbols int64) (sim.Model, error) {
-	beta, err := duration("beta", s.beta)
+	m := sim.Model{Beta: volley.DefaultBeta, Tau: volley.TauPerByte * float64(f.SymbolBytes()), Symbols: symbols}
+	measured, ok, err := tune.Default()
 	if err != nil {
-		return sim.Model{}, err
+		return m, usage(err)
 	}
-	m := sim.Model{Beta: time.Duration(beta * float64(time.Second)), Symbols: symbols, Tau: volley.TauPerByte * float64(f.SymbolBytes())}
+	if ok {
+		m.Beta, m.Tau = measured.Beta(), measured.TauSecondsPerByte*float64(f.SymbolBytes())
+		m.Gamma, _ = measured.Gamma(f.Name(), f.SymbolBytes())
+	}
+	if s.beta != "" {
+		seconds, err := duration("beta", s.beta)
+		if err != nil {
+			return m, err
+		}
+		m.Beta = time.Duration(seconds * float64(time.Second))
+	}
 	if s.tau != "" {
 		if m.Tau, err = duration("tau", s.tau); err != nil {
 			return m, err

@@ -28,13 +28,15 @@ var allowed = map[string][]string{
 	"transport/transporttest": {"transport"},
 	"executor":                {"field", "plan", "transport"},
 	"draw":                    {"plan"},
+	"draw/plot":               {},
 	"report":                  {},
+	"tune":                    {"field", "transport"},
 	"":                        {"algo", "executor", "field", "matrix", "plan", "sim", "transport", "verify"},
 	"internal/codeddir":       {},
 	"internal/deps":           {},
 	"internal/cli": {
-		"", "algo", "draw", "field", "internal/codeddir", "matrix", "plan", "report", "sim",
-		"transport", "transport/local", "verify",
+		"", "algo", "draw", "draw/plot", "field", "internal/codeddir", "matrix", "plan", "report", "sim",
+		"transport", "transport/local", "tune", "verify",
 	},
 	"cmd/volley": {"internal/cli"},
 

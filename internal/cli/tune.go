@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"volley/field"
+	"volley/report"
+	"volley/transport"
+	"volley/transport/local"
+	"volley/tune"
+)
+
+type tuneOptions struct {
+	fields       string
+	k, ports     int
+	time         time.Duration
+	output       string
+	json, dryRun bool
+}
+
+// tunedFields are those measured by default: of each way to do arithmetic the
+// usual ones.
+const tunedFields = "2^8,2^16,257,babybear,koalabear,goldilocks,bls12-381,bn254"
+
+// mostTuneMemory is as much as all processors may take to measure.
+const mostTuneMemory = 4 << 30
+
+const tuneHelp = `Measure β, the time to start a message, τ, that to send a byte, and γ, that of a
+multiply-add on a symbol, and store them where later runs look for them.
+
+The processors run in this process and talk over in-process channels. In each
+round all of them send and receive a message of the same size, from 0 B to 4 MiB,
+which is written before and read after. β + bytes·τ is fitted to the times of the
+rounds by least squares, relative to each time; the residual is the root mean
+square of what the fit is off. γ is timed on combinations of 8 packets, at all
+processors at once; later runs use that of packets in the cache. What else
+this machine does is in the figures, and so is that processors share its CPUs
+where they are more: let it be idle, and -k as in the runs to come.
+
+The file is volley/tune.json in the user's configuration directory, or the one that
+the environment variable VOLLEY_TUNE names; VOLLEY_TUNE=off neither writes nor reads
+one. It holds what was measured last, and nothing else.`
+
+func newTune() *cobra.Command {
+	o := &tuneOptions{}
+	cmd := &cobra.Command{
+		Use:   "tune [flags]",
+		Short: "Measure this machine: β, τ and γ for later runs",
+		Long:  tuneHelp,
+		Example: `  volley tune --dry-run --time 500ms
+  volley tune --dry-run --time 200ms --field 2^8,goldilocks --processors 4 -p 3 --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runTune(cmd, o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.fields, "field", tunedFields, "finite fields whose arithmetic is measured, as volley fields lists them")
+	f.IntVarP(&o.k, "processors", "k", 2, "number of processors")
+	f.IntVarP(&o.ports, "ports", "p", 1, "messages a processor sends, and receives, at a time")
+	f.DurationVar(&o.time, "time", tune.DefaultTime, "about how long to measure")
+	f.StringVarP(&o.output, "output", "o", "", "file for the result, made if need be (default: where later runs look)")
+	f.BoolVar(&o.json, "json", false, "print what the file holds")
+	f.BoolVar(&o.dryRun, "dry-run", false, "measure and print, and write nothing")
+	return cmd
+}
+
+func runTune(cmd *cobra.Command, o *tuneOptions) error {
+	fields, err := o.parseFields()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.k < 2:
+		return usagef("%d processors: say how many with -k, 2 or more", o.k)
+	case o.ports < 1:
+		return usagef("%d ports: want 1 or more", o.ports)
+	case o.time <= 0:
+		return usagef("--time %v: want more than 0", o.time)
+	}
+	if each := tune.Memory(min(o.ports, o.k-1)); each > mostTuneMemory/int64(o.k) {
+		return usagef("%d processors with %s would take %s each to measure: want %s at most together: fewer of them with -k, or of ports with -p",
+			o.k, count(min(o.ports, o.k-1), "port"), humanize.IBytes(uint64(each)), humanize.IBytes(mostTuneMemory))
+	}
+	path, remark, err := o.place()
+	if err != nil {
+		return err
+	}
+	slog.Info("measuring", "processors", o.k, "time", o.time)
+	r, err := o.measure(cmd.Context(), fields)
+	if err != nil {
+		return err
+	}
+	if err := cmd.Context().Err(); err != nil {
+		return context.Cause(cmd.Context())
+	}
+	if path != "" {
+		if err := r.Save(path); err != nil {
+			return fmt.Errorf("cannot store the result: %w", err)
+		}
+		slog.Info("stored", "file", path)
+	}
+	if o.json {
+		return writeJSON(cmd.OutOrStdout(), r)
+	}
+	return printTune(cmd.OutOrStdout(), r, remark)
+}
+
+// parseFields returns the fields asked for, each once.
+func (o *tuneOptions) parseFields() ([]field.Field, error) {
+	var fields []field.Field
+	for name := range strings.SplitSeq(o.fields, ",") {
+		f, err := field.Parse(strings.TrimSpace(name))
+		if err != nil {
+			return nil, usagef("--field: %w", err)
+		}
+		if !slices.ContainsFunc(fields, func(other field.Field) bool { return other.Name() == f.Name() }) {
+			fields = append(fields, f)
+		}
+	}
+	return fields, nil
+}
+
+// place returns the file to store the result in, if any, and what to say of it.
+func (o *tuneOptions) place() (path, remark string, err error) {
+	if o.dryRun {
+		return "", "nothing stored: a dry run", nil
+	}
+	usual, err := tune.Path()
+	if path = o.output; path == "" {
+		path = usual
+	}
+	switch {
+	case path == "" && err != nil:
+		return "", "", usagef("no place to store the result: %w: say where with -o FILE", err)
+	case path == "":
+		return "", "nothing stored: " + tune.Variable + " is off", nil
+	}
+	if err := tune.Check(path); err != nil {
+		return "", "", usage(err)
+	}
+	remark = "stored in " + path + ":\n"
+	if path != usual {
+		remark += fmt.Sprintf("runs with %s=%s ", tune.Variable, path)
+	} else {
+		remark += "later runs "
+	}
+	return path, remark + "take β, τ and γ from there, unless --beta, --tau or --gamma is given", nil
+}
+
+// measure measures with processors in this process.
+func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (*tune.Result, error) {
+	var first *tune.Result
+	err := local.Run(ctx, o.k, func(ctx context.Context, t transport.Transport) error {
+		r, err := tune.Measure(ctx, t, fields, tune.WithTime(o.time), tune.WithPorts(o.ports), tune.WithName("local"))
+		if t.Rank() == 0 {
+			first = r
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return first, nil
+}
+
+func printTune(w io.Writer, r *tune.Result, remark string) error {
+	rate := ""
+	if r.TauSecondsPerByte > 0 {
+		rate = fmt.Sprintf(", %.3g GB/s", 1e-9/r.TauSecondsPerByte)
+	}
+	if _, err := fmt.Fprintf(w, `machine    %s, %s, %s
+transport  %s, %s, p = %d
+β          %s to start a message
+τ          %s for each byte%s
+residual   %.1f %% relative RMS, R² = %.4f
+
+`, r.Host, r.CPU, count(r.CPUs, "CPU"),
+		r.Transport, count(r.Ranks, "processor"), r.Ports,
+		brief(r.BetaSeconds), nanoseconds(r.TauSecondsPerByte), rate,
+		100*r.Residual, r.RSquared); err != nil {
+		return err
+	}
+	seconds := func(v any) string { return brief(v.(float64)) }
+	err := report.Text(w, []report.Column[tune.Point]{
+		{Name: "message", Value: func(p tune.Point) any { return humanize.IBytes(uint64(p.Bytes)) }},
+		{Name: "round", Value: func(p tune.Point) any { return p.Seconds }, Text: seconds},
+		{Name: "model", Value: func(p tune.Point) any { return r.Model(p.Bytes) }, Text: seconds},
+		{Name: "off", Value: func(p tune.Point) any {
+			if p.Seconds == 0 {
+				return nil
+			}
+			return fmt.Sprintf("%+.1f %%", 100*(r.Model(p.Bytes)/p.Seconds-1))
+		}},
+	}, r.Points)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	gamma := func(v any) string { return nanoseconds(v.(float64)) }
+	err = report.Text(w, []report.Column[tune.Coding]{
+		{Name: "field", Value: func(c tune.Coding) any { return c.Field }},
+		{Name: "γ", Unit: "per symbol", Text: gamma, Value: func(c tune.Coding) any { return c.Cached * float64(c.SymbolBytes) }},
+		{Name: "in cache", Unit: "per byte", Text: gamma, Value: func(c tune.Coding) any { return c.Cached }},
+		{Name: "in memory", Unit: "per byte", Text: gamma, Value: func(c tune.Coding) any { return c.Uncached }},
+		{Name: "spread", Value: func(c tune.Coding) any { return fmt.Sprintf("%.1f %%", 100*c.Spread) }},
+	}, r.Coding)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\n%s\n", remark)
+	return err
+}
+
+// nanoseconds returns seconds in three digits.
+func nanoseconds(seconds float64) string { return fmt.Sprintf("%.3gns", 1e9*seconds) }

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"volley/tune"
+)
+
+// TestMain keeps what was measured on this machine out of the tests.
+func TestMain(m *testing.M) {
+	os.Setenv(tune.Variable, "off")
+	os.Exit(m.Run())
+}
+
+// measured matches what differs from machine to machine, and from run to run.
+var measured = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`(?m)^(machine +).*$`), "$1…"},
+	{regexp.MustCompile(`(?m)^(τ .*) for each byte.*$`), "$1 for each byte…"},
+	{regexp.MustCompile(`(R² = )[0-9.]+`), "$1…"},
+	{regexp.MustCompile(`(?m)^[1-9][0-9.]* [KM]iB .*\n`), ""}, // of the sizes, a slow machine has not all
+	{regexp.MustCompile(`[0-9.]+(e[-+][0-9]+)?(ns|µs|ms|s)\b`), "…"},
+	{regexp.MustCompile(`[-+]?[0-9.]+ %`), "… %"},
+	{regexp.MustCompile(`(\S)   +`), "$1  "},
+}
+
+// TestTuneConversations is TestConversations for volley tune, with an ellipsis for
+// each figure. There is one more directive:
+//
+//	env NAME VALUE  sets an environment variable
+func TestTuneConversations(t *testing.T) {
+	path, err := filepath.Abs("testdata/tune.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		name := func() string { return d.CmdArgs[0].Key }
+		switch d.Cmd {
+		case "volley":
+			out := converse(d.Input)
+			if strings.Contains(d.Input, "--help") {
+				return out
+			}
+			for _, m := range measured {
+				out = m.pattern.ReplaceAllString(out, m.with)
+			}
+			return out
+		case "env":
+			if err := os.Setenv(name(), d.CmdArgs[1].Key); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			return ""
+		case "file":
+			write(t, name(), d.Input+"\n")
+			return ""
+		case "ls":
+			return strings.Join(listDir(t, name()), " ") + "\n"
+		case "cat":
+			return string(readFile(t, name()))
+		}
+		d.Fatalf(t, "unknown directive %q", d.Cmd)
+		return ""
+	})
+	if err := os.Setenv(tune.Variable, "off"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTuneJSON checks that what --json prints is what the file holds, and that the
+// flags arrive.
+func TestTuneJSON(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tune.json")
+	out := mustRun(t, "tune", "--json", "-o", path, "--time", "20ms", "--field", "2^16, 257,65536", "-k", "4", "-p", "2")
+	if file := string(readFile(t, path)); file != out {
+		t.Errorf("printed %s\nstored %s", out, file)
+	}
+	r, err := tune.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Transport != "local" || r.Ranks != 4 || r.Ports != 2 || len(r.Coding) != 2 || r.Coding[0].Field != "2^16" || r.Coding[1].Field != "257" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTuneBadInput(t *testing.T) {
+	dir := t.TempDir()
+	for args, want := range map[string]string{
+		"-k 1":                    "1 processors: say how many with -k, 2 or more",
+		"-p 0":                    "0 ports",
+		"--time 0":                "--time 0s: want more than 0",
+		"--time fast":             `--time "fast": want a duration`,
+		"--field 2^8,twelve":      "twelve",
+		"--field ,":               "--field: field",
+		"-k 4000":                 "want 4.0 GiB at most together",
+		"-k 100 -p 99":            "100 processors with 99 ports would take 414 MiB each",
+		"-o " + dir:               "is a directory",
+		"-o " + os.DevNull:        "not a regular file",
+		"extra":                   "extra",
+		"--field 2^8 --beta 20us": "--beta",
+	} {
+		r := volleyRun(append([]string{"tune", "--time", "10ms"}, strings.Fields(args)...)...)
+		if r.code != exitUsage || !strings.Contains(r.stderr, want) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
+			t.Errorf("%s: exit %d, %q, want %q; printed %q", args, r.code, r.stderr, want, r.stdout)
+		}
+	}
+	if names := listDir(t, dir); len(names) > 0 {
+		t.Errorf("left %v", names)
+	}
+}
+
+// TestTuneNowhere checks that it is said before anything is measured when there is
+// no place for the result, and that -o or a dry run need none.
+func TestTuneNowhere(t *testing.T) {
+	for _, variable := range []string{"HOME", "XDG_CONFIG_HOME", "AppData", tune.Variable} {
+		t.Setenv(variable, "")
+	}
+	if r := volleyRun("tune"); r.code != exitUsage || !strings.Contains(r.stderr, "say where with -o FILE") {
+		t.Errorf("exit %d, %q", r.code, r.stderr)
+	}
+	mustRun(t, "tune", "--dry-run", "--time", "10ms", "--field", "2^8")
+	mustRun(t, "tune", "-o", filepath.Join(t.TempDir(), "tune.json"), "--time", "10ms", "--field", "2^8")
+}
+
+func TestTuneCannotPrint(t *testing.T) {
+	for _, args := range []string{"tune --dry-run --time 10ms --field 2^8", "tune --dry-run --time 10ms --field 2^8 --json"} {
+		var stderr strings.Builder
+		if code := run(context.Background(), strings.Fields(args), fullDisk{}, &stderr); code != exitFailed || !strings.Contains(stderr.String(), errFull.Error()) {
+			t.Errorf("%s: exit %d, %q", args, code, stderr.String())
+		}
+	}
+}
+
+// TestTuneInterrupted checks that nothing is stored.
+func TestTuneInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errInterrupted) })
+	dir := t.TempDir()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"tune", "--time", "1h", "-o", filepath.Join(dir, "tune.json")}, &stdout, &stderr)
+	if code != exitInterrupted || stderr.String() != "volley: interrupted\n" || stdout.Len() > 0 {
+		t.Errorf("exit %d, %q, %q", code, &stderr, &stdout)
+	}
+	if names := listDir(t, dir); len(names) > 0 {
+		t.Errorf("left %v", names)
+	}
+	if !errors.Is(context.Cause(ctx), errInterrupted) {
+		t.Error("it was over before the interrupt")
+	}
+}

@@ -1,0 +1,183 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+func compile(t testing.TB, name, fieldName, spec string, k, ports int) plan.Plan {
+	t.Helper()
+	f, err := field.Parse(fieldName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := matrix.ParseSpec(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Build(f, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := algo.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := a.Compile(m, ports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestLoadByHand(t *testing.T) {
+	p := uneven(t)
+	l, err := sim.Traffic(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sim.Load{
+		Sent:     sim.Spread{Most: 5, Busiest: 0, Total: 6, Mean: 3},
+		Received: sim.Spread{Most: 5, Busiest: 1, Total: 6, Mean: 3},
+		Messages: sim.Spread{Most: 2, Busiest: 0, Total: 3, Mean: 1.5},
+		Memory:   sim.Spread{Most: 8, Busiest: 1, Total: 11, Mean: 5.5}, // 1+1+1 and 1+3+1+2+1
+	}
+	if l != want {
+		t.Errorf("%+v, want %+v", l, want)
+	}
+	w, err := sim.Programs(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Processor 0 needs x0 to the end, and next to it what it has received, or the result: 2.
+	// Processor 1 receives 3 next to x1, and needs none of them later: 4.
+	if w.MultiplyAdds.Most != 4 || w.MultiplyAdds.Total != 5 {
+		t.Errorf("multiply-adds %+v, want 4 of 5", w.MultiplyAdds)
+	}
+	if w.Live.Most != 4 || w.Live.Busiest != 1 || w.Live.Total != 6 {
+		t.Errorf("live %+v, want 2 and 4", w.Live)
+	}
+}
+
+// TestLoadOfKnownSchedules has formulas: an allgather keeps all, and forgets nothing
+// of it, nor does a ring, as everybody needs every packet in the end; a direct exchange
+// forgets what it has scaled and sent.
+func TestLoadOfKnownSchedules(t *testing.T) {
+	const k = 16
+	for _, c := range []struct {
+		name                        string
+		sent, memory, live, compute int
+	}{
+		{"bruck-allgather", k - 1, k + 1, k + 1, k},
+		{"ring-allgather", k - 1, k + 1, k + 1, k},
+		{"direct", k - 1, 1 + 2*(k-1) + 1, k + 1, 0},
+		{"universal", 6, 0, 0, 0},
+		{"central", 30, 0, 0, k * k},
+	} {
+		p := compile(t, c.name, "2^8", "cauchy", k, 1)
+		l, err := sim.Traffic(context.Background(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := sim.Programs(context.Background(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Sent.Total != l.Received.Total {
+			t.Errorf("%s: %v sent and %v received", c.name, l.Sent.Total, l.Received.Total)
+		}
+		if c.name != "central" && (l.Sent.Most != c.sent || l.Received.Most != c.sent || l.Sent.Mean != float64(c.sent)) {
+			t.Errorf("%s: sent %+v, received %+v, want %d", c.name, l.Sent, l.Received, c.sent)
+		}
+		if c.memory > 0 && l.Memory.Most != c.memory {
+			t.Errorf("%s: memory %d, want %d", c.name, l.Memory.Most, c.memory)
+		}
+		if c.live > 0 && w.Live.Most != c.live {
+			t.Errorf("%s: live %d, want %d", c.name, w.Live.Most, c.live)
+		}
+		if c.compute > 0 && w.MultiplyAdds.Most != c.compute {
+			t.Errorf("%s: %d multiply-adds, want %d", c.name, w.MultiplyAdds.Most, c.compute)
+		}
+		if w.Live.Most > l.Memory.Most || w.Live.Total > l.Memory.Total {
+			t.Errorf("%s: live %+v exceeds memory %+v", c.name, w.Live, l.Memory)
+		}
+		if c3, err := sim.MultiplyAdds(p); err != nil || c3 != w.MultiplyAdds.Most {
+			t.Errorf("%s: C3 %d, %v, and %d", c.name, c3, err, w.MultiplyAdds.Most)
+		}
+	}
+}
+
+// TestLoadByClasses compares one processor of each class with all of them.
+func TestLoadByClasses(t *testing.T) {
+	for _, c := range []struct {
+		name, field, spec string
+		k, ports          int
+	}{
+		{"central", "2^8", "random:1", 27, 1}, {"central", "2^8", "random:1", 40, 3},
+		{"universal", "2^8", "random:1", 27, 2}, {"dft", "257", "dft", 16, 1}, {"lagrange", "257", "lagrange", 24, 1},
+	} {
+		p := compile(t, c.name, c.field, c.spec, c.k, c.ports)
+		all, err := plan.Materialize(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, errA := sim.Traffic(context.Background(), p)
+		b, errB := sim.Traffic(context.Background(), all)
+		for _, l := range []*sim.Load{&a, &b} {
+			l.Sent.Busiest, l.Received.Busiest, l.Messages.Busiest, l.Memory.Busiest = 0, 0, 0, 0
+		}
+		if errA != nil || errB != nil || a != b {
+			t.Errorf("%s K=%d p=%d: by class %+v, %v; all %+v, %v", c.name, c.k, c.ports, a, errA, b, errB)
+		}
+	}
+}
+
+// TestLoadOfAMillion takes what must not take memory in proportion to K times rounds.
+func TestLoadOfAMillion(t *testing.T) {
+	const k = 1 << 20
+	p := compile(t, "dft", "goldilocks", "dft", k, 1)
+	l, err := sim.Traffic(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := sim.Programs(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Sent.Most < 20 || l.Sent.Most > 21 || l.Sent.Mean > 21 || w.Live.Most > 3 || w.MultiplyAdds.Most != 60 {
+		t.Errorf("%+v, %+v", l, w)
+	}
+	universal := compile(t, "universal", "2^16", "random:1", 1_000_000, 1)
+	if l, err = sim.Traffic(context.Background(), universal); err != nil || l.Sent.Most != sim.Count(universal).C2 {
+		t.Errorf("universal: %+v, %v, want %d sent", l.Sent, err, sim.Count(universal).C2)
+	}
+	central := compile(t, "central", "2^16", "random:1", 1_000_000, 1)
+	if l, err = sim.Traffic(context.Background(), central); err != nil || l.Received.Most != 999_999 || l.Received.Busiest != 0 {
+		t.Errorf("central: %+v, %v", l.Received, err)
+	}
+	if _, err := sim.Programs(context.Background(), central); !errors.Is(err, sim.ErrTooLarge) {
+		t.Errorf("10^12 multiply-adds at one processor: %v, want %v", err, sim.ErrTooLarge)
+	}
+}
+
+func TestLoadStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p := uneven(t)
+	if _, err := sim.Traffic(ctx, p); !errors.Is(err, context.Canceled) {
+		t.Errorf("Traffic: %v", err)
+	}
+	if _, err := sim.Programs(ctx, p); !errors.Is(err, context.Canceled) {
+		t.Errorf("Programs: %v", err)
+	}
+	if _, err := sim.Simulate(ctx, p, sim.Model{Beta: 1}, sim.Noise{}, 1, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("Simulate: %v", err)
+	}
+}

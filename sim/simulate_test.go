@@ -1,0 +1,241 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"volley/algo"
+	"volley/field"
+	"volley/plan"
+	"volley/sim"
+)
+
+// unit has β = 1 ms and 1 ms for an element.
+var unit = sim.Model{Beta: time.Millisecond, Tau: 1e-6, Symbols: 1000}
+
+func simulate(t testing.TB, p plan.Plan, m sim.Model, n sim.Noise, seed uint64, runs int) sim.Sample {
+	t.Helper()
+	s, err := sim.Simulate(context.Background(), p, m, n, seed, runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// fourWay is a plan of two pairs that do not wait for each other: 0→1 sends 3 and then 1
+// element, 2→3 sends 1 and then 3.
+func fourWay(t *testing.T) plan.Plan {
+	t.Helper()
+	f, err := field.Parse("2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &plan.Materialized{
+		Common: plan.Info{
+			Field: f, Processors: 4, Ports: 1, Rows: 4, Columns: 4, Phases: []plan.Phase{{Name: "exchange", Rounds: 2}},
+		},
+	}
+	counts := [][]int{{3, 1}, {1, 3}}
+	for k := range 4 {
+		prog := &plan.Program{Proc: k, Inputs: 1, Rounds: make([]plan.Round, 2), Outputs: []int{0}}
+		for r, n := range counts[k/2] {
+			if k%2 == 0 {
+				prog.Rounds[r].Sends = []plan.Send{{Dst: k + 1, Slots: make([]int, n)}}
+			} else {
+				prog.Rounds[r].Recvs = []plan.Recv{{Src: k - 1, Count: n}}
+			}
+		}
+		m.Programs = append(m.Programs, prog)
+		m.Rows, m.Columns = append(m.Rows, []int{k}), append(m.Columns, []int{k})
+	}
+	if err := plan.Validate(m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestSimulateByHand(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name  string
+		plan  plan.Plan
+		noise sim.Noise
+		want  time.Duration
+	}{
+		{"the empty round costs nothing", uneven(t), sim.Noise{}, (1 + 3 + 1 + 2) * ms},
+		{"nobody waits for the other pair", fourWay(t), sim.Noise{}, (1 + 3 + 1 + 1) * ms},
+		{"all are stragglers", fourWay(t), sim.Noise{Stragglers: 1, Slowdown: 2.5}, 15 * ms},
+		{"nobody is", fourWay(t), sim.Noise{Slowdown: 9}, 6 * ms},
+		{"stragglers no slower", fourWay(t), sim.Noise{Stragglers: 1, Slowdown: 1}, 6 * ms},
+		{"jitter of no size", fourWay(t), sim.Noise{Jitter: sim.Lognormal}, 6 * ms},
+	} {
+		if s := simulate(t, c.plan, unit, c.noise, 1, 3); s.Quantile(0.5) != c.want || s.Mean() != c.want {
+			t.Errorf("%s: %v, want %v", c.name, s, c.want)
+		}
+	}
+}
+
+// TestNoNoise compares with Model.Time: never longer, and equal where every processor
+// sends or receives a largest message in each round.
+func TestNoNoise(t *testing.T) {
+	for _, a := range algo.Algorithms() {
+		if a.Structured {
+			continue
+		}
+		for _, k := range []int{1, 2, 3, 5, 8, 16, 27, 64, 100} {
+			for _, ports := range []int{1, 2, 3} {
+				p := compile(t, a.Name, "2^8", "random:1", k, ports)
+				all, err := plan.Materialize(p) // in which no two are known to be alike
+				if err != nil {
+					t.Fatal(err)
+				}
+				model := unit.Time(sim.Count(p))
+				for _, q := range []plan.Plan{p, all} {
+					got := simulate(t, q, unit, sim.Noise{}, 0, 5)[0]
+					if diff := model - got; diff < -1 || a.Name != "central" && diff > 1 {
+						t.Errorf("%s K=%d p=%d: %v, in the model %v", a.Name, k, ports, got, model)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestSeed(t *testing.T) {
+	p := compile(t, "universal", "2^8", "random:1", 27, 2)
+	n := sim.Noise{Jitter: sim.Lognormal, Size: 0.3, Stragglers: 0.1, Slowdown: 3}
+	a := simulate(t, p, unit, n, 7, 50)
+	if b := simulate(t, p, unit, n, 7, 50); !slices.Equal(a, b) {
+		t.Errorf("one seed, two samples: %v and %v", a, b)
+	}
+	if b := simulate(t, p, unit, n, 8, 50); slices.Equal(a, b) {
+		t.Errorf("two seeds, one sample: %v", a)
+	}
+	if !slices.IsSorted(a) || a[0] == a[49] {
+		t.Errorf("not ascending, or all the same: %v", a)
+	}
+	if a.Quantile(0) != a[0] || a.Quantile(1) != a[49] || a.Quantile(0.5) != a[24] || a.Quantile(0.95) != a[47] {
+		t.Errorf("quantiles of %v", a)
+	}
+}
+
+// TestStragglersMonotone checks that slower stragglers, and more of them, never make
+// a run faster.
+func TestStragglersMonotone(t *testing.T) {
+	for _, name := range []string{"universal", "ring-allgather", "central"} {
+		p := compile(t, name, "2^8", "random:1", 24, 1)
+		for _, jitter := range []sim.Jitter{sim.Fixed, sim.Lognormal, sim.Exponential} {
+			var before sim.Sample
+			for _, x := range []struct{ share, slowdown float64 }{{0, 1}, {0.1, 1}, {0.1, 1.5}, {0.1, 4}, {0.3, 4}, {0.3, 100}, {1, 100}} {
+				s := simulate(t, p, unit, sim.Noise{jitter, 0.5, x.share, x.slowdown}, 3, 40)
+				for i := range before {
+					if now := s[min(i, len(s)-1)]; now < before[i] {
+						t.Errorf("%s, %s, %+v: %v after %v", name, jitter, x, now, before[i])
+					}
+				}
+				before = s
+			}
+		}
+	}
+}
+
+// TestJitter checks mean and deviation of single messages, and that where many wait
+// for the last one, jitter costs time.
+func TestJitter(t *testing.T) {
+	m := sim.Model{Beta: time.Second} // one factor
+	one := compile(t, "direct", "2^8", "random:1", 2, 1)
+	many := compile(t, "universal", "2^8", "random:1", 64, 1)
+	for _, c := range []struct {
+		jitter     sim.Jitter
+		mean, sdev float64 // of the larger of two
+	}{
+		// Exponential, size 0.2: 1 + 0.2·max of two, mean 1.5 and variance 1.25.
+		{sim.Exponential, 1.3, 0.2 * math.Sqrt(1.25)},
+		// Lognormal: mean of the larger is 2·Φ(σ/√2) for factors of mean 1.
+		{sim.Lognormal, 1 + math.Erf(math.Sqrt(math.Log1p(0.04))/2), 0},
+	} {
+		n := sim.Noise{Jitter: c.jitter, Size: 0.2}
+		s := simulate(t, one, m, n, 1, 20_000)
+		mean, square := s.Mean().Seconds(), 0.0
+		for _, d := range s {
+			square += (d.Seconds() - mean) * (d.Seconds() - mean) / float64(len(s))
+		}
+		if math.Abs(mean-c.mean) > 0.01 || c.sdev > 0 && math.Abs(math.Sqrt(square)-c.sdev) > 0.01 {
+			t.Errorf("%s: mean %.4f, deviation %.4f, want %.4f and %.4f", c.jitter, mean, math.Sqrt(square), c.mean, c.sdev)
+		}
+		if got, quiet := simulate(t, many, unit, n, 1, 50).Quantile(0.5), unit.Time(sim.Count(many)); got <= quiet {
+			t.Errorf("%s: K = 64 takes %v with jitter and %v without", c.jitter, got, quiet)
+		}
+	}
+}
+
+// TestPieces checks that an element of a plan that cuts packets has fewer symbols, and
+// that coding counts where it has a price.
+func TestPieces(t *testing.T) {
+	whole := fourWay(t).(*plan.Materialized)
+	cut := *whole
+	cut.Common.Pieces = 4
+	if got := simulate(t, &cut, unit, sim.Noise{}, 1, 1)[0]; got != 3*time.Millisecond {
+		t.Errorf("elements of a quarter: %v, want 2 ms + 4/4 ms", got)
+	}
+	p := compile(t, "universal", "2^8", "random:1", 16, 1)
+	m := unit
+	m.Gamma = 1e-6
+	for _, q := range []plan.Plan{p, materialize(t, p)} {
+		if got, want := simulate(t, q, m, sim.Noise{}, 1, 1)[0], m.Time(sim.Count(q)); (got-want).Abs() > 1 || want <= unit.Time(sim.Count(q)) {
+			t.Errorf("with coding: %v, in the model %v", got, want)
+		}
+	}
+}
+
+func materialize(t *testing.T, p plan.Plan) plan.Plan {
+	t.Helper()
+	m, err := plan.Materialize(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestSimulateErrors(t *testing.T) {
+	p := uneven(t)
+	for _, n := range []sim.Noise{
+		{Jitter: "gauss"}, {Size: -1}, {Size: math.NaN()}, {Size: math.Inf(1)}, {Stragglers: -0.1}, {Stragglers: 1.1}, {Stragglers: math.NaN()},
+		{Stragglers: 0.5, Slowdown: 0.5}, {Stragglers: 0.5, Slowdown: math.NaN()}, {Stragglers: 0.5, Slowdown: math.Inf(1)},
+	} {
+		if _, err := sim.Simulate(context.Background(), p, unit, n, 1, 1); err == nil {
+			t.Errorf("%+v: no error", n)
+		}
+	}
+	if _, err := sim.Simulate(context.Background(), p, unit, sim.Noise{}, 1, 0); err == nil {
+		t.Error("0 runs: no error")
+	}
+	ring := compile(t, "ring-allgather", "2^16", "random:1", 10_000, 1)
+	if _, err := sim.Simulate(context.Background(), ring, unit, sim.Noise{Jitter: sim.Lognormal, Size: 1}, 1, 1); !errors.Is(err, sim.ErrTooLarge) {
+		t.Errorf("10^8 messages: %v", err)
+	}
+	if got, want := simulate(t, ring, unit, sim.Noise{}, 1, 1)[0], unit.Time(sim.Count(ring)); got != want {
+		t.Errorf("10^8 messages, all alike: %v, want %v", got, want)
+	}
+	slow := sim.Model{Beta: time.Hour, Tau: 1, Symbols: 1 << 60}
+	if got := simulate(t, p, slow, sim.Noise{Jitter: sim.Lognormal, Size: 1}, 1, 1)[0]; got != math.MaxInt64 {
+		t.Errorf("%v, want the longest duration there is", got)
+	}
+}
+
+// TestSimulateLarge takes 10^5 processors.
+func TestSimulateLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
+	p := compile(t, "universal", "2^16", "random:1", 100_000, 3)
+	n := sim.Noise{Jitter: sim.Exponential, Size: 0.2, Stragglers: 0.001, Slowdown: 4}
+	s := simulate(t, p, unit, n, 1, 4)
+	if quiet := unit.Time(sim.Count(p)); s[0] <= quiet || s[3] > 100*quiet {
+		t.Errorf("%v, without noise %v", s, quiet)
+	}
+}
