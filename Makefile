@@ -14,7 +14,7 @@ check: test ## what a change needs
 	go run $(STATICCHECK) ./...
 
 race: ## the race detector, where goroutines meet
-	go test -race . ./executor ./transport/... ./internal/cli
+	go test -race . ./executor ./transport/... ./tune ./internal/cli
 
 verify-all: ## transfer matrices of every algorithm, family and field; about six minutes
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo
