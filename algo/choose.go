@@ -43,15 +43,15 @@ func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Can
 			rejected = append(rejected, Rejection{a.Name, err})
 		}
 		for _, q := range plans {
-			list = append(list, p.candidate(q, model))
+			list = append(list, p.Evaluate(q, model))
 		}
 	}
 	return list, rejected
 }
 
-// candidate returns the costs of a plan. What the schedule does not tell of the
-// work of coding, a program does.
-func (p *Problem) candidate(q plan.Plan, model sim.Model) Candidate {
+// Evaluate returns the costs of a plan for the problem. What the schedule does not
+// tell of the work of coding, a program does, where that work matters.
+func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 	c := Candidate{Plan: q, Cost: sim.Count(q)}
 	if c.Cost.C3 < 0 && (model.Gamma > 0 || p.Limits.Compute > 0) {
 		if c3, err := sim.MultiplyAdds(q); err == nil {
@@ -173,7 +173,7 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 			if best != nil && model.Time(sim.Cost{C1: q.Info().Rounds()}) >= shortest {
 				continue
 			}
-			switch c := p.candidate(q, model); {
+			switch c := p.Evaluate(q, model); {
 			case c.Broken != "":
 				broken = append(broken, c)
 			case best == nil || c.Time < shortest:

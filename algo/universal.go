@@ -2,6 +2,7 @@ package algo
 
 import (
 	"fmt"
+	"slices"
 
 	"volley/plan"
 )
@@ -74,7 +75,41 @@ func universalPlans(p *Problem) ([]plan.Plan, error) {
 			break // rounds are left over: more are of no use
 		}
 	}
-	return undominated(plans), nil
+	plans = undominated(plans)
+	if p.Limits.Memory > 0 || p.Limits.Compute > 0 {
+		plans = append(plans, frugal(p)...)
+	}
+	return plans, nil
+}
+
+// frugal returns the plans that no other window beats in rounds, packets, memory and
+// multiply-adds together: where these are limited, another window than the tuned
+// one may do.
+func frugal(p *Problem) []plan.Plan {
+	k := p.Matrix.Rows()
+	type window struct{ m, n, c1, c2, memory, compute int }
+	var list []window
+	for m := 1; m <= k; m++ {
+		n := (k + m - 1) / m
+		if m > 1 && (k+m-2)/(m-1) == n {
+			continue // a smaller window has as many strides
+		}
+		list = append(list, window{
+			m, n, clog(m, p.Ports) + clog(n, p.Ports), (m-1+p.Ports-1)/p.Ports + (n-1+p.Ports-1)/p.Ports,
+			m + 2*n - 1, // packets held; sums sent, and the result; sums received
+			k + n - 1,
+		})
+	}
+	var plans []plan.Plan
+	for _, w := range list {
+		if !slices.ContainsFunc(list, func(v window) bool {
+			return v != w && v.c1 <= w.c1 && v.c2 <= w.c2 && v.memory <= w.memory && v.compute <= w.compute
+		}) {
+			step := newUniversal(k, p.Ports, w.m, w.n)
+			plans = append(plans, compile("universal", step.Parameters(), p.Matrix.Field(), k, p.Ports, whole(step, k, p.Matrix.At)))
+		}
+	}
+	return plans
 }
 
 func (s *universal) Parameters() string { return fmt.Sprintf("m=%d n=%d", s.m, s.n) }

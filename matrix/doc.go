@@ -8,10 +8,11 @@
 // so rows are inputs, columns are outputs, and the packets form a row vector:
 // encoding with A and then with B is encoding with A·B ([Mul]).
 //
-// K is the number of processors, q the order of the field, and g its generator,
+// K is the number of rows, the sources, and R that of columns, the sinks; R = K
+// where nothing is said of R. q is the order of the field, and g its generator,
 // [field.Field.Generator]. The on-demand families take memory in proportion to
-// K at most, so that an entry of a matrix with K = 10^6 costs no more than a
-// few field operations:
+// K and R at most, so that an entry of a matrix with K = 10^6 costs no more than
+// a few field operations:
 //
 //	[DFT]          ω^(ij), ω of order K
 //	[Vandermonde]  α_j^i on a set of [Points]
@@ -22,7 +23,8 @@
 //	[Random]       uniform, a function of a seed
 //
 // ReedSolomon… are the parity parts of libraries. A matrix with structure is a
-// product of layers of small matrices: [Factor] finds it.
+// product of layers of small matrices: [Factor] finds it, and finds it in each
+// [Block] of a matrix that is not square.
 //
 // [FromCSV] reads any other matrix. [ParseSpec] selects one by name, as on the
 // command line.

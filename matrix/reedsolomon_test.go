@@ -36,8 +36,8 @@ func TestKlauspost(t *testing.T) {
 			shapes = append(shapes, [2]int{k, r})
 		}
 	}
-	for _, k := range []int{16, 24, 48, 64, 96, 127, 128, 129, 192, 200, 240, 248, 254, 255} {
-		for _, r := range []int{1, 2, 3, 8, 16, 56, 64, 127, 256 - k} {
+	for _, k := range []int{24, 64, 96, 129, 192, 255} {
+		for _, r := range []int{1, 8, 16, 256 - k} {
 			if k+r <= 256 {
 				shapes = append(shapes, [2]int{k, r}, [2]int{r, k})
 			}
@@ -242,13 +242,13 @@ func TestFamilyFormulas(t *testing.T) {
 		for _, k := range append(sizes, int(q)/2-1, int(q)/2, int(q)/2+1, int(q)-2, int(q)-1, int(q)) {
 			shapes = append(shapes, [2]int{k, k})
 		}
-		for k := 1; k <= 10; k++ {
-			for r := 1; r <= 10; r++ {
+		for k := 1; k <= 8; k++ {
+			for r := 1; r <= 8; r++ {
 				shapes = append(shapes, [2]int{k, r})
 			}
 		}
-		for _, k := range []int{12, 24, 40, 48, 64, 96, 192, 200, 240, int(q) - 8, int(q) - 2, int(q) - 1, int(q), int(q) + 1} {
-			for _, r := range []int{1, 2, 3, 8, 16, 20, 56, int(q) - k - 1, int(q) - k, int(q) - k + 1} {
+		for _, k := range []int{24, 48, 64, 96, 192, int(q) - 8, int(q) - 1, int(q), int(q) + 1} {
+			for _, r := range []int{1, 3, 8, 16, int(q) - k - 1, int(q) - k, int(q) - k + 1} {
 				shapes = append(shapes, [2]int{k, r}, [2]int{r, k})
 			}
 		}
@@ -261,6 +261,9 @@ func TestFamilyFormulas(t *testing.T) {
 				step := 1
 				if n := max(k, r); n > 20 && (c.slow || k != r) { // some of the entries
 					step = 1 + n/7
+					if k != r {
+						step = 1 + n/5
+					}
 				}
 				want := c.entry(f, q, k, r)
 				m, err := c.spec.BuildFor(f, k, r)

@@ -302,8 +302,8 @@ func (s Spec) BuildFor(f field.Field, k, r int) (Matrix, error) {
 // takes points, and with the given entries, for the family "file". It reads no
 // file, and what the Points, Omega and Alpha of s are does not matter.
 //
-// It is the matrix that was built; its ID is another where the points came from a
-// file.
+// It is the matrix that was built; its ID may be another where the points came from
+// a file or are called so by two words.
 func (s Spec) BuildWith(f field.Field, k int, sets []PointSet, entries Matrix) (Matrix, error) {
 	return s.BuildWithFor(f, k, k, sets, entries)
 }
@@ -332,11 +332,11 @@ func (s Spec) build(b *builder) (Matrix, error) {
 		return nil, err
 	}
 	if b.k != b.r && family.Square {
-		return nil, fmt.Errorf("matrix: %s is square only, and there are K = %d sources and R = %d sinks: want as many (--sinks 0), or one of %s",
+		return nil, fmt.Errorf("matrix: %s is square only, and there are K = %d sources and R = %d sinks: want as many, without --sinks, or one of %s",
 			family.Name, b.k, b.r, rectangular())
 	}
 	if b.k != b.r && s.Inverse {
-		return nil, fmt.Errorf("matrix: %s of K = %d sources and R = %d sinks has no inverse: want as many (--sinks 0), or the matrix itself",
+		return nil, fmt.Errorf("matrix: %s of K = %d sources and R = %d sinks has no inverse: want as many, without --sinks, or the matrix itself",
 			family, b.k, b.r)
 	}
 	m, err := family.build(b)
@@ -636,11 +636,14 @@ func (b *builder) read(name string) (Matrix, error) {
 		return nil, err
 	}
 	if rows != b.k || d.cols != b.r {
-		err := fmt.Errorf("matrix: %s is %d×%d, and %s", name, rows, d.cols, b.need())
-		if b.k != b.r {
-			err = fmt.Errorf("%w: want a file of that shape, or K = %d and R = %d", err, rows, d.cols)
+		want := ""
+		switch {
+		case rows == b.k:
+			want = fmt.Sprintf(": want a file of that shape, or R = %d sinks", d.cols)
+		case b.k != b.r:
+			want = fmt.Sprintf(": want a file of that shape, or K = %d sources and R = %d sinks", rows, d.cols)
 		}
-		return nil, err
+		return nil, fmt.Errorf("matrix: %s is %d×%d, and %s%s", name, rows, d.cols, b.need(), want)
 	}
 	return d, nil
 }

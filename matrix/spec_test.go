@@ -174,7 +174,7 @@ func TestBuildErrors(t *testing.T) {
 		{"too many codes", Spec{Family: "vandermonde", Points: "codes"}, 257, "matrix: vandermonde over 2^8: K = 257 needs 257 distinct points and q = 256: want K <= 256, or a field such as 2^16"},
 		{"too many points", Spec{Family: "vandermonde"}, 256, "matrix: coset points over 2^8: K = 256 needs as many nonzero elements: want K <= 255, or a field such as 2^16"},
 		{"points file of another length", Spec{Family: "vandermonde", Points: points}, 4, "matrix: " + points + " has 5 points, and K = 4: want one for each processor"},
-		{"wide file", Spec{Family: "file", Argument: csv}, 2, "matrix: " + csv + " is 2×3, and K = 2 processors need 2×2"},
+		{"wide file", Spec{Family: "file", Argument: csv}, 2, "matrix: " + csv + " is 2×3, and K = 2 processors need 2×2: want a file of that shape, or R = 3 sinks"},
 		{"file longer than K", Spec{Family: "file", Argument: csv}, 1, "matrix: " + csv + " is 2×3, and K = 1 processors need 1×1"},
 		{"value in the file", Spec{Family: "file", Argument: bad}, 2, "matrix: " + bad + " line 2: column 2: 300 is outside the field 2^8: want 0 to 255"},
 		{"singular", Spec{Family: "file", Argument: singular, Inverse: true}, 2, ""},

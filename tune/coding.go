@@ -2,6 +2,7 @@ package tune
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -18,6 +19,7 @@ const (
 	leastSamples = 3
 	mostSamples  = 25
 	mostRepeats  = 1 << 10 // of a sample
+	meetings     = 5       // with nothing to do
 )
 
 // coding times the combinations of every field, until end seconds after the start.
@@ -54,13 +56,17 @@ func (m *meter) coding(ctx context.Context, fields []field.Field, end float64) (
 // takes about the time of the share.
 func (m *meter) gamma(ctx context.Context, c *combiner, n int, share float64) (least, spread float64, err error) {
 	end := m.elapsed + share
-	meeting, err := m.together(ctx, 0, nil)
-	if err != nil {
-		return 0, 0, err
+	meeting := math.Inf(1) // least seconds until all have heard that all are through with nothing
+	for range meetings {
+		_, whole, err := m.together(ctx, 0, nil)
+		if err != nil {
+			return 0, 0, err
+		}
+		meeting = min(meeting, whole)
 	}
 	sample := func(times int) (float64, error) {
-		seconds, err := m.together(ctx, times, func() { c.combine(n) })
-		return max(0, seconds-meeting) / float64(times), err
+		own, whole, err := m.together(ctx, times, func() { c.combine(n) })
+		return max(own, whole-meeting) / float64(times), err
 	}
 	if _, err := sample(1); err != nil { // warms up
 		return 0, 0, err
@@ -69,11 +75,8 @@ func (m *meter) gamma(ctx context.Context, c *combiner, n int, share float64) (l
 	if err != nil {
 		return 0, 0, err
 	}
-	samples := []float64{once}
 	times := fitting(share/mostSamples, once, mostRepeats)
-	if times > 1 {
-		samples = nil // a single time is not known as well
-	}
+	var samples []float64
 	for len(samples) < leastSamples || len(samples) < mostSamples && m.elapsed < end {
 		seconds, err := sample(times)
 		if err != nil {
@@ -85,30 +88,33 @@ func (m *meter) gamma(ctx context.Context, c *combiner, n int, share float64) (l
 	if least = samples[0]; least > 0 {
 		spread = median(samples)/least - 1
 	}
-	return least / (sources * float64(n)), spread, nil
+	return least / (sources * blockBytes), spread, nil
 }
 
-// together returns the seconds from when the first rank begins to do something so
-// many times to when all have heard that all are through with it.
-func (m *meter) together(ctx context.Context, times int, do func()) (float64, error) {
+// together has all ranks do something so many times, and returns the seconds that
+// the slowest takes for itself, and those from when the first begins to when all
+// have heard that all are through. A rank that waits for a CPU begins late, so for
+// itself it may be quick.
+func (m *meter) together(ctx context.Context, times int, do func()) (own, whole float64, err error) {
 	if ctx.Err() != nil { // though no message may be late
-		return 0, context.Cause(ctx)
+		return 0, 0, context.Cause(ctx)
 	}
 	if err := m.agree(ctx, nil); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	start := time.Now()
 	for range times {
 		do()
 	}
-	if err := m.agree(ctx, nil); err != nil { // a rank that waits for a CPU begins late, and seems to be quick
-		return 0, err
+	done := time.Now()
+	if err := m.agree(ctx, nil); err != nil {
+		return 0, 0, err
 	}
 	end := time.Now()
-	values := []float64{end.Sub(start).Seconds(), end.Sub(m.start).Seconds()}
-	err := m.agree(ctx, values)
-	m.elapsed = values[1]
-	return values[0], err
+	values := []float64{done.Sub(start).Seconds(), end.Sub(start).Seconds(), end.Sub(m.start).Seconds()}
+	err = m.agree(ctx, values)
+	m.elapsed = values[2]
+	return values[0], values[1], err
 }
 
 // combiner combines packets of a field.
@@ -118,6 +124,7 @@ type combiner struct {
 	dst   []byte
 	src   [][]byte
 	block [][]byte // of src
+	next  int      // byte of the next block
 }
 
 // newCombiner fills the packets, the last of which is for the result.
@@ -142,12 +149,15 @@ func newCombiner(f field.Field, packets [][]byte) *combiner {
 	return c
 }
 
-// combine combines the first n bytes of all packets, block by block.
+// combine combines the next block of packets of n bytes, after the last one the
+// first again.
 func (c *combiner) combine(n int) {
-	for from := 0; from < n; from += blockBytes {
-		for i, s := range c.src {
-			c.block[i] = s[from:][:blockBytes]
-		}
-		c.field.Combine(c.dst[from:][:blockBytes], c.coef, c.block)
+	if c.next >= n {
+		c.next = 0
 	}
+	for i, s := range c.src {
+		c.block[i] = s[c.next:][:blockBytes]
+	}
+	c.field.Combine(c.dst[c.next:][:blockBytes], c.coef, c.block)
+	c.next += blockBytes
 }

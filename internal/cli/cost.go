@@ -146,6 +146,7 @@ type costRow struct {
 type costed struct {
 	algorithm string
 	cost      sim.Cost
+	memory    int        // packets held, if none is forgotten
 	times     sim.Sample // of a simulation; nil without
 	load      sim.Load   // with --load
 	work      *sim.Work  // with --load; nil where it is too large to find out
@@ -276,13 +277,13 @@ func (j *costJob) prepareSettings() error {
 
 func (j *costJob) prepareModel(sizeChanged bool) error {
 	size := j.size
+	if (j.sweeps() || j.trades()) && len(j.ks)*len(j.settings) != 1 {
+		return usagef("--plot %s: it is for one K, one -p and one --rounds-over: say which", j.plot)
+	}
 	if j.sweeps() {
 		var err error
 		if j.sizes, err = parseSizes(j.size, sizeChanged); err != nil {
 			return err
-		}
-		if len(j.ks)*len(j.settings) != 1 {
-			return usagef("--plot size: it is for one K, one -p and one --rounds-over: say which")
 		}
 		size = fmt.Sprintf("%dB", j.sizes.from)
 	}
@@ -297,6 +298,11 @@ func (j *costJob) prepareModel(sizeChanged bool) error {
 // sweeps reports whether times are wanted for many packet sizes.
 func (o *costOptions) sweeps() bool {
 	return slices.Contains(chartFormats, o.format) && o.plot == "size"
+}
+
+// trades reports whether the times of all plans are wanted against what they take.
+func (o *costOptions) trades() bool {
+	return slices.Contains(chartFormats, o.format) && (o.plot == "memory" || o.plot == "compute")
 }
 
 // prepareAlgorithms reads the list of algorithms.
@@ -388,6 +394,9 @@ func (m withoutZeros) At(i, j int) field.Element {
 func (j *costJob) problem(s setting, a matrix.Matrix) (*algo.Problem, error) {
 	p := &algo.Problem{Matrix: a, Separate: j.separate, Ports: s.ports, Order: j.planOrder(), Limits: j.limits}
 	p.Limits.RoundsOver = s.over
+	if j.trades() && p.Limits == (algo.Limits{RoundsOver: s.over}) {
+		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32 // so that frugal plans come too
+	}
 	return p, p.Prepare()
 }
 
@@ -432,11 +441,12 @@ func (j *costJob) count(ctx context.Context, r *costRow, a matrix.Matrix) error 
 		var best plan.Plan
 		var bestCost sim.Cost
 		for _, q := range plans {
-			cost := j.countPlan(q)
-			if !j.keeps(p, q, cost) {
+			candidate := p.Evaluate(q, j.model)
+			if candidate.Broken != "" {
 				continue
 			}
-			r.plans = append(r.plans, costed{algorithm: x.Name, cost: cost})
+			cost := candidate.Cost
+			r.plans = append(r.plans, costed{algorithm: x.Name, cost: cost, memory: candidate.Memory})
 			if best == nil || j.model.Time(cost) < j.model.Time(bestCost) {
 				best, bestCost = q, cost
 			}
@@ -451,31 +461,10 @@ func (j *costJob) count(ctx context.Context, r *costRow, a matrix.Matrix) error 
 		r.costs[x.Name] = c
 	}
 	r.front = front(r.plans)
-	if !j.sweeps() {
+	if !j.sweeps() && !j.trades() {
 		r.plans = nil
 	}
 	return nil
-}
-
-// countPlan counts the costs of a plan. What its schedule does not tell of the work of
-// coding, a program does where it matters.
-func (j *costJob) countPlan(q plan.Plan) sim.Cost {
-	cost := sim.Count(q)
-	if cost.C3 < 0 && (j.model.Gamma > 0 || j.limits.Compute > 0) {
-		if c3, err := sim.MultiplyAdds(q); err == nil {
-			cost.C3 = c3
-		}
-	}
-	return cost
-}
-
-// keeps reports whether the plan keeps the limits.
-func (j *costJob) keeps(p *algo.Problem, q plan.Plan, cost sim.Cost) bool {
-	pieces := max(1, cost.Pieces)
-	most := p.MostRounds()
-	return (most < 0 || cost.C1 <= most) &&
-		(j.limits.Memory == 0 || plan.MemorySlots(q) <= j.limits.Memory*pieces) &&
-		(j.limits.Compute == 0 || cost.C3 <= j.limits.Compute*pieces)
 }
 
 // look finds out more of a plan, where that is wanted.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,14 +21,17 @@ import (
 )
 
 // plots are the values of --plot.
-var plots = []string{"c1", "c2", "ratio", "time", "size"}
+var plots = []string{"c1", "c2", "ratio", "time", "size", "memory", "compute"}
 
 // draw draws a chart.
 func (j *costJob) draw(w io.Writer, rows []costRow) error {
 	var c plot.Chart
-	if j.sweeps() {
+	switch {
+	case j.sweeps():
 		c = j.sizeChart(rows[0])
-	} else {
+	case j.trades():
+		c = j.tradeChart(rows[0])
+	default:
 		c = j.chart(rows)
 	}
 	c.Subtitle = j.subtitle()
@@ -64,9 +68,10 @@ func (j *costJob) subtitle() string {
 	if j.model.Gamma > 0 {
 		parts = append(parts, "γ = "+inUnits(j.model.Gamma))
 	}
-	if j.sweeps() {
+	if j.sweeps() || j.trades() {
 		parts = append(parts, fmt.Sprintf("K = %d", j.ks[0]))
-	} else {
+	}
+	if !j.sweeps() {
 		size, _ := humanize.ParseBytes(j.size) // it has been read before
 		parts = append(parts, "packets of "+inBytes(float64(size)))
 	}
@@ -280,6 +285,52 @@ func (j *costJob) sizeChart(r costRow) plot.Chart {
 	}
 	for i := range steps {
 		search(sizes[i], sizes[i+1])
+	}
+	return c
+}
+
+// tradeChart draws the least time of an algorithm's plans that hold no more packets,
+// or do no more multiply-adds, than a limit allows.
+func (j *costJob) tradeChart(r costRow) plot.Chart {
+	c := plot.Chart{
+		Title: "Time against the packets that a processor may hold",
+		X:     plot.Axis{Label: "packets held", Log: true},
+		Y:     plot.Axis{Label: "time", Log: true, Format: inUnits},
+	}
+	takes := func(p costed) int { return p.memory }
+	if j.plot == "compute" {
+		c.Title = "Time against the multiply-adds that a processor may do"
+		c.X.Label = "multiply-adds per symbol"
+		takes = func(p costed) int { return p.cost.C3 / max(1, p.cost.Pieces) }
+	}
+	most := 0
+	by := map[string][]costed{}
+	var names []string
+	for _, p := range r.plans {
+		if by[p.algorithm] == nil {
+			names = append(names, p.algorithm)
+		}
+		by[p.algorithm] = append(by[p.algorithm], p)
+		most = max(most, takes(p))
+	}
+	for i, name := range names {
+		plans := by[name]
+		slices.SortStableFunc(plans, func(a, b costed) int { return cmp.Compare(takes(a), takes(b)) })
+		s := plot.Series{Name: name, Colour: i, Dashes: i}
+		least := math.Inf(1)
+		for _, p := range plans {
+			seconds := j.model.Time(p.cost).Seconds()
+			if seconds >= least {
+				continue
+			}
+			if len(s.Points) > 0 { // a step down
+				s.Points = append(s.Points, plot.Point{X: float64(takes(p)), Y: least})
+			}
+			least = seconds
+			s.Points = append(s.Points, plot.Point{X: float64(takes(p)), Y: least})
+		}
+		s.Points = append(s.Points, plot.Point{X: float64(most), Y: least})
+		c.Series = append(c.Series, s)
 	}
 	return c
 }
