@@ -1,0 +1,181 @@
+package matrix
+
+import (
+	"fmt"
+	"math/bits"
+
+	"volley/field"
+)
+
+// Block returns the rows first … first+rows-1 of m, on demand: a view that follows
+// m, with what structure is known:
+//
+//	Cauchy        a Cauchy matrix on some of the x
+//	Lagrange      diagonal · Lagrange · diagonal, on some of the ω
+//	Vandermonde   Vandermonde · diagonal, on the same points
+//	LCH           LCH · diagonal, 2^e rows of which number first is a multiple of 2^e
+//	Transpose     that of some of the columns, of Cauchy, Lagrange and Vandermonde
+//
+// so that [Factor] factors a block with as many rows as columns whose points have
+// structure. Any other block has none. It panics where m has not all these rows.
+func Block(m Matrix, first, rows int) Matrix {
+	if first < 0 || rows < 1 || first > m.Rows()-rows {
+		panic(fmt.Sprintf("matrix: %d rows from %d of a %d×%d matrix", rows, first, m.Rows(), m.Cols()))
+	}
+	if rows == m.Rows() {
+		return m
+	}
+	switch m := m.(type) {
+	case named:
+		return Block(m.Matrix, first, rows)
+	case *rowBlock:
+		return Block(m.of, m.first+first, rows)
+	case cauchy:
+		return cauchy{subset(m.x, first, rows), m.y}
+	case transpose:
+		if columns := columnBlock(m.m, first, rows); columns != nil {
+			return Transpose(columns)
+		}
+	}
+	block := &rowBlock{of: m, first: first, rows: rows}
+	if m, ok := m.(interface{ split(*rowBlock) }); ok {
+		m.split(block)
+	}
+	return block
+}
+
+// columnBlock returns columns of m, or nil where no structure of theirs is known.
+func columnBlock(m Matrix, first, columns int) Matrix {
+	switch m := m.(type) {
+	case named:
+		return columnBlock(m.Matrix, first, columns)
+	case cauchy:
+		return cauchy{m.x, subset(m.y, first, columns)}
+	case *lagrange:
+		return newLagrange(m.omega, subset(m.alpha, first, columns))
+	case vandermonde:
+		return vandermonde{subset(m.points, first, columns), m.rows}
+	}
+	return nil
+}
+
+// A rowBlock is some of the rows of a matrix and, where inner is not nil, the
+// product of the diagonal matrix of left, inner, and the diagonal matrix of right.
+type rowBlock struct {
+	of          Matrix
+	first, rows int
+
+	inner       Matrix
+	left, right func(k int) field.Element // nil: ones
+}
+
+func (m *rowBlock) Field() field.Field { return m.of.Field() }
+func (m *rowBlock) Rows() int          { return m.rows }
+func (m *rowBlock) Cols() int          { return m.of.Cols() }
+
+func (m *rowBlock) ID() string {
+	return fmt.Sprintf("rows(%s; %d:%d of %d)", m.of.ID(), m.first, m.first+m.rows, m.of.Rows())
+}
+
+func (m *rowBlock) At(i, j int) field.Element {
+	checkEntry(i, j, m.rows, m.of.Cols())
+	return m.of.At(m.first+i, j)
+}
+
+// factor returns the factorisation of inner with the diagonals in its outer layers.
+func (m *rowBlock) factor() *Factorisation {
+	if m.inner == nil {
+		return nil
+	}
+	fact := Factor(m.inner)
+	if fact == nil || len(fact.Layers) == 0 { // a single processor's is not worth a layer
+		return nil
+	}
+	if m.left != nil {
+		scaleRows(fact.Layers, func(label int) field.Element { return m.left(fact.In.Processor(label)) })
+	}
+	if m.right != nil {
+		scaleColumns(fact.Layers, func(label int) field.Element { return m.right(fact.Out.Processor(label)) })
+	}
+	return fact
+}
+
+// split makes the block a Lagrange matrix between diagonals. With P = S·Q, where the
+// points of the block are the roots of S and the other ω those of Q,
+//
+//	Φ_i(α_j) = 1/Q(ω_i) · Ψ_i(α_j) · Q(α_j), Ψ_i = 1 at ω_i and 0 at the block's others
+func (m *lagrange) split(b *rowBlock) {
+	f := m.Field()
+	inner := newLagrange(subset(m.omega, b.first, b.rows), m.alpha)
+	b.inner = inner
+	b.left = func(i int) field.Element { // S'(ω_i)/P'(ω_i)
+		return f.Mul(m.weight(b.first+i), f.Inv(inner.weight(i)))
+	}
+	b.right = func(j int) field.Element {
+		if s := inner.vanishing(j); !s.IsZero() {
+			return f.Mul(m.vanishing(j), f.Inv(s))
+		}
+		i := 0 // α_j is one of the block's ω
+		for inner.omega.At(i) != m.alpha.At(j) {
+			i++
+		}
+		return f.Inv(b.left(i))
+	}
+}
+
+// split makes the block a Vandermonde matrix of values times α_j^first.
+func (m vandermonde) split(b *rowBlock) {
+	b.inner = vandermonde{m.points, b.rows}
+	b.right = func(j int) field.Element { return m.At(b.first, j) }
+}
+
+// split makes the block the matrix of a smaller transform where the basis splits
+// into products, X_(first+i) = X_first·X_i: where first and i have no bit in common,
+// and all of i are below h.
+func (m *lch) split(b *rowBlock) {
+	e := bits.TrailingZeros(uint(b.rows))
+	if b.rows != 1<<e || e > len(m.norm) || b.first%b.rows != 0 {
+		return
+	}
+	inner, err := newLCH(m.f, b.rows, m.r)
+	if err != nil {
+		panic(err) // it is smaller than m
+	}
+	b.inner = inner
+	b.right = func(j int) field.Element { return m.At(b.first, j) }
+}
+
+// subset returns n points from number first on.
+func subset(p Points, first, n int) Points {
+	switch p := p.(type) {
+	case codePoints:
+		return codePoints{p.f, p.first + first, n}
+	case powerPoints:
+		return powerPoints{p.powers, p.first + first, n}
+	case negated:
+		return negated{subset(p.Points, first, n)}
+	case somePoints:
+		return subset(p.Points, p.first+first, n)
+	}
+	if n == p.Len() {
+		return p
+	}
+	return somePoints{p, first, n}
+}
+
+// somePoints is n points from number first on.
+type somePoints struct {
+	Points
+	first, n int
+}
+
+func (p somePoints) Len() int { return p.n }
+
+func (p somePoints) ID() string {
+	return fmt.Sprintf("%s[%d:%d of %d]", p.Points.ID(), p.first, p.first+p.n, p.Points.Len())
+}
+
+func (p somePoints) At(k int) field.Element {
+	checkPoint(k, p.n)
+	return p.Points.At(p.first + k)
+}

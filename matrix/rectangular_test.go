@@ -1,0 +1,203 @@
+package matrix
+
+import (
+	"testing"
+
+	"volley/field"
+)
+
+// TestBuildForAgain builds matrices of K rows and R columns, and once more from
+// values, as decode does.
+func TestBuildForAgain(t *testing.T) {
+	list := writeFile(t, "list", "50 51 52")
+	csv := writeFile(t, "A.csv", "1,2,3\n4,5,6\n7,8,9\n1,0,0\n0,1,0\n")
+	for _, name := range []string{"2^8", "257"} {
+		f := parseField(t, name)
+		const k, r = 5, 3
+		read := must(PointsCodes(f, 50, r))(t)
+		codes := func(first, n int) Points { return must(PointsCodes(f, first, n))(t) }
+		entries := NewDense(f, k, r)
+		for i, v := range []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 0, 0, 0, 1, 0} {
+			entries.Set(i/r, i%r, field.Code(v))
+		}
+		for _, c := range []struct {
+			spec Spec
+			want Matrix
+		}{
+			{Spec{Family: "cauchy"}, must(CauchyOn(codes(0, k), codes(k, r)))(t)},
+			{Spec{Family: "cauchy", Alpha: list}, must(CauchyOn(codes(0, k), read))(t)},
+			{Spec{Family: "rs:cauchy"}, must(CauchyOn(codes(0, k), codes(k, r)))(t)},
+			{Spec{Family: "rs:vandermonde"}, must(Lagrange(codes(0, k), codes(k, r)))(t)},
+			{Spec{Family: "lagrange", Omega: "codes", Alpha: list}, must(Lagrange(codes(0, k), read))(t)},
+			{Spec{Family: "random", Argument: "7"}, must(Random(f, k, r, 7))(t)},
+			{Spec{Family: "file", Argument: csv}, entries},
+			{Spec{Family: "lagrange"}, nil},
+			{Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, nil},
+			{Spec{Family: "lagrange", Omega: "powers", Alpha: "powers"}, nil},
+			{Spec{Family: "vandermonde"}, nil},
+			{Spec{Family: "vandermonde", Points: list}, nil},
+			{Spec{Family: "moore", Points: "powers"}, nil},
+			{Spec{Family: "rs:par1"}, nil},
+			{Spec{Family: "rs:jerasure"}, nil},
+		} {
+			m := must(c.spec.BuildFor(f, k, r))(t)
+			if m.Rows() != k || m.Cols() != r {
+				t.Fatalf("%+v is %d×%d", c.spec, m.Rows(), m.Cols())
+			}
+			if c.want != nil && !Equal(m, c.want) {
+				t.Errorf("%+v over %s: another matrix", c.spec, name)
+			}
+			var sets []PointSet
+			for _, set := range PointsOf(m) {
+				sets = append(sets, PointSet{set.Name, must(PointsList(f, elements(set.Points)))(t)})
+			}
+			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Base: BaseOf(m)}
+			again := must(values.BuildWithFor(f, k, r, sets, DenseOf(m)))(t)
+			if !Equal(again, m) {
+				t.Errorf("%+v over %s: another matrix from values", c.spec, name)
+			}
+			if len(c.spec.Files()) == 0 && c.spec.Omega != "powers" && c.spec.Points != "powers" && again.ID() != m.ID() { // these are cosets of 1
+				t.Errorf("from values ID %q, want %q", again.ID(), m.ID())
+			}
+		}
+	}
+}
+
+// TestLagrangeInterpolates: with K values of a polynomial of degree below K it gives
+// its values at R other points, more than K or fewer.
+func TestLagrangeInterpolates(t *testing.T) {
+	for _, name := range []string{"2^4", "2^8", "257", "3^4"} {
+		f := parseField(t, name)
+		for _, shape := range [][2]int{{6, 3}, {3, 6}, {8, 2}, {1, 5}, {5, 1}, {9, 6}} {
+			k, r := shape[0], shape[1]
+			m := must(Spec{Family: "lagrange"}.BuildFor(f, k, r))(t)
+			omega, alpha := PointsOf(m)[0].Points, PointsOf(m)[1].Points
+			values := must(Mul(vandermonde{omega, k}, m))(t)
+			if !Equal(values, vandermonde{alpha, k}) {
+				t.Errorf("lagrange %d×%d over %s", k, r, name)
+			}
+		}
+	}
+}
+
+// TestGabidulinFor: Moore(ω)·A = Moore(α), and all K+R points are independent.
+func TestGabidulinFor(t *testing.T) {
+	for _, c := range []struct {
+		field string
+		base  uint64
+		k, r  int
+	}{{"2^8", 0, 6, 2}, {"2^8", 0, 2, 6}, {"2^8", 0, 4, 2}, {"2^8", 0, 5, 3}, {"2^8", 4, 3, 1}, {"2^16", 0, 12, 4}, {"2^16", 4, 4, 2}, {"3^4", 0, 3, 1}, {"3^4", 0, 1, 2}} {
+		f := parseField(t, c.field)
+		m := must(Spec{Family: "gabidulin", Base: c.base}.BuildFor(f, c.k, c.r))(t)
+		if Factor(m) != nil {
+			t.Error("a factorisation of a matrix that is not square")
+		}
+		g := m.(*gabidulin)
+		omega := must(newMoore(g.omega, c.base, c.k))(t)
+		if !Equal(must(Mul(omega, m))(t), must(newMoore(g.alpha, c.base, c.k))(t)) {
+			t.Errorf("gabidulin %d×%d over %s, base %d: another matrix", c.k, c.r, c.field, c.base)
+		}
+		all := must(PointsList(f, append(elements(g.omega), elements(g.alpha)...)))(t)
+		if rank := DenseOf(must(Moore(all, c.base))(t)).Rank(); rank != c.k+c.r {
+			t.Errorf("gabidulin %d×%d over %s, base %d: %d independent points", c.k, c.r, c.field, c.base, rank)
+		}
+	}
+}
+
+// TestMooreFor: the default points of K×R Moore matrices are R independent ones.
+func TestMooreFor(t *testing.T) {
+	f := parseField(t, "2^8")
+	for _, shape := range [][2]int{{3, 8}, {8, 3}, {20, 5}, {1, 4}} {
+		k, r := shape[0], shape[1]
+		m := must(Spec{Family: "moore"}.BuildFor(f, k, r))(t)
+		points := must(PointsMoore(f, 0, r))(t)
+		for i := range k {
+			for j := range r {
+				want := points.At(j)
+				for range i {
+					want = f.Mul(want, want)
+				}
+				if got := m.At(i, j); got != want {
+					t.Fatalf("moore %d×%d: A[%d][%d] = %v, want %v", k, r, i, j, got, want)
+				}
+			}
+		}
+		if rank := DenseOf(m).Rank(); rank != min(k, r) {
+			t.Errorf("moore %d×%d has rank %d", k, r, rank)
+		}
+	}
+}
+
+func TestBuildForErrors(t *testing.T) {
+	f := parseField(t, "2^8")
+	const families = "cauchy, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, moore, gabidulin, lch, random:SEED, file:A.csv"
+	csv := writeFile(t, "A.csv", "1,0,7\n0,1,7\n")
+	points := writeFile(t, "points", "9 8 7 6 5")
+	for _, c := range []struct {
+		name string
+		spec Spec
+		k, r int
+		want string
+	}{
+		{"no K", Spec{Family: "cauchy"}, 0, 3, "matrix: K = 0: want 1 to 2147483647"},
+		{"no R", Spec{Family: "cauchy"}, 3, 0, "matrix: R = 0: want 1 to 2147483647"},
+		{"dft", Spec{Family: "dft"}, 15, 5, "matrix: dft is square only, and there are K = 15 sources and R = 5 sinks: want as many, without --sinks, or one of " + families},
+		{"fti", Spec{Family: "fti"}, 4, 8, "matrix: fti is square only, and there are K = 4 sources and R = 8 sinks: want as many, without --sinks, or one of " + families},
+		{"inverse", Spec{Family: "cauchy", Inverse: true}, 4, 8, "matrix: cauchy of K = 4 sources and R = 8 sinks has no inverse: want as many, without --sinks, or the matrix itself"},
+		{"cauchy too large", Spec{Family: "cauchy"}, 200, 57, "matrix: cauchy over 2^8: K = 200 and R = 57 need 257 distinct points and q = 256: want K + R <= 256, or a field such as 2^16"},
+		{"cauchy far too large", Spec{Family: "cauchy"}, 1<<31 - 1, 1<<31 - 2, "matrix: cauchy over 2^8: K = 2147483647 and R = 2147483646 need 4294967293 distinct points and q = 256: want K + R <= 256"},
+		{"rs:vandermonde too large", Spec{Family: "rs:vandermonde"}, 255, 2, "matrix: rs:vandermonde over 2^8: K = 255 and R = 2 need 257 distinct points and q = 256: want K + R <= 256, or a field such as 2^16"},
+		{"rs:cauchy too large", Spec{Family: "rs:cauchy"}, 255, 2, "matrix: cauchy over 2^8: K = 255 and R = 2 need 257 distinct points and q = 256: want K + R <= 256, or a field such as 2^16"},
+		{"rs:jerasure too large", Spec{Family: "rs:jerasure"}, 255, 3, "matrix: rs:jerasure over 2^8: K = 255 and R = 3 need 257 distinct points and q = 256: want K + R <= 257, or a field such as 2^16"},
+		{"rs:par1 too large", Spec{Family: "rs:par1"}, 256, 3, "matrix: rs:par1 over 2^8: K = 256 needs 257 distinct points and q = 256: want K <= 255, or a field such as 2^16"},
+		{"cauchy on cosets", Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, 200, 56, "matrix: coset points over 2^8: R = 56 of alpha after the K = 200 points of omega needs 256 nonzero elements and there are 255: want K + R <= 255, or a field such as 2^16"},
+		{"lagrange on powers", Spec{Family: "lagrange", Omega: "powers", Alpha: "powers"}, 200, 56, "matrix: powers points over 2^8: R = 56 of alpha after the K = 200 points of omega needs 256 nonzero elements and there are 255: want K + R <= 255, or a field such as 2^16"},
+		{"lagrange on codes", Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, 200, 57, "matrix: lagrange over 2^8: K = 200 and R = 57 need 257 distinct points and q = 256: want K + R <= 256, or a field such as 2^16"},
+		{"lagrange with more sources", Spec{Family: "lagrange"}, 300, 5, "matrix: coset points over 2^8: K = 300 needs as many nonzero elements: want K <= 255, or a field such as 2^16"},
+		{"lagrange with more sinks", Spec{Family: "lagrange"}, 5, 300, "matrix: coset points over 2^8: R = 300 needs as many nonzero elements: want R <= 255, or a field such as 2^16"},
+		{"too many points", Spec{Family: "vandermonde"}, 5, 256, "matrix: coset points over 2^8: R = 256 needs as many nonzero elements: want R <= 255, or a field such as 2^16"},
+		{"too many powers", Spec{Family: "vandermonde", Points: "powers"}, 5, 256, "matrix: powers points over 2^8: R = 256 needs as many nonzero elements: want R <= 255, or a field such as 2^16"},
+		{"too many codes", Spec{Family: "vandermonde", Points: "codes"}, 5, 257, "matrix: vandermonde over 2^8: R = 257 needs 257 distinct points and q = 256: want R <= 256, or a field such as 2^16"},
+		{"moore", Spec{Family: "moore"}, 3, 9, "matrix: moore over 2^8: R = 9 points independent over F_2: the field has degree 8 over it: want R <= 8, or a field such as 2^9"},
+		{"gabidulin", Spec{Family: "gabidulin"}, 6, 3, "matrix: gabidulin over 2^8: K = 6 and R = 3 need 9 points independent over F_2, and the field has degree 8 over it: want K + R <= 8, or a field such as 2^9"},
+		{"lch with more sources", Spec{Family: "lch"}, 512, 5, "matrix: no 512 symbol codes from 0 in the field 2^8: q = 256: want K <= 256"},
+		{"lch with more sinks", Spec{Family: "lch"}, 5, 300, "matrix: no 300 symbol codes from 0 in the field 2^8: q = 256: want R <= 256"},
+		{"points for sources", Spec{Family: "cauchy", Omega: points}, 4, 5, "matrix: " + points + " has 5 points, and K = 4: want one for each source"},
+		{"points for sinks", Spec{Family: "lagrange", Alpha: points}, 5, 4, "matrix: " + points + " has 5 points, and R = 4: want one for each sink"},
+		{"points of a vandermonde matrix", Spec{Family: "vandermonde", Points: points}, 5, 4, "matrix: " + points + " has 5 points, and R = 4: want one for each sink"},
+		{"another shape", Spec{Family: "file", Argument: csv}, 3, 2, "matrix: " + csv + " is 2×3, and K = 3 sources and R = 2 sinks need 3×2: want a file of that shape, or K = 2 sources and R = 3 sinks"},
+		{"wide file", Spec{Family: "file", Argument: csv}, 2, 1, "matrix: " + csv + " is 2×3, and K = 2 sources and R = 1 sinks need 2×1: want a file of that shape, or R = 3 sinks"},
+		{"long file", Spec{Family: "file", Argument: csv}, 1, 3, "matrix: " + csv + " is 2×3, and K = 1 sources and R = 3 sinks need 1×3: want a file of that shape, or K = 2 sources and R = 3 sinks"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := c.spec.BuildFor(f, c.k, c.r)
+			wantError(t, err, c.want)
+		})
+	}
+	codes := func(name string, first, n int) PointSet { return PointSet{name, must(PointsCodes(f, first, n))(t)} }
+	for _, c := range []struct {
+		name    string
+		spec    Spec
+		sets    []PointSet
+		entries Matrix
+		want    string
+	}{
+		{"few x", Spec{Family: "cauchy"}, []PointSet{codes("x", 0, 2), codes("y", 9, 2)}, nil, "matrix: 2 points in x, and K = 3: want one for each source"},
+		{"many y", Spec{Family: "cauchy"}, []PointSet{codes("x", 0, 3), codes("y", 9, 3)}, nil, "matrix: 3 points in y, and R = 2: want one for each sink"},
+		{"entries of another shape", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(f, 3), "matrix: entries of a 3×3 matrix over 2^8, and K = 3 sources and R = 2 sinks need 3×2 over 2^8"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := c.spec.BuildWithFor(f, 3, 2, c.sets, c.entries)
+			wantError(t, err, c.want)
+		})
+	}
+}
+
+// TestSquareFamilies: no other matrix is square only.
+func TestSquareFamilies(t *testing.T) {
+	for _, family := range Families() {
+		if square := family.Name == "dft" || family.Name == "fti"; family.Square != square {
+			t.Errorf("%s: square only %v, want %v", family.Name, family.Square, square)
+		}
+	}
+}
