@@ -133,6 +133,7 @@ type terms struct {
 	Check     bool
 	Order     uint8
 	Separate  bool
+	Cut       bool
 	Limits    [3]int64
 }
 
@@ -172,6 +173,7 @@ func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, 
 			Check:     e.options.check,
 			Order:     uint8(e.options.order),
 			Separate:  e.options.separate,
+			Cut:       e.options.cut,
 			Limits:    [3]int64{int64(e.options.limits.RoundsOver), int64(e.options.limits.Memory), int64(e.options.limits.Compute)},
 		},
 		Bytes: size,
@@ -249,6 +251,7 @@ var aspects = []struct {
 	{"check", func(a, b terms) bool { return a.Check == b.Check }},
 	{"order", func(a, b terms) bool { return a.Order == b.Order }},
 	{"sinks", func(a, b terms) bool { return a.Separate == b.Separate }},
+	{"cutting", func(a, b terms) bool { return a.Cut == b.Cut }},
 	{"limits", func(a, b terms) bool { return a.Limits == b.Limits }},
 }
 

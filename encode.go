@@ -43,7 +43,7 @@ func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits}
+	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, Cut: o.cut}
 	if err := problem.Prepare(); err != nil {
 		return nil, err
 	}

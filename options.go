@@ -22,6 +22,7 @@ type options struct {
 	check     bool
 	order     algo.Order
 	separate  bool
+	cut       bool
 	limits    algo.Limits
 	gamma     float64 // seconds per multiply-add of a symbol
 }
@@ -85,6 +86,11 @@ func WithOrder(order algo.Order) Option { return func(o *options) { o.order = or
 // more than s. It makes a difference only to matrices that are not square, and makes
 // processors that are source and sink two of a square one.
 func WithSeparateSinks() Option { return func(o *options) { o.separate = true } }
+
+// WithCutting lets the plan cut packets into pieces although every processor is
+// source and sink: for large packets that takes fewer bytes than any schedule of whole
+// packets. All other plans may do so in any case.
+func WithCutting() Option { return func(o *options) { o.cut = true } }
 
 // WithLimits bounds what the plan may take. The default is [algo.NoLimits].
 func WithLimits(l algo.Limits) Option { return func(o *options) { o.limits = l } }

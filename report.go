@@ -31,7 +31,7 @@ type Report struct {
 	Pieces int `json:"pieces,omitempty"`
 
 	BoundC1 int `json:"bound_c1"` // no algorithm for every matrix has fewer
-	BoundC2 int `json:"bound_c2"`
+	BoundC2 int `json:"bound_c2"` // elements, as C2
 
 	PacketBytes      int64         `json:"packet_bytes"` // on the wire
 	SymbolsPerPacket int64         `json:"symbols_per_packet"`
@@ -63,7 +63,7 @@ type RoundReport struct {
 
 // count fills in what was counted.
 func (r *Report) count(t *executor.Traffic) {
-	r.C3 = t.MultiplyAdds
+	r.C3 = r.perPacket(t.MultiplyAdds)
 	r.Segments = t.Segments
 	r.BytesSentMax = t.Bytes
 	r.ControlBytes += t.HeaderBytes
@@ -71,6 +71,13 @@ func (r *Report) count(t *executor.Traffic) {
 		r.Rounds = append(r.Rounds, RoundReport{x.Largest, x.Messages})
 	}
 	r.total()
+}
+
+// perPacket returns multiply-adds per symbol of a packet, given those per symbol of a
+// piece.
+func (r *Report) perPacket(n int) int {
+	pieces := max(1, r.Pieces)
+	return (n + pieces - 1) / pieces
 }
 
 // total works out C1 and C2 from the rounds.
@@ -126,6 +133,7 @@ func newReport(p plan.Plan, problem *algo.Problem) *Report {
 	}
 	if info.Pieces > 1 {
 		r.Pieces = info.Pieces
+		r.BoundC2 = (info.Pieces + info.Ports - 1) / info.Ports // a packet has to come in on p ports
 	}
 	if !problem.Square() {
 		r.Sinks = a.Cols()
@@ -155,7 +163,7 @@ func Estimate(p plan.Plan, a matrix.Matrix) (*Report, error) {
 	for _, x := range sim.Count(p).Rounds {
 		r.Rounds = append(r.Rounds, RoundReport{x.Largest, x.Messages})
 	}
-	r.C3 = c3
+	r.C3 = r.perPacket(c3)
 	r.total()
 	return r, nil
 }

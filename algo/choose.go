@@ -30,8 +30,7 @@ type Rejection struct {
 
 // Candidates returns the plans of every registered algorithm that can solve the
 // problem, in registry order, with their costs, those that break a limit included;
-// and the algorithms that cannot, with the reason, but for those of other families
-// of matrices.
+// and, of the algorithms that take matrices on a condition, those that cannot and why.
 func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 	return candidates(registry, p, model)
 }
@@ -39,7 +38,7 @@ func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
 	for _, a := range algorithms {
 		plans, err := a.Plans(p)
-		if err != nil && (len(algorithms) == 1 || !errors.As(err, new(*familyError))) {
+		if err != nil && (len(algorithms) == 1 || a.Conditional && p.Square()) {
 			rejected = append(rejected, Rejection{a.Name, err})
 		}
 		for _, q := range plans {
@@ -67,6 +66,8 @@ func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 		c.Broken = fmt.Sprintf("%d rounds, at most %d", c.Cost.C1, most)
 	case l.Memory > 0 && c.Memory > l.Memory:
 		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
+	case pieces > 1 && p.Square() && !p.Cut:
+		c.Broken = "cuts packets, which was not asked for"
 	case l.Compute > 0 && c.Cost.C3 > l.Compute*pieces:
 		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.C3/pieces, l.Compute)
 	}
@@ -116,6 +117,9 @@ func (p *Problem) limitError(list []Candidate) *LimitError {
 	e := &LimitError{Limits: p.Limits, RoundsOver: -1, Memory: -1, Compute: -1}
 	fewest, _ := p.Bounds()
 	for _, c := range list {
+		if c.Cost.Pieces > 1 && p.Square() && !p.Cut {
+			continue
+		}
 		compute := (c.Cost.C3 + c.Cost.Pieces - 1) / c.Cost.Pieces
 		over := c.Cost.C1 - fewest
 		rounds := p.Limits.RoundsOver < 0 || over <= p.Limits.RoundsOver
@@ -155,6 +159,9 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 			return nil, err
 		}
 		algorithms = []Algorithm{a}
+		named := *p
+		named.Cut = true
+		p = &named
 	}
 	var best plan.Plan
 	shortest := time.Duration(math.MaxInt64)

@@ -50,7 +50,7 @@ func count2(t *testing.T, p plan.Plan) tally {
 }
 
 func (c tally) time(m sim.Model) time.Duration {
-	w := float64(m.Symbols) / float64(c.pieces)
+	w := math.Ceil(float64(m.Symbols) / float64(c.pieces))
 	ns := float64(c.c1)*float64(m.Beta) + (float64(c.c2)*m.Tau+float64(c.compute)*m.Gamma)*w*1e9
 	return time.Duration(math.Round(ns))
 }
@@ -82,8 +82,8 @@ func TestChoiceIsBest(t *testing.T) {
 	broken, chosen := 0, map[string]bool{}
 	for i, m := range matrices {
 		for _, ports := range []int{1, 3} {
-			for _, limit := range limits {
-				p := &algo.Problem{Matrix: m, Ports: ports, Limits: limit}
+			for l, limit := range limits {
+				p := &algo.Problem{Matrix: m, Ports: ports, Limits: limit, Cut: (i+l)%2 == 0}
 				if err := p.Prepare(); err != nil {
 					t.Fatal(err)
 				}
@@ -106,7 +106,7 @@ func TestChoiceIsBest(t *testing.T) {
 					best := time.Duration(-1)
 					for _, o := range all {
 						c := o.tally
-						if limit.RoundsOver >= 0 && c.c1 > fewest+limit.RoundsOver ||
+						if c.pieces > 1 && p.Square() && !p.Cut || limit.RoundsOver >= 0 && c.c1 > fewest+limit.RoundsOver ||
 							limit.Memory > 0 && c.memory > limit.Memory ||
 							limit.Compute > 0 && c.compute > limit.Compute*c.pieces {
 							continue
@@ -122,7 +122,7 @@ func TestChoiceIsBest(t *testing.T) {
 							t.Fatalf("matrix %d, p=%d, %+v: %v, and no plan keeps the limits", i, ports, limit, err)
 						}
 						broken++
-						checkLimitError(t, m, ports, e)
+						checkLimitError(t, p, e)
 						continue
 					}
 					if err != nil {
@@ -143,10 +143,10 @@ func TestChoiceIsBest(t *testing.T) {
 }
 
 // checkLimitError checks that each of the limits that an error names does, alone.
-func checkLimitError(t *testing.T, m matrix.Matrix, ports int, e *algo.LimitError) {
+func checkLimitError(t *testing.T, of *algo.Problem, e *algo.LimitError) {
 	t.Helper()
 	try := func(l algo.Limits) {
-		p := &algo.Problem{Matrix: m, Ports: ports, Limits: l}
+		p := &algo.Problem{Matrix: of.Matrix, Ports: of.Ports, Limits: l, Cut: of.Cut}
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}

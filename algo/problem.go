@@ -21,6 +21,11 @@ type Problem struct {
 	Order    Order
 	Limits   Limits
 
+	// Cut lets [Choose] cut the packets of a square problem into pieces. Else it
+	// stays in the model of the paper, in which a packet is whole; the packets of
+	// other problems are cut in any case, where that is cheaper.
+	Cut bool
+
 	factor func() *matrix.Factorisation // nil where none is known
 }
 

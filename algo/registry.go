@@ -21,6 +21,10 @@ type Algorithm struct {
 	// Structured says that the algorithm takes only matrices with some structure.
 	Structured bool
 
+	// Conditional says that it takes any matrix that meets a condition, so that why
+	// it does not take one is worth knowing.
+	Conditional bool
+
 	// One of:
 	step   func(size, ports int) Step            // for one group of all processors
 	family func(p *Problem) ([]plan.Plan, error) // several plans, or for some problems only
@@ -127,6 +131,74 @@ var registry = []Algorithm{
 		Example:    "--field 2^16 --matrix gabidulin -k 8",
 		Structured: true,
 		family:     factored("gabidulin", "gabidulin", anyFusing),
+	},
+	{
+		Name:        "tree-lift",
+		Title:       "elements received inside a reduction tree multiplied and passed on, in about 1.5 log K rounds",
+		Problem:     "composite K = R*Z; A for which K small systems are regular",
+		C1:          "clog(m) + clog(h) + clog(R) + clog(n), m*h >= Z, n*(m+h-1) >= Z",
+		C2:          "m-1 + h-1 + n*(R-1) at p = 1",
+		Source:      "ours",
+		Example:     "--matrix random:1 -k 112",
+		Structured:  true,
+		Conditional: true,
+		family:      treeLiftPlans,
+	},
+	{
+		Name:        "lifted",
+		Title:       "elements received for one's own result multiplied and passed on, level by level",
+		Problem:     "K = 3*h^2 (T = 2) or 6*h^2 (T = 3): any A over q > h, corrected; uncorrected where (T-1)*K minors of A are not zero",
+		C1:          "clog(h) + (T-1)*ceil(h/p) + 1 + clog(ceil(h/p)); corrected up to ceil((T-1)/p) more",
+		C2:          "ceil((h-1)/p) + T*ceil(h/p); corrected up to ceil((T-1)/p) more",
+		Source:      "ours",
+		Example:     "--matrix random:1 -k 96",
+		Structured:  true,
+		Conditional: true,
+		family:      liftedPlans,
+	},
+	{
+		Name:       "sinks",
+		Title:      "a universal step in each of n groups, then reduction trees; broadcast first for K < R",
+		Problem:    "K sources and R sinks, apart or among them; any A, p",
+		C1:         "clog(ceil(B/n)) + clog(n), B = max(K,R), 1 <= n <= B/min(K,R); clog(n+1) where sinks are apart",
+		C2:         "Psi(ceil(B/n)) + clog(n); clog(n+1) where sinks are apart",
+		Source:     "paper, remark on N > K, for one n; the search over n ours",
+		Example:    "-k 25 --sinks 5",
+		Structured: true,
+		family:     sinksPlans,
+	},
+	{
+		Name:       "sinks-structured",
+		Title:      "sinks with the layers of R×R blocks instead of a universal step",
+		Problem:    "as sinks, R | K or K | R; Cauchy, Lagrange, Reed-Solomon, Vandermonde, lch blocks on cosets or subspaces",
+		C1:         "2*h + clog(S/Z') + clog(n), S = min(K,R), n = B/S, Z' = (p+1)^h; clog(n+1) where sinks are apart",
+		C2:         "2*h + Psi(S/Z') + clog(n); clog(n+1) where sinks are apart",
+		Source:     "ours",
+		Example:    "--matrix rs:vandermonde -k 96 --sinks 32",
+		Structured: true,
+		family:     sinksStructuredPlans,
+	},
+	{
+		Name:       "pipeline",
+		Title:      "sinks with packets in S pieces, reduced or broadcast on circulant graphs in the fewest rounds",
+		Problem:    "as sinks, large packets, crews of c >= 3 members, or 2 and p >= 2",
+		C1:         "clog(ceil(B/n)) + ceil(S/p) - 1 + ceil(log2(c)), c = n or n+1",
+		C2:         "Psi(ceil(B/n)) + (ceil(S/p) - 1 + ceil(log2(c)))/S packets",
+		Source:     "Träff, arXiv:2407.18004, for broadcast and reduction; with the steps ours",
+		Example:    "-k 24 --sinks 1",
+		Structured: true,
+		family:     pipelinePlans,
+	},
+	{
+		Name:       "exchange",
+		Title:      "slices of all packets to each processor, which computes a slice of all results, and back",
+		Problem:    "any A, K, R, p, square too; large packets; max(K,R) <= 256, square 512",
+		C1:         "2*ceil((M-1)/p), M = max(K,R), down to 2*clog(M)",
+		C2:         "2*ceil((M-1)/p)/M packets, up to 2*clog(M)/(p+1) for M = (p+1)^d",
+		Source:     "Bruck et al., IEEE TPDS 8(11), 1997 (index); Rabenseifner, ICCS 2004, for R = 1; as an encode ours",
+		Example:    "--matrix cauchy -k 16",
+		Structured: true,
+		family:     exchangePlans,
 	},
 	{
 		Name:    "prepare-and-shoot",

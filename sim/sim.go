@@ -80,7 +80,8 @@ type Model struct {
 // into pieces has so much fewer symbols, and the longest duration where that is
 // longer. A C3 that is not known counts as 0.
 func (m Model) Time(c Cost) time.Duration {
-	element := float64(m.Symbols) / float64(max(1, c.Pieces))
+	pieces := int64(max(1, c.Pieces))
+	element := math.Ceil(float64(m.Symbols) / float64(pieces)) // the last piece is filled up
 	ns := float64(c.C1)*float64(m.Beta) + (float64(c.C2)*m.Tau+float64(max(0, c.C3))*m.Gamma)*element*float64(time.Second)
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64

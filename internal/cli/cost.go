@@ -392,7 +392,7 @@ func (m withoutZeros) At(i, j int) field.Element {
 
 // problem returns the problem of computing a in the setting.
 func (j *costJob) problem(s setting, a matrix.Matrix) (*algo.Problem, error) {
-	p := &algo.Problem{Matrix: a, Separate: j.separate, Ports: s.ports, Order: j.planOrder(), Limits: j.limits}
+	p := &algo.Problem{Matrix: a, Separate: j.separate, Ports: s.ports, Order: j.planOrder(), Limits: j.limits, Cut: j.cut || j.algorithm != ""}
 	p.Limits.RoundsOver = s.over
 	if j.trades() && p.Limits == (algo.Limits{RoundsOver: s.over}) {
 		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32 // so that frugal plans come too

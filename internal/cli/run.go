@@ -158,8 +158,9 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	if r.Sinks > 0 {
 		packetCount = fmt.Sprintf("%s for %s on %s,", packetCount, count(r.Sinks, "sink"), count(r.Processors, "processor"))
 	}
-	amount := count(r.C2, "packet")
+	amount, bound := count(r.C2, "packet"), fmt.Sprint(r.BoundC2)
 	if r.Pieces > 1 {
+		bound = fmt.Sprintf("%.3g", float64(r.BoundC2)/float64(r.Pieces))
 		amount = fmt.Sprintf("%.3g packets, %d pieces of 1/%d", float64(r.C2)/float64(r.Pieces), r.C2, r.Pieces)
 	}
 	if len(r.Columns) > 0 {
@@ -173,7 +174,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 algorithm  %s %s, p = %d
 %sorder      %s
 C1         %s, lower bound for all matrices %d
-C2         %s, lower bound for all matrices %d
+C2         %s, lower bound for all matrices %s
 C3         %s per symbol
 %sresult     %s
 time       %.3f s
@@ -181,7 +182,7 @@ time       %.3f s
 `, packetCount, humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
 		r.Algorithm, r.Parameters, r.Ports,
 		notes, order,
-		count(r.C1, "round"), r.BoundC1, amount, r.BoundC2,
+		count(r.C1, "round"), r.BoundC1, amount, bound,
 		count(r.C3, "multiply-add"),
 		traffic, check, r.Seconds, remark)
 	return err

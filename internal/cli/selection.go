@@ -31,6 +31,7 @@ type selection struct {
 	k         int
 	sinks     int // 0: every processor is source and sink
 	separate  bool
+	cut       bool
 	ports     int
 	algorithm string
 	beta, tau string
@@ -82,6 +83,7 @@ func (s *selection) addPlan(cmd *cobra.Command) {
 func (s *selection) addLimits(cmd *cobra.Command) {
 	f := cmd.Flags()
 	s.limits = algo.NoLimits
+	f.BoolVar(&s.cut, "cut", false, "let auto cut packets into pieces where every processor is source and sink, too")
 	f.Var(atLeast{&s.limits.RoundsOver, 0, -1}, "rounds-over", "at most so many rounds more than the fewest (default: as beta and tau decide)")
 	f.Var(atLeast{&s.limits.Memory, 1, 0}, "max-memory", "at most so many packets held by a processor (default: any number)")
 	f.Var(atLeast{&s.limits.Compute, 1, 0}, "max-compute", "at most so many multiply-adds per symbol at a processor (default: any number)")
@@ -206,6 +208,9 @@ func (s *selection) options(m sim.Model) []volley.Option {
 		volley.WithAlgorithm(s.algorithm), volley.WithPorts(s.ports),
 		volley.WithBeta(m.Beta), volley.WithTau(m.Tau), volley.WithGamma(m.Gamma), volley.WithOrder(s.planOrder()),
 		volley.WithLimits(s.limits),
+	}
+	if s.cut {
+		list = append(list, volley.WithCutting())
 	}
 	if s.separate {
 		list = append(list, volley.WithSeparateSinks())

@@ -1,0 +1,535 @@
+package algo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+)
+
+// sinksPlans returns the plans for K sources and R other sinks, or R sinks among them.
+//
+//	problem  every A with K ≠ R, and every one where sinks are apart; every p
+//	cost     with B the larger one of K and R and n groups, 1 <= n <= ⌊B/min(K, R)⌋:
+//	         C1 = clog(⌈B/n⌉) + clog(n), C2 = Psi(⌈B/n⌉) + clog(n); clog(n+1) instead
+//	         of clog(n) where sinks are apart, and then also n = ⌈B/min(K, R)⌉ groups
+//	         of min(K, R) (TestSinksCost)
+//	source   paper, remark on N > K processors, for one n; the others ours
+//
+// For K >= R the sources form n groups, each of which computes its part of every
+// result in one universal step, all groups at once; then each result is added up on a
+// (p+1)-ary tree. For K < R it goes the other way round: the packets are broadcast to
+// n groups of sinks. Where ⌈B/min(K, R)⌉ groups are one too many for the processors,
+// the last one is filled up with the processors of the other side.
+func sinksPlans(p *Problem) ([]plan.Plan, error) {
+	if err := p.mustHaveSinks("sinks"); err != nil {
+		return nil, err
+	}
+	var plans []plan.Plan
+	for _, w := range p.front(p.ways()) {
+		plans = append(plans, p.grouped("sinks", w, 1))
+	}
+	return undominated(plans), nil
+}
+
+// mustHaveSinks returns an error that wraps [ErrStructure] where every processor is
+// source and sink.
+func (p *Problem) mustHaveSinks(algorithm string) error {
+	if !p.Square() {
+		return nil
+	}
+	return fmt.Errorf("algo: %s for K = %d: %w: it is for sources and sinks, and here every processor is both: take another algorithm, such as universal",
+		algorithm, p.Matrix.Rows(), ErrStructure)
+}
+
+// A grouping partitions the processors of the larger side, sources or sinks, into
+// groups. Group g has part g of them, in order.
+type grouping struct {
+	sources, sinks int
+	separate       bool
+	n              int  // groups
+	padded         bool // the last group is filled up with processors of the other side
+}
+
+func (g grouping) many() int    { return max(g.sources, g.sinks) }
+func (g grouping) few() int     { return min(g.sources, g.sinks) }
+func (g grouping) gather() bool { return g.sources >= g.sinks } // else packets go out to groups
+
+// manyAt and fewAt return processor i of the larger and of the smaller side.
+func (g grouping) manyAt(i int) int {
+	if g.separate && !g.gather() {
+		return g.sources + i
+	}
+	return i
+}
+
+func (g grouping) fewAt(i int) int {
+	if g.separate && g.gather() {
+		return g.sources + i
+	}
+	return i
+}
+
+// first returns the first of the larger side in a group.
+func (g grouping) first(group int) int {
+	if g.padded {
+		return min(group*g.few(), g.many())
+	}
+	return group * g.many() / g.n
+}
+
+// real returns how many of the larger side are in a group.
+func (g grouping) real(group int) int { return g.first(group+1) - g.first(group) }
+
+// size returns how many members a group has, and largest how many the largest has.
+func (g grouping) size(group int) int {
+	if g.padded {
+		return g.few()
+	}
+	return g.real(group)
+}
+
+func (g grouping) largest() int {
+	if g.padded {
+		return g.few()
+	}
+	return (g.many() + g.n - 1) / g.n
+}
+
+// member returns the processor that is member i of a group.
+func (g grouping) member(group, i int) int {
+	if i < g.real(group) {
+		return g.manyAt(g.first(group) + i)
+	}
+	return g.fewAt(i)
+}
+
+// place returns which member of which group a processor is, and false for none.
+func (g grouping) place(proc int) (group, i int, ok bool) {
+	at := proc - g.manyAt(0)
+	switch {
+	case at >= 0 && at < g.many() && g.padded:
+		group = at / g.few()
+	case at >= 0 && at < g.many():
+		group = ((at+1)*g.n - 1) / g.many()
+	default: // of the smaller side
+		i := proc - g.fewAt(0)
+		return g.n - 1, i, g.padded && i >= g.real(g.n-1)
+	}
+	return group, at - g.first(group), true
+}
+
+// part returns a group as member i sees it, for the groups' parts of a.
+func (g grouping) part(a matrix.Matrix, group, i int) part {
+	first, inside := g.first(group), g.real(group)
+	isMany := func(i int) bool { return i < inside }
+	isFew := func(i int) bool { return i < g.few() }
+	whole := Group{Size: g.size(group), Index: i, Member: func(i int) int { return g.member(group, i) }}
+	if g.gather() {
+		whole.At = func(i, j int) field.Element { return a.At(first+i, j) }
+		return part{whole, isMany, isFew}
+	}
+	whole.At = func(i, j int) field.Element { return a.At(i, first+j) }
+	return part{whole, isFew, isMany}
+}
+
+// A way is how the groups compute their parts, and in which groups.
+type way struct {
+	grouping
+	cost                   // of the groups' steps
+	step       rectangular // one step, or
+	layers     [][]Layer   // for each group those of its own
+	in, out    []matrix.Labels
+	parameters string
+	notes      []string
+	layerNotes []string
+}
+
+// phases names the rounds of the groups' steps.
+func (w *way) phases() []plan.Phase {
+	if w.layers == nil {
+		return w.step.Phases()
+	}
+	var list []plan.Phase
+	for _, l := range w.layers[0] {
+		list = append(list, l.Step.Phases()...)
+	}
+	return list
+}
+
+// encode writes the rounds of a member of a group, whose packet lies in slot in if it
+// has one, and returns the slot of its result, or -1.
+func (w *way) encode(b *Builder, a matrix.Matrix, group, i int, in plan.Slot) plan.Slot {
+	if w.layers == nil {
+		return w.step.encode(b, w.part(a, group, i), in)
+	}
+	for _, l := range w.layers[group] {
+		g := l.Group(i)
+		index := g.Member
+		g.Member = func(i int) int { return w.member(group, index(i)) }
+		in = l.Step.Encode(b, g, in)
+	}
+	return in
+}
+
+// carrier returns the member of a group that ends with the part of result s, or that
+// begins with packet s; carries is the reverse.
+func (w *way) carrier(group, s int) int {
+	switch {
+	case w.layers == nil:
+		return s
+	case w.gather():
+		return w.in[group].Processor(w.out[group].Label(s))
+	}
+	return w.out[group].Processor(w.in[group].Label(s))
+}
+
+func (w *way) carries(group, i int) int {
+	switch {
+	case w.layers == nil:
+		return i
+	case w.gather():
+		return w.out[group].Processor(w.in[group].Label(i))
+	}
+	return w.in[group].Processor(w.out[group].Label(i))
+}
+
+// merged reports whether the one of the smaller side that crew s is for is a member of
+// a group that carries the same.
+func (w *way) merged(s int) bool {
+	if w.separate {
+		return w.padded && s >= w.real(w.n-1)
+	}
+	return w.carrier(0, s) == s
+}
+
+// crew returns crew s: at position 0 the one of the smaller side, then one member of
+// each group, where they are others than that one. Group 0 is last if its member
+// leads a crew as well.
+func (w *way) crew(s int) crew {
+	c := crew{size: w.n + 1}
+	if w.merged(s) {
+		c.size = w.n
+	}
+	c.member = func(pos int) int {
+		switch {
+		case pos == 0:
+			return w.fewAt(s)
+		case w.separate:
+			pos--
+		case pos == w.n:
+			pos = 0
+		}
+		return w.member(pos, w.carrier(pos, s))
+	}
+	return c
+}
+
+// crews returns the crews that a processor is in, the one it leads first, and which of
+// them is that of what it carries in its group: -1 for none.
+func (w *way) crews(proc int) (list []crew, carried int) {
+	lead := proc - w.fewAt(0)
+	if lead >= 0 && lead < w.few() {
+		list = append(list, w.crew(lead))
+	}
+	group, i, ok := w.place(proc)
+	if !ok {
+		return list, -1
+	}
+	s := w.carries(group, i)
+	switch {
+	case s >= w.few():
+		return list, -1
+	case s == lead && w.merged(s):
+		return list, 0
+	}
+	c := w.crew(s)
+	switch {
+	case w.separate:
+		c.at = group + 1
+	case group == 0:
+		c.at = w.n
+	default:
+		c.at = group
+	}
+	return append(list, c), len(list)
+}
+
+// most returns the size of the largest crew.
+func (w *way) most() int {
+	for s := range w.few() {
+		if !w.merged(s) {
+			return w.n + 1
+		}
+	}
+	return w.n
+}
+
+// ways returns the ways of one universal step in groups, with the fewest rounds and with
+// one more. Of the numbers of groups with one largest size the least is enough.
+func (p *Problem) ways() []*way {
+	base := grouping{sources: p.Matrix.Rows(), sinks: p.Matrix.Cols(), separate: p.Separate}
+	var list []*way
+	add := func(g grouping) {
+		size := g.largest()
+		for over := range 2 {
+			m, n := tune(size, p.Ports, over)
+			step := newUniversal(size, p.Ports, m, n)
+			list = append(list, &way{
+				grouping: g, step: rectangular{step},
+				cost:       cost{len(step.prepare) + len(step.shoot), (m-1+p.Ports-1)/p.Ports + (n-1+p.Ports-1)/p.Ports},
+				parameters: fmt.Sprintf("groups=%d %s", g.n, step.Parameters()),
+			})
+		}
+	}
+	for n := 1; n <= base.many()/base.few(); n++ {
+		g := base
+		g.n = n
+		if n == 1 || g.largest() < (grouping{sources: g.sources, sinks: g.sinks, n: n - 1}).largest() {
+			add(g)
+		}
+	}
+	if n := (base.many() + base.few() - 1) / base.few(); p.Separate && n > base.many()/base.few() {
+		base.n, base.padded = n, true
+		add(base)
+	}
+	return list
+}
+
+// front returns the ways that none beats by the formula, the fewest rounds first. That
+// [rectangular] leaves out elements changes no front: of 9,480 problems with K and R up
+// to 40 there was none with a plan below the formulas.
+func (p *Problem) front(ways []*way) []*way {
+	total := func(w *way) cost {
+		tree := clog(w.most(), p.Ports)
+		return cost{w.c1 + tree, w.c2 + tree}
+	}
+	slices.SortStableFunc(ways, func(a, b *way) int {
+		return cmp.Or(cmp.Compare(total(a).c1, total(b).c1), cmp.Compare(total(a).c2, total(b).c2))
+	})
+	var list []*way
+	for _, w := range ways {
+		if n := len(list); n == 0 || total(w).c2 < total(list[n-1]).c2 {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// A groupPlan is a plan of steps in groups and crews that add up or spread packets.
+type groupPlan struct {
+	*way
+	info   plan.Info
+	matrix matrix.Matrix
+	pieces int
+	stages []stage // of the crews' trees
+	rounds int     // of the groups' steps
+}
+
+// grouped returns the plan for a way, with packets cut into pieces.
+func (p *Problem) grouped(name string, w *way, pieces int) plan.Plan {
+	q := &groupPlan{
+		way: w, matrix: p.Matrix, pieces: pieces,
+		info: plan.Info{
+			Algorithm: name, Parameters: w.parameters, Field: p.Matrix.Field(), Processors: p.Processors(), Ports: p.Ports,
+			Rows: w.sources * pieces, Columns: w.sinks * pieces, Notes: w.notes, Layers: w.layerNotes,
+		},
+	}
+	crews := plan.Phase{Name: "reduce"}
+	if !w.gather() {
+		crews.Name = "broadcast"
+	}
+	if pieces > 1 {
+		q.info.Pieces = pieces
+		q.info.Parameters = fmt.Sprintf("pieces=%d %s", pieces, w.parameters)
+		crews.Name += " in pieces"
+		crews.Rounds = pipelineRounds(w.most(), pieces, p.Ports)
+	} else {
+		q.stages = stages(w.most(), p.Ports)
+		crews.Rounds = len(q.stages)
+	}
+	phases := w.phases()
+	for _, ph := range phases {
+		q.rounds += ph.Rounds
+	}
+	if w.gather() {
+		phases = append(phases, crews)
+	} else {
+		phases = append([]plan.Phase{crews}, phases...)
+	}
+	for _, ph := range phases {
+		switch n := len(q.info.Phases); {
+		case ph.Rounds == 0:
+		case n > 0 && q.info.Phases[n-1].Name == ph.Name:
+			q.info.Phases[n-1].Rounds += ph.Rounds
+		default:
+			q.info.Phases = append(q.info.Phases, ph)
+		}
+	}
+	return q
+}
+
+func (q *groupPlan) Info() plan.Info { return q.info }
+
+func (q *groupPlan) build(proc int, coding bool) *Builder {
+	b := &Builder{field: q.info.Field, coding: coding}
+	b.program.Proc = proc
+	var own []plan.Slot
+	if proc < q.sources {
+		own = b.inputs(q.pieces)
+	}
+	group, i, member := q.place(proc)
+	crews, carried := q.crews(proc)
+	leads := len(crews) > 0 && crews[0].at == 0
+	step := func(in []plan.Slot) []plan.Slot {
+		if !member {
+			for range q.rounds {
+				b.EndRound()
+			}
+			return nil
+		}
+		return b.perPiece(in, q.pieces, func(b *Builder, in plan.Slot) plan.Slot {
+			return q.encode(b, q.matrix, group, i, in)
+		})
+	}
+	var result []plan.Slot
+	if q.gather() {
+		if part := step(own); carried >= 0 {
+			crews[carried].have = part
+		}
+		if sums := q.reduce(b, crews); leads {
+			result = sums[0]
+		}
+	} else {
+		if leads {
+			crews[0].have = own
+		}
+		var in []plan.Slot
+		if got := q.spread(b, crews); carried >= 0 {
+			in = got[carried]
+		}
+		result = step(in)
+	}
+	if q.sink(proc) < 0 {
+		result = nil
+	}
+	b.finish(result)
+	return b
+}
+
+// reduce and spread run the crews, in pieces or not. They return a packet for each
+// crew.
+func (q *groupPlan) reduce(b *Builder, crews []crew) [][]plan.Slot {
+	if q.pieces > 1 {
+		return reducePieces(b, q.pieces, q.info.Ports, q.most(), crews)
+	}
+	return single(reduce(b, q.stages, crews))
+}
+
+func (q *groupPlan) spread(b *Builder, crews []crew) [][]plan.Slot {
+	if q.pieces > 1 {
+		return spreadPieces(b, q.pieces, q.info.Ports, q.most(), crews)
+	}
+	return single(spread(b, q.stages, crews))
+}
+
+// single returns packets of one piece.
+func single(slots []plan.Slot) [][]plan.Slot {
+	list := make([][]plan.Slot, len(slots))
+	for i, slot := range slots {
+		list[i] = []plan.Slot{slot}
+	}
+	return list
+}
+
+func (q *groupPlan) Schedule(proc int) plan.Schedule { return q.build(proc, false).schedule() }
+
+func (q *groupPlan) Program(proc int) (*plan.Program, error) {
+	return &q.build(proc, true).program, nil
+}
+
+func (q *groupPlan) Row(proc, input int) int { return proc*q.pieces + input }
+
+func (q *groupPlan) Column(proc, output int) int { return q.sink(proc)*q.pieces + output }
+
+// sink returns which sink a processor is, and -1 for none.
+func (q *groupPlan) sink(proc int) int {
+	if q.separate {
+		proc -= q.sources
+	}
+	if proc < 0 || proc >= q.sinks {
+		return -1
+	}
+	return proc
+}
+
+// Classes puts together the processors at the same place in groups of the same size
+// that send and receive alike in their crews.
+func (q *groupPlan) Classes() []plan.Class {
+	type position struct{ at, size int }
+	type kind struct {
+		source, sink bool
+		size, real   int // of the group
+		member       int // in it; -1: of no group
+		crews        string
+	}
+	names := map[position]string{}
+	name := func(c crew) string {
+		at := position{c.at, c.size}
+		if names[at] == "" {
+			names[at] = q.duties(c)
+		}
+		return names[at]
+	}
+	index := map[kind]int{}
+	var classes []plan.Class
+	for proc := range q.info.Processors {
+		k := kind{source: proc < q.sources, sink: q.sink(proc) >= 0, member: -1}
+		if group, i, ok := q.place(proc); ok {
+			k.size, k.real, k.member = q.size(group), q.real(group), i
+			if q.layers != nil {
+				k.member = 0 // all do the same
+			}
+		}
+		var crews []string
+		list, _ := q.crews(proc)
+		for _, c := range list {
+			crews = append(crews, name(c))
+		}
+		k.crews = strings.Join(crews, "/")
+		at, ok := index[k]
+		if !ok {
+			at = len(classes)
+			index[k] = at
+			classes = append(classes, plan.Class{Representative: proc})
+		}
+		classes[at].Count++
+	}
+	return classes
+}
+
+// duties describes what a position sends and receives, round by round.
+func (q *groupPlan) duties(c crew) string {
+	if q.pieces > 1 {
+		return strconv.Itoa(c.at) + " of " + strconv.Itoa(c.size)
+	}
+	var s strings.Builder
+	for _, st := range q.stages {
+		for _, ch := range st.chunks {
+			switch {
+			case c.at < ch.count && c.at+ch.at < c.size:
+				s.WriteByte('>')
+			case ch.at <= c.at && c.at < ch.at+ch.count:
+				s.WriteByte('<')
+			default:
+				s.WriteByte('.')
+			}
+		}
+	}
+	return s.String()
+}

@@ -1,0 +1,134 @@
+package algo
+
+import (
+	"fmt"
+	"strings"
+
+	"volley/matrix"
+	"volley/plan"
+)
+
+// sinksStructuredPlans returns the plans for sources and sinks whose groups have
+// matrices with structure.
+//
+//	problem  K×R matrices whose blocks of R rows, or of K columns, have a structure of
+//	         the same shape: Cauchy, Lagrange and Reed-Solomon matrices on points that
+//	         are unions of cosets or subspaces; R | K or K | R
+//	cost     with B, S the larger and smaller one of K and R, and n = B/S:
+//	         C1 = 2h + clog(S/Z') + clog(n), C2 = 2h + Psi(S/Z') + clog(n), Z' = (p+1)^h;
+//	         clog(n+1) instead of clog(n) where sinks are apart, or where the layers
+//	         leave the results of the first group in another order
+//	         (TestSinksStructuredCost)
+//	source   ours
+//
+// It is [sinksPlans] with the layers of the blocks, fused, instead of a universal step.
+// Where they leave the results in another order, nothing is permuted: what a member
+// ends with joins the crew of that result.
+func sinksStructuredPlans(p *Problem) ([]plan.Plan, error) {
+	const name = "sinks-structured"
+	if err := p.mustHaveSinks(name); err != nil {
+		return nil, err
+	}
+	ways, err := p.structuredWays(name)
+	if err != nil {
+		return nil, err
+	}
+	var plans []plan.Plan
+	for _, w := range ways {
+		plans = append(plans, p.grouped(name, w, 1))
+	}
+	return undominated(plans), nil
+}
+
+// structuredWays returns the undominated ways to fuse the layers of the groups'
+// matrices, but for a single layer.
+func (p *Problem) structuredWays(name string) ([]*way, error) {
+	g := grouping{sources: p.Matrix.Rows(), sinks: p.Matrix.Cols(), separate: p.Separate}
+	none := func(why string) error {
+		return fmt.Errorf("algo: %s for matrix %s over %s with K = %d and R = %d: %w: %s: take another algorithm, such as sinks",
+			name, short(p.Matrix.ID()), p.Matrix.Field().Name(), g.sources, g.sinks, ErrStructure, why)
+	}
+	size := g.few()
+	if g.many()%size != 0 {
+		return nil, none("the larger number is no multiple of the smaller one")
+	}
+	g.n = g.many() / size
+	blocks := p.Matrix
+	if !g.gather() {
+		blocks = matrix.Transpose(blocks)
+	}
+	var facts []*matrix.Factorisation
+	for group := range g.n {
+		block := matrix.Block(blocks, group*size, size)
+		if !g.gather() {
+			block = matrix.Transpose(block)
+		}
+		fact := matrix.Factor(block)
+		if fact == nil || len(fact.Layers) < 2 {
+			return nil, none(fmt.Sprintf("block %d has no layers", group))
+		}
+		if group > 0 && !sameShape(facts[0].Layers, fact.Layers) {
+			return nil, none(fmt.Sprintf("the layers of block %d differ from those of block 0", group))
+		}
+		facts = append(facts, fact)
+	}
+	var list []*way
+	for _, cuts := range fusions(facts[0].Layers, p.Ports, func(_, _ int) bool { return true }) {
+		if len(cuts) > 1 {
+			list = append(list, p.fusedGroups(g, facts, cuts))
+		}
+	}
+	if len(list) == 0 {
+		return nil, none("a universal step is as cheap as layers")
+	}
+	return list, nil
+}
+
+// sameShape reports whether layers have groups of the same sizes, however they are
+// fused.
+func sameShape(a, b []matrix.Layer) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		for j := i + 1; j <= len(a); j++ {
+			if matrix.Span(a[i:j]).Size() != matrix.Span(b[i:j]).Size() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fusedGroups returns the way to run the layers of all groups, fused up to each of the
+// cuts.
+func (p *Problem) fusedGroups(g grouping, facts []*matrix.Factorisation, cuts []int) *way {
+	w := &way{grouping: g, notes: []string{"structure of the blocks: " + facts[0].Structure}}
+	var sizes []string
+	for group, fact := range facts {
+		labels := fact.In
+		if !g.gather() {
+			labels = fact.Out // where the results are to be
+		}
+		var layers []Layer
+		from := 0
+		for _, to := range cuts {
+			block := matrix.Fuse(fact.Layers[from:to])
+			if group == 0 {
+				sizes = append(sizes, fmt.Sprint(block.Size()))
+				w.layerNotes = append(w.layerNotes, fmt.Sprintf("layer %d of each group, %s: %v", len(layers), block.Name, block.Partition))
+			}
+			layers = append(layers, onGroups(block, p.Ports, labels))
+			from = to
+		}
+		w.layers = append(w.layers, layers)
+		w.in, w.out = append(w.in, fact.In), append(w.out, fact.Out)
+	}
+	for _, l := range w.layers[0] {
+		step := l.Step.(*universal)
+		w.c1 += len(step.prepare) + len(step.shoot)
+		w.c2 += (step.m-1+p.Ports-1)/p.Ports + (step.n-1+p.Ports-1)/p.Ports
+	}
+	w.parameters = fmt.Sprintf("groups=%d of %s", g.n, strings.Join(sizes, "·"))
+	return w
+}

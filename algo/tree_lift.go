@@ -1,0 +1,224 @@
+package algo
+
+import (
+	"fmt"
+	"slices"
+
+	"volley/plan"
+)
+
+// treeLift is a universal step like [lifted], in about 1.5·log K rounds: the elements
+// that come in while sums are reduced along a tree are multiplied and passed on.
+//
+//	problem  composite K = R·Z; A for which K systems of less than n·h equations are regular,
+//	         as they mostly are where A has few zeros and q is large
+//	cost     C1 = clog(m) + clog(h) + clog(R) + clog(n), C2 = ⌈(m-1)/p⌉ + ⌈(h-1)/p⌉ + c for
+//	         m·h >= Z and n·(m+h-1) >= Z; c = n·(R-1) for p = 1, else the least of two
+//	         orders, see treeShape.cost (TestTreeLiftCost)
+//	source   ours
+//
+// How far a packet's home is behind that of a result is r + R·z, 0 <= r < R, 0 <= z < Z:
+// coset r, cell z.
+//
+//   - prepare: everybody obtains the packets of coset 0, cells z < m.
+//   - tree: the sums of all of coset R-1, of h rows of m cells, are reduced along offsets
+//     m·R. On the way a processor receives h-1 elements; these are its carriers.
+//   - shoot: row (r, i), r < R-1, i < n, is what a processor adds to the result r + R·i·s
+//     further on: packets that it has, and multiples of its carriers. The n rows cover
+//     coset r of that result. Each of them covers m cells by packets; for the cells in
+//     between there are equations in the factors of the carriers. The tree's sums are row
+//     (R-1, 0). All rows for one result are reduced, over i and then r, or the other way
+//     round.
+type treeLift struct {
+	treeShape
+	coding *treeCoding // nil: only the schedule is wanted
+}
+
+// treeShape is the parameters of a tree-lift step.
+type treeShape struct {
+	size, ports int
+	cosets      int // R
+	m           int // packets that everybody has after the prepare phase
+	h           int // rows of the tree
+	n           int // rows of the shoot phase in each coset but the last
+	stride      int // s, cells between these rows
+}
+
+// cells is Z.
+func (s treeShape) cells() int { return s.size / s.cosets }
+
+// offset returns how far the results of row (r, i) are from its processor.
+func (s treeShape) offset(r, i int) int { return r + s.cosets*i*s.stride }
+
+// rowsFirst reports whether the shoot phase reduces over i first: where that takes fewer
+// packets, or as many.
+func (s treeShape) rowsFirst() bool {
+	up := func(n int) int { return (n + s.ports - 1) / s.ports }
+	return (s.cosets-1)*up(s.n-1)+up(s.cosets-1) <= s.cosetsFirst()
+}
+
+// cosetsFirst returns the packets of the shoot phase that reduces over r first.
+func (s treeShape) cosetsFirst() int {
+	c2 := (s.n - 1 + s.ports - 1) / s.ports
+	for _, st := range stages(s.cosets, s.ports) {
+		largest := 0
+		for _, c := range st.chunks {
+			elements := c.count * s.n
+			if c.at+c.count == s.cosets {
+				elements -= s.n - 1 // of the last coset there is one row
+			}
+			largest = max(largest, elements)
+		}
+		c2 += largest
+	}
+	return c2
+}
+
+func (s treeShape) cost() cost {
+	up := func(n int) int { return (n + s.ports - 1) / s.ports }
+	return cost{
+		clog(s.m, s.ports) + clog(s.h, s.ports) + clog(s.cosets, s.ports) + clog(s.n, s.ports),
+		up(s.m-1) + up(s.h-1) + min(s.cosetsFirst(), (s.cosets-1)*up(s.n-1)+up(s.cosets-1)),
+	}
+}
+
+func (s treeShape) String() string {
+	return fmt.Sprintf("R=%d m=%d h=%d n=%d stride=%d", s.cosets, s.m, s.h, s.n, s.stride)
+}
+
+func (s *treeLift) Parameters() string { return s.String() }
+
+func (s *treeLift) Phases() []plan.Phase {
+	return []plan.Phase{
+		{Name: "prepare", Rounds: clog(s.m, s.ports)},
+		{Name: "tree", Rounds: clog(s.h, s.ports)},
+		{Name: "shoot", Rounds: clog(s.cosets, s.ports) + clog(s.n, s.ports)},
+	}
+}
+
+func (s *treeLift) Classes() []plan.Class { return alike(s.size) }
+
+func (s *treeLift) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
+	// move is the swap of slots with the processors d further on and d back.
+	move := func(d int, slots []plan.Slot, put func(got []plan.Slot)) swap {
+		return swap{g.around(d), slots, g.around(-d), len(slots), put}
+	}
+
+	// Prepare.
+	held := append(make([]plan.Slot, 0, s.m), in)
+	for _, st := range stages(s.m, s.ports) {
+		var list []swap
+		for _, c := range st.chunks {
+			list = append(list, move(c.at*s.cosets, held[:c.count:c.count], func(got []plan.Slot) { held = append(held, got...) }))
+		}
+		swaps(b, g, list)
+	}
+
+	// Tree.
+	sums := make([][]plan.Slot, s.h) // received, by row
+	branch := func(row int) (terms int, combination func() plan.Combination) {
+		more, cells := sums[row], min(s.m, s.cells()-row*s.m)
+		return cells + len(more), func() plan.Combination {
+			var list sum
+			for z := range cells {
+				list.add(held[z], g.At(g.around(-z*s.cosets), g.around(row*s.m*s.cosets+s.cosets-1)))
+			}
+			list.addAll(more)
+			return plan.Combination(list)
+		}
+	}
+	var carriers []plan.Slot
+	for _, st := range slices.Backward(stages(s.h, s.ports)) {
+		var list []swap
+		for _, c := range st.chunks {
+			slots := make([]plan.Slot, c.count)
+			for x := range slots {
+				slots[x] = b.Sum(branch(c.at + x))
+			}
+			list = append(list, move(c.at*s.m*s.cosets, slots, func(got []plan.Slot) {
+				carriers = append(carriers, got...)
+				for x, slot := range got {
+					sums[x] = append(sums[x], slot)
+				}
+			}))
+		}
+		swaps(b, g, list)
+	}
+
+	// Shoot.
+	type place struct{ r, i int }
+	received := map[place][]plan.Slot{}
+	var factors *treeFactors
+	row := func(at place) plan.Slot {
+		more := received[at]
+		if at.r == s.cosets-1 {
+			return b.Sum(branch(0))
+		}
+		return b.Sum(s.m+len(carriers)+len(more), func() plan.Combination {
+			if factors == nil {
+				factors = s.coding.factors(g.Index)
+			}
+			var list sum
+			for z, coef := range factors.raw[at.r][at.i] {
+				list.add(held[z], coef)
+			}
+			for y, coef := range factors.carried[at.r][at.i] {
+				list.add(carriers[y], coef)
+			}
+			list.addAll(more)
+			return plan.Combination(list)
+		})
+	}
+	pass := func(d int, from, to []place) swap {
+		slots := make([]plan.Slot, len(from))
+		for x, at := range from {
+			slots[x] = row(at)
+		}
+		return move(d, slots, func(got []plan.Slot) {
+			for x, slot := range got {
+				received[to[x]] = append(received[to[x]], slot)
+			}
+		})
+	}
+	overRows := func(cosets int) {
+		for _, st := range slices.Backward(stages(s.n, s.ports)) {
+			var list []swap
+			for _, c := range st.chunks {
+				var from, to []place
+				for x := range c.count {
+					for r := range cosets {
+						from, to = append(from, place{r, c.at + x}), append(to, place{r, x})
+					}
+				}
+				list = append(list, pass(s.offset(0, c.at), from, to))
+			}
+			swaps(b, g, list)
+		}
+	}
+	overCosets := func(rows int) {
+		for _, st := range slices.Backward(stages(s.cosets, s.ports)) {
+			var list []swap
+			for _, c := range st.chunks {
+				var from, to []place
+				for x := range c.count {
+					r := c.at + x
+					for i := range rows {
+						if i == 0 || r < s.cosets-1 {
+							from, to = append(from, place{r, i}), append(to, place{x, i})
+						}
+					}
+				}
+				list = append(list, pass(c.at, from, to))
+			}
+			swaps(b, g, list)
+		}
+	}
+	if s.rowsFirst() {
+		overRows(s.cosets - 1)
+		overCosets(1)
+	} else {
+		overCosets(s.n)
+		overRows(1)
+	}
+	return row(place{0, 0})
+}
