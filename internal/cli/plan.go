@@ -131,7 +131,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		fmt.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
 			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), lines(slices.Concat(info.Notes, info.Layers)))
 	}
-	return writeCost(w, p, model)
+	return writeCost(w, p, encoder.Problem(), model)
 }
 
 // lines puts each of the texts on a line.
@@ -144,7 +144,7 @@ func lines(texts []string) string {
 }
 
 // writeCost prints the costs of the plan and the bounds.
-func writeCost(w io.Writer, p plan.Plan, model sim.Model) error {
+func writeCost(w io.Writer, p plan.Plan, problem *algo.Problem, model sim.Model) error {
 	cost := sim.Count(p)
 	c3, err := sim.MultiplyAdds(p)
 	if err != nil {
@@ -152,7 +152,7 @@ func writeCost(w io.Writer, p plan.Plan, model sim.Model) error {
 	}
 	k, ports := p.Info().Processors, p.Info().Ports
 	minCut := ""
-	if b, ok := algo.BoundMinCut(k, ports); ok && cost.C1 == algo.BoundC1(k, ports) {
+	if b, ok := algo.BoundMinCut(k, ports); ok && problem.Square() && cost.C1 == algo.BoundC1(k, ports) {
 		minCut = fmt.Sprintf("; at this C1 %d", b)
 	}
 	var largest []string
@@ -163,13 +163,20 @@ func writeCost(w io.Writer, p plan.Plan, model sim.Model) error {
 	if len(largest) > 1 && len(largest) <= mostShown {
 		sum = " = " + strings.Join(largest, " + ")
 	}
+	boundC1, boundC2 := problem.Bounds()
+	amount, bound := count(cost.C2, "packet"), fmt.Sprint(boundC2)
+	if cost.Pieces > 1 {
+		amount = fmt.Sprintf("%v packets, %s of 1/%d", inPackets(cost), count(cost.C2, "piece"), cost.Pieces)
+		bound, minCut = fmt.Sprintf("%.3g", 1/float64(ports)), ""
+	}
+	cost.C3 = c3
 	_, err = fmt.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
-C2 = %s%s (lower bound for every matrix: %d%s)
+C2 = %s%s (lower bound for every matrix: %s%s)
 C3 = %s per symbol
-time = C1·β + C2·W·τ = %s for packets of %s
-`, count(cost.C1, "round"), algo.BoundC1(k, ports),
-		count(cost.C2, "packet"), sum, algo.BoundC2(k, ports), minCut,
-		count(c3, "multiply-add"),
+time = C1·β + C2·W·τ + C3·W·γ = %s for packets of %s
+`, count(cost.C1, "round"), boundC1,
+		amount, sum, bound, minCut,
+		count((c3+cost.Pieces-1)/cost.Pieces, "multiply-add"),
 		brief(model.Time(cost).Seconds()), count(int(model.Symbols), "symbol"))
 	return err
 }
