@@ -3,11 +3,14 @@
 package algo_test
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"volley/algo"
+	"volley/matrix"
+	"volley/verify"
 )
 
 // TestVerifyAll compares the transfer matrix of every algorithm with A, random
@@ -75,4 +78,51 @@ func TestVerifyAllStructured(t *testing.T) {
 		}
 	})
 	t.Logf("%d plans, %d coefficients compared: %v", plans, entries, total)
+}
+
+// TestVerifyAllSteps compares the transfer matrix of every plan of the steps that go
+// past universal, and of universal with more rounds, with Cauchy and random matrices:
+// all K up to 130, p from 1 to 4, and a sample up to K = 600.
+func TestVerifyAllSteps(t *testing.T) {
+	var mu sync.Mutex
+	total := map[string]int{}
+	t.Run("fields", func(t *testing.T) {
+		for _, name := range []string{"2^16", "257"} {
+			f := parse(t, name)
+			check := func(t *testing.T, k, ports int) {
+				t.Helper()
+				a := random(t, f, k, uint64(k))
+				if name == "2^16" {
+					a = must(matrix.Cauchy(f, k))(t)
+				}
+				p := problem(t, a, ports, algo.Natural)
+				for _, step := range []string{"universal", "windows", "tree-lift", "lifted"} {
+					plans, err := lookup(t, step).Plans(p)
+					if err != nil && !errors.Is(err, algo.ErrStructure) {
+						t.Errorf("%s over %s, K=%d p=%d: %v", step, name, k, ports, err)
+					}
+					for _, q := range plans {
+						if err := verify.Plan(q, a); err != nil {
+							t.Errorf("%s %s over %s, K=%d p=%d: %v", step, q.Info().Parameters, name, k, ports, err)
+						}
+					}
+					mu.Lock()
+					total[step] += len(plans)
+					mu.Unlock()
+				}
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				for k := 1; k <= 130; k++ {
+					for ports := 1; ports <= max(1, min(4, k-1)); ports++ {
+						check(t, k, ports)
+					}
+				}
+				for _, k := range []int{195, 300, 384, 600} {
+					check(t, k, 1)
+				}
+			})
+		}
+	})
+	t.Logf("%v", total)
 }

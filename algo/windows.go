@@ -441,6 +441,7 @@ func (s *windows) vanishingMinor(f field.Field, at func(i, j int) field.Element)
 
 // Bounds of what is tried for a matrix that is not known to be superregular.
 const (
+	mostWindowSize   = 1 << 15
 	mostWindowOrders = 8       // numberings of the processors, for each choice of parameters
 	mostWindowShapes = 3       // choices of parameters for a number of rounds
 	mostWindowTries  = 64      // of both, for all numbers of rounds
@@ -456,6 +457,9 @@ func windowsPlans(p *Problem) ([]plan.Plan, error) {
 		return nil, err
 	}
 	k := p.Matrix.Rows()
+	if k > mostWindowSize {
+		return nil, misfit(fmt.Sprintf("algo: windows for K = %d: parameters are searched up to K = %d only", k, mostWindowSize))
+	}
 	no := func(why string) ([]plan.Plan, error) {
 		return nil, misfit(fmt.Sprintf("algo: windows for K = %d, p = %d: %s", k, p.Ports, why))
 	}

@@ -164,7 +164,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
 		flag := invalid.GetFlag()
 		want := map[string]string{"int": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}
-		err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), want[flag.Value.Type()])
+		what := want[flag.Value.Type()]
+		if f, ok := flag.Value.(atLeast); ok {
+			what += fmt.Sprintf(", %d or more", f.least)
+		}
+		err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), what)
 	}
 	return usagef("%w: see %s --help", err, cmd.CommandPath())
 }

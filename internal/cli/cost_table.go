@@ -168,7 +168,14 @@ func (j *costJob) writeMeans(w io.Writer, rows []costRow) error {
 	n := 0 // K that have a bound
 	var list []meanRow
 	var columns []setting
+	var names []string
 	for _, a := range j.algorithms {
+		names = append(names, a.Name)
+	}
+	if len(names) > 1 {
+		names = append(names, leastOfAll)
+	}
+	for _, name := range names {
 		for _, at := range j.settings {
 			if !slices.Contains(columns, column(at)) {
 				columns = append(columns, column(at))
@@ -179,13 +186,13 @@ func (j *costJob) writeMeans(w io.Writer, rows []costRow) error {
 					continue
 				}
 				bounded++
-				if c, ok := r.costs[a.Name]; ok {
-					m = mean{m.sum + c.packets()/float64(r.c2), m.n + 1}
+				if packets, ok := r.packetsBy(name); ok {
+					m = mean{m.sum + packets/float64(r.c2), m.n + 1}
 				}
 			}
 			n = max(n, bounded)
-			if last := len(list) - 1; last < 0 || list[last].algorithm != a.Name || overs && list[last].ports != at.ports {
-				list = append(list, meanRow{a.Name, at.ports, map[setting]mean{}})
+			if last := len(list) - 1; last < 0 || list[last].algorithm != name || overs && list[last].ports != at.ports {
+				list = append(list, meanRow{name, at.ports, map[setting]mean{}})
 			}
 			list[len(list)-1].means[column(at)] = m
 		}
@@ -199,6 +206,23 @@ func (j *costJob) writeMeans(w io.Writer, rows []costRow) error {
 		}
 	}
 	return report.Write(w, j.format, meanColumns(columns, list, overs, n), list)
+}
+
+// leastOfAll stands for the algorithm with the fewest packets at each K.
+const leastOfAll = "least of these"
+
+// packetsBy returns C2 of an algorithm, or the least of all.
+func (r costRow) packetsBy(name string) (packets float64, ok bool) {
+	if name != leastOfAll {
+		c, ok := r.costs[name]
+		return c.packets(), ok
+	}
+	for _, c := range r.costs {
+		if !ok || c.packets() < packets {
+			packets, ok = c.packets(), true
+		}
+	}
+	return packets, ok
 }
 
 // meanColumns returns the columns of the means over n values of K.
