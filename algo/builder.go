@@ -11,30 +11,21 @@ type Builder struct {
 	program plan.Program
 	round   plan.Round
 	slots   int
-	terms   int  // of all combinations
-	unknown bool // whether there are combinations of unknown size
+	terms   int // of all combinations
 	field   field.Field
 	coding  bool // false: only the schedule is wanted, combinations stay empty
 }
 
-// Sum is [Builder.Compute] of a combination of so many terms, where no coefficient
-// is zero.
-func (b *Builder) Sum(terms int, combination func() plan.Combination) plan.Slot {
+// Compute makes the combination the next slot. It has so many terms where no
+// coefficient is zero. When only the schedule is wanted the function is not called,
+// so that a schedule costs no coefficients.
+func (b *Builder) Compute(terms int, combination func() plan.Combination) plan.Slot {
 	b.terms += terms
-	unknown := b.unknown
-	defer func() { b.unknown = unknown }()
-	return b.Compute(combination)
-}
-
-// Compute makes the combination the next slot. When only the schedule is wanted
-// the function is not called, so that a schedule costs no coefficients.
-func (b *Builder) Compute(combination func() plan.Combination) plan.Slot {
 	var c plan.Combination
 	if b.coding {
 		c = combination()
 	}
 	b.round.Compute = append(b.round.Compute, c)
-	b.unknown = true
 	b.slots++
 	return b.slots - 1
 }
@@ -74,9 +65,6 @@ func (b *Builder) finish(outputs []plan.Slot) *plan.Program {
 func (b *Builder) schedule() plan.Schedule {
 	s := b.program.Schedule()
 	s.Terms = b.terms
-	if b.unknown {
-		s.Terms = -1
-	}
 	return s
 }
 

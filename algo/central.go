@@ -131,7 +131,7 @@ func (s central) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 	var results []plan.Slot
 	if g.Index == 0 {
 		for j := range g.Size {
-			results = append(results, b.Sum(len(held), func() plan.Combination {
+			results = append(results, b.Compute(len(held), func() plan.Combination {
 				var c sum
 				for i, slot := range held {
 					c.add(slot, g.At(i, j))

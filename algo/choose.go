@@ -48,15 +48,9 @@ func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Can
 	return list, rejected
 }
 
-// Evaluate returns the costs of a plan for the problem. What the schedule does not
-// tell of the work of coding, a program does, where that work matters.
+// Evaluate returns the costs of a plan for the problem.
 func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 	c := Candidate{Plan: q, Cost: sim.Count(q)}
-	if c.Cost.C3 < 0 && (model.Gamma > 0 || p.Limits.Compute > 0) {
-		if c3, err := sim.MultiplyAdds(q); err == nil {
-			c.Cost.C3 = c3
-		}
-	}
 	c.Time = model.Time(c.Cost)
 	pieces := c.Cost.Pieces
 	c.Memory = (plan.MemorySlots(q) + pieces - 1) / pieces

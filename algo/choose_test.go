@@ -27,15 +27,7 @@ func count2(t *testing.T, p plan.Plan) tally {
 	for k := range info.Processors {
 		s := p.Schedule(k)
 		c.memory = max(c.memory, s.Slots)
-		terms := s.Terms // where no coefficient is zero
-		if terms < 0 {
-			prog, err := p.Program(k)
-			if err != nil {
-				t.Fatal(err)
-			}
-			terms = prog.Terms()
-		}
-		c.compute = max(c.compute, terms)
+		c.compute = max(c.compute, s.Terms) // where no coefficient is zero
 		for i, r := range s.Rounds {
 			for _, x := range r.Sends {
 				largest[i] = max(largest[i], x.Count)

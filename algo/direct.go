@@ -31,14 +31,14 @@ func (s direct) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		last := min(first+s.ports, g.Size)
 		for d := first; d < last; d++ {
 			j := g.around(d)
-			b.Send(d-first, g.Member(j), []plan.Slot{b.Sum(1, scaled(j))})
+			b.Send(d-first, g.Member(j), []plan.Slot{b.Compute(1, scaled(j))})
 		}
 		for d := first; d < last; d++ {
 			received = append(received, b.Receive(d-first, g.Member(g.around(-d)), 1)...)
 		}
 		b.EndRound()
 	}
-	return b.Sum(1+len(received), func() plan.Combination {
+	return b.Compute(1+len(received), func() plan.Combination {
 		s := sum(scaled(g.Index)())
 		s.addAll(received)
 		return plan.Combination(s)

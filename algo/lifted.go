@@ -201,7 +201,7 @@ func (s *lifted) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		if s.corrected && l == last {
 			terms += l
 		}
-		return b.Sum(terms, func() plan.Combination {
+		return b.Compute(terms, func() plan.Combination {
 			if l > level {
 				level, sums = l, s.coding.sums(g.Index, l)
 			}
@@ -267,7 +267,7 @@ func (s *lifted) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		})
 	}
 	round(list)
-	return b.Sum(last*s.h+len(mine), func() plan.Combination {
+	return b.Compute(last*s.h+len(mine), func() plan.Combination {
 		var list sum
 		for _, slots := range elements {
 			list.addAll(slots)

@@ -67,7 +67,6 @@ func (b *Builder) perPiece(in []plan.Slot, pieces int, write func(one *Builder, 
 	compute(one.round.Compute)
 	b.slots += (one.slots - inputs) * pieces
 	b.terms += one.terms * pieces
-	b.unknown = b.unknown || one.unknown
 
 	if result < 0 {
 		return nil

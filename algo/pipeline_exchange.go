@@ -289,7 +289,7 @@ func (q *exchangePlan) result(b *Builder, u *bundle, sink int) plan.Slot {
 	if u.sums != nil {
 		terms += len(u.sums[sink])
 	}
-	slot := b.Sum(terms, func() plan.Combination {
+	slot := b.Compute(terms, func() plan.Combination {
 		var c sum
 		for _, r := range u.raw {
 			c.add(r.slot, q.matrix.At(r.source, sink))

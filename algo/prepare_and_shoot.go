@@ -85,7 +85,7 @@ func (s *prepareAndShoot) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 			if d := (port + 1) * stride; d*s.m%g.Size != 0 {
 				var slots []plan.Slot
 				for l := d; l < s.n; l += stride * (s.ports + 1) {
-					slots = append(slots, b.Sum(sums.terms(l), sums.of(l)))
+					slots = append(slots, b.Compute(sums.terms(l), sums.of(l)))
 				}
 				b.Send(port, g.Member(g.around(d*s.m)), slots)
 			}
@@ -100,5 +100,5 @@ func (s *prepareAndShoot) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		}
 		b.EndRound()
 	}
-	return b.Sum(sums.terms(0), sums.of(0))
+	return b.Compute(sums.terms(0), sums.of(0))
 }

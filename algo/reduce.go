@@ -57,7 +57,7 @@ func (b *Builder) total(slots []plan.Slot) plan.Slot {
 	if len(slots) == 1 {
 		return slots[0]
 	}
-	return b.Sum(len(slots), func() plan.Combination {
+	return b.Compute(len(slots), func() plan.Combination {
 		list := make(plan.Combination, len(slots))
 		for i, slot := range slots {
 			list[i] = plan.Term{Slot: slot, Coef: field.One}

@@ -26,5 +26,5 @@ func (s ringAllgather) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		}
 		b.EndRound()
 	}
-	return b.Sum(g.Size, newPartialSums(g, held, g.Size).of(0))
+	return b.Compute(g.Size, newPartialSums(g, held, g.Size).of(0))
 }

@@ -117,7 +117,7 @@ func (s *shifts) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 			slots := make([]plan.Slot, len(r.basis))
 			for e, x := range r.basis {
 				j := (to + r.ahead[x]) % g.Size
-				slots[e] = b.Sum(terms(j), result(j))
+				slots[e] = b.Compute(terms(j), result(j))
 			}
 			b.Send(d-1, g.Member(to), slots)
 		}
@@ -138,7 +138,7 @@ func (s *shifts) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		received = append(received, arrived...)
 		b.EndRound()
 	}
-	return b.Sum(terms(g.Index), result(g.Index))
+	return b.Compute(terms(g.Index), result(g.Index))
 }
 
 // shiftedSums are sums received for some results, as combinations of a basis.

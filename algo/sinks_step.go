@@ -60,7 +60,7 @@ func (s rectangular) encode(b *Builder, g part, in plan.Slot) plan.Slot {
 			}
 			var slots []plan.Slot
 			for _, l := range s.sums(g, g.Index, t, c) {
-				slots = append(slots, b.Sum(terms(l), total(l)))
+				slots = append(slots, b.Compute(terms(l), total(l)))
 			}
 			if len(slots) > 0 {
 				b.Send(port, g.Member(g.around(c.at*s.m)), slots)
@@ -83,7 +83,7 @@ func (s rectangular) encode(b *Builder, g part, in plan.Slot) plan.Slot {
 	if !g.wants(g.Index) {
 		return -1
 	}
-	return b.Sum(terms(0), total(0))
+	return b.Compute(terms(0), total(0))
 }
 
 // gather is [gather] of the packets that exist.

@@ -133,7 +133,7 @@ func (s *treeLift) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		for _, c := range st.chunks {
 			slots := make([]plan.Slot, c.count)
 			for x := range slots {
-				slots[x] = b.Sum(branch(c.at + x))
+				slots[x] = b.Compute(branch(c.at + x))
 			}
 			list = append(list, move(c.at*s.m*s.cosets, slots, func(got []plan.Slot) {
 				carriers = append(carriers, got...)
@@ -152,9 +152,9 @@ func (s *treeLift) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 	row := func(at place) plan.Slot {
 		more := received[at]
 		if at.r == s.cosets-1 {
-			return b.Sum(branch(0))
+			return b.Compute(branch(0))
 		}
-		return b.Sum(s.m+len(carriers)+len(more), func() plan.Combination {
+		return b.Compute(s.m+len(carriers)+len(more), func() plan.Combination {
 			if factors == nil {
 				factors = s.coding.factors(g.Index)
 			}

@@ -136,7 +136,7 @@ func (s *universal) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 			if c = c.cut(strides); c.count > 0 {
 				slots := make([]plan.Slot, c.count)
 				for l := range slots {
-					slots[l] = b.Sum(sums.terms(c.at+l), sums.of(c.at+l))
+					slots[l] = b.Compute(sums.terms(c.at+l), sums.of(c.at+l))
 				}
 				b.Send(port, g.Member(g.around(c.at*s.m)), slots)
 			}
@@ -150,7 +150,7 @@ func (s *universal) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		}
 		b.EndRound()
 	}
-	return b.Sum(sums.terms(0), sums.of(0))
+	return b.Compute(sums.terms(0), sums.of(0))
 }
 
 // gather runs the stages as an allgather of windows: it returns the slots of the

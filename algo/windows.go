@@ -102,7 +102,7 @@ func (s *windows) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		last := min(first+s.ports-1, s.extra)
 		for t := first; t <= last; t++ {
 			to := g.around(s.offset(-t, t))
-			element := b.Sum(s.windowTerms(t), func() plan.Combination {
+			element := b.Compute(s.windowTerms(t), func() plan.Combination {
 				c := make(sum, 0, s.windowTerms(t))
 				for i, e := range code.window(t, to) {
 					c.add(held[i], e)
@@ -119,7 +119,7 @@ func (s *windows) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 
 	received := map[int][]plan.Slot{} // by l: what others have summed for the same member
 	partial := func(l int) plan.Slot {
-		return b.Sum(s.sumTerms(l)+len(received[l]), func() plan.Combination {
+		return b.Compute(s.sumTerms(l)+len(received[l]), func() plan.Combination {
 			return code.sum(l, g.around(s.offset(l, 0)), held, extra, received[l])
 		})
 	}

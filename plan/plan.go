@@ -52,7 +52,7 @@ type Schedule struct {
 	Inputs  int // own packets
 	Outputs int // results
 	Slots   int // size of the memory when the program has ended
-	Terms   int // of all combinations, where no coefficient is zero; -1: not known
+	Terms   int // of all combinations, where no coefficient is zero
 	Rounds  []ScheduleRound
 }
 

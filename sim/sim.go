@@ -15,7 +15,7 @@ import (
 type Cost struct {
 	C1     int     // rounds
 	C2     int     // elements: the largest message of each round, summed
-	C3     int     // multiply-adds per symbol of the busiest processor, where no coefficient is zero; -1: not known
+	C3     int     // multiply-adds per symbol of the busiest processor, where no coefficient is zero
 	Pieces int     // elements that make up a packet
 	Rounds []Round // in order
 }
@@ -33,11 +33,7 @@ func Count(p plan.Plan) Cost {
 	c.Rounds = make([]Round, c.C1)
 	for _, class := range p.Classes() {
 		s := p.Schedule(class.Representative)
-		if s.Terms < 0 || c.C3 < 0 {
-			c.C3 = -1
-		} else {
-			c.C3 = max(c.C3, s.Terms)
-		}
+		c.C3 = max(c.C3, s.Terms)
 		for t, r := range s.Rounds {
 			c.Rounds[t].Messages += class.Count * len(r.Sends)
 			for _, x := range r.Sends {
@@ -78,11 +74,11 @@ type Model struct {
 
 // Time returns C1·β + C2·W·τ + C3·W·γ, where an element of a plan that cuts packets
 // into pieces has so much fewer symbols, and the longest duration where that is
-// longer. A C3 that is not known counts as 0.
+// longer.
 func (m Model) Time(c Cost) time.Duration {
 	pieces := int64(max(1, c.Pieces))
 	element := math.Ceil(float64(m.Symbols) / float64(pieces)) // the last piece is filled up
-	ns := float64(c.C1)*float64(m.Beta) + (float64(c.C2)*m.Tau+float64(max(0, c.C3))*m.Gamma)*element*float64(time.Second)
+	ns := float64(c.C1)*float64(m.Beta) + (float64(c.C2)*m.Tau+float64(c.C3)*m.Gamma)*element*float64(time.Second)
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
 	}

@@ -193,12 +193,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 		{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
 		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return inPackets(c.Cost) }},
-		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any {
-			if c.Cost.C3 < 0 {
-				return nil
-			}
-			return c.Cost.C3 / c.Cost.Pieces
-		}},
+		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.C3 / c.Cost.Pieces }},
 		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
 		{Name: "time", Unit: "C1·β + C2·W·τ + C3·W·γ", Value: func(c algo.Candidate) any { return brief(c.Time.Seconds()) }},
 		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
