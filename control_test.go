@@ -47,7 +47,7 @@ func TestControl(t *testing.T) {
 	}
 	var encoders [k]*Encoder
 	for i := range encoders {
-		if encoders[i], err = Compile(a, WithBeta(time.Duration(i+1)), WithTau(float64(i+2)), WithCheck(false)); err != nil {
+		if encoders[i], err = Compile(a, WithBeta(time.Duration(i+1)), WithTau(float64(i+2)), WithGamma(float64(i+3)), WithCheck(false)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, e := range encoders {
-		if e.model.Beta != 1 || e.model.Tau != 2 {
+		if e.model.Beta != 1 || e.model.Tau != 2 || e.model.Gamma != 3 {
 			t.Errorf("processor %d chose by %+v", i, e.model)
 		}
 	}

@@ -27,8 +27,9 @@ type Report struct {
 	C3 int `json:"c3"` // multiply-adds per symbol, at the busiest processor
 
 	// Pieces is how many elements make a packet, where the plan cuts packets into
-	// pieces.
-	Pieces int `json:"pieces,omitempty"`
+	// pieces, and C2Packets then is C2 in packets.
+	Pieces    int     `json:"pieces,omitempty"`
+	C2Packets float64 `json:"c2_packets,omitempty"`
 
 	BoundC1 int `json:"bound_c1"` // no algorithm for every matrix has fewer
 	BoundC2 int `json:"bound_c2"` // elements, as C2
@@ -88,6 +89,9 @@ func (r *Report) total() {
 			r.C1++
 			r.C2 += x.LargestMessage
 		}
+	}
+	if r.Pieces > 1 {
+		r.C2Packets = float64(r.C2) / float64(r.Pieces)
 	}
 }
 

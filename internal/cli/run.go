@@ -161,7 +161,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	amount, bound := count(r.C2, "packet"), fmt.Sprint(r.BoundC2)
 	if r.Pieces > 1 {
 		bound = fmt.Sprintf("%.3g", float64(r.BoundC2)/float64(r.Pieces))
-		amount = fmt.Sprintf("%.3g packets, %d pieces of 1/%d", float64(r.C2)/float64(r.Pieces), r.C2, r.Pieces)
+		amount = fmt.Sprintf("%.3g packets, %d pieces of 1/%d", r.C2Packets, r.C2, r.Pieces)
 	}
 	if len(r.Columns) > 0 {
 		const most = 16
