@@ -81,18 +81,22 @@ func items(content []plan.Content) []item {
 			list = append(list, item{c.String(), 1})
 		}
 	}
-	return slices.Concat(runs("x", rows), runs("y", columns), list)
+	var names plan.Info
+	if len(content) > 0 {
+		names.Pieces = content[0].Pieces
+	}
+	return slices.Concat(runs(names.InitialName, rows), runs(names.CodedName, columns), list)
 }
 
 // runs names packets, such as "x0", "x4..x6".
-func runs(letter string, list []int) []item {
+func runs(name func(int) string, list []int) []item {
 	list = slices.Sorted(slices.Values(list))
 	var items []item
 	for i := 0; i < len(list); {
 		j := runEnd(list, i)
-		text := fmt.Sprint(letter, list[i])
+		text := name(list[i])
 		if j-i > 1 {
-			text += fmt.Sprint("..", letter, list[j-1])
+			text += ".." + name(list[j-1])
 		}
 		items = append(items, item{text, j - i})
 		i = j

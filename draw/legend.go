@@ -38,8 +38,8 @@ func (f *frame) samples(l *layout) []sample {
 		kind kind
 		what string
 	}{
-		{spread, fmt.Sprintf("where x%d goes", focusRow)},
-		{gather, fmt.Sprintf("where y%d comes from", focusColumn)},
+		{spread, fmt.Sprintf("where %s goes", f.s.info.InitialName(focusRow))},
+		{gather, fmt.Sprintf("where %s comes from", f.s.info.CodedName(focusColumn))},
 	} {
 		if slices.ContainsFunc(l.trails, func(o trail) bool { return o.kind == t.kind }) {
 			list = append(list, sample{kind: t.kind, text: text{text: t.what}})

@@ -52,8 +52,8 @@ func collect(p plan.Plan) (*schedule, error) {
 	s := &schedule{info: m.Common, phases: m.Common.PhaseOf(), source: -1, sink: -1}
 	s.rounds = make([][]message, s.info.Rounds())
 	for k := range m.Programs {
-		s.inputs = append(s.inputs, words(runs("x", m.Rows[k])))
-		s.outputs = append(s.outputs, words(runs("y", m.Columns[k])))
+		s.inputs = append(s.inputs, words(runs(s.info.InitialName, m.Rows[k])))
+		s.outputs = append(s.outputs, words(runs(s.info.CodedName, m.Columns[k])))
 		if slices.Contains(m.Rows[k], focusRow) {
 			s.source = k
 		}

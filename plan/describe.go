@@ -59,7 +59,7 @@ func DescribeProgram(w io.Writer, p Plan, proc int) error {
 	fmt.Fprintf(&b, "processor %d\n", proc)
 	slot := 0
 	for i := range prog.Inputs {
-		fmt.Fprintf(&b, "  s%d = x%d\n", slot, p.Row(proc, i))
+		fmt.Fprintf(&b, "  s%d = %s\n", slot, info.InitialName(p.Row(proc, i)))
 		slot++
 	}
 	compute := func(list []Combination) {
@@ -88,7 +88,7 @@ func DescribeProgram(w io.Writer, p Plan, proc int) error {
 		b.WriteString("result\n")
 		compute(prog.Compute)
 		for o, s := range prog.Outputs {
-			fmt.Fprintf(&b, "  y%d = s%d\n", p.Column(proc, o), s)
+			fmt.Fprintf(&b, "  %s = s%d\n", info.CodedName(p.Column(proc, o)), s)
 		}
 	}
 	_, err = io.WriteString(w, b.String())

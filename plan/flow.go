@@ -12,6 +12,7 @@ import (
 type Flow struct {
 	slots   [][]flowSlot // by processor and slot
 	results map[int]set  // by column: the rows that reach it
+	pieces  int
 }
 
 type flowSlot struct {
@@ -25,6 +26,19 @@ type Content struct {
 	Columns []int // of the coded packets it goes into, ascending
 	Raw     bool  // it is an initial packet itself, unscaled
 	Whole   bool  // it holds all that its one coded packet is made of
+	Pieces  int   // that rows and columns count, where they are no whole packets
+}
+
+// InitialName and CodedName return what people call the packet of a row or column
+// of a plan: "x3", "y4", and "x3.0" for the first piece of x3, where packets are cut.
+func (i Info) InitialName(row int) string  { return packetName("x", row, i.Pieces) }
+func (i Info) CodedName(column int) string { return packetName("y", column, i.Pieces) }
+
+func packetName(letter string, index, pieces int) string {
+	if pieces > 1 {
+		return fmt.Sprintf("%s%d.%d", letter, index/pieces, index%pieces)
+	}
+	return fmt.Sprintf("%s%d", letter, index)
 }
 
 // String returns what people call the content: "x3" for an initial packet, "y4"
@@ -36,30 +50,32 @@ func (c Content) String() string {
 	case len(c.Rows) == 0:
 		return "0"
 	case c.Raw:
-		return fmt.Sprintf("x%d", c.Rows[0])
+		return packetName("x", c.Rows[0], c.Pieces)
 	case len(c.Columns) != 1:
-		return ranges(c.Rows, "+")
+		return c.ranges("+")
 	case c.Whole:
-		return fmt.Sprintf("y%d", c.Columns[0])
+		return packetName("y", c.Columns[0], c.Pieces)
 	default:
-		return fmt.Sprintf("y%d(%s)", c.Columns[0], ranges(c.Rows, ","))
+		return fmt.Sprintf("%s(%s)", packetName("y", c.Columns[0], c.Pieces), c.ranges(","))
 	}
 }
 
 // ranges lists packets, runs of three or more shortened to "x2..x5".
-func ranges(rows []int, separator string) string {
+func (c Content) ranges(separator string) string {
 	var parts []string
+	rows := c.Rows
+	name := func(row int) string { return packetName("x", row, c.Pieces) }
 	for i := 0; i < len(rows); {
 		j := i
 		for j+1 < len(rows) && rows[j+1] == rows[j]+1 {
 			j++
 		}
 		if j-i >= 2 {
-			parts = append(parts, fmt.Sprintf("x%d..x%d", rows[i], rows[j]))
+			parts = append(parts, name(rows[i])+".."+name(rows[j]))
 			i = j + 1
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("x%d", rows[i]))
+		parts = append(parts, name(rows[i]))
 		i++
 	}
 	return strings.Join(parts, separator)
@@ -73,7 +89,7 @@ func Trace(p Plan) (*Flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Flow{slots: make([][]flowSlot, len(m.Programs)), results: map[int]set{}}
+	f := &Flow{slots: make([][]flowSlot, len(m.Programs)), results: map[int]set{}, pieces: m.Common.Pieces}
 	f.forward(m)
 	f.backward(m)
 	return f, nil
@@ -82,7 +98,7 @@ func Trace(p Plan) (*Flow, error) {
 // Content returns what lies in a slot of a processor at the end of the plan.
 func (f *Flow) Content(proc int, slot Slot) Content {
 	s := f.slots[proc][slot]
-	c := Content{Rows: s.rows.list(), Columns: s.columns.list(), Raw: s.raw}
+	c := Content{Rows: s.rows.list(), Columns: s.columns.list(), Raw: s.raw, Pieces: f.pieces}
 	if len(c.Columns) == 1 {
 		c.Whole = s.rows.equal(f.results[c.Columns[0]])
 	}

@@ -29,6 +29,7 @@ type header struct {
 	Ports      int         `json:"ports"`
 	Rows       int         `json:"rows"`
 	Columns    int         `json:"columns"`
+	Pieces     int         `json:"pieces,omitempty"`
 	Phases     []phaseJSON `json:"phases"`
 	Notes      []string    `json:"notes,omitempty"`
 	Layers     []string    `json:"layers,omitempty"`
@@ -103,7 +104,7 @@ func Encode(w io.Writer, p Plan) error {
 	h := header{
 		Format: Format, Version: Version,
 		Algorithm: info.Algorithm, Parameters: info.Parameters, Field: info.Field.Name(),
-		Processors: info.Processors, Ports: info.Ports, Rows: info.Rows, Columns: info.Columns,
+		Processors: info.Processors, Ports: info.Ports, Rows: info.Rows, Columns: info.Columns, Pieces: info.Pieces,
 		Phases: []phaseJSON{}, Notes: info.Notes, Layers: info.Layers,
 	}
 	for _, ph := range info.Phases {
@@ -269,7 +270,7 @@ func Decode(r io.Reader) (*Materialized, error) {
 	}
 	m := &Materialized{Common: Info{
 		Algorithm: file.Algorithm, Parameters: file.Parameters, Field: f,
-		Processors: file.Processors, Ports: file.Ports, Rows: file.Rows, Columns: file.Columns,
+		Processors: file.Processors, Ports: file.Ports, Rows: file.Rows, Columns: file.Columns, Pieces: file.Pieces,
 		Notes: file.Notes, Layers: file.Layers,
 	}}
 	for _, ph := range file.Phases {
