@@ -22,6 +22,7 @@ const (
 	RuleCoefficient Rule = "coefficient" // coefficients belong to the field
 	RuleMatch       Rule = "match"       // each receive has its send, of the same size, and each send its receive
 	RuleMatrix      Rule = "matrix"      // every row of A is an input and every column an output, once
+	RulePieces      Rule = "pieces"      // the pieces of a packet are inputs, and outputs, of one processor, in order
 	RuleSchedule    Rule = "schedule"    // a processor's schedule is that of its program
 	RuleClasses     Rule = "classes"     // the classes partition the processors, and their schedules agree in size
 	RuleProgram     Rule = "program"     // the program can be made
@@ -152,6 +153,10 @@ func (v *validator) shape() bool {
 		v.report(Violation{RuleProcessor, 0, -1, -1, -1, fmt.Sprint(k, " processors"), "1 or more"})
 		return false
 	}
+	if n := v.info.Pieces; n < 0 || n > 1 && (v.info.Rows%n != 0 || v.info.Columns%n != 0) {
+		v.report(Violation{RulePieces, 0, -1, -1, -1, fmt.Sprintf("%d pieces for %d rows and %d columns", n, v.info.Rows, v.info.Columns), "a divisor of both"})
+		return false
+	}
 	if p, most := v.info.Ports, max(1, v.info.Processors-1); p < 1 || p > most {
 		v.report(Violation{RulePort, 0, -1, -1, -1, fmt.Sprint(p, " ports"), fmt.Sprintf("1 to %d", most)})
 		return false
@@ -272,7 +277,25 @@ func (v *validator) unmatched() {
 	}
 }
 
+// pieces checks that the indexes of a processor's packets, rows or columns, come in
+// whole packets of pieces.
+func (v *validator) pieces(k int, what string, n int, index func(i int) int) {
+	pieces := max(1, v.info.Pieces)
+	if n%pieces != 0 {
+		v.report(Violation{RulePieces, k, -1, -1, -1, fmt.Sprintf("%d %ss", n, what), fmt.Sprintf("a multiple of %d pieces", pieces)})
+		return
+	}
+	for i := range n {
+		if want := index(i-i%pieces) + i%pieces; pieces > 1 && (index(i) != want || want%pieces != i%pieces) {
+			v.report(Violation{RulePieces, k, -1, -1, -1, fmt.Sprintf("%s %d as number %d", what, index(i), i), fmt.Sprintf("piece %d of a packet", i%pieces)})
+			return
+		}
+	}
+}
+
 func (v *validator) matrix(p Plan, k int, prog *Program) {
+	v.pieces(k, "row", prog.Inputs, func(i int) int { return p.Row(k, i) })
+	v.pieces(k, "column", len(prog.Outputs), func(o int) int { return p.Column(k, o) })
 	for i := range prog.Inputs {
 		row := p.Row(k, i)
 		if row < 0 || row >= v.info.Rows {

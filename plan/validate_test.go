@@ -74,6 +74,9 @@ var breakages = []struct {
 	{"column outside", plan.RuleMatrix, func(m *plan.Materialized) { m.Columns[1][0] = 5 }},
 	{"column missing", plan.RuleMatrix, func(m *plan.Materialized) { m.Common.Columns = 6 }},
 	{"row missing", plan.RuleMatrix, func(m *plan.Materialized) { m.Common.Rows = 6 }},
+	{"pieces that do not fit", plan.RulePieces, func(m *plan.Materialized) { m.Common.Pieces = 3 }},
+	{"negative pieces", plan.RulePieces, func(m *plan.Materialized) { m.Common.Pieces = -1 }},
+	{"packets in parts of others", plan.RulePieces, func(m *plan.Materialized) { m.Common.Pieces = 5 }},
 	{"row outside", plan.RuleMatrix, func(m *plan.Materialized) { m.Rows[1][0] = 5 }},
 }
 
