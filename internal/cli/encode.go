@@ -31,6 +31,9 @@ in name order, names with a leading dot left out. With -k a single name with
 {rank} in it, such as 'ckpt.{rank}', stands for K files. Shorter packets are
 padded with zeros for coding.
 
+With --sinks R only R processors get a coded file: the first ones or, with
+--separate, R more that have no PACKET.
+
 DIR gets coded.0 to coded.<K-1> and manifest.json, written last: a directory with
 a manifest is whole. With --csv the one input is a text file of symbols in
 decimal, a row for each processor, and the output is coded.csv.

@@ -184,7 +184,12 @@ time = C1·β + C2·W·τ + C3·W·γ = %s for packets of %s
 // writeCandidates prints what auto chooses from, cheapest first.
 func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 	list, rejected := algo.Candidates(p, model)
-	slices.SortStableFunc(list, func(a, b algo.Candidate) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(list, func(a, b algo.Candidate) int {
+		if (a.Broken == "") != (b.Broken == "") { // what may not be chosen comes last
+			return cmp.Compare(a.Broken, b.Broken)
+		}
+		return cmp.Compare(a.Time, b.Time)
+	})
 	if _, err := fmt.Fprintf(w, "structure: %s\n", p.Structure()); err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ func newAlgorithms() *cobra.Command {
 	}
 	const note = `
 C1 counts rounds, C2 packets, for K processors with p ports; clog(n) is the least
-t with (p+1)^t >= n. --algorithm auto takes the one of least C1·β + C2·W·τ.
+t with (p+1)^t >= n, and Psi(n) is C2 of universal. --algorithm auto takes the plan
+of least C1·β + C2·W·τ + C3·W·γ.
 `
 	return registry("algorithms", "List the algorithms and what they cost", report.Records, columns, algo.Algorithms, note)
 }
