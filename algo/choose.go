@@ -61,7 +61,7 @@ func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 	case l.Memory > 0 && c.Memory > l.Memory:
 		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
 	case pieces > 1 && p.Square() && !p.Cut:
-		c.Broken = "cuts packets, which was not asked for"
+		c.Broken = "cuts packets: ask with --cut"
 	case l.Compute > 0 && c.Cost.C3 > l.Compute*pieces:
 		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.C3/pieces, l.Compute)
 	}
