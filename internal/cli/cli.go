@@ -111,7 +111,7 @@ func exitCode(err error) int {
 		return exitWrong
 	case errors.As(err, new(usageError)), errors.As(err, new(*volley.SymbolError)),
 		errors.As(err, new(*volley.DisagreementError)), errors.As(err, new(*volley.MemoryError)),
-		errors.Is(err, algo.ErrStructure):
+		errors.As(err, new(*algo.LimitError)), errors.Is(err, algo.ErrStructure):
 		return exitUsage
 	default:
 		return exitFailed
