@@ -107,7 +107,7 @@ func TestBadInput(t *testing.T) {
 		{"plan -k 16 --rounds-over -1", "--rounds-over \"-1\": want a whole number, 0 or more"},
 		{"plan -k 16 --gamma 1", "want a number and its unit"},
 		{"encode --sinks 0 -o out a", "--sinks \"0\": want a whole number, 1 or more"},
-		{"plan -k 4 --sinks 1 --inverse", "want a square one"},
+		{"plan -k 4 --sinks 1 --inverse", "has no inverse"},
 		{"plan --matrix dft --field 257 -k 8 --sinks 2", "dft is square only"},
 		{"plan -k 6 --sinks 2 --algorithm universal", "it is for processors that are both"},
 		{"plan -k 6 --algorithm sinks", "here every processor is both"},
