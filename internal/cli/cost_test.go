@@ -71,7 +71,7 @@ func TestPlots(t *testing.T) {
 		},
 		"--field 257 --matrix lagrange -k 16,24,32":                            {"universal", "lagrange", "folded-lagrange", "lower bound, every matrix"},
 		"--field 257 --matrix lagrange -k 64 --plot size":                      {"universal 6/14", "folded-lagrange 7/12", "folded-lagrange 8/10", "size of a packet", "4 KiB"},
-		"--matrix cauchy -k 64 --plot memory":                                  {"universal", "cauchy", "ring-allgather", "packets held", "K = 64"},
+		"--matrix cauchy -k 64 --plot memory":                                  {"universal", "cauchy", "ring-allgather", "packets held"},
 		"-k 30 --plot compute":                                                 {"universal", "bruck-allgather", "central", "multiply-adds per symbol"},
 		"-k 16 --plot size --size 1KiB..4KiB --algorithm direct":               {"direct 15/15", "1 KiB", "4 KiB"},
 		"--matrix cauchy -k 64 --plot size --algorithm cauchy --tau 0.001us":   {"cauchy 6/14", "cauchy 7/12", "cauchy 8/10", "from 9.8 KiB: cauchy 8/10"},
