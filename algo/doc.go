@@ -9,8 +9,13 @@
 // A step writes its schedule and its coding in one place, for one member of the
 // group, on a [Builder]; schedules without coefficients come from the same code.
 //
+// Package matrix says how a structured matrix factors into layers; structured.go
+// fuses neighbouring ones. Steps that take a matrix on a condition (windows, tree-lift,
+// lifted) share condition.go. What is not all-to-all has plans of its own: sources and
+// sinks (sinks…, pipeline…), slices (exchange), trees for control traffic.
+//
 // [Algorithms] is the registry: a new algorithm is a file with its step and a
-// row there. [Choose] takes the row that costs least.
+// row there. [Choose] takes the plan that costs least.
 //
 // Throughout, K is the number of processors, p the number of ports, clog(n) the
 // least t with (p+1)^t >= n, and the source "paper" is C. Wang and N. Raviv,

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"volley/field"
-	"volley/matrix"
 	"volley/plan"
 )
 
@@ -277,13 +275,6 @@ func (s *lifted) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 	})
 }
 
-// A misfit says why an algorithm has no plan for a problem. It is an [ErrStructure].
-type misfit string
-
-func (e misfit) Error() string { return string(e) }
-
-func (e misfit) Is(target error) bool { return target == ErrStructure }
-
 // Bounds of what lifted is tried for.
 const (
 	mostLifted     = 32 // h: beyond, to look at the minors of A takes long
@@ -351,47 +342,4 @@ func liftedPlans(p *Problem) ([]plan.Plan, error) {
 	}
 	step.coding = newLiftedCoding(shape, p.Matrix, nil, true)
 	return made(step, nil, "corrected: "+zero)
-}
-
-// universalC2 returns the packets of the universal step in at most so many rounds.
-func universalC2(size, ports, rounds int) int {
-	m, n := tune(size, ports, rounds-BoundC1(size, ports))
-	return (m-1+ports-1)/ports + (n-1+ports-1)/ports
-}
-
-// some writes numbers, the first few of many.
-func some(numbers []int) string {
-	const most = 6
-	s := ""
-	for i, n := range numbers {
-		switch {
-		case i == most:
-			return s + " …"
-		case i > 0:
-			s += " "
-		}
-		s += fmt.Sprint(n)
-	}
-	return s
-}
-
-// superregular reports whether all minors of m are known not to be zero, without
-// looking at them: it is a Cauchy matrix, or a Lagrange matrix between sets of points
-// that have none in common.
-func superregular(m matrix.Matrix) bool {
-	sets := matrix.PointsOf(m)
-	if len(sets) != 2 {
-		return false
-	}
-	seen := map[field.Element]bool{}
-	for _, set := range sets {
-		for k := range set.Points.Len() {
-			e := set.Points.At(k)
-			if seen[e] {
-				return false
-			}
-			seen[e] = true
-		}
-	}
-	return true
 }

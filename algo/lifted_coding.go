@@ -2,13 +2,11 @@ package algo
 
 import (
 	"math/big"
-	"math/rand/v2"
 	"slices"
 	"sync"
 
 	"volley/field"
 	"volley/matrix"
-	"volley/plan"
 )
 
 // liftedCoding is the coefficients of a lifted step for a matrix. What several
@@ -263,54 +261,6 @@ func (c *liftedCoding) spill(v, t, i int) *matrix.Dense {
 		panic(err) // h×h² and h²×h
 	}
 	return spill
-}
-
-// seededOrder returns the processors in an order that all know: the natural one,
-// nil, for seed 0, else one drawn by rand.PCG with the seeds seed and size.
-func seededOrder(size, seed int) []int {
-	if seed == 0 {
-		return nil
-	}
-	draw := rand.NewPCG(uint64(seed), uint64(size))
-	order := make([]int, size)
-	for k := range order {
-		order[k] = k
-	}
-	for k := size - 1; k > 0; k-- {
-		j := int(draw.Uint64() % uint64(k+1))
-		order[k], order[j] = order[j], order[k]
-	}
-	return order
-}
-
-// ordered returns the processors in an order, nil being the natural one, and the
-// matrix with its rows and columns in it.
-func ordered(m matrix.Matrix, order []int) (member func(i int) int, entry func(i, j int) field.Element) {
-	if order == nil {
-		return func(i int) int { return i }, m.At
-	}
-	return func(i int) int { return order[i] }, func(i, j int) field.Element { return m.At(order[i], order[j]) }
-}
-
-// relabelledPlan returns the plan of a step on all processors in an order, nil being the
-// natural one.
-func relabelledPlan(name string, s Step, p *Problem, order []int, notes ...string) plan.Plan {
-	k, parameters, layer := p.Matrix.Rows(), s.Parameters(), whole(s, p.Matrix.Rows(), p.Matrix.At)
-	if order != nil {
-		parameters += " relabelled"
-		notes = append(notes, "relabelled: processors take their parts in an order drawn from a seed, as the matrix is singular in theirs")
-		place := make([]int, k)
-		for i, proc := range order {
-			place[proc] = i
-		}
-		member, entry := ordered(p.Matrix, order)
-		layer.Group = func(proc int) Group {
-			return Group{Size: k, Index: place[proc], Member: member, At: entry}
-		}
-	}
-	l := compile(name, parameters, p.Matrix.Field(), k, p.Ports, layer)
-	l.info.Notes = notes
-	return l
 }
 
 // largerThan reports whether a field has more than n elements.

@@ -59,6 +59,12 @@ func tune(size, ports, over int) (m, n int) {
 	return m, n
 }
 
+// universalC2 returns the packets of the universal step in at most so many rounds.
+func universalC2(size, ports, rounds int) int {
+	m, n := tune(size, ports, rounds-BoundC1(size, ports))
+	return (m-1+ports-1)/ports + (n-1+ports-1)/ports
+}
+
 // universalPlans returns the plan with the fewest rounds and, where a round more
 // lowers C2, those with more, as far as the limits allow.
 func universalPlans(p *Problem) ([]plan.Plan, error) {

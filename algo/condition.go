@@ -1,0 +1,104 @@
+package algo
+
+// What the steps have in common that take A on a condition.
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+)
+
+// A misfit says why an algorithm has no plan for a problem. It is an [ErrStructure].
+type misfit string
+
+func (e misfit) Error() string { return string(e) }
+
+func (e misfit) Is(target error) bool { return target == ErrStructure }
+
+// some writes numbers, the first few of many.
+func some(numbers []int) string {
+	const most = 6
+	s := ""
+	for i, n := range numbers {
+		switch {
+		case i == most:
+			return s + " …"
+		case i > 0:
+			s += " "
+		}
+		s += fmt.Sprint(n)
+	}
+	return s
+}
+
+// superregular reports whether all minors of m are known not to be zero, without
+// looking at them: it is a Cauchy matrix, or a Lagrange matrix between sets of points
+// that have none in common.
+func superregular(m matrix.Matrix) bool {
+	sets := matrix.PointsOf(m)
+	if len(sets) != 2 {
+		return false
+	}
+	seen := map[field.Element]bool{}
+	for _, set := range sets {
+		for k := range set.Points.Len() {
+			e := set.Points.At(k)
+			if seen[e] {
+				return false
+			}
+			seen[e] = true
+		}
+	}
+	return true
+}
+
+// seededOrder returns the processors in an order that all know: the natural one,
+// nil, for seed 0, else one drawn by rand.PCG with the seeds seed and size.
+func seededOrder(size, seed int) []int {
+	if seed == 0 {
+		return nil
+	}
+	draw := rand.NewPCG(uint64(seed), uint64(size))
+	order := make([]int, size)
+	for k := range order {
+		order[k] = k
+	}
+	for k := size - 1; k > 0; k-- {
+		j := int(draw.Uint64() % uint64(k+1))
+		order[k], order[j] = order[j], order[k]
+	}
+	return order
+}
+
+// ordered returns the processors in an order, nil being the natural one, and the
+// matrix with its rows and columns in it.
+func ordered(m matrix.Matrix, order []int) (member func(i int) int, entry func(i, j int) field.Element) {
+	if order == nil {
+		return func(i int) int { return i }, m.At
+	}
+	return func(i int) int { return order[i] }, func(i, j int) field.Element { return m.At(order[i], order[j]) }
+}
+
+// relabelledPlan returns the plan of a step on all processors in an order, nil being the
+// natural one.
+func relabelledPlan(name string, s Step, p *Problem, order []int, notes ...string) plan.Plan {
+	k, parameters, layer := p.Matrix.Rows(), s.Parameters(), whole(s, p.Matrix.Rows(), p.Matrix.At)
+	if order != nil {
+		parameters += " relabelled"
+		notes = append(notes, "relabelled: processors take their parts in an order drawn from a seed, as the matrix is singular in theirs")
+		place := make([]int, k)
+		for i, proc := range order {
+			place[proc] = i
+		}
+		member, entry := ordered(p.Matrix, order)
+		layer.Group = func(proc int) Group {
+			return Group{Size: k, Index: place[proc], Member: member, At: entry}
+		}
+	}
+	l := compile(name, parameters, p.Matrix.Field(), k, p.Ports, layer)
+	l.info.Notes = notes
+	return l
+}
