@@ -145,7 +145,7 @@ func newReport(p plan.Plan, problem *algo.Problem) *Report {
 	}
 	columns := make([]int, info.Processors)
 	for k := range columns {
-		columns[k] = p.Column(k, 0)
+		columns[k] = p.Column(k, 0) / max(1, info.Pieces)
 		if columns[k] != k {
 			r.Order, r.Columns = "relabelled", columns
 		}

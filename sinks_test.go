@@ -63,6 +63,9 @@ func TestSinks(t *testing.T) {
 							t.Errorf("%s (%s %s): processor %d differs", what, report.Algorithm, report.Parameters, proc)
 						}
 					}
+					if report.Order != "natural" || len(report.Columns) > 0 {
+						t.Errorf("%s: order %s, columns %v", what, report.Order, report.Columns)
+					}
 					if !report.Verified || report.K != c.k || report.Processors != p.Processors() {
 						t.Errorf("%s: %+v", what, report)
 					}

@@ -150,6 +150,35 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestDecodeWays decodes what was encoded in pieces, in another order of columns, and
+// for more or fewer sinks than sources.
+func TestDecodeWays(t *testing.T) {
+	for _, c := range []struct {
+		flags     string
+		survivors []string
+	}{
+		{"--cut --beta 0", nil},
+		{"--cut --beta 0 -p 2 --field 257", nil},
+		{"--field 257 --matrix dft --order any --beta 0", nil},
+		{"--field 257 --matrix dft --order any --beta 0 --inverse", nil},
+		{"--sinks 6", nil},
+		{"--sinks 4 --separate --field goldilocks", nil},
+		{"--sinks 3 --matrix rs:vandermonde", []string{"packet.02"}},
+		{"--sinks 1 --separate --beta 0", []string{"packet.00", "packet.01", "packet.03"}},
+	} {
+		t.Run(c.flags, func(t *testing.T) {
+			coded, in, packets := encoded(t, []int{1000, 0, 1, 777}, strings.Fields(c.flags)...)
+			back := filepath.Join(t.TempDir(), "back")
+			args := []string{"decode", coded, "-o", back}
+			for _, name := range c.survivors {
+				args = append(args, filepath.Join(in, name))
+			}
+			wants(t, mustRun(t, args...), "verified")
+			checkDecoded(t, back, packets)
+		})
+	}
+}
+
 // TestDecodeLarge decodes files of many segments, for every algorithm.
 func TestDecodeLarge(t *testing.T) {
 	for _, name := range []string{"2^8", "257", "bls12-381"} {
