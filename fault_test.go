@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -213,6 +214,71 @@ func TestFlippedData(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestFlippedSinks flips a bit in every message of runs with sources and sinks, of
+// packets in pieces, and of fused layers: the check notices each.
+func TestFlippedSinks(t *testing.T) {
+	const symbols = 1024
+	f := parse(t, "2^8")
+	for _, c := range []struct {
+		algorithm string
+		k, r      int
+		opts      []volley.Option
+	}{
+		{"sinks", 6, 2, nil},
+		{"sinks", 4, 2, []volley.Option{volley.WithSeparateSinks()}},
+		{"pipeline", 6, 1, nil},
+		{"exchange", 4, 2, nil},
+		{"exchange", 4, 4, []volley.Option{volley.WithCutting()}},
+		{"cauchy", 8, 8, []volley.Option{volley.WithTau(1)}},
+		{"windows", 7, 7, nil},
+		{"lifted", 24, 24, nil},
+	} {
+		a, err := matrix.Spec{Family: "cauchy"}.BuildFor(f, c.k, c.r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(fmt.Sprintf("%s/K=%d/R=%d", c.algorithm, c.k, c.r), func(t *testing.T) {
+			opts := append([]volley.Option{volley.WithAlgorithm(c.algorithm)}, c.opts...)
+			encoder, err := volley.Compile(a, opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := encoder.Problem().Processors()
+			lengths := make([]int, n)
+			for k := range c.k {
+				lengths[k] = symbols
+			}
+			packets := randomPackets(f, lengths...)
+			struck := 0
+			for src := range n {
+				greeting, data := sends(t, alike(a, packets, opts...), src)
+				for i := range data {
+					m := alike(a, packets, opts...)
+					var results []result
+					for part := 1; part >= 0; part-- { // part 0 may be the header
+						m[src].faults = []faulty.Fault{faulty.Flip(faulty.Nth(greeting+i), part, 3, 5)}
+						if results = encode(t.Context(), m); len(results[src].idle) == 0 {
+							break
+						}
+					}
+					if len(results[src].idle) > 0 {
+						t.Fatalf("send %d of processor %d: never struck", i, src)
+					}
+					struck++
+					for j, r := range results {
+						if r.err == nil {
+							t.Errorf("send %d of processor %d: processor %d noticed nothing", i, src, j)
+						}
+					}
+				}
+			}
+			if struck == 0 {
+				t.Error("no message was struck")
+			}
+		})
 	}
 }
 
