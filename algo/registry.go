@@ -287,7 +287,11 @@ func Lookup(name string) (Algorithm, error) {
 // the matrix has not the structure that the algorithm needs.
 func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
 	if a.family != nil {
-		return a.family(p)
+		plans, err := a.family(p)
+		if err == nil && len(plans) == 0 {
+			err = misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: no plan within the limits: allow more rounds, or take another algorithm", a.Name, p.Matrix.Rows(), p.Ports))
+		}
+		return plans, err
 	}
 	if err := p.mustBeSquare(a.Name); err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 				plans = append(plans, p.shifted(name, s))
 			}
 		}
-		if allowed(0, all) { // which needs no permutation, so that its cost alone does not tell
+		if all == 0 || allowed(0, all) { // which needs no permutation, so that its cost alone does not tell
 			one := p.fused(name, fact, []int{all})
 			// Of a chain it is the end of the front. Elsewhere it is universal in
 			// all but name, and here only if it needs no more packets than any other.

@@ -26,6 +26,14 @@ func TestEveryNameWorks(t *testing.T) {
 	if err := os.WriteFile(a, []byte("1,2\n3,4\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	for _, x := range algo.Algorithms() { // whatever there is of it at small K, there is no panic
+		for _, k := range []string{"1", "2", "3", "5"} {
+			args := append([]string{"plan", "--algorithm", x.Name}, strings.Fields(x.Example)...)
+			if r := volleyRun(append(args, "-k", k)...); r.code != exitOK && r.code != exitUsage {
+				t.Errorf("%v, K = %s: exit %d: %s", args, k, r.code, r.stderr)
+			}
+		}
+	}
 	for _, f := range field.Kinds() {
 		mustRun(t, "plan", "-k", "2", "--field", f.Example)
 	}
