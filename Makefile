@@ -16,7 +16,7 @@ check: test ## what a change needs
 race: ## the race detector, where goroutines meet
 	go test -race . ./executor ./transport/... ./tune ./internal/cli
 
-verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks; a quarter of an hour
+verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks; about ten minutes
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo
 
 bench:
