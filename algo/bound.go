@@ -2,6 +2,9 @@ package algo
 
 import "math"
 
+// ceil is ⌈n/d⌉ for n >= 0, d > 0.
+func ceil(n, d int) int { return (n + d - 1) / d }
+
 // clog returns the least t with (ports+1)^t >= n.
 func clog(n, ports int) int {
 	t := 0

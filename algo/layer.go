@@ -134,16 +134,26 @@ func compile(name, parameters string, f field.Field, processors, ports int, laye
 		Algorithm: name, Parameters: parameters, Field: f,
 		Processors: processors, Ports: ports, Rows: processors, Columns: processors,
 	}
+	var phases []plan.Phase
 	for _, l := range layers {
-		for _, ph := range l.Step.Phases() {
-			switch n := len(info.Phases); {
-			case ph.Rounds == 0:
-			case n > 0 && info.Phases[n-1].Name == ph.Name: // layers of one kind
-				info.Phases[n-1].Rounds += ph.Rounds
-			default:
-				info.Phases = append(info.Phases, ph)
-			}
+		phases = append(phases, l.Step.Phases()...)
+	}
+	info.Phases = joined(phases)
+	return &layered{info: info, layers: layers}
+}
+
+// joined returns the phases without those of no rounds, and with neighbours of one name,
+// as layers of one kind have, as one.
+func joined(phases []plan.Phase) []plan.Phase {
+	var list []plan.Phase
+	for _, ph := range phases {
+		switch n := len(list); {
+		case ph.Rounds == 0:
+		case n > 0 && list[n-1].Name == ph.Name:
+			list[n-1].Rounds += ph.Rounds
+		default:
+			list = append(list, ph)
 		}
 	}
-	return &layered{info: info, layers: layers}
+	return list
 }

@@ -81,20 +81,7 @@ func (s liftedShape) within(i int) int { return (i%s.h + s.h) % s.h }
 
 // tree returns the rounds of the last level's reductions but for the final one, in which
 // p sums go to their results side by side.
-func (s liftedShape) tree() []stage {
-	var list []stage
-	for from := min(s.ports, s.h); from < s.h; {
-		to := min(s.h, from*(s.ports+1))
-		st := stage{from: from, to: to}
-		size := (to - from + s.ports - 1) / s.ports
-		for at := from; at < to; at += size {
-			st.chunks = append(st.chunks, chunk{at, min(size, to-at)})
-		}
-		list = append(list, st)
-		from = to
-	}
-	return list
-}
+func (s liftedShape) tree() []stage { return stagesFrom(min(s.ports, s.h), s.h, s.ports) }
 
 // late returns the rounds of the correction's own: for the packets that find no free
 // port in the rounds of the prepare and lift phases.
@@ -109,14 +96,14 @@ func (s *lifted) late() int {
 	for q := 0; q < s.h; q += s.ports {
 		free += s.last() * (s.ports - min(s.ports, s.h-q))
 	}
-	return max(0, s.last()-free+s.ports-1) / s.ports
+	return ceil(max(0, s.last()-free), s.ports)
 }
 
 func (s *lifted) cost() cost {
-	up := func(n int) int { return (n + s.ports - 1) / s.ports }
+	turns := ceil(s.h, s.ports)
 	return cost{
-		clog(s.h, s.ports) + s.last()*up(s.h) + s.late() + len(s.tree()) + 1,
-		up(s.h-1) + (s.last()+1)*up(s.h) + s.late(),
+		clog(s.h, s.ports) + s.last()*turns + s.late() + len(s.tree()) + 1,
+		ceil(s.h-1, s.ports) + (s.last()+1)*turns + s.late(),
 	}
 }
 
@@ -131,7 +118,7 @@ func (s *lifted) Parameters() string {
 func (s *lifted) Phases() []plan.Phase {
 	return []plan.Phase{
 		{Name: "prepare", Rounds: clog(s.h, s.ports)},
-		{Name: "lift", Rounds: s.last() * ((s.h + s.ports - 1) / s.ports)},
+		{Name: "lift", Rounds: s.last() * ceil(s.h, s.ports)},
 		{Name: "correct", Rounds: s.late()},
 		{Name: "shoot", Rounds: len(s.tree()) + 1},
 	}
@@ -319,10 +306,11 @@ func liftedPlans(p *Problem) ([]plan.Plan, error) {
 		return []plan.Plan{relabelledPlan("lifted", s, p, order, note)}, nil
 	}
 	var zero string
+	known := superregular(p.Matrix)
 	for try := range 1 + mostRelabelled {
 		order := seededOrder(k, try)
 		step.coding = newLiftedCoding(shape, p.Matrix, order, false)
-		if superregular(p.Matrix) {
+		if known {
 			return made(step, order, "not corrected: A is superregular")
 		}
 		rows, columns, ok := step.coding.regular()

@@ -3,7 +3,6 @@ package algo
 import (
 	"slices"
 
-	"volley/field"
 	"volley/plan"
 )
 
@@ -58,10 +57,8 @@ func (b *Builder) total(slots []plan.Slot) plan.Slot {
 		return slots[0]
 	}
 	return b.Compute(len(slots), func() plan.Combination {
-		list := make(plan.Combination, len(slots))
-		for i, slot := range slots {
-			list[i] = plan.Term{Slot: slot, Coef: field.One}
-		}
-		return list
+		var list sum
+		list.addAll(slots)
+		return plan.Combination(list)
 	})
 }

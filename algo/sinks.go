@@ -1,9 +1,7 @@
 package algo
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +29,7 @@ func sinksPlans(p *Problem) ([]plan.Plan, error) {
 		return nil, err
 	}
 	var plans []plan.Plan
-	for _, w := range p.front(p.ways()) {
+	for _, w := range p.worthwhile(p.ways()) {
 		plans = append(plans, p.grouped("sinks", w, 1))
 	}
 	return undominated(plans), nil
@@ -282,7 +280,7 @@ func (p *Problem) ways() []*way {
 			step := newUniversal(size, p.Ports, m, n)
 			list = append(list, &way{
 				grouping: g, step: rectangular{step},
-				cost:       cost{len(step.prepare) + len(step.shoot), (m-1+p.Ports-1)/p.Ports + (n-1+p.Ports-1)/p.Ports},
+				cost:       step.cost(p.Ports),
 				parameters: fmt.Sprintf("groups=%d %s", g.n, step.Parameters()),
 			})
 		}
@@ -301,40 +299,30 @@ func (p *Problem) ways() []*way {
 	return list
 }
 
-// front returns the ways that none beats by the formula, the fewest rounds first. That
+// worthwhile returns the ways that none beats by the formula, the fewest rounds first. That
 // [rectangular] leaves out elements changes no front: of 9,480 problems with K and R up
 // to 40 there was none with a plan below the formulas.
-func (p *Problem) front(ways []*way) []*way {
-	total := func(w *way) cost {
+func (p *Problem) worthwhile(ways []*way) []*way {
+	return front(ways, func(w *way) cost {
 		tree := clog(w.most(), p.Ports)
 		return cost{w.c1 + tree, w.c2 + tree}
-	}
-	slices.SortStableFunc(ways, func(a, b *way) int {
-		return cmp.Or(cmp.Compare(total(a).c1, total(b).c1), cmp.Compare(total(a).c2, total(b).c2))
 	})
-	var list []*way
-	for _, w := range ways {
-		if n := len(list); n == 0 || total(w).c2 < total(list[n-1]).c2 {
-			list = append(list, w)
-		}
-	}
-	return list
 }
 
 // A groupPlan is a plan of steps in groups and crews that add up or spread packets.
 type groupPlan struct {
 	*way
-	info   plan.Info
-	matrix matrix.Matrix
-	pieces int
-	stages []stage // of the crews' trees
-	rounds int     // of the groups' steps
+	info    plan.Info
+	problem Problem
+	pieces  int
+	stages  []stage // of the crews' trees
+	rounds  int     // of the groups' steps
 }
 
 // grouped returns the plan for a way, with packets cut into pieces.
 func (p *Problem) grouped(name string, w *way, pieces int) plan.Plan {
 	q := &groupPlan{
-		way: w, matrix: p.Matrix, pieces: pieces,
+		way: w, problem: *p, pieces: pieces,
 		info: plan.Info{
 			Algorithm: name, Parameters: w.parameters, Field: p.Matrix.Field(), Processors: p.Processors(), Ports: p.Ports,
 			Rows: w.sources * pieces, Columns: w.sinks * pieces, Notes: w.notes, Layers: w.layerNotes,
@@ -362,15 +350,7 @@ func (p *Problem) grouped(name string, w *way, pieces int) plan.Plan {
 	} else {
 		phases = append([]plan.Phase{crews}, phases...)
 	}
-	for _, ph := range phases {
-		switch n := len(q.info.Phases); {
-		case ph.Rounds == 0:
-		case n > 0 && q.info.Phases[n-1].Name == ph.Name:
-			q.info.Phases[n-1].Rounds += ph.Rounds
-		default:
-			q.info.Phases = append(q.info.Phases, ph)
-		}
-	}
+	q.info.Phases = joined(phases)
 	return q
 }
 
@@ -380,7 +360,7 @@ func (q *groupPlan) build(proc int, coding bool) *Builder {
 	b := &Builder{field: q.info.Field, coding: coding}
 	b.program.Proc = proc
 	var own []plan.Slot
-	if proc < q.sources {
+	if _, ok := q.problem.Source(proc); ok {
 		own = b.inputs(q.pieces)
 	}
 	group, i, member := q.place(proc)
@@ -394,7 +374,7 @@ func (q *groupPlan) build(proc int, coding bool) *Builder {
 			return nil
 		}
 		return b.perPiece(in, q.pieces, func(b *Builder, in plan.Slot) plan.Slot {
-			return q.encode(b, q.matrix, group, i, in)
+			return q.encode(b, q.problem.Matrix, group, i, in)
 		})
 	}
 	var result []plan.Slot
@@ -415,7 +395,7 @@ func (q *groupPlan) build(proc int, coding bool) *Builder {
 		}
 		result = step(in)
 	}
-	if q.sink(proc) < 0 {
+	if _, ok := q.problem.Sink(proc); !ok {
 		result = nil
 	}
 	b.finish(result)
@@ -455,17 +435,9 @@ func (q *groupPlan) Program(proc int) (*plan.Program, error) {
 
 func (q *groupPlan) Row(proc, input int) int { return proc*q.pieces + input }
 
-func (q *groupPlan) Column(proc, output int) int { return q.sink(proc)*q.pieces + output }
-
-// sink returns which sink a processor is, and -1 for none.
-func (q *groupPlan) sink(proc int) int {
-	if q.separate {
-		proc -= q.sources
-	}
-	if proc < 0 || proc >= q.sinks {
-		return -1
-	}
-	return proc
+func (q *groupPlan) Column(proc, output int) int {
+	sink, _ := q.problem.Sink(proc)
+	return sink*q.pieces + output
 }
 
 // Classes puts together the processors at the same place in groups of the same size
@@ -489,7 +461,9 @@ func (q *groupPlan) Classes() []plan.Class {
 	index := map[kind]int{}
 	var classes []plan.Class
 	for proc := range q.info.Processors {
-		k := kind{source: proc < q.sources, sink: q.sink(proc) >= 0, member: -1}
+		k := kind{member: -1}
+		_, k.source = q.problem.Source(proc)
+		_, k.sink = q.problem.Sink(proc)
 		if group, i, ok := q.place(proc); ok {
 			k.size, k.real, k.member = q.size(group), q.real(group), i
 			if q.layers != nil {

@@ -125,9 +125,9 @@ func (p *Problem) fusedGroups(g grouping, facts []*matrix.Factorisation, cuts []
 		w.in, w.out = append(w.in, fact.In), append(w.out, fact.Out)
 	}
 	for _, l := range w.layers[0] {
-		step := l.Step.(*universal)
-		w.c1 += len(step.prepare) + len(step.shoot)
-		w.c2 += (step.m-1+p.Ports-1)/p.Ports + (step.n-1+p.Ports-1)/p.Ports
+		c := l.Step.(*universal).cost(p.Ports)
+		w.c1 += c.c1
+		w.c2 += c.c2
 	}
 	w.parameters = fmt.Sprintf("groups=%d of %s", g.n, strings.Join(sizes, "·"))
 	return w

@@ -194,14 +194,8 @@ func fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]
 			}
 		}
 		// Of equal ways the one with the most layers is first: the smallest matrices.
-		slices.SortStableFunc(ways, func(a, b way) int {
-			return cmp.Or(cmp.Compare(a.c1, b.c1), cmp.Compare(a.c2, b.c2), cmp.Compare(len(b.cuts), len(a.cuts)))
-		})
-		for _, w := range ways {
-			if n := len(best[j]); n == 0 || w.c2 < best[j][n-1].c2 {
-				best[j] = append(best[j], w)
-			}
-		}
+		slices.SortStableFunc(ways, func(a, b way) int { return cmp.Compare(len(b.cuts), len(a.cuts)) })
+		best[j] = front(ways, func(w way) cost { return w.cost })
 	}
 	var list [][]int
 	for _, w := range best[len(layers)] {
@@ -217,15 +211,22 @@ func undominated(plans []plan.Plan) []plan.Plan {
 	for _, p := range plans {
 		costs[p] = costOf(p)
 	}
-	plans = slices.Clone(plans)
-	slices.SortStableFunc(plans, func(a, b plan.Plan) int {
-		return cmp.Or(cmp.Compare(costs[a].c1, costs[b].c1), cmp.Compare(costs[a].c2, costs[b].c2))
+	return front(plans, func(p plan.Plan) cost { return costs[p] })
+}
+
+// front returns those of a list that no other one beats in C1 and C2, the fewest
+// rounds first; of equal ones the first.
+func front[T any](list []T, costOf func(T) cost) []T {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b T) int {
+		x, y := costOf(a), costOf(b)
+		return cmp.Or(cmp.Compare(x.c1, y.c1), cmp.Compare(x.c2, y.c2))
 	})
-	var list []plan.Plan
-	for _, p := range plans {
-		if n := len(list); n == 0 || costs[p].c2 < costs[list[n-1]].c2 {
-			list = append(list, p)
+	var best []T
+	for _, x := range list {
+		if n := len(best); n == 0 || costOf(x).c2 < costOf(best[n-1]).c2 {
+			best = append(best, x)
 		}
 	}
-	return list
+	return best
 }

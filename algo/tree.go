@@ -20,8 +20,7 @@ func Gather(f field.Field, processors, ports int) plan.Plan {
 			Phases: []plan.Phase{{Name: "gather", Rounds: len(tree.stages)}},
 		},
 		build: func(b *Builder, proc int) []plan.Slot {
-			b.slots, b.program.Inputs = 1, 1
-			held := tree.gather(b, everyone(processors, proc), 0)
+			held := tree.gather(b, everyone(processors, proc), b.inputs(1)[0])
 			if proc != 0 {
 				return nil
 			}
@@ -40,22 +39,11 @@ func Broadcast(f field.Field, processors, ports int) plan.Plan {
 			Phases: []plan.Phase{{Name: "broadcast", Rounds: len(stages)}},
 		},
 		build: func(b *Builder, proc int) []plan.Slot {
-			var have plan.Slot
+			all := crew{size: processors, at: proc, member: func(pos int) int { return pos }}
 			if proc == 0 {
-				b.slots, b.program.Inputs = 1, 1
+				all.have = b.inputs(1)
 			}
-			for _, st := range stages { // those below st.from have it
-				for port, c := range st.chunks {
-					switch {
-					case proc < st.from && proc < c.count:
-						b.Send(port, c.at+proc, []plan.Slot{have})
-					case proc >= c.at && proc < c.at+c.count:
-						have = b.Receive(port, proc-c.at, 1)[0]
-					}
-				}
-				b.EndRound()
-			}
-			return []plan.Slot{have}
+			return spread(b, stages, []crew{all})
 		},
 	}
 }

@@ -53,13 +53,17 @@ func (s treeShape) offset(r, i int) int { return r + s.cosets*i*s.stride }
 // rowsFirst reports whether the shoot phase reduces over i first: where that takes fewer
 // packets, or as many.
 func (s treeShape) rowsFirst() bool {
-	up := func(n int) int { return (n + s.ports - 1) / s.ports }
-	return (s.cosets-1)*up(s.n-1)+up(s.cosets-1) <= s.cosetsFirst()
+	return s.rowsFirstC2() <= s.cosetsFirstC2()
 }
 
-// cosetsFirst returns the packets of the shoot phase that reduces over r first.
-func (s treeShape) cosetsFirst() int {
-	c2 := (s.n - 1 + s.ports - 1) / s.ports
+// rowsFirstC2 and cosetsFirstC2 return the packets of the shoot phase that reduces over
+// i, or over r, first.
+func (s treeShape) rowsFirstC2() int {
+	return (s.cosets-1)*ceil(s.n-1, s.ports) + ceil(s.cosets-1, s.ports)
+}
+
+func (s treeShape) cosetsFirstC2() int {
+	c2 := ceil(s.n-1, s.ports)
 	for _, st := range stages(s.cosets, s.ports) {
 		largest := 0
 		for _, c := range st.chunks {
@@ -75,10 +79,9 @@ func (s treeShape) cosetsFirst() int {
 }
 
 func (s treeShape) cost() cost {
-	up := func(n int) int { return (n + s.ports - 1) / s.ports }
 	return cost{
 		clog(s.m, s.ports) + clog(s.h, s.ports) + clog(s.cosets, s.ports) + clog(s.n, s.ports),
-		up(s.m-1) + up(s.h-1) + min(s.cosetsFirst(), (s.cosets-1)*up(s.n-1)+up(s.cosets-1)),
+		ceil(s.m-1, s.ports) + ceil(s.h-1, s.ports) + min(s.cosetsFirstC2(), s.rowsFirstC2()),
 	}
 }
 

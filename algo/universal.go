@@ -46,14 +46,13 @@ func tune(size, ports, over int) (m, n int) {
 	bestC1, bestC2 := 0, -1
 	most := BoundC1(size, ports) + over
 	for w := 1; w <= size; w++ {
-		if bestC2 >= 0 && (w-1+ports-1)/ports > bestC2 {
+		if bestC2 >= 0 && ceil(w-1, ports) > bestC2 {
 			break // the window alone takes more
 		}
-		s := (size + w - 1) / w
-		c1 := clog(w, ports) + clog(s, ports)
-		c2 := (w-1+ports-1)/ports + (s-1+ports-1)/ports
-		if c1 <= most && (bestC2 < 0 || c2 < bestC2 || c2 == bestC2 && c1 < bestC1) {
-			m, n, bestC1, bestC2 = w, s, c1, c2
+		s := ceil(size, w)
+		c := universalCost(w, s, ports)
+		if c.c1 <= most && (bestC2 < 0 || c.c2 < bestC2 || c.c2 == bestC2 && c.c1 < bestC1) {
+			m, n, bestC1, bestC2 = w, s, c.c1, c.c2
 		}
 	}
 	return m, n
@@ -62,8 +61,15 @@ func tune(size, ports, over int) (m, n int) {
 // universalC2 returns the packets of the universal step in at most so many rounds.
 func universalC2(size, ports, rounds int) int {
 	m, n := tune(size, ports, rounds-BoundC1(size, ports))
-	return (m-1+ports-1)/ports + (n-1+ports-1)/ports
+	return universalCost(m, n, ports).c2
 }
+
+// universalCost is the cost of the universal step with window m and n strides.
+func universalCost(m, n, ports int) cost {
+	return cost{clog(m, ports) + clog(n, ports), ceil(m-1, ports) + ceil(n-1, ports)}
+}
+
+func (s *universal) cost(ports int) cost { return universalCost(s.m, s.n, ports) }
 
 // universalPlans returns the plan with the fewest rounds and, where a round more
 // lowers C2, those with more, as far as the limits allow.
@@ -77,7 +83,7 @@ func universalPlans(p *Problem) ([]plan.Plan, error) {
 		m, n := tune(k, p.Ports, over)
 		step := newUniversal(k, p.Ports, m, n)
 		plans = append(plans, compile("universal", step.Parameters(), p.Matrix.Field(), k, p.Ports, whole(step, k, p.Matrix.At)))
-		if over > 0 && clog(m, p.Ports)+clog(n, p.Ports) < BoundC1(k, p.Ports)+over {
+		if over > 0 && step.cost(p.Ports).c1 < BoundC1(k, p.Ports)+over {
 			break // rounds are left over: more are of no use
 		}
 	}
@@ -93,15 +99,19 @@ func universalPlans(p *Problem) ([]plan.Plan, error) {
 // one may do.
 func frugal(p *Problem) []plan.Plan {
 	k := p.Matrix.Rows()
-	type window struct{ m, n, c1, c2, memory, compute int }
+	type window struct {
+		m, n int
+		cost
+		memory, compute int
+	}
 	var list []window
 	for m := 1; m <= k; m++ {
-		n := (k + m - 1) / m
-		if m > 1 && (k+m-2)/(m-1) == n {
+		n := ceil(k, m)
+		if m > 1 && ceil(k, m-1) == n {
 			continue // a smaller window has as many strides
 		}
 		list = append(list, window{
-			m, n, clog(m, p.Ports) + clog(n, p.Ports), (m-1+p.Ports-1)/p.Ports + (n-1+p.Ports-1)/p.Ports,
+			m, n, universalCost(m, n, p.Ports),
 			m + 2*n - 1, // packets held; sums sent, and the result; sums received
 			k + n - 1,
 		})

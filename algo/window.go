@@ -15,12 +15,15 @@ type chunk struct{ at, count int }
 // (p+1)-fold, only the last one stops short. The new offsets are dealt to the
 // ports in chunks of equal size, so that the round's largest message has
 // ⌈(to-from)/p⌉ elements and all of them together ⌈(m-1)/p⌉.
-func stages(m, ports int) []stage {
+func stages(m, ports int) []stage { return stagesFrom(1, m, ports) }
+
+// stagesFrom grows a window from that size on.
+func stagesFrom(from, m, ports int) []stage {
 	var list []stage
-	for from := 1; from < m; {
+	for from < m {
 		to := min(m, from*(ports+1))
 		s := stage{from: from, to: to}
-		size := (to - from + ports - 1) / ports
+		size := ceil(to-from, ports)
 		for at := from; at < to; at += size {
 			s.chunks = append(s.chunks, chunk{at, min(size, to-at)})
 		}

@@ -28,8 +28,8 @@ func (w windowShape) String() string {
 
 // cost is C1 = clog(m) + ⌈B/p⌉ + clog(c+1) and C2 = ⌈(m-1)/p⌉ + ⌈B/p⌉ + ⌈c/p⌉.
 func (w windowShape) cost(ports int) cost {
-	up := func(n int) int { return (n + ports - 1) / ports }
-	return cost{clog(w.m, ports) + up(w.extra) + clog(w.c+1, ports), up(w.m-1) + up(w.extra) + up(w.c)}
+	extra := ceil(w.extra, ports)
+	return cost{clog(w.m, ports) + extra + clog(w.c+1, ports), ceil(w.m-1, ports) + extra + ceil(w.c, ports)}
 }
 
 // capacity is the offsets of all rows, windows and gaps: K is at most that.
