@@ -2,7 +2,6 @@ package tune
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"volley/internal/atomicfile"
 )
 
 // Format and Version name the form of a file.
@@ -233,7 +234,7 @@ func Check(path string) error {
 // Save writes the result to path, in place of an earlier one, and makes the
 // directory if need be. The file is there whole, or as it was before. What [Check]
 // refuses Save does, too.
-func (r *Result) Save(path string) (err error) {
+func (r *Result) Save(path string) error {
 	if err := Check(path); err != nil {
 		return err
 	}
@@ -244,28 +245,8 @@ func (r *Result) Save(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, ".volley-tune-"+rand.Text()[:8]), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(append(data, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return atomicfile.Write(path, append(data, '\n'))
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 
 	"volley/algo"
 	"volley/field"
+	"volley/internal/atomicfile"
 	"volley/matrix"
 	"volley/plan"
 	"volley/report"
@@ -186,7 +188,12 @@ func runCost(cmd *cobra.Command, o *costOptions) error {
 	if err := job.write(&b, rows); err != nil {
 		return err
 	}
-	return writeFile(o.output, b.Bytes())
+	err = atomicfile.Write(o.output, b.Bytes())
+	var at *fs.PathError
+	if errors.As(err, &at) && at.Op == "open" {
+		return usagef("-o: %w", err)
+	}
+	return err
 }
 
 // prepare checks all arguments.

@@ -371,28 +371,3 @@ func checkOutputFile(name string) error {
 	}
 	return nil
 }
-
-// writeFile writes a file whole or not at all: under another name at first.
-func writeFile(name string, data []byte) (err error) {
-	temporary := filepath.Join(filepath.Dir(name), fmt.Sprintf(".volley-%d-%s", os.Getpid(), filepath.Base(name)))
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return usagef("-o: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(temporary)
-		}
-	}()
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(temporary, name)
-}

@@ -1,0 +1,47 @@
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestWrite checks that a file is written and replaced, and that what fails leaves
+// everything as it was, and nothing beside it.
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	for _, want := range []string{"first, the longer one", "second"} {
+		if err := Write(path, []byte(want)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != want {
+			t.Errorf("%q: want %q", got, want)
+		}
+	}
+
+	folder := filepath.Join(dir, "folder")
+	if err := os.MkdirAll(filepath.Join(folder, "full"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(folder, []byte("x")); err == nil {
+		t.Error("a directory was replaced")
+	}
+	var open *fs.PathError
+	if err := Write(filepath.Join(dir, "none", "file"), nil); !errors.As(err, &open) || open.Op != "open" {
+		t.Errorf("no directory: %v: want a PathError of Op open", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 2 {
+		t.Errorf("%v: want file and folder", entries)
+	}
+}
