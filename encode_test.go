@@ -15,6 +15,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"
@@ -24,7 +25,7 @@ import (
 // included.
 func TestEncode(t *testing.T) {
 	for _, name := range []string{"2", "2^8", "2^16", "257", "3^4", "2147483647"} {
-		f := parse(t, name)
+		f := fieldtest.Parse(t, name)
 		for k := 1; k <= 9; k++ {
 			a := randomMatrix(t, f, k, 5)
 			lengths := make([]int, k)
@@ -56,7 +57,7 @@ func TestEncode(t *testing.T) {
 // TestRunFiles encodes files of unequal lengths in many segments, twice with one
 // encoder.
 func TestRunFiles(t *testing.T) {
-	f := parse(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	a := randomMatrix(t, f, 5, 1)
 	const memory = 5000
 	encoder, err := volley.Compile(a, volley.WithMemory(memory))
@@ -140,7 +141,7 @@ func TestSymbolError(t *testing.T) {
 		{"257", []byte{1, 1}, 257, 500}, {"3^4", []byte{255}, 255, 500}, {"2^4", []byte{16}, 16, 500},
 		{"65537", []byte{1, 0, 1, 0}, 65537, 500}, {"257", []byte{255, 255}, 65535, 1},
 	} {
-		f := parse(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		encoder, err := volley.Compile(randomMatrix(t, f, 3, 1), volley.WithMemory(4096))
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +177,7 @@ func TestSymbolError(t *testing.T) {
 // TestShortPacket checks that a packet that ends before its size is an error, not
 // padded.
 func TestShortPacket(t *testing.T) {
-	encoder, err := volley.Compile(randomMatrix(t, parse(t, "2^16"), 2, 1))
+	encoder, err := volley.Compile(randomMatrix(t, fieldtest.Parse(t, "2^16"), 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ func TestShortPacket(t *testing.T) {
 
 // TestBadPackets checks lengths that make no sense.
 func TestBadPackets(t *testing.T) {
-	f := parse(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	encoder, err := volley.Compile(randomMatrix(t, f, 2, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +220,7 @@ func TestBadPackets(t *testing.T) {
 
 // TestWrongGroup runs a matrix at more or fewer processors than it is for.
 func TestWrongGroup(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{2, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			members := alike(randomMatrix(t, f, 3, 1), make([][]byte, k))
@@ -235,7 +236,7 @@ func TestWrongGroup(t *testing.T) {
 }
 
 func TestCompileErrors(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	if _, err := volley.Compile(matrix.NewDense(f, 2, 0)); err == nil || !strings.Contains(err.Error(), "2 rows and 0 columns") {
 		t.Errorf("got error %v", err)
 	}
@@ -253,7 +254,7 @@ func TestCompileErrors(t *testing.T) {
 
 // TestPlan checks that a run does what Plan says.
 func TestPlan(t *testing.T) {
-	f := parse(t, "257")
+	f := fieldtest.Parse(t, "257")
 	a := randomMatrix(t, f, 7, 1)
 	encoder, err := volley.Compile(a, volley.WithPorts(2))
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/faulty"
@@ -26,7 +27,7 @@ import (
 // TestDisagreement starts one processor, or a few, with something else.
 func TestDisagreement(t *testing.T) {
 	const k = 5
-	bytes8 := parse(t, "2^8")
+	bytes8 := fieldtest.Parse(t, "2^8")
 	same := member{matrix: randomMatrix(t, bytes8, k, 1), packet: make([]byte, 100), opts: []volley.Option{volley.WithPorts(2)}}
 	with := func(opts ...volley.Option) member {
 		m := same
@@ -35,7 +36,7 @@ func TestDisagreement(t *testing.T) {
 	}
 	other := func(f string, seed uint64) member {
 		m := same
-		m.matrix = randomMatrix(t, parse(t, f), k, seed)
+		m.matrix = randomMatrix(t, fieldtest.Parse(t, f), k, seed)
 		return m
 	}
 	for _, c := range []struct {
@@ -97,7 +98,7 @@ func TestDisagreement(t *testing.T) {
 // TestNoDisagreement gives processors different options that are to be equal in
 // effect.
 func TestNoDisagreement(t *testing.T) {
-	a := randomMatrix(t, parse(t, "2^8"), 3, 1)
+	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), 3, 1)
 	packets := randomPackets(a.Field(), 5, 5, 5)
 	members := alike(a, packets)
 	for k, opts := range [][]volley.Option{
@@ -146,7 +147,7 @@ func sends(t *testing.T, members []member, proc int) (greeting, data int) {
 func TestFlippedData(t *testing.T) {
 	const k, symbols = 5, 150
 	for _, name := range []string{"2^8", "257", "3^4"} {
-		f := parse(t, name)
+		f := fieldtest.Parse(t, name)
 		a, err := matrix.Cauchy(f, k) // no entry is zero: nothing gets lost
 		if err != nil {
 			t.Fatal(err)
@@ -221,7 +222,7 @@ func TestFlippedData(t *testing.T) {
 // packets in pieces, and of fused layers: the check notices each.
 func TestFlippedSinks(t *testing.T) {
 	const symbols = 1024
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, c := range []struct {
 		algorithm string
 		k, r      int
@@ -293,7 +294,7 @@ func TestInvalidData(t *testing.T) {
 		{"2", [][2]int{{0, 0}, {0, 1}}},   // 0 to X+1
 	} {
 		t.Run(c.field, func(t *testing.T) {
-			f := parse(t, c.field)
+			f := fieldtest.Parse(t, c.field)
 			a := matrix.NewDense(f, 2, 2) // all packets coded are zero
 			for _, check := range []bool{false, true} {
 				members := alike(a, randomPackets(f, 5, 5), volley.WithAlgorithm("central"), volley.WithCheck(check))
@@ -319,7 +320,7 @@ func TestInvalidData(t *testing.T) {
 
 // TestFlippedHeader flips a bit of the plan's hash.
 func TestFlippedHeader(t *testing.T) {
-	members := alike(randomMatrix(t, parse(t, "2^8"), 2, 1), [][]byte{{1}, {2}})
+	members := alike(randomMatrix(t, fieldtest.Parse(t, "2^8"), 2, 1), [][]byte{{1}, {2}})
 	greeting, _ := sends(t, members, 0)
 	members[0].faults = []faulty.Fault{faulty.Flip(faulty.Nth(greeting), 0, 31, 7)}
 	want := &volley.DisagreementError{Processors: []int{0}, With: 1, In: []string{"plan"}}
@@ -335,7 +336,7 @@ func TestFlippedHeader(t *testing.T) {
 // sends. Whatever comes of it, nobody returns a wrong packet without an error.
 func TestFlippedControl(t *testing.T) {
 	const k = 3
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, k, 1)
 	packets := randomPackets(f, 70, 65, 66)
 	want := product(a, packets)
@@ -379,7 +380,7 @@ func TestFlippedControl(t *testing.T) {
 // TestHangAndDie stops a processor at every point of a run.
 func TestHangAndDie(t *testing.T) {
 	const k, timeout = 5, 10 * time.Second
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, k, 1)
 	packets := randomPackets(f, 100, 100, 100, 100, 100)
 	for _, stop := range []func(int) faulty.Fault{faulty.Hang, faulty.Die} {
@@ -407,7 +408,7 @@ func TestHangAndDie(t *testing.T) {
 // TestDropped loses each message of a run, one at a time.
 func TestDropped(t *testing.T) {
 	const k = 4
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, k, 1)
 	packets := randomPackets(f, 10, 10, 10, 10)
 	want := product(a, packets)
@@ -441,7 +442,7 @@ func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Minute, func() { cancel(enough) })
-		a := randomMatrix(t, parse(t, "2^8"), 4, 1)
+		a := randomMatrix(t, fieldtest.Parse(t, "2^8"), 4, 1)
 		members := alike(a, make([][]byte, 4), volley.WithTimeout(0))
 		members[3].faults = []faulty.Fault{faulty.Hang(1)}
 		for j, r := range encode(ctx, members) {
@@ -470,7 +471,7 @@ func (l liar) At(i, j int) field.Element {
 // compute with a wrong entry, the processor whose packet that makes wrong says so.
 func TestWrongCoefficient(t *testing.T) {
 	const k, victim = 5, 3
-	a := randomMatrix(t, parse(t, "2^8"), k, 1)
+	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), k, 1)
 	packets := randomPackets(a.Field(), 9, 9, 9, 9, 9)
 	want := product(a, packets)[victim]
 	for _, name := range []string{"universal", "direct", "central"} {

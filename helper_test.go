@@ -15,15 +15,6 @@ import (
 	"volley/transport/local"
 )
 
-func parse(t testing.TB, name string) field.Field {
-	t.Helper()
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 func randomMatrix(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
 	t.Helper()
 	a, err := matrix.Random(f, k, k, seed)

@@ -12,11 +12,12 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/field/fieldtest"
 	"volley/transport/faulty"
 )
 
 func TestOptionsOutOfRange(t *testing.T) {
-	a := randomMatrix(t, parse(t, "2^8"), 2, 1)
+	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), 2, 1)
 	for _, c := range []struct {
 		bad  volley.Option
 		text string
@@ -48,7 +49,7 @@ func TestOptionsOutOfRange(t *testing.T) {
 // effect returns the report of a run of 16 processors with the options.
 func effect(t *testing.T, opts ...volley.Option) *volley.Report {
 	t.Helper()
-	f := parse(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	lengths := make([]int, 16)
 	for k := range lengths {
 		lengths[k] = 3000
@@ -104,7 +105,7 @@ func TestWithBetaAndTau(t *testing.T) {
 
 // TestModelOfProcessor0 gives every processor a β and a τ of its own.
 func TestModelOfProcessor0(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, 3, 1)
 	packets := randomPackets(f, 10, 10, 10)
 	own := func(k int) []volley.Option {
@@ -141,7 +142,7 @@ func TestWithMemory(t *testing.T) {
 // TestTooLittleMemory checks that every processor says how much would do, and
 // that it does.
 func TestTooLittleMemory(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, 5, 1)
 	packets := randomPackets(f, 1000, 1000, 1000, 1000, 1000)
 	least := map[int64]bool{}
@@ -179,7 +180,7 @@ func TestWithTimeout(t *testing.T) {
 		{[]volley.Option{volley.WithTimeout(time.Hour)}, time.Hour},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			members := alike(randomMatrix(t, parse(t, "2^8"), 2, 1), make([][]byte, 2), c.opts...)
+			members := alike(randomMatrix(t, fieldtest.Parse(t, "2^8"), 2, 1), make([][]byte, 2), c.opts...)
 			members[1].faults = []faulty.Fault{faulty.Hang(0)}
 			start := time.Now()
 			encode(t.Context(), members)

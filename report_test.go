@@ -7,12 +7,13 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/field/fieldtest"
 	"volley/sim"
 )
 
 // TestReport compares what was counted with the cost of the plan.
 func TestReport(t *testing.T) {
-	f := parse(t, "257")
+	f := fieldtest.Parse(t, "257")
 	for _, k := range []int{1, 2, 5, 16} {
 		a := randomMatrix(t, f, k, 1)
 		lengths := make([]int, k)

@@ -7,6 +7,7 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/field/fieldtest"
 	"volley/matrix"
 )
 
@@ -20,7 +21,7 @@ func TestSinks(t *testing.T) {
 	}{
 		{"257", "random", 7, 3}, {"2^8", "cauchy", 12, 4}, {"2^8", "cauchy", 9, 1}, {"3^4", "random", 3, 8}, {"2^16", "random", 1, 5}, {"2^8", "cauchy", 6, 6},
 	} {
-		f := parse(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		spec := matrix.Spec{Family: c.family}
 		if c.family == "random" {
 			spec.Argument = "3"

@@ -20,6 +20,7 @@ import (
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"
@@ -57,7 +58,7 @@ func TestEncodeStructured(t *testing.T) {
 		{"2^16", "moore", 16, "moore"},
 		{"2^16", "gabidulin", 8, "gabidulin"},
 	} {
-		f := parse(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		for _, inverse := range []bool{false, true} {
 			a := build(t, f, matrix.Spec{Family: c.family, Inverse: inverse}, c.k)
 			lengths := make([]int, c.k)
@@ -95,7 +96,7 @@ func TestEncodeStructured(t *testing.T) {
 // TestOrderAny checks that a DFT may come without the round that permutes it, and
 // that the report tells.
 func TestOrderAny(t *testing.T) {
-	f := parse(t, "257")
+	f := fieldtest.Parse(t, "257")
 	a := build(t, f, matrix.Spec{Family: "dft"}, 128)
 	packets := randomPackets(f, make([]int, 128)...)
 	_, natural := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft")))
@@ -186,7 +187,7 @@ func TestDFTEqualsGnark(t *testing.T) {
 			return y, field.Element(d.Generator.Bits())
 		}},
 	} {
-		f := parse(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		packets := randomPackets(f, ones(k)...)
 		x := make([]field.Element, k)
 		for i := range x {
@@ -245,7 +246,7 @@ func TestLeopard(t *testing.T) {
 		{"2^8", 8, reedsolomon.WithLeopardGF(true), []int{2, 4, 8, 16, 32, 64, 128}},
 		{"2^16:0x1002d", 16, reedsolomon.WithLeopardGF16(true), []int{2, 16, 64}},
 	} {
-		f := parse(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		basis := []uint64{1}
 		for i := 1; i < c.bits; i++ { // β_i² + β_i = β_(i-1); of the two roots the even one
 			for z := uint64(0); len(basis) == i; z += 2 {
@@ -337,7 +338,7 @@ func mapSymbols(f field.Field, data []byte, table []uint64) []byte {
 // checked by another algorithm, and who differs is named all the same.
 func TestManyProcessors(t *testing.T) {
 	const k = 140
-	f := parse(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	a := build(t, f, matrix.Spec{Family: "cauchy"}, k)
 	packets := randomPackets(f, ones(k)...)
 	packets[77] = append(packets[77], 1, 2, 3, 4)

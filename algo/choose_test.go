@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"volley/algo"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -50,7 +51,7 @@ func (c tally) time(m sim.Model) time.Duration {
 // TestChoiceIsBest compares the planner's choice with the best of all plans of all
 // algorithms by brute force, over a grid of problems, models and limits.
 func TestChoiceIsBest(t *testing.T) {
-	b8, q257 := parse(t, "2^8"), parse(t, "257")
+	b8, q257 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257")
 	matrices := []matrix.Matrix{}
 	for _, k := range []int{1, 5, 16, 24} {
 		matrices = append(matrices, random(t, b8, k, 1), must(matrix.Cauchy(b8, k))(t))

@@ -7,6 +7,7 @@ import (
 
 	"volley/algo"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -64,7 +65,7 @@ func clampPorts(k, ports int) int { return max(1, min(ports, k-1)) }
 // TestPrepareAndShootCost compares counted costs with the closed formula of the
 // paper's theorem, corrected for even L, for all K up to 2048 and p up to 8.
 func TestPrepareAndShootCost(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for ports := 1; ports <= 8; ports++ {
 		for k := 1; k <= 2048; k++ {
 			p := clampPorts(k, ports)
@@ -88,7 +89,7 @@ func TestPrepareAndShootCost(t *testing.T) {
 
 // TestPrepareAndShootTable checks (K, p): C1/C2 worked out by hand.
 func TestPrepareAndShootTable(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, want := range []struct{ k, p, c1, c2 int }{
 		{1, 1, 0, 0}, {2, 1, 1, 1}, {4, 1, 2, 2}, {8, 1, 3, 4}, {16, 1, 4, 6}, {17, 1, 5, 10}, {27, 2, 3, 5},
 		{64, 1, 6, 14}, {65, 2, 4, 8}, {65, 1, 7, 22}, {256, 1, 8, 30},
@@ -102,7 +103,7 @@ func TestPrepareAndShootTable(t *testing.T) {
 // TestUniversalCost checks that the tuned step has the least C2 of all windows
 // with the least C1, is never above prepare-and-shoot, and meets known values.
 func TestUniversalCost(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for ports := 1; ports <= 8; ports++ {
 		for k := 1; k <= 2048; k++ {
 			p := clampPorts(k, ports)
@@ -130,7 +131,7 @@ func TestUniversalCost(t *testing.T) {
 }
 
 func TestBaselineCosts(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for ports := 1; ports <= 4; ports++ {
 		for k := 1; k <= 200; k++ {
 			p := clampPorts(k, ports)
@@ -152,7 +153,7 @@ func TestBaselineCosts(t *testing.T) {
 // TestClasses compares the costs counted from classes with those counted from
 // every processor's schedule.
 func TestClasses(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, algorithm := range forAnyMatrix() {
 		for k := 1; k <= 70; k++ {
 			for _, ports := range []int{1, 2, 3, 5} {
@@ -199,7 +200,7 @@ func TestBounds(t *testing.T) {
 			}
 		}
 	}
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, algorithm := range forAnyMatrix() {
 		for k := 1; k <= 300; k++ {
 			for p := 1; p <= 4; p++ {
@@ -226,7 +227,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestCompileErrors(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	a := lookup(t, "universal")
 	if _, err := a.Compile(matrix.NewDense(f, 3, 4), 1); err == nil {
 		t.Error("a 3×4 matrix was accepted")
@@ -245,7 +246,7 @@ func TestCompileErrors(t *testing.T) {
 
 // TestChoose compares auto's choice with the least model time over the registry.
 func TestChoose(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{1, 2, 5, 17, 40} {
 		for _, ports := range []int{1, 3} {
 			for _, model := range []sim.Model{
@@ -282,7 +283,7 @@ func TestChoose(t *testing.T) {
 
 // TestOnDemand makes one program and the cost of a plan for a million processors.
 func TestOnDemand(t *testing.T) {
-	f := parse(t, "2147483647")
+	f := fieldtest.Parse(t, "2147483647")
 	const k = 1_000_000
 	a, err := matrix.Cauchy(f, k)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"volley/algo"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -135,7 +136,7 @@ func TestStructuredTransferMatrix(t *testing.T) {
 				t.Parallel()
 				for k := 1; k <= 40; k++ {
 					for ports := 1; ports <= max(1, min(4, k-1)); ports++ {
-						check(t, parse(t, name), k, ports)
+						check(t, fieldtest.Parse(t, name), k, ports)
 					}
 				}
 			})
@@ -144,7 +145,7 @@ func TestStructuredTransferMatrix(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(3, 3))
 			for _, name := range []string{"2^4", "2^16", "97", "163", "3^4", "goldilocks", "bls12-381"} {
-				f := parse(t, name)
+				f := fieldtest.Parse(t, name)
 				for range 6 {
 					check(t, f, 1+rng.IntN(40), 1+rng.IntN(4))
 				}
@@ -153,8 +154,8 @@ func TestStructuredTransferMatrix(t *testing.T) {
 				field string
 				k     int
 			}{{"257", 64}, {"97", 96}, {"2^16", 16}, {"2^8", 64}, {"163", 54}} {
-				check(t, parse(t, c.field), c.k, 1)
-				check(t, parse(t, c.field), c.k, 3)
+				check(t, fieldtest.Parse(t, c.field), c.k, 1)
+				check(t, fieldtest.Parse(t, c.field), c.k, 3)
 			}
 		})
 	})
@@ -204,7 +205,7 @@ func TestFoldedFront(t *testing.T) {
 		{"7681", 256, [3]string{"8/30 9/24 10/18 11/16 12/14", "6/16 7/13 8/9", "4/10 5/8 6/6"}},
 		{"163", 81, [3]string{"7/17 9/13 12/12", "4/8 5/7 6/6", "4/6 5/5"}},
 	} {
-		f := parse(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		omega := must(matrix.PointsCoset(f, c.k))(t)
 		first := c.k // as many cosets further as there are at most
 		for first > 1 {
@@ -227,7 +228,7 @@ func TestFoldedFront(t *testing.T) {
 // TestStructuredCosts compares counted costs with the closed formulas.
 func TestStructuredCosts(t *testing.T) {
 	psi := func(n, ports int) (int, int) {
-		c := count(t, parse(t, "2^8"), "universal", n, ports)
+		c := count(t, fieldtest.Parse(t, "2^8"), "universal", n, ports)
 		return c.C1, c.C2
 	}
 	has := func(m matrix.Matrix, algorithm string, ports, c1, c2 int) {
@@ -244,7 +245,7 @@ func TestStructuredCosts(t *testing.T) {
 			t.Errorf("%s over %s, K=%d p=%d: %s has %s, want %d/%d", m.ID(), m.Field().Name(), m.Rows(), ports, algorithm, front(plans), c1, c2)
 		}
 	}
-	q257, q97, q163 := parse(t, "257"), parse(t, "97"), parse(t, "163")
+	q257, q97, q163 := fieldtest.Parse(t, "257"), fieldtest.Parse(t, "97"), fieldtest.Parse(t, "163")
 	// A DFT of K = (p+1)^H takes H/H, inverse too, and one more in natural order.
 	for _, c := range []struct{ k, ports, h int }{{256, 1, 8}, {256, 3, 4}, {256, 15, 2}, {64, 1, 6}, {64, 3, 3}, {16, 1, 4}, {4, 1, 2}} {
 		m := must(matrix.DFTReversed(q257, c.k))(t)
@@ -267,11 +268,11 @@ func TestStructuredCosts(t *testing.T) {
 	for _, c := range []struct{ k, ports, c1, c2 int }{{48, 1, 6, 6}, {48, 2, 4, 4}, {96, 1, 7, 7}} {
 		has(must(matrix.DFTReversed(q97, c.k))(t), "dft", c.ports, c.c1, c.c2)
 	}
-	q61 := parse(t, "61")
+	q61 := fieldtest.Parse(t, "61")
 	for _, c := range []struct{ ports, c1, c2 int }{{1, 7, 7}, {2, 5, 5}, {4, 3, 3}} {
 		has(must(matrix.DFTReversed(q61, 60))(t), "dft", c.ports, c.c1, c.c2)
 	}
-	b8 := parse(t, "2^8")
+	b8 := fieldtest.Parse(t, "2^8")
 	for _, c := range []struct{ k, ports, c1, c2 int }{{15, 1, 5, 5}, {15, 2, 3, 3}, {51, 2, 4, 5}} {
 		has(must(matrix.DFTReversed(b8, c.k))(t), "dft", c.ports, c.c1, c.c2)
 	}
@@ -320,7 +321,7 @@ func TestStructuredCosts(t *testing.T) {
 		ports int
 		want  int
 	}{{"2^4", 4, 1, 2}, {"2^8", 8, 1, 3}, {"2^16", 16, 1, 4}, {"2^16", 16, 3, 2}, {"2^9", 9, 2, 2}} {
-		m := must(matrix.Moore(must(matrix.PointsMoore(parse(t, c.field), 0, c.k))(t), 0))(t)
+		m := must(matrix.Moore(must(matrix.PointsMoore(fieldtest.Parse(t, c.field), 0, c.k))(t), 0))(t)
 		has(m, "moore", c.ports, c.want, c.want)
 		has(must(matrix.Inverse(m))(t), "moore", c.ports, c.want, c.want)
 	}

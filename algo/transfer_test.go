@@ -8,18 +8,10 @@ import (
 
 	"volley/algo"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/verify"
 )
-
-func parse(t testing.TB, name string) field.Field {
-	t.Helper()
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
 
 func random(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
 	t.Helper()
@@ -51,7 +43,7 @@ func checkTransfer(t *testing.T, algorithm algo.Algorithm, a matrix.Matrix, port
 // TestTransferMatrix checks every algorithm for every K up to 40.
 func TestTransferMatrix(t *testing.T) {
 	for _, name := range []string{"2^8", "257", "3^4"} {
-		f := parse(t, name)
+		f := fieldtest.Parse(t, name)
 		for _, algorithm := range forAnyMatrix() {
 			t.Run(fmt.Sprintf("%s/%s", name, algorithm.Name), func(t *testing.T) {
 				t.Parallel()
@@ -71,20 +63,20 @@ func TestTransferMatrixSample(t *testing.T) {
 	for range 12 {
 		k, ports := 41+rng.IntN(30), 1+rng.IntN(4)
 		name := []string{"2^8", "257", "3^4"}[rng.IntN(3)]
-		f := parse(t, name)
+		f := fieldtest.Parse(t, name)
 		for _, algorithm := range forAnyMatrix() {
 			checkTransfer(t, algorithm, random(t, f, k, rng.Uint64()), ports)
 		}
 	}
 	for _, algorithm := range forAnyMatrix() {
-		checkTransfer(t, algorithm, random(t, parse(t, "257"), 125, 3), 2)
+		checkTransfer(t, algorithm, random(t, fieldtest.Parse(t, "257"), 125, 3), 2)
 	}
 }
 
 // TestSparseMatrices checks matrices with many zeros, for which a schedule sends
 // elements that are zero.
 func TestSparseMatrices(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{1, 2, 3, 9, 16, 17} {
 		zero := matrix.NewDense(f, k, k)
 		shift := matrix.NewDense(f, k, k)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/verify"
 )
@@ -19,7 +20,7 @@ func TestVerifyAll(t *testing.T) {
 	var plans, entries atomic.Int64
 	t.Run("plans", func(t *testing.T) {
 		for _, name := range []string{"2^8", "257", "3^4"} {
-			f := parse(t, name)
+			f := fieldtest.Parse(t, name)
 			check := func(algorithm algo.Algorithm, k, ports int) {
 				t.Helper()
 				checkTransfer(t, algorithm, random(t, f, k, uint64(1000*k+ports)), ports)
@@ -57,7 +58,7 @@ func TestVerifyAllStructured(t *testing.T) {
 		for _, name := range []string{"2^4", "2^8", "2^16", "97", "163", "257", "3^4", "goldilocks", "bls12-381"} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				f := parse(t, name)
+				f := fieldtest.Parse(t, name)
 				for k := 1; k <= 129; k++ {
 					if k == 129 {
 						k = 256
@@ -88,7 +89,7 @@ func TestVerifyAllSteps(t *testing.T) {
 	total := map[string]int{}
 	t.Run("fields", func(t *testing.T) {
 		for _, name := range []string{"2^16", "257"} {
-			f := parse(t, name)
+			f := fieldtest.Parse(t, name)
 			check := func(t *testing.T, k, ports int) {
 				t.Helper()
 				a := random(t, f, k, uint64(k))

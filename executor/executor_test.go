@@ -13,6 +13,7 @@ import (
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
@@ -30,7 +31,7 @@ func TestEncode(t *testing.T) {
 	for _, name := range []string{"2^8", "2^16", "257", "3^4"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := parse(t, name)
+			f := fieldtest.Parse(t, name)
 			for _, k := range sizes {
 				a := randomMatrix(t, f, k)
 				for _, c := range []struct{ symbols, segment int }{
@@ -105,7 +106,7 @@ func checkTraffic(t testing.TB, r *run) {
 // passes memory by reference.
 func TestTransportContract(t *testing.T) {
 	const k, symbols, segment = 16, 40, 3
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, k)
 	packets := randomPackets(f, 1, equal(k, symbols)...)
 	want := product(a, packets, symbols)
@@ -148,7 +149,7 @@ func TestTransportContract(t *testing.T) {
 
 func TestHeader(t *testing.T) {
 	const k = 9
-	f := parse(t, "257")
+	f := fieldtest.Parse(t, "257")
 	header := []byte("who goes there?")
 	for _, name := range []string{"universal", "direct", "ring-allgather", "central"} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +192,7 @@ func TestHeader(t *testing.T) {
 }
 
 func TestHeaderRefused(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	stranger := errors.New("a stranger")
 	r := &run{
 		plan: compile(t, "universal", randomMatrix(t, f, 4), 1), packets: randomPackets(f, 1, 5, 5, 5, 5),
@@ -213,7 +214,7 @@ func TestHeaderRefused(t *testing.T) {
 // TestPadding runs inputs that end early, also within a segment or before it.
 func TestPadding(t *testing.T) {
 	for _, name := range []string{"2^16", "3^4"} {
-		f := parse(t, name)
+		f := fieldtest.Parse(t, name)
 		a := randomMatrix(t, f, 6)
 		packets := randomPackets(f, 1, 20, 0, 1, 7, 8, 19)
 		for _, segment := range []int{4, 20} {
@@ -229,7 +230,7 @@ func TestPadding(t *testing.T) {
 
 // TestAllgather runs a plan with many outputs, which are received slots.
 func TestAllgather(t *testing.T) {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{1, 2, 7, 16} {
 		packets := randomPackets(f, 1, equal(k, 10)...)
 		r := &run{plan: algo.Allgather(f, k, 1), packets: packets, bytes: 10, segment: 4}
@@ -278,7 +279,7 @@ func helpers(f field.Field) *plan.Materialized {
 
 func TestHelpers(t *testing.T) {
 	for _, name := range []string{"257", "3^4"} {
-		f := parse(t, name)
+		f := fieldtest.Parse(t, name)
 		p := helpers(f)
 		a, err := verify.TransferMatrix(p)
 		if err != nil {
@@ -302,7 +303,7 @@ func TestHelpers(t *testing.T) {
 
 func TestObserve(t *testing.T) {
 	const symbols, segment = 10, 4
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	p := helpers(f)
 	packets := randomPackets(f, 1, symbols, symbols, symbols)
 	var mu sync.Mutex
@@ -350,7 +351,7 @@ func TestObserve(t *testing.T) {
 }
 
 func TestSegmentBytes(t *testing.T) {
-	f := parse(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	for _, algorithm := range algo.Algorithms() {
 		if algorithm.Structured {
 			continue
@@ -391,7 +392,7 @@ func TestSegmentBytes(t *testing.T) {
 // TestWrongJobs checks that what a caller can get wrong is an error, at whom it
 // concerns and, by an abort, elsewhere.
 func TestWrongJobs(t *testing.T) {
-	f := parse(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	three := compile(t, "universal", randomMatrix(t, f, 3), 1)
 	for _, c := range []struct {
 		text  string // in the error
@@ -442,7 +443,7 @@ func (noProgram) Program(int) (*plan.Program, error) { return nil, errors.New("n
 // segment at all of them, in which 64 messages are sent.
 func BenchmarkSegment(b *testing.B) {
 	const k = 16
-	f := parse(b, "2^8")
+	f := fieldtest.Parse(b, "2^8")
 	for _, segment := range []int{4 << 10, 256 << 10} {
 		b.Run(fmt.Sprintf("K=%d/len=%dKiB", k, segment>>10), func(b *testing.B) {
 			a := randomMatrix(b, f, k)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"volley/executor"
+	"volley/field/fieldtest"
 	"volley/transport"
 	"volley/transport/faulty"
 )
@@ -73,7 +74,7 @@ func discard() []io.WriterAt { return []io.WriterAt{endless{}} }
 
 // newRun returns a run of many segments at 8 processors.
 func newRun(t testing.TB) *run {
-	f := parse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	return &run{
 		plan: compile(t, "universal", randomMatrix(t, f, 8), 1), packets: randomPackets(f, 1, equal(8, 100)...),
 		bytes: 100, segment: 10,
@@ -158,7 +159,7 @@ func TestTimeout(t *testing.T) {
 // TestTimeoutNamesPartner has two processors, so that it is clear who waits.
 func TestTimeoutNamesPartner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := parse(t, "257")
+		f := fieldtest.Parse(t, "257")
 		r := &run{
 			plan: compile(t, "central", randomMatrix(t, f, 2), 1), packets: randomPackets(f, 1, 5, 5),
 			bytes: 10, segment: 10,
@@ -252,7 +253,7 @@ func TestCancel(t *testing.T) {
 	for _, k := range []int{1, 8} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(enough)
-		f := parse(t, "2^8")
+		f := fieldtest.Parse(t, "2^8")
 		r := &run{
 			plan: compile(t, "universal", randomMatrix(t, f, k), 1), packets: randomPackets(f, 1, equal(k, 9)...),
 			bytes: 9, segment: 4,

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 func BenchmarkCombine(b *testing.B) {
@@ -16,7 +17,7 @@ func BenchmarkCombine(b *testing.B) {
 					continue
 				}
 				b.Run(fmt.Sprintf("field=%s/sources=%d/len=%s", name, sources, sizeName(size)), func(b *testing.B) {
-					benchmarkCombine(b, mustParse(b, name), sources, size)
+					benchmarkCombine(b, fieldtest.Parse(b, name), sources, size)
 				})
 			}
 		}
@@ -48,14 +49,6 @@ func sizeName(n int) string {
 	}
 	return fmt.Sprintf("%dB", n)
 }
-func mustParse(t testing.TB, name string) field.Field {
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 func randomElement(f field.Field, rng *rand.Rand) field.Element {
 	s := field.NewSampler(f)
 	return s.Draw(rng.Uint64)
@@ -73,7 +66,7 @@ func randomPacket(f field.Field, rng *rand.Rand, symbols int) []byte {
 func BenchmarkMul(b *testing.B) {
 	for _, name := range []string{"2^8", "2^16", "257", "2147483647", "goldilocks", "bls12-381", "3^4", "3^10"} {
 		b.Run("field="+name, func(b *testing.B) {
-			f := mustParse(b, name)
+			f := fieldtest.Parse(b, name)
 			x, y := f.Generator(), field.One
 			for b.Loop() {
 				y = f.Mul(x, y)
@@ -85,7 +78,7 @@ func BenchmarkMul(b *testing.B) {
 func BenchmarkAdd(b *testing.B) {
 	for _, name := range []string{"2^8", "2^16", "257", "2147483647", "goldilocks", "bls12-381", "3^4", "3^10"} {
 		b.Run("field="+name, func(b *testing.B) {
-			f := mustParse(b, name)
+			f := fieldtest.Parse(b, name)
 			x, y := f.Generator(), field.One
 			for b.Loop() {
 				y = f.Add(x, y)

@@ -23,7 +23,7 @@ func TestFields(t *testing.T) {
 		"3^2:0xa", // X^2+1, where X is not primitive
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := mustParse(t, name)
+			f := fieldtest.Parse(t, name)
 			if f.Name() != name {
 				t.Errorf("the name of %s is %s", name, f.Name())
 			}
@@ -67,7 +67,7 @@ func TestMul(t *testing.T) {
 		{"2147483647", 2147483647, []uint64{0, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := mustParse(t, c.name)
+			f := fieldtest.Parse(t, c.name)
 			q := f.Order().Uint64()
 			check := func(a, b uint64) {
 				if got, want := f.Mul(field.Code(a), field.Code(b)), field.Code(mulCodes(a, b, c.p, c.poly)); got != want {
@@ -121,7 +121,7 @@ func mulCodes(a, b, p uint64, poly []uint64) uint64 {
 
 // TestKlauspost compares 2^8 with the arithmetic of klauspost/reedsolomon.
 func TestKlauspost(t *testing.T) {
-	f := mustParse(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	var l reedsolomon.LowLevel
 	in, out := make([]byte, 256), make([]byte, 256)
 	for i := range in {
@@ -144,7 +144,7 @@ func TestKlauspost(t *testing.T) {
 // takes more sources than the suite has.
 func TestPrimesManySources(t *testing.T) {
 	for _, q := range []uint64{127, 163, 257} {
-		f := mustParse(t, new(big.Int).SetUint64(q).String())
+		f := fieldtest.Parse(t, new(big.Int).SetUint64(q).String())
 		last := field.Code(q - 1)
 		packet := make([]byte, 9*f.SymbolBytes())
 		for k := range 9 {
@@ -169,7 +169,7 @@ func TestPrimesManySources(t *testing.T) {
 // from scratch memory that the garbage collector took away.
 func TestCombineAllocations(t *testing.T) {
 	for _, name := range []string{"2^4", "2^8", "2^8:0x11b", "2^16", "257", "2147483647", "goldilocks", "bls12-381", "bn254", "3^4", "3^10"} {
-		f := mustParse(t, name)
+		f := fieldtest.Parse(t, name)
 		rng := rand.New(rand.NewPCG(5, 6))
 		for _, sources := range []int{1, 20} {
 			coef, src := make([]field.Element, sources), make([][]byte, sources)
@@ -198,7 +198,7 @@ func TestElement(t *testing.T) {
 			t.Errorf("FromInt(%v) = %v, want an error", v, e)
 		}
 	}
-	f := mustParse(t, "257")
+	f := fieldtest.Parse(t, "257")
 	for _, c := range []struct{ in, want string }{
 		{"0", "0"}, {" 256\n", "256"},
 		{"257", "257 is outside the field 257: want 0 to 256"},
@@ -219,7 +219,7 @@ func TestElement(t *testing.T) {
 
 // TestCombinePanic checks that the message holds the values.
 func TestCombinePanic(t *testing.T) {
-	f := mustParse(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	defer func() {
 		if got, want := recover(), "field 2^16: Combine: len(src[1])=6, len(dst)=4"; got != want {
 			t.Errorf("panic %q, want %q", got, want)

@@ -15,6 +15,7 @@ import (
 	"github.com/consensys/gnark-crypto/field/koalabear"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // large are the fields with names, as the literature has them.
@@ -81,7 +82,7 @@ func integer(s string, base int) *big.Int {
 func TestLarge(t *testing.T) {
 	one := big.NewInt(1)
 	for _, c := range large {
-		f := mustParse(t, c.name)
+		f := fieldtest.Parse(t, c.name)
 		q := integer(c.order, 16)
 		if f.Name() != c.name || f.Order().Cmp(q) != 0 || f.Characteristic().Cmp(q) != 0 || f.Degree() != 1 || f.SymbolBytes() != c.symbol || !q.ProbablyPrime(20) {
 			t.Errorf("%s is %s: order %v, characteristic %v, degree %d, %d bytes to a symbol", c.name, f.Name(), f.Order(), f.Characteristic(), f.Degree(), f.SymbolBytes())
@@ -112,7 +113,7 @@ func TestLarge(t *testing.T) {
 			}
 		}
 		for _, name := range []string{c.name, q.String(), "00" + q.String()} {
-			if g := mustParse(t, name); g != f {
+			if g := fieldtest.Parse(t, name); g != f {
 				t.Errorf("%s is %s, want %s itself", name, g.Name(), c.name)
 			}
 		}
@@ -147,7 +148,7 @@ func nastyOf(f field.Field, rng *rand.Rand) []field.Element {
 // gnark-crypto.
 func TestLargeArithmetic(t *testing.T) {
 	for _, c := range large {
-		f := mustParse(t, c.name)
+		f := fieldtest.Parse(t, c.name)
 		q := f.Order()
 		es := nastyOf(f, rand.New(rand.NewPCG(11, 12)))
 		for _, a := range es {
@@ -175,7 +176,7 @@ func TestLargeArithmetic(t *testing.T) {
 func TestLargeCombine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, c := range large {
-		f := mustParse(t, c.name)
+		f := fieldtest.Parse(t, c.name)
 		nasty := nastyOf(f, rng)
 		for _, symbols := range []int{1, 7, 8, 9, 15, 16, 17, 127, 128, 129, 300} {
 			for _, sources := range []int{1, 2, 4, 5, 11} {
@@ -223,7 +224,7 @@ func FuzzLarge(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which, count byte, data []byte) {
 		c := large[int(which)%len(large)]
-		g := mustParse(t, c.name)
+		g := fieldtest.Parse(t, c.name)
 		n, sources := g.SymbolBytes(), int(count)%9+1
 		data = data[:min(len(data), 1<<12)]
 		symbols := len(data)/n/sources - 1 // and the coefficients

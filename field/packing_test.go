@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // packed are fields with every kind of packing.
@@ -46,7 +47,7 @@ func TestPackingOf(t *testing.T) {
 		{"bn254", 248, 31, 31, 1},
 		{"251", 7, 7, 7 << 50, 8 << 50},
 	} {
-		p := field.PackingOf(mustParse(t, c.field))
+		p := field.PackingOf(fieldtest.Parse(t, c.field))
 		if p.Bits() != c.bits || p.Align() != c.align || p.Symbols(c.bytes) != c.want {
 			t.Errorf("%s: bits %d, align %d, Symbols(%d) = %d; want %d, %d, %d",
 				c.field, p.Bits(), p.Align(), c.bytes, p.Symbols(c.bytes), c.bits, c.align, c.want)
@@ -79,7 +80,7 @@ func TestPack(t *testing.T) {
 		{"65537", []byte{0b1011_0010, 0xff, 0, 0, 0x01, 0, 0, 0}},
 		{"2147483647", []byte{0b1011_0010, 0xff, 0x01, 0}},
 	} {
-		f := mustParse(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		p := field.PackingOf(f)
 		for extra := range 3 {
 			want := slices.Concat(c.want, make([]byte, extra*f.SymbolBytes()))
@@ -166,7 +167,7 @@ func checkPacking(t *testing.T, f field.Field, data []byte, step int) {
 func TestPackingPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, name := range packed {
-		f := mustParse(t, name)
+		f := fieldtest.Parse(t, name)
 		for n := range 70 {
 			data := make([]byte, n)
 			for i := range data {
@@ -187,7 +188,7 @@ func FuzzPacking(f *testing.F) {
 		if len(data) > 1<<12 {
 			return
 		}
-		checkPacking(t, mustParse(t, packed[int(which)%len(packed)]), data, int(step)%32+1)
+		checkPacking(t, fieldtest.Parse(t, packed[int(which)%len(packed)]), data, int(step)%32+1)
 	})
 }
 
@@ -206,7 +207,7 @@ func TestUnpackErrors(t *testing.T) {
 		{"bls12-381", field.Element{3: 1 << 56}, "field: symbol 1 is 452312848583266388373324160190187140051835877600158453279131187530910662656, more than the 248 bits of data it may hold"},
 		{"2147483647", field.Code(1 << 24), "field: symbol 1 is 16777216, more than the 24 bits of data it may hold"},
 	} {
-		f := mustParse(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		packet := make([]byte, 8*f.SymbolBytes())
 		field.PutSymbol(f, packet[f.SymbolBytes():], c.symbol)
 		p := field.PackingOf(f)
@@ -218,7 +219,7 @@ func TestUnpackErrors(t *testing.T) {
 }
 
 func TestPackingPanics(t *testing.T) {
-	p := field.PackingOf(mustParse(t, "257"))
+	p := field.PackingOf(fieldtest.Parse(t, "257"))
 	for _, c := range []struct {
 		want string
 		call func()
@@ -245,7 +246,7 @@ func TestReaderAtChunks(t *testing.T) {
 		binary.LittleEndian.PutUint32(data[i:], uint32(i)*2654435761)
 	}
 	for _, name := range packed {
-		f := mustParse(t, name)
+		f := fieldtest.Parse(t, name)
 		p, n := field.PackingOf(f), f.SymbolBytes()
 		want := make([]byte, int(p.Symbols(int64(len(data))))*n)
 		p.Pack(want, data)
@@ -289,13 +290,13 @@ func TestReaderAtErrors(t *testing.T) {
 		{"2^8", bytes.NewReader(make([]byte, 9)), 9, 3, 1 << 62, "EOF", io.EOF, 0},
 		{"251", bytes.NewReader(make([]byte, 9)), 9, 3, 1 << 62, "EOF", io.EOF, 0},
 	} {
-		r := field.NewReaderAt(mustParse(t, c.field), c.r, c.size)
+		r := field.NewReaderAt(fieldtest.Parse(t, c.field), c.r, c.size)
 		n, err := r.ReadAt(make([]byte, c.n), c.off)
 		if err == nil || err.Error() != c.want || c.is != nil && !errors.Is(err, c.is) || n != c.read {
 			t.Errorf("%s: ReadAt(%d bytes, %d) = %d, %v; want %d, %s", c.field, c.n, c.off, n, err, c.read, c.want)
 		}
 	}
-	if n, err := field.NewReaderAt(mustParse(t, "251"), failing{broken}, 0).ReadAt(nil, 0); n != 0 || err != nil {
+	if n, err := field.NewReaderAt(fieldtest.Parse(t, "251"), failing{broken}, 0).ReadAt(nil, 0); n != 0 || err != nil {
 		t.Errorf("reading nothing of nothing: %d, %v", n, err)
 	}
 }
@@ -307,7 +308,7 @@ func (r failing) ReadAt(b []byte, off int64) (int, error) { return 1, r.err }
 
 func BenchmarkPacking(b *testing.B) {
 	for _, name := range []string{"2^8", "257", "251", "2^12", "65521", "65537", "2147483647", "goldilocks", "bls12-381"} {
-		f := mustParse(b, name)
+		f := fieldtest.Parse(b, name)
 		p := field.PackingOf(f)
 		data := make([]byte, 1<<20)
 		packet := make([]byte, int(p.Symbols(1<<20))*f.SymbolBytes())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 func TestParse(t *testing.T) {
@@ -64,7 +65,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s is %s of order %v with generator %v, want %s, %d, %d",
 				c.name, f.Name(), f.Order(), f.Generator(), c.want, c.order, c.generator)
 		}
-		if g := mustParse(t, c.name); g != f {
+		if g := fieldtest.Parse(t, c.name); g != f {
 			t.Errorf("%s parsed again is another field", c.name)
 		}
 	}
@@ -206,7 +207,7 @@ func TestKinds(t *testing.T) {
 		if k.Pattern == "" || k.Doc == "" {
 			t.Errorf("incomplete: %+v", k)
 		}
-		mustParse(t, k.Example)
+		fieldtest.Parse(t, k.Example)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // checkBlock compares a block with the rows of m, and what Factor finds in it with
@@ -71,7 +72,7 @@ func TestBlockFactor(t *testing.T) {
 		{"2^8", Spec{Family: "rs:vandermonde"}, 5, 1, "", 0},
 		{"257", Spec{Family: "vandermonde"}, 5, 1, "", 0},
 	} {
-		m := must(c.spec.BuildFor(parseField(t, c.field), c.k, c.r))(t)
+		m := must(c.spec.BuildFor(fieldtest.Parse(t, c.field), c.k, c.r))(t)
 		if Factor(m) != nil {
 			t.Errorf("%+v, %d×%d: a factorisation", c.spec, c.k, c.r)
 		}
@@ -102,7 +103,7 @@ func TestBlockColumns(t *testing.T) {
 		{"257", Spec{Family: "vandermonde"}, 16, 48, 4},
 		{"257", Spec{Family: "random", Argument: "1"}, 16, 48, 0},
 	} {
-		m := Transpose(must(c.spec.BuildFor(parseField(t, c.field), c.k, c.r))(t))
+		m := Transpose(must(c.spec.BuildFor(fieldtest.Parse(t, c.field), c.k, c.r))(t))
 		for first := 0; first < c.r; first += c.k {
 			fact := checkBlock(t, m, first, c.k)
 			if fact == nil && c.layers > 0 || fact != nil && len(fact.Layers) != c.layers {
@@ -140,7 +141,7 @@ func blocks(t *testing.T, f field.Field) []Matrix {
 // these blocks; of two with the same ID and shape all entries are equal.
 func TestBlocks(t *testing.T) {
 	for _, name := range []string{"2^4", "2^8", "257", "3^4"} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		found := 0
 		known := map[string]Matrix{}
 		for _, m := range blocks(t, f) {
@@ -168,7 +169,7 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestBlockOutOfRange(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	for _, m := range []Matrix{must(Cauchy(f, 4))(t), must(ReedSolomonVandermonde(f, 4))(t), must(DFT(f, 4))(t)} {
 		for _, c := range [][2]int{{-1, 2}, {3, 2}, {0, 5}, {0, 0}, {2, -1}, {1 << 62, 1 << 62}} {
 			wantPanic(t, "of a 4×4 matrix", func() { Block(m, c[0], c[1]) })
@@ -185,7 +186,7 @@ func TestBlockOutOfRange(t *testing.T) {
 
 // TestBlockPoints: a block of a Cauchy matrix says which points it is on.
 func TestBlockPoints(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	m := must(Spec{Family: "cauchy", Omega: "coset", Alpha: "powers"}.BuildFor(f, 12, 4))(t)
 	if m == nil {
 		t.Fatal("no matrix")

@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // TestCSVRoundTrip reads back what was written, for dense and on-demand
@@ -35,7 +36,7 @@ func TestCSVRoundTrip(t *testing.T) {
 
 func TestWriteCSV(t *testing.T) {
 	var text strings.Builder
-	if err := WriteCSV(&text, must(Cauchy(parseField(t, "257"), 2))(t)); err != nil {
+	if err := WriteCSV(&text, must(Cauchy(fieldtest.Parse(t, "257"), 2))(t)); err != nil {
 		t.Fatal(err)
 	}
 	// 1/(0-2), 1/(0-3); 1/(1-2), 1/(1-3) mod 257
@@ -43,7 +44,7 @@ func TestWriteCSV(t *testing.T) {
 		t.Errorf("got %q, want %q", text.String(), want)
 	}
 	broken := errors.New("disk full")
-	if err := WriteCSV(failWriter{broken}, must(Random(parseField(t, "2"), 100, 100, 1))(t)); !errors.Is(err, broken) {
+	if err := WriteCSV(failWriter{broken}, must(Random(fieldtest.Parse(t, "2"), 100, 100, 1))(t)); !errors.Is(err, broken) {
 		t.Errorf("error %v does not wrap the writer's", err)
 	}
 }
@@ -53,7 +54,7 @@ type failWriter struct{ err error }
 func (w failWriter) Write([]byte) (int, error) { return 0, w.err }
 
 func TestFromCSVAccepts(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	want := must(FromCSV(f, strings.NewReader("1,2\n3,256\n"), "A.csv"))(t)
 	if want.Rows() != 2 || want.Cols() != 2 || want.At(0, 1) != field.Code(2) || want.At(1, 1) != field.Code(256) {
 		t.Fatalf("read as %d×%d", want.Rows(), want.Cols())
@@ -97,12 +98,12 @@ func TestFromCSVErrors(t *testing.T) {
 		{"byte order mark", "2^8", "\ufeff1\n", `matrix: A.csv line 1: column 1: "\ufeff1" is not a decimal number`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := FromCSV(parseField(t, c.field), strings.NewReader(c.text), "A.csv")
+			_, err := FromCSV(fieldtest.Parse(t, c.field), strings.NewReader(c.text), "A.csv")
 			wantError(t, err, c.want)
 		})
 	}
 	broken := errors.New("read failed")
-	_, err := FromCSV(parseField(t, "2^8"), io.MultiReader(strings.NewReader("1,2\n"), iotest.ErrReader(broken)), "A.csv")
+	_, err := FromCSV(fieldtest.Parse(t, "2^8"), io.MultiReader(strings.NewReader("1,2\n"), iotest.ErrReader(broken)), "A.csv")
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v does not wrap the reader's", err)
 	}
@@ -127,12 +128,12 @@ func TestFromCSVEndless(t *testing.T) {
 		"\n":  "matrix: A.csv after line 1: a row of more than 4 MiB",
 		"#\n": "matrix: A.csv after line 1: a row of more than 4 MiB",
 	} {
-		_, err := FromCSV(parseField(t, "2^8"), io.MultiReader(strings.NewReader("1\n"), text), "A.csv")
+		_, err := FromCSV(fieldtest.Parse(t, "2^8"), io.MultiReader(strings.NewReader("1\n"), text), "A.csv")
 		wantError(t, err, want)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := FromCSV(parseField(t, "2^8"), endless(","), "A.csv")
+	_, err := FromCSV(fieldtest.Parse(t, "2^8"), endless(","), "A.csv")
 	runtime.ReadMemStats(&after)
 	wantError(t, err, "matrix: A.csv after line 0: a row of more than 4 MiB")
 	if n := after.TotalAlloc - before.TotalAlloc; n > 2<<30 {
@@ -147,7 +148,7 @@ func FuzzFromCSV(f *testing.F) {
 	}
 	var all []field.Field
 	for _, name := range []string{"2^8", "257", "2"} {
-		all = append(all, parseField(f, name))
+		all = append(all, fieldtest.Parse(f, name))
 	}
 	all = append(all, frBLS12381)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // fields have symbols of 1 and 2 bytes, the characteristics 2, 3 and large.
@@ -84,7 +85,7 @@ func TestInverse(t *testing.T) {
 
 // TestInversePermuted inverts matrices whose pivots lie off the diagonal.
 func TestInversePermuted(t *testing.T) {
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, k := range []int{2, 5, 33, 100} {
 		perm := rng.Perm(k)
@@ -135,7 +136,7 @@ func TestRank(t *testing.T) {
 			t.Errorf("%s: rank %d of zeros", f.Name(), rank)
 		}
 	}
-	if rank := NewDense(parseField(t, "2^8"), 0, 0).Rank(); rank != 0 {
+	if rank := NewDense(fieldtest.Parse(t, "2^8"), 0, 0).Rank(); rank != 0 {
 		t.Errorf("rank %d of the empty matrix", rank)
 	}
 }
@@ -163,15 +164,15 @@ func TestMul(t *testing.T) {
 			t.Errorf("%s: (ab)ᵀ is not bᵀaᵀ", f.Name())
 		}
 	}
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	_, err := Mul(Identity(f, 2), Identity(f, 3))
 	wantError(t, err, "matrix: cannot multiply 2×2 by 3×3: want as many rows as columns")
-	_, err = Mul(Identity(f, 2), Identity(parseField(t, "257"), 2))
+	_, err = Mul(Identity(f, 2), Identity(fieldtest.Parse(t, "257"), 2))
 	wantError(t, err, "matrix: cannot multiply a matrix over 2^8 by one over 257")
 }
 
 func TestInverseErrors(t *testing.T) {
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	_, err := NewDense(f, 2, 3).Inverse()
 	wantError(t, err, "matrix: a 2×3 matrix has no inverse: want a square one")
 
@@ -183,18 +184,18 @@ func TestInverseErrors(t *testing.T) {
 	_, err = d.Inverse()
 	wantError(t, err, "matrix is singular: rank 3 of 4")
 
-	_, err = Inverse(must(Random(parseField(t, "2"), 2, 2, singularSeed(t)))(t))
+	_, err = Inverse(must(Random(fieldtest.Parse(t, "2"), 2, 2, singularSeed(t)))(t))
 	if !errors.Is(err, ErrSingular) {
 		t.Errorf("error %v is not ErrSingular", err)
 	}
-	_, err = Inverse(must(Cauchy(parseField(t, "2147483647"), 1_000_000))(t))
+	_, err = Inverse(must(Cauchy(fieldtest.Parse(t, "2147483647"), 1_000_000))(t))
 	wantError(t, err, "matrix: inverse(cauchy): storing 1000000×1000000 entries of 4 bytes takes more than 4 GiB")
 }
 
 // singularSeed returns a seed of a singular 2×2 random matrix over F_2.
 func singularSeed(t *testing.T) uint64 {
 	for seed := range uint64(100) {
-		if slowRank(must(Random(parseField(t, "2"), 2, 2, seed))(t)) < 2 {
+		if slowRank(must(Random(fieldtest.Parse(t, "2"), 2, 2, seed))(t)) < 2 {
 			return seed
 		}
 	}
@@ -204,7 +205,7 @@ func singularSeed(t *testing.T) uint64 {
 
 // TestNamedInverse has the ID of the inverse, and twice inverted the matrix.
 func TestNamedInverse(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	m := must(Cauchy(f, 20))(t)
 	inv := must(Inverse(m))(t)
 	if inv.ID() != "inverse(cauchy)" {
@@ -248,18 +249,18 @@ func TestDense(t *testing.T) {
 			t.Errorf("%s: the old matrix has not its old ID", f.Name())
 		}
 	}
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	if NewDense(f, 2, 3).ID() == NewDense(f, 3, 2).ID() {
 		t.Error("one ID for two shapes")
 	}
-	if Equal(NewDense(f, 2, 3), NewDense(f, 3, 2)) || Equal(Identity(f, 2), Identity(parseField(t, "257"), 2)) {
+	if Equal(NewDense(f, 2, 3), NewDense(f, 3, 2)) || Equal(Identity(f, 2), Identity(fieldtest.Parse(t, "257"), 2)) {
 		t.Error("matrices of different shapes or fields are equal")
 	}
 }
 
 // TestDenseConcurrentID is for the race detector.
 func TestDenseConcurrentID(t *testing.T) {
-	d := DenseOf(must(Random(parseField(t, "2^8"), 8, 8, 1))(t))
+	d := DenseOf(must(Random(fieldtest.Parse(t, "2^8"), 8, 8, 1))(t))
 	var wg sync.WaitGroup
 	ids := make([]string, 8)
 	for i := range ids {
@@ -274,7 +275,7 @@ func TestDenseConcurrentID(t *testing.T) {
 }
 
 func TestIdentityTranspose(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	m := must(Random(f, 2, 3, 1))(t)
 	tr := Transpose(m)
 	if tr.Rows() != 3 || tr.Cols() != 2 || tr.At(2, 1) != m.At(1, 2) || tr.ID() != "transpose(random:1)" {
@@ -299,7 +300,7 @@ func TestIdentityTranspose(t *testing.T) {
 
 func BenchmarkInverse(b *testing.B) {
 	for _, name := range []string{"2^8", "2^16", "257"} {
-		f := parseField(b, name)
+		f := fieldtest.Parse(b, name)
 		for _, k := range []int{128, 1024} {
 			m := DenseOf(must(Random(f, k, k, 1))(b))
 			b.Run(fmt.Sprintf("field=%s/K=%d", name, k), func(b *testing.B) {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // checkFactor compares the product of the layers, under the labels, with the
@@ -85,7 +86,7 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 func TestFactor(t *testing.T) {
 	found := map[string]int{}
 	for _, name := range []string{"2^4", "2^8", "2^9", "97", "257", "3^4"} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		for _, k := range []int{1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 15, 16, 18, 20, 24, 28, 32, 36} {
 			for family, m := range structured(t, f, k) {
 				if checkFactor(t, m) != nil {
@@ -106,7 +107,7 @@ func TestFactor(t *testing.T) {
 // TestFactorArrangement finds structure whatever the order of the points, and
 // keeps labels shared where the cosets are made of the same processors.
 func TestFactorArrangement(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	r := rand.New(rand.NewPCG(1, 2))
 	omega, _ := PointsCosetShifted(f, 24, 0)
 	alpha, _ := PointsCosetShifted(f, 24, 3)
@@ -161,7 +162,7 @@ func TestFactorTowers(t *testing.T) {
 		{"107", 18, []fold{{radix: 3}}, 2, "z^3-3z"},
 		{"127", 24, []fold{{radix: 2}}, 3, "z^2-2"},
 	} {
-		f := parseField(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		q := f.Order().Uint64()
 		// Chebyshev-like map of the degree.
 		apply := func(z field.Element) field.Element {
@@ -226,7 +227,7 @@ func TestFactorTowers(t *testing.T) {
 
 // TestFuse compares fused layers with their product, for every run of neighbours.
 func TestFuse(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	omega, _ := PointsCosetShifted(f, 24, 0)
 	alpha, _ := PointsCosetShifted(f, 24, 3)
 	m, err := Lagrange(omega, alpha)

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/reedsolomon"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // modExp returns base^e mod p: arithmetic that shares nothing with package
@@ -41,7 +42,7 @@ func wantEntries(t *testing.T, m Matrix, rows, cols int, want func(i, j int64) i
 // 256 = 2^8.
 func TestPrimeFormulas(t *testing.T) {
 	const p, g = 257, 3
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	if f.Generator() != field.Code(g) {
 		t.Fatalf("generator %v of F_257", f.Generator())
 	}
@@ -65,7 +66,7 @@ func TestPrimeFormulas(t *testing.T) {
 // TestCosetFormula has K = 12 points over F_257: Z = 4, M = 3 and β = 3^64, of
 // order 4; the bits of j are reversed: 0 2 1 3.
 func TestCosetFormula(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	p := must(PointsCoset(f, 12))(t)
 	for k := range 12 {
 		rev := []int64{0, 2, 1, 3}[k%4]
@@ -96,7 +97,7 @@ func TestReverseDigits(t *testing.T) {
 // which each run of Z is closed under multiplication by β: a coset.
 func TestCosetStructure(t *testing.T) {
 	for _, name := range []string{"2", "5", "3^4", "257", "2^8"} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		units := unitCount(f)
 		for k := 1; int64(k) <= units.Int64(); k++ {
 			p := must(PointsCoset(f, k))(t)
@@ -121,7 +122,7 @@ func TestCosetStructure(t *testing.T) {
 // TestPowersDistinct has every K over several fields.
 func TestPowersDistinct(t *testing.T) {
 	for _, name := range []string{"2", "5", "3^4", "257", "2^8", "2^16"} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		n := int(unitCount(f).Int64())
 		p := must(PointsPowers(f, n))(t) // those for smaller K are its first
 		seen := map[field.Element]bool{}
@@ -142,7 +143,7 @@ func TestDFTInverse(t *testing.T) {
 	for name, sizes := range map[string][]int{
 		"2": {1}, "3^4": {1, 2, 5, 16, 80}, "257": {1, 2, 64}, "2^8": {1, 3, 15, 51, 85}, "2^16": {1, 3, 255},
 	} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		for _, k := range sizes {
 			m := must(DFT(f, k))(t)
 			inv := must(Inverse(m))(t)
@@ -168,7 +169,7 @@ func TestDFTInverse(t *testing.T) {
 // 3 and large, whatever K is.
 func TestFullRank(t *testing.T) {
 	for _, name := range []string{"2^8", "3^4", "257"} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		for _, k := range []int{1, 2, 3, 6, 15, 20, 40} {
 			for _, m := range []Matrix{
 				must(Cauchy(f, k))(t),
@@ -186,7 +187,7 @@ func TestFullRank(t *testing.T) {
 
 // TestVandermondeZero: 0^0 is 1, so that row 0 is all ones.
 func TestVandermondeZero(t *testing.T) {
-	m := Vandermonde(must(PointsCodes(parseField(t, "5"), 0, 3))(t))
+	m := Vandermonde(must(PointsCodes(fieldtest.Parse(t, "5"), 0, 3))(t))
 	for j, want := range []uint64{1, 0, 0} {
 		if got := m.At(j, 0); got != field.Code(want) {
 			t.Errorf("A[%d][0] = %v at the point 0, want %d", j, got, want)
@@ -200,7 +201,7 @@ func TestCauchySubmatrices(t *testing.T) {
 		field string
 		k     int
 	}{{"2", 1}, {"5", 2}, {"3^4", 4}, {"257", 5}, {"2^8", 5}} {
-		f := parseField(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		m := must(Cauchy(f, c.k))(t)
 		for rows := 1; rows < 1<<c.k; rows++ {
 			for cols := 1; cols < 1<<c.k; cols++ {
@@ -234,7 +235,7 @@ func bitsOf(set int) (bits []int) {
 // TestCauchyKlauspost reads klauspost/reedsolomon's coefficients off the parity
 // of unit vectors: they are ours, entry by entry.
 func TestCauchyKlauspost(t *testing.T) {
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{1, 2, 5, 17, 128} {
 		// A single parity shard would be a plain sum to them, with either matrix.
 		enc, err := reedsolomon.New(k, k, reedsolomon.WithCauchyMatrix())
@@ -264,7 +265,7 @@ func TestCauchyKlauspost(t *testing.T) {
 
 // TestRandomFormula draws the numbers below 257, of 9 bits, anew.
 func TestRandomFormula(t *testing.T) {
-	m := must(Random(parseField(t, "257"), 40, 50, 11))(t)
+	m := must(Random(fieldtest.Parse(t, "257"), 40, 50, 11))(t)
 	wantEntries(t, m, 40, 50, func(i, j int64) int64 {
 		source := rand.NewPCG(11, uint64(i)<<32+uint64(j))
 		for {
@@ -282,9 +283,9 @@ func TestRandomFixed(t *testing.T) {
 		seed uint64
 		want string
 	}{
-		{parseField(t, "2^8"), 7, "[222 61 92 159]"},
-		{parseField(t, "257"), 7, "[222 190 90 75]"},
-		{parseField(t, "2147483647"), 1, "[736962819 1806979000 1734559827 744948202]"},
+		{fieldtest.Parse(t, "2^8"), 7, "[222 61 92 159]"},
+		{fieldtest.Parse(t, "257"), 7, "[222 190 90 75]"},
+		{fieldtest.Parse(t, "2147483647"), 1, "[736962819 1806979000 1734559827 744948202]"},
 		{frBLS12381, 0, "[51025484102011371444106301262815198474937579073284045012542755741021067534474" +
 			" 35320477005423214477050105699057112096048898596592727344550666153045189863000" +
 			" 35568959493992141037833621065512269895799565819484778286119293423632690660821" +
@@ -303,7 +304,7 @@ func TestRandomFixed(t *testing.T) {
 func TestRandomUniform(t *testing.T) {
 	const n = 300
 	for _, name := range fields {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		q := int(f.Order().Int64())
 		if q > 257 {
 			continue // too few samples
@@ -342,7 +343,7 @@ func TestRandomUniform(t *testing.T) {
 }
 
 func TestFamilyErrors(t *testing.T) {
-	f8, f257, f2 := parseField(t, "2^8"), parseField(t, "257"), parseField(t, "2")
+	f8, f257, f2 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2")
 	codes := func(f field.Field, first, n int) Points { return must(PointsCodes(f, first, n))(t) }
 	for _, c := range []struct {
 		name string
@@ -389,7 +390,7 @@ func TestFamilyErrors(t *testing.T) {
 
 // TestIDs has matrices of one field and shape: those with equal IDs are equal.
 func TestIDs(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	const k = 8
 	codes := func(first int) Points { return must(PointsCodes(f, first, k))(t) }
 	var ms []Matrix
@@ -445,7 +446,7 @@ func (r repeat) At(int) field.Element { return r.Points.At(0) }
 
 // TestOutOfRange: an index outside a matrix or point set panics with the index.
 func TestOutOfRange(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	for _, m := range []Matrix{
 		must(Cauchy(f, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
 		Vandermonde(must(PointsCoset(f, 4))(t)), Transpose(must(Cauchy(f, 4))(t)), must(Inverse(must(Cauchy(f, 4))(t)))(t),
@@ -463,7 +464,7 @@ func TestOutOfRange(t *testing.T) {
 // TestOnDemand makes matrices of a million rows and columns: in little memory,
 // and with entries that take none.
 func TestOnDemand(t *testing.T) {
-	f := parseField(t, "2147483647")
+	f := fieldtest.Parse(t, "2147483647")
 	const k = 899_658 // divides q-1 = 2·3²·7·11·31·151·331, so the DFT and cosets have it
 	var ms []Matrix
 	var before, after runtime.MemStats
@@ -529,7 +530,7 @@ func BenchmarkAt(b *testing.B) {
 		{"2147483647", 899_658, []string{"cauchy", "dft", "vandermonde", "random:1"}},
 	} {
 		for _, spec := range c.specs {
-			m := must(must(ParseSpec(spec))(b).Build(parseField(b, c.field), c.k))(b)
+			m := must(must(ParseSpec(spec))(b).Build(fieldtest.Parse(b, c.field), c.k))(b)
 			b.Run(fmt.Sprintf("matrix=%s/field=%s/K=%d", spec, c.field, c.k), func(b *testing.B) {
 				i := 0
 				for b.Loop() {

@@ -7,17 +7,8 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
-
-// parseField returns the field of that name.
-func parseField(t testing.TB, name string) field.Field {
-	t.Helper()
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
 
 // must returns v, and fails the test where there is an error.
 func must[T any](v T, err error) func(testing.TB) T {
@@ -124,7 +115,7 @@ func (f primeField) FirstInvalid([]byte) int { panic("not needed") }
 func testFields(t testing.TB) []field.Field {
 	var all []field.Field
 	for _, name := range fields {
-		all = append(all, parseField(t, name))
+		all = append(all, fieldtest.Parse(t, name))
 	}
 	return append(all, frBLS12381)
 }

@@ -9,10 +9,11 @@ import (
 	"testing/iotest"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 func TestReadPoints(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	want := must(ReadPoints(f, strings.NewReader("3 0 256"), "p"))(t)
 	if want.Len() != 3 || want.At(0) != field.Code(3) || want.At(2) != field.Code(256) || want.Field() != f {
 		t.Fatalf("%d points from %v", want.Len(), want.At(0))
@@ -42,7 +43,7 @@ func TestReadPoints(t *testing.T) {
 }
 
 func TestReadPointsErrors(t *testing.T) {
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	long := strings.Repeat("1", 5000)
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "matrix: p.txt has no points: want decimal values"},
@@ -72,7 +73,7 @@ func FuzzReadPoints(f *testing.F) {
 	for _, text := range []string{"", "1 2 3", "1,2\n# 3\n4", "#", "1 # 2", "1 1", "256", "-1", "00000000000000000000001"} {
 		f.Add(text)
 	}
-	all := []field.Field{parseField(f, "2^8"), parseField(f, "257"), frBLS12381}
+	all := []field.Field{fieldtest.Parse(f, "2^8"), fieldtest.Parse(f, "257"), frBLS12381}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, f := range all {
 			p, err := ReadPoints(f, strings.NewReader(text), "p.txt")

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // TestBuildForAgain builds matrices of K rows and R columns, and once more from
@@ -12,7 +13,7 @@ func TestBuildForAgain(t *testing.T) {
 	list := writeFile(t, "list", "50 51 52")
 	csv := writeFile(t, "A.csv", "1,2,3\n4,5,6\n7,8,9\n1,0,0\n0,1,0\n")
 	for _, name := range []string{"2^8", "257"} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		const k, r = 5, 3
 		read := must(PointsCodes(f, 50, r))(t)
 		codes := func(first, n int) Points { return must(PointsCodes(f, first, n))(t) }
@@ -67,7 +68,7 @@ func TestBuildForAgain(t *testing.T) {
 // its values at R other points, more than K or fewer.
 func TestLagrangeInterpolates(t *testing.T) {
 	for _, name := range []string{"2^4", "2^8", "257", "3^4"} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		for _, shape := range [][2]int{{6, 3}, {3, 6}, {8, 2}, {1, 5}, {5, 1}, {9, 6}} {
 			k, r := shape[0], shape[1]
 			m := must(Spec{Family: "lagrange"}.BuildFor(f, k, r))(t)
@@ -87,7 +88,7 @@ func TestGabidulinFor(t *testing.T) {
 		base  uint64
 		k, r  int
 	}{{"2^8", 0, 6, 2}, {"2^8", 0, 2, 6}, {"2^8", 0, 4, 2}, {"2^8", 0, 5, 3}, {"2^8", 4, 3, 1}, {"2^16", 0, 12, 4}, {"2^16", 4, 4, 2}, {"3^4", 0, 3, 1}, {"3^4", 0, 1, 2}} {
-		f := parseField(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		m := must(Spec{Family: "gabidulin", Base: c.base}.BuildFor(f, c.k, c.r))(t)
 		if Factor(m) != nil {
 			t.Error("a factorisation of a matrix that is not square")
@@ -106,7 +107,7 @@ func TestGabidulinFor(t *testing.T) {
 
 // TestMooreFor: the default points of K×R Moore matrices are R independent ones.
 func TestMooreFor(t *testing.T) {
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, shape := range [][2]int{{3, 8}, {8, 3}, {20, 5}, {1, 4}} {
 		k, r := shape[0], shape[1]
 		m := must(Spec{Family: "moore"}.BuildFor(f, k, r))(t)
@@ -129,7 +130,7 @@ func TestMooreFor(t *testing.T) {
 }
 
 func TestBuildForErrors(t *testing.T) {
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	const families = "cauchy, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, moore, gabidulin, lch, random:SEED, file:A.csv"
 	csv := writeFile(t, "A.csv", "1,0,7\n0,1,7\n")
 	points := writeFile(t, "points", "9 8 7 6 5")

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/reedsolomon"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // klauspost has the options of klauspost/reedsolomon for our matrices.
@@ -25,7 +26,7 @@ var klauspost = map[string][]reedsolomon.Option{
 // the parity of the first is our matrix, that of the others our product.
 func TestKlauspost(t *testing.T) {
 	const size = 100
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	rng := rand.NewChaCha8([32]byte{1})
 	var shapes [][2]int // K data shards, R parity shards
 	for _, k := range []int{1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 64, 100, 127, 128} {
@@ -104,7 +105,7 @@ func systematic(t *testing.T, code *Dense) *Dense {
 func TestSystematic(t *testing.T) {
 	all := []field.Field{frBLS12381}
 	for _, name := range []string{"2^4", "2^8", "2^16", "97", "257", "3^4"} {
-		all = append(all, parseField(t, name))
+		all = append(all, fieldtest.Parse(t, name))
 	}
 	for _, f := range all {
 		name := f.Name()
@@ -190,7 +191,7 @@ func singularPart(m Matrix) string {
 // be MDS and of PAR1's, which is not.
 func TestMDS(t *testing.T) {
 	for _, name := range []string{"2^4", "2^8", "97", "257", "3^4"} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		for _, family := range []string{"cauchy", "fti", "rs:vandermonde", "rs:cauchy", "rs:jerasure", "lagrange"} {
 			for _, shape := range [][2]int{{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {1, 6}, {6, 1}, {3, 5}, {5, 3}, {8, 4}, {4, 8}} {
 				k, r := shape[0], shape[1]
@@ -214,7 +215,7 @@ func TestMDS(t *testing.T) {
 		{"97", 5, "rows [2 3 4], columns [0 1 4]"},
 		{"3^4", 3, "rows [0 1], columns [0 2]"},
 	} {
-		f := parseField(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		for k := 1; k <= c.k; k++ {
 			want := ""
 			if k == c.k {
@@ -232,7 +233,7 @@ func TestMDS(t *testing.T) {
 // none.
 func TestFamilyFormulas(t *testing.T) {
 	for _, name := range []string{"2^4", "2^8", "2^16", "97", "257", "3^4"} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		q := f.Order().Int64()
 		sizes := []int{85, 96, 97, 127, 128, 129}
 		for k := 1; k <= 20; k++ {
@@ -535,7 +536,7 @@ func TestMooreDefault(t *testing.T) {
 		base  uint64
 		most  int // K
 	}{{"2^4", 0, 4}, {"2^8", 0, 8}, {"2^8", 2, 8}, {"2^8", 4, 4}, {"2^8", 16, 2}, {"2^16", 0, 16}, {"2^16", 16, 4}, {"3^4", 0, 4}, {"3^4", 9, 2}, {"257", 0, 1}} {
-		f := parseField(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		q := f.Order().Int64()
 		base := big.NewInt(int64(c.base))
 		if c.base == 0 {

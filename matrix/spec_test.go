@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, moore, gabidulin, dft, lch, random:SEED, file:A.csv"
@@ -61,7 +62,7 @@ func writeFile(t *testing.T, name, text string) string {
 }
 
 func TestBuild(t *testing.T) {
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	const k = 5
 	csv := writeFile(t, "A.csv", "1,0,0,0,0\n0,1,0,0,0\n0,0,1,0,0\n0,0,0,1,0\n0,0,0,0,2\n")
 	points := writeFile(t, "points", "# five\n5 6 7 8 9\n")
@@ -134,7 +135,7 @@ func TestBuild(t *testing.T) {
 }
 
 func TestBuildErrors(t *testing.T) {
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	csv := writeFile(t, "A.csv", "1,0,7\n0,1,7\n")
 	bad := writeFile(t, "bad.csv", "1,0\n0,300\n")
 	points := writeFile(t, "points", "9 8 7 6 5")
@@ -225,7 +226,7 @@ func TestFamilies(t *testing.T) {
 }
 
 func TestBuildWithErrors(t *testing.T) {
-	f := parseField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	codes := func(name string, first, n int) PointSet { return PointSet{name, must(PointsCodes(f, first, n))(t)} }
 	for _, c := range []struct {
 		name    string
@@ -237,7 +238,7 @@ func TestBuildWithErrors(t *testing.T) {
 		{"no points", Spec{Family: "vandermonde"}, []PointSet{codes("omega", 0, 3)}, nil, "matrix: vandermonde without its points alpha"},
 		{"one set", Spec{Family: "lagrange"}, []PointSet{codes("omega", 0, 3)}, nil, "matrix: lagrange without its points alpha"},
 		{"few points", Spec{Family: "moore"}, []PointSet{codes("alpha", 0, 2)}, nil, "matrix: 2 points in alpha, and K = 3: want one for each processor"},
-		{"another field", Spec{Family: "vandermonde"}, []PointSet{{"alpha", must(PointsCodes(parseField(t, "257"), 0, 3))(t)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
+		{"another field", Spec{Family: "vandermonde"}, []PointSet{{"alpha", must(PointsCodes(fieldtest.Parse(t, "257"), 0, 3))(t)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
 		{"points meet", Spec{Family: "cauchy"}, []PointSet{codes("y", 0, 3), codes("x", 2, 3)}, nil, "matrix: cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
 		{"no entries", Spec{Family: "file", Argument: "A.csv"}, nil, nil, "matrix: file:A.csv without its entries"},
 		{"few entries", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(f, 2), "matrix: entries of a 2×2 matrix over 2^8, and K = 3 processors need 3×3 over 2^8"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/transport"
 	"volley/transport/faulty"
 	"volley/transport/local"
@@ -92,15 +93,6 @@ func (f slow) Combine(dst []byte, coef []field.Element, _ [][]byte) {
 	time.Sleep(time.Duration(math.Round(float64(len(coef)*len(dst)) * f.gamma * 1e9)))
 }
 
-func parse(t *testing.T, name string) field.Field {
-	t.Helper()
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 // TestVirtual measures networks in virtual time.
 func TestVirtual(t *testing.T) {
 	for _, c := range []struct {
@@ -117,7 +109,7 @@ func TestVirtual(t *testing.T) {
 		t.Run(fmt.Sprintf("ranks=%d/ports=%d", c.ranks, c.ports), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const limit = 300 * time.Millisecond
-				fields := []field.Field{slow{parse(t, "2^8"), c.gamma}, slow{parse(t, "257"), 3 * c.gamma}}
+				fields := []field.Field{slow{fieldtest.Parse(t, "2^8"), c.gamma}, slow{fieldtest.Parse(t, "257"), 3 * c.gamma}}
 				n := &network{size: c.ranks, beta: c.beta, tau: c.tau, queues: map[string]chan *message{}}
 				results := make([]*tune.Result, c.ranks)
 				start := time.Now()
@@ -227,7 +219,7 @@ func measureLocal(ctx context.Context, n int, fields func(rank int) []field.Fiel
 
 // TestLocal checks what must be so of any machine.
 func TestLocal(t *testing.T) {
-	f := []field.Field{parse(t, "2^8"), parse(t, "2"), parse(t, "goldilocks"), parse(t, "bls12-381")}
+	f := []field.Field{fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "2"), fieldtest.Parse(t, "goldilocks"), fieldtest.Parse(t, "bls12-381")}
 	for _, n := range []int{2, 3} {
 		results, err := measureLocal(t.Context(), n, func(int) []field.Field { return f }, tune.WithTime(50*time.Millisecond), tune.WithPorts(2))
 		if err != nil {
@@ -260,7 +252,7 @@ func TestErrors(t *testing.T) {
 		{t.Context(), 1, none, tune.WithPorts(1), "1 ranks: want 2 or more"},
 		{t.Context(), 2, none, tune.WithPorts(0), "0 ports: want 1 or more"},
 		{t.Context(), 2, none, tune.WithTime(0), "time 0s: want more than 0"},
-		{t.Context(), 5, func(rank int) []field.Field { return []field.Field{parse(t, []string{"3", "5"}[rank/4])} }, tune.WithPorts(1), "different fields"},
+		{t.Context(), 5, func(rank int) []field.Field { return []field.Field{fieldtest.Parse(t, []string{"3", "5"}[rank/4])} }, tune.WithPorts(1), "different fields"},
 		{canceled, 2, none, tune.WithPorts(1), "no time"},
 	} {
 		if _, err := measureLocal(c.ctx, c.ranks, c.fields, c.option); err == nil || !strings.Contains(err.Error(), c.want) {

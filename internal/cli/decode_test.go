@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"volley"
+	"volley/field/fieldtest"
 	"volley/internal/codeddir"
 	"volley/matrix"
 )
@@ -107,7 +108,7 @@ func TestDecode(t *testing.T) {
 	sizes := []int{1000, 0, 1, 777}
 	done := 0
 	for _, name := range []string{"2^8", "2^16", "257", "3^4", "5", "2^4", "goldilocks", "bls12-381"} {
-		f := parseField(t, name)
+		f := fieldtest.Parse(t, name)
 		for _, family := range matrix.Families() {
 			spec := strings.NewReplacer("SEED", "5", "A.csv", file).Replace(family.String())
 			flagsets := [][]string{{}, {"--inverse"}}

@@ -15,6 +15,7 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/internal/codeddir"
 	"volley/matrix"
 	"volley/sim"
@@ -92,15 +93,6 @@ func readCoded(t *testing.T, dir string, k int) [][]byte {
 	return coded
 }
 
-func parseField(t *testing.T, name string) field.Field {
-	t.Helper()
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 // TestEncodeEqualsReedSolomon compares the coded files of 16 files of different
 // lengths with the parity that klauspost/reedsolomon computes with the same
 // matrix, byte for byte, for every algorithm.
@@ -112,7 +104,7 @@ func TestEncodeEqualsReedSolomon(t *testing.T) {
 	for _, n := range sizes {
 		longest = max(longest, n)
 	}
-	a, err := matrix.Cauchy(parseField(t, "2^8"), k)
+	a, err := matrix.Cauchy(fieldtest.Parse(t, "2^8"), k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +169,7 @@ func decodePackets(t *testing.T, a matrix.Matrix, coded [][]byte) [][]byte {
 func TestEncodeBytesOverFields(t *testing.T) {
 	for _, name := range []string{"2^8", "2^16", "2^4", "2^12", "257", "3^4", "5", "65537", "2147483647"} {
 		for _, spec := range []string{"random:5", "vandermonde"} {
-			f := parseField(t, name)
+			f := fieldtest.Parse(t, name)
 			k := 4
 			s, err := matrix.ParseSpec(spec)
 			if err != nil {
@@ -220,7 +212,7 @@ func TestEncodeInverse(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, "encode", "--field", "7", "--matrix", "dft", "--inverse", "--symbols", "-o", back, coded)
-	p := field.PackingOf(parseField(t, "7"))
+	p := field.PackingOf(fieldtest.Parse(t, "7"))
 	for k, symbols := range readCoded(t, back, 6) {
 		got := make([]byte, 500)
 		if err := p.Unpack(got, symbols); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/field/fieldtest"
 	"volley/internal/codeddir"
 )
 
@@ -246,7 +247,7 @@ func TestDryRun(t *testing.T) {
 func TestShrinkingInput(t *testing.T) {
 	in, _ := writePackets(t, 10, 20)
 	o := &encodeOptions{}
-	p, err := o.open(parseField(t, "2^8"), []string{in})
+	p, err := o.open(fieldtest.Parse(t, "2^8"), []string{in})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
 	"volley/verify"
@@ -22,7 +23,7 @@ import (
 // TestPlanJSON checks that the plan that is printed computes the matrix that is
 // printed.
 func TestPlanJSON(t *testing.T) {
-	f := parseField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	for _, flags := range [][]string{
 		{"-k", "7"}, {"-k", "12", "-p", "3", "--algorithm", "direct"}, {"-k", "9", "--matrix", "vandermonde"},
 		{"-k", "8", "--matrix", "dft", "--inverse"}, {"-k", "5", "--matrix", "random:9", "--algorithm", "central"},
