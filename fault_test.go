@@ -237,7 +237,7 @@ func TestFlippedSinks(t *testing.T) {
 		{"windows", 7, 7, nil},
 		{"lifted", 24, 24, nil},
 	} {
-		a, err := matrix.Spec{Family: "cauchy"}.BuildFor(f, c.k, c.r)
+		a, err := matrix.Spec{Family: "cauchy"}.Build(f, c.k, c.r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func TestSinks(t *testing.T) {
 		if c.family == "random" {
 			spec.Argument = "3"
 		}
-		a, err := spec.BuildFor(f, c.k, c.r)
+		a, err := spec.Build(f, c.k, c.r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ import (
 // build returns the matrix of a family.
 func build(t testing.TB, f field.Field, spec matrix.Spec, k int) matrix.Matrix {
 	t.Helper()
-	a, err := spec.Build(f, k)
+	a, err := spec.Build(f, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestDFTEqualsGnark(t *testing.T) {
 		theirs, root := c.fft(x)
 		// Theirs may be another root of unity of the same order: ω = root^e.
 		exponent := new(big.Int).Div(new(big.Int).Sub(f.Order(), big.NewInt(1)), big.NewInt(k))
-		omega := field.Exp(f, f.Generator(), exponent)
+		omega := field.ExpInt(f, f.Generator(), exponent)
 		e, power := 0, field.One
 		for power != omega {
 			power = f.Mul(power, root)
@@ -271,7 +271,7 @@ func TestLeopard(t *testing.T) {
 				for i := range list {
 					list[i] = field.Code(phi[first+i])
 				}
-				p, err := matrix.PointsList(f, list)
+				p, err := matrix.NewPoints(f, list)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -34,27 +34,6 @@ func some(numbers []int) string {
 	return s
 }
 
-// superregular reports whether all minors of m are known not to be zero, without
-// looking at them: it is a Cauchy matrix, or a Lagrange matrix between sets of points
-// that have none in common.
-func superregular(m matrix.Matrix) bool {
-	sets := matrix.PointsOf(m)
-	if len(sets) != 2 {
-		return false
-	}
-	seen := map[field.Element]bool{}
-	for _, set := range sets {
-		for k := range set.Points.Len() {
-			e := set.Points.At(k)
-			if seen[e] {
-				return false
-			}
-			seen[e] = true
-		}
-	}
-	return true
-}
-
 // seededOrder returns the processors in an order that all know: the natural one,
 // nil, for seed 0, else one drawn by rand.PCG with the seeds seed and size.
 func seededOrder(size, seed int) []int {

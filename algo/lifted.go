@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"volley/matrix"
 	"volley/plan"
 )
 
@@ -306,7 +307,7 @@ func liftedPlans(p *Problem) ([]plan.Plan, error) {
 		return []plan.Plan{relabelledPlan("lifted", s, p, order, note)}, nil
 	}
 	var zero string
-	known := superregular(p.Matrix)
+	known := matrix.Superregular(p.Matrix)
 	for try := range 1 + mostRelabelled {
 		order := seededOrder(k, try)
 		step.coding = newLiftedCoding(shape, p.Matrix, order, false)

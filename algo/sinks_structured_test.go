@@ -39,7 +39,7 @@ func TestSinksStructured(t *testing.T) {
 		{matrix.Spec{Family: "random", Argument: "1"}, "257", 64, 16, 1, "", ""},
 		{matrix.Spec{Family: "lagrange"}, "257", 60, 16, 1, "", ""},
 	} {
-		a, err := c.spec.BuildFor(sinksField(t, c.field), c.k, c.r)
+		a, err := c.spec.Build(sinksField(t, c.field), c.k, c.r)
 		if err != nil {
 			t.Errorf("%+v: %v", c, err)
 			continue

@@ -38,10 +38,10 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 	add("dft", m, err)
 	m, err = matrix.DFTReversed(f, k)
 	add("dft-reversed", m, err)
-	if p, err := matrix.PointsCoset(f, k); err == nil {
+	if p, err := matrix.CosetPoints(f, k); err == nil {
 		add("vandermonde", matrix.Vandermonde(p), nil)
 		for first := 1; first <= k; first++ {
-			if alpha, err := matrix.PointsCosetShifted(f, k, first); err == nil {
+			if alpha, err := matrix.ShiftedCosetPoints(f, k, first); err == nil {
 				m, err := matrix.Lagrange(p, alpha)
 				add("lagrange", m, err)
 				break
@@ -54,12 +54,12 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 	add("fti", m, err)
 	m, err = matrix.ReedSolomonVandermonde(f, k)
 	add("rs:vandermonde", m, err)
-	if p, err := matrix.PointsPowers(f, k); err == nil { // structure in another arrangement
+	if p, err := matrix.PowerPoints(f, k); err == nil { // structure in another arrangement
 		add("vandermonde on powers", matrix.Vandermonde(p), nil)
 	}
 	m, err = matrix.LCH(f, k)
 	add("lch", m, err)
-	if p, err := matrix.PointsMoore(f, 0, k); err == nil {
+	if p, err := matrix.MoorePoints(f, 0, k); err == nil {
 		m, err = matrix.Moore(p, 0)
 		add("moore", m, err)
 	}
@@ -206,15 +206,15 @@ func TestFoldedFront(t *testing.T) {
 		{"163", 81, [3]string{"7/17 9/13 12/12", "4/8 5/7 6/6", "4/6 5/5"}},
 	} {
 		f := fieldtest.Parse(t, c.field)
-		omega := must(matrix.PointsCoset(f, c.k))(t)
+		omega := must(matrix.CosetPoints(f, c.k))(t)
 		first := c.k // as many cosets further as there are at most
 		for first > 1 {
-			if _, err := matrix.PointsCosetShifted(f, c.k, first); err == nil {
+			if _, err := matrix.ShiftedCosetPoints(f, c.k, first); err == nil {
 				break
 			}
 			first--
 		}
-		m := must(matrix.Lagrange(omega, must(matrix.PointsCosetShifted(f, c.k, first))(t)))(t)
+		m := must(matrix.Lagrange(omega, must(matrix.ShiftedCosetPoints(f, c.k, first))(t)))(t)
 		for i, want := range c.want {
 			p := problem(t, m, i+1, algo.Natural)
 			got := front(must(lookup(t, "folded-lagrange").Plans(p))(t))
@@ -282,11 +282,11 @@ func TestStructuredCosts(t *testing.T) {
 		}
 	}
 	// Vandermonde: clog(M)+H, Psi(M)+H. K = 48 over 97 has M = 1.
-	has(matrix.Vandermonde(must(matrix.PointsCoset(q97, 48))(t)), "draw-and-loose", 1, 6, 6)
+	has(matrix.Vandermonde(must(matrix.CosetPoints(q97, 48))(t)), "draw-and-loose", 1, 6, 6)
 	for _, m := range []int{3, 5, 6, 7, 12} {
 		for h := 1; h <= 3; h++ {
 			k := m << h
-			points := must(matrix.PointsCoset(q257, k))(t)
+			points := must(matrix.CosetPoints(q257, k))(t)
 			for z := k; z%2 == 0; z /= 2 { // m may be even
 				h = max(h, bitsOf(k))
 			}
@@ -297,7 +297,7 @@ func TestStructuredCosts(t *testing.T) {
 	}
 	// Plain Lagrange: twice that.
 	for _, k := range []int{8, 24, 40, 64} {
-		m := must(matrix.Lagrange(must(matrix.PointsCoset(q257, k))(t), must(matrix.PointsCosetShifted(q257, k, k>>bitsOf(k)))(t)))(t)
+		m := must(matrix.Lagrange(must(matrix.CosetPoints(q257, k))(t), must(matrix.ShiftedCosetPoints(q257, k, k>>bitsOf(k)))(t)))(t)
 		c1, c2 := psi(k>>bitsOf(k), 1)
 		has(m, "lagrange", 1, 2*(c1+bitsOf(k)), 2*(c2+bitsOf(k)))
 	}
@@ -321,7 +321,7 @@ func TestStructuredCosts(t *testing.T) {
 		ports int
 		want  int
 	}{{"2^4", 4, 1, 2}, {"2^8", 8, 1, 3}, {"2^16", 16, 1, 4}, {"2^16", 16, 3, 2}, {"2^9", 9, 2, 2}} {
-		m := must(matrix.Moore(must(matrix.PointsMoore(fieldtest.Parse(t, c.field), 0, c.k))(t), 0))(t)
+		m := must(matrix.Moore(must(matrix.MoorePoints(fieldtest.Parse(t, c.field), 0, c.k))(t), 0))(t)
 		has(m, "moore", c.ports, c.want, c.want)
 		has(must(matrix.Inverse(m))(t), "moore", c.ports, c.want, c.want)
 	}

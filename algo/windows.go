@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"volley/field"
+	"volley/matrix"
 	"volley/plan"
 )
 
@@ -470,7 +471,7 @@ func windowsPlans(p *Problem) ([]plan.Plan, error) {
 		}
 		return no("universal has as few packets")
 	}
-	known := superregular(p.Matrix)
+	known := matrix.Superregular(p.Matrix)
 	tries, work := mostWindowTries, mostWindowWork
 	why := ""
 	// suited returns the plan of a shape, or nil, with the processors in the first order

@@ -117,8 +117,8 @@ func ParseElement(f Field, s string) (Element, error) {
 	return FromInt(v)
 }
 
-// Exp returns a^n for n >= 0, by repeated squaring; a^0 is 1, also for a = 0.
-func Exp(f Field, a Element, n *big.Int) Element {
+// ExpInt returns a^n for n >= 0, by repeated squaring; a^0 is 1, also for a = 0.
+func ExpInt(f Field, a Element, n *big.Int) Element {
 	r := One
 	for i := n.BitLen() - 1; i >= 0; i-- {
 		r = f.Mul(r, r)
@@ -129,8 +129,8 @@ func Exp(f Field, a Element, n *big.Int) Element {
 	return r
 }
 
-// Pow returns a^n; a^0 is 1, also for a = 0.
-func Pow(f Field, a Element, n uint64) Element {
+// Exp returns a^n; a^0 is 1, also for a = 0.
+func Exp(f Field, a Element, n uint64) Element {
 	r := One
 	for ; n > 0; n >>= 1 {
 		if n&1 == 1 {

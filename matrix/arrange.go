@@ -25,7 +25,7 @@ func (w *arranged) natural() bool {
 }
 
 // mostSearched is how many points are searched for structure; of more it is known
-// only where they say it themselves, as those of [PointsCoset] do.
+// only where they say it themselves, as those of [CosetPoints] do.
 const mostSearched = 1 << 17
 
 // findTower looks for the composition of folds of largest degree of which every
@@ -206,7 +206,7 @@ func foldsOf(f field.Field, r int, sets [][]field.Element, onlyMonomials bool) f
 func powerSum(f field.Field, points []field.Element, a field.Element, j uint64) field.Element {
 	var s field.Element
 	for _, z := range points {
-		s = f.Add(s, field.Pow(f, f.Sub(z, a), j))
+		s = f.Add(s, field.Exp(f, f.Sub(z, a), j))
 	}
 	return s
 }
@@ -219,7 +219,7 @@ func subspaces(f field.Field, r int, points []field.Element, yield func(fold) bo
 		if !there[f.Add(points[1], c)] {
 			continue
 		}
-		b := f.Sub(field.Element{}, field.Pow(f, c, uint64(r-1)))
+		b := f.Sub(field.Element{}, field.Exp(f, c, uint64(r-1)))
 		if !yield(fold{f: f, radix: r, linear: b}) {
 			return
 		}

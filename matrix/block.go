@@ -25,16 +25,11 @@ func Block(m Matrix, first, rows int) Matrix {
 	if rows == m.Rows() {
 		return m
 	}
-	switch m := m.(type) {
-	case named:
-		return Block(m.Matrix, first, rows)
-	case *rowBlock:
-		return Block(m.of, m.first+first, rows)
-	case cauchy:
-		return cauchy{subset(m.x, first, rows), m.y}
-	case transpose:
-		if columns := columnBlock(m.m, first, rows); columns != nil {
-			return Transpose(columns)
+	if m, ok := m.(interface {
+		rowBlock(first, rows int) Matrix
+	}); ok {
+		if block := m.rowBlock(first, rows); block != nil {
+			return block
 		}
 	}
 	block := &rowBlock{of: m, first: first, rows: rows}
@@ -46,15 +41,17 @@ func Block(m Matrix, first, rows int) Matrix {
 
 // columnBlock returns columns of m, or nil where no structure of theirs is known.
 func columnBlock(m Matrix, first, columns int) Matrix {
-	switch m := m.(type) {
-	case named:
-		return columnBlock(m.Matrix, first, columns)
-	case cauchy:
-		return cauchy{m.x, subset(m.y, first, columns)}
-	case *lagrange:
-		return newLagrange(m.omega, subset(m.alpha, first, columns))
-	case vandermonde:
-		return vandermonde{subset(m.points, first, columns), m.rows}
+	if m, ok := m.(interface {
+		columnBlock(first, columns int) Matrix
+	}); ok {
+		return m.columnBlock(first, columns)
+	}
+	return nil
+}
+
+func (t transpose) rowBlock(first, rows int) Matrix {
+	if columns := columnBlock(t.m, first, rows); columns != nil {
+		return Transpose(columns)
 	}
 	return nil
 }
@@ -72,6 +69,8 @@ type rowBlock struct {
 func (m *rowBlock) Field() field.Field { return m.of.Field() }
 func (m *rowBlock) Rows() int          { return m.rows }
 func (m *rowBlock) Cols() int          { return m.of.Cols() }
+
+func (m *rowBlock) rowBlock(first, rows int) Matrix { return Block(m.of, m.first+first, rows) }
 
 func (m *rowBlock) ID() string {
 	return fmt.Sprintf("rows(%s; %d:%d of %d)", m.of.ID(), m.first, m.first+m.rows, m.of.Rows())

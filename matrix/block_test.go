@@ -72,7 +72,7 @@ func TestBlockFactor(t *testing.T) {
 		{"2^8", Spec{Family: "rs:vandermonde"}, 5, 1, "", 0},
 		{"257", Spec{Family: "vandermonde"}, 5, 1, "", 0},
 	} {
-		m := must(c.spec.BuildFor(fieldtest.Parse(t, c.field), c.k, c.r))(t)
+		m := must(c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r))(t)
 		if Factor(m) != nil {
 			t.Errorf("%+v, %d×%d: a factorisation", c.spec, c.k, c.r)
 		}
@@ -103,7 +103,7 @@ func TestBlockColumns(t *testing.T) {
 		{"257", Spec{Family: "vandermonde"}, 16, 48, 4},
 		{"257", Spec{Family: "random", Argument: "1"}, 16, 48, 0},
 	} {
-		m := Transpose(must(c.spec.BuildFor(fieldtest.Parse(t, c.field), c.k, c.r))(t))
+		m := Transpose(must(c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r))(t))
 		for first := 0; first < c.r; first += c.k {
 			fact := checkBlock(t, m, first, c.k)
 			if fact == nil && c.layers > 0 || fact != nil && len(fact.Layers) != c.layers {
@@ -123,7 +123,7 @@ func blocks(t *testing.T, f field.Field) []Matrix {
 		{Family: "dft"}, {Family: "dft", Order: "reversed"}, {Family: "lch"}, {Family: "random", Argument: "3"},
 	} {
 		for _, shape := range [][2]int{{1, 1}, {2, 1}, {6, 2}, {8, 4}, {4, 8}, {5, 5}, {8, 8}, {6, 3}, {10, 5}, {3, 7}} {
-			if m, err := spec.BuildFor(f, shape[0], shape[1]); err == nil {
+			if m, err := spec.Build(f, shape[0], shape[1]); err == nil {
 				list = append(list, m, Transpose(m))
 			}
 		}
@@ -179,7 +179,7 @@ func TestBlockOutOfRange(t *testing.T) {
 			wantPanic(t, "of a 2×4 matrix", func() { b.At(at[0], at[1]) })
 		}
 	}
-	p := subset(must(PointsCoset(f, 8))(t), 2, 3)
+	p := subset(must(CosetPoints(f, 8))(t), 2, 3)
 	wantPanic(t, "point 3 of 3", func() { p.At(3) })
 	wantPanic(t, "point -1 of 3", func() { p.At(-1) })
 }
@@ -187,7 +187,7 @@ func TestBlockOutOfRange(t *testing.T) {
 // TestBlockPoints: a block of a Cauchy matrix says which points it is on.
 func TestBlockPoints(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	m := must(Spec{Family: "cauchy", Omega: "coset", Alpha: "powers"}.BuildFor(f, 12, 4))(t)
+	m := must(Spec{Family: "cauchy", Omega: "coset", Alpha: "powers"}.Build(f, 12, 4))(t)
 	if m == nil {
 		t.Fatal("no matrix")
 	}
@@ -202,8 +202,8 @@ func TestBlockPoints(t *testing.T) {
 		{Block(must(ReedSolomonVandermonde(f, 12))(t), 4, 4), "rows(lagrange(codes:0, codes:12); 4:8 of 12)", 0},
 		{Block(Block(must(DFT(f, 16))(t), 4, 8), 2, 3), "rows(dft; 6:9 of 16)", 0},
 	} {
-		if c.m.ID() != c.id || len(PointsOf(c.m)) != c.sets {
-			t.Errorf("%s with %d sets of points, want %s with %d", c.m.ID(), len(PointsOf(c.m)), c.id, c.sets)
+		if c.m.ID() != c.id || len(PointSetsOf(c.m)) != c.sets {
+			t.Errorf("%s with %d sets of points, want %s with %d", c.m.ID(), len(PointSetsOf(c.m)), c.id, c.sets)
 		}
 	}
 }

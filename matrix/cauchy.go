@@ -6,6 +6,32 @@ import (
 	"volley/field"
 )
 
+var cauchyFamily = Family{
+	Name:    "cauchy",
+	Formula: "A[i][j] = 1/(x_i - y_j); x_i = i and y_j = K+j, of symbol codes",
+	Doc:     "MDS; K+R <= q; omega gives other x, alpha other y",
+	Takes:   []string{"omega", "alpha"},
+	build:   buildCauchy,
+}
+
+func buildCauchy(b *builder) (Matrix, error) {
+	if err := checkBoth("cauchy", b.f, b.k, b.r, 0); err != nil { // whatever they are
+		return nil, err
+	}
+	x, y, err := b.pair("x", "y", "codes", true)
+	if err != nil {
+		return nil, err
+	}
+	if x.ID() == "codes:0" && y.ID() == fmt.Sprintf("codes:%d", b.k) {
+		return cauchyOnCodes("cauchy", b.f, b.k, b.r)
+	}
+	m, err := CauchyOn(x, y)
+	if err != nil {
+		return nil, fmt.Errorf("%w: change omega, which gives x, or alpha, which gives y", err)
+	}
+	return m, nil
+}
+
 // Cauchy returns the k×k Cauchy matrix on symbol codes, on demand:
 //
 //	A[i][j] = 1/(x_i - y_j), x_i = code i, y_j = code K+j
@@ -72,6 +98,14 @@ func (m cauchy) At(i, j int) field.Element {
 	checkEntry(i, j, m.x.Len(), m.y.Len())
 	f := m.Field()
 	return f.Inv(f.Sub(m.x.At(i), m.y.At(j)))
+}
+
+func (m cauchy) pointSets() []PointSet { return []PointSet{{"x", m.x}, {"y", m.y}} }
+func (m cauchy) superregular() bool    { return true }
+
+func (m cauchy) rowBlock(first, rows int) Matrix { return cauchy{subset(m.x, first, rows), m.y} }
+func (m cauchy) columnBlock(first, columns int) Matrix {
+	return cauchy{m.x, subset(m.y, first, columns)}
 }
 
 // factor returns diagonal, Lagrange, diagonal:

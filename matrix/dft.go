@@ -10,6 +10,20 @@ import (
 	"volley/field"
 )
 
+var dftFamily = Family{
+	Name:    "dft",
+	Formula: "A[i][j] = ω^(ij), ω = g^((q-1)/K)",
+	Doc:     "discrete Fourier transform; R = K divides q-1; order reversed has the columns in digit-reversed order",
+	Takes:   []string{"order"},
+	Square:  true,
+	build: func(b *builder) (Matrix, error) {
+		if b.Order == "reversed" {
+			return DFTReversed(b.f, b.k)
+		}
+		return DFT(b.f, b.k)
+	},
+}
+
 // DFT returns the k×k matrix of the discrete Fourier transform, on demand:
 //
 //	A[i][j] = ω^(ij), ω = g^((q-1)/K)
@@ -25,7 +39,7 @@ func DFT(f field.Field, k int) (Matrix, error) {
 	if rem.Sign() != 0 {
 		return nil, fmt.Errorf("matrix: dft over %s: K = %d does not divide q-1 = %v: want %s", f.Name(), k, units, dftAdvice(f, k))
 	}
-	omega := field.Exp(f, f.Generator(), exp)
+	omega := field.ExpInt(f, f.Generator(), exp)
 	return &dft{f: f, k: k, omega: omega, powers: newPowers(f, omega, k), scale: field.One, radices: primeFactors(k)}, nil
 }
 
@@ -35,7 +49,7 @@ func DFT(f field.Field, k int) (Matrix, error) {
 //	A[i][j] = ω^(i·rev(j))
 //
 // where rev reverses digits over the ascending prime factors of K, as in
-// [PointsCoset].
+// [CosetPoints].
 func DFTReversed(f field.Field, k int) (Matrix, error) {
 	m, err := DFT(f, k)
 	if err != nil {
@@ -95,8 +109,11 @@ func (m *dft) At(i, j int) field.Element {
 	return m.f.Mul(m.scale, e)
 }
 
-// inverse returns the matrix of entries ω^(-ij)/K. Its ID is that of m.
-func (m *dft) inverse() *dft {
+func (m *dft) inverse() Matrix         { return m.backward() }
+func (m *reversedDFT) inverse() Matrix { return &reversedDFT{m.dft.backward(), !m.rows} }
+
+// backward returns the matrix of entries ω^(-ij)/K. Its ID is that of m.
+func (m *dft) backward() *dft {
 	// K divides q-1, so it is not zero in the field.
 	k, err := field.FromInt(new(big.Int).Mod(big.NewInt(int64(m.k)), m.f.Characteristic()))
 	if err != nil {

@@ -19,7 +19,7 @@ func ExampleSpec_Build() {
 		fmt.Println(err)
 		return
 	}
-	a, err := spec.Build(f, 4)
+	a, err := spec.Build(f, 4, 4)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -28,7 +28,7 @@ func ExampleSpec_Build() {
 		fmt.Println(err)
 	}
 
-	_, err = spec.Build(f, 5)
+	_, err = spec.Build(f, 5, 5)
 	fmt.Println(err)
 	// Output:
 	// 1,1,1,1

@@ -54,16 +54,16 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 	add("dft", m, err)
 	m, err = DFTReversed(f, k)
 	add("dft-reversed", m, err)
-	if p, err := PointsCoset(f, k); err == nil {
+	if p, err := CosetPoints(f, k); err == nil {
 		add("vandermonde", Vandermonde(p), nil)
 	}
-	if p, err := PointsPowers(f, k); err == nil {
+	if p, err := PowerPoints(f, k); err == nil {
 		add("vandermonde on powers", Vandermonde(p), nil)
 	}
 	m, err = LCH(f, k)
 	add("lch", m, err)
 	for _, base := range []uint64{0, 4, 9} {
-		if p, err := PointsMoore(f, base, k); err == nil {
+		if p, err := MoorePoints(f, base, k); err == nil {
 			m, err = Moore(p, base)
 			add(fmt.Sprint("moore ", base), m, err)
 		}
@@ -72,9 +72,9 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 	}
 	m, err = Cauchy(f, k)
 	add("cauchy", m, err)
-	omega, err := PointsCoset(f, k)
+	omega, err := CosetPoints(f, k)
 	if err == nil {
-		alpha, err := PointsCosetShifted(f, k, 1)
+		alpha, err := ShiftedCosetPoints(f, k, 1)
 		if err == nil {
 			m, err = Lagrange(omega, alpha)
 			add("lagrange", m, err)
@@ -109,14 +109,14 @@ func TestFactor(t *testing.T) {
 func TestFactorArrangement(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	r := rand.New(rand.NewPCG(1, 2))
-	omega, _ := PointsCosetShifted(f, 24, 0)
-	alpha, _ := PointsCosetShifted(f, 24, 3)
+	omega, _ := ShiftedCosetPoints(f, 24, 0)
+	alpha, _ := ShiftedCosetPoints(f, 24, 3)
 	shuffle := func(p Points, perm []int) Points {
 		list := elements(p)
 		for k, at := range perm {
 			list[k] = p.At(at)
 		}
-		q, err := PointsList(f, list)
+		q, err := NewPoints(f, list)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestFactorTowers(t *testing.T) {
 		q := f.Order().Uint64()
 		// Chebyshev-like map of the degree.
 		apply := func(z field.Element) field.Element {
-			v := field.Pow(f, z, uint64(c.folds[0].radix))
+			v := field.Exp(f, z, uint64(c.folds[0].radix))
 			if c.folds[0].radix == 2 {
 				return f.Sub(v, field.Code(2))
 			}
@@ -195,7 +195,7 @@ func TestFactorTowers(t *testing.T) {
 		for z := uint64(0); z < q && len(sets) < 2; z++ {
 			points = append(points, fibre(field.Code(z))...)
 			if len(points) == c.k {
-				p, err := PointsList(f, points)
+				p, err := NewPoints(f, points)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -228,8 +228,8 @@ func TestFactorTowers(t *testing.T) {
 // TestFuse compares fused layers with their product, for every run of neighbours.
 func TestFuse(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	omega, _ := PointsCosetShifted(f, 24, 0)
-	alpha, _ := PointsCosetShifted(f, 24, 3)
+	omega, _ := ShiftedCosetPoints(f, 24, 0)
+	alpha, _ := ShiftedCosetPoints(f, 24, 3)
 	m, err := Lagrange(omega, alpha)
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestFactorAnyPoints(t *testing.T) {
 			for i, c := range rapid.Permutation(codes).Draw(rt, name)[:k] {
 				list[i] = field.Code(uint64(c))
 			}
-			p, err := PointsList(f, list)
+			p, err := NewPoints(f, list)
 			if err != nil {
 				rt.Fatal(err)
 			}

@@ -55,11 +55,11 @@ func TestPrimeFormulas(t *testing.T) {
 		wantEntries(t, must(Cauchy(f, int(k)))(t), int(k), int(k), func(i, j int64) int64 {
 			return modExp(i-(k+j), p-2, p)
 		})
-		wantEntries(t, Vandermonde(must(PointsPowers(f, int(k)))(t)), int(k), int(k), func(i, j int64) int64 {
+		wantEntries(t, Vandermonde(must(PowerPoints(f, int(k)))(t)), int(k), int(k), func(i, j int64) int64 {
 			return modExp(g, i*j, p)
 		})
 	}
-	wantEntries(t, must(CauchyOn(must(PointsCodes(f, 5, 3))(t), must(PointsCodes(f, 100, 9))(t)))(t), 3, 9,
+	wantEntries(t, must(CauchyOn(must(CodePoints(f, 5, 3))(t), must(CodePoints(f, 100, 9))(t)))(t), 3, 9,
 		func(i, j int64) int64 { return modExp(5+i-100-j, p-2, p) })
 }
 
@@ -67,7 +67,7 @@ func TestPrimeFormulas(t *testing.T) {
 // order 4; the bits of j are reversed: 0 2 1 3.
 func TestCosetFormula(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	p := must(PointsCoset(f, 12))(t)
+	p := must(CosetPoints(f, 12))(t)
 	for k := range 12 {
 		rev := []int64{0, 2, 1, 3}[k%4]
 		if want := modExp(3, int64(k/4)+64*rev, 257); p.At(k) != field.Code(uint64(want)) {
@@ -100,9 +100,9 @@ func TestCosetStructure(t *testing.T) {
 		f := fieldtest.Parse(t, name)
 		units := unitCount(f)
 		for k := 1; int64(k) <= units.Int64(); k++ {
-			p := must(PointsCoset(f, k))(t)
+			p := must(CosetPoints(f, k))(t)
 			z := int(new(big.Int).GCD(nil, nil, units, big.NewInt(int64(k))).Int64())
-			beta := field.Pow(f, f.Generator(), units.Uint64()/uint64(z))
+			beta := field.Exp(f, f.Generator(), units.Uint64()/uint64(z))
 			all := map[field.Element]int{} // coset of each point
 			for i := range k {
 				all[p.At(i)] = i / z
@@ -124,7 +124,7 @@ func TestPowersDistinct(t *testing.T) {
 	for _, name := range []string{"2", "5", "3^4", "257", "2^8", "2^16"} {
 		f := fieldtest.Parse(t, name)
 		n := int(unitCount(f).Int64())
-		p := must(PointsPowers(f, n))(t) // those for smaller K are its first
+		p := must(PowerPoints(f, n))(t) // those for smaller K are its first
 		seen := map[field.Element]bool{}
 		for k := range n {
 			seen[p.At(k)] = true
@@ -132,7 +132,7 @@ func TestPowersDistinct(t *testing.T) {
 		if len(seen) != n {
 			t.Errorf("%s: %d distinct powers of %d", name, len(seen), n)
 		}
-		if m := n/2 + 1; must(PointsPowers(f, m))(t).At(m-1) != p.At(m-1) {
+		if m := n/2 + 1; must(PowerPoints(f, m))(t).At(m-1) != p.At(m-1) {
 			t.Errorf("%s: point %d depends on K", name, m-1)
 		}
 	}
@@ -173,9 +173,9 @@ func TestFullRank(t *testing.T) {
 		for _, k := range []int{1, 2, 3, 6, 15, 20, 40} {
 			for _, m := range []Matrix{
 				must(Cauchy(f, k))(t),
-				Vandermonde(must(PointsCoset(f, k))(t)),
-				Vandermonde(must(PointsPowers(f, k))(t)),
-				Vandermonde(must(PointsCodes(f, 0, k))(t)),
+				Vandermonde(must(CosetPoints(f, k))(t)),
+				Vandermonde(must(PowerPoints(f, k))(t)),
+				Vandermonde(must(CodePoints(f, 0, k))(t)),
 			} {
 				if r := DenseOf(m).Rank(); r != k {
 					t.Errorf("%s over %s has rank %d of %d", m.ID(), name, r, k)
@@ -187,7 +187,7 @@ func TestFullRank(t *testing.T) {
 
 // TestVandermondeZero: 0^0 is 1, so that row 0 is all ones.
 func TestVandermondeZero(t *testing.T) {
-	m := Vandermonde(must(PointsCodes(fieldtest.Parse(t, "5"), 0, 3))(t))
+	m := Vandermonde(must(CodePoints(fieldtest.Parse(t, "5"), 0, 3))(t))
 	for j, want := range []uint64{1, 0, 0} {
 		if got := m.At(j, 0); got != field.Code(want) {
 			t.Errorf("A[%d][0] = %v at the point 0, want %d", j, got, want)
@@ -344,7 +344,7 @@ func TestRandomUniform(t *testing.T) {
 
 func TestFamilyErrors(t *testing.T) {
 	f8, f257, f2 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2")
-	codes := func(f field.Field, first, n int) Points { return must(PointsCodes(f, first, n))(t) }
+	codes := func(f field.Field, first, n int) Points { return must(CodePoints(f, first, n))(t) }
 	for _, c := range []struct {
 		name string
 		do   func() (any, error)
@@ -361,9 +361,9 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: cauchy: the points y_0 and y_1 are both 1: want distinct points"},
 		{"cauchy's fields differ", func() (any, error) { return CauchyOn(codes(f8, 0, 4), codes(f257, 3, 4)) },
 			"matrix: cauchy: points x over 2^8 and y over 257: want one field"},
-		{"codes outside the field", func() (any, error) { return PointsCodes(f8, 200, 57) },
+		{"codes outside the field", func() (any, error) { return CodePoints(f8, 200, 57) },
 			"matrix: no 57 symbol codes from 200 in the field 2^8: q = 256"},
-		{"negative codes", func() (any, error) { return PointsCodes(f8, -1, 1) },
+		{"negative codes", func() (any, error) { return CodePoints(f8, -1, 1) },
 			"matrix: no 1 symbol codes from -1 in the field 2^8: q = 256"},
 		{"dft between divisors", func() (any, error) { return DFT(f8, 8) },
 			"matrix: dft over 2^8: K = 8 does not divide q-1 = 255: want K = 5 or 15, or a field such as 17"},
@@ -374,9 +374,9 @@ func TestFamilyErrors(t *testing.T) {
 		{"dft over 256 bits", func() (any, error) { return DFT(frBLS12381, 5) },
 			"matrix: dft over " + frBLS12381.Name() + ": K = 5 does not divide q-1 = 52435875175126190479447740508185965837690552500527637822603658699938581184512: want K = 4 or 6, or a field such as 11"},
 		{"dft without K", func() (any, error) { return DFT(f8, -2) }, "matrix: K = -2: want 1 to 2147483647"},
-		{"too few powers", func() (any, error) { return PointsPowers(f8, 256) },
+		{"too few powers", func() (any, error) { return PowerPoints(f8, 256) },
 			"matrix: powers points over 2^8: K = 256 needs as many nonzero elements: want K <= 255, or a field such as 2^16"},
-		{"too few cosets", func() (any, error) { return PointsCoset(f257, 65536) },
+		{"too few cosets", func() (any, error) { return CosetPoints(f257, 65536) },
 			"matrix: coset points over 257: K = 65536 needs as many nonzero elements: want K <= 256, or a field such as 2147483647"},
 		{"no columns", func() (any, error) { return Random(f8, 1, 0, 1) }, "matrix: cols = 0: want 1 to 2147483647"},
 		{"no rows", func() (any, error) { return Random(f8, 0, 1, 1) }, "matrix: rows = 0: want 1 to 2147483647"},
@@ -392,7 +392,7 @@ func TestFamilyErrors(t *testing.T) {
 func TestIDs(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	const k = 8
-	codes := func(first int) Points { return must(PointsCodes(f, first, k))(t) }
+	codes := func(first int) Points { return must(CodePoints(f, first, k))(t) }
 	var ms []Matrix
 	for range 2 {
 		ms = append(ms,
@@ -401,13 +401,13 @@ func TestIDs(t *testing.T) {
 			must(Cauchy(f, k))(t),
 			must(CauchyOn(codes(0), codes(k)))(t),
 			must(CauchyOn(codes(k), codes(0)))(t),
-			must(CauchyOn(must(PointsPowers(f, k))(t), codes(50)))(t),
+			must(CauchyOn(must(PowerPoints(f, k))(t), codes(50)))(t),
 			must(Random(f, k, k, 1))(t),
 			must(Random(f, k, k, 2))(t),
 			Vandermonde(codes(0)),
 			Vandermonde(codes(1)),
-			Vandermonde(must(PointsCoset(f, k))(t)),
-			Vandermonde(must(PointsPowers(f, k))(t)),
+			Vandermonde(must(CosetPoints(f, k))(t)),
+			Vandermonde(must(PowerPoints(f, k))(t)),
 			Vandermonde(must(ReadPoints(f, strings.NewReader("1 2 3 4 5 6 7 8"), ""))(t)),
 			Vandermonde(must(ReadPoints(f, strings.NewReader("1 2 3 4 5 6 8 7"), ""))(t)),
 			DenseOf(must(Random(f, k, k, 1))(t)),
@@ -449,13 +449,13 @@ func TestOutOfRange(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	for _, m := range []Matrix{
 		must(Cauchy(f, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
-		Vandermonde(must(PointsCoset(f, 4))(t)), Transpose(must(Cauchy(f, 4))(t)), must(Inverse(must(Cauchy(f, 4))(t)))(t),
+		Vandermonde(must(CosetPoints(f, 4))(t)), Transpose(must(Cauchy(f, 4))(t)), must(Inverse(must(Cauchy(f, 4))(t)))(t),
 	} {
 		for _, at := range [][2]int{{4, 0}, {0, 4}, {-1, 0}, {0, -1}} {
 			wantPanic(t, "of a 4×4 matrix", func() { m.At(at[0], at[1]) })
 		}
 	}
-	for _, p := range []Points{must(PointsCodes(f, 1, 4))(t), must(PointsPowers(f, 4))(t), must(PointsCoset(f, 4))(t)} {
+	for _, p := range []Points{must(CodePoints(f, 1, 4))(t), must(PowerPoints(f, 4))(t), must(CosetPoints(f, 4))(t)} {
 		wantPanic(t, "point 4 of 4", func() { p.At(4) })
 		wantPanic(t, "point -1 of 4", func() { p.At(-1) })
 	}
@@ -474,11 +474,11 @@ func TestOnDemand(t *testing.T) {
 		func() (Matrix, error) { return DFT(f, k) },
 		func() (Matrix, error) { return Random(f, 1_000_000, 1_000_000, 1) },
 		func() (Matrix, error) {
-			p, err := PointsCoset(f, k)
+			p, err := CosetPoints(f, k)
 			return Vandermonde(p), err
 		},
 		func() (Matrix, error) {
-			p, err := PointsPowers(f, 1_000_000)
+			p, err := PowerPoints(f, 1_000_000)
 			return Vandermonde(p), err
 		},
 		func() (Matrix, error) { return Identity(f, 1_000_000), nil },
@@ -530,7 +530,7 @@ func BenchmarkAt(b *testing.B) {
 		{"2147483647", 899_658, []string{"cauchy", "dft", "vandermonde", "random:1"}},
 	} {
 		for _, spec := range c.specs {
-			m := must(must(ParseSpec(spec))(b).Build(fieldtest.Parse(b, c.field), c.k))(b)
+			m := must(must(ParseSpec(spec))(b).Build(fieldtest.Parse(b, c.field), c.k, c.k))(b)
 			b.Run(fmt.Sprintf("matrix=%s/field=%s/K=%d", spec, c.field, c.k), func(b *testing.B) {
 				i := 0
 				for b.Loop() {

@@ -6,6 +6,15 @@ import (
 	"volley/field"
 )
 
+var ftiFamily = Family{
+	Name:    "fti",
+	Formula: "A[i][j] = 1/(j - (K+i)), of symbol codes; over 2^w 1/(j ⊕ (K+i))",
+	Doc:     "level 3 checkpoints of FTI; MDS; R = K, 2K <= q",
+	Field:   "2^16",
+	Square:  true,
+	build:   func(b *builder) (Matrix, error) { return FTI(b.f, b.k) },
+}
+
 // FTI returns the k×k matrix of symbol codes by which the Fault Tolerance
 // Interface codes a checkpoint of level 3 over groups of K processes, on demand:
 //

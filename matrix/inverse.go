@@ -25,14 +25,8 @@ func Inverse(m Matrix) (Matrix, error) {
 		return nil, err
 	}
 	id := "inverse(" + m.ID() + ")"
-	switch m := m.(type) {
-	case *dft:
+	if m, ok := m.(interface{ inverse() Matrix }); ok {
 		return named{m.inverse(), id}, nil
-	case *reversedDFT:
-		return named{&reversedDFT{m.dft.inverse(), !m.rows}, id}, nil
-	case *lagrange:
-		inv, err := Lagrange(m.alpha, m.omega)
-		return named{inv, id}, err
 	}
 	if err := checkBytes(m.Field(), m.Rows(), m.Cols()); err != nil {
 		return nil, fmt.Errorf("matrix: %s: %w", id, err)

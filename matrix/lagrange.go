@@ -7,6 +7,22 @@ import (
 	"volley/field"
 )
 
+var lagrangeFamily = Family{
+	Name:    "lagrange",
+	Formula: "A[i][j] = Φ_i(α_j), Φ_i = 1 at ω_i and 0 at the other points of omega",
+	Doc:     "from a polynomial's values on omega to its values on alpha; MDS where these have no point in common",
+	Takes:   []string{"omega", "alpha"},
+	build:   buildLagrange,
+}
+
+func buildLagrange(b *builder) (Matrix, error) {
+	omega, alpha, err := b.pair("omega", "alpha", "coset", false)
+	if err != nil {
+		return nil, err
+	}
+	return Lagrange(omega, alpha)
+}
+
 // Lagrange returns the K×R matrix that takes a polynomial's values at K points, of
 // a degree below K, to its values at R others, on demand:
 //
@@ -67,6 +83,14 @@ func (m *lagrange) At(i, j int) field.Element {
 		return p
 	}
 	return f.Mul(p, f.Mul(m.weight(i), f.Inv(f.Sub(a, w))))
+}
+
+func (m *lagrange) pointSets() []PointSet { return []PointSet{{"omega", m.omega}, {"alpha", m.alpha}} }
+func (m *lagrange) superregular() bool    { return disjoint(m.omega, m.alpha) }
+func (m *lagrange) inverse() Matrix       { return newLagrange(m.alpha, m.omega) }
+
+func (m *lagrange) columnBlock(first, columns int) Matrix {
+	return newLagrange(m.omega, subset(m.alpha, first, columns))
 }
 
 // vanishing returns P(α_j).

@@ -7,6 +7,13 @@ import (
 	"volley/field"
 )
 
+var lchFamily = Family{
+	Name:    "lch",
+	Formula: "A[i][j] = X_i(j), X_i of degree i in the basis of Lin, Chung and Han",
+	Doc:     "additive Fourier transform; q = 2^w, K <= q, R <= q",
+	build:   func(b *builder) (Matrix, error) { return newLCH(b.f, b.k, b.r) },
+}
+
 // LCH returns the k×k matrix of the additive FFT of Lin, Chung and Han (FOCS 2014)
 // on the symbol codes 0 … K-1, on demand. With K = M·2^h, M odd, s_t the
 // polynomial that vanishes on the codes below 2^t, and l = l_0 + 2·l_1 + … + 2^h·w,
@@ -30,7 +37,7 @@ func newLCH(f field.Field, k, r int) (Matrix, error) {
 		if err := checkSize(n.what, n.n); err != nil {
 			return nil, err
 		}
-		if _, err := PointsCodes(f, 0, n.n); err != nil {
+		if _, err := CodePoints(f, 0, n.n); err != nil {
 			return nil, fmt.Errorf("%w: want %s <= %v", err, n.what, f.Order())
 		}
 	}
@@ -79,7 +86,7 @@ func (m *lch) At(l, j int) field.Element {
 			v = m.f.Mul(v, m.tower.value(t, j))
 		}
 	}
-	return m.f.Mul(v, field.Pow(m.f, m.tower.value(h, j), uint64(l>>h)))
+	return m.f.Mul(v, field.Exp(m.f, m.tower.value(h, j), uint64(l>>h)))
 }
 
 // scale returns Π 1/s_t(2^t) over the bits t of l.

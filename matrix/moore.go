@@ -1,11 +1,39 @@
 package matrix
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 
 	"volley/field"
 )
+
+var mooreFamily = Family{
+	Name:    "moore",
+	Formula: "A[i][j] = α_j^(base^i), on points α_j",
+	Doc:     "Gabidulin codes: values of a linearised polynomial; invertible where the points are independent over F_base",
+	Takes:   []string{"points", "base"},
+	build:   buildMoore,
+}
+
+var gabidulinFamily = Family{
+	Name:    "gabidulin",
+	Formula: "A = Moore(ω)⁻¹·Moore(α), ω and α independent over F_base",
+	Doc:     "parity of systematic Gabidulin codes, MRD; K+R <= the degree of the field over F_base",
+	Takes:   []string{"base"},
+	build:   func(b *builder) (Matrix, error) { return newGabidulin(b.f, b.Base, b.k, b.r) },
+}
+
+func buildMoore(b *builder) (Matrix, error) {
+	p, err := b.points("alpha", cmp.Or(b.Points, "coset"), map[string]func() (Points, error){
+		"coset":  func() (Points, error) { return pointsMoore(b.f, b.Base, b.letter("R"), b.r) },
+		"powers": func() (Points, error) { return b.powers("R", b.r) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newMoore(p, b.Base, b.k)
+}
 
 // Moore returns the K×K Moore matrix of the K given points, on demand:
 //
@@ -46,6 +74,9 @@ func (m *moore) At(i, j int) field.Element {
 	return m.apply(m.points.At(j), i)
 }
 
+func (m *moore) pointSets() []PointSet { return []PointSet{{"alpha", m.points}} }
+func (m *moore) base() uint64          { return m.q }
+
 // A frobenius is the map z → z^q on F_(q^m).
 type frobenius struct {
 	f field.Field
@@ -77,12 +108,12 @@ func newFrobenius(f field.Field, base uint64) (frobenius, error) {
 // apply returns z^(q^i).
 func (t frobenius) apply(z field.Element, i int) field.Element {
 	for range i % t.m {
-		z = field.Pow(t.f, z, t.q)
+		z = field.Exp(t.f, z, t.q)
 	}
 	return z
 }
 
-// PointsMoore returns n points of F_(q^m) that are independent over F_q, arranged
+// MoorePoints returns n points of F_(q^m) that are independent over F_q, arranged
 // so that their Moore matrix is a product of small layers. With Z = gcd(n, m),
 // n = M·Z and prime radices r_0 <= r_1 <= … of Z, R_t = r_0 … r_(t-1),
 //
@@ -91,11 +122,11 @@ func (t frobenius) apply(z field.Element, i int) field.Element {
 // where j_t are the digits of j: λ_t^0 … λ_t^(r_t-1) is a basis of F_(q^R_(t+1))
 // over F_(q^R_t). It is an error where n > m, as no more points are independent,
 // and for a base that [Moore] refuses.
-func PointsMoore(f field.Field, base uint64, n int) (Points, error) {
+func MoorePoints(f field.Field, base uint64, n int) (Points, error) {
 	return pointsMoore(f, base, "K", n)
 }
 
-// pointsMoore is PointsMoore; what names n, "K" or "R".
+// pointsMoore is MoorePoints; what names n, "K" or "R".
 func pointsMoore(f field.Field, base uint64, what string, n int) (Points, error) {
 	if err := checkSize("points", n); err != nil {
 		return nil, err
@@ -141,7 +172,7 @@ func newMoorePoints(t frobenius, n, z, first int) *moorePoints {
 		degree *= int64(r)
 		sub := new(big.Int).Exp(new(big.Int).SetUint64(t.q), big.NewInt(degree), nil)
 		sub.Sub(sub, big.NewInt(1))
-		p.basis = append(p.basis, field.Exp(t.f, t.f.Generator(), new(big.Int).Quo(units, sub)))
+		p.basis = append(p.basis, field.ExpInt(t.f, t.f.Generator(), new(big.Int).Quo(units, sub)))
 	}
 	return p
 }
@@ -161,7 +192,7 @@ func (p *moorePoints) At(k int) field.Element {
 	checkPoint(k, p.n)
 	v := p.representative(k / p.z)
 	for t, r := range p.radices {
-		v = p.f.Mul(v, field.Pow(p.f, p.basis[t], uint64(k%r)))
+		v = p.f.Mul(v, field.Exp(p.f, p.basis[t], uint64(k%r)))
 		k /= r
 	}
 	return v
@@ -169,7 +200,7 @@ func (p *moorePoints) At(k int) field.Element {
 
 // representative returns g^(first+i).
 func (p *moorePoints) representative(i int) field.Element {
-	return field.Pow(p.f, p.f.Generator(), uint64(p.first+i))
+	return field.Exp(p.f, p.f.Generator(), uint64(p.first+i))
 }
 
 // layers returns the factorisation of the Moore matrix of the points: as
@@ -190,7 +221,7 @@ func (p *moorePoints) layers() []Layer {
 		weight /= r
 		at := weight // R_t
 		list = append(list, Layer{"loose", Partition{p.n, []digit{{at, r}}}, p.f, func(group, rho, s int) field.Element {
-			return p.apply(field.Pow(p.f, p.basis[t], uint64(s)), rho*at+group%at)
+			return p.apply(field.Exp(p.f, p.basis[t], uint64(s)), rho*at+group%at)
 		}})
 	}
 	if p.n == p.z && p.n > 1 { // the draw is a diagonal
@@ -205,14 +236,14 @@ func (p *moorePoints) layers() []Layer {
 //
 //	A = Moore(ω)⁻¹·Moore(α)
 //
-// The base q is as in [Moore]; the points are those of [PointsMoore] and the same
+// The base q is as in [Moore]; the points are those of [MoorePoints] and the same
 // times g^M. It is an error where 2K > m.
 func Gabidulin(f field.Field, base uint64, k int) (Matrix, error) {
 	return newGabidulin(f, base, k, k)
 }
 
 // newGabidulin returns the K×R parity part, on K+R points that are independent:
-// those of [PointsMoore] but for Z = gcd(K, R, m), and the same times g^(K/Z).
+// those of [MoorePoints] but for Z = gcd(K, R, m), and the same times g^(K/Z).
 func newGabidulin(f field.Field, base uint64, k, r int) (Matrix, error) {
 	t, err := newFrobenius(f, base)
 	if err != nil {
@@ -250,7 +281,8 @@ type gabidulin struct {
 	omega, alpha *moorePoints
 }
 
-func (m *gabidulin) ID() string { return fmt.Sprintf("gabidulin(%d)", m.omega.q) }
+func (m *gabidulin) ID() string   { return fmt.Sprintf("gabidulin(%d)", m.omega.q) }
+func (m *gabidulin) base() uint64 { return m.omega.q }
 
 // structure says what the points are, for people.
 func (p *moorePoints) structure() string {

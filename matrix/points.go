@@ -31,9 +31,9 @@ func checkPoint(k, n int) {
 	}
 }
 
-// PointsCodes returns the n points with symbol codes first, first+1, …, on
+// CodePoints returns the n points with symbol codes first, first+1, …, on
 // demand. It is an error where these are not all elements of the field.
-func PointsCodes(f field.Field, first, n int) (Points, error) {
+func CodePoints(f field.Field, first, n int) (Points, error) {
 	if err := checkSize("points", n); err != nil {
 		return nil, err
 	}
@@ -57,9 +57,9 @@ func (p codePoints) At(k int) field.Element {
 	return field.Code(uint64(p.first) + uint64(k))
 }
 
-// PointsPowers returns the n points g^0, g^1, …, on demand. It is an error
+// PowerPoints returns the n points g^0, g^1, …, on demand. It is an error
 // where n > q-1, for then they repeat.
-func PointsPowers(f field.Field, n int) (Points, error) {
+func PowerPoints(f field.Field, n int) (Points, error) {
 	if err := checkUnits("powers", f, "K", n); err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func shifted(name string, first int) string {
 	return fmt.Sprintf("%s+%d", name, first)
 }
 
-// PointsCoset returns n points on cosets of a multiplicative subgroup, on
+// CosetPoints returns n points on cosets of a multiplicative subgroup, on
 // demand. With Z = gcd(n, q-1) and n = M·Z, the points of one coset are next to
 // each other, in the order that a butterfly without reordering leaves them in:
 //
@@ -173,12 +173,12 @@ func shifted(name string, first int) string {
 //	rev(j) = j_(H-1) + r_(H-1)·j_(H-2) + r_(H-1)·r_(H-2)·j_(H-3) + …
 //
 // It is an error where M > (q-1)/Z, that is n > q-1: there are no more cosets.
-func PointsCoset(f field.Field, n int) (Points, error) { return PointsCosetShifted(f, n, 0) }
+func CosetPoints(f field.Field, n int) (Points, error) { return ShiftedCosetPoints(f, n, 0) }
 
-// PointsCosetShifted returns the points of [PointsCoset] times g^first: n points
+// ShiftedCosetPoints returns the points of [CosetPoints] times g^first: n points
 // on the M cosets from number first on. It is an error where the field has fewer
 // than first+M cosets of Z points, or n > q-1.
-func PointsCosetShifted(f field.Field, n, first int) (Points, error) {
+func ShiftedCosetPoints(f field.Field, n, first int) (Points, error) {
 	if err := checkUnits("coset", f, "K", n); err != nil {
 		return nil, err
 	}
@@ -206,9 +206,9 @@ func newCosetPoints(f field.Field, n, z, first int) *cosetPoints {
 		z:       z,
 		first:   first,
 		radices: primeFactors(z),
-		base:    field.Exp(f, f.Generator(), big.NewInt(int64(first))),
+		base:    field.ExpInt(f, f.Generator(), big.NewInt(int64(first))),
 		shifts:  newPowers(f, f.Generator(), n/z),
-		coset:   newPowers(f, field.Exp(f, f.Generator(), units.Quo(units, big.NewInt(int64(z)))), z),
+		coset:   newPowers(f, field.ExpInt(f, f.Generator(), units.Quo(units, big.NewInt(int64(z)))), z),
 	}
 }
 

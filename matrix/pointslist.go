@@ -6,9 +6,9 @@ import (
 	"volley/field"
 )
 
-// PointsList returns the given points, stored. It is an error where one is no
+// NewPoints returns the given points, stored. It is an error where one is no
 // element of the field, or where two are equal.
-func PointsList(f field.Field, points []field.Element) (Points, error) {
+func NewPoints(f field.Field, points []field.Element) (Points, error) {
 	if err := checkSize("points", len(points)); err != nil {
 		return nil, err
 	}

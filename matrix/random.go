@@ -3,9 +3,28 @@ package matrix
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 
 	"volley/field"
 )
+
+var randomFamily = Family{
+	Name:     "random",
+	Argument: "SEED",
+	Formula:  "A[i][j] uniform in F_q, a function of SEED, i and j",
+	Doc:      "may be singular; SEED is a decimal number below 2^64",
+	check: func(argument string) error {
+		_, err := parseSeed(argument)
+		return err
+	},
+	build: func(b *builder) (Matrix, error) {
+		seed, err := parseSeed(b.Argument)
+		if err != nil {
+			return nil, err
+		}
+		return Random(b.f, b.k, b.r, seed)
+	},
+}
 
 // Random returns the rows×cols matrix of independent uniform entries, on
 // demand.
@@ -41,4 +60,12 @@ func (m *random) At(i, j int) field.Element {
 	var pcg rand.PCG
 	pcg.Seed(m.seed, uint64(i)<<32|uint64(j))
 	return m.sampler.Draw(pcg.Uint64)
+}
+
+func parseSeed(s string) (uint64, error) {
+	seed, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("matrix: random: the seed %s is not a decimal number below 2^64", quote(s))
+	}
+	return seed, nil
 }

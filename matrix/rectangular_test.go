@@ -15,8 +15,8 @@ func TestBuildForAgain(t *testing.T) {
 	for _, name := range []string{"2^8", "257"} {
 		f := fieldtest.Parse(t, name)
 		const k, r = 5, 3
-		read := must(PointsCodes(f, 50, r))(t)
-		codes := func(first, n int) Points { return must(PointsCodes(f, first, n))(t) }
+		read := must(CodePoints(f, 50, r))(t)
+		codes := func(first, n int) Points { return must(CodePoints(f, first, n))(t) }
 		entries := NewDense(f, k, r)
 		for i, v := range []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 0, 0, 0, 1, 0} {
 			entries.Set(i/r, i%r, field.Code(v))
@@ -41,7 +41,7 @@ func TestBuildForAgain(t *testing.T) {
 			{Spec{Family: "rs:par1"}, nil},
 			{Spec{Family: "rs:jerasure"}, nil},
 		} {
-			m := must(c.spec.BuildFor(f, k, r))(t)
+			m := must(c.spec.Build(f, k, r))(t)
 			if m.Rows() != k || m.Cols() != r {
 				t.Fatalf("%+v is %d×%d", c.spec, m.Rows(), m.Cols())
 			}
@@ -49,11 +49,11 @@ func TestBuildForAgain(t *testing.T) {
 				t.Errorf("%+v over %s: another matrix", c.spec, name)
 			}
 			var sets []PointSet
-			for _, set := range PointsOf(m) {
-				sets = append(sets, PointSet{set.Name, must(PointsList(f, elements(set.Points)))(t)})
+			for _, set := range PointSetsOf(m) {
+				sets = append(sets, PointSet{set.Name, must(NewPoints(f, elements(set.Points)))(t)})
 			}
 			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Base: BaseOf(m)}
-			again := must(values.BuildWithFor(f, k, r, sets, DenseOf(m)))(t)
+			again := must(values.BuildFrom(f, k, r, sets, DenseOf(m)))(t)
 			if !Equal(again, m) {
 				t.Errorf("%+v over %s: another matrix from values", c.spec, name)
 			}
@@ -71,8 +71,8 @@ func TestLagrangeInterpolates(t *testing.T) {
 		f := fieldtest.Parse(t, name)
 		for _, shape := range [][2]int{{6, 3}, {3, 6}, {8, 2}, {1, 5}, {5, 1}, {9, 6}} {
 			k, r := shape[0], shape[1]
-			m := must(Spec{Family: "lagrange"}.BuildFor(f, k, r))(t)
-			omega, alpha := PointsOf(m)[0].Points, PointsOf(m)[1].Points
+			m := must(Spec{Family: "lagrange"}.Build(f, k, r))(t)
+			omega, alpha := PointSetsOf(m)[0].Points, PointSetsOf(m)[1].Points
 			values := must(Mul(vandermonde{omega, k}, m))(t)
 			if !Equal(values, vandermonde{alpha, k}) {
 				t.Errorf("lagrange %d×%d over %s", k, r, name)
@@ -89,7 +89,7 @@ func TestGabidulinFor(t *testing.T) {
 		k, r  int
 	}{{"2^8", 0, 6, 2}, {"2^8", 0, 2, 6}, {"2^8", 0, 4, 2}, {"2^8", 0, 5, 3}, {"2^8", 4, 3, 1}, {"2^16", 0, 12, 4}, {"2^16", 4, 4, 2}, {"3^4", 0, 3, 1}, {"3^4", 0, 1, 2}} {
 		f := fieldtest.Parse(t, c.field)
-		m := must(Spec{Family: "gabidulin", Base: c.base}.BuildFor(f, c.k, c.r))(t)
+		m := must(Spec{Family: "gabidulin", Base: c.base}.Build(f, c.k, c.r))(t)
 		if Factor(m) != nil {
 			t.Error("a factorisation of a matrix that is not square")
 		}
@@ -98,7 +98,7 @@ func TestGabidulinFor(t *testing.T) {
 		if !Equal(must(Mul(omega, m))(t), must(newMoore(g.alpha, c.base, c.k))(t)) {
 			t.Errorf("gabidulin %d×%d over %s, base %d: another matrix", c.k, c.r, c.field, c.base)
 		}
-		all := must(PointsList(f, append(elements(g.omega), elements(g.alpha)...)))(t)
+		all := must(NewPoints(f, append(elements(g.omega), elements(g.alpha)...)))(t)
 		if rank := DenseOf(must(Moore(all, c.base))(t)).Rank(); rank != c.k+c.r {
 			t.Errorf("gabidulin %d×%d over %s, base %d: %d independent points", c.k, c.r, c.field, c.base, rank)
 		}
@@ -110,8 +110,8 @@ func TestMooreFor(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, shape := range [][2]int{{3, 8}, {8, 3}, {20, 5}, {1, 4}} {
 		k, r := shape[0], shape[1]
-		m := must(Spec{Family: "moore"}.BuildFor(f, k, r))(t)
-		points := must(PointsMoore(f, 0, r))(t)
+		m := must(Spec{Family: "moore"}.Build(f, k, r))(t)
+		points := must(MoorePoints(f, 0, r))(t)
 		for i := range k {
 			for j := range r {
 				want := points.At(j)
@@ -171,11 +171,11 @@ func TestBuildForErrors(t *testing.T) {
 		{"long file", Spec{Family: "file", Argument: csv}, 1, 3, "matrix: " + csv + " is 2×3, and K = 1 sources and R = 3 sinks need 1×3: want a file of that shape, or K = 2 sources and R = 3 sinks"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := c.spec.BuildFor(f, c.k, c.r)
+			_, err := c.spec.Build(f, c.k, c.r)
 			wantError(t, err, c.want)
 		})
 	}
-	codes := func(name string, first, n int) PointSet { return PointSet{name, must(PointsCodes(f, first, n))(t)} }
+	codes := func(name string, first, n int) PointSet { return PointSet{name, must(CodePoints(f, first, n))(t)} }
 	for _, c := range []struct {
 		name    string
 		spec    Spec
@@ -188,7 +188,7 @@ func TestBuildForErrors(t *testing.T) {
 		{"entries of another shape", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(f, 3), "matrix: entries of a 3×3 matrix over 2^8, and K = 3 sources and R = 2 sinks need 3×2 over 2^8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := c.spec.BuildWithFor(f, 3, 2, c.sets, c.entries)
+			_, err := c.spec.BuildFrom(f, 3, 2, c.sets, c.entries)
 			wantError(t, err, c.want)
 		})
 	}

@@ -2,6 +2,40 @@ package matrix
 
 import "volley/field"
 
+var rsVandermondeFamily = Family{
+	Name:    "rs:vandermonde",
+	Formula: "A[i][j] = Φ_i(K+j), Φ_i = 1 at i and 0 at the other codes below K",
+	Doc:     "parity of klauspost/reedsolomon by default; MDS; K+R <= q",
+	build:   func(b *builder) (Matrix, error) { return reedSolomonVandermonde(b.f, b.k, b.r) },
+}
+
+var rsCauchyFamily = Family{
+	Name:    "rs:cauchy",
+	Formula: "A[i][j] = 1/(i - (K+j)), of symbol codes",
+	Doc:     "parity of klauspost/reedsolomon WithCauchyMatrix and of ISA-L's gf_gen_cauchy1_matrix; MDS; K+R <= q",
+	build: func(b *builder) (Matrix, error) {
+		m, err := cauchyOnCodes("cauchy", b.f, b.k, b.r)
+		if err != nil {
+			return nil, err
+		}
+		return named{m, "rs:cauchy"}, nil
+	},
+}
+
+var rsPAR1Family = Family{
+	Name:    "rs:par1",
+	Formula: "A[i][j] = (i+1)^j, of symbol codes",
+	Doc:     "parity of klauspost/reedsolomon WithPAR1Matrix; over 2^w MDS for K < 4 only; K <= q-1",
+	build:   func(b *builder) (Matrix, error) { return reedSolomonPAR1(b.f, b.k, b.r) },
+}
+
+var rsJerasureFamily = Family{
+	Name:    "rs:jerasure",
+	Formula: "A[i][j] = (K-i)(K+j)/(K(K+j-i)), in the last column (K-i)/K, of symbol codes; 1 where R = 1",
+	Doc:     "parity of Jerasure's reed_sol_van and of klauspost/reedsolomon WithJerasureMatrix; MDS; K+R-1 <= q",
+	build:   func(b *builder) (Matrix, error) { return reedSolomonJerasure(b.f, b.k, b.r) },
+}
+
 // The matrices of Reed–Solomon libraries have the coefficients of K parity shards
 // over K data shards: the coded packet of processor j is parity shard j when the
 // initial packet of processor i is data shard i. Over 2^8 they are those of

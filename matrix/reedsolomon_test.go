@@ -64,7 +64,7 @@ func TestKlauspost(t *testing.T) {
 			if err := enc.Encode(shards); err != nil {
 				t.Fatal(err)
 			}
-			m := must(Spec{Family: name}.BuildFor(f, k, r))(t)
+			m := must(Spec{Family: name}.Build(f, k, r))(t)
 			if m.Rows() != k || m.Cols() != r {
 				t.Fatalf("%s is %d×%d, want %d×%d", name, m.Rows(), m.Cols(), k, r)
 			}
@@ -124,7 +124,7 @@ func TestSystematic(t *testing.T) {
 			if int64(k+r-1) > q || k > 12 && q == math.MaxInt64 || k*k*r > 1<<21 {
 				continue
 			}
-			power := func(i, j int) field.Element { return field.Pow(f, field.Code(uint64(j)), uint64(i)) }
+			power := func(i, j int) field.Element { return field.Exp(f, field.Code(uint64(j)), uint64(i)) }
 			if int64(k+r) <= q {
 				code := NewDense(f, k, k+r)
 				for i := range k {
@@ -132,7 +132,7 @@ func TestSystematic(t *testing.T) {
 						code.Set(i, j, power(i, j))
 					}
 				}
-				if !Equal(must(Spec{Family: "rs:vandermonde"}.BuildFor(f, k, r))(t), systematic(t, code)) {
+				if !Equal(must(Spec{Family: "rs:vandermonde"}.Build(f, k, r))(t), systematic(t, code)) {
 					t.Errorf("rs:vandermonde over %s, K = %d, R = %d", name, k, r)
 				}
 			}
@@ -157,7 +157,7 @@ func TestSystematic(t *testing.T) {
 					want.Set(i, j, f.Mul(inv, want.At(i, j)))
 				}
 			}
-			if !Equal(must(Spec{Family: "rs:jerasure"}.BuildFor(f, k, r))(t), want) {
+			if !Equal(must(Spec{Family: "rs:jerasure"}.Build(f, k, r))(t), want) {
 				t.Errorf("rs:jerasure over %s, K = %d, R = %d", name, k, r)
 			}
 		}
@@ -198,7 +198,7 @@ func TestMDS(t *testing.T) {
 				if k != r && family == "fti" {
 					continue
 				}
-				if part := singularPart(must(Spec{Family: family}.BuildFor(f, k, r))(t)); part != "" {
+				if part := singularPart(must(Spec{Family: family}.Build(f, k, r))(t)); part != "" {
 					t.Errorf("%s over %s, K = %d, R = %d: singular in %s", family, name, k, r, part)
 				}
 			}
@@ -267,7 +267,7 @@ func TestFamilyFormulas(t *testing.T) {
 					}
 				}
 				want := c.entry(f, q, k, r)
-				m, err := c.spec.BuildFor(f, k, r)
+				m, err := c.spec.Build(f, k, r)
 				if (err == nil) != (want != nil) {
 					t.Errorf("%+v over %s, K = %d, R = %d: error %v, and a formula: %v", c.spec, name, k, r, err, want != nil)
 					continue
@@ -411,7 +411,7 @@ func power(f field.Field, q int64, a field.Element, e *big.Int) field.Element {
 		}
 		return a
 	}
-	return field.Exp(f, a, e.Mod(e, big.NewInt(q-1)))
+	return field.ExpInt(f, a, e.Mod(e, big.NewInt(q-1)))
 }
 
 // both returns the size of cosets that omega and alpha have.
@@ -524,7 +524,7 @@ func lchEntry(f field.Field, q int64, k, r int) entry {
 				v = f.Mul(v, f.Mul(vanishing(t, j), f.Inv(vanishing(t, 1<<t))))
 			}
 		}
-		return f.Mul(v, field.Pow(f, vanishing(t, j), uint64(i>>t)))
+		return f.Mul(v, field.Exp(f, vanishing(t, j), uint64(i>>t)))
 	}
 }
 
@@ -543,11 +543,11 @@ func TestMooreDefault(t *testing.T) {
 			base = f.Characteristic()
 		}
 		for k := 1; k <= c.most; k++ {
-			m := must(Spec{Family: "moore", Base: c.base}.Build(f, k))(t)
+			m := must(Spec{Family: "moore", Base: c.base}.Build(f, k, k))(t)
 			if BaseOf(m) != base.Uint64() {
 				t.Errorf("%s: base %d, want %v", c.field, BaseOf(m), base)
 			}
-			points := PointsOf(m)[0].Points
+			points := PointSetsOf(m)[0].Points
 			for i := range k {
 				for j := range k {
 					if got, want := m.At(i, j), power(f, q, points.At(j), new(big.Int).Exp(base, big.NewInt(int64(i)), nil)); got != want {
@@ -559,7 +559,7 @@ func TestMooreDefault(t *testing.T) {
 				t.Errorf("%s, base %v, K = %d: rank %d", c.field, base, k, r)
 			}
 		}
-		if _, err := (Spec{Family: "moore", Base: c.base}).Build(f, c.most+1); err == nil {
+		if _, err := (Spec{Family: "moore", Base: c.base}).Build(f, c.most+1, c.most+1); err == nil {
 			t.Errorf("%s, base %v: a matrix for K = %d", c.field, base, c.most+1)
 		}
 	}

@@ -71,7 +71,7 @@ func TestBuild(t *testing.T) {
 	read := must(ReadPoints(f, strings.NewReader("5,6,7,8,9"), ""))(t)
 	far := writeFile(t, "far", "50 51 52 53 54")
 	farID := must(ReadPoints(f, strings.NewReader("50 51 52 53 54"), ""))(t).ID()
-	codes := func(first int) Points { return must(PointsCodes(f, first, k))(t) }
+	codes := func(first int) Points { return must(CodePoints(f, first, k))(t) }
 
 	for _, c := range []struct {
 		name string
@@ -88,25 +88,25 @@ func TestBuild(t *testing.T) {
 		{"rs:cauchy", Spec{Family: "rs:cauchy"}, must(Cauchy(f, k))(t), "rs:cauchy"},
 		{"rs:par1", Spec{Family: "rs:par1"}, Transpose(Vandermonde(codes(1))), "rs:par1"},
 		{"rs:jerasure", Spec{Family: "rs:jerasure"}, must(ReedSolomonJerasure(f, k))(t), "rs:jerasure"},
-		{"cauchy with omega", Spec{Family: "cauchy", Omega: far}, must(CauchyOn(must(PointsCodes(f, 50, k))(t), codes(k)))(t), "cauchy(" + farID + ", codes:5)"},
-		{"cauchy with both", Spec{Family: "cauchy", Omega: far, Alpha: points}, must(CauchyOn(must(PointsCodes(f, 50, k))(t), codes(k)))(t), "cauchy(" + farID + ", " + read.ID() + ")"},
-		{"lagrange", Spec{Family: "lagrange"}, must(Lagrange(must(PointsCoset(f, k))(t), must(PointsCosetShifted(f, k, 1))(t)))(t), "lagrange(coset, coset+1)"},
+		{"cauchy with omega", Spec{Family: "cauchy", Omega: far}, must(CauchyOn(must(CodePoints(f, 50, k))(t), codes(k)))(t), "cauchy(" + farID + ", codes:5)"},
+		{"cauchy with both", Spec{Family: "cauchy", Omega: far, Alpha: points}, must(CauchyOn(must(CodePoints(f, 50, k))(t), codes(k)))(t), "cauchy(" + farID + ", " + read.ID() + ")"},
+		{"lagrange", Spec{Family: "lagrange"}, must(Lagrange(must(CosetPoints(f, k))(t), must(ShiftedCosetPoints(f, k, 1))(t)))(t), "lagrange(coset, coset+1)"},
 		{"lagrange codes", Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, must(Lagrange(codes(0), codes(k)))(t), "lagrange(codes:0, codes:5)"},
-		{"lagrange on powers and a file", Spec{Family: "lagrange", Omega: "powers", Alpha: points}, must(Lagrange(must(PointsPowers(f, k))(t), codes(5)))(t), "lagrange(powers, " + read.ID() + ")"},
-		{"lagrange to later powers", Spec{Family: "lagrange", Omega: points, Alpha: "powers"}, must(Lagrange(codes(5), must(PointsList(f, []field.Element{field.Code(32), field.Code(64), field.Code(128), field.Code(29), field.Code(58)}))(t)))(t), "lagrange(" + read.ID() + ", powers+5)"},
-		{"moore", Spec{Family: "moore"}, must(Moore(must(PointsMoore(f, 2, k))(t), 2))(t), "moore(2, moore-coset:2)"},
+		{"lagrange on powers and a file", Spec{Family: "lagrange", Omega: "powers", Alpha: points}, must(Lagrange(must(PowerPoints(f, k))(t), codes(5)))(t), "lagrange(powers, " + read.ID() + ")"},
+		{"lagrange to later powers", Spec{Family: "lagrange", Omega: points, Alpha: "powers"}, must(Lagrange(codes(5), must(NewPoints(f, []field.Element{field.Code(32), field.Code(64), field.Code(128), field.Code(29), field.Code(58)}))(t)))(t), "lagrange(" + read.ID() + ", powers+5)"},
+		{"moore", Spec{Family: "moore"}, must(Moore(must(MoorePoints(f, 2, k))(t), 2))(t), "moore(2, moore-coset:2)"},
 		{"moore on a file", Spec{Family: "moore", Base: 16, Points: points}, must(Moore(codes(5), 16))(t), "moore(16, " + read.ID() + ")"},
 		{"lch", Spec{Family: "lch"}, must(LCH(f, k))(t), "lch"},
 		{"codes", Spec{Family: "vandermonde", Points: "codes"}, Vandermonde(codes(0)), "vandermonde(codes:0)"},
-		{"default points", Spec{Family: "vandermonde"}, Vandermonde(must(PointsCoset(f, k))(t)), "vandermonde(coset)"},
-		{"coset", Spec{Family: "vandermonde", Points: "coset"}, Vandermonde(must(PointsCoset(f, k))(t)), "vandermonde(coset)"},
-		{"powers", Spec{Family: "vandermonde", Points: "powers"}, Vandermonde(must(PointsPowers(f, k))(t)), "vandermonde(powers)"},
-		{"points file", Spec{Family: "vandermonde", Points: points}, Vandermonde(must(PointsCodes(f, 5, k))(t)), "vandermonde(" + read.ID() + ")"},
+		{"default points", Spec{Family: "vandermonde"}, Vandermonde(must(CosetPoints(f, k))(t)), "vandermonde(coset)"},
+		{"coset", Spec{Family: "vandermonde", Points: "coset"}, Vandermonde(must(CosetPoints(f, k))(t)), "vandermonde(coset)"},
+		{"powers", Spec{Family: "vandermonde", Points: "powers"}, Vandermonde(must(PowerPoints(f, k))(t)), "vandermonde(powers)"},
+		{"points file", Spec{Family: "vandermonde", Points: points}, Vandermonde(must(CodePoints(f, 5, k))(t)), "vandermonde(" + read.ID() + ")"},
 		{"file", Spec{Family: "file", Argument: csv}, diagonal, diagonal.ID()},
 		{"inverse", Spec{Family: "cauchy", Inverse: true}, must(Inverse(must(Cauchy(f, k))(t)))(t), "inverse(cauchy)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := must(c.spec.Build(f, k))(t)
+			got := must(c.spec.Build(f, k, k))(t)
 			if !Equal(got, c.want) {
 				t.Fatal("another matrix")
 			}
@@ -117,13 +117,13 @@ func TestBuild(t *testing.T) {
 			// Once more from values, as decode does.
 			plain := c.spec
 			plain.Inverse = false
-			built := must(plain.Build(f, k))(t)
+			built := must(plain.Build(f, k, k))(t)
 			var sets []PointSet
-			for _, set := range PointsOf(built) {
-				sets = append(sets, PointSet{set.Name, must(PointsList(f, elements(set.Points)))(t)})
+			for _, set := range PointSetsOf(built) {
+				sets = append(sets, PointSet{set.Name, must(NewPoints(f, elements(set.Points)))(t)})
 			}
 			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Base: BaseOf(built), Order: c.spec.Order, Inverse: c.spec.Inverse}
-			again := must(values.BuildWith(f, k, sets, DenseOf(built)))(t)
+			again := must(values.BuildFrom(f, k, k, sets, DenseOf(built)))(t)
 			if !Equal(again, c.want) {
 				t.Error("another matrix from values")
 			}
@@ -181,7 +181,7 @@ func TestBuildErrors(t *testing.T) {
 		{"singular", Spec{Family: "file", Argument: singular, Inverse: true}, 2, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := c.spec.Build(f, c.k)
+			_, err := c.spec.Build(f, c.k, c.k)
 			if c.want == "" {
 				if !errors.Is(err, ErrSingular) || !strings.HasSuffix(err.Error(), ": matrix is singular: rank 1 of 2") {
 					t.Errorf("error %v, want ErrSingular", err)
@@ -195,7 +195,7 @@ func TestBuildErrors(t *testing.T) {
 		{Family: "file", Argument: "no such file"}, {Family: "vandermonde", Points: "no such file"},
 		{Family: "lagrange", Omega: "no such file"}, {Family: "cauchy", Alpha: "no such file"},
 	} {
-		if _, err := spec.Build(f, 2); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "matrix: ") {
+		if _, err := spec.Build(f, 2, 2); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "matrix: ") {
 			t.Errorf("error %v, want one that the file does not exist", err)
 		}
 	}
@@ -225,9 +225,9 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-func TestBuildWithErrors(t *testing.T) {
+func TestBuildFromErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	codes := func(name string, first, n int) PointSet { return PointSet{name, must(PointsCodes(f, first, n))(t)} }
+	codes := func(name string, first, n int) PointSet { return PointSet{name, must(CodePoints(f, first, n))(t)} }
 	for _, c := range []struct {
 		name    string
 		spec    Spec
@@ -238,13 +238,13 @@ func TestBuildWithErrors(t *testing.T) {
 		{"no points", Spec{Family: "vandermonde"}, []PointSet{codes("omega", 0, 3)}, nil, "matrix: vandermonde without its points alpha"},
 		{"one set", Spec{Family: "lagrange"}, []PointSet{codes("omega", 0, 3)}, nil, "matrix: lagrange without its points alpha"},
 		{"few points", Spec{Family: "moore"}, []PointSet{codes("alpha", 0, 2)}, nil, "matrix: 2 points in alpha, and K = 3: want one for each processor"},
-		{"another field", Spec{Family: "vandermonde"}, []PointSet{{"alpha", must(PointsCodes(fieldtest.Parse(t, "257"), 0, 3))(t)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
+		{"another field", Spec{Family: "vandermonde"}, []PointSet{{"alpha", must(CodePoints(fieldtest.Parse(t, "257"), 0, 3))(t)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
 		{"points meet", Spec{Family: "cauchy"}, []PointSet{codes("y", 0, 3), codes("x", 2, 3)}, nil, "matrix: cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
 		{"no entries", Spec{Family: "file", Argument: "A.csv"}, nil, nil, "matrix: file:A.csv without its entries"},
 		{"few entries", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(f, 2), "matrix: entries of a 2×2 matrix over 2^8, and K = 3 processors need 3×3 over 2^8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := c.spec.BuildWith(f, 3, c.sets, c.entries)
+			_, err := c.spec.BuildFrom(f, 3, 3, c.sets, c.entries)
 			wantError(t, err, c.want)
 		})
 	}

@@ -23,7 +23,7 @@ type fold struct {
 
 func (p fold) apply(z field.Element) field.Element {
 	y := p.f.Sub(z, p.center)
-	v := field.Pow(p.f, y, uint64(p.radix))
+	v := field.Exp(p.f, y, uint64(p.radix))
 	if p.linear.IsZero() {
 		return v
 	}
@@ -34,7 +34,7 @@ func (p fold) apply(z field.Element) field.Element {
 func (p fold) derivative(z field.Element) field.Element {
 	y := p.f.Sub(z, p.center)
 	r := new(big.Int).Mod(big.NewInt(int64(p.radix)), p.f.Characteristic())
-	v := p.f.Mul(field.Code(r.Uint64()), field.Pow(p.f, y, uint64(p.radix-1)))
+	v := p.f.Mul(field.Code(r.Uint64()), field.Exp(p.f, y, uint64(p.radix-1)))
 	return p.f.Add(v, p.linear)
 }
 
@@ -101,7 +101,7 @@ func (w *tower) layers() []Layer {
 		}
 		part := Partition{w.n, []digit{{weight, radix}}}
 		list = append(list, Layer{name, part, w.f, func(group, i, j int) field.Element {
-			return field.Pow(w.f, w.value(t, part.Member(group, j)), uint64(i))
+			return field.Exp(w.f, w.value(t, part.Member(group, j)), uint64(i))
 		}})
 	}
 	stage("draw", len(w.folds), z, w.n/z)
@@ -181,6 +181,6 @@ func cosetTower(f field.Field, n int, radices []int, point func(label int) field
 		w.folds = append(w.folds, fold{f: f, radix: r})
 		degree = append(degree, degree[len(degree)-1]*uint64(r))
 	}
-	w.value = func(t, label int) field.Element { return field.Pow(f, point(label), degree[t]) }
+	w.value = func(t, label int) field.Element { return field.Exp(f, point(label), degree[t]) }
 	return w
 }

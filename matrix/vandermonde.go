@@ -1,6 +1,28 @@
 package matrix
 
-import "volley/field"
+import (
+	"cmp"
+
+	"volley/field"
+)
+
+var vandermondeFamily = Family{
+	Name:    "vandermonde",
+	Formula: "A[i][j] = α_j^i, on points α_j",
+	Doc:     "values of the polynomial whose coefficients are the initial packets; R <= q-1 unless the points are codes or from a file",
+	Takes:   []string{"points"},
+	build: func(b *builder) (Matrix, error) {
+		p, err := b.points("alpha", cmp.Or(b.Points, "coset"), map[string]func() (Points, error){
+			"coset":  func() (Points, error) { return b.cosets("R", b.r, cosetSize(b.f, b.r)) },
+			"powers": func() (Points, error) { return b.powers("R", b.r) },
+			"codes":  func() (Points, error) { return b.codes("R", b.r) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		return vandermonde{p, b.k}, nil
+	},
+}
 
 // Vandermonde returns the K×K matrix of the K given points, on demand:
 //
@@ -24,7 +46,13 @@ func (m vandermonde) ID() string         { return "vandermonde(" + m.points.ID()
 
 func (m vandermonde) At(i, j int) field.Element {
 	checkEntry(i, j, m.rows, m.points.Len())
-	return field.Pow(m.Field(), m.points.At(j), uint64(i))
+	return field.Exp(m.Field(), m.points.At(j), uint64(i))
+}
+
+func (m vandermonde) pointSets() []PointSet { return []PointSet{{"alpha", m.points}} }
+
+func (m vandermonde) columnBlock(first, columns int) Matrix {
+	return vandermonde{subset(m.points, first, columns), m.rows}
 }
 
 // factor finds the cosets that the points are made of, and arranges them.

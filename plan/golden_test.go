@@ -32,7 +32,7 @@ func compileFor(t testing.TB, name string, spec matrix.Spec, fieldName string, k
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := spec.Build(f, k)
+	m, err := spec.Build(f, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,10 +32,10 @@ type Load struct {
 	Memory   Spread // slots, when nothing is forgotten
 }
 
-// Traffic counts the load of p from one schedule per class of processors. It holds one
+// LoadOf counts the load of p from one schedule per class of processors. It holds one
 // schedule at a time, so K may be large also where no two processors are alike. The
 // error is that of ctx.
-func Traffic(ctx context.Context, p plan.Plan) (Load, error) {
+func LoadOf(ctx context.Context, p plan.Plan) (Load, error) {
 	var l Load
 	classes := p.Classes()
 	for i, class := range classes {
@@ -73,15 +73,15 @@ type Work struct {
 // ErrTooLarge is wrapped by the errors of what would take too much memory to find out.
 var ErrTooLarge = errors.New("too large")
 
-// mostTerms is how many terms a program may have for [Programs] to look at it: about
+// mostTerms is how many terms a program may have for [WorkOf] to look at it: about
 // a gigabyte.
 const mostTerms = 1 << 24
 
-// Programs counts the work of p from one program per class of processors, of which
+// WorkOf counts the work of p from one program per class of processors, of which
 // it holds one at a time. Where A has zeros other processors of a class may compute a
 // little more. The errors are those of ctx and of plan.Plan's Program; one that wraps
 // [ErrTooLarge] is for a processor with more than some 10^7 multiply-adds.
-func Programs(ctx context.Context, p plan.Plan) (Work, error) {
+func WorkOf(ctx context.Context, p plan.Plan) (Work, error) {
 	var w Work
 	for _, class := range p.Classes() {
 		if ctx.Err() != nil {

@@ -22,7 +22,7 @@ func compile(t testing.TB, name, fieldName, spec string, k, ports int) plan.Plan
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := s.Build(f, k)
+	m, err := s.Build(f, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func compile(t testing.TB, name, fieldName, spec string, k, ports int) plan.Plan
 
 func TestLoadByHand(t *testing.T) {
 	p := uneven(t)
-	l, err := sim.Traffic(context.Background(), p)
+	l, err := sim.LoadOf(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestLoadByHand(t *testing.T) {
 	if l != want {
 		t.Errorf("%+v, want %+v", l, want)
 	}
-	w, err := sim.Programs(context.Background(), p)
+	w, err := sim.WorkOf(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +82,11 @@ func TestLoadOfKnownSchedules(t *testing.T) {
 		{"central", 30, 0, 0, k * k},
 	} {
 		p := compile(t, c.name, "2^8", "cauchy", k, 1)
-		l, err := sim.Traffic(context.Background(), p)
+		l, err := sim.LoadOf(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := sim.Programs(context.Background(), p)
+		w, err := sim.WorkOf(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,8 +128,8 @@ func TestLoadByClasses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, errA := sim.Traffic(context.Background(), p)
-		b, errB := sim.Traffic(context.Background(), all)
+		a, errA := sim.LoadOf(context.Background(), p)
+		b, errB := sim.LoadOf(context.Background(), all)
 		for _, l := range []*sim.Load{&a, &b} {
 			l.Sent.Busiest, l.Received.Busiest, l.Messages.Busiest, l.Memory.Busiest = 0, 0, 0, 0
 		}
@@ -143,11 +143,11 @@ func TestLoadByClasses(t *testing.T) {
 func TestLoadOfAMillion(t *testing.T) {
 	const k = 1 << 20
 	p := compile(t, "dft", "goldilocks", "dft", k, 1)
-	l, err := sim.Traffic(context.Background(), p)
+	l, err := sim.LoadOf(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sim.Programs(context.Background(), p)
+	w, err := sim.WorkOf(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,14 +155,14 @@ func TestLoadOfAMillion(t *testing.T) {
 		t.Errorf("%+v, %+v", l, w)
 	}
 	universal := compile(t, "universal", "2^16", "random:1", 1_000_000, 1)
-	if l, err = sim.Traffic(context.Background(), universal); err != nil || l.Sent.Most != sim.Count(universal).C2 {
+	if l, err = sim.LoadOf(context.Background(), universal); err != nil || l.Sent.Most != sim.Count(universal).C2 {
 		t.Errorf("universal: %+v, %v, want %d sent", l.Sent, err, sim.Count(universal).C2)
 	}
 	central := compile(t, "central", "2^16", "random:1", 1_000_000, 1)
-	if l, err = sim.Traffic(context.Background(), central); err != nil || l.Received.Most != 999_999 || l.Received.Busiest != 0 {
+	if l, err = sim.LoadOf(context.Background(), central); err != nil || l.Received.Most != 999_999 || l.Received.Busiest != 0 {
 		t.Errorf("central: %+v, %v", l.Received, err)
 	}
-	if _, err := sim.Programs(context.Background(), central); !errors.Is(err, sim.ErrTooLarge) {
+	if _, err := sim.WorkOf(context.Background(), central); !errors.Is(err, sim.ErrTooLarge) {
 		t.Errorf("10^12 multiply-adds at one processor: %v, want %v", err, sim.ErrTooLarge)
 	}
 }
@@ -171,10 +171,10 @@ func TestLoadStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p := uneven(t)
-	if _, err := sim.Traffic(ctx, p); !errors.Is(err, context.Canceled) {
+	if _, err := sim.LoadOf(ctx, p); !errors.Is(err, context.Canceled) {
 		t.Errorf("Traffic: %v", err)
 	}
-	if _, err := sim.Programs(ctx, p); !errors.Is(err, context.Canceled) {
+	if _, err := sim.WorkOf(ctx, p); !errors.Is(err, context.Canceled) {
 		t.Errorf("Programs: %v", err)
 	}
 	if _, err := sim.Simulate(ctx, p, sim.Model{Beta: 1}, sim.Noise{}, 1, 1); !errors.Is(err, context.Canceled) {

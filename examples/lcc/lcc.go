@@ -46,12 +46,12 @@ func NewScheme(f field.Field, shards, groups, degree int, options ...volley.Opti
 		return nil, fmt.Errorf("%d groups of %d processors: %w", groups, shards, &TooFewError{Have: s.Processors(), Decode: s.results()})
 	}
 	var err error
-	if s.omega, err = matrix.PointsCoset(f, shards); err != nil {
+	if s.omega, err = matrix.CosetPoints(f, shards); err != nil {
 		return nil, err
 	}
 	for g := range groups {
 		// K points are on at most K cosets, so sets that are K cosets apart are disjoint.
-		points, err := matrix.PointsCosetShifted(f, shards, (1+g)*shards)
+		points, err := matrix.ShiftedCosetPoints(f, shards, (1+g)*shards)
 		if err != nil {
 			return nil, err
 		}
@@ -234,11 +234,11 @@ func (s *Scheme) assign(decoders []int) []int {
 }
 
 func (s *Scheme) lagrange(from, to []field.Element) (matrix.Matrix, error) {
-	omega, err := matrix.PointsList(s.Field, from)
+	omega, err := matrix.NewPoints(s.Field, from)
 	if err != nil {
 		return nil, err
 	}
-	alpha, err := matrix.PointsList(s.Field, to)
+	alpha, err := matrix.NewPoints(s.Field, to)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func newComputation(t *testing.T, shards, groups, degree int, options ...volley.
 	c.compute = func(x []byte) []byte {
 		y := symbolsOf(f, x)
 		for i, v := range y {
-			y[i] = f.Add(f.Mul(a[i], field.Pow(f, v, uint64(degree))), f.Mul(b[i], v))
+			y[i] = f.Add(f.Mul(a[i], field.Exp(f, v, uint64(degree))), f.Mul(b[i], v))
 		}
 		return packetOf(f, y)
 	}

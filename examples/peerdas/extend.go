@@ -115,11 +115,11 @@ func ExtensionMatrix() (matrix.Matrix, error) {
 		h.Exp(h, big.NewInt(cellElements))
 		points[k] = h.Bits()
 	}
-	omega, err := matrix.PointsList(f, points[:processors])
+	omega, err := matrix.NewPoints(f, points[:processors])
 	if err != nil {
 		return nil, err
 	}
-	alpha, err := matrix.PointsList(f, points[processors:])
+	alpha, err := matrix.NewPoints(f, points[processors:])
 	if err != nil {
 		return nil, err
 	}

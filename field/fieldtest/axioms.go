@@ -116,25 +116,25 @@ func (s *suite) powers(t *testing.T) {
 
 	s.each(t, 2, func(t reporter, e []field.Element) {
 		a, b := e[0], e[1]
-		s.is(t, field.Exp(s, s.Add(a, b), s.p), s.Add(field.Exp(s, a, s.p), field.Exp(s, b, s.p)), "(a+b)^p", e...)
-		s.is(t, field.Exp(s, s.Mul(a, b), s.p), s.Mul(field.Exp(s, a, s.p), field.Exp(s, b, s.p)), "(a·b)^p", e...)
+		s.is(t, field.ExpInt(s, s.Add(a, b), s.p), s.Add(field.ExpInt(s, a, s.p), field.ExpInt(s, b, s.p)), "(a+b)^p", e...)
+		s.is(t, field.ExpInt(s, s.Mul(a, b), s.p), s.Mul(field.ExpInt(s, a, s.p), field.ExpInt(s, b, s.p)), "(a·b)^p", e...)
 	})
 	s.each(t, 1, func(t reporter, e []field.Element) {
 		a := e[0]
-		s.is(t, field.Exp(s, a, s.q), a, "a^q", e...)
+		s.is(t, field.ExpInt(s, a, s.q), a, "a^q", e...)
 		if !a.IsZero() {
-			s.is(t, field.Exp(s, a, s.top.Int()), field.One, "a^(q-1)", e...)
-			s.is(t, field.Exp(s, a, new(big.Int).Sub(s.top.Int(), one)), s.Mul(field.Exp(s, a, s.top.Int()), s.Inv(a)), "a^(q-2)", e...)
+			s.is(t, field.ExpInt(s, a, s.top.Int()), field.One, "a^(q-1)", e...)
+			s.is(t, field.ExpInt(s, a, new(big.Int).Sub(s.top.Int(), one)), s.Mul(field.ExpInt(s, a, s.top.Int()), s.Inv(a)), "a^(q-2)", e...)
 		}
 		power := field.One
 		for n := range uint64(10) {
-			s.is(t, field.Pow(s, a, n), power, "a^n", e...)
+			s.is(t, field.Exp(s, a, n), power, "a^n", e...)
 			power = s.Mul(power, a)
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		a, n := s.random.Draw(t, "a"), rapid.Uint64().Draw(t, "n")
-		s.is(t, field.Pow(s, a, n), field.Exp(s, a, new(big.Int).SetUint64(n)), "a^n", a)
+		s.is(t, field.Exp(s, a, n), field.ExpInt(s, a, new(big.Int).SetUint64(n)), "a^n", a)
 	})
 }
 
@@ -145,7 +145,7 @@ func (s *suite) generator(t *testing.T) {
 	primes, complete := factors(s.top.Int())
 	primitive := func(g field.Element) bool {
 		for _, r := range primes {
-			if field.Exp(s, g, new(big.Int).Div(s.top.Int(), r)) == field.One {
+			if field.ExpInt(s, g, new(big.Int).Div(s.top.Int(), r)) == field.One {
 				return false
 			}
 		}

@@ -493,10 +493,10 @@ func (j *costJob) look(ctx context.Context, r *costRow, c *costed, q plan.Plan) 
 		}
 	}
 	if j.load {
-		if c.load, err = sim.Traffic(ctx, q); err != nil {
+		if c.load, err = sim.LoadOf(ctx, q); err != nil {
 			return where(err)
 		}
-		w, err := sim.Programs(ctx, q)
+		w, err := sim.WorkOf(ctx, q)
 		if err != nil && !errors.Is(err, sim.ErrTooLarge) {
 			return where(err)
 		}

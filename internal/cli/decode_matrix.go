@@ -33,7 +33,7 @@ func codeOf(m codeddir.Matrix, f field.Field, k, sinks int) (*code, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", key, err)
 		}
-		points, err := matrix.PointsList(f, list)
+		points, err := matrix.NewPoints(f, list)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s", key, packages.ReplaceAllString(err.Error(), ""))
 		}
@@ -57,7 +57,7 @@ func codeOf(m codeddir.Matrix, f field.Field, k, sinks int) (*code, error) {
 		}
 		entries = d
 	}
-	plain, err := spec.BuildWithFor(f, k, sinks, sets, entries)
+	plain, err := spec.BuildFrom(f, k, sinks, sets, entries)
 	if err != nil {
 		return nil, err
 	}

@@ -210,10 +210,10 @@ func (j *encodeJob) manifest(r *volley.Report) *codeddir.Manifest {
 	if j.spec.Order == "reversed" {
 		m.Matrix.Order = j.spec.Order
 	}
-	for _, set := range matrix.PointsOf(j.plain) {
+	for _, set := range matrix.PointSetsOf(j.plain) {
 		m.Matrix.Points = append(m.Matrix.Points, codeddir.PointSet{Name: set.Name, Values: values(set.Points.Len(), set.Points.At)})
 	}
-	if j.spec.Family == "file" {
+	if j.spec.Listed() {
 		for i := range j.plain.Rows() {
 			m.Matrix.Entries = append(m.Matrix.Entries, values(j.plain.Cols(), func(c int) field.Element { return j.plain.At(i, c) }))
 		}

@@ -175,7 +175,7 @@ func TestEncodeBytesOverFields(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := s.Build(f, k)
+			a, err := s.Build(f, k, k)
 			if err != nil {
 				t.Fatal(err)
 			}

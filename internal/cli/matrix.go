@@ -67,7 +67,7 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 	if o.format == "json" {
 		writeMatrixJSON(w, o, a)
 	} else {
-		for _, set := range matrix.PointsOf(a) {
+		for _, set := range matrix.PointSetsOf(a) {
 			fmt.Fprintf(w, "# %s %s\n", set.Name, strings.Join(values(set.Points.Len(), set.Points.At), " "))
 		}
 		if base := matrix.BaseOf(a); base > 0 {
@@ -93,7 +93,7 @@ func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix) {
 		fmt.Fprintf(w, "\"base\":%d,", base)
 	}
 	fmt.Fprintf(w, "\"rows\":%d,\"columns\":%d,\n\"points\":{", a.Rows(), a.Cols())
-	for i, set := range matrix.PointsOf(a) {
+	for i, set := range matrix.PointSetsOf(a) {
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}

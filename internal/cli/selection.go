@@ -169,7 +169,7 @@ func (s *selection) build(cmd *cobra.Command) (matrix.Matrix, error) {
 
 // buildFor returns the matrix of a spec for k sources.
 func (s *selection) buildFor(spec matrix.Spec, f field.Field, k int) (matrix.Matrix, error) {
-	return spec.BuildFor(f, k, cmp.Or(s.sinks, k))
+	return spec.Build(f, k, cmp.Or(s.sinks, k))
 }
 
 // model returns the cost model for packets of the given number of symbols over f:

@@ -16,7 +16,7 @@ func TestPointsOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets := PointsOf(cauchy)
+	sets := PointSetsOf(cauchy)
 	if len(sets) != 2 || sets[0].Name != "x" || sets[1].Name != "y" {
 		t.Fatalf("points of a Cauchy matrix: %v, want x and y", sets)
 	}
@@ -28,12 +28,12 @@ func TestPointsOf(t *testing.T) {
 		t.Error("the Cauchy matrix on these points is another one")
 	}
 
-	points, err := PointsCoset(f, 12)
+	points, err := CosetPoints(f, 12)
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := Vandermonde(points)
-	sets = PointsOf(v)
+	sets = PointSetsOf(v)
 	if len(sets) != 1 || sets[0].Name != "alpha" || !Equal(v, Vandermonde(sets[0].Points)) {
 		t.Errorf("points of a Vandermonde matrix: %v", sets)
 	}
@@ -43,7 +43,7 @@ func TestPointsOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range []Matrix{inverse, DenseOf(v), Identity(f, 3)} {
-		if sets := PointsOf(m); sets != nil {
+		if sets := PointSetsOf(m); sets != nil {
 			t.Errorf("points of %s: %v, want none", m.ID(), sets)
 		}
 	}

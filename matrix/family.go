@@ -1,0 +1,99 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Family is a row of the table of matrices that can be named.
+type Family struct {
+	Name     string   // as in "random:SEED"
+	Argument string   // what follows the colon; empty where nothing may
+	Formula  string   // the entries
+	Doc      string   // what they are for, and the condition on K and R
+	Field    string   // the field to take where none is named; empty where any is as good
+	Takes    []string // which of points, omega, alpha, base and order a [Spec] may have
+	Square   bool     // for K×K only, not K×R
+
+	build  func(b *builder) (Matrix, error)
+	check  func(argument string) error // of its form; nil where any will do
+	listed bool                        // the argument is a file that lists the entries
+}
+
+// families is the registry, in the order of the command line's help. Each row stands in
+// the file of its matrix.
+var families = []Family{
+	cauchyFamily,
+	ftiFamily,
+	rsVandermondeFamily,
+	rsCauchyFamily,
+	rsPAR1Family,
+	rsJerasureFamily,
+	lagrangeFamily,
+	vandermondeFamily,
+	mooreFamily,
+	gabidulinFamily,
+	dftFamily,
+	lchFamily,
+	randomFamily,
+	fileFamily,
+}
+
+// Families returns the table of matrices that [ParseSpec] knows.
+func Families() []Family { return slices.Clone(families) }
+
+// findFamily returns the family of that name.
+func findFamily(name string) (Family, error) {
+	var names []string
+	for _, f := range families {
+		if f.Name == name {
+			return f, nil
+		}
+		names = append(names, f.String())
+	}
+	return Family{}, fmt.Errorf("matrix: unknown matrix %s: want one of %s", quote(name), strings.Join(names, ", "))
+}
+
+// taking lists the families that take an option.
+func taking(option string) string {
+	var names []string
+	for _, f := range families {
+		if slices.Contains(f.Takes, option) {
+			names = append(names, f.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// rectangular lists the families that are not square only.
+func rectangular() string {
+	var names []string
+	for _, f := range families {
+		if !f.Square {
+			names = append(names, f.String())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// String returns the form that [ParseSpec] reads, such as "random:SEED".
+func (f Family) String() string {
+	if f.Argument == "" {
+		return f.Name
+	}
+	return f.Name + ":" + f.Argument
+}
+
+// checkArgument returns an error when an argument is missing, too much or of another form.
+func (f Family) checkArgument(argument string) error {
+	switch {
+	case f.Argument == "" && argument != "":
+		return fmt.Errorf("matrix: %s takes no argument, got %s: want %q", f.Name, quote(argument), f)
+	case f.Argument != "" && argument == "":
+		return fmt.Errorf("matrix: %s needs an argument: want %q", f.Name, f)
+	case f.check != nil:
+		return f.check(argument)
+	}
+	return nil
+}

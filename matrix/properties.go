@@ -1,0 +1,68 @@
+package matrix
+
+import "volley/field"
+
+// A family may tell of its matrices more than their entries, each by a method that
+// its type may have:
+//
+//	pointSets() []PointSet                   the points that define it: [PointSetsOf]
+//	base() uint64                            its base: [BaseOf]
+//	superregular() bool                      that no minor is zero: [Superregular]
+//	inverse() Matrix                         the inverse on demand, under any ID: [Inverse]
+//	rowBlock(first, rows int) Matrix         some rows, with structure; nil: none known: [Block]
+//	columnBlock(first, columns int) Matrix   some columns, likewise
+//	split(b *rowBlock)                       some rows as a product with diagonals
+//	factor() *Factorisation                  layers; nil: none known: [Factor]
+
+// A PointSet is one of the point sets that define a matrix: "x" and "y" of a
+// Cauchy matrix, "omega" and "alpha" of a Lagrange matrix, "alpha" of a Vandermonde
+// or Moore matrix.
+type PointSet struct {
+	Name   string
+	Points Points
+}
+
+// PointSetsOf returns the point sets that define m, and nothing when m is not
+// defined by points or has been changed since, as by [Inverse].
+func PointSetsOf(m Matrix) []PointSet {
+	if m, ok := m.(interface{ pointSets() []PointSet }); ok {
+		return m.pointSets()
+	}
+	return nil
+}
+
+// BaseOf returns the base of a Moore or Gabidulin matrix, and 0 for others.
+func BaseOf(m Matrix) uint64 {
+	if m, ok := m.(interface{ base() uint64 }); ok {
+		return m.base()
+	}
+	return 0
+}
+
+// Superregular reports whether no minor of m is zero by the way it was made: it is a
+// Cauchy matrix, or a Lagrange matrix between sets of points that have none in common.
+// It looks at no entries, so it may be false of a matrix that has that property.
+func Superregular(m Matrix) bool {
+	s, ok := m.(interface{ superregular() bool })
+	return ok && s.superregular()
+}
+
+func (n named) pointSets() []PointSet { return PointSetsOf(n.Matrix) }
+func (n named) superregular() bool    { return Superregular(n.Matrix) }
+
+func (n named) rowBlock(first, rows int) Matrix       { return Block(n.Matrix, first, rows) }
+func (n named) columnBlock(first, columns int) Matrix { return columnBlock(n.Matrix, first, columns) }
+
+// disjoint reports whether the sets have no point in common.
+func disjoint(a, b Points) bool {
+	there := make(map[field.Element]bool, a.Len())
+	for k := range a.Len() {
+		there[a.At(k)] = true
+	}
+	for k := range b.Len() {
+		if there[b.At(k)] {
+			return false
+		}
+	}
+	return true
+}
