@@ -67,8 +67,8 @@ func TestControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, e := range encoders {
-		if e.model.Beta != 1 || e.model.Tau != 2 || e.model.Gamma != 3 {
-			t.Errorf("processor %d chose by %+v", i, e.model)
+		if e.by.Beta != 1 || e.by.Tau != 2 || e.by.Gamma != 3 {
+			t.Errorf("processor %d chose by %+v", i, e.by)
 		}
 	}
 }

@@ -28,9 +28,9 @@ type Encoder struct {
 	problem *algo.Problem
 	options options
 
-	mu    sync.Mutex // guards the plan chosen last, which the next run mostly uses again
-	plan  plan.Plan
-	model sim.Model // that it was chosen for
+	mu     sync.Mutex // guards the plan chosen last, which the next run mostly uses again
+	chosen plan.Plan
+	by     sim.Model // the model that it was chosen by
 }
 
 // Compile returns an encoder for the square matrix a. It returns an error when a
@@ -58,20 +58,25 @@ func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 // symbols, the longest of all, when the β and τ of processor 0 are its own. It
 // returns an error when the algorithm cannot compute the matrix.
 func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
-	return e.choose(sim.Model{Beta: e.options.beta, Tau: *e.options.tau, Gamma: e.options.gamma, Symbols: symbols})
+	return e.choose(e.model(symbols))
+}
+
+// model is the encoder's own, for packets of that many symbols.
+func (e *Encoder) model(symbols int64) sim.Model {
+	return sim.Model{Beta: e.options.beta, Tau: *e.options.tau, Gamma: e.options.gamma, Symbols: symbols}
 }
 
 func (e *Encoder) choose(m sim.Model) (plan.Plan, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.plan != nil && e.model == m {
-		return e.plan, nil
+	if e.chosen != nil && e.by == m {
+		return e.chosen, nil
 	}
 	p, err := algo.Choose(e.options.algorithm, e.problem, m)
 	if err != nil {
 		return nil, err
 	}
-	e.plan, e.model = p, m
+	e.chosen, e.by = p, m
 	return p, nil
 }
 
@@ -289,7 +294,7 @@ func (m *obtained) At(i, j int) field.Element {
 	if _, sink := m.problem.Sink(j); !source || !sink {
 		return field.Element{}
 	}
-	return m.Matrix.At(row, m.plan.Column(j, 0)/max(1, m.plan.Info().Pieces))
+	return m.Matrix.At(row, m.plan.Column(j, 0)/m.plan.Info().PieceCount())
 }
 
 // MemoryError says that the bound of [WithMemory] is too low for the algorithm.

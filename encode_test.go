@@ -252,19 +252,15 @@ func TestCompileErrors(t *testing.T) {
 	})
 }
 
-// TestPlan checks that a run does what Plan says.
-func TestPlan(t *testing.T) {
+// TestEstimate checks that a run does what Estimate says.
+func TestEstimate(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	a := randomMatrix(t, f, 7, 1)
 	encoder, err := volley.Compile(a, volley.WithPorts(2))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := encoder.Plan(100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	estimate, err := volley.Estimate(p, a)
+	estimate, err := encoder.Estimate(100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,11 +34,11 @@ type Report struct {
 	BoundC1 int `json:"bound_c1"` // no algorithm for every matrix has fewer
 	BoundC2 int `json:"bound_c2"` // elements, as C2
 
-	PacketBytes      int64         `json:"packet_bytes"` // on the wire
-	SymbolsPerPacket int64         `json:"symbols_per_packet"`
-	Segments         int           `json:"segments"`
-	Rounds           []RoundReport `json:"rounds"`
-	BytesSentMax     int64         `json:"bytes_sent_max"` // by the busiest processor
+	PacketBytes      int64               `json:"packet_bytes"` // on the wire
+	SymbolsPerPacket int64               `json:"symbols_per_packet"`
+	Segments         int                 `json:"segments"`
+	Rounds           []plan.RoundTraffic `json:"rounds"`
+	BytesSentMax     int64               `json:"bytes_sent_max"` // by the busiest processor
 
 	// Control traffic agrees on the run and checks it; it is in no other figure.
 	ControlRounds int   `json:"control_rounds"`
@@ -56,29 +56,14 @@ type Report struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// RoundReport is the traffic of one round.
-type RoundReport struct {
-	LargestMessage int `json:"largest_message"` // elements
-	Messages       int `json:"messages"`
-}
-
 // count fills in what was counted.
 func (r *Report) count(t *executor.Traffic) {
-	r.C3 = r.perPacket(t.MultiplyAdds)
+	r.C3 = sim.Cost{C3: t.MultiplyAdds, Pieces: r.Pieces}.PacketC3()
 	r.Segments = t.Segments
 	r.BytesSentMax = t.Bytes
 	r.ControlBytes += t.HeaderBytes
-	for _, x := range t.Rounds {
-		r.Rounds = append(r.Rounds, RoundReport{x.Largest, x.Messages})
-	}
+	r.Rounds = append(r.Rounds, t.Rounds...)
 	r.total()
-}
-
-// perPacket returns multiply-adds per symbol of a packet, given those per symbol of a
-// piece.
-func (r *Report) perPacket(n int) int {
-	pieces := max(1, r.Pieces)
-	return (n + pieces - 1) / pieces
 }
 
 // total works out C1 and C2 from the rounds.
@@ -87,11 +72,11 @@ func (r *Report) total() {
 	for _, x := range r.Rounds {
 		if x.Messages > 0 {
 			r.C1++
-			r.C2 += x.LargestMessage
+			r.C2 += x.Largest
 		}
 	}
 	if r.Pieces > 1 {
-		r.C2Packets = float64(r.C2) / float64(r.Pieces)
+		r.C2Packets = sim.Cost{C2: r.C2, Pieces: r.Pieces}.PacketC2()
 	}
 }
 
@@ -99,10 +84,10 @@ func (r *Report) total() {
 // there is at least one.
 func Merge(reports []*Report) *Report {
 	all := *reports[0]
-	all.Rounds = make([]RoundReport, len(reports[0].Rounds))
+	all.Rounds = make([]plan.RoundTraffic, len(reports[0].Rounds))
 	for _, r := range reports {
 		for t, x := range r.Rounds {
-			all.Rounds[t].LargestMessage = max(all.Rounds[t].LargestMessage, x.LargestMessage)
+			all.Rounds[t].Largest = max(all.Rounds[t].Largest, x.Largest)
 			all.Rounds[t].Messages += x.Messages
 		}
 		all.C3 = max(all.C3, r.C3)
@@ -128,7 +113,7 @@ func newReport(p plan.Plan, problem *algo.Problem) *Report {
 		Ports:      info.Ports,
 		BoundC1:    c1,
 		BoundC2:    c2,
-		Rounds:     []RoundReport{}, // not null in JSON
+		Rounds:     []plan.RoundTraffic{}, // not null in JSON
 		Order:      "natural",
 		Notes:      info.Notes,
 	}
@@ -145,7 +130,7 @@ func newReport(p plan.Plan, problem *algo.Problem) *Report {
 	}
 	columns := make([]int, info.Processors)
 	for k := range columns {
-		columns[k] = p.Column(k, 0) / max(1, info.Pieces)
+		columns[k] = p.Column(k, 0) / info.PieceCount()
 		if columns[k] != k {
 			r.Order, r.Columns = "relabelled", columns
 		}
@@ -153,21 +138,24 @@ func newReport(p plan.Plan, problem *algo.Problem) *Report {
 	return r
 }
 
-// Estimate returns the report that a run of p for the matrix a would give, as
-// far as the plan tells: rounds, costs and bounds. It returns an error when a
-// program of the plan cannot be made.
-func Estimate(p plan.Plan, a matrix.Matrix) (*Report, error) {
-	c3, err := sim.MultiplyAdds(p)
+// Estimate returns the report that a run on packets of that many symbols would give, as
+// far as the plan tells: costs, bounds, and the time in the model. The errors are those of
+// [Encoder.Plan], and that of a program of the plan that cannot be made.
+func (e *Encoder) Estimate(symbols int64) (*Report, error) {
+	p, err := e.Plan(symbols)
 	if err != nil {
 		return nil, err
 	}
-	info := p.Info()
-	problem := &algo.Problem{Matrix: a, Ports: info.Ports, Separate: info.Processors == a.Rows()+a.Cols()}
-	r := newReport(p, problem)
-	for _, x := range sim.Count(p).Rounds {
-		r.Rounds = append(r.Rounds, RoundReport{x.Largest, x.Messages})
+	cost := sim.Count(p)
+	if cost.C3, err = sim.MultiplyAdds(p); err != nil {
+		return nil, err
 	}
-	r.C3 = r.perPacket(c3)
+	r := newReport(p, e.problem)
+	r.Rounds = append(r.Rounds, cost.Rounds...)
+	r.C3 = cost.PacketC3()
+	r.SymbolsPerPacket = symbols
+	r.PacketBytes = symbols * int64(e.matrix.Field().SymbolBytes())
+	r.Seconds = e.model(symbols).Time(cost).Seconds()
 	r.total()
 	return r, nil
 }

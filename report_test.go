@@ -8,6 +8,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field/fieldtest"
+	"volley/plan"
 	"volley/sim"
 )
 
@@ -31,13 +32,17 @@ func TestReport(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want, err := volley.Estimate(p, a)
+				encoder, err := volley.Compile(a, volley.WithAlgorithm(algorithm.Name), volley.WithPorts(2))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := encoder.Estimate(1000)
 				if err != nil {
 					t.Fatal(err)
 				}
 				cost := sim.Count(p)
 				for n, round := range cost.Rounds {
-					if got.Rounds[n] != (volley.RoundReport{LargestMessage: round.Largest, Messages: round.Messages}) {
+					if got.Rounds[n] != round {
 						t.Errorf("%s, K=%d: round %d: got %+v, want %+v", algorithm.Name, k, n, got.Rounds[n], round)
 					}
 				}
@@ -53,7 +58,7 @@ func TestReport(t *testing.T) {
 					}
 					want.BytesSentMax = max(want.BytesSentMax, sent)
 				}
-				want.PacketBytes, want.SymbolsPerPacket, want.Verified = 2000, 1000, true
+				want.Verified = true
 				// What the plan does not tell.
 				want.Segments, want.PlanHash, want.Seconds = got.Segments, got.PlanHash, got.Seconds
 				want.ControlRounds, want.ControlBytes = got.ControlRounds, got.ControlBytes
@@ -71,15 +76,15 @@ func TestReport(t *testing.T) {
 func TestMerge(t *testing.T) {
 	one := &volley.Report{
 		Algorithm: "x", C1: 1, C2: 2, C3: 5, BytesSentMax: 100, ControlRounds: 7, ControlBytes: 30, Verified: true, Seconds: 1,
-		Rounds: []volley.RoundReport{{LargestMessage: 2, Messages: 1}, {}, {}},
+		Rounds: []plan.RoundTraffic{{Largest: 2, Messages: 1}, {}, {}},
 	}
 	two := &volley.Report{
 		Algorithm: "x", C1: 2, C2: 4, C3: 4, BytesSentMax: 200, ControlRounds: 7, ControlBytes: 20, Verified: true, Seconds: 3,
-		Rounds: []volley.RoundReport{{LargestMessage: 1, Messages: 2}, {}, {LargestMessage: 3, Messages: 1}},
+		Rounds: []plan.RoundTraffic{{Largest: 1, Messages: 2}, {}, {Largest: 3, Messages: 1}},
 	}
 	want := &volley.Report{
 		Algorithm: "x", C1: 2, C2: 5, C3: 5, BytesSentMax: 200, ControlRounds: 7, ControlBytes: 30, Verified: true, Seconds: 3,
-		Rounds: []volley.RoundReport{{LargestMessage: 2, Messages: 3}, {}, {LargestMessage: 3, Messages: 1}},
+		Rounds: []plan.RoundTraffic{{Largest: 2, Messages: 3}, {}, {Largest: 3, Messages: 1}},
 	}
 	if got := volley.Merge([]*volley.Report{one, two}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -95,7 +100,7 @@ func TestMerge(t *testing.T) {
 
 // TestReportJSON checks the names that programs read.
 func TestReportJSON(t *testing.T) {
-	data, err := json.Marshal(volley.Report{Rounds: []volley.RoundReport{{}}})
+	data, err := json.Marshal(volley.Report{Rounds: []plan.RoundTraffic{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

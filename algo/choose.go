@@ -62,8 +62,8 @@ func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
 	case pieces > 1 && p.Square() && !p.Cut:
 		c.Broken = "cuts packets: ask with --cut"
-	case l.Compute > 0 && c.Cost.C3 > l.Compute*pieces:
-		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.C3/pieces, l.Compute)
+	case l.Compute > 0 && c.Cost.PacketC3() > l.Compute:
+		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.PacketC3(), l.Compute)
 	}
 	return c
 }
@@ -114,7 +114,7 @@ func (p *Problem) limitError(list []Candidate) *LimitError {
 		if c.Cost.Pieces > 1 && p.Square() && !p.Cut {
 			continue
 		}
-		compute := (c.Cost.C3 + c.Cost.Pieces - 1) / c.Cost.Pieces
+		compute := c.Cost.PacketC3()
 		over := c.Cost.C1 - fewest
 		rounds := p.Limits.RoundsOver < 0 || over <= p.Limits.RoundsOver
 		memory := p.Limits.Memory == 0 || c.Memory <= p.Limits.Memory

@@ -20,6 +20,11 @@ func (g Group) around(d int) int {
 	return ((g.Index+d)%g.Size + g.Size) % g.Size
 }
 
+// everyone is the group of all processors, as one of them sees it.
+func everyone(size, proc int) Group {
+	return Group{Size: size, Index: proc, Member: func(i int) int { return i }}
+}
+
 // A Step is a schedule for one group. It is made for a number of ports and a
 // largest group size, and any group up to that size can run it in the same
 // rounds, so that groups of a layer stay in step.

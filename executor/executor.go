@@ -60,17 +60,11 @@ type Job struct {
 // Traffic counts what one processor did. A message that goes out in segments
 // counts once.
 type Traffic struct {
-	Rounds       []Round // what it sent, by round
-	Bytes        int64   // sent, without headers
-	HeaderBytes  int64   // sent in headers
-	MultiplyAdds int     // per symbol
+	Rounds       []plan.RoundTraffic // what it sent, by round
+	Bytes        int64               // sent, without headers
+	HeaderBytes  int64               // sent in headers
+	MultiplyAdds int                 // per symbol
 	Segments     int
-}
-
-// Round is the traffic of one processor in one round.
-type Round struct {
-	Largest  int // elements of the largest message it sent
-	Messages int // messages it sent
 }
 
 // Block lengths for arithmetic: all combinations of a round are done for one
@@ -82,7 +76,7 @@ const blockBytes = 32 << 10
 // multiple of align, the unit in which packets may be cut, and no longer than
 // the packet takes. It returns a *[MemoryError] when there is none.
 func SegmentBytes(p plan.Plan, bytes, memory, align int64) (int64, error) {
-	pieces := int64(max(1, p.Info().Pieces))
+	pieces := int64(p.Info().PieceCount())
 	slots := int64(max(1, plan.MemorySlots(p)))
 	each, whole := memory/slots, (bytes+pieces-1)/pieces // of a piece
 	if each >= whole {
@@ -189,7 +183,7 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 	if len(job.Header) > 0 && job.Check == nil {
 		return nil, errors.New("a header and no Check for those that arrive")
 	}
-	pieces := max(1, info.Pieces)
+	pieces := info.PieceCount()
 	if len(job.Inputs)*pieces != program.Inputs || len(job.Outputs)*pieces != len(program.Outputs) {
 		return nil, fmt.Errorf("%d inputs and %d outputs: the program has %d and %d",
 			len(job.Inputs), len(job.Outputs), program.Inputs/pieces, len(program.Outputs)/pieces)
@@ -229,7 +223,7 @@ func (m *machine) prepare() {
 		return ops
 	}
 	m.traffic.MultiplyAdds = m.program.Terms()
-	m.traffic.Rounds = make([]Round, len(m.program.Rounds))
+	m.traffic.Rounds = make([]plan.RoundTraffic, len(m.program.Rounds))
 	sentTo, heardFrom := map[int]bool{}, map[int]bool{}
 	for _, r := range m.program.Rounds {
 		ready := round{compute: operations(r.Compute)}

@@ -73,7 +73,7 @@ func TestEncode(t *testing.T) {
 func checkTraffic(t testing.TB, r *run) {
 	t.Helper()
 	cost := sim.Count(r.plan)
-	rounds := make([]sim.Round, len(cost.Rounds))
+	rounds := make([]plan.RoundTraffic, len(cost.Rounds))
 	segments := max(1, (r.bytes+r.segment-1)/r.segment)
 	for proc, traffic := range r.traffic {
 		program, err := r.plan.Program(proc)
@@ -81,7 +81,7 @@ func checkTraffic(t testing.TB, r *run) {
 			t.Fatal(err)
 		}
 		want := executor.Traffic{
-			Rounds: make([]executor.Round, len(program.Rounds)), MultiplyAdds: program.Terms(), Segments: segments,
+			Rounds: make([]plan.RoundTraffic, len(program.Rounds)), MultiplyAdds: program.Terms(), Segments: segments,
 		}
 		for n, round := range program.Rounds {
 			for _, send := range round.Sends {

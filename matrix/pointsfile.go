@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"fmt"
 	"io"
 
@@ -16,7 +15,7 @@ import (
 // text at fault; for a point given twice, both its places. More than 2^24
 // points are an error.
 func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
-	p := &filePoints{f: f}
+	p := &listedPoints{f: f}
 	parser := newDecimalParser(f)
 	seen := make(map[field.Element]int) // line of each point
 	in := bufio.NewReader(r)
@@ -68,29 +67,3 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 
 // maxFilePoints bounds the memory ReadPoints takes, to a few GiB.
 const maxFilePoints = 1 << 24
-
-type filePoints struct {
-	f      field.Field
-	points []field.Element
-	id     string
-}
-
-func (p *filePoints) Field() field.Field { return p.f }
-func (p *filePoints) Len() int           { return len(p.points) }
-func (p *filePoints) ID() string         { return p.id }
-
-func (p *filePoints) At(k int) field.Element {
-	checkPoint(k, len(p.points))
-	return p.points[k]
-}
-
-// hash returns "points:" and the SHA-256, in hexadecimal, of the points.
-func (p *filePoints) hash() string {
-	h := sha256.New()
-	symbol := make([]byte, p.f.SymbolBytes())
-	for _, e := range p.points {
-		field.PutSymbol(p.f, symbol, e)
-		h.Write(symbol)
-	}
-	return fmt.Sprintf("points:%x", h.Sum(nil))
-}

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"crypto/sha256"
 	"fmt"
 
 	"volley/field"
@@ -22,7 +23,34 @@ func NewPoints(f field.Field, points []field.Element) (Points, error) {
 		}
 		seen[e] = k
 	}
-	p := &filePoints{f: f, points: append([]field.Element(nil), points...)}
+	p := &listedPoints{f: f, points: append([]field.Element(nil), points...)}
 	p.id = p.hash()
 	return p, nil
+}
+
+// listedPoints are points that are stored.
+type listedPoints struct {
+	f      field.Field
+	points []field.Element
+	id     string
+}
+
+func (p *listedPoints) Field() field.Field { return p.f }
+func (p *listedPoints) Len() int           { return len(p.points) }
+func (p *listedPoints) ID() string         { return p.id }
+
+func (p *listedPoints) At(k int) field.Element {
+	checkPoint(k, len(p.points))
+	return p.points[k]
+}
+
+// hash returns "points:" and the SHA-256, in hexadecimal, of the points.
+func (p *listedPoints) hash() string {
+	h := sha256.New()
+	symbol := make([]byte, p.f.SymbolBytes())
+	for _, e := range p.points {
+		field.PutSymbol(p.f, symbol, e)
+		h.Write(symbol)
+	}
+	return fmt.Sprintf("points:%x", h.Sum(nil))
 }

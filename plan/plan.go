@@ -97,6 +97,15 @@ func (i Info) Rounds() int {
 	return n
 }
 
+// PieceCount returns how many elements make up a packet: Pieces, or 1 where that is 0.
+func (i Info) PieceCount() int { return max(1, i.Pieces) }
+
+// RoundTraffic is the traffic of one round, of one processor or of all.
+type RoundTraffic struct {
+	Largest  int `json:"largest_message"` // elements of its largest message
+	Messages int `json:"messages"`        // messages sent
+}
+
 // A Class stands for Count processors whose schedules are the same up to the
 // names of their partners, so that they send and receive as much in each round.
 type Class struct {

@@ -13,24 +13,23 @@ import (
 // Cost is what a plan costs in the model of Wang and Raviv (arXiv:2205.05183,
 // introduction): C1 and C2, counted from the schedules of all processors.
 type Cost struct {
-	C1     int     // rounds
-	C2     int     // elements: the largest message of each round, summed
-	C3     int     // multiply-adds per symbol of the busiest processor, where no coefficient is zero
-	Pieces int     // elements that make up a packet
-	Rounds []Round // in order
+	C1     int                 // rounds
+	C2     int                 // elements: the largest message of each round, summed
+	C3     int                 // multiply-adds per symbol of the busiest processor, where no coefficient is zero
+	Pieces int                 // elements that make up a packet
+	Rounds []plan.RoundTraffic // in order, of all processors
 }
 
-// Round is the traffic of one round.
-type Round struct {
-	Largest  int // elements of its largest message
-	Messages int // messages of all processors
-}
+// PacketC2 returns C2 in packets, and PacketC3 the multiply-adds per symbol of a packet,
+// rounded up: C2 and C3 count those of pieces, where packets are cut.
+func (c Cost) PacketC2() float64 { return float64(c.C2) / float64(max(1, c.Pieces)) }
+func (c Cost) PacketC3() int     { return (c.C3 + max(1, c.Pieces) - 1) / max(1, c.Pieces) }
 
 // Count counts the cost of p from one schedule per class of processors, so in
 // time and memory independent of K where all processors are alike.
 func Count(p plan.Plan) Cost {
-	c := Cost{C1: p.Info().Rounds(), Pieces: max(1, p.Info().Pieces)}
-	c.Rounds = make([]Round, c.C1)
+	c := Cost{C1: p.Info().Rounds(), Pieces: p.Info().PieceCount()}
+	c.Rounds = make([]plan.RoundTraffic, c.C1)
 	for _, class := range p.Classes() {
 		s := p.Schedule(class.Representative)
 		c.C3 = max(c.C3, s.Terms)

@@ -49,7 +49,7 @@ func TestCount(t *testing.T) {
 	if c.C1 != 3 || c.C2 != 5 {
 		t.Errorf("C1/C2 = %d/%d, want 3/5", c.C1, c.C2)
 	}
-	for r, want := range []sim.Round{{Largest: 3, Messages: 2}, {}, {Largest: 2, Messages: 1}} {
+	for r, want := range []plan.RoundTraffic{{Largest: 3, Messages: 2}, {}, {Largest: 2, Messages: 1}} {
 		if c.Rounds[r] != want {
 			t.Errorf("round %d: %+v, want %+v", r, c.Rounds[r], want)
 		}

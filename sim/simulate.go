@@ -112,8 +112,8 @@ func Simulate(ctx context.Context, p plan.Plan, m Model, n Noise, seed uint64, r
 	}
 	w := &world{
 		ctx: ctx, noise: n, seed: seed, processors: p.Info().Processors,
-		start: float64(m.Beta), pass: float64(m.Symbols) / float64(max(1, p.Info().Pieces)) * m.Tau * float64(time.Second),
-		multiply: float64(m.Symbols) / float64(max(1, p.Info().Pieces)) * m.Gamma * float64(time.Second),
+		start: float64(m.Beta), pass: float64(m.Symbols) / float64(p.Info().PieceCount()) * m.Tau * float64(time.Second),
+		multiply: float64(m.Symbols) / float64(p.Info().PieceCount()) * m.Gamma * float64(time.Second),
 	}
 	if n.none() {
 		runs = 1

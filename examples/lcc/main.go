@@ -111,11 +111,7 @@ func denseEncode(s *Scheme, symbols int64) (*volley.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := encoder.Plan(symbols)
-	if err != nil {
-		return nil, err
-	}
-	return volley.Estimate(p, a)
+	return encoder.Estimate(symbols)
 }
 
 // An Outcome is what a computation gave.

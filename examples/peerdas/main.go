@@ -22,6 +22,8 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/plan"
+	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -78,18 +80,19 @@ func describe(w io.Writer, ports int) error {
 		return err
 	}
 	fmt.Fprintf(w, "%d processors, p = %d, a Lagrange matrix over bls12-381\n", processors, ports)
-	for _, note := range front[0].Notes {
+	for _, note := range front[0].Info().Notes {
 		fmt.Fprintln(w, note)
 	}
-	for _, r := range front {
-		fmt.Fprintf(w, "  C1 = %-2d C2 = %-3d %s %s\n", r.C1, r.C2, r.Algorithm, r.Parameters)
+	for _, p := range front {
+		cost := sim.Count(p)
+		fmt.Fprintf(w, "  C1 = %-2d C2 = %-3d %s %s\n", cost.C1, cost.C2, p.Info().Algorithm, p.Info().Parameters)
 	}
 	return nil
 }
 
-// Front returns reports of the plans that make use of the points' structure, those
+// Front returns the plans that make use of the points' structure, those
 // of which none is worse than another in both C1 and C2.
-func Front(ports int) ([]*volley.Report, error) {
+func Front(ports int) ([]plan.Plan, error) {
 	a, err := ExtensionMatrix()
 	if err != nil {
 		return nil, err
@@ -102,19 +105,7 @@ func Front(ports int) ([]*volley.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	plans, err := folded.Plans(problem)
-	if err != nil {
-		return nil, err
-	}
-	var reports []*volley.Report
-	for _, p := range plans {
-		r, err := volley.Estimate(p, a)
-		if err != nil {
-			return nil, err
-		}
-		reports = append(reports, r)
-	}
-	return reports, nil
+	return folded.Plans(problem)
 }
 
 // Half is the cells 0 … 63, or 64 … 127, of an extended blob.

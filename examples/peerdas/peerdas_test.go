@@ -15,6 +15,7 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/verify"
@@ -137,10 +138,11 @@ func TestFront(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, r := range front {
-			got = append(got, fmt.Sprintf("%d/%d", r.C1, r.C2))
-			if len(r.Notes) == 0 || !strings.Contains(r.Notes[0], "coset of the multiplicative subgroup of order 64") {
-				t.Errorf("p = %d: notes %q do not name the coset", ports, r.Notes)
+		for _, p := range front {
+			cost := sim.Count(p)
+			got = append(got, fmt.Sprintf("%d/%d", cost.C1, cost.C2))
+			if notes := p.Info().Notes; len(notes) == 0 || !strings.Contains(notes[0], "coset of the multiplicative subgroup of order 64") {
+				t.Errorf("p = %d: notes %q do not name the coset", ports, notes)
 			}
 		}
 		if got := strings.Join(got, " "); got != want {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,9 +156,6 @@ type costed struct {
 	work      *sim.Work  // with --load; nil where it is too large to find out
 }
 
-// packets returns C2 in packets.
-func (c costed) packets() float64 { return float64(c.cost.C2) / float64(max(1, c.cost.Pieces)) }
-
 // A costJob is a comparison whose arguments are all right.
 type costJob struct {
 	*costOptions
@@ -168,6 +167,7 @@ type costJob struct {
 	algorithms []algo.Algorithm
 	model      sim.Model
 	noise      *sim.Noise // nil: none
+	bytes      int64      // of a packet
 	sizes      sizeRange  // of --plot size
 	unsuited   error      // why the last algorithm that does not exist at some K does not
 }
@@ -282,23 +282,20 @@ func (j *costJob) prepareSettings() error {
 	return nil
 }
 
-func (j *costJob) prepareModel(sizeChanged bool) error {
-	size := j.size
+func (j *costJob) prepareModel(sizeChanged bool) (err error) {
 	if (j.sweeps() || j.trades()) && len(j.ks)*len(j.settings) != 1 {
 		return usagef("--plot %s: it is for one K, one -p and one --rounds-over: say which", j.plot)
 	}
 	if j.sweeps() {
-		var err error
-		if j.sizes, err = parseSizes(j.size, sizeChanged); err != nil {
-			return err
-		}
-		size = fmt.Sprintf("%dB", j.sizes.from)
+		j.sizes, err = parseSizes(j.size, sizeChanged)
+		j.bytes = j.sizes.from
+	} else if j.bytes, err = parseSize(j.size); err != nil {
+		err = usagef("--size %q: %w", j.size, err)
 	}
-	symbols, err := packetSymbols(j.field, size)
 	if err != nil {
 		return err
 	}
-	j.model, err = j.selection.model(j.field, symbols)
+	j.model, err = j.selection.model(j.field, field.PackingOf(j.field).Symbols(j.bytes))
 	return err
 }
 
@@ -511,13 +508,13 @@ func (j *costJob) look(ctx context.Context, r *costRow, c *costed, q plan.Plan) 
 func front(plans []costed) string {
 	plans = slices.Clone(plans)
 	slices.SortFunc(plans, func(a, b costed) int {
-		return cmp.Or(cmp.Compare(a.cost.C1, b.cost.C1), cmp.Compare(a.packets(), b.packets()))
+		return cmp.Or(cmp.Compare(a.cost.C1, b.cost.C1), cmp.Compare(a.cost.PacketC2(), b.cost.PacketC2()))
 	})
 	var list []string
 	least := math.Inf(1)
 	for _, c := range plans {
-		if c.packets() < least {
-			least = c.packets()
+		if c.cost.PacketC2() < least {
+			least = c.cost.PacketC2()
 			list = append(list, c.String())
 		}
 	}
@@ -526,7 +523,7 @@ func front(plans []costed) string {
 
 // String returns "C1/C2".
 func (c costed) String() string {
-	return fmt.Sprintf("%d/%s", c.cost.C1, strconv.FormatFloat(c.packets(), 'g', 6, 64))
+	return fmt.Sprintf("%d/%s", c.cost.C1, strconv.FormatFloat(c.cost.PacketC2(), 'g', 6, 64))
 }
 
 // write writes what was asked for.
@@ -581,4 +578,23 @@ func parseNumbers(s string, least, most int) ([]int, error) {
 		}
 	}
 	return list, nil
+}
+
+// checkOutputFile refuses a name that is no place for a file; empty is stdout.
+func checkOutputFile(name string) error {
+	if name == "" {
+		return nil
+	}
+	switch info, err := os.Stat(name); {
+	case err == nil && !info.Mode().IsRegular():
+		return usagef("-o %s: it is there and no regular file: choose another name, or leave -o out to print", name)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return usagef("-o: %w", err)
+	}
+	if info, err := os.Stat(filepath.Dir(name)); err != nil {
+		return usagef("-o %s: its directory: %w", name, err)
+	} else if !info.IsDir() {
+		return usagef("-o %s: %s is no directory", name, filepath.Dir(name))
+	}
+	return nil
 }

@@ -5,14 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/dustin/go-humanize"
 
 	"volley/algo"
 	"volley/draw/plot"
@@ -72,8 +67,7 @@ func (j *costJob) subtitle() string {
 		parts = append(parts, fmt.Sprintf("K = %d", j.ks[0]))
 	}
 	if !j.sweeps() {
-		size, _ := humanize.ParseBytes(j.size) // it has been read before
-		parts = append(parts, "packets of "+inBytes(float64(size)))
+		parts = append(parts, "packets of "+inBytes(float64(j.bytes)))
 	}
 	s := strings.Join(parts, ", ")
 	if j.noise != nil {
@@ -93,7 +87,7 @@ type bound struct {
 func (j *costJob) chart(rows []costRow) plot.Chart {
 	k := plot.Axis{Label: "processors, K", Log: true, Binary: true}
 	c := plot.Chart{X: k}
-	value := func(c costed, _ costRow) float64 { return c.packets() }
+	value := func(c costed, _ costRow) float64 { return c.cost.PacketC2() }
 	every := "lower bound"
 	if j.given {
 		every = "lower bound, every matrix"
@@ -117,7 +111,7 @@ func (j *costJob) chart(rows []costRow) plot.Chart {
 	case "ratio":
 		c.Title = "Packets over their lower bound"
 		c.Y = plot.Axis{Label: "C2 / lower bound of C2"}
-		value = func(c costed, r costRow) float64 { return c.packets() / float64(r.c2) }
+		value = func(c costed, r costRow) float64 { return c.cost.PacketC2() / float64(r.c2) }
 		bounds[0].value = func(r costRow) float64 { return float64(r.c2) / float64(r.c2) }
 	case "time":
 		c.Title = "Time against processors"
@@ -219,12 +213,12 @@ func parseSizes(s string, given bool) (sizeRange, error) {
 		s = usualSizes
 	}
 	first, last, _ := strings.Cut(s, "..")
-	from, errA := humanize.ParseBytes(first)
-	to, errB := humanize.ParseBytes(last)
+	from, errA := parseSize(first)
+	to, errB := parseSize(last)
 	if errA != nil || errB != nil || from < 1 || to <= from || to > 1<<50 {
 		return sizeRange{}, usagef("--size %q: with --plot size want a range such as %s, up to 1PiB", s, usualSizes)
 	}
-	return sizeRange{int64(from), int64(to)}, nil
+	return sizeRange{from, to}, nil
 }
 
 // sizeChart draws the times of all plans against the size of a packet, and marks
@@ -301,7 +295,7 @@ func (j *costJob) tradeChart(r costRow) plot.Chart {
 	if j.plot == "compute" {
 		c.Title = "Time against the multiply-adds that a processor may do"
 		c.X.Label = "multiply-adds per symbol"
-		takes = func(p costed) int { return p.cost.C3 / max(1, p.cost.Pieces) }
+		takes = func(p costed) int { return p.cost.PacketC3() }
 	}
 	most := 0
 	by := map[string][]costed{}
@@ -333,41 +327,4 @@ func (j *costJob) tradeChart(r costRow) plot.Chart {
 		c.Series = append(c.Series, s)
 	}
 	return c
-}
-
-// inBytes writes a size such as 64 KiB.
-func inBytes(size float64) string {
-	return strings.Replace(humanize.IBytes(uint64(math.Round(size))), ".0 ", " ", 1)
-}
-
-// inUnits writes a duration in seconds as short as it is exact to four digits.
-func inUnits(seconds float64) string {
-	for _, u := range []struct {
-		name string
-		size float64
-	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}} {
-		if seconds >= u.size*(1-1e-9) || u.name == "ns" {
-			return fmt.Sprintf("%.4g %s", seconds/u.size, u.name)
-		}
-	}
-	return ""
-}
-
-// checkOutputFile refuses a name that is no place for a file; empty is stdout.
-func checkOutputFile(name string) error {
-	if name == "" {
-		return nil
-	}
-	switch info, err := os.Stat(name); {
-	case err == nil && !info.Mode().IsRegular():
-		return usagef("-o %s: it is there and no regular file: choose another name, or leave -o out to print", name)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return usagef("-o: %w", err)
-	}
-	if info, err := os.Stat(filepath.Dir(name)); err != nil {
-		return usagef("-o %s: its directory: %w", name, err)
-	} else if !info.IsDir() {
-		return usagef("-o %s: %s is no directory", name, filepath.Dir(name))
-	}
-	return nil
 }

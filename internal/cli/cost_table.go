@@ -28,7 +28,7 @@ func (j *costJob) columns() []report.Column[costRow] {
 	for _, a := range j.algorithms {
 		columns = append(columns,
 			report.Column[costRow]{Name: a.Name + "_C1", Head: a.Name, Unit: "C1", Value: ofCost(a, func(c costed) any { return c.cost.C1 })},
-			report.Column[costRow]{Name: a.Name + "_C2", Join: "/", Unit: "C2", Value: ofCost(a, func(c costed) any { return packetsOf(c, float64(c.cost.C2)) })},
+			report.Column[costRow]{Name: a.Name + "_C2", Join: "/", Unit: "C2", Value: ofCost(a, func(c costed) any { return inPackets(c, float64(c.cost.C2)) })},
 			report.Column[costRow]{
 				Name: a.Name + "_seconds", Join: " ", Unit: "time", Text: seconds,
 				Value: ofCost(a, func(c costed) any { return j.model.Time(c.cost).Seconds() }),
@@ -73,9 +73,9 @@ func ofCost(a algo.Algorithm, value func(costed) any) func(costRow) any {
 	}
 }
 
-// packetsOf returns a number of elements of a plan in packets: a whole number where
+// inPackets returns a number of elements of a plan in packets: a whole number where
 // packets are not cut.
-func packetsOf(c costed, elements float64) any {
+func inPackets(c costed, elements float64) any {
 	if p := elements / float64(max(1, c.cost.Pieces)); p != math.Trunc(p) || p > 1<<53 {
 		return p
 	} else {
@@ -114,29 +114,29 @@ func (j *costJob) writeLoad(w io.Writer, rows []costRow) error {
 	}
 	add("algorithm", "", "", "", func(r loadRow) any { return r.algorithm })
 	add("C1", "", "", "", func(r loadRow) any { return r.cost.C1 })
-	add("C2", "", "/", "C2", func(r loadRow) any { return packetsOf(r.costed, float64(r.cost.C2)) })
+	add("C2", "", "/", "C2", func(r loadRow) any { return inPackets(r.costed, float64(r.cost.C2)) })
 	columns[len(columns)-2].Head, columns[len(columns)-2].Unit = "cost", "C1"
-	add("sent_most", "sent", "", "most", func(r loadRow) any { return packetsOf(r.costed, float64(r.load.Sent.Most)) })
-	add("sent_mean", "", " ", "mean", func(r loadRow) any { return packetsOf(r.costed, r.load.Sent.Mean) })
-	add("received_most", "received", "", "most", func(r loadRow) any { return packetsOf(r.costed, float64(r.load.Received.Most)) })
-	add("received_mean", "", " ", "mean", func(r loadRow) any { return packetsOf(r.costed, r.load.Received.Mean) })
-	add("traffic", "", "", "all", func(r loadRow) any { return packetsOf(r.costed, r.load.Sent.Total) })
-	add("messages", "", "", "all", func(r loadRow) any { return packetsOf(costed{}, r.load.Messages.Total) })
-	add("memory", "", "", "most", func(r loadRow) any { return packetsOf(r.costed, float64(r.load.Memory.Most)) })
+	add("sent_most", "sent", "", "most", func(r loadRow) any { return inPackets(r.costed, float64(r.load.Sent.Most)) })
+	add("sent_mean", "", " ", "mean", func(r loadRow) any { return inPackets(r.costed, r.load.Sent.Mean) })
+	add("received_most", "received", "", "most", func(r loadRow) any { return inPackets(r.costed, float64(r.load.Received.Most)) })
+	add("received_mean", "", " ", "mean", func(r loadRow) any { return inPackets(r.costed, r.load.Received.Mean) })
+	add("traffic", "", "", "all", func(r loadRow) any { return inPackets(r.costed, r.load.Sent.Total) })
+	add("messages", "", "", "all", func(r loadRow) any { return inPackets(costed{}, r.load.Messages.Total) })
+	add("memory", "", "", "most", func(r loadRow) any { return inPackets(r.costed, float64(r.load.Memory.Most)) })
 	add("memory_forgetting", "forgetting", "", "most", func(r loadRow) any {
 		if r.work == nil {
 			return nil
 		}
-		return packetsOf(r.costed, float64(r.work.Live.Most))
+		return inPackets(r.costed, float64(r.work.Live.Most))
 	})
 	add("multiply_adds", "multiply-adds", "", "most", func(r loadRow) any {
 		switch {
 		case r.cost.C3 >= 0:
-			return packetsOf(r.costed, float64(r.cost.C3))
+			return inPackets(r.costed, float64(r.cost.C3))
 		case r.work == nil:
 			return nil
 		}
-		return packetsOf(r.costed, float64(r.work.MultiplyAdds.Most))
+		return inPackets(r.costed, float64(r.work.MultiplyAdds.Most))
 	})
 	return report.Write(w, j.format, columns, list)
 }
@@ -215,11 +215,11 @@ const leastOfAll = "least of these"
 func (r costRow) packetsBy(name string) (packets float64, ok bool) {
 	if name != leastOfAll {
 		c, ok := r.costs[name]
-		return c.packets(), ok
+		return c.cost.PacketC2(), ok
 	}
 	for _, c := range r.costs {
-		if !ok || c.packets() < packets {
-			packets, ok = c.packets(), true
+		if !ok || c.cost.PacketC2() < packets {
+			packets, ok = c.cost.PacketC2(), true
 		}
 	}
 	return packets, ok

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -14,8 +13,6 @@ import (
 	"volley"
 	"volley/field"
 	"volley/internal/codeddir"
-	"volley/matrix"
-	"volley/sim"
 )
 
 type decodeOptions struct {
@@ -61,7 +58,7 @@ func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
 	}
 	defer job.packets.close()
 	if o.dryRun {
-		return o.estimate(cmd.OutOrStdout(), job.encoder, job.matrix, job.model)
+		return o.estimate(cmd.OutOrStdout(), job.encoder, job.stored.manifest.SymbolsPerPacket)
 	}
 	report, err := job.run(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
@@ -70,32 +67,24 @@ func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
 	return o.print(cmd.OutOrStdout(), report, fmt.Sprintf("%s in %s", job.packets.describe(), o.output))
 }
 
-// atHand is the packets that a decode takes, one for each processor, and the files
-// that the inputs go to. That of processor k is input k or, where that is lost,
-// some coded packet.
-type atHand interface {
-	initial
+// toDecode are the packets that a decode takes: that of processor k is input k or, where
+// that is lost, some coded packet. The results are the inputs.
+type toDecode interface {
+	packets
 	coded() []int     // by processor: the coded packet it has, -1 where it has its input
 	describe() string // what the inputs come from
-
-	// create makes the files in dir and returns where decoded packets go.
-	create(dir *codeddir.Dir) ([]io.WriterAt, error)
 
 	// finish writes what is left to write. It returns a *wrongError when the
 	// inputs are not what they were.
 	finish(dir *codeddir.Dir) error
-
-	close()
 }
 
 // decodeJob is a decode whose arguments are all right.
 type decodeJob struct {
 	options *decodeOptions
 	stored  *storedCode
-	packets atHand
+	packets toDecode
 	names   []string // of the files to write
-	matrix  matrix.Matrix
-	model   sim.Model
 	encoder *volley.Encoder
 }
 
@@ -122,7 +111,8 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 	if err := job.checkOutput(append(job.stored.sources(), survivors...)); err != nil {
 		return nil, err
 	}
-	if job.model, err = o.model(job.stored.field, job.stored.manifest.SymbolsPerPacket); err != nil {
+	model, err := o.model(job.stored.field, job.stored.manifest.SymbolsPerPacket)
+	if err != nil {
 		return nil, err
 	}
 	if job.packets, err = job.stored.choose(ctx, stderr, survivors, job.names); err != nil {
@@ -133,10 +123,11 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 			job.packets.close()
 		}
 	}()
-	if job.matrix, err = job.stored.decoder(job.packets.coded()); err != nil {
+	a, err := job.stored.decoder(job.packets.coded())
+	if err != nil {
 		return nil, usagef("cannot decode %s: %w", args[0], err)
 	}
-	if job.encoder, err = volley.Compile(job.matrix, append(options, o.selection.options(job.model)...)...); err != nil {
+	if job.encoder, err = volley.Compile(a, append(options, o.selection.options(model)...)...); err != nil {
 		return nil, usage(err)
 	}
 	return job, nil
@@ -159,32 +150,15 @@ func (j *decodeJob) checkOutput(sources []string) error {
 	return j.options.keep(sources, codeddir.ReplacesFiles(output, j.names))
 }
 
-// run decodes into the output directory, which is as it was when it fails.
+// run decodes into the output directory.
 func (j *decodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, error) {
 	dir, err := codeddir.CreateFiles(j.options.output, j.names, j.options.force)
 	if err != nil {
 		return nil, usagef("output directory: %w", err)
 	}
-	defer dir.Discard()
-	outputs, err := j.packets.create(dir)
-	if err != nil {
-		return nil, usagef("output directory: %w", err)
-	}
-	slog.Info("decoding", "processors", j.packets.count(), "field", j.matrix.Field().Name(), "matrix", j.matrix.ID())
-	report, err := runLocal(ctx, stderr, j.encoder, j.packets, outputs, int64(j.packets.count())*packetBytes(j.matrix, j.model))
-	if err != nil {
-		return nil, err
-	}
-	if err := j.packets.finish(dir); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err := dir.CommitFiles(); err != nil {
-		return nil, err
-	}
-	return report, nil
+	return j.options.produce(ctx, stderr, "decoding", j.encoder, j.packets, j.stored.manifest.SymbolsPerPacket, dir, func(*volley.Report) (func() error, error) {
+		return dir.CommitFiles, j.packets.finish(dir)
+	})
 }
 
 // storedCode is a directory of coded files whose manifest is all right.
@@ -254,7 +228,7 @@ func (c *storedCode) sources() []string {
 }
 
 // choose opens the packets to decode from.
-func (c *storedCode) choose(ctx context.Context, stderr io.Writer, survivors, names []string) (atHand, error) {
+func (c *storedCode) choose(ctx context.Context, stderr io.Writer, survivors, names []string) (toDecode, error) {
 	if c.manifest.Text() {
 		return c.openText(ctx, stderr, survivors, names[0])
 	}

@@ -33,7 +33,7 @@ type filesAtHand struct {
 
 // openFiles finds out which inputs and coded files are there and opens a
 // sufficient set of them.
-func (c *storedCode) openFiles(ctx context.Context, stderr io.Writer, survivors, names []string) (_ atHand, err error) {
+func (c *storedCode) openFiles(ctx context.Context, stderr io.Writer, survivors, names []string) (_ toDecode, err error) {
 	k := c.manifest.Processors
 	h := &filesAtHand{storedCode: c, names: names, inputs: make([]packetFile, k), numbers: make([]int, k), files: make([]packetFile, k)}
 	defer func() {
@@ -276,7 +276,7 @@ func (h *filesAtHand) reader(k int) io.ReaderAt {
 	case h.manifest.BitsPerSymbol == 0:
 		return in
 	default:
-		return namedReader{field.NewReaderAt(h.field, in, in.bytes), in.Name()}
+		return field.NewReaderAt(h.field, in, in.bytes)
 	}
 }
 
@@ -375,7 +375,7 @@ type textAtHand struct {
 }
 
 // openText reads coded.csv.
-func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors []string, output string) (atHand, error) {
+func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors []string, output string) (toDecode, error) {
 	in, entry := c.manifest.Inputs[0], c.manifest.Files[0]
 	h := &filesAtHand{storedCode: c, inputs: make([]packetFile, 1)}
 	defer h.close()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -13,13 +12,11 @@ import (
 	"volley/field"
 	"volley/internal/codeddir"
 	"volley/matrix"
-	"volley/sim"
 )
 
 type encodeOptions struct {
 	selection
 	runOptions
-	comm    string
 	csv     bool
 	symbols bool
 }
@@ -56,7 +53,6 @@ func newEncode() *cobra.Command {
 	o.addRun(cmd, "directory for the coded files; made if need be", "replace the result that DIR holds")
 	f := cmd.Flags()
 	f.Lookup("processors").Usage = "number of processors (default: of packets)"
-	f.StringVar(&o.comm, "comm", "local", "how processors talk: local, in this process")
 	f.BoolVar(&o.csv, "csv", false, "read and write symbols as text, a row for each processor")
 	f.BoolVar(&o.symbols, "symbols", false, "the bytes of the files are symbols already; do not pack them")
 	return cmd
@@ -69,7 +65,7 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 	}
 	defer job.close()
 	if o.dryRun {
-		return o.estimate(cmd.OutOrStdout(), job.encoder, job.matrix, job.model)
+		return o.estimate(cmd.OutOrStdout(), job.encoder, job.packets.symbols())
 	}
 	report, err := job.run(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
@@ -84,17 +80,13 @@ type encodeJob struct {
 	spec    matrix.Spec
 	plain   matrix.Matrix // before --inverse; what the manifest describes
 	matrix  matrix.Matrix
-	model   sim.Model
 	encoder *volley.Encoder
-	packets packets
+	packets toEncode
 }
 
 func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob, err error) {
 	job := &encodeJob{options: o}
-	switch {
-	case o.comm != "local":
-		return nil, usagef("--comm %q: want local", o.comm)
-	case o.csv && o.symbols:
+	if o.csv && o.symbols {
 		return nil, usagef("--csv and --symbols: a text file holds symbols anyway; leave --symbols out")
 	}
 	options, err := o.runOptions.options()
@@ -126,10 +118,11 @@ func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob
 	if err := job.build(f); err != nil {
 		return nil, usage(err)
 	}
-	if job.model, err = o.model(f, job.packets.symbols()); err != nil {
+	model, err := o.model(f, job.packets.symbols())
+	if err != nil {
 		return nil, err
 	}
-	if job.encoder, err = volley.Compile(job.matrix, append(options, o.selection.options(job.model)...)...); err != nil {
+	if job.encoder, err = volley.Compile(job.matrix, append(options, o.selection.options(model)...)...); err != nil {
 		return nil, usage(err)
 	}
 	return job, nil
@@ -169,33 +162,16 @@ func (j *encodeJob) build(f field.Field) (err error) {
 
 func (j *encodeJob) close() { j.packets.close() }
 
-// run encodes into the output directory, which is as it was when it fails.
+// run encodes into the output directory.
 func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, error) {
 	dir, err := codeddir.Create(j.options.output, j.options.force)
 	if err != nil {
 		return nil, usagef("output directory: %w", err)
 	}
-	defer dir.Discard()
-	outputs, err := j.packets.create(dir)
-	if err != nil {
-		return nil, usagef("output directory: %w", err)
-	}
-	slog.Info("encoding", "processors", j.packets.count(), "field", j.matrix.Field().Name(), "matrix", j.matrix.ID())
-	report, err := runLocal(ctx, stderr, j.encoder, j.packets, outputs, int64(j.matrix.Cols())*packetBytes(j.matrix, j.model))
-	if err != nil {
-		return nil, err
-	}
-	manifest := j.manifest(report)
-	if err := j.packets.finish(dir, manifest); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err := dir.Commit(manifest); err != nil {
-		return nil, err
-	}
-	return report, nil
+	return j.options.produce(ctx, stderr, "encoding", j.encoder, j.packets, j.packets.symbols(), dir, func(r *volley.Report) (func() error, error) {
+		manifest := j.manifest(r)
+		return func() error { return dir.Commit(manifest) }, j.packets.finish(dir, manifest)
+	})
 }
 
 // manifest returns the manifest but for its files.

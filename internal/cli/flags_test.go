@@ -149,8 +149,8 @@ func TestShrunkInput(t *testing.T) {
 		in, _ := writePackets(t, 10, 20, 10)
 		out := filepath.Join(t.TempDir(), "out")
 		cmd := &cobra.Command{}
-		o := &encodeOptions{comm: "local", symbols: symbols}
-		o.runOptions = runOptions{output: out, memory: "1MiB", check: "full", timeout: time.Minute}
+		o := &encodeOptions{symbols: symbols}
+		o.runOptions = runOptions{comm: "local", output: out, memory: "1MiB", check: "full", timeout: time.Minute}
 		o.addMatrix(cmd)
 		o.addPlan(cmd)
 		job, err := o.prepare(cmd, []string{in})

@@ -18,25 +18,19 @@ import (
 	"volley/matrix"
 )
 
-// packets are the initial packets of a run and the files that its coded packets
-// go to.
-type packets interface {
-	initial
+// toEncode are the packets of an encode.
+type toEncode interface {
+	packets
 	symbols() int64    // of the longest packet
 	sources() []string // the files that the packets come from
 	targets() []string // the names of the coded files
 
-	// create makes the files in dir and returns where coded packets go.
-	create(dir *codeddir.Dir) ([]io.WriterAt, error)
-
 	// finish writes what is left to write and describes all files in m.
 	finish(dir *codeddir.Dir, m *codeddir.Manifest) error
-
-	close()
 }
 
 // open returns the packets that the arguments name.
-func (o *encodeOptions) open(f field.Field, args []string) (packets, error) {
+func (o *encodeOptions) open(f field.Field, args []string) (toEncode, error) {
 	if len(args) == 0 {
 		return nil, usagef("no packets: name one input file for each processor")
 	}
@@ -199,16 +193,8 @@ func (p *filePackets) reader(k int) io.ReaderAt {
 	if p.packing == nil {
 		return in
 	}
-	return namedReader{field.NewReaderAt(p.field, in, in.bytes), in.Name()}
+	return field.NewReaderAt(p.field, in, in.bytes)
 }
-
-// namedReader keeps the name of a file for error messages.
-type namedReader struct {
-	io.ReaderAt
-	name string
-}
-
-func (r namedReader) Name() string { return r.name }
 
 // ReadAt reads and digests what has not been read yet.
 func (in *inputFile) ReadAt(p []byte, offset int64) (int, error) {
@@ -297,7 +283,7 @@ type textPackets struct {
 	coded []text
 }
 
-func openText(f field.Field, name string, sinks int) (packets, error) {
+func openText(f field.Field, name string, sinks int) (toEncode, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, usage(err)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"volley"
@@ -131,7 +130,11 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		fmt.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
 			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), lines(slices.Concat(info.Notes, info.Layers)))
 	}
-	return writeCost(w, p, encoder.Problem(), model)
+	r, err := encoder.Estimate(symbols)
+	if err != nil {
+		return err
+	}
+	return writeCost(w, r, encoder.Problem())
 }
 
 // lines puts each of the texts on a line.
@@ -144,40 +147,28 @@ func lines(texts []string) string {
 }
 
 // writeCost prints the costs of the plan and the bounds.
-func writeCost(w io.Writer, p plan.Plan, problem *algo.Problem, model sim.Model) error {
-	cost := sim.Count(p)
-	c3, err := sim.MultiplyAdds(p)
-	if err != nil {
-		return err
-	}
-	k, ports := p.Info().Processors, p.Info().Ports
+func writeCost(w io.Writer, r *volley.Report, problem *algo.Problem) error {
 	minCut := ""
-	if b, ok := algo.BoundMinCut(k, ports); ok && problem.Square() && cost.C1 == algo.BoundC1(k, ports) {
+	if b, ok := algo.BoundMinCut(r.K, r.Ports); ok && problem.Square() && r.Pieces <= 1 && r.C1 == r.BoundC1 {
 		minCut = fmt.Sprintf("; at this C1 %d", b)
 	}
 	var largest []string
-	for _, r := range cost.Rounds {
-		largest = append(largest, fmt.Sprint(r.Largest))
+	for _, x := range r.Rounds {
+		largest = append(largest, fmt.Sprint(x.Largest))
 	}
 	sum := ""
 	if len(largest) > 1 && len(largest) <= mostShown {
 		sum = " = " + strings.Join(largest, " + ")
 	}
-	boundC1, boundC2 := problem.Bounds()
-	amount, bound := count(cost.C2, "packet"), fmt.Sprint(boundC2)
-	if cost.Pieces > 1 {
-		amount = fmt.Sprintf("%v packets, %s of 1/%d", inPackets(cost), count(cost.C2, "piece"), cost.Pieces)
-		bound, minCut = fmt.Sprintf("%.3g", 1/float64(ports)), ""
-	}
-	cost.C3 = c3
-	_, err = fmt.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
+	amount, bound := packetsOf(r)
+	_, err := fmt.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
 C2 = %s%s (lower bound for every matrix: %s%s)
 C3 = %s per symbol
 time = C1·β + C2·W·τ + C3·W·γ = %s for packets of %s
-`, count(cost.C1, "round"), boundC1,
+`, count(r.C1, "round"), r.BoundC1,
 		amount, sum, bound, minCut,
-		count((c3+cost.Pieces-1)/cost.Pieces, "multiply-add"),
-		brief(model.Time(cost).Seconds()), count(int(model.Symbols), "symbol"))
+		count(r.C3, "multiply-add"),
+		brief(r.Seconds), count(int(r.SymbolsPerPacket), "symbol"))
 	return err
 }
 
@@ -197,8 +188,8 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Algorithm }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 		{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
-		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return inPackets(c.Cost) }},
-		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.C3 / c.Cost.Pieces }},
+		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return decimal(c.Cost.PacketC2()) }},
+		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},
 		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
 		{Name: "time", Unit: "C1·β + C2·W·τ + C3·W·γ", Value: func(c algo.Candidate) any { return brief(c.Time.Seconds()) }},
 		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
@@ -217,20 +208,11 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 	return nil
 }
 
-// inPackets returns C2 in packets, which may be a fraction where they are cut into
-// pieces.
-func inPackets(c sim.Cost) any {
-	if c.Pieces <= 1 {
-		return c.C2
-	}
-	return fmt.Sprintf("%.3g", float64(c.C2)/float64(c.Pieces))
-}
-
 // packetSymbols returns the symbols over f of a packet of the given size.
 func packetSymbols(f field.Field, size string) (int64, error) {
-	n, err := humanize.ParseBytes(size)
-	if err != nil || n > 1<<62 {
-		return 0, usagef("--size %q: want a size such as 1MiB", size)
+	n, err := parseSize(size)
+	if err != nil {
+		return 0, usagef("--size %q: %w", size, err)
 	}
-	return field.PackingOf(f).Symbols(int64(n)), nil
+	return field.PackingOf(f).Symbols(n), nil
 }

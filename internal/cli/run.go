@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -17,14 +18,13 @@ import (
 	"golang.org/x/term"
 
 	"volley"
-	"volley/matrix"
-	"volley/sim"
+	"volley/internal/codeddir"
 	"volley/transport"
-	"volley/transport/local"
 )
 
 // runOptions is the flags of every verb that runs a plan.
 type runOptions struct {
+	comm    string
 	output  string
 	memory  string
 	timeout time.Duration
@@ -37,6 +37,7 @@ type runOptions struct {
 // addRun adds the flags, with what --output and --force are for.
 func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f := cmd.Flags()
+	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
 	f.StringVarP(&o.output, "output", "o", "", output)
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each processor")
 	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
@@ -54,12 +55,15 @@ func (o *runOptions) options() ([]volley.Option, error) {
 	case o.check != "full" && o.check != "off":
 		return nil, usagef("--check %q: want full or off", o.check)
 	}
-	memory, err := humanize.ParseBytes(o.memory)
-	if err != nil || memory == 0 || memory > 1<<62 {
+	if _, err := findComm(o.comm); err != nil {
+		return nil, err
+	}
+	memory, err := parseSize(o.memory)
+	if err != nil || memory == 0 {
 		return nil, usagef("--memory %q: want a size such as 64MiB", o.memory)
 	}
 	return []volley.Option{
-		volley.WithMemory(int64(memory)), volley.WithTimeout(o.timeout), volley.WithCheck(o.check == "full"),
+		volley.WithMemory(memory), volley.WithTimeout(o.timeout), volley.WithCheck(o.check == "full"),
 	}, nil
 }
 
@@ -80,26 +84,65 @@ func (o *runOptions) keep(sources, replaced []string) error {
 	return nil
 }
 
-// initial is the initial packets of a run.
-type initial interface {
+// packets are the initial packets of a run, one for each source, and the files that its
+// results go to.
+type packets interface {
 	count() int       // K
 	size(k int) int64 // of packet k as symbols, in bytes
 	reader(k int) io.ReaderAt
+
+	// create makes the files in dir and returns where the results go, by sink.
+	create(dir *codeddir.Dir) ([]io.WriterAt, error)
+
+	close()
 }
 
-// runLocal runs the encoder with all its processors in this process: a source for
-// each packet, a sink for each output. The outputs get total bytes.
-func runLocal(ctx context.Context, stderr io.Writer, e *volley.Encoder, packets initial, outputs []io.WriterAt, total int64) (*volley.Report, error) {
+// produce runs the encoder on packets of at most that many symbols, with results in a
+// directory, which is as it was when that fails. Finish then writes what is left to
+// write, and returns what commits it all.
+func (o *runOptions) produce(ctx context.Context, stderr io.Writer, what string, e *volley.Encoder, p packets, symbols int64, dir *codeddir.Dir,
+	finish func(*volley.Report) (commit func() error, err error)) (*volley.Report, error) {
+	defer dir.Discard()
+	outputs, err := p.create(dir)
+	if err != nil {
+		return nil, usagef("output directory: %w", err)
+	}
+	a := e.Problem().Matrix
+	slog.Info(what, "processors", e.Problem().Processors(), "field", a.Field().Name(), "matrix", a.ID())
+	report, err := o.run(ctx, stderr, e, p, outputs, int64(a.Cols())*symbols*int64(a.Field().SymbolBytes()))
+	if err != nil {
+		return nil, err
+	}
+	commit, err := finish(report)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		err = commit()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return report, nil
+}
+
+// run runs the encoder: a packet for each source, an output for each sink. The outputs
+// get total bytes.
+func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encoder, p packets, outputs []io.WriterAt, total int64) (*volley.Report, error) {
+	c, err := findComm(o.comm)
+	if err != nil {
+		return nil, err
+	}
 	bar := newBar(stderr, total)
 	defer bar.stop()
 	problem := e.Problem()
 	reports := make([]*volley.Report, problem.Processors())
-	err := local.Run(ctx, len(reports), func(ctx context.Context, t transport.Transport) error {
+	err = c.run(ctx, len(reports), func(ctx context.Context, t transport.Transport) error {
 		k := t.Rank()
 		var in io.ReaderAt
 		var size int64
 		if row, ok := problem.Source(k); ok {
-			in, size = packets.reader(row), packets.size(row)
+			in, size = p.reader(row), p.size(row)
 		}
 		var out io.WriterAt
 		if s, ok := problem.Sink(k); ok {
@@ -115,23 +158,12 @@ func runLocal(ctx context.Context, stderr io.Writer, e *volley.Encoder, packets 
 	return volley.Merge(reports), nil
 }
 
-// packetBytes returns the length of a packet of that many symbols.
-func packetBytes(a matrix.Matrix, m sim.Model) int64 {
-	return m.Symbols * int64(a.Field().SymbolBytes())
-}
-
-// estimate prints what a run would do.
-func (o *runOptions) estimate(w io.Writer, e *volley.Encoder, a matrix.Matrix, m sim.Model) error {
-	p, err := e.Plan(m.Symbols)
+// estimate prints what a run on packets of that many symbols would do.
+func (o *runOptions) estimate(w io.Writer, e *volley.Encoder, symbols int64) error {
+	r, err := e.Estimate(symbols)
 	if err != nil {
 		return err
 	}
-	r, err := volley.Estimate(p, a)
-	if err != nil {
-		return err
-	}
-	r.PacketBytes, r.SymbolsPerPacket = packetBytes(a, m), m.Symbols
-	r.Seconds = m.Time(sim.Count(p)).Seconds()
 	return o.print(w, r, "nothing written: a dry run; the time is the model's")
 }
 
@@ -158,11 +190,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	if r.Sinks > 0 {
 		packetCount = fmt.Sprintf("%s for %s on %s,", packetCount, count(r.Sinks, "sink"), count(r.Processors, "processor"))
 	}
-	amount, bound := count(r.C2, "packet"), fmt.Sprint(r.BoundC2)
-	if r.Pieces > 1 {
-		bound = fmt.Sprintf("%.3g", float64(r.BoundC2)/float64(r.Pieces))
-		amount = fmt.Sprintf("%.3g packets, %d pieces of 1/%d", r.C2Packets, r.C2, r.Pieces)
-	}
+	amount, bound := packetsOf(r)
 	if len(r.Columns) > 0 {
 		const most = 16
 		order += ": coded packets of columns " + strings.Trim(fmt.Sprint(r.Columns[:min(most, r.K)]), "[]")
@@ -186,6 +214,15 @@ time       %.3f s
 		count(r.C3, "multiply-add"),
 		traffic, check, r.Seconds, remark)
 	return err
+}
+
+// packetsOf writes C2 and its bound in packets.
+func packetsOf(r *volley.Report) (amount, bound string) {
+	if r.Pieces <= 1 {
+		return count(r.C2, "packet"), fmt.Sprint(r.BoundC2)
+	}
+	return fmt.Sprintf("%s packets, %s of 1/%d", decimal(r.C2Packets), count(r.C2, "piece"), r.Pieces),
+		decimal(float64(r.BoundC2) / float64(r.Pieces))
 }
 
 func writeJSON(w io.Writer, v any) error {

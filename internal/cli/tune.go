@@ -15,12 +15,12 @@ import (
 	"volley/field"
 	"volley/report"
 	"volley/transport"
-	"volley/transport/local"
 	"volley/tune"
 )
 
 type tuneOptions struct {
 	fields       string
+	comm         string
 	k, ports     int
 	time         time.Duration
 	output       string
@@ -63,6 +63,7 @@ func newTune() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.fields, "field", tunedFields, "finite fields whose arithmetic is measured, as volley fields lists them")
+	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
 	f.IntVarP(&o.k, "processors", "k", 2, "number of processors")
 	f.IntVarP(&o.ports, "ports", "p", 1, "messages a processor sends, and receives, at a time")
 	f.DurationVar(&o.time, "time", tune.DefaultTime, "about how long to measure")
@@ -89,12 +90,16 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 		return usagef("%d processors with %s would take %s each to measure: want %s at most together: fewer of them with -k, or of ports with -p",
 			o.k, count(min(o.ports, o.k-1), "port"), humanize.IBytes(uint64(each)), humanize.IBytes(mostTuneMemory))
 	}
+	c, err := findComm(o.comm)
+	if err != nil {
+		return err
+	}
 	path, remark, err := o.place()
 	if err != nil {
 		return err
 	}
 	slog.Info("measuring", "processors", o.k, "time", o.time)
-	r, err := o.measure(cmd.Context(), fields)
+	r, err := o.measure(cmd.Context(), c, fields)
 	if err != nil {
 		return err
 	}
@@ -155,11 +160,11 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 	return path, remark + "take β, τ and γ from there, unless --beta, --tau or --gamma is given", nil
 }
 
-// measure measures with processors in this process.
-func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (*tune.Result, error) {
+// measure returns what processor 0 has measured.
+func (o *tuneOptions) measure(ctx context.Context, c comm, fields []field.Field) (*tune.Result, error) {
 	var first *tune.Result
-	err := local.Run(ctx, o.k, func(ctx context.Context, t transport.Transport) error {
-		r, err := tune.Measure(ctx, t, fields, tune.WithTime(o.time), tune.WithPorts(o.ports), tune.WithName("local"))
+	err := c.run(ctx, o.k, func(ctx context.Context, t transport.Transport) error {
+		r, err := tune.Measure(ctx, t, fields, tune.WithTime(o.time), tune.WithPorts(o.ports), tune.WithName(c.name))
 		if t.Rank() == 0 {
 			first = r
 		}
@@ -184,7 +189,7 @@ residual   %.1f %% relative RMS, R² = %.4f
 
 `, r.Host, r.CPU, count(r.CPUs, "CPU"),
 		r.Transport, count(r.Ranks, "processor"), r.Ports,
-		brief(r.BetaSeconds), nanoseconds(r.TauSecondsPerByte), rate,
+		brief(r.BetaSeconds), brief(r.TauSecondsPerByte), rate,
 		100*r.Residual, r.RSquared); err != nil {
 		return err
 	}
@@ -206,12 +211,11 @@ residual   %.1f %% relative RMS, R² = %.4f
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	gamma := func(v any) string { return nanoseconds(v.(float64)) }
 	err = report.Text(w, []report.Column[tune.Coding]{
 		{Name: "field", Value: func(c tune.Coding) any { return c.Field }},
-		{Name: "γ", Unit: "per symbol", Text: gamma, Value: func(c tune.Coding) any { return c.Cached * float64(c.SymbolBytes) }},
-		{Name: "in cache", Unit: "per byte", Text: gamma, Value: func(c tune.Coding) any { return c.Cached }},
-		{Name: "in memory", Unit: "per byte", Text: gamma, Value: func(c tune.Coding) any { return c.Uncached }},
+		{Name: "γ", Unit: "per symbol", Text: seconds, Value: func(c tune.Coding) any { return c.Cached * float64(c.SymbolBytes) }},
+		{Name: "in cache", Unit: "per byte", Text: seconds, Value: func(c tune.Coding) any { return c.Cached }},
+		{Name: "in memory", Unit: "per byte", Text: seconds, Value: func(c tune.Coding) any { return c.Uncached }},
 		{Name: "spread", Value: func(c tune.Coding) any { return fmt.Sprintf("%.1f %%", 100*c.Spread) }},
 	}, r.Coding)
 	if err != nil {
@@ -220,6 +224,3 @@ residual   %.1f %% relative RMS, R² = %.4f
 	_, err = fmt.Fprintf(w, "\n%s\n", remark)
 	return err
 }
-
-// nanoseconds returns seconds in three digits.
-func nanoseconds(seconds float64) string { return fmt.Sprintf("%.3gns", 1e9*seconds) }

@@ -34,7 +34,9 @@ var allowed = map[string][]string{
 	"":                        {"algo", "executor", "field", "matrix", "plan", "sim", "transport", "verify"},
 	"internal/atomicfile":     {},
 	"internal/codeddir":       {},
+	"internal/claims":         {},
 	"internal/deps":           {},
+	"internal/mutation":       {},
 	"internal/cli": {
 		"", "algo", "draw", "draw/plot", "field", "internal/atomicfile", "internal/codeddir", "matrix", "plan", "report", "sim",
 		"transport", "transport/local", "tune", "verify",
@@ -42,7 +44,7 @@ var allowed = map[string][]string{
 	"cmd/volley": {"internal/cli"},
 
 	"examples/lcc":     {"", "field", "matrix", "transport", "transport/local"},
-	"examples/peerdas": {"", "algo", "field", "matrix", "transport", "transport/local"},
+	"examples/peerdas": {"", "algo", "field", "matrix", "plan", "sim", "transport", "transport/local"},
 }
 
 // TestImports compares the table with the imports there are, without those of

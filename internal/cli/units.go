@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// What people write for sizes, times and numbers, and how these are written for them.
+
+// parseSize reads a number of bytes such as 64MiB.
+func parseSize(text string) (int64, error) {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n > 1<<62 {
+		return 0, fmt.Errorf("want a size such as 64MiB")
+	}
+	return int64(n), nil
+}
+
+// inBytes writes a size such as 64 KiB.
+func inBytes(size float64) string {
+	return strings.Replace(humanize.IBytes(uint64(math.Round(size))), ".0 ", " ", 1)
+}
+
+// longest is more than any network takes for anything.
+const longest = time.Hour
+
+// duration reads a duration in seconds: a number and a unit. Unlike
+// time.ParseDuration's it may be a fraction of a nanosecond.
+func duration(flag, s string) (float64, error) {
+	const digits = "0123456789."
+	unit := strings.TrimLeft(s, digits)
+	number, err := strconv.ParseFloat(strings.TrimSuffix(s, unit), 64)
+	if err == nil && number == 0 && unit == "" {
+		return 0, nil
+	}
+	d, unitErr := time.ParseDuration("1" + unit)
+	seconds := number * d.Seconds()
+	if err != nil || unitErr != nil || strings.ContainsAny(unit, digits) || seconds > longest.Seconds() {
+		return 0, usagef("--%s %q: want a number and its unit, such as 20us or 0.8ns, from 0 to %v", flag, s, longest)
+	}
+	return seconds, nil
+}
+
+// brief returns a duration of that many seconds in three digits.
+func brief(seconds float64) string {
+	if 0 < seconds && seconds < 1e-6 {
+		return fmt.Sprintf("%.3gns", 1e9*seconds)
+	}
+	d := time.Duration(seconds * float64(time.Second))
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
+}
+
+// inUnits writes a duration in seconds as short as it is exact to four digits.
+func inUnits(seconds float64) string {
+	for _, u := range []struct {
+		name string
+		size float64
+	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}} {
+		if seconds >= u.size*(1-1e-9) || u.name == "ns" {
+			return fmt.Sprintf("%.4g %s", seconds/u.size, u.name)
+		}
+	}
+	return ""
+}
+
+// count returns "1 round", "2 rounds".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// decimal writes a number in three digits, and a whole one in as many as it has.
+func decimal(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return fmt.Sprintf("%.3g", x)
+}
