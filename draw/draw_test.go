@@ -14,33 +14,12 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/algo/algotest"
 	"volley/field"
-	"volley/matrix"
 	"volley/plan"
 )
 
 var update = flag.Bool("update", false, "write the golden files and docs/schedule.svg")
-
-func compile(t testing.TB, name string, k, ports int) plan.Plan {
-	t.Helper()
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := matrix.Cauchy(f, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := algo.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Compile(m, ports)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 func svg(t testing.TB, p plan.Plan) []byte {
 	t.Helper()
@@ -61,7 +40,7 @@ func TestGolden(t *testing.T) {
 		{"testdata/central-5-2.svg", "central", 5, 2},
 		{"../docs/schedule.svg", "universal", 8, 1},
 	} {
-		got := svg(t, compile(t, c.algorithm, c.k, c.ports))
+		got := svg(t, algotest.Compile(t, c.algorithm, "2^8", "cauchy", c.k, c.ports))
 		if *update {
 			if err := os.MkdirAll(filepath.Dir(c.file), 0o755); err != nil {
 				t.Fatal(err)
@@ -126,7 +105,7 @@ func TestEveryMessageOnce(t *testing.T) {
 		for _, k := range []int{1, 2, 3, 4, 7, 9, 16, 30} {
 			for _, ports := range []int{1, 2, 3, 9} {
 				t.Run(fmt.Sprintf("%s/K=%d/p=%d", a.Name, k, ports), func(t *testing.T) {
-					p := compile(t, a.Name, k, ports)
+					p := algotest.Compile(t, a.Name, "2^8", "cauchy", k, ports)
 					data := svg(t, p)
 					if !bytes.Equal(data, svg(t, p)) {
 						t.Error("two drawings of one plan differ")
@@ -173,7 +152,7 @@ func checkMessages(t *testing.T, p plan.Plan, list []element) {
 
 func TestLabels(t *testing.T) {
 	var labels, titles []string
-	for _, e := range parse(t, svg(t, compile(t, "universal", 4, 1))) {
+	for _, e := range parse(t, svg(t, algotest.Compile(t, "universal", "2^8", "cauchy", 4, 1))) {
 		if e.attr["class"] == "label" {
 			labels = append(labels, e.text)
 		}
@@ -201,7 +180,7 @@ func TestLabels(t *testing.T) {
 // every other processor once, and every other processor's packet goes into y0.
 func TestTrees(t *testing.T) {
 	for _, c := range []struct{ k, ports int }{{4, 1}, {8, 1}, {9, 2}, {16, 1}, {64, 3}} {
-		s, err := collect(compile(t, "universal", c.k, c.ports))
+		s, err := collect(algotest.Compile(t, "universal", "2^8", "cauchy", c.k, c.ports))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +209,7 @@ func TestPlaces(t *testing.T) {
 			continue
 		}
 		for _, c := range []struct{ k, ports int }{{1, 1}, {2, 1}, {4, 1}, {9, 2}, {11, 1}, {16, 1}, {16, 3}, {30, 1}, {64, 1}} {
-			s, err := collect(compile(t, a.Name, c.k, c.ports))
+			s, err := collect(algotest.Compile(t, a.Name, "2^8", "cauchy", c.k, c.ports))
 			if err != nil {
 				t.Fatal(err)
 			}

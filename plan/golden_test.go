@@ -8,40 +8,11 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"volley/algo"
-	"volley/field"
+	"volley/algo/algotest"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
 )
-
-// compile makes the plan of an algorithm for a random matrix.
-func compile(t testing.TB, name, fieldName string, k, ports int) plan.Plan {
-	t.Helper()
-	return compileFor(t, name, matrix.Spec{Family: "random", Argument: "1"}, fieldName, k, ports)
-}
-
-// compileFor makes the plan of least C2 of an algorithm.
-func compileFor(t testing.TB, name string, spec matrix.Spec, fieldName string, k, ports int) plan.Plan {
-	t.Helper()
-	f, err := field.Parse(fieldName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := algo.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := spec.Build(f, k, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Compile(m, ports)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // TestGolden shows small schedules as people and programs read them. Rewrite the
 // files with -rewrite only when a schedule or its form is meant to change, and
@@ -60,18 +31,17 @@ func TestGolden(t *testing.T) {
 			d.ScanArgs(t, "algorithm", &name)
 			d.ScanArgs(t, "k", &k)
 			d.ScanArgs(t, "p", &ports)
-			spec, fieldName := matrix.Spec{Family: "random", Argument: "1"}, "257"
+			spec, order, fieldName := "random:1", "", "257"
 			if d.HasArg("matrix") {
-				spec.Argument = ""
-				d.ScanArgs(t, "matrix", &spec.Family)
+				d.ScanArgs(t, "matrix", &spec)
 			}
 			if d.HasArg("order") {
-				d.ScanArgs(t, "order", &spec.Order)
+				d.ScanArgs(t, "order", &order)
 			}
 			if d.HasArg("field") {
 				d.ScanArgs(t, "field", &fieldName)
 			}
-			p := compileFor(t, name, spec, fieldName, k, ports)
+			p := algotest.Compile(t, name, fieldName, spec, k, ports, func(s *matrix.Spec) { s.Order = order })
 			var out bytes.Buffer
 			var err error
 			switch d.Cmd {

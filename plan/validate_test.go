@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/algo/algotest"
 	"volley/field"
 	"volley/plan"
 )
@@ -20,7 +21,7 @@ func TestValidate(t *testing.T) {
 		}
 		for k := 1; k <= 20; k++ {
 			for ports := 1; ports <= 4; ports++ {
-				if err := plan.Validate(compile(t, a.Name, "2^8", k, ports)); err != nil {
+				if err := plan.Validate(algotest.Compile(t, a.Name, "2^8", "random:1", k, ports)); err != nil {
 					t.Errorf("%s, K=%d p=%d: %v", a.Name, k, ports, err)
 				}
 			}
@@ -82,7 +83,7 @@ var breakages = []struct {
 
 func broken(t testing.TB, do func(*plan.Materialized)) *plan.Materialized {
 	t.Helper()
-	m, err := plan.Materialize(compile(t, "universal", "257", 5, 2))
+	m, err := plan.Materialize(algotest.Compile(t, "universal", "257", "random:1", 5, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestValidateFindsLies(t *testing.T) {
 // TestValidationErrorIsBounded checks that a plan that is wrong everywhere gives
 // an error of bounded size.
 func TestValidationErrorIsBounded(t *testing.T) {
-	m, err := plan.Materialize(compile(t, "direct", "257", 40, 1))
+	m, err := plan.Materialize(algotest.Compile(t, "direct", "257", "random:1", 40, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestJSON(t *testing.T) {
 		}
 		for _, k := range []int{1, 2, 5, 9} {
 			var first, second bytes.Buffer
-			p := compile(t, a.Name, "3^4", k, 2)
+			p := algotest.Compile(t, a.Name, "3^4", "random:1", k, 2)
 			if err := plan.Encode(&first, p); err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +246,7 @@ func TestDecodeValidates(t *testing.T) {
 
 func TestDecodeErrors(t *testing.T) {
 	var file bytes.Buffer
-	if err := plan.Encode(&file, compile(t, "direct", "257", 2, 1)); err != nil {
+	if err := plan.Encode(&file, algotest.Compile(t, "direct", "257", "random:1", 2, 1)); err != nil {
 		t.Fatal(err)
 	}
 	good := file.String()
@@ -279,7 +280,7 @@ func TestDecodeErrors(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"universal", "direct", "central"} {
 		var file bytes.Buffer
-		if err := plan.Encode(&file, compile(f, name, "257", 3, 2)); err != nil {
+		if err := plan.Encode(&file, algotest.Compile(f, name, "257", "random:1", 3, 2)); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(file.Bytes())

@@ -5,37 +5,10 @@ import (
 	"errors"
 	"testing"
 
-	"volley/algo"
-	"volley/field"
-	"volley/matrix"
+	"volley/algo/algotest"
 	"volley/plan"
 	"volley/sim"
 )
-
-func compile(t testing.TB, name, fieldName, spec string, k, ports int) plan.Plan {
-	t.Helper()
-	f, err := field.Parse(fieldName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := matrix.ParseSpec(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := s.Build(f, k, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := algo.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.Compile(m, ports)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 func TestLoadByHand(t *testing.T) {
 	p := uneven(t)
@@ -81,7 +54,7 @@ func TestLoadOfKnownSchedules(t *testing.T) {
 		{"universal", 6, 0, 0, 0},
 		{"central", 30, 0, 0, k * k},
 	} {
-		p := compile(t, c.name, "2^8", "cauchy", k, 1)
+		p := algotest.Compile(t, c.name, "2^8", "cauchy", k, 1)
 		l, err := sim.LoadOf(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +96,7 @@ func TestLoadByClasses(t *testing.T) {
 		{"central", "2^8", "random:1", 27, 1}, {"central", "2^8", "random:1", 40, 3},
 		{"universal", "2^8", "random:1", 27, 2}, {"dft", "257", "dft", 16, 1}, {"lagrange", "257", "lagrange", 24, 1},
 	} {
-		p := compile(t, c.name, c.field, c.spec, c.k, c.ports)
+		p := algotest.Compile(t, c.name, c.field, c.spec, c.k, c.ports)
 		all, err := plan.Materialize(p)
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +115,7 @@ func TestLoadByClasses(t *testing.T) {
 // TestLoadOfAMillion takes what must not take memory in proportion to K times rounds.
 func TestLoadOfAMillion(t *testing.T) {
 	const k = 1 << 20
-	p := compile(t, "dft", "goldilocks", "dft", k, 1)
+	p := algotest.Compile(t, "dft", "goldilocks", "dft", k, 1)
 	l, err := sim.LoadOf(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
@@ -154,11 +127,11 @@ func TestLoadOfAMillion(t *testing.T) {
 	if l.Sent.Most < 20 || l.Sent.Most > 21 || l.Sent.Mean > 21 || w.Live.Most > 3 || w.MultiplyAdds.Most != 60 {
 		t.Errorf("%+v, %+v", l, w)
 	}
-	universal := compile(t, "universal", "2^16", "random:1", 1_000_000, 1)
+	universal := algotest.Compile(t, "universal", "2^16", "random:1", 1_000_000, 1)
 	if l, err = sim.LoadOf(context.Background(), universal); err != nil || l.Sent.Most != sim.Count(universal).C2 {
 		t.Errorf("universal: %+v, %v, want %d sent", l.Sent, err, sim.Count(universal).C2)
 	}
-	central := compile(t, "central", "2^16", "random:1", 1_000_000, 1)
+	central := algotest.Compile(t, "central", "2^16", "random:1", 1_000_000, 1)
 	if l, err = sim.LoadOf(context.Background(), central); err != nil || l.Received.Most != 999_999 || l.Received.Busiest != 0 {
 		t.Errorf("central: %+v, %v", l.Received, err)
 	}

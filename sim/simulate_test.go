@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"volley/algo"
+	"volley/algo/algotest"
 	"volley/field"
 	"volley/plan"
 	"volley/sim"
@@ -88,7 +89,7 @@ func TestNoNoise(t *testing.T) {
 		}
 		for _, k := range []int{1, 2, 3, 5, 8, 16, 27, 64, 100} {
 			for _, ports := range []int{1, 2, 3} {
-				p := compile(t, a.Name, "2^8", "random:1", k, ports)
+				p := algotest.Compile(t, a.Name, "2^8", "random:1", k, ports)
 				all, err := plan.Materialize(p) // in which no two are known to be alike
 				if err != nil {
 					t.Fatal(err)
@@ -106,7 +107,7 @@ func TestNoNoise(t *testing.T) {
 }
 
 func TestSeed(t *testing.T) {
-	p := compile(t, "universal", "2^8", "random:1", 27, 2)
+	p := algotest.Compile(t, "universal", "2^8", "random:1", 27, 2)
 	n := sim.Noise{Jitter: sim.Lognormal, Size: 0.3, Stragglers: 0.1, Slowdown: 3}
 	a := simulate(t, p, unit, n, 7, 50)
 	if b := simulate(t, p, unit, n, 7, 50); !slices.Equal(a, b) {
@@ -127,7 +128,7 @@ func TestSeed(t *testing.T) {
 // a run faster.
 func TestStragglersMonotone(t *testing.T) {
 	for _, name := range []string{"universal", "ring-allgather", "central"} {
-		p := compile(t, name, "2^8", "random:1", 24, 1)
+		p := algotest.Compile(t, name, "2^8", "random:1", 24, 1)
 		for _, jitter := range []sim.Jitter{sim.Fixed, sim.Lognormal, sim.Exponential} {
 			var before sim.Sample
 			for _, x := range []struct{ share, slowdown float64 }{{0, 1}, {0.1, 1}, {0.1, 1.5}, {0.1, 4}, {0.3, 4}, {0.3, 100}, {1, 100}} {
@@ -147,8 +148,8 @@ func TestStragglersMonotone(t *testing.T) {
 // for the last one, jitter costs time.
 func TestJitter(t *testing.T) {
 	m := sim.Model{Beta: time.Second} // one factor
-	one := compile(t, "direct", "2^8", "random:1", 2, 1)
-	many := compile(t, "universal", "2^8", "random:1", 64, 1)
+	one := algotest.Compile(t, "direct", "2^8", "random:1", 2, 1)
+	many := algotest.Compile(t, "universal", "2^8", "random:1", 64, 1)
 	for _, c := range []struct {
 		jitter     sim.Jitter
 		mean, sdev float64 // of the larger of two
@@ -182,7 +183,7 @@ func TestPieces(t *testing.T) {
 	if got := simulate(t, &cut, unit, sim.Noise{}, 1, 1)[0]; got != 3*time.Millisecond {
 		t.Errorf("elements of a quarter: %v, want 2 ms + 4/4 ms", got)
 	}
-	p := compile(t, "universal", "2^8", "random:1", 16, 1)
+	p := algotest.Compile(t, "universal", "2^8", "random:1", 16, 1)
 	m := unit
 	m.Gamma = 1e-6
 	for _, q := range []plan.Plan{p, materialize(t, p)} {
@@ -214,7 +215,7 @@ func TestSimulateErrors(t *testing.T) {
 	if _, err := sim.Simulate(context.Background(), p, unit, sim.Noise{}, 1, 0); err == nil {
 		t.Error("0 runs: no error")
 	}
-	ring := compile(t, "ring-allgather", "2^16", "random:1", 10_000, 1)
+	ring := algotest.Compile(t, "ring-allgather", "2^16", "random:1", 10_000, 1)
 	if _, err := sim.Simulate(context.Background(), ring, unit, sim.Noise{Jitter: sim.Lognormal, Size: 1}, 1, 1); !errors.Is(err, sim.ErrTooLarge) {
 		t.Errorf("10^8 messages: %v", err)
 	}
@@ -232,7 +233,7 @@ func TestSimulateLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
 	}
-	p := compile(t, "universal", "2^16", "random:1", 100_000, 3)
+	p := algotest.Compile(t, "universal", "2^16", "random:1", 100_000, 3)
 	n := sim.Noise{Jitter: sim.Exponential, Size: 0.2, Stragglers: 0.001, Slowdown: 4}
 	s := simulate(t, p, unit, n, 1, 4)
 	if quiet := unit.Time(sim.Count(p)); s[0] <= quiet || s[3] > 100*quiet {

@@ -256,7 +256,6 @@ func (h *filesAtHand) tooFew(c *codedFiles, lost []int, rank int) error {
 	return usagef("%s", text)
 }
 
-func (h *filesAtHand) count() int   { return len(h.numbers) }
 func (h *filesAtHand) coded() []int { return h.numbers }
 
 func (h *filesAtHand) size(k int) int64 {

@@ -21,6 +21,7 @@ import (
 // toEncode are the packets of an encode.
 type toEncode interface {
 	packets
+	count() int        // K
 	symbols() int64    // of the longest packet
 	sources() []string // the files that the packets come from
 	targets() []string // the names of the coded files

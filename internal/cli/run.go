@@ -87,7 +87,6 @@ func (o *runOptions) keep(sources, replaced []string) error {
 // packets are the initial packets of a run, one for each source, and the files that its
 // results go to.
 type packets interface {
-	count() int       // K
 	size(k int) int64 // of packet k as symbols, in bytes
 	reader(k int) io.ReaderAt
 
