@@ -72,3 +72,34 @@ func TestControl(t *testing.T) {
 		}
 	}
 }
+
+// FuzzAgree lets greetings arrive damaged.
+func FuzzAgree(f *testing.F) {
+	for _, g := range []greeting{{}, {Bytes: 5, Terms: terms{Protocol: protocol, Ports: 2, Check: true}}} {
+		f.Add(record(f, g), record(f, greeting{}))
+	}
+	f.Add([]byte{}, []byte{1})
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		shared, err := agree([][]byte{a, b})
+		if err != nil {
+			return
+		}
+		// Whatever is agreed on is what one said, but for the length.
+		for _, data := range [][]byte{a, b} {
+			one, err := agree([][]byte{data})
+			if err != nil || one.Terms != shared.Terms || one.Bytes > shared.Bytes {
+				t.Errorf("%x: %+v, %v; of both: %+v", data, one, err, shared)
+			}
+		}
+	})
+}
+
+// record returns a greeting as it goes over the wire.
+func record(t testing.TB, g greeting) []byte {
+	data, err := binary.Append(nil, binary.LittleEndian, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := digest(string(data))
+	return append(data, sum[:]...)
+}

@@ -274,3 +274,52 @@ func TestDefaultField(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseSpec checks that what ParseSpec reads is what it was given, and that building
+// it is an error or a matrix over the field.
+func FuzzParseSpec(f *testing.F) {
+	for _, family := range families {
+		f.Add(family.String(), "257", uint8(3), uint8(2), "coset", uint64(0))
+	}
+	f.Add("random:7", "2^8", uint8(5), uint8(5), "powers", uint64(2))
+	f.Add("moore", "2^16", uint8(4), uint8(4), "", uint64(16))
+	f.Add("lagrange", "3^4", uint8(4), uint8(6), "codes", uint64(0))
+	f.Fuzz(func(t *testing.T, text, fieldName string, k, r uint8, points string, base uint64) {
+		spec, err := ParseSpec(text)
+		if err != nil {
+			return
+		}
+		name := spec.Family
+		if spec.Argument != "" {
+			name += ":" + spec.Argument
+		}
+		if name != text {
+			t.Fatalf("%q was read as %q", text, name)
+		}
+		over, err := field.Parse(fieldName)
+		if err != nil || spec.Listed() || !slices.Contains(append([]string{""}, pointWords...), points) {
+			return // of files there is another fuzz test
+		}
+		if slices.Contains(families[slices.IndexFunc(families, func(f Family) bool { return f.Name == spec.Family })].Takes, "points") {
+			spec.Points = points
+		}
+		spec.Base = base
+		m, err := spec.Build(over, int(k%17), int(r%17))
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "matrix: ") {
+				t.Errorf("%q: the error %q does not say that it is of this package", text, err)
+			}
+			return
+		}
+		if m.Rows() != int(k%17) || m.Cols() != int(r%17) {
+			t.Fatalf("%q: %d×%d, want %d×%d", text, m.Rows(), m.Cols(), k%17, r%17)
+		}
+		for i := range m.Rows() {
+			for j := range m.Cols() {
+				if e := m.At(i, j); !field.Contains(over, e) {
+					t.Fatalf("%q: entry (%d, %d) is %v", text, i, j, e)
+				}
+			}
+		}
+	})
+}

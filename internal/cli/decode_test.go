@@ -635,27 +635,3 @@ func TestDecodeInterrupted(t *testing.T) {
 		}
 	}
 }
-
-// FuzzDecodeManifest checks that no manifest makes decode panic, or write
-// anything when it fails.
-func FuzzDecodeManifest(f *testing.F) {
-	for _, text := range []string{
-		`{"format":"volley-manifest","version":1,"field":"2^8","matrix":{"family":"random:1"},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":8,"files":[{"name":"coded.0","processor":0,"bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}],"inputs":[{"name":"a","processor":0,"bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}]}`,
-		`{"format":"volley-manifest","version":1,"field":"3","matrix":{"family":"vandermonde","points":[{"name":"alpha","values":["2"]}]},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":0,"files":[{"name":"coded.csv","processor":-1,"bytes":1,"sha256":""}],"inputs":[{"name":"a","processor":-1}]}`,
-	} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, codeddir.ManifestName), string(text))
-		write(t, filepath.Join(dir, "coded.0"), "x")
-		if m, err := codeddir.ReadManifest(filepath.Join(dir, codeddir.ManifestName)); err != nil || m.Processors > 4 {
-			return
-		}
-		out := filepath.Join(dir, "out")
-		r := volleyRun("decode", "-o", out, dir)
-		if _, err := os.Lstat(out); (err == nil) != (r.code == exitOK) {
-			t.Errorf("exit %d, %v: %s", r.code, err, r.stderr)
-		}
-	})
-}

@@ -196,21 +196,3 @@ var errFull = errors.New("disk full")
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
-
-func FuzzDuration(f *testing.F) {
-	for _, s := range []string{"20us", "0.8ns", "0", "1.5h", "2h30m", "1us5", "-1s", ".s", "1e9s", "99999999999999999999h", "µs"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		seconds, err := duration("tau", s)
-		if err != nil {
-			return
-		}
-		if !(seconds >= 0 && seconds <= longest.Seconds()) {
-			t.Fatalf("%q: %v s", s, seconds)
-		}
-		if d, err := time.ParseDuration(s); err == nil && seconds < 1e3 && (time.Duration(seconds*1e9)-d).Abs() > time.Microsecond {
-			t.Fatalf("%q: %v s, as a Duration %v", s, seconds, d)
-		}
-	})
-}

@@ -211,23 +211,3 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParseRanges(f *testing.F) {
-	for _, s := range []string{"1", "2..64", "4,8,16..20", "..", "5..2", ",", "1..99999999999999999999"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		list, err := parseRanges(s)
-		if err != nil {
-			return
-		}
-		if len(list) == 0 || len(list) > mostRows {
-			t.Fatalf("%q: %d values", s, len(list))
-		}
-		for _, k := range list {
-			if k < 1 || k > largestK {
-				t.Fatalf("%q: %d", s, k)
-			}
-		}
-	})
-}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"volley/algo"
+	"volley/internal/codeddir"
+)
+
+// FuzzArguments checks that no command line makes a panic: it works, or exits with 2,
+// says why on one line and prints nothing else. Those that would take long, or that
+// name files elsewhere, are only parsed.
+func FuzzArguments(f *testing.F) {
+	for _, line := range []string{
+		"encode -o out packets", "encode --dry-run --field 257 -p 2 --matrix random:1 packets",
+		"encode -o out --separate --sinks 2 --json packets", "encode --csv -o out symbols.csv", "decode out -o back",
+		"plan -k 4", "plan -k 5 --why --max-memory 3", "plan -k 8 -p 3 --format json --processor 7",
+		"plan -k 3 --field 2^8:0x11b --algorithm central --format svg",
+		"matrix -k 3 --sinks 2 --matrix lagrange --omega codes --alpha powers --field 17 --format json",
+		"matrix -k 4 --matrix moore --base 4 --field 2^8 --inverse", "matrix --matrix file:A.csv -k 2",
+		"cost -k 2..5,8 -p 1,2 --rounds-over 0..1 --size 64KiB", "cost -k 4 --plot size --size 1KiB..1MiB --format svg",
+		"cost -k 4 --jitter exponential:0.2 --stragglers 0.05x4 --repeat 3 --seed 7", "cost -k 4 --load --format csv",
+		"algorithms --format csv", "fields", "help plan", "--version", "",
+	} {
+		f.Add(line)
+	}
+	for _, a := range algo.Algorithms() {
+		f.Add("plan -k 6 --algorithm " + a.Name)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		args := strings.Split(line, " ")
+		if strings.ContainsAny(line, `/\`) || !quick(args) {
+			return
+		}
+		t.Setenv("VOLLEY_TUNE", "off")
+		t.Chdir(t.TempDir())
+		if err := os.Mkdir("packets", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join("packets", "a"), "some bytes")
+		write(t, filepath.Join("packets", "b"), "other bytes")
+		write(t, filepath.Join("packets", "c"), "")
+		write(t, "symbols.csv", "1,2\n3,4\n")
+		write(t, "A.csv", "1,2\n3,5\n")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var stdout, stderr bytes.Buffer
+		code := run(ctx, args, &stdout, &stderr)
+		switch text := stderr.String(); {
+		case code == exitOK:
+		case code != exitUsage:
+			t.Errorf("exit %d: %s", code, text)
+		case !strings.HasPrefix(text, "volley: ") || strings.Count(text, "\n") != 1:
+			t.Errorf("exit 2, and stderr is not one line of why: %q", text)
+		case stdout.Len() > 0:
+			t.Errorf("exit 2, and there is output: %.200q", stdout.String())
+		}
+	})
+}
+
+// quick reports whether a command line is wrong, or asks for little.
+func quick(args []string) bool {
+	root := newCommand(io.Discard)
+	cmd, rest, err := root.Find(args)
+	if err != nil || cmd.ParseFlags(rest) != nil {
+		return true
+	}
+	if cmd.Name() == "tune" {
+		return false
+	}
+	few := func(flag string, count, most int) bool {
+		x := cmd.Flags().Lookup(flag)
+		if x == nil || !x.Changed {
+			return x == nil || flag != "processors" || cmd.Name() != "cost" // of which the default is long
+		}
+		list, err := parseNumbers(x.Value.String(), 0, largestK)
+		return err != nil || len(list) <= count && list[len(list)-1] <= most
+	}
+	return few("processors", 3, 12) && few("sinks", 1, 12) && few("ports", 3, largestK) &&
+		few("rounds-over", 3, largestK) && few("repeat", 1, 10)
+}
+
+func FuzzDuration(f *testing.F) {
+	for _, s := range []string{"20us", "0.8ns", "0", "1.5h", "2h30m", "1us5", "-1s", ".s", "1e9s", "99999999999999999999h", "µs"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		seconds, err := duration("tau", s)
+		if err != nil {
+			return
+		}
+		if !(seconds >= 0 && seconds <= longest.Seconds()) {
+			t.Fatalf("%q: %v s", s, seconds)
+		}
+		if d, err := time.ParseDuration(s); err == nil && seconds < 1e3 && (time.Duration(seconds*1e9)-d).Abs() > time.Microsecond {
+			t.Fatalf("%q: %v s, as a Duration %v", s, seconds, d)
+		}
+	})
+}
+
+func FuzzParseRanges(f *testing.F) {
+	for _, s := range []string{"1", "2..64", "4,8,16..20", "..", "5..2", ",", "1..99999999999999999999"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		list, err := parseRanges(s)
+		if err != nil {
+			return
+		}
+		if len(list) == 0 || len(list) > mostRows {
+			t.Fatalf("%q: %d values", s, len(list))
+		}
+		for _, k := range list {
+			if k < 1 || k > largestK {
+				t.Fatalf("%q: %d", s, k)
+			}
+		}
+	})
+}
+
+// FuzzDecodeManifest checks that no manifest makes decode panic, or write
+// anything when it fails.
+func FuzzDecodeManifest(f *testing.F) {
+	for _, text := range []string{
+		`{"format":"volley-manifest","version":1,"field":"2^8","matrix":{"family":"random:1"},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":8,"files":[{"name":"coded.0","processor":0,"bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}],"inputs":[{"name":"a","processor":0,"bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}]}`,
+		`{"format":"volley-manifest","version":1,"field":"3","matrix":{"family":"vandermonde","points":[{"name":"alpha","values":["2"]}]},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":0,"files":[{"name":"coded.csv","processor":-1,"bytes":1,"sha256":""}],"inputs":[{"name":"a","processor":-1}]}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, codeddir.ManifestName), string(text))
+		write(t, filepath.Join(dir, "coded.0"), "x")
+		if m, err := codeddir.ReadManifest(filepath.Join(dir, codeddir.ManifestName)); err != nil || m.Processors > 4 {
+			return
+		}
+		out := filepath.Join(dir, "out")
+		r := volleyRun("decode", "-o", out, dir)
+		if _, err := os.Lstat(out); (err == nil) != (r.code == exitOK) {
+			t.Errorf("exit %d, %v: %s", r.code, err, r.stderr)
+		}
+	})
+}
