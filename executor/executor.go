@@ -126,6 +126,10 @@ func Run(ctx context.Context, t transport.Transport, job Job) (*Traffic, error) 
 }
 
 // machine is the memory of one processor and its program.
+//
+// Invariant: slots[s] is the machine's own buffer where s is in own, to be written only
+// before anything of the segment is sent from it; else it is part of a message received,
+// which belongs to its sender until release.
 type machine struct {
 	job     Job
 	t       transport.Transport

@@ -18,6 +18,8 @@ type Combination []Term
 
 // A Send is one message: the packets in Slots leave on Port for the same port
 // of processor Dst.
+//
+// Invariant: 0 <= Port < p, Dst is another processor, len(Slots) >= 1.
 type Send struct {
 	Port, Dst int
 	Slots     []Slot
@@ -25,19 +27,25 @@ type Send struct {
 
 // A Recv is the other end of a [Send]: Count elements arrive on Port from
 // processor Src and take the next Count slots.
+//
+// Invariant: Src has a Send to this processor in the same round on the same Port, of
+// Count slots.
 type Recv struct {
 	Port, Src, Count int
 }
 
 // A Round is one synchronous step of one processor: it computes, then sends,
-// then receives. Recvs are in port order.
+// then receives. Terms and Sends name only slots that exist by then.
+//
+// Invariant: no two Sends have one Port, nor two Recvs; Recvs are in port order.
 type Round struct {
 	Compute []Combination
 	Sends   []Send
 	Recvs   []Recv
 }
 
-// A Program is one processor's part of a plan.
+// A Program is one processor's part of a plan. [Validate] checks the invariants of it
+// and of its parts, each under the name of a [Rule].
 type Program struct {
 	Proc    int           // the processor, in [0, K)
 	Inputs  int           // own packets, in slots 0 … Inputs-1
