@@ -118,11 +118,17 @@ func exitCode(err error) int {
 	}
 }
 
-const longHelp = `Volley computes coded packets where the data already is.
+const longHelp = `Volley computes coded packets where the data already is: from a file on each of K
+machines, another file for each, such that any K of all 2K bring the others back.
+No machine collects all data.
 
-K processors hold a packet each and end with a combination of all packets each:
-processor k with column k of x·A, for a matrix A over a finite field. They work
-in rounds and send each other as little as is known how to.
+In its own words: K processors hold a packet each and end with a combination of all
+packets each, processor k with column k of x·A, for a matrix A over a finite field.
+They work in rounds and send each other as little as is known how to.
+
+Begin with
+  volley encode -o coded DIR            DIR has a file for each processor
+  volley decode coded -o back [FILE]    the way back, with the FILEs that are left
 
 Exit codes: 0 done; 1 the run failed; 2 usage or bad input; 3 the result failed
 verification; 130 interrupted.`
@@ -155,7 +161,9 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
-	cmd.AddCommand(newEncode(), newDecode(), newPlan(), newMatrix(), newCost(), newTune(), newAlgorithms(), newFields())
+	cmd.SetUsageTemplate(usageTemplate(cmd))
+	cobra.EnableCommandSorting = false // the usual ones first
+	cmd.AddCommand(newEncode(), newDecode(), newPlan(), newCost(), newMatrix(), newTune(), newAlgorithms(), newFields())
 	return cmd
 }
 

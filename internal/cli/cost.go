@@ -103,7 +103,7 @@ func newCost() *cobra.Command {
 	f.Lookup("size").Usage += "; for --plot size a range (default " + usualSizes + ")"
 	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
 	f.BoolVar(&o.load, "load", false, "print what processors send, receive, hold and compute")
-	o.addNoise(f)
+	o.addNoise(cmd)
 	f.StringVar(&o.format, "format", "text", strings.Join(costFormats, ", "))
 	f.StringVar(&o.plot, "plot", "c2", "what svg and png draw: "+strings.Join(plots, ", "))
 	f.StringVarP(&o.output, "output", "o", "", "file to write instead of stdout")
@@ -116,13 +116,6 @@ func replaceRoundsOver(f *pflag.FlagSet, list *string) {
 	one.Value, one.DefValue = &stringValue{list}, ""
 	one.Usage = "at most so many rounds more than the fewest: a number, or a list as for -k (default: as beta and tau decide)"
 }
-
-// stringValue is a flag that is a string.
-type stringValue struct{ s *string }
-
-func (v *stringValue) String() string     { return *v.s }
-func (v *stringValue) Set(s string) error { *v.s = s; return nil }
-func (v *stringValue) Type() string       { return "string" }
 
 // addSize adds the flag of the packet size that a model time is for.
 func addSize(f *pflag.FlagSet, size *string) {

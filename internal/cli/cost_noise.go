@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"volley/sim"
 )
@@ -19,7 +19,9 @@ type noiseOptions struct {
 	repeat     int
 }
 
-func (o *noiseOptions) addNoise(f *pflag.FlagSet) {
+func (o *noiseOptions) addNoise(cmd *cobra.Command) {
+	defer group(cmd, "Simulation")()
+	f := cmd.Flags()
 	f.StringVar(&o.jitter, "jitter", "", "simulate runs in which messages take longer and shorter by this share, such as 0.2 or exponential:0.2")
 	f.StringVar(&o.stragglers, "stragglers", "", "simulate runs with this share of slow processors and how slow they are, such as 0.05x4")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the simulated runs")

@@ -37,14 +37,15 @@ type runOptions struct {
 // addRun adds the flags, with what --output and --force are for.
 func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f := cmd.Flags()
-	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
 	f.StringVarP(&o.output, "output", "o", "", output)
-	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each processor")
-	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
-	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.BoolVar(&o.force, "force", false, force)
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
+	defer group(cmd, "Run")()
+	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
+	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each processor")
+	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
+	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
 }
 
 // options returns the library's options for the flags, all of which it checks.

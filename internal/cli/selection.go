@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +46,7 @@ var orders = []string{"natural", "reversed", "any"}
 
 // addMatrix adds the flags that select a matrix.
 func (s *selection) addMatrix(cmd *cobra.Command) {
+	defer group(cmd, "Matrix")()
 	f := cmd.Flags()
 	f.StringVar(&s.field, "field", usualField, "finite field, as volley fields lists them; with fti 2^16 unless given")
 	f.StringVar(&s.matrix, "matrix", "cauchy", "matrix A, see volley matrix --help: "+matrixNames())
@@ -72,49 +72,31 @@ func (s *selection) addProcessors(cmd *cobra.Command) {
 
 // addPlan adds the flags that select a plan for a matrix.
 func (s *selection) addPlan(cmd *cobra.Command) {
+	end := group(cmd, "Plan")
 	f := cmd.Flags()
 	f.IntVarP(&s.ports, "ports", "p", volley.DefaultPorts, "messages a processor sends, and receives, at a time")
 	f.StringVar(&s.algorithm, "algorithm", algo.Auto, "auto, or a name that volley algorithms lists")
+	end()
 	s.addModel(cmd)
 	s.addLimits(cmd)
 }
 
-// addLimits adds the flags that bound the choice of a plan.
+// addLimits adds the flags that widen or bound the choice of a plan.
 func (s *selection) addLimits(cmd *cobra.Command) {
 	f := cmd.Flags()
-	s.limits = algo.NoLimits
+	end := group(cmd, "Plan")
 	f.BoolVar(&s.cut, "cut", false, "let auto cut packets into pieces where every processor is source and sink, too")
+	end()
+	defer group(cmd, "Limit")()
+	s.limits = algo.NoLimits
 	f.Var(atLeast{&s.limits.RoundsOver, 0, -1}, "rounds-over", "at most so many rounds more than the fewest (default: as beta and tau decide)")
 	f.Var(atLeast{&s.limits.Memory, 1, 0}, "max-memory", "at most so many packets held by a processor (default: any number)")
 	f.Var(atLeast{&s.limits.Compute, 1, 0}, "max-compute", "at most so many multiply-adds per symbol at a processor (default: any number)")
 }
 
-// atLeast is a flag that takes a number with a lower bound; unset shows as nothing.
-type atLeast struct {
-	value        *int
-	least, unset int
-}
-
-func (f atLeast) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < f.least {
-		return fmt.Errorf("want a number, %d or more", f.least)
-	}
-	*f.value = n
-	return nil
-}
-
-func (f atLeast) String() string {
-	if f.value == nil || *f.value == f.unset {
-		return ""
-	}
-	return fmt.Sprint(*f.value)
-}
-
-func (f atLeast) Type() string { return "int" }
-
 // addModel adds the flags of the cost model.
 func (s *selection) addModel(cmd *cobra.Command) {
+	defer group(cmd, "Cost model")()
 	f := cmd.Flags()
 	f.StringVar(&s.beta, "beta", "", "time to start a message (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
 	f.StringVar(&s.tau, "tau", "", "time to send a symbol (default: as measured, or 0.8ns for each of its bytes)")
