@@ -1,316 +1,81 @@
 package algo
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
 	"slices"
 
 	"volley/plan"
 )
 
-// inputs makes the processor's own packets, before anything else, and returns their
-// slots.
-func (b *Builder) inputs(n int) []plan.Slot {
-	b.slots, b.program.Inputs = n, n
-	list := make([]plan.Slot, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
+// mostPieces bounds the pieces that packets are cut into for a pipeline.
+const mostPieces = 64
 
-// perPiece writes a part of a program once for every piece of a packet: every slot,
-// combination and message of what write does for one piece is there for each of them,
-// next to each other, in the same rounds. The packet lies in slots in, if there is one,
-// and the result in the slots returned. Write gets and returns -1 for none.
-func (b *Builder) perPiece(in []plan.Slot, pieces int, write func(one *Builder, in plan.Slot) plan.Slot) []plan.Slot {
-	one := &Builder{field: b.field, coding: b.coding}
-	packet := -1
-	if in != nil {
-		packet = one.inputs(1)[0]
-	}
-	result := write(one, packet)
-
-	inputs, base := one.program.Inputs, b.slots
-	slot := func(s plan.Slot, piece int) plan.Slot {
-		if s < inputs {
-			return in[piece]
-		}
-		return base + (s-inputs)*pieces + piece
-	}
-	compute := func(list []plan.Combination) {
-		for _, c := range list {
-			for piece := range pieces {
-				var each plan.Combination
-				for _, term := range c {
-					each = append(each, plan.Term{Slot: slot(term.Slot, piece), Coef: term.Coef})
-				}
-				b.round.Compute = append(b.round.Compute, each)
-			}
-		}
-	}
-	for _, r := range one.program.Rounds {
-		compute(r.Compute)
-		for _, x := range r.Sends {
-			slots := make([]plan.Slot, 0, len(x.Slots)*pieces)
-			for _, s := range x.Slots {
-				for piece := range pieces {
-					slots = append(slots, slot(s, piece))
-				}
-			}
-			b.Send(x.Port, x.Dst, slots)
-		}
-		for _, x := range r.Recvs {
-			x.Count *= pieces
-			b.round.Recvs = append(b.round.Recvs, x)
-		}
-		b.EndRound()
-	}
-	compute(one.round.Compute)
-	b.slots += (one.slots - inputs) * pieces
-	b.terms += one.terms * pieces
-
-	if result < 0 {
-		return nil
-	}
-	slots := make([]plan.Slot, pieces)
-	for piece := range slots {
-		slots[piece] = slot(result, piece)
-	}
-	return slots
-}
-
-// A circulant is the graph of a broadcast in blocks from position 0 to n positions in
-// which every position receives one block and sends one in every round, but for the
-// beginning and the end: C1 = B - 1 + ⌈log2 n⌉ for B blocks, the fewest possible. In
-// round t all send to the position skip[t mod q] further on, q = ⌈log2 n⌉.
+// pipelinePlans returns the plans for large packets, to few sinks or from few sources:
+// those of [sinksPlans] and [sinksStructuredPlans] with packets cut into S pieces, each
+// of which goes through the crews on its own.
 //
-// The schedule is that of J. L. Träff, "Optimal Broadcast Schedules in Logarithmic
-// Time", arXiv:2407.18004; each position finds its own in about q steps.
-type circulant struct {
-	n    int
-	skip []int // skip[q] = n, and each half the next one, rounded up
-}
-
-func newCirculant(n int) circulant {
-	c := circulant{n: n}
-	for ; n > 1; n = (n + 1) / 2 {
-		c.skip = append(c.skip, n)
+//	problem  as sinks, where crews have three members or more, or two and p >= 2
+//	cost     with B the larger one of K and R, n groups, c the size of their crews, and S
+//	         pieces: C1 = clog(⌈B/n⌉) + ⌈S/p⌉ - 1 + ⌈log2 c⌉,
+//	         C2 = Psi(⌈B/n⌉) + (⌈S/p⌉ - 1 + ⌈log2 c⌉)/S packets; c = n, or n+1 where
+//	         sinks are apart (TestPipelineCost)
+//	source   J. L. Träff, arXiv:2407.18004, for broadcast and reduction through one port
+//
+// While a tree leaves most of its members idle, here all of them send a piece and
+// receive one in every round. With p ports there are p such pipelines at once, with
+// every p-th piece each.
+func pipelinePlans(p *Problem) ([]plan.Plan, error) {
+	const name = "pipeline"
+	if err := p.mustHaveSinks(name); err != nil {
+		return nil, err
 	}
-	c.skip = append(c.skip, 1)
-	slices.Reverse(c.skip)
-	return c
-}
-
-func (c circulant) q() int { return len(c.skip) - 1 }
-
-// base returns the block of the first q that position r > 0 receives first of all
-// that come to it, and q for position 0.
-func (c circulant) base(r int) int {
-	for k, s := range slices.Backward(c.skip[:c.q()]) {
-		if r == s {
-			return k
-		}
-		if r > s {
-			r -= s
+	ways := p.ways()
+	structured, err := p.structuredWays(name)
+	if err != nil && !errors.Is(err, ErrStructure) {
+		return nil, err
+	}
+	for _, w := range structured {
+		if p.Separate || w.most() == w.n { // else a processor is in two crews
+			ways = append(ways, w)
 		}
 	}
-	return c.q()
-}
-
-// pattern returns what position r receives in q rounds in a row: the entry for round k
-// is a block less q, or the base block itself; q rounds later it is the block q on.
-func (c circulant) pattern(r int) []int {
-	q := c.q()
-	free := make([]bool, q+1) // skips that lead to no block yet
-	for e := range free {
-		free[e] = true
+	type choice struct {
+		*way
+		pieces, c1 int
+		c2         float64
 	}
-	base := c.base(r)
-	free[base] = false
-	blocks := make([]int, 0, q+1)
-	r += c.n
-	// A path of skips from 0 leads to r - skip[k], as few before it as may be. Those
-	// that differ in the last skip bring different blocks.
-	last := 2 * c.n
-	var find func(at, e int)
-	find = func(at, e int) {
-		for ; e >= 0 && len(blocks) < q; e-- {
-			to := at + c.skip[e]
-			if !free[e] || to > r-c.skip[len(blocks)] || to >= last {
-				continue
-			}
-			if to <= r-c.skip[len(blocks)+1] {
-				find(to, e)
-			}
-			if len(blocks) >= q || at > r-c.skip[len(blocks)+1] {
-				return
-			}
-			last = to
-			blocks = append(blocks, e)
-			free[e] = false
+	var choices []choice
+	for _, w := range ways {
+		// Those of one piece are sinksPlans', here to be better than.
+		tree := clog(w.most(), p.Ports)
+		choices = append(choices, choice{w, 1, w.c1 + tree, float64(w.c2 + tree)})
+		if w.most() < 2 || w.most() == 2 && p.Ports == 1 { // nothing to overlap
+			continue
+		}
+		for pieces := max(2, p.Ports); pieces <= max(mostPieces, p.Ports); pieces *= 2 {
+			rounds := pipelineRounds(w.most(), pieces, p.Ports)
+			choices = append(choices, choice{w, pieces, w.c1 + rounds, float64(w.c2) + float64(rounds)/float64(pieces)})
 		}
 	}
-	find(0, q)
-	for k := range blocks {
-		if blocks[k] == q {
-			blocks[k] = base
-		} else {
-			blocks[k] -= q
-		}
-	}
-	return blocks
-}
-
-// arrivals returns the block that position r receives in each round of a broadcast of
-// so many blocks, and -1 for none. Each block comes once.
-func (c circulant) arrivals(r, blocks int) []int {
-	q := c.q()
-	list := make([]int, blocks-1+q)
-	if r == 0 {
-		for t := range list {
-			list[t] = -1
-		}
-		return list
-	}
-	pattern := c.pattern(r)
-	skipped := c.skipped(blocks)
-	last := false
-	for t := range list {
-		u := t + skipped
-		block := min(pattern[u%q]+u/q*q-skipped, blocks-1)
-		if block < 0 || block == blocks-1 && last {
-			block = -1
-		}
-		last = last || block == blocks-1
-		list[t] = block
-	}
-	return list
-}
-
-// skipped returns how many rounds are left out at the beginning, so that the last one
-// is the last of q.
-func (c circulant) skipped(blocks int) int {
-	q := c.q()
-	return (q - (blocks-1)%q) % q
-}
-
-// transfers is what position r sends and receives in a broadcast: in round t a block
-// from position from[t], and one to position to[t]; -1 is none.
-type transfers struct{ receives, from, sends, to []int }
-
-func (c circulant) transfers(r, blocks int) transfers {
-	q, skipped := c.q(), c.skipped(blocks)
-	next := make([][]int, q) // what those that it sends to receive
-	for k := range next {
-		next[k] = c.arrivals((r+c.skip[k])%c.n, blocks)
-	}
-	x := transfers{receives: c.arrivals(r, blocks)}
-	for t := range x.receives {
-		k := (t + skipped) % q
-		x.from = append(x.from, (r-c.skip[k]+c.n)%c.n)
-		x.to = append(x.to, (r+c.skip[k])%c.n)
-		x.sends = append(x.sends, next[k][t])
-	}
-	return x
-}
-
-// pipelineRounds returns the rounds of a broadcast in pieces, or of a reduction: every
-// port broadcasts pieces of its own, all at once.
-func pipelineRounds(size, pieces, ports int) int {
-	if size < 2 {
-		return 0
-	}
-	ports = min(pieces, ports)
-	return (pieces+ports-1)/ports - 1 + newCirculant(size).q()
-}
-
-// streams returns the transfers of each port for a crew of which a processor is part.
-// Block i of a stream is piece i·len(streams) + port.
-func streams(c crew, pieces, ports int) []transfers {
-	if c.size < 2 {
-		return nil
-	}
-	ports = min(pieces, ports)
-	graph := newCirculant(c.size)
-	list := make([]transfers, ports)
-	for port := range list {
-		if blocks := (pieces - port + ports - 1) / ports; port > 0 && blocks == len(list[port-1].sends)+1-graph.q() {
-			list[port] = list[port-1]
-		} else {
-			list[port] = graph.transfers(c.at, blocks)
-		}
-	}
-	return list
-}
-
-// spreadPieces is [spread] of packets in pieces, by round-optimal broadcasts on each
-// port: C1 = C2 = ⌈pieces/p⌉ - 1 + ⌈log2 size⌉, in pieces. No processor may be in two
-// crews. A crew smaller than the largest has idle rounds at its end.
-func spreadPieces(b *Builder, pieces, ports, largest int, crews []crew) [][]plan.Slot {
-	return inPieces(b, pieces, ports, largest, crews, func(c crew, list []transfers, rounds int) []plan.Slot {
-		have := make([]plan.Slot, pieces)
-		if c.at == 0 {
-			copy(have, c.have)
-		}
-		for t := range rounds {
-			for port, x := range list {
-				if t < len(x.sends) && x.sends[t] >= 0 {
-					b.Send(port, c.member(x.to[t]), []plan.Slot{have[x.sends[t]*len(list)+port]})
-				}
-			}
-			for port, x := range list {
-				if t < len(x.receives) && x.receives[t] >= 0 {
-					have[x.receives[t]*len(list)+port] = b.Receive(port, c.member(x.from[t]), 1)[0]
-				}
-			}
-			b.EndRound()
-		}
-		return have
+	slices.SortStableFunc(choices, func(a, b choice) int {
+		return cmp.Or(cmp.Compare(a.c1, b.c1), cmp.Compare(a.c2, b.c2))
 	})
-}
-
-// reducePieces is [reduce] of packets in pieces: the rounds of [spreadPieces] backwards.
-func reducePieces(b *Builder, pieces, ports, largest int, crews []crew) [][]plan.Slot {
-	return inPieces(b, pieces, ports, largest, crews, func(c crew, list []transfers, rounds int) []plan.Slot {
-		parts := make([][]plan.Slot, pieces)
-		if c.have != nil {
-			for piece, slot := range c.have {
-				parts[piece] = []plan.Slot{slot}
+	var plans []plan.Plan
+	least := math.Inf(1)
+	for _, c := range choices {
+		if c.c2 < least {
+			least = c.c2
+			if c.pieces > 1 {
+				plans = append(plans, p.grouped(name, c.way, c.pieces))
 			}
 		}
-		for t := rounds - 1; t >= 0; t-- {
-			for port, x := range list {
-				if t < len(x.receives) && x.receives[t] >= 0 {
-					b.Send(port, c.member(x.from[t]), []plan.Slot{b.total(parts[x.receives[t]*len(list)+port])})
-				}
-			}
-			for port, x := range list {
-				if t < len(x.sends) && x.sends[t] >= 0 {
-					piece := x.sends[t]*len(list) + port
-					parts[piece] = append(parts[piece], b.Receive(port, c.member(x.to[t]), 1)...)
-				}
-			}
-			b.EndRound()
-		}
-		if c.at > 0 {
-			return nil
-		}
-		sums := make([]plan.Slot, pieces)
-		for piece := range sums {
-			sums[piece] = b.total(parts[piece])
-		}
-		return sums
-	})
-}
-
-// inPieces runs the crew that a processor is in, or as many empty rounds.
-func inPieces(b *Builder, pieces, ports, largest int, crews []crew, run func(c crew, list []transfers, rounds int) []plan.Slot) [][]plan.Slot {
-	rounds := pipelineRounds(largest, pieces, ports)
-	if len(crews) == 0 {
-		for range rounds {
-			b.EndRound()
-		}
-		return nil
 	}
-	c := crews[0]
-	return [][]plan.Slot{run(c, streams(c, pieces, ports), rounds)}
+	if len(plans) == 0 {
+		return nil, fmt.Errorf("algo: %s for K = %d and R = %d: %w: too few processors add up or obtain the same packet: take another algorithm, such as sinks",
+			name, p.Matrix.Rows(), p.Matrix.Cols(), ErrStructure)
+	}
+	return plans, nil
 }

@@ -16,14 +16,6 @@ var mooreFamily = Family{
 	build:   buildMoore,
 }
 
-var gabidulinFamily = Family{
-	Name:    "gabidulin",
-	Formula: "A = Moore(ω)⁻¹·Moore(α), ω and α independent over F_base",
-	Doc:     "parity of systematic Gabidulin codes, MRD; K+R <= the degree of the field over F_base",
-	Takes:   []string{"base"},
-	build:   func(b *builder) (Matrix, error) { return newGabidulin(b.f, b.Base, b.k, b.r) },
-}
-
 func buildMoore(b *builder) (Matrix, error) {
 	p, err := b.points("alpha", cmp.Or(b.Points, "coset"), map[string]func() (Points, error){
 		"coset":  func() (Points, error) { return pointsMoore(b.f, b.Base, b.letter("R"), b.r) },
@@ -230,60 +222,6 @@ func (p *moorePoints) layers() []Layer {
 	return list
 }
 
-// Gabidulin returns the K×K parity part of a systematic Gabidulin code over
-// F_(q^m), on demand: row vectors of values of a linearised polynomial at K points
-// become its values at K others, all 2K of them independent over F_q:
-//
-//	A = Moore(ω)⁻¹·Moore(α)
-//
-// The base q is as in [Moore]; the points are those of [MoorePoints] and the same
-// times g^M. It is an error where 2K > m.
-func Gabidulin(f field.Field, base uint64, k int) (Matrix, error) {
-	return newGabidulin(f, base, k, k)
-}
-
-// newGabidulin returns the K×R parity part, on K+R points that are independent:
-// those of [MoorePoints] but for Z = gcd(K, R, m), and the same times g^(K/Z).
-func newGabidulin(f field.Field, base uint64, k, r int) (Matrix, error) {
-	t, err := newFrobenius(f, base)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkSize("K", k); err != nil {
-		return nil, err
-	}
-	if err := checkSize("R", r); err != nil {
-		return nil, err
-	}
-	if k != r && int64(k)+int64(r) > int64(t.m) {
-		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d and R = %d need %d points independent over F_%d, and the field has degree %d over it: want K + R <= %d%s",
-			f.Name(), k, r, k+r, t.q, t.m, t.m, t.higherDegree(k+r))
-	}
-	if k == r && 2*k > t.m {
-		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d needs %d points independent over F_%d, and the field has degree %d over it: want K <= %d%s", f.Name(), k, 2*k, t.q, t.m, t.m/2, t.higherDegree(2*k))
-	}
-	z := gcd(gcd(k, r), t.m)
-	omega := newMoorePoints(t, k, z, 0)
-	alpha := newMoorePoints(t, r, z, k/z)
-	inv, err := Inverse(&moore{omega, k, t})
-	if err != nil {
-		return nil, err
-	}
-	product, err := Mul(inv, &moore{alpha, k, t})
-	if err != nil {
-		return nil, err
-	}
-	return &gabidulin{product, omega, alpha}, nil
-}
-
-type gabidulin struct {
-	*Dense       // small: K + R <= m
-	omega, alpha *moorePoints
-}
-
-func (m *gabidulin) ID() string   { return fmt.Sprintf("gabidulin(%d)", m.omega.q) }
-func (m *gabidulin) base() uint64 { return m.omega.q }
-
 // structure says what the points are, for people.
 func (p *moorePoints) structure() string {
 	return fmt.Sprintf("%s the subfield of %d^%d elements, by a tower of degrees %s", count(p.n/p.z, "multiple")+" of", p.q, p.z, product(p.radices))
@@ -297,15 +235,4 @@ func (m *moore) factor() *Factorisation {
 		return nil
 	}
 	return &Factorisation{Name: "moore", Structure: p.structure(), Layers: p.layers()}
-}
-
-func (m *gabidulin) factor() *Factorisation {
-	if m.Rows() != m.Cols() || m.omega.z == 1 && m.omega.n > 1 {
-		return nil
-	}
-	inverse := Inverted(m.omega.layers())
-	return &Factorisation{
-		Name: "gabidulin", Structure: m.omega.structure(),
-		Layers: append(inverse, m.alpha.layers()...), Half: len(inverse),
-	}
 }
