@@ -32,9 +32,8 @@ const mostSearched = 1 << 17
 // one of the point sets, all equally long, is a union of full fibres, and arranges
 // each of them. Only monomials count where the order of the coefficients matters;
 // else centres, subspaces and cubics are tried as well. Of a subgroup, or a
-// subspace, the largest is found; of mixed towers perhaps not. The labels of a set
-// after the first are those of the first wherever the fibres are made of the same
-// processors, so that they are free to share; else each set has its own.
+// subspace, the largest is found; of mixed towers perhaps not. Sets whose fibres are
+// made of the same processors get the same labels.
 //
 // It takes O(n) field operations for each fold that succeeds.
 func findTower(f field.Field, sets [][]field.Element, onlyMonomials bool) []*arranged {
@@ -46,22 +45,9 @@ func findTower(f field.Field, sets [][]field.Element, onlyMonomials bool) []*arr
 	}
 	list := make([]*arranged, len(sets))
 	for s, c := range best {
-		w := c.arrange()
-		if s > 0 && !sameLabels(list[0], w) && c.accepts(list[0].label) {
-			w = c.relabel(list[0].label)
-		}
-		list[s] = w
+		list[s] = c.arrange()
 	}
 	return list
-}
-
-func sameLabels(a, b *arranged) bool {
-	for k, l := range a.label {
-		if b.label[k] != l {
-			return false
-		}
-	}
-	return true
 }
 
 // A climbed set has been taken up through folds.
@@ -278,29 +264,6 @@ func (c *climbed) arrange() *arranged {
 		}
 		label = below
 	}
-	return c.relabel(label)
-}
-
-// accepts reports whether the labels fit: at each level, the fibres of the set are
-// the points whose labels differ in one digit.
-func (c *climbed) accepts(label []int) bool {
-	for t, p := range c.folds {
-		above := make([]int, len(c.values[t+1]))
-		for node, kids := range c.children[t] {
-			above[node] = label[kids[0]] / p.radix
-			for _, kid := range kids {
-				if label[kid]/p.radix != above[node] {
-					return false
-				}
-			}
-		}
-		label = above
-	}
-	return true
-}
-
-// relabel returns the tower under labels that fit.
-func (c *climbed) relabel(label []int) *arranged {
 	w := &arranged{tower: tower{f: c.f, n: len(label), folds: c.folds}, label: label, point: make([]int, len(label))}
 	for k, l := range label {
 		w.point[l] = k
