@@ -18,7 +18,7 @@ import (
 //	         C1 = 2h + clog(S/Z') + clog(n), C2 = 2h + Psi(S/Z') + clog(n), Z' = (p+1)^h;
 //	         clog(n+1) instead of clog(n) where sinks are apart, or where the layers
 //	         leave the results of the first group in another order
-//	         (TestSinksStructuredCost)
+//	         (TestSinksStructured)
 //	source   ours
 //
 // It is [sinksPlans] with the layers of the blocks, fused, instead of a universal step.

@@ -1,0 +1,193 @@
+package claims
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// verbs returns the verbs of the command line, as its help lists them.
+func verbs(t *testing.T) []string {
+	t.Helper()
+	_, list, ok := strings.Cut(volley(t, "--help"), "Available Commands:\n")
+	list, _, ok2 := strings.Cut(list, "\n\n")
+	if !ok || !ok2 {
+		t.Fatal("the help lists no verbs")
+	}
+	var names []string
+	for line := range strings.Lines(list) {
+		names = append(names, strings.Fields(line)[0])
+	}
+	return names
+}
+
+// example runs a line of a document, which has to succeed.
+func example(t *testing.T, where, line string) {
+	t.Helper()
+	args, to, err := words(line)
+	if err != nil {
+		t.Errorf("%s: %s: %v", where, line, err)
+		return
+	}
+	if slices.Contains(args, "tune") {
+		args = append(args, "--time", "50ms")
+	}
+	if _, errs, code := execute(t, args, to); code != 0 {
+		t.Errorf("%s: %s: exit %d, %s", where, line, code, errs)
+	}
+}
+
+// claimed reports whether testdata has a command, which TestClaims then runs.
+func claimed(t *testing.T, root, line string) bool {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(root, "internal", "claims", "testdata", "*.txt"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no claims: %v", err)
+	}
+	line, _, _ = strings.Cut(strings.Replace(line, "go run ./cmd/volley", "volley", 1), " #")
+	line = regexp.QuoteMeta(strings.TrimSpace(line))
+	return slices.ContainsFunc(names, func(name string) bool {
+		return regexp.MustCompile(`(?m)^(\$|[a-z]+ =) ` + line + `( --format csv)?( \|.*)?$`).MatchString(read(t, name))
+	})
+}
+
+// TestShellBlocks runs the commands in the blocks of the documents, those of a document in one
+// directory, in order, but for those of "volley cost" that TestClaims runs.
+func TestShellBlocks(t *testing.T) {
+	root := repository(t)
+	blocks := 0
+	for _, document := range documents(t, root) {
+		text := read(t, filepath.Join(root, document))
+		t.Run(document, func(t *testing.T) {
+			inCopy(t, root)
+			on := false
+			for line := range strings.Lines(text) {
+				line = strings.TrimSpace(line)
+				switch {
+				case strings.HasPrefix(line, "```"):
+					if on = line == "```sh"; on {
+						blocks++
+					}
+				case on && line != "" && line != "go test ./...": // which is what runs this
+					if !strings.HasPrefix(line, "go run ./cmd/volley cost") || !claimed(t, root, line) {
+						example(t, document, line)
+					}
+				}
+			}
+		})
+	}
+	if blocks < 4 {
+		t.Errorf("%d blocks: were they found?", blocks)
+	}
+}
+
+// TestHelpExamples runs the examples of help that need files; TestHelp of package cli runs the
+// others, and TestEveryNameWorks those of the algorithms.
+func TestHelpExamples(t *testing.T) {
+	root := repository(t)
+	n := 0
+	for _, verb := range []string{"encode", "decode"} {
+		inCopy(t, root)
+		for k := range strings.Repeat("x", 8) {
+			number := string(rune('0' + k))
+			execute(t, []string{"cp", "examples/packets/node-0" + number + ".ckpt", "ckpt." + number}, "")
+		}
+		if verb == "decode" {
+			volley(t, "encode", "-o", "coded", "-k", "8", "ckpt.{rank}")
+		}
+		_, list, ok := strings.Cut(volley(t, verb, "--help"), "Examples:\n")
+		list, _, ok2 := strings.Cut(list, "\n\n")
+		if !ok || !ok2 {
+			t.Errorf("%s has no examples", verb)
+		}
+		for line := range strings.Lines(list) {
+			n++
+			line = strings.Replace(line, "-o coded", "-o "+"coded"+string(rune('a'+n)), 1) // a directory each
+			line = strings.Replace(line, "-o back", "-o "+"back"+string(rune('a'+n)), 1)
+			example(t, verb+" --help", line)
+		}
+	}
+	if n < 4 {
+		t.Errorf("%d examples: were they found?", n)
+	}
+}
+
+var (
+	inline = regexp.MustCompile("`((?:go run \\./cmd/volley|volley) [^`]*)`")
+	flag   = regexp.MustCompile(`(?:^|\s)(--?[a-z][a-z-]*)`)
+	target = regexp.MustCompile("`make ([a-z-]+)`")
+)
+
+// TestInlineCommands checks commands in the text of documents: those that say for which K run;
+// of all others there are the verb and the flags. So there are of flags alone, for some verb.
+func TestInlineCommands(t *testing.T) {
+	root := repository(t)
+	help := map[string]string{}
+	all := ""
+	for _, verb := range verbs(t) {
+		help[verb] = volley(t, verb, "--help")
+		all += help[verb]
+	}
+	has := func(help, flag string) bool {
+		return regexp.MustCompile(`(?m)(^|[ ,])` + flag + `[ ,]`).MatchString(help)
+	}
+	makefile := read(t, filepath.Join(root, "Makefile"))
+	runs, looks := 0, 0
+	for _, document := range documents(t, root) {
+		text := unfenced(read(t, filepath.Join(root, document)))
+		inCopy(t, root)
+		for _, m := range inline.FindAllStringSubmatch(text, -1) {
+			line := strings.Replace(fold(m[1]), "go run ./cmd/volley", "volley", 1)
+			if strings.Contains(line, " -k ") && !strings.Contains(line, "…") {
+				if runs++; !claimed(t, root, line) {
+					example(t, document, line)
+				}
+				continue
+			}
+			looks++
+			verb := strings.Fields(line)[1]
+			if help[verb] == "" {
+				t.Errorf("%s: %s: there is no such verb", document, line)
+			}
+			for _, f := range flag.FindAllStringSubmatch(line, -1) {
+				if !has(help[verb], f[1]) {
+					t.Errorf("%s: %s: there is no flag %s", document, line, f[1])
+				}
+			}
+		}
+		for _, m := range code.FindAllStringSubmatch(text, -1) {
+			if strings.HasPrefix(m[1], "--") {
+				looks++
+				if f := strings.Fields(m[1])[0]; !has(all, f) && f != "--help" {
+					t.Errorf("%s: there is no flag %s", document, f)
+				}
+			}
+		}
+		for _, m := range target.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(makefile, "\n"+m[1]+":") {
+				t.Errorf("%s: there is no make %s", document, m[1])
+			}
+		}
+	}
+	if runs < 3 || looks < 50 {
+		t.Errorf("%d commands and %d flags: were they found?", runs, looks)
+	}
+}
+
+// TestGoVersion compares the version of Go in the README with that of the module.
+func TestGoVersion(t *testing.T) {
+	root := repository(t)
+	version := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(read(t, filepath.Join(root, "go.mod")))
+	if version == nil || !strings.Contains(fold(read(t, filepath.Join(root, "README.md"))), "Go "+version[1]+" or later") {
+		t.Errorf("the README names another version of Go than go.mod, %v", version)
+	}
+}
+
+// TestPicture compares the picture of the README with what the command beside it draws.
+func TestPicture(t *testing.T) {
+	if got := volley(t, strings.Fields("plan -k 8 --format svg")...); got != read(t, filepath.Join(repository(t), "docs", "schedule.svg")) {
+		t.Error("docs/schedule.svg is not what volley plan -k 8 --format svg draws")
+	}
+}

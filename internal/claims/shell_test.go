@@ -1,0 +1,102 @@
+package claims
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// words splits a line of a shell as far as the documents need it: quotes, patterns for files,
+// a comment, and > FILE, which it returns.
+func words(line string) (list []string, to string, err error) {
+	for line = strings.TrimSpace(line); line != "" && line[0] != '#'; line = strings.TrimSpace(line) {
+		word, rest, _ := strings.Cut(line, " ")
+		if line[0] == '\'' {
+			var ok bool
+			if word, rest, ok = strings.Cut(line[1:], "'"); !ok {
+				return nil, "", fmt.Errorf("%s: a quote is open", line)
+			}
+			list = append(list, word)
+			line = rest
+			continue
+		}
+		line = rest
+		if word == ">" {
+			to, line, _ = strings.Cut(strings.TrimSpace(line), " ")
+			continue
+		}
+		if names, err := filepath.Glob(word); err == nil && len(names) > 0 && strings.ContainsAny(word, "*[") {
+			list = append(list, names...)
+			continue
+		}
+		list = append(list, word)
+	}
+	if len(list) == 0 {
+		return nil, "", errors.New("no command")
+	}
+	return list, to, nil
+}
+
+// execute runs a command of the documents in this process.
+func execute(t testing.TB, args []string, to string) (stdout, stderr string, code int) {
+	t.Helper()
+	if to != "" {
+		stdout, stderr, code = execute(t, args, "")
+		if err := os.WriteFile(to, []byte(stdout), 0o666); err != nil {
+			t.Error(err)
+		}
+		return "", stderr, code
+	}
+	if len(args) > 3 && args[0] == "go" && args[1] == "run" && args[2] == "./cmd/volley" {
+		args = append([]string{"volley"}, args[3:]...)
+	}
+	var b strings.Builder
+	var err error
+	switch name, rest := args[0], args[1:]; name {
+	case "volley":
+		return run(rest...)
+	case "rm":
+		for _, path := range rest {
+			err = errors.Join(err, os.Remove(path))
+		}
+	case "mkdir":
+		err = os.Mkdir(rest[0], 0o777)
+	case "file": // whether there is one
+		_, err = os.Stat(rest[0])
+		fmt.Fprintln(&b, rest[0])
+	case "cp":
+		err = os.WriteFile(rest[1], []byte(read(t, rest[0])), 0o666)
+	case "cat":
+		return read(t, rest[0]), "", 0
+	case "manifest":
+		var object any
+		if err = json.Unmarshal([]byte(read(t, filepath.Join(rest[0], "manifest.json"))), &object); err == nil {
+			return valuesAt(object, rest[1:]), "", 0
+		}
+	case "ls": // with lengths
+		for _, path := range rest {
+			err = errors.Join(err, filepath.WalkDir(path, func(path string, entry os.DirEntry, err error) error {
+				if err != nil || entry.IsDir() {
+					return err
+				}
+				info, err := entry.Info()
+				if err == nil && entry.Name() != "manifest.json" {
+					fmt.Fprintf(&b, "%s %d\n", filepath.ToSlash(path), info.Size())
+				} else {
+					fmt.Fprintln(&b, filepath.ToSlash(path))
+				}
+				return err
+			}))
+		}
+	default:
+		err = errors.New("no such command here")
+	}
+	if err != nil {
+		t.Errorf("%s: %v", strings.Join(args, " "), err)
+	}
+	return b.String(), "", 0
+}
