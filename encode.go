@@ -28,13 +28,19 @@ type Encoder struct {
 	problem *algo.Problem
 	options options
 
-	mu     sync.Mutex // guards the plan chosen last, which the next run mostly uses again
-	chosen plan.Plan
-	by     sim.Model // the model that it was chosen by
+	mu   sync.Mutex // guards what was chosen last, which the next run mostly uses again
+	last choice
+	by   sim.Model // the model that it was chosen by
 }
 
-// Compile returns an encoder for the square matrix a. It returns an error when a
-// is not square or an option is out of range.
+// A choice is a plan and what is worth counting once for all processors.
+type choice struct {
+	plan.Plan
+	slots int // plan.MemorySlots
+}
+
+// Compile returns an encoder for the matrix a. It returns an error when a has no rows or
+// no columns, or an option is out of range.
 func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	o := defaults()
 	for _, option := range opts {
@@ -58,7 +64,8 @@ func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 // symbols, the longest of all, when the β and τ of processor 0 are its own. It
 // returns an error when the algorithm cannot compute the matrix.
 func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
-	return e.choose(e.model(symbols))
+	c, err := e.choose(e.model(symbols))
+	return c.Plan, err
 }
 
 // model is the encoder's own, for packets of that many symbols.
@@ -66,18 +73,18 @@ func (e *Encoder) model(symbols int64) sim.Model {
 	return sim.Model{Beta: e.options.beta, Tau: *e.options.tau, Gamma: e.options.gamma, Symbols: symbols}
 }
 
-func (e *Encoder) choose(m sim.Model) (plan.Plan, error) {
+func (e *Encoder) choose(m sim.Model) (choice, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.chosen != nil && e.by == m {
-		return e.chosen, nil
+	if e.last.Plan != nil && e.by == m {
+		return e.last, nil
 	}
 	p, err := algo.Choose(e.options.algorithm, e.problem, m)
 	if err != nil {
-		return nil, err
+		return choice{}, err
 	}
-	e.chosen, e.by = p, m
-	return p, nil
+	e.last, e.by = choice{p, plan.MemorySlots(p)}, m
+	return e.last, nil
 }
 
 // Encode runs an all-to-all encode as the processor with the transport's rank
@@ -175,10 +182,11 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.choose(shared.model(symbol))
+	chosen, err := e.choose(shared.model(symbol))
 	if err != nil {
 		return nil, err
 	}
+	p := chosen.Plan
 	r := newReport(p, e.problem)
 	r.PacketBytes = shared.Bytes
 	r.SymbolsPerPacket = shared.Bytes / symbol
@@ -190,7 +198,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	if p.Info().Pieces <= 1 { // pieces are short by themselves
 		most = min(most, maxSegment)
 	}
-	segment, err := executor.SegmentBytes(p, most, e.options.memory, int64(block)*symbol)
+	segment, err := executor.SegmentBytes(p, chosen.slots, most, e.options.memory, int64(block)*symbol)
 	if err != nil {
 		return nil, err
 	}

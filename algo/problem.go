@@ -136,16 +136,17 @@ func (p *Problem) MostRounds() int {
 	return fewest + p.Limits.RoundsOver
 }
 
-// Structured reports whether the matrix was found to have a structure.
-func (p *Problem) Structured() bool { return p.factor() != nil }
-
-// Structure says what structure the matrix was found to have, for people.
-func (p *Problem) Structure() string {
-	fact := p.factor()
-	if fact == nil {
-		return "none found"
+// Structure says what structure the matrix, or its blocks for sources and sinks, was
+// found to have, for people; found is false where it was none.
+func (p *Problem) Structure() (text string, found bool) {
+	if p.Square() {
+		if fact := p.factor(); fact != nil {
+			return fact.Structure, true
+		}
+	} else if facts, why := p.blockFactors(p.sides()); why == "" {
+		return "of the blocks: " + facts[0].Structure, true
 	}
-	return fact.Structure
+	return "none found", false
 }
 
 // Ports returns the ports that K processors use of those they have: more than

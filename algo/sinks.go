@@ -54,6 +54,11 @@ type grouping struct {
 	padded         bool // the last group is filled up with processors of the other side
 }
 
+// sides returns a grouping without groups.
+func (p *Problem) sides() grouping {
+	return grouping{sources: p.Matrix.Rows(), sinks: p.Matrix.Cols(), separate: p.Separate}
+}
+
 func (g grouping) many() int    { return max(g.sources, g.sinks) }
 func (g grouping) few() int     { return min(g.sources, g.sinks) }
 func (g grouping) gather() bool { return g.sources >= g.sinks } // else packets go out to groups
@@ -271,7 +276,7 @@ func (w *way) most() int {
 // ways returns the ways of one universal step in groups, with the fewest rounds and with
 // one more. Of the numbers of groups with one largest size the least is enough.
 func (p *Problem) ways() []*way {
-	base := grouping{sources: p.Matrix.Rows(), sinks: p.Matrix.Cols(), separate: p.Separate}
+	base := p.sides()
 	var list []*way
 	add := func(g grouping) {
 		size := g.largest()

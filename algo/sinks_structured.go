@@ -43,35 +43,16 @@ func sinksStructuredPlans(p *Problem) ([]plan.Plan, error) {
 // structuredWays returns the undominated ways to fuse the layers of the groups'
 // matrices, but for a single layer.
 func (p *Problem) structuredWays(name string) ([]*way, error) {
-	g := grouping{sources: p.Matrix.Rows(), sinks: p.Matrix.Cols(), separate: p.Separate}
+	g := p.sides()
 	none := func(why string) error {
 		return fmt.Errorf("algo: %s for matrix %s over %s with K = %d and R = %d: %w: %s: take another algorithm, such as sinks",
 			name, short(p.Matrix.ID()), p.Matrix.Field().Name(), g.sources, g.sinks, ErrStructure, why)
 	}
-	size := g.few()
-	if g.many()%size != 0 {
-		return nil, none("the larger number is no multiple of the smaller one")
+	facts, why := p.blockFactors(g)
+	if why != "" {
+		return nil, none(why)
 	}
-	g.n = g.many() / size
-	blocks := p.Matrix
-	if !g.gather() {
-		blocks = matrix.Transpose(blocks)
-	}
-	var facts []*matrix.Factorisation
-	for group := range g.n {
-		block := matrix.Block(blocks, group*size, size)
-		if !g.gather() {
-			block = matrix.Transpose(block)
-		}
-		fact := matrix.Factor(block)
-		if fact == nil || len(fact.Layers) < 2 {
-			return nil, none(fmt.Sprintf("block %d has no layers", group))
-		}
-		if group > 0 && !sameShape(facts[0].Layers, fact.Layers) {
-			return nil, none(fmt.Sprintf("the layers of block %d differ from those of block 0", group))
-		}
-		facts = append(facts, fact)
-	}
+	g.n = len(facts)
 	var list []*way
 	for _, cuts := range fusions(facts[0].Layers, p.Ports, func(_, _ int) bool { return true }) {
 		if len(cuts) > 1 {
@@ -82,6 +63,34 @@ func (p *Problem) structuredWays(name string) ([]*way, error) {
 		return nil, none("a universal step is as cheap as layers")
 	}
 	return list, nil
+}
+
+// blockFactors returns the factorisations of the groups' matrices, or why they are of no
+// use.
+func (p *Problem) blockFactors(g grouping) (facts []*matrix.Factorisation, why string) {
+	size := g.few()
+	if g.many()%size != 0 {
+		return nil, "the larger number is no multiple of the smaller one"
+	}
+	blocks := p.Matrix
+	if !g.gather() {
+		blocks = matrix.Transpose(blocks)
+	}
+	for group := range g.many() / size {
+		block := matrix.Block(blocks, group*size, size)
+		if !g.gather() {
+			block = matrix.Transpose(block)
+		}
+		fact := matrix.Factor(block)
+		if fact == nil || len(fact.Layers) < 2 {
+			return nil, fmt.Sprintf("block %d has no layers", group)
+		}
+		if group > 0 && !sameShape(facts[0].Layers, fact.Layers) {
+			return nil, fmt.Sprintf("the layers of block %d differ from those of block 0", group)
+		}
+		facts = append(facts, fact)
+	}
+	return facts, ""
 }
 
 // sameShape reports whether layers have groups of the same sizes, however they are

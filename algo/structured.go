@@ -92,7 +92,7 @@ func short(id string) string {
 func (p *Problem) shifted(name string, s *shifts) plan.Plan {
 	k := p.Matrix.Rows()
 	l := compile(name, s.Parameters(), p.Matrix.Field(), k, p.Ports, whole(s, k, p.Matrix.At))
-	l.info.Notes = []string{"structure: " + p.Structure(), "natural order by a schedule of shifts"}
+	l.info.Notes = []string{"structure: " + p.factor().Structure, "natural order by a schedule of shifts"}
 	return l
 }
 
@@ -100,7 +100,7 @@ func (p *Problem) shifted(name string, s *shifts) plan.Plan {
 // the cuts.
 func (p *Problem) fused(name string, fact *matrix.Factorisation, cuts []int) plan.Plan {
 	k := p.Matrix.Rows()
-	notes := []string{"structure: " + p.Structure()}
+	notes := []string{"structure: " + fact.Structure}
 	var lines []string
 	if len(cuts) == 1 {
 		step := tuned(k, p.Ports)

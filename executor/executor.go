@@ -72,12 +72,13 @@ type Traffic struct {
 const blockBytes = 32 << 10
 
 // SegmentBytes returns the longest segment for packets of the given bytes such
-// that what a processor of p holds at a time fits in memory bytes. It is a
+// that what a processor of p holds at a time, slots as [plan.MemorySlots] counts
+// them, fits in memory bytes. It is a
 // multiple of align, the unit in which packets may be cut, and no longer than
 // the packet takes. It returns a *[MemoryError] when there is none.
-func SegmentBytes(p plan.Plan, bytes, memory, align int64) (int64, error) {
+func SegmentBytes(p plan.Plan, slotCount int, bytes, memory, align int64) (int64, error) {
 	pieces := int64(p.Info().PieceCount())
-	slots := int64(max(1, plan.MemorySlots(p)))
+	slots := int64(max(1, slotCount))
 	each, whole := memory/slots, (bytes+pieces-1)/pieces // of a piece
 	if each >= whole {
 		return pieces * max(align, (whole+align-1)/align*align), nil

@@ -369,7 +369,7 @@ func TestSegmentBytes(t *testing.T) {
 			{1 << 20, 64*slots - 1, 64, 0},          // less than that
 			{10, 10*slots - 1, 64, 0},
 		} {
-			got, err := executor.SegmentBytes(p, c.bytes, c.memory, c.align)
+			got, err := executor.SegmentBytes(p, int(slots), c.bytes, c.memory, c.align)
 			if got != c.want || (err != nil) != (c.want == 0) {
 				t.Errorf("%s: %+v: got %d, error %v", algorithm.Name, c, got, err)
 			}
@@ -381,7 +381,7 @@ func TestSegmentBytes(t *testing.T) {
 				if text := fmt.Sprintf("needs at least %d bytes", least); !strings.Contains(err.Error(), text) {
 					t.Errorf("%s: %+v: error %q does not say %q", algorithm.Name, c, err, text)
 				}
-				if _, err := executor.SegmentBytes(p, c.bytes, least, c.align); err != nil {
+				if _, err := executor.SegmentBytes(p, int(slots), c.bytes, least, c.align); err != nil {
 					t.Errorf("%s: %+v: not enough after all: %v", algorithm.Name, c, err)
 				}
 			}

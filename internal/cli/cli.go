@@ -119,12 +119,12 @@ func exitCode(err error) int {
 }
 
 const longHelp = `Volley computes coded packets where the data already is: from a file on each of K
-machines, another file for each, such that any K of all 2K bring the others back.
-No machine collects all data.
+machines, another file for each. With the default matrix any K of all 2K files bring
+the others back. No machine collects all data.
 
 In its own words: K processors hold a packet each and end with a combination of all
 packets each, processor k with column k of x·A, for a matrix A over a finite field.
-They work in rounds and send each other as little as is known how to.
+They work in rounds, by the cheapest plan that Volley knows.
 
 Begin with
   volley encode -o coded DIR            DIR has a file for each processor

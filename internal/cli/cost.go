@@ -45,8 +45,8 @@ packets, and the time C1·β + C2·W·τ + C3·W·γ in the model, where W is th
 symbols of a packet and C3 that of multiply-adds. The costs are counted from the
 schedules.
 
-Without --matrix it prints the algorithms that take any matrix. With it, those that
-take this one as well: of a family of plans the cheapest by β and τ, and under
+Without --matrix it prints the universal algorithms and those they are compared with.
+With it, those that take this matrix as well, with --cut also by pieces of packets: of a family of plans the cheapest by β and τ, and under
 front C1/C2 of every plan, of any algorithm, that no other one beats in both. What
 does not exist at some K stays empty.
 
@@ -65,8 +65,9 @@ the mean, and all together, in packets; how many it holds when it forgets none, 
 when it forgets each after its last use; and its multiply-adds per symbol.
 
 --format svg and png draw: with --plot c1, c2, ratio (of C2 to its lower bound) or
-time against K; with --plot size the time of every plan for one K against the size of
-a packet, and where which plan is the cheapest.`
+time against K; for one K, with --plot size the time of every plan against the size of
+a packet, and where which plan is the cheapest, and with --plot memory or compute the
+least time against the packets held, or the multiply-adds, that are allowed.`
 
 // costFormats are those of tables, and those of charts.
 var (
@@ -77,7 +78,7 @@ var (
 func newCost() *cobra.Command {
 	o := &costOptions{}
 	cmd := &cobra.Command{
-		Use:   "cost [flags] -k K",
+		Use:   "cost [flags] [-k K]",
 		Short: "Compare the costs of the algorithms, for many K",
 		Long:  costHelp,
 		Example: `  volley cost -k 2..64
@@ -316,7 +317,7 @@ func (j *costJob) prepareAlgorithms() error {
 				return usage(err)
 			}
 			if !j.given && one.Structured {
-				return usagef("--algorithm %s: it is for %s: say which with --matrix", name, one.Problem)
+				return usagef("--algorithm %s, which is for %s: without --matrix there are universal algorithms only: say which matrix", name, one.Problem)
 			}
 			if !slices.ContainsFunc(j.algorithms, func(a algo.Algorithm) bool { return a.Name == name }) {
 				j.algorithms = append(j.algorithms, one)
@@ -367,7 +368,7 @@ func (j *costJob) rows(ctx context.Context) ([]costRow, error) {
 	switch {
 	case len(exists) > 0:
 	case len(j.algorithms) == 1 && j.unsuited != nil:
-		return nil, usagef("--algorithm %s: it is for %s", j.algorithms[0].Name, j.algorithms[0].Problem)
+		return nil, usagef("--algorithm %s, which is for %s: %s", j.algorithms[0].Name, j.algorithms[0].Problem, message(j.unsuited))
 	case j.unsuited != nil:
 		return nil, usagef("no algorithm for this: %s", message(j.unsuited))
 	default:

@@ -21,7 +21,7 @@ type encodeOptions struct {
 	symbols bool
 }
 
-const encodeHelp = `Encode the packets of K processors, one input file each, into K coded files.
+const encodeHelp = `Encode the packets of K processors, one input file each, into a coded file each.
 
 Each PACKET is a file, or a directory, which stands for the regular files in it
 in name order, names with a leading dot left out. With -k a single name with
@@ -31,8 +31,8 @@ padded with zeros for coding.
 With --sinks R only R processors get a coded file: the first ones or, with
 --separate, R more that have no PACKET.
 
-DIR gets coded.0 to coded.<K-1> and manifest.json, written last: a directory with
-a manifest is whole. With --csv the one input is a text file of symbols in
+DIR gets a file for each processor that obtains one, coded.00 to coded.15 for 16, and
+manifest.json, written last: a directory with a manifest is whole. With --csv the one input is a text file of symbols in
 decimal, a row for each processor, and the output is coded.csv.
 
 The processors run in this process and talk over in-process channels.`

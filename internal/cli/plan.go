@@ -26,7 +26,7 @@ type planOptions struct {
 	why       bool
 }
 
-const planHelp = `Show the schedule that encode would run: who sends what to whom in which round,
+const planHelp = `Show the schedule that encode would run on packets of --size: who sends what to whom in which round,
 what that costs, and the lower bounds.
 
 In the text, →2: x0 is a message to processor 2 that carries packet x0, and
@@ -101,11 +101,11 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		return err
 	}
 	if len(p.Info().Notes) == 0 && o.format == "text" {
-		used := "; not used"
-		if !encoder.Problem().Structured() {
-			used = ""
+		text, found := encoder.Problem().Structure()
+		if found {
+			text += "; not used"
 		}
-		if _, err := fmt.Fprintf(w, "structure: %s%s\n", encoder.Problem().Structure(), used); err != nil {
+		if _, err := fmt.Fprintf(w, "structure: %s\n", text); err != nil {
 			return err
 		}
 	}
@@ -181,7 +181,8 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		}
 		return cmp.Compare(a.Time, b.Time)
 	})
-	if _, err := fmt.Fprintf(w, "structure: %s\n", p.Structure()); err != nil {
+	structure, _ := p.Structure()
+	if _, err := fmt.Fprintf(w, "structure: %s\n", structure); err != nil {
 		return err
 	}
 	err := report.Text(w, []report.Column[algo.Candidate]{

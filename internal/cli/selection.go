@@ -52,11 +52,11 @@ func (s *selection) addMatrix(cmd *cobra.Command) {
 	f.StringVar(&s.matrix, "matrix", "cauchy", "matrix A, see volley matrix --help: "+matrixNames())
 	f.StringVar(&s.points, "points", "coset", "points of a vandermonde or moore matrix: coset, powers, codes, or a file of decimal values")
 	f.StringVar(&s.omega, "omega", "", "points ω of a lagrange matrix, x of a cauchy matrix: coset, powers, codes, or a file (default coset; cauchy: codes)")
-	f.StringVar(&s.alpha, "alpha", "", "points α of a lagrange matrix, y of a cauchy matrix: as --omega, the next ones")
+	f.StringVar(&s.alpha, "alpha", "", "points α of a lagrange matrix, y of a cauchy matrix: the words of --omega mean the points after ω here")
 	f.StringVar(&s.base, "base", "", "base of a moore or gabidulin matrix, the order of a subfield (default the characteristic)")
 	f.StringVar(&s.order, "order", "natural", "order of the coded packets: natural, reversed (of digits, for dft), or any that is cheapest")
 	f.BoolVar(&s.inverse, "inverse", false, "use the inverse of the matrix")
-	f.Var(atLeast{&s.sinks, 1, 0}, "sinks", "number of processors that get a coded packet, the first ones (default: all)")
+	f.Var(atLeast{&s.sinks, 1, 0}, "sinks", "number of processors that get a coded packet: the first ones or, with --separate, others (default: all)")
 	f.BoolVar(&s.separate, "separate", false, "the sinks hold no data: they are processors of their own, after the others")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if spec, err := matrix.ParseSpec(s.matrix); err == nil && !f.Changed("field") {

@@ -44,11 +44,11 @@ rounds by least squares, relative to each time; the residual is the root mean
 square of what the fit is off. γ is timed on combinations of 8 packets, at all
 processors at once; later runs use that of packets in the cache. What else
 this machine does is in the figures, and so is that processors share its CPUs
-where they are more: let it be idle, and -k as in the runs to come.
+where they are more: let it be idle, and give -k as in the runs to come.
 
 The file is volley/tune.json in the user's configuration directory, or the one that
-the environment variable VOLLEY_TUNE names; VOLLEY_TUNE=off neither writes nor reads
-one. It holds what was measured last, and nothing else.`
+the environment variable VOLLEY_TUNE names; VOLLEY_TUNE=off reads none, and
+writes none unless -o says where. It holds what was measured last, and nothing else.`
 
 func newTune() *cobra.Command {
 	o := &tuneOptions{}
