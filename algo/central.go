@@ -37,9 +37,8 @@ func (s central) Classes() []plan.Class {
 	type class struct {
 		kind
 		plan.Class
-		now int // members it still answers for
 	}
-	classes := []*class{{kind{-1, s.size}, plan.Class{Representative: 0, Count: 1}, s.size}}
+	classes := []*class{{kind{-1, s.size}, plan.Class{Representative: 0, Count: 1}}}
 	known := map[kind]*class{}
 	for t := range s.stages {
 		st := s.stages[len(s.stages)-1-t]
@@ -48,17 +47,16 @@ func (s central) Classes() []plan.Class {
 				break // begins in this stage itself
 			}
 			for _, c := range st.chunks {
-				if c = c.cut(parent.now); c.count <= 0 {
+				if c = c.cut(parent.count); c.count <= 0 {
 					break
 				}
 				child := kind{t, c.count}
 				if known[child] == nil {
-					known[child] = &class{child, plan.Class{Representative: parent.Representative + c.at}, c.count}
+					known[child] = &class{child, plan.Class{Representative: parent.Representative + c.at}}
 					classes = append(classes, known[child])
 				}
 				known[child].Count += parent.Count
 			}
-			parent.now = min(parent.now, st.from)
 		}
 	}
 	list := make([]plan.Class, len(classes))

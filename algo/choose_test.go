@@ -116,6 +116,27 @@ func TestChoiceIsBest(t *testing.T) {
 						}
 						broken++
 						checkLimitError(t, p, e)
+						want := algo.LimitError{Limits: limit, RoundsOver: -1, Memory: -1, Compute: -1}
+						for _, o := range all {
+							c := o.tally
+							if c.pieces > 1 && p.Square() && !p.Cut {
+								continue
+							}
+							compute := (c.compute + c.pieces - 1) / c.pieces
+							rounds := limit.RoundsOver < 0 || c.c1 <= fewest+limit.RoundsOver
+							memory, coding := limit.Memory == 0 || c.memory <= limit.Memory, limit.Compute == 0 || compute <= limit.Compute
+							least := func(now *int, keeps bool, n int) {
+								if keeps && (*now < 0 || n < *now) {
+									*now = n
+								}
+							}
+							least(&want.RoundsOver, memory && coding, c.c1-fewest)
+							least(&want.Memory, rounds && coding, c.memory)
+							least(&want.Compute, rounds && memory, compute)
+						}
+						if model.Gamma > 0 && *e != want { // else baselines are not asked
+							t.Errorf("matrix %d (%s), p=%d, %+v: %+v, want %+v", i, m.ID(), ports, limit, *e, want)
+						}
 						continue
 					}
 					if err != nil {
@@ -159,5 +180,48 @@ func checkLimitError(t *testing.T, of *algo.Problem, e *algo.LimitError) {
 	}
 	if !strings.Contains(e.Error(), "no plan keeps the limits") {
 		t.Errorf("%v", e)
+	}
+}
+
+func TestLimitErrorText(t *testing.T) {
+	for _, c := range []struct {
+		e    algo.LimitError
+		want string
+	}{
+		{algo.LimitError{Limits: algo.Limits{RoundsOver: 0, Memory: 3, Compute: 4}, RoundsOver: 1, Memory: 5, Compute: 6},
+			"algo: no plan keeps the limits: want 1 or more rounds over the fewest, or 5 or more packets of memory, or 6 or more multiply-adds per symbol"},
+		{algo.LimitError{Limits: algo.Limits{RoundsOver: -1, Memory: 1}, RoundsOver: 3, Memory: 2, Compute: 7},
+			"algo: no plan keeps the limits: want 2 or more packets of memory"},
+		{algo.LimitError{Limits: algo.Limits{RoundsOver: 2, Memory: 3, Compute: 1}, RoundsOver: 2, Memory: -1, Compute: 2},
+			"algo: no plan keeps the limits: want 2 or more multiply-adds per symbol"},
+		{algo.LimitError{Limits: algo.Limits{RoundsOver: 0}, RoundsOver: -1, Memory: 5, Compute: 6}, "algo: no plan keeps the limits"},
+	} {
+		if got := c.e.Error(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.e, got, c.want)
+		}
+	}
+}
+
+// TestChooseErrors checks that all reasons are told where no algorithm has a plan, and
+// that naming an algorithm allows it to cut packets.
+func TestChooseErrors(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	p := must(algo.NewProblem(random(t, f, 6, 1), 1, algo.Natural))(t)
+	if q, err := algo.Choose("exchange", p, sim.Model{}); err != nil || q.Info().Algorithm != "exchange" {
+		t.Errorf("exchange: %v, %v", q, err)
+	}
+	if _, err := algo.Choose("dft", p, sim.Model{}); !errors.Is(err, algo.ErrStructure) || !strings.HasPrefix(err.Error(), "algo: dft for matrix random:1 over 2^8 with K = 6") {
+		t.Errorf("dft: %v", err)
+	}
+	if _, err := algo.Choose("none", p, sim.Model{}); err == nil || !strings.Contains(err.Error(), `no algorithm "none"`) {
+		t.Errorf("none: %v", err)
+	}
+	list, rejected := algo.Candidates(p, sim.Model{})
+	var names []string
+	for _, r := range rejected {
+		names = append(names, r.Algorithm)
+	}
+	if got := strings.Join(names, " "); len(list) == 0 || got != "windows tree-lift lifted" {
+		t.Errorf("%d candidates; rejected: %s, want windows tree-lift lifted", len(list), got)
 	}
 }

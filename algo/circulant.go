@@ -101,15 +101,11 @@ func (c circulant) arrivals(r, blocks int) []int {
 	}
 	pattern := c.pattern(r)
 	skipped := c.skipped(blocks)
-	last := false
 	for t := range list {
 		u := t + skipped
-		block := min(pattern[u%q]+u/q*q-skipped, blocks-1)
-		if block < 0 || block == blocks-1 && last {
-			block = -1
-		}
-		last = last || block == blocks-1
-		list[t] = block
+		// Only the base block is not of the q rounds before, so that the last block, or
+		// what would come after it, is met once: in the last q rounds.
+		list[t] = max(-1, min(pattern[u%q]+u/q*q-skipped, blocks-1))
 	}
 	return list
 }
