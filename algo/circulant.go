@@ -138,22 +138,21 @@ func (c circulant) transfers(r, blocks int) transfers {
 }
 
 // pipelineRounds returns the rounds of a broadcast in pieces, or of a reduction: every
-// port broadcasts pieces of its own, all at once.
+// port broadcasts pieces of its own, all at once; pieces >= ports.
 func pipelineRounds(size, pieces, ports int) int {
 	if size < 2 {
 		return 0
 	}
-	ports = min(pieces, ports)
 	return (pieces+ports-1)/ports - 1 + newCirculant(size).q()
 }
 
-// streams returns the transfers of each port for a crew of which a processor is part.
+// streams returns the transfers of each port for a crew of which a processor is part;
+// pieces >= ports.
 // Block i of a stream is piece i·len(streams) + port.
 func streams(c crew, pieces, ports int) []transfers {
 	if c.size < 2 {
 		return nil
 	}
-	ports = min(pieces, ports)
 	graph := newCirculant(c.size)
 	list := make([]transfers, ports)
 	for port := range list {

@@ -221,6 +221,9 @@ func TestBounds(t *testing.T) {
 			t.Errorf("K=%d: min-cut bound %d, %v", k, cut, ok)
 		}
 	}
+	if c2, ok := algo.BoundMinCut(1, 1); !ok || c2 != 0 {
+		t.Errorf("K=1: bound %d, %v", c2, ok)
+	}
 	if _, ok := algo.BoundMinCut(6, 1); ok {
 		t.Error("K=6, p=1: a min-cut bound, and 6 is no power of 2")
 	}

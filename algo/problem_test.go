@@ -1,0 +1,143 @@
+package algo_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"volley/algo"
+	"volley/algo/algotest"
+	"volley/field/fieldtest"
+	"volley/matrix"
+	"volley/plan"
+)
+
+// TestProblem checks who is source and sink, and the bounds, by hand.
+func TestProblem(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	for _, c := range []struct {
+		k, r     int
+		separate bool
+		ports    int
+
+		processors, used, c1, c2 int
+		square                   bool
+		sources, sinks           string // the row or sink of each processor, - for none
+	}{
+		{1, 1, false, 3, 1, 1, 0, 0, true, "0", "0"},
+		{4, 4, false, 1, 4, 1, 2, 2, true, "0 1 2 3", "0 1 2 3"},
+		{1, 1, true, 1, 2, 1, 1, 1, false, "0 -", "- 0"},
+		{4, 1, false, 1, 4, 1, 2, 1, false, "0 1 2 3", "0 - - -"},
+		{4, 1, true, 1, 5, 1, 3, 1, false, "0 1 2 3 -", "- - - - 0"},
+		{2, 5, false, 2, 5, 2, 2, 1, false, "0 1 - - -", "0 1 2 3 4"},
+		{2, 3, true, 9, 5, 4, 1, 1, false, "0 1 - - -", "- - 0 1 2"},
+	} {
+		p := &algo.Problem{Matrix: must(matrix.Random(f, c.k, c.r, 1))(t), Separate: c.separate, Ports: c.ports, Limits: algo.NoLimits}
+		if err := p.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("K=%d R=%d separate=%v p=%d", c.k, c.r, c.separate, c.ports)
+		c1, c2 := p.Bounds()
+		if p.Processors() != c.processors || p.Ports != c.used || p.Square() != c.square || c1 != c.c1 || c2 != c.c2 {
+			t.Errorf("%s: %d processors, p=%d, square %v, bounds %d/%d", name, p.Processors(), p.Ports, p.Square(), c1, c2)
+		}
+		var sources, sinks []string
+		for proc := range p.Processors() {
+			say := func(n int, ok bool) string {
+				if ok {
+					return fmt.Sprint(n)
+				}
+				return "-"
+			}
+			sources, sinks = append(sources, say(p.Source(proc))), append(sinks, say(p.Sink(proc)))
+		}
+		if a, b := strings.Join(sources, " "), strings.Join(sinks, " "); a != c.sources || b != c.sinks {
+			t.Errorf("%s: sources %s, sinks %s", name, a, b)
+		}
+	}
+	if p, err := algo.Ports(5, 0); err == nil || p != 0 || err.Error() != "algo: 0 ports: want 1 or more" {
+		t.Errorf("no ports: %d, %v", p, err)
+	}
+}
+
+// TestPhases checks the names of the rounds, which people read, and what is said of a
+// plan's parameters.
+func TestPhases(t *testing.T) {
+	for _, c := range []struct{ algorithm, field, matrix, order string }{
+		{"universal", "2^8", "cauchy", ""}, {"dft", "257", "dft", "reversed"}, {"dft", "257", "dft", ""},
+		{"draw-and-loose", "97", "vandermonde", ""}, {"lagrange", "257", "lagrange", ""}, {"folded-lagrange", "257", "lagrange", ""},
+		{"exchange", "2^8", "cauchy", ""}, {"central", "2^8", "cauchy", ""}, {"windows", "2^8", "cauchy", ""}, {"lifted", "2^8", "cauchy", ""},
+		{"additive-fft", "2^8", "lch", ""}, {"moore", "2^16", "moore", ""},
+	} {
+		k := 16
+		if c.algorithm == "windows" || c.algorithm == "lifted" || c.algorithm == "draw-and-loose" {
+			k = 24
+		}
+		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, k, 1, func(s *matrix.Spec) { s.Order = c.order })
+		var text strings.Builder
+		for _, ph := range p.Info().Phases {
+			fmt.Fprintf(&text, "%s %d, ", ph.Name, ph.Rounds)
+		}
+		text.WriteString(p.Info().Parameters)
+		want := map[string]string{
+			"universal": "prepare 2, shoot 2, m=4 n=4", "dft reversed": "stage 4, groups 2·2·2·2", "dft": "shift 4, shifts 2,4,1,8",
+			"draw-and-loose": "loose 5, groups 3·2·2·2", "lagrange": "inverse loose 4, loose 4, groups 2·2·2·2·2·2·2·2",
+			"folded-lagrange": "prepare 2, shoot 2, groups 16 m=4 n=4", "exchange": "hand out 15, hand back 15, pieces=16 radices 16, 16",
+			"central": "gather 4, scatter 4, ", "windows": "prepare 2, window 2, shoot 2, B=2 m=4 c=2 stride=15", "lifted": "prepare 1, lift 4, shoot 2, T=3 h=2", "additive-fft": "loose 4, groups 2·2·2·2", "moore": "loose 4, groups 2·2·2·2",
+		}[strings.TrimSpace(c.algorithm+" "+c.order)]
+		if got := text.String(); got != want {
+			t.Errorf("%s %s: %s, want %s", c.algorithm, c.order, got, want)
+		}
+	}
+}
+
+// TestScheduleTerms compares the multiply-adds that a schedule counts without
+// coefficients with those of the program: no fewer, and as many where no coefficient
+// can be zero.
+func TestScheduleTerms(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	check := func(p plan.Plan, exact bool) {
+		t.Helper()
+		info := p.Info()
+		for proc := range info.Processors {
+			prog := must(p.Program(proc))(t)
+			if may, has := p.Schedule(proc).Terms, prog.Terms(); may < has || exact && may != has {
+				t.Errorf("%s %s, K=%d p=%d, processor %d: %d multiply-adds, the schedule says %d", info.Algorithm, info.Parameters, info.Processors, info.Ports, proc, has, may)
+				return
+			}
+		}
+	}
+	for _, a := range algo.Algorithms() {
+		for _, k := range []int{1, 2, 3, 7, 12, 16, 24, 27, 48} {
+			for _, ports := range []int{1, 2, 3} {
+				p := must(algo.NewProblem(must(matrix.Cauchy(f, k))(t), ports, algo.Natural))(t)
+				plans, err := a.Plans(p)
+				if err != nil {
+					continue
+				}
+				for _, q := range plans {
+					check(q, !a.Structured || a.Name == "exchange")
+				}
+			}
+		}
+		for _, shape := range [][2]int{{12, 5}, {5, 12}, {24, 8}, {8, 24}, {20, 1}} {
+			for _, separate := range []bool{false, true} {
+				m := must(matrix.Spec{Family: "cauchy"}.Build(f, shape[0], shape[1]))(t)
+				p := &algo.Problem{Matrix: m, Separate: separate, Ports: 2, Limits: algo.NoLimits}
+				if err := p.Prepare(); err != nil {
+					t.Fatal(err)
+				}
+				plans, err := a.Plans(p)
+				if err != nil {
+					continue
+				}
+				for _, q := range plans {
+					check(q, a.Name == "sinks" || a.Name == "exchange")
+				}
+			}
+		}
+	}
+	// Corrected, with factors that are not zero.
+	check(algotest.Compile(t, "lifted", "2^8", "random:1", 96, 1), false)
+	check(algotest.Compile(t, "tree-lift", "2^8", "random:1", 112, 1), false)
+}
