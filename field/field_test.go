@@ -1,6 +1,7 @@
 package field_test
 
 import (
+	"bytes"
 	"math/big"
 	"math/rand/v2"
 	"testing"
@@ -226,4 +227,26 @@ func TestCombinePanic(t *testing.T) {
 		}
 	}()
 	f.Combine(make([]byte, 4), make([]field.Element, 2), [][]byte{make([]byte, 4), make([]byte, 6)})
+}
+
+// TestCombineOutside gives Combine symbols that are no elements: the result means
+// nothing, but there is one, and no memory outside dst is touched.
+func TestCombineOutside(t *testing.T) {
+	for _, name := range []string{"2^4", "2^11", "7", "257", "3^4", "3^7", "251^2", "2147483647", "goldilocks", "bls12-381"} {
+		f := fieldtest.Parse(t, name)
+		size := f.SymbolBytes()
+		for _, n := range []int{1, 7, 200, 3000} {
+			src := bytes.Repeat([]byte{0xff}, n*size)
+			if f.Order().BitLen() <= 16 { // the first symbol that is no element
+				field.PutSymbol(f, src, field.Code(f.Order().Uint64()))
+			}
+			memory := bytes.Repeat([]byte{0x5a}, (n+2)*size)
+			f.Combine(memory[size:][:n*size], []field.Element{field.One, field.Last(f)}, [][]byte{src, src})
+			for _, edge := range [][]byte{memory[:size], memory[(n+1)*size:]} {
+				if !bytes.Equal(edge, bytes.Repeat([]byte{0x5a}, size)) {
+					t.Errorf("%s, %d symbols: memory beside dst is %x", name, n, edge)
+				}
+			}
+		}
+	}
 }

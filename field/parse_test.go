@@ -207,7 +207,10 @@ func TestKinds(t *testing.T) {
 		if k.Pattern == "" || k.Doc == "" {
 			t.Errorf("incomplete: %+v", k)
 		}
-		fieldtest.Parse(t, k.Example)
+		f := fieldtest.Parse(t, k.Example)
+		if _, hex, ok := strings.Cut(k.Doc, "q = 0x"); ok && !strings.HasPrefix(hex, f.Order().Text(16)+";") {
+			t.Errorf("%s: %s, and q is %x", k.Pattern, k.Doc, f.Order())
+		}
 	}
 }
 
