@@ -86,12 +86,7 @@ func climbOnce(f field.Field, sets []*climbed, onlyMonomials bool) bool {
 		tops = append(tops, c.top())
 	}
 	n := len(tops[0])
-	last := 0
-	for _, r := range primeFactors(n) {
-		if r == last {
-			continue
-		}
-		last = r
+	for _, r := range slices.Compact(primeFactors(n)) {
 		for p := range foldsOf(f, r, tops, onlyMonomials) {
 			if foldAll(sets, p) {
 				return true
@@ -119,7 +114,8 @@ func foldAll(sets []*climbed, p fold) bool {
 }
 
 // fibres groups the points by their image, in order of first appearance. It
-// returns false unless every fibre is full.
+// returns false unless every fibre is full: unless n points have n/r images, as a map
+// of degree r takes no more than r points to one.
 func (p fold) fibres(points []field.Element) (images []field.Element, members [][]int, ok bool) {
 	node := make(map[field.Element]int, len(points)/p.radix)
 	for k, z := range points {
@@ -135,11 +131,6 @@ func (p fold) fibres(points []field.Element) (images []field.Element, members []
 			members = append(members, make([]int, 0, p.radix))
 		}
 		members[at] = append(members[at], k)
-	}
-	for _, m := range members {
-		if len(m) != p.radix {
-			return nil, nil, false
-		}
 	}
 	return images, members, true
 }

@@ -89,6 +89,21 @@ func TestBlockFactor(t *testing.T) {
 	}
 }
 
+// TestBlockLCH: of LCH's rows, K = 12 = 3·2^2, only 2 or 4 at a multiple of that number
+// are a smaller transform.
+func TestBlockLCH(t *testing.T) {
+	f := fieldtest.Parse(t, "2^4")
+	for rows := 2; rows < 12; rows++ {
+		m := must(Spec{Family: "lch"}.Build(f, 12, rows))(t)
+		for first := range 12 - rows + 1 {
+			fact := checkBlock(t, m, first, rows)
+			if want := (rows == 2 || rows == 4) && first%rows == 0; (fact != nil) != want {
+				t.Errorf("%d rows from %d: structure %v, want %v", rows, first, fact != nil, want)
+			}
+		}
+	}
+}
+
 // TestBlockColumns: the columns of a K×R matrix, K < R, are rows of its transpose.
 func TestBlockColumns(t *testing.T) {
 	for _, c := range []struct {

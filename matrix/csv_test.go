@@ -43,6 +43,21 @@ func TestWriteCSV(t *testing.T) {
 	if want := "128,171\n256,128\n"; text.String() != want {
 		t.Errorf("got %q, want %q", text.String(), want)
 	}
+	// Values on both sides of the limbs of an element.
+	large := NewDense(frBLS12381, 1, 5)
+	large.Set(0, 0, field.Element{1<<64 - 1})
+	for limb := range 4 {
+		var e field.Element
+		e[limb] = 1
+		large.Set(0, 1+limb, e)
+	}
+	text.Reset()
+	if err := WriteCSV(&text, large); err != nil {
+		t.Fatal(err)
+	}
+	if want := "18446744073709551615,1,18446744073709551616,340282366920938463463374607431768211456,6277101735386680763835789423207666416102355444464034512896\n"; text.String() != want {
+		t.Errorf("got %q, want %q", text.String(), want)
+	}
 	broken := errors.New("disk full")
 	if err := WriteCSV(failWriter{broken}, must(Random(fieldtest.Parse(t, "2"), 100, 100, 1))(t)); !errors.Is(err, broken) {
 		t.Errorf("error %v does not wrap the writer's", err)
@@ -66,6 +81,8 @@ func TestFromCSVAccepts(t *testing.T) {
 		"# points 1,2,x\n1,2\n#\n# 9,9\n3,256\n# end",
 		"\"1\",2\n3,\"256\"\n",
 		"01,002\n000000000000000000000000003,0256\n",
+		"1, \"2\"\n3,256\n",
+		"1,2\n" + strings.Repeat("0", 99) + "3,256\n", // as many digits as there may be
 	} {
 		got, err := FromCSV(f, strings.NewReader(text), "A.csv")
 		if err != nil || !Equal(got, want) {
@@ -91,6 +108,7 @@ func TestFromCSVErrors(t *testing.T) {
 		{"too large for 64 bits", "2^8", "0\n18446744073709551616\n", "matrix: A.csv line 2: column 1: 18446744073709551616 is outside the field 2^8: want 0 to 255"},
 		{"too many digits", "2^8", long + "\n", `matrix: A.csv line 1: column 1: "` + long[:40] + `"… is outside the field 2^8: no element has over 100 digits`},
 		{"long text", "2^8", "x" + long + "\n", `matrix: A.csv line 1: column 1: "x` + long[:39] + `"… is not a decimal number`},
+		{"text of the length shown", "2^8", long[:39] + "x\n", `matrix: A.csv line 1: column 1: "` + long[:39] + `x" is not a decimal number`},
 		{"short row", "2^8", "\n1,2,3\n# c\n4\n", "matrix: A.csv line 4: a row of 1 value, and line 2 has 3: want rows of equal length"},
 		{"long row", "2^8", "1,2\n4,5,6\n", "matrix: A.csv line 2: a row of 3 values, and line 1 has 2: want rows of equal length"},
 		{"open quote", "2^8", "1,2\n3,\"4\n", `matrix: A.csv line 2: extraneous or missing " in quoted-field`},
@@ -138,6 +156,25 @@ func TestFromCSVEndless(t *testing.T) {
 	wantError(t, err, "matrix: A.csv after line 0: a row of more than 4 MiB")
 	if n := after.TotalAlloc - before.TotalAlloc; n > 2<<30 {
 		t.Errorf("%d MiB for a row of 4 MiB", n>>20)
+	}
+}
+
+// TestFromCSVLongest has a row that, with the comment before it, is as long as may be, to
+// the byte, and one byte longer.
+func TestFromCSVLongest(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	read := func(n int) error {
+		text := "#" + strings.Repeat(" ", n-4) + "\n1\n"
+		end := strings.NewReader(text[n-9:])
+		_, err := FromCSV(f, io.MultiReader(strings.NewReader(text[:n-9]), iotest.OneByteReader(end)), "A.csv")
+		return err
+	}
+	if err := read(maxRecord); err != nil {
+		t.Error(err)
+	}
+	wantError(t, read(maxRecord+1), "matrix: A.csv after line 0: a row of more than 4 MiB")
+	if n, err := new(limitedReader).Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("past the limit %d bytes, error %v", n, err)
 	}
 }
 

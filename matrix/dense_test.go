@@ -192,6 +192,29 @@ func TestInverseErrors(t *testing.T) {
 	wantError(t, err, "matrix: inverse(cauchy): storing 1000000×1000000 entries of 4 bytes takes more than 4 GiB")
 }
 
+// TestCheckBytes has shapes on both sides of 4 GiB, symbols of 1, 2 and 32 bytes.
+func TestCheckBytes(t *testing.T) {
+	for _, c := range []struct {
+		f          field.Field
+		rows, cols int
+		fits       bool
+	}{
+		{fieldtest.Parse(t, "2^8"), 1 << 16, 1 << 16, true},
+		{fieldtest.Parse(t, "2^8"), 1<<16 + 1, 1 << 16, false},
+		{fieldtest.Parse(t, "2^8"), maxSize, 1, true},
+		{fieldtest.Parse(t, "2^8"), maxSize, 0, true},
+		{fieldtest.Parse(t, "257"), 1 << 15, 1 << 16, true},
+		{fieldtest.Parse(t, "257"), 1<<15 + 1, 1 << 16, false},
+		{fieldtest.Parse(t, "257"), 1<<16 + 1, 1 << 15, false},
+		{frBLS12381, 1 << 27, 1, true},
+		{frBLS12381, 1<<27 + 1, 1, false},
+	} {
+		if err := checkBytes(c.f, c.rows, c.cols); (err == nil) != c.fits {
+			t.Errorf("%d×%d over %s: error %v, want one: %v", c.rows, c.cols, c.f.Name(), err, !c.fits)
+		}
+	}
+}
+
 // singularSeed returns a seed of a singular 2×2 random matrix over F_2.
 func singularSeed(t *testing.T) uint64 {
 	for seed := range uint64(100) {
@@ -291,6 +314,9 @@ func TestIdentityTranspose(t *testing.T) {
 				t.Errorf("identity has %v at (%d, %d)", d.At(i, j), i, j)
 			}
 		}
+	}
+	if m := Identity(f, 0); m.Rows() != 0 || m.Cols() != 0 {
+		t.Errorf("the empty identity is %d×%d", m.Rows(), m.Cols())
 	}
 	wantPanic(t, "k = -1", func() { Identity(f, -1) })
 	wantPanic(t, "shape 1×-1", func() { NewDense(f, 1, -1) })

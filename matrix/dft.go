@@ -196,7 +196,7 @@ func (m *dft) factor() *Factorisation {
 	for t := range fact.Layers {
 		fact.Layers[t].Name = "stage"
 	}
-	if m.scale != field.One && len(fact.Layers) > 0 {
+	if m.scale != field.One {
 		scaleRows(fact.Layers, func(int) field.Element { return m.scale })
 	}
 	return fact

@@ -92,9 +92,6 @@ func (f *Factorisation) backwards(layers func([]Layer) []Layer) *Factorisation {
 	g := *f
 	g.Layers = layers(f.Layers)
 	g.In, g.Out = f.Out, f.In
-	if f.Half > 0 {
-		g.Half = len(f.Layers) - f.Half
-	}
 	return &g
 }
 

@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -221,6 +222,244 @@ func TestFactorTowers(t *testing.T) {
 		}
 		if checkFactor(t, c) == nil {
 			t.Error("no factorisation of the Cauchy matrix on the same points")
+		}
+	}
+}
+
+// TestFactorFolds finds the composition of folds whose full fibres the points are, in
+// the order of their codes, and says what it is.
+func TestFactorFolds(t *testing.T) {
+	for _, c := range []struct {
+		field string
+		folds []fold
+		k     int
+		want  string
+	}{
+		{"257", []fold{{radix: 2}, {radix: 2}}, 12, "3 cosets of the multiplicative subgroup of order 4"},
+		{"257", []fold{{radix: 2}, {radix: 2}}, 4, "a coset of the multiplicative subgroup of order 4"},
+		{"2^6", []fold{{radix: 3}}, 12, "4 cosets of the multiplicative subgroup of order 3"},
+		{"2^6", []fold{{radix: 2, linear: field.Code(37)}}, 10, "5 cosets of an additive subgroup of order 2"},
+		{"3^3", []fold{{radix: 3, linear: field.Code(2)}}, 6, "2 cosets of an additive subgroup of order 3"},
+		{"3^4", []fold{{radix: 2}, {radix: 3, linear: field.Code(2)}}, 6, "1 full fibre of a composition of degree 6: z^2, z^3 + 2·z"},
+		{"127", []fold{{radix: 2, center: field.Code(5)}}, 10, "5 full fibres of a composition of degree 2: (z - 5)^2"},
+		{"31", []fold{{radix: 3, linear: field.Code(3)}}, 6, "2 full fibres of a composition of degree 3: z^3 + 3·z"},
+		{"31", []fold{{radix: 3, center: field.Code(4), linear: field.Code(3)}}, 6, "2 full fibres of a composition of degree 3: (z - 4)^3 + 3·(z - 4)"},
+		{"31", []fold{{radix: 3, center: field.Code(4)}}, 9, "3 full fibres of a composition of degree 3: (z - 4)^3"},
+		{"2^6", []fold{{radix: 3, linear: field.Code(7)}}, 15, "5 full fibres of a composition of degree 3: z^3 + 7·z"},
+		{"2^6", []fold{{radix: 3, center: field.Code(9), linear: field.Code(7)}}, 15, "5 full fibres of a composition of degree 3: (z - 9)^3 + 7·(z - 9)"},
+		{"2^7", []fold{{radix: 3, center: field.Code(9), linear: field.Code(7)}}, 15, "5 full fibres of a composition of degree 3: (z - 9)^3 + 7·(z - 9)"},
+		{"2^6", []fold{{radix: 3, center: field.Code(9)}}, 15, "5 full fibres of a composition of degree 3: (z - 9)^3"},
+	} {
+		f := fieldtest.Parse(t, c.field)
+		degree := 1
+		for _, p := range c.folds {
+			degree *= p.radix
+		}
+		fibres := map[field.Element][]field.Element{}
+		var images []field.Element // of full fibres, in the order of their last points
+		for code := range f.Order().Uint64() {
+			v := field.Code(code)
+			for _, p := range c.folds {
+				y := f.Sub(v, p.center)
+				v = f.Add(field.Exp(f, y, uint64(p.radix)), f.Mul(p.linear, y))
+			}
+			fibres[v] = append(fibres[v], field.Code(code))
+			if len(fibres[v]) == degree {
+				images = append(images, v)
+			}
+		}
+		if len(images) < 2*c.k/degree {
+			t.Fatalf("%s over %s: %d full fibres", c.want, c.field, len(images))
+		}
+		set := func(images []field.Element) Points {
+			var list []field.Element
+			for _, v := range images[:c.k/degree] {
+				list = append(list, fibres[v]...)
+			}
+			slices.SortFunc(list, func(a, b field.Element) int { return a.Int().Cmp(b.Int()) })
+			return must(NewPoints(f, list))(t)
+		}
+		fact := checkFactor(t, must(Lagrange(set(images), set(images[c.k/degree:])))(t))
+		if fact == nil || fact.Structure != "both point sets "+c.want {
+			t.Errorf("over %s found %+v, want %s", c.field, fact, c.want)
+		}
+	}
+}
+
+// TestFactorNatural: nothing has to move where points that are alike stand alike, and
+// the labels say so at once where they are the processors.
+func TestFactorNatural(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	list := func(swap int) Points { // processors 1 and 1+swap have changed places
+		p := elements(must(CosetPoints(f, 24))(t))
+		p[1], p[1+swap] = p[1+swap], p[1]
+		return must(NewPoints(f, p))(t)
+	}
+	for _, c := range []struct {
+		name            string
+		m               Matrix
+		natural, atOnce bool
+	}{
+		{"cosets in order", Vandermonde(list(0)), true, true},
+		{"cosets out of order", Vandermonde(list(1)), false, false},
+		{"both out of order alike", must(Lagrange(list(1), list(1)))(t), true, false},
+		{"one out of order", must(Lagrange(list(0), list(1)))(t), false, false},
+		{"the other out of order", must(Lagrange(list(1), list(0)))(t), false, false},
+		{"dft", must(DFT(f, 4))(t), false, false},
+		{"inverse dft", must(Inverse(must(DFT(f, 4))(t)))(t), false, false},
+		{"reversed dft", must(DFTReversed(f, 4))(t), true, true},
+		{"dft of two", must(DFT(f, 2))(t), true, false},
+	} {
+		fact := checkFactor(t, c.m)
+		if fact == nil {
+			t.Errorf("%s: no structure", c.name)
+			continue
+		}
+		if got := fact.Natural(c.m.Rows()); got != c.natural {
+			t.Errorf("%s: natural %v, want %v", c.name, got, c.natural)
+		}
+		if got := fact.In.label == nil && fact.Out.label == nil; got != c.atOnce {
+			t.Errorf("%s: without labels %v, want %v", c.name, got, c.atOnce)
+		}
+	}
+}
+
+// TestFactorOne: a 1×1 matrix that is the identity has a factorisation without layers,
+// and no other 1×1 matrix has one.
+func TestFactorOne(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	five := must(CodePoints(f, 5, 1))(t)
+	for _, m := range []Matrix{
+		must(DFT(f, 1))(t), must(Inverse(must(DFT(f, 1))(t)))(t), must(LCH(f, 1))(t), Vandermonde(five), Vandermonde(must(CosetPoints(f, 1))(t)),
+		must(Lagrange(five, must(CodePoints(f, 7, 1))(t)))(t), must(Moore(must(MoorePoints(f, 0, 1))(t), 0))(t),
+		must(CauchyOn(five, must(CodePoints(f, 7, 1))(t)))(t),
+	} {
+		fact := Factor(m)
+		if want := m.At(0, 0) == field.One; (fact != nil) != want || fact != nil && len(fact.Layers) > 0 {
+			t.Errorf("%s = %v: %+v", m.ID(), m.At(0, 0), fact)
+		}
+	}
+}
+
+// TestFactorLayers has the layers by name: of the Moore matrices, which have them where
+// K and the degree over F_base have a common factor, and of what is made of others.
+func TestFactorLayers(t *testing.T) {
+	moore := func(name string, base uint64, k int) Matrix {
+		f := fieldtest.Parse(t, name)
+		return must(Moore(must(MoorePoints(f, base, k))(t), base))(t)
+	}
+	gabidulin := func(name string, base uint64, k int) Matrix {
+		return must(Gabidulin(fieldtest.Parse(t, name), base, k))(t)
+	}
+	f := fieldtest.Parse(t, "257")
+	lagrange := must(Spec{Family: "lagrange"}.Build(f, 12, 12))(t)
+	vandermonde := must(Spec{Family: "vandermonde"}.Build(f, 6, 6))(t)
+	for _, c := range []struct {
+		m    Matrix
+		half int
+		want string
+	}{
+		{moore("2^8", 0, 2), 0, "[loose]"},
+		{moore("2^8", 0, 3), 0, "no structure"},
+		{moore("2^8", 0, 4), 0, "[loose loose]"},
+		{moore("2^8", 0, 6), 0, "[draw loose]"},
+		{moore("2^9", 0, 2), 0, "no structure"},
+		{moore("2^9", 0, 6), 0, "[draw loose]"},
+		{moore("2^16", 16, 3), 0, "no structure"},
+		{Transpose(moore("2^8", 0, 6)), 0, "[transposed loose transposed draw]"},
+		{gabidulin("2^8", 0, 1), 0, "[]"},
+		{gabidulin("2^8", 0, 2), 1, "[inverse loose loose]"},
+		{gabidulin("2^8", 0, 3), 0, "no structure"},
+		{gabidulin("2^8", 0, 4), 2, "[inverse loose inverse loose loose loose]"},
+		{gabidulin("2^9", 0, 2), 0, "no structure"},
+		{gabidulin("2^16", 0, 6), 2, "[inverse loose inverse draw draw loose]"},
+		{must(DFT(f, 4))(t), 0, "[stage stage]"},
+		{vandermonde, 0, "[draw loose]"},
+		{Transpose(vandermonde), 0, "[transposed loose transposed draw]"},
+		{must(Inverse(vandermonde))(t), 0, "[inverse loose inverse draw]"},
+		{must(Inverse(must(Inverse(vandermonde))(t)))(t), 0, "[draw loose]"},
+		{lagrange, 3, "[inverse loose inverse loose inverse draw draw loose loose]"},
+		{Transpose(lagrange), 3, "[transposed loose transposed loose transposed draw transposed inverse draw transposed inverse loose transposed inverse loose]"},
+	} {
+		fact := Factor(c.m)
+		if fact == nil {
+			if c.want != "no structure" {
+				t.Errorf("%s, K = %d: no structure, want %s", c.m.ID(), c.m.Rows(), c.want)
+			}
+			continue
+		}
+		if got := fmt.Sprint(layerNames(fact.Layers)); got != c.want || fact.Half != c.half {
+			t.Errorf("%s, K = %d: %s with %d of the inverse, want %s with %d", c.m.ID(), c.m.Rows(), got, fact.Half, c.want, c.half)
+		}
+	}
+	for _, c := range []struct {
+		m    Matrix
+		want string
+	}{
+		{must(DFT(fieldtest.Parse(t, "97"), 12))(t), "radices 2·2·3"},
+		{moore("2^8", 0, 4), "1 multiple of the subfield of 2^4 elements, by a tower of degrees 2·2"},
+		{moore("2^8", 4, 2), "1 multiple of the subfield of 4^2 elements, by a tower of degrees 2"},
+		{gabidulin("2^16", 0, 6), "3 multiples of the subfield of 2^2 elements, by a tower of degrees 2"},
+		{must(LCH(fieldtest.Parse(t, "2^8"), 12))(t), "3 cosets of an additive subgroup of order 4"},
+	} {
+		if got := Factor(c.m).Structure; got != c.want {
+			t.Errorf("%s, K = %d: %s, want %s", c.m.ID(), c.m.Rows(), got, c.want)
+		}
+	}
+	layers := Factor(vandermonde).Layers
+	if got := layerNames(Transposed(Transposed(layers))); !slices.Equal(got, layerNames(layers)) {
+		t.Errorf("transposed twice they are called %v", got)
+	}
+	layers = Factor(lagrange).Layers
+	for _, c := range []struct {
+		from, to int
+		want     string
+	}{{0, 1, "inverse loose"}, {0, 2, "inverse loose"}, {1, 3, "fused"}, {3, 5, "fused"}, {4, 6, "loose"}, {0, 6, "fused"}} {
+		if got := Fuse(layers[c.from:c.to]).Name; got != c.want {
+			t.Errorf("layers %d to %d fused are called %q, want %q", c.from, c.to-1, got, c.want)
+		}
+	}
+}
+
+func layerNames(layers []Layer) []string {
+	var names []string
+	for _, l := range layers {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+// TestPartition has what partitions of the indexes look like.
+func TestPartition(t *testing.T) {
+	for _, c := range []struct {
+		of   Partition
+		want string
+	}{
+		{Partition{4, []digit{{1, 4}}}, "1 group of 4: {0 1 2 3}"},
+		{Partition{5, []digit{{1, 5}}}, "1 group of 5: {0 1 2 3 …}"},
+		{Partition{8, []digit{{4, 2}}}, "4 groups of 2: {0 4} {1 5} {2 6} {3 7}"},
+		{Partition{10, []digit{{5, 2}}}, "5 groups of 2: {0 5} {1 6} {2 7} {3 8} …"},
+		{Partition{2, nil}, "2 groups of 1: {0} {1}"},
+		// As one number, the digits are in ascending order whatever came first.
+		{Partition{12, []digit{{4, 3}}}.join(Partition{12, []digit{{1, 2}}}), "2 groups of 6: {0 1 4 5 …} {2 3 6 7 …}"},
+		{Partition{12, []digit{{1, 2}}}.join(Partition{12, []digit{{4, 3}}}), "2 groups of 6: {0 1 4 5 …} {2 3 6 7 …}"},
+		{Partition{12, []digit{{4, 3}}}.join(Partition{12, []digit{{4, 3}}}), "4 groups of 3: {0 4 8} {1 5 9} {2 6 10} {3 7 11}"},
+	} {
+		if got := c.of.String(); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.of, got, c.want)
+		}
+	}
+}
+
+// TestFactorMany: points are searched for structure up to 2^17 of them.
+func TestFactorMany(t *testing.T) {
+	f := fieldtest.Parse(t, "2147483647")
+	for n, want := range map[int]bool{mostSearched: true, mostSearched + 2: false} {
+		p := negated{must(CosetPoints(f, n))(t)} // pairs z, -z; that they are cosets does not show
+		for _, m := range []Matrix{Vandermonde(p), must(Lagrange(p, p))(t)} {
+			if got := Factor(m) != nil; got != want {
+				t.Errorf("%s of %d points: structure %v, want %v", m.ID(), n, got, want)
+			}
 		}
 	}
 }

@@ -63,6 +63,22 @@ func TestPrimeFormulas(t *testing.T) {
 		func(i, j int64) int64 { return modExp(5+i-100-j, p-2, p) })
 }
 
+// TestCodePoints has the largest codes that there may be.
+func TestCodePoints(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	for _, c := range []struct {
+		f        field.Field
+		first, n int
+	}{{f, 0, 256}, {f, 255, 1}, {frBLS12381, maxSize, 2}} {
+		p := must(CodePoints(c.f, c.first, c.n))(t)
+		for k := range c.n {
+			if want := field.Code(uint64(c.first) + uint64(k)); p.Len() != c.n || p.At(k) != want {
+				t.Fatalf("%d codes from %d, wanted %d: number %d is %v, want %v", p.Len(), c.first, c.n, k, p.At(k), want)
+			}
+		}
+	}
+}
+
 // TestCosetFormula has K = 12 points over F_257: Z = 4, M = 3 and β = 3^64, of
 // order 4; the bits of j are reversed: 0 2 1 3.
 func TestCosetFormula(t *testing.T) {
@@ -132,8 +148,10 @@ func TestPowersDistinct(t *testing.T) {
 		if len(seen) != n {
 			t.Errorf("%s: %d distinct powers of %d", name, len(seen), n)
 		}
-		if m := n/2 + 1; must(PowerPoints(f, m))(t).At(m-1) != p.At(m-1) {
-			t.Errorf("%s: point %d depends on K", name, m-1)
+		for _, m := range []int{n/2 + 1, digitSize, digitSize + 1} {
+			if m <= n && must(PowerPoints(f, m))(t).At(m-1) != p.At(m-1) {
+				t.Errorf("%s: point %d depends on K", name, m-1)
+			}
 		}
 	}
 }
@@ -155,6 +173,17 @@ func TestDFTInverse(t *testing.T) {
 			}
 			if !Equal(inv, must(DenseOf(m).Inverse())(t)) {
 				t.Errorf("%s, K = %d: the inverse differs from the one by elimination", name, k)
+			}
+			reversed := must(DFTReversed(f, k))(t)
+			back := must(Inverse(reversed))(t)
+			if !Equal(must(Mul(reversed, back))(t), Identity(f, k)) {
+				t.Errorf("%s, K = %d: reversed, DFT·DFT⁻¹ is not the identity", name, k)
+			}
+			if !Equal(must(Inverse(back))(t), reversed) {
+				t.Errorf("%s, K = %d: reversed, the inverse's inverse is another matrix", name, k)
+			}
+			if !IsReversed(reversed) || !IsReversed(back) || IsReversed(m) || IsReversed(inv) {
+				t.Errorf("%s, K = %d: IsReversed takes one for the other", name, k)
 			}
 		}
 	}
@@ -343,7 +372,10 @@ func TestRandomUniform(t *testing.T) {
 }
 
 func TestFamilyErrors(t *testing.T) {
-	f8, f257, f2 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2")
+	f8, f257, f2, f31 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2"), fieldtest.Parse(t, "2147483647")
+	moore := func(f field.Field, base uint64, n int) func() (any, error) {
+		return func() (any, error) { return MoorePoints(f, base, n) }
+	}
 	codes := func(f field.Field, first, n int) Points { return must(CodePoints(f, first, n))(t) }
 	for _, c := range []struct {
 		name string
@@ -365,6 +397,10 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: no 57 symbol codes from 200 in the field 2^8: q = 256"},
 		{"negative codes", func() (any, error) { return CodePoints(f8, -1, 1) },
 			"matrix: no 1 symbol codes from -1 in the field 2^8: q = 256"},
+		{"codes from below 0 on", func() (any, error) { return CodePoints(f8, -1, 2) },
+			"matrix: no 2 symbol codes from -1 in the field 2^8: q = 256"},
+		{"cauchy too large by a factor", func() (any, error) { return Cauchy(fieldtest.Parse(t, "2^4"), 128) },
+			"matrix: cauchy over 2^4: K = 128 needs 256 distinct points and q = 16: want K <= 8, or a field such as 2^8"},
 		{"dft between divisors", func() (any, error) { return DFT(f8, 8) },
 			"matrix: dft over 2^8: K = 8 does not divide q-1 = 255: want K = 5 or 15, or a field such as 17"},
 		{"dft beyond q-1", func() (any, error) { return DFT(f8, 300) },
@@ -373,11 +409,41 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: dft over 2: K = 2 does not divide q-1 = 1: want K = 1, or a field such as 3"},
 		{"dft over 256 bits", func() (any, error) { return DFT(frBLS12381, 5) },
 			"matrix: dft over " + frBLS12381.Name() + ": K = 5 does not divide q-1 = 52435875175126190479447740508185965837690552500527637822603658699938581184512: want K = 4 or 6, or a field such as 11"},
+		// The search for divisors ends after 2^16 numbers, excluding the last.
+		{"dft far beyond q-1", func() (any, error) { return DFT(f8, 65790) },
+			"matrix: dft over 2^8: K = 65790 does not divide q-1 = 255: want K = 255, or a field such as 131581"},
+		{"dft too far beyond q-1", func() (any, error) { return DFT(f8, 65791) },
+			"matrix: dft over 2^8: K = 65791 does not divide q-1 = 255: want a field such as 394747"},
+		{"dft further beyond q-1", func() (any, error) { return DFT(f8, 65792) },
+			"matrix: dft over 2^8: K = 65792 does not divide q-1 = 255: want a field such as 328961"},
+		{"dft far below a divisor", func() (any, error) { return DFT(f31, 365427) },
+			"matrix: dft over 2147483647: K = 365427 does not divide q-1 = 2147483646: want K = 360437 or 430962, or a field such as 1461709"},
+		{"dft too far below a divisor", func() (any, error) { return DFT(f31, 365426) },
+			"matrix: dft over 2147483647: K = 365426 does not divide q-1 = 2147483646: want K = 360437, or a field such as 730853"},
+		{"dft with one field left", func() (any, error) { return DFT(f8, 2147483646) },
+			"matrix: dft over 2^8: K = 2147483646 does not divide q-1 = 255: want a field such as 2147483647"},
+		{"dft without advice", func() (any, error) { return DFT(f8, 2147483647) },
+			"matrix: dft over 2^8: K = 2147483647 does not divide q-1 = 255: want a divisor of q-1"},
 		{"dft without K", func() (any, error) { return DFT(f8, -2) }, "matrix: K = -2: want 1 to 2147483647"},
 		{"too few powers", func() (any, error) { return PowerPoints(f8, 256) },
 			"matrix: powers points over 2^8: K = 256 needs as many nonzero elements: want K <= 255, or a field such as 2^16"},
 		{"too few cosets", func() (any, error) { return CosetPoints(f257, 65536) },
 			"matrix: coset points over 257: K = 65536 needs as many nonzero elements: want K <= 256, or a field such as 2147483647"},
+		{"cosets beyond the last", func() (any, error) { return ShiftedCosetPoints(f257, 24, 30) },
+			"matrix: coset points over 257: no cosets 30 to 32 of 8 elements: the field has 32"},
+		{"cosets before the first", func() (any, error) { return ShiftedCosetPoints(f257, 24, -1) },
+			"matrix: coset points over 257: no cosets -1 to 1 of 8 elements: the field has 32"},
+		{"a point twice", func() (any, error) { return NewPoints(f8, []field.Element{{3}, {1}, {2}, {1}}) },
+			"matrix: the points 1 and 3 are both 1: want distinct points"},
+		{"a point outside the field", func() (any, error) { return NewPoints(f8, []field.Element{{255}, {256}}) },
+			"matrix: point 1 = 256 is outside the field 2^8"},
+		{"points of no base", moore(f8, 1, 2), "matrix: moore over 2^8: base 1: want a power 2^d with d dividing 8"},
+		{"points of a composite base", moore(f8, 6, 2), "matrix: moore over 2^8: base 6: want a power 2^d with d dividing 8"},
+		{"base over 256 bits", moore(frBLS12381, 1, 1), "matrix: moore over " + frBLS12381.Name() + ": base 1: want the characteristic " + frBLS12381.Name()},
+		{"moore in a field of a higher power", moore(f8, 0, 16), "matrix: moore over 2^8: K = 16 points independent over F_2: the field has degree 8 over it: want K <= 8, or a field such as 2^16"},
+		{"moore in no field", moore(f8, 0, 17), "matrix: moore over 2^8: K = 17 points independent over F_2: the field has degree 8 over it: want K <= 8"},
+		{"moore in another field", moore(f257, 0, 2), "matrix: moore over 257: K = 2 points independent over F_257: the field has degree 1 over it: want K <= 1, or a field such as 2^8"},
+		{"moore in another, larger field", moore(f257, 0, 16), "matrix: moore over 257: K = 16 points independent over F_257: the field has degree 1 over it: want K <= 1, or a field such as 2^16"},
 		{"no columns", func() (any, error) { return Random(f8, 1, 0, 1) }, "matrix: cols = 0: want 1 to 2147483647"},
 		{"no rows", func() (any, error) { return Random(f8, 0, 1, 1) }, "matrix: rows = 0: want 1 to 2147483647"},
 	} {
@@ -446,16 +512,18 @@ func (r repeat) At(int) field.Element { return r.Points.At(0) }
 
 // TestOutOfRange: an index outside a matrix or point set panics with the index.
 func TestOutOfRange(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
+	f, f8 := fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2^8")
 	for _, m := range []Matrix{
 		must(Cauchy(f, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
 		Vandermonde(must(CosetPoints(f, 4))(t)), Transpose(must(Cauchy(f, 4))(t)), must(Inverse(must(Cauchy(f, 4))(t)))(t),
+		must(DFTReversed(f, 4))(t), must(Inverse(must(DFTReversed(f, 4))(t)))(t), must(ReedSolomonVandermonde(f, 4))(t),
+		must(ReedSolomonJerasure(f, 4))(t), must(LCH(f8, 4))(t), must(Moore(must(MoorePoints(f8, 0, 4))(t), 0))(t),
 	} {
 		for _, at := range [][2]int{{4, 0}, {0, 4}, {-1, 0}, {0, -1}} {
 			wantPanic(t, "of a 4×4 matrix", func() { m.At(at[0], at[1]) })
 		}
 	}
-	for _, p := range []Points{must(CodePoints(f, 1, 4))(t), must(PowerPoints(f, 4))(t), must(CosetPoints(f, 4))(t)} {
+	for _, p := range []Points{must(CodePoints(f, 1, 4))(t), must(PowerPoints(f, 4))(t), must(CosetPoints(f, 4))(t), must(MoorePoints(f8, 0, 4))(t)} {
 		wantPanic(t, "point 4 of 4", func() { p.At(4) })
 		wantPanic(t, "point -1 of 4", func() { p.At(-1) })
 	}

@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"volley/field"
@@ -147,8 +148,8 @@ func perGroup[T any](make func(group int) T) func(group int) T {
 
 // toggle puts the prefix before the name, or takes it away.
 func toggle(name, prefix string) string {
-	if len(name) > len(prefix) && name[:len(prefix)] == prefix {
-		return name[len(prefix):]
+	if rest, ok := strings.CutPrefix(name, prefix); ok {
+		return rest
 	}
 	return prefix + name
 }

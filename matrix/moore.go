@@ -88,7 +88,7 @@ func newFrobenius(f field.Field, base uint64) (frobenius, error) {
 		base = p
 	}
 	degree, rest := 0, base
-	for ; rest > 1 && rest%p == 0; rest /= p {
+	for ; rest%p == 0; rest /= p {
 		degree++
 	}
 	if degree == 0 || rest != 1 || f.Degree()%degree != 0 {

@@ -20,7 +20,7 @@ func TestReadPoints(t *testing.T) {
 	}
 	wantPanic(t, "point 3 of 3", func() { want.At(3) })
 	for _, text := range []string{
-		"3\n0\n256\n", "3,0,256", " 3 ,\t0,\r\n256", "# 9\n3\n  # 1 2 x\n0, 256\n#", "003 0 0256", "3,,0,,\n,256,",
+		"3\n0\n256\n", "3,0,256", " 3 ,\t0,\r\n256", "# 9\n3\n  # 1 2 x\n0, 256\n#", "003 0 0256", "3,,0,,\n,256,", strings.Repeat("0", 99) + "3 0 256",
 	} {
 		got, err := ReadPoints(f, iotest.OneByteReader(strings.NewReader(text)), "p")
 		if err != nil || got.Len() != 3 || got.ID() != want.ID() {
@@ -32,6 +32,9 @@ func TestReadPoints(t *testing.T) {
 				t.Errorf("%q: point %d is %v", text, k, got.At(k))
 			}
 		}
+	}
+	if got := must(NewPoints(f, elements(want)))(t); got.ID() != want.ID() {
+		t.Errorf("listed they have the ID %s, want %s", got.ID(), want.ID())
 	}
 	if must(ReadPoints(f, strings.NewReader("0 3 256"), "p"))(t).ID() == want.ID() {
 		t.Error("one ID for two orders")

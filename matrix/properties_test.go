@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // TestPointsOf rebuilds matrices from their points.
@@ -45,6 +46,36 @@ func TestPointsOf(t *testing.T) {
 	for _, m := range []Matrix{inverse, DenseOf(v), Identity(f, 3)} {
 		if sets := PointSetsOf(m); sets != nil {
 			t.Errorf("points of %s: %v, want none", m.ID(), sets)
+		}
+	}
+}
+
+// TestSuperregular: what is said to be superregular has no singular part.
+func TestSuperregular(t *testing.T) {
+	f := fieldtest.Parse(t, "2^4")
+	codes := func(first, n int) Points { return must(CodePoints(f, first, n))(t) }
+	cauchy := must(Cauchy(f, 4))(t)
+	for _, c := range []struct {
+		m    Matrix
+		want bool
+	}{
+		{cauchy, true},
+		{must(CauchyOn(codes(7, 2), codes(1, 4)))(t), true},
+		{must(FTI(f, 3))(t), true},
+		{Block(cauchy, 1, 2), true},
+		{must(Lagrange(codes(4, 4), codes(1, 3)))(t), true},
+		{must(ReedSolomonVandermonde(f, 4))(t), true},
+		{must(Lagrange(codes(4, 4), codes(1, 4)))(t), false}, // last and first point
+		{must(Lagrange(codes(1, 4), codes(4, 4)))(t), false},
+		{must(Lagrange(codes(1, 4), codes(1, 4)))(t), false},
+		{must(DFT(f, 5))(t), false},
+		{DenseOf(cauchy), false}, // it is, but its entries do not say so
+	} {
+		if got := Superregular(c.m); got != c.want {
+			t.Errorf("%s: %v, want %v", c.m.ID(), got, c.want)
+		}
+		if part := singularPart(c.m); c.want && part != "" {
+			t.Errorf("%s is singular in %s", c.m.ID(), part)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"slices"
 	"testing"
 
 	"volley/field"
@@ -97,6 +98,9 @@ func TestGabidulinFor(t *testing.T) {
 		omega := must(newMoore(g.omega, c.base, c.k))(t)
 		if !Equal(must(Mul(omega, m))(t), must(newMoore(g.alpha, c.base, c.k))(t)) {
 			t.Errorf("gabidulin %d×%d over %s, base %d: another matrix", c.k, c.r, c.field, c.base)
+		}
+		if own, err := MoorePoints(f, c.base, c.k); err == nil && own.ID() == g.omega.ID() && !slices.Equal(elements(own), elements(g.omega)) {
+			t.Errorf("gabidulin %d×%d over %s, base %d: other points under the ID %s", c.k, c.r, c.field, c.base, own.ID())
 		}
 		all := must(NewPoints(f, append(elements(g.omega), elements(g.alpha)...)))(t)
 		if rank := DenseOf(must(Moore(all, c.base))(t)).Rank(); rank != c.k+c.r {

@@ -231,8 +231,13 @@ func TestMDS(t *testing.T) {
 // TestFamilyFormulas compares what every name builds with its formula, written
 // here once more, for many K and R; and no matrix is built where the formula has
 // none.
-func TestFamilyFormulas(t *testing.T) {
-	for _, name := range []string{"2^4", "2^8", "2^16", "97", "257", "3^4"} {
+func TestFamilyFormulas(t *testing.T) { checkFormulas(t, "2^4", "3^2") }
+
+// TestFamilyFormulasLarge is that test for larger fields.
+func TestFamilyFormulasLarge(t *testing.T) { checkFormulas(t, "2^8", "2^16", "97", "257", "3^4") }
+
+func checkFormulas(t *testing.T, fields ...string) {
+	for _, name := range fields {
 		f := fieldtest.Parse(t, name)
 		q := f.Order().Int64()
 		sizes := []int{85, 96, 97, 127, 128, 129}
@@ -330,6 +335,21 @@ var formulas = []struct {
 	}},
 	{spec: Spec{Family: "rs:vandermonde"}, slow: true, entry: func(f field.Field, q int64, k, r int) entry {
 		return lagrangeEntry(f, wantCodes(q, 0, k), wantCodes(q, k, r))
+	}},
+	{spec: Spec{Family: "rs:jerasure"}, entry: func(f field.Field, q int64, k, r int) entry {
+		if int64(k+r-1) > q {
+			return nil
+		}
+		code := func(i int) field.Element { return field.Code(uint64(i)) }
+		return func(i, j int) field.Element {
+			switch {
+			case r == 1:
+				return field.One
+			case j == r-1:
+				return f.Mul(f.Sub(code(k), code(i)), f.Inv(code(k)))
+			}
+			return f.Mul(f.Mul(f.Sub(code(k), code(i)), code(k+j)), f.Inv(f.Mul(code(k), f.Sub(code(k+j), code(i)))))
+		}
 	}},
 	{spec: Spec{Family: "rs:par1"}, entry: func(f field.Field, q int64, k, r int) entry {
 		points := wantCodes(q, 1, k)
@@ -525,6 +545,16 @@ func lchEntry(f field.Field, q int64, k, r int) entry {
 			}
 		}
 		return f.Mul(v, field.Exp(f, vanishing(t, j), uint64(i>>t)))
+	}
+}
+
+// TestMooreLarge: over F_p the map is z^p = z, so that all rows are the points, and the
+// base needs no name.
+func TestMooreLarge(t *testing.T) {
+	m := must(Moore(must(CodePoints(frBLS12381, 5, 2))(t), 0))(t)
+	wantEntries(t, m, 2, 2, func(i, j int64) int64 { return 5 + j })
+	if m.ID() != "moore(0, codes:5)" || BaseOf(m) != 0 {
+		t.Errorf("%s with the base %d", m.ID(), BaseOf(m))
 	}
 }
 

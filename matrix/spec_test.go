@@ -80,6 +80,7 @@ func TestBuild(t *testing.T) {
 		id   string
 	}{
 		{"cauchy", Spec{Family: "cauchy"}, must(Cauchy(f, k))(t), "cauchy"},
+		{"cauchy in any order", Spec{Family: "cauchy", Order: "any"}, must(Cauchy(f, k))(t), "cauchy"},
 		{"dft", Spec{Family: "dft"}, must(DFT(f, k))(t), "dft"},
 		{"dft reversed", Spec{Family: "dft", Order: "reversed"}, must(DFTReversed(f, k))(t), "dft-reversed"},
 		{"random", Spec{Family: "random", Argument: "7"}, must(Random(f, k, k, 7))(t), "random:7"},
@@ -160,6 +161,7 @@ func TestBuildErrors(t *testing.T) {
 		{"points of another family", Spec{Family: "moore", Points: "codes"}, 5, `matrix: moore has no points "codes": want "coset", "powers" or a file`},
 		{"moore too large", Spec{Family: "moore", Base: 4}, 5, "matrix: moore over 2^8: K = 5 points independent over F_4: the field has degree 4 over it: want K <= 4, or a field such as 2^10"},
 		{"moore's base", Spec{Family: "moore", Base: 8}, 2, "matrix: moore over 2^8: base 8: want a power 2^d with d dividing 8"},
+		{"gabidulin too large", Spec{Family: "gabidulin"}, 5, "matrix: gabidulin over 2^8: K = 5 needs 10 points independent over F_2, and the field has degree 8 over it: want K <= 4, or a field such as 2^10"},
 		{"lch too large", Spec{Family: "lch"}, 257, "matrix: no 257 symbol codes from 0 in the field 2^8: q = 256: want K <= 256"},
 		{"cauchy far too large", Spec{Family: "cauchy"}, 300, "matrix: cauchy over 2^8: K = 300 needs 600 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
 		{"fti too large", Spec{Family: "fti"}, 129, "matrix: fti over 2^8: K = 129 needs 258 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
@@ -241,12 +243,17 @@ func TestBuildFromErrors(t *testing.T) {
 		{"another field", Spec{Family: "vandermonde"}, []PointSet{{"alpha", must(CodePoints(fieldtest.Parse(t, "257"), 0, 3))(t)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
 		{"points meet", Spec{Family: "cauchy"}, []PointSet{codes("y", 0, 3), codes("x", 2, 3)}, nil, "matrix: cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
 		{"no entries", Spec{Family: "file", Argument: "A.csv"}, nil, nil, "matrix: file:A.csv without its entries"},
+		{"entries over another field", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(fieldtest.Parse(t, "257"), 3), "matrix: entries of a 3×3 matrix over 257, and K = 3 processors need 3×3 over 2^8"},
 		{"few entries", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(f, 2), "matrix: entries of a 2×2 matrix over 2^8, and K = 3 processors need 3×3 over 2^8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := c.spec.BuildFrom(f, 3, 3, c.sets, c.entries)
 			wantError(t, err, c.want)
 		})
+	}
+	// The words and files for points do not matter, whatever they are.
+	if _, err := (Spec{Family: "rs:par1", Points: "no such file", Omega: "x", Alpha: "y"}).BuildFrom(f, 3, 3, nil, nil); err != nil {
+		t.Error(err)
 	}
 }
 
