@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+
+	"volley/field"
 )
 
 // A Flow says, for every slot of a plan, which initial packets it is made of
@@ -119,7 +121,7 @@ func (f *Flow) forward(m *Materialized) {
 				if !term.Coef.IsZero() {
 					from := f.slots[k][term.Slot]
 					s.rows.union(from.rows)
-					s.raw = from.raw && len(c) == 1 && term.Coef[0] == 1
+					s.raw = from.raw && len(c) == 1 && term.Coef == field.One
 				}
 			}
 			grow(k, s)

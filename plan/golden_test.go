@@ -22,7 +22,8 @@ import (
 //	program algorithm=A k=K p=P proc=N   one processor, slot by slot
 //	json algorithm=A k=K p=P   the JSON form
 //
-// with matrix=, order= and field= for other matrices than a random one over 257.
+// with matrix=, order= and field= for other matrices than a random one over 257. The
+// algorithm by-hand is [handmade].
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -41,7 +42,10 @@ func TestGolden(t *testing.T) {
 			if d.HasArg("field") {
 				d.ScanArgs(t, "field", &fieldName)
 			}
-			p := algotest.Compile(t, name, fieldName, spec, k, ports, func(s *matrix.Spec) { s.Order = order })
+			var p plan.Plan = handmade(t)
+			if name != "by-hand" {
+				p = algotest.Compile(t, name, fieldName, spec, k, ports, func(s *matrix.Spec) { s.Order = order })
+			}
 			var out bytes.Buffer
 			var err error
 			switch d.Cmd {

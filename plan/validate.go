@@ -24,7 +24,7 @@ const (
 	RuleMatrix      Rule = "matrix"      // every row of A is an input and every column an output, once
 	RulePieces      Rule = "pieces"      // the pieces of a packet are inputs, and outputs, of one processor, in order
 	RuleSchedule    Rule = "schedule"    // a processor's schedule is that of its program
-	RuleClasses     Rule = "classes"     // the classes partition the processors, and their schedules agree in size
+	RuleClasses     Rule = "classes"     // the classes have representatives of their own and add up to the processors
 	RuleProgram     Rule = "program"     // the program can be made
 )
 
@@ -219,7 +219,7 @@ func (v *validator) combinations(k, t, slots int, list []Combination) int {
 
 func (v *validator) slot(k, t, port int, slot, slots int) {
 	if slot < 0 || slot >= slots {
-		v.report(Violation{RuleSlot, k, t, port, slot, "a slot that does not exist yet", fmt.Sprintf("one of [0, %d)", slots)})
+		v.report(Violation{RuleSlot, k, t, port, slot, fmt.Sprintf("slot %d", slot), fmt.Sprintf("one of [0, %d)", slots)})
 	}
 }
 
@@ -318,8 +318,13 @@ func (v *validator) matrix(p Plan, k int, prog *Program) {
 
 func (v *validator) classes(p Plan) {
 	total := 0
+	seen := map[int]bool{}
 	for _, c := range p.Classes() {
 		total += c.Count
+		if seen[c.Representative] {
+			v.report(Violation{RuleClasses, c.Representative, -1, -1, -1, "a second class", "one that it stands for"})
+		}
+		seen[c.Representative] = true
 		if c.Representative < 0 || c.Representative >= v.info.Processors || c.Count < 1 {
 			v.report(Violation{RuleClasses, c.Representative, -1, -1, -1, fmt.Sprintf("a class of %d", c.Count), "a processor of the plan and a class of 1 or more"})
 		}

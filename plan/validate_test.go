@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"volley/algo"
 	"volley/algo/algotest"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/plan"
 )
 
@@ -29,60 +32,104 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// breakages change a valid plan for 5 processors and 2 ports in one place.
+// handmade is a plan in which processor 0 has two packets of two pieces, 1 passes on what
+// it is sent and 2 obtains one packet. A phase has no round and one a name like a tag.
+func handmade(t testing.TB) *plan.Materialized {
+	t.Helper()
+	term := func(slot int, coef uint64) plan.Term { return plan.Term{Slot: slot, Coef: field.Code(coef)} }
+	return &plan.Materialized{
+		Common: plan.Info{
+			Algorithm: "by-hand", Parameters: "a=1 b=2", Field: fieldtest.Parse(t, "257"), Processors: 3, Ports: 2, Rows: 4, Columns: 2, Pieces: 2,
+			Phases: []plan.Phase{{Name: "out", Rounds: 1}, {Name: "idle"}, {Name: "<on>", Rounds: 1}},
+			Notes:  []string{"a note", "another note"}, Layers: []string{"a layer"},
+		},
+		Programs: []*plan.Program{
+			{Proc: 0, Inputs: 4, Rounds: []plan.Round{
+				{
+					Compute: []plan.Combination{{term(0, 1)}, {term(1, 3)}, {term(2, 1), term(3, 1)}},
+					Sends:   []plan.Send{{Port: 1, Dst: 1, Slots: []plan.Slot{4, 5, 6}}},
+				},
+				{},
+			}},
+			{Proc: 1, Rounds: []plan.Round{
+				{Recvs: []plan.Recv{{Port: 1, Src: 0, Count: 3}}},
+				{Sends: []plan.Send{{Port: 0, Dst: 2, Slots: []plan.Slot{0, 1, 2}}}},
+			}},
+			{Proc: 2, Rounds: []plan.Round{
+				{},
+				{Recvs: []plan.Recv{{Port: 0, Src: 1, Count: 3}}},
+			}, Compute: []plan.Combination{{term(0, 1), term(1, 2)}, {term(2, 1)}}, Outputs: []plan.Slot{3, 4}},
+		},
+		Rows:    [][]int{{0, 1, 2, 3}, {}, {}},
+		Columns: [][]int{{}, {}, {0, 1}},
+	}
+}
+
+// breakages change a valid plan in one place: a universal one for 5 processors and 2
+// ports, or the handmade one. What is wanted is the text of the error.
 var breakages = []struct {
-	name string
-	rule plan.Rule
-	do   func(m *plan.Materialized)
+	name, want string
+	handmade   bool
+	do         func(m *plan.Materialized)
 }{
-	{"port above p", plan.RulePort, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Port = 2 }},
-	{"negative port", plan.RulePort, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[0].Port = -1 }},
-	{"two sends on a port", plan.RulePort, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[1].Port = 0 }},
-	{"two receives on a port", plan.RulePort, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[1].Port = 0 }},
-	{"more ports than others", plan.RulePort, func(m *plan.Materialized) { m.Common.Ports = 5 }},
-	{"no port", plan.RulePort, func(m *plan.Materialized) { m.Common.Ports = 0 }},
-	{"message to oneself", plan.RulePartner, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Dst = 1 }},
-	{"message to nobody", plan.RulePartner, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Dst = 5 }},
-	{"receive from nobody", plan.RulePartner, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[0].Src = -1 }},
-	{"receives out of order", plan.RuleOrder, func(m *plan.Materialized) {
+	{"port above p", "processor 1 round 0 port 2: port: got port 2, want one of [0, 2) (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Port = 2 }},
+	{"negative port", "processor 1 round 0: port: got port -1, want one of [0, 2) (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[0].Port = -1 }},
+	{"two sends on a port", "processor 1 round 0 port 0: port: got a second message, want one per port, round and direction (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[1].Port = 0 }},
+	{"two receives on a port", "processor 1 round 0 port 0: port: got a second message, want one per port, round and direction (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[1].Port = 0 }},
+	{"more ports than others", "processor 0: port: got 5 ports, want 1 to 4", false, func(m *plan.Materialized) { m.Common.Ports = 5 }},
+	{"two ports and nobody else", "processor 0: port: got 2 ports, want 1 to 1", false, func(m *plan.Materialized) { m.Common.Processors = 1 }},
+	{"no port", "processor 0: port: got 0 ports, want 1 to 4", false, func(m *plan.Materialized) { m.Common.Ports = 0 }},
+	{"message to oneself", "processor 1 round 0 port 0: partner: got processor 1, want another one of [0, 5) (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Dst = 1 }},
+	{"message to nobody", "processor 1 round 0 port 0: partner: got processor 5, want another one of [0, 5) (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Dst = 5 }},
+	{"receive from nobody", "processor 1 round 0 port 0: partner: got processor -1, want another one of [0, 5) (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[0].Src = -1 }},
+	{"receives out of order", "processor 1 round 0 port 0: order: got after port 1, want receives in port order", false, func(m *plan.Materialized) {
 		r := m.Programs[1].Rounds[0].Recvs
 		r[0], r[1] = r[1], r[0]
 	}},
-	{"empty message", plan.RuleCount, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Slots = nil }},
-	{"slot to come", plan.RuleSlot, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Slots = []plan.Slot{100} }},
-	{"negative slot", plan.RuleSlot, func(m *plan.Materialized) { m.Programs[1].Compute[0][0].Slot = -1 }},
-	{"output that is not there", plan.RuleSlot, func(m *plan.Materialized) { m.Programs[1].Outputs[0] = 1000 }},
-	{"combination of itself", plan.RuleSlot, func(m *plan.Materialized) {
-		p := m.Programs[1]
-		p.Compute[0][0].Slot = p.Schedule().Slots - 1
+	{"empty message", "processor 1 round 0 port 0: count: got 0 elements, want 1 or more (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Slots = nil }},
+	// Slots 6, 8 and 9 are not there then, and processor 3 sends one element.
+	{"receive of nothing", "processor 1 round 0 port 0: count: got 0 elements, want 1 or more (and 4 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[0].Count = 0 }},
+	{"slot to come", "processor 1 round 0 port 0 slot 3: slot: got slot 3, want one of [0, 3)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Slots = []plan.Slot{3} }},
+	{"negative slot", "processor 1: slot: got slot -1, want one of [0, 9)", false, func(m *plan.Materialized) { m.Programs[1].Compute[0][0].Slot = -1 }},
+	{"output that is not there", "processor 1 slot 10: slot: got slot 10, want one of [0, 10)", false, func(m *plan.Materialized) { m.Programs[1].Outputs[0] = 10 }},
+	{"combination of itself", "processor 1 slot 9: slot: got slot 9, want one of [0, 9)", false, func(m *plan.Materialized) { m.Programs[1].Compute[0][0].Slot = 9 }},
+	{"coefficient outside the field", "processor 1 slot 0: coefficient: got 257, want an element of 257", false, func(m *plan.Materialized) { m.Programs[1].Compute[0][0].Coef = field.Code(257) }},
+	{"send without receive", "processor 0 round 0 port 1: match: got a send to 1 that it does not receive, want one receive", true, func(m *plan.Materialized) {
+		m.Programs[1].Rounds[0].Recvs = nil
+		m.Programs[1].Rounds[0].Compute = []plan.Combination{{}, {}, {}}
 	}},
-	{"coefficient outside the field", plan.RuleCoefficient, func(m *plan.Materialized) { m.Programs[1].Compute[0][0].Coef = field.Code(257) }},
-	{"send without receive", plan.RuleMatch, func(m *plan.Materialized) {
-		r := &m.Programs[1].Rounds[0]
-		r.Recvs = r.Recvs[:1]
-	}},
-	{"receive without send", plan.RuleMatch, func(m *plan.Materialized) {
+	{"receive without send", "processor 0 round 0 port 1: match: got a receive from 1 that it does not send, want one send", false, func(m *plan.Materialized) {
 		r := &m.Programs[1].Rounds[0]
 		r.Sends = r.Sends[:1]
 	}},
-	{"other receiver", plan.RuleMatch, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Dst = 0 }},
-	{"other sender", plan.RuleMatch, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[0].Src = 2 }},
-	{"longer message", plan.RuleMatch, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Slots = []plan.Slot{0, 0} }},
-	{"fewer rounds", plan.RuleRounds, func(m *plan.Materialized) { m.Programs[1].Rounds = m.Programs[1].Rounds[:1] }},
-	{"another's program", plan.RuleProcessor, func(m *plan.Materialized) { m.Programs[1].Proc = 2 }},
-	{"no processors", plan.RuleProcessor, func(m *plan.Materialized) { m.Common.Processors = 0 }},
-	{"column twice", plan.RuleMatrix, func(m *plan.Materialized) { m.Columns[1][0] = 0 }},
-	{"column outside", plan.RuleMatrix, func(m *plan.Materialized) { m.Columns[1][0] = 5 }},
-	{"column missing", plan.RuleMatrix, func(m *plan.Materialized) { m.Common.Columns = 6 }},
-	{"row missing", plan.RuleMatrix, func(m *plan.Materialized) { m.Common.Rows = 6 }},
-	{"pieces that do not fit", plan.RulePieces, func(m *plan.Materialized) { m.Common.Pieces = 3 }},
-	{"negative pieces", plan.RulePieces, func(m *plan.Materialized) { m.Common.Pieces = -1 }},
-	{"packets in parts of others", plan.RulePieces, func(m *plan.Materialized) { m.Common.Pieces = 5 }},
-	{"row outside", plan.RuleMatrix, func(m *plan.Materialized) { m.Rows[1][0] = 5 }},
+	{"other receiver", "processor 1 round 0 port 0: match: got 1 elements sent to 0, want 1 elements, which processor 4 expects", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Dst = 0 }},
+	{"other sender", "processor 1 round 0 port 0: match: got a receive from 2 that processor 0 expects too, want one receiver (and 1 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Recvs[0].Src = 2 }},
+	{"longer message to a later one", "processor 1 round 0 port 0: match: got 2 elements sent to 4, want 1 elements, which processor 4 expects", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[0].Slots = []plan.Slot{0, 0} }},
+	{"longer message to an earlier one", "processor 1 round 0 port 1: match: got 2 elements sent to 0, want 1 elements, which processor 0 expects", false, func(m *plan.Materialized) { m.Programs[1].Rounds[0].Sends[1].Slots = []plan.Slot{0, 0} }},
+	{"fewer rounds", "processor 1: rounds: got 1 rounds, want 2 (and 7 more)", false, func(m *plan.Materialized) { m.Programs[1].Rounds = m.Programs[1].Rounds[:1] }},
+	{"another's program", "processor 1: processor: got the program of processor 2, want its own", false, func(m *plan.Materialized) { m.Programs[1].Proc = 2 }},
+	{"no processors", "processor 0: processor: got 0 processors, want 1 or more", false, func(m *plan.Materialized) { m.Common.Processors = 0 }},
+	{"column twice", "processor 1 slot 9: matrix: got a second output for column 0, want one (and 1 more)", false, func(m *plan.Materialized) { m.Columns[1][0] = 0 }},
+	{"column outside", "processor 1 slot 9: matrix: got column 5, want one of [0, 5) (and 1 more)", false, func(m *plan.Materialized) { m.Columns[1][0] = 5 }},
+	{"column missing", "processor 0: matrix: got outputs for 5 columns, want 6", false, func(m *plan.Materialized) { m.Common.Columns = 6 }},
+	{"row missing", "processor 0: matrix: got inputs for 5 rows, want 6", false, func(m *plan.Materialized) { m.Common.Rows = 6 }},
+	{"row outside", "processor 1 slot 0: matrix: got row 5, want one of [0, 5)", false, func(m *plan.Materialized) { m.Rows[1][0] = 5 }},
+	{"pieces that do not fit", "processor 0: pieces: got 2 pieces for 5 rows and 5 columns, want a divisor of both", false, func(m *plan.Materialized) { m.Common.Pieces = 2 }},
+	{"pieces that do not fit the rows", "processor 0: pieces: got 3 pieces for 5 rows and 6 columns, want a divisor of both", false, func(m *plan.Materialized) { m.Common.Pieces, m.Common.Columns = 3, 6 }},
+	{"negative pieces", "processor 0: pieces: got -1 pieces for 5 rows and 5 columns, want a divisor of both", false, func(m *plan.Materialized) { m.Common.Pieces = -1 }},
+	{"packets in parts of others", "processor 0: pieces: got 1 rows, want a multiple of 5 pieces (and 9 more)", false, func(m *plan.Materialized) { m.Common.Pieces = 5 }},
+	{"first piece of no packet", "processor 0: pieces: got row 1 as number 0, want piece 0 of a packet", true, func(m *plan.Materialized) { m.Rows[0] = []int{1, 2, 3, 0} }},
+	{"piece of another packet", "processor 0: pieces: got row 3 as number 1, want piece 1 of a packet", true, func(m *plan.Materialized) { m.Rows[0] = []int{0, 3, 2, 1} }},
+	{"pieces the other way", "processor 2: pieces: got column 1 as number 0, want piece 0 of a packet", true, func(m *plan.Materialized) { m.Columns[2] = []int{1, 0} }},
 }
 
-func broken(t testing.TB, do func(*plan.Materialized)) *plan.Materialized {
+func broken(t testing.TB, byHand bool, do func(*plan.Materialized)) *plan.Materialized {
 	t.Helper()
+	if byHand {
+		m := handmade(t)
+		do(m)
+		return m
+	}
 	m, err := plan.Materialize(algotest.Compile(t, "universal", "257", "random:1", 5, 2))
 	if err != nil {
 		t.Fatal(err)
@@ -91,26 +138,14 @@ func broken(t testing.TB, do func(*plan.Materialized)) *plan.Materialized {
 	return m
 }
 
-// TestValidateFinds checks that each breach of a rule is found, by that rule, and
-// that the text names the processor.
+// TestValidateFinds checks that each breach of a rule is found and what is said of it.
 func TestValidateFinds(t *testing.T) {
 	for _, b := range breakages {
 		t.Run(b.name, func(t *testing.T) {
-			m := broken(t, b.do)
-			err := plan.Validate(m)
+			err := plan.Validate(broken(t, b.handmade, b.do))
 			var invalid *plan.ValidationError
-			if !errors.As(err, &invalid) {
-				t.Fatalf("error %v, want a ValidationError", err)
-			}
-			found := false
-			for _, v := range invalid.Violations {
-				found = found || v.Rule == b.rule
-			}
-			if !found {
-				t.Errorf("%v, want one of rule %s", invalid.Violations, b.rule)
-			}
-			if !strings.Contains(err.Error(), "processor ") {
-				t.Errorf("%q names no processor", err)
+			if !errors.As(err, &invalid) || err.Error() != "plan: "+b.want {
+				t.Errorf("error %v, want plan: %s", err, b.want)
 			}
 		})
 	}
@@ -146,34 +181,65 @@ func (l liar) Program(proc int) (*plan.Program, error) {
 	return l.Materialized.Program(proc)
 }
 
+// TestValidateFindsLies has the text of the error, of a schedule up to what it holds.
 func TestValidateFindsLies(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		rule plan.Rule
-		liar liar
+		name, want string
+		handmade   bool
+		liar       liar
 	}{
-		{"schedule with fewer slots", plan.RuleSchedule, liar{schedule: func(s plan.Schedule) plan.Schedule { s.Slots--; return s }}},
-		{"schedule with more rounds", plan.RuleSchedule, liar{schedule: func(s plan.Schedule) plan.Schedule {
+		{"schedule with more inputs", "processor 0: schedule: got ", false, liar{schedule: func(s plan.Schedule) plan.Schedule { s.Inputs++; return s }}},
+		{"schedule with more outputs", "processor 0: schedule: got ", false, liar{schedule: func(s plan.Schedule) plan.Schedule { s.Outputs++; return s }}},
+		{"schedule with fewer slots", "processor 0: schedule: got ", false, liar{schedule: func(s plan.Schedule) plan.Schedule { s.Slots--; return s }}},
+		{"schedule with more rounds", "processor 0: schedule: got ", false, liar{schedule: func(s plan.Schedule) plan.Schedule {
 			s.Rounds = append(s.Rounds, plan.ScheduleRound{})
 			return s
 		}}},
-		{"schedule with larger messages", plan.RuleSchedule, liar{schedule: func(s plan.Schedule) plan.Schedule {
+		{"schedule with larger messages", "processor 0: schedule: got ", false, liar{schedule: func(s plan.Schedule) plan.Schedule {
 			s.Rounds[0].Sends[0].Count++
 			return s
 		}}},
-		{"schedule with another sender", plan.RuleSchedule, liar{schedule: func(s plan.Schedule) plan.Schedule {
+		{"schedule with another sender", "processor 0: schedule: got ", false, liar{schedule: func(s plan.Schedule) plan.Schedule {
 			s.Rounds[0].Recvs[0].Src++
 			return s
 		}}},
-		{"classes of fewer processors", plan.RuleClasses, liar{classes: []plan.Class{{Representative: 0, Count: 4}}}},
-		{"representative outside", plan.RuleClasses, liar{classes: []plan.Class{{Representative: 5, Count: 5}}}},
-		{"no program", plan.RuleProgram, liar{program: errors.New("singular")}},
+		{"schedule without the only send", "processor 0: schedule: got ", true, liar{schedule: func(s plan.Schedule) plan.Schedule {
+			s.Rounds[0].Sends = nil
+			return s
+		}}},
+		{"schedule without the only receive", "processor 1: schedule: got ", true, liar{schedule: func(s plan.Schedule) plan.Schedule {
+			s.Rounds[0].Recvs = nil
+			return s
+		}}},
+		{"empty lists instead of none", "", true, liar{schedule: func(s plan.Schedule) plan.Schedule {
+			for t := range s.Rounds {
+				s.Rounds[t].Sends = append([]plan.ScheduleSend{}, s.Rounds[t].Sends...)
+				s.Rounds[t].Recvs = append([]plan.Recv{}, s.Rounds[t].Recvs...)
+			}
+			return s
+		}}},
+		{"a class twice", "processor 0: classes: got a second class, want one that it stands for", false, liar{classes: []plan.Class{{Representative: 0, Count: 2}, {Representative: 0, Count: 3}}}},
+		{"classes of fewer processors", "processor 0: classes: got classes of 4 processors, want 5", false, liar{classes: []plan.Class{{Representative: 0, Count: 4}}}},
+		{"representative outside", "processor 5: classes: got a class of 5, want a processor of the plan and a class of 1 or more", false, liar{classes: []plan.Class{{Representative: 5, Count: 5}}}},
+		{"empty class", "processor 1: classes: got a class of 0, want a processor of the plan and a class of 1 or more", false, liar{classes: []plan.Class{{0, 5}, {1, 0}}}},
+		// Of 5 processors; no row is an input then, and no column an output.
+		{"no program", "processor 0: program: got singular, want a program (and 6 more)", false, liar{program: errors.New("singular")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.liar.Materialized = broken(t, func(*plan.Materialized) {})
+			c.liar.Materialized = broken(t, c.handmade, func(*plan.Materialized) {})
+			err := plan.Validate(c.liar)
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
 			var invalid *plan.ValidationError
-			if err := plan.Validate(c.liar); !errors.As(err, &invalid) || invalid.Violations[0].Rule != c.rule {
-				t.Errorf("error %v, want one of rule %s", err, c.rule)
+			if !errors.As(err, &invalid) {
+				t.Fatalf("error %v, want plan: %s", err, c.want)
+			}
+			if text, _, _ := strings.Cut(err.Error(), "{"); text != "plan: "+c.want {
+				t.Errorf("error %v, want plan: %s", err, c.want)
 			}
 		})
 	}
@@ -230,11 +296,133 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestJSONByHand has every field of Info, and processors without inputs and outputs.
+func TestJSONByHand(t *testing.T) {
+	want := handmade(t)
+	var file bytes.Buffer
+	if err := plan.Encode(&file, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := plan.Decode(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Common.Field.Name() != want.Common.Field.Name() {
+		t.Errorf("over %s", got.Common.Field.Name())
+	}
+	got.Common.Field = want.Common.Field
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// writes keeps what it is given to write, one by one.
+type writes [][]byte
+
+func (w *writes) Write(data []byte) (int, error) {
+	*w = append(*w, bytes.Clone(data))
+	return len(data), nil
+}
+
+// TestEncodeProgram checks that a program is what it is in the file of the plan, and that
+// a long one is written bit by bit.
+func TestEncodeProgram(t *testing.T) {
+	m := handmade(t)
+	long := make(plan.Combination, 10_000)
+	for i := range long {
+		long[i] = plan.Term{Slot: i % 3, Coef: field.Code(uint64(1 + i%256))}
+	}
+	m.Programs[2].Compute[1] = long
+	var file bytes.Buffer
+	if err := plan.Encode(&file, m); err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range strings.Split(file.String(), "\n")[1:4] {
+		var w writes
+		if err := plan.EncodeProgram(&w, m, k); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(bytes.Join(w, nil)); got != strings.TrimSuffix(want, ",")+"\n" {
+			t.Errorf("processor %d: %d bytes, want %d: %.100s and %.100s", k, len(got), len(want), got, want)
+		}
+		if wrote := len(want)/(32<<10) + 2; len(w) != wrote {
+			t.Errorf("processor %d: %d bytes in %d writes, want %d", k, len(want), len(w), wrote)
+		}
+	}
+	got, err := plan.Decode(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Programs[2].Compute[1], long) {
+		t.Error("the long combination is another one when decoded")
+	}
+	singular := errors.New("singular")
+	if err := plan.EncodeProgram(&file, liar{Materialized: m, program: singular}, 1); !errors.Is(err, singular) {
+		t.Errorf("error %v, want that of the program", err)
+	}
+}
+
+// TestTrace checks what slots hold where rows are more than a word has bits: 130 packets
+// of one processor, and their sum.
+func TestTrace(t *testing.T) {
+	const n = 130
+	prog := &plan.Program{Inputs: n, Compute: make([]plan.Combination, 1), Outputs: []plan.Slot{n}}
+	m := &plan.Materialized{
+		Common:   plan.Info{Field: fieldtest.Parse(t, "2"), Processors: 1, Ports: 1, Rows: n, Columns: 1},
+		Programs: []*plan.Program{prog}, Rows: [][]int{make([]int, n)}, Columns: [][]int{{0}},
+	}
+	for i := range n {
+		m.Rows[0][i] = i
+		prog.Compute[0] = append(prog.Compute[0], plan.Term{Slot: i, Coef: field.One})
+	}
+	f, err := plan.Trace(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		want := plan.Content{Rows: []int{i}, Columns: []int{0}, Raw: true}
+		if got := f.Content(0, i); !reflect.DeepEqual(got, want) {
+			t.Errorf("slot %d: %+v, want %+v", i, got, want)
+		}
+	}
+	if got, want := f.Content(0, n), (plan.Content{Rows: m.Rows[0], Columns: []int{0}, Whole: true}); !reflect.DeepEqual(got, want) {
+		t.Errorf("the sum: %+v, want %+v", got, want)
+	}
+}
+
+func TestPieces(t *testing.T) {
+	for pieces, want := range []string{"x7 y7 of 1", "x7 y7 of 1", "x3.1 y3.1 of 2", "x2.1 y2.1 of 3"} {
+		i := plan.Info{Pieces: pieces}
+		if got := fmt.Sprintf("%s %s of %d", i.InitialName(7), i.CodedName(7), i.PieceCount()); got != want {
+			t.Errorf("%d pieces: %s, want %s", pieces, got, want)
+		}
+	}
+}
+
+func TestSchedule(t *testing.T) {
+	m := handmade(t)
+	for k, want := range []plan.Schedule{
+		{Inputs: 4, Slots: 7, Terms: 4, Rounds: []plan.ScheduleRound{{Sends: []plan.ScheduleSend{{Port: 1, Dst: 1, Count: 3}}}, {}}},
+		{Slots: 3, Rounds: []plan.ScheduleRound{{Recvs: []plan.Recv{{Port: 1, Src: 0, Count: 3}}}, {Sends: []plan.ScheduleSend{{Port: 0, Dst: 2, Count: 3}}}}},
+		{Outputs: 2, Slots: 5, Terms: 3, Rounds: []plan.ScheduleRound{{}, {Recvs: []plan.Recv{{Port: 0, Src: 1, Count: 3}}}}},
+	} {
+		if got := m.Schedule(k); !reflect.DeepEqual(got, want) {
+			t.Errorf("processor %d: %+v, want %+v", k, got, want)
+		}
+	}
+	if got := plan.MemorySlots(m); got != 7 {
+		t.Errorf("%d slots, want the 7 of processor 0", got)
+	}
+	if got := plan.MemorySlots(&plan.Materialized{Programs: []*plan.Program{{}}}); got != 0 {
+		t.Errorf("%d slots where there is nothing", got)
+	}
+}
+
 // TestDecodeValidates checks that no breach gets past the decoder.
 func TestDecodeValidates(t *testing.T) {
 	for _, b := range breakages {
 		var file bytes.Buffer
-		m := broken(t, b.do)
+		m := broken(t, b.handmade, b.do)
 		if err := plan.Encode(&file, m); err != nil {
 			t.Fatal(err)
 		}
@@ -302,4 +490,25 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestTraceScaled takes a packet times a coefficient whose lowest word is 1 for scaled.
+func TestTraceScaled(t *testing.T) {
+	for _, c := range []struct {
+		coef field.Element
+		want string
+	}{{field.One, "x0"}, {field.Element{1, 1}, "y0"}} {
+		m := &plan.Materialized{
+			Common:   plan.Info{Field: fieldtest.Parse(t, "bn254"), Processors: 1, Ports: 1, Rows: 1, Columns: 1},
+			Programs: []*plan.Program{{Inputs: 1, Compute: []plan.Combination{{{Slot: 0, Coef: c.coef}}}, Outputs: []plan.Slot{1}}},
+			Rows:     [][]int{{0}}, Columns: [][]int{{0}},
+		}
+		f, err := plan.Trace(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Content(0, 1).String(); got != c.want {
+			t.Errorf("%v·x0 is called %s, want %s", c.coef, got, c.want)
+		}
+	}
 }

@@ -18,7 +18,7 @@ type Spread struct {
 
 // add counts the amount of a processor that stands for so many.
 func (s *Spread) add(amount, proc, count int) {
-	if amount > s.Most || s.Total == 0 && amount == s.Most {
+	if amount > s.Most {
 		s.Most, s.Busiest = amount, proc
 	}
 	s.Total += float64(amount) * float64(count)
@@ -87,8 +87,8 @@ func WorkOf(ctx context.Context, p plan.Plan) (Work, error) {
 		if ctx.Err() != nil {
 			return w, context.Cause(ctx)
 		}
-		if n := mayTerms(p.Schedule(class.Representative)); n > mostTerms {
-			return w, fmt.Errorf("sim: program of processor %d: %w: it may have %.1e multiply-adds per symbol", class.Representative, ErrTooLarge, n)
+		if n := p.Schedule(class.Representative).Terms; n > mostTerms {
+			return w, fmt.Errorf("sim: program of processor %d: %w: it may have %.1e multiply-adds per symbol", class.Representative, ErrTooLarge, float64(n))
 		}
 		prog, err := p.Program(class.Representative)
 		if err != nil {
@@ -101,21 +101,6 @@ func WorkOf(ctx context.Context, p plan.Plan) (Work, error) {
 		s.Mean = s.Total / float64(p.Info().Processors)
 	}
 	return w, nil
-}
-
-// mayTerms returns a number of terms that the program of the schedule does not
-// exceed.
-func mayTerms(s plan.Schedule) float64 {
-	if s.Terms >= 0 {
-		return float64(s.Terms)
-	}
-	combinations := s.Slots - s.Inputs
-	for _, r := range s.Rounds {
-		for _, x := range r.Recvs {
-			combinations -= x.Count
-		}
-	}
-	return float64(combinations) * float64(s.Slots)
 }
 
 // live returns the most slots that the program needs at a time. A slot is needed from

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"volley/algo/algotest"
+	"volley/field"
 	"volley/plan"
 	"volley/sim"
 )
@@ -31,11 +32,51 @@ func TestLoadByHand(t *testing.T) {
 	}
 	// Processor 0 needs x0 to the end, and next to it what it has received, or the result: 2.
 	// Processor 1 receives 3 next to x1, and needs none of them later: 4.
-	if w.MultiplyAdds.Most != 4 || w.MultiplyAdds.Total != 5 {
-		t.Errorf("multiply-adds %+v, want 4 of 5", w.MultiplyAdds)
+	work := sim.Work{
+		MultiplyAdds: sim.Spread{Most: 4, Busiest: 1, Total: 5, Mean: 2.5},
+		Live:         sim.Spread{Most: 4, Busiest: 1, Total: 6, Mean: 3},
 	}
-	if w.Live.Most != 4 || w.Live.Busiest != 1 || w.Live.Total != 6 {
-		t.Errorf("live %+v, want 2 and 4", w.Live)
+	if w != work {
+		t.Errorf("%+v, want %+v", w, work)
+	}
+}
+
+// TestBusiest checks that of processors that have as much it is the first.
+func TestBusiest(t *testing.T) {
+	l, err := sim.LoadOf(context.Background(), messages(t, 3, [][3]int{{0, 1, 1}}, [][3]int{{1, 2, 1}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (sim.Spread{Most: 1, Busiest: 0, Total: 2, Mean: 2.0 / 3}); l.Sent != want || l.Messages != want {
+		t.Errorf("sent %+v in %+v, want %+v", l.Sent, l.Messages, want)
+	}
+	if want := (sim.Spread{Most: 1, Busiest: 1, Total: 2, Mean: 2.0 / 3}); l.Received != want {
+		t.Errorf("received %+v, want %+v", l.Received, want)
+	}
+}
+
+func TestLiveByHand(t *testing.T) {
+	sum := plan.Combination{{Slot: 0, Coef: field.One}}
+	for _, c := range []struct {
+		name string
+		prog plan.Program
+		want int
+	}{
+		{"nothing", plan.Program{}, 0},
+		{"a packet that is the result", plan.Program{Inputs: 1, Outputs: []int{0}}, 1},
+		{"a packet for nothing", plan.Program{Inputs: 1}, 1},
+		{"two results next to what they are made of", plan.Program{Inputs: 1, Compute: []plan.Combination{sum, sum}, Outputs: []int{1, 2}}, 3},
+		{"two that are sent next to what is received", plan.Program{Inputs: 1, Rounds: []plan.Round{{
+			Compute: []plan.Combination{sum, sum},
+			Sends:   []plan.Send{{Slots: []int{1, 2}}},
+			Recvs:   []plan.Recv{{Count: 2}},
+		}}}, 4},
+	} {
+		m := &plan.Materialized{Common: plan.Info{Processors: 1}, Programs: []*plan.Program{&c.prog}}
+		w, err := sim.WorkOf(context.Background(), m)
+		if err != nil || w.Live.Most != c.want {
+			t.Errorf("%s: %d live, %v, want %d", c.name, w.Live.Most, err, c.want)
+		}
 	}
 }
 
@@ -140,17 +181,57 @@ func TestLoadOfAMillion(t *testing.T) {
 	}
 }
 
-func TestLoadStops(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	p := uneven(t)
-	if _, err := sim.LoadOf(ctx, p); !errors.Is(err, context.Canceled) {
-		t.Errorf("Traffic: %v", err)
+// altered is a plan whose schedules are changed before they are looked at.
+type altered struct {
+	plan.Plan
+	schedule func(plan.Schedule) plan.Schedule
+}
+
+func (a altered) Schedule(proc int) plan.Schedule { return a.schedule(a.Plan.Schedule(proc)) }
+
+func TestWorkErrors(t *testing.T) {
+	for terms, want := range map[int]error{1 << 24: nil, 1<<24 + 1: sim.ErrTooLarge} {
+		p := altered{uneven(t), func(s plan.Schedule) plan.Schedule { s.Terms = terms; return s }}
+		if _, err := sim.WorkOf(context.Background(), p); !errors.Is(err, want) {
+			t.Errorf("%d terms: %v, want %v", terms, err, want)
+		}
 	}
-	if _, err := sim.WorkOf(ctx, p); !errors.Is(err, context.Canceled) {
-		t.Errorf("Programs: %v", err)
+	if _, err := sim.WorkOf(context.Background(), failing{uneven(t)}); !errors.Is(err, errSingular) {
+		t.Errorf("%v, want the error of the program", err)
 	}
-	if _, err := sim.Simulate(ctx, p, sim.Model{Beta: 1}, sim.Noise{}, 1, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("Simulate: %v", err)
+}
+
+// TestStops checks that nothing is looked at when the context ends before, and at most
+// 1024 processors after.
+func TestStops(t *testing.T) {
+	const k = 3000
+	all := messages(t, k)
+	for _, c := range []struct {
+		name   string
+		before int // schedules that are looked at in any case
+		do     func(context.Context, plan.Plan) error
+	}{
+		{"LoadOf", 0, func(ctx context.Context, p plan.Plan) error { _, err := sim.LoadOf(ctx, p); return err }},
+		{"WorkOf", 0, func(ctx context.Context, p plan.Plan) error { _, err := sim.WorkOf(ctx, p); return err }},
+		{"Simulate", k, func(ctx context.Context, p plan.Plan) error {
+			_, err := sim.Simulate(ctx, p, unit, sim.Noise{}, 1, 1)
+			return err
+		}},
+	} {
+		for _, more := range []int{0, 1} {
+			ctx, cancel := context.WithCancel(context.Background())
+			looks := 0
+			stop := func() {
+				if looks == c.before+more {
+					cancel()
+				}
+			}
+			stop()
+			err := c.do(ctx, altered{all, func(s plan.Schedule) plan.Schedule { looks++; stop(); return s }})
+			if looks > c.before+1024*more || !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v after %d schedules, ended after %d", c.name, err, looks, c.before+more)
+			}
+			cancel()
+		}
 	}
 }

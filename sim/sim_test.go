@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 // uneven is a plan in which two processors send messages of different sizes.
-func uneven(t *testing.T) plan.Plan {
+func uneven(t *testing.T) *plan.Materialized {
 	t.Helper()
 	f, err := field.Parse("2")
 	if err != nil {
@@ -59,14 +60,51 @@ func TestCount(t *testing.T) {
 	}
 }
 
-func TestTime(t *testing.T) {
-	c := sim.Cost{C1: 3, C2: 5}
-	m := sim.Model{Beta: time.Millisecond, Tau: 2e-9, Symbols: 1_000_000}
-	if got, want := m.Time(c), 13*time.Millisecond; got != want {
-		t.Errorf("3·1ms + 5·10^6·2ns = %v, want %v", got, want)
+// failing is a plan that has no programs.
+type failing struct{ plan.Plan }
+
+var errSingular = errors.New("singular")
+
+func (failing) Program(int) (*plan.Program, error) { return nil, errSingular }
+
+func TestMultiplyAdds(t *testing.T) {
+	if c3, err := sim.MultiplyAdds(fourWay(t)); err != nil || c3 != 0 {
+		t.Errorf("C3 = %d, %v, want 0 where nothing is computed", c3, err)
 	}
-	m.Symbols = 1 << 62
-	if got := m.Time(c); got != math.MaxInt64 {
-		t.Errorf("5·2^62·2ns = %v, want the longest duration there is", got)
+	if c3, err := sim.MultiplyAdds(failing{uneven(t)}); c3 != 0 || !errors.Is(err, errSingular) {
+		t.Errorf("C3 = %d, %v, want the error of the program", c3, err)
+	}
+}
+
+func TestPacketCost(t *testing.T) {
+	for _, c := range []struct {
+		pieces int
+		c2     float64
+		c3     int
+	}{{0, 9, 9}, {1, 9, 9}, {2, 4.5, 5}, {3, 3, 3}} {
+		cost := sim.Cost{C2: 9, C3: 9, Pieces: c.pieces}
+		if c2, c3 := cost.PacketC2(), cost.PacketC3(); c2 != c.c2 || c3 != c.c3 {
+			t.Errorf("%d pieces: C2 %v and C3 %d, want %v and %d", c.pieces, c2, c3, c.c2, c.c3)
+		}
+	}
+}
+
+func TestTime(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		cost  sim.Cost
+		model sim.Model
+		want  time.Duration
+	}{
+		{"3·1ms + 5·10^6·2ns", sim.Cost{C1: 3, C2: 5}, sim.Model{Beta: time.Millisecond, Tau: 2e-9, Symbols: 1_000_000}, 13 * time.Millisecond},
+		{"3·10·2ns", sim.Cost{C3: 3}, sim.Model{Gamma: 2e-9, Symbols: 10}, 60},
+		{"0.6ns", sim.Cost{C2: 1}, sim.Model{Tau: 0.6e-9, Symbols: 1}, 1},
+		{"4·251·1ns, the last piece filled up", sim.Cost{C2: 4, Pieces: 4}, sim.Model{Tau: 1e-9, Symbols: 1001}, 1004},
+		{"2^63ns", sim.Cost{C1: 1}, sim.Model{Beta: math.MaxInt64}, math.MaxInt64},
+		{"5·2^62·2ns", sim.Cost{C2: 5}, sim.Model{Tau: 2e-9, Symbols: 1 << 62}, math.MaxInt64},
+	} {
+		if got := c.model.Time(c.cost); got != c.want {
+			t.Errorf("%s = %v, want %v", c.name, got, c.want)
+		}
 	}
 }

@@ -69,7 +69,7 @@ type Sample []time.Duration
 // Quantile returns the time that a share q of the runs does not exceed, 0 <= q <= 1;
 // q = 0.5 is the median.
 func (s Sample) Quantile(q float64) time.Duration {
-	return s[min(len(s)-1, max(0, int(math.Ceil(q*float64(len(s))))-1))]
+	return s[max(0, int(math.Ceil(q*float64(len(s))))-1)]
 }
 
 // Mean returns the mean time.
@@ -149,12 +149,9 @@ func (w *world) alone(s plan.Schedule) time.Duration {
 		for _, x := range r.Sends {
 			most = max(most, w.start+float64(x.Count)*w.pass)
 		}
-		for _, x := range r.Recvs {
-			most = max(most, w.start+float64(x.Count)*w.pass)
-		}
 		now += most
 	}
-	return nanoseconds(now + float64(max(0, s.Terms))*w.multiply)
+	return nanoseconds(now + float64(s.Terms)*w.multiply)
 }
 
 // load reads the schedules, one at a time.
@@ -180,7 +177,7 @@ func (w *world) load(p plan.Plan) error {
 		}
 		s := p.Schedule(k)
 		if w.terms != nil {
-			w.terms[k] = float64(max(0, s.Terms))
+			w.terms[k] = float64(s.Terms)
 		}
 		for t, r := range s.Rounds {
 			for _, x := range r.Sends {

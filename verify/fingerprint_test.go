@@ -6,8 +6,10 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"volley/field"
 	"volley/verify"
@@ -122,6 +124,19 @@ func TestFingerprintPieces(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFingerprintKeepsNoData checks that what was added can be collected.
+func TestFingerprintKeepsNoData(t *testing.T) {
+	p := verify.NewFingerprint(fieldNamed(t, "2^8"), verify.Seed{1}, 64)
+	data := make([]byte, 64*40)
+	kept := weak.Make(&data[0])
+	p.Add(data)
+	runtime.GC()
+	if kept.Value() != nil {
+		t.Error("the fingerprint holds on to the packet")
+	}
+	runtime.KeepAlive(p)
 }
 
 // TestFingerprintSize checks e, with q^e >= 2^32 and no more than that takes, and
