@@ -282,6 +282,8 @@ func TestReaderAtErrors(t *testing.T) {
 		{"257", bytes.NewReader(make([]byte, 4)), 9, 18, 0, "field: 4 of 9 bytes at offset 0: unexpected EOF", io.ErrUnexpectedEOF, 8},
 		{"257", bytes.NewReader(make([]byte, 4)), 9, 4, 14, "field: 0 of 2 bytes at offset 7: unexpected EOF", io.ErrUnexpectedEOF, 0},
 		{"2^9", bytes.NewReader(make([]byte, 4)), 9, 14, 2, "field: 3 of 8 bytes at offset 1: unexpected EOF", io.ErrUnexpectedEOF, 4},
+		{"2^9", failing{broken}, 9, 2, 2, "field: 1 of 2 bytes at offset 1: broken", broken, 0},
+		{"2^9", bytes.NewReader(make([]byte, 1)), 9, 2, 2, "field: 0 of 2 bytes at offset 1: unexpected EOF", io.ErrUnexpectedEOF, 0},
 		{"2^16", bytes.NewReader(make([]byte, 5)), 9, 10, 0, "field: 5 of 9 bytes at offset 0: unexpected EOF", io.ErrUnexpectedEOF, 4},
 		{"2^8", failing{broken}, 9, 3, 6, "field: 1 of 3 bytes at offset 6: broken", broken, 1},
 		{"251", failing{broken}, 9, 3, 6, "field: 1 of 3 bytes at offset 5: broken", broken, 0},

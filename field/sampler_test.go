@@ -31,6 +31,31 @@ func TestSampler(t *testing.T) {
 	}
 }
 
+// TestSamplerWords checks what Draw promises of the words that it takes.
+func TestSamplerWords(t *testing.T) {
+	f, err := Parse("bls12-381")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := Last(f)
+	words := []uint64{
+		1, 2, 3, ^uint64(0), // too large, as 2^255-1 is above q
+		last[0], last[1], last[2], last[3] | 1<<63, // q-1, as the bit is cut off
+		5, 6, 7, 8,
+	}
+	s := NewSampler(f)
+	next := func() uint64 {
+		w := words[0]
+		words = words[1:]
+		return w
+	}
+	for _, want := range []Element{last, {5, 6, 7, 8}} {
+		if got := s.Draw(next); got != want {
+			t.Errorf("drew %v, want %v", got, want)
+		}
+	}
+}
+
 func TestLess(t *testing.T) {
 	ordered := []Element{{}, {1}, {^uint64(0)}, {0, 1}, {5, 1}, {0, 0, 0, 1}, {9, 0, 0, 1}}
 	for i, a := range ordered {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // bytesAt is a writer that wants its bytes in order.
@@ -82,6 +83,14 @@ func TestWriterAtErrors(t *testing.T) {
 	}
 	if _, err := w.WriteAt([]byte{1, 0, 0, 1}, 100_000); !errors.As(err, &overfull) || overfull.Symbol != 50_001 {
 		t.Errorf("%v, want an error of symbol 50001", err)
+	}
+	// Symbols of 9 bits fill whole bytes by eight: three are kept, then five more come.
+	w = field.NewWriterAt(fieldtest.Parse(t, "2^9"), &bytesAt{}, 1<<20)
+	if _, err := w.WriteAt(make([]byte, 6), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.WriteAt([]byte{0, 0, 0, 2, 0, 0, 0, 0, 0, 0}, 6); !errors.As(err, &overfull) || overfull.Symbol != 4 {
+		t.Errorf("%v, want an error of symbol 4", err)
 	}
 	if n, err := field.NewWriterAt(f, &bytesAt{}, 1).WriteAt([]byte{1, 0, 0, 1}, 0); n != 4 || err != nil {
 		t.Errorf("a symbol after the end: %d, %v", n, err)
