@@ -1,6 +1,6 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test check race verify-all bench fuzz
+.PHONY: build test check race verify-all differential mutation bench fuzz
 
 build: ## the binary
 	go build ./cmd/volley
@@ -16,8 +16,16 @@ check: test ## what a change needs
 race: ## the race detector, where goroutines meet
 	go test -race . ./executor ./transport/... ./tune ./internal/cli
 
-verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks; about ten minutes
-	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo
+verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
+	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo ./internal/claims
+
+TIME = 20m
+differential: ## random problems through the library against arithmetic of its own
+	go test -run 'TestDifferential$$' -v -timeout 3h -differential.time $(TIME) .
+
+MUTANTS = ./field ./plan ./matrix ./verify ./algo ./sim ./executor
+mutation: ## changes in the code that no test notices; some hours, see docs/testing.md
+	go run ./internal/mutation $(MUTANTS)
 
 bench:
 	go test -run '^$$' -bench . . ./field ./transport/local

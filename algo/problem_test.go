@@ -2,6 +2,7 @@ package algo_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 )
 
 // TestProblem checks who is source and sink, and the bounds, by hand.
@@ -79,14 +81,63 @@ func TestPhases(t *testing.T) {
 			fmt.Fprintf(&text, "%s %d, ", ph.Name, ph.Rounds)
 		}
 		text.WriteString(p.Info().Parameters)
+		for _, note := range p.Info().Notes {
+			text.WriteString("; " + note)
+		}
 		want := map[string]string{
-			"universal": "prepare 2, shoot 2, m=4 n=4", "dft reversed": "stage 4, groups 2·2·2·2", "dft": "shift 4, shifts 2,4,1,8",
-			"draw-and-loose": "loose 5, groups 3·2·2·2", "lagrange": "inverse loose 4, loose 4, groups 2·2·2·2·2·2·2·2",
-			"folded-lagrange": "prepare 2, shoot 2, groups 16 m=4 n=4", "exchange": "hand out 15, hand back 15, pieces=16 radices 16, 16",
-			"central": "gather 4, scatter 4, ", "windows": "prepare 2, window 2, shoot 2, B=2 m=4 c=2 stride=15", "lifted": "prepare 1, lift 4, shoot 2, T=3 h=2", "additive-fft": "loose 4, groups 2·2·2·2", "moore": "loose 4, groups 2·2·2·2",
+			"universal": "prepare 2, shoot 2, m=4 n=4", "dft reversed": "stage 4, groups 2·2·2·2; structure: radices 2·2·2·2", "dft": "shift 4, shifts 2,4,1,8; structure: radices 2·2·2·2; natural order by a schedule of shifts",
+			"draw-and-loose": "loose 5, groups 3·2·2·2; structure: a coset of the multiplicative subgroup of order 24", "lagrange": "inverse loose 4, loose 4, groups 2·2·2·2·2·2·2·2; structure: both point sets a coset of the multiplicative subgroup of order 16",
+			"folded-lagrange": "prepare 2, shoot 2, groups 16 m=4 n=4; structure: both point sets a coset of the multiplicative subgroup of order 16; all layers fused into one: the universal step", "exchange": "hand out 15, hand back 15, pieces=16 radices 16, 16",
+			"central": "gather 4, scatter 4, ", "windows": "prepare 2, window 2, shoot 2, B=2 m=4 c=2 stride=15", "lifted": "prepare 1, lift 4, shoot 2, T=3 h=2; not corrected: A is superregular", "additive-fft": "loose 4, groups 2·2·2·2; structure: a coset of an additive subgroup of order 16", "moore": "loose 4, groups 2·2·2·2; structure: 1 multiple of the subfield of 2^16 elements, by a tower of degrees 2·2·2·2",
 		}[strings.TrimSpace(c.algorithm+" "+c.order)]
 		if got := text.String(); got != want {
 			t.Errorf("%s %s: %s, want %s", c.algorithm, c.order, got, want)
+		}
+	}
+}
+
+// TestPlansAreFront checks that of the plans of a family none is worse than another one in
+// both C1 and C2, the fewest rounds first, and what is said of them.
+func TestPlansAreFront(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	for _, c := range []struct {
+		algorithm, matrix string
+		k, r, ports       int
+		want              string // of the first plan: parameters, notes and layers
+	}{
+		{"sinks", "cauchy", 25, 5, 1, "groups=4 m=2 n=4"},
+		{"sinks-structured", "cauchy", 96, 32, 1, "groups=3 of 2·16·2; structure of the blocks: both point sets a coset of an additive subgroup of order 32; " +
+			"layer 0 of each group, inverse loose: 16 groups of 2: {0 1} {2 3} {4 5} {6 7} …; layer 1 of each group, fused: 2 groups of 16: {0 2 4 6 …} {1 3 5 7 …}; " +
+			"layer 2 of each group, loose: 16 groups of 2: {0 1} {2 3} {4 5} {6 7} …"},
+		{"pipeline", "cauchy", 96, 32, 1, ""},
+		{"pipeline", "cauchy", 100, 1, 2, "pieces=2 groups=12 m=3 n=3"},
+		{"exchange", "cauchy", 16, 4, 1, "pieces=16 radices 2·2·2·2, 2·2·2·2"},
+		{"folded-lagrange", "lagrange", 64, 64, 1, ""},
+		{"cauchy", "cauchy", 64, 64, 1, ""},
+		{"windows", "cauchy", 128, 128, 1, ""},
+		{"tree-lift", "random:1", 60, 60, 1, ""},
+		{"universal", "random:1", 128, 128, 1, "m=8 n=16"},
+	} {
+		spec := must(matrix.ParseSpec(c.matrix))(t)
+		field := f
+		if c.matrix == "lagrange" {
+			field = fieldtest.Parse(t, "257")
+		}
+		p := &algo.Problem{Matrix: must(spec.Build(field, c.k, c.r))(t), Ports: c.ports, Limits: algo.NoLimits}
+		if err := p.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		a := must(algo.Lookup(c.algorithm))(t)
+		plans := must(a.Plans(p))(t)
+		for i := 1; i < len(plans); i++ {
+			x, y := sim.Count(plans[i-1]), sim.Count(plans[i])
+			if x.C1 >= y.C1 || x.PacketC2() <= y.PacketC2() {
+				t.Errorf("%s, K=%d R=%d p=%d: %d/%v before %d/%v", c.algorithm, c.k, c.r, c.ports, x.C1, x.PacketC2(), y.C1, y.PacketC2())
+			}
+		}
+		info := plans[0].Info()
+		if got := strings.Join(slices.Concat([]string{info.Parameters}, info.Notes, info.Layers), "; "); c.want != "" && got != c.want {
+			t.Errorf("%s, K=%d R=%d p=%d: %s, want %s", c.algorithm, c.k, c.r, c.ports, got, c.want)
 		}
 	}
 }

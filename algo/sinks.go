@@ -400,9 +400,6 @@ func (q *groupPlan) build(proc int, coding bool) *Builder {
 		}
 		result = step(in)
 	}
-	if _, ok := q.problem.Sink(proc); !ok {
-		result = nil
-	}
 	b.finish(result)
 	return b
 }

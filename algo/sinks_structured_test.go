@@ -81,3 +81,22 @@ func TestSinksStructured(t *testing.T) {
 		t.Error("no layers leave results in another order")
 	}
 }
+
+// TestSameShape compares layers with groups of other sizes, or another number of them.
+func TestSameShape(t *testing.T) {
+	layers := func(k int) []matrix.Layer {
+		m, err := matrix.DFT(sinksField(t, "goldilocks"), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return matrix.Factor(m).Layers
+	}
+	for _, c := range []struct {
+		a, b int
+		want bool
+	}{{6, 6, true}, {6, 10, false}, {8, 4, false}, {12, 12, true}, {20, 12, false}} {
+		if got := sameShape(layers(c.a), layers(c.b)); got != c.want {
+			t.Errorf("%d and %d: %v", c.a, c.b, got)
+		}
+	}
+}
