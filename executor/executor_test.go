@@ -468,3 +468,81 @@ func BenchmarkSegment(b *testing.B) {
 		})
 	}
 }
+
+// TestPieces runs plans that cut packets, in segments of any length: pieces are filled
+// up with zeros, and the last ones may be nothing else.
+func TestPieces(t *testing.T) {
+	for _, c := range []struct {
+		field    string
+		k, ports int
+	}{{"2^8", 5, 1}, {"257", 6, 2}, {"2^16", 9, 1}} {
+		f := fieldtest.Parse(t, c.field)
+		a := randomMatrix(t, f, c.k)
+		p := compile(t, "exchange", a, c.ports)
+		size := f.SymbolBytes()
+		for _, symbols := range []int{0, 1, 2, c.k - 1, c.k, c.k + 1, 100, 263} {
+			for _, segment := range []int{c.k, 3 * c.k, 1000} {
+				for _, align := range []int{0, 1, 8} {
+					packets := randomPackets(f, 7, equal(c.k, symbols)...)
+					if symbols > 3 {
+						packets[1] = packets[1][:3*size] // the rest is zeros
+					}
+					r := &run{plan: p, packets: packets, bytes: symbols * size, segment: segment * max(1, align) * size}
+					seen := make([]int, c.k)
+					r.job = func(proc int, job *executor.Job) {
+						job.Align = int64(align * size)
+						job.Observe = func(_, outputs [][]byte) error {
+							for _, part := range outputs {
+								seen[proc] += len(part)
+							}
+							return nil
+						}
+					}
+					r.mustDo(t)
+					r.check(t, product(a, packets, symbols))
+					for proc, n := range seen {
+						if n != symbols*size {
+							t.Fatalf("%s, K=%d, %d symbols: processor %d shows %d bytes", c.field, c.k, symbols, proc, n)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSegmentBytesByHand checks segments and what is wrong with memory, to the byte.
+func TestSegmentBytesByHand(t *testing.T) {
+	whole := &plan.Materialized{Common: plan.Info{Algorithm: "whole"}, Programs: []*plan.Program{{}}}
+	cut := &plan.Materialized{Common: plan.Info{Algorithm: "cut", Pieces: 4}, Programs: []*plan.Program{{}}}
+	for _, c := range []struct {
+		p                    plan.Plan
+		slots                int
+		bytes, memory, align int64
+		want                 int64
+		err                  string
+	}{
+		{whole, 3, 100, 300, 8, 104, ""}, // all of it, in whole units
+		{whole, 3, 100, 299, 8, 96, ""},
+		{whole, 3, 100, 24, 8, 8, ""},
+		{whole, 3, 100, 23, 8, 0, "executor: 23 bytes of memory: whole holds up to 3 packets at a time and needs at least 24 bytes"},
+		{whole, 3, 5, 14, 8, 0, "executor: 14 bytes of memory: whole holds up to 3 packets at a time and needs at least 15 bytes"},
+		{whole, 3, 5, 15, 8, 8, ""},
+		{whole, 0, 0, 1, 8, 8, ""},
+		{whole, 0, 9, 9, 3, 9, ""},
+		{cut, 10, 100, 250, 8, 4 * 32, ""}, // pieces of 25 bytes
+		{cut, 10, 101, 260, 8, 4 * 32, ""}, // of 26
+		{cut, 10, 101, 259, 8, 4 * 24, ""},
+		{cut, 10, 101, 79, 8, 0, "executor: 79 bytes of memory: cut holds up to 3 packets at a time and needs at least 80 bytes"},
+		{cut, 8, 101, 63, 8, 0, "executor: 63 bytes of memory: cut holds up to 2 packets at a time and needs at least 64 bytes"},
+	} {
+		got, err := executor.SegmentBytes(c.p, c.slots, c.bytes, c.memory, c.align)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if got != c.want || text != c.err {
+			t.Errorf("%s, %d slots, %d bytes, memory %d, align %d: %d, %q; want %d, %q", c.p.Info().Algorithm, c.slots, c.bytes, c.memory, c.align, got, text, c.want, c.err)
+		}
+	}
+}

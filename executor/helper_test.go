@@ -120,11 +120,12 @@ func (r *run) do(ctx context.Context) {
 	for proc, end := range local.New(k) {
 		s := r.plan.Schedule(proc)
 		job := executor.Job{Plan: r.plan, Bytes: int64(r.bytes), Segment: int64(r.segment)}
-		for range s.Inputs {
+		pieces := r.plan.Info().PieceCount()
+		for range s.Inputs / pieces {
 			job.Inputs = append(job.Inputs, io.ReaderAt(bytes.NewReader(packets[0])))
 			packets = packets[1:]
 		}
-		for range s.Outputs {
+		for range s.Outputs / pieces {
 			out := new(buffer)
 			r.outputs[proc] = append(r.outputs[proc], out)
 			job.Outputs = append(job.Outputs, out)
