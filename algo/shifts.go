@@ -13,7 +13,7 @@ import (
 // shifts computes a DFT in natural order on both sides without a round for
 // reordering.
 //
-//	problem  A[i][j] = ω^(ij), ω of order K, K = r_0 … r_(H-1), all r_t <= p+1
+//	problem  A[i][j] = c·ω^(ij), ω of order K, K = r_0 … r_(H-1), all r_t <= p+1
 //	cost     C1 = H, C2 = the ranks of blocks of A, one per round: 3/3 for
 //	         K = abc with c | a, 4/5 for K = 16, p = 1
 //	source   ours; at H = log K rounds a message needs as many elements as the rank

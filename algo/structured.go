@@ -48,7 +48,7 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 				plans = append(plans, p.fused(name, fact, cuts))
 			}
 		}
-		if family == "dft" && p.Order == Natural && !fact.Natural(k) {
+		if fact.Fourier && p.Order == Natural && !fact.Natural(k) {
 			for _, s := range findShifts(p.Matrix, p.Ports) {
 				plans = append(plans, p.shifted(name, s))
 			}

@@ -335,3 +335,29 @@ func bitsOf(k int) int {
 	}
 	return h
 }
+
+// TestPermutedDFT checks all plans of a DFT matrix with its columns in some other order, of
+// its transpose and of its inverse: a schedule of shifts is for natural order only.
+func TestPermutedDFT(t *testing.T) {
+	f := fieldtest.Parse(t, "goldilocks")
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, k := range []int{4, 6, 8, 12, 16} {
+		for range 5 {
+			m := must(matrix.Columns(must(matrix.DFT(f, k))(t), rng.Perm(k)))(t)
+			for _, m := range []matrix.Matrix{m, matrix.Transpose(m), must(matrix.Inverse(m))(t), must(matrix.Columns(m, rng.Perm(k)))(t)} {
+				for _, ports := range []int{1, 2} {
+					p := must(algo.NewProblem(m, ports, algo.Natural))(t)
+					list, _ := algo.Candidates(p, sim.Model{})
+					for _, c := range list {
+						if c.Cost.Pieces > 1 {
+							continue // whose matrix is one of pieces
+						}
+						if err := verify.Plan(c.Plan, m); err != nil {
+							t.Errorf("K=%d p=%d, %s: %s %s: %v", k, ports, m.ID(), c.Plan.Info().Algorithm, c.Plan.Info().Parameters, err)
+						}
+					}
+				}
+			}
+		}
+	}
+}

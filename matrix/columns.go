@@ -46,6 +46,7 @@ func (m *permuted) factor() *Factorisation {
 	if fact == nil {
 		return nil
 	}
+	fact.Fourier = false
 	out := fact.Out
 	fact.Out = Labels{
 		func(k int) int { return out.Label(m.columns[k]) },

@@ -187,7 +187,7 @@ func (m *dft) factor() *Factorisation {
 		return m.powers.at(int(e % uint64(m.k)))
 	}
 	fact := &Factorisation{
-		Name: "dft", Structure: fmt.Sprintf("radices %s", product(forward)), Layers: w.layers(),
+		Name: "dft", Structure: fmt.Sprintf("radices %s", product(forward)), Layers: w.layers(), Fourier: true,
 		Out: Labels{
 			func(k int) int { return reverseDigits(k, backward) },
 			func(l int) int { return reverseDigits(l, forward) },
@@ -205,7 +205,7 @@ func (m *dft) factor() *Factorisation {
 // factor returns the factorisation of the dft in the order that its layers have.
 func (m *reversedDFT) factor() *Factorisation {
 	fact := m.dft.factor()
-	fact.In, fact.Out = Labels{}, Labels{}
+	fact.In, fact.Out, fact.Fourier = Labels{}, Labels{}, false
 	if m.rows { // the transpose of what reversed columns give, as a DFT matrix is symmetric
 		return fact.transposed()
 	}
