@@ -318,9 +318,6 @@ func (m *machine) segment(ctx context.Context, offset int64, segment int) error 
 	}
 	for o, part := range m.outputs {
 		_, at := m.piece(o, segment, m.slots[m.program.Outputs[o]])
-		if len(part) == 0 && segment > 0 {
-			continue // all of it padding
-		}
 		if _, err := m.job.Outputs[o/m.pieces].WriteAt(part, offset+at); err != nil {
 			return fmt.Errorf("write output %d: %w", o/m.pieces, err)
 		}

@@ -473,12 +473,13 @@ func BenchmarkSegment(b *testing.B) {
 // up with zeros, and the last ones may be nothing else.
 func TestPieces(t *testing.T) {
 	for _, c := range []struct {
-		field    string
-		k, ports int
-	}{{"2^8", 5, 1}, {"257", 6, 2}, {"2^16", 9, 1}} {
+		algorithm, field string
+		k, ports         int
+	}{{"exchange", "2^8", 5, 1}, {"exchange", "257", 6, 2}, {"exchange", "2^16", 9, 1}, {"universal", "257", 5, 1}} {
 		f := fieldtest.Parse(t, c.field)
 		a := randomMatrix(t, f, c.k)
-		p := compile(t, "exchange", a, c.ports)
+		p := compile(t, c.algorithm, a, c.ports)
+		pieces := p.Info().PieceCount()
 		size := f.SymbolBytes()
 		for _, symbols := range []int{0, 1, 2, c.k - 1, c.k, c.k + 1, 100, 263} {
 			for _, segment := range []int{c.k, 3 * c.k, 1000} {
@@ -500,6 +501,29 @@ func TestPieces(t *testing.T) {
 					}
 					r.mustDo(t)
 					r.check(t, product(a, packets, symbols))
+					sent := int64(0) // as elements of the bytes that a piece takes, filled up
+					for left := symbols * size; ; left -= r.segment {
+						n := min(left, r.segment)
+						if pieces > 1 {
+							unit := max(align, 1) * size
+							n = ((n+pieces-1)/pieces + unit - 1) / unit * unit
+						}
+						sent += int64(n)
+						if left <= r.segment {
+							break
+						}
+					}
+					for proc, tr := range r.traffic {
+						elements := 0
+						for _, round := range p.Schedule(proc).Rounds {
+							for _, s := range round.Sends {
+								elements += s.Count
+							}
+						}
+						if tr.Bytes != int64(elements)*sent {
+							t.Fatalf("%s, K=%d, %d symbols, segment %d, align %d: processor %d sent %d bytes, want %d", c.field, c.k, symbols, segment, align, proc, tr.Bytes, int64(elements)*sent)
+						}
+					}
 					for proc, n := range seen {
 						if n != symbols*size {
 							t.Fatalf("%s, K=%d, %d symbols: processor %d shows %d bytes", c.field, c.k, symbols, proc, n)
