@@ -100,13 +100,10 @@ func (w windowShape) rowCell(l int) int32    { return int32(1 + l) }
 func (w windowShape) windowCell(t int) int32 { return int32(-t) }
 func (w windowShape) gapCell(l, t int) int32 { return int32(2 + w.c + (l-1)*w.extra + t - 1) }
 
-// gap returns the l and t of a gap's cell; ok is false for others.
-func (w windowShape) gap(cell int32) (l, t int, ok bool) {
+// gap returns the t of a gap's cell; ok is false for others.
+func (w windowShape) gap(cell int32) (t int, ok bool) {
 	n := int(cell) - 2 - w.c
-	if n < 0 {
-		return 0, 0, false
-	}
-	return n/w.extra + 1, n%w.extra + 1, true
+	return n%w.extra + 1, n >= 0
 }
 
 // cells deals the offsets: to rows, then to windows, then, as gap (l, t), t = B … 1, the
@@ -152,7 +149,7 @@ func (w windowShape) cells() cells {
 				if cell < 0 && int(-cell) >= t {
 					return nil
 				}
-				if _, u, ok := w.gap(cell); ok && (u > t || u == t && cell != mine) {
+				if u, ok := w.gap(cell); ok && (u > t || u == t && cell != mine) {
 					return nil
 				}
 			}
