@@ -225,3 +225,13 @@ func TestChooseErrors(t *testing.T) {
 		t.Errorf("%d candidates; rejected: %s, want windows tree-lift lifted", len(list), got)
 	}
 }
+
+// TestChooseTies checks that of plans that take equally long the one is chosen that the
+// registry names first.
+func TestChooseTies(t *testing.T) {
+	p := must(algo.NewProblem(random(t, fieldtest.Parse(t, "2^8"), 2, 1), 1, algo.Natural))(t)
+	q := must(algo.Choose(algo.Auto, p, sim.Model{Beta: time.Microsecond, Tau: 1e-9, Gamma: 1e-9, Symbols: 100}))(t)
+	if got := q.Info().Algorithm; got != "universal" {
+		t.Errorf("of several plans with 1/1: %s", got)
+	}
+}

@@ -88,7 +88,7 @@ func (p *Problem) Bounds() (c1, c2 int) {
 	if p.Separate { // a sink is none of the sources
 		k, r = k+1, r+1
 	}
-	return BoundC1(max(k, r), p.Ports), min(1, max(k, r)-1)
+	return BoundC1(max(k, r), p.Ports), 1
 }
 
 // NewProblem returns the square problem of m without limits, in which more ports

@@ -361,3 +361,22 @@ func TestPermutedDFT(t *testing.T) {
 		}
 	}
 }
+
+// TestStructuredClasses compares what is counted from classes of processors with what all
+// of them do, for plans that permute results and that do not.
+func TestStructuredClasses(t *testing.T) {
+	f := fieldtest.Parse(t, "goldilocks")
+	for _, k := range []int{8, 10, 12, 32, 48} {
+		m := must(matrix.DFT(f, k))(t)
+		for _, m := range []matrix.Matrix{m, must(matrix.Columns(m, rand.New(rand.NewPCG(1, uint64(k))).Perm(k)))(t), must(matrix.DFTReversed(f, k))(t)} {
+			p := must(algo.NewProblem(m, 1, algo.Natural))(t)
+			list, _ := algo.Candidates(p, sim.Model{})
+			for _, c := range list {
+				all := must(plan.Materialize(c.Plan))(t)
+				if got, want := sim.Count(c.Plan), sim.Count(all); !reflect.DeepEqual(got.Rounds, want.Rounds) {
+					t.Errorf("K=%d, %s %s: %+v from classes, %+v from all", k, c.Plan.Info().Algorithm, c.Plan.Info().Parameters, got.Rounds, want.Rounds)
+				}
+			}
+		}
+	}
+}
