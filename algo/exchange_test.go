@@ -2,12 +2,14 @@ package algo
 
 import (
 	"testing"
+
+	"volley/field/fieldtest"
 )
 
 // TestExchangeCost compares counted costs with the formulas: with those for sinks and
 // sources that are the same, and with known ones for others.
 func TestExchangeCost(t *testing.T) {
-	f := sinksField(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	for _, ports := range []int{1, 2, 3} {
 		for _, digits := range []int{1, 2, 3} {
 			m := power(ports+1, digits)
@@ -51,7 +53,7 @@ func TestExchangeCost(t *testing.T) {
 // TestExchangeSquare checks what exchanges compute where every processor is source and
 // sink.
 func TestExchangeSquare(t *testing.T) {
-	f := sinksField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for k := 2; k <= 20; k++ {
 		for ports := 1; ports <= 3; ports++ {
 			checkSinks(t, sinksFamilies[2], sinksProblem(t, randomMatrix(t, f, k, k), false, ports))

@@ -9,38 +9,12 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
 	"volley/verify"
 )
-
-func liftField(t testing.TB, name string) field.Field {
-	t.Helper()
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func liftRandom(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Random(f, k, k, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func liftCauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Cauchy(f, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
 
 // liftKinds returns matrices of every kind, by name.
 func liftKinds(t testing.TB, f field.Field, k int) map[string]matrix.Matrix {
@@ -206,7 +180,7 @@ func TestLifted(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("K=%d p=%d over %s", c.k, c.ports, c.field), func(t *testing.T) {
 			t.Parallel()
-			for name, a := range liftKinds(t, liftField(t, c.field), c.k) {
+			for name, a := range liftKinds(t, fieldtest.Parse(t, c.field), c.k) {
 				p, _ := liftedPlan(t, a, c.ports, true)
 				if err := verify.Plan(p, a); err != nil {
 					t.Errorf("%s: %v", name, err)
@@ -231,7 +205,7 @@ func TestLiftedSuperregular(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("K=%d p=%d over %s", c.k, c.ports, c.field), func(t *testing.T) {
 			t.Parallel()
-			a := liftCauchy(t, liftField(t, c.field), c.k)
+			a := cauchy(t, fieldtest.Parse(t, c.field), c.k)
 			p, s := liftedPlan(t, a, c.ports, false)
 			if _, _, ok := s.coding.regular(); !ok {
 				t.Error("a minor is zero")
@@ -249,7 +223,7 @@ func TestLiftedSuperregular(t *testing.T) {
 // TestLiftedCost compares counted costs with the formulas: for all h up to 12 and p up
 // to 6, and the theory's for p = 1.
 func TestLiftedCost(t *testing.T) {
-	f := liftField(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	up := func(a, b int) int { return (a + b - 1) / b }
 	for levels, cosets := range map[int]int{2: 3, 3: 6} {
 		for h := 2; h <= 12; h++ {
@@ -295,14 +269,14 @@ func TestLiftedLarge(t *testing.T) {
 	for _, c := range []struct{ k, ports, c1, c2 int }{{192, 1, 16, 24}, {216, 2, 11, 13}, {216, 3, 9, 9}, {384, 1, 25, 33}} {
 		t.Run(fmt.Sprintf("K=%d p=%d", c.k, c.ports), func(t *testing.T) {
 			t.Parallel()
-			f := liftField(t, "11")
+			f := fieldtest.Parse(t, "11")
 			rank1 := matrix.NewDense(f, c.k, c.k)
 			for i := range c.k {
 				for j := range i {
 					rank1.Set(i, j, field.Code(uint64((i+1)*(j*j+1)%11)))
 				}
 			}
-			for _, a := range []matrix.Matrix{liftRandom(t, f, c.k, 1), matrix.Identity(f, c.k), rank1} {
+			for _, a := range []matrix.Matrix{randomSquare(t, f, c.k, 1), matrix.Identity(f, c.k), rank1} {
 				p, _ := liftedPlan(t, a, c.ports, true)
 				checkLiftedRandom(t, p, a, 16)
 				checkLiftedClasses(t, p)
@@ -331,21 +305,21 @@ func liftPlans(t testing.TB, family func(*Problem) ([]plan.Plan, error), a matri
 
 // TestLiftedPlans checks which plan there is for a problem.
 func TestLiftedPlans(t *testing.T) {
-	f := liftField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, c := range []struct {
 		a          matrix.Matrix
 		ports      int
 		c2         int
 		parameters string
 	}{
-		{liftCauchy(t, f, 24), 1, 7, "T=3 h=2"},
-		{liftCauchy(t, f, 96), 1, 15, "T=3 h=4"},
-		{matrix.Transpose(liftCauchy(t, f, 96)), 1, 15, "T=3 h=4"}, // by looking at its minors
-		{liftRandom(t, f, 24, 1), 1, 7, "T=3 h=2"},
-		{liftRandom(t, f, 75, 1), 1, 14, "T=2 h=5"},
-		{liftRandom(t, f, 75, 8), 1, 14, "T=2 h=5 relabelled"},
+		{cauchy(t, f, 24), 1, 7, "T=3 h=2"},
+		{cauchy(t, f, 96), 1, 15, "T=3 h=4"},
+		{matrix.Transpose(cauchy(t, f, 96)), 1, 15, "T=3 h=4"}, // by looking at its minors
+		{randomSquare(t, f, 24, 1), 1, 7, "T=3 h=2"},
+		{randomSquare(t, f, 75, 1), 1, 14, "T=2 h=5"},
+		{randomSquare(t, f, 75, 8), 1, 14, "T=2 h=5 relabelled"},
 		{matrix.Identity(f, 75), 1, 15, "T=2 h=5 corrected"},
-		{liftRandom(t, liftField(t, "7"), 75, 1), 1, 15, "T=2 h=5 corrected"},
+		{randomSquare(t, fieldtest.Parse(t, "7"), 75, 1), 1, 15, "T=2 h=5 corrected"},
 		{matrix.Identity(f, 147), 2, 11, "T=2 h=7 corrected"}, // a free port for the correction
 		{matrix.Identity(f, 48), 4, 3, "T=2 h=4 corrected"},   // in as many rounds as universal with 4
 	} {
@@ -364,18 +338,18 @@ func TestLiftedPlans(t *testing.T) {
 
 // TestLiftedRefusals checks that every refusal says why.
 func TestLiftedRefusals(t *testing.T) {
-	f := liftField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, c := range []struct {
 		a     matrix.Matrix
 		ports int
 		over  int
 		want  string
 	}{
-		{liftCauchy(t, f, 25), 1, -1, "K is neither 3·h² nor 6·h²"},
-		{matrix.Identity(liftField(t, "5"), 75), 1, -1, "the minor of rows 25 to 29 and columns 0 6 12 18 24 is zero, and to correct it takes a field of more than h = 5 elements"},
+		{cauchy(t, f, 25), 1, -1, "K is neither 3·h² nor 6·h²"},
+		{matrix.Identity(fieldtest.Parse(t, "5"), 75), 1, -1, "the minor of rows 25 to 29 and columns 0 6 12 18 24 is zero, and to correct it takes a field of more than h = 5 elements"},
 		{matrix.Identity(f, 24), 1, -1, "corrected it has 9 packets, universal has 8"},
-		{liftCauchy(t, f, 12), 1, -1, "5 packets, universal has 5"},
-		{liftCauchy(t, f, 96), 1, 2, "13 rounds, more than the 9 allowed"},
+		{cauchy(t, f, 12), 1, -1, "5 packets, universal has 5"},
+		{cauchy(t, f, 96), 1, 2, "13 rounds, more than the 9 allowed"},
 		{matrix.Identity(f, 3*33*33), 1, -1, "h = 33"},
 		{matrix.NewDense(f, 24, 20), 1, -1, "sources and 20 sinks"},
 	} {
@@ -414,10 +388,10 @@ func TestLiftedOnDemand(t *testing.T) {
 		{3 * 12 * 12, true, func(h int) int { return 3 * h * h * h * h }},
 		{6 * 12 * 12, true, func(h int) int { return 6 * h * h * h * h }},
 	} {
-		f := liftField(t, "2^16")
+		f := fieldtest.Parse(t, "2^16")
 		shape, _ := newLiftedShape(c.k, 1)
 		asked := 0
-		a := liftCounting{liftCauchy(t, f, c.k), &asked}
+		a := liftCounting{cauchy(t, f, c.k), &asked}
 		s := &lifted{shape, c.corrected, newLiftedCoding(shape, a, nil, c.corrected)}
 		p := compile("lifted", "", f, c.k, 1, whole(s, c.k, a.At))
 		if _, err := p.Program(c.k / 2); err != nil {

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"testing"
 
+	"volley/field/fieldtest"
 	"volley/plan"
 )
 
 // TestPipelineCost compares counted costs with the formulas.
 func TestPipelineCost(t *testing.T) {
-	f := sinksField(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	everySinks(24, 3, func(k, r int, separate bool, ports int) {
 		p := sinksProblem(t, randomMatrix(t, f, k, r), separate, ports)
 		plans, err := pipelinePlans(p)

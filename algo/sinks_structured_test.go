@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
 )
@@ -39,7 +40,7 @@ func TestSinksStructured(t *testing.T) {
 		{matrix.Spec{Family: "random", Argument: "1"}, "257", 64, 16, 1, "", ""},
 		{matrix.Spec{Family: "lagrange"}, "257", 60, 16, 1, "", ""},
 	} {
-		a, err := c.spec.Build(sinksField(t, c.field), c.k, c.r)
+		a, err := c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.r)
 		if err != nil {
 			t.Errorf("%+v: %v", c, err)
 			continue
@@ -85,7 +86,7 @@ func TestSinksStructured(t *testing.T) {
 // TestSameShape compares layers with groups of other sizes, or another number of them.
 func TestSameShape(t *testing.T) {
 	layers := func(k int) []matrix.Layer {
-		m, err := matrix.DFT(sinksField(t, "goldilocks"), k)
+		m, err := matrix.DFT(fieldtest.Parse(t, "goldilocks"), k)
 		if err != nil {
 			t.Fatal(err)
 		}

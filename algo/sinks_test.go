@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -31,15 +32,6 @@ func sinksProblem(t testing.TB, a matrix.Matrix, separate bool, ports int) *Prob
 		t.Fatal(err)
 	}
 	return p
-}
-
-func sinksField(t testing.TB, name string) field.Field {
-	t.Helper()
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
 }
 
 func randomMatrix(t testing.TB, f field.Field, k, r int) matrix.Matrix {
@@ -124,7 +116,7 @@ func everySinks(most, ports int, check func(k, r int, separate bool, ports int))
 // TestSinksTransfer checks the plans for all K and R up to 24 at p = 1, and a sample at
 // p = 2 and 3; of plans in pieces a sample of all. "make verify-all" checks all.
 func TestSinksTransfer(t *testing.T) {
-	fields := []field.Field{sinksField(t, "257"), sinksField(t, "2^8")}
+	fields := []field.Field{fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2^8")}
 	for _, family := range sinksFamilies {
 		t.Run(family.name, func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +136,7 @@ func TestSinksTransfer(t *testing.T) {
 // TestSinksManyProcessors checks K sources among N = 4K and N = 3K+1 sinks, and the
 // transposed problems.
 func TestSinksManyProcessors(t *testing.T) {
-	f := sinksField(t, "257")
+	f := fieldtest.Parse(t, "257")
 	for k := 1; k <= 24; k++ {
 		for _, n := range []int{4 * k, 3*k + 1} {
 			ports := 1 + (k+n)%3
@@ -199,7 +191,7 @@ func formulaCosts(k, r int, separate bool, ports int) []cost {
 // checkSinksCost checks that of all formulas there is a plan that costs no more.
 func checkSinksCost(t *testing.T, k, r int, separate bool, ports int) {
 	t.Helper()
-	p := sinksProblem(t, randomMatrix(t, sinksField(t, "2^8"), k, r), separate, ports)
+	p := sinksProblem(t, randomMatrix(t, fieldtest.Parse(t, "2^8"), k, r), separate, ports)
 	if p.Square() {
 		return
 	}
@@ -236,7 +228,7 @@ func TestSinksCost(t *testing.T) {
 		{600, 20, true, 2, "6/8 7/7"},
 		{10000, 100, true, 1, "14/26 15/25"},
 	} {
-		p := sinksProblem(t, randomMatrix(t, sinksField(t, "2^16"), c.k, c.r), c.separate, c.ports)
+		p := sinksProblem(t, randomMatrix(t, fieldtest.Parse(t, "2^16"), c.k, c.r), c.separate, c.ports)
 		plans, err := sinksPlans(p)
 		if err != nil {
 			t.Fatal(err)
@@ -255,7 +247,7 @@ func TestSinksCost(t *testing.T) {
 func TestSinksLarge(t *testing.T) {
 	for _, shape := range [][2]int{{1000, 30}, {30, 1000}} {
 		for _, separate := range []bool{false, true} {
-			p := sinksProblem(t, randomMatrix(t, sinksField(t, "2^16"), shape[0], shape[1]), separate, 2)
+			p := sinksProblem(t, randomMatrix(t, fieldtest.Parse(t, "2^16"), shape[0], shape[1]), separate, 2)
 			plans, err := sinksPlans(p)
 			if err != nil {
 				t.Fatal(err)
@@ -275,7 +267,7 @@ func TestSinksLarge(t *testing.T) {
 
 // TestSinksSquare checks that processors that are both are left to other algorithms.
 func TestSinksSquare(t *testing.T) {
-	p := sinksProblem(t, randomMatrix(t, sinksField(t, "257"), 8, 8), false, 1)
+	p := sinksProblem(t, randomMatrix(t, fieldtest.Parse(t, "257"), 8, 8), false, 1)
 	for _, family := range []sinksFamily{{"sinks", sinksPlans}, {"sinks-structured", sinksStructuredPlans}, {"pipeline", pipelinePlans}} {
 		if _, err := family.plans(p); !errors.Is(err, ErrStructure) {
 			t.Errorf("%s: %v", family.name, err)

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // TestVerifyAllSinks compares the transfer matrix of every plan for sources and sinks
 // with A: all K and R up to 24, p from 1 to 3, both kinds of sinks; over 257 and 2^8 in
 // turn.
 func TestVerifyAllSinks(t *testing.T) {
-	fields := []field.Field{sinksField(t, "257"), sinksField(t, "2^8")}
+	fields := []field.Field{fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2^8")}
 	var plans atomic.Int64
 	t.Run("families", func(t *testing.T) {
 		for _, family := range sinksFamilies {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -50,15 +51,15 @@ func TestTreeLift(t *testing.T) {
 		for _, k := range []int{12, 24, 35, 48, 60, 72, 96} {
 			t.Run(fmt.Sprintf("K=%d over %s", k, name), func(t *testing.T) {
 				t.Parallel()
-				f := liftField(t, name)
+				f := fieldtest.Parse(t, name)
 				rng := rand.New(rand.NewPCG(uint64(k), 2))
 				for ports := 1; ports <= 4; ports++ {
 					shapes := allTreeShapes(k, ports)
 					checked, random := 0, 0
 					for _, n := range rng.Perm(len(shapes)) {
-						a := liftRandom(t, f, k, uint64(n))
+						a := randomSquare(t, f, k, uint64(n))
 						if name == "2^8" {
-							a = liftCauchy(t, f, k)
+							a = cauchy(t, f, k)
 						}
 						p := treeLiftPlan(shapes[n], a)
 						if random++; random == 40 {
@@ -87,7 +88,7 @@ func TestTreeLift(t *testing.T) {
 // TestTreeLiftCost compares counted costs with the formulas, for all shapes of up to 100
 // processors and of some more.
 func TestTreeLiftCost(t *testing.T) {
-	f := liftField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	up := func(a, b int) int { return (a + b - 1) / b }
 	for k := 6; k <= 132; k++ {
 		if k > 100 && k%16 > 0 {
@@ -182,7 +183,7 @@ func TestTreeLiftPlans(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("K=%d over %s", c.k, c.field), func(t *testing.T) {
 			t.Parallel()
-			a := liftCauchy(t, liftField(t, c.field), c.k)
+			a := cauchy(t, fieldtest.Parse(t, c.field), c.k)
 			plans := liftPlans(t, treeLiftPlans, a, c.ports, c.over)
 			if got := liftFront(plans); got != c.want {
 				t.Errorf("K=%d: %s, want %s", c.k, got, c.want)
@@ -203,10 +204,10 @@ func TestTreeLiftPlans(t *testing.T) {
 // TestTreeLiftRelabelled checks plans for matrices that are singular in natural order,
 // and that they do not depend on chance.
 func TestTreeLiftRelabelled(t *testing.T) {
-	f := liftField(t, "2^4")
+	f := fieldtest.Parse(t, "2^4")
 	relabelled := 0
 	for seed := range uint64(20) {
-		a := liftRandom(t, f, 112, seed)
+		a := randomSquare(t, f, 112, seed)
 		problem, err := NewProblem(a, 1, Natural)
 		if err != nil {
 			t.Fatal(err)
@@ -238,17 +239,17 @@ func TestTreeLiftRelabelled(t *testing.T) {
 
 // TestTreeLiftRefusals checks that every refusal says why.
 func TestTreeLiftRefusals(t *testing.T) {
-	f := liftField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, c := range []struct {
 		a    matrix.Matrix
 		over int
 		want string
 	}{
-		{liftCauchy(t, f, 113), -1, "for no K = R·Z"},
-		{liftCauchy(t, f, 112), 1, "for no K = R·Z are there parameters within the limits"},
+		{cauchy(t, f, 113), -1, "for no K = R·Z"},
+		{cauchy(t, f, 112), 1, "for no K = R·Z are there parameters within the limits"},
 		{matrix.NewDense(f, 112, 112), -1, "the equations of processor 0 depend on one another for R=2 m=8 h=7 n=4 stride=14"},
 		{matrix.Identity(f, 112), -1, "the equations of processor 0 depend on one another"},
-		{liftRandom(t, liftField(t, "2"), 112, 1), -1, "depend on one another"},
+		{randomSquare(t, fieldtest.Parse(t, "2"), 112, 1), -1, "depend on one another"},
 		{matrix.Identity(f, 20000), -1, "more than 16384 processors"},
 		{matrix.NewDense(f, 112, 100), -1, "112 sources and 100 sinks"},
 	} {
@@ -265,10 +266,10 @@ func TestTreeLiftRefusals(t *testing.T) {
 
 // TestTreeLiftOnDemand makes one program, for which it solves n systems of all K.
 func TestTreeLiftOnDemand(t *testing.T) {
-	f := liftField(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	const k = 600
 	asked := 0
-	a := liftCounting{liftCauchy(t, f, k), &asked}
+	a := liftCounting{cauchy(t, f, k), &asked}
 	for system := range (treeShape{size: k, ports: 1, cosets: 4, m: 17, h: 9, n: 6}).systems {
 		s := &treeLift{system.treeShape, newTreeCoding(system, a, nil)}
 		p := compile("tree-lift", "", f, k, 1, whole(s, k, a.At))

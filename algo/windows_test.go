@@ -8,38 +8,12 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
 	"volley/verify"
 )
-
-func windowField(t testing.TB, name string) field.Field {
-	t.Helper()
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func windowCauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Cauchy(f, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func windowRandom(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Random(f, k, k, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
 
 func windowProblem(t testing.TB, a matrix.Matrix, ports, over int) *Problem {
 	t.Helper()
@@ -91,12 +65,12 @@ func checkWindows(t *testing.T, q plan.Plan, a matrix.Matrix) {
 // TestWindows checks all plans for Cauchy matrices, for which the processors stay as they
 // are.
 func TestWindows(t *testing.T) {
-	f := windowField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for ports := 1; ports <= 4; ports++ {
 		t.Run(fmt.Sprint("p=", ports), func(t *testing.T) {
 			t.Parallel()
 			for k := ports + 1; k <= 60; k++ {
-				a := windowCauchy(t, f, k)
+				a := cauchy(t, f, k)
 				checked := map[string]bool{}
 				for _, over := range []int{0, 1, 2, 3, 4, -1} {
 					plans, err := windowsPlans(windowProblem(t, a, ports, over))
@@ -133,12 +107,12 @@ func TestWindowsLarge(t *testing.T) {
 		{"1009", []int{110, 144}, 2},
 		{"2^16", []int{195, 301, 600}, 1},
 	} {
-		f := windowField(t, c.field)
+		f := fieldtest.Parse(t, c.field)
 		for _, k := range c.k {
 			t.Run(fmt.Sprintf("%s K=%d", c.field, k), func(t *testing.T) {
 				t.Parallel()
 				rng := rand.New(rand.NewPCG(7, uint64(k)))
-				a := windowCauchy(t, f, k)
+				a := cauchy(t, f, k)
 				for ports := 1; ports <= 4; ports++ {
 					plans, err := windowsPlans(windowProblem(t, a, ports, -1))
 					if err != nil || k > 300 && ports%3 != 1 {
@@ -160,14 +134,14 @@ func TestWindowsRandom(t *testing.T) {
 	for _, name := range []string{"257", "2^8", "31"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := windowField(t, name)
+			f := fieldtest.Parse(t, name)
 			found, relabelled, none := 0, 0, 0
 			for k := 7; k <= 60; k++ {
 				for ports := 1; ports <= 4; ports++ {
 					if len(windowTable(k, ports, 2)) == 0 {
 						continue
 					}
-					a := windowRandom(t, f, k, uint64(100*k+ports))
+					a := randomSquare(t, f, k, uint64(100*k+ports))
 					plans, err := windowsPlans(windowProblem(t, a, ports, 2))
 					if err != nil {
 						if !errors.Is(err, ErrStructure) || !strings.Contains(err.Error(), "is zero") {
@@ -198,7 +172,7 @@ func TestWindowsRandom(t *testing.T) {
 
 // TestWindowsAnyZeros checks that zeros elsewhere than in the pivots do no harm.
 func TestWindowsAnyZeros(t *testing.T) {
-	f := windowField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{7, 18, 23, 31} {
 		table := windowTable(k, 1, 1)
 		s := newWindows(table[0], 1)
@@ -220,7 +194,7 @@ func TestWindowsAnyZeros(t *testing.T) {
 
 // TestWindowsRefusals checks that every refusal says why.
 func TestWindowsRefusals(t *testing.T) {
-	f := windowField(t, "2^8")
+	f := fieldtest.Parse(t, "2^8")
 	sparse := matrix.NewDense(f, 48, 48)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 48 * 5 {
@@ -241,9 +215,9 @@ func TestWindowsRefusals(t *testing.T) {
 		{ones, 1, 2, "is zero, the minor of rows"},
 		{sparse, 4, 0, "is zero"},
 		{matrix.Identity(f, 600), 2, -1, "is zero"},
-		{windowCauchy(t, f, 24), 1, 0, "universal has as few packets in up to 5 rounds"},
-		{windowCauchy(t, f, 5), 1, -1, "universal has as few packets"},
-		{windowCauchy(t, f, 1), 1, -1, "universal has as few packets"},
+		{cauchy(t, f, 24), 1, 0, "universal has as few packets in up to 5 rounds"},
+		{cauchy(t, f, 5), 1, -1, "universal has as few packets"},
+		{cauchy(t, f, 1), 1, -1, "universal has as few packets"},
 		{matrix.NewDense(f, 24, 20), 1, -1, "sources and 20 sinks"},
 	} {
 		plans, err := windowsPlans(windowProblem(t, c.a, c.ports, c.over))
@@ -256,7 +230,7 @@ func TestWindowsRefusals(t *testing.T) {
 // TestWindowsOnGroups runs the step on groups of a layer, side by side, also with the
 // members of each group in an order of its own.
 func TestWindowsOnGroups(t *testing.T) {
-	f := windowField(t, "goldilocks")
+	f := fieldtest.Parse(t, "goldilocks")
 	for _, c := range []struct{ size, ports, over int }{{7, 1, 0}, {24, 1, 1}, {16, 2, 0}, {48, 4, 0}} {
 		step := newWindows(windowTable(c.size, c.ports, c.over)[0], c.ports)
 		l, a := testLayer(t, f, step, []int{c.size, c.size, c.size}, 5)
@@ -292,7 +266,7 @@ func TestWindowsOnGroups(t *testing.T) {
 // TestWindowPivots compares the two ways to look for pivots that are zero, and pivots with
 // the minors that they are quotients of.
 func TestWindowPivots(t *testing.T) {
-	small, large := windowField(t, "31"), windowField(t, "goldilocks")
+	small, large := fieldtest.Parse(t, "31"), fieldtest.Parse(t, "goldilocks")
 	zeros := 0
 	for k := 10; k <= 80; k++ {
 		for _, w := range windowTable(k, 1, 4) {
@@ -301,7 +275,7 @@ func TestWindowPivots(t *testing.T) {
 				t.Errorf("K=%d: %v is not plain", k, w)
 				continue
 			}
-			a := windowRandom(t, small, k, uint64(k))
+			a := randomSquare(t, small, k, uint64(k))
 			_, _, one := s.vanishingMinor(small, a.At)
 			_, _, other := s.vanishingPivot(small, a.At)
 			if one != other {
@@ -315,7 +289,7 @@ func TestWindowPivots(t *testing.T) {
 					t.Errorf("K=%d: %v: pivot %d of processor %d is zero, the minor %v", k, w, pivot, proc, d)
 				}
 			}
-			a = windowRandom(t, large, k, uint64(k))
+			a = randomSquare(t, large, k, uint64(k))
 			code := newWindowCoding(s, large, a.At)
 			for proc := range k {
 				for pivot := 1; pivot <= s.extra; pivot++ {
@@ -365,11 +339,11 @@ func (m askedMatrix) At(i, j int) field.Element {
 // TestWindowsOnDemand makes one program of large plans, for which it looks at some K·B
 // entries of A, and a schedule, for which it looks at none.
 func TestWindowsOnDemand(t *testing.T) {
-	f := windowField(t, "2^16")
+	f := fieldtest.Parse(t, "2^16")
 	for _, c := range []struct{ k, ports int }{{600, 1}, {2500, 1}, {10000, 1}, {10000, 4}} {
 		for _, w := range windowTable(c.k, c.ports, 4) {
 			asked := 0
-			a := askedMatrix{windowCauchy(t, f, c.k), &asked}
+			a := askedMatrix{cauchy(t, f, c.k), &asked}
 			s := newWindows(w, c.ports)
 			p := compile("windows", s.Parameters(), f, c.k, c.ports, whole(s, c.k, a.At))
 			sim.Count(p)
@@ -392,8 +366,8 @@ func TestWindowsOnDemand(t *testing.T) {
 
 // BenchmarkWindowsProgram makes the program of one of 10,000 processors.
 func BenchmarkWindowsProgram(b *testing.B) {
-	f := windowField(b, "2^16")
-	a := windowCauchy(b, f, 10000)
+	f := fieldtest.Parse(b, "2^16")
+	a := cauchy(b, f, 10000)
 	for _, w := range windowTable(10000, 1, -1) {
 		if w.extra != 2 && w.extra != 4 && w.extra != 12 {
 			continue
@@ -412,8 +386,8 @@ func BenchmarkWindowsProgram(b *testing.B) {
 
 // BenchmarkWindowsPivots looks at the pivots of a matrix of 10,000 rows.
 func BenchmarkWindowsPivots(b *testing.B) {
-	f := windowField(b, "2^16")
-	a := windowCauchy(b, f, 10000)
+	f := fieldtest.Parse(b, "2^16")
+	a := cauchy(b, f, 10000)
 	for _, w := range windowTable(10000, 1, 4) {
 		s := newWindows(w, 1)
 		b.Run(s.Parameters(), func(b *testing.B) {

@@ -25,6 +25,7 @@ import (
 // runOptions is the flags of every verb that runs a plan.
 type runOptions struct {
 	comm    string
+	through comm // that comm names
 	output  string
 	memory  string
 	timeout time.Duration
@@ -49,14 +50,14 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 }
 
 // options returns the library's options for the flags, all of which it checks.
-func (o *runOptions) options() ([]volley.Option, error) {
+func (o *runOptions) options() (_ []volley.Option, err error) {
 	switch {
 	case o.output == "" && !o.dryRun:
 		return nil, usagef("no output directory: say where with -o DIR")
 	case o.check != "full" && o.check != "off":
 		return nil, usagef("--check %q: want full or off", o.check)
 	}
-	if _, err := findComm(o.comm); err != nil {
+	if o.through, err = findComm(o.comm); err != nil {
 		return nil, err
 	}
 	memory, err := parseSize(o.memory)
@@ -129,15 +130,11 @@ func (o *runOptions) produce(ctx context.Context, stderr io.Writer, what string,
 // run runs the encoder: a packet for each source, an output for each sink. The outputs
 // get total bytes.
 func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encoder, p packets, outputs []io.WriterAt, total int64) (*volley.Report, error) {
-	c, err := findComm(o.comm)
-	if err != nil {
-		return nil, err
-	}
 	bar := newBar(stderr, total)
 	defer bar.stop()
 	problem := e.Problem()
 	reports := make([]*volley.Report, problem.Processors())
-	err = c.run(ctx, len(reports), func(ctx context.Context, t transport.Transport) error {
+	err := o.through.run(ctx, len(reports), func(ctx context.Context, t transport.Transport) error {
 		k := t.Rank()
 		var in io.ReaderAt
 		var size int64
