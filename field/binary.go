@@ -42,6 +42,8 @@ func xor(dst, src []byte) { kernels.GalMulSliceXor(1, src, dst) }
 // kernels it uses: AVX2 or SSSE3 on amd64, NEON on arm64.
 type binaryVector struct{ binaryField }
 
+func (f *binaryVector) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+
 func (f *binaryVector) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
 	for lo := 0; lo < len(dst); lo += blockBytes {
@@ -82,6 +84,8 @@ func newBinary8(b binaryField) *binary8 {
 	}
 	return f
 }
+
+func (f *binary8) Map(rows [][]Element) Map { return CombineMap(f, rows) }
 
 func (f *binary8) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
@@ -125,6 +129,8 @@ type binary16 struct{ binaryField }
 // minTable is the number of bytes from which making a table for a coefficient
 // pays.
 const minTable = 512
+
+func (f *binary16) Map(rows [][]Element) Map { return CombineMap(f, rows) }
 
 func (f *binary16) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)

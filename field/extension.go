@@ -134,6 +134,8 @@ var extensionPool = sync.Pool{New: func() any { return new(extensionScratch) }}
 // minExtension is the number of two-byte symbols from which tables pay.
 const minExtension = 128
 
+func (f *extension) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+
 func (f *extension) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
 	words := f.symbolBytes // added for one source

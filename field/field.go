@@ -96,6 +96,11 @@ type Field interface {
 	// SymbolBytes, and dst overlaps no source. It panics when lengths disagree.
 	Combine(dst []byte, coef []Element, src [][]byte)
 
+	// Map makes the linear map with the given rows ready: rows[i][j] multiplies
+	// input j in output i. All rows are equally long, and neither there are none nor
+	// are they empty. It panics when they disagree.
+	Map(rows [][]Element) Map
+
 	// FirstInvalid returns the index of the first symbol of the packet that is
 	// no element, its code being q or more, and -1 when there is none.
 	FirstInvalid(packet []byte) int

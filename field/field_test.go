@@ -181,6 +181,11 @@ func TestCombineAllocations(t *testing.T) {
 			if n := testing.AllocsPerRun(50, func() { f.Combine(dst, coef, src) }); n >= 1 && !raceEnabled {
 				t.Errorf("%s: Combine of %d sources allocates %v times", name, sources, n)
 			}
+			m := f.Map([][]field.Element{coef, coef})
+			out := [][]byte{dst, make([]byte, len(dst))}
+			if n := testing.AllocsPerRun(50, func() { m.Apply(out, src, false); m.Apply(out, src, true) }); n >= 1 && !raceEnabled {
+				t.Errorf("%s: Apply of %d sources allocates %v times", name, sources, n)
+			}
 		}
 	}
 }

@@ -45,6 +45,8 @@ func (f *gold) Inv(a Element) Element {
 // goldBlock is how many symbols Combine works on at a time.
 const goldBlock = 128
 
+func (f *gold) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+
 // Combine sums products in three words and reduces the sums once. Sources are
 // added four at a time, which saves loads and stores of the sums.
 func (f *gold) Combine(dst []byte, coef []Element, src [][]byte) {

@@ -97,6 +97,8 @@ func (f *prime) reduceWords(acc []uint64) {
 	}
 }
 
+func (f *prime) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+
 func (f *prime) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
 	var sums [512]uint64

@@ -88,6 +88,8 @@ func (f *scalars[E, V, PE, PV]) Inv(a Element) Element {
 	return f.with(a, a, func(x, _ PE) { x.Mul(x.Inverse(x.Mul(x, &f.square)), &f.one) })
 }
 
+func (f *scalars[E, V, PE, PV]) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+
 func (f *scalars[E, V, PE, PV]) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
 	t := f.pool.Get().(*scalarScratch[E, V])

@@ -12,8 +12,8 @@ import (
 )
 
 // Run checks that f is a finite field as [field.Field] describes it: the axioms,
-// the meaning of symbol codes, the generator, Combine against the operations on
-// elements, the helpers of package field and the name. Fields of at most 64
+// the meaning of symbol codes, the generator, Combine and
+// Map against the operations on elements, the helpers of package field and the name. Fields of at most 64
 // elements are checked in full, others on constants likely to hurt and at
 // random.
 func Run(t *testing.T, f field.Field) {
@@ -35,6 +35,8 @@ func Run(t *testing.T, f field.Field) {
 		{"CombineMany", s.combineMany},
 		{"CombineInvalid", s.combineInvalid},
 		{"CombineConcurrent", s.combineConcurrent},
+		{"Map", s.maps},
+		{"Planes", s.planes},
 		{"Panics", s.panics},
 	} {
 		t.Run(test.name, test.run)

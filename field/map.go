@@ -1,0 +1,113 @@
+package field
+
+import (
+	"fmt"
+	"sync"
+)
+
+// A Map is a linear map of packets, made ready by [Field.Map] to be applied many
+// times. It is immutable and safe for concurrent use.
+type Map interface {
+	// Apply sets out[i] = Σ_j rows[i][j]·in[j], symbol by symbol, or adds that to
+	// out[i] where add is true. All packets are equally long, a multiple of
+	// SymbolBytes, and no output overlaps an input or another output. It allocates
+	// nothing. It panics when numbers or lengths disagree.
+	//
+	// Packets of more than a few kilobytes are best cut by the caller, such that all
+	// inputs and outputs of a part fit in a cache.
+	Apply(out, in [][]byte, add bool)
+}
+
+// A Planar is a field with a layout of packets in which its maps are faster than in
+// the usual one: it pays to change it where packets go through several maps. What
+// the layout is depends on the field alone, not on the machine.
+type Planar interface {
+	Field
+	ToPlanes(dst, src []byte)   // sets dst to the packet src, in planes
+	FromPlanes(dst, src []byte) // the inverse; neither may overlap
+	PlanarMap(rows [][]Element) Map
+}
+
+// mapShape is the numbers of outputs and inputs of a map.
+type mapShape struct{ outputs, inputs int }
+
+// shapeOf panics unless rows are those of a map.
+func shapeOf(f Field, rows [][]Element) mapShape {
+	if len(rows) == 0 || len(rows[0]) == 0 {
+		panic(fmt.Sprintf("field %s: Map: no rows or no columns", f.Name()))
+	}
+	for i, row := range rows {
+		if len(row) != len(rows[0]) {
+			panic(fmt.Sprintf("field %s: Map: len(rows[%d])=%d, len(rows[0])=%d", f.Name(), i, len(row), len(rows[0])))
+		}
+	}
+	return mapShape{len(rows), len(rows[0])}
+}
+
+// check panics unless the arguments of Apply fit the map, and returns the length of
+// a packet.
+func (s mapShape) check(out, in [][]byte, symbolBytes int) int {
+	if len(out) != s.outputs || len(in) != s.inputs {
+		panic(fmt.Sprintf("field: Apply: %d outputs and %d inputs for a map of %d and %d", len(out), len(in), s.outputs, s.inputs))
+	}
+	n := len(out[0])
+	if n%symbolBytes != 0 {
+		panic(fmt.Sprintf("field: Apply: len(out[0])=%d is no multiple of the %d bytes of a symbol", n, symbolBytes))
+	}
+	for i := range out {
+		if len(out[i]) != n {
+			panic(fmt.Sprintf("field: Apply: len(out[%d])=%d, len(out[0])=%d", i, len(out[i]), n))
+		}
+	}
+	for j := range in {
+		if len(in[j]) != n {
+			panic(fmt.Sprintf("field: Apply: len(in[%d])=%d, len(out[0])=%d", j, len(in[j]), n))
+		}
+	}
+	return n
+}
+
+// combineMap applies the rows one at a time.
+type combineMap struct {
+	mapShape
+	field Field
+	rows  [][]Element // each with a One in the end, for what is added to
+	pool  sync.Pool   // of *combineScratch
+}
+
+type combineScratch struct {
+	sources [][]byte
+	sum     []byte
+}
+
+// CombineMap is [Field.Map] for a field that has nothing better than its Combine.
+func CombineMap(f Field, rows [][]Element) Map {
+	m := &combineMap{mapShape: shapeOf(f, rows), field: f}
+	for _, row := range rows {
+		m.rows = append(m.rows, append(append([]Element(nil), row...), One))
+	}
+	m.pool.New = func() any { return new(combineScratch) }
+	return m
+}
+
+func (m *combineMap) Apply(out, in [][]byte, add bool) {
+	n := m.check(out, in, m.field.SymbolBytes())
+	if !add {
+		for i, dst := range out {
+			m.field.Combine(dst, m.rows[i][:m.inputs], in)
+		}
+		return
+	}
+	t := m.pool.Get().(*combineScratch)
+	defer m.pool.Put(t)
+	if cap(t.sum) < n {
+		t.sum = make([]byte, n)
+	}
+	t.sources = append(append(t.sources[:0], in...), nil)
+	for i, dst := range out {
+		t.sources[m.inputs] = t.sum[:n]
+		copy(t.sum, dst)
+		m.field.Combine(dst, m.rows[i], t.sources)
+	}
+	clear(t.sources)
+}
