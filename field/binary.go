@@ -11,10 +11,15 @@ const blockBytes = 16 << 10
 type binaryField struct {
 	logarithms
 	poly uint64
+
+	// matrices[v] is that of the element v, where a symbol is a byte; else four words
+	// at 4v and four at 4(256+v) are those of v and v·X^8.
+	matrices []uint64
 }
 
 func newBinary(name string, r *ring) Field {
-	b := binaryField{newLogarithms(name, r), r.f.code(2)}
+	b := binaryField{newLogarithms(name, r), r.f.code(2), nil}
+	b.setMatrices()
 	switch {
 	case r.m > 8:
 		return &binary16{b}
@@ -33,19 +38,28 @@ func (f *binaryField) times(a uint64) uint64 {
 	return a<<1 ^ a>>(f.m-1)*f.poly
 }
 
-var kernels reedsolomon.LowLevel
+var lowLevel reedsolomon.LowLevel
 
 // xor sets dst = dst + src.
-func xor(dst, src []byte) { kernels.GalMulSliceXor(1, src, dst) }
+func xor(dst, src []byte) { lowLevel.GalMulSliceXor(1, src, dst) }
 
 // binaryVector is F_{2^8} by 0x11d, the field of klauspost/reedsolomon, whose
 // kernels it uses: AVX2 or SSSE3 on amd64, NEON on arm64.
 type binaryVector struct{ binaryField }
 
-func (f *binaryVector) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+func (f *binaryVector) Map(rows [][]Element) Map {
+	if currentKernels != nil {
+		return newKernelMap(&f.binaryField, shapeOf(f, rows), currentKernels, rows, false)
+	}
+	return CombineMap(f, rows)
+}
 
 func (f *binaryVector) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
+	if currentKernels != nil {
+		f.combineKernels(currentKernels, dst, coef, src)
+		return
+	}
 	for lo := 0; lo < len(dst); lo += blockBytes {
 		hi := min(lo+blockBytes, len(dst))
 		d, empty := dst[lo:hi], true
@@ -53,10 +67,10 @@ func (f *binaryVector) Combine(dst []byte, coef []Element, src [][]byte) {
 			switch c := byte(coef[i][0]); {
 			case c == 0:
 			case empty:
-				kernels.GalMulSlice(c, s[lo:hi], d)
+				lowLevel.GalMulSlice(c, s[lo:hi], d)
 				empty = false
 			default:
-				kernels.GalMulSliceXor(c, s[lo:hi], d)
+				lowLevel.GalMulSliceXor(c, s[lo:hi], d)
 			}
 		}
 		if empty {
@@ -85,10 +99,19 @@ func newBinary8(b binaryField) *binary8 {
 	return f
 }
 
-func (f *binary8) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+func (f *binary8) Map(rows [][]Element) Map {
+	if currentKernels != nil {
+		return newKernelMap(&f.binaryField, shapeOf(f, rows), currentKernels, rows, false)
+	}
+	return CombineMap(f, rows)
+}
 
 func (f *binary8) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
+	if currentKernels != nil {
+		f.combineKernels(currentKernels, dst, coef, src)
+		return
+	}
 	if f.planesPay(len(src), len(dst)) {
 		f.combinePlanes(dst, coef, src)
 		return
@@ -130,10 +153,19 @@ type binary16 struct{ binaryField }
 // pays.
 const minTable = 512
 
-func (f *binary16) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+func (f *binary16) Map(rows [][]Element) Map {
+	if currentKernels != nil {
+		return newKernelMap(&f.binaryField, shapeOf(f, rows), currentKernels, rows, false)
+	}
+	return CombineMap(f, rows)
+}
 
 func (f *binary16) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
+	if currentKernels != nil {
+		f.combineKernels(currentKernels, dst, coef, src)
+		return
+	}
 	if f.planesPay(len(src), len(dst)) {
 		f.combinePlanes(dst, coef, src)
 		return

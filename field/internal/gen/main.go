@@ -1,0 +1,714 @@
+// Command gen writes the kernels of the binary fields for amd64. It is a module of its
+// own, so that the library does not depend on the generator.
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// An isa is a set of instructions to write kernels in.
+type isa struct {
+	name   string // of which the names of the kernels end
+	bytes  int    // of a vector
+	affine bool   // products by GF2P8AFFINEQB, else by tables of nibbles
+	wide   int    // rows up to which a kernel works on two groups at a time
+	rows   int    // of the largest kernel
+}
+
+var isas = []isa{
+	{"GFNI512", 64, true, 4, 8},
+	{"GFNI256", 32, true, 0, 4},
+	{"AVX2", 32, false, 0, 4},
+}
+
+func main() {
+	ConstraintExpr("!purego")
+	for _, i := range isas {
+		i.sum()
+		for rows := 1; rows <= i.rows; rows++ {
+			i.product(1, false, rows)
+		}
+		for rows := 1; rows <= i.rows; rows++ {
+			i.product(2, false, rows)
+		}
+		for rows := 1; rows <= i.rows; rows++ {
+			i.product(2, true, rows)
+		}
+		i.butterfly("butterfly", false)
+		i.butterfly("inverseButterfly", true)
+		i.planes("toPlanes", true)
+		i.planes("fromPlanes", false)
+	}
+	Generate()
+}
+
+// groupBytes is the length of a group of symbols in planes: so many low bytes as high
+// ones.
+const groupBytes = 128
+
+// used is how many registers of vectors are taken. They are dealt out here, as avo
+// would take Y16 to Y31 for what must do without AVX-512.
+var used int
+
+// release gives back the registers taken since there were so many.
+func release(before int) { used = before }
+
+func (i isa) vector() vector {
+	used++
+	if i.bytes == 64 {
+		return zmm[used-1]
+	}
+	return ymm[used-1]
+}
+
+var (
+	ymm = []vector{
+		reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7,
+		reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
+	}
+	zmm = []vector{
+		reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
+		reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
+		reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23,
+		reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
+	}
+)
+
+type vector = reg.VecPhysical
+
+func (i isa) vectors(n int) []vector {
+	v := make([]vector, n)
+	for k := range v {
+		v[k] = i.vector()
+	}
+	return v
+}
+
+func (i isa) move(src, dst Op) {
+	if i.bytes == 64 {
+		VMOVDQU64(src, dst)
+	} else {
+		VMOVDQU(src, dst)
+	}
+}
+
+// xor sets dst = dst + src.
+func (i isa) xor(src Op, dst vector) {
+	if i.bytes == 64 {
+		VPXORQ(src, dst, dst)
+	} else {
+		VPXOR(src, dst, dst)
+	}
+}
+
+// xor2 sets dst = dst + a + b.
+func (i isa) xor2(a Op, b, dst vector) {
+	if i.bytes == 64 {
+		VPTERNLOGQ(U8(0x96), a, b, dst)
+		return
+	}
+	i.xor(a, dst)
+	i.xor(b, dst)
+}
+
+// and sets dst = src·mask, bit by bit.
+func (i isa) and(mask, src, dst vector) {
+	if i.bytes == 64 {
+		VPANDQ(mask, src, dst)
+	} else {
+		VPAND(mask, src, dst)
+	}
+}
+
+// zero sets v to zero.
+func (i isa) zero(v vector) {
+	if i.bytes == 64 {
+		VPXORQ(v, v, v)
+	} else {
+		VPXOR(v, v, v)
+	}
+}
+
+// halves is the shuffle that moves the low bytes of the symbols in 16 bytes before the
+// high ones.
+func halves() Mem {
+	if halvesData == nil {
+		m := GLOBL("halves", RODATA|NOPTR)
+		for lane := range 4 {
+			DATA(16*lane, U64(0x0e0c0a0806040200))
+			DATA(16*lane+8, U64(0x0f0d0b0907050301))
+		}
+		halvesData = &m
+	}
+	return *halvesData
+}
+
+var halvesData *Mem
+
+// order is the permutation of the quarters of 16 bytes that puts the even before the
+// odd ones.
+func order() Mem {
+	if orderData == nil {
+		m := GLOBL("order", RODATA|NOPTR)
+		for k := range 8 {
+			DATA(8*k, U64(2*(k%4)+k/4))
+		}
+		orderData = &m
+	}
+	return *orderData
+}
+
+// disorder is the inverse of order.
+func disorder() Mem {
+	if disorderData == nil {
+		m := GLOBL("disorder", RODATA|NOPTR)
+		for k := range 8 {
+			DATA(8*k, U64(k/2+4*(k%2)))
+		}
+		disorderData = &m
+	}
+	return *disorderData
+}
+
+var orderData, disorderData *Mem
+
+// split parts the symbols in a and b into low bytes, left in a, and high ones, left
+// in b, each in an order that join undoes.
+func (i isa) split(a, b, halves vector) {
+	defer release(used)
+	t := i.vector()
+	VPSHUFB(halves, a, a)
+	VPSHUFB(halves, b, b)
+	VPUNPCKLQDQ(b, a, t)
+	VPUNPCKHQDQ(b, a, b)
+	i.move(t, a)
+}
+
+// join is the inverse of split.
+func (i isa) join(a, b vector) {
+	defer release(used)
+	t := i.vector()
+	VPUNPCKLBW(b, a, t)
+	VPUNPCKHBW(b, a, b)
+	i.move(t, a)
+}
+
+// products is the arithmetic of one kernel.
+type products struct {
+	isa
+	low vector // 15 in every byte, for tables of nibbles
+}
+
+func (i isa) newProducts() products {
+	p := products{isa: i}
+	if !i.affine {
+		p.low = i.vector()
+		t := GP32()
+		MOVL(U32(0x0f0f0f0f), t)
+		VMOVD(t, p.low.AsX())
+		VPBROADCASTD(p.low.AsX(), p.low)
+	}
+	return p
+}
+
+// coefBytes returns the bytes of a coefficient made ready.
+func (i isa) coefBytes(symbol int) int {
+	n := symbol * symbol * 8
+	if !i.affine {
+		n *= 4
+	}
+	return n
+}
+
+// nibbles returns the low and the high nibbles of v, which it uses up.
+func (p products) nibbles(v vector) (low, high vector) {
+	high = p.vector()
+	VPSRLQ(U8(4), v, high)
+	VPAND(p.low, v, v)
+	VPAND(p.low, high, high)
+	return v, high
+}
+
+// addOne adds the products of the bytes in each of x with coefficients of rows, from
+// coefs on, to sums[row][k].
+func (p products) addOne(rows int, coefs reg.Register, x []vector, sums [][]vector) {
+	defer release(used)
+	if p.affine {
+		m, t := p.vector(), p.vector()
+		for r := range rows {
+			VPBROADCASTQ(Mem{Base: coefs, Disp: 8 * r}, m)
+			for k := range x {
+				VGF2P8AFFINEQB(U8(0), m, x[k], t)
+				p.xor(t, sums[r][k])
+			}
+		}
+		return
+	}
+	parts := make([][2]vector, len(x))
+	for k := range x {
+		parts[k][0], parts[k][1] = p.nibbles(x[k])
+	}
+	m, u := p.vector(), p.vector()
+	for r := range rows {
+		for half := range 2 {
+			VBROADCASTI128(Mem{Base: coefs, Disp: 32*r + 16*half}, m)
+			for k := range x {
+				t := m
+				if k < len(x)-1 {
+					t = u
+				}
+				VPSHUFB(parts[k][half], m, t)
+				p.xor(t, sums[r][k])
+			}
+		}
+	}
+}
+
+// addTwo is addOne for symbols of two bytes: x and sums[row] are pairs of low and high
+// bytes.
+func (p products) addTwo(rows int, coefs reg.Register, x []vector, sums [][]vector) {
+	defer release(used)
+	if p.affine {
+		low, high, a, b := p.vector(), p.vector(), p.vector(), p.vector()
+		for r := range rows {
+			for half := range 2 {
+				at := Mem{Base: coefs, Disp: 32*r + 16*half}
+				if len(x) == 2 && p.bytes == 64 {
+					VGF2P8AFFINEQB_BCST(U8(0), at, x[0], a)
+					VGF2P8AFFINEQB_BCST(U8(0), at.Offset(8), x[1], b)
+					p.xor2(a, b, sums[r][half])
+					continue
+				}
+				VPBROADCASTQ(at, low)
+				VPBROADCASTQ(at.Offset(8), high)
+				for k := 0; k < len(x); k += 2 {
+					VGF2P8AFFINEQB(U8(0), low, x[k], a)
+					VGF2P8AFFINEQB(U8(0), high, x[k+1], b)
+					p.xor2(a, b, sums[r][k+half])
+				}
+			}
+		}
+		return
+	}
+	if len(x) != 2 {
+		panic("tables of nibbles leave registers for one pair only")
+	}
+	var parts [4]vector
+	parts[0], parts[1] = p.nibbles(x[0])
+	parts[2], parts[3] = p.nibbles(x[1])
+	t := p.vector()
+	for r := range rows {
+		for half := range 2 {
+			for k := range parts {
+				VBROADCASTI128(Mem{Base: coefs, Disp: 128*r + 64*half + 16*k}, t)
+				VPSHUFB(parts[k], t, t)
+				p.xor(t, sums[r][half])
+			}
+		}
+	}
+}
+
+// A part is where a vector of a block is.
+type part struct {
+	disp int
+	mask reg.Register // of the bytes that there are, or nil for all
+}
+
+func (i isa) load(at Mem, p part, dst vector) {
+	if p.mask != nil {
+		VMOVDQU8_Z(at.Offset(p.disp), p.mask, dst)
+	} else {
+		i.move(at.Offset(p.disp), dst)
+	}
+}
+
+func (i isa) store(src vector, at Mem, p part) {
+	if p.mask != nil {
+		VMOVDQU8(src, p.mask, at.Offset(p.disp))
+	} else {
+		i.move(src, at.Offset(p.disp))
+	}
+}
+
+// A kernel is what the blocks of one function share.
+type kernel struct {
+	isa
+	symbol, rows      int // symbol 0: sums
+	products          products
+	halves            vector
+	out, in, columns  reg.Register
+	count, coefs, pos reg.Register
+	to, add           reg.Register
+	label             func(string) string
+	blocks            int
+}
+
+const signature = "func(out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)"
+
+// start begins the function and loads its arguments.
+func (i isa) start(name string, symbol, rows int) *kernel {
+	used = 0
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+	k := &kernel{isa: i, symbol: symbol, rows: rows}
+	k.out = Load(Param("out"), GP64())
+	k.in = Load(Param("in"), GP64())
+	k.columns = Load(Param("columns"), GP64())
+	k.count = Load(Param("count"), GP64())
+	if symbol > 0 {
+		k.coefs = Load(Param("coefs"), GP64())
+	}
+	k.pos = Load(Param("from"), GP64())
+	k.to = Load(Param("to"), GP64())
+	k.add = Load(Param("add"), GP8())
+	k.products = i.newProducts()
+	return k
+}
+
+// block works on the parts of a block at pos; pairs of parts are to be split into
+// bytes where interleaved.
+func (k *kernel) block(parts []part, interleaved bool) {
+	defer release(used)
+	k.blocks++
+	name := func(s string) string { return fmt.Sprintf("%s%d", s, k.blocks) }
+	sums := make([][]vector, k.rows)
+	for r := range sums {
+		sums[r] = k.vectors(len(parts))
+		for _, v := range sums[r] {
+			k.zero(v)
+		}
+	}
+	column, coef, left := GP64(), GP64(), GP64()
+	MOVQ(k.columns, column)
+	if k.symbol > 0 {
+		MOVQ(k.coefs, coef)
+	}
+	MOVQ(k.count, left)
+	TESTQ(left, left)
+	JE(LabelRef(name("summed")))
+	Label(name("column"))
+	p := GP64()
+	MOVL(Mem{Base: column}, p.As32())
+	MOVQ(Mem{Base: k.in, Index: p, Scale: 1}, p)
+	at := Mem{Base: p, Index: k.pos, Scale: 1}
+	if k.symbol == 0 && parts[0].mask == nil {
+		for n, part := range parts {
+			k.xor(at.Offset(part.disp), sums[0][n])
+		}
+	} else {
+		before := used
+		x := k.vectors(len(parts))
+		for n, part := range parts {
+			k.load(at, part, x[n])
+		}
+		switch {
+		case k.symbol == 0:
+			for n := range x {
+				k.xor(x[n], sums[0][n])
+			}
+		case k.symbol == 1:
+			k.products.addOne(k.rows, coef, x, sums)
+		default:
+			for n := 0; interleaved && n < len(x); n += 2 {
+				k.split(x[n], x[n+1], k.halves)
+			}
+			k.products.addTwo(k.rows, coef, x, sums)
+		}
+		release(before)
+	}
+	ADDQ(U32(4), column)
+	if k.symbol > 0 {
+		ADDQ(U32(k.rows*k.coefBytes(k.symbol)), coef)
+	}
+	DECQ(left)
+	JNE(LabelRef(name("column")))
+
+	Label(name("summed"))
+	if k.symbol == 2 && interleaved {
+		for r := range sums {
+			for n := 0; n < len(parts); n += 2 {
+				k.join(sums[r][n], sums[r][n+1])
+			}
+		}
+	}
+	TESTB(k.add, k.add)
+	JNE(LabelRef(name("add")))
+	k.finish(parts, sums, false)
+	JMP(LabelRef(name("done")))
+	Label(name("add"))
+	k.finish(parts, sums, true)
+	Label(name("done"))
+}
+
+// finish stores the sums, or adds them.
+func (k *kernel) finish(parts []part, sums [][]vector, add bool) {
+	for r := range sums {
+		p := GP64()
+		MOVQ(Mem{Base: k.out, Disp: 24 * r}, p)
+		at := Mem{Base: p, Index: k.pos, Scale: 1}
+		for n, part := range parts {
+			if add && part.mask == nil {
+				k.xor(at.Offset(part.disp), sums[r][n])
+			} else if add {
+				t := k.vector()
+				k.load(at, part, t)
+				k.xor(t, sums[r][n])
+				release(used - 1)
+			}
+			k.store(sums[r][n], at, part)
+		}
+	}
+}
+
+// loop runs the block while there are so many bytes.
+func (k *kernel) loop(bytes int, blocks ...func()) {
+	name := fmt.Sprintf("%d", k.blocks)
+	Label("loop" + name)
+	t := GP64()
+	LEAQ(Mem{Base: k.pos, Disp: bytes}, t)
+	CMPQ(t, k.to)
+	JGT(LabelRef("end" + name))
+	for _, block := range blocks {
+		block()
+	}
+	ADDQ(U32(bytes), k.pos)
+	JMP(LabelRef("loop" + name))
+	Label("end" + name)
+}
+
+// rest works on what is less than a block, by masks.
+func (k *kernel) rest() {
+	if k.bytes != 64 {
+		return
+	}
+	Label("rest")
+	n, ones, zero, mask := GP64(), GP64(), GP64(), GP64()
+	MOVQ(k.to, n)
+	SUBQ(k.pos, n)
+	JLE(LabelRef("end"))
+	parts := []part{{0, K()}, {64, K()}}
+	XORQ(zero, zero)
+	MOVQ(I32(-1), ones)
+	CMPQ(n, U32(64))
+	full := GP64()
+	MOVQ(n, full)
+	t := GP64()
+	MOVQ(U32(64), t)
+	CMOVQGT(t, full)
+	BZHIQ(full, ones, mask)
+	KMOVQ(mask, parts[0].mask)
+	SUBQ(U32(64), n)
+	CMOVQLT(zero, n)
+	CMPQ(n, t)
+	CMOVQGT(t, n)
+	BZHIQ(n, ones, mask)
+	KMOVQ(mask, parts[1].mask)
+	k.block(parts, true)
+	ADDQ(U32(128), k.pos)
+	JMP(LabelRef("rest"))
+	Label("end")
+}
+
+// end ends the function.
+func (i isa) end() {
+	VZEROUPPER()
+	RET()
+}
+
+// sum writes the kernel for one row of ones.
+func (i isa) sum() {
+	k := i.start("sum"+i.name, 0, 1)
+	var parts []part
+	for n := range 4 {
+		parts = append(parts, part{n * i.bytes, nil})
+	}
+	if i.bytes == 64 {
+		k.loop(256, func() { k.block(parts, false) })
+	} else {
+		k.loop(128, func() { k.block(parts, false) })
+		k.loop(64, func() { k.block(parts[:2], false) })
+	}
+	k.rest()
+	i.end()
+}
+
+// product writes the kernel for so many rows.
+func (i isa) product(symbol int, planes bool, rows int) {
+	name := fmt.Sprintf("bytes%d", rows)
+	switch {
+	case planes:
+		name = fmt.Sprintf("planes%d", rows)
+	case symbol == 2:
+		name = fmt.Sprintf("pairs%d", rows)
+	}
+	k := i.start(name+i.name, symbol, rows)
+	if symbol == 2 && !planes {
+		k.halves = i.vector()
+		i.move(halves(), k.halves)
+	}
+	parts := func(disps ...int) func() {
+		return func() {
+			var all []part
+			for _, d := range disps {
+				all = append(all, part{d, nil})
+			}
+			k.block(all, !planes)
+		}
+	}
+	switch {
+	case i.bytes == 64:
+		if rows <= i.wide {
+			k.loop(256, parts(0, 64, 128, 192))
+		}
+		if rows > i.wide || planes {
+			k.loop(128, parts(0, 64))
+		}
+		if !planes {
+			k.rest()
+		}
+	case planes:
+		k.loop(128, parts(0, 64), parts(32, 96))
+	default:
+		k.loop(64, parts(0, 32))
+	}
+	i.end()
+}
+
+// butterfly writes the kernel of two packets in planes with one product by c:
+// (x, y) → (x + c·y, x + c·y + y), or its inverse (x, y) → (x + c·(x+y), x + y).
+func (i isa) butterfly(name string, inverse bool) {
+	used = 0
+	TEXT(name+i.name, NOSPLIT, "func(out0, out1, in0, in1, coef *byte, n int)")
+	Pragma("noescape")
+	out0 := Load(Param("out0"), GP64())
+	out1 := Load(Param("out1"), GP64())
+	in0 := Load(Param("in0"), GP64())
+	in1 := Load(Param("in1"), GP64())
+	coef := Load(Param("coef"), GP64())
+	n := Load(Param("n"), GP64())
+	p := i.newProducts()
+	var matrices [4]vector
+	if i.affine {
+		for k := range matrices {
+			matrices[k] = i.vector()
+			VPBROADCASTQ(Mem{Base: coef, Disp: 8 * k}, matrices[k])
+		}
+	}
+	pos := GP64()
+	XORQ(pos, pos)
+	at := func(base reg.Register, disp int) Mem { return Mem{Base: base, Index: pos, Scale: 1, Disp: disp} }
+	CMPQ(pos, n)
+	JGE(LabelRef("end"))
+	Label("loop")
+	before := used
+	for d := 0; d < 64; d += i.bytes {
+		release(before)
+		x, y := i.vectors(2), i.vectors(2)
+		for half := range 2 {
+			i.move(at(in0, d+64*half), x[half])
+			i.move(at(in1, d+64*half), y[half])
+		}
+		if inverse {
+			for half := range 2 {
+				i.xor(x[half], y[half])
+				i.move(y[half], at(out1, d+64*half))
+			}
+		}
+		if i.affine {
+			for half := range 2 {
+				a, b := i.vector(), i.vector()
+				VGF2P8AFFINEQB(U8(0), matrices[2*half], y[0], a)
+				VGF2P8AFFINEQB(U8(0), matrices[2*half+1], y[1], b)
+				i.xor2(a, b, x[half])
+			}
+		} else {
+			copies := y
+			if !inverse { // y is needed later
+				copies = i.vectors(2)
+				i.move(y[0], copies[0])
+				i.move(y[1], copies[1])
+			}
+			p.addTwo(1, coef, copies, [][]vector{x})
+		}
+		for half := range 2 {
+			i.move(x[half], at(out0, d+64*half))
+			if !inverse {
+				i.xor(x[half], y[half])
+				i.move(y[half], at(out1, d+64*half))
+			}
+		}
+	}
+	ADDQ(U32(groupBytes), pos)
+	CMPQ(pos, n)
+	JLT(LabelRef("loop"))
+	Label("end")
+	i.end()
+}
+
+// planes writes the change of layout of whole groups.
+func (i isa) planes(name string, to bool) {
+	used = 0
+	TEXT(name+i.name, NOSPLIT, "func(dst, src *byte, n int)")
+	Pragma("noescape")
+	dst := Load(Param("dst"), GP64())
+	src := Load(Param("src"), GP64())
+	n := Load(Param("n"), GP64())
+	shuffle, permute := i.vector(), i.vector()
+	if to {
+		i.move(halves(), shuffle)
+	}
+	if i.bytes == 64 {
+		if to {
+			i.move(order(), permute)
+		} else {
+			i.move(disorder(), permute)
+		}
+	}
+	reorder := func(v vector) {
+		if i.bytes == 64 {
+			VPERMQ(v, permute, v)
+		} else {
+			VPERMQ(U8(0b11011000), v, v)
+		}
+	}
+	pos := GP64()
+	XORQ(pos, pos)
+	CMPQ(pos, n)
+	JGE(LabelRef("end"))
+	Label("loop")
+	for d := 0; d < 64; d += i.bytes {
+		pairs := []int{2 * d, 2*d + i.bytes}
+		halves := []int{d, d + 64}
+		before := used
+		v := i.vectors(2)
+		from, into := pairs, halves
+		if !to {
+			from, into = halves, pairs
+		}
+		for k := range v {
+			i.move(Mem{Base: src, Index: pos, Scale: 1, Disp: from[k]}, v[k])
+		}
+		if to {
+			i.split(v[0], v[1], shuffle)
+		}
+		for k := range v {
+			reorder(v[k])
+		}
+		if !to {
+			i.join(v[0], v[1])
+		}
+		for k := range v {
+			i.move(v[k], Mem{Base: dst, Index: pos, Scale: 1, Disp: into[k]})
+		}
+		release(before)
+	}
+	ADDQ(U32(groupBytes), pos)
+	CMPQ(pos, n)
+	JLT(LabelRef("loop"))
+	Label("end")
+	i.end()
+}

@@ -1,0 +1,156 @@
+package field
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// planesGroup is the bytes of 64 symbols. In planes, each group of so many in a packet
+// has first the low bytes of its symbols, then the high ones; symbols after the last
+// group lie in the usual layout.
+const planesGroup = 128
+
+func (f *binary16) ToPlanes(dst, src []byte) {
+	n := f.checkPlanes("ToPlanes", dst, src)
+	if currentKernels != nil {
+		currentKernels.toPlanes(unsafe.SliceData(dst), unsafe.SliceData(src), n)
+	} else {
+		for at := 0; at < n; at += planesGroup {
+			d, s := dst[at:at+planesGroup], src[at:at+planesGroup]
+			for k := range planesGroup / 2 {
+				d[k], d[planesGroup/2+k] = s[2*k], s[2*k+1]
+			}
+		}
+	}
+	copy(dst[n:], src[n:])
+}
+
+func (f *binary16) FromPlanes(dst, src []byte) {
+	n := f.checkPlanes("FromPlanes", dst, src)
+	if currentKernels != nil {
+		currentKernels.fromPlanes(unsafe.SliceData(dst), unsafe.SliceData(src), n)
+	} else {
+		for at := 0; at < n; at += planesGroup {
+			d, s := dst[at:at+planesGroup], src[at:at+planesGroup]
+			for k := range planesGroup / 2 {
+				d[2*k], d[2*k+1] = s[k], s[planesGroup/2+k]
+			}
+		}
+	}
+	copy(dst[n:], src[n:])
+}
+
+// checkPlanes panics unless the packets are whole and equally long, and returns the
+// bytes of their groups.
+func (f *binary16) checkPlanes(op string, dst, src []byte) int {
+	if len(dst) != len(src) {
+		panic(fmt.Sprintf("field %s: %s: len(dst)=%d, len(src)=%d", f.name, op, len(dst), len(src)))
+	}
+	if len(src)%f.symbolBytes != 0 {
+		panic(fmt.Sprintf("field %s: %s: len(src)=%d is no multiple of the %d bytes of a symbol", f.name, op, len(src), f.symbolBytes))
+	}
+	return len(src) &^ (planesGroup - 1)
+}
+
+func (f *binary16) PlanarMap(rows [][]Element) Map {
+	shape := shapeOf(f, rows)
+	path := currentKernels
+	if path == nil {
+		return &tableMap{shape, f, rows}
+	}
+	general := newKernelMap(&f.binaryField, shape, path, rows, true)
+	if shape.outputs != 2 || shape.inputs != 2 {
+		return general
+	}
+	a, b := rows[0], rows[1]
+	m := &butterflyMap{kernelMap: general, apply: path.butterfly}
+	for first := range 2 { // the input x of x + c·y and x + (c+1)·y
+		if y := 1 - first; a[first] == One && b[first] == One && a[y][0]^b[y][0] == 1 {
+			m.in = first
+			m.coef = f.appendCoef(nil, path, a[y][0])
+			return m
+		}
+	}
+	m.apply = path.inverseButterfly
+	for first := range 2 { // the output x + c·(x+y), the other being x+y
+		if x, y := rows[first], rows[1-first]; y[0] == One && y[1] == One && x[0][0]^x[1][0] == 1 {
+			m.out = first
+			m.coef = f.appendCoef(nil, path, x[1][0])
+			return m
+		}
+	}
+	return general
+}
+
+// butterflyMap is a map of two packets in planes that needs only one product: a layer
+// of a fast Fourier transform is made of such maps.
+type butterflyMap struct {
+	*kernelMap // does all else
+	apply      func(out0, out1, in0, in1, coef *byte, n int)
+	out, in    int    // which packets are out0 and in0
+	coef       []byte // c
+}
+
+func (m *butterflyMap) Apply(out, in [][]byte, add bool) {
+	if add {
+		m.kernelMap.Apply(out, in, add)
+		return
+	}
+	n := m.check(out, in, m.symbolBytes)
+	done := n &^ (planesGroup - 1)
+	m.apply(unsafe.SliceData(out[m.out]), unsafe.SliceData(out[1-m.out]), unsafe.SliceData(in[m.in]), unsafe.SliceData(in[1-m.in]), &m.coef[0], done)
+	if done < n {
+		m.usual(out, in, done, n, false)
+	}
+}
+
+// tableMap is a map in planes by tables.
+type tableMap struct {
+	mapShape
+	field *binary16
+	rows  [][]Element
+}
+
+func (m *tableMap) Apply(out, in [][]byte, add bool) {
+	m.check(out, in, m.field.symbolBytes)
+	var t table16
+	for i, dst := range out {
+		if !add {
+			clear(dst)
+		}
+		for j, src := range in {
+			switch c := m.rows[i][j][0]; c {
+			case 0:
+			case 1:
+				xor(dst, src)
+			default:
+				m.field.setTable(&t, c)
+				t.mulAddPlanes(dst, src)
+			}
+		}
+	}
+}
+
+// mulAddPlanes is mulAdd in planes.
+func (t *table16) mulAddPlanes(dst, src []byte) {
+	for ; len(dst) >= planesGroup; dst, src = dst[planesGroup:], src[planesGroup:] {
+		for k := 0; k < planesGroup/2; k += 4 {
+			low, high := src[k:k+4], src[k+planesGroup/2:][:4]
+			y := (t.lo[low[3]]^t.hi[high[3]])<<48 ^ (t.lo[low[2]]^t.hi[high[2]])<<32 ^
+				(t.lo[low[1]]^t.hi[high[1]])<<16 ^ t.lo[low[0]] ^ t.hi[high[0]]
+			// The bytes of y are l0 h0 l1 h1 l2 h2 l3 h3.
+			a := y & 0x00ff00ff00ff00ff
+			b := y >> 8 & 0x00ff00ff00ff00ff
+			d, e := dst[k:k+4], dst[k+planesGroup/2:][:4]
+			le.PutUint32(d, le.Uint32(d)^gather(a))
+			le.PutUint32(e, le.Uint32(e)^gather(b))
+		}
+	}
+	t.mulAdd(dst, src)
+}
+
+// gather returns the even bytes of x, the odd ones of which are 0.
+func gather(x uint64) uint32 {
+	x |= x >> 8
+	return uint32(x&0xffff | x>>16&0xffff0000)
+}
