@@ -123,7 +123,7 @@ const sliceBytes = uint32(unsafe.Sizeof([]byte(nil)))
 
 // chunkBytes is how many bytes of coefficients a kernel goes through again and again
 // for the parts of a packet: they stay in the first cache.
-const chunkBytes = 16 << 10
+var chunkBytes = 16 << 10
 
 // rowGroup are rows of a map that one kernel computes.
 type rowGroup struct {
@@ -247,9 +247,20 @@ func (m *kernelMap) usual(out, in [][]byte, from, to int, add bool) {
 }
 
 func (m *kernelMap) run(table []kernel, out, in [][]byte, from, to int, add bool) {
-	if from == to {
-		return
+	for ; from < to; from += partBytes(m.inputs) {
+		m.runPart(table, out, in, from, min(to, from+partBytes(m.inputs)), add)
 	}
+}
+
+// partBytes returns how many bytes of that many inputs fit in the second cache, where
+// one group after the other finds them.
+func partBytes(inputs int) int {
+	return max(1<<10, cacheBytes/inputs&^(1<<10-1))
+}
+
+var cacheBytes = 256 << 10
+
+func (m *kernelMap) runPart(table []kernel, out, in [][]byte, from, to int, add bool) {
 	for k := range m.groups {
 		g := &m.groups[k]
 		if g.sum {

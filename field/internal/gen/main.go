@@ -234,16 +234,26 @@ func (p products) nibbles(v vector) (low, high vector) {
 }
 
 // addOne adds the products of the bytes in each of x with coefficients of rows, from
-// coefs on, to sums[row][k].
+// coefs on, to sums[row][k]. With affine products there may be twice as many x as
+// sums in a row: the second half belongs to another column.
 func (p products) addOne(rows int, coefs reg.Register, x []vector, sums [][]vector) {
 	defer release(used)
 	if p.affine {
-		m, t := p.vector(), p.vector()
+		m, n, t, u := p.vector(), p.vector(), p.vector(), p.vector()
 		for r := range rows {
 			VPBROADCASTQ(Mem{Base: coefs, Disp: 8 * r}, m)
-			for k := range x {
+			if len(x) == len(sums[r]) {
+				for k := range x {
+					VGF2P8AFFINEQB(U8(0), m, x[k], t)
+					p.xor(t, sums[r][k])
+				}
+				continue
+			}
+			VPBROADCASTQ(Mem{Base: coefs, Disp: 8 * (rows + r)}, n)
+			for k, sum := range sums[r] {
 				VGF2P8AFFINEQB(U8(0), m, x[k], t)
-				p.xor(t, sums[r][k])
+				VGF2P8AFFINEQB(U8(0), n, x[len(sums[r])+k], u)
+				p.xor2(t, u, sum)
 			}
 		}
 		return
@@ -388,44 +398,25 @@ func (k *kernel) block(parts []part, interleaved bool) {
 		MOVQ(k.coefs, coef)
 	}
 	MOVQ(k.count, left)
-	TESTQ(left, left)
-	JE(LabelRef(name("summed")))
-	Label(name("column"))
-	p := GP64()
-	MOVL(Mem{Base: column}, p.As32())
-	MOVQ(Mem{Base: k.in, Index: p, Scale: 1}, p)
-	at := Mem{Base: p, Index: k.pos, Scale: 1}
-	if k.symbol == 0 && parts[0].mask == nil {
-		for n, part := range parts {
-			k.xor(at.Offset(part.disp), sums[0][n])
-		}
+	if k.symbol == 1 && k.affine { // by two, for one xor of two products
+		SUBQ(U32(2), left)
+		JLT(LabelRef(name("last")))
+		Label(name("columns"))
+		k.next(2, column, coef, parts, sums, interleaved)
+		SUBQ(U32(2), left)
+		JGE(LabelRef(name("columns")))
+		Label(name("last"))
+		ADDQ(U32(2), left)
+		JE(LabelRef(name("summed")))
+		k.next(1, column, coef, parts, sums, interleaved)
 	} else {
-		before := used
-		x := k.vectors(len(parts))
-		for n, part := range parts {
-			k.load(at, part, x[n])
-		}
-		switch {
-		case k.symbol == 0:
-			for n := range x {
-				k.xor(x[n], sums[0][n])
-			}
-		case k.symbol == 1:
-			k.products.addOne(k.rows, coef, x, sums)
-		default:
-			for n := 0; interleaved && n < len(x); n += 2 {
-				k.split(x[n], x[n+1], k.halves)
-			}
-			k.products.addTwo(k.rows, coef, x, sums)
-		}
-		release(before)
+		TESTQ(left, left)
+		JE(LabelRef(name("summed")))
+		Label(name("column"))
+		k.next(1, column, coef, parts, sums, interleaved)
+		DECQ(left)
+		JNE(LabelRef(name("column")))
 	}
-	ADDQ(U32(4), column)
-	if k.symbol > 0 {
-		ADDQ(U32(k.rows*k.coefBytes(k.symbol)), coef)
-	}
-	DECQ(left)
-	JNE(LabelRef(name("column")))
 
 	Label(name("summed"))
 	if k.symbol == 2 && interleaved {
@@ -442,6 +433,46 @@ func (k *kernel) block(parts []part, interleaved bool) {
 	Label(name("add"))
 	k.finish(parts, sums, true)
 	Label(name("done"))
+}
+
+// next adds the products with so many columns to the sums, and moves on.
+func (k *kernel) next(columns int, column, coef reg.Register, parts []part, sums [][]vector, interleaved bool) {
+	defer release(used)
+	var x []vector
+	for c := range columns {
+		p := GP64()
+		MOVL(Mem{Base: column, Disp: 4 * c}, p.As32())
+		MOVQ(Mem{Base: k.in, Index: p, Scale: 1}, p)
+		at := Mem{Base: p, Index: k.pos, Scale: 1}
+		if k.symbol == 0 && parts[0].mask == nil {
+			for n, part := range parts {
+				k.xor(at.Offset(part.disp), sums[0][n])
+			}
+			continue
+		}
+		for _, part := range parts {
+			v := k.vector()
+			k.load(at, part, v)
+			x = append(x, v)
+		}
+	}
+	switch k.symbol {
+	case 0:
+		for n := range x {
+			k.xor(x[n], sums[0][n])
+		}
+	case 1:
+		k.products.addOne(k.rows, coef, x, sums)
+	default:
+		for n := 0; interleaved && n < len(x); n += 2 {
+			k.split(x[n], x[n+1], k.halves)
+		}
+		k.products.addTwo(k.rows, coef, x, sums)
+	}
+	ADDQ(U32(4*columns), column)
+	if k.symbol > 0 {
+		ADDQ(U32(columns*k.rows*k.coefBytes(k.symbol)), coef)
+	}
 }
 
 // finish stores the sums, or adds them.

@@ -1,0 +1,196 @@
+package field
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// withKernels runs f with the given kernels; nil is Go alone.
+func withKernels(path *kernels, f func()) {
+	before := currentKernels
+	currentKernels = path
+	defer func() { currentKernels = before }()
+	f()
+}
+
+func pathName(path *kernels) string {
+	if path == nil {
+		return "Go"
+	}
+	return path.name
+}
+
+// packets returns n packets of random bytes with something around them: no two are
+// aligned alike.
+func packets(rng *rand.Rand, n, length int) (whole, parts [][]byte) {
+	for i := range n {
+		b := make([]byte, length+128)
+		for k := range b {
+			b[k] = byte(rng.Uint32())
+		}
+		at := (17*i + rng.IntN(3)) % 64
+		whole, parts = append(whole, b), append(parts, b[at:at+length:at+length])
+	}
+	return whole, parts
+}
+
+// pathRows returns matrices that lead to every kind of kernel.
+func pathRows(f Field, rng *rand.Rand, outputs, inputs int) map[string][][]Element {
+	q := f.Order().Uint64()
+	random := func(int, int) Element { return Code(rng.Uint64N(q)) }
+	kinds := map[string]func(i, j int) Element{
+		"random": random,
+		"ones":   func(int, int) Element { return One },
+		"sums": func(i, j int) Element {
+			if i%3 == 1 {
+				return Code(rng.Uint64N(2))
+			}
+			return random(i, j)
+		},
+		"sparse": func(i, j int) Element {
+			if (i+j)%5 == 0 {
+				return random(i, j)
+			}
+			return Element{}
+		},
+		"zero": func(int, int) Element { return Element{} },
+	}
+	all := map[string][][]Element{}
+	for name, entry := range kinds {
+		rows := make([][]Element, outputs)
+		for i := range rows {
+			for j := range inputs {
+				rows[i] = append(rows[i], entry(i, j))
+			}
+		}
+		all[name] = rows
+	}
+	if outputs == 2 && inputs == 2 {
+		c := Code(rng.Uint64N(q))
+		d := Code(c[0] ^ 1)
+		all["butterfly"] = [][]Element{{One, c}, {One, d}}
+		all["butterfly, inputs swapped"] = [][]Element{{c, One}, {d, One}}
+		all["inverse butterfly"] = [][]Element{{d, c}, {One, One}}
+		all["inverse butterfly, outputs swapped"] = [][]Element{{One, One}, {d, c}}
+		all["sum and difference"] = [][]Element{{One, One}, {One, One}}
+	}
+	return all
+}
+
+// TestKernelPaths compares the kernels of every set of instructions that the
+// processor has with Combine in Go.
+func TestKernelPaths(t *testing.T) {
+	for _, path := range append(append([]*kernels(nil), kernelPaths...), nil) {
+		t.Logf("runs: %s", pathName(path))
+		for _, name := range []string{"2^8", "2^8:0x11b", "2^5", "2", "2^16", "2^16:0x1002d", "2^12", "2^9"} {
+			t.Run(pathName(path)+"/"+name, func(t *testing.T) {
+				f, err := Parse(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				withKernels(path, func() { testPath(t, f) })
+			})
+		}
+	}
+}
+
+func testPath(t *testing.T, f Field) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	type shape struct{ outputs, inputs int }
+	shapes := []shape{{1, 1}, {2, 2}, {2, 3}, {3, 2}, {4, 9}, {5, 5}, {6, 1}, {7, 7}, {8, 8}, {9, 4}, {17, 70}}
+	lengths := []int{0, 2, 14, 32, 62, 64, 66, 100, 126, 128, 130, 190, 192, 254, 256, 258, 382, 510, 512, 770, 1030}
+	if f.SymbolBytes() == 1 {
+		lengths = append(lengths, 1, 15, 63, 65, 127, 129, 255, 513)
+	}
+	for _, x := range shapes {
+		for _, n := range lengths {
+			if x.inputs > 9 && n > 200 {
+				continue
+			}
+			for kind, rows := range pathRows(f, rng, x.outputs, x.inputs) {
+				for _, add := range []bool{false, true} {
+					what := fmt.Sprintf("%dx%d, %d bytes, coefficients %s, add %v", x.outputs, x.inputs, n, kind, add)
+					testPathMap(t, f, what, rng, rows, n, add)
+				}
+			}
+		}
+	}
+}
+
+// testPathMap compares Map, PlanarMap and Combine with Combine in Go.
+func testPathMap(t *testing.T, f Field, what string, rng *rand.Rand, rows [][]Element, n int, add bool) {
+	t.Helper()
+	_, in := packets(rng, len(rows[0]), n)
+	for _, p := range in {
+		for k := range n / f.SymbolBytes() { // only elements
+			s := p[k*f.SymbolBytes():]
+			e := Symbol(f, s)[0] & (f.Order().Uint64() - 1)
+			PutSymbol(f, s, Code(e))
+		}
+	}
+	check := func(what string, m func(out [][]byte), to, from func([]byte) []byte) {
+		t.Helper()
+		whole, out := packets(rng, len(rows), n)
+		before := make([][]byte, len(whole))
+		for i := range whole {
+			copy(out[i], to(in[i%len(in)])) // so that what is added to are elements
+			before[i] = bytes.Clone(whole[i])
+		}
+		old := make([][]byte, len(out))
+		for i := range out {
+			old[i] = from(out[i])
+		}
+		m(out)
+		for i := range out {
+			want := make([]byte, n)
+			withKernels(nil, func() { f.Combine(want, rows[i], in) })
+			if add {
+				xor(want, old[i])
+			}
+			if got := from(out[i]); !bytes.Equal(got, want) {
+				for k := range got {
+					if got[k] != want[k] {
+						t.Fatalf("%s: %s: output %d has %#x at byte %d, want %#x", what, f.Name(), i, got[k], k, want[k])
+					}
+				}
+			}
+			// What is around the packet is as it was.
+			start := indexOf(whole[i], out[i])
+			copy(whole[i][start:start+n], before[i][start:start+n])
+			if !bytes.Equal(whole[i], before[i]) {
+				t.Fatalf("%s: %s: output %d: written beyond the packet", what, f.Name(), i)
+			}
+		}
+	}
+	same := bytes.Clone
+	check("Map of "+what, func(out [][]byte) { f.Map(rows).Apply(out, in, add) }, same, same)
+	if p, ok := f.(Planar); ok {
+		change := func(do func(dst, src []byte)) func([]byte) []byte {
+			return func(b []byte) []byte { c := make([]byte, len(b)); do(c, b); return c }
+		}
+		planes := make([][]byte, len(in))
+		for j := range in {
+			planes[j] = change(p.ToPlanes)(in[j])
+		}
+		check("PlanarMap of "+what, func(out [][]byte) { p.PlanarMap(rows).Apply(out, planes, add) }, change(p.ToPlanes), change(p.FromPlanes))
+	}
+	if !add {
+		check("Combine of "+what, func(out [][]byte) {
+			for i := range out {
+				f.Combine(out[i], rows[i], in)
+			}
+		}, same, same)
+	}
+}
+
+// indexOf returns where in the buffer the packet begins.
+func indexOf(buffer, packet []byte) int {
+	for at := range buffer {
+		if len(packet) > 0 && &buffer[at] == &packet[0] {
+			return at
+		}
+	}
+	return 0
+}
