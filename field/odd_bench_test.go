@@ -8,6 +8,7 @@ import (
 
 	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
+	"github.com/consensys/gnark-crypto/utils"
 
 	"volley/field"
 	"volley/field/fieldtest"
@@ -96,7 +97,7 @@ func BenchmarkOddDFT(b *testing.B) {
 	toVectors()
 	for k, v := range vectors {
 		domain.FFT(v, fft.DIF, fft.WithNbTasks(1))
-		fft.BitReverse(v)
+		utils.BitReverse(v)
 		for i := range v {
 			if got := field.Symbol(f, out[i][32*k:]); got != field.Element(v[i]) {
 				b.Fatalf("symbol %d of packet %d is %v, gnark-crypto has %v", k, i, got, field.Element(v[i]))

@@ -199,7 +199,7 @@ func (s spec) build() Field {
 		return buildLarge(s.large)
 	}
 	if s.m == 1 && s.p != 2 {
-		return newPrime(s.p)
+		return buildPrime(s.p)
 	}
 	name, poly := power(s.p, s.m), s.poly
 	switch {

@@ -28,15 +28,16 @@ type scalar[E any] interface {
 	SetBigInt(x *big.Int) *E
 }
 
-func newScalars[E ~[4]uint64, PE scalar[E]](name string, order *big.Int, generator uint64, v vectors[E]) *scalars[E, PE] {
+func newScalars[E ~[4]uint64, PE scalar[E]](name string, order *big.Int, generator uint64, v *vectors[E]) *scalars[E, PE] {
 	q, err := FromInt(order)
 	if err != nil {
 		panic(err) // a modulus of four limbs
 	}
 	v.load, v.store = loadScalars[E], storeScalars[E]
-	f := &scalars[E, PE]{common: newCommon(name, q, 1, q, generator), vectors: newVectors(32, v), one: E{1}}
-	PE(&f.square).SetBigInt(new(big.Int).Lsh(big.NewInt(1), 256)) // R in Montgomery form
+	f := &scalars[E, PE]{common: newCommon(name, q, 1, q, generator), one: E{1}}
 	f.operands.New = func() any { return new([2]E) }
+	PE(&f.square).SetBigInt(new(big.Int).Lsh(big.NewInt(1), 256)) // R in Montgomery form
+	f.vectors = v.complete(f, &f.common, f.montgomery)
 	return f
 }
 
@@ -72,16 +73,10 @@ func (f *scalars[E, PE]) montgomery(c Element) E {
 	return E(f.with(c, c, func(x, _ PE) { x.Mul(x, &f.square) }))
 }
 
-func (f *scalars[E, PE]) Map(rows [][]Element) Map {
-	return newVectorMap(f, f.vectors, rows, f.montgomery)
-}
+func (f *scalars[E, PE]) Map(rows [][]Element) Map { return newVectorMap(f, f.vectors, rows) }
 
 func (f *scalars[E, PE]) Combine(dst []byte, coef []Element, src [][]byte) {
-	f.checkCombine(dst, coef, src)
-	t := f.pool.Get().(*vectorScratch[E])
-	defer f.pool.Put(t)
-	t.terms = appendTerms(t.terms[:0], f, coef, f.montgomery)
-	f.combine(dst, t.terms, src, t)
+	f.combine(dst, coef, src)
 }
 
 // loadScalars sets z to the symbols of src.

@@ -18,7 +18,11 @@ type vectors[E any] struct {
 	scale    func(z, x []E, c *E)    // z = c·x, with c in Montgomery form
 	load     func(z []E, src []byte) // the symbols of src
 	store    func(dst []byte, z []E)
-	pool     *sync.Pool // of *vectorScratch[E]
+
+	field      *common
+	minusOne   Element
+	montgomery func(Element) E
+	pool       sync.Pool // of *vectorScratch[E]
 }
 
 // vectorBytes is how much of a packet a map of vectors works on at a time.
@@ -30,12 +34,14 @@ type vectorScratch[E any] struct {
 	terms         []vectorTerm[E] // of Combine
 }
 
-func newVectors[E any](symbolBytes int, v vectors[E]) *vectors[E] {
-	v.pool = &sync.Pool{New: func() any {
-		n := vectorBytes / symbolBytes
+// complete sets what the operations do not say; f is the field v is for.
+func (v *vectors[E]) complete(f Field, c *common, montgomery func(Element) E) *vectors[E] {
+	v.field, v.minusOne, v.montgomery = c, Last(f), montgomery
+	v.pool.New = func() any {
+		n := vectorBytes / c.symbolBytes
 		return &vectorScratch[E]{product: make([]E, n), x: make([]E, n), z: make([]E, n)}
-	}}
-	return &v
+	}
+	return v
 }
 
 // A vectorTerm is a coefficient of an input of a map, other than 0.
@@ -56,8 +62,7 @@ const (
 )
 
 // appendTerms appends the terms of a row, the cheap ones to begin with first.
-func appendTerms[E any](terms []vectorTerm[E], f Field, row []Element, montgomery func(Element) E) []vectorTerm[E] {
-	minusOne := f.Sub(Element{}, One)
+func (v *vectors[E]) appendTerms(terms []vectorTerm[E], row []Element) []vectorTerm[E] {
 	for j, c := range row {
 		t := vectorTerm[E]{input: j, kind: termOther}
 		switch c {
@@ -65,10 +70,10 @@ func appendTerms[E any](terms []vectorTerm[E], f Field, row []Element, montgomer
 			continue
 		case One:
 			t.kind = termOne
-		case minusOne:
+		case v.minusOne:
 			t.kind = termMinusOne
 		default:
-			t.c = montgomery(c)
+			t.c = v.montgomery(c)
 		}
 		terms = append(terms, t)
 	}
@@ -80,20 +85,19 @@ func appendTerms[E any](terms []vectorTerm[E], f Field, row []Element, montgomer
 type vectorMap[E any] struct {
 	mapShape
 	*vectors[E]
-	symbolBytes int
-	rows        [][]vectorTerm[E]
+	rows [][]vectorTerm[E]
 }
 
-func newVectorMap[E any](f Field, v *vectors[E], rows [][]Element, montgomery func(Element) E) Map {
-	m := &vectorMap[E]{mapShape: shapeOf(f, rows), vectors: v, symbolBytes: f.SymbolBytes()}
+func newVectorMap[E any](f Field, v *vectors[E], rows [][]Element) Map {
+	m := &vectorMap[E]{mapShape: shapeOf(f, rows), vectors: v}
 	for _, row := range rows {
-		m.rows = append(m.rows, appendTerms(nil, f, row, montgomery))
+		m.rows = append(m.rows, v.appendTerms(nil, row))
 	}
 	return m
 }
 
 func (m *vectorMap[E]) Apply(out, in [][]byte, add bool) {
-	n := m.check(out, in, m.symbolBytes)
+	n := m.check(out, in, m.field.symbolBytes)
 	t := m.pool.Get().(*vectorScratch[E])
 	defer m.pool.Put(t)
 	for lo := 0; lo < n; lo += vectorBytes {
@@ -104,11 +108,14 @@ func (m *vectorMap[E]) Apply(out, in [][]byte, add bool) {
 	}
 }
 
-// combine sets dst to the sum of terms of packets.
-func (v *vectors[E]) combine(dst []byte, terms []vectorTerm[E], src [][]byte, t *vectorScratch[E]) {
+func (v *vectors[E]) combine(dst []byte, coef []Element, src [][]byte) {
+	v.field.checkCombine(dst, coef, src)
+	t := v.pool.Get().(*vectorScratch[E])
+	defer v.pool.Put(t)
+	t.terms = v.appendTerms(t.terms[:0], coef)
 	for lo := 0; lo < len(dst); lo += vectorBytes {
 		hi := min(lo+vectorBytes, len(dst))
-		v.row(dst[lo:hi], terms, src, lo, hi, false, t)
+		v.row(dst[lo:hi], t.terms, src, lo, hi, false, t)
 	}
 }
 
