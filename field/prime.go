@@ -1,6 +1,9 @@
 package field
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // prime is F_q for an odd prime q < 2^31.
 //
@@ -17,6 +20,8 @@ type prime struct {
 	shift   uint
 	mask    uint64
 	limit   int // products that may be added to a reduced lane
+
+	simd *primeLanes // nil without vector instructions
 }
 
 // minPaired is the number of products that a lane must have room for.
@@ -38,6 +43,7 @@ func newPrime(q uint64) *prime {
 		f.mask |= f.mask << 32
 		f.words /= 2
 	}
+	f.simd = newPrimeLanes(q)
 	return f
 }
 
@@ -97,35 +103,78 @@ func (f *prime) reduceWords(acc []uint64) {
 	}
 }
 
-func (f *prime) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+// primeMap applies the rows one at a time, to a block of the packets.
+type primeMap struct {
+	mapShape
+	*prime
+	rows [][]Element
+}
+
+func (f *prime) Map(rows [][]Element) Map {
+	if m := f.laneMap(rows); m != nil {
+		return m
+	}
+	m := &primeMap{mapShape: shapeOf(f, rows), prime: f}
+	for _, row := range rows {
+		m.rows = append(m.rows, slices.Clone(row))
+	}
+	return m
+}
+
+func (m *primeMap) Apply(out, in [][]byte, add bool) {
+	n, block := m.check(out, in, m.symbolBytes), m.block()
+	for lo := 0; lo < n; lo += block {
+		hi := min(lo+block, n)
+		for i, dst := range out {
+			m.row(dst[lo:hi], m.rows[i], in, lo, hi, add)
+		}
+	}
+}
 
 func (f *prime) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
-	var sums [512]uint64
-	block := len(sums) / f.words * 8
+	if f.laneCombine(dst, coef, src) {
+		return
+	}
+	block := f.block()
 	for lo := 0; lo < len(dst); lo += block {
 		hi := min(lo+block, len(dst))
-		acc := sums[:(hi-lo+7)/8*f.words]
-		clear(acc)
-		room := f.limit
-		for i, s := range src {
-			c := coef[i][0]
-			if c == 0 {
-				continue
-			}
-			if room == 0 {
-				f.reduceWords(acc)
-				room = f.limit
-			}
-			room--
-			if f.words == 2 {
-				f.mulAdd2(acc, c, s[lo:hi])
-			} else {
-				f.mulAdd4(acc, c, s[lo:hi])
-			}
-		}
-		f.store(dst[lo:hi], acc)
+		f.row(dst[lo:hi], coef, src, lo, hi, false)
 	}
+}
+
+// primeWords is how many words of sums there are.
+const primeWords = 512
+
+// block returns how much of a packet they hold.
+func (f *prime) block() int { return primeWords / f.words * 8 }
+
+// row sets dst, a block, to Σ coef[j]·in[j][lo:hi], or adds that to dst.
+func (f *prime) row(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+	var sums [primeWords]uint64
+	acc := sums[:(hi-lo+7)/8*f.words]
+	room := f.limit
+	mulAdd := func(c uint64, s []byte) {
+		if room == 0 {
+			f.reduceWords(acc)
+			room = f.limit
+		}
+		room--
+		if f.words == 2 {
+			f.mulAdd2(acc, c, s)
+		} else {
+			f.mulAdd4(acc, c, s)
+		}
+	}
+	if add {
+		mulAdd(1, dst)
+	}
+	for j, s := range in {
+		if c := coef[j][0]; c != 0 {
+			mulAdd(c, s[lo:hi])
+		}
+	}
+	f.store(dst, acc)
 }
 
 // mulAdd2 adds c·src to acc, two words to eight bytes.

@@ -1,0 +1,12 @@
+//go:build !amd64 || purego
+
+package field
+
+// primeLanes are for AVX-512 only.
+type primeLanes struct{}
+
+func newPrimeLanes(uint64) *primeLanes { return nil }
+
+func (f *prime) laneMap([][]Element) Map { return nil }
+
+func (f *prime) laneCombine([]byte, []Element, [][]byte) bool { return false }
