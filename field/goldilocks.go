@@ -2,12 +2,13 @@ package field
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/consensys/gnark-crypto/field/goldilocks"
 )
 
 // gold is F_q for q = 2^64-2^32+1: elements by gnark-crypto, with codes and
-// Montgomery forms as in [scalars], and packets by a kernel of its own, several
+// Montgomery forms as in [scalars], and packets by kernels of its own, many
 // times as fast as the vectors of gnark-crypto, which lack vector instructions.
 type gold struct{ common }
 
@@ -42,39 +43,76 @@ func (f *gold) Inv(a Element) Element {
 	return Code(x.Inverse(&x).Uint64())
 }
 
-// goldBlock is how many symbols Combine works on at a time.
+// goldBlock is how many symbols are worked on at a time.
 const goldBlock = 128
 
-func (f *gold) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+// goldMap applies the rows one at a time, to a block of the packets.
+type goldMap struct {
+	mapShape
+	rows [][]Element
+}
 
-// Combine sums products in three words and reduces the sums once. Sources are
-// added four at a time, which saves loads and stores of the sums.
+func (f *gold) Map(rows [][]Element) Map {
+	if m := f.laneMap(rows); m != nil {
+		return m
+	}
+	m := &goldMap{mapShape: shapeOf(f, rows)}
+	for _, row := range rows {
+		m.rows = append(m.rows, slices.Clone(row))
+	}
+	return m
+}
+
+func (m *goldMap) Apply(out, in [][]byte, add bool) {
+	n := m.check(out, in, 8)
+	for lo := 0; lo < n; lo += 8 * goldBlock {
+		hi := min(lo+8*goldBlock, n)
+		for i, dst := range out {
+			goldRow(dst[lo:hi], m.rows[i], in, lo, hi, add)
+		}
+	}
+}
+
 func (f *gold) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
-	var sums [goldBlock]wideSum
+	if f.laneCombine(dst, coef, src) {
+		return
+	}
 	for lo := 0; lo < len(dst); lo += 8 * goldBlock {
 		hi := min(lo+8*goldBlock, len(dst))
-		acc := sums[:(hi-lo)/8]
-		clear(acc)
-		var c [4]uint64
-		var s [4][]byte
-		n := 0
-		for i := range src {
-			if coef[i].IsZero() {
-				continue
-			}
-			c[n], s[n] = coef[i][0], src[i][lo:hi]
-			if n++; n == len(s) {
-				mulAddGold4(acc, &c, &s)
-				n = 0
-			}
-		}
-		for i := range n {
-			mulAddGold(acc, c[i], s[i])
-		}
+		goldRow(dst[lo:hi], coef, src, lo, hi, false)
+	}
+}
+
+// goldRow sets dst, a block, to Σ coef[j]·in[j][lo:hi], or adds that to dst. It sums
+// products in three words and reduces the sums once. Inputs are added four at a time,
+// which saves loads and stores of the sums.
+func goldRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+	var sums [goldBlock]wideSum
+	acc := sums[:(hi-lo)/8]
+	if add {
 		for k := range acc {
-			le.PutUint64(dst[lo+8*k:], acc[k].mod())
+			acc[k].lo = le.Uint64(dst[8*k:])
 		}
+	}
+	var c [4]uint64
+	var s [4][]byte
+	n := 0
+	for j := range in {
+		if coef[j].IsZero() {
+			continue
+		}
+		c[n], s[n] = coef[j][0], in[j][lo:hi]
+		if n++; n == len(s) {
+			mulAddGold4(acc, &c, &s)
+			n = 0
+		}
+	}
+	for j := range n {
+		mulAddGold(acc, c[j], s[j])
+	}
+	for k := range acc {
+		le.PutUint64(dst[8*k:], acc[k].mod())
 	}
 }
 

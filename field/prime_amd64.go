@@ -63,27 +63,14 @@ func (l *primeLanes) appendCoefficients(words []uint32, f *prime, rows [][]Eleme
 type laneMap struct {
 	mapShape
 	*prime
-	groups []laneGroup
-}
-
-// A laneGroup is the rows that a kernel takes at once: 4, 2 or 1.
-type laneGroup struct {
-	first, rows int
-	coef        []uint32
+	groups []laneGroup[uint32]
 }
 
 func (f *prime) laneMap(rows [][]Element) Map {
 	if f.simd == nil {
 		return nil
 	}
-	m := &laneMap{mapShape: shapeOf(f, rows), prime: f}
-	for first, r := 0, 4; first < len(rows); first += r {
-		for first+r > len(rows) {
-			r /= 2
-		}
-		m.groups = append(m.groups, laneGroup{first, r, f.simd.appendCoefficients(nil, f, rows[first:first+r])})
-	}
-	return m
+	return &laneMap{shapeOf(f, rows), f, laneGroups(rows, func(rows [][]Element) []uint32 { return f.simd.appendCoefficients(nil, f, rows) })}
 }
 
 func (m *laneMap) Apply(out, in [][]byte, add bool) {

@@ -10,3 +10,7 @@ func newPrimeLanes(uint64) *primeLanes { return nil }
 func (f *prime) laneMap([][]Element) Map { return nil }
 
 func (f *prime) laneCombine([]byte, []Element, [][]byte) bool { return false }
+
+func (f *gold) laneMap([][]Element) Map { return nil }
+
+func (f *gold) laneCombine([]byte, []Element, [][]byte) bool { return false }

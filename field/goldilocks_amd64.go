@@ -1,0 +1,95 @@
+//go:build !purego
+
+package field
+
+import (
+	"sync"
+
+	"github.com/consensys/gnark-crypto/utils/cpu"
+)
+
+// goldLaneInputs is how many inputs the kernels take at once: 3 products of 52 bits
+// of each are added up in 64.
+const goldLaneInputs = 1024
+
+// goldLaneMap is a map by the AVX-512 kernels. They multiply 52 bits by 52.
+type goldLaneMap struct {
+	mapShape
+	groups []laneGroup[uint64]
+}
+
+// appendGoldCoefficients appends those of several rows as the kernels read them, input
+// by input: a coefficient and its upper 12 bits.
+func appendGoldCoefficients(words []uint64, rows [][]Element) []uint64 {
+	for j := range rows[0] {
+		for _, row := range rows {
+			words = append(words, row[j][0], row[j][0]>>52)
+		}
+	}
+	return words
+}
+
+func (f *gold) laneMap(rows [][]Element) Map {
+	if !cpu.SupportAVX512IFMA {
+		return nil
+	}
+	return &goldLaneMap{shapeOf(f, rows), laneGroups(rows, func(rows [][]Element) []uint64 { return appendGoldCoefficients(nil, rows) })}
+}
+
+func (m *goldLaneMap) Apply(out, in [][]byte, add bool) {
+	n := m.check(out, in, 8) / 8
+	for i := range m.groups {
+		g := &m.groups[i]
+		goldKernel(g.rows, out[g.first:], in, g.coef, n, add)
+	}
+}
+
+type goldScratch struct {
+	rows [1][]Element
+	coef []uint64
+}
+
+var goldPool = sync.Pool{New: func() any { return new(goldScratch) }}
+
+// laneCombine is Combine by the kernels; it reports whether it was.
+func (f *gold) laneCombine(dst []byte, coef []Element, src [][]byte) bool {
+	if !cpu.SupportAVX512IFMA || len(src) == 0 {
+		return false
+	}
+	t := goldPool.Get().(*goldScratch)
+	t.rows[0] = coef
+	t.coef = appendGoldCoefficients(t.coef[:0], t.rows[:])
+	t.rows[0] = nil
+	out := [1][]byte{dst}
+	goldKernel(1, out[:], src, t.coef, len(dst)/8, false)
+	goldPool.Put(t)
+	return true
+}
+
+// goldKernel sets as many rows of n symbols, or adds to them.
+func goldKernel(rows int, out, in [][]byte, coef []uint64, n int, add bool) {
+	for len(in) > 0 {
+		inputs := min(len(in), goldLaneInputs)
+		switch rows {
+		case 4:
+			goldKernel4(&out[0], &in[0], &coef[0], inputs, n, add)
+		case 2:
+			goldKernel2(&out[0], &in[0], &coef[0], inputs, n, add)
+		default:
+			goldKernel1(&out[0], &in[0], &coef[0], inputs, n, add)
+		}
+		in, coef, add = in[inputs:], coef[2*rows*inputs:], true
+	}
+}
+
+// The kernels read inputs slices from in on and write n symbols of 1, 2 or 4 from out
+// on.
+
+//go:noescape
+func goldKernel1(out, in *[]byte, coef *uint64, inputs, n int, add bool)
+
+//go:noescape
+func goldKernel2(out, in *[]byte, coef *uint64, inputs, n int, add bool)
+
+//go:noescape
+func goldKernel4(out, in *[]byte, coef *uint64, inputs, n int, add bool)
