@@ -13,7 +13,8 @@ type extension struct {
 	lanes  lanes
 	spread []uint64 // of every symbol
 	folds  []fold
-	limit  int // words that may be added to a reduced one
+	limit  int    // words that may be added to a reduced one
+	base   *prime // F_p, where maps are faster by it
 
 	rows [][256]uint64 // symbols of one byte: rows[c][x] = spread[c·x]
 
@@ -49,6 +50,9 @@ func newExtension(name string, r *ring) *extension {
 	f.folds = newFolds(f.lanes, f.m)
 	f.limit = int((f.lanes.max() - (f.p - 1)) / (f.p - 1))
 
+	if base := newPrime(f.p); base.simd != nil && f.m <= maxDigits {
+		f.base = base
+	}
 	if f.symbolBytes == 1 {
 		f.rows = make([][256]uint64, f.q)
 		for c := range f.q {
@@ -134,7 +138,12 @@ var extensionPool = sync.Pool{New: func() any { return new(extensionScratch) }}
 // minExtension is the number of two-byte symbols from which tables pay.
 const minExtension = 128
 
-func (f *extension) Map(rows [][]Element) Map { return CombineMap(f, rows) }
+func (f *extension) Map(rows [][]Element) Map {
+	if shape := shapeOf(f, rows); f.digitsPay(shape) {
+		return f.newDigitMap(shape, rows)
+	}
+	return CombineMap(f, rows)
+}
 
 func (f *extension) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)

@@ -17,7 +17,7 @@ import (
 // BenchmarkOddMap is Apply of fields of odd characteristic. It counts the bytes of
 // all products: outputs · inputs · length.
 func BenchmarkOddMap(b *testing.B) {
-	for _, name := range []string{"bls12-381", "bn254", "goldilocks", "babybear", "2147483647", "65537", "257", "251", "3", "3^4", "251^2"} {
+	for _, name := range []string{"bls12-381", "bn254", "goldilocks", "babybear", "2147483647", "65537", "257", "251", "3", "3^4", "251^2", "7^2", "5^3", "13^4", "5^6", "3^10"} {
 		f := fieldtest.Parse(b, name)
 		rng := rand.New(rand.NewPCG(1, 2))
 		for _, shape := range []string{"1x1", "2x2", "±", "4x4", "8x8", "32x32", "128x128"} {
