@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -25,10 +24,17 @@ import (
 // control runs the small collectives around a run, by plans like any other, and
 // counts their traffic apart.
 type control struct {
-	t       transport.Transport
-	timeout time.Duration
-	rounds  int
-	bytes   int64
+	t          transport.Transport
+	processors int
+	timeout    time.Duration
+	rounds     int
+	bytes      int64
+}
+
+// processor returns the first processor that lives at a rank.
+func (c *control) processor(rank int) int {
+	first, _ := executor.Hosted(c.processors, rank, c.t.Size())
+	return first
 }
 
 // manyProcessors is how many are too many for all to tell all: from there on, trees
@@ -36,38 +42,47 @@ type control struct {
 // as many rounds again.
 const manyProcessors = 129
 
-// run runs a plan on bytes. The record of a processor that has none is nil; length
-// is that of all records. It returns what the plan puts out.
-func (c *control) run(ctx context.Context, p plan.Plan, inputs, outputs int, record []byte, length int) ([][]byte, error) {
-	job := executor.Job{Plan: p, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
-	if inputs > 0 {
-		job.Inputs = []io.ReaderAt{bytes.NewReader(record)}
+// run runs a part on records of bytes, all of that length: one for each source at this
+// rank. It returns as many as the part puts out.
+func (c *control) run(ctx context.Context, part *executor.Part, inputs [][]byte, outputs, length int) ([][]byte, error) {
+	job := executor.Job{Part: part, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
+	for _, record := range inputs {
+		job.Inputs = append(job.Inputs, Memory(record))
 	}
-	records := make([]packetBuffer, outputs)
+	records := make([][]byte, outputs)
 	for k := range records {
-		records[k] = make([]byte, 0, length)
-		job.Outputs = append(job.Outputs, &records[k])
+		records[k] = make([]byte, length)
+		job.Outputs = append(job.Outputs, Memory(records[k]))
 	}
 	traffic, err := executor.Run(ctx, c.t, job)
 	if err != nil {
 		return nil, err
 	}
-	c.rounds += len(traffic.Rounds)
-	c.bytes += traffic.Bytes
-	all := make([][]byte, len(records))
-	for k, r := range records {
-		all[k] = r
+	c.rounds += len(traffic[0].Rounds)
+	most := int64(0)
+	for _, t := range traffic {
+		most = max(most, t.Bytes)
 	}
-	return all, nil
+	c.bytes += most
+	return records, nil
 }
 
-// allgather returns the records of all processors, which are equally long.
+// runRanks runs a plan for as many processors as there are ranks.
+func (c *control) runRanks(ctx context.Context, p plan.Plan, inputs [][]byte, outputs, length int) ([][]byte, error) {
+	part, err := executor.Compile(p, c.t.Rank(), c.t.Size())
+	if err != nil {
+		return nil, err
+	}
+	return c.run(ctx, part, inputs, outputs, length)
+}
+
+// allgather returns the records of all ranks, which are equally long.
 func (c *control) allgather(ctx context.Context, ports int, record []byte) ([][]byte, error) {
 	f, err := field.Parse("2^8") // bytes
 	if err != nil {
 		return nil, err
 	}
-	return c.run(ctx, algo.Allgather(f, c.t.Size(), ports), 1, c.t.Size(), record, len(record))
+	return c.runRanks(ctx, algo.Allgather(f, c.t.Size(), ports), [][]byte{record}, c.t.Size(), len(record))
 }
 
 // meet gathers the records of all, which are equally long, at processor 0, where
@@ -81,15 +96,15 @@ func (c *control) meet(ctx context.Context, record []byte, conclude func(records
 	if c.t.Rank() == 0 {
 		first = 1
 	}
-	records, err := c.run(ctx, algo.Gather(f, k, 1), 1, first*k, record, len(record))
+	records, err := c.runRanks(ctx, algo.Gather(f, k, 1), [][]byte{record}, first*k, len(record))
 	if err != nil {
 		return nil, err
 	}
-	var conclusion []byte
+	var conclusion [][]byte
 	if first == 1 {
-		conclusion = conclude(records)
+		conclusion = [][]byte{conclude(records)}
 	}
-	all, err := c.run(ctx, algo.Broadcast(f, k, 1), first, 1, conclusion, len(record))
+	all, err := c.runRanks(ctx, algo.Broadcast(f, k, 1), conclusion, 1, len(record))
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +226,11 @@ func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, 
 		return greeting{}, err
 	}
 	shared, err := agree(records)
-	if errors.As(err, new(*DisagreementError)) {
+	if apart := new(*DisagreementError); errors.As(err, apart) {
+		(*apart).With = c.processor((*apart).With)
+		for i, rank := range (*apart).Processors {
+			(*apart).Processors[i] = c.processor(rank)
+		}
 		c.barrier(ctx) // everyone is to find out before the first aborts
 	}
 	return shared, err

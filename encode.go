@@ -18,6 +18,7 @@ import (
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
+	"volley/transport/local"
 	"volley/verify"
 )
 
@@ -29,14 +30,42 @@ type Encoder struct {
 	options options
 
 	mu   sync.Mutex // guards what was chosen last, which the next run mostly uses again
-	last choice
+	last *choice
 	by   sim.Model // the model that it was chosen by
 }
 
-// A choice is a plan and what is worth counting once for all processors.
+// A choice is a plan and what is worth making once for all processors and runs.
 type choice struct {
 	plan.Plan
 	slots int // plan.MemorySlots
+
+	mu    sync.Mutex // guards what follows
+	check plan.Plan  // for the fingerprints
+	parts map[partKey]*executor.Part
+}
+
+type partKey struct {
+	plan        plan.Plan
+	rank, ranks int
+}
+
+// part returns the part of a rank for p, the plan or that of the check.
+func (c *choice) part(p plan.Plan, rank, ranks int) (*executor.Part, error) {
+	key := partKey{p, rank, ranks}
+	c.mu.Lock()
+	part := c.parts[key]
+	c.mu.Unlock()
+	if part != nil {
+		return part, nil
+	}
+	part, err := executor.Compile(p, rank, ranks)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.parts[key] = part
+	return part, nil
 }
 
 // Compile returns an encoder for the matrix a. It returns an error when a has no rows or
@@ -65,7 +94,10 @@ func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 // returns an error when the algorithm cannot compute the matrix.
 func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
 	c, err := e.choose(e.model(symbols))
-	return c.Plan, err
+	if err != nil {
+		return nil, err
+	}
+	return c.Plan, nil
 }
 
 // model is the encoder's own, for packets of that many symbols.
@@ -73,17 +105,17 @@ func (e *Encoder) model(symbols int64) sim.Model {
 	return sim.Model{Beta: e.options.beta, Tau: *e.options.tau, Gamma: e.options.gamma, Symbols: symbols}
 }
 
-func (e *Encoder) choose(m sim.Model) (choice, error) {
+func (e *Encoder) choose(m sim.Model) (*choice, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.last.Plan != nil && e.by == m {
+	if e.last != nil && e.by == m {
 		return e.last, nil
 	}
 	p, err := algo.Choose(e.options.algorithm, e.problem, m)
 	if err != nil {
-		return choice{}, err
+		return nil, err
 	}
-	e.last, e.by = choice{p, plan.MemorySlots(p)}, m
+	e.last, e.by = &choice{Plan: p, slots: plan.MemorySlots(p), parts: map[partKey]*executor.Part{}}, m
 	return e.last, nil
 }
 
@@ -109,31 +141,61 @@ func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet 
 // memory.
 func (e *Encoder) Encode(ctx context.Context, t transport.Transport, packet []byte) ([]byte, *Report, error) {
 	var coded packetBuffer
-	report, err := e.Run(ctx, t, bytes.NewReader(packet), int64(len(packet)), &coded)
+	report, err := e.Run(ctx, t, Memory(packet), int64(len(packet)), &coded)
 	if err != nil {
 		return nil, nil, err
 	}
-	return coded, report, nil
+	return coded.Memory, report, nil
 }
 
-// packetBuffer is a packet that grows as it is written.
-type packetBuffer []byte
+// Memory is a packet in memory, to read from or to write to. It is used where it lies.
+type Memory []byte
 
-func (b *packetBuffer) WriteAt(p []byte, offset int64) (int, error) {
-	if need := int(offset) + len(p); need > len(*b) {
-		*b = append(*b, make([]byte, need-len(*b))...)
+// ReadAt reads the packet from offset on, as io.ReaderAt says.
+func (m Memory) ReadAt(p []byte, offset int64) (int, error) {
+	n := copy(p, m[min(int64(len(m)), offset):])
+	if n < len(p) {
+		return n, io.EOF
 	}
-	return copy((*b)[offset:], p), nil
+	return n, nil
 }
+
+// WriteAt writes to the packet. It returns io.ErrShortWrite where p goes beyond its end.
+func (m Memory) WriteAt(p []byte, offset int64) (int, error) {
+	n := copy(m[min(int64(len(m)), offset):], p)
+	if n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}
+
+// View returns n bytes from offset on, and nil where there are not as many.
+func (m Memory) View(offset int64, n int) ([]byte, error) {
+	if offset+int64(n) > int64(len(m)) {
+		return nil, nil
+	}
+	return m[offset:][:n:n], nil
+}
+
+// packetBuffer is memory of the length that a run finds out.
+type packetBuffer struct{ Memory }
 
 // Problem returns what the encoder plans for.
 func (e *Encoder) Problem() *algo.Problem { return e.problem }
+
+// A Packet is the packet of a processor and where its coded packet goes.
+type Packet struct {
+	Source io.ReaderAt // nil where the processor is no source
+	Size   int64       // bytes of Source
+	Coded  io.WriterAt // nil where it is no sink
+}
 
 // Run runs an all-to-all encode as the processor with the transport's rank: it
 // reads the processor's packet, the first size bytes of src, and writes its coded
 // packet, which is as long as the longest packet of all processors, to dst, from
 // offset 0 in ascending order. See [Encode] for what the packets are. Runs of one
-// transport follow one another.
+// transport follow one another. A [Memory] is used where it lies, and written in
+// any order.
 //
 // Before any data moves the processors compare what they are about to do, and
 // after it they check the result, see [WithCheck]: Run then returns nil only when
@@ -152,7 +214,19 @@ func (e *Encoder) Problem() *algo.Problem { return e.problem }
 //   - a *transport.AbortError, where another processor failed first: it names
 //     that one and wraps its error, across processes perhaps only the text of it.
 func (e *Encoder) Run(ctx context.Context, t transport.Transport, src io.ReaderAt, size int64, dst io.WriterAt) (*Report, error) {
-	report, err := e.run(ctx, t, src, size, dst)
+	if n := e.problem.Processors(); t.Size() != n {
+		err := fmt.Errorf("volley: a matrix for %d processors on a transport of %d ranks", n, t.Size())
+		t.Abort(err)
+		return nil, err
+	}
+	return e.RunAll(ctx, t, []Packet{{src, size, dst}})
+}
+
+// RunAll is [Encoder.Run] for all processors that live at the transport's rank: those
+// that [executor.Hosted] says, one or more, with their packets in order. What they send
+// each other stays where it is. The report is that of all of them, merged.
+func (e *Encoder) RunAll(ctx context.Context, t transport.Transport, packets []Packet) (*Report, error) {
+	report, err := e.run(ctx, t, packets)
 	if err != nil {
 		if !errors.As(err, new(*transport.AbortError)) {
 			t.Abort(err)
@@ -162,22 +236,36 @@ func (e *Encoder) Run(ctx context.Context, t transport.Transport, src io.ReaderA
 	return report, nil
 }
 
-func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderAt, size int64, dst io.WriterAt) (*Report, error) {
+// RunHere is [Encoder.RunAll] with all processors in this process, on all its cores:
+// there is a packet for each.
+func (e *Encoder) RunHere(ctx context.Context, packets []Packet) (*Report, error) {
+	return e.RunAll(ctx, local.New(1)[0], packets)
+}
+
+func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Packet) (*Report, error) {
 	start := time.Now()
 	f := e.matrix.Field()
 	symbol := int64(f.SymbolBytes())
-	if size < 0 || size%symbol != 0 {
-		return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes: symbols of %s have %d bytes", t.Rank(), size, f.Name(), symbol)
-	}
-	if n := e.problem.Processors(); t.Size() != n {
+	n := e.problem.Processors()
+	if t.Size() > n {
 		return nil, fmt.Errorf("volley: a matrix for %d processors on a transport of %d ranks", n, t.Size())
 	}
-	_, source := e.problem.Source(t.Rank())
-	_, sink := e.problem.Sink(t.Rank())
-	if !source && size > 0 {
-		return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes, and it is no source: want none", t.Rank(), size)
+	first, end := executor.Hosted(n, t.Rank(), t.Size())
+	if len(packets) != end-first {
+		return nil, fmt.Errorf("volley: %d packets at rank %d of %d, where processors %d to %d live", len(packets), t.Rank(), t.Size(), first, end-1)
 	}
-	c := &control{t: t, timeout: e.options.timeout}
+	size := int64(0)
+	for i, p := range packets {
+		k := first + i
+		if p.Size < 0 || p.Size%symbol != 0 {
+			return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes: symbols of %s have %d bytes", k, p.Size, f.Name(), symbol)
+		}
+		if _, source := e.problem.Source(k); !source && p.Size > 0 {
+			return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes, and it is no source: want none", k, p.Size)
+		}
+		size = max(size, p.Size)
+	}
+	c := &control{t: t, processors: n, timeout: e.options.timeout}
 	shared, err := e.greet(ctx, c, size)
 	if err != nil {
 		return nil, err
@@ -192,8 +280,14 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	r.SymbolsPerPacket = shared.Bytes / symbol
 	hash := planHash(p, e.matrix, shared)
 	r.PlanHash = hex.EncodeToString(hash)
+	compiling := time.Now()
+	part, err := chosen.part(p, t.Rank(), t.Size())
+	if err != nil {
+		return nil, err
+	}
+	r.CompileSeconds = time.Since(compiling).Seconds()
 
-	block := verify.BlockSymbols(r.SymbolsPerPacket, t.Size())
+	block := verify.BlockSymbols(r.SymbolsPerPacket, n)
 	most := shared.Bytes
 	if p.Info().Pieces <= 1 { // pieces are short by themselves
 		most = min(most, maxSegment)
@@ -202,36 +296,45 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	if err != nil {
 		return nil, err
 	}
+	pieces := int64(p.Info().PieceCount())
 	job := executor.Job{
-		Plan: p, Bytes: shared.Bytes, Segment: segment, Align: int64(block) * symbol,
+		Part: part, Bytes: shared.Bytes, Segment: segment, Align: int64(block) * symbol,
+		Ahead:  segment/pieces*(int64(chosen.slots)+2*pieces) <= e.options.memory,
 		Header: hash,
-		Check: func(src int, header []byte) error {
+		Check: func(rank int, header []byte) error {
 			if !bytes.Equal(header, hash) {
-				return &DisagreementError{Processors: []int{src}, With: t.Rank(), In: []string{"plan"}}
+				return &DisagreementError{Processors: []int{c.processor(rank)}, With: first, In: []string{"plan"}}
 			}
 			return nil
 		},
 		Timeout: e.options.timeout,
 	}
-	if source {
-		job.Inputs = []io.ReaderAt{&packetReader{f, src, size}}
+	for i, packet := range packets {
+		if _, source := e.problem.Source(first + i); source {
+			job.Inputs = append(job.Inputs, &packetReader{f, packet.Source, packet.Size})
+		}
+		if _, sink := e.problem.Sink(first + i); sink {
+			if b, ok := packet.Coded.(*packetBuffer); ok {
+				b.Memory = make([]byte, shared.Bytes)
+			}
+			job.Outputs = append(job.Outputs, packet.Coded)
+		}
 	}
-	if sink {
-		job.Outputs = []io.WriterAt{dst}
-	}
-	var in, out *verify.Fingerprint
+	var in, out []*verify.Fingerprint
 	if e.options.check {
-		in = verify.NewFingerprint(f, shared.Seed, block)
-		out = verify.NewFingerprint(f, shared.Seed, block)
-		job.Observe = func(inputs, outputs [][]byte) error {
+		for range packets {
+			in = append(in, verify.NewFingerprint(f, shared.Seed, block))
+			out = append(out, verify.NewFingerprint(f, shared.Seed, block))
+		}
+		job.Observe = func(proc int, inputs, outputs [][]byte) error {
 			for _, part := range inputs {
-				in.Add(part)
+				in[proc-first].Add(part)
 			}
 			for _, part := range outputs {
 				if f.FirstInvalid(part) >= 0 { // came so over the wire; the arithmetic might not notice
-					return &verify.CheckError{Proc: t.Rank()}
+					return &verify.CheckError{Proc: proc}
 				}
-				out.Add(part)
+				out[proc-first].Add(part)
 			}
 			return nil
 		}
@@ -240,17 +343,24 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, src io.ReaderA
 	if err != nil {
 		return nil, err
 	}
-	r.count(traffic)
 	if e.options.check {
-		if err := e.check(ctx, c, p, in.Bytes(), out.Bytes()); err != nil {
+		checking := time.Now()
+		if err := e.check(ctx, c, chosen, in, out); err != nil {
 			return nil, err
 		}
 		r.Verified = true
+		r.CheckSeconds = time.Since(checking).Seconds()
 	}
-	r.ControlRounds += c.rounds
-	r.ControlBytes += c.bytes
-	r.Seconds = time.Since(start).Seconds()
-	return r, nil
+	var reports []*Report
+	for i := range traffic {
+		one := *r
+		one.count(&traffic[i])
+		one.ControlRounds += c.rounds
+		one.ControlBytes += c.bytes
+		one.Seconds = time.Since(start).Seconds()
+		reports = append(reports, &one)
+	}
+	return Merge(reports), nil
 }
 
 // maxSegment bounds a segment below what memory would allow: past it, longer
@@ -260,9 +370,40 @@ const maxSegment = 256 << 10
 // check encodes the fingerprints of all inputs, by another algorithm than the run's,
 // and compares the result with the fingerprint of the output. It returns nil once
 // all processors have found theirs right.
-func (e *Encoder) check(ctx context.Context, c *control, p plan.Plan, in, out []byte) error {
+func (e *Encoder) check(ctx context.Context, c *control, chosen *choice, in, out []*verify.Fingerprint) error {
+	q, err := e.checkPlan(chosen)
+	if err != nil {
+		return err
+	}
+	part, err := chosen.part(q, c.t.Rank(), c.t.Size())
+	if err != nil {
+		return err
+	}
+	records := make([][]byte, len(in))
+	for i := range in {
+		records[i] = in[i].Bytes()
+	}
+	want, err := c.run(ctx, part, records, len(records), len(records[0]))
+	if err != nil {
+		return err
+	}
+	for i := range want {
+		if !bytes.Equal(want[i], out[i].Bytes()) {
+			return &verify.CheckError{Proc: c.processor(c.t.Rank()) + i}
+		}
+	}
+	return c.barrier(ctx) // who failed has aborted instead
+}
+
+// checkPlan returns the plan for the fingerprints of a run.
+func (e *Encoder) checkPlan(chosen *choice) (plan.Plan, error) {
+	chosen.mu.Lock()
+	defer chosen.mu.Unlock()
+	if chosen.check != nil {
+		return chosen.check, nil
+	}
 	name := "bruck-allgather" // so that nobody else computes what a processor expects
-	switch info := p.Info(); {
+	switch info := chosen.Info(); {
 	case info.Processors >= manyProcessors && info.Algorithm != "universal":
 		name = "universal"
 	case info.Processors >= manyProcessors:
@@ -270,20 +411,10 @@ func (e *Encoder) check(ctx context.Context, c *control, p plan.Plan, in, out []
 	}
 	other, err := algo.Lookup(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	q, err := other.Compile(&obtained{e.matrix, e.problem, p}, p.Info().Ports)
-	if err != nil {
-		return err
-	}
-	want, err := c.run(ctx, q, 1, 1, in, len(in))
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(want[0], out) {
-		return &verify.CheckError{Proc: c.t.Rank()}
-	}
-	return c.barrier(ctx) // who failed has aborted instead
+	chosen.check, err = other.Compile(&obtained{e.matrix, e.problem, chosen.Plan}, chosen.Info().Ports)
+	return chosen.check, err
 }
 
 // obtained is the square matrix whose column k is what processor k obtains from a
@@ -352,13 +483,8 @@ func (r *packetReader) ReadAt(p []byte, offset int64) (int, error) {
 		p, end = p[:left], io.EOF
 	}
 	n, err := r.src.ReadAt(p, offset)
-	symbol := r.field.SymbolBytes()
-	if i := r.field.FirstInvalid(p[:n/symbol*symbol]); i >= 0 {
-		e := &SymbolError{Field: r.field.Name(), Offset: offset + int64(i*symbol), Value: field.Symbol(r.field, p[i*symbol:])}
-		if named, ok := r.src.(interface{ Name() string }); ok {
-			e.Name = named.Name()
-		}
-		return 0, e
+	if err := r.validate(p[:n/r.field.SymbolBytes()*r.field.SymbolBytes()], offset); err != nil {
+		return 0, err
 	}
 	if n < len(p) {
 		if err == nil || err == io.EOF {
@@ -367,4 +493,32 @@ func (r *packetReader) ReadAt(p []byte, offset int64) (int, error) {
 		return n, fmt.Errorf("%d of %d bytes: %w", offset+int64(n), r.size, err)
 	}
 	return n, end
+}
+
+// View returns bytes of a packet in memory, and nil of another.
+func (r *packetReader) View(offset int64, n int) ([]byte, error) {
+	v, ok := r.src.(executor.Viewer)
+	if !ok || offset+int64(n) > r.size {
+		return nil, nil
+	}
+	view, err := v.View(offset, n)
+	if err != nil || view == nil {
+		return nil, err
+	}
+	return view, r.validate(view, offset)
+}
+
+// validate returns a *SymbolError where the bytes at an offset of the packet are no
+// symbols.
+func (r *packetReader) validate(p []byte, offset int64) error {
+	i := r.field.FirstInvalid(p)
+	if i < 0 {
+		return nil
+	}
+	i *= r.field.SymbolBytes()
+	e := &SymbolError{Field: r.field.Name(), Offset: offset + int64(i), Value: field.Symbol(r.field, p[i:])}
+	if named, ok := r.src.(interface{ Name() string }); ok {
+		e.Name = named.Name()
+	}
+	return e
 }

@@ -54,6 +54,12 @@ type Report struct {
 	Order    string  `json:"order"` // of the coded packets: "natural", "reversed" or "relabelled"
 	Verified bool    `json:"verified"`
 	Seconds  float64 `json:"seconds"`
+
+	// CompileSeconds and CheckSeconds are the parts of Seconds that making the programs
+	// ready took, which later runs of an encoder spare, and the final check, after the
+	// fingerprints that were taken on the way.
+	CompileSeconds float64 `json:"compile_seconds"`
+	CheckSeconds   float64 `json:"check_seconds"`
 }
 
 // count fills in what was counted.
@@ -95,6 +101,8 @@ func Merge(reports []*Report) *Report {
 		all.ControlBytes = max(all.ControlBytes, r.ControlBytes)
 		all.Verified = all.Verified && r.Verified
 		all.Seconds = max(all.Seconds, r.Seconds)
+		all.CompileSeconds = max(all.CompileSeconds, r.CompileSeconds)
+		all.CheckSeconds = max(all.CheckSeconds, r.CheckSeconds)
 	}
 	all.total()
 	return &all

@@ -2,9 +2,7 @@ package volley_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"io"
 	"math/big"
 	"strings"
 	"testing"
@@ -22,7 +20,6 @@ import (
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/matrix"
-	"volley/transport"
 	"volley/transport/local"
 )
 
@@ -123,19 +120,20 @@ func transform(t *testing.T, a matrix.Matrix, algorithm string, x []field.Elemen
 		t.Fatal(err)
 	}
 	size := f.SymbolBytes()
+	part, err := executor.Compile(p, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := executor.Job{Part: part, Bytes: int64(size), Segment: int64(size)}
 	out := make([][]byte, len(x))
-	err = local.Run(t.Context(), len(x), func(ctx context.Context, tr transport.Transport) error {
-		k := tr.Rank()
+	for k := range out {
 		in := make([]byte, size)
 		field.PutSymbol(f, in, x[k])
 		out[k] = make([]byte, size)
-		_, err := executor.Run(ctx, tr, executor.Job{
-			Plan: p, Bytes: int64(size), Segment: int64(size),
-			Inputs: []io.ReaderAt{bytes.NewReader(in)}, Outputs: []io.WriterAt{at(out[k])},
-		})
-		return err
-	})
-	if err != nil {
+		job.Inputs = append(job.Inputs, volley.Memory(in))
+		job.Outputs = append(job.Outputs, volley.Memory(out[k]))
+	}
+	if _, err := executor.Run(t.Context(), local.New(1)[0], job); err != nil {
 		t.Fatal(err)
 	}
 	y := make([]field.Element, len(x))
@@ -144,11 +142,6 @@ func transform(t *testing.T, a matrix.Matrix, algorithm string, x []field.Elemen
 	}
 	return y
 }
-
-// at writes into a slice.
-type at []byte
-
-func (b at) WriteAt(p []byte, offset int64) (int, error) { return copy(b[offset:], p), nil }
 
 // TestDFTEqualsGnark compares transforms of 4,096 symbols, one per processor, with
 // the fft packages of gnark-crypto, in natural and reversed order, and back.

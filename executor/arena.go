@@ -2,28 +2,32 @@ package executor
 
 import "sync"
 
-// An arena is memory for equally long buffers. It comes with whatever was in it.
+// An arena is memory for buffers. It comes with whatever was in it.
 type arena struct {
 	data []byte
-	size int // of a buffer
+	used int
 }
 
 // arenas holds those freed. To make one anew costs as much as to add something to
 // all its buffers, as the system has to find and clear the pages.
 var arenas sync.Pool
 
-// newArena returns count buffers of size bytes.
-func newArena(count, size int) *arena {
+// newArena returns an arena of size bytes.
+func newArena(size int) *arena {
 	a, ok := arenas.Get().(*arena)
-	if !ok || len(a.data) < count*size {
-		a = &arena{data: make([]byte, count*size)}
+	if !ok || len(a.data) < size {
+		a = &arena{data: make([]byte, size)}
 	}
-	a.size = size
+	a.used = 0
 	return a
 }
 
-// buffer returns the first n bytes of buffer i.
-func (a *arena) buffer(i, n int) []byte { return a.data[i*a.size:][:n:n] }
+// take returns the next n bytes.
+func (a *arena) take(n int) []byte {
+	b := a.data[a.used:][:n:n]
+	a.used += n
+	return b
+}
 
 // free gives the buffers back. Nobody may use them any more.
 func (a *arena) free() { arenas.Put(a) }

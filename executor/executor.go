@@ -1,10 +1,12 @@
-// Package executor runs one processor's program of a plan over a transport, on
-// packets of any length.
+// Package executor runs the programs of a plan over a transport, on packets of any
+// length.
 //
-// It knows no algorithm: a program says what to combine, send and receive. Long
-// packets are cut into segments, and the program runs once for each, so that
-// the memory of a processor stays within a bound. What went over the wire is
-// counted as it is sent; see [Traffic].
+// It knows no algorithm: a program says what to combine, send and receive. [Compile]
+// makes the programs of all processors that live at one rank ready; [Run] runs them.
+// Long packets are cut into segments, and the programs run once for each, so that
+// the memory of a processor stays within a bound: while one segment is coded and sent,
+// the next is read and the one before written. What processors send each other
+// is counted, also where they live at one rank; see [Traffic].
 package executor
 
 import (
@@ -19,10 +21,10 @@ import (
 	"volley/transport"
 )
 
-// A Job is what one processor is to run. Plan, Bytes, Segment and the length of
-// Header are the same at every processor.
+// A Job is what one rank is to run. Bytes, Segment and the length of Header are the
+// same at every rank, and so is the plan of Part.
 type Job struct {
-	Plan plan.Plan // one that passes plan.Validate
+	Part *Part // of this rank
 
 	// Bytes is the length of every packet: a multiple of the symbol size.
 	Bytes int64
@@ -34,27 +36,41 @@ type Job struct {
 	Segment int64
 	Align   int64
 
-	// Inputs hold the processor's own packets, each of which is one input of the
-	// program, or as many as there are pieces. One that ends before Bytes is padded
-	// with zeros.
+	// Ahead lets the next segment be read, and the last one be written, while one is
+	// computed. It takes memory for one more segment of each input and output.
+	Ahead bool
+
+	// Inputs hold the packets of the processors of the rank, one after the other, each
+	// of which is one input of its program, or as many as there are pieces. One that
+	// ends before Bytes is padded with zeros. One that is a [Viewer] is used where it
+	// lies.
 	Inputs []io.ReaderAt
 
-	// Outputs receive the results, segment by segment in ascending order.
+	// Outputs receive the results in the same order, segment by segment in ascending
+	// order. One that is a [Viewer] is computed where it is to lie.
 	Outputs []io.WriterAt
 
-	// Header goes in front of the first message to each partner, and Check looks
+	// Header goes in front of the first message to each rank, and Check looks
 	// at the ones that arrive. No header is sent when it is empty, and Check may
 	// then be nil.
 	Header []byte
-	Check  func(src int, header []byte) error
+	Check  func(rank int, header []byte) error
 
-	// Observe, unless nil, sees every segment's inputs and outputs, piece by piece,
-	// before they are written, in ascending order. It may not keep or change them.
-	Observe func(inputs, outputs [][]byte) error
+	// Observe, unless nil, sees every segment's inputs and outputs of a processor, piece
+	// by piece, before they are written, in ascending order. It may not keep or change
+	// them. It is called for several processors at a time.
+	Observe func(proc int, inputs, outputs [][]byte) error
 
 	// Timeout bounds the wait for one message to come, or to be taken; 0 means
 	// no bound.
 	Timeout time.Duration
+}
+
+// A Viewer is a packet in memory.
+type Viewer interface {
+	// View returns n bytes of the packet from offset on as they lie in memory, to be
+	// read or, of an output, to be written, or nil where the packet has not as many there.
+	View(offset int64, n int) ([]byte, error)
 }
 
 // Traffic counts what one processor did. A message that goes out in segments
@@ -67,51 +83,16 @@ type Traffic struct {
 	Segments     int
 }
 
-// Block lengths for arithmetic: all combinations of a round are done for one
-// block before the next, so that their common sources stay in the cache.
-const blockBytes = 32 << 10
-
-// SegmentBytes returns the longest segment for packets of the given bytes such
-// that what a processor of p holds at a time, slots as [plan.MemorySlots] counts
-// them, fits in memory bytes. It is a
-// multiple of align, the unit in which packets may be cut, and no longer than
-// the packet takes. It returns a *[MemoryError] when there is none.
-func SegmentBytes(p plan.Plan, slotCount int, bytes, memory, align int64) (int64, error) {
-	pieces := int64(p.Info().PieceCount())
-	slots := int64(max(1, slotCount))
-	each, whole := memory/slots, (bytes+pieces-1)/pieces // of a piece
-	if each >= whole {
-		return pieces * max(align, (whole+align-1)/align*align), nil
-	}
-	if each < align {
-		return 0, &MemoryError{p.Info().Algorithm, memory, (slots + pieces - 1) / pieces, slots * min(align, whole)}
-	}
-	return pieces * (each / align * align), nil
-}
-
-// A MemoryError says that a bound on memory is too low for an algorithm.
-type MemoryError struct {
-	Algorithm string
-	Memory    int64 // bytes of the bound
-	Packets   int64 // that a processor holds at a time
-	Least     int64 // bytes that would do
-}
-
-func (e *MemoryError) Error() string {
-	return fmt.Sprintf("executor: %d bytes of memory: %s holds up to %d packets at a time and needs at least %d bytes",
-		e.Memory, e.Algorithm, e.Packets, e.Least)
-}
-
 // ErrTimeout is wrapped by the error of a wait that took longer than
 // [Job].Timeout.
 var ErrTimeout = errors.New("timed out")
 
-// Run runs the program of the processor with the transport's rank and returns
-// what it sent. When it fails it aborts the group, so that no other processor
-// waits for it; when another processor failed, the error is that one's
+// Run runs the programs of the processors at the transport's rank and returns
+// what they sent, in order. When it fails it aborts the group, so that no other rank
+// waits for it; when another rank failed, the error is that one's
 // *transport.AbortError. An error that a reader, a writer, Check or Observe
 // returned is wrapped; where ctx ends, its cause is.
-func Run(ctx context.Context, t transport.Transport, job Job) (*Traffic, error) {
+func Run(ctx context.Context, t transport.Transport, job Job) ([]Traffic, error) {
 	m, err := newMachine(t, job)
 	if err == nil {
 		err = m.run(ctx)
@@ -121,259 +102,450 @@ func Run(ctx context.Context, t transport.Transport, job Job) (*Traffic, error) 
 			return nil, aborted
 		}
 		t.Abort(err)
-		return nil, fmt.Errorf("processor %d: %w", t.Rank(), err)
+		return nil, err
 	}
-	return &m.traffic, nil
+	return m.traffic(), nil
 }
 
-// machine is the memory of one processor and its program.
+// machine is the memory of one rank and its part.
 //
-// Invariant: slots[s] is the machine's own buffer where s is in own, to be written only
-// before anything of the segment is sent from it; else it is part of a message received,
-// which belongs to its sender until release.
+// Invariant: memory[i] of what is computed is written only before anything of the
+// segment is sent from it; that of an input is only read; and what was received belongs
+// to its sender until release.
 type machine struct {
-	job     Job
-	t       transport.Transport
-	field   field.Field
-	program *plan.Program
-	rounds  []round
-	final   []operation
-	dog     watchdog
-	pieces  int   // of a segment
-	align   int64 // where it is cut
+	job    Job
+	t      transport.Transport
+	part   *Part
+	field  field.Field
+	dog    watchdog
+	pieces int   // of a segment
+	align  int64 // where it is cut
 
-	slots   [][]byte    // the memory of the current segment, by slot
-	own     []plan.Slot // the inputs and combinations: the slots not received
-	buffers *arena      // what they are kept in
-	scratch [][]byte    // sources of one operation
-	inputs  [][]byte    // of the current segment, without padding
-	outputs [][]byte
+	memory   [][]byte // of the segment: inputs, elements received, wide elements
+	buffers  *arena
+	intakes  [2]intake // by turns, where something is read and written aside
+	outlets  [2]outlet
+	crew     crew
+	compute             // of a stage
+	messages []messages // by stage
+	views    []view     // by processor
+	show     func(worker, processor int)
+	reader   aside[intake]
+	writer   aside[outlet]
 
-	traffic Traffic
+	segments    int
+	elementSum  int64 // bytes of an element, all segments together
+	headerBytes int64
 }
 
-// round is a plan.Round made ready: everything that is the same for every
-// segment is worked out once.
-type round struct {
-	compute []operation
-	sends   []send
-	recvs   []recv
+// An intake is what is read for one segment.
+type intake struct {
+	offset   int64
+	segment  int
+	elements [][]byte
+	parts    [][]byte // of the elements, without padding
+	own      [][]byte // buffers, nil for what lies in memory
 }
 
-type send struct {
-	plan.Send
-	first   bool // to this partner: carries the header
+// An outlet is what is written for one segment.
+type outlet struct {
+	offset  int64
+	segment int
+	homes   [][]byte // memory of wide elements that are outputs, else nil
+	results [][]byte // without padding
+	own     [][]byte // buffers for homes, nil for what lies in memory
+}
+
+// messages are those of a stage.
+type messages struct {
+	sends    []sending
+	receives []receiving
+}
+
+type sending struct {
+	first   bool // to this rank: carries the header
 	parts   [][]byte
 	pending transport.Sending
 }
 
-type recv struct {
-	plan.Recv
-	slot    plan.Slot // of its first element
-	first   bool      // from this partner: carries the header
+type receiving struct {
+	first   bool // from this rank: carries the header
 	lengths []int
 	pending transport.Receiving
 	release func()
 }
 
+// of puts a processor's name before an error.
+func of(proc int, err error) error { return fmt.Errorf("processor %d: %w", proc, err) }
+
 func newMachine(t transport.Transport, job Job) (*machine, error) {
-	info := job.Plan.Info()
-	if t.Size() != info.Processors {
-		return nil, fmt.Errorf("a plan for %d processors on a transport of %d ranks", info.Processors, t.Size())
-	}
-	program, err := job.Plan.Program(t.Rank())
-	if err != nil {
-		return nil, fmt.Errorf("program: %w", err)
+	p := job.Part
+	info := p.plan.Info()
+	first, _ := Hosted(info.Processors, p.rank, p.ranks)
+	fail := func(format string, args ...any) (*machine, error) { return nil, of(first, fmt.Errorf(format, args...)) }
+	if t.Rank() != p.rank || t.Size() != p.ranks {
+		return fail("the part of rank %d of %d at rank %d of %d", p.rank, p.ranks, t.Rank(), t.Size())
 	}
 	if len(job.Header) > 0 && job.Check == nil {
-		return nil, errors.New("a header and no Check for those that arrive")
+		return fail("a header and no Check for those that arrive")
 	}
 	pieces := info.PieceCount()
-	if len(job.Inputs)*pieces != program.Inputs || len(job.Outputs)*pieces != len(program.Outputs) {
-		return nil, fmt.Errorf("%d inputs and %d outputs: the program has %d and %d",
-			len(job.Inputs), len(job.Outputs), program.Inputs/pieces, len(program.Outputs)/pieces)
+	if len(job.Inputs)*pieces != p.inputs || len(job.Outputs)*pieces != len(p.outputs) {
+		return fail("%d inputs and %d outputs: the program has %d and %d",
+			len(job.Inputs), len(job.Outputs), p.inputs/pieces, len(p.outputs)/pieces)
 	}
 	symbol := int64(info.Field.SymbolBytes())
 	if job.Bytes < 0 || job.Bytes%symbol != 0 || job.Segment <= 0 || job.Segment%symbol != 0 {
-		return nil, fmt.Errorf("packets of %d bytes in segments of %d: want multiples of the symbol size, %d", job.Bytes, job.Segment, symbol)
+		return fail("packets of %d bytes in segments of %d: want multiples of the symbol size, %d", job.Bytes, job.Segment, symbol)
 	}
 	if job.Timeout < 0 {
-		return nil, fmt.Errorf("timeout %v: want 0 or more", job.Timeout)
+		return fail("timeout %v: want 0 or more", job.Timeout)
 	}
 	m := &machine{
-		job: job, t: t, field: info.Field, program: program,
+		job: job, t: t, part: p, field: info.Field,
 		pieces: pieces, align: max(job.Align, symbol),
-		inputs: make([][]byte, program.Inputs), outputs: make([][]byte, len(program.Outputs)),
+		memory: make([][]byte, p.inputs+p.received+p.wide),
 	}
+	sentTo, heardFrom := map[int]bool{}, map[int]bool{}
+	for _, st := range p.stages {
+		var x messages
+		for _, s := range st.sends {
+			x.sends = append(x.sends, sending{first: len(job.Header) > 0 && !sentTo[s.rank]})
+			sentTo[s.rank] = true
+		}
+		for _, r := range st.receives {
+			x.receives = append(x.receives, receiving{first: len(job.Header) > 0 && !heardFrom[r.rank]})
+			heardFrom[r.rank] = true
+		}
+		m.messages = append(m.messages, x)
+	}
+	m.views, m.show = make([]view, len(p.processors)), m.showOne
+	m.reader.do = m.fill
+	m.writer.do = m.write
 	m.prepare()
 	return m, nil
 }
 
-// prepare lays out the memory and counts the traffic of a segment.
-func (m *machine) prepare() {
-	slots := 0
-	own := func() {
-		m.own = append(m.own, slots)
-		slots++
-	}
-	for range m.program.Inputs {
-		own()
-	}
-	operations := func(list []plan.Combination) []operation {
-		var ops []operation
-		for _, c := range list {
-			ops = append(ops, newOperation(slots, c))
-			own()
+// allocate finds memory for what does not lie in memory already.
+func (m *machine) allocate() {
+	p := m.part
+	size := m.element(min(m.job.Segment, m.job.Bytes))
+	var lack []*[]byte
+	want := func(p *[]byte) { lack = append(lack, p) }
+	for w := range p.wide {
+		if p.homes[w] < 0 {
+			want(&m.memory[p.inputs+p.received+w])
 		}
-		return ops
 	}
-	m.traffic.MultiplyAdds = m.program.Terms()
-	m.traffic.Rounds = make([]plan.RoundTraffic, len(m.program.Rounds))
-	sentTo, heardFrom := map[int]bool{}, map[int]bool{}
-	for _, r := range m.program.Rounds {
-		ready := round{compute: operations(r.Compute)}
-		for _, s := range r.Sends {
-			first := len(m.job.Header) > 0 && !sentTo[s.Dst]
-			sentTo[s.Dst] = true
-			ready.sends = append(ready.sends, send{Send: s, first: first})
-		}
-		for _, v := range r.Recvs {
-			first := len(m.job.Header) > 0 && !heardFrom[v.Src]
-			heardFrom[v.Src] = true
-			ready.recvs = append(ready.recvs, recv{Recv: v, slot: slots, first: first})
-			slots += v.Count
-		}
-		m.rounds = append(m.rounds, ready)
+	turns := 2
+	if m.job.Segment >= m.job.Bytes {
+		m.job.Ahead = false
 	}
-	m.final = operations(m.program.Compute)
-	m.slots = make([][]byte, slots)
+	if !m.job.Ahead {
+		turns = 1
+	}
+	for i := range turns {
+		in, out := &m.intakes[i], &m.outlets[i]
+		in.elements, in.parts, in.own = make([][]byte, p.inputs), make([][]byte, p.inputs), make([][]byte, p.inputs)
+		out.homes, out.results, out.own = make([][]byte, p.wide), make([][]byte, len(p.outputs)), make([][]byte, p.wide)
+		for n := range in.own {
+			if _, ok := m.job.Inputs[n/m.pieces].(Viewer); !ok {
+				want(&in.own[n])
+			}
+		}
+		for w, o := range p.homes {
+			if o < 0 {
+				continue
+			}
+			if _, ok := m.job.Outputs[o/m.pieces].(Viewer); !ok {
+				want(&out.own[w])
+			}
+		}
+	}
+	count := workers(m.blocks(size))
+	m.buffers = newArena(len(lack)*size + count*p.scratch*m.blockLength)
+	for _, b := range lack {
+		*b = m.buffers.take(size)
+	}
+	for range count {
+		m.workers = append(m.workers, worker{
+			scratch: m.buffers.take(p.scratch * m.blockLength), packets: make([][]byte, p.widest),
+		})
+	}
 }
 
-func (m *machine) run(ctx context.Context) error {
+func (m *machine) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m.dog = watchdog{timeout: m.job.Timeout, bark: cancel}
-	m.buffers = newArena(len(m.own), m.element(min(m.job.Segment, m.job.Bytes)))
-	for offset := int64(0); ; offset += m.job.Segment {
-		n := min(m.job.Segment, m.job.Bytes-offset)
+	m.allocate()
+	defer m.crew.dismiss()
+	defer m.reader.end()
+	defer m.writer.end()
+	m.intakes[0].at(m, 0)
+	if err := m.fill(&m.intakes[0]); err != nil {
+		return err
+	}
+	for turn := 0; ; turn = (turn + 1) % 2 {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return m.ended(context.Cause(ctx))
 		}
-		if err := m.segment(ctx, offset, int(n)); err != nil {
+		in, next, out := &m.intakes[turn], &m.intakes[1-turn], &m.outlets[turn]
+		if !m.job.Ahead {
+			in, next, out = &m.intakes[0], &m.intakes[0], &m.outlets[0]
+		}
+		offset := in.offset + int64(in.segment)
+		last := offset >= m.job.Bytes
+		if m.job.Ahead && !last {
+			next.at(m, offset)
+			m.reader.begin(next)
+		}
+		if err := m.segment(ctx, in, out); err != nil {
 			return err
 		}
-		m.traffic.Segments++
-		if offset+n >= m.job.Bytes {
+		m.segments++
+		if last {
 			break
 		}
+		if m.job.Ahead {
+			err = m.reader.wait()
+		} else {
+			next.at(m, offset)
+			err = m.fill(next)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := m.writer.wait(); err != nil {
+		return err
 	}
 	m.buffers.free() // not after an error: others may be reading it
 	return nil
 }
 
-// element returns the bytes of an element where n bytes of every packet are run.
-func (m *machine) element(n int64) int {
-	if m.pieces == 1 {
-		return int(n)
+// ended is the error of a run that was ended from outside: one of the only rank needs
+// no name.
+func (m *machine) ended(cause error) error {
+	if m.part.ranks == 1 {
+		return cause
 	}
-	each := (n + int64(m.pieces) - 1) / int64(m.pieces)
-	return int((each + m.align - 1) / m.align * m.align)
+	return of(m.first(), cause)
 }
 
-// piece returns the part of a piece that lies in a segment of n bytes, and where in
-// the segment it begins: the last pieces may be padding.
-func (m *machine) piece(i, n int, element []byte) (part []byte, offset int64) {
-	begin := min(n, i%m.pieces*len(element))
-	return element[:min(len(element), n-begin)], int64(begin)
+// first returns the first processor here.
+func (m *machine) first() int {
+	first, _ := Hosted(m.part.plan.Info().Processors, m.part.rank, m.part.ranks)
+	return first
 }
 
-// segment runs the program on n bytes of every packet.
-func (m *machine) segment(ctx context.Context, offset int64, segment int) error {
-	n := m.element(int64(segment))
-	for i, slot := range m.own {
-		m.slots[slot] = m.buffers.buffer(i, n)
-	}
-	for i := range m.inputs {
-		part, at := m.piece(i, segment, m.slots[i])
-		clear(m.slots[i][len(part):])
-		if err := readPadded(m.job.Inputs[i/m.pieces], part, offset+at); err != nil {
-			return fmt.Errorf("read input %d: %w", i/m.pieces, err)
-		}
-		m.inputs[i] = part
-	}
-	for t := range m.rounds {
-		if err := m.round(ctx, t, n, offset == 0); err != nil {
-			return fmt.Errorf("round %d: %w", t, err)
-		}
-	}
-	m.compute(m.final, n)
+// at sets the segment that begins at an offset.
+func (in *intake) at(m *machine, offset int64) {
+	in.offset, in.segment = offset, int(min(m.job.Segment, m.job.Bytes-offset))
+}
 
-	for o, slot := range m.program.Outputs {
-		m.outputs[o], _ = m.piece(o, segment, m.slots[slot])
+// fill reads the inputs of a segment.
+func (m *machine) fill(s *intake) error {
+	n := m.element(int64(s.segment))
+	i := 0
+	for q, proc := range m.part.processors {
+		for own := range proc.inputs {
+			packet := m.job.Inputs[i/m.pieces]
+			begin, length := m.piece(i, s.segment, n)
+			if err := m.fillOne(s, i, packet, s.offset+int64(begin), n, length); err != nil {
+				return of(m.first()+q, fmt.Errorf("read input %d: %w", own/m.pieces, err))
+			}
+			i++
+		}
 	}
-	if m.job.Observe != nil {
-		if err := m.job.Observe(m.inputs, m.outputs); err != nil {
+	return nil
+}
+
+// fillOne reads length bytes of input i from an offset on, and pads them to n.
+func (m *machine) fillOne(s *intake, i int, packet io.ReaderAt, offset int64, n, length int) error {
+	if v, ok := packet.(Viewer); ok && length == n {
+		view, err := v.View(offset, n)
+		if err != nil {
+			return err
+		}
+		if view != nil {
+			s.elements[i], s.parts[i] = view, view
+			return nil
+		}
+	}
+	if len(s.own[i]) < n {
+		s.own[i] = make([]byte, n) // the end of one that lies in memory
+	}
+	element := s.own[i][:n]
+	s.elements[i], s.parts[i] = element, element[:length]
+	clear(element[length:])
+	return readPadded(packet, element[:length], offset)
+}
+
+// place finds out where the outputs of a segment are to lie.
+func (m *machine) place(s *outlet) error {
+	n := m.element(int64(s.segment))
+	for w, o := range m.part.homes {
+		if o < 0 {
+			continue
+		}
+		begin, length := m.piece(o, s.segment, n)
+		s.homes[w] = nil
+		if v, ok := m.job.Outputs[o/m.pieces].(Viewer); ok && length == n {
+			view, err := v.View(s.offset+int64(begin), n)
+			if err != nil {
+				return m.writing(o, err)
+			}
+			s.homes[w] = view
+		}
+		if s.homes[w] == nil {
+			if len(s.own[w]) < n {
+				s.own[w] = make([]byte, n)
+			}
+			s.homes[w] = s.own[w][:n]
+		}
+	}
+	return nil
+}
+
+// write writes the outputs of a segment that do not lie where they belong.
+func (m *machine) write(s *outlet) error {
+	n := m.element(int64(s.segment))
+	for o, part := range s.results {
+		begin, _ := m.piece(o, s.segment, n)
+		offset := s.offset + int64(begin)
+		if v, ok := m.job.Outputs[o/m.pieces].(Viewer); ok && len(part) > 0 {
+			if view, err := v.View(offset, len(part)); err == nil && view != nil && &view[0] == &part[0] {
+				continue
+			}
+		}
+		if _, err := m.job.Outputs[o/m.pieces].WriteAt(part, offset); err != nil {
+			return m.writing(o, err)
+		}
+	}
+	return nil
+}
+
+// writing says that output o, an element, could not be written.
+func (m *machine) writing(o int, err error) error {
+	q := m.part.outputs[o].proc
+	for _, before := range m.part.processors[:q] {
+		o -= before.outputs
+	}
+	return of(m.first()+q, fmt.Errorf("write output %d: %w", o/m.pieces, err))
+}
+
+// segment runs the programs on one segment of every packet.
+func (m *machine) segment(ctx context.Context, in *intake, out *outlet) error {
+	p := m.part
+	n := m.element(int64(in.segment))
+	m.elementSum += int64(n)
+	out.offset, out.segment = in.offset, in.segment
+	if err := m.place(out); err != nil {
+		return err
+	}
+	copy(m.memory, in.elements)
+	for w, home := range out.homes {
+		if p.homes[w] >= 0 {
+			m.memory[p.inputs+p.received+w] = home
+		}
+	}
+	for i := range p.stages {
+		m.run1(i, n)
+		if err := m.exchange(ctx, i, n, in.offset == 0); err != nil {
 			return err
 		}
 	}
-	for o, part := range m.outputs {
-		_, at := m.piece(o, segment, m.slots[m.program.Outputs[o]])
-		if _, err := m.job.Outputs[o/m.pieces].WriteAt(part, offset+at); err != nil {
-			return fmt.Errorf("write output %d: %w", o/m.pieces, err)
+	for o, result := range p.outputs {
+		_, length := m.piece(o, in.segment, n)
+		out.results[o] = m.memory[result.at][:length]
+	}
+	if m.job.Observe != nil {
+		if err := m.observe(in.parts, out.results); err != nil {
+			return err
 		}
+	}
+	if err := m.writer.wait(); err != nil {
+		return err
+	}
+	if last := in.offset+int64(in.segment) >= m.job.Bytes; m.job.Ahead && !p.borrowed && !last {
+		m.writer.begin(out)
+	} else if err := m.write(out); err != nil {
+		return err
 	}
 	return m.settle(ctx)
 }
 
-// round computes, sends and receives. All of a round's messages are under way
-// before the first is waited for, so that the ports work side by side.
-func (m *machine) round(ctx context.Context, t, n int, firstSegment bool) error {
-	r := &m.rounds[t]
-	m.compute(r.compute, n)
-	for i := range r.recvs {
-		v := &r.recvs[i]
+// observe shows the segment to the observer.
+func (m *machine) observe(inputs, outputs [][]byte) error {
+	for q, proc := range m.part.processors {
+		v := &m.views[q]
+		v.inputs, v.outputs = inputs[:proc.inputs], outputs[:proc.outputs]
+		inputs, outputs = inputs[proc.inputs:], outputs[proc.outputs:]
+	}
+	m.crew.share(len(m.views), m.show)
+	for q := range m.views {
+		if err := m.views[q].err; err != nil {
+			return of(m.first()+q, err)
+		}
+	}
+	return nil
+}
+
+// A view is what the observer is to see of one processor, and what it says.
+type view struct {
+	inputs, outputs [][]byte
+	err             error
+}
+
+func (m *machine) showOne(_, q int) {
+	v := &m.views[q]
+	v.err = m.job.Observe(m.first()+q, v.inputs, v.outputs)
+}
+
+// exchange sends and receives what follows a stage. All of a round's messages are under
+// way before the first is waited for, so that the ports work side by side.
+func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) error {
+	st, x := &m.part.stages[i], &m.messages[i]
+	for k := range st.receives {
+		r, v := &st.receives[k], &x.receives[k]
 		v.lengths = v.lengths[:0]
 		if v.first && firstSegment {
 			v.lengths = append(v.lengths, len(m.job.Header))
 		}
-		for range v.Count {
+		for range r.count {
 			v.lengths = append(v.lengths, n)
 		}
-		v.pending = m.t.Receive(v.Src, transport.Tag{Round: t, Port: v.Port}, v.lengths)
+		v.pending = m.t.Receive(r.rank, transport.Tag{Round: st.round, Port: r.port}, v.lengths)
 	}
-	for i := range r.sends {
-		s := &r.sends[i]
-		s.parts = s.parts[:0]
-		if s.first && firstSegment {
-			s.parts = append(s.parts, m.job.Header)
-			m.traffic.HeaderBytes += int64(len(m.job.Header))
+	for k := range st.sends {
+		s, v := &st.sends[k], &x.sends[k]
+		v.parts = v.parts[:0]
+		if v.first && firstSegment {
+			v.parts = append(v.parts, m.job.Header)
+			m.headerBytes += int64(len(m.job.Header))
 		}
-		for _, slot := range s.Slots {
-			s.parts = append(s.parts, m.slots[slot])
+		for _, slot := range s.slots {
+			v.parts = append(v.parts, m.memory[slot][:n])
 		}
-		if firstSegment {
-			m.traffic.Rounds[t].Messages++
-			m.traffic.Rounds[t].Largest = max(m.traffic.Rounds[t].Largest, len(s.Slots))
-		}
-		m.traffic.Bytes += int64(len(s.Slots)) * int64(n)
-		s.pending = m.t.Send(s.Dst, transport.Tag{Round: t, Port: s.Port}, s.parts)
+		v.pending = m.t.Send(s.rank, transport.Tag{Round: st.round, Port: s.port}, v.parts)
 	}
-	for i := range r.recvs {
-		v := &r.recvs[i]
+	for k := range st.receives {
+		r, v := &st.receives[k], &x.receives[k]
 		m.dog.watch()
 		message, err := v.pending.Wait(ctx)
 		if err = m.dog.rest(err); err != nil {
-			return fmt.Errorf("receive from processor %d: %w", v.Src, err)
+			return of(r.dst, fmt.Errorf("round %d: receive from processor %d: %w", st.round, r.src, err))
 		}
 		v.release = message.Release
 		parts := message.Parts
 		if v.first && firstSegment {
-			if err := m.job.Check(v.Src, parts[0]); err != nil {
-				return err
+			if err := m.job.Check(r.rank, parts[0]); err != nil {
+				return of(r.dst, fmt.Errorf("round %d: %w", st.round, err))
 			}
 			parts = parts[1:]
 		}
-		copy(m.slots[v.slot:], parts)
+		copy(m.memory[r.first:], parts)
 	}
 	return nil
 }
@@ -383,21 +555,77 @@ func (m *machine) round(ctx context.Context, t, n int, firstSegment bool) error 
 //
 // It goes through the rounds backwards. What was received in round t may have
 // been passed on, from where it lies, in later rounds only, and these have been
-// waited for by then. As every processor does so, a wait for round t depends on
+// waited for by then. As every rank does so, a wait for round t depends on
 // waits for later rounds alone, so they all end.
 func (m *machine) settle(ctx context.Context) error {
-	for t := len(m.rounds) - 1; t >= 0; t-- {
-		for _, v := range m.rounds[t].recvs {
-			v.release()
+	for i := len(m.part.stages) - 1; i >= 0; i-- {
+		st := &m.part.stages[i]
+		for k := range st.receives {
+			m.messages[i].receives[k].release()
 		}
-		for _, s := range m.rounds[t].sends {
+		for k, s := range st.sends {
 			m.dog.watch()
-			if err := m.dog.rest(s.pending.Wait(ctx)); err != nil {
-				return fmt.Errorf("round %d: send to processor %d: %w", t, s.Dst, err)
+			if err := m.dog.rest(m.messages[i].sends[k].pending.Wait(ctx)); err != nil {
+				return of(s.src, fmt.Errorf("round %d: send to processor %d: %w", st.round, s.dst, err))
 			}
 		}
 	}
 	return nil
+}
+
+// traffic returns what each processor sent.
+func (m *machine) traffic() []Traffic {
+	var all []Traffic
+	for i, proc := range m.part.processors {
+		t := proc.traffic
+		t.Rounds = append([]plan.RoundTraffic{}, t.Rounds...)
+		t.Bytes = proc.elements * m.elementSum
+		t.Segments = m.segments
+		if i == 0 {
+			t.HeaderBytes = m.headerBytes
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// An aside does one thing at a time beside the machine.
+type aside[T any] struct {
+	do   func(*T) error
+	todo chan *T
+	done chan error
+	busy bool
+}
+
+// begin begins with a set. Nothing is under way.
+func (a *aside[T]) begin(x *T) {
+	if a.todo == nil {
+		a.todo, a.done = make(chan *T, 1), make(chan error, 1)
+		go func() {
+			for x := range a.todo {
+				a.done <- a.do(x)
+			}
+		}()
+	}
+	a.busy = true
+	a.todo <- x
+}
+
+// wait waits for what is under way, if anything is.
+func (a *aside[T]) wait() error {
+	if !a.busy {
+		return nil
+	}
+	a.busy = false
+	return <-a.done
+}
+
+// end waits as well, and nothing follows.
+func (a *aside[T]) end() {
+	a.wait()
+	if a.todo != nil {
+		close(a.todo)
+	}
 }
 
 // A watchdog bounds waits, one at a time: it ends their context when one takes

@@ -55,11 +55,13 @@ func TestEncode(t *testing.T) {
 								plan: compile(t, algorithm.Name, a, ports), packets: packets,
 								bytes: c.symbols * f.SymbolBytes(), segment: c.segment * f.SymbolBytes(),
 							}
-							r.mustDo(t)
-							r.check(t, want)
-							checkTraffic(t, r)
-							if t.Failed() {
-								t.Fatalf("%s, K=%d, p=%d, %d symbols in segments of %d", algorithm.Name, k, ports, c.symbols, c.segment)
+							for _, r.ranks = range []int{k, 1, (k + 1) / 2} {
+								r.mustDo(t)
+								r.check(t, want)
+								checkTraffic(t, r)
+								if t.Failed() {
+									t.Fatalf("%s, K=%d at %d ranks, p=%d, %d symbols in segments of %d", algorithm.Name, k, r.ranks, ports, c.symbols, c.segment)
+								}
 							}
 						}
 					}
@@ -311,7 +313,7 @@ func TestObserve(t *testing.T) {
 	enough := errors.New("enough")
 	r := &run{plan: p, packets: packets, bytes: symbols, segment: segment}
 	r.job = func(proc int, job *executor.Job) {
-		job.Observe = func(inputs, outputs [][]byte) error {
+		job.Observe = func(proc int, inputs, outputs [][]byte) error {
 			mu.Lock()
 			defer mu.Unlock()
 			for side, list := range [][][]byte{inputs, outputs} {
@@ -341,7 +343,7 @@ func TestObserve(t *testing.T) {
 
 	r.job = func(proc int, job *executor.Job) {
 		if proc == 1 {
-			job.Observe = func(_, _ [][]byte) error { return enough }
+			job.Observe = func(int, [][]byte, [][]byte) error { return enough }
 		}
 	}
 	r.do(t.Context())
@@ -393,12 +395,15 @@ func TestSegmentBytes(t *testing.T) {
 // concerns and, by an abort, elsewhere.
 func TestWrongJobs(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
-	three := compile(t, "universal", randomMatrix(t, f, 3), 1)
+	three, err := executor.Compile(compile(t, "universal", randomMatrix(t, f, 3), 1), 1, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		text  string // in the error
 		wrong func(*executor.Job)
 	}{
-		{"a plan for 3 processors on a transport of 2 ranks", func(j *executor.Job) { j.Plan = three }},
+		{"the part of rank 1 of 3 at rank 1 of 2", func(j *executor.Job) { j.Part = three }},
 		{"0 inputs and 1 outputs: the program has 1 and 1", func(j *executor.Job) { j.Inputs = nil }},
 		{"1 inputs and 2 outputs: the program has 1 and 1", func(j *executor.Job) { j.Outputs = append(j.Outputs, new(buffer)) }},
 		{"packets of 7 bytes in segments of 4: want multiples of the symbol size, 2", func(j *executor.Job) { j.Bytes = 7 }},
@@ -408,7 +413,6 @@ func TestWrongJobs(t *testing.T) {
 		{"segments of -2", func(j *executor.Job) { j.Segment = -2 }},
 		{"a header and no Check", func(j *executor.Job) { j.Header = []byte("hello") }},
 		{"timeout -1ns", func(j *executor.Job) { j.Timeout = -1 }},
-		{"program: no idea", func(j *executor.Job) { j.Plan = noProgram{j.Plan} }},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -434,6 +438,32 @@ func TestWrongJobs(t *testing.T) {
 	}
 }
 
+// TestCompileErrors checks what a plan and its user can get wrong.
+func TestCompileErrors(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	p := compile(t, "universal", randomMatrix(t, f, 4), 1)
+	deaf, short := helpers(f), helpers(f)
+	deaf.Programs[1].Rounds[0].Recvs = nil
+	short.Programs[1].Rounds[0].Recvs[0].Count = 1
+	for _, c := range []struct {
+		p           plan.Plan
+		rank, ranks int
+		want        string
+	}{
+		{p, 0, 0, "a plan for 4 processors at rank 0 of 0"},
+		{p, 5, 6, "a plan for 4 processors at rank 5 of 6"},
+		{p, 2, 2, "a plan for 4 processors at rank 2 of 2"},
+		{p, -1, 2, "a plan for 4 processors at rank -1 of 2"},
+		{noProgram{p}, 1, 2, "processor 2: program: no idea"},
+		{deaf, 0, 1, "round 0: 1 messages that nobody receives: the plan is wrong"},
+		{short, 0, 1, "processor 1: round 0: 1 elements from processor 0 on port 0, which sends 2: the plan is wrong"},
+	} {
+		if _, err := executor.Compile(c.p, c.rank, c.ranks); err == nil || err.Error() != c.want {
+			t.Errorf("rank %d of %d: got error %v, want %s", c.rank, c.ranks, err, c.want)
+		}
+	}
+}
+
 // noProgram is a plan whose programs cannot be made.
 type noProgram struct{ plan.Plan }
 
@@ -453,10 +483,14 @@ func BenchmarkSegment(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			var wg sync.WaitGroup
-			for _, end := range ends {
+			for rank, end := range ends {
+				part, err := executor.Compile(p, rank, k)
+				if err != nil {
+					b.Fatal(err)
+				}
 				wg.Go(func() {
 					_, err := executor.Run(b.Context(), end, executor.Job{
-						Plan: p, Bytes: int64(b.N * segment), Segment: int64(segment),
+						Part: part, Bytes: int64(b.N * segment), Segment: int64(segment),
 						Inputs: zeros(), Outputs: discard(), Timeout: 30e9,
 					})
 					if err != nil {
@@ -492,7 +526,7 @@ func TestPieces(t *testing.T) {
 					seen := make([]int, c.k)
 					r.job = func(proc int, job *executor.Job) {
 						job.Align = int64(align * size)
-						job.Observe = func(_, outputs [][]byte) error {
+						job.Observe = func(proc int, _, outputs [][]byte) error {
 							for _, part := range outputs {
 								seen[proc] += len(part)
 							}

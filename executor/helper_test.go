@@ -101,43 +101,62 @@ type run struct {
 	packets        [][]byte // of the processors in order, as many each as it has inputs
 	bytes, segment int
 
-	wrap func(transport.Transport) transport.Transport // unless nil
-	job  func(proc int, job *executor.Job)             // unless nil, changes a job
+	ranks int // that the processors live at; 0: one each
 
-	outputs [][]*buffer
-	traffic []*executor.Traffic
-	errs    []error
+	wrap func(transport.Transport) transport.Transport // unless nil
+	job  func(rank int, job *executor.Job)             // unless nil, changes a job
+
+	outputs [][]*buffer         // of every processor
+	traffic []*executor.Traffic // of every processor
+	errs    []error             // of every rank
 }
 
-// do runs every processor and returns when all have ended.
+// do runs every rank and returns when all have ended.
 func (r *run) do(ctx context.Context) {
 	k := r.plan.Info().Processors
+	ranks := r.ranks
+	if ranks == 0 {
+		ranks = k
+	}
 	r.outputs = make([][]*buffer, k)
 	r.traffic = make([]*executor.Traffic, k)
-	r.errs = make([]error, k)
+	r.errs = make([]error, ranks)
 	packets := r.packets
 	var wg sync.WaitGroup
-	for proc, end := range local.New(k) {
-		s := r.plan.Schedule(proc)
-		job := executor.Job{Plan: r.plan, Bytes: int64(r.bytes), Segment: int64(r.segment)}
+	for rank, end := range local.New(ranks) {
+		job := executor.Job{Bytes: int64(r.bytes), Segment: int64(r.segment), Ahead: r.segment%2 == 0}
 		pieces := r.plan.Info().PieceCount()
-		for range s.Inputs / pieces {
-			job.Inputs = append(job.Inputs, io.ReaderAt(bytes.NewReader(packets[0])))
-			packets = packets[1:]
+		first, last := executor.Hosted(k, rank, ranks)
+		for proc := first; proc < last; proc++ {
+			s := r.plan.Schedule(proc)
+			for range s.Inputs / pieces {
+				job.Inputs = append(job.Inputs, io.ReaderAt(bytes.NewReader(packets[0])))
+				packets = packets[1:]
+			}
+			for range s.Outputs / pieces {
+				out := new(buffer)
+				r.outputs[proc] = append(r.outputs[proc], out)
+				job.Outputs = append(job.Outputs, out)
+			}
 		}
-		for range s.Outputs / pieces {
-			out := new(buffer)
-			r.outputs[proc] = append(r.outputs[proc], out)
-			job.Outputs = append(job.Outputs, out)
+		var err error
+		if job.Part, err = executor.Compile(r.plan, rank, ranks); err != nil {
+			panic(err) // tests of wrong plans compile them themselves
 		}
 		if r.job != nil {
-			r.job(proc, &job)
+			r.job(rank, &job)
 		}
 		var tr transport.Transport = end
 		if r.wrap != nil {
 			tr = r.wrap(tr)
 		}
-		wg.Go(func() { r.traffic[proc], r.errs[proc] = executor.Run(ctx, tr, job) })
+		wg.Go(func() {
+			var traffic []executor.Traffic
+			traffic, r.errs[rank] = executor.Run(ctx, tr, job)
+			for i := range traffic {
+				r.traffic[first+i] = &traffic[i]
+			}
+		})
 	}
 	wg.Wait()
 }
@@ -146,9 +165,9 @@ func (r *run) do(ctx context.Context) {
 func (r *run) mustDo(t testing.TB) {
 	t.Helper()
 	r.do(t.Context())
-	for proc, err := range r.errs {
+	for rank, err := range r.errs {
 		if err != nil {
-			t.Fatalf("processor %d: %v", proc, err)
+			t.Fatalf("rank %d: %v", rank, err)
 		}
 	}
 }

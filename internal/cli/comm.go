@@ -13,14 +13,17 @@ type comm struct {
 	name string // as --comm takes it
 	doc  string
 
-	// run calls body for each of n processors that lives in this process, with its end
+	// ranks returns at how many ranks that many processors live.
+	ranks func(processors int) int
+
+	// run calls body for each of n ranks that is in this process, with its end
 	// of the transport, and returns when all of these have ended.
 	run func(ctx context.Context, n int, body func(context.Context, transport.Transport) error) error
 }
 
 // comms are the values of --comm, the default first.
 var comms = []comm{
-	{"local", "in this process", local.Run},
+	{"local", "in this process", func(int) int { return 1 }, local.Run},
 }
 
 // findComm returns the comm of that name.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"volley"
+	"volley/executor"
 	"volley/internal/codeddir"
 	"volley/transport"
 )
@@ -133,20 +134,23 @@ func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encode
 	bar := newBar(stderr, total)
 	defer bar.stop()
 	problem := e.Problem()
-	reports := make([]*volley.Report, problem.Processors())
+	n := problem.Processors()
+	reports := make([]*volley.Report, o.through.ranks(n))
 	err := o.through.run(ctx, len(reports), func(ctx context.Context, t transport.Transport) error {
-		k := t.Rank()
-		var in io.ReaderAt
-		var size int64
-		if row, ok := problem.Source(k); ok {
-			in, size = p.reader(row), p.size(row)
-		}
-		var out io.WriterAt
-		if s, ok := problem.Sink(k); ok {
-			out = &progressWriter{outputs[s], bar}
+		first, end := executor.Hosted(n, t.Rank(), t.Size())
+		var mine []volley.Packet
+		for k := first; k < end; k++ {
+			var packet volley.Packet
+			if row, ok := problem.Source(k); ok {
+				packet.Source, packet.Size = p.reader(row), p.size(row)
+			}
+			if s, ok := problem.Sink(k); ok {
+				packet.Coded = &progressWriter{outputs[s], bar}
+			}
+			mine = append(mine, packet)
 		}
 		var err error
-		reports[k], err = e.Run(ctx, t, in, size, out)
+		reports[t.Rank()], err = e.RunAll(ctx, t, mine)
 		return err
 	})
 	if err != nil {

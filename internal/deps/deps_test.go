@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"draw/plot":                {},
 	"report":                   {},
 	"tune":                     {"field", "internal/atomicfile", "transport"},
-	"":                         {"algo", "executor", "field", "matrix", "plan", "sim", "transport", "verify"},
+	"":                         {"algo", "executor", "field", "matrix", "plan", "sim", "transport", "transport/local", "verify"},
 	"internal/atomicfile":      {},
 	"internal/codeddir":        {},
 	"internal/claims":          {},
@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"internal/mutation":        {"internal/mutation/mutant"},
 	"internal/mutation/mutant": {},
 	"internal/cli": {
-		"", "algo", "draw", "draw/plot", "field", "internal/atomicfile", "internal/codeddir", "matrix", "plan", "report", "sim",
+		"", "algo", "draw", "draw/plot", "executor", "field", "internal/atomicfile", "internal/codeddir", "matrix", "plan", "report", "sim",
 		"transport", "transport/local", "tune", "verify",
 	},
 	"cmd/volley": {"internal/cli"},
