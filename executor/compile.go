@@ -86,6 +86,7 @@ type layout uint8
 
 const (
 	sameLayout layout = iota
+	copied
 	toPlanes
 	fromPlanes
 )
@@ -121,7 +122,7 @@ func Compile(p plan.Plan, rank, ranks int) (*Part, error) {
 		return nil, err
 	}
 	c.simplify()
-	c.planes()
+	c.change()
 	c.lay()
 	c.part.planar = c.planar
 	return c.part, nil
@@ -270,7 +271,7 @@ func (c *compiler) follow() error {
 			return fmt.Errorf("round %d: %d messages that nobody receives: the plan is wrong", t, len(mail))
 		}
 		// Messages of one round, port and pair of ranks arrive in order: that of their senders.
-		slices.SortStableFunc(there.receives, func(a, b receive) int { return cmp.Or(a.src-b.src, a.port-b.port) })
+		slices.SortStableFunc(there.receives, func(a, b receive) int { return cmp.Or(a.port-b.port, a.src-b.src) })
 		if len(there.sends)+len(there.receives) > 0 {
 			c.comms = append(c.comms, there)
 		}
@@ -385,9 +386,10 @@ func (c *compiler) simplify() {
 	}
 }
 
-// planes lets everything be computed in planes where the field has them, nothing
-// is sent, and enough is computed to make the change of inputs and outputs pay.
-func (c *compiler) planes() {
+// change lets everything be computed in planes where the field has them, nothing
+// is sent, and enough is computed to make the change of inputs and outputs pay. Else it
+// copies the inputs that are needed often.
+func (c *compiler) change() {
 	f, ok := c.field.(field.Planar)
 	operands, changes := 0, c.part.inputs+len(c.ends)
 	for id := range c.values {
@@ -395,10 +397,23 @@ func (c *compiler) planes() {
 			operands += 1 + len(v.terms)
 		}
 	}
-	if !ok || len(c.comms) > 0 || operands < changesPay*changes {
+	if len(c.comms) > 0 {
 		return
 	}
-	c.planar = f
+	first, often := toPlanes, 1
+	if ok && operands >= changesPay*changes {
+		c.planar = f
+	} else {
+		first, often = copied, copyPays
+	}
+	uses := make([]int, c.part.inputs)
+	for id := range c.values {
+		for _, t := range c.values[id].terms {
+			if t.value < len(uses) {
+				uses[t.value]++
+			}
+		}
+	}
 	changed := map[int]int{} // values in the other layout
 	change := func(id int, to layout) int {
 		if other, ok := changed[id]; ok {
@@ -411,19 +426,23 @@ func (c *compiler) planes() {
 	for id := range len(c.values) {
 		terms := c.values[id].terms
 		for n, t := range terms {
-			if c.values[t.value].kind == inputValue {
-				terms[n].value = change(t.value, toPlanes)
+			if c.values[t.value].kind == inputValue && uses[t.value] >= often {
+				terms[n].value = change(t.value, first)
 			}
 		}
 		slices.SortFunc(terms, func(a, b term) int { return a.value - b.value })
 	}
 	for o, id := range c.ends {
-		if v := &c.values[id]; v.kind == sumValue && len(v.terms) > 0 && v.to == sameLayout {
+		if v := &c.values[id]; c.planar != nil && v.kind == sumValue && len(v.terms) > 0 && v.to != fromPlanes {
 			c.values[id].kept = false
 			c.ends[o] = change(id, fromPlanes)
 		}
 	}
 }
+
+// copyPays is in how many sums an input is from which on it is worth a copy in scratch
+// memory, where blocks of several inputs do not push each other out of the cache.
+const copyPays = 16
 
 // changesPay is how many elements maps read and write for each that is changed to planes
 // or back, from which on planes pay.

@@ -3,6 +3,7 @@ package executor
 // compute is the computing of a stage, on all elements block by block.
 type compute struct {
 	blockLength int
+	stride      int // of blocks in scratch memory
 	workers     []worker
 	body        func(worker, block int)
 
@@ -65,7 +66,7 @@ func (m *machine) block(w, b int) {
 	mine := &m.workers[w]
 	at := func(p place) []byte {
 		if p < 0 {
-			return mine.scratch[int(^p)*m.blockLength:][:n]
+			return mine.scratch[int(^p)*m.stride:][:n]
 		}
 		return m.memory[p][from:][:n]
 	}
@@ -80,6 +81,8 @@ func (m *machine) block(w, b int) {
 			in[k] = at(p)
 		}
 		switch {
+		case st.change == copied:
+			copy(packets[0], in[0])
 		case st.change == toPlanes:
 			m.part.planar.ToPlanes(packets[0], in[0])
 		case st.change == fromPlanes:

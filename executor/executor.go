@@ -263,13 +263,14 @@ func (m *machine) allocate() {
 		}
 	}
 	count := workers(m.blocks(size))
-	m.buffers = newArena(len(lack)*size + count*p.scratch*m.blockLength)
+	m.stride = m.blockLength + apart
+	m.buffers = newArena(len(lack)*(size+apart) + count*(p.scratch*m.stride+apart))
 	for _, b := range lack {
 		*b = m.buffers.take(size)
 	}
 	for range count {
 		m.workers = append(m.workers, worker{
-			scratch: m.buffers.take(p.scratch * m.blockLength), packets: make([][]byte, p.widest),
+			scratch: m.buffers.take(p.scratch * m.stride), packets: make([][]byte, p.widest),
 		})
 	}
 }
