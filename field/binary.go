@@ -12,14 +12,14 @@ type binaryField struct {
 	logarithms
 	poly uint64
 
-	// matrices[v] is that of the element v, where a symbol is a byte; else four words
-	// at 4v and four at 4(256+v) are those of v and v·X^8.
-	matrices []uint64
+	affine, nibbles coefTable // where there are kernels
 }
 
 func newBinary(name string, r *ring) Field {
-	b := binaryField{newLogarithms(name, r), r.f.code(2), nil}
-	b.setMatrices()
+	b := binaryField{logarithms: newLogarithms(name, r), poly: r.f.code(2)}
+	if len(kernelPaths) > 0 {
+		b.affine, b.nibbles = newCoefTable(&b, true), newCoefTable(&b, false)
+	}
 	switch {
 	case r.m > 8:
 		return &binary16{b}

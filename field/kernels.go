@@ -11,12 +11,13 @@ import (
 // A kernel sets out[i] = Σ_k coefs[k][i]·in[columns[k]], or adds that, in the bytes
 // from ≤ . < to of packets, for the fixed number of outputs that it is written for.
 // columns are count offsets into the array of slices in; a coefficient has the form
-// that appendCoef gives it.
+// that coefTable.append gives it.
 type kernel func(out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool)
 
 // kernels are those for one set of instructions.
 type kernels struct {
 	name   string
+	set    int  // of instructions, for combineOne
 	affine bool // coefficients are matrices of bits, else tables of nibbles
 
 	// granule is what to-from is a multiple of, in kernels of the usual layout.
@@ -47,83 +48,121 @@ func bestKernels() *kernels {
 	return kernelPaths[0]
 }
 
-// images returns c·X^k for the bits k of a symbol.
-func (f *binaryField) images(c uint64) (images [maxDegree]uint64) {
-	for k := range 8 * f.symbolBytes {
-		images[k] = c
-		c = f.times(c)
-	}
-	return images
+// A coefTable is what makes coefficients ready for kernels: the form of c, a string of
+// words, is linear in c, and so the sum of those of its digits to the base 2^bits.
+type coefTable struct {
+	bits  int
+	words int      // of a coefficient
+	forms []uint64 // those of all values of the lowest digit, then of the next
 }
 
-// setMatrices makes the table that coefficients come from.
-func (f *binaryField) setMatrices() {
-	words := f.symbolBytes * f.symbolBytes // of an element
-	f.matrices = make([]uint64, words*256*f.symbolBytes)
-	for bit := range f.m {
-		table := f.matrices[words*256*(bit/8):]
-		n := words << (bit % 8)
-		for k, w := range bitMatrices(f.images(1<<bit), f.symbolBytes) {
-			for v := k; v < n; v += words {
-				table[n+v] = table[v] ^ w
-			}
+// newCoefTable returns the table for the matrices of affine kernels, or for the tables
+// of the others.
+func newCoefTable(f *binaryField, affine bool) coefTable {
+	t := coefTable{bits: 8, words: f.symbolBytes * f.symbolBytes}
+	if !affine {
+		t.words *= 4
+		if f.symbolBytes == 2 { // 8 KiB of forms, not 64
+			t.bits = 4
 		}
 	}
+	digit := t.words << t.bits // words for all values of one
+	t.forms = make([]uint64, 8*f.symbolBytes/t.bits*digit)
+	form := make([]byte, 8*t.words)
+	for bit := range f.m {
+		var images [maxDegree]uint64 // X^bit times X^k, for the bits k of a symbol
+		for k, c := 0, uint64(1)<<bit; k < 8*f.symbolBytes; k++ {
+			images[k] = c
+			c = f.times(c)
+		}
+		if clear(form); affine {
+			setBitMatrices(form, &images, f.symbolBytes)
+		} else {
+			setNibbleTables(form, &images, f.symbolBytes)
+		}
+		known := t.words << (bit % t.bits)
+		forms := t.forms[bit/t.bits*digit:][:2*known]
+		for v := range known {
+			forms[known+v] = forms[v] ^ le.Uint64(form[v%t.words*8:])
+		}
+	}
+	return t
 }
 
-// bitMatrices returns the map with the given images of 1, X, X², … in the form of
-// GF2P8AFFINEQB: the byte 7-i of a word has the bits of the input that bit i of the
-// output is the sum of. With two bytes to a symbol the words are those of low → low,
-// high → low, low → high and high → high.
-func bitMatrices(images [maxDegree]uint64, symbolBytes int) []uint64 {
-	m := make([]uint64, symbolBytes*symbolBytes)
+// setBitMatrices sets the zero form to that of the map with the given images of 1, X,
+// X², … for GF2P8AFFINEQB: in a word, the byte 7-i has the bits of the input that bit
+// i of the output is the sum of. With two bytes to a symbol the words are those of
+// low → low, high → low, low → high and high → high.
+func setBitMatrices(form []byte, images *[maxDegree]uint64, symbolBytes int) {
 	for k := range 8 * symbolBytes {
 		for b := images[k]; b != 0; b &= b - 1 {
 			i := bits.TrailingZeros64(b)
-			m[i/8*symbolBytes+k/8] |= 1 << (8*(7-i%8) + k%8)
+			form[(i/8*symbolBytes+k/8)*8+7-i%8] |= 1 << (k % 8)
 		}
 	}
-	return m
 }
 
-// appendCoef appends e in the form of the kernels: matrices, or for each byte of the
-// product the table of what each nibble of a symbol gives, 16 bytes.
-func (f *binaryField) appendCoef(dst []byte, path *kernels, e uint64) []byte {
-	switch {
-	case !path.affine:
-		images, nibbles := f.images(e), 2*f.symbolBytes
-		var tables [128]byte
-		for nibble := range nibbles {
-			var products [16]uint64
-			for k := range 4 {
-				for v, p := range products[:1<<k] {
-					products[v+1<<k] = p ^ images[4*nibble+k]
-				}
-			}
-			for v, p := range products {
-				for b := range f.symbolBytes {
-					tables[16*(nibbles*b+nibble)+v] = byte(p >> (8 * b))
-				}
-			}
-		}
-		return append(dst, tables[:32*f.symbolBytes*f.symbolBytes]...)
-	case f.symbolBytes == 1:
-		return le.AppendUint64(dst, f.matrices[e])
-	default:
-		low, high := f.matrices[4*(e&0xff):][:4], f.matrices[4*(256+e>>8):][:4]
+// setNibbleTables is the same for VPSHUFB: for each byte of the output, for each nibble
+// of the input, lowest first, a table of 16 bytes.
+func setNibbleTables(form []byte, images *[maxDegree]uint64, symbolBytes int) {
+	nibbles := 2 * symbolBytes
+	for nibble := range nibbles {
+		var products [16]uint64
 		for k := range 4 {
-			dst = le.AppendUint64(dst, low[k]^high[k])
+			for v, p := range products[:1<<k] {
+				products[v+1<<k] = p ^ images[4*nibble+k]
+			}
 		}
-		return dst
+		for v, p := range products {
+			for b := range symbolBytes {
+				form[16*(nibbles*b+nibble)+v] = byte(p >> (8 * b))
+			}
+		}
 	}
+}
+
+// append appends c in the form of the kernels.
+func (t *coefTable) append(dst []byte, c uint64) []byte {
+	switch {
+	case t.words == 1:
+		return le.AppendUint64(dst, t.forms[c])
+	case t.words == 4 && len(t.forms) == 4<<8:
+		for _, w := range t.forms[4*c:][:4] {
+			dst = le.AppendUint64(dst, w)
+		}
+	case t.words == 4:
+		low, high := t.forms[4*(c&0xff):][:4], t.forms[4*(256+c>>8):][:4]
+		for k, w := range low {
+			dst = le.AppendUint64(dst, w^high[k])
+		}
+	default:
+		f0, f1 := t.forms[16*(c&0xf):][:16], t.forms[16*(16+c>>4&0xf):][:16]
+		f2, f3 := t.forms[16*(32+c>>8&0xf):][:16], t.forms[16*(48+c>>12):][:16]
+		for k, w := range f0 {
+			dst = le.AppendUint64(dst, w^f1[k]^f2[k]^f3[k])
+		}
+	}
+	return dst
+}
+
+// coefTable returns the table for the kernels.
+func (f *binaryField) coefTable(path *kernels) *coefTable {
+	if path.affine {
+		return &f.affine
+	}
+	return &f.nibbles
 }
 
 // sliceBytes is the distance of slices in an array.
 const sliceBytes = uint32(unsafe.Sizeof([]byte(nil)))
 
-// chunkBytes is how many bytes of coefficients a kernel goes through again and again
-// for the parts of a packet: they stay in the first cache.
-var chunkBytes = 16 << 10
+// chunkColumns is how many columns a kernel goes through for all of a part of the
+// packets before the next ones: their coefficients, and the lines that are fetched
+// ahead of so many packets, stay in the first cache. By measurement.
+const chunkColumns = 32
+
+// cacheBytes is a part of the second cache, for inputs.
+const cacheBytes = 256 << 10
 
 // rowGroup are rows of a map that one kernel computes.
 type rowGroup struct {
@@ -213,7 +252,7 @@ func (m *kernelMap) add(f *binaryField, rows [][]Element, first, n int) {
 		g.columns = append(g.columns, uint32(j)*sliceBytes)
 		for _, row := range group {
 			if !g.sum {
-				g.coefs = f.appendCoef(g.coefs, m.path, row[j][0])
+				g.coefs = f.coefTable(m.path).append(g.coefs, row[j][0])
 			}
 		}
 	}
@@ -252,13 +291,11 @@ func (m *kernelMap) run(table []kernel, out, in [][]byte, from, to int, add bool
 	}
 }
 
-// partBytes returns how many bytes of that many inputs fit in the second cache, where
-// one group after the other finds them.
+// partBytes returns how many bytes of each of so many inputs are kept in the second
+// cache, where one group after the other finds them.
 func partBytes(inputs int) int {
 	return max(1<<10, cacheBytes/inputs&^(1<<10-1))
 }
-
-var cacheBytes = 256 << 10
 
 func (m *kernelMap) runPart(table []kernel, out, in [][]byte, from, to int, add bool) {
 	for k := range m.groups {
@@ -267,8 +304,7 @@ func (m *kernelMap) runPart(table []kernel, out, in [][]byte, from, to int, add 
 			m.path.sum(&out[g.first], &in[0], unsafe.SliceData(g.columns), len(g.columns), nil, from, to, add)
 			continue
 		}
-		apply, size := table[g.rows-1], len(g.coefs)/len(g.columns)
-		chunk := max(1, chunkBytes/size)
+		apply, size, chunk := table[g.rows-1], len(g.coefs)/len(g.columns), chunkColumns
 		for at := 0; at < len(g.columns); at += chunk {
 			apply(&out[g.first], &in[0], &g.columns[at], min(chunk, len(g.columns)-at), &g.coefs[at*size], from, to, add || at > 0)
 		}
@@ -321,42 +357,47 @@ func (t *tail) end(out [][]byte, from int) {
 	tailPool.Put(t)
 }
 
-// combination is what kernels need for one output.
-type combination struct {
-	out     [1][]byte
-	in      [][]byte
-	columns []uint32
-	coefs   []byte
-}
-
-var combinationPool = sync.Pool{New: func() any { return new(combination) }}
+// combineColumns is how many sources combineKernels takes at a time: their
+// coefficients are on the stack.
+const combineColumns = 16
 
 // combineKernels is Combine by kernels; the arguments fit together.
 func (f *binaryField) combineKernels(path *kernels, dst []byte, coef []Element, src [][]byte) {
-	if len(dst) == 0 {
-		return
+	if path.affine {
+		var scratch [combineColumns * 32]byte
+		f.combineWith(path, dst, coef, src, scratch[:0])
+	} else {
+		var scratch [combineColumns * 128]byte
+		f.combineWith(path, dst, coef, src, scratch[:0])
 	}
-	if len(src) == 0 {
-		clear(dst)
-		return
+}
+
+// combineWith does it, with room for coefficients.
+func (f *binaryField) combineWith(path *kernels, dst []byte, coef []Element, src [][]byte, coefs []byte) {
+	whole := len(dst) - len(dst)%path.granule
+	if whole < len(dst) {
+		t := tailPool.Get().(*tail)
+		outs, ins := t.begin([][]byte{dst}, src, whole, false)
+		f.combineWith(path, outs[0], coef, ins, coefs)
+		t.end([][]byte{dst}, whole)
 	}
-	t := combinationPool.Get().(*combination)
-	t.columns, t.coefs = t.columns[:0], t.coefs[:0]
-	sum := isSum(coef)
-	for j, e := range coef {
-		if e.IsZero() {
-			continue
+	table, sum, out := f.coefTable(path), isSum(coef), [1][]byte{dst}
+	for from := 0; from < whole; from += blockBytes {
+		to := min(from+blockBytes, whole)
+		for at, add := 0, false; at < len(src) || !add; add = true {
+			var columns [combineColumns]uint32
+			n := 0
+			for coefs = coefs[:0]; at < len(src) && n < combineColumns; at++ {
+				if coef[at].IsZero() {
+					continue
+				}
+				columns[n] = uint32(at) * sliceBytes
+				n++
+				if !sum {
+					coefs = table.append(coefs, coef[at][0])
+				}
+			}
+			combineOne(path, f.symbolBytes, sum, &out[0], unsafe.SliceData(src), &columns[0], n, unsafe.SliceData(coefs), from, to, add)
 		}
-		t.columns = append(t.columns, uint32(j)*sliceBytes)
-		if !sum {
-			t.coefs = f.appendCoef(t.coefs, path, e[0])
-		}
 	}
-	m := kernelMap{mapShape{1, len(src)}, path, f.symbolBytes, false, nil}
-	group := [1]rowGroup{{0, 1, sum, t.columns, t.coefs}}
-	m.groups = group[:]
-	t.out[0] = dst
-	m.usual(t.out[:], src, 0, len(dst), false)
-	t.out[0] = nil
-	combinationPool.Put(t)
 }

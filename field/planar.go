@@ -67,7 +67,7 @@ func (f *binary16) PlanarMap(rows [][]Element) Map {
 	for first := range 2 { // the input x of x + c·y and x + (c+1)·y
 		if y := 1 - first; a[first] == One && b[first] == One && a[y][0]^b[y][0] == 1 {
 			m.in = first
-			m.coef = f.appendCoef(nil, path, a[y][0])
+			m.coef = f.coefTable(path).append(nil, a[y][0])
 			return m
 		}
 	}
@@ -75,7 +75,7 @@ func (f *binary16) PlanarMap(rows [][]Element) Map {
 	for first := range 2 { // the output x + c·(x+y), the other being x+y
 		if x, y := rows[first], rows[1-first]; y[0] == One && y[1] == One && x[0][0]^x[1][0] == 1 {
 			m.out = first
-			m.coef = f.appendCoef(nil, path, x[1][0])
+			m.coef = f.coefTable(path).append(nil, x[1][0])
 			return m
 		}
 	}
