@@ -33,7 +33,7 @@ func (f *gold) laneMap(rows [][]Element) Map {
 	if !cpu.SupportAVX512IFMA {
 		return nil
 	}
-	return &goldLaneMap{shapeOf(f, rows), laneGroups(rows, func(rows [][]Element) []uint64 { return appendGoldCoefficients(nil, rows) })}
+	return &goldLaneMap{shapeOf(f, rows), laneGroups(rows, 4, func(rows [][]Element) []uint64 { return appendGoldCoefficients(nil, rows) })}
 }
 
 func (m *goldLaneMap) Apply(out, in [][]byte, add bool) {

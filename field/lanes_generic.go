@@ -14,3 +14,12 @@ func (f *prime) laneCombine([]byte, []Element, [][]byte) bool { return false }
 func (f *gold) laneMap([][]Element) Map { return nil }
 
 func (f *gold) laneCombine([]byte, []Element, [][]byte) bool { return false }
+
+// scalarLanes are for AVX-512 only.
+type scalarLanes struct{}
+
+func newScalarLanes(Field) *scalarLanes { return nil }
+
+func (l *scalarLanes) newMap(mapShape, [][]Element) Map { return nil }
+
+func (l *scalarLanes) combine([]byte, []Element, [][]byte) {}

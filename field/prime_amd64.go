@@ -70,7 +70,7 @@ func (f *prime) laneMap(rows [][]Element) Map {
 	if f.simd == nil {
 		return nil
 	}
-	return &laneMap{shapeOf(f, rows), f, laneGroups(rows, func(rows [][]Element) []uint32 { return f.simd.appendCoefficients(nil, f, rows) })}
+	return &laneMap{shapeOf(f, rows), f, laneGroups(rows, 4, func(rows [][]Element) []uint32 { return f.simd.appendCoefficients(nil, f, rows) })}
 }
 
 func (m *laneMap) Apply(out, in [][]byte, add bool) {

@@ -15,6 +15,8 @@ type scalars[E ~[4]uint64, PE scalar[E]] struct {
 	square   E         // limbs R^2 mod q: a product with it takes a code into Montgomery form
 	one      E         // limbs 1: a product with it takes it back
 	operands sync.Pool // of *[2]E
+
+	simd *scalarLanes // nil without vector instructions
 }
 
 // A scalar is a pointer to an element of gnark-crypto. Each method sets it to
@@ -38,6 +40,7 @@ func newScalars[E ~[4]uint64, PE scalar[E]](name string, order *big.Int, generat
 	f.operands.New = func() any { return new([2]E) }
 	PE(&f.square).SetBigInt(new(big.Int).Lsh(big.NewInt(1), 256)) // R in Montgomery form
 	f.vectors = v.complete(f, &f.common, f.montgomery)
+	f.simd = newScalarLanes(f)
 	return f
 }
 
@@ -73,9 +76,19 @@ func (f *scalars[E, PE]) montgomery(c Element) E {
 	return E(f.with(c, c, func(x, _ PE) { x.Mul(x, &f.square) }))
 }
 
-func (f *scalars[E, PE]) Map(rows [][]Element) Map { return newVectorMap(f, f.vectors, rows) }
+func (f *scalars[E, PE]) Map(rows [][]Element) Map {
+	if shape := shapeOf(f, rows); f.simd != nil && !f.unitary(rows) {
+		return f.simd.newMap(shape, rows)
+	}
+	return newVectorMap(f, f.vectors, rows)
+}
 
 func (f *scalars[E, PE]) Combine(dst []byte, coef []Element, src [][]byte) {
+	if f.simd != nil && len(src) > 1 {
+		f.checkCombine(dst, coef, src)
+		f.simd.combine(dst, coef, src)
+		return
+	}
 	f.combine(dst, coef, src)
 }
 

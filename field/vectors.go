@@ -81,6 +81,18 @@ func (v *vectors[E]) appendTerms(terms []vectorTerm[E], row []Element) []vectorT
 	return terms
 }
 
+// unitary reports whether rows have no coefficients but 0, 1 and -1.
+func (v *vectors[E]) unitary(rows [][]Element) bool {
+	for _, row := range rows {
+		for _, c := range row {
+			if c != v.minusOne && c != One && !c.IsZero() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // vectorMap is a map by vectors.
 type vectorMap[E any] struct {
 	mapShape
