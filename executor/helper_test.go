@@ -44,7 +44,7 @@ func compile(t testing.TB, name string, a matrix.Matrix, ports int) plan.Plan {
 // randomPackets returns a packet of the given number of symbols for each length.
 func randomPackets(f field.Field, seed uint64, lengths ...int) [][]byte {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	q := f.Order().Uint64()
+	q := f.Order().Uint64() // its low bits, of a large field
 	packets := make([][]byte, len(lengths))
 	for k, n := range lengths {
 		packets[k] = make([]byte, n*f.SymbolBytes())
