@@ -2,7 +2,9 @@ package field_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"volley/field"
@@ -40,6 +42,101 @@ func benchmarkCombine(b *testing.B, f field.Field, sources, size int) {
 	}
 }
 
+// BenchmarkMap counts the bytes of every input for every output: what is multiplied
+// by a coefficient.
+func BenchmarkMap(b *testing.B) {
+	for _, name := range []string{"2^8", "2^8:0x11b", "2^16", "2^12", "257", "65537", "goldilocks", "bls12-381", "3^4"} {
+		f := fieldtest.Parse(b, name)
+		for _, side := range []int{1, 2, 4, 8, 16, 64, 128} {
+			for _, size := range []int{512, 1 << 10, 4 << 10, 32 << 10} {
+				if testing.Short() && (side != 8 || size != 4<<10) {
+					continue
+				}
+				b.Run(fmt.Sprintf("field=%s/map=%dx%d/len=%s", name, side, side, sizeName(size)), func(b *testing.B) {
+					benchmarkMap(b, f, f.Map, randomRows(f, side), size)
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkPlanarMap is the same in planes, and has the butterflies of an FFT.
+func BenchmarkPlanarMap(b *testing.B) {
+	f := fieldtest.Parse(b, "2^16").(field.Planar)
+	c, one := f.Generator(), field.One
+	kinds := map[string][][]field.Element{
+		"butterfly":        {{one, c}, {one, f.Add(c, one)}},
+		"inverseButterfly": {{f.Add(c, one), c}, {one, one}},
+	}
+	for _, side := range []int{2, 8, 64} {
+		kinds[fmt.Sprintf("%dx%d", side, side)] = randomRows(f, side)
+	}
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		for _, size := range []int{512, 1 << 10, 4 << 10, 32 << 10} {
+			b.Run(fmt.Sprintf("field=2^16/map=%s/len=%s", name, sizeName(size)), func(b *testing.B) {
+				benchmarkMap(b, f, f.PlanarMap, kinds[name], size)
+			})
+		}
+	}
+}
+
+func BenchmarkToPlanes(b *testing.B) {
+	f := fieldtest.Parse(b, "2^16").(field.Planar)
+	for _, size := range []int{1 << 10, 32 << 10} {
+		b.Run("field=2^16/len="+sizeName(size), func(b *testing.B) {
+			dst, src := make([]byte, size), make([]byte, size)
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				f.ToPlanes(dst, src)
+			}
+		})
+	}
+}
+
+func benchmarkMap(b *testing.B, f field.Field, prepare func([][]field.Element) field.Map, rows [][]field.Element, size int) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	m := prepare(rows)
+	var out, in [][]byte
+	for range rows {
+		out = append(out, randomPacket(f, rng, size/f.SymbolBytes()))
+	}
+	for range rows[0] {
+		in = append(in, randomPacket(f, rng, size/f.SymbolBytes()))
+	}
+	b.SetBytes(int64(len(out) * len(in) * size))
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Apply(out, in, false)
+	}
+}
+
+func randomRows(f field.Field, side int) [][]field.Element {
+	rng := rand.New(rand.NewPCG(3, 4))
+	rows := make([][]field.Element, side)
+	for i := range rows {
+		for range side {
+			rows[i] = append(rows[i], randomElement(f, rng))
+		}
+	}
+	return rows
+}
+
+// BenchmarkNewMap makes maps ready.
+func BenchmarkNewMap(b *testing.B) {
+	for _, name := range []string{"2^8", "2^16"} {
+		f := fieldtest.Parse(b, name)
+		for _, side := range []int{2, 128} {
+			b.Run(fmt.Sprintf("field=%s/map=%dx%d", name, side, side), func(b *testing.B) {
+				rows := randomRows(f, side)
+				b.ReportAllocs()
+				for b.Loop() {
+					f.Map(rows)
+				}
+			})
+		}
+	}
+}
+
 func sizeName(n int) string {
 	switch {
 	case n >= 1<<20:
@@ -49,6 +146,7 @@ func sizeName(n int) string {
 	}
 	return fmt.Sprintf("%dB", n)
 }
+
 func randomElement(f field.Field, rng *rand.Rand) field.Element {
 	s := field.NewSampler(f)
 	return s.Draw(rng.Uint64)

@@ -44,14 +44,18 @@ var lowLevel reedsolomon.LowLevel
 func xor(dst, src []byte) { lowLevel.GalMulSliceXor(1, src, dst) }
 
 // binaryVector is F_{2^8} by 0x11d, the field of klauspost/reedsolomon, whose
-// kernels it uses: AVX2 or SSSE3 on amd64, NEON on arm64.
+// kernels it uses where there are none here: NEON and SVE on arm64.
 type binaryVector struct{ binaryField }
 
 func (f *binaryVector) Map(rows [][]Element) Map {
+	shape := shapeOf(f, rows)
 	if currentKernels != nil {
-		return newKernelMap(&f.binaryField, shapeOf(f, rows), currentKernels, rows, false)
+		return newKernelMap(&f.binaryField, shape, currentKernels, rows, false)
 	}
-	return CombineMap(f, rows)
+	if shape.outputs*shape.inputs < minEncoder {
+		return CombineMap(f, rows)
+	}
+	return newEncoderMap(shape, rows)
 }
 
 func (f *binaryVector) Combine(dst []byte, coef []Element, src [][]byte) {

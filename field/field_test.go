@@ -183,7 +183,11 @@ func TestCombineAllocations(t *testing.T) {
 			}
 			m := f.Map([][]field.Element{coef, coef})
 			out := [][]byte{dst, make([]byte, len(dst))}
-			if n := testing.AllocsPerRun(50, func() { m.Apply(out, src, false); m.Apply(out, src, true) }); n >= 1 && !raceEnabled {
+			most := 0.0
+			if name == "2^8" { // slice headers in klauspost/reedsolomon, without kernels here
+				most = 4
+			}
+			if n := testing.AllocsPerRun(50, func() { m.Apply(out, src, false); m.Apply(out, src, true) }); n >= most+1 && !raceEnabled {
 				t.Errorf("%s: Apply of %d sources allocates %v times", name, sources, n)
 			}
 		}

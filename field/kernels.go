@@ -17,7 +17,6 @@ type kernel func(out, in *[]byte, columns *uint32, count int, coefs *byte, from,
 // kernels are those for one set of instructions.
 type kernels struct {
 	name   string
-	set    int  // of instructions, for combineOne
 	affine bool // coefficients are matrices of bits, else tables of nibbles
 
 	// granule is what to-from is a multiple of, in kernels of the usual layout.

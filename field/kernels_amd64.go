@@ -4,19 +4,12 @@ package field
 
 import "github.com/klauspost/cpuid/v2"
 
-// The sets of instructions that there are kernels for.
-const (
-	gfni512 = iota
-	gfni256
-	avx2
-)
-
 // findKernels returns the kernels that the processor and the system support.
 func findKernels() []*kernels {
 	var found []*kernels
 	if cpuid.CPU.Supports(cpuid.GFNI, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.BMI2) {
 		found = append(found, &kernels{
-			name: "GFNI and AVX-512", set: gfni512, affine: true, granule: 1,
+			name: "GFNI and AVX-512", affine: true, granule: 1,
 			sum:              sumGFNI512,
 			bytes:            []kernel{bytes1GFNI512, bytes2GFNI512, bytes3GFNI512, bytes4GFNI512, bytes5GFNI512, bytes6GFNI512, bytes7GFNI512, bytes8GFNI512},
 			pairs:            []kernel{pairs1GFNI512, pairs2GFNI512, pairs3GFNI512, pairs4GFNI512, pairs5GFNI512, pairs6GFNI512, pairs7GFNI512, pairs8GFNI512},
@@ -29,7 +22,7 @@ func findKernels() []*kernels {
 	}
 	if cpuid.CPU.Supports(cpuid.GFNI, cpuid.AVX2) {
 		found = append(found, &kernels{
-			name: "GFNI and AVX", set: gfni256, affine: true, granule: tailBytes,
+			name: "GFNI and AVX", affine: true, granule: tailBytes,
 			sum:              sumGFNI256,
 			bytes:            []kernel{bytes1GFNI256, bytes2GFNI256, bytes3GFNI256, bytes4GFNI256},
 			pairs:            []kernel{pairs1GFNI256, pairs2GFNI256, pairs3GFNI256, pairs4GFNI256},
@@ -42,7 +35,7 @@ func findKernels() []*kernels {
 	}
 	if cpuid.CPU.Supports(cpuid.AVX2) {
 		found = append(found, &kernels{
-			name: "AVX2", set: avx2, granule: tailBytes,
+			name: "AVX2", granule: tailBytes,
 			sum:              sumAVX2,
 			bytes:            []kernel{bytes1AVX2, bytes2AVX2, bytes3AVX2, bytes4AVX2},
 			pairs:            []kernel{pairs1AVX2, pairs2AVX2, pairs3AVX2, pairs4AVX2},
@@ -60,23 +53,32 @@ func findKernels() []*kernels {
 // compiler would not see that the arguments may stay on the stack.
 func combineOne(path *kernels, symbolBytes int, sum bool, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, add bool) {
 	switch {
-	case sum && path.set == gfni512:
-		sumGFNI512(out, in, columns, count, nil, from, to, add)
-	case sum && path.set == gfni256:
-		sumGFNI256(out, in, columns, count, nil, from, to, add)
-	case sum:
-		sumAVX2(out, in, columns, count, nil, from, to, add)
-	case symbolBytes == 1 && path.set == gfni512:
-		bytes1GFNI512(out, in, columns, count, coefs, from, to, add)
-	case symbolBytes == 1 && path.set == gfni256:
-		bytes1GFNI256(out, in, columns, count, coefs, from, to, add)
-	case symbolBytes == 1:
-		bytes1AVX2(out, in, columns, count, coefs, from, to, add)
-	case path.set == gfni512:
-		pairs1GFNI512(out, in, columns, count, coefs, from, to, add)
-	case path.set == gfni256:
-		pairs1GFNI256(out, in, columns, count, coefs, from, to, add)
+	case path.affine && path.granule == 1: // the one with masks
+		switch {
+		case sum:
+			sumGFNI512(out, in, columns, count, nil, from, to, add)
+		case symbolBytes == 1:
+			bytes1GFNI512(out, in, columns, count, coefs, from, to, add)
+		default:
+			pairs1GFNI512(out, in, columns, count, coefs, from, to, add)
+		}
+	case path.affine:
+		switch {
+		case sum:
+			sumGFNI256(out, in, columns, count, nil, from, to, add)
+		case symbolBytes == 1:
+			bytes1GFNI256(out, in, columns, count, coefs, from, to, add)
+		default:
+			pairs1GFNI256(out, in, columns, count, coefs, from, to, add)
+		}
 	default:
-		pairs1AVX2(out, in, columns, count, coefs, from, to, add)
+		switch {
+		case sum:
+			sumAVX2(out, in, columns, count, nil, from, to, add)
+		case symbolBytes == 1:
+			bytes1AVX2(out, in, columns, count, coefs, from, to, add)
+		default:
+			pairs1AVX2(out, in, columns, count, coefs, from, to, add)
+		}
 	}
 }

@@ -11,7 +11,7 @@ type Map interface {
 	// Apply sets out[i] = Σ_j rows[i][j]·in[j], symbol by symbol, or adds that to
 	// out[i] where add is true. All packets are equally long, a multiple of
 	// SymbolBytes, and no output overlaps an input or another output. It allocates
-	// nothing. It panics when numbers or lengths disagree.
+	// nothing that grows with the packets. It panics when numbers or lengths disagree.
 	//
 	// Packets of more than a few kilobytes are best cut by the caller, such that all
 	// inputs and outputs of a part fit in a cache.

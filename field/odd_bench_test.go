@@ -26,7 +26,7 @@ func BenchmarkOddMap(b *testing.B) {
 					continue
 				}
 				b.Run(fmt.Sprintf("field=%s/map=%s/len=%s", name, shape, sizeName(size)), func(b *testing.B) {
-					benchmarkMap(b, f, oddRows(f, shape, rng), size, rng)
+					benchmarkOddMap(b, f, oddRows(f, shape, rng), size, rng)
 				})
 			}
 		}
@@ -52,7 +52,7 @@ func oddRows(f field.Field, shape string, rng *rand.Rand) [][]field.Element {
 	return rows
 }
 
-func benchmarkMap(b *testing.B, f field.Field, rows [][]field.Element, size int, rng *rand.Rand) {
+func benchmarkOddMap(b *testing.B, f field.Field, rows [][]field.Element, size int, rng *rand.Rand) {
 	out, in := make([][]byte, len(rows)), make([][]byte, len(rows[0]))
 	for i := range out {
 		out[i] = make([]byte, size)
