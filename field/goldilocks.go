@@ -10,7 +10,10 @@ import (
 // gold is F_q for q = 2^64-2^32+1: elements by gnark-crypto, with codes and
 // Montgomery forms as in [scalars], and packets by kernels of its own, many
 // times as fast as the vectors of gnark-crypto, which lack vector instructions.
-type gold struct{ common }
+type gold struct {
+	common
+	simd bool // there are vector instructions
+}
 
 const (
 	goldOrder     = 1<<64 - 1<<32 + 1
@@ -19,7 +22,7 @@ const (
 
 func newGoldilocks(name string) *gold {
 	q := Code(goldOrder)
-	return &gold{newCommon(name, q, 1, q, goldGenerator)}
+	return &gold{newCommon(name, q, 1, q, goldGenerator), goldLanes}
 }
 
 func (f *gold) Add(a, b Element) Element {

@@ -8,6 +8,9 @@ import (
 	"github.com/consensys/gnark-crypto/utils/cpu"
 )
 
+// goldLanes is whether there are the instructions of the kernels.
+var goldLanes = cpu.SupportAVX512IFMA
+
 // goldLaneInputs is how many inputs the kernels take at once: 3 products of 52 bits
 // of each are added up in 64.
 const goldLaneInputs = 1024
@@ -30,7 +33,7 @@ func appendGoldCoefficients(words []uint64, rows [][]Element) []uint64 {
 }
 
 func (f *gold) laneMap(rows [][]Element) Map {
-	if !cpu.SupportAVX512IFMA {
+	if !f.simd {
 		return nil
 	}
 	return &goldLaneMap{shapeOf(f, rows), laneGroups(rows, 4, func(rows [][]Element) []uint64 { return appendGoldCoefficients(nil, rows) })}
@@ -53,7 +56,7 @@ var goldPool = sync.Pool{New: func() any { return new(goldScratch) }}
 
 // laneCombine is Combine by the kernels; it reports whether it was.
 func (f *gold) laneCombine(dst []byte, coef []Element, src [][]byte) bool {
-	if !cpu.SupportAVX512IFMA || len(src) == 0 {
+	if !f.simd || len(src) == 0 {
 		return false
 	}
 	t := goldPool.Get().(*goldScratch)

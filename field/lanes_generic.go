@@ -11,6 +11,8 @@ func (f *prime) laneMap([][]Element) Map { return nil }
 
 func (f *prime) laneCombine([]byte, []Element, [][]byte) bool { return false }
 
+const goldLanes = false
+
 func (f *gold) laneMap([][]Element) Map { return nil }
 
 func (f *gold) laneCombine([]byte, []Element, [][]byte) bool { return false }

@@ -1,0 +1,41 @@
+package field
+
+import (
+	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	bn254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"github.com/consensys/gnark-crypto/field/babybear"
+	"github.com/consensys/gnark-crypto/field/koalabear"
+)
+
+// Portable makes a field of odd characteristic without kernels of this package that
+// need vector instructions.
+func Portable(name string) Field {
+	s, err := parse(name)
+	if err != nil {
+		panic(err)
+	}
+	switch f := s.build().(type) {
+	case *prime:
+		f.simd = nil
+		return f
+	case *bear[babybear.Element]:
+		f.simd = nil
+		return f
+	case *bear[koalabear.Element]:
+		f.simd = nil
+		return f
+	case *gold:
+		f.simd = false
+		return f
+	case *scalars[bls12381.Element, *bls12381.Element]:
+		f.simd = nil
+		return f
+	case *scalars[bn254.Element, *bn254.Element]:
+		f.simd = nil
+		return f
+	case *extension:
+		f.base = nil
+		return f
+	}
+	panic(name + " is of no odd characteristic")
+}
