@@ -2,7 +2,6 @@ package field
 
 import (
 	"math/bits"
-	"slices"
 
 	"github.com/consensys/gnark-crypto/field/goldilocks"
 )
@@ -49,31 +48,11 @@ func (f *gold) Inv(a Element) Element {
 // goldBlock is how many symbols are worked on at a time.
 const goldBlock = 128
 
-// goldMap applies the rows one at a time, to a block of the packets.
-type goldMap struct {
-	mapShape
-	rows [][]Element
-}
-
 func (f *gold) Map(rows [][]Element) Map {
 	if m := f.laneMap(rows); m != nil {
 		return m
 	}
-	m := &goldMap{mapShape: shapeOf(f, rows)}
-	for _, row := range rows {
-		m.rows = append(m.rows, slices.Clone(row))
-	}
-	return m
-}
-
-func (m *goldMap) Apply(out, in [][]byte, add bool) {
-	n := m.check(out, in, 8)
-	for lo := 0; lo < n; lo += 8 * goldBlock {
-		hi := min(lo+8*goldBlock, n)
-		for i, dst := range out {
-			goldRow(dst[lo:hi], m.rows[i], in, lo, hi, add)
-		}
-	}
+	return newRowMap(f, rows, 8*goldBlock, goldRow)
 }
 
 func (f *gold) Combine(dst []byte, coef []Element, src [][]byte) {

@@ -3,8 +3,6 @@
 package field
 
 import (
-	"sync"
-
 	"github.com/consensys/gnark-crypto/utils/cpu"
 )
 
@@ -47,25 +45,18 @@ func (m *goldLaneMap) Apply(out, in [][]byte, add bool) {
 	}
 }
 
-type goldScratch struct {
-	rows [1][]Element
-	coef []uint64
-}
-
-var goldPool = sync.Pool{New: func() any { return new(goldScratch) }}
-
 // laneCombine is Combine by the kernels; it reports whether it was.
 func (f *gold) laneCombine(dst []byte, coef []Element, src [][]byte) bool {
 	if !f.simd || len(src) == 0 {
 		return false
 	}
-	t := goldPool.Get().(*goldScratch)
+	t := widePool.Get().(*laneScratch[uint64])
 	t.rows[0] = coef
 	t.coef = appendGoldCoefficients(t.coef[:0], t.rows[:])
 	t.rows[0] = nil
 	out := [1][]byte{dst}
 	goldKernel(1, out[:], src, t.coef, len(dst)/8, false)
-	goldPool.Put(t)
+	widePool.Put(t)
 	return true
 }
 

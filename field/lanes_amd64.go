@@ -2,6 +2,8 @@
 
 package field
 
+import "sync"
+
 // A laneGroup is the rows that a kernel takes at once: 4 (where there are), 2 or 1.
 type laneGroup[T any] struct {
 	first, rows int
@@ -20,3 +22,15 @@ func laneGroups[T any](rows [][]Element, most int, coefficients func(rows [][]El
 	}
 	return groups
 }
+
+// laneScratch is for Combine: a matrix of one row, and its coefficients as a kernel
+// reads them.
+type laneScratch[T any] struct {
+	rows [1][]Element
+	coef []T
+}
+
+var (
+	narrowPool = sync.Pool{New: func() any { return new(laneScratch[uint32]) }}
+	widePool   = sync.Pool{New: func() any { return new(laneScratch[uint64]) }}
+)

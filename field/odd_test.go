@@ -47,36 +47,44 @@ func packets(f field.Field, n, symbols, offset int, e *field.Element, fill byte)
 	return all, around
 }
 
-// TestMapOfMinusOnes sums (-1)·(-1) as often as sums of products are reduced on the
-// way, and more: with the largest codes, where characteristics are odd primes.
-func TestMapOfMinusOnes(t *testing.T) {
+// TestMapOfLargest sums products of the largest codes, where characteristics are odd
+// primes, as often as sums are reduced on the way, and more. The largest coefficients
+// are those that are so in Montgomery form.
+func TestMapOfLargest(t *testing.T) {
 	odd(t, func(t *testing.T, f field.Field) {
 		minusOne := f.Sub(field.Element{}, field.One)
+		of := func(v *big.Int) field.Element {
+			e, _ := field.FromInt(v.Mod(v, f.Characteristic()))
+			return e
+		}
 		for i, inputs := range []int{1, 2, 3, 4, 31, 32, 33, 64, 65, 100, 254, 256, 258, 511, 513, 1024, 1025, 2049} {
 			outputs, symbols, offset := 1+i%5, 1+5*i%37, []int{0, 1, 4, 8}[i%4]
 			if inputs > 100 && f.Degree() > 1 { // a matrix of matrices
 				continue
 			}
-			rows := make([][]field.Element, outputs)
-			for i := range rows {
-				for range inputs {
-					rows[i] = append(rows[i], minusOne)
+			for _, shift := range []uint{0, 16, 32, 256, 260} { // coefficients -1/2^shift
+				over := f.Inv(of(new(big.Int).Lsh(big.NewInt(1), shift)))
+				c := f.Mul(minusOne, over)
+				rows := make([][]field.Element, outputs)
+				for i := range rows {
+					for range inputs {
+						rows[i] = append(rows[i], c)
+					}
 				}
-			}
-			m := f.Map(rows)
-			in, _ := packets(f, inputs, symbols, offset, &minusOne, 0)
-			for _, add := range []bool{false, true} {
-				out, _ := packets(f, outputs, symbols, offset, &minusOne, 0)
-				sum := big.NewInt(int64(inputs))
-				if add {
-					sum.Sub(sum, big.NewInt(1))
-				}
-				want, _ := field.FromInt(sum.Mod(sum, f.Characteristic()))
-				m.Apply(out, in, add)
-				for i, p := range out {
-					for k := range symbols {
-						if got := field.Symbol(f, p[k*f.SymbolBytes():]); got != want {
-							t.Fatalf("%s: %d outputs of %d inputs of %d symbols, add %v: output %d is %v at symbol %d, want %v", f.Name(), outputs, inputs, symbols, add, i, got, k, want)
+				m := f.Map(rows)
+				in, _ := packets(f, inputs, symbols, offset, &minusOne, 0)
+				for _, add := range []bool{false, true} {
+					out, _ := packets(f, outputs, symbols, offset, &minusOne, 0)
+					want := f.Mul(over, of(big.NewInt(int64(inputs))))
+					if add {
+						want = f.Add(want, minusOne)
+					}
+					m.Apply(out, in, add)
+					for i, p := range out {
+						for k := range symbols {
+							if got := field.Symbol(f, p[k*f.SymbolBytes():]); got != want {
+								t.Fatalf("%s: %d outputs of %d inputs of %d symbols, coefficients -1/2^%d, add %v: output %d is %v at symbol %d, want %v", f.Name(), outputs, inputs, symbols, shift, add, i, got, k, want)
+							}
 						}
 					}
 				}

@@ -1,9 +1,6 @@
 package field
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // prime is F_q for an odd prime q < 2^31.
 //
@@ -103,32 +100,11 @@ func (f *prime) reduceWords(acc []uint64) {
 	}
 }
 
-// primeMap applies the rows one at a time, to a block of the packets.
-type primeMap struct {
-	mapShape
-	*prime
-	rows [][]Element
-}
-
 func (f *prime) Map(rows [][]Element) Map {
 	if m := f.laneMap(rows); m != nil {
 		return m
 	}
-	m := &primeMap{mapShape: shapeOf(f, rows), prime: f}
-	for _, row := range rows {
-		m.rows = append(m.rows, slices.Clone(row))
-	}
-	return m
-}
-
-func (m *primeMap) Apply(out, in [][]byte, add bool) {
-	n, block := m.check(out, in, m.symbolBytes), m.block()
-	for lo := 0; lo < n; lo += block {
-		hi := min(lo+block, n)
-		for i, dst := range out {
-			m.row(dst[lo:hi], m.rows[i], in, lo, hi, add)
-		}
-	}
+	return newRowMap(f, rows, f.block(), f.row)
 }
 
 func (f *prime) Combine(dst []byte, coef []Element, src [][]byte) {

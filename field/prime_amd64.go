@@ -3,8 +3,6 @@
 package field
 
 import (
-	"sync"
-
 	"github.com/consensys/gnark-crypto/utils/cpu"
 )
 
@@ -81,25 +79,18 @@ func (m *laneMap) Apply(out, in [][]byte, add bool) {
 	}
 }
 
-type laneScratch struct {
-	rows [1][]Element
-	coef []uint32
-}
-
-var lanePool = sync.Pool{New: func() any { return new(laneScratch) }}
-
 // laneCombine is Combine by the kernels; it reports whether it was.
 func (f *prime) laneCombine(dst []byte, coef []Element, src [][]byte) bool {
 	if f.simd == nil || len(src) == 0 {
 		return false
 	}
-	t := lanePool.Get().(*laneScratch)
+	t := narrowPool.Get().(*laneScratch[uint32])
 	t.rows[0] = coef
 	t.coef = f.simd.appendCoefficients(t.coef[:0], f, t.rows[:])
 	t.rows[0] = nil
 	out := [1][]byte{dst}
 	f.kernel(1, &out[0], &src[0], &t.coef[0], len(src), len(dst)/f.symbolBytes, false)
-	lanePool.Put(t)
+	narrowPool.Put(t)
 	return true
 }
 

@@ -4,7 +4,6 @@ package field
 
 import (
 	"math/big"
-	"sync"
 
 	"github.com/consensys/gnark-crypto/utils/cpu"
 )
@@ -79,21 +78,14 @@ func (m *scalarLaneMap) Apply(out, in [][]byte, add bool) {
 	}
 }
 
-type scalarScratch struct {
-	rows [1][]Element
-	coef []uint64
-}
-
-var scalarPool = sync.Pool{New: func() any { return new(scalarScratch) }}
-
 func (l *scalarLanes) combine(dst []byte, coef []Element, src [][]byte) {
-	t := scalarPool.Get().(*scalarScratch)
+	t := widePool.Get().(*laneScratch[uint64])
 	t.rows[0] = coef
 	t.coef = l.appendCoefficients(t.coef[:0], t.rows[:])
 	t.rows[0] = nil
 	out := [1][]byte{dst}
 	l.kernel(1, out[:], src, t.coef, len(dst)/32, false)
-	scalarPool.Put(t)
+	widePool.Put(t)
 }
 
 // kernel sets as many rows of n symbols, or adds to them.

@@ -1,0 +1,31 @@
+package field
+
+import "slices"
+
+// rowMap applies the rows one at a time, to a block of the packets.
+type rowMap struct {
+	mapShape
+	symbolBytes, block int // bytes
+	rows               [][]Element
+
+	// row sets dst, a block, to Σ coef[j]·in[j][lo:hi], or adds that to dst.
+	row func(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool)
+}
+
+func newRowMap(f Field, rows [][]Element, block int, row func(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool)) Map {
+	m := &rowMap{mapShape: shapeOf(f, rows), symbolBytes: f.SymbolBytes(), block: block, row: row}
+	for _, coef := range rows {
+		m.rows = append(m.rows, slices.Clone(coef))
+	}
+	return m
+}
+
+func (m *rowMap) Apply(out, in [][]byte, add bool) {
+	n := m.check(out, in, m.symbolBytes)
+	for lo := 0; lo < n; lo += m.block {
+		hi := min(lo+m.block, n)
+		for i, dst := range out {
+			m.row(dst[lo:hi], m.rows[i], in, lo, hi, add)
+		}
+	}
+}
