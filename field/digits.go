@@ -6,9 +6,10 @@ import "sync"
 const maxDigits = 6
 
 // digitsPay reports whether they are for a map, by measurement: taking packets apart
-// costs m divisions for each, and must serve enough products.
+// costs m divisions for each symbol, and must serve enough products; tables are twice
+// as fast for symbols of one byte.
 func (f *extension) digitsPay(s mapShape) bool {
-	return f.base != nil && (f.m == 2 || min(s.outputs, s.inputs) >= 2*f.m)
+	return f.base != nil && (f.m == 2 || min(s.outputs, s.inputs) >= 4*f.m/f.symbolBytes)
 }
 
 // digitScratchBytes is how much the digits of a block of all packets take.

@@ -33,10 +33,14 @@
 //   - primes below 2^31: 64-bit sums of products, reduced when the next could
 //     overflow.
 //   - F_{p^m}, p odd: the digits of a symbol in lanes of a 64-bit word, from
-//     tables, added without carries and reduced when a lane could overflow.
+//     tables, added without carries and reduced when a lane could overflow. Maps take
+//     digits to packets of F_p where that is faster.
 //   - goldilocks: 192-bit sums of products, reduced once.
-//   - scalars of curves: the vectors of consensys/gnark-crypto, which has vector
-//     instructions for amd64 processors with AVX-512 IFMA.
+//   - scalars of curves: the vectors of consensys/gnark-crypto.
+//   - all primes, on amd64 processors with AVX-512 (IFMA for goldilocks and scalars):
+//     sums of products that stay in registers for several outputs of a map, and are
+//     reduced once, in Montgomery's way. For few inputs, babybear and koalabear use
+//     the vectors of consensys/gnark-crypto, and scalars for sums and differences.
 //
 // The package fieldtest holds the suite that every implementation passes.
 package field

@@ -2,6 +2,8 @@
 
 package field
 
+import "math/big"
+
 // primeLanes are for AVX-512 only.
 type primeLanes struct{}
 
@@ -20,7 +22,7 @@ func (f *gold) laneCombine([]byte, []Element, [][]byte) bool { return false }
 // scalarLanes are for AVX-512 only.
 type scalarLanes struct{}
 
-func newScalarLanes(Field) *scalarLanes { return nil }
+func newScalarLanes(*big.Int, func(Element) Element) *scalarLanes { return nil }
 
 func (l *scalarLanes) newMap(mapShape, [][]Element) Map { return nil }
 

@@ -17,6 +17,7 @@ type scalars[E ~[4]uint64, PE scalar[E]] struct {
 	operands sync.Pool // of *[2]E
 
 	simd *scalarLanes // nil without vector instructions
+	lift E            // 2^260 in Montgomery form
 }
 
 // A scalar is a pointer to an element of gnark-crypto. Each method sets it to
@@ -40,7 +41,8 @@ func newScalars[E ~[4]uint64, PE scalar[E]](name string, order *big.Int, generat
 	f.operands.New = func() any { return new([2]E) }
 	PE(&f.square).SetBigInt(new(big.Int).Lsh(big.NewInt(1), 256)) // R in Montgomery form
 	f.vectors = v.complete(f, &f.common, f.montgomery)
-	f.simd = newScalarLanes(f)
+	PE(&f.lift).SetBigInt(new(big.Int).Lsh(big.NewInt(1), 260))
+	f.simd = newScalarLanes(order, f.lifted)
 	return f
 }
 
@@ -74,6 +76,11 @@ func (f *scalars[E, PE]) Inv(a Element) Element {
 // montgomery returns c in Montgomery form.
 func (f *scalars[E, PE]) montgomery(c Element) E {
 	return E(f.with(c, c, func(x, _ PE) { x.Mul(x, &f.square) }))
+}
+
+// lifted returns 2^260·c, the Montgomery form of [scalarLanes].
+func (f *scalars[E, PE]) lifted(c Element) Element {
+	return f.with(c, c, func(x, _ PE) { x.Mul(x, &f.lift) })
 }
 
 func (f *scalars[E, PE]) Map(rows [][]Element) Map {

@@ -12,9 +12,8 @@ import (
 // by 52, sum the products and reduce the sums once, and so have R = 2^260; see also
 // [primeLanes].
 type scalarLanes struct {
-	field     Field
-	r         Element   // R mod q
-	constants [6]uint64 // -1/q mod 2^52, and the words of q
+	lifted    func(c Element) Element // R·c
+	constants [6]uint64               // -1/q mod 2^52, and the words of q
 }
 
 // scalarInputs is how many inputs the kernels take at once: with q < 2^255, so many
@@ -22,15 +21,12 @@ type scalarLanes struct {
 const scalarInputs = 32
 
 // newScalarLanes returns nil without the instructions.
-func newScalarLanes(f Field) *scalarLanes {
-	q := f.Order()
+func newScalarLanes(q *big.Int, lifted func(c Element) Element) *scalarLanes {
 	if !cpu.SupportAVX512IFMA || q.BitLen() > 255 {
 		return nil
 	}
-	l := &scalarLanes{field: f}
-	r := new(big.Int).Lsh(big.NewInt(1), 260)
-	l.r, _ = FromInt(r.Mod(r, q))
-	code, _ := FromInt(q)
+	l := &scalarLanes{lifted: lifted}
+	code, _ := FromInt(q) // below 2^255
 	words := words52(code)
 	copy(l.constants[1:], words[:])
 	inverse := words[0] // modulo 2^3; a step doubles the bits
@@ -52,7 +48,7 @@ func words52(c Element) [5]uint64 {
 func (l *scalarLanes) appendCoefficients(words []uint64, rows [][]Element) []uint64 {
 	for j := range rows[0] {
 		for _, row := range rows {
-			w := words52(l.field.Mul(row[j], l.r))
+			w := words52(l.lifted(row[j]))
 			words = append(words, w[:]...)
 		}
 	}
