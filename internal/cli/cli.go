@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // packages are the prefixes of errors of the library, which mean little on the
 // command line. Messages of this package do not begin with a word that the user
 // chose: a file may be named "matrix".
-var packages = regexp.MustCompile(`^(algo|executor|field|matrix|plan|sim|verify|volley): `)
+var packages = regexp.MustCompile(`^(algo|bench|executor|field|matrix|plan|sim|verify|volley): `)
 
 // message returns what to print of an error, in one line: the failure itself,
 // without who heard of it, and that of one processor where several failed.
@@ -107,7 +107,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
-	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*wrongError)):
+	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*wrongError)),
+		errors.As(err, new(*wrongResultError)):
 		return exitWrong
 	case errors.As(err, new(usageError)), errors.As(err, new(*volley.SymbolError)),
 		errors.As(err, new(*volley.DisagreementError)), errors.As(err, new(*volley.MemoryError)),
@@ -163,7 +164,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
 	cobra.EnableCommandSorting = false // the usual ones first
-	cmd.AddCommand(newEncode(), newDecode(), newPlan(), newCost(), newMatrix(), newTune(), newAlgorithms(), newFields())
+	cmd.AddCommand(newEncode(), newDecode(), newPlan(), newCost(), newMatrix(), newTune(), newBench(), newAlgorithms(), newFields())
 	return cmd
 }
 

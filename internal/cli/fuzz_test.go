@@ -72,7 +72,7 @@ func quick(args []string) bool {
 	if err != nil || cmd.ParseFlags(rest) != nil {
 		return true
 	}
-	if cmd.Name() == "tune" {
+	if cmd.Name() == "tune" || cmd.Name() == "bench" {
 		return false
 	}
 	few := func(flag string, count, most int) bool {

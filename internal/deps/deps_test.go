@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"report":                   {},
 	"tune":                     {"field", "internal/atomicfile", "transport"},
 	"":                         {"algo", "executor", "field", "matrix", "plan", "sim", "transport", "transport/local", "verify"},
+	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"internal/atomicfile":      {},
 	"internal/codeddir":        {},
 	"internal/claims":          {},
@@ -41,7 +42,7 @@ var allowed = map[string][]string{
 	"internal/mutation":        {"internal/mutation/mutant"},
 	"internal/mutation/mutant": {},
 	"internal/cli": {
-		"", "algo", "draw", "draw/plot", "executor", "field", "internal/atomicfile", "internal/codeddir", "matrix", "plan", "report", "sim",
+		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "internal/atomicfile", "internal/codeddir", "matrix", "plan", "report", "sim",
 		"transport", "transport/local", "tune", "verify",
 	},
 	"cmd/volley": {"internal/cli"},

@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"volley"
+	"volley/algo"
+	"volley/executor"
+	"volley/field"
+	"volley/plan"
+	"volley/sim"
+	"volley/transport/local"
+)
+
+// Everything to everyone: what moving bytes costs by itself. It is no encode, so the
+// plan goes to the executor.
+var allgatherCase = Case{
+	Name: "allgather", Doc: "no coding: all packets to all processors; memcpy of as many bytes",
+	Field: "2^8", Ks: []int{16}, Size: 1 << 20, Unit: 1, Peer: "memcpy",
+	mostK: 128, plain: true, held: func(k int) int { return k*k + k },
+	build: func(k int, size int64) (*workload, error) {
+		f, err := field.Parse("2^8")
+		if err != nil {
+			return nil, err
+		}
+		w := &workload{in: randomPackets(f, k, size)}
+		var all [][]byte // what each processor should have, one after the other
+		for range k {
+			all = append(all, w.in...)
+		}
+		w.out = alike(all)
+		w.peer = func() error { copyAll(w.out, all); return nil }
+		w.wrong = func() int { return wrongByBytes(w.out, all) }
+		w.start = func(string) (run, error) { return gather(algo.Allgather(f, k, volley.DefaultPorts), w, size) }
+		return w, nil
+	},
+}
+
+// segment is how much of each packet is moved at a time, in bytes; it is what an encode
+// of long packets has.
+const segment = 256 << 10
+
+// gather returns runs of the plan on the packets of w.
+func gather(p plan.Plan, w *workload, size int64) (run, error) {
+	compiling := time.Now()
+	part, err := executor.Compile(p, 0, 1)
+	if err != nil {
+		return nil, err
+	}
+	compiled := time.Since(compiling).Seconds()
+	cost := sim.Count(p)
+	job := executor.Job{Part: part, Bytes: size, Segment: min(segment, size)}
+	for _, packet := range w.in {
+		job.Inputs = append(job.Inputs, volley.Memory(packet))
+	}
+	for _, packet := range w.out {
+		job.Outputs = append(job.Outputs, volley.Memory(packet))
+	}
+	info := p.Info()
+	return func(ctx context.Context, _ bool) (*volley.Report, error) {
+		start := time.Now()
+		if _, err := executor.Run(ctx, local.New(1)[0], job); err != nil {
+			return nil, err
+		}
+		return &volley.Report{
+			Algorithm: info.Algorithm, Ports: info.Ports, C1: cost.C1, C2: cost.C2,
+			CompileSeconds: compiled, Seconds: compiled + time.Since(start).Seconds(),
+		}, nil
+	}, nil
+}

@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"volley"
+	"volley/field"
+	"volley/matrix"
+	"volley/verify"
+)
+
+// encode returns the workload of the matrix on the packets, without a peer.
+func encode(a matrix.Matrix, in [][]byte) *workload {
+	w := &workload{in: in, out: alike(in)}
+	packets := make([]volley.Packet, len(in))
+	for i := range in {
+		packets[i] = volley.Packet{Source: volley.Memory(in[i]), Size: int64(len(in[i])), Coded: volley.Memory(w.out[i])}
+	}
+	w.start = func(algorithm string) (run, error) {
+		encoders := map[bool]*volley.Encoder{}
+		for _, check := range []bool{false, true} {
+			e, err := volley.Compile(a, volley.WithAlgorithm(algorithm), volley.WithCheck(check))
+			if err != nil {
+				return nil, err
+			}
+			if _, err := e.Plan(int64(len(in[0]) / a.Field().SymbolBytes())); err != nil {
+				return nil, err
+			}
+			encoders[check] = e
+		}
+		return func(ctx context.Context, check bool) (*volley.Report, error) {
+			return encoders[check].RunHere(ctx, packets)
+		}, nil
+	}
+	w.wrong = func() int { return wrongBySum(a, w.in, w.out) }
+	return w
+}
+
+// wrongBySum counts the packets of out that are not those of in times a, by a direct sum
+// of fingerprints: it shares no plan with the run. A wrong packet passes with probability
+// 2^-32 at most.
+func wrongBySum(a matrix.Matrix, in, out [][]byte) int {
+	f, n := a.Field(), len(in)
+	var seed verify.Seed
+	for i := range seed {
+		seed[i] = byte(rand.Uint32())
+	}
+	block := verify.BlockSymbols(int64(len(in[0])/f.SymbolBytes()), n)
+	prints := make([][]byte, 2*n)
+	spread(2*n, func(i int) {
+		packet := out[i%n]
+		if i < n {
+			packet = in[i]
+		}
+		if f.FirstInvalid(packet) >= 0 {
+			return // no packet over the field at all
+		}
+		p := verify.NewFingerprint(f, seed, block)
+		p.Add(packet)
+		prints[i] = p.Bytes()
+	})
+	wrong := make([]bool, n)
+	spread(n, func(j int) {
+		column := make([]field.Element, n)
+		for i := range column {
+			column[i] = a.At(i, j)
+		}
+		want := make([]byte, len(prints[0]))
+		f.Combine(want, column, prints[:n])
+		wrong[j] = !bytes.Equal(want, prints[n+j])
+	})
+	return count(wrong)
+}
+
+// wrongByBytes counts the packets of got that differ from those of want.
+func wrongByBytes(got, want [][]byte) int {
+	wrong := make([]bool, len(got))
+	spread(len(got), func(i int) { wrong[i] = !bytes.Equal(got[i], want[i]) })
+	return count(wrong)
+}
+
+func count(list []bool) int {
+	n := 0
+	for _, x := range list {
+		if x {
+			n++
+		}
+	}
+	return n
+}
+
+// randomPackets returns k packets of size bytes with symbols of the field.
+func randomPackets(f field.Field, k int, size int64) [][]byte {
+	source := rand.NewChaCha8([32]byte{1})
+	sampler, symbol := field.NewSampler(f), f.SymbolBytes()
+	packets := make([][]byte, k)
+	for i := range packets {
+		packets[i] = make([]byte, size)
+		if f.Characteristic().Cmp(two) == 0 && f.Degree() == 8*symbol { // all bytes are symbols
+			source.Read(packets[i])
+			continue
+		}
+		for at := 0; at < len(packets[i]); at += symbol {
+			field.PutSymbol(f, packets[i][at:], sampler.Draw(source.Uint64))
+		}
+	}
+	return packets
+}
+
+// alike returns packets of the same lengths.
+func alike(list [][]byte) [][]byte {
+	other := make([][]byte, len(list))
+	for i := range other {
+		other[i] = make([]byte, len(list[i]))
+	}
+	return other
+}
+
+// copyAll copies src, packets of one length, over dst, on all cores.
+func copyAll(dst, src [][]byte) {
+	const piece = 256 << 10
+	size := len(src[0])
+	each := (size + piece - 1) / piece
+	spread(each*len(src), func(i int) {
+		begin := i % each * piece
+		copy(dst[i/each][begin:min(begin+piece, size)], src[i/each][begin:])
+	})
+}
+
+// spread calls body for all items in [0, n), on as many goroutines as there are cores,
+// each of which has neighbouring items.
+func spread(n int, body func(i int)) {
+	workers := min(n, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for worker := range workers {
+		all.Go(func() {
+			for i := worker * n / workers; i < (worker+1)*n/workers; i++ {
+				body(i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// build parses the field and builds the square matrix of the spec.
+func build(name string, spec matrix.Spec, k int) (matrix.Matrix, error) {
+	f, err := field.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	a, err := spec.Build(f, k, k)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	return a, nil
+}

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"volley/algo"
+	"volley/bench"
+	"volley/report"
+)
+
+type benchOptions struct {
+	cases      string
+	processors string
+	size       string
+	algorithms string
+	iterations int
+	format     string
+}
+
+const benchHelp = `Measure how fast this machine encodes, all processors in this process and packets in
+memory, against other libraries that do the same work in the same run.
+
+%s
+Each iteration runs ours, by each algorithm, the peer, and memcpy, one after the other;
+a first one does not count. time, its time and memcpy are medians, check is the time of
+the final check in one run more, compile the share of the first run in which programs
+were made ready. ratio is the time over that of the peer: below 1 the peer is slower.
+memcpy copies all packets once, on all cores. algbw is K packets over the time,
+busbw C2 packets over the time. #wrong counts coded packets that are not what the peer
+has or, where its matrix is another, what a direct sum gives; the exit code then is 3.
+
+An algorithm that does not take the matrix of a case has no row there. csv and json have
+the machine in each row. The table is explained in docs/metrics.md. Let the machine be
+idle.`
+
+func newBench() *cobra.Command {
+	o := &benchOptions{iterations: 11}
+	var cases strings.Builder
+	var names []string
+	for _, c := range bench.Cases() {
+		fmt.Fprintf(&cases, "  %-10s %s\n", c.Name, c.Doc)
+		names = append(names, c.Name)
+	}
+	cmd := &cobra.Command{
+		Use:   "bench [flags]",
+		Short: "Measure the speed of encoding against other libraries",
+		Long:  fmt.Sprintf(benchHelp, cases.String()),
+		Example: `  volley bench --case dense -k 4,16 --size 64KiB -n 3
+  volley bench --case dense,dft -k 8 --size 4KiB -n 2 --algorithm auto,universal,dft --format csv`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd, o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.cases, "case", strings.Join(names, ","), "what to measure, with commas")
+	f.StringVarP(&o.processors, "processors", "k", "", "numbers of processors: a list such as 4,8,16..20 (default: those of each case)")
+	f.StringVar(&o.size, "size", "", "bytes of a packet (default: that of each case)")
+	f.StringVar(&o.algorithms, "algorithm", algo.Auto, "auto, or names that volley algorithms lists, with commas")
+	f.VarP(atLeast{&o.iterations, 1, 0}, "iterations", "n", "how many times each is run, besides a first one")
+	f.StringVar(&o.format, "format", "text", strings.Join(report.Formats, ", "))
+	return cmd
+}
+
+// A measurement is a case with K processors and packets of a size in bytes.
+type measurement struct {
+	bench.Case
+	k    int
+	size int64
+}
+
+func runBench(cmd *cobra.Command, o *benchOptions) error {
+	list, algorithms, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	results, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), list, algorithms)
+	if err != nil {
+		return err
+	}
+	if err := bench.Write(cmd.OutOrStdout(), o.format, bench.This(), results); err != nil {
+		return err
+	}
+	for _, r := range results {
+		if r.Wrong > 0 {
+			return &wrongResultError{r}
+		}
+	}
+	return nil
+}
+
+// A wrongResultError says that what was measured is wrong.
+type wrongResultError struct{ bench.Result }
+
+func (e *wrongResultError) Error() string {
+	return fmt.Sprintf("case %s by %s with K = %d: %s wrong", e.Case, e.Algorithm, e.K, count(e.Wrong, "coded packet"))
+}
+
+// prepare checks all arguments.
+func (o *benchOptions) prepare() (list []measurement, algorithms []string, err error) {
+	if err := checkFormat(o.format, report.Formats); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names(o.algorithms) {
+		if name != algo.Auto {
+			if _, err := algo.Lookup(name); err != nil {
+				return nil, nil, usage(err)
+			}
+		}
+		algorithms = append(algorithms, name)
+	}
+	var ks []int
+	if o.processors != "" {
+		if ks, err = parseRanges(o.processors); err != nil {
+			return nil, nil, usagef("-k %q: %w", o.processors, err)
+		}
+	}
+	var size int64
+	if o.size != "" {
+		if size, err = parseSize(o.size); err != nil {
+			return nil, nil, usagef("--size %q: %w", o.size, err)
+		}
+	}
+	for _, name := range names(o.cases) {
+		c, err := bench.Lookup(name)
+		if err != nil {
+			return nil, nil, usage(err)
+		}
+		m := measurement{Case: c, size: c.Size}
+		if o.size != "" {
+			m.size = size
+		}
+		if ks != nil {
+			c.Ks = ks
+		}
+		for _, m.k = range c.Ks {
+			if err := c.Check(m.k, m.size); err != nil {
+				return nil, nil, usage(err)
+			}
+			list = append(list, m)
+		}
+	}
+	return list, algorithms, nil
+}
+
+// names returns those of a list with commas, each once.
+func names(list string) []string {
+	var all []string
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// measure measures all, and says on a terminal how far it is.
+func (o *benchOptions) measure(ctx context.Context, stderr io.Writer, list []measurement, algorithms []string) ([]bench.Result, error) {
+	const begin = "\r\x1b[K" // of the line, which is empty then
+	f, ok := stderr.(*os.File)
+	terminal := ok && term.IsTerminal(int(f.Fd()))
+	if terminal {
+		defer fmt.Fprint(stderr, begin)
+	}
+	var results []bench.Result
+	var unsuited error
+	for _, m := range list {
+		slog.Info("measuring", "case", m.Name, "K", m.k, "bytes", m.size)
+		say := func(done int) {
+			if terminal {
+				fmt.Fprintf(stderr, "%s%s, K = %d: %d of %d", begin, m.Name, m.k, done, o.iterations)
+			}
+		}
+		say(0)
+		some, err := m.Measure(ctx, m.k, m.size, bench.Options{Algorithms: algorithms, Iterations: o.iterations, Progress: say})
+		switch {
+		case errors.Is(err, algo.ErrStructure):
+			unsuited = err
+		case err != nil:
+			return nil, err
+		}
+		results = append(results, some...)
+	}
+	if len(results) == 0 {
+		return nil, usage(unsuited)
+	}
+	return results, nil
+}
