@@ -27,8 +27,8 @@ MUTANTS = ./field ./plan ./matrix ./verify ./algo ./sim ./executor
 mutation: ## changes in the code that no test notices; some hours, see docs/testing.md
 	go run ./internal/mutation $(MUTANTS)
 
-bench:
-	go test -run '^$$' -bench . . ./field ./transport/local
+bench: ## of kernels, and against peers; volley bench measures these in turns
+	go test -run '^$$' -bench . ./bench ./field ./transport/local
 
 FUZZTIME = 1m
 fuzz: ## every fuzz test in turn

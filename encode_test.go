@@ -119,6 +119,11 @@ type file struct {
 
 func (f file) Name() string { return f.name }
 
+// discard is a packet nobody wants.
+type discard struct{}
+
+func (discard) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
 // run runs one encoder at processors whose packets are the readers.
 func run(t *testing.T, encoder *volley.Encoder, size int64, readers ...io.ReaderAt) []error {
 	errs := make([]error, len(readers))
