@@ -68,7 +68,10 @@ func BenchmarkPlanarMap(b *testing.B) {
 		"butterfly":        {{one, c}, {one, f.Add(c, one)}},
 		"inverseButterfly": {{f.Add(c, one), c}, {one, one}},
 	}
-	for _, side := range []int{2, 8, 64} {
+	kinds["butterflies"] = [][]field.Element{ // of 0 and 2, 1 and 3 by c, of 0 and 1 by 0, of 2 and 3 by 1
+		{one, {}, c, {}}, {one, one, c, c}, {one, one, f.Add(c, one), f.Add(c, one)}, {one, {}, f.Add(c, one), {}},
+	}
+	for _, side := range []int{2, 4, 8, 64} {
 		kinds[fmt.Sprintf("%dx%d", side, side)] = randomRows(f, side)
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {

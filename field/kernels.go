@@ -28,10 +28,11 @@ type kernels struct {
 	planes []kernel // of two in planes; to-from is a multiple of planesGroup
 
 	// These are for n bytes in planes, a multiple of planesGroup.
-	butterfly        func(out0, out1, in0, in1, coef *byte, n int) // out0 = in0 + c·in1, out1 = out0 + in1
-	inverseButterfly func(out0, out1, in0, in1, coef *byte, n int) // out1 = in0 + in1, out0 = in0 + c·out1
-	toPlanes         func(dst, src *byte, n int)
-	fromPlanes       func(dst, src *byte, n int)
+	butterfly                       func(out0, out1, in0, in1, coef *byte, n int) // out0 = in0 + c·in1, out1 = out0 + in1
+	inverseButterfly                func(out0, out1, in0, in1, coef *byte, n int) // out1 = in0 + in1, out0 = in0 + c·out1
+	butterflies, inverseButterflies func(out, in *[]byte, coefs *byte, n int)     // of butterfliesMap; or nil
+	toPlanes                        func(dst, src *byte, n int)
+	fromPlanes                      func(dst, src *byte, n int)
 }
 
 // kernelPaths are the kernels that this processor can run, the best first.
@@ -240,6 +241,11 @@ func sparse(rows [][]Element) bool {
 func (m *kernelMap) add(f *binaryField, rows [][]Element, first, n int) {
 	g := rowGroup{first: first, rows: n, sum: n == 1 && isSum(rows[first])}
 	group := rows[first : first+n]
+	table := f.coefTable(m.path)
+	if !g.sum {
+		g.coefs = make([]byte, 0, 8*table.words*n*m.inputs)
+	}
+	g.columns = make([]uint32, 0, m.inputs)
 	for j := range m.inputs {
 		used := false
 		for _, row := range group {
@@ -251,7 +257,7 @@ func (m *kernelMap) add(f *binaryField, rows [][]Element, first, n int) {
 		g.columns = append(g.columns, uint32(j)*sliceBytes)
 		for _, row := range group {
 			if !g.sum {
-				g.coefs = f.coefTable(m.path).append(g.coefs, row[j][0])
+				g.coefs = table.append(g.coefs, row[j][0])
 			}
 		}
 	}

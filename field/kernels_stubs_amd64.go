@@ -86,6 +86,12 @@ func butterflyGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, 
 func inverseButterflyGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 
 //go:noescape
+func butterfliesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
+func inverseButterfliesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
 func toPlanesGFNI512(dst *byte, src *byte, n int)
 
 //go:noescape
@@ -135,6 +141,12 @@ func butterflyGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, 
 
 //go:noescape
 func inverseButterflyGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+
+//go:noescape
+func butterfliesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
+func inverseButterfliesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
 
 //go:noescape
 func toPlanesGFNI256(dst *byte, src *byte, n int)

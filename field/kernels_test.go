@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -76,7 +77,74 @@ func pathRows(f Field, rng *rand.Rand, outputs, inputs int) map[string][][]Eleme
 		all["inverse butterfly, outputs swapped"] = [][]Element{{One, One}, {d, c}}
 		all["sum and difference"] = [][]Element{{One, One}, {One, One}}
 	}
+	if outputs == 4 && inputs == 4 {
+		var a [4]Element
+		for k := range a {
+			a[k] = Code(rng.Uint64N(q))
+		}
+		layer := func(inverse bool, c, d Element, x, y [2]int) [][]Element { // butterflies of x and of y
+			rows := make([][]Element, 4)
+			for i := range rows {
+				rows[i] = make([]Element, 4)
+			}
+			for k, pair := range [][2]int{x, y} {
+				k := []Element{c, d}[k]
+				rows[pair[0]][pair[0]], rows[pair[0]][pair[1]] = One, k
+				rows[pair[1]][pair[0]], rows[pair[1]][pair[1]] = One, Code(k[0]^1)
+				if inverse {
+					rows[pair[0]][pair[0]], rows[pair[0]][pair[1]] = Code(k[0]^1), k
+					rows[pair[1]][pair[0]], rows[pair[1]][pair[1]] = One, One
+				}
+			}
+			return rows
+		}
+		times := func(l, r [][]Element) [][]Element {
+			rows := make([][]Element, 4)
+			for i := range rows {
+				for j := range 4 {
+					var sum Element
+					for k := range 4 {
+						sum = f.Add(sum, f.Mul(l[i][k], r[k][j]))
+					}
+					rows[i] = append(rows[i], sum)
+				}
+			}
+			return rows
+		}
+		for _, inverse := range []bool{false, true} {
+			far := layer(inverse, a[0], a[1], [2]int{0, 2}, [2]int{1, 3})
+			near := layer(inverse, a[2], a[3], [2]int{0, 1}, [2]int{2, 3})
+			all[fmt.Sprint("four butterflies ", inverse, true)] = times(near, far)
+			all[fmt.Sprint("four butterflies ", inverse, false)] = times(far, near)
+		}
+	}
 	return all
+}
+
+// TestButterfliesAreFound pins down which maps get a kernel of their own.
+func TestButterfliesAreFound(t *testing.T) {
+	f, err := Parse("2^16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(11, 12))
+	for _, path := range kernelPaths {
+		withKernels(path, func() {
+			for kind, rows := range pathRows(f, rng, 2, 2) {
+				_, got := f.(Planar).PlanarMap(rows).(*butterflyMap)
+				if want := strings.Contains(kind, "butterfly"); got != want && kind != "sums" && kind != "sparse" {
+					t.Errorf("%s: coefficients %s: found to be a butterfly: %v", path.name, kind, got)
+				}
+			}
+			for kind, rows := range pathRows(f, rng, 4, 4) {
+				_, got := f.(Planar).PlanarMap(rows).(*butterfliesMap)
+				want := kind == "four butterflies false true" || kind == "four butterflies true false"
+				if got != (want && path.affine) {
+					t.Errorf("%s: coefficients %s: found to be butterflies: %v", path.name, kind, got)
+				}
+			}
+		})
+	}
 }
 
 // TestKernelPaths compares the kernels of every set of instructions that the
@@ -99,7 +167,7 @@ func TestKernelPaths(t *testing.T) {
 func testPath(t *testing.T, f Field) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	type shape struct{ outputs, inputs int }
-	shapes := []shape{{1, 1}, {2, 2}, {2, 3}, {3, 2}, {4, 9}, {5, 5}, {6, 1}, {7, 7}, {8, 8}, {9, 4}, {17, 70}}
+	shapes := []shape{{1, 1}, {2, 2}, {2, 3}, {3, 2}, {4, 4}, {4, 9}, {5, 5}, {6, 1}, {7, 7}, {8, 8}, {9, 4}, {17, 70}}
 	lengths := []int{0, 2, 62, 64, 66, 128, 130, 190, 256, 258, 382, 514, 770}
 	if f.SymbolBytes() == 1 {
 		lengths = append(lengths, 1, 63, 65, 127, 129, 255)

@@ -52,6 +52,15 @@ func (f *binary16) checkPlanes(op string, dst, src []byte) int {
 	return len(src) &^ (planesGroup - 1)
 }
 
+// PlanarMap is [Planar.PlanarMap]. With one product for each butterfly it applies
+//
+//	[1  c]  (x, y) → (x+cy, x+cy+y)        [1+c  c]  (x, y) → (x+c(x+y), x+y)
+//	[1 1+c]                         and    [ 1   1]
+//
+// also with inputs or outputs swapped, and where there is GFNI the maps of four
+// packets in which such butterflies, all of the first or all of the second kind, meet
+// packets 0 and 2, 1 and 3, then 0 and 1, 2 and 3, or those of the second kind the
+// other way round.
 func (f *binary16) PlanarMap(rows [][]Element) Map {
 	shape := shapeOf(f, rows)
 	path := currentKernels
@@ -59,27 +68,87 @@ func (f *binary16) PlanarMap(rows [][]Element) Map {
 		return &tableMap{shape, f, rows}
 	}
 	general := newKernelMap(&f.binaryField, shape, path, rows, true)
-	if shape.outputs != 2 || shape.inputs != 2 {
-		return general
+	switch shape {
+	case mapShape{2, 2}:
+		return f.findButterfly(rows, general)
+	case mapShape{4, 4}:
+		return f.findButterflies(rows, general)
 	}
-	a, b := rows[0], rows[1]
-	m := &butterflyMap{kernelMap: general, apply: path.butterfly}
+	return general
+}
+
+// findButterfly returns the map as a butterfly if it is one.
+func (f *binary16) findButterfly(rows [][]Element, general *kernelMap) Map {
+	a, b, table := rows[0], rows[1], f.coefTable(general.path)
 	for first := range 2 { // the input x of x + c·y and x + (c+1)·y
 		if y := 1 - first; a[first] == One && b[first] == One && a[y][0]^b[y][0] == 1 {
-			m.in = first
-			m.coef = f.coefTable(path).append(nil, a[y][0])
-			return m
+			return &butterflyMap{general, general.path.butterfly, 0, first, table.append(nil, a[y][0])}
 		}
 	}
-	m.apply = path.inverseButterfly
 	for first := range 2 { // the output x + c·(x+y), the other being x+y
 		if x, y := rows[first], rows[1-first]; y[0] == One && y[1] == One && x[0][0]^x[1][0] == 1 {
-			m.out = first
-			m.coef = f.coefTable(path).append(nil, x[1][0])
-			return m
+			return &butterflyMap{general, general.path.inverseButterfly, first, 0, table.append(nil, x[1][0])}
 		}
 	}
 	return general
+}
+
+// findButterflies returns the map as four butterflies if it is made of them.
+func (f *binary16) findButterflies(rows [][]Element, general *kernelMap) Map {
+	if general.path.butterflies == nil {
+		return general
+	}
+	var at [4][4]uint64
+	for i := range at {
+		for j := range at {
+			at[i][j] = rows[i][j][0]
+		}
+	}
+	apply := general.path.butterflies
+	a, b, c, d := at[0][2], at[0][3]^at[1][3], at[0][1], at[2][1]
+	product := [4][4]uint64{
+		{1, c, a, f.mul(c, b)},
+		{1, c ^ 1, a, f.mul(c^1, b)},
+		{1, d, a ^ 1, f.mul(d, b^1)},
+		{1, d ^ 1, a ^ 1, f.mul(d^1, b^1)},
+	}
+	if at != product {
+		apply = general.path.inverseButterflies
+		a, b, c, d = at[0][0]^at[0][1]^1, at[1][2], at[2][1], at[2][3]
+		product = [4][4]uint64{
+			{f.mul(a^1, c^1), f.mul(a^1, c), f.mul(a, d^1), f.mul(a, d)},
+			{b ^ 1, b ^ 1, b, b},
+			{c ^ 1, c, d ^ 1, d},
+			{1, 1, 1, 1},
+		}
+	}
+	if at != product {
+		return general
+	}
+	m := &butterfliesMap{kernelMap: general, apply: apply}
+	for _, k := range []uint64{a, b, c, d} {
+		m.coefs = f.coefTable(general.path).append(m.coefs, k)
+	}
+	return m
+}
+
+// butterfliesMap is a map of four packets in planes by four products: two layers of a
+// fast Fourier transform, which go through memory once.
+type butterfliesMap struct {
+	*kernelMap // does all else
+	apply      func(out, in *[]byte, coefs *byte, n int)
+	coefs      []byte // of the butterflies 0 and 2, 1 and 3, 0 and 1, 2 and 3
+}
+
+func (m *butterfliesMap) Apply(out, in [][]byte, add bool) {
+	if add {
+		m.kernelMap.Apply(out, in, add)
+		return
+	}
+	n := m.check(out, in, m.symbolBytes)
+	done := n &^ (planesGroup - 1)
+	m.apply(&out[0], &in[0], &m.coefs[0], done)
+	m.usual(out, in, done, n, false)
 }
 
 // butterflyMap is a map of two packets in planes that needs only one product: a layer
@@ -99,9 +168,7 @@ func (m *butterflyMap) Apply(out, in [][]byte, add bool) {
 	n := m.check(out, in, m.symbolBytes)
 	done := n &^ (planesGroup - 1)
 	m.apply(unsafe.SliceData(out[m.out]), unsafe.SliceData(out[1-m.out]), unsafe.SliceData(in[m.in]), unsafe.SliceData(in[1-m.in]), &m.coef[0], done)
-	if done < n {
-		m.usual(out, in, done, n, false)
-	}
+	m.usual(out, in, done, n, false)
 }
 
 // tableMap is a map in planes by tables.

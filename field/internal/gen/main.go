@@ -40,6 +40,10 @@ func main() {
 		}
 		i.butterfly("butterfly", false)
 		i.butterfly("inverseButterfly", true)
+		if i.affine { // tables of nibbles leave too few registers
+			i.butterflies("butterflies", false)
+			i.butterflies("inverseButterflies", true)
+		}
 		i.planes("toPlanes", true)
 		i.planes("fromPlanes", false)
 	}
@@ -670,6 +674,92 @@ func (i isa) butterfly(name string, inverse bool) {
 			if !inverse {
 				i.xor(x[half], y[half])
 				i.move(y[half], at(out1, d+64*half))
+			}
+		}
+	}
+	ADDQ(U32(groupBytes), pos)
+	CMPQ(pos, n)
+	JLT(LabelRef("loop"))
+	Label("end")
+	i.end()
+}
+
+// butterflies writes the kernel of four packets in planes that four butterflies turn
+// into four, by the coefficients a to d: that of packets 0 and 2 by a, of 1 and 3 by
+// b, then of 0 and 1 by c, and of 2 and 3 by d; or the inverse.
+func (i isa) butterflies(name string, inverse bool) {
+	used = 0
+	TEXT(name+i.name, NOSPLIT, "func(out, in *[]byte, coefs *byte, n int)")
+	Pragma("noescape")
+	var out, in [4]reg.Register
+	o, e := Load(Param("out"), GP64()), Load(Param("in"), GP64())
+	for k := range out {
+		out[k], in[k] = GP64(), GP64()
+		MOVQ(Mem{Base: o, Disp: 24 * k}, out[k])
+		MOVQ(Mem{Base: e, Disp: 24 * k}, in[k])
+	}
+	coefs := Load(Param("coefs"), GP64())
+	n := Load(Param("n"), GP64())
+	var matrices []vector
+	if i.bytes == 64 {
+		matrices = i.vectors(16)
+		for k, m := range matrices {
+			VPBROADCASTQ(Mem{Base: coefs, Disp: 8 * k}, m)
+		}
+	}
+	product := func(coef, half int, x [2]vector, a, b vector) {
+		if matrices != nil {
+			VGF2P8AFFINEQB(U8(0), matrices[4*coef+2*half], x[0], a)
+			VGF2P8AFFINEQB(U8(0), matrices[4*coef+2*half+1], x[1], b)
+			return
+		}
+		at := Mem{Base: coefs, Disp: 32*coef + 16*half}
+		VPBROADCASTQ(at, a)
+		VPBROADCASTQ(at.Offset(8), b)
+		VGF2P8AFFINEQB(U8(0), a, x[0], a)
+		VGF2P8AFFINEQB(U8(0), b, x[1], b)
+	}
+	pos := GP64()
+	XORQ(pos, pos)
+	CMPQ(pos, n)
+	JGE(LabelRef("end"))
+	Label("loop")
+	before := used
+	for d := 0; d < 64; d += i.bytes {
+		release(before)
+		var x [4][2]vector
+		for k := range x {
+			for half := range 2 {
+				x[k][half] = i.vector()
+				i.move(Mem{Base: in[k], Index: pos, Scale: 1, Disp: d + 64*half}, x[k][half])
+			}
+		}
+		a, b := i.vector(), i.vector()
+		pairs := [4][2]int{{0, 2}, {1, 3}, {0, 1}, {2, 3}}
+		for k := range pairs {
+			coef := k
+			if inverse {
+				coef = (k + 2) % 4
+			}
+			x, y := x[pairs[coef][0]], x[pairs[coef][1]]
+			for half := range 2 {
+				if inverse {
+					i.xor(x[half], y[half])
+				}
+			}
+			for half := range 2 {
+				product(coef, half, y, a, b)
+				i.xor2(a, b, x[half])
+			}
+			for half := range 2 {
+				if !inverse {
+					i.xor(x[half], y[half])
+				}
+			}
+		}
+		for k := range x {
+			for half := range 2 {
+				i.move(x[k][half], Mem{Base: out[k], Index: pos, Scale: 1, Disp: d + 64*half})
 			}
 		}
 	}
