@@ -39,6 +39,7 @@ memcpy copies all packets once, on all cores. algbw is K packets over the time,
 busbw C2 packets over the time. #wrong counts coded packets that are not what the peer
 has or, where its matrix is another, what a direct sum gives; the exit code then is 3.
 
+Messages cost next to nothing here, so auto takes the plan of the fewest multiply-adds.
 An algorithm that does not take the matrix of a case has no row there. csv and json have
 the machine in each row. The table is explained in docs/metrics.md. Let the machine be
 idle.`
