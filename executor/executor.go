@@ -70,6 +70,7 @@ type Job struct {
 type Viewer interface {
 	// View returns n bytes of the packet from offset on as they lie in memory, to be
 	// read or, of an output, to be written, or nil where the packet has not as many there.
+	// It is called while other bytes of the packet are written.
 	View(offset int64, n int) ([]byte, error)
 }
 
@@ -153,6 +154,7 @@ type outlet struct {
 	segment int
 	homes   [][]byte // memory of wide elements that are outputs, else nil
 	results [][]byte // without padding
+	there   []bool   // the result lies where it belongs
 	own     [][]byte // buffers for homes, nil for what lies in memory
 }
 
@@ -248,6 +250,7 @@ func (m *machine) allocate() {
 		in, out := &m.intakes[i], &m.outlets[i]
 		in.elements, in.parts, in.own = make([][]byte, p.inputs), make([][]byte, p.inputs), make([][]byte, p.inputs)
 		out.homes, out.results, out.own = make([][]byte, p.wide), make([][]byte, len(p.outputs)), make([][]byte, p.wide)
+		out.there = make([]bool, len(p.outputs))
 		for n := range in.own {
 			if _, ok := m.job.Inputs[n/m.pieces].(Viewer); !ok {
 				want(&in.own[n])
@@ -399,7 +402,8 @@ func (m *machine) place(s *outlet) error {
 			}
 			s.homes[w] = view
 		}
-		if s.homes[w] == nil {
+		s.there[o] = s.homes[w] != nil
+		if !s.there[o] {
 			if len(s.own[w]) < n {
 				s.own[w] = make([]byte, n)
 			}
@@ -414,13 +418,10 @@ func (m *machine) write(s *outlet) error {
 	n := m.element(int64(s.segment))
 	for o, part := range s.results {
 		begin, _ := m.piece(o, s.segment, n)
-		offset := s.offset + int64(begin)
-		if v, ok := m.job.Outputs[o/m.pieces].(Viewer); ok && len(part) > 0 {
-			if view, err := v.View(offset, len(part)); err == nil && view != nil && &view[0] == &part[0] {
-				continue
-			}
+		if s.there[o] {
+			continue
 		}
-		if _, err := m.job.Outputs[o/m.pieces].WriteAt(part, offset); err != nil {
+		if _, err := m.job.Outputs[o/m.pieces].WriteAt(part, s.offset+int64(begin)); err != nil {
 			return m.writing(o, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"volley/algo"
@@ -21,7 +22,7 @@ import (
 // memory is a packet that may be used where it lies.
 type memory struct {
 	data  []byte
-	views int // nil ones left out
+	views atomic.Int64 // nil ones left out
 	err   error
 }
 
@@ -37,7 +38,7 @@ func (m *memory) View(offset int64, n int) ([]byte, error) {
 	if m.err != nil || offset+int64(n) > int64(len(m.data)) {
 		return nil, m.err
 	}
-	m.views++
+	m.views.Add(1)
 	return m.data[offset:][:n:n], nil
 }
 
@@ -71,8 +72,8 @@ func TestMemory(t *testing.T) {
 							t.Fatalf("%s, %s, %d symbols, %d ranks: processor %d: another packet", name, algorithm, symbols, ranks, i)
 						}
 					}
-					if symbols == 5000 && algorithm != "exchange" && (in[0].views < 9 || out[0].views < 9) {
-						t.Errorf("%s, %s: %d of 9 segments read, and %d written, where they lie", name, algorithm, in[0].views, out[0].views)
+					if symbols == 5000 && algorithm != "exchange" && (in[0].views.Load() < 9 || out[0].views.Load() < 9) {
+						t.Errorf("%s, %s: %d of 9 segments read, and %d written, where they lie", name, algorithm, in[0].views.Load(), out[0].views.Load())
 					}
 				}
 			}
