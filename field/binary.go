@@ -116,8 +116,8 @@ func (f *binary8) Combine(dst []byte, coef []Element, src [][]byte) {
 		f.combineKernels(currentKernels, dst, coef, src)
 		return
 	}
-	if f.planesPay(len(src), len(dst)) {
-		f.combinePlanes(dst, coef, src)
+	if f.powersPay(len(src), len(dst)) {
+		f.combinePowers(dst, coef, src)
 		return
 	}
 	for lo := 0; lo < len(dst); lo += blockBytes {
@@ -170,8 +170,8 @@ func (f *binary16) Combine(dst []byte, coef []Element, src [][]byte) {
 		f.combineKernels(currentKernels, dst, coef, src)
 		return
 	}
-	if f.planesPay(len(src), len(dst)) {
-		f.combinePlanes(dst, coef, src)
+	if f.powersPay(len(src), len(dst)) {
+		f.combinePowers(dst, coef, src)
 		return
 	}
 	if len(dst) < minTable {

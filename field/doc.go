@@ -27,9 +27,12 @@
 // larger prime fields that have names. Combine is written for long packets, works
 // through them in pieces that stay in the processor's cache, and does not allocate:
 //
-//   - F_{2^8} by 0x11d: the vector instructions of klauspost/reedsolomon.
-//   - other F_{2^w}: products by table, or, over many sources, sums by xor for
-//     each bit of the coefficients and one Horner scheme at the end.
+//   - F_{2^w}: on amd64, kernels in assembly for whole maps, of which Combine is one:
+//     products by matrices of bits (GFNI, with AVX-512 or AVX) or by tables of nibbles
+//     (AVX2). Elsewhere, and with the build tag purego, F_{2^8} by 0x11d has the vector
+//     instructions of klauspost/reedsolomon, and the others products by table, or, over
+//     many sources, sums by xor for each bit of the coefficients and one Horner scheme
+//     at the end.
 //   - primes below 2^31: 64-bit sums of products, reduced when the next could
 //     overflow.
 //   - F_{p^m}, p odd: the digits of a symbol in lanes of a 64-bit word, from
@@ -41,6 +44,9 @@
 //     sums of products that stay in registers for several outputs of a map, and are
 //     reduced once, in Montgomery's way. For few inputs, babybear and koalabear use
 //     the vectors of consensys/gnark-crypto, and scalars for sums and differences.
+//
+// F_{2^w}, 8 < w <= 16, is [Planar]: with the low bytes of 64 symbols before their high
+// ones, kernels need not part them.
 //
 // The package fieldtest holds the suite that every implementation passes.
 package field

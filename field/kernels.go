@@ -19,7 +19,8 @@ type kernels struct {
 	name   string
 	affine bool // coefficients are matrices of bits, else tables of nibbles
 
-	// granule is what to-from is a multiple of, in kernels of the usual layout.
+	// granule is the power of two that to-from is a multiple of, in kernels of the
+	// usual layout.
 	granule int
 
 	sum    kernel   // for one output, all coefficients being 1
@@ -30,7 +31,7 @@ type kernels struct {
 	// These are for n bytes in planes, a multiple of planesGroup.
 	butterfly                       func(out0, out1, in0, in1, coef *byte, n int) // out0 = in0 + c·in1, out1 = out0 + in1
 	inverseButterfly                func(out0, out1, in0, in1, coef *byte, n int) // out1 = in0 + in1, out0 = in0 + c·out1
-	butterflies, inverseButterflies func(out, in *[]byte, coefs *byte, n int)     // of butterfliesMap; or nil
+	butterflies, inverseButterflies func(out, in *[]byte, coefs *byte, n int)     // of butterfliesMap, or nil
 	toPlanes                        func(dst, src *byte, n int)
 	fromPlanes                      func(dst, src *byte, n int)
 }
@@ -280,7 +281,7 @@ func (m *kernelMap) usual(out, in [][]byte, from, to int, add bool) {
 	if m.symbolBytes == 1 {
 		table = m.path.bytes
 	}
-	whole := to - (to-from)%m.path.granule
+	whole := from + (to-from)&^(m.path.granule-1)
 	m.run(table, out, in, from, whole, add)
 	if whole < to {
 		t := tailPool.Get().(*tail)
@@ -379,7 +380,7 @@ func (f *binaryField) combineKernels(path *kernels, dst []byte, coef []Element, 
 
 // combineWith does it, with room for coefficients.
 func (f *binaryField) combineWith(path *kernels, dst []byte, coef []Element, src [][]byte, coefs []byte) {
-	whole := len(dst) - len(dst)%path.granule
+	whole := len(dst) &^ (path.granule - 1)
 	if whole < len(dst) {
 		t := tailPool.Get().(*tail)
 		outs, ins := t.begin([][]byte{dst}, src, whole, false)

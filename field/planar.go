@@ -57,10 +57,9 @@ func (f *binary16) checkPlanes(op string, dst, src []byte) int {
 //	[1  c]  (x, y) → (x+cy, x+cy+y)        [1+c  c]  (x, y) → (x+c(x+y), x+y)
 //	[1 1+c]                         and    [ 1   1]
 //
-// also with inputs or outputs swapped, and where there is GFNI the maps of four
-// packets in which such butterflies, all of the first or all of the second kind, meet
-// packets 0 and 2, 1 and 3, then 0 and 1, 2 and 3, or those of the second kind the
-// other way round.
+// also with inputs or outputs swapped. And of four packets the maps made of such
+// butterflies: of the first kind on packets 0 and 2, 1 and 3, then 0 and 1, 2 and 3; or
+// of the second kind, in the opposite order.
 func (f *binary16) PlanarMap(rows [][]Element) Map {
 	shape := shapeOf(f, rows)
 	path := currentKernels
@@ -95,16 +94,13 @@ func (f *binary16) findButterfly(rows [][]Element, general *kernelMap) Map {
 
 // findButterflies returns the map as four butterflies if it is made of them.
 func (f *binary16) findButterflies(rows [][]Element, general *kernelMap) Map {
-	if general.path.butterflies == nil {
-		return general
-	}
 	var at [4][4]uint64
 	for i := range at {
 		for j := range at {
 			at[i][j] = rows[i][j][0]
 		}
 	}
-	apply := general.path.butterflies
+	inverse := false
 	a, b, c, d := at[0][2], at[0][3]^at[1][3], at[0][1], at[2][1]
 	product := [4][4]uint64{
 		{1, c, a, f.mul(c, b)},
@@ -113,7 +109,7 @@ func (f *binary16) findButterflies(rows [][]Element, general *kernelMap) Map {
 		{1, d ^ 1, a ^ 1, f.mul(d^1, b^1)},
 	}
 	if at != product {
-		apply = general.path.inverseButterflies
+		inverse = true
 		a, b, c, d = at[0][0]^at[0][1]^1, at[1][2], at[2][1], at[2][3]
 		product = [4][4]uint64{
 			{f.mul(a^1, c^1), f.mul(a^1, c), f.mul(a, d^1), f.mul(a, d)},
@@ -125,7 +121,7 @@ func (f *binary16) findButterflies(rows [][]Element, general *kernelMap) Map {
 	if at != product {
 		return general
 	}
-	m := &butterfliesMap{kernelMap: general, apply: apply}
+	m := &butterfliesMap{kernelMap: general, inverse: inverse}
 	for _, k := range []uint64{a, b, c, d} {
 		m.coefs = f.coefTable(general.path).append(m.coefs, k)
 	}
@@ -136,8 +132,8 @@ func (f *binary16) findButterflies(rows [][]Element, general *kernelMap) Map {
 // fast Fourier transform, which go through memory once.
 type butterfliesMap struct {
 	*kernelMap // does all else
-	apply      func(out, in *[]byte, coefs *byte, n int)
-	coefs      []byte // of the butterflies 0 and 2, 1 and 3, 0 and 1, 2 and 3
+	inverse    bool
+	coefs      []byte // of the butterflies of 0 and 2, 1 and 3, 0 and 1, 2 and 3
 }
 
 func (m *butterfliesMap) Apply(out, in [][]byte, add bool) {
@@ -147,8 +143,34 @@ func (m *butterfliesMap) Apply(out, in [][]byte, add bool) {
 	}
 	n := m.check(out, in, m.symbolBytes)
 	done := n &^ (planesGroup - 1)
-	m.apply(&out[0], &in[0], &m.coefs[0], done)
-	m.usual(out, in, done, n, false)
+	switch path := m.path; {
+	case path.butterflies == nil:
+		m.oneByOne(out, in, done)
+	case m.inverse:
+		path.inverseButterflies(&out[0], &in[0], &m.coefs[0], done)
+	default:
+		path.butterflies(&out[0], &in[0], &m.coefs[0], done)
+	}
+	if done < n {
+		m.usual(out, in, done, n, false)
+	}
+}
+
+// oneByOne applies the butterflies of the second layer in place.
+func (m *butterfliesMap) oneByOne(out, in [][]byte, n int) {
+	size, apply, order := len(m.coefs)/4, m.path.butterfly, [4]int{0, 1, 2, 3}
+	if m.inverse {
+		apply, order = m.path.inverseButterfly, [4]int{2, 3, 0, 1}
+	}
+	from := in
+	for k, which := range order {
+		pair := [4][2]int{{0, 2}, {1, 3}, {0, 1}, {2, 3}}[which]
+		if k == 2 {
+			from = out
+		}
+		x, y := pair[0], pair[1]
+		apply(unsafe.SliceData(out[x]), unsafe.SliceData(out[y]), unsafe.SliceData(from[x]), unsafe.SliceData(from[y]), &m.coefs[size*which], n)
+	}
 }
 
 // butterflyMap is a map of two packets in planes that needs only one product: a layer
@@ -168,7 +190,9 @@ func (m *butterflyMap) Apply(out, in [][]byte, add bool) {
 	n := m.check(out, in, m.symbolBytes)
 	done := n &^ (planesGroup - 1)
 	m.apply(unsafe.SliceData(out[m.out]), unsafe.SliceData(out[1-m.out]), unsafe.SliceData(in[m.in]), unsafe.SliceData(in[1-m.in]), &m.coef[0], done)
-	m.usual(out, in, done, n, false)
+	if done < n {
+		m.usual(out, in, done, n, false)
+	}
 }
 
 // tableMap is a map in planes by tables.

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// planeBytes is how much of dst combinePlanes works on at a time.
-const planeBytes = 4096
+// powerBytes is how much of dst combinePowers works on at a time.
+const powerBytes = 4096
 
-// planes are sums of sources, one for each power of X.
-type planes [maxDegree][planeBytes + 64]byte // 64: keep equal offsets in different cache sets
+// powers are sums of sources, one for each power of X.
+type powers [maxDegree][powerBytes + 64]byte // 64: keep equal offsets in different cache sets
 
-var planePool = sync.Pool{New: func() any { return new(planes) }}
+var powerPool = sync.Pool{New: func() any { return new(powers) }}
 
-// planesPay reports whether combinePlanes is faster than tables, by measurement.
-func (f *binaryField) planesPay(sources, length int) bool {
+// powersPay reports whether combinePowers is faster than tables, by measurement.
+func (f *binaryField) powersPay(sources, length int) bool {
 	need := f.m
 	if f.symbolBytes == 1 { // half as many steps for as many bytes
 		need = f.m/2 + 1
@@ -22,18 +22,18 @@ func (f *binaryField) planesPay(sources, length int) bool {
 	return f.m > 1 && sources >= need && length >= 1024
 }
 
-// combinePlanes is Combine for many sources. With c_ij the coefficient of X^j
+// combinePowers is Combine for many sources. With c_ij the coefficient of X^j
 // in coef[i],
 //
 //	Σ_i coef[i]·src[i] = Σ_j X^j · Σ_{i: c_ij = 1} src[i] :
 //
 // only xors for each source, and w-1 multiplications by X in the end.
-func (f *binaryField) combinePlanes(dst []byte, coef []Element, src [][]byte) {
-	p := planePool.Get().(*planes)
-	defer planePool.Put(p)
-	for lo := 0; lo < len(dst); lo += planeBytes {
-		hi := min(lo+planeBytes, len(dst))
-		var used uint64 // bit j: plane j holds a sum
+func (f *binaryField) combinePowers(dst []byte, coef []Element, src [][]byte) {
+	p := powerPool.Get().(*powers)
+	defer powerPool.Put(p)
+	for lo := 0; lo < len(dst); lo += powerBytes {
+		hi := min(lo+powerBytes, len(dst))
+		var used uint64 // bit j: power j has a sum
 		for i, s := range src {
 			for c := coef[i][0]; c != 0; c &= c - 1 {
 				j := bits.TrailingZeros64(c)
@@ -56,7 +56,7 @@ func (f *binaryField) combinePlanes(dst []byte, coef []Element, src [][]byte) {
 
 // horner sets dst = Σ X^j·p[j]. It holds four words of symbols at a time to hide
 // the latency of each step.
-func (f *binaryField) horner(dst []byte, p *planes) {
+func (f *binaryField) horner(dst []byte, p *powers) {
 	ones := ^uint64(0) / 0xff // 1 in each lane of a symbol
 	if f.symbolBytes == 2 {
 		ones = ^uint64(0) / 0xffff
