@@ -311,7 +311,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	}
 	for i, packet := range packets {
 		if _, source := e.problem.Source(first + i); source {
-			job.Inputs = append(job.Inputs, &packetReader{f, packet.Source, packet.Size})
+			job.Inputs = append(job.Inputs, newPacketReader(f, packet))
 		}
 		if _, sink := e.problem.Sink(first + i); sink {
 			if b, ok := packet.Coded.(*packetBuffer); ok {
@@ -495,13 +495,27 @@ func (r *packetReader) ReadAt(p []byte, offset int64) (int, error) {
 	return n, end
 }
 
-// View returns bytes of a packet in memory, and nil of another.
-func (r *packetReader) View(offset int64, n int) ([]byte, error) {
-	v, ok := r.src.(executor.Viewer)
-	if !ok || offset+int64(n) > r.size {
+// newPacketReader returns the reader of a packet, which is a Viewer where the source is.
+func newPacketReader(f field.Field, p Packet) io.ReaderAt {
+	r := &packetReader{f, p.Source, p.Size}
+	if v, ok := p.Source.(executor.Viewer); ok {
+		return &packetViewer{r, v}
+	}
+	return r
+}
+
+// packetViewer is a packetReader of a packet in memory.
+type packetViewer struct {
+	*packetReader
+	src executor.Viewer
+}
+
+// View returns bytes of the packet as they lie in memory.
+func (r *packetViewer) View(offset int64, n int) ([]byte, error) {
+	if offset+int64(n) > r.size {
 		return nil, nil
 	}
-	view, err := v.View(offset, n)
+	view, err := r.src.View(offset, n)
 	if err != nil || view == nil {
 		return nil, err
 	}

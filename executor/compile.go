@@ -34,6 +34,7 @@ func rankOf(proc, processors, ranks int) int { return ((proc+1)*ranks - 1) / pro
 type Part struct {
 	plan        plan.Plan
 	rank, ranks int
+	first       int // processor here
 	processors  []processor
 	inputs      int // elements, of all processors: the first of the memory
 	received    int // elements: those that follow
@@ -114,7 +115,7 @@ func Compile(p plan.Plan, rank, ranks int) (*Part, error) {
 		return nil, err
 	}
 	c := &compiler{
-		part: &Part{plan: p, rank: rank, ranks: ranks}, field: info.Field, first: first, programs: programs,
+		part: &Part{plan: p, rank: rank, ranks: ranks, first: first}, field: info.Field, programs: programs,
 		minus: info.Field.Sub(field.Element{}, field.One), zero: -1,
 	}
 	c.binary = c.minus == field.One
@@ -156,7 +157,6 @@ type compiler struct {
 	planar   field.Planar  // unless nil, maps are those of planes
 	minus    field.Element // -1
 	binary   bool          // the characteristic is 2
-	first    int           // processor here
 	programs []*plan.Program
 
 	values []value
@@ -239,7 +239,7 @@ func (c *compiler) follow() error {
 					values[n] = slots[i][slot]
 				}
 				if rank := rankOf(s.Dst, k, p.ranks); rank != p.rank {
-					there.sends = append(there.sends, send{c.first + i, s.Dst, rank, s.Port, values})
+					there.sends = append(there.sends, send{c.part.first + i, s.Dst, rank, s.Port, values})
 				} else {
 					mail[port{s.Dst, s.Port}] = values
 				}
@@ -251,17 +251,17 @@ func (c *compiler) follow() error {
 			}
 			for _, v := range program.Rounds[t].Recvs {
 				if rank := rankOf(v.Src, k, p.ranks); rank != p.rank {
-					there.receives = append(there.receives, receive{v.Src, c.first + i, rank, v.Port, len(c.values), v.Count})
+					there.receives = append(there.receives, receive{v.Src, c.part.first + i, rank, v.Port, len(c.values), v.Count})
 					for range v.Count {
 						slots[i] = append(slots[i], len(c.values))
 						c.values = append(c.values, value{kind: receivedValue, kept: true})
 					}
 					continue
 				}
-				at := port{c.first + i, v.Port}
+				at := port{c.part.first + i, v.Port}
 				if len(mail[at]) != v.Count {
 					return fmt.Errorf("processor %d: round %d: %d elements from processor %d on port %d, which sends %d: the plan is wrong",
-						c.first+i, t, v.Count, v.Src, v.Port, len(mail[at]))
+						c.part.first+i, t, v.Count, v.Src, v.Port, len(mail[at]))
 				}
 				slots[i] = append(slots[i], mail[at]...)
 				delete(mail, at)
@@ -390,29 +390,25 @@ func (c *compiler) simplify() {
 // is sent, and enough is computed to make the change of inputs and outputs pay. Else it
 // copies the inputs that are needed often.
 func (c *compiler) change() {
-	f, ok := c.field.(field.Planar)
-	operands, changes := 0, c.part.inputs+len(c.ends)
-	for id := range c.values {
-		if v := &c.values[id]; v.kind == sumValue {
-			operands += 1 + len(v.terms)
-		}
-	}
 	if len(c.comms) > 0 {
 		return
 	}
-	first, often := toPlanes, 1
-	if ok && operands >= changesPay*changes {
-		c.planar = f
-	} else {
-		first, often = copied, copyPays
-	}
-	uses := make([]int, c.part.inputs)
+	operands, changes := 0, c.part.inputs+len(c.ends)
+	uses := make([]int, c.part.inputs) // now that sums are simple
 	for id := range c.values {
-		for _, t := range c.values[id].terms {
+		v := &c.values[id]
+		if v.kind == sumValue {
+			operands += 1 + len(v.terms)
+		}
+		for _, t := range v.terms {
 			if t.value < len(uses) {
 				uses[t.value]++
 			}
 		}
+	}
+	first, often := copied, copyPays
+	if f, ok := c.field.(field.Planar); ok && operands >= changesPay*changes {
+		c.planar, first, often = f, toPlanes, 1
 	}
 	changed := map[int]int{} // values in the other layout
 	change := func(id int, to layout) int {

@@ -45,8 +45,8 @@ const minShared = 256 << 10
 // blocks returns the number of blocks of n bytes.
 func (m *machine) blocks(n int) int { return (n + m.blockLength - 1) / m.blockLength }
 
-// run1 computes stage i on n bytes of every element.
-func (m *machine) run1(i, n int) {
+// code computes stage i on n bytes of every element.
+func (m *machine) code(i, n int) {
 	m.steps, m.length = m.part.stages[i].steps, n
 	switch blocks := m.blocks(n); {
 	case len(m.steps) == 0:

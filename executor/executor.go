@@ -16,7 +16,6 @@ import (
 	"io"
 	"time"
 
-	"volley/field"
 	"volley/plan"
 	"volley/transport"
 )
@@ -117,7 +116,6 @@ type machine struct {
 	job    Job
 	t      transport.Transport
 	part   *Part
-	field  field.Field
 	dog    watchdog
 	pieces int   // of a segment
 	align  int64 // where it is cut
@@ -183,8 +181,9 @@ func of(proc int, err error) error { return fmt.Errorf("processor %d: %w", proc,
 func newMachine(t transport.Transport, job Job) (*machine, error) {
 	p := job.Part
 	info := p.plan.Info()
-	first, _ := Hosted(info.Processors, p.rank, p.ranks)
-	fail := func(format string, args ...any) (*machine, error) { return nil, of(first, fmt.Errorf(format, args...)) }
+	fail := func(format string, args ...any) (*machine, error) {
+		return nil, of(p.first, fmt.Errorf(format, args...))
+	}
 	if t.Rank() != p.rank || t.Size() != p.ranks {
 		return fail("the part of rank %d of %d at rank %d of %d", p.rank, p.ranks, t.Rank(), t.Size())
 	}
@@ -204,7 +203,7 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 		return fail("timeout %v: want 0 or more", job.Timeout)
 	}
 	m := &machine{
-		job: job, t: t, part: p, field: info.Field,
+		job: job, t: t, part: p,
 		pieces: pieces, align: max(job.Align, symbol),
 		memory: make([][]byte, p.inputs+p.received+p.wide),
 	}
@@ -334,13 +333,7 @@ func (m *machine) ended(cause error) error {
 	if m.part.ranks == 1 {
 		return cause
 	}
-	return of(m.first(), cause)
-}
-
-// first returns the first processor here.
-func (m *machine) first() int {
-	first, _ := Hosted(m.part.plan.Info().Processors, m.part.rank, m.part.ranks)
-	return first
+	return of(m.part.first, cause)
 }
 
 // at sets the segment that begins at an offset.
@@ -357,7 +350,7 @@ func (m *machine) fill(s *intake) error {
 			packet := m.job.Inputs[i/m.pieces]
 			begin, length := m.piece(i, s.segment, n)
 			if err := m.fillOne(s, i, packet, s.offset+int64(begin), n, length); err != nil {
-				return of(m.first()+q, fmt.Errorf("read input %d: %w", own/m.pieces, err))
+				return of(m.part.first+q, fmt.Errorf("read input %d: %w", own/m.pieces, err))
 			}
 			i++
 		}
@@ -367,20 +360,15 @@ func (m *machine) fill(s *intake) error {
 
 // fillOne reads length bytes of input i from an offset on, and pads them to n.
 func (m *machine) fillOne(s *intake, i int, packet io.ReaderAt, offset int64, n, length int) error {
-	if v, ok := packet.(Viewer); ok && length == n {
-		view, err := v.View(offset, n)
-		if err != nil {
-			return err
-		}
-		if view != nil {
-			s.elements[i], s.parts[i] = view, view
-			return nil
-		}
+	view, err := viewOf(packet, offset, n, length)
+	if err != nil {
+		return err
 	}
-	if len(s.own[i]) < n {
-		s.own[i] = make([]byte, n) // the end of one that lies in memory
+	if view != nil {
+		s.elements[i], s.parts[i] = view, view
+		return nil
 	}
-	element := s.own[i][:n]
+	element := atLeast(&s.own[i], n)
 	s.elements[i], s.parts[i] = element, element[:length]
 	clear(element[length:])
 	return readPadded(packet, element[:length], offset)
@@ -394,33 +382,45 @@ func (m *machine) place(s *outlet) error {
 			continue
 		}
 		begin, length := m.piece(o, s.segment, n)
-		s.homes[w] = nil
-		if v, ok := m.job.Outputs[o/m.pieces].(Viewer); ok && length == n {
-			view, err := v.View(s.offset+int64(begin), n)
-			if err != nil {
-				return m.writing(o, err)
-			}
-			s.homes[w] = view
+		view, err := viewOf(m.job.Outputs[o/m.pieces], s.offset+int64(begin), n, length)
+		if err != nil {
+			return m.writing(o, err)
 		}
-		s.there[o] = s.homes[w] != nil
+		s.homes[w], s.there[o] = view, view != nil
 		if !s.there[o] {
-			if len(s.own[w]) < n {
-				s.own[w] = make([]byte, n)
-			}
-			s.homes[w] = s.own[w][:n]
+			s.homes[w] = atLeast(&s.own[w], n)
 		}
 	}
 	return nil
+}
+
+// viewOf returns the n bytes of an element where the packet has them in memory, nil where
+// it has not. An element whose last bytes are padding, after length, is nowhere whole.
+func viewOf(packet any, offset int64, n, length int) ([]byte, error) {
+	v, ok := packet.(Viewer)
+	if !ok || length < n {
+		return nil, nil
+	}
+	return v.View(offset, n)
+}
+
+// atLeast returns n bytes of a buffer, made anew where it has fewer: the end of a packet
+// in memory has none yet.
+func atLeast(buffer *[]byte, n int) []byte {
+	if len(*buffer) < n {
+		*buffer = make([]byte, n)
+	}
+	return (*buffer)[:n]
 }
 
 // write writes the outputs of a segment that do not lie where they belong.
 func (m *machine) write(s *outlet) error {
 	n := m.element(int64(s.segment))
 	for o, part := range s.results {
-		begin, _ := m.piece(o, s.segment, n)
 		if s.there[o] {
 			continue
 		}
+		begin, _ := m.piece(o, s.segment, n)
 		if _, err := m.job.Outputs[o/m.pieces].WriteAt(part, s.offset+int64(begin)); err != nil {
 			return m.writing(o, err)
 		}
@@ -434,7 +434,7 @@ func (m *machine) writing(o int, err error) error {
 	for _, before := range m.part.processors[:q] {
 		o -= before.outputs
 	}
-	return of(m.first()+q, fmt.Errorf("write output %d: %w", o/m.pieces, err))
+	return of(m.part.first+q, fmt.Errorf("write output %d: %w", o/m.pieces, err))
 }
 
 // segment runs the programs on one segment of every packet.
@@ -453,7 +453,7 @@ func (m *machine) segment(ctx context.Context, in *intake, out *outlet) error {
 		}
 	}
 	for i := range p.stages {
-		m.run1(i, n)
+		m.code(i, n)
 		if err := m.exchange(ctx, i, n, in.offset == 0); err != nil {
 			return err
 		}
@@ -488,7 +488,7 @@ func (m *machine) observe(inputs, outputs [][]byte) error {
 	m.crew.share(len(m.views), m.show)
 	for q := range m.views {
 		if err := m.views[q].err; err != nil {
-			return of(m.first()+q, err)
+			return of(m.part.first+q, err)
 		}
 	}
 	return nil
@@ -502,7 +502,7 @@ type view struct {
 
 func (m *machine) showOne(_, q int) {
 	v := &m.views[q]
-	v.err = m.job.Observe(m.first()+q, v.inputs, v.outputs)
+	v.err = m.job.Observe(m.part.first+q, v.inputs, v.outputs)
 }
 
 // exchange sends and receives what follows a stage. All of a round's messages are under
