@@ -437,8 +437,9 @@ func (c *compiler) change() {
 }
 
 // copyPays is in how many sums an input is from which on it is worth a copy in scratch
-// memory, where blocks of several inputs do not push each other out of the cache.
-const copyPays = 16
+// memory, where blocks of several inputs do not push each other out of the cache. Kernels
+// for bytes make 8 sums at a time: up to there they read an input once.
+const copyPays = 11
 
 // changesPay is how many elements maps read and write for each that is changed to planes
 // or back, from which on planes pay.
@@ -539,7 +540,7 @@ func (c *compiler) place() {
 	p.homes = slices.Repeat([]int{-1}, p.wide)
 }
 
-// A group is values with the same sources.
+// A group is values that one map computes.
 type group struct {
 	values []int
 	done   bool
@@ -550,6 +551,7 @@ type group struct {
 func (c *compiler) stage(s int, roots []int) stage {
 	groups := map[string]*group{}
 	of := map[int]*group{}
+	var all []*group
 	var key []byte
 	for id := range c.values {
 		v := &c.values[id]
@@ -564,10 +566,12 @@ func (c *compiler) stage(s int, roots []int) stage {
 		if g == nil {
 			g = new(group)
 			groups[string(key)] = g
+			all = append(all, g)
 		}
 		g.values = append(g.values, id)
 		of[id] = g
 	}
+	c.join(all, of)
 	var order []*group
 	var visit func(id int)
 	visit = func(id int) {
@@ -585,6 +589,76 @@ func (c *compiler) stage(s int, roots []int) stage {
 		visit(id)
 	}
 	return stage{steps: c.steps(order)}
+}
+
+// fewSources is of how many sources it takes more to look for a group that takes others.
+const fewSources = 4
+
+// join lets a group have the map of another that has all its sources and few besides, with
+// zeros: dense matrices have some, and a map of many outputs reads its inputs once. Both
+// are of one depth, so that neither needs the other.
+func (c *compiler) join(groups []*group, of map[int]*group) {
+	terms := func(g *group) []term { return c.values[g.values[0]].terms }
+	slices.SortStableFunc(groups, func(a, b *group) int { return len(terms(b)) - len(terms(a)) })
+	hosts := map[int][]*group{} // by source
+	depths := map[int]int{}
+	for _, g := range groups {
+		own := terms(g)
+		if len(own) <= fewSources {
+			return
+		}
+		i := slices.IndexFunc(hosts[own[0].value], func(h *group) bool {
+			return len(terms(h))*7 <= len(own)*8 && includes(terms(h), own) &&
+				c.depth(g.values[0], depths) == c.depth(h.values[0], depths)
+		})
+		if i < 0 {
+			for _, t := range own {
+				hosts[t.value] = append(hosts[t.value], g)
+			}
+			continue
+		}
+		h := hosts[own[0].value][i]
+		for _, id := range g.values {
+			c.values[id].terms = spread(c.values[id].terms, terms(h))
+			of[id] = h
+		}
+		h.values = append(h.values, g.values...)
+	}
+}
+
+// includes reports whether all the values of some terms are among those of others, both
+// being sorted.
+func includes(all, some []term) bool {
+	for _, t := range all {
+		if len(some) > 0 && some[0].value == t.value {
+			some = some[1:]
+		}
+	}
+	return len(some) == 0
+}
+
+// spread returns terms of the values of others, which include them all.
+func spread(terms, over []term) []term {
+	list := make([]term, len(over))
+	for i, t := range over {
+		list[i].value = t.value
+		if len(terms) > 0 && terms[0].value == t.value {
+			list[i], terms = terms[0], terms[1:]
+		}
+	}
+	return list
+}
+
+// depth returns how many maps a value is from the memory.
+func (c *compiler) depth(id int, known map[int]int) int {
+	d, ok := known[id]
+	if !ok && c.values[id].kind == sumValue {
+		for _, t := range c.values[id].terms {
+			d = max(d, 1+c.depth(t.value, known))
+		}
+		known[id] = d
+	}
+	return d
 }
 
 // steps makes the maps of groups in order, and gives the elements that only they need

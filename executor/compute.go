@@ -13,15 +13,16 @@ type compute struct {
 
 // A worker is the memory of a goroutine.
 type worker struct {
+	memory  *arena
 	scratch []byte
 	packets [][]byte // outputs and inputs of one map
 }
 
-// Bytes that a worker uses at a time, and bounds for a block of one element: steps are
-// in an order that lets short blocks of many elements be fetched seldom, and a map on
-// less than a block has more to do to begin than to do.
+// Bytes of scratch memory that a worker uses at a time, and bounds for a block of one
+// element: steps are in an order that lets short blocks of many elements be fetched
+// seldom, and a map on less than a block has more to do to begin than to do.
 const (
-	cacheBytes = 512 << 10
+	cacheBytes = 256 << 10
 	leastBlock = 4 << 10
 	mostBlock  = 32 << 10
 	blockUnit  = 128
@@ -31,7 +32,7 @@ const (
 func (m *machine) prepare() {
 	m.body = m.block
 	n := m.element(min(m.job.Segment, m.job.Bytes))
-	each := cacheBytes / max(1, m.part.scratch+m.part.widest)
+	each := cacheBytes / max(1, m.part.scratch)
 	each = min(max(each, leastBlock), mostBlock)
 	if share := n / workers(n); share < each && m.part.work*n >= minShared {
 		each = share // a block for every core

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"volley/plan"
@@ -202,6 +203,9 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 	if job.Timeout < 0 {
 		return fail("timeout %v: want 0 or more", job.Timeout)
 	}
+	if job.inPlace() {
+		job.Segment = max(job.Segment, job.Bytes)
+	}
 	m := &machine{
 		job: job, t: t, part: p,
 		pieces: pieces, align: max(job.Align, symbol),
@@ -225,6 +229,21 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 	m.writer.do = m.write
 	m.prepare()
 	return m, nil
+}
+
+// inPlace reports whether nothing but scratch memory is needed and nobody is to see or be
+// sent a segment, so that cutting packets would only cost time.
+func (job *Job) inPlace() bool {
+	p := job.Part
+	if p.ranks > 1 || job.Observe != nil || p.plan.Info().PieceCount() > 1 || slices.Contains(p.homes, -1) {
+		return false
+	}
+	elsewhere := func(packet any) bool {
+		view, err := viewOf(packet, 0, int(job.Bytes), int(job.Bytes))
+		return view == nil || err != nil
+	}
+	return !slices.ContainsFunc(job.Inputs, func(in io.ReaderAt) bool { return elsewhere(in) }) &&
+		!slices.ContainsFunc(job.Outputs, func(out io.WriterAt) bool { return elsewhere(out) })
 }
 
 // allocate finds memory for what does not lie in memory already.
@@ -266,14 +285,13 @@ func (m *machine) allocate() {
 	}
 	count := workers(m.blocks(size))
 	m.stride = m.blockLength + apart
-	m.buffers = newArena(len(lack)*(size+apart) + count*(p.scratch*m.stride+apart))
+	m.buffers = newArena(&segments, len(lack)*(size+apart))
 	for _, b := range lack {
 		*b = m.buffers.take(size)
 	}
 	for range count {
-		m.workers = append(m.workers, worker{
-			scratch: m.buffers.take(p.scratch * m.stride), packets: make([][]byte, p.widest),
-		})
+		memory := newArena(&scratches, max(p.scratch*m.stride, min(p.scratch, 1)*leastScratch))
+		m.workers = append(m.workers, worker{memory, memory.take(p.scratch * m.stride), make([][]byte, p.widest)})
 	}
 }
 
@@ -324,6 +342,9 @@ func (m *machine) run(ctx context.Context) (err error) {
 		return err
 	}
 	m.buffers.free() // not after an error: others may be reading it
+	for i := range m.workers {
+		m.workers[i].memory.free()
+	}
 	return nil
 }
 

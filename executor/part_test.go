@@ -47,7 +47,7 @@ func (m *memory) View(offset int64, n int) ([]byte, error) {
 // is copied.
 func TestMemory(t *testing.T) {
 	const k = 12
-	for _, name := range []string{"2^8", "2^16", "257", "goldilocks"} {
+	for _, name := range []string{"2^8", "2^4", "2^16", "17", "257", "goldilocks"} { // small fields: matrices with some zeros
 		f := fieldtest.Parse(t, name)
 		a := randomMatrix(t, f, k)
 		for _, algorithm := range []string{"universal", "bruck-allgather", "exchange"} {
@@ -77,6 +77,40 @@ func TestMemory(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestInPlace checks that packets are cut at one rank only where a buffer or an observer
+// needs it.
+func TestInPlace(t *testing.T) {
+	const k, size = 6, 5000
+	f := fieldtest.Parse(t, "2^8")
+	a := randomMatrix(t, f, k)
+	for _, c := range []struct {
+		name     string
+		change   func(job *executor.Job)
+		segments int
+	}{
+		{"in memory", func(*executor.Job) {}, 1},
+		{"a short packet", func(job *executor.Job) { job.Inputs[3] = &memory{data: make([]byte, size-1)} }, 5},
+		{"a reader", func(job *executor.Job) { job.Inputs[3] = bytes.NewReader(make([]byte, size)) }, 5},
+		{"an observer", func(job *executor.Job) {
+			job.Observe = func(int, [][]byte, [][]byte) error { return nil }
+		}, 5},
+	} {
+		r := &run{plan: compile(t, "universal", a, 1), packets: randomPackets(f, 1, equal(k, size)...), ranks: 1, bytes: size, segment: 1000}
+		out := make([]*memory, k)
+		r.job = func(_ int, job *executor.Job) {
+			for i := range out {
+				out[i] = &memory{data: make([]byte, size)}
+				job.Inputs[i], job.Outputs[i] = &memory{data: r.packets[i]}, out[i]
+			}
+			c.change(job)
+		}
+		r.mustDo(t)
+		if got := r.traffic[0].Segments; got != c.segments {
+			t.Errorf("%s: %d segments, want %d", c.name, got, c.segments)
 		}
 	}
 }
