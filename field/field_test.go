@@ -10,6 +10,7 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/race"
 )
 
 func TestFields(t *testing.T) {
@@ -178,7 +179,7 @@ func TestCombineAllocations(t *testing.T) {
 				coef[i], src[i] = randomElement(f, rng), randomPacket(f, rng, 8192)
 			}
 			dst := make([]byte, len(src[0]))
-			if n := testing.AllocsPerRun(50, func() { f.Combine(dst, coef, src) }); n >= 1 && !raceEnabled {
+			if n := testing.AllocsPerRun(50, func() { f.Combine(dst, coef, src) }); n >= 1 && !race.Enabled {
 				t.Errorf("%s: Combine of %d sources allocates %v times", name, sources, n)
 			}
 			m := f.Map([][]field.Element{coef, coef})
@@ -187,7 +188,7 @@ func TestCombineAllocations(t *testing.T) {
 			if name == "2^8" { // slice headers in klauspost/reedsolomon, without kernels here
 				most = 4
 			}
-			if n := testing.AllocsPerRun(50, func() { m.Apply(out, src, false); m.Apply(out, src, true) }); n >= most+1 && !raceEnabled {
+			if n := testing.AllocsPerRun(50, func() { m.Apply(out, src, false); m.Apply(out, src, true) }); n >= most+1 && !race.Enabled {
 				t.Errorf("%s: Apply of %d sources allocates %v times", name, sources, n)
 			}
 		}

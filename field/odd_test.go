@@ -8,6 +8,7 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/race"
 )
 
 // oddFields are fields of odd characteristic of all kinds: of narrow and of wide lanes,
@@ -124,7 +125,7 @@ func TestMapInvalid(t *testing.T) {
 
 // TestMapAllocates nothing.
 func TestMapAllocates(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector has pools forget")
 	}
 	odd(t, func(t *testing.T, f field.Field) {

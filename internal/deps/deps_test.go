@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"internal/codeddir":        {},
 	"internal/claims":          {},
 	"internal/deps":            {},
+	"internal/race":            {},
 	"internal/mutation":        {"internal/mutation/mutant"},
 	"internal/mutation/mutant": {},
 	"internal/cli": {

@@ -2,7 +2,8 @@
 //
 // Messages pass by reference: what a rank receives is the sender's own memory,
 // and the sender's Wait returns when the receiver has released it. Nothing is
-// copied, no goroutine runs, and two small objects are allocated per message.
+// copied, no goroutine runs, and what a message takes is used again once the
+// sender's Wait has returned: a group at work allocates nothing.
 //
 // The i-th send of a (sender, receiver, tag) always meets its i-th receive.
 // Where the receiver has given up by then, because its ctx ended, or asked for
@@ -36,7 +37,10 @@ var _ transport.Transport = (*Endpoint)(nil)
 type group struct {
 	ends  []*Endpoint
 	abort atomic.Pointer[transport.AbortError]
-	wakes sync.Pool // idle wake channels; not global, as those of a synctest bubble may not leave it
+
+	// Not global: a channel of a synctest bubble may not leave it.
+	wakes     sync.Pool // idle wake channels
+	transfers sync.Pool // transfers that are over
 }
 
 // New returns the ranks 0 … n-1 of a new group. It takes memory in proportion
@@ -44,6 +48,11 @@ type group struct {
 func New(n int) []*Endpoint {
 	g := &group{ends: make([]*Endpoint, n)}
 	g.wakes.New = func() any { return make(chan struct{}, 1) }
+	g.transfers.New = func() any {
+		t := new(transfer)
+		t.release = t.end
+		return t
+	}
 	for r := range g.ends {
 		g.ends[r] = &Endpoint{group: g, rank: r, aborted: make(chan struct{})}
 	}
@@ -150,6 +159,8 @@ type transfer struct {
 	send     half
 	receive  half
 	released bool
+
+	release func() // end, made once
 }
 
 type side bool
@@ -179,7 +190,8 @@ func (e *Endpoint) meet(src *Endpoint, tag transport.Tag, s side) (t *transfer, 
 		}
 		return t, true
 	}
-	t = &transfer{from: src, to: e, tag: tag, first: s}
+	t = e.group.transfers.Get().(*transfer)
+	*t = transfer{from: src, to: e, tag: tag, first: s, release: t.release}
 	if e.closed {
 		t.fail(e.closedError())
 		return t, false
@@ -223,7 +235,8 @@ func (t *transfer) fail(err error) {
 	t.receive.finish(err)
 }
 
-func (t *transfer) release() {
+// end is the receiver's Release.
+func (t *transfer) end() {
 	t.to.mu.Lock()
 	defer t.to.mu.Unlock()
 	if t.released {
@@ -277,7 +290,18 @@ type sending transfer
 
 func (s *sending) Wait(ctx context.Context) error {
 	t := (*transfer)(s)
-	return t.wait(ctx, t.from, &t.send)
+	err := t.wait(ctx, t.from, &t.send)
+	if err != nil {
+		return err
+	}
+	t.to.mu.Lock()
+	over := t.released // else the receiver may still look at it
+	t.to.mu.Unlock()
+	if over {
+		t.parts, t.lengths = nil, nil
+		t.from.group.transfers.Put(t)
+	}
+	return nil
 }
 
 type receiving transfer

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"volley/internal/race"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/transport/transporttest"
@@ -277,8 +278,8 @@ func TestAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if allocations > 2 {
-		t.Errorf("%v allocations per message, want 2: the transfer and its Release", allocations)
+	if allocations >= 1 && !race.Enabled {
+		t.Errorf("%v allocations per message", allocations)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/internal/race"
 	"volley/transport"
 	"volley/transport/faulty"
 	"volley/transport/local"
@@ -126,7 +127,7 @@ func TestBrokenTransports(t *testing.T) {
 		},
 	} {
 		t.Run(broken.how, func(t *testing.T) {
-			if broken.racy && raceDetector {
+			if broken.racy && race.Enabled {
 				t.Skip("the race detector would fail this test")
 			}
 			for _, name := range broken.noticed {
