@@ -146,6 +146,10 @@ func least(a, b int) int {
 // name, that of [Algorithm.Plans], and a *[LimitError] where no plan keeps the
 // limits.
 func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
+	var best plan.Plan
+	shortest := time.Duration(math.MaxInt64)
+	own := *p
+	p = &own
 	algorithms := registry
 	if name != Auto {
 		a, err := Lookup(name)
@@ -153,12 +157,11 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 			return nil, err
 		}
 		algorithms = []Algorithm{a}
-		named := *p
-		named.Cut = true
-		p = &named
+		p.Cut = true
 	}
-	var best plan.Plan
-	shortest := time.Duration(math.MaxInt64)
+	p.late = func(c cost) bool {
+		return best != nil && model.Time(sim.Cost{C1: c.c1, C2: c.c2}) >= shortest
+	}
 	var broken []Candidate
 	var reasons []error
 	for _, a := range algorithms {
@@ -170,8 +173,7 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 			reasons = append(reasons, err)
 		}
 		for _, q := range plans {
-			// Rounds alone may take too long: then nothing needs to be counted.
-			if best != nil && model.Time(sim.Cost{C1: q.Info().Rounds()}) >= shortest {
+			if p.late(cost{c1: q.Info().Rounds()}) { // nothing needs to be counted
 				continue
 			}
 			switch c := p.Evaluate(q, model); {

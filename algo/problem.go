@@ -27,6 +27,7 @@ type Problem struct {
 	Cut bool
 
 	factor func() *matrix.Factorisation // nil where none is known
+	late   func(cost) bool              // unless nil: a plan of that cost is of no use any more
 }
 
 // Limits are what a plan may take; [NoLimits] has none.

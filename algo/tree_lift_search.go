@@ -140,7 +140,7 @@ func treeLiftPlans(p *Problem) ([]plan.Plan, error) {
 		if enough() {
 			break
 		}
-		if fewest >= 0 && c1 >= fewest {
+		if fewest >= 0 && c1 >= fewest || p.late != nil && p.late(shape.cost()) {
 			continue
 		}
 		if q := try(shape); q != nil {
