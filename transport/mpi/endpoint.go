@@ -1,0 +1,598 @@
+//go:build mpi
+
+package mpi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"volley/transport"
+)
+
+// An Endpoint is this process's rank of a group. Any number of goroutines may use it at
+// once.
+type Endpoint struct {
+	*communicator
+	ports int // that tags have room for
+
+	// What follows is guarded by the engine's lock.
+	queues  map[stream][]*receiving // asked for, oldest first
+	coming  []*piece
+	sends   []*sending
+	letters []*request // control messages under way
+	abort   *transport.AbortError
+	closed  bool
+	broken  bool // a wait was given up: messages may be left that nobody takes
+	waits   map[*wait]bool
+	answers map[int]chan answer // by the number of a question
+	asked   int                 // questions so far
+
+	buffers bufferPool
+	flagged chan struct{} // closed by the first abort
+}
+
+var _ transport.Transport = (*Endpoint)(nil)
+
+// stream is what keeps its order.
+type stream struct {
+	src int
+	tag transport.Tag
+}
+
+// Tags of MPI: those of control, then round·ports + port.
+const (
+	controlTag = iota
+	firstTag
+)
+
+func newEndpoint(handle *int) (e *Endpoint, err error) {
+	call(func() {
+		var g *communicator
+		if g, err = duplicate(handle); err != nil {
+			return
+		}
+		e = &Endpoint{
+			communicator: g, ports: 64,
+			queues: map[stream][]*receiving{}, waits: map[*wait]bool{}, answers: map[int]chan answer{},
+			flagged: make(chan struct{}),
+		}
+		engine.open[e] = true
+	})
+	return e, err
+}
+
+// Rank returns this rank.
+func (e *Endpoint) Rank() int { return e.rank }
+
+// Size returns the number of ranks of the group.
+func (e *Endpoint) Size() int { return e.size }
+
+// Exclusive calls f while nothing else calls MPI, on a thread that may.
+func (e *Endpoint) Exclusive(f func()) { call(f) }
+
+// tag returns MPI's tag for one of ours.
+func (e *Endpoint) tag(t transport.Tag) (int, error) {
+	if t.Port < 0 || t.Port >= e.ports || t.Round < 0 || t.Round > (e.mostTag-firstTag)/e.ports-1 {
+		return 0, fmt.Errorf("mpi: %v: the MPI library has room for %d rounds of %d ports", t, (e.mostTag-firstTag)/e.ports, e.ports)
+	}
+	return firstTag + t.Round*e.ports + t.Port, nil
+}
+
+// peer returns an error unless r is another rank.
+func (e *Endpoint) peer(doing string, r int) error {
+	if r < 0 || r >= e.size || r == e.rank {
+		return fmt.Errorf("rank %d cannot %s rank %d: not another rank of the group of %d", e.rank, doing, r, e.size)
+	}
+	return nil
+}
+
+// begin looks whether a transfer may begin, and returns MPI's tag for it. The caller holds
+// the lock.
+func (e *Endpoint) begin(doing string, rank int, t transport.Tag) (int, error) {
+	if err := e.peer(doing, rank); err != nil {
+		return 0, err
+	}
+	if e.closed {
+		return 0, fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed)
+	}
+	return e.tag(t)
+}
+
+// A sending is a message under way to another rank.
+type sending struct {
+	e        *Endpoint
+	dst      int
+	tag      transport.Tag
+	requests []*request
+	err      error
+	done     bool
+}
+
+// Send sends the parts from where they lie.
+func (e *Endpoint) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
+	s := &sending{e: e, dst: dst, tag: tag}
+	call(func() {
+		t, err := e.begin("send to", dst, tag)
+		if err == nil {
+			err = s.start(t, parts)
+		}
+		if err != nil {
+			s.err, s.done = s.name(err), true
+			return
+		}
+		e.sends = append(e.sends, s)
+		s.test()
+	})
+	return s
+}
+
+// start starts the pieces of the message: all of mostBytes but the last.
+func (s *sending) start(tag int, parts [][]byte) error {
+	var blocks [][]byte
+	room := mostBytes
+	flush := func() error {
+		r, err := s.e.send(s.dst, tag, blocks)
+		if err == nil {
+			s.requests = append(s.requests, r)
+		}
+		blocks, room = blocks[:0], mostBytes
+		return err
+	}
+	for _, part := range parts {
+		for len(part) > 0 {
+			n := min(room, len(part))
+			blocks = append(blocks, part[:n])
+			part, room = part[n:], room-n
+			if room == 0 {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return flush()
+}
+
+// name says of an error of MPI whose it is.
+func (s *sending) name(err error) error {
+	if errors.As(err, new(*mpiError)) {
+		return fmt.Errorf("rank %d: send to rank %d, %v: %w", s.e.rank, s.dst, s.tag, err)
+	}
+	return err
+}
+
+// test looks how far the message is.
+func (s *sending) test() {
+	for len(s.requests) > 0 {
+		over, err := s.requests[0].test()
+		if err != nil {
+			s.err = s.name(err)
+		}
+		if !over {
+			return
+		}
+		s.requests = s.requests[1:]
+	}
+	s.done = true
+}
+
+// Wait waits until MPI needs the parts no more.
+func (s *sending) Wait(ctx context.Context) error {
+	return s.e.wait(ctx, s.dst, func() (bool, error) { return s.done, s.err }, func() {})
+}
+
+// A receiving is a message asked for.
+type receiving struct {
+	e       *Endpoint
+	src     int
+	tag     transport.Tag
+	mpiTag  int
+	lengths []int
+	total   int
+	buffer  []byte
+	got     int  // bytes that have been matched
+	pieces  int  // under way
+	whole   bool // the last piece has been matched
+	dropped bool // nobody waits any more
+	done    bool
+	err     error
+}
+
+// A piece is one MPI message of a message that is coming.
+type piece struct {
+	r       *receiving
+	request *request
+}
+
+// Receive asks for a message.
+func (e *Endpoint) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
+	r := &receiving{e: e, src: src, tag: tag, lengths: lengths}
+	for _, n := range lengths {
+		r.total += n
+	}
+	call(func() {
+		var err error
+		if r.mpiTag, err = e.begin("receive from", src, tag); err != nil {
+			r.err, r.done = err, true
+			return
+		}
+		key := stream{src, tag}
+		e.queues[key] = append(e.queues[key], r)
+		e.probeFor(key)
+	})
+	return r
+}
+
+// probeFor takes what has come of a stream.
+func (e *Endpoint) probeFor(key stream) {
+	for queue := e.queues[key]; len(queue) > 0; {
+		r := queue[0]
+		m, ok, err := e.probe(r.src, r.mpiTag)
+		if err == nil && !ok {
+			return
+		}
+		if err == nil {
+			err = r.take(m)
+		}
+		if err != nil {
+			r.fail(err)
+		}
+		if !r.whole && err == nil {
+			continue
+		}
+		if queue = slices.Delete(queue, 0, 1); len(queue) > 0 {
+			e.queues[key] = queue
+		} else {
+			delete(e.queues, key) // a tag seldom comes back
+		}
+	}
+}
+
+// take lets a matched piece come into the buffer, or where there is no room into another.
+func (r *receiving) take(m matched) error {
+	if r.buffer == nil {
+		r.buffer = r.e.buffers.get(r.total)
+	}
+	r.whole = m.bytes < mostBytes
+	into := r.buffer
+	if r.dropped || r.got+m.bytes > r.total {
+		into = make([]byte, m.bytes)
+	} else {
+		into = into[r.got:][:m.bytes]
+	}
+	r.got += m.bytes
+	request, err := m.receive(into)
+	if err != nil {
+		return err
+	}
+	r.pieces++
+	r.e.coming = append(r.e.coming, &piece{r, request})
+	return nil
+}
+
+func (r *receiving) fail(err error) {
+	r.err, r.done = fmt.Errorf("rank %d: receive from rank %d, %v: %w", r.e.rank, r.src, r.tag, err), true
+}
+
+// over is called when a piece has come.
+func (r *receiving) over() {
+	if r.pieces--; r.pieces > 0 || !r.whole || r.done {
+		return
+	}
+	if r.done = true; r.got != r.total {
+		r.err = &transport.LengthError{Src: r.src, Tag: r.tag, Got: []int{r.got}, Want: slices.Clone(r.lengths)}
+	}
+	if r.dropped || r.err != nil {
+		r.e.buffers.put(r.buffer)
+	}
+}
+
+// Wait waits for the message.
+func (r *receiving) Wait(ctx context.Context) (transport.Message, error) {
+	err := r.e.wait(ctx, r.src, func() (bool, error) { return r.done, r.err }, func() { r.dropped = true })
+	if err != nil {
+		return transport.Message{}, err
+	}
+	parts := make([][]byte, len(r.lengths))
+	rest := r.buffer
+	for i, n := range r.lengths {
+		parts[i], rest = rest[:n:n], rest[n:]
+	}
+	released := false
+	return transport.Message{Parts: parts, Release: func() {
+		if released {
+			panic(fmt.Sprintf("mpi: message from rank %d to rank %d, %v, released twice", r.src, r.e.rank, r.tag))
+		}
+		released = true
+		r.e.buffers.put(r.buffer)
+	}}, nil
+}
+
+// look does what can be done at once. The caller holds the lock.
+func (e *Endpoint) look() {
+	engine.looked.Store(time.Now().UnixNano())
+	e.sends = slices.DeleteFunc(e.sends, func(s *sending) bool {
+		s.test()
+		return s.done
+	})
+	for key := range e.queues {
+		e.probeFor(key)
+	}
+	e.coming = slices.DeleteFunc(e.coming, func(p *piece) bool {
+		over, err := p.request.test()
+		if err != nil {
+			p.r.fail(err)
+		}
+		if over {
+			p.r.over()
+		}
+		return over
+	})
+	e.letters = slices.DeleteFunc(e.letters, func(r *request) bool {
+		over, _ := r.test()
+		return over
+	})
+	for e.readLetter() {
+	}
+}
+
+// A wait is one under way.
+type wait struct {
+	rank  int // whom it is for
+	since time.Time
+}
+
+// Waits look as soon as they begin and then ever more seldom, so that a long one costs
+// little and adds little to its own length.
+const (
+	spins    = 20
+	leastNap = 20 * time.Microsecond
+	mostNap  = time.Millisecond
+)
+
+// wait waits until ended says so, or the group or ctx ends. Given up, it calls drop.
+func (e *Endpoint) wait(ctx context.Context, rank int, ended func() (bool, error), drop func()) error {
+	begun := time.Now()
+	w := &wait{rank, begun}
+	var timer *time.Timer
+	for turn := 0; ; turn++ {
+		var done bool
+		var err error
+		call(func() {
+			if turn > 0 {
+				e.look()
+			}
+			if e.abort != nil {
+				done, err = true, e.abort
+			} else if done, err = ended(); !done && ctx.Err() != nil {
+				drop()
+				e.broken = true
+				done, err = true, context.Cause(ctx)
+			}
+			if done {
+				delete(e.waits, w)
+			} else if turn == 0 {
+				e.waits[w] = true
+			}
+		})
+		if done {
+			return err
+		}
+		if turn < spins {
+			continue
+		}
+		nap := min(max(leastNap, time.Since(begun)/16), mostNap)
+		if timer == nil {
+			timer = time.NewTimer(nap)
+			defer timer.Stop()
+		} else {
+			timer.Reset(nap)
+		}
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		case <-e.flagged:
+		}
+	}
+}
+
+// A letter is a control message.
+type letter struct {
+	Abort   *string `json:",omitempty"` // why the sender ended the group
+	Ask     int     `json:",omitempty"` // a question's number: for whom does the receiver wait?
+	Answer  int     `json:",omitempty"` // that number
+	For     int     `json:",omitempty"` // for this rank, or -1: for nobody
+	Seconds float64 `json:",omitempty"` // for so long
+}
+
+// answer is what a rank says of itself.
+type answer struct {
+	rank int // that it waits for, or -1
+	time time.Duration
+}
+
+// write sends a letter.
+func (e *Endpoint) write(dst int, l letter) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	r, err := e.send(dst, controlTag, [][]byte{text})
+	if err == nil {
+		e.letters = append(e.letters, r)
+	}
+	return err
+}
+
+// readLetter reads a letter, if one has come.
+func (e *Endpoint) readLetter() bool {
+	m, ok, err := e.probe(-1, controlTag)
+	if err != nil || !ok {
+		return false
+	}
+	text := make([]byte, m.bytes)
+	r, err := m.receive(text)
+	if err != nil {
+		return false
+	}
+	for over := false; !over && err == nil; { // it is short, and has come
+		over, err = r.test()
+	}
+	var l letter
+	if err != nil || json.Unmarshal(text, &l) != nil {
+		return true
+	}
+	switch {
+	case l.Abort != nil:
+		e.end(&transport.AbortError{Rank: m.from, Cause: errors.New(*l.Abort)})
+	case l.Ask != 0:
+		rank, since := e.oldestWait()
+		e.write(m.from, letter{Answer: l.Ask, For: rank, Seconds: since.Seconds()})
+	case l.Answer != 0:
+		if to := e.answers[l.Answer]; to != nil {
+			delete(e.answers, l.Answer)
+			to <- answer{l.For, time.Duration(l.Seconds * float64(time.Second))}
+		}
+	}
+	return true
+}
+
+// Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody.
+// It returns an error where no answer comes until ctx ends.
+func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
+	to := make(chan answer, 1)
+	var number int
+	var err error
+	call(func() {
+		if err = e.peer("ask", rank); err == nil {
+			e.asked++
+			number = e.asked
+			e.answers[number] = to
+			err = e.write(rank, letter{Ask: number})
+		}
+	})
+	if err != nil {
+		return -1, 0, err
+	}
+	for {
+		select {
+		case a := <-to:
+			return a.rank, a.time, nil
+		case <-ctx.Done():
+			call(func() { delete(e.answers, number) })
+			return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, context.Cause(ctx))
+		case <-time.After(mostNap):
+			call(e.look)
+		}
+	}
+}
+
+// oldestWait returns whom this rank has waited for the longest, or -1.
+func (e *Endpoint) oldestWait() (rank int, time_ time.Duration) {
+	rank = -1
+	for w := range e.waits {
+		if d := time.Since(w.since); rank < 0 || d > time_ {
+			rank, time_ = w.rank, d
+		}
+	}
+	return rank, time_
+}
+
+// end notes the first abort.
+func (e *Endpoint) end(err *transport.AbortError) {
+	if e.abort == nil {
+		e.abort = err
+		close(e.flagged)
+	}
+}
+
+// Abort ends the group; the first one that this rank hears of counts for it.
+func (e *Endpoint) Abort(cause error) {
+	call(func() {
+		if e.abort != nil {
+			return
+		}
+		e.end(&transport.AbortError{Rank: e.rank, Cause: cause})
+		text := cause.Error()
+		for r := range e.size {
+			if r != e.rank {
+				e.write(r, letter{Abort: &text})
+			}
+		}
+	})
+}
+
+// lastWords is how long Close waits for an abort to leave.
+const lastWords = 2 * time.Second
+
+// Close gives up what is still under way. What was sent still arrives, by the keeper's
+// help.
+func (e *Endpoint) Close() error {
+	for begun := time.Now(); time.Since(begun) < lastWords; time.Sleep(leastNap) {
+		left := 0
+		call(func() {
+			if !e.closed {
+				e.look()
+			}
+			left = len(e.letters)
+		})
+		if left == 0 {
+			break
+		}
+	}
+	var err error
+	call(func() {
+		if e.closed {
+			return
+		}
+		e.closed = true
+		for _, queue := range e.queues {
+			for _, r := range queue {
+				r.fail(fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
+			}
+		}
+		e.queues = nil
+		delete(engine.open, e)
+		// Messages that are left would be found in the next group of the same context.
+		if !e.broken && e.abort == nil && len(e.sends)+len(e.coming)+len(e.letters) == 0 {
+			err = e.free()
+		}
+	})
+	return err
+}
+
+// bufferPool holds buffers of messages that were released.
+type bufferPool struct {
+	mu   sync.Mutex
+	idle [][]byte
+}
+
+// get returns a buffer of n bytes.
+func (p *bufferPool) get(n int) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, b := range p.idle {
+		if cap(b) >= n && cap(b) <= 2*n+64 {
+			p.idle = slices.Delete(p.idle, i, i+1)
+			return b[:n]
+		}
+	}
+	return make([]byte, n)
+}
+
+// mostIdle is how many buffers are kept.
+const mostIdle = 64
+
+func (p *bufferPool) put(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == mostIdle {
+		p.idle = slices.Delete(p.idle, 0, 1)
+	}
+	p.idle = append(p.idle, b)
+}

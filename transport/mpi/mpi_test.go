@@ -1,0 +1,100 @@
+//go:build mpi
+
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"volley/transport"
+	"volley/transport/transporttest"
+)
+
+// Run it under mpirun; without it, it is a group of one.
+func TestMain(m *testing.M) {
+	if err := start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := Finalize(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func group(t *testing.T) *Endpoint {
+	t.Helper()
+	e, err := Init()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestTransport(t *testing.T) {
+	for _, c := range transporttest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			rank := group(t)
+			if rank.Size() < c.MinRanks {
+				rank.Close()
+				t.Skip("needs more ranks")
+			}
+			if err := c.Run(t.Context(), rank); err != nil {
+				t.Errorf("rank %d: %v", rank.Rank(), err)
+			}
+		})
+	}
+}
+
+// TestPieces cuts messages into pieces of 1,000 bytes, as those of more than a GiB are.
+func TestPieces(t *testing.T) {
+	defer func(n int) { mostBytes = n }(mostBytes)
+	mostBytes = 1000
+	TestTransport(t)
+}
+
+// TestInquire has a chain of waits, at whose end somebody does something else.
+func TestInquire(t *testing.T) {
+	e := group(t)
+	defer e.Close()
+	if e.Size() < 3 {
+		t.Skip("needs more ranks")
+	}
+	tag := transport.Tag{Round: 1}
+	switch last := e.Size() - 1; e.Rank() {
+	case last: // busy
+		time.Sleep(500 * time.Millisecond)
+		if err := e.Send(last-1, tag, [][]byte{{1}}).Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+	default:
+		receiving := e.Receive(e.Rank()+1, tag, []int{1})
+		if e.Rank() == 0 {
+			time.AfterFunc(200*time.Millisecond, func() {
+				for r := 1; r <= last; r++ {
+					want := r + 1
+					if r == last {
+						want = -1
+					}
+					if got, d, err := e.Inquire(t.Context(), r); err != nil || got != want || r < last && d < 50*time.Millisecond {
+						t.Errorf("rank %d waits for %d for %v, %v; want %d", r, got, d, err, want)
+					}
+				}
+			})
+		}
+		m, err := receiving.Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Release()
+		if e.Rank() > 0 {
+			if err := e.Send(e.Rank()-1, tag, [][]byte{{1}}).Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
