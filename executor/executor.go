@@ -4,8 +4,9 @@
 // It knows no algorithm: a program says what to combine, send and receive. [Compile]
 // makes the programs of all processors that live at one rank ready; [Run] runs them.
 // Long packets are cut into segments, and the programs run once for each, so that
-// the memory of a processor stays within a bound: while one segment is coded and sent,
-// the next is read and the one before written. What processors send each other
+// the memory of a processor stays within a bound. At one rank the next segment is read and
+// the one before written while one is coded; at several, two segments are under way, and
+// one is coded while the other waits for messages. What processors send each other
 // is counted, also where they live at one rank; see [Traffic].
 package executor
 
@@ -21,8 +22,8 @@ import (
 	"volley/transport"
 )
 
-// A Job is what one rank is to run. Bytes, Segment and the length of Header are the
-// same at every rank, and so is the plan of Part.
+// A Job is what one rank is to run. Bytes, Segment, Ahead and the length of Header are
+// the same at every rank, and so is the plan of Part.
 type Job struct {
 	Part *Part // of this rank
 
@@ -36,8 +37,11 @@ type Job struct {
 	Segment int64
 	Align   int64
 
-	// Ahead lets the next segment be read, and the last one be written, while one is
-	// computed. It takes memory for one more segment of each input and output.
+	// Ahead lets two segments be under way. At one rank the next is read, and the last
+	// one written, while one is computed; it takes memory for one more segment of each
+	// input and output. At several, one is computed while the other waits for messages;
+	// it takes memory for two segments of everything. The messages of every other segment
+	// then have tags of rounds that follow those of the plan.
 	Ahead bool
 
 	// Inputs hold the packets of the processors of the rank, one after the other, each
@@ -47,7 +51,7 @@ type Job struct {
 	Inputs []io.ReaderAt
 
 	// Outputs receive the results in the same order, segment by segment in ascending
-	// order. One that is a [Viewer] is computed where it is to lie.
+	// order, while inputs are read. One that is a [Viewer] is computed where it is to lie.
 	Outputs []io.WriterAt
 
 	// Header goes in front of the first message to each rank, and Check looks
@@ -96,19 +100,28 @@ var ErrTimeout = errors.New("timed out")
 func Run(ctx context.Context, t transport.Transport, job Job) ([]Traffic, error) {
 	m, err := newMachine(t, job)
 	if err == nil {
-		err = m.run(ctx)
+		if m.job.twoLanes() {
+			err = m.runLanes(ctx)
+		} else {
+			err = m.run(ctx)
+		}
 	}
 	if err != nil {
-		if aborted := new(transport.AbortError); errors.As(err, &aborted) {
-			return nil, aborted
-		}
-		t.Abort(err)
-		return nil, err
+		return nil, fail(t, err)
 	}
 	return m.traffic(), nil
 }
 
-// machine is the memory of one rank and its part.
+// fail aborts the group, unless another rank has, and returns the error that counts.
+func fail(t transport.Transport, err error) error {
+	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
+		return aborted
+	}
+	t.Abort(err)
+	return err
+}
+
+// machine is the memory of one rank, or of one of its lanes, and its part.
 //
 // Invariant: memory[i] of what is computed is written only before anything of the
 // segment is sent from it; that of an input is only read; and what was received belongs
@@ -132,6 +145,7 @@ type machine struct {
 	show     func(worker, processor int)
 	reader   aside[intake]
 	writer   aside[outlet]
+	lane     // unless the only one
 
 	segments    int
 	elementSum  int64 // bytes of an element, all segments together
@@ -301,6 +315,23 @@ func (m *machine) run(ctx context.Context) (err error) {
 	m.dog = watchdog{timeout: m.job.Timeout, bark: cancel}
 	m.allocate()
 	defer m.crew.dismiss()
+	if m.turns != nil {
+		err = m.runLane(ctx)
+	} else {
+		err = m.runAll(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	m.buffers.free() // not after an error: others may be reading it
+	for i := range m.workers {
+		m.workers[i].memory.free()
+	}
+	return nil
+}
+
+// runAll runs all segments one after the other.
+func (m *machine) runAll(ctx context.Context) (err error) {
 	defer m.reader.end()
 	defer m.writer.end()
 	m.intakes[0].at(m, 0)
@@ -324,7 +355,6 @@ func (m *machine) run(ctx context.Context) (err error) {
 		if err := m.segment(ctx, in, out); err != nil {
 			return err
 		}
-		m.segments++
 		if last {
 			break
 		}
@@ -338,14 +368,7 @@ func (m *machine) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := m.writer.wait(); err != nil {
-		return err
-	}
-	m.buffers.free() // not after an error: others may be reading it
-	for i := range m.workers {
-		m.workers[i].memory.free()
-	}
-	return nil
+	return m.writer.wait()
 }
 
 // ended is the error of a run that was ended from outside: one of the only rank needs
@@ -361,6 +384,9 @@ func (m *machine) ended(cause error) error {
 func (in *intake) at(m *machine, offset int64) {
 	in.offset, in.segment = offset, int(min(m.job.Segment, m.job.Bytes-offset))
 }
+
+// at sets the segment to that of an intake.
+func (out *outlet) at(in *intake) { out.offset, out.segment = in.offset, in.segment }
 
 // fill reads the inputs of a segment.
 func (m *machine) fill(s *intake) error {
@@ -461,12 +487,33 @@ func (m *machine) writing(o int, err error) error {
 // segment runs the programs on one segment of every packet.
 func (m *machine) segment(ctx context.Context, in *intake, out *outlet) error {
 	p := m.part
-	n := m.element(int64(in.segment))
-	m.elementSum += int64(n)
-	out.offset, out.segment = in.offset, in.segment
+	out.at(in)
 	if err := m.place(out); err != nil {
 		return err
 	}
+	if err := m.stages(ctx, in, out); err != nil {
+		return err
+	}
+	if err := m.observe(in.parts, out.results); err != nil {
+		return err
+	}
+	if err := m.writer.wait(); err != nil {
+		return err
+	}
+	if last := in.offset+int64(in.segment) >= m.job.Bytes; m.job.Ahead && !p.borrowed && !last {
+		m.writer.begin(out)
+	} else if err := m.write(out); err != nil {
+		return err
+	}
+	return m.settle(ctx)
+}
+
+// stages computes, sends and receives all of a segment; its outputs have their places.
+func (m *machine) stages(ctx context.Context, in *intake, out *outlet) error {
+	p := m.part
+	n := m.element(int64(in.segment))
+	m.elementSum += int64(n)
+	m.segments++
 	copy(m.memory, in.elements)
 	for w, home := range out.homes {
 		if p.homes[w] >= 0 {
@@ -483,24 +530,14 @@ func (m *machine) segment(ctx context.Context, in *intake, out *outlet) error {
 		_, length := m.piece(o, in.segment, n)
 		out.results[o] = m.memory[result.at][:length]
 	}
-	if m.job.Observe != nil {
-		if err := m.observe(in.parts, out.results); err != nil {
-			return err
-		}
-	}
-	if err := m.writer.wait(); err != nil {
-		return err
-	}
-	if last := in.offset+int64(in.segment) >= m.job.Bytes; m.job.Ahead && !p.borrowed && !last {
-		m.writer.begin(out)
-	} else if err := m.write(out); err != nil {
-		return err
-	}
-	return m.settle(ctx)
+	return nil
 }
 
-// observe shows the segment to the observer.
+// observe shows the segment to the observer, if there is one.
 func (m *machine) observe(inputs, outputs [][]byte) error {
+	if m.job.Observe == nil {
+		return nil
+	}
 	for q, proc := range m.part.processors {
 		v := &m.views[q]
 		v.inputs, v.outputs = inputs[:proc.inputs], outputs[:proc.outputs]
@@ -539,7 +576,7 @@ func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) err
 		for range r.count {
 			v.lengths = append(v.lengths, n)
 		}
-		v.pending = m.t.Receive(r.rank, transport.Tag{Round: st.round, Port: r.port}, v.lengths)
+		v.pending = m.t.Receive(r.rank, m.tag(st.round, r.port), v.lengths)
 	}
 	for k := range st.sends {
 		s, v := &st.sends[k], &x.sends[k]
@@ -551,14 +588,14 @@ func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) err
 		for _, slot := range s.slots {
 			v.parts = append(v.parts, m.memory[slot][:n])
 		}
-		v.pending = m.t.Send(s.rank, transport.Tag{Round: st.round, Port: s.port}, v.parts)
+		v.pending = m.t.Send(s.rank, m.tag(st.round, s.port), v.parts)
 	}
 	for k := range st.receives {
 		r, v := &st.receives[k], &x.receives[k]
 		m.dog.watch()
 		message, err := v.pending.Wait(ctx)
 		if err = m.dog.rest(err); err != nil {
-			return of(r.dst, fmt.Errorf("round %d: receive from processor %d: %w", st.round, r.src, err))
+			return of(r.dst, fmt.Errorf("round %d: receive from processor %d: %w", st.round, r.src, m.inRound(st.round, err)))
 		}
 		v.release = message.Release
 		parts := message.Parts
