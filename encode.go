@@ -17,6 +17,7 @@ import (
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
+	"volley/trace"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/verify"
@@ -266,11 +267,18 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		size = max(size, p.Size)
 	}
 	c := &control{t: t, processors: n, timeout: e.options.timeout}
+	began := e.options.trace.Now()
+	traced := func(kind trace.Kind) { // ends what began
+		e.options.trace.End(trace.Event{Kind: kind, Rank: t.Rank(), Row: trace.RunRow, Start: began, First: first, Last: end - 1})
+		began = e.options.trace.Now()
+	}
 	shared, err := e.greet(ctx, c, size)
+	traced(trace.Agree)
 	if err != nil {
 		return nil, err
 	}
 	chosen, err := e.choose(shared.model(symbol))
+	traced(trace.Plan)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +289,9 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	hash := planHash(p, e.matrix, shared)
 	r.PlanHash = hex.EncodeToString(hash)
 	compiling := time.Now()
+	began = e.options.trace.Now()
 	part, err := chosen.part(p, t.Rank(), t.Size())
+	traced(trace.Compile)
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +312,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 			}
 			return nil
 		},
-		Timeout: e.options.timeout,
+		Timeout: e.options.timeout, Trace: e.options.trace,
 	}
 	for i, packet := range packets {
 		if _, source := e.problem.Source(first + i); source {
@@ -340,7 +350,10 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	}
 	if e.options.check {
 		checking := time.Now()
-		if err := e.check(ctx, c, chosen, in, out); err != nil {
+		began = e.options.trace.Now()
+		err := e.check(ctx, c, chosen, in, out)
+		traced(trace.Check)
+		if err != nil {
 			return nil, err
 		}
 		r.Verified = true

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"volley/plan"
+	"volley/trace"
 	"volley/transport"
 )
 
@@ -68,6 +69,9 @@ type Job struct {
 	// Timeout bounds the wait for one message to come, or to be taken; 0 means
 	// no bound.
 	Timeout time.Duration
+
+	// Trace, unless nil, records what the rank does when.
+	Trace *trace.Recorder
 }
 
 // A Viewer is a packet in memory.
@@ -179,12 +183,14 @@ type messages struct {
 
 type sending struct {
 	first   bool // to this rank: carries the header
+	began   int64
 	parts   [][]byte
 	pending transport.Sending
 }
 
 type receiving struct {
 	first   bool // from this rank: carries the header
+	began   int64
 	lengths []int
 	pending transport.Receiving
 	release func()
@@ -239,8 +245,8 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 		m.messages = append(m.messages, x)
 	}
 	m.views, m.show = make([]view, len(p.processors)), m.showOne
-	m.reader.do = m.fill
-	m.writer.do = m.write
+	m.reader.do = func(in *intake) error { return m.read(in, trace.ReadAhead) }
+	m.writer.do = func(out *outlet) error { return m.write(out, trace.WriteBehind) }
 	m.prepare()
 	return m, nil
 }
@@ -335,7 +341,7 @@ func (m *machine) runAll(ctx context.Context) (err error) {
 	defer m.reader.end()
 	defer m.writer.end()
 	m.intakes[0].at(m, 0)
-	if err := m.fill(&m.intakes[0]); err != nil {
+	if err := m.read(&m.intakes[0], trace.FirstLane); err != nil {
 		return err
 	}
 	for turn := 0; ; turn = (turn + 1) % 2 {
@@ -359,10 +365,12 @@ func (m *machine) runAll(ctx context.Context) (err error) {
 			break
 		}
 		if m.job.Ahead {
+			began := m.job.Trace.Now()
 			err = m.reader.wait()
+			m.done(trace.Turn, trace.FirstLane, began, next.offset, 0)
 		} else {
 			next.at(m, offset)
-			err = m.fill(next)
+			err = m.read(next, trace.FirstLane)
 		}
 		if err != nil {
 			return err
@@ -387,6 +395,14 @@ func (in *intake) at(m *machine, offset int64) {
 
 // at sets the segment to that of an intake.
 func (out *outlet) at(in *intake) { out.offset, out.segment = in.offset, in.segment }
+
+// read reads the inputs of a segment, in some row of the trace.
+func (m *machine) read(s *intake, row trace.Row) error {
+	began := m.job.Trace.Now()
+	err := m.fill(s)
+	m.done(trace.Read, row, began, s.offset, int64(s.segment)*int64(len(m.job.Inputs)))
+	return err
+}
 
 // fill reads the inputs of a segment.
 func (m *machine) fill(s *intake) error {
@@ -460,8 +476,17 @@ func atLeast(buffer *[]byte, n int) []byte {
 	return (*buffer)[:n]
 }
 
-// write writes the outputs of a segment that do not lie where they belong.
-func (m *machine) write(s *outlet) error {
+// write writes the outputs of a segment that do not lie where they belong, in some row of
+// the trace.
+func (m *machine) write(s *outlet, row trace.Row) error {
+	began := m.job.Trace.Now()
+	err := m.empty(s)
+	m.done(trace.Write, row, began, s.offset, int64(s.segment)*int64(len(m.job.Outputs)))
+	return err
+}
+
+// empty is write without the trace.
+func (m *machine) empty(s *outlet) error {
 	n := m.element(int64(s.segment))
 	for o, part := range s.results {
 		if s.there[o] {
@@ -494,18 +519,21 @@ func (m *machine) segment(ctx context.Context, in *intake, out *outlet) error {
 	if err := m.stages(ctx, in, out); err != nil {
 		return err
 	}
-	if err := m.observe(in.parts, out.results); err != nil {
+	if err := m.observe(in, out); err != nil {
 		return err
 	}
-	if err := m.writer.wait(); err != nil {
+	began := m.job.Trace.Now()
+	err := m.writer.wait()
+	m.done(trace.Turn, trace.FirstLane, began, in.offset, 0)
+	if err != nil {
 		return err
 	}
 	if last := in.offset+int64(in.segment) >= m.job.Bytes; m.job.Ahead && !p.borrowed && !last {
 		m.writer.begin(out)
-	} else if err := m.write(out); err != nil {
+	} else if err := m.write(out, trace.FirstLane); err != nil {
 		return err
 	}
-	return m.settle(ctx)
+	return m.settle(ctx, out)
 }
 
 // stages computes, sends and receives all of a segment; its outputs have their places.
@@ -521,8 +549,10 @@ func (m *machine) stages(ctx context.Context, in *intake, out *outlet) error {
 		}
 	}
 	for i := range p.stages {
+		began := m.job.Trace.Now()
 		m.code(i, n)
-		if err := m.exchange(ctx, i, n, in.offset == 0); err != nil {
+		m.coded(i, began, in.offset)
+		if err := m.exchange(ctx, i, n, in.offset); err != nil {
 			return err
 		}
 	}
@@ -534,16 +564,19 @@ func (m *machine) stages(ctx context.Context, in *intake, out *outlet) error {
 }
 
 // observe shows the segment to the observer, if there is one.
-func (m *machine) observe(inputs, outputs [][]byte) error {
+func (m *machine) observe(in *intake, out *outlet) error {
 	if m.job.Observe == nil {
 		return nil
 	}
+	began := m.job.Trace.Now()
+	inputs, outputs := in.parts, out.results
 	for q, proc := range m.part.processors {
 		v := &m.views[q]
 		v.inputs, v.outputs = inputs[:proc.inputs], outputs[:proc.outputs]
 		inputs, outputs = inputs[proc.inputs:], outputs[proc.outputs:]
 	}
 	m.crew.share(len(m.views), m.show)
+	m.done(trace.Observe, m.row(), began, in.offset, int64(in.segment)*int64(len(m.job.Inputs)+len(m.job.Outputs)))
 	for q := range m.views {
 		if err := m.views[q].err; err != nil {
 			return of(m.part.first+q, err)
@@ -565,8 +598,9 @@ func (m *machine) showOne(_, q int) {
 
 // exchange sends and receives what follows a stage. All of a round's messages are under
 // way before the first is waited for, so that the ports work side by side.
-func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) error {
+func (m *machine) exchange(ctx context.Context, i, n int, offset int64) error {
 	st, x := &m.part.stages[i], &m.messages[i]
+	firstSegment := offset == 0
 	for k := range st.receives {
 		r, v := &st.receives[k], &x.receives[k]
 		v.lengths = v.lengths[:0]
@@ -576,6 +610,7 @@ func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) err
 		for range r.count {
 			v.lengths = append(v.lengths, n)
 		}
+		v.began = m.job.Trace.Now()
 		v.pending = m.t.Receive(r.rank, m.tag(st.round, r.port), v.lengths)
 	}
 	for k := range st.sends {
@@ -588,13 +623,17 @@ func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) err
 		for _, slot := range s.slots {
 			v.parts = append(v.parts, m.memory[slot][:n])
 		}
+		v.began = m.job.Trace.Now()
 		v.pending = m.t.Send(s.rank, m.tag(st.round, s.port), v.parts)
 	}
 	for k := range st.receives {
 		r, v := &st.receives[k], &x.receives[k]
+		began := m.job.Trace.Now()
 		m.dog.watch()
 		message, err := v.pending.Wait(ctx)
-		if err = m.dog.rest(err); err != nil {
+		err = m.dog.rest(err)
+		m.received(st.round, r, began, v.began, offset, n)
+		if err != nil {
 			return of(r.dst, fmt.Errorf("round %d: receive from processor %d: %w", st.round, r.src, m.inRound(st.round, err)))
 		}
 		v.release = message.Release
@@ -617,15 +656,20 @@ func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) err
 // been passed on, from where it lies, in later rounds only, and these have been
 // waited for by then. As every rank does so, a wait for round t depends on
 // waits for later rounds alone, so they all end.
-func (m *machine) settle(ctx context.Context) error {
+func (m *machine) settle(ctx context.Context, out *outlet) error {
+	n := m.element(int64(out.segment))
 	for i := len(m.part.stages) - 1; i >= 0; i-- {
 		st := &m.part.stages[i]
 		for k := range st.receives {
 			m.messages[i].receives[k].release()
 		}
-		for k, s := range st.sends {
+		for k := range st.sends {
+			s, v := &st.sends[k], &m.messages[i].sends[k]
+			began := m.job.Trace.Now()
 			m.dog.watch()
-			if err := m.dog.rest(m.messages[i].sends[k].pending.Wait(ctx)); err != nil {
+			err := m.dog.rest(v.pending.Wait(ctx))
+			m.sent(st.round, s, began, v.began, out.offset, n)
+			if err != nil {
 				return of(s.src, fmt.Errorf("round %d: send to processor %d: %w", st.round, s.dst, err))
 			}
 		}

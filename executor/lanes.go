@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"volley/trace"
 	"volley/transport"
 )
 
@@ -120,7 +121,7 @@ func (m *machine) runLane(ctx context.Context) error {
 		// still to be heard.
 		early := !m.part.borrowed && offset+m.job.Segment < m.job.Bytes
 		if early {
-			if err := m.settle(ctx); err != nil {
+			if err := m.settle(ctx, out); err != nil {
 				return err
 			}
 		}
@@ -128,7 +129,7 @@ func (m *machine) runLane(ctx context.Context) error {
 			return err
 		}
 		if !early {
-			if err := m.settle(ctx); err != nil {
+			if err := m.settle(ctx, out); err != nil {
 				return err
 			}
 		}
@@ -136,12 +137,23 @@ func (m *machine) runLane(ctx context.Context) error {
 	return nil
 }
 
-// readInTurn reads the inputs of a segment and finds out where its outputs are to lie.
-func (m *machine) readInTurn(ctx context.Context, in *intake, out *outlet) error {
-	if err := m.take(ctx, &m.turns.reading); err != nil {
+// takeTurn waits until a segment has its turn.
+func (m *machine) takeTurn(ctx context.Context, t *turn, in *intake) error {
+	began := m.job.Trace.Now()
+	err := m.take(ctx, t)
+	m.done(trace.Turn, m.row(), began, in.offset, 0)
+	if err != nil {
 		return m.ended(err)
 	}
-	if err := m.fill(in); err != nil {
+	return nil
+}
+
+// readInTurn reads the inputs of a segment and finds out where its outputs are to lie.
+func (m *machine) readInTurn(ctx context.Context, in *intake, out *outlet) error {
+	if err := m.takeTurn(ctx, &m.turns.reading, in); err != nil {
+		return err
+	}
+	if err := m.read(in, m.row()); err != nil {
 		return err
 	}
 	if err := m.place(out); err != nil {
@@ -153,13 +165,13 @@ func (m *machine) readInTurn(ctx context.Context, in *intake, out *outlet) error
 
 // writeInTurn shows a segment to the observer and writes it.
 func (m *machine) writeInTurn(ctx context.Context, in *intake, out *outlet) error {
-	if err := m.take(ctx, &m.turns.writing); err != nil {
-		return m.ended(err)
-	}
-	if err := m.observe(in.parts, out.results); err != nil {
+	if err := m.takeTurn(ctx, &m.turns.writing, in); err != nil {
 		return err
 	}
-	if err := m.write(out); err != nil {
+	if err := m.observe(in, out); err != nil {
+		return err
+	}
+	if err := m.write(out, m.row()); err != nil {
 		return err
 	}
 	m.pass(&m.turns.writing)
