@@ -30,7 +30,7 @@ func TestSegment(t *testing.T) {
 	}
 	whole, cut := compiled("universal"), compiled("exchange")
 	slots := int64(whole.slots)
-	pieces := int64(cut.Info().PieceCount())
+	pieces, cutSlots := int64(cut.Info().PieceCount()), int64(cut.slots)
 	for _, c := range []struct {
 		what          string
 		choice        *choice
@@ -40,9 +40,14 @@ func TestSegment(t *testing.T) {
 		ahead         bool
 	}{
 		{"one rank", whole, 100 * mib, 1 << 30, 1, maxSegment, true},
+		{"one rank, memory for one more of each packet", whole, mib, (slots + 2) * maxSegment, 1, maxSegment, true},
+		{"one rank, a byte less", whole, mib, (slots+2)*maxSegment - 1, 1, maxSegment, false},
+		{"one rank, pieces", cut, pieces * 640, 640 * (cutSlots + 2*pieces), 1, pieces * 640, true},
+		{"one rank, pieces, a byte less", cut, pieces * 640, 640*(cutSlots+2*pieces) - 1, 1, pieces * 640, false},
 		{"up to 4 MiB", whole, 4 * mib, 1 << 30, 8, 4 * mib, false},
 		{"below 8 MiB", whole, 8*mib - 64, 1 << 30, 8, 8*mib - 64, false},
 		{"two of 4 MiB", whole, 8 * mib, 1 << 30, 8, 4 * mib, true},
+		{"two, and no third for the last byte", whole, 8*mib + 1, 1 << 30, 8, 4*mib + 64, true},
 		{"equal ones", whole, 23 * mib, 1 << 30, 2, (23*mib/5 + 63) / 64 * 64, true},
 		{"memory for two of 1 MiB", whole, 20 * mib, 2 * slots * mib, 8, mib, true},
 		{"small, with memory for two halves", whole, mib, slots*mib - 1, 8, mib/2 - 64, true},

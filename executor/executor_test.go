@@ -350,6 +350,20 @@ func TestObserve(t *testing.T) {
 	if err := r.errs[1]; !errors.Is(err, enough) {
 		t.Errorf("got error %v, want %v", err, enough)
 	}
+
+	r.ranks = 1
+	r.job = func(_ int, job *executor.Job) {
+		job.Observe = func(proc int, _, _ [][]byte) error {
+			if proc < 2 {
+				return nil
+			}
+			return enough
+		}
+	}
+	r.do(t.Context())
+	if err := r.errs[0]; err == nil || err.Error() != "processor 2: enough" {
+		t.Errorf("got error %v", err)
+	}
 }
 
 func TestSegmentBytes(t *testing.T) {

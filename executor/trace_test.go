@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -39,6 +40,8 @@ func TestTrace(t *testing.T) {
 				rank int
 				kind trace.Kind
 			}
+			type message struct{ src, dst, segment, round, port int }
+			messages := map[trace.Kind]map[message]int64{} // bytes
 			type place struct{ rank, segment, round int }
 			count, bytes := map[key]int{}, map[key]int64{}
 			coded, sent := map[place]int{}, make([]int64, k)
@@ -57,6 +60,19 @@ func TestTrace(t *testing.T) {
 				}
 				if e.Kind == trace.Send {
 					sent[e.First] += e.Bytes
+				}
+				switch m := (message{e.First, e.Partner, e.Segment, e.Round, e.Port}); e.Kind {
+				case trace.Wait, trace.Receive:
+					m.src, m.dst = m.dst, m.src
+					fallthrough
+				case trace.Send, trace.Settle:
+					if messages[e.Kind] == nil {
+						messages[e.Kind] = map[message]int64{}
+					}
+					messages[e.Kind][m] = e.Bytes
+					if e.First != e.Last || e.Rank != e.First || e.Peer != e.Partner {
+						t.Errorf("%+v: want one processor at each rank", e)
+					}
 				}
 				first, end := executor.Hosted(k, e.Rank, c.ranks)
 				if e.First < first || e.Last >= end || e.Length < 0 || e.Segment >= segments {
@@ -97,6 +113,11 @@ func TestTrace(t *testing.T) {
 							t.Errorf("rank %d: segment %d: round %d coded %d times", rank, segment, round, n)
 						}
 					}
+				}
+			}
+			for _, kind := range []trace.Kind{trace.Settle, trace.Receive, trace.Wait} {
+				if !maps.Equal(messages[kind], messages[trace.Send]) {
+					t.Errorf("%s: messages %v, sent are %v", kind, messages[kind], messages[trace.Send])
 				}
 			}
 			if c.ranks == k {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"volley/trace"
 )
@@ -43,7 +45,7 @@ func write(t *testing.T, r *trace.Recorder) (x file) {
 func TestWrite(t *testing.T) {
 	there := []trace.Event{
 		{Kind: trace.Code, Rank: 3, Row: trace.SecondLane, Start: 1_000_002_500, Length: 1500, First: 6, Last: 7, Segment: 1, Round: 2},
-		{Kind: trace.Send, Rank: 3, Row: trace.Messages, Start: 1_000_001_000, Length: 9000, First: 7, Last: 7, Round: 2, Port: 1, Peer: 0, Partner: 1, Bytes: 64},
+		{Kind: trace.Send, Rank: 3, Row: trace.Messages, Start: 1_000_001_000, Length: 9000, First: 7, Last: 7, Round: 2, Port: 1, Peer: 0, Partner: 1, Bytes: 1},
 		{Kind: trace.Code, Rank: 0, Row: trace.FirstLane, Start: 1_000_000_000, Length: 10, First: 0, Last: 0, Round: trace.AfterRounds},
 	}
 	data, err := json.Marshal(there)
@@ -79,7 +81,7 @@ func TestWrite(t *testing.T) {
 	}
 	want := []string{
 		`X code {"processors":"processor 0","segment":0}`,
-		`b send {"bytes":64,"partner":"processor 1","port":1,"processors":"processor 7","rank":0,"round":2,"segment":0}`,
+		`b send {"bytes":1,"partner":"processor 1","port":1,"processors":"processor 7","rank":0,"round":2,"segment":0}`,
 		`e send null`,
 		`X code round 2 {"processors":"processors 6–7","round":2,"segment":1}`,
 	}
@@ -105,6 +107,33 @@ func TestEmpty(t *testing.T) {
 			t.Errorf("%+v", x)
 		}
 	}
+}
+
+// TestLength checks that an event ends when it is recorded, and that the earlier one comes
+// first in a file, of equals that of the lower rank.
+func TestLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := trace.New()
+		began := r.Now()
+		if want := time.Now().UnixNano(); began != want {
+			t.Errorf("it is %d, want %d", began, want)
+		}
+		time.Sleep(time.Second)
+		later := r.Now()
+		time.Sleep(time.Second)
+		r.End(trace.Event{Kind: trace.Read, Rank: 0, Start: later})
+		r.End(trace.Event{Kind: trace.Read, Rank: 2, Start: began})
+		r.End(trace.Event{Kind: trace.Read, Rank: 1, Start: began})
+		var got []float64
+		for _, e := range write(t, r).TraceEvents {
+			if e.Ph == "X" {
+				got = append(got, float64(e.Pid), e.Ts, e.Dur)
+			}
+		}
+		if want := []float64{1, 0, 2e6, 2, 0, 2e6, 0, 1e6, 1e6}; !reflect.DeepEqual(got, want) {
+			t.Errorf("ranks, begins and lengths %v, want %v", got, want)
+		}
+	})
 }
 
 func TestNil(t *testing.T) {
