@@ -474,6 +474,13 @@ func (m *obtained) At(i, j int) field.Element {
 	return m.Matrix.At(row, m.plan.Column(j, 0)/m.plan.Info().PieceCount())
 }
 
+// IsInputError reports whether an error of a run is the caller's to mend: wrong symbols,
+// processors that disagree, or options that no plan keeps.
+func IsInputError(err error) bool {
+	return errors.As(err, new(*SymbolError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
+		errors.As(err, new(*algo.LimitError)) || errors.Is(err, algo.ErrStructure)
+}
+
 // MemoryError says that the bound of [WithMemory] is too low for the algorithm.
 type MemoryError = executor.MemoryError
 

@@ -48,8 +48,10 @@ var allowed = map[string][]string{
 		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "internal/atomicfile", "internal/codeddir", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify",
 	},
-	"cmd/volley": {"internal/cli"},
+	"cmd/volley":    {"internal/cli"},
+	"cmd/libvolley": {"", "field", "matrix", "transport/mpi", "verify"},
 
+	"examples/mpi":     {"", "field", "matrix", "transport/mpi"},
 	"examples/lcc":     {"", "field", "matrix", "transport", "transport/local"},
 	"examples/peerdas": {"", "algo", "field", "matrix", "plan", "sim", "transport", "transport/local"},
 }
