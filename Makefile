@@ -1,6 +1,6 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test check race verify-all differential mutation bench fuzz
+.PHONY: build test check race mpi verify-all differential mutation bench fuzz
 
 build: ## the binary
 	go build ./cmd/volley
@@ -15,6 +15,18 @@ check: test ## what a change needs
 
 race: ## the race detector, where goroutines meet
 	go test -race . ./executor ./transport/... ./tune ./internal/cli
+
+MPI_RANKS = 1 2 3 5 16
+mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1
+mpi: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
+mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config and a C compiler
+	go vet -tags mpi ./...
+	go run $(STATICCHECK) -tags mpi ./transport/mpi ./internal/cli ./cmd/... ./examples/mpi ./bench/...
+	@dir=$$(mktemp -d) && go test -tags mpi -c -o $$dir/transport ./transport/mpi && \
+	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout 300 mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
+	go build -tags mpi -o $$dir/example ./examples/mpi && timeout 60 mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
+	go test -tags mpi -count 1 ./cmd/libvolley
+	go test -tags mpi -count 1 -timeout 15m -run '^Test(Job|JobErrors|Jobs|OwnDirectories|Killed|Stopped)$$' ./internal/cli
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo ./internal/claims

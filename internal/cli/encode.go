@@ -175,6 +175,9 @@ func (j *encodeJob) close() { j.packets.close() }
 
 // run encodes into the output directory.
 func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, error) {
+	if err := j.options.together(ctx); err != nil { // all have what they need
+		return nil, err
+	}
 	dir, err := codeddir.Create(j.options.output, j.options.force)
 	if err != nil {
 		return nil, usagef("output directory: %w", err)
