@@ -12,6 +12,8 @@ package mpi
 
 // What are macros in one library and variables in another.
 static MPI_Comm volley_world(void) { return MPI_COMM_WORLD; }
+static MPI_Status *volley_ignore(void) { return MPI_STATUS_IGNORE; }
+static MPI_Datatype volley_byte(void) { return MPI_BYTE; }
 static MPI_Comm volley_comm(MPI_Fint f) { return MPI_Comm_f2c(f); }
 static MPI_Fint volley_handle(MPI_Comm c) { return MPI_Comm_c2f(c); }
 
@@ -57,12 +59,23 @@ static int volley_probe(int src, int tag, MPI_Comm comm, int *there, MPI_Message
 	return MPI_Get_count(&status, MPI_BYTE, bytes);
 }
 
-static int volley_receive(void *at, int bytes, MPI_Message *message, MPI_Request *request) {
-	return MPI_Imrecv(at, bytes, MPI_BYTE, message, request);
+// volley_peek tells of the first message from a rank that no receive was waiting for.
+static int volley_peek(int src, MPI_Comm comm, int *there, int *tag) {
+	MPI_Status status;
+	int rc = MPI_Iprobe(src, MPI_ANY_TAG, comm, there, &status);
+	if (rc == MPI_SUCCESS && *there) *tag = status.MPI_TAG;
+	return rc;
 }
 
-static int volley_test(MPI_Request *request, int *done) {
-	return MPI_Test(request, done, MPI_STATUS_IGNORE);
+// volley_test returns the bytes that a receive got, -1 where it was cancelled.
+static int volley_test(MPI_Request *request, int *done, int *bytes) {
+	MPI_Status status;
+	int cancelled, rc = MPI_Test(request, done, &status);
+	if (rc != MPI_SUCCESS || !*done) return rc;
+	rc = MPI_Test_cancelled(&status, &cancelled);
+	if (rc == MPI_SUCCESS && cancelled) *bytes = -1;
+	else if (rc == MPI_SUCCESS) rc = MPI_Get_count(&status, MPI_BYTE, bytes);
+	return rc;
 }
 
 static int volley_free(MPI_Comm *comm) { return MPI_Comm_free(comm); }
@@ -135,15 +148,19 @@ func newRequest() *request {
 	return &request{handle: (*C.MPI_Request)(C.malloc(C.size_t(unsafe.Sizeof(*new(C.MPI_Request)))))}
 }
 
-// test reports whether the operation is over; then the request is.
-func (r *request) test() (bool, error) {
-	done := C.int(0)
-	if err := failed("MPI_Test", C.volley_test(r.handle, &done)); err != nil || done != 0 {
+// test reports whether the operation is over, and of a receive how many bytes have come, -1
+// where it was cancelled; then the request is over.
+func (r *request) test() (over bool, bytes int, err error) {
+	var done, count C.int
+	err = failed("MPI_Test", C.volley_test(r.handle, &done, &count))
+	if over = err != nil || done != 0; over {
 		r.end()
-		return true, err
 	}
-	return false, nil
+	return over, int(count), err
 }
+
+// cancel ends a receive for which nothing has come. It is over when test says so.
+func (r *request) cancel() error { return failed("MPI_Cancel", C.MPI_Cancel(r.handle)) }
 
 func (r *request) end() {
 	r.pinned.Unpin()
@@ -176,10 +193,34 @@ func (g *communicator) send(dst, tag int, blocks [][]byte) (*request, error) {
 	return r, nil
 }
 
+// receive asks for a message of so many bytes. A longer one may be written past its end:
+// Open MPI does that within a host.
+func (g *communicator) receive(src, tag int, into []byte) (*request, error) {
+	r := newRequest()
+	var at unsafe.Pointer
+	if len(into) > 0 {
+		at = unsafe.Pointer(unsafe.SliceData(into))
+		r.pinned.Pin(at)
+	}
+	if err := failed("MPI_Irecv", C.MPI_Irecv(at, C.int(len(into)), C.volley_byte(), C.int(src), C.int(tag), g.comm, r.handle)); err != nil {
+		r.end()
+		return nil, err
+	}
+	return r, nil
+}
+
 // A matched is an MPI message that has come and been matched.
 type matched struct {
 	from, bytes int
 	message     C.MPI_Message
+}
+
+// peek returns the tag of the first message from a rank that no receive was waiting for; ok
+// is false where there is none.
+func (g *communicator) peek(src int) (tag int, ok bool, err error) {
+	var there, t C.int
+	err = failed("MPI_Iprobe", C.volley_peek(C.int(src), g.comm, &there, &t))
+	return int(t), err == nil && there != 0, err
 }
 
 // probe matches the next message with a tag from a rank, or from any if that is negative;
@@ -191,19 +232,11 @@ func (g *communicator) probe(src, tag int) (m matched, ok bool, err error) {
 	return m, err == nil && there != 0, err
 }
 
-// receive takes a matched message into a buffer that is as long.
-func (m *matched) receive(into []byte) (*request, error) {
-	r := newRequest()
-	var at unsafe.Pointer
-	if len(into) > 0 {
-		at = unsafe.Pointer(unsafe.SliceData(into))
-		r.pinned.Pin(at)
-	}
-	if err := failed("MPI_Imrecv", C.volley_receive(at, C.int(m.bytes), &m.message, r.handle)); err != nil {
-		r.end()
-		return nil, err
-	}
-	return r, nil
+// read takes a matched message.
+func (m *matched) read() ([]byte, error) {
+	text := make([]byte, m.bytes+1)
+	err := failed("MPI_Mrecv", C.MPI_Mrecv(unsafe.Pointer(&text[0]), C.int(m.bytes), C.volley_byte(), &m.message, C.volley_ignore()))
+	return text[:m.bytes], err
 }
 
 // A communicator is a group of ranks.

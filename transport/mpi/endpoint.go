@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sync"
 	"time"
@@ -18,11 +19,11 @@ import (
 // once.
 type Endpoint struct {
 	*communicator
-	ports int // that tags have room for
+	ports      int // that tags have room for
+	lengthBits int // of a tag
 
 	// What follows is guarded by the engine's lock.
 	queues  map[stream][]*receiving // asked for, oldest first
-	coming  []*piece
 	sends   []*sending
 	letters []*request // control messages under way
 	abort   *transport.AbortError
@@ -31,6 +32,7 @@ type Endpoint struct {
 	waits   map[*wait]bool
 	answers map[int]chan answer // by the number of a question
 	asked   int                 // questions so far
+	strayed time.Time           // when strays were looked for
 
 	buffers bufferPool
 }
@@ -46,11 +48,19 @@ type stream struct {
 	tag transport.Tag
 }
 
-// Tags of MPI: those of control, then round·ports + port.
+// controlTag is the tag of control messages. The others have one more than round·ports +
+// port, and then bits that depend on the length of the message: a message of another length
+// than was asked for is never put into memory that is too short.
+const controlTag = 0
+
+// mostLengthBits is how many they are if the library has room; leastRounds goes first.
 const (
-	controlTag = iota
-	firstTag
+	mostLengthBits = 10
+	leastRounds    = 1 << 14
 )
+
+// lengthHash depends on a length.
+func lengthHash(n, bits int) int { return int(uint64(n) * 0x9e3779b97f4a7c15 >> (64 - bits)) }
 
 func newEndpoint(handle *int) (e *Endpoint, err error) {
 	call(func() {
@@ -60,7 +70,8 @@ func newEndpoint(handle *int) (e *Endpoint, err error) {
 		}
 		e = &Endpoint{
 			communicator: g, ports: 64,
-			queues: map[stream][]*receiving{}, waits: map[*wait]bool{}, answers: map[int]chan answer{},
+			lengthBits: max(1, min(mostLengthBits, bits.Len(uint(g.mostTag))-bits.Len(64*leastRounds))),
+			queues:     map[stream][]*receiving{}, waits: map[*wait]bool{}, answers: map[int]chan answer{},
 		}
 		engine.open[e] = true
 	})
@@ -76,12 +87,13 @@ func (e *Endpoint) Size() int { return e.size }
 // Exclusive calls f while nothing else calls MPI, on a thread that may.
 func (e *Endpoint) Exclusive(f func()) { call(f) }
 
-// tag returns MPI's tag for one of ours.
-func (e *Endpoint) tag(t transport.Tag) (int, error) {
-	if t.Port < 0 || t.Port >= e.ports || t.Round < 0 || t.Round > (e.mostTag-firstTag)/e.ports-1 {
-		return 0, fmt.Errorf("mpi: %v: the MPI library has room for %d rounds of %d ports", t, (e.mostTag-firstTag)/e.ports, e.ports)
+// tagOf returns MPI's tag for a message of ours.
+func (e *Endpoint) tagOf(t transport.Tag, length int) (int, error) {
+	rounds := e.mostTag>>e.lengthBits/e.ports - 1
+	if t.Port < 0 || t.Port >= e.ports || t.Round < 0 || t.Round >= rounds {
+		return 0, fmt.Errorf("mpi: %v: the MPI library has room for %d rounds of %d ports", t, rounds, e.ports)
 	}
-	return firstTag + t.Round*e.ports + t.Port, nil
+	return (1+t.Round*e.ports+t.Port)<<e.lengthBits | lengthHash(length, e.lengthBits), nil
 }
 
 // peer returns an error unless r is another rank.
@@ -94,14 +106,14 @@ func (e *Endpoint) peer(doing string, r int) error {
 
 // begin looks whether a transfer may begin, and returns MPI's tag for it. The caller holds
 // the lock.
-func (e *Endpoint) begin(doing string, rank int, t transport.Tag) (int, error) {
+func (e *Endpoint) begin(doing string, rank int, t transport.Tag, length int) (int, error) {
 	if err := e.peer(doing, rank); err != nil {
 		return 0, err
 	}
 	if e.closed {
 		return 0, fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed)
 	}
-	return e.tag(t)
+	return e.tagOf(t, length)
 }
 
 // A sending is a message under way to another rank.
@@ -117,8 +129,12 @@ type sending struct {
 // Send sends the parts from where they lie.
 func (e *Endpoint) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
 	s := &sending{e: e, dst: dst, tag: tag}
+	length := 0
+	for _, part := range parts {
+		length += len(part)
+	}
 	call(func() {
-		t, err := e.begin("send to", dst, tag)
+		t, err := e.begin("send to", dst, tag, length)
 		if err == nil {
 			err = s.start(t, parts)
 		}
@@ -170,7 +186,7 @@ func (s *sending) name(err error) error {
 // test looks how far the message is.
 func (s *sending) test() {
 	for len(s.requests) > 0 {
-		over, err := s.requests[0].test()
+		over, _, err := s.requests[0].test()
 		if err != nil {
 			s.err = s.name(err)
 		}
@@ -196,18 +212,12 @@ type receiving struct {
 	lengths []int
 	total   int
 	buffer  []byte
-	got     int  // bytes that have been matched
-	pieces  int  // under way
-	whole   bool // the last piece has been matched
-	dropped bool // nobody waits any more
+	got     int      // bytes that have come
+	request *request // for the next piece
+	stray   int      // tag of a message of another length
+	dropped bool     // nobody waits any more
 	done    bool
 	err     error
-}
-
-// A piece is one MPI message of a message that is coming.
-type piece struct {
-	r       *receiving
-	request *request
 }
 
 // Receive asks for a message.
@@ -218,78 +228,135 @@ func (e *Endpoint) Receive(src int, tag transport.Tag, lengths []int) transport.
 	}
 	call(func() {
 		var err error
-		if r.mpiTag, err = e.begin("receive from", src, tag); err != nil {
+		if r.mpiTag, err = e.begin("receive from", src, tag, r.total); err != nil {
 			r.err, r.done = err, true
 			return
 		}
 		key := stream{src, tag}
-		e.queues[key] = append(e.queues[key], r)
-		e.probeFor(key)
+		queue := append(e.queues[key], r)
+		e.queues[key] = queue
+		if len(queue) == 1 || queue[len(queue)-2].request != nil && queue[len(queue)-2].total < mostBytes {
+			r.ask() // else a piece of the one before would come here
+		}
+		e.look()
 	})
 	return r
 }
 
-// probeFor takes what has come of a stream.
-func (e *Endpoint) probeFor(key stream) {
-	for queue := e.queues[key]; len(queue) > 0; {
-		r := queue[0]
-		m, ok, err := e.probe(r.src, r.mpiTag)
-		if err == nil && !ok {
+// ask asks for the next piece.
+func (r *receiving) ask() {
+	if r.buffer == nil {
+		r.buffer = r.e.buffers.get(r.total)
+	}
+	rest := r.buffer[r.got:]
+	request, err := r.e.receive(r.src, r.mpiTag, rest[:min(len(rest), mostBytes)])
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.request = request
+}
+
+// hear looks whether a piece has come, and asks for the next one.
+func (r *receiving) hear() {
+	for r.request != nil {
+		over, bytes, err := r.request.test()
+		if !over {
 			return
 		}
-		if err == nil {
-			err = r.take(m)
-		}
-		if err != nil {
+		r.request = nil
+		switch {
+		case err != nil:
 			r.fail(err)
+			return
+		case bytes < 0:
+			r.refuse()
+			return
 		}
-		if !r.whole && err == nil {
-			continue
-		}
-		if queue = slices.Delete(queue, 0, 1); len(queue) > 0 {
-			e.queues[key] = queue
-		} else {
-			delete(e.queues, key) // a tag seldom comes back
+		r.got += bytes
+		switch {
+		case bytes == mostBytes:
+			r.ask()
+		default:
+			r.over()
 		}
 	}
 }
 
-// take lets a matched piece come into the buffer, or where there is no room into another.
-func (r *receiving) take(m matched) error {
-	if r.buffer == nil {
-		r.buffer = r.e.buffers.get(r.total)
+// refuse takes a message of another length, whose tag says so, in place of the one that was
+// asked for.
+func (r *receiving) refuse() {
+	for r.got = 0; ; {
+		m, ok, err := r.e.probe(r.src, r.stray)
+		if err == nil && ok {
+			_, err = m.read()
+			r.got += m.bytes
+		}
+		switch {
+		case err != nil:
+			r.fail(err)
+			return
+		case ok && m.bytes < mostBytes:
+			r.over()
+			return
+		}
 	}
-	r.whole = m.bytes < mostBytes
-	into := r.buffer
-	if r.dropped || r.got+m.bytes > r.total {
-		into = make([]byte, m.bytes)
-	} else {
-		into = into[r.got:][:m.bytes]
+}
+
+// strayAfter is how long a receive waits before it is looked whether its message has come
+// with another length.
+const strayAfter = 2 * time.Millisecond
+
+// strays looks for messages of other lengths than were asked for.
+func (e *Endpoint) strays() {
+	if time.Since(e.strayed) < strayAfter {
+		return
 	}
-	r.got += m.bytes
-	request, err := m.receive(into)
-	if err != nil {
-		return err
+	e.strayed = time.Now()
+	for key, queue := range e.queues {
+		tag, ok, err := e.peek(key.src)
+		r := queue[0]
+		if err != nil || !ok || tag == controlTag || tag == r.mpiTag || tag>>e.lengthBits != r.mpiTag>>e.lengthBits || r.request == nil || r.stray != 0 {
+			continue
+		}
+		r.stray = tag
+		if err := r.request.cancel(); err != nil { // without effect where the right one has come
+			r.fail(err)
+		}
 	}
-	r.pieces++
-	r.e.coming = append(r.e.coming, &piece{r, request})
-	return nil
 }
 
 func (r *receiving) fail(err error) {
 	r.err, r.done = fmt.Errorf("rank %d: receive from rank %d, %v: %w", r.e.rank, r.src, r.tag, err), true
 }
 
-// over is called when a piece has come.
+// over is called when the last piece has come.
 func (r *receiving) over() {
-	if r.pieces--; r.pieces > 0 || !r.whole || r.done {
-		return
-	}
 	if r.done = true; r.got != r.total {
 		r.err = &transport.LengthError{Src: r.src, Tag: r.tag, Got: []int{r.got}, Want: slices.Clone(r.lengths)}
 	}
 	if r.dropped || r.err != nil {
 		r.e.buffers.put(r.buffer)
+	}
+}
+
+// hearAll looks what has come of a stream.
+func (e *Endpoint) hearAll(key stream) {
+	queue := e.queues[key]
+	for len(queue) > 0 {
+		r := queue[0]
+		if r.request == nil && !r.done {
+			r.ask()
+		}
+		if r.hear(); !r.done {
+			break
+		}
+		queue = slices.Delete(queue, 0, 1)
+	}
+	if len(queue) > 0 {
+		e.queues[key] = queue
+	} else {
+		delete(e.queues, key) // a tag seldom comes back
 	}
 }
 
@@ -322,20 +389,11 @@ func (e *Endpoint) look() {
 		return s.done
 	})
 	for key := range e.queues {
-		e.probeFor(key)
+		e.hearAll(key)
 	}
-	e.coming = slices.DeleteFunc(e.coming, func(p *piece) bool {
-		over, err := p.request.test()
-		if err != nil {
-			p.r.fail(err)
-		}
-		if over {
-			p.r.over()
-		}
-		return over
-	})
+	e.strays()
 	e.letters = slices.DeleteFunc(e.letters, func(r *request) bool {
-		over, _ := r.test()
+		over, _, _ := r.test()
 		return over
 	})
 	for e.readLetter() {
@@ -423,14 +481,7 @@ func (e *Endpoint) readLetter() bool {
 	if err != nil || !ok {
 		return false
 	}
-	text := make([]byte, m.bytes)
-	r, err := m.receive(text)
-	if err != nil {
-		return false
-	}
-	for over := false; !over && err == nil; { // it is short, and has come
-		over, err = r.test()
-	}
+	text, err := m.read()
 	var l letter
 	if err != nil || json.Unmarshal(text, &l) != nil {
 		return true
@@ -539,9 +590,14 @@ func (e *Endpoint) Close() error {
 			return
 		}
 		e.closed = true
+		asked := len(e.queues)
 		for _, queue := range e.queues {
 			for _, r := range queue {
 				r.fail(fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
+				if r.request != nil {
+					err = errors.Join(err, r.request.cancel())
+					engine.lost = append(engine.lost, r.request)
+				}
 			}
 		}
 		e.queues = nil
@@ -549,13 +605,10 @@ func (e *Endpoint) Close() error {
 		for _, s := range e.sends {
 			engine.lost = append(engine.lost, s.requests...)
 		}
-		for _, p := range e.coming {
-			engine.lost = append(engine.lost, p.request)
-		}
 		engine.lost = append(engine.lost, e.letters...)
 		// Messages that are left would be found in the next group of the same context.
-		if !e.broken && e.abort == nil && len(e.sends)+len(e.coming)+len(e.letters) == 0 {
-			err = e.free()
+		if !e.broken && e.abort == nil && len(e.sends)+asked+len(e.letters) == 0 {
+			err = errors.Join(err, e.free())
 		}
 	})
 	return err
