@@ -173,7 +173,6 @@ func (j *job) tune(ctx context.Context) error {
 		if j.e.Rank() == 0 {
 			fmt.Printf("p = %d: β = %s ms, 1/τ = %s Mbit/s for each of the messages at a time, residual %.1f %%\n",
 				r.Ports, digits(1e3*r.BetaSeconds), digits(8e-6/r.TauSecondsPerByte), 100*r.Residual)
-			for _, q := range r.Points { fmt.Println(q, r.Model(q.Bytes)/q.Seconds) }
 		}
 	}
 	return nil
@@ -353,6 +352,53 @@ func (j *job) write(rows []Row) error {
 		return err
 	}
 	return errors.Join(writeRows(f, rows), f.Close())
+}
+
+// columns are those of what is printed after each size.
+func columns() []report.Column[Row] {
+	type column = report.Column[Row]
+	measured := func(value func(Row) any) func(Row) any {
+		return func(r Row) any {
+			if r.LeftOut != "" {
+				return nil
+			}
+			return value(r)
+		}
+	}
+	list := []column{
+		{Name: "K", Value: func(r Row) any { return r.K }},
+		{Name: "p", Value: func(r Row) any {
+			if r.Ports == 0 {
+				return nil
+			}
+			return r.Ports
+		}},
+		{Name: "size", Value: func(r Row) any { return inBytes(r.Size) }},
+		{Name: "who", Value: func(r Row) any { return strings.TrimSpace(r.Who + " " + r.Plan) }},
+		{Name: "C1", Value: func(r Row) any { return r.C1 }},
+		{Name: "C2", Value: func(r Row) any { return digits(r.C2) }},
+		{Name: "time", Unit: "s, median", Value: measured(func(r Row) any { return digits(r.Seconds) })},
+		{Name: "model", Unit: "s", Value: func(r Row) any { return digits(r.Predicted) }},
+		{Name: "ratio", Unit: "to model", Value: measured(func(r Row) any { return digits(r.Ratio()) })},
+	}
+	for _, name := range peerNames {
+		list = append(list, column{Name: name, Unit: "times faster", Value: func(r Row) any {
+			if x, ok := r.Faster[name]; ok {
+				return digits(x)
+			}
+			return nil
+		}})
+	}
+	return append(list,
+		column{Name: "dropped", Unit: "packets", Value: measured(func(r Row) any {
+			if r.Dropped == nil {
+				return nil
+			}
+			return digits(*r.Dropped)
+		})},
+		column{Name: "#wrong", Value: measured(func(r Row) any { return r.Wrong })},
+		column{Name: "left out", Value: func(r Row) any { return r.LeftOut }},
+	)
 }
 
 // median returns the middle one, or the mean of the two in the middle.

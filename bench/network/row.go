@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
-
-	"volley/report"
 )
 
 // The peers, in the order of tables.
@@ -81,53 +78,6 @@ func compare(rows []Row) {
 			}
 		}
 	}
-}
-
-// columns are those of what is printed after each size.
-func columns() []report.Column[Row] {
-	type column = report.Column[Row]
-	measured := func(value func(Row) any) func(Row) any {
-		return func(r Row) any {
-			if r.LeftOut != "" {
-				return nil
-			}
-			return value(r)
-		}
-	}
-	list := []column{
-		{Name: "K", Value: func(r Row) any { return r.K }},
-		{Name: "p", Value: func(r Row) any {
-			if r.Ports == 0 {
-				return nil
-			}
-			return r.Ports
-		}},
-		{Name: "size", Value: func(r Row) any { return inBytes(r.Size) }},
-		{Name: "who", Value: func(r Row) any { return strings.TrimSpace(r.Who + " " + r.Plan) }},
-		{Name: "C1", Value: func(r Row) any { return r.C1 }},
-		{Name: "C2", Value: func(r Row) any { return digits(r.C2) }},
-		{Name: "time", Unit: "s, median", Value: measured(func(r Row) any { return digits(r.Seconds) })},
-		{Name: "model", Unit: "s", Value: func(r Row) any { return digits(r.Predicted) }},
-		{Name: "ratio", Unit: "to model", Value: measured(func(r Row) any { return digits(r.Ratio()) })},
-	}
-	for _, name := range peerNames {
-		list = append(list, column{Name: name, Unit: "times faster", Value: func(r Row) any {
-			if x, ok := r.Faster[name]; ok {
-				return digits(x)
-			}
-			return nil
-		}})
-	}
-	return append(list,
-		column{Name: "dropped", Unit: "packets", Value: measured(func(r Row) any {
-			if r.Dropped == nil {
-				return nil
-			}
-			return digits(*r.Dropped)
-		})},
-		column{Name: "#wrong", Value: measured(func(r Row) any { return r.Wrong })},
-		column{Name: "left out", Value: func(r Row) any { return r.LeftOut }},
-	)
 }
 
 // writeRows writes a JSON object on a line for each row.
