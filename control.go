@@ -76,6 +76,31 @@ func (c *control) runRanks(ctx context.Context, p plan.Plan, inputs [][]byte, ou
 	return c.run(ctx, part, inputs, outputs, length)
 }
 
+// Exchange gives the record of every rank, of any length, to all of them. A wait for one
+// message is bounded by the timeout, unless that is 0. The errors are those of
+// [executor.Run], and that of a transport.
+func Exchange(ctx context.Context, t transport.Transport, record []byte, timeout time.Duration) ([][]byte, error) {
+	c := &control{t: t, processors: t.Size(), timeout: timeout}
+	lengths, err := c.allgather(ctx, 1, binary.LittleEndian.AppendUint64(nil, uint64(len(record))))
+	if err != nil {
+		return nil, err
+	}
+	most := uint64(0)
+	for _, n := range lengths {
+		most = max(most, binary.LittleEndian.Uint64(n))
+	}
+	padded := make([]byte, most)
+	copy(padded, record)
+	records, err := c.allgather(ctx, 1, padded)
+	if err != nil {
+		return nil, err
+	}
+	for r, n := range lengths {
+		records[r] = records[r][:binary.LittleEndian.Uint64(n)]
+	}
+	return records, nil
+}
+
 // allgather returns the records of all ranks, which are equally long.
 func (c *control) allgather(ctx context.Context, ports int, record []byte) ([][]byte, error) {
 	if c.t.Size() == 1 {

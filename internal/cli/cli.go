@@ -71,11 +71,33 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	err := cmd.ExecuteContext(ctx)
-	if err != nil {
-		fmt.Fprintf(stderr, "volley: %s\n", message(err))
+	s := new(session)
+	err := cmd.ExecuteContext(context.WithValue(ctx, sessionKey{}, s))
+	if s.party == nil && err != nil && commOf(args) != "" {
+		s.party, _ = join(context.Background(), commOf(args)) // the others may be waiting
 	}
-	return exitCode(err)
+	return s.end(err, func(text string) { fmt.Fprintf(stderr, "volley: %s\n", text) })
+}
+
+// end ends a session with an error, which one process of all says, and returns the exit
+// code.
+func (s *session) end(err error, say func(string)) int {
+	mine := ending{Code: exitCode(err)}
+	if err != nil {
+		mine.Text = message(err)
+	}
+	if s.party == nil || s.party.part == nil {
+		if err != nil {
+			say(mine.Text)
+		}
+		return mine.Code
+	}
+	if aborted := new(transport.AbortError); errors.As(err, &aborted) && aborted.Rank != s.party.Rank() {
+		mine.Heard = true
+	} else if err != nil {
+		s.party.Abort(err)
+	}
+	return s.party.part(mine, say)
 }
 
 // packages are the prefixes of errors of the library, which mean little on the

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
+	"time"
 
+	"volley"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -12,19 +15,16 @@ import (
 type comm struct {
 	name string // as --comm takes it
 	doc  string
-
-	// ranks returns at how many ranks that many processors live.
-	ranks func(processors int) int
-
-	// run calls body for each of n ranks that is in this process, with its end
-	// of the transport, and returns when all of these have ended.
-	run func(ctx context.Context, n int, body func(context.Context, transport.Transport) error) error
+	join func() (*party, error)
 }
 
 // comms are the values of --comm, the default first.
 var comms = []comm{
-	{"local", "in this process", func(int) int { return 1 }, local.Run},
+	{"local", "in this process", func() (*party, error) { return &party{Transport: local.New(1)[0]}, nil }},
 }
+
+// missing says of values of --comm why this program has not got them.
+var missing = map[string]string{}
 
 // findComm returns the comm of that name.
 func findComm(name string) (comm, error) {
@@ -34,6 +34,9 @@ func findComm(name string) (comm, error) {
 			return c, nil
 		}
 		names = append(names, c.name)
+	}
+	if why := missing[name]; why != "" {
+		return comm{}, usagef("--comm %s: %s", name, why)
 	}
 	return comm{}, usagef("--comm %q: want %s", name, strings.Join(names, " or "))
 }
@@ -45,4 +48,76 @@ func commUsage() string {
 		list = append(list, c.name+", "+c.doc)
 	}
 	return "how processors talk: " + strings.Join(list, "; ")
+}
+
+// A party is this process among those that run a verb together.
+type party struct {
+	transport.Transport
+
+	// part, unless nil, tells the processes how each of them ended, so that one of them says
+	// it for all. It returns what this one is to say, and the exit code. If some do not
+	// come, it ends the whole job and does not return.
+	part func(mine ending, say func(string)) (code int)
+}
+
+// An ending is how a verb ended in a process.
+type ending struct {
+	Text  string // the error, empty where there was none
+	Heard bool   // another process failed
+	Code  int    // for exit
+}
+
+// exchange gives everybody's value to all.
+func exchange[T any](ctx context.Context, p *party, timeout time.Duration, mine T) ([]T, error) {
+	record, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	records, err := volley.Exchange(ctx, p, record, timeout)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(records))
+	for r, record := range records {
+		if err := json.Unmarshal(record, &all[r]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// A session is a run of the command line. The verb that joins others leaves the party
+// there, and errors come out by it.
+type session struct{ party *party }
+
+type sessionKey struct{}
+
+// join joins the others of a comm, once in a session.
+func join(ctx context.Context, name string) (*party, error) {
+	c, err := findComm(name)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := ctx.Value(sessionKey{}).(*session)
+	if ok && s.party != nil {
+		return s.party, nil
+	}
+	p, err := c.join()
+	if err == nil && ok {
+		s.party = p
+	}
+	return p, err
+}
+
+// commOf returns the value of --comm among arguments that may be wrong otherwise.
+func commOf(args []string) string {
+	for i, arg := range args {
+		if value, ok := strings.CutPrefix(arg, "--comm="); ok {
+			return value
+		}
+		if arg == "--comm" && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return ""
 }

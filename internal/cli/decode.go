@@ -89,9 +89,12 @@ type decodeJob struct {
 }
 
 func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []string) (_ *decodeJob, err error) {
-	options, err := o.runOptions.options()
+	options, err := o.runOptions.options(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if o.party.part != nil {
+		return nil, usagef("--comm %s: decode reads and writes all files in one process: leave it out", o.comm)
 	}
 	if len(args) == 0 {
 		return nil, usagef("no directory of coded files: name what volley encode -o has made")

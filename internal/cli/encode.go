@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,10 @@ DIR gets a file for each processor that obtains one, coded.00 to coded.15 for 16
 manifest.json, written last: a directory with a manifest is whole. With --csv the one input is a text file of symbols in
 decimal, a row for each processor, and the output is coded.csv.
 
-The processors run in this process and talk over in-process channels.`
+The processors run in this process or, with --comm mpi, one in each process that mpirun
+starts. Then each process names its own packets: by {rank}, which may be in the name of a
+directory with one packet in it, or by files or a directory that only it sees. Files
+that all processes see may be named by all as well.`
 
 func newEncode() *cobra.Command {
 	o := &encodeOptions{}
@@ -65,7 +69,11 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 	}
 	defer job.close()
 	if o.dryRun {
-		return o.estimate(cmd.OutOrStdout(), job.encoder, job.packets.symbols())
+		longest, err := exchange(cmd.Context(), o.party, o.timeout, job.packets.symbols())
+		if err != nil {
+			return err
+		}
+		return o.estimate(cmd.OutOrStdout(), job.encoder, slices.Max(longest))
 	}
 	report, err := job.run(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
@@ -89,7 +97,7 @@ func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob
 	if o.csv && o.symbols {
 		return nil, usagef("--csv and --symbols: a text file holds symbols anyway; leave --symbols out")
 	}
-	options, err := o.runOptions.options()
+	options, err := o.runOptions.options(cmd.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -170,8 +178,30 @@ func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 	}
 	return j.options.produce(ctx, stderr, "encoding", j.encoder, j.packets, j.packets.symbols(), dir, func(r *volley.Report) (func() error, error) {
 		manifest := j.manifest(r)
-		return func() error { return dir.Commit(manifest) }, j.packets.finish(dir, manifest)
+		if err := j.packets.finish(dir, manifest); err != nil {
+			return nil, err
+		}
+		if err := j.gather(ctx, manifest); err != nil {
+			return nil, err
+		}
+		return func() error {
+			return dir.Commit(manifest, func() error { return j.options.together(ctx) })
+		}, nil
 	})
+}
+
+// gather puts the files of all processes into a manifest that has those of this one.
+func (j *encodeJob) gather(ctx context.Context, m *codeddir.Manifest) error {
+	type files struct{ Inputs, Files []codeddir.Entry }
+	all, err := exchange(ctx, j.options.party, j.options.timeout, files{m.Inputs, m.Files})
+	if err != nil {
+		return err
+	}
+	m.Inputs, m.Files = nil, nil
+	for _, f := range all {
+		m.Inputs, m.Files = append(m.Inputs, f.Inputs...), append(m.Files, f.Files...)
+	}
+	return nil
 }
 
 // manifest returns the manifest but for its files.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"volley/executor"
 	"volley/field"
 	"volley/internal/codeddir"
 	"volley/matrix"
@@ -22,11 +23,11 @@ import (
 type toEncode interface {
 	packets
 	count() int        // K
-	symbols() int64    // of the longest packet
-	sources() []string // the files that the packets come from
-	targets() []string // the names of the coded files
+	symbols() int64    // of the longest packet here
+	sources() []string // the files that the packets here come from
+	targets() []string // the names of the coded files, of all processors
 
-	// finish writes what is left to write and describes all files in m.
+	// finish writes what is left to write and describes the files here in m.
 	finish(dir *codeddir.Dir, m *codeddir.Manifest) error
 }
 
@@ -39,13 +40,16 @@ func (o *encodeOptions) open(f field.Field, args []string) (toEncode, error) {
 		if len(args) > 1 {
 			return nil, usagef("--csv reads one file, got %d", len(args))
 		}
+		if o.party.Size() > 1 {
+			return nil, usagef("--csv: one process reads and writes all packets: leave --comm %s out", o.comm)
+		}
 		return openText(f, args[0], o.sinks)
 	}
-	names, err := expand(args, o.k)
+	names, here, err := o.here(args)
 	if err != nil {
-		return nil, usage(err)
+		return nil, err
 	}
-	p := &filePackets{field: f}
+	p := &filePackets{field: f, span: here}
 	if !o.symbols {
 		packing := field.PackingOf(f)
 		p.packing = &packing
@@ -56,24 +60,92 @@ func (o *encodeOptions) open(f field.Field, args []string) (toEncode, error) {
 			return nil, usage(err)
 		}
 	}
-	p.sinks = cmp.Or(o.sinks, len(p.inputs))
 	return p, nil
 }
 
-// expand replaces directories by their files and a {rank} pattern by k names.
-func expand(args []string, k int) ([]string, error) {
-	const rank = "{rank}"
-	if len(args) == 1 && strings.Contains(args[0], rank) {
-		if k < 1 {
-			return nil, fmt.Errorf("pattern %s: say how many processors there are with -k", args[0])
-		}
-		names := make([]string, k)
-		for i := range names {
-			names[i] = strings.ReplaceAll(args[0], rank, fmt.Sprint(i))
-		}
-		return names, nil
+// A span is which packets, and which coded packets, are those of the processors that
+// live in this process.
+type span struct {
+	k, sinks   int // all there are
+	first, end int // packets here
+	to, toEnd  int // coded packets here
+}
+
+// span returns that of this process, for k packets.
+func (o *encodeOptions) span(k int) (span, error) {
+	s := span{k: k, sinks: cmp.Or(o.sinks, k)}
+	processors, firstSink := max(k, s.sinks), 0
+	if o.separate {
+		processors, firstSink = k+s.sinks, k
 	}
-	return expandDirectories(args)
+	ranks := o.party.Size()
+	switch {
+	case k < 1:
+		return s, usagef("%d packets: want 1 or more", k)
+	case ranks > processors:
+		return s, usagef("%s for %s: start no more of them", processes(ranks), count(processors, "processor"))
+	case o.perRank > 0 && ranks*o.perRank != processors:
+		return s, usagef("--per-rank %d: %s for %s", o.perRank, processes(ranks), count(processors, "processor"))
+	}
+	first, end := executor.Hosted(processors, o.party.Rank(), ranks)
+	s.first, s.end = min(first, k), min(end, k)
+	s.to, s.toEnd = min(max(first-firstSink, 0), s.sinks), min(max(end-firstSink, 0), s.sinks)
+	return s, nil
+}
+
+func processes(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
+}
+
+// here returns the files of the packets here. One argument with {rank} in it stands for as
+// many as there are; in a job, for those here, and it may name a directory for each.
+// Else they are the files named, or those of them that are here where all are named.
+func (o *encodeOptions) here(args []string) ([]string, span, error) {
+	const rank = "{rank}"
+	pattern := len(args) == 1 && strings.Contains(args[0], rank)
+	k := o.k
+	if o.party.part != nil && k == 0 {
+		if k = o.party.Size() * max(1, o.perRank); o.separate {
+			k -= o.sinks
+		}
+	}
+	var names []string
+	var err error
+	if !pattern {
+		if names, err = expandDirectories(args); err != nil {
+			return nil, span{}, usage(err)
+		}
+		if o.party.part == nil {
+			k = len(names)
+		}
+	} else if k == 0 {
+		return nil, span{}, usagef("pattern %s: say how many processors there are with -k", args[0])
+	}
+	s, err := o.span(k)
+	if err != nil {
+		return nil, s, err
+	}
+	if pattern {
+		for i := s.first; i < s.end; i++ {
+			names = append(names, strings.ReplaceAll(args[0], rank, fmt.Sprint(i)))
+		}
+		if o.party.part != nil {
+			names, err = expandDirectories(names)
+		}
+	}
+	switch own := s.end - s.first; {
+	case err != nil:
+		return nil, s, usage(err)
+	case len(names) == own:
+		return names, s, nil
+	case len(names) == k && !pattern:
+		return names[s.first:s.end], s, nil
+	default:
+		return nil, s, usagef("%s named: want %d for the processors of this process, or all %d", count(len(names), "packet"), own, k)
+	}
 }
 
 // expandDirectories replaces directories by their files.
@@ -113,11 +185,11 @@ func expandDirectories(args []string) ([]string, error) {
 	return names, nil
 }
 
-// filePackets are a file in and a file out for each processor.
+// filePackets are a file in and a file out for each processor here.
 type filePackets struct {
+	span
 	field   field.Field
 	packing *field.Packing // nil: the files hold symbols already
-	sinks   int
 	inputs  []*inputFile
 	outputs []*codeddir.File
 }
@@ -177,7 +249,7 @@ func (p *filePackets) open(name string) error {
 	return nil
 }
 
-func (p *filePackets) count() int { return len(p.inputs) }
+func (p *filePackets) count() int { return p.k }
 
 func (p *filePackets) symbols() int64 {
 	most := int64(0)
@@ -187,10 +259,12 @@ func (p *filePackets) symbols() int64 {
 	return most
 }
 
-func (p *filePackets) size(k int) int64 { return p.inputs[k].symbols * int64(p.field.SymbolBytes()) }
+func (p *filePackets) size(k int) int64 {
+	return p.inputs[k-p.first].symbols * int64(p.field.SymbolBytes())
+}
 
 func (p *filePackets) reader(k int) io.ReaderAt {
-	in := p.inputs[k]
+	in := p.inputs[k-p.first]
 	if p.packing == nil {
 		return in
 	}
@@ -235,13 +309,14 @@ func (p *filePackets) targets() []string {
 
 func (p *filePackets) create(dir *codeddir.Dir) ([]io.WriterAt, error) {
 	writers := make([]io.WriterAt, p.sinks)
-	for k, name := range p.targets() {
-		f, err := dir.Create(name)
+	targets := p.targets()
+	for s := p.to; s < p.toEnd; s++ {
+		f, err := dir.Create(targets[s])
 		if err != nil {
 			return nil, err
 		}
 		p.outputs = append(p.outputs, f)
-		writers[k] = f
+		writers[s] = f
 	}
 	return writers, nil
 }
@@ -251,16 +326,17 @@ func (p *filePackets) finish(_ *codeddir.Dir, m *codeddir.Manifest) error {
 		m.BitsPerSymbol = p.packing.Bits()
 	}
 	names := p.targets()
-	for k, in := range p.inputs {
+	for i, in := range p.inputs {
 		if in.read != in.bytes {
 			return &shrunkError{in.Name(), in.bytes, in.read}
 		}
 		m.Inputs = append(m.Inputs, codeddir.Entry{
-			Name: in.Name(), Processor: k, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
+			Name: in.Name(), Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
 		})
 	}
-	for s, out := range p.outputs {
+	for i, out := range p.outputs {
 		size, sum := out.Sum()
+		s := p.to + i
 		m.Files = append(m.Files, codeddir.Entry{
 			Name: names[s], Processor: s, Bytes: size, SHA256: sum,
 		})

@@ -15,6 +15,7 @@ import (
 
 	"volley/field/fieldtest"
 	"volley/internal/codeddir"
+	"volley/transport/local"
 )
 
 func sha(data []byte) string {
@@ -247,6 +248,7 @@ func TestDryRun(t *testing.T) {
 func TestShrinkingInput(t *testing.T) {
 	in, _ := writePackets(t, 10, 20)
 	o := &encodeOptions{}
+	o.party = &party{Transport: local.New(1)[0]}
 	p, err := o.open(fieldtest.Parse(t, "2^8"), []string{in})
 	if err != nil {
 		t.Fatal(err)

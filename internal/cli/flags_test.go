@@ -149,6 +149,7 @@ func TestShrunkInput(t *testing.T) {
 		in, _ := writePackets(t, 10, 20, 10)
 		out := filepath.Join(t.TempDir(), "out")
 		cmd := &cobra.Command{}
+		cmd.SetContext(t.Context())
 		o := &encodeOptions{symbols: symbols}
 		o.runOptions = runOptions{comm: "local", output: out, memory: "1MiB", check: "full", timeout: time.Minute}
 		o.addMatrix(cmd)

@@ -20,13 +20,13 @@ import (
 	"volley"
 	"volley/executor"
 	"volley/internal/codeddir"
-	"volley/transport"
 )
 
 // runOptions is the flags of every verb that runs a plan.
 type runOptions struct {
 	comm    string
-	through comm // that comm names
+	party   *party // of comm, once options has returned
+	perRank int
 	output  string
 	memory  string
 	timeout time.Duration
@@ -45,21 +45,26 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	defer group(cmd, "Run")()
 	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
+	if len(comms) > 1 {
+		f.Var(atLeast{&o.perRank, 1, 0}, "per-rank", "processors in each process of --comm mpi (default: 1)")
+	}
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each processor")
 	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
 	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
 }
 
 // options returns the library's options for the flags, all of which it checks.
-func (o *runOptions) options() (_ []volley.Option, err error) {
+func (o *runOptions) options(ctx context.Context) (_ []volley.Option, err error) {
+	if o.party, err = join(ctx, o.comm); err != nil {
+		return nil, err
+	}
 	switch {
+	case o.perRank > 0 && o.party.part == nil:
+		return nil, usagef("--per-rank %d: all processors are in this process with --comm %s: leave it out", o.perRank, o.comm)
 	case o.output == "" && !o.dryRun:
 		return nil, usagef("no output directory: say where with -o DIR")
 	case o.check != "full" && o.check != "off":
 		return nil, usagef("--check %q: want full or off", o.check)
-	}
-	if o.through, err = findComm(o.comm); err != nil {
-		return nil, err
 	}
 	memory, err := parseSize(o.memory)
 	if err != nil || memory == 0 {
@@ -105,6 +110,9 @@ type packets interface {
 func (o *runOptions) produce(ctx context.Context, stderr io.Writer, what string, e *volley.Encoder, p packets, symbols int64, dir *codeddir.Dir,
 	finish func(*volley.Report) (commit func() error, err error)) (*volley.Report, error) {
 	defer dir.Discard()
+	if err := o.together(ctx); err != nil { // what was left of earlier runs is gone
+		return nil, err
+	}
 	outputs, err := p.create(dir)
 	if err != nil {
 		return nil, usagef("output directory: %w", err)
@@ -135,28 +143,36 @@ func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encode
 	defer bar.stop()
 	problem := e.Problem()
 	n := problem.Processors()
-	reports := make([]*volley.Report, o.through.ranks(n))
-	err := o.through.run(ctx, len(reports), func(ctx context.Context, t transport.Transport) error {
-		first, end := executor.Hosted(n, t.Rank(), t.Size())
-		var mine []volley.Packet
-		for k := first; k < end; k++ {
-			var packet volley.Packet
-			if row, ok := problem.Source(k); ok {
-				packet.Source, packet.Size = p.reader(row), p.size(row)
-			}
-			if s, ok := problem.Sink(k); ok {
-				packet.Coded = &progressWriter{outputs[s], bar}
-			}
-			mine = append(mine, packet)
+	first, end := executor.Hosted(n, o.party.Rank(), o.party.Size())
+	var mine []volley.Packet
+	for k := first; k < end; k++ {
+		var packet volley.Packet
+		if row, ok := problem.Source(k); ok {
+			packet.Source, packet.Size = p.reader(row), p.size(row)
 		}
-		var err error
-		reports[t.Rank()], err = e.RunAll(ctx, t, mine)
-		return err
-	})
+		if s, ok := problem.Sink(k); ok {
+			packet.Coded = &progressWriter{outputs[s], bar}
+		}
+		mine = append(mine, packet)
+	}
+	report, err := e.RunAll(ctx, o.party, mine)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := exchange(ctx, o.party, o.timeout, report)
 	if err != nil {
 		return nil, err
 	}
 	return volley.Merge(reports), nil
+}
+
+// storing is how many timeouts a process may be behind when it stores its results.
+const storing = 10
+
+// together returns when all processes have come to it.
+func (o *runOptions) together(ctx context.Context) error {
+	_, err := volley.Exchange(ctx, o.party, nil, storing*o.timeout)
+	return err
 }
 
 // estimate prints what a run on packets of that many symbols would do.
@@ -170,6 +186,9 @@ func (o *runOptions) estimate(w io.Writer, e *volley.Encoder, symbols int64) err
 
 // print prints the report, as JSON if asked, else with a closing remark.
 func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
+	if o.party.Rank() > 0 {
+		return nil
+	}
 	if o.json {
 		return writeJSON(w, r)
 	}

@@ -15,12 +15,14 @@ import (
 	"volley/field"
 	"volley/report"
 	"volley/transport"
+	"volley/transport/local"
 	"volley/tune"
 )
 
 type tuneOptions struct {
 	fields       string
 	comm         string
+	party        *party
 	k, ports     int
 	time         time.Duration
 	output       string
@@ -78,6 +80,15 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.party, err = join(cmd.Context(), o.comm); err != nil {
+		return err
+	}
+	if o.party.part != nil {
+		if cmd.Flags().Changed("processors") && o.k != o.party.Size() {
+			return usagef("-k %d in a job of %s: leave it out", o.k, count(o.party.Size(), "process"))
+		}
+		o.k = o.party.Size()
+	}
 	switch {
 	case o.k < 2:
 		return usagef("%d processors: say how many with -k, 2 or more", o.k)
@@ -90,21 +101,20 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 		return usagef("%d processors with %s would take %s each to measure: want %s at most together: fewer of them with -k, or of ports with -p",
 			o.k, count(min(o.ports, o.k-1), "port"), humanize.IBytes(uint64(each)), humanize.IBytes(mostTuneMemory))
 	}
-	c, err := findComm(o.comm)
-	if err != nil {
-		return err
-	}
 	path, remark, err := o.place()
 	if err != nil {
 		return err
 	}
 	slog.Info("measuring", "processors", o.k, "time", o.time)
-	r, err := o.measure(cmd.Context(), c, fields)
+	r, err := o.measure(cmd.Context(), fields)
 	if err != nil {
 		return err
 	}
 	if err := cmd.Context().Err(); err != nil {
 		return context.Cause(cmd.Context())
+	}
+	if o.party.Rank() > 0 {
+		return nil
 	}
 	if path != "" {
 		if err := r.Save(path); err != nil {
@@ -160,20 +170,20 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 	return path, remark + "take β, τ and γ from there, unless --beta, --tau or --gamma is given", nil
 }
 
-// measure returns what processor 0 has measured.
-func (o *tuneOptions) measure(ctx context.Context, c comm, fields []field.Field) (*tune.Result, error) {
-	var first *tune.Result
-	err := c.run(ctx, o.k, func(ctx context.Context, t transport.Transport) error {
-		r, err := tune.Measure(ctx, t, fields, tune.WithTime(o.time), tune.WithPorts(o.ports), tune.WithName(c.name))
+// measure returns what this process has measured: that of processor 0 counts.
+func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first *tune.Result, err error) {
+	options := []tune.Option{tune.WithTime(o.time), tune.WithPorts(o.ports), tune.WithName(o.comm)}
+	if o.party.part != nil {
+		return tune.Measure(ctx, o.party, fields, options...)
+	}
+	err = local.Run(ctx, o.k, func(ctx context.Context, t transport.Transport) error {
+		r, err := tune.Measure(ctx, t, fields, options...)
 		if t.Rank() == 0 {
 			first = r
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return first, nil
+	return first, err
 }
 
 func printTune(w io.Writer, r *tune.Result, remark string) error {

@@ -155,7 +155,7 @@ func removeHidden(path string) error {
 	}
 	for _, e := range entries {
 		if isHidden(e) {
-			if err := os.Remove(filepath.Join(path, e.Name())); err != nil {
+			if err := os.Remove(filepath.Join(path, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
@@ -227,7 +227,14 @@ func (f *File) Sum() (int64, string) { return f.size, hex.EncodeToString(f.diges
 // Files of an earlier result that the new one does not have are removed. After
 // an error the directory has no manifest, or still the earlier result as a whole;
 // Discard removes the rest.
-func (d *Dir) Commit(m *Manifest) error {
+//
+// Several processes may write one directory, each its own files and all the same
+// manifest. They prepare it and then create files, and together returns when all of
+// them have called it as often; it may be nil where there is one.
+func (d *Dir) Commit(m *Manifest, together func() error) error {
+	if together == nil {
+		together = func() error { return nil }
+	}
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -242,7 +249,13 @@ func (d *Dir) Commit(m *Manifest) error {
 	if err := d.close(); err != nil {
 		return err
 	}
+	if err := together(); err != nil {
+		return err
+	}
 	if err := d.removeEarlier(); err != nil {
+		return err
+	}
+	if err := together(); err != nil {
 		return err
 	}
 	last := len(d.files) - 1 // the manifest
@@ -250,6 +263,9 @@ func (d *Dir) Commit(m *Manifest) error {
 		return err
 	}
 	if err := syncDir(d.path); err != nil {
+		return err
+	}
+	if err := together(); err != nil {
 		return err
 	}
 	return d.finish(d.files[last:])
@@ -305,7 +321,7 @@ func (d *Dir) removeEarlier() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := os.Remove(path); err != nil {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if old == nil { // unreadable: its files are unknown

@@ -69,7 +69,7 @@ func create(t *testing.T, path string, replace bool) *Dir {
 func fill(t *testing.T, path string, processors int, text string) {
 	t.Helper()
 	d := create(t, path, true)
-	if err := d.Commit(write(t, d, processors, text)); err != nil {
+	if err := d.Commit(write(t, d, processors, text), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -88,7 +88,7 @@ func TestCommit(t *testing.T) {
 	if got := list(t, path); got != strings.TrimSpace(strings.Repeat(hidden+" ", 11)) {
 		t.Errorf("before the commit: %s", got)
 	}
-	if err := d.Commit(m); err != nil {
+	if err := d.Commit(m, nil); err != nil {
 		t.Fatal(err)
 	}
 	d.Discard() // does nothing now
@@ -149,7 +149,7 @@ func TestReplace(t *testing.T) {
 
 	d = create(t, path, true)
 	m := write(t, d, 2, "new")
-	if err := d.Commit(m); err != nil {
+	if err := d.Commit(m, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := list(t, path); got != "coded.0 coded.1 coded.x manifest.json" {
@@ -203,11 +203,11 @@ func TestTwoRuns(t *testing.T) {
 	m := write(t, first, 2, "first")
 	second := create(t, path, false)
 	n := write(t, second, 2, "second")
-	if err := first.Commit(m); err == nil {
+	if err := first.Commit(m, nil); err == nil {
 		t.Error("the first run commits files that are no more")
 	}
 	first.Discard()
-	if err := second.Commit(n); err != nil {
+	if err := second.Commit(n, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := list(t, path); got != "coded.0 coded.1 manifest.json" {
@@ -227,7 +227,7 @@ func TestFailedCommit(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(path, "coded.1"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Commit(m); err == nil || !strings.Contains(err.Error(), "coded.1") {
+	if err := d.Commit(m, nil); err == nil || !strings.Contains(err.Error(), "coded.1") {
 		t.Errorf("%v, want an error that names coded.1", err)
 	}
 	d.Discard()

@@ -33,7 +33,6 @@ type Endpoint struct {
 	asked   int                 // questions so far
 
 	buffers bufferPool
-	flagged chan struct{} // closed by the first abort
 }
 
 var _ transport.Transport = (*Endpoint)(nil)
@@ -59,7 +58,6 @@ func newEndpoint(handle *int) (e *Endpoint, err error) {
 		e = &Endpoint{
 			communicator: g, ports: 64,
 			queues: map[stream][]*receiving{}, waits: map[*wait]bool{}, answers: map[int]chan answer{},
-			flagged: make(chan struct{}),
 		}
 		engine.open[e] = true
 	})
@@ -350,7 +348,7 @@ type wait struct {
 // Waits look as soon as they begin and then ever more seldom, so that a long one costs
 // little and adds little to its own length.
 const (
-	spins    = 20
+	spin     = 20 * time.Microsecond
 	leastNap = 20 * time.Microsecond
 	mostNap  = time.Millisecond
 )
@@ -359,7 +357,6 @@ const (
 func (e *Endpoint) wait(ctx context.Context, rank int, ended func() (bool, error), drop func()) error {
 	begun := time.Now()
 	w := &wait{rank, begun}
-	var timer *time.Timer
 	for turn := 0; ; turn++ {
 		var done bool
 		var err error
@@ -383,20 +380,8 @@ func (e *Endpoint) wait(ctx context.Context, rank int, ended func() (bool, error
 		if done {
 			return err
 		}
-		if turn < spins {
-			continue
-		}
-		nap := min(max(leastNap, time.Since(begun)/16), mostNap)
-		if timer == nil {
-			timer = time.NewTimer(nap)
-			defer timer.Stop()
-		} else {
-			timer.Reset(nap)
-		}
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		case <-e.flagged:
+		if waited := time.Since(begun); waited > spin {
+			nap(min(max(leastNap, waited/16), mostNap))
 		}
 	}
 }
@@ -486,7 +471,8 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 		case <-ctx.Done():
 			call(func() { delete(e.answers, number) })
 			return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, context.Cause(ctx))
-		case <-time.After(mostNap):
+		default:
+			nap(leastNap)
 			call(e.look)
 		}
 	}
@@ -507,7 +493,6 @@ func (e *Endpoint) oldestWait() (rank int, time_ time.Duration) {
 func (e *Endpoint) end(err *transport.AbortError) {
 	if e.abort == nil {
 		e.abort = err
-		close(e.flagged)
 	}
 }
 
@@ -533,7 +518,7 @@ const lastWords = 2 * time.Second
 // Close gives up what is still under way. What was sent still arrives, by the keeper's
 // help.
 func (e *Endpoint) Close() error {
-	for begun := time.Now(); time.Since(begun) < lastWords; time.Sleep(leastNap) {
+	for begun := time.Now(); time.Since(begun) < lastWords; nap(leastNap) {
 		left := 0
 		call(func() {
 			if !e.closed {

@@ -1,0 +1,160 @@
+//go:build mpi
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"volley/transport"
+	"volley/transport/mpi"
+)
+
+func init() {
+	comms = append(comms, comm{"mpi", "by MPI, in the processes that mpirun starts", joinMPI})
+}
+
+// joinMPI makes this process one of its job. It takes a second group for the end, as the
+// first may be broken by then.
+func joinMPI() (*party, error) {
+	e, err := mpi.Init()
+	if err != nil {
+		return nil, err
+	}
+	last, err := mpi.Init()
+	if err != nil {
+		return nil, err
+	}
+	return &party{Transport: e, part: func(mine ending, say func(string)) int {
+		return partMPI(e, last, mine, say)
+	}}, nil
+}
+
+// An ending is told in a record of endingBytes within endingTime.
+const (
+	endingBytes = 1 << 10
+	endingTime  = 3 * time.Second
+)
+
+// partMPI lets rank 0 gather the endings and say what went wrong. All take the exit code
+// from it.
+func partMPI(e, last *mpi.Endpoint, mine ending, say func(string)) int {
+	ctx, cancel := context.WithTimeout(context.Background(), endingTime)
+	defer cancel()
+	all := make([]*ending, last.Size())
+	all[last.Rank()] = &mine
+	verdict := mine
+	complete := true
+	if last.Rank() == 0 {
+		var coming []transport.Receiving
+		for r := 1; r < last.Size(); r++ {
+			coming = append(coming, last.Receive(r, transport.Tag{}, []int{endingBytes}))
+		}
+		for i, c := range coming {
+			if x, err := readEnding(ctx, c); err == nil {
+				all[i+1] = x
+			} else {
+				complete = false
+			}
+		}
+		for _, line := range sayings(all) {
+			say(line)
+		}
+		verdict.Code = worst(all)
+		for r, x := range all {
+			if r > 0 && x != nil {
+				complete = last.Send(r, transport.Tag{Round: 1}, [][]byte{record(verdict)}).Wait(ctx) == nil && complete
+			}
+		}
+	} else {
+		err := last.Send(0, transport.Tag{}, [][]byte{record(mine)}).Wait(ctx)
+		if err == nil {
+			later, cancel := context.WithTimeout(context.Background(), 2*endingTime)
+			defer cancel()
+			var x *ending
+			if x, err = readEnding(later, last.Receive(0, transport.Tag{Round: 1}, []int{endingBytes})); err == nil {
+				verdict.Code = x.Code
+			}
+		}
+		if complete = err == nil; !complete && mine.Text != "" && !mine.Heard {
+			say(fmt.Sprintf("rank %d: %s", last.Rank(), mine.Text)) // rank 0 cannot
+		}
+	}
+	if complete {
+		e.Close()
+		last.Close()
+		if err := mpi.Finalize(); err == nil {
+			return verdict.Code
+		}
+	}
+	mpi.AbortJob(max(verdict.Code, exitFailed))
+	return exitFailed
+}
+
+// record returns the ending in endingBytes.
+func record(x ending) []byte {
+	for {
+		text, err := json.Marshal(x)
+		if err == nil && len(text) <= endingBytes {
+			return append(text, bytes.Repeat([]byte(" "), endingBytes-len(text))...)
+		}
+		x.Text = x.Text[:len(x.Text)/2]
+	}
+}
+
+func readEnding(ctx context.Context, r transport.Receiving) (*ending, error) {
+	m, err := r.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Release()
+	x := new(ending)
+	return x, json.Unmarshal(m.Parts[0], x)
+}
+
+// worst returns the exit code for all: that of the first who failed by himself.
+func worst(all []*ending) int {
+	code := exitOK
+	for _, heard := range []bool{true, false} {
+		for r := len(all) - 1; r >= 0; r-- {
+			if x := all[r]; x != nil && x.Code != exitOK && x.Heard == heard {
+				code = x.Code
+			}
+		}
+	}
+	return code
+}
+
+// sayings returns what failed, each once and with the ranks where it did, unless at all.
+func sayings(all []*ending) []string {
+	var texts []string
+	ranks := map[string][]int{}
+	for _, heard := range []bool{false, true} {
+		for r, x := range all {
+			if x == nil || x.Text == "" || x.Heard != heard {
+				continue
+			}
+			if ranks[x.Text] == nil {
+				texts = append(texts, x.Text)
+			}
+			ranks[x.Text] = append(ranks[x.Text], r)
+		}
+		if len(texts) > 0 {
+			break // what others only heard of has been said
+		}
+	}
+	for i, text := range texts {
+		switch list := ranks[text]; {
+		case len(list) == len(all) || len(all) == 1:
+		case len(list) == 1:
+			texts[i] = fmt.Sprintf("rank %d: %s", list[0], text)
+		default:
+			texts[i] = fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", ", "), text)
+		}
+	}
+	return texts
+}
