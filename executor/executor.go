@@ -298,7 +298,7 @@ func (m *machine) allocate() {
 func (m *machine) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	m.dog = watchdog{timeout: m.job.Timeout, bark: cancel}
+	m.dog = watchdog{t: m.t, timeout: m.job.Timeout, bark: cancel}
 	m.allocate()
 	defer m.crew.dismiss()
 	defer m.reader.end()
@@ -555,7 +555,7 @@ func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) err
 	}
 	for k := range st.receives {
 		r, v := &st.receives[k], &x.receives[k]
-		m.dog.watch()
+		m.dog.watch(r.rank)
 		message, err := v.pending.Wait(ctx)
 		if err = m.dog.rest(err); err != nil {
 			return of(r.dst, fmt.Errorf("round %d: receive from processor %d: %w", st.round, r.src, err))
@@ -587,7 +587,7 @@ func (m *machine) settle(ctx context.Context) error {
 			m.messages[i].receives[k].release()
 		}
 		for k, s := range st.sends {
-			m.dog.watch()
+			m.dog.watch(s.rank)
 			if err := m.dog.rest(m.messages[i].sends[k].pending.Wait(ctx)); err != nil {
 				return of(s.src, fmt.Errorf("round %d: send to processor %d: %w", st.round, s.dst, err))
 			}
@@ -654,17 +654,20 @@ func (a *aside[T]) end() {
 // A watchdog bounds waits, one at a time: it ends their context when one takes
 // too long. One timer serves all of them.
 type watchdog struct {
+	t       transport.Transport
 	timeout time.Duration // 0: no bound
 	bark    context.CancelCauseFunc
 	timer   *time.Timer
+	rank    int // that is waited for
 }
 
-// watch is called before a wait.
-func (w *watchdog) watch() {
+// watch is called before a wait for a rank.
+func (w *watchdog) watch(rank int) {
+	w.rank = rank
 	switch {
 	case w.timeout == 0:
 	case w.timer == nil:
-		w.timer = time.AfterFunc(w.timeout, func() { w.bark(w.late()) })
+		w.timer = time.AfterFunc(w.timeout, func() { w.bark(w.late()) }) // others may ask while it waits
 	default:
 		w.timer.Reset(w.timeout)
 	}
@@ -679,7 +682,13 @@ func (w *watchdog) rest(err error) error {
 	return err
 }
 
-func (w *watchdog) late() error { return fmt.Errorf("%w: nothing for %v", ErrTimeout, w.timeout) }
+func (w *watchdog) late() error {
+	err := fmt.Errorf("%w: nothing for %v", ErrTimeout, w.timeout)
+	if who := transport.Blame(w.t, w.rank); who != "" {
+		err = fmt.Errorf("%w; %s", err, who)
+	}
+	return err
+}
 
 // readPadded fills p from offset on, with zeros after the end of the packet.
 func readPadded(r io.ReaderAt, p []byte, offset int64) error {

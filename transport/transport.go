@@ -11,6 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 )
 
 // A Tag tells messages between the same two ranks apart. Messages with the same
@@ -93,6 +95,55 @@ type Transport interface {
 	// for still arrive, and so does an abort. After it only Abort may be called,
 	// perhaps without effect.
 	Close() error
+}
+
+// An Inquirer is a Transport that can ask other ranks whom they wait for.
+type Inquirer interface {
+	// Inquire returns whom a rank has waited for the longest by now, and for how long; -1
+	// is nobody. It returns an error where the rank does not answer before ctx ends.
+	Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error)
+}
+
+// answerTime is how long Blame waits for an answer: one that computes answers in
+// milliseconds, unless the machine is overloaded.
+const answerTime = 2 * time.Second
+
+// Blame says why a rank keeps others waiting: it follows the waits from it to the one that
+// waits for nobody or does not answer, and names that. The text is empty where t is no
+// [Inquirer].
+func Blame(t Transport, rank int) string {
+	q, ok := t.(Inquirer)
+	if !ok {
+		return ""
+	}
+	chain := []int{rank}
+	for {
+		last := chain[len(chain)-1]
+		ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+		whom, _, err := q.Inquire(ctx, last)
+		cancel()
+		switch {
+		case err != nil:
+			return fmt.Sprintf("rank %d does not answer%s", last, waits(chain))
+		case whom < 0:
+			return fmt.Sprintf("rank %d waits for nobody: it computes, reads or writes, or it hangs%s", last, waits(chain))
+		case whom == t.Rank() || slices.Contains(chain, whom):
+			return fmt.Sprintf("rank %d waits for rank %d: their messages are under way, or the plan is wrong%s", last, whom, waits(chain))
+		}
+		chain = append(chain, whom)
+	}
+}
+
+// waits tells how a chain came to its end.
+func waits(chain []int) string {
+	if len(chain) == 1 {
+		return ""
+	}
+	text := fmt.Sprintf(" (rank %d waits for rank %d", chain[0], chain[1])
+	for i := 2; i < len(chain); i++ {
+		text += fmt.Sprintf(", that for rank %d", chain[i])
+	}
+	return text + ")"
 }
 
 // ErrClosed is wrapped by the errors of transfers that need a closed end.

@@ -73,8 +73,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd.SetErr(stderr)
 	s := new(session)
 	err := cmd.ExecuteContext(context.WithValue(ctx, sessionKey{}, s))
-	if s.party == nil && err != nil && commOf(args) != "" {
-		s.party, _ = join(context.Background(), commOf(args)) // the others may be waiting
+	if s.party == nil && !s.alone && err != nil && commOf(args) != "" { // the others may be waiting
+		s.party, _ = join(context.Background(), commOf(args), volley.DefaultTimeout)
 	}
 	return s.end(err, func(text string) { fmt.Fprintf(stderr, "volley: %s\n", text) })
 }

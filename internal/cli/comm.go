@@ -15,12 +15,15 @@ import (
 type comm struct {
 	name string // as --comm takes it
 	doc  string
-	join func() (*party, error)
+
+	// join returns this process's place, or an error where the others do not come within
+	// a time; 0 is any.
+	join func(limit time.Duration) (*party, error)
 }
 
 // comms are the values of --comm, the default first.
 var comms = []comm{
-	{"local", "in this process", func() (*party, error) { return &party{Transport: local.New(1)[0]}, nil }},
+	{"local", "in this process", func(time.Duration) (*party, error) { return &party{Transport: local.New(1)[0]}, nil }},
 }
 
 // missing says of values of --comm why this program has not got them.
@@ -73,7 +76,7 @@ func exchange[T any](ctx context.Context, p *party, timeout time.Duration, mine 
 	if err != nil {
 		return nil, err
 	}
-	records, err := volley.Exchange(ctx, p, record, timeout)
+	records, err := volley.Exchange(ctx, p.Transport, record, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +91,15 @@ func exchange[T any](ctx context.Context, p *party, timeout time.Duration, mine 
 
 // A session is a run of the command line. The verb that joins others leaves the party
 // there, and errors come out by it.
-type session struct{ party *party }
+type session struct {
+	party *party
+	alone bool // the others did not come
+}
 
 type sessionKey struct{}
 
 // join joins the others of a comm, once in a session.
-func join(ctx context.Context, name string) (*party, error) {
+func join(ctx context.Context, name string, limit time.Duration) (*party, error) {
 	c, err := findComm(name)
 	if err != nil {
 		return nil, err
@@ -102,9 +108,9 @@ func join(ctx context.Context, name string) (*party, error) {
 	if ok && s.party != nil {
 		return s.party, nil
 	}
-	p, err := c.join()
-	if err == nil && ok {
-		s.party = p
+	p, err := c.join(limit)
+	if ok {
+		s.party, s.alone = p, err != nil
 	}
 	return p, err
 }

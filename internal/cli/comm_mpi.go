@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,14 +21,27 @@ func init() {
 
 // joinMPI makes this process one of its job. It takes a second group for the end, as the
 // first may be broken by then.
-func joinMPI() (*party, error) {
-	e, err := mpi.Init()
-	if err != nil {
-		return nil, err
+func joinMPI(limit time.Duration) (*party, error) {
+	var e, last *mpi.Endpoint
+	joined := make(chan error, 1)
+	go func() {
+		var err error
+		if e, err = mpi.Init(); err == nil {
+			last, err = mpi.Init()
+		}
+		joined <- err
+	}()
+	var late <-chan time.Time
+	if limit > 0 {
+		late = time.After(limit)
 	}
-	last, err := mpi.Init()
-	if err != nil {
-		return nil, err
+	select {
+	case err := <-joined:
+		if err != nil {
+			return nil, err
+		}
+	case <-late:
+		return nil, fmt.Errorf("MPI did not bring all processes together within %v", limit)
 	}
 	return &party{Transport: e, part: func(mine ending, say func(string)) int {
 		return partMPI(e, last, mine, say)
@@ -85,10 +99,16 @@ func partMPI(e, last *mpi.Endpoint, mine ending, say func(string)) int {
 		}
 	}
 	if complete {
-		e.Close()
-		last.Close()
-		if err := mpi.Finalize(); err == nil {
-			return verdict.Code
+		done := make(chan error, 1)
+		go func() { done <- errors.Join(e.Close(), last.Close(), mpi.Finalize()) }()
+		select {
+		case err := <-done:
+			if err == nil {
+				return verdict.Code
+			}
+		case <-time.After(2 * endingTime): // somebody is gone since; mpirun ends those who wait
+			say("a process does not end")
+			return max(verdict.Code, exitFailed)
 		}
 	}
 	mpi.AbortJob(max(verdict.Code, exitFailed))

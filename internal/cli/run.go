@@ -55,7 +55,7 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 
 // options returns the library's options for the flags, all of which it checks.
 func (o *runOptions) options(ctx context.Context) (_ []volley.Option, err error) {
-	if o.party, err = join(ctx, o.comm); err != nil {
+	if o.party, err = join(ctx, o.comm, o.timeout); err != nil {
 		return nil, err
 	}
 	switch {
@@ -155,7 +155,7 @@ func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encode
 		}
 		mine = append(mine, packet)
 	}
-	report, err := e.RunAll(ctx, o.party, mine)
+	report, err := e.RunAll(ctx, o.party.Transport, mine)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ const storing = 10
 
 // together returns when all processes have come to it.
 func (o *runOptions) together(ctx context.Context) error {
-	_, err := volley.Exchange(ctx, o.party, nil, storing*o.timeout)
+	_, err := volley.Exchange(ctx, o.party.Transport, nil, storing*o.timeout)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"volley"
 	"volley/field"
 	"volley/report"
 	"volley/transport"
@@ -80,7 +81,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.party, err = join(cmd.Context(), o.comm); err != nil {
+	if o.party, err = join(cmd.Context(), o.comm, volley.DefaultTimeout); err != nil {
 		return err
 	}
 	if o.party.part != nil {
@@ -174,7 +175,7 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first *tune.Result, err error) {
 	options := []tune.Option{tune.WithTime(o.time), tune.WithPorts(o.ports), tune.WithName(o.comm)}
 	if o.party.part != nil {
-		return tune.Measure(ctx, o.party, fields, options...)
+		return tune.Measure(ctx, o.party.Transport, fields, options...)
 	}
 	err = local.Run(ctx, o.k, func(ctx context.Context, t transport.Transport) error {
 		r, err := tune.Measure(ctx, t, fields, options...)

@@ -77,6 +77,15 @@ func (t *Transport) Idle() []Fault {
 	return idle
 }
 
+// Inquire asks below, if that can be asked.
+func (t *Transport) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
+	q, ok := t.below.(transport.Inquirer)
+	if !ok {
+		return -1, 0, errors.New("faulty: the transport below asks nobody")
+	}
+	return q.Inquire(ctx, rank)
+}
+
 // Rank returns the rank below.
 func (t *Transport) Rank() int { return t.below.Rank() }
 

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"volley/transport"
 )
@@ -30,9 +31,21 @@ type Endpoint struct {
 	mu     sync.Mutex // guards what follows, and all transfers to this rank
 	queues map[stream]queue
 	closed bool
+
+	waitsMu sync.Mutex
+	waits   []await // under way
 }
 
-var _ transport.Transport = (*Endpoint)(nil)
+// An await is whom a rank waits for, and since when.
+type await struct {
+	rank  int
+	since time.Time
+}
+
+var (
+	_ transport.Transport = (*Endpoint)(nil)
+	_ transport.Inquirer  = (*Endpoint)(nil)
+)
 
 type group struct {
 	ends  []*Endpoint
@@ -270,6 +283,12 @@ func (t *transfer) wait(ctx context.Context, e *Endpoint, h *half) error {
 	wake := e.group.wakes.Get().(chan struct{})
 	h.wake = wake
 	t.to.mu.Unlock()
+	w := await{t.from.rank, time.Now()}
+	if e == t.from {
+		w.rank = t.to.rank
+	}
+	e.note(w)
+	defer e.forget(w)
 
 	select {
 	case <-wake:
@@ -284,6 +303,34 @@ func (t *transfer) wait(ctx context.Context, e *Endpoint, h *half) error {
 		h.finish(context.Cause(ctx)) // or it was finished meanwhile: a message must not get lost
 		return h.err
 	}
+}
+
+func (e *Endpoint) note(w await) {
+	e.waitsMu.Lock()
+	defer e.waitsMu.Unlock()
+	e.waits = append(e.waits, w)
+}
+
+func (e *Endpoint) forget(w await) {
+	e.waitsMu.Lock()
+	defer e.waitsMu.Unlock()
+	i := slices.Index(e.waits, w)
+	e.waits = slices.Delete(e.waits, i, i+1)
+}
+
+// Inquire looks whom a rank waits for. A closed one, and one that does something else, waits
+// for nobody.
+func (e *Endpoint) Inquire(_ context.Context, rank int) (whom int, since time.Duration, err error) {
+	if !e.isPeer(rank) {
+		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.Size())
+	}
+	other := e.group.ends[rank]
+	other.waitsMu.Lock()
+	defer other.waitsMu.Unlock()
+	if len(other.waits) == 0 {
+		return -1, 0, nil
+	}
+	return other.waits[0].rank, time.Since(other.waits[0].since), nil // the oldest
 }
 
 type sending transfer

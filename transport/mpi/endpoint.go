@@ -35,7 +35,10 @@ type Endpoint struct {
 	buffers bufferPool
 }
 
-var _ transport.Transport = (*Endpoint)(nil)
+var (
+	_ transport.Transport = (*Endpoint)(nil)
+	_ transport.Inquirer  = (*Endpoint)(nil)
+)
 
 // stream is what keeps its order.
 type stream struct {

@@ -1,0 +1,358 @@
+//go:build mpi
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A job is a run under mpirun.
+type job struct {
+	*exec.Cmd
+	out bytes.Buffer
+}
+
+// newJob returns a job of n processes, each with the arguments, and more such groups
+// after ":".
+func newJob(t *testing.T, n int, args ...string) *job {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := []string{"--oversubscribe", "-n", fmt.Sprint(n), path}
+	for _, arg := range args {
+		line = append(line, arg)
+		if arg == ":" {
+			line = append(line, "-n", "1", path)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	t.Cleanup(cancel)
+	j := &job{Cmd: exec.CommandContext(ctx, "mpirun", line...)}
+	j.Env = append(os.Environ(), asCommand+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	j.Stdout, j.Stderr = &j.out, &j.out
+	j.WaitDelay = time.Second
+	return j
+}
+
+// do runs the job and returns the exit code and the lines that Volley printed.
+func (j *job) do(t *testing.T) (code int, lines []string) {
+	t.Helper()
+	err := j.Run()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%v: is Open MPI installed? %s", err, &j.out)
+	}
+	return j.ProcessState.ExitCode(), j.lines()
+}
+
+func (j *job) lines() (lines []string) {
+	for line := range strings.SplitSeq(j.out.String(), "\n") {
+		if strings.HasPrefix(line, "volley: ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// writeNumbered writes n packets of about size bytes and returns the pattern of their
+// names.
+func writeNumbered(t *testing.T, n, size int) string {
+	t.Helper()
+	dir := t.TempDir()
+	random := rand.NewChaCha8([32]byte{1})
+	for k := range n {
+		data := make([]byte, size+k)
+		random.Read(data)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("ckpt.%d", k)), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "ckpt.{rank}")
+}
+
+// tree returns the digests of all files below a directory.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = fmt.Sprintf("%x", sha256.Sum256(data))
+	}
+	return files
+}
+
+// TestJobs compares jobs with runs in one process, to the byte.
+func TestJobs(t *testing.T) {
+	for _, c := range []struct {
+		ranks, processors int
+		args              []string
+	}{
+		{1, 1, nil},
+		{2, 2, nil},
+		{5, 5, nil},
+		{16, 16, nil},
+		{17, 17, nil},
+		{4, 16, []string{"--per-rank", "4"}},
+		{3, 7, []string{"-k", "7"}},
+		{6, 6, []string{"--sinks", "2", "-p", "2"}},
+		{8, 6, []string{"--sinks", "2", "--separate"}},
+		{5, 5, []string{"--field", "257", "--matrix", "random:3"}},
+		{4, 4, []string{"--memory", "64KiB", "--field", "2^16"}},
+	} {
+		t.Run(fmt.Sprintf("%d processes %s", c.ranks, strings.Join(c.args, " ")), func(t *testing.T) {
+			pattern := writeNumbered(t, c.processors, 40_000)
+			there, here := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "out")
+			args := slices.Concat([]string{"encode", "-o", there, "--comm", "mpi"}, c.args, []string{pattern})
+			j := newJob(t, c.ranks, args...)
+			if code, _ := j.do(t); code != 0 {
+				t.Fatalf("exit code %d: %s", code, &j.out)
+			}
+			if n := strings.Count(j.out.String(), "verified by"); n != 1 {
+				t.Errorf("%d reports: %s", n, &j.out)
+			}
+			alone := slices.DeleteFunc(slices.Clone(c.args), func(a string) bool { return a == "--per-rank" || a == "4" && c.args[0] == "--per-rank" })
+			if !slices.Contains(alone, "-k") {
+				alone = append(alone, "-k", fmt.Sprint(c.processors))
+			}
+			var out bytes.Buffer
+			if code := run(t.Context(), slices.Concat([]string{"encode", "-o", here}, alone, []string{pattern}), &out, &out); code != 0 {
+				t.Fatalf("exit code %d: %s", code, &out)
+			}
+			want, got := tree(t, here), tree(t, there)
+			for name := range want {
+				if got[name] != want[name] {
+					t.Errorf("%s is another file", name)
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("files %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestOwnDirectories lets each process have its packet, and its result, in a directory of
+// its own, and another by the name of all.
+func TestOwnDirectories(t *testing.T) {
+	dir := t.TempDir()
+	for k := range 3 {
+		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprint("node", k)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("node", k), "packet"), bytes.Repeat([]byte{byte(k)}, 100+k), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{filepath.Join(dir, "node{rank}")},
+		{filepath.Join(dir, "node0"), filepath.Join(dir, "node1"), filepath.Join(dir, "node2")},
+	} {
+		j := newJob(t, 3, append([]string{"encode", "-o", filepath.Join(t.TempDir(), "out"), "--comm", "mpi"}, args...)...)
+		if code, _ := j.do(t); code != 0 {
+			t.Errorf("%v: exit code %d: %s", args, code, &j.out)
+		}
+	}
+}
+
+// TestJobErrors checks that errors come out once, with the ranks where they are, and end
+// all.
+func TestJobErrors(t *testing.T) {
+	pattern := writeNumbered(t, 4, 1000)
+	missing := writeNumbered(t, 4, 1000)
+	if err := os.Remove(strings.ReplaceAll(missing, "{rank}", "3")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		n    int
+		args []string
+		code int
+		want string
+	}{
+		{"a missing file", 5, []string{missing, "-k", "5"}, exitUsage, `^volley: rank 3: stat .*ckpt\.3: no such file or directory$|^volley: rank 4: .*$`},
+		{"one file missing", 4, []string{missing}, exitUsage, `^volley: rank 3: stat .*ckpt\.3: no such file or directory$`},
+		{"an unknown flag", 3, []string{"--memroy", "3"}, exitUsage, `^volley: unknown flag: --memroy: see volley encode --help$`},
+		{"too many processes", 4, []string{"-k", "3", pattern}, exitUsage, `^volley: 4 processes for 3 processors: start no more of them$`},
+		{"a wrong --per-rank", 2, []string{"-k", "3", "--per-rank", "2", pattern}, exitUsage, `^volley: --per-rank 2: 2 processes for 3 processors$`},
+		{"text", 2, []string{"--csv", pattern}, exitUsage, `^volley: --csv: one process reads and writes all packets`},
+		{"another matrix", 3, []string{pattern, ":", "encode", "--comm", "mpi", "-o", "{out}", "--matrix", "random:1", pattern}, exitUsage,
+			`^volley: processor 3 differs from processor 0 in matrix: start all with the same$`},
+		{"too little memory", 2, []string{"--memory", "1B", pattern}, exitUsage, `^volley: 1 bytes of memory: `},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			args := []string{"encode", "--comm", "mpi", "-o", out}
+			for _, arg := range c.args {
+				args = append(args, strings.ReplaceAll(arg, "{out}", out))
+			}
+			j := newJob(t, c.n, args...)
+			code, lines := j.do(t)
+			if code != c.code || len(lines) == 0 {
+				t.Fatalf("exit code %d, want %d: %s", code, c.code, &j.out)
+			}
+			for _, line := range lines {
+				if !regexp.MustCompile(c.want).MatchString(line) {
+					t.Errorf("%s; want %s", line, c.want)
+				}
+			}
+			if c.name != "a missing file" && len(lines) > 1 {
+				t.Errorf("it is said more than once: %s", strings.Join(lines, "\n"))
+			}
+			checkUnfinished(t, out)
+		})
+	}
+}
+
+// checkUnfinished fails where a result appeared.
+func checkUnfinished(t *testing.T, out string) {
+	t.Helper()
+	if _, err := os.Lstat(filepath.Join(out, "manifest.json")); err == nil {
+		t.Error("there is a manifest")
+	}
+}
+
+// processesOf returns the ids of the job's processes, by rank; 0 where one is not there.
+func (j *job) processesOf(n int) []int {
+	ids := make([]int, n)
+	all, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, name := range all {
+		var pid, rank int
+		fmt.Sscanf(name, "/proc/%d/", &pid)
+		data, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(data, []byte("VOLLEY_TEST_JOB="+j.id())) {
+			continue
+		}
+		for entry := range bytes.SplitSeq(data, []byte{0}) {
+			if value, ok := bytes.CutPrefix(entry, []byte("OMPI_COMM_WORLD_RANK=")); ok {
+				if _, err := fmt.Sscan(string(value), &rank); err == nil {
+					ids[rank] = pid
+				}
+			}
+		}
+	}
+	return ids
+}
+
+// id tells the processes of this job from others.
+func (j *job) id() string {
+	for _, entry := range j.Env {
+		if value, ok := strings.CutPrefix(entry, "VOLLEY_TEST_JOB="); ok {
+			return value
+		}
+	}
+	id := fmt.Sprint(os.Getpid(), "-", rand.Uint64())
+	j.Env = append(j.Env, "VOLLEY_TEST_JOB="+id)
+	return id
+}
+
+// strike starts a job of n processes and, a while after all are there and so is a path,
+// sends a signal to one. It returns once the job has ended.
+func strike(t *testing.T, n, victim int, there string, after time.Duration, sig syscall.Signal, args ...string) *job {
+	t.Helper()
+	j := newJob(t, n, args...)
+	j.id()
+	if err := j.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var ids []int
+	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
+		if ids = j.processesOf(n); !slices.Contains(ids, 0) {
+			if _, err := os.Lstat(there); err == nil {
+				break
+			}
+		}
+	}
+	time.Sleep(after)
+	if ids[victim] != 0 {
+		syscall.Kill(ids[victim], sig)
+	}
+	j.Wait()
+	for _, pid := range j.processesOf(n) {
+		if pid != 0 {
+			t.Errorf("process %d is left", pid)
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	return j
+}
+
+// TestKilled kills a process at random moments: the job fails in time, no result appears
+// that is not whole, nothing goes on, and the next run removes what is left.
+func TestKilled(t *testing.T) {
+	testStruck(t, syscall.SIGKILL, 20, regexp.MustCompile(`process rank 2 .* exited on signal 9`))
+}
+
+// TestStopped stops one: the others name it.
+func TestStopped(t *testing.T) {
+	testStruck(t, syscall.SIGSTOP, 6, regexp.MustCompile(`rank 2 does not answer|a process does not end|MPI did not bring all processes together`))
+}
+
+func testStruck(t *testing.T, sig syscall.Signal, times int, names *regexp.Regexp) {
+	const n = 5
+	pattern := writeNumbered(t, n, 16<<20)
+	out := filepath.Join(t.TempDir(), "out")
+	args := []string{"encode", "--comm", "mpi", "--force", "--timeout", "2s", "--memory", "256KiB", "-o", out, pattern}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	struck := 0
+	for i := 0; i < times; i++ {
+		os.RemoveAll(out)
+		there, after := out, time.Duration(random.IntN(200))*time.Millisecond
+		if i%4 == 3 { // while they come together
+			there = "/"
+		}
+		j := strike(t, n, 2, there, after, sig, args...)
+		code := j.ProcessState.ExitCode()
+		if code == 0 {
+			continue // it had ended
+		}
+		struck++
+		whole := false
+		if _, err := os.Lstat(filepath.Join(out, "manifest.json")); err == nil {
+			whole = true // the victim had written its part
+			for k := range n {
+				if info, err := os.Stat(filepath.Join(out, fmt.Sprintf("coded.%d", k))); err != nil || info.Size() == 0 {
+					t.Errorf("after %v: a manifest, and %v", after, err)
+				}
+			}
+		}
+		if !names.MatchString(j.out.String()) && !(whole && sig == syscall.SIGSTOP) {
+			t.Errorf("after %v: nobody names rank 2: %s", after, &j.out)
+		}
+		if i == 0 { // what is left goes
+			j := newJob(t, n, args...)
+			if code, _ := j.do(t); code != 0 {
+				t.Fatalf("the next run: exit code %d: %s", code, &j.out)
+			}
+			if files := tree(t, out); len(files) != n+1 {
+				t.Errorf("after the next run there are %v", files)
+			}
+		}
+	}
+	if struck < times/3 {
+		t.Errorf("only %d of %d runs were struck: the packets are too short", struck, times)
+	}
+}

@@ -1,0 +1,46 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"volley/transport"
+)
+
+// waits is a rank of a group in which each waits for another; -1 is nobody, -2 does not
+// answer.
+type waits struct {
+	transport.Transport
+	rank int
+	list []int
+}
+
+func (w waits) Rank() int { return w.rank }
+
+func (w waits) Inquire(_ context.Context, rank int) (int, time.Duration, error) {
+	if w.list[rank] == -2 {
+		return -1, 0, errors.New("no answer")
+	}
+	return w.list[rank], time.Second, nil
+}
+
+func TestBlame(t *testing.T) {
+	for _, c := range []struct {
+		from int
+		list []int
+		want string
+	}{
+		{1, []int{1, -1}, "rank 1 waits for nobody: it computes, reads or writes, or it hangs"},
+		{1, []int{1, -2}, "rank 1 does not answer"},
+		{1, []int{1, 2, -2}, "rank 2 does not answer (rank 1 waits for rank 2)"},
+		{3, []int{3, 2, -1, 1}, "rank 2 waits for nobody: it computes, reads or writes, or it hangs (rank 3 waits for rank 1, that for rank 2)"},
+		{1, []int{1, 0}, "rank 1 waits for rank 0: their messages are under way, or the plan is wrong"},
+		{1, []int{1, 2, 3, 1}, "rank 3 waits for rank 1: their messages are under way, or the plan is wrong (rank 1 waits for rank 2, that for rank 3)"},
+	} {
+		if got := transport.Blame(waits{list: c.list}, c.from); got != c.want {
+			t.Errorf("%v: %s; want %s", c.list, got, c.want)
+		}
+	}
+}
