@@ -150,7 +150,7 @@ func (c *control) barrier(ctx context.Context) error {
 }
 
 // protocol is the version of what processors say to each other.
-const protocol = 3
+const protocol = 4
 
 // A greeting is what a processor tells all others before a run.
 type greeting struct {

@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"volley/algo"
+	"volley/trace"
 )
 
 // An Option changes how a run is done. All processors of a run give the same
-// options, except [WithTimeout].
+// options, except [WithTimeout] and [WithTrace].
 type Option func(*options)
 
 type options struct {
@@ -25,6 +26,7 @@ type options struct {
 	cut       bool
 	limits    algo.Limits
 	gamma     float64 // seconds per multiply-add of a symbol
+	trace     *trace.Recorder
 }
 
 // Defaults of the options of the same names.
@@ -99,6 +101,10 @@ func WithLimits(l algo.Limits) Option { return func(o *options) { o.limits = l }
 // algorithm. That of processor 0 is used by all. The default is 0: coding is taken to
 // cost nothing.
 func WithGamma(seconds float64) Option { return func(o *options) { o.gamma = seconds } }
+
+// WithTrace records what is done when, of all ranks of the encoder in this process. The
+// default, nil, records nothing.
+func WithTrace(r *trace.Recorder) Option { return func(o *options) { o.trace = r } }
 
 func (o *options) validate() error {
 	switch {

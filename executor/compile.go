@@ -34,6 +34,7 @@ func rankOf(proc, processors, ranks int) int { return ((proc+1)*ranks - 1) / pro
 type Part struct {
 	plan        plan.Plan
 	rank, ranks int
+	rounds      int // of the plan
 	first       int // processor here
 	processors  []processor
 	inputs      int // elements, of all processors: the first of the memory
@@ -115,7 +116,7 @@ func Compile(p plan.Plan, rank, ranks int) (*Part, error) {
 		return nil, err
 	}
 	c := &compiler{
-		part: &Part{plan: p, rank: rank, ranks: ranks, first: first}, field: info.Field, programs: programs,
+		part: &Part{plan: p, rank: rank, ranks: ranks, rounds: info.Rounds(), first: first}, field: info.Field, programs: programs,
 		minus: info.Field.Sub(field.Element{}, field.One), zero: -1,
 	}
 	c.binary = c.minus == field.One

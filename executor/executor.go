@@ -4,8 +4,9 @@
 // It knows no algorithm: a program says what to combine, send and receive. [Compile]
 // makes the programs of all processors that live at one rank ready; [Run] runs them.
 // Long packets are cut into segments, and the programs run once for each, so that
-// the memory of a processor stays within a bound: while one segment is coded and sent,
-// the next is read and the one before written. What processors send each other
+// the memory of a processor stays within a bound. At one rank the next segment is read and
+// the one before written while one is coded; at several, two segments are under way, and
+// one is coded while the other waits for messages. What processors send each other
 // is counted, also where they live at one rank; see [Traffic].
 package executor
 
@@ -18,11 +19,12 @@ import (
 	"time"
 
 	"volley/plan"
+	"volley/trace"
 	"volley/transport"
 )
 
-// A Job is what one rank is to run. Bytes, Segment and the length of Header are the
-// same at every rank, and so is the plan of Part.
+// A Job is what one rank is to run. Bytes, Segment, Ahead and the length of Header are
+// the same at every rank, and so is the plan of Part.
 type Job struct {
 	Part *Part // of this rank
 
@@ -36,8 +38,11 @@ type Job struct {
 	Segment int64
 	Align   int64
 
-	// Ahead lets the next segment be read, and the last one be written, while one is
-	// computed. It takes memory for one more segment of each input and output.
+	// Ahead lets two segments be under way. At one rank the next is read, and the last
+	// one written, while one is computed; it takes memory for one more segment of each
+	// input and output. At several, one is computed while the other waits for messages;
+	// it takes memory for two segments of everything. The messages of every other segment
+	// then have tags of rounds that follow those of the plan.
 	Ahead bool
 
 	// Inputs hold the packets of the processors of the rank, one after the other, each
@@ -47,7 +52,7 @@ type Job struct {
 	Inputs []io.ReaderAt
 
 	// Outputs receive the results in the same order, segment by segment in ascending
-	// order. One that is a [Viewer] is computed where it is to lie.
+	// order, while inputs are read. One that is a [Viewer] is computed where it is to lie.
 	Outputs []io.WriterAt
 
 	// Header goes in front of the first message to each rank, and Check looks
@@ -64,6 +69,9 @@ type Job struct {
 	// Timeout bounds the wait for one message to come, or to be taken; 0 means
 	// no bound.
 	Timeout time.Duration
+
+	// Trace, unless nil, records what the rank does when.
+	Trace *trace.Recorder
 }
 
 // A Viewer is a packet in memory.
@@ -96,19 +104,28 @@ var ErrTimeout = errors.New("timed out")
 func Run(ctx context.Context, t transport.Transport, job Job) ([]Traffic, error) {
 	m, err := newMachine(t, job)
 	if err == nil {
-		err = m.run(ctx)
+		if m.job.twoLanes() {
+			err = m.runLanes(ctx)
+		} else {
+			err = m.run(ctx)
+		}
 	}
 	if err != nil {
-		if aborted := new(transport.AbortError); errors.As(err, &aborted) {
-			return nil, aborted
-		}
-		t.Abort(err)
-		return nil, err
+		return nil, fail(t, err)
 	}
 	return m.traffic(), nil
 }
 
-// machine is the memory of one rank and its part.
+// fail aborts the group, unless another rank has, and returns the error that counts.
+func fail(t transport.Transport, err error) error {
+	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
+		return aborted
+	}
+	t.Abort(err)
+	return err
+}
+
+// machine is the memory of one rank, or of one of its lanes, and its part.
 //
 // Invariant: memory[i] of what is computed is written only before anything of the
 // segment is sent from it; that of an input is only read; and what was received belongs
@@ -132,6 +149,7 @@ type machine struct {
 	show     func(worker, processor int)
 	reader   aside[intake]
 	writer   aside[outlet]
+	lane     // unless the only one
 
 	segments    int
 	elementSum  int64 // bytes of an element, all segments together
@@ -165,12 +183,14 @@ type messages struct {
 
 type sending struct {
 	first   bool // to this rank: carries the header
+	began   int64
 	parts   [][]byte
 	pending transport.Sending
 }
 
 type receiving struct {
 	first   bool // from this rank: carries the header
+	began   int64
 	lengths []int
 	pending transport.Receiving
 	release func()
@@ -225,8 +245,8 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 		m.messages = append(m.messages, x)
 	}
 	m.views, m.show = make([]view, len(p.processors)), m.showOne
-	m.reader.do = m.fill
-	m.writer.do = m.write
+	m.reader.do = func(in *intake) error { return m.read(in, trace.ReadAhead) }
+	m.writer.do = func(out *outlet) error { return m.write(out, trace.WriteBehind) }
 	m.prepare()
 	return m, nil
 }
@@ -301,10 +321,27 @@ func (m *machine) run(ctx context.Context) (err error) {
 	m.dog = watchdog{t: m.t, timeout: m.job.Timeout, bark: cancel}
 	m.allocate()
 	defer m.crew.dismiss()
+	if m.turns != nil {
+		err = m.runLane(ctx)
+	} else {
+		err = m.runAll(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	m.buffers.free() // not after an error: others may be reading it
+	for i := range m.workers {
+		m.workers[i].memory.free()
+	}
+	return nil
+}
+
+// runAll runs all segments one after the other.
+func (m *machine) runAll(ctx context.Context) (err error) {
 	defer m.reader.end()
 	defer m.writer.end()
 	m.intakes[0].at(m, 0)
-	if err := m.fill(&m.intakes[0]); err != nil {
+	if err := m.read(&m.intakes[0], trace.FirstLane); err != nil {
 		return err
 	}
 	for turn := 0; ; turn = (turn + 1) % 2 {
@@ -324,28 +361,22 @@ func (m *machine) run(ctx context.Context) (err error) {
 		if err := m.segment(ctx, in, out); err != nil {
 			return err
 		}
-		m.segments++
 		if last {
 			break
 		}
 		if m.job.Ahead {
+			began := m.job.Trace.Now()
 			err = m.reader.wait()
+			m.done(trace.Turn, trace.FirstLane, began, next.offset, 0)
 		} else {
 			next.at(m, offset)
-			err = m.fill(next)
+			err = m.read(next, trace.FirstLane)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := m.writer.wait(); err != nil {
-		return err
-	}
-	m.buffers.free() // not after an error: others may be reading it
-	for i := range m.workers {
-		m.workers[i].memory.free()
-	}
-	return nil
+	return m.writer.wait()
 }
 
 // ended is the error of a run that was ended from outside: one of the only rank needs
@@ -360,6 +391,17 @@ func (m *machine) ended(cause error) error {
 // at sets the segment that begins at an offset.
 func (in *intake) at(m *machine, offset int64) {
 	in.offset, in.segment = offset, int(min(m.job.Segment, m.job.Bytes-offset))
+}
+
+// at sets the segment to that of an intake.
+func (out *outlet) at(in *intake) { out.offset, out.segment = in.offset, in.segment }
+
+// read reads the inputs of a segment, in some row of the trace.
+func (m *machine) read(s *intake, row trace.Row) error {
+	began := m.job.Trace.Now()
+	err := m.fill(s)
+	m.done(trace.Read, row, began, s.offset, int64(s.segment)*int64(len(m.job.Inputs)))
+	return err
 }
 
 // fill reads the inputs of a segment.
@@ -434,8 +476,17 @@ func atLeast(buffer *[]byte, n int) []byte {
 	return (*buffer)[:n]
 }
 
-// write writes the outputs of a segment that do not lie where they belong.
-func (m *machine) write(s *outlet) error {
+// write writes the outputs of a segment that do not lie where they belong, in some row of
+// the trace.
+func (m *machine) write(s *outlet, row trace.Row) error {
+	began := m.job.Trace.Now()
+	err := m.empty(s)
+	m.done(trace.Write, row, began, s.offset, int64(s.segment)*int64(len(m.job.Outputs)))
+	return err
+}
+
+// empty is write without the trace.
+func (m *machine) empty(s *outlet) error {
 	n := m.element(int64(s.segment))
 	for o, part := range s.results {
 		if s.there[o] {
@@ -461,12 +512,36 @@ func (m *machine) writing(o int, err error) error {
 // segment runs the programs on one segment of every packet.
 func (m *machine) segment(ctx context.Context, in *intake, out *outlet) error {
 	p := m.part
-	n := m.element(int64(in.segment))
-	m.elementSum += int64(n)
-	out.offset, out.segment = in.offset, in.segment
+	out.at(in)
 	if err := m.place(out); err != nil {
 		return err
 	}
+	if err := m.stages(ctx, in, out); err != nil {
+		return err
+	}
+	if err := m.observe(in, out); err != nil {
+		return err
+	}
+	began := m.job.Trace.Now()
+	err := m.writer.wait()
+	m.done(trace.Turn, trace.FirstLane, began, in.offset, 0)
+	if err != nil {
+		return err
+	}
+	if last := in.offset+int64(in.segment) >= m.job.Bytes; m.job.Ahead && !p.borrowed && !last {
+		m.writer.begin(out)
+	} else if err := m.write(out, trace.FirstLane); err != nil {
+		return err
+	}
+	return m.settle(ctx, out)
+}
+
+// stages computes, sends and receives all of a segment; its outputs have their places.
+func (m *machine) stages(ctx context.Context, in *intake, out *outlet) error {
+	p := m.part
+	n := m.element(int64(in.segment))
+	m.elementSum += int64(n)
+	m.segments++
 	copy(m.memory, in.elements)
 	for w, home := range out.homes {
 		if p.homes[w] >= 0 {
@@ -474,8 +549,10 @@ func (m *machine) segment(ctx context.Context, in *intake, out *outlet) error {
 		}
 	}
 	for i := range p.stages {
+		began := m.job.Trace.Now()
 		m.code(i, n)
-		if err := m.exchange(ctx, i, n, in.offset == 0); err != nil {
+		m.coded(i, began, in.offset)
+		if err := m.exchange(ctx, i, n, in.offset); err != nil {
 			return err
 		}
 	}
@@ -483,30 +560,23 @@ func (m *machine) segment(ctx context.Context, in *intake, out *outlet) error {
 		_, length := m.piece(o, in.segment, n)
 		out.results[o] = m.memory[result.at][:length]
 	}
-	if m.job.Observe != nil {
-		if err := m.observe(in.parts, out.results); err != nil {
-			return err
-		}
-	}
-	if err := m.writer.wait(); err != nil {
-		return err
-	}
-	if last := in.offset+int64(in.segment) >= m.job.Bytes; m.job.Ahead && !p.borrowed && !last {
-		m.writer.begin(out)
-	} else if err := m.write(out); err != nil {
-		return err
-	}
-	return m.settle(ctx)
+	return nil
 }
 
-// observe shows the segment to the observer.
-func (m *machine) observe(inputs, outputs [][]byte) error {
+// observe shows the segment to the observer, if there is one.
+func (m *machine) observe(in *intake, out *outlet) error {
+	if m.job.Observe == nil {
+		return nil
+	}
+	began := m.job.Trace.Now()
+	inputs, outputs := in.parts, out.results
 	for q, proc := range m.part.processors {
 		v := &m.views[q]
 		v.inputs, v.outputs = inputs[:proc.inputs], outputs[:proc.outputs]
 		inputs, outputs = inputs[proc.inputs:], outputs[proc.outputs:]
 	}
 	m.crew.share(len(m.views), m.show)
+	m.done(trace.Observe, m.row(), began, in.offset, int64(in.segment)*int64(len(m.job.Inputs)+len(m.job.Outputs)))
 	for q := range m.views {
 		if err := m.views[q].err; err != nil {
 			return of(m.part.first+q, err)
@@ -528,8 +598,9 @@ func (m *machine) showOne(_, q int) {
 
 // exchange sends and receives what follows a stage. All of a round's messages are under
 // way before the first is waited for, so that the ports work side by side.
-func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) error {
+func (m *machine) exchange(ctx context.Context, i, n int, offset int64) error {
 	st, x := &m.part.stages[i], &m.messages[i]
+	firstSegment := offset == 0
 	for k := range st.receives {
 		r, v := &st.receives[k], &x.receives[k]
 		v.lengths = v.lengths[:0]
@@ -539,7 +610,8 @@ func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) err
 		for range r.count {
 			v.lengths = append(v.lengths, n)
 		}
-		v.pending = m.t.Receive(r.rank, transport.Tag{Round: st.round, Port: r.port}, v.lengths)
+		v.began = m.job.Trace.Now()
+		v.pending = m.t.Receive(r.rank, m.tag(st.round, r.port), v.lengths)
 	}
 	for k := range st.sends {
 		s, v := &st.sends[k], &x.sends[k]
@@ -551,14 +623,18 @@ func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) err
 		for _, slot := range s.slots {
 			v.parts = append(v.parts, m.memory[slot][:n])
 		}
-		v.pending = m.t.Send(s.rank, transport.Tag{Round: st.round, Port: s.port}, v.parts)
+		v.began = m.job.Trace.Now()
+		v.pending = m.t.Send(s.rank, m.tag(st.round, s.port), v.parts)
 	}
 	for k := range st.receives {
 		r, v := &st.receives[k], &x.receives[k]
+		began := m.job.Trace.Now()
 		m.dog.watch(r.rank)
 		message, err := v.pending.Wait(ctx)
-		if err = m.dog.rest(err); err != nil {
-			return of(r.dst, fmt.Errorf("round %d: receive from processor %d: %w", st.round, r.src, err))
+		err = m.dog.rest(err)
+		m.received(st.round, r, began, v.began, offset, n)
+		if err != nil {
+			return of(r.dst, fmt.Errorf("round %d: receive from processor %d: %w", st.round, r.src, m.inRound(st.round, err)))
 		}
 		v.release = message.Release
 		parts := message.Parts
@@ -580,15 +656,20 @@ func (m *machine) exchange(ctx context.Context, i, n int, firstSegment bool) err
 // been passed on, from where it lies, in later rounds only, and these have been
 // waited for by then. As every rank does so, a wait for round t depends on
 // waits for later rounds alone, so they all end.
-func (m *machine) settle(ctx context.Context) error {
+func (m *machine) settle(ctx context.Context, out *outlet) error {
+	n := m.element(int64(out.segment))
 	for i := len(m.part.stages) - 1; i >= 0; i-- {
 		st := &m.part.stages[i]
 		for k := range st.receives {
 			m.messages[i].receives[k].release()
 		}
-		for k, s := range st.sends {
+		for k := range st.sends {
+			s, v := &st.sends[k], &m.messages[i].sends[k]
+			began := m.job.Trace.Now()
 			m.dog.watch(s.rank)
-			if err := m.dog.rest(m.messages[i].sends[k].pending.Wait(ctx)); err != nil {
+			err := m.dog.rest(v.pending.Wait(ctx))
+			m.sent(st.round, s, began, v.began, out.offset, n)
+			if err != nil {
 				return of(s.src, fmt.Errorf("round %d: send to processor %d: %w", st.round, s.dst, err))
 			}
 		}

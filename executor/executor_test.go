@@ -107,7 +107,7 @@ func checkTraffic(t testing.TB, r *run) {
 // what is released and sees whether it is released too early, and one that
 // passes memory by reference.
 func TestTransportContract(t *testing.T) {
-	const k, symbols, segment = 16, 40, 3
+	const k, symbols = 16, 40
 	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, k)
 	packets := randomPackets(f, 1, equal(k, symbols)...)
@@ -116,9 +116,9 @@ func TestTransportContract(t *testing.T) {
 		if algorithm.Structured {
 			continue
 		}
-		for _, ports := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%s/p=%d", algorithm.Name, ports), func(t *testing.T) {
-				p := compile(t, algorithm.Name, a, ports)
+		for _, c := range []struct{ ports, segment, lanes int }{{1, 3, 1}, {3, 3, 1}, {1, 4, 2}, {3, 4, 2}} {
+			t.Run(fmt.Sprintf("%s/p=%d/segment=%d", algorithm.Name, c.ports, c.segment), func(t *testing.T) {
+				p, segment := compile(t, algorithm.Name, a, c.ports), c.segment
 				r := &run{plan: p, packets: packets, bytes: symbols, segment: segment}
 				r.mustDo(t)
 				r.check(t, want)
@@ -140,7 +140,7 @@ func TestTransportContract(t *testing.T) {
 							received += recv.Count
 						}
 					}
-					if most := received * segment; end.most > most {
+					if most := c.lanes * received * segment; end.most > most {
 						t.Errorf("processor %d held %d bytes of messages: want at most %d", proc, end.most, most)
 					}
 				}
@@ -349,6 +349,20 @@ func TestObserve(t *testing.T) {
 	r.do(t.Context())
 	if err := r.errs[1]; !errors.Is(err, enough) {
 		t.Errorf("got error %v, want %v", err, enough)
+	}
+
+	r.ranks = 1
+	r.job = func(_ int, job *executor.Job) {
+		job.Observe = func(proc int, _, _ [][]byte) error {
+			if proc < 2 {
+				return nil
+			}
+			return enough
+		}
+	}
+	r.do(t.Context())
+	if err := r.errs[0]; err == nil || err.Error() != "processor 2: enough" {
+		t.Errorf("got error %v", err)
 	}
 }
 

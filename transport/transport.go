@@ -66,8 +66,9 @@ type Receiving interface {
 // releases the message, so a rank that waits for its sends first may wait for
 // itself.
 //
-// One goroutine at a time uses a Transport and its Sendings and Receivings,
-// except that Abort and a message's Release may be called from any.
+// Any number of goroutines use a Transport at once, each with tags of its own, and no
+// wait of one holds up another. One goroutine at a time uses a Sending or a Receiving.
+// Abort may be called at any time; Close, when no Send, Receive or Wait is under way.
 type Transport interface {
 	// Rank returns this rank, in [0, Size()).
 	Rank() int

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
-	"volley/algo"
 	"volley/transport"
 	"volley/verify"
 )
@@ -132,9 +131,7 @@ func exitCode(err error) int {
 	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*wrongError)),
 		errors.As(err, new(*wrongResultError)):
 		return exitWrong
-	case errors.As(err, new(usageError)), errors.As(err, new(*volley.SymbolError)),
-		errors.As(err, new(*volley.DisagreementError)), errors.As(err, new(*volley.MemoryError)),
-		errors.As(err, new(*algo.LimitError)), errors.Is(err, algo.ErrStructure):
+	case errors.As(err, new(usageError)), volley.IsInputError(err):
 		return exitUsage
 	default:
 		return exitFailed

@@ -247,7 +247,7 @@ func (o *costOptions) checkForm(changed func(string) bool) error {
 	case !noisy && (changed("seed") || changed("repeat")):
 		return usagef("--seed and --repeat are for simulated runs: say what differs in them with --jitter or --stragglers")
 	}
-	return checkOutputFile(o.output)
+	return checkOutputFile("-o", o.output, ", or leave -o out to print")
 }
 
 // prepareSettings reads the lists of ports and rounds.
@@ -574,21 +574,22 @@ func parseNumbers(s string, least, most int) ([]int, error) {
 	return list, nil
 }
 
-// checkOutputFile refuses a name that is no place for a file; empty is stdout.
-func checkOutputFile(name string) error {
+// checkOutputFile refuses a name, given with a flag, that is no place for a file; empty is
+// none. Instead says what else may be done.
+func checkOutputFile(flag, name, instead string) error {
 	if name == "" {
 		return nil
 	}
 	switch info, err := os.Stat(name); {
 	case err == nil && !info.Mode().IsRegular():
-		return usagef("-o %s: it is there and no regular file: choose another name, or leave -o out to print", name)
+		return usagef("%s %s: it is there and no regular file: choose another name%s", flag, name, instead)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return usagef("-o: %w", err)
+		return usagef("%s: %w", flag, err)
 	}
 	if info, err := os.Stat(filepath.Dir(name)); err != nil {
-		return usagef("-o %s: its directory: %w", name, err)
+		return usagef("%s %s: its directory: %w", flag, name, err)
 	} else if !info.IsDir() {
-		return usagef("-o %s: %s is no directory", name, filepath.Dir(name))
+		return usagef("%s %s: %s is no directory", flag, name, filepath.Dir(name))
 	}
 	return nil
 }

@@ -139,6 +139,9 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 // checkOutput returns an error when files of the output directory may not be
 // replaced, or are among the sources.
 func (j *decodeJob) checkOutput(sources []string) error {
+	if err := j.options.checkTrace(sources, j.names); err != nil {
+		return err
+	}
 	output := j.options.output
 	if output == "" {
 		return nil

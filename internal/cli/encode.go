@@ -139,6 +139,10 @@ func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob
 // checkOutput returns an error when the output directory may not be replaced, or
 // a file that the run reads would be.
 func (o *encodeOptions) checkOutput(job *encodeJob) error {
+	sources := append(job.packets.sources(), job.spec.Files()...)
+	if err := o.checkTrace(sources, append(job.packets.targets(), codeddir.ManifestName)); err != nil {
+		return err
+	}
 	if o.output == "" {
 		return nil
 	}
@@ -149,7 +153,6 @@ func (o *encodeOptions) checkOutput(job *encodeJob) error {
 	if err != nil {
 		return usage(err)
 	}
-	sources := append(job.packets.sources(), job.spec.Files()...)
 	return o.keep(sources, codeddir.Replaces(o.output, job.packets.targets()))
 }
 

@@ -20,6 +20,7 @@ import (
 	"volley"
 	"volley/executor"
 	"volley/internal/codeddir"
+	"volley/trace"
 )
 
 // runOptions is the flags of every verb that runs a plan.
@@ -34,6 +35,9 @@ type runOptions struct {
 	json    bool
 	force   bool
 	dryRun  bool
+
+	trace    string          // file
+	recorder *trace.Recorder // nil: none is wanted
 }
 
 // addRun adds the flags, with what --output and --force are for.
@@ -41,7 +45,7 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", output)
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
-	f.BoolVar(&o.force, "force", false, force)
+	f.BoolVar(&o.force, "force", false, force+", and the file of --trace")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	defer group(cmd, "Run")()
 	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
@@ -51,6 +55,7 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each processor")
 	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
 	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
+	f.StringVar(&o.trace, "trace", "", "file for a trace of what is done when, which Perfetto shows")
 }
 
 // options returns the library's options for the flags, all of which it checks.
@@ -70,8 +75,11 @@ func (o *runOptions) options(ctx context.Context) (_ []volley.Option, err error)
 	if err != nil || memory == 0 {
 		return nil, usagef("--memory %q: want a size such as 64MiB", o.memory)
 	}
+	if o.trace != "" {
+		o.recorder = trace.New()
+	}
 	return []volley.Option{
-		volley.WithMemory(memory), volley.WithTimeout(o.timeout), volley.WithCheck(o.check == "full"),
+		volley.WithMemory(memory), volley.WithTimeout(o.timeout), volley.WithCheck(o.check == "full"), volley.WithTrace(o.recorder),
 	}, nil
 }
 
@@ -106,7 +114,7 @@ type packets interface {
 
 // produce runs the encoder on packets of at most that many symbols, with results in a
 // directory, which is as it was when that fails. Finish then writes what is left to
-// write, and returns what commits it all.
+// write, and returns what commits it all. The trace goes to its file.
 func (o *runOptions) produce(ctx context.Context, stderr io.Writer, what string, e *volley.Encoder, p packets, symbols int64, dir *codeddir.Dir,
 	finish func(*volley.Report) (commit func() error, err error)) (*volley.Report, error) {
 	defer dir.Discard()
@@ -126,6 +134,9 @@ func (o *runOptions) produce(ctx context.Context, stderr io.Writer, what string,
 	commit, err := finish(report)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
+	}
+	if err == nil {
+		err = o.writeTrace() // before the result, which is not there where this fails
 	}
 	if err == nil {
 		err = commit()
@@ -159,9 +170,20 @@ func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encode
 	if err != nil {
 		return nil, err
 	}
-	reports, err := exchange(ctx, o.party, o.timeout, report)
+	type account struct {
+		Report *volley.Report
+		Events []trace.Event
+	}
+	all, err := exchange(ctx, o.party, o.timeout, account{report, o.recorder.Events()})
 	if err != nil {
 		return nil, err
+	}
+	var reports []*volley.Report
+	for r, x := range all {
+		reports = append(reports, x.Report)
+		if r != o.party.Rank() {
+			o.recorder.Merge(x.Events)
+		}
 	}
 	return volley.Merge(reports), nil
 }

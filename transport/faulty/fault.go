@@ -22,7 +22,7 @@ func To(dst int, tag transport.Tag) Pick {
 	}
 }
 
-// Nth picks one send: the i-th that the rank begins, from 0.
+// Nth picks one send: the i-th that the rank begins, from 0, by whichever goroutine.
 func Nth(i int) Pick {
 	return Pick{fmt.Sprintf("send %d", i), func(m *message) bool { return m.index == i }}
 }

@@ -5,8 +5,8 @@
 //		faulty.Die(7))
 //
 // Faults strike the rank whose transport is wrapped, always at the same place:
-// nothing is left to chance. Only what a rank sends is falsified, and that in a
-// copy, never in the sender's memory.
+// nothing is left to chance, unless several goroutines send and [Nth] counts. Only what
+// a rank sends is falsified, and that in a copy, never in the sender's memory.
 package faulty
 
 import (
@@ -51,9 +51,7 @@ type stream struct {
 }
 
 // New wraps a rank's transport. Faults that strike the same send do so in the
-// order given; what is then left to send is delayed, or copied, or dropped. With
-// a [Delay] among them the transport below must allow Send beside a Wait, which
-// local does.
+// order given; what is then left to send is delayed, or copied, or dropped.
 func New(t transport.Transport, faults ...Fault) *Transport {
 	return &Transport{
 		below:  t,

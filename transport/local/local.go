@@ -21,8 +21,7 @@ import (
 	"volley/transport"
 )
 
-// An Endpoint is one rank of a group. Beyond what a Transport promises, any
-// number of goroutines may use it at once.
+// An Endpoint is one rank of a group.
 type Endpoint struct {
 	group   *group
 	rank    int

@@ -546,6 +546,13 @@ func (e *Endpoint) Close() error {
 		}
 		e.queues = nil
 		delete(engine.open, e)
+		for _, s := range e.sends {
+			engine.lost = append(engine.lost, s.requests...)
+		}
+		for _, p := range e.coming {
+			engine.lost = append(engine.lost, p.request)
+		}
+		engine.lost = append(engine.lost, e.letters...)
 		// Messages that are left would be found in the next group of the same context.
 		if !e.broken && e.abort == nil && len(e.sends)+len(e.coming)+len(e.letters) == 0 {
 			err = e.free()

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,8 @@ var engine struct {
 	driver    chan func() // what the one thread is to call, where not any may
 	open      map[*Endpoint]bool
 	looked    atomic.Int64 // when an endpoint was last looked after, in ns
-	keeper    chan struct{}
+	endKeeper func()
+	lost      []*request // of endpoints that are closed: MPI may use their memory at any time
 }
 
 // call calls f while nobody else calls MPI.
@@ -41,27 +43,35 @@ func call(f func()) {
 const keepEvery = 2 * time.Millisecond
 
 // keep looks after all endpoints while their users compute, so that what is under way
-// goes on and the questions of others are answered.
-func keep(stop <-chan struct{}) {
-	tick := time.NewTicker(keepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-		}
-		if time.Since(time.Unix(0, engine.looked.Load())) < keepEvery {
-			continue
-		}
-		call(func() {
-			for e := range engine.open {
-				e.look()
+// goes on and the questions of others are answered. It returns what ends it.
+func keep() (end func()) {
+	stop, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(keepEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
 			}
-			if len(engine.open) == 0 { // what was sent may still be on its way
-				progress()
+			if time.Since(time.Unix(0, engine.looked.Load())) < keepEvery {
+				continue
 			}
-		})
+			call(func() {
+				for e := range engine.open {
+					e.look()
+				}
+				if len(engine.open) == 0 { // what was sent may still be on its way
+					progress()
+				}
+			})
+		}
+	}()
+	return func() {
+		close(stop)
+		<-gone
 	}
 }
 
@@ -90,16 +100,10 @@ func start() error {
 	if err := <-failed; err != nil {
 		return err
 	}
-	begin(calls)
-	return nil
-}
-
-// begin notes that MPI is started. The caller holds the lock.
-func begin(calls chan func()) {
 	engine.started, engine.driver = true, calls
 	engine.open = map[*Endpoint]bool{}
-	engine.keeper = make(chan struct{})
-	go keep(engine.keeper)
+	engine.endKeeper = keep()
+	return nil
 }
 
 // Init starts MPI, unless that was done, and returns this process's rank of a duplicate of
@@ -111,43 +115,42 @@ func Init() (*Endpoint, error) {
 	return newEndpoint(nil)
 }
 
-// Dup returns this process's rank of a duplicate of a communicator, given by its Fortran
-// handle (MPI_Comm_c2f). All its processes call it. MPI is started.
-func Dup(handle int) (*Endpoint, error) {
-	if err := start(); err != nil {
-		return nil, err
-	}
-	return newEndpoint(&handle)
-}
-
-// Drive calls f and lets this thread, which is the one that started MPI, call MPI for it
-// where the library wants no other. It is for what a C program calls: before it no
-// other function of this package may be called.
-func Drive(f func() error) error {
+// Drive calls f with this process's rank of a duplicate of a communicator, which is given
+// by its Fortran handle (MPI_Comm_c2f). All its processes call it. It is for what a C
+// program calls that has started MPI: while f runs, it is this thread that calls MPI where
+// the library wants no other, and afterwards nothing of this package does.
+func Drive(handle int, f func(*Endpoint) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	engine.Lock()
-	if engine.started && engine.anyThread {
+	if engine.started {
 		engine.Unlock()
-		return f()
+		return errors.New("mpi: busy with another call")
 	}
 	anyThread, err := initialize()
 	if err != nil {
 		engine.Unlock()
 		return err
 	}
-	engine.anyThread = anyThread
 	calls := make(chan func())
-	if !engine.started {
-		begin(calls)
-	}
-	engine.driver = calls
+	engine.started, engine.anyThread, engine.driver = true, anyThread, calls
+	engine.open = map[*Endpoint]bool{}
 	engine.Unlock()
-	if anyThread {
-		return f()
-	}
 	done := make(chan error, 1)
-	go func() { done <- f() }()
+	go func() {
+		end := keep()
+		e, err := newEndpoint(&handle)
+		if err == nil {
+			err = errors.Join(f(e), e.Close())
+		}
+		end() // while its calls are still made
+		done <- err
+	}()
+	defer func() {
+		engine.Lock()
+		engine.started = false
+		engine.Unlock()
+	}()
 	for {
 		select {
 		case g := <-calls:
@@ -165,15 +168,15 @@ func Finalize() error {
 		engine.Unlock()
 		return nil
 	}
-	close(engine.keeper)
-	if len(engine.open) > 0 {
-		engine.Unlock()
-		return errors.New("mpi: Finalize with endpoints that are not closed")
-	}
-	calls := engine.driver
+	left := len(engine.open)
+	engine.started = left > 0
 	engine.Unlock()
+	if left > 0 {
+		return fmt.Errorf("mpi: Finalize with %d endpoints that are not closed", left)
+	}
+	engine.endKeeper()
 	failed := make(chan error)
-	calls <- func() { failed <- finalize() } // the thread that started it
+	engine.driver <- func() { failed <- finalize() } // the thread that started it
 	return <-failed
 }
 

@@ -37,6 +37,7 @@ func Cases() []Case {
 		{"a sent buffer is free after Wait", 2, bufferFree},
 		{"one buffer for all rounds", 2, bufferReused},
 		{"messages held and released in any order", 2, releaseInAnyOrder},
+		{"several goroutines at once", 2, sideBySide},
 		{"wrong lengths", 2, wrongLengths},
 		{"wrong ranks", 1, wrongRanks},
 		{"ctx ends a wait", 2, ctxEnds},
@@ -312,6 +313,33 @@ func releaseInAnyOrder(ctx context.Context, tr transport.Transport) error {
 		held[i].Release()
 	}
 	return d.sent(going...)
+}
+
+// sideBySide has goroutines of one rank that trade by tags of their own, and one that waits
+// for what another goroutine sends only later.
+func sideBySide(ctx context.Context, tr transport.Transport) error {
+	d := desk{ctx, tr}
+	const lanes, rounds = 4, 25
+	errs := make([]error, lanes+2)
+	var all sync.WaitGroup
+	for lane := range lanes {
+		all.Go(func() {
+			for round := range rounds {
+				if err := d.pass(transport.Tag{Round: lane*rounds + round, Port: round % 2}, round, 3000*lane); err != nil {
+					errs[lane] = fmt.Errorf("goroutine %d: %w", lane, err)
+					return
+				}
+			}
+		})
+	}
+	tag := transport.Tag{Round: lanes * rounds}
+	all.Go(func() { errs[lanes] = d.read(d.await(d.fromPrev(tag, 0, 10))) })
+	all.Go(func() {
+		time.Sleep(pause)
+		errs[lanes+1] = d.sent(d.post(d.toNext(tag, 0, 10)))
+	})
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 func wrongLengths(ctx context.Context, tr transport.Transport) error {

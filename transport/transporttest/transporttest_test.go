@@ -73,6 +73,11 @@ func TestBrokenTransports(t *testing.T) {
 			noticed: []string{"messages held and released in any order"},
 		},
 		{
+			how:     "lets a wait hold up everything else",
+			wrap:    func(tr transport.Transport) transport.Transport { return &oneAtATime{Transport: tr} },
+			noticed: []string{"several goroutines at once"},
+		},
+		{
 			how:     "does not wait for Release",
 			wrap:    func(tr transport.Transport) transport.Transport { return &impatient{tr} },
 			noticed: []string{"a sent buffer is free after Wait"},
@@ -316,6 +321,29 @@ func (b *oneBuffer) Receive(src int, tag transport.Tag, lengths []int) transport
 			parts[i], rest = rest[:n], rest[n:]
 		}
 		return transport.Message{Parts: parts, Release: func() {}}, nil
+	})
+}
+
+// oneAtATime does what a transport may that one goroutine at a time uses.
+type oneAtATime struct {
+	transport.Transport
+	mu sync.Mutex
+}
+
+func (b *oneAtATime) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Transport.Send(dst, tag, parts)
+}
+
+func (b *oneAtATime) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.Transport.Receive(src, tag, lengths)
+	return receiveWait(func(ctx context.Context) (transport.Message, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return r.Wait(ctx)
 	})
 }
 

@@ -1,0 +1,141 @@
+//go:build mpi
+
+// Libvolley is the library for C and Fortran programs that use MPI; volley.h says what is
+// in it.
+package main
+
+// #cgo pkg-config: mpi
+// #include <stdlib.h>
+// #include "volley.h"
+import "C"
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+	"unsafe"
+
+	"volley"
+	"volley/field"
+	"volley/matrix"
+	"volley/transport/mpi"
+	"volley/verify"
+)
+
+// main is not called.
+func main() {}
+
+// last is the error of the last call.
+var last struct {
+	sync.Mutex
+	text *C.char
+}
+
+func note(text string) {
+	last.Lock()
+	defer last.Unlock()
+	C.free(unsafe.Pointer(last.text))
+	last.text = C.CString(text)
+}
+
+//export volleyError
+func volleyError() *C.char {
+	last.Lock()
+	unset := last.text == nil
+	last.Unlock()
+	if unset {
+		note("")
+	}
+	last.Lock()
+	defer last.Unlock()
+	return last.text
+}
+
+// version is in C memory for good.
+var version = C.CString(volley.Version)
+
+//export volleyVersion
+func volleyVersion() *C.char { return version }
+
+// errUsage marks errors of arguments.
+type errUsage struct{ error }
+
+//export volleyEncode
+func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, coded unsafe.Pointer, codedBytes C.size_t, o *C.volley_options) C.int {
+	err := mpi.Drive(int(comm), func(e *mpi.Endpoint) error {
+		err := encode(e, unsafe.Slice((*byte)(packet), int(bytes)), unsafe.Slice((*byte)(coded), int(codedBytes)), o)
+		if err != nil {
+			e.Abort(err) // the others wait, or will
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		note("")
+		return C.VOLLEY_OK
+	case errors.As(err, new(*verify.CheckError)):
+		note(err.Error())
+		return C.VOLLEY_WRONG
+	case errors.As(err, new(errUsage)), volley.IsInputError(err):
+		note(err.Error())
+		return C.VOLLEY_USAGE
+	}
+	note(err.Error())
+	return C.VOLLEY_FAILED
+}
+
+// encode encodes with the others of e.
+func encode(e *mpi.Endpoint, packet, coded []byte, o *C.volley_options) error {
+	f, err := field.Parse(cmp.Or(text(o.field), "2^8"))
+	if err != nil {
+		return errUsage{err}
+	}
+	spec, err := matrix.ParseSpec(cmp.Or(text(o.matrix), "cauchy"))
+	if err != nil {
+		return errUsage{err}
+	}
+	a, err := spec.Build(f, e.Size(), e.Size())
+	if err != nil {
+		return errUsage{err}
+	}
+	options := []volley.Option{volley.WithCheck(o.unchecked == 0)}
+	if name := text(o.algorithm); name != "" {
+		options = append(options, volley.WithAlgorithm(name))
+	}
+	if o.ports != 0 {
+		options = append(options, volley.WithPorts(int(o.ports)))
+	}
+	if o.memory != 0 {
+		options = append(options, volley.WithMemory(int64(o.memory)))
+	}
+	if o.timeout != 0 {
+		options = append(options, volley.WithTimeout(max(0, time.Duration(float64(o.timeout)*float64(time.Second)))))
+	}
+	encoder, err := volley.Compile(a, options...)
+	if err != nil {
+		return errUsage{err}
+	}
+	_, err = encoder.Run(context.Background(), e, volley.Memory(packet), int64(len(packet)), room(coded))
+	return err
+}
+
+// text returns a string of C, empty for NULL.
+func text(s *C.char) string {
+	if s == nil {
+		return ""
+	}
+	return C.GoString(s)
+}
+
+// room is a packet in memory of the caller.
+type room []byte
+
+func (m room) WriteAt(p []byte, offset int64) (int, error) {
+	if offset+int64(len(p)) > int64(len(m)) {
+		return 0, errUsage{fmt.Errorf("coded_bytes: %d, and the coded packet has %d or more: make it the longest packet of all", len(m), offset+int64(len(p)))}
+	}
+	return copy(m[offset:], p), nil
+}

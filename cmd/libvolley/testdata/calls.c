@@ -1,0 +1,70 @@
+/* Calls of all kinds: several in one program, with errors in between, on parts of the
+ * processes, by an initialisation that lets one thread call MPI, or several with "multiple". */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <volley.h>
+
+static int rank, wrong;
+
+static void expect(const char *what, int got, int want, const char *text) {
+	if (got == want && strstr(volley_error(), text) != NULL) return;
+	wrong = 1;
+	fprintf(stderr, "rank %d: %s: returned %d, want %d; error \"%s\", want \"%s\"\n", rank, what, got, want, volley_error(), text);
+}
+
+int main(int argc, char **argv) {
+	int provided, size;
+	if (argc > 1 && strcmp(argv[1], "multiple") == 0) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+	else MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (strcmp(volley_error(), "") != 0) expect("before any call", -1, 0, "");
+
+	enum { bytes = 100000 };
+	unsigned char *x = malloc(bytes), *y = malloc(bytes), *z = malloc(bytes);
+	for (int i = 0; i < bytes; i++) x[i] = 31 * i + 7 * rank + i / 256;
+	volley_options o = {.timeout = 20};
+	expect("defaults", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, NULL), VOLLEY_OK, "");
+	for (int turn = 0; turn < 20; turn++) {
+		memset(z, 0, bytes);
+		expect("again", volley_encode(MPI_COMM_WORLD, x, bytes, z, bytes, &o), VOLLEY_OK, "");
+		if (memcmp(y, z, bytes) != 0) expect("the same again", -1, 0, "");
+	}
+	/* x + x = 0: a linear check that shares nothing with the library. */
+	unsigned char *twice = malloc(bytes);
+	for (int i = 0; i < bytes; i++) twice[i] = x[i] ^ (rank == 0);
+	expect("another packet", volley_encode(MPI_COMM_WORLD, twice, bytes, z, bytes, &o), VOLLEY_OK, "");
+	for (int i = 1; i < bytes; i++) /* coded changes by A[0][rank] everywhere */
+		if ((y[i] ^ z[i]) != (y[0] ^ z[0])) {
+			expect("linear", -1, 0, "");
+			break;
+		}
+	if (y[0] == z[0]) expect("an entry of a Cauchy matrix", -1, 0, "");
+
+	o.matrix = "no such";
+	expect("a wrong matrix", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &o), VOLLEY_USAGE, "no such");
+	o.matrix = NULL;
+	o.field = "2^16";
+	expect("another field", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &o), VOLLEY_OK, "");
+	expect("half a symbol", volley_encode(MPI_COMM_WORLD, x, bytes - 1, y, bytes, &o), VOLLEY_FAILED, "symbols of 2^16 have 2");
+	o.field = NULL;
+	int rc = volley_encode(MPI_COMM_WORLD, x, bytes, y, rank == size - 1 ? bytes - 1 : bytes, &o);
+	if (rank == size - 1) expect("no room", rc, VOLLEY_USAGE, "coded_bytes: 99999");
+	else if (rc == VOLLEY_OK) expect("no room elsewhere", rc, VOLLEY_FAILED, "");
+	if (size > 1) {
+		o.matrix = rank == 1 ? "random:1" : "random:2";
+		expect("disagreement", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &o), VOLLEY_USAGE, "in matrix");
+		o.matrix = NULL;
+	}
+
+	MPI_Comm half;
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+	expect("half of the processes", volley_encode(half, x, bytes, y, bytes, &o), VOLLEY_OK, "");
+	expect("by the Fortran handle", volley_encode_f(MPI_Comm_c2f(half), x, bytes, z, bytes, &o), VOLLEY_OK, "");
+	if (memcmp(y, z, bytes) != 0) expect("the same by the handle", -1, 0, "");
+	MPI_Comm_free(&half);
+	if (rank == 0) printf("done\n");
+	MPI_Finalize();
+	return wrong;
+}

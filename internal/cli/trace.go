@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"volley/internal/atomicfile"
+)
+
+// checkTrace returns an error when there can be no trace, or its file may not be replaced,
+// is a source, or is one of the names that the output directory gets.
+func (o *runOptions) checkTrace(sources, names []string) error {
+	if o.trace == "" {
+		return nil
+	}
+	if o.dryRun {
+		return usagef("--trace and --dry-run: a dry run does nothing that takes time; leave one of them out")
+	}
+	if err := checkOutputFile("--trace", o.trace, ""); err != nil {
+		return err
+	}
+	there, err := os.Stat(o.trace)
+	switch {
+	case err == nil && isAmong(there, sources):
+		return usagef("--trace %s: it is an input, and would be lost: choose another name", o.trace)
+	case err == nil && !o.force:
+		return usagef("--trace %s: it is there already; choose another name, or --force to replace it", o.trace)
+	}
+	if dir, err := os.Stat(filepath.Dir(o.trace)); err == nil && isAmong(dir, []string{o.output}) && slices.Contains(names, filepath.Base(o.trace)) {
+		return usagef("--trace %s: the result has a file of that name: choose another", o.trace)
+	}
+	return nil
+}
+
+// isAmong reports whether one of the files of these names is the one.
+func isAmong(file os.FileInfo, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && os.SameFile(info, file)
+	})
+}
+
+// writeTrace writes the trace, if one is wanted.
+func (o *runOptions) writeTrace() error {
+	if o.trace == "" || o.party.Rank() > 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	if _, err := o.recorder.WriteTo(&b); err != nil {
+		return err
+	}
+	err := atomicfile.Write(o.trace, b.Bytes())
+	var at *fs.PathError
+	if errors.As(err, &at) && at.Op == "open" {
+		return usagef("--trace: %w", err)
+	}
+	return err
+}

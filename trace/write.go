@@ -1,0 +1,161 @@
+package trace
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// A record is one of traceEvents. Times are in µs.
+type record struct {
+	Name string         `json:"name"`
+	Cat  string         `json:"cat,omitempty"`
+	Ph   string         `json:"ph"`
+	Ts   *float64       `json:"ts,omitempty"`
+	Dur  *float64       `json:"dur,omitempty"`
+	Pid  int            `json:"pid"`
+	Tid  int            `json:"tid"`
+	ID   *id            `json:"id2,omitempty"`
+	Args map[string]any `json:"args,omitempty"`
+}
+
+// An id tells spans of messages apart, which may overlap. It counts within a pid.
+type id struct {
+	Local string `json:"local"`
+}
+
+var rowNames = map[Row]string{
+	RunRow: "run", FirstLane: "lane 0", SecondLane: "lane 1", ReadAhead: "read ahead", WriteBehind: "write behind",
+}
+
+// WriteTo writes all events as trace-event JSON: a process for each rank, a thread for
+// each row. Times count from the first event. The error is that of w.
+func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
+	events := r.Events()
+	slices.SortStableFunc(events, func(a, b Event) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), a.Rank-b.Rank)
+	})
+	out := &counter{to: w}
+	b := bufio.NewWriter(out)
+	b.WriteString(`{"traceEvents":[`)
+	separator := "\n"
+	put := func(x record) error {
+		data, err := json.Marshal(x)
+		b.WriteString(separator)
+		b.Write(data)
+		separator = ",\n"
+		return err
+	}
+	for _, x := range names(events) {
+		if err := put(x); err != nil {
+			return out.n, err
+		}
+	}
+	for i, e := range events {
+		for _, x := range e.records(i, events[0].Start) {
+			if err := put(x); err != nil {
+				return out.n, err
+			}
+		}
+	}
+	b.WriteString("\n],\"displayTimeUnit\":\"ms\"}\n")
+	err := b.Flush()
+	return out.n, err
+}
+
+// names returns the records that name the ranks and rows that there are.
+func names(events []Event) []record {
+	type processors struct{ first, last int }
+	ranks := map[int]processors{}
+	rows := map[int]map[Row]bool{}
+	for _, e := range events {
+		p, ok := ranks[e.Rank]
+		if !ok {
+			p, rows[e.Rank] = processors{e.First, e.Last}, map[Row]bool{}
+		}
+		ranks[e.Rank] = processors{min(p.first, e.First), max(p.last, e.Last)}
+		rows[e.Rank][e.Row] = true
+	}
+	var list []record
+	for _, rank := range slices.Sorted(maps.Keys(ranks)) {
+		p := ranks[rank]
+		list = append(list,
+			record{Name: "process_name", Ph: "M", Pid: rank, Args: map[string]any{"name": fmt.Sprintf("rank %d (%s)", rank, span(p.first, p.last))}},
+			record{Name: "process_sort_index", Ph: "M", Pid: rank, Args: map[string]any{"sort_index": rank}})
+		for _, row := range slices.Sorted(maps.Keys(rows[rank])) {
+			if row == Messages {
+				continue // viewers make rows of their own for what may overlap
+			}
+			list = append(list,
+				record{Name: "thread_name", Ph: "M", Pid: rank, Tid: int(row), Args: map[string]any{"name": rowNames[row]}},
+				record{Name: "thread_sort_index", Ph: "M", Pid: rank, Tid: int(row), Args: map[string]any{"sort_index": int(row)}})
+		}
+	}
+	return list
+}
+
+// span names processors.
+func span(first, last int) string {
+	if first == last {
+		return fmt.Sprintf("processor %d", first)
+	}
+	return fmt.Sprintf("processors %d–%d", first, last)
+}
+
+// records returns event i as one complete span or, of a message, its begin and end.
+func (e *Event) records(i int, zero int64) []record {
+	micros := func(ns int64) *float64 {
+		t := float64(ns) / 1000
+		return &t
+	}
+	x := record{Name: string(e.Kind), Ph: "X", Ts: micros(e.Start - zero), Pid: e.Rank, Tid: int(e.Row), Args: e.args()}
+	if e.Row != Messages {
+		x.Dur = micros(e.Length)
+		if e.Kind == Code && e.Round != AfterRounds {
+			x.Name = fmt.Sprintf("code round %d", e.Round)
+		}
+		return []record{x}
+	}
+	x.Ph, x.Cat, x.Tid, x.ID = "b", "message", int(RunRow), &id{strconv.Itoa(i)}
+	end := x
+	end.Ph, end.Ts, end.Args = "e", micros(e.Start+e.Length-zero), nil
+	return []record{x, end}
+}
+
+// args returns what is known of an event of its kind.
+func (e *Event) args() map[string]any {
+	args := map[string]any{"processors": span(e.First, e.Last)}
+	switch e.Kind {
+	case Agree, Plan, Compile, Check:
+		return args
+	case Wait, Settle, Send, Receive:
+		args["port"], args["rank"], args["partner"] = e.Port, e.Peer, span(e.Partner, e.Partner)
+		args["round"] = e.Round
+	case Code:
+		if e.Round != AfterRounds {
+			args["round"] = e.Round
+		}
+	}
+	args["segment"] = e.Segment
+	if e.Bytes > 0 {
+		args["bytes"] = e.Bytes
+	}
+	return args
+}
+
+// counter counts what is written.
+type counter struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.n += int64(n)
+	return n, err
+}
