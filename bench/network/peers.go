@@ -23,7 +23,7 @@ static void network_shift(void *out, void *in, int n, int right, int left) {
 	MPI_Irecv(in, n, MPI_BYTE, left, 0, MPI_COMM_WORLD, &network_requests[0]);
 	MPI_Isend(out, n, MPI_BYTE, right, 0, MPI_COMM_WORLD, &network_requests[1]);
 }
-static void network_shifted(void) { MPI_Waitall(2, network_requests, MPI_STATUSES_IGNORE); }
+static void network_shifted(void) { MPI_Status statuses[2]; MPI_Waitall(2, network_requests, statuses); }
 static int network_version(char *text) { int n = 0; MPI_Get_library_version(text, &n); return n; }
 */
 import "C"
