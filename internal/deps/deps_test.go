@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"tune":                     {"field", "internal/atomicfile", "transport"},
 	"":                         {"algo", "executor", "field", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
 	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
+	"bench/network":            {"", "bench", "draw/plot", "field", "matrix", "report", "sim", "transport/mpi", "tune"},
 	"internal/atomicfile":      {},
 	"internal/codeddir":        {},
 	"internal/claims":          {},

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"volley/field"
+	"volley/matrix"
+)
+
+// period is after how many symbols packets repeat: a prime, so that no block of a packet
+// is like its neighbour.
+const period = 16381
+
+// packet sets b to the packet of a rank, which every other rank can make as well.
+func packet(f field.Field, rank int, b []byte) {
+	source := rand.NewChaCha8([32]byte{byte(rank), byte(rank >> 8)})
+	sampler, unit := field.NewSampler(f), f.SymbolBytes()
+	n := min(len(b), period*unit)
+	for i := 0; i < n; i += unit {
+		field.PutSymbol(f, b[i:], sampler.Draw(source.Uint64))
+	}
+	for ; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// directSum returns the coded packet of a rank, packet by packet from the entries of the
+// matrix: it shares no schedule with what is measured.
+func directSum(a matrix.Matrix, rank, size int) []byte {
+	f := a.Field()
+	out, x, scaled := make([]byte, size), make([]byte, size), make([]byte, size)
+	for i := range a.Rows() {
+		packet(f, i, x)
+		f.Combine(scaled, []field.Element{field.One, a.At(i, rank)}, [][]byte{out, x})
+		out, scaled = scaled, out
+	}
+	return out
+}
+
+// cached is how much memory a core goes through at a time, in bytes.
+const cached = 256 << 10
+
+// apply applies a map on all cores, block by block of packets of symbols of unit bytes.
+func apply(m field.Map, unit int, out, in [][]byte, add bool) {
+	size := len(in[0])
+	block := max(unit, cached/(len(in)+len(out))/64*64)
+	blocks := (size + block - 1) / block
+	workers := min(blocks, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for worker := range workers {
+		all.Go(func() {
+			parts := func(list [][]byte, at int) [][]byte {
+				some := make([][]byte, len(list))
+				for i := range some {
+					some[i] = list[i][at:min(size, at+block)]
+				}
+				return some
+			}
+			for b := worker * blocks / workers; b < (worker+1)*blocks/workers; b++ {
+				m.Apply(parts(out, b*block), parts(in, b*block), add)
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,10 @@
+//go:build !mpi
+
+package main
+
+import "errors"
+
+// measure needs MPI.
+func measure([]string) error {
+	return errors.New("this program was built without MPI: build it with -tags mpi")
+}
