@@ -273,6 +273,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		began = e.options.trace.Now()
 	}
 	shared, err := e.greet(ctx, c, size)
+	agreed := time.Since(start)
 	traced(trace.Agree)
 	if err != nil {
 		return nil, err
@@ -284,6 +285,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	}
 	p := chosen.Plan
 	r := newReport(p, e.problem)
+	r.AgreeSeconds = agreed.Seconds()
 	r.PacketBytes = shared.Bytes
 	r.SymbolsPerPacket = shared.Bytes / symbol
 	hash := planHash(p, e.matrix, shared)

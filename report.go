@@ -55,9 +55,11 @@ type Report struct {
 	Verified bool    `json:"verified"`
 	Seconds  float64 `json:"seconds"`
 
-	// CompileSeconds and CheckSeconds are the parts of Seconds that making the programs
-	// ready took, which later runs of an encoder spare, and the final check, after the
-	// fingerprints that were taken on the way.
+	// AgreeSeconds, CompileSeconds and CheckSeconds are the parts of Seconds that took the
+	// agreement of all ranks with which a run begins, and their waiting for the last one to
+	// come to it; making the programs ready, which later runs of an encoder spare; and the
+	// final check, after the fingerprints that were taken on the way.
+	AgreeSeconds   float64 `json:"agree_seconds"`
 	CompileSeconds float64 `json:"compile_seconds"`
 	CheckSeconds   float64 `json:"check_seconds"`
 }
@@ -101,6 +103,7 @@ func Merge(reports []*Report) *Report {
 		all.ControlBytes = max(all.ControlBytes, r.ControlBytes)
 		all.Verified = all.Verified && r.Verified
 		all.Seconds = max(all.Seconds, r.Seconds)
+		all.AgreeSeconds = max(all.AgreeSeconds, r.AgreeSeconds)
 		all.CompileSeconds = max(all.CompileSeconds, r.CompileSeconds)
 		all.CheckSeconds = max(all.CheckSeconds, r.CheckSeconds)
 	}

@@ -181,8 +181,9 @@ func (j *job) tune(ctx context.Context) error {
 // A contestant is one way to encode, ready to run.
 type contestant struct {
 	Row
-	encode  func() (seconds float64, err error) // behind a barrier
-	seconds []float64                           // of the slowest rank, each run
+	encode  func() (seconds, agreement float64, err error) // behind a barrier; the time is without that
+	seconds []float64                                      // of the slowest rank, each run
+	agreed  []float64
 	dropped []float64
 }
 
@@ -213,11 +214,11 @@ func (j *job) measure(ctx context.Context, size int) ([]Row, error) {
 			if err != nil {
 				return nil, err
 			}
-			seconds, err := c.encode()
+			seconds, agreement, err := c.encode()
 			if err != nil {
 				return nil, err
 			}
-			slowest, wrong := []float64{seconds}, []float64{0}
+			slowest, wrong := []float64{seconds, agreement}, []float64{0}
 			if !bytes.Equal(y, want) {
 				wrong[0] = 1
 			}
@@ -233,13 +234,14 @@ func (j *job) measure(ctx context.Context, size int) ([]Row, error) {
 				}
 				continue
 			}
-			c.seconds = append(c.seconds, slowest[0])
+			c.seconds, c.agreed = append(c.seconds, slowest[0]), append(c.agreed, slowest[1])
 			c.dropped = append(c.dropped, after-before)
 		}
 	}
 	rows := make([]Row, len(list))
 	for i, c := range list {
 		if c.LeftOut == "" {
+			c.Agreement = median(c.agreed)
 			c.Seconds, c.Least, c.Most, c.Runs = median(c.seconds), slices.Min(c.seconds), slices.Max(c.seconds), len(c.seconds)
 			if len(j.drops) > 0 {
 				each := 0.0
@@ -287,11 +289,14 @@ func (j *job) ours(ctx context.Context, x, y []byte) ([]*contestant, error) {
 				continue
 			}
 			packets := []volley.Packet{{Source: volley.Memory(x), Size: int64(len(x)), Coded: volley.Memory(y)}}
-			all = append(all, &contestant{Row: row, encode: func() (float64, error) {
+			all = append(all, &contestant{Row: row, encode: func() (seconds, agreement float64, err error) {
 				j.e.Exclusive(barrier)
 				start := time.Now()
-				_, err := e.RunAll(ctx, j.e, packets)
-				return time.Since(start).Seconds(), err
+				r, err := e.RunAll(ctx, j.e, packets)
+				if err != nil {
+					return 0, 0, err
+				}
+				return time.Since(start).Seconds() - r.AgreeSeconds, r.AgreeSeconds, nil
 			}})
 		}
 	}
@@ -306,7 +311,7 @@ func (j *job) theirs(x, y []byte) []*contestant {
 		p := peers[slices.IndexFunc(peers, func(p peer) bool { return p.name == name })]
 		row := j.row(len(x), 1)
 		row.Who, row.C1, row.C2 = name, p.c1(row.K), float64(p.c2(row.K))
-		all = append(all, &contestant{Row: row, encode: func() (seconds float64, _ error) {
+		all = append(all, &contestant{Row: row, encode: func() (seconds, _ float64, _ error) {
 			if w == nil { // not before one of them does run
 				w = newPeerWork(j.matrix, j.e.Rank(), x, y)
 			}
@@ -316,7 +321,7 @@ func (j *job) theirs(x, y []byte) []*contestant {
 				p.encode(w)
 				seconds = time.Since(start).Seconds()
 			})
-			return seconds, nil
+			return seconds, 0, nil
 		}})
 	}
 	return all
@@ -378,6 +383,12 @@ func columns() []report.Column[Row] {
 		{Name: "C1", Value: func(r Row) any { return r.C1 }},
 		{Name: "C2", Value: func(r Row) any { return digits(r.C2) }},
 		{Name: "time", Unit: "s, median", Value: measured(func(r Row) any { return digits(r.Seconds) })},
+		{Name: "agree", Unit: "s", Value: measured(func(r Row) any {
+			if r.Agreement == 0 {
+				return nil
+			}
+			return digits(r.Agreement)
+		})},
 		{Name: "model", Unit: "s", Value: func(r Row) any { return digits(r.Predicted) }},
 		{Name: "ratio", Unit: "to model", Value: measured(func(r Row) any { return digits(r.Ratio()) })},
 	}

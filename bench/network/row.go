@@ -46,7 +46,12 @@ type Row struct {
 	Least   float64 `json:"least"`
 	Most    float64 `json:"most"`
 	Runs    int     `json:"runs"` // that count
-	LeftOut string  `json:"left_out,omitempty"`
+
+	// Agreement is how long the agreement took with which a run of volley begins; it is not
+	// in the times.
+	Agreement float64 `json:"agreement,omitempty"`
+
+	LeftOut string `json:"left_out,omitempty"`
 
 	Faster  map[string]float64 `json:"faster,omitempty"`  // than which peer how many times
 	Dropped *float64           `json:"dropped,omitempty"` // packets of the network, a run; nil: unknown

@@ -111,14 +111,14 @@ func tables(rows []Row, chart string) string {
 	for _, name := range distinct(rows, title) {
 		list := groups(rows, name)
 		fmt.Fprintf(&b, "\n### %s\n\n", name)
-		line(&b, append([]string{"K", "link", "packet", "plan", "C1", "C2", "volley, p = 1"}, peerNames...))
-		line(&b, slices.Repeat([]string{"---"}, 7+len(peerNames)))
+		line(&b, append([]string{"K", "link", "packet", "plan", "C1", "C2", "volley, p = 1", "agreement"}, peerNames...))
+		line(&b, slices.Repeat([]string{"---"}, 8+len(peerNames)))
 		for _, g := range list {
 			r, ok := g.find(ours, 1)
 			if !ok {
 				continue
 			}
-			cells := []string{fmt.Sprint(r.K), r.Link, inBytes(r.Size), r.Plan, fmt.Sprint(r.C1), digits(r.C2), cell(r)}
+			cells := []string{fmt.Sprint(r.K), r.Link, inBytes(r.Size), r.Plan, fmt.Sprint(r.C1), digits(r.C2), cell(r), agreement(r)}
 			for _, peer := range peerNames {
 				them, _ := g.find(peer, 0)
 				text := cell(them)
@@ -169,6 +169,14 @@ func morePorts(b *strings.Builder, list []group) {
 
 func line(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+}
+
+// agreement writes how long that took.
+func agreement(r Row) string {
+	if r.LeftOut != "" || r.Agreement == 0 {
+		return ""
+	}
+	return digits(r.Agreement)
 }
 
 // cell writes the time and, in parentheses, what the model says; of what was left out
