@@ -51,12 +51,15 @@ static int volley_send(int count, MPI_Aint *at, int *lengths, int dst, int tag, 
 }
 
 // volley_probe matches a message, if one has come.
-static int volley_probe(int src, int tag, MPI_Comm comm, int *there, MPI_Message *message, int *from, int *bytes) {
+static int volley_probe(int src, int tag, MPI_Comm comm, int *there, MPI_Message *message, int *bytes) {
 	MPI_Status status;
-	int rc = MPI_Improbe(src < 0 ? MPI_ANY_SOURCE : src, tag, comm, there, message, &status);
+	int rc = MPI_Improbe(src, tag, comm, there, message, &status);
 	if (rc != MPI_SUCCESS || !*there) return rc;
-	*from = status.MPI_SOURCE;
 	return MPI_Get_count(&status, MPI_BYTE, bytes);
+}
+
+static int volley_receive(void *at, int bytes, int src, int tag, MPI_Comm comm, MPI_Request *request) {
+	return MPI_Irecv(at, bytes, MPI_BYTE, src < 0 ? MPI_ANY_SOURCE : src, tag, comm, request);
 }
 
 // volley_peek tells of the first message from a rank that no receive was waiting for.
@@ -67,15 +70,28 @@ static int volley_peek(int src, MPI_Comm comm, int *there, int *tag) {
 	return rc;
 }
 
-// volley_test returns the bytes that a receive got, -1 where it was cancelled.
-static int volley_test(MPI_Request *request, int *done, int *bytes) {
-	MPI_Status status;
-	int cancelled, rc = MPI_Test(request, done, &status);
-	if (rc != MPI_SUCCESS || !*done) return rc;
-	rc = MPI_Test_cancelled(&status, &cancelled);
-	if (rc == MPI_SUCCESS && cancelled) *bytes = -1;
-	else if (rc == MPI_SUCCESS) rc = MPI_Get_count(&status, MPI_BYTE, bytes);
-	return rc;
+// A volley_end is what a request that is over came to: bytes are -1 where it was cancelled.
+typedef struct {
+	int index, bytes, from, code;
+} volley_end;
+
+// volley_poll finds out which of count requests are over. There is room for all of them.
+static int volley_poll(int count, MPI_Request *requests, int *indices, MPI_Status *statuses, volley_end *ends, int *over) {
+	int rc = MPI_Testsome(count, requests, over, indices, statuses), class = MPI_SUCCESS;
+	if (rc != MPI_SUCCESS) MPI_Error_class(rc, &class);
+	if (rc != MPI_SUCCESS && class != MPI_ERR_IN_STATUS) return rc;
+	if (*over == MPI_UNDEFINED) *over = 0;
+	for (int i = 0; i < *over; i++) {
+		volley_end *e = &ends[i];
+		int cancelled = 0;
+		e->index = indices[i];
+		e->code = class == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : MPI_SUCCESS;
+		e->from = statuses[i].MPI_SOURCE;
+		MPI_Test_cancelled(&statuses[i], &cancelled);
+		if (cancelled) e->bytes = -1;
+		else MPI_Get_count(&statuses[i], MPI_BYTE, &e->bytes);
+	}
+	return MPI_SUCCESS;
 }
 
 static int volley_free(MPI_Comm *comm) { return MPI_Comm_free(comm); }
@@ -137,41 +153,93 @@ func failed(doing string, code C.int) error {
 // many bytes and a last one of fewer. Tests make it less.
 var mostBytes = 1 << 30
 
-// A request is an operation under way. Its memory is pinned, and the request itself is in
-// C memory, as it is written between calls.
+// A request is an operation under way. Its memory is pinned.
 type request struct {
-	handle *C.MPI_Request
+	index  int // among those of the communicator, while it is not over
+	over   bool
+	bytes  int // that a receive got, or -1 where it was cancelled
+	from   int // the sender of what a receive got
+	err    error
 	pinned runtime.Pinner
 }
 
-func newRequest() *request {
-	return &request{handle: (*C.MPI_Request)(C.malloc(C.size_t(unsafe.Sizeof(*new(C.MPI_Request)))))}
+// requests are those of a communicator that are not over. What MPI takes lists of is in C
+// memory, as it is written between calls.
+type requests struct {
+	list     []*request
+	room     int
+	handles  *C.MPI_Request
+	indices  *C.int
+	statuses *C.MPI_Status
+	ends     *C.volley_end
 }
 
-// test reports whether the operation is over, and of a receive how many bytes have come, -1
-// where it was cancelled; then the request is over.
-func (r *request) test() (over bool, bytes int, err error) {
-	var done, count C.int
-	err = failed("MPI_Test", C.volley_test(r.handle, &done, &count))
-	if over = err != nil || done != 0; over {
-		r.end()
+// add returns a new request and where MPI is to put its handle.
+func (s *requests) add() (*request, *C.MPI_Request) {
+	if n := len(s.list); n == s.room {
+		s.room = max(64, 2*n)
+		grow := func(p unsafe.Pointer, size uintptr) unsafe.Pointer {
+			return C.realloc(p, C.size_t(s.room)*C.size_t(size))
+		}
+		s.handles = (*C.MPI_Request)(grow(unsafe.Pointer(s.handles), unsafe.Sizeof(*s.handles)))
+		s.indices = (*C.int)(grow(unsafe.Pointer(s.indices), unsafe.Sizeof(*s.indices)))
+		s.statuses = (*C.MPI_Status)(grow(unsafe.Pointer(s.statuses), unsafe.Sizeof(*s.statuses)))
+		s.ends = (*C.volley_end)(grow(unsafe.Pointer(s.ends), unsafe.Sizeof(*s.ends)))
 	}
-	return over, int(count), err
+	r := &request{index: len(s.list)}
+	s.list = append(s.list, r)
+	return r, s.handle(r.index)
 }
 
-// cancel ends a receive for which nothing has come. It is over when test says so.
-func (r *request) cancel() error { return failed("MPI_Cancel", C.MPI_Cancel(r.handle)) }
+func (s *requests) handle(i int) *C.MPI_Request { return &unsafe.Slice(s.handles, s.room)[i] }
 
-func (r *request) end() {
+// end takes a request off the list.
+func (s *requests) end(r *request) {
+	last := len(s.list) - 1
+	*s.handle(r.index) = *s.handle(last)
+	s.list[r.index] = s.list[last]
+	s.list[r.index].index = r.index
+	s.list[last] = nil
+	s.list = s.list[:last]
+	r.over = true
 	r.pinned.Unpin()
-	C.free(unsafe.Pointer(r.handle))
-	r.handle = nil
+}
+
+// poll finds out which requests are over. It is the one call by which MPI goes on.
+func (s *requests) poll() error {
+	var over C.int
+	if err := failed("MPI_Testsome", C.volley_poll(C.int(len(s.list)), s.handles, s.indices, s.statuses, s.ends, &over)); err != nil {
+		return err
+	}
+	ended := make([]*request, 0, 16)
+	for _, e := range unsafe.Slice(s.ends, s.room)[:over] {
+		r := s.list[e.index]
+		r.bytes, r.from, r.err = int(e.bytes), int(e.from), failed("MPI_Testsome", e.code)
+		ended = append(ended, r)
+	}
+	for _, r := range ended {
+		s.end(r)
+	}
+	return nil
+}
+
+// cancel ends a receive for which nothing has come. It is over when poll says so.
+func (s *requests) cancel(r *request) error {
+	return failed("MPI_Cancel", C.MPI_Cancel(s.handle(r.index)))
+}
+
+// drop gives the lists back. Requests that are not over keep their memory pinned.
+func (s *requests) drop() {
+	for _, p := range []unsafe.Pointer{unsafe.Pointer(s.handles), unsafe.Pointer(s.indices), unsafe.Pointer(s.statuses), unsafe.Pointer(s.ends)} {
+		C.free(p)
+	}
+	*s = requests{}
 }
 
 // send sends blocks of memory, none of them empty and together at most mostBytes, as one
 // MPI message.
 func (g *communicator) send(dst, tag int, blocks [][]byte) (*request, error) {
-	r := newRequest()
+	r, handle := g.add()
 	n := len(blocks)
 	var at *C.MPI_Aint
 	var lengths *C.int
@@ -186,24 +254,27 @@ func (g *communicator) send(dst, tag int, blocks [][]byte) (*request, error) {
 			ats[i], sizes[i] = C.MPI_Aint(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), C.int(len(b))
 		}
 	}
-	if err := failed("MPI_Isend", C.volley_send(C.int(n), at, lengths, C.int(dst), C.int(tag), g.comm, r.handle)); err != nil {
-		r.end()
+	if err := failed("MPI_Isend", C.volley_send(C.int(n), at, lengths, C.int(dst), C.int(tag), g.comm, handle)); err != nil {
+		g.end(r)
 		return nil, err
 	}
 	return r, nil
 }
 
+// anyRank stands for the sender of a message from whomever.
+const anyRank = -1
+
 // receive asks for a message of so many bytes. A longer one may be written past its end:
 // Open MPI does that within a host.
 func (g *communicator) receive(src, tag int, into []byte) (*request, error) {
-	r := newRequest()
+	r, handle := g.add()
 	var at unsafe.Pointer
 	if len(into) > 0 {
 		at = unsafe.Pointer(unsafe.SliceData(into))
 		r.pinned.Pin(at)
 	}
-	if err := failed("MPI_Irecv", C.MPI_Irecv(at, C.int(len(into)), C.volley_byte(), C.int(src), C.int(tag), g.comm, r.handle)); err != nil {
-		r.end()
+	if err := failed("MPI_Irecv", C.volley_receive(at, C.int(len(into)), C.int(src), C.int(tag), g.comm, handle)); err != nil {
+		g.end(r)
 		return nil, err
 	}
 	return r, nil
@@ -211,8 +282,8 @@ func (g *communicator) receive(src, tag int, into []byte) (*request, error) {
 
 // A matched is an MPI message that has come and been matched.
 type matched struct {
-	from, bytes int
-	message     C.MPI_Message
+	bytes   int
+	message C.MPI_Message
 }
 
 // peek returns the tag of the first message from a rank that no receive was waiting for; ok
@@ -223,12 +294,11 @@ func (g *communicator) peek(src int) (tag int, ok bool, err error) {
 	return int(t), err == nil && there != 0, err
 }
 
-// probe matches the next message with a tag from a rank, or from any if that is negative;
-// ok is false where none has come.
+// probe matches the next message with a tag from a rank; ok is false where none has come.
 func (g *communicator) probe(src, tag int) (m matched, ok bool, err error) {
-	var there, from, bytes C.int
-	err = failed("MPI_Improbe", C.volley_probe(C.int(src), C.int(tag), g.comm, &there, &m.message, &from, &bytes))
-	m.from, m.bytes = int(from), int(bytes)
+	var there, bytes C.int
+	err = failed("MPI_Improbe", C.volley_probe(C.int(src), C.int(tag), g.comm, &there, &m.message, &bytes))
+	m.bytes = int(bytes)
 	return m, err == nil && there != 0, err
 }
 
@@ -241,7 +311,8 @@ func (m *matched) read() ([]byte, error) {
 
 // A communicator is a group of ranks.
 type communicator struct {
-	comm       C.MPI_Comm
+	comm C.MPI_Comm
+	requests
 	rank, size int
 	mostTag    int
 }

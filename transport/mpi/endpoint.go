@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,8 @@ type Endpoint struct {
 	queues  map[stream][]*receiving // asked for, oldest first
 	sends   []*sending
 	letters []*request // control messages under way
+	post    *request   // for the next one that comes
+	paper   []byte     // where it comes
 	abort   *transport.AbortError
 	closed  bool
 	broken  bool // a wait was given up: messages may be left that nobody takes
@@ -73,7 +76,10 @@ func newEndpoint(handle *int) (e *Endpoint, err error) {
 			lengthBits: max(1, min(mostLengthBits, bits.Len(uint(g.mostTag))-bits.Len(64*leastRounds))),
 			queues:     map[stream][]*receiving{}, waits: map[*wait]bool{}, answers: map[int]chan answer{},
 		}
-		engine.open[e] = true
+		e.paper = make([]byte, letterBytes)
+		if err = e.await(); err == nil {
+			engine.open[e] = true
+		}
 	})
 	return e, err
 }
@@ -185,15 +191,13 @@ func (s *sending) name(err error) error {
 
 // test looks how far the message is.
 func (s *sending) test() {
-	for len(s.requests) > 0 {
-		over, _, err := s.requests[0].test()
-		if err != nil {
-			s.err = s.name(err)
-		}
-		if !over {
+	for _, r := range s.requests {
+		if !r.over {
 			return
 		}
-		s.requests = s.requests[1:]
+		if r.err != nil {
+			s.err = s.name(r.err)
+		}
 	}
 	s.done = true
 }
@@ -260,10 +264,10 @@ func (r *receiving) ask() {
 // hear looks whether a piece has come, and asks for the next one.
 func (r *receiving) hear() {
 	for r.request != nil {
-		over, bytes, err := r.request.test()
-		if !over {
+		if !r.request.over {
 			return
 		}
+		bytes, err := r.request.bytes, r.request.err
 		r.request = nil
 		switch {
 		case err != nil:
@@ -320,7 +324,7 @@ func (e *Endpoint) strays() {
 			continue
 		}
 		r.stray = tag
-		if err := r.request.cancel(); err != nil { // without effect where the right one has come
+		if err := e.cancel(r.request); err != nil { // without effect where the right one has come
 			r.fail(err)
 		}
 	}
@@ -384,6 +388,9 @@ func (r *receiving) Wait(ctx context.Context) (transport.Message, error) {
 // look does what can be done at once. The caller holds the lock.
 func (e *Endpoint) look() {
 	engine.looked.Store(time.Now().UnixNano())
+	if err := e.poll(); err != nil {
+		e.end(&transport.AbortError{Rank: e.rank, Cause: err})
+	}
 	e.sends = slices.DeleteFunc(e.sends, func(s *sending) bool {
 		s.test()
 		return s.done
@@ -392,11 +399,9 @@ func (e *Endpoint) look() {
 		e.hearAll(key)
 	}
 	e.strays()
-	e.letters = slices.DeleteFunc(e.letters, func(r *request) bool {
-		over, _, _ := r.test()
-		return over
-	})
-	for e.readLetter() {
+	e.letters = slices.DeleteFunc(e.letters, func(r *request) bool { return r.over })
+	for e.post != nil && e.post.over {
+		e.readLetter()
 	}
 }
 
@@ -407,11 +412,12 @@ type wait struct {
 }
 
 // Waits look as soon as they begin and then ever more seldom, so that a long one costs
-// little and adds little to its own length.
+// little and adds little to its own length: there may be many more ranks than cores.
 const (
 	spin     = 20 * time.Microsecond
 	leastNap = 20 * time.Microsecond
 	mostNap  = time.Millisecond
+	napShare = 6 // of the time waited so far
 )
 
 // wait waits until ended says so, or the group or ctx ends. Given up, it calls drop.
@@ -442,7 +448,7 @@ func (e *Endpoint) wait(ctx context.Context, rank int, ended func() (bool, error
 			return err
 		}
 		if waited := time.Since(begun); waited > spin {
-			nap(min(max(leastNap, waited/16), mostNap))
+			nap(min(max(leastNap, waited/napShare), mostNap))
 		}
 	}
 }
@@ -475,31 +481,40 @@ func (e *Endpoint) write(dst int, l letter) error {
 	return err
 }
 
-// readLetter reads a letter, if one has come.
-func (e *Endpoint) readLetter() bool {
-	m, ok, err := e.probe(-1, controlTag)
-	if err != nil || !ok {
-		return false
-	}
-	text, err := m.read()
+// await asks for the next letter.
+func (e *Endpoint) await() (err error) {
+	e.post, err = e.receive(anyRank, controlTag, e.paper)
+	return err
+}
+
+// readLetter reads the letter that has come.
+func (e *Endpoint) readLetter() {
 	var l letter
-	if err != nil || json.Unmarshal(text, &l) != nil {
-		return true
+	from, wrong := e.post.from, e.post.err
+	if wrong == nil && e.post.bytes >= 0 {
+		wrong = json.Unmarshal(e.paper[:e.post.bytes], &l)
+	}
+	if err := e.await(); err != nil || wrong != nil {
+		e.end(&transport.AbortError{Rank: e.rank, Cause: errors.Join(wrong, err)})
+		return
 	}
 	switch {
 	case l.Abort != nil:
-		e.end(&transport.AbortError{Rank: m.from, Cause: errors.New(*l.Abort)})
+		e.end(&transport.AbortError{Rank: from, Cause: errors.New(*l.Abort)})
 	case l.Ask != 0:
 		rank, since := e.oldestWait()
-		e.write(m.from, letter{Answer: l.Ask, For: rank, Seconds: since.Seconds()})
+		e.write(from, letter{Answer: l.Ask, For: rank, Seconds: since.Seconds()})
 	case l.Answer != 0:
 		if to := e.answers[l.Answer]; to != nil {
 			delete(e.answers, l.Answer)
 			to <- answer{l.For, time.Duration(l.Seconds * float64(time.Second))}
 		}
 	}
-	return true
 }
+
+// letterBytes is how long a letter may be. Texts are cut to half of it: JSON may need more
+// than a byte for one of theirs.
+const letterBytes = 2 << 10
 
 // Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody.
 // It returns an error where no answer comes until ctx ends.
@@ -558,6 +573,7 @@ func (e *Endpoint) Abort(cause error) {
 		}
 		e.end(&transport.AbortError{Rank: e.rank, Cause: cause})
 		text := cause.Error()
+		text = strings.ToValidUTF8(text[:min(len(text), letterBytes/8)], "")
 		for r := range e.size {
 			if r != e.rank {
 				e.write(r, letter{Abort: &text})
@@ -595,21 +611,19 @@ func (e *Endpoint) Close() error {
 			for _, r := range queue {
 				r.fail(fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
 				if r.request != nil {
-					err = errors.Join(err, r.request.cancel())
-					engine.lost = append(engine.lost, r.request)
+					err = errors.Join(err, e.cancel(r.request))
 				}
 			}
 		}
 		e.queues = nil
 		delete(engine.open, e)
-		for _, s := range e.sends {
-			engine.lost = append(engine.lost, s.requests...)
-		}
-		engine.lost = append(engine.lost, e.letters...)
+		err = errors.Join(err, e.cancel(e.post), e.poll())
+		engine.lost = append(engine.lost, e.list...)
 		// Messages that are left would be found in the next group of the same context.
 		if !e.broken && e.abort == nil && len(e.sends)+asked+len(e.letters) == 0 {
 			err = errors.Join(err, e.free())
 		}
+		e.drop()
 	})
 	return err
 }

@@ -40,7 +40,7 @@ func call(f func()) {
 }
 
 // keepEvery is how often the keeper looks after endpoints for which nobody waits.
-const keepEvery = 2 * time.Millisecond
+const keepEvery = 5 * time.Millisecond
 
 // keep looks after all endpoints while their users compute, so that what is under way
 // goes on and the questions of others are answered. It returns what ends it.
