@@ -131,6 +131,9 @@ func measure(args []string) error {
 	}
 	ctx := context.Background()
 	j.e.Exclusive(func() { j.label.MPI = library() })
+	if j.e.Rank() == 0 {
+		fmt.Printf("%d ranks, %s\n", j.e.Size(), j.label.MPI) // run waits for it
+	}
 	if err := j.tune(ctx); err != nil {
 		return err
 	}
