@@ -70,6 +70,16 @@ static int volley_peek(int src, MPI_Comm comm, int *there, int *tag) {
 	return rc;
 }
 
+// volley_nap sleeps so many nanoseconds, and on Linux not the 50 µs more that it adds.
+static void volley_nap(long ns) {
+#ifdef __linux__
+	static __thread int exact;
+	if (!exact) exact = prctl(PR_SET_TIMERSLACK, 1000) == 0;
+#endif
+	struct timespec t = {0, ns};
+	nanosleep(&t, NULL);
+}
+
 // A volley_end is what a request that is over came to: bytes are -1 where it was cancelled.
 typedef struct {
 	int index, bytes, from, code;
@@ -94,6 +104,27 @@ static int volley_poll(int count, MPI_Request *requests, int *indices, MPI_Statu
 	return MPI_SUCCESS;
 }
 
+static long volley_since(const struct timespec *begun) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - begun->tv_sec) * 1000000000L + now.tv_nsec - begun->tv_nsec;
+}
+
+// volley_poll_for polls until a request is over, another thread wants MPI, or so many
+// nanoseconds have passed; between polls it sleeps, for a share of the time waited so far.
+static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_Status *statuses, volley_end *ends, int *over,
+	long waited, long limit, long least, long most, long share, volatile int *wanted) {
+	struct timespec begun;
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	for (;;) {
+		int rc = volley_poll(count, requests, indices, statuses, ends, over);
+		long passed = volley_since(&begun);
+		if (rc != MPI_SUCCESS || *over > 0 || *wanted > 0 || passed > limit) return rc;
+		long d = (waited + passed) / share;
+		volley_nap(d < least ? least : d > most ? most : d);
+	}
+}
+
 static int volley_free(MPI_Comm *comm) { return MPI_Comm_free(comm); }
 
 static void volley_progress(void) {
@@ -107,16 +138,6 @@ static int volley_finalize(void) {
 	return rc != MPI_SUCCESS || flag ? rc : MPI_Finalize();
 }
 
-// volley_nap sleeps so many nanoseconds, and on Linux not the 50 µs more that it adds.
-static void volley_nap(long ns) {
-#ifdef __linux__
-	static __thread int exact;
-	if (!exact) exact = prctl(PR_SET_TIMERSLACK, 1000) == 0;
-#endif
-	struct timespec t = {0, ns};
-	nanosleep(&t, NULL);
-}
-
 static void volley_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
 */
 import "C"
@@ -124,6 +145,7 @@ import "C"
 import (
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -208,7 +230,24 @@ func (s *requests) end(r *request) {
 // poll finds out which requests are over. It is the one call by which MPI goes on.
 func (s *requests) poll() error {
 	var over C.int
-	if err := failed("MPI_Testsome", C.volley_poll(C.int(len(s.list)), s.handles, s.indices, s.statuses, s.ends, &over)); err != nil {
+	code := C.volley_poll(C.int(len(s.list)), s.handles, s.indices, s.statuses, s.ends, &over)
+	return s.note(code, over)
+}
+
+// pollFor polls until a request is over, somebody else wants the lock, or mostPoll has
+// passed, in a wait that has lasted so long. It sleeps in C, as the runtime's own timers
+// are for milliseconds and what it does around each of many short calls takes more than
+// the polls.
+func (s *requests) pollFor(waited time.Duration, wanted *atomic.Int32) error {
+	var over C.int
+	code := C.volley_poll_for(C.int(len(s.list)), s.handles, s.indices, s.statuses, s.ends, &over,
+		C.long(waited), C.long(mostPoll), C.long(leastNap), C.long(mostNap), napShare, (*C.int)(unsafe.Pointer(wanted)))
+	return s.note(code, over)
+}
+
+// note takes the requests that are over off the list.
+func (s *requests) note(code, over C.int) error {
+	if err := failed("MPI_Testsome", code); err != nil {
 		return err
 	}
 	ended := make([]*request, 0, 16)
@@ -347,8 +386,7 @@ func initialize() (anyThread bool, err error) {
 
 func finalize() error { return failed("MPI_Finalize", C.volley_finalize()) }
 
-// nap sleeps for less than a second. The runtime's own timers are for milliseconds: an
-// idle process waits for them in steps of one.
+// nap sleeps for less than a second, to the microsecond.
 func nap(d time.Duration) { C.volley_nap(C.long(d)) }
 
 // progress lets MPI go on with what it holds.

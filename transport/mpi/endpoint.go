@@ -417,13 +417,16 @@ const (
 	spin     = 20 * time.Microsecond
 	leastNap = 20 * time.Microsecond
 	mostNap  = time.Millisecond
-	napShare = 6 // of the time waited so far
+	napShare = 6                     // of the time waited so far
+	mostPoll = 20 * time.Millisecond // in C, until ctx is looked at
 )
 
 // wait waits until ended says so, or the group or ctx ends. Given up, it calls drop.
 func (e *Endpoint) wait(ctx context.Context, rank int, ended func() (bool, error), drop func()) error {
 	begun := time.Now()
 	w := &wait{rank, begun}
+	engine.waits.Add(1)
+	defer engine.waits.Add(-1)
 	for turn := 0; ; turn++ {
 		var done bool
 		var err error
@@ -448,7 +451,11 @@ func (e *Endpoint) wait(ctx context.Context, rank int, ended func() (bool, error
 			return err
 		}
 		if waited := time.Since(begun); waited > spin {
-			nap(min(max(leastNap, waited/napShare), mostNap))
+			call(func() {
+				if err := e.pollFor(waited, &engine.wanted); err != nil {
+					e.end(&transport.AbortError{Rank: e.rank, Cause: err})
+				}
+			})
 		}
 	}
 }

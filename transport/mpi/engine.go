@@ -19,13 +19,17 @@ var engine struct {
 	driver    chan func() // what the one thread is to call, where not any may
 	open      map[*Endpoint]bool
 	looked    atomic.Int64 // when an endpoint was last looked after, in ns
+	wanted    atomic.Int32 // how many goroutines want the lock
+	waits     atomic.Int32 // under way
 	endKeeper func()
 	lost      []*request // of endpoints that are closed: MPI may use their memory at any time
 }
 
 // call calls f while nobody else calls MPI.
 func call(f func()) {
+	engine.wanted.Add(1)
 	engine.Lock()
+	engine.wanted.Add(-1)
 	defer engine.Unlock()
 	if engine.anyThread || engine.driver == nil {
 		f()
@@ -39,8 +43,12 @@ func call(f func()) {
 	<-done
 }
 
-// keepEvery is how often the keeper looks after endpoints for which nobody waits.
-const keepEvery = 5 * time.Millisecond
+// How often the keeper looks after endpoints for which nobody waits, and after all. Waking up
+// is not cheap: the runtime looks after a process that does, every 20 µs for a while.
+const (
+	keepEvery = 5 * time.Millisecond
+	keepIdle  = 50 * time.Millisecond
+)
 
 // keep looks after all endpoints while their users compute, so that what is under way
 // goes on and the questions of others are answered. It returns what ends it.
@@ -48,13 +56,18 @@ func keep() (end func()) {
 	stop, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		tick := time.NewTicker(keepEvery)
-		defer tick.Stop()
+		timer := time.NewTimer(keepEvery)
+		defer timer.Stop()
 		for {
 			select {
 			case <-stop:
 				return
-			case <-tick.C:
+			case <-timer.C:
+			}
+			if engine.waits.Load() > 0 {
+				timer.Reset(keepIdle)
+			} else {
+				timer.Reset(keepEvery)
 			}
 			if time.Since(time.Unix(0, engine.looked.Load())) < keepEvery {
 				continue
