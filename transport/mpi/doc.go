@@ -2,9 +2,8 @@
 // communicator. It is built with the tag mpi and needs cgo, pkg-config and an MPI library,
 // Open MPI or MPICH, of which it uses the C interface of MPI 3.0 alone.
 //
-// A message is one MPI message from where its parts lie, in pieces of at most a GiB. It is
-// taken when it has come, by a matched probe, so its length is known before its memory
-// is chosen. Messages of the group's own (an abort, whom a rank waits for) have a tag of
+// A message goes from where its parts lie, in pieces of some kilobytes, each an MPI message
+// that is asked for before it comes. Messages of the group's own (an abort, whom a rank waits for) have a tag of
 // their own and are answered by whoever waits, or by a keeper that looks now and then.
 //
 // MPI is called by one thread at a time. Where the library was started with less than

@@ -50,11 +50,12 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// TestPieces cuts messages into pieces of 1,000 bytes, as those of more than a GiB are.
+// TestPieces cuts messages into pieces of 1,000 bytes, and into none.
 func TestPieces(t *testing.T) {
 	defer func(n int) { mostBytes = n }(mostBytes)
-	mostBytes = 1000
-	TestTransport(t)
+	for _, mostBytes = range []int{1000, 1 << 30} {
+		TestTransport(t)
+	}
 }
 
 // TestInquire has a chain of waits, at whose end somebody does something else.
