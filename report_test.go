@@ -61,7 +61,7 @@ func TestReport(t *testing.T) {
 				want.Verified = true
 				// What the plan does not tell.
 				want.Segments, want.PlanHash, want.Seconds = got.Segments, got.PlanHash, got.Seconds
-				want.CompileSeconds, want.CheckSeconds = got.CompileSeconds, got.CheckSeconds
+				want.AgreeSeconds, want.CompileSeconds, want.CheckSeconds = got.AgreeSeconds, got.CompileSeconds, got.CheckSeconds
 				want.ControlRounds, want.ControlBytes = got.ControlRounds, got.ControlBytes
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("%s, K=%d: got %+v, want %+v", algorithm.Name, k, got, want)
