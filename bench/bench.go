@@ -206,9 +206,9 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 		} else {
 			r.Check = report.CheckSeconds
 		}
-		r.Seconds, r.PeerSeconds = median(ours[a][1:]), median(peers[1:])
+		r.Seconds, r.PeerSeconds = Median(ours[a][1:]), Median(peers[1:])
 		if !c.plain {
-			r.CopySeconds = median(copies[1:])
+			r.CopySeconds = Median(copies[1:])
 		}
 	}
 	return results, nil
@@ -233,8 +233,8 @@ func timed(ctx context.Context, f func() error) (float64, error) {
 	return max(time.Since(start), 1).Seconds(), err
 }
 
-// median returns the middle one, or the mean of the two in the middle.
-func median(list []float64) float64 {
+// Median returns the middle one, or the mean of the two in the middle.
+func Median(list []float64) float64 {
 	list = slices.Sorted(slices.Values(list))
 	n := len(list)
 	return (list[(n-1)/2] + list[n/2]) / 2

@@ -145,7 +145,7 @@ func TestDerived(t *testing.T) {
 		t.Errorf("%v %v %v", a, b, x)
 	}
 	for want, list := range map[float64][]float64{3: {5, 3, 1}, 2.5: {4, 1, 3, 2}, 7: {7}} {
-		if m := median(list); m != want {
+		if m := Median(list); m != want {
 			t.Errorf("the median of %v is %v", list, m)
 		}
 	}
@@ -241,7 +241,7 @@ func BenchmarkAllgather(b *testing.B) { benchmark(b, allgatherCase) }
 // benchstat -col /who. volley bench measures them in turns instead.
 func benchmark(b *testing.B, c Case) {
 	for _, k := range c.Ks {
-		b.Run(fmt.Sprintf("K=%d/len=%s", k, strings.ReplaceAll(size(c.Size), " ", "")), func(b *testing.B) {
+		b.Run(fmt.Sprintf("K=%d/len=%s", k, strings.ReplaceAll(Size(c.Size), " ", "")), func(b *testing.B) {
 			w, err := c.build(k, c.Size)
 			if err != nil {
 				b.Fatal(err)

@@ -27,7 +27,7 @@ func columns() []report.Column[Result] {
 	return []column{
 		{Name: "case", Value: func(r Result) any { return r.Case }},
 		{Name: "field", Value: func(r Result) any { return r.Field }},
-		{Name: "size", Value: func(r Result) any { return r.Size }, Text: size},
+		{Name: "size", Value: func(r Result) any { return r.Size }, Text: func(v any) string { return Size(v.(int64)) }},
 		{Name: "K", Value: func(r Result) any { return r.K }},
 		{Name: "p", Value: func(r Result) any { return r.Ports }},
 		{Name: "algorithm", Value: func(r Result) any { return r.Algorithm }},
@@ -89,9 +89,9 @@ func number(v any) string {
 func ratio(v any) string   { return fmt.Sprintf("%.2f", v) }
 func percent(v any) string { return fmt.Sprintf("%.0f %%", 100*v.(float64)) }
 
-// size writes bytes in the largest unit in which they are whole.
-func size(v any) string {
-	n, unit := v.(int64), 0
+// Size writes a number of bytes in the largest unit in which it is whole.
+func Size(n int64) string {
+	unit := 0
 	for n > 0 && n%1024 == 0 && unit < 3 {
 		n, unit = n/1024, unit+1
 	}

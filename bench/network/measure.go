@@ -244,8 +244,8 @@ func (j *job) measure(ctx context.Context, size int) ([]Row, error) {
 	rows := make([]Row, len(list))
 	for i, c := range list {
 		if c.LeftOut == "" {
-			c.Agreement = median(c.agreed)
-			c.Seconds, c.Least, c.Most, c.Runs = median(c.seconds), slices.Min(c.seconds), slices.Max(c.seconds), len(c.seconds)
+			c.Agreement = bench.Median(c.agreed)
+			c.Seconds, c.Least, c.Most, c.Runs = bench.Median(c.seconds), slices.Min(c.seconds), slices.Max(c.seconds), len(c.seconds)
 			if len(j.drops) > 0 {
 				each := 0.0
 				for _, n := range c.dropped {
@@ -381,7 +381,7 @@ func columns() []report.Column[Row] {
 			}
 			return r.Ports
 		}},
-		{Name: "size", Value: func(r Row) any { return inBytes(r.Size) }},
+		{Name: "size", Value: func(r Row) any { return bench.Size(int64(r.Size)) }},
 		{Name: "who", Value: func(r Row) any { return strings.TrimSpace(r.Who + " " + r.Plan) }},
 		{Name: "C1", Value: func(r Row) any { return r.C1 }},
 		{Name: "C2", Value: func(r Row) any { return digits(r.C2) }},
@@ -413,11 +413,4 @@ func columns() []report.Column[Row] {
 		column{Name: "#wrong", Value: measured(func(r Row) any { return r.Wrong })},
 		column{Name: "left out", Value: func(r Row) any { return r.LeftOut }},
 	)
-}
-
-// median returns the middle one, or the mean of the two in the middle.
-func median(list []float64) float64 {
-	list = slices.Sorted(slices.Values(list))
-	n := len(list)
-	return (list[(n-1)/2] + list[n/2]) / 2
 }

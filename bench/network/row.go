@@ -127,12 +127,3 @@ func digits(x float64) string {
 	}
 	return fmt.Sprintf("%.3g", x)
 }
-
-// inBytes writes a size in the largest unit in which it is whole.
-func inBytes(n int) string {
-	unit := 0
-	for n > 0 && n%1024 == 0 && unit < 3 {
-		n, unit = n/1024, unit+1
-	}
-	return fmt.Sprintf("%d %s", n, []string{"B", "KiB", "MiB", "GiB"}[unit])
-}

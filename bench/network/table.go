@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"volley/bench"
 	"volley/draw/plot"
 )
 
@@ -118,7 +119,7 @@ func tables(rows []Row, chart string) string {
 			if !ok {
 				continue
 			}
-			cells := []string{fmt.Sprint(r.K), r.Link, inBytes(r.Size), r.Plan, fmt.Sprint(r.C1), digits(r.C2), cell(r), agreement(r)}
+			cells := []string{fmt.Sprint(r.K), r.Link, bench.Size(int64(r.Size)), r.Plan, fmt.Sprint(r.C1), digits(r.C2), cell(r), agreement(r)}
 			for _, peer := range peerNames {
 				them, _ := g.find(peer, 0)
 				text := cell(them)
@@ -155,7 +156,7 @@ func morePorts(b *strings.Builder, list []group) {
 	line(b, heads)
 	line(b, slices.Repeat([]string{"---"}, len(heads)))
 	for _, g := range list {
-		cells := []string{fmt.Sprint(g[0].K), g[0].Link, inBytes(g[0].Size)}
+		cells := []string{fmt.Sprint(g[0].K), g[0].Link, bench.Size(int64(g[0].Size))}
 		for _, p := range ports {
 			if r, ok := g.find(ours, p); ok {
 				cells = append(cells, fmt.Sprintf("%d, %s", r.C1, digits(r.C2)), cell(r))
@@ -206,7 +207,7 @@ func draw(rows []Row) plot.Chart {
 		}
 	}
 	c := plot.Chart{
-		Title: "Time against processors", Subtitle: fmt.Sprintf("packets of %s, p = 1; 1 is the time of a packet on the wire", inBytes(size)),
+		Title: "Time against processors", Subtitle: fmt.Sprintf("packets of %s, p = 1; 1 is the time of a packet on the wire", bench.Size(int64(size))),
 		X: plot.Axis{Label: "processors, K", Log: true, Binary: true},
 		Y: plot.Axis{Label: "time / W·τ", Log: true},
 	}
