@@ -89,6 +89,9 @@ func Exchange(ctx context.Context, t transport.Transport, record []byte, timeout
 	for _, n := range lengths {
 		most = max(most, binary.LittleEndian.Uint64(n))
 	}
+	if most == 0 {
+		return make([][]byte, len(lengths)), nil
+	}
 	padded := make([]byte, most)
 	copy(padded, record)
 	records, err := c.allgather(ctx, 1, padded)

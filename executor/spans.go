@@ -40,27 +40,27 @@ func (m *machine) coded(i int, began, offset int64) {
 // received records a message that is there, of elements of n bytes, and the wait for it,
 // which began at a time of its own.
 func (m *machine) received(round int, r *receive, waiting, began, offset int64, n int) {
-	if m.job.Trace == nil {
-		return
-	}
-	e := m.event(trace.Wait, m.row(), waiting, offset)
-	e.First, e.Last, e.Round, e.Port, e.Peer, e.Partner = r.dst, r.dst, round, r.port, r.rank, r.src
-	e.Bytes = int64(r.count) * int64(n)
-	m.job.Trace.End(e)
-	e.Kind, e.Row, e.Start = trace.Receive, trace.Messages, began
-	m.job.Trace.End(e)
+	m.message(trace.Wait, trace.Receive, trace.Event{
+		First: r.dst, Last: r.dst, Round: round, Port: r.port, Peer: r.rank, Partner: r.src, Bytes: int64(r.count) * int64(n),
+	}, waiting, began, offset)
 }
 
 // sent records a message that was taken, of elements of n bytes, and the wait for that,
 // which began at a time of its own.
 func (m *machine) sent(round int, s *send, waiting, began, offset int64, n int) {
+	m.message(trace.Settle, trace.Send, trace.Event{
+		First: s.src, Last: s.src, Round: round, Port: s.port, Peer: s.rank, Partner: s.dst, Bytes: int64(len(s.slots)) * int64(n),
+	}, waiting, began, offset)
+}
+
+// message records a wait, and the message, as far as e says what they are.
+func (m *machine) message(wait, way trace.Kind, e trace.Event, waiting, began, offset int64) {
 	if m.job.Trace == nil {
 		return
 	}
-	e := m.event(trace.Settle, m.row(), waiting, offset)
-	e.First, e.Last, e.Round, e.Port, e.Peer, e.Partner = s.src, s.src, round, s.port, s.rank, s.dst
-	e.Bytes = int64(len(s.slots)) * int64(n)
+	here := m.event(wait, m.row(), waiting, offset)
+	e.Kind, e.Rank, e.Row, e.Start, e.Segment = here.Kind, here.Rank, here.Row, here.Start, here.Segment
 	m.job.Trace.End(e)
-	e.Kind, e.Row, e.Start = trace.Send, trace.Messages, began
+	e.Kind, e.Row, e.Start = way, trace.Messages, began
 	m.job.Trace.End(e)
 }
