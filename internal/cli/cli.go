@@ -85,7 +85,7 @@ func (s *session) end(err error, say func(string)) int {
 	if err != nil {
 		mine.Text = message(err)
 	}
-	if s.party == nil || s.party.part == nil {
+	if s.party == nil || !s.party.job() {
 		if err != nil {
 			say(mine.Text)
 		}

@@ -63,6 +63,9 @@ type party struct {
 	part func(mine ending, say func(string)) (code int)
 }
 
+// job reports whether there may be other processes: then each has its own files.
+func (p *party) job() bool { return p.part != nil }
+
 // An ending is how a verb ended in a process.
 type ending struct {
 	Text  string // the error, empty where there was none

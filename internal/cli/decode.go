@@ -93,7 +93,7 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 	if err != nil {
 		return nil, err
 	}
-	if o.party.part != nil {
+	if o.party.job() {
 		return nil, usagef("--comm %s: decode reads and writes all files in one process: leave it out", o.comm)
 	}
 	if len(args) == 0 {

@@ -107,7 +107,7 @@ func (o *encodeOptions) here(args []string) ([]string, span, error) {
 	const rank = "{rank}"
 	pattern := len(args) == 1 && strings.Contains(args[0], rank)
 	k := o.k
-	if o.party.part != nil && k == 0 {
+	if o.party.job() && k == 0 {
 		if k = o.party.Size() * max(1, o.perRank); o.separate {
 			k -= o.sinks
 		}
@@ -118,7 +118,7 @@ func (o *encodeOptions) here(args []string) ([]string, span, error) {
 		if names, err = expandDirectories(args); err != nil {
 			return nil, span{}, usage(err)
 		}
-		if o.party.part == nil {
+		if !o.party.job() {
 			k = len(names)
 		}
 	} else if k == 0 {
@@ -132,7 +132,7 @@ func (o *encodeOptions) here(args []string) ([]string, span, error) {
 		for i := s.first; i < s.end; i++ {
 			names = append(names, strings.ReplaceAll(args[0], rank, fmt.Sprint(i)))
 		}
-		if o.party.part != nil {
+		if o.party.job() {
 			names, err = expandDirectories(names)
 		}
 	}

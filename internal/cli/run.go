@@ -64,7 +64,7 @@ func (o *runOptions) options(ctx context.Context) (_ []volley.Option, err error)
 		return nil, err
 	}
 	switch {
-	case o.perRank > 0 && o.party.part == nil:
+	case o.perRank > 0 && !o.party.job():
 		return nil, usagef("--per-rank %d: all processors are in this process with --comm %s: leave it out", o.perRank, o.comm)
 	case o.output == "" && !o.dryRun:
 		return nil, usagef("no output directory: say where with -o DIR")

@@ -84,7 +84,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	if o.party, err = join(cmd.Context(), o.comm, volley.DefaultTimeout); err != nil {
 		return err
 	}
-	if o.party.part != nil {
+	if o.party.job() {
 		if cmd.Flags().Changed("processors") && o.k != o.party.Size() {
 			return usagef("-k %d in a job of %s: leave it out", o.k, count(o.party.Size(), "process"))
 		}
@@ -174,7 +174,7 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 // measure returns what this process has measured: that of processor 0 counts.
 func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first *tune.Result, err error) {
 	options := []tune.Option{tune.WithTime(o.time), tune.WithPorts(o.ports), tune.WithName(o.comm)}
-	if o.party.part != nil {
+	if o.party.job() {
 		return tune.Measure(ctx, o.party.Transport, fields, options...)
 	}
 	err = local.Run(ctx, o.k, func(ctx context.Context, t transport.Transport) error {
