@@ -4,7 +4,8 @@
 // in it.
 package main
 
-// #cgo pkg-config: mpi
+// #cgo !mpich pkg-config: mpi
+// #cgo mpich pkg-config: mpich
 // #include <stdlib.h>
 // #include "volley.h"
 import "C"
@@ -29,10 +30,10 @@ import (
 func main() {}
 
 // last is the error of the last call.
-var last struct {
+var last = struct {
 	sync.Mutex
 	text *C.char
-}
+}{text: C.CString("")}
 
 func note(text string) {
 	last.Lock()
@@ -43,12 +44,6 @@ func note(text string) {
 
 //export volleyError
 func volleyError() *C.char {
-	last.Lock()
-	unset := last.text == nil
-	last.Unlock()
-	if unset {
-		note("")
-	}
 	last.Lock()
 	defer last.Unlock()
 	return last.text
@@ -89,11 +84,11 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, coded 
 
 // encode encodes with the others of e.
 func encode(e *mpi.Endpoint, packet, coded []byte, o *C.volley_options) error {
-	f, err := field.Parse(cmp.Or(text(o.field), "2^8"))
+	f, err := field.Parse(cmp.Or(C.GoString(o.field), "2^8"))
 	if err != nil {
 		return errUsage{err}
 	}
-	spec, err := matrix.ParseSpec(cmp.Or(text(o.matrix), "cauchy"))
+	spec, err := matrix.ParseSpec(cmp.Or(C.GoString(o.matrix), "cauchy"))
 	if err != nil {
 		return errUsage{err}
 	}
@@ -102,7 +97,7 @@ func encode(e *mpi.Endpoint, packet, coded []byte, o *C.volley_options) error {
 		return errUsage{err}
 	}
 	options := []volley.Option{volley.WithCheck(o.unchecked == 0)}
-	if name := text(o.algorithm); name != "" {
+	if name := C.GoString(o.algorithm); name != "" {
 		options = append(options, volley.WithAlgorithm(name))
 	}
 	if o.ports != 0 {
@@ -118,24 +113,16 @@ func encode(e *mpi.Endpoint, packet, coded []byte, o *C.volley_options) error {
 	if err != nil {
 		return errUsage{err}
 	}
-	_, err = encoder.Run(context.Background(), e, volley.Memory(packet), int64(len(packet)), room(coded))
+	_, err = encoder.Run(context.Background(), e, volley.Memory(packet), int64(len(packet)), room{coded})
 	return err
 }
 
-// text returns a string of C, empty for NULL.
-func text(s *C.char) string {
-	if s == nil {
-		return ""
-	}
-	return C.GoString(s)
-}
-
 // room is a packet in memory of the caller.
-type room []byte
+type room struct{ volley.Memory }
 
 func (m room) WriteAt(p []byte, offset int64) (int, error) {
-	if offset+int64(len(p)) > int64(len(m)) {
-		return 0, errUsage{fmt.Errorf("coded_bytes: %d, and the coded packet has %d or more: make it the longest packet of all", len(m), offset+int64(len(p)))}
+	if end := offset + int64(len(p)); end > int64(len(m.Memory)) {
+		return 0, errUsage{fmt.Errorf("coded_bytes: %d, and the coded packet has %d or more: make it the longest packet of all", len(m.Memory), end)}
 	}
-	return copy(m[offset:], p), nil
+	return m.Memory.WriteAt(p, offset)
 }

@@ -3,6 +3,8 @@
 package mpi
 
 /*
+#cgo !mpich pkg-config: mpi
+#cgo mpich pkg-config: mpich
 #include <mpi.h>
 #include <stdlib.h>
 #include <time.h>

@@ -20,7 +20,6 @@ import (
 // once.
 type Endpoint struct {
 	*communicator
-	ports      int // that tags have room for
 	lengthBits int // of a tag
 
 	// What follows is guarded by the engine's lock.
@@ -56,9 +55,10 @@ type stream struct {
 // than was asked for is never put into memory that is too short.
 const controlTag = 0
 
-// mostLengthBits is how many they are if the library has room; leastRounds goes first.
+// mostLengthBits is how many they are if the library has room; ports and leastRounds go first.
 const (
 	mostLengthBits = 10
+	ports          = 64
 	leastRounds    = 1 << 14
 )
 
@@ -72,9 +72,9 @@ func newEndpoint(handle *int) (e *Endpoint, err error) {
 			return
 		}
 		e = &Endpoint{
-			communicator: g, ports: 64,
-			lengthBits: max(1, min(mostLengthBits, bits.Len(uint(g.mostTag))-bits.Len(64*leastRounds))),
-			queues:     map[stream][]*receiving{}, waits: map[*wait]bool{}, answers: map[int]chan answer{},
+			communicator: g,
+			lengthBits:   max(1, min(mostLengthBits, bits.Len(uint(g.mostTag))-bits.Len(ports*leastRounds))),
+			queues:       map[stream][]*receiving{}, waits: map[*wait]bool{}, answers: map[int]chan answer{},
 		}
 		e.paper = make([]byte, letterBytes)
 		if err = e.await(); err == nil {
@@ -95,11 +95,11 @@ func (e *Endpoint) Exclusive(f func()) { call(f) }
 
 // tagOf returns MPI's tag for a message of ours.
 func (e *Endpoint) tagOf(t transport.Tag, length int) (int, error) {
-	rounds := e.mostTag>>e.lengthBits/e.ports - 1
-	if t.Port < 0 || t.Port >= e.ports || t.Round < 0 || t.Round >= rounds {
-		return 0, fmt.Errorf("mpi: %v: the MPI library has room for %d rounds of %d ports", t, rounds, e.ports)
+	rounds := e.mostTag>>e.lengthBits/ports - 1
+	if t.Port < 0 || t.Port >= ports || t.Round < 0 || t.Round >= rounds {
+		return 0, fmt.Errorf("mpi: %v: the MPI library has room for %d rounds of %d ports", t, rounds, ports)
 	}
-	return (1+t.Round*e.ports+t.Port)<<e.lengthBits | lengthHash(length, e.lengthBits), nil
+	return (1+t.Round*ports+t.Port)<<e.lengthBits | lengthHash(length, e.lengthBits), nil
 }
 
 // peer returns an error unless r is another rank.
@@ -115,6 +115,9 @@ func (e *Endpoint) peer(doing string, r int) error {
 func (e *Endpoint) begin(doing string, rank int, t transport.Tag, length int) (int, error) {
 	if err := e.peer(doing, rank); err != nil {
 		return 0, err
+	}
+	if e.abort != nil { // nothing goes to those who have not heard of it
+		return 0, e.abort
 	}
 	if e.closed {
 		return 0, fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed)
@@ -149,7 +152,6 @@ func (e *Endpoint) Send(dst int, tag transport.Tag, parts [][]byte) transport.Se
 			return
 		}
 		e.sends = append(e.sends, s)
-		s.test()
 	})
 	return s
 }
@@ -242,7 +244,6 @@ func (e *Endpoint) Receive(src int, tag transport.Tag, lengths []int) transport.
 		if len(queue) == 1 || queue[len(queue)-2].request != nil && queue[len(queue)-2].total < mostBytes {
 			r.ask() // else a piece of the one before would come here
 		}
-		e.look()
 	})
 	return r
 }
@@ -519,8 +520,8 @@ func (e *Endpoint) readLetter() {
 	}
 }
 
-// letterBytes is how long a letter may be. Texts are cut to half of it: JSON may need more
-// than a byte for one of theirs.
+// letterBytes is how long a letter may be. Texts are cut to an eighth of it: JSON may need
+// six bytes for one of theirs.
 const letterBytes = 2 << 10
 
 // Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody.
@@ -555,14 +556,14 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 }
 
 // oldestWait returns whom this rank has waited for the longest, or -1.
-func (e *Endpoint) oldestWait() (rank int, time_ time.Duration) {
+func (e *Endpoint) oldestWait() (rank int, waited time.Duration) {
 	rank = -1
 	for w := range e.waits {
-		if d := time.Since(w.since); rank < 0 || d > time_ {
-			rank, time_ = w.rank, d
+		if d := time.Since(w.since); rank < 0 || d > waited {
+			rank, waited = w.rank, d
 		}
 	}
-	return rank, time_
+	return rank, waited
 }
 
 // end notes the first abort.

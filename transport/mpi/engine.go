@@ -31,7 +31,7 @@ func call(f func()) {
 	engine.Lock()
 	engine.wanted.Add(-1)
 	defer engine.Unlock()
-	if engine.anyThread || engine.driver == nil {
+	if engine.anyThread {
 		f()
 		return
 	}

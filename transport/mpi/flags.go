@@ -1,6 +1,0 @@
-//go:build mpi && !mpich
-
-package mpi
-
-// #cgo pkg-config: mpi
-import "C"
