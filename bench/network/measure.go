@@ -225,7 +225,7 @@ func (j *job) measure(ctx context.Context, size int) ([]Row, error) {
 			if !bytes.Equal(y, want) {
 				wrong[0] = 1
 			}
-			j.e.Exclusive(func() { greatest(slowest); sum(wrong) })
+			j.e.Exclusive(func() { assemble(); greatest(slowest); sum(wrong) })
 			after, err := j.dropped()
 			if err != nil {
 				return nil, err

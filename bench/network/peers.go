@@ -8,10 +8,19 @@ package main
 #cgo !mpich pkg-config: mpi
 #cgo mpich pkg-config: mpich
 #include <mpi.h>
+#include <time.h>
 
 // What are macros in one library and variables in another. An error ends the job, which
 // is what MPI_COMM_WORLD does by default.
 static void network_barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
+// network_assemble waits for all ranks asleep: what it takes of a core, ranks that still
+// encode would miss.
+static void network_assemble(void) {
+	MPI_Request request;
+	int flag = 0;
+	struct timespec nap = {0, 5000000};
+	for (MPI_Ibarrier(MPI_COMM_WORLD, &request); MPI_Test(&request, &flag, MPI_STATUS_IGNORE), !flag;) nanosleep(&nap, NULL);
+}
 static void network_greatest(double *v, int n) { MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD); }
 static void network_sum(double *v, int n) { MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
 static void network_allgather(void *x, int n, void *all) { MPI_Allgather(x, n, MPI_BYTE, all, n, MPI_BYTE, MPI_COMM_WORLD); }
@@ -147,6 +156,9 @@ func (w *peerWork) apply(m field.Map, out, in [][]byte, add bool) { apply(m, w.u
 func at(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
 
 func barrier() { C.network_barrier() }
+
+// assemble returns when all ranks have called it.
+func assemble() { C.network_assemble() }
 
 // greatest sets every value to the greatest of all ranks, and sum to the sum.
 func greatest(v []float64) { C.network_greatest((*C.double)(unsafe.SliceData(v)), C.int(len(v))) }

@@ -7,10 +7,7 @@ package mpi
 #cgo mpich pkg-config: mpich
 #include <mpi.h>
 #include <stdlib.h>
-#include <time.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
+#include "sleep.h"
 
 // What are macros in one library and variables in another.
 static MPI_Comm volley_world(void) { return MPI_COMM_WORLD; }
@@ -72,16 +69,6 @@ static int volley_peek(int src, MPI_Comm comm, int *there, int *tag) {
 	return rc;
 }
 
-// volley_nap sleeps so many nanoseconds, and on Linux not the 50 µs more that it adds.
-static void volley_nap(long ns) {
-#ifdef __linux__
-	static __thread int exact;
-	if (!exact) exact = prctl(PR_SET_TIMERSLACK, 1000) == 0;
-#endif
-	struct timespec t = {0, ns};
-	nanosleep(&t, NULL);
-}
-
 // A volley_end is what a request that is over came to: bytes are -1 where it was cancelled.
 typedef struct {
 	int index, bytes, from, code;
@@ -106,24 +93,48 @@ static int volley_poll(int count, MPI_Request *requests, int *indices, MPI_Statu
 	return MPI_SUCCESS;
 }
 
-static long volley_since(const struct timespec *begun) {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (now.tv_sec - begun->tv_sec) * 1000000000L + now.tv_nsec - begun->tv_nsec;
+// How the process sleeps between polls. Waking by sockets is relied on where by
+// experience what is over comes with it; within a host it comes by memory.
+static int volley_trust;   // how often it did of late
+static long volley_found;  // when sockets were looked for,
+static long volley_search; // and how long that took
+
+static void volley_learn(int woken) {
+	if (woken) {
+		if (volley_trust < 8) volley_trust++;
+		return;
+	}
+	volley_trust = 0;
+	long now = volley_now();
+	if (now - volley_found < 100 * volley_search) return;
+	volley_find_sockets();
+	volley_found = volley_now();
+	volley_search = volley_found - now;
 }
 
 // volley_poll_for polls until a request is over, another thread wants MPI, or so many
-// nanoseconds have passed; between polls it sleeps, for a share of the time waited so far.
+// nanoseconds have passed. Between polls it sleeps for a share of the time waited so far,
+// or of the time since one was over or, where that is more, as it has been between them;
+// for longer where a socket will wake it.
 static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_Status *statuses, volley_end *ends, int *over,
-	long waited, long limit, long least, long most, long share, volatile int *wanted) {
-	struct timespec begun;
-	clock_gettime(CLOCK_MONOTONIC, &begun);
+	long waited, long idle, long pace, long limit, long least, long most, long share, volatile int *wanted) {
+	enum { polled, woken, late, napped } after = polled;
+	long begun = volley_now();
 	for (;;) {
 		int rc = volley_poll(count, requests, indices, statuses, ends, over);
-		long passed = volley_since(&begun);
+		if (*over > 0 && (after == woken || after == late)) volley_learn(after == woken);
+		long passed = volley_now() - begun;
 		if (rc != MPI_SUCCESS || *over > 0 || *wanted > 0 || passed > limit) return rc;
-		long d = (waited + passed) / share;
-		volley_nap(d < least ? least : d > most ? most : d);
+		long d = waited + passed, e = idle + passed > pace ? idle + passed : pace;
+		d = (d < e ? d : e) / share;
+		d = d < least ? least : d > most ? most : d;
+		if (after == woken) { // by a part of a message, or something that is not MPI's
+			volley_sleep(d, 0);
+			after = napped;
+			continue;
+		}
+		if (volley_trust > 2) d *= 8;
+		after = volley_sleep(d < limit ? d : limit, 1) ? woken : late;
 	}
 }
 
@@ -199,6 +210,8 @@ type requests struct {
 	indices  *C.int
 	statuses *C.MPI_Status
 	ends     *C.volley_end
+	overAt   time.Time     // when one was over
+	pace     time.Duration // between one that was over and the next
 }
 
 // add returns a new request and where MPI is to put its handle.
@@ -246,7 +259,7 @@ func (s *requests) poll() error {
 func (s *requests) pollFor(waited time.Duration, wanted *atomic.Int32) error {
 	var over C.int
 	code := C.volley_poll_for(C.int(len(s.list)), s.handles, s.indices, s.statuses, s.ends, &over,
-		C.long(waited), C.long(mostPoll), C.long(leastNap), C.long(mostNap), napShare, (*C.int)(unsafe.Pointer(wanted)))
+		C.long(waited), C.long(time.Since(s.overAt)), C.long(s.pace), C.long(mostPoll), C.long(leastNap), C.long(mostNap), napShare, (*C.int)(unsafe.Pointer(wanted)))
 	return s.note(code, over)
 }
 
@@ -254,6 +267,10 @@ func (s *requests) pollFor(waited time.Duration, wanted *atomic.Int32) error {
 func (s *requests) note(code, over C.int) error {
 	if err := failed("MPI_Testsome", code); err != nil {
 		return err
+	}
+	if over > 0 {
+		now := time.Now()
+		s.pace, s.overAt = (s.pace+now.Sub(s.overAt)/time.Duration(over))/2, now
 	}
 	ended := make([]*request, 0, 16)
 	for _, e := range unsafe.Slice(s.ends, s.room)[:over] {
@@ -392,7 +409,10 @@ func initialize() (anyThread bool, err error) {
 func finalize() error { return failed("MPI_Finalize", C.volley_finalize()) }
 
 // nap sleeps for less than a second, to the microsecond.
-func nap(d time.Duration) { C.volley_nap(C.long(d)) }
+func nap(d time.Duration) { C.volley_sleep(C.long(d), 0) }
+
+// wake ends pollFor's sleep.
+func wake() { C.volley_wake() }
 
 // progress lets MPI go on with what it holds.
 func progress() { C.volley_progress() }

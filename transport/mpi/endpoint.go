@@ -308,13 +308,13 @@ func (r *receiving) refuse() {
 	}
 }
 
-// strayAfter is how long a receive waits before it is looked whether its message has come
-// with another length.
-const strayAfter = 2 * time.Millisecond
+// strayAfter is how long nothing is over before it is looked whether a message has come with
+// another length, and then how often.
+const strayAfter = 20 * time.Millisecond
 
 // strays looks for messages of other lengths than were asked for.
 func (e *Endpoint) strays() {
-	if time.Since(e.strayed) < strayAfter {
+	if min(time.Since(e.strayed), time.Since(e.overAt)) < strayAfter {
 		return
 	}
 	e.strayed = time.Now()
@@ -412,12 +412,13 @@ type wait struct {
 	since time.Time
 }
 
-// Waits look as soon as they begin and then ever more seldom, so that a long one costs
-// little and adds little to its own length: there may be many more ranks than cores.
+// Waits look as soon as they begin and then ever more seldom, unless they are woken, so that
+// a long one costs little and adds little to its own length: there may be many more ranks
+// than cores.
 const (
 	spin     = 20 * time.Microsecond
 	leastNap = 20 * time.Microsecond
-	mostNap  = time.Millisecond
+	mostNap  = 5 * time.Millisecond
 	napShare = 6                     // of the time waited so far
 	mostPoll = 20 * time.Millisecond // in C, until ctx is looked at
 )
@@ -453,7 +454,9 @@ func (e *Endpoint) wait(ctx context.Context, rank int, ended func() (bool, error
 		}
 		if waited := time.Since(begun); waited > spin {
 			call(func() {
-				if err := e.pollFor(waited, &engine.wanted); err != nil {
+				engine.asleep.Store(true)
+				err := e.pollFor(waited, &engine.wanted)
+				if engine.asleep.Store(false); err != nil {
 					e.end(&transport.AbortError{Rank: e.rank, Cause: err})
 				}
 			})

@@ -20,6 +20,7 @@ var engine struct {
 	open      map[*Endpoint]bool
 	looked    atomic.Int64 // when an endpoint was last looked after, in ns
 	wanted    atomic.Int32 // how many goroutines want the lock
+	asleep    atomic.Bool  // whoever has the lock may sleep
 	waits     atomic.Int32 // under way
 	endKeeper func()
 	lost      []*request // of endpoints that are closed: MPI may use their memory at any time
@@ -28,6 +29,9 @@ var engine struct {
 // call calls f while nobody else calls MPI.
 func call(f func()) {
 	engine.wanted.Add(1)
+	if engine.asleep.Load() {
+		wake()
+	}
 	engine.Lock()
 	engine.wanted.Add(-1)
 	defer engine.Unlock()
