@@ -1,0 +1,292 @@
+package group
+
+import (
+	"fmt"
+
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+)
+
+// Layouts of parity.
+const (
+	Full    = "full"    // a coded packet for each node, as long as the longest node's data
+	Striped = "striped" // R chunks of parity for each K-R of data
+)
+
+// Matrices of [Full].
+const (
+	Cauchy = "cauchy" // 1/(i + (K+j))
+	FTI    = "fti"    // 1/(j + (K+i)), over GF(2^16): what FTI's level 3 stores
+)
+
+// mostBytes is how many nodes are coded over GF(2^8); more are over GF(2^16).
+const mostByteNodes = 128
+
+// A symbol is a chunk of a node, as part of a codeword.
+type symbol struct {
+	node   int
+	parity bool
+	index  int // among the node's chunks of the kind
+}
+
+// A codeword is chunks that depend on each other: parity[j] is the sum of
+// coefficient(i, j)·data[i]. Any len(data) of its symbols determine all.
+type codeword struct {
+	data, parity []symbol
+	coefficient  func(i, j int) field.Element
+}
+
+// symbols returns all symbols, data first.
+func (w *codeword) symbols() []symbol { return append(append([]symbol{}, w.data...), w.parity...) }
+
+// A code says what the parity of K nodes is, that may lose R.
+type code struct {
+	k, r         int
+	layout       string
+	field        field.Field
+	matrix       matrix.Matrix // of Full
+	data, parity int           // chunks of every node
+	words        []codeword
+}
+
+// newCode returns the code of a layout. It returns an error that says why a layout does
+// not do for K and R.
+func newCode(k, r int, layout, name string) (*code, error) {
+	c := &code{k: k, r: r, layout: layout}
+	switch {
+	case k < 2:
+		return nil, fmt.Errorf("a group of %d: want 2 nodes or more", k)
+	case r < 1 || r >= k:
+		return nil, fmt.Errorf("to tolerate the loss of %d of %d nodes: want 1 to %d", r, k, k-1)
+	case layout == Full && 2*r > k:
+		return nil, fmt.Errorf("layout full: every node lost takes its data and its parity along, so that %d of %d nodes are too many: want %d or fewer, or layout striped", r, k, k/2)
+	case k > 1<<15:
+		return nil, fmt.Errorf("a group of %d nodes: want %d or fewer", k, 1<<15)
+	}
+	fieldName := "2^8"
+	if k > mostByteNodes || name == FTI {
+		fieldName = "2^16"
+	}
+	var err error
+	if c.field, err = field.Parse(fieldName); err != nil {
+		return nil, err
+	}
+	switch {
+	case layout == Full && (name == Cauchy || name == FTI):
+		spec, err := matrix.ParseSpec(name)
+		if err != nil {
+			return nil, err
+		}
+		if c.matrix, err = spec.Build(c.field, k, k); err != nil {
+			return nil, err
+		}
+		c.data, c.parity = 1, 1
+		w := codeword{coefficient: c.matrix.At}
+		for n := range k {
+			w.data, w.parity = append(w.data, symbol{n, false, 0}), append(w.parity, symbol{n, true, 0})
+		}
+		c.words = []codeword{w}
+	case layout == Striped && name == Cauchy:
+		c.data, c.parity = k-r, r
+		inverse := func(i, j int) field.Element { return c.field.Inv(field.Code(uint64(i) ^ uint64(k-r+j))) }
+		for t := range k {
+			w := codeword{coefficient: inverse}
+			for j := range r {
+				w.parity = append(w.parity, symbol{(t + j) % k, true, j})
+			}
+			for i := range k - r {
+				w.data = append(w.data, symbol{(t + r + i) % k, false, i})
+			}
+			c.words = append(c.words, w)
+		}
+	case layout == Striped:
+		return nil, fmt.Errorf("matrix %s: layout striped has cauchy; leave it out, or take layout full", name)
+	default:
+		return nil, fmt.Errorf("layout %q, matrix %q: want full or striped, and cauchy or fti", layout, name)
+	}
+	return c, nil
+}
+
+// encoding is the relay that makes all parity.
+func (c *code) encoding() algo.RelayProblem {
+	p := c.problem(1)
+	for i := range c.words {
+		w := &c.words[i]
+		var sum algo.Codeword
+		for _, s := range w.data {
+			sum.Sources = append(sum.Sources, algo.Place{Proc: s.node, Index: s.index})
+		}
+		for j, s := range w.parity {
+			sum.Sinks = append(sum.Sinks, algo.Place{Proc: s.node, Index: s.index})
+			var row []field.Element
+			for i := range w.data {
+				row = append(row, w.coefficient(i, j))
+			}
+			sum.Coefficients = append(sum.Coefficients, row)
+		}
+		p.Codewords = append(p.Codewords, sum)
+	}
+	for n := range c.k {
+		p.Inputs[n], p.Outputs[n] = c.data, c.parity
+	}
+	return p
+}
+
+func (c *code) problem(ports int) algo.RelayProblem {
+	return algo.RelayProblem{Field: c.field, Ports: ports, Inputs: make([]int, c.k), Outputs: make([]int, c.k)}
+}
+
+// A tooFewError says that a codeword has lost more than it may.
+type tooFewError struct{ bad []symbol }
+
+func (e *tooFewError) Error() string { return "too few chunks are left" }
+
+// repair is a relay that brings back symbols, and which its inputs and outputs are.
+type repair struct {
+	problem algo.RelayProblem
+	inputs  [][]symbol // of each node
+	outputs [][]symbol
+}
+
+// repairing returns the relay that brings back the wanted symbols from those that are not
+// bad. It returns a *tooFewError where that is not possible.
+func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (*repair, error) {
+	r := &repair{problem: c.problem(ports), inputs: make([][]symbol, c.k), outputs: make([][]symbol, c.k)}
+	inputAt := map[symbol]int{}
+	sources := 0
+	for i := range c.words {
+		w := &c.words[i]
+		from, want, rows, err := c.solve(w, bad, wanted)
+		if err != nil {
+			return nil, err
+		}
+		if len(want) == 0 {
+			continue
+		}
+		sum := algo.Codeword{Coefficients: rows}
+		for _, s := range from {
+			at, ok := inputAt[s]
+			if !ok {
+				at = len(r.inputs[s.node])
+				inputAt[s] = at
+				r.inputs[s.node] = append(r.inputs[s.node], s)
+			}
+			sum.Sources = append(sum.Sources, algo.Place{Proc: s.node, Index: at})
+		}
+		for _, s := range want {
+			sum.Sinks = append(sum.Sinks, algo.Place{Proc: s.node, Index: len(r.outputs[s.node])})
+			r.outputs[s.node] = append(r.outputs[s.node], s)
+		}
+		r.problem.Codewords = append(r.problem.Codewords, sum)
+		sources = max(sources, len(from))
+	}
+	for n := range c.k {
+		r.problem.Inputs[n], r.problem.Outputs[n] = len(r.inputs[n]), len(r.outputs[n])
+	}
+	if len(c.words) == 1 { // its pieces keep all nodes busy, as stripes do
+		r.problem.Pieces = min(sources, mostPieces)
+	}
+	return r, nil
+}
+
+// mostPieces is how many pieces packets are cut into.
+const mostPieces = 16
+
+// solve returns the symbols from which the wanted ones of a codeword come back, these, and
+// the coefficients: of each wanted one, by source.
+func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []symbol, rows [][]field.Element, err error) {
+	var missing []int // data
+	var left []symbol // bad ones
+	for i, s := range w.data {
+		if bad[s] {
+			missing = append(missing, i)
+			left = append(left, s)
+		} else {
+			from = append(from, s)
+		}
+		if wanted[s] {
+			want = append(want, s)
+		}
+	}
+	kept := len(from)
+	var helping []int // parity
+	for j, s := range w.parity {
+		switch {
+		case bad[s]:
+			left = append(left, s)
+		case len(helping) < len(missing):
+			helping = append(helping, j)
+			from = append(from, s)
+		}
+		if wanted[s] {
+			want = append(want, s)
+		}
+	}
+	if len(want) == 0 {
+		return nil, nil, nil, nil
+	}
+	if len(helping) < len(missing) {
+		return nil, nil, nil, &tooFewError{left}
+	}
+	// Each helping parity less what is known of it is a sum of the missing data only.
+	f := c.field
+	m := matrix.NewDense(f, len(missing), len(missing))
+	for a, i := range missing {
+		for b, j := range helping {
+			m.Set(a, b, w.coefficient(i, j))
+		}
+	}
+	inverse, err := m.Inverse()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	index := map[symbol]int{}
+	for n, s := range from {
+		index[s] = n
+	}
+	// data[i] as coefficients of from.
+	known := make([][]field.Element, len(w.data))
+	for i, s := range w.data {
+		known[i] = make([]field.Element, len(from))
+		if n, ok := index[s]; ok && !bad[s] {
+			known[i][n] = field.One
+		}
+	}
+	for a, i := range missing {
+		for b, j := range helping {
+			x := inverse.At(b, a)
+			known[i][kept+b] = f.Add(known[i][kept+b], x)
+			for o, s := range w.data {
+				if !bad[s] {
+					known[i][index[s]] = f.Sub(known[i][index[s]], f.Mul(x, w.coefficient(o, j)))
+				}
+			}
+		}
+	}
+	for _, s := range want {
+		row := make([]field.Element, len(from))
+		if !s.parity {
+			copy(row, known[indexOf(w.data, s)])
+		} else {
+			j := indexOf(w.parity, s)
+			for i := range w.data {
+				x := w.coefficient(i, j)
+				for n := range row {
+					row[n] = f.Add(row[n], f.Mul(x, known[i][n]))
+				}
+			}
+		}
+		rows = append(rows, row)
+	}
+	return from, want, rows, nil
+}
+
+func indexOf(list []symbol, s symbol) int {
+	for i, x := range list {
+		if x == s {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,283 @@
+package group
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"volley"
+	"volley/algo"
+	"volley/executor"
+	"volley/field"
+	"volley/plan"
+	"volley/sim"
+	"volley/verify"
+)
+
+// Traffic is what a run of a plan has sent.
+type Traffic struct {
+	Plan       string  `json:"plan"`
+	C1         int     `json:"c1"`       // rounds
+	C2Bytes    int64   `json:"c2_bytes"` // the largest messages of all rounds
+	MostSent   int64   `json:"most_sent"`
+	TotalSent  int64   `json:"total_sent"`
+	TotalBytes int64   `json:"result_bytes"` // of parity, or data and parity, that came of it
+	Seconds    float64 `json:"seconds"`
+}
+
+// add adds the traffic of a run that followed.
+func (t *Traffic) add(o *Traffic) {
+	if t.Plan == "" {
+		t.Plan = o.Plan
+	}
+	t.C1 += o.C1
+	t.C2Bytes += o.C2Bytes
+	t.MostSent += o.MostSent
+	t.TotalSent += o.TotalSent
+	t.TotalBytes += o.TotalBytes
+	t.Seconds += o.Seconds
+}
+
+// runPlan runs a plan whose processors are the nodes, on packets of so many bytes. Inputs
+// and outputs are those of the nodes at this rank.
+func (s *session) runPlan(ctx context.Context, p plan.Plan, what string, bytesEach int64, inputs []io.ReaderAt, outputs []io.WriterAt,
+	observe func(proc int, inputs, outputs [][]byte) error, blockBytes int64) (*Traffic, error) {
+	start := time.Now()
+	info := p.Info()
+	part, err := executor.Compile(p, s.t.Rank(), s.t.Size())
+	if err != nil {
+		return nil, err
+	}
+	segment, err := executor.SegmentBytes(p, plan.MemorySlots(p), bytesEach, s.Memory, blockBytes)
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	segment = min(segment, max(mostSegment*int64(info.PieceCount()), blockBytes*int64(info.PieceCount())))
+	header := []byte(sum(fmt.Appendf(nil, "%s %d %d %d %d", what, bytesEach, segment, info.Rounds(), info.Rows)))
+	traffic, err := executor.Run(ctx, s.t, executor.Job{
+		Part: part, Bytes: bytesEach, Segment: segment, Align: blockBytes, Inputs: inputs, Outputs: outputs,
+		Header: header,
+		Check: func(rank int, theirs []byte) error {
+			if !bytes.Equal(theirs, header) {
+				return fmt.Errorf("rank %d does something else than rank %d: start all with the same arguments", rank, s.t.Rank())
+			}
+			return nil
+		},
+		Observe: observe, Timeout: s.Timeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var sent []int64
+	for _, t := range traffic {
+		sent = append(sent, t.Bytes)
+	}
+	all, err := exchange(ctx, s, sent)
+	if err != nil {
+		return nil, err
+	}
+	cost := sim.Count(p)
+	t := &Traffic{Plan: info.Algorithm + " " + info.Parameters, C1: cost.C1, Seconds: time.Since(start).Seconds()}
+	t.C2Bytes = int64(cost.PacketC2() * float64(bytesEach))
+	for _, n := range all {
+		t.MostSent = max(t.MostSent, n)
+		t.TotalSent += n
+	}
+	return t, nil
+}
+
+// mostSegment bounds what is run of every packet at a time, beside the memory.
+const mostSegment = 4 << 20
+
+// encode makes the given blocks of all parity: outputs are the parity chunks of the nodes at
+// this rank.
+func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.ReaderAt, outputs []io.WriterAt) (*Traffic, error) {
+	n := b.bytes()
+	if n == 0 {
+		return &Traffic{Plan: "none"}, nil
+	}
+	if c.layout == Full {
+		e, err := volley.Compile(c.matrix, s.volleyOptions()...)
+		if err != nil {
+			return nil, err
+		}
+		var packets []volley.Packet
+		for i := range inputs {
+			packets = append(packets, volley.Packet{Source: inputs[i], Size: n, Coded: outputs[i]})
+		}
+		r, err := e.RunAll(ctx, s.t, packets)
+		if err != nil {
+			return nil, err
+		}
+		all, err := exchange(ctx, s, []int64{r.BytesSentMax})
+		if err != nil {
+			return nil, err
+		}
+		t := &Traffic{Plan: r.Algorithm + " " + r.Parameters, C1: r.C1, C2Bytes: int64(r.C2Packets * float64(n)), Seconds: r.Seconds}
+		for _, x := range all {
+			t.MostSent = max(t.MostSent, x)
+		}
+		t.TotalSent = t.C2Bytes * int64(s.k)
+		return t, nil
+	}
+	p, err := algo.Relay(c.relay(s.Ports))
+	if err != nil {
+		return nil, err
+	}
+	check, err := s.newCheck(ctx, c, n)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.runPlan(ctx, p, "encode", n, inputs, outputs, check.observe, check.blockBytes())
+	if err != nil {
+		return nil, err
+	}
+	return t, check.verify(ctx, s)
+}
+
+// relay is encoding for so many ports.
+func (c *code) relay(ports int) algo.RelayProblem {
+	p := c.encoding()
+	p.Ports = ports
+	return p
+}
+
+func (s *session) volleyOptions() []volley.Option {
+	return []volley.Option{
+		volley.WithMemory(s.Memory), volley.WithTimeout(s.Timeout), volley.WithPorts(s.Ports), volley.WithBeta(s.Beta), volley.WithCutting(),
+	}
+}
+
+// A check compares random combinations of all chunks, which obey the code as the chunks do.
+type check struct {
+	code   *code
+	first  int // node here
+	block  int // symbols
+	data   [][]*verify.Fingerprint
+	parity [][]*verify.Fingerprint
+}
+
+// newCheck returns a check of chunks of so many bytes, of the nodes at this rank.
+func (s *session) newCheck(ctx context.Context, c *code, n int64) (*check, error) {
+	var seed verify.Seed
+	rand.Read(seed[:])
+	seeds, err := volley.Exchange(ctx, s.t, seed[:], s.storing())
+	if err != nil {
+		return nil, err
+	}
+	copy(seed[:], seeds[0])
+	x := &check{code: c, first: s.nodes[0].index, block: verify.BlockSymbols(n/int64(c.field.SymbolBytes()), c.k)}
+	prints := func(n int) (list []*verify.Fingerprint) {
+		for range n {
+			list = append(list, verify.NewFingerprint(c.field, seed, x.block))
+		}
+		return list
+	}
+	for range s.nodes {
+		x.data, x.parity = append(x.data, prints(c.data)), append(x.parity, prints(c.parity))
+	}
+	return x, nil
+}
+
+func (x *check) blockBytes() int64 { return int64(x.block * x.code.field.SymbolBytes()) }
+
+// observe sees the next parts of all chunks of a node.
+func (x *check) observe(proc int, inputs, outputs [][]byte) error {
+	for i, part := range inputs {
+		x.data[proc-x.first][i].Add(part)
+	}
+	for i, part := range outputs {
+		x.parity[proc-x.first][i].Add(part)
+	}
+	return nil
+}
+
+// prints are the fingerprints of a node.
+type prints struct{ Data, Parity [][]byte }
+
+// gather gives the fingerprints of all nodes to all.
+func (x *check) gather(ctx context.Context, s *session) ([]prints, error) {
+	var mine []prints
+	for i := range s.nodes {
+		var p prints
+		for _, f := range x.data[i] {
+			p.Data = append(p.Data, f.Bytes())
+		}
+		for _, f := range x.parity[i] {
+			p.Parity = append(p.Parity, f.Bytes())
+		}
+		mine = append(mine, p)
+	}
+	return exchange(ctx, s, mine)
+}
+
+func (p *prints) of(s symbol) []byte {
+	if s.parity {
+		return p.Parity[s.index]
+	}
+	return p.Data[s.index]
+}
+
+// verify returns a *verify.CheckError that names a node whose parity is wrong.
+func (x *check) verify(ctx context.Context, s *session) error {
+	all, err := x.gather(ctx, s)
+	if err != nil {
+		return err
+	}
+	for i := range x.code.words {
+		w := &x.code.words[i]
+		for j, parity := range w.parity {
+			if !bytes.Equal(combine(x.code.field, w, j, all), all[parity.node].of(parity)) {
+				return &verify.CheckError{Proc: parity.node}
+			}
+		}
+	}
+	return nil
+}
+
+// combine returns what the fingerprint of a parity has to be.
+func combine(f field.Field, w *codeword, j int, all []prints) []byte {
+	var sources [][]byte
+	var coefficients []field.Element
+	for i, d := range w.data {
+		sources = append(sources, all[d.node].of(d))
+		coefficients = append(coefficients, w.coefficient(i, j))
+	}
+	want := make([]byte, len(sources[0]))
+	f.Combine(want, coefficients, sources)
+	return want
+}
+
+// repair brings back the given blocks of symbols. Inputs and outputs are those of the
+// nodes at this rank, in the order of repair.inputs and outputs.
+func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt) (*Traffic, error) {
+	p, err := algo.Relay(r.problem)
+	if err != nil {
+		return nil, err
+	}
+	var inputs []io.ReaderAt
+	var outputs []io.WriterAt
+	for _, n := range s.nodes {
+		for _, x := range r.inputs[n.index] {
+			inputs = append(inputs, input(x))
+		}
+		for _, x := range r.outputs[n.index] {
+			outputs = append(outputs, output(x))
+		}
+	}
+	t, err := s.runPlan(ctx, p, "repair", b.bytes(), inputs, outputs, nil, align)
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range r.outputs {
+		t.TotalBytes += int64(len(list)) * b.bytes()
+	}
+	return t, nil
+}
+
+// IsInputError reports whether an error is the caller's to mend.
+func IsInputError(err error) bool { return errors.As(err, new(*InputError)) }

@@ -1,0 +1,280 @@
+package group
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"volley/transport"
+)
+
+// VerifyOptions say how to verify.
+type VerifyOptions struct {
+	Options
+	Quick bool // by random combinations of all data, instead of digests
+}
+
+// A NodeReport says how a node is.
+type NodeReport struct {
+	Node     int       `json:"node"`
+	Dir      string    `json:"dir"`
+	Status   string    `json:"status"`
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// A VerifyReport says how the nodes of a group are.
+type VerifyReport struct {
+	Protected  bool         `json:"protected"`
+	Generation int64        `json:"generation"`
+	Nodes      []NodeReport `json:"nodes"`
+	Tolerate   int          `json:"tolerate"`
+	Layout     string       `json:"layout,omitempty"`
+	Whole      bool         `json:"whole"` // all of it, as it was protected
+	Quick      bool         `json:"quick"`
+	Words      int          `json:"words_wrong,omitempty"` // codewords that do not fit together, with Quick
+	MovedBytes int64        `json:"moved_bytes,omitempty"` // by each node, with Quick
+	Notes      []string     `json:"notes,omitempty"`
+	Seconds    float64      `json:"seconds"`
+}
+
+// Verify compares the data, parity and manifests of all nodes with the digests in the
+// manifest. Quick compares names, lengths, times and modes, and then random combinations
+// of all data and parity, which takes no digests and finds any damage but with probability
+// 2^-32, and the node as far as the parity allows. The report says what is found; that is
+// no error.
+func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
+	return run(ctx, t, func() (*VerifyReport, error) { return verifyGroup(ctx, t, dirs, o) })
+}
+
+func verifyGroup(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
+	start := time.Now()
+	s, err := begin(ctx, t, dirs, o.Options, false)
+	if err != nil {
+		return nil, err
+	}
+	r := &VerifyReport{Quick: o.Quick, Generation: s.generation}
+	if r.Protected = s.manifest != nil; !r.Protected {
+		for n, x := range s.states {
+			status := "not protected"
+			if x.Lost {
+				status = Lost
+			}
+			r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: x.Dir, Status: status})
+		}
+		r.Notes = append(r.Notes, "the group is not protected: no node has a manifest that counts")
+		r.notes(s)
+		return r, nil
+	}
+	r.Tolerate, r.Layout = s.manifest.Tolerate, s.manifest.Layout
+	conditions, err := s.examineAll(ctx, o.Quick, false)
+	if err != nil {
+		return nil, err
+	}
+	r.Whole = true
+	for n, c := range conditions {
+		r.Nodes = append(r.Nodes, NodeReport{n, s.states[n].Dir, c.status(), c.Findings})
+		r.Whole = r.Whole && c.whole()
+	}
+	r.notes(s)
+	if o.Quick {
+		if err := s.quick(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+// notes adds what is the matter with manifests.
+func (r *VerifyReport) notes(s *session) {
+	for _, x := range s.states {
+		r.Notes = append(r.Notes, x.Bad...)
+	}
+}
+
+// examineAll returns what is found of all nodes. The fields that are not exported are those
+// of nodes here.
+func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
+	mine := make([]*condition, len(s.nodes))
+	if err := s.here(func(i int, n *node) (err error) {
+		mine[i], err = s.examine(n, quickly, revert)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	all, err := exchange(ctx, s, mine)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range s.nodes {
+		all[n.index].restore = mine[i].restore
+	}
+	return all, nil
+}
+
+// quick compares random combinations of all chunks.
+func (s *session) quick(ctx context.Context, r *VerifyReport) error {
+	m := s.manifest
+	c, err := m.code()
+	if err != nil {
+		return err
+	}
+	if m.ChunkBytes == 0 {
+		return nil
+	}
+	x, err := s.newCheck(ctx, c, m.ChunkBytes)
+	if err != nil {
+		return err
+	}
+	if err := s.here(func(i int, n *node) error {
+		d := newData(n.root, m.Members[n.index].Entries, true)
+		defer d.close()
+		f, err := os.Open(n.parity(s.generation))
+		var parity io.ReaderAt = &data{} // zeros
+		if err == nil {
+			defer f.Close()
+			info, err := f.Stat()
+			if err != nil {
+				return err
+			}
+			parity = &paddedFile{f, info.Size()}
+		}
+		buffer := make([]byte, max(x.blockBytes(), 1<<20/x.blockBytes()*x.blockBytes()))
+		for _, of := range []struct {
+			chunks io.ReaderAt
+			prints []interface{ Add([]byte) }
+		}{{d, adders(x.data[i])}, {parity, adders(x.parity[i])}} {
+			for chunk, p := range of.prints {
+				for at := int64(0); at < m.ChunkBytes; at += int64(len(buffer)) {
+					part := buffer[:min(int64(len(buffer)), m.ChunkBytes-at)]
+					if _, err := of.chunks.ReadAt(part, int64(chunk)*m.ChunkBytes+at); err != nil {
+						return err
+					}
+					p.Add(part)
+				}
+			}
+		}
+		return ctx.Err()
+	}); err != nil {
+		return err
+	}
+	all, err := x.gather(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, list := range [][][]byte{all[0].Data, all[0].Parity} {
+		for _, p := range list {
+			r.MovedBytes += int64(len(p))
+		}
+	}
+	blamed := map[symbol]bool{}
+	for i := range c.words {
+		w := &c.words[i]
+		if fits(c, w, all, nil) {
+			continue
+		}
+		r.Words++
+		r.Whole = false
+		list := culprits(c, w, all)
+		if list == nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("codeword %d does not fit together, and more than one chunk is wrong: run verify without --quick", i))
+		}
+		for _, x := range list {
+			blamed[x] = true
+		}
+	}
+	for n := range r.Nodes {
+		node := &r.Nodes[n]
+		parity, data := false, false
+		for x := range blamed {
+			if x.node == n {
+				parity, data = parity || x.parity, data || !x.parity
+			}
+		}
+		if data {
+			node.Findings = append(node.Findings, Finding{"its data", Damaged})
+		}
+		if parity {
+			node.Findings = append(node.Findings, Finding{metaName + "/" + parityName, Damaged})
+		}
+		if (data || parity) && node.Status == Whole {
+			node.Status = Damaged
+		}
+	}
+	return nil
+}
+
+func adders[T interface{ Add([]byte) }](list []T) []interface{ Add([]byte) } {
+	var all []interface{ Add([]byte) }
+	for _, x := range list {
+		all = append(all, x)
+	}
+	return all
+}
+
+// fits reports whether the fingerprints of a codeword, but for some, obey the code.
+func fits(c *code, w *codeword, all []prints, but map[symbol]bool) bool {
+	wanted := map[symbol]bool{}
+	used := map[symbol]bool{}
+	bad := map[symbol]bool{}
+	for x := range but {
+		bad[x] = true
+	}
+	// The parity beyond what replaces missing data is what is compared.
+	missing := 0
+	for _, x := range w.data {
+		if bad[x] {
+			missing++
+		}
+	}
+	for _, x := range w.parity {
+		switch {
+		case bad[x]:
+		case missing > 0:
+			missing--
+			used[x] = true
+		default:
+			wanted[x] = true
+		}
+	}
+	if missing > 0 {
+		return false
+	}
+	from, want, rows, err := c.solve(w, bad, wanted)
+	if err != nil || len(want) == 0 {
+		return err == nil && len(but) == 0
+	}
+	sources := make([][]byte, len(from))
+	for i, x := range from {
+		sources[i] = all[x.node].of(x)
+	}
+	for i, x := range want {
+		got := make([]byte, len(sources[0]))
+		c.field.Combine(got, rows[i], sources)
+		if !bytes.Equal(got, all[x.node].of(x)) {
+			return false
+		}
+	}
+	return true
+}
+
+// culprits returns the one symbol without which a codeword fits together, or nil where there
+// is none, or more than one.
+func culprits(c *code, w *codeword, all []prints) []symbol {
+	if len(w.parity) < 2 { // without one symbol nothing is left to compare
+		return nil
+	}
+	var list []symbol
+	for _, x := range w.symbols() {
+		if fits(c, w, all, map[symbol]bool{x: true}) {
+			list = append(list, x)
+		}
+	}
+	if len(list) != 1 {
+		return nil
+	}
+	return list
+}
