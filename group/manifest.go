@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -72,7 +73,7 @@ func (m *Manifest) encode() ([]byte, error) {
 }
 
 // seal adds a line with the SHA-256 to a line of JSON.
-func seal(text []byte) []byte { return fmt.Appendf(text, "\n{\"sha256\":%q}\n", sum(text)) }
+func seal(text []byte) []byte { return fmt.Appendf(slices.Clip(text), "\n{\"sha256\":%q}\n", sum(text)) }
 
 // unseal returns the line of JSON if it is what was sealed.
 func unseal(data []byte) ([]byte, error) {
