@@ -101,7 +101,7 @@ func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.Rea
 		return &Traffic{Plan: "none"}, nil
 	}
 	if c.layout == Full {
-		e, err := volley.Compile(c.matrix, s.volleyOptions()...)
+		e, err := volley.Compile(c.matrix, s.volleyOptions(c.field)...)
 		if err != nil {
 			return nil, err
 		}
@@ -146,9 +146,11 @@ func (c *code) relay(ports int) algo.RelayProblem {
 	return p
 }
 
-func (s *session) volleyOptions() []volley.Option {
+// volleyOptions are those of an all-to-all encode over a field.
+func (o *Options) volleyOptions(f field.Field) []volley.Option {
 	return []volley.Option{
-		volley.WithMemory(s.Memory), volley.WithTimeout(s.Timeout), volley.WithPorts(s.Ports), volley.WithBeta(s.Beta), volley.WithCutting(),
+		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithPorts(o.Ports), volley.WithBeta(o.Beta),
+		volley.WithTau(o.Tau * float64(f.SymbolBytes())), volley.WithCutting(),
 	}
 }
 
@@ -279,5 +281,8 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	return t, nil
 }
 
-// IsInputError reports whether an error is the caller's to mend.
-func IsInputError(err error) bool { return errors.As(err, new(*InputError)) }
+// IsInputError reports whether an error is the caller's to mend: an [*InputError] or a
+// [*TooManyError].
+func IsInputError(err error) bool {
+	return errors.As(err, new(*InputError)) || errors.As(err, new(*TooManyError))
+}

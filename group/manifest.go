@@ -73,7 +73,9 @@ func (m *Manifest) encode() ([]byte, error) {
 }
 
 // seal adds a line with the SHA-256 to a line of JSON.
-func seal(text []byte) []byte { return fmt.Appendf(slices.Clip(text), "\n{\"sha256\":%q}\n", sum(text)) }
+func seal(text []byte) []byte {
+	return fmt.Appendf(slices.Clip(text), "\n{\"sha256\":%q}\n", sum(text))
+}
 
 // unseal returns the line of JSON if it is what was sealed.
 func unseal(data []byte) ([]byte, error) {

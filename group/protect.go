@@ -82,7 +82,7 @@ type work struct {
 
 func protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
 	start := time.Now()
-	s, err := begin(ctx, t, dirs, o.Options, true)
+	s, err := begin(ctx, t, dirs, o.Options, true, fmt.Sprintf("protect --tolerate %d, layout %q, matrix %q, dry run %v", o.Tolerate, o.Layout, o.Matrix, o.DryRun))
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (s *session) costs(o *ProtectOptions, name string, most int64) ([]Cost, err
 }
 
 func fullCost(a matrix.Matrix, o Options, bytes int64) (name string, rounds int, packets float64, err error) {
-	e, err := volley.Compile(a, volley.WithPorts(o.Ports), volley.WithBeta(o.Beta), volley.WithCutting())
+	e, err := volley.Compile(a, o.volleyOptions(a.Field())...)
 	if err != nil {
 		return "", 0, 0, err
 	}

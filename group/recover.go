@@ -66,7 +66,7 @@ func Recover(ctx context.Context, t transport.Transport, dirs []string, o Recove
 
 func recoverGroup(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
 	start := time.Now()
-	s, err := begin(ctx, t, dirs, o.Options, false)
+	s, err := begin(ctx, t, dirs, o.Options, false, fmt.Sprintf("recover, revert %v, dry run %v", o.Revert, o.DryRun))
 	if err != nil {
 		return nil, err
 	}

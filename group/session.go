@@ -64,27 +64,35 @@ type session struct {
 	current
 }
 
+// terms are what ranks begin with.
+type terms struct {
+	Nodes   int    // there
+	What    string // they are to do
+	Options Options
+}
+
 // begin takes the directories of the nodes at this rank, and finds out what all nodes hold.
-// made says that they have to exist.
-func begin(ctx context.Context, t transport.Transport, dirs []string, o Options, made bool) (*session, error) {
+// made says that they have to exist, and what is what all ranks are to do.
+func begin(ctx context.Context, t transport.Transport, dirs []string, o Options, made bool, what string) (*session, error) {
 	o.defaults()
 	s := &session{Options: o, t: t}
-	counts, err := volley.Exchange(ctx, t, []byte(fmt.Sprint(len(dirs))), s.storing())
+	ranks, err := exchange(ctx, s, []terms{{len(dirs), what, o}})
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range counts {
-		var n int
-		fmt.Sscan(string(c), &n)
-		s.k += n
+	for r, x := range ranks {
+		s.k += x.Nodes
+		if x.What != ranks[0].What || x.Options.Ports != ranks[0].Options.Ports || x.Options.Memory != ranks[0].Options.Memory {
+			return nil, inputf("process %d was started with other arguments than process 0: %q, %q: start all with the same", r, x.What, ranks[0].What)
+		}
 	}
-	if s.k < t.Size() {
-		return nil, inputf("%d directories at %d processes: give each process one or more", s.k, t.Size())
+	s.Beta, s.Tau = ranks[0].Options.Beta, ranks[0].Options.Tau // all have to choose alike
+	if s.k < 2 || s.k < t.Size() {
+		return nil, inputf("%d directories: a group has 2 nodes or more; give all of them, each process one or more", s.k)
 	}
-	for r, c := range counts {
-		first, end := executor.Hosted(s.k, r, t.Size())
-		if want := fmt.Sprint(end - first); strings.TrimRight(string(c), "\x00") != want {
-			return nil, inputf("process %d gives %s directories of %d: give each process as many", r, c, s.k)
+	for r, x := range ranks {
+		if first, end := executor.Hosted(s.k, r, t.Size()); x.Nodes != end-first {
+			return nil, inputf("process %d gives %d of %d directories: give each process as many", r, x.Nodes, s.k)
 		}
 	}
 	first, _ := executor.Hosted(s.k, t.Rank(), t.Size())

@@ -51,7 +51,7 @@ func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyO
 
 func verifyGroup(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
 	start := time.Now()
-	s, err := begin(ctx, t, dirs, o.Options, false)
+	s, err := begin(ctx, t, dirs, o.Options, false, fmt.Sprintf("verify, quick %v", o.Quick))
 	if err != nil {
 		return nil, err
 	}

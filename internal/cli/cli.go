@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
+	"volley/group"
 	"volley/transport"
 	"volley/verify"
 )
@@ -129,9 +130,9 @@ func exitCode(err error) int {
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
 	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*wrongError)),
-		errors.As(err, new(*wrongResultError)):
+		errors.As(err, new(*wrongResultError)), errors.As(err, new(*brokenError)), errors.As(err, new(*group.WrongError)):
 		return exitWrong
-	case errors.As(err, new(usageError)), volley.IsInputError(err):
+	case errors.As(err, new(usageError)), volley.IsInputError(err), group.IsInputError(err):
 		return exitUsage
 	default:
 		return exitFailed
@@ -149,6 +150,7 @@ They work in rounds, by the cheapest plan that Volley knows.
 Begin with
   volley encode -o coded DIR            DIR has a file for each processor
   volley decode coded -o back [FILE]    the way back, with the FILEs that are left
+  volley protect --tolerate 2 DIR...    parity in the directories of a group of nodes
 
 Exit codes: 0 done; 1 the run failed; 2 usage or bad input; 3 the result failed
 verification; 130 interrupted.`
@@ -183,7 +185,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
 	cobra.EnableCommandSorting = false // the usual ones first
-	cmd.AddCommand(newEncode(), newDecode(), newPlan(), newCost(), newMatrix(), newTune(), newBench(), newAlgorithms(), newFields())
+	cmd.AddCommand(newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newPlan(), newCost(), newMatrix(), newTune(), newBench(), newAlgorithms(), newFields())
 	return cmd
 }
 

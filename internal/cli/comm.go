@@ -63,6 +63,9 @@ type party struct {
 	part func(mine ending, say func(string)) (code int)
 }
 
+// rankWord stands for a number in the names of files: of a processor, or of a process.
+const rankWord = "{rank}"
+
 // job reports whether there may be other processes: then each has its own files.
 func (p *party) job() bool { return p.part != nil }
 

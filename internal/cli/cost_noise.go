@@ -20,7 +20,7 @@ type noiseOptions struct {
 }
 
 func (o *noiseOptions) addNoise(cmd *cobra.Command) {
-	defer group(cmd, "Simulation")()
+	defer flagGroup(cmd, "Simulation")()
 	f := cmd.Flags()
 	f.StringVar(&o.jitter, "jitter", "", "simulate runs in which messages take longer and shorter by this share, such as 0.2 or exponential:0.2")
 	f.StringVar(&o.stragglers, "stragglers", "", "simulate runs with this share of slow processors and how slow they are, such as 0.05x4")

@@ -104,8 +104,7 @@ func processes(n int) string {
 // many as there are; in a job, for those here, and it may name a directory for each.
 // Else they are the files named, or those of them that are here where all are named.
 func (o *encodeOptions) here(args []string) ([]string, span, error) {
-	const rank = "{rank}"
-	pattern := len(args) == 1 && strings.Contains(args[0], rank)
+	pattern := len(args) == 1 && strings.Contains(args[0], rankWord)
 	k := o.k
 	if o.party.job() && k == 0 {
 		if k = o.party.Size() * max(1, o.perRank); o.separate {
@@ -130,7 +129,7 @@ func (o *encodeOptions) here(args []string) ([]string, span, error) {
 	}
 	if pattern {
 		for i := s.first; i < s.end; i++ {
-			names = append(names, strings.ReplaceAll(args[0], rank, fmt.Sprint(i)))
+			names = append(names, strings.ReplaceAll(args[0], rankWord, fmt.Sprint(i)))
 		}
 		if o.party.job() {
 			names, err = expandDirectories(names)

@@ -17,9 +17,9 @@ var flagGroups = []string{"Matrix", "Plan", "Limit", "Cost model", "Run", "Simul
 // groupKey is the annotation that names the group of a flag.
 const groupKey = "group"
 
-// group puts the flags that are added until the function it returns is called into a
+// flagGroup puts the flags that are added until the function it returns is called into a
 // group.
-func group(cmd *cobra.Command, name string) (end func()) {
+func flagGroup(cmd *cobra.Command, name string) (end func()) {
 	before := map[string]bool{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
 	return func() {

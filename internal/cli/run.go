@@ -47,7 +47,7 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.BoolVar(&o.force, "force", false, force+", and the file of --trace")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
-	defer group(cmd, "Run")()
+	defer flagGroup(cmd, "Run")()
 	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
 	if len(comms) > 1 {
 		f.Var(atLeast{&o.perRank, 1, 0}, "per-rank", "processors in each process of --comm mpi (default: 1)")

@@ -46,7 +46,7 @@ var orders = []string{"natural", "reversed", "any"}
 
 // addMatrix adds the flags that select a matrix.
 func (s *selection) addMatrix(cmd *cobra.Command) {
-	defer group(cmd, "Matrix")()
+	defer flagGroup(cmd, "Matrix")()
 	f := cmd.Flags()
 	f.StringVar(&s.field, "field", usualField, "finite field, as volley fields lists them; with fti 2^16 unless given")
 	f.StringVar(&s.matrix, "matrix", "cauchy", "matrix A, see volley matrix --help: "+matrixNames())
@@ -72,7 +72,7 @@ func (s *selection) addProcessors(cmd *cobra.Command) {
 
 // addPlan adds the flags that select a plan for a matrix.
 func (s *selection) addPlan(cmd *cobra.Command) {
-	end := group(cmd, "Plan")
+	end := flagGroup(cmd, "Plan")
 	f := cmd.Flags()
 	f.IntVarP(&s.ports, "ports", "p", volley.DefaultPorts, "messages a processor sends, and receives, at a time")
 	f.StringVar(&s.algorithm, "algorithm", algo.Auto, "auto, or a name that volley algorithms lists")
@@ -84,10 +84,10 @@ func (s *selection) addPlan(cmd *cobra.Command) {
 // addLimits adds the flags that widen or bound the choice of a plan.
 func (s *selection) addLimits(cmd *cobra.Command) {
 	f := cmd.Flags()
-	end := group(cmd, "Plan")
+	end := flagGroup(cmd, "Plan")
 	f.BoolVar(&s.cut, "cut", false, "let auto cut packets into pieces where every processor is source and sink, too")
 	end()
-	defer group(cmd, "Limit")()
+	defer flagGroup(cmd, "Limit")()
 	s.limits = algo.NoLimits
 	f.Var(atLeast{&s.limits.RoundsOver, 0, -1}, "rounds-over", "at most so many rounds more than the fewest (default: as beta and tau decide)")
 	f.Var(atLeast{&s.limits.Memory, 1, 0}, "max-memory", "at most so many packets held by a processor (default: any number)")
@@ -96,7 +96,7 @@ func (s *selection) addLimits(cmd *cobra.Command) {
 
 // addModel adds the flags of the cost model.
 func (s *selection) addModel(cmd *cobra.Command) {
-	defer group(cmd, "Cost model")()
+	defer flagGroup(cmd, "Cost model")()
 	f := cmd.Flags()
 	f.StringVar(&s.beta, "beta", "", "time to start a message (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
 	f.StringVar(&s.tau, "tau", "", "time to send a symbol (default: as measured, or 0.8ns for each of its bytes)")

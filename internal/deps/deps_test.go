@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"report":                   {},
 	"tune":                     {"field", "internal/atomicfile", "transport"},
 	"":                         {"algo", "executor", "field", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
+	"group":                    {"", "algo", "executor", "field", "internal/atomicfile", "matrix", "plan", "sim", "transport", "verify"},
 	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"bench/network":            {"", "bench", "draw/plot", "field", "matrix", "report", "sim", "transport/mpi", "tune"},
 	"internal/atomicfile":      {},
@@ -46,7 +47,7 @@ var allowed = map[string][]string{
 	"internal/mutation":        {"internal/mutation/mutant"},
 	"internal/mutation/mutant": {},
 	"internal/cli": {
-		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "internal/atomicfile", "internal/codeddir", "matrix", "plan", "report", "sim",
+		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify",
 	},
 	"cmd/volley":    {"internal/cli"},
