@@ -29,7 +29,7 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config and
 	go test -tags mpi -count 1 -timeout 15m -run '^Test(Job|JobErrors|Jobs|OwnDirectories|Killed|Stopped)$$' ./internal/cli
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
-	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo ./internal/claims
+	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo ./group ./internal/claims
 
 TIME = 20m
 differential: ## random problems through the library against arithmetic of its own
