@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"volley/group"
+)
+
+// writeNodes makes the directories of K nodes, with some files of up to size bytes.
+func writeNodes(t *testing.T, k, size int) []string {
+	t.Helper()
+	base := t.TempDir()
+	rng := rand.NewChaCha8([32]byte{9})
+	var dirs []string
+	for n := range k {
+		dir := filepath.Join(base, fmt.Sprintf("node.%d", n))
+		dirs = append(dirs, dir)
+		for i, name := range []string{"ckpt", "sub/b", "sub/c", "empty"} {
+			content := make([]byte, max(0, size-i*size/3-n*7))
+			rng.Read(content)
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dirs
+}
+
+// dataOf describes everything below a directory but for .volley.
+func dataOf(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == ".volley" {
+			return fs.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, path)
+		fmt.Fprintf(&b, "%s %v", rel, info.Mode())
+		if info.Mode().IsRegular() {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, " %v %x", info.ModTime().UnixNano(), digestOf(content))
+		}
+		b.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func digestOf(data []byte) uint64 {
+	h := uint64(1)
+	for _, b := range data {
+		h = h*1099511628211 ^ uint64(b)
+	}
+	return h
+}
+
+// TestGroup protects, loses, verifies and recovers by the command line.
+func TestGroup(t *testing.T) {
+	dirs := writeNodes(t, 6, 100_000)
+	with := func(args ...string) []string { return append(args, dirs...) }
+	if r := volleyRun(with("verify")...); r.code != exitWrong || !strings.Contains(r.stderr, "the group is not protected") {
+		t.Errorf("never protected: %+v", r)
+	}
+	dry := mustRun(t, with("protect", "--tolerate", "2", "--dry-run", "--json")...)
+	var report group.ProtectReport
+	if err := json.Unmarshal([]byte(dry), &report); err != nil || len(report.Costs) != 2 || report.Costs[1].Rounds != 5 {
+		t.Errorf("%v: %s", err, dry)
+	}
+	if _, err := os.Lstat(filepath.Join(dirs[0], ".volley")); err == nil {
+		t.Error("a dry run has written")
+	}
+	if out := mustRun(t, with("protect", "--tolerate", "2")...); !strings.Contains(out, "protected, generation 1") {
+		t.Error(out)
+	}
+	mustRun(t, with("verify")...)
+	mustRun(t, with("verify", "--quick")...)
+	before := dataOf(t, dirs[2])
+	if err := os.RemoveAll(dirs[2]); err != nil {
+		t.Fatal(err)
+	}
+	r := volleyRun(with("verify", "--json")...)
+	var verified group.VerifyReport
+	if err := json.Unmarshal([]byte(r.stdout), &verified); err != nil || r.code != exitWrong || verified.Whole || verified.Nodes[2].Status != group.Lost {
+		t.Errorf("%v: %+v", err, r)
+	}
+	mustRun(t, with("recover", "--dry-run")...)
+	if _, err := os.Lstat(dirs[2]); err == nil {
+		t.Error("a dry run has made a directory")
+	}
+	mustRun(t, with("recover")...)
+	if after := dataOf(t, dirs[2]); after != before {
+		t.Errorf("recovered\n%s\nof\n%s", after, before)
+	}
+	mustRun(t, with("verify")...)
+
+	// A file that was changed on purpose stays, unless asked.
+	if err := os.WriteFile(filepath.Join(dirs[1], "ckpt"), []byte("shorter"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := volleyRun(with("verify")...); r.code != exitWrong || !strings.Contains(r.stdout, `changed: "ckpt"`) {
+		t.Errorf("%+v", r)
+	}
+	if out := mustRun(t, with("recover")...); !strings.Contains(out, "changed, left as it is: "+filepath.Join(dirs[1], "ckpt")) {
+		t.Error(out)
+	}
+	if content, _ := os.ReadFile(filepath.Join(dirs[1], "ckpt")); string(content) != "shorter" {
+		t.Errorf("%d bytes", len(content))
+	}
+	mustRun(t, with("recover", "--revert")...)
+	mustRun(t, with("verify")...)
+
+	// Too much.
+	for _, n := range []int{0, 3, 5} {
+		if err := os.Rename(dirs[n], dirs[n]+".away"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := volleyRun(with("recover")...); r.code != exitUsage || !strings.Contains(r.stderr, dirs[0]+", "+dirs[3]+", "+dirs[5]) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestGroupErrors checks what is refused, and that it is said what is wrong.
+func TestGroupErrors(t *testing.T) {
+	dirs := writeNodes(t, 4, 1000)
+	other := writeNodes(t, 4, 1000)
+	mustRun(t, append([]string{"protect", "--tolerate", "1"}, dirs...)...)
+	mustRun(t, append([]string{"protect", "--tolerate", "1"}, other...)...)
+	special := writeNodes(t, 2, 1000)
+	socket, err := net.Listen("unix", filepath.Join(special[1], "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	file := filepath.Join(dirs[0], "ckpt")
+	newer := writeNodes(t, 2, 1000)
+	mustRun(t, append([]string{"protect", "--tolerate", "1"}, newer...)...)
+	for _, dir := range newer { // as a later version would write it
+		path := filepath.Join(dir, ".volley", "manifest.1.json")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, _, _ := bytes.Cut(text, []byte("\n"))
+		line = bytes.Replace(line, []byte(`"version":1`), []byte(`"version":9`), 1)
+		if err := os.WriteFile(path, sealed(line), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{append([]string{"protect"}, dirs...), 2, "--tolerate R"},
+		{append([]string{"protect", "--tolerate", "4"}, dirs...), 2, "loss of 4 of 4 nodes: want 1 to 3"},
+		{append([]string{"protect", "--tolerate", "0"}, dirs...), 2, "loss of 0 of 4 nodes"},
+		{append([]string{"protect", "--tolerate", "3", "--layout", "full"}, dirs...), 2, "want 2 or fewer, or layout striped"},
+		{append([]string{"protect", "--tolerate", "1", "--layout", "round"}, dirs...), 2, `layout "round"`},
+		{append([]string{"protect", "--tolerate", "1", "--matrix", "dft"}, dirs...), 2, "dft"},
+		{append([]string{"protect", "--tolerate", "1", "--layout", "striped", "--matrix", "fti"}, dirs...), 2, "fti"},
+		{[]string{"protect", "--tolerate", "1"}, 2, "no directories"},
+		{[]string{"protect", "--tolerate", "1", dirs[0]}, 2, "2 nodes or more"},
+		{[]string{"protect", "--tolerate", "1", dirs[0], dirs[0]}, 2, "are one directory"},
+		{[]string{"protect", "--tolerate", "1", dirs[0], filepath.Join(dirs[0], "sub")}, 2, "lies in"},
+		{[]string{"protect", "--tolerate", "1", dirs[0], dirs[0] + "/none"}, 2, "no such directory"},
+		{[]string{"protect", "--tolerate", "1", dirs[0], file}, 2, "is no directory"},
+		{append([]string{"protect", "--tolerate", "1"}, special...), 2, "socket is a socket"},
+		{[]string{"verify", dirs[1], dirs[0], dirs[2], dirs[3]}, 2, "is node 1 of its group and was given as node 0"},
+		{[]string{"verify", dirs[0], dirs[1], dirs[2]}, 2, "a group of 4 nodes, and 3 were given"},
+		{[]string{"verify", dirs[0], dirs[1], dirs[2], other[3]}, 2, "belongs to another group"},
+		{append([]string{"recover"}, special...), 2, "not protected"},
+		{append([]string{"verify"}, newer...), 3, "this program knows version 1"},
+		{append([]string{"verify", "--memory", "x"}, dirs...), 2, "--memory"},
+		{append([]string{"recover", "--comm", "smoke"}, dirs...), 2, "--comm"},
+	} {
+		r := volleyRun(c.args...)
+		if r.code != c.code || !strings.Contains(r.stderr+r.stdout, c.want) {
+			t.Errorf("volley %s: %+v: want exit %d and %q", strings.Join(c.args, " "), r, c.code, c.want)
+		}
+	}
+}
+
+// sealed adds the line with the SHA-256 that manifests end with.
+func sealed(line []byte) []byte {
+	return fmt.Appendf(append([]byte{}, line...), "\n{\"sha256\":\"%x\"}\n", sha256.Sum256(line))
+}
+
+// TestGroupKilled kills protect, an update and recover at random moments: no data is touched,
+// the group is as safe as before, and the next run completes it.
+func TestGroupKilled(t *testing.T) {
+	program := build(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	dirs := writeNodes(t, 5, 1_500_000)
+	base := filepath.Dir(dirs[0])
+	save := base + ".saved"
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(exec.Command("cp", "-a", base, save).Run())
+	defer os.RemoveAll(save)
+	restore := func() {
+		must(os.RemoveAll(base))
+		must(exec.Command("cp", "-a", save, base).Run())
+	}
+	with := func(args ...string) []string { return append(args, dirs...) }
+	times := 50
+	if testing.Short() {
+		times = 9
+	}
+	struck := 0
+	for i := range times {
+		kind := []string{"protect", "update", "recover"}[i%3]
+		restore()
+		args := with("protect", "--tolerate", "2")
+		switch kind {
+		case "update":
+			mustRun(t, args...)
+			must(os.WriteFile(filepath.Join(dirs[1], "sub/b"), bytes.Repeat([]byte("new"), 100_000), 0o644))
+		case "recover":
+			mustRun(t, args...)
+		}
+		var data []string
+		for _, dir := range dirs {
+			data = append(data, dataOf(t, dir))
+		}
+		if kind == "recover" {
+			must(os.RemoveAll(dirs[0]))
+			must(os.RemoveAll(dirs[3]))
+			args = with("recover")
+		}
+		cmd := exec.Command(program, args...)
+		must(cmd.Start())
+		time.Sleep(time.Duration(rng.IntN(60_000)) * time.Microsecond)
+		cmd.Process.Kill()
+		if cmd.Wait() != nil {
+			struck++
+		}
+		for n, dir := range dirs {
+			if kind == "recover" && (n == 0 || n == 3) {
+				continue
+			}
+			if now := dataOf(t, dir); now != data[n] {
+				t.Fatalf("%s killed: node %d was\n%s\nand is\n%s", kind, n, data[n], now)
+			}
+		}
+		switch r := volleyRun(with("verify")...); {
+		case kind == "protect" && r.code == exitWrong:
+			if !strings.Contains(r.stderr, "the group is not protected") {
+				t.Fatalf("protect killed: %+v", r)
+			}
+		case r.code != exitOK && r.code != exitWrong:
+			t.Fatalf("%s killed: %+v", kind, r)
+		}
+		if kind == "update" { // what has not changed is as safe as before
+			must(os.RemoveAll(dirs[4]))
+			mustRun(t, with("recover")...)
+			if now := dataOf(t, dirs[4]); now != data[4] {
+				t.Fatalf("update killed, node 4 lost: it was\n%s\nand is\n%s", data[4], now)
+			}
+		}
+		mustRun(t, args...)
+		mustRun(t, with("verify")...)
+		for n, dir := range dirs {
+			if now := dataOf(t, dir); now != data[n] {
+				t.Fatalf("%s killed and run again: node %d was\n%s\nand is\n%s", kind, n, data[n], now)
+			}
+			left, err := filepath.Glob(filepath.Join(dir, ".volley", "*"))
+			must(err)
+			if len(left) > 4 || regexp.MustCompile(`/(tmp-|pending)`).MatchString(strings.Join(left, " ")) {
+				t.Errorf("%s killed and run again: there are %v", kind, left)
+			}
+		}
+	}
+	if struck < times/3 {
+		t.Errorf("only %d of %d runs were struck: the data is too short", struck, times)
+	}
+}
