@@ -273,6 +273,54 @@ func refused(t *testing.T, ranks int, dirs []string, nodes []int) {
 	}
 }
 
+// TestAlike makes errors that all ranks find: each returns its own, and not that another
+// rank has stopped.
+func TestAlike(t *testing.T) {
+	const k = 4
+	dirs := trees(t, k, 2, 1000, 9)
+	protecting := func(tolerate func(rank int) int) func(context.Context, transport.Transport, []string) error {
+		return func(ctx context.Context, t transport.Transport, dirs []string) error {
+			_, err := group.Protect(ctx, t, dirs, group.ProtectOptions{Options: options, Tolerate: tolerate(t.Rank())})
+			return err
+		}
+	}
+	recovering := func(ctx context.Context, t transport.Transport, dirs []string) error {
+		_, err := group.Recover(ctx, t, dirs, group.RecoverOptions{Options: options})
+		return err
+	}
+	all := func(what string, f func(context.Context, transport.Transport, []string) error) {
+		t.Helper()
+		for range 20 {
+			ts, errs := local.New(k), make([]error, k)
+			var wg sync.WaitGroup
+			for r, x := range ts {
+				wg.Go(func() {
+					errs[r] = f(context.Background(), x, dirs[r:r+1])
+					x.Close()
+				})
+			}
+			wg.Wait()
+			for r, err := range errs {
+				if !group.IsInputError(err) || errors.As(err, new(*transport.AbortError)) {
+					t.Fatalf("%s: rank %d: %v", what, r, err)
+				}
+			}
+		}
+	}
+	all("other numbers", protecting(func(rank int) int { return 1 + rank%2 }))
+	all("a number for all", protecting(func(int) int { return k }))
+	all("not protected", recovering)
+	_, err := protect(k, dirs, group.ProtectOptions{Tolerate: 1})
+	must(t, err)
+	dirs[0], dirs[1] = dirs[1], dirs[0]
+	all("another order", recovering)
+	dirs[0], dirs[1] = dirs[1], dirs[0]
+	for _, dir := range dirs[1:] { // more than any layout replaces
+		must(t, os.RemoveAll(dir))
+	}
+	all("too much lost", recovering)
+}
+
 // TestFlips flips one byte anywhere, of data, parity and manifest: verify names the node and
 // the file, and recover mends it.
 func TestFlips(t *testing.T) {

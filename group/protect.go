@@ -133,14 +133,14 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 	}
 	costs, err := s.costs(&o, m.Matrix, most)
 	if err != nil {
-		return nil, err
+		return nil, s.alike(ctx, err)
 	}
 	if m.Layout, err = chooseLayout(&o, costs, earlier); err != nil {
-		return nil, err
+		return nil, s.alike(ctx, err)
 	}
 	c, err := newCode(s.k, o.Tolerate, m.Layout, m.Matrix)
 	if err != nil {
-		return nil, &InputError{err}
+		return nil, s.alike(ctx, &InputError{err})
 	}
 	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
 	m.geometry(most, earlier)

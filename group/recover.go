@@ -57,9 +57,10 @@ func (e *TooManyError) Error() string {
 // and another time, the content is kept in .volley/replaced; one of another length and
 // time was changed on purpose: it stays, and counts as lost where others need it.
 //
-// It returns a *[TooManyError] where more is lost than the parity replaces, and an
-// [*InputError] for directories that are not those of a group; nothing has been written
-// then. After an error, or the end of a process at any moment, calling it again completes it.
+// It returns a *[TooManyError], at every rank, where more is lost than the parity replaces,
+// and an [*InputError] for directories that are not those of a group; nothing has been
+// written then. After an error, or the end of a process at any moment, calling it again
+// completes it.
 func Recover(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
 	return run(ctx, t, func() (*RecoverReport, error) { return recoverGroup(ctx, t, dirs, o) })
 }
@@ -71,7 +72,7 @@ func recoverGroup(ctx context.Context, t transport.Transport, dirs []string, o R
 		return nil, err
 	}
 	if s.manifest == nil {
-		return nil, inputf("the group is not protected: no node has a manifest that counts")
+		return nil, s.alike(ctx, inputf("the group is not protected: no node has a manifest that counts"))
 	}
 	conditions, err := s.examineAll(ctx, false, o.Revert)
 	if err != nil {
@@ -91,7 +92,7 @@ func recoverGroup(ctx context.Context, t transport.Transport, dirs []string, o R
 	}
 	repairs, err := s.planRepairs(conditions)
 	if err != nil {
-		return nil, err
+		return nil, s.alike(ctx, err)
 	}
 	for _, x := range repairs {
 		r.Blocks += len(x.blocks.rows)

@@ -83,16 +83,16 @@ func begin(ctx context.Context, t transport.Transport, dirs []string, o Options,
 	for r, x := range ranks {
 		s.k += x.Nodes
 		if x.What != ranks[0].What || x.Options.Ports != ranks[0].Options.Ports || x.Options.Memory != ranks[0].Options.Memory {
-			return nil, inputf("process %d was started with other arguments than process 0: %q, %q: start all with the same", r, x.What, ranks[0].What)
+			return nil, s.alike(ctx, inputf("process %d was started with other arguments than process 0: %q, %q: start all with the same", r, x.What, ranks[0].What))
 		}
 	}
 	s.Beta, s.Tau = ranks[0].Options.Beta, ranks[0].Options.Tau // all have to choose alike
 	if s.k < 2 || s.k < t.Size() {
-		return nil, inputf("%d directories: a group has 2 nodes or more; give all of them, each process one or more", s.k)
+		return nil, s.alike(ctx, inputf("%d directories: a group has 2 nodes or more; give all of them, each process one or more", s.k))
 	}
 	for r, x := range ranks {
 		if first, end := executor.Hosted(s.k, r, t.Size()); x.Nodes != end-first {
-			return nil, inputf("process %d gives %d of %d directories: give each process as many", r, x.Nodes, s.k)
+			return nil, s.alike(ctx, inputf("process %d gives %d of %d directories: give each process as many", r, x.Nodes, s.k))
 		}
 	}
 	first, _ := executor.Hosted(s.k, t.Rank(), t.Size())
@@ -118,8 +118,11 @@ func begin(ctx context.Context, t transport.Transport, dirs []string, o Options,
 		return nil, err
 	}
 	from := -1
-	if s.current, from, err = latest(s.states); err != nil || s.generation == 0 {
-		return s, err
+	if s.current, from, err = latest(s.states); err != nil {
+		return nil, s.alike(ctx, err)
+	}
+	if s.generation == 0 {
+		return s, nil
 	}
 	// One node tells all the manifest, which the lost ones have not.
 	var text []byte
@@ -196,6 +199,13 @@ func exchange[T any](ctx context.Context, s *session, mine []T) ([]T, error) {
 // together returns when all ranks have come to it.
 func (s *session) together(ctx context.Context) error {
 	_, err := volley.Exchange(ctx, s.t, nil, s.storing())
+	return err
+}
+
+// alike returns an error that all ranks find in what they know of each other, once all have
+// come to it: each is to return its own, and not that another has stopped.
+func (s *session) alike(ctx context.Context, err error) error {
+	s.together(ctx)
 	return err
 }
 

@@ -5,7 +5,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,9 +19,11 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/group"
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"
+	"volley/verify"
 )
 
 // build makes the library and a C program with it, and returns the path of that.
@@ -59,6 +64,113 @@ func TestCalls(t *testing.T) {
 		for _, mode := range []string{"single", "multiple"} {
 			if out := mpirun(t, n, program, mode); !strings.Contains(out, "done") {
 				t.Errorf("%d processes, %s: %s", n, mode, out)
+			}
+		}
+	}
+}
+
+// TestCheckpoint protects a directory of each process, and brings back one that is lost. Too
+// much lost is an error at all processes, and nothing is written.
+func TestCheckpoint(t *testing.T) {
+	const n = 4
+	program, dir := build(t, "testdata/calls.c"), t.TempDir()
+	random := rand.NewChaCha8([32]byte{3})
+	nodes := make([]string, n)
+	for k := range nodes {
+		nodes[k] = filepath.Join(dir, fmt.Sprint("node.", k))
+		if err := os.MkdirAll(filepath.Join(nodes[k], "sub"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range []string{"state", "sub/mesh", "empty"} {
+			data := make([]byte, []int{200_000 + 1000*k, 3000 + k, 0}[i])
+			random.Read(data)
+			if err := os.WriteFile(filepath.Join(nodes[k], name), data, 0o640); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	call := func(verb string) {
+		t.Helper()
+		if out := mpirun(t, n, program, verb, dir); !strings.Contains(out, "done") {
+			t.Errorf("%s: %s", verb, out)
+		}
+	}
+	call("protect")
+	before := make([]map[string]string, n)
+	for k := range nodes {
+		before[k] = files(t, nodes[k])
+	}
+	for i, verb := range []string{"recover", "recover_f"} {
+		k := 1 + 2*i
+		if err := os.RemoveAll(nodes[k]); err != nil {
+			t.Fatal(err)
+		}
+		call(verb)
+		for j := range nodes {
+			if after := files(t, nodes[j]); !maps.Equal(after, before[j]) {
+				t.Errorf("%s of node %d: node %d has other files", verb, k, j)
+			}
+		}
+	}
+	for _, dir := range nodes[1:] { // more than any layout replaces
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call("lost")
+	for _, dir := range nodes[1:] {
+		if _, err := os.Lstat(dir); err == nil {
+			t.Errorf("%s was made", dir)
+		}
+	}
+	if after := files(t, nodes[0]); !maps.Equal(after, before[0]) {
+		t.Error("too much lost: node 0 has other files")
+	}
+}
+
+// files returns the files below a directory, with their modes and contents.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	m := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		m[strings.TrimPrefix(path, dir)] = fmt.Sprintf("%v %s", info.Mode(), data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestResult compares the numbers of errors with volley.h.
+func TestResult(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("a disk is full"), 1},
+		{&transport.AbortError{Rank: 1, Cause: errors.New("a disk is full")}, 1},
+		{errUsage{errors.New("path")}, 2},
+		{&volley.DisagreementError{}, 2},
+		{&group.TooManyError{Tolerate: 1}, 2},
+		{&verify.CheckError{}, 3},
+		{new(group.WrongError), 3},
+	} {
+		if got := int(result(c.err)); got != c.want {
+			t.Errorf("%v: %d, want %d", c.err, got, c.want)
+		}
+		if c.err != nil {
+			if got := int(result(fmt.Errorf("in a run: %w", c.err))); got != c.want {
+				t.Errorf("%v, wrapped: %d, want %d", c.err, got, c.want)
 			}
 		}
 	}

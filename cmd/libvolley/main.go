@@ -21,6 +21,7 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/group"
 	"volley/matrix"
 	"volley/transport/mpi"
 	"volley/verify"
@@ -60,25 +61,69 @@ type errUsage struct{ error }
 
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, coded unsafe.Pointer, codedBytes C.size_t, o *C.volley_options) C.int {
-	err := mpi.Drive(int(comm), func(e *mpi.Endpoint) error {
-		err := encode(e, unsafe.Slice((*byte)(packet), int(bytes)), unsafe.Slice((*byte)(coded), int(codedBytes)), o)
+	return drive(comm, func(e *mpi.Endpoint) error {
+		return encode(e, unsafe.Slice((*byte)(packet), int(bytes)), unsafe.Slice((*byte)(coded), int(codedBytes)), o)
+	})
+}
+
+//export volleyProtect
+func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int) C.int {
+	return drive(comm, func(e *mpi.Endpoint) error {
+		dirs, err := node(path)
+		if err == nil {
+			_, err = group.Protect(context.Background(), e, dirs, group.ProtectOptions{Options: groupOptions, Tolerate: int(tolerate)})
+		}
+		return err
+	})
+}
+
+//export volleyRecover
+func volleyRecover(comm C.MPI_Fint, path *C.char) C.int {
+	return drive(comm, func(e *mpi.Endpoint) error {
+		dirs, err := node(path)
+		if err == nil {
+			_, err = group.Recover(context.Background(), e, dirs, group.RecoverOptions{Options: groupOptions})
+		}
+		return err
+	})
+}
+
+// groupOptions are those of every group: the functions take none.
+var groupOptions = group.Options{Timeout: volley.DefaultTimeout}
+
+// node returns the directory of this process's node.
+func node(path *C.char) ([]string, error) {
+	dir := C.GoString(path)
+	if dir == "" {
+		return nil, errUsage{errors.New("path: none was given: each process names the directory of its node")}
+	}
+	return []string{dir}, nil
+}
+
+// drive calls f with this process's endpoint, and returns what the C function does.
+func drive(comm C.MPI_Fint, f func(*mpi.Endpoint) error) C.int {
+	return result(mpi.Drive(int(comm), func(e *mpi.Endpoint) error {
+		err := f(e)
 		if err != nil {
 			e.Abort(err) // the others wait, or will
 		}
 		return err
-	})
-	switch {
-	case err == nil:
+	}))
+}
+
+// result notes how a call has ended, and returns the number for it.
+func result(err error) C.int {
+	if err == nil {
 		note("")
 		return C.VOLLEY_OK
-	case errors.As(err, new(*verify.CheckError)):
-		note(err.Error())
-		return C.VOLLEY_WRONG
-	case errors.As(err, new(errUsage)), volley.IsInputError(err):
-		note(err.Error())
-		return C.VOLLEY_USAGE
 	}
 	note(err.Error())
+	switch {
+	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*group.WrongError)):
+		return C.VOLLEY_WRONG
+	case errors.As(err, new(errUsage)), volley.IsInputError(err), group.IsInputError(err):
+		return C.VOLLEY_USAGE
+	}
 	return C.VOLLEY_FAILED
 }
 

@@ -12,6 +12,16 @@ int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded
 	return volleyEncode(comm, (void *)packet, bytes, coded, coded_bytes, options != NULL ? (volley_options *)options : &none);
 }
 
+int volley_protect(MPI_Comm comm, const char *path, int tolerate) {
+	return volley_protect_f(MPI_Comm_c2f(comm), path, tolerate);
+}
+
+int volley_protect_f(MPI_Fint comm, const char *path, int tolerate) { return volleyProtect(comm, (char *)path, tolerate); }
+
+int volley_recover(MPI_Comm comm, const char *path) { return volley_recover_f(MPI_Comm_c2f(comm), path); }
+
+int volley_recover_f(MPI_Fint comm, const char *path) { return volleyRecover(comm, (char *)path); }
+
 const char *volley_error(void) { return volleyError(); }
 
 const char *volley_version(void) { return volleyVersion(); }

@@ -17,7 +17,7 @@ extern "C" {
 enum {
 	VOLLEY_OK = 0,
 	VOLLEY_FAILED = 1, /* the run failed, here or at another process */
-	VOLLEY_USAGE = 2,  /* an argument, or the processes disagree */
+	VOLLEY_USAGE = 2,  /* an argument, or the processes disagree, or too much is lost */
 	VOLLEY_WRONG = 3   /* the result failed its check */
 };
 
@@ -43,6 +43,39 @@ int volley_encode(MPI_Comm comm, const void *packet, size_t bytes, void *coded, 
 
 /* The same by the communicator's Fortran handle (comm, or comm%MPI_VAL). */
 int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes, const volley_options *options);
+
+/* Protects the files of a group of nodes, such as a checkpoint that each has written: after it
+ * any tolerate of the nodes may be lost, and volley_recover brings them back. A node is a
+ * directory with everything below it, and path is that of this process's node, which no other
+ * process has. It gets parity and a manifest in path/.volley.
+ *
+ * All processes of comm, 2 or more, call it when their files are written and closed, with the
+ * same tolerate, and leave the files alone until it returns. MPI is as for volley_encode. Called
+ * again, it codes again what has changed; until that is complete at all nodes the earlier
+ * protection is in force.
+ *
+ * It returns VOLLEY_USAGE where path is NULL, empty or no directory, or tolerate is not from 1
+ * to the number of processes less 1. Where only some processes have such an error, the others
+ * return VOLLEY_FAILED. */
+int volley_protect(MPI_Comm comm, const char *path, int tolerate);
+
+/* The same by the communicator's Fortran handle; path ends with a null character. */
+int volley_protect_f(MPI_Fint comm, const char *path, int tolerate);
+
+/* Brings back what is lost or damaged of a group that volley_protect, or volley protect, has
+ * protected, as it was then. A directory that is lost is made. A file that was changed since
+ * and has another length stays as it is.
+ *
+ * All processes of comm call it, as many as have protected: path is the directory of the node
+ * of the same rank, or where it is to be. MPI is as for volley_encode. If all is whole nothing is
+ * written.
+ *
+ * It returns VOLLEY_USAGE at all processes, and has written nothing, where more is lost than the
+ * parity replaces, or the group is not protected. */
+int volley_recover(MPI_Comm comm, const char *path);
+
+/* The same by the communicator's Fortran handle; path ends with a null character. */
+int volley_recover_f(MPI_Fint comm, const char *path);
 
 /* What went wrong in the last call in this process, in one line; "" if nothing did. It is
  * good until the next call. */

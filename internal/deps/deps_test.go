@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify",
 	},
 	"cmd/volley":    {"internal/cli"},
-	"cmd/libvolley": {"", "field", "matrix", "transport/mpi", "verify"},
+	"cmd/libvolley": {"", "field", "group", "matrix", "transport/mpi", "verify"},
 
 	"examples/mpi":     {"", "field", "matrix", "transport/mpi"},
 	"examples/lcc":     {"", "field", "matrix", "transport", "transport/local"},

@@ -1,5 +1,6 @@
 /* Calls of all kinds: several in one program, with errors in between, on parts of the
- * processes, by an initialisation that lets one thread call MPI, or several with "multiple". */
+ * processes, by an initialisation that lets one thread call MPI, or several with "multiple".
+ * With a verb and a directory: calls for the nodes in it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,35 @@ static void expect(const char *what, int got, int want, const char *text) {
 	fprintf(stderr, "rank %d: %s: returned %d, want %d; error \"%s\", want \"%s\"\n", rank, what, got, want, volley_error(), text);
 }
 
+/* checkpoint calls what argv[1] says for dir/node.RANK, after the errors that must leave
+ * nothing there. */
+static void checkpoint(const char *what, const char *dir, int size) {
+	char path[4096], *some = rank == size - 1 ? NULL : path;
+	snprintf(path, sizeof path, "%s/node.%d", dir, rank);
+	MPI_Fint world = MPI_Comm_c2f(MPI_COMM_WORLD);
+	if (strcmp(what, "protect") == 0) {
+		int rc = volley_protect(MPI_COMM_WORLD, some, 1);
+		if (some == NULL) expect("protect without a path", rc, VOLLEY_USAGE, "path: none");
+		else expect("protect, another without a path", rc, VOLLEY_FAILED, "path: none");
+		expect("protect, a number for none", volley_protect(MPI_COMM_WORLD, path, 0), VOLLEY_USAGE, "want 1 to");
+		expect("protect, a number for all", volley_protect(MPI_COMM_WORLD, path, size), VOLLEY_USAGE, "want 1 to");
+		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2), VOLLEY_USAGE, "other arguments");
+		expect("recover what is not protected", volley_recover(MPI_COMM_WORLD, path), VOLLEY_USAGE, "not protected");
+		expect("protect", volley_protect(MPI_COMM_WORLD, path, 1), VOLLEY_OK, "");
+		expect("protect by the Fortran handle", volley_protect_f(world, path, 1), VOLLEY_OK, "");
+	} else if (strcmp(what, "recover") == 0) {
+		int rc = volley_recover(MPI_COMM_WORLD, some);
+		if (some == NULL) expect("recover without a path", rc, VOLLEY_USAGE, "path: none");
+		else expect("recover, another without a path", rc, VOLLEY_FAILED, "path: none");
+		expect("recover", volley_recover(MPI_COMM_WORLD, path), VOLLEY_OK, "");
+	} else if (strcmp(what, "recover_f") == 0) {
+		expect("recover by the Fortran handle", volley_recover_f(world, path), VOLLEY_OK, "");
+	} else {
+		for (int turn = 0; turn < 20; turn++) /* at all processes, whichever finds it first */
+			expect("too much lost", volley_recover(MPI_COMM_WORLD, path), VOLLEY_USAGE, "too much is lost");
+	}
+}
+
 int main(int argc, char **argv) {
 	int provided, size;
 	if (argc > 1 && strcmp(argv[1], "multiple") == 0) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -20,6 +50,13 @@ int main(int argc, char **argv) {
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (strcmp(volley_error(), "") != 0) expect("before any call", -1, 0, "");
+
+	if (argc > 2) {
+		checkpoint(argv[1], argv[2], size);
+		if (rank == 0) printf("done\n");
+		MPI_Finalize();
+		return wrong;
+	}
 
 	enum { bytes = 100000 };
 	unsigned char *x = malloc(bytes), *y = malloc(bytes), *z = malloc(bytes);
@@ -57,6 +94,10 @@ int main(int argc, char **argv) {
 		expect("disagreement", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &o), VOLLEY_USAGE, "in matrix");
 		o.matrix = NULL;
 	}
+
+	expect("protect without a path", volley_protect(MPI_COMM_WORLD, NULL, 1), VOLLEY_USAGE, "path: none");
+	expect("recover without a path", volley_recover(MPI_COMM_WORLD, ""), VOLLEY_USAGE, "path: none");
+	if (size == 1) expect("a group of one", volley_protect(MPI_COMM_WORLD, ".", 1), VOLLEY_USAGE, "2 nodes or more");
 
 	MPI_Comm half;
 	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
