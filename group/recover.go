@@ -24,6 +24,7 @@ import (
 type RecoverOptions struct {
 	Options
 	Revert bool // bring files back too that have another length and were written to since
+	Beyond bool // try although more nodes are lost than the group tolerates
 	DryRun bool // write nothing
 }
 
@@ -44,9 +45,14 @@ type RecoverReport struct {
 type TooManyError struct {
 	Nodes    []string // directories
 	Tolerate int
+	Possible bool // the parity would replace them nevertheless
 }
 
 func (e *TooManyError) Error() string {
+	if e.Possible {
+		return fmt.Sprintf("%d nodes are lost, and the group tolerates the loss of %d: %s. Their data can be recovered nevertheless: --beyond does it",
+			len(e.Nodes), e.Tolerate, strings.Join(e.Nodes, ", "))
+	}
 	return fmt.Sprintf("too much is lost: the group tolerates the loss of %d, and in some blocks these are lost, damaged or changed: %s",
 		e.Tolerate, strings.Join(e.Nodes, ", "))
 }
@@ -57,7 +63,8 @@ func (e *TooManyError) Error() string {
 // and another time, the content is kept in .volley/replaced; one of another length and
 // time was changed on purpose: it stays, and counts as lost where others need it.
 //
-// It returns a *[TooManyError], at every rank, where more is lost than the parity replaces,
+// It returns a *[TooManyError], at every rank, where more nodes are lost than the group
+// tolerates, unless o.Beyond is set, or more than the parity replaces,
 // and an [*InputError] for directories that are not those of a group; nothing has been
 // written then. After an error, or the end of a process at any moment, calling it again
 // completes it.
@@ -67,7 +74,7 @@ func Recover(ctx context.Context, t transport.Transport, dirs []string, o Recove
 
 func recoverGroup(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
 	start := time.Now()
-	s, err := begin(ctx, t, dirs, o.Options, false, fmt.Sprintf("recover, revert %v, dry run %v", o.Revert, o.DryRun))
+	s, err := begin(ctx, t, dirs, o.Options, false, fmt.Sprintf("recover, revert %v, beyond %v, dry run %v", o.Revert, o.Beyond, o.DryRun))
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +100,15 @@ func recoverGroup(ctx context.Context, t transport.Transport, dirs []string, o R
 	repairs, err := s.planRepairs(conditions)
 	if err != nil {
 		return nil, s.alike(ctx, err)
+	}
+	few := &TooManyError{Tolerate: s.manifest.Tolerate, Possible: true}
+	for n, c := range conditions {
+		if c.Lost {
+			few.Nodes = append(few.Nodes, s.states[n].Dir)
+		}
+	}
+	if len(few.Nodes) > few.Tolerate && !o.Beyond {
+		return nil, s.alike(ctx, few)
 	}
 	for _, x := range repairs {
 		r.Blocks += len(x.blocks.rows)

@@ -76,7 +76,8 @@ type terms struct {
 func begin(ctx context.Context, t transport.Transport, dirs []string, o Options, made bool, what string) (*session, error) {
 	o.defaults()
 	s := &session{Options: o, t: t}
-	ranks, err := exchange(ctx, s, []terms{{len(dirs), what, o}})
+	began := &session{Options: Options{Timeout: o.Timeout / storing}, t: t} // who does not come at all is missed soon
+	ranks, err := exchange(ctx, began, []terms{{len(dirs), what, o}})
 	if err != nil {
 		return nil, err
 	}

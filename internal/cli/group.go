@@ -188,7 +188,7 @@ func newVerify() *cobra.Command {
 		Short: "Say which nodes and files of a protected group are whole",
 		Long:  verifyHelp,
 		Example: `  volley verify node.0 node.1 node.2 node.3 node.4
-  volley verify --quick node.?`,
+  volley verify --quick node.0 node.1 node.2 node.3 node.4`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			var dirs []string
@@ -265,8 +265,9 @@ is right. Of a file that was damaged and written to since it was protected, the 
 is kept in .volley/replaced. A file that has another length and time was changed: it
 stays as it is, and counts as lost where other nodes need it; --revert brings it back, too.
 
-If more is lost than the parity replaces, it writes nothing, names the nodes, and
-the exit code is 2.`
+If more nodes are lost than --tolerate said, or more than the parity replaces, it writes
+nothing, names the nodes, and the exit code is 2. With layout full the parity often replaces
+more than was promised: --beyond tries.`
 
 func newRecover() *cobra.Command {
 	o := &groupOptions{}
@@ -292,6 +293,7 @@ func newRecover() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too, as they were protected")
+	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	o.add(cmd)
 	return cmd
