@@ -26,7 +26,7 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config and
 	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout 300 mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
 	go build -tags mpi -o $$dir/example ./examples/mpi && timeout 60 mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
 	go test -tags mpi -count 1 ./cmd/libvolley
-	go test -tags mpi -count 1 -timeout 15m -run '^Test(Job|JobErrors|Jobs|OwnDirectories|Killed|Stopped)$$' ./internal/cli
+	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|Job|JobErrors|Jobs|OwnDirectories|Killed|Stopped)$$' ./internal/cli
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo ./group ./internal/claims

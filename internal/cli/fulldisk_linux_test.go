@@ -38,3 +38,29 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%q does not say which file did not fit", stderr.String())
 	}
 }
+
+// TestGroupFullDisk changes and protects a group again when there is no room for the new parity
+// at a node: exit code 1, and the old one still brings a lost node back.
+func TestGroupFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	cmd := exec.Command("unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=2m none "$0" && mkdir "$0/a" "$0/b" "$0/c" &&
+		head -c 600000 /dev/urandom >"$0/a/x" && head -c 5000 /dev/urandom >"$0/b/x" && head -c 5000 /dev/urandom >"$0/c/x" &&
+		"$1" protect --tolerate 1 --layout striped "$0/a" "$0/b" "$0/c" >/dev/null && cp "$0/b/x" "$0/x" &&
+		echo more >>"$0/c/x" && head -c 350000 /dev/zero >"$0/filler"
+		"$1" protect --tolerate 1 "$0/a" "$0/b" "$0/c"; echo "exit $?"; rm -r "$0/b" "$0/filler"
+		"$1" recover "$0/a" "$0/b" "$0/c" >/dev/null; echo "exit $?"; cmp "$0/x" "$0/b/x" && echo same; ls "$0/a/.volley" | wc -l`, disk, build(t))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if os.Getenv("CI") != "" || !strings.Contains(stderr.String(), "unshare") {
+			t.Fatalf("%v: %s", err, &stderr)
+		}
+		t.Skipf("no tmpfs: %v: %s", err, &stderr)
+	}
+	if got := stdout.String(); got != "exit 1\nexit 0\nsame\n3\n" {
+		t.Errorf("printed %q: %s", got, &stderr)
+	}
+	if !strings.Contains(stderr.String(), "no space left") {
+		t.Errorf("%q does not say why", stderr.String())
+	}
+}

@@ -356,3 +356,52 @@ func testStruck(t *testing.T, sig syscall.Signal, times int, names *regexp.Regex
 		t.Errorf("only %d of %d runs were struck: the packets are too short", struck, times)
 	}
 }
+
+// TestGroupJob protects 8 nodes at 8 processes, loses three, and recovers them; and says
+// once what is wrong.
+func TestGroupJob(t *testing.T) {
+	dirs := writeNodes(t, 8, 300_000)
+	pattern := filepath.Join(filepath.Dir(dirs[0]), "node.{rank}")
+	do := func(want int, args ...string) string {
+		t.Helper()
+		j := newJob(t, 8, append(args, "--comm", "mpi", "--timeout", "20s", pattern)...)
+		if code, _ := j.do(t); code != want {
+			t.Fatalf("%s: exit code %d, want %d: %s", args, code, want, &j.out)
+		}
+		return j.out.String()
+	}
+	for _, layout := range []string{"full", "striped"} {
+		if out := do(0, "protect", "--tolerate", "3", "--layout", layout); strings.Count(out, "protected, generation") != 1 {
+			t.Error(out)
+		}
+		var before []string
+		for _, dir := range dirs {
+			before = append(before, dataOf(t, dir))
+		}
+		do(0, "verify")
+		do(0, "verify", "--quick")
+		for _, n := range []int{1, 4, 6} {
+			if err := os.RemoveAll(dirs[n]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out := do(3, "verify"); strings.Count(out, "not whole: ") != 1 || !strings.Contains(out, "node.4 (lost)") {
+			t.Error(out)
+		}
+		do(0, "recover")
+		for n, dir := range dirs {
+			if now := dataOf(t, dir); now != before[n] {
+				t.Errorf("%s: node %d was\n%s\nand is\n%s", layout, n, before[n], now)
+			}
+		}
+		mustRun(t, append([]string{"verify"}, dirs...)...) // the same in one process
+	}
+	for _, n := range []int{0, 2, 3, 7} {
+		if err := os.Rename(dirs[n], dirs[n]+".away"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := do(2, "recover"); strings.Count(out, "too much is lost")+strings.Count(out, "4 nodes are lost") != 1 {
+		t.Error(out)
+	}
+}

@@ -1,0 +1,61 @@
+package group
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the table in docs/protect.md anew")
+
+// TestTable compares the table of docs/protect.md with the plans.
+func TestTable(t *testing.T) {
+	const path = "../docs/protect.md"
+	const begin, end = "<!-- table -->\n", "<!-- end -->"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	old, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", path)
+	}
+	table := costTable(t)
+	if old == table {
+		return
+	}
+	if !*rewrite {
+		t.Fatalf("%s has\n%s\nand the plans make\n%s\ngo test ./group -run TestTable -rewrite", path, old, table)
+	}
+	if err := os.WriteFile(path, []byte(before+begin+table+end+after), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// costTable is the table of what protecting takes and what others take.
+func costTable(t *testing.T) string {
+	const data = 1 << 30
+	var b strings.Builder
+	b.WriteString("| K | R | full: stored | rounds | sent | striped: stored | rounds | sent | redset: rounds | sent | FTI: rounds | sent |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, k := range []int{8, 16, 64} {
+		for _, r := range slices.Compact([]int{1, 2, 4, k / 2}) {
+			s := &session{k: k}
+			s.Options.defaults()
+			costs, err := s.costs(&ProtectOptions{Tolerate: r}, Cauchy, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "| %d | %d |", k, r)
+			for _, c := range costs {
+				fmt.Fprintf(&b, " %.3g | %d | %.3g |", float64(c.StoredBytes)/data, c.Rounds, float64(c.SentBytes)/data)
+			}
+			fmt.Fprintf(&b, " %d | %d | %d | %d |\n", k-r, r, k-1, k-1)
+		}
+	}
+	return b.String()
+}
