@@ -20,8 +20,12 @@ const (
 	FTI    = "fti"    // 1/(j + (K+i)), over GF(2^16): what FTI's level 3 stores
 )
 
-// mostBytes is how many nodes are coded over GF(2^8); more are over GF(2^16).
-const mostByteNodes = 128
+// mostByteNodes is how many nodes are coded over GF(2^8); more are over GF(2^16). mostNodes
+// bounds the stripes, which are as many, and the manifest that all nodes store.
+const (
+	mostByteNodes = 128
+	mostNodes     = 1024
+)
 
 // A symbol is a chunk of a node, as part of a codeword.
 type symbol struct {
@@ -61,8 +65,8 @@ func newCode(k, r int, layout, name string) (*code, error) {
 		return nil, fmt.Errorf("to tolerate the loss of %d of %d nodes: want 1 to %d", r, k, k-1)
 	case layout == Full && 2*r > k:
 		return nil, fmt.Errorf("layout full: every node lost takes its data and its parity along, so that %d of %d nodes are too many: want %d or fewer, or layout striped", r, k, k/2)
-	case k > 1<<15:
-		return nil, fmt.Errorf("a group of %d nodes: want %d or fewer", k, 1<<15)
+	case k > mostNodes:
+		return nil, fmt.Errorf("a group of %d nodes: want %d or fewer, in several groups", k, mostNodes)
 	}
 	fieldName := "2^8"
 	if k > mostByteNodes || name == FTI {

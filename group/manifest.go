@@ -112,6 +112,9 @@ func (m *Manifest) validate() error {
 	if m.Version != Version {
 		return fmt.Errorf("version: %d: this program knows version %d", m.Version, Version)
 	}
+	if len(m.Members) != m.Nodes { // which bounds what a code may take
+		return fmt.Errorf("members: %d of %d nodes", len(m.Members), m.Nodes)
+	}
 	c, err := m.code()
 	switch {
 	case err != nil:
@@ -128,8 +131,6 @@ func (m *Manifest) validate() error {
 		return fmt.Errorf("chunk_bytes: %d: want a multiple of %d, to %d", m.ChunkBytes, align, int64(mostChunk))
 	case m.BlockBytes < align || m.BlockBytes%align != 0 || m.BlockBytes > mostChunk:
 		return fmt.Errorf("block_bytes: %d: want a multiple of %d, to %d", m.BlockBytes, align, int64(mostChunk))
-	case len(m.Members) != m.Nodes:
-		return fmt.Errorf("members: %d of %d nodes", len(m.Members), m.Nodes)
 	}
 	for n := range m.Members {
 		if err := m.validateMember(&m.Members[n]); err != nil {
