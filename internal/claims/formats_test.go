@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/group"
 	"volley/internal/codeddir"
 	"volley/tune"
 )
@@ -41,6 +42,19 @@ func TestFormats(t *testing.T) {
 		if !slices.Contains(within["matrix.points"], key) {
 			t.Errorf("manifest, matrix.points: docs/format.md does not name %s", key)
 		}
+	}
+
+	protected, within := keyTable(section("Groups of nodes"))
+	want := keysOf(reflect.TypeFor[group.Manifest](), nil)
+	for _, key := range keysOf(reflect.TypeFor[group.Member](), nil) {
+		want = append(want, "members."+key)
+	}
+	for _, key := range keysOf(reflect.TypeFor[group.Entry](), nil) {
+		want = append(want, "members.entries."+key)
+	}
+	check("group", protected, want)
+	if format := []string{group.Format}; !slices.Equal(within["format"], format) {
+		t.Errorf("group: docs/format.md has the format %v, the program %v", within["format"], format)
 	}
 
 	measured, within := keyTable(section("What was measured"))

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""recover.py OUT DIR...: the files of the lost nodes of a group, into OUT/<node>.
+
+The DIRs are those that volley protect was given, in order. One that is lost is missing or
+empty; the others have to be whole. This is docs/format.md as a program, and needs nothing
+of Volley. It holds the data of all nodes in memory.
+"""
+import base64, functools, glob, hashlib, json, os, sys
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def name(text):
+    """The bytes of a path or target."""
+    return base64.b64decode(text[7:]) if text.startswith("base64:") else text.encode()
+
+
+def latest(dirs):
+    """The manifest that counts: the last one that any node has."""
+    found = [{"generation": 0}]
+    for path in [p for d in dirs for p in glob.glob(glob.escape(d) + "/.volley/manifest.*.json")]:
+        text, _, seal = open(path, "rb").read().partition(b"\n")
+        if seal == b'{"sha256":"%s"}\n' % digest(text).encode():
+            found.append(json.loads(text))
+        else:
+            print(f"{path}: line 2 is not the SHA-256 of line 1", file=sys.stderr)
+    return max(found, key=lambda m: m["generation"])
+
+
+def read(m, n, directory):
+    """The chunks of a node that is whole, by node, kind and number."""
+    member, size, chunks = m["members"][n], m["chunk_bytes"], {}
+    data = bytearray(m["data_chunks"] * size)  # zeros between the files, and after them
+    for e in [e for e in member["entries"] if e.get("size")]:
+        offset = e.get("offset", 0)
+        data[offset:offset + e["size"]] = open(os.path.join(os.fsencode(directory), name(e["path"])), "rb").read()
+    parity = open(os.path.join(directory, ".volley", f"parity.{m['generation']}"), "rb").read()
+    for kind, stored in ("data", bytes(data)), ("parity", parity):
+        parts = [stored[c * size:(c + 1) * size] for c in range(m[kind + "_chunks"])]
+        if [digest(p[b:b + m["block_bytes"]]) for p in parts for b in range(0, size, m["block_bytes"])] != (member[kind] or []):
+            sys.exit(f"{directory}: its {kind} is not what node {n} had when it was protected: are the directories in order?")
+        chunks.update({(n, kind, c): part for c, part in enumerate(parts)})
+    return chunks
+
+
+def codewords(m):
+    """Of each codeword the data, the parity, and what its coefficients are the inverses of."""
+    k, r = m["nodes"], m["tolerate"]
+    if m["layout"] == "full":
+        divisor = {"cauchy": lambda i, j: i ^ (k + j), "fti": lambda i, j: j ^ (k + i)}[m["matrix"]]
+        yield [(i, "data", 0) for i in range(k)], [(j, "parity", 0) for j in range(k)], divisor
+    for t in range(k if m["layout"] == "striped" else 0):
+        data = [((t + r + i) % k, "data", i) for i in range(k - r)]
+        yield data, [((t + j) % k, "parity", j) for j in range(r)], lambda i, j: i ^ (k - r + j)
+
+
+class Field:
+    """The field of 2^(8·width) elements. Sums are xor."""
+
+    def __init__(self, width, polynomial):
+        self.width, self.order, self.powers, x = width, 256**width - 1, [], 1
+        for _ in range(self.order):
+            self.powers.append(x)
+            x = x << 1 if x << 1 <= self.order else x << 1 ^ polynomial
+        self.log = {x: n for n, x in enumerate(self.powers)}
+
+    def mul(self, a, b):
+        return self.powers[(self.log[a] + self.log[b]) % self.order] if a and b else 0
+
+    def inverse(self, a):
+        return self.powers[-self.log[a] % self.order]
+
+    @functools.cache
+    def tables(self, c):
+        """By a and b: what byte b of a symbol adds to byte a of c times the symbol."""
+        places = range(0, 8 * self.width, 8)
+        return [[bytes(self.mul(c, x << b) >> a & 255 for x in range(256)) for b in places] for a in places]
+
+    def sum(self, terms):
+        """The sum of coefficients times chunks."""
+        w, result = self.width, bytearray(len(terms[0][1]))
+        for a in range(w):
+            total = 0
+            for c, chunk in terms:
+                for b, table in enumerate(self.tables(c)[a]):
+                    total ^= int.from_bytes(chunk[b::w].translate(table), "little")
+            result[a::w] = total.to_bytes(len(result) // w, "little")
+        return bytes(result)
+
+
+def solve(field, chunks, data, parity, divisor):
+    """Adds the data of a codeword that is missing to the chunks."""
+    w, there = field.width, [i for i, s in enumerate(data) if s in chunks]
+    missing, rows = [i for i, s in enumerate(data) if s not in chunks], []
+    for j in [j for j, s in enumerate(parity) if s in chunks][:len(missing)]:
+        # The coefficients of what is missing, as symbols, and behind them what its sum is.
+        coefficients = b"".join(field.inverse(divisor(i, j)).to_bytes(w, "little") for i in missing)
+        known = [(field.inverse(divisor(i, j)), chunks[data[i]]) for i in there]
+        rows.append(coefficients + field.sum([(1, chunks[parity[j]])] + known))
+    for p in range(len(rows)):  # Gauss and Jordan's way; no pivot of a Cauchy matrix is 0
+        at = lambda row: int.from_bytes(row[p * w:(p + 1) * w], "little")
+        rows[p] = field.sum([(field.inverse(at(rows[p])), rows[p])])
+        for q in set(range(len(rows))) - {p}:
+            rows[q] = field.sum([(1, rows[q]), (at(rows[q]), rows[p])])
+    chunks.update({data[i]: row[len(missing) * w:] for i, row in zip(missing, rows)})
+
+
+def write(out, entries, data):
+    """The files, directories and symbolic links of a node."""
+    os.makedirs(out)  # an error where there is something
+    for e in sorted(entries, key=lambda e: ("dir", "file", "symlink").index(e["type"])):
+        path = os.path.join(out, name(e["path"]))
+        if e["type"] == "dir":
+            os.makedirs(path, exist_ok=True)
+        elif e["type"] == "symlink":
+            os.symlink(name(e["target"]), path)
+        else:
+            content = data[e.get("offset", 0):][:e.get("size", 0)]
+            if digest(content) != e["sha256"]:
+                sys.exit(f"{os.fsdecode(path)}: what came back is not what was protected")
+            open(path, "xb").write(content)
+    # Innermost first: what changes in a directory changes its time.
+    for e in sorted(entries, key=lambda e: 0 if e["path"] == "." else 1 + name(e["path"]).count(b"/"), reverse=True):
+        path = os.path.join(out, name(e["path"]))
+        if e["type"] != "symlink":
+            os.chmod(path, e["mode"])
+        os.utime(path, ns=(e["mtime"], e["mtime"]), follow_symlinks=False)
+
+
+def main(out, *dirs):
+    m, lost = latest(dirs), [n for n, d in enumerate(dirs) if not os.path.isdir(d) or not os.listdir(d)]
+    if (m.get("format"), m.get("version"), m.get("nodes")) != ("volley-group", 1, len(dirs)):
+        sys.exit(f"no manifest of volley-group, version 1, of {len(dirs)} nodes: give the directories of all, lost ones too")
+    if len(lost) > m["tolerate"]:
+        sys.exit(f"nodes {lost} are lost: {m['tolerate']} at most can be recovered")
+    field, chunks = Field(*{"2^8": (1, 0x11d), "2^16": (2, 0x1100b)}[m["field"]]), {}
+    for n in set(range(len(dirs))) - set(lost):
+        chunks.update(read(m, n, dirs[n]))
+    for codeword in codewords(m):
+        solve(field, chunks, *codeword)
+    for n in lost:
+        data = b"".join(chunks[n, "data", c] for c in range(m["data_chunks"]))
+        write(os.path.join(os.fsencode(out), b"%d" % n), m["members"][n]["entries"], data)
+
+
+if len(sys.argv) < 3:
+    sys.exit(__doc__)
+try:
+    main(*sys.argv[1:])
+except OSError as e:
+    sys.exit(str(e))

@@ -1,0 +1,163 @@
+package group_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/group"
+)
+
+// python runs docs/recover.py, which is written after docs/format.md and shares nothing with
+// this package. It returns what it prints on standard error, and whether it has failed.
+func python(t *testing.T, out string, dirs []string) (string, bool) {
+	t.Helper()
+	cmd := exec.Command("python3", append([]string{filepath.Join("..", "docs", "recover.py"), out}, dirs...)...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	err := cmd.Run()
+	if strings.Contains(errs.String(), "Traceback") {
+		t.Fatalf("recover.py: %v: %s", err, &errs)
+	}
+	return errs.String(), err != nil
+}
+
+// needPython skips the test where there is no Python, but not in CI.
+func needPython(t *testing.T) {
+	t.Helper()
+	// The go command then knows when a result that it has kept is out of date.
+	_, err := os.ReadFile(filepath.Join("..", "docs", "recover.py"))
+	must(t, err)
+	if _, err := exec.LookPath("python3"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("%v: CI has to have it", err)
+		}
+		t.Skipf("docs/recover.py needs Python 3: %v", err)
+	}
+}
+
+// TestPython recovers nodes by docs/recover.py, so that the description of the format is
+// enough for another program.
+func TestPython(t *testing.T) {
+	needPython(t)
+	for _, c := range []struct {
+		k, r, files, most int
+		layout, matrix    string
+		lost              [][]int
+	}{
+		{5, 2, 12, 100_000, group.Full, group.Cauchy, [][]int{{0, 1}, {1, 4}, {3}}},
+		{4, 2, 12, 100_000, group.Full, group.FTI, [][]int{{0, 2}, {2, 3}}},
+		{5, 2, 12, 10_000, group.Full, group.FTI, [][]int{{0, 4}}}, // of 4, the matrix is that of cauchy
+		{6, 2, 12, 300_000, group.Striped, group.Cauchy, [][]int{{0, 5}, {2, 3}, {4}}},
+		{5, 4, 12, 10_000, group.Striped, group.Cauchy, [][]int{{0, 1, 3, 4}}},
+		{3, 1, 0, 0, group.Full, group.Cauchy, [][]int{{1}}},              // no data: chunks of 0 bytes
+		{130, 2, 3, 1000, group.Striped, group.Cauchy, [][]int{{7, 129}}}, // over 2^16
+	} {
+		t.Run(fmt.Sprintf("K=%d,R=%d,%s,%s", c.k, c.r, c.layout, c.matrix), func(t *testing.T) {
+			t.Parallel()
+			dirs := trees(t, c.k, c.files, c.most, uint64(c.k))
+			o := group.ProtectOptions{Tolerate: c.r, Layout: c.layout, Matrix: c.matrix}
+			_, err := protect(1, dirs, o)
+			must(t, err)
+			// Once more, with a file less: a later generation, and zeros where the file was.
+			os.Remove(filepath.Join(dirs[0], "plain0"))
+			_, err = protect(1, dirs, o)
+			must(t, err)
+			for _, lost := range c.lost {
+				left := slices.Clone(dirs)
+				for i, n := range lost { // missing, or empty
+					left[n] = filepath.Join(t.TempDir(), "lost")
+					if i%2 == 1 {
+						must(t, os.Mkdir(left[n], 0o755))
+					}
+				}
+				out := filepath.Join(t.TempDir(), "out")
+				if text, failed := python(t, out, left); failed || text != "" {
+					t.Fatalf("lost %v: %s", lost, text)
+				}
+				back, err := os.ReadDir(out)
+				must(t, err)
+				if len(back) != len(lost) {
+					t.Errorf("lost %v: %v came back", lost, back)
+				}
+				for _, n := range lost {
+					if want, got := files(t, dirs[n]), listing(t, filepath.Join(out, fmt.Sprint(n))); want != got {
+						t.Errorf("lost %v: node %d was\n%s\nand is\n%s", lost, n, want, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// files is a listing without .volley.
+func files(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(listing(t, dir)) {
+		if !strings.HasPrefix(line, `".volley`) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// TestPythonErrors has docs/recover.py refuse what is damaged, and say what.
+func TestPythonErrors(t *testing.T) {
+	needPython(t)
+	dirs := trees(t, 4, 7, 10_000, 5)
+	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1, Layout: group.Striped})
+	must(t, err)
+	lost := filepath.Join(t.TempDir(), "lost")
+	for _, c := range []struct {
+		dirs []string
+		want string
+	}{
+		{[]string{lost, lost, dirs[2], dirs[3]}, "nodes [0, 1] are lost: 1 at most"},
+		{[]string{lost, dirs[1], dirs[2]}, "of 3 nodes"},
+		{[]string{lost, dirs[2], dirs[1], dirs[3]}, "in order"},
+		{[]string{lost, lost, lost, lost}, "no manifest"},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		if text, failed := python(t, out, c.dirs); !failed || !strings.Contains(text, c.want) {
+			t.Errorf("%v: %q: want %q", c.dirs, text, c.want)
+		}
+	}
+	flip := func(pattern string) string {
+		paths, err := filepath.Glob(filepath.Join(dirs[1], pattern))
+		must(t, err)
+		if len(paths) != 1 {
+			t.Fatalf("%s: %v", pattern, paths)
+		}
+		content, err := os.ReadFile(paths[0])
+		must(t, err)
+		content[len(content)/2] ^= 1
+		must(t, os.WriteFile(paths[0], content, 0o644))
+		return paths[0]
+	}
+	left := []string{lost, dirs[1], dirs[2], dirs[3]}
+	// Another node has the manifest too.
+	path := flip(".volley/manifest.*.json")
+	out := filepath.Join(t.TempDir(), "out")
+	if text, failed := python(t, out, left); failed || !strings.Contains(text, path) {
+		t.Errorf("a damaged manifest: %q", text)
+	}
+	if want, got := files(t, dirs[0]), listing(t, filepath.Join(out, "0")); want != got {
+		t.Errorf("node 0 was\n%s\nand is\n%s", want, got)
+	}
+	if text, failed := python(t, out, left); !failed || !strings.Contains(text, "exists") {
+		t.Errorf("a second time: %q", text)
+	}
+	for pattern, want := range map[string]string{".volley/parity.*": "its parity", "plain0": "its data"} {
+		flip(pattern)
+		if text, failed := python(t, filepath.Join(t.TempDir(), "out"), left); !failed || !strings.Contains(text, dirs[1]+": "+want) {
+			t.Errorf("a damaged %s: %q", pattern, text)
+		}
+		flip(pattern)
+	}
+}
