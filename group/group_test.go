@@ -62,14 +62,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// copyTree copies a directory as cp -a does.
-func copyTree(t testing.TB, from, to string) {
-	t.Helper()
-	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-}
-
 // listing describes everything below a directory but for the time of .volley.
 func listing(t testing.TB, dir string) string {
 	t.Helper()
