@@ -60,8 +60,12 @@ func execute(t testing.TB, args []string, to string) (stdout, stderr string, cod
 	case "volley":
 		return run(rest...)
 	case "rm":
+		remove := os.Remove
+		if rest[0] == "-r" {
+			remove, rest = os.RemoveAll, rest[1:]
+		}
 		for _, path := range rest {
-			err = errors.Join(err, os.Remove(path))
+			err = errors.Join(err, remove(path))
 		}
 	case "mkdir":
 		err = os.Mkdir(rest[0], 0o777)
@@ -69,6 +73,10 @@ func execute(t testing.TB, args []string, to string) (stdout, stderr string, cod
 		_, err = os.Stat(rest[0])
 		fmt.Fprintln(&b, rest[0])
 	case "cp":
+		if rest[0] == "-r" {
+			err = os.CopyFS(rest[2], os.DirFS(rest[1]))
+			break
+		}
 		err = os.WriteFile(rest[1], []byte(read(t, rest[0])), 0o666)
 	case "cat":
 		return read(t, rest[0]), "", 0
