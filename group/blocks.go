@@ -1,6 +1,7 @@
 package group
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -94,13 +95,16 @@ func (w *blockWriter) WriteAt(p []byte, offset int64) (n int, err error) {
 }
 
 // digests returns those of all blocks of chunks that lie one after the other.
-func (m *Manifest) digests(chunks io.ReaderAt, count int, each func(offset int64, block []byte) error) ([]string, error) {
+func (m *Manifest) digests(ctx context.Context, chunks io.ReaderAt, count int, each func(offset int64, block []byte) error) ([]string, error) {
 	var list []string
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	for c := range count {
 		for row := range m.rows() {
 			at, n := m.block(row)
 			at += int64(c) * m.ChunkBytes
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 			if got, err := chunks.ReadAt(buffer[:n], at); got < int(n) {
 				if err == nil {
 					err = io.ErrUnexpectedEOF
@@ -119,9 +123,9 @@ func (m *Manifest) digests(chunks io.ReaderAt, count int, each func(offset int64
 }
 
 // digest sets the digests of the data and files of a member.
-func (m *Manifest) digest(d *data, x *Member) (err error) {
+func (m *Manifest) digest(ctx context.Context, d *data, x *Member) (err error) {
 	sums := map[Name]hash.Hash{}
-	x.Data, err = m.digests(d, m.DataChunks, func(offset int64, block []byte) error {
+	x.Data, err = m.digests(ctx, d, m.DataChunks, func(offset int64, block []byte) error {
 		return d.overlapping(offset, int64(len(block)), func(_ int, e *Entry, from, to int64) error {
 			h := sums[e.Path]
 			if h == nil {

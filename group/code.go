@@ -41,9 +41,6 @@ type codeword struct {
 	coefficient  func(i, j int) field.Element
 }
 
-// symbols returns all symbols, data first.
-func (w *codeword) symbols() []symbol { return append(append([]symbol{}, w.data...), w.parity...) }
-
 // A code says what the parity of K nodes is, that may lose R.
 type code struct {
 	k, r         int

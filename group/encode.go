@@ -24,7 +24,6 @@ type Traffic struct {
 	C1         int     `json:"c1"`       // rounds
 	C2Bytes    int64   `json:"c2_bytes"` // the largest messages of all rounds
 	MostSent   int64   `json:"most_sent"`
-	TotalSent  int64   `json:"total_sent"`
 	TotalBytes int64   `json:"result_bytes"` // of parity, or data and parity, that came of it
 	Seconds    float64 `json:"seconds"`
 }
@@ -37,7 +36,6 @@ func (t *Traffic) add(o *Traffic) {
 	t.C1 += o.C1
 	t.C2Bytes += o.C2Bytes
 	t.MostSent += o.MostSent
-	t.TotalSent += o.TotalSent
 	t.TotalBytes += o.TotalBytes
 	t.Seconds += o.Seconds
 }
@@ -85,7 +83,6 @@ func (s *session) runPlan(ctx context.Context, p plan.Plan, what string, bytesEa
 	t.C2Bytes = int64(cost.PacketC2() * float64(bytesEach))
 	for _, n := range all {
 		t.MostSent = max(t.MostSent, n)
-		t.TotalSent += n
 	}
 	return t, nil
 }
@@ -121,7 +118,6 @@ func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.Rea
 		for _, x := range all {
 			t.MostSent = max(t.MostSent, x)
 		}
-		t.TotalSent = t.C2Bytes * int64(s.k)
 		return t, nil
 	}
 	p, err := algo.Relay(c.relay(s.Ports))
@@ -224,18 +220,15 @@ func (p *prints) of(s symbol) []byte {
 	return p.Data[s.index]
 }
 
-// verify returns a *verify.CheckError that names a node whose parity is wrong.
+// verify returns a *verify.CheckError where parity is wrong.
 func (x *check) verify(ctx context.Context, s *session) error {
 	all, err := x.gather(ctx, s)
 	if err != nil {
 		return err
 	}
 	for i := range x.code.words {
-		w := &x.code.words[i]
-		for j, parity := range w.parity {
-			if !bytes.Equal(combine(x.code.field, w, j, all), all[parity.node].of(parity)) {
-				return &verify.CheckError{Proc: parity.node}
-			}
+		if w := &x.code.words[i]; !fits(x.code, w, all) {
+			return &verify.CheckError{Proc: w.parity[0].node}
 		}
 	}
 	return nil

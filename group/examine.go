@@ -1,6 +1,7 @@
 package group
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -56,7 +57,7 @@ func (c *condition) status() string {
 
 // examine compares a node with the manifest. Quickly is without reading files. Changed
 // files are to come back too if revert is set.
-func (s *session) examine(n *node, quickly, revert bool) (*condition, error) {
+func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*condition, error) {
 	m := s.manifest
 	x := &m.Members[n.index]
 	c := &condition{Lost: s.states[n.index].Lost}
@@ -84,7 +85,7 @@ func (s *session) examine(n *node, quickly, revert bool) (*condition, error) {
 	defer d.close()
 	var now Member
 	now.Entries = slices.Clone(x.Entries)
-	if err := m.digest(d, &now); err != nil {
+	if err := m.digest(ctx, d, &now); err != nil {
 		return nil, err
 	}
 	c.Data, c.Touched = bad(m, m.DataChunks, x.Data, now.Data), make([][]int, m.DataChunks)
@@ -130,7 +131,7 @@ func (s *session) examine(n *node, quickly, revert bool) (*condition, error) {
 			return nil, err
 		}
 		padded := &paddedFile{f, info.Size()}
-		list, err := m.digests(padded, m.ParityChunks, nil)
+		list, err := m.digests(ctx, padded, m.ParityChunks, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -186,9 +187,9 @@ func (s *session) compareEntries(n *node, x *Member, c *condition) (map[Name]str
 	what := map[Name]string{}
 	there := map[Name]Entry{}
 	if !c.Lost {
-		list, err := scan(n.root)
+		list, err := scan(n.root, false)
 		if err != nil {
-			return nil, &InputError{err}
+			return nil, err
 		}
 		for _, e := range list {
 			there[e.Path] = e

@@ -96,6 +96,9 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 		m.Matrix = cmp.Or(m.Matrix, earlier.Matrix)
 	}
 	m.Matrix = cmp.Or(m.Matrix, Cauchy)
+	if err := possible(s.k, &o, m.Matrix); err != nil {
+		return nil, s.alike(ctx, err)
+	}
 	if !o.DryRun {
 		for _, n := range s.nodes {
 			if err := os.MkdirAll(n.meta(""), 0o777); err != nil {
@@ -154,7 +157,7 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 	if err := s.here(func(i int, n *node) error {
 		w := works[i]
 		w.member = Member{Bytes: w.end, Entries: w.entries}
-		return m.digest(w.data, &w.member)
+		return m.digest(ctx, w.data, &w.member)
 	}); err != nil {
 		return nil, err
 	}
@@ -193,13 +196,33 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 	return r, nil
 }
 
+// possible returns an error where no layout will do, or the one asked for will not.
+func possible(k int, o *ProtectOptions, name string) (err error) {
+	for _, layout := range []string{Striped, Full} { // the error of the first says what is wrong with the numbers
+		if o.Layout != "" && o.Layout != layout {
+			continue
+		}
+		_, impossible := newCode(k, o.Tolerate, layout, name)
+		if impossible == nil {
+			return nil
+		}
+		if err == nil || name == FTI {
+			err = &InputError{impossible}
+		}
+	}
+	if err == nil {
+		err = inputf("layout %q: want full or striped", o.Layout)
+	}
+	return err
+}
+
 // scan lists the files of the nodes here and gives them places.
 func (s *session) scan(earlier *Manifest, afresh bool) ([]*work, error) {
 	var works []*work
 	for _, n := range s.nodes {
 		w := &work{node: n, digests: map[int][]string{}}
 		var err error
-		if w.entries, err = scan(n.root); err != nil {
+		if w.entries, err = scan(n.root, true); err != nil {
 			return nil, &InputError{err}
 		}
 		var before []Entry
@@ -479,7 +502,7 @@ func (s *session) keep(m *Manifest, n *node, changed blocks, writers []*blockWri
 
 // unchanged returns an error where the files of a node are not as they were scanned.
 func unchanged(w *work) error {
-	now, err := scan(w.root)
+	now, err := scan(w.root, true)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func recoverGroup(ctx context.Context, t transport.Transport, dirs []string, o R
 	few := &TooManyError{Tolerate: s.manifest.Tolerate, Possible: true}
 	for n, c := range conditions {
 		if c.Lost {
-			few.Nodes = append(few.Nodes, s.states[n].Dir)
+			few.Nodes = append(few.Nodes, s.name(n))
 		}
 	}
 	if len(few.Nodes) > few.Tolerate && !o.Beyond {
@@ -240,9 +240,9 @@ func (s *session) planRepairs(conditions []*condition) ([]blockRepair, error) {
 	}
 	if len(blamed) > 0 {
 		e := &TooManyError{Tolerate: m.Tolerate}
-		for n, x := range s.states {
+		for n := range s.states {
 			if blamed[n] {
-				e.Nodes = append(e.Nodes, x.Dir)
+				e.Nodes = append(e.Nodes, s.name(n))
 			}
 		}
 		return nil, e

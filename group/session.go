@@ -153,6 +153,18 @@ func begin(ctx context.Context, t transport.Transport, dirs []string, o Options,
 	return s, err
 }
 
+// name returns what to call a node: its directory, with its number where others have one of
+// the same name, each at its machine.
+func (s *session) name(n int) string {
+	dir := s.states[n].Dir
+	for i, x := range s.states {
+		if i != n && x.Dir == dir {
+			return fmt.Sprintf("%s (node %d)", dir, n)
+		}
+	}
+	return dir
+}
+
 func (s *session) storing() time.Duration { return storing * s.Timeout }
 
 // here calls f for all nodes at this rank, on all cores, and returns the first error.

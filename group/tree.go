@@ -94,9 +94,9 @@ func fileMode(bits uint32) fs.FileMode {
 	return m
 }
 
-// scan lists what lies below a directory but for .volley, in order of paths. It returns an
-// error that names what is neither file, directory nor symbolic link.
-func scan(dir string) ([]Entry, error) {
+// scan lists what lies below a directory but for .volley, in order of paths. Strictly, it
+// returns an error that names what is neither file, directory nor symbolic link.
+func scan(dir string, strictly bool) ([]Entry, error) {
 	var list []Entry
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -118,6 +118,9 @@ func scan(dir string) ([]Entry, error) {
 		}
 		e, err := entryOf(path, rel, info)
 		list = append(list, e)
+		if errors.Is(err, errSpecial) && !strictly {
+			return nil
+		}
 		return err
 	})
 	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
@@ -139,10 +142,13 @@ func entryOf(path, rel string, info fs.FileInfo) (Entry, error) {
 		}
 		e.Target = Name(target)
 	default:
-		return e, fmt.Errorf("%s is a %s: only files, directories and symbolic links can be protected; move it away", path, kindOf(info.Mode()))
+		e.Type = kindOf(info.Mode())
+		return e, fmt.Errorf("%s is a %s: %w; move it away", path, e.Type, errSpecial)
 	}
 	return e, nil
 }
+
+var errSpecial = errors.New("only files, directories and symbolic links can be protected")
 
 func kindOf(m fs.FileMode) string {
 	switch {

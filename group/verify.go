@@ -43,8 +43,8 @@ type VerifyReport struct {
 // Verify compares the data, parity and manifests of all nodes with the digests in the
 // manifest. Quick compares names, lengths, times and modes, and then random combinations
 // of all data and parity, which takes no digests and finds any damage but with probability
-// 2^-32, and the node as far as the parity allows. The report says what is found; that is
-// no error.
+// 2^-32; where there is some, digests say where. The report says what is found; that is no
+// error.
 func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
 	return run(ctx, t, func() (*VerifyReport, error) { return verifyGroup(ctx, t, dirs, o) })
 }
@@ -100,7 +100,7 @@ func (r *VerifyReport) notes(s *session) {
 func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
 	mine := make([]*condition, len(s.nodes))
 	if err := s.here(func(i int, n *node) (err error) {
-		mine[i], err = s.examine(n, quickly, revert)
+		mine[i], err = s.examine(ctx, n, quickly, revert)
 		return err
 	}); err != nil {
 		return nil, err
@@ -170,39 +170,26 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 			r.MovedBytes += int64(len(p))
 		}
 	}
-	blamed := map[symbol]bool{}
 	for i := range c.words {
-		w := &c.words[i]
-		if fits(c, w, all, nil) {
-			continue
-		}
-		r.Words++
-		r.Whole = false
-		list := culprits(c, w, all)
-		if list == nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("codeword %d does not fit together, and more than one chunk is wrong: run verify without --quick", i))
-		}
-		for _, x := range list {
-			blamed[x] = true
+		if !fits(c, &c.words[i], all) {
+			r.Words++
 		}
 	}
-	for n := range r.Nodes {
-		node := &r.Nodes[n]
-		parity, data := false, false
-		for x := range blamed {
-			if x.node == n {
-				parity, data = parity || x.parity, data || !x.parity
-			}
-		}
-		if data {
-			node.Findings = append(node.Findings, Finding{"its data", Damaged})
-		}
-		if parity {
-			node.Findings = append(node.Findings, Finding{metaName + "/" + parityName, Damaged})
-		}
-		if (data || parity) && node.Status == Whole {
-			node.Status = Damaged
-		}
+	if r.Words == 0 {
+		return nil
+	}
+	r.Whole = false
+	conditions, err := s.examineAll(ctx, false, false)
+	if err != nil {
+		return err
+	}
+	found := false
+	for n, c := range conditions {
+		r.Nodes[n].Status, r.Nodes[n].Findings = c.status(), c.Findings
+		found = found || !c.whole()
+	}
+	if !found {
+		r.Notes = append(r.Notes, "all digests are right, and data and parity do not fit together: protect again")
 	}
 	return nil
 }
@@ -215,66 +202,12 @@ func adders[T interface{ Add([]byte) }](list []T) []interface{ Add([]byte) } {
 	return all
 }
 
-// fits reports whether the fingerprints of a codeword, but for some, obey the code.
-func fits(c *code, w *codeword, all []prints, but map[symbol]bool) bool {
-	wanted := map[symbol]bool{}
-	used := map[symbol]bool{}
-	bad := map[symbol]bool{}
-	for x := range but {
-		bad[x] = true
-	}
-	// The parity beyond what replaces missing data is what is compared.
-	missing := 0
-	for _, x := range w.data {
-		if bad[x] {
-			missing++
-		}
-	}
-	for _, x := range w.parity {
-		switch {
-		case bad[x]:
-		case missing > 0:
-			missing--
-			used[x] = true
-		default:
-			wanted[x] = true
-		}
-	}
-	if missing > 0 {
-		return false
-	}
-	from, want, rows, err := c.solve(w, bad, wanted)
-	if err != nil || len(want) == 0 {
-		return err == nil && len(but) == 0
-	}
-	sources := make([][]byte, len(from))
-	for i, x := range from {
-		sources[i] = all[x.node].of(x)
-	}
-	for i, x := range want {
-		got := make([]byte, len(sources[0]))
-		c.field.Combine(got, rows[i], sources)
-		if !bytes.Equal(got, all[x.node].of(x)) {
+// fits reports whether the fingerprints of a codeword obey the code.
+func fits(c *code, w *codeword, all []prints) bool {
+	for j, p := range w.parity {
+		if !bytes.Equal(combine(c.field, w, j, all), all[p.node].of(p)) {
 			return false
 		}
 	}
 	return true
-}
-
-// culprits returns the one symbol without which a codeword fits together, or nil where there
-// is none, or more than one.
-func culprits(c *code, w *codeword, all []prints) []symbol {
-	if len(w.parity) < 2 { // without one symbol nothing is left to compare
-		return nil
-	}
-	var list []symbol
-	for _, x := range w.symbols() {
-		if fits(c, w, all, map[symbol]bool{x: true}) {
-			list = append(list, x)
-		}
-	}
-	if len(list) != 1 {
-		return nil
-	}
-	return list
 }

@@ -177,8 +177,7 @@ since), or new, which is no damage and not protected yet. The exit code is 3 unl
 
 --quick compares names, lengths and times, and then random combinations of all data
 and parity, of which only a few bytes move: it finds any damage but with
-probability 2^-32, and which node has it, if R is 2 or more and no other node of the same
-stripe has any.`
+probability 2^-32. Only if there is some are digests taken, which say where.`
 
 func newVerify() *cobra.Command {
 	o := &groupOptions{}
@@ -205,7 +204,7 @@ func newVerify() *cobra.Command {
 			return brokenOf(r)
 		},
 	}
-	cmd.Flags().BoolVar(&v.Quick, "quick", false, "compare random combinations of all data instead of reading digests")
+	cmd.Flags().BoolVar(&v.Quick, "quick", false, "compare random combinations of all data instead of digests")
 	o.add(cmd)
 	return cmd
 }
@@ -251,7 +250,7 @@ func brokenOf(r *group.VerifyReport) error {
 		}
 	}
 	if names == nil {
-		return &brokenError{"data and parity do not fit together: run volley verify without --quick to find out where"}
+		return &brokenError{"data and parity do not fit together"}
 	}
 	return &brokenError{"not whole: " + list(names)}
 }

@@ -25,9 +25,13 @@ type Endpoint struct {
 	// What follows is guarded by the engine's lock.
 	queues  map[stream][]*receiving // asked for, oldest first
 	sends   []*sending
-	letters []*request // control messages under way
-	post    *request   // for the next one that comes
-	paper   []byte     // where it comes
+	leaves  map[leave]int // that have come for sends that have not begun
+	met     map[int]bool  // ranks that were sent or have sent something
+	granted []*receiving  // long messages that were given leave, and have not come
+	asking  []*receiving  // those that were not, oldest first
+	letters []*request    // control messages under way
+	post    *request      // for the next one that comes
+	paper   []byte        // where it comes
 	abort   *transport.AbortError
 	closed  bool
 	broken  bool // a wait was given up: messages may be left that nobody takes
@@ -74,7 +78,7 @@ func newEndpoint(handle *int) (e *Endpoint, err error) {
 		e = &Endpoint{
 			communicator: g,
 			lengthBits:   max(1, min(mostLengthBits, bits.Len(uint(g.mostTag))-bits.Len(ports*leastRounds))),
-			queues:       map[stream][]*receiving{}, waits: map[*wait]bool{}, answers: map[int]chan answer{},
+			queues:       map[stream][]*receiving{}, leaves: map[leave]int{}, met: map[int]bool{}, waits: map[*wait]bool{}, answers: map[int]chan answer{},
 		}
 		e.paper = make([]byte, letterBytes)
 		if err = e.await(); err == nil {
@@ -130,10 +134,23 @@ type sending struct {
 	e        *Endpoint
 	dst      int
 	tag      transport.Tag
+	mpiTag   int
+	held     [][][]byte // pieces that have not been sent, the blocks of each
+	long     bool       // it needs leave
 	requests []*request
 	err      error
 	done     bool
 }
+
+// Of a message of more pieces than freePieces, the others wait until its receiver gives
+// leave, which it does once it has asked for it and what it was given leave for before has
+// come, or nearly. Else a rank that is ahead would take its receiver's link from the one
+// whose turn it is. Leave is given unasked, ahead of what the receiver sends in that round:
+// an answer would queue behind that.
+const freePieces = 2
+
+// leave is for a message to a rank.
+type leave struct{ rank, mpiTag int }
 
 // Send sends the parts from where they lie.
 func (e *Endpoint) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
@@ -143,44 +160,69 @@ func (e *Endpoint) Send(dst int, tag transport.Tag, parts [][]byte) transport.Se
 		length += len(part)
 	}
 	call(func() {
-		t, err := e.begin("send to", dst, tag, length)
-		if err == nil {
-			err = s.start(t, parts)
-		}
-		if err != nil {
-			s.err, s.done = s.name(err), true
+		var err error
+		if s.mpiTag, err = e.begin("send to", dst, tag, length); err != nil {
+			s.err, s.done = err, true
 			return
 		}
+		s.held = cut(parts)
+		s.long = len(s.held) > freePieces
 		e.sends = append(e.sends, s)
+		e.advance(leave{dst, s.mpiTag})
 	})
 	return s
 }
 
-// start starts the pieces of the message: all of mostBytes but the last.
-func (s *sending) start(tag int, parts [][]byte) error {
+// cut cuts a message into pieces, all of mostBytes but the last.
+func cut(parts [][]byte) (pieces [][][]byte) {
 	var blocks [][]byte
 	room := mostBytes
-	flush := func() error {
-		r, err := s.e.send(s.dst, tag, blocks)
-		if err == nil {
-			s.requests = append(s.requests, r)
-		}
-		blocks, room = blocks[:0], mostBytes
-		return err
-	}
 	for _, part := range parts {
 		for len(part) > 0 {
 			n := min(room, len(part))
 			blocks = append(blocks, part[:n])
 			part, room = part[n:], room-n
 			if room == 0 {
-				if err := flush(); err != nil {
-					return err
-				}
+				pieces, blocks, room = append(pieces, blocks), nil, mostBytes
 			}
 		}
 	}
-	return flush()
+	return append(pieces, blocks)
+}
+
+// advance sends what may go of the messages with a tag to a rank, in their order.
+func (e *Endpoint) advance(key leave) {
+	for _, s := range e.sends {
+		if s.dst != key.rank || s.mpiTag != key.mpiTag || len(s.held) == 0 {
+			continue
+		}
+		if s.long && e.leaves[key] == 0 {
+			if len(s.requests) == 0 {
+				s.start(freePieces)
+			}
+			return // those that follow have to wait for the rest of it
+		}
+		if s.long {
+			if e.leaves[key]--; e.leaves[key] == 0 {
+				delete(e.leaves, key)
+			}
+		}
+		s.start(len(s.held))
+	}
+}
+
+// start sends so many pieces.
+func (s *sending) start(n int) {
+	s.e.met[s.dst] = true
+	for _, blocks := range s.held[:n] {
+		r, err := s.e.send(s.dst, s.mpiTag, blocks)
+		if err != nil {
+			s.err, s.held = s.name(err), nil
+			return
+		}
+		s.requests = append(s.requests, r)
+	}
+	s.held = s.held[n:]
 }
 
 // name says of an error of MPI whose it is.
@@ -193,6 +235,9 @@ func (s *sending) name(err error) error {
 
 // test looks how far the message is.
 func (s *sending) test() {
+	if len(s.held) > 0 {
+		return
+	}
 	for _, r := range s.requests {
 		if !r.over {
 			return
@@ -218,10 +263,11 @@ type receiving struct {
 	lengths []int
 	total   int
 	buffer  []byte
-	got     int      // bytes that have come
-	request *request // for the next piece
-	stray   int      // tag of a message of another length
-	dropped bool     // nobody waits any more
+	got     int       // bytes that have come
+	request *request  // for the next piece
+	heard   time.Time // when the last one came, or leave was given
+	stray   int       // tag of a message of another length
+	dropped bool      // nobody waits any more
 	done    bool
 	err     error
 }
@@ -244,6 +290,10 @@ func (e *Endpoint) Receive(src int, tag transport.Tag, lengths []int) transport.
 		if len(queue) == 1 || queue[len(queue)-2].request != nil && queue[len(queue)-2].total < mostBytes {
 			r.ask() // else a piece of the one before would come here
 		}
+		if r.total >= freePieces*mostBytes {
+			e.asking = append(e.asking, r)
+			e.give()
+		}
 	})
 	return r
 }
@@ -262,6 +312,33 @@ func (r *receiving) ask() {
 	r.request = request
 }
 
+// give gives leave for long messages, in the order in which they were asked for: to those
+// of one round together, as ports may be links, and to the next ones when these have nearly
+// come, or do not come at all for a while: then the link is free.
+func (e *Endpoint) give() {
+	e.granted = slices.DeleteFunc(e.granted, func(r *receiving) bool { return r.done })
+	e.asking = slices.DeleteFunc(e.asking, func(r *receiving) bool {
+		if r.done {
+			return true
+		}
+		if !e.met[r.src] { // the first of two ranks to speak connects them, and should not be both
+			return false
+		}
+		for _, g := range e.granted {
+			if g.tag.Round != r.tag.Round && g.total-g.got > freePieces*mostBytes && time.Since(g.heard) < leaveAfter+4*e.pace {
+				return false
+			}
+		}
+		r.heard = time.Now()
+		e.granted = append(e.granted, r)
+		e.write(r.src, letter{Leave: r.mpiTag})
+		return true
+	})
+}
+
+// leaveAfter is how long nothing may come of a message that was given leave.
+const leaveAfter = 20 * time.Millisecond
+
 // hear looks whether a piece has come, and asks for the next one.
 func (r *receiving) hear() {
 	for r.request != nil {
@@ -279,6 +356,8 @@ func (r *receiving) hear() {
 			return
 		}
 		r.got += bytes
+		r.heard = time.Now()
+		r.e.met[r.src] = true
 		switch {
 		case bytes == mostBytes:
 			r.ask()
@@ -291,6 +370,7 @@ func (r *receiving) hear() {
 // refuse takes a message of another length, whose tag says so, in place of the one that was
 // asked for.
 func (r *receiving) refuse() {
+	r.e.write(r.src, letter{Leave: r.stray}) // it may be a long one
 	for r.got = 0; ; {
 		m, ok, err := r.e.probe(r.src, r.stray)
 		if err == nil && ok {
@@ -400,6 +480,7 @@ func (e *Endpoint) look() {
 		e.hearAll(key)
 	}
 	e.strays()
+	e.give()
 	e.letters = slices.DeleteFunc(e.letters, func(r *request) bool { return r.over })
 	for e.post != nil && e.post.over {
 		e.readLetter()
@@ -467,6 +548,7 @@ func (e *Endpoint) wait(ctx context.Context, rank int, ended func() (bool, error
 // A letter is a control message.
 type letter struct {
 	Abort   *string `json:",omitempty"` // why the sender ended the group
+	Leave   int     `json:",omitempty"` // MPI's tag of a message to the sender, the rest of which may come
 	Ask     int     `json:",omitempty"` // a question's number: for whom does the receiver wait?
 	Answer  int     `json:",omitempty"` // that number
 	For     int     `json:",omitempty"` // for this rank, or -1: for nobody
@@ -512,6 +594,9 @@ func (e *Endpoint) readLetter() {
 	switch {
 	case l.Abort != nil:
 		e.end(&transport.AbortError{Rank: from, Cause: errors.New(*l.Abort)})
+	case l.Leave != 0:
+		e.leaves[leave{from, l.Leave}]++
+		e.advance(leave{from, l.Leave})
 	case l.Ask != 0:
 		rank, since := e.oldestWait()
 		e.write(from, letter{Answer: l.Ask, For: rank, Seconds: since.Seconds()})
