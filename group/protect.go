@@ -25,6 +25,7 @@ type ProtectOptions struct {
 	Tolerate int    // nodes that may be lost
 	Layout   string // Full, Striped, or "" for that of an earlier run with the same numbers, else the cheaper one
 	Matrix   string // Cauchy, FTI, or "" for that of an earlier run, else Cauchy
+	Force    bool   // protect what is there, although nodes are lost or files damaged
 	DryRun   bool   // write nothing
 }
 
@@ -61,7 +62,8 @@ type ProtectReport struct {
 // Protect makes the parity of the directories of all nodes, each a node's: with it and the
 // manifest, both in .volley, [Recover] brings back any o.Tolerate of them. Those at the
 // transport's rank are given, in order. Blocks in which no node has changed since it was
-// last called keep their parity.
+// last called keep their parity. What is lost or damaged has to be recovered before, unless
+// o.Force is set.
 //
 // An earlier protection is in force until the new one is complete at all nodes. After
 // an error, or the end of a process at any moment, calling it again completes it. It
@@ -82,7 +84,7 @@ type work struct {
 
 func protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
 	start := time.Now()
-	s, err := begin(ctx, t, dirs, o.Options, true, fmt.Sprintf("protect --tolerate %d, layout %q, matrix %q, dry run %v", o.Tolerate, o.Layout, o.Matrix, o.DryRun))
+	s, err := begin(ctx, t, dirs, o.Options, true, fmt.Sprintf("protect --tolerate %d, layout %q, matrix %q, force %v, dry run %v", o.Tolerate, o.Layout, o.Matrix, o.Force, o.DryRun))
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +99,9 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 	}
 	m.Matrix = cmp.Or(m.Matrix, Cauchy)
 	if err := possible(s.k, &o, m.Matrix); err != nil {
+		return nil, s.alike(ctx, err)
+	}
+	if err := s.complete(); err != nil && !o.Force {
 		return nil, s.alike(ctx, err)
 	}
 	if !o.DryRun {
@@ -157,7 +162,10 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 	if err := s.here(func(i int, n *node) error {
 		w := works[i]
 		w.member = Member{Bytes: w.end, Entries: w.entries}
-		return m.digest(ctx, w.data, &w.member)
+		if err := m.digest(ctx, w.data, &w.member); err != nil || earlier == nil || o.Force {
+			return err
+		}
+		return w.rotten(&earlier.Members[n.index])
 	}); err != nil {
 		return nil, err
 	}
@@ -194,6 +202,36 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
+}
+
+// complete returns an error where a node lacks what it had: to protect the rest would make
+// the loss for good.
+func (s *session) complete() error {
+	if s.generation == 0 {
+		return nil
+	}
+	for n, x := range s.states {
+		if !x.has(s.generation) {
+			return inputf("%s has not what was protected: recover it first, or --force to protect the group as it is", s.name(n))
+		}
+	}
+	return nil
+}
+
+// rotten returns an error where a file has the length and time that it had, and holds something
+// else.
+func (w *work) rotten(earlier *Member) error {
+	was := map[Name]*Entry{}
+	for i := range earlier.Entries {
+		was[earlier.Entries[i].Path] = &earlier.Entries[i]
+	}
+	for _, e := range w.member.Entries {
+		if o := was[e.Path]; o != nil && e.Type == typeFile && o.Type == typeFile && o.Size == e.Size && o.MTime == e.MTime && o.SHA256 != e.SHA256 {
+			return inputf("%s is damaged: it was not written to since it was protected, and holds something else. Recover it first, or --force to protect it as it is",
+				filepath.Join(w.dir, string(e.Path)))
+		}
+	}
+	return nil
 }
 
 // possible returns an error where no layout will do, or the one asked for will not.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -250,4 +251,9 @@ func latest(states []*state) (c current, from int, err error) {
 		}
 	}
 	return c, from, nil
+}
+
+// has reports whether a node has the manifest of a generation.
+func (s *state) has(g int64) bool {
+	return slices.ContainsFunc(s.Manifests, func(m stored) bool { return m.Generation == g })
 }

@@ -98,6 +98,9 @@ Run again after files have changed, it codes again only what has. Until then wha
 changed is as safe as before, as long as nodes that changed and nodes that are lost
 are no more than R together.
 
+A node that is lost and a file that is damaged have to be recovered before: to protect
+what is left would make the loss for good.
+
 Layouts:
   full     each node stores as much parity as the node with the most data has data;
            R is K/2 at most. Few rounds: an all-to-all encode
@@ -137,6 +140,7 @@ func newProtect() *cobra.Command {
 	f.IntVar(&p.Tolerate, "tolerate", 0, "R, the nodes that may be lost at a time")
 	f.StringVar(&p.Layout, "layout", "", "full or striped (default: that of before, or the faster one)")
 	f.StringVar(&p.Matrix, "matrix", "", "cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of before, or cauchy)")
+	f.BoolVar(&p.Force, "force", false, "protect what is there, although nodes are lost or files damaged")
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what it would take, and write nothing")
 	o.add(cmd)
 	return cmd

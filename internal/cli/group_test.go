@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -113,6 +114,18 @@ func TestGroup(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &verified); err != nil || r.code != exitWrong || verified.Whole || verified.Nodes[2].Status != group.Lost {
 		t.Errorf("%v: %+v", err, r)
 	}
+	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exitUsage || !strings.Contains(r.stderr, "no such directory") {
+		t.Errorf("%+v", r)
+	}
+	if err := os.Mkdir(dirs[2], 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exitUsage || !strings.Contains(r.stderr, dirs[2]+" has not what was protected: recover it first") {
+		t.Errorf("%+v", r)
+	}
+	if err := os.Remove(dirs[2]); err != nil {
+		t.Fatal(err)
+	}
 	mustRun(t, with("recover", "--dry-run")...)
 	if _, err := os.Lstat(dirs[2]); err == nil {
 		t.Error("a dry run has made a directory")
@@ -121,6 +134,26 @@ func TestGroup(t *testing.T) {
 	if after := dataOf(t, dirs[2]); after != before {
 		t.Errorf("recovered\n%s\nof\n%s", after, before)
 	}
+	mustRun(t, with("verify")...)
+
+	// Rot is not protected.
+	path := filepath.Join(dirs[3], "sub", "b")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[17] ^= 4
+	if err := errors.Join(os.WriteFile(path, content, 0o644), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exitUsage || !strings.Contains(r.stderr, path+" is damaged") {
+		t.Errorf("%+v", r)
+	}
+	mustRun(t, with("recover")...)
 	mustRun(t, with("verify")...)
 
 	// A file that was changed on purpose stays, unless asked.
