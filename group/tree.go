@@ -306,7 +306,10 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 		}
 		return err
 	})
-	return len(p), err
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (d *data) close() {
