@@ -63,13 +63,27 @@ type relay struct {
 	programs []*plan.Program
 	slots    []int                // of every processor, so far
 	outputs  [][]func() relayPart // of every processor, once all has come
-	leads    [][]int              // by codeword and piece
-	hops     []*relayHop          // in order
+	words    []relayWord
+	hops     []*relayHop // in order
+}
+
+// A relayWord is a codeword as its processors see it.
+type relayWord struct {
+	*Codeword
+	sources, sinks []share
+	leads          []int // the sink through which each piece goes
+}
+
+// A share is which of the sources, or sinks, of a codeword are a processor's.
+type share struct {
+	proc int
+	of   []int
 }
 
 // A relayHop is a message.
 type relayHop struct {
 	src, dst int
+	count    int // elements, once it is sent
 	waits    int // for so many others
 	next     []*relayHop
 	parts    func() []relayPart // what it carries
@@ -97,7 +111,7 @@ func newRelay(p RelayProblem) (*relay, error) {
 		obtained[k] = make([]bool, p.Outputs[k])
 	}
 	for i, w := range p.Codewords {
-		if len(w.Coefficients) != len(w.Sinks) || len(w.Sources) == 0 {
+		if len(w.Coefficients) != len(w.Sinks) || len(w.Sources) == 0 || len(w.Sinks) == 0 {
 			return nil, fmt.Errorf("algo: relay: codeword %d: %d sources, %d sinks and coefficients of %d", i, len(w.Sources), len(w.Sinks), len(w.Coefficients))
 		}
 		for j, c := range w.Coefficients {
@@ -117,6 +131,10 @@ func newRelay(p RelayProblem) (*relay, error) {
 			obtained[s.Proc][s.Index] = true
 		}
 	}
+	for i := range p.Codewords {
+		w := &p.Codewords[i]
+		r.words = append(r.words, relayWord{Codeword: w, sources: sharesOf(w.Sources), sinks: sharesOf(w.Sinks)})
+	}
 	for k, all := range obtained {
 		for o, is := range all {
 			if !is {
@@ -127,53 +145,52 @@ func newRelay(p RelayProblem) (*relay, error) {
 	return r, nil
 }
 
-// processorsOf returns the processors of places, each once, in order.
-func processorsOf(places []Place) []int {
-	var list []int
-	seen := map[int]bool{}
-	for _, p := range places {
-		if !seen[p.Proc] {
-			seen[p.Proc] = true
-			list = append(list, p.Proc)
-		}
-	}
-	return list
-}
-
-// at returns which of the places are a processor's.
-func at(places []Place, proc int) []int {
-	var list []int
+// sharesOf returns the shares of all processors that have any, in order.
+func sharesOf(places []Place) []share {
+	var list []share
+	index := map[int]int{}
 	for i, p := range places {
-		if p.Proc == proc {
-			list = append(list, i)
+		at, ok := index[p.Proc]
+		if !ok {
+			at = len(list)
+			index[p.Proc] = at
+			list = append(list, share{proc: p.Proc})
 		}
+		list[at].of = append(list[at].of, i)
 	}
 	return list
 }
 
-// choose sets the sink through which each codeword goes: of its sinks, the first of those
-// that least others go through.
+// own returns which sources are a processor's.
+func (w *relayWord) own(proc int) []int {
+	for _, s := range w.sources {
+		if s.proc == proc {
+			return s.of
+		}
+	}
+	return nil
+}
+
+// choose sets the sinks through which codewords go: of each one's, the first of those that
+// least others go through.
 func (r *relay) choose() {
 	through := make([]int, len(r.Inputs))
-	for i := range r.Codewords {
-		sinks := processorsOf(r.Codewords[i].Sinks)
-		var leads []int
+	for i := range r.words {
+		w := &r.words[i]
 		for range r.pieces {
-			lead := slices.MinFunc(sinks, func(a, b int) int { return through[a] - through[b] })
+			lead := slices.MinFunc(w.sinks, func(a, b share) int { return through[a.proc] - through[b.proc] }).proc
 			through[lead]++
-			leads = append(leads, lead)
+			w.leads = append(w.leads, lead)
 		}
-		r.leads = append(r.leads, leads)
 	}
 }
 
-// chain returns the processors of the sources but one, in the order of a turn.
-func chain(w *Codeword, turn, but int) []int {
-	sources := processorsOf(w.Sources)
-	var list []int
-	for i := range sources {
-		if k := sources[(i+turn)%len(sources)]; k != but {
-			list = append(list, k)
+// chain returns the sources but those of one processor, in the order of a turn.
+func (w *relayWord) chain(turn, but int) []share {
+	var list []share
+	for i := range w.sources {
+		if s := w.sources[(i+turn)%len(w.sources)]; s.proc != but {
+			list = append(list, s)
 		}
 	}
 	return list
@@ -183,28 +200,25 @@ func chain(w *Codeword, turn, but int) []int {
 func (r *relay) busiest(chained bool) int {
 	sent, received := make([]int, len(r.Inputs)), make([]int, len(r.Inputs))
 	count := func(src, dst, n int) { sent[src] += n; received[dst] += n }
-	for i := range r.Codewords {
-		w := &r.Codewords[i]
+	for i := range r.words {
+		w := &r.words[i]
 		for piece := range r.pieces {
-			turn := i + piece
 			if !chained {
-				first := r.leads[i][piece]
-				for _, k := range processorsOf(w.Sources) {
-					if k != first {
-						count(k, first, min(len(at(w.Sources, k)), len(w.Sinks)))
-					}
+				lead := w.leads[piece]
+				for _, s := range w.chain(0, lead) {
+					count(s.proc, lead, min(len(s.of), len(w.Sinks)))
 				}
-				for _, k := range processorsOf(w.Sinks) {
-					if k != first {
-						count(first, k, len(at(w.Sinks, k)))
+				for _, s := range w.sinks {
+					if s.proc != lead {
+						count(lead, s.proc, len(s.of))
 					}
 				}
 				continue
 			}
-			for _, k := range processorsOf(w.Sinks) {
-				list := append(chain(w, turn, k), k)
-				for i, src := range list[:len(list)-1] {
-					count(src, list[i+1], len(at(w.Sinks, k)))
+			for _, sink := range w.sinks {
+				list := append(w.chain(i+piece, sink.proc), sink)
+				for i, s := range list[:len(list)-1] {
+					count(s.proc, list[i+1].proc, len(sink.of))
 				}
 			}
 		}
@@ -226,100 +240,96 @@ func (r *relay) hop(src, dst int, after []*relayHop, parts func() []relayPart, a
 	return h
 }
 
+// sum is what some sources, which lie in so many slots, add to a sink.
+func (w *relayWord) sum(sink int, sources []int, slot func(n int) plan.Slot) (sum relayPart) {
+	for n, s := range sources {
+		if c := w.Coefficients[sink][s]; c != (field.Element{}) {
+			sum = append(sum, plan.Term{Slot: slot(n), Coef: c})
+		}
+	}
+	return sum
+}
+
 // word adds the messages of a piece of a codeword.
 func (r *relay) word(i, piece int, chained bool) {
-	w := &r.Codewords[i]
-	turn := i + piece
+	w := &r.words[i]
 	slot := func(source int) plan.Slot { return w.Sources[source].Index*r.pieces + piece }
-	// own is what a processor's sources add to a sink.
-	own := func(proc, sink int) relayPart {
-		var sum relayPart
-		for _, s := range at(w.Sources, proc) {
-			if c := w.Coefficients[sink][s]; c != (field.Element{}) {
-				sum = append(sum, plan.Term{Slot: slot(s), Coef: c})
-			}
-		}
-		return sum
+	own := func(sources []int, sink int) relayPart {
+		return w.sum(sink, sources, func(n int) plan.Slot { return slot(sources[n]) })
 	}
 	obtain := func(sink int, sum func() relayPart) {
 		p := w.Sinks[sink]
 		r.outputs[p.Proc][p.Index*r.pieces+piece] = sum
 	}
 	if chained {
-		for _, dst := range processorsOf(w.Sinks) {
-			sinks := at(w.Sinks, dst)
-			sums := make([]relayPart, len(sinks)) // as far as the chain has come
-			list := append(chain(w, turn, dst), dst)
-			extend := func(proc int, so []plan.Slot) {
-				for n, sink := range sinks {
-					sums[n] = own(proc, sink)
+		for _, dst := range w.sinks {
+			sums := make([]relayPart, len(dst.of)) // as far as the chain has come
+			list := append(w.chain(i+piece, dst.proc), share{dst.proc, w.own(dst.proc)})
+			extend := func(sources []int, so []plan.Slot) {
+				for n, sink := range dst.of {
+					sums[n] = own(sources, sink)
 					if so != nil {
 						sums[n] = append(sums[n], plan.Term{Slot: so[n], Coef: field.One})
 					}
 				}
 			}
-			extend(list[0], nil)
+			extend(list[0].of, nil)
 			var before []*relayHop
 			for n, src := range list[:len(list)-1] {
-				h := r.hop(src, list[n+1], before, func() []relayPart { return sums }, func(slots []plan.Slot) { extend(list[n+1], slots) })
+				next := list[n+1]
+				h := r.hop(src.proc, next.proc, before, func() []relayPart { return sums }, func(slots []plan.Slot) { extend(next.of, slots) })
 				before = []*relayHop{h}
 			}
-			for n, sink := range sinks {
+			for n, sink := range dst.of {
 				obtain(sink, func() relayPart { return sums[n] })
 			}
 		}
 		return
 	}
-	first := r.leads[i][piece]
+	lead := w.leads[piece]
 	sums := make([]relayPart, len(w.Sinks))
 	for sink := range sums {
-		sums[sink] = own(first, sink)
+		sums[sink] = own(w.own(lead), sink)
 	}
 	var gathered []*relayHop
-	for _, src := range chain(w, 0, first) {
-		sources := at(w.Sources, src)
-		raw := len(sources) <= len(w.Sinks)
-		gathered = append(gathered, r.hop(src, first, nil, func() (parts []relayPart) {
+	for _, src := range w.chain(0, lead) {
+		raw := len(src.of) <= len(w.Sinks)
+		gathered = append(gathered, r.hop(src.proc, lead, nil, func() (parts []relayPart) {
 			if raw {
-				for _, s := range sources {
+				for _, s := range src.of {
 					parts = append(parts, relayPart{{Slot: slot(s), Coef: field.One}})
 				}
 				return parts
 			}
 			for sink := range sums {
-				parts = append(parts, own(src, sink))
+				parts = append(parts, own(src.of, sink))
 			}
 			return parts
 		}, func(slots []plan.Slot) {
 			for sink := range sums {
-				if !raw {
+				if raw {
+					sums[sink] = append(sums[sink], w.sum(sink, src.of, func(n int) plan.Slot { return slots[n] })...)
+				} else {
 					sums[sink] = append(sums[sink], plan.Term{Slot: slots[sink], Coef: field.One})
-					continue
-				}
-				for n, s := range sources {
-					if c := w.Coefficients[sink][s]; c != (field.Element{}) {
-						sums[sink] = append(sums[sink], plan.Term{Slot: slots[n], Coef: c})
-					}
 				}
 			}
 		}))
 	}
-	for _, dst := range processorsOf(w.Sinks) {
-		sinks := at(w.Sinks, dst)
-		if dst == first {
-			for _, sink := range sinks {
+	for _, dst := range w.sinks {
+		if dst.proc == lead {
+			for _, sink := range dst.of {
 				obtain(sink, func() relayPart { return sums[sink] })
 			}
 			continue
 		}
 		var have []plan.Slot
-		r.hop(first, dst, gathered, func() (parts []relayPart) {
-			for _, sink := range sinks {
+		r.hop(lead, dst.proc, gathered, func() (parts []relayPart) {
+			for _, sink := range dst.of {
 				parts = append(parts, sums[sink])
 			}
 			return parts
 		}, func(slots []plan.Slot) { have = slots })
-		for n, sink := range sinks {
+		for n, sink := range dst.of {
 			obtain(sink, func() relayPart { return relayPart{{Slot: have[n], Coef: field.One}} })
 		}
 	}
@@ -367,6 +377,7 @@ func (r *relay) deal() {
 			for _, part := range h.parts() {
 				s.Slots = append(s.Slots, r.put(h.src, &round.Compute, part))
 			}
+			h.count = len(s.Slots)
 			round.Sends = append(round.Sends, s)
 			sent = append(sent, h)
 		}
@@ -376,19 +387,12 @@ func (r *relay) deal() {
 				if h == nil {
 					continue
 				}
-				sends := last(r.programs[h.src].Rounds).Sends
-				count := 0
-				for _, s := range sends {
-					if s.Dst == dst && s.Port == port {
-						count = len(s.Slots)
-					}
-				}
-				round.Recvs = append(round.Recvs, plan.Recv{Port: port, Src: h.src, Count: count})
-				slots := make([]plan.Slot, count)
+				round.Recvs = append(round.Recvs, plan.Recv{Port: port, Src: h.src, Count: h.count})
+				slots := make([]plan.Slot, h.count)
 				for i := range slots {
 					slots[i] = r.slots[dst] + i
 				}
-				r.slots[dst] += count
+				r.slots[dst] += h.count
 				h.arrive(slots)
 			}
 		}

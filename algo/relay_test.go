@@ -149,6 +149,7 @@ func TestRelayErrors(t *testing.T) {
 		"obtained twice":      func(p *algo.RelayProblem) { p.Codewords = append(p.Codewords, p.Codewords[0]) },
 		"never obtained":      func(p *algo.RelayProblem) { p.Outputs[0] = 1 },
 		"no sources":          func(p *algo.RelayProblem) { p.Codewords[0].Sources = nil },
+		"no sinks":            func(p *algo.RelayProblem) { p.Codewords[0].Sinks, p.Codewords[0].Coefficients = nil, nil },
 		"missing coefficient": func(p *algo.RelayProblem) { p.Codewords[0].Coefficients[0] = nil },
 	} {
 		p := good()
