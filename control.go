@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -102,6 +103,25 @@ func Exchange(ctx context.Context, t transport.Transport, record []byte, timeout
 		records[r] = records[r][:binary.LittleEndian.Uint64(n)]
 	}
 	return records, nil
+}
+
+// ExchangeValues is [Exchange] of values, by their JSON.
+func ExchangeValues[T any](ctx context.Context, t transport.Transport, mine T, timeout time.Duration) ([]T, error) {
+	record, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	records, err := Exchange(ctx, t, record, timeout)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(records))
+	for r, record := range records {
+		if err := json.Unmarshal(record, &all[r]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // allgather returns the records of all ranks, which are equally long.

@@ -2,13 +2,13 @@ package group
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,8 +76,7 @@ type terms struct {
 func begin(ctx context.Context, t transport.Transport, dirs []string, o Options, made bool, what string) (*session, error) {
 	o.defaults()
 	s := &session{Options: o, t: t}
-	began := &session{Options: Options{Timeout: o.Timeout / storing}, t: t} // who does not come at all is missed soon
-	ranks, err := exchange(ctx, began, []terms{{len(dirs), what, o}})
+	ranks, err := volley.ExchangeValues(ctx, t, terms{len(dirs), what, o}, o.Timeout) // who does not come at all is missed soon
 	if err != nil {
 		return nil, err
 	}
@@ -190,23 +189,8 @@ func (s *session) here(f func(i int, n *node) error) error {
 
 // exchange gives what every node has to say to all of them, in order.
 func exchange[T any](ctx context.Context, s *session, mine []T) ([]T, error) {
-	record, err := json.Marshal(mine)
-	if err != nil {
-		return nil, err
-	}
-	records, err := volley.Exchange(ctx, s.t, record, s.storing())
-	if err != nil {
-		return nil, err
-	}
-	var all []T
-	for _, r := range records {
-		var list []T
-		if err := json.Unmarshal(r, &list); err != nil {
-			return nil, err
-		}
-		all = append(all, list...)
-	}
-	return all, nil
+	all, err := volley.ExchangeValues(ctx, s.t, mine, s.storing())
+	return slices.Concat(all...), err
 }
 
 // together returns when all ranks have come to it.

@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
-	"volley"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -74,25 +72,6 @@ type ending struct {
 	Text  string // the error, empty where there was none
 	Heard bool   // another process failed
 	Code  int    // for exit
-}
-
-// exchange gives everybody's value to all.
-func exchange[T any](ctx context.Context, p *party, timeout time.Duration, mine T) ([]T, error) {
-	record, err := json.Marshal(mine)
-	if err != nil {
-		return nil, err
-	}
-	records, err := volley.Exchange(ctx, p.Transport, record, timeout)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]T, len(records))
-	for r, record := range records {
-		if err := json.Unmarshal(record, &all[r]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }
 
 // A session is a run of the command line. The verb that joins others leaves the party

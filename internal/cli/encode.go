@@ -69,7 +69,7 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 	}
 	defer job.close()
 	if o.dryRun {
-		longest, err := exchange(cmd.Context(), o.party, o.timeout, job.packets.symbols())
+		longest, err := volley.ExchangeValues(cmd.Context(), o.party.Transport, job.packets.symbols(), o.timeout)
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 // gather puts the files of all processes into a manifest that has those of this one.
 func (j *encodeJob) gather(ctx context.Context, m *codeddir.Manifest) error {
 	type files struct{ Inputs, Files []codeddir.Entry }
-	all, err := exchange(ctx, j.options.party, j.options.timeout, files{m.Inputs, m.Files})
+	all, err := volley.ExchangeValues(ctx, j.options.party.Transport, files{m.Inputs, m.Files}, j.options.timeout)
 	if err != nil {
 		return err
 	}

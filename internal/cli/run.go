@@ -174,7 +174,7 @@ func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encode
 		Report *volley.Report
 		Events []trace.Event
 	}
-	all, err := exchange(ctx, o.party, o.timeout, account{report, o.recorder.Events()})
+	all, err := volley.ExchangeValues(ctx, o.party.Transport, account{report, o.recorder.Events()}, o.timeout)
 	if err != nil {
 		return nil, err
 	}
