@@ -2,10 +2,13 @@ package group
 
 import (
 	"fmt"
+	"slices"
 
+	"volley"
 	"volley/algo"
 	"volley/field"
 	"volley/matrix"
+	"volley/plan"
 )
 
 // Layouts of parity.
@@ -49,6 +52,38 @@ type code struct {
 	matrix       matrix.Matrix // of Full
 	data, parity int           // chunks of every node
 	words        []codeword
+
+	encoder *volley.Encoder // of Full, once it was asked for
+	relay   plan.Plan       // of Striped
+}
+
+// encodes returns the encoder of layout full.
+func (c *code) encodes(o *Options) (*volley.Encoder, error) {
+	var err error
+	if c.encoder == nil {
+		c.encoder, err = volley.Compile(c.matrix, o.volleyOptions(c.field)...)
+	}
+	return c.encoder, err
+}
+
+// plan returns the plan that makes all parity, for chunks of so many bytes. The options are
+// the same each time.
+func (c *code) plan(o *Options, bytes int64) (plan.Plan, error) {
+	if c.layout == Full {
+		e, err := c.encodes(o)
+		if err != nil {
+			return nil, err
+		}
+		return e.Plan(max(1, bytes/int64(c.field.SymbolBytes())))
+	}
+	if c.relay == nil {
+		p, err := algo.Relay(c.encoding(o.Ports))
+		if err != nil {
+			return nil, err
+		}
+		c.relay = p
+	}
+	return c.relay, nil
 }
 
 // newCode returns the code of a layout. It returns an error that says why a layout does
@@ -110,8 +145,8 @@ func newCode(k, r int, layout, name string) (*code, error) {
 }
 
 // encoding is the relay that makes all parity.
-func (c *code) encoding() algo.RelayProblem {
-	p := c.problem(1)
+func (c *code) encoding(ports int) algo.RelayProblem {
+	p := c.problem(ports)
 	for i := range c.words {
 		w := &c.words[i]
 		var sum algo.Codeword
@@ -250,7 +285,7 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []sym
 	known := make([][]field.Element, len(w.data))
 	for i, s := range w.data {
 		known[i] = make([]field.Element, len(from))
-		if n, ok := index[s]; ok && !bad[s] {
+		if n, ok := index[s]; ok {
 			known[i][n] = field.One
 		}
 	}
@@ -268,9 +303,9 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []sym
 	for _, s := range want {
 		row := make([]field.Element, len(from))
 		if !s.parity {
-			copy(row, known[indexOf(w.data, s)])
+			copy(row, known[slices.Index(w.data, s)])
 		} else {
-			j := indexOf(w.parity, s)
+			j := slices.Index(w.parity, s)
 			for i := range w.data {
 				x := w.coefficient(i, j)
 				for n := range row {
@@ -281,13 +316,4 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []sym
 		rows = append(rows, row)
 	}
 	return from, want, rows, nil
-}
-
-func indexOf(list []symbol, s symbol) int {
-	for i, x := range list {
-		if x == s {
-			return i
-		}
-	}
-	return -1
 }

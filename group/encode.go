@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -98,7 +97,7 @@ func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.Rea
 		return &Traffic{Plan: "none"}, nil
 	}
 	if c.layout == Full {
-		e, err := volley.Compile(c.matrix, s.volleyOptions(c.field)...)
+		e, err := c.encodes(&s.Options)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +119,7 @@ func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.Rea
 		}
 		return t, nil
 	}
-	p, err := algo.Relay(c.relay(s.Ports))
+	p, err := c.plan(&s.Options, n)
 	if err != nil {
 		return nil, err
 	}
@@ -133,13 +132,6 @@ func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.Rea
 		return nil, err
 	}
 	return t, check.verify(ctx, s)
-}
-
-// relay is encoding for so many ports.
-func (c *code) relay(ports int) algo.RelayProblem {
-	p := c.encoding()
-	p.Ports = ports
-	return p
 }
 
 // volleyOptions are those of an all-to-all encode over a field.
@@ -272,10 +264,4 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 		t.TotalBytes += int64(len(list)) * b.bytes()
 	}
 	return t, nil
-}
-
-// IsInputError reports whether an error is the caller's to mend: an [*InputError] or a
-// [*TooManyError].
-func IsInputError(err error) bool {
-	return errors.As(err, new(*InputError)) || errors.As(err, new(*TooManyError))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 )
 
@@ -34,7 +33,10 @@ type condition struct {
 	Parity   [][]int
 	Touched  [][]int // by chunk: blocks that are to come back; not those of changed files
 	Manifest bool    // is there, and right
-	restore  []int   // entries that are to come back
+
+	// Of nodes here alone:
+	restore []int // entries that are to come back
+	parity  bool  // is to be written anew
 }
 
 // whole reports whether nothing is the matter that takes anything from the protection.
@@ -111,61 +113,98 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 			c.restore = append(c.restore, i)
 		}
 	}
+	var restored []Entry
+	for _, i := range c.restore {
+		restored = append(restored, x.Entries[i])
+	}
+	touched := extentsOf(restored)
 	for chunk, rows := range c.Data {
 		for _, row := range rows {
 			at, length := m.block(row)
-			at += int64(chunk) * m.ChunkBytes
-			if slices.ContainsFunc(c.restore, func(i int) bool {
-				e := &x.Entries[i]
-				return e.Type == typeFile && e.Offset < at+length && at < e.Offset+e.Size
-			}) {
+			if touched.any(int64(chunk)*m.ChunkBytes+at, length) {
 				c.Touched[chunk] = append(c.Touched[chunk], row)
 			}
 		}
 	}
-	f, err := os.Open(n.parity(s.generation))
-	if err == nil {
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return nil, err
-		}
-		padded := &paddedFile{f, info.Size()}
-		list, err := m.digests(ctx, padded, m.ParityChunks, nil)
-		if err != nil {
-			return nil, err
-		}
-		if c.Parity = bad(m, m.ParityChunks, x.Parity, list); info.Size() != int64(m.ParityChunks)*m.ChunkBytes || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 }) {
-			c.Findings = append(c.Findings, Finding{metaName + "/" + parityName, Damaged})
+	f, err := n.openParity(s.generation)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.Parity, c.parity = all(m, m.ParityChunks), true
+		if !c.Lost {
+			c.Findings = append(c.Findings, Finding{metaName + "/" + parityName, Missing})
 		}
 		return c, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	case err != nil:
 		return nil, err
 	}
-	c.Parity = bad(m, m.ParityChunks, x.Parity, make([]string, len(x.Parity)))
-	if !c.Lost {
-		c.Findings = append(c.Findings, Finding{metaName + "/" + parityName, Missing})
+	defer f.Close()
+	list, err := m.digests(ctx, f, m.ParityChunks, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.Parity = bad(m, m.ParityChunks, x.Parity, list)
+	c.parity = f.size != int64(m.ParityChunks)*m.ChunkBytes || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
+	if c.parity {
+		c.Findings = append(c.Findings, Finding{metaName + "/" + parityName, Damaged})
 	}
 	return c, nil
 }
 
-// paddedFile reads zeros where a file has ended.
+// badParity returns, by chunk, the blocks of a node's parity that are not right, or cannot be
+// read.
+func (s *session) badParity(ctx context.Context, n *node) [][]int {
+	m := s.manifest
+	f, err := n.openParity(s.generation)
+	if err != nil {
+		return all(m, m.ParityChunks)
+	}
+	defer f.Close()
+	list, err := m.digests(ctx, f, m.ParityChunks, nil)
+	if err != nil {
+		return all(m, m.ParityChunks)
+	}
+	return bad(m, m.ParityChunks, m.Members[n.index].Parity, list)
+}
+
+// A paddedFile reads zeros where it has ended.
 type paddedFile struct {
 	*os.File
 	size int64
 }
 
+// openParity opens the parity of a generation.
+func (n *node) openParity(g int64) (*paddedFile, error) {
+	f, err := os.Open(n.parity(g))
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &paddedFile{f, info.Size()}, nil
+}
+
+// ReadAt reads at any offset.
 func (f *paddedFile) ReadAt(p []byte, offset int64) (int, error) {
-	n := 0
-	if offset < f.size {
-		var err error
-		if n, err = f.File.ReadAt(p[:min(int64(len(p)), f.size-offset)], offset); int64(n) < min(int64(len(p)), f.size-offset) {
-			return n, err
+	there := max(0, min(int64(len(p)), f.size-offset))
+	if n, err := f.File.ReadAt(p[:there], offset); int64(n) < there {
+		return n, err
+	}
+	clear(p[there:])
+	return len(p), nil
+}
+
+// all returns, by chunk, all blocks.
+func all(m *Manifest, chunks int) [][]int {
+	list := make([][]int, chunks)
+	for c := range list {
+		for row := range m.rows() {
+			list[c] = append(list[c], row)
 		}
 	}
-	clear(p[n:])
-	return len(p), nil
+	return list
 }
 
 // bad returns, by chunk, the blocks whose digests differ.
@@ -233,6 +272,3 @@ func (s *session) compareEntries(n *node, x *Member, c *condition) (map[Name]str
 	})
 	return what, nil
 }
-
-// path returns that of an entry of a node.
-func (n *node) path(p Name) string { return filepath.Join(n.root, filepath.FromSlash(string(p))) }

@@ -161,16 +161,16 @@ func (m *Manifest) validateMember(x *Member) error {
 	}
 	seen := map[Name]string{}
 	var end int64
-	for _, e := range sorted(x.Entries) {
+	for _, e := range x.Entries {
 		if err := e.validate(seen); err != nil {
 			return fmt.Errorf("entries: %q: %w", string(e.Path), err)
 		}
-		if e.Type == typeFile && e.Size > 0 {
-			if e.Offset < end || e.Offset+e.Size > x.Bytes {
-				return fmt.Errorf("entries: %q: bytes %d to %d of %d overlap another file or lie outside", string(e.Path), e.Offset, e.Offset+e.Size, x.Bytes)
-			}
-			end = e.Offset + e.Size
+	}
+	for _, e := range extentsOf(x.Entries) {
+		if e.Offset < end || e.Offset+e.Size > x.Bytes {
+			return fmt.Errorf("entries: %q: bytes %d to %d of %d overlap another file or lie outside", string(e.Path), e.Offset, e.Offset+e.Size, x.Bytes)
 		}
+		end = e.Offset + e.Size
 	}
 	for p := range seen {
 		if up := Name(path.Dir(string(p))); p != "." && seen[up] != typeDir {
@@ -178,13 +178,6 @@ func (m *Manifest) validateMember(x *Member) error {
 		}
 	}
 	return nil
-}
-
-// sorted returns entries by where they lie in the node's data.
-func sorted(list []Entry) []Entry {
-	list = append([]Entry{}, list...)
-	sortByOffset(list)
-	return list
 }
 
 // validate checks an entry by itself; those seen so far are by path.

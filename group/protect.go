@@ -11,10 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"volley"
-	"volley/algo"
 	"volley/internal/atomicfile"
-	"volley/matrix"
 	"volley/sim"
 	"volley/transport"
 )
@@ -79,7 +76,6 @@ type work struct {
 	end     int64
 	data    *data
 	member  Member
-	digests map[int][]string // of parity, by chunk
 }
 
 func protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
@@ -98,7 +94,8 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 		m.Matrix = cmp.Or(m.Matrix, earlier.Matrix)
 	}
 	m.Matrix = cmp.Or(m.Matrix, Cauchy)
-	if err := possible(s.k, &o, m.Matrix); err != nil {
+	layouts, err := candidates(s.k, &o, m.Matrix)
+	if err != nil {
 		return nil, s.alike(ctx, err)
 	}
 	if err := s.complete(); err != nil && !o.Force {
@@ -139,22 +136,20 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 	for _, x := range sizes {
 		most = max(most, x.End)
 	}
-	costs, err := s.costs(&o, m.Matrix, most)
-	if err != nil {
-		return nil, s.alike(ctx, err)
+	if err := s.cost(layouts, most); err != nil {
+		return nil, err
 	}
-	if m.Layout, err = chooseLayout(&o, costs, earlier); err != nil {
-		return nil, s.alike(ctx, err)
-	}
-	c, err := newCode(s.k, o.Tolerate, m.Layout, m.Matrix)
-	if err != nil {
-		return nil, s.alike(ctx, &InputError{err})
-	}
+	chosen := chooseLayout(&o, layouts, earlier)
+	c := chosen.code
+	m.Layout = chosen.Layout
 	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
 	m.geometry(most, earlier)
 	r := &ProtectReport{
 		Nodes: s.k, Tolerate: o.Tolerate, Layout: m.Layout, Field: m.Field, Matrix: m.Matrix, Generation: m.Generation,
-		ParityBytes: int64(m.ParityChunks) * m.ChunkBytes, Blocks: m.rows(), Costs: costs,
+		ParityBytes: int64(m.ParityChunks) * m.ChunkBytes, Blocks: m.rows(),
+	}
+	for _, x := range layouts {
+		r.Costs = append(r.Costs, x.Cost)
 	}
 	if o.DryRun {
 		return r, nil
@@ -234,31 +229,46 @@ func (w *work) rotten(earlier *Member) error {
 	return nil
 }
 
-// possible returns an error where no layout will do, or the one asked for will not.
-func possible(k int, o *ProtectOptions, name string) (err error) {
-	for _, layout := range []string{Striped, Full} { // the error of the first says what is wrong with the numbers
+// A candidate is a layout that may do.
+type candidate struct {
+	Cost
+	code *code // nil: it does not do
+}
+
+// candidates returns all layouts, or an error where none will do, or the one asked for will
+// not.
+func candidates(k int, o *ProtectOptions, name string) ([]candidate, error) {
+	if o.Layout != "" && o.Layout != Full && o.Layout != Striped {
+		return nil, inputf("layout %q: want full or striped", o.Layout)
+	}
+	var list []candidate
+	var why error // the last one says what is wrong with the numbers, unless it is the matrix
+	possible := false
+	for _, layout := range []string{Full, Striped} {
+		c, err := newCode(k, o.Tolerate, layout, name)
+		x := candidate{Cost: Cost{Layout: layout, Possible: err == nil}, code: c}
+		if err != nil {
+			x.Why = err.Error()
+		}
+		list = append(list, x)
 		if o.Layout != "" && o.Layout != layout {
 			continue
 		}
-		_, impossible := newCode(k, o.Tolerate, layout, name)
-		if impossible == nil {
-			return nil
-		}
-		if err == nil || name == FTI {
-			err = &InputError{impossible}
+		if possible = possible || err == nil; why == nil || name != FTI {
+			why = err
 		}
 	}
-	if err == nil {
-		err = inputf("layout %q: want full or striped", o.Layout)
+	if !possible {
+		return nil, &InputError{why}
 	}
-	return err
+	return list, nil
 }
 
 // scan lists the files of the nodes here and gives them places.
 func (s *session) scan(earlier *Manifest, afresh bool) ([]*work, error) {
 	var works []*work
 	for _, n := range s.nodes {
-		w := &work{node: n, digests: map[int][]string{}}
+		w := &work{node: n}
 		var err error
 		if w.entries, err = scan(n.root, true); err != nil {
 			return nil, &InputError{err}
@@ -274,87 +284,47 @@ func (s *session) scan(earlier *Manifest, afresh bool) ([]*work, error) {
 	return works, nil
 }
 
-// costs returns what the layouts take for that much data at the node that has most.
-func (s *session) costs(o *ProtectOptions, name string, most int64) ([]Cost, error) {
-	var list []Cost
-	for _, layout := range []string{Full, Striped} {
-		x := Cost{Layout: layout}
-		c, err := newCode(s.k, o.Tolerate, layout, name)
-		if err != nil {
-			x.Why = err.Error()
-			list = append(list, x)
+// cost sets what candidates take for that much data at the node that has most.
+func (s *session) cost(list []candidate, most int64) error {
+	for i := range list {
+		x := &list[i]
+		if x.code == nil {
 			continue
 		}
-		x.Possible = true
-		m := Manifest{Layout: layout, Nodes: s.k, Tolerate: o.Tolerate, DataChunks: c.data, ParityChunks: c.parity}
+		m := Manifest{DataChunks: x.code.data, ParityChunks: x.code.parity}
 		m.geometry(most, nil)
-		x.StoredBytes = int64(c.parity) * m.ChunkBytes
-		var packets float64
-		if layout == Full {
-			x.Plan, x.Rounds, packets, err = fullCost(c.matrix, s.Options, m.ChunkBytes)
-		} else {
-			x.Plan, x.Rounds, packets, err = stripedCost(c, s.Ports)
-		}
+		p, err := x.code.plan(&s.Options, m.ChunkBytes)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		x.SentBytes = int64(packets * float64(m.ChunkBytes))
+		cost := sim.Count(p)
+		x.Plan, x.Rounds = p.Info().Algorithm, cost.C1
+		x.StoredBytes = int64(x.code.parity) * m.ChunkBytes
+		x.SentBytes = int64(cost.PacketC2() * float64(m.ChunkBytes))
 		x.Seconds = float64(x.Rounds)*s.Beta.Seconds() + float64(x.SentBytes)*s.Tau
-		list = append(list, x)
 	}
-	return list, nil
+	return nil
 }
 
-func fullCost(a matrix.Matrix, o Options, bytes int64) (name string, rounds int, packets float64, err error) {
-	e, err := volley.Compile(a, o.volleyOptions(a.Field())...)
-	if err != nil {
-		return "", 0, 0, err
-	}
-	p, err := e.Plan(max(1, bytes/int64(a.Field().SymbolBytes())))
-	if err != nil {
-		return "", 0, 0, err
-	}
-	cost := sim.Count(p)
-	return p.Info().Algorithm, cost.C1, cost.PacketC2(), nil
-}
-
-func stripedCost(c *code, ports int) (name string, rounds int, packets float64, err error) {
-	p, err := algo.Relay(c.relay(ports))
-	if err != nil {
-		return "", 0, 0, err
-	}
-	cost := sim.Count(p)
-	return "relay", cost.C1, cost.PacketC2(), nil
-}
-
-// chooseLayout returns the layout asked for, else that of before, else the one of least
-// model time. It returns an error that says why none is possible.
-func chooseLayout(o *ProtectOptions, costs []Cost, earlier *Manifest) (string, error) {
+// chooseLayout returns the candidate asked for, else that of before, else the one of least
+// model time.
+func chooseLayout(o *ProtectOptions, list []candidate, earlier *Manifest) *candidate {
 	asked := o.Layout
-	if asked == "" && o.Matrix == FTI {
+	switch {
+	case asked != "":
+	case o.Matrix == FTI:
 		asked = Full
-	}
-	if asked == "" && earlier != nil && earlier.Tolerate == o.Tolerate && earlier.Nodes == len(earlier.Members) {
+	case earlier != nil && earlier.Tolerate == o.Tolerate:
 		asked = earlier.Layout
 	}
-	var best *Cost
-	for i := range costs {
-		x := &costs[i]
-		switch {
-		case asked != "" && x.Layout != asked:
-		case !x.Possible && asked != "":
-			return "", inputf("%s", x.Why)
-		case x.Possible && (best == nil || x.Seconds < best.Seconds):
+	var best *candidate
+	for i := range list {
+		x := &list[i]
+		if x.code != nil && (asked == "" || asked == x.Layout) && (best == nil || x.Seconds < best.Seconds) {
 			best = x
 		}
 	}
-	if best == nil {
-		if asked != "" {
-			return "", inputf("layout %q: want full or striped", asked)
-		}
-		return "", inputf("%s", costs[len(costs)-1].Why)
-	}
-	return best.Layout, nil
+	return best
 }
 
 // changed returns the blocks that have to be coded: those in which any node differs from
@@ -366,22 +336,10 @@ func (s *session) changed(ctx context.Context, m, earlier *Manifest) (blocks, er
 	mine := make([][]int, len(s.nodes)) // rows whose parity is gone
 	if same {
 		if err := s.here(func(i int, n *node) error {
-			f, err := os.Open(n.parity(s.generation))
-			if err == nil {
-				defer f.Close()
-			}
-			x := &earlier.Members[n.index]
-			for row := range min(m.rows(), earlier.rows()) {
-				for c := range earlier.ParityChunks {
-					at, length := earlier.block(row)
-					block := make([]byte, length)
-					if err != nil {
+			for _, rows := range s.badParity(ctx, n) {
+				for _, row := range rows {
+					if !slices.Contains(mine[i], row) {
 						mine[i] = append(mine[i], row)
-						break
-					}
-					if _, err := f.ReadAt(block, int64(c)*earlier.ChunkBytes+at); err != nil || sum(block) != x.Parity[c*earlier.rows()+row] {
-						mine[i] = append(mine[i], row)
-						break
 					}
 				}
 			}
@@ -511,7 +469,7 @@ func (s *session) keep(m *Manifest, n *node, changed blocks, writers []*blockWri
 	if len(changed.rows) == m.rows() {
 		return nil
 	}
-	old, err := os.Open(n.parity(s.generation))
+	old, err := n.openParity(s.generation)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -288,7 +287,7 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 			}
 			return &blockReader{r.blocks, parity[x.node], int64(x.index) * m.ChunkBytes}
 		}, func(x symbol) io.WriterAt {
-			to := io.WriterAt(&targets[x.node].files)
+			to := io.WriterAt(&targets[x.node].restored)
 			if x.parity {
 				to = targets[x.node].parity
 			}
@@ -325,10 +324,10 @@ func (e *WrongError) Error() string { return e.what }
 // A target is a node that is written to. Everything lies under temporary names in its
 // .volley until it is committed.
 type target struct {
-	s        *session
-	node     *node
-	member   *Member
-	files    restored
+	s      *session
+	node   *node
+	member *Member
+	restored
 	others   []int    // entries that are no files
 	parity   *os.File // nil: it is right as it is
 	lost     bool
@@ -338,31 +337,24 @@ type target struct {
 }
 
 // restored are the files of a node that come back, and take their parts of its data.
-type restored []restoredFile
-
-type restoredFile struct {
-	Entry
-	temporary string
+type restored struct {
+	files     []Entry
+	temporary map[Name]string // where they lie until then
+	extents
 }
 
 // WriteAt writes a part of the node's data into the files it is of.
 func (r *restored) WriteAt(p []byte, offset int64) (int, error) {
-	end := offset + int64(len(p))
-	list := *r
-	first := sort.Search(len(list), func(i int) bool { return list[i].Offset+list[i].Size > offset })
-	for _, x := range list[first:] {
-		if x.Offset >= end {
-			break
-		}
-		from, to := max(offset, x.Offset), min(end, x.Offset+x.Size)
-		f, err := os.OpenFile(x.temporary, os.O_WRONLY, 0)
+	err := r.overlapping(offset, int64(len(p)), func(_ int, e *Entry, from, to int64) error {
+		f, err := os.OpenFile(r.temporary[e.Path], os.O_WRONLY, 0)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		_, err = f.WriteAt(p[from-offset:to-offset], from-x.Offset)
-		if err := errors.Join(err, f.Close()); err != nil {
-			return 0, err
-		}
+		_, err = f.WriteAt(p[from-offset:to-offset], from-e.Offset)
+		return errors.Join(err, f.Close())
+	})
+	if err != nil {
+		return 0, err
 	}
 	return len(p), nil
 }
@@ -371,7 +363,7 @@ func (r *restored) WriteAt(p []byte, offset int64) (int, error) {
 // are there still.
 func (s *session) open(n *node, c *condition) (*target, error) {
 	m := s.manifest
-	x := &target{s: s, node: n, member: &m.Members[n.index], lost: c.Lost}
+	x := &target{s: s, node: n, member: &m.Members[n.index], restored: restored{temporary: map[Name]string{}}, lost: c.Lost}
 	_, err := os.Lstat(n.root)
 	x.made = errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(n.meta(""), 0o777); err != nil {
@@ -386,20 +378,18 @@ func (s *session) open(n *node, c *condition) (*target, error) {
 			x.others = append(x.others, at)
 			continue
 		}
-		f := restoredFile{e, n.meta(fmt.Sprint(temporary, i))}
 		if there, err := os.Lstat(n.path(e.Path)); err == nil && there.IsDir() {
 			return nil, inputf("%s is a directory, and was a file when it was protected: move it away", n.path(e.Path))
 		}
-		x.files = append(x.files, f)
-		x.rest = append(x.rest, f.temporary)
-		if err := create(f.temporary, e.Size); err != nil {
+		name := n.meta(fmt.Sprint(temporary, i))
+		x.files, x.temporary[e.Path] = append(x.files, e), name
+		x.rest = append(x.rest, name)
+		if err := create(name, e.Size); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortFunc(x.files, func(a, b restoredFile) int {
-		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size))
-	})
-	if c.Lost || slices.ContainsFunc(c.Findings, func(f Finding) bool { return strings.HasPrefix(string(f.Path), metaName+"/"+parityName) }) {
+	x.extents = extentsOf(x.files)
+	if c.parity {
 		name := n.meta(temporary + "parity")
 		x.rest = append(x.rest, name)
 		if err := create(name, int64(m.ParityChunks)*m.ChunkBytes); err != nil {
@@ -423,54 +413,34 @@ func create(path string, size int64) error {
 
 // copyGood copies the blocks that are right into what comes back.
 func (x *target) copyGood(c *condition) error {
-	m := x.s.manifest
-	good := func(bad [][]int, chunk, row int) bool {
-		_, is := slices.BinarySearch(bad[chunk], row)
-		return !is
+	d := newData(x.node.root, x.member.Entries, true)
+	defer d.close()
+	if err := x.copy(&x.restored, d, c.Data, x.any); err != nil || x.parity == nil {
+		return err
 	}
-	if len(x.files) > 0 {
-		d := newData(x.node.root, x.member.Entries, true)
-		defer d.close()
-		buffer := make([]byte, m.BlockBytes)
-		for chunk := range m.DataChunks {
-			for row := range m.rows() {
-				at, n := m.block(row)
-				at += int64(chunk) * m.ChunkBytes
-				first := sort.Search(len(x.files), func(i int) bool { return x.files[i].Offset+x.files[i].Size > at })
-				if !good(c.Data, chunk, row) || first == len(x.files) || x.files[first].Offset >= at+n {
-					continue
-				}
-				if _, err := d.ReadAt(buffer[:n], at); err != nil {
-					return err
-				}
-				if _, err := x.files.WriteAt(buffer[:n], at); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if x.parity == nil {
-		return nil
-	}
-	old, err := os.Open(x.node.parity(x.s.generation))
+	old, err := x.node.openParity(x.s.generation)
 	if err != nil {
 		return nil // all of it comes back
 	}
 	defer old.Close()
+	return x.copy(x.parity, old, c.Parity, func(int64, int64) bool { return true })
+}
+
+// copy copies the blocks of chunks that are not bad, and wanted.
+func (x *target) copy(to io.WriterAt, from io.ReaderAt, bad [][]int, wanted func(offset, n int64) bool) error {
+	m := x.s.manifest
 	buffer := make([]byte, m.BlockBytes)
-	for chunk := range m.ParityChunks {
+	for chunk, rows := range bad {
 		for row := range m.rows() {
-			if !good(c.Parity, chunk, row) {
-				continue
-			}
 			at, n := m.block(row)
 			at += int64(chunk) * m.ChunkBytes
-			if info, err := old.Stat(); err != nil || at >= info.Size() { // zeros, and right
+			if _, is := slices.BinarySearch(rows, row); is || !wanted(at, n) {
 				continue
 			}
-			if got, err := old.ReadAt(buffer[:n], at); err != nil && !errors.Is(err, io.EOF) {
+			if _, err := from.ReadAt(buffer[:n], at); err != nil {
 				return err
-			} else if _, err := x.parity.WriteAt(buffer[:got], at); err != nil {
+			}
+			if _, err := to.WriteAt(buffer[:n], at); err != nil {
 				return err
 			}
 		}
@@ -481,7 +451,7 @@ func (x *target) copyGood(c *condition) error {
 // check compares all files that come back with their digests, and makes them last.
 func (x *target) check() error {
 	for _, f := range x.files {
-		got, err := digestOf(f.temporary)
+		got, err := digestOf(x.temporary[f.Path])
 		if err != nil {
 			return err
 		}
@@ -540,13 +510,13 @@ func (x *target) commit() error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			return err
 		}
-		if err := x.setAside(path, &f.Entry); err != nil {
+		if err := x.setAside(path, &f); err != nil {
 			return err
 		}
-		if err := setTimes(f.temporary, &f.Entry); err != nil {
+		if err := setTimes(x.temporary[f.Path], &f); err != nil {
 			return err
 		}
-		if err := os.Rename(f.temporary, path); err != nil {
+		if err := os.Rename(x.temporary[f.Path], path); err != nil {
 			return err
 		}
 		if err := syncDir(filepath.Dir(path)); err != nil {

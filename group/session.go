@@ -51,6 +51,12 @@ func (e *InputError) Unwrap() error { return e.error }
 
 func inputf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
 
+// IsInputError reports whether an error is the caller's to mend: an [*InputError] or a
+// [*TooManyError].
+func IsInputError(err error) bool {
+	return errors.As(err, new(*InputError)) || errors.As(err, new(*TooManyError))
+}
+
 // storing is how many timeouts a rank may be behind while it reads or writes its files.
 const storing = 100
 

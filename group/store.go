@@ -45,6 +45,9 @@ type identity struct {
 	Node   int    `json:"node"`
 }
 
+// path returns that of an entry.
+func (n *node) path(p Name) string { return join(n.root, p) }
+
 // meta returns the path of a file of .volley.
 func (n *node) meta(name string) string { return filepath.Join(n.root, metaName, name) }
 

@@ -46,7 +46,10 @@ func costTable(t *testing.T) string {
 		for _, r := range slices.Compact([]int{1, 2, 4, k / 2}) {
 			s := &session{k: k}
 			s.Options.defaults()
-			costs, err := s.costs(&ProtectOptions{Tolerate: r}, Cauchy, data)
+			costs, err := candidates(k, &ProtectOptions{Tolerate: r}, Cauchy)
+			if err == nil {
+				err = s.cost(costs, data)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

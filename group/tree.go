@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -221,38 +222,46 @@ func place(list, earlier []Entry, afresh bool) int64 {
 // data is the data of a node: its files one after the other, with zeros between and after
 // them. It reads for one goroutine at a time.
 type data struct {
-	dir     string
-	extents []Entry // files that are not empty, by offset
-	lenient bool    // what cannot be read is zeros
+	dir string
+	extents
+	lenient bool // what cannot be read is zeros
 	open    map[int]*os.File
 	order   []int // of open, the oldest first
 }
 
 func newData(dir string, list []Entry, lenient bool) *data {
-	d := &data{dir: dir, lenient: lenient, open: map[int]*os.File{}}
+	return &data{dir: dir, extents: extentsOf(list), lenient: lenient, open: map[int]*os.File{}}
+}
+
+// extents are files that are not empty, by where they lie in a node's data.
+type extents []Entry
+
+func extentsOf(list []Entry) extents {
+	var x extents
 	for _, e := range list {
 		if e.Type == typeFile && e.Size > 0 {
-			d.extents = append(d.extents, e)
+			x = append(x, e)
 		}
 	}
-	sortByOffset(d.extents)
-	return d
+	slices.SortStableFunc(x, func(a, b Entry) int { return cmp.Compare(a.Offset, b.Offset) })
+	return x
 }
 
-func sortByOffset(list []Entry) {
-	slices.SortStableFunc(list, func(a, b Entry) int { return cmp.Compare(a.Offset, b.Offset) })
+// from returns the first one that ends after offset.
+func (x extents) from(offset int64) int {
+	return sort.Search(len(x), func(i int) bool { return x[i].Offset+x[i].Size > offset })
 }
 
-// overlapping calls f for the files that have some of the n bytes from offset on.
-func (d *data) overlapping(offset, n int64, f func(i int, e *Entry, from, to int64) error) error {
-	first, _ := slices.BinarySearchFunc(d.extents, offset, func(e Entry, at int64) int {
-		if e.Offset+e.Size <= at {
-			return -1
-		}
-		return 1
-	})
-	for i := first; i < len(d.extents) && d.extents[i].Offset < offset+n; i++ {
-		e := &d.extents[i]
+// any reports whether one of them has some of the n bytes from offset on.
+func (x extents) any(offset, n int64) bool {
+	first := x.from(offset)
+	return first < len(x) && x[first].Offset < offset+n
+}
+
+// overlapping calls f for those that have some of the n bytes from offset on.
+func (x extents) overlapping(offset, n int64, f func(i int, e *Entry, from, to int64) error) error {
+	for i := x.from(offset); i < len(x) && x[i].Offset < offset+n; i++ {
+		e := &x[i]
 		if err := f(i, e, max(offset, e.Offset), min(offset+n, e.Offset+e.Size)); err != nil {
 			return err
 		}

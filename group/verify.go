@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"volley/transport"
+	"volley/verify"
 )
 
 // VerifyOptions say how to verify.
@@ -110,7 +110,7 @@ func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*cond
 		return nil, err
 	}
 	for i, n := range s.nodes {
-		all[n.index].restore = mine[i].restore
+		all[n.index] = mine[i]
 	}
 	return all, nil
 }
@@ -132,21 +132,16 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 	if err := s.here(func(i int, n *node) error {
 		d := newData(n.root, m.Members[n.index].Entries, true)
 		defer d.close()
-		f, err := os.Open(n.parity(s.generation))
-		var parity io.ReaderAt = &data{} // zeros
-		if err == nil {
+		parity := io.ReaderAt(&data{}) // zeros
+		if f, err := n.openParity(s.generation); err == nil {
 			defer f.Close()
-			info, err := f.Stat()
-			if err != nil {
-				return err
-			}
-			parity = &paddedFile{f, info.Size()}
+			parity = f
 		}
 		buffer := make([]byte, max(x.blockBytes(), 1<<20/x.blockBytes()*x.blockBytes()))
 		for _, of := range []struct {
 			chunks io.ReaderAt
-			prints []interface{ Add([]byte) }
-		}{{d, adders(x.data[i])}, {parity, adders(x.parity[i])}} {
+			prints []*verify.Fingerprint
+		}{{d, x.data[i]}, {parity, x.parity[i]}} {
 			for chunk, p := range of.prints {
 				for at := int64(0); at < m.ChunkBytes; at += int64(len(buffer)) {
 					part := buffer[:min(int64(len(buffer)), m.ChunkBytes-at)]
@@ -192,14 +187,6 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 		r.Notes = append(r.Notes, "all digests are right, and data and parity do not fit together: protect again")
 	}
 	return nil
-}
-
-func adders[T interface{ Add([]byte) }](list []T) []interface{ Add([]byte) } {
-	var all []interface{ Add([]byte) }
-	for _, x := range list {
-		all = append(all, x)
-	}
-	return all
 }
 
 // fits reports whether the fingerprints of a codeword obey the code.
