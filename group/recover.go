@@ -519,7 +519,7 @@ func (x *target) commit() error {
 		if err := os.Rename(x.temporary[f.Path], path); err != nil {
 			return err
 		}
-		if err := syncDir(filepath.Dir(path)); err != nil {
+		if err := atomicfile.SyncDir(filepath.Dir(path)); err != nil {
 			return err
 		}
 	}

@@ -158,7 +158,7 @@ func (n *node) clean(g int64) error {
 	}
 	for _, e := range entries {
 		_, of, ok := generationOf(e.Name())
-		if strings.HasPrefix(e.Name(), temporary) || strings.HasPrefix(e.Name(), ".volley-") || ok && of != g {
+		if strings.HasPrefix(e.Name(), temporary) || strings.HasPrefix(e.Name(), atomicfile.Hidden) || ok && of != g {
 			if err := os.RemoveAll(n.meta(e.Name())); err != nil {
 				return err
 			}
@@ -174,19 +174,7 @@ func (n *node) clean(g int64) error {
 }
 
 // sync makes the names in .volley last.
-func (n *node) sync() error { return syncDir(filepath.Join(n.root, metaName)) }
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
-		return err
-	}
-	return nil
-}
+func (n *node) sync() error { return atomicfile.SyncDir(filepath.Join(n.root, metaName)) }
 
 // identify writes node.json.
 func (n *node) identify(group string) error {

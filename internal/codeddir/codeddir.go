@@ -20,10 +20,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"volley/internal/atomicfile"
 )
 
 // hidden begins the names of files that are not committed yet.
-const hidden = ".volley-"
+const hidden = atomicfile.Hidden
 
 // ErrExists says that the directory holds the result of an earlier run.
 var ErrExists = errors.New("holds a " + ManifestName + " already")
@@ -262,7 +264,7 @@ func (d *Dir) Commit(m *Manifest, together func() error) error {
 	if err := d.rename(d.files[:last]); err != nil {
 		return err
 	}
-	if err := syncDir(d.path); err != nil {
+	if err := atomicfile.SyncDir(d.path); err != nil {
 		return err
 	}
 	if err := together(); err != nil {
@@ -311,7 +313,7 @@ func (d *Dir) finish(files []*File) error {
 		return err
 	}
 	d.files, d.made = nil, nil
-	return syncDir(d.path)
+	return atomicfile.SyncDir(d.path)
 }
 
 // removeEarlier removes an earlier result: its manifest first, then its files.
@@ -325,14 +327,14 @@ func (d *Dir) removeEarlier() error {
 		return err
 	}
 	if old == nil { // unreadable: its files are unknown
-		return syncDir(d.path)
+		return atomicfile.SyncDir(d.path)
 	}
 	for _, f := range old.Files {
 		if err := os.Remove(d.Path(f.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return syncDir(d.path)
+	return atomicfile.SyncDir(d.path)
 }
 
 // Discard removes what was written and not committed, and the directories that

@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"bench/network":            {"", "bench", "draw/plot", "field", "matrix", "report", "sim", "transport/mpi", "tune"},
 	"internal/atomicfile":      {},
-	"internal/codeddir":        {},
+	"internal/codeddir":        {"internal/atomicfile"},
 	"internal/claims":          {},
 	"internal/deps":            {},
 	"internal/race":            {},

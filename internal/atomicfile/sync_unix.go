@@ -1,11 +1,11 @@
 //go:build unix
 
-package codeddir
+package atomicfile
 
 import "os"
 
-// syncDir makes renames in the directory durable.
-func syncDir(path string) error {
+// SyncDir makes renames in the directory durable.
+func SyncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err
