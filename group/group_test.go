@@ -3,6 +3,7 @@ package group_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -86,7 +87,7 @@ func listing(t testing.TB, dir string) string {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&b, " %d %x", len(content), sum(content))
+			fmt.Fprintf(&b, " %d %x", len(content), sha256.Sum256(content))
 		case info.Mode()&fs.ModeSymlink != 0:
 			target, _ := os.Readlink(path)
 			fmt.Fprintf(&b, " %q", target)
@@ -96,15 +97,6 @@ func listing(t testing.TB, dir string) string {
 	})
 	must(t, err)
 	return b.String()
-}
-
-// sum is a checksum that is enough to tell files apart.
-func sum(data []byte) uint64 {
-	h := uint64(14695981039346656037)
-	for _, b := range data {
-		h = (h ^ uint64(b)) * 1099511628211
-	}
-	return h
 }
 
 // everywhere runs a verb at that many ranks and returns rank 0's result, and the first error

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"volley"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -98,6 +101,36 @@ func join(ctx context.Context, name string, limit time.Duration) (*party, error)
 		s.party, s.alone = p, err != nil
 	}
 	return p, err
+}
+
+// joining is the flags of how this process takes part in a run.
+type joining struct {
+	comm    string
+	party   *party // of comm, once join has returned
+	memory  string
+	timeout time.Duration
+}
+
+// add adds the flags; whose the memory is stands in the help.
+func (o *joining) add(f *pflag.FlagSet, whose string) {
+	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
+	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+whose)
+	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
+}
+
+// join joins the others.
+func (o *joining) join(ctx context.Context) (err error) {
+	o.party, err = join(ctx, o.comm, o.timeout)
+	return err
+}
+
+// memoryBytes returns the value of --memory.
+func (o *joining) memoryBytes() (int64, error) {
+	n, err := parseSize(o.memory)
+	if err != nil || n == 0 {
+		return 0, usagef("--memory %q: want a size such as 64MiB", o.memory)
+	}
+	return n, nil
 }
 
 // commOf returns the value of --comm among arguments that may be wrong otherwise.

@@ -151,7 +151,7 @@ func TestShrunkInput(t *testing.T) {
 		cmd := &cobra.Command{}
 		cmd.SetContext(t.Context())
 		o := &encodeOptions{symbols: symbols}
-		o.runOptions = runOptions{comm: "local", output: out, memory: "1MiB", check: "full", timeout: time.Minute}
+		o.runOptions = runOptions{joining: joining{comm: "local", memory: "1MiB", timeout: time.Minute}, output: out, check: "full"}
 		o.addMatrix(cmd)
 		o.addPlan(cmd)
 		job, err := o.prepare(cmd, []string{in})

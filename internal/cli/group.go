@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -19,20 +18,15 @@ import (
 // groupOptions is the flags of the verbs for groups of nodes.
 type groupOptions struct {
 	selection // of which only ports and the cost model are used
-	comm      string
-	party     *party // of comm, once begin has returned
-	memory    string
-	timeout   time.Duration
-	json      bool
+	joining
+	json bool
 }
 
 func (o *groupOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	end := flagGroup(cmd, "Run")
-	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
-	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each node")
-	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
+	o.joining.add(f, "node")
 	f.IntVarP(&o.ports, "ports", "p", volley.DefaultPorts, "messages a node sends, and receives, at a time")
 	end()
 	o.addModel(cmd)
@@ -42,13 +36,12 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 // begin joins the others and returns the library's options and the directories of the
 // nodes here.
 func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, []string, error) {
-	var err error
-	if o.party, err = join(cmd.Context(), o.comm, o.timeout); err != nil {
+	if err := o.join(cmd.Context()); err != nil {
 		return group.Options{}, nil, err
 	}
-	memory, err := parseSize(o.memory)
-	if err != nil || memory == 0 {
-		return group.Options{}, nil, usagef("--memory %q: want a size such as 64MiB", o.memory)
+	memory, err := o.memoryBytes()
+	if err != nil {
+		return group.Options{}, nil, err
 	}
 	if o.timeout < 0 || o.ports < 1 {
 		return group.Options{}, nil, usagef("--timeout %v, --ports %d: want 0 or more, 1 or more", o.timeout, o.ports)

@@ -66,7 +66,7 @@ func dataOf(t *testing.T, dir string) string {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&b, " %v %x", info.ModTime().UnixNano(), digestOf(content))
+			fmt.Fprintf(&b, " %v %x", info.ModTime().UnixNano(), sha256.Sum256(content))
 		}
 		b.WriteByte('\n')
 		return nil
@@ -75,14 +75,6 @@ func dataOf(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return b.String()
-}
-
-func digestOf(data []byte) uint64 {
-	h := uint64(1)
-	for _, b := range data {
-		h = h*1099511628211 ^ uint64(b)
-	}
-	return h
 }
 
 // TestGroup protects, loses, verifies and recovers by the command line.

@@ -25,12 +25,9 @@ import (
 
 // runOptions is the flags of every verb that runs a plan.
 type runOptions struct {
-	comm    string
-	party   *party // of comm, once options has returned
+	joining
 	perRank int
 	output  string
-	memory  string
-	timeout time.Duration
 	check   string
 	json    bool
 	force   bool
@@ -48,19 +45,17 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f.BoolVar(&o.force, "force", false, force+", and the file of --trace")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	defer flagGroup(cmd, "Run")()
-	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
+	o.joining.add(f, "processor")
 	if len(comms) > 1 {
 		f.Var(atLeast{&o.perRank, 1, 0}, "per-rank", "processors in each process of --comm mpi (default: 1)")
 	}
-	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each processor")
-	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
 	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
 	f.StringVar(&o.trace, "trace", "", "file for a trace of what is done when, which Perfetto shows")
 }
 
 // options returns the library's options for the flags, all of which it checks.
 func (o *runOptions) options(ctx context.Context) (_ []volley.Option, err error) {
-	if o.party, err = join(ctx, o.comm, o.timeout); err != nil {
+	if err := o.join(ctx); err != nil {
 		return nil, err
 	}
 	switch {
@@ -71,9 +66,9 @@ func (o *runOptions) options(ctx context.Context) (_ []volley.Option, err error)
 	case o.check != "full" && o.check != "off":
 		return nil, usagef("--check %q: want full or off", o.check)
 	}
-	memory, err := parseSize(o.memory)
-	if err != nil || memory == 0 {
-		return nil, usagef("--memory %q: want a size such as 64MiB", o.memory)
+	memory, err := o.memoryBytes()
+	if err != nil {
+		return nil, err
 	}
 	if o.trace != "" {
 		o.recorder = trace.New()
