@@ -1,0 +1,107 @@
+package explore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"sync"
+)
+
+// A method answers one kind of question. It may say in between how far it is, with event.
+type method func(ctx context.Context, request []byte, event func(any) error) (any, error)
+
+// methods are all there are, by name.
+var methods = map[string]method{}
+
+// answer makes a method of a function with a typed request.
+func answer[Q, R any](f func(ctx context.Context, request Q, event func(any) error) (R, error)) method {
+	return func(ctx context.Context, request []byte, event func(any) error) (any, error) {
+		var q Q
+		d := json.NewDecoder(bytes.NewReader(request))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&q); err != nil {
+			return nil, fmt.Errorf("the request: %w", err)
+		}
+		return f(ctx, q, event)
+	}
+}
+
+// A FieldError is an error that belongs beside a field of the page.
+type FieldError struct {
+	Field string // the flag of the command line that is at fault
+	Err   error
+}
+
+func (e *FieldError) Error() string { return e.Err.Error() }
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// at marks err, unless nil, as one of a field, unless it is marked already.
+func at(field string, err error) error {
+	if err == nil || errors.As(err, new(*FieldError)) {
+		return err
+	}
+	return &FieldError{field, err}
+}
+
+// line is one line of an answer.
+type line struct {
+	Event  any      `json:"event,omitempty"`
+	Result any      `json:"result,omitempty"`
+	Error  *problem `json:"error,omitempty"`
+}
+
+// problem is an error as the page gets it.
+type problem struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// packages are the prefixes of errors of the library, which mean little on the page.
+var packages = regexp.MustCompile(`^(algo|executor|field|matrix|plan|sim|tune|verify|volley): `)
+
+// Answer writes the answer of the method to the request, lines of JSON as the package says.
+// It returns false where the answer is an error, and the error of w.
+func Answer(ctx context.Context, name string, request []byte, w io.Writer) (ok bool, err error) {
+	var mutex sync.Mutex // of w
+	put := func(l line) error {
+		data, err := json.Marshal(l)
+		if err != nil {
+			return err
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		_, err = w.Write(append(data, '\n'))
+		return err
+	}
+	result, err := call(ctx, name, request, func(event any) error { return put(line{Event: event}) })
+	if err == nil {
+		return true, put(line{Result: result})
+	}
+	p := &problem{}
+	if f := new(FieldError); errors.As(err, &f) {
+		p.Field = f.Field
+	}
+	p.Message, _, _ = strings.Cut(err.Error(), "\n")
+	p.Message = packages.ReplaceAllString(p.Message, "")
+	return false, put(line{Error: p})
+}
+
+// call calls a method. A panic is an error of it: the page goes on.
+func call(ctx context.Context, name string, request []byte, event func(any) error) (result any, err error) {
+	m, ok := methods[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no method %q", name)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%s: this is a fault of the program: %v\n%s", name, r, debug.Stack())
+		}
+	}()
+	return m(ctx, request, event)
+}
