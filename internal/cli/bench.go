@@ -15,6 +15,7 @@ import (
 
 	"volley/algo"
 	"volley/bench"
+	"volley/internal/selection"
 	"volley/report"
 )
 
@@ -66,7 +67,7 @@ func newBench() *cobra.Command {
 	f.StringVarP(&o.processors, "processors", "k", "", "numbers of processors: a list such as 4,8,16..20 (default: those of each case)")
 	f.StringVar(&o.size, "size", "", "bytes of a packet (default: that of each case)")
 	f.StringVar(&o.algorithms, "algorithm", algo.Auto, "auto, or names that volley algorithms lists, with commas")
-	f.VarP(atLeast{&o.iterations, 1, 0}, "iterations", "n", "how many times each is run, besides a first one")
+	f.VarP(selection.AtLeast{Value: &o.iterations, Least: 1, Unset: 0}, "iterations", "n", "how many times each is run, besides a first one")
 	f.StringVar(&o.format, "format", "text", strings.Join(report.Formats, ", "))
 	return cmd
 }
@@ -120,13 +121,13 @@ func (o *benchOptions) prepare() (list []measurement, algorithms []string, err e
 	}
 	var ks []int
 	if o.processors != "" {
-		if ks, err = parseRanges(o.processors); err != nil {
+		if ks, err = selection.ParseProcessors(o.processors); err != nil {
 			return nil, nil, usagef("-k %q: %w", o.processors, err)
 		}
 	}
 	var size int64
 	if o.size != "" {
-		if size, err = parseSize(o.size); err != nil {
+		if size, err = selection.ParseSize(o.size); err != nil {
 			return nil, nil, usagef("--size %q: %w", o.size, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"volley"
 	"volley/group"
+	"volley/internal/selection"
 	"volley/transport"
 	"volley/verify"
 )
@@ -132,7 +133,7 @@ func exitCode(err error) int {
 	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*wrongError)),
 		errors.As(err, new(*wrongResultError)), errors.As(err, new(*brokenError)), errors.As(err, new(*group.WrongError)):
 		return exitWrong
-	case errors.As(err, new(usageError)), volley.IsInputError(err), group.IsInputError(err):
+	case errors.As(err, new(usageError)), errors.As(err, new(*selection.Error)), volley.IsInputError(err), group.IsInputError(err):
 		return exitUsage
 	default:
 		return exitFailed
@@ -195,8 +196,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		flag := invalid.GetFlag()
 		want := map[string]string{"int": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}
 		what := want[flag.Value.Type()]
-		if f, ok := flag.Value.(atLeast); ok {
-			what += fmt.Sprintf(", %d or more", f.least)
+		if f, ok := flag.Value.(selection.AtLeast); ok {
+			what += fmt.Sprintf(", %d or more", f.Least)
 		}
 		err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), what)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
+	"volley/internal/selection"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -126,7 +127,7 @@ func (o *joining) join(ctx context.Context) (err error) {
 
 // memoryBytes returns the value of --memory.
 func (o *joining) memoryBytes() (int64, error) {
-	n, err := parseSize(o.memory)
+	n, err := selection.ParseSize(o.memory)
 	if err != nil || n == 0 {
 		return 0, usagef("--memory %q: want a size such as 64MiB", o.memory)
 	}

@@ -21,6 +21,7 @@ import (
 	"volley/algo"
 	"volley/field"
 	"volley/internal/atomicfile"
+	"volley/internal/selection"
 	"volley/matrix"
 	"volley/plan"
 	"volley/report"
@@ -28,11 +29,10 @@ import (
 )
 
 type costOptions struct {
-	selection
+	choice
 	processors string
 	portList   string
 	overList   string
-	size       string
 	mean, load bool
 	noiseOptions
 	format string
@@ -96,11 +96,11 @@ func newCost() *cobra.Command {
 	f.Lookup("matrix").DefValue = "any matrix"
 	f.StringVarP(&o.processors, "processors", "k", "2..64", "numbers of processors: a list such as 4,8,16..20")
 	f.StringVarP(&o.portList, "ports", "p", "1", "messages a processor sends, and receives, at a time: a number, or a list as for -k")
-	f.StringVar(&o.algorithm, "algorithm", "", "only these: names that volley algorithms lists, with commas")
+	f.StringVar(&o.Algorithm, "algorithm", "", "only these: names that volley algorithms lists, with commas")
 	o.addModel(cmd)
 	o.addLimits(cmd)
 	replaceRoundsOver(f, &o.overList)
-	addSize(f, &o.size)
+	o.AddSize(f)
 	f.Lookup("size").Usage += "; for --plot size a range (default " + usualSizes + ")"
 	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
 	f.BoolVar(&o.load, "load", false, "print what processors send, receive, hold and compute")
@@ -116,11 +116,6 @@ func replaceRoundsOver(f *pflag.FlagSet, list *string) {
 	one := f.Lookup("rounds-over")
 	one.Value, one.DefValue = &stringValue{list}, ""
 	one.Usage = "at most so many rounds more than the fewest: a number, or a list as for -k (default: as beta and tau decide)"
-}
-
-// addSize adds the flag of the packet size that a model time is for.
-func addSize(f *pflag.FlagSet, size *string) {
-	f.StringVar(size, "size", "1MiB", "bytes of a packet, for the time in the model")
 }
 
 // A setting is what rows differ in besides K.
@@ -197,10 +192,10 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 		return nil, err
 	}
 	var err error
-	if job.field, err = field.Parse(o.field); err != nil {
+	if job.field, err = field.Parse(o.Field); err != nil {
 		return nil, usage(err)
 	}
-	if job.ks, err = parseRanges(o.processors); err != nil {
+	if job.ks, err = selection.ParseProcessors(o.processors); err != nil {
 		return nil, usagef("-k %q: %w", o.processors, err)
 	}
 	if err := job.prepareSettings(); err != nil {
@@ -212,7 +207,7 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	if err := job.prepareModel(cmd.Flags().Changed("size")); err != nil {
 		return nil, err
 	}
-	if job.spec, err = o.spec(cmd); err != nil {
+	if job.spec, err = o.Spec(); err != nil {
 		return nil, err
 	}
 	if err := job.prepareAlgorithms(); err != nil {
@@ -252,13 +247,13 @@ func (o *costOptions) checkForm(changed func(string) bool) error {
 
 // prepareSettings reads the lists of ports and rounds.
 func (j *costJob) prepareSettings() error {
-	ports, err := parseNumbers(j.portList, 0, largestK)
+	ports, err := selection.ParseNumbers(j.portList, 0, selection.LargestK)
 	if err != nil {
 		return usagef("-p %q: %w", j.portList, err)
 	}
 	overs := []int{algo.NoLimits.RoundsOver}
 	if j.overList != "" {
-		if overs, err = parseNumbers(j.overList, 0, largestK); err != nil {
+		if overs, err = selection.ParseNumbers(j.overList, 0, selection.LargestK); err != nil {
 			return usagef("--rounds-over %q: %w", j.overList, err)
 		}
 	}
@@ -270,8 +265,8 @@ func (j *costJob) prepareSettings() error {
 			j.settings = append(j.settings, setting{p, over})
 		}
 	}
-	if len(j.settings)*len(j.ks) > mostRows {
-		return usagef("%d values of -k, for %d of -p and --rounds-over: want %d rows at most", len(j.ks), len(j.settings), mostRows)
+	if len(j.settings)*len(j.ks) > selection.MostNumbers {
+		return usagef("%d values of -k, for %d of -p and --rounds-over: want %d rows at most", len(j.ks), len(j.settings), selection.MostNumbers)
 	}
 	return nil
 }
@@ -281,15 +276,15 @@ func (j *costJob) prepareModel(sizeChanged bool) (err error) {
 		return usagef("--plot %s: it is for one K, one -p and one --rounds-over: say which", j.plot)
 	}
 	if j.sweeps() {
-		j.sizes, err = parseSizes(j.size, sizeChanged)
+		j.sizes, err = parseSizes(j.Size, sizeChanged)
 		j.bytes = j.sizes.from
-	} else if j.bytes, err = parseSize(j.size); err != nil {
-		err = usagef("--size %q: %w", j.size, err)
+	} else if j.bytes, err = selection.ParseSize(j.Size); err != nil {
+		err = usagef("--size %q: %w", j.Size, err)
 	}
 	if err != nil {
 		return err
 	}
-	j.model, err = j.selection.model(j.field, field.PackingOf(j.field).Symbols(j.bytes))
+	j.model, err = j.choice.Model(j.field, field.PackingOf(j.field).Symbols(j.bytes))
 	return err
 }
 
@@ -306,9 +301,9 @@ func (o *costOptions) trades() bool {
 // prepareAlgorithms reads the list of algorithms.
 func (j *costJob) prepareAlgorithms() error {
 	j.algorithms = algo.Algorithms()
-	if j.algorithm != "" {
+	if j.Algorithm != "" {
 		j.algorithms = nil
-		for name := range strings.SplitSeq(j.algorithm, ",") {
+		for name := range strings.SplitSeq(j.Algorithm, ",") {
 			if name = strings.TrimSpace(name); name == algo.Auto {
 				return usagef("--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
 			}
@@ -337,7 +332,7 @@ func (j *costJob) rows(ctx context.Context) ([]costRow, error) {
 	var missing error // why the matrix does not exist, at the last K where it does not
 	exists := map[string]bool{}
 	for i, k := range j.ks {
-		a, err := j.buildFor(j.spec, j.field, k)
+		a, err := j.BuildFor(j.spec, j.field, k)
 		built := err == nil
 		if built && !j.given {
 			a = withoutZeros{a}
@@ -390,7 +385,7 @@ func (m withoutZeros) At(i, j int) field.Element {
 
 // problem returns the problem of computing a in the setting.
 func (j *costJob) problem(s setting, a matrix.Matrix) (*algo.Problem, error) {
-	p := &algo.Problem{Matrix: a, Separate: j.separate, Ports: s.ports, Order: j.planOrder(), Limits: j.limits, Cut: j.cut || j.algorithm != ""}
+	p := &algo.Problem{Matrix: a, Separate: j.Separate, Ports: s.ports, Order: j.PlanOrder(), Limits: j.Limits, Cut: j.Cut || j.Algorithm != ""}
 	p.Limits.RoundsOver = s.over
 	if j.trades() && p.Limits == (algo.Limits{RoundsOver: s.over}) {
 		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32 // so that frugal plans come too
@@ -404,7 +399,7 @@ func (j *costJob) bound(r *costRow) error {
 	if err != nil {
 		return err
 	}
-	a, err := j.buildFor(spec, j.field, r.k)
+	a, err := j.BuildFor(spec, j.field, r.k)
 	if err != nil {
 		return err
 	}
@@ -540,38 +535,6 @@ func (j *costJob) write(w io.Writer, rows []costRow) error {
 		return err
 	}
 	return j.writeMeans(w, rows)
-}
-
-// The most rows of a table, and the largest K.
-const (
-	mostRows = 1 << 16
-	largestK = 1 << 20
-)
-
-// parseRanges reads numbers of processors and ranges a..b, separated by commas.
-func parseRanges(s string) ([]int, error) { return parseNumbers(s, 1, largestK) }
-
-// parseNumbers reads numbers from least to most and ranges a..b, separated by commas.
-func parseNumbers(s string, least, most int) ([]int, error) {
-	var list []int
-	for part := range strings.SplitSeq(s, ",") {
-		first, last, isRange := strings.Cut(strings.TrimSpace(part), "..")
-		if !isRange {
-			last = first
-		}
-		a, errA := strconv.Atoi(first)
-		b, errB := strconv.Atoi(last)
-		if errA != nil || errB != nil || a < least || b < a || b > most {
-			return nil, fmt.Errorf("%q: want a number or a range a..b from %d to %d", part, least, most)
-		}
-		if len(list)+b-a >= mostRows {
-			return nil, fmt.Errorf("more than %d values", mostRows)
-		}
-		for k := a; k <= b; k++ {
-			list = append(list, k)
-		}
-	}
-	return list, nil
 }
 
 // checkOutputFile refuses a name, given with a flag, that is no place for a file; empty is

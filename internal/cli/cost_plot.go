@@ -12,6 +12,7 @@ import (
 	"volley/algo"
 	"volley/draw/plot"
 	"volley/field"
+	"volley/internal/selection"
 	"volley/sim"
 )
 
@@ -45,8 +46,8 @@ func (j *costJob) draw(w io.Writer, rows []costRow) error {
 func (j *costJob) subtitle() string {
 	a := "any matrix"
 	if j.given {
-		a = "matrix " + j.matrix
-		if j.inverse {
+		a = "matrix " + j.Matrix
+		if j.Inverse {
 			a += ", inverse"
 		}
 	}
@@ -213,8 +214,8 @@ func parseSizes(s string, given bool) (sizeRange, error) {
 		s = usualSizes
 	}
 	first, last, _ := strings.Cut(s, "..")
-	from, errA := parseSize(first)
-	to, errB := parseSize(last)
+	from, errA := selection.ParseSize(first)
+	to, errB := selection.ParseSize(last)
 	if errA != nil || errB != nil || from < 1 || to <= from || to > 1<<50 {
 		return sizeRange{}, usagef("--size %q: with --plot size want a range such as %s, up to 1PiB", s, usualSizes)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 type decodeOptions struct {
-	selection // of which only the flags of a plan are used
+	choice // of which only the flags of a plan are used
 	runOptions
 }
 
@@ -114,7 +114,7 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 	if err := job.checkOutput(append(job.stored.sources(), survivors...)); err != nil {
 		return nil, err
 	}
-	model, err := o.model(job.stored.field, job.stored.manifest.SymbolsPerPacket)
+	model, err := o.Model(job.stored.field, job.stored.manifest.SymbolsPerPacket)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 	if err != nil {
 		return nil, usagef("cannot decode %s: %w", args[0], err)
 	}
-	if job.encoder, err = volley.Compile(a, append(options, o.selection.options(model)...)...); err != nil {
+	if job.encoder, err = volley.Compile(a, append(options, o.choice.Options(model)...)...); err != nil {
 		return nil, usage(err)
 	}
 	return job, nil

@@ -16,7 +16,7 @@ import (
 )
 
 type encodeOptions struct {
-	selection
+	choice
 	runOptions
 	csv     bool
 	symbols bool
@@ -52,7 +52,7 @@ func newEncode() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
 	}
 	o.addMatrix(cmd)
-	o.addProcessors(cmd)
+	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	o.addRun(cmd, "directory for the coded files; made if need be", "replace the result that DIR holds")
 	f := cmd.Flags()
@@ -101,7 +101,7 @@ func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob
 	if err != nil {
 		return nil, err
 	}
-	f, err := field.Parse(o.field)
+	f, err := field.Parse(o.Field)
 	if err != nil {
 		return nil, usage(err)
 	}
@@ -113,11 +113,11 @@ func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob
 			job.close()
 		}
 	}()
-	if cmd.Flags().Changed("processors") && o.k != job.packets.count() {
-		return nil, usagef("%d packets for %d processors: -k has to be the number of packets", job.packets.count(), o.k)
+	if cmd.Flags().Changed("processors") && o.Processors != job.packets.count() {
+		return nil, usagef("%d packets for %d processors: -k has to be the number of packets", job.packets.count(), o.Processors)
 	}
-	o.k = job.packets.count()
-	if job.spec, err = o.spec(cmd); err != nil {
+	o.Processors = job.packets.count()
+	if job.spec, err = o.Spec(); err != nil {
 		return nil, err
 	}
 	if err := o.checkOutput(job); err != nil {
@@ -126,11 +126,11 @@ func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob
 	if err := job.build(f); err != nil {
 		return nil, usage(err)
 	}
-	model, err := o.model(f, job.packets.symbols())
+	model, err := o.Model(f, job.packets.symbols())
 	if err != nil {
 		return nil, err
 	}
-	if job.encoder, err = volley.Compile(job.matrix, append(options, o.selection.options(model)...)...); err != nil {
+	if job.encoder, err = volley.Compile(job.matrix, append(options, o.choice.Options(model)...)...); err != nil {
 		return nil, usage(err)
 	}
 	return job, nil
@@ -161,7 +161,7 @@ func (o *encodeOptions) checkOutput(job *encodeJob) error {
 func (j *encodeJob) build(f field.Field) (err error) {
 	plain := j.spec
 	plain.Inverse = false
-	if j.plain, err = j.options.buildFor(plain, f, j.packets.count()); err != nil {
+	if j.plain, err = j.options.BuildFor(plain, f, j.packets.count()); err != nil {
 		return err
 	}
 	j.matrix = j.plain
@@ -216,7 +216,7 @@ func (j *encodeJob) manifest(r *volley.Report) *codeddir.Manifest {
 		Format: codeddir.Format, Version: codeddir.Version,
 		Field: r.Field, Algorithm: r.Algorithm, Processors: r.K, Sinks: r.Sinks, Ports: r.Ports,
 		SymbolBytes: j.matrix.Field().SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
-		Matrix: codeddir.Matrix{Family: j.options.matrix, Inverse: j.spec.Inverse, Base: matrix.BaseOf(j.plain)},
+		Matrix: codeddir.Matrix{Family: j.options.Matrix, Inverse: j.spec.Inverse, Base: matrix.BaseOf(j.plain)},
 	}
 	m.Matrix.Columns = r.Columns
 	if j.spec.Order == "reversed" {

@@ -43,7 +43,7 @@ func (o *encodeOptions) open(f field.Field, args []string) (toEncode, error) {
 		if o.party.Size() > 1 {
 			return nil, usagef("--csv: one process reads and writes all packets: leave --comm %s out", o.comm)
 		}
-		return openText(f, args[0], o.sinks)
+		return openText(f, args[0], o.Sinks)
 	}
 	names, here, err := o.here(args)
 	if err != nil {
@@ -73,9 +73,9 @@ type span struct {
 
 // span returns that of this process, for k packets.
 func (o *encodeOptions) span(k int) (span, error) {
-	s := span{k: k, sinks: cmp.Or(o.sinks, k)}
+	s := span{k: k, sinks: cmp.Or(o.Sinks, k)}
 	processors, firstSink := max(k, s.sinks), 0
-	if o.separate {
+	if o.Separate {
 		processors, firstSink = k+s.sinks, k
 	}
 	ranks := o.party.Size()
@@ -105,10 +105,10 @@ func processes(n int) string {
 // Else they are the files named, or those of them that are here where all are named.
 func (o *encodeOptions) here(args []string) ([]string, span, error) {
 	pattern := len(args) == 1 && strings.Contains(args[0], rankWord)
-	k := o.k
+	k := o.Processors
 	if o.party.job() && k == 0 {
-		if k = o.party.Size() * max(1, o.perRank); o.separate {
-			k -= o.sinks
+		if k = o.party.Size() * max(1, o.perRank); o.Separate {
+			k -= o.Sinks
 		}
 	}
 	var names []string

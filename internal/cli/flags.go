@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,30 +54,6 @@ func flagsInGroups(all *pflag.FlagSet) string {
 	}
 	return strings.Join(parts, "\n\n")
 }
-
-// atLeast is a flag that takes a number with a lower bound; unset shows as nothing.
-type atLeast struct {
-	value        *int
-	least, unset int
-}
-
-func (f atLeast) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < f.least {
-		return fmt.Errorf("want a number, %d or more", f.least)
-	}
-	*f.value = n
-	return nil
-}
-
-func (f atLeast) String() string {
-	if f.value == nil || *f.value == f.unset {
-		return ""
-	}
-	return fmt.Sprint(*f.value)
-}
-
-func (f atLeast) Type() string { return "int" }
 
 // stringValue is a flag that is a string.
 type stringValue struct{ s *string }

@@ -12,6 +12,7 @@ import (
 
 	"volley/algo"
 	"volley/internal/codeddir"
+	"volley/internal/selection"
 )
 
 // FuzzArguments checks that no command line makes a panic: it works, or exits with 2,
@@ -80,49 +81,11 @@ func quick(args []string) bool {
 		if x == nil || !x.Changed {
 			return x == nil || flag != "processors" || cmd.Name() != "cost" // of which the default is long
 		}
-		list, err := parseNumbers(x.Value.String(), 0, largestK)
+		list, err := selection.ParseNumbers(x.Value.String(), 0, selection.LargestK)
 		return err != nil || len(list) <= count && list[len(list)-1] <= most
 	}
-	return few("processors", 3, 12) && few("sinks", 1, 12) && few("ports", 3, largestK) &&
-		few("rounds-over", 3, largestK) && few("repeat", 1, 10)
-}
-
-func FuzzDuration(f *testing.F) {
-	for _, s := range []string{"20us", "0.8ns", "0", "1.5h", "2h30m", "1us5", "-1s", ".s", "1e9s", "99999999999999999999h", "µs"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		seconds, err := duration("tau", s)
-		if err != nil {
-			return
-		}
-		if !(seconds >= 0 && seconds <= longest.Seconds()) {
-			t.Fatalf("%q: %v s", s, seconds)
-		}
-		if d, err := time.ParseDuration(s); err == nil && seconds < 1e3 && (time.Duration(seconds*1e9)-d).Abs() > time.Microsecond {
-			t.Fatalf("%q: %v s, as a Duration %v", s, seconds, d)
-		}
-	})
-}
-
-func FuzzParseRanges(f *testing.F) {
-	for _, s := range []string{"1", "2..64", "4,8,16..20", "..", "5..2", ",", "1..99999999999999999999"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		list, err := parseRanges(s)
-		if err != nil {
-			return
-		}
-		if len(list) == 0 || len(list) > mostRows {
-			t.Fatalf("%q: %d values", s, len(list))
-		}
-		for _, k := range list {
-			if k < 1 || k > largestK {
-				t.Fatalf("%q: %d", s, k)
-			}
-		}
-	})
+	return few("processors", 3, 12) && few("sinks", 1, 12) && few("ports", 3, selection.LargestK) &&
+		few("rounds-over", 3, selection.LargestK) && few("repeat", 1, 10)
 }
 
 // FuzzDecodeManifest checks that no manifest makes decode panic, or write

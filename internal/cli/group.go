@@ -13,11 +13,12 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/group"
+	"volley/internal/selection"
 )
 
 // groupOptions is the flags of the verbs for groups of nodes.
 type groupOptions struct {
-	selection // of which only ports and the cost model are used
+	choice // of which only ports and the cost model are used
 	joining
 	json bool
 }
@@ -27,7 +28,7 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	end := flagGroup(cmd, "Run")
 	o.joining.add(f, "node")
-	f.IntVarP(&o.ports, "ports", "p", volley.DefaultPorts, "messages a node sends, and receives, at a time")
+	f.IntVarP(&o.Ports, "ports", "p", volley.DefaultPorts, "messages a node sends, and receives, at a time")
 	end()
 	o.addModel(cmd)
 	cmd.Flags().MarkHidden("gamma")
@@ -43,17 +44,17 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, 
 	if err != nil {
 		return group.Options{}, nil, err
 	}
-	if o.timeout < 0 || o.ports < 1 {
-		return group.Options{}, nil, usagef("--timeout %v, --ports %d: want 0 or more, 1 or more", o.timeout, o.ports)
+	if o.timeout < 0 || o.Ports < 1 {
+		return group.Options{}, nil, usagef("--timeout %v, --ports %d: want 0 or more, 1 or more", o.timeout, o.Ports)
 	}
 	if len(args) == 0 {
 		return group.Options{}, nil, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
 	}
-	bytes, err := field.Parse(usualField)
+	bytes, err := field.Parse(selection.UsualField)
 	if err != nil {
 		return group.Options{}, nil, err
 	}
-	m, err := o.model(bytes, 1)
+	m, err := o.Model(bytes, 1)
 	if err != nil {
 		return group.Options{}, nil, err
 	}
@@ -65,7 +66,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, 
 	for i := range dirs {
 		dirs[i] = strings.ReplaceAll(dirs[i], rankWord, fmt.Sprint(o.party.Rank()))
 	}
-	return group.Options{Memory: memory, Timeout: o.timeout, Ports: o.ports, Beta: m.Beta, Tau: m.Tau}, dirs, nil
+	return group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau}, dirs, nil
 }
 
 // print prints a report at rank 0, as JSON if asked.

@@ -13,7 +13,7 @@ import (
 )
 
 type matrixOptions struct {
-	selection
+	choice
 	format string
 }
 
@@ -41,7 +41,7 @@ func newMatrix() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
 	}
 	o.addMatrix(cmd)
-	o.addProcessors(cmd)
+	o.AddProcessors(cmd.Flags())
 	cmd.Flags().StringVar(&o.format, "format", "csv", strings.Join(matrixFormats, ", "))
 	return cmd
 }
@@ -59,7 +59,7 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 	if err := checkFormat(o.format, matrixFormats); err != nil {
 		return err
 	}
-	a, err := o.build(cmd)
+	a, err := o.Build()
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 		if base := matrix.BaseOf(a); base > 0 {
 			fmt.Fprintf(w, "# base %d\n", base)
 		}
-		if o.order != "natural" {
-			fmt.Fprintf(w, "# order %s\n", o.order)
+		if o.Order != "natural" {
+			fmt.Fprintf(w, "# order %s\n", o.Order)
 		}
 		if err := matrix.WriteCSV(w, a); err != nil {
 			return err
@@ -88,7 +88,7 @@ func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix) {
 	quoted := func(list []string) string {
 		return `["` + strings.Join(list, `","`) + `"]` // digits only: nothing to escape
 	}
-	fmt.Fprintf(w, "{\"field\":%q,\"matrix\":%q,\"inverse\":%v,\"order\":%q,", a.Field().Name(), o.matrix, o.inverse, o.order)
+	fmt.Fprintf(w, "{\"field\":%q,\"matrix\":%q,\"inverse\":%v,\"order\":%q,", a.Field().Name(), o.Matrix, o.Inverse, o.Order)
 	if base := matrix.BaseOf(a); base > 0 {
 		fmt.Fprintf(w, "\"base\":%d,", base)
 	}

@@ -12,17 +12,15 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/draw"
-	"volley/field"
 	"volley/plan"
 	"volley/report"
 	"volley/sim"
 )
 
 type planOptions struct {
-	selection
+	choice
 	format    string
 	processor int
-	size      string
 	why       bool
 }
 
@@ -52,12 +50,12 @@ func newPlan() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
 	}
 	o.addMatrix(cmd)
-	o.addProcessors(cmd)
+	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", strings.Join(planFormats, ", "))
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this processor (text, json)")
-	addSize(f, &o.size)
+	o.AddSize(f)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
 	return cmd
 }
@@ -73,22 +71,22 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	case one && o.format == "svg":
 		return usagef("--processor and --format svg: a drawing shows all processors")
 	}
-	a, err := o.build(cmd)
+	a, err := o.Build()
 	if err != nil {
 		return err
 	}
-	if one && (o.processor < 0 || o.processor >= o.k) {
-		return usagef("--processor %d: want 0 to %d", o.processor, o.k-1)
+	if one && (o.processor < 0 || o.processor >= o.Processors) {
+		return usagef("--processor %d: want 0 to %d", o.processor, o.Processors-1)
 	}
-	symbols, err := packetSymbols(a.Field(), o.size)
+	symbols, err := o.Symbols(a.Field())
 	if err != nil {
 		return err
 	}
-	model, err := o.model(a.Field(), symbols)
+	model, err := o.Model(a.Field(), symbols)
 	if err != nil {
 		return err
 	}
-	encoder, err := volley.Compile(a, o.options(model)...)
+	encoder, err := volley.Compile(a, o.Options(model)...)
 	if err != nil {
 		return usage(err)
 	}
@@ -115,13 +113,13 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	case o.format == "json":
 		return plan.Encode(w, p)
 	case o.format == "svg":
-		if o.k > mostShown {
-			return usagef("--format svg: %d processors are too many to draw: want %d at most", o.k, mostShown)
+		if o.Processors > mostShown {
+			return usagef("--format svg: %d processors are too many to draw: want %d at most", o.Processors, mostShown)
 		}
 		return draw.SVG(w, p)
 	case one:
 		return plan.DescribeProgram(w, p, o.processor)
-	case o.k <= mostShown:
+	case o.Processors <= mostShown:
 		if err := plan.Describe(w, p); err != nil {
 			return err
 		}
@@ -207,13 +205,4 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		}
 	}
 	return nil
-}
-
-// packetSymbols returns the symbols over f of a packet of the given size.
-func packetSymbols(f field.Field, size string) (int64, error) {
-	n, err := parseSize(size)
-	if err != nil {
-		return 0, usagef("--size %q: %w", size, err)
-	}
-	return field.PackingOf(f).Symbols(n), nil
 }

@@ -20,6 +20,7 @@ import (
 	"volley"
 	"volley/executor"
 	"volley/internal/codeddir"
+	"volley/internal/selection"
 	"volley/trace"
 )
 
@@ -47,7 +48,7 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	defer flagGroup(cmd, "Run")()
 	o.joining.add(f, "processor")
 	if len(comms) > 1 {
-		f.Var(atLeast{&o.perRank, 1, 0}, "per-rank", "processors in each process of --comm mpi (default: 1)")
+		f.Var(selection.AtLeast{Value: &o.perRank, Least: 1, Unset: 0}, "per-rank", "processors in each process of --comm mpi (default: 1)")
 	}
 	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
 	f.StringVar(&o.trace, "trace", "", "file for a trace of what is done when, which Perfetto shows")

@@ -12,38 +12,9 @@ import (
 
 // What people write for sizes, times and numbers, and how these are written for them.
 
-// parseSize reads a number of bytes such as 64MiB.
-func parseSize(text string) (int64, error) {
-	n, err := humanize.ParseBytes(text)
-	if err != nil || n > 1<<62 {
-		return 0, fmt.Errorf("want a size such as 64MiB")
-	}
-	return int64(n), nil
-}
-
 // inBytes writes a size such as 64 KiB.
 func inBytes(size float64) string {
 	return strings.Replace(humanize.IBytes(uint64(math.Round(size))), ".0 ", " ", 1)
-}
-
-// longest is more than any network takes for anything.
-const longest = time.Hour
-
-// duration reads a duration in seconds: a number and a unit. Unlike
-// time.ParseDuration's it may be a fraction of a nanosecond.
-func duration(flag, s string) (float64, error) {
-	const digits = "0123456789."
-	unit := strings.TrimLeft(s, digits)
-	number, err := strconv.ParseFloat(strings.TrimSuffix(s, unit), 64)
-	if err == nil && number == 0 && unit == "" {
-		return 0, nil
-	}
-	d, unitErr := time.ParseDuration("1" + unit)
-	seconds := number * d.Seconds()
-	if err != nil || unitErr != nil || strings.ContainsAny(unit, digits) || seconds > longest.Seconds() {
-		return 0, usagef("--%s %q: want a number and its unit, such as 20us or 0.8ns, from 0 to %v", flag, s, longest)
-	}
-	return seconds, nil
 }
 
 // brief returns a duration of that many seconds in three digits.

@@ -46,8 +46,10 @@ var allowed = map[string][]string{
 	"internal/race":            {},
 	"internal/mutation":        {"internal/mutation/mutant"},
 	"internal/mutation/mutant": {},
+	"internal/explore":         {},
+	"internal/selection":       {"", "algo", "field", "matrix", "sim", "tune"},
 	"internal/cli": {
-		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "matrix", "plan", "report", "sim",
+		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify",
 	},
 	"cmd/volley":    {"internal/cli"},

@@ -1,0 +1,280 @@
+// Package selection is how people select a matrix, a plan and a cost model: the flags that
+// the verbs of the command line have in common, which the page of volley explore has too,
+// and what they stand for.
+package selection
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"volley"
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+	"volley/sim"
+	"volley/tune"
+)
+
+// A Selection is the values of the flags. The zero value has no flags yet: those that are
+// wanted are added first, which sets their defaults, and parsed by the caller.
+type Selection struct {
+	Field      string
+	Matrix     string
+	Points     string
+	Omega      string
+	Alpha      string
+	Base       string
+	Order      string // one of Orders
+	Inverse    bool
+	Processors int
+	Sinks      int // 0: every processor is source and sink
+	Separate   bool
+	Cut        bool
+	Ports      int
+	Algorithm  string
+	Beta, Tau  string
+	Gamma      string
+	Size       string // of a packet
+	Limits     algo.Limits
+
+	flags *pflag.FlagSet // of a matrix
+}
+
+// An Error says that the value of a flag is not right.
+type Error struct {
+	Flag string // its long name
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+func mark(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{flag, err}
+}
+
+func markf(flag, format string, args ...any) error {
+	return &Error{flag, fmt.Errorf(format, args...)}
+}
+
+// UsualField is that of a matrix that has no field of its own.
+const UsualField = "2^8"
+
+// Orders lists the values of --order.
+var Orders = []string{"natural", "reversed", "any"}
+
+// AddMatrix adds the flags that select a matrix. When they have been parsed, SetDefaults
+// is to be called.
+func (s *Selection) AddMatrix(f *pflag.FlagSet) {
+	s.flags = f
+	f.StringVar(&s.Field, "field", UsualField, "finite field, as volley fields lists them; with fti 2^16 unless given")
+	f.StringVar(&s.Matrix, "matrix", "cauchy", "matrix A, see volley matrix --help: "+matrixNames())
+	f.StringVar(&s.Points, "points", "coset", "points of a vandermonde or moore matrix: coset, powers, codes, or a file of decimal values")
+	f.StringVar(&s.Omega, "omega", "", "points ω of a lagrange matrix, x of a cauchy matrix: coset, powers, codes, or a file (default coset; cauchy: codes)")
+	f.StringVar(&s.Alpha, "alpha", "", "points α of a lagrange matrix, y of a cauchy matrix: the words of --omega mean the points after ω here")
+	f.StringVar(&s.Base, "base", "", "base of a moore or gabidulin matrix, the order of a subfield (default the characteristic)")
+	f.StringVar(&s.Order, "order", "natural", "order of the coded packets: natural, reversed (of digits, for dft), or any that is cheapest")
+	f.BoolVar(&s.Inverse, "inverse", false, "use the inverse of the matrix")
+	f.Var(AtLeast{&s.Sinks, 1, 0}, "sinks", "number of processors that get a coded packet: the first ones or, with --separate, others (default: all)")
+	f.BoolVar(&s.Separate, "separate", false, "the sinks hold no data: they are processors of their own, after the others")
+}
+
+// SetDefaults sets what depends on other flags and was not given: the field of the matrix.
+func (s *Selection) SetDefaults() {
+	if spec, err := matrix.ParseSpec(s.Matrix); err == nil && !s.flags.Changed("field") {
+		s.Field = spec.DefaultField(UsualField)
+	}
+}
+
+// AddProcessors adds the flag of the number of processors.
+func (s *Selection) AddProcessors(f *pflag.FlagSet) {
+	f.IntVarP(&s.Processors, "processors", "k", 0, "number of processors")
+}
+
+// AddPlan adds the flags that select a plan for a matrix.
+func (s *Selection) AddPlan(f *pflag.FlagSet) {
+	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "messages a processor sends, and receives, at a time")
+	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "auto, or a name that volley algorithms lists")
+}
+
+// AddCut adds the flag that widens the choice of a plan.
+func (s *Selection) AddCut(f *pflag.FlagSet) {
+	f.BoolVar(&s.Cut, "cut", false, "let auto cut packets into pieces where every processor is source and sink, too")
+}
+
+// AddLimits adds the flags that bound the choice of a plan.
+func (s *Selection) AddLimits(f *pflag.FlagSet) {
+	s.Limits = algo.NoLimits
+	f.Var(AtLeast{&s.Limits.RoundsOver, 0, -1}, "rounds-over", "at most so many rounds more than the fewest (default: as beta and tau decide)")
+	f.Var(AtLeast{&s.Limits.Memory, 1, 0}, "max-memory", "at most so many packets held by a processor (default: any number)")
+	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most so many multiply-adds per symbol at a processor (default: any number)")
+}
+
+// AddModel adds the flags of the cost model.
+func (s *Selection) AddModel(f *pflag.FlagSet) {
+	f.StringVar(&s.Beta, "beta", "", "time to start a message (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
+	f.StringVar(&s.Tau, "tau", "", "time to send a symbol (default: as measured, or 0.8ns for each of its bytes)")
+	f.StringVar(&s.Gamma, "gamma", "", "time to multiply and add a symbol (default: as measured, or 0)")
+}
+
+// AddSize adds the flag of the packet size that a model time is for.
+func (s *Selection) AddSize(f *pflag.FlagSet) {
+	f.StringVar(&s.Size, "size", "1MiB", "bytes of a packet, for the time in the model")
+}
+
+func matrixNames() string {
+	var names []string
+	for _, f := range matrix.Families() {
+		names = append(names, f.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// ParseField returns the field asked for. The error is an *Error.
+func (s *Selection) ParseField() (field.Field, error) {
+	f, err := field.Parse(s.Field)
+	return f, mark("field", err)
+}
+
+// Spec returns the matrix asked for, independently of K. The error is an *Error.
+func (s *Selection) Spec() (matrix.Spec, error) {
+	spec, err := matrix.ParseSpec(s.Matrix)
+	if err != nil {
+		return spec, mark("matrix", err)
+	}
+	if s.flags.Changed("points") {
+		spec.Points = s.Points
+	}
+	spec.Omega, spec.Alpha, spec.Order, spec.Inverse = s.Omega, s.Alpha, s.Order, s.Inverse
+	if !slices.Contains(Orders, s.Order) {
+		return spec, markf("order", "--order %q: want one of %s", s.Order, strings.Join(Orders, ", "))
+	}
+	if s.Base != "" {
+		if spec.Base, err = strconv.ParseUint(s.Base, 10, 64); err != nil || spec.Base == 0 {
+			return spec, markf("base", "--base %q: want the order of a subfield, such as 2", s.Base)
+		}
+	}
+	return spec, nil
+}
+
+// Build returns the matrix asked for. The error is an *Error.
+func (s *Selection) Build() (matrix.Matrix, error) {
+	f, err := s.ParseField()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := s.Spec()
+	if err != nil {
+		return nil, err
+	}
+	if s.Processors < 1 {
+		return nil, markf("processors", "%d processors: say how many with -k, 1 or more", s.Processors)
+	}
+	return s.BuildFor(spec, f, s.Processors)
+}
+
+// BuildFor returns the matrix of a spec for k sources. The error is an *Error.
+func (s *Selection) BuildFor(spec matrix.Spec, f field.Field, k int) (matrix.Matrix, error) {
+	a, err := spec.Build(f, k, cmp.Or(s.Sinks, k))
+	return a, mark("matrix", err)
+}
+
+// Model returns the cost model for packets of the given number of symbols over f: as the
+// flags say, else as volley tune has measured, else by default. The error is an *Error
+// or that of a file of volley tune.
+func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
+	m := sim.Model{Beta: volley.DefaultBeta, Tau: volley.TauPerByte * float64(f.SymbolBytes()), Symbols: symbols}
+	measured, ok, err := tune.Default()
+	if err != nil {
+		return m, mark("beta", err)
+	}
+	if ok {
+		m.Beta, m.Tau = measured.Beta(), measured.TauSecondsPerByte*float64(f.SymbolBytes())
+		m.Gamma, _ = measured.Gamma(f.Name(), f.SymbolBytes())
+	}
+	if s.Beta != "" {
+		seconds, err := ParseDuration("beta", s.Beta)
+		if err != nil {
+			return m, err
+		}
+		m.Beta = time.Duration(seconds * float64(time.Second))
+	}
+	if s.Tau != "" {
+		if m.Tau, err = ParseDuration("tau", s.Tau); err != nil {
+			return m, err
+		}
+	}
+	if s.Gamma != "" {
+		m.Gamma, err = ParseDuration("gamma", s.Gamma)
+	}
+	return m, err
+}
+
+// Symbols returns the symbols over f of a packet of --size. The error is an *Error.
+func (s *Selection) Symbols(f field.Field) (int64, error) {
+	n, err := ParseSize(s.Size)
+	if err != nil {
+		return 0, markf("size", "--size %q: %w", s.Size, err)
+	}
+	return field.PackingOf(f).Symbols(n), nil
+}
+
+// Options returns the library's options for the flags.
+func (s *Selection) Options(m sim.Model) []volley.Option {
+	list := []volley.Option{
+		volley.WithAlgorithm(s.Algorithm), volley.WithPorts(s.Ports),
+		volley.WithBeta(m.Beta), volley.WithTau(m.Tau), volley.WithGamma(m.Gamma), volley.WithOrder(s.PlanOrder()),
+		volley.WithLimits(s.Limits),
+	}
+	if s.Cut {
+		list = append(list, volley.WithCutting())
+	}
+	if s.Separate {
+		list = append(list, volley.WithSeparateSinks())
+	}
+	return list
+}
+
+// PlanOrder returns what the planner may do about the order.
+func (s *Selection) PlanOrder() algo.Order {
+	if s.Order == algo.Any.String() {
+		return algo.Any
+	}
+	return algo.Natural // of the matrix, which may be reversed
+}
+
+// AtLeast is a flag that takes a number with a lower bound; unset shows as nothing.
+type AtLeast struct {
+	Value        *int
+	Least, Unset int
+}
+
+// Set takes a number, Least or more.
+func (f AtLeast) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < f.Least {
+		return fmt.Errorf("want a number, %d or more", f.Least)
+	}
+	*f.Value = n
+	return nil
+}
+
+// String returns the number.
+func (f AtLeast) String() string {
+	if f.Value == nil || *f.Value == f.Unset {
+		return ""
+	}
+	return fmt.Sprint(*f.Value)
+}
+
+// Type returns "int".
+func (f AtLeast) Type() string { return "int" }
