@@ -3,6 +3,7 @@ module volley
 go 1.26.8
 
 require (
+	github.com/cli/browser v1.3.0
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/consensys/gnark-crypto v0.22.0
 	github.com/crate-crypto/go-eth-kzg v1.5.0

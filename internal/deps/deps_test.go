@@ -46,12 +46,13 @@ var allowed = map[string][]string{
 	"internal/race":            {},
 	"internal/mutation":        {"internal/mutation/mutant"},
 	"internal/mutation/mutant": {},
-	"internal/explore":         {},
+	"internal/explore":         {"", "algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":       {"", "algo", "field", "matrix", "sim", "tune"},
 	"internal/cli": {
 		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "internal/selection", "matrix", "plan", "report", "sim",
-		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify",
+		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
+	"web":           {"internal/explore"},
 	"cmd/volley":    {"internal/cli"},
 	"cmd/libvolley": {"", "field", "group", "matrix", "transport/mpi", "verify"},
 

@@ -11,13 +11,19 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+
+	"volley/internal/selection"
 )
 
 // A method answers one kind of question. It may say in between how far it is, with event.
 type method func(ctx context.Context, request []byte, event func(any) error) (any, error)
 
 // methods are all there are, by name.
-var methods = map[string]method{}
+var methods = map[string]method{
+	"catalog": answer(catalog),
+	"plan":    answer(showPlan),
+	"trees":   answer(dftTrees),
+}
 
 // answer makes a method of a function with a typed request.
 func answer[Q, R any](f func(ctx context.Context, request Q, event func(any) error) (R, error)) method {
@@ -83,13 +89,27 @@ func Answer(ctx context.Context, name string, request []byte, w io.Writer) (ok b
 	if err == nil {
 		return true, put(line{Result: result})
 	}
-	p := &problem{}
+	p := &problem{Message: plain(err)}
 	if f := new(FieldError); errors.As(err, &f) {
 		p.Field = f.Field
+	} else if f := new(selection.Error); errors.As(err, &f) {
+		p.Field = f.Flag
 	}
-	p.Message, _, _ = strings.Cut(err.Error(), "\n")
-	p.Message = packages.ReplaceAllString(p.Message, "")
 	return false, put(line{Error: p})
+}
+
+// list returns s, and an empty list where it is nil: the page gets [], never null.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// plain returns an error as the page shows it, in one line.
+func plain(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return packages.ReplaceAllString(text, "")
 }
 
 // call calls a method. A panic is an error of it: the page goes on.

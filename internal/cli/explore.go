@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/cli/browser"
+	"github.com/spf13/cobra"
+
+	"volley/web"
+)
+
+const exploreHelp = `Serve a page on which schedules move: who sends what to whom in which round, where a
+packet goes, how the matrix comes about, what every algorithm costs, how a run went.
+
+The page is in this binary and needs no network. It opens in a browser, where there is
+one; Ctrl-C ends it. It shows up to 81 processors message by message, and up to 1,024 in
+heat maps.`
+
+type exploreOptions struct {
+	addr string
+	open bool
+}
+
+func newExplore() *cobra.Command {
+	o := &exploreOptions{}
+	cmd := &cobra.Command{
+		Use:   "explore [flags]",
+		Short: "See schedules, costs and runs in a browser",
+		Long:  exploreHelp,
+		Example: `  volley explore
+  volley explore --addr 127.0.0.1:9000 --open=false`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runExplore(cmd, o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.addr, "addr", "127.0.0.1:8080", "address to serve on; port 0 takes a free one")
+	f.BoolVar(&o.open, "open", true, "open a browser, where there is one")
+	return cmd
+}
+
+func runExplore(cmd *cobra.Command, o *exploreOptions) error {
+	listener, err := net.Listen("tcp", o.addr)
+	if err != nil {
+		return usagef("--addr %s: %w: choose another, such as 127.0.0.1:0 for any free port", o.addr, ofAddress(err))
+	}
+	server := &http.Server{Handler: web.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	at := "http://" + listener.Addr().String()
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", at); err != nil {
+		server.Close()
+		return err
+	}
+	if o.open && hasBrowser() {
+		if err := browser.OpenURL(at); err != nil {
+			slog.Info("no browser", "error", err)
+		}
+	}
+	select {
+	case err := <-served:
+		return err
+	case <-cmd.Context().Done(): // the way to end it, and no failure
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return server.Close() // of those who are still being answered
+	}
+	return nil
+}
+
+// ofAddress returns what is wrong with an address, without the address.
+func ofAddress(err error) error {
+	if op := new(net.OpError); errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// hasBrowser reports whether there is a screen for one.
+func hasBrowser() bool {
+	switch runtime.GOOS {
+	case "darwin", "windows":
+		return true
+	}
+	return os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
+}

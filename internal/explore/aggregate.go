@@ -1,0 +1,105 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"volley/plan"
+)
+
+// The most cells along a side of a heat map, rounds with figures of their own, and offsets
+// of each of them.
+const (
+	mostCells   = 256
+	mostRounds  = 2048
+	mostOffsets = 16
+)
+
+// aggregate is how much a plan sends, of any number of processors: bins of processors and
+// rounds, all but perhaps the last one equally large.
+type aggregate struct {
+	ProcessorBin int           `json:"processor_bin"` // processors in a bin
+	RoundBin     int           `json:"round_bin"`     // rounds in a bin
+	Sent         [][]int       `json:"sent"`          // by bins: the most elements that one processor sends in one round
+	Pairs        [][]int       `json:"pairs"`         // by bins of senders and receivers: all elements
+	Rounds       []roundFigure `json:"rounds"`        // the first mostRounds
+}
+
+type roundFigure struct {
+	Round    int      `json:"round"`
+	Phase    string   `json:"phase"`
+	Largest  int      `json:"largest"` // elements of the largest message
+	Messages int      `json:"messages"`
+	Elements int      `json:"elements"`
+	Offsets  []offset `json:"offsets"` // the most frequent ones, at most mostOffsets
+}
+
+// offset is the messages that go equally far.
+type offset struct {
+	Offset   int `json:"offset"` // receiver minus sender, modulo the processors
+	Messages int `json:"messages"`
+	Elements int `json:"elements"`
+}
+
+// aggregateOf counts the messages of p. It holds one schedule at a time. The error is that
+// of ctx.
+func aggregateOf(ctx context.Context, p plan.Plan) (*aggregate, error) {
+	info := p.Info()
+	k, rounds := info.Processors, info.Rounds()
+	bins := func(n int) (size, count int) {
+		size = max(1, (n+mostCells-1)/mostCells)
+		return size, (n + size - 1) / size
+	}
+	a := &aggregate{Rounds: []roundFigure{}}
+	var processorBins, roundBins int
+	a.ProcessorBin, processorBins = bins(k)
+	a.RoundBin, roundBins = bins(rounds)
+	a.Sent, a.Pairs = grid(processorBins, roundBins), grid(processorBins, processorBins)
+	phases := info.PhaseOf()
+	for r := range min(rounds, mostRounds) {
+		a.Rounds = append(a.Rounds, roundFigure{Round: r, Phase: phases[r]})
+	}
+	offsets := make([]map[int]offset, len(a.Rounds))
+	for src := range k {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for r, round := range p.Schedule(src).Rounds {
+			sent := 0
+			for _, s := range round.Sends {
+				sent += s.Count
+				a.Pairs[src/a.ProcessorBin][s.Dst/a.ProcessorBin] += s.Count
+				if r >= len(a.Rounds) {
+					continue
+				}
+				f := &a.Rounds[r]
+				f.Largest, f.Messages, f.Elements = max(f.Largest, s.Count), f.Messages+1, f.Elements+s.Count
+				far := (s.Dst - src + k) % k
+				if offsets[r] == nil {
+					offsets[r] = map[int]offset{}
+				}
+				o := offsets[r][far]
+				offsets[r][far] = offset{far, o.Messages + 1, o.Elements + s.Count}
+			}
+			cell := &a.Sent[src/a.ProcessorBin][r/a.RoundBin]
+			*cell = max(*cell, sent)
+		}
+	}
+	for r, of := range offsets {
+		sorted := slices.SortedFunc(maps.Values(of), func(x, y offset) int {
+			return cmp.Or(cmp.Compare(y.Messages, x.Messages), cmp.Compare(x.Offset, y.Offset))
+		})
+		a.Rounds[r].Offsets = list(sorted[:min(len(sorted), mostOffsets)])
+	}
+	return a, nil
+}
+
+func grid(rows, columns int) [][]int {
+	g := make([][]int, rows)
+	for i := range g {
+		g[i] = make([]int, columns)
+	}
+	return g
+}

@@ -1,0 +1,85 @@
+package explore
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"volley"
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+)
+
+// The most processors of which the page shows every message, 3^4, with so many
+// coefficients in all memories, and the most processors it takes.
+const (
+	mostDetailed     = 81
+	mostCoefficients = 1 << 22
+	mostProcessors   = 1024
+)
+
+// catalogue is what there is to choose from.
+type catalogue struct {
+	Version        string           `json:"version"`
+	Flags          []flagEntry      `json:"flags"`
+	Fields         []fieldEntry     `json:"fields"`
+	Matrices       []matrixEntry    `json:"matrices"`
+	Algorithms     []algorithmEntry `json:"algorithms"`
+	MostDetailed   int              `json:"most_detailed"`
+	MostProcessors int              `json:"most_processors"`
+}
+
+type flagEntry struct {
+	Name    string `json:"name"`
+	Short   string `json:"short,omitempty"`
+	Default string `json:"default"`
+	Usage   string `json:"usage"`
+}
+
+type fieldEntry struct {
+	Name    string `json:"name"`    // a pattern, such as "p^m"
+	Example string `json:"example"` // a field of it
+	Title   string `json:"title"`
+}
+
+type matrixEntry struct {
+	Name     string   `json:"name"`     // with its argument, such as "random:SEED"
+	Family   string   `json:"family"`   // without
+	Argument string   `json:"argument"` // what follows the colon; empty where nothing may
+	Formula  string   `json:"formula"`
+	Doc      string   `json:"doc"`
+	Field    string   `json:"field"` // the field to take where none is named; empty: any is as good
+	Takes    []string `json:"takes"` // which of points, omega, alpha, base and order it may have
+	Square   bool     `json:"square"`
+}
+
+type algorithmEntry struct {
+	Name       string `json:"name"`
+	Title      string `json:"title"`
+	Problem    string `json:"problem"`
+	C1         string `json:"c1"`
+	C2         string `json:"c2"`
+	Source     string `json:"source"`
+	Structured bool   `json:"structured"`
+	Baseline   bool   `json:"baseline"`
+}
+
+// catalog answers with the registries.
+func catalog(context.Context, struct{}, func(any) error) (*catalogue, error) {
+	c := &catalogue{Version: volley.Version, MostDetailed: mostDetailed, MostProcessors: mostProcessors}
+	set, _ := newFlagSet()
+	set.VisitAll(func(f *pflag.Flag) {
+		c.Flags = append(c.Flags, flagEntry{f.Name, f.Shorthand, f.DefValue, f.Usage})
+	})
+	for _, k := range field.Kinds() {
+		c.Fields = append(c.Fields, fieldEntry{k.Pattern, k.Example, k.Doc})
+	}
+	for _, m := range matrix.Families() {
+		c.Matrices = append(c.Matrices, matrixEntry{m.String(), m.Name, m.Argument, m.Formula, m.Doc, m.Field, list(m.Takes), m.Square})
+	}
+	for _, a := range algo.Algorithms() {
+		c.Algorithms = append(c.Algorithms, algorithmEntry{a.Name, a.Title, a.Problem, a.C1, a.C2, a.Source, a.Structured, a.Baseline})
+	}
+	return c, nil
+}

@@ -1,0 +1,103 @@
+package explore
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"volley/internal/selection"
+)
+
+// flags are the flags of the command line, by their long names. An empty text stands for
+// the default.
+type flags map[string]string
+
+// newFlagSet returns the flags that the page has, with their defaults.
+func newFlagSet() (*pflag.FlagSet, *selection.Selection) {
+	s, set := new(selection.Selection), pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.AddMatrix(set)
+	s.AddProcessors(set)
+	s.AddPlan(set)
+	s.AddCut(set)
+	s.AddLimits(set)
+	s.AddModel(set)
+	s.AddSize(set)
+	return set, s
+}
+
+// parse returns what the flags select. The error is a *FieldError.
+func (f flags) parse() (*selection.Selection, error) {
+	set, s := newFlagSet()
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		text := strings.TrimSpace(f[name])
+		if text == "" {
+			continue
+		}
+		flag := set.Lookup(name)
+		if flag == nil {
+			return nil, at(name, fmt.Errorf("there is no flag --%s here", name))
+		}
+		if err := set.Set(name, text); err != nil {
+			return nil, at(name, fmt.Errorf("%q: want %s", text, wanted(flag)))
+		}
+	}
+	if strings.HasPrefix(s.Matrix, "file:") {
+		return nil, at("matrix", fmt.Errorf("the page reads no files: volley plan --matrix %s does", s.Matrix))
+	}
+	for name, points := range map[string]string{"points": s.Points, "omega": s.Omega, "alpha": s.Alpha} {
+		if !slices.Contains([]string{"", "coset", "powers", "codes"}, points) {
+			return nil, at(name, fmt.Errorf("%q: want coset, powers or codes; files of points are for the command line", points))
+		}
+	}
+	s.SetDefaults()
+	return s, nil
+}
+
+// wanted says what a flag takes.
+func wanted(flag *pflag.Flag) string {
+	if v, ok := flag.Value.(selection.AtLeast); ok {
+		return fmt.Sprintf("a whole number, %d or more", v.Least)
+	}
+	switch flag.Value.Type() {
+	case "int":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	}
+	return "something else"
+}
+
+// command returns the command line of a verb with the flags, as a shell takes it, and
+// more arguments.
+func (f flags) command(verb string, more ...string) string {
+	set, _ := newFlagSet()
+	words := []string{"volley", verb}
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		text, flag := strings.TrimSpace(f[name]), set.Lookup(name)
+		switch {
+		case text == "" || flag == nil || text == flag.DefValue:
+		case flag.Value.Type() == "bool":
+			words = append(words, "--"+name)
+		case flag.Shorthand != "":
+			words = append(words, "-"+flag.Shorthand, quoted(text))
+		default:
+			words = append(words, "--"+name, quoted(text))
+		}
+	}
+	for _, word := range more {
+		words = append(words, quoted(word))
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted returns a word as a shell takes it.
+func quoted(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+:,./^@%"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

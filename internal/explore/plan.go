@@ -1,0 +1,217 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"volley"
+	"volley/algo"
+	"volley/internal/selection"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+// A question is what was selected, ready to be answered.
+type question struct {
+	*selection.Selection
+	matrix  matrix.Matrix
+	model   sim.Model
+	encoder *volley.Encoder
+}
+
+// ask builds what the flags select. The error is a *FieldError or a *selection.Error.
+func (f flags) ask() (*question, error) {
+	s, err := f.parse()
+	if err != nil {
+		return nil, err
+	}
+	if s.Processors > mostProcessors {
+		return nil, at("processors", fmt.Errorf("%d processors: the page takes %d at most; volley plan takes more", s.Processors, mostProcessors))
+	}
+	if s.Separate && s.Sinks > mostProcessors-s.Processors {
+		return nil, at("sinks", fmt.Errorf("%d sinks besides %d sources: the page takes %d processors at most", s.Sinks, s.Processors, mostProcessors))
+	}
+	q := &question{Selection: s}
+	if q.matrix, err = s.Build(); err != nil {
+		return nil, err
+	}
+	symbols, err := s.Symbols(q.matrix.Field())
+	if err != nil {
+		return nil, err
+	}
+	if q.model, err = s.Model(q.matrix.Field(), symbols); err != nil {
+		return nil, err
+	}
+	if s.Algorithm != algo.Auto {
+		if _, err := algo.Lookup(s.Algorithm); err != nil {
+			return nil, at("algorithm", err)
+		}
+	}
+	if q.encoder, err = volley.Compile(q.matrix, s.Options(q.model)...); err != nil {
+		return nil, at("ports", err)
+	}
+	return q, nil
+}
+
+// plan returns the plan that is chosen. The error is a *FieldError.
+func (q *question) plan() (plan.Plan, error) {
+	p, err := q.encoder.Plan(q.model.Symbols)
+	field := "algorithm"
+	if limits := new(algo.LimitError); errors.As(err, &limits) {
+		switch {
+		case limits.Limits.RoundsOver >= 0:
+			field = "rounds-over"
+		case limits.Limits.Memory > 0:
+			field = "max-memory"
+		default:
+			field = "max-compute"
+		}
+	}
+	return p, at(field, err)
+}
+
+type planRequest struct {
+	Flags flags `json:"flags"`
+}
+
+// planAnswer is a plan for people to look at.
+type planAnswer struct {
+	Command    string      `json:"command"`
+	Info       planInfo    `json:"info"`
+	Cost       planCost    `json:"cost"`
+	Candidates []candidate `json:"candidates"` // in the order of the registry
+	Rejected   []rejection `json:"rejected"`
+	Detail     *detail     `json:"detail,omitempty"` // unless it is too much
+	Aggregate  *aggregate  `json:"aggregate"`
+}
+
+type planInfo struct {
+	Algorithm  string      `json:"algorithm"`
+	Parameters string      `json:"parameters"`
+	Field      string      `json:"field"`
+	Q          string      `json:"q"`
+	Processors int         `json:"processors"`
+	Ports      int         `json:"ports"`
+	Rows       int         `json:"rows"`
+	Columns    int         `json:"columns"`
+	Pieces     int         `json:"pieces"`
+	Phases     []planPhase `json:"phases"`
+	Notes      []string    `json:"notes"`
+	Layers     []string    `json:"layers"`
+	Structure  string      `json:"structure"` // of the matrix
+}
+
+type planPhase struct {
+	Name   string `json:"name"`
+	Rounds int    `json:"rounds"`
+}
+
+// planCost is what a plan costs; seconds are those of the model.
+type planCost struct {
+	C1        int                 `json:"c1"`
+	C2        int                 `json:"c2"` // elements
+	C3        int                 `json:"c3"`
+	PacketsC2 float64             `json:"packets_c2"`
+	BoundC1   int                 `json:"bound_c1"`
+	BoundC2   int                 `json:"bound_c2"`
+	MinCut    *int                `json:"min_cut"` // bound of C2 at this C1, where one is known
+	Seconds   float64             `json:"seconds"`
+	Symbols   int64               `json:"symbols"`
+	Beta      float64             `json:"beta"`
+	Tau       float64             `json:"tau"`
+	Gamma     float64             `json:"gamma"`
+	Rounds    []plan.RoundTraffic `json:"rounds"`
+}
+
+type candidate struct {
+	Algorithm  string  `json:"algorithm"`
+	Parameters string  `json:"parameters"`
+	C1         int     `json:"c1"`
+	C2         float64 `json:"c2"` // packets
+	C3         int     `json:"c3"`
+	Memory     int     `json:"memory"`
+	Seconds    float64 `json:"seconds"`
+	Broken     string  `json:"broken"` // the limit that it breaks
+	Chosen     bool    `json:"chosen"`
+}
+
+type rejection struct {
+	Algorithm string `json:"algorithm"`
+	Reason    string `json:"reason"`
+}
+
+// showPlan answers with the plan that the flags select: what encode would run.
+func showPlan(ctx context.Context, request planRequest, _ func(any) error) (*planAnswer, error) {
+	q, err := request.Flags.ask()
+	if err != nil {
+		return nil, err
+	}
+	p, err := q.plan()
+	if err != nil {
+		return nil, err
+	}
+	a := &planAnswer{Command: request.Flags.command("plan"), Info: describe(p.Info())}
+	a.Info.Structure, _ = q.encoder.Problem().Structure()
+	if a.Cost, err = q.cost(); err != nil {
+		return nil, err
+	}
+	a.Candidates, a.Rejected = q.candidates(p.Info())
+	if a.Aggregate, err = aggregateOf(ctx, p); err != nil {
+		return nil, err
+	}
+	if a.Info.Processors <= mostDetailed && slotsOf(p)*a.Info.Rows <= mostCoefficients {
+		a.Detail, err = detailOf(p, q.matrix)
+	}
+	return a, err
+}
+
+func describe(i plan.Info) planInfo {
+	d := planInfo{
+		Algorithm: i.Algorithm, Parameters: i.Parameters, Field: i.Field.Name(), Q: i.Field.Order().String(),
+		Processors: i.Processors, Ports: i.Ports, Rows: i.Rows, Columns: i.Columns, Pieces: i.PieceCount(),
+		Phases: []planPhase{}, Notes: list(i.Notes), Layers: list(i.Layers),
+	}
+	for _, ph := range i.Phases {
+		d.Phases = append(d.Phases, planPhase(ph))
+	}
+	return d
+}
+
+func (q *question) cost() (planCost, error) {
+	r, err := q.encoder.Estimate(q.model.Symbols)
+	if err != nil {
+		return planCost{}, at("algorithm", err)
+	}
+	c := planCost{
+		C1: r.C1, C2: r.C2, C3: r.C3, PacketsC2: r.C2Packets, BoundC1: r.BoundC1, BoundC2: r.BoundC2,
+		Seconds: r.Seconds, Symbols: r.SymbolsPerPacket, Rounds: list(r.Rounds),
+		Beta: q.model.Beta.Seconds(), Tau: q.model.Tau, Gamma: q.model.Gamma,
+	}
+	if r.Pieces <= 1 {
+		c.PacketsC2 = float64(r.C2)
+		if b, ok := algo.BoundMinCut(r.K, r.Ports); ok && q.encoder.Problem().Square() && r.C1 == r.BoundC1 {
+			c.MinCut = &b
+		}
+	}
+	return c, nil
+}
+
+// candidates returns what the planner chooses from, and marks what it has chosen.
+func (q *question) candidates(chosen plan.Info) ([]candidate, []rejection) {
+	candidates, rejected := []candidate{}, []rejection{}
+	all, no := algo.Candidates(q.encoder.Problem(), q.model)
+	for _, c := range all {
+		i := c.Plan.Info()
+		candidates = append(candidates, candidate{
+			Algorithm: i.Algorithm, Parameters: i.Parameters, C1: c.Cost.C1, C2: c.Cost.PacketC2(), C3: c.Cost.PacketC3(),
+			Memory: c.Memory, Seconds: c.Time.Seconds(), Broken: c.Broken,
+			Chosen: i.Algorithm == chosen.Algorithm && i.Parameters == chosen.Parameters,
+		})
+	}
+	for _, r := range no {
+		rejected = append(rejected, rejection{r.Algorithm, plain(r.Reason)})
+	}
+	return candidates, rejected
+}
