@@ -1,0 +1,3 @@
+const e=globalThis;let t;async function n(t){await import(
+/* @vite-ignore */
+`${t}wasm_exec.js`);let n=await fetch(`${t}volley.wasm`);if(!n.ok)throw Error(`volley.wasm: ${n.status} ${n.statusText}`);let r=new e.Go,{instance:i}=await WebAssembly.instantiate(await n.arrayBuffer(),r.importObject);for(r.run(i);!e.volleyCall;)await new Promise(e=>setTimeout(e,5))}e.onmessage=async({data:r})=>{if(`folder`in r){t=n(r.folder),t.catch(()=>{});return}let{id:i,method:a,body:o}=r;try{await t,await e.volleyCall(a,o,t=>e.postMessage({id:i,line:t})),e.postMessage({id:i,end:!0})}catch(t){e.postMessage({id:i,end:!0,failure:`The engine fails: ${t instanceof Error?t.message:t}`})}};

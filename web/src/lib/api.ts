@@ -1,0 +1,238 @@
+// What the engine is asked and what it answers: internal/explore has the other end.
+
+/** Flags of the command line by their long names; absent is the default. */
+export type Flags = Partial<Record<FlagName, string>>;
+
+export const flagNames = [
+  "processors", "ports", "field", "matrix", "points", "omega", "alpha", "base", "order", "inverse",
+  "sinks", "separate", "algorithm", "size", "beta", "tau", "gamma", "cut", "rounds-over", "max-memory", "max-compute",
+] as const;
+export type FlagName = (typeof flagNames)[number];
+
+// catalog
+
+export interface Catalog {
+  version: string;
+  flags: { name: string; short?: string; default: string; usage: string }[];
+  fields: { name: string; title: string }[];
+  matrices: { name: string; formula: string; doc: string }[];
+  algorithms: AlgorithmEntry[];
+  most_detailed: number;
+  most_processors: number;
+}
+
+export interface AlgorithmEntry {
+  name: string;
+  title: string;
+  problem: string;
+  c1: string;
+  c2: string;
+  source: string;
+  structured: boolean;
+  baseline: boolean;
+}
+
+// plan
+
+export interface Plan {
+  command: string;
+  info: Info;
+  cost: Cost;
+  candidates: Candidate[];
+  rejected: { algorithm: string; reason: string }[];
+  detail?: Detail;
+  aggregate: Aggregate;
+}
+
+export interface Info {
+  algorithm: string;
+  parameters: string;
+  field: string;
+  q: string;
+  processors: number;
+  ports: number;
+  rows: number;
+  columns: number;
+  pieces: number;
+  phases: { name: string; rounds: number }[];
+  notes: string[];
+  layers: string[];
+  structure: string;
+}
+
+export interface Cost {
+  c1: number;
+  c2: number;
+  c3: number;
+  packets_c2: number;
+  bound_c1: number;
+  bound_c2: number;
+  min_cut: number | null;
+  seconds: number;
+  symbols: number;
+  beta: number;
+  tau: number;
+  gamma: number;
+  rounds: { largest_message: number; messages: number }[];
+}
+
+export interface Candidate {
+  algorithm: string;
+  parameters: string;
+  c1: number;
+  c2: number;
+  c3: number;
+  memory: number;
+  seconds: number;
+  broken: boolean;
+  chosen: boolean;
+}
+
+/** Everything about every slot; there for at most Catalog.most_detailed processors. */
+export interface Detail {
+  inputs: number[][];
+  outputs: { column: number; slot: number }[][];
+  row_names: string[];
+  column_names: string[];
+  rounds: Message[][];
+  memory: Slot[][];
+  matrix: string[][];
+  partial: [row: number, column: number, value: string][][];
+  equal: boolean;
+  mismatches: { row: number; column: number; got: string; want: string }[];
+}
+
+export interface Message {
+  src: number;
+  dst: number;
+  port: number;
+  /** Slots at the sender, and those that the same elements take at the receiver. */
+  slots: number[];
+  received: number[];
+}
+
+export interface Slot {
+  /** -1 for inputs; computed slots are made just before round `round`, received ones arrive in it. */
+  round: number;
+  kind: "input" | "computed" | "received";
+  from?: number;
+  port?: number;
+  formula?: string;
+  label: string;
+  rows: number[];
+  coefs: string[];
+  columns: number[];
+}
+
+export interface Aggregate {
+  bins_p: number;
+  bins_r: number;
+  sent: number[][];
+  pairs: number[][];
+  pair_bin: number;
+  rounds: AggregateRound[];
+  round_bin?: number;
+}
+
+export interface AggregateRound {
+  round: number;
+  phase: string;
+  largest: number;
+  messages: number;
+  elements: number;
+  offsets: { offset: number; messages: number; elements: number }[];
+}
+
+// cost and sizes
+
+export interface CostTable {
+  command: string;
+  algorithms: string[];
+  rows: CostRow[];
+}
+
+export interface CostRow {
+  k: number;
+  ports: number;
+  bound_c1: number;
+  bound_c2: number;
+  min_cut: number | null;
+  chosen: string;
+  costs: Record<string, { c1: number; c2: number; c3: number; seconds: number }>;
+}
+
+export interface Sizes {
+  command: string;
+  sizes: number[];
+  plans: { algorithm: string; parameters: string; c1: number; c2: number; c3: number; memory: number; seconds: number[] }[];
+  crossings: { bytes: number; seconds: number; plan: number }[];
+  chosen: { plan: number; bytes: number; seconds: number };
+}
+
+// run and load
+
+export interface RunStart {
+  processors: number;
+  ports: number;
+  algorithm: string;
+  parameters: string;
+  rounds: number;
+  phases: { name: string; rounds: number }[];
+  packet_bytes: number;
+  model: ModelRound[];
+}
+
+export type RunEvent = { start: RunStart; spans?: undefined } | { spans: Span[]; start?: undefined };
+
+export interface ModelRound {
+  seconds: number;
+  largest_message: number;
+}
+
+export interface RunResult {
+  command: string;
+  report: Record<string, unknown>;
+  run: Run;
+}
+
+export interface Loaded {
+  kind: "report" | "trace";
+  report?: Record<string, unknown>;
+  run?: Run;
+  model?: ModelRound[];
+}
+
+export interface Run {
+  ranks: number;
+  processors: [first: number, last: number][];
+  rounds: number;
+  seconds: number;
+  spans: Span[];
+}
+
+export interface Span {
+  kind: "send" | "receive" | "code" | "wait" | "settle" | "agree" | "plan" | "compile" | "check" | "read" | "write" | "observe" | "turn";
+  rank: number;
+  row: number;
+  start: number;
+  length: number;
+  first: number;
+  last: number;
+  segment: number;
+  round: number;
+  port: number;
+  peer: number;
+  partner: number;
+  bytes: number;
+}
+
+// trees
+
+export interface Trees {
+  h: number;
+  radix: number;
+  order: number;
+  omega: string;
+  polynomials: { digits: number[]; rows: number[]; text: string }[][];
+  elements: { digits: number[]; power: number; value: string }[][];
+}

@@ -1,0 +1,33 @@
+export const themes = ["system", "light", "dark"] as const;
+export type Theme = (typeof themes)[number];
+
+const key = "volley-theme";
+
+class ThemeStore {
+  value: Theme = $state("system");
+
+  constructor() {
+    this.set(themes.find((t) => t === stored()) ?? "system");
+  }
+
+  set(theme: Theme): void {
+    this.value = theme;
+    if (theme === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    try {
+      localStorage.setItem(key, theme);
+    } catch {
+      // private windows may have no storage: the theme then lasts as long as the page
+    }
+  }
+}
+
+function stored(): string | null {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+export const theme = new ThemeStore();

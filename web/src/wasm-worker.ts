@@ -1,0 +1,43 @@
+// The engine as WebAssembly. The page's folder has wasm_exec.js, which is Go's, and
+// volley.wasm, which sets the global function volleyCall.
+import type { WorkerMessage, WorkerRequest } from "./lib/engine";
+
+interface GoRuntime {
+  importObject: WebAssembly.Imports;
+  run(instance: WebAssembly.Instance): Promise<void>;
+}
+
+const scope = globalThis as unknown as {
+  Go: new () => GoRuntime;
+  volleyCall?: (method: string, body: string, onLine: (line: string) => void) => Promise<void>;
+  postMessage(message: WorkerMessage): void;
+  onmessage: ((event: MessageEvent<WorkerRequest>) => void) | null;
+};
+
+let engine: Promise<void> | undefined;
+
+async function start(folder: string): Promise<void> {
+  await import(/* @vite-ignore */ `${folder}wasm_exec.js`);
+  const response = await fetch(`${folder}volley.wasm`);
+  if (!response.ok) throw new Error(`volley.wasm: ${response.status} ${response.statusText}`);
+  const go = new scope.Go();
+  const { instance } = await WebAssembly.instantiate(await response.arrayBuffer(), go.importObject);
+  void go.run(instance); // it ends with the worker
+  while (!scope.volleyCall) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+scope.onmessage = async ({ data }) => {
+  if ("folder" in data) {
+    engine = start(data.folder);
+    engine.catch(() => {}); // the first call reports it
+    return;
+  }
+  const { id, method, body } = data;
+  try {
+    await engine;
+    await scope.volleyCall!(method, body, (line) => scope.postMessage({ id, line }));
+    scope.postMessage({ id, end: true });
+  } catch (error) {
+    scope.postMessage({ id, end: true, failure: `The engine fails: ${error instanceof Error ? error.message : error}` });
+  }
+};
