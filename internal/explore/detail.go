@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"fmt"
+
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
@@ -51,10 +53,15 @@ type slot struct {
 	Columns []int    `json:"columns"` // of the coded packets that it goes into
 }
 
+// An entry of a matrix goes to the page as [row, column, value].
 type entry struct {
-	Row    int    `json:"row"`
-	Column int    `json:"column"`
-	Value  string `json:"value"`
+	row, column int
+	value       string
+}
+
+// MarshalJSON returns the list.
+func (e entry) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "[%d,%d,%q]", e.row, e.column, e.value), nil // digits only
 }
 
 type mismatch struct {

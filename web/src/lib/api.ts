@@ -84,7 +84,8 @@ export interface Candidate {
   c3: number;
   memory: number;
   seconds: number;
-  broken: boolean;
+  /** The limit that it breaks; "" if none. */
+  broken: string;
   chosen: boolean;
 }
 
@@ -124,14 +125,16 @@ export interface Slot {
   columns: number[];
 }
 
+/** Bins of processors and rounds, all but perhaps the last one equally large. */
 export interface Aggregate {
-  bins_p: number;
-  bins_r: number;
+  processor_bin: number;
+  round_bin: number;
+  /** By bins of processors and rounds: the most elements that one processor sends in one round. */
   sent: number[][];
+  /** By bins of senders and receivers: all elements. */
   pairs: number[][];
-  pair_bin: number;
+  /** The first 2,048, each with the most frequent 16 offsets. */
   rounds: AggregateRound[];
-  round_bin?: number;
 }
 
 export interface AggregateRound {
@@ -228,11 +231,22 @@ export interface Span {
 
 // trees
 
+/** The two trees of a DFT. A node of level h has h digits of base radix. */
 export interface Trees {
-  h: number;
+  height: number;
   radix: number;
-  order: number;
-  omega: string;
-  polynomials: { digits: number[]; rows: number[]; text: string }[][];
-  elements: { digits: number[]; power: number; value: string }[][];
+  root_of_unity: string;
+  polynomials: TreeNode[][];
+  elements: TreeNode[][];
+}
+
+export interface TreeNode {
+  digits: string;
+  /** Its place in the level before; -1 at the root. */
+  parent: number;
+  text: string;
+  /** Of a polynomial: the packets that are its coefficients. */
+  rows?: number[];
+  /** Of an element: the exponent of the root of unity. */
+  power?: number;
 }
