@@ -1,6 +1,6 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test check race mpi verify-all differential mutation bench fuzz
+.PHONY: build test check race mpi page site browser verify-all differential mutation bench fuzz
 
 build: ## the binary
 	go build ./cmd/volley
@@ -27,6 +27,21 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config and
 	go build -tags mpi -o $$dir/example ./examples/mpi && timeout 60 mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
 	go test -tags mpi -count 1 ./cmd/libvolley
 	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|Job|JobErrors|Jobs|OwnDirectories|Killed|Stopped)$$' ./internal/cli
+
+page: ## web/dist, the page of volley explore, from its sources; needs Node.js and npm
+	cd web && npm ci --no-audit --no-fund && npm run check && npm run build
+
+# The engine is then this code as WebAssembly, and no server is needed that computes.
+site: ## web/site, the page as static files
+	rm -rf web/site && cp -r web/dist web/site
+	sed -i 's/<meta name="volley-engine" content="http"/<meta name="volley-engine" content="wasm"/' web/site/index.html
+	grep -q 'name="volley-engine" content="wasm"' web/site/index.html
+	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" web/site/
+	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o web/site/volley.wasm ./web/wasm
+	@echo "$$(gzip -9 -c web/site/volley.wasm | wc -c) bytes of WebAssembly, compressed"
+
+browser: ## the page in a real browser; needs Node.js, npm and Chromium
+	cd web && npm ci --no-audit --no-fund && npm test
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo ./group ./internal/claims

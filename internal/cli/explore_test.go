@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestExplore serves the page on a free port, asks it for a plan, and ends it as Ctrl-C
+// does.
+func TestExplore(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r, w := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"explore", "--addr", "127.0.0.1:0", "--open=false"}, w, &stderr)
+		w.Close()
+	}()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		t.Fatalf("no address: %v, %s", err, stderr.String())
+	}
+	at := strings.TrimSpace(line)
+	if page := get(t, at+"/", ""); !strings.Contains(page, "Volley") {
+		t.Errorf("the page: %s", page)
+	}
+	if answer := get(t, at+"/api/plan", `{"flags":{"processors":"4"}}`); !strings.Contains(answer, `"command":"volley plan -k 4"`) {
+		t.Errorf("the plan: %s", answer)
+	}
+	r2 := volleyRun("explore", "--addr", strings.TrimPrefix(at, "http://"))
+	if r2.code != exitUsage || !strings.Contains(r2.stderr, "in use") {
+		t.Errorf("the same address again: exit %d, %s", r2.code, r2.stderr)
+	}
+	cancel(errInterrupted)
+	if code := <-ended; code != exitOK || stderr.Len() > 0 {
+		t.Errorf("exit %d, %s", code, stderr.String())
+	}
+}
+
+// get returns the body at an address, of a POST if there is something to send.
+func get(t *testing.T, at, send string) string {
+	t.Helper()
+	response, err := http.Get(at)
+	if send != "" {
+		response, err = http.Post(at, "application/json", strings.NewReader(send))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v: %s", at, response.Status, err, body)
+	}
+	return string(body)
+}
+
+func TestExploreErrors(t *testing.T) {
+	for _, args := range [][]string{{"--addr", "nonsense"}, {"--addr", "127.0.0.1:99999"}, {"--addr", "192.0.2.1:0"}, {"there"}} {
+		if r := volleyRun(append([]string{"explore"}, args...)...); r.code != exitUsage || !strings.HasPrefix(r.stderr, "volley: ") || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("%v: exit %d, %s", args, r.code, r.stderr)
+		}
+	}
+}

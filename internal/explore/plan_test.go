@@ -1,0 +1,395 @@
+package explore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+)
+
+// ask returns the result of a method, and the error as the page gets it.
+func ask[R any](t *testing.T, name, request string) (result R, failure *problem) {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := Answer(context.Background(), name, []byte(request), &b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	var last struct {
+		Result json.RawMessage
+		Error  *problem
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+		t.Fatalf("%s: %v", lines[len(lines)-1], err)
+	}
+	if last.Error == nil {
+		if err := json.Unmarshal(last.Result, &result); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return result, last.Error
+}
+
+// shownPlan is what the page reads of a plan, as it reads it.
+type shownPlan struct {
+	Command string
+	Info    planInfo
+	Cost    struct {
+		C1, C2 int
+		Rounds []struct {
+			Largest  int `json:"largest_message"`
+			Messages int
+		}
+	}
+	Candidates []candidate
+	Detail     *struct {
+		Outputs    [][]output
+		Rounds     [][]message
+		Memory     [][]slot
+		Matrix     [][]string
+		Partial    [][][3]any
+		Equal      bool
+		Mismatches []mismatch
+	}
+	Aggregate aggregate
+}
+
+func TestPlan(t *testing.T) {
+	for _, flags := range []string{
+		`"processors":"1"`,
+		`"processors":"2","matrix":"random:1"`,
+		`"processors":"4","algorithm":"prepare-and-shoot","field":"7","matrix":"random:1"`,
+		`"processors":"9","ports":"2","matrix":"dft","field":"19"`,
+		`"processors":"9","ports":"2","matrix":"dft","field":"19","order":"reversed"`,
+		`"processors":"13","ports":"3","field":"3^4","matrix":"random:2"`,
+		`"processors":"16","field":"goldilocks","matrix":"dft"`,
+		`"processors":"16","matrix":"fti"`,
+		`"processors":"6","algorithm":"exchange"`,
+		`"processors":"10","sinks":"4","separate":"true"`,
+		`"processors":"4","sinks":"7","ports":"2"`,
+		`"processors":"24","algorithm":"windows"`,
+		`"processors":"16","algorithm":"central"`,
+		`"processors":"12","order":"any","matrix":"dft","field":"37"`,
+		`"processors":"65","ports":"2","algorithm":"prepare-and-shoot","field":"257","matrix":"random:1"`,
+	} {
+		p, failure := ask[shownPlan](t, "plan", `{"flags":{`+flags+`}}`)
+		if failure != nil {
+			t.Errorf("%s: %s: %s", flags, failure.Field, failure.Message)
+			continue
+		}
+		d := p.Detail
+		if d == nil {
+			t.Errorf("%s: no detail", flags)
+			continue
+		}
+		if !d.Equal || len(d.Mismatches) > 0 {
+			t.Errorf("%s: it computes another matrix: %v", flags, d.Mismatches)
+		}
+		if len(d.Rounds) != p.Cost.C1 || len(d.Partial) != p.Cost.C1+1 {
+			t.Errorf("%s: %d rounds, %d steps, C1 = %d", flags, len(d.Rounds), len(d.Partial), p.Cost.C1)
+		}
+		checkFilled(t, flags, &p)
+		checkMessages(t, flags, &p)
+	}
+}
+
+// checkFilled checks that the steps add up to A, piece by piece.
+func checkFilled(t *testing.T, flags string, p *shownPlan) {
+	t.Helper()
+	filled := map[[2]int]string{}
+	for _, step := range p.Detail.Partial {
+		for _, e := range step {
+			filled[[2]int{int(e[0].(float64)), int(e[1].(float64))}] = e[2].(string)
+		}
+	}
+	n := p.Info.Pieces
+	for i := range p.Info.Rows {
+		for j := range p.Info.Columns {
+			want := "0"
+			if i%n == j%n {
+				want = p.Detail.Matrix[i/n][j/n]
+			}
+			got, ok := filled[[2]int{i, j}]
+			if !ok {
+				got = "0"
+			}
+			if got != want {
+				t.Fatalf("%s: entry (%d, %d) is %s in the end, A has %s", flags, i, j, got, want)
+			}
+		}
+	}
+}
+
+// checkMessages checks that what is received is what was sent, and that the heat map and
+// the costs count the same messages.
+func checkMessages(t *testing.T, flags string, p *shownPlan) {
+	t.Helper()
+	all := 0
+	for r, round := range p.Detail.Rounds {
+		largest, elements := 0, 0
+		for _, m := range round {
+			largest, elements = max(largest, len(m.Slots)), elements+len(m.Slots)
+			for i, s := range m.Slots {
+				from, to := p.Detail.Memory[m.Src][s], p.Detail.Memory[m.Dst][m.Received[i]]
+				if fmt.Sprint(from.Rows, from.Coefs) != fmt.Sprint(to.Rows, to.Coefs) || to.Kind != "received" || to.Round != r || to.From != m.Src || to.Port != m.Port {
+					t.Fatalf("%s: round %d: %+v is received as %+v", flags, r, from, to)
+				}
+			}
+		}
+		f := p.Aggregate.Rounds[r]
+		if want := p.Cost.Rounds[r]; largest != want.Largest || len(round) != want.Messages || f.Largest != largest || f.Messages != len(round) || f.Elements != elements {
+			t.Errorf("%s: round %d: %d messages, at most %d of %d elements; the cost has %+v, the heat map %+v", flags, r, len(round), largest, elements, want, f)
+		}
+		all += elements
+	}
+	sum := 0
+	for _, row := range p.Aggregate.Pairs {
+		for _, n := range row {
+			sum += n
+		}
+	}
+	if sum != all {
+		t.Errorf("%s: the pairs exchange %d elements, the messages carry %d", flags, sum, all)
+	}
+}
+
+func TestPlanAggregated(t *testing.T) {
+	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"1000","field":"2^16","matrix":"random:1","algorithm":"direct"}}`)
+	if failure != nil {
+		t.Fatal(failure.Message)
+	}
+	if p.Detail != nil {
+		t.Error("the messages of 1,000 processors one by one")
+	}
+	a := p.Aggregate
+	if a.ProcessorBin != 4 || a.RoundBin != 4 || len(a.Sent) != 250 || len(a.Sent[0]) != 250 {
+		t.Errorf("bins of %d and %d: %d×%d", a.ProcessorBin, a.RoundBin, len(a.Sent), len(a.Sent[0]))
+	}
+	sum := 0
+	for i, row := range a.Pairs {
+		for j, n := range row {
+			sum += n
+			if want := 16; i == j && n != 12 || i != j && n != want {
+				t.Fatalf("bins %d and %d exchange %d elements", i, j, n)
+			}
+		}
+	}
+	if sum != 1000*999 {
+		t.Errorf("%d elements", sum)
+	}
+	if r := a.Rounds[7]; len(r.Offsets) != 1 || r.Messages != 1000 || r.Offsets[0].Messages != 1000 {
+		t.Errorf("round 7: %+v", r)
+	}
+}
+
+// TestWrongPlan checks that a plan is compared with the matrix, and not with itself.
+func TestWrongPlan(t *testing.T) {
+	f, err := field.Parse("7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := matrix.Random(f, 4, 4, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := matrix.Random(f, 4, 4, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := algo.Lookup("universal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := u.Compile(a, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := detailOf(p, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	differ := 0
+	for i := range 4 {
+		for j := range 4 {
+			if a.At(i, j) != b.At(i, j) {
+				differ++
+			}
+		}
+	}
+	if d.Equal || len(d.Mismatches) != differ || differ == 0 {
+		t.Errorf("equal is %v, %d mismatches, want %d", d.Equal, len(d.Mismatches), differ)
+	}
+}
+
+func TestChosen(t *testing.T) {
+	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"16","size":"1KiB"}}`)
+	if failure != nil {
+		t.Fatal(failure.Message)
+	}
+	var chosen []candidate
+	least := p.Candidates[0]
+	for _, c := range p.Candidates {
+		if c.Broken == "" && c.Seconds < least.Seconds {
+			least = c
+		}
+		if c.Chosen {
+			chosen = append(chosen, c)
+		}
+	}
+	if len(chosen) != 1 || chosen[0] != least || least.Algorithm != p.Info.Algorithm {
+		t.Errorf("chosen %+v, least %+v, shown %s", chosen, least, p.Info.Algorithm)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, x := range []struct{ method, flags, field, message string }{
+		{"plan", `"processors":"x"`, "processors", "whole number"},
+		{"plan", `"processors":"0"`, "processors", "1 or more"},
+		{"plan", ``, "processors", "1 or more"},
+		{"plan", `"processors":"1025"`, "processors", "1024 at most"},
+		{"plan", `"processors":"4","ports":"0"`, "ports", "1 or more"},
+		{"plan", `"processors":"4","field":"6"`, "field", "6"},
+		{"plan", `"processors":"4","matrix":"nosuch"`, "matrix", "nosuch"},
+		{"plan", `"processors":"4","matrix":"dft"`, "matrix", "K = 4 does not divide"},
+		{"plan", `"processors":"4","matrix":"file:/etc/passwd"`, "matrix", "reads no files"},
+		{"plan", `"processors":"4","matrix":"vandermonde","points":"/etc/passwd"`, "points", "command line"},
+		{"plan", `"processors":"4","order":"sideways"`, "order", "natural, reversed, any"},
+		{"plan", `"processors":"4","base":"x","matrix":"moore"`, "base", "subfield"},
+		{"plan", `"processors":"4","beta":"3"`, "beta", "unit"},
+		{"plan", `"processors":"4","tau":"-1s"`, "tau", "unit"},
+		{"plan", `"processors":"4","gamma":"x"`, "gamma", "unit"},
+		{"plan", `"processors":"4","size":"big"`, "size", "64MiB"},
+		{"plan", `"processors":"4","algorithm":"nosuch"`, "algorithm", "nosuch"},
+		{"plan", `"processors":"4","algorithm":"dft"`, "algorithm", "structure"},
+		{"plan", `"processors":"4","inverse":"perhaps"`, "inverse", "true or false"},
+		{"plan", `"processors":"4","sinks":"0"`, "sinks", "1 or more"},
+		{"plan", `"processors":"1000","sinks":"1000","separate":"true"`, "sinks", "1024 processors at most"},
+		{"plan", `"processors":"16","max-memory":"2"`, "max-memory", "packets of memory"},
+		{"plan", `"processors":"16","max-compute":"1"`, "max-compute", "multiply-adds"},
+		{"plan", `"processors":"16","rounds-over":"-1"`, "rounds-over", "0 or more"},
+		{"plan", `"nosuch":"4"`, "nosuch", "no flag --nosuch"},
+		{"trees", `"processors":"9","ports":"2"`, "matrix", "dft"},
+		{"trees", `"processors":"6","ports":"2","matrix":"dft","field":"7"`, "processors", "power of p+1 = 3"},
+	} {
+		_, failure := ask[any](t, x.method, `{"flags":{`+x.flags+`}}`)
+		switch {
+		case failure == nil:
+			t.Errorf("%s %s: no error", x.method, x.flags)
+		case failure.Field != x.field || !strings.Contains(failure.Message, x.message):
+			t.Errorf("%s %s: field %q: %s", x.method, x.flags, failure.Field, failure.Message)
+		}
+	}
+	for _, request := range []string{``, `[]`, `{"flag":{}}`, `{"flags":{"processors":4}}`} {
+		if _, failure := ask[any](t, "plan", request); failure == nil || failure.Field != "" {
+			t.Errorf("%s: %+v", request, failure)
+		}
+	}
+	if _, failure := ask[any](t, "nosuch", `{}`); failure == nil || !strings.Contains(failure.Message, "nosuch") {
+		t.Errorf("a method that does not exist: %+v", failure)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for _, x := range []struct {
+		flags flags
+		want  string
+	}{
+		{flags{"processors": "8", "ports": "1", "matrix": "cauchy", "size": ""}, "volley plan -k 8"},
+		{flags{"processors": "8", "ports": "2", "inverse": "true", "field": "2^16"}, "volley plan --field 2^16 --inverse -p 2 -k 8"},
+		{flags{"matrix": "it's; rm"}, `volley plan --matrix 'it'\''s; rm'`},
+	} {
+		if got := x.flags.command("plan"); got != x.want {
+			t.Errorf("%v: %s, want %s", x.flags, got, x.want)
+		}
+	}
+}
+
+func TestCatalog(t *testing.T) {
+	c, failure := ask[catalogue](t, "catalog", `{}`)
+	if failure != nil {
+		t.Fatal(failure.Message)
+	}
+	if len(c.Algorithms) != len(algo.Algorithms()) || len(c.Matrices) != len(matrix.Families()) || len(c.Fields) != len(field.Kinds()) {
+		t.Errorf("%d algorithms, %d matrices, %d fields", len(c.Algorithms), len(c.Matrices), len(c.Fields))
+	}
+}
+
+// TestTrees folds the tree of polynomials at the elements of the other tree and compares
+// the leaves with the DFT.
+func TestTrees(t *testing.T) {
+	for _, x := range []struct {
+		k, p int
+		f    string
+	}{{2, 1, "5"}, {8, 1, "17"}, {9, 2, "19"}, {27, 2, "109"}, {16, 3, "257"}} {
+		tr, failure := ask[trees](t, "trees", fmt.Sprintf(`{"flags":{"matrix":"dft","field":%q,"processors":"%d","ports":"%d"}}`, x.f, x.k, x.p))
+		if failure != nil {
+			t.Fatal(failure.Message)
+		}
+		f, err := field.Parse(x.f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := matrix.DFT(f, x.k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := func(level, node int) field.Element {
+			e, err := field.ParseElement(f, tr.Elements[level][node].Text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		// at returns the coefficients of the x's in polynomial node of the level at z.
+		at := func(level, node int, z field.Element) []field.Element {
+			sum := make([]field.Element, x.k)
+			y := field.One
+			for _, row := range tr.Polynomials[level][node].Rows {
+				sum[row] = y
+				y = f.Mul(y, z)
+			}
+			return sum
+		}
+		for k := range x.k {
+			node := k
+			for level := tr.Height; level >= 0; level-- {
+				if root := value(level, node); level > 0 {
+					parent := tr.Elements[level][node].Parent
+					if field.Exp(f, root, uint64(x.p+1)) != value(level-1, parent) {
+						t.Fatalf("K = %d: %s is no root of %s", x.k, root, value(level-1, parent))
+					}
+					node = parent
+				}
+			}
+			for row, got := range at(0, 0, value(tr.Height, k)) {
+				if got != a.At(row, k) {
+					t.Fatalf("K = %d: entry (%d, %d): %s, want %s", x.k, row, k, got, a.At(row, k))
+				}
+			}
+		}
+		for level := 1; level <= tr.Height; level++ {
+			for n, node := range tr.Polynomials[level] {
+				parent := tr.Polynomials[level-1][node.Parent]
+				if strings.TrimPrefix(node.Digits, parent.Digits) == node.Digits && parent.Digits != "" {
+					t.Errorf("K = %d: %s below %s", x.k, node.Digits, parent.Digits)
+				}
+				child, err := strconv.Atoi(strings.TrimPrefix(node.Digits, parent.Digits))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, row := range node.Rows {
+					if parent.Rows[i*tr.Radix+child] != row {
+						t.Errorf("K = %d: level %d, node %d: coefficient %d is x%d", x.k, level, n, i, row)
+					}
+				}
+			}
+		}
+	}
+}
