@@ -1,0 +1,70 @@
+// What the tests share: the binary that serves the page, and a browser.
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+
+export const repository = new URL("../..", import.meta.url).pathname;
+
+/** Runs a command to its end and returns what it prints. */
+export function run(command, args, options = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: repository, stdio: ["ignore", "pipe", "pipe"], ...options });
+    let out = "";
+    let err = "";
+    child.stdout.on("data", (data) => (out += data));
+    child.stderr.on("data", (data) => (err += data));
+    child.on("error", reject);
+    child.on("close", (code) => (code === 0 ? resolve(out) : reject(new Error(`${command} ${args.join(" ")}: exit ${code}: ${err}`))));
+  });
+}
+
+/** Builds volley in a directory of its own, which end() removes. */
+export async function build() {
+  const directory = mkdtempSync(join(tmpdir(), "volley-explore-"));
+  const volley = join(directory, "volley");
+  await run("go", ["build", "-o", volley, "./cmd/volley"]);
+  return { directory, volley, end: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+/** Starts volley explore on a free port. */
+export async function serve(volley) {
+  const child = spawn(volley, ["explore", "--addr", "127.0.0.1:0", "--open=false"], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, VOLLEY_TUNE: "off" },
+  });
+  const lines = createInterface({ input: child.stdout });
+  const address = await new Promise((resolve, reject) => {
+    lines.once("line", resolve);
+    child.once("exit", (code) => reject(new Error(`volley explore: exit ${code}`)));
+  });
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  return { address, end: () => (child.kill("SIGINT"), ended) };
+}
+
+/** Starts the browser that is installed. */
+export function browse() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+      "--disable-component-update", "--disable-sync"],
+  });
+}
+
+/** Opens a page of a given size; what it complains about is in problems. */
+export async function open(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  const problems = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
+  });
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("requestfailed", (request) => {
+    if (request.failure()?.errorText !== "net::ERR_ABORTED") problems.push(`${request.url()}: ${request.failure()?.errorText}`);
+  });
+  await page.goto(url);
+  return { page, problems, close: () => context.close() };
+}
