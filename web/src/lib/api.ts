@@ -13,12 +13,40 @@ export type FlagName = (typeof flagNames)[number];
 
 export interface Catalog {
   version: string;
-  flags: { name: string; short?: string; default: string; usage: string }[];
-  fields: { name: string; title: string }[];
-  matrices: { name: string; formula: string; doc: string }[];
+  flags: FlagEntry[];
+  fields: FieldEntry[];
+  matrices: MatrixEntry[];
   algorithms: AlgorithmEntry[];
   most_detailed: number;
   most_processors: number;
+}
+
+export interface FlagEntry {
+  name: string;
+  short?: string;
+  default: string;
+  usage: string;
+}
+
+/** A form of names of fields, such as p^m, and one of them. */
+export interface FieldEntry {
+  name: string;
+  example: string;
+  title: string;
+}
+
+export interface MatrixEntry {
+  /** With its argument, such as random:SEED. */
+  name: string;
+  family: string;
+  argument: string;
+  formula: string;
+  doc: string;
+  /** To take where none is named; "" if any is as good. */
+  field: string;
+  /** Which of points, omega, alpha, base and order it may have. */
+  takes: string[];
+  square: boolean;
 }
 
 export interface AlgorithmEntry {
