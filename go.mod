@@ -2,6 +2,8 @@ module volley
 
 go 1.26.8
 
+ignore ./web/node_modules
+
 require (
 	github.com/cli/browser v1.3.0
 	github.com/cockroachdb/datadriven v1.0.3

@@ -19,7 +19,7 @@ func files(t *testing.T, root string, visit func(path string)) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), "."):
+		case entry.IsDir() && path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules"):
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil

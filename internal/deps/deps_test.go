@@ -74,7 +74,7 @@ func TestImports(t *testing.T) {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		if name := d.Name(); name == "testdata" || path != root && strings.HasPrefix(name, ".") {
+		if name := d.Name(); name == "testdata" || name == "node_modules" || path != root && strings.HasPrefix(name, ".") {
 			return filepath.SkipDir
 		}
 		if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root {
