@@ -99,6 +99,9 @@ func names(events []Event) []record {
 	return list
 }
 
+// codeRound is what the names of spans begin with that are coding before a round.
+const codeRound = string(Code) + " round "
+
 // span names processors.
 func span(first, last int) string {
 	if first == last {
@@ -117,7 +120,7 @@ func (e *Event) records(i int, zero int64) []record {
 	if e.Row != Messages {
 		x.Dur = micros(e.Length)
 		if e.Kind == Code && e.Round != AfterRounds {
-			x.Name = fmt.Sprintf("code round %d", e.Round)
+			x.Name = fmt.Sprint(codeRound, e.Round)
 		}
 		return []record{x}
 	}
