@@ -35,7 +35,7 @@ var allowed = map[string][]string{
 	"draw/plot":                {},
 	"report":                   {},
 	"tune":                     {"field", "internal/atomicfile", "transport"},
-	"":                         {"algo", "executor", "field", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
+	"":                         {"algo", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
 	"group":                    {"", "algo", "executor", "field", "internal/atomicfile", "matrix", "plan", "sim", "transport", "verify"},
 	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"bench/network":            {"", "bench", "draw/plot", "field", "matrix", "report", "sim", "transport/mpi", "tune"},

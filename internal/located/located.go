@@ -223,6 +223,15 @@ func (v Value) Text() (string, error) {
 	return unquote(v.Bytes()), nil
 }
 
+// Bool returns true or false. The error is an *[Error].
+func (v Value) Bool() (bool, error) {
+	text := string(v.Bytes())
+	if text != "true" && text != "false" {
+		return false, v.Errorf("want true or false")
+	}
+	return text == "true", nil
+}
+
 // brief returns the value for a message.
 func (v Value) brief() string {
 	const most = 40

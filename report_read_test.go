@@ -1,0 +1,173 @@
+package volley_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"volley"
+	"volley/field/fieldtest"
+	"volley/plan"
+)
+
+// reports are of a run, of a plan with pieces, of one with sinks, and one with all fields.
+func reports(t testing.TB) (list []*volley.Report) {
+	f := fieldtest.Parse(t, "257")
+	a := randomMatrix(t, f, 4, 1)
+	for _, options := range [][]volley.Option{{}, {volley.WithCutting(), volley.WithAlgorithm("exchange")}, {volley.WithAlgorithm("central")}} {
+		e, err := volley.Compile(a, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.Estimate(1 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, r)
+		var packets []volley.Packet
+		for _, x := range randomPackets(f, 7, 7, 7, 7) {
+			packets = append(packets, volley.Packet{Source: volley.Memory(x), Size: int64(len(x)), Coded: make(volley.Memory, len(x))})
+		}
+		if r, err = e.RunHere(t.Context(), packets); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, r)
+	}
+	return append(list, &volley.Report{
+		Algorithm: "a\u2028\"", Parameters: "b", Field: "c", Matrix: "d", K: 4, Sinks: 2, Processors: 6, Ports: 2,
+		C1: 1, C2: 3, C3: 5, Pieces: 2, C2Packets: 1.5, BoundC1: 1, BoundC2: 2, PacketBytes: 24, SymbolsPerPacket: 3, Segments: 9,
+		Rounds:       []plan.RoundTraffic{{}, {Largest: 3, Messages: 4}},
+		BytesSentMax: 1 << 40, ControlRounds: 7, ControlBytes: 8, Columns: []int{1, 0}, Notes: []string{"", "e"},
+		PlanHash: "f", Order: "relabelled", Verified: true, Seconds: 1e-9, AgreeSeconds: 2, CompileSeconds: 3, CheckSeconds: 4,
+	})
+}
+
+// TestReadReport checks that reports are read as they were, also with more keys, and those
+// of before the parts of Seconds.
+func TestReadReport(t *testing.T) {
+	for _, want := range reports(t) {
+		for _, indent := range []string{"", "  "} {
+			text, err := json.MarshalIndent(want, "", indent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := volley.ReadReport(bytes.NewReader(append([]byte(`{"host":[null],`), text[1:]...)))
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v, error %v, want %+v", got, err, want)
+			}
+		}
+	}
+	got, err := volley.ReadReport(strings.NewReader(oldReport))
+	want := &volley.Report{
+		Algorithm: "ring", Field: "2^8", K: 3, Processors: 3, Ports: 1, C1: 2, C2: 2, PacketBytes: 8, SymbolsPerPacket: 8,
+		Rounds: []plan.RoundTraffic{{Largest: 1, Messages: 3}, {Largest: 1, Messages: 3}}, Seconds: 0.5,
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, error %v, want %+v", got, err, want)
+	}
+}
+
+const oldReport = `{
+"algorithm": "ring", "field": "2^8",
+"k": 3,
+"processors": 3, "ports": 1,
+"c1": 2,
+"c2": 2,
+"packet_bytes": 8, "symbols_per_packet": 8,
+"rounds": [{"largest_message": 1, "messages": 3},
+{"largest_message": 1, "messages": 3}],
+"seconds": 0.5
+}
+`
+
+func TestReadReportErrors(t *testing.T) {
+	changed := func(old, new string) string {
+		t.Helper()
+		if !strings.Contains(oldReport, old) {
+			t.Fatalf("no %s", old)
+		}
+		return strings.Replace(oldReport, old, new, 1)
+	}
+	const whole = "want a whole number from "
+	for _, c := range []struct{ text, want string }{
+		{"", "line 1: unexpected end of JSON input"},
+		{oldReport[:len(oldReport)-3], "line 10: unexpected end of JSON input"},
+		{changed(`"k": 3,`, `"k": 3`), `line 4: invalid character '"' after object key:value pair`},
+		{"[]", "line 1: want an object"},
+		{"\n\n{}", "line 3: algorithm is missing"},
+		{changed(`"k": 3,`, ``), "line 1: k is missing"},
+		{changed(`"k": 3,`, `"K": 3,`), "line 1: k is missing"},
+		{changed(`"k": 3,`, `"k": -3,`), "line 3: k: -3: " + whole + "1 to 2147483647"},
+		{changed(`"k": 3,`, `"k": 0,`), "line 3: k: 0: " + whole + "1 to 2147483647"},
+		{changed(`"k": 3,`, `"k": null,`), "line 3: k: null: " + whole + "1 to 2147483647"},
+		{changed(`"k": 3,`, `"k": "3",`), `line 3: k: "3": ` + whole + "1 to 2147483647"},
+		{changed(`"k": 3,`, `"k": 1e3,`), "line 3: k: 1e3: " + whole + "1 to 2147483647"},
+		{changed(`"k": 3,`, `"k": 3, "k": 4,`), "line 3: k: it is there twice"},
+		{changed(`"k": 3,`, `"k": 4,`), "line 4: processors: 3, for 4 sources and 0 sinks"},
+		{changed(`"k": 3,`, `"k": 3, "sinks": 5,`), "line 4: processors: 3, for 3 sources and 5 sinks"},
+		{changed(`"k": 3,`, `"k": 3, "columns": [0,1,2,3],`), "line 3: columns: 4, for 3 processors"},
+		{changed(`"k": 3,`, `"k": 3, "columns": [0,-1],`), "line 3: columns[1]: -1: " + whole + "0 to 2147483647"},
+		{changed(`"k": 3,`, `"k": 3, "notes": ["", {}],`), "line 3: notes[1]: want a text"},
+		{changed(`"k": 3,`, `"k": 3, "notes": [`+strings.Repeat(`"",`, 1000)+`""],`), "line 3: notes[1000]: want at most 1000"},
+		{changed(`"k": 3,`, `"k": 3, "verified": 1,`), "line 3: verified: want true or false"},
+		{changed(`"k": 3,`, `"k": 3, "pieces": 2,`), "line 1: c2_packets is missing"},
+		{changed(`"k": 3,`, `"k": 3, "pieces": 2, "c2_packets": 2,`), "line 3: c2_packets: 2, and c2 is 2 pieces, 2 to a packet"},
+		{changed(`"ring"`, `5`), "line 2: algorithm: want a text"},
+		{changed(`"c1": 2`, `"c1": 3`), "line 5: c1: 3, and there are messages in 2 of the rounds"},
+		{changed(`"c2": 2`, `"c2": 3`), "line 6: c2: 3, and the largest messages of the rounds have 2 elements"},
+		{changed(`"packet_bytes": 8`, `"packet_bytes": 12`), "line 7: packet_bytes: 12, for 8 symbols"},
+		{changed(`"packet_bytes": 8`, `"packet_bytes": 0`), "line 7: packet_bytes: 0, for 8 symbols"},
+		{changed(`"symbols_per_packet": 8`, `"symbols_per_packet": 0`), "line 7: packet_bytes: 8, for 0 symbols"},
+		{changed(`"rounds": [`, `"rounds": 2, "r": [`), "line 8: rounds: want a list"},
+		{changed(`{"largest_message": 1, "messages": 3}]`, `3]`), "line 9: rounds[1]: want an object"},
+		{changed(`{"largest_message": 1, "messages": 3}]`, `{"messages": 3}]`), "line 9: rounds[1]: largest_message is missing"},
+		{changed(`{"largest_message": 1, "messages": 3}]`, `{"largest_message": 0, "messages": 3}]`), "line 9: rounds[1]: 3 messages, the largest of 0 elements: want both 0 or none"},
+		{changed(`"messages": 3}]`, `"messages": -3}]`), "line 9: rounds[1].messages: -3: " + whole + "0 to 2147483647"},
+		{changed(`0.5`, `-0.5`), "line 10: seconds: -0.5: want a number from 0 to 1.152921504606847e+18"},
+	} {
+		r, err := volley.ReadReport(strings.NewReader(c.text))
+		if wrong := new(volley.ReportError); !errors.As(err, &wrong) || err.Error() != c.want || r != nil {
+			t.Errorf("%s\ngot error %v\nwant      %s", c.text, err, c.want)
+		}
+	}
+	if _, err := volley.ReadReport(iotest.ErrReader(errors.ErrUnsupported)); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// FuzzReadReport checks that what is read from anything is a report: its JSON is read as the
+// same.
+func FuzzReadReport(f *testing.F) {
+	for _, r := range reports(f) {
+		text, err := json.Marshal(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(oldReport))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := volley.ReadReport(bytes.NewReader(text))
+		if err != nil {
+			if wrong := new(volley.ReportError); !errors.As(err, &wrong) || wrong.Line < 1 || wrong.Line > 1+bytes.Count(text, []byte("\n")) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := volley.ReadReport(bytes.NewReader(data))
+		if err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		if same, err := json.Marshal(again); err != nil || !bytes.Equal(same, data) {
+			t.Fatalf("got %s, error %v, want %s", same, err, data)
+		}
+	})
+}
