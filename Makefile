@@ -14,7 +14,7 @@ check: test ## what a change needs
 	go run $(STATICCHECK) ./...
 
 race: ## the race detector, where goroutines meet
-	go test -race . ./executor ./transport/... ./tune ./internal/cli
+	go test -race . ./executor ./trace ./transport/... ./tune ./internal/cli ./internal/explore
 
 MPI_RANKS = 1 2 3 5 16
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1

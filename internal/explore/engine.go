@@ -21,7 +21,9 @@ type method func(ctx context.Context, request []byte, event func(any) error) (an
 // methods are all there are, by name.
 var methods = map[string]method{
 	"catalog": answer(catalog),
+	"load":    answer(load),
 	"plan":    answer(showPlan),
+	"run":     answer(run),
 	"trees":   answer(dftTrees),
 }
 

@@ -1,0 +1,123 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"volley"
+	"volley/field"
+	"volley/internal/located"
+	"volley/plan"
+	"volley/sim"
+	"volley/trace"
+)
+
+// mostBytes is the length of the longest file that the page loads.
+const mostBytes = 64 << 20
+
+type loadRequest struct {
+	Name  string `json:"name"` // of the file
+	Text  string `json:"text"`
+	Flags flags  `json:"flags"` // beta and tau of the model
+}
+
+// A loaded is a file that a run has left: a report and the model of its rounds, or a trace.
+type loaded struct {
+	Kind   string         `json:"kind"` // "report" or "trace"
+	Report *volley.Report `json:"report,omitempty"`
+	Model  []roundModel   `json:"model,omitempty"`
+	Run    *timeline      `json:"run,omitempty"`
+}
+
+// A roundModel is what the model says of a round.
+type roundModel struct {
+	Seconds float64 `json:"seconds"`
+	Largest int     `json:"largest_message"` // elements
+}
+
+// modelOf returns what the model says of each round. One without messages takes no time.
+func modelOf(rounds []plan.RoundTraffic, pieces int, m sim.Model) []roundModel {
+	list := make([]roundModel, len(rounds))
+	for t, r := range rounds {
+		if list[t].Largest = r.Largest; r.Messages > 0 {
+			list[t].Seconds = m.Time(sim.Cost{C1: 1, C2: r.Largest, Pieces: pieces}).Seconds()
+		}
+	}
+	return list
+}
+
+// load reads a file that a run has left. What is wrong with the file is a *FieldError of
+// the field file.
+func load(_ context.Context, request loadRequest, _ func(any) error) (*loaded, error) {
+	s, err := request.Flags.parse()
+	if err != nil {
+		return nil, err
+	}
+	name := strings.Join(strings.Fields(request.Name), " ")
+	if name == "" {
+		name = "the file"
+	}
+	kind, err := kindOf(request.Text)
+	if err != nil {
+		return nil, at("file", fmt.Errorf("%s: %w", name, err))
+	}
+	answer := &loaded{Kind: kind}
+	if kind == "trace" {
+		if answer.Run, err = loadTrace(request.Text); err != nil {
+			return nil, at("file", fmt.Errorf("%s: %w", name, err))
+		}
+		return answer, nil
+	}
+	r, err := volley.ReadReport(strings.NewReader(request.Text))
+	if err != nil {
+		return nil, at("file", fmt.Errorf("%s: %w", name, err))
+	}
+	f, err := field.Parse(r.Field)
+	if err != nil {
+		return nil, at("file", fmt.Errorf("%s: field: %w", name, err))
+	}
+	m, err := s.Model(f, r.SymbolsPerPacket)
+	if err != nil {
+		return nil, err
+	}
+	answer.Report, answer.Model = r, modelOf(r.Rounds, r.Pieces, m)
+	return answer, nil
+}
+
+// kindOf finds out what a file is.
+func kindOf(text string) (string, error) {
+	v, err := located.Parse(strings.NewReader(text), mostBytes)
+	if err != nil {
+		return "", err
+	}
+	o, err := v.Object()
+	if err == nil {
+		if _, ok := o.Find("traceEvents"); ok {
+			return "trace", nil
+		}
+		for _, key := range []string{"algorithm", "rounds", "c1"} {
+			if _, ok := o.Find(key); ok {
+				return "report", nil
+			}
+		}
+	}
+	return "", v.Errorf("want what volley encode prints with --json, or writes with --trace")
+}
+
+func loadTrace(text string) (*timeline, error) {
+	events, err := trace.ReadEvents(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range events {
+		if rank := max(e.Rank, e.Peer); rank >= mostProcessors {
+			return nil, fmt.Errorf("there is a rank %d, and the page shows %d at most", rank, mostProcessors)
+		}
+	}
+	if len(events) == 0 {
+		return nil, errors.New("there are no spans in the trace")
+	}
+	return timelineOf(spansOf(events, 0)), nil
+}

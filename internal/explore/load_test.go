@@ -1,0 +1,206 @@
+package explore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"volley"
+	"volley/field"
+	"volley/matrix"
+	"volley/trace"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// encoded returns what volley encode of 4 processors prints with --json and writes with
+// --trace: processors all here, or each at a rank of its own.
+func encoded(t testing.TB, ranks int, options ...volley.Option) (report, traced string) {
+	t.Helper()
+	const k, size = 4, 1000
+	f, err := field.Parse("2^8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := matrix.Random(f, k, k, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder := trace.New()
+	e, err := volley.Compile(a, append(options, volley.WithTrace(recorder))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packets := make([]volley.Packet, k)
+	for i := range packets {
+		packets[i] = volley.Packet{Source: volley.Memory(bytes.Repeat([]byte{byte(i)}, size)), Size: size, Coded: make(volley.Memory, size)}
+	}
+	reports := make([]*volley.Report, ranks)
+	err = local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) (err error) {
+		r, n := tr.Rank(), k/ranks
+		reports[r], err = e.RunAll(ctx, tr, packets[r*n:(r+1)*n])
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.MarshalIndent(volley.Merge(reports), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if _, err := recorder.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return string(data) + "\n", b.String()
+}
+
+func loadText(text string, f flags) (*loaded, error) {
+	return load(context.Background(), loadRequest{"out.json", text, f}, nil)
+}
+
+func TestLoadReport(t *testing.T) {
+	for _, options := range [][]volley.Option{nil, {volley.WithCutting(), volley.WithAlgorithm("exchange")}} {
+		text, _ := encoded(t, 1, options...)
+		x, err := loadText(text, flags{"beta": "1ms", "tau": "1us"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := volley.ReadReport(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Kind != "report" || x.Run != nil || !reflect.DeepEqual(x.Report, want) || len(x.Model) != len(want.Rounds) {
+			t.Fatalf("got %+v", x)
+		}
+		for i, r := range want.Rounds {
+			seconds := 1e-3 + 1e-6*float64(r.Largest)*math.Ceil(1000/float64(max(1, want.Pieces)))
+			if m := x.Model[i]; m.Largest != r.Largest || math.Abs(m.Seconds-seconds) > 1e-9 {
+				t.Errorf("round %d: got %+v, want %v s", i, m, seconds)
+			}
+		}
+	}
+	x, err := loadText(`{"algorithm":"a","field":"2^8","k":1,"processors":2,"ports":1,"c1":1,"c2":1,"packet_bytes":1,"symbols_per_packet":1,"seconds":1,
+		"rounds":[{"largest_message":0,"messages":0},{"largest_message":1,"messages":1}]}`, flags{"beta": "2s", "tau": "1s"})
+	if want := []roundModel{{}, {3, 1}}; err != nil || !reflect.DeepEqual(x.Model, want) {
+		t.Errorf("got %+v, error %v, want %+v", x, err, want)
+	}
+}
+
+func TestLoadTrace(t *testing.T) {
+	for ranks, want := range map[int][][2]int{1: {{0, 3}}, 2: {{0, 1}, {2, 3}}, 4: {{0, 0}, {1, 1}, {2, 2}, {3, 3}}} {
+		_, text := encoded(t, ranks)
+		x, err := loadText(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds := 2
+		if ranks == 1 {
+			rounds = 0 // it talks to nobody
+		}
+		if x.Kind != "trace" || x.Report != nil || x.Model != nil || x.Run.Ranks != ranks || x.Run.Rounds != rounds || !reflect.DeepEqual(x.Run.Processors, want) {
+			t.Errorf("got %+v", x.Run)
+		}
+		seconds, kinds := 0.0, map[trace.Kind]int{}
+		for i, s := range x.Run.Spans {
+			if s.Start < 0 || i == 0 && s.Start > 0 || s.Length < 0 || i > 0 && s.Start < x.Run.Spans[i-1].Start {
+				t.Errorf("span %d: %+v", i, s)
+			}
+			seconds = max(seconds, s.Start+s.Length)
+			kinds[s.Kind]++
+		}
+		if seconds != x.Run.Seconds || kinds[trace.Check] != ranks || kinds[trace.Send] != kinds[trace.Receive] || (kinds[trace.Send] == 0) != (ranks == 1) {
+			t.Errorf("%v s, spans %v", seconds, kinds)
+		}
+	}
+}
+
+// TestLoadPart loads the trace of one rank of several: of the others it tells little.
+func TestLoadPart(t *testing.T) {
+	r := trace.New()
+	r.Merge([]trace.Event{{Kind: trace.Settle, Rank: 2, Row: trace.FirstLane, First: 5, Last: 6, Round: 3, Peer: 4, Partner: 9}})
+	var b bytes.Buffer
+	if _, err := r.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	x, err := loadText(b.String(), nil)
+	if want := [][2]int{{0, -1}, {0, -1}, {5, 6}, {0, -1}, {9, 9}}; err != nil || x.Run.Ranks != 5 || x.Run.Rounds != 4 || !reflect.DeepEqual(x.Run.Processors, want) {
+		t.Errorf("got %+v, error %v", x, err)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	report, traced := encoded(t, 4)
+	const neither = "want what volley encode prints with --json, or writes with --trace"
+	for _, c := range []struct{ text, want string }{
+		{"", "out.json: line 1: unexpected end of JSON input"},
+		{"coded packets\n", "out.json: line 1: invalid character 'c' looking for beginning of value"},
+		{"\n[]\n", "out.json: line 2: " + neither},
+		{"{\n\"Algorithm\": 1}\n", "out.json: line 1: " + neither},
+		{report[:len(report)/2], "unexpected end of JSON input"},
+		{report + report, "invalid character '{' after top-level value"},
+		{strings.Replace(report, `"k": 4`, `"k": -4`, 1), "out.json: line 6: k: -4: want a whole number from 1 to 2147483647"},
+		{strings.Replace(report, `"rounds": [`, `"rounds": 2, "list": [`, 1), "rounds: want a list"},
+		{strings.Replace(report, `"c2": `, `"c2": 1`, 1), "line 10: c2: 1"},
+		{strings.Replace(report, `"2^8"`, `"2^99"`, 1), "out.json: field: "},
+		{traced[:len(traced)/2], "unexpected end of JSON input"},
+		{strings.Replace(traced, `"dur":`, `"dur":-`, 1), "dur: -"},
+		{strings.Replace(traced, `"name":"agree"`, `"name":"argue"`, 1), `name: "argue": a run of volley has no such span`},
+		{strings.Replace(traced, `"ph":"X","ts":0,"dur":`, `"ph":"X","ts":0,"long":`, 1), ": dur is missing"},
+		{strings.Replace(traced, `"ph":"X","ts":0,`, `"ph":"X","ts":0,"pid":5000,"p":{},`, 1), "it is there twice"},
+		{strings.ReplaceAll(traced, `"pid":3`, `"pid":3000`), "out.json: there is a rank 3000, and the page shows 1024 at most"},
+		{`{"traceEvents":[]}`, "out.json: there are no spans in the trace"},
+	} {
+		_, err := loadText(c.text, nil)
+		if f := new(FieldError); !errors.As(err, &f) || f.Field != "file" || !strings.HasPrefix(err.Error(), "out.json: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.60q…: got error %v, want %s", c.text, err, c.want)
+		}
+	}
+	for name, want := range map[string]string{"": "the file: line 1: ", " a\n b\t": "a b: line 1: "} {
+		if _, err := load(t.Context(), loadRequest{Name: name, Text: "x"}, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got error %v", name, err)
+		}
+	}
+	for flag, text := range map[string]string{"beta": "x", "tau": "-1ns"} {
+		var b bytes.Buffer
+		request, err := json.Marshal(loadRequest{"out.json", report, flags{flag: text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := Answer(t.Context(), "load", request, &b); ok || err != nil || !strings.HasPrefix(b.String(), `{"error":{"field":"`+flag+`"`) {
+			t.Errorf("--%s %s: %s", flag, text, b.String())
+		}
+	}
+}
+
+// FuzzLoad loads anything: it is refused with a reason, or what the page gets is JSON.
+func FuzzLoad(f *testing.F) {
+	for _, ranks := range []int{1, 4} {
+		report, traced := encoded(f, ranks)
+		f.Add(report)
+		f.Add(traced)
+		f.Add(strings.Replace(traced, `"dur":1`, `"dur":-1`, 1))
+		f.Add(strings.Replace(report, `1`, `1e9`, 1))
+	}
+	f.Add("{}")
+	f.Fuzz(func(t *testing.T, text string) {
+		x, err := loadText(text, flags{"beta": "20us", "tau": "1h"})
+		if err != nil {
+			if wrong := new(FieldError); !errors.As(err, &wrong) || wrong.Field != "file" || !strings.HasPrefix(err.Error(), "out.json: ") {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		if _, err := json.Marshal(x); err != nil {
+			t.Fatal(err)
+		}
+		if (x.Report == nil) == (x.Run == nil) {
+			t.Fatalf("got %+v", x)
+		}
+	})
+}

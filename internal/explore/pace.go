@@ -1,0 +1,133 @@
+package explore
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"volley/plan"
+	"volley/sim"
+	"volley/transport"
+	"volley/verify"
+)
+
+// A pace is how slow messages are.
+type pace struct {
+	beta   time.Duration // each takes so long,
+	tau    float64       // and so many seconds for each byte
+	record int           // bytes of a record of the check, which is not slowed; -1: they may be taken for data
+}
+
+// paceOf returns the pace at which messages of a plan take the time of the model.
+func paceOf(p plan.Plan, m sim.Model) pace {
+	info := p.Info()
+	symbol := info.Field.SymbolBytes()
+	block := verify.BlockSymbols(m.Symbols, info.Processors)
+	element := int(m.Symbols) * symbol
+	if pieces := info.PieceCount(); pieces > 1 { // which are cut where blocks end
+		align := block * symbol
+		element = (element + pieces*align - 1) / (pieces * align) * align
+	}
+	record := len(verify.NewFingerprint(info.Field, verify.Seed{}, block).Bytes())
+	if record == element {
+		record = -1
+	}
+	return pace{m.Beta, m.Tau / float64(symbol), record}
+}
+
+// A link is a transport on which messages of packets arrive no earlier than the pace says.
+// Those of the agreement on a run and of its check arrive at once, as far as they can be
+// told by their length: a transport is not told what its messages are for.
+type link struct {
+	transport.Transport
+	pace pace
+	ctx  context.Context // what is under way ends with it
+
+	mu   sync.Mutex       // guards what follows
+	met  map[int]bool     // ranks that were sent data
+	last map[stream]*late // not yet handed on
+	all  sync.WaitGroup
+}
+
+type stream struct {
+	dst int
+	tag transport.Tag
+}
+
+func newLink(ctx context.Context, t transport.Transport, p pace) *link {
+	return &link{Transport: t, pace: p, ctx: ctx, met: map[int]bool{}, last: map[stream]*late{}}
+}
+
+// time returns how long a message takes. The caller holds l.mu.
+func (l *link) time(dst int, parts [][]byte) time.Duration {
+	// The first message of packets to a rank has a header, the hash of the plan. Before it
+	// there is the agreement, the records of which are longer.
+	control := func(part []byte) bool { return len(part) == 0 || len(part) == l.pace.record }
+	if len(parts) > 1 && !l.met[dst] && len(parts[0]) == sha256.Size && !control(parts[1]) {
+		l.met[dst] = true
+		parts = parts[1:]
+	}
+	if len(l.met) == 0 || len(parts) == 0 || control(parts[0]) {
+		return 0
+	}
+	bytes := 0
+	for _, part := range parts {
+		bytes += len(part)
+	}
+	return l.pace.beta + time.Duration(float64(bytes)*l.pace.tau*float64(time.Second))
+}
+
+// Send hands a message on when its time is over, and those of a stream in their order.
+func (l *link) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := stream{dst, tag}
+	ahead, wait := l.last[key], l.time(dst, parts)
+	if ahead == nil && wait == 0 {
+		return l.Transport.Send(dst, tag, parts)
+	}
+	s := &late{handed: make(chan struct{})}
+	l.last[key] = s
+	l.all.Go(func() {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-l.ctx.Done(): // those that wait for it end as well
+		}
+		if ahead != nil {
+			<-ahead.handed
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		s.below = l.Transport.Send(dst, tag, parts)
+		if l.last[key] == s {
+			delete(l.last, key)
+		}
+		close(s.handed)
+	})
+	return s
+}
+
+// Close closes the transport below once all messages are handed on.
+func (l *link) Close() error {
+	l.all.Wait()
+	return l.Transport.Close()
+}
+
+// A late message is not yet handed on.
+type late struct {
+	handed chan struct{}
+	below  transport.Sending // once handed
+}
+
+// Wait waits as [transport.Sending] says.
+func (s *late) Wait(ctx context.Context) error {
+	select {
+	case <-s.handed:
+		return s.below.Wait(ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,251 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"time"
+
+	"volley"
+	"volley/field"
+	"volley/internal/selection"
+	"volley/plan"
+	"volley/sim"
+	"volley/trace"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// What a run from the page may take.
+const (
+	mostRunning   = 64        // processors
+	mostPacket    = 16 << 20  // bytes
+	mostPackets   = 256 << 20 // bytes of all packets together
+	mostMemory    = 1 << 30   // of all processors together, beyond the packets
+	mostPaced     = time.Minute
+	reportsEvery  = 50 * time.Millisecond
+	longestStall  = 5 * time.Minute // more than any message takes
+	sampleOfBytes = 1 << 20         // written between looks at the context
+)
+
+type runRequest struct {
+	Flags flags  `json:"flags"`
+	Size  string `json:"size"` // of a packet; "" is that of the flags
+	Pace  string `json:"pace"` // β at which messages are slowed; "" and "0": they are not
+}
+
+// A runEvent says how far a run is: at first what is run, then what has ended.
+type runEvent struct {
+	Start *runStart `json:"start,omitempty"`
+	Spans []span    `json:"spans,omitempty"`
+}
+
+type runStart struct {
+	Processors  int          `json:"processors"`
+	Ports       int          `json:"ports"`
+	Algorithm   string       `json:"algorithm"`
+	Parameters  string       `json:"parameters"`
+	Rounds      int          `json:"rounds"`
+	Phases      []planPhase  `json:"phases"`
+	PacketBytes int64        `json:"packet_bytes"`
+	Model       []roundModel `json:"model"` // of the messages as they are slowed
+}
+
+type runAnswer struct {
+	Command string         `json:"command"`
+	Report  *volley.Report `json:"report"`
+	Run     *timeline      `json:"run"`
+}
+
+// A sampleRun is a run on random packets that is ready to go.
+type sampleRun struct {
+	question *question
+	plan     plan.Plan
+	bytes    int64     // of a packet
+	model    sim.Model // of the messages as they are slowed
+	paced    bool
+	recorder *trace.Recorder
+}
+
+// run encodes random packets with what the flags select, each processor at a rank of its
+// own in this process, and says in between what it does. It ends with ctx.
+func run(ctx context.Context, request runRequest, event func(any) error) (*runAnswer, error) {
+	r, err := request.prepare()
+	if err != nil {
+		return nil, err
+	}
+	info := r.plan.Info()
+	start := runStart{
+		Processors: info.Processors, Ports: info.Ports, Algorithm: info.Algorithm, Parameters: info.Parameters,
+		Rounds: info.Rounds(), Phases: describe(info).Phases, PacketBytes: r.bytes,
+		Model: modelOf(sim.Count(r.plan).Rounds, info.PieceCount(), r.model),
+	}
+	if err := event(runEvent{Start: &start}); err != nil {
+		return nil, err
+	}
+	report, spans, err := r.watch(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	like := maps.Clone(request.Flags)
+	delete(like, "size") // of the files, for the command line
+	return &runAnswer{like.command("encode", "-o", "coded", "--trace", "trace.json", "packet.{rank}"), report, timelineOf(spans)}, nil
+}
+
+// prepare returns what is asked for. The error is a *FieldError or a *selection.Error.
+func (request runRequest) prepare() (*sampleRun, error) {
+	selected := flags{}
+	maps.Copy(selected, request.Flags)
+	if request.Size != "" {
+		selected["size"] = request.Size
+	}
+	q, err := selected.ask()
+	if err != nil {
+		return nil, err
+	}
+	n := int64(q.encoder.Problem().Processors())
+	if n > mostRunning {
+		return nil, at("processors", fmt.Errorf("%d processors: runs here have %d at most; volley encode takes more", n, mostRunning))
+	}
+	r := &sampleRun{question: q, model: q.model, recorder: trace.New()}
+	symbols, symbol := q.model.Symbols, int64(q.matrix.Field().SymbolBytes())
+	switch {
+	case symbols < 1:
+		return nil, at("size", errors.New("packets of no bytes: want 1B or more"))
+	case symbols > mostPacket/symbol:
+		return nil, at("size", fmt.Errorf("packets have %d MiB at most here, as symbols; volley encode takes longer ones", mostPacket>>20))
+	case n*symbols*symbol > mostPackets:
+		return nil, at("size", fmt.Errorf("%d packets of that size have more than %d MiB together, as symbols", n, mostPackets>>20))
+	}
+	r.bytes = symbols * symbol
+	if r.plan, err = q.plan(); err != nil {
+		return nil, err
+	}
+	return r, at("pace", r.slow(request.Pace))
+}
+
+// slow makes messages take a β, and τ so much longer as β becomes.
+func (r *sampleRun) slow(beta string) error {
+	if beta == "" {
+		return nil
+	}
+	seconds, err := selection.ParseDuration("pace", beta)
+	if err != nil || seconds == 0 {
+		return err
+	}
+	if r.model.Beta == 0 {
+		return errors.New("β is 0, and messages are slowed in proportion to it: set beta, or no pace")
+	}
+	r.paced = true
+	r.model.Tau *= seconds / r.model.Beta.Seconds()
+	r.model.Beta = time.Duration(seconds * float64(time.Second))
+	cost := sim.Count(r.plan)
+	cost.C3 = 0 // which takes as long as it takes
+	if t := r.model.Time(cost); t > mostPaced {
+		return fmt.Errorf("the messages would take %v, and %v is the most: want a smaller one", t.Round(time.Second), mostPaced)
+	}
+	return nil
+}
+
+// watch runs it and tells what has ended as it goes. It returns the report and all spans.
+func (r *sampleRun) watch(ctx context.Context, event func(any) error) (report *volley.Report, spans []span, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	zero := r.recorder.Now()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		report, err = r.encode(ctx, cancel)
+	}()
+	tick := time.NewTicker(reportsEvery)
+	defer tick.Stop()
+	for over := false; !over; {
+		select {
+		case <-tick.C:
+		case <-ended:
+			over = true
+		}
+		more := spansOf(r.recorder.Since(len(spans)), zero)
+		if len(more) == 0 {
+			continue
+		}
+		spans = append(spans, more...)
+		if failed := event(runEvent{Spans: more}); failed != nil {
+			cancel(failed)
+			<-ended
+			return nil, nil, failed
+		}
+	}
+	return report, spans, err
+}
+
+// encode runs all processors. The first failure cancels the others, and is the error.
+func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) (*volley.Report, error) {
+	q := r.question
+	problem := q.encoder.Problem()
+	n := problem.Processors()
+	encoder, err := volley.Compile(q.matrix, append(q.Options(q.model),
+		volley.WithTrace(r.recorder), volley.WithCheck(true), volley.WithTimeout(longestStall),
+		volley.WithMemory(min(volley.DefaultMemory, mostMemory/int64(n))))...)
+	if err != nil {
+		return nil, err
+	}
+	packets := make([]volley.Packet, n)
+	random := rand.NewChaCha8([32]byte{})
+	for k := range packets {
+		if _, source := problem.Source(k); source {
+			packet, err := sample(ctx, q.matrix.Field(), r.bytes, random)
+			if err != nil {
+				return nil, err
+			}
+			packets[k].Source, packets[k].Size = volley.Memory(packet), r.bytes
+		}
+		if _, sink := problem.Sink(k); sink {
+			packets[k].Coded = make(volley.Memory, r.bytes)
+		}
+	}
+	slow := paceOf(r.plan, r.model)
+	reports := make([]*volley.Report, n)
+	err = local.Run(ctx, n, func(ctx context.Context, t transport.Transport) (err error) {
+		if r.paced {
+			slowed := newLink(ctx, t, slow)
+			defer slowed.Close() // also without an error nothing is to be left
+			t = slowed
+		}
+		k := t.Rank()
+		if reports[k], err = encoder.RunAll(ctx, t, packets[k:k+1]); err != nil {
+			cancel(err) // what is slowed is not to be waited for
+		}
+		return err
+	})
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		if aborted := new(transport.AbortError); errors.As(err, &aborted) {
+			err = aborted.Cause
+		}
+		return nil, err
+	}
+	return volley.Merge(reports), nil
+}
+
+// sample returns random symbols of f in so many bytes. It returns the cause of ctx when that
+// ends first.
+func sample(ctx context.Context, f field.Field, bytes int64, random *rand.ChaCha8) ([]byte, error) {
+	packet := make([]byte, bytes)
+	draw, symbol := field.NewSampler(f), f.SymbolBytes()
+	if field.PackingOf(f).Bits() == 8*symbol { // all bytes are symbols
+		random.Read(packet) // which does not fail
+		return packet, nil
+	}
+	for i := 0; i < len(packet); i += symbol {
+		if i%sampleOfBytes == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		field.PutSymbol(f, packet[i:], draw.Draw(random.Uint64))
+	}
+	return packet, nil
+}
