@@ -1,12 +1,8 @@
-// Cells of heat maps by row and column of the picture.
+// What heat maps show, and in which of their colours.
 
-/** By round and processor; the engine has them by processor and round. */
+/** Cells by round and processor; the engine has them by processor and round. */
 export function sentCells(sent: number[][]): number[][] {
   return (sent[0] ?? []).map((_, round) => sent.map((list) => list[round]!));
-}
-
-export function pairCells(pairs: number[][]): number[][] {
-  return pairs;
 }
 
 /** Which of the six steps of the scale a value has; 0 is for nothing. */
