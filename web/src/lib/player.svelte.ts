@@ -1,15 +1,19 @@
 // How many rounds of the plan have passed, for the views that go through it step by step.
 // The address has it as `round`; all rounds have passed unless it says otherwise.
+import { planStore } from "./plan.svelte";
 import { explorer } from "./state.svelte";
 
 class Player {
-  rounds = $state(0);
   playing = $state(false);
   /** How much of the next round has passed, from 0 to 1, while it moves. */
   progress = $state(0);
   moving = $state(false);
 
   private frame = 0;
+
+  get rounds(): number {
+    return planStore.result?.cost.rounds.length ?? 0;
+  }
 
   get position(): number {
     const text = explorer.param("round");

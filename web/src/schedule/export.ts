@@ -1,11 +1,11 @@
 // Drawings as files that need nothing else: styles become attributes.
-const properties = [
+const shape = [
   "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity", "paint-order",
-  "font-family", "font-size", "font-weight", "text-anchor",
 ];
+const letters = ["font-size", "font-weight", "text-anchor"];
 const initial: Record<string, string> = {
-  "fill-opacity": "1", "stroke-opacity": "1", "stroke-dasharray": "none", "stroke-linecap": "butt", "stroke-linejoin": "miter", opacity: "1", "paint-order": "normal",
-  "text-anchor": "start", "font-weight": "400", stroke: "none",
+  "fill-opacity": "1", stroke: "none", "stroke-opacity": "1", "stroke-dasharray": "none", "stroke-linecap": "butt", "stroke-linejoin": "miter",
+  opacity: "1", "paint-order": "normal", "font-weight": "400", "text-anchor": "start",
 };
 const ofPage = ["class", "style", "tabindex", "role", "aria-pressed", "aria-hidden", "data-id"];
 const namespace = "http://www.w3.org/2000/svg";
@@ -42,13 +42,13 @@ function inline(original: SVGElement, copy: SVGElement): void {
     copy.append(texted("title", label));
     copy.removeAttribute("aria-label");
   }
-  if (["g", "title", "clipPath"].includes(copy.tagName) && copy.tagName !== "g") return;
+  const names = { g: ["opacity"], svg: ["font-family"], text: [...shape, ...letters], title: [] }[copy.tagName] ?? shape;
   const style = getComputedStyle(original);
-  const names = copy.tagName === "g" ? ["opacity"] : copy.tagName === "text" ? properties : properties.filter((p) => !/^(font|text)/.test(p));
   for (const name of names) {
     const value = style.getPropertyValue(name);
-    if (value !== initial[name]) copy.setAttribute(name, value.replaceAll('"', "'"));
-    else copy.removeAttribute(name);
+    const nothing = value === initial[name] || (name.startsWith("stroke-") && style.stroke === "none");
+    if (nothing) copy.removeAttribute(name);
+    else copy.setAttribute(name, value.replaceAll('"', "'"));
   }
 }
 

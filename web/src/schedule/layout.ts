@@ -1,6 +1,6 @@
 // The places of everything in a drawing: processors are columns, rounds are bands. The
 // drawing is a cylinder, cut open at the sides: arrows that leave at one come in at the other.
-import { carried, type Arrow, type Schedule } from "./model";
+import { carried, treeSubject, type Arrow, type Schedule } from "./model";
 import { fit, shorten, width as textWidth } from "./words";
 
 export interface Point {
@@ -89,14 +89,14 @@ function arrange(s: Schedule, available: number, wider: number): Layout {
   const radius = Math.min(11, Math.max(2, 0.36 * column));
   const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 10.5) + 8)) ?? 32;
   const names = column >= textWidth(`y${k - 1}`, 12) + 4;
-  const top = 30 + radius;
+  const top = Math.ceil(30 + radius);
   const l: Layout = {
-    width: right + gutter + margin, height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], tick,
-    inputs: s.detail.inputs.map((rows) => (names ? fit(rows.map((r) => s.detail.row_names[r]).join(" "), 12, column) : "")),
-    outputs: s.detail.outputs.map((list) => (names ? fit(list.map((o) => s.detail.column_names[o.column]).join(" "), 12, column) : "")),
-    x: (processor) => left + (processor + 0.5) * column,
+    width: Math.floor(right + gutter + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], tick,
+    inputs: s.detail.inputs.map((_, i) => (names ? fit(treeSubject(s.detail, "spread", i), 12, column) : "")),
+    outputs: s.detail.outputs.map((_, i) => (names ? fit(treeSubject(s.detail, "gather", i), 12, column) : "")),
+    x: (processor) => r(left + (processor + 0.5) * column),
   };
-  let y = top + radius + 10;
+  let y = Math.ceil(top + radius + 10);
   for (const [t, list] of s.rounds.entries()) {
     const band = place(l, s, t, list, y);
     l.bands.push(band);
@@ -120,7 +120,7 @@ function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number):
   const drop = s.rounds.length > manyRounds ? 34 : Math.min(120, Math.max(46, 30 + 0.2 * far));
   const departs = y + (labels.length > 0 ? 8 + sizes.line * rows : 17);
   const least = s.rounds.length > manyRounds ? 0 : 8 + 15 * title(s, round).length + 10;
-  const height = Math.max(least, departs - y + drop + 6);
+  const height = Math.ceil(Math.max(least, departs - y + drop + 6));
   const arrives = y + height - 5;
   const band: Band = { y, height, departs, arrives, title: title(s, round), arrows: [], labels: [], sides: [] };
   band.arrows = list.map((a) => draw(l, band, a));
@@ -133,7 +133,7 @@ function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number):
 
 function draw(l: Layout, band: Band, arrow: Arrow): Drawn {
   const { src, dst, slots } = arrow.message;
-  const wide = Math.min(3.2, 1.1 + 0.45 * Math.log2(slots.length)) * (l.column < 14 ? 0.75 : 1);
+  const wide = Math.min(3.2, 1.1 + 0.45 * Math.log2(slots.length)) * Math.min(1, 0.35 + l.column / 24);
   const pieces = piecesOf(l, band, arrow.span, src, dst);
   return { arrow, pieces, wide, path: pathOf(pieces, l.column < 14 ? 3.6 : 5 + wide) };
 }
@@ -159,6 +159,7 @@ function pathOf(pieces: Segment[], head: number): string {
   return `${lines.join("")}M${r(b.x)} ${r(b.y)}L${r(bx - h * uy)} ${r(by + h * ux)}L${r(bx + h * uy)} ${r(by - h * ux)}Z`;
 }
 
+/** To a tenth of a pixel. */
 const r = (x: number) => Math.round(10 * x) / 10;
 
 interface Tag {

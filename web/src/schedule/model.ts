@@ -84,8 +84,9 @@ export function hasTree(detail: Detail, kind: TreeKind, processor: number): bool
 
 /** "x3" or "y3": what the tree of the processor is about. */
 export function treeSubject(detail: Detail, kind: TreeKind, processor: number): string {
-  if (kind === "spread") return detail.inputs[processor]!.map((r) => detail.row_names[r]).join(" ");
-  return detail.outputs[processor]!.map((o) => detail.column_names[o.column]).join(" ");
+  const names =
+    kind === "spread" ? detail.inputs[processor]!.map((r) => detail.row_names[r]!) : detail.outputs[processor]!.map((o) => detail.column_names[o.column]!);
+  return [...new Set(names.map((n) => n.replace(/\.\d+$/, "")))].join(" "); // pieces x3.0, x3.1 are x3
 }
 
 /** The messages of a tree, by round. */

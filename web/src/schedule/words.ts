@@ -90,7 +90,9 @@ export function fit(text: string, size: number, wide: number): string {
   if (width(text, size) <= wide) return text;
   const end = text.endsWith(")") ? "…)" : "…";
   for (let cut = text.length - 1; cut > 3; cut--) {
-    const s = text.slice(0, cut).replace(/[,+.x]+$/, "") + end;
+    // Not in the middle of a name: x1… would mean another packet than x14.
+    const whole = /[x\d]/.test(text[cut]!) ? text.slice(0, cut).replace(/x?\d*$/, "") : text.slice(0, cut);
+    const s = whole.replace(/[,+.(]+$/, "") + end;
     if (width(s, size) <= wide) return s;
   }
   return text;
