@@ -1,0 +1,96 @@
+// How many rounds of the plan have passed, for the views that go through it step by step.
+// The address has it as `round`; all rounds have passed unless it says otherwise.
+import { planStore } from "./plan.svelte";
+import { explorer } from "./state.svelte";
+
+class Player {
+  playing = $state(false);
+  /** How much of the next round has passed, from 0 to 1, while it moves. */
+  progress = $state(0);
+  moving = $state(false);
+
+  private frame = 0;
+
+  get rounds(): number {
+    return planStore.result?.cost.rounds.length ?? 0;
+  }
+
+  get position(): number {
+    const text = explorer.param("round");
+    return /^\d+$/.test(text) ? Math.min(Number(text), this.rounds) : this.rounds;
+  }
+
+  /** Goes to where so many rounds have passed, at once. */
+  seek(position: number): void {
+    this.halt();
+    this.set(Math.max(0, Math.min(position, this.rounds)));
+  }
+
+  back(): void {
+    const to = this.moving ? this.position : this.position - 1;
+    this.pause();
+    this.seek(to);
+  }
+
+  /** Lets a round pass; one that passes already ends at once. */
+  forward(): void {
+    this.playing = false;
+    if (this.moving) this.seek(this.position + 1);
+    else if (this.position < this.rounds) this.move();
+  }
+
+  toggle(): void {
+    if (this.playing) return this.pause();
+    if (this.position >= this.rounds) this.seek(0);
+    this.playing = true;
+    this.move();
+  }
+
+  pause(): void {
+    this.playing = false;
+  }
+
+  /** Stops everything: the view is left. */
+  halt(): void {
+    cancelAnimationFrame(this.frame);
+    this.playing = false;
+    this.moving = false;
+    this.progress = 0;
+  }
+
+  private set(position: number): void {
+    explorer.setParams({ round: position === this.rounds ? undefined : position });
+  }
+
+  private move(): void {
+    if (this.position >= this.rounds) {
+      this.playing = false;
+      return;
+    }
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const duration = this.rounds <= 12 ? 1000 : Math.max(250, 12000 / this.rounds);
+    let start: number | undefined;
+    const tick = (now: number) => {
+      start ??= now;
+      const part = Math.min(1, (now - start) / duration);
+      if (part < 1) {
+        if (!still) this.progress = ease(part);
+        this.frame = requestAnimationFrame(tick);
+        return;
+      }
+      this.moving = false;
+      this.progress = 0;
+      this.set(this.position + 1);
+      if (this.playing) this.move();
+    };
+    this.moving = true;
+    this.progress = 0;
+    this.frame = requestAnimationFrame(tick);
+  }
+}
+
+function ease(part: number): number {
+  return part * part * (3 - 2 * part);
+}
+
+export const player = new Player();
