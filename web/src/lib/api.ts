@@ -197,7 +197,8 @@ export interface Sizes {
   sizes: number[];
   plans: { algorithm: string; parameters: string; c1: number; c2: number; c3: number; memory: number; seconds: number[] }[];
   crossings: { bytes: number; seconds: number; plan: number }[];
-  chosen: { plan: number; bytes: number; seconds: number };
+  /** What the planner takes at --size. */
+  chosen: { plan: number; bytes: number; seconds: number } | null;
 }
 
 // run and load

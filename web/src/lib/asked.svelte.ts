@@ -1,0 +1,64 @@
+// What the engine answers to a question that changes with the address. The last good answer
+// stays while another one is on its way, or when the question is wrong.
+import { asEngineError, call, isAbort, type EngineError } from "./engine";
+import { problems } from "./problems.svelte";
+
+const delay = 150; // ms, while somebody types
+
+export class Asked<Q, R> {
+  result: R | null = $state.raw(null);
+  busy = $state(false);
+  error: EngineError | null = $state.raw(null);
+
+  private key = "";
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private control: AbortController | undefined;
+
+  /** Errors at fields of `own` are shown by the view that asks, the others by the page. */
+  constructor(
+    private readonly method: string,
+    private readonly own: string[],
+  ) {}
+
+  ask(question: Q): void {
+    const key = JSON.stringify(question);
+    if (key === this.key) {
+      this.report();
+      return;
+    }
+    const first = this.key === "";
+    this.key = key;
+    clearTimeout(this.timer);
+    this.control?.abort();
+    this.timer = setTimeout(() => void this.fetch(question), first ? 0 : delay);
+  }
+
+  /** Takes its message from the page. */
+  leave(): void {
+    problems.report(this.method, null);
+  }
+
+  /** The message beside a field of the view's own. */
+  at(field: string): string {
+    return this.error?.field === field ? this.error.message : "";
+  }
+
+  private async fetch(question: Q): Promise<void> {
+    const control = (this.control = new AbortController());
+    this.busy = true;
+    try {
+      this.result = await call<R>(this.method, question, undefined, control.signal);
+      this.error = null;
+    } catch (error) {
+      if (isAbort(error)) return;
+      this.error = asEngineError(error);
+    }
+    this.busy = false;
+    this.report();
+  }
+
+  private report(): void {
+    const elsewhere = this.error && !this.own.includes(this.error.field);
+    problems.report(this.method, elsewhere ? this.error : null);
+  }
+}
