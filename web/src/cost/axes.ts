@@ -22,9 +22,10 @@ export interface Scale {
 export function scaleOf(axis: Axis, range: [number, number], apart: number): Scale {
   const room = Math.max(2, Math.floor(Math.abs(range[1] - range[0]) / apart));
   const d3 = (axis.log ? scaleLog() : scaleLinear()).domain(axis.domain).range(range);
-  const fits = (list: number[]) => list.every((t, i) => i === 0 || Math.abs(d3(t) - d3(list[i - 1]!)) >= 0.75 * apart);
-  let ticks = axis.log ? logTicks(axis, room, fits) : axis.binary ? binaryTicks(axis, room) : d3.ticks(room);
-  if (axis.whole) ticks = ticks.filter(Number.isInteger);
+  const fits = (list: number[]) => list.every((t, i) => i === 0 || Math.abs(d3(t) - d3(list[i - 1]!)) >= apart);
+  let ticks = axis.log ? logTicks(axis, room, fits) : axis.binary ? binaryTicks(axis, room / 1.7) : d3.ticks(room / 1.7);
+  const whole = ticks.filter(Number.isInteger);
+  if (axis.whole && whole.length > 1) ticks = whole;
   return Object.assign((value: number) => d3(value), { ticks, invert: (pixel: number) => d3.invert(pixel) });
 }
 
