@@ -1,0 +1,75 @@
+package explore
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// answers are the types that the page knows by name.
+var answers = map[string]any{
+	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": fieldEntry{}, "MatrixEntry": matrixEntry{}, "AlgorithmEntry": algorithmEntry{},
+	"Plan": planAnswer{}, "Info": planInfo{}, "Cost": planCost{}, "Candidate": candidate{}, "Detail": detail{}, "Message": message{}, "Slot": slot{},
+	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
+	"Trees": trees{}, "TreeNode": treeNode{},
+}
+
+// TestTypes compares the types of the page with those of the engine, key by key.
+func TestTypes(t *testing.T) {
+	source, err := os.ReadFile("../../web/src/lib/api.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?ms)^export interface (\w+) \{\n(.*?)^\}`).FindAllStringSubmatch(string(source), -1) {
+		name := m[1]
+		seen[name] = true
+		value, ok := answers[name]
+		if !ok {
+			t.Errorf("api.ts has %s: the engine has no such answer", name)
+			continue
+		}
+		var page, engine []string
+		for _, key := range regexp.MustCompile(`(?m)^  (\w+)\??:`).FindAllStringSubmatch(m[2], -1) {
+			page = append(page, key[1])
+		}
+		for i := range reflect.TypeOf(value).NumField() {
+			key, _, _ := strings.Cut(reflect.TypeOf(value).Field(i).Tag.Get("json"), ",")
+			engine = append(engine, key)
+		}
+		slices.Sort(page)
+		slices.Sort(engine)
+		if !slices.Equal(page, engine) {
+			t.Errorf("%s: the page has %v\nthe engine %v", name, page, engine)
+		}
+	}
+	for name := range answers {
+		if !seen[name] {
+			t.Errorf("api.ts has no %s", name)
+		}
+	}
+	var flags []string
+	list := regexp.MustCompile(`(?s)flagNames = \[(.*?)\]`).FindStringSubmatch(string(source))
+	if list == nil {
+		t.Fatal("api.ts has no flagNames")
+	}
+	for _, m := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(list[1], -1) {
+		flags = append(flags, m[1])
+	}
+	set, _ := newFlagSet()
+	set.VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains(flags, f.Name) {
+			t.Errorf("flagNames lacks %s", f.Name)
+		}
+	})
+	for _, name := range flags {
+		if set.Lookup(name) == nil {
+			t.Errorf("flagNames has %s, which the engine does not take", name)
+		}
+	}
+}

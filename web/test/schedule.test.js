@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { browse, build, open, run, serve } from "./explorer.js";
+
+let binary, server, browser;
+before(async () => {
+  binary = await build();
+  server = await serve(binary.volley);
+  browser = await browse();
+});
+after(async () => {
+  await browser?.close();
+  await server?.end();
+  binary?.end();
+});
+
+/** Opens an address of the page and waits until nothing is being computed. */
+async function show(hash, options) {
+  const opened = await open(browser, `${server.address}/${hash}`, options);
+  await settled(opened.page);
+  return opened;
+}
+
+async function settled(page) {
+  await page.locator("#page[aria-busy=false] h2").first().waitFor();
+}
+
+/** Ends a test: nothing was complained about. */
+async function done({ problems, close }) {
+  assert.deepEqual(problems, []);
+  await close();
+}
+
+test("the page loads, and steps a schedule to its end", async () => {
+  const opened = await show("");
+  const { page } = opened;
+  assert.match(await page.title(), /Volley/);
+  await page.getByRole("button", { name: "First" }).click();
+  const said = page.locator(".playback output");
+  assert.equal(await said.textContent(), "before round 0");
+  assert.equal(await page.locator(".round.past").count(), 0);
+  const forward = page.getByRole("button", { name: "Step forward" });
+  for (let rounds = 1; rounds <= 3; rounds++) {
+    await forward.click();
+    await page.getByText(`after ${rounds} round${rounds > 1 ? "s" : ""} of 3`).waitFor();
+    assert.equal(await page.locator("g.round.past").count(), rounds);
+  }
+  assert.equal(await forward.isDisabled(), true);
+  await page.keyboard.press("Home");
+  assert.equal(await said.textContent(), "before round 0");
+  await page.getByRole("button", { name: "Play" }).click();
+  await page.getByText("after 3 rounds of 3").waitFor();
+  await page.getByRole("slider").fill("1");
+  assert.equal(await said.textContent(), "after 1 round of 3");
+  await page.waitForFunction(() => location.hash.includes("round=1"));
+  await done(opened);
+});
+
+test("every message of volley plan is an arrow, and says what it carries", async () => {
+  const plan = JSON.parse(await run(binary.volley, ["plan", "-k", "9", "-p", "2", "--matrix", "random:1", "--field", "7", "--format", "json"]));
+  const opened = await show("#/schedule?k=9&p=2&matrix=random:1&field=7");
+  const { page } = opened;
+  const arrows = page.locator("path.arrow");
+  const messages = plan.programs.flatMap((p) => p.rounds.flatMap((r) => r.sends ?? []));
+  assert.equal(await arrows.count(), messages.length);
+  await page.locator('path.arrow[aria-label*="0 → 1 on"]').first().focus();
+  const panel = page.getByRole("region", { name: "Message" });
+  await panel.getByText("0 → 1").waitFor();
+  assert.match(await panel.textContent(), /round 0, prepare, port 0 · 1 element, 1 MiB/);
+  assert.match(await panel.textContent(), /x0\s*= x0/);
+  await page.keyboard.press("ArrowDown"); // to the same place of the next round
+  await panel.getByText("round 1, shoot").waitFor();
+  assert.match(await panel.textContent(), /y\d\(.*\)\s*= (\d·)?x\d \+/);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("message="));
+  await done(opened);
+});
+
+test("a processor is followed: where its packet goes, where its result comes from", async () => {
+  const opened = await show("#/schedule?k=8");
+  const { page } = opened;
+  await page.getByRole("button", { name: "Follow processor 3" }).click();
+  await page.waitForFunction(() => location.hash.includes("follow=3"));
+  const nodes = page.locator(".tree svg [aria-label]");
+  await page.getByText("Where x3 goes:").waitFor();
+  assert.ok((await page.locator("path.arrow.followed").count()) >= 7, "a packet goes to 7 others");
+  await page.getByRole("button", { name: "result" }).click();
+  await page.getByText("Where y3 comes from:").waitFor();
+  assert.ok((await page.locator("path.arrow.followed").count()) >= 3);
+  assert.ok((await nodes.count()) >= 4);
+  await done(opened);
+});
+
+test("algorithm and p change the schedule; the address has all of it", async () => {
+  const opened = await show("#/schedule?k=16");
+  const { page } = opened;
+  await page.locator("select[name=algorithm]").selectOption("ring-allgather");
+  await page.getByText("15 rounds").first().waitFor();
+  await page.locator("select[name=algorithm]").selectOption("universal");
+  await page.locator("input[name=ports]").fill("3");
+  await page.getByText("2 rounds").first().waitFor();
+  assert.equal(await page.locator(".command code").textContent(), "volley plan --algorithm universal -p 3 -k 16");
+  await page.waitForFunction(() => location.hash === "#/schedule?k=16&p=3&algorithm=universal");
+  const again = await show(new URL(page.url()).hash);
+  assert.equal(await again.page.locator("path.arrow").count(), await page.locator("path.arrow").count());
+  await done(again);
+  await done(opened);
+});
+
+test("a drawing is exported as SVG that parses, and as PNG", async () => {
+  const opened = await show("#/schedule?k=16&follow=2");
+  const { page } = opened;
+  const [svg] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export SVG" }).click()]);
+  assert.equal(svg.suggestedFilename(), "volley-universal-k16-p1.svg");
+  const text = await readFile(await svg.path(), "utf8");
+  const parsed = await page.evaluate((source) => {
+    const document = new DOMParser().parseFromString(source, "image/svg+xml");
+    return {
+      error: document.querySelector("parsererror")?.textContent,
+      root: document.documentElement.namespaceURI,
+      arrows: document.querySelectorAll("path > title").length,
+      variables: source.includes("var("),
+    };
+  }, text);
+  assert.deepEqual(parsed, { error: undefined, root: "http://www.w3.org/2000/svg", arrows: 64, variables: false });
+  const [png] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export PNG" }).click()]);
+  const bytes = await readFile(await png.path());
+  assert.equal(bytes.subarray(1, 4).toString(), "PNG");
+  assert.ok(bytes.readUInt32BE(16) > 1000, "the width of the picture");
+  await done(opened);
+});
+
+test("1,024 processors are shown by the sizes of messages", async () => {
+  const opened = await show("#/schedule?k=1024&field=2%5E16&matrix=random:1");
+  const { page } = opened;
+  assert.equal(await page.locator("path.arrow").count(), 0);
+  const { c1 } = JSON.parse(await run(binary.volley, ["cost", "-k", "1024", "--field", "2^16", "--algorithm", "universal", "--format", "json"])).rows
+    .map((row) => ({ c1: row.universal_C1 }))[0];
+  await page.locator("select[name=algorithm]").selectOption("universal");
+  await page.getByText(`${c1} rounds`).first().waitFor();
+  assert.ok((await page.locator("main svg, main canvas").count()) >= 2, "two heat maps");
+  await done(opened);
+});
+
+test("bad input has its message beside the field, and the last good picture stays", async () => {
+  const opened = await show("#/schedule?k=8");
+  const { page } = opened;
+  for (const [field, text] of [
+    ["processors", "x"], ["processors", "0"], ["processors", "5000"], ["ports", "0"], ["field", "6"], ["beta", "3"], ["tau", "fast"], ["gamma", "-1s"],
+    ["size", "large"],
+  ]) {
+    const input = page.locator(`input[name=${field}]`);
+    const before = await input.inputValue();
+    await input.fill(text);
+    await page.locator(`#flag-${field}-error`).waitFor();
+    assert.equal(await input.getAttribute("aria-invalid"), "true", `${field} ${text}`);
+    assert.ok((await page.locator("path.arrow").count()) > 0, "the page is blank");
+    await input.fill(before);
+    await page.locator(`#flag-${field}-error`).waitFor({ state: "detached" });
+  }
+  await page.getByText("More", { exact: true }).click();
+  for (const [field, text] of [
+    ["points", "/etc/passwd"], ["base", "x"], ["sinks", "0"], ["rounds-over", "-1"], ["max-memory", "1"], ["max-compute", "1"],
+  ]) {
+    const input = page.locator(`input[name=${field}]`);
+    if (field === "points") await page.locator("select[name=matrix]").selectOption("vandermonde");
+    await input.fill(text);
+    await page.locator(`#flag-${field}-error`).waitFor();
+    await input.fill("");
+    await page.locator(`#flag-${field}-error`).waitFor({ state: "detached" });
+  }
+  await page.locator("select[name=matrix]").selectOption("dft");
+  await page.locator("#flag-matrix-error").waitFor();
+  assert.match(await page.locator("#flag-matrix-error").textContent(), /K = 8 does not divide/);
+  await done(opened);
+});
+
+test("addresses that make no sense show the page, and what is wrong", async () => {
+  for (const hash of ["#/nosuch?x=1", "#/schedule?k=&round=99&follow=12345&message=a.b.c&%ZZ=%ZZ", "#/schedule?detail=nosuch&tree=nosuch"]) {
+    const opened = await show(hash);
+    assert.ok((await opened.page.locator("path.arrow").count()) > 0, hash);
+    await done(opened);
+  }
+  const wrong = await open(browser, `${server.address}/#/schedule?k=many`);
+  await wrong.page.locator("#flag-processors-error").waitFor();
+  await wrong.page.getByText("There is no plan to show").waitFor();
+  await done(wrong);
+});
+
+test("nothing is wider than the window at 1,024 px, in light and dark", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    for (const hash of ["#/schedule?k=4", "#/schedule?k=16&p=3", "#/schedule?k=64", "#/schedule?k=64&follow=5&tree=gather", "#/schedule?k=300&field=2%5E16"]) {
+      const opened = await show(hash, { viewport: { width: 1024, height: 768 }, colorScheme });
+      const wide = await opened.page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= 1024, `${hash}: ${wide} px`);
+      await done(opened);
+    }
+  }
+});
