@@ -68,30 +68,32 @@ const widest = 120;
 const manyRounds = 24;
 
 export function layout(s: Schedule, available: number): Layout {
-  const first = arrange(s, available, 0);
-  // Labels of the last processor may stick out: then the gutters become wider.
-  const over = Math.max(0, ...first.bands.flatMap((b) => b.labels.map((t) => reach(first, t))));
-  return over > 0 ? arrange(s, available, over) : first;
+  const first = arrange(s, available, 0, 0);
+  // Labels of the outer processors may stick out: then that gutter becomes wider.
+  const reach = (anchor: Text["anchor"]) =>
+    Math.max(0, ...first.bands.flatMap((b) => b.labels.filter((t) => t.anchor === anchor).map((t) => over(first, t))));
+  const [left, right] = [reach("end"), reach("start")];
+  return left + right > 0 ? arrange(s, available, left, right) : first;
 }
 
-function reach(l: Layout, t: Text): number {
+function over(l: Layout, t: Text): number {
   const w = Math.max(...t.lines.map((line) => textWidth(line, sizes.label, true)));
   return t.anchor === "start" ? t.x + w - l.width : l.titles - (t.x - w);
 }
 
-function arrange(s: Schedule, available: number, wider: number): Layout {
+function arrange(s: Schedule, available: number, wideLeft: number, wideRight: number): Layout {
   const k = s.plan.info.processors;
   const titles = 14 + Math.max(60, ...s.rounds.flatMap((_, t) => title(s, t).map((line) => textWidth(line, sizes.title))));
-  const gutter = wider + (k <= labelled ? 20 + textWidth(`from ${k - 1}`, sizes.side) : 14);
-  const column = Math.min(widest, Math.max(narrowest, (available - titles - 2 * gutter - margin) / k));
-  const left = titles + gutter;
+  const gutter = k <= labelled ? 20 + textWidth(`from ${k - 1}`, sizes.side) : 14;
+  const column = Math.min(widest, Math.max(narrowest, (available - titles - 2 * gutter - wideLeft - wideRight - margin) / k));
+  const left = titles + gutter + wideLeft;
   const right = left + k * column;
   const radius = Math.min(11, Math.max(2, 0.36 * column));
   const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 10.5) + 8)) ?? 32;
   const names = column >= textWidth(`y${k - 1}`, 12) + 4;
   const top = Math.ceil(30 + radius);
   const l: Layout = {
-    width: Math.floor(right + gutter + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], tick,
+    width: Math.floor(right + gutter + wideRight + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], tick,
     inputs: s.detail.inputs.map((_, i) => (names ? fit(treeSubject(s.detail, "spread", i), 12, column) : "")),
     outputs: s.detail.outputs.map((_, i) => (names ? fit(treeSubject(s.detail, "gather", i), 12, column) : "")),
     x: (processor) => r(left + (processor + 0.5) * column),
