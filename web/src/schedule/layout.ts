@@ -68,30 +68,32 @@ const widest = 120;
 const manyRounds = 24;
 
 export function layout(s: Schedule, available: number): Layout {
-  const first = arrange(s, available, 0);
-  // Labels of the last processor may stick out: then the gutters become wider.
-  const over = Math.max(0, ...first.bands.flatMap((b) => b.labels.map((t) => reach(first, t))));
-  return over > 0 ? arrange(s, available, over) : first;
+  const first = arrange(s, available, 0, 0);
+  // Labels of the outer processors may stick out: then that gutter becomes wider.
+  const reach = (anchor: Text["anchor"]) =>
+    Math.max(0, ...first.bands.flatMap((b) => b.labels.filter((t) => t.anchor === anchor).map((t) => over(first, t))));
+  const [left, right] = [reach("end"), reach("start")];
+  return left + right > 0 ? arrange(s, available, left, right) : first;
 }
 
-function reach(l: Layout, t: Text): number {
+function over(l: Layout, t: Text): number {
   const w = Math.max(...t.lines.map((line) => textWidth(line, sizes.label, true)));
   return t.anchor === "start" ? t.x + w - l.width : l.titles - (t.x - w);
 }
 
-function arrange(s: Schedule, available: number, wider: number): Layout {
+function arrange(s: Schedule, available: number, wideLeft: number, wideRight: number): Layout {
   const k = s.plan.info.processors;
   const titles = 14 + Math.max(60, ...s.rounds.flatMap((_, t) => title(s, t).map((line) => textWidth(line, sizes.title))));
-  const gutter = wider + (k <= labelled ? 20 + textWidth(`from ${k - 1}`, sizes.side) : 14);
-  const column = Math.min(widest, Math.max(narrowest, (available - titles - 2 * gutter - margin) / k));
-  const left = titles + gutter;
+  const gutter = k <= labelled ? 20 + textWidth(`from ${k - 1}`, sizes.side) : 14;
+  const column = Math.min(widest, Math.max(narrowest, (available - titles - 2 * gutter - wideLeft - wideRight - margin) / k));
+  const left = titles + gutter + wideLeft;
   const right = left + k * column;
   const radius = Math.min(11, Math.max(2, 0.36 * column));
   const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 10.5) + 8)) ?? 32;
   const names = column >= textWidth(`y${k - 1}`, 12) + 4;
   const top = Math.ceil(30 + radius);
   const l: Layout = {
-    width: Math.floor(right + gutter + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], tick,
+    width: Math.floor(right + gutter + wideRight + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], tick,
     inputs: s.detail.inputs.map((_, i) => (names ? fit(treeSubject(s.detail, "spread", i), 12, column) : "")),
     outputs: s.detail.outputs.map((_, i) => (names ? fit(treeSubject(s.detail, "gather", i), 12, column) : "")),
     x: (processor) => r(left + (processor + 0.5) * column),
@@ -117,7 +119,8 @@ function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number):
   const rows = Math.max(0, ...labels.map((t) => t.row + t.lines.length));
   const far = l.column * Math.max(0, ...list.map((a) => Math.abs(a.span)));
   // Steep enough to be followed by the eye.
-  const drop = s.rounds.length > manyRounds ? 34 : Math.min(120, Math.max(46, 30 + 0.2 * far));
+  const [steep, most] = l.column < 20 ? [0.34, 150] : [0.2, 120];
+  const drop = s.rounds.length > manyRounds ? 34 : Math.min(most, Math.max(46, 30 + steep * far));
   const departs = y + (labels.length > 0 ? 8 + sizes.line * rows : 17);
   const least = s.rounds.length > manyRounds ? 0 : 8 + 15 * title(s, round).length + 10;
   const height = Math.ceil(Math.max(least, departs - y + drop + 6));
@@ -133,7 +136,7 @@ function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number):
 
 function draw(l: Layout, band: Band, arrow: Arrow): Drawn {
   const { src, dst, slots } = arrow.message;
-  const wide = Math.min(3.2, 1.1 + 0.45 * Math.log2(slots.length)) * Math.min(1, 0.35 + l.column / 24);
+  const wide = Math.min(3.2, 1.1 + 0.45 * Math.log2(slots.length)) * Math.min(1, 0.25 + l.column / 24);
   const pieces = piecesOf(l, band, arrow.span, src, dst);
   return { arrow, pieces, wide, path: pathOf(pieces, l.column < 14 ? 3.6 : 5 + wide) };
 }
@@ -180,7 +183,7 @@ interface Tag {
  */
 function tags(l: Layout, s: Schedule, list: Arrow[]): Tag[] {
   const groups = new Map<string, Tag[]>();
-  const wide = Math.max(l.column - 8, 84);
+  const wide = Math.max(l.column - 8, Math.min(2 * l.column - 10, 130), 84);
   for (const a of [...list].sort((a, b) => a.message.port - b.message.port || a.message.src - b.message.src)) {
     const { src, port } = a.message;
     const lines = shorten(carried(s.detail, a.message), 2, sizes.label, wide);
