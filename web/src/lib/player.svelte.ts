@@ -10,6 +10,7 @@ class Player {
   moving = $state(false);
 
   private frame = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
   get rounds(): number {
     return planStore.result?.cost.rounds.length ?? 0;
@@ -53,6 +54,7 @@ class Player {
   /** Stops everything: the view is left. */
   halt(): void {
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
     this.playing = false;
     this.moving = false;
     this.progress = 0;
@@ -67,25 +69,35 @@ class Player {
       this.playing = false;
       return;
     }
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const duration = this.rounds <= 12 ? 1000 : Math.max(250, 12000 / this.rounds);
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.end();
+      if (this.playing) this.timer = setTimeout(() => this.playing && this.move(), duration);
+      return;
+    }
     let start: number | undefined;
     const tick = (now: number) => {
       start ??= now;
       const part = Math.min(1, (now - start) / duration);
       if (part < 1) {
-        if (!still) this.progress = ease(part);
+        this.progress = ease(part);
         this.frame = requestAnimationFrame(tick);
         return;
       }
-      this.moving = false;
-      this.progress = 0;
-      this.set(this.position + 1);
+      this.end();
       if (this.playing) this.move();
     };
     this.moving = true;
     this.progress = 0;
     this.frame = requestAnimationFrame(tick);
+  }
+
+  /** The round has passed. */
+  private end(): void {
+    this.moving = false;
+    this.progress = 0;
+    this.set(this.position + 1);
+    if (this.position >= this.rounds) this.playing = false;
   }
 }
 

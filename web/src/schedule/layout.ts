@@ -117,7 +117,8 @@ function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number):
   const rows = Math.max(0, ...labels.map((t) => t.row + t.lines.length));
   const far = l.column * Math.max(0, ...list.map((a) => Math.abs(a.span)));
   // Steep enough to be followed by the eye.
-  const drop = s.rounds.length > manyRounds ? 34 : Math.min(120, Math.max(46, 30 + 0.2 * far));
+  const [steep, most] = l.column < 20 ? [0.34, 150] : [0.2, 120];
+  const drop = s.rounds.length > manyRounds ? 34 : Math.min(most, Math.max(46, 30 + steep * far));
   const departs = y + (labels.length > 0 ? 8 + sizes.line * rows : 17);
   const least = s.rounds.length > manyRounds ? 0 : 8 + 15 * title(s, round).length + 10;
   const height = Math.ceil(Math.max(least, departs - y + drop + 6));
@@ -133,7 +134,7 @@ function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number):
 
 function draw(l: Layout, band: Band, arrow: Arrow): Drawn {
   const { src, dst, slots } = arrow.message;
-  const wide = Math.min(3.2, 1.1 + 0.45 * Math.log2(slots.length)) * Math.min(1, 0.35 + l.column / 24);
+  const wide = Math.min(3.2, 1.1 + 0.45 * Math.log2(slots.length)) * Math.min(1, 0.25 + l.column / 24);
   const pieces = piecesOf(l, band, arrow.span, src, dst);
   return { arrow, pieces, wide, path: pathOf(pieces, l.column < 14 ? 3.6 : 5 + wide) };
 }
@@ -180,7 +181,7 @@ interface Tag {
  */
 function tags(l: Layout, s: Schedule, list: Arrow[]): Tag[] {
   const groups = new Map<string, Tag[]>();
-  const wide = Math.max(l.column - 8, 84);
+  const wide = Math.max(l.column - 8, Math.min(2 * l.column - 10, 130), 84);
   for (const a of [...list].sort((a, b) => a.message.port - b.message.port || a.message.src - b.message.src)) {
     const { src, port } = a.message;
     const lines = shorten(carried(s.detail, a.message), 2, sizes.label, wide);

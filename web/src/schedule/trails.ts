@@ -4,11 +4,13 @@ import type { Schedule, TreeKind } from "./model";
 
 interface Trail {
   key: string;
+  /** At which it begins. */
+  round: number;
   path: string;
 }
 
 export function trails(followed: Drawn[]): Trail[] {
-  return followed.flatMap((d) => d.pieces.map((piece, i) => ({ key: `${d.arrow.id}.${i}`, path: line(piece) })));
+  return followed.flatMap((d) => d.pieces.map((piece, i) => ({ key: `${d.arrow.id}.${i}`, round: d.arrow.round, path: line(piece) })));
 }
 
 /** Of each life line from the first message of the tree there to the last one from there. */
@@ -28,7 +30,8 @@ export function stretches(l: Layout, s: Schedule, followed: Drawn[], kind: TreeK
   }
   return [...from].flatMap(([k, start]) => {
     const stop = to.get(k) ?? -Infinity;
-    return start < stop ? [{ key: String(k), path: line([{ x: l.x(k), y: start }, { x: l.x(k), y: stop }]) }] : [];
+    const round = l.bands.findIndex((b) => start < b.y + b.height);
+    return start < stop ? [{ key: String(k), round, path: line([{ x: l.x(k), y: start }, { x: l.x(k), y: stop }]) }] : [];
   });
 }
 
