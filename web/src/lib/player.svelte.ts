@@ -9,11 +9,14 @@ class Player {
   progress = $state(0);
   moving = $state(false);
 
+  /** The rounds of what is stepped through, where that is not the plan of the page. */
+  others: number | null = $state(null);
+
   private frame = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   get rounds(): number {
-    return planStore.result?.cost.rounds.length ?? 0;
+    return this.others ?? planStore.result?.cost.rounds.length ?? 0;
   }
 
   get position(): number {
