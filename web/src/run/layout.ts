@@ -1,7 +1,7 @@
 // Where the spans of a run lie: a row for each rank, and one for each of its processors
 // where it has several. Spans that overlap lie in strips below each other.
-import type { Run, Span } from "../lib/api";
-import { isMessage } from "./rounds";
+import type { Run } from "../lib/api";
+import { isMessage, type Shown } from "./rounds";
 import { processors } from "./words";
 
 export interface Row {
@@ -14,14 +14,16 @@ export interface Row {
   height: number;
   strips: Strip[];
   /** All of the row, by their start. */
-  spans: Span[];
+  spans: Shown[];
 }
 
 export interface Strip {
   y: number;
   height: number;
-  /** By their start; each ends before the next one starts, except in the last strip of many. */
-  spans: Span[];
+  /** By their start. Those of a port overlap where one begins before the other is seen to be there. */
+  spans: Shown[];
+  /** The latest end of the spans up to each. */
+  reach: number[];
 }
 
 export interface Layout {
@@ -29,11 +31,11 @@ export interface Layout {
   height: number;
 }
 
-const mostStrips = 4; // of sends, and of receives
-
-export function arrange(run: Run): Layout {
+/** Ports is how many messages a processor may send at a time, 0 if only the spans tell. */
+export function arrange(run: Run, spans: Shown[], ports: number): Layout {
   const rows: Row[] = [];
-  const messages = run.spans.some(isMessage);
+  const lanes = spans.some((s) => s.row === 2) ? 2 : 1; // odd segments are in the second one
+  for (const s of spans) if (isMessage(s)) ports = Math.max(ports, s.port + 1);
   const place = new Map<string, Row>(); // by rank, or rank and processor
   for (const [rank, [first, last]] of run.processors.entries()) {
     const add = (key: string, first: number, last: number, label: string) => {
@@ -42,61 +44,61 @@ export function arrange(run: Run): Layout {
       place.set(key, row);
     };
     add(`${rank}`, first, last, first > last ? `rank ${rank}` : processors(first, last)); // first > last: no span tells
-    if (!messages || first === last) continue;
+    if (ports === 0 || first === last) continue;
     for (let k = first; k <= last; k++) add(`${rank}/${k}`, k, k, `P${k}`);
   }
-  for (const s of run.spans) {
+  for (const s of spans) {
     const row = (isMessage(s) && place.get(`${s.rank}/${s.first}`)) || place.get(`${s.rank}`);
     row?.spans.push(s);
   }
   const packed = rows.map((row) => {
     row.spans.sort((a, b) => a.start - b.start || b.length - a.length);
-    return strips(row.spans);
+    return pack(row.spans, lanes, ports);
   });
-  const most = packed.reduce((n, p) => Math.max(n, p.length), 1);
+  // Work above, sends below it, then receives: each has as many strips in every row that has any.
+  const counts = [...work, ...messages].map((_, i) => (i < work.length ? Math.max(...packed.map((p) => p[i]!.length)) : lanes * ports));
+  const has = (row: Row, i: number) => (i < work.length ? place.get(`${row.rank}`) === row : row.first === row.last);
+  const most = Math.max(1, ...rows.map((row) => counts.reduce((n, c, i) => n + (has(row, i) ? c : 0), 0)));
   const gap = rows.length > 24 ? 3 : 6;
-  const height = Math.max(3, Math.min(13, Math.floor((620 / rows.length - gap) / most)));
+  const height = Math.max(3, Math.min(13, Math.floor((680 / rows.length - gap) / most)));
   let y = 0;
-  for (const [i, row] of rows.entries()) {
+  for (const [n, row] of rows.entries()) {
+    const lists = counts.flatMap((count, i) => (has(row, i) ? Array.from({ length: count }, (_, k) => packed[n]![i]![k] ?? []) : []));
     row.y = y;
-    row.height = Math.max(12, packed[i]!.length * height + gap);
-    const top = y + (row.height - packed[i]!.length * height) / 2;
-    row.strips = packed[i]!.map((spans, n) => ({ y: top + n * height, height: height > 4 ? height - 1 : height, spans }));
+    row.height = Math.max(12, lists.length * height + gap);
+    const top = y + (row.height - lists.length * height) / 2;
+    row.strips = lists.map((spans, k) => ({ y: top + k * height, height: height > 4 ? height - 1 : height, spans, reach: reach(spans) }));
     y += row.height;
   }
   return { rows, height: y };
 }
 
-/** Work above, sends below it, then receives. */
-function strips(spans: Span[]): Span[][] {
-  const work = [[0, 1], [2], [3], [4]].map((rows) => spans.filter((s) => rows.includes(s.row)));
-  return [
-    ...work.filter((list) => list.length > 0),
-    ...pack(spans.filter((s) => s.kind === "send")),
-    ...pack(spans.filter((s) => s.kind === "receive")),
-  ];
-}
-
-function pack(spans: Span[]): Span[][] {
-  const lines: Span[][] = [];
-  const ends: number[] = [];
+/** The strips of each layer: work, sends, receives. */
+function pack(spans: Shown[], lanes: number, ports: number): Shown[][][] {
+  const own: Shown[][][] = [...work, ...messages].map(() => []);
   for (const s of spans) {
-    let n = ends.findIndex((end) => end <= s.start);
-    if (n < 0) n = Math.min(lines.length, mostStrips - 1);
-    (lines[n] ??= []).push(s);
-    ends[n] = Math.max(ends[n] ?? 0, s.start + s.length);
+    const layer = isMessage(s) ? work.length + messages.indexOf(s.kind) : work.findIndex((rows) => rows.includes(s.row));
+    const strip = isMessage(s) ? (s.segment % lanes) * ports + s.port : 0;
+    (own[layer]![strip] ??= []).push(s);
   }
-  return lines;
+  return own;
 }
 
-/** The first of the spans of a strip that may end after t. */
-export function firstAfter(spans: Span[], t: number): number {
+const work = [[0, 1], [2], [3], [4]]; // rows of the trace; what is in one does not overlap
+const messages: Shown["kind"][] = ["send", "receive"];
+
+function reach(spans: Shown[]): number[] {
+  let most = -Infinity;
+  return spans.map((s) => (most = Math.max(most, s.end)));
+}
+
+/** The first of the spans of a strip that ends at t or later. */
+export function firstAfter({ reach }: Strip, t: number): number {
   let low = 0;
-  let high = spans.length;
+  let high = reach.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    const s = spans[middle]!;
-    if (s.start + s.length < t) low = middle + 1;
+    if (reach[middle]! < t) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -108,15 +110,16 @@ export function rowAt(layout: Layout, y: number): number {
 }
 
 /** The span at a time and a height; one that is less than `near` away will do. */
-export function spanAt(row: Row, t: number, y: number, near: number): Span | undefined {
+export function spanAt(row: Row, t: number, y: number, near: number): Shown | undefined {
   const strip = row.strips.find((s) => y >= s.y - 0.5 && y < s.y + s.height + 1.5);
   if (!strip) return undefined;
-  let found: Span | undefined;
-  for (let i = Math.max(0, firstAfter(strip.spans, t - near) - 1); i < strip.spans.length; i++) {
+  let found: Shown | undefined;
+  let by = Infinity; // how far it is away
+  for (let i = firstAfter(strip, t - near); i < strip.spans.length; i++) {
     const s = strip.spans[i]!;
     if (s.start > t + near) break;
-    if (s.start <= t && t <= s.start + s.length) return s;
-    if (s.start + s.length >= t - near) found ??= s;
+    const away = Math.max(s.start - t, t - s.end, 0);
+    if (away <= near && away <= by) [found, by] = [s, away]; // the later one lies on top
   }
   return found;
 }

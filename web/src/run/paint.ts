@@ -1,8 +1,8 @@
 // Draws a timeline on canvases: SVG would not keep up with ten thousand spans.
-import type { ModelRound, Span } from "../lib/api";
+import type { ModelRound } from "../lib/api";
 import { seconds } from "../lib/format";
 import { firstAfter, type Layout, type Row } from "./layout";
-import { isMessage, type Measured } from "./rounds";
+import { isMessage, type Measured, type Shown } from "./rounds";
 import { type Kind, title } from "./words";
 
 /** What part of the time is seen. */
@@ -187,13 +187,19 @@ function paintTrack(brush: Brush, x: (t: number) => number, tracks: Track[], top
     const y = top + t.line * head.measured + 2;
     const w = Math.max(1, right - left);
     if (w < 2) drawn = right + 1;
+    if (w < 10) {
+      c.globalAlpha = 0.5;
+      c.fillStyle = colour;
+      c.fillRect(left, y, Math.max(1, w - 1), height);
+      c.globalAlpha = 1;
+      continue;
+    }
     c.fillStyle = way === "model" ? brush.fill("--line", "hatched") : brush.colour("--accent-paper");
     c.fillRect(left, y, w, height);
     c.strokeStyle = colour;
     c.setLineDash(way === "model" ? [3, 2] : []);
-    if (w > 3) c.strokeRect(left + 0.5, y + 0.5, w - 1, height - 1);
+    c.strokeRect(left + 0.5, y + 0.5, w - 1, height - 1);
     c.setLineDash([]);
-    if (w < 10) continue;
     brush.font(11, 600);
     for (const text of [`${t.text} · ${seconds(t.end - t.start)}`, t.text]) {
       const size = c.measureText(text).width;
@@ -212,7 +218,7 @@ function paintTrack(brush: Brush, x: (t: number) => number, tracks: Track[], top
 export interface Marks {
   /** The processor whose partners are shown, or -1. */
   chosen: number;
-  focus: Span | null;
+  focus: Shown | null;
   /** How far a run that goes on is. */
   now: number | null;
 }
@@ -272,23 +278,24 @@ function paintRow(brush: Brush, x: (t: number) => number, seen: Window, row: Row
     if (text) brush.font(Math.min(10.5, strip.height - 1.5));
     let drawn = -Infinity;
     let kind: Kind | undefined;
-    for (let i = firstAfter(strip.spans, seen.from); i < strip.spans.length; i++) {
+    for (let i = firstAfter(strip, seen.from); i < strip.spans.length; i++) {
       const s = strip.spans[i]!;
       if (s.start > seen.to) break;
       const left = Math.max(-2, x(s.start));
-      const right = Math.min(width + 2, x(s.start + s.length));
+      const right = Math.min(width + 2, x(s.end));
       if (right < drawn && s.kind === kind) continue; // it would not be seen
       const w = Math.max(1, right - left);
       drawn = left + Math.max(w, 1);
       kind = s.kind;
       const style = styles[s.kind];
-      c.globalAlpha = own || (isMessage(s) && s.partner === chosen) ? 1 : 0.2;
-      c.fillStyle = w < 3 ? brush.colour(style.colour) : brush.fill(style.colour, style.fill);
-      c.fillRect(left, strip.y, w, strip.height);
-      if (w >= 3 && style.fill !== "plain") {
+      const patterned = w >= 3 && strip.height >= 5 && style.fill !== "plain";
+      c.globalAlpha = (own || (isMessage(s) && s.partner === chosen) ? 1 : 0.2) * (strip.height < 5 && style.colour === "--faint" ? 0.5 : 1);
+      c.fillStyle = patterned ? brush.fill(style.colour, style.fill) : brush.colour(style.colour);
+      c.fillRect(left, strip.y, w > 4 ? w - 1 : w, strip.height);
+      if (patterned) {
         c.strokeStyle = brush.colour(style.colour);
         c.lineWidth = 1;
-        c.strokeRect(left + 0.5, strip.y + 0.5, w - 1, strip.height - 1);
+        c.strokeRect(left + 0.5, strip.y + 0.5, w - 2, strip.height - 1);
       }
       if (text && w > 14 && style.fill !== "hatched" && style.fill !== "dotted") {
         c.fillStyle = brush.colour(style.fill === "plain" ? "--raised" : "--ink");
@@ -298,13 +305,13 @@ function paintRow(brush: Brush, x: (t: number) => number, seen: Window, row: Row
   }
 }
 
-function short(s: Span): string {
+function short(s: Shown): string {
   if (s.kind === "send") return `→ P${s.partner}`;
   if (s.kind === "receive") return `← P${s.partner}`;
   return title(s);
 }
 
-function shorter(s: Span): string {
+function shorter(s: Shown): string {
   return isMessage(s) ? `${s.partner}` : s.kind;
 }
 
@@ -315,13 +322,13 @@ function paintLinks(brush: Brush, x: (t: number) => number, seen: Window, layout
   const { context: c } = brush;
   const own = [...layout.rows].reverse().find((row) => row.first <= chosen && chosen <= row.last);
   if (!own) return;
-  const ends = new Map<string, [Row, Span]>();
+  const ends = new Map<string, [Row, Shown]>();
   for (const row of layout.rows) {
     for (const s of row.spans) {
       if (isMessage(s) && s.partner === chosen) ends.set(`${s.kind} ${s.first} ${s.segment} ${s.round} ${s.port}`, [row, s]);
     }
   }
-  const seenOwn = own.spans.filter((s) => isMessage(s) && s.first === chosen && s.start < seen.to && s.start + s.length > seen.from);
+  const seenOwn = own.spans.filter((s) => isMessage(s) && s.first === chosen && s.start < seen.to && s.end > seen.from);
   if (seenOwn.length > mostLinks) return;
   c.lineWidth = 1.25;
   for (const s of seenOwn) {
@@ -330,7 +337,7 @@ function paintLinks(brush: Brush, x: (t: number) => number, seen: Window, layout
     if (!row || !partner) continue;
     const [fromRow, from, toRow, to] = s.kind === "send" ? [own, s, row, partner] : [row, partner, own, s];
     const begin = [x(from.start), middle(fromRow, from)] as const;
-    const end = [x(to.start + to.length), middle(toRow, to)] as const;
+    const end = [x(to.end), middle(toRow, to)] as const;
     c.strokeStyle = c.fillStyle = brush.colour(styles[s.kind].colour);
     c.setLineDash(s.kind === "send" ? [] : [4, 2]);
     c.beginPath();
@@ -351,19 +358,19 @@ function arrowhead(c: CanvasRenderingContext2D, [x0, y0]: readonly [number, numb
   c.fill();
 }
 
-function middle(row: Row, s: Span): number {
+function middle(row: Row, s: Shown): number {
   const strip = row.strips.find((strip) => strip.spans[0]?.kind === s.kind && strip.spans.includes(s));
   return strip ? strip.y + strip.height / 2 : row.y + row.height / 2;
 }
 
-function outline(brush: Brush, x: (t: number) => number, layout: Layout, s: Span): void {
+function outline(brush: Brush, x: (t: number) => number, layout: Layout, s: Shown): void {
   for (const row of layout.rows) {
     if (row.rank !== s.rank) continue;
     const strip = row.strips.find((strip) => strip.spans.includes(s));
     if (!strip) continue;
     brush.context.strokeStyle = brush.colour("--ink");
     brush.context.lineWidth = 2;
-    brush.context.strokeRect(x(s.start) - 1, strip.y - 1, Math.max(1, x(s.start + s.length) - x(s.start)) + 2, strip.height + 2);
+    brush.context.strokeRect(x(s.start) - 1, strip.y - 1, Math.max(1, x(s.end) - x(s.start)) + 2, strip.height + 2);
     return;
   }
 }

@@ -1,6 +1,30 @@
 // What the rounds of a run took, from the spans of its messages.
 import type { Run, Span } from "../lib/api";
 
+/** A span with the time up to which it is drawn, and counted. */
+export interface Shown extends Span {
+  end: number;
+}
+
+/**
+ * Adds the ends. A send is in the trace until its sender has looked whether it was taken,
+ * which may be much later than need be: here it ends when its receiver has found it there.
+ */
+export function withEnds(spans: Span[]): Shown[] {
+  const shown = spans.slice() as Shown[]; // of the same objects, so that what is in focus stays so
+  const arrived = new Map<string, number>();
+  for (const s of shown) {
+    s.end = s.start + s.length;
+    if (s.kind === "receive") arrived.set(`${s.partner} ${s.first} ${s.segment} ${s.round} ${s.port}`, s.end);
+  }
+  for (const s of shown) {
+    if (s.kind !== "send") continue;
+    const there = arrived.get(`${s.first} ${s.partner} ${s.segment} ${s.round} ${s.port}`);
+    if (there !== undefined) s.end = Math.max(s.start, Math.min(s.end, there)); // clocks of machines differ
+  }
+  return shown;
+}
+
 export interface Measured {
   rounds: MeasuredRound[];
   /** When the first message of each round and segment began, and its last ended; in the order in which they began. */
@@ -26,31 +50,38 @@ interface Interval {
   end: number;
 }
 
+interface Amount {
+  bytes: number;
+  messages: number;
+}
+
+function more(a: Amount = { bytes: 0, messages: 0 }, b = a): Amount {
+  return b.messages > a.messages ? b : a;
+}
+
 export function isMessage(s: Span): boolean {
   return s.kind === "send" || s.kind === "receive";
 }
 
-export function measure(run: Run): Measured {
+export function measure(spans: Shown[]): Measured {
   const bars = new Map<number, Map<number, Interval>>(); // by round and segment
   const own = new Map<number, Map<string, Interval>>(); // by round, and by processor and segment
-  const sent = new Map<number, { bytes: number; messages: number }>();
+  const sent = new Map<number, Amount>();
+  const received = new Map<number, Amount>(); // of runs that go on, sends become known later
   let segments = 0;
-  for (const s of run.spans) {
+  for (const s of spans) {
     segments = Math.max(segments, s.segment + 1);
     if (!isMessage(s)) continue;
     widen(inner(bars, s.round), s.segment, s);
     widen(inner(own, s.round), `${s.first}/${s.segment}`, s);
-    const sum = sent.get(s.round) ?? { bytes: 0, messages: 0 };
-    if (s.kind === "send") {
-      sum.bytes += s.bytes;
-      sum.messages++;
-    }
-    sent.set(s.round, sum);
+    const sums = s.kind === "send" ? sent : received;
+    const { bytes, messages } = sums.get(s.round) ?? { bytes: 0, messages: 0 };
+    sums.set(s.round, { bytes: bytes + s.bytes, messages: messages + 1 });
   }
   const list = [...bars].flatMap(([round, of]) => [...of].map(([segment, x]) => ({ round, segment, ...x })));
   list.sort((a, b) => a.start - b.start || a.round - b.round);
   return {
-    rounds: [...own].sort(([a], [b]) => a - b).map(([round, of]) => ({ round, ...spread(of), ...sent.get(round)! })),
+    rounds: [...own].sort(([a], [b]) => a - b).map(([round, of]) => ({ round, ...spread(of), ...more(sent.get(round), received.get(round)) })),
     bars: list,
     segments,
     start: list[0]?.start ?? 0,
@@ -76,15 +107,14 @@ function inner<K, V>(of: Map<number, Map<K, V>>, key: number): Map<K, V> {
   return found;
 }
 
-function widen<K>(of: Map<K, Interval>, key: K, s: Span): void {
+function widen<K>(of: Map<K, Interval>, key: K, s: Interval): void {
   const x = of.get(key);
-  const end = s.start + s.length;
   if (!x) {
-    of.set(key, { start: s.start, end });
+    of.set(key, { start: s.start, end: s.end });
     return;
   }
   x.start = Math.min(x.start, s.start);
-  x.end = Math.max(x.end, end);
+  x.end = Math.max(x.end, s.end);
 }
 
 /** How far a processor is. */

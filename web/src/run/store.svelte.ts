@@ -40,7 +40,7 @@ class RunStore {
     let live: Live | undefined;
     const onEvent = (event: RunEvent) => {
       if (control.signal.aborted) return;
-      if (event.start) live = new Live(event.start, (picture) => (this.picture = picture));
+      if (event.start) live = new Live(event.start, (picture) => this.control === control && (this.picture = picture));
       else live?.add(event.spans);
     };
     try {
@@ -60,7 +60,6 @@ class RunStore {
   /** Loads files. Of those that were good, the last of a kind stays until there is another. */
   async load(files: File[], flags: Flags): Promise<void> {
     if (files.length === 0) return;
-    this.cancel();
     this.loading = true;
     const bad: string[] = [];
     const found: { name: string; loaded: Loaded }[] = [];
@@ -76,7 +75,16 @@ class RunStore {
       }
     }
     const before = this.picture?.from === "files" ? this.picture : null;
-    if (found.length > 0) this.picture = together(before, found);
+    if (found.length > 0) {
+      this.cancel();
+      this.control = undefined; // what comes of the run is not shown any more
+      this.running = false;
+      this.picture = together(before, found);
+      const shown = Object.values(this.picture.names);
+      for (const { name } of found) {
+        if (!shown.includes(name)) bad.push(`${name}: not of the run of ${shown.join(" and ")}, or another file of it is shown`);
+      }
+    }
     this.badFiles = bad;
     this.loading = false;
   }
@@ -107,7 +115,7 @@ function modelFlags({ beta = "", tau = "" }: Flags): Flags {
   return { beta, tau };
 }
 
-/** A report and a trace are shown as of one run if both have as many processors. */
+/** A report and a trace are shown as of one run if both have as many processors and rounds. */
 function together(before: Picture | null, found: { name: string; loaded: Loaded }[]): Picture {
   let picture: Picture = { from: "files", names: {} };
   if (before) picture = before;
@@ -125,7 +133,8 @@ function only(loaded: Loaded, name: string): Picture {
 }
 
 function matching({ report, run }: Picture): boolean {
-  return !report || !run || processorsOf(run) === report.processors;
+  if (!report || !run) return true;
+  return processorsOf(run) === report.processors && (run.rounds === 0 || run.rounds === report.rounds.length);
 }
 
 export function processorsOf(run: Run): number {
@@ -141,7 +150,7 @@ class Live {
 
   constructor(
     private readonly start: RunStart,
-    private readonly show: (picture: Picture) => void,
+    private readonly show: (picture: Picture) => unknown,
   ) {
     this.picture = { from: "sample", names: {}, start, model: start.model, state: "goes on" };
     this.flush();

@@ -1,6 +1,7 @@
 // Spans in words.
 import type { Span } from "../lib/api";
 import { bytes, number, seconds } from "../lib/format";
+import type { Shown } from "./rounds";
 
 export type Kind = Span["kind"];
 
@@ -9,7 +10,7 @@ export const meanings: Record<Kind, string> = {
   code: "computes what the next round sends, or the result after the last one",
   wait: "waits for a message to come",
   settle: "waits until a message was taken",
-  send: "a message under way, from its start until it was taken",
+  send: "a message under way, from its start until it was there (the trace has it until the sender saw it taken)",
   receive: "a message, from when it was asked for until it was there",
   observe: "takes fingerprints for the check",
   agree: "compares with the others what all are about to do",
@@ -55,8 +56,14 @@ export function parties(s: Span): string {
   }
 }
 
-export function when(s: Span): string {
-  return `${seconds(s.length)}, from ${seconds(s.start)} to ${seconds(s.start + s.length)}`;
+export function when(s: Shown): string {
+  return `${seconds(s.end - s.start)}, from ${seconds(s.start)} to ${seconds(s.end)}`;
+}
+
+/** How long a send was in the trace, where that was longer. */
+export function taken(s: Shown): string {
+  const end = s.start + s.length;
+  return s.end < end ? `seen to be taken at ${seconds(end)}` : "";
 }
 
 export function amount(s: Span): string {
@@ -71,5 +78,7 @@ export function phaseOf(phases: { name: string; rounds: number }[], round: numbe
 
 /** Measured against model: "1.08", "—" where the model has nothing. */
 export function ratio(measured: number, model: number): string {
-  return model > 0 ? number(Number((measured / model).toPrecision(3))) : "—";
+  const x = measured / model;
+  if (!(model > 0)) return "—";
+  return x < 100 ? x.toFixed(x < 10 ? 2 : 1) : number(Math.round(x));
 }
