@@ -1,26 +1,32 @@
 // What the rounds of a run took, from the spans of its messages.
 import type { Run, Span } from "../lib/api";
 
-/** A span with the time up to which it is drawn, and counted. */
+/** A span, and when what it is about went on. */
 export interface Shown extends Span {
+  /** Up to when it is drawn. */
   end: number;
+  /** From when it counts: of a message, from when it was sent. */
+  begin: number;
 }
 
 /**
- * Adds the ends. A send is in the trace until its sender has looked whether it was taken,
- * which may be much later than need be: here it ends when its receiver has found it there.
+ * Finds the other ends of messages. A send is in the trace until its sender has looked
+ * whether it was taken, which may be much later than need be: here it ends when its receiver
+ * has found it there. Receivers may ask for a message long before it is sent.
  */
-export function withEnds(spans: Span[]): Shown[] {
+export function matched(spans: Span[]): Shown[] {
   const shown = spans.slice() as Shown[]; // of the same objects, so that what is in focus stays so
-  const arrived = new Map<string, number>();
+  const sends = new Map<string, Shown>();
   for (const s of shown) {
+    s.begin = s.start;
     s.end = s.start + s.length;
-    if (s.kind === "receive") arrived.set(`${s.partner} ${s.first} ${s.segment} ${s.round} ${s.port}`, s.end);
+    if (s.kind === "send") sends.set(`${s.first} ${s.partner} ${s.segment} ${s.round} ${s.port}`, s);
   }
   for (const s of shown) {
-    if (s.kind !== "send") continue;
-    const there = arrived.get(`${s.first} ${s.partner} ${s.segment} ${s.round} ${s.port}`);
-    if (there !== undefined) s.end = Math.max(s.start, Math.min(s.end, there)); // clocks of machines differ
+    const send = s.kind === "receive" && sends.get(`${s.partner} ${s.first} ${s.segment} ${s.round} ${s.port}`);
+    if (!send) continue;
+    send.end = Math.max(send.start, Math.min(send.end, s.end)); // clocks of machines differ
+    s.begin = Math.max(s.start, Math.min(send.start, s.end));
   }
   return shown;
 }
@@ -37,7 +43,7 @@ export interface Measured {
 
 export interface MeasuredRound {
   round: number;
-  /** From a processor's first message to its last, of all segments, in s: median and most. */
+  /** From when a processor's first message was sent to when its last was there, of all segments, in s: median and most. */
   median: number;
   slowest: number;
   slowestProcessor: number;
@@ -72,8 +78,9 @@ export function measure(spans: Shown[]): Measured {
   for (const s of spans) {
     segments = Math.max(segments, s.segment + 1);
     if (!isMessage(s)) continue;
-    widen(inner(bars, s.round), s.segment, s);
-    widen(inner(own, s.round), `${s.first}/${s.segment}`, s);
+    const went = { start: s.begin, end: s.end };
+    widen(inner(bars, s.round), s.segment, went);
+    widen(inner(own, s.round), `${s.first}/${s.segment}`, went);
     const sums = s.kind === "send" ? sent : received;
     const { bytes, messages } = sums.get(s.round) ?? { bytes: 0, messages: 0 };
     sums.set(s.round, { bytes: bytes + s.bytes, messages: messages + 1 });
