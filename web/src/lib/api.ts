@@ -223,13 +223,48 @@ export interface ModelRound {
 
 export interface RunResult {
   command: string;
-  report: Record<string, unknown>;
+  report: Report;
   run: Run;
+}
+
+/** What `volley encode --json` prints. */
+export interface Report {
+  algorithm: string;
+  parameters?: string;
+  field: string;
+  matrix?: string;
+  k: number;
+  sinks?: number;
+  processors: number;
+  ports: number;
+  c1: number;
+  c2: number;
+  c3?: number;
+  pieces?: number;
+  c2_packets?: number;
+  bound_c1?: number;
+  bound_c2?: number;
+  packet_bytes: number;
+  symbols_per_packet: number;
+  segments?: number;
+  rounds: { largest_message: number; messages: number }[];
+  bytes_sent_max?: number;
+  control_rounds?: number;
+  control_bytes?: number;
+  columns?: number[];
+  notes?: string[];
+  plan_hash?: string;
+  order?: string;
+  verified?: boolean;
+  seconds: number;
+  agree_seconds?: number;
+  compile_seconds?: number;
+  check_seconds?: number;
 }
 
 export interface Loaded {
   kind: "report" | "trace";
-  report?: Record<string, unknown>;
+  report?: Report;
   run?: Run;
   model?: ModelRound[];
 }
