@@ -30,7 +30,8 @@ export function schedule(plan: Plan, detail: Detail): Schedule {
     patterns: detail.rounds.map((list) => pattern(list, k)),
     rounds: detail.rounds.map((list, round) => {
       const far = k === 2 ? new Map<number, number>() : shifts(list, k); // two arrows that cross say more
-      return list.map((message) => {
+      const ordered = [...list].sort((a, b) => a.src - b.src || a.port - b.port);
+      return ordered.map((message) => {
         const d = far.get(message.port);
         const span = d === undefined ? message.dst - message.src : 2 * d > k ? d - k : d;
         return { id: `${round}.${message.src}.${message.port}`, round, span, message };
