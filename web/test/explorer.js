@@ -1,9 +1,11 @@
 // What the tests share: the binary that serves the page, and a browser.
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { after, before } from "node:test";
 import { chromium } from "playwright-core";
 
 export const repository = new URL("../..", import.meta.url).pathname;
@@ -67,4 +69,44 @@ export async function open(browser, url, options = {}) {
   });
   await page.goto(url);
   return { page, problems, close: () => context.close() };
+}
+
+/** The page, served and opened for the tests of a file. */
+export class Explorer {
+  /** Prepare is called when all is there, with the binary. */
+  constructor(prepare = async () => {}) {
+    before(async () => {
+      this.binary = await build();
+      this.server = await serve(this.binary.volley);
+      this.browser = await browse();
+      await prepare(this.binary);
+    });
+    after(async () => {
+      await this.browser?.close();
+      await this.server?.end();
+      this.binary?.end();
+    });
+  }
+
+  /** What a verb prints with --format json, --json or alike. */
+  async json(...args) {
+    return JSON.parse(await run(this.binary.volley, args, { env: { ...process.env, VOLLEY_TUNE: "off" } }));
+  }
+
+  open(hash, options) {
+    return open(this.browser, `${this.server.address}/${hash}`, options);
+  }
+
+  /** Opens an address of the page and waits until its plan is there. */
+  async show(hash, options) {
+    const opened = await this.open(hash, options);
+    await opened.page.locator("#page[aria-busy=false] h2").first().waitFor();
+    return opened;
+  }
+}
+
+/** Ends a test of a page: nothing was complained about. */
+export async function done({ problems, close }) {
+  assert.deepEqual(problems, []);
+  await close();
 }

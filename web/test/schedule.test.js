@@ -1,39 +1,12 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
-import { browse, build, open, run, serve } from "./explorer.js";
+import { test } from "node:test";
+import { done, Explorer } from "./explorer.js";
 
-let binary, server, browser;
-before(async () => {
-  binary = await build();
-  server = await serve(binary.volley);
-  browser = await browse();
-});
-after(async () => {
-  await browser?.close();
-  await server?.end();
-  binary?.end();
-});
-
-/** Opens an address of the page and waits until nothing is being computed. */
-async function show(hash, options) {
-  const opened = await open(browser, `${server.address}/${hash}`, options);
-  await settled(opened.page);
-  return opened;
-}
-
-async function settled(page) {
-  await page.locator("#page[aria-busy=false] h2").first().waitFor();
-}
-
-/** Ends a test: nothing was complained about. */
-async function done({ problems, close }) {
-  assert.deepEqual(problems, []);
-  await close();
-}
+const explorer = new Explorer();
 
 test("the page loads, and steps a schedule to its end", async () => {
-  const opened = await show("");
+  const opened = await explorer.show("");
   const { page } = opened;
   assert.match(await page.title(), /Volley/);
   await page.getByRole("button", { name: "First" }).click();
@@ -58,8 +31,8 @@ test("the page loads, and steps a schedule to its end", async () => {
 });
 
 test("every message of volley plan is an arrow, and says what it carries", async () => {
-  const plan = JSON.parse(await run(binary.volley, ["plan", "-k", "9", "-p", "2", "--matrix", "random:1", "--field", "7", "--format", "json"]));
-  const opened = await show("#/schedule?k=9&p=2&matrix=random:1&field=7");
+  const plan = await explorer.json("plan", "-k", "9", "-p", "2", "--matrix", "random:1", "--field", "7", "--format", "json");
+  const opened = await explorer.show("#/schedule?k=9&p=2&matrix=random:1&field=7");
   const { page } = opened;
   const arrows = page.locator("path.arrow");
   const messages = plan.programs.flatMap((p) => p.rounds.flatMap((r) => r.sends ?? []));
@@ -78,7 +51,7 @@ test("every message of volley plan is an arrow, and says what it carries", async
 });
 
 test("a processor is followed: where its packet goes, where its result comes from", async () => {
-  const opened = await show("#/schedule?k=8");
+  const opened = await explorer.show("#/schedule?k=8");
   const { page } = opened;
   await page.getByRole("button", { name: "Follow processor 3" }).click();
   await page.waitForFunction(() => location.hash.includes("follow=3"));
@@ -93,7 +66,7 @@ test("a processor is followed: where its packet goes, where its result comes fro
 });
 
 test("algorithm and p change the schedule; the address has all of it", async () => {
-  const opened = await show("#/schedule?k=16");
+  const opened = await explorer.show("#/schedule?k=16");
   const { page } = opened;
   await page.locator("select[name=algorithm]").selectOption("ring-allgather");
   await page.getByText("15 rounds").first().waitFor();
@@ -102,14 +75,14 @@ test("algorithm and p change the schedule; the address has all of it", async () 
   await page.getByText("2 rounds").first().waitFor();
   assert.equal(await page.locator(".command code").textContent(), "volley plan --algorithm universal -p 3 -k 16");
   await page.waitForFunction(() => location.hash === "#/schedule?k=16&p=3&algorithm=universal");
-  const again = await show(new URL(page.url()).hash);
+  const again = await explorer.show(new URL(page.url()).hash);
   assert.equal(await again.page.locator("path.arrow").count(), await page.locator("path.arrow").count());
   await done(again);
   await done(opened);
 });
 
 test("a drawing is exported as SVG that parses, and as PNG", async () => {
-  const opened = await show("#/schedule?k=16&follow=2");
+  const opened = await explorer.show("#/schedule?k=16&follow=2");
   const { page } = opened;
   const [svg] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export SVG" }).click()]);
   assert.equal(svg.suggestedFilename(), "volley-universal-k16-p1.svg");
@@ -132,19 +105,18 @@ test("a drawing is exported as SVG that parses, and as PNG", async () => {
 });
 
 test("1,024 processors are shown by the sizes of messages", async () => {
-  const opened = await show("#/schedule?k=1024&field=2%5E16&matrix=random:1");
+  const opened = await explorer.show("#/schedule?k=1024&field=2%5E16&matrix=random:1");
   const { page } = opened;
   assert.equal(await page.locator("path.arrow").count(), 0);
-  const { c1 } = JSON.parse(await run(binary.volley, ["cost", "-k", "1024", "--field", "2^16", "--algorithm", "universal", "--format", "json"])).rows
-    .map((row) => ({ c1: row.universal_C1 }))[0];
+  const cost = await explorer.json("cost", "-k", "1024", "--field", "2^16", "--algorithm", "universal", "--format", "json");
   await page.locator("select[name=algorithm]").selectOption("universal");
-  await page.getByText(`${c1} rounds`).first().waitFor();
+  await page.getByText(`${cost.rows[0].universal_C1} rounds`).first().waitFor();
   assert.ok((await page.locator("main svg, main canvas").count()) >= 2, "two heat maps");
   await done(opened);
 });
 
 test("bad input has its message beside the field, and the last good picture stays", async () => {
-  const opened = await show("#/schedule?k=8");
+  const opened = await explorer.show("#/schedule?k=8");
   const { page } = opened;
   for (const [field, text] of [
     ["processors", "x"], ["processors", "0"], ["processors", "5000"], ["ports", "0"], ["field", "6"], ["beta", "3"], ["tau", "fast"], ["gamma", "-1s"],
@@ -178,11 +150,11 @@ test("bad input has its message beside the field, and the last good picture stay
 
 test("addresses that make no sense show the page, and what is wrong", async () => {
   for (const hash of ["#/nosuch?x=1", "#/schedule?k=&round=99&follow=12345&message=a.b.c&%ZZ=%ZZ", "#/schedule?detail=nosuch&tree=nosuch"]) {
-    const opened = await show(hash);
+    const opened = await explorer.show(hash);
     assert.ok((await opened.page.locator("path.arrow").count()) > 0, hash);
     await done(opened);
   }
-  const wrong = await open(browser, `${server.address}/#/schedule?k=many`);
+  const wrong = await explorer.open("#/schedule?k=many");
   await wrong.page.locator("#flag-processors-error").waitFor();
   await wrong.page.getByText("There is no plan to show").waitFor();
   await done(wrong);
@@ -191,7 +163,7 @@ test("addresses that make no sense show the page, and what is wrong", async () =
 test("nothing is wider than the window at 1,024 px, in light and dark", async () => {
   for (const colorScheme of ["light", "dark"]) {
     for (const hash of ["#/schedule?k=4", "#/schedule?k=16&p=3", "#/schedule?k=64", "#/schedule?k=64&follow=5&tree=gather", "#/schedule?k=300&field=2%5E16"]) {
-      const opened = await show(hash, { viewport: { width: 1024, height: 768 }, colorScheme });
+      const opened = await explorer.show(hash, { viewport: { width: 1024, height: 768 }, colorScheme });
       const wide = await opened.page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 1024, `${hash}: ${wide} px`);
       await done(opened);

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { done, Explorer } from "./explorer.js";
+
+const explorer = new Explorer();
+
+/** The cells of a matrix on the page: what each holds, and how it is marked. */
+function cells(page, id) {
+  return page.locator(`#${id} td[data-row]`).evaluateAll((list) =>
+    list.map((td) => ({ row: +td.dataset.row, column: +td.dataset.column, state: td.dataset.state, value: td.dataset.value })));
+}
+
+for (const [name, hash, args] of [
+  ["universal, K = 8", "#/proof?k=8&field=257&matrix=random:1", ["-k", "8", "--field", "257", "--matrix", "random:1"]],
+  ["a DFT, K = 9, p = 2", "#/proof?k=9&p=2&field=19&matrix=dft&order=reversed", ["-k", "9", "--field", "19", "--matrix", "dft", "--order", "reversed"]],
+  ["sinks", "#/proof?k=10&sinks=4&algorithm=sinks", ["-k", "10", "--sinks", "4"]],
+  ["K = 64", "#/proof?k=64", ["-k", "64"]],
+]) {
+  test(`the transfer matrix fills in round by round until it is A: ${name}`, async () => {
+    const { entries } = await explorer.json("matrix", ...args, "--format", "json");
+    const opened = await explorer.show(`${hash}&round=0`);
+    const { page } = opened;
+    const forward = page.getByRole("button", { name: "Step forward" });
+    let right = -1;
+    for (let rounds = 0; ; rounds++) {
+      const says = page.locator(".says");
+      const now = Number(await says.getAttribute("data-right"));
+      assert.ok(now >= right, `${now} entries are right after ${rounds} rounds, ${right} before`);
+      right = now;
+      if (await forward.isDisabled()) break;
+      await forward.click();
+      await page.getByText(`after ${rounds + 1} round`).waitFor();
+    }
+    assert.equal(right, entries.length * entries[0].length);
+    assert.match(await page.locator(".says").textContent(), /equal/);
+    const filled = await cells(page, "transfer");
+    assert.equal(filled.length, right);
+    for (const c of filled) {
+      assert.equal(c.value, entries[c.row][c.column], `entry (${c.row}, ${c.column})`);
+      assert.equal(c.state, "final", `entry (${c.row}, ${c.column})`);
+    }
+    await done(opened);
+  });
+}
+
+test("the memory of a processor is what volley plan says of it", async () => {
+  const program = await explorer.json("plan", "-k", "8", "--field", "7", "--matrix", "random:1", "--processor", "3", "--format", "json");
+  const opened = await explorer.show("#/proof?k=8&field=7&matrix=random:1&proc=3");
+  const { page } = opened;
+  const received = program.rounds.flatMap((r) => r.recvs ?? []).reduce((n, r) => n + r.count, 0);
+  const computed = [...program.rounds, program].flatMap((r) => r.compute ?? []).length;
+  assert.ok(received > 2 && computed > 2);
+  assert.equal(await page.locator('tr[data-kind="input"]').count(), 1);
+  assert.equal(await page.locator('tr[data-kind="received"]').count(), received);
+  assert.equal(await page.locator('tr[data-kind="computed"]').count(), computed);
+  await page.getByRole("button", { name: "First" }).click();
+  await page.getByText("before round 0").waitFor();
+  assert.equal(await page.locator('tr[data-kind="received"]').count(), 0);
+  await done(opened);
+});
+
+test("what is too large to be shown entry by entry says what to do", async () => {
+  const opened = await explorer.show("#/proof?k=200&field=2%5E16");
+  await opened.page.getByRole("button", { name: "Show K = 8" }).click();
+  await opened.page.locator("#transfer td").first().waitFor();
+  await done(opened);
+});
+
+test("the figures of the paper are shown, and open in the schedule view", async () => {
+  const opened = await explorer.open("#/figures");
+  const { page } = opened;
+  for (const [name, text] of [
+    ["Universal", "A universal algorithm for K = 4"], ["Prepare", "m = 9, p = 2"], ["Shoot", "K = 65, p = 2"], ["DFT", "The two trees of a DFT"],
+  ]) {
+    await page.getByRole("button", { name, exact: true }).or(page.getByRole("radio", { name, exact: true })).or(page.getByRole("tab", { name, exact: true })).first().click();
+    await page.getByText(text).first().waitFor();
+    await page.locator("main svg").first().waitFor();
+    const says = await page.locator("main p").filter({ hasText: /\.\s/ }).first().textContent();
+    assert.equal(says.match(/\.(\s|$)/g).length, 2, `two sentences: ${says}`);
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Export SVG" }).first().click();
+    await download;
+    await page.getByText("Open in the schedule view").click();
+    await page.locator("path.arrow").first().waitFor();
+    await page.goBack();
+    await page.getByText(text).first().waitFor();
+  }
+  await done(opened);
+});
+
+test("the DFT's tree of elements has the powers of a root of unity", async () => {
+  const opened = await explorer.open("#/figures?figure=dft");
+  const { page } = opened;
+  const { entries } = await explorer.json("matrix", "-k", "9", "--field", "19", "--matrix", "dft", "--order", "reversed", "--format", "json");
+  await page.locator("path.arrow").first().waitFor();
+  const text = (await page.locator("main svg").allTextContents()).join(" ");
+  for (const power of ["β³ = 7", "β⁶ = 11", "β = 4", "β⁸ = 5"]) assert.ok(text.includes(power), power);
+  assert.equal(entries[1][3], "4"); // column 3 of the reversed order is β
+  await done(opened);
+});

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { done, Explorer, repository, run } from "./explorer.js";
+
+let directory, report, trace;
+const explorer = new Explorer(async ({ directory: there, volley }) => {
+  directory = there;
+  [report, trace] = [join(directory, "report.json"), join(directory, "trace.json")];
+  writeFileSync(report, await run(volley, ["encode", "-o", join(directory, "coded"), "--json", "--trace", trace, join(repository, "examples/packets")]));
+});
+
+test("a report and a trace are loaded", async () => {
+  const opened = await explorer.show("#/run");
+  const { page } = opened;
+  await page.locator("input[type=file]").setInputFiles(report);
+  await page.locator(".result[data-verified=true]").waitFor();
+  await page.getByText("universal").first().waitFor();
+  await page.locator("input[type=file]").setInputFiles([report, trace]);
+  await page.locator(".timeline").waitFor();
+  assert.equal(await page.locator(".timeline").getAttribute("data-ranks"), "1");
+  await done(opened);
+});
+
+test("a report is loaded where it is dropped", async () => {
+  const opened = await explorer.show("#/run");
+  const { page } = opened;
+  const text = JSON.stringify(await explorer.json("encode", "-o", join(directory, "dropped"), "--json", join(repository, "examples/packets")));
+  const transfer = await page.evaluateHandle((data) => {
+    const t = new DataTransfer();
+    t.items.add(new File([data], "report.json", { type: "application/json" }));
+    return t;
+  }, text);
+  await page.dispatchEvent("body", "dragover", { dataTransfer: transfer });
+  await page.dispatchEvent("body", "drop", { dataTransfer: transfer });
+  await page.locator(".result[data-verified=true]").waitFor();
+  await done(opened);
+});
+
+test("a broken file is named, with line and reason; what was good stays", async () => {
+  const opened = await explorer.show("#/run");
+  const { page } = opened;
+  const input = page.locator("input[type=file]");
+  await input.setInputFiles(report);
+  await page.locator(".result").waitFor();
+  for (const [name, text, reason] of [
+    ["cut.json", '{\n "k": 4,\n "c1":', /cut\.json: line 3/],
+    ["picture.png", "\u0089PNG", /picture\.png: line 1/],
+    ["negative.json", '{\n"k": -4\n}', /negative\.json: line \d/],
+    ["other.json", '{"traceEvents": [\n{"ph":"X","name":"nosuch"}]}', /other\.json: line 2/],
+    ["empty.json", "", /empty\.json/],
+  ]) {
+    await input.setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+    await page.locator("#files-error").filter({ hasText: name }).waitFor();
+    assert.match(await page.locator("#files-error").textContent(), reason);
+    assert.equal(await page.locator(".result").count(), 1);
+  }
+  await done(opened);
+});
+
+test("a run on sample data is watched, and verified", async () => {
+  const opened = await explorer.show("#/run?k=8&p=2&sample=4KiB&pace=40ms");
+  const { page } = opened;
+  await page.getByRole("button", { name: "Run on sample data" }).click();
+  await page.locator('[data-live="true"]').waitFor();
+  await page.locator('.state[data-state="whole"]').waitFor();
+  assert.match(await page.locator(".state").textContent(), /Verified/);
+  const plan = await explorer.json("plan", "-k", "8", "-p", "2", "--size", "4KiB", "--format", "json");
+  const timeline = page.locator(".timeline");
+  assert.equal(await timeline.getAttribute("data-ranks"), "8");
+  assert.equal(Number(await timeline.getAttribute("data-rounds")), plan.programs[0].rounds.length);
+  const sends = plan.programs.flatMap((p) => p.rounds.flatMap((r) => r.sends ?? [])).length;
+  const shown = await page.locator("tr[data-sends]").evaluateAll((rows) => rows.reduce((n, row) => n + Number(row.dataset.sends), 0));
+  assert.equal(shown, sends);
+  await done(opened);
+});
+
+test("a run is cancelled; fields of it that are wrong say so", async () => {
+  const opened = await explorer.show("#/run?k=16&sample=64KiB&pace=2s");
+  const { page } = opened;
+  await page.getByRole("button", { name: "Run on sample data" }).click();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.locator('.state[data-state="cancelled"]').or(page.getByRole("button", { name: "Run on sample data" })).first().waitFor();
+  for (const [field, text] of [["sample", "much"], ["sample", "1GiB"], ["pace", "slow"], ["pace", "1h"]]) {
+    await page.locator(`#run-sample`).fill(field === "sample" ? text : "64KiB");
+    await page.locator(`#run-pace`).fill(field === "pace" ? text : "0");
+    await page.getByRole("button", { name: "Run on sample data" }).click();
+    await page.locator(`#run-${field}-error`).waitFor();
+  }
+  await done(opened);
+});
