@@ -9,12 +9,14 @@ interface GoRuntime {
 
 const scope = globalThis as unknown as {
   Go: new () => GoRuntime;
-  volleyCall?: (method: string, body: string, onLine: (line: string) => void) => Promise<void>;
+  volleyCall?: (method: string, body: string, onLine: (line: string) => void) => { done: Promise<void>; cancel: () => void };
   postMessage(message: WorkerMessage): void;
   onmessage: ((event: MessageEvent<WorkerRequest>) => void) | null;
 };
 
 let engine: Promise<void> | undefined;
+/** How calls that go on are ended. */
+const cancels = new Map<number, () => void>();
 
 async function start(folder: string): Promise<void> {
   await import(/* @vite-ignore */ `${folder}wasm_exec.js`);
@@ -32,12 +34,20 @@ scope.onmessage = async ({ data }) => {
     engine.catch(() => {}); // the first call reports it
     return;
   }
+  if ("cancel" in data) {
+    cancels.get(data.cancel)?.();
+    return;
+  }
   const { id, method, body } = data;
   try {
     await engine;
-    await scope.volleyCall!(method, body, (line) => scope.postMessage({ id, line }));
+    const call = scope.volleyCall!(method, body, (line) => scope.postMessage({ id, line }));
+    cancels.set(id, call.cancel);
+    await call.done;
     scope.postMessage({ id, end: true });
   } catch (error) {
     scope.postMessage({ id, end: true, failure: `The engine fails: ${error instanceof Error ? error.message : error}` });
+  } finally {
+    cancels.delete(id);
   }
 };

@@ -16,7 +16,7 @@ test("a report and a trace are loaded", async () => {
   const { page } = opened;
   await page.locator("input[type=file]").setInputFiles(report);
   await page.locator(".result[data-verified=true]").waitFor();
-  await page.getByText("universal").first().waitFor();
+  await page.locator("main").getByText(/universal/).first().waitFor();
   await page.locator("input[type=file]").setInputFiles([report, trace]);
   await page.locator(".timeline").waitFor();
   assert.equal(await page.locator(".timeline").getAttribute("data-ranks"), "1");
@@ -71,6 +71,8 @@ test("a run on sample data is watched, and verified", async () => {
   assert.equal(await timeline.getAttribute("data-ranks"), "8");
   assert.equal(Number(await timeline.getAttribute("data-rounds")), plan.programs[0].rounds.length);
   const sends = plan.programs.flatMap((p) => p.rounds.flatMap((r) => r.sends ?? [])).length;
+  await page.getByText("Processors as a table").click();
+  await page.locator("tr[data-sends]").first().waitFor();
   const shown = await page.locator("tr[data-sends]").evaluateAll((rows) => rows.reduce((n, row) => n + Number(row.dataset.sends), 0));
   assert.equal(shown, sends);
   await done(opened);

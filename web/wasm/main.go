@@ -1,8 +1,9 @@
 //go:build js && wasm
 
-// Command wasm is the engine of the page where no server is: in a web worker, it sets the
+// Command wasm is the engine of the page where no server is. In a web worker it sets the
 // function volleyCall(method, request, line), which calls line with every line of the
-// answer and returns a promise. Calls run one after the other.
+// answer. It returns {done, cancel}: a promise, and a function that ends the call. Calls run
+// one after the other.
 package main
 
 import (
@@ -17,12 +18,20 @@ func main() {
 	var turn sync.Mutex
 	js.Global().Set("volleyCall", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		method, request, put := args[0].String(), args[1].String(), args[2]
-		return promise(func() error {
+		ctx, cancel := context.WithCancel(context.Background())
+		stop := js.FuncOf(func(js.Value, []js.Value) any {
+			cancel()
+			return nil
+		})
+		done := promise(func() error {
+			defer stop.Release()
+			defer cancel()
 			turn.Lock()
 			defer turn.Unlock()
-			_, err := explore.Answer(context.Background(), method, []byte(request), lines(func(line string) { put.Invoke(line) }))
+			_, err := explore.Answer(ctx, method, []byte(request), lines(func(line string) { put.Invoke(line) }))
 			return err
 		})
+		return map[string]any{"done": done, "cancel": stop}
 	}))
 	select {}
 }

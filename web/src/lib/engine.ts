@@ -104,7 +104,7 @@ async function post(method: string, body: string, answer: Answer, signal?: Abort
 
 /** What the worker says: a line of the answer to a call, or that there is no more of it. */
 export type WorkerMessage = { id: number; line: string } | { id: number; end: true; failure?: string };
-export type WorkerRequest = { folder: string } | { id: number; method: string; body: string };
+export type WorkerRequest = { folder: string } | { id: number; method: string; body: string } | { cancel: number };
 
 let worker: Worker | undefined;
 let calls = 0;
@@ -130,7 +130,10 @@ function work(method: string, body: string, answer: Answer, signal?: AbortSignal
       signal?.removeEventListener("abort", abort);
       how();
     };
-    const abort = () => settle(() => reject(signal?.reason));
+    const abort = () => {
+      w.postMessage({ cancel: id } satisfies WorkerRequest);
+      settle(() => reject(signal?.reason));
+    };
     if (signal?.aborted) return abort();
     signal?.addEventListener("abort", abort);
     pending.set(id, (message) => {

@@ -5,34 +5,38 @@ const ofShapes: Record<string, string> = {
   fill: "rgb(0, 0, 0)", "fill-opacity": "1", stroke: "none", "stroke-width": "1px", "stroke-opacity": "1", "stroke-dasharray": "none",
   "stroke-linecap": "butt", "stroke-linejoin": "miter", opacity: "1", "paint-order": "normal",
 };
-const ofTexts: Record<string, string> = { "font-family": "", "font-size": "", "font-style": "normal", "font-weight": "400", "text-anchor": "start" };
+const ofTexts: Record<string, string> = { "font-size": "", "font-style": "normal", "font-weight": "400", "text-anchor": "start" };
 const namespace = "http://www.w3.org/2000/svg";
 const captionSize = 11;
 
 /**
- * A drawing as a file of its own, in the colours that it has on the page. What is marked
- * with data-screen, such as a cursor, is left out. A caption goes below.
+ * A drawing as a file of its own, in the colours that it has on the page, with a title and
+ * a description for who does not see it. What is marked with data-screen, such as a cursor,
+ * is left out. A caption goes below.
  */
-export function svgOf(drawing: SVGSVGElement, title: string, caption = ""): string {
+export function svgOf(drawing: SVGSVGElement, title: string, { description = "", caption = "" } = {}): string {
   const { width, height } = drawing.viewBox.baseVal;
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const page = getComputedStyle(document.documentElement);
-  [...drawing.children].forEach((child, i) => style(child, copy.children[i]!));
+  const children = [...copy.children];
+  [...drawing.children].forEach((child, i) => style(child, children[i]!));
   const below = caption === "" ? 0 : captionSize + 12;
-  for (const name of ["class", "style", "role", "tabindex"]) copy.removeAttribute(name);
+  strip(copy);
   copy.setAttribute("xmlns", namespace);
+  copy.setAttribute("role", "img");
+  copy.setAttribute("font-family", getComputedStyle(drawing).fontFamily.replaceAll('"', "'"));
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height + below));
   copy.setAttribute("viewBox", `0 0 ${width} ${height + below}`);
   copy.prepend(
     element("title", {}, title),
+    ...(description === "" ? [] : [element("desc", {}, description)]),
     element("rect", { width: "100%", height: "100%", fill: page.getPropertyValue("--paper").trim() }),
   );
   if (caption !== "") {
     const at = { x: "6", y: String(height + captionSize), fill: page.getPropertyValue("--soft").trim() };
-    copy.append(element("text", { ...at, "font-family": page.getPropertyValue("--sans"), "font-size": `${captionSize}px` }, caption));
+    copy.append(element("text", { ...at, "font-size": `${captionSize}px` }, caption));
   }
-  for (const e of copy.querySelectorAll("[data-screen]")) e.remove();
   const comments = document.createNodeIterator(copy, NodeFilter.SHOW_COMMENT); // which Svelte leaves
   for (let c = comments.nextNode(); c; c = comments.nextNode()) (c as Comment).remove();
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(copy)}\n`;
@@ -48,8 +52,19 @@ function style(from: Element, to: Element): void {
     if (value === initial) to.removeAttribute(name);
     else to.setAttribute(name, value);
   }
-  for (const name of ["class", "style", "tabindex", "role"]) to.removeAttribute(name);
-  [...from.children].forEach((child, i) => style(child, to.children[i]!));
+  const says = from.getAttribute("aria-label");
+  const children = [...to.children];
+  [...from.children].forEach((child, i) => style(child, children[i]!));
+  if (says && from.tagName === "path") to.append(element("title", {}, says));
+  if (to.hasAttribute("data-screen")) to.remove();
+  else strip(to);
+}
+
+/** Takes away what only the page needs. */
+function strip(e: Element): void {
+  for (const name of e.getAttributeNames()) {
+    if (["class", "style", "tabindex", "role"].includes(name) || /^(aria|data)-/.test(name)) e.removeAttribute(name);
+  }
 }
 
 function element(name: string, attributes: Record<string, string>, text = ""): SVGElement {
