@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"internal/mutation":        {"internal/mutation/mutant"},
 	"internal/mutation/mutant": {},
 	"internal/explore": {
-		"", "algo", "field", "internal/located", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify",
+		"", "algo", "field", "internal/comparison", "internal/located", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify",
 	},
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "matrix", "sim", "tune"},
