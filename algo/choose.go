@@ -146,26 +146,32 @@ func least(a, b int) int {
 // name, that of [Algorithm.Plans], and a *[LimitError] where no plan keeps the
 // limits.
 func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
+	if name == Auto {
+		return ChooseAmong(registry, p, model)
+	}
+	a, err := Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	own := *p
+	own.Cut = true
+	return ChooseAmong([]Algorithm{a}, &own, model)
+}
+
+// ChooseAmong is [Choose] for a part of the registry, in its order: one algorithm, or the
+// universal one and others.
+func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan, error) {
 	var best plan.Plan
 	shortest := time.Duration(math.MaxInt64)
 	own := *p
 	p = &own
-	algorithms := registry
-	if name != Auto {
-		a, err := Lookup(name)
-		if err != nil {
-			return nil, err
-		}
-		algorithms = []Algorithm{a}
-		p.Cut = true
-	}
 	p.late = func(c cost) bool {
 		return best != nil && model.Time(sim.Cost{C1: c.c1, C2: c.c2}) >= shortest
 	}
 	var broken []Candidate
 	var reasons []error
 	for _, a := range algorithms {
-		if a.Baseline && name == Auto && !p.minds(model) {
+		if a.Baseline && len(algorithms) > 1 && !p.minds(model) {
 			continue
 		}
 		plans, err := a.Plans(p)

@@ -11,7 +11,7 @@ import (
 
 	"volley/algo"
 	"volley/draw/plot"
-	"volley/field"
+	"volley/internal/comparison"
 	"volley/internal/selection"
 	"volley/sim"
 )
@@ -20,7 +20,7 @@ import (
 var plots = []string{"c1", "c2", "ratio", "time", "size", "memory", "compute"}
 
 // draw draws a chart.
-func (j *costJob) draw(w io.Writer, rows []costRow) error {
+func (j *costJob) draw(w io.Writer, rows []comparison.Row) error {
 	var c plot.Chart
 	switch {
 	case j.sweeps():
@@ -45,13 +45,13 @@ func (j *costJob) draw(w io.Writer, rows []costRow) error {
 // subtitle says what the chart is for.
 func (j *costJob) subtitle() string {
 	a := "any matrix"
-	if j.given {
+	if j.Given {
 		a = "matrix " + j.Matrix
 		if j.Inverse {
 			a += ", inverse"
 		}
 	}
-	parts := []string{fmt.Sprintf("%s over %s", a, j.field.Name())}
+	parts := []string{fmt.Sprintf("%s over %s", a, j.Field.Name())}
 	if list := strings.Split(j.portList, ","); len(list) > 1 {
 		parts = append(parts, "p = "+strings.Join(list, ", "))
 	} else {
@@ -60,19 +60,19 @@ func (j *costJob) subtitle() string {
 	if j.overList != "" {
 		parts = append(parts, "rounds over the fewest ≤ "+j.overList)
 	}
-	parts = append(parts, "β = "+inUnits(j.model.Beta.Seconds()), "τ = "+inUnits(j.model.Tau))
-	if j.model.Gamma > 0 {
-		parts = append(parts, "γ = "+inUnits(j.model.Gamma))
+	parts = append(parts, "β = "+inUnits(j.Model.Beta.Seconds()), "τ = "+inUnits(j.Model.Tau))
+	if j.Model.Gamma > 0 {
+		parts = append(parts, "γ = "+inUnits(j.Model.Gamma))
 	}
 	if j.sweeps() || j.trades() {
-		parts = append(parts, fmt.Sprintf("K = %d", j.ks[0]))
+		parts = append(parts, fmt.Sprintf("K = %d", j.Processors[0]))
 	}
 	if !j.sweeps() {
 		parts = append(parts, "packets of "+inBytes(float64(j.bytes)))
 	}
 	s := strings.Join(parts, ", ")
-	if j.noise != nil {
-		s += "\n" + j.describe(j.noise)
+	if j.Noise != nil {
+		s += "\n" + j.describe(j.Noise)
 	}
 	return s
 }
@@ -81,30 +81,30 @@ func (j *costJob) subtitle() string {
 type bound struct {
 	name      string
 	scattered bool
-	value     func(costRow) float64 // NaN: unknown
+	value     func(comparison.Row) float64 // NaN: unknown
 }
 
 // chart draws a cost against K.
-func (j *costJob) chart(rows []costRow) plot.Chart {
+func (j *costJob) chart(rows []comparison.Row) plot.Chart {
 	k := plot.Axis{Label: "processors, K", Log: true, Binary: true}
 	c := plot.Chart{X: k}
-	value := func(c costed, _ costRow) float64 { return c.cost.PacketC2() }
+	value := func(c comparison.Plan, _ comparison.Row) float64 { return c.Cost.PacketC2() }
 	every := "lower bound"
-	if j.given {
+	if j.Given {
 		every = "lower bound, every matrix"
 	}
-	bounds := []bound{{name: every, value: func(r costRow) float64 { return float64(r.c2) }}}
+	bounds := []bound{{name: every, value: func(r comparison.Row) float64 { return float64(r.C2) }}}
 	switch j.plot {
 	case "c1":
 		c.Title = "Rounds against processors"
 		c.Y = plot.Axis{Label: "C1, rounds", Log: true}
-		value = func(c costed, _ costRow) float64 { return float64(c.cost.C1) }
-		bounds[0].value = func(r costRow) float64 { return float64(r.c1) }
+		value = func(c comparison.Plan, _ comparison.Row) float64 { return float64(c.Cost.C1) }
+		bounds[0].value = func(r comparison.Row) float64 { return float64(r.C1) }
 	case "c2":
 		c.Title = "Packets against processors"
 		c.Y = plot.Axis{Label: "C2, packets", Log: true}
-		bounds = append(bounds, bound{name: "lower bound in the fewest rounds", scattered: true, value: func(r costRow) float64 {
-			if b, ok := algo.BoundMinCut(r.k, r.used); ok && r.square {
+		bounds = append(bounds, bound{name: "lower bound in the fewest rounds", scattered: true, value: func(r comparison.Row) float64 {
+			if b, ok := r.MinCut(); ok {
 				return float64(b)
 			}
 			return math.NaN()
@@ -112,65 +112,65 @@ func (j *costJob) chart(rows []costRow) plot.Chart {
 	case "ratio":
 		c.Title = "Packets over their lower bound"
 		c.Y = plot.Axis{Label: "C2 / lower bound of C2"}
-		value = func(c costed, r costRow) float64 { return c.cost.PacketC2() / float64(r.c2) }
-		bounds[0].value = func(r costRow) float64 { return float64(r.c2) / float64(r.c2) }
+		value = func(c comparison.Plan, r comparison.Row) float64 { return c.Cost.PacketC2() / float64(r.C2) }
+		bounds[0].value = func(r comparison.Row) float64 { return float64(r.C2) / float64(r.C2) }
 	case "time":
 		c.Title = "Time against processors"
 		c.Y = plot.Axis{Label: "time", Log: true, Format: inUnits}
-		value = func(c costed, _ costRow) float64 { return j.model.Time(c.cost).Seconds() }
-		bounds[0].value = func(r costRow) float64 { return j.model.Time(sim.Cost{C1: r.c1, C2: r.c2}).Seconds() }
+		value = func(c comparison.Plan, _ comparison.Row) float64 { return j.Model.Time(c.Cost).Seconds() }
+		bounds[0].value = func(r comparison.Row) float64 { return j.Model.Time(sim.Cost{C1: r.C1, C2: r.C2}).Seconds() }
 	}
-	add := func(s plot.Series, at setting, value func(costRow) float64) {
-		if name := at.name(j.settings); name != "" {
+	add := func(s plot.Series, at comparison.Setting, value func(comparison.Row) float64) {
+		if name := settingName(at, j.Settings); name != "" {
 			s.Name += ", " + name
 		}
 		for _, r := range rows {
-			if r.setting == at {
-				s.Points = append(s.Points, plot.Point{X: float64(r.k), Y: value(r)})
+			if r.Setting == at {
+				s.Points = append(s.Points, plot.Point{X: float64(r.K), Y: value(r)})
 			}
 		}
 		c.Series = append(c.Series, s)
 	}
-	of := func(a algo.Algorithm, value func(costed, costRow) float64) func(costRow) float64 {
-		return func(r costRow) float64 {
-			if c, ok := r.costs[a.Name]; ok {
+	of := func(a algo.Algorithm, value func(comparison.Plan, comparison.Row) float64) func(comparison.Row) float64 {
+		return func(r comparison.Row) float64 {
+			if c, ok := r.Costs[a.Name]; ok {
 				return value(c, r)
 			}
 			return math.NaN()
 		}
 	}
-	for i, a := range j.algorithms {
-		for s, at := range j.settings {
+	for i, a := range j.Algorithms {
+		for s, at := range j.Settings {
 			dashes := i
-			if len(j.settings) > 1 {
+			if len(j.Settings) > 1 {
 				dashes = s
 			}
-			if j.noise == nil {
+			if j.Noise == nil {
 				add(plot.Series{Name: a.Name, Colour: i, Dashes: dashes}, at, of(a, value))
 				continue
 			}
 			for q, share := range []float64{0.5, 0.95} {
 				name := a.Name + ", " + []string{"median", "95 %"}[q]
-				add(plot.Series{Name: name, Colour: i, Dashes: 2 * q}, at, of(a, func(c costed, _ costRow) float64 {
-					return c.times.Quantile(share).Seconds()
+				add(plot.Series{Name: name, Colour: i, Dashes: 2 * q}, at, of(a, func(c comparison.Plan, _ comparison.Row) float64 {
+					return c.Times.Quantile(share).Seconds()
 				}))
 			}
 		}
 	}
 	for _, b := range bounds {
-		for s, at := range j.settings {
+		for s, at := range j.Settings {
 			if j.plot == "ratio" && s > 0 {
 				break // it is the same for all
 			}
 			series := plot.Series{Name: b.name, Reference: true, Scattered: b.scattered, Dashes: s}
-			if j.plot == "ratio" && len(j.settings) > 1 {
-				at = j.settings[0]
+			if j.plot == "ratio" && len(j.Settings) > 1 {
+				at = j.Settings[0]
 			}
 			add(series, at, b.value)
 		}
 	}
 	if j.plot == "ratio" {
-		if last := &c.Series[len(c.Series)-1]; len(j.settings) > 1 {
+		if last := &c.Series[len(c.Series)-1]; len(j.Settings) > 1 {
 			last.Name = every
 		}
 		c.Y.Log = spread(c.Series) > 8
@@ -178,14 +178,14 @@ func (j *costJob) chart(rows []costRow) plot.Chart {
 	return c
 }
 
-// name says what is special about one of several settings.
-func (s setting) name(all []setting) string {
+// settingName says what is special about one of several settings.
+func settingName(s comparison.Setting, all []comparison.Setting) string {
 	var parts []string
-	if slices.ContainsFunc(all, func(o setting) bool { return o.ports != s.ports }) {
-		parts = append(parts, fmt.Sprintf("p = %d", s.ports))
+	if slices.ContainsFunc(all, func(o comparison.Setting) bool { return o.Ports != s.Ports }) {
+		parts = append(parts, fmt.Sprintf("p = %d", s.Ports))
 	}
-	if slices.ContainsFunc(all, func(o setting) bool { return o.over != s.over }) {
-		parts = append(parts, fmt.Sprintf("over = %d", s.over))
+	if slices.ContainsFunc(all, func(o comparison.Setting) bool { return o.Over != s.Over }) {
+		parts = append(parts, fmt.Sprintf("over = %d", s.Over))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -224,97 +224,65 @@ func parseSizes(s string, given bool) (sizeRange, error) {
 
 // sizeChart draws the times of all plans against the size of a packet, and marks
 // where another plan becomes the cheapest.
-func (j *costJob) sizeChart(r costRow) plot.Chart {
+func (j *costJob) sizeChart(r comparison.Row) plot.Chart {
 	c := plot.Chart{
 		Title: "Time against the size of a packet",
 		X:     plot.Axis{Label: "size of a packet", Log: true, Binary: true, Format: inBytes},
 		Y:     plot.Axis{Label: "time", Log: true, Format: inUnits},
 	}
-	packing := field.PackingOf(j.field)
-	at := func(cost sim.Cost, size float64) float64 {
-		m := j.model
-		m.Symbols = packing.Symbols(int64(math.Round(size)))
-		return m.Time(cost).Seconds()
-	}
-	const steps = 96
-	sizes := make([]float64, steps+1)
-	for i := range sizes {
-		sizes[i] = float64(j.sizes.from) * math.Pow(float64(j.sizes.to)/float64(j.sizes.from), float64(i)/steps)
-	}
+	sizes := comparison.Sizes(j.sizes.from, j.sizes.to)
 	colour, before := -1, ""
-	names := make([]string, len(r.plans))
-	for i, p := range r.plans {
-		if p.algorithm != before {
-			colour, before = colour+1, p.algorithm
+	names := make([]string, len(r.Plans))
+	for i, p := range r.Plans {
+		if p.Algorithm != before {
+			colour, before = colour+1, p.Algorithm
 		}
-		names[i] = fmt.Sprintf("%s %s", p.algorithm, p)
+		names[i] = fmt.Sprintf("%s %s", p.Algorithm, p)
 		s := plot.Series{Name: names[i], Colour: colour, Dashes: i}
 		for _, size := range sizes {
-			s.Points = append(s.Points, plot.Point{X: size, Y: at(p.cost, size)})
+			s.Points = append(s.Points, plot.Point{X: size, Y: j.Seconds(p, size)})
 		}
 		c.Series = append(c.Series, s)
 	}
-	cheapest := func(size float64) int {
-		best := 0
-		for i, p := range r.plans {
-			if at(p.cost, size) < at(r.plans[best].cost, size) {
-				best = i
-			}
-		}
-		return best
-	}
-	var search func(a, b float64)
-	search = func(a, b float64) {
-		switch {
-		case cheapest(a) == cheapest(b):
-		case b-a <= 1 || b/a < 1.0005:
-			best := cheapest(b)
-			c.Marks = append(c.Marks, plot.Mark{
-				Point: plot.Point{X: b, Y: at(r.plans[best].cost, b)}, Label: fmt.Sprintf("from %s: %s", inBytes(b), names[best]),
-			})
-		default:
-			middle := math.Sqrt(a * b)
-			search(a, middle)
-			search(middle, b)
-		}
-	}
-	for i := range steps {
-		search(sizes[i], sizes[i+1])
+	for _, x := range j.Crossings(r.Plans, sizes) {
+		c.Marks = append(c.Marks, plot.Mark{
+			Point: plot.Point{X: x.Bytes, Y: x.Seconds}, Label: fmt.Sprintf("from %s: %s", inBytes(x.Bytes), names[x.Plan]),
+		})
 	}
 	return c
 }
 
 // tradeChart draws the least time of an algorithm's plans that hold no more packets,
 // or do no more multiply-adds, than a limit allows.
-func (j *costJob) tradeChart(r costRow) plot.Chart {
+func (j *costJob) tradeChart(r comparison.Row) plot.Chart {
 	c := plot.Chart{
 		Title: "Time against the packets that a processor may hold",
 		X:     plot.Axis{Label: "packets held", Log: true},
 		Y:     plot.Axis{Label: "time", Log: true, Format: inUnits},
 	}
-	takes := func(p costed) int { return p.memory }
+	takes := func(p comparison.Plan) int { return p.Memory }
 	if j.plot == "compute" {
 		c.Title = "Time against the multiply-adds that a processor may do"
 		c.X.Label = "multiply-adds per symbol"
-		takes = func(p costed) int { return p.cost.PacketC3() }
+		takes = func(p comparison.Plan) int { return p.Cost.PacketC3() }
 	}
 	most := 0
-	by := map[string][]costed{}
+	by := map[string][]comparison.Plan{}
 	var names []string
-	for _, p := range r.plans {
-		if by[p.algorithm] == nil {
-			names = append(names, p.algorithm)
+	for _, p := range r.Plans {
+		if by[p.Algorithm] == nil {
+			names = append(names, p.Algorithm)
 		}
-		by[p.algorithm] = append(by[p.algorithm], p)
+		by[p.Algorithm] = append(by[p.Algorithm], p)
 		most = max(most, takes(p))
 	}
 	for i, name := range names {
 		plans := by[name]
-		slices.SortStableFunc(plans, func(a, b costed) int { return cmp.Compare(takes(a), takes(b)) })
+		slices.SortStableFunc(plans, func(a, b comparison.Plan) int { return cmp.Compare(takes(a), takes(b)) })
 		s := plot.Series{Name: name, Colour: i, Dashes: i}
 		least := math.Inf(1)
 		for _, p := range plans {
-			seconds := j.model.Time(p.cost).Seconds()
+			seconds := j.Model.Time(p.Cost).Seconds()
 			if seconds >= least {
 				continue
 			}

@@ -6,67 +6,78 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"volley/algo"
+	"volley/internal/comparison"
 	"volley/report"
 )
 
 // columns returns those of the table of costs.
-func (j *costJob) columns() []report.Column[costRow] {
+func (j *costJob) columns() []report.Column[comparison.Row] {
 	columns := j.firstColumns()
 	columns = append(columns,
-		report.Column[costRow]{Name: "bound_C1", Head: "bound", Unit: "C1", Value: func(r costRow) any { return r.c1 }},
-		report.Column[costRow]{Name: "bound_C2", Join: "/", Unit: "C2", Value: func(r costRow) any { return r.c2 }},
-		report.Column[costRow]{Name: "min_cut", Unit: "C2", Value: func(r costRow) any {
-			if b, ok := algo.BoundMinCut(r.k, r.used); ok && r.square {
+		report.Column[comparison.Row]{Name: "bound_C1", Head: "bound", Unit: "C1", Value: func(r comparison.Row) any { return r.C1 }},
+		report.Column[comparison.Row]{Name: "bound_C2", Join: "/", Unit: "C2", Value: func(r comparison.Row) any { return r.C2 }},
+		report.Column[comparison.Row]{Name: "min_cut", Unit: "C2", Value: func(r comparison.Row) any {
+			if b, ok := r.MinCut(); ok {
 				return b
 			}
 			return nil
 		}},
 	)
 	seconds := func(v any) string { return brief(v.(float64)) }
-	for _, a := range j.algorithms {
+	for _, a := range j.Algorithms {
 		columns = append(columns,
-			report.Column[costRow]{Name: a.Name + "_C1", Head: a.Name, Unit: "C1", Value: ofCost(a, func(c costed) any { return c.cost.C1 })},
-			report.Column[costRow]{Name: a.Name + "_C2", Join: "/", Unit: "C2", Value: ofCost(a, func(c costed) any { return inPackets(c, float64(c.cost.C2)) })},
-			report.Column[costRow]{
+			report.Column[comparison.Row]{Name: a.Name + "_C1", Head: a.Name, Unit: "C1", Value: ofCost(a, func(c comparison.Plan) any { return c.Cost.C1 })},
+			report.Column[comparison.Row]{Name: a.Name + "_C2", Join: "/", Unit: "C2", Value: ofCost(a, func(c comparison.Plan) any { return inPackets(c, float64(c.Cost.C2)) })},
+			report.Column[comparison.Row]{
 				Name: a.Name + "_seconds", Join: " ", Unit: "time", Text: seconds,
-				Value: ofCost(a, func(c costed) any { return j.model.Time(c.cost).Seconds() }),
+				Value: ofCost(a, func(c comparison.Plan) any { return j.Model.Time(c.Cost).Seconds() }),
 			})
-		if j.noise != nil {
+		if j.Noise != nil {
 			columns = append(columns,
-				report.Column[costRow]{
+				report.Column[comparison.Row]{
 					Name: a.Name + "_median_seconds", Join: " ", Unit: "median", Text: seconds,
-					Value: ofCost(a, func(c costed) any { return c.times.Quantile(0.5).Seconds() }),
+					Value: ofCost(a, func(c comparison.Plan) any { return c.Times.Quantile(0.5).Seconds() }),
 				},
-				report.Column[costRow]{
+				report.Column[comparison.Row]{
 					Name: a.Name + "_p95_seconds", Join: " ", Unit: "95%", Text: seconds,
-					Value: ofCost(a, func(c costed) any { return c.times.Quantile(0.95).Seconds() }),
+					Value: ofCost(a, func(c comparison.Plan) any { return c.Times.Quantile(0.95).Seconds() }),
 				})
 		}
 	}
-	if j.given {
-		columns = append(columns, report.Column[costRow]{Name: "front", Unit: "C1/C2", Value: func(r costRow) any { return r.front }})
+	if j.Given {
+		columns = append(columns, report.Column[comparison.Row]{Name: "front", Unit: "C1/C2", Value: func(r comparison.Row) any { return front(r) }})
 	}
 	return columns
 }
 
+// front lists C1/C2 of the plans that no other one beats.
+func front(r comparison.Row) string {
+	var list []string
+	for _, p := range r.Front {
+		list = append(list, p.String())
+	}
+	return strings.Join(list, " ")
+}
+
 // firstColumns say what a row is for.
-func (j *costJob) firstColumns() []report.Column[costRow] {
-	columns := []report.Column[costRow]{
-		{Name: "K", Value: func(r costRow) any { return r.k }},
-		{Name: "p", Value: func(r costRow) any { return r.used }},
+func (j *costJob) firstColumns() []report.Column[comparison.Row] {
+	columns := []report.Column[comparison.Row]{
+		{Name: "K", Value: func(r comparison.Row) any { return r.K }},
+		{Name: "p", Value: func(r comparison.Row) any { return r.Used }},
 	}
 	if j.overList != "" {
-		columns = append(columns, report.Column[costRow]{Name: "rounds_over", Head: "over", Value: func(r costRow) any { return r.over }})
+		columns = append(columns, report.Column[comparison.Row]{Name: "rounds_over", Head: "over", Value: func(r comparison.Row) any { return r.Over }})
 	}
 	return columns
 }
 
 // ofCost returns a cell of the algorithm's cost, which is empty where it has none.
-func ofCost(a algo.Algorithm, value func(costed) any) func(costRow) any {
-	return func(r costRow) any {
-		if c, ok := r.costs[a.Name]; ok {
+func ofCost(a algo.Algorithm, value func(comparison.Plan) any) func(comparison.Row) any {
+	return func(r comparison.Row) any {
+		if c, ok := r.Costs[a.Name]; ok {
 			return value(c)
 		}
 		return nil
@@ -75,8 +86,8 @@ func ofCost(a algo.Algorithm, value func(costed) any) func(costRow) any {
 
 // inPackets returns a number of elements of a plan in packets: a whole number where
 // packets are not cut.
-func inPackets(c costed, elements float64) any {
-	if p := elements / float64(max(1, c.cost.Pieces)); p != math.Trunc(p) || p > 1<<53 {
+func inPackets(c comparison.Plan, elements float64) any {
+	if p := elements / float64(max(1, c.Cost.Pieces)); p != math.Trunc(p) || p > 1<<53 {
 		return p
 	} else {
 		return int64(p)
@@ -85,23 +96,23 @@ func inPackets(c costed, elements float64) any {
 
 // loadRow is one algorithm in a row.
 type loadRow struct {
-	costRow
-	costed
+	comparison.Row
+	comparison.Plan
 }
 
 // writeLoad prints what processors have to do, a line for each algorithm.
-func (j *costJob) writeLoad(w io.Writer, rows []costRow) error {
+func (j *costJob) writeLoad(w io.Writer, rows []comparison.Row) error {
 	var list []loadRow
 	for _, r := range rows {
-		for _, a := range j.algorithms {
-			if c, ok := r.costs[a.Name]; ok {
+		for _, a := range j.Algorithms {
+			if c, ok := r.Costs[a.Name]; ok {
 				list = append(list, loadRow{r, c})
 			}
 		}
 	}
 	var columns []report.Column[loadRow]
 	for _, c := range j.firstColumns() {
-		columns = append(columns, report.Column[loadRow]{Name: c.Name, Head: c.Head, Value: func(r loadRow) any { return c.Value(r.costRow) }})
+		columns = append(columns, report.Column[loadRow]{Name: c.Name, Head: c.Head, Value: func(r loadRow) any { return c.Value(r.Row) }})
 	}
 	short := func(v any) string {
 		if f, ok := v.(float64); ok {
@@ -112,31 +123,31 @@ func (j *costJob) writeLoad(w io.Writer, rows []costRow) error {
 	add := func(name, head, join, unit string, value func(loadRow) any) {
 		columns = append(columns, report.Column[loadRow]{Name: name, Head: head, Join: join, Unit: unit, Value: value, Text: short})
 	}
-	add("algorithm", "", "", "", func(r loadRow) any { return r.algorithm })
-	add("C1", "", "", "", func(r loadRow) any { return r.cost.C1 })
-	add("C2", "", "/", "C2", func(r loadRow) any { return inPackets(r.costed, float64(r.cost.C2)) })
+	add("algorithm", "", "", "", func(r loadRow) any { return r.Algorithm })
+	add("C1", "", "", "", func(r loadRow) any { return r.Cost.C1 })
+	add("C2", "", "/", "C2", func(r loadRow) any { return inPackets(r.Plan, float64(r.Cost.C2)) })
 	columns[len(columns)-2].Head, columns[len(columns)-2].Unit = "cost", "C1"
-	add("sent_most", "sent", "", "most", func(r loadRow) any { return inPackets(r.costed, float64(r.load.Sent.Most)) })
-	add("sent_mean", "", " ", "mean", func(r loadRow) any { return inPackets(r.costed, r.load.Sent.Mean) })
-	add("received_most", "received", "", "most", func(r loadRow) any { return inPackets(r.costed, float64(r.load.Received.Most)) })
-	add("received_mean", "", " ", "mean", func(r loadRow) any { return inPackets(r.costed, r.load.Received.Mean) })
-	add("traffic", "", "", "all", func(r loadRow) any { return inPackets(r.costed, r.load.Sent.Total) })
-	add("messages", "", "", "all", func(r loadRow) any { return inPackets(costed{}, r.load.Messages.Total) })
-	add("memory", "", "", "most", func(r loadRow) any { return inPackets(r.costed, float64(r.load.Memory.Most)) })
+	add("sent_most", "sent", "", "most", func(r loadRow) any { return inPackets(r.Plan, float64(r.Load.Sent.Most)) })
+	add("sent_mean", "", " ", "mean", func(r loadRow) any { return inPackets(r.Plan, r.Load.Sent.Mean) })
+	add("received_most", "received", "", "most", func(r loadRow) any { return inPackets(r.Plan, float64(r.Load.Received.Most)) })
+	add("received_mean", "", " ", "mean", func(r loadRow) any { return inPackets(r.Plan, r.Load.Received.Mean) })
+	add("traffic", "", "", "all", func(r loadRow) any { return inPackets(r.Plan, r.Load.Sent.Total) })
+	add("messages", "", "", "all", func(r loadRow) any { return inPackets(comparison.Plan{}, r.Load.Messages.Total) })
+	add("memory", "", "", "most", func(r loadRow) any { return inPackets(r.Plan, float64(r.Load.Memory.Most)) })
 	add("memory_forgetting", "forgetting", "", "most", func(r loadRow) any {
-		if r.work == nil {
+		if r.Work == nil {
 			return nil
 		}
-		return inPackets(r.costed, float64(r.work.Live.Most))
+		return inPackets(r.Plan, float64(r.Work.Live.Most))
 	})
 	add("multiply_adds", "multiply-adds", "", "most", func(r loadRow) any {
 		switch {
-		case r.cost.C3 >= 0:
-			return inPackets(r.costed, float64(r.cost.C3))
-		case r.work == nil:
+		case r.Cost.C3 >= 0:
+			return inPackets(r.Plan, float64(r.Cost.C3))
+		case r.Work == nil:
 			return nil
 		}
-		return inPackets(r.costed, float64(r.work.MultiplyAdds.Most))
+		return inPackets(r.Plan, float64(r.Work.MultiplyAdds.Most))
 	})
 	return report.Write(w, j.format, columns, list)
 }
@@ -152,47 +163,47 @@ type mean struct {
 type meanRow struct {
 	algorithm string
 	ports     int
-	means     map[setting]mean
+	means     map[comparison.Setting]mean
 }
 
 // writeMeans prints the means: a line for each algorithm, a column for each number of
 // ports; where there are several limits of rounds, a column for each of these.
-func (j *costJob) writeMeans(w io.Writer, rows []costRow) error {
-	overs := slices.ContainsFunc(j.settings, func(s setting) bool { return s.over != j.settings[0].over })
-	column := func(s setting) setting {
+func (j *costJob) writeMeans(w io.Writer, rows []comparison.Row) error {
+	overs := slices.ContainsFunc(j.Settings, func(s comparison.Setting) bool { return s.Over != j.Settings[0].Over })
+	column := func(s comparison.Setting) comparison.Setting {
 		if overs {
-			return setting{0, s.over}
+			return comparison.Setting{Over: s.Over}
 		}
 		return s
 	}
 	n := 0 // K that have a bound
 	var list []meanRow
-	var columns []setting
+	var columns []comparison.Setting
 	var names []string
-	for _, a := range j.algorithms {
+	for _, a := range j.Algorithms {
 		names = append(names, a.Name)
 	}
 	if len(names) > 1 {
 		names = append(names, leastOfAll)
 	}
 	for _, name := range names {
-		for _, at := range j.settings {
+		for _, at := range j.Settings {
 			if !slices.Contains(columns, column(at)) {
 				columns = append(columns, column(at))
 			}
 			m, bounded := mean{}, 0
 			for _, r := range rows {
-				if r.setting != at || r.c2 <= 0 {
+				if r.Setting != at || r.C2 <= 0 {
 					continue
 				}
 				bounded++
-				if packets, ok := r.packetsBy(name); ok {
-					m = mean{m.sum + packets/float64(r.c2), m.n + 1}
+				if packets, ok := packetsBy(r, name); ok {
+					m = mean{m.sum + packets/float64(r.C2), m.n + 1}
 				}
 			}
 			n = max(n, bounded)
-			if last := len(list) - 1; last < 0 || list[last].algorithm != name || overs && list[last].ports != at.ports {
-				list = append(list, meanRow{name, at.ports, map[setting]mean{}})
+			if last := len(list) - 1; last < 0 || list[last].algorithm != name || overs && list[last].ports != at.Ports {
+				list = append(list, meanRow{name, at.Ports, map[comparison.Setting]mean{}})
 			}
 			list[len(list)-1].means[column(at)] = m
 		}
@@ -211,22 +222,22 @@ func (j *costJob) writeMeans(w io.Writer, rows []costRow) error {
 // leastOfAll stands for the algorithm with the fewest packets at each K.
 const leastOfAll = "least of these"
 
-// packetsBy returns C2 of an algorithm, or the least of all.
-func (r costRow) packetsBy(name string) (packets float64, ok bool) {
+// packetsBy returns C2 of an algorithm in a row, or the least of all.
+func packetsBy(r comparison.Row, name string) (packets float64, ok bool) {
 	if name != leastOfAll {
-		c, ok := r.costs[name]
-		return c.cost.PacketC2(), ok
+		c, ok := r.Costs[name]
+		return c.Cost.PacketC2(), ok
 	}
-	for _, c := range r.costs {
-		if !ok || c.cost.PacketC2() < packets {
-			packets, ok = c.cost.PacketC2(), true
+	for _, c := range r.Costs {
+		if !ok || c.Cost.PacketC2() < packets {
+			packets, ok = c.Cost.PacketC2(), true
 		}
 	}
 	return packets, ok
 }
 
 // meanColumns returns the columns of the means over n values of K.
-func meanColumns(settings []setting, list []meanRow, overs bool, n int) []report.Column[meanRow] {
+func meanColumns(settings []comparison.Setting, list []meanRow, overs bool, n int) []report.Column[meanRow] {
 	columns := []report.Column[meanRow]{{Name: "algorithm", Value: func(r meanRow) any { return r.algorithm }}}
 	if overs && slices.ContainsFunc(list, func(r meanRow) bool { return r.ports != list[0].ports }) {
 		columns = append(columns, report.Column[meanRow]{Name: "p", Value: func(r meanRow) any { return r.ports }})
@@ -235,9 +246,9 @@ func meanColumns(settings []setting, list []meanRow, overs bool, n int) []report
 		name, head := "ratio", "ratio"
 		switch {
 		case overs:
-			name, head = fmt.Sprintf("ratio_over%d", s.over), fmt.Sprintf("over=%d", s.over)
+			name, head = fmt.Sprintf("ratio_over%d", s.Over), fmt.Sprintf("over=%d", s.Over)
 		case len(settings) > 1:
-			name, head = fmt.Sprintf("ratio_p%d", s.ports), fmt.Sprintf("p=%d", s.ports)
+			name, head = fmt.Sprintf("ratio_p%d", s.Ports), fmt.Sprintf("p=%d", s.Ports)
 		}
 		columns = append(columns, report.Column[meanRow]{
 			Name: name, Head: head, Text: func(v any) string { return fmt.Sprintf("%.3f", v) },

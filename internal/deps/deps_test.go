@@ -48,11 +48,12 @@ var allowed = map[string][]string{
 	"internal/mutation":        {"internal/mutation/mutant"},
 	"internal/mutation/mutant": {},
 	"internal/explore": {
-		"", "algo", "field", "internal/located", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify",
+		"", "algo", "field", "internal/comparison", "internal/located", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify",
 	},
-	"internal/selection": {"", "algo", "field", "matrix", "sim", "tune"},
+	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
+	"internal/selection":  {"", "algo", "field", "matrix", "sim", "tune"},
 	"internal/cli": {
-		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "internal/selection", "matrix", "plan", "report", "sim",
+		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "internal/comparison", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},

@@ -16,6 +16,7 @@ var answers = map[string]any{
 	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": fieldEntry{}, "MatrixEntry": matrixEntry{}, "AlgorithmEntry": algorithmEntry{},
 	"Plan": planAnswer{}, "Info": planInfo{}, "Cost": planCost{}, "Candidate": candidate{}, "Detail": detail{}, "Message": message{}, "Slot": slot{},
 	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
+	"CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},
 	"Trees": trees{}, "TreeNode": treeNode{},
 }
 

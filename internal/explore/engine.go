@@ -21,9 +21,11 @@ type method func(ctx context.Context, request []byte, event func(any) error) (an
 // methods are all there are, by name.
 var methods = map[string]method{
 	"catalog": answer(catalog),
+	"cost":    answer(compareCosts),
 	"load":    answer(load),
 	"plan":    answer(showPlan),
 	"run":     answer(run),
+	"sizes":   answer(compareSizes),
 	"trees":   answer(dftTrees),
 }
 

@@ -1,0 +1,382 @@
+// Package comparison counts what algorithms cost, to compare them: for many K, numbers of
+// ports and limits of rounds, with the lower bounds; and of the plans for one K the times
+// over the sizes of packets.
+package comparison
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"volley/algo"
+	"volley/field"
+	"volley/internal/selection"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+// A Comparison is what is to be compared.
+type Comparison struct {
+	// Selection has the shape of the matrix, its order, and the limits. Where it names
+	// algorithms, these may cut packets.
+	Selection *selection.Selection
+
+	Field      field.Field
+	Spec       matrix.Spec
+	Given      bool // the matrix; else it is any, and Spec does not count
+	Processors []int
+	Settings   []Setting
+	Algorithms []algo.Algorithm
+	Model      sim.Model
+
+	Planner  string     // unless empty: find out what the planner takes, with this for algorithm
+	AllPlans bool       // keep all plans of a row, not only the cheapest ones
+	Frugal   bool       // have plans, too, that only limits of memory and work make worth it
+	Noise    *sim.Noise // unless nil: simulate runs
+	Seed     uint64     // of these
+	Runs     int
+	Load     bool // find out the load of the cheapest plans
+
+	unsuited error // why the last algorithm that does not exist at some K does not
+}
+
+// A Setting is what rows differ in besides K.
+type Setting struct {
+	Ports int
+	Over  int // most rounds over the fewest; -1: any number
+}
+
+// Settings returns those of lists of ports and of rounds over the fewest, such as 1,2,4..8;
+// of an empty one of rounds: any number. The error is a *selection.Error.
+func Settings(ports, over string) ([]Setting, error) {
+	p, err := selection.ParseNumbers(ports, 0, selection.LargestK)
+	if err != nil {
+		return nil, faultf("ports", "-p %q: %w", ports, err)
+	}
+	overs := []int{algo.NoLimits.RoundsOver}
+	if over != "" {
+		if overs, err = selection.ParseNumbers(over, 0, selection.LargestK); err != nil {
+			return nil, faultf("rounds-over", "--rounds-over %q: %w", over, err)
+		}
+	}
+	var list []Setting
+	for _, p := range p {
+		if _, err := algo.Ports(1, p); err != nil {
+			return nil, &selection.Error{Flag: "ports", Err: err}
+		}
+		for _, over := range overs {
+			list = append(list, Setting{p, over})
+		}
+	}
+	return list, nil
+}
+
+// Algorithms returns those of a list of names; of an empty one, all. Unless the matrix is
+// given, they are those for any matrix. The error is a *selection.Error.
+func Algorithms(names string, given bool) ([]algo.Algorithm, error) {
+	if names == "" {
+		return slices.DeleteFunc(algo.Algorithms(), func(a algo.Algorithm) bool { return a.Structured && !given }), nil
+	}
+	var list []algo.Algorithm
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimSpace(name); name == algo.Auto {
+			return nil, faultf("algorithm", "--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
+		}
+		one, err := algo.Lookup(name)
+		if err != nil {
+			return nil, &selection.Error{Flag: "algorithm", Err: err}
+		}
+		if !given && one.Structured {
+			return nil, faultf("algorithm", "--algorithm %s, which is for %s: without --matrix there are universal algorithms only: say which matrix", name, one.Problem)
+		}
+		if !slices.ContainsFunc(list, func(a algo.Algorithm) bool { return a.Name == name }) {
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+func faultf(flag, format string, args ...any) error {
+	return &selection.Error{Flag: flag, Err: fmt.Errorf(format, args...)}
+}
+
+// A Row is the costs for one K in one setting.
+type Row struct {
+	Setting
+	K, Used int             // ports that are used
+	Square  bool            // whether every processor is source and sink
+	C1, C2  int             // lower bounds
+	Costs   map[string]Plan // by algorithm, the cheapest plan of each; of those that exist
+	Plans   []Plan          // all, if these are kept
+	Front   []Plan          // those that no other one beats in both C1 and C2, the fewest rounds first
+	Chosen  *Plan           // what the planner takes; nil if it was not asked, or has none
+}
+
+// MinCut returns the lower bound of C2 in the fewest rounds; ok is false where it is not
+// known.
+func (r Row) MinCut() (c2 int, ok bool) {
+	c2, ok = algo.BoundMinCut(r.K, r.Used)
+	return c2, ok && r.Square
+}
+
+// A Plan is a plan of an algorithm and its costs.
+type Plan struct {
+	Algorithm  string
+	Parameters string
+	Cost       sim.Cost
+	Memory     int        // packets held, if none is forgotten
+	Times      sim.Sample // of a simulation
+	Load       sim.Load
+	Work       *sim.Work // nil where it is too large to find out
+}
+
+// String returns "C1/C2".
+func (p Plan) String() string {
+	return fmt.Sprintf("%d/%s", p.Cost.C1, strconv.FormatFloat(p.Cost.PacketC2(), 'g', 6, 64))
+}
+
+func planOf(name string, c algo.Candidate) Plan {
+	return Plan{Algorithm: name, Parameters: c.Plan.Info().Parameters, Cost: c.Cost, Memory: c.Memory}
+}
+
+// Rows counts all rows, one setting after the other. It leaves only algorithms in c that
+// exist at some K. The error is a *selection.Error where there is nothing to compare, or
+// a plan is too large to simulate; or that of ctx.
+func (c *Comparison) Rows(ctx context.Context) ([]Row, error) {
+	rows := make([]Row, len(c.Settings)*len(c.Processors))
+	var missing error // why the matrix does not exist, at the last K where it does not
+	exists := map[string]bool{}
+	for i, k := range c.Processors {
+		a, err := c.matrix(k)
+		built := err == nil
+		if !built {
+			missing = err
+		}
+		for s, setting := range c.Settings {
+			row := &rows[s*len(c.Processors)+i]
+			*row = Row{Setting: setting, K: k, Costs: map[string]Plan{}}
+			if err := c.bound(row); err != nil {
+				return nil, err
+			}
+			if !built {
+				continue
+			}
+			if err := c.count(ctx, row, a); err != nil {
+				return nil, err
+			}
+			for name := range row.Costs {
+				exists[name] = true
+			}
+		}
+	}
+	if len(exists) == 0 {
+		return nil, c.nothing(missing)
+	}
+	c.Algorithms = slices.DeleteFunc(c.Algorithms, func(a algo.Algorithm) bool { return !exists[a.Name] })
+	return rows, nil
+}
+
+// nothing says why there is nothing to compare.
+func (c *Comparison) nothing(missing error) error {
+	switch {
+	case missing != nil:
+		return missing
+	case len(c.Algorithms) == 1 && c.unsuited != nil:
+		return faultf("algorithm", "--algorithm %s, which is for %s: %s", c.Algorithms[0].Name, c.Algorithms[0].Problem, strings.TrimPrefix(c.unsuited.Error(), "algo: "))
+	case c.unsuited != nil:
+		flag := "matrix"
+		if c.Selection.Algorithm != "" {
+			flag = "algorithm"
+		}
+		return faultf(flag, "no algorithm for this: %s", strings.TrimPrefix(c.unsuited.Error(), "algo: "))
+	}
+	flag := "rounds-over"
+	if l := c.Selection.Limits; l.Memory > 0 {
+		flag = "max-memory"
+	} else if l.Compute > 0 {
+		flag = "max-compute"
+	}
+	return faultf(flag, "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute")
+}
+
+// matrix returns that for K processors.
+func (c *Comparison) matrix(k int) (matrix.Matrix, error) {
+	if c.Given {
+		return c.Selection.BuildFor(c.Spec, c.Field, k)
+	}
+	a, err := c.example(k)
+	return withoutZeros{a}, err
+}
+
+// example returns some matrix of the shape.
+func (c *Comparison) example(k int) (matrix.Matrix, error) {
+	spec, err := matrix.ParseSpec("random:0")
+	if err != nil {
+		return nil, err
+	}
+	return c.Selection.BuildFor(spec, c.Field, k)
+}
+
+// withoutZeros is a matrix that stands for any: its zeros are ones.
+type withoutZeros struct{ matrix.Matrix }
+
+func (m withoutZeros) At(i, j int) field.Element {
+	if x := m.Matrix.At(i, j); !x.IsZero() {
+		return x
+	}
+	return field.One
+}
+
+// problem returns the problem of computing a in the setting.
+func (c *Comparison) problem(s Setting, a matrix.Matrix) (*algo.Problem, error) {
+	o := c.Selection
+	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Cut: o.Cut || o.Algorithm != ""}
+	p.Limits.RoundsOver = s.Over
+	if c.Frugal && p.Limits == (algo.Limits{RoundsOver: s.Over}) {
+		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32
+	}
+	if err := p.Prepare(); err != nil {
+		return nil, &selection.Error{Flag: "ports", Err: err}
+	}
+	return p, nil
+}
+
+// bound fills in the bounds of a row, which depend on the shape of the matrix only.
+func (c *Comparison) bound(r *Row) error {
+	a, err := c.example(r.K)
+	if err != nil {
+		return err
+	}
+	p, err := c.problem(r.Setting, a)
+	if err != nil {
+		return err
+	}
+	r.Used, r.Square = p.Ports, p.Square()
+	r.C1, r.C2 = p.Bounds()
+	return nil
+}
+
+// count counts the costs for the matrix a. Of a family of plans it is that of least
+// model time.
+func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
+	p, err := c.problem(r.Setting, a)
+	if err != nil {
+		return err
+	}
+	for _, x := range c.Algorithms {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		plans, err := x.Plans(p)
+		if errors.Is(err, algo.ErrStructure) {
+			c.unsuited = err
+			continue
+		}
+		if err != nil {
+			return &selection.Error{Flag: "algorithm", Err: err}
+		}
+		var best algo.Candidate
+		for _, q := range plans {
+			candidate := p.Evaluate(q, c.Model)
+			if candidate.Broken != "" {
+				continue
+			}
+			r.Plans = append(r.Plans, planOf(x.Name, candidate))
+			if best.Plan == nil || candidate.Time < best.Time {
+				best = candidate
+			}
+		}
+		if best.Plan == nil {
+			continue
+		}
+		cheapest := planOf(x.Name, best)
+		if err := c.look(ctx, r.K, &cheapest, best.Plan); err != nil {
+			return err
+		}
+		r.Costs[x.Name] = cheapest
+	}
+	r.Front = front(r.Plans)
+	if !c.AllPlans {
+		r.Plans = nil
+	}
+	if c.Planner != "" {
+		r.Chosen = c.choose(p)
+	}
+	return nil
+}
+
+// look finds out more of a plan for K processors, where that is wanted.
+func (c *Comparison) look(ctx context.Context, k int, p *Plan, q plan.Plan) error {
+	var err error
+	where := func(err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%s at K = %d: %w", p.Algorithm, k, err)
+	}
+	if c.Noise != nil {
+		p.Times, err = sim.Simulate(ctx, q, c.Model, *c.Noise, c.Seed, c.Runs)
+		if errors.Is(err, sim.ErrTooLarge) {
+			return faultf("algorithm", "%s at K = %d: %s: leave it out, with the others in --algorithm", p.Algorithm, k, strings.TrimPrefix(err.Error(), "sim: "))
+		}
+		if err != nil {
+			return where(err)
+		}
+	}
+	if c.Load {
+		if p.Load, err = sim.LoadOf(ctx, q); err != nil {
+			return where(err)
+		}
+		w, err := sim.WorkOf(ctx, q)
+		if err != nil && !errors.Is(err, sim.ErrTooLarge) {
+			return where(err)
+		}
+		if err == nil {
+			p.Work = &w
+		}
+	}
+	return nil
+}
+
+// choose returns what the planner takes for the problem, and nil if it has no plan.
+func (c *Comparison) choose(p *algo.Problem) *Plan {
+	names := c.Planner
+	if names == algo.Auto {
+		names = ""
+	}
+	list, err := Algorithms(names, c.Given)
+	if err != nil { // one that needs the matrix
+		return nil
+	}
+	own := *p
+	own.Cut = c.Selection.Cut || names != "" // not because algorithms to compare are named
+	q, err := algo.ChooseAmong(list, &own, c.Model)
+	if err != nil {
+		return nil
+	}
+	chosen := planOf(q.Info().Algorithm, own.Evaluate(q, c.Model))
+	return &chosen
+}
+
+// front returns the plans that no other one beats, the fewest rounds first.
+func front(plans []Plan) []Plan {
+	plans = slices.Clone(plans)
+	slices.SortFunc(plans, func(a, b Plan) int {
+		return cmp.Or(cmp.Compare(a.Cost.C1, b.Cost.C1), cmp.Compare(a.Cost.PacketC2(), b.Cost.PacketC2()))
+	})
+	var list []Plan
+	least := math.Inf(1)
+	for _, p := range plans {
+		if p.Cost.PacketC2() < least {
+			least = p.Cost.PacketC2()
+			list = append(list, p)
+		}
+	}
+	return list
+}

@@ -1,0 +1,280 @@
+package comparison_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"volley"
+	"volley/algo"
+	"volley/internal/comparison"
+	"volley/internal/selection"
+)
+
+// compare returns a comparison for flags of a selection, with all plans.
+func compare(t *testing.T, args ...string) *comparison.Comparison {
+	t.Helper()
+	s, f := new(selection.Selection), pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.AddMatrix(f)
+	s.AddProcessors(f)
+	s.AddPlan(f)
+	s.AddCut(f)
+	s.AddLimits(f)
+	s.AddModel(f)
+	s.AddSize(f)
+	if err := f.Parse(append([]string{"--beta", "20us", "--tau", "0.8ns", "--gamma", "0"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	s.SetDefaults()
+	c := &comparison.Comparison{
+		Selection: s, Given: f.Changed("matrix"), Processors: []int{s.Processors},
+		Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.RoundsOver}}, Planner: s.Algorithm, AllPlans: true,
+	}
+	if s.Algorithm == algo.Auto {
+		s.Algorithm = ""
+	}
+	var err error
+	must := func() {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Field, err = s.ParseField()
+	must()
+	c.Spec, err = s.Spec()
+	must()
+	c.Algorithms, err = comparison.Algorithms(s.Algorithm, c.Given)
+	must()
+	symbols, err := s.Symbols(c.Field)
+	must()
+	c.Model, err = s.Model(c.Field, symbols)
+	must()
+	return c
+}
+
+// row returns the only row of a comparison.
+func row(t *testing.T, c *comparison.Comparison) comparison.Row {
+	t.Helper()
+	rows, err := c.Rows(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 1 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	return rows[0]
+}
+
+// TestCrossings checks that on either side of a crossing the cheapest plan is as it says,
+// and the same all the way to the next one.
+func TestCrossings(t *testing.T) {
+	found := 0
+	for _, args := range [][]string{
+		{"--matrix", "cauchy", "-k", "64"},
+		{"--matrix", "cauchy", "-k", "64", "--cut"},
+		{"--matrix", "lagrange", "--field", "257", "-k", "64", "-p", "2"},
+		{"--matrix", "cauchy", "-k", "20", "--sinks", "6"},
+		{"-k", "64", "--gamma", "0.1ns"},
+		{"-k", "30", "--rounds-over", "0"},
+		{"--matrix", "cauchy", "-k", "64", "--beta", "100ns"}, // at some bytes
+		{"--matrix", "cauchy", "-k", "50", "--beta", "300ns"},
+	} {
+		c := compare(t, args...)
+		plans := row(t, c).Plans
+		sizes := comparison.Sizes(1, 1<<30)
+		if len(plans) == 0 || sizes[0] != 1 || sizes[len(sizes)-1] != 1<<30 || !slices.IsSorted(sizes) {
+			t.Fatalf("%v: %d plans, sizes %v", args, len(plans), sizes)
+		}
+		crossings := c.Crossings(plans, sizes)
+		found += len(crossings)
+		is, at := c.Cheapest(plans, sizes[0]), sizes[0]
+		for _, x := range append(crossings, comparison.Crossing{Bytes: sizes[len(sizes)-1], Plan: -1}) {
+			before := min(x.Bytes-1, x.Bytes/1.0005)
+			for _, bytes := range []float64{at, (at + before) / 2, before} {
+				if now := c.Cheapest(plans, bytes); bytes >= at && now != is {
+					t.Errorf("%v: at %.0f bytes %v is the cheapest, want %v", args, bytes, plans[now], plans[is])
+				}
+			}
+			if x.Plan < 0 {
+				break
+			}
+			if x.Plan == is || x.Plan != c.Cheapest(plans, x.Bytes) || x.Seconds != c.Seconds(plans[x.Plan], x.Bytes) {
+				t.Errorf("%v: from %v to %+v", args, plans[is], x)
+			}
+			if short := c.Crossings(plans, []float64{sizes[0], at, x.Bytes}); len(short) == 0 || short[len(short)-1].Plan != x.Plan {
+				t.Errorf("%v: up to %.0f bytes %+v, want %+v at last", args, x.Bytes, short, x)
+			}
+			is, at = x.Plan, x.Bytes
+		}
+	}
+	if found < 6 {
+		t.Errorf("%d crossings", found)
+	}
+}
+
+// TestChosen checks that what is chosen is what the library would run.
+func TestChosen(t *testing.T) {
+	for _, args := range [][]string{
+		{"--matrix", "cauchy"},
+		{"--matrix", "cauchy", "--size", "64MiB"},
+		{"--matrix", "cauchy", "--size", "64MiB", "--cut"},
+		{"--matrix", "cauchy", "-p", "3", "--rounds-over", "1"},
+		{"--matrix", "cauchy", "--gamma", "1ns", "--max-memory", "20"},
+		{"--matrix", "cauchy", "--algorithm", "windows"},
+		{"--matrix", "cauchy", "--algorithm", "central"},
+		{"--matrix", "dft", "--field", "257", "--order", "any", "--size", "1KiB"},
+		{"--matrix", "cauchy", "--sinks", "3", "--separate"},
+	} {
+		for k := 1; k <= 32; k++ {
+			c := compare(t, append(args, "-k", fmt.Sprint(k))...)
+			planner := c.Planner
+			a, err := c.Selection.Build()
+			if err != nil {
+				continue // no dft for this K
+			}
+			c.Selection.Algorithm = planner
+			encoder, err := volley.Compile(a, c.Selection.Options(c.Model)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Selection.Algorithm = "universal" // that the plans compared may cut is no matter
+			p, err := encoder.Plan(c.Model.Symbols)
+			rows, rowsErr := c.Rows(t.Context())
+			switch {
+			case err != nil && rowsErr == nil && rows[0].Chosen != nil:
+				t.Errorf("%v, K = %d: chosen %v, want none: %v", args, k, rows[0].Chosen, err)
+			case err != nil:
+			case rowsErr != nil || rows[0].Chosen == nil:
+				t.Errorf("%v, K = %d: none chosen, %v", args, k, rowsErr)
+			case rows[0].Chosen.Algorithm != p.Info().Algorithm || rows[0].Chosen.Parameters != p.Info().Parameters:
+				t.Errorf("%v, K = %d: chosen %+v, want %s %s", args, k, rows[0].Chosen, p.Info().Algorithm, p.Info().Parameters)
+			}
+		}
+	}
+}
+
+// TestChosenForAny checks that without a matrix the planner takes the cheapest of the plans
+// for any.
+func TestChosenForAny(t *testing.T) {
+	for _, args := range [][]string{nil, {"-p", "3"}, {"--size", "1KiB"}, {"--gamma", "1ns"}, {"--rounds-over", "0"}} {
+		for k := 1; k <= 64; k++ {
+			c := compare(t, append(args, "-k", fmt.Sprint(k))...)
+			r := row(t, c)
+			best := r.Plans[0]
+			for _, p := range r.Plans {
+				if c.Model.Time(p.Cost) < c.Model.Time(best.Cost) {
+					best = p
+				}
+			}
+			if r.Chosen == nil || r.Chosen.Algorithm != best.Algorithm || r.Chosen.Parameters != best.Parameters {
+				t.Errorf("%v, K = %d: chosen %+v, want %+v", args, k, r.Chosen, best)
+			}
+		}
+	}
+	c := compare(t, "-k", "4")
+	if c.Planner = "dft"; row(t, c).Chosen != nil {
+		t.Error("an algorithm that needs a matrix was chosen without one")
+	}
+}
+
+// TestFront checks that no plan of a row beats one of its front, and that each other one is
+// beaten.
+func TestFront(t *testing.T) {
+	r := row(t, compare(t, "--matrix", "cauchy", "-k", "64", "--cut"))
+	if len(r.Front) < 3 || len(r.Front) == len(r.Plans) {
+		t.Fatalf("a front of %v, of %v", r.Front, r.Plans)
+	}
+	for _, p := range r.Plans {
+		on, beaten := false, false
+		for _, q := range r.Front {
+			on = on || q.String() == p.String()
+			beaten = beaten || q.Cost.C1 <= p.Cost.C1 && q.Cost.PacketC2() <= p.Cost.PacketC2() && q.String() != p.String()
+		}
+		if on == beaten {
+			t.Errorf("%s %v: on the front %v, beaten %v", p.Algorithm, p, on, beaten)
+		}
+	}
+}
+
+// TestRows checks that rows come one setting after the other, with bounds also where the
+// matrix does not exist, and that algorithms that exist nowhere are left out.
+func TestRows(t *testing.T) {
+	c := compare(t, "--matrix", "dft", "--field", "257")
+	c.Processors, c.Settings, c.AllPlans = []int{3, 4}, []comparison.Setting{{Ports: 1, Over: -1}, {Ports: 2, Over: 0}}, false
+	rows, err := c.Rows(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct{ k, ports, c1 int }{{3, 1, 2}, {4, 1, 2}, {3, 2, 1}, {4, 2, 2}} {
+		if r := rows[i]; r.K != want.k || r.Used != want.ports || r.C1 != want.c1 || (len(r.Costs) == 0) != (r.K == 3) || r.Plans != nil {
+			t.Errorf("row %d: %+v, want %+v", i, r, want)
+		}
+	}
+	for _, a := range c.Algorithms {
+		if rows[1].Costs[a.Name].Cost.C1 == 0 && rows[3].Costs[a.Name].Cost.C1 == 0 {
+			t.Errorf("%s exists nowhere", a.Name)
+		}
+	}
+}
+
+// TestFrugal checks that plans for small memories are there when asked for, and that a
+// limit stays as it is.
+func TestFrugal(t *testing.T) {
+	count := func(frugal bool, args ...string) int {
+		c := compare(t, append(args, "-k", "64", "--matrix", "cauchy")...)
+		c.Frugal = frugal
+		return len(row(t, c).Plans)
+	}
+	if more, usual := count(true), count(false); more <= usual {
+		t.Errorf("%d plans, usually %d", more, usual)
+	}
+	if more, usual := count(true, "--max-memory", "1000"), count(false, "--max-memory", "1000"); more != usual {
+		t.Errorf("%d plans, usually %d", more, usual)
+	}
+}
+
+// TestFaults checks which flag an error is of.
+func TestFaults(t *testing.T) {
+	for _, c := range []struct{ ports, over, flag string }{
+		{"0", "", "ports"}, {"1,x", "", "ports"}, {"1", "-1", "rounds-over"}, {"1", "0..", "rounds-over"},
+	} {
+		_, err := comparison.Settings(c.ports, c.over)
+		wantFault(t, err, c.flag)
+	}
+	for _, names := range []string{"magic", "auto", "universal,dft", ","} {
+		_, err := comparison.Algorithms(names, false)
+		wantFault(t, err, "algorithm")
+	}
+	for _, c := range []struct{ flag, args string }{
+		{"matrix", "-k 4 --sinks 2"},
+		{"matrix", "-k 200 --matrix cauchy"},
+		{"algorithm", "-k 4 --matrix cauchy --algorithm dft"},
+		{"algorithm", "-k 4 --matrix cauchy --algorithm dft,lagrange"},
+		{"max-memory", "-k 8 --max-memory 2"},
+		{"max-compute", "-k 8 --max-compute 2"},
+		{"rounds-over", "-k 8 --algorithm ring-allgather --rounds-over 0"},
+		{"ports", "-k 8 -p 0"},
+	} {
+		_, err := compare(t, strings.Fields(c.args)...).Rows(t.Context())
+		wantFault(t, err, c.flag)
+	}
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if _, err := compare(t, "-k", "8").Rows(ctx); !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+}
+
+func wantFault(t *testing.T, err error, flag string) {
+	t.Helper()
+	if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != flag {
+		t.Errorf("%v: want an error of --%s", err, flag)
+	}
+}

@@ -1,0 +1,269 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"volley/algo"
+	"volley/internal/comparison"
+	"volley/internal/selection"
+)
+
+// What the page compares at most, and what it does unless it is told.
+const (
+	mostCompared    = 512 // values of K
+	largestCompared = 2048
+	largestPacket   = 1 << 50
+	usualProcessors = "2..64"
+	usualFrom       = "1KiB"
+	usualTo         = "64MiB"
+)
+
+type costRequest struct {
+	Flags      flags  `json:"flags"`      // without processors; without matrix: for any
+	Processors string `json:"processors"` // a list such as 4,8,16..20; empty: 2..64
+	Only       string `json:"only"`       // names of algorithms with commas; empty: all
+}
+
+type costAnswer struct {
+	Command    string    `json:"command"`
+	Algorithms []string  `json:"algorithms"` // in the order of the registry, or as asked for
+	Rows       []costRow `json:"rows"`
+}
+
+type costRow struct {
+	K       int                 `json:"k"`
+	Ports   int                 `json:"ports"` // that are used
+	BoundC1 int                 `json:"bound_c1"`
+	BoundC2 int                 `json:"bound_c2"`
+	MinCut  *int                `json:"min_cut"` // bound of C2 in the fewest rounds, where one is known
+	Chosen  string              `json:"chosen"`  // the algorithm that the planner takes; empty: none
+	Costs   map[string]costCell `json:"costs"`   // by algorithm, of those that exist
+}
+
+type costCell struct {
+	C1      int     `json:"c1"`
+	C2      float64 `json:"c2"` // packets
+	C3      int     `json:"c3"`
+	Seconds float64 `json:"seconds"`
+}
+
+// compareCosts answers with what algorithms cost for many K.
+func compareCosts(ctx context.Context, request costRequest, _ func(any) error) (*costAnswer, error) {
+	text := cmp.Or(strings.TrimSpace(request.Processors), usualProcessors)
+	ks, err := selection.ParseNumbers(text, 1, largestCompared)
+	if err != nil {
+		return nil, at("processors", err)
+	}
+	if len(ks) > mostCompared {
+		return nil, at("processors", fmt.Errorf("%d values: the page compares %d at most; volley cost takes more", len(ks), mostCompared))
+	}
+	own := flags{}
+	maps.Copy(own, request.Flags)
+	delete(own, "processors")
+	only := strings.TrimSpace(request.Only)
+	c, err := own.comparison(only)
+	if err != nil {
+		return nil, onlyOf(only, err)
+	}
+	c.Processors = ks
+	rows, err := c.Rows(ctx)
+	if err != nil {
+		return nil, onlyOf(only, err)
+	}
+	own["processors"] = text
+	a := &costAnswer{Command: own.costCommand(only)}
+	for _, x := range c.Algorithms {
+		a.Algorithms = append(a.Algorithms, x.Name)
+	}
+	for _, r := range rows {
+		row := costRow{K: r.K, Ports: r.Used, BoundC1: r.C1, BoundC2: r.C2, Costs: map[string]costCell{}}
+		if b, ok := r.MinCut(); ok {
+			row.MinCut = &b
+		}
+		if r.Chosen != nil {
+			row.Chosen = r.Chosen.Algorithm
+		}
+		for name, p := range r.Costs {
+			row.Costs[name] = costCell{p.Cost.C1, p.Cost.PacketC2(), p.Cost.PacketC3(), c.Model.Time(p.Cost).Seconds()}
+		}
+		a.Rows = append(a.Rows, row)
+	}
+	return a, nil
+}
+
+// onlyOf marks an error of the algorithms to compare as one of the list that names them.
+func onlyOf(only string, err error) error {
+	if fault := new(selection.Error); only != "" && errors.As(err, &fault) && fault.Flag == "algorithm" {
+		return at("only", err)
+	}
+	return err
+}
+
+type sizesRequest struct {
+	Flags flags  `json:"flags"` // without matrix: for any
+	From  string `json:"from"`  // size of a packet; empty: 1KiB
+	To    string `json:"to"`    // empty: 64MiB
+}
+
+type sizesAnswer struct {
+	Command   string      `json:"command"`
+	Sizes     []float64   `json:"sizes"` // whole bytes
+	Plans     []sizedPlan `json:"plans"`
+	Crossings []crossing  `json:"crossings"`
+	Chosen    *crossing   `json:"chosen"` // what the planner takes at --size
+}
+
+type sizedPlan struct {
+	Algorithm  string    `json:"algorithm"`
+	Parameters string    `json:"parameters"`
+	C1         int       `json:"c1"`
+	C2         float64   `json:"c2"` // packets
+	C3         int       `json:"c3"`
+	Memory     int       `json:"memory"`
+	Seconds    []float64 `json:"seconds"` // for each size
+}
+
+// A crossing is a plan at a size of packets: from there on it is the cheapest.
+type crossing struct {
+	Plan    int     `json:"plan"`
+	Bytes   float64 `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+}
+
+// compareSizes answers with the times of all plans for one K over the sizes of packets.
+func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) (*sizesAnswer, error) {
+	from, to, err := request.bounds()
+	if err != nil {
+		return nil, err
+	}
+	names := strings.TrimSpace(request.Flags["algorithm"])
+	if names == algo.Auto {
+		names = ""
+	}
+	c, err := request.Flags.comparison(names)
+	if err != nil {
+		return nil, err
+	}
+	k := c.Selection.Processors
+	if k < 1 || k > largestCompared {
+		return nil, at("processors", fmt.Errorf("%d processors: want 1 to %d", k, largestCompared))
+	}
+	bytes, err := selection.ParseSize(c.Selection.Size)
+	if err != nil {
+		return nil, at("size", err)
+	}
+	c.Processors, c.AllPlans = []int{k}, true
+	rows, err := c.Rows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := flags{}
+	maps.Copy(own, request.Flags)
+	own["size"] = ""
+	a := &sizesAnswer{
+		Command: own.costCommand(names, "--format", "svg", "--plot", "size", "--size", request.From+".."+request.To),
+		Sizes:   comparison.Sizes(from, to), Crossings: []crossing{},
+	}
+	plans := rows[0].Plans
+	if p := rows[0].Chosen; p != nil {
+		i := slices.IndexFunc(plans, func(x comparison.Plan) bool { return x.Algorithm == p.Algorithm && x.Parameters == p.Parameters })
+		if i < 0 { // skipping what takes longer, the planner may look further
+			i, plans = len(plans), append(plans, *p)
+		}
+		a.Chosen = &crossing{i, float64(bytes), c.Seconds(*p, float64(bytes))}
+	}
+	for i, size := range a.Sizes {
+		a.Sizes[i] = math.Round(size)
+	}
+	for _, p := range plans {
+		sized := sizedPlan{p.Algorithm, p.Parameters, p.Cost.C1, p.Cost.PacketC2(), p.Cost.PacketC3(), p.Memory, nil}
+		for _, size := range a.Sizes {
+			sized.Seconds = append(sized.Seconds, c.Seconds(p, size))
+		}
+		a.Plans = append(a.Plans, sized)
+	}
+	for _, x := range c.Crossings(plans, a.Sizes) {
+		a.Crossings = append(a.Crossings, crossing{x.Plan, math.Round(x.Bytes), x.Seconds})
+	}
+	return a, nil
+}
+
+// bounds returns the smallest and the largest size, and puts the usual ones where none is
+// named. The error is a *FieldError.
+func (r *sizesRequest) bounds() (from, to int64, err error) {
+	r.From, r.To = cmp.Or(strings.TrimSpace(r.From), usualFrom), cmp.Or(strings.TrimSpace(r.To), usualTo)
+	if from, err = selection.ParseSize(r.From); err != nil {
+		return 0, 0, at("from", fmt.Errorf("%q: %w", r.From, err))
+	}
+	if to, err = selection.ParseSize(r.To); err != nil {
+		return 0, 0, at("to", fmt.Errorf("%q: %w", r.To, err))
+	}
+	switch {
+	case from < 1:
+		return 0, 0, at("from", fmt.Errorf("%q: want 1B or more", r.From))
+	case to <= from:
+		return 0, 0, at("to", fmt.Errorf("%q: want more than %s", r.To, r.From))
+	case to > largestPacket:
+		return 0, 0, at("to", fmt.Errorf("%q: want 1PiB at most", r.To))
+	}
+	return from, to, nil
+}
+
+// comparison returns a comparison of the algorithms named, or of all, without K. The error
+// is a *FieldError or a *selection.Error.
+func (f flags) comparison(names string) (*comparison.Comparison, error) {
+	s, err := f.parse()
+	if err != nil {
+		return nil, err
+	}
+	if s.Algorithm != algo.Auto {
+		if _, err := algo.Lookup(s.Algorithm); err != nil {
+			return nil, at("algorithm", err)
+		}
+	}
+	if s.Sinks > largestCompared {
+		return nil, at("sinks", fmt.Errorf("%d sinks: want %d at most", s.Sinks, largestCompared))
+	}
+	c := &comparison.Comparison{
+		Selection: s, Given: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.RoundsOver}}, Planner: s.Algorithm,
+	}
+	s.Algorithm = names
+	if c.Field, err = s.ParseField(); err != nil {
+		return nil, err
+	}
+	if c.Spec, err = s.Spec(); err != nil {
+		return nil, err
+	}
+	if c.Algorithms, err = comparison.Algorithms(names, c.Given); err != nil {
+		return nil, err
+	}
+	symbols, err := s.Symbols(c.Field)
+	if err != nil {
+		return nil, err
+	}
+	c.Model, err = s.Model(c.Field, symbols)
+	return c, err
+}
+
+// costCommand returns the command line of volley cost for the algorithms named, with more
+// arguments. Without a matrix it is for any, unlike other verbs.
+func (f flags) costCommand(names string, more ...string) string {
+	own := maps.Clone(f)
+	delete(own, "matrix")
+	delete(own, "algorithm")
+	var list []string
+	if strings.TrimSpace(f["matrix"]) != "" {
+		list = append(list, "--matrix", strings.TrimSpace(f["matrix"]))
+	}
+	if names != "" {
+		list = append(list, "--algorithm", names)
+	}
+	return own.command("cost", append(list, more...)...)
+}

@@ -1,0 +1,207 @@
+package explore
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/algo"
+	"volley/field"
+	"volley/matrix"
+	"volley/sim"
+)
+
+// TestCosts compares the costs of some K with what is counted from the schedules.
+func TestCosts(t *testing.T) {
+	a, fault := ask[costAnswer](t, "cost", `{
+		"flags": {"field": "257", "matrix": "lagrange", "ports": "2", "beta": "3us", "tau": "1ns", "gamma": "0.5ns", "size": "2000B"},
+		"processors": " 9,16..18 ", "only": "universal,folded-lagrange"}`)
+	if fault != nil {
+		t.Fatal(fault.Message)
+	}
+	if want := "volley cost --beta 3us --field 257 --gamma 0.5ns -p 2 -k 9,16..18 --size 2000B --tau 1ns --matrix lagrange --algorithm universal,folded-lagrange"; a.Command != want {
+		t.Errorf("%s, want %s", a.Command, want)
+	}
+	if !slices.Equal(a.Algorithms, []string{"universal", "folded-lagrange"}) || len(a.Rows) != 4 {
+		t.Fatalf("%+v", a)
+	}
+	f, err := field.Parse("257")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := matrix.ParseSpec("lagrange")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := sim.Model{Beta: 3000, Tau: 1e-9, Gamma: 0.5e-9, Symbols: field.PackingOf(f).Symbols(2000)}
+	for i, k := range []int{9, 16, 17, 18} {
+		r := a.Rows[i]
+		m, err := spec.Build(f, k, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.K != k || r.Ports != 2 || r.BoundC1 != algo.BoundC1(k, 2) || r.BoundC2 != algo.BoundC2(k, 2) || (r.MinCut != nil) != (k == 9) {
+			t.Errorf("%+v", r)
+		}
+		chosen := ""
+		least := math.Inf(1)
+		problem, err := algo.NewProblem(m, 2, algo.Natural)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range algo.Algorithms() {
+			plans, err := x.Plans(problem)
+			seconds := math.Inf(1)
+			for _, p := range plans {
+				cost := sim.Count(p)
+				if cost.Pieces > 1 {
+					continue // not unless asked
+				}
+				if s := model.Time(cost).Seconds(); s < seconds {
+					seconds = s
+				}
+			}
+			if seconds < least {
+				chosen, least = x.Name, seconds
+			}
+			if cell, ok := r.Costs[x.Name]; ok != (err == nil && slices.Contains(a.Algorithms, x.Name)) || ok && cell.Seconds != seconds {
+				t.Errorf("K = %d: %s: %+v, want %v s", k, x.Name, cell, seconds)
+			}
+		}
+		if r.Chosen != chosen {
+			t.Errorf("K = %d: chosen %q, want %q", k, r.Chosen, chosen)
+		}
+	}
+}
+
+// TestCostsOfAny checks known costs of the algorithms for any matrix.
+func TestCostsOfAny(t *testing.T) {
+	a, fault := ask[costAnswer](t, "cost", `{"flags": {"processors": "5", "algorithm": "direct"}}`)
+	if fault != nil {
+		t.Fatal(fault.Message)
+	}
+	if len(a.Rows) != 63 || a.Command != "volley cost -k 2..64" || a.Algorithms[0] != "universal" || slices.Contains(a.Algorithms, "cauchy") {
+		t.Fatalf("%s: %d rows, %v", a.Command, len(a.Rows), a.Algorithms)
+	}
+	r := a.Rows[62]
+	if c := r.Costs["universal"]; r.K != 64 || c.C1 != 6 || c.C2 != 14 || r.MinCut == nil || *r.MinCut != 14 || r.Chosen != "direct" {
+		t.Errorf("%+v", r)
+	}
+	if c := r.Costs["ring-allgather"]; c.C1 != 63 || c.C2 != 63 {
+		t.Errorf("%+v", c)
+	}
+	a, _ = ask[costAnswer](t, "cost", `{"flags": {"algorithm": "cauchy"}, "processors": "4"}`)
+	if len(a.Rows) != 1 || a.Rows[0].Chosen != "" {
+		t.Errorf("%+v: an algorithm that needs a matrix was chosen without one", a.Rows)
+	}
+}
+
+// TestSizes checks the times over packet sizes, of all plans.
+func TestSizes(t *testing.T) {
+	a, fault := ask[sizesAnswer](t, "sizes", `{"flags": {"matrix": "cauchy", "processors": "64", "size": "1MiB", "beta": "20us", "tau": "0.8ns"}, "from": "2KiB"}`)
+	if fault != nil {
+		t.Fatal(fault.Message)
+	}
+	if want := "volley cost --beta 20us -k 64 --tau 0.8ns --matrix cauchy --format svg --plot size --size 2KiB..64MiB"; a.Command != want {
+		t.Errorf("%s, want %s", a.Command, want)
+	}
+	if a.Sizes[0] != 2<<10 || a.Sizes[len(a.Sizes)-1] != 64<<20 {
+		t.Errorf("%v", a.Sizes)
+	}
+	best := func(i int) int {
+		least := 0
+		for p := range a.Plans {
+			if a.Plans[p].Seconds[i] < a.Plans[least].Seconds[i] {
+				least = p
+			}
+		}
+		return least
+	}
+	for p, plan := range a.Plans {
+		if len(plan.Seconds) != len(a.Sizes) || !slices.IsSorted(plan.Seconds) || plan.Memory < 1 || plan.C1 < 6 || plan.C2 <= 0 || plan.C3 < 1 {
+			t.Errorf("plan %d: %+v", p, plan)
+		}
+	}
+	if c := a.Plans[0]; c.Algorithm != "universal" || c.C1 != 6 || c.C2 != 14 || math.Abs(c.Seconds[0]-(6*20e-6+14*2048*0.8e-9)) > 1e-9 {
+		t.Errorf("%+v", c)
+	}
+	if len(a.Crossings) == 0 {
+		t.Fatal("no crossings")
+	}
+	is, next := best(0), 0
+	for i, size := range a.Sizes {
+		for ; next < len(a.Crossings) && a.Crossings[next].Bytes <= size; next++ {
+			is = a.Crossings[next].Plan
+		}
+		if best(i) != is {
+			t.Errorf("at %.0f bytes %+v, want plan %d", size, a.Plans[best(i)], is)
+		}
+	}
+	if a.Chosen == nil {
+		t.Fatal("none chosen")
+	}
+	is = best(0)
+	for _, x := range a.Crossings {
+		if x.Bytes <= a.Chosen.Bytes {
+			is = x.Plan
+		}
+	}
+	if a.Chosen.Bytes != 1<<20 || a.Chosen.Plan != is {
+		t.Errorf("chosen %+v, want plan %d", a.Chosen, is)
+	}
+}
+
+// TestCostFaults checks beside which field each error stands.
+func TestCostFaults(t *testing.T) {
+	for _, c := range []struct{ method, request, field string }{
+		{"cost", `{"processors": "x"}`, "processors"},
+		{"cost", `{"processors": "0"}`, "processors"},
+		{"cost", `{"processors": "2..2049"}`, "processors"},
+		{"cost", `{"processors": "2..514"}`, "processors"},
+		{"cost", `{"only": "magic"}`, "only"},
+		{"cost", `{"only": "auto"}`, "only"},
+		{"cost", `{"only": "dft"}`, "only"},
+		{"cost", `{"only": "dft", "flags": {"matrix": "cauchy"}}`, "only"},
+		{"cost", `{"flags": {"sinks": "3"}, "processors": "4"}`, "matrix"},
+		{"cost", `{"flags": {"matrix": "magic"}}`, "matrix"},
+		{"cost", `{"flags": {"matrix": "cauchy"}, "processors": "200"}`, "matrix"},
+		{"cost", `{"flags": {"magic": "1"}}`, "magic"},
+		{"cost", `{"flags": {"algorithm": "magic"}}`, "algorithm"},
+		{"cost", `{"flags": {"sinks": "100000"}}`, "sinks"},
+		{"cost", `{"flags": {"field": "12"}}`, "field"},
+		{"cost", `{"flags": {"matrix": "dft", "field": "257", "order": "magic"}}`, "order"},
+		{"cost", `{"flags": {"size": "x"}}`, "size"},
+		{"cost", `{"flags": {"beta": "x"}}`, "beta"},
+		{"cost", `{"flags": {"ports": "0"}}`, "ports"},
+		{"cost", `{"flags": {"max-memory": "1"}, "processors": "8"}`, "max-memory"},
+		{"sizes", `{"flags": {"processors": "x"}}`, "processors"},
+		{"sizes", `{"flags": {}}`, "processors"},
+		{"sizes", `{"flags": {"processors": "2049"}}`, "processors"},
+		{"sizes", `{"flags": {"processors": "4"}, "from": "x"}`, "from"},
+		{"sizes", `{"flags": {"processors": "4"}, "from": "0B"}`, "from"},
+		{"sizes", `{"flags": {"processors": "4"}, "to": "x"}`, "to"},
+		{"sizes", `{"flags": {"processors": "4"}, "to": "1KiB"}`, "to"},
+		{"sizes", `{"flags": {"processors": "4"}, "to": "2PiB"}`, "to"},
+		{"sizes", `{"flags": {"processors": "4", "size": "x"}}`, "size"},
+		{"sizes", `{"flags": {"processors": "4", "algorithm": "dft"}}`, "algorithm"},
+		{"sizes", `{"flags": {"processors": "4", "tau": "1"}}`, "tau"},
+	} {
+		if _, fault := ask[any](t, c.method, c.request); fault == nil || fault.Field != c.field || fault.Message == "" {
+			t.Errorf("%s %s: %+v, want an error beside %s", c.method, c.request, fault, c.field)
+		}
+	}
+}
+
+// TestCostStops checks that a request that was given up ends.
+func TestCostStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for method, request := range map[string]string{"cost": `{}`, "sizes": `{"flags": {"processors": "8"}}`} {
+		var b strings.Builder
+		if ok, err := Answer(ctx, method, []byte(request), &b); ok || err != nil || !strings.Contains(b.String(), context.Canceled.Error()) {
+			t.Errorf("%s: %v, %v: %s", method, ok, err, b.String())
+		}
+	}
+}
