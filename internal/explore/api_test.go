@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"volley"
 )
 
 // answers are the types that the page knows by name.
@@ -17,6 +19,7 @@ var answers = map[string]any{
 	"Plan": planAnswer{}, "Info": planInfo{}, "Cost": planCost{}, "Candidate": candidate{}, "Detail": detail{}, "Message": message{}, "Slot": slot{},
 	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
 	"CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},
+	"RunStart": runStart{}, "ModelRound": roundModel{}, "RunResult": runAnswer{}, "Report": volley.Report{}, "Loaded": loaded{}, "Run": timeline{}, "Span": span{},
 	"Trees": trees{}, "TreeNode": treeNode{},
 }
 

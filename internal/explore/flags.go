@@ -70,15 +70,16 @@ func wanted(flag *pflag.Flag) string {
 	return "something else"
 }
 
-// command returns the command line of a verb with the flags, as a shell takes it, and
-// more arguments.
+// command returns the command line of a verb with the flags that are not at their defaults,
+// as a shell takes it, and more arguments. A field or points that are given are other than
+// the default of some matrix.
 func (f flags) command(verb string, more ...string) string {
 	set, _ := newFlagSet()
 	words := []string{"volley", verb}
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		text, flag := strings.TrimSpace(f[name]), set.Lookup(name)
 		switch {
-		case text == "" || flag == nil || text == flag.DefValue:
+		case text == "" || flag == nil || text == flag.DefValue && name != "field" && name != "points":
 		case flag.Value.Type() == "bool":
 			words = append(words, "--"+name)
 		case flag.Shorthand != "":

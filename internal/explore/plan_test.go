@@ -303,6 +303,7 @@ func TestCommand(t *testing.T) {
 	}{
 		{flags{"processors": "8", "ports": "1", "matrix": "cauchy", "size": ""}, "volley plan -k 8"},
 		{flags{"processors": "8", "ports": "2", "inverse": "true", "field": "2^16"}, "volley plan --field 2^16 --inverse -p 2 -k 8"},
+		{flags{"processors": "4", "matrix": "fti", "field": "2^8"}, "volley plan --field 2^8 --matrix fti -k 4"},
 		{flags{"matrix": "it's; rm"}, `volley plan --matrix 'it'\''s; rm'`},
 	} {
 		if got := x.flags.command("plan"); got != x.want {

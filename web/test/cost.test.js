@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { done, Explorer } from "./explorer.js";
+
+const explorer = new Explorer();
+
+for (const [name, hash, args] of [
+  ["any matrix", "#/cost?any=1&ks=2..20", []],
+  ["cauchy, p = 2", "#/cost?p=2&ks=2..20", ["-p", "2", "--matrix", "cauchy"]],
+  ["a DFT over 257", "#/cost?matrix=dft&field=257&ks=2,4,8,16,32,64", ["--matrix", "dft", "--field", "257", "-k", "2,4,8,16,32,64"]],
+]) {
+  test(`costs against K are those of volley cost: ${name}`, async () => {
+    const k = args.includes("-k") ? [] : ["-k", "2..20"];
+    const { rows } = await explorer.json("cost", ...k, ...args, "--format", "json");
+    const opened = await explorer.open(hash);
+    const { page } = opened;
+    await page.locator("figure[data-chart=c1] svg").waitFor();
+    await page.locator("figure[data-chart=c2] svg").waitFor();
+    const cells = page.locator("td[data-algorithm]");
+    for (const summary of await page.locator("main summary").filter({ hasText: "Table of C" }).all()) await summary.click();
+    await page.locator("td[data-c2]").first().waitFor();
+    const shown = await cells.evaluateAll((list) => list.map((td) => ({ ...td.dataset })));
+    let compared = 0;
+    for (const row of rows) {
+      for (const key of Object.keys(row).filter((key) => key.endsWith("_C1") && key !== "bound_C1")) {
+        const algorithm = key.slice(0, -3);
+        const of = (quantity) => shown.find((c) => c.algorithm === algorithm && Number(c.k) === row.K && c[quantity] !== undefined)?.[quantity];
+        assert.equal(Number(of("c1")), row[key], `C1 of ${algorithm} at K = ${row.K}`);
+        assert.ok(Math.abs(Number(of("c2")) - row[`${algorithm}_C2`]) < 1e-6 * row[`${algorithm}_C2`] + 1e-9, `C2 of ${algorithm} at K = ${row.K}`);
+        compared++;
+      }
+    }
+    assert.ok(compared > rows.length, `${compared} compared`);
+    await done(opened);
+  });
+}
+
+test("the planner's choice and the crossings are marked", async () => {
+  const opened = await explorer.open("#/cost?k=64");
+  const { page } = opened;
+  await page.locator("figure[data-chart=sizes] svg").waitFor();
+  await page.locator("[data-crossing]").first().waitFor();
+  const small = await explorer.json("plan", "-k", "64", "--size", "1KiB", "--format", "json");
+  const large = await explorer.json("plan", "-k", "64", "--size", "64MiB", "--format", "json");
+  assert.notEqual(`${small.algorithm} ${small.parameters}`, `${large.algorithm} ${large.parameters}`);
+  const text = await page.locator("main").textContent();
+  assert.ok(text.includes(large.algorithm) && text.includes(small.algorithm));
+  await done(opened);
+});
+
+test("the command is what the command line takes", async () => {
+  const opened = await explorer.open("#/cost?k=16&p=2&ks=4,8,16&beta=1ms");
+  const { page } = opened;
+  await page.locator("figure[data-chart=c1] svg").waitFor();
+  const commands = (await page.locator("main code").allTextContents()).filter((text) => text.startsWith("volley cost"));
+  assert.ok(commands.length >= 2, "one for each chart");
+  for (const command of commands) {
+    assert.match(command, /--beta 1ms/);
+    const words = command.split(" ").slice(1).filter((word) => !/^(--format|--plot|svg|size)$/.test(word));
+    if (!command.includes("--plot")) assert.equal((await explorer.json(...words, "--format", "json")).rows.length, 3);
+  }
+  await done(opened);
+});
+
+test("fields of the cost view that are wrong say so, and the charts stay", async () => {
+  const opened = await explorer.open("#/cost");
+  const { page } = opened;
+  await page.locator("figure[data-chart=sizes] svg").waitFor();
+  for (const [field, text] of [["ks", "2.."], ["ks", "0"], ["ks", "1..5000"], ["from", "small"], ["to", "1B"]]) {
+    const input = page.locator(`input[name=${field}]`);
+    await input.fill(text);
+    await page.locator('main input[aria-invalid="true"]').first().waitFor();
+    assert.ok((await page.locator("figure[data-chart] svg").count()) >= 3);
+    await input.fill("");
+    await page.locator('main input[aria-invalid="true"]').waitFor({ state: "detached" });
+  }
+  await done(opened);
+});
