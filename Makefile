@@ -40,8 +40,8 @@ site: ## web/site, the page as static files
 	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o web/site/volley.wasm ./web/wasm
 	@echo "$$(gzip -9 -c web/site/volley.wasm | wc -c) bytes of WebAssembly, compressed"
 
-browser: ## the page in a real browser; needs Node.js, npm and Chromium
-	cd web && npm ci --no-audit --no-fund && npm test
+browser: site ## the page in a real browser; needs Node.js, npm and Chromium
+	cd web && npm ci --no-audit --no-fund && npm test && node test/measure.js
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo ./group ./internal/claims
