@@ -110,8 +110,8 @@ var (
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 )
 
-// elsewhere are paths in documents that are none of the repository: a file that volley writes.
-var elsewhere = []string{"volley/tune.json", ".volley/replaced"}
+// elsewhere are paths in documents that are none of the repository: what volley or make writes.
+var elsewhere = []string{"volley/tune.json", ".volley/replaced", "web/site"}
 
 // TestLinks checks that links of the documents lead somewhere, and that there are the files
 // and folders that they name.

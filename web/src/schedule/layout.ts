@@ -63,17 +63,20 @@ export const sizes = { title: 12, label: 11, side: 10, line: 13 };
 
 const margin = 1;
 const labelled = 16; // with more processors only some arrows have labels
+const mostRows = 7; // of labels above the arrows of a round; where there are more, nobody finds theirs
 const narrowest = 7;
 const widest = 120;
 const manyRounds = 24;
 
 export function layout(s: Schedule, available: number): Layout {
-  const first = arrange(s, available, 0, 0);
+  const few = s.plan.info.processors <= labelled;
+  let first = arrange(s, available, 0, 0, few);
+  if (first.bands.some((b) => b.labels.some((t) => b.departs - t.y > 5 + mostRows * sizes.line))) first = arrange(s, available, 0, 0, false);
   // Labels of the outer processors may stick out: then that gutter becomes wider.
   const reach = (anchor: Text["anchor"]) =>
     Math.max(0, ...first.bands.flatMap((b) => b.labels.filter((t) => t.anchor === anchor).map((t) => over(first, t))));
   const [left, right] = [reach("end"), reach("start")];
-  return left + right > 0 ? arrange(s, available, left, right) : first;
+  return left + right > 0 ? arrange(s, available, left, right, true) : first;
 }
 
 function over(l: Layout, t: Text): number {
@@ -81,7 +84,7 @@ function over(l: Layout, t: Text): number {
   return t.anchor === "start" ? t.x + w - l.width : l.titles - (t.x - w);
 }
 
-function arrange(s: Schedule, available: number, wideLeft: number, wideRight: number): Layout {
+function arrange(s: Schedule, available: number, wideLeft: number, wideRight: number, withLabels: boolean): Layout {
   const k = s.plan.info.processors;
   const titles = 14 + Math.max(60, ...s.rounds.flatMap((_, t) => title(s, t).map((line) => textWidth(line, sizes.title))));
   const gutter = k <= labelled ? 20 + textWidth(`from ${k - 1}`, sizes.side) : 14;
@@ -100,7 +103,7 @@ function arrange(s: Schedule, available: number, wideLeft: number, wideRight: nu
   };
   let y = Math.ceil(top + radius + 10);
   for (const [t, list] of s.rounds.entries()) {
-    const band = place(l, s, t, list, y);
+    const band = place(l, s, t, list, y, withLabels);
     l.bands.push(band);
     y += band.height;
   }
@@ -114,8 +117,8 @@ function title(s: Schedule, round: number): string[] {
   return [`round ${round}`, phase, s.patterns[round]!].filter((line) => line !== "");
 }
 
-function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number): Band {
-  const labels = s.plan.info.processors <= labelled ? tags(l, s, list) : [];
+function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, withLabels: boolean): Band {
+  const labels = withLabels ? tags(l, s, list) : [];
   const rows = Math.max(0, ...labels.map((t) => t.row + t.lines.length));
   const far = l.column * Math.max(0, ...list.map((a) => Math.abs(a.span)));
   // Steep enough to be followed by the eye.
