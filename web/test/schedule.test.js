@@ -170,3 +170,19 @@ test("nothing is wider than the window at 1,024 px, in light and dark", async ()
     }
   }
 });
+
+test("light and dark: as the system has it, or as chosen; paper is light", async () => {
+  const opened = await explorer.show("#/schedule?k=4", { colorScheme: "dark" });
+  const { page } = opened;
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number)[0]);
+  assert.ok((await paper()) < 64);
+  await page.getByLabel("Theme").selectOption("light");
+  assert.ok((await paper()) > 192);
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.getByLabel("Theme").selectOption("dark");
+  assert.ok((await paper()) < 64);
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await paper(), 255);
+  assert.equal(await page.locator(".sidebar").isVisible(), false);
+  await done(opened);
+});

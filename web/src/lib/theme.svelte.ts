@@ -2,6 +2,8 @@ export const themes = ["system", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
 
 const key = "volley-theme";
+/** Where dark.css holds. */
+const media: Record<Theme, string> = { system: "screen and (prefers-color-scheme: dark)", light: "not all", dark: "screen" };
 
 class ThemeStore {
   value: Theme = $state("system");
@@ -12,8 +14,7 @@ class ThemeStore {
 
   set(theme: Theme): void {
     this.value = theme;
-    if (theme === "system") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme;
+    document.querySelector<HTMLLinkElement>("#dark")!.media = media[theme];
     try {
       localStorage.setItem(key, theme);
     } catch {
