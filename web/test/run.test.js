@@ -23,8 +23,8 @@ test("a report and a trace are loaded", async () => {
   await done(opened);
 });
 
-test("a report is loaded where it is dropped", async () => {
-  const opened = await explorer.show("#/run");
+test("a report is loaded where it is dropped, on any view", async () => {
+  const opened = await explorer.show("#/schedule?k=4");
   const { page } = opened;
   const text = JSON.stringify(await explorer.json("encode", "-o", join(directory, "dropped"), "--json", join(repository, "examples/packets")));
   const transfer = await page.evaluateHandle((data) => {
