@@ -17,7 +17,7 @@ export class Asked<Q, R> {
   /** Errors at fields of `own` are shown by the view that asks, the others by the page. */
   constructor(
     private readonly method: string,
-    private readonly own: string[],
+    private readonly own: string[] = [],
   ) {}
 
   ask(question: Q): void {
@@ -36,6 +36,11 @@ export class Asked<Q, R> {
   /** Takes its message from the page. */
   leave(): void {
     problems.report(this.method, null);
+  }
+
+  /** The result is not that of the last question. */
+  get stale(): boolean {
+    return this.error !== null;
   }
 
   /** The message beside a field of the view's own. */

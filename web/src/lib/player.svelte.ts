@@ -1,6 +1,6 @@
 // How many rounds of the plan have passed, for the views that go through it step by step.
 // The address has it as `round`; all rounds have passed unless it says otherwise.
-import { planStore } from "./plan.svelte";
+import { planStore } from "./plan";
 import { explorer } from "./state.svelte";
 
 class Player {
