@@ -65,7 +65,7 @@ test("the command is what the command line takes", async () => {
 test("fields of the cost view that are wrong say so, and the charts stay", async () => {
   const opened = await explorer.open("#/cost");
   const { page } = opened;
-  await page.locator("figure[data-chart=sizes] svg").waitFor();
+  for (const chart of ["c1", "c2", "sizes"]) await page.locator(`figure[data-chart=${chart}] svg`).waitFor();
   for (const [field, text] of [["ks", "2.."], ["ks", "0"], ["ks", "1..5000"], ["from", "small"], ["to", "1B"]]) {
     const input = page.locator(`input[name=${field}]`);
     await input.fill(text);

@@ -60,7 +60,7 @@ test("a broken file is named, with line and reason; what was good stays", async 
 });
 
 test("a run on sample data is watched, and verified", async () => {
-  const opened = await explorer.show("#/run?k=8&p=2&sample=4KiB&pace=40ms");
+  const opened = await explorer.show("#/run?k=8&p=2&sample=4KiB&pace=250ms");
   const { page } = opened;
   await page.getByRole("button", { name: "Run on sample data" }).click();
   await page.locator('[data-live="true"]').waitFor();

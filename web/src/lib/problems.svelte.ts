@@ -1,4 +1,5 @@
 // Errors that the page shows: beside the input whose flag is at fault, or in the banner.
+import { untrack } from "svelte";
 import type { EngineError } from "./engine";
 
 class Problems {
@@ -6,7 +7,9 @@ class Problems {
 
   /** Says what is wrong with what `source` asked, or with null that all is well. */
   report(source: string, error: EngineError | null): void {
-    const { [source]: _, ...others } = this.bySource;
+    const all = untrack(() => this.bySource); // who reports does not depend on what is reported
+    if (all[source] === (error ?? undefined)) return;
+    const { [source]: _, ...others } = all;
     this.bySource = error ? { ...others, [source]: error } : others;
   }
 
