@@ -143,11 +143,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	if err != nil {
 		return nil, err
 	}
-	names := strings.TrimSpace(request.Flags["algorithm"])
-	if names == algo.Auto {
-		names = ""
-	}
-	c, err := request.Flags.comparison(names)
+	c, err := request.Flags.comparison("")
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +164,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	maps.Copy(own, request.Flags)
 	own["size"] = ""
 	a := &sizesAnswer{
-		Command: own.costCommand(names, "--format", "svg", "--plot", "size", "--size", request.From+".."+request.To),
+		Command: own.costCommand("", "--format", "svg", "--plot", "size", "--size", request.From+".."+request.To),
 		Sizes:   comparison.Sizes(from, to), Crossings: []crossing{},
 	}
 	plans := rows[0].Plans

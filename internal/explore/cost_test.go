@@ -185,7 +185,6 @@ func TestCostFaults(t *testing.T) {
 		{"sizes", `{"flags": {"processors": "4"}, "to": "1KiB"}`, "to"},
 		{"sizes", `{"flags": {"processors": "4"}, "to": "2PiB"}`, "to"},
 		{"sizes", `{"flags": {"processors": "4", "size": "x"}}`, "size"},
-		{"sizes", `{"flags": {"processors": "4", "algorithm": "dft"}}`, "algorithm"},
 		{"sizes", `{"flags": {"processors": "4", "tau": "1"}}`, "tau"},
 	} {
 		if _, fault := ask[any](t, c.method, c.request); fault == nil || fault.Field != c.field || fault.Message == "" {
@@ -203,5 +202,21 @@ func TestCostStops(t *testing.T) {
 		if ok, err := Answer(ctx, method, []byte(request), &b); ok || err != nil || !strings.Contains(b.String(), context.Canceled.Error()) {
 			t.Errorf("%s: %v, %v: %s", method, ok, err, b.String())
 		}
+	}
+}
+
+// TestSizesOfAll checks that times are those of all algorithms, whichever is to be planned
+// with, which only decides what is marked.
+func TestSizesOfAll(t *testing.T) {
+	all, failure := ask[sizesAnswer](t, "sizes", `{"flags": {"processors": "16"}}`)
+	if failure != nil {
+		t.Fatal(failure.Message)
+	}
+	ring, failure := ask[sizesAnswer](t, "sizes", `{"flags": {"processors": "16", "algorithm": "ring-allgather"}}`)
+	if failure != nil {
+		t.Fatal(failure.Message)
+	}
+	if len(ring.Plans) != len(all.Plans) || ring.Chosen == nil || ring.Plans[ring.Chosen.Plan].Algorithm != "ring-allgather" {
+		t.Errorf("%d plans of %d, chosen %+v", len(ring.Plans), len(all.Plans), ring.Chosen)
 	}
 }
