@@ -1,0 +1,32 @@
+// Every view can be used by all, as far as axe can tell.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { done, Explorer } from "./explorer.js";
+
+const explorer = new Explorer();
+const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const hash of [
+    "#/schedule?k=8&follow=2", "#/schedule?k=64&p=2", "#/schedule?k=1024&field=2%5E16&matrix=random:1", "#/schedule?k=x", "#/proof?k=8&round=1",
+    "#/proof?k=64", "#/cost?k=16", "#/run?k=8&sample=1KiB&pace=5ms", "#/figures?figure=shoot", "#/figures?figure=dft",
+  ]) {
+    test(`axe finds nothing: ${hash}, ${colorScheme}`, async () => {
+      const opened = await explorer.open(hash, { colorScheme });
+      const { page } = opened;
+      await page.locator("main :is(svg, table, form, .banner)").first().waitFor();
+      if (hash.startsWith("#/run")) {
+        await page.getByRole("button", { name: "Run on sample data" }).click();
+        await page.locator('.state[data-state="whole"]').waitFor();
+      }
+      await page.evaluate(axe);
+      const found = await page.evaluate(async () => {
+        const { violations } = await globalThis.axe.run();
+        return violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => n.html.slice(0, 120)).join("; ")}`);
+      });
+      assert.deepEqual(found, []);
+      await done(opened);
+    });
+  }
+}
