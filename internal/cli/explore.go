@@ -54,7 +54,7 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 	server := &http.Server{Handler: web.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	at := "http://" + listener.Addr().String()
+	at := "http://" + reachable(listener.Addr().String())
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", at); err != nil {
 		server.Close()
 		return err
@@ -75,6 +75,16 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 		return server.Close() // of those who are still being answered
 	}
 	return nil
+}
+
+// reachable returns an address by which this machine reaches a listener that may listen on
+// all of its addresses.
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort("localhost", port)
+	}
+	return address
 }
 
 // ofAddress returns what is wrong with an address, without the address.
