@@ -281,6 +281,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	chosen, err := e.choose(shared.model(symbol))
 	traced(trace.Plan)
 	if err != nil {
+		c.barrier(ctx) // as all have agreed on, all find it: before the first aborts
 		return nil, err
 	}
 	p := chosen.Plan
@@ -303,6 +304,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	align := int64(block) * symbol
 	segment, ahead, err := chosen.segment(shared.Bytes, e.options.memory, align, t.Size())
 	if err != nil {
+		c.barrier(ctx) // all find this as well
 		return nil, err
 	}
 	job := executor.Job{

@@ -13,6 +13,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field/fieldtest"
+	"volley/transport"
 	"volley/transport/faulty"
 )
 
@@ -166,6 +167,23 @@ func TestTooLittleMemory(t *testing.T) {
 		for k, r := range encode(t.Context(), alike(a, packets, volley.WithMemory(enough-1))) {
 			if r.err == nil {
 				t.Errorf("processor %d: a byte less does it too", k)
+			}
+		}
+	}
+}
+
+// TestFoundByAll makes errors that follow from what all have agreed on: each processor
+// returns its own, and not that another has stopped.
+func TestFoundByAll(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	a := randomMatrix(t, f, 5, 1)
+	packets := randomPackets(f, 1000, 1000, 1000, 1000, 1000)
+	for _, opt := range []volley.Option{volley.WithMemory(1), volley.WithAlgorithm("dft"), volley.WithLimits(algo.Limits{RoundsOver: -1, Memory: 1})} {
+		for range 30 {
+			for k, r := range encode(t.Context(), alike(a, packets, opt)) {
+				if r.err == nil || errors.As(r.err, new(*transport.AbortError)) {
+					t.Fatalf("processor %d: %v", k, r.err)
+				}
 			}
 		}
 	}
