@@ -20,10 +20,10 @@ const mostBytes = 64 << 20
 type loadRequest struct {
 	Name  string `json:"name"` // of the file
 	Text  string `json:"text"`
-	Flags flags  `json:"flags"` // beta and tau of the model
+	Flags flags  `json:"flags"` // beta and tau of the model; for a trace also the field that tau is for
 }
 
-// A loaded is a file that a run has left: a report and the model of its rounds, or a trace.
+// A loaded is a file that a run has left, a report or a trace, and the model of its rounds.
 type loaded struct {
 	Kind   string         `json:"kind"` // "report" or "trace"
 	Report *volley.Report `json:"report,omitempty"`
@@ -34,7 +34,7 @@ type loaded struct {
 // A roundModel is what the model says of a round.
 type roundModel struct {
 	Seconds float64 `json:"seconds"`
-	Largest int     `json:"largest_message"` // elements
+	Largest int     `json:"largest_message"` // elements; 0 where only their bytes are known
 }
 
 // modelOf returns what the model says of each round. One without messages takes no time.
@@ -43,6 +43,29 @@ func modelOf(rounds []plan.RoundTraffic, pieces int, m sim.Model) []roundModel {
 	for t, r := range rounds {
 		if list[t].Largest = r.Largest; r.Messages > 0 {
 			list[t].Seconds = m.Time(sim.Cost{C1: 1, C2: r.Largest, Pieces: pieces}).Seconds()
+		}
+	}
+	return list
+}
+
+// modelOfTrace returns what the model says of each round of a trace, where τ is that of a
+// byte: a trace says no more of messages. Segments are of one message.
+func modelOfTrace(x *timeline, m sim.Model) []roundModel {
+	type message struct{ round, processor, port int }
+	bytes := map[message]int64{}
+	for _, s := range x.Spans {
+		if s.Kind == trace.Send {
+			bytes[message{s.Round, s.First, s.Port}] += s.Bytes
+		}
+	}
+	longest := make([]int64, x.Rounds)
+	for k, n := range bytes {
+		longest[k.round] = max(longest[k.round], n)
+	}
+	list := make([]roundModel, x.Rounds)
+	for t, n := range longest {
+		if m.Symbols = n; n > 0 {
+			list[t].Seconds = m.Time(sim.Cost{C1: 1, C2: 1}).Seconds()
 		}
 	}
 	return list
@@ -68,6 +91,16 @@ func load(_ context.Context, request loadRequest, _ func(any) error) (*loaded, e
 		if answer.Run, err = loadTrace(request.Text); err != nil {
 			return nil, at("file", fmt.Errorf("%s: %w", name, err))
 		}
+		f, err := s.ParseField()
+		if err != nil {
+			return nil, err
+		}
+		m, err := s.Model(f, 1)
+		if err != nil {
+			return nil, err
+		}
+		m.Tau /= float64(f.SymbolBytes())
+		answer.Model = modelOfTrace(answer.Run, m)
 		return answer, nil
 	}
 	r, err := volley.ReadReport(strings.NewReader(request.Text))

@@ -94,8 +94,13 @@ func TestLoadReport(t *testing.T) {
 
 func TestLoadTrace(t *testing.T) {
 	for ranks, want := range map[int][][2]int{1: {{0, 3}}, 2: {{0, 1}, {2, 3}}, 4: {{0, 0}, {1, 1}, {2, 2}, {3, 3}}} {
-		_, text := encoded(t, ranks)
-		x, err := loadText(text, nil)
+		report, text := encoded(t, ranks)
+		model := flags{"beta": "1ms", "tau": "1us"}
+		x, err := loadText(text, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, err := loadText(report, model)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,8 +108,18 @@ func TestLoadTrace(t *testing.T) {
 		if ranks == 1 {
 			rounds = 0 // it talks to nobody
 		}
-		if x.Kind != "trace" || x.Report != nil || x.Model != nil || x.Run.Ranks != ranks || x.Run.Rounds != rounds || !reflect.DeepEqual(x.Run.Processors, want) {
+		if x.Kind != "trace" || x.Report != nil || x.Run.Ranks != ranks || x.Run.Rounds != rounds || !reflect.DeepEqual(x.Run.Processors, want) {
 			t.Errorf("got %+v", x.Run)
+		}
+		// The model is that of the report, as far as messages leave their rank: with a rank for
+		// each processor that is all of it.
+		if len(x.Model) != rounds {
+			t.Errorf("%d ranks: the model of %d rounds has %d", ranks, rounds, len(x.Model))
+		}
+		for i, m := range x.Model {
+			if m.Largest != 0 || ranks == 4 && math.Abs(m.Seconds-same.Model[i].Seconds) > 1e-12 || m.Seconds < 1e-3+1e-6*1000 {
+				t.Errorf("%d ranks, round %d: %+v, of the report %+v", ranks, i, m, same.Model[i])
+			}
 		}
 		seconds, kinds := 0.0, map[trace.Kind]int{}
 		for i, s := range x.Run.Spans {
@@ -117,6 +132,26 @@ func TestLoadTrace(t *testing.T) {
 		if seconds != x.Run.Seconds || kinds[trace.Check] != ranks || kinds[trace.Send] != kinds[trace.Receive] || (kinds[trace.Send] == 0) != (ranks == 1) {
 			t.Errorf("%v s, spans %v", seconds, kinds)
 		}
+	}
+}
+
+// TestTauOfTrace checks that τ, which is that of a symbol, is that of the bytes that a trace
+// has.
+func TestTauOfTrace(t *testing.T) {
+	_, text := encoded(t, 4)
+	var seconds []float64
+	for _, f := range []string{"2^8", "2^16"} {
+		x, err := loadText(text, flags{"beta": "0", "tau": "1us", "field": f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seconds = append(seconds, x.Model[0].Seconds)
+	}
+	if seconds[0] != 2*seconds[1] {
+		t.Errorf("%v s by bytes, %v s by two bytes", seconds[0], seconds[1])
+	}
+	if _, err := loadText(text, flags{"field": "6"}); err == nil {
+		t.Error("a field that does not exist")
 	}
 }
 

@@ -29,8 +29,8 @@ class RunStore {
   error: EngineError | null = $state.raw(null);
 
   private control: AbortController | undefined;
-  private reportFile: File | undefined;
-  private modelOf = ""; // the flags of the model that the report was loaded with
+  private files: Partial<Record<Loaded["kind"], File>> = {};
+  private modelOf = ""; // the flags of the model that is shown
 
   async runSample(flags: Flags, size: string, pace: string): Promise<void> {
     this.control?.abort();
@@ -68,7 +68,7 @@ class RunStore {
         if (file.size > mostBytes) throw new EngineError("file", `${bytes(file.size)}, and files of at most ${bytes(mostBytes)} are read here`);
         const loaded = await this.read(file, flags);
         found.push({ name: file.name, loaded });
-        if (loaded.kind === "report") this.reportFile = file;
+        this.files[loaded.kind] = file;
       } catch (error) {
         const { message } = asEngineError(error);
         bad.push(message.startsWith(file.name) ? message : `${file.name}: ${message}`);
@@ -89,13 +89,14 @@ class RunStore {
     this.loading = false;
   }
 
-  /** Works out the model of a report anew, if it was made with other β and τ. */
+  /** Works out the model of a report or trace anew, if it was made with other β and τ. */
   async remodel(flags: Flags): Promise<void> {
-    const { picture, reportFile } = this;
-    if (picture?.from !== "files" || !picture.report || !reportFile || JSON.stringify(modelFlags(flags)) === this.modelOf) return;
+    const { picture } = this;
+    const file = this.files[picture?.report ? "report" : "trace"];
+    if (picture?.from !== "files" || !file || JSON.stringify(modelFlags(flags)) === this.modelOf) return;
     try {
-      const { model } = await this.read(reportFile, flags);
-      if (this.picture?.report === picture.report) this.picture = { ...this.picture, model };
+      const { model } = await this.read(file, flags);
+      if (this.picture?.names === picture.names) this.picture = { ...this.picture, model };
     } catch {
       // The plan has the same flags, and what is wrong with them is said there.
     }
@@ -104,15 +105,15 @@ class RunStore {
   private async read(file: File, flags: Flags): Promise<Loaded> {
     const model = modelFlags(flags);
     const loaded = await call<Loaded>("load", { name: file.name, text: await file.text(), flags: model });
-    if (loaded.kind === "report") this.modelOf = JSON.stringify(model);
+    this.modelOf = JSON.stringify(model);
     return loaded;
   }
 }
 
 export const runStore = new RunStore();
 
-function modelFlags({ beta = "", tau = "" }: Flags): Flags {
-  return { beta, tau };
+function modelFlags({ beta = "", tau = "", field = "" }: Flags): Flags {
+  return { beta, tau, field };
 }
 
 /** A report and a trace are shown as of one run if both have as many processors and rounds. */
