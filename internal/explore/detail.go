@@ -179,9 +179,7 @@ func (t *tracer) addTo(v []field.Element, c field.Element, w []field.Element) {
 // exchange delivers the messages of a round and returns them, by receiver.
 func (t *tracer) exchange(round int) []message {
 	sent := map[[2]int]plan.Send{} // by sender and port
-	before := make([]int, len(t.Programs))
 	for k, prog := range t.Programs {
-		before[k] = len(t.vectors[k])
 		for _, s := range prog.Rounds[round].Sends {
 			sent[[2]int{k, s.Port}] = s
 		}

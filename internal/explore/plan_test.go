@@ -2,9 +2,11 @@ package explore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +15,23 @@ import (
 	"volley/field"
 	"volley/matrix"
 )
+
+// TestTreesOfPaper compares the trees for K = 9, p = 2 with the caption of the paper's figure,
+// where f_1 is x1 + x4·z + x7·z^2.
+func TestTreesOfPaper(t *testing.T) {
+	tr, failure := ask[trees](t, "trees", `{"flags":{"matrix":"dft","field":"19","processors":"9","ports":"2"}}`)
+	if failure != nil {
+		t.Fatal(failure.Message)
+	}
+	f1, leaf := tr.Polynomials[1][1], tr.Polynomials[2][3]
+	if f1.Text != "x1 + x4·z + x7·z^2" || f1.Digits != "1" || leaf.Text != "x3" || leaf.Digits != "01" || leaf.Parent != 0 {
+		t.Errorf("polynomials %+v, %+v", f1, leaf)
+	}
+	g1, g10 := tr.Elements[1][1], tr.Elements[2][3]
+	if g1.Power != 3 || g10.Power != 3 || g10.Digits != "10" || g10.Parent != 0 || tr.Elements[2][1].Digits != "01" {
+		t.Errorf("elements %+v, %+v", g1, g10)
+	}
+}
 
 // ask returns the result of a method, and the error as the page gets it.
 func ask[R any](t *testing.T, name, request string) (result R, failure *problem) {
@@ -50,13 +69,16 @@ type shownPlan struct {
 	}
 	Candidates []candidate
 	Detail     *struct {
-		Outputs    [][]output
-		Rounds     [][]message
-		Memory     [][]slot
-		Matrix     [][]string
-		Partial    [][][3]any
-		Equal      bool
-		Mismatches []mismatch
+		Inputs      [][]int
+		Outputs     [][]output
+		RowNames    []string `json:"row_names"`
+		ColumnNames []string `json:"column_names"`
+		Rounds      [][]message
+		Memory      [][]slot
+		Matrix      [][]string
+		Partial     [][][3]any
+		Equal       bool
+		Mismatches  []mismatch
 	}
 	Aggregate aggregate
 }
@@ -97,6 +119,46 @@ func TestPlan(t *testing.T) {
 		}
 		checkFilled(t, flags, &p)
 		checkMessages(t, flags, &p)
+		checkSlots(t, flags, &p)
+	}
+}
+
+// checkSlots checks what inputs and outputs are said to hold: packets, and columns of A.
+func checkSlots(t *testing.T, flags string, p *shownPlan) {
+	t.Helper()
+	d, n := p.Detail, p.Info.Pieces
+	rows, columns := 0, 0
+	for k := range p.Info.Processors {
+		for i, row := range d.Inputs[k] {
+			rows++
+			s := d.Memory[k][i]
+			if want := fmt.Sprint([]int{row}, []string{"1"}, d.RowNames[row]); fmt.Sprint(s.Rows, s.Coefs, s.Label) != want || s.Round != -1 || s.Kind != "input" {
+				t.Errorf("%s: input %d of %d is %+v, want %s", flags, i, k, s, want)
+			}
+		}
+		for _, o := range d.Outputs[k] {
+			columns++
+			s := d.Memory[k][o.Slot]
+			if !slices.Contains(s.Columns, o.Column) && len(s.Rows) > 0 {
+				t.Errorf("%s: output %s goes into %v", flags, d.ColumnNames[o.Column], s.Columns)
+			}
+			holds := map[int]string{}
+			for i, row := range s.Rows {
+				holds[row] = s.Coefs[i]
+			}
+			for row := range p.Info.Rows {
+				want := "0"
+				if row%n == o.Column%n {
+					want = d.Matrix[row/n][o.Column/n]
+				}
+				if got := cmp.Or(holds[row], "0"); got != want {
+					t.Errorf("%s: %s holds %s of %s, want %s", flags, d.ColumnNames[o.Column], got, d.RowNames[row], want)
+				}
+			}
+		}
+	}
+	if rows != p.Info.Rows || columns != p.Info.Columns || len(d.RowNames) != rows || len(d.ColumnNames) != columns {
+		t.Errorf("%s: %d inputs, %d outputs, names of %d and %d", flags, rows, columns, len(d.RowNames), len(d.ColumnNames))
 	}
 }
 
@@ -134,8 +196,12 @@ func checkMessages(t *testing.T, flags string, p *shownPlan) {
 	all := 0
 	for r, round := range p.Detail.Rounds {
 		largest, elements := 0, 0
+		sent, far := map[int]int{}, map[int]offset{}
 		for _, m := range round {
 			largest, elements = max(largest, len(m.Slots)), elements+len(m.Slots)
+			sent[m.Src] += len(m.Slots)
+			o := (m.Dst - m.Src + p.Info.Processors) % p.Info.Processors
+			far[o] = offset{o, far[o].Messages + 1, far[o].Elements + len(m.Slots)}
 			for i, s := range m.Slots {
 				from, to := p.Detail.Memory[m.Src][s], p.Detail.Memory[m.Dst][m.Received[i]]
 				if fmt.Sprint(from.Rows, from.Coefs) != fmt.Sprint(to.Rows, to.Coefs) || to.Kind != "received" || to.Round != r || to.From != m.Src || to.Port != m.Port {
@@ -147,6 +213,19 @@ func checkMessages(t *testing.T, flags string, p *shownPlan) {
 		if want := p.Cost.Rounds[r]; largest != want.Largest || len(round) != want.Messages || f.Largest != largest || f.Messages != len(round) || f.Elements != elements {
 			t.Errorf("%s: round %d: %d messages, at most %d of %d elements; the cost has %+v, the heat map %+v", flags, r, len(round), largest, elements, want, f)
 		}
+		for k := range p.Info.Processors {
+			if got := p.Aggregate.Sent[k][r]; got != sent[k] {
+				t.Errorf("%s: round %d: processor %d sends %d elements, the heat map has %d", flags, r, k, sent[k], got)
+			}
+		}
+		for _, o := range f.Offsets {
+			if o != far[o.Offset] {
+				t.Errorf("%s: round %d: %+v, the heat map has %+v", flags, r, far[o.Offset], o)
+			}
+		}
+		if len(f.Offsets) != min(len(far), mostOffsets) {
+			t.Errorf("%s: round %d: %d offsets of %d", flags, r, len(f.Offsets), len(far))
+		}
 		all += elements
 	}
 	sum := 0
@@ -157,6 +236,34 @@ func checkMessages(t *testing.T, flags string, p *shownPlan) {
 	}
 	if sum != all {
 		t.Errorf("%s: the pairs exchange %d elements, the messages carry %d", flags, sum, all)
+	}
+}
+
+// TestTooLarge checks that what has too many coefficients is shown by its sizes only.
+func TestTooLarge(t *testing.T) {
+	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"64","algorithm":"exchange"}}`)
+	if failure != nil {
+		t.Fatal(failure.Message)
+	}
+	if p.Detail != nil || len(p.Aggregate.Rounds) != p.Cost.C1 {
+		t.Errorf("detail %v, %d rounds of %d", p.Detail != nil, len(p.Aggregate.Rounds), p.Cost.C1)
+	}
+}
+
+// TestFieldOfMatrix checks that a matrix has its own field where none is named.
+func TestFieldOfMatrix(t *testing.T) {
+	for flags, want := range map[string]string{`"matrix":"fti"`: "2^16:0x1100b", `"matrix":"fti","field":"2^8"`: "2^8:0x11d", `"matrix":"cauchy"`: "2^8:0x11d"} {
+		p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"4",`+flags+`}}`)
+		if failure != nil {
+			t.Fatal(failure.Message)
+		}
+		f, err := field.Parse(p.Info.Field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g, err := field.Parse(want); err != nil || f.Name() != g.Name() {
+			t.Errorf("%s: field %s, want %s", flags, f.Name(), want)
+		}
 	}
 }
 
@@ -374,6 +481,9 @@ func TestTrees(t *testing.T) {
 					t.Fatalf("K = %d: entry (%d, %d): %s, want %s", x.k, row, k, got, a.At(row, k))
 				}
 			}
+		}
+		if root := tr.Polynomials[0][0]; root.Parent != -1 || tr.Elements[0][0].Parent != -1 || !strings.HasPrefix(root.Text, "x0 + x1·z") {
+			t.Errorf("K = %d: the root is %+v", x.k, root)
 		}
 		for level := 1; level <= tr.Height; level++ {
 			for n, node := range tr.Polynomials[level] {
