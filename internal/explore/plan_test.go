@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,16 +59,11 @@ func ask[R any](t *testing.T, name, request string) (result R, failure *problem)
 
 // shownPlan is what the page reads of a plan, as it reads it.
 type shownPlan struct {
-	Command string
-	Info    planInfo
-	Cost    struct {
-		C1, C2 int
-		Rounds []struct {
-			Largest  int `json:"largest_message"`
-			Messages int
-		}
-	}
+	Command    string
+	Info       planInfo
+	Cost       planCost
 	Candidates []candidate
+	Rejected   []rejection
 	Detail     *struct {
 		Inputs      [][]int
 		Outputs     [][]output
@@ -501,6 +497,66 @@ func TestTrees(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestCost compares the costs of a plan with those that volley plan prints.
+func TestCost(t *testing.T) {
+	min14, none := "14", "none"
+	for _, x := range []struct{ flags, c1, c2, packets, bounds, minCut string }{
+		{`"processors":"64","algorithm":"universal"`, "6", "14", "14", "6/11", min14},
+		{`"processors":"64"`, "8", "10", "10", "6/11", none},                      // not in the fewest rounds
+		{`"processors":"12","algorithm":"universal"`, "4", "5", "5", "4/5", none}, // no power of 2
+		{`"processors":"4","algorithm":"exchange"`, "6", "6", "1.5", "2/4", none}, // in 4 pieces
+		{`"processors":"8","sinks":"4","algorithm":"sinks"`, "", "", "", "", none},
+	} {
+		p, failure := ask[shownPlan](t, "plan", `{"flags":{`+x.flags+`}}`)
+		if failure != nil {
+			t.Fatalf("%s: %s", x.flags, failure.Message)
+		}
+		c := p.Cost
+		minCut := none
+		if c.MinCut != nil {
+			minCut = fmt.Sprint(*c.MinCut)
+		}
+		if minCut != x.minCut {
+			t.Errorf("%s: the bound by cuts is %s, want %s", x.flags, minCut, x.minCut)
+		}
+		got := fmt.Sprintf("%d %d %v %d/%d", c.C1, c.C2, c.PacketsC2, c.BoundC1, c.BoundC2)
+		if want := fmt.Sprintf("%s %s %s %s", x.c1, x.c2, x.packets, x.bounds); x.c1 != "" && got != want {
+			t.Errorf("%s: %s, want %s", x.flags, got, want)
+		}
+		if want := float64(c.C1)*c.Beta + c.PacketsC2*float64(c.Symbols)*c.Tau; math.Abs(c.Seconds-want) > 1e-3*want {
+			t.Errorf("%s: %v s, want %v", x.flags, c.Seconds, want)
+		}
+	}
+}
+
+// TestCandidates checks that they are all that the planner has, and those rejected.
+func TestCandidates(t *testing.T) {
+	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"65","ports":"2"}}`)
+	if failure != nil {
+		t.Fatal(failure.Message)
+	}
+	q, err := flags{"processors": "65", "ports": "2"}.ask()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, rejected := algo.Candidates(q.encoder.Problem(), q.model)
+	if len(p.Candidates) != len(list) || len(p.Rejected) != len(rejected) || len(rejected) == 0 {
+		t.Fatalf("%d candidates of %d, %d rejected of %d", len(p.Candidates), len(list), len(p.Rejected), len(rejected))
+	}
+	for i, c := range list {
+		got, want := p.Candidates[i], c.Plan.Info()
+		if got.Algorithm != want.Algorithm || got.Parameters != want.Parameters || got.C1 != c.Cost.C1 || got.C2 != c.Cost.PacketC2() ||
+			got.C3 != c.Cost.PacketC3() || got.Memory != c.Memory || got.Seconds != c.Time.Seconds() || got.Broken != c.Broken {
+			t.Errorf("candidate %d is %+v, want %s %s %+v", i, got, want.Algorithm, want.Parameters, c)
+		}
+	}
+	for i, r := range rejected {
+		if p.Rejected[i].Algorithm != r.Algorithm || p.Rejected[i].Reason == "" {
+			t.Errorf("rejected: %+v, want %s", p.Rejected[i], r.Algorithm)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/field"
 	"volley/plan"
 	"volley/sim"
 	"volley/trace"
@@ -311,5 +313,57 @@ func TestRunCancelled(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSample checks that random packets have all symbols of the field, and no others.
+func TestSample(t *testing.T) {
+	for _, name := range []string{"2", "2^8", "257", "3^4", "2^16", "goldilocks"} {
+		f, err := field.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const symbols = 4000
+		packet, err := sample(t.Context(), f, int64(symbols*f.SymbolBytes()), rand.NewChaCha8([32]byte{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := f.FirstInvalid(packet); at >= 0 {
+			t.Errorf("%s: symbol %d is none", name, at)
+		}
+		seen := map[field.Element]bool{}
+		for i := 0; i < len(packet); i += f.SymbolBytes() {
+			seen[field.Symbol(f, packet[i:])] = true
+		}
+		if q := f.Order(); q.IsInt64() && q.Int64() <= 257 && int64(len(seen)) != q.Int64() || len(seen) < 2 || q.BitLen() > 12 && len(seen) < symbols/2 {
+			t.Errorf("%s: %d values in %d symbols", name, len(seen), symbols)
+		}
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	f, err := field.Parse("257")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sample(ended, f, 100, rand.NewChaCha8([32]byte{})); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestSpans checks times and what a timeline tells of ranks.
+func TestSpans(t *testing.T) {
+	spans := spansOf([]trace.Event{
+		{Kind: trace.Code, Rank: 1, Start: 3e9, Length: 5e8, First: 2, Last: 3, Round: 2},
+		{Kind: trace.Send, Rank: 0, Start: 2e9, Length: 25e7, First: 1, Last: 1, Peer: 2, Partner: 7, Round: 4},
+	}, 1e9)
+	if spans[0].Start != 2 || spans[0].Length != 0.5 || spans[1].Start != 1 {
+		t.Errorf("spans %+v", spans)
+	}
+	x := timelineOf(spans)
+	if x.Seconds != 2.5 || x.Rounds != 5 || x.Ranks != 3 || fmt.Sprint(x.Processors) != "[[1 1] [2 3] [7 7]]" || x.Spans[0].Kind != trace.Send {
+		t.Errorf("timeline %+v", x)
+	}
+	if x := timelineOf(spans[1:]); x.Rounds != 3 {
+		t.Errorf("%d rounds with code for round 2", x.Rounds)
 	}
 }
