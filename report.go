@@ -88,6 +88,13 @@ func (r *Report) total() {
 	}
 }
 
+// BoundMinCut returns the least C2 of a schedule for every matrix in as few rounds as the
+// plan has; ok is false where none is known, see [algo.BoundMinCut].
+func (r *Report) BoundMinCut() (c2 int, ok bool) {
+	c2, ok = algo.BoundMinCut(r.K, r.Ports)
+	return c2, ok && r.Sinks == 0 && r.Pieces <= 1 && r.C1 == r.BoundC1
+}
+
 // Merge returns the report of a whole run from those of its processors, of which
 // there is at least one.
 func Merge(reports []*Report) *Report {

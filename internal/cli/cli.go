@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -101,11 +100,6 @@ func (s *session) end(err error, say func(string)) int {
 	return s.party.part(mine, say)
 }
 
-// packages are the prefixes of errors of the library, which mean little on the
-// command line. Messages of this package do not begin with a word that the user
-// chose: a file may be named "matrix".
-var packages = regexp.MustCompile(`^(algo|bench|executor|field|matrix|plan|sim|verify|volley): `)
-
 // message returns what to print of an error, in one line: the failure itself,
 // without who heard of it, and that of one processor where several failed.
 func message(err error) string {
@@ -120,8 +114,7 @@ func message(err error) string {
 	case errors.As(err, &aborted):
 		err = aborted.Cause
 	}
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return packages.ReplaceAllString(line, "")
+	return selection.Message(err)
 }
 
 func exitCode(err error) int {
@@ -194,12 +187,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 func flagError(cmd *cobra.Command, err error) error {
 	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
 		flag := invalid.GetFlag()
-		want := map[string]string{"int": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}
-		what := want[flag.Value.Type()]
-		if f, ok := flag.Value.(selection.AtLeast); ok {
-			what += fmt.Sprintf(", %d or more", f.Least)
-		}
-		err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), what)
+		err = fmt.Errorf("--%s %q: want %s", flag.Name, invalid.GetValue(), selection.Wanted(flag))
 	}
 	return usagef("%w: see %s --help", err, cmd.CommandPath())
 }

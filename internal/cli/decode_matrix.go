@@ -5,6 +5,7 @@ import (
 
 	"volley/field"
 	"volley/internal/codeddir"
+	"volley/internal/selection"
 	"volley/matrix"
 )
 
@@ -35,7 +36,7 @@ func codeOf(m codeddir.Matrix, f field.Field, k, sinks int) (*code, error) {
 		}
 		points, err := matrix.NewPoints(f, list)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s", key, packages.ReplaceAllString(err.Error(), ""))
+			return nil, fmt.Errorf("%s: %s", key, selection.Message(err))
 		}
 		sets = append(sets, matrix.PointSet{Name: set.Name, Points: points})
 	}
@@ -64,7 +65,7 @@ func codeOf(m codeddir.Matrix, f field.Field, k, sinks int) (*code, error) {
 	c := &code{plain: plain, inverse: m.Inverse, columns: m.Columns}
 	if c.columns != nil {
 		if _, err := matrix.Columns(plain, c.columns); err != nil {
-			return nil, fmt.Errorf("matrix.columns: %s", packages.ReplaceAllString(err.Error(), ""))
+			return nil, fmt.Errorf("matrix.columns: %s", selection.Message(err))
 		}
 	}
 	return c, nil

@@ -132,7 +132,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	return writeCost(w, r, encoder.Problem())
+	return writeCost(w, r)
 }
 
 // lines puts each of the texts on a line.
@@ -145,9 +145,9 @@ func lines(texts []string) string {
 }
 
 // writeCost prints the costs of the plan and the bounds.
-func writeCost(w io.Writer, r *volley.Report, problem *algo.Problem) error {
+func writeCost(w io.Writer, r *volley.Report) error {
 	minCut := ""
-	if b, ok := algo.BoundMinCut(r.K, r.Ports); ok && problem.Square() && r.Pieces <= 1 && r.C1 == r.BoundC1 {
+	if b, ok := r.BoundMinCut(); ok {
 		minCut = fmt.Sprintf("; at this C1 %d", b)
 	}
 	var largest []string

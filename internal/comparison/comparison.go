@@ -188,13 +188,13 @@ func (c *Comparison) nothing(missing error) error {
 	case missing != nil:
 		return missing
 	case len(c.Algorithms) == 1 && c.unsuited != nil:
-		return faultf("algorithm", "--algorithm %s, which is for %s: %s", c.Algorithms[0].Name, c.Algorithms[0].Problem, strings.TrimPrefix(c.unsuited.Error(), "algo: "))
+		return faultf("algorithm", "--algorithm %s, which is for %s: %s", c.Algorithms[0].Name, c.Algorithms[0].Problem, selection.Message(c.unsuited))
 	case c.unsuited != nil:
 		flag := "matrix"
 		if c.Selection.Algorithm != "" {
 			flag = "algorithm"
 		}
-		return faultf(flag, "no algorithm for this: %s", strings.TrimPrefix(c.unsuited.Error(), "algo: "))
+		return faultf(flag, "no algorithm for this: %s", selection.Message(c.unsuited))
 	}
 	flag := "rounds-over"
 	if l := c.Selection.Limits; l.Memory > 0 {
@@ -323,7 +323,7 @@ func (c *Comparison) look(ctx context.Context, k int, p *Plan, q plan.Plan) erro
 	if c.Noise != nil {
 		p.Times, err = sim.Simulate(ctx, q, c.Model, *c.Noise, c.Seed, c.Runs)
 		if errors.Is(err, sim.ErrTooLarge) {
-			return faultf("algorithm", "%s at K = %d: %s: leave it out, with the others in --algorithm", p.Algorithm, k, strings.TrimPrefix(err.Error(), "sim: "))
+			return faultf("algorithm", "%s at K = %d: %s: leave it out, with the others in --algorithm", p.Algorithm, k, selection.Message(err))
 		}
 		if err != nil {
 			return where(err)

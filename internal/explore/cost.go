@@ -151,9 +151,9 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	if k < 1 || k > largestCompared {
 		return nil, at("processors", fmt.Errorf("%d processors: want 1 to %d", k, largestCompared))
 	}
-	bytes, err := selection.ParseSize(c.Selection.Size)
+	bytes, err := c.Selection.Bytes()
 	if err != nil {
-		return nil, at("size", err)
+		return nil, err
 	}
 	c.Processors, c.AllPlans = []int{k}, true
 	rows, err := c.Rows(ctx)
@@ -192,7 +192,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 }
 
 // bounds returns the smallest and the largest size, and puts the usual ones where none is
-// named. The error is a *FieldError.
+// named. The error is a *selection.Error.
 func (r *sizesRequest) bounds() (from, to int64, err error) {
 	r.From, r.To = cmp.Or(strings.TrimSpace(r.From), usualFrom), cmp.Or(strings.TrimSpace(r.To), usualTo)
 	if from, err = selection.ParseSize(r.From); err != nil {
@@ -213,7 +213,7 @@ func (r *sizesRequest) bounds() (from, to int64, err error) {
 }
 
 // comparison returns a comparison of the algorithms named, or of all, without K. The error
-// is a *FieldError or a *selection.Error.
+// is a *selection.Error.
 func (f flags) comparison(names string) (*comparison.Comparison, error) {
 	s, err := f.parse()
 	if err != nil {

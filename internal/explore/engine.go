@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	"volley/internal/selection"
@@ -42,21 +40,13 @@ func answer[Q, R any](f func(ctx context.Context, request Q, event func(any) err
 	}
 }
 
-// A FieldError is an error that belongs beside a field of the page.
-type FieldError struct {
-	Field string // the flag of the command line that is at fault
-	Err   error
-}
-
-func (e *FieldError) Error() string { return e.Err.Error() }
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// at marks err, unless nil, as one of a field, unless it is marked already.
+// at marks err, unless nil, as one that belongs beside a field of the page: one of a flag,
+// or of what the page has besides.
 func at(field string, err error) error {
-	if err == nil || errors.As(err, new(*FieldError)) {
-		return err
+	if err == nil {
+		return nil
 	}
-	return &FieldError{field, err}
+	return &selection.Error{Flag: field, Err: err}
 }
 
 // line is one line of an answer.
@@ -71,9 +61,6 @@ type problem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
-
-// packages are the prefixes of errors of the library, which mean little on the page.
-var packages = regexp.MustCompile(`^(algo|executor|field|matrix|plan|sim|tune|verify|volley): `)
 
 // Answer writes the answer of the method to the request, lines of JSON as the package says.
 // It returns false where the answer is an error, and the error of w.
@@ -93,10 +80,8 @@ func Answer(ctx context.Context, name string, request []byte, w io.Writer) (ok b
 	if err == nil {
 		return true, put(line{Result: result})
 	}
-	p := &problem{Message: plain(err)}
-	if f := new(FieldError); errors.As(err, &f) {
-		p.Field = f.Field
-	} else if f := new(selection.Error); errors.As(err, &f) {
+	p := &problem{Message: selection.Message(err)}
+	if f := new(selection.Error); errors.As(err, &f) {
 		p.Field = f.Flag
 	}
 	return false, put(line{Error: p})
@@ -108,12 +93,6 @@ func list[T any](s []T) []T {
 		return []T{}
 	}
 	return s
-}
-
-// plain returns an error as the page shows it, in one line.
-func plain(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	return packages.ReplaceAllString(text, "")
 }
 
 // call calls a method. A panic is an error of it: the page goes on.

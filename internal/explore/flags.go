@@ -28,7 +28,7 @@ func newFlagSet() (*pflag.FlagSet, *selection.Selection) {
 	return set, s
 }
 
-// parse returns what the flags select. The error is a *FieldError.
+// parse returns what the flags select. The error is a *selection.Error.
 func (f flags) parse() (*selection.Selection, error) {
 	set, s := newFlagSet()
 	for _, name := range slices.Sorted(maps.Keys(f)) {
@@ -41,7 +41,7 @@ func (f flags) parse() (*selection.Selection, error) {
 			return nil, at(name, fmt.Errorf("there is no flag --%s here", name))
 		}
 		if err := set.Set(name, text); err != nil {
-			return nil, at(name, fmt.Errorf("%q: want %s", text, wanted(flag)))
+			return nil, at(name, fmt.Errorf("%q: want %s", text, selection.Wanted(flag)))
 		}
 	}
 	if strings.HasPrefix(s.Matrix, "file:") {
@@ -54,20 +54,6 @@ func (f flags) parse() (*selection.Selection, error) {
 	}
 	s.SetDefaults()
 	return s, nil
-}
-
-// wanted says what a flag takes.
-func wanted(flag *pflag.Flag) string {
-	if v, ok := flag.Value.(selection.AtLeast); ok {
-		return fmt.Sprintf("a whole number, %d or more", v.Least)
-	}
-	switch flag.Value.Type() {
-	case "int":
-		return "a whole number"
-	case "bool":
-		return "true or false"
-	}
-	return "something else"
 }
 
 // command returns the command line of a verb with the flags that are not at their defaults,

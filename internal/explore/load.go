@@ -71,7 +71,7 @@ func modelOfTrace(x *timeline, m sim.Model) []roundModel {
 	return list
 }
 
-// load reads a file that a run has left. What is wrong with the file is a *FieldError of
+// load reads a file that a run has left. What is wrong with the file is a *selection.Error of
 // the field file.
 func load(_ context.Context, request loadRequest, _ func(any) error) (*loaded, error) {
 	s, err := request.Flags.parse()

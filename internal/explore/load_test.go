@@ -12,6 +12,7 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/internal/selection"
 	"volley/matrix"
 	"volley/trace"
 	"volley/transport"
@@ -192,7 +193,7 @@ func TestLoadErrors(t *testing.T) {
 		{`{"traceEvents":[]}`, "out.json: there are no spans in the trace"},
 	} {
 		_, err := loadText(c.text, nil)
-		if f := new(FieldError); !errors.As(err, &f) || f.Field != "file" || !strings.HasPrefix(err.Error(), "out.json: ") || !strings.Contains(err.Error(), c.want) {
+		if f := new(selection.Error); !errors.As(err, &f) || f.Flag != "file" || !strings.HasPrefix(err.Error(), "out.json: ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60q…: got error %v, want %s", c.text, err, c.want)
 		}
 	}
@@ -226,7 +227,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		x, err := loadText(text, flags{"beta": "20us", "tau": "1h"})
 		if err != nil {
-			if wrong := new(FieldError); !errors.As(err, &wrong) || wrong.Field != "file" || !strings.HasPrefix(err.Error(), "out.json: ") {
+			if wrong := new(selection.Error); !errors.As(err, &wrong) || wrong.Flag != "file" || !strings.HasPrefix(err.Error(), "out.json: ") {
 				t.Fatalf("error %v", err)
 			}
 			return

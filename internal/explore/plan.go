@@ -7,6 +7,7 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/field"
 	"volley/internal/selection"
 	"volley/matrix"
 	"volley/plan"
@@ -17,11 +18,12 @@ import (
 type question struct {
 	*selection.Selection
 	matrix  matrix.Matrix
+	bytes   int64 // of a packet
 	model   sim.Model
 	encoder *volley.Encoder
 }
 
-// ask builds what the flags select. The error is a *FieldError or a *selection.Error.
+// ask builds what the flags select. The error is a *selection.Error.
 func (f flags) ask() (*question, error) {
 	s, err := f.parse()
 	if err != nil {
@@ -37,11 +39,10 @@ func (f flags) ask() (*question, error) {
 	if q.matrix, err = s.Build(); err != nil {
 		return nil, err
 	}
-	symbols, err := s.Symbols(q.matrix.Field())
-	if err != nil {
+	if q.bytes, err = s.Bytes(); err != nil {
 		return nil, err
 	}
-	if q.model, err = s.Model(q.matrix.Field(), symbols); err != nil {
+	if q.model, err = s.Model(q.matrix.Field(), field.PackingOf(q.matrix.Field()).Symbols(q.bytes)); err != nil {
 		return nil, err
 	}
 	if s.Algorithm != algo.Auto {
@@ -55,7 +56,7 @@ func (f flags) ask() (*question, error) {
 	return q, nil
 }
 
-// plan returns the plan that is chosen. The error is a *FieldError.
+// plan returns the plan that is chosen. The error is a *selection.Error.
 func (q *question) plan() (plan.Plan, error) {
 	p, err := q.encoder.Plan(q.model.Symbols)
 	field := "algorithm"
@@ -118,6 +119,7 @@ type planCost struct {
 	BoundC2   int                 `json:"bound_c2"`
 	MinCut    *int                `json:"min_cut"` // bound of C2 at this C1, where one is known
 	Seconds   float64             `json:"seconds"`
+	Bytes     int64               `json:"bytes"` // of a packet
 	Symbols   int64               `json:"symbols"`
 	Beta      float64             `json:"beta"`
 	Tau       float64             `json:"tau"`
@@ -186,14 +188,14 @@ func (q *question) cost() (planCost, error) {
 	}
 	c := planCost{
 		C1: r.C1, C2: r.C2, C3: r.C3, PacketsC2: r.C2Packets, BoundC1: r.BoundC1, BoundC2: r.BoundC2,
-		Seconds: r.Seconds, Symbols: r.SymbolsPerPacket, Rounds: list(r.Rounds),
+		Seconds: r.Seconds, Bytes: q.bytes, Symbols: r.SymbolsPerPacket, Rounds: list(r.Rounds),
 		Beta: q.model.Beta.Seconds(), Tau: q.model.Tau, Gamma: q.model.Gamma,
 	}
 	if r.Pieces <= 1 {
 		c.PacketsC2 = float64(r.C2)
-		if b, ok := algo.BoundMinCut(r.K, r.Ports); ok && q.encoder.Problem().Square() && r.C1 == r.BoundC1 {
-			c.MinCut = &b
-		}
+	}
+	if b, ok := r.BoundMinCut(); ok {
+		c.MinCut = &b
 	}
 	return c, nil
 }
@@ -211,7 +213,7 @@ func (q *question) candidates(chosen plan.Info) ([]candidate, []rejection) {
 		})
 	}
 	for _, r := range no {
-		rejected = append(rejected, rejection{r.Algorithm, plain(r.Reason)})
+		rejected = append(rejected, rejection{r.Algorithm, selection.Message(r.Reason)})
 	}
 	return candidates, rejected
 }

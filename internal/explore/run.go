@@ -94,7 +94,7 @@ func run(ctx context.Context, request runRequest, event func(any) error) (*runAn
 	return &runAnswer{like.command("encode", "-o", "coded", "--trace", "trace.json", "packet.{rank}"), report, timelineOf(spans)}, nil
 }
 
-// prepare returns what is asked for. The error is a *FieldError or a *selection.Error.
+// prepare returns what is asked for. The error is a *selection.Error.
 func (request runRequest) prepare() (*sampleRun, error) {
 	selected := flags{}
 	maps.Copy(selected, request.Flags)

@@ -6,6 +6,7 @@ package selection
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +65,26 @@ func mark(flag string, err error) error {
 
 func markf(flag, format string, args ...any) error {
 	return &Error{flag, fmt.Errorf(format, args...)}
+}
+
+// packages are the prefixes of errors of the library, which mean little to who sets flags.
+// Messages of ours do not begin with a word that the user chose: a file may be named
+// "matrix".
+var packages = regexp.MustCompile(`^(algo|bench|executor|field|matrix|plan|sim|verify|volley): `)
+
+// Message returns what to show of an error, in one line.
+func Message(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return packages.ReplaceAllString(line, "")
+}
+
+// Wanted says what a flag takes that can be wrong by itself, such as "a whole number".
+func Wanted(flag *pflag.Flag) string {
+	what := map[string]string{"int": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}[flag.Value.Type()]
+	if f, ok := flag.Value.(AtLeast); ok {
+		what += fmt.Sprintf(", %d or more", f.Least)
+	}
+	return what
 }
 
 // UsualField is that of a matrix that has no field of its own.
@@ -219,13 +240,19 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	return m, err
 }
 
-// Symbols returns the symbols over f of a packet of --size. The error is an *Error.
-func (s *Selection) Symbols(f field.Field) (int64, error) {
+// Bytes returns the bytes of a packet of --size. The error is an *Error.
+func (s *Selection) Bytes() (int64, error) {
 	n, err := ParseSize(s.Size)
 	if err != nil {
 		return 0, markf("size", "--size %q: %w", s.Size, err)
 	}
-	return field.PackingOf(f).Symbols(n), nil
+	return n, nil
+}
+
+// Symbols returns the symbols over f of a packet of --size. The error is an *Error.
+func (s *Selection) Symbols(f field.Field) (int64, error) {
+	n, err := s.Bytes()
+	return field.PackingOf(f).Symbols(n), err
 }
 
 // Options returns the library's options for the flags.

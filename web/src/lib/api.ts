@@ -97,6 +97,8 @@ export interface Cost {
   bound_c2: number;
   min_cut: number | null;
   seconds: number;
+  /** Of a packet. */
+  bytes: number;
   symbols: number;
   beta: number;
   tau: number;
