@@ -1,16 +1,5 @@
 // Where labels stand so that they do not touch.
 
-const font = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif';
-let context: CanvasRenderingContext2D | null | undefined;
-
-/** The width of a text; a little more, as another font may be there where it is exported to. */
-export function textWidth(text: string, size: number): number {
-  context ??= document.createElement("canvas").getContext("2d");
-  if (!context) return 0.6 * size * text.length;
-  context.font = `${size}px ${font}`;
-  return 1.04 * context.measureText(text).width;
-}
-
 /** Moves positions until they are `apart`, between low and high, in their order; those for which there is no room are null. */
 export function spread(wanted: number[], apart: number, low: number, high: number): (number | null)[] {
   const room = Math.max(0, Math.floor((high - low) / apart) + 1);

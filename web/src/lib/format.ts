@@ -25,12 +25,3 @@ export function bytes(n: number): string {
 export function count(n: number, what: string): string {
   return `${number(n)} ${what}${n === 1 ? "" : "s"}`;
 }
-
-/** The bytes of a size such as 64MiB, as the command line reads it; null where it is none. */
-export function parseSize(text: string): number | null {
-  const found = /^\s*([\d.,]+)\s*([kmgtpe]?)(i?)b?\s*$/i.exec(text);
-  if (!found) return null;
-  const power = " kmgtpe".indexOf((found[2] || " ").toLowerCase());
-  const n = Number(found[1]!.replaceAll(",", "")) * (found[3] ? 1024 : 1000) ** power;
-  return Number.isFinite(n) ? n : null;
-}

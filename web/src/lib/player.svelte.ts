@@ -20,8 +20,7 @@ class Player {
   }
 
   get position(): number {
-    const text = explorer.param("round");
-    return /^\d+$/.test(text) ? Math.min(Number(text), this.rounds) : this.rounds;
+    return explorer.index("round", this.rounds) ?? this.rounds;
   }
 
   /** Goes to where so many rounds have passed, at once. */

@@ -53,6 +53,12 @@ class Explorer {
     return this.params[name] ?? "";
   }
 
+  /** A number of the view's state, from 0 and below `end`; null where there is none. */
+  index(name: string, end: number): number | null {
+    const text = this.param(name);
+    return /^\d+$/.test(text) && Number(text) < end ? Number(text) : null;
+  }
+
   /** Sets some of the view's state; "" or undefined is the default. */
   setParams(params: Record<string, string | number | undefined>, how: How = "replace"): void {
     const all = { ...this.params };

@@ -1,6 +1,7 @@
 // How the transfer matrix comes about: what each entry is after so many rounds, and what
 // is in a processor's memory by then.
 import type { Detail, Plan, Slot } from "../lib/api";
+import { termsOf, type Sum } from "../lib/sums";
 
 /**
  * Of an entry (i, j): empty when the processor of y_j knows nothing of x_i; heard when it
@@ -162,8 +163,8 @@ export class Proof {
   }
 
   /** What a result would be, were all that is still to come zero. */
-  soFar(column: number, time: number): { rows: number[]; coefs: string[] } {
-    const sum = { rows: [] as number[], coefs: [] as string[] };
+  soFar(column: number, time: number): Sum {
+    const sum: Sum = { rows: [], coefs: [] };
     for (let row = column % this.pieces; row < this.plan.info.rows; row += this.pieces) {
       const value = lastChange(this.entries.get(this.key(row, column))!, time)?.value ?? "0";
       if (value === "0") continue;
@@ -208,12 +209,11 @@ function firstHeard(memory: Slot[]): Map<number, number> {
 }
 
 /** A sum in symbols, such as "7·x0 + x3"; of long ones, unless all is asked for, the beginning. */
-export function combination(sum: { rows: number[]; coefs: string[] }, names: string[], most = Infinity): string {
+export function combination(sum: Sum, names: string[], most = Infinity): string {
   if (sum.rows.length === 0) return "0";
   const shown = sum.rows.length > most + 2 ? most : sum.rows.length;
-  const terms = sum.rows.slice(0, shown).map((row, i) => (sum.coefs[i] === "1" ? "" : `${sum.coefs[i]}·`) + names[row]);
   const rest = sum.rows.length - shown;
-  return terms.join(" + ") + (rest > 0 ? ` + … ${rest} more` : "");
+  return termsOf(sum, names, shown).join(" + ") + (rest > 0 ? ` + … ${rest} more` : "");
 }
 
 /** A number in a cell: the middle of long ones is left out. */

@@ -70,12 +70,6 @@ export function amount(s: Span): string {
   return s.bytes > 0 ? bytes(s.bytes) : "";
 }
 
-/** The name of the phase that a round is in. */
-export function phaseOf(phases: { name: string; rounds: number }[], round: number): string {
-  let end = 0;
-  return phases.find((p) => round < (end += p.rounds))?.name ?? "";
-}
-
 /** Measured against model: "1.08", "—" where the model has nothing. */
 export function ratio(measured: number, model: number): string {
   const x = measured / model;

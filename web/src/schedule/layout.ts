@@ -1,7 +1,8 @@
 // The places of everything in a drawing: processors are columns, rounds are bands. The
 // drawing is a cylinder, cut open at the sides: arrows that leave at one come in at the other.
+import { textWidth } from "../lib/text";
 import { carried, treeSubject, type Arrow, type Schedule } from "./model";
-import { fit, shorten, width as textWidth } from "./words";
+import { fit, shorten } from "./words";
 
 export interface Point {
   x: number;

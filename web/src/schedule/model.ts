@@ -1,6 +1,7 @@
 // What a schedule says, apart from how it is drawn: messages by round, how far they go,
 // what they carry, and the two kinds of trees in them.
 import type { Detail, Message, Plan, Slot } from "../lib/api";
+import { phaseOf } from "../lib/phases";
 
 export interface Arrow {
   /** round.src.port, which no other message has. */
@@ -26,7 +27,7 @@ export function schedule(plan: Plan, detail: Detail): Schedule {
   return {
     plan,
     detail,
-    phases: phaseOf(plan),
+    phases: phaseOf(plan.info.phases),
     patterns: detail.rounds.map((list) => pattern(list, k)),
     rounds: detail.rounds.map((list, round) => {
       const far = k === 2 ? new Map<number, number>() : shifts(list, k); // two arrows that cross say more
@@ -40,9 +41,6 @@ export function schedule(plan: Plan, detail: Detail): Schedule {
   };
 }
 
-export function phaseOf(plan: Plan): string[] {
-  return plan.info.phases.flatMap((p) => Array<string>(p.rounds).fill(p.name));
-}
 
 /** How far everybody sends, for the ports on which all k processors send equally far. */
 function shifts(list: Message[], k: number): Map<number, number> {
