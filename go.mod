@@ -10,6 +10,7 @@ require (
 	github.com/consensys/gnark-crypto v0.22.0
 	github.com/crate-crypto/go-eth-kzg v1.5.0
 	github.com/dustin/go-humanize v1.1.0
+	github.com/gofrs/flock v0.13.1
 	github.com/klauspost/cpuid/v2 v2.3.0
 	github.com/klauspost/reedsolomon v1.14.2
 	github.com/schollz/progressbar/v3 v3.19.1

@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"group":                    {"", "algo", "executor", "field", "internal/atomicfile", "matrix", "plan", "sim", "transport", "verify"},
 	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"bench/network":            {"", "bench", "draw/plot", "field", "matrix", "report", "sim", "transport/mpi", "tune"},
+	"internal/disk":            {},
 	"internal/atomicfile":      {},
 	"internal/codeddir":        {"internal/atomicfile"},
 	"internal/claims":          {},

@@ -1,0 +1,124 @@
+// Package disk is the file system as the packages that keep data see it: directories, and
+// what lies below them by relative names. Every call that can fail or be the last one before
+// a crash goes through [Disk] and [Dir], so that tests can make each of them fail.
+package disk
+
+import (
+	"io"
+	"io/fs"
+	"time"
+)
+
+// A Disk opens directories by their paths.
+type Disk interface {
+	// Open opens a directory. The error is fs.ErrNotExist where there is none.
+	Open(path string) (Dir, error)
+
+	// Make makes a directory and those above it that are missing, and makes their names
+	// last. Undo removes those it has made, as far as they are empty.
+	Make(path string, perm fs.FileMode) (undo func(), err error)
+}
+
+// A Dir is an open directory. Names are relative, their parts separated by slashes; "." is
+// the directory itself. No name leads out of it. Errors are those of package os.
+type Dir interface {
+	// Path returns the path without symbolic links in it.
+	Path() string
+
+	// OpenFile opens a file without waiting for the other end of a pipe.
+	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
+
+	Mkdir(name string, perm fs.FileMode) error
+	Lstat(name string) (fs.FileInfo, error)
+	ReadDir(name string) ([]fs.DirEntry, error)
+	Readlink(name string) (string, error)
+	Symlink(target, name string) error
+	Link(old, name string) error
+	Rename(old, name string) error
+	Remove(name string) error
+	Chmod(name string, mode fs.FileMode) error
+
+	// SetTime sets the time of the last change, of a symbolic link that of the link itself.
+	SetTime(name string, at time.Time) error
+
+	// SyncDir makes the names in a directory last, and its mode and time.
+	SyncDir(name string) error
+
+	// Lock takes a lock on a file, which it makes if need be. It does not wait: the error
+	// is a [*BusyError] where another run has it. The kernel drops it with the process.
+	// Unlock removes the file if asked to.
+	Lock(name string, shared bool, holder Holder) (unlock func(remove bool), err error)
+
+	Close() error
+}
+
+// A File is an open file.
+type File interface {
+	io.Reader
+	io.ReaderAt
+	io.Writer
+	io.WriterAt
+	io.Closer
+	Name() string
+	Stat() (fs.FileInfo, error)
+	Sync() error
+	Truncate(size int64) error
+}
+
+// ReadFile returns the content of a regular file of at most that many bytes.
+func ReadFile(d Dir, name string, most int64) ([]byte, error) {
+	f, err := d.OpenFile(name, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: errNotRegular}
+	case info.Size() > most:
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: errTooLong}
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// MkdirAll makes a directory below d and those above it that are missing, and makes their
+// names last.
+func MkdirAll(d Dir, name string, perm fs.FileMode) error {
+	if info, err := d.Lstat(name); err == nil {
+		if !info.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: name, Err: errNotDir}
+		}
+		return nil
+	}
+	up := dirOf(name)
+	if err := MkdirAll(d, up, perm); err != nil {
+		return err
+	}
+	if err := d.Mkdir(name, perm); err != nil {
+		return err
+	}
+	return d.SyncDir(up)
+}
+
+// RemoveAll removes a file or a directory with everything in it.
+func RemoveAll(d Dir, name string) error {
+	info, err := d.Lstat(name)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	if info.IsDir() {
+		entries, err := d.ReadDir(name)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := RemoveAll(d, name+"/"+e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return ignoreMissing(d.Remove(name))
+}

@@ -1,0 +1,150 @@
+package disk_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"volley/internal/disk"
+)
+
+func open(t *testing.T, path string) disk.Dir {
+	t.Helper()
+	d, err := disk.OS.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// TestLock checks who gets a lock, and what the others are told.
+func TestLock(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	mine := disk.HolderOf("protect", "run")
+	unlock, err := d.Lock("lock", false, mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shared := range []bool{false, true} {
+		_, err := open(t, path).Lock("lock", shared, disk.HolderOf("recover", "other"))
+		busy := new(disk.BusyError)
+		if !errors.As(err, &busy) || busy.Holder.PID != os.Getpid() || busy.Holder.Verb != "protect" || busy.Holder.Run != "run" || !busy.Holder.Since.Equal(mine.Since) {
+			t.Errorf("shared %v: %+v", shared, err)
+		}
+	}
+	unlock(false)
+	one, err := d.Lock("lock", true, disk.HolderOf("verify", "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := open(t, path).Lock("lock", true, disk.HolderOf("verify", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Lock("lock", false, mine); !errors.As(err, new(*disk.BusyError)) {
+		t.Errorf("exclusive beside two shared: %v", err)
+	}
+	one(false)
+	two(false)
+	unlock, err = d.Lock("lock", false, mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock(true)
+	if _, err := os.Lstat(filepath.Join(path, "lock")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the lock's file: %v", err)
+	}
+}
+
+// TestLockRemoved has many take a lock whose file each of them removes: never two have it.
+func TestLockRemoved(t *testing.T) {
+	path := t.TempDir()
+	var in, got atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		d := open(t, path)
+		all.Go(func() {
+			for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+				unlock, err := d.Lock("lock", false, disk.Holder{PID: 1})
+				if err != nil {
+					continue
+				}
+				if in.Add(1) != 1 {
+					t.Error("two have the lock")
+				}
+				got.Add(1)
+				in.Add(-1)
+				unlock(true)
+			}
+		})
+	}
+	all.Wait()
+	if got.Load() < 8 {
+		t.Errorf("taken %d times", got.Load())
+	}
+}
+
+// TestSetTime sets times, one after 2262, and that of a symbolic link.
+func TestSetTime(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	if err := os.WriteFile(filepath.Join(path, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Symlink("file", "link"); err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range map[string]time.Time{"file": time.Unix(10_000_000_000, 5), "link": time.Unix(1, 7)} {
+		if err := d.SetTime(name, at); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := d.Lstat(name); err != nil || !info.ModTime().Equal(at) {
+			t.Errorf("%s: %v, %v: want %v", name, info.ModTime(), err, at)
+		}
+	}
+}
+
+// TestWhole checks that errors have whole paths, and that no name leads out.
+func TestWhole(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	_, err := d.Lstat("none")
+	if e := new(fs.PathError); !errors.As(err, &e) || e.Path != filepath.Join(d.Path(), "none") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	if err := os.Symlink("/", filepath.Join(path, "out")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"../x", "out/tmp", "/etc"} {
+		if _, err := d.Lstat(name); err == nil {
+			t.Errorf("%s can be reached", name)
+		}
+	}
+}
+
+// TestMake makes directories and takes them back.
+func TestMake(t *testing.T) {
+	path := t.TempDir()
+	undo, err := disk.OS.Make(filepath.Join(path, "a", "b"), 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, filepath.Join(path, "a", "b"))
+	if err := disk.MkdirAll(d, "c/d", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.RemoveAll(d, "c"); err != nil {
+		t.Fatal(err)
+	}
+	undo()
+	if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}

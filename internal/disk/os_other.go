@@ -1,0 +1,27 @@
+//go:build !unix
+
+package disk
+
+import (
+	"io/fs"
+	"os"
+	"time"
+)
+
+const nonblock = 0
+
+// setTime leaves the time of a symbolic link as it is: there is no portable call.
+func (d *osDir) setTime(name string, at time.Time) error {
+	if info, err := d.root.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		return err
+	}
+	return d.root.Chtimes(name, at, at)
+}
+
+// syncDir does nothing where directories cannot be synced.
+func syncDir(f *os.File, err error) error {
+	if err == nil {
+		f.Close()
+	}
+	return nil
+}

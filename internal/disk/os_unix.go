@@ -1,0 +1,39 @@
+//go:build unix
+
+package disk
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const nonblock = unix.O_NONBLOCK
+
+// setTime goes by the directory, as a symbolic link cannot be opened.
+func (d *osDir) setTime(name string, at time.Time) error {
+	dir, err := d.root.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	t, err := unix.TimeToTimespec(at)
+	if err != nil {
+		return &os.PathError{Op: "utimensat", Path: name, Err: err}
+	}
+	if err := unix.UtimesNanoAt(int(dir.Fd()), filepath.Base(name), []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &os.PathError{Op: "utimensat", Path: name, Err: err}
+	}
+	return nil
+}
+
+// syncDir syncs a directory that was opened.
+func syncDir(f *os.File, err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
