@@ -2,116 +2,149 @@ package group
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
-	"os"
 	"slices"
+	"strings"
+
+	"volley/internal/disk"
 )
 
-// What is the matter with a file of a node, or the whole of it.
+// What is the matter with a file of a node, or the whole of it: see the package's
+// documentation.
 const (
-	Whole    = "whole"
-	Lost     = "lost"    // a node whose directory is gone or empty
-	Missing  = "missing" // a file
-	Damaged  = "damaged" // it is as long as it was and holds something else
-	Changed  = "changed" // it has another length, and was written to since
-	New      = "new"     // it was not there
-	Metadata = "mode or time"
+	Whole      = "whole"
+	Lost       = "lost"         // a node
+	Failing    = "failing"      // a node
+	Foreign    = "foreign"      // a node
+	Missing    = "missing"      // a file
+	Damaged    = "damaged"      // a file
+	Stale      = "stale"        // a file
+	Changed    = "changed"      // a file
+	New        = "new"          // a file
+	Metadata   = "mode or time" // of a file, or the mode of a directory
+	Unfinished = "unfinished"   // recovery of a node
 )
 
 // A Finding is what is the matter with a file, or with something of Volley's.
 type Finding struct {
 	Path Name   `json:"path"`
 	What string `json:"what"`
+	Why  string `json:"why,omitempty"`
 }
+
+// harmless reports whether a finding takes nothing from the protection.
+func (f *Finding) harmless() bool { return f.What == New || f.What == Metadata }
 
 // A condition is what is found of a node when all of it is compared with the manifest.
 type condition struct {
 	Lost     bool
+	Failing  string
+	Foreign  bool // it has files of its own, and nothing that shows whose node it is
 	Findings []Finding
-	Data     [][]int // by chunk: the blocks that are not as they were
+	Data     [][]int // by chunk: the rows that are not as they were
 	Parity   [][]int
-	Touched  [][]int // by chunk: blocks that are to come back; not those of changed files
-	Manifest bool    // is there, and right
+	Touched  [][]int // by chunk: rows that are to come back; not those of changed files
+	Manifest bool    // and all records are there, and right
 
 	// Of nodes here alone:
-	restore []int // entries that are to come back
-	parity  bool  // is to be written anew
+	listing    *listing
+	restore    []int // entries that are to come back
+	parity     bool  // is to be written anew
+	unfinished *recovering
+	touched    map[Name]touch // changed files that have the time that they had
 }
 
 // whole reports whether nothing is the matter that takes anything from the protection.
 func (c *condition) whole() bool {
-	return !c.Lost && c.Manifest && !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.What != New && f.What != Metadata })
+	return !c.Lost && c.Failing == "" && !c.Foreign && c.Manifest && !slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.harmless() })
 }
 
 // status returns what is the matter with the node as a whole.
 func (c *condition) status() string {
 	switch {
+	case c.Failing != "":
+		return Failing
 	case c.Lost:
 		return Lost
+	case c.Foreign:
+		return Foreign
 	case c.whole():
 		return Whole
-	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.What == Damaged || f.What == Missing }):
+	case slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.What == Stale }):
+		return Stale
+	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.harmless() && f.What != Changed }):
 		return Damaged
 	}
 	return Changed
+}
+
+// note adds a finding.
+func (c *condition) note(p Name, what string, why error) {
+	f := Finding{Path: p, What: what}
+	if why != nil {
+		f.Why = reason(why)
+	}
+	c.Findings = append(c.Findings, f)
+}
+
+// reason says in few words why something cannot be read.
+func reason(err error) string {
+	if e := new(fs.PathError); errors.As(err, &e) {
+		return e.Err.Error()
+	}
+	return err.Error()
 }
 
 // examine compares a node with the manifest. Quickly is without reading files. Changed
 // files are to come back too if revert is set.
 func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*condition, error) {
 	m := s.manifest
-	x := &m.Members[n.index]
-	c := &condition{Lost: s.states[n.index].Lost}
-	for _, found := range s.states[n.index].Manifests {
-		c.Manifest = c.Manifest || found.Generation == s.generation && found.SHA256 == sum(s.text)
+	x := s.members[n.index]
+	st := s.states[n.index]
+	c := &condition{Lost: st.Lost, Failing: st.Failing, Touched: make([][]int, m.DataChunks)}
+	if c.Failing == "" && !c.Lost {
+		err := s.examineMeta(n, c)
+		if err == nil {
+			c.listing, err = scan(n.dir, false)
+		}
+		if err != nil {
+			c.Failing = err.Error()
+		}
 	}
-	if !c.Lost && s.states[n.index].Node < 0 {
-		c.Findings = append(c.Findings, Finding{metaName + "/" + nodeFile, Damaged})
-	}
-	if !c.Lost && !c.Manifest {
-		c.Findings = append(c.Findings, Finding{metaName + "/manifest", Damaged})
-	}
-	changed, err := s.compareEntries(n, x, c)
-	if err != nil {
-		return nil, err
-	}
-	if quickly {
-		if info, err := os.Stat(n.parity(s.generation)); !c.Lost && (err != nil || info.Size() != int64(m.ParityChunks)*m.ChunkBytes) {
-			c.Findings = append(c.Findings, Finding{metaName + "/" + parityName, Damaged})
+	if c.Failing != "" || c.Lost {
+		if c.Data, c.Parity, c.parity = m.lostRows(x), all(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
+			for i := range x.Entries {
+				c.restore = append(c.restore, i)
+			}
+			c.Touched = c.Data
 		}
 		return c, nil
 	}
-	// Of the data, what is there.
-	d := newData(n.root, x.Entries, true)
-	defer d.close()
-	var now Member
-	now.Entries = slices.Clone(x.Entries)
-	if err := m.digest(ctx, d, &now); err != nil {
-		return nil, err
-	}
-	c.Data, c.Touched = bad(m, m.DataChunks, x.Data, now.Data), make([][]int, m.DataChunks)
-	for i := range x.Entries {
-		e := &x.Entries[i]
-		if e.Type != typeFile {
-			continue
+	is := &compared{files: map[Name]bool{}}
+	var old *compared // with what the node had before, where it was left behind
+	var before *Member
+	if !quickly {
+		var err error
+		d := newData(n.dir, x.Entries, true)
+		defer d.close()
+		if is, err = m.compare(ctx, d, x); err != nil {
+			return nil, err
 		}
-		what, known := changed[e.Path]
-		if !known && now.Entries[i].SHA256 == e.SHA256 {
-			continue
-		}
-		if !known {
-			what = Damaged
-			c.Findings = append(c.Findings, Finding{e.Path, Damaged})
-		}
-		if what != Changed || revert {
-			c.restore = append(c.restore, i)
+		if old, before, err = s.compareStale(ctx, n); err != nil {
+			return nil, err
 		}
 	}
-	for i := range x.Entries { // what is no file
-		if e := &x.Entries[i]; e.Type != typeFile && (changed[e.Path] == Missing || changed[e.Path] == Changed && revert) {
-			c.restore = append(c.restore, i)
+	c.Data = is.blocks
+	s.compareEntries(n, x, c, is, old, before, revert)
+	s.foreign(n, x, c, is)
+	if quickly {
+		if info, err := n.dir.Lstat(parityPath(s.generation)); err != nil || info.Size() != m.parityBytes() {
+			c.note(metaName+"/"+parityName, Damaged, err)
 		}
+		return c, nil
 	}
 	var restored []Entry
 	for _, i := range c.restore {
@@ -120,155 +153,269 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 	touched := extentsOf(restored)
 	for chunk, rows := range c.Data {
 		for _, row := range rows {
-			at, length := m.block(row)
-			if touched.any(int64(chunk)*m.ChunkBytes+at, length) {
+			_, length := m.block(row)
+			if touched.any(m.place(row, chunk, m.DataChunks), length) {
 				c.Touched[chunk] = append(c.Touched[chunk], row)
 			}
 		}
 	}
-	f, err := n.openParity(s.generation)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		c.Parity, c.parity = all(m, m.ParityChunks), true
-		if !c.Lost {
-			c.Findings = append(c.Findings, Finding{metaName + "/" + parityName, Missing})
-		}
-		return c, nil
-	case err != nil:
-		return nil, err
-	}
-	defer f.Close()
-	list, err := m.digests(ctx, f, m.ParityChunks, nil)
-	if err != nil {
-		return nil, err
-	}
-	c.Parity = bad(m, m.ParityChunks, x.Parity, list)
-	c.parity = f.size != int64(m.ParityChunks)*m.ChunkBytes || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
-	if c.parity {
-		c.Findings = append(c.Findings, Finding{metaName + "/" + parityName, Damaged})
-	}
-	return c, nil
+	return c, s.examineParity(ctx, n, x, c)
 }
 
-// badParity returns, by chunk, the blocks of a node's parity that are not right, or cannot be
-// read.
-func (s *session) badParity(ctx context.Context, n *node) [][]int {
+// examineMeta looks at what of Volley's a node has.
+func (s *session) examineMeta(n *node, c *condition) error {
+	st := s.states[n.index]
+	h := st.of(s.current)
+	if st.Node < 0 {
+		c.note(metaName+"/"+nodeFile, Damaged, nil)
+	}
+	switch {
+	case h == nil:
+		c.note(metaName+"/manifest", Damaged, nil)
+	case s.version > 1 && len(h.Records) < s.manifest.Copies:
+		c.note(metaName+"/"+strings.TrimSuffix(recordName, "."), Damaged, nil)
+	default:
+		c.Manifest = true
+	}
+	text, err := disk.ReadFile(n.dir, metaPath(recoveringFile), mostRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.note(metaName+"/"+recoveringFile, Unfinished, nil)
+	c.unfinished = new(recovering)
+	if text, err = unseal(text); err == nil {
+		err = json.Unmarshal(text, c.unfinished)
+	}
+	if err != nil { // what it says is of use, and no more than that
+		c.unfinished = new(recovering)
+	}
+	return nil
+}
+
+// lostRows returns, by chunk, the rows in which a node has data.
+func (m *Manifest) lostRows(x *Member) [][]int {
+	if m.Version == 1 {
+		return all(m, m.DataChunks)
+	}
+	list := make([][]int, m.DataChunks)
+	for _, g := range m.segments(extentsOf(x.Entries)) {
+		if rows := list[g.chunk]; len(rows) == 0 || rows[len(rows)-1] != g.row {
+			list[g.chunk] = append(rows, g.row)
+		}
+	}
+	return list
+}
+
+// compareStale compares a node that was left behind, with an earlier generation, with what it
+// had then.
+func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member, error) {
+	st := s.states[n.index]
+	if st.of(s.current) != nil {
+		return nil, nil, nil
+	}
+	var last *loaded
+	for _, h := range st.Held {
+		if h.Committed && h.Generation < s.generation && (last == nil || h.Generation > last.manifest.Generation) {
+			last = n.held[h.Generation]
+		}
+	}
+	if last == nil || n.index >= last.manifest.Nodes {
+		return nil, nil, nil
+	}
+	var x *Member
+	if last.manifest.Version == 1 {
+		x = last.members[n.index]
+	} else {
+		text, ok := last.records[n.index]
+		if !ok {
+			return nil, nil, nil
+		}
+		var err error
+		if x, err = last.manifest.decodeMember(text); err != nil {
+			return nil, nil, nil
+		}
+	}
+	d := newData(n.dir, x.Entries, true)
+	defer d.close()
+	is, err := last.manifest.compare(ctx, d, x)
+	return is, x, err
+}
+
+// compareEntries adds what is the matter with files, and which of them are to come back.
+func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *compared, before *Member, revert bool) {
+	own := n.readTouches(s.generation, x)
+	c.touched = map[Name]touch{}
+	then := map[Name]*Entry{}
+	if before != nil {
+		for i := range before.Entries {
+			then[before.Entries[i].Path] = &before.Entries[i]
+		}
+	}
+	known := make([]bool, len(c.listing.entries))
+	for i := range x.Entries {
+		e := &x.Entries[i]
+		at := c.listing.find(e.Path)
+		if at < 0 {
+			what, why := Missing, c.listing.unreadable(e.Path)
+			if why != nil {
+				what = Damaged
+			}
+			c.note(e.Path, what, why)
+			c.restore = append(c.restore, i)
+			continue
+		}
+		known[at] = true
+		now, touch := &c.listing.entries[at], c.listing.touches[at]
+		what := ""
+		switch file := e.Type == typeFile && now.Type == typeFile; {
+		case now.Type != e.Type || now.Target != e.Target:
+			what = Changed
+		case file && (now.Size != e.Size || is.files[e.Path]):
+			was, mine := own[e.Path]
+			o := then[e.Path]
+			switch {
+			case o != nil && o.Type == typeFile && o.Size == now.Size && !old.files[e.Path]:
+				what = Stale
+			case !now.sameTime(e):
+				what = Changed
+			case mine && was.Inode != 0 && was != touch:
+				what = Changed
+				c.touched[e.Path] = was
+			default:
+				what = Damaged
+			}
+		case now.Mode != e.Mode || file && !now.sameTime(e):
+			what = Metadata
+		}
+		if what == "" {
+			continue
+		}
+		c.note(e.Path, what, nil)
+		if what != Metadata && (what != Changed || revert) {
+			c.restore = append(c.restore, i)
+		}
+	}
+	for at, is := range known {
+		if e := &c.listing.entries[at]; !is && e.Path != "." {
+			c.note(e.Path, New, nil)
+		}
+	}
+	slices.SortStableFunc(c.Findings, func(a, b Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
+}
+
+// unreadable returns why an entry, or a directory that it lies in, cannot be read.
+func (l *listing) unreadable(p Name) error {
+	if len(l.bad) == 0 {
+		return nil
+	}
+	for {
+		if err := l.bad[p]; err != nil {
+			return err
+		}
+		i := strings.LastIndexByte(string(p), '/')
+		if i < 0 {
+			return l.bad["."]
+		}
+		p = p[:i]
+	}
+}
+
+// foreign finds out whether a directory in which nothing says whose node it is has other files
+// than the node had.
+func (s *session) foreign(n *node, x *Member, c *condition, is *compared) {
+	st := s.states[n.index]
+	if st.Node >= 0 || len(st.Held) > 0 || !st.Files {
+		return
+	}
+	for _, name := range s.Members {
+		if m, err := nodeNamed(s.states, name); err == nil && m == n.index {
+			return
+		}
+	}
+	there, match := 0, 0
+	for i := range c.listing.entries {
+		if c.listing.entries[i].Type == typeFile {
+			there++
+		}
+	}
+	for i := range x.Entries {
+		e := &x.Entries[i]
+		if at := c.listing.find(e.Path); e.Type == typeFile && at >= 0 && c.listing.entries[at].Size == e.Size && !is.files[e.Path] {
+			match++
+		}
+	}
+	c.Foreign = 2*match < there
+}
+
+// examineParity compares a node's parity.
+func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *condition) error {
 	m := s.manifest
 	f, err := n.openParity(s.generation)
 	if err != nil {
-		return all(m, m.ParityChunks)
+		what := Damaged
+		if errors.Is(err, fs.ErrNotExist) {
+			what, err = Missing, nil
+		}
+		c.Parity, c.parity = all(m, m.ParityChunks), true
+		c.note(metaName+"/"+parityName, what, err)
+		return nil
 	}
 	defer f.Close()
-	list, err := m.digests(ctx, f, m.ParityChunks, nil)
-	if err != nil {
-		return all(m, m.ParityChunks)
+	if c.Parity, err = m.compareParity(ctx, f, x); err != nil {
+		return err
 	}
-	return bad(m, m.ParityChunks, m.Members[n.index].Parity, list)
+	c.parity = f.size != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
+	if c.parity {
+		c.note(metaName+"/"+parityName, Damaged, nil)
+	}
+	return nil
 }
 
-// A paddedFile reads zeros where it has ended.
-type paddedFile struct {
-	*os.File
-	size int64
-}
-
-// openParity opens the parity of a generation.
-func (n *node) openParity(g int64) (*paddedFile, error) {
-	f, err := os.Open(n.parity(g))
+// examineAll returns what is found of all nodes. The fields that are not exported are those
+// of nodes here.
+func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
+	mine := make([]*condition, len(s.nodes))
+	if err := s.steady(ctx, func(ctx context.Context) error {
+		return s.here(func(i int, n *node) (err error) {
+			mine[i], err = s.examine(ctx, n, quickly, revert)
+			return err
+		})
+	}); err != nil {
+		return nil, err
+	}
+	all, err := exchange(ctx, s, mine)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, err
+	for i, n := range s.nodes {
+		all[n.index] = mine[i]
 	}
-	return &paddedFile{f, info.Size()}, nil
+	return all, nil
 }
 
-// ReadAt reads at any offset.
-func (f *paddedFile) ReadAt(p []byte, offset int64) (int, error) {
-	there := max(0, min(int64(len(p)), f.size-offset))
-	if n, err := f.File.ReadAt(p[:there], offset); int64(n) < there {
-		return n, err
-	}
-	clear(p[there:])
-	return len(p), nil
-}
-
-// all returns, by chunk, all blocks.
-func all(m *Manifest, chunks int) [][]int {
-	list := make([][]int, chunks)
-	for c := range list {
-		for row := range m.rows() {
-			list[c] = append(list[c], row)
+// notes tells what is the matter with files of Volley's, and what runs have left behind.
+func (s *session) notes() []string {
+	var list []string
+	for _, x := range s.states {
+		if x.Failing != "" {
+			list = append(list, fmt.Sprintf("%s cannot be read: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, x.Failing))
+		}
+		list = append(list, x.Bad...)
+		left := slices.Clone(x.Left)
+		for _, h := range x.Held {
+			switch {
+			case h.Generation < s.generation && x.of(s.current) == nil:
+				list = append(list, fmt.Sprintf("%s has generation %d, and the group is at generation %d", x.Dir, h.Generation, s.generation))
+			case !h.Committed && (h.Generation != s.generation || h.Root != s.root):
+				left = append(left, fmt.Sprint(pendingName, h.Generation, ".json"))
+			}
+		}
+		if left != nil {
+			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in its %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), metaName))
 		}
 	}
 	return list
-}
-
-// bad returns, by chunk, the blocks whose digests differ.
-func bad(m *Manifest, chunks int, want, got []string) [][]int {
-	list := make([][]int, chunks)
-	for c := range chunks {
-		for row := range m.rows() {
-			if i := c*m.rows() + row; want[i] != got[i] {
-				list[c] = append(list[c], row)
-			}
-		}
-	}
-	return list
-}
-
-// compareEntries adds what can be seen without reading files. It returns the entries with
-// which something is the matter.
-func (s *session) compareEntries(n *node, x *Member, c *condition) (map[Name]string, error) {
-	what := map[Name]string{}
-	there := map[Name]Entry{}
-	if !c.Lost {
-		list, err := scan(n.root, false)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range list {
-			there[e.Path] = e
-		}
-	}
-	note := func(p Name, w string) {
-		what[p] = w
-		if !c.Lost {
-			c.Findings = append(c.Findings, Finding{p, w})
-		}
-	}
-	for _, e := range x.Entries {
-		now, ok := there[e.Path]
-		delete(there, e.Path)
-		switch {
-		case !ok:
-			note(e.Path, Missing)
-		case now.Type != e.Type || now.Target != e.Target:
-			note(e.Path, Changed)
-		case now.Type == typeFile && now.Size != e.Size && now.MTime != e.MTime:
-			note(e.Path, Changed)
-		case now.Type == typeFile && now.Size != e.Size:
-			note(e.Path, Damaged)
-		case now.Type == typeFile && (now.Mode != e.Mode || now.MTime != e.MTime):
-			if !c.Lost {
-				c.Findings = append(c.Findings, Finding{e.Path, Metadata})
-			}
-		}
-	}
-	for p := range there {
-		note(p, New)
-	}
-	slices.SortStableFunc(c.Findings, func(a, b Finding) int {
-		switch {
-		case a.Path < b.Path:
-			return -1
-		case a.Path > b.Path:
-			return 1
-		}
-		return 0
-	})
-	return what, nil
 }

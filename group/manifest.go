@@ -2,6 +2,7 @@ package group
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,16 +12,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
-// Format and Version are those of the manifests that this package writes.
+// Format and Version are those of the manifests that this package writes. It reads version
+// 1, too.
 const (
 	Format  = "volley-group"
-	Version = 1
+	Version = 2
 )
 
-// A Manifest says what the data of all nodes is and how its parity was made. All nodes
-// of a group have the same.
+// A Manifest says how the parity of a generation was made, and whose records belong to it.
+// All nodes of a group have the same.
 type Manifest struct {
 	Format     string `json:"format"`
 	Version    int    `json:"version"`
@@ -31,33 +34,146 @@ type Manifest struct {
 	Layout     string `json:"layout"`
 	Field      string `json:"field"`
 	Matrix     string `json:"matrix"`
+	Digest     string `json:"digest,omitempty"` // of segments, parity and records
 
 	DataChunks   int   `json:"data_chunks"` // of every node
 	ParityChunks int   `json:"parity_chunks"`
 	ChunkBytes   int64 `json:"chunk_bytes"`
-	BlockBytes   int64 `json:"block_bytes"` // of a chunk, that have a digest
+	BlockBytes   int64 `json:"block_bytes"` // of a chunk
 
-	Members []Member `json:"members"` // by node
+	Copies  int      `json:"copies,omitempty"` // nodes that store the record of a node
+	Records []Record `json:"members"`          // by node
 }
 
-// A Member is what a manifest says of a node.
+// A Record identifies the [Member] of a node, as it is stored.
+type Record struct {
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// A Member is the record of a node: what its data is, and the digests of its data and parity.
 type Member struct {
 	Bytes   int64   `json:"bytes"` // of its data, with what is between files
 	Entries []Entry `json:"entries"`
 
-	// SHA-256 of the blocks of its chunks, those of a chunk one after the other. Data is
-	// padded with zeros to whole chunks.
-	Data   []string `json:"data"`
-	Parity []string `json:"parity"`
+	// SHA-256 of its segments, in the order of their places, one after the other. A segment
+	// is the part of a file in a block.
+	Segments []byte `json:"segments"`
+
+	// SHA-256 of its parity blocks, in the order of their places.
+	Parity []byte `json:"parity"`
+
+	blocks []byte // of version 1 instead of segments: SHA-256 of the data blocks, zeros included
 }
+
+// digestName is what the digests of version 2 are.
+const digestName = "sha256"
 
 // rows returns how many blocks a chunk has.
 func (m *Manifest) rows() int { return int((m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes) }
 
-// block returns where in a chunk a block begins, and how long it is.
+// block returns where in a chunk the block of a row begins, and how long it is.
 func (m *Manifest) block(row int) (offset, n int64) {
 	offset = int64(row) * m.BlockBytes
 	return offset, min(m.BlockBytes, m.ChunkBytes-offset)
+}
+
+// place returns where the block of a row and chunk lies in the data or parity of a node, which
+// has that many chunks: row by row, so that more data comes after all there is. In version 1
+// it is chunk by chunk.
+func (m *Manifest) place(row, chunk, chunks int) int64 {
+	offset, n := m.block(row)
+	if m.Version == 1 {
+		return int64(chunk)*m.ChunkBytes + offset
+	}
+	return offset*int64(chunks) + int64(chunk)*n
+}
+
+// blockAt returns the block of data that has a byte, and where it ends.
+func (m *Manifest) blockAt(at int64) (row, chunk int, end int64) {
+	if m.Version == 1 {
+		chunk = int(at / m.ChunkBytes)
+		row = int(at % m.ChunkBytes / m.BlockBytes)
+	} else {
+		width := int64(m.DataChunks) * m.BlockBytes
+		row = int(at / width)
+		_, n := m.block(row)
+		chunk = int(at % width / n)
+	}
+	_, n := m.block(row)
+	return row, chunk, m.place(row, chunk, m.DataChunks) + n
+}
+
+// inOrder calls f for all blocks of chunks, in the order of their places.
+func (m *Manifest) inOrder(chunks int, f func(row, chunk int, at, n int64) error) error {
+	outer, inner := m.rows(), chunks
+	if m.Version == 1 {
+		outer, inner = inner, outer
+	}
+	for i := range outer {
+		for j := range inner {
+			row, chunk := i, j
+			if m.Version == 1 {
+				row, chunk = j, i
+			}
+			_, n := m.block(row)
+			if err := f(row, chunk, m.place(row, chunk, chunks), n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// number returns which of all blocks of chunks the one of a row and chunk is, in order.
+func (m *Manifest) number(row, chunk, chunks int) int {
+	if m.Version == 1 {
+		return chunk*m.rows() + row
+	}
+	return row*chunks + chunk
+}
+
+// parityBytes returns the length of the parity of a node.
+func (m *Manifest) parityBytes() int64 { return int64(m.ParityChunks) * m.ChunkBytes }
+
+// A segment is the part of a file in a block.
+type segment struct {
+	file       int // of the extents
+	at, n      int64
+	row, chunk int
+}
+
+// segments returns those of files, in the order of their places.
+func (m *Manifest) segments(x extents) []segment {
+	var list []segment
+	for i := range x {
+		end := x[i].Offset + x[i].Size
+		for at := x[i].Offset; at < end; {
+			row, chunk, stop := m.blockAt(at)
+			n := min(stop, end) - at
+			list = append(list, segment{i, at, n, row, chunk})
+			at += n
+		}
+	}
+	return list
+}
+
+// copies returns the nodes that store the record of a node, itself first.
+func (m *Manifest) copies(n int) []int {
+	var list []int
+	for i := range m.Copies {
+		list = append(list, (n+i)%m.Nodes)
+	}
+	return list
+}
+
+// stores returns the nodes whose records a node stores, itself first.
+func (m *Manifest) stores(n int) []int {
+	var list []int
+	for i := range m.Copies {
+		list = append(list, (n-i+m.Nodes)%m.Nodes)
+	}
+	return list
 }
 
 // code returns the code of the manifest.
@@ -93,28 +209,62 @@ func sum(data []byte) string {
 
 // DecodeManifest reads a manifest as it is stored, and checks it.
 func DecodeManifest(data []byte) (*Manifest, error) {
+	m, _, err := decodeManifest(data)
+	return m, err
+}
+
+// decodeManifest returns, of version 1, the members as well.
+func decodeManifest(data []byte) (*Manifest, []*Member, error) {
 	text, err := unseal(data)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	var head struct { // first, as another version has other keys
+		Format  string
+		Version int
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case head.Format != Format:
+		return nil, nil, fmt.Errorf("format: %q: want %q", head.Format, Format)
+	case head.Version == 1:
+		return decodeVersion1(text)
+	case head.Version != Version:
+		return nil, nil, fmt.Errorf("version: %d: this program knows versions 1 and %d", head.Version, Version)
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return m, m.validate()
+	return m, nil, m.validate()
 }
 
 // validate returns an error that names a field which contradicts others.
 func (m *Manifest) validate() error {
-	if m.Format != Format {
-		return fmt.Errorf("format: %q: want %q", m.Format, Format)
+	if len(m.Records) != m.Nodes { // which bounds what a code may take
+		return fmt.Errorf("members: %d of %d nodes", len(m.Records), m.Nodes)
 	}
-	if m.Version != Version {
-		return fmt.Errorf("version: %d: this program knows version %d", m.Version, Version)
+	if err := m.validateCode(); err != nil {
+		return err
 	}
-	if len(m.Members) != m.Nodes { // which bounds what a code may take
-		return fmt.Errorf("members: %d of %d nodes", len(m.Members), m.Nodes)
+	switch {
+	case m.Digest != digestName:
+		return fmt.Errorf("digest: %q: this program knows %s", m.Digest, digestName)
+	case m.Copies < 1 || m.Copies > m.Nodes:
+		return fmt.Errorf("copies: %d: want 1 to %d", m.Copies, m.Nodes)
 	}
+	for n, r := range m.Records {
+		if _, err := hex.DecodeString(r.SHA256); err != nil || len(r.SHA256) != 64 || r.Bytes < 0 {
+			return fmt.Errorf("members[%d]: want bytes, and a SHA-256", n)
+		}
+	}
+	return nil
+}
+
+// validateCode checks what says how parity is made.
+func (m *Manifest) validateCode() error {
 	c, err := m.code()
 	switch {
 	case err != nil:
@@ -125,48 +275,41 @@ func (m *Manifest) validate() error {
 		return fmt.Errorf("data_chunks, parity_chunks: %d and %d: want %d and %d", m.DataChunks, m.ParityChunks, c.data, c.parity)
 	case m.Group == "" || len(m.Group) > 64 || strings.ContainsAny(m.Group, "/\\\x00"):
 		return fmt.Errorf("group: %q: want a name", m.Group)
-	case m.Generation < 1:
-		return fmt.Errorf("generation: %d: want 1 or more", m.Generation)
+	case m.Generation < 1 || m.Generation > mostGeneration:
+		return fmt.Errorf("generation: %d: want 1 to %d", m.Generation, int64(mostGeneration))
 	case m.ChunkBytes < 0 || m.ChunkBytes%align != 0 || m.ChunkBytes > mostChunk:
 		return fmt.Errorf("chunk_bytes: %d: want a multiple of %d, to %d", m.ChunkBytes, align, int64(mostChunk))
-	case m.BlockBytes < align || m.BlockBytes%align != 0 || m.BlockBytes > mostChunk:
-		return fmt.Errorf("block_bytes: %d: want a multiple of %d, to %d", m.BlockBytes, align, int64(mostChunk))
-	}
-	for n := range m.Members {
-		if err := m.validateMember(&m.Members[n]); err != nil {
-			return fmt.Errorf("members[%d].%w", n, err)
-		}
+	case m.BlockBytes < align || m.BlockBytes%align != 0 || m.BlockBytes > mostBlock:
+		return fmt.Errorf("block_bytes: %d: want a multiple of %d, to %d", m.BlockBytes, align, int64(mostBlock))
 	}
 	return nil
 }
 
+// decodeMember reads the record of a node, and checks it.
+func (m *Manifest) decodeMember(text []byte) (*Member, error) {
+	x := new(Member)
+	if err := json.Unmarshal(text, x); err != nil {
+		return nil, err
+	}
+	return x, m.validateMember(x)
+}
+
 func (m *Manifest) validateMember(x *Member) error {
-	rows := m.rows()
 	if x.Bytes < 0 || x.Bytes > int64(m.DataChunks)*m.ChunkBytes {
 		return fmt.Errorf("bytes: %d: more than %d chunks of %d hold", x.Bytes, m.DataChunks, m.ChunkBytes)
 	}
-	for _, list := range []struct {
-		name    string
-		digests []string
-		chunks  int
-	}{{"data", x.Data, m.DataChunks}, {"parity", x.Parity, m.ParityChunks}} {
-		if len(list.digests) != list.chunks*rows {
-			return fmt.Errorf("%s: %d digests of %d chunks of %d blocks", list.name, len(list.digests), list.chunks, rows)
-		}
-		for i, d := range list.digests {
-			if _, err := hex.DecodeString(d); err != nil || len(d) != 64 {
-				return fmt.Errorf("%s[%d]: %q: want a SHA-256", list.name, i, d)
-			}
-		}
+	if err := m.validateDigests("parity", x.Parity, m.ParityChunks); err != nil {
+		return err
 	}
 	seen := map[Name]string{}
 	var end int64
-	for _, e := range x.Entries {
-		if err := e.validate(seen); err != nil {
-			return fmt.Errorf("entries: %q: %w", string(e.Path), err)
+	for i := range x.Entries {
+		if err := x.Entries[i].validate(seen); err != nil {
+			return fmt.Errorf("entries: %q: %w", string(x.Entries[i].Path), err)
 		}
 	}
-	for _, e := range extentsOf(x.Entries) {
+	list := extentsOf(x.Entries)
+	for _, e := range list {
 		if e.Offset < end || e.Offset+e.Size > x.Bytes {
 			return fmt.Errorf("entries: %q: bytes %d to %d of %d overlap another file or lie outside", string(e.Path), e.Offset, e.Offset+e.Size, x.Bytes)
 		}
@@ -176,6 +319,17 @@ func (m *Manifest) validateMember(x *Member) error {
 		if up := Name(path.Dir(string(p))); p != "." && seen[up] != typeDir {
 			return fmt.Errorf("entries: %q: its directory is not among them", string(p))
 		}
+	}
+	if n := len(m.segments(list)); m.Version > 1 && len(x.Segments) != n*sha256.Size {
+		return fmt.Errorf("segments: %d bytes of digests of %d segments", len(x.Segments), n)
+	}
+	return nil
+}
+
+// validateDigests checks the number of digests of chunks. What there are bounds the rows.
+func (m *Manifest) validateDigests(name string, digests []byte, chunks int) error {
+	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; int64(len(digests)) != int64(chunks)*rows*sha256.Size {
+		return fmt.Errorf("%s: %d bytes of digests of %d chunks of %d blocks", name, len(digests), chunks, rows)
 	}
 	return nil
 }
@@ -192,44 +346,52 @@ func (e *Entry) validate(seen map[Name]string) error {
 		return fmt.Errorf("type %q: want %s, %s or %s", e.Type, typeFile, typeDir, typeSymlink)
 	case e.Mode > 0o7777:
 		return fmt.Errorf("mode %#o: want permission bits", e.Mode)
+	case e.Nanoseconds < 0 || e.Nanoseconds >= int64(time.Second):
+		return fmt.Errorf("mtime_ns %d: want 0 to 999999999", e.Nanoseconds)
 	case e.Type == typeSymlink && e.Target == "":
 		return errors.New("a symbolic link without target")
-	case e.Type == typeFile && (e.Size < 0 || e.Offset < 0 || e.Size > mostChunk || e.Offset > mostChunk || len(e.SHA256) != 64):
-		return errors.New("size, offset or sha256 out of range")
+	case e.Type == typeFile && (e.Size < 0 || e.Offset < 0 || e.Size > mostChunk || e.Offset > mostChunk):
+		return errors.New("size or offset out of range")
 	}
 	seen[e.Path] = e.Type
 	return nil
 }
 
-// align is what chunks and blocks are multiples of, in bytes: of the symbols of all fields.
-const align = 8
+const (
+	align          = 8       // bytes that chunks and blocks are multiples of: those of symbols of all fields
+	mostChunk      = 1 << 56 // bytes, so that sums do not overflow
+	mostBlock      = 1 << 30 // bytes, which are read at a time
+	mostGeneration = 1 << 53
 
-// mostChunk bounds a chunk, so that sums do not overflow.
-const mostChunk = 1 << 56
+	// Blocks are what is found damaged, or changed, and coded again.
+	leastBlock = 64 << 10 // bytes
+	mostBlocks = 1 << 16  // of a node, of data and parity, unless that takes longer blocks than before
+)
 
 // geometry sets the sizes of chunks and blocks, for that many bytes of data at the node that
-// has most. Chunks stay as long as those of an earlier manifest where data fits well
-// enough: with longer ones, all data would move to others.
+// has most. Blocks stay as long as those of an earlier manifest unless that makes far too many
+// or too few of them: with others, all would be coded again.
 func (m *Manifest) geometry(most int64, earlier *Manifest) {
 	d := int64(m.DataChunks)
+	chunks := d + int64(m.ParityChunks)
 	m.ChunkBytes = ((most+d-1)/d + align - 1) / align * align
 	m.BlockBytes = leastBlock
-	for (m.ChunkBytes+m.BlockBytes-1)/m.BlockBytes*int64(m.DataChunks+m.ParityChunks) > mostDigests {
+	blocks := func(bytes int64) int64 { return (m.ChunkBytes + bytes - 1) / bytes * chunks }
+	for blocks(m.BlockBytes) > mostBlocks && m.BlockBytes < mostBlock {
 		m.BlockBytes *= 2
 	}
-	if earlier == nil || earlier.Layout != m.Layout || earlier.Nodes != m.Nodes || earlier.Tolerate != m.Tolerate {
-		return
-	}
-	if d == 1 && earlier.BlockBytes >= m.BlockBytes/2 && earlier.BlockBytes <= 2*m.BlockBytes {
+	if m.follows(earlier) && blocks(earlier.BlockBytes) <= 4*mostBlocks && earlier.BlockBytes <= 4*m.BlockBytes {
 		m.BlockBytes = earlier.BlockBytes
 	}
-	if d > 1 && most <= d*earlier.ChunkBytes && most > d*earlier.ChunkBytes/2 {
-		m.ChunkBytes, m.BlockBytes = earlier.ChunkBytes, earlier.BlockBytes
+	// The last row is as long as it has to be, where it does not grow into a whole one.
+	if rest := most % (d * m.BlockBytes); rest > 0 {
+		m.ChunkBytes = most/(d*m.BlockBytes)*m.BlockBytes + ((rest+d-1)/d+align-1)/align*align
 	}
 }
 
-// Blocks have a digest each: they are what is found damaged, or changed, and coded again.
-const (
-	leastBlock  = 64 << 10
-	mostDigests = 1024 // of a node
-)
+// follows reports whether the parity of an earlier generation can be that of this one, where
+// nothing has changed: it is made in the same way.
+func (m *Manifest) follows(earlier *Manifest) bool {
+	return earlier != nil && earlier.Version == m.Version && earlier.Layout == m.Layout && earlier.Nodes == m.Nodes &&
+		earlier.Tolerate == m.Tolerate && cmp.Or(earlier.Matrix, Cauchy) == cmp.Or(m.Matrix, Cauchy)
+}

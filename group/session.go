@@ -2,63 +2,31 @@ package group
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"time"
+	"syscall"
 
 	"volley"
 	"volley/executor"
+	"volley/internal/disk"
 	"volley/transport"
 )
 
-// Options are those of all verbs. All ranks give the same, but for Timeout.
-type Options struct {
-	Memory  int64         // bytes of packets that a node holds at a time; 0: volley.DefaultMemory
-	Timeout time.Duration // without a message until a run fails; 0: never
-	Ports   int           // messages that a node sends, and receives, at a time; 0: 1
-	Beta    time.Duration // β of the links; 0: volley.DefaultBeta
-	Tau     float64       // τ, in seconds per byte; 0: volley.TauPerByte
+// A verb is what ranks do together.
+type verb struct {
+	name   string
+	args   string // other arguments on which all ranks agree
+	writes bool   // it takes locks that nobody shares
+	makes  bool   // directories that are missing
+	needs  bool   // all directories
 }
-
-func (o *Options) defaults() {
-	if o.Memory == 0 {
-		o.Memory = volley.DefaultMemory
-	}
-	if o.Ports == 0 {
-		o.Ports = volley.DefaultPorts
-	}
-	if o.Beta == 0 {
-		o.Beta = volley.DefaultBeta
-	}
-	if o.Tau == 0 {
-		o.Tau = volley.TauPerByte
-	}
-}
-
-// An InputError is the caller's to mend: directories or numbers that will not do, or too
-// much that is lost.
-type InputError struct{ error }
-
-// Unwrap returns the error itself.
-func (e *InputError) Unwrap() error { return e.error }
-
-func inputf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
-
-// IsInputError reports whether an error is the caller's to mend: an [*InputError] or a
-// [*TooManyError].
-func IsInputError(err error) bool {
-	return errors.As(err, new(*InputError)) || errors.As(err, new(*TooManyError))
-}
-
-// storing is how many timeouts a rank may be behind while it reads or writes its files.
-const storing = 100
 
 // A session is a run of a verb at one rank.
 type session struct {
@@ -68,94 +36,262 @@ type session struct {
 	nodes  []*node
 	states []*state // of all nodes
 	current
+	manifest *Manifest       // in force; nil: the group is not protected
+	text     []byte          // of it, as stored
+	members  map[int]*Member // of the nodes here
 }
 
 // terms are what ranks begin with.
 type terms struct {
 	Nodes   int    // there
 	What    string // they are to do
+	Run     string // its name, rank 0's
 	Options Options
 }
 
-// begin takes the directories of the nodes at this rank, and finds out what all nodes hold.
-// made says that they have to exist, and what is what all ranks are to do.
-func begin(ctx context.Context, t transport.Transport, dirs []string, o Options, made bool, what string) (*session, error) {
-	o.defaults()
+// run does a verb's work on a session, and tells the other ranks of an error.
+func run[T any](ctx context.Context, t transport.Transport, dirs []string, o Options, v verb, f func(context.Context, *session) (T, error)) (result T, err error) {
 	s := &session{Options: o, t: t}
-	ranks, err := volley.ExchangeValues(ctx, t, terms{len(dirs), what, o}, o.Timeout) // who does not come at all is missed soon
+	defer s.end()
+	if err = s.begin(ctx, dirs, v); err == nil {
+		result, err = f(ctx, s)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil && !errors.As(err, new(*transport.AbortError)) {
+		t.Abort(err)
+	}
+	return result, err
+}
+
+// begin takes the directories of the nodes at this rank, locks them, and finds out what all
+// nodes hold.
+func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
+	s.defaults()
+	what := v.name + " " + v.args
+	ranks, err := volley.ExchangeValues(ctx, s.t, terms{len(dirs), what, rand.Text(), s.Options}, s.Timeout)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for r, x := range ranks {
 		s.k += x.Nodes
-		if x.What != ranks[0].What || x.Options.Ports != ranks[0].Options.Ports || x.Options.Memory != ranks[0].Options.Memory {
-			return nil, s.alike(ctx, inputf("process %d was started with other arguments than process 0: %q, %q: start all with the same", r, x.What, ranks[0].What))
+		a, b := x.Options, ranks[0].Options
+		if x.What != ranks[0].What || a.Ports != b.Ports || a.Memory != b.Memory || a.Believe != b.Believe || !slices.Equal(a.Members, b.Members) {
+			return s.alike(ctx, inputf("process %d was started with other arguments than process 0: %q, %q: start all with the same", r, x.What, ranks[0].What))
 		}
 	}
 	s.Beta, s.Tau = ranks[0].Options.Beta, ranks[0].Options.Tau // all have to choose alike
-	if s.k < 2 || s.k < t.Size() {
-		return nil, s.alike(ctx, inputf("%d directories: a group has 2 nodes or more; give all of them, each process one or more", s.k))
+	if s.k < 2 || s.k < s.t.Size() {
+		return s.alike(ctx, inputf("%d directories: a group has 2 nodes or more; give all of them, each process one or more", s.k))
 	}
 	for r, x := range ranks {
-		if first, end := executor.Hosted(s.k, r, t.Size()); x.Nodes != end-first {
-			return nil, s.alike(ctx, inputf("process %d gives %d of %d directories: give each process as many", r, x.Nodes, s.k))
+		if first, end := executor.Hosted(s.k, r, s.t.Size()); x.Nodes != end-first {
+			return s.alike(ctx, inputf("process %d gives %d of %d directories: give each process as many", r, x.Nodes, s.k))
 		}
 	}
-	first, _ := executor.Hosted(s.k, t.Rank(), t.Size())
+	first, _ := executor.Hosted(s.k, s.t.Rank(), s.t.Size())
 	for i, dir := range dirs {
-		n := &node{index: first + i, dir: dir}
-		if n.root, err = resolve(dir, made); err != nil {
-			return nil, err
-		}
-		s.nodes = append(s.nodes, n)
+		s.nodes = append(s.nodes, &node{index: first + i, given: dir})
 	}
-	if err := apart(s.nodes); err != nil {
-		return nil, err
+	failing, err := s.open(ctx, v, disk.HolderOf(v.name, ranks[0].Run))
+	if err != nil {
+		return err
 	}
-	var mine []*state
-	for _, n := range s.nodes {
-		x, err := n.load()
-		if err != nil {
-			return nil, err
-		}
-		mine = append(mine, x)
+	mine := make([]*state, len(s.nodes))
+	if err := s.steady(ctx, func(ctx context.Context) error {
+		return s.here(func(i int, n *node) error {
+			if mine[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i]}); failing[i] == "" {
+				mine[i] = n.load()
+			}
+			return ctx.Err()
+		})
+	}); err != nil {
+		return err
 	}
 	if s.states, err = exchange(ctx, s, mine); err != nil {
-		return nil, err
+		return err
 	}
-	from := -1
-	if s.current, from, err = latest(s.states); err != nil {
-		return nil, s.alike(ctx, err)
+	if s.current, err = decide(s.states, s.Believe); err != nil {
+		return s.alike(ctx, err)
 	}
 	if s.generation == 0 {
-		return s, nil
+		return nil
 	}
-	// One node tells all the manifest, which the lost ones have not.
-	var text []byte
-	for _, n := range s.nodes {
-		if n.index != from {
-			continue
+	return s.fetch(ctx)
+}
+
+// open opens and locks the nodes here, member 0 before all others: of two runs at once that
+// write, the one that has it wins. It returns why nodes cannot be read.
+func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]string, error) {
+	failing := make([]string, len(s.nodes))
+	open := func(i int) error {
+		n := s.nodes[i]
+		err := n.open(s.disk, v, holder)
+		busy := new(disk.BusyError)
+		switch {
+		case errors.As(err, &busy) && busy.Holder.Run == holder.Run:
+			return inputf("%s is given to two processes of this run: every node has its own directory", n.given)
+		case errors.As(err, &busy), IsInputError(err):
+			return err
+		case err != nil:
+			failing[i] = err.Error()
+			n.close()
 		}
-		for _, path := range []string{n.manifest(s.generation), n.pending(s.generation)} {
-			if text, err = os.ReadFile(path); err == nil {
+		return nil
+	}
+	if s.nodes[0].index == 0 {
+		if err := open(0); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.together(ctx); err != nil {
+		return nil, err
+	}
+	for i, n := range s.nodes {
+		if n.index > 0 {
+			if err := open(i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return failing, apart(s.nodes)
+}
+
+// open opens and locks a node. A missing one stays closed, unless the verb makes it.
+func (n *node) open(d disk.Disk, v verb, holder disk.Holder) (err error) {
+	n.dir, err = d.Open(n.given)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && v.makes:
+		if n.undo, err = d.Make(n.given, 0o777); err == nil {
+			n.dir, err = d.Open(n.given)
+		}
+	case errors.Is(err, fs.ErrNotExist) && v.needs:
+		return inputf("%s: no such directory", n.given)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return inputf("%s is no directory: a node is one", n.given)
+	}
+	if err != nil {
+		return err
+	}
+	info, err := n.dir.Lstat(metaName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !v.writes:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		if err = n.dir.Mkdir(metaName, 0o700); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	case err == nil && !info.IsDir():
+		return inputf("%s: want a directory, which is Volley's own", n.path(metaName))
+	}
+	if err != nil {
+		return err
+	}
+	n.unlock, err = n.dir.Lock(metaPath(lockFile), !v.writes, holder)
+	if err != nil && !v.writes && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+		return nil // who only reads goes without
+	}
+	return err
+}
+
+// close gives back what the node has: what was made for it and not used goes.
+func (n *node) close() {
+	if n.dir == nil {
+		return
+	}
+	entries, err := n.dir.ReadDir(metaName)
+	unused := err == nil && len(entries) == 1 && entries[0].Name() == lockFile
+	if n.unlock != nil {
+		n.unlock(unused)
+	}
+	if unused {
+		n.dir.Remove(metaName) // fails, as it should, where something lies in it
+	}
+	n.dir.Close()
+	if n.undo != nil {
+		n.undo()
+	}
+	n.dir, n.unlock, n.undo = nil, nil, nil
+}
+
+// end gives back what the session has.
+func (s *session) end() {
+	for _, n := range s.nodes {
+		n.close()
+	}
+}
+
+// fetch gets the manifest in force, and the records of the nodes here, from nodes that have
+// them.
+func (s *session) fetch(ctx context.Context) error {
+	from := slices.IndexFunc(s.states, func(x *state) bool { return x.of(s.current) != nil })
+	have := map[int]bool{}
+	for i, x := range s.states {
+		have[i] = x.of(s.current) != nil
+	}
+	var list []parcel
+	for n := range s.k {
+		if n != from && (!have[n] || s.version == 1) {
+			list = append(list, parcel{from: from, to: n})
+		}
+	}
+	var shared []*Member // of version 1
+	for _, n := range s.nodes {
+		if l := n.held[s.generation]; l != nil && have[n.index] && s.manifest == nil {
+			s.manifest, s.text, shared = l.manifest, l.text, l.members
+		}
+	}
+	if err := s.deliver(ctx, list, func(parcel) ([]byte, error) { return s.text, nil }, func(_ parcel, text []byte) (err error) {
+		if s.manifest == nil {
+			s.text = text
+			s.manifest, shared, err = decodeManifest(text)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	s.members = map[int]*Member{}
+	if s.version == 1 {
+		for _, n := range s.nodes {
+			s.members[n.index] = shared[n.index]
+		}
+		return nil
+	}
+	list = nil
+	var gone []string
+	for n := range s.k {
+		source := -1
+		for _, at := range s.manifest.copies(n) {
+			if h := s.states[at].of(s.current); h != nil && slices.Contains(h.Records, n) {
+				source = at
 				break
 			}
 		}
-		if err != nil {
-			return nil, err
+		if source < 0 {
+			gone = append(gone, s.name(n))
+			continue
 		}
+		list = append(list, parcel{source, n})
 	}
-	texts, err := volley.Exchange(ctx, t, text, s.storing())
-	if err != nil {
-		return nil, err
+	if gone != nil {
+		return s.alike(ctx, inputf("too much is lost: of %s nothing is left that says what was there; its record is at no node any more", strings.Join(gone, ", ")))
 	}
-	for _, x := range texts {
-		if len(x) > 0 {
-			s.text = x
+	byIndex := map[int]*node{}
+	for _, n := range s.nodes {
+		byIndex[n.index] = n
+	}
+	return s.deliver(ctx, list, func(p parcel) ([]byte, error) {
+		return byIndex[p.from].held[s.generation].records[p.to], nil
+	}, func(p parcel, text []byte) (err error) {
+		if sum(text) != s.manifest.Records[p.to].SHA256 {
+			return fmt.Errorf("the record of %s arrived damaged", s.name(p.to))
 		}
-	}
-	s.manifest, err = DecodeManifest(s.text)
-	return s, err
+		s.members[p.to], err = s.manifest.decodeMember(text)
+		return err
+	})
 }
 
 // name returns what to call a node: its directory, with its number where others have one of
@@ -169,8 +305,6 @@ func (s *session) name(n int) string {
 	}
 	return dir
 }
-
-func (s *session) storing() time.Duration { return storing * s.Timeout }
 
 // here calls f for all nodes at this rank, on all cores, and returns the first error.
 func (s *session) here(f func(i int, n *node) error) error {
@@ -193,15 +327,20 @@ func (s *session) here(f func(i int, n *node) error) error {
 	return nil
 }
 
+// steady does what takes long at one rank, while the others wait.
+func (s *session) steady(ctx context.Context, f func(context.Context) error) error {
+	return volley.Steady(ctx, s.t, s.Timeout, f)
+}
+
 // exchange gives what every node has to say to all of them, in order.
 func exchange[T any](ctx context.Context, s *session, mine []T) ([]T, error) {
-	all, err := volley.ExchangeValues(ctx, s.t, mine, s.storing())
+	all, err := volley.ExchangeValues(ctx, s.t, mine, s.Timeout)
 	return slices.Concat(all...), err
 }
 
 // together returns when all ranks have come to it.
 func (s *session) together(ctx context.Context) error {
-	_, err := volley.Exchange(ctx, s.t, nil, s.storing())
+	_, err := volley.Exchange(ctx, s.t, nil, s.Timeout)
 	return err
 }
 
@@ -212,53 +351,113 @@ func (s *session) alike(ctx context.Context, err error) error {
 	return err
 }
 
-// run calls f, and tells the other ranks of its error.
-func run[T any](ctx context.Context, t transport.Transport, f func() (T, error)) (T, error) {
-	x, err := f()
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+// A parcel goes from a node to another, or to itself.
+type parcel struct{ from, to int }
+
+// deliver carries parcels, which all ranks know. Get returns those of nodes here, and put
+// takes those for nodes here.
+func (s *session) deliver(ctx context.Context, list []parcel, get func(parcel) ([]byte, error), put func(parcel, []byte) error) error {
+	rank := func(n int) int {
+		for r := range s.t.Size() {
+			if first, end := executor.Hosted(s.k, r, s.t.Size()); first <= n && n < end {
+				return r
+			}
+		}
+		return -1
 	}
-	if err != nil && !errors.As(err, new(*transport.AbortError)) {
-		t.Abort(err)
+	type letter struct {
+		parcel
+		text []byte
 	}
-	return x, err
+	var mine []letter
+	lengths := map[string]int{}
+	for _, p := range list {
+		if rank(p.from) != s.t.Rank() {
+			continue
+		}
+		text, err := get(p)
+		if err != nil {
+			return err
+		}
+		if rank(p.to) == s.t.Rank() {
+			if err := put(p, text); err != nil {
+				return err
+			}
+			continue
+		}
+		mine = append(mine, letter{p, text})
+		lengths[fmt.Sprint(p)] = len(text)
+	}
+	if s.t.Size() == 1 {
+		return nil
+	}
+	all, err := volley.ExchangeValues(ctx, s.t, lengths, s.Timeout)
+	if err != nil {
+		return err
+	}
+	// The messages between two ranks come in the order in which they were sent.
+	var sendings []transport.Sending
+	for _, x := range mine {
+		for at := 0; at < len(x.text); at += mostParcel {
+			sendings = append(sendings, s.t.Send(rank(x.to), transport.Tag{}, [][]byte{x.text[at:min(at+mostParcel, len(x.text))]}))
+		}
+	}
+	for _, p := range list {
+		from := rank(p.from)
+		if rank(p.to) != s.t.Rank() || from == s.t.Rank() {
+			continue
+		}
+		text := make([]byte, 0, all[from][fmt.Sprint(p)])
+		for len(text) < cap(text) {
+			if err := s.wait(ctx, func(ctx context.Context) error {
+				m, err := s.t.Receive(from, transport.Tag{}, []int{min(mostParcel, cap(text)-len(text))}).Wait(ctx)
+				if err == nil {
+					text = append(text, m.Parts[0]...)
+					m.Release()
+				}
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		if err := put(p, text); err != nil {
+			return err
+		}
+	}
+	for _, x := range sendings {
+		if err := s.wait(ctx, x.Wait); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// resolve returns the path of a directory without symbolic links.
-func resolve(dir string, made bool) (string, error) {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
+// mostParcel is the bytes of a message.
+const mostParcel = 4 << 20
+
+// wait bounds one wait by the timeout.
+func (s *session) wait(ctx context.Context, f func(context.Context) error) error {
+	if s.Timeout > 0 {
+		late, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%w: nothing for %v", executor.ErrTimeout, s.Timeout))
+		defer cancel()
+		ctx = late
 	}
-	real, err := filepath.EvalSymlinks(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !made:
-		return path, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return "", inputf("%s: no such directory", dir)
-	case err != nil:
-		return "", err
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return "", err
-	}
-	if !info.IsDir() {
-		return "", inputf("%s is no directory: a node is one", dir)
-	}
-	return real, nil
+	return f(ctx)
 }
 
 // apart returns an error where a directory is, or lies in, another.
 func apart(nodes []*node) error {
 	for i, a := range nodes {
 		for j, b := range nodes {
-			switch rel, err := filepath.Rel(a.root, b.root); {
-			case i == j || err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
+			if i == j || a.dir == nil || b.dir == nil {
+				continue
+			}
+			switch rel, err := filepath.Rel(a.dir.Path(), b.dir.Path()); {
+			case err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
 			case rel == ".":
-				return inputf("%s and %s are one directory: every node has its own", a.dir, b.dir)
+				return inputf("%s and %s are one directory: every node has its own", a.given, b.given)
 			default:
-				return inputf("%s lies in %s: nodes have to lie apart", b.dir, a.dir)
+				return inputf("%s lies in %s: nodes have to lie apart", b.given, a.given)
 			}
 		}
 	}

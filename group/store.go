@@ -6,36 +6,60 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"volley/internal/atomicfile"
+	"volley/internal/disk"
 )
 
-// What lies in a node's .volley, <g> being a generation:
+// What lies in a node's .volley, <g> being a generation and <n> a node:
 //
-//	node.json           group and number of the node
-//	manifest.<g>.json   the manifest; where any node has it, all have what it speaks of
-//	pending.<g>.json    it, until all nodes have it and their parity
-//	parity.<g>          the parity chunks, one after the other
-//	tmp-*               what an interrupted run has left
-//	replaced/           files that were recovered although they had been written to since
+//	node.json            group and number of the node
+//	manifest.<g>.json    the manifest; where any node has it, all have what it speaks of
+//	pending.<g>.json     it, until all nodes have it with all that it speaks of
+//	member.<g>.<n>.json  the record of a node: its own, and copies of others'
+//	parity.<g>           the parity chunks
+//	touches.json         inodes and ctimes of the node's files
+//	recovering.json      what recover has begun here
+//	lock                 locked by a run
+//	tmp-*, .volley-*     what an interrupted run has left
+//	replaced/            files in whose place others were recovered
 const (
-	nodeFile     = "node.json"
-	manifestName = "manifest."
-	pendingName  = "pending."
-	parityName   = "parity."
-	temporary    = "tmp-"
-	replacedName = "replaced"
+	nodeFile       = "node.json"
+	manifestName   = "manifest."
+	pendingName    = "pending."
+	recordName     = "member."
+	parityName     = "parity."
+	touchFile      = "touches.json"
+	recoveringFile = "recovering.json"
+	lockFile       = "lock"
+	temporary      = "tmp-"
+	replacedName   = "replaced"
 )
+
+// mostRecord bounds the bytes of a file that is read as a whole.
+const mostRecord = 1 << 34
 
 // A node is one of the group whose directory is here.
 type node struct {
-	index int
-	dir   string // as it was given
-	root  string // without symbolic links in it; where there is none yet, dir
+	index  int
+	given  string   // its directory as it was given
+	dir    disk.Dir // nil: there is none, or it cannot be read
+	unlock func(remove bool)
+	undo   func()            // removes the directories that were made for it
+	held   map[int64]*loaded // by generation
+}
+
+// loaded is what a node has of a generation.
+type loaded struct {
+	manifest *Manifest
+	text     []byte         // as stored
+	members  []*Member      // of version 1: all
+	records  map[int][]byte // of later ones: those that are right, by node
 }
 
 // identity is what node.json holds.
@@ -45,52 +69,71 @@ type identity struct {
 	Node   int    `json:"node"`
 }
 
-// path returns that of an entry.
-func (n *node) path(p Name) string { return join(n.root, p) }
+// metaPath returns the name of a file of .volley.
+func metaPath(name string) string { return path.Join(metaName, name) }
 
-// meta returns the path of a file of .volley.
-func (n *node) meta(name string) string { return filepath.Join(n.root, metaName, name) }
+func manifestPath(g int64) string      { return metaPath(fmt.Sprint(manifestName, g, ".json")) }
+func pendingPath(g int64) string       { return metaPath(fmt.Sprint(pendingName, g, ".json")) }
+func parityPath(g int64) string        { return metaPath(fmt.Sprint(parityName, g)) }
+func recordPath(g int64, n int) string { return metaPath(fmt.Sprint(recordName, g, ".", n, ".json")) }
 
-func (n *node) manifest(g int64) string { return n.meta(fmt.Sprint(manifestName, g, ".json")) }
-func (n *node) pending(g int64) string  { return n.meta(fmt.Sprint(pendingName, g, ".json")) }
-func (n *node) parity(g int64) string   { return n.meta(fmt.Sprint(parityName, g)) }
+// path returns the whole path of an entry.
+func (n *node) path(p Name) string {
+	if n.dir == nil {
+		return filepath.Join(n.given, filepath.FromSlash(string(p)))
+	}
+	return filepath.Join(n.dir.Path(), filepath.FromSlash(string(p)))
+}
 
 // A state is what is found of a node before anything else is looked at.
 type state struct {
-	Dir       string
-	Lost      bool // no directory, or nothing in it
-	Node      int  // that it says it is, or -1
-	Group     string
-	Manifests []stored // readable ones
-	Bad       []string // others, and why they are not
-	Newest    int64    // generation of which there is any file
+	Dir     string
+	Lost    bool   // no directory, or nothing in it
+	Failing string // why it cannot be read
+	Files   bool   // there are files that are not Volley's
+	Node    int    // that it says it is, or -1
+	Group   string
+	Held    []held
+	Bad     []string // files of Volley's that are damaged, and how
+	Left    []string // what interrupted runs have left
+	Newest  int64    // generation of which there is any file
 }
 
-// stored is a manifest that a node has.
-type stored struct {
+// held is a generation of which a node has the manifest.
+type held struct {
 	Generation int64
-	Committed  bool
+	Version    int
 	Group      string
-	SHA256     string
 	Nodes      int
+	Tolerate   int
+	Root       string // SHA-256 of the manifest, which has those of all records
+	Committed  bool
+	Complete   bool  // the parity and all records are there
+	Records    []int // nodes whose records are there and right
 }
 
 // load looks at a node.
-func (n *node) load() (*state, error) {
-	s := &state{Dir: n.dir, Node: -1}
-	all, err := os.ReadDir(n.root)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(all) == 0 {
+func (n *node) load() *state {
+	s := &state{Dir: n.given, Node: -1}
+	if n.dir == nil {
 		s.Lost = true
-		return s, nil
+		return s
 	}
+	n.held = map[int64]*loaded{}
+	fail := func(err error) *state {
+		return &state{Dir: n.given, Node: -1, Failing: err.Error()}
+	}
+	all, err := n.dir.ReadDir(".")
 	if err != nil {
-		return nil, err
+		return fail(err)
 	}
-	entries, err := os.ReadDir(filepath.Join(n.root, metaName))
+	s.Files = slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() != metaName })
+	entries, err := n.dir.ReadDir(metaName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return fail(err)
 	}
-	if text, err := os.ReadFile(n.meta(nodeFile)); err == nil {
+	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile })
+	if text, err := disk.ReadFile(n.dir, metaPath(nodeFile), mostRecord); err == nil {
 		var id identity
 		if text, err = unseal(text); err == nil {
 			err = json.Unmarshal(text, &id)
@@ -99,40 +142,90 @@ func (n *node) load() (*state, error) {
 			err = fmt.Errorf("format: %q: want %q", id.Format, Format)
 		}
 		if err != nil {
-			s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", n.meta(nodeFile), err))
+			s.bad(n, nodeFile, err)
 		} else {
 			s.Node, s.Group = id.Node, id.Group
 		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		s.bad(n, nodeFile, err)
 	}
 	for _, e := range entries {
-		kind, g, ok := generationOf(e.Name())
+		name := e.Name()
+		if leftover(name) {
+			s.Left = append(s.Left, name)
+		}
+		kind, g, _, ok := nameOf(name)
 		if !ok {
 			continue
 		}
 		s.Newest = max(s.Newest, g)
-		if kind == parityName {
+		if kind != manifestName && kind != pendingName {
 			continue
 		}
-		text, err := os.ReadFile(n.meta(e.Name()))
-		if err != nil {
-			return nil, err
+		l := new(loaded)
+		if l.text, err = disk.ReadFile(n.dir, metaPath(name), mostRecord); err == nil {
+			l.manifest, l.members, err = decodeManifest(l.text)
 		}
-		m, err := DecodeManifest(text)
-		if err == nil && m.Generation != g {
-			err = fmt.Errorf("generation: %d", m.Generation)
+		if err == nil && l.manifest.Generation != g {
+			err = fmt.Errorf("generation: %d", l.manifest.Generation)
 		}
 		if err != nil {
-			s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", n.meta(e.Name()), err))
+			s.bad(n, name, err)
 			continue
 		}
-		s.Manifests = append(s.Manifests, stored{g, kind == manifestName, m.Group, sum(text), m.Nodes})
+		h := n.complete(l)
+		h.Committed = kind == manifestName
+		if i := slices.IndexFunc(s.Held, func(o held) bool { return o.Generation == g }); i >= 0 {
+			if h.Committed { // which is read first, by their names
+				s.Held[i], n.held[g] = h, l
+			}
+			continue
+		}
+		s.Held, n.held[g] = append(s.Held, h), l
 	}
-	return s, nil
+	return s
 }
 
-// generationOf takes a name of .volley apart.
-func generationOf(name string) (kind string, g int64, ok bool) {
-	for _, kind := range []string{manifestName, pendingName, parityName} {
+func (s *state) bad(n *node, name string, err error) {
+	s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", filepath.Join(n.given, metaName, name), err))
+}
+
+// complete reads the records of a generation that a node has, and looks for the parity.
+func (n *node) complete(l *loaded) held {
+	m := l.manifest
+	h := held{Generation: m.Generation, Version: m.Version, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: sum(l.text)}
+	info, err := n.dir.Lstat(parityPath(m.Generation))
+	h.Complete = err == nil && info.Size() == m.parityBytes()
+	if m.Version == 1 {
+		for i := range m.Nodes {
+			h.Records = append(h.Records, i)
+		}
+		return h
+	}
+	l.records = map[int][]byte{}
+	if n.index >= m.Nodes {
+		return h
+	}
+	for _, i := range m.stores(n.index) {
+		text, err := disk.ReadFile(n.dir, recordPath(m.Generation, i), m.Records[i].Bytes)
+		if err != nil || sum(text) != m.Records[i].SHA256 {
+			h.Complete = false
+			continue
+		}
+		l.records[i] = text
+		h.Records = append(h.Records, i)
+	}
+	return h
+}
+
+// leftover reports whether a name of .volley is of a run that was interrupted.
+func leftover(name string) bool {
+	return strings.HasPrefix(name, temporary) || strings.HasPrefix(name, atomicfile.Hidden)
+}
+
+// nameOf takes a name of .volley apart that belongs to a generation.
+func nameOf(name string) (kind string, g int64, n int, ok bool) {
+	for _, kind := range []string{manifestName, pendingName, parityName, recordName} {
 		rest, found := strings.CutPrefix(name, kind)
 		if kind != parityName && found {
 			rest, found = strings.CutSuffix(rest, ".json")
@@ -140,41 +233,93 @@ func generationOf(name string) (kind string, g int64, ok bool) {
 		if !found {
 			continue
 		}
-		g, err := strconv.ParseInt(rest, 10, 64)
-		return kind, g, err == nil && g > 0 && fmt.Sprint(g) == rest
+		if kind == recordName {
+			of, number, _ := strings.Cut(rest, ".")
+			n, err := strconv.Atoi(number)
+			if err != nil || fmt.Sprint(n) != number || n < 0 {
+				return "", 0, 0, false
+			}
+			g, ok := generationOf(of)
+			return kind, g, n, ok
+		}
+		g, ok := generationOf(rest)
+		return kind, g, 0, ok
 	}
-	return "", 0, false
+	return "", 0, 0, false
 }
 
-// clean removes what is not of the generation: earlier and later ones and what interrupted
-// runs have left. A pending manifest of it becomes one, as another node has it.
-func (n *node) clean(g int64) error {
-	entries, err := os.ReadDir(filepath.Join(n.root, metaName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+func generationOf(text string) (int64, bool) {
+	g, err := strconv.ParseInt(text, 10, 64)
+	return g, err == nil && g > 0 && g < mostGeneration && fmt.Sprint(g) == text
+}
+
+// rollForward puts the pending manifest of a generation in force at the node.
+func (n *node) rollForward(g int64) error {
+	if _, err := n.dir.Lstat(pendingPath(g)); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
 	}
+	if err := n.dir.Rename(pendingPath(g), manifestPath(g)); err != nil {
+		return err
+	}
+	return n.sync()
+}
+
+// clean removes what interrupted runs have left, and what is of generations before and after
+// g. It is called when all nodes have committed g.
+func (n *node) clean(g int64) error {
+	entries, err := n.dir.ReadDir(metaName)
+	if err != nil {
+		return err
+	}
+	// Manifests go first: what they speak of is there as long as they are.
+	for _, manifests := range []bool{true, false} {
+		for _, e := range entries {
+			kind, of, _, ok := nameOf(e.Name())
+			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && (!ok || of == g) {
+				continue
+			}
+			if err := disk.RemoveAll(n.dir, metaPath(e.Name())); err != nil {
+				return err
+			}
+		}
+		if err := n.sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy removes what interrupted runs have left.
+func (n *node) tidy(s *state) error {
+	for _, name := range s.Left {
+		if err := disk.RemoveAll(n.dir, metaPath(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop removes what the node has of a generation that no node has committed.
+func (n *node) drop(g int64) error {
+	entries, err := n.dir.ReadDir(metaName)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		_, of, ok := generationOf(e.Name())
-		if strings.HasPrefix(e.Name(), temporary) || strings.HasPrefix(e.Name(), atomicfile.Hidden) || ok && of != g {
-			if err := os.RemoveAll(n.meta(e.Name())); err != nil {
+		if _, of, _, ok := nameOf(e.Name()); ok && of == g {
+			if err := n.dir.Remove(metaPath(e.Name())); err != nil {
 				return err
 			}
 		}
-	}
-	if _, err := os.Lstat(n.pending(g)); err == nil {
-		if err := os.Rename(n.pending(g), n.manifest(g)); err != nil {
-			return err
-		}
-		return n.sync()
 	}
 	return nil
 }
 
 // sync makes the names in .volley last.
-func (n *node) sync() error { return atomicfile.SyncDir(filepath.Join(n.root, metaName)) }
+func (n *node) sync() error { return n.dir.SyncDir(metaName) }
 
 // identify writes node.json.
 func (n *node) identify(group string) error {
@@ -182,69 +327,51 @@ func (n *node) identify(group string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(n.meta(nodeFile), seal(text))
+	return n.write(nodeFile, seal(text))
 }
 
-// A current is the generation that counts.
-type current struct {
-	generation int64 // 0: the group was never protected
-	manifest   *Manifest
-	text       []byte // as stored
-	newest     int64  // generation of which any node has a file
+// write writes a file of .volley whole, or not at all.
+func (n *node) write(name string, text []byte) error {
+	return atomicfile.WriteIn(n.dir, metaPath(name), text, 0o600)
 }
 
-// latest finds out the generation that counts from what all nodes have: the last one that
-// any node has committed. It returns an error that names a node where they do not belong
-// together, and the node to take the manifest from.
-func latest(states []*state) (c current, from int, err error) {
-	from = -1
-	var group string
-	var named int // by this node
-	for n, s := range states {
-		c.newest = max(c.newest, s.Newest)
-		if s.Node >= 0 && s.Node != n {
-			return c, -1, inputf("%s is node %d of its group and was given as node %d: give the directories in the order in which they were protected", s.Dir, s.Node, n)
-		}
-		names := []string{s.Group}
-		for _, m := range s.Manifests {
-			names = append(names, m.Group)
-		}
-		for _, name := range names {
-			switch {
-			case name == "":
-			case group == "":
-				group, named = name, n
-			case name != group:
-				return c, -1, inputf("%s belongs to another group than %s: give the directories of one group", s.Dir, states[named].Dir)
-			}
-		}
-		for _, m := range s.Manifests {
-			if m.Committed {
-				c.generation = max(c.generation, m.Generation)
-			}
-		}
+// create opens a new file of .volley.
+func (n *node) create(name string) (disk.File, error) {
+	return n.dir.OpenFile(metaPath(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+}
+
+// openParity opens the parity of a generation.
+func (n *node) openParity(g int64) (*paddedFile, error) {
+	if n.dir == nil {
+		return nil, fs.ErrNotExist
 	}
-	var digest string
-	for n, s := range states {
-		for _, m := range s.Manifests {
-			if m.Generation != c.generation {
-				continue
-			}
-			switch {
-			case from < 0:
-				from, digest = n, m.SHA256
-			case m.SHA256 != digest:
-				return c, -1, inputf("%s and %s have different manifests of generation %d: they are not of one group", states[from].Dir, s.Dir, c.generation)
-			}
-			if m.Nodes != len(states) {
-				return c, -1, inputf("%s: a group of %d nodes, and %d were given: give them all, lost ones too", s.Dir, m.Nodes, len(states))
-			}
-		}
+	f, err := n.dir.OpenFile(parityPath(g), os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
 	}
-	return c, from, nil
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: no regular file", f.Name())
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &paddedFile{f, info.Size()}, nil
 }
 
-// has reports whether a node has the manifest of a generation.
-func (s *state) has(g int64) bool {
-	return slices.ContainsFunc(s.Manifests, func(m stored) bool { return m.Generation == g })
+// A paddedFile reads zeros where it has ended.
+type paddedFile struct {
+	disk.File
+	size int64
+}
+
+// ReadAt reads at any offset.
+func (f *paddedFile) ReadAt(p []byte, offset int64) (int, error) {
+	there := max(0, min(int64(len(p)), f.size-offset))
+	if n, err := f.File.ReadAt(p[:there], offset); int64(n) < there {
+		return n, err
+	}
+	clear(p[there:])
+	return len(p), nil
 }

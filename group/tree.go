@@ -8,12 +8,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"volley/internal/disk"
 )
 
 // metaName is the directory of a node in which everything of Volley's lies.
@@ -28,16 +31,25 @@ const (
 
 // An Entry is a file, directory or symbolic link of a node.
 type Entry struct {
-	Path   Name   `json:"path"` // relative, by slashes; the node's directory itself is "."
-	Type   string `json:"type"`
-	Mode   uint32 `json:"mode"`  // permission bits, with setuid 04000, setgid 02000 and sticky 01000
-	MTime  int64  `json:"mtime"` // nanoseconds since 1970
-	Target Name   `json:"target,omitempty"`
+	Path        Name   `json:"path"` // relative, by slashes; the node's directory itself is "."
+	Type        string `json:"type"`
+	Mode        uint32 `json:"mode"`               // permission bits, with setuid 04000, setgid 02000 and sticky 01000
+	Seconds     int64  `json:"mtime"`              // of the last change, since 1970
+	Nanoseconds int64  `json:"mtime_ns,omitempty"` // beyond these seconds
+	Target      Name   `json:"target,omitempty"`
 
 	// Of files:
 	Size   int64  `json:"size,omitempty"`   // bytes
 	Offset int64  `json:"offset,omitempty"` // in the node's data
-	SHA256 string `json:"sha256,omitempty"`
+	SHA256 string `json:"sha256,omitempty"` // in version 1 only
+}
+
+// time returns the time of the last change.
+func (e *Entry) time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
+
+// sameTime reports whether two entries have one time of the last change.
+func (e *Entry) sameTime(o *Entry) bool {
+	return e.Seconds == o.Seconds && e.Nanoseconds == o.Nanoseconds
 }
 
 // A Name is bytes. In JSON it is a string where these are UTF-8 and do not begin with
@@ -95,41 +107,85 @@ func fileMode(bits uint32) fs.FileMode {
 	return m
 }
 
-// scan lists what lies below a directory but for .volley, in order of paths. Strictly, it
-// returns an error that names what is neither file, directory nor symbolic link.
-func scan(dir string, strictly bool) ([]Entry, error) {
-	var list []Entry
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		if rel == metaName {
-			if d.IsDir() {
-				return filepath.SkipDir
-			}
-			return fmt.Errorf("%s: want a directory, which is Volley's own", path)
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		e, err := entryOf(path, rel, info)
-		list = append(list, e)
-		if errors.Is(err, errSpecial) && !strictly {
-			return nil
-		}
-		return err
-	})
-	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
-	return list, err
+// A listing is what lies below a node's directory but for .volley.
+type listing struct {
+	entries []Entry // in the order of their paths
+	touches []touch // by entry
+	bad     map[Name]error
 }
 
-func entryOf(path, rel string, info fs.FileInfo) (Entry, error) {
-	e := Entry{Path: Name(filepath.ToSlash(rel)), Mode: unixMode(info.Mode()), MTime: info.ModTime().UnixNano()}
+// scan lists a directory. Strictly, it returns an error that names what cannot be read, or is
+// neither file, directory nor symbolic link; else the listing has what cannot be read.
+func scan(dir disk.Dir, strictly bool) (*listing, error) {
+	l := &listing{bad: map[Name]error{}}
+	if err := l.add(dir, ".", strictly); err != nil {
+		return nil, err
+	}
+	order := make([]int, len(l.entries))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(string(l.entries[a].Path), string(l.entries[b].Path)) })
+	sorted := &listing{bad: l.bad}
+	for _, i := range order {
+		sorted.entries, sorted.touches = append(sorted.entries, l.entries[i]), append(sorted.touches, l.touches[i])
+	}
+	return sorted, nil
+}
+
+// add adds a name and all below it.
+func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
+	unless := func(err error) error {
+		if strictly || errors.Is(err, fs.ErrNotExist) && name == "." {
+			return err
+		}
+		if !errors.Is(err, fs.ErrNotExist) { // else it has gone meanwhile
+			l.bad[Name(name)] = err
+		}
+		return nil
+	}
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return unless(err)
+	}
+	e, err := entryOf(dir, name, info)
+	if err != nil && (strictly || !errors.Is(err, errSpecial)) {
+		return unless(err)
+	}
+	l.entries, l.touches = append(l.entries, e), append(l.touches, touchOf(info))
+	if e.Type != typeDir {
+		return nil
+	}
+	below, err := dir.ReadDir(name)
+	if err != nil {
+		return unless(err)
+	}
+	for _, d := range below {
+		switch {
+		case name == "." && d.Name() == metaName && d.IsDir():
+			continue
+		case name == "." && d.Name() == metaName:
+			return fmt.Errorf("%s: want a directory, which is Volley's own", filepath.Join(dir.Path(), metaName))
+		}
+		if err := l.add(dir, path.Join(name, d.Name()), strictly); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find returns the number of an entry, or -1.
+func (l *listing) find(p Name) int {
+	i, ok := slices.BinarySearchFunc(l.entries, p, func(e Entry, p Name) int { return strings.Compare(string(e.Path), string(p)) })
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+func entryOf(dir disk.Dir, name string, info fs.FileInfo) (Entry, error) {
+	at := info.ModTime()
+	e := Entry{Path: Name(name), Mode: unixMode(info.Mode()), Seconds: at.Unix(), Nanoseconds: int64(at.Nanosecond())}
 	switch {
 	case info.Mode().IsRegular():
 		e.Type, e.Size = typeFile, info.Size()
@@ -137,14 +193,14 @@ func entryOf(path, rel string, info fs.FileInfo) (Entry, error) {
 		e.Type = typeDir
 	case info.Mode()&fs.ModeSymlink != 0:
 		e.Type = typeSymlink
-		target, err := os.Readlink(path)
+		target, err := dir.Readlink(name)
 		if err != nil {
 			return e, err
 		}
 		e.Target = Name(target)
 	default:
 		e.Type = kindOf(info.Mode())
-		return e, fmt.Errorf("%s is a %s: %w; move it away", path, e.Type, errSpecial)
+		return e, fmt.Errorf("%s is a %s: %w; move it away", filepath.Join(dir.Path(), name), e.Type, errSpecial)
 	}
 	return e, nil
 }
@@ -164,73 +220,86 @@ func kindOf(m fs.FileMode) string {
 }
 
 // place sets the offsets of the files of a node and returns where its data ends. Files that
-// earlier had a place keep it where they fit, so that they need not be coded again;
-// unless that would leave more than half of it empty, or afresh is set.
+// earlier had a place keep it where they fit, so that they need not be coded again. The others
+// take the first gap that holds them. All places are made afresh if afresh is set, or else more
+// than half of the data would be gaps.
 func place(list, earlier []Entry, afresh bool) int64 {
 	var total int64
-	var files []*Entry
 	old := map[Name]int64{}
 	for _, e := range earlier {
-		if e.Type == typeFile && e.Size > 0 {
+		if e.Type == typeFile && e.Size > 0 && !afresh {
 			old[e.Path] = e.Offset
 		}
 	}
 	var kept, others []*Entry
 	for i := range list {
 		e := &list[i]
-		if e.Type != typeFile {
+		if e.Offset = 0; e.Type != typeFile || e.Size == 0 {
 			continue
 		}
-		files = append(files, e)
 		total += e.Size
-		if at, ok := old[e.Path]; ok && e.Size > 0 && !afresh {
+		if at, ok := old[e.Path]; ok {
 			e.Offset = at
 			kept = append(kept, e)
 		} else {
 			others = append(others, e)
 		}
 	}
-	slices.SortFunc(kept, func(a, b *Entry) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortStableFunc(kept, func(a, b *Entry) int { return cmp.Compare(a.Offset, b.Offset) })
+	type gap struct{ at, n int64 }
+	var gaps []gap
 	var end int64
 	for i, e := range kept {
-		if i+1 < len(kept) && e.Offset+e.Size > kept[i+1].Offset {
+		if i+1 < len(kept) && e.Offset+e.Size > kept[i+1].Offset || e.Offset < end {
 			others = append(others, e)
 			continue
 		}
-		end = max(end, e.Offset+e.Size)
-	}
-	for _, e := range others {
-		e.Offset = 0
-		if e.Size > 0 {
-			e.Offset = end
+		if e.Offset > end {
+			gaps = append(gaps, gap{end, e.Offset - end})
 		}
+		end = e.Offset + e.Size
+	}
+	first := 0 // of the gaps that are not used up
+	for _, e := range others {
+		for first < len(gaps) && gaps[first].n == 0 {
+			first++
+		}
+		i := first
+		for tried := 0; i < len(gaps) && gaps[i].n < e.Size; i++ {
+			if tried++; tried > mostGaps {
+				i = len(gaps)
+				break
+			}
+		}
+		if i < len(gaps) {
+			e.Offset = gaps[i].at
+			gaps[i].at, gaps[i].n = gaps[i].at+e.Size, gaps[i].n-e.Size
+			continue
+		}
+		e.Offset = end
 		end += e.Size
 	}
-	if end > 2*total {
-		end = 0
-		for _, e := range files {
-			e.Offset = 0
-			if e.Size > 0 {
-				e.Offset = end
-			}
-			end += e.Size
-		}
+	if end > 2*total && len(old) > 0 {
+		return place(list, nil, true)
 	}
 	return end
 }
 
-// data is the data of a node: its files one after the other, with zeros between and after
-// them. It reads for one goroutine at a time.
+// mostGaps bounds the gaps that are tried for a file, so that placing many files takes no time
+// in proportion to their square.
+const mostGaps = 100
+
+// data is the data of a node: its files at their places, with zeros between and after them.
+// It reads for one goroutine at a time.
 type data struct {
-	dir string
+	dir disk.Dir // nil: there is nothing
 	extents
 	lenient bool // what cannot be read is zeros
-	open    map[int]*os.File
-	order   []int // of open, the oldest first
+	handles handles[int]
 }
 
-func newData(dir string, list []Entry, lenient bool) *data {
-	return &data{dir: dir, extents: extentsOf(list), lenient: lenient, open: map[int]*os.File{}}
+func newData(dir disk.Dir, list []Entry, lenient bool) *data {
+	return &data{dir: dir, extents: extentsOf(list), lenient: lenient}
 }
 
 // extents are files that are not empty, by where they lie in a node's data.
@@ -269,29 +338,59 @@ func (x extents) overlapping(offset, n int64, f func(i int, e *Entry, from, to i
 	return nil
 }
 
+// handles are files that are open, the last ones used.
+type handles[K comparable] struct {
+	open  map[K]disk.File
+	order []K // the oldest first
+}
+
 // mostOpen is how many files of a node are open at a time.
 const mostOpen = 32
 
-func (d *data) file(i int) (*os.File, error) {
-	if f := d.open[i]; f != nil {
+// get returns a file that is open, or opens it.
+func (h *handles[K]) get(key K, open func() (disk.File, error)) (disk.File, error) {
+	if f := h.open[key]; f != nil {
 		return f, nil
 	}
-	f, err := os.Open(join(d.dir, d.extents[i].Path))
+	f, err := open()
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return nil, fmt.Errorf("%s: no regular file", f.Name())
+	if h.open == nil {
+		h.open = map[K]disk.File{}
 	}
-	if len(d.order) == mostOpen {
-		d.open[d.order[0]].Close()
-		delete(d.open, d.order[0])
-		d.order = d.order[1:]
+	if len(h.order) == mostOpen {
+		h.open[h.order[0]].Close()
+		delete(h.open, h.order[0])
+		h.order = h.order[1:]
 	}
-	d.open[i] = f
-	d.order = append(d.order, i)
+	h.open[key] = f
+	h.order = append(h.order, key)
 	return f, nil
+}
+
+func (h *handles[K]) close() {
+	for _, f := range h.open {
+		f.Close()
+	}
+	h.open, h.order = nil, nil
+}
+
+func (d *data) file(i int) (disk.File, error) {
+	return d.handles.get(i, func() (disk.File, error) {
+		if d.dir == nil {
+			return nil, fs.ErrNotExist
+		}
+		f, err := d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+			f.Close()
+			return nil, fmt.Errorf("%s: no regular file", f.Name())
+		}
+		return f, nil
+	})
 }
 
 // ReadAt reads the data at any offset; there is no end to it.
@@ -311,7 +410,7 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 			clear(part[n:])
 			return nil
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("%s has become shorter than %d bytes meanwhile: leave the files alone while they are protected, and run again", f.Name(), e.Size)
+			return inputf("%s has become shorter than %d bytes meanwhile: leave the files alone while they are protected, and run again", f.Name(), e.Size)
 		}
 		return err
 	})
@@ -321,24 +420,14 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 	return len(p), nil
 }
 
-func (d *data) close() {
-	for _, f := range d.open {
-		f.Close()
-	}
-	d.open, d.order = map[int]*os.File{}, nil
-}
+func (d *data) close() { d.handles.close() }
 
-// join returns the path of an entry.
-func join(dir string, name Name) string { return filepath.Join(dir, filepath.FromSlash(string(name))) }
-
-// setTimes gives what e is its mode and time.
-func setTimes(path string, e *Entry) error {
-	if e.Type == typeSymlink {
-		return setLinkTime(path, e.MTime)
+// setMeta gives what e is its mode and time.
+func setMeta(dir disk.Dir, name string, e *Entry) error {
+	if e.Type != typeSymlink {
+		if err := dir.Chmod(name, fileMode(e.Mode)); err != nil {
+			return err
+		}
 	}
-	if err := os.Chmod(path, fileMode(e.Mode)); err != nil {
-		return err
-	}
-	t := time.Unix(0, e.MTime)
-	return os.Chtimes(path, t, t)
+	return dir.SetTime(name, e.time())
 }

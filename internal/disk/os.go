@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -17,7 +18,7 @@ import (
 var (
 	errNotRegular = errors.New("not a regular file")
 	errTooLong    = errors.New("longer than such a file can be")
-	errNotDir     = errors.New("not a directory")
+	errNotDir     = error(syscall.ENOTDIR)
 )
 
 func dirOf(name string) string { return path.Dir(name) }

@@ -1,0 +1,101 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"volley"
+	"volley/internal/disk"
+)
+
+// Options are those of all verbs. All ranks give the same, but for Timeout.
+type Options struct {
+	Memory  int64         // bytes of packets that a node holds at a time; 0: volley.DefaultMemory
+	Timeout time.Duration // without a message until a run fails; 0: never
+	Ports   int           // messages that a node sends, and receives, at a time; 0: 1
+	Beta    time.Duration // β of the links; 0: volley.DefaultBeta
+	Tau     float64       // τ, in seconds per byte; 0: volley.TauPerByte
+
+	// Believe names a node, by its directory or number, whose newest generation is taken
+	// for the one in force, where it cannot be told.
+	Believe string
+
+	// Members names nodes, by directory or number, whose directories are theirs although
+	// nothing in them shows it.
+	Members []string
+
+	disk disk.Disk // nil: disk.OS
+}
+
+func (o *Options) defaults() {
+	if o.Memory == 0 {
+		o.Memory = volley.DefaultMemory
+	}
+	if o.Ports == 0 {
+		o.Ports = volley.DefaultPorts
+	}
+	if o.Beta == 0 {
+		o.Beta = volley.DefaultBeta
+	}
+	if o.Tau == 0 {
+		o.Tau = volley.TauPerByte
+	}
+	if o.disk == nil {
+		o.disk = disk.OS
+	}
+}
+
+// A Way is an option that lets a verb do what it has refused.
+type Way string
+
+// The ways on.
+const (
+	WayBelieve      Way = "Believe"
+	WayMembers      Way = "Members"
+	WayForce        Way = "Force"
+	WayAllowDeleted Way = "AllowDeleted"
+	WayBeyond       Way = "Beyond"
+)
+
+// An InputError is the caller's to mend: directories or numbers that will not do, or too
+// much that is lost.
+type InputError struct {
+	error
+	Way Way // the option with which the verb does it nevertheless; "" where there is none
+}
+
+// Unwrap returns the error itself.
+func (e *InputError) Unwrap() error { return e.error }
+
+func inputf(format string, args ...any) error {
+	return &InputError{error: fmt.Errorf(format, args...)}
+}
+
+// IsInputError reports whether an error is the caller's to mend: an [*InputError] or a
+// [*TooManyError].
+func IsInputError(err error) bool {
+	return errors.As(err, new(*InputError)) || errors.As(err, new(*TooManyError))
+}
+
+// A TooManyError says that more nodes are lost than the group tolerates. Nothing was written.
+type TooManyError struct {
+	Nodes    []string // directories
+	Tolerate int
+	Possible bool // the parity would replace them nevertheless
+}
+
+func (e *TooManyError) Error() string {
+	text := fmt.Sprintf("%d nodes are lost, and the group tolerates the loss of %d: %s", len(e.Nodes), e.Tolerate, strings.Join(e.Nodes, ", "))
+	if e.Possible {
+		return text + ". Their data can be recovered nevertheless"
+	}
+	return text
+}
+
+// A WrongError says that something that was recovered is not what was protected. Nothing of
+// it has been kept.
+type WrongError struct{ what string }
+
+func (e *WrongError) Error() string { return e.what }

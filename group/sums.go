@@ -1,0 +1,143 @@
+package group
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+)
+
+// compared is how what is there of a node's data compares with a record.
+type compared struct {
+	blocks [][]int       // by chunk: rows that are not as they were
+	files  map[Name]bool // that are not
+}
+
+// compare reads what is there of a node's data, and compares it with its record.
+func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, error) {
+	c := &compared{blocks: make([][]int, m.DataChunks), files: map[Name]bool{}}
+	s := newSums(m, d.extents)
+	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
+	err := m.inOrder(m.DataChunks, func(row, chunk int, at, n int64) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		first := s.next
+		if m.Version > 1 && (first == len(s.list) || s.list[first].at >= at+n) {
+			return nil // zeros, without a digest
+		}
+		block := buffer[:n]
+		if _, err := d.ReadAt(block, at); err != nil {
+			return err
+		}
+		same := true
+		for _, i := range s.add(at, block) {
+			if !s.same(x, i) {
+				same = false
+				c.files[d.extents[s.list[i].file].Path] = true
+			}
+		}
+		if m.Version == 1 {
+			was := x.blocks[m.number(row, chunk, m.DataChunks)*sha256.Size:][:sha256.Size]
+			is := sha256.Sum256(block)
+			same = bytes.Equal(is[:], was)
+		}
+		if !same {
+			c.blocks[chunk] = append(c.blocks[chunk], row)
+		}
+		return nil
+	})
+	return c, err
+}
+
+// sums takes the digests of segments, in the order of their places.
+type sums struct {
+	m       *Manifest
+	files   extents
+	list    []segment
+	next    int    // of the list
+	digests []byte // of those before
+
+	// Of version 1, in which a file has one digest, of all of it:
+	file  hash.Hash
+	ended map[int]string // by file
+}
+
+func newSums(m *Manifest, files extents) *sums {
+	return &sums{m: m, files: files, list: m.segments(files), file: sha256.New(), ended: map[int]string{}}
+}
+
+// add takes the next block, and returns the segments in it.
+func (s *sums) add(at int64, block []byte) []int {
+	var in []int
+	for ; s.next < len(s.list) && s.list[s.next].at < at+int64(len(block)); s.next++ {
+		x := s.list[s.next]
+		part := block[x.at-at:][:x.n]
+		if s.m.Version == 1 {
+			if x.at == s.files[x.file].Offset {
+				s.file.Reset()
+			}
+			s.file.Write(part)
+			if e := s.files[x.file]; x.at+x.n == e.Offset+e.Size {
+				s.ended[x.file] = hex.EncodeToString(s.file.Sum(nil))
+				in = append(in, s.next)
+			}
+			continue
+		}
+		is := sha256.Sum256(part)
+		s.digests = append(s.digests, is[:]...)
+		in = append(in, s.next)
+	}
+	return in
+}
+
+// same reports whether a segment, of version 1 the file that ends with it, is as in a record
+// with the same files. It was among those of the last block.
+func (s *sums) same(x *Member, i int) bool {
+	if s.m.Version == 1 {
+		return s.ended[s.list[i].file] == s.files[s.list[i].file].SHA256
+	}
+	return bytes.Equal(s.digests[i*sha256.Size:][:sha256.Size], x.Segments[i*sha256.Size:][:sha256.Size])
+}
+
+// compareParity returns, by chunk, the rows of a node's parity that are not as they were.
+func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Member) ([][]int, error) {
+	bad := make([][]int, m.ParityChunks)
+	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
+	err := m.inOrder(m.ParityChunks, func(row, chunk int, at, n int64) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		_, err := parity.ReadAt(buffer[:n], at)
+		if err != nil || !m.sameParity(x, row, chunk, buffer[:n]) {
+			bad[chunk] = append(bad[chunk], row)
+		}
+		return nil
+	})
+	return bad, err
+}
+
+// sameParity reports whether a parity block is that of a record.
+func (m *Manifest) sameParity(x *Member, row, chunk int, block []byte) bool {
+	is := sha256.Sum256(block)
+	return bytes.Equal(is[:], x.Parity[m.number(row, chunk, m.ParityChunks)*sha256.Size:][:sha256.Size])
+}
+
+// all returns, by chunk, all rows.
+func all(m *Manifest, chunks int) [][]int {
+	list := make([][]int, chunks)
+	for c := range list {
+		for row := range m.rows() {
+			list[c] = append(list[c], row)
+		}
+	}
+	return list
+}
+
+// wrongFile says that what was recovered of a file is not what was protected.
+func wrongFile(path string) error {
+	return &WrongError{fmt.Sprintf("%s: what was recovered is not what was protected: data has changed meanwhile; run again", path)}
+}

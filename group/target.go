@@ -1,0 +1,480 @@
+package group
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"volley/internal/disk"
+)
+
+func joinPath(dir string, p Name) string { return filepath.Join(dir, filepath.FromSlash(string(p))) }
+
+// A target is a node that is written to. Everything lies under temporary names in its .volley
+// until it is committed.
+type target struct {
+	s         *session
+	node      *node
+	member    *Member
+	condition *condition
+	own       map[Name]touch
+	sums      *sums           // of the member
+	files     []Entry         // that come back
+	temporary map[Name]string // where they lie until then
+	handles   handles[Name]
+	extents             // of files
+	others    []int     // entries that come back and are no files
+	parity    disk.File // nil: it is right as it is
+	rest      []string  // temporary files
+	replaced  []string
+	journal   recovering
+}
+
+// recovering is what is to be finished at a node when its files have their names: directories
+// that get their modes and times, in which files were written. It is in the node's .volley
+// from before the first of them changes until they are right, so that a run that follows
+// knows of it.
+type recovering struct {
+	Generation  int64   `json:"generation"`
+	Directories []Entry `json:"directories"`
+}
+
+// target prepares what comes back at a node: files of the right length, with the parts that
+// are there still. It returns what cannot come back, as something is in its way.
+func (s *session) target(ctx context.Context, n *node, c *condition) (x *target, blocked []string, err error) {
+	m := s.manifest
+	x = &target{s: s, node: n, member: s.members[n.index], condition: c, temporary: map[Name]string{}}
+	x.own = n.readTouches(s.generation, x.member)
+	x.sums = newSums(m, extentsOf(x.member.Entries))
+	coming := map[Name]bool{}
+	for _, i := range c.restore {
+		coming[x.member.Entries[i].Path] = true
+	}
+	for i, at := range c.restore {
+		e := x.member.Entries[at]
+		if err := x.blocked(&e, coming); err != nil {
+			blocked = append(blocked, err.Error())
+			continue
+		}
+		if e.Type != typeFile {
+			x.others = append(x.others, at)
+			continue
+		}
+		name := metaPath(fmt.Sprint(temporary, i))
+		x.files, x.temporary[e.Path] = append(x.files, e), name
+		x.rest = append(x.rest, name)
+		if err := x.create(name, e.Size); err != nil {
+			return x, nil, err
+		}
+	}
+	x.extents = extentsOf(x.files)
+	if c.parity {
+		x.rest = append(x.rest, metaPath(temporary+"parity"))
+		if x.parity, err = n.create(temporary + "parity"); err == nil {
+			err = x.parity.Truncate(m.parityBytes())
+		}
+		if err != nil {
+			return x, nil, err
+		}
+	}
+	return x, blocked, x.copyGood(ctx)
+}
+
+// blocked returns an error where something is in the way of an entry: above it what is no
+// directory, or in its place a directory.
+func (x *target) blocked(e *Entry, coming map[Name]bool) error {
+	for up := path.Dir(string(e.Path)); up != "."; up = path.Dir(up) {
+		info, err := x.node.dir.Lstat(up)
+		if err == nil && !info.IsDir() && !coming[Name(up)] {
+			return fmt.Errorf("%s: %s is no directory any more: move it away", x.node.path(e.Path), x.node.path(Name(up)))
+		}
+	}
+	if info, err := x.node.dir.Lstat(string(e.Path)); err == nil && info.IsDir() && e.Type != typeDir {
+		return fmt.Errorf("%s is a directory, and was a %s when it was protected: move it away", x.node.path(e.Path), e.Type)
+	}
+	return nil
+}
+
+func (x *target) create(name string, size int64) error {
+	f, err := x.node.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(size), f.Close())
+}
+
+// copyGood copies what is right into what comes back.
+func (x *target) copyGood(ctx context.Context) error {
+	m := x.s.manifest
+	d := newData(x.node.dir, x.member.Entries, true)
+	defer d.close()
+	for i, g := range x.sums.list {
+		file := &x.sums.files[g.file]
+		if x.temporary[file.Path] == "" {
+			continue
+		}
+		if _, bad := slices.BinarySearch(x.condition.Data[g.chunk], g.row); bad {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		part := make([]byte, g.n)
+		if _, err := d.ReadAt(part, g.at); err != nil {
+			return err
+		}
+		if is := sha256.Sum256(part); m.Version > 1 && !bytes.Equal(is[:], x.member.Segments[i*sha256.Size:][:sha256.Size]) {
+			return wrongFile(x.node.path(file.Path))
+		}
+		if err := x.write(part, g.at); err != nil {
+			return err
+		}
+	}
+	if x.parity == nil {
+		return nil
+	}
+	old, err := x.node.openParity(x.s.generation)
+	if err != nil {
+		return nil // all of it comes back
+	}
+	defer old.Close()
+	return m.inOrder(m.ParityChunks, func(row, chunk int, at, n int64) error {
+		if _, bad := slices.BinarySearch(x.condition.Parity[chunk], row); bad {
+			return nil
+		}
+		block := make([]byte, n)
+		if _, err := old.ReadAt(block, at); err != nil {
+			return err
+		}
+		return x.put(symbol{x.node.index, true, chunk}, row, block)
+	})
+}
+
+// put takes a block that was recovered, or is right: it is compared with its digests, and
+// written where it is of what comes back.
+func (x *target) put(of symbol, row int, block []byte) error {
+	m := x.s.manifest
+	if of.parity {
+		if !m.sameParity(x.member, row, of.index, block) {
+			return &WrongError{fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.given)}
+		}
+		_, err := x.parity.WriteAt(block, m.place(row, of.index, m.ParityChunks))
+		return err
+	}
+	at := m.place(row, of.index, m.DataChunks)
+	if m.Version == 1 {
+		is := sha256.Sum256(block)
+		if !bytes.Equal(is[:], x.member.blocks[m.number(row, of.index, m.DataChunks)*sha256.Size:][:sha256.Size]) {
+			return wrongFile(x.node.given)
+		}
+	} else {
+		first, _ := slices.BinarySearchFunc(x.sums.list, at, func(g segment, at int64) int {
+			if g.at < at {
+				return -1
+			}
+			return 1
+		})
+		for i := first; i < len(x.sums.list) && x.sums.list[i].at < at+int64(len(block)); i++ {
+			g := x.sums.list[i]
+			if is := sha256.Sum256(block[g.at-at:][:g.n]); !bytes.Equal(is[:], x.member.Segments[i*sha256.Size:][:sha256.Size]) {
+				return wrongFile(x.node.path(x.sums.files[g.file].Path))
+			}
+		}
+	}
+	return x.write(block, at)
+}
+
+// write writes a part of the node's data into the files that come back.
+func (x *target) write(p []byte, at int64) error {
+	return x.overlapping(at, int64(len(p)), func(_ int, e *Entry, from, to int64) error {
+		f, err := x.file(e.Path)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt(p[from-at:to-at], from-e.Offset)
+		return err
+	})
+}
+
+// file opens a file that comes back.
+func (x *target) file(p Name) (disk.File, error) {
+	return x.handles.get(p, func() (disk.File, error) { return x.node.dir.OpenFile(x.temporary[p], os.O_RDWR, 0) })
+}
+
+// finish gives all files that come back their modes and times, and makes them last.
+func (x *target) finish() error {
+	x.handles.close()
+	for i := range x.files {
+		e := &x.files[i]
+		name := x.temporary[e.Path]
+		f, err := x.node.dir.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		if x.s.manifest.Version == 1 {
+			h := sha256.New()
+			if _, err = io.Copy(h, f); err == nil && hex.EncodeToString(h.Sum(nil)) != e.SHA256 {
+				err = wrongFile(x.node.path(e.Path))
+			}
+		}
+		if err == nil {
+			err = setMeta(x.node.dir, name, e)
+		}
+		if err == nil {
+			err = f.Sync()
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	if x.parity != nil {
+		return x.parity.Sync()
+	}
+	return nil
+}
+
+// commit gives everything its name: directories, files and links, the parity, and at last
+// the manifest.
+func (x *target) commit() error {
+	n := x.node
+	if err := x.begin(); err != nil {
+		return err
+	}
+	synced := map[string]bool{} // directories in which there are new names
+	for _, i := range x.others {
+		e := &x.member.Entries[i]
+		if e.Type != typeDir || e.Path == "." {
+			continue
+		}
+		if err := x.setAside(e); err != nil {
+			return err
+		}
+		if err := n.dir.Mkdir(string(e.Path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		synced[path.Dir(string(e.Path))] = true
+	}
+	for i := range x.files {
+		e := &x.files[i]
+		if err := x.setAside(e); err != nil {
+			return err
+		}
+		if err := n.dir.Rename(x.temporary[e.Path], string(e.Path)); err != nil {
+			return err
+		}
+		synced[path.Dir(string(e.Path))] = true
+	}
+	for _, i := range x.others {
+		e := &x.member.Entries[i]
+		if e.Type != typeSymlink {
+			continue
+		}
+		if err := x.setAside(e); err != nil {
+			return err
+		}
+		name := metaPath(temporary + "link")
+		if err := disk.RemoveAll(n.dir, name); err != nil {
+			return err
+		}
+		if err := n.dir.Symlink(string(e.Target), name); err != nil {
+			return err
+		}
+		if err := n.dir.SetTime(name, e.time()); err != nil {
+			return err
+		}
+		if err := n.dir.Rename(name, string(e.Path)); err != nil {
+			return err
+		}
+		synced[path.Dir(string(e.Path))] = true
+	}
+	if err := x.end(synced); err != nil {
+		return err
+	}
+	return x.commitMeta()
+}
+
+// begin notes which directories will be written in, and opens them for that. Those of a run
+// that did not end keep what that has noted.
+func (x *target) begin() error {
+	n := x.node
+	x.journal.Generation = x.s.generation
+	noted := map[Name]bool{}
+	note := func(e Entry) {
+		if !noted[e.Path] {
+			noted[e.Path] = true
+			x.journal.Directories = append(x.journal.Directories, e)
+		}
+	}
+	if u := x.condition.unfinished; u != nil && u.Generation == x.s.generation {
+		for _, e := range u.Directories {
+			note(e)
+		}
+	}
+	var within []Name
+	for _, i := range x.others {
+		e := x.member.Entries[i]
+		if e.Type == typeDir {
+			note(e)
+		}
+		within = append(within, Name(path.Dir(string(e.Path))))
+	}
+	for _, e := range x.files {
+		within = append(within, Name(path.Dir(string(e.Path))))
+	}
+	var locked []Name
+	for _, p := range within {
+		info, err := n.dir.Lstat(string(p))
+		if err != nil || !info.IsDir() {
+			continue // it comes back itself
+		}
+		if e, err := entryOf(n.dir, string(p), info); err == nil && !noted[p] {
+			note(e)
+			if e.Mode&0o300 != 0o300 {
+				locked = append(locked, p)
+			}
+		}
+	}
+	if len(x.journal.Directories) == 0 {
+		return n.identify(x.s.manifest.Group)
+	}
+	text, err := json.Marshal(x.journal)
+	if err != nil {
+		return err
+	}
+	if err := n.write(recoveringFile, seal(text)); err != nil {
+		return err
+	}
+	if err := n.identify(x.s.manifest.Group); err != nil {
+		return err
+	}
+	for _, p := range locked {
+		if err := n.dir.Chmod(string(p), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end makes new names last, and gives directories their modes and times, those inside before
+// those that they lie in.
+func (x *target) end(synced map[string]bool) error {
+	n := x.node
+	slices.SortFunc(x.journal.Directories, func(a, b Entry) int { return bytes.Compare([]byte(b.Path), []byte(a.Path)) })
+	for i := range x.journal.Directories {
+		e := &x.journal.Directories[i]
+		if info, err := n.dir.Lstat(string(e.Path)); err != nil || !info.IsDir() {
+			continue // somebody has removed it
+		}
+		if err := setMeta(n.dir, string(e.Path), e); err != nil {
+			return err
+		}
+		synced[string(e.Path)] = true
+	}
+	for name := range synced {
+		if err := n.dir.SyncDir(name); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
+}
+
+// commitMeta puts what is Volley's in place.
+func (x *target) commitMeta() error {
+	n, g := x.node, x.s.generation
+	if x.parity != nil {
+		err := x.parity.Close()
+		x.parity = nil
+		if err != nil {
+			return err
+		}
+		if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(g)); err != nil {
+			return err
+		}
+	}
+	for i, text := range x.s.records[n.index] {
+		if held := n.held[g]; held != nil && sum(held.text) == x.s.root && held.records[i] != nil {
+			continue
+		}
+		if err := n.write(fmt.Sprint(recordName, g, ".", i, ".json"), text); err != nil {
+			return err
+		}
+	}
+	if text, err := disk.ReadFile(n.dir, manifestPath(g), mostRecord); err != nil || sum(text) != x.s.root {
+		if err := n.write(fmt.Sprint(manifestName, g, ".json"), x.s.text); err != nil {
+			return err
+		}
+	}
+	if err := disk.RemoveAll(n.dir, metaPath(recoveringFile)); err != nil {
+		return err
+	}
+	x.rest = nil
+	return n.sync()
+}
+
+// setAside keeps what has the name of an entry, unless it is certain that nobody has written
+// it. Earlier copies stay.
+func (x *target) setAside(e *Entry) error {
+	n := x.node
+	name := string(e.Path)
+	there, err := n.dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && there.IsDir() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if x.rotten(e) {
+		return nil // it goes when the file takes its name
+	}
+	base := path.Join(metaName, replacedName, fmt.Sprint(x.s.generation), name)
+	to := base
+	for i := 1; ; i++ {
+		if _, err := n.dir.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		to = fmt.Sprint(base, ".", i)
+	}
+	if err := disk.MkdirAll(n.dir, path.Dir(to), 0o700); err != nil {
+		return err
+	}
+	x.replaced = append(x.replaced, n.path(Name(to)))
+	// The name is never without a file, where the file system has links.
+	if e.Type == typeFile && there.Mode().IsRegular() && n.dir.Link(name, to) == nil {
+		return n.dir.SyncDir(path.Dir(to))
+	}
+	if err := n.dir.Rename(name, to); err != nil {
+		return err
+	}
+	return n.dir.SyncDir(path.Dir(to))
+}
+
+// rotten reports whether nobody has written to a file since it was protected, or recovered.
+func (x *target) rotten(e *Entry) bool {
+	at := x.condition.listing.find(e.Path)
+	if e.Type != typeFile || at < 0 {
+		return false
+	}
+	was, ok := x.own[e.Path]
+	return ok && was.Inode != 0 && was == x.condition.listing.touches[at]
+}
+
+// discard removes what was not committed.
+func (x *target) discard() {
+	x.handles.close()
+	if x.parity != nil {
+		x.parity.Close()
+	}
+	for _, name := range x.rest {
+		x.node.dir.Remove(name)
+	}
+}
