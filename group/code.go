@@ -57,6 +57,15 @@ type code struct {
 	relay   plan.Plan       // of Striped
 }
 
+// copies returns how many nodes store the record of each, so that it is not lost while the
+// parity could bring back what it speaks of.
+func (c *code) copies() int {
+	if c.layout == Full {
+		return c.k/2 + 1
+	}
+	return c.r + 1
+}
+
 // encodes returns the encoder of layout full.
 func (c *code) encodes(o *Options) (*volley.Encoder, error) {
 	var err error
@@ -173,11 +182,6 @@ func (c *code) problem(ports int) algo.RelayProblem {
 	return algo.RelayProblem{Field: c.field, Ports: ports, Inputs: make([]int, c.k), Outputs: make([]int, c.k)}
 }
 
-// A tooFewError says that a codeword has lost more than it may.
-type tooFewError struct{ bad []symbol }
-
-func (e *tooFewError) Error() string { return "too few chunks are left" }
-
 // repair is a relay that brings back symbols, and which its inputs and outputs are.
 type repair struct {
 	problem algo.RelayProblem
@@ -186,8 +190,8 @@ type repair struct {
 }
 
 // repairing returns the relay that brings back the wanted symbols from those that are not
-// bad. It returns a *tooFewError where that is not possible.
-func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (*repair, error) {
+// bad, and the wanted symbols of codewords that have lost more than they may.
+func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (_ *repair, lost []symbol, err error) {
 	r := &repair{problem: c.problem(ports), inputs: make([][]symbol, c.k), outputs: make([][]symbol, c.k)}
 	inputAt := map[symbol]int{}
 	sources := 0
@@ -195,9 +199,10 @@ func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (*repair, error
 		w := &c.words[i]
 		from, want, rows, err := c.solve(w, bad, wanted)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if len(want) == 0 {
+		if rows == nil {
+			lost = append(lost, want...)
 			continue
 		}
 		sum := algo.Codeword{Coefficients: rows}
@@ -223,21 +228,19 @@ func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (*repair, error
 	if len(c.words) == 1 { // its pieces keep all nodes busy, as stripes do
 		r.problem.Pieces = min(sources, mostPieces)
 	}
-	return r, nil
+	return r, lost, nil
 }
 
 // mostPieces is how many pieces packets are cut into.
 const mostPieces = 16
 
 // solve returns the symbols from which the wanted ones of a codeword come back, these, and
-// the coefficients: of each wanted one, by source.
+// the coefficients: of each wanted one, by source; none where too many are bad.
 func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []symbol, rows [][]field.Element, err error) {
 	var missing []int // data
-	var left []symbol // bad ones
 	for i, s := range w.data {
 		if bad[s] {
 			missing = append(missing, i)
-			left = append(left, s)
 		} else {
 			from = append(from, s)
 		}
@@ -248,10 +251,7 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []sym
 	kept := len(from)
 	var helping []int // parity
 	for j, s := range w.parity {
-		switch {
-		case bad[s]:
-			left = append(left, s)
-		case len(helping) < len(missing):
+		if !bad[s] && len(helping) < len(missing) {
 			helping = append(helping, j)
 			from = append(from, s)
 		}
@@ -263,7 +263,7 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []sym
 		return nil, nil, nil, nil
 	}
 	if len(helping) < len(missing) {
-		return nil, nil, nil, &tooFewError{left}
+		return nil, want, nil, nil
 	}
 	// Each helping parity less what is known of it is a sum of the missing data only.
 	f := c.field

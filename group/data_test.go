@@ -1,11 +1,12 @@
 package group
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"volley/internal/disk"
 )
 
 // TestDataErrors checks that what cannot be read is an error where files are protected, and
@@ -13,6 +14,10 @@ import (
 func TestDataErrors(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "short"), []byte("abc"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	d, err := disk.OS.Open(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -24,14 +29,12 @@ func TestDataErrors(t *testing.T) {
 		{Entry{Path: "gone", Type: typeFile, Size: 5, Offset: 2}, "no such file", "\x00\x00\x00\x00\x00\x00\x00\x00"},
 		{Entry{Path: ".", Type: typeFile, Size: 5, Offset: 2}, "no regular file", "\x00\x00\x00\x00\x00\x00\x00\x00"},
 	} {
-		m := Manifest{DataChunks: 1, ChunkBytes: 8, BlockBytes: 8}
-		x := Member{Entries: []Entry{c.entry}}
-		err := m.digest(context.Background(), newData(dir, x.Entries, false), &x)
+		_, err := newData(d, []Entry{c.entry}, false).ReadAt(make([]byte, 8), 0)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v: want %q", c.entry.Path, err, c.want)
 		}
 		content := make([]byte, 8)
-		if n, err := newData(dir, x.Entries, true).ReadAt(content, 0); n != 8 || err != nil || string(content) != c.there {
+		if n, err := newData(d, []Entry{c.entry}, true).ReadAt(content, 0); n != 8 || err != nil || string(content) != c.there {
 			t.Errorf("%s: %d, %v, %q: want %q", c.entry.Path, n, err, content, c.there)
 		}
 	}

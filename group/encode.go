@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"time"
@@ -17,7 +20,7 @@ import (
 	"volley/verify"
 )
 
-// Traffic is what a run of a plan has sent.
+// Traffic is what runs of plans have sent.
 type Traffic struct {
 	Plan       string  `json:"plan"`
 	C1         int     `json:"c1"`       // rounds
@@ -25,18 +28,40 @@ type Traffic struct {
 	MostSent   int64   `json:"most_sent"`
 	TotalBytes int64   `json:"result_bytes"` // of parity, or data and parity, that came of it
 	Seconds    float64 `json:"seconds"`
+
+	sent []int64 // by node here
 }
 
 // add adds the traffic of a run that followed.
 func (t *Traffic) add(o *Traffic) {
-	if t.Plan == "" {
+	if t.Plan == "" || t.Plan == noPlan {
 		t.Plan = o.Plan
 	}
 	t.C1 += o.C1
 	t.C2Bytes += o.C2Bytes
-	t.MostSent += o.MostSent
 	t.TotalBytes += o.TotalBytes
 	t.Seconds += o.Seconds
+	for i, n := range o.sent {
+		if i == len(t.sent) {
+			t.sent = append(t.sent, 0)
+		}
+		t.sent[i] += n
+	}
+}
+
+// noPlan is the plan where nothing had to be coded.
+const noPlan = "none"
+
+// total finds out what the busiest node has sent.
+func (t *Traffic) total(ctx context.Context, s *session) error {
+	if t.Plan == "" {
+		t.Plan = noPlan
+	}
+	all, err := exchange(ctx, s, t.sent)
+	for _, n := range all {
+		t.MostSent = max(t.MostSent, n)
+	}
+	return err
 }
 
 // runPlan runs a plan whose processors are the nodes, on packets of so many bytes. Inputs
@@ -51,7 +76,7 @@ func (s *session) runPlan(ctx context.Context, p plan.Plan, what string, bytesEa
 	}
 	segment, err := executor.SegmentBytes(p, plan.MemorySlots(p), bytesEach, s.Memory, blockBytes)
 	if err != nil {
-		return nil, &InputError{err}
+		return nil, &InputError{error: err}
 	}
 	segment = min(segment, max(mostSegment*int64(info.PieceCount()), blockBytes*int64(info.PieceCount())))
 	header := []byte(sum(fmt.Appendf(nil, "%s %d %d %d %d", what, bytesEach, segment, info.Rounds(), info.Rows)))
@@ -73,16 +98,9 @@ func (s *session) runPlan(ctx context.Context, p plan.Plan, what string, bytesEa
 	for _, t := range traffic {
 		sent = append(sent, t.Bytes)
 	}
-	all, err := exchange(ctx, s, sent)
-	if err != nil {
-		return nil, err
-	}
 	cost := sim.Count(p)
-	t := &Traffic{Plan: info.Algorithm + " " + info.Parameters, C1: cost.C1, Seconds: time.Since(start).Seconds()}
+	t := &Traffic{Plan: info.Algorithm + " " + info.Parameters, C1: cost.C1, Seconds: time.Since(start).Seconds(), sent: sent}
 	t.C2Bytes = int64(cost.PacketC2() * float64(bytesEach))
-	for _, n := range all {
-		t.MostSent = max(t.MostSent, n)
-	}
 	return t, nil
 }
 
@@ -90,12 +108,13 @@ func (s *session) runPlan(ctx context.Context, p plan.Plan, what string, bytesEa
 const mostSegment = 4 << 20
 
 // encode makes the given blocks of all parity: outputs are the parity chunks of the nodes at
-// this rank.
-func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.ReaderAt, outputs []io.WriterAt) (*Traffic, error) {
+// this rank. The check of layout striped is for several runs, of different numbers.
+func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.ReaderAt, outputs []io.WriterAt, check *check, number int) (*Traffic, error) {
 	n := b.bytes()
 	if n == 0 {
-		return &Traffic{Plan: "none"}, nil
+		return &Traffic{Plan: noPlan}, nil
 	}
+	var t *Traffic
 	if c.layout == Full {
 		e, err := c.encodes(&s.Options)
 		if err != nil {
@@ -109,29 +128,20 @@ func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.Rea
 		if err != nil {
 			return nil, err
 		}
-		all, err := exchange(ctx, s, []int64{r.BytesSentMax})
+		t = &Traffic{Plan: r.Algorithm + " " + r.Parameters, C1: r.C1, C2Bytes: int64(r.C2Packets * float64(n)), Seconds: r.Seconds, sent: []int64{r.BytesSentMax}}
+	} else {
+		p, err := c.plan(&s.Options, n)
 		if err != nil {
 			return nil, err
 		}
-		t := &Traffic{Plan: r.Algorithm + " " + r.Parameters, C1: r.C1, C2Bytes: int64(r.C2Packets * float64(n)), Seconds: r.Seconds}
-		for _, x := range all {
-			t.MostSent = max(t.MostSent, x)
+		check.begin(number)
+		if t, err = s.runPlan(ctx, p, "encode", n, inputs, outputs, check.observe, check.blockBytes()); err != nil {
+			return nil, err
 		}
-		return t, nil
+		check.end()
 	}
-	p, err := c.plan(&s.Options, n)
-	if err != nil {
-		return nil, err
-	}
-	check, err := s.newCheck(ctx, c, n)
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.runPlan(ctx, p, "encode", n, inputs, outputs, check.observe, check.blockBytes())
-	if err != nil {
-		return nil, err
-	}
-	return t, check.verify(ctx, s)
+	t.TotalBytes = int64(len(outputs)) * n
+	return t, nil
 }
 
 // volleyOptions are those of an all-to-all encode over a field.
@@ -142,35 +152,69 @@ func (o *Options) volleyOptions(f field.Field) []volley.Option {
 	}
 }
 
-// A check compares random combinations of all chunks, which obey the code as the chunks do.
+// A check compares random combinations of all chunks, which obey the code as the chunks do. It
+// sums those of several runs.
 type check struct {
 	code   *code
+	seed   verify.Seed
 	first  int // node here
 	block  int // symbols
+	nodes  int // here
 	data   [][]*verify.Fingerprint
 	parity [][]*verify.Fingerprint
+	sums   []prints // of runs that have ended, by node here
 }
 
 // newCheck returns a check of chunks of so many bytes, of the nodes at this rank.
 func (s *session) newCheck(ctx context.Context, c *code, n int64) (*check, error) {
 	var seed verify.Seed
 	rand.Read(seed[:])
-	seeds, err := volley.Exchange(ctx, s.t, seed[:], s.storing())
+	seeds, err := volley.Exchange(ctx, s.t, seed[:], s.Timeout)
 	if err != nil {
 		return nil, err
 	}
 	copy(seed[:], seeds[0])
-	x := &check{code: c, first: s.nodes[0].index, block: verify.BlockSymbols(n/int64(c.field.SymbolBytes()), c.k)}
+	x := &check{code: c, seed: seed, first: s.nodes[0].index, block: verify.BlockSymbols(n/int64(c.field.SymbolBytes()), c.k), nodes: len(s.nodes)}
+	for range s.nodes {
+		var p prints
+		for _, list := range []struct {
+			sums *[][]byte
+			n    int
+		}{{&p.Data, c.data}, {&p.Parity, c.parity}} {
+			for range list.n {
+				*list.sums = append(*list.sums, verify.NewFingerprint(c.field, seed, x.block).Bytes())
+			}
+		}
+		x.sums = append(x.sums, p)
+	}
+	return x, nil
+}
+
+// begin begins a run, which has a number of its own.
+func (x *check) begin(number int) {
+	seed := verify.Seed(sha256.Sum256(binary.LittleEndian.AppendUint64(x.seed[:], uint64(number))))
 	prints := func(n int) (list []*verify.Fingerprint) {
 		for range n {
-			list = append(list, verify.NewFingerprint(c.field, seed, x.block))
+			list = append(list, verify.NewFingerprint(x.code.field, seed, x.block))
 		}
 		return list
 	}
-	for range s.nodes {
-		x.data, x.parity = append(x.data, prints(c.data)), append(x.parity, prints(c.parity))
+	x.data, x.parity = nil, nil
+	for range x.nodes {
+		x.data, x.parity = append(x.data, prints(x.code.data)), append(x.parity, prints(x.code.parity))
 	}
-	return x, nil
+}
+
+// end adds the run to those before.
+func (x *check) end() {
+	for i := range x.sums {
+		for j, f := range x.data[i] {
+			subtle.XORBytes(x.sums[i].Data[j], x.sums[i].Data[j], f.Bytes())
+		}
+		for j, f := range x.parity[i] {
+			subtle.XORBytes(x.sums[i].Parity[j], x.sums[i].Parity[j], f.Bytes())
+		}
+	}
 }
 
 func (x *check) blockBytes() int64 { return int64(x.block * x.code.field.SymbolBytes()) }
@@ -189,20 +233,9 @@ func (x *check) observe(proc int, inputs, outputs [][]byte) error {
 // prints are the fingerprints of a node.
 type prints struct{ Data, Parity [][]byte }
 
-// gather gives the fingerprints of all nodes to all.
+// gather gives the sums of all nodes to all.
 func (x *check) gather(ctx context.Context, s *session) ([]prints, error) {
-	var mine []prints
-	for i := range s.nodes {
-		var p prints
-		for _, f := range x.data[i] {
-			p.Data = append(p.Data, f.Bytes())
-		}
-		for _, f := range x.parity[i] {
-			p.Parity = append(p.Parity, f.Bytes())
-		}
-		mine = append(mine, p)
-	}
-	return exchange(ctx, s, mine)
+	return exchange(ctx, s, x.sums)
 }
 
 func (p *prints) of(s symbol) []byte {

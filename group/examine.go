@@ -173,7 +173,7 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	case h == nil:
 		c.note(metaName+"/manifest", Damaged, nil)
 	case s.version > 1 && len(h.Records) < s.manifest.Copies:
-		c.note(metaName+"/"+strings.TrimSuffix(recordName, "."), Damaged, nil)
+		c.note(metaName+"/member", Damaged, nil)
 	default:
 		c.Manifest = true
 	}

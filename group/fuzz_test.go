@@ -2,20 +2,14 @@ package group
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 )
 
 // FuzzDecodeManifest checks that no manifest makes the decoder fail but by an error, and
 // that what it takes is stored again as it was read.
 func FuzzDecodeManifest(f *testing.F) {
-	digest := sum(nil)
-	m := Manifest{Format: Format, Version: Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Layout: Full, Field: "2^8", Matrix: Cauchy,
-		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10}
-	for range 2 {
-		m.Members = append(m.Members, Member{Bytes: 3, Data: []string{digest}, Parity: []string{digest}, Entries: []Entry{
-			{Path: ".", Type: typeDir, Mode: 0o755}, {Path: "\xff", Type: typeFile, Size: 3, SHA256: digest}, {Path: "l", Type: typeSymlink, Target: "x"},
-		}})
-	}
+	m := fuzzManifest()
 	text, err := m.encode()
 	if err != nil {
 		f.Fatal(err)
@@ -36,6 +30,43 @@ func FuzzDecodeManifest(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := DecodeManifest(again); err != nil {
+			t.Fatalf("%v: %s", err, again)
+		}
+	})
+}
+
+// fuzzManifest is a small manifest.
+func fuzzManifest() *Manifest {
+	return &Manifest{
+		Format: Format, Version: Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Layout: Full, Field: "2^8", Matrix: Cauchy, Digest: digestName,
+		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Copies: 2, Records: []Record{{1, sum(nil)}, {1, sum(nil)}},
+	}
+}
+
+// FuzzDecodeMember does the same for records.
+func FuzzDecodeMember(f *testing.F) {
+	m := fuzzManifest()
+	digest := make([]byte, 32)
+	text, err := json.Marshal(&Member{Bytes: 3, Segments: digest, Parity: digest, Entries: []Entry{
+		{Path: ".", Type: typeDir, Mode: 0o755}, {Path: "\xff", Type: typeFile, Size: 3}, {Path: "l", Type: typeSymlink, Target: "x"},
+	}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if _, err := m.decodeMember(text); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		x, err := m.decodeMember(text)
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.decodeMember(again); err != nil {
 			t.Fatalf("%v: %s", err, again)
 		}
 	})

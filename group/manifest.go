@@ -364,7 +364,8 @@ const (
 	mostGeneration = 1 << 53
 
 	// Blocks are what is found damaged, or changed, and coded again.
-	leastBlock = 64 << 10 // bytes
+	usualBlock = 64 << 10 // bytes
+	mostRow    = 8 << 20  // bytes of a node's data, for which blocks are made shorter
 	mostBlocks = 1 << 16  // of a node, of data and parity, unless that takes longer blocks than before
 )
 
@@ -375,7 +376,9 @@ func (m *Manifest) geometry(most int64, earlier *Manifest) {
 	d := int64(m.DataChunks)
 	chunks := d + int64(m.ParityChunks)
 	m.ChunkBytes = ((most+d-1)/d + align - 1) / align * align
-	m.BlockBytes = leastBlock
+	for m.BlockBytes = usualBlock; d*m.BlockBytes > mostRow && m.BlockBytes > usualBlock/16; {
+		m.BlockBytes /= 2
+	}
 	blocks := func(bytes int64) int64 { return (m.ChunkBytes + bytes - 1) / bytes * chunks }
 	for blocks(m.BlockBytes) > mostBlocks && m.BlockBytes < mostBlock {
 		m.BlockBytes *= 2

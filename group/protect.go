@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
-	"volley/internal/atomicfile"
 	"volley/sim"
 	"volley/transport"
 )
@@ -20,11 +19,22 @@ import (
 type ProtectOptions struct {
 	Options
 	Tolerate int    // nodes that may be lost
-	Layout   string // Full, Striped, or "" for that of an earlier run with the same numbers, else the cheaper one
+	Layout   string // Full, Striped, or "" for that of an earlier run, else the better one
 	Matrix   string // Cauchy, FTI, or "" for that of an earlier run, else Cauchy
 	Force    bool   // protect what is there, although nodes are lost or files damaged
 	DryRun   bool   // write nothing
+
+	// MaxDeleted is the share of a node's files, or of their bytes, that may be gone since
+	// the last run; 0: DefaultMaxDeleted. More looks like an accident, unless as much is
+	// gone at half of the nodes or more.
+	MaxDeleted float64
+
+	// AllowDeleted is for more, and for a node at which nothing is left.
+	AllowDeleted bool
 }
+
+// DefaultMaxDeleted is the share of a node's files that may be gone.
+const DefaultMaxDeleted = 0.5
 
 // A Cost is what a layout takes.
 type Cost struct {
@@ -40,54 +50,58 @@ type Cost struct {
 
 // A ProtectReport says what Protect has done.
 type ProtectReport struct {
-	Nodes       int     `json:"nodes"`
-	Tolerate    int     `json:"tolerate"`
-	Layout      string  `json:"layout"`
-	Field       string  `json:"field"`
-	Matrix      string  `json:"matrix"`
-	Generation  int64   `json:"generation"`
-	Files       int     `json:"files"`
-	DataBytes   int64   `json:"data_bytes"`   // of all nodes
-	ParityBytes int64   `json:"parity_bytes"` // at each node
-	Blocks      int     `json:"blocks"`       // of each chunk
-	Coded       int     `json:"coded_blocks"` // that were not as before
-	Traffic     Traffic `json:"traffic"`
-	Costs       []Cost  `json:"costs"`
-	Seconds     float64 `json:"seconds"`
+	Nodes       int      `json:"nodes"`
+	Tolerate    int      `json:"tolerate"`
+	Layout      string   `json:"layout"`
+	Field       string   `json:"field"`
+	Matrix      string   `json:"matrix"`
+	Generation  int64    `json:"generation"`
+	Files       int      `json:"files"`
+	Deleted     int      `json:"deleted_files"` // since the last run, of all nodes; those emptied are among them
+	DataBytes   int64    `json:"data_bytes"`    // of all nodes
+	ParityBytes int64    `json:"parity_bytes"`  // at each node
+	RecordBytes int64    `json:"record_bytes"`  // of manifest and records, at the node that has most
+	Blocks      int      `json:"blocks"`        // of each chunk
+	Coded       int      `json:"coded_blocks"`  // that were not as before
+	Notes       []string `json:"notes,omitempty"`
+	Traffic     Traffic  `json:"traffic"`
+	Costs       []Cost   `json:"costs"`
+	Seconds     float64  `json:"seconds"`
 }
 
 // Protect makes the parity of the directories of all nodes, each a node's: with it and the
-// manifest, both in .volley, [Recover] brings back any o.Tolerate of them. Those at the
+// records, both in .volley, [Recover] brings back any o.Tolerate of them. Those at the
 // transport's rank are given, in order. Blocks in which no node has changed since it was
 // last called keep their parity. What is lost or damaged has to be recovered before, unless
-// o.Force is set.
+// o.Force is set. Where far more is gone at a node than is usual, it refuses to make that
+// final, unless o.AllowDeleted is set.
 //
-// An earlier protection is in force until the new one is complete at all nodes. After
-// an error, or the end of a process at any moment, calling it again completes it. It
-// returns an [*InputError] for directories that cannot be protected so.
+// Every byte is read once: what is coded is what its digest is of. An earlier protection is
+// in force until the new one is complete at all nodes. After an error, or the end of a process
+// at any moment, calling it again completes it. It returns an [*InputError] for directories
+// that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	return run(ctx, t, func() (*ProtectReport, error) { return protect(ctx, t, dirs, o) })
+	args := fmt.Sprintf("--tolerate %d, layout %q, matrix %q, force %v, dry run %v, deleted %v %v", o.Tolerate, o.Layout, o.Matrix, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted)
+	return run(ctx, t, dirs, o.Options, verb{"protect", args, !o.DryRun, false, true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
+		return protect(ctx, s, o)
+	})
 }
 
 // work is a node that is being protected.
 type work struct {
 	*node
-	entries []Entry
-	end     int64
+	listing *listing
+	end     int64 // of its data
 	data    *data
 	member  Member
 }
 
-func protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
+func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport, error) {
 	start := time.Now()
-	s, err := begin(ctx, t, dirs, o.Options, true, fmt.Sprintf("protect --tolerate %d, layout %q, matrix %q, force %v, dry run %v", o.Tolerate, o.Layout, o.Matrix, o.Force, o.DryRun))
-	if err != nil {
-		return nil, err
-	}
 	earlier := s.manifest
 	m := &Manifest{
 		Format: Format, Version: Version, Generation: s.newest + 1, Nodes: s.k, Tolerate: o.Tolerate,
-		Matrix: o.Matrix, Group: rand.Text(),
+		Matrix: o.Matrix, Group: rand.Text(), Digest: digestName,
 	}
 	if earlier != nil {
 		m.Group = earlier.Group
@@ -98,20 +112,13 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 	if err != nil {
 		return nil, s.alike(ctx, err)
 	}
-	if err := s.complete(); err != nil && !o.Force {
+	if o.MaxDeleted < 0 || o.MaxDeleted > 1 {
+		return nil, s.alike(ctx, inputf("a share of %v of the files: want 0 to 1", o.MaxDeleted))
+	}
+	if err := s.complete(o.Force); err != nil {
 		return nil, s.alike(ctx, err)
 	}
-	if !o.DryRun {
-		for _, n := range s.nodes {
-			if err := os.MkdirAll(n.meta(""), 0o777); err != nil {
-				return nil, err
-			}
-			if err := n.clean(s.generation); err != nil {
-				return nil, err
-			}
-		}
-	}
-	works, err := s.scan(earlier, m.Matrix == FTI)
+	works, err := s.scan(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,76 +127,42 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 			w.data.close()
 		}
 	}()
-	type size struct {
-		End   int64
-		Group string
-	}
-	var sizes []size
-	for _, w := range works {
-		sizes = append(sizes, size{w.end, m.Group})
-	}
-	if sizes, err = exchange(ctx, s, sizes); err != nil {
+	r := &ProtectReport{Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Generation: m.Generation, Notes: s.notes()}
+	if err := s.compareDeleted(ctx, works, &o, r); err != nil {
 		return nil, err
 	}
-	m.Group = sizes[0].Group
-	var most int64
-	for _, x := range sizes {
-		most = max(most, x.End)
-	}
-	if err := s.cost(layouts, most); err != nil {
+	if err := s.settle(ctx, m, works, layouts, &o); err != nil {
 		return nil, err
 	}
-	chosen := chooseLayout(&o, layouts, earlier)
-	c := chosen.code
-	m.Layout = chosen.Layout
-	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
-	m.geometry(most, earlier)
-	r := &ProtectReport{
-		Nodes: s.k, Tolerate: o.Tolerate, Layout: m.Layout, Field: m.Field, Matrix: m.Matrix, Generation: m.Generation,
-		ParityBytes: int64(m.ParityChunks) * m.ChunkBytes, Blocks: m.rows(),
-	}
+	r.Layout, r.Field, r.ParityBytes, r.Blocks = m.Layout, m.Field, m.parityBytes(), m.rows()
 	for _, x := range layouts {
 		r.Costs = append(r.Costs, x.Cost)
 	}
 	if o.DryRun {
 		return r, nil
 	}
-	if err := s.here(func(i int, n *node) error {
-		w := works[i]
-		w.member = Member{Bytes: w.end, Entries: w.entries}
-		if err := m.digest(ctx, w.data, &w.member); err != nil || earlier == nil || o.Force {
-			return err
+	if err := s.here(func(_ int, n *node) error {
+		err := n.tidy(s.states[n.index])
+		for _, h := range s.states[n.index].Held { // which cannot come into force any more
+			if err == nil && h.Generation > s.generation {
+				err = n.drop(h.Generation)
+			}
 		}
-		return w.rotten(&earlier.Members[n.index])
+		if err == nil {
+			err = n.rollForward(s.generation)
+		}
+		return err
 	}); err != nil {
 		return nil, err
 	}
-	var members []Member
-	for _, w := range works {
-		members = append(members, w.member)
-	}
-	if m.Members, err = exchange(ctx, s, members); err != nil {
+	if err := s.write(ctx, m, works, &o, r); err != nil {
+		for _, n := range s.nodes { // nobody has committed it, as this rank has not come so far
+			n.drop(m.Generation)
+			n.dir.Remove(metaPath(temporary + "parity"))
+		}
 		return nil, err
 	}
-	changed, err := s.changed(ctx, m, earlier)
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range m.Members {
-		for _, e := range x.Entries {
-			if e.Type == typeFile {
-				r.Files++
-				r.DataBytes += e.Size
-			}
-		}
-	}
-	r.Coded = len(changed.rows)
-	if err := s.write(ctx, c, m, works, changed, &r.Traffic); err != nil {
-		for _, n := range s.nodes { // what is not in force
-			os.Remove(n.meta(temporary + "parity"))
-			os.Remove(n.pending(m.Generation))
-			os.Remove(n.parity(m.Generation))
-		}
+	if err := s.together(ctx); err != nil { // others may commit it
 		return nil, err
 	}
 	if err := s.commit(ctx, m.Generation); err != nil {
@@ -201,32 +174,220 @@ func protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 
 // complete returns an error where a node lacks what it had: to protect the rest would make
 // the loss for good.
-func (s *session) complete() error {
-	if s.generation == 0 {
+func (s *session) complete(force bool) error {
+	for n, x := range s.states {
+		if x.Failing != "" {
+			return fmt.Errorf("%s cannot be read: %s", s.name(n), x.Failing)
+		}
+	}
+	if s.generation == 0 || force {
 		return nil
 	}
 	for n, x := range s.states {
-		if !x.has(s.generation) {
-			return inputf("%s has not what was protected: recover it first, or --force to protect the group as it is", s.name(n))
+		if x.of(s.current) == nil {
+			return &InputError{Way: WayForce, error: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
 		}
 	}
 	return nil
 }
 
-// rotten returns an error where a file has the length and time that it had, and holds something
-// else.
-func (w *work) rotten(earlier *Member) error {
-	was := map[Name]*Entry{}
-	for i := range earlier.Entries {
-		was[earlier.Entries[i].Path] = &earlier.Entries[i]
-	}
-	for _, e := range w.member.Entries {
-		if o := was[e.Path]; o != nil && e.Type == typeFile && o.Type == typeFile && o.Size == e.Size && o.MTime == e.MTime && o.SHA256 != e.SHA256 {
-			return inputf("%s is damaged: it was not written to since it was protected, and holds something else. Recover it first, or --force to protect it as it is",
-				filepath.Join(w.dir, string(e.Path)))
+// scan lists the files of the nodes here.
+func (s *session) scan(ctx context.Context) ([]*work, error) {
+	works := make([]*work, len(s.nodes))
+	return works, s.steady(ctx, func(context.Context) error {
+		return s.here(func(i int, n *node) error {
+			l, err := scan(n.dir, true)
+			works[i] = &work{node: n, listing: l, data: &data{}}
+			if errors.Is(err, errSpecial) {
+				return &InputError{error: err}
+			}
+			return err
+		})
+	})
+}
+
+// A shrinkage is how much a node has now of what was protected.
+type shrinkage struct {
+	Files, Were           int
+	Bytes, WereBytes      int64
+	Deleted               int
+	First                 []string // of what was deleted
+	Empty, Less, Unlikely bool
+}
+
+// shrunk compares the files of a node with those that were protected. A file that was emptied
+// counts as deleted.
+func shrunk(was, now []Entry, most float64) shrinkage {
+	var x shrinkage
+	sizes := map[Name]int64{}
+	emptied := map[Name]bool{}
+	for i := range was {
+		e := &was[i]
+		if e.Type == typeFile {
+			x.Were++
+			x.WereBytes += e.Size
+			sizes[e.Path] = e.Size
 		}
 	}
+	for i := range now {
+		e := &now[i]
+		if e.Type != typeFile {
+			continue
+		}
+		size, known := sizes[e.Path]
+		delete(sizes, e.Path)
+		if known && size > 0 && e.Size == 0 {
+			emptied[e.Path] = true
+			continue
+		}
+		x.Files++
+		x.Bytes += e.Size
+	}
+	for _, list := range []func() []Name{
+		func() []Name { return keysOf(sizes) }, func() []Name { return keysOf(emptied) },
+	} {
+		names := list()
+		x.Deleted += len(names)
+		for _, p := range names[:min(len(names), mostNamed)] {
+			x.First = append(x.First, string(p))
+		}
+	}
+	x.Empty = x.Were > 0 && x.Files == 0
+	x.Less = float64(x.Files) < (1-most)*float64(x.Were) || float64(x.Bytes) < (1-most)*float64(x.WereBytes)
+	return x
+}
+
+// mostNamed is how many files of a node an error names.
+const mostNamed = 5
+
+func keysOf[T any](of map[Name]T) []Name {
+	var list []Name
+	for p := range of {
+		list = append(list, p)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// compareDeleted returns an error where more is gone than is usual: to protect the rest would
+// make an accident final.
+func (s *session) compareDeleted(ctx context.Context, works []*work, o *ProtectOptions, r *ProtectReport) error {
+	var mine []shrinkage
+	for _, w := range works {
+		var was []Entry
+		if s.manifest != nil {
+			was = s.members[w.index].Entries
+		}
+		mine = append(mine, shrunk(was, w.listing.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted)))
+	}
+	all, err := exchange(ctx, s, mine)
+	if err != nil {
+		return err
+	}
+	less := 0
+	for _, x := range all {
+		r.Deleted += x.Deleted
+		if x.Less {
+			less++
+		}
+	}
+	var list []string
+	for n, x := range all {
+		if !x.Empty && (!x.Less || 2*less >= s.k) {
+			continue
+		}
+		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left (gone: %s", s.name(n), x.Files, x.Were, x.Bytes, x.WereBytes, strings.Join(quoted(x.First), ", "))
+		if more := x.Deleted - len(x.First); more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		list = append(list, text+")")
+	}
+	if list == nil || o.AllowDeleted {
+		return nil
+	}
+	return s.alike(ctx, &InputError{Way: WayAllowDeleted, error: fmt.Errorf("this looks like an accident, which protecting would make final: %s. If it is one, recover the files first", strings.Join(list, "; "))})
+}
+
+func quoted(names []string) []string {
+	var list []string
+	for _, name := range names {
+		list = append(list, fmt.Sprintf("%q", name))
+	}
+	return list
+}
+
+// settle decides on the layout, and where everything lies.
+func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layouts []candidate, o *ProtectOptions) error {
+	earlier := s.manifest
+	type size struct {
+		End   int64 // where the data ends, with files at the places that they had
+		Fresh int64 // with all places made afresh
+		Coded int64 // bytes that have to be coded in any case
+		Group string
+	}
+	var mine []size
+	for _, w := range works {
+		var before []Entry
+		if earlier != nil {
+			before = s.members[w.index].Entries
+		}
+		fresh := place(w.listing.entries, nil, true)
+		end := place(w.listing.entries, before, m.Matrix == FTI)
+		mine = append(mine, size{end, fresh, changedBytes(w.listing.entries, before), m.Group})
+	}
+	sizes, err := exchange(ctx, s, mine)
+	if err != nil {
+		return err
+	}
+	m.Group = sizes[0].Group
+	var most, fresh, coded int64
+	for _, x := range sizes {
+		most, fresh, coded = max(most, x.End), max(fresh, x.Fresh), max(coded, x.Coded)
+	}
+	if err := s.cost(layouts, most); err != nil {
+		return err
+	}
+	stay := earlier
+	if earlier != nil && 2*coded > most {
+		stay = nil // most is coded anew anyhow
+	}
+	chosen := chooseLayout(o, m.Matrix, layouts, stay)
+	c := chosen.code
+	m.Layout = chosen.Layout
+	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
+	m.Copies = c.copies()
+	if !m.follows(earlier) {
+		most = fresh
+		for _, w := range works {
+			place(w.listing.entries, nil, true)
+		}
+	}
+	m.geometry(most, earlier)
+	for i, w := range works {
+		w.end = mine[i].End
+		if !m.follows(earlier) {
+			w.end = mine[i].Fresh
+		}
+		w.data = newData(w.dir, w.listing.entries, false)
+		w.member = Member{Bytes: w.end, Entries: w.listing.entries}
+	}
 	return nil
+}
+
+// changedBytes returns how many bytes of files are not as they were, or lie elsewhere.
+func changedBytes(now, was []Entry) int64 {
+	then := map[Name]*Entry{}
+	for i := range was {
+		then[was[i].Path] = &was[i]
+	}
+	var n int64
+	for i := range now {
+		e := &now[i]
+		if o := then[e.Path]; e.Type == typeFile && (o == nil || o.Size != e.Size || o.Offset != e.Offset || !o.sameTime(e)) {
+			n += e.Size
+		}
+	}
+	return n
 }
 
 // A candidate is a layout that may do.
@@ -259,29 +420,9 @@ func candidates(k int, o *ProtectOptions, name string) ([]candidate, error) {
 		}
 	}
 	if !possible {
-		return nil, &InputError{why}
+		return nil, &InputError{error: why}
 	}
 	return list, nil
-}
-
-// scan lists the files of the nodes here and gives them places.
-func (s *session) scan(earlier *Manifest, afresh bool) ([]*work, error) {
-	var works []*work
-	for _, n := range s.nodes {
-		w := &work{node: n}
-		var err error
-		if w.entries, err = scan(n.root, true); err != nil {
-			return nil, &InputError{err}
-		}
-		var before []Entry
-		if earlier != nil {
-			before = earlier.Members[n.index].Entries
-		}
-		w.end = place(w.entries, before, afresh)
-		w.data = newData(n.root, w.entries, false)
-		works = append(works, w)
-	}
-	return works, nil
 }
 
 // cost sets what candidates take for that much data at the node that has most.
@@ -306,13 +447,13 @@ func (s *session) cost(list []candidate, most int64) error {
 	return nil
 }
 
-// chooseLayout returns the candidate asked for, else that of before, else the one of least
-// model time.
-func chooseLayout(o *ProtectOptions, list []candidate, earlier *Manifest) *candidate {
+// chooseLayout returns the candidate asked for, else that of before, else striped, which
+// stores least, unless full is much faster by the model.
+func chooseLayout(o *ProtectOptions, matrix string, list []candidate, earlier *Manifest) *candidate {
 	asked := o.Layout
 	switch {
 	case asked != "":
-	case o.Matrix == FTI:
+	case matrix == FTI:
 		asked = Full
 	case earlier != nil && earlier.Tolerate == o.Tolerate:
 		asked = earlier.Layout
@@ -320,128 +461,70 @@ func chooseLayout(o *ProtectOptions, list []candidate, earlier *Manifest) *candi
 	var best *candidate
 	for i := range list {
 		x := &list[i]
-		if x.code != nil && (asked == "" || asked == x.Layout) && (best == nil || x.Seconds < best.Seconds) {
+		if x.code == nil || asked != "" && asked != x.Layout {
+			continue
+		}
+		if best == nil || x.Layout == Striped && x.Seconds <= muchFaster*best.Seconds {
 			best = x
 		}
 	}
 	return best
 }
 
-// changed returns the blocks that have to be coded: those in which any node differs from
-// before, or whose parity is not there any more.
-func (s *session) changed(ctx context.Context, m, earlier *Manifest) (blocks, error) {
-	all := blocks{m: m}
-	same := earlier != nil && earlier.Layout == m.Layout && earlier.Tolerate == m.Tolerate && earlier.Matrix == m.Matrix &&
-		earlier.BlockBytes == m.BlockBytes && (earlier.ChunkBytes == m.ChunkBytes || m.DataChunks == 1)
-	mine := make([][]int, len(s.nodes)) // rows whose parity is gone
-	if same {
-		if err := s.here(func(i int, n *node) error {
-			for _, rows := range s.badParity(ctx, n) {
-				for _, row := range rows {
-					if !slices.Contains(mine[i], row) {
-						mine[i] = append(mine[i], row)
-					}
+// muchFaster is how many times as long striped may take.
+const muchFaster = 2
+
+// write writes parity, records and manifest of a generation, which is not in force yet.
+func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) error {
+	p, err := s.newPass(ctx, m, works, o.Force)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if err := p.run(ctx); err != nil {
+		return err
+	}
+	r.Coded, r.Traffic = p.coded, p.traffic
+	type done struct {
+		Record Record
+		Files  int
+		Bytes  int64
+	}
+	mine := make([]done, len(works))
+	texts := make([][]byte, len(works))
+	if err := s.steady(ctx, func(context.Context) error {
+		return s.here(func(i int, n *node) error {
+			w := works[i]
+			if err := p.parity[i].Sync(); err != nil {
+				return err
+			}
+			if err := unchanged(w); err != nil {
+				return err
+			}
+			text, err := json.Marshal(&w.member)
+			if err != nil {
+				return err
+			}
+			texts[i], mine[i].Record = text, Record{int64(len(text)), sum(text)}
+			for _, e := range w.member.Entries {
+				if e.Type == typeFile {
+					mine[i].Files++
+					mine[i].Bytes += e.Size
 				}
 			}
 			return nil
-		}); err != nil {
-			return all, err
-		}
-	}
-	gone, err := exchange(ctx, s, mine)
-	if err != nil {
-		return all, err
-	}
-	for row := range m.rows() {
-		if !same || row >= earlier.rows() || slices.ContainsFunc(gone, func(list []int) bool { return slices.Contains(list, row) }) || differs(m, earlier, row) {
-			all.rows = append(all.rows, row)
-		}
-	}
-	return all, nil
-}
-
-// differs reports whether a node has other data in a block than before.
-func differs(m, earlier *Manifest, row int) bool {
-	_, a := m.block(row)
-	_, b := earlier.block(row)
-	if a != b {
-		return true
-	}
-	for n := range m.Members {
-		for c := range m.DataChunks {
-			if m.Members[n].Data[c*m.rows()+row] != earlier.Members[n].Data[c*earlier.rows()+row] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// write writes the parity and the manifest of a generation, which is not in force yet.
-func (s *session) write(ctx context.Context, c *code, m *Manifest, works []*work, changed blocks, traffic *Traffic) error {
-	var inputs []io.ReaderAt
-	var outputs []io.WriterAt
-	var writers [][]*blockWriter
-	files := make([]*os.File, len(works))
-	defer func() {
-		for _, f := range files {
-			if f != nil {
-				f.Close()
-			}
-		}
-	}()
-	for i, w := range works {
-		f, err := os.OpenFile(w.meta(temporary+"parity"), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
-		if err != nil {
-			return err
-		}
-		files[i] = f
-		if err := f.Truncate(int64(m.ParityChunks) * m.ChunkBytes); err != nil {
-			return err
-		}
-		var list []*blockWriter
-		for chunk := range m.DataChunks {
-			inputs = append(inputs, &blockReader{changed, w.data, int64(chunk) * m.ChunkBytes})
-		}
-		for chunk := range m.ParityChunks {
-			b := newBlockWriter(changed, f, int64(chunk)*m.ChunkBytes)
-			list = append(list, b)
-			outputs = append(outputs, b)
-		}
-		writers = append(writers, list)
-	}
-	t, err := s.encode(ctx, c, changed, inputs, outputs)
-	if err != nil {
-		return err
-	}
-	*traffic = *t
-	for _, list := range writers {
-		traffic.TotalBytes += int64(len(list)) * changed.bytes()
-	}
-	if err := s.here(func(i int, n *node) error {
-		if err := s.keep(m, n, changed, writers[i], files[i]); err != nil {
-			return err
-		}
-		if err := files[i].Sync(); err != nil {
-			return err
-		}
-		return unchanged(works[i])
+		})
 	}); err != nil {
 		return err
 	}
-	digests := make([][]string, len(works))
-	for i, list := range writers {
-		for _, w := range list {
-			for row := range m.rows() {
-				digests[i] = append(digests[i], w.digests[row])
-			}
-		}
-	}
-	if digests, err = exchange(ctx, s, digests); err != nil {
+	all, err := exchange(ctx, s, mine)
+	if err != nil {
 		return err
 	}
-	for n := range m.Members {
-		m.Members[n].Parity = digests[n]
+	for _, x := range all {
+		m.Records = append(m.Records, x.Record)
+		r.Files += x.Files
+		r.DataBytes += x.Bytes
 	}
 	if err := m.validate(); err != nil {
 		return err
@@ -450,85 +533,72 @@ func (s *session) write(ctx context.Context, c *code, m *Manifest, works []*work
 	if err != nil {
 		return err
 	}
-	return s.here(func(i int, n *node) error {
-		if err := n.identify(m.Group); err != nil {
-			return err
+	var list []parcel
+	for n := range s.k {
+		bytes := int64(len(text))
+		for _, of := range m.stores(n) {
+			list = append(list, parcel{of, n, of})
+			bytes += m.Records[of].Bytes
 		}
-		if err := os.Rename(files[i].Name(), n.parity(m.Generation)); err != nil {
-			return err
+		r.RecordBytes = max(r.RecordBytes, bytes)
+	}
+	first := s.nodes[0].index
+	if err := s.deliver(ctx, list, func(p parcel) ([]byte, error) { return texts[p.of-first], nil }, func(p parcel, text []byte) error {
+		if sum(text) != m.Records[p.of].SHA256 {
+			return fmt.Errorf("the record of %s arrived damaged at %s", s.name(p.of), s.name(p.to))
 		}
-		if err := atomicfile.Write(n.pending(m.Generation), text); err != nil {
-			return err
-		}
-		return n.sync()
+		return works[p.to-first].store(m.Generation, p.of, text)
+	}); err != nil {
+		return err
+	}
+	return s.steady(ctx, func(context.Context) error {
+		return s.here(func(i int, n *node) error {
+			if err := n.identify(m.Group); err != nil {
+				return err
+			}
+			if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(m.Generation)); err != nil {
+				return err
+			}
+			if err := n.write(fmt.Sprint(pendingName, m.Generation, ".json"), text); err != nil {
+				return err
+			}
+			return n.sync()
+		})
 	})
 }
 
-// keep copies the parity of the blocks that have not changed.
-func (s *session) keep(m *Manifest, n *node, changed blocks, writers []*blockWriter, f *os.File) error {
-	if len(changed.rows) == m.rows() {
-		return nil
-	}
-	old, err := n.openParity(s.generation)
-	if err != nil {
-		return err
-	}
-	defer old.Close()
-	earlier := s.manifest
-	for c, w := range writers {
-		for row := range m.rows() {
-			if _, ok := slices.BinarySearch(changed.rows, row); ok {
-				continue
-			}
-			at, length := m.block(row)
-			block := make([]byte, length)
-			if _, err := old.ReadAt(block, int64(c)*earlier.ChunkBytes+at); err != nil {
-				return err
-			}
-			if w.digests[row] = sum(block); w.digests[row] != earlier.Members[n.index].Parity[c*earlier.rows()+row] {
-				return fmt.Errorf("%s has changed while it was read", old.Name())
-			}
-			if _, err := f.WriteAt(block, int64(c)*m.ChunkBytes+at); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// store writes the record of a node.
+func (n *node) store(g int64, of int, text []byte) error {
+	return n.write(fmt.Sprint(recordName, g, ".", of, ".json"), text)
 }
 
 // unchanged returns an error where the files of a node are not as they were scanned.
 func unchanged(w *work) error {
-	now, err := scan(w.root, true)
+	l, err := scan(w.dir, true)
 	if err != nil {
 		return err
 	}
-	for i, e := range w.entries {
-		if i >= len(now) || now[i].Path != e.Path {
-			return inputf("%s: files have come or gone while they were protected: leave them alone meanwhile, and run again", w.dir)
+	for i := range w.listing.entries {
+		e := &w.listing.entries[i]
+		if i >= len(l.entries) || l.entries[i].Path != e.Path {
+			return inputf("%s: files have come or gone while they were protected: leave them alone meanwhile, and run again", w.given)
 		}
-		n := now[i]
-		if n.Type != e.Type || n.Size != e.Size || n.MTime != e.MTime || n.Target != e.Target {
-			return inputf("%s has changed while it was protected: leave files alone meanwhile, and run again", filepath.Join(w.dir, string(e.Path)))
+		n := &l.entries[i]
+		if n.Type != e.Type || n.Size != e.Size || n.Target != e.Target || e.Type == typeFile && (!n.sameTime(e) || l.touches[i] != w.listing.touches[i]) {
+			return inputf("%s has changed while it was protected: leave files alone meanwhile, and run again", joinPath(w.given, e.Path))
 		}
 	}
-	if len(now) != len(w.entries) {
-		return inputf("%s: files have come while it was protected: leave them alone meanwhile, and run again", w.dir)
+	if len(l.entries) != len(w.listing.entries) {
+		return inputf("%s: files have come while it was protected: leave them alone meanwhile, and run again", w.given)
 	}
 	return nil
 }
 
-// commit puts a generation in force that all nodes have, and removes what was before.
+// commit puts a generation in force that all nodes have, and removes what was before when all
+// have done so.
 func (s *session) commit(ctx context.Context, g int64) error {
-	if err := s.together(ctx); err != nil {
-		return err
-	}
 	// From the first of these on it is the one that counts.
-	if err := s.here(func(_ int, n *node) error {
-		if err := os.Rename(n.pending(g), n.manifest(g)); err != nil {
-			return err
-		}
-		return n.sync()
-	}); err != nil {
+	if err := s.here(func(i int, n *node) error { return n.rollForward(g) }); err != nil {
 		return err
 	}
 	if err := s.together(ctx); err != nil {

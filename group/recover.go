@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -153,6 +152,9 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 			left[i] = append(left[i], blocked...)
 		}
 	}
+	if err := s.lackingRecords(ctx, conditions); err != nil {
+		return nil, err
+	}
 	if err := s.runRepairs(ctx, repairs, targets, &r.Traffic); err != nil {
 		return nil, err
 	}
@@ -210,6 +212,27 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 		return left, nil
 	}
 	return left, s.here(func(_ int, n *node) error { return n.clean(s.generation) })
+}
+
+// lackingRecords gets the records for nodes that lack any of those they store.
+func (s *session) lackingRecords(ctx context.Context, conditions []*condition) error {
+	s.records = map[int]map[int][]byte{}
+	if s.version == 1 {
+		return nil
+	}
+	wanted := make([][]int, s.k)
+	for n, c := range conditions {
+		if !c.Manifest && c.Failing == "" {
+			wanted[n] = s.manifest.stores(n)
+		}
+	}
+	return s.fetchRecords(ctx, wanted, func(p parcel, text []byte) error {
+		if s.records[p.to] == nil {
+			s.records[p.to] = map[int][]byte{}
+		}
+		s.records[p.to][p.of] = text
+		return nil
+	})
 }
 
 // renewTouches notes how the files of a node are now.
@@ -382,8 +405,3 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 	}
 	return nil
 }
-
-// IsUnfinished reports whether something could not be brought back.
-func (r *RecoverReport) IsUnfinished() bool { return len(r.Left) > 0 }
-
-var errNothing = errors.New("nothing")

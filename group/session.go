@@ -36,9 +36,10 @@ type session struct {
 	nodes  []*node
 	states []*state // of all nodes
 	current
-	manifest *Manifest       // in force; nil: the group is not protected
-	text     []byte          // of it, as stored
-	members  map[int]*Member // of the nodes here
+	manifest *Manifest              // in force; nil: the group is not protected
+	text     []byte                 // of it, as stored
+	members  map[int]*Member        // of the nodes here
+	records  map[int]map[int][]byte // of nodes here that lack some: all that they store
 }
 
 // terms are what ranks begin with.
@@ -260,37 +261,45 @@ func (s *session) fetch(ctx context.Context) error {
 		}
 		return nil
 	}
-	list = nil
-	var gone []string
-	for n := range s.k {
-		source := -1
-		for _, at := range s.manifest.copies(n) {
-			if h := s.states[at].of(s.current); h != nil && slices.Contains(h.Records, n) {
-				source = at
-				break
-			}
-		}
-		if source < 0 {
-			gone = append(gone, s.name(n))
-			continue
-		}
-		list = append(list, parcel{source, n})
+	own := make([][]int, s.k)
+	for n := range own {
+		own[n] = []int{n}
 	}
-	if gone != nil {
-		return s.alike(ctx, inputf("too much is lost: of %s nothing is left that says what was there; its record is at no node any more", strings.Join(gone, ", ")))
-	}
-	byIndex := map[int]*node{}
-	for _, n := range s.nodes {
-		byIndex[n.index] = n
-	}
-	return s.deliver(ctx, list, func(p parcel) ([]byte, error) {
-		return byIndex[p.from].held[s.generation].records[p.to], nil
-	}, func(p parcel, text []byte) (err error) {
-		if sum(text) != s.manifest.Records[p.to].SHA256 {
-			return fmt.Errorf("the record of %s arrived damaged", s.name(p.to))
-		}
+	return s.fetchRecords(ctx, own, func(p parcel, text []byte) (err error) {
 		s.members[p.to], err = s.manifest.decodeMember(text)
 		return err
+	})
+}
+
+// fetchRecords gets records from nodes that have them: by node, those of which nodes it wants.
+func (s *session) fetchRecords(ctx context.Context, wanted [][]int, put func(parcel, []byte) error) error {
+	var list []parcel
+	var gone []string
+	for n, of := range wanted {
+		for _, i := range of {
+			copies := s.manifest.copies(i)
+			at := slices.IndexFunc(copies, func(at int) bool {
+				h := s.states[at].of(s.current)
+				return h != nil && slices.Contains(h.Records, i)
+			})
+			if at >= 0 {
+				list = append(list, parcel{copies[at], n, i})
+			} else if name := s.name(i); !slices.Contains(gone, name) {
+				gone = append(gone, name)
+			}
+		}
+	}
+	if gone != nil {
+		return s.alike(ctx, inputf("too much is lost: no node is left that has the record of what was protected at %s", strings.Join(gone, ", ")))
+	}
+	return s.deliver(ctx, list, func(p parcel) ([]byte, error) {
+		first := s.nodes[0].index
+		return s.nodes[p.from-first].held[s.generation].records[p.of], nil
+	}, func(p parcel, text []byte) error {
+		if sum(text) != s.manifest.Records[p.of].SHA256 {
+			return fmt.Errorf("the record of %s arrived damaged at %s", s.name(p.of), s.name(p.to))
+		}
+		return put(p, text)
 	})
 }
 
@@ -352,7 +361,10 @@ func (s *session) alike(ctx context.Context, err error) error {
 }
 
 // A parcel goes from a node to another, or to itself.
-type parcel struct{ from, to int }
+type parcel struct {
+	from, to int
+	of       int // node whose record it is
+}
 
 // deliver carries parcels, which all ranks know. Get returns those of nodes here, and put
 // takes those for nodes here.

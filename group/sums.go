@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+
+	"volley/internal/disk"
 )
 
 // compared is how what is there of a node's data compares with a record.
@@ -103,6 +105,41 @@ func (s *sums) same(x *Member, i int) bool {
 	return bytes.Equal(s.digests[i*sha256.Size:][:sha256.Size], x.Segments[i*sha256.Size:][:sha256.Size])
 }
 
+// compareFiles returns which of some files are not as a record says.
+func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, some map[Name]bool) (map[Name]bool, error) {
+	other := map[Name]bool{}
+	d := newData(dir, x.Entries, true)
+	defer d.close()
+	var whole hash.Hash // of version 1
+	for i, g := range m.segments(d.extents) {
+		e := &d.extents[g.file]
+		if !some[e.Path] {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		part := make([]byte, g.n)
+		if _, err := d.ReadAt(part, g.at); err != nil {
+			return nil, err
+		}
+		if m.Version > 1 {
+			if is := sha256.Sum256(part); !bytes.Equal(is[:], x.Segments[i*sha256.Size:][:sha256.Size]) {
+				other[e.Path] = true
+			}
+			continue
+		}
+		if g.at == e.Offset {
+			whole = sha256.New()
+		}
+		whole.Write(part)
+		if g.at+g.n == e.Offset+e.Size && hex.EncodeToString(whole.Sum(nil)) != e.SHA256 {
+			other[e.Path] = true
+		}
+	}
+	return other, nil
+}
+
 // compareParity returns, by chunk, the rows of a node's parity that are not as they were.
 func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Member) ([][]int, error) {
 	bad := make([][]int, m.ParityChunks)
@@ -135,6 +172,11 @@ func all(m *Manifest, chunks int) [][]int {
 		}
 	}
 	return list
+}
+
+// errDamaged says that a file holds something else although nobody has written to it.
+func errDamaged(path string) error {
+	return fmt.Errorf("%s is damaged: nobody has written to it since it was protected, and it holds something else. Recover it first", path)
 }
 
 // wrongFile says that what was recovered of a file is not what was protected.

@@ -402,9 +402,6 @@ func (x *target) commitMeta() error {
 		}
 	}
 	for i, text := range x.s.records[n.index] {
-		if held := n.held[g]; held != nil && sum(held.text) == x.s.root && held.records[i] != nil {
-			continue
-		}
 		if err := n.write(fmt.Sprint(recordName, g, ".", i, ".json"), text); err != nil {
 			return err
 		}
@@ -460,12 +457,12 @@ func (x *target) setAside(e *Entry) error {
 
 // rotten reports whether nobody has written to a file since it was protected, or recovered.
 func (x *target) rotten(e *Entry) bool {
-	at := x.condition.listing.find(e.Path)
-	if e.Type != typeFile || at < 0 {
+	l := x.condition.listing
+	if l == nil || e.Type != typeFile || l.find(e.Path) < 0 {
 		return false
 	}
 	was, ok := x.own[e.Path]
-	return ok && was.Inode != 0 && was == x.condition.listing.touches[at]
+	return ok && was.Inode != 0 && was == l.touches[l.find(e.Path)]
 }
 
 // discard removes what was not committed.

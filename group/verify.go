@@ -46,26 +46,26 @@ type VerifyReport struct {
 // 2^-32; where there is some, digests say where. The report says what is found; that is no
 // error.
 func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
-	return run(ctx, t, func() (*VerifyReport, error) { return verifyGroup(ctx, t, dirs, o) })
+	return run(ctx, t, dirs, o.Options, verb{name: "verify", args: fmt.Sprintf("quick %v", o.Quick)}, func(ctx context.Context, s *session) (*VerifyReport, error) {
+		return verifyGroup(ctx, s, o)
+	})
 }
 
-func verifyGroup(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
+func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyReport, error) {
 	start := time.Now()
-	s, err := begin(ctx, t, dirs, o.Options, false, fmt.Sprintf("verify, quick %v", o.Quick))
-	if err != nil {
-		return nil, err
-	}
-	r := &VerifyReport{Quick: o.Quick, Generation: s.generation}
+	r := &VerifyReport{Quick: o.Quick, Generation: s.generation, Notes: s.notes()}
 	if r.Protected = s.manifest != nil; !r.Protected {
 		for n, x := range s.states {
 			status := "not protected"
-			if x.Lost {
+			switch {
+			case x.Failing != "":
+				status = Failing
+			case x.Lost:
 				status = Lost
 			}
 			r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: x.Dir, Status: status})
 		}
-		r.Notes = append(r.Notes, "the group is not protected: no node has a manifest that counts")
-		r.notes(s)
+		r.Notes = append(r.Notes, s.unprotected().Error())
 		return r, nil
 	}
 	r.Tolerate, r.Layout = s.manifest.Tolerate, s.manifest.Layout
@@ -78,7 +78,6 @@ func verifyGroup(ctx context.Context, t transport.Transport, dirs []string, o Ve
 		r.Nodes = append(r.Nodes, NodeReport{n, s.states[n].Dir, c.status(), c.Findings})
 		r.Whole = r.Whole && c.whole()
 	}
-	r.notes(s)
 	if o.Quick {
 		if err := s.quick(ctx, r); err != nil {
 			return nil, err
@@ -86,33 +85,6 @@ func verifyGroup(ctx context.Context, t transport.Transport, dirs []string, o Ve
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
-}
-
-// notes adds what is the matter with manifests.
-func (r *VerifyReport) notes(s *session) {
-	for _, x := range s.states {
-		r.Notes = append(r.Notes, x.Bad...)
-	}
-}
-
-// examineAll returns what is found of all nodes. The fields that are not exported are those
-// of nodes here.
-func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
-	mine := make([]*condition, len(s.nodes))
-	if err := s.here(func(i int, n *node) (err error) {
-		mine[i], err = s.examine(ctx, n, quickly, revert)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	all, err := exchange(ctx, s, mine)
-	if err != nil {
-		return nil, err
-	}
-	for i, n := range s.nodes {
-		all[n.index] = mine[i]
-	}
-	return all, nil
 }
 
 // quick compares random combinations of all chunks.
@@ -129,33 +101,13 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 	if err != nil {
 		return err
 	}
-	if err := s.here(func(i int, n *node) error {
-		d := newData(n.root, m.Members[n.index].Entries, true)
-		defer d.close()
-		parity := io.ReaderAt(&data{}) // zeros
-		if f, err := n.openParity(s.generation); err == nil {
-			defer f.Close()
-			parity = f
-		}
-		buffer := make([]byte, max(x.blockBytes(), 1<<20/x.blockBytes()*x.blockBytes()))
-		for _, of := range []struct {
-			chunks io.ReaderAt
-			prints []*verify.Fingerprint
-		}{{d, x.data[i]}, {parity, x.parity[i]}} {
-			for chunk, p := range of.prints {
-				for at := int64(0); at < m.ChunkBytes; at += int64(len(buffer)) {
-					part := buffer[:min(int64(len(buffer)), m.ChunkBytes-at)]
-					if _, err := of.chunks.ReadAt(part, int64(chunk)*m.ChunkBytes+at); err != nil {
-						return err
-					}
-					p.Add(part)
-				}
-			}
-		}
-		return ctx.Err()
+	x.begin(0)
+	if err := s.steady(ctx, func(ctx context.Context) error {
+		return s.here(func(i int, n *node) error { return s.fingerprint(ctx, n, x, i) })
 	}); err != nil {
 		return err
 	}
+	x.end()
 	all, err := x.gather(ctx, s)
 	if err != nil {
 		return err
@@ -185,6 +137,43 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 	}
 	if !found {
 		r.Notes = append(r.Notes, "all digests are right, and data and parity do not fit together: protect again")
+	}
+	return nil
+}
+
+// fingerprint takes the fingerprints of all chunks of a node. What cannot be read is zeros.
+func (s *session) fingerprint(ctx context.Context, n *node, x *check, i int) error {
+	m := s.manifest
+	d := newData(n.dir, s.members[n.index].Entries, true)
+	defer d.close()
+	parity := io.ReaderAt(&data{}) // zeros
+	if f, err := n.openParity(s.generation); err == nil {
+		defer f.Close()
+		parity = f
+	}
+	everything := blocks{m: m}
+	for row := range m.rows() {
+		everything.rows = append(everything.rows, row)
+	}
+	buffer := make([]byte, max(x.blockBytes(), 1<<20/x.blockBytes()*x.blockBytes()))
+	for _, of := range []struct {
+		from   io.ReaderAt
+		chunks int
+		prints []*verify.Fingerprint
+	}{{d, m.DataChunks, x.data[i]}, {parity, m.ParityChunks, x.parity[i]}} {
+		for chunk, p := range of.prints {
+			r := &blockReader{everything, of.from, chunk, of.chunks}
+			for at := int64(0); at < m.ChunkBytes; at += int64(len(buffer)) {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				part := buffer[:min(int64(len(buffer)), m.ChunkBytes-at)]
+				if _, err := r.ReadAt(part, at); err != nil {
+					clear(part)
+				}
+				p.Add(part)
+			}
+		}
 	}
 	return nil
 }

@@ -1,0 +1,385 @@
+package group
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"io"
+	"slices"
+
+	"volley/internal/disk"
+)
+
+// A pass reads the data of the nodes once, window by window: some rows at a time, which are
+// in memory while their digests are taken and they are coded. Rows in which no node has
+// changed keep their parity.
+type pass struct {
+	s       *session
+	m       *Manifest
+	code    *code
+	nodes   []*passNode // here
+	follows bool        // earlier parity can be kept
+	check   *check
+	coded   int // rows
+	traffic Traffic
+	parity  []disk.File // by node here, what is written
+}
+
+// A passNode is a node in a pass.
+type passNode struct {
+	*work
+	sums     *sums
+	earlier  *earlierData // nil: there is no earlier parity to keep
+	kept     *paddedFile  // earlier parity
+	data     []byte       // of the window
+	old      []byte       // parity of the window, as it was
+	oldRight map[int]bool // rows of the window of which that is right
+	digests  []byte       // of parity blocks
+	force    bool
+}
+
+// earlierData is what a node had.
+type earlierData struct {
+	m       *Manifest
+	member  *Member
+	list    []segment
+	next    int // of the list
+	files   extents
+	entries map[Name]*Entry
+	own     map[Name]touch
+}
+
+func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force bool) (*pass, error) {
+	c, err := m.code()
+	if err != nil {
+		return nil, err
+	}
+	p := &pass{s: s, m: m, code: c, follows: m.follows(s.manifest) && m.BlockBytes == s.manifest.BlockBytes}
+	for _, w := range works {
+		n := &passNode{work: w, sums: newSums(m, w.data.extents), force: force}
+		n.digests = make([]byte, m.rows()*m.ParityChunks*sha256.Size)
+		p.nodes = append(p.nodes, n)
+		f, err := n.create(temporary + "parity")
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+		p.parity = append(p.parity, f)
+		if err := f.Truncate(m.parityBytes()); err != nil {
+			p.close()
+			return nil, err
+		}
+		if s.manifest == nil {
+			continue
+		}
+		n.earlier = s.earlier(n.node)
+		if p.follows {
+			if n.kept, err = n.openParity(s.generation); err != nil {
+				n.kept = nil // all of it is made anew
+			}
+		}
+	}
+	if err := s.steady(ctx, func(ctx context.Context) error {
+		return s.here(func(i int, _ *node) error { return p.nodes[i].compareMoved(ctx, p.follows) })
+	}); err != nil {
+		p.close()
+		return nil, err
+	}
+	if c.layout == Striped {
+		if p.check, err = s.newCheck(ctx, c, int64(p.windowRows())*m.BlockBytes); err != nil {
+			p.close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// earlier returns what a node had in the generation in force.
+func (s *session) earlier(n *node) *earlierData {
+	x := s.members[n.index]
+	e := &earlierData{m: s.manifest, member: x, files: extentsOf(x.Entries), entries: map[Name]*Entry{}, own: n.readTouches(s.generation, x)}
+	e.list = s.manifest.segments(e.files)
+	for i := range x.Entries {
+		e.entries[x.Entries[i].Path] = &x.Entries[i]
+	}
+	return e
+}
+
+// untouched returns what a file was, if nothing shows that it was written to since.
+func (e *earlierData) untouched(now *Entry, is touch) *Entry {
+	was := e.entries[now.Path]
+	if was == nil || was.Type != typeFile || was.Size != now.Size || !was.sameTime(now) {
+		return nil
+	}
+	if t, ok := e.own[now.Path]; ok && t.Inode != 0 && t != is {
+		return nil
+	}
+	return was
+}
+
+// rotten says that a file holds something else although nobody has written to it.
+func (n *passNode) rotten(p Name) error {
+	if n.force {
+		return nil
+	}
+	return &InputError{Way: WayForce, error: errDamaged(joinPath(n.given, p))}
+}
+
+// compareMoved compares files that nobody has written to, and that are cut into other segments
+// than before, with what they were.
+func (n *passNode) compareMoved(ctx context.Context, follows bool) error {
+	if n.earlier == nil {
+		return nil
+	}
+	moved := map[Name]bool{}
+	for i := range n.listing.entries {
+		e := &n.listing.entries[i]
+		if was := n.earlier.untouched(e, n.listing.touches[i]); e.Type == typeFile && was != nil && (!follows || was.Offset != e.Offset) {
+			moved[e.Path] = true
+		}
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	other, err := n.earlier.m.compareFiles(ctx, n.dir, n.earlier.member, moved)
+	for p := range other {
+		if err == nil {
+			err = n.rotten(p)
+		}
+	}
+	return err
+}
+
+// mostWindow bounds the data and parity of a window in a process, in bytes.
+const mostWindow = 64 << 20
+
+// windowRows returns how many rows a window has, at all ranks.
+func (p *pass) windowRows() int {
+	m := p.m
+	hosted := (p.s.k + p.s.t.Size() - 1) / p.s.t.Size()
+	most := min(p.s.Memory/2, int64(mostWindow/hosted))
+	return int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
+}
+
+// run reads and codes everything, and sets the digests of the members.
+func (p *pass) run(ctx context.Context) error {
+	rows := p.windowRows()
+	for first := 0; first < p.m.rows(); first += rows {
+		if err := p.window(ctx, first, min(first+rows, p.m.rows())); err != nil {
+			return err
+		}
+	}
+	for _, n := range p.nodes {
+		n.member.Segments, n.member.Parity = n.sums.digests, n.digests
+	}
+	if p.check != nil {
+		if err := p.check.verify(ctx, p.s); err != nil {
+			return err
+		}
+	}
+	return p.traffic.total(ctx, p.s)
+}
+
+// window reads and codes rows.
+func (p *pass) window(ctx context.Context, first, end int) error {
+	s, m := p.s, p.m
+	changed := make([][]int, len(p.nodes))
+	if err := s.steady(ctx, func(ctx context.Context) error {
+		return s.here(func(i int, _ *node) (err error) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			changed[i], err = p.nodes[i].read(m, first, end)
+			return err
+		})
+	}); err != nil {
+		return err
+	}
+	b := blocks{m: m}
+	if !p.follows {
+		for row := first; row < end; row++ {
+			b.rows = append(b.rows, row)
+		}
+	} else {
+		all, err := exchange(ctx, s, changed)
+		if err != nil {
+			return err
+		}
+		b.rows = slices.Concat(all...)
+		slices.Sort(b.rows)
+		b.rows = slices.Compact(b.rows)
+	}
+	p.coded += len(b.rows)
+	var inputs []io.ReaderAt
+	var outputs []io.WriterAt
+	for i, n := range p.nodes {
+		base := m.place(first, 0, m.DataChunks)
+		for chunk := range m.DataChunks {
+			inputs = append(inputs, &blockReader{b, inMemory{n.data, base}, chunk, m.DataChunks})
+		}
+		for chunk := range m.ParityChunks {
+			outputs = append(outputs, newBlockWriter(b, func(row int, block []byte) error {
+				return n.put(m, p.parity[i], row, chunk, block)
+			}))
+		}
+	}
+	t, err := s.encode(ctx, p.code, b, inputs, outputs, p.check, first)
+	if err != nil {
+		return err
+	}
+	p.traffic.add(t)
+	return s.here(func(i int, _ *node) error { return p.nodes[i].keep(m, p.parity[i], first, end, b.rows) })
+}
+
+// inMemory is a part of a longer thing.
+type inMemory struct {
+	part []byte
+	base int64 // where it begins
+}
+
+func (r inMemory) ReadAt(p []byte, offset int64) (int, error) {
+	return copy(p, r.part[offset-r.base:]), nil
+}
+
+// read reads the rows of a window, and returns those that are not as they were.
+func (n *passNode) read(m *Manifest, first, end int) ([]int, error) {
+	from, to := m.place(first, 0, m.DataChunks), m.end(end-1, m.DataChunks)
+	n.data = slices.Grow(n.data[:0], int(to-from))[:to-from]
+	if _, err := n.work.data.ReadAt(n.data, from); err != nil {
+		return nil, err
+	}
+	n.oldRight = map[int]bool{}
+	if n.kept != nil {
+		pfrom, pto := m.place(first, 0, m.ParityChunks), m.end(end-1, m.ParityChunks)
+		n.old = slices.Grow(n.old[:0], int(pto-pfrom))[:pto-pfrom]
+		if _, err := n.kept.ReadAt(n.old, pfrom); err != nil {
+			clear(n.old) // its digests tell
+		}
+	}
+	var changed []int
+	for row := first; row < end; row++ {
+		at, stop := m.place(row, 0, m.DataChunks), m.end(row, m.DataChunks)
+		before := n.sums.next
+		n.sums.add(at, n.data[at-from:stop-from])
+		same, err := n.same(m, row, before)
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			n.oldRight[row] = n.rightParity(m, row, first)
+		}
+		if !same || !n.oldRight[row] {
+			changed = append(changed, row)
+		}
+	}
+	return changed, nil
+}
+
+// end returns where the blocks of a row end.
+func (m *Manifest) end(row, chunks int) int64 {
+	_, n := m.block(row)
+	return m.place(row, 0, chunks) + int64(chunks)*n
+}
+
+// same reports whether a row, whose segments are those from before on, is as it was. The error
+// is that of a file which nobody has written to, and which is not.
+func (n *passNode) same(m *Manifest, row, before int) (bool, error) {
+	e := n.earlier
+	if e == nil || e.m.Version != m.Version || n.kept == nil && !n.comparable(m) {
+		return false, nil
+	}
+	was := e.next
+	for e.next < len(e.list) && e.list[e.next].row == row {
+		e.next++
+	}
+	same := row < e.m.rows() && e.next-was == n.sums.next-before
+	if same {
+		_, now := m.block(row)
+		_, then := e.m.block(row)
+		same = now == then
+	}
+	for i := before; i < n.sums.next; i++ {
+		g := n.sums.list[i]
+		file := &n.sums.files[g.file]
+		digest := n.sums.digests[i*sha256.Size:][:sha256.Size]
+		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.at, func(o segment, at int64) int {
+			switch {
+			case o.at < at:
+				return -1
+			case o.at > at:
+				return 1
+			}
+			return 0
+		})
+		if j += was; j < e.next && e.list[j].at == g.at && e.list[j].n == g.n && bytes.Equal(e.member.Segments[j*sha256.Size:][:sha256.Size], digest) {
+			continue
+		}
+		same = false
+		if j == e.next || e.list[j].at != g.at || e.list[j].n != g.n || e.files[e.list[j].file].Path != file.Path || e.files[e.list[j].file].Offset != file.Offset {
+			continue
+		}
+		if at := n.listing.find(file.Path); e.untouched(file, n.listing.touches[at]) != nil {
+			if err := n.rotten(file.Path); err != nil {
+				return false, err
+			}
+		}
+	}
+	return same, nil
+}
+
+// comparable reports whether the data was cut into the same blocks before.
+func (n *passNode) comparable(m *Manifest) bool {
+	return m.follows(n.earlier.m) && m.BlockBytes == n.earlier.m.BlockBytes
+}
+
+// rightParity reports whether the earlier parity of a row is as it was made.
+func (n *passNode) rightParity(m *Manifest, row, first int) bool {
+	if n.kept == nil {
+		return false
+	}
+	base := m.place(first, 0, m.ParityChunks)
+	_, length := m.block(row)
+	for chunk := range m.ParityChunks {
+		at := m.place(row, chunk, m.ParityChunks) - base
+		if !m.sameParity(n.earlier.member, row, chunk, n.old[at:at+length]) {
+			return false
+		}
+	}
+	return true
+}
+
+// put writes a parity block.
+func (n *passNode) put(m *Manifest, f disk.File, row, chunk int, block []byte) error {
+	is := sha256.Sum256(block)
+	copy(n.digests[m.number(row, chunk, m.ParityChunks)*sha256.Size:], is[:])
+	_, err := f.WriteAt(block, m.place(row, chunk, m.ParityChunks))
+	return err
+}
+
+// keep copies the parity of rows of a window that were not coded.
+func (n *passNode) keep(m *Manifest, f disk.File, first, end int, coded []int) error {
+	base := m.place(first, 0, m.ParityChunks)
+	for row := first; row < end; row++ {
+		if _, is := slices.BinarySearch(coded, row); is {
+			continue
+		}
+		from, to := m.place(row, 0, m.ParityChunks), m.end(row, m.ParityChunks)
+		if _, err := f.WriteAt(n.old[from-base:to-base], from); err != nil {
+			return err
+		}
+		i := m.number(row, 0, m.ParityChunks) * sha256.Size
+		copy(n.digests[i:i+m.ParityChunks*sha256.Size], n.earlier.member.Parity[i:])
+	}
+	return nil
+}
+
+func (p *pass) close() {
+	for i, n := range p.nodes {
+		if i < len(p.parity) {
+			p.parity[i].Close()
+		}
+		if n.kept != nil {
+			n.kept.Close()
+		}
+	}
+}
