@@ -289,3 +289,71 @@ func TestTimes(t *testing.T) {
 		t.Errorf("%+v, was %+v", b, a)
 	}
 }
+
+// TestPowerCutAny cuts the power after anything: what is kept is all there, what is lost is
+// not asked for twice, and a clone fares the same.
+func TestPowerCutAny(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := disktest.New()
+		m.MkdirAll("/d", 0o755)
+		p := m.Process()
+		dir, err := p.Open("/d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &side{dir: dir}
+		names := rapid.SampledFrom([]string{"a", "b", "a/a", "a/b", "b/a", "b/b", "a/a/a"})
+		for range rapid.IntRange(1, 40).Draw(t, "length") {
+			name, to := names.Draw(t, "name"), names.Draw(t, "to")
+			switch kind := rapid.SampledFrom([]string{"file", "file", "mkdir", "rename", "rename", "rename", "remove", "link", "symlink", "syncdir", "sync", "user"}).Draw(t, "kind"); kind {
+			case "file", "sync":
+				f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+				if err == nil {
+					_, err = f.Write([]byte(to))
+				}
+				if err == nil && kind == "sync" {
+					err = f.Sync()
+				}
+				_ = err
+			case "syncdir":
+				_ = dir.SyncDir(filepath.Dir(name))
+			case "user":
+				if i, err := m.Lstat("/d/" + name); err == nil && i.Mode().IsRegular() {
+					m.AppendFile("/d/"+name, []byte("user"))
+				} else if err == nil && i.IsDir() && to == "a" {
+					m.RemoveAll("/d/" + name)
+				}
+			default:
+				s.do(op{kind: kind, name: name, to: to})
+			}
+		}
+		before := m.Tree("/")
+		all := m.Clone()
+		all.PowerCut(func(string) bool { return false })
+		if got := all.Tree("/"); got != before {
+			t.Fatalf("nothing is lost:\n%s\nbefore:\n%s", got, before)
+		}
+		bits := rapid.Uint64().Draw(t, "lost")
+		some := func() func(string) bool {
+			left := bits
+			return func(string) bool {
+				left = left>>1 | left<<63
+				return left&1 != 0
+			}
+		}
+		other := m.Clone()
+		m.PowerCut(some())
+		other.PowerCut(some())
+		after := m.Tree("/")
+		if got := other.Tree("/"); got != after {
+			t.Fatalf("a clone:\n%s\nwant:\n%s", got, after)
+		}
+		m.PowerCut(func(path string) bool {
+			t.Fatalf("%s can be lost by a second cut", path)
+			return true
+		})
+		if got := m.Tree("/"); got != after {
+			t.Fatalf("a second cut:\n%s\nwant:\n%s", got, after)
+		}
+	})
+}
