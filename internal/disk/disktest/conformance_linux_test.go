@@ -1,0 +1,359 @@
+package disktest_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"volley/internal/disk"
+	"volley/internal/disk/disktest"
+)
+
+// TestConformance does the same on the memory disk and on that of the machine, and compares
+// what each operation returns and what is there after it. It opens no symbolic links, and no
+// name leads through one: the memory disk refuses that.
+func TestConformance(t *testing.T) {
+	top, n := t.TempDir(), 0
+	old := syscall.Umask(0o022)
+	defer syscall.Umask(old)
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		path := filepath.Join(top, fmt.Sprint(n))
+		m := disktest.New()
+		m.MkdirAll(path, 0o755)
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(path)
+		sides := make([]*side, 2)
+		for i, d := range []disk.Disk{disk.OS, m.Process()} {
+			dir, err := d.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sides[i] = &side{dir: dir}
+			defer sides[i].close()
+		}
+		names := rapid.SampledFrom([]string{"a", "b", "c", "d", "a/a", "a/b", "b/a", "a/a/a", "b/a/b", "."})
+		for range rapid.IntRange(1, 30).Draw(t, "length") {
+			o := op{
+				kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
+				name: names.Draw(t, "name"),
+				to:   names.Draw(t, "to"),
+				flag: rapid.SampledFrom([]int{os.O_RDONLY, os.O_WRONLY, os.O_RDWR}).Draw(t, "access"),
+				n:    rapid.IntRange(0, 20).Draw(t, "n"),
+				mode: rapid.SampledFrom([]fs.FileMode{0o600, 0o644, 0o755, 0o777, 0o700 | fs.ModeSetuid, 0o750 | fs.ModeSticky}).Draw(t, "mode"),
+			}
+			for _, flag := range []int{os.O_CREATE, os.O_EXCL, os.O_TRUNC, os.O_APPEND} {
+				if rapid.Bool().Draw(t, "flag") {
+					o.flag |= flag
+				}
+			}
+			if o.flag&os.O_CREATE == 0 {
+				o.flag &^= os.O_EXCL // means nothing then
+			}
+			if o.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
+				o.flag &^= os.O_TRUNC // not specified
+			}
+			var got [2]string
+			for i, s := range sides {
+				got[i] = s.do(o) + "\n" + s.list(".")
+			}
+			if got[0] != got[1] {
+				t.Fatalf("%+v:\nmemory disk: %s\n         OS: %s", o, got[1], got[0])
+			}
+		}
+	})
+}
+
+var kinds = []string{"open", "open", "open", "read", "readat", "write", "write", "writeat", "truncate", "stat", "close", "mkdir", "mkdir", "lstat", "readdir", "readlink", "symlink", "link", "rename", "rename", "rename", "remove", "chmod", "settime"}
+
+type op struct {
+	kind     string
+	name, to string
+	flag, n  int
+	mode     fs.FileMode
+}
+
+// A side is a directory, and the file that was opened last.
+type side struct {
+	dir  disk.Dir
+	file disk.File
+}
+
+func (s *side) close() {
+	if s.file != nil {
+		s.file.Close()
+	}
+	s.dir.Close()
+}
+
+// linked says whether a name leads to a symbolic link or through one.
+func (s *side) linked(name string) bool {
+	for at := name; at != "."; at = filepath.Dir(at) {
+		if i, err := s.dir.Lstat(at); err == nil && i.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// text says what an error is.
+func (s *side) text(err error) string {
+	if err == nil || err == io.EOF {
+		return fmt.Sprint(err)
+	}
+	no := syscall.Errno(0)
+	switch p, l := new(fs.PathError), new(os.LinkError); {
+	case errors.As(err, &p):
+		errors.As(err, &no)
+		return fmt.Sprintf("path %s: %d", filepath.Clean(p.Path), no)
+	case errors.As(err, &l):
+		errors.As(err, &no)
+		return fmt.Sprintf("link %s: %d", l.New, no)
+	}
+	return "other"
+}
+
+// stamp is the time that all have before an operation.
+var stamp = time.Unix(1_000_000_000, 7)
+
+// do does an operation and says what it returned.
+func (s *side) do(o op) string {
+	s.stamp(".")
+	switch o.kind {
+	case "open", "readdir", "chmod":
+		if s.linked(o.name) {
+			return "linked"
+		}
+	}
+	if s.linked(filepath.Dir(o.name)) || s.linked(filepath.Dir(o.to)) {
+		return "linked"
+	}
+	data := []byte(strings.Repeat("x", o.n))
+	switch o.kind {
+	case "open":
+		f, err := s.dir.OpenFile(o.name, o.flag, o.mode&0o777)
+		if err != nil {
+			return s.text(err)
+		}
+		if s.file != nil {
+			s.file.Close()
+		}
+		s.file = f
+		return f.Name()
+	case "mkdir":
+		return s.text(s.dir.Mkdir(o.name, o.mode&0o777))
+	case "lstat":
+		i, err := s.dir.Lstat(o.name)
+		return fmt.Sprint(s.info(i, err))
+	case "readdir":
+		list, err := s.dir.ReadDir(o.name)
+		return fmt.Sprint(list, s.text(err))
+	case "readlink":
+		target, err := s.dir.Readlink(o.name)
+		return target + s.text(err)
+	case "symlink":
+		return s.text(s.dir.Symlink(o.to, o.name))
+	case "link":
+		return s.text(s.dir.Link(o.name, o.to))
+	case "rename":
+		if o.name == "." || o.to == "." {
+			return "" // kernels differ
+		}
+		return s.text(s.dir.Rename(o.name, o.to))
+	case "remove":
+		if o.name == "." {
+			return ""
+		}
+		return s.text(s.dir.Remove(o.name))
+	case "chmod":
+		if i, err := s.dir.Lstat(o.name); err == nil && i.IsDir() {
+			o.mode |= 0o700
+		}
+		return s.text(s.dir.Chmod(o.name, o.mode))
+	case "settime":
+		if i, err := s.dir.Lstat(filepath.Dir(o.name)); err != nil || !i.IsDir() {
+			return "" // the error of disk.OS has the path of the directory
+		}
+		return s.text(s.dir.SetTime(o.name, time.Unix(10_000_000_000, int64(o.n))))
+	}
+	if s.file == nil {
+		return "no file"
+	}
+	switch o.kind {
+	case "read":
+		n, err := s.file.Read(data)
+		return fmt.Sprintf("%q %s", data[:n], s.text(err))
+	case "readat":
+		data = append(data, 0) // to read or write nothing at a place is no operation
+		n, err := s.file.ReadAt(data, int64(len(o.name)))
+		return fmt.Sprintf("%q %s", data[:n], s.text(err))
+	case "write":
+		n, err := s.file.Write(data)
+		return fmt.Sprint(n, s.text(err))
+	case "writeat":
+		data = append(data, 'y')
+		n, err := s.file.WriteAt(data, 5*int64(len(o.name)))
+		return fmt.Sprint(n, s.text(err))
+	case "truncate":
+		return s.text(s.file.Truncate(int64(o.n) - 2))
+	case "stat":
+		i, err := s.file.Stat()
+		return s.info(i, err)
+	case "close":
+		return s.text(s.file.Close())
+	}
+	return "no such operation"
+}
+
+func (s *side) info(i fs.FileInfo, err error) string {
+	if err != nil {
+		return s.text(err)
+	}
+	size, links := i.Size(), uint64(i.Sys().(*syscall.Stat_t).Nlink)
+	if i.IsDir() {
+		size, links = 0, 0 // file systems differ
+	}
+	return fmt.Sprint(i.Name(), i.Mode(), size, links, i.ModTime().Equal(stamp))
+}
+
+// stamp sets the time of all that is there.
+func (s *side) stamp(name string) {
+	s.each(name, func(name string, _ fs.FileInfo) {
+		if err := s.dir.SetTime(name, stamp); err != nil {
+			panic(err)
+		}
+	})
+}
+
+// list says what is there.
+func (s *side) list(name string) string {
+	var all strings.Builder
+	s.each(name, func(name string, i fs.FileInfo) {
+		fmt.Fprintf(&all, "  %s: %s", name, s.info(i, nil))
+		switch {
+		case i.Mode().IsRegular():
+			data, err := disk.ReadFile(s.dir, name, 1<<20)
+			fmt.Fprintf(&all, " %q %v", data, err)
+		case i.Mode()&fs.ModeSymlink != 0:
+			target, err := s.dir.Readlink(name)
+			fmt.Fprintf(&all, " %s %v", target, err)
+		}
+		all.WriteByte('\n')
+	})
+	return all.String()
+}
+
+func (s *side) each(name string, f func(string, fs.FileInfo)) {
+	i, err := s.dir.Lstat(name)
+	if err != nil {
+		panic(err)
+	}
+	f(name, i)
+	if !i.IsDir() {
+		return
+	}
+	list, err := s.dir.ReadDir(name)
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range list {
+		s.each(filepath.Join(name, e.Name()), f)
+	}
+}
+
+// TestTimes checks that each write is seen by ctime, also where it sets the time back.
+func TestTimes(t *testing.T) {
+	m := disktest.New()
+	m.WriteFile("/x", []byte("abc"), 0o644)
+	was, err := m.Lstat("/x")
+	must(t, err)
+	m.Overwrite("/x", 0, []byte("A"), true)
+	is, err := m.Lstat("/x")
+	must(t, err)
+	if !is.ModTime().Equal(was.ModTime()) || is.Size() != 3 {
+		t.Errorf("%v, was %v", is.ModTime(), was.ModTime())
+	}
+	a, b := was.Sys().(*syscall.Stat_t), is.Sys().(*syscall.Stat_t)
+	if a.Ino != b.Ino || !time.Unix(a.Ctim.Unix()).Before(time.Unix(b.Ctim.Unix())) {
+		t.Errorf("%+v, was %+v", b, a)
+	}
+}
+
+// TestPowerCutAny cuts the power after anything: what is kept is all there, what is lost is
+// not asked for twice, and a clone fares the same.
+func TestPowerCutAny(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := disktest.New()
+		m.MkdirAll("/d", 0o755)
+		p := m.Process()
+		dir, err := p.Open("/d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &side{dir: dir}
+		names := rapid.SampledFrom([]string{"a", "b", "a/a", "a/b", "b/a", "b/b", "a/a/a"})
+		for range rapid.IntRange(1, 40).Draw(t, "length") {
+			name, to := names.Draw(t, "name"), names.Draw(t, "to")
+			switch kind := rapid.SampledFrom([]string{"file", "file", "mkdir", "rename", "rename", "rename", "remove", "link", "symlink", "syncdir", "sync", "user"}).Draw(t, "kind"); kind {
+			case "file", "sync":
+				f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+				if err == nil {
+					_, err = f.Write([]byte(to))
+				}
+				if err == nil && kind == "sync" {
+					err = f.Sync()
+				}
+				_ = err
+			case "syncdir":
+				_ = dir.SyncDir(filepath.Dir(name))
+			case "user":
+				if i, err := m.Lstat("/d/" + name); err == nil && i.Mode().IsRegular() {
+					m.AppendFile("/d/"+name, []byte("user"))
+				} else if err == nil && i.IsDir() && to == "a" {
+					m.RemoveAll("/d/" + name)
+				}
+			default:
+				s.do(op{kind: kind, name: name, to: to})
+			}
+		}
+		before := m.Tree("/")
+		all := m.Clone()
+		all.PowerCut(func(string) bool { return false })
+		if got := all.Tree("/"); got != before {
+			t.Fatalf("nothing is lost:\n%s\nbefore:\n%s", got, before)
+		}
+		bits := rapid.Uint64().Draw(t, "lost")
+		some := func() func(string) bool {
+			left := bits
+			return func(string) bool {
+				left = left>>1 | left<<63
+				return left&1 != 0
+			}
+		}
+		other := m.Clone()
+		m.PowerCut(some())
+		other.PowerCut(some())
+		after := m.Tree("/")
+		if got := other.Tree("/"); got != after {
+			t.Fatalf("a clone:\n%s\nwant:\n%s", got, after)
+		}
+		m.PowerCut(func(path string) bool {
+			t.Fatalf("%s can be lost by a second cut", path)
+			return true
+		})
+		if got := m.Tree("/"); got != after {
+			t.Fatalf("a second cut:\n%s\nwant:\n%s", got, after)
+		}
+	})
+}

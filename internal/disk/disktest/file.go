@@ -1,0 +1,250 @@
+package disktest
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"volley/internal/disk"
+)
+
+var (
+	errNegative = errors.New("negative offset")
+	errAppend   = errors.New("invalid use of WriteAt on a file opened to append")
+)
+
+// A file is a file, or a directory to read, that a process has open.
+type file struct {
+	p      *Process
+	x      *inode
+	path   string
+	name   string // the last part of the name that it was opened by
+	flag   int
+	off    int64
+	closed bool
+}
+
+const access = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
+
+// OpenFile follows no symbolic link: it fails with ELOOP.
+func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	whole := d.whole(name)
+	m := d.p.m
+	call := Call{Op: "open", Path: whole}
+	m.mu.Lock()
+	if _, _, x, err := d.find(name); err == nil {
+		call.Writes = x != nil && flag&os.O_TRUNC != 0
+		if x == nil && flag&os.O_CREATE != 0 {
+			call.Op, call.Writes = "create", true
+		}
+	}
+	m.mu.Unlock()
+	f := &file{p: d.p, path: whole, name: path.Base(filepath.ToSlash(name)), flag: flag}
+	err := d.p.do(call, func(int) error {
+		in, last, x, err := d.find(name)
+		switch {
+		case err != nil:
+			return err
+		case x == nil && (flag&os.O_CREATE == 0 || in.links == 0):
+			return syscall.ENOENT
+		case x == nil:
+			x = m.node(perm & special &^ umask)
+			m.put(in, last, x)
+		case flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0:
+			return syscall.EEXIST
+		case x.now.mode&fs.ModeSymlink != 0:
+			return syscall.ELOOP
+		case x.now.mode.IsDir():
+			if flag&(access|os.O_CREATE|os.O_TRUNC) != os.O_RDONLY {
+				return syscall.EISDIR
+			}
+		case flag&os.O_TRUNC != 0:
+			m.truncate(x, 0)
+		}
+		f.x = x
+		return nil
+	})
+	if err != nil {
+		return nil, pathError("open", whole, err)
+	}
+	return f, nil
+}
+
+func (f *file) Name() string { return f.path }
+
+// do does an operation on an open file.
+func (f *file) do(op, name string, writes bool, work func(most int) error) error {
+	err := f.p.do(Call{Op: op, Path: f.path, Writes: writes}, func(most int) error {
+		if f.closed {
+			return fs.ErrClosed
+		}
+		return work(most)
+	})
+	if err == io.EOF {
+		return err
+	}
+	return pathError(name, f.path, err)
+}
+
+// read reads at a place.
+func (f *file) read(b []byte, off int64, most int) (int, error) {
+	switch {
+	case len(b) == 0:
+		return 0, nil
+	case f.flag&access == os.O_WRONLY:
+		return 0, syscall.EBADF
+	case f.x.now.mode.IsDir():
+		return 0, syscall.EISDIR
+	case off >= int64(len(f.x.now.data)):
+		return 0, io.EOF
+	}
+	if most >= 0 {
+		b = b[:min(most, len(b))]
+	}
+	return copy(b, f.x.now.data[off:]), nil
+}
+
+func (f *file) Read(b []byte) (n int, err error) {
+	err = f.do("read", "read", false, func(most int) error {
+		n, err = f.read(b, f.off, most)
+		f.off += int64(n)
+		return err
+	})
+	return n, err
+}
+
+func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, pathError("readat", f.path, errNegative)
+	}
+	err = f.do("read", "read", false, func(most int) error {
+		n, err = f.read(b, off, most)
+		if err == nil && n < len(b) && most < 0 {
+			err = io.EOF
+		}
+		return err
+	})
+	return n, err
+}
+
+// write writes at a place.
+func (f *file) write(b []byte, off int64, most int) (int, error) {
+	if f.flag&access == os.O_RDONLY {
+		return 0, syscall.EBADF
+	}
+	if most >= 0 {
+		b = b[:min(most, len(b))]
+	}
+	f.p.m.write(f.x, off, b)
+	return len(b), nil
+}
+
+func (f *file) Write(b []byte) (n int, err error) {
+	err = f.do("write", "write", true, func(most int) error {
+		if f.flag&os.O_APPEND != 0 && f.flag&access != os.O_RDONLY && len(b) > 0 {
+			f.off = int64(len(f.x.now.data))
+		}
+		n, err = f.write(b, f.off, most)
+		f.off += int64(n)
+		return err
+	})
+	return n, err
+}
+
+func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
+	switch {
+	case f.flag&os.O_APPEND != 0:
+		return 0, errAppend
+	case off < 0:
+		return 0, pathError("writeat", f.path, errNegative)
+	}
+	err = f.do("write", "write", true, func(most int) error {
+		n, err = f.write(b, off, most)
+		return err
+	})
+	return n, err
+}
+
+func (f *file) Sync() error {
+	return f.do("sync", "sync", true, func(int) error {
+		if f.x.now.mode.IsDir() {
+			f.p.m.syncDir(f.x)
+		} else {
+			f.x.sync()
+		}
+		return nil
+	})
+}
+
+func (f *file) Truncate(size int64) error {
+	return f.do("truncate", "truncate", true, func(int) error {
+		if size < 0 || f.flag&access == os.O_RDONLY {
+			return syscall.EINVAL
+		}
+		f.p.m.truncate(f.x, size)
+		return nil
+	})
+}
+
+func (f *file) Stat() (fs.FileInfo, error) {
+	var i *info
+	err := f.do("stat", "stat", false, func(int) error {
+		i = infoOf(f.name, f.x)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+func (f *file) Close() error {
+	f.p.m.mu.Lock()
+	defer f.p.m.mu.Unlock()
+	switch {
+	case f.p.dead:
+		return pathError("close", f.path, ErrKilled)
+	case f.closed:
+		return pathError("close", f.path, fs.ErrClosed)
+	}
+	f.closed = true
+	return nil
+}
+
+// An info is what stat tells.
+type info struct {
+	name         string
+	number       int
+	mode         fs.FileMode
+	mtime, ctime time.Time
+	size         int64
+	links        int
+}
+
+// dirSize is the size that directories have.
+const dirSize = 4096
+
+func infoOf(name string, x *inode) *info {
+	i := &info{name, x.number, x.now.mode, x.now.mtime, x.now.ctime, int64(len(x.now.data)), x.links}
+	switch {
+	case x.now.mode.IsDir():
+		i.size = dirSize
+	case x.now.mode&fs.ModeSymlink != 0:
+		i.size = int64(len(x.target))
+	}
+	return i
+}
+
+func (i *info) Name() string       { return i.name }
+func (i *info) Size() int64        { return i.size }
+func (i *info) Mode() fs.FileMode  { return i.mode }
+func (i *info) ModTime() time.Time { return i.mtime }
+func (i *info) IsDir() bool        { return i.mode.IsDir() }
+
+// Sys returns a *syscall.Stat_t on Linux, and nil elsewhere.
+func (i *info) Sys() any { return i.sys() }

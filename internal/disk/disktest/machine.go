@@ -1,0 +1,577 @@
+// Package disktest is a file system in memory, for tests of what is left when a program
+// ends anywhere, or the machine does.
+package disktest
+
+import (
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A Machine is a file system in memory, and the processes that use it. Its paths are
+// absolute and have slashes; the working directory is "/". Its methods may be called at
+// the same time.
+//
+// What a power cut leaves is what strict POSIX promises:
+//   - a file has the data, mode and times of its last Sync. One never synced is empty;
+//   - a directory has the names, mode and times of its last SyncDir, and so have the
+//     symbolic links in it;
+//   - a rename is kept or lost as a whole. SyncDir of the directory of the new name makes
+//     it last; that of the old one alone does not, unless the old name is in use again.
+type Machine struct {
+	mu       sync.Mutex
+	nodes    []*inode // by number; nil where there is none any more
+	clock    time.Time
+	readOnly bool
+	moves    []move
+	running  []*Process
+	cuts     int // of power
+}
+
+const rootNumber = 2
+
+// What a new file or directory has for a mode where its own was not made last.
+const (
+	lostFile = fs.FileMode(0o644)
+	lostDir  = fs.ModeDir | 0o755
+)
+
+// An inode is a file, directory or symbolic link.
+type inode struct {
+	number int
+	now    content
+	last   content // what is made last
+	dirty  bool    // now and last may differ
+	frozen int     // so many bytes of now.data are shared
+	links  int
+	target string // of a symbolic link
+
+	// Of a directory. Lists are sorted, and never written to: they are shared.
+	names     []entry
+	lastNames []entry
+	up        int    // the directory it lies in, or lay in
+	name      string // its name there
+
+	locks []*lock
+}
+
+// A content is what Sync makes last.
+type content struct {
+	mode         fs.FileMode
+	mtime, ctime time.Time
+	data         []byte
+}
+
+type entry struct {
+	name   string
+	number int
+}
+
+// An end is a name in a directory.
+type end struct {
+	dir  int
+	name string
+}
+
+// A move is a rename that was not made last, of a name that was.
+type move struct {
+	from, to end
+	number   int // of what was moved
+}
+
+// New returns a machine with an empty root directory.
+func New() *Machine {
+	m := &Machine{nodes: make([]*inode, rootNumber), clock: time.Unix(1_600_000_000, 0)}
+	root := m.node(lostDir)
+	root.up, root.links, root.dirty = root.number, 1, false
+	return m
+}
+
+// Clone returns a copy of the file system, with what was made last of it, without
+// processes and locks.
+func (m *Machine) Clone() *Machine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &Machine{
+		nodes:    make([]*inode, len(m.nodes)),
+		clock:    m.clock,
+		readOnly: m.readOnly,
+		moves:    slices.Clone(m.moves),
+	}
+	all := make([]inode, len(m.nodes))
+	for i, x := range m.nodes {
+		if x == nil {
+			continue
+		}
+		x.frozen = len(x.now.data)
+		all[i] = *x
+		all[i].now.data = slices.Clip(x.now.data)
+		all[i].locks = nil
+		c.nodes[i] = &all[i]
+	}
+	return c
+}
+
+// SetReadOnly makes everything that writes fail with EROFS, but for the user's helpers.
+func (m *Machine) SetReadOnly(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.readOnly = on
+}
+
+// Now returns the time of the machine, which each change moves on a little.
+func (m *Machine) Now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clock
+}
+
+// Wait moves the time of the machine on.
+func (m *Machine) Wait(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clock = m.clock.Add(max(d, 0))
+}
+
+// SyncAll makes everything last.
+func (m *Machine) SyncAll() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, x := range m.nodes {
+		if x != nil {
+			x.sync()
+			x.lastNames = x.names
+		}
+	}
+	m.moves = nil
+}
+
+// PowerCut kills all processes, and each change that was not made last is lost if lose says
+// so for its path; nil loses all. It is asked first for each name that was changed, a rename
+// by its new path, then for the content, mode and times of each file and directory that is
+// there then. It must not use the machine.
+func (m *Machine) PowerCut(lose func(path string) bool) {
+	if lose == nil {
+		lose = func(string) bool { return true }
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.running {
+		p.dead = true
+	}
+	m.running = nil
+	m.cuts++
+
+	lost := map[end]bool{} // what was decided, of names that were moved
+	groups := m.groups()
+	for _, g := range groups {
+		all := lose(path.Join(m.pathOf(g.to.dir), g.to.name))
+		for _, x := range g.ends {
+			lost[x] = all
+		}
+	}
+	m.moves = nil
+	for _, d := range m.nodes {
+		if d == nil || same(d.names, d.lastNames) {
+			continue
+		}
+		here := m.pathOf(d.number)
+		kept := d.names
+		each(d.names, d.lastNames, func(name string, now, last int) {
+			all, ok := lost[end{d.number, name}]
+			if !ok {
+				all = lose(path.Join(here, name))
+			}
+			if all {
+				kept = with(kept, name, last)
+			}
+		})
+		d.names = kept
+	}
+
+	there := make([]*inode, len(m.nodes))
+	var settle func(x *inode, where string)
+	settle = func(x *inode, where string) {
+		there[x.number] = x
+		x.locks = nil
+		if x.dirty && lose(where) {
+			x.now = x.last
+		}
+		x.sync()
+		for _, e := range x.names {
+			y := m.nodes[e.number]
+			if there[e.number] != nil {
+				if y.now.mode.IsDir() { // never at two places
+					x.names = with(x.names, e.name, 0)
+				} else {
+					y.links++
+				}
+				continue
+			}
+			y.links, y.up, y.name = 1, x.number, e.name
+			settle(y, path.Join(where, e.name))
+		}
+		x.lastNames = x.names
+	}
+	settle(m.nodes[rootNumber], "/")
+	m.nodes = there
+}
+
+// A group is names whose changes are kept or lost together.
+type group struct {
+	ends []end
+	to   end // of the last rename
+}
+
+// groups joins the moves that share names.
+func (m *Machine) groups() []*group {
+	var groups []*group
+	for _, v := range m.moves {
+		g := &group{ends: []end{v.from, v.to}, to: v.to}
+		groups = slices.DeleteFunc(groups, func(old *group) bool {
+			if !slices.Contains(old.ends, v.from) && !slices.Contains(old.ends, v.to) {
+				return false
+			}
+			for _, x := range old.ends {
+				if !slices.Contains(g.ends, x) {
+					g.ends = append(g.ends, x)
+				}
+			}
+			return true
+		})
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+// settled makes the names of a group last, and forgets its moves.
+func (m *Machine) settled(g *group) {
+	for _, x := range g.ends {
+		d := m.nodes[x.dir]
+		d.lastNames = with(d.lastNames, x.name, find(d.names, x.name))
+	}
+	m.moves = slices.DeleteFunc(m.moves, func(v move) bool { return slices.Contains(g.ends, v.to) })
+}
+
+// syncDir makes the names in a directory last, and what belongs to it.
+func (m *Machine) syncDir(d *inode) {
+	last := d.names
+	for _, g := range m.groups() {
+		ready, elsewhere := false, false
+		for _, x := range g.ends {
+			n := m.nodes[x.dir]
+			is, was := find(n.names, x.name), find(n.lastNames, x.name)
+			switch {
+			case is == was:
+			case n != d:
+				elsewhere = true
+			case is != 0:
+				ready = true
+			}
+		}
+		if ready || !elsewhere {
+			m.settled(g)
+			continue
+		}
+		for _, x := range g.ends {
+			if x.dir == d.number {
+				last = with(last, x.name, find(d.lastNames, x.name))
+			}
+		}
+	}
+	d.lastNames = last
+	d.sync()
+	for _, e := range d.names {
+		if x := m.nodes[e.number]; x.now.mode&fs.ModeSymlink != 0 {
+			x.sync()
+		}
+	}
+}
+
+// sync makes the content of a file last, or the mode and time of a directory.
+func (x *inode) sync() {
+	if !x.dirty {
+		return
+	}
+	x.last, x.dirty = x.now, false
+	x.last.data, x.frozen = slices.Clip(x.now.data), len(x.now.data)
+}
+
+// tick returns the next time.
+func (m *Machine) tick() time.Time {
+	m.clock = m.clock.Add(1_000_003)
+	return m.clock
+}
+
+// node makes an inode, which has no name.
+func (m *Machine) node(mode fs.FileMode) *inode {
+	at := m.tick()
+	x := &inode{
+		number: len(m.nodes),
+		now:    content{mode: mode, mtime: at, ctime: at},
+		last:   content{mode: lostFile, mtime: at, ctime: at},
+		dirty:  true,
+	}
+	switch {
+	case mode.IsDir():
+		x.last.mode = lostDir
+	case mode&fs.ModeSymlink != 0:
+		x.last.mode = mode
+	}
+	m.nodes = append(m.nodes, x)
+	return x
+}
+
+// touched sets the times of what was changed.
+func (m *Machine) touched(x *inode) {
+	at := m.tick()
+	x.now.mtime, x.now.ctime, x.dirty = at, at, true
+}
+
+// marked sets the time of the last change of what is not data.
+func (m *Machine) marked(x *inode) {
+	x.now.ctime, x.dirty = m.tick(), true
+}
+
+// put gives an inode a name, in the place of what has it.
+func (m *Machine) put(d *inode, name string, x *inode) {
+	d.names = with(d.names, name, x.number)
+	x.links++
+	if x.now.mode.IsDir() {
+		x.up, x.name = d.number, name
+	}
+	m.touched(d)
+}
+
+// drop takes a name away.
+func (m *Machine) drop(d *inode, name string) {
+	x := m.child(d, name)
+	d.names = with(d.names, name, 0)
+	x.links--
+	m.marked(x)
+	m.touched(d)
+}
+
+// remove removes a name and what has no other one.
+func (m *Machine) remove(d *inode, name string) error {
+	x := m.child(d, name)
+	switch {
+	case x == nil:
+		return syscall.ENOENT
+	case len(x.names) > 0:
+		return syscall.ENOTEMPTY
+	}
+	m.drop(d, name)
+	return nil
+}
+
+// rename moves a name, in the place of what has the new one.
+func (m *Machine) rename(from *inode, old string, to *inode, name string) error {
+	x, there := m.child(from, old), m.child(to, name)
+	if x == nil {
+		return syscall.ENOENT
+	}
+	switch {
+	case x == there:
+		return nil
+	case name == ".", x.now.mode.IsDir() && m.within(to, x):
+		return syscall.EINVAL
+	}
+	if there != nil {
+		switch {
+		case m.within(from, there):
+			return syscall.ENOTEMPTY
+		case x.now.mode.IsDir() && !there.now.mode.IsDir():
+			return syscall.ENOTDIR
+		case !x.now.mode.IsDir() && there.now.mode.IsDir():
+			return syscall.EISDIR
+		case len(there.names) > 0:
+			return syscall.ENOTEMPTY
+		}
+		m.drop(to, name)
+	}
+	if to.links == 0 {
+		return syscall.ENOENT
+	}
+	m.drop(from, old)
+	m.put(to, name, x)
+
+	a, b := end{from.number, old}, end{to.number, name}
+	if find(from.lastNames, old) != 0 {
+		m.moves = append(m.moves, move{a, b, x.number})
+		return nil
+	}
+	for i, v := range m.moves { // a name that never was made last is no part of it
+		if v.to == a && v.number == x.number {
+			m.moves[i].to = b
+		}
+	}
+	return nil
+}
+
+// within says whether a directory is another one or lies in it.
+func (m *Machine) within(d, in *inode) bool {
+	for ; d != in; d = m.nodes[d.up] {
+		if d.number == rootNumber {
+			return false
+		}
+	}
+	return true
+}
+
+// write writes to a file, and fills the gap before it with zeros.
+func (m *Machine) write(x *inode, off int64, data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	if gap := off - int64(len(x.now.data)); gap > 0 {
+		x.now.data = append(x.now.data, make([]byte, gap)...)
+	}
+	if off < int64(x.frozen) {
+		x.now.data, x.frozen = slices.Clone(x.now.data), 0
+	}
+	n := copy(x.now.data[off:], data)
+	x.now.data = append(x.now.data, data[n:]...)
+	m.touched(x)
+}
+
+func (m *Machine) truncate(x *inode, size int64) {
+	if n := int64(len(x.now.data)); size > n {
+		x.now.data = append(x.now.data, make([]byte, size-n)...)
+	} else {
+		x.now.data = x.now.data[:size:size]
+		x.frozen = min(x.frozen, int(size))
+	}
+	m.touched(x)
+}
+
+// special is the bits of a mode that chmod sets.
+const special = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+func (m *Machine) chmod(x *inode, mode fs.FileMode) {
+	x.now.mode = x.now.mode&^special | mode&special
+	m.marked(x)
+}
+
+func (m *Machine) setTime(x *inode, at time.Time) {
+	x.now.mtime = time.Unix(at.Unix(), int64(at.Nanosecond()))
+	m.marked(x)
+}
+
+// child returns what has a name in a directory, or nil.
+func (m *Machine) child(d *inode, name string) *inode {
+	return m.nodes[find(d.names, name)]
+}
+
+// pathOf returns the path of a directory, or what it was.
+func (m *Machine) pathOf(number int) string {
+	if number == rootNumber {
+		return "/"
+	}
+	d := m.nodes[number]
+	return path.Join(m.pathOf(d.up), d.name)
+}
+
+// clean returns a path from the root, with slashes.
+func clean(name string) string {
+	return path.Clean("/" + filepath.ToSlash(name[len(filepath.VolumeName(name)):]))
+}
+
+// walk follows a path and the symbolic links in it, the last one only if told. Where only
+// the last part is missing it returns no inode and no error.
+func (m *Machine) walk(whole string, follow bool) (dir *inode, name string, x *inode, err error) {
+	x = m.nodes[rootNumber]
+	dir, name = x, "."
+	todo := strings.Split(clean(whole), "/")
+	for links := 0; len(todo) > 0; {
+		part := todo[0]
+		todo = todo[1:]
+		if part == "" || part == "." {
+			continue
+		}
+		if !x.now.mode.IsDir() {
+			return nil, "", nil, syscall.ENOTDIR
+		}
+		if part == ".." {
+			x = m.nodes[x.up]
+			dir, name = m.nodes[x.up], x.name
+			continue
+		}
+		dir, name = x, part
+		x = m.child(dir, name)
+		if x == nil {
+			if len(todo) > 0 {
+				return nil, "", nil, syscall.ENOENT
+			}
+			return dir, name, nil, nil
+		}
+		if x.now.mode&fs.ModeSymlink != 0 && (follow || len(todo) > 0) {
+			if links++; links > 40 {
+				return nil, "", nil, syscall.ELOOP
+			}
+			todo = append(strings.Split(x.target, "/"), todo...)
+			x = dir
+			if todo[0] == "" {
+				x = m.nodes[rootNumber]
+			}
+		}
+	}
+	return dir, name, x, nil
+}
+
+// find returns the number that a name has, or 0.
+func find(list []entry, name string) int {
+	if i, ok := place(list, name); ok {
+		return list[i].number
+	}
+	return 0
+}
+
+func place(list []entry, name string) (int, bool) {
+	return slices.BinarySearchFunc(list, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
+}
+
+// with returns a copy of a list in which a name has a number; 0 takes it out.
+func with(list []entry, name string, number int) []entry {
+	i, ok := place(list, name)
+	switch {
+	case !ok && number == 0, ok && list[i].number == number:
+		return list
+	case number == 0:
+		return slices.Concat(list[:i], list[i+1:])
+	}
+	rest := list[i:]
+	if ok {
+		rest = rest[1:]
+	}
+	return slices.Concat(list[:i], []entry{{name, number}}, rest)
+}
+
+// same says whether two lists are one.
+func same(a, b []entry) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// each calls f for each name that two lists differ in.
+func each(now, last []entry, f func(name string, now, last int)) {
+	for len(now) > 0 || len(last) > 0 {
+		switch {
+		case len(last) == 0 || len(now) > 0 && now[0].name < last[0].name:
+			f(now[0].name, now[0].number, 0)
+			now = now[1:]
+		case len(now) == 0 || last[0].name < now[0].name:
+			f(last[0].name, 0, last[0].number)
+			last = last[1:]
+		default:
+			if now[0].number != last[0].number {
+				f(now[0].name, now[0].number, last[0].number)
+			}
+			now, last = now[1:], last[1:]
+		}
+	}
+}

@@ -1,0 +1,516 @@
+package disktest_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"volley/internal/disk"
+	"volley/internal/disk/disktest"
+)
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func open(t *testing.T, d disk.Disk, path string) disk.Dir {
+	t.Helper()
+	dir, err := d.Open(path)
+	must(t, err)
+	return dir
+}
+
+// write writes a file as a program does.
+func write(t *testing.T, d disk.Dir, name, text string, sync bool) {
+	t.Helper()
+	f, err := d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	must(t, err)
+	_, err = f.Write([]byte(text))
+	must(t, err)
+	if sync {
+		must(t, f.Sync())
+	}
+	must(t, f.Close())
+}
+
+// tree returns the names and contents of the files below a path, and the empty directories.
+func tree(m *disktest.Machine, path string) string {
+	var list []string
+	for line := range strings.Lines(m.Tree(path)) {
+		name, _, _ := strings.Cut(line, " ")
+		i, err := m.Lstat(path + "/" + name)
+		if err == nil && i.Mode().IsRegular() {
+			data, _ := m.ReadFile(path + "/" + name)
+			list = append(list, name+"="+string(data))
+		} else if name != "." {
+			list = append(list, name)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// TestPowerCut checks what a power cut leaves of what a program has done.
+func TestPowerCut(t *testing.T) {
+	all := func(string) bool { return true }
+	only := func(names ...string) func(string) bool {
+		return func(path string) bool { return slices.Contains(names, path) }
+	}
+	for _, c := range []struct {
+		name string
+		do   func(t *testing.T, d disk.Dir)
+		lose func(string) bool
+		want string
+	}{
+		{"nothing", func(t *testing.T, d disk.Dir) {}, all, "a a/x=X b b/y=Y"},
+		{"write", func(t *testing.T, d disk.Dir) { write(t, d, "new", "N", false) }, all, "a a/x=X b b/y=Y"},
+		{"write, kept", func(t *testing.T, d disk.Dir) { write(t, d, "new", "N", false) }, only(), "a a/x=X b b/y=Y new=N"},
+		{"write, sync", func(t *testing.T, d disk.Dir) { write(t, d, "new", "N", true) }, all, "a a/x=X b b/y=Y"},
+		{"write, syncdir", func(t *testing.T, d disk.Dir) { write(t, d, "new", "N", false); must(t, d.SyncDir(".")) }, all, "a a/x=X b b/y=Y new="},
+		{"write, sync, syncdir", func(t *testing.T, d disk.Dir) { write(t, d, "new", "N", true); must(t, d.SyncDir(".")) }, all, "a a/x=X b b/y=Y new=N"},
+		{"overwrite", func(t *testing.T, d disk.Dir) { write(t, d, "a/x", "NEW", false) }, all, "a a/x=X b b/y=Y"},
+		{"overwrite, sync", func(t *testing.T, d disk.Dir) { write(t, d, "a/x", "NEW", true) }, all, "a a/x=NEW b b/y=Y"},
+		{"remove", func(t *testing.T, d disk.Dir) { must(t, d.Remove("a/x")) }, all, "a a/x=X b b/y=Y"},
+		{"remove, syncdir", func(t *testing.T, d disk.Dir) { must(t, d.Remove("a/x"), d.SyncDir("a")) }, all, "a b b/y=Y"},
+		{"remove all", func(t *testing.T, d disk.Dir) { must(t, disk.RemoveAll(d, "a")) }, all, "a a/x=X b b/y=Y"},
+		{"remove all, one lost", func(t *testing.T, d disk.Dir) { must(t, disk.RemoveAll(d, "a")) }, only("/d/a"), "a b b/y=Y"},
+		{"link", func(t *testing.T, d disk.Dir) { must(t, d.Link("a/x", "b/x"), d.Remove("a/x"), d.SyncDir("a")) }, all, "a b b/y=Y"},
+		{"mkdir", func(t *testing.T, d disk.Dir) {
+			must(t, d.Mkdir("c", 0o700))
+			write(t, d, "c/z", "Z", true)
+			must(t, d.SyncDir("c"))
+		}, all, "a a/x=X b b/y=Y"},
+		{"mkdir, syncdir above", func(t *testing.T, d disk.Dir) {
+			must(t, d.Mkdir("c", 0o700))
+			write(t, d, "c/z", "Z", true)
+			must(t, d.SyncDir("."))
+		}, all, "a a/x=X b b/y=Y c"},
+		{"mkdirall", func(t *testing.T, d disk.Dir) { must(t, disk.MkdirAll(d, "c/d", 0o700)) }, all, "a a/x=X b b/y=Y c c/d"},
+		{"replace", func(t *testing.T, d disk.Dir) {
+			write(t, d, "a/tmp", "NEW", true)
+			must(t, d.Rename("a/tmp", "a/x"))
+		}, all, "a a/x=X b b/y=Y"},
+		{"replace, syncdir", func(t *testing.T, d disk.Dir) {
+			write(t, d, "a/tmp", "NEW", true)
+			must(t, d.Rename("a/tmp", "a/x"), d.SyncDir("a"))
+		}, all, "a a/x=NEW b b/y=Y"},
+		{"replace, unsynced", func(t *testing.T, d disk.Dir) {
+			write(t, d, "a/tmp", "NEW", false)
+			must(t, d.Rename("a/tmp", "a/x"), d.SyncDir("a"))
+		}, all, "a a/x= b b/y=Y"},
+		{"move", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a/x", "b/y")) }, all, "a a/x=X b b/y=Y"},
+		{"move, kept", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a/x", "b/y")) }, only("/d/a/x"), "a b b/y=X"},
+		{"move, lost", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a/x", "b/y")) }, only("/d/b/y"), "a a/x=X b b/y=Y"},
+		{"move, syncdir of the new", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a/x", "b/y"), d.SyncDir("b")) }, all, "a b b/y=X"},
+		{"move, syncdir of the old", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a/x", "b/y"), d.SyncDir("a")) }, all, "a a/x=X b b/y=Y"},
+		{"move, the old name in use", func(t *testing.T, d disk.Dir) {
+			must(t, d.Rename("a/x", "b/y"))
+			write(t, d, "a/x", "NEW", true)
+			must(t, d.SyncDir("a"))
+		}, all, "a a/x=NEW b b/y=X"},
+		{"move twice", func(t *testing.T, d disk.Dir) {
+			must(t, d.Rename("a/x", "tmp"), d.Rename("tmp", "b/x"))
+		}, only("/d/b/x"), "a a/x=X b b/y=Y"},
+		{"move twice, syncdir", func(t *testing.T, d disk.Dir) {
+			must(t, d.Rename("a/x", "tmp"), d.Rename("tmp", "b/x"), d.SyncDir("b"))
+		}, all, "a b b/x=X b/y=Y"},
+		{"one name for two moves", func(t *testing.T, d disk.Dir) {
+			write(t, d, "tmp", "1", true)
+			must(t, d.Rename("tmp", "a/x"))
+			write(t, d, "tmp", "2", true)
+			must(t, d.Rename("tmp", "b/y"))
+		}, only("/d/a/x"), "a a/x=X b b/y=2"},
+		{"backup", func(t *testing.T, d disk.Dir) {
+			must(t, d.Rename("a/x", "a/old"))
+			write(t, d, "a/x", "NEW", true)
+		}, all, "a a/x=X b b/y=Y"},
+		{"directory", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a", "b/a")) }, all, "a a/x=X b b/y=Y"},
+		{"directory, syncdir", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a", "b/a"), d.SyncDir("b")) }, all, "b b/a b/a/x=X b/y=Y"},
+		{"open and removed", func(t *testing.T, d disk.Dir) {
+			f, err := d.OpenFile("a/x", os.O_RDWR, 0)
+			must(t, err, d.Remove("a/x"))
+			_, err = f.WriteAt([]byte("gone"), 0)
+			must(t, err, f.Sync(), d.SyncDir("a"))
+		}, all, "a b b/y=Y"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := disktest.New()
+			m.MkdirAll("/d/a", 0o755)
+			m.MkdirAll("/d/b", 0o755)
+			m.WriteFile("/d/a/x", []byte("X"), 0o644)
+			m.WriteFile("/d/b/y", []byte("Y"), 0o644)
+			p := m.Process()
+			d := open(t, p, "/d")
+			c.do(t, d)
+			before := m.Tree("/")
+			kept := m.Clone()
+			m.PowerCut(c.lose)
+			if got := tree(m, "/d"); got != c.want {
+				t.Errorf("%s\nwant %s", got, c.want)
+			}
+			if _, err := d.Lstat("."); !errors.Is(err, disktest.ErrKilled) {
+				t.Errorf("the process lives: %v", err)
+			}
+			after := m.Tree("/")
+			if m.PowerCut(nil); m.Tree("/") != after {
+				t.Error("a second cut loses more")
+			}
+			if kept.Tree("/") != before {
+				t.Error("the clone has changed")
+			}
+			synced := kept.Clone()
+			if kept.PowerCut(c.lose); kept.Tree("/") != after {
+				t.Error("the clone has something else made last")
+			}
+			synced.SyncAll()
+			if synced.PowerCut(nil); synced.Tree("/") != before {
+				t.Error("SyncAll does not make all last")
+			}
+		})
+	}
+}
+
+// TestPowerCutModes checks modes and times after a power cut.
+func TestPowerCutModes(t *testing.T) {
+	m := disktest.New()
+	m.MkdirAll("/d", 0o755)
+	m.WriteFile("/d/x", []byte("X"), 0o600)
+	at := time.Unix(10_000_000_000, 5)
+	m.SetTime("/d/x", at)
+	d := open(t, m.Process(), "/d")
+	f, err := d.OpenFile("x", os.O_RDWR, 0)
+	must(t, err, d.Chmod("x", 0o640), f.Sync(), d.Chmod("x", 0o755|fs.ModeSetuid), d.SetTime("x", time.Unix(1, 0)))
+	must(t, d.Chmod(".", 0o700), d.SyncDir("."), d.Chmod(".", 0o711))
+	must(t, d.Symlink("x", "link"), d.SetTime("link", at), d.SyncDir("."), d.SetTime("link", time.Unix(1, 0)))
+	if i, err := m.Lstat("/d/x"); err != nil || i.Mode() != 0o755|fs.ModeSetuid || i.ModTime() != time.Unix(1, 0) {
+		t.Errorf("before: %v, %v, %v", i.Mode(), i.ModTime(), err)
+	}
+	m.PowerCut(nil)
+	for name, mode := range map[string]fs.FileMode{"/d/x": 0o640, "/d": fs.ModeDir | 0o711, "/d/link": fs.ModeSymlink | 0o777} {
+		i, err := m.Lstat(name)
+		if err != nil || i.Mode() != mode || name != "/d" && !i.ModTime().Equal(at) {
+			t.Errorf("%s: %v, %v, %v", name, i.Mode(), i.ModTime(), err)
+		}
+	}
+}
+
+// TestUserLasts checks that what the user does lasts, and what it needs.
+func TestUserLasts(t *testing.T) {
+	m := disktest.New()
+	m.MkdirAll("/d", 0o755)
+	m.WriteFile("/d/x", []byte("X"), 0o644)
+	d := open(t, m.Process(), "/d")
+	must(t, d.Mkdir("new", 0o750), d.Rename("x", "new/x"))
+	m.AppendFile("/d/new/x", []byte("Y"))
+	m.MkdirAll("/d/e/f", 0o700)
+	m.Symlink("../new", "/d/e/link")
+	m.WriteFile("/d/e/link/z", []byte("Z"), 0o755|fs.ModeSetuid)
+	m.Link("/d/new/z", "/d/e/f/z")
+	m.Overwrite("/d/e/f/z", 2, []byte("!"), true)
+	m.CopyTree("/d/e", "/d/copy")
+	m.Rename("/d/copy", "/d/c")
+	m.WriteFile("/d/c/gone", nil, 0o600)
+	m.Chmod("/d/c/gone", 0o400)
+	m.Remove("/d/c/gone")
+	m.MkdirAll("/d/h/i", 0o700)
+	m.RemoveAll("/d/h")
+	before := m.Tree("/")
+	m.PowerCut(nil)
+	if after := m.Tree("/"); after != before {
+		t.Errorf("%s\nwas %s", after, before)
+	}
+	if got, want := tree(m, "/d"), "c c/f c/f/z=Z\x00! c/link e e/f e/f/z=Z\x00! e/link new new/x=XY new/z=Z\x00!"; got != want {
+		t.Errorf("%q", got)
+	}
+	a, err := m.Lstat("/d/e/f/z")
+	must(t, err)
+	b, err := m.Lstat("/d/c/f/z")
+	must(t, err)
+	if a.Mode() != b.Mode() || !a.ModTime().Equal(b.ModTime()) {
+		t.Errorf("the copy: %v %v, of %v %v", b.Mode(), b.ModTime(), a.Mode(), a.ModTime())
+	}
+	if text := m.Tree("/d", "c", "e"); !strings.Contains(text, "new/z u") || strings.Contains(text, "link") {
+		t.Error(text)
+	}
+}
+
+// TestKill kills a process at each of its calls.
+func TestKill(t *testing.T) {
+	m := disktest.New()
+	m.MkdirAll("/d", 0o755)
+	m.WriteFile("/d/x", []byte("old"), 0o644)
+	run := func(p *disktest.Process) error {
+		d, err := p.Open("/d")
+		if err != nil {
+			return err
+		}
+		unlock, err := d.Lock("lock", false, disk.Holder{PID: 1})
+		if err != nil {
+			return err
+		}
+		defer unlock(true)
+		f, err := d.OpenFile("tmp", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		if _, err := f.Write([]byte("new")); err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+		if err := d.Rename("tmp", "x"); err != nil {
+			return err
+		}
+		return d.SyncDir(".")
+	}
+	calls := m.Calls(func(p *disktest.Process) { must(t, run(p)) })
+	var ops []string
+	for i, c := range calls {
+		ops = append(ops, c.Op)
+		if c.N != i || !strings.HasPrefix(c.Path, "/d") || c.Writes != (c.Op != "opendir") {
+			t.Errorf("%+v", c)
+		}
+	}
+	if got := strings.Join(ops, " "); got != "opendir lock create write sync rename syncdir unlock" {
+		t.Error(got)
+	}
+	for n, call := range calls {
+		for _, cut := range []bool{false, true} {
+			m := m.Clone()
+			p := m.Process()
+			p.KillAt(n)
+			err := run(p)
+			if !errors.Is(err, disktest.ErrKilled) && call.Op != "unlock" {
+				t.Errorf("%v: %v", call, err)
+			}
+			if _, err := p.Open("/"); !errors.Is(err, disktest.ErrKilled) {
+				t.Errorf("%v: %v", call, err)
+			}
+			if cut {
+				m.PowerCut(nil)
+			}
+			want := "old"
+			if call.Op == "unlock" || call.Op == "syncdir" && !cut {
+				want = "new"
+			}
+			if data, err := m.ReadFile("/d/x"); string(data) != want || err != nil {
+				t.Errorf("%v, cut %v: %q, %v", call, cut, data, err)
+			}
+			unlock, err := open(t, m.Process(), "/d").Lock("lock", false, disk.Holder{PID: 2})
+			if err != nil {
+				t.Errorf("%v: %v", call, err)
+				continue
+			}
+			unlock(true)
+		}
+	}
+	m.PowerCut(nil)
+	if got := tree(m, "/"); got != "d d/x=old" {
+		t.Errorf("the clones have changed it: %s", got)
+	}
+}
+
+// TestBefore makes calls fail, and a write after a part of it.
+func TestBefore(t *testing.T) {
+	m := disktest.New()
+	m.MkdirAll("/d", 0o755)
+	p := m.Process()
+	p.FailAt(1, syscall.EIO)
+	d := open(t, p, "/d")
+	err := d.Mkdir("x", 0o755)
+	if e := new(fs.PathError); !errors.As(err, &e) || e.Path != "/d/x" || !errors.Is(err, syscall.EIO) || m.Exists("/d/x") {
+		t.Error(err)
+	}
+	for _, kill := range []bool{false, true} {
+		p := m.Process()
+		p.Before = func(c disktest.Call) error {
+			if c.Op != "write" {
+				return nil
+			}
+			if kill {
+				p.Kill()
+				return &disktest.Partial{N: 2, Err: disktest.ErrKilled}
+			}
+			return &disktest.Partial{N: 3, Err: syscall.ENOSPC}
+		}
+		f, err := open(t, p, "/d").OpenFile("f", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+		must(t, err)
+		n, err := f.Write([]byte("abcdef"))
+		data, _ := m.ReadFile("/d/f")
+		if kill && (!errors.Is(err, disktest.ErrKilled) || string(data) != "ab") || !kill && (n != 3 || !errors.Is(err, syscall.ENOSPC) || string(data) != "abc") {
+			t.Errorf("kill %v: %d, %v, %q", kill, n, err, data)
+		}
+	}
+	m.SetReadOnly(true)
+	d = open(t, m.Process(), "/d")
+	if _, err := d.Lstat("f"); err != nil {
+		t.Error(err)
+	}
+	if err := d.Chmod("f", 0o600); !errors.Is(err, syscall.EROFS) {
+		t.Error(err)
+	}
+}
+
+// TestLock checks who gets a lock, and what the others are told.
+func TestLock(t *testing.T) {
+	m := disktest.New()
+	m.MkdirAll("/d", 0o755)
+	mine := disk.HolderOf("protect", "run")
+	p := m.Process()
+	unlock, err := open(t, p, "/d").Lock("lock", false, mine)
+	must(t, err)
+	other := open(t, m.Process(), "/d")
+	for _, shared := range []bool{false, true} {
+		_, err := other.Lock("lock", shared, disk.HolderOf("recover", "other"))
+		if busy := new(disk.BusyError); !errors.As(err, &busy) || busy.Holder != mine || busy.Path != "/d" {
+			t.Errorf("shared %v: %v", shared, err)
+		}
+	}
+	unlock(false)
+	one, err := other.Lock("lock", true, mine)
+	must(t, err)
+	_, err = open(t, p, "/d").Lock("lock", true, mine)
+	must(t, err)
+	one(false)
+	if _, err := other.Lock("lock", false, mine); !errors.As(err, new(*disk.BusyError)) {
+		t.Errorf("exclusive beside shared: %v", err)
+	}
+	p.Kill()
+	unlock, err = other.Lock("lock", false, mine)
+	must(t, err)
+	if m.PowerCut(nil); m.Exists("/d/lock") {
+		t.Error("the lock's file lasts")
+	}
+	unlock(true)
+	unlock, err = open(t, m.Process(), "/d").Lock("lock", false, mine)
+	must(t, err)
+	if unlock(true); m.Exists("/d/lock") {
+		t.Error("the lock's file is not removed")
+	}
+}
+
+// TestDisk checks Open and Make, and names that lead out.
+func TestDisk(t *testing.T) {
+	m := disktest.New()
+	m.MkdirAll("/d/real", 0o755)
+	m.WriteFile("/d/file", nil, 0o600)
+	m.Symlink("real", "/d/link")
+	p := m.Process()
+	if d := open(t, p, "/d/./link/"); d.Path() != "/d/real" {
+		t.Error(d.Path())
+	}
+	if _, err := p.Open("/d/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := p.Open("/d/file"); err == nil {
+		t.Error("a file is a directory")
+	}
+	for _, name := range []string{"../x", "/etc", "link/x", ""} {
+		if _, err := open(t, p, "/d").Lstat(name); err == nil {
+			t.Errorf("%s can be reached", name)
+		}
+	}
+	if _, err := p.Make("/d/file/x", 0o755); err == nil {
+		t.Error("a directory is in a file")
+	}
+	undo, err := p.Make("/d/link/a/b", 0o777)
+	must(t, err)
+	c := m.Clone()
+	if c.PowerCut(nil); tree(c, "/d/real") != "a a/b" {
+		t.Errorf("what Make makes does not last: %s", tree(c, "/d/real"))
+	}
+	m.WriteFile("/d/real/a/x", nil, 0o600)
+	if undo(); tree(m, "/d/real") != "a a/x=" {
+		t.Error(tree(m, "/d/real"))
+	}
+}
+
+// TestAppend checks that clones and what was made last share no bytes that change.
+func TestAppend(t *testing.T) {
+	m := disktest.New()
+	d := open(t, m.Process(), "/")
+	f, err := d.OpenFile("f", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	must(t, err, d.SyncDir("."))
+	for range 5 {
+		_, err := f.Write([]byte("0123456789"))
+		must(t, err, f.Sync())
+		_, err = f.Write([]byte("tail"))
+		must(t, err)
+		want, err := m.ReadFile("/f")
+		must(t, err)
+		c := m.Clone()
+		cut := m.Clone()
+		cut.PowerCut(nil)
+		cut.AppendFile("/f", []byte("XXXX"))
+		c.AppendFile("/f", []byte("YYYYYYYY"))
+		c.Overwrite("/f", 0, []byte("Z"), false)
+		if got, err := m.ReadFile("/f"); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+		if got, _ := cut.ReadFile("/f"); string(got) != string(want[:len(want)-4])+"XXXX" {
+			t.Fatalf("%q", got)
+		}
+		must(t, f.Truncate(int64(len(want)-4)))
+	}
+	if _, err := f.ReadAt(make([]byte, 60), 0); err != io.EOF {
+		t.Error(err)
+	}
+}
+
+// TestMany has processes and clones work at the same time.
+func TestMany(t *testing.T) {
+	m := disktest.New()
+	m.MkdirAll("/d", 0o755)
+	p := m.Process()
+	n := 0
+	p.Before = func(disktest.Call) error { n++; return nil }
+	d := open(t, p, "/d")
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for range 50 {
+				write(t, d, fmt.Sprint(i), "text", true)
+				must(t, d.Rename(fmt.Sprint(i), "x"))
+				m.Clone().PowerCut(nil)
+				m.WriteFile("/d/user", []byte("u"), 0o600)
+			}
+		})
+	}
+	all.Wait()
+	if n != 4*50*4+1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func BenchmarkClone(b *testing.B) {
+	m := disktest.New()
+	for i := range 30 {
+		m.MkdirAll(fmt.Sprintf("/d/%d", i%5), 0o755)
+		m.WriteFile(fmt.Sprintf("/d/%d/%d", i%5, i), make([]byte, 5000), 0o644)
+	}
+	for b.Loop() {
+		c := m.Clone()
+		p := c.Process()
+		d, _ := p.Open("/d/1")
+		f, _ := d.OpenFile("tmp", os.O_WRONLY|os.O_CREATE, 0o644)
+		_, _ = f.Write([]byte("x"))
+		_ = f.Sync()
+		_ = d.Rename("tmp", "1")
+		_ = d.SyncDir(".")
+		c.PowerCut(nil)
+	}
+}

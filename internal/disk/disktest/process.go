@@ -1,0 +1,595 @@
+package disktest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"volley/internal/disk"
+)
+
+var (
+	// ErrKilled is what each call of a process that was killed returns.
+	ErrKilled = errors.New("the process was killed")
+
+	errEscapes    = errors.New("path escapes from parent")
+	errNotRegular = errors.New("not a regular file")
+)
+
+// umask is taken off the modes of what a process makes.
+const umask = fs.FileMode(0o022)
+
+// A Process is one run of a program. It is a [disk.Disk].
+type Process struct {
+	// Before is called before each operation, one at a time. An error makes the operation
+	// fail with it, without effect; see [Partial] for those that have some. It may kill the
+	// process, cut the power and act as the user, and must not use the process else. It is
+	// set before the process is used.
+	Before func(Call) error
+
+	m    *Machine
+	cuts int
+	dead bool
+
+	turn  sync.Mutex
+	calls int
+}
+
+// A Call is an operation of a process.
+type Call struct {
+	Op     string // open, create, read, write, sync, truncate, stat, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, settime, syncdir, lock, unlock, make, opendir
+	Path   string // whole
+	New    string // of link and rename
+	N      int    // counts the calls of the process from 0
+	Writes bool   // it changes the file system, or makes it last
+}
+
+func (c Call) String() string {
+	if c.New != "" {
+		return fmt.Sprintf("%d: %s %s %s", c.N, c.Op, c.Path, c.New)
+	}
+	return fmt.Sprintf("%d: %s %s", c.N, c.Op, c.Path)
+}
+
+// A Partial makes a read or write do so many bytes before it fails, also if the process was
+// killed meanwhile. Any other operation fails without effect.
+type Partial struct {
+	N   int
+	Err error
+}
+
+func (p *Partial) Error() string { return fmt.Sprintf("after %d bytes: %v", p.N, p.Err) }
+func (p *Partial) Unwrap() error { return p.Err }
+
+// Process starts a process.
+func (m *Machine) Process() *Process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := &Process{m: m, cuts: m.cuts}
+	m.running = append(m.running, p)
+	return p
+}
+
+// Calls returns the operations of a run, which it tries on a clone.
+func (m *Machine) Calls(run func(*Process)) []Call {
+	var calls []Call
+	p := m.Clone().Process()
+	p.Before = func(c Call) error {
+		calls = append(calls, c)
+		return nil
+	}
+	run(p)
+	return calls
+}
+
+// KillAt has the process killed at a call, which then has no effect.
+func (p *Process) KillAt(n int) {
+	p.Before = func(c Call) error {
+		if c.N == n {
+			p.Kill()
+		}
+		return nil
+	}
+}
+
+// FailAt makes a call fail.
+func (p *Process) FailAt(n int, err error) {
+	p.Before = func(c Call) error {
+		if c.N == n {
+			return err
+		}
+		return nil
+	}
+}
+
+// Kill ends the process. Each later call of it fails with [ErrKilled], and its locks are free.
+func (p *Process) Kill() {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	p.dead = true
+	p.m.running = slices.DeleteFunc(p.m.running, func(x *Process) bool { return x == p })
+	for _, x := range p.m.nodes {
+		if x != nil && len(x.locks) > 0 {
+			x.locks = slices.DeleteFunc(x.locks, func(l *lock) bool { return l.of == p })
+		}
+	}
+}
+
+// do asks the hook, and does the work with the machine locked: most is how many bytes it
+// may read or write, -1 for all.
+func (p *Process) do(c Call, work func(most int) error) error {
+	asked := p.ask(c)
+	m := p.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if part, ok := asked.(*Partial); ok {
+		if (c.Op == "read" || c.Op == "write") && p.cuts == m.cuts && part.N > 0 {
+			if err := work(part.N); err != nil {
+				return err
+			}
+		}
+		return part.Err
+	}
+	switch {
+	case asked != nil:
+		return asked
+	case p.dead:
+		return ErrKilled
+	case c.Writes && m.readOnly:
+		return syscall.EROFS
+	}
+	return work(-1)
+}
+
+// ask counts a call and calls the hook.
+func (p *Process) ask(c Call) error {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	p.m.mu.Lock()
+	dead := p.dead
+	p.m.mu.Unlock()
+	if dead {
+		return ErrKilled
+	}
+	c.N = p.calls
+	p.calls++
+	if p.Before == nil {
+		return nil
+	}
+	return p.Before(c)
+}
+
+// Open opens a directory; it follows symbolic links.
+func (p *Process) Open(name string) (disk.Dir, error) {
+	whole := clean(name)
+	d := &dir{p: p}
+	err := p.do(Call{Op: "opendir", Path: whole}, func(int) error {
+		_, _, x, err := p.m.walk(whole, true)
+		switch {
+		case err != nil:
+			return err
+		case x == nil:
+			return syscall.ENOENT
+		case !x.now.mode.IsDir():
+			return syscall.ENOTDIR
+		}
+		d.x, d.path = x, p.m.pathOf(x.number)
+		return nil
+	})
+	if err != nil {
+		return nil, pathError("open", whole, err)
+	}
+	return d, nil
+}
+
+// Make makes a directory and those above it that are missing, as one operation.
+func (p *Process) Make(name string, perm fs.FileMode) (undo func(), err error) {
+	whole := clean(name)
+	m := p.m
+	var made []*inode // the outermost first
+	takeBack := func() {
+		for _, x := range slices.Backward(made) {
+			if d := m.nodes[x.up]; m.child(d, x.name) == x {
+				_ = m.remove(d, x.name) // fails, as it should, where something lies in it
+			}
+		}
+	}
+	err = p.do(Call{Op: "make", Path: whole, Writes: true}, func(int) error {
+		at := "/"
+		for part := range strings.SplitSeq(whole[1:], "/") {
+			at = path.Join(at, part)
+			d, last, x, err := m.walk(at, true)
+			if err == nil && x == nil {
+				if d.links == 0 {
+					err = syscall.ENOENT
+				} else {
+					x = m.mkdir(d, last, perm)
+					made = append(made, x)
+				}
+			}
+			if err == nil && !x.now.mode.IsDir() {
+				err = syscall.ENOTDIR
+			}
+			if err != nil {
+				takeBack()
+				return err
+			}
+		}
+		for _, x := range made {
+			m.syncDir(m.nodes[x.up])
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, pathError("mkdir", whole, err)
+	}
+	return func() {
+		if len(made) == 0 {
+			return
+		}
+		_ = p.do(Call{Op: "remove", Path: whole, Writes: true}, func(int) error {
+			takeBack()
+			return nil
+		})
+	}, nil
+}
+
+func (m *Machine) mkdir(d *inode, name string, perm fs.FileMode) *inode {
+	x := m.node(fs.ModeDir | perm&special&^umask)
+	m.put(d, name, x)
+	return x
+}
+
+// A dir is a directory that a process has open.
+type dir struct {
+	p      *Process
+	x      *inode
+	path   string
+	closed bool
+}
+
+// whole returns the path of a name.
+func (d *dir) whole(name string) string { return path.Join(d.path, filepath.ToSlash(name)) }
+
+// find returns the directory that a name lies in, its last part, and what has the name.
+func (d *dir) find(name string) (in *inode, last string, x *inode, err error) {
+	name = filepath.ToSlash(name)
+	switch {
+	case d.closed:
+		return nil, "", nil, fs.ErrClosed
+	case name == "":
+		return nil, "", nil, syscall.ENOENT
+	case !filepath.IsLocal(filepath.FromSlash(name)):
+		return nil, "", nil, errEscapes
+	}
+	name = path.Clean(name)
+	if name == "." {
+		return nil, ".", d.x, nil
+	}
+	in = d.x
+	for {
+		part, rest, more := strings.Cut(name, "/")
+		x = d.p.m.child(in, part)
+		if !more {
+			return in, part, x, nil
+		}
+		if x == nil {
+			return nil, "", nil, syscall.ENOENT
+		}
+		if !x.now.mode.IsDir() {
+			return nil, "", nil, syscall.ENOTDIR
+		}
+		in, name = x, rest
+	}
+}
+
+// there returns what has a name, and an error if nothing has.
+func (d *dir) there(name string) (*inode, error) {
+	_, _, x, err := d.find(name)
+	if err == nil && x == nil {
+		err = syscall.ENOENT
+	}
+	return x, err
+}
+
+// free returns the directory for a new name, and its last part.
+func (d *dir) free(name string) (*inode, string, error) {
+	in, last, x, err := d.find(name)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case x != nil:
+		return nil, "", syscall.EEXIST
+	case in.links == 0:
+		return nil, "", syscall.ENOENT
+	}
+	return in, last, nil
+}
+
+func pathError(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
+func linkError(op, old, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.LinkError{Op: op, Old: old, New: name, Err: err}
+}
+
+func (d *dir) Path() string { return d.path }
+
+func (d *dir) Mkdir(name string, perm fs.FileMode) error {
+	whole := d.whole(name)
+	return pathError("mkdir", whole, d.p.do(Call{Op: "mkdir", Path: whole, Writes: true}, func(int) error {
+		in, last, err := d.free(name)
+		if err == nil {
+			d.p.m.mkdir(in, last, perm)
+		}
+		return err
+	}))
+}
+
+func (d *dir) Lstat(name string) (fs.FileInfo, error) {
+	whole := d.whole(name)
+	var i *info
+	err := d.p.do(Call{Op: "lstat", Path: whole}, func(int) error {
+		x, err := d.there(name)
+		if err == nil {
+			i = infoOf(path.Base(filepath.ToSlash(name)), x)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, pathError("lstat", whole, err)
+	}
+	return i, nil
+}
+
+func (d *dir) ReadDir(name string) ([]fs.DirEntry, error) {
+	whole := d.whole(name)
+	var list []fs.DirEntry
+	err := d.p.do(Call{Op: "readdir", Path: whole}, func(int) error {
+		x, err := d.there(name)
+		switch {
+		case err != nil:
+			return err
+		case !x.now.mode.IsDir():
+			return syscall.ENOTDIR
+		}
+		for _, e := range x.names {
+			list = append(list, fs.FileInfoToDirEntry(infoOf(e.name, d.p.m.nodes[e.number])))
+		}
+		return nil
+	})
+	return list, pathError("readdir", whole, err)
+}
+
+func (d *dir) Readlink(name string) (string, error) {
+	whole := d.whole(name)
+	var target string
+	err := d.p.do(Call{Op: "readlink", Path: whole}, func(int) error {
+		x, err := d.there(name)
+		switch {
+		case err != nil:
+			return err
+		case x.now.mode&fs.ModeSymlink == 0:
+			return syscall.EINVAL
+		}
+		target = x.target
+		return nil
+	})
+	return target, pathError("readlink", whole, err)
+}
+
+func (m *Machine) symlink(target string, in *inode, last string) *inode {
+	x := m.node(fs.ModeSymlink | 0o777)
+	x.target = target
+	m.put(in, last, x)
+	return x
+}
+
+func (d *dir) Symlink(target, name string) error {
+	whole := d.whole(name)
+	return linkError("symlink", target, whole, d.p.do(Call{Op: "symlink", Path: whole, Writes: true}, func(int) error {
+		in, last, err := d.free(name)
+		switch {
+		case err != nil:
+			return err
+		case target == "":
+			return syscall.ENOENT
+		}
+		d.p.m.symlink(target, in, last)
+		return nil
+	}))
+}
+
+func (d *dir) Link(old, name string) error {
+	from, to := d.whole(old), d.whole(name)
+	return linkError("link", from, to, d.p.do(Call{Op: "link", Path: from, New: to, Writes: true}, func(int) error {
+		_, _, x, err := d.find(old)
+		if err != nil {
+			return err
+		}
+		in, last, there, err := d.find(name)
+		switch {
+		case err != nil:
+			return err
+		case x == nil:
+			return syscall.ENOENT
+		case there != nil:
+			return syscall.EEXIST
+		case in.links == 0:
+			return syscall.ENOENT
+		case x.now.mode.IsDir():
+			return syscall.EPERM
+		}
+		d.p.m.put(in, last, x)
+		d.p.m.marked(x)
+		return nil
+	}))
+}
+
+// Rename replaces no directory, not even an empty one: so does package os.
+func (d *dir) Rename(old, name string) error {
+	from, to := d.whole(old), d.whole(name)
+	return linkError("rename", from, to, d.p.do(Call{Op: "rename", Path: from, New: to, Writes: true}, func(int) error {
+		a, first, x, err := d.find(old)
+		if err != nil {
+			return err
+		}
+		b, last, there, err := d.find(name)
+		switch {
+		case err != nil:
+			return err
+		case a == nil || b == nil:
+			return syscall.EBUSY
+		case x != nil && there != nil && there.now.mode.IsDir():
+			return syscall.EEXIST // as os.Root has it
+		}
+		return d.p.m.rename(a, first, b, last)
+	}))
+}
+
+func (d *dir) Remove(name string) error {
+	whole := d.whole(name)
+	return pathError("remove", whole, d.p.do(Call{Op: "remove", Path: whole, Writes: true}, func(int) error {
+		in, last, _, err := d.find(name)
+		switch {
+		case err != nil:
+			return err
+		case in == nil:
+			return syscall.EINVAL
+		}
+		return d.p.m.remove(in, last)
+	}))
+}
+
+func (d *dir) Chmod(name string, mode fs.FileMode) error {
+	whole := d.whole(name)
+	return pathError("chmod", whole, d.p.do(Call{Op: "chmod", Path: whole, Writes: true}, func(int) error {
+		x, err := d.there(name)
+		switch {
+		case err != nil:
+			return err
+		case x.now.mode&fs.ModeSymlink != 0:
+			return syscall.ELOOP
+		}
+		d.p.m.chmod(x, mode)
+		return nil
+	}))
+}
+
+func (d *dir) SetTime(name string, at time.Time) error {
+	whole := d.whole(name)
+	return pathError("utimensat", whole, d.p.do(Call{Op: "settime", Path: whole, Writes: true}, func(int) error {
+		x, err := d.there(name)
+		if err == nil {
+			d.p.m.setTime(x, at)
+		}
+		return err
+	}))
+}
+
+func (d *dir) SyncDir(name string) error {
+	whole := d.whole(name)
+	return pathError("sync", whole, d.p.do(Call{Op: "syncdir", Path: whole, Writes: true}, func(int) error {
+		x, err := d.there(name)
+		switch {
+		case err != nil:
+			return err
+		case !x.now.mode.IsDir():
+			return syscall.ENOTDIR
+		}
+		d.p.m.syncDir(x)
+		return nil
+	}))
+}
+
+func (d *dir) Close() error {
+	d.p.m.mu.Lock()
+	defer d.p.m.mu.Unlock()
+	if d.p.dead {
+		return ErrKilled
+	}
+	d.closed = true
+	return nil
+}
+
+// A lock is held by a process on an inode.
+type lock struct {
+	of     *Process
+	shared bool
+	holder disk.Holder
+}
+
+func (d *dir) Lock(name string, shared bool, holder disk.Holder) (unlock func(remove bool), err error) {
+	whole := d.whole(name)
+	m := d.p.m
+	mine := &lock{d.p, shared, holder}
+	var in, x *inode
+	var last string
+	err = d.p.do(Call{Op: "lock", Path: whole, Writes: true}, func(int) error {
+		in, last, x, err = d.find(name)
+		switch {
+		case err != nil:
+			return err
+		case x != nil && !x.now.mode.IsRegular():
+			return errNotRegular
+		case x == nil && in.links == 0:
+			return syscall.ENOENT
+		case x == nil:
+			x = m.node(0o600)
+			m.put(in, last, x)
+		}
+		for _, l := range slices.Backward(x.locks) {
+			if !l.shared || !shared {
+				return &disk.BusyError{Path: d.path, Holder: l.holder}
+			}
+		}
+		text, err := json.Marshal(holder)
+		if err != nil {
+			return err
+		}
+		m.truncate(x, 0)
+		m.write(x, 0, text)
+		x.locks = append(x.locks, mine)
+		return nil
+	})
+	if busy, ok := err.(*disk.BusyError); ok {
+		return nil, busy
+	}
+	if err != nil {
+		return nil, pathError("lock", whole, err)
+	}
+	return func(remove bool) {
+		err := d.p.do(Call{Op: "unlock", Path: whole, Writes: !shared}, func(int) error {
+			switch {
+			case shared || !slices.Contains(x.locks, mine):
+			case remove && m.child(in, last) != nil:
+				return m.remove(in, last)
+			case !remove:
+				m.truncate(x, 0)
+			}
+			return nil
+		})
+		if errors.Is(err, ErrKilled) {
+			return // and so is its lock dropped
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		x.locks = slices.DeleteFunc(x.locks, func(l *lock) bool { return l == mine })
+	}, nil
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package disktest
+
+func (i *info) sys() any { return nil }

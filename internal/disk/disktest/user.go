@@ -1,0 +1,342 @@
+package disktest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The helpers below act as the user's own programs do: no hook sees them, and what they do
+// lasts at once, with all that it needs to be there. They follow symbolic links as programs
+// do. Those that return no error panic where they cannot do what they are told.
+
+// user does a change of what has a path, and makes it last.
+func (m *Machine) user(op, name string, follow bool, change func(d *inode, last string, x *inode) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, last, x, err := m.walk(name, follow)
+	if err == nil {
+		err = change(d, last, x)
+	}
+	if err != nil {
+		panic(pathError("user's "+op, clean(name), err))
+	}
+	m.lasts(d, last)
+}
+
+// lasts makes a name last, what it leads to, and all above it.
+func (m *Machine) lasts(d *inode, name string) {
+	if x := m.child(d, name); x != nil {
+		x.sync()
+	}
+	for {
+		for _, g := range m.groups() {
+			if slices.Contains(g.ends, end{d.number, name}) {
+				m.settled(g)
+			}
+		}
+		d.lastNames = with(d.lastNames, name, find(d.names, name))
+		d.sync()
+		if d.number == rootNumber {
+			return
+		}
+		d, name = m.nodes[d.up], d.name
+	}
+}
+
+// existing is for changes of what must be there.
+func existing(change func(x *inode)) func(*inode, string, *inode) error {
+	return func(_ *inode, _ string, x *inode) error {
+		if x == nil {
+			return syscall.ENOENT
+		}
+		change(x)
+		return nil
+	}
+}
+
+// file returns the regular file to write, and makes it if need be.
+func (m *Machine) file(d *inode, last string, x *inode, mode fs.FileMode) (*inode, error) {
+	switch {
+	case x == nil:
+		x = m.node(mode & special)
+		m.put(d, last, x)
+	case !x.now.mode.IsRegular():
+		return nil, syscall.EISDIR
+	}
+	return x, nil
+}
+
+// WriteFile writes a file; of one that is there it keeps the inode, and sets the mode.
+func (m *Machine) WriteFile(name string, data []byte, mode fs.FileMode) {
+	m.user("write", name, true, func(d *inode, last string, x *inode) error {
+		x, err := m.file(d, last, x, mode)
+		if err != nil {
+			return err
+		}
+		m.truncate(x, 0)
+		m.write(x, 0, data)
+		x.now.mode = mode & special
+		return nil
+	})
+}
+
+// AppendFile writes at the end of a file, which it makes if need be.
+func (m *Machine) AppendFile(name string, data []byte) {
+	m.user("append", name, true, func(d *inode, last string, x *inode) error {
+		x, err := m.file(d, last, x, 0o644)
+		if err == nil {
+			m.write(x, int64(len(x.now.data)), data)
+		}
+		return err
+	})
+}
+
+// Overwrite writes into a file. If told it then sets the time of the last change back; what
+// stat calls ctime cannot be set back.
+func (m *Machine) Overwrite(name string, offset int64, data []byte, keepTime bool) {
+	m.user("overwrite", name, true, func(_ *inode, _ string, x *inode) error {
+		switch {
+		case x == nil:
+			return syscall.ENOENT
+		case !x.now.mode.IsRegular():
+			return syscall.EISDIR
+		}
+		was := x.now.mtime
+		m.write(x, offset, data)
+		if keepTime {
+			m.setTime(x, was)
+		}
+		return nil
+	})
+}
+
+// MkdirAll makes a directory and those above it that are missing.
+func (m *Machine) MkdirAll(name string, mode fs.FileMode) {
+	at := "/"
+	for part := range strings.SplitSeq(clean(name)[1:], "/") {
+		at = path.Join(at, part)
+		m.user("mkdir", at, true, func(d *inode, last string, x *inode) error {
+			switch {
+			case x == nil:
+				m.put(d, last, m.node(fs.ModeDir|mode&special))
+			case !x.now.mode.IsDir():
+				return syscall.ENOTDIR
+			}
+			return nil
+		})
+	}
+}
+
+// Remove removes a file or an empty directory.
+func (m *Machine) Remove(name string) {
+	m.user("remove", name, false, func(d *inode, last string, _ *inode) error { return m.remove(d, last) })
+}
+
+// RemoveAll removes what is there, with everything in it.
+func (m *Machine) RemoveAll(name string) {
+	if !m.Exists(name) {
+		return
+	}
+	var all func(d *inode, last string, x *inode)
+	all = func(d *inode, last string, x *inode) {
+		for _, e := range x.names {
+			all(x, e.name, m.nodes[e.number])
+		}
+		for _, g := range m.groups() { // what was moved out is safe
+			if slices.ContainsFunc(g.ends, func(e end) bool { return e.dir == x.number }) {
+				m.settled(g)
+			}
+		}
+		x.lastNames = nil
+		m.drop(d, last)
+	}
+	m.user("remove", name, false, func(d *inode, last string, x *inode) error {
+		if x == nil || x.number == rootNumber {
+			return syscall.EINVAL
+		}
+		all(d, last, x)
+		return nil
+	})
+}
+
+// Rename moves a file or directory, in the place of what has the new name.
+func (m *Machine) Rename(old, name string) {
+	m.user("rename", old, false, func(from *inode, first string, _ *inode) error {
+		to, last, _, err := m.walk(name, false)
+		if err == nil {
+			err = m.rename(from, first, to, last)
+		}
+		if err == nil {
+			m.lasts(to, last)
+		}
+		return err
+	})
+}
+
+// Link gives a file one more name.
+func (m *Machine) Link(old, name string) {
+	m.user("link", name, false, func(d *inode, last string, there *inode) error {
+		_, _, x, err := m.walk(old, false)
+		switch {
+		case err != nil:
+			return err
+		case x == nil:
+			return syscall.ENOENT
+		case there != nil:
+			return syscall.EEXIST
+		case x.now.mode.IsDir():
+			return syscall.EPERM
+		}
+		m.put(d, last, x)
+		m.marked(x)
+		return nil
+	})
+}
+
+// Symlink makes a symbolic link.
+func (m *Machine) Symlink(target, name string) {
+	m.user("symlink", name, false, func(d *inode, last string, x *inode) error {
+		if x != nil {
+			return syscall.EEXIST
+		}
+		m.symlink(target, d, last)
+		return nil
+	})
+}
+
+// Chmod sets the mode.
+func (m *Machine) Chmod(name string, mode fs.FileMode) {
+	m.user("chmod", name, true, existing(func(x *inode) { m.chmod(x, mode) }))
+}
+
+// SetTime sets the time of the last change, of a symbolic link that of the link itself.
+func (m *Machine) SetTime(name string, at time.Time) {
+	m.user("settime", name, false, existing(func(x *inode) { m.setTime(x, at) }))
+}
+
+// CopyTree copies a file, or a directory with everything in it, as cp -a does: the copy has
+// the modes, times and hard links, and inodes and ctimes of its own.
+func (m *Machine) CopyTree(from, to string) {
+	copies := map[int]*inode{}
+	var add func(x *inode, d *inode, last string)
+	add = func(x *inode, d *inode, last string) {
+		y := copies[x.number]
+		if y != nil {
+			m.put(d, last, y)
+			m.marked(y)
+			y.sync()
+			return
+		}
+		y = m.node(x.now.mode)
+		copies[x.number] = y
+		x.frozen = len(x.now.data)
+		y.now.data, y.frozen, y.target = slices.Clip(x.now.data), len(x.now.data), x.target
+		m.put(d, last, y)
+		for _, e := range x.names {
+			add(m.nodes[e.number], y, e.name)
+		}
+		m.setTime(y, x.now.mtime)
+		y.sync()
+		y.lastNames = y.names
+	}
+	m.user("copy", to, false, func(d *inode, last string, there *inode) error {
+		_, _, x, err := m.walk(from, false)
+		switch {
+		case err != nil:
+			return err
+		case x == nil:
+			return syscall.ENOENT
+		case there != nil:
+			return syscall.EEXIST
+		case m.within(d, x):
+			return syscall.EINVAL
+		}
+		add(x, d, last)
+		return nil
+	})
+}
+
+// look finds what has a path.
+func (m *Machine) look(op, name string, follow bool) (*inode, error) {
+	_, _, x, err := m.walk(name, follow)
+	if err == nil && x == nil {
+		err = syscall.ENOENT
+	}
+	return x, pathError(op, clean(name), err)
+}
+
+// ReadFile returns the content of a file.
+func (m *Machine) ReadFile(name string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	x, err := m.look("open", name, true)
+	switch {
+	case err != nil:
+		return nil, err
+	case x.now.mode.IsDir():
+		return nil, pathError("read", clean(name), syscall.EISDIR)
+	}
+	return slices.Clone(x.now.data), nil
+}
+
+// Lstat tells about a file.
+func (m *Machine) Lstat(name string) (fs.FileInfo, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	x, err := m.look("lstat", name, false)
+	if err != nil {
+		return nil, err
+	}
+	return infoOf(path.Base(clean(name)), x), nil
+}
+
+// Exists says whether there is something, be it a symbolic link that leads nowhere.
+func (m *Machine) Exists(name string) bool {
+	_, err := m.Lstat(name)
+	return err == nil
+}
+
+// Tree lists what is there, a line each: the path below name, mode, time, and size with
+// hash or the target. It leaves out all that has a name in skip; with that it leaves out
+// the time of name itself, as that changes with what is left out.
+func (m *Machine) Tree(name string, skip ...string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	top, err := m.look("lstat", name, false)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	var text strings.Builder
+	var list func(x *inode, at string)
+	list = func(x *inode, at string) {
+		fmt.Fprintf(&text, "%s %v", at, x.now.mode)
+		if x != top || len(skip) == 0 {
+			fmt.Fprintf(&text, " %d.%09d", x.now.mtime.Unix(), x.now.mtime.Nanosecond())
+		}
+		switch {
+		case x.now.mode.IsRegular():
+			fmt.Fprintf(&text, " %d %x", len(x.now.data), hash(x.now.data))
+		case x.now.mode&fs.ModeSymlink != 0:
+			fmt.Fprintf(&text, " -> %s", x.target)
+		}
+		text.WriteByte('\n')
+		for _, e := range x.names {
+			if !slices.Contains(skip, e.name) {
+				list(m.nodes[e.number], path.Join(at, e.name))
+			}
+		}
+	}
+	list(top, ".")
+	return text.String()
+}
+
+func hash(data []byte) []byte {
+	sum := sha256.Sum256(data)
+	return sum[:8]
+}
