@@ -17,32 +17,89 @@ def name(text):
     return base64.b64decode(text[7:]) if text.startswith("base64:") else text.encode()
 
 
-def latest(dirs):
-    """The manifest that counts: the last one that any node has."""
-    found = [{"generation": 0}]
+def unseal(path):
+    """The JSON of a manifest that is whole, and its digest."""
+    stored = open(path, "rb").read()
+    text, _, seal = stored.partition(b"\n")
+    if seal != b'{"sha256":"%s"}\n' % digest(text).encode():
+        print(f"{path}: line 2 is not the SHA-256 of line 1", file=sys.stderr)
+        return None, None
+    return json.loads(text), digest(stored)
+
+
+def in_force(dirs):
+    """The manifest that counts: the newest that all but a tolerable number of nodes have."""
+    found = {}
     for path in [p for d in dirs for p in glob.glob(glob.escape(d) + "/.volley/manifest.*.json")]:
-        text, _, seal = open(path, "rb").read().partition(b"\n")
-        if seal == b'{"sha256":"%s"}\n' % digest(text).encode():
-            found.append(json.loads(text))
-        else:
-            print(f"{path}: line 2 is not the SHA-256 of line 1", file=sys.stderr)
-    return max(found, key=lambda m: m["generation"])
+        m, root = unseal(path)
+        if m:
+            found.setdefault((m["generation"], root), []).append(m)
+    enough = [(g, ms[0]) for (g, _), ms in found.items() if len(ms) >= len(dirs) - ms[0]["tolerate"]]
+    newest = max(enough or [(g, ms[0]) for (g, _), ms in found.items()], key=lambda x: x[0], default=(0, {}))
+    if any(g > newest[0] for g, _ in found):
+        print("some nodes have a later generation, which too few have", file=sys.stderr)
+    return newest[1]
 
 
-def read(m, n, directory):
+def record(m, n, dirs):
+    """What node n had: its record, from any node that stores it."""
+    for d in dirs:
+        path = os.path.join(d, ".volley", f"member.{m['generation']}.{n}.json")
+        if os.path.exists(path):
+            text = open(path, "rb").read()
+            if digest(text) == m["members"][n]["sha256"]:
+                return json.loads(text)
+            print(f"{path}: is not what the manifest says", file=sys.stderr)
+    sys.exit(f"no node is left that has the record of node {n}")
+
+
+def blocks(m, count):
+    """Of each of so many chunks where its blocks lie: row by row."""
+    size, length = m["chunk_bytes"], m["block_bytes"]
+    rows = [(row, min(length, size - row)) for row in range(0, size, length)]
+    return [[(row * count + c * n, n) for row, n in rows] for c in range(count)]
+
+
+def digests(text):
+    raw = base64.b64decode(text or "")
+    return [raw[i:i + 32].hex() for i in range(0, len(raw), 32)]
+
+
+def segments(m, entries):
+    """The parts of files in blocks, in the order of their places."""
+    ends = sorted(at + n for chunk in blocks(m, m["data_chunks"]) for at, n in chunk)
+    files = sorted((e.get("offset", 0), e["size"]) for e in entries if e.get("size"))
+    i = 0
+    for at, size in files:
+        stop = at + size
+        while at < stop:
+            while ends[i] <= at:
+                i += 1
+            yield at, min(ends[i], stop)
+            at = min(ends[i], stop)
+
+
+def read(m, n, member, directory):
     """The chunks of a node that is whole, by node, kind and number."""
-    member, size, chunks = m["members"][n], m["chunk_bytes"], {}
-    data = bytearray(m["data_chunks"] * size)  # zeros between the files, and after them
+    chunks = {}
+    data = bytearray(m["data_chunks"] * m["chunk_bytes"])  # zeros between the files, and after them
     for e in [e for e in member["entries"] if e.get("size")]:
         offset = e.get("offset", 0)
         data[offset:offset + e["size"]] = open(os.path.join(os.fsencode(directory), name(e["path"])), "rb").read()
+    check(m, n, member, data, directory)
     parity = open(os.path.join(directory, ".volley", f"parity.{m['generation']}"), "rb").read()
+    order = sorted(b for chunk in blocks(m, m["parity_chunks"]) for b in chunk if b[1])
+    if [digest(parity[at:at + length]) for at, length in order] != digests(member["parity"]):
+        sys.exit(f"{directory}: its parity is not what node {n} had when it was protected: are the directories in order?")
     for kind, stored in ("data", bytes(data)), ("parity", parity):
-        parts = [stored[c * size:(c + 1) * size] for c in range(m[kind + "_chunks"])]
-        if [digest(p[b:b + m["block_bytes"]]) for p in parts for b in range(0, size, m["block_bytes"])] != (member[kind] or []):
-            sys.exit(f"{directory}: its {kind} is not what node {n} had when it was protected: are the directories in order?")
-        chunks.update({(n, kind, c): part for c, part in enumerate(parts)})
+        for c, chunk in enumerate(blocks(m, m[kind + "_chunks"])):
+            chunks[n, kind, c] = b"".join(stored[at:at + length] for at, length in chunk)
     return chunks
+
+
+def check(m, n, member, data, what):
+    if [digest(data[a:b]) for a, b in segments(m, member["entries"])] != digests(member["segments"]):
+        sys.exit(f"{what}: its data is not what node {n} had when it was protected: are the directories in order?")
 
 
 def codewords(m):
@@ -117,32 +174,38 @@ def write(out, entries, data):
         elif e["type"] == "symlink":
             os.symlink(name(e["target"]), path)
         else:
-            content = data[e.get("offset", 0):][:e.get("size", 0)]
-            if digest(content) != e["sha256"]:
-                sys.exit(f"{os.fsdecode(path)}: what came back is not what was protected")
-            open(path, "xb").write(content)
+            open(path, "xb").write(data[e.get("offset", 0):][:e.get("size", 0)])
     # Innermost first: what changes in a directory changes its time.
     for e in sorted(entries, key=lambda e: 0 if e["path"] == "." else 1 + name(e["path"]).count(b"/"), reverse=True):
         path = os.path.join(out, name(e["path"]))
         if e["type"] != "symlink":
             os.chmod(path, e["mode"])
-        os.utime(path, ns=(e["mtime"], e["mtime"]), follow_symlinks=False)
+        at = e["mtime"] * 10**9 + e.get("mtime_ns", 0)
+        os.utime(path, ns=(at, at), follow_symlinks=False)
 
 
 def main(out, *dirs):
-    m, lost = latest(dirs), [n for n, d in enumerate(dirs) if not os.path.isdir(d) or not os.listdir(d)]
-    if (m.get("format"), m.get("version"), m.get("nodes")) != ("volley-group", 1, len(dirs)):
-        sys.exit(f"no manifest of volley-group, version 1, of {len(dirs)} nodes: give the directories of all, lost ones too")
+    m, lost = in_force(dirs), [n for n, d in enumerate(dirs) if not os.path.isdir(d) or not os.listdir(d)]
+    if (m.get("format"), m.get("version"), m.get("nodes")) != ("volley-group", 2, len(dirs)):
+        sys.exit(f"no manifest of volley-group, version 2, of {len(dirs)} nodes: give the directories of all, lost ones too")
     if len(lost) > m["tolerate"]:
         sys.exit(f"nodes {lost} are lost: {m['tolerate']} at most can be recovered")
     field, chunks = Field(*{"2^8": (1, 0x11d), "2^16": (2, 0x1100b)}[m["field"]]), {}
+    members = [record(m, n, dirs) for n in range(len(dirs))]
     for n in set(range(len(dirs))) - set(lost):
-        chunks.update(read(m, n, dirs[n]))
+        chunks.update(read(m, n, members[n], dirs[n]))
     for codeword in codewords(m):
         solve(field, chunks, *codeword)
     for n in lost:
-        data = b"".join(chunks[n, "data", c] for c in range(m["data_chunks"]))
-        write(os.path.join(os.fsencode(out), b"%d" % n), m["members"][n]["entries"], data)
+        data = bytearray(m["data_chunks"] * m["chunk_bytes"])
+        for c, chunk in enumerate(blocks(m, m["data_chunks"])):
+            within = 0
+            for at, length in chunk:
+                data[at:at + length] = chunks[n, "data", c][within:within + length]
+                within += length
+        path = os.path.join(os.fsencode(out), b"%d" % n)
+        check(m, n, members[n], data, "what came back")
+        write(path, members[n]["entries"], data)
 
 
 if len(sys.argv) < 3:

@@ -96,6 +96,8 @@ func decide(states []*state, believe string) (c current, err error) {
 		switch enough := len(x.has) >= k-x.tolerate && 2*len(x.has) > counting; {
 		case enough && x.nodes == k && (len(x.committed) > 0 || len(x.has) == counting):
 			in = x
+		case x.nodes == k && len(x.committed) > 0 && len(x.has) == counting: // too many are lost, and nobody disagrees
+			in = x
 		default:
 			doubt = doubt || len(x.committed) > 0
 		}

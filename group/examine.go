@@ -54,7 +54,6 @@ type condition struct {
 	restore    []int // entries that are to come back
 	parity     bool  // is to be written anew
 	unfinished *recovering
-	touched    map[Name]touch // changed files that have the time that they had
 }
 
 // whole reports whether nothing is the matter that takes anything from the protection.
@@ -113,6 +112,11 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 		if err != nil {
 			c.Failing = err.Error()
 		}
+	}
+	if x == nil { // nothing says what was there
+		c.note(metaName+"/member", Missing, nil)
+		c.Data, c.Parity = all(m, m.DataChunks), all(m, m.ParityChunks)
+		return c, nil
 	}
 	if c.Failing != "" || c.Lost {
 		if c.Data, c.Parity, c.parity = m.lostRows(x), all(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
@@ -246,8 +250,6 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 
 // compareEntries adds what is the matter with files, and which of them are to come back.
 func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *compared, before *Member, revert bool) {
-	own := n.readTouches(s.generation, x)
-	c.touched = map[Name]touch{}
 	then := map[Name]*Entry{}
 	if before != nil {
 		for i := range before.Entries {
@@ -268,22 +270,17 @@ func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *comp
 			continue
 		}
 		known[at] = true
-		now, touch := &c.listing.entries[at], c.listing.touches[at]
+		now := &c.listing.entries[at]
 		what := ""
 		switch file := e.Type == typeFile && now.Type == typeFile; {
 		case now.Type != e.Type || now.Target != e.Target:
 			what = Changed
 		case file && (now.Size != e.Size || is.files[e.Path]):
-			was, mine := own[e.Path]
-			o := then[e.Path]
-			switch {
+			switch o := then[e.Path]; {
 			case o != nil && o.Type == typeFile && o.Size == now.Size && !old.files[e.Path]:
 				what = Stale
 			case !now.sameTime(e):
 				what = Changed
-			case mine && was.Inode != 0 && was != touch:
-				what = Changed
-				c.touched[e.Path] = was
 			default:
 				what = Damaged
 			}

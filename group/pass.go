@@ -46,7 +46,6 @@ type earlierData struct {
 	next    int // of the list
 	files   extents
 	entries map[Name]*Entry
-	own     map[Name]touch
 }
 
 func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force bool) (*pass, error) {
@@ -69,7 +68,7 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 			p.close()
 			return nil, err
 		}
-		if s.manifest == nil {
+		if s.members[n.index] == nil {
 			continue
 		}
 		n.earlier = s.earlier(n.node)
@@ -97,7 +96,7 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 // earlier returns what a node had in the generation in force.
 func (s *session) earlier(n *node) *earlierData {
 	x := s.members[n.index]
-	e := &earlierData{m: s.manifest, member: x, files: extentsOf(x.Entries), entries: map[Name]*Entry{}, own: n.readTouches(s.generation, x)}
+	e := &earlierData{m: s.manifest, member: x, files: extentsOf(x.Entries), entries: map[Name]*Entry{}}
 	e.list = s.manifest.segments(e.files)
 	for i := range x.Entries {
 		e.entries[x.Entries[i].Path] = &x.Entries[i]
@@ -105,19 +104,16 @@ func (s *session) earlier(n *node) *earlierData {
 	return e
 }
 
-// untouched returns what a file was, if nothing shows that it was written to since.
-func (e *earlierData) untouched(now *Entry, is touch) *Entry {
+// untouched returns what a file was, if it has the length and time that it had.
+func (e *earlierData) untouched(now *Entry) *Entry {
 	was := e.entries[now.Path]
 	if was == nil || was.Type != typeFile || was.Size != now.Size || !was.sameTime(now) {
-		return nil
-	}
-	if t, ok := e.own[now.Path]; ok && t.Inode != 0 && t != is {
 		return nil
 	}
 	return was
 }
 
-// rotten says that a file holds something else although nobody has written to it.
+// rotten says that a file has the length and time that it had, and holds something else.
 func (n *passNode) rotten(p Name) error {
 	if n.force {
 		return nil
@@ -125,7 +121,7 @@ func (n *passNode) rotten(p Name) error {
 	return &InputError{Way: WayForce, error: errDamaged(joinPath(n.given, p))}
 }
 
-// compareMoved compares files that nobody has written to, and that are cut into other segments
+// compareMoved compares files that have the length and time that they had, and that are cut into other segments
 // than before, with what they were.
 func (n *passNode) compareMoved(ctx context.Context, follows bool) error {
 	if n.earlier == nil {
@@ -134,7 +130,7 @@ func (n *passNode) compareMoved(ctx context.Context, follows bool) error {
 	moved := map[Name]bool{}
 	for i := range n.listing.entries {
 		e := &n.listing.entries[i]
-		if was := n.earlier.untouched(e, n.listing.touches[i]); e.Type == typeFile && was != nil && (!follows || was.Offset != e.Offset) {
+		if was := n.earlier.untouched(e); e.Type == typeFile && was != nil && (!follows || was.Offset != e.Offset) {
 			moved[e.Path] = true
 		}
 	}
@@ -282,7 +278,7 @@ func (m *Manifest) end(row, chunks int) int64 {
 }
 
 // same reports whether a row, whose segments are those from before on, is as it was. The error
-// is that of a file which nobody has written to, and which is not.
+// is that of a file that has rotted.
 func (n *passNode) same(m *Manifest, row, before int) (bool, error) {
 	e := n.earlier
 	if e == nil || e.m.Version != m.Version || n.kept == nil && !n.comparable(m) {
@@ -318,7 +314,7 @@ func (n *passNode) same(m *Manifest, row, before int) (bool, error) {
 		if j == e.next || e.list[j].at != g.at || e.list[j].n != g.n || e.files[e.list[j].file].Path != file.Path || e.files[e.list[j].file].Offset != file.Offset {
 			continue
 		}
-		if at := n.listing.find(file.Path); e.untouched(file, n.listing.touches[at]) != nil {
+		if e.untouched(file) != nil {
 			if err := n.rotten(file.Path); err != nil {
 				return false, err
 			}

@@ -165,7 +165,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if err := s.together(ctx); err != nil { // others may commit it
 		return nil, err
 	}
-	if err := s.commit(ctx, m.Generation); err != nil {
+	if err := s.commit(ctx, m.Generation, works); err != nil {
 		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
@@ -204,6 +204,14 @@ func (s *session) scan(ctx context.Context) ([]*work, error) {
 			return err
 		})
 	})
+}
+
+// entries returns those that were protected at a node here.
+func (s *session) entries(n int) []Entry {
+	if x := s.members[n]; x != nil {
+		return x.Entries
+	}
+	return nil
 }
 
 // A shrinkage is how much a node has now of what was protected.
@@ -274,11 +282,7 @@ func keysOf[T any](of map[Name]T) []Name {
 func (s *session) compareDeleted(ctx context.Context, works []*work, o *ProtectOptions, r *ProtectReport) error {
 	var mine []shrinkage
 	for _, w := range works {
-		var was []Entry
-		if s.manifest != nil {
-			was = s.members[w.index].Entries
-		}
-		mine = append(mine, shrunk(was, w.listing.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted)))
+		mine = append(mine, shrunk(s.entries(w.index), w.listing.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted)))
 	}
 	all, err := exchange(ctx, s, mine)
 	if err != nil {
@@ -327,10 +331,7 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 	}
 	var mine []size
 	for _, w := range works {
-		var before []Entry
-		if earlier != nil {
-			before = s.members[w.index].Entries
-		}
+		before := s.entries(w.index)
 		fresh := place(w.listing.entries, nil, true)
 		end := place(w.listing.entries, before, m.Matrix == FTI)
 		mine = append(mine, size{end, fresh, changedBytes(w.listing.entries, before), m.Group})
@@ -596,13 +597,18 @@ func unchanged(w *work) error {
 
 // commit puts a generation in force that all nodes have, and removes what was before when all
 // have done so.
-func (s *session) commit(ctx context.Context, g int64) error {
+func (s *session) commit(ctx context.Context, g int64, works []*work) error {
 	// From the first of these on it is the one that counts.
-	if err := s.here(func(i int, n *node) error { return n.rollForward(g) }); err != nil {
+	if err := s.here(func(_ int, n *node) error { return n.rollForward(g) }); err != nil {
 		return err
 	}
 	if err := s.together(ctx); err != nil {
 		return err
 	}
-	return s.here(func(_ int, n *node) error { return n.clean(g) })
+	return s.here(func(i int, n *node) error {
+		if err := n.writeTouches(g, &works[i].member, works[i].listing); err != nil {
+			return err
+		}
+		return n.clean(g)
+	})
 }

@@ -113,7 +113,7 @@ func (s *session) unprotected() error {
 // recoverable returns an error where a directory is not that of its node, or too many are
 // lost.
 func (s *session) recoverable(conditions []*condition, beyond bool) error {
-	few := &TooManyError{Tolerate: s.manifest.Tolerate, Possible: s.manifest.Layout == Full}
+	few := &TooManyError{Tolerate: s.manifest.Tolerate, Possible: s.manifest.Layout == Full && s.gone == nil}
 	for n, c := range conditions {
 		if c.Foreign {
 			return &InputError{Way: WayMembers, error: fmt.Errorf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.name(n), n)}
@@ -122,8 +122,15 @@ func (s *session) recoverable(conditions []*condition, beyond bool) error {
 			few.Nodes = append(few.Nodes, s.name(n))
 		}
 	}
-	if len(few.Nodes) > few.Tolerate && !beyond {
+	switch {
+	case len(few.Nodes) > few.Tolerate && !beyond:
 		return few
+	case s.gone != nil:
+		var names []string
+		for _, n := range s.gone {
+			names = append(names, s.name(n))
+		}
+		return inputf("too much is lost: no node is left that has the record of what was protected at %s", strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -235,16 +242,13 @@ func (s *session) lackingRecords(ctx context.Context, conditions []*condition) e
 	})
 }
 
-// renewTouches notes how the files of a node are now.
+// renewTouches notes how the files of a node are now, if any is not as was noted.
 func (s *session) renewTouches(n *node, c *condition) error {
-	if c.whole() && c.listing != nil {
-		own := n.readTouches(s.generation, s.members[n.index])
-		same := own != nil
-		for i := range s.members[n.index].Entries {
-			e := &s.members[n.index].Entries[i]
-			if at := c.listing.find(e.Path); e.Type == typeFile && (at < 0 || own[e.Path] != c.listing.touches[at]) {
-				same = false
-			}
+	x := s.members[n.index]
+	if own := n.readTouches(s.generation, x); own != nil && c.whole() {
+		same := true
+		for p, was := range own {
+			same = same && was == c.listing.touches[c.listing.find(p)]
 		}
 		if same {
 			return nil
@@ -254,7 +258,7 @@ func (s *session) renewTouches(n *node, c *condition) error {
 	if err != nil {
 		return err
 	}
-	if err := n.writeTouches(s.generation, s.members[n.index], l, c.touched); err != nil {
+	if err := n.writeTouches(s.generation, x, l); err != nil {
 		return err
 	}
 	return n.sync()

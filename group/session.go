@@ -39,6 +39,7 @@ type session struct {
 	manifest *Manifest              // in force; nil: the group is not protected
 	text     []byte                 // of it, as stored
 	members  map[int]*Member        // of the nodes here
+	gone     []int                  // nodes whose records no node has any more
 	records  map[int]map[int][]byte // of nodes here that lack some: all that they store
 }
 
@@ -272,9 +273,9 @@ func (s *session) fetch(ctx context.Context) error {
 }
 
 // fetchRecords gets records from nodes that have them: by node, those of which nodes it wants.
+// Those that no node has are gone.
 func (s *session) fetchRecords(ctx context.Context, wanted [][]int, put func(parcel, []byte) error) error {
 	var list []parcel
-	var gone []string
 	for n, of := range wanted {
 		for _, i := range of {
 			copies := s.manifest.copies(i)
@@ -284,13 +285,10 @@ func (s *session) fetchRecords(ctx context.Context, wanted [][]int, put func(par
 			})
 			if at >= 0 {
 				list = append(list, parcel{copies[at], n, i})
-			} else if name := s.name(i); !slices.Contains(gone, name) {
-				gone = append(gone, name)
+			} else if !slices.Contains(s.gone, i) {
+				s.gone = append(s.gone, i)
 			}
 		}
-	}
-	if gone != nil {
-		return s.alike(ctx, inputf("too much is lost: no node is left that has the record of what was protected at %s", strings.Join(gone, ", ")))
 	}
 	return s.deliver(ctx, list, func(p parcel) ([]byte, error) {
 		first := s.nodes[0].index

@@ -174,9 +174,9 @@ func all(m *Manifest, chunks int) [][]int {
 	return list
 }
 
-// errDamaged says that a file holds something else although nobody has written to it.
+// errDamaged says that a file has rotted.
 func errDamaged(path string) error {
-	return fmt.Errorf("%s is damaged: nobody has written to it since it was protected, and it holds something else. Recover it first", path)
+	return fmt.Errorf("%s is damaged: it has the length and time that it had when it was protected, and holds something else. Recover it first", path)
 }
 
 // wrongFile says that what was recovered of a file is not what was protected.

@@ -49,9 +49,8 @@ func (n *node) readTouches(g int64, x *Member) map[Name]touch {
 	return of
 }
 
-// writeTouches stores those of a listing, for files that are as the record says; those of
-// changed files stay as they were.
-func (n *node) writeTouches(g int64, x *Member, l *listing, changed map[Name]touch) error {
+// writeTouches stores those of a listing, for files that are as the record says.
+func (n *node) writeTouches(g int64, x *Member, l *listing) error {
 	name := metaPath(temporary + touchFile)
 	f, err := n.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -68,8 +67,8 @@ func (n *node) writeTouches(g int64, x *Member, l *listing, changed map[Name]tou
 		if e.Type != typeFile {
 			continue
 		}
-		is, kept := changed[e.Path]
-		if at := l.find(e.Path); at >= 0 && !kept {
+		var is touch
+		if at := l.find(e.Path); at >= 0 {
 			if now := &l.entries[at]; now.Type == typeFile && now.Size == e.Size && now.sameTime(e) {
 				is = l.touches[at]
 			}

@@ -144,7 +144,7 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 // fingerprint takes the fingerprints of all chunks of a node. What cannot be read is zeros.
 func (s *session) fingerprint(ctx context.Context, n *node, x *check, i int) error {
 	m := s.manifest
-	d := newData(n.dir, s.members[n.index].Entries, true)
+	d := newData(n.dir, s.entries(n.index), true)
 	defer d.close()
 	parity := io.ReaderAt(&data{}) // zeros
 	if f, err := n.openParity(s.generation); err == nil {
