@@ -35,6 +35,34 @@ type RecoverReport struct {
 	Seconds    float64      `json:"seconds"`
 }
 
+// An IncompleteError says that not everything was brought back.
+type IncompleteError struct{ what []string }
+
+func (e *IncompleteError) Error() string {
+	return "not everything is recovered: " + strings.Join(e.what, "; ")
+}
+
+// Incomplete returns an [*IncompleteError] where something could not be brought back.
+func (r *RecoverReport) Incomplete() error {
+	var what []string
+	for _, n := range r.Nodes {
+		if n.Status == Failing {
+			what = append(what, n.Dir+" cannot be read")
+		}
+	}
+	switch len(r.Left) {
+	case 0:
+	case 1:
+		what = append(what, r.Left[0])
+	default:
+		what = append(what, fmt.Sprintf("%s; and %d more", r.Left[0], len(r.Left)-1))
+	}
+	if what == nil {
+		return nil
+	}
+	return &IncompleteError{what}
+}
+
 // Recover brings back what is lost or damaged at any node, as it was protected: files with
 // their names, modes and times, parity and manifests. It writes nothing at a node that is
 // whole, and no file before its digests are right. Files that were changed since stay as they

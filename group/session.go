@@ -133,6 +133,9 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 		busy := new(disk.BusyError)
 		switch {
 		case errors.As(err, &busy) && busy.Holder.Run == holder.Run:
+			if err := apart(s.nodes); err != nil { // both are here
+				return err
+			}
 			return inputf("%s is given to two processes of this run: every node has its own directory", n.given)
 		case errors.As(err, &busy), IsInputError(err):
 			return err

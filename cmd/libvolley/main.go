@@ -67,29 +67,41 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, coded 
 }
 
 //export volleyProtect
-func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int) C.int {
+func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options) C.int {
 	return drive(comm, func(e *mpi.Endpoint) error {
 		dirs, err := node(path)
 		if err == nil {
-			_, err = group.Protect(context.Background(), e, dirs, group.ProtectOptions{Options: groupOptions, Tolerate: int(tolerate)})
+			_, err = group.Protect(context.Background(), e, dirs, group.ProtectOptions{
+				Options: groupOptions(o), Tolerate: int(tolerate), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
+			})
 		}
 		return err
 	})
 }
 
 //export volleyRecover
-func volleyRecover(comm C.MPI_Fint, path *C.char) C.int {
+func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
 	return drive(comm, func(e *mpi.Endpoint) error {
 		dirs, err := node(path)
-		if err == nil {
-			_, err = group.Recover(context.Background(), e, dirs, group.RecoverOptions{Options: groupOptions})
+		if err != nil {
+			return err
 		}
-		return err
+		r, err := group.Recover(context.Background(), e, dirs, group.RecoverOptions{Options: groupOptions(o), Revert: o.revert != 0})
+		if err != nil {
+			return err
+		}
+		return r.Incomplete()
 	})
 }
 
-// groupOptions are those of every group: the functions take none.
-var groupOptions = group.Options{Timeout: volley.DefaultTimeout}
+// groupOptions returns the options of both functions for groups.
+func groupOptions(o *C.volley_group_options) group.Options {
+	g := group.Options{Timeout: volley.DefaultTimeout, Memory: int64(o.memory), Believe: C.GoString(o.believe)}
+	if o.timeout != 0 {
+		g.Timeout = max(0, time.Duration(float64(o.timeout)*float64(time.Second)))
+	}
+	return g
+}
 
 // node returns the directory of this process's node.
 func node(path *C.char) ([]string, error) {
@@ -119,7 +131,7 @@ func result(err error) C.int {
 	}
 	note(err.Error())
 	switch {
-	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*group.WrongError)):
+	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*group.WrongError)), errors.As(err, new(*group.IncompleteError)):
 		return C.VOLLEY_WRONG
 	case errors.As(err, new(errUsage)), volley.IsInputError(err), group.IsInputError(err):
 		return C.VOLLEY_USAGE

@@ -12,15 +12,23 @@ int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded
 	return volleyEncode(comm, (void *)packet, bytes, coded, coded_bytes, options != NULL ? (volley_options *)options : &none);
 }
 
-int volley_protect(MPI_Comm comm, const char *path, int tolerate) {
-	return volley_protect_f(MPI_Comm_c2f(comm), path, tolerate);
+static volley_group_options no_group_options;
+
+int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options) {
+	return volley_protect_f(MPI_Comm_c2f(comm), path, tolerate, options);
 }
 
-int volley_protect_f(MPI_Fint comm, const char *path, int tolerate) { return volleyProtect(comm, (char *)path, tolerate); }
+int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options) {
+	return volleyProtect(comm, (char *)path, tolerate, options != NULL ? (volley_group_options *)options : &no_group_options);
+}
 
-int volley_recover(MPI_Comm comm, const char *path) { return volley_recover_f(MPI_Comm_c2f(comm), path); }
+int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *options) {
+	return volley_recover_f(MPI_Comm_c2f(comm), path, options);
+}
 
-int volley_recover_f(MPI_Fint comm, const char *path) { return volleyRecover(comm, (char *)path); }
+int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options *options) {
+	return volleyRecover(comm, (char *)path, options != NULL ? (volley_group_options *)options : &no_group_options);
+}
 
 const char *volley_error(void) { return volleyError(); }
 

@@ -18,7 +18,7 @@ enum {
 	VOLLEY_OK = 0,
 	VOLLEY_FAILED = 1, /* the run failed, here or at another process */
 	VOLLEY_USAGE = 2,  /* an argument, or the processes disagree, or too much is lost */
-	VOLLEY_WRONG = 3   /* the result failed its check */
+	VOLLEY_WRONG = 3   /* the result failed its check, or not everything was recovered */
 };
 
 /* How to encode. A member that is 0 has its default; all processes give the same. */
@@ -44,38 +44,50 @@ int volley_encode(MPI_Comm comm, const void *packet, size_t bytes, void *coded, 
 /* The same by the communicator's Fortran handle (comm, or comm%MPI_VAL). */
 int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes, const volley_options *options);
 
-/* Protects the files of a group of nodes, such as a checkpoint that each has written: after it
+/* How to protect and recover. A member that is 0 has its default; all processes give the same. */
+typedef struct volley_group_options {
+	double timeout;      /* seconds without a message until the run fails: 30; below 0: never */
+	size_t memory;       /* bytes of packets that a process holds at a time: 64 MiB */
+	double max_deleted;  /* share of a node's files, or of their bytes, that may be gone: 0.5 */
+	int allow_deleted;   /* protect what is left, although more is gone */
+	int revert;          /* recover files, too, that were changed since */
+	const char *believe; /* number of the node whose newest generation counts, where that cannot be told */
+} volley_group_options;
+
+/* Protects the files of a group of nodes, such as a checkpoint that each has written. After it
  * any tolerate of the nodes may be lost, and volley_recover brings them back. A node is a
  * directory with everything below it, and path is that of this process's node, which no other
- * process has. It gets parity and a manifest in path/.volley.
+ * process has. It gets parity and records in path/.volley.
  *
  * All processes of comm, 2 or more, call it when their files are written and closed, with the
  * same tolerate, and leave the files alone until it returns. MPI is as for volley_encode. Called
  * again, it codes again what has changed; until that is complete at all nodes the earlier
- * protection is in force.
+ * protection is in force. options may be NULL.
  *
- * It returns VOLLEY_USAGE where path is NULL, empty or no directory, or tolerate is not from 1
- * to the number of processes less 1. Where only some processes have such an error, the others
- * return VOLLEY_FAILED. */
-int volley_protect(MPI_Comm comm, const char *path, int tolerate);
+ * It returns VOLLEY_USAGE where path is NULL, empty or no directory, tolerate is not from 1
+ * to the number of processes less 1, or far more is deleted at a node than max_deleted says. It
+ * returns VOLLEY_FAILED where another run uses the directory. Where only some processes have
+ * such an error, the others return VOLLEY_FAILED. */
+int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options);
 
 /* The same by the communicator's Fortran handle; path ends with a null character. */
-int volley_protect_f(MPI_Fint comm, const char *path, int tolerate);
+int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options);
 
 /* Brings back what is lost or damaged of a group that volley_protect, or volley protect, has
- * protected, as it was then. A directory that is lost is made. A file that was changed since
- * and has another length stays as it is.
+ * protected, as it was then. A directory that is lost is made. A file whose content and time
+ * differ was changed since, and stays as it is.
  *
  * All processes of comm call it, as many as have protected: path is the directory of the node
  * of the same rank, or where it is to be. MPI is as for volley_encode. If all is whole nothing is
- * written.
+ * written. options may be NULL.
  *
- * It returns VOLLEY_USAGE at all processes, and has written nothing, where more is lost than the
- * parity replaces, or the group is not protected. */
-int volley_recover(MPI_Comm comm, const char *path);
+ * It returns VOLLEY_USAGE at all processes, and has written nothing, where more nodes are lost
+ * than the group tolerates, or the group is not protected. It returns VOLLEY_WRONG where some
+ * files could not be brought back, and the others were. */
+int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *options);
 
 /* The same by the communicator's Fortran handle; path ends with a null character. */
-int volley_recover_f(MPI_Fint comm, const char *path);
+int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options *options);
 
 /* What went wrong in the last call in this process, in one line; "" if nothing did. It is
  * good until the next call. */

@@ -124,7 +124,8 @@ func exitCode(err error) int {
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
 	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*wrongError)),
-		errors.As(err, new(*wrongResultError)), errors.As(err, new(*brokenError)), errors.As(err, new(*group.WrongError)):
+		errors.As(err, new(*wrongResultError)), errors.As(err, new(*brokenError)), errors.As(err, new(*group.WrongError)),
+		errors.As(err, new(*group.IncompleteError)):
 		return exitWrong
 	case errors.As(err, new(usageError)), errors.As(err, new(*selection.Error)), volley.IsInputError(err), group.IsInputError(err):
 		return exitUsage

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,12 +21,16 @@ import (
 type groupOptions struct {
 	choice // of which only ports and the cost model are used
 	joining
-	json bool
+	json    bool
+	believe string
+	members []string
 }
 
 func (o *groupOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.StringVar(&o.believe, "believe", "", "node, by DIR or number, whose newest generation counts where that cannot be told")
+	f.StringArrayVar(&o.members, "member", nil, "node, by DIR or number, that lies in its DIR although nothing there shows it")
 	end := flagGroup(cmd, "Run")
 	o.joining.add(f, "node")
 	f.IntVarP(&o.Ports, "ports", "p", volley.DefaultPorts, "messages a node sends, and receives, at a time")
@@ -66,7 +71,32 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, 
 	for i := range dirs {
 		dirs[i] = strings.ReplaceAll(dirs[i], rankWord, fmt.Sprint(o.party.Rank()))
 	}
-	return group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau}, dirs, nil
+	return group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members}, dirs, nil
+}
+
+// waysOn says with which flag a verb does what it has refused.
+var waysOn = map[group.Way]string{
+	group.WayBelieve:      "name with --believe DIR the node to go by",
+	group.WayMembers:      "--member DIR says that it is",
+	group.WayForce:        "--force protects the group as it is",
+	group.WayAllowDeleted: "if it was meant, --allow-deleted",
+	group.WayBeyond:       "--beyond does it",
+}
+
+// wayOn adds to an error what the command line can do about it.
+func wayOn(err error) error {
+	var way group.Way
+	few, input := new(group.TooManyError), new(group.InputError)
+	switch {
+	case errors.As(err, &few) && few.Possible:
+		way = group.WayBeyond
+	case errors.As(err, &input):
+		way = input.Way
+	}
+	if text := waysOn[way]; text != "" {
+		return fmt.Errorf("%w; %s", err, text)
+	}
+	return err
 }
 
 // print prints a report at rank 0, as JSON if asked.
@@ -80,30 +110,34 @@ func (o *groupOptions) print(w io.Writer, report any, text func(io.Writer) error
 	return text(w)
 }
 
-const protectHelp = `Protect the files of a group of nodes: a node is a directory, and after it any R of
-them may be lost with everything in them, and volley recover brings them back.
+const protectHelp = `Protect the files of a group of nodes. A node is a directory. Afterwards any R
+nodes may be lost with everything in them: volley recover brings them back.
 
-Each DIR gets a directory .volley with parity and a manifest; nothing else is
-written. Everything below a DIR is protected: files, symbolic links, directories,
-with their modes and times. While it runs the files should be left alone; one that
-changes ends it with an error, and the earlier protection stays in force.
+Each DIR gets a directory .volley with parity and records; nothing else is
+written. Everything below a DIR is protected: files, symbolic links and
+directories, with their modes and times. Leave the files alone while it runs: a
+file that changes ends it with an error, and the earlier protection stays in
+force. Another run on the same nodes at the same time is refused.
 
-Run again after files have changed, it codes again only what has. Until then what has not
-changed is as safe as before, as long as nodes that changed and nodes that are lost
-are no more than R together.
+Run it again after files have changed: only blocks that changed are coded again.
+Until then, what has not changed is as safe as before, as long as nodes that
+changed and nodes that are lost are no more than R together.
 
-A node that is lost and a file that is damaged have to be recovered before: to protect
-what is left would make the loss for good.
+Recover a lost node or a damaged file first: protecting would make the loss
+permanent. Protect also refuses what looks like an accident: a node at which
+nothing is left, or one that lost more than half of its files, or of their
+bytes, while fewer than half of the nodes did (--max-deleted, --allow-deleted).
 
 Layouts:
-  full     each node stores as much parity as the node with the most data has data;
-           R is K/2 at most. Few rounds: an all-to-all encode
-  striped  each node stores R/(K-R) as much; K-1 rounds of one chunk of 1/(K-R)
-Without --layout it is the one that takes less time by the cost model, or that of the
-run before. --dry-run says what each would take.
+  striped  each node stores R/(K-R) of its data; K-1 rounds of one chunk
+  full     each node stores as much parity as the node with the most data has
+           data; R is at most K/2; fewer rounds for little data
+Without --layout it is striped, unless full is much faster by the cost model. A
+group keeps its layout until most of its blocks are coded anew. --dry-run shows
+what each layout would take.
 
-Under mpirun, with --comm mpi, each process names its own node, in which {rank} stands for
-its number, or all name all of them.`
+Under mpirun, with --comm mpi, each process names its own node, in which {rank}
+stands for its number, or all processes name all nodes.`
 
 func newProtect() *cobra.Command {
 	o := &groupOptions{}
@@ -125,16 +159,18 @@ func newProtect() *cobra.Command {
 			}
 			r, err := group.Protect(cmd.Context(), o.party.Transport, dirs, p)
 			if err != nil {
-				return err
+				return wayOn(err)
 			}
 			return o.print(cmd.OutOrStdout(), r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
 		},
 	}
 	f := cmd.Flags()
 	f.IntVar(&p.Tolerate, "tolerate", 0, "R, the nodes that may be lost at a time")
-	f.StringVar(&p.Layout, "layout", "", "full or striped (default: that of before, or the faster one)")
+	f.StringVar(&p.Layout, "layout", "", "full or striped (default: the layout of the last run, or the better one)")
 	f.StringVar(&p.Matrix, "matrix", "", "cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of before, or cauchy)")
 	f.BoolVar(&p.Force, "force", false, "protect what is there, although nodes are lost or files damaged")
+	f.Float64Var(&p.MaxDeleted, "max-deleted", group.DefaultMaxDeleted, "share of a node's files, or of their bytes, that may be gone")
+	f.BoolVar(&p.AllowDeleted, "allow-deleted", false, "protect what is left, although more is gone")
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what it would take, and write nothing")
 	o.add(cmd)
 	return cmd
@@ -155,27 +191,39 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 		_, err := fmt.Fprintln(w, "nothing written: a dry run")
 		return err
 	}
-	_, err := fmt.Fprintf(w, `data       %s in %s
-parity     %s at each node
+	for _, note := range r.Notes {
+		fmt.Fprintf(w, "note: %s\n", note)
+	}
+	deleted := ""
+	if r.Deleted > 0 {
+		deleted = fmt.Sprintf("; %s deleted or emptied since the last run", count(r.Deleted, "file"))
+	}
+	_, err := fmt.Fprintf(w, `data       %s in %s%s
+parity     %s at each node, and %s of records
 coded      %d of %s of each chunk; the others are as before
 traffic    %s sent by the busiest node in %s
 time       %.3f s
 protected, generation %d
-`, size(r.DataBytes), count(r.Files, "file"), size(r.ParityBytes), r.Coded, count(r.Blocks, "block"),
+`, size(r.DataBytes), count(r.Files, "file"), deleted, size(r.ParityBytes), size(r.RecordBytes), r.Coded, count(r.Blocks, "block"),
 		size(r.Traffic.MostSent), count(r.Traffic.C1, "round"), r.Seconds, r.Generation)
 	return err
 }
 
-const verifyHelp = `Verify that the files of a group of nodes are as they were protected: every file, the
-parity and the manifests, by their SHA-256.
+const verifyHelp = `Verify that the files of a group of nodes are as they were protected: every file,
+the parity and the records, by their SHA-256.
 
-It prints each node and what is the matter with its files: missing, damaged (as long as
-before, with something else in it), changed (another length, and written to
-since), or new, which is no damage and not protected yet. The exit code is 3 unless all is whole.
+It prints each node and what is the matter with its files:
+  missing    the file is not there
+  damaged    the content differs, and the time is the one that was protected
+  stale      the node was left behind, and the file is of an earlier generation
+  changed    content and time differ: somebody has written to it
+  new        the file was not there; it is not protected yet
+  mode or time  only these differ
+New files, modes and times are no damage. The exit code is 3 unless all is whole.
 
---quick compares names, lengths and times, and then random combinations of all data
-and parity, of which only a few bytes move: it finds any damage but with
-probability 2^-32. Only if there is some are digests taken, which say where.`
+--quick compares names, lengths and times, and then random combinations of all
+data and parity. It takes no digests, moves a few KiB, and misses damage with
+probability at most 2^-32. Digests are taken only if there is damage.`
 
 func newVerify() *cobra.Command {
 	o := &groupOptions{}
@@ -194,7 +242,7 @@ func newVerify() *cobra.Command {
 			}
 			r, err := group.Verify(cmd.Context(), o.party.Transport, dirs, v)
 			if err != nil {
-				return err
+				return wayOn(err)
 			}
 			if err := o.print(cmd.OutOrStdout(), r, func(w io.Writer) error { return printVerify(w, r) }); err != nil {
 				return err
@@ -223,7 +271,11 @@ func printNodes(w io.Writer, nodes []group.NodeReport) {
 	for _, n := range nodes {
 		fmt.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
 		for _, f := range n.Findings {
-			fmt.Fprintf(w, "        %s: %q\n", f.What, string(f.Path))
+			why := ""
+			if f.Why != "" {
+				why = ": " + f.Why
+			}
+			fmt.Fprintf(w, "        %s: %q%s\n", f.What, string(f.Path), why)
 		}
 	}
 }
@@ -253,18 +305,22 @@ func brokenOf(r *group.VerifyReport) error {
 	return &brokenError{"not whole: " + list(names)}
 }
 
-const recoverHelp = `Recover what is lost or damaged in a group of nodes: directories that are gone or empty,
-files that are missing or not what they were, parity and manifests.
+const recoverHelp = `Recover what is lost or damaged in a group of nodes: directories that are gone or
+empty, files that are missing or damaged, parity and records.
 
-Name all nodes in the order in which they were protected, those that are lost, too. It
-writes nothing at a node that is whole, and gives no file its name before its SHA-256
-is right. Of a file that was damaged and written to since it was protected, the content
-is kept in .volley/replaced. A file that has another length and time was changed: it
-stays as it is, and counts as lost where other nodes need it; --revert brings it back, too.
+Name all nodes in the order in which they were protected, lost ones too. For a
+node whose disk fails, name another, empty directory in its place. Nothing is
+written at a node that is whole, and no file gets its name before its digest is
+right.
 
-If more nodes are lost than --tolerate said, or more than the parity replaces, it writes
-nothing, names the nodes, and the exit code is 2. With layout full the parity often replaces
-more than was promised: --beyond tries.`
+A file whose content and time differ was changed on purpose: it stays as it is,
+and counts as lost where other nodes need it. --revert brings it back, too. Where
+somebody may have written to a file that is replaced, its content is kept in
+.volley/replaced.
+
+If more nodes are lost than --tolerate said, nothing is written, and the exit
+code is 2. With layout full the parity often replaces more: --beyond tries. If
+single files cannot be brought back, the others are, and the exit code is 3.`
 
 func newRecover() *cobra.Command {
 	o := &groupOptions{}
@@ -283,13 +339,16 @@ func newRecover() *cobra.Command {
 			}
 			r, err := group.Recover(cmd.Context(), o.party.Transport, dirs, x)
 			if err != nil {
+				return wayOn(err)
+			}
+			if err := o.print(cmd.OutOrStdout(), r, func(w io.Writer) error { return printRecover(w, r, x.DryRun) }); err != nil {
 				return err
 			}
-			return o.print(cmd.OutOrStdout(), r, func(w io.Writer) error { return printRecover(w, r, x.DryRun) })
+			return r.Incomplete()
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too, as they were protected")
+	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
 	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	o.add(cmd)
@@ -306,6 +365,9 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry bool) error {
 	}
 	for _, path := range r.Replaced {
 		fmt.Fprintf(w, "what was there is in %s\n", path)
+	}
+	for _, text := range r.Left {
+		fmt.Fprintf(w, "not recovered: %s\n", text)
 	}
 	if dry {
 		_, err := fmt.Fprintln(w, "nothing written: a dry run")

@@ -21,25 +21,25 @@ static void checkpoint(const char *what, const char *dir, int size) {
 	snprintf(path, sizeof path, "%s/node.%d", dir, rank);
 	MPI_Fint world = MPI_Comm_c2f(MPI_COMM_WORLD);
 	if (strcmp(what, "protect") == 0) {
-		int rc = volley_protect(MPI_COMM_WORLD, some, 1);
+		int rc = volley_protect(MPI_COMM_WORLD, some, 1, NULL);
 		if (some == NULL) expect("protect without a path", rc, VOLLEY_USAGE, "path: none");
 		else expect("protect, another without a path", rc, VOLLEY_FAILED, "path: none");
-		expect("protect, a number for none", volley_protect(MPI_COMM_WORLD, path, 0), VOLLEY_USAGE, "want 1 to");
-		expect("protect, a number for all", volley_protect(MPI_COMM_WORLD, path, size), VOLLEY_USAGE, "want 1 to");
-		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2), VOLLEY_USAGE, "other arguments");
-		expect("recover what is not protected", volley_recover(MPI_COMM_WORLD, path), VOLLEY_USAGE, "not protected");
-		expect("protect", volley_protect(MPI_COMM_WORLD, path, 1), VOLLEY_OK, "");
-		expect("protect by the Fortran handle", volley_protect_f(world, path, 1), VOLLEY_OK, "");
+		expect("protect, a number for none", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_USAGE, "want 1 to");
+		expect("protect, a number for all", volley_protect(MPI_COMM_WORLD, path, size, NULL), VOLLEY_USAGE, "want 1 to");
+		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2, NULL), VOLLEY_USAGE, "other arguments");
+		expect("recover what is not protected", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "not protected");
+		expect("protect", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_OK, "");
+		expect("protect by the Fortran handle", volley_protect_f(world, path, 1, NULL), VOLLEY_OK, "");
 	} else if (strcmp(what, "recover") == 0) {
-		int rc = volley_recover(MPI_COMM_WORLD, some);
+		int rc = volley_recover(MPI_COMM_WORLD, some, NULL);
 		if (some == NULL) expect("recover without a path", rc, VOLLEY_USAGE, "path: none");
 		else expect("recover, another without a path", rc, VOLLEY_FAILED, "path: none");
-		expect("recover", volley_recover(MPI_COMM_WORLD, path), VOLLEY_OK, "");
+		expect("recover", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_OK, "");
 	} else if (strcmp(what, "recover_f") == 0) {
-		expect("recover by the Fortran handle", volley_recover_f(world, path), VOLLEY_OK, "");
+		expect("recover by the Fortran handle", volley_recover_f(world, path, NULL), VOLLEY_OK, "");
 	} else {
 		for (int turn = 0; turn < 20; turn++) /* at all processes, whichever finds it first */
-			expect("too much lost", volley_recover(MPI_COMM_WORLD, path), VOLLEY_USAGE, "too much is lost");
+			expect("too much lost", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "nodes are lost");
 	}
 }
 
@@ -95,9 +95,9 @@ int main(int argc, char **argv) {
 		o.matrix = NULL;
 	}
 
-	expect("protect without a path", volley_protect(MPI_COMM_WORLD, NULL, 1), VOLLEY_USAGE, "path: none");
-	expect("recover without a path", volley_recover(MPI_COMM_WORLD, ""), VOLLEY_USAGE, "path: none");
-	if (size == 1) expect("a group of one", volley_protect(MPI_COMM_WORLD, ".", 1), VOLLEY_USAGE, "2 nodes or more");
+	expect("protect without a path", volley_protect(MPI_COMM_WORLD, NULL, 1, NULL), VOLLEY_USAGE, "path: none");
+	expect("recover without a path", volley_recover(MPI_COMM_WORLD, "", NULL), VOLLEY_USAGE, "path: none");
+	if (size == 1) expect("a group of one", volley_protect(MPI_COMM_WORLD, ".", 1, NULL), VOLLEY_USAGE, "2 nodes or more");
 
 	MPI_Comm half;
 	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
