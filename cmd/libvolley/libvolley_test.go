@@ -137,7 +137,7 @@ func files(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		info, err := d.Info()
-		if err != nil || d.IsDir() {
+		if name := d.Name(); err != nil || d.IsDir() || name == "lock" || name == "touches.json" { // those differ from run to run
 			return err
 		}
 		data, err := os.ReadFile(path)
