@@ -124,6 +124,59 @@ func ExchangeValues[T any](ctx context.Context, t transport.Transport, mine T, t
 	return all, nil
 }
 
+// beat is how long a rank that is at work may be silent, unless a quarter of its timeout is
+// less. It is short, as other ranks may have other timeouts.
+const beat = time.Second
+
+// Steady has every rank do work of its own, such as syncing files, that may take longer than
+// the timeout. Meanwhile the ranks exchange signs of life: a wait for one is bounded by the
+// timeout, unless that is 0. Steady returns nil when the work of all ranks has succeeded.
+// Where it fails at a rank, that rank returns the error of its work and aborts the group;
+// the others return its [transport.AbortError], and the contexts of their works end. All
+// ranks call Steady. The work does not use t, and it has ended when Steady returns.
+func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, work func(context.Context) error) error {
+	if t.Size() == 1 {
+		return work(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	result := make(chan error, 1)
+	go func() { result <- work(ctx) }()
+	period := beat
+	if timeout > 0 {
+		period = min(period, max(timeout/4, 1))
+	}
+	ticks := time.NewTicker(period)
+	defer ticks.Stop()
+	c := &control{t: t, processors: t.Size(), timeout: timeout}
+	done := byte(0)
+	for {
+		if done == 0 {
+			select {
+			case err := <-result:
+				if err != nil {
+					t.Abort(err)
+					return err
+				}
+				done = 1
+			case <-ticks.C:
+			case <-ctx.Done(): // the exchange says so to all
+			}
+		}
+		all, err := c.allgather(ctx, 1, []byte{done})
+		if err != nil {
+			cancel(err)
+			if done == 0 {
+				<-result
+			}
+			return err
+		}
+		if !slices.ContainsFunc(all, func(record []byte) bool { return record[0] == 0 }) {
+			return nil
+		}
+	}
+}
+
 // allgather returns the records of all ranks, which are equally long.
 func (c *control) allgather(ctx context.Context, ports int, record []byte) ([][]byte, error) {
 	if c.t.Size() == 1 {
