@@ -3,25 +3,44 @@ package atomicfile
 
 import (
 	"crypto/rand"
+	"errors"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+
+	"volley/internal/disk"
 )
 
 // Hidden begins the names of files that are not there yet.
 const Hidden = ".volley-"
 
 // Write writes data to path, in place of an earlier file, under another name in the same
-// directory at first: the file is there whole, or as it was before. The error is an
-// *fs.PathError of Op "open" where there can be no file at all, and nothing was written.
-func Write(path string, data []byte) (err error) {
-	name := filepath.Join(filepath.Dir(path), Hidden+rand.Text()[:8])
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+// directory at first: the file is there whole, or as it was before, and its name lasts. The
+// error is an *fs.PathError of Op "open" where there can be no file at all, and nothing was
+// written.
+func Write(path string, data []byte) error {
+	dir, err := disk.OS.Open(filepath.Dir(path))
+	if err != nil {
+		if at := new(fs.PathError); errors.As(err, &at) {
+			err = at.Err
+		}
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer dir.Close()
+	return WriteIn(dir, filepath.Base(path), data, 0o666)
+}
+
+// WriteIn is [Write] for a file of a directory. Its mode is perm, less the umask.
+func WriteIn(dir disk.Dir, name string, data []byte, perm fs.FileMode) (err error) {
+	draft := path.Join(path.Dir(name), Hidden+rand.Text()[:8])
+	f, err := dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			os.Remove(name)
+			dir.Remove(draft) // it has gone where only the directory could not be synced
 		}
 	}()
 	_, err = f.Write(data)
@@ -31,8 +50,11 @@ func Write(path string, data []byte) (err error) {
 	if closing := f.Close(); err == nil {
 		err = closing
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = dir.Rename(draft, name)
 	}
-	return os.Rename(name, path)
+	if err == nil {
+		err = dir.SyncDir(path.Dir(name))
+	}
+	return err
 }
