@@ -403,6 +403,7 @@ func TestDecodeSurvivors(t *testing.T) {
 	wants(t, refused(t, exitUsage, coded, t.TempDir()), "no packets")
 	wants(t, refused(t, exitUsage), "no directory")
 	wants(t, refused(t, exitUsage, coded, "--check", "maybe"), "maybe")
+	mustRun(t, "encode", "--force", "-o", coded, "--field", "2^16", in)
 	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--algorithm", "magic"), "magic")
 	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--memory", "7"), "needs at least")
 	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "-p", "0"), "0 ports")
