@@ -347,7 +347,7 @@ func testStruck(t *testing.T, sig syscall.Signal, times int, names *regexp.Regex
 			if code, _ := j.do(t); code != 0 {
 				t.Fatalf("the next run: exit code %d: %s", code, &j.out)
 			}
-			if files := tree(t, out); len(files) != n+1 {
+			if files := tree(t, out); len(files) != n+2 {
 				t.Errorf("after the next run there are %v", files)
 			}
 		}
