@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"internal/disk":            {},
 	"internal/disk/disktest":   {"internal/disk"},
 	"internal/atomicfile":      {"internal/disk"},
-	"internal/codeddir":        {"internal/atomicfile"},
+	"internal/codeddir":        {"internal/atomicfile", "internal/disk"},
 	"internal/claims":          {},
 	"internal/deps":            {},
 	"internal/located":         {},
@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "matrix", "sim", "tune"},
 	"internal/cli": {
-		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "internal/comparison", "internal/selection", "matrix", "plan", "report", "sim",
+		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "internal/comparison", "internal/disk", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},
