@@ -109,6 +109,9 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 		if err == nil {
 			c.listing, err = scan(n.dir, false)
 		}
+		if last := s.leftBehind(n); err == nil && last != nil { // else nobody knows which files are stale
+			err = last.failing
+		}
 		if err != nil {
 			c.Failing = err.Error()
 		}
@@ -213,19 +216,23 @@ func (m *Manifest) lostRows(x *Member) [][]int {
 	return list
 }
 
-// compareStale compares a node that was left behind, with an earlier generation, with what it
-// had then.
-func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member, error) {
+// leftBehind returns the earlier generation with which a node was left behind, or nil.
+func (s *session) leftBehind(n *node) (last *loaded) {
 	st := s.states[n.index]
 	if st.of(s.current) != nil {
-		return nil, nil, nil
+		return nil
 	}
-	var last *loaded
 	for _, h := range st.Held {
 		if h.Committed && h.Generation < s.generation && (last == nil || h.Generation > last.manifest.Generation) {
 			last = n.held[h.Generation]
 		}
 	}
+	return last
+}
+
+// compareStale compares a node that was left behind with what it had then.
+func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member, error) {
+	last := s.leftBehind(n)
 	if last == nil || n.index >= last.manifest.Nodes {
 		return nil, nil, nil
 	}
@@ -272,12 +279,22 @@ func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *comp
 		known[at] = true
 		now := &c.listing.entries[at]
 		what := ""
+		o := then[e.Path]
+		stale := o != nil && o.Type == now.Type && o.Target == now.Target && o.Size == now.Size && !old.files[e.Path]
+		failing := is.failing[e.Path]
+		if failing == nil && old != nil {
+			failing = old.failing[e.Path]
+		}
 		switch file := e.Type == typeFile && now.Type == typeFile; {
 		case now.Type != e.Type || now.Target != e.Target:
-			what = Changed
+			if what = Changed; stale {
+				what = Stale
+			}
 		case file && (now.Size != e.Size || is.files[e.Path]):
-			switch o := then[e.Path]; {
-			case o != nil && o.Type == typeFile && o.Size == now.Size && !old.files[e.Path]:
+			switch {
+			case failing != nil: // who knows what it is
+				what = Damaged
+			case stale:
 				what = Stale
 			case !now.sameTime(e):
 				what = Changed
@@ -290,7 +307,7 @@ func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *comp
 		if what == "" {
 			continue
 		}
-		c.note(e.Path, what, nil)
+		c.note(e.Path, what, failing)
 		if what != Metadata && (what != Changed || revert) {
 			c.restore = append(c.restore, i)
 		}

@@ -144,7 +144,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 		}
 	}()
 	for i, n := range s.nodes {
-		if n.dir == nil {
+		if n.dir == nil || conditions[n.index].Failing != "" {
 			continue
 		}
 		if err := n.tidy(s.states[n.index]); err != nil {
@@ -185,7 +185,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	mine := make([]done, len(s.nodes))
 	if err := s.steady(ctx, func(context.Context) error {
 		return s.here(func(i int, n *node) error {
-			if n.dir == nil {
+			if n.dir == nil || conditions[n.index].Failing != "" {
 				return nil
 			}
 			err := n.rollForward(s.generation)

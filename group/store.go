@@ -60,6 +60,7 @@ type loaded struct {
 	text     []byte         // as stored
 	members  []*Member      // of version 1: all
 	records  map[int][]byte // of later ones: those that are right, by node
+	failing  error          // why its own record cannot be read
 }
 
 // identity is what node.json holds.
@@ -88,7 +89,7 @@ func (n *node) path(p Name) string {
 // A state is what is found of a node before anything else is looked at.
 type state struct {
 	Dir     string
-	Lost    bool   // no directory, or nothing in it
+	Lost    bool   // no directory, or nothing in it but what a recovery began with
 	Failing string // why it cannot be read
 	Files   bool   // there are files that are not Volley's
 	Node    int    // that it says it is, or -1
@@ -132,7 +133,7 @@ func (n *node) load() *state {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail(err)
 	}
-	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile })
+	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
 	if text, err := disk.ReadFile(n.dir, metaPath(nodeFile), mostRecord); err == nil {
 		var id identity
 		if text, err = unseal(text); err == nil {
@@ -209,7 +210,9 @@ func (n *node) complete(l *loaded) held {
 	for _, i := range m.stores(n.index) {
 		text, err := disk.ReadFile(n.dir, recordPath(m.Generation, i), m.Records[i].Bytes)
 		if err != nil || sum(text) != m.Records[i].SHA256 {
-			h.Complete = false
+			if h.Complete = false; i == n.index && err != nil && !errors.Is(err, fs.ErrNotExist) {
+				l.failing = err
+			}
 			continue
 		}
 		l.records[i] = text
@@ -321,13 +324,17 @@ func (n *node) drop(g int64) error {
 // sync makes the names in .volley last.
 func (n *node) sync() error { return n.dir.SyncDir(metaName) }
 
-// identify writes node.json.
+// identify writes node.json, and makes the name of .volley itself last: it is called before
+// anything counts on what lies in it.
 func (n *node) identify(group string) error {
 	text, err := json.Marshal(identity{Format, group, n.index})
 	if err != nil {
 		return err
 	}
-	return n.write(nodeFile, seal(text))
+	if err := n.write(nodeFile, seal(text)); err != nil {
+		return err
+	}
+	return n.dir.SyncDir(".")
 }
 
 // write writes a file of .volley whole, or not at all.
