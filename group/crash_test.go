@@ -471,4 +471,4 @@ func everyCall(t *testing.T, some int, list []interruption) {
 }
 
 // TestCrash interrupts every verb at some calls: by a kill, a power cut, and errors.
-func TestCrash(t *testing.T) { everyCall(t, 2, interruptions) }
+func TestCrash(t *testing.T) { everyCall(t, *mostCalls, interruptions) }

@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -19,6 +20,11 @@ import (
 	"volley/internal/disk/disktest"
 	"volley/transport"
 	"volley/transport/local"
+)
+
+var (
+	sequences = flag.Int("group.sequences", 250, "sequences of what users and runs do that TestModel tries")
+	mostCalls = flag.Int("group.calls", 2, "calls of each verb at which TestCrash interrupts it, in each way; 0: all")
 )
 
 // A world is a group of nodes on a machine in memory.

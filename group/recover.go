@@ -384,13 +384,17 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 			d.close()
 		}
 		for _, f := range parity {
-			f.(disk.File).Close()
+			if f, ok := f.(disk.File); ok {
+				f.Close()
+			}
 		}
 	}()
 	for _, n := range s.nodes {
 		sources[n.index] = newData(n.dir, s.members[n.index].Entries, true)
 		if f, err := n.openParity(s.generation); err == nil {
 			parity[n.index] = f.File
+		} else {
+			parity[n.index] = unreadable{err} // that of a lost node, which nobody reads
 		}
 	}
 	for _, r := range list {
@@ -409,3 +413,8 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 	}
 	return nil
 }
+
+// unreadable is what cannot be opened.
+type unreadable struct{ err error }
+
+func (u unreadable) ReadAt([]byte, int64) (int, error) { return 0, u.err }
