@@ -264,3 +264,10 @@ func dying(p *disktest.Process, n int, dir string, err error) {
 }
 
 func isBusy(err error) bool { return errors.As(err, new(*disk.BusyError)) }
+
+// sortLines sorts the lines of a text.
+func sortLines(text string) string {
+	list := strings.SplitAfter(text, "\n")
+	slices.Sort(list)
+	return strings.Join(list, "")
+}
