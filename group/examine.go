@@ -109,8 +109,10 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 		if err == nil {
 			c.listing, err = scan(n.dir, false)
 		}
-		if last := s.leftBehind(n); err == nil && last != nil { // else nobody knows which files are stale
-			err = last.failing
+		for g, unread := range n.unread {
+			if err == nil && st.of(s.current) == nil && g < s.generation { // nobody knows which files are stale
+				err = unread
+			}
 		}
 		if err != nil {
 			c.Failing = err.Error()
@@ -216,23 +218,19 @@ func (m *Manifest) lostRows(x *Member) [][]int {
 	return list
 }
 
-// leftBehind returns the earlier generation with which a node was left behind, or nil.
-func (s *session) leftBehind(n *node) (last *loaded) {
+// compareStale compares a node that was left behind, with an earlier generation, with what it
+// had then.
+func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member, error) {
 	st := s.states[n.index]
 	if st.of(s.current) != nil {
-		return nil
+		return nil, nil, nil
 	}
+	var last *loaded
 	for _, h := range st.Held {
 		if h.Committed && h.Generation < s.generation && (last == nil || h.Generation > last.manifest.Generation) {
 			last = n.held[h.Generation]
 		}
 	}
-	return last
-}
-
-// compareStale compares a node that was left behind with what it had then.
-func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member, error) {
-	last := s.leftBehind(n)
 	if last == nil || n.index >= last.manifest.Nodes {
 		return nil, nil, nil
 	}

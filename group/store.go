@@ -52,6 +52,7 @@ type node struct {
 	unlock func(remove bool)
 	undo   func()            // removes the directories that were made for it
 	held   map[int64]*loaded // by generation
+	unread map[int64]error   // generations whose manifest, or own record, the disk does not give
 }
 
 // loaded is what a node has of a generation.
@@ -60,7 +61,6 @@ type loaded struct {
 	text     []byte         // as stored
 	members  []*Member      // of version 1: all
 	records  map[int][]byte // of later ones: those that are right, by node
-	failing  error          // why its own record cannot be read
 }
 
 // identity is what node.json holds.
@@ -97,6 +97,7 @@ type state struct {
 	Held    []held
 	Bad     []string // files of Volley's that are damaged, and how
 	Left    []string // what interrupted runs have left
+	Begun   bool     // a recovery that did not end
 	Newest  int64    // generation of which there is any file
 }
 
@@ -120,7 +121,7 @@ func (n *node) load() *state {
 		s.Lost = true
 		return s
 	}
-	n.held = map[int64]*loaded{}
+	n.held, n.unread = map[int64]*loaded{}, map[int64]error{}
 	fail := func(err error) *state {
 		return &state{Dir: n.given, Node: -1, Failing: err.Error()}
 	}
@@ -155,6 +156,7 @@ func (n *node) load() *state {
 		if leftover(name) {
 			s.Left = append(s.Left, name)
 		}
+		s.Begun = s.Begun || name == recoveringFile
 		kind, g, _, ok := nameOf(name)
 		if !ok {
 			continue
@@ -166,6 +168,8 @@ func (n *node) load() *state {
 		l := new(loaded)
 		if l.text, err = disk.ReadFile(n.dir, metaPath(name), mostRecord); err == nil {
 			l.manifest, l.members, err = decodeManifest(l.text)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			n.unread[g] = err
 		}
 		if err == nil && l.manifest.Generation != g {
 			err = fmt.Errorf("generation: %d", l.manifest.Generation)
@@ -211,7 +215,7 @@ func (n *node) complete(l *loaded) held {
 		text, err := disk.ReadFile(n.dir, recordPath(m.Generation, i), m.Records[i].Bytes)
 		if err != nil || sum(text) != m.Records[i].SHA256 {
 			if h.Complete = false; i == n.index && err != nil && !errors.Is(err, fs.ErrNotExist) {
-				l.failing = err
+				n.unread[m.Generation] = err
 			}
 			continue
 		}
@@ -281,7 +285,7 @@ func (n *node) clean(g int64) error {
 	for _, manifests := range []bool{true, false} {
 		for _, e := range entries {
 			kind, of, _, ok := nameOf(e.Name())
-			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && (!ok || of == g) {
+			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && e.Name() != recoveringFile && (!ok || of == g) {
 				continue
 			}
 			if err := disk.RemoveAll(n.dir, metaPath(e.Name())); err != nil {

@@ -391,8 +391,12 @@ func (x *target) end(synced map[string]bool) error {
 	slices.SortFunc(x.journal.Directories, func(a, b Entry) int { return bytes.Compare([]byte(b.Path), []byte(a.Path)) })
 	for i := range x.journal.Directories {
 		e := &x.journal.Directories[i]
-		if info, err := n.dir.Lstat(string(e.Path)); err != nil || !info.IsDir() {
+		info, err := n.dir.Lstat(string(e.Path))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
 			continue // somebody has removed it
+		}
+		if err != nil {
+			return err
 		}
 		if err := setMeta(n.dir, string(e.Path), e); err != nil {
 			return err
