@@ -226,6 +226,7 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 	r := volleyRun(g.with("verify")...)
 	switch {
 	case k.name == "first protect" && r.code == exitWrong && strings.Contains(r.stderr, "the group is not protected"):
+	case k.name == "first protect" && r.code == exitWrong: // some nodes have it: nothing has been promised
 	case r.code != exitOK && r.code != exitWrong || strings.Contains(r.stderr, "not protected"):
 		t.Fatalf("%s: then verify: %+v", when, r)
 	case rng.IntN(2) == 0: // what has not changed is as safe as before
