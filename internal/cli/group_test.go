@@ -10,12 +10,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"volley/group"
 )
@@ -239,100 +236,4 @@ func TestGroupErrors(t *testing.T) {
 // sealed adds the line with the SHA-256 that manifests end with.
 func sealed(line []byte) []byte {
 	return fmt.Appendf(append([]byte{}, line...), "\n{\"sha256\":\"%x\"}\n", sha256.Sum256(line))
-}
-
-// TestGroupKilled kills protect, an update and recover at random moments: no data is touched,
-// the group is as safe as before, and the next run completes it.
-func TestGroupKilled(t *testing.T) {
-	program := build(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	dirs := writeNodes(t, 5, 1_500_000)
-	base := filepath.Dir(dirs[0])
-	save := base + ".saved"
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(exec.Command("cp", "-a", base, save).Run())
-	defer os.RemoveAll(save)
-	restore := func() {
-		must(os.RemoveAll(base))
-		must(exec.Command("cp", "-a", save, base).Run())
-	}
-	with := func(args ...string) []string { return append(args, dirs...) }
-	times := 50
-	if testing.Short() {
-		times = 9
-	}
-	struck := 0
-	for i := range times {
-		kind := []string{"protect", "update", "recover"}[i%3]
-		restore()
-		args := with("protect", "--tolerate", "2")
-		switch kind {
-		case "update":
-			mustRun(t, args...)
-			must(os.WriteFile(filepath.Join(dirs[1], "sub/b"), bytes.Repeat([]byte("new"), 100_000), 0o644))
-		case "recover":
-			mustRun(t, args...)
-		}
-		var data []string
-		for _, dir := range dirs {
-			data = append(data, dataOf(t, dir))
-		}
-		if kind == "recover" {
-			must(os.RemoveAll(dirs[0]))
-			must(os.RemoveAll(dirs[3]))
-			args = with("recover")
-		}
-		cmd := exec.Command(program, args...)
-		must(cmd.Start())
-		time.Sleep(time.Duration(rng.IntN(60_000)) * time.Microsecond)
-		cmd.Process.Kill()
-		if cmd.Wait() != nil {
-			struck++
-		}
-		for n, dir := range dirs {
-			if kind == "recover" && (n == 0 || n == 3) {
-				continue
-			}
-			if now := dataOf(t, dir); now != data[n] {
-				t.Fatalf("%s killed: node %d was\n%s\nand is\n%s", kind, n, data[n], now)
-			}
-		}
-		switch r := volleyRun(with("verify")...); {
-		case kind == "protect" && r.code == exitWrong:
-			if !strings.Contains(r.stderr, "the group is not protected") {
-				t.Fatalf("protect killed: %+v", r)
-			}
-		case r.code != exitOK && r.code != exitWrong:
-			t.Fatalf("%s killed: %+v", kind, r)
-		}
-		if kind == "update" { // what has not changed is as safe as before
-			must(os.RemoveAll(dirs[4]))
-			mustRun(t, with("recover")...)
-			if now := dataOf(t, dirs[4]); now != data[4] {
-				t.Fatalf("update killed, node 4 lost: it was\n%s\nand is\n%s", data[4], now)
-			}
-		}
-		mustRun(t, args...)
-		mustRun(t, with("verify")...)
-		for n, dir := range dirs {
-			if now := dataOf(t, dir); now != data[n] {
-				t.Fatalf("%s killed and run again: node %d was\n%s\nand is\n%s", kind, n, data[n], now)
-			}
-			left, err := filepath.Glob(filepath.Join(dir, ".volley", "*"))
-			must(err)
-			if len(left) > 8 || regexp.MustCompile(`/(tmp-|pending)`).MatchString(strings.Join(left, " ")) {
-				t.Errorf("%s killed and run again: there are %v", kind, left)
-			}
-		}
-	}
-	if struck < times/3 {
-		t.Errorf("only %d of %d runs were struck: the data is too short", struck, times)
-	}
 }

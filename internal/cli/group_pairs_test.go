@@ -1,0 +1,411 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var groupPairs = flag.Int("group.pairs", 1, "how often each pair of verbs is run at once on one group")
+
+// A program is a run of the command line as a process of its own.
+type program struct {
+	*exec.Cmd
+	stdout, stderr bytes.Buffer
+}
+
+// newProgram returns a run of this program, as the command, that has not begun.
+func newProgram(t *testing.T, args ...string) *program {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{Cmd: exec.CommandContext(t.Context(), path, args...)}
+	p.Env = append(os.Environ(), asCommand+"=1")
+	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	return p
+}
+
+// end waits for it and returns its result.
+func (p *program) end(t *testing.T) result {
+	t.Helper()
+	err := p.Wait()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{p.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
+}
+
+// A pairVerb is a verb of a pair, with what happens to the group before.
+type pairVerb struct {
+	name  string
+	args  []string
+	reads bool  // and does not write
+	codes []int // that it exits with alone, whatever the other one has done or will do
+}
+
+// protects reports whether a run with that result has protected the group as it is.
+func (v *pairVerb) protects(r result) bool {
+	return v.args[0] == "protect" && !v.reads && r.code == exitOK
+}
+
+const (
+	toChange = "changed" // in the names of verbs, what happened to the group
+	toLose   = "lost"
+	toDamage = "damaged"
+)
+
+var pairVerbs = []pairVerb{
+	{name: "protect", args: []string{"protect", "--tolerate", "2"}, codes: []int{0, 2}},
+	{name: "protect changed", args: []string{"protect", "--tolerate", "2"}, codes: []int{0, 2}},
+	{name: "protect --dry-run", args: []string{"protect", "--tolerate", "2", "--dry-run"}, reads: true, codes: []int{0, 2}},
+	{name: "verify", args: []string{"verify"}, reads: true, codes: []int{0, 3}},
+	{name: "verify --quick", args: []string{"verify", "--quick"}, reads: true, codes: []int{0, 3}},
+	{name: "recover lost", args: []string{"recover"}, codes: []int{0}},
+	{name: "recover damaged", args: []string{"recover"}, codes: []int{0}},
+	{name: "recover --dry-run", args: []string{"recover", "--dry-run"}, reads: true, codes: []int{0}},
+}
+
+// A pairGroup is a group of 4 nodes, any two of which may be lost, that is brought back to
+// how it was once and again.
+type pairGroup struct {
+	dirs  []string
+	base  string
+	saved string
+	whole []string // what is at the nodes
+}
+
+func newPairGroup(t *testing.T, size int, protected bool) *pairGroup {
+	t.Helper()
+	g := &pairGroup{dirs: writeNodes(t, 4, size)}
+	g.base = filepath.Dir(g.dirs[0])
+	g.saved = filepath.Join(t.TempDir(), "saved")
+	if protected {
+		mustRun(t, g.with("protect", "--tolerate", "2")...)
+	}
+	if out, err := exec.Command("cp", "-a", g.base, g.saved).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	g.whole = g.data(t)
+	return g
+}
+
+func (g *pairGroup) with(args ...string) []string { return append(slices.Clone(args), g.dirs...) }
+
+func (g *pairGroup) data(t *testing.T) (list []string) {
+	t.Helper()
+	for _, dir := range g.dirs {
+		list = append(list, dataOf(t, dir))
+	}
+	return list
+}
+
+// restore brings the group back to how it was at first.
+func (g *pairGroup) restore(t *testing.T) {
+	t.Helper()
+	if err := os.RemoveAll(g.base); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "-a", g.saved, g.base).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// befall does to the group what the names of verbs say, and returns the data that it is to
+// have in the end.
+func (g *pairGroup) befall(t *testing.T, names string) []string {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := slices.Clone(g.whole)
+	if strings.Contains(names, toChange) {
+		must(os.WriteFile(filepath.Join(g.dirs[1], "sub/b"), bytes.Repeat([]byte("new"), 100_000), 0o644))
+		must(os.WriteFile(filepath.Join(g.dirs[1], "more"), []byte("not there before"), 0o644))
+		want[1] = dataOf(t, g.dirs[1])
+	}
+	if strings.Contains(names, toLose) {
+		must(os.RemoveAll(g.dirs[0]))
+	}
+	if strings.Contains(names, toDamage) {
+		path := filepath.Join(g.dirs[2], "ckpt")
+		info, err := os.Stat(path)
+		must(err)
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		must(err)
+		_, err = f.WriteAt([]byte("rot"), info.Size()/2)
+		must(errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())))
+	}
+	return want
+}
+
+// check fails unless the nodes have what they are to have.
+func (g *pairGroup) check(t *testing.T, when string, want []string) {
+	t.Helper()
+	for n, is := range g.data(t) {
+		if is != want[n] {
+			t.Fatalf("%s: node %d is\n%s\nwant\n%s", when, n, is, want[n])
+		}
+	}
+}
+
+// complete brings the group to the end: whatever has happened, recover succeeds, and protect
+// where it has not, and then any two nodes may be lost.
+func (g *pairGroup) complete(t *testing.T, when string, rng *rand.Rand, want []string, protected bool) {
+	t.Helper()
+	run := func(args ...string) {
+		t.Helper()
+		if r := volleyRun(g.with(args...)...); r.code != exitOK {
+			t.Fatalf("%s: then %s: %+v", when, args, r)
+		}
+	}
+	if r := volleyRun(g.with("recover")...); r.code == exitUsage && !protected && strings.Contains(r.stderr, "not protected") {
+		run("protect", "--tolerate", "2")
+	} else if r.code != exitOK {
+		t.Fatalf("%s: then recover: %+v", when, r)
+	}
+	g.check(t, when+", then recover", want)
+	if !protected {
+		run("protect", "--tolerate", "2")
+	}
+	lost := rng.Perm(len(g.dirs))[:2]
+	for _, n := range lost {
+		if err := os.RemoveAll(g.dirs[n]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("recover")
+	g.check(t, fmt.Sprintf("%s, nodes %v lost", when, lost), want)
+	run("verify")
+	for _, dir := range g.dirs {
+		checkLeft(t, when, dir)
+	}
+}
+
+// checkLeft fails where a run that was interrupted has left something at a node after another
+// one that was not.
+func checkLeft(t *testing.T, when, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, ".volley"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Name() != "replaced" {
+			names = append(names, e.Name())
+		}
+	}
+	if len(names) > 8 || regexp.MustCompile(`(^| )(tmp-|pending|recovering|\.volley-)`).MatchString(strings.Join(names, " ")) {
+		t.Errorf("%s: there are %v in %s", when, names, dir)
+	}
+}
+
+// isBusy reports whether a run was refused because of another one, and fails unless it says
+// by whom.
+func isBusy(t *testing.T, when string, r result, other pairVerb, pid int) bool {
+	t.Helper()
+	if !strings.Contains(r.stderr, " is busy: ") {
+		return false
+	}
+	host, _ := os.Hostname()
+	want := regexp.MustCompile(fmt.Sprintf(`volley %s uses it since [0-9-]+ [0-9:]+ \(process %d on %s\)`, other.args[0], pid, regexp.QuoteMeta(host)))
+	if r.code != exitFailed || r.stdout != "" || !want.MatchString(r.stderr) {
+		t.Errorf("%s: it does not say who is busy: %+v: want exit 1 and %s", when, r, want)
+	}
+	return true
+}
+
+// checkPair fails unless exactly one of two that were run at once has won, or both, where
+// they only read or did not overlap. It reports whether one found the other there.
+func checkPair(t *testing.T, when string, verbs [2]pairVerb, results [2]result, pids [2]int) bool {
+	t.Helper()
+	busy := 0
+	for i, r := range results {
+		switch {
+		case isBusy(t, when, r, verbs[1-i], pids[1-i]):
+			busy++
+		case !slices.Contains(verbs[i].codes, r.code):
+			t.Fatalf("%s: %s: %+v", when, verbs[i].name, r)
+		}
+	}
+	if busy == 2 || busy > 0 && verbs[0].reads && verbs[1].reads {
+		t.Fatalf("%s: %d found the other one there: %+v", when, busy, results)
+	}
+	return busy > 0
+}
+
+// TestGroupPairs runs any two verbs at once on one group: of two that do not only read, one
+// wins, the other says who has it, and the group is whole.
+func TestGroupPairs(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	g := newPairGroup(t, 300_000, true)
+	for i, a := range pairVerbs {
+		for _, b := range pairVerbs[i:] {
+			met := 0
+			for time := range *groupPairs {
+				when := fmt.Sprintf("%s with %s, time %d", a.name, b.name, time)
+				g.restore(t)
+				want := g.befall(t, a.name+" "+b.name)
+				results, pids := g.atOnce(t, rng, [2]pairVerb{a, b})
+				if checkPair(t, when, [2]pairVerb{a, b}, results, pids) {
+					met++
+				}
+				for j, v := range []pairVerb{a, b} {
+					if v.args[0] == "recover" && !v.reads && results[j].code == exitOK {
+						g.check(t, when, want)
+					}
+				}
+				g.complete(t, when, rng, want, !strings.Contains(a.name+b.name, toChange) || a.protects(results[0]) || b.protects(results[1]))
+			}
+			if *groupPairs > 10 {
+				t.Logf("%s with %s: %d times, %d of them met", a.name, b.name, *groupPairs, met)
+			}
+		}
+	}
+}
+
+// atOnce runs both at once, or the second one a little later.
+func (g *pairGroup) atOnce(t *testing.T, rng *rand.Rand, verbs [2]pairVerb) (results [2]result, pids [2]int) {
+	t.Helper()
+	order := rng.Perm(2)
+	var programs [2]*program
+	for i, j := range order {
+		programs[j] = newProgram(t, g.with(verbs[j].args...)...)
+		if err := programs[j].Start(); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 && rng.IntN(2) == 0 {
+			time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
+		}
+	}
+	var wg sync.WaitGroup
+	for j, p := range programs {
+		pids[j] = p.Process.Pid
+		wg.Go(func() { results[j] = p.end(t) })
+	}
+	wg.Wait()
+	return results, pids
+}
+
+// TestGroupFirstPairs protects for the first time twice at once, and with verify.
+func TestGroupFirstPairs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
+	g := newPairGroup(t, 300_000, false)
+	first := pairVerb{name: "first protect", args: []string{"protect", "--tolerate", "2"}, codes: []int{0}}
+	for _, b := range []pairVerb{
+		first,
+		{name: "verify", args: []string{"verify"}, reads: true, codes: []int{0, 3}},
+		{name: "verify --quick", args: []string{"verify", "--quick"}, reads: true, codes: []int{0, 3}},
+		{name: "protect --dry-run", args: []string{"protect", "--tolerate", "2", "--dry-run"}, reads: true, codes: []int{0}},
+		{name: "recover", args: []string{"recover"}, codes: []int{0, 2}},
+	} {
+		met := 0
+		for time := range *groupPairs {
+			when := fmt.Sprintf("first protect with %s, time %d", b.name, time)
+			g.restore(t)
+			results, pids := g.atOnce(t, rng, [2]pairVerb{first, b})
+			if checkPair(t, when, [2]pairVerb{first, b}, results, pids) {
+				met++
+			}
+			g.complete(t, when, rng, g.whole, first.protects(results[0]) || b.protects(results[1]))
+		}
+		if *groupPairs > 10 {
+			t.Logf("first protect with %s: %d times, %d of them met", b.name, *groupPairs, met)
+		}
+	}
+}
+
+// TestGroupBusy stops each verb while it holds its locks: the other one is refused then, or
+// succeeds where both only read, and the one that was stopped ends as if nothing had been.
+func TestGroupBusy(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	g := newPairGroup(t, 300_000, true)
+	for _, a := range pairVerbs {
+		g.restore(t)
+		names := a.name
+		want := g.befall(t, names)
+		p := g.stopped(t, a)
+		for _, b := range pairVerbs {
+			if strings.Contains(b.name, " ") && !b.reads {
+				continue // the same verb
+			}
+			when := fmt.Sprintf("%s with %s that is stopped", b.name, a.name)
+			other := newProgram(t, g.with(b.args...)...)
+			if err := other.Start(); err != nil {
+				t.Fatal(err)
+			}
+			r := other.end(t)
+			if a.reads && b.reads {
+				if !slices.Contains(b.codes, r.code) {
+					t.Errorf("%s: %+v", when, r)
+				}
+			} else if !isBusy(t, when, r, a, p.Process.Pid) {
+				t.Errorf("%s: %+v", when, r)
+			}
+		}
+		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		r := p.end(t)
+		if !slices.Contains(a.codes, r.code) {
+			t.Fatalf("%s, stopped and continued: %+v", a.name, r)
+		}
+		g.complete(t, a.name+", stopped and continued", rng, want, !strings.Contains(a.name, toChange) || a.protects(r))
+	}
+}
+
+// stopped returns a run of a verb that is stopped while it has its locks.
+func (g *pairGroup) stopped(t *testing.T, v pairVerb) *program {
+	t.Helper()
+	lock := filepath.Join(g.dirs[3], ".volley/lock")
+	for range 100 {
+		if err := os.Truncate(lock, 0); err != nil {
+			t.Fatal(err)
+		}
+		p := newProgram(t, g.with(v.args...)...)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pid := []byte(fmt.Sprintf(`"pid":%d,`, p.Process.Pid))
+		for begun := time.Now(); time.Since(begun) < 10*time.Second; {
+			if text, _ := os.ReadFile(lock); bytes.Contains(text, pid) {
+				break
+			}
+		}
+		p.Process.Signal(syscall.SIGSTOP)
+		f, err := os.Open(lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		f.Close()
+		if err != nil {
+			return p
+		}
+		p.Process.Signal(syscall.SIGCONT)
+		p.end(t)
+	}
+	t.Fatalf("%s always ends before it is stopped", v.name)
+	return nil
+}
