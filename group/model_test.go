@@ -325,6 +325,9 @@ func (m *model) verb(verb string, x *accident) {
 
 	// What is the user's stays.
 	for n := range m.dirs {
+		if slices.Contains(metaBefore[n], recoveringFile) && strings.HasPrefix(name, "cut") {
+			continue // a recovery that did not end has made nothing last
+		}
 		if verb != "recover" && (x == nil || !strings.Contains(x.name, "recover")) {
 			is := m.tree(n)
 			if strings.HasPrefix(before[n], "lstat ") && strings.Count(is, "\n") == 1 {
