@@ -94,7 +94,7 @@ func decide(states []*state, believe string) (c current, err error) {
 	doubt := false
 	for _, x := range claims {
 		switch enough := len(x.has) >= k-x.tolerate && 2*len(x.has) > counting; {
-		case enough && x.nodes == k && (len(x.committed) > 0 || len(x.has) == counting):
+		case enough && x.nodes == k && (len(x.committed) > 0 || len(x.has) == counting && (established || everywhere(states, x))):
 			in = x
 		case x.nodes == k && len(x.committed) > 0 && len(x.has) == counting: // too many are lost, and nobody disagrees
 			in = x
@@ -112,6 +112,17 @@ func decide(states []*state, believe string) (c current, err error) {
 		return c, nil
 	}
 	return force(in)
+}
+
+// everywhere reports whether all nodes have a generation but those that are lost. A group that
+// was never protected is not, while it is protected for the first time.
+func everywhere(states []*state, x *claim) bool {
+	for n, s := range states {
+		if !s.Lost && s.Failing == "" && !slices.Contains(x.has, n) {
+			return false
+		}
+	}
+	return true
 }
 
 // newerThan reports whether a node has committed a generation after x.

@@ -109,6 +109,11 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 		if err == nil {
 			c.listing, err = scan(n.dir, false)
 		}
+		for g, unread := range n.unread {
+			if err == nil && st.of(s.current) == nil && g < s.generation { // nobody knows which files are stale
+				err = unread
+			}
+		}
 		if err != nil {
 			c.Failing = err.Error()
 		}
@@ -272,12 +277,22 @@ func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *comp
 		known[at] = true
 		now := &c.listing.entries[at]
 		what := ""
+		o := then[e.Path]
+		stale := o != nil && o.Type == now.Type && o.Target == now.Target && o.Size == now.Size && !old.files[e.Path]
+		failing := is.failing[e.Path]
+		if failing == nil && old != nil {
+			failing = old.failing[e.Path]
+		}
 		switch file := e.Type == typeFile && now.Type == typeFile; {
 		case now.Type != e.Type || now.Target != e.Target:
-			what = Changed
+			if what = Changed; stale {
+				what = Stale
+			}
 		case file && (now.Size != e.Size || is.files[e.Path]):
-			switch o := then[e.Path]; {
-			case o != nil && o.Type == typeFile && o.Size == now.Size && !old.files[e.Path]:
+			switch {
+			case failing != nil: // who knows what it is
+				what = Damaged
+			case stale:
 				what = Stale
 			case !now.sameTime(e):
 				what = Changed
@@ -290,7 +305,7 @@ func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *comp
 		if what == "" {
 			continue
 		}
-		c.note(e.Path, what, nil)
+		c.note(e.Path, what, failing)
 		if what != Metadata && (what != Changed || revert) {
 			c.restore = append(c.restore, i)
 		}

@@ -187,6 +187,9 @@ func (s *session) complete(force bool) error {
 		if x.of(s.current) == nil {
 			return &InputError{Way: WayForce, error: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
 		}
+		if x.Begun { // directories may not have their modes and times
+			return &InputError{Way: WayForce, error: fmt.Errorf("a recovery of %s has not ended: recover it first", s.name(n))}
+		}
 	}
 	return nil
 }

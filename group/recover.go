@@ -172,7 +172,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 		}
 	}()
 	for i, n := range s.nodes {
-		if n.dir == nil {
+		if n.dir == nil || conditions[n.index].Failing != "" {
 			continue
 		}
 		if err := n.tidy(s.states[n.index]); err != nil {
@@ -213,7 +213,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	mine := make([]done, len(s.nodes))
 	if err := s.steady(ctx, func(context.Context) error {
 		return s.here(func(i int, n *node) error {
-			if n.dir == nil {
+			if n.dir == nil || conditions[n.index].Failing != "" {
 				return nil
 			}
 			err := n.rollForward(s.generation)
@@ -412,13 +412,17 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 			d.close()
 		}
 		for _, f := range parity {
-			f.(disk.File).Close()
+			if f, ok := f.(disk.File); ok {
+				f.Close()
+			}
 		}
 	}()
 	for _, n := range s.nodes {
 		sources[n.index] = newData(n.dir, s.members[n.index].Entries, true)
 		if f, err := n.openParity(s.generation); err == nil {
 			parity[n.index] = f.File
+		} else {
+			parity[n.index] = unreadable{err} // that of a lost node, which nobody reads
 		}
 	}
 	for _, r := range list {
@@ -437,3 +441,8 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 	}
 	return nil
 }
+
+// unreadable is what cannot be opened.
+type unreadable struct{ err error }
+
+func (u unreadable) ReadAt([]byte, int64) (int, error) { return 0, u.err }

@@ -52,6 +52,7 @@ type node struct {
 	unlock func(remove bool)
 	undo   func()            // removes the directories that were made for it
 	held   map[int64]*loaded // by generation
+	unread map[int64]error   // generations whose manifest, or own record, the disk does not give
 }
 
 // loaded is what a node has of a generation.
@@ -88,7 +89,7 @@ func (n *node) path(p Name) string {
 // A state is what is found of a node before anything else is looked at.
 type state struct {
 	Dir     string
-	Lost    bool   // no directory, or nothing in it
+	Lost    bool   // no directory, or nothing in it but what a recovery began with
 	Failing string // why it cannot be read
 	Files   bool   // there are files that are not Volley's
 	Node    int    // that it says it is, or -1
@@ -96,6 +97,7 @@ type state struct {
 	Held    []held
 	Bad     []string // files of Volley's that are damaged, and how
 	Left    []string // what interrupted runs have left
+	Begun   bool     // a recovery that did not end
 	Newest  int64    // generation of which there is any file
 }
 
@@ -119,7 +121,7 @@ func (n *node) load() *state {
 		s.Lost = true
 		return s
 	}
-	n.held = map[int64]*loaded{}
+	n.held, n.unread = map[int64]*loaded{}, map[int64]error{}
 	fail := func(err error) *state {
 		return &state{Dir: n.given, Node: -1, Failing: err.Error()}
 	}
@@ -132,7 +134,7 @@ func (n *node) load() *state {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail(err)
 	}
-	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile })
+	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
 	if text, err := disk.ReadFile(n.dir, metaPath(nodeFile), mostRecord); err == nil {
 		var id identity
 		if text, err = unseal(text); err == nil {
@@ -154,6 +156,7 @@ func (n *node) load() *state {
 		if leftover(name) {
 			s.Left = append(s.Left, name)
 		}
+		s.Begun = s.Begun || name == recoveringFile
 		kind, g, _, ok := nameOf(name)
 		if !ok {
 			continue
@@ -165,6 +168,8 @@ func (n *node) load() *state {
 		l := new(loaded)
 		if l.text, err = disk.ReadFile(n.dir, metaPath(name), mostRecord); err == nil {
 			l.manifest, l.members, err = decodeManifest(l.text)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			n.unread[g] = err
 		}
 		if err == nil && l.manifest.Generation != g {
 			err = fmt.Errorf("generation: %d", l.manifest.Generation)
@@ -209,7 +214,9 @@ func (n *node) complete(l *loaded) held {
 	for _, i := range m.stores(n.index) {
 		text, err := disk.ReadFile(n.dir, recordPath(m.Generation, i), m.Records[i].Bytes)
 		if err != nil || sum(text) != m.Records[i].SHA256 {
-			h.Complete = false
+			if h.Complete = false; i == n.index && err != nil && !errors.Is(err, fs.ErrNotExist) {
+				n.unread[m.Generation] = err
+			}
 			continue
 		}
 		l.records[i] = text
@@ -278,7 +285,7 @@ func (n *node) clean(g int64) error {
 	for _, manifests := range []bool{true, false} {
 		for _, e := range entries {
 			kind, of, _, ok := nameOf(e.Name())
-			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && (!ok || of == g) {
+			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && e.Name() != recoveringFile && (!ok || of == g) {
 				continue
 			}
 			if err := disk.RemoveAll(n.dir, metaPath(e.Name())); err != nil {
@@ -321,13 +328,17 @@ func (n *node) drop(g int64) error {
 // sync makes the names in .volley last.
 func (n *node) sync() error { return n.dir.SyncDir(metaName) }
 
-// identify writes node.json.
+// identify writes node.json, and makes the name of .volley itself last: it is called before
+// anything counts on what lies in it.
 func (n *node) identify(group string) error {
 	text, err := json.Marshal(identity{Format, group, n.index})
 	if err != nil {
 		return err
 	}
-	return n.write(nodeFile, seal(text))
+	if err := n.write(nodeFile, seal(text)); err != nil {
+		return err
+	}
+	return n.dir.SyncDir(".")
 }
 
 // write writes a file of .volley whole, or not at all.

@@ -14,8 +14,9 @@ import (
 
 // compared is how what is there of a node's data compares with a record.
 type compared struct {
-	blocks [][]int       // by chunk: rows that are not as they were
-	files  map[Name]bool // that are not
+	blocks  [][]int        // by chunk: rows that are not as they were
+	files   map[Name]bool  // that are not
+	failing map[Name]error // those of them that the disk does not give
 }
 
 // compare reads what is there of a node's data, and compares it with its record.
@@ -52,6 +53,7 @@ func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, 
 		}
 		return nil
 	})
+	c.failing = d.failing
 	return c, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"volley/internal/disk"
 )
@@ -274,22 +275,40 @@ func (x *target) commit() error {
 		}
 		synced[path.Dir(string(e.Path))] = true
 	}
+	if err := x.commitLinks(synced); err != nil {
+		return err
+	}
+	if err := x.end(synced); err != nil {
+		return err
+	}
+	return x.commitMeta()
+}
+
+// commitLinks gives symbolic links their names. They are made last before, with their times.
+func (x *target) commitLinks(synced map[string]bool) error {
+	n := x.node
+	links := map[string]*Entry{}
 	for _, i := range x.others {
-		e := &x.member.Entries[i]
-		if e.Type != typeSymlink {
-			continue
+		if e := &x.member.Entries[i]; e.Type == typeSymlink {
+			name := metaPath(fmt.Sprint(temporary, "link-", i))
+			links[name] = e
+			x.rest = append(x.rest, name)
+			if err := n.dir.Symlink(string(e.Target), name); err != nil {
+				return err
+			}
+			if err := n.dir.SetTime(name, e.time()); err != nil {
+				return err
+			}
 		}
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	if err := n.sync(); err != nil {
+		return err
+	}
+	for name, e := range links {
 		if err := x.setAside(e); err != nil {
-			return err
-		}
-		name := metaPath(temporary + "link")
-		if err := disk.RemoveAll(n.dir, name); err != nil {
-			return err
-		}
-		if err := n.dir.Symlink(string(e.Target), name); err != nil {
-			return err
-		}
-		if err := n.dir.SetTime(name, e.time()); err != nil {
 			return err
 		}
 		if err := n.dir.Rename(name, string(e.Path)); err != nil {
@@ -297,10 +316,7 @@ func (x *target) commit() error {
 		}
 		synced[path.Dir(string(e.Path))] = true
 	}
-	if err := x.end(synced); err != nil {
-		return err
-	}
-	return x.commitMeta()
+	return nil
 }
 
 // begin notes which directories will be written in, and opens them for that. Those of a run
@@ -334,8 +350,11 @@ func (x *target) begin() error {
 	var locked []Name
 	for _, p := range within {
 		info, err := n.dir.Lstat(string(p))
-		if err != nil || !info.IsDir() {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
 			continue // it comes back itself
+		}
+		if err != nil {
+			return err
 		}
 		if e, err := entryOf(n.dir, string(p), info); err == nil && !noted[p] {
 			note(e)
@@ -372,8 +391,12 @@ func (x *target) end(synced map[string]bool) error {
 	slices.SortFunc(x.journal.Directories, func(a, b Entry) int { return bytes.Compare([]byte(b.Path), []byte(a.Path)) })
 	for i := range x.journal.Directories {
 		e := &x.journal.Directories[i]
-		if info, err := n.dir.Lstat(string(e.Path)); err != nil || !info.IsDir() {
+		info, err := n.dir.Lstat(string(e.Path))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
 			continue // somebody has removed it
+		}
+		if err != nil {
+			return err
 		}
 		if err := setMeta(n.dir, string(e.Path), e); err != nil {
 			return err

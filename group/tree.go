@@ -294,7 +294,8 @@ const mostGaps = 100
 type data struct {
 	dir disk.Dir // nil: there is nothing
 	extents
-	lenient bool // what cannot be read is zeros
+	lenient bool           // what cannot be read is zeros
+	failing map[Name]error // of these, files that are there, which the disk does not give
 	handles handles[int]
 }
 
@@ -408,6 +409,12 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 			return nil
 		case d.lenient:
 			clear(part[n:])
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+				if d.failing == nil {
+					d.failing = map[Name]error{}
+				}
+				d.failing[e.Path] = err
+			}
 			return nil
 		case errors.Is(err, io.EOF):
 			return inputf("%s has become shorter than %d bytes meanwhile: leave the files alone while they are protected, and run again", f.Name(), e.Size)

@@ -3,6 +3,7 @@ package atomicfile
 
 import (
 	"crypto/rand"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -14,44 +15,32 @@ import (
 // Hidden begins the names of files that are not there yet.
 const Hidden = ".volley-"
 
-// Write writes data to a file, in place of an earlier file, under another name in the same
-// directory at first: the file is there whole, or as it was before. The error is an
-// *fs.PathError of Op "open" where there can be no file at all, and nothing was written.
-func Write(file string, data []byte) (err error) {
-	name := filepath.Join(filepath.Dir(file), Hidden+rand.Text()[:8])
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+// Write writes data to path, in place of an earlier file, under another name in the same
+// directory at first: the file is there whole, or as it was before, and its name lasts. The
+// error is an *fs.PathError of Op "open" where there can be no file at all, and nothing was
+// written.
+func Write(path string, data []byte) error {
+	dir, err := disk.OS.Open(filepath.Dir(path))
 	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(name)
+		if at := new(fs.PathError); errors.As(err, &at) {
+			err = at.Err
 		}
-	}()
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
+		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(name, file)
+	defer dir.Close()
+	return WriteIn(dir, filepath.Base(path), data, 0o666)
 }
 
-// WriteIn is [Write] of a file below an open directory, with that mode; its name is
-// lasting, too, when it returns.
-func WriteIn(d disk.Dir, name string, data []byte, perm fs.FileMode) (err error) {
-	hidden := path.Join(path.Dir(name), Hidden+rand.Text()[:8])
-	f, err := d.OpenFile(hidden, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+// WriteIn is [Write] for a file of a directory. Its mode is perm, less the umask.
+func WriteIn(dir disk.Dir, name string, data []byte, perm fs.FileMode) (err error) {
+	draft := path.Join(path.Dir(name), Hidden+rand.Text()[:8])
+	f, err := dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			d.Remove(hidden)
+			dir.Remove(draft) // it has gone where only the directory could not be synced
 		}
 	}()
 	_, err = f.Write(data)
@@ -62,10 +51,10 @@ func WriteIn(d disk.Dir, name string, data []byte, perm fs.FileMode) (err error)
 		err = closing
 	}
 	if err == nil {
-		err = d.Rename(hidden, name)
+		err = dir.Rename(draft, name)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = dir.SyncDir(path.Dir(name))
 	}
-	return d.SyncDir(path.Dir(name))
+	return err
 }

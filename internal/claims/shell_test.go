@@ -92,7 +92,7 @@ func execute(t testing.TB, args []string, to string) (stdout, stderr string, cod
 					return err
 				}
 				info, err := entry.Info()
-				if err == nil && entry.Name() != "manifest.json" {
+				if err == nil && !strings.HasPrefix(entry.Name(), "manifest.") {
 					fmt.Fprintf(&b, "%s %d\n", filepath.ToSlash(path), info.Size())
 				} else {
 					fmt.Fprintln(&b, filepath.ToSlash(path))

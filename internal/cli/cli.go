@@ -18,6 +18,7 @@ import (
 
 	"volley"
 	"volley/group"
+	"volley/internal/disk"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/verify"
@@ -56,7 +57,11 @@ var errInterrupted = errors.New("interrupted")
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as nohup has it
+			signal.Notify(signals, s)
+		}
+	}
 	defer signal.Stop(signals)
 	go func() {
 		<-signals
@@ -103,14 +108,14 @@ func (s *session) end(err error, say func(string)) int {
 // message returns what to print of an error, in one line: the failure itself,
 // without who heard of it, and that of one processor where several failed.
 func message(err error) string {
-	symbol, shrunk, aborted := new(volley.SymbolError), new(shrunkError), new(transport.AbortError)
+	symbol, changed, aborted := new(volley.SymbolError), new(changedError), new(transport.AbortError)
 	switch {
 	case errors.Is(err, errInterrupted):
 		return errInterrupted.Error()
 	case errors.As(err, &symbol): // it names the file, which is more than the processor
 		return symbol.Error()
-	case errors.As(err, &shrunk):
-		return shrunk.Error()
+	case errors.As(err, &changed):
+		return changed.Error()
 	case errors.As(err, &aborted):
 		err = aborted.Cause
 	}
@@ -123,6 +128,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
+	case errors.As(err, new(*disk.BusyError)):
+		return exitFailed
 	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*wrongError)),
 		errors.As(err, new(*wrongResultError)), errors.As(err, new(*brokenError)), errors.As(err, new(*group.WrongError)),
 		errors.As(err, new(*group.IncompleteError)):

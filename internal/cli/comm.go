@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"volley"
@@ -123,6 +126,32 @@ func (o *joining) add(f *pflag.FlagSet, whose string) {
 func (o *joining) join(ctx context.Context) (err error) {
 	o.party, err = join(ctx, o.comm, o.timeout)
 	return err
+}
+
+// launchers are the variables in which a launcher of processes tells each of them how many
+// there are in the step it is of. Others tell what a whole allocation has.
+var launchers = []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}
+
+// refuseCopies returns an error where this process is one of several that a launcher has
+// started and --comm does not say whether they are one run. Verbs that write the
+// user's files call it before they join: each process would write the same ones.
+func (o *joining) refuseCopies(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("comm") {
+		return nil
+	}
+	for _, name := range launchers {
+		n, err := strconv.Atoi(os.Getenv(name))
+		if err != nil || n < 2 {
+			continue
+		}
+		job := "--comm mpi makes them one run"
+		if why := missing["mpi"]; why != "" {
+			job = "--comm mpi would make them one run, but " + why
+		}
+		return usagef("cannot run %s: it is one of %d copies that write the same files (%s=%d): %s; --comm local lets each run by itself",
+			cmd.CommandPath(), n, name, n, job)
+	}
+	return nil
 }
 
 // memoryBytes returns the value of --memory.

@@ -2,9 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/internal/codeddir"
+	"volley/internal/disk"
 )
 
 type decodeOptions struct {
@@ -52,11 +54,16 @@ func newDecode() *cobra.Command {
 }
 
 func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
+	if !o.dryRun {
+		if err := o.refuseCopies(cmd); err != nil {
+			return err
+		}
+	}
 	job, err := o.prepare(cmd.Context(), cmd.ErrOrStderr(), args)
 	if err != nil {
 		return err
 	}
-	defer job.packets.close()
+	defer job.close()
 	if o.dryRun {
 		return o.estimate(cmd.OutOrStdout(), job.encoder, job.stored.manifest.SymbolsPerPacket)
 	}
@@ -85,7 +92,17 @@ type decodeJob struct {
 	stored  *storedCode
 	packets toDecode
 	names   []string // of the files to write
+	sources []string // the files that may be read
 	encoder *volley.Encoder
+}
+
+func (j *decodeJob) close() {
+	if j.packets != nil {
+		j.packets.close()
+	}
+	if j.stored != nil {
+		j.stored.Close()
+	}
 }
 
 func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []string) (_ *decodeJob, err error) {
@@ -100,8 +117,16 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 		return nil, usagef("no directory of coded files: name what volley encode -o has made")
 	}
 	job := &decodeJob{options: o}
+	defer func() {
+		if err != nil {
+			job.close()
+		}
+	}()
 	if job.stored, err = openCode(args[0]); err != nil {
 		return nil, usage(err)
+	}
+	if damage := job.stored.Damage; damage != nil {
+		fmt.Fprintf(stderr, "volley: %v: its copy %s is used\n", damage, codeddir.CopyName)
 	}
 	var renamed bool
 	if job.names, renamed = outputNames(job.stored.manifest.Inputs); renamed {
@@ -111,7 +136,8 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 	if err != nil {
 		return nil, usage(err)
 	}
-	if err := job.checkOutput(append(job.stored.sources(), survivors...)); err != nil {
+	job.sources = append(job.stored.sources(), survivors...)
+	if err := job.checkOutput(job.sources); err != nil {
 		return nil, err
 	}
 	model, err := o.Model(job.stored.field, job.stored.manifest.SymbolsPerPacket)
@@ -121,11 +147,6 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 	if job.packets, err = job.stored.choose(ctx, stderr, survivors, job.names); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			job.packets.close()
-		}
-	}()
 	a, err := job.stored.decoder(job.packets.coded())
 	if err != nil {
 		return nil, usagef("cannot decode %s: %w", args[0], err)
@@ -146,21 +167,24 @@ func (j *decodeJob) checkOutput(sources []string) error {
 	if output == "" {
 		return nil
 	}
-	err := codeddir.CheckFiles(output, j.names, j.options.force)
-	if errors.Is(err, codeddir.ErrFileExists) {
-		return usagef("%w; choose another directory, or --force to replace it", err)
-	}
-	if err != nil {
-		return usage(err)
+	if err := codeddir.CheckFiles(output, j.names, j.options.force); err != nil {
+		return outputError(err)
 	}
 	return j.options.keep(sources, codeddir.ReplacesFiles(output, j.names))
 }
 
 // run decodes into the output directory.
 func (j *decodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, error) {
-	dir, err := codeddir.CreateFiles(j.options.output, j.names, j.options.force)
+	if there, err := os.Stat(j.options.output); err == nil && isAmong(there, []string{j.stored.path}) {
+		j.stored.Close() // or it would wait for itself
+	}
+	at, err := j.options.place(ctx, "decode", func() error { return j.checkOutput(j.sources) })
 	if err != nil {
-		return nil, usagef("output directory: %w", err)
+		return nil, err
+	}
+	dir, err := codeddir.CreateFiles(at, j.names, j.options.force)
+	if err != nil {
+		return nil, outputError(err)
 	}
 	return j.options.produce(ctx, stderr, "decoding", j.encoder, j.packets, j.stored.manifest.SymbolsPerPacket, dir, func(*volley.Report) (func() error, error) {
 		return dir.CommitFiles, j.packets.finish(dir)
@@ -169,6 +193,7 @@ func (j *decodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 
 // storedCode is a directory of coded files whose manifest is all right.
 type storedCode struct {
+	*codeddir.Result
 	path     string
 	manifest *codeddir.Manifest
 	field    field.Field
@@ -178,11 +203,15 @@ type storedCode struct {
 // openCode reads the manifest of a directory.
 func openCode(path string) (*storedCode, error) {
 	name := filepath.Join(path, codeddir.ManifestName)
-	m, err := codeddir.ReadManifest(name)
+	r, err := codeddir.Open(path, disk.HolderOf("decode", ""))
 	if err != nil {
 		return nil, fmt.Errorf("%w: want a directory that volley encode -o has made", err)
 	}
-	c := &storedCode{path: path, manifest: m}
+	if r.Finished {
+		slog.Info("finished what an interrupted run had committed", "directory", path)
+	}
+	m := r.Manifest
+	c := &storedCode{Result: r, path: path, manifest: m}
 	err = m.Validate()
 	if err == nil {
 		err = c.checkField()
@@ -191,6 +220,7 @@ func openCode(path string) (*storedCode, error) {
 		c.code, err = codeOf(m.Matrix, c.field, m.Processors, m.CodedPackets())
 	}
 	if err != nil {
+		r.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return c, nil
@@ -222,11 +252,11 @@ func (c *storedCode) checkField() (err error) {
 }
 
 // file returns the path of a file of the directory.
-func (c *storedCode) file(name string) string { return filepath.Join(c.path, name) }
+func (c *storedCode) file(name string) string { return c.File(name) }
 
 // sources returns the paths of the manifest and of all coded files.
 func (c *storedCode) sources() []string {
-	paths := []string{c.file(codeddir.ManifestName)}
+	paths := []string{c.file(codeddir.ManifestName), c.file(codeddir.CopyName)}
 	for _, f := range c.manifest.Files {
 		paths = append(paths, c.file(f.Name))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"volley/field"
 	"volley/internal/codeddir"
+	"volley/internal/disk"
 	"volley/matrix"
 )
 
@@ -29,6 +30,7 @@ type filesAtHand struct {
 	files   []packetFile // coded files to decode from; no file where the input has survived
 	outputs []*codeddir.File
 	opened  []packetFile
+	unfit   []string // survivors that are left out, and why
 }
 
 // openFiles finds out which inputs and coded files are there and opens a
@@ -59,6 +61,9 @@ func (c *storedCode) openFiles(ctx context.Context, stderr io.Writer, survivors,
 	for i, p := range lost {
 		h.numbers[p], h.files[p] = chosen[i], coded.files[chosen[i]]
 	}
+	for _, text := range h.unfit {
+		fmt.Fprintf(stderr, "volley: survivor %s is left out: it is no input of %s\n", text, c.file(codeddir.ManifestName))
+	}
 	for j, reason := range coded.out {
 		if reason != "" {
 			fmt.Fprintf(stderr, "volley: %s is left out: %s\n", c.file(c.manifest.Files[j].Name), reason)
@@ -76,15 +81,16 @@ func (h *filesAtHand) open(name string) (packetFile, error) {
 	return f, err
 }
 
-// match finds out which inputs the survivors are.
+// match finds out which inputs the survivors are, and leaves out those that are none.
 func (h *filesAtHand) match(ctx context.Context, survivors []string) error {
-	files := make([]packetFile, len(survivors))
-	for i, name := range survivors {
+	var files []packetFile
+	for _, name := range survivors {
 		f, err := h.open(name)
 		if err != nil {
-			return usage(err)
+			h.unfit = append(h.unfit, fmt.Sprintf("%s (%s)", name, reason(err)))
+			continue
 		}
-		files[i] = f
+		files = append(files, f)
 	}
 	sums, errs := digests(ctx, files)
 	if ctx.Err() != nil {
@@ -100,17 +106,19 @@ func (h *filesAtHand) match(ctx context.Context, survivors []string) error {
 		processors[is] = append(processors[is], p)
 	}
 	for i, f := range files {
-		if errs[i] != nil {
-			return usagef("survivor %s: %w", survivors[i], errs[i])
-		}
 		which := processors[content{f.bytes, sums[i]}]
-		if len(which) == 0 {
-			return usagef("survivor %s: %d bytes of SHA-256 %s are no input of %s%s: leave it out",
-				survivors[i], f.bytes, sums[i], h.file(codeddir.ManifestName), h.namesake(f))
+		switch {
+		case errs[i] != nil:
+			h.unfit = append(h.unfit, fmt.Sprintf("%s (%s)", f.Name(), reason(errs[i])))
+		case len(which) == 0:
+			h.unfit = append(h.unfit, fmt.Sprintf("%s (%d bytes of SHA-256 %.12s…%s)", f.Name(), f.bytes, sums[i], h.namesake(f)))
 		}
 		for _, p := range which {
 			h.inputs[p] = f
 		}
+	}
+	if len(survivors) > 0 && len(h.unfit) == len(survivors) {
+		return usagef("cannot use any survivor: none is an input of %s: %s. Leave them out", h.file(codeddir.ManifestName), list(h.unfit))
 	}
 	return nil
 }
@@ -119,7 +127,7 @@ func (h *filesAtHand) match(ctx context.Context, survivors []string) error {
 func (h *filesAtHand) namesake(f packetFile) string {
 	for _, in := range h.manifest.Inputs {
 		if filepath.Base(in.Name) == filepath.Base(f.Name()) {
-			return fmt.Sprintf(" (%s had %d bytes of SHA-256 %s)", in.Name, in.Bytes, in.SHA256)
+			return fmt.Sprintf("; %s had %d of %.12s…", in.Name, in.Bytes, in.SHA256)
 		}
 	}
 	return ""
@@ -250,6 +258,9 @@ func (h *filesAtHand) tooFew(c *codedFiles, lost []int, rank int) error {
 	if len(out) > 0 {
 		text += ". Coded files left out: " + list(out)
 	}
+	if len(h.unfit) > 0 {
+		text += ". Survivors left out, as no input: " + list(h.unfit)
+	}
 	if there := len(c.usable()); there > rank {
 		text += fmt.Sprintf(". For these inputs the other coded files tell no more than %d of them would, by the matrix %s", rank, m.Matrix.Family)
 	}
@@ -353,6 +364,11 @@ func (h *filesAtHand) finish(*codeddir.Dir) error {
 		}
 	}
 	if len(wrong) > 0 {
+		for _, f := range h.opened { // after its digest was right
+			if err := f.unchanged(); err != nil {
+				return err
+			}
+		}
 		return &wrongError{wrong, "the SHA-256 is another"}
 	}
 	return nil
@@ -385,7 +401,12 @@ func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors [
 		return nil, usagef("survivor %s is %s, the input of all processors: there is nothing to decode", survivors[0], in.Name)
 	}
 	path := c.file(entry.Name)
-	data, err := os.ReadFile(path)
+	var data []byte
+	f, _, err := disk.OpenInput(path)
+	if err == nil {
+		data, err = io.ReadAll(f)
+		f.Close()
+	}
 	sum := sha256.Sum256(data)
 	if err == nil && hex.EncodeToString(sum[:]) != entry.SHA256 {
 		err = errDamaged
@@ -426,7 +447,7 @@ func (h *textAtHand) describe() string { return h.output }
 func (h *textAtHand) finish(dir *codeddir.Dir) error {
 	_, sum, err := h.write(dir, h.output)
 	if err == nil && sum != h.stored.manifest.Inputs[0].SHA256 {
-		fmt.Fprintf(h.stderr, "volley: %s is not %s byte for byte: spaces, comments and leading zeros are not coded\n", dir.Path(h.output), h.name)
+		fmt.Fprintf(h.stderr, "volley: %s is not %s byte for byte: spaces, comments and leading zeros are not coded\n", dir.File(h.output), h.name)
 	}
 	return err
 }

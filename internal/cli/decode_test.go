@@ -50,6 +50,8 @@ func editManifest(t *testing.T, dir string, edit func(m *codeddir.Manifest)) {
 		t.Fatal(err)
 	}
 	edit(m)
+	m.SHA256 = "" // as manifests were once
+	os.Remove(filepath.Join(dir, codeddir.CopyName))
 	data, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +283,7 @@ func TestDecodeByRank(t *testing.T) {
 	name := func(k int) string { return filepath.Join(in, fmt.Sprintf("packet.%02d", k)) }
 	wants(t, refused(t, exitUsage, coded), "2 more inputs or coded files are needed", name(0), name(3), "no more than 2 of them", "file:")
 	wants(t, refused(t, exitUsage, coded, name(0)), "1 more input or coded file is needed", name(1), name(2), name(3))
-	wants(t, refused(t, exitUsage, coded, name(0), name(1), name(3), "--force", coded), "no input of") // coded.0 is none
+	wants(t, refused(t, exitUsage, coded, name(0), "--force", coded), "1 more input", "Survivors left out, as no input: "+filepath.Join(coded, "coded.0"))
 	for _, known := range [][]int{{0, 1}, {0, 2}, {3, 0}, {1, 2, 3}, {0, 1, 2, 3}} {
 		args := []string{"decode", coded, "-o", filepath.Join(t.TempDir(), "back")}
 		for _, k := range known {
@@ -383,13 +385,25 @@ func TestDecodeSurvivors(t *testing.T) {
 	wants(t, r.stdout, "6 inputs, of which 2 lost and decoded from coded.3, coded.4, in "+back)
 
 	write(t, filepath.Join(odd, "packet.02"), "shorter")
-	wants(t, refused(t, exitUsage, coded, odd), filepath.Join(odd, "packet.02"), "7 bytes", "packet.02 had 12 bytes", "leave it out")
-	wants(t, refused(t, exitUsage, coded, filepath.Join(odd, ".hidden")), ".hidden: 18 bytes")
+	back = filepath.Join(t.TempDir(), "back")
+	r = volleyRun("decode", "-o", back, coded, odd, filepath.Join(odd, "x"))
+	if r.code != exitOK {
+		t.Fatalf("a survivor that is none: exit %d: %s", r.code, r.stderr)
+	}
+	checkDecoded(t, back, packets)
+	wants(t, r.stderr, "survivor "+filepath.Join(odd, "packet.02")+" (7 bytes of SHA-256 13602ce54433…; ", "packet.02 had 12 of ", "is left out: it is no input of "+coded)
+	for j := 3; j < 5; j++ {
+		remove(t, coded, codeddir.CodedName(j, 6))
+	}
+	wants(t, refused(t, exitUsage, coded, odd), "1 more input or coded file is needed", "Survivors left out, as no input: "+filepath.Join(odd, "packet.02")+" (7 bytes")
+	wants(t, refused(t, exitUsage, coded, filepath.Join(odd, "packet.02"), filepath.Join(odd, ".hidden")), "cannot use any survivor", "7 bytes", "18 bytes")
+	wants(t, refused(t, exitUsage, coded, filepath.Join(odd, ".hidden")), ".hidden (18 bytes")
 	wants(t, refused(t, exitUsage, coded, filepath.Join(odd, "none")), "none: no such file")
 	wants(t, refused(t, exitUsage, coded, "/dev/null"), "not a regular file")
 	wants(t, refused(t, exitUsage, coded, t.TempDir()), "no packets")
 	wants(t, refused(t, exitUsage), "no directory")
 	wants(t, refused(t, exitUsage, coded, "--check", "maybe"), "maybe")
+	mustRun(t, "encode", "--force", "-o", coded, "--field", "2^16", in)
 	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--algorithm", "magic"), "magic")
 	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--memory", "7"), "needs at least")
 	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "-p", "0"), "0 ports")
@@ -428,7 +442,7 @@ func TestDecodeText(t *testing.T) {
 				t.Errorf("%s: %q", name, r.stderr)
 			}
 			wants(t, refused(t, exitUsage, coded, name), "nothing to decode")
-			wants(t, refused(t, exitUsage, coded, filepath.Join(coded, "coded.csv")), "no input of")
+			wants(t, refused(t, exitUsage, coded, filepath.Join(coded, "coded.csv")), "none is an input of")
 			write(t, filepath.Join(coded, "coded.csv"), "1,2,3\n4,5,6\n")
 			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: damaged")
 			editManifest(t, coded, func(m *codeddir.Manifest) { m.Files[0].SHA256 = sha([]byte("1,2,3\n4,5,6\n")) })
@@ -595,6 +609,7 @@ func TestDecodeManifest(t *testing.T) {
 		wants(t, refused(t, exitUsage, coded), want, filepath.Join(coded, codeddir.ManifestName))
 	}
 	coded, _, _ := encoded(t, []int{10})
+	remove(t, coded, codeddir.CopyName)
 	write(t, filepath.Join(coded, codeddir.ManifestName), "{\n\"format\": \"volley-manifest\",\n\"version\": 1,\n\"processors\": \"four\"}\n")
 	wants(t, refused(t, exitUsage, coded), "line 4", "processors")
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -33,8 +32,10 @@ With --sinks R only R processors get a coded file: the first ones or, with
 --separate, R more that have no PACKET.
 
 DIR gets a file for each processor that obtains one, coded.00 to coded.15 for 16, and
-manifest.json, written last: a directory with a manifest is whole. With --csv the one input is a text file of symbols in
-decimal, a row for each processor, and the output is coded.csv.
+manifest.json, which says what they are, and a copy of that. A run that fails or
+is killed leaves DIR as it was, or with the whole new result. Two runs cannot
+write DIR at once. With --csv the one input is a text file of symbols in decimal,
+a row for each processor, and the output is coded.csv.
 
 The processors run in this process or, with --comm mpi, one in each process that mpirun
 starts. Then each process names its own packets: by {rank}, which may be in the name of a
@@ -92,15 +93,32 @@ type encodeJob struct {
 	packets toEncode
 }
 
-func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob, err error) {
-	job := &encodeJob{options: o}
+// prepare returns when all processes have what they need.
+func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (job *encodeJob, err error) {
 	if o.csv && o.symbols {
 		return nil, usagef("--csv and --symbols: a text file holds symbols anyway; leave --symbols out")
+	}
+	if !o.dryRun {
+		if err := o.refuseCopies(cmd); err != nil {
+			return nil, err
+		}
 	}
 	options, err := o.runOptions.options(cmd.Context())
 	if err != nil {
 		return nil, err
 	}
+	err = o.together(cmd.Context(), func() (err error) {
+		job, err = o.assemble(cmd, args, options)
+		return err
+	})
+	if err != nil && job != nil { // another process failed
+		job.close()
+	}
+	return job, err
+}
+
+func (o *encodeOptions) assemble(cmd *cobra.Command, args []string, options []volley.Option) (_ *encodeJob, err error) {
+	job := &encodeJob{options: o}
 	f, err := field.Parse(o.Field)
 	if err != nil {
 		return nil, usage(err)
@@ -140,18 +158,14 @@ func (o *encodeOptions) prepare(cmd *cobra.Command, args []string) (_ *encodeJob
 // a file that the run reads would be.
 func (o *encodeOptions) checkOutput(job *encodeJob) error {
 	sources := append(job.packets.sources(), job.spec.Files()...)
-	if err := o.checkTrace(sources, append(job.packets.targets(), codeddir.ManifestName)); err != nil {
+	if err := o.checkTrace(sources, append(job.packets.targets(), codeddir.ManifestName, codeddir.CopyName)); err != nil {
 		return err
 	}
 	if o.output == "" {
 		return nil
 	}
-	err := codeddir.Check(o.output, o.force)
-	if errors.Is(err, codeddir.ErrExists) {
-		return usagef("%w; choose another directory, or --force to replace it", err)
-	}
-	if err != nil {
-		return usage(err)
+	if err := codeddir.Check(o.output, o.force); err != nil {
+		return outputError(err)
 	}
 	return o.keep(sources, codeddir.Replaces(o.output, job.packets.targets()))
 }
@@ -175,12 +189,13 @@ func (j *encodeJob) close() { j.packets.close() }
 
 // run encodes into the output directory.
 func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, error) {
-	if err := j.options.together(ctx); err != nil { // all have what they need
+	at, err := j.options.place(ctx, "encode", func() error { return j.options.checkOutput(j) })
+	if err != nil {
 		return nil, err
 	}
-	dir, err := codeddir.Create(j.options.output, j.options.force)
+	dir, err := codeddir.Create(at, j.options.force)
 	if err != nil {
-		return nil, usagef("output directory: %w", err)
+		return nil, outputError(err)
 	}
 	return j.options.produce(ctx, stderr, "encoding", j.encoder, j.packets, j.packets.symbols(), dir, func(r *volley.Report) (func() error, error) {
 		manifest := j.manifest(r)
@@ -190,9 +205,7 @@ func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 		if err := j.gather(ctx, manifest); err != nil {
 			return nil, err
 		}
-		return func() error {
-			return dir.Commit(manifest, func() error { return j.options.together(ctx) })
-		}, nil
+		return func() error { return dir.Commit(manifest) }, nil
 	})
 }
 

@@ -9,13 +9,16 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"volley/executor"
 	"volley/field"
 	"volley/internal/codeddir"
+	"volley/internal/disk"
 	"volley/matrix"
 )
 
@@ -197,6 +200,7 @@ type filePackets struct {
 type packetFile struct {
 	*os.File
 	bytes int64
+	info  fs.FileInfo // when it was opened
 }
 
 // openPacket opens a regular file.
@@ -208,15 +212,45 @@ func openPacket(name string) (packetFile, error) {
 	if !info.Mode().IsRegular() { // not opened: a pipe would wait for its writer
 		return packetFile{}, fmt.Errorf("packet %s: not a regular file", name)
 	}
-	f, err := os.Open(name)
-	return packetFile{f, info.Size()}, err
+	f, info, err := disk.OpenInput(name)
+	if err != nil {
+		return packetFile{}, err
+	}
+	if info.Size() == 0 {
+		if n, _ := f.Read(make([]byte, 1)); n > 0 { // as of files in /proc
+			f.Close()
+			return packetFile{}, fmt.Errorf("packet %s: its length is said to be 0 and it has data: make a copy of it and name that", name)
+		}
+	}
+	return packetFile{f, info.Size(), info}, nil
 }
 
-// ReadAt returns a *shrunkError where the file has become shorter.
+// unchanged returns a *changedError unless the file is as it was when it was opened, and
+// has its name still. A program may write to it without that: what was read is what counts.
+func (f packetFile) unchanged() error {
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(f.Name())
+	switch {
+	case err != nil:
+		return &changedError{f.Name(), fmt.Sprintf("its name is gone: %s", reason(err))}
+	case !os.SameFile(named, now):
+		return &changedError{f.Name(), "another file has its name"}
+	case now.Size() != f.bytes:
+		return &changedError{f.Name(), fmt.Sprintf("%d bytes at first and then %d", f.bytes, now.Size())}
+	case !now.ModTime().Equal(f.info.ModTime()), !disk.Changed(now).Equal(disk.Changed(f.info)):
+		return &changedError{f.Name(), fmt.Sprintf("changed at %s", disk.Changed(now).Format(time.TimeOnly))}
+	}
+	return nil
+}
+
+// ReadAt returns a *changedError where the file has become shorter.
 func (f packetFile) ReadAt(p []byte, offset int64) (int, error) {
 	n, err := f.File.ReadAt(p, offset)
 	if end := offset + int64(n); n < len(p) && end < f.bytes && err == io.EOF {
-		err = &shrunkError{f.Name(), f.bytes, end}
+		err = shrunk(f, end)
 	}
 	return n, err
 }
@@ -280,14 +314,18 @@ func (in *inputFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// A shrunkError says that a file became shorter while it was read.
-type shrunkError struct {
-	name    string
-	was, is int64 // bytes
+// A changedError says that a file changed while it was read.
+type changedError struct {
+	name string
+	how  string
 }
 
-func (e *shrunkError) Error() string {
-	return fmt.Sprintf("packet %s: %d bytes at first and then %d: it changed while it was read", e.name, e.was, e.is)
+func (e *changedError) Error() string {
+	return fmt.Sprintf("packet %s: %s: it changed while it was read; let nothing write to it until the run has ended", e.name, e.how)
+}
+
+func shrunk(f packetFile, now int64) error {
+	return &changedError{f.Name(), fmt.Sprintf("%d bytes at first and then %d", f.bytes, now)}
 }
 
 func (p *filePackets) sources() []string {
@@ -327,7 +365,10 @@ func (p *filePackets) finish(_ *codeddir.Dir, m *codeddir.Manifest) error {
 	names := p.targets()
 	for i, in := range p.inputs {
 		if in.read != in.bytes {
-			return &shrunkError{in.Name(), in.bytes, in.read}
+			return shrunk(in.packetFile, in.read)
+		}
+		if err := in.unchanged(); err != nil {
+			return err
 		}
 		m.Inputs = append(m.Inputs, codeddir.Entry{
 			Name: in.Name(), Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),

@@ -137,8 +137,8 @@ func TestEncodeEqualsReedSolomon(t *testing.T) {
 					t.Errorf("coded packet %d of %d bytes is not the parity shard of %d", j, len(coded), longest)
 				}
 			}
-			if got := listDir(t, out); len(got) != k+1 || got[k] != codeddir.ManifestName {
-				t.Errorf("the directory holds %v, want coded.00 to coded.15 and the manifest", got)
+			if got := listDir(t, out); len(got) != k+2 || got[k] != codeddir.CopyName || got[k+1] != codeddir.ManifestName {
+				t.Errorf("the directory holds %v, want coded.00 to coded.15, the manifest and its copy", got)
 			}
 		})
 	}
@@ -208,9 +208,8 @@ func TestEncodeInverse(t *testing.T) {
 	dir := t.TempDir()
 	coded, back := filepath.Join(dir, "coded"), filepath.Join(dir, "back")
 	mustRun(t, "encode", "--field", "7", "--matrix", "dft", "-o", coded, in)
-	if err := os.Remove(filepath.Join(coded, codeddir.ManifestName)); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, coded, codeddir.ManifestName)
+	remove(t, coded, codeddir.CopyName)
 	mustRun(t, "encode", "--field", "7", "--matrix", "dft", "--inverse", "--symbols", "-o", back, coded)
 	p := field.PackingOf(fieldtest.Parse(t, "7"))
 	for k, symbols := range readCoded(t, back, 6) {
@@ -351,8 +350,8 @@ func TestEncodeText(t *testing.T) {
 	if got, want := string(readFile(t, out, "coded.csv")), "1,7,99\n1,12,199\n"; got != want {
 		t.Errorf("coded.csv is %q, want %q", got, want)
 	}
-	if got := listDir(t, out); len(got) != 2 {
-		t.Errorf("the directory holds %v, want coded.csv and manifest.json", got)
+	if got := listDir(t, out); len(got) != 3 {
+		t.Errorf("the directory holds %v, want coded.csv, manifest.json and its copy", got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -225,6 +226,60 @@ func TestJobErrors(t *testing.T) {
 	}
 }
 
+// TestTwoJobs starts two jobs with different packets into one directory at once: all processes
+// of one write it, and the other says so.
+func TestTwoJobs(t *testing.T) {
+	for range 3 {
+		out := filepath.Join(t.TempDir(), "out")
+		var jobs []*job
+		var inputs []string
+		for n := range 2 {
+			pattern := writeNumbered(t, 4, 100_000+n)
+			inputs = append(inputs, filepath.Dir(pattern))
+			jobs = append(jobs, newJob(t, 4, "encode", "--comm", "mpi", "--force", "-o", out, pattern))
+			own, err := os.MkdirTemp("", "volley") // or Open MPI fails, as two jobs make a directory
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(own)
+			jobs[n].Env = append(jobs[n].Env, "TMPDIR="+own)
+			if err := jobs[n].Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var succeeded []int
+		for n, j := range jobs {
+			j.Wait()
+			switch code := j.ProcessState.ExitCode(); {
+			case code == 0:
+				succeeded = append(succeeded, n)
+			case code != exitFailed || !strings.Contains(j.out.String(), "is busy: volley encode uses it since"):
+				t.Errorf("exit code %d: %s", code, &j.out)
+			}
+		}
+		back := filepath.Join(t.TempDir(), "back")
+		mustRun(t, "decode", out, "-o", back)
+		if got := tree(t, back); !slices.ContainsFunc(succeeded, func(n int) bool { return maps.Equal(got, tree(t, inputs[n])) }) {
+			t.Errorf("%v have succeeded, and none of their inputs comes back", succeeded)
+		}
+		if files := tree(t, out); len(files) != 6 {
+			t.Errorf("the directory holds %v", files)
+		}
+	}
+}
+
+// TestJobCopies forgets --comm.
+func TestJobCopies(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	j := newJob(t, 3, "encode", "-o", out, writeNumbered(t, 3, 100), "-k", "3")
+	if code, lines := j.do(t); code != exitUsage || len(lines) == 0 || !strings.Contains(lines[0], "OMPI_COMM_WORLD_SIZE=3): --comm mpi makes them one run") {
+		t.Errorf("exit code %d: %s", code, &j.out)
+	}
+	if _, err := os.Lstat(out); err == nil {
+		t.Error("the directory was made")
+	}
+}
+
 // checkUnfinished fails where a result appeared.
 func checkUnfinished(t *testing.T, out string) {
 	t.Helper()
@@ -347,7 +402,7 @@ func testStruck(t *testing.T, sig syscall.Signal, times int, names *regexp.Regex
 			if code, _ := j.do(t); code != 0 {
 				t.Fatalf("the next run: exit code %d: %s", code, &j.out)
 			}
-			if files := tree(t, out); len(files) != n+1 {
+			if files := tree(t, out); len(files) != n+2 {
 				t.Errorf("after the next run there are %v", files)
 			}
 		}

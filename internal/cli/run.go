@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,8 +21,10 @@ import (
 	"volley"
 	"volley/executor"
 	"volley/internal/codeddir"
+	"volley/internal/disk"
 	"volley/internal/selection"
 	"volley/trace"
+	"volley/transport"
 )
 
 // runOptions is the flags of every verb that runs a plan.
@@ -108,18 +111,47 @@ type packets interface {
 	close()
 }
 
+// place returns the output directory of a verb, for all processes of the run. Check is
+// what was checked of it, and is again when nobody else can change it any more.
+func (o *runOptions) place(ctx context.Context, verb string, check func() error) (codeddir.Place, error) {
+	at := codeddir.Place{Path: o.output, Check: check}
+	runs, err := volley.Exchange(ctx, o.party.Transport, []byte(codeddir.NewRun()), o.timeout)
+	if err != nil {
+		return at, err
+	}
+	at.Holder = disk.HolderOf(verb, string(runs[0]))
+	if o.party.Size() > 1 {
+		at.Together = func(work func() error) error { return o.together(ctx, work) }
+	}
+	return at, nil
+}
+
+// outputError says that the output directory cannot be written, unless that shows already.
+func outputError(err error) error {
+	switch {
+	case errors.Is(err, codeddir.ErrExists), errors.Is(err, codeddir.ErrFileExists):
+		return usagef("%w; choose another directory, or --force to replace it", err)
+	case errors.As(err, new(usageError)), errors.As(err, new(*transport.AbortError)), errors.As(err, new(*disk.BusyError)):
+		return err
+	}
+	return usagef("output directory: %w", err)
+}
+
 // produce runs the encoder on packets of at most that many symbols, with results in a
 // directory, which is as it was when that fails. Finish then writes what is left to
 // write, and returns what commits it all. The trace goes to its file.
 func (o *runOptions) produce(ctx context.Context, stderr io.Writer, what string, e *volley.Encoder, p packets, symbols int64, dir *codeddir.Dir,
 	finish func(*volley.Report) (commit func() error, err error)) (*volley.Report, error) {
 	defer dir.Discard()
-	if err := o.together(ctx); err != nil { // what was left of earlier runs is gone
-		return nil, err
+	if dir.Finished {
+		slog.Info("finished what an interrupted run had committed", "directory", dir.Path)
+	}
+	if len(dir.Removed) > 0 {
+		slog.Info("removed what interrupted runs had left", "directory", dir.Path, "files", dir.Removed)
 	}
 	outputs, err := p.create(dir)
 	if err != nil {
-		return nil, usagef("output directory: %w", err)
+		return nil, outputError(err)
 	}
 	a := e.Problem().Matrix
 	slog.Info(what, "processors", e.Problem().Processors(), "field", a.Field().Name(), "matrix", a.ID())
@@ -132,7 +164,7 @@ func (o *runOptions) produce(ctx context.Context, stderr io.Writer, what string,
 		err = context.Cause(ctx)
 	}
 	if err == nil {
-		err = o.writeTrace() // before the result, which is not there where this fails
+		err = o.together(ctx, o.writeTrace) // before the result, which is not there where this fails
 	}
 	if err == nil {
 		err = commit()
@@ -184,13 +216,10 @@ func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encode
 	return volley.Merge(reports), nil
 }
 
-// storing is how many timeouts a process may be behind when it stores its results.
-const storing = 10
-
-// together returns when all processes have come to it.
-func (o *runOptions) together(ctx context.Context) error {
-	_, err := volley.Exchange(ctx, o.party.Transport, nil, storing*o.timeout)
-	return err
+// together does work here, such as syncing files, and returns when all processes have done
+// theirs, however long that takes.
+func (o *runOptions) together(ctx context.Context, work func() error) error {
+	return volley.Steady(ctx, o.party.Transport, o.timeout, func(context.Context) error { return work() })
 }
 
 // estimate prints what a run on packets of that many symbols would do.

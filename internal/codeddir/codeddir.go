@@ -1,17 +1,20 @@
 // Package codeddir writes the directory that holds the coded packets of a run:
-// one file per processor, or one of all, and a manifest. It also writes
+// one file per processor, or one of all, and a manifest in two copies. It also writes
 // directories of files alone, such as decoded ones.
 //
-// Files are written under hidden names, synced and then renamed, the manifest
-// last: it is the commit, so that a directory with a manifest is whole, whatever
-// happened on the way. Without a manifest each file is whole.
+// Files are written under hidden names and synced. Then a journal that lists them is
+// renamed into place: that is the commit, and after it the files get their names. Whoever
+// finds a journal takes the files it lists for those of the names they are to get, so that
+// a run that is killed leaves the earlier result or its own, whole. A lock keeps two runs
+// from writing one directory; the next run that has the lock does what the journal lists
+// and removes other hidden files.
 package codeddir
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -22,10 +25,15 @@ import (
 	"strings"
 
 	"volley/internal/atomicfile"
+	"volley/internal/disk"
 )
 
 // hidden begins the names of files that are not committed yet.
 const hidden = atomicfile.Hidden
+
+// LockName is the name of the file whose lock a run that writes a directory has, and one
+// that reads it has shared.
+const LockName = hidden + "lock"
 
 // ErrExists says that the directory holds the result of an earlier run.
 var ErrExists = errors.New("holds a " + ManifestName + " already")
@@ -33,81 +41,176 @@ var ErrExists = errors.New("holds a " + ManifestName + " already")
 // ErrFileExists says that a file to be written is there already.
 var ErrFileExists = errors.New("is there already")
 
-// A Dir is a directory that is being written.
-type Dir struct {
-	path  string
-	run   string   // tells the hidden files of this run from those of others
-	made  []string // directories that Create made, the innermost first
-	files []*File
+// A Place is a directory to be written, and by whom.
+type Place struct {
+	Disk   disk.Disk // nil: the machine's
+	Path   string
+	Holder disk.Holder // of the lock; Run is the same in all processes of a run
+
+	// Check, unless nil, is called when the lock is held, before anything changes.
+	Check func() error
+
+	// Together, unless nil, is for several processes that run at once. They may write one
+	// directory or several, each its own files and all the same manifest. It does the work
+	// here and returns when all processes have done theirs; all call it as often.
+	Together func(work func() error) error
 }
 
-// Create prepares the directory at path for a result with a manifest: it makes it
-// where it does not exist and removes what an interrupted run has left. It
-// returns an error wrapping [ErrExists] when the directory holds a manifest and
-// replace is false.
-func Create(path string, replace bool) (*Dir, error) {
-	if err := Check(path, replace); err != nil {
-		return nil, err
-	}
-	return prepare(path)
+// A Dir is a directory that is being written.
+type Dir struct {
+	Place
+	Finished bool     // a commit that an interrupted run had begun was finished
+	Removed  []string // names of files that interrupted runs had left
+
+	dir    disk.Dir
+	undo   func()            // of what was made
+	unlock func(remove bool) // nil where another process of the run has the lock
+	files  []*File
+
+	// promised says that another process, which has the lock, may commit the files.
+	promised bool
+}
+
+// Create prepares the directory for a result with a manifest: it makes it where it
+// does not exist, takes the lock, finishes what an interrupted run has committed and
+// removes what else one has left. It returns a [*disk.BusyError] where another run has the
+// lock, and an error wrapping [ErrExists] when the directory holds a manifest and replace
+// is false. All is then as it was.
+func Create(at Place, replace bool) (*Dir, error) {
+	return prepare(at, manifests, ErrExists, replace)
 }
 
 // CreateFiles is [Create] for files of the given names and no manifest. It returns
 // an error wrapping [ErrFileExists] when one of them exists and replace is false.
-func CreateFiles(path string, names []string, replace bool) (*Dir, error) {
-	if err := CheckFiles(path, names, replace); err != nil {
-		return nil, err
-	}
-	return prepare(path)
+func CreateFiles(at Place, names []string, replace bool) (*Dir, error) {
+	return prepare(at, names, ErrFileExists, replace)
 }
 
-func prepare(path string) (_ *Dir, err error) {
-	d := &Dir{path: path, run: rand.Text()[:8]}
+func prepare(at Place, names []string, exists error, replace bool) (_ *Dir, err error) {
+	at.Disk = cmp.Or(at.Disk, disk.OS)
+	at.Holder.Run = cmp.Or(at.Holder.Run, NewRun())
+	alone := at.Together == nil
+	if alone {
+		at.Together = func(work func() error) error { return work() }
+	}
+	d := &Dir{Place: at, undo: func() {}}
 	defer func() {
 		if err != nil {
 			d.Discard()
 		}
 	}()
-	for up := filepath.Clean(path); ; up = filepath.Dir(up) {
-		if _, err := os.Lstat(up); !errors.Is(err, fs.ErrNotExist) {
-			break // at the latest for "." or "/"
+	err = d.Together(func() error {
+		if err := check(at.Disk, at.Path, names, exists, replace); err != nil {
+			return err
 		}
-		d.made = append(d.made, up)
-	}
-	if err := os.MkdirAll(path, 0o777); err != nil {
+		undo, err := at.Disk.Make(at.Path, 0o777)
+		if err != nil {
+			return err
+		}
+		d.undo = undo
+		if d.dir, err = at.Disk.Open(at.Path); err != nil {
+			return err
+		}
+		if err = d.lock(); !alone && errors.As(err, new(*disk.BusyError)) {
+			return nil // whose the lock is shows when all have tried
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	return d, removeHidden(path)
+	return d, d.Together(func() error {
+		if d.unlock == nil {
+			busy := new(disk.BusyError)
+			if err := d.lock(); errors.As(err, &busy) && busy.Holder.Run == at.Holder.Run {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+		// What the directory holds may have changed until the lock was held.
+		if err := check(at.Disk, at.Path, names, exists, replace); err != nil {
+			return err
+		}
+		if d.Check != nil {
+			if err := d.Check(); err != nil {
+				return err
+			}
+		}
+		return d.clean()
+	})
 }
+
+// NewRun returns a name for a run.
+func NewRun() string { return rand.Text()[:8] }
+
+func (d *Dir) lock() (err error) {
+	d.unlock, err = d.dir.Lock(LockName, false, d.Holder)
+	return err
+}
+
+// clean finishes what an interrupted run has committed, and removes what else there is of
+// such.
+func (d *Dir) clean() error {
+	j, err := readJournal(d.dir)
+	if err != nil {
+		return err
+	}
+	if d.Finished = j != nil; d.Finished {
+		if err := j.finish(d.dir); err != nil {
+			return err
+		}
+	}
+	entries, err := d.dir.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !isHidden(e) {
+			continue
+		}
+		if err := d.dir.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		d.Removed = append(d.Removed, e.Name())
+	}
+	return nil
+}
+
+// manifests are the names of the manifest.
+var manifests = []string{ManifestName, CopyName}
 
 // Check returns the error that Create would return for what the directory holds,
 // and changes nothing.
 func Check(path string, replace bool) error {
-	manifest := filepath.Join(path, ManifestName)
-	there, err := os.Lstat(manifest)
-	switch {
-	case err != nil:
-		return nil
-	case there.IsDir():
-		return directoryError(manifest)
-	case !replace:
-		return fmt.Errorf("%s %w", path, ErrExists)
-	}
-	return nil
+	return check(disk.OS, path, manifests, ErrExists, replace)
 }
 
 // CheckFiles returns the error that CreateFiles would return for what the directory
 // holds, and changes nothing.
 func CheckFiles(path string, names []string, replace bool) error {
+	return check(disk.OS, path, names, ErrFileExists, replace)
+}
+
+// check returns an error where one of the files exists.
+func check(d disk.Disk, path string, names []string, exists error, replace bool) error {
+	dir, err := d.Open(path)
+	if err != nil {
+		return nil // making it may say what is wrong
+	}
+	defer dir.Close()
+	j := journalOf(dir)
 	for _, name := range names {
 		file := filepath.Join(path, name)
-		there, err := os.Lstat(file)
+		there, err := dir.Lstat(j.where(dir, name))
 		switch {
 		case err != nil:
 		case there.IsDir():
 			return directoryError(file)
+		case !replace && exists == ErrExists:
+			return fmt.Errorf("%s %w", path, exists)
 		case !replace:
-			return fmt.Errorf("%s %w", file, ErrFileExists)
+			return fmt.Errorf("%s %w", file, exists)
 		}
 	}
 	return nil
@@ -117,9 +220,9 @@ func CheckFiles(path string, names []string, replace bool) error {
 // of the given names and a manifest: these, the files that the manifest there is
 // lists, and what an interrupted run has left. Not all of them need exist.
 func Replaces(path string, names []string) []string {
-	names = append([]string{ManifestName}, names...)
-	if old, err := ReadManifest(filepath.Join(path, ManifestName)); err == nil {
-		for _, f := range old.Files {
+	names = slices.Concat(manifests, names)
+	if old, err := Read(path); err == nil {
+		for _, f := range old.Manifest.Files {
 			names = append(names, f.Name)
 		}
 	}
@@ -135,6 +238,14 @@ func ReplacesFiles(path string, names []string) []string {
 			names = append(names, e.Name())
 		}
 	}
+	if dir, err := disk.OS.Open(path); err == nil {
+		j := journalOf(dir)
+		dir.Close()
+		for _, f := range j.Files {
+			names = append(names, f.To)
+		}
+		names = append(names, j.Remove...)
+	}
 	paths := make([]string, len(names))
 	for i, name := range names {
 		paths[i] = filepath.Join(path, name)
@@ -146,30 +257,16 @@ func directoryError(path string) error {
 	return fmt.Errorf("%s is a directory: no file can take its place", path)
 }
 
+// isHidden reports whether a file is what a run has left.
 func isHidden(e fs.DirEntry) bool {
-	return strings.HasPrefix(e.Name(), hidden) && e.Type().IsRegular()
-}
-
-func removeHidden(path string) error {
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if isHidden(e) {
-			if err := os.Remove(filepath.Join(path, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	return nil
+	return strings.HasPrefix(e.Name(), hidden) && e.Type().IsRegular() && e.Name() != LockName && e.Name() != journalName
 }
 
 // A File is a file of the directory that is being written, front to back.
 type File struct {
-	*os.File
+	disk.File
 	name   string // that Commit gives it
-	path   string // that it has
+	draft  string // that it has until then
 	digest hash.Hash
 	size   int64
 }
@@ -187,24 +284,35 @@ func ValidName(name string) bool {
 // Create opens a new file that Commit will give the name. It may be called for
 // one name only once.
 func (d *Dir) Create(name string) (*File, error) {
-	if there, err := os.Lstat(d.Path(name)); err == nil && there.IsDir() {
-		return nil, directoryError(d.Path(name))
+	if err := d.free(name); err != nil {
+		return nil, err
 	}
-	path := filepath.Join(d.path, hidden+d.run+"-"+name)
-	if len(filepath.Base(path)) > longestName { // though the name alone may be short enough
-		path = filepath.Join(d.path, fmt.Sprint(hidden, d.run, "-", len(d.files)))
+	draft := d.draft(name)
+	if len(draft) > longestName { // though the name alone may be short enough
+		draft = fmt.Sprint(hidden, d.Holder.Run, "-", len(d.files))
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := d.dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	file := &File{File: f, name: name, path: path, digest: sha256.New()}
+	file := &File{File: f, name: name, draft: draft, digest: sha256.New()}
 	d.files = append(d.files, file)
 	return file, nil
 }
 
-// Path returns the path that the file will have when it is committed.
-func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
+// draft returns the name of a file until the commit, which is the same in all processes.
+func (d *Dir) draft(name string) string { return hidden + d.Holder.Run + "-" + name }
+
+// free returns an error where a directory has the name.
+func (d *Dir) free(name string) error {
+	if there, err := d.dir.Lstat(name); err == nil && there.IsDir() {
+		return directoryError(d.File(name))
+	}
+	return nil
+}
+
+// File returns the path that the file will have when it is committed.
+func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
 
 // WriteAt appends p, which has to begin where the file ends so far.
 func (f *File) WriteAt(p []byte, offset int64) (int, error) {
@@ -225,66 +333,105 @@ func (f *File) Write(p []byte) (int, error) {
 // Sum returns the length and the SHA-256, in hexadecimal, of what was written.
 func (f *File) Sum() (int64, string) { return f.size, hex.EncodeToString(f.digest.Sum(nil)) }
 
-// Commit syncs all files, gives them their names, and writes the manifest last.
-// Files of an earlier result that the new one does not have are removed. After
-// an error the directory has no manifest, or still the earlier result as a whole;
-// Discard removes the rest.
-//
-// Several processes may write one directory, each its own files and all the same
-// manifest. They prepare it and then create files, and together returns when all of
-// them have called it as often; it may be nil where there is one.
-func (d *Dir) Commit(m *Manifest, together func() error) error {
-	if together == nil {
-		together = func() error { return nil }
-	}
-	data, err := json.MarshalIndent(m, "", "  ")
+// Commit puts the files and the manifest in the place of an earlier result. Files that
+// the new one does not have are removed. Whatever happens, the directory then holds the
+// earlier result or the new one as a whole, as [Read] finds it; after an error, Discard
+// removes what is not needed.
+func (d *Dir) Commit(m *Manifest) error {
+	text, err := m.seal()
 	if err != nil {
 		return err
 	}
-	manifest, err := d.Create(ManifestName)
-	if err != nil {
-		return err
+	var j journal
+	for _, f := range m.Files { // also those that other processes have written here
+		j.add(d.draft(f.Name), f.Name)
 	}
-	if _, err := manifest.Write(append(data, '\n')); err != nil {
-		return err
+	if d.unlock != nil {
+		for _, name := range manifests {
+			f, err := d.Create(name)
+			if err != nil {
+				return err
+			}
+			if _, err := f.Write(text); err != nil {
+				return err
+			}
+			j.add(f.draft, name)
+		}
+		if old, err := read(d.dir, d.Path); err == nil {
+			for _, f := range old.Manifest.Files {
+				if !slices.ContainsFunc(m.Files, func(now Entry) bool { return now.Name == f.Name }) {
+					j.Remove = append(j.Remove, f.Name)
+				}
+			}
+		}
 	}
-	if err := d.close(); err != nil {
-		return err
-	}
-	if err := together(); err != nil {
-		return err
-	}
-	if err := d.removeEarlier(); err != nil {
-		return err
-	}
-	if err := together(); err != nil {
-		return err
-	}
-	last := len(d.files) - 1 // the manifest
-	if err := d.rename(d.files[:last]); err != nil {
-		return err
-	}
-	if err := atomicfile.SyncDir(d.path); err != nil {
-		return err
-	}
-	if err := together(); err != nil {
-		return err
-	}
-	return d.finish(d.files[last:])
+	return d.commit(j)
 }
 
-// CommitFiles syncs all files and gives them their names, without a manifest.
-// After an error, Discard removes those that have theirs already, too; what they
-// have replaced is lost.
+// CommitFiles puts the files in the place of those that have their names, as [Dir.Commit]
+// does, without a manifest.
 func (d *Dir) CommitFiles() error {
-	if err := d.close(); err != nil {
-		return err
+	var j journal
+	for _, f := range d.files {
+		j.add(f.draft, f.name)
 	}
-	return d.finish(d.files)
+	return d.commit(j)
 }
 
-// close writes all files to the disk.
-func (d *Dir) close() error {
+// commit does what the journal lists.
+func (d *Dir) commit(j journal) error {
+	err := d.Together(func() error {
+		err := d.sync()
+		d.promised = err == nil
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = d.Together(func() error {
+		if d.unlock == nil {
+			return nil
+		}
+		for _, f := range j.Files {
+			if err := d.free(f.To); err != nil {
+				return err
+			}
+		}
+		return j.write(d.dir)
+	})
+	if err != nil {
+		return err
+	}
+	err = d.Together(func() error {
+		if d.unlock != nil {
+			return nil
+		}
+		for _, f := range d.files { // those that this machine knows of for certain
+			if err := d.dir.Rename(f.draft, f.name); err != nil {
+				return err
+			}
+		}
+		return d.dir.SyncDir(".")
+	})
+	if err != nil {
+		return err
+	}
+	err = d.Together(func() error {
+		if d.unlock == nil {
+			return nil
+		}
+		return j.finish(d.dir)
+	})
+	if err != nil {
+		return err
+	}
+	d.files, d.undo = nil, func() {}
+	d.Discard()
+	return nil
+}
+
+// sync makes all files, and their hidden names, last.
+func (d *Dir) sync() error {
 	for _, f := range d.files {
 		if err := f.Sync(); err != nil {
 			return err
@@ -293,60 +440,31 @@ func (d *Dir) close() error {
 			return err
 		}
 	}
-	return nil
+	return d.dir.SyncDir(".")
 }
 
-// rename gives files their names.
-func (d *Dir) rename(files []*File) error {
-	for _, f := range files {
-		if err := os.Rename(f.path, d.Path(f.name)); err != nil {
-			return err
-		}
-		f.path = d.Path(f.name)
-	}
-	return nil
-}
-
-// finish renames the last files, after which there is nothing to discard.
-func (d *Dir) finish(files []*File) error {
-	if err := d.rename(files); err != nil {
-		return err
-	}
-	d.files, d.made = nil, nil
-	return atomicfile.SyncDir(d.path)
-}
-
-// removeEarlier removes an earlier result: its manifest first, then its files.
-func (d *Dir) removeEarlier() error {
-	path := d.Path(ManifestName)
-	old, err := ReadManifest(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if old == nil { // unreadable: its files are unknown
-		return atomicfile.SyncDir(d.path)
-	}
-	for _, f := range old.Files {
-		if err := os.Remove(d.Path(f.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return atomicfile.SyncDir(d.path)
-}
-
-// Discard removes what was written and not committed, and the directories that
-// Create made. It does nothing after a commit has succeeded.
+// Discard removes what was written and is not committed, and the directories that
+// Create made, and lets go of the lock. It does nothing after a commit has succeeded.
 func (d *Dir) Discard() {
 	for _, f := range d.files {
 		f.Close()
-		os.Remove(f.path)
+	}
+	if d.dir != nil && (d.unlock != nil || !d.promised) {
+		if _, err := d.dir.Lstat(journalName); errors.Is(err, fs.ErrNotExist) { // else they are committed, or may be
+			for _, f := range d.files {
+				d.dir.Remove(f.draft)
+			}
+		}
 	}
 	d.files = nil
-	for _, path := range d.made {
-		os.Remove(path) // fails, as it should, where something lies in it
+	if d.unlock != nil {
+		d.unlock(true)
+		d.unlock = nil
 	}
-	d.made = nil
+	if d.dir != nil {
+		d.dir.Close()
+		d.dir = nil
+	}
+	d.undo() // fails, as it should, where something lies in a directory
+	d.undo = func() {}
 }

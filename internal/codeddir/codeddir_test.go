@@ -12,6 +12,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"volley/internal/disk"
 )
 
 // list returns the names in a directory, with spaces between them, or "none" when
@@ -28,6 +30,9 @@ func list(t *testing.T, path string) string {
 	var names []string
 	for _, e := range entries {
 		name := e.Name()
+		if name == LockName {
+			continue
+		}
 		if strings.HasPrefix(name, hidden) {
 			name = hidden
 		}
@@ -58,7 +63,7 @@ func write(t *testing.T, d *Dir, processors int, text string) *Manifest {
 
 func create(t *testing.T, path string, replace bool) *Dir {
 	t.Helper()
-	d, err := Create(path, replace)
+	d, err := Create(Place{Path: path}, replace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +74,7 @@ func create(t *testing.T, path string, replace bool) *Dir {
 func fill(t *testing.T, path string, processors int, text string) {
 	t.Helper()
 	d := create(t, path, true)
-	if err := d.Commit(write(t, d, processors, text), nil); err != nil {
+	if err := d.Commit(write(t, d, processors, text)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -88,15 +93,16 @@ func TestCommit(t *testing.T) {
 	if got := list(t, path); got != strings.TrimSpace(strings.Repeat(hidden+" ", 11)) {
 		t.Errorf("before the commit: %s", got)
 	}
-	if err := d.Commit(m, nil); err != nil {
+	if err := d.Commit(m); err != nil {
 		t.Fatal(err)
 	}
 	d.Discard() // does nothing now
-	const want = "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 manifest.json"
+	const want = "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 manifest.copy.json manifest.json"
 	if got := list(t, path); got != want {
 		t.Errorf("after the commit: %s", got)
 	}
 	back, err := ReadManifest(filepath.Join(path, ManifestName))
+	m.SHA256 = back.SHA256
 	if err != nil || !reflect.DeepEqual(back, m) {
 		t.Errorf("the manifest is %+v, %v, want %+v", back, err, m)
 	}
@@ -133,7 +139,7 @@ func TestReplace(t *testing.T) {
 	fill(t, path, 12, "old")
 	put(t, "left over", path, hidden+"coded.3")
 	put(t, "theirs", path, "coded.x")
-	if _, err := Create(path, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
+	if _, err := Create(Place{Path: path}, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a second result: %v, want an ErrExists that names %s", err, path)
 	}
 	if !strings.Contains(list(t, path), hidden) {
@@ -143,16 +149,16 @@ func TestReplace(t *testing.T) {
 	d := create(t, path, true)
 	write(t, d, 2, "new")
 	d.Discard()
-	if got := list(t, path); !strings.HasPrefix(got, "coded.00 coded.01") || !strings.HasSuffix(got, " coded.11 coded.x manifest.json") {
+	if got := list(t, path); !strings.HasPrefix(got, "coded.00 coded.01") || !strings.HasSuffix(got, " coded.11 coded.x manifest.copy.json manifest.json") {
 		t.Errorf("after a run that failed: %s, want the old result", got)
 	}
 
 	d = create(t, path, true)
 	m := write(t, d, 2, "new")
-	if err := d.Commit(m, nil); err != nil {
+	if err := d.Commit(m); err != nil {
 		t.Fatal(err)
 	}
-	if got := list(t, path); got != "coded.0 coded.1 coded.x manifest.json" {
+	if got := list(t, path); got != "coded.0 coded.1 coded.x manifest.copy.json manifest.json" {
 		t.Errorf("after a smaller result: %s", got)
 	}
 }
@@ -165,9 +171,10 @@ func TestReplaceBroken(t *testing.T) {
 		path := filepath.Join(root, "out")
 		fill(t, path, 3, "old")
 		put(t, manifest, path, ManifestName)
+		put(t, manifest, path, CopyName)
 		put(t, "", root, "victim")
 		fill(t, path, 1, "new")
-		if got := list(t, path); got != "coded.0 coded.1 coded.2 manifest.json" {
+		if got := list(t, path); got != "coded.0 coded.1 coded.2 manifest.copy.json manifest.json" {
 			t.Errorf("manifest %q: %s", manifest, got)
 		}
 		if got := list(t, root); got != "out victim" {
@@ -187,34 +194,39 @@ func TestReplaces(t *testing.T) {
 	for _, p := range Replaces(path, []string{"coded.csv"}) {
 		names = append(names, filepath.Base(p))
 	}
-	if got := strings.Join(names, " "); got != "manifest.json coded.csv coded.0 coded.1 coded.2 .volley-x" {
+	if got := strings.Join(names, " "); got != "manifest.json manifest.copy.json coded.csv coded.0 coded.1 coded.2 .volley-x" {
 		t.Errorf("%s", got)
 	}
-	if got := Replaces(filepath.Join(path, "none"), nil); len(got) != 1 {
+	if got := Replaces(filepath.Join(path, "none"), nil); len(got) != 2 {
 		t.Errorf("of no directory: %v", got)
 	}
 }
 
-// TestTwoRuns lets two runs write into one directory at a time: the one that
-// comes second takes it, and the other fails without harm to that one.
+// TestTwoRuns lets two runs write into one directory at a time: the second is told who
+// writes there, and changes nothing.
 func TestTwoRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	first := create(t, path, false)
 	m := write(t, first, 2, "first")
-	second := create(t, path, false)
-	n := write(t, second, 2, "second")
-	if err := first.Commit(m, nil); err == nil {
-		t.Error("the first run commits files that are no more")
+	before := list(t, path)
+	for _, at := range []Place{{Path: path}, {Path: path, Holder: disk.HolderOf("encode", "other")}} {
+		busy := new(disk.BusyError)
+		if _, err := Create(at, true); !errors.As(err, &busy) || busy.Holder.Run != first.Holder.Run {
+			t.Errorf("%v, want that %s has it", err, first.Holder.Run)
+		}
 	}
-	first.Discard()
-	if err := second.Commit(n, nil); err != nil {
+	if got := list(t, path); got != before {
+		t.Errorf("the second run leaves %s, want %s", got, before)
+	}
+	if err := first.Commit(m); err != nil {
 		t.Fatal(err)
 	}
-	if got := list(t, path); got != "coded.0 coded.1 manifest.json" {
-		t.Errorf("%s", got)
+	fill(t, path, 1, "second")
+	if data, err := os.ReadFile(filepath.Join(path, "coded.0")); string(data) != "second" {
+		t.Errorf("coded.0 is %q, %v", data, err)
 	}
-	if data, err := os.ReadFile(filepath.Join(path, "coded.1")); string(data) != "second" {
-		t.Errorf("coded.1 is %q, %v", data, err)
+	if _, err := os.Lstat(filepath.Join(path, LockName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file of the lock: %v", err)
 	}
 }
 
@@ -227,7 +239,7 @@ func TestFailedCommit(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(path, "coded.1"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Commit(m, nil); err == nil || !strings.Contains(err.Error(), "coded.1") {
+	if err := d.Commit(m); err == nil || !strings.Contains(err.Error(), "coded.1") {
 		t.Errorf("%v, want an error that names coded.1", err)
 	}
 	d.Discard()
@@ -242,7 +254,7 @@ func TestCommitFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	names := []string{"a", strings.Repeat("b", longestName)}
 	run := func(replace bool, text string) error {
-		d, err := CreateFiles(path, names, replace)
+		d, err := CreateFiles(Place{Path: path}, names, replace)
 		if err != nil {
 			return err
 		}
@@ -292,7 +304,7 @@ func TestCommitFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(path, "a")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := CreateFiles(path, []string{"c", "d"}, false)
+	d, err := CreateFiles(Place{Path: path}, []string{"c", "d"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +323,7 @@ func TestCommitFiles(t *testing.T) {
 	if got := list(t, path); got != names[1]+" d theirs" {
 		t.Errorf("left: %s", got)
 	}
-	if _, err := CreateFiles(path, []string{"x", "d"}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
+	if _, err := CreateFiles(Place{Path: path}, []string{"x", "d"}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a directory in the way: %v", err)
 	}
 }
@@ -339,7 +351,7 @@ func TestCreateErrors(t *testing.T) {
 	}
 	before := list(t, root)
 	for _, name := range []string{"file", "file/out", "odd", "link"} {
-		if _, err := Create(filepath.Join(root, name), true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
+		if _, err := Create(Place{Path: filepath.Join(root, name)}, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
 			t.Errorf("%s: %v, want an error that names it", name, err)
 		}
 	}

@@ -2,15 +2,24 @@ package codeddir
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
+
+	"volley/internal/disk"
 )
 
-// ManifestName is the name of the manifest in its directory.
-const ManifestName = "manifest.json"
+// The manifest is in its directory twice, under these names.
+const (
+	ManifestName = "manifest.json"
+	CopyName     = "manifest.copy.json"
+)
 
 // Format and Version name the form of a manifest.
 const (
@@ -40,6 +49,10 @@ type Manifest struct {
 
 	Files  []Entry `json:"files"`
 	Inputs []Entry `json:"inputs"`
+
+	// SHA256 is that of the text of the manifest without these digits. Manifests had none
+	// once.
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // Matrix is the matrix A of a run, without need of the files that it may have
@@ -87,10 +100,41 @@ func CodedName(proc, processors int) string {
 	return fmt.Sprintf("coded.%0*d", len(fmt.Sprint(processors-1)), proc)
 }
 
+// seal returns the text of a manifest, with its SHA-256.
+func (m *Manifest) seal() ([]byte, error) {
+	sealed := *m
+	sealed.SHA256 = strings.Repeat("0", 64)
+	text, err := json.MarshalIndent(sealed, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, '\n')
+	at := sealOf.FindSubmatchIndex(text)
+	sum := sha256.Sum256(slices.Concat(text[:at[2]], text[at[3]:]))
+	hex.Encode(text[at[2]:at[3]], sum[:])
+	return text, nil
+}
+
+// sealOf finds the digits of the SHA-256 at the end of a manifest.
+var sealOf = regexp.MustCompile(`"sha256"\s*:\s*"([0-9a-f]{64})"\s*}\s*$`)
+
+var errSeal = errors.New("damaged: the text has another SHA-256 than it says; without the key sha256 it is not checked")
+
 // ReadManifest reads a manifest. It returns an error for another format or
-// version and for a file name that is not one of a coded file.
+// version, for a file name that is not one of a coded file, and where the manifest has
+// another SHA-256 than it says.
 func ReadManifest(path string) (*Manifest, error) {
-	data, err := os.ReadFile(path)
+	dir, err := disk.OS.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return readManifest(dir, filepath.Base(path), path)
+}
+
+// readManifest reads a manifest of which errors say that it is at the path.
+func readManifest(dir disk.Dir, name, path string) (*Manifest, error) {
+	data, err := disk.ReadFile(dir, name, mostText)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +161,15 @@ func decode(data []byte) (*Manifest, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(m); err != nil {
 		return nil, atLine(data, err)
+	}
+	if m.SHA256 != "" {
+		at := sealOf.FindSubmatchIndex(data)
+		if at == nil {
+			return nil, errSeal
+		}
+		if sum := sha256.Sum256(slices.Concat(data[:at[2]], data[at[3]:])); m.SHA256 != hex.EncodeToString(sum[:]) {
+			return nil, errSeal
+		}
 	}
 	for _, f := range m.Files {
 		if !codedName.MatchString(f.Name) {

@@ -6,6 +6,7 @@ package disk
 import (
 	"io"
 	"io/fs"
+	"os"
 	"time"
 )
 
@@ -63,6 +64,23 @@ type File interface {
 	Stat() (fs.FileInfo, error)
 	Sync() error
 	Truncate(size int64) error
+}
+
+// OpenInput opens a regular file of any directory, without waiting where it is none.
+func OpenInput(path string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
 }
 
 // ReadFile returns the content of a regular file of at most that many bytes.

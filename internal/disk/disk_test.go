@@ -51,8 +51,14 @@ func TestLock(t *testing.T) {
 	if _, err := d.Lock("lock", false, mine); !errors.As(err, new(*disk.BusyError)) {
 		t.Errorf("exclusive beside two shared: %v", err)
 	}
-	one(false)
-	two(false)
+	one(true)
+	if _, err := os.Lstat(filepath.Join(path, "lock")); err != nil {
+		t.Errorf("the file of a lock that another still has: %v", err)
+	}
+	two(true)
+	if _, err := os.Lstat(filepath.Join(path, "lock")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file of a shared lock: %v", err)
+	}
 	unlock, err = d.Lock("lock", false, mine)
 	if err != nil {
 		t.Fatal(err)

@@ -250,8 +250,17 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 			return nil, err
 		}
 		return func(remove bool) {
+			if shared && remove { // as long as nobody else has it
+				l.Unlock()
+				l = flock.New(file, flock.SetFlag(os.O_RDWR))
+				if remove, _ = l.TryLock(); remove {
+					mine, err := l.Stat()
+					there, err2 := os.Lstat(file)
+					remove = err == nil && err2 == nil && os.SameFile(mine, there)
+				}
+			}
 			switch {
-			case remove && !shared:
+			case remove:
 				os.Remove(file)
 			case !shared:
 				os.Truncate(file, 0)

@@ -18,6 +18,10 @@ func (d *osDir) setTime(name string, at time.Time) error {
 	return d.root.Chtimes(name, at, at)
 }
 
+// Changed returns the time at which a file or what is known of it changed: here that of its
+// content.
+func Changed(info fs.FileInfo) time.Time { return info.ModTime() }
+
 // syncDir does nothing where directories cannot be synced.
 func syncDir(f *os.File, err error) error {
 	if err == nil {

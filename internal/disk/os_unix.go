@@ -4,8 +4,10 @@ package disk
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +30,15 @@ func (d *osDir) setTime(name string, at time.Time) error {
 		return &os.PathError{Op: "utimensat", Path: name, Err: err}
 	}
 	return nil
+}
+
+// Changed returns the time at which a file or what is known of it changed, which nobody can
+// set.
+func Changed(info fs.FileInfo) time.Time {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return changeTime(s)
+	}
+	return info.ModTime()
 }
 
 // syncDir syncs a directory that was opened.

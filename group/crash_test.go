@@ -1,0 +1,483 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"volley/internal/disk/disktest"
+)
+
+// A scene is a verb on a group in some state.
+type scene struct {
+	name     string
+	layout   string
+	rolls    bool // to a generation that is pending
+	protects bool // else it recovers or verifies
+	changed  int  // node at which files are not those of the generation before; -1: none
+	damaged  []int
+	world    *world
+	was      []string // trees as protected by the generation before; nil: there is none
+	verb     func(*world, *disktest.Process) (done bool, err error)
+	keep     map[int][]string // by node: what is to be in some file of it whatever happens
+
+	before, after []string // trees
+	oldest        int64    // generations
+	newest        int64
+	calls         []disktest.Call
+}
+
+// protecting is protect as a verb of a scene.
+func protecting(o ProtectOptions) func(*world, *disktest.Process) (bool, error) {
+	return func(w *world, p *disktest.Process) (bool, error) {
+		_, err := w.protectBy(p, o)
+		return err == nil, err
+	}
+}
+
+// recovering0 is recover as a verb of a scene. It is done where it leaves nothing.
+func recoveringWith(o RecoverOptions) func(*world, *disktest.Process) (bool, error) {
+	return func(w *world, p *disktest.Process) (bool, error) {
+		r, err := w.recoverBy(p, o)
+		if err != nil {
+			return false, err
+		}
+		failing := slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Status == Failing })
+		return r.Left == nil && !failing, nil
+	}
+}
+
+// scenes returns the verbs that are interrupted, in all states that matter.
+func scenes(t testing.TB, layout string) []*scene {
+	protected := func() *world {
+		w := newWorld(4, 2, layout)
+		must(t, w.protect())
+		return w
+	}
+	updated := func() *world { // with something of generation 1 at /old
+		w := protected()
+		w.CopyTree("/n1", "/old1")
+		change(w, "/n1")
+		must(t, w.protect())
+		return w
+	}
+	var list []*scene
+	add := func(s *scene) {
+		s.layout = layout
+		s.before = s.world.trees()
+		c := s.world.clone()
+		r, err := c.verifyBy(c.Process(), VerifyOptions{})
+		must(t, err)
+		s.oldest = r.Generation
+		done, err := s.verb(c, c.Process())
+		if err != nil || !done {
+			t.Fatalf("%s, %s: done %v, %v", s.name, layout, done, err)
+		}
+		s.after = c.trees()
+		r, err = c.verifyBy(c.Process(), VerifyOptions{})
+		must(t, err)
+		s.newest = r.Generation
+		s.calls = s.world.Calls(func(p *disktest.Process) {
+			c := s.world.clone()
+			c.Machine = nil // which is that of the process
+			_, err = s.verb(c, p)
+		})
+		must(t, err)
+		list = append(list, s)
+	}
+
+	w := newWorld(4, 2, layout)
+	add(&scene{name: "first protect", protects: true, changed: -1, world: w, verb: protecting(ProtectOptions{})})
+
+	w = protected()
+	was := w.trees()
+	change(w, "/n1")
+	add(&scene{name: "update", protects: true, changed: 1, world: w, was: was, verb: protecting(ProtectOptions{})})
+
+	w = protected()
+	add(&scene{name: "protect again", protects: true, changed: -1, world: w, was: w.trees(), verb: protecting(ProtectOptions{})})
+
+	w = protected()
+	other := Full
+	if layout == Full {
+		other = Striped
+	}
+	add(&scene{name: "another layout", protects: true, changed: -1, world: w, was: w.trees(), verb: protecting(ProtectOptions{Layout: other})})
+
+	w = protected()
+	was = w.trees()
+	w.lose(0, 1, 2)
+	add(&scene{name: "recover lost nodes", changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{})})
+
+	w = protected()
+	was = w.trees()
+	damage(w)
+	add(&scene{name: "recover damaged files", changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{})})
+
+	w = updated()
+	was = w.trees()
+	w.RemoveAll("/n1")
+	w.Rename("/old1", "/n1")
+	add(&scene{name: "recover a stale node", changed: -1, damaged: []int{1}, world: w, was: was, verb: recoveringWith(RecoverOptions{}),
+		keep: map[int][]string{1: {content(w, "/n1/plain")}}})
+
+	w = protected()
+	change(w, "/n1")
+	was = w.trees()
+	p := w.Process()
+	p.Before = func(c disktest.Call) error {
+		if c.Op == "rename" && strings.Contains(c.Path, pendingName) {
+			p.Kill()
+		}
+		return nil
+	}
+	if _, err := w.protectBy(p, ProtectOptions{}); err == nil {
+		t.Fatal("protect was not killed")
+	}
+	add(&scene{name: "roll forward", rolls: true, changed: -1, world: w, was: was, verb: recoveringWith(RecoverOptions{})})
+
+	w = protected()
+	was = w.trees()
+	w.WriteFile("/n1/plain", []byte("written since"), 0o600)
+	w.WriteFile("/n1/closed/inner/z", []byte("this too"), 0o600)
+	w.Overwrite("/n2/big", 3, []byte("rot"), true)
+	add(&scene{name: "recover, revert", changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{Revert: true}),
+		keep: map[int][]string{1: {"written since", "this too"}}})
+
+	for _, quick := range []bool{false, true} {
+		w = protected()
+		add(&scene{name: fmt.Sprint("verify, quick ", quick), changed: -1, world: w, was: w.trees(), verb: func(w *world, p *disktest.Process) (bool, error) {
+			r, err := w.verifyBy(p, VerifyOptions{Quick: quick})
+			return err == nil && r.Whole, err
+		}})
+	}
+	return list
+}
+
+// change changes a node as its user does: a file is rewritten, others grow, come and go.
+func change(w *world, dir string) {
+	w.WriteFile(dir+"/plain", []byte("another content, of another length"), 0o644)
+	w.AppendFile(dir+"/big", []byte(strings.Repeat("more", 1000)))
+	w.AppendFile(dir+"/empty", []byte("no more"))
+	w.Remove(dir + "/sub/x")
+	w.Remove(dir + "/link")
+	w.Symlink("plain", dir+"/link")
+	w.WriteFile(dir+"/sub/new", []byte("new"), 0o600)
+	w.Wait(1e9)
+}
+
+// damage damages and removes what lies in nested directories, and what is Volley's.
+func damage(w *world) {
+	w.Overwrite("/n1/big", 5, []byte("rot"), true)
+	w.Overwrite("/n1/closed/inner/z", 5, []byte("rot"), true)
+	w.Remove("/n1/closed/broken")
+	w.Remove("/n1/link")
+	w.Remove("/n1/sub/void")
+	w.RemoveAll("/n1/sub/deep")
+	w.RemoveAll("/n2/closed")
+	w.Remove("/n2/nothing")
+	w.Overwrite("/n2/.volley/parity.1", 9, []byte("rot"), true)
+	w.Remove("/n2/.volley/manifest.1.json")
+	w.Remove("/n2/.volley/member.1.2.json")
+	w.Remove("/n1/.volley/node.json")
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func content(w *world, name string) string {
+	text, err := w.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// An interruption is what happens to a run at a call.
+type interruption struct {
+	name string
+	at   func(disktest.Call) bool // whether it matters there; nil: everywhere
+	do   func(w *world, p *disktest.Process, n int, rng *rand.Rand)
+	ends bool // the run
+}
+
+var interruptions = []interruption{
+	{"killed", writes, func(_ *world, p *disktest.Process, n int, _ *rand.Rand) { p.KillAt(n) }, true},
+	{"power cut, all lost", writes, func(w *world, p *disktest.Process, n int, _ *rand.Rand) {
+		at(p, n, func() { w.PowerCut(nil) })
+	}, true},
+	{"power cut, some lost", writes, func(w *world, p *disktest.Process, n int, rng *rand.Rand) {
+		at(p, n, func() { w.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
+	}, true},
+	{"EIO", nil, func(_ *world, p *disktest.Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.EIO) }, false},
+	{"ENOSPC", writes, func(_ *world, p *disktest.Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.ENOSPC) }, false},
+	{"full disk", writes, func(w *world, p *disktest.Process, n int, rng *rand.Rand) {
+		dir := w.dirs[rng.IntN(len(w.dirs))]
+		p.Before = func(c disktest.Call) error {
+			if c.N >= n && grows(c) && strings.HasPrefix(c.Path, dir+"/") {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
+	}, false},
+}
+
+// writes reports whether an interruption at a call leaves something else than one before.
+func writes(c disktest.Call) bool { return c.Writes }
+
+// grows reports whether a call takes space.
+func grows(c disktest.Call) bool {
+	switch c.Op {
+	case "create", "write", "truncate", "mkdir", "symlink", "link", "make":
+		return true
+	}
+	return false
+}
+
+// at calls f before call n.
+func at(p *disktest.Process, n int, f func()) {
+	p.Before = func(c disktest.Call) error {
+		if c.N == n {
+			f()
+		}
+		return nil
+	}
+}
+
+// interrupted runs the verb of a scene with an interruption at a call, and checks what is left.
+func (s *scene) interrupted(x *interruption, n int) error {
+	rng := rand.New(rand.NewPCG(uint64(n), 5))
+	c := s.world.clone()
+	p := c.Process()
+	x.do(c, p, n, rng)
+	done, err := s.verb(c, p)
+	if x.ends && done && n < len(s.calls)-8 { // but for those that give locks back
+		return errors.New("the run was not interrupted")
+	}
+	p.Kill()
+	if wrong := s.check(c, done, !x.ends, rng); wrong != nil {
+		return fmt.Errorf("the run ended with %v: %w", err, wrong)
+	}
+	return nil
+}
+
+// check checks what a run has left.
+func (s *scene) check(c *world, done, loose bool, rng *rand.Rand) error {
+	x := c.clone()
+	r, err := x.verifyBy(x.Process(), VerifyOptions{})
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	if s.rolls && r.Generation < s.newest { // nobody was told that the newer one is in force
+		return nil
+	}
+	if err := s.checkUser(c, done, loose); err != nil {
+		return err
+	}
+	if r.Generation != s.oldest && r.Generation != s.newest || done && r.Generation != s.newest {
+		return fmt.Errorf("generation %d is in force: before it was %d, after it %d", r.Generation, s.oldest, s.newest)
+	}
+	if done && s.protects {
+		if err := c.tidy(r.Generation); err != nil {
+			return err
+		}
+	}
+	// What is in force comes back.
+	if r.Generation > 0 {
+		trees := func(g int64) []string {
+			if s.was != nil && g == s.oldest {
+				return s.was
+			}
+			return s.before
+		}
+		lost := rng.Perm(len(c.dirs))[:2]
+		switch {
+		case s.changed >= 0 && r.Generation == s.oldest: // what was changed counts as lost
+			lost = []int{s.changed, (s.changed + 1 + rng.IntN(len(c.dirs)-1)) % len(c.dirs)}
+		case !done && s.damaged != nil:
+			lost = s.damaged
+		}
+		if err := comesBack(c, trees, lost, rng.IntN(2)); err != nil {
+			return fmt.Errorf("generation %d: %w", r.Generation, err)
+		}
+	}
+	// Once more, and it is done.
+	x = c.clone()
+	again, err := s.verb(x, x.Process())
+	if err != nil {
+		return fmt.Errorf("once more: %w", err)
+	}
+	if !again {
+		return errors.New("once more: not all is back")
+	}
+	if err := s.checkUser(x, true, loose); err != nil {
+		return fmt.Errorf("once more: %w", err)
+	}
+	if err := x.whole(); err != nil {
+		return fmt.Errorf("once more: %w", err)
+	}
+	protected := s.after
+	if !s.protects {
+		protected = s.was
+	}
+	if err := comesBack(x, func(int64) []string { return protected }, rng.Perm(len(c.dirs))[:2], rng.IntN(2)); err != nil {
+		return fmt.Errorf("once more: %w", err)
+	}
+	if err := x.protect(); err != nil {
+		return fmt.Errorf("protect: %w", err)
+	}
+	r, err = x.verifyBy(x.Process(), VerifyOptions{})
+	if err != nil {
+		return err
+	}
+	return x.tidy(r.Generation)
+}
+
+// checkUser checks that nothing is lost that the verb was not asked to change.
+func (s *scene) checkUser(c *world, done, loose bool) error {
+	for n := range c.dirs {
+		switch is := c.tree(n); {
+		case done:
+			want := s.after[n]
+			if loose && slices.Contains(s.damaged, n) { // a directory that could not be read came back, too
+				want, is = withoutTimes(want), withoutTimes(is)
+			}
+			if err := diff(fmt.Sprintf("node %d, after it is done", n), want, is); err != nil {
+				return err
+			}
+		case !slices.Contains(s.damaged, n):
+			if err := diff(fmt.Sprintf("node %d", n), s.before[n], is); err != nil {
+				return err
+			}
+		default: // every file is there as it was, or is to be, or was missing
+			if err := s.between(n, is); err != nil {
+				return err
+			}
+		}
+		for _, text := range s.keep[n] {
+			if !holds(c, c.dirs[n], text) {
+				return fmt.Errorf("no file of node %d has %q any more", n, text)
+			}
+		}
+	}
+	return nil
+}
+
+var dirTime = regexp.MustCompile(`(?m) (d[-rwxt]{9}) .*$`)
+
+// withoutTimes takes those of directories out of a tree.
+func withoutTimes(tree string) string { return dirTime.ReplaceAllString(tree, " $1") }
+
+// between checks that every file of a node is as it was or as it is to be.
+func (s *scene) between(n int, is string) error {
+	before, after := lines(s.before[n]), lines(s.after[n])
+	for name, line := range lines(is) {
+		if strings.HasPrefix(line, "d") { // a directory
+			continue
+		}
+		if line != before[name] && line != after[name] {
+			return fmt.Errorf("node %d: %q is %q: it was %q, and is to be %q", n, name, line, before[name], after[name])
+		}
+	}
+	for name, line := range before {
+		if _, ok := lines(is)[name]; !ok && strings.HasPrefix(line, "-") {
+			return fmt.Errorf("node %d: %q is gone", n, name)
+		}
+	}
+	return nil
+}
+
+var treeLine = regexp.MustCompile(`^(.*?) ([-dLugt]+[-rwx]{9}.*)$`)
+
+// lines returns those of a tree by path.
+func lines(tree string) map[string]string {
+	of := map[string]string{}
+	for line := range strings.Lines(tree) {
+		if m := treeLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
+			of[m[1]] = m[2]
+		}
+	}
+	return of
+}
+
+// holds reports whether a file below a directory has a content.
+func holds(w *world, dir, text string) bool {
+	for name := range lines(w.Tree(dir)) {
+		if is, err := w.ReadFile(dir + "/" + name); err == nil && string(is) == text {
+			return true
+		}
+	}
+	return false
+}
+
+// comesBack checks that nodes come back when they are lost.
+func comesBack(w *world, trees func(generation int64) []string, lost []int, how int) error {
+	x := w.clone()
+	x.lose(how, lost...)
+	r, err := x.recoverBy(x.Process(), RecoverOptions{})
+	if err != nil {
+		return fmt.Errorf("lost %v: %w", lost, err)
+	}
+	if r.Left != nil {
+		return fmt.Errorf("lost %v: left %q", lost, r.Left)
+	}
+	for _, n := range lost {
+		if err := diff(fmt.Sprintf("lost %v: node %d", lost, n), trees(r.Generation)[n], x.tree(n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// everyCall interrupts the verbs of all scenes, at all calls or at some.
+func everyCall(t *testing.T, some int, list []interruption) {
+	inOrder(t)
+	tried, seed := 0, rand.Uint64()
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	}()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for _, layout := range []string{Full, Striped} {
+		for _, s := range scenes(t, layout) {
+			for i := range list {
+				x := &list[i]
+				var at []int
+				for _, c := range s.calls {
+					if x.at == nil || x.at(c) {
+						at = append(at, c.N)
+					}
+				}
+				if some > 0 {
+					rng.Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
+					at = at[:min(some, len(at))]
+				}
+				failed := 0
+				for _, n := range at {
+					tried++
+					if err := s.interrupted(x, n); err != nil {
+						t.Errorf("%s, %s, %s at %v: %v", s.name, layout, x.name, s.calls[n], err)
+						if failed++; failed == 3 && os.Getenv("ALL") == "" {
+							break
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d runs were interrupted", tried)
+}
+
+// TestCrash interrupts every verb at some calls: by a kill, a power cut, and errors.
+func TestCrash(t *testing.T) { everyCall(t, *mostCalls, interruptions) }

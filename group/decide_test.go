@@ -1,0 +1,296 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stateOf returns a state that a letter stands for.
+func stateOf(letter byte, n, k, r int) *state {
+	s := &state{Dir: fmt.Sprint("/n", n), Node: n, Group: "G", Files: true}
+	has := func(g int64, committed, complete bool) {
+		s.Held = append(s.Held, held{Generation: g, Version: Version, Group: "G", Nodes: k, Tolerate: r, Root: fmt.Sprint("root ", g), Committed: committed, Complete: complete})
+		s.Newest = max(s.Newest, g)
+	}
+	switch letter {
+	case 'L': // lost
+		*s = state{Dir: s.Dir, Node: -1, Lost: true}
+	case 'F': // failing
+		*s = state{Dir: s.Dir, Node: -1, Failing: "EIO"}
+	case 'N': // nothing of Volley's
+		*s = state{Dir: s.Dir, Node: -1, Files: true}
+	case '1': // generation 1
+		has(1, true, true)
+	case 'a': // generation 1, and its node.json is lost
+		has(1, true, true)
+		s.Node, s.Group = -1, ""
+	case 'i': // generation 1, and 2 not complete
+		has(1, true, true)
+		has(2, false, false)
+	case 'p': // generation 1, and 2 pending
+		has(1, true, true)
+		has(2, false, true)
+	case '2':
+		has(2, true, true)
+	case 'q': // the first generation, pending
+		has(1, false, true)
+	case 'j': // it, not complete
+		has(1, false, false)
+	case '9': // a forgery
+		has(9, true, true)
+	}
+	return s
+}
+
+// supportOf is what the rule in the package's documentation asks of a generation.
+type supportOf struct {
+	has, committed, counting, there int
+}
+
+func support(states []*state, g int64) supportOf {
+	var x supportOf
+	for _, s := range states {
+		if s.Lost || s.Failing != "" {
+			continue
+		}
+		x.there++
+		if s.Node >= 0 && len(s.Held) > 0 {
+			x.counting++
+		}
+		for _, h := range s.Held {
+			if h.Generation != g {
+				continue
+			}
+			if h.Committed {
+				x.committed++
+			}
+			if s.Node >= 0 && (h.Committed || h.Complete) {
+				x.has++
+			}
+		}
+	}
+	return x
+}
+
+// TestDecide checks the rule for the generation in force in all groups of up to 3 nodes, and
+// of 4 in some orders.
+func TestDecide(t *testing.T) { decideAll(t, 4, 3) }
+
+// decideAll checks all groups of up to most nodes, those of more than ordered only with their
+// states in order, and in reverse.
+func decideAll(t *testing.T, most, ordered int) {
+	tried := 0
+	for k := 2; k <= most; k++ {
+		for r := 1; r < k; r++ {
+			of := map[string]string{} // what was decided, by states in order
+			for _, letters := range words("LFN1aip2qj9", k) {
+				if k > ordered && !slices.IsSorted([]byte(letters)) && !slices.IsSortedFunc([]byte(letters), func(a, b byte) int { return int(b) - int(a) }) {
+					continue
+				}
+				tried++
+				var states []*state
+				for n := range k {
+					states = append(states, stateOf(letters[n], n, k, r))
+				}
+				c, err := decide(states, "")
+				if wrong := wrongDecision(states, k, r, c, err); wrong != "" {
+					t.Fatalf("K=%d, R=%d, %s: generation %d, %v: %s", k, r, letters, c.generation, err, wrong)
+				}
+				sorted := []byte(letters)
+				slices.Sort(sorted)
+				is := fmt.Sprint(c.generation, c.root, c.newest, err != nil)
+				if was, ok := of[string(sorted)]; ok && was != is {
+					t.Fatalf("K=%d, R=%d, %s: %s, and in another order %s", k, r, letters, is, was)
+				}
+				of[string(sorted)] = is
+			}
+		}
+	}
+	t.Logf("%d groups", tried)
+}
+
+// words returns all words of a length.
+func words(alphabet string, n int) []string {
+	if n == 0 {
+		return []string{""}
+	}
+	var list []string
+	for _, w := range words(alphabet, n-1) {
+		for _, c := range alphabet {
+			list = append(list, w+string(c))
+		}
+	}
+	return list
+}
+
+// wrongDecision says what is wrong with a decision, or nothing.
+func wrongDecision(states []*state, k, r int, c current, err error) string {
+	established := slices.ContainsFunc(states, func(s *state) bool {
+		return slices.ContainsFunc(s.Held, func(h held) bool { return h.Committed })
+	})
+	enough := func(g int64) bool {
+		x := support(states, g)
+		all := x.has == x.counting && (established || x.has == x.there)
+		return x.has >= k-r && 2*x.has > x.counting && (x.committed > 0 || all)
+	}
+	newestCommitted := int64(0)
+	for _, s := range states {
+		for _, h := range s.Held {
+			if h.Committed {
+				newestCommitted = max(newestCommitted, h.Generation)
+			}
+		}
+	}
+	if err != nil {
+		input := new(InputError)
+		switch {
+		case !errors.As(err, &input) || input.Way != WayBelieve:
+			return "the error names no way on"
+		case newestCommitted == 0 || enough(newestCommitted):
+			return "there is nothing to doubt"
+		}
+		for n, s := range states {
+			if !strings.Contains(err.Error(), s.Dir+" has ") {
+				return "the error does not say what " + s.Dir + " has"
+			}
+			b, err := decide(states, s.Dir)
+			byNumber, err2 := decide(states, fmt.Sprint(n))
+			if b != byNumber || (err == nil) != (err2 == nil) {
+				return "a number and a directory are not the same"
+			}
+			want := int64(0)
+			for _, h := range s.Held {
+				if h.Committed {
+					want = max(want, h.Generation)
+				}
+			}
+			if (err == nil) != (want > 0) || b.generation != want {
+				return fmt.Sprintf("--believe %s: generation %d, %v: want %d", s.Dir, b.generation, err, want)
+			}
+		}
+		return ""
+	}
+	x := support(states, c.generation)
+	switch g := c.generation; {
+	case g == 0 && newestCommitted > 0:
+		return "a generation that was committed is forgotten"
+	case g == 0:
+		for _, g := range []int64{1, 2} {
+			if enough(g) {
+				return "a generation that is complete is forgotten"
+			}
+		}
+	case newestCommitted > g:
+		return "a newer one was committed"
+	case !enough(g) && (x.committed == 0 || x.has < x.counting):
+		return "it has no support"
+	case g == 9 && x.has < x.counting && x.has == 1:
+		return "a single node decides for others"
+	default:
+		for _, newer := range []int64{2, 9} {
+			if newer > g && enough(newer) {
+				return "a newer one has as much support"
+			}
+		}
+	}
+	return ""
+}
+
+// TestDecideRuns checks that what runs leave, with as many nodes lost as are tolerated, is
+// never in doubt.
+func TestDecideRuns(t *testing.T) {
+	for k := 2; k <= 5; k++ {
+		for r := 1; r < k; r++ {
+			for _, x := range []struct {
+				letters string
+				want    []int64
+			}{
+				{"L1", []int64{1}},      // protected
+				{"L1ip", []int64{1, 2}}, // interrupted before anyone has committed
+				{"Lp2", []int64{1, 2}},  // interrupted while they commit: 1 only where nobody has
+				{"L2", []int64{2}},      // committed
+				{"LNjq", []int64{0, 1}}, // the first run, interrupted
+				{"Lq1", []int64{0, 1}},  // it, while they commit
+			} {
+				for _, letters := range words(x.letters, k) {
+					if strings.Count(letters, "L") > r {
+						continue
+					}
+					var states []*state
+					for n := range k {
+						states = append(states, stateOf(letters[n], n, k, r))
+					}
+					c, err := decide(states, "")
+					want := x.want
+					if strings.Contains(letters, "2") {
+						want = []int64{2}
+					}
+					if x.letters == "Lq1" && strings.Contains(letters, "1") {
+						want = []int64{1}
+					}
+					if err != nil || !slices.Contains(want, c.generation) {
+						t.Errorf("K=%d, R=%d, %s: generation %d, %v: want one of %v", k, r, letters, c.generation, err, want)
+					}
+				}
+			}
+			// One node that was rolled back, or that is forged, decides nothing.
+			for _, letters := range []string{"1" + strings.Repeat("2", k-1), "9" + strings.Repeat("2", k-1)} {
+				var states []*state
+				for n := range k {
+					states = append(states, stateOf(letters[n], n, k, r))
+				}
+				c, err := decide(states, "")
+				stale := letters[0] == '1' && k > 2
+				if stale && (err != nil || c.generation != 2) || !stale && err == nil {
+					t.Errorf("K=%d, R=%d, %s: generation %d, %v", k, r, letters, c.generation, err)
+				}
+			}
+		}
+	}
+}
+
+// TestDecideGroups checks that nodes of other groups, and in another order, are named.
+func TestDecideGroups(t *testing.T) {
+	for _, x := range []struct {
+		change func(list []*state)
+		want   string
+	}{
+		{func(l []*state) { l[1].Group = "H" }, "/n1 belongs to another group than /n0"},
+		{func(l []*state) { l[0].Group, l[0].Held[0].Group = "H", "H" }, "/n1 belongs to another group than /n0"},
+		{func(l []*state) { l[0].Held[0].Group = "H" }, "/n0 has files of two groups"},
+		{func(l []*state) { l[1].Node, l[2].Node = 2, 1 }, "/n1 is node 2 of its group and was given as node 1"},
+		{func(l []*state) {
+			for _, s := range l {
+				s.Held[0].Nodes = 4
+			}
+		}, "of a group of 4 nodes, and 3 were given"},
+	} {
+		var states []*state
+		for n := range 3 {
+			states = append(states, stateOf('1', n, 3, 1))
+		}
+		x.change(states)
+		if _, err := decide(states, ""); err == nil || !strings.Contains(err.Error(), x.want) || !IsInputError(err) {
+			t.Errorf("%v: want %q", err, x.want)
+		}
+	}
+	var states []*state
+	for n := range 3 {
+		states = append(states, stateOf('1', n, 3, 1))
+	}
+	states[2].Dir = states[1].Dir
+	for _, name := range []string{"/n1", "3", "-1", "", "x"} {
+		if name == "" {
+			continue
+		}
+		if n, err := nodeNamed(states, name); err == nil {
+			t.Errorf("%q is node %d", name, n)
+		}
+	}
+	if n, err := nodeNamed(states, "2"); err != nil || n != 2 {
+		t.Errorf("2 is node %d, %v", n, err)
+	}
+}

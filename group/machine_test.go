@@ -1,0 +1,273 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"volley/executor"
+	"volley/internal/disk"
+	"volley/internal/disk/disktest"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+var (
+	sequences = flag.Int("group.sequences", 250, "sequences of what users and runs do that TestModel tries")
+	mostCalls = flag.Int("group.calls", 2, "calls of each verb at which TestCrash interrupts it, in each way; 0: all")
+)
+
+// A world is a group of nodes on a machine in memory.
+type world struct {
+	*disktest.Machine
+	dirs   []string
+	r      int
+	layout string
+	ranks  int
+}
+
+// newWorld returns a group that is not protected, whose nodes have files of all kinds.
+func newWorld(k, r int, layout string) *world {
+	w := &world{Machine: disktest.New(), r: r, layout: layout, ranks: 1}
+	rng := rand.New(rand.NewPCG(uint64(k), uint64(r)))
+	for n := range k {
+		dir := fmt.Sprintf("/n%d", n)
+		w.dirs = append(w.dirs, dir)
+		for _, p := range []string{"", "/sub", "/sub/deep", "/closed", "/closed/inner", "/nothing", "/sub/void"} {
+			w.MkdirAll(dir+p, 0o755)
+		}
+		big := 500
+		if n < 2 {
+			big = 70_000
+		}
+		for _, f := range []struct {
+			name string
+			size int
+			mode fs.FileMode
+		}{
+			{"plain", 300, 0o644}, {"big", big, 0o600}, {"sub/x", 100, 0o444}, {"sub/deep/y", 200, 0o755},
+			{"closed/inner/z", 150, 0o640}, {"empty", 0, 0o644}, {"odd \xff", 40, 0o644},
+		} {
+			w.WriteFile(dir+"/"+f.name, random(rng, f.size), f.mode)
+		}
+		w.Symlink("sub/x", dir+"/link")
+		w.Symlink("no/such/file", dir+"/closed/broken")
+		w.Chmod(dir+"/closed/inner", 0o700)
+		w.Chmod(dir+"/closed", 0o500)
+		w.Chmod(dir+"/sub/void", 0o700)
+	}
+	w.Wait(time.Hour)
+	return w
+}
+
+func random(rng *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+	return b
+}
+
+// clone returns a copy.
+func (w *world) clone() *world {
+	c := *w
+	c.Machine = w.Machine.Clone()
+	c.dirs = slices.Clone(w.dirs)
+	return &c
+}
+
+// onRanks runs a verb at all ranks of a group and returns rank 0's result, and the first error
+// that is not another rank's.
+func onRanks[T any](w *world, f func(context.Context, transport.Transport, []string) (T, error)) (T, error) {
+	ts := local.New(w.ranks)
+	results, errs := make([]T, w.ranks), make([]error, w.ranks)
+	var wg sync.WaitGroup
+	for r, x := range ts {
+		wg.Go(func() {
+			first, end := executor.Hosted(len(w.dirs), r, w.ranks)
+			results[r], errs[r] = f(context.Background(), x, w.dirs[first:end])
+			x.Close()
+		})
+	}
+	wg.Wait()
+	var err error
+	for _, e := range errs {
+		if e != nil && (err == nil || errors.As(err, new(*transport.AbortError))) {
+			err = e
+		}
+	}
+	return results[0], err
+}
+
+// options are those of a run by a process.
+func optionsOf(p *disktest.Process, o Options) Options {
+	o.disk, o.Timeout, o.Memory = p, time.Minute, 1<<20
+	return o
+}
+
+func (w *world) protectBy(p *disktest.Process, o ProtectOptions) (*ProtectReport, error) {
+	o.Options = optionsOf(p, o.Options)
+	if o.Tolerate == 0 {
+		o.Tolerate = w.r
+	}
+	if o.Layout == "" {
+		o.Layout = w.layout
+	}
+	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*ProtectReport, error) {
+		return Protect(ctx, t, dirs, o)
+	})
+}
+
+func (w *world) recoverBy(p *disktest.Process, o RecoverOptions) (*RecoverReport, error) {
+	o.Options = optionsOf(p, o.Options)
+	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*RecoverReport, error) {
+		return Recover(ctx, t, dirs, o)
+	})
+}
+
+func (w *world) verifyBy(p *disktest.Process, o VerifyOptions) (*VerifyReport, error) {
+	o.Options = optionsOf(p, o.Options)
+	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*VerifyReport, error) {
+		return Verify(ctx, t, dirs, o)
+	})
+}
+
+func (w *world) protect() error {
+	_, err := w.protectBy(w.Process(), ProtectOptions{})
+	return err
+}
+
+func (w *world) recover() error {
+	_, err := w.recoverBy(w.Process(), RecoverOptions{})
+	return err
+}
+
+// whole returns an error unless verify, both ways, finds nothing. It runs on a copy, as
+// verify makes files to lock.
+func (w *world) whole() error {
+	c := w.clone()
+	for _, quick := range []bool{false, true} {
+		r, err := c.verifyBy(c.Process(), VerifyOptions{Quick: quick})
+		if err != nil {
+			return fmt.Errorf("verify, quick %v: %w", quick, err)
+		}
+		if !r.Whole {
+			return fmt.Errorf("verify, quick %v: %+v", quick, *r)
+		}
+	}
+	return nil
+}
+
+// tree lists what is the user's at a node.
+func (w *world) tree(n int) string { return w.Tree(w.dirs[n], metaName) }
+
+func (w *world) trees() []string {
+	var list []string
+	for n := range w.dirs {
+		list = append(list, w.tree(n))
+	}
+	return list
+}
+
+// lose removes nodes, each in one of some ways.
+func (w *world) lose(how int, nodes ...int) {
+	for _, n := range nodes {
+		w.RemoveAll(w.dirs[n])
+		if (how+n)%2 == 0 {
+			w.MkdirAll(w.dirs[n], 0o700)
+		}
+	}
+}
+
+// meta returns what lies in a node's .volley, but for the lock and replaced files.
+func (w *world) meta(n int) []string {
+	var list []string
+	for line := range strings.Lines(w.Tree(w.dirs[n] + "/" + metaName)) {
+		name, _, _ := strings.Cut(line, " ")
+		if name == "." || name == lockFile || name == replacedName || strings.HasPrefix(name, replacedName+"/") || strings.HasPrefix(name, "lstat") {
+			continue
+		}
+		list = append(list, name)
+	}
+	return list
+}
+
+// tidy returns an error where a node's .volley has anything but the files of the generation in
+// force.
+func (w *world) tidy(g int64) error {
+	for n := range w.dirs {
+		text, err := w.ReadFile(w.dirs[n] + "/" + manifestPath(g))
+		if err != nil {
+			return err
+		}
+		m, err := DecodeManifest(text)
+		if err != nil {
+			return err
+		}
+		want := []string{nodeFile, touchFile, path.Base(manifestPath(g)), path.Base(parityPath(g))}
+		for _, of := range m.stores(n) {
+			want = append(want, path.Base(recordPath(g, of)))
+		}
+		slices.Sort(want)
+		if is := w.meta(n); !slices.Equal(is, want) {
+			return fmt.Errorf("node %d has %q in its .volley: want %q", n, is, want)
+		}
+	}
+	return nil
+}
+
+// diff returns an error that shows the first line in which two trees differ.
+func diff(what string, want, is string) error {
+	if want == is {
+		return nil
+	}
+	a, b := strings.Split(want, "\n"), strings.Split(is, "\n")
+	for i := range max(len(a), len(b)) {
+		var x, y string
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if x != y {
+			return fmt.Errorf("%s: line %d was %q and is %q", what, i, x, y)
+		}
+	}
+	return fmt.Errorf("%s: differs", what)
+}
+
+// inOrder has nodes at a rank worked on one after the other, so that calls come in one order.
+func inOrder(t testing.TB) {
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
+// dying makes all calls in a directory fail from call n on.
+func dying(p *disktest.Process, n int, dir string, err error) {
+	p.Before = func(c disktest.Call) error {
+		if c.N >= n && (c.Path == dir || strings.HasPrefix(c.Path, dir+"/")) {
+			return err
+		}
+		return nil
+	}
+}
+
+func isBusy(err error) bool { return errors.As(err, new(*disk.BusyError)) }
+
+// sortLines sorts the lines of a text.
+func sortLines(text string) string {
+	list := strings.SplitAfter(text, "\n")
+	slices.Sort(list)
+	return strings.Join(list, "")
+}

@@ -1,0 +1,542 @@
+package group
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"volley/internal/disk/disktest"
+)
+
+// A model is what a group has been promised: what lay at the nodes whenever a generation was
+// made.
+type model struct {
+	*world
+	t        *rapid.T
+	attempts map[int64][][]string // trees when a generation was being made
+	current                       // in force for certain: a verb has said so
+	rot      map[string]bool      // contents that nobody wrote
+	copies   []string             // of nodes, from before
+	steps    []string
+}
+
+// TestModel lets users and runs do what they do, in any order, and interrupts the runs. What
+// R allows is never lost, what is refused changes nothing, and what has succeeded is so.
+func TestModel(t *testing.T) {
+	inOrder(t)
+	if flag.Lookup("rapid.checks").Value.String() == "100" {
+		must(t, flag.Set("rapid.checks", fmt.Sprint(*sequences)))
+	}
+	must(t, flag.Set("rapid.nofailfile", "true")) // the seed will do
+	rapid.Check(t, func(t *rapid.T) {
+		m := &model{t: t, attempts: map[int64][][]string{}, rot: map[string]bool{}}
+		k := rapid.IntRange(2, 4).Draw(t, "K")
+		r := rapid.IntRange(1, k-1).Draw(t, "R")
+		layout := Striped
+		if 2*r <= k && rapid.Bool().Draw(t, "full") {
+			layout = Full
+		}
+		m.world = newWorld(k, r, layout)
+		if rapid.IntRange(0, 3).Draw(t, "big") > 0 {
+			for _, dir := range m.dirs {
+				m.WriteFile(dir+"/big", []byte("a few bytes"), 0o600)
+			}
+		}
+		m.ranks = rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "ranks")
+		if rapid.IntRange(0, 9).Draw(t, "protect first") > 0 {
+			m.verb("protect", nil)
+		}
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			for range rapid.IntRange(0, 2).Draw(t, "actions") {
+				m.act()
+			}
+			m.verb(rapid.SampledFrom([]string{"protect", "protect", "recover", "recover", "verify", "quick"}).Draw(t, "verb"), m.interruption())
+			m.safe()
+		}
+		m.end()
+	})
+}
+
+func (m *model) fail(format string, args ...any) {
+	m.t.Helper()
+	m.t.Fatalf("K=%d, R=%d, %s, %d ranks\n%s\n%s", len(m.dirs), m.r, m.layout, m.ranks, strings.Join(m.steps, "\n"), fmt.Sprintf(format, args...))
+}
+
+func (m *model) step(format string, args ...any) {
+	m.steps = append(m.steps, fmt.Sprintf(format, args...))
+}
+
+// files returns those of a node, in order.
+func (m *model) files(n int) []string {
+	var list []string
+	for name, line := range lines(m.tree(n)) {
+		if strings.HasPrefix(line, "-") {
+			list = append(list, m.dirs[n]+"/"+name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// act does what a user, or a disk, does to a node.
+func (m *model) act() {
+	t := m.t
+	n := rapid.IntRange(0, len(m.dirs)-1).Draw(t, "node")
+	dir := m.dirs[n]
+	what := rapid.SampledFrom([]string{
+		"write", "rewrite", "rot", "append", "empty", "delete", "rename", "mkdir", "chmod",
+		"remove all", "remove all", "remove files", "remove .volley", "empty directory", "roll back", "copy", "damage .volley", "damage .volley",
+	}).Draw(t, "action")
+	if !m.Exists(dir) {
+		m.MkdirAll(dir, 0o755)
+	}
+	files := m.files(n)
+	file := ""
+	if len(files) > 0 {
+		file = files[rapid.IntRange(0, len(files)-1).Draw(t, "file")]
+	}
+	seed := rapid.Uint64().Draw(t, "content")
+	text := random(rand.New(rand.NewPCG(seed, 0)), []int{10, 100, 1000, 70_000}[seed%17%4])
+	m.step("%s %s %s", what, dir, file)
+	m.Wait(1e6)
+	switch what {
+	case "write":
+		m.WriteFile(fmt.Sprintf("%s/new%d", dir, seed%3), text, 0o644)
+	case "mkdir":
+		m.MkdirAll(fmt.Sprintf("%s/dir%d/in", dir, seed%3), 0o700)
+	case "remove all":
+		m.RemoveAll(dir)
+	case "remove files":
+		for name := range lines(m.Tree(dir, metaName)) {
+			if name != "." && !strings.Contains(name, "/") {
+				m.RemoveAll(dir + "/" + name)
+			}
+		}
+	case "remove .volley":
+		if m.Exists(dir + "/" + metaName) {
+			m.RemoveAll(dir + "/" + metaName)
+		}
+	case "empty directory":
+		m.RemoveAll(dir)
+		m.MkdirAll(dir, 0o700)
+	case "copy":
+		to := fmt.Sprintf("/copy%d.%d", len(m.copies), n)
+		m.CopyTree(dir, to)
+		m.copies = append(m.copies, to)
+	case "roll back":
+		for _, c := range slices.Backward(m.copies) {
+			if strings.HasSuffix(c, fmt.Sprint(".", n)) {
+				m.RemoveAll(dir)
+				m.CopyTree(c, dir)
+				break
+			}
+		}
+	case "damage .volley":
+		if list := m.meta(n); len(list) > 0 {
+			name := dir + "/" + metaName + "/" + list[int(seed%uint64(len(list)))]
+			if is, err := m.ReadFile(name); err == nil && len(is) > 0 && seed%3 > 0 {
+				m.Overwrite(name, int64(seed%uint64(len(is))), []byte{is[seed%uint64(len(is))] ^ 1}, true)
+			} else if err == nil {
+				m.Remove(name)
+			}
+			m.step("  %s", name)
+		}
+	}
+	if file == "" {
+		return
+	}
+	is, _ := m.ReadFile(file)
+	switch what {
+	case "rewrite":
+		for i := range is {
+			is[i] ^= byte(seed)
+		}
+		info, _ := m.Lstat(file)
+		m.WriteFile(file, is, info.Mode())
+	case "rot":
+		if len(is) > 0 {
+			at := seed % uint64(len(is))
+			m.Overwrite(file, int64(at), []byte{is[at] ^ 1}, true)
+			is[at] ^= 1
+			m.rot[sum(is)] = true
+		}
+	case "append":
+		m.AppendFile(file, text)
+	case "empty":
+		m.WriteFile(file, nil, 0o644)
+	case "delete":
+		m.Remove(file)
+	case "rename":
+		m.Rename(file, dir+"/renamed")
+	case "chmod":
+		m.Chmod(file, 0o600)
+	}
+}
+
+// An accident is what happens while a verb runs.
+type accident struct {
+	name string
+	do   func(p *disktest.Process)
+}
+
+// interruption draws an accident, or nil.
+func (m *model) interruption() *accident {
+	t := m.t
+	what := rapid.SampledFrom([]string{"", "", "", "", "kill", "kill", "cut", "cut some", "EIO", "ENOSPC", "dying", "another run"}).Draw(t, "accident")
+	if what == "" {
+		return nil
+	}
+	n := rapid.IntRange(0, 600).Draw(t, "call")
+	x := &accident{name: fmt.Sprint(what, " at ", n)}
+	seed := rapid.Uint64().Draw(t, "which")
+	switch what {
+	case "kill":
+		x.do = func(p *disktest.Process) { p.KillAt(n) }
+	case "cut":
+		x.do = func(p *disktest.Process) { at(p, n, func() { m.PowerCut(nil) }) }
+	case "cut some":
+		rng := rand.New(rand.NewPCG(seed, 0))
+		x.do = func(p *disktest.Process) {
+			at(p, n, func() { m.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
+		}
+	case "EIO":
+		x.do = func(p *disktest.Process) { p.FailAt(n, syscall.EIO) }
+	case "ENOSPC":
+		x.do = func(p *disktest.Process) {
+			p.Before = func(c disktest.Call) error {
+				if c.N == n && grows(c) {
+					return syscall.ENOSPC
+				}
+				return nil
+			}
+		}
+	case "dying":
+		dir := m.dirs[seed%uint64(len(m.dirs))]
+		x.name += " " + dir
+		x.do = func(p *disktest.Process) { dying(p, n, dir, syscall.EIO) }
+	case "another run":
+		other := []string{"protect", "recover", "verify"}[seed%3]
+		x.name += " " + other
+		x.do = func(p *disktest.Process) {
+			locked := false
+			p.Before = func(c disktest.Call) error {
+				if c.N == n {
+					_, _, err := m.run(other, m.Process())
+					m.step("  %s meanwhile: %v", other, err)
+					m.attempt()
+					if locked && !isBusy(err) && other != "verify" {
+						m.fail("two runs at once")
+					}
+				}
+				switch c.Op {
+				case "lock":
+					locked = true // if it succeeds; else nobody uses the others either
+				case "unlock":
+					locked = false
+				}
+				return nil
+			}
+		}
+	}
+	return x
+}
+
+// run runs a verb. It reports which generation it found or made, and whether that is in force
+// for certain.
+func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err error) {
+	switch verb {
+	case "protect":
+		m.attempt()
+		r, err := m.protectBy(p, ProtectOptions{})
+		if err != nil {
+			return 0, false, err
+		}
+		return r.Generation, true, nil
+	case "recover":
+		r, err := m.recoverBy(p, RecoverOptions{})
+		if err != nil {
+			return 0, false, err
+		}
+		return r.Generation, r.Left == nil && r.Kept == nil && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Status == Failing }), nil
+	}
+	r, err := m.verifyBy(p, VerifyOptions{Quick: verb == "quick"})
+	if err != nil {
+		return 0, false, err
+	}
+	return r.Generation, r.Whole, nil
+}
+
+// attempt notes what the next generations are of.
+func (m *model) attempt() {
+	newest, _ := m.decided()
+	for g := newest.newest + 1; g <= newest.newest+2; g++ {
+		m.attempts[g] = append(m.attempts[g], m.trees())
+	}
+}
+
+// look looks at the nodes.
+func (m *model) look() ([]*state, []*node) {
+	p := m.Machine.Process()
+	defer p.Kill()
+	var states []*state
+	var nodes []*node
+	for n, dir := range m.dirs {
+		x := &node{index: n, given: dir}
+		x.dir, _ = p.Open(dir)
+		states, nodes = append(states, x.load()), append(nodes, x)
+	}
+	return states, nodes
+}
+
+// decided returns the generation in force.
+func (m *model) decided() (current, error) {
+	states, _ := m.look()
+	return decide(states, "")
+}
+
+// verb runs a verb, with an accident or without, and checks what it did.
+func (m *model) verb(verb string, x *accident) {
+	p := m.Process()
+	name := ""
+	if x != nil {
+		x.do(p)
+		name = x.name
+	}
+	m.step("%s %s", verb, name)
+	before, contents, metaBefore := m.trees(), m.contents(), m.metas()
+	healthy := m.healthy()
+	wasIn, wasErr := m.decided()
+	g, done, err := m.run(verb, p)
+	p.Kill()
+	m.step("  generation %d, done %v, %v", g, done, err)
+	now, nowErr := m.decided()
+
+	// What is the user's stays.
+	for n := range m.dirs {
+		if verb != "recover" && (x == nil || !strings.Contains(x.name, "recover")) {
+			if wrong := diff(fmt.Sprint("node ", n), before[n], m.tree(n)); wrong != nil {
+				m.fail("%v", wrong)
+			}
+			continue
+		}
+		is := m.contents()[n]
+		for c, name := range contents[n] {
+			if is[c] == "" && !m.rot[c] {
+				m.fail("what was in %s is lost", name)
+			}
+		}
+	}
+	refused := err != nil && (IsInputError(err) || isBusy(err))
+	switch {
+	case refused && x == nil:
+		for n := range m.dirs {
+			if wrong := diff(fmt.Sprint("refused: node ", n), before[n], m.tree(n)); wrong != nil {
+				m.fail("%v", wrong)
+			}
+			for _, name := range m.metas()[n] {
+				if !slices.Contains(metaBefore[n], name) && !strings.HasPrefix(name, manifestName) {
+					m.fail("refused: node %d has %s now", n, name)
+				}
+			}
+		}
+		if wasErr == nil && (nowErr != nil || wasIn.root != now.root) {
+			m.fail("refused: generation %d was in force, and is %d, %v", wasIn.generation, now.generation, nowErr)
+		}
+	case err != nil && x == nil:
+		m.fail("nothing has gone wrong")
+	case err == nil && verb == "protect":
+		if nowErr != nil || now.generation < g {
+			m.fail("generation %d was protected, and %d is in force, %v", g, now.generation, nowErr)
+		}
+		if x == nil || !strings.Contains(x.name, "another") {
+			if wrong := m.tidy(g); wrong != nil {
+				m.fail("%v", wrong)
+			}
+			if wrong := m.whole(); wrong != nil {
+				m.fail("%v", wrong)
+			}
+		}
+		m.attempts = map[int64][][]string{g: {m.trees()}}
+	}
+	if verb == "verify" && err == nil && x == nil && m.generation > 0 && g == m.generation {
+		if whole := !slices.Contains(healthy, false) && !m.unfinished(); whole != done {
+			m.fail("verify says whole: %v; healthy are %v", done, healthy)
+		}
+	}
+	if nowErr == nil && now.generation > 0 && (now.root != m.root) {
+		if m.generation > 0 && now.generation < m.generation && m.few() {
+			m.fail("generation %d is in force after %d", now.generation, m.generation)
+		}
+		if now.generation > m.generation {
+			m.current = now
+		}
+	}
+}
+
+// metas are the names in .volley of all nodes.
+func (m *model) metas() [][]string {
+	var list [][]string
+	for n := range m.dirs {
+		list = append(list, m.meta(n))
+	}
+	return list
+}
+
+func (m *model) unfinished() bool {
+	return slices.ContainsFunc(m.metas(), func(list []string) bool { return slices.Contains(list, recoveringFile) })
+}
+
+// contents returns, by node, the files in which each content is, wherever it is.
+func (m *model) contents() []map[string]string {
+	var list []map[string]string
+	for n, dir := range m.dirs {
+		of := map[string]string{}
+		for _, name := range m.files(n) {
+			is, _ := m.ReadFile(name)
+			of[sum(is)] = name
+		}
+		for name, line := range lines(m.Tree(dir + "/" + metaName + "/" + replacedName)) {
+			if strings.HasPrefix(line, "-") {
+				name = dir + "/" + metaName + "/" + replacedName + "/" + name
+				is, _ := m.ReadFile(name)
+				of[sum(is)] = name
+			}
+		}
+		list = append(list, of)
+	}
+	return list
+}
+
+// healthy reports which nodes have all that the generation in force for certain asks of them.
+func (m *model) healthy() []bool {
+	list := make([]bool, len(m.dirs))
+	if m.generation == 0 {
+		return list
+	}
+	for n := range list {
+		list[n] = slices.ContainsFunc(m.attempts[m.generation], func(trees []string) bool { return hasAll(lines(trees[n]), lines(m.tree(n))) }) && m.hasMeta(n, m.current)
+	}
+	return list
+}
+
+// hasAll reports whether all files, directories and links are there, whatever their modes and
+// times.
+func hasAll(want, is map[string]string) bool {
+	for name, line := range want {
+		a, b := strings.Fields(line), strings.Fields(is[name])
+		switch {
+		case len(b) == 0 || a[0][0] != b[0][0]:
+			return false
+		case a[0][0] != 'd' && !slices.Equal(a[2:], b[2:]):
+			return false
+		}
+	}
+	return true
+}
+
+// hasMeta reports whether a node has parity and all records of a generation.
+func (m *model) hasMeta(n int, c current) bool {
+	states, nodes := m.look()
+	s, x := states[n], nodes[n]
+	h := s.of(c)
+	if h == nil || !h.Complete || s.Node != n {
+		return false
+	}
+	p := m.Machine.Process()
+	defer p.Kill()
+	x.dir, _ = p.Open(x.given)
+	l := x.held[c.generation]
+	member, err := l.manifest.decodeMember(l.records[n])
+	if err != nil {
+		return false
+	}
+	parity, err := x.openParity(c.generation)
+	if err != nil {
+		return false
+	}
+	bad, err := l.manifest.compareParity(m.t.Context(), parity, member)
+	return err == nil && !slices.ContainsFunc(bad, func(rows []int) bool { return len(rows) > 0 })
+}
+
+// few reports whether no more nodes are not healthy than are tolerated.
+func (m *model) few() bool {
+	bad := 0
+	for _, ok := range m.healthy() {
+		if !ok {
+			bad++
+		}
+	}
+	return bad <= m.r
+}
+
+// safe checks that everything comes back when all nodes are lost that are not as they were,
+// and some more, as many as R allows.
+func (m *model) safe() {
+	if m.generation == 0 || !m.few() {
+		return
+	}
+	var bad, good []int
+	for n, ok := range m.healthy() {
+		if ok {
+			good = append(good, n)
+		} else {
+			bad = append(bad, n)
+		}
+	}
+	for len(bad) < m.r && len(good) > 0 {
+		i := rapid.IntRange(0, len(good)-1).Draw(m.t, "lost too")
+		bad, good = append(bad, good[i]), slices.Delete(good, i, i+1)
+	}
+	c := m.clone()
+	c.lose(len(m.steps), bad...)
+	r, err := c.recoverBy(c.Process(), RecoverOptions{})
+	if err != nil || r.Left != nil {
+		m.fail("generation %d, lost %v: %+v, %v", m.generation, bad, r, err)
+	}
+	var wrong error
+	for _, trees := range m.attempts[r.Generation] {
+		wrong = nil
+		for _, n := range bad {
+			wrong = cmp.Or(wrong, diff(fmt.Sprint("node ", n), trees[n], c.tree(n)))
+		}
+		if wrong == nil {
+			break
+		}
+	}
+	if wrong != nil || m.attempts[r.Generation] == nil {
+		m.fail("generation %d, then %d, lost %v: %v", m.generation, r.Generation, bad, wrong)
+	}
+}
+
+// end protects what there is, whatever has happened: the group is never wedged.
+func (m *model) end() {
+	for _, dir := range m.dirs {
+		if !m.Exists(dir) {
+			m.MkdirAll(dir, 0o755)
+		}
+	}
+	o := ProtectOptions{Force: true, AllowDeleted: true}
+	r, err := m.protectBy(m.Process(), o)
+	for n := 0; err != nil && n < len(m.dirs); n++ {
+		input := new(InputError)
+		if !errors.As(err, &input) || input.Way != WayBelieve && n == 0 {
+			break
+		}
+		o.Believe = m.dirs[n]
+		r, err = m.protectBy(m.Process(), o)
+	}
+	if err != nil {
+		m.fail("in the end: %v", err)
+	}
+	if wrong := cmp.Or(m.whole(), m.tidy(r.Generation)); wrong != nil {
+		m.fail("in the end: %v", wrong)
+	}
+}

@@ -1,0 +1,433 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"volley/field/fieldtest"
+	"volley/internal/codeddir"
+	"volley/internal/disk"
+	"volley/transport/local"
+)
+
+// killTime is how long the tests with kills at random moments go on: longer where the
+// environment says so.
+func killTime(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("VOLLEY_TEST_KILLS")
+	if text == "" {
+		return 2 * time.Second
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// filled writes packets of that many bytes, all of one value, and returns the directory.
+func filled(t *testing.T, packets, size int, value byte) string {
+	t.Helper()
+	in := t.TempDir()
+	for k := range packets {
+		write(t, filepath.Join(in, fmt.Sprint("packet.", k)), string(bytes.Repeat([]byte{value + byte(k)}, size+k)))
+	}
+	return in
+}
+
+// same reports whether a directory has the packets of another, and nothing else.
+func same(t *testing.T, a, b string) bool {
+	t.Helper()
+	names := listDir(t, a)
+	if strings.Join(names, " ") != strings.Join(listDir(t, b), " ") {
+		return false
+	}
+	for _, name := range names {
+		if !bytes.Equal(readFile(t, a, name), readFile(t, b, name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestTwoEncodes starts two encodes of different inputs into one directory at once, over and
+// over. One of them succeeds and has its result there; the other says who writes there, or
+// finds the result of the first.
+func TestTwoEncodes(t *testing.T) {
+	binary := build(t)
+	in := []string{filled(t, 6, 40_000, 1), filled(t, 6, 40_000, 101)}
+	for i := range 12 {
+		force := i%2 == 1
+		out := filepath.Join(t.TempDir(), "out")
+		var codes [2]int
+		var says [2]string
+		var both sync.WaitGroup
+		for n := range in {
+			both.Go(func() {
+				args := []string{"encode", "-o", out, in[n]}
+				if force {
+					args = append(args, "--force")
+				}
+				cmd := exec.Command(binary, args...)
+				text, _ := cmd.CombinedOutput()
+				codes[n], says[n] = cmd.ProcessState.ExitCode(), string(text)
+			})
+		}
+		both.Wait()
+		busy, succeeded := 0, []int{}
+		for n, code := range codes {
+			switch {
+			case code == exitOK:
+				succeeded = append(succeeded, n)
+			case code == exitFailed && strings.Contains(says[n], "is busy: "):
+				busy++
+			case code == exitUsage && !force && strings.Contains(says[n], "holds a manifest.json already"):
+			default:
+				t.Errorf("force %v: exit %d: %s", force, code, says[n])
+			}
+		}
+		if len(succeeded) == 0 || len(succeeded) == 2 && !force {
+			t.Errorf("force %v: %v have succeeded", force, succeeded)
+			continue
+		}
+		back := filepath.Join(t.TempDir(), "back")
+		mustRun(t, "decode", out, "-o", back)
+		whole := false
+		for _, n := range succeeded {
+			whole = whole || same(t, back, in[n])
+		}
+		if !whole {
+			t.Errorf("force %v: %v have succeeded (busy %d), and none of their inputs comes back", force, succeeded, busy)
+		}
+		if hidden, _ := filepath.Glob(filepath.Join(out, ".volley-*")); len(hidden) > 0 {
+			t.Errorf("left: %v", hidden)
+		}
+	}
+}
+
+// TestBusy finds a directory in which another run has the lock: to write there is refused, and
+// so is to read it, with exit code 1 and who it is.
+func TestBusy(t *testing.T) {
+	in := filled(t, 3, 100, 1)
+	coded, back := filepath.Join(t.TempDir(), "coded"), filepath.Join(t.TempDir(), "back")
+	mustRun(t, "encode", "-o", coded, in)
+	mustRun(t, "decode", coded, "-o", back)
+	for _, path := range []string{coded, back} {
+		dir, err := disk.OS.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock, err := dir.Lock(codeddir.LockName, false, disk.HolderOf("encode", "other"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := strings.Join(listDir(t, path), " ")
+		for _, args := range [][]string{{"encode", "--force", "-o", coded, in}, {"decode", "--force", coded, "-o", back}} {
+			if path == back && args[0] == "encode" {
+				continue
+			}
+			r := volleyRun(args...)
+			if r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
+				t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)
+			}
+			wants(t, r.stderr, path+" is busy: volley encode uses it since ", fmt.Sprintf("(process %d on ", os.Getpid()))
+		}
+		if now := strings.Join(listDir(t, path), " "); now != before {
+			t.Errorf("then there are %s, before %s", now, before)
+		}
+		unlock(true)
+		dir.Close()
+	}
+	mustRun(t, "decode", "--force", coded, "-o", coded) // its own lock is not in its way
+	if hidden, _ := filepath.Glob(filepath.Join(coded, ".volley-*")); len(hidden) > 0 {
+		t.Errorf("left: %v", hidden)
+	}
+}
+
+// killAtRandom starts a command over and over and kills it at random moments. It calls check
+// after each.
+func killAtRandom(t *testing.T, check func(), command func(i int) *exec.Cmd) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	begun := time.Now()
+	if err := command(0).Run(); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(begun)
+	check()
+	kills, times := 0, 0
+	for end := time.Now().Add(killTime(t)); time.Now().Before(end) && !t.Failed(); times++ {
+		cmd := command(times + 1)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// Most kills come late, when names change.
+		time.Sleep(took - time.Duration(float64(took)*random.Float64()*random.Float64()))
+		cmd.Process.Kill()
+		if cmd.Wait() != nil {
+			kills++
+		}
+		check()
+	}
+	t.Logf("seed %d: %d of %d were killed", seed, kills, times)
+}
+
+// TestEncodeKilled kills encode --force: decode gives the old inputs or the new ones.
+func TestEncodeKilled(t *testing.T) {
+	binary := build(t)
+	in := []string{filled(t, 5, 20_000, 1), filled(t, 5, 20_000, 101)}
+	out := filepath.Join(t.TempDir(), "out")
+	mustRun(t, "encode", "-o", out, in[0])
+	check := func() {
+		t.Helper()
+		back := filepath.Join(t.TempDir(), "back")
+		r := volleyRun("decode", out, "-o", back)
+		if r.code != exitOK || r.stderr != "" || !same(t, back, in[0]) && !same(t, back, in[1]) {
+			t.Errorf("exit %d: %s; the directory holds %v", r.code, r.stderr, listDir(t, out))
+		}
+	}
+	killAtRandom(t, check, func(i int) *exec.Cmd { return exec.Command(binary, "encode", "--force", "-o", out, in[i%2]) })
+	mustRun(t, "encode", "--force", "-o", out, in[0])
+	if names := listDir(t, out); len(names) != 7 {
+		t.Errorf("the next run leaves %v", names)
+	}
+}
+
+// TestDecodeKilled kills decode --force: the next run on the directory finds, or makes, the
+// old inputs or the new ones.
+func TestDecodeKilled(t *testing.T) {
+	binary := build(t)
+	in := []string{filled(t, 5, 20_000, 1), filled(t, 5, 20_000, 101)}
+	var coded []string
+	for n := range in {
+		coded = append(coded, filepath.Join(t.TempDir(), "coded"))
+		mustRun(t, "encode", "-o", coded[n], in[n])
+	}
+	back := filepath.Join(t.TempDir(), "back")
+	mustRun(t, "decode", coded[0], "-o", back)
+	check := func() {
+		t.Helper()
+		d, err := codeddir.CreateFiles(codeddir.Place{Path: back}, nil, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Discard()
+		if !same(t, back, in[0]) && !same(t, back, in[1]) {
+			t.Errorf("%v: they are neither the old inputs nor the new ones", listDir(t, back))
+		}
+	}
+	killAtRandom(t, check, func(i int) *exec.Cmd { return exec.Command(binary, "decode", "--force", coded[i%2], "-o", back) })
+}
+
+// TestManifestDamaged decodes by the copy of the manifest, and says so.
+func TestManifestDamaged(t *testing.T) {
+	coded, _, packets := encoded(t, []int{50, 60, 70})
+	for _, damage := range []func(path string){
+		func(path string) { write(t, path, strings.Replace(string(readFile(t, path)), "cauchy", "cauchx", 1)) },
+		func(path string) { write(t, path, "") },
+		func(path string) { remove(t, path) },
+	} {
+		damage(filepath.Join(coded, codeddir.ManifestName))
+		back := filepath.Join(t.TempDir(), "back")
+		r := volleyRun("decode", coded, "-o", back)
+		if r.code != exitOK {
+			t.Fatalf("exit %d: %s", r.code, r.stderr)
+		}
+		checkDecoded(t, back, packets)
+		wants(t, r.stderr, codeddir.ManifestName, "its copy manifest.copy.json is used")
+	}
+	in, _ := writePackets(t, 1)
+	wants(t, volleyRun("encode", "-o", coded, in).stderr, "holds a manifest.json already")
+}
+
+// TestChangedInput changes an input after it was opened, in every way, also when all of it has
+// been read: the run fails by its name.
+func TestChangedInput(t *testing.T) {
+	later := func(path string) {
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, change := range map[string]func(path string){
+		"grows":     func(path string) { write(t, path, strings.Repeat("y", 30)) },
+		"shrinks":   func(path string) { write(t, path, "y") },
+		"rewritten": func(path string) { write(t, path, strings.Repeat("y", 20)); later(path) },
+		"its time is put back": func(path string) {
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for disk.Changed(info).Equal(changed(t, path)) { // until the clock of the file system ticks
+				write(t, path, strings.Repeat("y", 20))
+				if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"removed": func(path string) { remove(t, path) },
+		"replaced": func(path string) {
+			write(t, path+".new", string(readFile(t, path)))
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		for _, when := range []int64{0, 20} {
+			in, _ := writePackets(t, 10, 20)
+			o := &encodeOptions{}
+			o.party = &party{Transport: local.New(1)[0]}
+			p, err := o.open(fieldtest.Parse(t, "2^8"), []string{in})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k := range int64(2) {
+				p.reader(int(k)).ReadAt(make([]byte, min(when, 10+10*k)), 0)
+			}
+			path := filepath.Join(in, "packet.01")
+			change(path)
+			for k := range int64(2) {
+				p.reader(int(k)).ReadAt(make([]byte, 10+10*k), 0)
+			}
+			err = p.finish(nil, new(codeddir.Manifest))
+			if err == nil || exitCode(err) != exitFailed || !strings.HasPrefix(message(err), "packet "+path+": ") || !strings.Contains(message(err), "changed while it was read") {
+				t.Errorf("%s after %d bytes: %v", name, when, err)
+			}
+			p.close()
+		}
+	}
+}
+
+func changed(t *testing.T, path string) time.Time {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return disk.Changed(info)
+}
+
+// TestOddInputs names inputs that hide their length, or that would wait: they are refused.
+func TestOddInputs(t *testing.T) {
+	in, _ := writePackets(t, 10, 20)
+	out := filepath.Join(t.TempDir(), "out")
+	if _, err := os.Stat("/proc/version"); err == nil {
+		r := volleyRun("encode", "-o", out, "/proc/version", in)
+		if r.code != exitUsage {
+			t.Errorf("exit %d: %s", r.code, r.stderr)
+		}
+		wants(t, r.stderr, "packet /proc/version: its length is said to be 0 and it has data")
+	}
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o666); err != nil {
+		t.Skip(err)
+	}
+	if f, _, err := disk.OpenInput(fifo); err == nil {
+		f.Close()
+		t.Error("a pipe was opened as a file")
+	}
+	coded, _, _ := encoded(t, []int{5, 6})
+	for _, name := range []string{"coded.0", codeddir.ManifestName} {
+		remove(t, coded, name)
+		if err := syscall.Mkfifo(filepath.Join(coded, name), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := volleyRun("decode", coded, "-o", out)
+	if r.code != exitUsage {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	wants(t, r.stderr, "not a regular file", "1 more input")
+}
+
+// TestCopies starts verbs as one of several tasks of a launcher that does not make them one run.
+func TestCopies(t *testing.T) {
+	in, _ := writePackets(t, 10, 20)
+	coded, _, _ := encoded(t, []int{5, 6})
+	for _, c := range []struct {
+		variable string
+		refused  bool
+	}{
+		{"OMPI_COMM_WORLD_SIZE=4", true}, {"PMI_SIZE=2", true}, {"SLURM_STEP_NUM_TASKS=3", true},
+		{"OMPI_COMM_WORLD_SIZE=1", false}, {"PMI_SIZE=", false}, {"SLURM_NTASKS=4", false}, {"WORLD_SIZE=8", false},
+	} {
+		t.Run(c.variable, func(t *testing.T) {
+			name, value, _ := strings.Cut(c.variable, "=")
+			for _, other := range launchers {
+				t.Setenv(other, "")
+			}
+			t.Setenv(name, value)
+			for _, args := range [][]string{{"encode", in}, {"decode", coded}} {
+				out := filepath.Join(t.TempDir(), "out")
+				args = append(args, "-o", out)
+				r := volleyRun(args...)
+				_, err := os.Lstat(out)
+				if c.refused != (r.code == exitUsage) || c.refused == (err == nil) {
+					t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)
+				}
+				if c.refused {
+					wants(t, r.stderr, c.variable, "copies", "--comm mpi", "--comm local")
+				}
+				mustRun(t, append(args, "--comm", "local", "--force")...)
+				mustRun(t, append(args, "--dry-run", "--force")...)
+			}
+		})
+	}
+}
+
+// TestHangUp ends a run by SIGHUP as by others, and not where that is ignored.
+func TestHangUp(t *testing.T) {
+	binary := build(t)
+	in := t.TempDir()
+	for k := range 4 { // large and sparse: nothing to read from the disk
+		f, err := os.Create(filepath.Join(in, fmt.Sprint("packet.", k)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Truncate(1 << 28); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	for _, ignored := range []bool{false, true} {
+		out := filepath.Join(t.TempDir(), "out")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, binary, "encode", "-o", out, in)
+		if ignored {
+			cmd = exec.CommandContext(ctx, "sh", "-c", `trap "" HUP; exec "$0" "$@"`, binary, "encode", "-o", out, in)
+		}
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for ctx.Err() == nil { // until a file grows
+			if names, _ := filepath.Glob(filepath.Join(out, ".volley-*-coded.0")); len(names) == 1 {
+				if info, err := os.Stat(names[0]); err == nil && info.Size() > 0 {
+					break
+				}
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		cmd.Process.Signal(syscall.SIGHUP)
+		cmd.Wait()
+		code := cmd.ProcessState.ExitCode()
+		_, err := os.Lstat(out)
+		if want := map[bool]int{false: exitInterrupted, true: exitOK}[ignored]; code != want || ignored != (err == nil) {
+			t.Errorf("ignored %v: exit %d, want %d: %s; %v", ignored, code, want, stderr.String(), err)
+		}
+	}
+}
