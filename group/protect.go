@@ -300,7 +300,7 @@ func (s *session) compareDeleted(ctx context.Context, works []*work, o *ProtectO
 	}
 	var list []string
 	for n, x := range all {
-		if !x.Empty && (!x.Less || 2*less >= s.k) {
+		if !x.Empty && (!x.Less || 2*less >= s.k) || o.Force && s.states[n].of(s.current) == nil {
 			continue
 		}
 		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left (gone: %s", s.name(n), x.Files, x.Were, x.Bytes, x.WereBytes, strings.Join(quoted(x.First), ", "))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -151,12 +152,21 @@ func newProtect() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			var dirs []string
+			if !p.DryRun {
+				if err := o.refuseCopies(cmd); err != nil {
+					return err
+				}
+			}
 			if p.Options, dirs, err = o.begin(cmd, args); err != nil {
 				return err
 			}
 			if !cmd.Flags().Changed("tolerate") {
 				return usagef("say with --tolerate R how many nodes may be lost")
 			}
+			if p.MaxDeleted < 0 || p.MaxDeleted > 1 {
+				return usagef("--max-deleted %v: want a share from 0 to 1", p.MaxDeleted)
+			}
+			p.MaxDeleted = max(p.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
 			r, err := group.Protect(cmd.Context(), o.party.Transport, dirs, p)
 			if err != nil {
 				return wayOn(err)
@@ -334,6 +344,11 @@ func newRecover() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			var dirs []string
+			if !x.DryRun {
+				if err := o.refuseCopies(cmd); err != nil {
+					return err
+				}
+			}
 			if x.Options, dirs, err = o.begin(cmd, args); err != nil {
 				return err
 			}
