@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	sequences = flag.Int("group.sequences", 250, "sequences of what users and runs do that TestModel tries")
-	mostCalls = flag.Int("group.calls", 2, "calls of each verb at which TestCrash interrupts it, in each way; 0: all")
+	sequences = flag.Int("group.sequences", 100, "sequences of what users and runs do that TestModel tries")
+	mostCalls = flag.Int("group.calls", 1, "calls of each verb at which TestCrash interrupts it, in each way; 0: all")
 )
 
 // A world is a group of nodes on a machine in memory.

@@ -33,9 +33,9 @@ type model struct {
 // R allows is never lost, what is refused changes nothing, and what has succeeded is so.
 func TestModel(t *testing.T) {
 	inOrder(t)
-	if flag.Lookup("rapid.checks").Value.String() == "100" {
-		must(t, flag.Set("rapid.checks", fmt.Sprint(*sequences)))
-	}
+	checks := flag.Lookup("rapid.checks").Value.String()
+	t.Cleanup(func() { must(t, flag.Set("rapid.checks", checks)) })
+	must(t, flag.Set("rapid.checks", fmt.Sprint(*sequences)))
 	must(t, flag.Set("rapid.nofailfile", "true")) // the seed will do
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{t: t, attempts: map[int64][][]string{}, rot: map[string]bool{}}
