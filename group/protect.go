@@ -303,11 +303,15 @@ func (s *session) compareDeleted(ctx context.Context, works []*work, o *ProtectO
 		if !x.Empty && (!x.Less || 2*less >= s.k) || o.Force && s.states[n].of(s.current) == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left (gone: %s", s.name(n), x.Files, x.Were, x.Bytes, x.WereBytes, strings.Join(quoted(x.First), ", "))
-		if more := x.Deleted - len(x.First); more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
+		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left", s.name(n), x.Files, x.Were, x.Bytes, x.WereBytes)
+		if x.Deleted > 0 { // else files have become shorter
+			text += " (gone: " + strings.Join(quoted(x.First), ", ")
+			if more := x.Deleted - len(x.First); more > 0 {
+				text += fmt.Sprintf(" and %d more", more)
+			}
+			text += ")"
 		}
-		list = append(list, text+")")
+		list = append(list, text)
 	}
 	if list == nil || o.AllowDeleted {
 		return nil

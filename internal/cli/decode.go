@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -204,6 +205,9 @@ type storedCode struct {
 func openCode(path string) (*storedCode, error) {
 	name := filepath.Join(path, codeddir.ManifestName)
 	r, err := codeddir.Open(path, disk.HolderOf("decode", ""))
+	if errors.As(err, new(*disk.BusyError)) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: want a directory that volley encode -o has made", err)
 	}

@@ -167,7 +167,7 @@ func TestShrunkInput(t *testing.T) {
 		if err == nil || exitCode(err) != exitFailed {
 			t.Fatalf("exit code %d: %v", exitCode(err), err)
 		}
-		if got, want := message(err), fmt.Sprintf("packet %s: 20 bytes at first and then 5: it changed while it was read", name); got != want {
+		if got, want := message(err), fmt.Sprintf("packet %s: 20 bytes at first and then 5: it changed while it was read; let nothing write to it until the run has ended", name); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		if _, err := os.Lstat(out); err == nil {

@@ -143,6 +143,9 @@ func TestBusy(t *testing.T) {
 				t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)
 			}
 			wants(t, r.stderr, path+" is busy: volley encode uses it since ", fmt.Sprintf("(process %d on ", os.Getpid()))
+			if !strings.HasSuffix(r.stderr, "or end it\n") {
+				t.Errorf("%q", r.stderr)
+			}
 		}
 		if now := strings.Join(listDir(t, path), " "); now != before {
 			t.Errorf("then there are %s, before %s", now, before)

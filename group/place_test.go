@@ -1,0 +1,445 @@
+package group
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"volley/internal/disk"
+)
+
+func file(name string, size int64) Entry {
+	return Entry{Path: Name(name), Type: typeFile, Size: size}
+}
+
+// offsets returns where files lie.
+func offsets(list []Entry) map[Name]int64 {
+	of := map[Name]int64{}
+	for _, e := range list {
+		of[e.Path] = e.Offset
+	}
+	return of
+}
+
+// drawFiles draws some files at no places.
+func drawFiles(t *rapid.T, least int) []Entry {
+	var list []Entry
+	for i, size := range rapid.SliceOfN(rapid.Int64Range(0, 50), least, 20).Draw(t, "sizes") {
+		list = append(list, file(fmt.Sprint("f", i), size))
+	}
+	return list
+}
+
+// apartAndWithin fails unless files lie apart, and before the end, where one of them ends.
+func apartAndWithin(t *rapid.T, list []Entry, end int64) {
+	t.Helper()
+	var at int64
+	for _, e := range extentsOf(list) {
+		if e.Offset < at {
+			t.Fatalf("%q begins at %d, and the one before ends at %d", e.Path, e.Offset, at)
+		}
+		at = e.Offset + e.Size
+	}
+	if at != end {
+		t.Fatalf("the last one ends at %d, and the data at %d", at, end)
+	}
+}
+
+// TestPlace checks that files lie apart, that what has not changed stays where it is, and
+// that gaps are used again.
+func TestPlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := drawFiles(t, 1)
+		end := place(list, nil, false)
+		apartAndWithin(t, list, end)
+		var total int64
+		for _, e := range list {
+			total += e.Size
+		}
+		if end != total {
+			t.Fatalf("%d bytes take %d", total, end)
+		}
+		// The same again.
+		was := slices.Clone(list)
+		if again := place(list, was, false); again != end || !slices.Equal(list, was) {
+			t.Fatalf("nothing has changed, and %v became %v", was, list)
+		}
+		// One is gone, one grows, one shrinks, one comes.
+		i := rapid.IntRange(0, len(list)-1).Draw(t, "changes")
+		e := was[i]
+		var grown, gone bool
+		switch rapid.IntRange(0, 3).Draw(t, "how") {
+		case 0:
+			list = slices.Delete(slices.Clone(was), i, i+1)
+			gone = true
+		case 1:
+			list[i].Size += rapid.Int64Range(1, 100).Draw(t, "more")
+			grown = true
+		case 2:
+			list[i].Size /= 2
+		case 3:
+			list = append(list, file("new", rapid.Int64Range(1, 100).Draw(t, "new")))
+		}
+		end = place(list, was, false)
+		apartAndWithin(t, list, end)
+		total = 0
+		for _, e := range list {
+			total += e.Size
+		}
+		if end > 2*total {
+			t.Fatalf("%d bytes take %d", total, end)
+		}
+		if end == total && gone {
+			return // it may have been made afresh
+		}
+		before, now := offsets(was), offsets(list)
+		for p, at := range now {
+			old, known := before[p]
+			if size := list[slices.IndexFunc(list, func(e Entry) bool { return e.Path == p })].Size; known && size > 0 && at != old && !(grown && p == e.Path) {
+				t.Fatalf("%q changed, and %q went from %d to %d", e.Path, p, old, at)
+			}
+		}
+	})
+}
+
+// TestPlaceGaps checks which place a file gets.
+func TestPlaceGaps(t *testing.T) {
+	at := func(name string, offset, size int64) Entry {
+		e := file(name, size)
+		e.Offset = offset
+		return e
+	}
+	was := []Entry{at("a", 0, 10), at("b", 10, 10), at("c", 20, 10), at("d", 30, 100)}
+	for _, x := range []struct {
+		what  string
+		list  []Entry
+		fresh bool
+		want  []int64
+		end   int64
+	}{
+		{"the gap that it fits", []Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 10)}, false, []int64{0, 20, 30, 10}, 130},
+		{"part of a gap, and the rest of it", []Entry{file("a", 10), file("c", 10), file("d", 100), file("x", 4), file("y", 6)}, false, []int64{0, 20, 30, 10, 14}, 130},
+		{"no gap is long enough", []Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 11)}, false, []int64{0, 20, 30, 130}, 141},
+		{"the first gap is too short", []Entry{file("b", 10), file("d", 100), file("c", 5), file("new", 15)}, false, []int64{10, 30, 20, 130}, 145},
+		{"it grows over the next", []Entry{file("a", 11), file("b", 10), file("c", 10), file("d", 100)}, false, []int64{130, 10, 20, 30}, 141},
+		{"it grows at the end", []Entry{file("a", 10), file("b", 10), file("c", 10), file("d", 150)}, false, []int64{0, 10, 20, 30}, 180},
+		{"it was empty", []Entry{file("a", 10), file("b", 0), file("c", 10), file("d", 100)}, false, []int64{0, 0, 20, 30}, 130},
+		{"less than half is gaps", []Entry{file("c", 10), file("a", 10)}, false, []int64{20, 0}, 30},
+		{"more than half would be gaps", []Entry{file("d", 20)}, false, []int64{0}, 20},
+		{"afresh", []Entry{file("c", 10), file("d", 100)}, true, []int64{0, 10}, 110},
+	} {
+		end := place(x.list, was, x.fresh)
+		var is []int64
+		for _, e := range x.list {
+			is = append(is, e.Offset)
+		}
+		if end != x.end || !slices.Equal(is, x.want) {
+			t.Errorf("%s: %v, end %d: want %v, %d", x.what, is, end, x.want, x.end)
+		}
+	}
+}
+
+// drawManifest draws one with sizes only.
+func drawManifest(t *rapid.T) *Manifest {
+	m := &Manifest{Version: rapid.IntRange(1, 2).Draw(t, "version"), DataChunks: rapid.IntRange(1, 5).Draw(t, "data"), ParityChunks: rapid.IntRange(1, 3).Draw(t, "parity")}
+	m.BlockBytes = align * rapid.Int64Range(1, 6).Draw(t, "block")
+	m.ChunkBytes = align * rapid.Int64Range(1, 30).Draw(t, "chunk")
+	return m
+}
+
+// TestBlocks checks that blocks follow each other, that each byte is in the block that has
+// it, and that segments are what files are cut into there.
+func TestBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawManifest(t)
+		for _, chunks := range []int{m.DataChunks, m.ParityChunks} {
+			var end int64
+			number := 0
+			err := m.inOrder(chunks, func(row, chunk int, at, n int64) error {
+				_, length := m.block(row)
+				if at != end || n != length || n <= 0 || m.place(row, chunk, chunks) != at || m.number(row, chunk, chunks) != number {
+					t.Fatalf("row %d, chunk %d: at %d, %d bytes, number %d: want at %d, number %d", row, chunk, at, n, m.number(row, chunk, chunks), end, number)
+				}
+				if chunks == m.DataChunks {
+					for _, x := range []int64{at, at + n - 1} {
+						if r, c, stop := m.blockAt(x); r != row || c != chunk || stop != at+n {
+							t.Fatalf("byte %d is in row %d, chunk %d, to %d: want %d, %d, to %d", x, r, c, stop, row, chunk, at+n)
+						}
+					}
+				}
+				end += n
+				number++
+				return nil
+			})
+			if err != nil || end != int64(chunks)*m.ChunkBytes || number != m.rows()*chunks {
+				t.Fatalf("%d blocks, %d bytes, %v", number, end, err)
+			}
+		}
+		list := drawFiles(t, 0)
+		place(list, nil, false)
+		list = slices.DeleteFunc(list, func(e Entry) bool { return e.Offset+e.Size > int64(m.DataChunks)*m.ChunkBytes })
+		files := extentsOf(list)
+		covered := make([]int64, len(files))
+		for i, g := range m.segments(files) {
+			row, chunk, stop := m.blockAt(g.at)
+			f := files[g.file]
+			if g.n <= 0 || row != g.row || chunk != g.chunk || g.at+g.n > stop || g.at != f.Offset+covered[g.file] || g.at+g.n != min(stop, f.Offset+f.Size) {
+				t.Fatalf("segment %d: %+v of %+v, in a block that ends at %d", i, g, f, stop)
+			}
+			covered[g.file] += g.n
+		}
+		for i, n := range covered {
+			if n != files[i].Size {
+				t.Fatalf("%+v: %d bytes are in segments", files[i], n)
+			}
+		}
+	})
+}
+
+// TestGeometry checks that chunks hold the data, and that more of it leaves whole rows where
+// they were.
+func TestGeometry(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.OneOf(rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, 1<<40)).Draw(t, "most")
+		more := most + rapid.Int64Range(0, 1<<16).Draw(t, "more")
+		k := rapid.IntRange(2, 20).Draw(t, "K")
+		r := rapid.IntRange(1, k-1).Draw(t, "R")
+		make := func(most int64, earlier *Manifest) *Manifest {
+			m := &Manifest{Version: Version, Nodes: k, Tolerate: r, Layout: Striped, Matrix: Cauchy, DataChunks: k - r, ParityChunks: r}
+			m.geometry(most, earlier)
+			d := int64(m.DataChunks)
+			switch {
+			case m.ChunkBytes*d < most || m.ChunkBytes%align != 0 || m.BlockBytes%align != 0 || m.BlockBytes < align || m.BlockBytes > mostBlock:
+				t.Fatalf("%d bytes: %+v", most, m)
+			case m.ChunkBytes*d >= most+2*d*align && m.ChunkBytes*d >= most+d*m.BlockBytes:
+				t.Fatalf("%d bytes, and room for %d", most, m.ChunkBytes*d)
+			case int64(m.rows())*(d+int64(r)) > 4*mostBlocks+int64(k) && m.BlockBytes < mostBlock:
+				t.Fatalf("%d bytes: %d rows: %+v", most, m.rows(), m)
+			}
+			return m
+		}
+		a := make(most, nil)
+		b := make(more, a)
+		if b.BlockBytes != a.BlockBytes {
+			t.Fatalf("blocks of %d became such of %d", a.BlockBytes, b.BlockBytes)
+		}
+		whole := int(most / (int64(a.DataChunks) * a.BlockBytes)) // rows
+		for _, row := range []int{0, whole / 2, whole - 1} {
+			if row < 0 || row >= whole {
+				continue
+			}
+			at, n := a.block(row)
+			at2, n2 := b.block(row)
+			if n != a.BlockBytes || at != at2 || n != n2 || a.place(row, 1%a.DataChunks, a.DataChunks) != b.place(row, 1%a.DataChunks, a.DataChunks) {
+				t.Fatalf("row %d of %d moved", row, whole)
+			}
+		}
+	})
+}
+
+// TestBlockPackets reads and writes blocks of a chunk as packets, in parts of any length.
+func TestBlockPackets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawManifest(t)
+		chunk := rapid.IntRange(0, m.DataChunks-1).Draw(t, "of")
+		whole := make([]byte, int64(m.DataChunks)*m.ChunkBytes)
+		for i := range whole {
+			whole[i] = byte(i*7 + i>>8)
+		}
+		b := blocks{m: m}
+		var want []byte
+		for row := range m.rows() {
+			if rapid.Bool().Draw(t, "row") {
+				b.rows = append(b.rows, row)
+				_, n := m.block(row)
+				want = append(want, whole[m.place(row, chunk, m.DataChunks):][:n]...)
+			}
+		}
+		if b.bytes() != int64(len(want)) {
+			t.Fatalf("%d bytes: want %d", b.bytes(), len(want))
+		}
+		r := &blockReader{b, bytes.NewReader(whole), chunk, m.DataChunks}
+		var rows []int
+		back := make([]byte, len(whole))
+		w := newBlockWriter(b, func(row int, block []byte) error {
+			rows = append(rows, row)
+			copy(back[m.place(row, chunk, m.DataChunks):], block)
+			return nil
+		})
+		for at := 0; at < len(want); {
+			n := min(rapid.IntRange(1, 100).Draw(t, "part"), len(want)-at)
+			part := make([]byte, n)
+			if got, err := r.ReadAt(part, int64(at)); got != n || err != nil || !bytes.Equal(part, want[at:at+n]) {
+				t.Fatalf("read %d at %d: %d, %v", n, at, got, err)
+			}
+			if got, err := w.WriteAt(part, int64(at)); got != n || err != nil {
+				t.Fatalf("wrote %d at %d: %d, %v", n, at, got, err)
+			}
+			at += n
+		}
+		if !slices.Equal(rows, b.rows) {
+			t.Fatalf("rows %v were written: want %v", rows, b.rows)
+		}
+		for _, row := range b.rows {
+			at := m.place(row, chunk, m.DataChunks)
+			_, n := m.block(row)
+			if !bytes.Equal(back[at:at+n], whole[at:at+n]) {
+				t.Fatalf("row %d came back otherwise", row)
+			}
+		}
+		if _, err := r.ReadAt(make([]byte, 1), int64(len(want))); err == nil {
+			t.Fatal("there is something after the end")
+		}
+	})
+}
+
+// TestShrunk checks when a node looks as if its files were gone by accident.
+func TestShrunk(t *testing.T) {
+	dir := Entry{Path: "d", Type: typeDir}
+	for _, x := range []struct {
+		what     string
+		was, now []Entry
+		most     float64
+		want     shrinkage
+	}{
+		{"nothing was there", nil, nil, 0.5, shrinkage{}},
+		{"directories only", []Entry{dir}, nil, 0.5, shrinkage{}},
+		{"all is there", []Entry{file("a", 5), dir}, []Entry{file("a", 5)}, 0.5, shrinkage{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}},
+		{"all is gone", []Entry{file("a", 5), file("b", 5)}, []Entry{dir}, 0.5, shrinkage{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}, Empty: true, Less: true}},
+		{"all is gone, and all may", []Entry{file("a", 5)}, nil, 1, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true}},
+		{"half is gone", []Entry{file("a", 5), file("b", 5)}, []Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}},
+		{"half may not be gone", []Entry{file("a", 5), file("b", 5)}, []Entry{file("b", 5)}, 0.4, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}, Less: true}},
+		{"half the files, and fewer bytes", []Entry{file("a", 6), file("b", 5)}, []Entry{file("b", 5)}, 0.5, shrinkage{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}, Less: true}},
+		{"most bytes, and few files", []Entry{file("a", 1), file("b", 1), file("c", 9)}, []Entry{file("c", 9)}, 0.5, shrinkage{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}, Less: true}},
+		{"new ones make up for it", []Entry{file("a", 5), file("b", 5)}, []Entry{file("c", 5), file("d", 5)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}},
+		{"emptied", []Entry{file("a", 5)}, []Entry{file("a", 0)}, 0.5, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true, Less: true}},
+		{"empty before", []Entry{file("a", 0), file("b", 1)}, []Entry{file("a", 0), file("b", 1)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}},
+		{"became a directory", []Entry{file("d", 1)}, []Entry{dir}, 0.5, shrinkage{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}, Empty: true, Less: true}},
+		{"many", []Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []Entry{file("g", 0)}, 0.5,
+			shrinkage{Were: 7, WereBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}, Empty: true, Less: true}},
+	} {
+		if is := shrunk(x.was, x.now, x.most); fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) {
+			t.Errorf("%s: %+v: want %+v", x.what, is, x.want)
+		}
+	}
+}
+
+// TestAccident deletes files at some of four nodes: what happened at half of them or more is
+// meant, unless nothing is left of a node.
+func TestAccident(t *testing.T) {
+	for _, x := range []struct {
+		what    string
+		nodes   int
+		change  func(w *world, dir string)
+		o       ProtectOptions
+		refused bool
+	}{
+		{"most of one", 1, most, ProtectOptions{}, true},
+		{"most of one, and that may be", 1, most, ProtectOptions{AllowDeleted: true}, false},
+		{"most of one, and a larger share may be gone", 1, most, ProtectOptions{MaxDeleted: 0.999}, false},
+		{"most of two", 2, most, ProtectOptions{}, false},
+		{"few of one", 1, few, ProtectOptions{}, false},
+		{"few of one, and none may be gone", 1, few, ProtectOptions{MaxDeleted: 0.01}, true},
+		{"all of one", 1, all0, ProtectOptions{}, true},
+		{"all of all", 4, all0, ProtectOptions{}, true},
+		{"all of all, and that may be", 4, all0, ProtectOptions{AllowDeleted: true}, false},
+		{"emptied", 1, emptied, ProtectOptions{}, true},
+	} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		for _, dir := range w.dirs[:x.nodes] {
+			x.change(w, dir)
+		}
+		before := everything(w)
+		r, err := w.protectBy(w.Process(), x.o)
+		input := new(InputError)
+		if (err != nil) != x.refused || err != nil && (!errors.As(err, &input) || input.Way != WayAllowDeleted) {
+			t.Errorf("%s: %v: refused should be %v", x.what, err, x.refused)
+		}
+		if x.refused && !slices.Equal(before, everything(w)) {
+			t.Errorf("%s: something has changed", x.what)
+		}
+		if err == nil && r.Deleted == 0 {
+			t.Errorf("%s: no file is said to be deleted", x.what)
+		}
+	}
+	if _, err := newWorld(2, 1, Full).protectBy(newWorld(2, 1, Full).Process(), ProtectOptions{MaxDeleted: 1.5}); !IsInputError(err) {
+		t.Errorf("a share of 1.5: %v", err)
+	}
+}
+
+func few(w *world, dir string) { w.Remove(dir + "/plain") }
+
+func most(w *world, dir string) {
+	for _, name := range []string{"/plain", "/big", "/sub/x", "/closed/inner/z"} {
+		w.Remove(dir + name)
+	}
+}
+
+func all0(w *world, dir string) {
+	most(w, dir)
+	for _, name := range []string{"/sub/deep/y", "/empty", "/odd \xff"} {
+		w.Remove(dir + name)
+	}
+}
+
+func emptied(w *world, dir string) {
+	for _, name := range []string{"/plain", "/big", "/sub/x", "/closed/inner/z"} {
+		w.WriteFile(dir+name, nil, 0o644)
+	}
+}
+
+// A counted file counts how often it was closed.
+type counted struct {
+	disk.File
+	closed int
+}
+
+func (c *counted) Close() error { c.closed++; return nil }
+
+// TestHandles checks that no more files are open than may be, the last ones used.
+func TestHandles(t *testing.T) {
+	var h handles[int]
+	files := map[int][]*counted{}
+	get := func(key int) *counted {
+		f, err := h.get(key, func() (disk.File, error) {
+			c := &counted{}
+			files[key] = append(files[key], c)
+			return c, nil
+		})
+		must(t, err)
+		return f.(*counted)
+	}
+	for i := range mostOpen {
+		get(i)
+	}
+	if a, b := get(3), get(3); a != b || len(files[3]) != 1 {
+		t.Error("a file that is open was opened again")
+	}
+	get(mostOpen)
+	if files[0][0].closed != 1 || files[1][0].closed != 0 || len(h.open) != mostOpen {
+		t.Errorf("%d files are open; the first was closed %d times, the next %d", len(h.open), files[0][0].closed, files[1][0].closed)
+	}
+	if get(0); len(files[0]) != 2 {
+		t.Error("a file that was closed was not opened again")
+	}
+	broken := errors.New("no")
+	if _, err := h.get(-1, func() (disk.File, error) { return nil, broken }); err != broken {
+		t.Errorf("%v: want %v", err, broken)
+	}
+	h.close()
+	for key, list := range files {
+		for _, f := range list {
+			if f.closed != 1 {
+				t.Errorf("file %d was closed %d times", key, f.closed)
+			}
+		}
+	}
+	if len(h.open) != 0 || len(h.order) != 0 {
+		t.Error("files are open that were closed")
+	}
+}
