@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command powercut shows what a power cut leaves of groups: it runs volley on nodes on a file
-// system in an image, copies the image at random moments, and looks at the copy. What a
+// Command powercut shows what a power cut leaves: it runs volley on files on a file system in
+// an image, copies the image at random moments, and looks at the copy. What a
 // command that had exited with 0 by then has done has to be there. It needs root, loop
 // devices and the mkfs programs.
 //
@@ -28,7 +28,7 @@ import (
 var (
 	volley  = flag.String("volley", "volley", "the program")
 	systems = flag.String("fs", "ext4,xfs,btrfs,ext2", "file systems")
-	kinds   = flag.String("kinds", "", "what is run, of first, update, lost, damaged, revert; all where it is empty")
+	kinds   = flag.String("kinds", "", "what is run, of first, update, lost, damaged, revert, encode, decode; all where it is empty")
 	times   = flag.Int("times", 100, "moments on each file system")
 	where   = flag.String("dir", "/dev/shm/powercut", "where images lie, best in memory")
 	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the moments")
@@ -54,12 +54,13 @@ var fileSystems = map[string]fileSystem{
 type kind struct {
 	name    string
 	args    []string
-	prepare string // by the shell, in the directory of the nodes; "" for a group that is not protected
-	changed []int  // nodes that are not as they were protected
-	kept    string // a file that is replaced, and that recover keeps
+	prepare string   // by the shell, in the directory of the nodes; "" for a group that is not protected
+	changed []int    // nodes that are not as they were protected
+	kept    string   // a file that is replaced, and that recover keeps
+	coded   []string // instead: arguments of a verb that is run in the directory, on codedFiles
 }
 
-var all = []kind{
+var groupKinds = []kind{
 	{name: "first", args: []string{"protect", "--tolerate", "2"}},
 	{name: "update", args: []string{"protect", "--tolerate", "2"}, changed: []int{1},
 		prepare: `head -c 290000 /dev/urandom > n1/a; echo more > n1/d/more; mkdir n1/newdir; ln -s nowhere n1/newlink`},
@@ -113,6 +114,7 @@ func campaign(name string, rng *rand.Rand) int {
 	dir := filepath.Join(*where, name)
 	fatal(os.MkdirAll(filepath.Join(dir, "mnt"), 0o700))
 	var list []*run
+	all := append(slices.Clone(groupKinds), codedKinds...)
 	for i := range all {
 		if *kinds == "" || slices.Contains(strings.Split(*kinds, ","), all[i].name) {
 			list = append(list, newRun(&all[i], name, system, dir))
@@ -169,6 +171,10 @@ func newRun(k *kind, name string, system fileSystem, dir string) *run {
 	fatal(errors.Join(f.Truncate(system.mebibytes<<20), f.Close()))
 	must(append(slices.Clone(system.make), base)...)
 	r.mounted(base, func() error {
+		if k.coded != nil {
+			r.shell(codedFiles)
+			return nil
+		}
 		r.shell(nodes)
 		if k.name != "first" {
 			r.volley(true, "protect", "--tolerate", "2")
@@ -184,8 +190,12 @@ func newRun(k *kind, name string, system fileSystem, dir string) *run {
 	must("cp", "--reflink=never", base, r.file("cut.img"))
 	r.mounted(r.file("cut.img"), func() error {
 		begun := time.Now()
-		r.volley(true, k.args...)
-		r.took = time.Since(begun)
+		if out, err := r.command(k.args...).CombinedOutput(); err != nil {
+			fatal(fmt.Errorf("%s: %v: %s", k.name, err, out))
+		}
+		if r.took = time.Since(begun); k.coded != nil {
+			return nil
+		}
 		now := r.look()
 		if k.args[0] == "protect" {
 			r.want = now
@@ -208,6 +218,7 @@ func (r *run) mounted(image string, f func() error) error {
 func (r *run) shell(text string) {
 	cmd := exec.Command("bash", "-e", "-c", text)
 	cmd.Dir = r.mnt
+	cmd.Env = append(os.Environ(), "VOLLEY="+*volley)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		fatal(fmt.Errorf("%s: %v: %s", text, err, out))
 	}
@@ -221,7 +232,12 @@ func (r *run) dirs() (list []string) {
 }
 
 func (r *run) command(args ...string) *exec.Cmd {
-	return exec.Command(*volley, append(slices.Clone(args), r.dirs()...)...)
+	cmd := exec.Command(*volley, append(slices.Clone(args), r.dirs()...)...)
+	if r.kind.coded != nil && len(args) == 0 {
+		cmd = exec.Command(*volley, r.kind.coded...)
+	}
+	cmd.Dir = r.mnt
+	return cmd
 }
 
 // volley runs it to its end and returns an error where that is not what it should be.
@@ -343,6 +359,9 @@ func (r *run) cut(rng *rand.Rand, after bool) (exited bool, problem error) {
 // check looks at what a power cut has left.
 func (r *run) check(exited bool) error {
 	k := r.kind
+	if k.coded != nil {
+		return r.checkCoded(exited)
+	}
 	protects := k.args[0] == "protect"
 	is := r.look()
 	switch {
