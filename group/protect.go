@@ -221,8 +221,8 @@ func (s *session) entries(n int) []Entry {
 type shrinkage struct {
 	Files, Were           int
 	Bytes, WereBytes      int64
-	Deleted               int
-	First                 []string // of what was deleted
+	Deleted, Shorter      int
+	First                 []string // of what was deleted, or is shorter
 	Empty, Less, Unlikely bool
 }
 
@@ -231,7 +231,7 @@ type shrinkage struct {
 func shrunk(was, now []Entry, most float64) shrinkage {
 	var x shrinkage
 	sizes := map[Name]int64{}
-	emptied := map[Name]bool{}
+	emptied, shorter := map[Name]bool{}, map[Name]bool{}
 	for i := range was {
 		e := &was[i]
 		if e.Type == typeFile {
@@ -251,14 +251,14 @@ func shrunk(was, now []Entry, most float64) shrinkage {
 			emptied[e.Path] = true
 			continue
 		}
+		if known && e.Size < size {
+			shorter[e.Path] = true
+		}
 		x.Files++
 		x.Bytes += e.Size
 	}
-	for _, list := range []func() []Name{
-		func() []Name { return keysOf(sizes) }, func() []Name { return keysOf(emptied) },
-	} {
-		names := list()
-		x.Deleted += len(names)
+	x.Deleted, x.Shorter = len(sizes)+len(emptied), len(shorter)
+	for _, names := range [][]Name{keysOf(sizes), keysOf(emptied), keysOf(shorter)} {
 		for _, p := range names[:min(len(names), mostNamed)] {
 			x.First = append(x.First, string(p))
 		}
@@ -303,14 +303,11 @@ func (s *session) compareDeleted(ctx context.Context, works []*work, o *ProtectO
 		if !x.Empty && (!x.Less || 2*less >= s.k) || o.Force && s.states[n].of(s.current) == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left", s.name(n), x.Files, x.Were, x.Bytes, x.WereBytes)
-		if x.Deleted > 0 { // else files have become shorter
-			text += " (gone: " + strings.Join(quoted(x.First), ", ")
-			if more := x.Deleted - len(x.First); more > 0 {
-				text += fmt.Sprintf(" and %d more", more)
-			}
-			text += ")"
+		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left (gone or shorter: %s", s.name(n), x.Files, x.Were, x.Bytes, x.WereBytes, strings.Join(quoted(x.First), ", "))
+		if more := x.Deleted + x.Shorter - len(x.First); more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
 		}
+		text += ")"
 		list = append(list, text)
 	}
 	if list == nil || o.AllowDeleted {

@@ -208,6 +208,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	type done struct {
 		Files    int
 		Replaced []string
+		Notes    []string
 		Failed   string
 	}
 	mine := make([]done, len(s.nodes))
@@ -219,7 +220,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 			err := n.rollForward(s.generation)
 			if x := targets[n.index]; err == nil && x != nil {
 				err = x.commit()
-				mine[i] = done{Files: len(x.files), Replaced: x.replaced}
+				mine[i] = done{Files: len(x.files), Replaced: x.replaced, Notes: x.notes}
 			}
 			if err == nil {
 				err = s.renewTouches(n, conditions[n.index])
@@ -241,6 +242,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	for n, d := range all {
 		r.Files += d.Files
 		r.Replaced = append(r.Replaced, d.Replaced...)
+		r.Notes = append(r.Notes, d.Notes...)
 		complete = complete && d.Failed == "" && conditions[n].Failing == ""
 	}
 	if !complete { // an earlier generation may be of use yet
@@ -439,7 +441,7 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 		}
 		traffic.add(t)
 	}
-	return nil
+	return traffic.total(ctx, s)
 }
 
 // unreadable is what cannot be opened.

@@ -38,6 +38,7 @@ type target struct {
 	parity    disk.File // nil: it is right as it is
 	rest      []string  // temporary files
 	replaced  []string
+	notes     []string
 	journal   recovering
 }
 
@@ -398,7 +399,10 @@ func (x *target) end(synced map[string]bool) error {
 		if err != nil {
 			return err
 		}
-		if err := setMeta(n.dir, string(e.Path), e); err != nil {
+		switch err := setMeta(n.dir, string(e.Path), e); {
+		case errors.Is(err, fs.ErrPermission): // it is another user's, as where a disk is mounted
+			x.notes = append(x.notes, fmt.Sprintf("%s: mode and time cannot be set, as it is another user's", n.path(e.Path)))
+		case err != nil:
 			return err
 		}
 		synced[string(e.Path)] = true

@@ -206,6 +206,12 @@ func (e *BusyError) Error() string {
 		e.Path, e.Holder.Verb, e.Holder.Since.Format(time.DateTime), e.Holder.PID, e.Holder.Host)
 }
 
+// alive reports whether a holder may still run.
+func alive(h Holder) bool {
+	host, err := os.Hostname()
+	return err != nil || host != h.Host || running(h.PID)
+}
+
 // holderTime is how long a run may take from the lock to its name in it.
 const holderTime = 500 * time.Millisecond
 
@@ -231,6 +237,9 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 				if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &busy.Holder) == nil {
 					break
 				}
+			}
+			if !alive(busy.Holder) { // one of several that share it, which has ended
+				busy.Holder = Holder{}
 			}
 			return nil, busy
 		}

@@ -29,3 +29,6 @@ func syncDir(f *os.File, err error) error {
 	}
 	return nil
 }
+
+// running says yes: there is no portable way to tell.
+func running(int) bool { return true }

@@ -48,3 +48,6 @@ func syncDir(f *os.File, err error) error {
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
+
+// running reports whether there is a process of this machine.
+func running(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
