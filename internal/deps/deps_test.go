@@ -40,6 +40,7 @@ var allowed = map[string][]string{
 	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"bench/network":            {"", "bench", "draw/plot", "field", "matrix", "report", "sim", "transport/mpi", "tune"},
 	"internal/disk":            {},
+	"internal/powercut":        {},
 	"internal/disk/disktest":   {"internal/disk"},
 	"internal/atomicfile":      {"internal/disk"},
 	"internal/codeddir":        {"internal/atomicfile", "internal/disk"},

@@ -1,12 +1,8 @@
-//go:build linux
+//go:build linux && powercut
 
-// Command powercut shows what a power cut leaves: it runs volley on files on a file system in
-// an image, copies the image at random moments, and looks at the copy. What a
-// command that had exited with 0 by then has done has to be there. It needs root, loop
-// devices and the mkfs programs.
-//
-//	go build -o volley ./cmd/volley && go run ./internal/powercut -volley ./volley -times 100
-package main
+// go build -o volley ./cmd/volley && go test -tags powercut ./internal/powercut -v -timeout 2h -volley $PWD/volley -times 100
+
+package powercut
 
 import (
 	"bytes"
@@ -22,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -88,19 +85,16 @@ const nodes = `for n in n0 n1 n2 n3; do
 	touch -d '2003-02-03 04:05:06' $n/d/e $n/closed $n/void/inner $n/void $n/d
 done`
 
-func main() {
-	flag.Parse()
-	if path, err := filepath.Abs(*volley); err == nil && strings.Contains(*volley, "/") {
-		*volley = path
-	}
+// TestPowerCuts runs volley on files on a file system in an image, copies the image at random
+// moments, and looks at the copy: what a command that had exited with 0 by then has done has to
+// be there.
+func TestPowerCuts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(*seed, 0))
-	fmt.Printf("seed %d\n", *seed)
-	failures := 0
+	t.Logf("seed %d", *seed)
 	for name := range strings.SplitSeq(*systems, ",") {
-		failures += campaign(name, rng)
-	}
-	if failures > 0 {
-		os.Exit(1)
+		if n := campaign(name, rng); n > 0 {
+			t.Errorf("%s: %d failures", name, n)
+		}
 	}
 }
 

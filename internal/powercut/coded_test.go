@@ -1,6 +1,6 @@
-//go:build linux
+//go:build linux && powercut
 
-package main
+package powercut
 
 import (
 	"bytes"
