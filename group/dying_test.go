@@ -48,6 +48,27 @@ func TestDying(t *testing.T) {
 	t.Logf("%d disks died", tried)
 }
 
+// TestDyingSetAside has a disk die where a file is to be put aside, and its directory made for
+// that: neither is tried for ever.
+func TestDyingSetAside(t *testing.T) {
+	inOrder(t)
+	rng := rand.New(rand.NewPCG(1, 4))
+	tried := 0
+	for _, s := range scenes(t, Full) {
+		for _, c := range s.calls {
+			if s.name == "recover a stale node" && strings.Contains(c.Path, "/.volley/"+replacedName) {
+				tried++
+				if err := s.dies(1, c.N, rng); err != nil {
+					t.Errorf("at %v: %v", c, err)
+				}
+			}
+		}
+	}
+	if tried == 0 {
+		t.Error("nothing was put aside")
+	}
+}
+
 // dies has the disk of node d die at a call.
 func (s *scene) dies(d, n int, rng *rand.Rand) error {
 	c := s.world.clone()

@@ -465,6 +465,8 @@ func (x *target) setAside(e *Entry) error {
 	for i := 1; ; i++ {
 		if _, err := n.dir.Lstat(to); errors.Is(err, fs.ErrNotExist) {
 			break
+		} else if err != nil {
+			return err
 		}
 		to = fmt.Sprint(base, ".", i)
 	}

@@ -4,6 +4,7 @@
 package disk
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -110,6 +111,8 @@ func MkdirAll(d Dir, name string, perm fs.FileMode) error {
 			return &fs.PathError{Op: "mkdir", Path: name, Err: errNotDir}
 		}
 		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) || name == "." {
+		return err
 	}
 	up := dirOf(name)
 	if err := MkdirAll(d, up, perm); err != nil {
