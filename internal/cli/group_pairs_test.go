@@ -402,6 +402,12 @@ func (g *pairGroup) stopped(t *testing.T, v pairVerb) *program {
 			}
 		}
 		p.Process.Signal(syscall.SIGSTOP)
+		for { // until it has stopped, or ended
+			is, _ := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(p.Process.Pid)).Output()
+			if len(is) == 0 || bytes.ContainsAny(is, "TZ") {
+				break
+			}
+		}
 		f, err := os.Open(lock)
 		if err != nil {
 			t.Fatal(err)
