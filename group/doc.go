@@ -21,7 +21,8 @@
 //	in force   the newest generation that at least K-R members and more than half of those
 //	           that count hold, and that is committed at one member or complete at all that
 //	           count. Or, where more than R are lost, one that is committed and that all that
-//	           count hold. Where it is pending it is rolled forward
+//	           count hold. Where it is pending it is rolled forward. Where no member has committed
+//	           anything, all nodes that are not lost have to hold it complete
 //	in doubt   a member has committed a newer generation than the one in force, or none is in
 //	           force and a member has committed one: every verb names who has what and stops;
 //	           Options.Believe names the member whose newest generation is in force

@@ -151,7 +151,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 	s.foreign(n, x, c, is)
 	if quickly {
 		if info, err := n.dir.Lstat(parityPath(s.generation)); err != nil || info.Size() != m.parityBytes() {
-			c.note(metaName+"/"+parityName, Damaged, err)
+			c.note(Name(parityPath(s.generation)), Damaged, err)
 		}
 		return c, nil
 	}
@@ -372,7 +372,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 			what, err = Missing, nil
 		}
 		c.Parity, c.parity = all(m, m.ParityChunks), true
-		c.note(metaName+"/"+parityName, what, err)
+		c.note(Name(parityPath(s.generation)), what, err)
 		return nil
 	}
 	defer f.Close()
@@ -381,7 +381,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 	}
 	c.parity = f.size != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.parity {
-		c.note(metaName+"/"+parityName, Damaged, nil)
+		c.note(Name(parityPath(s.generation)), Damaged, nil)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"volley"
 	"volley/executor"
@@ -163,8 +164,22 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 	return failing, apart(s.nodes)
 }
 
-// open opens and locks a node. A missing one stays closed, unless the verb makes it.
+// open opens and locks a node. A missing one stays closed, unless the verb makes it. Where
+// another run removes what it has made itself, and not used, it begins again.
 func (n *node) open(d disk.Disk, v verb, holder disk.Holder) (err error) {
+	for range openTimes {
+		if err = n.tryOpen(d, v, holder); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		n.close()
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+const openTimes = 100
+
+func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 	n.dir, err = d.Open(n.given)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && v.makes:

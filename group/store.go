@@ -126,6 +126,10 @@ func (n *node) load() *state {
 		return &state{Dir: n.given, Node: -1, Failing: err.Error()}
 	}
 	all, err := n.dir.ReadDir(".")
+	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+		s.Lost = true
+		return s
+	}
 	if err != nil {
 		return fail(err)
 	}

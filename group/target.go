@@ -305,7 +305,7 @@ func (x *target) commitLinks(synced map[string]bool) error {
 	if len(links) == 0 {
 		return nil
 	}
-	if err := n.sync(); err != nil {
+	if err := n.dir.SyncAll(); err != nil {
 		return err
 	}
 	for name, e := range links {

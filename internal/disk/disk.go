@@ -46,6 +46,10 @@ type Dir interface {
 	// SyncDir makes the names in a directory last, and its mode and time.
 	SyncDir(name string) error
 
+	// SyncAll makes everything last that was written to the file system of the directory,
+	// symbolic links, too, which cannot be synced by themselves.
+	SyncAll() error
+
 	// Lock takes a lock on a file, which it makes if need be. It does not wait: the error
 	// is a [*BusyError] where another run has it. The kernel drops it with the process.
 	// Unlock removes the file if asked to.

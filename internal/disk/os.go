@@ -175,6 +175,14 @@ func (d *osDir) SyncDir(name string) error {
 	return d.whole(syncDir(d.root.Open(filepath.FromSlash(name))))
 }
 
+func (d *osDir) SyncAll() error {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return d.whole(err)
+	}
+	return errors.Join(syncAll(f), f.Close())
+}
+
 func (d *osDir) Close() error { return d.root.Close() }
 
 // A Holder is who has a lock.
@@ -212,7 +220,8 @@ func alive(h Holder) bool {
 	return err != nil || host != h.Host || running(h.PID)
 }
 
-// holderTime is how long a run may take from the lock to its name in it.
+// holderTime is how long a run may take from the lock to its name in it, and from its name to
+// the end of the lock.
 const holderTime = 500 * time.Millisecond
 
 func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
@@ -220,6 +229,7 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "lock", Path: file, Err: errNotRegular}
 	}
+	start := time.Now()
 	for {
 		l := flock.New(file, flock.SetPermissions(0o600))
 		try := l.TryLock
@@ -233,13 +243,13 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		if !ok {
 			l.Close()
 			busy := &BusyError{Path: d.path}
-			for start := time.Now(); time.Since(start) < holderTime; time.Sleep(holderTime / 50) {
-				if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &busy.Holder) == nil {
-					break
-				}
-			}
-			if !alive(busy.Holder) { // one of several that share it, which has ended
+			text, err := os.ReadFile(file)
+			if known := err == nil && json.Unmarshal(text, &busy.Holder) == nil && alive(busy.Holder); !known {
 				busy.Holder = Holder{}
+				if time.Since(start) < holderTime { // it is about to say who it is, or to end
+					time.Sleep(holderTime / 50)
+					continue
+				}
 			}
 			return nil, busy
 		}

@@ -19,8 +19,8 @@ import (
 //
 // What a power cut leaves is what strict POSIX promises:
 //   - a file has the data, mode and times of its last Sync. One never synced is empty;
-//   - a directory has the names, mode and times of its last SyncDir, and so have the
-//     symbolic links in it;
+//   - a directory has the names, mode and times of its last SyncDir;
+//   - a symbolic link has its time if SyncAll has made it last;
 //   - a rename is kept or lost as a whole. SyncDir of the directory of the new name makes
 //     it last; that of the old one alone does not, unless the old name is in use again.
 type Machine struct {
@@ -142,6 +142,10 @@ func (m *Machine) Wait(d time.Duration) {
 func (m *Machine) SyncAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.syncAll()
+}
+
+func (m *Machine) syncAll() {
 	for _, x := range m.nodes {
 		if x != nil {
 			x.sync()
@@ -286,11 +290,6 @@ func (m *Machine) syncDir(d *inode) {
 	}
 	d.lastNames = last
 	d.sync()
-	for _, e := range d.names {
-		if x := m.nodes[e.number]; x.now.mode&fs.ModeSymlink != 0 {
-			x.sync()
-		}
-	}
 }
 
 // sync makes the content of a file last, or the mode and time of a directory.

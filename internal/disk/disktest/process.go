@@ -518,6 +518,13 @@ func (d *dir) SyncDir(name string) error {
 	}))
 }
 
+func (d *dir) SyncAll() error {
+	return pathError("syncfs", d.whole("."), d.p.do(Call{Op: "syncall", Path: d.whole("."), Writes: true}, func(int) error {
+		d.p.m.syncAll()
+		return nil
+	}))
+}
+
 func (d *dir) Close() error {
 	d.p.m.mu.Lock()
 	defer d.p.m.mu.Unlock()
