@@ -14,7 +14,8 @@ check: test ## what a change needs
 	go run $(STATICCHECK) ./...
 
 race: ## the race detector, where goroutines meet
-	go test -race . ./executor ./trace ./transport/... ./tune ./internal/cli ./internal/explore
+	go test -race . ./executor ./trace ./transport/... ./tune ./internal/cli ./internal/codeddir ./internal/disk/... ./internal/explore
+	go test -race -run '^Test(Alike|RunsAtOnce|Update)$$' ./group
 
 MPI_RANKS = 1 2 3 5 16
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1

@@ -25,6 +25,7 @@ import (
 var (
 	sequences = flag.Int("group.sequences", 100, "sequences of what users and runs do that TestModel tries")
 	mostCalls = flag.Int("group.calls", 1, "calls of each verb at which TestCrash interrupts it, in each way; 0: all")
+	callSeed  = flag.Uint64("group.seed", 1, "which calls these are")
 )
 
 // A world is a group of nodes on a machine in memory.

@@ -147,7 +147,10 @@ func (x *target) copyGood(ctx context.Context) error {
 	}
 	old, err := x.node.openParity(x.s.generation)
 	if err != nil {
-		return nil // all of it comes back
+		if slices.ContainsFunc(x.condition.Parity, func(bad []int) bool { return len(bad) < m.rows() }) {
+			return err // a part of it was there
+		}
+		return nil
 	}
 	defer old.Close()
 	return m.inOrder(m.ParityChunks, func(row, chunk int, at, n int64) error {
