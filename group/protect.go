@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -204,9 +205,32 @@ func (s *session) scan(ctx context.Context) ([]*work, error) {
 			if errors.Is(err, errSpecial) {
 				return &InputError{error: err}
 			}
+			if err == nil {
+				err = n.hiding(l)
+			}
 			return err
 		})
 	})
+}
+
+// hiding returns an error that names a file which has data, and a length of 0.
+func (n *node) hiding(l *listing) error {
+	for i := range l.entries {
+		e := &l.entries[i]
+		if e.Type != typeFile || e.Size > 0 {
+			continue
+		}
+		f, err := n.dir.OpenFile(string(e.Path), os.O_RDONLY, 0)
+		if err != nil {
+			continue // it is empty for all that anybody knows
+		}
+		got, _ := f.Read(make([]byte, 1))
+		f.Close()
+		if got > 0 {
+			return inputf("%s has data, and says that its length is 0, as files in /proc do: move it away", n.path(e.Path))
+		}
+	}
+	return nil
 }
 
 // entries returns those that were protected at a node here.

@@ -64,3 +64,21 @@ func TestGroupFullDisk(t *testing.T) {
 		t.Errorf("%q does not say why", stderr.String())
 	}
 }
+
+// TestGroupHiding protects a file that has data and says that its length is 0.
+func TestGroupHiding(t *testing.T) {
+	base := t.TempDir()
+	cmd := exec.Command("unshare", "-rm", "sh", "-c", `mkdir "$0/a" "$0/b" && touch "$0/a/x" && mount --bind /proc/version "$0/a/x" &&
+		"$1" protect --tolerate 1 "$0/a" "$0/b"; echo "exit $?"; ls -A "$0/b"`, base, build(t))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if os.Getenv("CI") != "" || !strings.Contains(stderr.String(), "unshare") {
+			t.Fatalf("%v: %s", err, &stderr)
+		}
+		t.Skipf("no mounts: %v: %s", err, &stderr)
+	}
+	if got := stdout.String(); got != "exit 2\n" || !strings.Contains(stderr.String(), "a/x has data, and says that its length is 0") {
+		t.Errorf("printed %q: %s", got, &stderr)
+	}
+}

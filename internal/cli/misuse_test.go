@@ -631,7 +631,7 @@ func TestMisuse(t *testing.T) {
 			}
 			p.Process.Signal(syscall.SIGHUP)
 			if r := p.end(t); r.code == exitOK {
-				t.Skip("it had ended already")
+				return // it had ended already
 			}
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*/.volley/*")); list != nil {
 				t.Errorf("there are %v", list)
