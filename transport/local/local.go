@@ -292,6 +292,9 @@ func (t *transfer) wait(ctx context.Context, e *Endpoint, h *half) error {
 	select {
 	case <-wake:
 		e.group.wakes.Put(wake)
+		if aborted := e.group.abort.Load(); aborted != nil { // one that has heard of it may still send
+			return aborted
+		}
 		return h.err
 	case <-e.aborted:
 		return e.group.abort.Load()
