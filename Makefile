@@ -14,7 +14,8 @@ check: test ## what a change needs
 	go run $(STATICCHECK) ./...
 
 race: ## the race detector, where goroutines meet
-	go test -race . ./executor ./trace ./transport/... ./tune ./internal/cli ./internal/codeddir ./internal/disk/... ./internal/explore
+	go test -race . ./executor ./trace ./transport/... ./tune ./internal/codeddir ./internal/disk/... ./internal/explore
+	go test -race -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs)|Misuse|(En|De)codeKilled|TwoEncodes)$$' ./internal/cli # these run processes
 	go test -race -run '^Test(Alike|RunsAtOnce|Update)$$' ./group
 
 MPI_RANKS = 1 2 3 5 16
