@@ -31,6 +31,10 @@ func TestGroupJobPairs(t *testing.T) {
 			pairs = append(pairs, [2]pairVerb{a, b})
 		}
 	}
+	if *groupPairs == 1 { // a job takes long to start
+		rng.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+		pairs = pairs[:12]
+	}
 	for _, verbs := range pairs {
 		g, names := protected, verbs[0].name+" "+verbs[1].name
 		if verbs[0].name == first.name {
