@@ -79,7 +79,7 @@ func (r *RecoverReport) Incomplete() error {
 // completes it.
 func Recover(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
 	args := fmt.Sprintf("revert %v, beyond %v, dry run %v", o.Revert, o.Beyond, o.DryRun)
-	return run(ctx, t, dirs, o.Options, verb{"recover", args, !o.DryRun, !o.DryRun, false}, func(ctx context.Context, s *session) (*RecoverReport, error) {
+	return run(ctx, t, dirs, o.Options, verb{name: "recover", args: args, writes: !o.DryRun, makes: !o.DryRun}, func(ctx context.Context, s *session) (*RecoverReport, error) {
 		return recoverGroup(ctx, s, o)
 	})
 }

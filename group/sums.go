@@ -44,9 +44,7 @@ func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, 
 			}
 		}
 		if m.Version == 1 {
-			was := x.blocks[m.number(row, chunk, m.DataChunks)*sha256.Size:][:sha256.Size]
-			is := sha256.Sum256(block)
-			same = bytes.Equal(is[:], was)
+			same = sameDigest(block, x.blocks, m.number(row, chunk, m.DataChunks))
 		}
 		if !same {
 			c.blocks[chunk] = append(c.blocks[chunk], row)
@@ -126,7 +124,7 @@ func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, so
 			return nil, err
 		}
 		if m.Version > 1 {
-			if is := sha256.Sum256(part); !bytes.Equal(is[:], x.Segments[i*sha256.Size:][:sha256.Size]) {
+			if !sameDigest(part, x.Segments, i) {
 				other[e.Path] = true
 			}
 			continue
@@ -161,8 +159,13 @@ func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Mem
 
 // sameParity reports whether a parity block is that of a record.
 func (m *Manifest) sameParity(x *Member, row, chunk int, block []byte) bool {
-	is := sha256.Sum256(block)
-	return bytes.Equal(is[:], x.Parity[m.number(row, chunk, m.ParityChunks)*sha256.Size:][:sha256.Size])
+	return sameDigest(block, x.Parity, m.number(row, chunk, m.ParityChunks))
+}
+
+// sameDigest reports whether a part has the digest number i of a list.
+func sameDigest(part, digests []byte, i int) bool {
+	is := sha256.Sum256(part)
+	return bytes.Equal(is[:], digests[i*sha256.Size:][:sha256.Size])
 }
 
 // all returns, by chunk, all rows.

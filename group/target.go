@@ -135,7 +135,7 @@ func (x *target) copyGood(ctx context.Context) error {
 		if _, err := d.ReadAt(part, g.at); err != nil {
 			return err
 		}
-		if is := sha256.Sum256(part); m.Version > 1 && !bytes.Equal(is[:], x.member.Segments[i*sha256.Size:][:sha256.Size]) {
+		if m.Version > 1 && !sameDigest(part, x.member.Segments, i) {
 			return wrongFile(x.node.path(file.Path))
 		}
 		if err := x.write(part, g.at); err != nil {
@@ -178,8 +178,7 @@ func (x *target) put(of symbol, row int, block []byte) error {
 	}
 	at := m.place(row, of.index, m.DataChunks)
 	if m.Version == 1 {
-		is := sha256.Sum256(block)
-		if !bytes.Equal(is[:], x.member.blocks[m.number(row, of.index, m.DataChunks)*sha256.Size:][:sha256.Size]) {
+		if !sameDigest(block, x.member.blocks, m.number(row, of.index, m.DataChunks)) {
 			return wrongFile(x.node.given)
 		}
 	} else {
@@ -191,7 +190,7 @@ func (x *target) put(of symbol, row int, block []byte) error {
 		})
 		for i := first; i < len(x.sums.list) && x.sums.list[i].at < at+int64(len(block)); i++ {
 			g := x.sums.list[i]
-			if is := sha256.Sum256(block[g.at-at:][:g.n]); !bytes.Equal(is[:], x.member.Segments[i*sha256.Size:][:sha256.Size]) {
+			if !sameDigest(block[g.at-at:][:g.n], x.member.Segments, i) {
 				return wrongFile(x.node.path(x.sums.files[g.file].Path))
 			}
 		}
@@ -432,7 +431,7 @@ func (x *target) commitMeta() error {
 		}
 	}
 	for i, text := range x.s.records[n.index] {
-		if err := n.write(fmt.Sprint(recordName, g, ".", i, ".json"), text); err != nil {
+		if err := n.store(g, i, text); err != nil {
 			return err
 		}
 	}
