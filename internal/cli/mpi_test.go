@@ -344,7 +344,13 @@ func strike(t *testing.T, n, victim int, there string, after time.Duration, sig 
 		syscall.Kill(ids[victim], sig)
 	}
 	j.Wait()
-	for _, pid := range j.processesOf(n) {
+	// mpirun does not wait for the processes that it has told to end.
+	some := func(pid int) bool { return pid != 0 }
+	left := j.processesOf(n)
+	for begun := time.Now(); slices.ContainsFunc(left, some) && time.Since(begun) < 10*time.Second; left = j.processesOf(n) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	for _, pid := range left {
 		if pid != 0 {
 			t.Errorf("process %d is left", pid)
 			syscall.Kill(pid, syscall.SIGKILL)
