@@ -199,25 +199,13 @@ func entryOf(dir disk.Dir, name string, info fs.FileInfo) (Entry, error) {
 		}
 		e.Target = Name(target)
 	default:
-		e.Type = kindOf(info.Mode())
+		e.Type = disk.Kind(info.Mode())
 		return e, fmt.Errorf("%s is a %s: %w; move it away", filepath.Join(dir.Path(), name), e.Type, errSpecial)
 	}
 	return e, nil
 }
 
 var errSpecial = errors.New("only files, directories and symbolic links can be protected")
-
-func kindOf(m fs.FileMode) string {
-	switch {
-	case m&fs.ModeSocket != 0:
-		return "socket"
-	case m&fs.ModeNamedPipe != 0:
-		return "named pipe"
-	case m&fs.ModeDevice != 0:
-		return "device"
-	}
-	return "special file"
-}
 
 // place sets the offsets of the files of a node and returns where its data ends. Files that
 // earlier had a place keep it where they fit, so that they need not be coded again. The others

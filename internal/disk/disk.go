@@ -5,6 +5,7 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -22,12 +23,14 @@ type Disk interface {
 }
 
 // A Dir is an open directory. Names are relative, their parts separated by slashes; "." is
-// the directory itself. No name leads out of it. Errors are those of package os.
+// the directory itself. No name leads out of it, and none is followed through a symbolic
+// link: where a part of a name is one, the error is syscall.ENOTDIR. Errors are those of
+// package os.
 type Dir interface {
 	// Path returns the path without symbolic links in it.
 	Path() string
 
-	// OpenFile opens a file without waiting for the other end of a pipe.
+	// OpenFile opens a regular file, and nothing else.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 
 	Mkdir(name string, perm fs.FileMode) error
@@ -39,6 +42,14 @@ type Dir interface {
 	Rename(old, name string) error
 	Remove(name string) error
 	Chmod(name string, mode fs.FileMode) error
+
+	// Chown sets the user and the group, of a symbolic link those of the link itself.
+	Chown(name string, uid, gid int) error
+
+	// Attributes returns the extended attributes that this process may read, access
+	// control lists and capabilities among them. SetAttribute sets one. They are bytes.
+	Attributes(name string) (map[string]string, error)
+	SetAttribute(name, attribute, value string) error
 
 	// SetTime sets the time of the last change, of a symbolic link that of the link itself.
 	SetTime(name string, at time.Time) error
@@ -71,6 +82,28 @@ type File interface {
 	Truncate(size int64) error
 }
 
+// Kind returns what has a mode.
+func Kind(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "file"
+	case m.IsDir():
+		return "directory"
+	case m&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	case m&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	case m&fs.ModeDevice != 0:
+		return "device"
+	}
+	return "special file"
+}
+
+// notRegular is the error of what is to be a regular file.
+func notRegular(m fs.FileMode) error { return fmt.Errorf("is a %s, and no regular file", Kind(m)) }
+
 // OpenInput opens a regular file of any directory, without waiting where it is none.
 func OpenInput(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
@@ -79,7 +112,7 @@ func OpenInput(path string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+		err = &fs.PathError{Op: "open", Path: path, Err: notRegular(info.Mode())}
 	}
 	if err != nil {
 		f.Close()
@@ -100,7 +133,7 @@ func ReadFile(d Dir, name string, most int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: errNotRegular}
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: notRegular(info.Mode())}
 	case info.Size() > most:
 		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: errTooLong}
 	}

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,9 +17,9 @@ import (
 )
 
 var (
-	errNotRegular = errors.New("not a regular file")
-	errTooLong    = errors.New("longer than such a file can be")
-	errNotDir     = error(syscall.ENOTDIR)
+	errTooLong = errors.New("longer than such a file can be")
+	errOutside = errors.New("leads out of the directory")
+	errNotDir  = error(syscall.ENOTDIR)
 )
 
 func dirOf(name string) string { return path.Dir(name) }
@@ -90,12 +91,109 @@ type osDir struct {
 
 func (d *osDir) Path() string { return d.path }
 
-func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := d.root.OpenFile(filepath.FromSlash(name), flag|nonblock, perm)
-	if err != nil {
-		return nil, d.whole(err)
+// errLink says that a part of a name is a symbolic link. os.Root follows those that stay
+// inside: whoever may write at one place of a node would have others written to.
+var errLink = fmt.Errorf("is a symbolic link: %w", syscall.ENOTDIR)
+
+// in calls f with the directory that a name lies in, and its last part. The parts before it
+// are directories and no symbolic links.
+func (d *osDir) in(name string, f func(parent *os.Root, last string) error) error {
+	name = filepath.FromSlash(name)
+	if !filepath.IsLocal(name) {
+		return &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: errOutside}
 	}
-	return osFile{f, filepath.Join(d.path, name)}, nil
+	at, rest := d.root, filepath.Clean(name)
+	defer func() {
+		if at != d.root {
+			at.Close()
+		}
+	}()
+	for {
+		part, more, found := strings.Cut(rest, string(filepath.Separator))
+		if !found {
+			return d.whole(name, f(at, part))
+		}
+		next, err := openDir(at, part)
+		if errors.Is(err, errNotDir) {
+			name = strings.TrimSuffix(filepath.Clean(name), string(filepath.Separator)+more)
+		}
+		if err != nil {
+			return d.whole(name, err)
+		}
+		if at != d.root {
+			at.Close()
+		}
+		at, rest = next, more
+	}
+}
+
+// openDir opens a directory that is no symbolic link, also not one that takes its place just
+// now.
+func openDir(parent *os.Root, name string) (*os.Root, error) {
+	before, err := parent.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case before.Mode()&fs.ModeSymlink != 0:
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errLink}
+	case !before.IsDir():
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotDir}
+	}
+	dir, err := parent.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if is, err := dir.Stat("."); err != nil || !os.SameFile(is, before) {
+		dir.Close()
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errLink}
+	}
+	return dir, nil
+}
+
+// inDir calls f with a directory.
+func (d *osDir) inDir(name string, f func(*os.Root) error) error {
+	return d.in(name, func(parent *os.Root, last string) error {
+		if last == "." {
+			return f(parent)
+		}
+		dir, err := openDir(parent, last)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		return f(dir)
+	})
+}
+
+func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (file File, err error) {
+	return file, d.in(name, func(parent *os.Root, last string) error {
+		var before fs.FileInfo
+		if flag&os.O_EXCL == 0 {
+			switch before, err = parent.Lstat(last); {
+			case errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0:
+				before = nil
+				flag |= os.O_EXCL
+			case err != nil:
+				return err
+			case !before.Mode().IsRegular():
+				return &fs.PathError{Op: "open", Path: last, Err: notRegular(before.Mode())}
+			default:
+				flag &^= os.O_CREATE
+			}
+		}
+		f, err := parent.OpenFile(last, flag|nonblock, perm)
+		if err != nil {
+			return err
+		}
+		if before != nil {
+			if is, err := f.Stat(); err != nil || !os.SameFile(is, before) {
+				f.Close()
+				return &fs.PathError{Op: "open", Path: last, Err: errors.New("has been replaced meanwhile")}
+			}
+		}
+		file = osFile{f, filepath.Join(d.path, name)}
+		return nil
+	})
 }
 
 // osFile has its whole path for a name.
@@ -106,79 +204,142 @@ type osFile struct {
 
 func (f osFile) Name() string { return f.path }
 
-// whole gives an error of a relative name the whole path.
-func (d *osDir) whole(err error) error {
+// whole gives an error of a part of a name the whole path.
+func (d *osDir) whole(name string, err error) error {
 	if e := new(fs.PathError); errors.As(err, &e) && !filepath.IsAbs(e.Path) {
-		return &fs.PathError{Op: e.Op, Path: filepath.Join(d.path, e.Path), Err: e.Err}
-	}
-	if e := new(os.LinkError); errors.As(err, &e) && !filepath.IsAbs(e.New) {
-		return &os.LinkError{Op: e.Op, Old: filepath.Join(d.path, e.Old), New: filepath.Join(d.path, e.New), Err: e.Err}
+		return &fs.PathError{Op: e.Op, Path: filepath.Join(d.path, name), Err: e.Err}
 	}
 	return err
 }
 
 func (d *osDir) Mkdir(name string, perm fs.FileMode) error {
-	return d.whole(d.root.Mkdir(filepath.FromSlash(name), perm))
+	return d.in(name, func(parent *os.Root, last string) error { return parent.Mkdir(last, perm) })
 }
 
-func (d *osDir) Lstat(name string) (fs.FileInfo, error) {
-	info, err := d.root.Lstat(filepath.FromSlash(name))
-	return info, d.whole(err)
-}
-
-func (d *osDir) ReadDir(name string) ([]fs.DirEntry, error) {
-	f, err := d.root.Open(filepath.FromSlash(name))
-	if err != nil {
-		return nil, d.whole(err)
-	}
-	defer f.Close()
-	list, err := f.ReadDir(-1)
-	slices.SortFunc(list, func(a, b fs.DirEntry) int {
-		if a.Name() < b.Name() {
-			return -1
-		}
-		return 1
+func (d *osDir) Lstat(name string) (info fs.FileInfo, err error) {
+	err = d.in(name, func(parent *os.Root, last string) error {
+		info, err = parent.Lstat(last)
+		return err
 	})
-	return list, d.whole(err)
+	return info, err
 }
 
-func (d *osDir) Readlink(name string) (string, error) {
-	target, err := d.root.Readlink(filepath.FromSlash(name))
-	return target, d.whole(err)
+func (d *osDir) ReadDir(name string) (list []fs.DirEntry, err error) {
+	err = d.inDir(name, func(dir *os.Root) error {
+		f, err := dir.Open(".")
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		list, err = f.ReadDir(-1)
+		return err
+	})
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, err
+}
+
+func (d *osDir) Readlink(name string) (target string, err error) {
+	err = d.in(name, func(parent *os.Root, last string) error {
+		target, err = parent.Readlink(last)
+		return err
+	})
+	return target, err
 }
 
 func (d *osDir) Symlink(target, name string) error {
-	return d.whole(d.root.Symlink(target, filepath.FromSlash(name)))
+	return d.linkError(target, name, d.in(name, func(parent *os.Root, last string) error { return parent.Symlink(target, last) }))
 }
 
-func (d *osDir) Link(old, name string) error {
-	return d.whole(d.root.Link(filepath.FromSlash(old), filepath.FromSlash(name)))
+// linkError is the error of two names.
+func (d *osDir) linkError(old, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	is := &os.LinkError{Op: "link", Old: old, New: filepath.Join(d.path, name), Err: err}
+	if e := new(os.LinkError); errors.As(err, &e) {
+		is.Op, is.Err = e.Op, e.Err
+	} else if e := new(fs.PathError); errors.As(err, &e) && !errors.Is(err, errNotDir) {
+		is.Err = e.Err
+	}
+	return is
 }
 
+// between calls f with the directories that two names lie in, and their last parts.
+func (d *osDir) between(old, name string, f func(from *os.Root, old string, to *os.Root, last string) error) error {
+	err := d.in(old, func(from *os.Root, first string) error {
+		return d.in(name, func(to *os.Root, last string) error { return f(from, first, to, last) })
+	})
+	return d.linkError(filepath.Join(d.path, old), name, err)
+}
+
+func (d *osDir) Link(old, name string) error { return d.between(old, name, d.link) }
+
+// Rename replaces no directory, not even an empty one: so does package os.
 func (d *osDir) Rename(old, name string) error {
-	return d.whole(d.root.Rename(filepath.FromSlash(old), filepath.FromSlash(name)))
+	return d.between(old, name, func(from *os.Root, first string, to *os.Root, last string) error {
+		if info, err := to.Lstat(last); err == nil && info.IsDir() {
+			if _, err := from.Lstat(first); err == nil {
+				return &os.LinkError{Op: "rename", Err: syscall.EEXIST}
+			}
+		}
+		return d.rename(from, first, to, last)
+	})
 }
 
 func (d *osDir) Remove(name string) error {
-	return d.whole(d.root.Remove(filepath.FromSlash(name)))
+	return d.in(name, func(parent *os.Root, last string) error { return parent.Remove(last) })
 }
 
+// Chmod opens a directory for it. A file lies in a directory that others cannot write to, or
+// they have it changed to one of its neighbours at most.
 func (d *osDir) Chmod(name string, mode fs.FileMode) error {
-	return d.whole(d.root.Chmod(filepath.FromSlash(name), mode))
+	return d.in(name, func(parent *os.Root, last string) error {
+		info, err := parent.Lstat(last)
+		switch {
+		case err != nil:
+			return err
+		case info.Mode()&fs.ModeSymlink != 0:
+			return &fs.PathError{Op: "chmod", Path: last, Err: syscall.ELOOP}
+		case info.IsDir() && last != ".":
+			dir, err := openDir(parent, last)
+			if err != nil {
+				return err
+			}
+			defer dir.Close()
+			return dir.Chmod(".", mode)
+		}
+		return parent.Chmod(last, mode)
+	})
+}
+
+func (d *osDir) Chown(name string, uid, gid int) error {
+	return d.in(name, func(parent *os.Root, last string) error { return parent.Lchown(last, uid, gid) })
 }
 
 func (d *osDir) SetTime(name string, at time.Time) error {
-	return d.whole(d.setTime(filepath.FromSlash(name), at))
+	return d.in(name, func(parent *os.Root, last string) error { return setTime(parent, last, at) })
+}
+
+func (d *osDir) Attributes(name string) (list map[string]string, err error) {
+	err = d.in(name, func(parent *os.Root, last string) error {
+		list, err = attributes(parent, last)
+		return err
+	})
+	return list, err
+}
+
+func (d *osDir) SetAttribute(name, attribute, value string) error {
+	return d.in(name, func(parent *os.Root, last string) error { return setAttribute(parent, last, attribute, value) })
 }
 
 func (d *osDir) SyncDir(name string) error {
-	return d.whole(syncDir(d.root.Open(filepath.FromSlash(name))))
+	return d.inDir(name, func(dir *os.Root) error { return syncDir(dir.Open(".")) })
 }
 
 func (d *osDir) SyncAll() error {
 	f, err := d.root.Open(".")
 	if err != nil {
-		return d.whole(err)
+		return d.whole(".", err)
 	}
 	return errors.Join(syncAll(f), f.Close())
 }
@@ -226,12 +387,14 @@ const holderTime = 500 * time.Millisecond
 
 func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
 	file := filepath.Join(d.path, filepath.FromSlash(name))
-	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "lock", Path: file, Err: errNotRegular}
+	if info, err := d.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "lock", Path: file, Err: notRegular(info.Mode())}
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	start := time.Now()
 	for {
-		l := flock.New(file, flock.SetPermissions(0o600))
+		l := flock.New(file, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|nofollow|nonblock))
 		try := l.TryLock
 		if shared {
 			try = l.TryRLock
@@ -243,7 +406,7 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		if !ok {
 			l.Close()
 			busy := &BusyError{Path: d.path}
-			text, err := os.ReadFile(file)
+			text, err := ReadFile(d, name, mostHolder)
 			if known := err == nil && json.Unmarshal(text, &busy.Holder) == nil && alive(busy.Holder); !known {
 				busy.Holder = Holder{}
 				if time.Since(start) < holderTime { // it is about to say who it is, or to end
@@ -254,15 +417,16 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 			return nil, busy
 		}
 		// Its file may have been removed by the run that had the lock before.
-		mine, err := l.Stat()
-		there, err2 := os.Lstat(file)
-		if err != nil || err2 != nil || !os.SameFile(mine, there) {
+		if !d.has(l, name) {
 			l.Close()
+			if _, err := d.Lstat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err // it leads through a symbolic link now
+			}
 			continue
 		}
 		text, err := json.Marshal(holder)
 		if err == nil {
-			err = os.WriteFile(file, text, 0o600)
+			err = d.overwrite(name, text)
 		}
 		if err != nil && !shared { // who only reads may not be able to write
 			l.Close()
@@ -271,20 +435,38 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		return func(remove bool) {
 			if shared && remove { // as long as nobody else has it
 				l.Unlock()
-				l = flock.New(file, flock.SetFlag(os.O_RDWR))
+				l = flock.New(file, flock.SetFlag(os.O_RDWR|nofollow|nonblock))
 				if remove, _ = l.TryLock(); remove {
-					mine, err := l.Stat()
-					there, err2 := os.Lstat(file)
-					remove = err == nil && err2 == nil && os.SameFile(mine, there)
+					remove = d.has(l, name)
 				}
 			}
 			switch {
 			case remove:
-				os.Remove(file)
+				d.Remove(name)
 			case !shared:
-				os.Truncate(file, 0)
+				d.overwrite(name, nil)
 			}
 			l.Close()
 		}, nil
 	}
+}
+
+// mostHolder bounds the bytes of a lock.
+const mostHolder = 4 << 10
+
+// has reports whether a name is that of the file of a lock.
+func (d *osDir) has(l *flock.Flock, name string) bool {
+	mine, err := l.Stat()
+	there, err2 := d.Lstat(name)
+	return err == nil && err2 == nil && os.SameFile(mine, there)
+}
+
+// overwrite writes a file that is there.
+func (d *osDir) overwrite(name string, text []byte) error {
+	f, err := d.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }

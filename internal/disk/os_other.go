@@ -5,18 +5,49 @@ package disk
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 )
 
-const nonblock = 0
+const (
+	nonblock = 0
+	nofollow = 0
+)
 
 // setTime leaves the time of a symbolic link as it is: there is no portable call.
-func (d *osDir) setTime(name string, at time.Time) error {
-	if info, err := d.root.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+func setTime(dir *os.Root, name string, at time.Time) error {
+	if info, err := dir.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink != 0 {
 		return err
 	}
-	return d.root.Chtimes(name, at, at)
+	return dir.Chtimes(name, at, at)
 }
+
+// rename gives the whole names, which in has found to lead through no links.
+func (d *osDir) rename(from *os.Root, old string, to *os.Root, name string) error {
+	return d.root.Rename(d.within(from, old), d.within(to, name))
+}
+
+func (d *osDir) link(from *os.Root, old string, to *os.Root, name string) error {
+	return d.root.Link(d.within(from, old), d.within(to, name))
+}
+
+// within returns a name in a directory below d as one in d.
+func (d *osDir) within(dir *os.Root, name string) string {
+	rel, err := filepath.Rel(d.root.Name(), filepath.Join(dir.Name(), name))
+	if err != nil {
+		return name
+	}
+	return rel
+}
+
+// Owner knows nothing.
+func Owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }
+
+// Inode knows nothing.
+func Inode(fs.FileInfo) (number, names uint64, ok bool) { return 0, 0, false }
+
+// Sparse knows nothing.
+func Sparse(fs.FileInfo) bool { return false }
 
 // Changed returns the time at which a file or what is known of it changed: here that of its
 // content.

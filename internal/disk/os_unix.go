@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -15,21 +14,56 @@ import (
 
 const nonblock = unix.O_NONBLOCK
 
-// setTime goes by the directory, as a symbolic link cannot be opened.
-func (d *osDir) setTime(name string, at time.Time) error {
-	dir, err := d.root.Open(filepath.Dir(name))
+const nofollow = unix.O_NOFOLLOW
+
+// at calls f with the descriptor of a directory.
+func at(dir *os.Root, op, name string, f func(fd int) error) error {
+	d, err := dir.Open(".")
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
-	t, err := unix.TimeToTimespec(at)
+	defer d.Close()
+	if err := f(int(d.Fd())); err != nil {
+		return &os.PathError{Op: op, Path: name, Err: err}
+	}
+	return nil
+}
+
+// setTime goes by the directory, as a symbolic link cannot be opened.
+func setTime(dir *os.Root, name string, to time.Time) error {
+	t, err := unix.TimeToTimespec(to)
 	if err != nil {
 		return &os.PathError{Op: "utimensat", Path: name, Err: err}
 	}
-	if err := unix.UtimesNanoAt(int(dir.Fd()), filepath.Base(name), []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return &os.PathError{Op: "utimensat", Path: name, Err: err}
+	return at(dir, "utimensat", name, func(fd int) error {
+		return unix.UtimesNanoAt(fd, name, []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW)
+	})
+}
+
+// two calls f with the descriptors of two directories.
+func two(op string, from, to *os.Root, f func(from, to int) error) error {
+	err := at(from, op, "", func(a int) error {
+		return at(to, op, "", func(b int) error { return f(a, b) })
+	})
+	if err != nil {
+		return &os.LinkError{Op: op, Err: errnoOf(err)}
 	}
 	return nil
+}
+
+func errnoOf(err error) error {
+	if no := unix.Errno(0); errors.As(err, &no) {
+		return no
+	}
+	return err
+}
+
+func (d *osDir) rename(from *os.Root, old string, to *os.Root, name string) error {
+	return two("rename", from, to, func(a, b int) error { return unix.Renameat(a, old, b, name) })
+}
+
+func (d *osDir) link(from *os.Root, old string, to *os.Root, name string) error {
+	return two("link", from, to, func(a, b int) error { return unix.Linkat(a, old, b, name, 0) })
 }
 
 // Changed returns the time at which a file or what is known of it changed, which nobody can
@@ -51,3 +85,31 @@ func syncDir(f *os.File, err error) error {
 
 // running reports whether there is a process of this machine.
 func running(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
+
+// Owner returns the user and the group that a file belongs to.
+func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, false
+	}
+	return int(s.Uid), int(s.Gid), true
+}
+
+// Inode returns what tells a file from all others of its file system, and how many names it
+// has.
+func Inode(info fs.FileInfo) (number, names uint64, ok bool) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, false
+	}
+	return uint64(s.Ino), uint64(s.Nlink), true
+}
+
+// Sparse reports whether a file takes less room than it has bytes.
+func Sparse(info fs.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int64(s.Blocks) < info.Size()/blockUnit
+}
+
+// blockUnit is the bytes of what stat counts as a block.
+const blockUnit = 512

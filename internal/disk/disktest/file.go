@@ -2,6 +2,7 @@ package disktest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -31,7 +32,6 @@ type file struct {
 
 const access = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 
-// OpenFile follows no symbolic link: it fails with ELOOP.
 func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
 	whole := d.whole(name)
 	m := d.p.m
@@ -55,14 +55,10 @@ func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, erro
 		case x == nil:
 			x = m.node(perm & special &^ umask)
 			m.put(in, last, x)
-		case flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0:
+		case flag&os.O_EXCL != 0:
 			return syscall.EEXIST
-		case x.now.mode&fs.ModeSymlink != 0:
-			return syscall.ELOOP
-		case x.now.mode.IsDir():
-			if flag&(access|os.O_CREATE|os.O_TRUNC) != os.O_RDONLY {
-				return syscall.EISDIR
-			}
+		case !x.now.mode.IsRegular():
+			return fmt.Errorf("is a %s, and no regular file", disk.Kind(x.now.mode))
 		case flag&os.O_TRUNC != 0:
 			m.truncate(x, 0)
 		}
@@ -224,13 +220,14 @@ type info struct {
 	mtime, ctime time.Time
 	size         int64
 	links        int
+	uid, gid     int
 }
 
 // dirSize is the size that directories have.
 const dirSize = 4096
 
 func infoOf(name string, x *inode) *info {
-	i := &info{name, x.number, x.now.mode, x.now.mtime, x.now.ctime, int64(len(x.now.data)), x.links}
+	i := &info{name, x.number, x.now.mode, x.now.mtime, x.now.ctime, int64(len(x.now.data)), x.links, x.now.uid, x.now.gid}
 	switch {
 	case x.now.mode.IsDir():
 		i.size = dirSize

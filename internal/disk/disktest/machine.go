@@ -63,6 +63,8 @@ type inode struct {
 // A content is what Sync makes last.
 type content struct {
 	mode         fs.FileMode
+	uid, gid     int
+	attributes   map[string]string // never written to: it is shared
 	mtime, ctime time.Time
 	data         []byte
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,8 +22,7 @@ var (
 	// ErrKilled is what each call of a process that was killed returns.
 	ErrKilled = errors.New("the process was killed")
 
-	errEscapes    = errors.New("path escapes from parent")
-	errNotRegular = errors.New("not a regular file")
+	errEscapes = errors.New("leads out of the directory")
 )
 
 // umask is taken off the modes of what a process makes.
@@ -46,7 +46,7 @@ type Process struct {
 
 // A Call is an operation of a process.
 type Call struct {
-	Op     string // open, create, read, write, sync, truncate, stat, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, settime, syncdir, lock, unlock, make, opendir
+	Op     string // open, create, read, write, sync, truncate, stat, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, chown, listxattr, setxattr, settime, syncdir, lock, unlock, make, opendir
 	Path   string // whole
 	New    string // of link and rename
 	N      int    // counts the calls of the process from 0
@@ -492,6 +492,52 @@ func (d *dir) Chmod(name string, mode fs.FileMode) error {
 	}))
 }
 
+// Chown takes setuid and setgid off a file, as kernels do.
+func (d *dir) Chown(name string, uid, gid int) error {
+	whole := d.whole(name)
+	return pathError("lchown", whole, d.p.do(Call{Op: "chown", Path: whole, Writes: true}, func(int) error {
+		x, err := d.there(name)
+		if err != nil {
+			return err
+		}
+		x.now.uid, x.now.gid = uid, gid
+		if x.now.mode.IsRegular() {
+			x.now.mode &^= fs.ModeSetuid | fs.ModeSetgid
+		}
+		d.p.m.marked(x)
+		return nil
+	}))
+}
+
+func (d *dir) Attributes(name string) (list map[string]string, err error) {
+	whole := d.whole(name)
+	return list, pathError("listxattr", whole, d.p.do(Call{Op: "listxattr", Path: whole}, func(int) error {
+		x, err := d.there(name)
+		if err == nil {
+			list = maps.Clone(x.now.attributes)
+		}
+		return err
+	}))
+}
+
+func (d *dir) SetAttribute(name, attribute, value string) error {
+	whole := d.whole(name)
+	return pathError("setxattr", whole, d.p.do(Call{Op: "setxattr", Path: whole, Writes: true}, func(int) error {
+		x, err := d.there(name)
+		if err == nil {
+			list := map[string]string{attribute: value}
+			for k, v := range x.now.attributes {
+				if k != attribute {
+					list[k] = v
+				}
+			}
+			x.now.attributes = list
+			d.p.m.marked(x)
+		}
+		return err
+	}))
+}
+
 func (d *dir) SetTime(name string, at time.Time) error {
 	whole := d.whole(name)
 	return pathError("utimensat", whole, d.p.do(Call{Op: "settime", Path: whole, Writes: true}, func(int) error {
@@ -554,7 +600,7 @@ func (d *dir) Lock(name string, shared bool, holder disk.Holder) (unlock func(re
 		case err != nil:
 			return err
 		case x != nil && !x.now.mode.IsRegular():
-			return errNotRegular
+			return fmt.Errorf("is a %s, and no regular file", disk.Kind(x.now.mode))
 		case x == nil && in.links == 0:
 			return syscall.ENOENT
 		case x == nil:
