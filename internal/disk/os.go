@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -55,7 +56,7 @@ func (osDisk) Open(path string) (Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osDir{root, whole}, nil
+	return &osDir{root: root, path: whole}, nil
 }
 
 func (osDisk) Make(path string, perm fs.FileMode) (undo func(), err error) {
@@ -87,6 +88,16 @@ func (osDisk) Make(path string, perm fs.FileMode) (undo func(), err error) {
 type osDir struct {
 	root *os.Root
 	path string
+
+	turn sync.Mutex
+	near *nearby // the directory that was read in last
+}
+
+// A nearby is a directory that is kept open: most names follow others of their directory.
+type nearby struct {
+	name string
+	root *os.Root
+	uses int // the last one closes it
 }
 
 func (d *osDir) Path() string { return d.path }
@@ -98,33 +109,96 @@ var errLink = fmt.Errorf("is a symbolic link: %w", syscall.ENOTDIR)
 // in calls f with the directory that a name lies in, and its last part. The parts before it
 // are directories and no symbolic links.
 func (d *osDir) in(name string, f func(parent *os.Root, last string) error) error {
-	name = filepath.FromSlash(name)
-	if !filepath.IsLocal(name) {
-		return &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: errOutside}
+	d.forget()
+	up, last, err := d.split(name)
+	if err != nil {
+		return err
 	}
-	at, rest := d.root, filepath.Clean(name)
-	defer func() {
-		if at != d.root {
-			at.Close()
-		}
-	}()
-	for {
-		part, more, found := strings.Cut(rest, string(filepath.Separator))
-		if !found {
-			return d.whole(name, f(at, part))
-		}
-		next, err := openDir(at, part)
-		if errors.Is(err, errNotDir) {
-			name = strings.TrimSuffix(filepath.Clean(name), string(filepath.Separator)+more)
-		}
-		if err != nil {
+	parent := d.root
+	if up != "." {
+		if parent, err = d.walk(up); err != nil {
 			return d.whole(name, err)
 		}
+		defer parent.Close()
+	}
+	return d.whole(name, f(parent, last))
+}
+
+// reading is in, for what changes nothing.
+func (d *osDir) reading(name string, f func(parent *os.Root, last string) error) error {
+	up, last, err := d.split(name)
+	if err != nil {
+		return err
+	}
+	if up == "." {
+		return d.whole(name, f(d.root, last))
+	}
+	d.turn.Lock()
+	if d.near == nil || d.near.name != up {
+		root, err := d.walk(up)
+		if err != nil {
+			d.turn.Unlock()
+			return d.whole(name, err)
+		}
+		d.leave(d.near)
+		d.near = &nearby{up, root, 1}
+	}
+	near := d.near
+	near.uses++
+	d.turn.Unlock()
+	defer func() {
+		d.turn.Lock()
+		defer d.turn.Unlock()
+		d.leave(near)
+	}()
+	return d.whole(name, f(near.root, last))
+}
+
+// forget closes what reading has kept open: it may have another name soon.
+func (d *osDir) forget() {
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	d.leave(d.near)
+	d.near = nil
+}
+
+func (d *osDir) leave(near *nearby) {
+	if near == nil {
+		return
+	}
+	if near.uses--; near.uses == 0 {
+		near.root.Close()
+	}
+}
+
+// split returns the directory that a name lies in, and the last part.
+func (d *osDir) split(name string) (up, last string, err error) {
+	name = filepath.FromSlash(name)
+	if !filepath.IsLocal(name) {
+		return "", "", &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: errOutside}
+	}
+	return filepath.Dir(name), filepath.Base(name), nil
+}
+
+// walk opens a directory part by part.
+func (d *osDir) walk(name string) (*os.Root, error) {
+	at := d.root
+	way := ""
+	for part := range strings.SplitSeq(name, string(filepath.Separator)) {
+		way = filepath.Join(way, part)
+		next, err := openDir(at, part)
 		if at != d.root {
 			at.Close()
 		}
-		at, rest = next, more
+		if errors.Is(err, errNotDir) { // which part it is tells what to do
+			return nil, d.whole(way, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		at = next
 	}
+	return at, nil
 }
 
 // openDir opens a directory that is no symbolic link, also not one that takes its place just
@@ -166,7 +240,11 @@ func (d *osDir) inDir(name string, f func(*os.Root) error) error {
 }
 
 func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (file File, err error) {
-	return file, d.in(name, func(parent *os.Root, last string) error {
+	in := d.in
+	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) == 0 {
+		in = d.reading
+	}
+	return file, in(name, func(parent *os.Root, last string) error {
 		var before fs.FileInfo
 		if flag&os.O_EXCL == 0 {
 			switch before, err = parent.Lstat(last); {
@@ -217,7 +295,7 @@ func (d *osDir) Mkdir(name string, perm fs.FileMode) error {
 }
 
 func (d *osDir) Lstat(name string) (info fs.FileInfo, err error) {
-	err = d.in(name, func(parent *os.Root, last string) error {
+	err = d.reading(name, func(parent *os.Root, last string) error {
 		info, err = parent.Lstat(last)
 		return err
 	})
@@ -239,7 +317,7 @@ func (d *osDir) ReadDir(name string) (list []fs.DirEntry, err error) {
 }
 
 func (d *osDir) Readlink(name string) (target string, err error) {
-	err = d.in(name, func(parent *os.Root, last string) error {
+	err = d.reading(name, func(parent *os.Root, last string) error {
 		target, err = parent.Readlink(last)
 		return err
 	})
@@ -321,7 +399,7 @@ func (d *osDir) SetTime(name string, at time.Time) error {
 }
 
 func (d *osDir) Attributes(name string) (list map[string]string, err error) {
-	err = d.in(name, func(parent *os.Root, last string) error {
+	err = d.reading(name, func(parent *os.Root, last string) error {
 		list, err = attributes(parent, last)
 		return err
 	})
@@ -344,7 +422,10 @@ func (d *osDir) SyncAll() error {
 	return errors.Join(syncAll(f), f.Close())
 }
 
-func (d *osDir) Close() error { return d.root.Close() }
+func (d *osDir) Close() error {
+	d.forget()
+	return d.root.Close()
+}
 
 // A Holder is who has a lock.
 type Holder struct {
