@@ -376,6 +376,7 @@ func (m *model) verb(verb string, x *accident) {
 			}
 		}
 		m.attempts = map[int64][][]string{g: {m.trees()}}
+		m.current = now // of another group, where nothing was left of the one before
 	}
 	if verb == "verify" && err == nil && x == nil && m.generation > 0 && g == m.generation {
 		if whole := !slices.Contains(healthy, false) && !m.unfinished(); whole != done {
