@@ -16,16 +16,16 @@ import (
 // documentation.
 const (
 	Whole      = "whole"
-	Lost       = "lost"         // a node
-	Failing    = "failing"      // a node
-	Foreign    = "foreign"      // a node
-	Missing    = "missing"      // a file
-	Damaged    = "damaged"      // a file
-	Stale      = "stale"        // a file
-	Changed    = "changed"      // a file
-	New        = "new"          // a file
-	Metadata   = "mode or time" // of a file, or the mode of a directory
-	Unfinished = "unfinished"   // recovery of a node
+	Lost       = "lost"       // a node
+	Failing    = "failing"    // a node
+	Foreign    = "foreign"    // a node
+	Missing    = "missing"    // a file
+	Damaged    = "damaged"    // a file
+	Stale      = "stale"      // a file
+	Changed    = "changed"    // a file
+	New        = "new"        // a file
+	Metadata   = "metadata"   // mode, owner, attributes or, of a file, time
+	Unfinished = "unfinished" // recovery of a node
 )
 
 // A Finding is what is the matter with a file, or with something of Volley's.
@@ -186,7 +186,7 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	default:
 		c.Manifest = true
 	}
-	text, err := disk.ReadFile(n.dir, metaPath(recoveringFile), mostRecord)
+	text, err := disk.ReadText(n.dir, metaPath(recoveringFile), mostJournal)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -238,11 +238,10 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 	if last.manifest.Version == 1 {
 		x = last.members[n.index]
 	} else {
-		text, ok := last.records[n.index]
-		if !ok {
+		text, err := n.record(last.manifest, n.index)
+		if err != nil || sum(text) != last.manifest.Records[n.index].SHA256 {
 			return nil, nil, nil
 		}
-		var err error
 		if x, err = last.manifest.decodeMember(text); err != nil {
 			return nil, nil, nil
 		}
@@ -283,8 +282,11 @@ func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *comp
 		if failing == nil && old != nil {
 			failing = old.failing[e.Path]
 		}
-		switch file := e.Type == typeFile && now.Type == typeFile; {
-		case now.Type != e.Type || now.Target != e.Target:
+		file := e.Type == typeFile && (now.Type == typeFile || now.Type == typeLink)
+		switch {
+		case e.Type == typeLink:
+			what = c.listing.relinked(e)
+		case !file && (now.Type != e.Type || now.Target != e.Target):
 			if what = Changed; stale {
 				what = Stale
 			}
@@ -299,7 +301,7 @@ func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *comp
 			default:
 				what = Damaged
 			}
-		case now.Mode != e.Mode || file && !now.sameTime(e):
+		case !now.sameMeta(e) || file && !now.sameTime(e):
 			what = Metadata
 		}
 		if what == "" {
@@ -310,12 +312,44 @@ func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *comp
 			c.restore = append(c.restore, i)
 		}
 	}
+	s.compareLinks(x, c)
 	for at, is := range known {
 		if e := &c.listing.entries[at]; !is && e.Path != "." {
 			c.note(e.Path, New, nil)
 		}
 	}
 	slices.SortStableFunc(c.Findings, func(a, b Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
+}
+
+// relinked returns what is the matter with a name that was another one of a file.
+func (l *listing) relinked(e *Entry) string {
+	now := &l.entries[l.find(e.Path)]
+	switch file := now.Type == typeFile || now.Type == typeLink; {
+	case l.linked(e.Path, e.Target):
+		return ""
+	case file && now.Size == e.Size && now.sameTime(e): // the other name is gone, or another file
+		return Damaged
+	}
+	return Changed
+}
+
+// compareLinks has names of files come back that are to come back themselves.
+func (s *session) compareLinks(x *Member, c *condition) {
+	what := map[Name]string{}
+	for _, f := range c.Findings {
+		what[f.Path] = f.What
+	}
+	coming := map[Name]bool{}
+	for _, i := range c.restore {
+		coming[x.Entries[i].Path] = true
+	}
+	for i := range x.Entries {
+		e := &x.Entries[i]
+		if e.Type == typeLink && coming[e.Target] && !coming[e.Path] && c.listing.linked(e.Path, e.Target) {
+			c.note(e.Path, what[e.Target], nil)
+			c.restore = append(c.restore, i)
+		}
+	}
 }
 
 // unreadable returns why an entry, or a directory that it lies in, cannot be read.

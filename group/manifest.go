@@ -279,8 +279,10 @@ func (m *Manifest) validateCode() error {
 		return fmt.Errorf("generation: %d: want 1 to %d", m.Generation, int64(mostGeneration))
 	case m.ChunkBytes < 0 || m.ChunkBytes%align != 0 || m.ChunkBytes > mostChunk:
 		return fmt.Errorf("chunk_bytes: %d: want a multiple of %d, to %d", m.ChunkBytes, align, int64(mostChunk))
-	case m.BlockBytes < align || m.BlockBytes%align != 0 || m.BlockBytes > mostBlock:
-		return fmt.Errorf("block_bytes: %d: want a multiple of %d, to %d", m.BlockBytes, align, int64(mostBlock))
+	case m.BlockBytes < align || m.BlockBytes%align != 0 || m.BlockBytes > mostBlock || m.Version > 1 && m.BlockBytes > longBlock:
+		return fmt.Errorf("block_bytes: %d: want a multiple of %d, to %d", m.BlockBytes, align, int64(longBlock))
+	case m.BlockBytes > 4*usualBlock && (m.ChunkBytes/m.BlockBytes+1)*int64(m.DataChunks+m.ParityChunks) < fewBlocks:
+		return fmt.Errorf("block_bytes: %d: too long for chunks of %d bytes", m.BlockBytes, m.ChunkBytes)
 	}
 	return nil
 }
@@ -315,20 +317,38 @@ func (m *Manifest) validateMember(x *Member) error {
 		}
 		end = e.Offset + e.Size
 	}
+	for i := range x.Entries {
+		if e := &x.Entries[i]; e.Type == typeLink && seen[e.Target] != typeFile {
+			return fmt.Errorf("entries: %q: the file of which it is a name is not among them", string(e.Path))
+		}
+	}
 	for p := range seen {
 		if up := Name(path.Dir(string(p))); p != "." && seen[up] != typeDir {
 			return fmt.Errorf("entries: %q: its directory is not among them", string(p))
 		}
 	}
-	if n := len(m.segments(list)); m.Version > 1 && len(x.Segments) != n*sha256.Size {
+	if n := m.countSegments(list); m.Version > 1 && int64(len(x.Segments))/sha256.Size != n || len(x.Segments)%sha256.Size != 0 {
 		return fmt.Errorf("segments: %d bytes of digests of %d segments", len(x.Segments), n)
 	}
 	return nil
 }
 
+// countSegments returns how many segments there are, which may be far more than there is
+// memory for: so a record has to have their digests first.
+func (m *Manifest) countSegments(x extents) int64 {
+	var n int64
+	for i := range x {
+		first, c, _ := m.blockAt(x[i].Offset)
+		last, d, _ := m.blockAt(x[i].Offset + x[i].Size - 1)
+		n += int64(m.number(last, d, m.DataChunks) - m.number(first, c, m.DataChunks) + 1)
+	}
+	return n
+}
+
 // validateDigests checks the number of digests of chunks. What there are bounds the rows.
 func (m *Manifest) validateDigests(name string, digests []byte, chunks int) error {
-	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; int64(len(digests)) != int64(chunks)*rows*sha256.Size {
+	// Rows are compared first, as the product may overflow.
+	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(digests)) || int64(len(digests)) != int64(chunks)*rows*sha256.Size {
 		return fmt.Errorf("%s: %d bytes of digests of %d chunks of %d blocks", name, len(digests), chunks, rows)
 	}
 	return nil
@@ -342,14 +362,16 @@ func (e *Entry) validate(seen map[Name]string) error {
 		return errors.New("want a path below the node's directory")
 	case seen[e.Path] != "":
 		return errors.New("is there twice")
-	case e.Type != typeFile && e.Type != typeDir && e.Type != typeSymlink:
-		return fmt.Errorf("type %q: want %s, %s or %s", e.Type, typeFile, typeDir, typeSymlink)
+	case e.Type != typeFile && e.Type != typeDir && e.Type != typeSymlink && e.Type != typeLink:
+		return fmt.Errorf("type %q: want %s, %s, %s or %s", e.Type, typeFile, typeDir, typeSymlink, typeLink)
 	case e.Mode > 0o7777:
 		return fmt.Errorf("mode %#o: want permission bits", e.Mode)
 	case e.Nanoseconds < 0 || e.Nanoseconds >= int64(time.Second):
 		return fmt.Errorf("mtime_ns %d: want 0 to 999999999", e.Nanoseconds)
 	case e.Type == typeSymlink && e.Target == "":
 		return errors.New("a symbolic link without target")
+	case e.Owner != nil && (e.Owner.UID < 0 || e.Owner.GID < 0 || e.Owner.UID > mostID || e.Owner.GID > mostID):
+		return fmt.Errorf("owner %d:%d: want 0 to %d", e.Owner.UID, e.Owner.GID, mostID)
 	case e.Type == typeFile && (e.Size < 0 || e.Offset < 0 || e.Size > mostChunk || e.Offset > mostChunk):
 		return errors.New("size or offset out of range")
 	}
@@ -360,8 +382,11 @@ func (e *Entry) validate(seen map[Name]string) error {
 const (
 	align          = 8       // bytes that chunks and blocks are multiples of: those of symbols of all fields
 	mostChunk      = 1 << 56 // bytes, so that sums do not overflow
-	mostBlock      = 1 << 30 // bytes, which are read at a time
+	mostBlock      = 1 << 30 // bytes, in version 1
+	longBlock      = 1 << 26 // bytes, which are read at a time
+	fewBlocks      = 64      // of a node, which has more of them before they get longer
 	mostGeneration = 1 << 53
+	mostID         = 1<<32 - 2 // of users and groups: the next one means none
 
 	// Blocks are what is found damaged, or changed, and coded again.
 	usualBlock = 64 << 10 // bytes
@@ -380,7 +405,7 @@ func (m *Manifest) geometry(most int64, earlier *Manifest) {
 		m.BlockBytes /= 2
 	}
 	blocks := func(bytes int64) int64 { return (m.ChunkBytes + bytes - 1) / bytes * chunks }
-	for blocks(m.BlockBytes) > mostBlocks && m.BlockBytes < mostBlock {
+	for blocks(m.BlockBytes) > mostBlocks && m.BlockBytes < longBlock {
 		m.BlockBytes *= 2
 	}
 	if m.follows(earlier) && blocks(earlier.BlockBytes) <= 4*mostBlocks && earlier.BlockBytes <= 4*m.BlockBytes {

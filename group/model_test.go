@@ -292,7 +292,7 @@ func (m *model) look() ([]*state, []*node) {
 	for n, dir := range m.dirs {
 		x := &node{index: n, given: dir}
 		x.dir, _ = p.Open(dir)
-		states, nodes = append(states, x.load()), append(nodes, x)
+		states, nodes = append(states, x.load(len(m.dirs))), append(nodes, x)
 	}
 	return states, nodes
 }
@@ -466,7 +466,11 @@ func (m *model) hasMeta(s *state, x *node, c current) bool {
 	defer p.Kill()
 	x.dir, _ = p.Open(x.given)
 	l := x.held[c.generation]
-	member, err := l.manifest.decodeMember(l.records[n])
+	text, err := x.record(l.manifest, n)
+	if err != nil {
+		return false
+	}
+	member, err := l.manifest.decodeMember(text)
 	if err != nil {
 		return false
 	}

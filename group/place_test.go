@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -65,7 +66,7 @@ func TestPlace(t *testing.T) {
 		}
 		// The same again.
 		was := slices.Clone(list)
-		if again := place(list, was, false); again != end || !slices.Equal(list, was) {
+		if again := place(list, was, false); again != end || !reflect.DeepEqual(list, was) {
 			t.Fatalf("nothing has changed, and %v became %v", was, list)
 		}
 		// One is gone, one grows, one shrinks, one comes.

@@ -266,10 +266,10 @@ func shrunk(was, now []Entry, most float64) shrinkage {
 	}
 	for i := range now {
 		e := &now[i]
-		if e.Type != typeFile {
+		size, known := sizes[e.Path]
+		if e.Type != typeFile && (e.Type != typeLink || !known) {
 			continue
 		}
-		size, known := sizes[e.Path]
 		delete(sizes, e.Path)
 		if known && size > 0 && e.Size == 0 {
 			emptied[e.Path] = true

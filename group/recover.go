@@ -220,7 +220,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 			err := n.rollForward(s.generation)
 			if x := targets[n.index]; err == nil && x != nil {
 				err = x.commit()
-				mine[i] = done{Files: len(x.files), Replaced: x.replaced, Notes: x.notes}
+				mine[i] = done{Files: len(x.files), Replaced: x.replaced, Notes: append(x.notes, x.notSet()...)}
 			}
 			if err == nil {
 				err = s.renewTouches(n, conditions[n.index])
@@ -381,6 +381,11 @@ func (s *session) leave(n *node, c *condition, beyond map[lostBlock]bool) []stri
 	for _, g := range m.segments(files) {
 		if beyond[lostBlock{symbol{n.index, false, g.chunk}, g.row}] {
 			gone[files[g.file].Path] = true
+		}
+	}
+	for i := range x.Entries {
+		if e := &x.Entries[i]; e.Type == typeLink && gone[e.Target] {
+			gone[e.Path] = true
 		}
 	}
 	var left []string

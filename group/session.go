@@ -105,7 +105,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	if err := s.steady(ctx, func(ctx context.Context) error {
 		return s.here(func(i int, n *node) error {
 			if mine[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i]}); failing[i] == "" {
-				mine[i] = n.load()
+				mine[i] = n.load(s.k)
 			}
 			return ctx.Err()
 		})
@@ -310,7 +310,7 @@ func (s *session) fetchRecords(ctx context.Context, wanted [][]int, put func(par
 	}
 	return s.deliver(ctx, list, func(p parcel) ([]byte, error) {
 		first := s.nodes[0].index
-		return s.nodes[p.from-first].held[s.generation].records[p.of], nil
+		return s.nodes[p.from-first].record(s.manifest, p.of)
 	}, func(p parcel, text []byte) error {
 		if sum(text) != s.manifest.Records[p.of].SHA256 {
 			return fmt.Errorf("the record of %s arrived damaged at %s", s.name(p.of), s.name(p.to))

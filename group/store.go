@@ -1,6 +1,8 @@
 package group
 
 import (
+	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,8 +43,16 @@ const (
 	replacedName   = "replaced"
 )
 
-// mostRecord bounds the bytes of a file that is read as a whole.
-const mostRecord = 1 << 34
+// What files that are read as a whole may have, in bytes. A manifest of version 1 holds the
+// records of all nodes.
+const (
+	mostNode     = 4 << 10
+	mostVersion1 = 256 << 20
+	mostJournal  = 256 << 20
+)
+
+// mostManifest bounds a manifest of so many nodes.
+func mostManifest(nodes int) int64 { return 1<<20 + 256*int64(nodes) }
 
 // A node is one of the group whose directory is here.
 type node struct {
@@ -58,9 +68,8 @@ type node struct {
 // loaded is what a node has of a generation.
 type loaded struct {
 	manifest *Manifest
-	text     []byte         // as stored
-	members  []*Member      // of version 1: all
-	records  map[int][]byte // of later ones: those that are right, by node
+	text     []byte    // as stored
+	members  []*Member // of version 1: all
 }
 
 // identity is what node.json holds.
@@ -114,8 +123,8 @@ type held struct {
 	Records    []int // nodes whose records are there and right
 }
 
-// load looks at a node.
-func (n *node) load() *state {
+// load looks at a node of a group of k.
+func (n *node) load(k int) *state {
 	s := &state{Dir: n.given, Node: -1}
 	if n.dir == nil {
 		s.Lost = true
@@ -139,7 +148,7 @@ func (n *node) load() *state {
 		return fail(err)
 	}
 	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
-	if text, err := disk.ReadFile(n.dir, metaPath(nodeFile), mostRecord); err == nil {
+	if text, err := disk.ReadText(n.dir, metaPath(nodeFile), mostNode); err == nil {
 		var id identity
 		if text, err = unseal(text); err == nil {
 			err = json.Unmarshal(text, &id)
@@ -170,7 +179,7 @@ func (n *node) load() *state {
 			continue
 		}
 		l := new(loaded)
-		if l.text, err = disk.ReadFile(n.dir, metaPath(name), mostRecord); err == nil {
+		if l.text, err = n.readManifest(name, k); err == nil {
 			l.manifest, l.members, err = decodeManifest(l.text)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			n.unread[g] = err
@@ -211,22 +220,42 @@ func (n *node) complete(l *loaded) held {
 		}
 		return h
 	}
-	l.records = map[int][]byte{}
 	if n.index >= m.Nodes {
 		return h
 	}
 	for _, i := range m.stores(n.index) {
-		text, err := disk.ReadFile(n.dir, recordPath(m.Generation, i), m.Records[i].Bytes)
-		if err != nil || sum(text) != m.Records[i].SHA256 {
+		is, err := disk.SumText(n.dir, recordPath(m.Generation, i), m.Records[i].Bytes)
+		if err != nil || hex.EncodeToString(is[:]) != m.Records[i].SHA256 {
 			if h.Complete = false; i == n.index && err != nil && !errors.Is(err, fs.ErrNotExist) {
 				n.unread[m.Generation] = err
 			}
 			continue
 		}
-		l.records[i] = text
 		h.Records = append(h.Records, i)
 	}
 	return h
+}
+
+// record reads the record of a node, as the node has it here.
+func (n *node) record(m *Manifest, of int) ([]byte, error) {
+	return disk.ReadText(n.dir, recordPath(m.Generation, of), m.Records[of].Bytes)
+}
+
+// readManifest reads a manifest of a group of k nodes.
+func (n *node) readManifest(name string, k int) ([]byte, error) {
+	info, err := n.dir.Lstat(metaPath(name))
+	if err != nil {
+		return nil, err
+	}
+	most := mostManifest(k)
+	if info.Size() > most {
+		most = mostVersion1
+	}
+	text, err := disk.ReadText(n.dir, metaPath(name), most)
+	if err == nil && int64(len(text)) > mostManifest(k) && !bytes.HasPrefix(text, []byte(version1Head)) {
+		err = fmt.Errorf("%d bytes: too long for a group of %d nodes", len(text), k)
+	}
+	return text, err
 }
 
 // leftover reports whether a name of .volley is of a run that was interrupted.
@@ -350,9 +379,13 @@ func (n *node) write(name string, text []byte) error {
 	return atomicfile.WriteIn(n.dir, metaPath(name), text, 0o600)
 }
 
-// create opens a new file of .volley.
+// create makes a file of .volley. What has the name goes: it may be another name of a file
+// that is not to be written to.
 func (n *node) create(name string) (disk.File, error) {
-	return n.dir.OpenFile(metaPath(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := disk.RemoveAll(n.dir, name); err != nil {
+		return nil, err
+	}
+	return n.dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // openParity opens the parity of a generation.
@@ -365,9 +398,6 @@ func (n *node) openParity(g int64) (*paddedFile, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: no regular file", f.Name())
-	}
 	if err != nil {
 		f.Close()
 		return nil, err

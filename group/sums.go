@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 
 	"volley/internal/disk"
 )
@@ -23,7 +24,7 @@ type compared struct {
 func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, error) {
 	c := &compared{blocks: make([][]int, m.DataChunks), files: map[Name]bool{}}
 	s := newSums(m, d.extents)
-	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
+	var buffer []byte
 	err := m.inOrder(m.DataChunks, func(row, chunk int, at, n int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -32,6 +33,14 @@ func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, 
 		if m.Version > 1 && (first == len(s.list) || s.list[first].at >= at+n) {
 			return nil // zeros, without a digest
 		}
+		if s.skip(at+n, d) {
+			c.blocks[chunk] = append(c.blocks[chunk], row)
+			for _, g := range s.list[first:s.next] {
+				c.files[d.extents[g.file].Path] = true
+			}
+			return nil
+		}
+		buffer = slices.Grow(buffer[:0], int(n))
 		block := buffer[:n]
 		if _, err := d.ReadAt(block, at); err != nil {
 			return err
@@ -96,6 +105,26 @@ func (s *sums) add(at int64, block []byte) []int {
 	return in
 }
 
+// skip goes past the segments before an end, if there are any and no file that is there has
+// anything of them: what a record says takes no time where there is nothing.
+func (s *sums) skip(end int64, d *data) bool {
+	i := s.next
+	for ; i < len(s.list) && s.list[i].at < end; i++ {
+		g := s.list[i]
+		if g.at-s.files[g.file].Offset < d.length(g.file) {
+			return false
+		}
+	}
+	if i == s.next {
+		return false
+	}
+	if s.m.Version > 1 {
+		s.digests = append(s.digests, make([]byte, (i-s.next)*sha256.Size)...)
+	}
+	s.next = i
+	return true
+}
+
 // same reports whether a segment, of version 1 the file that ends with it, is as in a record
 // with the same files. It was among those of the last block.
 func (s *sums) same(x *Member, i int) bool {
@@ -147,6 +176,10 @@ func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Mem
 	err := m.inOrder(m.ParityChunks, func(row, chunk int, at, n int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if f, ok := parity.(*paddedFile); ok && at >= f.size {
+			bad[chunk] = append(bad[chunk], row)
+			return nil
 		}
 		_, err := parity.ReadAt(buffer[:n], at)
 		if err != nil || !m.sameParity(x, row, chunk, buffer[:n]) {

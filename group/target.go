@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -39,6 +40,7 @@ type target struct {
 	rest      []string  // temporary files
 	replaced  []string
 	notes     []string
+	unset     map[string][]Name // what of entries could not be set
 	journal   recovering
 }
 
@@ -62,10 +64,12 @@ func (s *session) target(ctx context.Context, n *node, c *condition) (x *target,
 	for _, i := range c.restore {
 		coming[x.member.Entries[i].Path] = true
 	}
+	stay := map[Name]bool{}
 	for i, at := range c.restore {
 		e := x.member.Entries[at]
 		if err := x.blocked(&e, coming); err != nil {
 			blocked = append(blocked, err.Error())
+			stay[e.Path] = true
 			continue
 		}
 		if e.Type != typeFile {
@@ -79,10 +83,18 @@ func (s *session) target(ctx context.Context, n *node, c *condition) (x *target,
 			return x, nil, err
 		}
 	}
+	x.others = slices.DeleteFunc(x.others, func(at int) bool {
+		e := &x.member.Entries[at]
+		if e.Type == typeLink && stay[e.Target] {
+			blocked = append(blocked, fmt.Sprintf("%s: it is another name of %s", x.node.path(e.Path), x.node.path(e.Target)))
+			return true
+		}
+		return false
+	})
 	x.extents = extentsOf(x.files)
 	if c.parity {
 		x.rest = append(x.rest, metaPath(temporary+"parity"))
-		if x.parity, err = n.create(temporary + "parity"); err == nil {
+		if x.parity, err = n.create(metaPath(temporary + "parity")); err == nil {
 			err = x.parity.Truncate(m.parityBytes())
 		}
 		if err != nil {
@@ -108,7 +120,7 @@ func (x *target) blocked(e *Entry, coming map[Name]bool) error {
 }
 
 func (x *target) create(name string, size int64) error {
-	f, err := x.node.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := x.node.create(name)
 	if err != nil {
 		return err
 	}
@@ -205,7 +217,11 @@ func (x *target) write(p []byte, at int64) error {
 		if err != nil {
 			return err
 		}
-		_, err = f.WriteAt(p[from-at:to-at], from-e.Offset)
+		part := p[from-at : to-at]
+		if e.Sparse && !slices.ContainsFunc(part, func(b byte) bool { return b != 0 }) {
+			return nil // as the file was made
+		}
+		_, err = f.WriteAt(part, from-e.Offset)
 		return err
 	})
 }
@@ -232,7 +248,7 @@ func (x *target) finish() error {
 			}
 		}
 		if err == nil {
-			err = setMeta(x.node.dir, name, e)
+			err = x.setMeta(name, e)
 		}
 		if err == nil {
 			err = f.Sync()
@@ -281,14 +297,66 @@ func (x *target) commit() error {
 	if err := x.commitLinks(synced); err != nil {
 		return err
 	}
+	if err := x.commitSymlinks(synced); err != nil {
+		return err
+	}
 	if err := x.end(synced); err != nil {
 		return err
 	}
 	return x.commitMeta()
 }
 
-// commitLinks gives symbolic links their names. They are made last before, with their times.
+// commitLinks gives files their other names.
 func (x *target) commitLinks(synced map[string]bool) error {
+	for _, i := range x.others {
+		e := &x.member.Entries[i]
+		if e.Type != typeLink {
+			continue
+		}
+		name := metaPath(fmt.Sprint(temporary, "link-", i))
+		x.rest = append(x.rest, name)
+		if err := x.node.dir.Link(string(e.Target), name); err != nil {
+			return err
+		}
+		if err := x.setAside(e); err != nil {
+			return err
+		}
+		if err := x.node.dir.Rename(name, string(e.Path)); err != nil {
+			return err
+		}
+		synced[path.Dir(string(e.Path))] = true
+	}
+	return nil
+}
+
+// setMeta gives what comes back its owner, mode, attributes and time.
+func (x *target) setMeta(name string, e *Entry) error {
+	unset, err := setMeta(x.node.dir, name, e)
+	for _, what := range unset {
+		if x.unset == nil {
+			x.unset = map[string][]Name{}
+		}
+		x.unset[what] = append(x.unset[what], e.Path)
+	}
+	return err
+}
+
+// notSet says what of files this process could not bring back.
+func (x *target) notSet() []string {
+	var list []string
+	for _, what := range slices.Sorted(maps.Keys(x.unset)) {
+		paths := x.unset[what]
+		text := fmt.Sprintf("%s: %s not restored, as this user may not", x.node.path(paths[0]), what)
+		if len(paths) > 1 {
+			text = fmt.Sprintf("%s and %d more: %s not restored, as this user may not", x.node.path(paths[0]), len(paths)-1, what)
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// commitSymlinks gives symbolic links their names. They are made last before, with their times.
+func (x *target) commitSymlinks(synced map[string]bool) error {
 	n := x.node
 	links := map[string]*Entry{}
 	for _, i := range x.others {
@@ -299,7 +367,7 @@ func (x *target) commitLinks(synced map[string]bool) error {
 			if err := n.dir.Symlink(string(e.Target), name); err != nil {
 				return err
 			}
-			if err := n.dir.SetTime(name, e.time()); err != nil {
+			if err := x.setMeta(name, e); err != nil {
 				return err
 			}
 		}
@@ -401,7 +469,7 @@ func (x *target) end(synced map[string]bool) error {
 		if err != nil {
 			return err
 		}
-		switch err := setMeta(n.dir, string(e.Path), e); {
+		switch err := x.setMeta(string(e.Path), e); {
 		case errors.Is(err, fs.ErrPermission): // it is another user's, as where a disk is mounted
 			x.notes = append(x.notes, fmt.Sprintf("%s: mode and time cannot be set, as it is another user's", n.path(e.Path)))
 		case err != nil:
@@ -435,7 +503,7 @@ func (x *target) commitMeta() error {
 			return err
 		}
 	}
-	if text, err := disk.ReadFile(n.dir, manifestPath(g), mostRecord); err != nil || sum(text) != x.s.root {
+	if text, err := disk.ReadText(n.dir, manifestPath(g), int64(len(x.s.text))); err != nil || sum(text) != x.s.root {
 		if err := n.write(fmt.Sprint(manifestName, g, ".json"), x.s.text); err != nil {
 			return err
 		}
@@ -489,10 +557,14 @@ func (x *target) setAside(e *Entry) error {
 // rotten reports whether nobody has written to a file since it was protected, or recovered.
 func (x *target) rotten(e *Entry) bool {
 	l := x.condition.listing
-	if l == nil || e.Type != typeFile || l.find(e.Path) < 0 {
+	if l == nil || e.Type != typeFile && e.Type != typeLink || l.find(e.Path) < 0 {
 		return false
 	}
-	was, ok := x.own[e.Path]
+	file := e.Path
+	if e.Type == typeLink {
+		file = e.Target
+	}
+	was, ok := x.own[file]
 	return ok && was.Inode != 0 && was == l.touches[l.find(e.Path)]
 }
 

@@ -2,7 +2,6 @@ package group
 
 import (
 	"encoding/json"
-	"os"
 
 	"volley/internal/disk"
 )
@@ -26,7 +25,7 @@ type touches struct {
 
 // readTouches returns the touches by path, or nothing where they are not this node's.
 func (n *node) readTouches(g int64, x *Member) map[Name]touch {
-	text, err := disk.ReadFile(n.dir, metaPath(touchFile), mostRecord)
+	text, err := disk.ReadText(n.dir, metaPath(touchFile), mostNode+128*int64(len(x.Entries)))
 	if err != nil {
 		return nil
 	}
@@ -52,7 +51,7 @@ func (n *node) readTouches(g int64, x *Member) map[Name]touch {
 // writeTouches stores those of a listing, for files that are as the record says.
 func (n *node) writeTouches(g int64, x *Member, l *listing) error {
 	name := metaPath(temporary + touchFile)
-	f, err := n.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := n.create(name)
 	if err != nil {
 		return err
 	}

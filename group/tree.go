@@ -1,18 +1,21 @@
 package group
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -27,6 +30,7 @@ const (
 	typeFile    = "file"
 	typeDir     = "dir"
 	typeSymlink = "symlink"
+	typeLink    = "link" // another name of a file of the node: its target
 )
 
 // An Entry is a file, directory or symbolic link of a node.
@@ -37,6 +41,10 @@ type Entry struct {
 	Seconds     int64  `json:"mtime"`              // of the last change, since 1970
 	Nanoseconds int64  `json:"mtime_ns,omitempty"` // beyond these seconds
 	Target      Name   `json:"target,omitempty"`
+
+	Owner      *owner          `json:"owner,omitempty"`      // nil: not known
+	Attributes map[Name][]byte `json:"attributes,omitempty"` // extended ones
+	Sparse     bool            `json:"sparse,omitempty"`     // a file that has holes
 
 	// Of files:
 	Size   int64  `json:"size,omitempty"`   // bytes
@@ -50,6 +58,24 @@ func (e *Entry) time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
 // sameTime reports whether two entries have one time of the last change.
 func (e *Entry) sameTime(o *Entry) bool {
 	return e.Seconds == o.Seconds && e.Nanoseconds == o.Nanoseconds
+}
+
+// An owner is the user and the group that something belongs to, by their numbers.
+type owner struct {
+	UID int `json:"uid"`
+	GID int `json:"gid"`
+}
+
+// sameMeta reports whether two entries have one mode, owner and attributes, as far as these are
+// known.
+func (e *Entry) sameMeta(o *Entry) bool {
+	if e.Mode != o.Mode {
+		return false
+	}
+	if e.Owner == nil || o.Owner == nil {
+		return true
+	}
+	return *e.Owner == *o.Owner && maps.EqualFunc(e.Attributes, o.Attributes, bytes.Equal)
 }
 
 // A Name is bytes. In JSON it is a string where these are UTF-8 and do not begin with
@@ -109,8 +135,9 @@ func fileMode(bits uint32) fs.FileMode {
 
 // A listing is what lies below a node's directory but for .volley.
 type listing struct {
-	entries []Entry // in the order of their paths
-	touches []touch // by entry
+	entries []Entry       // in the order of their paths
+	touches []touch       // by entry
+	files   []disk.FileID // by entry; zero for what is no file, or has one name only
 	bad     map[Name]error
 }
 
@@ -129,8 +156,32 @@ func scan(dir disk.Dir, strictly bool) (*listing, error) {
 	sorted := &listing{bad: l.bad}
 	for _, i := range order {
 		sorted.entries, sorted.touches = append(sorted.entries, l.entries[i]), append(sorted.touches, l.touches[i])
+		sorted.files = append(sorted.files, l.files[i])
 	}
+	sorted.link()
 	return sorted, nil
+}
+
+// link makes the names of a file but for the first links to it.
+func (l *listing) link() {
+	first := map[disk.FileID]Name{}
+	for i := range l.entries {
+		e, id := &l.entries[i], l.files[i]
+		if id == (disk.FileID{}) {
+			continue
+		}
+		if first[id] == "" {
+			first[id] = e.Path
+			continue
+		}
+		e.Type, e.Target = typeLink, first[id]
+	}
+}
+
+// linked reports whether two names are of one file.
+func (l *listing) linked(a, b Name) bool {
+	i, j := l.find(a), l.find(b)
+	return i >= 0 && j >= 0 && l.files[i] != (disk.FileID{}) && l.files[i] == l.files[j]
 }
 
 // add adds a name and all below it.
@@ -153,6 +204,7 @@ func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 		return unless(err)
 	}
 	l.entries, l.touches = append(l.entries, e), append(l.touches, touchOf(info))
+	l.files = append(l.files, disk.Linked(info))
 	if e.Type != typeDir {
 		return nil
 	}
@@ -186,9 +238,26 @@ func (l *listing) find(p Name) int {
 func entryOf(dir disk.Dir, name string, info fs.FileInfo) (Entry, error) {
 	at := info.ModTime()
 	e := Entry{Path: Name(name), Mode: unixMode(info.Mode()), Seconds: at.Unix(), Nanoseconds: int64(at.Nanosecond())}
+	if uid, gid, ok := disk.Owner(info); ok {
+		e.Owner = &owner{uid, gid}
+	}
+	if info.Mode().IsRegular() || info.IsDir() {
+		list, err := dir.Attributes(name)
+		if err != nil {
+			return e, err
+		}
+		for attribute, value := range list {
+			if keptAttribute(attribute) {
+				if e.Attributes == nil {
+					e.Attributes = map[Name][]byte{}
+				}
+				e.Attributes[Name(attribute)] = []byte(value)
+			}
+		}
+	}
 	switch {
 	case info.Mode().IsRegular():
-		e.Type, e.Size = typeFile, info.Size()
+		e.Type, e.Size, e.Sparse = typeFile, info.Size(), disk.Sparse(info)
 	case info.IsDir():
 		e.Type = typeDir
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -370,16 +439,23 @@ func (d *data) file(i int) (disk.File, error) {
 		if d.dir == nil {
 			return nil, fs.ErrNotExist
 		}
-		f, err := d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
-		if err != nil {
-			return nil, err
-		}
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			f.Close()
-			return nil, fmt.Errorf("%s: no regular file", f.Name())
-		}
-		return f, nil
+		return d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
 	})
+}
+
+// length returns how long a file is, which may be shorter than its entry says. It is that of
+// the entry where nobody can tell.
+func (d *data) length(i int) int64 {
+	f, err := d.file(i)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return 0
+	}
+	if err == nil {
+		if info, err := f.Stat(); err == nil {
+			return info.Size()
+		}
+	}
+	return d.extents[i].Size
 }
 
 // ReadAt reads the data at any offset; there is no end to it.
@@ -417,12 +493,55 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 
 func (d *data) close() { d.handles.close() }
 
-// setMeta gives what e is its mode and time.
-func setMeta(dir disk.Dir, name string, e *Entry) error {
-	if e.Type != typeSymlink {
-		if err := dir.Chmod(name, fileMode(e.Mode)); err != nil {
-			return err
+// keptAttribute reports whether an extended attribute is protected. Others of "system." are
+// made up by the file system.
+func keptAttribute(name string) bool {
+	return !strings.HasPrefix(name, "system.") || strings.HasPrefix(name, "system.posix_acl_")
+}
+
+// capability is the attribute that lets a program do what else root alone may.
+const capability = "security.capability"
+
+// setMeta gives what e is its owner, mode, attributes and time, and returns what of these the
+// process may not set. Without its owner a file does not get what would let everybody act as
+// the owner.
+func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
+	mode, owned := e.Mode, e.Owner != nil
+	if owned {
+		info, err := dir.Lstat(name)
+		if err != nil {
+			return nil, err
+		}
+		if uid, gid, ok := disk.Owner(info); !ok || uid != e.Owner.UID || gid != e.Owner.GID {
+			if err := dir.Chown(name, e.Owner.UID, e.Owner.GID); err != nil {
+				owned, unset = false, append(unset, "owner")
+			}
 		}
 	}
-	return dir.SetTime(name, e.time())
+	if e.Type == typeSymlink {
+		return unset, dir.SetTime(name, e.time())
+	}
+	if special := mode & 0o6000; special != 0 && !owned {
+		mode &^= special
+		unset = append(unset, "setuid and setgid")
+	}
+	if err := dir.Chmod(name, fileMode(mode)); err != nil {
+		return unset, err
+	}
+	if len(e.Attributes) > 0 {
+		there, err := dir.Attributes(name)
+		if err != nil {
+			return unset, err
+		}
+		for _, attribute := range keysOf(e.Attributes) {
+			value := string(e.Attributes[attribute])
+			if is, ok := there[string(attribute)]; ok && is == value {
+				continue
+			}
+			if attribute == capability && !owned || dir.SetAttribute(name, string(attribute), value) != nil {
+				unset = append(unset, "attribute "+string(attribute))
+			}
+		}
+	}
+	return unset, dir.SetTime(name, e.time())
 }

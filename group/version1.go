@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// version1Head is what manifests of version 1 begin with.
+const version1Head = `{"format":"volley-group","version":1,`
+
 // manifest1 is a manifest of version 1: it has the records of all nodes in itself, a digest
 // of every file, and those of blocks with the zeros between files.
 type manifest1 struct {

@@ -228,7 +228,7 @@ It prints each node and what is the matter with its files:
   stale      the node was left behind, and the file is of an earlier generation
   changed    content and time differ: somebody has written to it
   new        the file was not there; it is not protected yet
-  mode or time  only these differ
+  metadata   only mode, owner, attributes or time differ
 New files, modes and times are no damage. The exit code is 3 unless all is whole.
 
 --quick compares names, lengths and times, and then random combinations of all

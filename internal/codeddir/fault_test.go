@@ -424,7 +424,7 @@ func FuzzJournal(f *testing.F) {
 	if err := j.write(dir); err != nil {
 		f.Fatal(err)
 	}
-	text, err := disk.ReadFile(dir, journalName, mostText)
+	text, err := disk.ReadText(dir, journalName, mostText)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -67,7 +67,7 @@ const mostText = 1 << 30
 
 // readJournal returns the journal, or nil where there is none.
 func readJournal(dir disk.Dir) (*journal, error) {
-	text, err := disk.ReadFile(dir, journalName, mostText)
+	text, err := disk.ReadText(dir, journalName, mostText)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

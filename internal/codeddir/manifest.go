@@ -135,7 +135,7 @@ func ReadManifest(path string) (*Manifest, error) {
 
 // readManifest reads a manifest of which errors say that it is at the path.
 func readManifest(dir disk.Dir, name, path string) (*Manifest, error) {
-	data, err := disk.ReadFile(dir, name, mostText)
+	data, err := disk.ReadText(dir, name, mostText)
 	if at := new(fs.PathError); errors.As(err, &at) {
 		err = &fs.PathError{Op: "open", Path: path, Err: at.Err}
 	}

@@ -4,6 +4,8 @@
 package disk
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -82,6 +84,9 @@ type File interface {
 	Truncate(size int64) error
 }
 
+// A FileID tells a file from all others of a machine, whatever its name.
+type FileID struct{ device, inode uint64 }
+
 // Kind returns what has a mode.
 func Kind(m fs.FileMode) string {
 	switch {
@@ -121,23 +126,51 @@ func OpenInput(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// ReadFile returns the content of a regular file of at most that many bytes.
-func ReadFile(d Dir, name string, most int64) ([]byte, error) {
+// ReadText returns the content of a regular file of at most that many bytes, none of which is
+// zero: a hole in a file costs whoever made it nothing, and would cost its reader memory.
+func ReadText(d Dir, name string, most int64) ([]byte, error) {
+	var text bytes.Buffer
+	err := readText(d, name, most, &text)
+	return text.Bytes(), err
+}
+
+// SumText returns the SHA-256 of what ReadText returns, without holding it.
+func SumText(d Dir, name string, most int64) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	err = readText(d, name, most, h)
+	h.Sum(sum[:0])
+	return sum, err
+}
+
+func readText(d Dir, name string, most int64, to io.Writer) error {
 	f, err := d.OpenFile(name, 0, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: notRegular(info.Mode())}
-	case info.Size() > most:
-		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: errTooLong}
+	if err == nil && info.Size() > most {
+		err = &fs.PathError{Op: "read", Path: f.Name(), Err: errTooLong}
 	}
-	return io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return err
+	}
+	part := make([]byte, min(info.Size()+1, 256<<10))
+	for left := most; left > 0; {
+		n, err := f.Read(part[:min(int64(len(part)), left)])
+		if bytes.IndexByte(part[:n], 0) >= 0 {
+			return &fs.PathError{Op: "read", Path: f.Name(), Err: errNoText}
+		}
+		left -= int64(n)
+		to.Write(part[:n])
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // MkdirAll makes a directory below d and those above it that are missing, and makes their

@@ -19,6 +19,7 @@ import (
 
 var (
 	errTooLong = errors.New("longer than such a file can be")
+	errNoText  = errors.New("holds bytes that are zero, and is no text")
 	errOutside = errors.New("leads out of the directory")
 	errNotDir  = error(syscall.ENOTDIR)
 )
@@ -487,7 +488,7 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		if !ok {
 			l.Close()
 			busy := &BusyError{Path: d.path}
-			text, err := ReadFile(d, name, mostHolder)
+			text, err := ReadText(d, name, mostHolder)
 			if known := err == nil && json.Unmarshal(text, &busy.Holder) == nil && alive(busy.Holder); !known {
 				busy.Holder = Holder{}
 				if time.Since(start) < holderTime { // it is about to say who it is, or to end

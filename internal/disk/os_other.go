@@ -43,8 +43,8 @@ func (d *osDir) within(dir *os.Root, name string) string {
 // Owner knows nothing.
 func Owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }
 
-// Inode knows nothing.
-func Inode(fs.FileInfo) (number, names uint64, ok bool) { return 0, 0, false }
+// Linked knows nothing.
+func Linked(fs.FileInfo) FileID { return FileID{} }
 
 // Sparse knows nothing.
 func Sparse(fs.FileInfo) bool { return false }

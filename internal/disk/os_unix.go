@@ -95,14 +95,13 @@ func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	return int(s.Uid), int(s.Gid), true
 }
 
-// Inode returns what tells a file from all others of its file system, and how many names it
-// has.
-func Inode(info fs.FileInfo) (number, names uint64, ok bool) {
+// Linked returns what all names of a file share, and zero where it has one name only.
+func Linked(info fs.FileInfo) FileID {
 	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, 0, false
+	if !ok || !info.Mode().IsRegular() || s.Nlink < 2 {
+		return FileID{}
 	}
-	return uint64(s.Ino), uint64(s.Nlink), true
+	return FileID{uint64(s.Dev), uint64(s.Ino)}
 }
 
 // Sparse reports whether a file takes less room than it has bytes.

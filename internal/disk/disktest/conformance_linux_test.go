@@ -236,7 +236,12 @@ func (s *side) list(name string) string {
 		fmt.Fprintf(&all, "  %s: %s", name, s.info(i, nil))
 		switch {
 		case i.Mode().IsRegular():
-			data, err := disk.ReadFile(s.dir, name, 1<<20)
+			var data []byte
+			f, err := s.dir.OpenFile(name, os.O_RDONLY, 0)
+			if err == nil {
+				data, err = io.ReadAll(f)
+				f.Close()
+			}
 			fmt.Fprintf(&all, " %q %v", data, err)
 		case i.Mode()&fs.ModeSymlink != 0:
 			target, err := s.dir.Readlink(name)
