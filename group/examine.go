@@ -449,6 +449,9 @@ func (s *session) notes() []string {
 		if x.Failing != "" {
 			list = append(list, fmt.Sprintf("%s cannot be read: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, x.Failing))
 		}
+		if x.Open {
+			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", joinPath(x.Dir, metaName)))
+		}
 		list = append(list, x.Bad...)
 		left := slices.Clone(x.Left)
 		for _, h := range x.Held {

@@ -214,6 +214,9 @@ func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 	if err != nil && !v.writes && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
 		return nil // who only reads goes without
 	}
+	if err == nil && v.writes {
+		n.makePrivate()
+	}
 	return err
 }
 

@@ -106,6 +106,7 @@ type state struct {
 	Held    []held
 	Bad     []string // files of Volley's that are damaged, and how
 	Left    []string // what interrupted runs have left
+	Open    bool     // others may read what is in .volley, or write to it
 	Begun   bool     // a recovery that did not end
 	Newest  int64    // generation of which there is any file
 }
@@ -147,6 +148,7 @@ func (n *node) load(k int) *state {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail(err)
 	}
+	s.Open = !n.private(entries)
 	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
 	if text, err := disk.ReadText(n.dir, metaPath(nodeFile), mostNode); err == nil {
 		var id identity
@@ -202,6 +204,34 @@ func (n *node) load(k int) *state {
 		s.Held, n.held[g] = append(s.Held, h), l
 	}
 	return s
+}
+
+// private reports whether nobody else may read or write what is in .volley.
+func (n *node) private(entries []fs.DirEntry) bool {
+	if info, err := n.dir.Lstat(metaName); err == nil && !disk.Private(info) {
+		return false
+	}
+	for _, e := range entries {
+		if info, err := n.dir.Lstat(metaPath(e.Name())); err == nil && info.Mode().IsRegular() && !disk.Private(info) {
+			return false
+		}
+	}
+	return true
+}
+
+// makePrivate closes to others what is in .volley: parity tells what is in the files of other nodes. Where
+// it is another user's it stays as it is, which load finds. A file of several names stays, too:
+// the others may be anywhere.
+func (n *node) makePrivate() {
+	if info, err := n.dir.Lstat(metaName); err == nil && !disk.Private(info) {
+		n.dir.Chmod(metaName, 0o700)
+	}
+	entries, _ := n.dir.ReadDir(metaName)
+	for _, e := range entries {
+		if info, err := n.dir.Lstat(metaPath(e.Name())); err == nil && info.Mode().IsRegular() && !disk.Private(info) && disk.Linked(info) == (disk.FileID{}) {
+			n.dir.Chmod(metaPath(e.Name()), 0o600)
+		}
+	}
 }
 
 func (s *state) bad(n *node, name string, err error) {

@@ -428,6 +428,7 @@ func (x *target) begin() error {
 			return err
 		}
 		if e, err := entryOf(n.dir, string(p), info); err == nil && !noted[p] {
+			x.asProtected(&e)
 			note(e)
 			if e.Mode&0o300 != 0o300 {
 				locked = append(locked, p)
@@ -453,6 +454,21 @@ func (x *target) begin() error {
 		}
 	}
 	return nil
+}
+
+// asProtected gives a directory in which files come back the time that it was protected with,
+// unless others have come or gone.
+func (x *target) asProtected(e *Entry) {
+	for _, f := range x.condition.Findings {
+		if (f.What == New || f.What == Changed) && path.Dir(string(f.Path)) == string(e.Path) {
+			return
+		}
+	}
+	for i := range x.member.Entries {
+		if o := &x.member.Entries[i]; o.Path == e.Path && o.Type == typeDir {
+			e.Seconds, e.Nanoseconds = o.Seconds, o.Nanoseconds
+		}
+	}
 }
 
 // end makes new names last, and gives directories their modes and times, those inside before

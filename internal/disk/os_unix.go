@@ -112,3 +112,6 @@ func Sparse(info fs.FileInfo) bool {
 
 // blockUnit is the bytes of what stat counts as a block.
 const blockUnit = 512
+
+// Private reports whether nobody but its owner can read or write what has this mode.
+func Private(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 == 0 }

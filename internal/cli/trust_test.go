@@ -1,0 +1,324 @@
+//go:build linux
+
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"volley/internal/disk"
+)
+
+// outside makes a directory that belongs to no node, and returns a check that nothing in it
+// has changed.
+func (m *misused) outside() (dir string, same func()) {
+	m.Helper()
+	dir = m.TempDir()
+	for _, name := range []string{"b", "c", "parity.7", "tmp-mine", ".volley-mine", "node.json", "lock"} {
+		m.must(os.WriteFile(filepath.Join(dir, name), []byte("mine\n"), 0o644))
+	}
+	before := dataOf(m.T, dir)
+	return dir, func() {
+		m.Helper()
+		if now := dataOf(m.T, dir); now != before {
+			m.Fatalf("outside the nodes is\n%s\nand was\n%s", now, before)
+		}
+	}
+}
+
+// bounded fails where a command takes long: it hangs, or reads without an end.
+func (m *misused) bounded(code int, args []string, wants ...string) string {
+	m.Helper()
+	p := m.command(args...)
+	p.Env = append(p.Env, "GOMEMLIMIT=512MiB")
+	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	m.must(p.Start())
+	late := time.AfterFunc(2*time.Minute, func() { p.Process.Kill() })
+	defer late.Stop()
+	r := p.end(m.T)
+	m.Logf("volley %s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
+	if usage, ok := p.ProcessState.SysUsage().(*syscall.Rusage); ok && usage.Maxrss > 1<<20 {
+		m.Fatalf("volley %s took %d MiB", strings.Join(args, " "), usage.Maxrss>>10)
+	}
+	if r.code != code {
+		m.Fatalf("volley %s: %+v: want exit %d", strings.Join(args, " "), r, code)
+	}
+	for _, want := range wants {
+		if !strings.Contains(r.stdout+r.stderr, want) {
+			m.Fatalf("volley %s: %+v: want %q", strings.Join(args, " "), r, want)
+		}
+	}
+	return r.stdout + r.stderr
+}
+
+// TestSymlinks puts symbolic links in the places of directories and of what is Volley's: no
+// verb reads, writes or removes anything behind them.
+func TestSymlinks(t *testing.T) {
+	inMemory(t)
+	t.Run("directory", func(t *testing.T) {
+		m := misuse(t, 4, 20_000)
+		m.protect()
+		dir, same := m.outside()
+		m.shell("mv n1/sub n1/kept; ln -s " + dir + " n1/sub")
+		m.volley(exitWrong, []string{"verify"}, `changed: "sub"`)
+		m.volley(exitWrong, []string{"recover"}, "sub is no directory any more")
+		same()
+		m.volley(exitOK, []string{"recover", "--revert"})
+		same()
+		m.shell("rm -r n1/sub; ln -s " + dir + " n1/sub")
+		m.protect()
+		same()
+	})
+	t.Run("directory, to another of the node", func(t *testing.T) {
+		m := misuse(t, 4, 20_000)
+		m.shell("mkdir n1/other; echo mine > n1/other/b")
+		m.protect()
+		m.shell("rm -r n1/sub; ln -s other n1/sub")
+		m.volley(exitWrong, []string{"recover"}, "sub is no directory any more")
+		if got := m.content("n1/other/b"); got != "mine\n" {
+			t.Fatalf("other/b is %q", got)
+		}
+		want := m.data()
+		m.volley(exitOK, []string{"recover", "--revert"})
+		if got := m.content("n1/other/b"); got != "mine\n" {
+			t.Fatalf("other/b is %q", got)
+		}
+		m.same(want, 0, 2, 3)
+		m.volley(exitOK, []string{"verify"})
+	})
+	t.Run(".volley", func(t *testing.T) {
+		m := misuse(t, 4, 20_000)
+		m.protect()
+		dir, same := m.outside()
+		m.shell("mv n1/.volley kept; ln -s " + dir + " n1/.volley")
+		for _, args := range [][]string{{"protect", "--tolerate", "2"}, {"recover"}, {"verify"}} {
+			m.volley(exitUsage, args, ".volley: want a directory")
+			same()
+		}
+	})
+	for _, name := range []string{"lock", "parity.1", "manifest.1.json", "member.1.1.json", "node.json", "touches.json", "tmp-parity", "recovering.json", "replaced"} {
+		t.Run(".volley "+name, func(t *testing.T) {
+			m := misuse(t, 4, 20_000)
+			m.protect()
+			dir, same := m.outside()
+			want := m.data()
+			m.shell("rm -rf n1/.volley/" + name + "; ln -s " + dir + "/node.json n1/.volley/" + name)
+			for _, args := range [][]string{{"verify"}, {"recover"}, {"recover", "--revert"}, {"protect", "--tolerate", "2"}} {
+				p := m.command(args...)
+				m.must(p.Start())
+				p.end(t)
+				same()
+				m.same(want, 0, 1, 2, 3)
+			}
+			m.shell("find n1/.volley -type l -delete")
+			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"verify"})
+		})
+	}
+}
+
+// TestSpecialFiles puts pipes, devices and links to endless ones in the places of files: no
+// verb waits for them, or reads them.
+func TestSpecialFiles(t *testing.T) {
+	inMemory(t)
+	kinds := map[string]string{"pipe": "mkfifo %s", "zero": "ln -s /dev/zero %s", "hole": "truncate -s 1T %s", "socket": "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"%s\")'"}
+	if os.Getuid() == 0 {
+		kinds["device"] = "mknod %s c 1 5"
+	}
+	if _, err := exec.LookPath("python3"); err != nil {
+		delete(kinds, "socket")
+	}
+	for kind, makes := range kinds {
+		for _, name := range []string{"ckpt", ".volley/node.json", ".volley/manifest.1.json", ".volley/member.1.1.json", ".volley/parity.1", ".volley/touches.json", ".volley/recovering.json", ".volley/pending.2.json", ".volley/lock"} {
+			if kind == "hole" && (name == "ckpt" || name == ".volley/lock") {
+				continue // that is a file, which is to be protected
+			}
+			t.Run(kind+" "+name, func(t *testing.T) {
+				m := misuse(t, 4, 20_000)
+				m.protect()
+				want := m.data()
+				m.shell("rm -f n1/" + name)
+				m.shell(fmt.Sprintf(makes, "n1/"+name))
+				for _, args := range [][]string{{"verify"}, {"verify", "--quick"}, {"recover"}} {
+					p := m.command(args...)
+					p.Env = append(p.Env, "GOMEMLIMIT=512MiB")
+					m.must(p.Start())
+					late := time.AfterFunc(2*time.Minute, func() { p.Process.Kill() })
+					r := p.end(t)
+					late.Stop()
+					t.Logf("%v: %+v", args, r)
+					if r.code != exitOK && r.code != exitWrong && r.code != exitUsage && r.code != exitFailed {
+						t.Fatalf("%v: %+v", args, r)
+					}
+					if usage := p.ProcessState.SysUsage().(*syscall.Rusage); usage.Maxrss > 1<<20 {
+						t.Fatalf("%v took %d MiB", args, usage.Maxrss>>10)
+					}
+				}
+				m.shell("rm -f n1/" + name)
+				m.bounded(exitOK, []string{"recover"})
+				m.same(want, 0, 1, 2, 3)
+			})
+		}
+	}
+}
+
+// TestMetadata loses a node and compares what comes back with what was there: owners, modes,
+// extended attributes, hard links, holes and times.
+func TestMetadata(t *testing.T) {
+	m := misuse(t, 4, 20_000)
+	dir := m.dirs[1]
+	root := os.Getuid() == 0
+	m.shell("ln n1/ckpt n1/again; ln n1/ckpt n1/sub/third; truncate -s 8M n1/hole; echo x >> n1/hole; echo prog > n1/tool; mkdir n1/set; ln -s nowhere n1/link; mkdir n1/private; chmod 700 n1/private")
+	if root {
+		m.shell("chown 1000:1001 n1/tool n1/set; chown -h 1002:1003 n1/link; chmod 4755 n1/tool; chmod 2775 n1/set")
+	}
+	attributes := unix.Setxattr(filepath.Join(dir, "tool"), "user.note", []byte{0, 1, 0xff}, 0) == nil &&
+		unix.Setxattr(filepath.Join(dir, "set"), "user.dir", []byte("d"), 0) == nil
+	t.Logf("root %v, attributes %v", root, attributes)
+	if attributes && root {
+		m.must(unix.Setxattr(filepath.Join(dir, "tool"), "security.capability", []byte("\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), 0))
+	}
+	m.shell("touch -d '2001-02-03 04:05:06.789' n1/tool n1/private; touch -h -d '2002-02-03' n1/link")
+	m.protect()
+	before, data := metaOf(t, dir), dataOf(t, dir)
+	again := func(what string) {
+		t.Helper()
+		if now := dataOf(t, dir); now != data {
+			t.Fatalf("%s:\n%s\nwant\n%s", what, now, data)
+		}
+		if now := metaOf(t, dir); now != before {
+			t.Fatalf("%s:\n%s\nwant\n%s", what, now, before)
+		}
+		if m.volley(exitOK, []string{"verify"}); t.Failed() {
+			t.FailNow()
+		}
+	}
+	m.shell("rm -r n1")
+	m.volley(exitOK, []string{"recover"})
+	again("lost")
+	m.shell("rm n1/ckpt")
+	m.volley(exitOK, []string{"recover"})
+	again("the first name")
+	m.shell("rm n1/again n1/tool")
+	m.volley(exitOK, []string{"recover"})
+	again("another name")
+	info, err := os.Stat(filepath.Join(dir, "ckpt"))
+	m.must(err)
+	m.shell("printf x | dd of=n1/ckpt conv=notrunc bs=1 seek=100 2>/dev/null")
+	m.must(os.Chtimes(filepath.Join(dir, "ckpt"), info.ModTime(), info.ModTime()))
+	m.volley(exitWrong, []string{"verify"}, `damaged: "again"`, `damaged: "sub/third"`)
+	m.volley(exitOK, []string{"recover"})
+	again("rot in a file of three names")
+	if root {
+		m.shell("chown 1009 n1/tool")
+		m.volley(exitOK, []string{"verify"}, `metadata: "tool"`)
+	}
+}
+
+// TestOwnersNotRestored recovers another user's files as a user who may not give them away:
+// they do not let everybody act as that user.
+func TestOwnersNotRestored(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root makes files of other users")
+	}
+	inMemory(t)
+	m := misuse(t, 4, 20_000)
+	m.shell("echo prog > n1/tool; chown 1000:1001 n1/tool; chmod 6755 n1/tool; chmod 600 n1/ckpt")
+	m.protect()
+	m.shell("rm -r n1")
+	m.asNobody()
+	m.shell("chmod 777 .")
+	m.volley(exitOK, []string{"recover"}, "more: owner not restored", "tool: setuid and setgid not restored")
+	info, err := os.Lstat(filepath.Join(m.dirs[1], "tool"))
+	m.must(err)
+	if uid, _, _ := disk.Owner(info); uid != 65534 || info.Mode() != 0o755 {
+		t.Errorf("uid %d, mode %v", uid, info.Mode())
+	}
+}
+
+// TestPrivate checks that nobody else can read what is in .volley, of which parity tells what is
+// in other nodes' files; also where it could be read before.
+func TestPrivate(t *testing.T) {
+	inMemory(t)
+	m := misuse(t, 4, 20_000)
+	m.shell("chmod 600 n?/ckpt")
+	m.protect()
+	private := func() {
+		t.Helper()
+		for _, dir := range m.dirs {
+			m.must(filepath.WalkDir(filepath.Join(dir, ".volley"), func(path string, d os.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				info, err := d.Info()
+				if err == nil && info.Mode().Perm()&0o077 != 0 {
+					t.Errorf("%s has mode %v", path, info.Mode())
+				}
+				return err
+			}))
+		}
+	}
+	private()
+	for _, args := range [][]string{{"protect", "--tolerate", "2"}, {"recover"}} {
+		m.shell("chmod 755 n?/.volley; chmod 644 n?/.volley/*")
+		m.volley(exitOK, []string{"verify"}, "node.1/.volley can be read by others")
+		m.volley(exitOK, args)
+		private()
+		if out := m.volley(exitOK, []string{"verify"}); strings.Contains(out, "read by others") {
+			t.Error(out)
+		}
+	}
+}
+
+// metaOf tells everything of the files of a node but what is in them.
+func metaOf(t testing.TB, dir string) string {
+	t.Helper()
+	var text bytes.Buffer
+	first := map[disk.FileID]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		if name == ".volley" {
+			return filepath.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		uid, gid, _ := disk.Owner(info)
+		id := disk.Linked(info)
+		if first[id] == "" {
+			first[id] = name
+		}
+		fmt.Fprintf(&text, "%s %v %d:%d %v sparse %v", name, info.Mode(), uid, gid, info.ModTime(), info.Size() > 1<<20 && disk.Sparse(info))
+		if id != (disk.FileID{}) {
+			fmt.Fprintf(&text, " is %s", first[id])
+		}
+		if info.Mode()&os.ModeSymlink == 0 {
+			names := make([]byte, 4096)
+			n, _ := unix.Listxattr(path, names)
+			for attribute := range strings.SplitSeq(strings.TrimSuffix(string(names[:max(n, 0)]), "\x00"), "\x00") {
+				value := make([]byte, 4096)
+				n, _ := unix.Getxattr(path, attribute, value)
+				fmt.Fprintf(&text, " %s=%x", attribute, value[:max(n, 0)])
+			}
+		}
+		text.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
