@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/fuzzlimit"
 )
 
 // list returns the names in a directory, with spaces between them, or "none" when
@@ -436,6 +437,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format":"volley-manifest","version":1,"files":[{"name":"coded.0"},{"name":"coded./../x"}]}`))
 	f.Add([]byte(`{"FORMAT":"volley-manifest","version":1e0,"files":null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer fuzzlimit.Hold(t, len(data))()
 		m, err := decode(data)
 		if err != nil {
 			return

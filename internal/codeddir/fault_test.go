@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/fuzzlimit"
 )
 
 // A fault is a disk of which one call fails, or on which nothing happens from one call on,
@@ -430,6 +431,7 @@ func FuzzJournal(f *testing.F) {
 	}
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer fuzzlimit.Hold(t, len(text))()
 		j, err := parseJournal(text)
 		if err != nil {
 			return
