@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -79,8 +80,9 @@ func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
 // that is lost, some coded packet. The results are the inputs.
 type toDecode interface {
 	packets
-	coded() []int     // by processor: the coded packet it has, -1 where it has its input
-	describe() string // what the inputs come from
+	coded() []int      // by processor: the coded packet it has, -1 where it has its input
+	describe() string  // what the inputs come from
+	perm() fs.FileMode // what the files that the inputs come from all allow
 
 	// finish writes what is left to write. It returns a *wrongError when the
 	// inputs are not what they were.
@@ -188,7 +190,7 @@ func (j *decodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 		return nil, outputError(err)
 	}
 	return j.options.produce(ctx, stderr, "decoding", j.encoder, j.packets, j.stored.manifest.SymbolsPerPacket, dir, func(*volley.Report) (func() error, error) {
-		return dir.CommitFiles, j.packets.finish(dir)
+		return func() error { return dir.CommitFiles(j.packets.perm()) }, j.packets.finish(dir)
 	})
 }
 

@@ -269,6 +269,18 @@ func (h *filesAtHand) tooFew(c *codedFiles, lost []int, rank int) error {
 
 func (h *filesAtHand) coded() []int { return h.numbers }
 
+func (h *filesAtHand) perm() fs.FileMode {
+	all := fs.ModePerm
+	for k := range h.numbers {
+		if h.numbers[k] >= 0 {
+			all &= h.files[k].info.Mode()
+		} else {
+			all &= h.inputs[k].info.Mode()
+		}
+	}
+	return all
+}
+
 func (h *filesAtHand) size(k int) int64 {
 	if h.numbers[k] >= 0 {
 		return h.manifest.SymbolsPerPacket * int64(h.manifest.SymbolBytes)

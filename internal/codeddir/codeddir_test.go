@@ -75,7 +75,7 @@ func create(t *testing.T, path string, replace bool) *Dir {
 func fill(t *testing.T, path string, processors int, text string) {
 	t.Helper()
 	d := create(t, path, true)
-	if err := d.Commit(write(t, d, processors, text)); err != nil {
+	if err := d.Commit(write(t, d, processors, text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -94,7 +94,7 @@ func TestCommit(t *testing.T) {
 	if got := list(t, path); got != strings.TrimSpace(strings.Repeat(hidden+" ", 11)) {
 		t.Errorf("before the commit: %s", got)
 	}
-	if err := d.Commit(m); err != nil {
+	if err := d.Commit(m, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	d.Discard() // does nothing now
@@ -156,7 +156,7 @@ func TestReplace(t *testing.T) {
 
 	d = create(t, path, true)
 	m := write(t, d, 2, "new")
-	if err := d.Commit(m); err != nil {
+	if err := d.Commit(m, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if got := list(t, path); got != "coded.0 coded.1 coded.x manifest.copy.json manifest.json" {
@@ -219,7 +219,7 @@ func TestTwoRuns(t *testing.T) {
 	if got := list(t, path); got != before {
 		t.Errorf("the second run leaves %s, want %s", got, before)
 	}
-	if err := first.Commit(m); err != nil {
+	if err := first.Commit(m, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, path, 1, "second")
@@ -240,7 +240,7 @@ func TestFailedCommit(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(path, "coded.1"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Commit(m); err == nil || !strings.Contains(err.Error(), "coded.1") {
+	if err := d.Commit(m, 0o666); err == nil || !strings.Contains(err.Error(), "coded.1") {
 		t.Errorf("%v, want an error that names coded.1", err)
 	}
 	d.Discard()
@@ -272,7 +272,7 @@ func TestCommitFiles(t *testing.T) {
 		if got := list(t, path); strings.Count(got, hidden) != 2 {
 			t.Errorf("before the commit: %s", got)
 		}
-		return d.CommitFiles()
+		return d.CommitFiles(0o666)
 	}
 	if err := run(false, "old"); err != nil {
 		t.Fatal(err)
@@ -317,7 +317,7 @@ func TestCommitFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(path, "d"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.CommitFiles(); err == nil || !strings.Contains(err.Error(), "d") {
+	if err := d.CommitFiles(0o666); err == nil || !strings.Contains(err.Error(), "d") {
 		t.Errorf("%v, want an error that names d", err)
 	}
 	d.Discard()

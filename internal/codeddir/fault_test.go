@@ -164,7 +164,7 @@ func replace(f *fault, path string, processors int, text string) error {
 		size, sum := file.Sum()
 		m.Files = append(m.Files, Entry{Name: CodedName(k, processors), Processor: k, Bytes: size, SHA256: sum})
 	}
-	return d.Commit(m)
+	return d.Commit(m, 0o666)
 }
 
 // holds returns the text of the result that a directory holds as a whole, "" where it holds
@@ -284,7 +284,7 @@ func TestFaultyFiles(t *testing.T) {
 				return err
 			}
 		}
-		return d.CommitFiles()
+		return d.CommitFiles(0o666)
 	}
 	texts := func(path string) string {
 		var all []string
@@ -422,7 +422,7 @@ func FuzzJournal(f *testing.F) {
 		f.Fatal(err)
 	}
 	j := journal{Files: []renamed{{hidden + "x-a", "a"}}, Remove: []string{"b"}}
-	if err := j.write(dir); err != nil {
+	if err := j.write(dir, 0o666); err != nil {
 		f.Fatal(err)
 	}
 	text, err := disk.ReadFile(dir, journalName, mostText)

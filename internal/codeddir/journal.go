@@ -51,7 +51,7 @@ func (j *journal) where(dir disk.Dir, name string) string {
 }
 
 // write writes the journal: a line of JSON, and another with the SHA-256 of that.
-func (j *journal) write(dir disk.Dir) error {
+func (j *journal) write(dir disk.Dir, perm fs.FileMode) error {
 	j.Format, j.Version = journalFormat, journalVersion
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -59,7 +59,7 @@ func (j *journal) write(dir disk.Dir) error {
 	}
 	sum := sha256.Sum256(text)
 	text = fmt.Appendf(text, "\n{\"sha256\":%q}\n", hex.EncodeToString(sum[:]))
-	return atomicfile.WriteIn(dir, journalName, text, 0o666)
+	return atomicfile.WriteIn(dir, journalName, text, perm)
 }
 
 // mostText is the bytes that a manifest or a journal may have.
