@@ -18,6 +18,7 @@ import (
 	"volley/field"
 	"volley/internal/codeddir"
 	"volley/internal/disk"
+	"volley/internal/selection"
 	"volley/matrix"
 )
 
@@ -62,11 +63,11 @@ func (c *storedCode) openFiles(ctx context.Context, stderr io.Writer, survivors,
 		h.numbers[p], h.files[p] = chosen[i], coded.files[chosen[i]]
 	}
 	for _, text := range h.unfit {
-		fmt.Fprintf(stderr, "volley: survivor %s is left out: it is no input of %s\n", text, c.file(codeddir.ManifestName))
+		note(stderr, "survivor %s is left out: it is no input of %s", text, c.file(codeddir.ManifestName))
 	}
 	for j, reason := range coded.out {
 		if reason != "" {
-			fmt.Fprintf(stderr, "volley: %s is left out: %s\n", c.file(c.manifest.Files[j].Name), reason)
+			note(stderr, "%s is left out: %s", c.file(c.manifest.Files[j].Name), reason)
 		}
 	}
 	return h, nil
@@ -416,7 +417,7 @@ func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors [
 	var data []byte
 	f, _, err := disk.OpenInput(path)
 	if err == nil {
-		data, err = io.ReadAll(f)
+		data, err = io.ReadAll(io.LimitReader(f, entry.Bytes+1))
 		f.Close()
 	}
 	sum := sha256.Sum256(data)
@@ -454,12 +455,12 @@ func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors [
 }
 
 func (h *textAtHand) coded() []int     { return h.numbers }
-func (h *textAtHand) describe() string { return h.output }
+func (h *textAtHand) describe() string { return selection.Printable(h.output) }
 
 func (h *textAtHand) finish(dir *codeddir.Dir) error {
 	_, sum, err := h.write(dir, h.output)
 	if err == nil && sum != h.stored.manifest.Inputs[0].SHA256 {
-		fmt.Fprintf(h.stderr, "volley: %s is not %s byte for byte: spaces, comments and leading zeros are not coded\n", dir.File(h.output), h.name)
+		note(h.stderr, "%s is not %s byte for byte: spaces, comments and leading zeros are not coded", dir.File(h.output), h.name)
 	}
 	return err
 }

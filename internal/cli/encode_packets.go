@@ -411,7 +411,7 @@ type textPackets struct {
 }
 
 // mostPiped is the bytes of text that are taken from what is no file and may never end.
-const mostPiped = 256 << 20
+const mostPiped = 64 << 20
 
 func openText(f field.Field, name string, sinks int) (toEncode, error) {
 	data, mode, err := disk.ReadInput(name, mostPiped)

@@ -276,9 +276,11 @@ const longestName = 255
 
 // ValidName reports whether a file of a directory may have that name: one that
 // neither leads elsewhere nor is that of a file not committed.
-func ValidName(name string) bool {
+func ValidName(name string) bool { return isName(name) && !strings.HasPrefix(name, hidden) }
+
+func isName(name string) bool {
 	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "." && len(name) <= longestName &&
-		!strings.HasPrefix(name, hidden) && !strings.Contains(name, "\x00")
+		!strings.Contains(name, "\x00")
 }
 
 // Create opens a new file that Commit will give the name. It may be called for

@@ -421,7 +421,7 @@ func FuzzJournal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	j := journal{Files: []renamed{{hidden + "x-a", "a"}}, Remove: []string{"b"}}
+	j := journal{Files: []renamed{{hidden + "x-a", "a"}}, Remove: []string{"coded.1"}}
 	if err := j.write(dir, 0o666); err != nil {
 		f.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -35,6 +36,8 @@ var OS Disk = osDisk{}
 
 type osDisk struct{}
 
+// Open follows a symbolic link that is the directory itself, as who gave the path means the directory
+// behind it.
 func (osDisk) Open(path string) (Dir, error) {
 	whole, err := filepath.Abs(path)
 	if err == nil {
@@ -224,14 +227,39 @@ func alive(h Holder) bool {
 // the end of the lock.
 const holderTime = 500 * time.Millisecond
 
+// readHolder returns the text in the file of a lock, which may have become anything meanwhile.
+func readHolder(file string) []byte {
+	f, err := os.OpenFile(file, os.O_RDONLY|nofollow|nonblock, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, 1<<12))
+	return text
+}
+
+// writeHolder writes the text into the file of a lock, and not into one that a link leads to.
+func writeHolder(file string, text []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC|nofollow|nonblock, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
+
 func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
 	file := filepath.Join(d.path, filepath.FromSlash(name))
-	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "lock", Path: file, Err: errNotRegular}
-	}
 	start := time.Now()
 	for {
-		l := flock.New(file, flock.SetPermissions(0o600))
+		if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
+			return nil, &fs.PathError{Op: "lock", Path: file, Err: errNotRegular}
+		}
+		access := os.O_RDWR
+		if shared {
+			access = os.O_RDONLY
+		}
+		l := flock.New(file, flock.SetPermissions(0o600), flock.SetFlag(access|os.O_CREATE|nofollow|nonblock))
 		try := l.TryLock
 		if shared {
 			try = l.TryRLock
@@ -243,8 +271,8 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		if !ok {
 			l.Close()
 			busy := &BusyError{Path: d.path}
-			text, err := os.ReadFile(file)
-			if known := err == nil && json.Unmarshal(text, &busy.Holder) == nil && alive(busy.Holder); !known {
+			text := readHolder(file)
+			if known := json.Unmarshal(text, &busy.Holder) == nil && alive(busy.Holder); !known {
 				busy.Holder = Holder{}
 				if time.Since(start) < holderTime { // it is about to say who it is, or to end
 					time.Sleep(holderTime / 50)
@@ -262,7 +290,7 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		}
 		text, err := json.Marshal(holder)
 		if err == nil {
-			err = os.WriteFile(file, text, 0o600)
+			err = writeHolder(file, text)
 		}
 		if err != nil && !shared { // who only reads may not be able to write
 			l.Close()
@@ -271,7 +299,7 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		return func(remove bool) {
 			if shared && remove { // as long as nobody else has it
 				l.Unlock()
-				l = flock.New(file, flock.SetFlag(os.O_RDWR))
+				l = flock.New(file, flock.SetFlag(os.O_RDWR|nofollow|nonblock))
 				if remove, _ = l.TryLock(); remove {
 					mine, err := l.Stat()
 					there, err2 := os.Lstat(file)
@@ -282,7 +310,7 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 			case remove:
 				os.Remove(file)
 			case !shared:
-				os.Truncate(file, 0)
+				writeHolder(file, nil)
 			}
 			l.Close()
 		}, nil

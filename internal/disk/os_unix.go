@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const nonblock = unix.O_NONBLOCK
+const nonblock, nofollow = unix.O_NONBLOCK, unix.O_NOFOLLOW
 
 // setTime goes by the directory, as a symbolic link cannot be opened.
 func (d *osDir) setTime(name string, at time.Time) error {
