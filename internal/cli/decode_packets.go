@@ -415,8 +415,10 @@ func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors [
 	}
 	path := c.file(entry.Name)
 	var data []byte
-	f, _, err := disk.OpenInput(path)
+	var mode fs.FileMode
+	f, info, err := disk.OpenInput(path)
 	if err == nil {
+		mode = info.Mode()
 		data, err = io.ReadAll(io.LimitReader(f, entry.Bytes+1))
 		f.Close()
 	}
@@ -451,7 +453,7 @@ func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors [
 		}
 		rows = some
 	}
-	return &textAtHand{&textPackets{name: in.Name, input: rows, sinks: k}, chosen, c, output, stderr}, nil
+	return &textAtHand{&textPackets{name: in.Name, input: rows, mode: mode, sinks: k}, chosen, c, output, stderr}, nil
 }
 
 func (h *textAtHand) coded() []int     { return h.numbers }

@@ -35,7 +35,13 @@ var (
 // soon runs the command line, and fails the test when it does not end.
 func soon(t *testing.T, args ...string) result {
 	t.Helper()
-	end := fuzzlimit.Hold(t, 0)
+	return soonOf(t, 0, args...)
+}
+
+// soonOf is soon for what reads that many bytes.
+func soonOf(t *testing.T, n int, args ...string) result {
+	t.Helper()
+	end := fuzzlimit.Hold(t, n)
 	done := make(chan result, 1)
 	go func() {
 		defer func() {

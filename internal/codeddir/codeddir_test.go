@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -427,6 +428,66 @@ func TestReadManifestErrors(t *testing.T) {
 	}
 	if _, err := ReadManifest(path + "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// TestDrafts checks that nobody else can read what is not committed yet, even with an umask that would
+// let them, and that it then has the permissions that were asked for.
+func TestDrafts(t *testing.T) {
+	path := t.TempDir()
+	d := create(t, path, false)
+	m := write(t, d, 2, "x")
+	modes := func(want fs.FileMode) {
+		t.Helper()
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err != nil || info.Mode() != want && runtime.GOOS != "windows" {
+				t.Errorf("%s is %v, %v: want %v", e.Name(), info.Mode(), err, want)
+			}
+		}
+	}
+	modes(0o600)
+	if err := d.Commit(m, 0o400); err != nil { // its owner may always
+		t.Fatal(err)
+	}
+	modes(0o600)
+}
+
+// TestForgedJournal checks that a journal moves and removes nothing that a run would not.
+func TestForgedJournal(t *testing.T) {
+	for _, j := range []journal{
+		{Files: []renamed{{"mine", "coded.0"}}},
+		{Files: []renamed{{journalName, "coded.0"}}},
+		{Files: []renamed{{LockName, "coded.0"}}},
+		{Files: []renamed{{hidden + "a/../../mine", "coded.0"}}},
+		{Files: []renamed{{hidden + "a", "coded.0"}, {hidden + "b", "coded.0"}}},
+		{Files: []renamed{{hidden + "a", hidden + "b"}}},
+		{Files: []renamed{{hidden + "a", "../coded.0"}}},
+		{Remove: []string{"mine"}},
+		{Remove: []string{ManifestName}},
+	} {
+		path := t.TempDir()
+		put(t, "mine", path, "mine")
+		put(t, "a", path, hidden+"a")
+		dir, err := disk.OS.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.write(dir, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dir.Close()
+		before := list(t, path)
+		if d, err := Create(Place{Path: path}, true); err == nil || !strings.Contains(err.Error(), journalName) {
+			t.Errorf("%+v: %v", j, err)
+			d.Discard()
+		}
+		if now := list(t, path); now != before {
+			t.Errorf("%+v: %s, and before %s", j, now, before)
+		}
 	}
 }
 
