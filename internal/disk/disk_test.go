@@ -163,19 +163,19 @@ func TestLockLinks(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := OS.Open(path)
+	d, err := disk.OS.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	unlock, err := d.Lock("lock", false, Holder{})
+	unlock, err := d.Lock("lock", false, disk.Holder{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Remove(lock), os.Symlink(secret, lock)); err != nil {
 		t.Skip(err)
 	}
-	if _, err := d.Lock("lock", false, Holder{}); err == nil {
+	if _, err := d.Lock("lock", false, disk.Holder{}); err == nil {
 		t.Error("a link is locked")
 	}
 	unlock(false)
