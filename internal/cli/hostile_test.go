@@ -202,13 +202,13 @@ func (h *hostile) edit() {
 			k := h.IntN(len(x))
 			child, change = x[k], func(v any) { x[k] = v }
 		}
-		switch child.(type) {
+		switch value := child.(type) {
 		case float64:
 			change(hostileNumbers[h.IntN(len(hostileNumbers))])
 		case string:
 			change(hostileNames[h.IntN(len(hostileNames))])
 		case bool:
-			change(!child.(bool))
+			change(!value)
 		default:
 			node = child
 			if h.IntN(20) > 0 {
