@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"volley/field"
+	"volley/internal/fuzzlimit"
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"
@@ -80,6 +81,7 @@ func FuzzAgree(f *testing.F) {
 	}
 	f.Add([]byte{}, []byte{1})
 	f.Fuzz(func(t *testing.T, a, b []byte) {
+		defer fuzzlimit.Hold(t, len(a)+len(b))()
 		shared, err := agree([][]byte{a, b})
 		if err != nil {
 			return

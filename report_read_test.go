@@ -11,6 +11,7 @@ import (
 
 	"volley"
 	"volley/field/fieldtest"
+	"volley/internal/fuzzlimit"
 	"volley/plan"
 )
 
@@ -151,6 +152,7 @@ func FuzzReadReport(f *testing.F) {
 	}
 	f.Add([]byte(oldReport))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer fuzzlimit.Hold(t, len(text))()
 		r, err := volley.ReadReport(bytes.NewReader(text))
 		if err != nil {
 			if wrong := new(volley.ReportError); !errors.As(err, &wrong) || wrong.Line < 1 || wrong.Line > 1+bytes.Count(text, []byte("\n")) {

@@ -78,7 +78,7 @@ func readCSV(f field.Field, r io.Reader, name string, keep int) (*Dense, int, er
 			}
 		}
 		d.rows = min(rows, keep)
-		if err := checkBytes(f, d.rows, d.cols); err != nil {
+		if err := CheckDense(f, d.rows, d.cols); err != nil {
 			return fail(line, "%w", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/fuzzlimit"
 )
 
 // TestCSVRoundTrip reads back what was written, for dense and on-demand
@@ -189,6 +190,7 @@ func FuzzFromCSV(f *testing.F) {
 	}
 	all = append(all, frBLS12381)
 	f.Fuzz(func(t *testing.T, text string) {
+		defer fuzzlimit.Hold(t, len(text))()
 		for _, f := range all {
 			m, err := FromCSV(f, strings.NewReader(text), "A.csv")
 			if err != nil {

@@ -209,7 +209,7 @@ func TestCheckBytes(t *testing.T) {
 		{frBLS12381, 1 << 27, 1, true},
 		{frBLS12381, 1<<27 + 1, 1, false},
 	} {
-		if err := checkBytes(c.f, c.rows, c.cols); (err == nil) != c.fits {
+		if err := CheckDense(c.f, c.rows, c.cols); (err == nil) != c.fits {
 			t.Errorf("%d×%d over %s: error %v, want one: %v", c.rows, c.cols, c.f.Name(), err, !c.fits)
 		}
 	}

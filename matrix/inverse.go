@@ -28,7 +28,7 @@ func Inverse(m Matrix) (Matrix, error) {
 	if m, ok := m.(interface{ inverse() Matrix }); ok {
 		return named{m.inverse(), id}, nil
 	}
-	if err := checkBytes(m.Field(), m.Rows(), m.Cols()); err != nil {
+	if err := CheckDense(m.Field(), m.Rows(), m.Cols()); err != nil {
 		return nil, fmt.Errorf("matrix: %s: %w", id, err)
 	}
 	d := stored(m)
@@ -58,8 +58,8 @@ func checkSquare(m Matrix) error {
 	return nil
 }
 
-// checkBytes returns an error when a dense matrix of that shape is too large.
-func checkBytes(f field.Field, rows, cols int) error {
+// CheckDense returns an error when a dense matrix of that shape is too large.
+func CheckDense(f field.Field, rows, cols int) error {
 	limit := uint64(maxDenseBytes) / uint64(f.SymbolBytes())
 	if uint64(rows) > limit/max(1, uint64(cols)) {
 		return fmt.Errorf("storing %d×%d entries of %s takes more than %d GiB", rows, cols, count(f.SymbolBytes(), "byte"), maxDenseBytes>>30)

@@ -55,6 +55,9 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 			begun = true
 			if len(text) <= maxDigits { // one more is enough to refuse it
 				text = append(text, c)
+			} else if !comment { // of what may never end
+				_, err := parser.parse(string(text))
+				return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
 			}
 		}
 	}

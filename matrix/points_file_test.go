@@ -10,6 +10,7 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/fuzzlimit"
 )
 
 func TestReadPoints(t *testing.T) {
@@ -78,6 +79,7 @@ func FuzzReadPoints(f *testing.F) {
 	}
 	all := []field.Field{fieldtest.Parse(f, "2^8"), fieldtest.Parse(f, "257"), frBLS12381}
 	f.Fuzz(func(t *testing.T, text string) {
+		defer fuzzlimit.Hold(t, len(text))()
 		for _, f := range all {
 			p, err := ReadPoints(f, strings.NewReader(text), "p.txt")
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/fuzzlimit"
 )
 
 const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, moore, gabidulin, dft, lch, random:SEED, file:A.csv"
@@ -292,6 +293,7 @@ func FuzzParseSpec(f *testing.F) {
 	f.Add("moore", "2^16", uint8(4), uint8(4), "", uint64(16))
 	f.Add("lagrange", "3^4", uint8(4), uint8(6), "codes", uint64(0))
 	f.Fuzz(func(t *testing.T, text, fieldName string, k, r uint8, points string, base uint64) {
+		defer fuzzlimit.Hold(t, len(text)+len(fieldName))()
 		spec, err := ParseSpec(text)
 		if err != nil {
 			return

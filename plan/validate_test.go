@@ -13,6 +13,7 @@ import (
 	"volley/algo/algotest"
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/fuzzlimit"
 	"volley/plan"
 )
 
@@ -475,6 +476,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(`{"format":"volley-plan","version":1,"field":"2","processors":1,"ports":1,"programs":[{"rows":[0]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer fuzzlimit.Hold(t, len(data))()
 		m, err := plan.Decode(bytes.NewReader(data))
 		if err != nil {
 			return

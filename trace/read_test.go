@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"volley/internal/fuzzlimit"
 	"volley/trace"
 )
 
@@ -147,6 +148,7 @@ func FuzzReadEvents(f *testing.F) {
 	f.Add(bytes.ReplaceAll(text, []byte(`:1`), []byte(`:-1`)))
 	f.Add([]byte(`{"traceEvents":[]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer fuzzlimit.Hold(t, len(text))()
 		events, err := trace.ReadEvents(bytes.NewReader(text))
 		if err != nil {
 			if wrong := new(trace.FormatError); !errors.As(err, &wrong) || wrong.Line < 1 || wrong.Line > 1+bytes.Count(text, []byte("\n")) || len(events) > 0 {

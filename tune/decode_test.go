@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"volley/internal/fuzzlimit"
 )
 
 // FuzzDecode checks that what is read can be written and read again.
@@ -21,6 +23,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"format":"volley-tune","version":2}`))
 	f.Add([]byte(`{"format":3}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer fuzzlimit.Hold(t, len(data))()
 		r, err := decode(data)
 		if err != nil {
 			return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"volley/field"
 	"volley/internal/codeddir"
 	"volley/internal/disk"
+	"volley/internal/selection"
 )
 
 type decodeOptions struct {
@@ -37,7 +39,8 @@ coded files that are missing or damaged are left out.
 DIR2 gets all inputs, survivors too, by the last part of the names they had; by
 input.<k>, in as many digits as K-1 has, where two of these are equal or one cannot
 be a file of DIR2. Each is compared with its SHA-256 in the manifest before any of them gets
-its name. What encode --csv has coded becomes a text file again, without comments.`
+its name. Who may read them is who may read all files that they come from. What encode
+--csv has coded becomes a text file again, without comments.`
 
 func newDecode() *cobra.Command {
 	o := &decodeOptions{}
@@ -79,8 +82,9 @@ func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
 // that is lost, some coded packet. The results are the inputs.
 type toDecode interface {
 	packets
-	coded() []int     // by processor: the coded packet it has, -1 where it has its input
-	describe() string // what the inputs come from
+	coded() []int      // by processor: the coded packet it has, -1 where it has its input
+	describe() string  // what the inputs come from
+	perm() fs.FileMode // what the files that the inputs come from all allow
 
 	// finish writes what is left to write. It returns a *wrongError when the
 	// inputs are not what they were.
@@ -127,11 +131,11 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 		return nil, usage(err)
 	}
 	if damage := job.stored.Damage; damage != nil {
-		fmt.Fprintf(stderr, "volley: %v: its copy %s is used\n", damage, codeddir.CopyName)
+		note(stderr, "%v: its copy %s is used", damage, codeddir.CopyName)
 	}
 	var renamed bool
 	if job.names, renamed = outputNames(job.stored.manifest.Inputs); renamed {
-		fmt.Fprintf(stderr, "volley: the inputs become %s: the names they had would not do for the files of one directory\n", list(job.names))
+		note(stderr, "the inputs become %s: the names they had would not do for the files of one directory", list(job.names))
 	}
 	survivors, err := expandDirectories(args[1:])
 	if err != nil {
@@ -188,7 +192,7 @@ func (j *decodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 		return nil, outputError(err)
 	}
 	return j.options.produce(ctx, stderr, "decoding", j.encoder, j.packets, j.stored.manifest.SymbolsPerPacket, dir, func(*volley.Report) (func() error, error) {
-		return dir.CommitFiles, j.packets.finish(dir)
+		return func() error { return dir.CommitFiles(j.packets.perm()) }, j.packets.finish(dir)
 	})
 }
 
@@ -220,6 +224,9 @@ func openCode(path string) (*storedCode, error) {
 	if err == nil {
 		err = c.checkField()
 	}
+	if err == nil && m.Text() {
+		err = c.checkText()
+	}
 	if err == nil {
 		c.code, err = codeOf(m.Matrix, c.field, m.Processors, m.CodedPackets())
 	}
@@ -243,14 +250,38 @@ func (c *storedCode) checkField() (err error) {
 	case m.BitsPerSymbol != 0 && (m.Text() || m.BitsPerSymbol != packing.Bits()):
 		return fmt.Errorf("bits_per_symbol: %d: want 0, as for symbols, or %d, what a symbol of %s holds", m.BitsPerSymbol, packing.Bits(), m.Field)
 	}
+	longest := int64(0)
 	for k, in := range m.Inputs {
+		symbols := in.Bytes / int64(m.SymbolBytes)
+		if m.BitsPerSymbol != 0 {
+			symbols = packing.Symbols(in.Bytes)
+		}
+		longest = max(longest, symbols)
 		switch {
 		case m.Text():
 		case m.BitsPerSymbol == 0 && in.Bytes%int64(m.SymbolBytes) != 0:
 			return fmt.Errorf("inputs[%d].bytes: %d: a symbol of %s has %d", k, in.Bytes, m.Field, m.SymbolBytes)
-		case m.BitsPerSymbol != 0 && packing.Symbols(in.Bytes) > m.SymbolsPerPacket:
+		case symbols > m.SymbolsPerPacket:
 			return fmt.Errorf("inputs[%d].bytes: %d: more than the %d symbols of a packet hold", k, in.Bytes, m.SymbolsPerPacket)
 		}
+	}
+	if !m.Text() && longest != m.SymbolsPerPacket { // else inputs that all survive would be padded to any length
+		return fmt.Errorf("symbols_per_packet: %d: the longest of the inputs has %d", m.SymbolsPerPacket, longest)
+	}
+	return nil
+}
+
+// checkText checks the numbers of packets in a text by its length, before anything is made of them.
+func (c *storedCode) checkText() error {
+	m, entry := c.manifest, c.manifest.Files[0]
+	info, err := os.Stat(c.file(entry.Name))
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot decode: %s, which holds all coded packets: %s", c.file(entry.Name), reason(err))
+	case info.Size() != entry.Bytes:
+		return fmt.Errorf("cannot decode: %s, which holds all coded packets: %w: %d bytes, not %d", c.file(entry.Name), errDamaged, info.Size(), entry.Bytes)
+	case m.Processors > m.CodedPackets():
+		return fmt.Errorf("cannot decode: %d coded packets tell no more than %d of %d inputs", m.CodedPackets(), m.CodedPackets(), m.Processors)
 	}
 	return nil
 }
@@ -304,6 +335,11 @@ type wrongError struct {
 func (e *wrongError) Error() string {
 	return fmt.Sprintf("%s: what is decoded is not what was encoded: %s. The files decoded from are as the manifest has them, so what it says of field, matrix or inputs is wrong",
 		list(e.names), e.why)
+}
+
+// note says something in a line of its own. Names in it may come from a manifest.
+func note(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, "volley: %s\n", selection.Printable(fmt.Sprintf(format, args...)))
 }
 
 // list lists names, the first ones if there are many.

@@ -171,6 +171,9 @@ func (c *storedCode) decoder(coded []int) (matrix.Matrix, error) {
 	if len(lost) == k && c.manifest.CodedPackets() == k { // the coded packets are in order
 		return c.code.inverted()
 	}
+	if err := matrix.CheckDense(c.field, k, k); err != nil {
+		return nil, err
+	}
 	d := matrix.NewDense(c.field, k, k)
 	for _, p := range kept {
 		d.Set(p, p, field.One)

@@ -18,6 +18,7 @@ import (
 	"volley/field"
 	"volley/internal/codeddir"
 	"volley/internal/disk"
+	"volley/internal/selection"
 	"volley/matrix"
 )
 
@@ -62,11 +63,11 @@ func (c *storedCode) openFiles(ctx context.Context, stderr io.Writer, survivors,
 		h.numbers[p], h.files[p] = chosen[i], coded.files[chosen[i]]
 	}
 	for _, text := range h.unfit {
-		fmt.Fprintf(stderr, "volley: survivor %s is left out: it is no input of %s\n", text, c.file(codeddir.ManifestName))
+		note(stderr, "survivor %s is left out: it is no input of %s", text, c.file(codeddir.ManifestName))
 	}
 	for j, reason := range coded.out {
 		if reason != "" {
-			fmt.Fprintf(stderr, "volley: %s is left out: %s\n", c.file(c.manifest.Files[j].Name), reason)
+			note(stderr, "%s is left out: %s", c.file(c.manifest.Files[j].Name), reason)
 		}
 	}
 	return h, nil
@@ -269,6 +270,18 @@ func (h *filesAtHand) tooFew(c *codedFiles, lost []int, rank int) error {
 
 func (h *filesAtHand) coded() []int { return h.numbers }
 
+func (h *filesAtHand) perm() fs.FileMode {
+	all := fs.ModePerm
+	for k := range h.numbers {
+		if h.numbers[k] >= 0 {
+			all &= h.files[k].info.Mode()
+		} else {
+			all &= h.inputs[k].info.Mode()
+		}
+	}
+	return all
+}
+
 func (h *filesAtHand) size(k int) int64 {
 	if h.numbers[k] >= 0 {
 		return h.manifest.SymbolsPerPacket * int64(h.manifest.SymbolBytes)
@@ -402,9 +415,11 @@ func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors [
 	}
 	path := c.file(entry.Name)
 	var data []byte
-	f, _, err := disk.OpenInput(path)
+	var mode fs.FileMode
+	f, info, err := disk.OpenInput(path)
 	if err == nil {
-		data, err = io.ReadAll(f)
+		mode = info.Mode()
+		data, err = io.ReadAll(io.LimitReader(f, entry.Bytes+1))
 		f.Close()
 	}
 	sum := sha256.Sum256(data)
@@ -438,16 +453,16 @@ func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors [
 		}
 		rows = some
 	}
-	return &textAtHand{&textPackets{name: in.Name, input: rows, sinks: k}, chosen, c, output, stderr}, nil
+	return &textAtHand{&textPackets{name: in.Name, input: rows, mode: mode, sinks: k}, chosen, c, output, stderr}, nil
 }
 
 func (h *textAtHand) coded() []int     { return h.numbers }
-func (h *textAtHand) describe() string { return h.output }
+func (h *textAtHand) describe() string { return selection.Printable(h.output) }
 
 func (h *textAtHand) finish(dir *codeddir.Dir) error {
 	_, sum, err := h.write(dir, h.output)
 	if err == nil && sum != h.stored.manifest.Inputs[0].SHA256 {
-		fmt.Fprintf(h.stderr, "volley: %s is not %s byte for byte: spaces, comments and leading zeros are not coded\n", dir.File(h.output), h.name)
+		note(h.stderr, "%s is not %s byte for byte: spaces, comments and leading zeros are not coded", dir.File(h.output), h.name)
 	}
 	return err
 }

@@ -445,9 +445,9 @@ func TestDecodeText(t *testing.T) {
 			wants(t, refused(t, exitUsage, coded, filepath.Join(coded, "coded.csv")), "none is an input of")
 			write(t, filepath.Join(coded, "coded.csv"), "1,2,3\n4,5,6\n")
 			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: damaged")
-			editManifest(t, coded, func(m *codeddir.Manifest) { m.Files[0].SHA256 = sha([]byte("1,2,3\n4,5,6\n")) })
-			editManifest(t, coded, func(m *codeddir.Manifest) { m.SymbolsPerPacket = 4 })
-			wants(t, refused(t, exitUsage, coded), "2 rows of 3 symbols", "4 symbols_per_packet")
+			editManifest(t, coded, func(m *codeddir.Manifest) { m.Files[0].Bytes, m.Files[0].SHA256 = 12, sha([]byte("1,2,3\n4,5,6\n")) })
+			editManifest(t, coded, func(m *codeddir.Manifest) { m.SymbolsPerPacket = 2 })
+			wants(t, refused(t, exitUsage, coded), "2 rows of 3 symbols", "2 symbols_per_packet")
 			remove(t, coded, "coded.csv")
 			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: missing")
 		}

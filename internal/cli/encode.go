@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -34,8 +35,9 @@ With --sinks R only R processors get a coded file: the first ones or, with
 DIR gets a file for each processor that obtains one, coded.00 to coded.15 for 16, and
 manifest.json, which says what they are, and a copy of that. A run that fails or
 is killed leaves DIR as it was, or with the whole new result. Two runs cannot
-write DIR at once. With --csv the one input is a text file of symbols in decimal,
-a row for each processor, and the output is coded.csv.
+write DIR at once. Who may read these files is who may read all PACKETs. With --csv
+the one input is a text file of symbols in decimal, a row for each processor, and the
+output is coded.csv.
 
 The processors run in this process or, with --comm mpi, one in each process that mpirun
 starts. Then each process names its own packets: by {rank}, which may be in the name of a
@@ -202,25 +204,32 @@ func (j *encodeJob) run(ctx context.Context, stderr io.Writer) (*volley.Report, 
 		if err := j.packets.finish(dir, manifest); err != nil {
 			return nil, err
 		}
-		if err := j.gather(ctx, manifest); err != nil {
+		perm, err := j.gather(ctx, manifest)
+		if err != nil {
 			return nil, err
 		}
-		return func() error { return dir.Commit(manifest) }, nil
+		return func() error { return dir.Commit(manifest, perm) }, nil
 	})
 }
 
-// gather puts the files of all processes into a manifest that has those of this one.
-func (j *encodeJob) gather(ctx context.Context, m *codeddir.Manifest) error {
-	type files struct{ Inputs, Files []codeddir.Entry }
-	all, err := volley.ExchangeValues(ctx, j.options.party.Transport, files{m.Inputs, m.Files}, j.options.timeout)
-	if err != nil {
-		return err
+// gather puts the files of all processes into a manifest that has those of this one. It returns
+// the permissions that all inputs of all processes have: every coded file tells of each of them.
+func (j *encodeJob) gather(ctx context.Context, m *codeddir.Manifest) (perm fs.FileMode, err error) {
+	type files struct {
+		Inputs, Files []codeddir.Entry
+		Perm          fs.FileMode
 	}
+	all, err := volley.ExchangeValues(ctx, j.options.party.Transport, files{m.Inputs, m.Files, j.packets.perm()}, j.options.timeout)
+	if err != nil {
+		return 0, err
+	}
+	perm = fs.ModePerm
 	m.Inputs, m.Files = nil, nil
 	for _, f := range all {
 		m.Inputs, m.Files = append(m.Inputs, f.Inputs...), append(m.Files, f.Files...)
+		perm &= f.Perm
 	}
-	return nil
+	return perm, nil
 }
 
 // manifest returns the manifest but for its files.

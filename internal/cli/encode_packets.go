@@ -27,6 +27,7 @@ type toEncode interface {
 	packets
 	count() int        // K
 	symbols() int64    // of the longest packet here
+	perm() fs.FileMode // what the files of all packets here allow
 	sources() []string // the files that the packets here come from
 	targets() []string // the names of the coded files, of all processors
 
@@ -292,6 +293,14 @@ func (p *filePackets) symbols() int64 {
 	return most
 }
 
+func (p *filePackets) perm() fs.FileMode {
+	all := fs.ModePerm
+	for _, in := range p.inputs {
+		all &= in.info.Mode()
+	}
+	return all
+}
+
 func (p *filePackets) size(k int) int64 {
 	return p.inputs[k-p.first].symbols * int64(p.field.SymbolBytes())
 }
@@ -396,12 +405,16 @@ type textPackets struct {
 	input *matrix.Dense // row k is packet k
 	bytes int64
 	sum   string
+	mode  fs.FileMode // of the file
 	sinks int
 	coded []text
 }
 
+// mostPiped is the bytes of text that are taken from what is no file and may never end.
+const mostPiped = 64 << 20
+
 func openText(f field.Field, name string, sinks int) (toEncode, error) {
-	data, err := os.ReadFile(name)
+	data, mode, err := disk.ReadInput(name, mostPiped)
 	if err != nil {
 		return nil, usage(err)
 	}
@@ -410,13 +423,14 @@ func openText(f field.Field, name string, sinks int) (toEncode, error) {
 		return nil, usage(err)
 	}
 	sum := sha256.Sum256(data)
-	return &textPackets{name: name, input: rows, bytes: int64(len(data)), sum: hex.EncodeToString(sum[:]), sinks: cmp.Or(sinks, rows.Rows())}, nil
+	return &textPackets{name: name, input: rows, bytes: int64(len(data)), sum: hex.EncodeToString(sum[:]), mode: mode, sinks: cmp.Or(sinks, rows.Rows())}, nil
 }
 
 func (p *textPackets) count() int               { return p.input.Rows() }
 func (p *textPackets) symbols() int64           { return int64(p.input.Cols()) }
 func (p *textPackets) size(k int) int64         { return int64(len(p.input.Row(k))) }
 func (p *textPackets) reader(k int) io.ReaderAt { return bytes.NewReader(p.input.Row(k)) }
+func (p *textPackets) perm() fs.FileMode        { return p.mode.Perm() }
 func (p *textPackets) sources() []string        { return []string{p.name} }
 func (p *textPackets) targets() []string        { return []string{codeddir.TextName} }
 func (p *textPackets) close()                   {}

@@ -12,6 +12,7 @@ import (
 
 	"volley/algo"
 	"volley/internal/codeddir"
+	"volley/internal/fuzzlimit"
 	"volley/internal/selection"
 )
 
@@ -98,6 +99,7 @@ func FuzzDecodeManifest(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer fuzzlimit.Hold(t, len(text))()
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, codeddir.ManifestName), string(text))
 		write(t, filepath.Join(dir, "coded.0"), "x")

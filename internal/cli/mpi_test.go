@@ -154,6 +154,31 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// TestJobModes checks that no process gives its coded file more than the input of any other one allows.
+func TestJobModes(t *testing.T) {
+	const ranks = 4
+	pattern := writeNumbered(t, ranks, 1000)
+	for k, mode := range []os.FileMode{0o644, 0o644, 0o640, 0o604} {
+		if err := os.Chmod(strings.ReplaceAll(pattern, rankWord, fmt.Sprint(k)), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	j := newJob(t, ranks, "encode", "--comm", "mpi", "-o", filepath.Join(dir, "coded"), pattern)
+	if code, lines := j.do(t); code != 0 {
+		t.Fatalf("exit %d: %v", code, lines)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil || len(files) < ranks {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, name := range files {
+		if info, err := os.Stat(name); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s is %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
 // TestOwnDirectories lets each process have its packet, and its result, in a directory of
 // its own, and another by the name of all.
 func TestOwnDirectories(t *testing.T) {

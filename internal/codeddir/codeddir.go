@@ -276,9 +276,11 @@ const longestName = 255
 
 // ValidName reports whether a file of a directory may have that name: one that
 // neither leads elsewhere nor is that of a file not committed.
-func ValidName(name string) bool {
+func ValidName(name string) bool { return isName(name) && !strings.HasPrefix(name, hidden) }
+
+func isName(name string) bool {
 	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "." && len(name) <= longestName &&
-		!strings.HasPrefix(name, hidden) && !strings.Contains(name, "\x00")
+		!strings.Contains(name, "\x00")
 }
 
 // Create opens a new file that Commit will give the name. It may be called for
@@ -291,7 +293,7 @@ func (d *Dir) Create(name string) (*File, error) {
 	if len(draft) > longestName { // though the name alone may be short enough
 		draft = fmt.Sprint(hidden, d.Holder.Run, "-", len(d.files))
 	}
-	f, err := d.dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := d.dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // follows no link
 	if err != nil {
 		return nil, err
 	}
@@ -333,11 +335,12 @@ func (f *File) Write(p []byte) (int, error) {
 // Sum returns the length and the SHA-256, in hexadecimal, of what was written.
 func (f *File) Sum() (int64, string) { return f.size, hex.EncodeToString(f.digest.Sum(nil)) }
 
-// Commit puts the files and the manifest in the place of an earlier result. Files that
+// Commit puts the files and the manifest in the place of an earlier result, and gives them the
+// permissions, of which the umask takes some; their owner may read and write them. Files that
 // the new one does not have are removed. Whatever happens, the directory then holds the
 // earlier result or the new one as a whole, as [Read] finds it; after an error, Discard
 // removes what is not needed.
-func (d *Dir) Commit(m *Manifest) error {
+func (d *Dir) Commit(m *Manifest, perm fs.FileMode) error {
 	text, err := m.seal()
 	if err != nil {
 		return err
@@ -365,23 +368,23 @@ func (d *Dir) Commit(m *Manifest) error {
 			}
 		}
 	}
-	return d.commit(j)
+	return d.commit(j, perm|0o600)
 }
 
 // CommitFiles puts the files in the place of those that have their names, as [Dir.Commit]
 // does, without a manifest.
-func (d *Dir) CommitFiles() error {
+func (d *Dir) CommitFiles(perm fs.FileMode) error {
 	var j journal
 	for _, f := range d.files {
 		j.add(f.draft, f.name)
 	}
-	return d.commit(j)
+	return d.commit(j, perm|0o600)
 }
 
 // commit does what the journal lists.
-func (d *Dir) commit(j journal) error {
+func (d *Dir) commit(j journal, perm fs.FileMode) error {
 	err := d.Together(func() error {
-		err := d.sync()
+		err := d.sync(perm)
 		d.promised = err == nil
 		return err
 	})
@@ -397,7 +400,7 @@ func (d *Dir) commit(j journal) error {
 				return err
 			}
 		}
-		return j.write(d.dir)
+		return j.write(d.dir, perm)
 	})
 	if err != nil {
 		return err
@@ -430,9 +433,16 @@ func (d *Dir) commit(j journal) error {
 	return nil
 }
 
-// sync makes all files, and their hidden names, last.
-func (d *Dir) sync() error {
+// sync makes all files, their permissions and their hidden names last.
+func (d *Dir) sync(perm fs.FileMode) error {
+	most, err := d.permissions()
+	if err != nil {
+		return err
+	}
 	for _, f := range d.files {
+		if err := f.Chmod(perm & most); err != nil {
+			return err
+		}
 		if err := f.Sync(); err != nil {
 			return err
 		}
@@ -441,6 +451,23 @@ func (d *Dir) sync() error {
 		}
 	}
 	return d.dir.SyncDir(".")
+}
+
+// permissions returns what a new file of the directory may have: the umask has its say, or the
+// directory's access list. An empty file tells, as the umask itself can only be read by setting it.
+func (d *Dir) permissions() (fs.FileMode, error) {
+	name := hidden + rand.Text()[:8]
+	f, err := d.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return 0, err
+	}
+	d.files = append(d.files, &File{File: f, draft: name}) // for Discard, if it cannot be removed here
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close(), d.dir.Remove(name)); err != nil {
+		return 0, err
+	}
+	d.files = d.files[:len(d.files)-1]
+	return info.Mode().Perm(), nil
 }
 
 // Discard removes what was written and is not committed, and the directories that

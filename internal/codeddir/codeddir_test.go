@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/fuzzlimit"
 )
 
 // list returns the names in a directory, with spaces between them, or "none" when
@@ -74,7 +76,7 @@ func create(t *testing.T, path string, replace bool) *Dir {
 func fill(t *testing.T, path string, processors int, text string) {
 	t.Helper()
 	d := create(t, path, true)
-	if err := d.Commit(write(t, d, processors, text)); err != nil {
+	if err := d.Commit(write(t, d, processors, text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -93,7 +95,7 @@ func TestCommit(t *testing.T) {
 	if got := list(t, path); got != strings.TrimSpace(strings.Repeat(hidden+" ", 11)) {
 		t.Errorf("before the commit: %s", got)
 	}
-	if err := d.Commit(m); err != nil {
+	if err := d.Commit(m, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	d.Discard() // does nothing now
@@ -155,7 +157,7 @@ func TestReplace(t *testing.T) {
 
 	d = create(t, path, true)
 	m := write(t, d, 2, "new")
-	if err := d.Commit(m); err != nil {
+	if err := d.Commit(m, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if got := list(t, path); got != "coded.0 coded.1 coded.x manifest.copy.json manifest.json" {
@@ -218,7 +220,7 @@ func TestTwoRuns(t *testing.T) {
 	if got := list(t, path); got != before {
 		t.Errorf("the second run leaves %s, want %s", got, before)
 	}
-	if err := first.Commit(m); err != nil {
+	if err := first.Commit(m, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, path, 1, "second")
@@ -239,7 +241,7 @@ func TestFailedCommit(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(path, "coded.1"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Commit(m); err == nil || !strings.Contains(err.Error(), "coded.1") {
+	if err := d.Commit(m, 0o666); err == nil || !strings.Contains(err.Error(), "coded.1") {
 		t.Errorf("%v, want an error that names coded.1", err)
 	}
 	d.Discard()
@@ -271,7 +273,7 @@ func TestCommitFiles(t *testing.T) {
 		if got := list(t, path); strings.Count(got, hidden) != 2 {
 			t.Errorf("before the commit: %s", got)
 		}
-		return d.CommitFiles()
+		return d.CommitFiles(0o666)
 	}
 	if err := run(false, "old"); err != nil {
 		t.Fatal(err)
@@ -316,7 +318,7 @@ func TestCommitFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(path, "d"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.CommitFiles(); err == nil || !strings.Contains(err.Error(), "d") {
+	if err := d.CommitFiles(0o666); err == nil || !strings.Contains(err.Error(), "d") {
 		t.Errorf("%v, want an error that names d", err)
 	}
 	d.Discard()
@@ -429,6 +431,66 @@ func TestReadManifestErrors(t *testing.T) {
 	}
 }
 
+// TestDrafts checks that nobody else can read what is not committed yet, even with an umask that would
+// let them, and that it then has the permissions that were asked for.
+func TestDrafts(t *testing.T) {
+	path := t.TempDir()
+	d := create(t, path, false)
+	m := write(t, d, 2, "x")
+	modes := func(want fs.FileMode) {
+		t.Helper()
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err != nil || info.Mode() != want && runtime.GOOS != "windows" {
+				t.Errorf("%s is %v, %v: want %v", e.Name(), info.Mode(), err, want)
+			}
+		}
+	}
+	modes(0o600)
+	if err := d.Commit(m, 0o400); err != nil { // its owner may always
+		t.Fatal(err)
+	}
+	modes(0o600)
+}
+
+// TestForgedJournal checks that a journal moves and removes nothing that a run would not.
+func TestForgedJournal(t *testing.T) {
+	for _, j := range []journal{
+		{Files: []renamed{{"mine", "coded.0"}}},
+		{Files: []renamed{{journalName, "coded.0"}}},
+		{Files: []renamed{{LockName, "coded.0"}}},
+		{Files: []renamed{{hidden + "a/../../mine", "coded.0"}}},
+		{Files: []renamed{{hidden + "a", "coded.0"}, {hidden + "b", "coded.0"}}},
+		{Files: []renamed{{hidden + "a", hidden + "b"}}},
+		{Files: []renamed{{hidden + "a", "../coded.0"}}},
+		{Remove: []string{"mine"}},
+		{Remove: []string{ManifestName}},
+	} {
+		path := t.TempDir()
+		put(t, "mine", path, "mine")
+		put(t, "a", path, hidden+"a")
+		dir, err := disk.OS.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.write(dir, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dir.Close()
+		before := list(t, path)
+		if d, err := Create(Place{Path: path}, true); err == nil || !strings.Contains(err.Error(), journalName) {
+			t.Errorf("%+v: %v", j, err)
+			d.Discard()
+		}
+		if now := list(t, path); now != before {
+			t.Errorf("%+v: %s, and before %s", j, now, before)
+		}
+	}
+}
+
 // FuzzManifest checks that the decoder takes only what it can give back, and no
 // name that leads out of the directory.
 func FuzzManifest(f *testing.F) {
@@ -436,6 +498,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format":"volley-manifest","version":1,"files":[{"name":"coded.0"},{"name":"coded./../x"}]}`))
 	f.Add([]byte(`{"FORMAT":"volley-manifest","version":1e0,"files":null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer fuzzlimit.Hold(t, len(data))()
 		m, err := decode(data)
 		if err != nil {
 			return

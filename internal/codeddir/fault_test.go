@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/fuzzlimit"
 )
 
 // A fault is a disk of which one call fails, or on which nothing happens from one call on,
@@ -163,7 +164,7 @@ func replace(f *fault, path string, processors int, text string) error {
 		size, sum := file.Sum()
 		m.Files = append(m.Files, Entry{Name: CodedName(k, processors), Processor: k, Bytes: size, SHA256: sum})
 	}
-	return d.Commit(m)
+	return d.Commit(m, 0o666)
 }
 
 // holds returns the text of the result that a directory holds as a whole, "" where it holds
@@ -283,7 +284,7 @@ func TestFaultyFiles(t *testing.T) {
 				return err
 			}
 		}
-		return d.CommitFiles()
+		return d.CommitFiles(0o666)
 	}
 	texts := func(path string) string {
 		var all []string
@@ -420,8 +421,8 @@ func FuzzJournal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	j := journal{Files: []renamed{{hidden + "x-a", "a"}}, Remove: []string{"b"}}
-	if err := j.write(dir); err != nil {
+	j := journal{Files: []renamed{{hidden + "x-a", "a"}}, Remove: []string{"coded.1"}}
+	if err := j.write(dir, 0o666); err != nil {
 		f.Fatal(err)
 	}
 	text, err := disk.ReadText(dir, journalName, mostText)
@@ -430,6 +431,7 @@ func FuzzJournal(f *testing.F) {
 	}
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer fuzzlimit.Hold(t, len(text))()
 		j, err := parseJournal(text)
 		if err != nil {
 			return

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
@@ -28,6 +29,8 @@ type journal struct {
 	Version int       `json:"version"`
 	Files   []renamed `json:"files"`            // those that are missing have been renamed already
 	Remove  []string  `json:"remove,omitempty"` // after that
+
+	from map[string]string // of those of Files, by To
 }
 
 // renamed is a file that gets another name.
@@ -40,18 +43,16 @@ func (j *journal) add(from, to string) { j.Files = append(j.Files, renamed{from,
 
 // where returns the name under which a file is found: a hidden one, until it is renamed.
 func (j *journal) where(dir disk.Dir, name string) string {
-	for _, f := range j.Files {
-		if f.To == name {
-			if _, err := dir.Lstat(f.From); err == nil {
-				return f.From
-			}
+	if from, ok := j.from[name]; ok {
+		if _, err := dir.Lstat(from); err == nil {
+			return from
 		}
 	}
 	return name
 }
 
 // write writes the journal: a line of JSON, and another with the SHA-256 of that.
-func (j *journal) write(dir disk.Dir) error {
+func (j *journal) write(dir disk.Dir, perm fs.FileMode) error {
 	j.Format, j.Version = journalFormat, journalVersion
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -59,14 +60,18 @@ func (j *journal) write(dir disk.Dir) error {
 	}
 	sum := sha256.Sum256(text)
 	text = fmt.Appendf(text, "\n{\"sha256\":%q}\n", hex.EncodeToString(sum[:]))
-	return atomicfile.WriteIn(dir, journalName, text, 0o666)
+	return atomicfile.WriteIn(dir, journalName, text, perm)
 }
 
 // mostText is the bytes that a manifest or a journal may have.
 const mostText = 1 << 30
 
-// readJournal returns the journal, or nil where there is none.
+// readJournal returns the journal, or nil where there is none. It follows no link, as it was not
+// the user who named the file.
 func readJournal(dir disk.Dir) (*journal, error) {
+	if info, err := dir.Lstat(journalName); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file: no run of volley has left it; remove it", filepath.Join(dir.Path(), journalName))
+	}
 	text, err := disk.ReadText(dir, journalName, mostText)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -101,14 +106,18 @@ func parseJournal(text []byte) (*journal, error) {
 	if j.Format != journalFormat || j.Version != journalVersion {
 		return nil, fmt.Errorf("format %q version %d: want %q version %d", j.Format, j.Version, journalFormat, journalVersion)
 	}
+	// Whoever may write into the directory can forge a journal: it speaks of what a run may rename
+	// and remove, and of nothing else.
+	j.from = map[string]string{}
 	for _, f := range j.Files {
-		if !ValidName(f.To) || filepath.Base(f.From) != f.From || !filepath.IsLocal(f.From) {
-			return nil, fmt.Errorf("names %q and %q: want those of files of the directory", f.From, f.To)
+		if !strings.HasPrefix(f.From, hidden) || !isName(f.From) || f.From == LockName || f.From == journalName || !ValidName(f.To) || j.from[f.To] != "" {
+			return nil, fmt.Errorf("names %q and %q: want those of a hidden file, and of one file of the directory that it becomes", f.From, f.To)
 		}
+		j.from[f.To] = f.From
 	}
 	for _, name := range j.Remove {
-		if !ValidName(name) {
-			return nil, fmt.Errorf("name %q: want that of a file of the directory", name)
+		if !codedName.MatchString(name) {
+			return nil, fmt.Errorf("name %q to remove: want that of a coded file", name)
 		}
 	}
 	return j, nil

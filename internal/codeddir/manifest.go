@@ -217,6 +217,8 @@ func (m *Manifest) Validate() error {
 		return fmt.Errorf("processors: %d: want 1 or more", m.Processors)
 	case m.Sinks < 0:
 		return fmt.Errorf("sinks: %d: want 1 or more, or none", m.Sinks)
+	case m.Text() && m.SymbolsPerPacket < 1:
+		return fmt.Errorf("symbols_per_packet: %d: want 1 or more in a row", m.SymbolsPerPacket)
 	case m.SymbolBytes < 1 || m.SymbolBytes > 32:
 		return fmt.Errorf("symbol_bytes: %d: want 1 to 32", m.SymbolBytes)
 	case m.SymbolsPerPacket < 0 || m.SymbolsPerPacket > mostSymbols:
@@ -231,6 +233,8 @@ func (m *Manifest) Validate() error {
 		switch {
 		case text && f.Name != TextName:
 			return fmt.Errorf("name: %q: want %s, as processor is -1", f.Name, TextName)
+		case text && m.SymbolsPerPacket > f.Bytes/2/int64(coded): // each with what ends it
+			return fmt.Errorf("bytes: %d: want more for %d packets of %d symbols", f.Bytes, coded, m.SymbolsPerPacket)
 		case !text && f.Name != CodedName(f.Processor, coded):
 			return fmt.Errorf("name: %q: want %s for processor %d", f.Name, CodedName(f.Processor, coded), f.Processor)
 		case !text && f.Bytes != packet:

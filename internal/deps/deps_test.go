@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"internal/codeddir":        {"internal/atomicfile", "internal/disk"},
 	"internal/claims":          {},
 	"internal/deps":            {},
+	"internal/fuzzlimit":       {},
 	"internal/located":         {},
 	"internal/race":            {},
 	"internal/mutation":        {"internal/mutation/mutant"},

@@ -80,6 +80,7 @@ type File interface {
 	io.Closer
 	Name() string
 	Stat() (fs.FileInfo, error)
+	Chmod(mode fs.FileMode) error
 	Sync() error
 	Truncate(size int64) error
 }
@@ -124,6 +125,28 @@ func OpenInput(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	return f, info, nil
+}
+
+// ReadInput returns what a file of any directory holds, and its mode. It takes a pipe or a device
+// too, of which most bytes are the limit, and does not wait for somebody to open a pipe.
+func ReadInput(path string, most int64) ([]byte, fs.FileMode, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if info.Mode().IsRegular() {
+		most = max(most, info.Size())
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("more than %d bytes that are no file's: make a file of them", most)}
+	}
+	return data, info.Mode(), err
 }
 
 // ReadText returns the content of a regular file of at most that many bytes, none of which is

@@ -154,3 +154,32 @@ func TestMake(t *testing.T) {
 		t.Errorf("%v, %v", entries, err)
 	}
 }
+
+// TestLockLinks puts links in the place of the file of a lock, before and after it is taken: what is
+// behind them stays as it is.
+func TestLockLinks(t *testing.T) {
+	path := t.TempDir()
+	secret, lock := filepath.Join(path, "secret"), filepath.Join(path, "lock")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := disk.OS.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	unlock, err := d.Lock("lock", false, disk.Holder{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(lock), os.Symlink(secret, lock)); err != nil {
+		t.Skip(err)
+	}
+	if _, err := d.Lock("lock", false, disk.Holder{}); err == nil {
+		t.Error("a link is locked")
+	}
+	unlock(false)
+	if text, err := os.ReadFile(secret); string(text) != "secret" {
+		t.Errorf("behind the link is %q, %v", text, err)
+	}
+}

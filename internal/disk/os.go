@@ -38,6 +38,8 @@ var OS Disk = osDisk{}
 
 type osDisk struct{}
 
+// Open follows a symbolic link that is the directory itself, as who gave the path means the directory
+// behind it.
 func (osDisk) Open(path string) (Dir, error) {
 	whole, err := filepath.Abs(path)
 	if err == nil {
@@ -476,7 +478,11 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 	}
 	start := time.Now()
 	for {
-		l := flock.New(file, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|nofollow|nonblock))
+		access := os.O_RDWR
+		if shared {
+			access = os.O_RDONLY
+		}
+		l := flock.New(file, flock.SetPermissions(0o600), flock.SetFlag(access|os.O_CREATE|nofollow|nonblock))
 		try := l.TryLock
 		if shared {
 			try = l.TryRLock

@@ -9,10 +9,7 @@ import (
 	"time"
 )
 
-const (
-	nonblock = 0
-	nofollow = 0
-)
+const nonblock, nofollow = 0, 0
 
 // setTime leaves the time of a symbolic link as it is: there is no portable call.
 func setTime(dir *os.Root, name string, at time.Time) error {

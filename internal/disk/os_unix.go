@@ -12,9 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const nonblock = unix.O_NONBLOCK
-
-const nofollow = unix.O_NOFOLLOW
+const nonblock, nofollow = unix.O_NONBLOCK, unix.O_NOFOLLOW
 
 // at calls f with the descriptor of a directory.
 func at(dir *os.Root, op, name string, f func(fd int) error) error {

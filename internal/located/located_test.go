@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"volley/internal/fuzzlimit"
 )
 
 // plain returns what encoding/json makes of a value, by the methods of this package.
@@ -51,6 +53,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer fuzzlimit.Hold(t, len(text))()
 		var want any
 		wrong := json.Unmarshal(text, &want)
 		v, err := Parse(bytes.NewReader(text), 1<<20)

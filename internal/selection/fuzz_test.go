@@ -3,6 +3,8 @@ package selection
 import (
 	"testing"
 	"time"
+
+	"volley/internal/fuzzlimit"
 )
 
 func FuzzDuration(f *testing.F) {
@@ -10,6 +12,7 @@ func FuzzDuration(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		defer fuzzlimit.Hold(t, len(s))()
 		seconds, err := ParseDuration("tau", s)
 		if err != nil {
 			return
@@ -28,6 +31,7 @@ func FuzzParseProcessors(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		defer fuzzlimit.Hold(t, len(s))()
 		list, err := ParseProcessors(s)
 		if err != nil {
 			return

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -75,7 +76,17 @@ var packages = regexp.MustCompile(`^(algo|bench|executor|field|matrix|plan|sim|v
 // Message returns what to show of an error, in one line.
 func Message(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	return packages.ReplaceAllString(line, "")
+	return Printable(packages.ReplaceAllString(line, ""))
+}
+
+// Printable returns text without what a terminal would obey: names may come from elsewhere.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // Wanted says what a flag takes that can be wrong by itself, such as "a whole number".

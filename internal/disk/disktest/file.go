@@ -177,6 +177,13 @@ func (f *file) Sync() error {
 	})
 }
 
+func (f *file) Chmod(mode fs.FileMode) error {
+	return f.do("chmod", "chmod", true, func(int) error {
+		f.p.m.chmod(f.x, mode)
+		return nil
+	})
+}
+
 func (f *file) Truncate(size int64) error {
 	return f.do("truncate", "truncate", true, func(int) error {
 		if size < 0 || f.flag&access == os.O_RDONLY {

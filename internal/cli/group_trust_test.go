@@ -60,9 +60,9 @@ func (m *misused) bounded(code int, args []string, wants ...string) string {
 	return r.stdout + r.stderr
 }
 
-// TestSymlinks puts symbolic links in the places of directories and of what is Volley's: no
+// TestGroupSymlinks puts symbolic links in the places of directories and of what is Volley's: no
 // verb reads, writes or removes anything behind them.
-func TestSymlinks(t *testing.T) {
+func TestGroupSymlinks(t *testing.T) {
 	inMemory(t)
 	t.Run("directory", func(t *testing.T) {
 		m := misuse(t, 4, 20_000)
@@ -126,9 +126,9 @@ func TestSymlinks(t *testing.T) {
 	}
 }
 
-// TestSpecialFiles puts pipes, devices and links to endless ones in the places of files: no
+// TestGroupSpecialFiles puts pipes, devices and links to endless ones in the places of files: no
 // verb waits for them, or reads them.
-func TestSpecialFiles(t *testing.T) {
+func TestGroupSpecialFiles(t *testing.T) {
 	inMemory(t)
 	kinds := map[string]string{"pipe": "mkfifo %s", "zero": "ln -s /dev/zero %s", "hole": "truncate -s 1T %s", "socket": "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"%s\")'"}
 	if os.Getuid() == 0 {
@@ -171,9 +171,9 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// TestMetadata loses a node and compares what comes back with what was there: owners, modes,
+// TestGroupMetadata loses a node and compares what comes back with what was there: owners, modes,
 // extended attributes, hard links, holes and times.
-func TestMetadata(t *testing.T) {
+func TestGroupMetadata(t *testing.T) {
 	m := misuse(t, 4, 20_000)
 	dir := m.dirs[1]
 	root := os.Getuid() == 0
@@ -224,9 +224,9 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestOwnersNotRestored recovers another user's files as a user who may not give them away:
+// TestGroupOwners recovers another user's files as a user who may not give them away:
 // they do not let everybody act as that user.
-func TestOwnersNotRestored(t *testing.T) {
+func TestGroupOwners(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root makes files of other users")
 	}
@@ -245,9 +245,9 @@ func TestOwnersNotRestored(t *testing.T) {
 	}
 }
 
-// TestPrivate checks that nobody else can read what is in .volley, of which parity tells what is
+// TestGroupPrivate checks that nobody else can read what is in .volley, of which parity tells what is
 // in other nodes' files; also where it could be read before.
-func TestPrivate(t *testing.T) {
+func TestGroupPrivate(t *testing.T) {
 	inMemory(t)
 	m := misuse(t, 4, 20_000)
 	m.shell("chmod 600 n?/ckpt")

@@ -1,0 +1,246 @@
+//go:build unix
+
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"volley/internal/codeddir"
+)
+
+// inTheWay are names of an output directory that something may lie under already.
+var inTheWay = []string{"manifest.json", "manifest.copy.json", "coded.1", "packet.01", ".volley-commit.json", ".volley-lock", ".volley-left"}
+
+// TestOutputLinks puts links in the place of what encode and decode write: what is behind them
+// stays as it is. A directory that is a link is followed, as its user has named it.
+func TestOutputLinks(t *testing.T) {
+	coded, in, packets := encoded(t, []int{9, 30, 0})
+	for _, args := range [][]string{{"encode", in}, {"decode", coded}} {
+		for _, name := range inTheWay {
+			for _, there := range []bool{true, false} { // or it would be made
+				dir := t.TempDir()
+				outside, out := filepath.Join(dir, "outside"), filepath.Join(dir, "out")
+				secret := filepath.Join(outside, "secret")
+				if err := os.MkdirAll(outside, 0o777); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Mkdir(out, 0o777); err != nil {
+					t.Fatal(err)
+				}
+				if there {
+					write(t, secret, "secret")
+				}
+				if err := os.Symlink(secret, filepath.Join(out, name)); err != nil {
+					t.Fatal(err)
+				}
+				before := snapshot(t, outside)
+				r := soon(t, append(args, "--force", "-o", out)...)
+				if now := snapshot(t, outside); len(now) != len(before) || now["secret"] != before["secret"] {
+					t.Errorf("%s over the link %s: exit %d, and behind it is %v", args[0], name, r.code, now)
+				}
+				refused := name == ".volley-commit.json" || name == ".volley-lock"
+				if refused && (r.code == exitOK || !strings.Contains(r.stderr, name)) || !refused && r.code != exitOK {
+					t.Errorf("%s over the link %s: exit %d, %s", args[0], name, r.code, r.stderr)
+				}
+				for _, file := range listDir(t, out) {
+					if info, err := os.Lstat(filepath.Join(out, file)); err == nil && r.code == exitOK && !strings.HasPrefix(file, ".volley-") && file != name && !info.Mode().IsRegular() {
+						t.Errorf("%s: %s is %v", args[0], file, info.Mode())
+					}
+				}
+			}
+		}
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "real"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, real := range []string{"real", "other"} {
+		if err := os.RemoveAll(filepath.Join(dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(real, filepath.Join(dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		r := soon(t, "decode", coded, "-o", filepath.Join(dir, "link"))
+		if real == "real" {
+			checkDecoded(t, filepath.Join(dir, "real"), packets)
+		} else if r.code == exitOK {
+			t.Errorf("a link to nothing became a directory")
+		}
+	}
+}
+
+// TestSpecialFiles puts what is no file in the place of files that encode and decode read: they
+// end at once and name it, or do without it.
+func TestSpecialFiles(t *testing.T) {
+	put := map[string]func(path string) error{
+		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o666) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o777) },
+		"device":    func(path string) error { return os.Symlink("/dev/zero", path) },
+		"socket": func(path string) error {
+			t.Chdir(filepath.Dir(path)) // its whole name may be too long
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Base(path), Net: "unix"})
+			if err == nil {
+				l.SetUnlinkOnClose(false)
+				l.Close()
+			}
+			return err
+		},
+	}
+	for what, make := range put {
+		for _, name := range inTheWay {
+			coded, in, packets := encoded(t, []int{9, 30, 0})
+			for _, dir := range []string{coded, in} {
+				if dir == in != strings.HasPrefix(name, "packet") {
+					continue
+				}
+				os.Remove(filepath.Join(dir, name))
+				if err := make(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			back := filepath.Join(t.TempDir(), "back")
+			r := soon(t, "decode", coded, "-o", back, filepath.Join(in, "packet.00"), filepath.Join(in, "packet.01"))
+			switch {
+			case r.code == exitOK:
+				checkDecoded(t, back, packets)
+			case what != "directory" || name != "packet.01": // which is one without files
+				t.Errorf("decode: %s for %s: exit %d, %s", what, name, r.code, r.stderr)
+			}
+			if r = soon(t, "encode", "--force", "-o", coded, filepath.Join(in, "packet.00"), filepath.Join(in, "packet.01")); r.code != exitOK && !strings.Contains(r.stderr, name) {
+				t.Errorf("encode: %s for %s: exit %d, %s", what, name, r.code, r.stderr)
+			}
+			if fine := strings.HasPrefix(name, "manifest") || name == "coded.1" || name == ".volley-left"; fine != (r.code == exitOK) && what != "directory" {
+				t.Errorf("encode: %s for %s: exit %d, %s", what, name, r.code, r.stderr)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "symbols.csv")
+		if err := make(path); err != nil {
+			t.Fatal(err)
+		}
+		if r := soonOf(t, mostPiped, "encode", "--csv", "-o", filepath.Join(t.TempDir(), "out"), path); r.code != exitUsage || !strings.Contains(r.stderr, "symbols.csv") {
+			t.Errorf("encode --csv: %s: exit %d, %s", what, r.code, r.stderr)
+		}
+		if r := soon(t, "matrix", "--matrix", "vandermonde", "-k", "2", "--points", "/dev/zero"); r.code != exitUsage {
+			t.Errorf("points: exit %d, %s", r.code, r.stderr)
+		}
+	}
+}
+
+// TestPiped encodes text from a pipe, as that of a shell.
+func TestPiped(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		w.WriteString("1,2\n3,4\n")
+		w.Close()
+	}()
+	defer r.Close()
+	out := filepath.Join(t.TempDir(), "out")
+	if got := soon(t, "encode", "--csv", "-o", out, fmt.Sprintf("/dev/fd/%d", r.Fd())); got.code != exitOK {
+		t.Errorf("exit %d: %s", got.code, got.stderr)
+	}
+}
+
+// TestModes checks that coded files, the manifest and decoded files allow no more than all files
+// that they come from, and that the umask has its say.
+func TestModes(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	for _, c := range []struct {
+		umask int
+		in    []fs.FileMode
+		want  fs.FileMode
+	}{
+		{0o022, []fs.FileMode{0o644, 0o644, 0o644}, 0o644},
+		{0, []fs.FileMode{0o666, 0o664, 0o646}, 0o644},
+		{0o002, []fs.FileMode{0o664, 0o664, 0o600}, 0o600},
+		{0o077, []fs.FileMode{0o644, 0o644, 0o644}, 0o600},
+		{0, []fs.FileMode{0o640, 0o604, 0o644}, 0o600},
+		{0, []fs.FileMode{0o755 | fs.ModeSetuid, 0o755 | fs.ModeSetgid, 0o755 | fs.ModeSticky}, 0o644},
+		{0, []fs.FileMode{0o440, 0o444, 0o444}, 0o640},
+	} {
+		syscall.Umask(0)
+		in, packets := writePackets(t, 9, 30, 0)
+		for k, mode := range c.in {
+			if err := os.Chmod(filepath.Join(in, fmt.Sprintf("packet.%02d", k)), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		syscall.Umask(c.umask)
+		coded, back := filepath.Join(t.TempDir(), "coded"), filepath.Join(t.TempDir(), "back")
+		mustRun(t, "encode", "-o", coded, in)
+		mustRun(t, "decode", "-o", back, coded)
+		checkDecoded(t, back, packets)
+		text := filepath.Join(t.TempDir(), "symbols.csv")
+		write(t, text, "1,2\n3,4\n")
+		if err := os.Chmod(text, c.in[2]&c.in[1]&c.in[0]); err != nil {
+			t.Fatal(err)
+		}
+		mustRun(t, "encode", "--csv", "-o", coded+".csv", text)
+		mustRun(t, "decode", "-o", back+".csv", coded+".csv")
+		for _, dir := range []string{coded, back, coded + ".csv", back + ".csv"} {
+			for _, name := range listDir(t, dir) {
+				if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode() != c.want {
+					t.Errorf("inputs %v, umask %03o: %s is %v, %v; want %v", c.in, c.umask, name, info.Mode(), err, c.want)
+				}
+			}
+		}
+		// One survivor that others may not read keeps all from them.
+		if err := os.Chmod(filepath.Join(in, "packet.01"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		mustRun(t, "decode", "-o", back+"2", coded, filepath.Join(in, "packet.01"))
+		if info, err := os.Stat(filepath.Join(back+"2", "packet.00")); err != nil || info.Mode() != 0o600 {
+			t.Errorf("decoded with a survivor of mode 0600: %v, %v", info.Mode(), err)
+		}
+	}
+}
+
+// TestManifestNumbers says in manifests that there is much more than there is: that is refused
+// before memory is asked for.
+func TestManifestNumbers(t *testing.T) {
+	symbols := filepath.Join(t.TempDir(), "symbols.csv")
+	write(t, symbols, "1,2\n3,4\n")
+	for name, edit := range map[string]func(m *codeddir.Manifest){
+		"processors of a text": func(m *codeddir.Manifest) { m.Processors = 1 << 30 },
+		"sinks of a text":      func(m *codeddir.Manifest) { m.Sinks = 1 << 30 },
+		"both":                 func(m *codeddir.Manifest) { m.Processors, m.Sinks = 1<<30, 1<<30 },
+		"both, and bytes":      func(m *codeddir.Manifest) { m.Processors, m.Sinks, m.Files[0].Bytes = 1<<30, 1<<30, 1<<50 },
+	} {
+		for _, family := range []string{"random:1", "cauchy"} {
+			coded := filepath.Join(t.TempDir(), "coded")
+			mustRun(t, "encode", "--csv", "--field", "2147483647", "--matrix", family, "-o", coded, symbols)
+			editManifest(t, coded, edit)
+			if r := soon(t, "decode", "-o", filepath.Join(t.TempDir(), "back"), coded); r.code != exitUsage {
+				t.Errorf("%s: exit %d, %s", name, r.code, r.stderr)
+			}
+		}
+	}
+	coded, in, _ := encoded(t, []int{9, 30})
+	editManifest(t, coded, func(m *codeddir.Manifest) {
+		m.SymbolsPerPacket = 1 << 40
+		for k := range m.Files {
+			m.Files[k].Bytes = 1 << 40
+		}
+	})
+	if r := soon(t, "decode", "-o", filepath.Join(t.TempDir(), "back"), coded, in); r.code != exitUsage || !strings.Contains(r.stderr, "symbols_per_packet") {
+		t.Errorf("symbols_per_packet: exit %d, %s", r.code, r.stderr)
+	}
+}
+
+// TestTerminal gives inputs names that a terminal would obey: messages are without them.
+func TestTerminal(t *testing.T) {
+	coded, _, _ := encoded(t, []int{9, 30})
+	editManifest(t, coded, func(m *codeddir.Manifest) { m.Inputs[0].Name = "a\x1b[2J\rb" })
+	remove(t, coded, "coded.0")
+	wants(t, refused(t, exitUsage, coded), "Unknown inputs: a?[2J?b")
+}

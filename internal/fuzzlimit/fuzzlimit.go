@@ -1,0 +1,35 @@
+// Package fuzzlimit holds fuzz tests to a time, and to memory in proportion to their input.
+package fuzzlimit
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// The limits are so wide that a busy machine keeps them. What asks for memory by a number that
+// it has read, or goes through all values of one, is far beyond them.
+const (
+	longest = 20 * time.Second
+	base    = 64 << 20
+	perByte = 1 << 10
+)
+
+// Hold begins to measure. What it returns ends that, and fails the test where more was taken
+// than an input of n bytes may take. Memory is all that was allocated meanwhile in the process.
+func Hold(t testing.TB, n int) (end func()) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	return func() {
+		t.Helper()
+		took := time.Since(start)
+		runtime.ReadMemStats(&after)
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(base)+perByte*uint64(n); got > most {
+			t.Errorf("%d bytes of input take %d bytes of memory: want at most %d", n, got, most)
+		}
+		if took > longest {
+			t.Errorf("%d bytes of input take %v: want at most %v", n, took, longest)
+		}
+	}
+}
