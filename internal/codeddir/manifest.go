@@ -136,7 +136,11 @@ func ReadManifest(path string) (*Manifest, error) {
 // readManifest reads a manifest of which errors say that it is at the path.
 func readManifest(dir disk.Dir, name, path string) (*Manifest, error) {
 	data, err := disk.ReadText(dir, name, mostText)
-	if at := new(fs.PathError); errors.As(err, &at) {
+	at := new(fs.PathError)
+	switch {
+	case errors.As(err, &at) && at.Op == "read": // it is there, and no manifest
+		return nil, fmt.Errorf("%s: %w", path, at.Err)
+	case errors.As(err, &at):
 		err = &fs.PathError{Op: "open", Path: path, Err: at.Err}
 	}
 	if err != nil {
