@@ -98,7 +98,7 @@ type state struct {
 	Bad     []string // files of Volley's that are damaged, and how
 	Left    []string // what interrupted runs have left
 	Begun   bool     // a recovery that did not end
-	Newest  int64    // generation of which there is any file
+	Numbers []int64  // generations of which there is any file
 }
 
 // held is a generation of which a node has the manifest.
@@ -165,7 +165,9 @@ func (n *node) load() *state {
 		if !ok {
 			continue
 		}
-		s.Newest = max(s.Newest, g)
+		if !slices.Contains(s.Numbers, g) {
+			s.Numbers = append(s.Numbers, g)
+		}
 		if kind != manifestName && kind != pendingName {
 			continue
 		}
@@ -261,15 +263,17 @@ func nameOf(name string) (kind string, g int64, n int, ok bool) {
 
 func generationOf(text string) (int64, bool) {
 	g, err := strconv.ParseInt(text, 10, 64)
-	return g, err == nil && g > 0 && g < mostGeneration && fmt.Sprint(g) == text
+	return g, err == nil && g > 0 && g <= mostGeneration && fmt.Sprint(g) == text
 }
 
-// rollForward puts the pending manifest of a generation in force at the node.
-func (n *node) rollForward(g int64) error {
-	if _, err := n.dir.Lstat(pendingPath(g)); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+// rollForward puts the pending manifest of a generation in force at the node, if it is that of
+// the root: two runs may have made different ones under one number.
+func (n *node) rollForward(g int64, root string) error {
+	text, err := disk.ReadFile(n.dir, pendingPath(g), mostRecord)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && sum(text) != root {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	if err := n.dir.Rename(pendingPath(g), manifestPath(g)); err != nil {
@@ -278,8 +282,9 @@ func (n *node) rollForward(g int64) error {
 	return n.sync()
 }
 
-// clean removes what interrupted runs have left, and what is of generations before and after
-// g. It is called when all nodes have committed g.
+// clean removes what interrupted runs have left, what is of generations before and after g, and
+// a manifest of g that is pending yet, which is another. It is called when all nodes have
+// committed g.
 func (n *node) clean(g int64) error {
 	entries, err := n.dir.ReadDir(metaName)
 	if err != nil {
@@ -289,7 +294,7 @@ func (n *node) clean(g int64) error {
 	for _, manifests := range []bool{true, false} {
 		for _, e := range entries {
 			kind, of, _, ok := nameOf(e.Name())
-			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && e.Name() != recoveringFile && (!ok || of == g) {
+			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && e.Name() != recoveringFile && (!ok || of == g && kind != pendingName) {
 				continue
 			}
 			if err := disk.RemoveAll(n.dir, metaPath(e.Name())); err != nil {
