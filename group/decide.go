@@ -51,6 +51,7 @@ func newestOf(states []*state, g int64) int64 {
 // [*InputError]s, the same at all ranks.
 func decide(states []*state, believe string) (c current, err error) {
 	k := len(states)
+	c.newest = newestOf(states, 0)
 	group := ""
 	for _, s := range states {
 		for _, h := range s.Held {
@@ -133,7 +134,7 @@ func decide(states []*state, believe string) (c current, err error) {
 		return c, &InputError{error: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states)), Way: WayBelieve}
 	}
 	if in == nil {
-		return current{newest: newestOf(states, 0)}, nil
+		return c, nil
 	}
 	return force(in)
 }

@@ -563,7 +563,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	if err := m.validate(); err != nil {
 		return "", err
 	}
-	text, err := m.encode()
+	text, err := m.encode(s.Key)
 	if err != nil {
 		return "", err
 	}

@@ -110,12 +110,14 @@ type held struct {
 	Tolerate   int
 	Root       string // SHA-256 of the manifest, which has those of all records
 	Committed  bool
+	Keyed      bool  // it has an HMAC
+	Vouched    bool  // which was made with the key
 	Complete   bool  // the parity and all records are there
 	Records    []int // nodes whose records are there and right
 }
 
-// load looks at a node.
-func (n *node) load() *state {
+// load looks at a node. The key, if there is one, tells manifests that were made with it.
+func (n *node) load(key []byte) *state {
 	s := &state{Dir: n.given, Node: -1}
 	if n.dir == nil {
 		s.Lost = true
@@ -186,6 +188,7 @@ func (n *node) load() *state {
 		}
 		h := n.complete(l)
 		h.Committed = kind == manifestName
+		h.Keyed, h.Vouched = l.manifest.mac != "", madeWith(key, l.text)
 		if i := slices.IndexFunc(s.Held, func(o held) bool { return o.Generation == g }); i >= 0 {
 			if h.Committed { // which is read first, by their names
 				s.Held[i], n.held[g] = h, l

@@ -23,6 +23,7 @@ type groupOptions struct {
 	choice // of which only ports and the cost model are used
 	joining
 	json    bool
+	key     string
 	believe string
 	members []string
 }
@@ -30,6 +31,7 @@ type groupOptions struct {
 func (o *groupOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.StringVar(&o.key, "key", "", "file with the key of the group; none: do not check, and protect without one")
 	f.StringVar(&o.believe, "believe", "", "node, by DIR or number, whose newest generation counts where that cannot be told")
 	f.StringArrayVar(&o.members, "member", nil, "node, by DIR or number, that lies in its DIR although nothing there shows it")
 	end := flagGroup(cmd, "Run")
@@ -64,6 +66,12 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, 
 	if err != nil {
 		return group.Options{}, nil, err
 	}
+	var key []byte
+	if o.key != "" && o.key != noKey {
+		if key, err = group.ReadKey(o.key); err != nil {
+			return group.Options{}, nil, err
+		}
+	}
 	dirs := slices.Clone(args)
 	if o.party.job() && len(args) > 1 && !strings.Contains(args[0], rankWord) { // those of all
 		first, end := executor.Hosted(len(args), o.party.Rank(), o.party.Size())
@@ -72,8 +80,11 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, 
 	for i := range dirs {
 		dirs[i] = strings.ReplaceAll(dirs[i], rankWord, fmt.Sprint(o.party.Rank()))
 	}
-	return group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members}, dirs, nil
+	return group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members, Key: key, NoKey: o.key == noKey}, dirs, nil
 }
+
+// noKey is what --key says for none. A file of that name is ./none.
+const noKey = "none"
 
 // waysOn says with which flag a verb does what it has refused.
 var waysOn = map[group.Way]string{
@@ -82,6 +93,7 @@ var waysOn = map[group.Way]string{
 	group.WayForce:        "--force protects the group as it is",
 	group.WayAllowDeleted: "if it was meant, --allow-deleted",
 	group.WayBeyond:       "--beyond does it",
+	group.WayKey:          "--key FILE names it, --key none goes without",
 }
 
 // wayOn adds to an error what the command line can do about it.
