@@ -1,6 +1,7 @@
 package group
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -136,5 +137,42 @@ func TestDecideHostile(t *testing.T) {
 	t.Logf("%d groups: in %d every verb stops and asks; in %d all but the hostile node are lost, and it is believed", tried, asked, alone)
 	if asked == 0 || alone == 0 {
 		t.Error("nothing was tried")
+	}
+}
+
+// TestRollForwardOther leaves at a node a pending manifest that has the number of the generation
+// in force and is another: it is never put in force, and goes when all have committed.
+func TestRollForwardOther(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		w := newWorld(3, 1, Striped)
+		must(t, w.protect())
+		name := w.dirs[0] + "/" + manifestPath(1)
+		right, _ := w.ReadFile(name)
+		m, err := DecodeManifest(right)
+		must(t, err)
+		m.Records[1].SHA256 = sum([]byte("another"))
+		other, err := m.encode(nil)
+		must(t, err)
+		w.WriteFile(w.dirs[0]+"/"+pendingPath(1), other, 0o600)
+		if !own {
+			w.Remove(name)
+		}
+		n := &node{given: w.dirs[0]}
+		c := w.clone()
+		n.dir, err = c.Process().Open(n.given)
+		must(t, err)
+		must(t, n.rollForward(1, sum(right)))
+		if is, _ := c.ReadFile(w.dirs[0] + "/" + pendingPath(1)); !bytes.Equal(is, other) {
+			t.Errorf("own %v: what is pending is gone before all have committed", own)
+		}
+		must(t, w.recover())
+		if is, _ := w.ReadFile(name); !bytes.Equal(is, right) {
+			t.Errorf("own %v: the manifest is another", own)
+		}
+		if w.Exists(w.dirs[0] + "/" + pendingPath(1)) {
+			t.Errorf("own %v: another manifest is pending yet", own)
+		}
+		must(t, w.whole())
+		must(t, w.tidy(1))
 	}
 }

@@ -31,10 +31,12 @@ type groupOptions struct {
 func (o *groupOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
-	f.StringVar(&o.key, "key", "", "file with the key of the group; none: do not check, and protect without one")
+	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check, and protect without one")
+	end := flagGroup(cmd, "Override")
 	f.StringVar(&o.believe, "believe", "", "node, by DIR or number, whose newest generation counts where that cannot be told")
 	f.StringArrayVar(&o.members, "member", nil, "node, by DIR or number, that lies in its DIR although nothing there shows it")
-	end := flagGroup(cmd, "Run")
+	end()
+	end = flagGroup(cmd, "Run")
 	o.joining.add(f, "node")
 	f.IntVarP(&o.Ports, "ports", "p", volley.DefaultPorts, "messages a node sends, and receives, at a time")
 	end()
@@ -190,10 +192,12 @@ func newProtect() *cobra.Command {
 	f.IntVar(&p.Tolerate, "tolerate", 0, "R, the nodes that may be lost at a time")
 	f.StringVar(&p.Layout, "layout", "", "full or striped (default: the layout of the last run, or the better one)")
 	f.StringVar(&p.Matrix, "matrix", "", "cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of before, or cauchy)")
+	f.BoolVar(&p.DryRun, "dry-run", false, "say what it would take, and write nothing")
+	end := flagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect what is there, although nodes are lost or files damaged")
 	f.Float64Var(&p.MaxDeleted, "max-deleted", group.DefaultMaxDeleted, "share of a node's files, or of their bytes, that may be gone")
 	f.BoolVar(&p.AllowDeleted, "allow-deleted", false, "protect what is left, although more is gone")
-	f.BoolVar(&p.DryRun, "dry-run", false, "say what it would take, and write nothing")
+	end()
 	o.add(cmd)
 	return cmd
 }
@@ -376,8 +380,10 @@ func newRecover() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
-	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
+	end := flagGroup(cmd, "Override")
+	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
+	end()
 	o.add(cmd)
 	return cmd
 }
