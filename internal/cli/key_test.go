@@ -239,3 +239,53 @@ func TestGroupKey(t *testing.T) {
 		}
 	}
 }
+
+// TestForgedFirst gives one node of three that were never protected what it would have if they had
+// been, with a setuid file for the others: recover writes nothing there.
+func TestForgedFirst(t *testing.T) {
+	dirs := writeNodes(t, 3, 5000)
+	base := filepath.Dir(dirs[0])
+	shell(t, `cd "$1"; mkdir evil; cp -a node.* evil; cd evil; for n in node.*; do cp /bin/true $n/root; chmod 4755 $n/root; done`, base)
+	evil := []string{base + "/evil/node.0", base + "/evil/node.1", base + "/evil/node.2"}
+	mustRun(t, append([]string{"protect", "--tolerate", "2"}, evil...)...)
+	shell(t, `cd "$1"; rm -r node.1; mv evil/node.1 .`, base)
+	before := dataOf(t, dirs[0]) + dataOf(t, dirs[2])
+	for _, args := range [][]string{{"verify"}, {"recover"}, {"protect", "--tolerate", "1"}} {
+		if r := volleyRun(append(args, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "cannot tell which generation is in force") {
+			t.Errorf("%v: %+v", args, r)
+		}
+		if is := dataOf(t, dirs[0]) + dataOf(t, dirs[2]); is != before {
+			t.Fatalf("%v: the others were\n%s\nand are\n%s", args, before, is)
+		}
+	}
+}
+
+// TestForgedSize has one node of three say that it is of a group of four: the others are believed
+// where one of them is named.
+func TestForgedSize(t *testing.T) {
+	dirs := writeNodes(t, 3, 5000)
+	mustRun(t, append([]string{"protect", "--tolerate", "1"}, dirs...)...)
+	before := dataOf(t, dirs[2])
+	meta := filepath.Join(dirs[1], ".volley")
+	text, err := os.ReadFile(filepath.Join(meta, "manifest.1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	line = bytes.Replace(line, []byte(`"nodes":3`), []byte(`"nodes":4`), 1)
+	line = bytes.Replace(line, []byte(`"data_chunks":2`), []byte(`"data_chunks":3`), 1)
+	line = bytes.Replace(line, []byte(`"generation":1`), []byte(`"generation":5`), 1)
+	line = bytes.Replace(line, []byte(`"members":[`), []byte(`"members":[{"bytes":1,"sha256":"`+strings.Repeat("0", 64)+`"},`), 1)
+	if err := os.WriteFile(filepath.Join(meta, "manifest.5.json"), sealed(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := volleyRun(append([]string{"verify"}, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "generation 5 of a group of 4 nodes") || !strings.Contains(r.stderr, "--believe") {
+		t.Errorf("%+v", r)
+	}
+	shell(t, `rm -r "$1"`, dirs[2])
+	mustRun(t, append([]string{"recover", "--believe", "0"}, dirs...)...)
+	if is := dataOf(t, dirs[2]); is != before {
+		t.Errorf("node 2 was\n%s\nand came back as\n%s", before, is)
+	}
+	mustRun(t, append([]string{"verify"}, dirs...)...)
+}
