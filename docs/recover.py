@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""recover.py OUT DIR...: the files of the lost nodes of a group, into OUT/<node>.
+"""recover.py [--key FILE] OUT DIR...: the files of the lost nodes of a group, into OUT/<node>.
 
 The DIRs are those that volley protect was given, in order. One that is lost is missing or
-empty; the others have to be whole. This is docs/format.md as a program, and needs nothing
+empty; the others have to be whole. With --key only manifests count that were made with the key
+in FILE. This is docs/format.md as a program, and needs nothing
 of Volley. It holds the data of all nodes in memory.
 """
-import base64, functools, glob, hashlib, json, os, sys
+import base64, functools, glob, hashlib, hmac, json, os, re, sys
+
+key = None
 
 
 def digest(data):
@@ -21,8 +24,12 @@ def unseal(path):
     """The JSON of a manifest that is whole, and its digest."""
     stored = open(path, "rb").read()
     text, _, seal = stored.partition(b"\n")
-    if seal != b'{"sha256":"%s"}\n' % digest(text).encode():
+    match = re.fullmatch(rb'\{"sha256":"%s"(,"hmac_sha256":"([0-9a-f]{64})")?\}\n' % digest(text).encode(), seal)
+    if not match:
         print(f"{path}: line 2 is not the SHA-256 of line 1", file=sys.stderr)
+        return None, None
+    if key and not hmac.compare_digest(match[2] or b"", hmac.new(key, b"volley-group manifest\n" + text, "sha256").hexdigest().encode()):
+        print(f"{path}: was not made with the key", file=sys.stderr)
         return None, None
     return json.loads(text), digest(stored)
 
@@ -208,9 +215,12 @@ def main(out, *dirs):
         write(path, members[n]["entries"], data)
 
 
-if len(sys.argv) < 3:
-    sys.exit(__doc__)
+arguments = sys.argv[1:]
 try:
-    main(*sys.argv[1:])
+    if arguments[:1] == ["--key"] and len(arguments) > 1:
+        key, arguments = open(arguments[1], "rb").read().removesuffix(b"\n"), arguments[2:]
+    if len(arguments) < 2 or key == b"":
+        sys.exit(__doc__)
+    main(*arguments)
 except OSError as e:
     sys.exit(str(e))

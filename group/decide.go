@@ -3,6 +3,7 @@ package group
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ type current struct {
 	generation int64  // 0: the group was never protected
 	root       string // SHA-256 of its manifest
 	version    int
-	newest     int64 // generation of which any node has a file
+	newest     int64 // generation that a new one comes after
 }
 
 // A claim is a generation as some nodes have it.
@@ -23,8 +24,26 @@ type claim struct {
 	version    int
 	nodes      int
 	tolerate   int
-	has        []int // nodes
-	committed  []int // of these
+	holders    []int // nodes
+	has        []int // of these, that count
+	committed  []int // of the holders
+}
+
+// mostAhead is how far a name in .volley may be ahead of the generation in force. Runs that are
+// interrupted leave far fewer; a number beyond is made up, and would leave none for new ones.
+const mostAhead = 1 << 20
+
+// newestOf returns the newest generation of which any node has a file, g being in force.
+func newestOf(states []*state, g int64) int64 {
+	newest := g
+	for _, s := range states {
+		for _, of := range s.Numbers {
+			if of-g <= mostAhead {
+				newest = max(newest, of)
+			}
+		}
+	}
+	return newest
 }
 
 // decide finds out the generation that is in force: see the package's documentation. believe
@@ -32,9 +51,9 @@ type claim struct {
 // [*InputError]s, the same at all ranks.
 func decide(states []*state, believe string) (c current, err error) {
 	k := len(states)
+	c.newest = newestOf(states, 0)
 	group := ""
 	for _, s := range states {
-		c.newest = max(c.newest, s.Newest)
 		for _, h := range s.Held {
 			if h.Committed {
 				group = cmp.Or(group, h.Group)
@@ -63,7 +82,7 @@ func decide(states []*state, believe string) (c current, err error) {
 				claims = append(claims, &claim{generation: h.Generation, root: h.Root, version: h.Version, nodes: h.Nodes, tolerate: h.Tolerate})
 			}
 			x := claims[i]
-			if h.Committed {
+			if x.holders = append(x.holders, n); h.Committed {
 				x.committed = append(x.committed, n)
 			}
 			if s.Node >= 0 { // else it has the manifest, and does not count
@@ -72,11 +91,11 @@ func decide(states []*state, believe string) (c current, err error) {
 		}
 	}
 	slices.SortStableFunc(claims, func(a, b *claim) int { return cmp.Compare(b.generation, a.generation) })
-	if i := slices.IndexFunc(claims, func(x *claim) bool { return len(x.committed) > 0 }); i >= 0 && claims[i].nodes != k {
-		return c, inputf("%s is of a group of %d nodes, and %d were given: give them all, lost ones too", states[claims[i].committed[0]].Dir, claims[i].nodes, k)
-	}
 	force := func(x *claim) (current, error) {
-		return current{x.generation, x.root, x.version, c.newest}, alikeGroup(states)
+		if x.nodes != k {
+			return c, inputf("%s is of a group of %d nodes, and %d were given: give them all, lost ones too%s", states[x.committed[0]].Dir, x.nodes, k, orEmpty)
+		}
+		return current{x.generation, x.root, x.version, newestOf(states, x.generation)}, alikeGroup(states)
 	}
 	if believe != "" {
 		n, err := nodeNamed(states, believe)
@@ -94,6 +113,8 @@ func decide(states []*state, believe string) (c current, err error) {
 	doubt := false
 	for _, x := range claims {
 		switch enough := len(x.has) >= k-x.tolerate && 2*len(x.has) > counting; {
+		case x.alone(states):
+			doubt = doubt || len(x.committed) > 0
 		case enough && x.nodes == k && (len(x.committed) > 0 || len(x.has) == counting && (established || everywhere(states, x))):
 			in = x
 		case x.nodes == k && len(x.committed) > 0 && len(x.has) == counting: // too many are lost, and nobody disagrees
@@ -105,6 +126,10 @@ func decide(states []*state, believe string) (c current, err error) {
 			break
 		}
 	}
+	given := func(x *claim) bool { return len(x.committed) > 0 && x.nodes == k }
+	if doubt && in == nil && !slices.ContainsFunc(claims, given) {
+		return force(claims[slices.IndexFunc(claims, func(x *claim) bool { return len(x.committed) > 0 })])
+	}
 	if doubt && (in == nil || newerThan(claims, in)) {
 		return c, &InputError{error: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states)), Way: WayBelieve}
 	}
@@ -113,6 +138,18 @@ func decide(states []*state, believe string) (c current, err error) {
 	}
 	return force(in)
 }
+
+// alone reports whether a single node holds a generation, while another node that is there has
+// other manifests, or has files and nothing that says that it is of a group: one node does not
+// decide about what lies at others.
+func (x *claim) alone(states []*state) bool {
+	return len(x.holders) == 1 && slices.ContainsFunc(states, func(s *state) bool {
+		return s != states[x.holders[0]] && !s.Lost && s.Failing == "" && (len(s.Held) > 0 || s.Node < 0)
+	})
+}
+
+// orEmpty ends an error about what a directory says of itself.
+const orEmpty = ". If one of them is not to be trusted, move it away and give an empty directory in its place"
 
 // everywhere reports whether all nodes have a generation but those that are lost. A group that
 // was never protected is not, while it is protected for the first time.
@@ -130,28 +167,46 @@ func newerThan(claims []*claim, x *claim) bool {
 	return slices.ContainsFunc(claims, func(y *claim) bool { return len(y.committed) > 0 && y.generation > x.generation })
 }
 
-// alikeGroup returns an error that names a node which is of another group, or another node of
-// this one.
+// alikeGroup returns an error that names a node which is of another group than most, or another
+// node of this one.
 func alikeGroup(states []*state) error {
-	var group string
-	var named int // by this node
+	of := map[string][]int{} // nodes, by group
+	most := ""
 	for n, s := range states {
 		if s.Node >= 0 && s.Node != n {
-			return inputf("%s is node %d of its group and was given as node %d: give the directories in the order in which they were protected", s.Dir, s.Node, n)
+			return inputf("%s is node %d of its group and was given as node %d: give the directories in the order in which they were protected%s", s.Dir, s.Node, n, orEmpty)
 		}
 		names := []string{s.Group}
-		for _, m := range s.Held {
-			names = append(names, m.Group)
+		for _, h := range s.Held {
+			names = append(names, h.Group)
 		}
 		for _, name := range names {
+			if name != "" && !slices.Contains(of[name], n) {
+				of[name] = append(of[name], n)
+			}
+		}
+	}
+	dirs := func(nodes []int) string {
+		var list []string
+		for _, n := range nodes {
+			list = append(list, states[n].Dir)
+		}
+		return strings.Join(list, ", ")
+	}
+	names := slices.Sorted(maps.Keys(of)) // alike at all ranks
+	for _, name := range names {
+		if most == "" || len(of[name]) > len(of[most]) || len(of[name]) == len(of[most]) && of[name][0] < of[most][0] {
+			most = name
+		}
+	}
+	for _, name := range names {
+		for _, n := range of[name] {
 			switch {
-			case name == "":
-			case group == "":
-				group, named = name, n
-			case name != group && named == n:
-				return inputf("%s has files of two groups in its %s: move those of the other group away", s.Dir, metaName)
-			case name != group:
-				return inputf("%s belongs to another group than %s: give the directories of one group", s.Dir, states[named].Dir)
+			case name == most:
+			case slices.Contains(of[most], n):
+				return inputf("%s has files of two groups in its %s: move those of the other group away%s", states[n].Dir, metaName, orEmpty)
+			default:
+				return inputf("%s belongs to another group than %s: give the directories of one group%s", states[n].Dir, dirs(of[most]), orEmpty)
 			}
 		}
 	}
@@ -167,6 +222,9 @@ func whoHas(states []*state) string {
 			switch {
 			case h.Committed:
 				has = append(has, fmt.Sprint("generation ", h.Generation))
+				if h.Nodes != len(states) {
+					has[len(has)-1] += fmt.Sprintf(" of a group of %d nodes", h.Nodes)
+				}
 			case h.Complete:
 				has = append(has, fmt.Sprintf("generation %d, pending", h.Generation))
 			}

@@ -13,7 +13,7 @@ func stateOf(letter byte, n, k, r int) *state {
 	s := &state{Dir: fmt.Sprint("/n", n), Node: n, Group: "G", Files: true}
 	has := func(g int64, committed, complete bool) {
 		s.Held = append(s.Held, held{Generation: g, Version: Version, Group: "G", Nodes: k, Tolerate: r, Root: fmt.Sprint("root ", g), Committed: committed, Complete: complete})
-		s.Newest = max(s.Newest, g)
+		s.Numbers = append(s.Numbers, g)
 	}
 	switch letter {
 	case 'L': // lost
@@ -48,6 +48,7 @@ func stateOf(letter byte, n, k, r int) *state {
 // supportOf is what the rule in the package's documentation asks of a generation.
 type supportOf struct {
 	has, committed, counting, there int
+	holders, others                 int // of all nodes; that are there, and hold others or have files and no name
 }
 
 func support(states []*state, g int64) supportOf {
@@ -60,9 +61,13 @@ func support(states []*state, g int64) supportOf {
 		if s.Node >= 0 && len(s.Held) > 0 {
 			x.counting++
 		}
+		before := x.holders
 		for _, h := range s.Held {
 			if h.Generation != g {
 				continue
+			}
+			if h.Committed || h.Complete {
+				x.holders++
 			}
 			if h.Committed {
 				x.committed++
@@ -70,6 +75,9 @@ func support(states []*state, g int64) supportOf {
 			if s.Node >= 0 && (h.Committed || h.Complete) {
 				x.has++
 			}
+		}
+		if x.holders == before && (len(s.Held) > 0 || s.Node < 0) {
+			x.others++
 		}
 	}
 	return x
@@ -134,7 +142,7 @@ func wrongDecision(states []*state, k, r int, c current, err error) string {
 	enough := func(g int64) bool {
 		x := support(states, g)
 		all := x.has == x.counting && (established || x.has == x.there)
-		return x.has >= k-r && 2*x.has > x.counting && (x.committed > 0 || all)
+		return (x.holders > 1 || x.others == 0) && x.has >= k-r && 2*x.has > x.counting && (x.committed > 0 || all)
 	}
 	newestCommitted := int64(0)
 	for _, s := range states {
@@ -187,7 +195,7 @@ func wrongDecision(states []*state, k, r int, c current, err error) string {
 		return "a newer one was committed"
 	case !enough(g) && (x.committed == 0 || x.has < x.counting):
 		return "it has no support"
-	case g == 9 && x.has < x.counting && x.has == 1:
+	case x.holders == 1 && x.others > 0:
 		return "a single node decides for others"
 	default:
 		for _, newer := range []int64{2, 9} {
@@ -258,8 +266,9 @@ func TestDecideGroups(t *testing.T) {
 		change func(list []*state)
 		want   string
 	}{
-		{func(l []*state) { l[1].Group = "H" }, "/n1 belongs to another group than /n0"},
-		{func(l []*state) { l[0].Group, l[0].Held[0].Group = "H", "H" }, "/n1 belongs to another group than /n0"},
+		{func(l []*state) { l[1].Group = "H" }, "/n1 has files of two groups"},
+		{func(l []*state) { l[1].Group, l[1].Held[0].Group = "H", "H" }, "/n1 belongs to another group than /n0, /n2"},
+		{func(l []*state) { l[0].Group, l[0].Held[0].Group = "H", "H" }, "/n0 belongs to another group than /n1, /n2"},
 		{func(l []*state) { l[0].Held[0].Group = "H" }, "/n0 has files of two groups"},
 		{func(l []*state) { l[1].Node, l[2].Node = 2, 1 }, "/n1 is node 2 of its group and was given as node 1"},
 		{func(l []*state) {

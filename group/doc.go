@@ -32,6 +32,22 @@
 // failing ones do not count. One rule serves a crash between two commits, a node that was
 // restored from a copy, and a manifest that somebody has made up at one node.
 //
+// One node does not decide about others: a generation that a single node holds is not in force
+// while another node is there that has other manifests, or has files and no node.json. Where all
+// others are lost it is, and nothing but a key tells whether it was made up.
+//
+// # Keys
+//
+// With Options.Key a manifest has an HMAC, and only manifests that were made with the key count.
+// Every member that runs a verb has the key, and could make one. A generation that was in force
+// once stays what it was: a node that shows it again is stale, and where all that count do, the
+// group is rolled back.
+//
+//	no key     refused where a manifest with an HMAC is committed, or pending and nothing else is committed
+//	the key    Protect gives it to a group that has none, where all nodes that are not lost hold
+//	           the generation in force and no manifest was made with another key
+//	NoKey      nothing is checked, and Protect makes manifests without HMAC
+//
 // # States of a member, and what verbs do
 //
 //	state      what it is                          Protect           Verify         Recover

@@ -10,7 +10,7 @@ import (
 // that what it takes is stored again as it was read.
 func FuzzDecodeManifest(f *testing.F) {
 	m := fuzzManifest()
-	text, err := m.encode()
+	text, err := m.encode(nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func FuzzDecodeManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := m.encode()
+		again, err := m.encode(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

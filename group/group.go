@@ -26,6 +26,13 @@ type Options struct {
 	// nothing in them shows it.
 	Members []string
 
+	// Key makes manifests, and tells those that were made with it: others do not count. It is
+	// the same at all ranks; [ReadKey] reads it. A group that was protected with a key is
+	// refused without it, unless NoKey is set: then nothing is checked, and Protect makes
+	// manifests without a key.
+	Key   []byte
+	NoKey bool
+
 	disk disk.Disk // nil: disk.OS
 }
 
@@ -57,6 +64,7 @@ const (
 	WayForce        Way = "Force"
 	WayAllowDeleted Way = "AllowDeleted"
 	WayBeyond       Way = "Beyond"
+	WayKey          Way = "Key" // or NoKey
 )
 
 // An InputError is the caller's to mend: directories or numbers that will not do, or too

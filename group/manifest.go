@@ -43,6 +43,8 @@ type Manifest struct {
 
 	Copies  int      `json:"copies,omitempty"` // nodes that store the record of a node
 	Records []Record `json:"members"`          // by node
+
+	mac string // HMAC of it, as stored; "": it was made without a key
 }
 
 // A Record identifies the [Member] of a node, as it is stored.
@@ -179,11 +181,15 @@ func (m *Manifest) stores(n int) []int {
 // code returns the code of the manifest.
 func (m *Manifest) code() (*code, error) { return newCode(m.Nodes, m.Tolerate, m.Layout, m.Matrix) }
 
-// encode returns the manifest as it is stored: a line of JSON, and one with its SHA-256.
-func (m *Manifest) encode() ([]byte, error) {
+// encode returns the manifest as it is stored: a line of JSON, and one with its SHA-256 and, where
+// there is a key, its HMAC.
+func (m *Manifest) encode(key []byte) ([]byte, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
+	}
+	if m.mac = macOf(key, ofManifest, text); m.mac != "" {
+		return sealKeyed(text, m.mac), nil
 	}
 	return seal(text), nil
 }
@@ -207,7 +213,8 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// DecodeManifest reads a manifest as it is stored, and checks it.
+// DecodeManifest reads a manifest as it is stored, and checks it, but not with which key it was
+// made.
 func DecodeManifest(data []byte) (*Manifest, error) {
 	m, _, err := decodeManifest(data)
 	return m, err
@@ -215,7 +222,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 
 // decodeManifest returns, of version 1, the members as well.
 func decodeManifest(data []byte) (*Manifest, []*Member, error) {
-	text, err := unseal(data)
+	text, mac, err := unsealKeyed(data)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -229,12 +236,14 @@ func decodeManifest(data []byte) (*Manifest, []*Member, error) {
 	switch {
 	case head.Format != Format:
 		return nil, nil, fmt.Errorf("format: %q: want %q", head.Format, Format)
+	case head.Version == 1 && mac != "":
+		return nil, nil, errors.New("hmac_sha256: version 1 has none")
 	case head.Version == 1:
 		return decodeVersion1(text)
 	case head.Version != Version:
 		return nil, nil, fmt.Errorf("version: %d: this program knows versions 1 and %d", head.Version, Version)
 	}
-	m := new(Manifest)
+	m := &Manifest{mac: mac}
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, nil, err
 	}

@@ -110,6 +110,9 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	}
 	m.Matrix = cmp.Or(m.Matrix, Cauchy)
 	layouts, err := candidates(s.k, &o, m.Matrix)
+	if err == nil && m.Generation > mostGeneration {
+		err = inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.newest, metaName)
+	}
 	if err != nil {
 		return nil, s.alike(ctx, err)
 	}
@@ -150,13 +153,14 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 			}
 		}
 		if err == nil {
-			err = n.rollForward(s.generation)
+			err = n.rollForward(s.generation, s.root)
 		}
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if err := s.write(ctx, m, works, &o, r); err != nil {
+	root, err := s.write(ctx, m, works, &o, r)
+	if err != nil {
 		for _, n := range s.nodes { // nobody has committed it, as this rank has not come so far
 			n.drop(m.Generation)
 			n.dir.Remove(metaPath(temporary + "parity"))
@@ -166,7 +170,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if err := s.together(ctx); err != nil { // others may commit it
 		return nil, err
 	}
-	if err := s.commit(ctx, m.Generation, works); err != nil {
+	if err := s.commit(ctx, m.Generation, root, works); err != nil {
 		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
@@ -503,15 +507,16 @@ func chooseLayout(o *ProtectOptions, matrix string, list []candidate, earlier *M
 // muchFaster is how many times as long striped may take.
 const muchFaster = 2
 
-// write writes parity, records and manifest of a generation, which is not in force yet.
-func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) error {
+// write writes parity, records and manifest of a generation, which is not in force yet. It
+// returns its root.
+func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
 	p, err := s.newPass(ctx, m, works, o.Force)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer p.close()
 	if err := p.run(ctx); err != nil {
-		return err
+		return "", err
 	}
 	r.Coded, r.Traffic = p.coded, p.traffic
 	type done struct {
@@ -544,11 +549,11 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 			return nil
 		})
 	}); err != nil {
-		return err
+		return "", err
 	}
 	all, err := exchange(ctx, s, mine)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, x := range all {
 		m.Records = append(m.Records, x.Record)
@@ -556,11 +561,11 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		r.DataBytes += x.Bytes
 	}
 	if err := m.validate(); err != nil {
-		return err
+		return "", err
 	}
-	text, err := m.encode()
+	text, err := m.encode(s.Key)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var list []parcel
 	for n := range s.k {
@@ -578,9 +583,9 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		}
 		return works[p.to-first].store(m.Generation, p.of, text)
 	}); err != nil {
-		return err
+		return "", err
 	}
-	return s.steady(ctx, func(context.Context) error {
+	return sum(text), s.steady(ctx, func(context.Context) error {
 		return s.here(func(i int, n *node) error {
 			if err := n.identify(m.Group); err != nil {
 				return err
@@ -625,9 +630,9 @@ func unchanged(w *work) error {
 
 // commit puts a generation in force that all nodes have, and removes what was before when all
 // have done so.
-func (s *session) commit(ctx context.Context, g int64, works []*work) error {
+func (s *session) commit(ctx context.Context, g int64, root string, works []*work) error {
 	// From the first of these on it is the one that counts.
-	if err := s.here(func(_ int, n *node) error { return n.rollForward(g) }); err != nil {
+	if err := s.here(func(_ int, n *node) error { return n.rollForward(g, root) }); err != nil {
 		return err
 	}
 	if err := s.together(ctx); err != nil {

@@ -2,6 +2,7 @@ package group_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,13 +12,14 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/transport"
 )
 
 // python runs docs/recover.py, which is written after docs/format.md and shares nothing with
 // this package. It returns what it prints on standard error, and whether it has failed.
-func python(t *testing.T, out string, dirs []string) (string, bool) {
+func python(t *testing.T, out string, dirs []string, flags ...string) (string, bool) {
 	t.Helper()
-	cmd := exec.Command("python3", append([]string{filepath.Join("..", "docs", "recover.py"), out}, dirs...)...)
+	cmd := exec.Command("python3", slices.Concat([]string{filepath.Join("..", "docs", "recover.py")}, flags, []string{out}, dirs)...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	err := cmd.Run()
@@ -159,5 +161,38 @@ func TestPythonErrors(t *testing.T) {
 			t.Errorf("a damaged %s: %q", pattern, text)
 		}
 		flip(pattern)
+	}
+}
+
+// TestPythonKey has docs/recover.py read manifests with a key, and go by it.
+func TestPythonKey(t *testing.T) {
+	needPython(t)
+	dirs := trees(t, 3, 7, 10_000, 6)
+	key := []byte("a key of thirty-two bytes or so")
+	file, other := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "other")
+	must(t, os.WriteFile(file, append(key, '\n'), 0o600))
+	must(t, os.WriteFile(other, []byte("0123456789abcdef"), 0o600))
+	o := options
+	o.Key = key
+	_, err := everywhere(1, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.ProtectReport, error) {
+		return group.Protect(ctx, t, dirs, group.ProtectOptions{Options: o, Tolerate: 1})
+	})
+	must(t, err)
+	left := []string{filepath.Join(t.TempDir(), "lost"), dirs[1], dirs[2]}
+	for _, flags := range [][]string{nil, {"--key", file}, {"--key", other}} {
+		out := filepath.Join(t.TempDir(), "out")
+		text, failed := python(t, out, left, flags...)
+		if len(flags) > 1 && flags[1] == other {
+			if !failed || !strings.Contains(text, "was not made with the key") {
+				t.Errorf("another key: %s", text)
+			}
+			continue
+		}
+		if failed || text != "" {
+			t.Fatalf("%v: %s", flags, text)
+		}
+		if want, got := files(t, dirs[0]), listing(t, filepath.Join(out, "0")); want != got {
+			t.Errorf("%v: node 0 was\n%s\nand is\n%s", flags, want, got)
+		}
 	}
 }

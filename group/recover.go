@@ -217,7 +217,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 			if n.dir == nil || conditions[n.index].Failing != "" {
 				return nil
 			}
-			err := n.rollForward(s.generation)
+			err := n.rollForward(s.generation, s.root)
 			if x := targets[n.index]; err == nil && x != nil {
 				err = x.commit()
 				mine[i] = done{Files: len(x.files), Replaced: x.replaced, Notes: append(x.notes, x.notSet()...)}

@@ -42,6 +42,7 @@ type session struct {
 	members  map[int]*Member        // of the nodes here
 	gone     []int                  // nodes whose records no node has any more
 	records  map[int]map[int][]byte // of nodes here that lack some: all that they store
+	adopt    bool                   // what was made without a key gets one
 }
 
 // terms are what ranks begin with.
@@ -49,6 +50,7 @@ type terms struct {
 	Nodes   int    // there
 	What    string // they are to do
 	Run     string // its name, rank 0's
+	MAC     string // of that name, which tells whether another rank has another key
 	Options Options
 }
 
@@ -73,14 +75,28 @@ func run[T any](ctx context.Context, t transport.Transport, dirs []string, o Opt
 func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	s.defaults()
 	what := v.name + " " + v.args
-	ranks, err := volley.ExchangeValues(ctx, s.t, terms{len(dirs), what, rand.Text(), s.Options}, s.Timeout)
+	switch {
+	case len(s.Key) > 0 && s.NoKey:
+		return inputf("both a key and none")
+	case len(s.Key) > 0:
+		if err := checkKey(s.Key); err != nil {
+			return err
+		}
+	}
+	mine := terms{Nodes: len(dirs), What: what, Run: rand.Text(), Options: s.Options}
+	mine.MAC = macOf(s.Key, ofRun, []byte(mine.Run))
+	mine.Options.Key = nil // which is nobody's but the caller's
+	ranks, err := volley.ExchangeValues(ctx, s.t, mine, s.Timeout)
 	if err != nil {
 		return err
 	}
 	for r, x := range ranks {
 		s.k += x.Nodes
+		if !sameMAC(x.MAC, macOf(s.Key, ofRun, []byte(x.Run))) {
+			return s.alike(ctx, inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.t.Rank()))
+		}
 		a, b := x.Options, ranks[0].Options
-		if x.What != ranks[0].What || a.Ports != b.Ports || a.Memory != b.Memory || a.Believe != b.Believe || !slices.Equal(a.Members, b.Members) {
+		if x.What != ranks[0].What || a.Ports != b.Ports || a.Memory != b.Memory || a.Believe != b.Believe || a.NoKey != b.NoKey || !slices.Equal(a.Members, b.Members) {
 			return s.alike(ctx, inputf("process %d was started with other arguments than process 0: %q, %q: start all with the same", r, x.What, ranks[0].What))
 		}
 	}
@@ -101,21 +117,21 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	if err != nil {
 		return err
 	}
-	mine := make([]*state, len(s.nodes))
+	loaded := make([]*state, len(s.nodes))
 	if err := s.steady(ctx, func(ctx context.Context) error {
 		return s.here(func(i int, n *node) error {
-			if mine[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i]}); failing[i] == "" {
-				mine[i] = n.load(s.k)
+			if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i]}); failing[i] == "" {
+				loaded[i] = n.load(s.k, s.Key)
 			}
 			return ctx.Err()
 		})
 	}); err != nil {
 		return err
 	}
-	if s.states, err = exchange(ctx, s, mine); err != nil {
+	if s.states, err = exchange(ctx, s, loaded); err != nil {
 		return err
 	}
-	if s.current, err = decide(s.states, s.Believe); err != nil {
+	if s.current, s.adopt, err = inForce(s.states, &s.Options, v.name == "protect"); err != nil {
 		return s.alike(ctx, err)
 	}
 	if s.generation == 0 {
@@ -268,6 +284,9 @@ func (s *session) fetch(ctx context.Context) error {
 		}
 	}
 	if err := s.deliver(ctx, list, func(parcel) ([]byte, error) { return s.text, nil }, func(_ parcel, text []byte) (err error) {
+		if sum(text) != s.root || len(s.Key) > 0 && !s.adopt && !madeWith(s.Key, text) {
+			return fmt.Errorf("another manifest than that of generation %d arrived", s.generation)
+		}
 		if s.manifest == nil {
 			s.text = text
 			s.manifest, shared, err = decodeManifest(text)

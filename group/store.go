@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
@@ -108,7 +109,7 @@ type state struct {
 	Left    []string // what interrupted runs have left
 	Open    bool     // others may read what is in .volley, or write to it
 	Begun   bool     // a recovery that did not end
-	Newest  int64    // generation of which there is any file
+	Numbers []int64  // generations of which there is any file
 }
 
 // held is a generation of which a node has the manifest.
@@ -120,12 +121,15 @@ type held struct {
 	Tolerate   int
 	Root       string // SHA-256 of the manifest, which has those of all records
 	Committed  bool
+	Keyed      bool  // it has an HMAC
+	Vouched    bool  // which was made with the key
 	Complete   bool  // the parity and all records are there
 	Records    []int // nodes whose records are there and right
 }
 
-// load looks at a node of a group of k.
-func (n *node) load(k int) *state {
+// load looks at a node of a group of k. The key, if there is one, tells manifests that were
+// made with it.
+func (n *node) load(k int, key []byte) *state {
 	s := &state{Dir: n.given, Node: -1}
 	if n.dir == nil {
 		s.Lost = true
@@ -176,7 +180,9 @@ func (n *node) load(k int) *state {
 		if !ok {
 			continue
 		}
-		s.Newest = max(s.Newest, g)
+		if !slices.Contains(s.Numbers, g) {
+			s.Numbers = append(s.Numbers, g)
+		}
 		if kind != manifestName && kind != pendingName {
 			continue
 		}
@@ -195,6 +201,7 @@ func (n *node) load(k int) *state {
 		}
 		h := n.complete(l)
 		h.Committed = kind == manifestName
+		h.Keyed, h.Vouched = l.manifest.mac != "", madeWith(key, l.text)
 		if i := slices.IndexFunc(s.Held, func(o held) bool { return o.Generation == g }); i >= 0 {
 			if h.Committed { // which is read first, by their names
 				s.Held[i], n.held[g] = h, l
@@ -320,16 +327,18 @@ func nameOf(name string) (kind string, g int64, n int, ok bool) {
 
 func generationOf(text string) (int64, bool) {
 	g, err := strconv.ParseInt(text, 10, 64)
-	return g, err == nil && g > 0 && g < mostGeneration && fmt.Sprint(g) == text
+	return g, err == nil && g > 0 && g <= mostGeneration && fmt.Sprint(g) == text
 }
 
-// rollForward puts the pending manifest of a generation in force at the node.
-func (n *node) rollForward(g int64) error {
-	if _, err := n.dir.Lstat(pendingPath(g)); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+// rollForward puts the pending manifest of a generation in force at the node, if it is that of
+// the root: two runs may have made different ones under one number.
+func (n *node) rollForward(g int64, root string) error {
+	is, err := disk.SumText(n.dir, pendingPath(g), mostVersion1)
+	if failed := new(syscall.Errno); errors.As(err, failed) && *failed != syscall.ENOENT {
 		return err
+	}
+	if err != nil || hex.EncodeToString(is[:]) != root {
+		return nil // there is none, or it is no manifest
 	}
 	if err := n.dir.Rename(pendingPath(g), manifestPath(g)); err != nil {
 		return err
@@ -337,8 +346,9 @@ func (n *node) rollForward(g int64) error {
 	return n.sync()
 }
 
-// clean removes what interrupted runs have left, and what is of generations before and after
-// g. It is called when all nodes have committed g.
+// clean removes what interrupted runs have left, what is of generations before and after g, and
+// a manifest of g that is pending yet, which is another. It is called when all nodes have
+// committed g.
 func (n *node) clean(g int64) error {
 	entries, err := n.dir.ReadDir(metaName)
 	if err != nil {
@@ -348,7 +358,7 @@ func (n *node) clean(g int64) error {
 	for _, manifests := range []bool{true, false} {
 		for _, e := range entries {
 			kind, of, _, ok := nameOf(e.Name())
-			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && e.Name() != recoveringFile && (!ok || of == g) {
+			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && e.Name() != recoveringFile && (!ok || of == g && kind != pendingName) {
 				continue
 			}
 			if err := disk.RemoveAll(n.dir, metaPath(e.Name())); err != nil {

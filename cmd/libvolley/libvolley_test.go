@@ -96,6 +96,12 @@ func TestCheckpoint(t *testing.T) {
 		}
 	}
 	call("protect")
+	for name, mode := range map[string]fs.FileMode{"key": 0o600, "other": 0o600, "open": 0o644} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("the key of a test: "+name+"\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call("key")
 	before := make([]map[string]string, n)
 	for k := range nodes {
 		before[k] = files(t, nodes[k])

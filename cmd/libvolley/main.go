@@ -69,10 +69,10 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, coded 
 //export volleyProtect
 func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options) C.int {
 	return drive(comm, func(e *mpi.Endpoint) error {
-		dirs, err := node(path)
+		dirs, options, err := groupOptions(path, o)
 		if err == nil {
 			_, err = group.Protect(context.Background(), e, dirs, group.ProtectOptions{
-				Options: groupOptions(o), Tolerate: int(tolerate), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
+				Options: options, Tolerate: int(tolerate), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
 			})
 		}
 		return err
@@ -82,11 +82,11 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
 	return drive(comm, func(e *mpi.Endpoint) error {
-		dirs, err := node(path)
+		dirs, options, err := groupOptions(path, o)
 		if err != nil {
 			return err
 		}
-		r, err := group.Recover(context.Background(), e, dirs, group.RecoverOptions{Options: groupOptions(o), Revert: o.revert != 0})
+		r, err := group.Recover(context.Background(), e, dirs, group.RecoverOptions{Options: options, Revert: o.revert != 0})
 		if err != nil {
 			return err
 		}
@@ -94,22 +94,25 @@ func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.i
 	})
 }
 
-// groupOptions returns the options of both functions for groups.
-func groupOptions(o *C.volley_group_options) group.Options {
-	g := group.Options{Timeout: volley.DefaultTimeout, Memory: int64(o.memory), Believe: C.GoString(o.believe)}
+// groupOptions returns the directory of this process's node and the options of both functions for
+// groups.
+func groupOptions(path *C.char, o *C.volley_group_options) (dirs []string, g group.Options, err error) {
+	dir := C.GoString(path)
+	if dir == "" {
+		return nil, g, errUsage{errors.New("path: none was given: each process names the directory of its node")}
+	}
+	g = group.Options{Timeout: volley.DefaultTimeout, Memory: int64(o.memory), Believe: C.GoString(o.believe)}
 	if o.timeout != 0 {
 		g.Timeout = max(0, time.Duration(float64(o.timeout)*float64(time.Second)))
 	}
-	return g
-}
-
-// node returns the directory of this process's node.
-func node(path *C.char) ([]string, error) {
-	dir := C.GoString(path)
-	if dir == "" {
-		return nil, errUsage{errors.New("path: none was given: each process names the directory of its node")}
+	switch name := C.GoString(o.key); name {
+	case "":
+	case "none":
+		g.NoKey = true
+	default:
+		g.Key, err = group.ReadKey(name)
 	}
-	return []string{dir}, nil
+	return []string{dir}, g, err
 }
 
 // drive calls f with this process's endpoint, and returns what the C function does.

@@ -52,6 +52,8 @@ typedef struct volley_group_options {
 	int allow_deleted;   /* protect what is left, although more is gone */
 	int revert;          /* recover files, too, that were changed since */
 	const char *believe; /* number of the node whose newest generation counts, where that cannot be told */
+	const char *key;     /* path of a file with the key of the group, the same key at all processes, as volley protect --key:
+	                        none. "none": do not check, and protect without a key */
 } volley_group_options;
 
 /* Protects the files of a group of nodes, such as a checkpoint that each has written. After it
@@ -65,7 +67,8 @@ typedef struct volley_group_options {
  * protection is in force. options may be NULL.
  *
  * It returns VOLLEY_USAGE where path is NULL, empty or no directory, tolerate is not from 1
- * to the number of processes less 1, or far more is deleted at a node than max_deleted says. It
+ * to the number of processes less 1, the key is not that of the group, or far more is deleted at a
+ * node than max_deleted says. It
  * returns VOLLEY_FAILED where another run uses the directory. Where only some processes have
  * such an error, the others return VOLLEY_FAILED. */
 int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options);

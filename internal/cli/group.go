@@ -23,6 +23,7 @@ type groupOptions struct {
 	choice // of which only ports and the cost model are used
 	joining
 	json    bool
+	key     string
 	believe string
 	members []string
 }
@@ -30,9 +31,12 @@ type groupOptions struct {
 func (o *groupOptions) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check, and protect without one")
+	end := flagGroup(cmd, "Override")
 	f.StringVar(&o.believe, "believe", "", "node, by DIR or number, whose newest generation counts where that cannot be told")
 	f.StringArrayVar(&o.members, "member", nil, "node, by DIR or number, that lies in its DIR although nothing there shows it")
-	end := flagGroup(cmd, "Run")
+	end()
+	end = flagGroup(cmd, "Run")
 	o.joining.add(f, "node")
 	f.IntVarP(&o.Ports, "ports", "p", volley.DefaultPorts, "messages a node sends, and receives, at a time")
 	end()
@@ -64,6 +68,12 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, 
 	if err != nil {
 		return group.Options{}, nil, err
 	}
+	var key []byte
+	if o.key != "" && o.key != noKey {
+		if key, err = group.ReadKey(o.key); err != nil {
+			return group.Options{}, nil, err
+		}
+	}
 	dirs := slices.Clone(args)
 	if o.party.job() && len(args) > 1 && !strings.Contains(args[0], rankWord) { // those of all
 		first, end := executor.Hosted(len(args), o.party.Rank(), o.party.Size())
@@ -72,8 +82,11 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, 
 	for i := range dirs {
 		dirs[i] = strings.ReplaceAll(dirs[i], rankWord, fmt.Sprint(o.party.Rank()))
 	}
-	return group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members}, dirs, nil
+	return group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members, Key: key, NoKey: o.key == noKey}, dirs, nil
 }
+
+// noKey is what --key says for none. A file of that name is ./none.
+const noKey = "none"
 
 // waysOn says with which flag a verb does what it has refused.
 var waysOn = map[group.Way]string{
@@ -82,6 +95,7 @@ var waysOn = map[group.Way]string{
 	group.WayForce:        "--force protects the group as it is",
 	group.WayAllowDeleted: "if it was meant, --allow-deleted",
 	group.WayBeyond:       "--beyond does it",
+	group.WayKey:          "--key FILE names it, --key none goes without",
 }
 
 // wayOn adds to an error what the command line can do about it.
@@ -178,10 +192,12 @@ func newProtect() *cobra.Command {
 	f.IntVar(&p.Tolerate, "tolerate", 0, "R, the nodes that may be lost at a time")
 	f.StringVar(&p.Layout, "layout", "", "full or striped (default: the layout of the last run, or the better one)")
 	f.StringVar(&p.Matrix, "matrix", "", "cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of before, or cauchy)")
+	f.BoolVar(&p.DryRun, "dry-run", false, "say what it would take, and write nothing")
+	end := flagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect what is there, although nodes are lost or files damaged")
 	f.Float64Var(&p.MaxDeleted, "max-deleted", group.DefaultMaxDeleted, "share of a node's files, or of their bytes, that may be gone")
 	f.BoolVar(&p.AllowDeleted, "allow-deleted", false, "protect what is left, although more is gone")
-	f.BoolVar(&p.DryRun, "dry-run", false, "say what it would take, and write nothing")
+	end()
 	o.add(cmd)
 	return cmd
 }
@@ -364,8 +380,10 @@ func newRecover() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
-	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
+	end := flagGroup(cmd, "Override")
+	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
+	end()
 	o.add(cmd)
 	return cmd
 }

@@ -37,6 +37,25 @@ static void checkpoint(const char *what, const char *dir, int size) {
 		expect("recover", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_OK, "");
 	} else if (strcmp(what, "recover_f") == 0) {
 		expect("recover by the Fortran handle", volley_recover_f(world, path, NULL), VOLLEY_OK, "");
+	} else if (strcmp(what, "key") == 0) { /* of a group that has none */
+		char key[4200], other[4200], open[4200], none[] = "none";
+		snprintf(key, sizeof key, "%s/key", dir);
+		snprintf(other, sizeof other, "%s/other", dir);
+		snprintf(open, sizeof open, "%s/open", dir);
+		volley_group_options o = {.key = open};
+		expect("a key that others can read", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "chmod 600");
+		o.key = key;
+		expect("recover with a key what has none", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_USAGE, "without a key");
+		expect("protect with a key", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_OK, "");
+		expect("recover with a key", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_OK, "");
+		expect("protect without a key", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_USAGE, "give the key");
+		o.key = rank == 1 ? other : key;
+		expect("two keys", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_USAGE, "another key");
+		o.key = other;
+		expect("another key", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_USAGE, "with this key");
+		o.key = none;
+		expect("protect with none", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_OK, "");
+		expect("protect as before", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_OK, "");
 	} else {
 		for (int turn = 0; turn < 20; turn++) /* at all processes, whichever finds it first */
 			expect("too much lost", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "nodes are lost");

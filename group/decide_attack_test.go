@@ -1,0 +1,178 @@
+package group
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// honest are the states in which runs leave nodes that do nothing else, and lost ones.
+var honest = []string{
+	"L1ip", // protected, or a run that was interrupted before anyone has committed
+	"Lp2",  // while they commit
+	"LNjq", // the first run
+	"Lq1",  // while they commit it
+}
+
+// forgedRoot is what manifests that are made up begin with.
+const forgedRoot = "forged "
+
+// forgeries are manifests that a node of a group of K may make up.
+func forgeries(k, r int) []held {
+	var list []held
+	for _, g := range []int64{1, 2, 9, mostGeneration} {
+		for _, tolerate := range []int{0, r, k - 1, k} {
+			for _, nodes := range []int{k, k + 1} {
+				for _, group := range []string{"G", "H"} {
+					for _, committed := range []bool{true, false} {
+						h := held{Generation: g, Version: Version, Group: group, Nodes: nodes, Tolerate: tolerate, Committed: committed, Complete: true}
+						h.Root = fmt.Sprint(forgedRoot, g, nodes, tolerate, group)
+						list = append(list, h)
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// hostileState is what a node says that makes manifests up, and may hold true ones too.
+func hostileState(dir string, node int, list ...held) *state {
+	s := &state{Dir: dir, Node: node, Files: true, Held: list}
+	if node >= 0 {
+		s.Group = list[0].Group
+	}
+	for _, h := range list {
+		s.Numbers = append(s.Numbers, h.Generation)
+	}
+	return s
+}
+
+// TestDecideHostile lets one node of a group of up to 6 say what it likes, whatever others are
+// lost and wherever runs were interrupted: what it alone has is never in force, unless all
+// others are lost. Where every verb stops, the error says how to go on.
+func TestDecideHostile(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	tried, asked, alone := 0, 0, 0
+	try := func(k, r, at int, letters string, hostile *state) {
+		states := make([]*state, k)
+		for n := range k {
+			states[n] = hostile
+			if n != at {
+				states[n] = stateOf(letters[0], n, k, r)
+				letters = letters[1:]
+			}
+		}
+		tried++
+		others := slices.ContainsFunc(states, func(s *state) bool { return s != hostile && !s.Lost })
+		what := func() string {
+			var list []string
+			for _, s := range states {
+				list = append(list, fmt.Sprintf("%+v", *s))
+			}
+			return fmt.Sprintf("K=%d, R=%d\n%s", k, r, strings.Join(list, "\n"))
+		}
+		c, err := decide(states, "")
+		if err == nil && strings.HasPrefix(c.root, forgedRoot) {
+			if alone++; others {
+				t.Fatalf("%s\n%q is in force", what(), c.root)
+			}
+		}
+		if err == nil && c.newest >= mostGeneration && c.generation < 9 {
+			t.Fatalf("%s\nno generation can follow", what())
+		}
+		if err == nil {
+			return
+		}
+		asked++
+		input := new(InputError)
+		if !errors.As(err, &input) || input.Way != WayBelieve && !strings.Contains(err.Error(), "an empty directory in its place") {
+			t.Fatalf("%s\n%v: says no way on", what(), err)
+		}
+		for n, s := range states {
+			if s == hostile || !slices.ContainsFunc(s.Held, func(h held) bool { return h.Committed }) {
+				continue
+			}
+			c, err := decide(states, fmt.Sprint(n))
+			if err == nil && strings.HasPrefix(c.root, forgedRoot) || err != nil && !strings.Contains(err.Error(), "an empty directory in its place") {
+				t.Fatalf("%s\nbelieving node %d: %q, %v", what(), n, c.root, err)
+			}
+		}
+	}
+	for k := 2; k <= 6; k++ {
+		for r := 1; r < k; r++ {
+			list := forgeries(k, r)
+			for _, alphabet := range honest {
+				for _, letters := range words(alphabet, k-1) {
+					for range 6 {
+						var some []held
+						if rng.IntN(3) == 0 { // what others have
+							some = append(some, stateOf('2', 0, k, r).Held...)
+						}
+						for len(some) == 0 || rng.IntN(2) == 0 {
+							h := list[rng.IntN(len(list))]
+							some = append(slices.DeleteFunc(some, func(o held) bool { return o.Generation == h.Generation }), h)
+						}
+						at := rng.IntN(k)
+						try(k, r, at, letters, hostileState(fmt.Sprint("/n", at), []int{at, at, rng.IntN(k), -1}[rng.IntN(4)], some...))
+					}
+					if k > 3 {
+						continue
+					}
+					for _, h := range list {
+						for at := range k {
+							for _, node := range []int{-1, at, (at + 1) % k} {
+								try(k, r, at, letters, hostileState(fmt.Sprint("/n", at), node, h))
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d groups: in %d every verb stops and asks; in %d all but the hostile node are lost, and it is believed", tried, asked, alone)
+	if asked == 0 || alone == 0 {
+		t.Error("nothing was tried")
+	}
+}
+
+// TestRollForwardOther leaves at a node a pending manifest that has the number of the generation
+// in force and is another: it is never put in force, and goes when all have committed.
+func TestRollForwardOther(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		w := newWorld(3, 1, Striped)
+		must(t, w.protect())
+		name := w.dirs[0] + "/" + manifestPath(1)
+		right, _ := w.ReadFile(name)
+		m, err := DecodeManifest(right)
+		must(t, err)
+		m.Records[1].SHA256 = sum([]byte("another"))
+		other, err := m.encode(nil)
+		must(t, err)
+		w.WriteFile(w.dirs[0]+"/"+pendingPath(1), other, 0o600)
+		if !own {
+			w.Remove(name)
+		}
+		n := &node{given: w.dirs[0]}
+		c := w.clone()
+		n.dir, err = c.Process().Open(n.given)
+		must(t, err)
+		must(t, n.rollForward(1, sum(right)))
+		if is, _ := c.ReadFile(w.dirs[0] + "/" + pendingPath(1)); !bytes.Equal(is, other) {
+			t.Errorf("own %v: what is pending is gone before all have committed", own)
+		}
+		must(t, w.recover())
+		if is, _ := w.ReadFile(name); !bytes.Equal(is, right) {
+			t.Errorf("own %v: the manifest is another", own)
+		}
+		if w.Exists(w.dirs[0] + "/" + pendingPath(1)) {
+			t.Errorf("own %v: another manifest is pending yet", own)
+		}
+		must(t, w.whole())
+		must(t, w.tidy(1))
+	}
+}

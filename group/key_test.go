@@ -1,0 +1,394 @@
+package group
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"volley/executor"
+	"volley/internal/disk/disktest"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+var (
+	testKey  = []byte("a key for tests, no more")
+	otherKey = []byte("another key, for others")
+)
+
+// TestDecideKeyed lets any number of nodes of a group with a key say what they like: without a
+// key, with another one, or again what nodes had at some time. What was not made with the key
+// is never in force.
+func TestDecideKeyed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	tried, asked, in := 0, 0, 0
+	for k := 2; k <= 6; k++ {
+		for r := 1; r < k; r++ {
+			list := forgeries(k, r)
+			for hostile := 1; hostile < k; hostile++ {
+				for _, alphabet := range honest {
+					for _, letters := range words(alphabet, k-hostile) {
+						for range 2 {
+							var states []*state
+							truly := func(letter byte, n int) *state {
+								s := stateOf(letter, n, k, r)
+								for i := range s.Held {
+									s.Held[i].Keyed, s.Held[i].Vouched = true, true
+								}
+								return s
+							}
+							at := map[int]bool{}
+							for len(at) < hostile {
+								at[rng.IntN(k)] = true
+							}
+							there := false
+							agreed := list[rng.IntN(len(list))] // what they may all say
+							for n, rest := 0, letters; n < k; n++ {
+								switch {
+								case !at[n]:
+									states = append(states, truly(rest[0], n))
+									there = there || rest[0] != 'L'
+									rest = rest[1:]
+								case rng.IntN(3) == 0:
+									states = append(states, truly("1p2q"[rng.IntN(4)], n))
+								default:
+									h := agreed
+									if rng.IntN(3) == 0 {
+										h = list[rng.IntN(len(list))]
+									}
+									h.Keyed = rng.IntN(2) == 0
+									some := []held{h}
+									if rng.IntN(3) == 0 && h.Generation != 2 {
+										some = append(some, truly('2', n).Held...)
+									}
+									states = append(states, hostileState(fmt.Sprint("/n", n), []int{n, n, n, -1}[rng.IntN(4)], some...))
+								}
+							}
+							for _, protect := range []bool{false, true} {
+								copies := make([]*state, k)
+								for n, s := range states {
+									c := *s
+									c.Held = slices.Clone(s.Held)
+									copies[n] = &c
+								}
+								tried++
+								c, _, err := inForce(copies, &Options{Key: testKey}, protect)
+								if err != nil {
+									if asked++; !IsInputError(err) {
+										t.Fatal(err)
+									}
+									continue
+								}
+								if c.generation > 0 {
+									in++
+								}
+								if strings.HasPrefix(c.root, forgedRoot) && (there || !protect) {
+									for _, s := range states {
+										t.Logf("%+v", *s)
+									}
+									t.Fatalf("K=%d, R=%d, protect %v: %q is in force", k, r, protect, c.root)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d groups: %d in force, %d refused", tried, in, asked)
+	if in == 0 || asked == 0 {
+		t.Error("nothing was tried")
+	}
+}
+
+// keyed returns the options of a run with a key.
+func keyed(key []byte) Options { return Options{Key: key} }
+
+// a verbal runs a verb in a world, and returns its error.
+type verbal func(w *world, o Options) error
+
+var verbs = map[string]verbal{
+	"protect": func(w *world, o Options) error {
+		_, err := w.protectBy(w.Process(), ProtectOptions{Options: o})
+		return err
+	},
+	"verify": func(w *world, o Options) error {
+		r, err := w.verifyBy(w.Process(), VerifyOptions{Options: o})
+		if err == nil && !r.Whole {
+			err = fmt.Errorf("not whole: %+v", *r)
+		}
+		return err
+	},
+	"recover": func(w *world, o Options) error {
+		_, err := w.recoverBy(w.Process(), RecoverOptions{Options: o})
+		return err
+	},
+}
+
+// TestKey goes through what a key lets, and does not let, verbs do.
+func TestKey(t *testing.T) {
+	none := Options{NoKey: true}
+	want := func(w *world, names string, o Options, text string) {
+		t.Helper()
+		files := func() string { // without directories, whose times change where a lock was made and removed
+			var b strings.Builder
+			for line := range strings.Lines(w.Tree("/", "lock")) {
+				if _, mode, _ := strings.Cut(line, " "); !strings.HasPrefix(mode, "d") {
+					b.WriteString(line)
+				}
+			}
+			return b.String()
+		}
+		for _, verb := range strings.Fields(names) {
+			before := files()
+			err := verbs[verb](w, o)
+			switch {
+			case text == "" && err != nil:
+				t.Errorf("%s: %v", verb, err)
+			case text != "" && (err == nil || !strings.Contains(err.Error(), text) || !IsInputError(err)):
+				t.Errorf("%s: %v: want %q", verb, err, text)
+			case text != "":
+				if wrong := diff(verb, before, files()); wrong != nil {
+					t.Errorf("refused: %v", wrong)
+				}
+			}
+		}
+	}
+	for _, ranks := range []int{1, 2} {
+		w := newWorld(4, 2, Striped)
+		w.ranks = ranks
+		want(w, "protect", keyed(testKey), "")
+		want(w, "verify recover protect", keyed(testKey), "")
+		want(w, "verify recover protect", Options{}, "was protected with a key, as /n0, /n1, /n2, /n3 says: give the key")
+		want(w, "verify recover protect", keyed(otherKey), "no manifest in force was made with this key")
+		want(w, "verify recover", none, "")
+		before := w.trees()
+		w.lose(0, 1, 2)
+		want(w, "recover", keyed(testKey), "")
+		for n, wrong := range w.trees() {
+			if wrong := diff(w.dirs[n], before[n], wrong); wrong != nil {
+				t.Error(wrong)
+			}
+		}
+		want(w, "verify", keyed(testKey), "")
+		want(w, "protect", none, "")
+		want(w, "verify recover protect", Options{}, "")
+		want(w, "verify recover", keyed(testKey), "protect it with the key first, or leave the key away")
+
+		// A group that has none gets one where all agree.
+		c := w.clone()
+		c.RemoveAll(c.dirs[2])
+		c.MkdirAll(c.dirs[2], 0o700)
+		want(c, "protect", keyed(testKey), "is missing what was protected")
+		c = w.clone()
+		c.Remove(c.dirs[2] + "/" + manifestPath(generationIn(t, c, 2)))
+		want(c, "protect", keyed(testKey), "/n2 does not hold generation")
+		want(c, "recover", Options{}, "")
+		want(c, "protect verify", keyed(testKey), "")
+		c = w.clone()
+		m := newWorld(4, 2, Striped)
+		want(m, "protect", keyed(otherKey), "")
+		text, _ := m.ReadFile("/n1/" + manifestPath(1))
+		c.WriteFile("/n1/"+manifestPath(1), text, 0o600)
+		want(c, "protect", keyed(testKey), "/n1 has one that was made with another")
+		want(w, "protect verify recover", keyed(testKey), "")
+		want(w, "verify", Options{}, "give the key")
+	}
+}
+
+// generationIn returns the one of which a node has the manifest.
+func generationIn(t *testing.T, w *world, n int) int64 {
+	t.Helper()
+	for _, name := range w.meta(n) {
+		if kind, g, _, ok := nameOf(name); ok && kind == manifestName {
+			return g
+		}
+	}
+	t.Fatalf("node %d has no manifest", n)
+	return 0
+}
+
+// TestKeyInterrupted ends the run that gives a group its key at any call: the same command
+// completes it, and until then what was there comes back, with the key or without.
+func TestKeyInterrupted(t *testing.T) {
+	inOrder(t)
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	c := w.clone()
+	p := c.Process()
+	calls := 0
+	p.Before = func(c disktest.Call) error {
+		calls = c.N
+		return nil
+	}
+	if _, err := c.protectBy(p, ProtectOptions{Options: keyed(testKey)}); err != nil {
+		t.Fatal(err)
+	}
+	keyedWins := 0
+	for at := 0; at < calls; at += 7 {
+		c := w.clone()
+		p := c.Process()
+		p.KillAt(at)
+		c.protectBy(p, ProtectOptions{Options: keyed(testKey)})
+		lost := c.clone()
+		lost.lose(at, 1)
+		_, err := lost.recoverBy(lost.Process(), RecoverOptions{})
+		if input := new(InputError); errors.As(err, &input) && input.Way == WayKey {
+			keyedWins++
+			_, err = lost.recoverBy(lost.Process(), RecoverOptions{Options: keyed(testKey)})
+		}
+		if err != nil {
+			t.Fatalf("killed at call %d, node 1 lost: %v", at, err)
+		}
+		if wrong := diff("node 1", w.tree(1), lost.tree(1)); wrong != nil {
+			t.Fatalf("killed at call %d: %v", at, wrong)
+		}
+		if err := verbs["protect"](c, keyed(testKey)); err != nil {
+			t.Fatalf("killed at call %d, protected again: %v", at, err)
+		}
+		if err := verbs["verify"](c, keyed(testKey)); err != nil {
+			t.Fatalf("killed at call %d, protected again: %v", at, err)
+		}
+	}
+	if keyedWins == 0 {
+		t.Error("no run had put the key in force")
+	}
+}
+
+// TestKeyForged gives one node of a group with a key what another group of the same files has:
+// it is named, and nothing else comes of it.
+func TestKeyForged(t *testing.T) {
+	for _, key := range [][]byte{nil, otherKey} {
+		w := newWorld(3, 1, Striped)
+		must(t, verbs["protect"](w, keyed(testKey)))
+		before := w.trees()
+		m := w.clone()
+		for n := range m.dirs {
+			m.RemoveAll(m.dirs[n] + "/" + metaName)
+		}
+		m.WriteFile("/n0/plain", []byte("#!/bin/sh"), 0o4755)
+		m.WriteFile("/n1/plain", []byte("#!/bin/sh"), 0o4755)
+		must(t, verbs["protect"](m, keyed(key)))
+		must(t, verbs["protect"](m, keyed(key)))
+		w.RemoveAll("/n2/" + metaName)
+		m.CopyTree("/n2/"+metaName, "/copy")
+		for _, name := range m.meta(2) {
+			text, _ := m.ReadFile("/n2/" + metaName + "/" + name)
+			w.MkdirAll("/n2/"+metaName, 0o700)
+			if name != nodeFile {
+				w.WriteFile("/n2/"+metaName+"/"+name, text, 0o600)
+			}
+		}
+		r, err := w.verifyBy(w.Process(), VerifyOptions{Options: keyed(testKey)})
+		must(t, err)
+		if !strings.Contains(strings.Join(r.Notes, "\n"), "/n2/.volley/manifest.2.json: was not made with the key") || r.Generation != 1 {
+			t.Errorf("%+v", r)
+		}
+		must(t, verbs["recover"](w, keyed(testKey)))
+		for n, is := range w.trees() {
+			if wrong := diff(w.dirs[n], before[n], is); wrong != nil {
+				t.Error(wrong)
+			}
+		}
+		must(t, verbs["verify"](w, keyed(testKey)))
+	}
+}
+
+// TestKeysOfRanks starts ranks with different keys: all say so.
+func TestKeysOfRanks(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	for _, keys := range [][3]Options{
+		{keyed(testKey), keyed(otherKey), keyed(testKey)},
+		{keyed(testKey), {}, keyed(testKey)},
+		{{}, {NoKey: true}, {}},
+		{{}, {}, keyed(testKey)},
+	} {
+		ts := local.New(3)
+		errs := make([]error, 3)
+		var wg sync.WaitGroup
+		for r, x := range ts {
+			wg.Go(func() {
+				first, end := executor.Hosted(3, r, 3)
+				_, errs[r] = Verify(t.Context(), x, w.dirs[first:end], VerifyOptions{Options: optionsOf(w.Process(), keys[r])})
+				x.Close()
+			})
+		}
+		wg.Wait()
+		for r, err := range errs {
+			if errors.As(err, new(*transport.AbortError)) || !IsInputError(err) || !strings.Contains(err.Error(), "another key") && !strings.Contains(err.Error(), "other arguments") {
+				t.Errorf("%v: rank %d: %v", keys, r, err)
+			}
+		}
+	}
+}
+
+// TestReadKey checks which files are keys.
+func TestReadKey(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string, mode fs.FileMode) string {
+		path := filepath.Join(dir, name)
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must(t, os.Chmod(path, mode))
+		return path
+	}
+	for _, c := range []struct {
+		path, key, want string
+	}{
+		{file("good", "0123456789abcdef\n", 0o600), "0123456789abcdef", ""},
+		{file("line", "0123456789abcde\n\n", 0o400), "0123456789abcde\n", ""},
+		{file("long", strings.Repeat("x", mostKey)+"\n", 0o600), strings.Repeat("x", mostKey), ""},
+		{file("longer", strings.Repeat("x", mostKey+1), 0o600), "", "want 16 to 4096"},
+		{file("longest", strings.Repeat("x", mostKey+100), 0o600), "", "want 16 to 4096"},
+		{file("short", "0123456789abcde\n", 0o600), "", "want 16 to 4096"},
+		{file("empty", "", 0o600), "", "head -c 32 /dev/urandom"},
+		{file("group", "0123456789abcdef\n", 0o640), "", "chmod 600"},
+		{file("all", "0123456789abcdef\n", 0o602), "", "chmod 600"},
+		{dir, "", "regular"},
+		{filepath.Join(dir, "no"), "", "head -c 32 /dev/urandom"},
+	} {
+		key, err := ReadKey(c.path)
+		if c.want == "" && (err != nil || string(key) != c.key) || c.want != "" && (err == nil || !IsInputError(err) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %q, %v: want %q", c.path, key, err, c.want)
+		}
+	}
+	if os.Geteuid() == 0 {
+		path := file("theirs", "0123456789abcdef\n", 0o600)
+		must(t, os.Chown(path, 12345, -1))
+		if _, err := ReadKey(path); err == nil || !strings.Contains(err.Error(), "user 12345's") {
+			t.Errorf("another user's: %v", err)
+		}
+	}
+	w := newWorld(2, 1, Striped)
+	for _, o := range []Options{keyed([]byte("short")), {Key: testKey, NoKey: true}} {
+		if err := verbs["protect"](w, o); !IsInputError(err) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// FuzzUnsealKeyed checks that what is taken is what was sealed, with one HMAC or none, and that
+// nothing is taken for what was made with a key and was not.
+func FuzzUnsealKeyed(f *testing.F) {
+	text := []byte(`{"a":1}`)
+	f.Add(seal(text))
+	f.Add(sealKeyed(text, macOf(testKey, ofManifest, text)))
+	f.Add(sealKeyed(text, macOf(testKey, ofRun, text)))
+	f.Add([]byte("{}\n{\"hmac_sha256\":\"\"}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		text, mac, err := unsealKeyed(data)
+		if err == nil && !bytes.Equal(data, seal(text)) && !bytes.Equal(data, sealKeyed(text, mac)) {
+			t.Errorf("%q is %q, %q", data, text, mac)
+		}
+		if made := madeWith(testKey, data); made != (err == nil && mac == macOf(testKey, ofManifest, text)) {
+			t.Errorf("%q: made with the key: %v", data, made)
+		}
+	})
+}
