@@ -345,10 +345,10 @@ func agree(said [][]byte) (greeting, error) {
 			return greeting{}, err
 		}
 		if g.Bytes < 0 || g.Bytes > mostPacket {
-			return greeting{}, &PeerError{fmt.Sprintf("rank %d says that its packet has %d bytes: want 0 to %d", r, g.Bytes, int64(mostPacket))}
+			return greeting{}, &PeerError{text: fmt.Sprintf("rank %d says that its packet has %d bytes: want 0 to %d", r, g.Bytes, int64(mostPacket))}
 		}
 		if o := (&options{ports: 1, beta: time.Duration(g.Beta), tau: &g.Tau, gamma: g.Gamma, memory: 1, algorithm: algo.Auto}); o.validate() != nil {
-			return greeting{}, &PeerError{fmt.Sprintf("rank %d says that β is %v, τ %v s and γ %v s: want numbers, 0 or more", r, o.beta, g.Tau, g.Gamma)}
+			return greeting{}, &PeerError{text: fmt.Sprintf("rank %d says that β is %v, τ %v s and γ %v s: want numbers, 0 or more", r, o.beta, g.Tau, g.Gamma)}
 		}
 	}
 	if err := compare(all); err != nil {

@@ -34,7 +34,10 @@ var helloMagic = [8]byte([]byte("volley\r\n"))
 
 // A PeerError says that ranks are not the same program, or are not to do the same. All ranks
 // of a run return the same one.
-type PeerError struct{ text string }
+type PeerError struct {
+	text   string
+	differ bool // all have greeted, and all find this
+}
 
 func (e *PeerError) Error() string { return "volley: " + e.text }
 
@@ -84,7 +87,7 @@ func (c *control) greet(ctx context.Context, verb string, terms []byte, agree fu
 		return nil, misheard(err)
 	}
 	shared, err := conclude(records)
-	if errors.As(err, new(*PeerError)) || errors.As(err, new(*DisagreementError)) {
+	if peer := new(*PeerError); errors.As(err, peer) && (*peer).differ || errors.As(err, new(*DisagreementError)) {
 		c.barrier(ctx) // everyone is to find out before the first aborts
 	}
 	return shared, err
@@ -92,8 +95,8 @@ func (c *control) greet(ctx context.Context, verb string, terms []byte, agree fu
 
 // misheard returns the error of an exchange of greetings.
 func misheard(err error) error {
-	if wrong := new(transport.LengthError); errors.As(err, &wrong) {
-		return &PeerError{fmt.Sprintf("rank %d does not greet as volley does, in %d bytes: another program or an old version runs there: start the same one at all ranks", wrong.Src, helloBytes)}
+	if wrong := new(transport.LengthError); errors.As(err, &wrong) && !errors.As(err, new(*transport.AbortError)) {
+		return &PeerError{text: fmt.Sprintf("rank %d does not greet as volley does, in %d bytes: another program or an old version runs there: start the same one at all ranks", wrong.Src, helloBytes)}
 	}
 	return err
 }
@@ -119,7 +122,7 @@ func unseal(records [][]byte) ([][]byte, error) {
 		_, err := binary.Decode(record, binary.LittleEndian, h)
 		switch {
 		case err == nil && h.Magic != helloMagic:
-			return nil, &PeerError{fmt.Sprintf("rank %d does not greet as volley does, but with %q: start the same program at all ranks", r, h.Magic[:])}
+			return nil, &PeerError{text: fmt.Sprintf("rank %d does not greet as volley does, but with %q: start the same program at all ranks", r, h.Magic[:])}
 		case err != nil || len(record) != helloBytes || h.Sum != digest(string(record[:helloBytes-len(h.Sum)])):
 			return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", r)
 		}
@@ -162,7 +165,7 @@ func alike(all []hello, runs func(hello) string, advice string) error {
 		}
 	}
 	list = append(list, ranksRun(ranks[usual][:1])+" "+usual) // one stands for all
-	return &PeerError{strings.Join(list, ", ") + ": " + advice}
+	return &PeerError{strings.Join(list, ", ") + ": " + advice, true}
 }
 
 // ranksRun begins a sentence on some ranks.
