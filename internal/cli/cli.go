@@ -173,7 +173,13 @@ func newCommand(stderr io.Writer) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			if s, ok := cmd.Context().Value(sessionKey{}).(*session); ok {
+				s.verb = cmd.Name()
+				if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
+					s.verb += " --dry-run"
+				}
+			}
 			level := slog.LevelWarn
 			if verbose {
 				level = slog.LevelInfo

@@ -120,6 +120,7 @@ func (o *runOptions) place(ctx context.Context, verb string, check func() error)
 		return at, err
 	}
 	at.Holder = disk.HolderOf(verb, string(runs[0]))
+	at.Holder.Rank = o.party.Rank()
 	if o.party.Size() > 1 {
 		at.Together = func(work func() error) error { return o.together(ctx, work) }
 	}
