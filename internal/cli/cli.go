@@ -19,6 +19,7 @@ import (
 	"volley"
 	"volley/group"
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/verify"
@@ -81,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if s.party == nil && !s.alone && err != nil && commOf(args) != "" { // the others may be waiting
 		s.party, _ = join(context.Background(), commOf(args), volley.DefaultTimeout)
 	}
-	return s.end(err, func(text string) { fmt.Fprintf(stderr, "volley: %s\n", text) })
+	return s.end(err, func(text string) { printable.Fprintf(stderr, "volley: %s\n", text) })
 }
 
 // end ends a session with an error, which one process of all says, and returns the exit

@@ -16,6 +16,7 @@ import (
 	"volley/field"
 	"volley/internal/codeddir"
 	"volley/internal/disk"
+	"volley/internal/printable"
 )
 
 type decodeOptions struct {
@@ -127,11 +128,11 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 		return nil, usage(err)
 	}
 	if damage := job.stored.Damage; damage != nil {
-		fmt.Fprintf(stderr, "volley: %v: its copy %s is used\n", damage, codeddir.CopyName)
+		printable.Fprintf(stderr, "volley: %v: its copy %s is used\n", damage, codeddir.CopyName)
 	}
 	var renamed bool
 	if job.names, renamed = outputNames(job.stored.manifest.Inputs); renamed {
-		fmt.Fprintf(stderr, "volley: the inputs become %s: the names they had would not do for the files of one directory\n", list(job.names))
+		printable.Fprintf(stderr, "volley: the inputs become %s: the names they had would not do for the files of one directory\n", list(job.names))
 	}
 	survivors, err := expandDirectories(args[1:])
 	if err != nil {

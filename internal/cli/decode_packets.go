@@ -18,6 +18,7 @@ import (
 	"volley/field"
 	"volley/internal/codeddir"
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/matrix"
 )
 
@@ -62,11 +63,11 @@ func (c *storedCode) openFiles(ctx context.Context, stderr io.Writer, survivors,
 		h.numbers[p], h.files[p] = chosen[i], coded.files[chosen[i]]
 	}
 	for _, text := range h.unfit {
-		fmt.Fprintf(stderr, "volley: survivor %s is left out: it is no input of %s\n", text, c.file(codeddir.ManifestName))
+		printable.Fprintf(stderr, "volley: survivor %s is left out: it is no input of %s\n", text, c.file(codeddir.ManifestName))
 	}
 	for j, reason := range coded.out {
 		if reason != "" {
-			fmt.Fprintf(stderr, "volley: %s is left out: %s\n", c.file(c.manifest.Files[j].Name), reason)
+			printable.Fprintf(stderr, "volley: %s is left out: %s\n", c.file(c.manifest.Files[j].Name), reason)
 		}
 	}
 	return h, nil
@@ -447,7 +448,7 @@ func (h *textAtHand) describe() string { return h.output }
 func (h *textAtHand) finish(dir *codeddir.Dir) error {
 	_, sum, err := h.write(dir, h.output)
 	if err == nil && sum != h.stored.manifest.Inputs[0].SHA256 {
-		fmt.Fprintf(h.stderr, "volley: %s is not %s byte for byte: spaces, comments and leading zeros are not coded\n", dir.File(h.output), h.name)
+		printable.Fprintf(h.stderr, "volley: %s is not %s byte for byte: spaces, comments and leading zeros are not coded\n", dir.File(h.output), h.name)
 	}
 	return err
 }

@@ -22,6 +22,7 @@ import (
 	"volley/executor"
 	"volley/internal/codeddir"
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/trace"
 	"volley/transport"
@@ -251,7 +252,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	}
 	notes := ""
 	for _, note := range r.Notes {
-		notes += "           " + note + "\n"
+		notes += "           " + printable.Text(note) + "\n"
 	}
 	order := r.Order
 	packetCount := count(r.K, "packet")
@@ -266,7 +267,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 			order += " …"
 		}
 	}
-	_, err := fmt.Fprintf(w, `%s of %s over %s, matrix %s
+	_, err := printable.Fprintf(w, `%s of %s over %s, matrix %s
 algorithm  %s %s, p = %d
 %sorder      %s
 C1         %s, lower bound for all matrices %d
@@ -277,10 +278,10 @@ time       %.3f s
 %s
 `, packetCount, humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
 		r.Algorithm, r.Parameters, r.Ports,
-		notes, order,
+		printable.Lines(notes), order,
 		count(r.C1, "round"), r.BoundC1, amount, bound,
 		count(r.C3, "multiply-add"),
-		traffic, check, r.Seconds, remark)
+		printable.Lines(traffic), check, r.Seconds, remark)
 	return err
 }
 

@@ -5,6 +5,7 @@ package selection
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field"
+	"volley/internal/printable"
 	"volley/matrix"
 	"volley/sim"
 	"volley/tune"
@@ -74,8 +76,15 @@ var packages = regexp.MustCompile(`^(algo|bench|executor|field|matrix|plan|sim|v
 
 // Message returns what to show of an error, in one line.
 func Message(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return packages.ReplaceAllString(line, "")
+	text := err.Error()
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if list, ok := e.(interface{ Unwrap() []error }); ok { // of errors.Join the first counts
+			if first := list.Unwrap()[0].Error(); strings.HasPrefix(e.Error(), first+"\n") {
+				text = strings.Replace(text, e.Error(), first, 1)
+			}
+		}
+	}
+	return printable.Text(packages.ReplaceAllString(text, ""))
 }
 
 // Wanted says what a flag takes that can be wrong by itself, such as "a whole number".
