@@ -220,7 +220,7 @@ func (j *encodeJob) gather(ctx context.Context, m *codeddir.Manifest) error {
 	for _, f := range all {
 		m.Inputs, m.Files = append(m.Inputs, f.Inputs...), append(m.Files, f.Files...)
 	}
-	return nil
+	return m.Validate() // what others have said
 }
 
 // manifest returns the manifest but for its files.

@@ -109,6 +109,9 @@ func (r *roll) missing(waited time.Duration) error {
 	case len(there) > 0 && absent > 0:
 		return fmt.Errorf("%son %s %d of %s do not wait for it", text, r.host, absent, processes(r.here))
 	}
+	if len(there) > 0 && len(there) == r.all {
+		return fmt.Errorf("%sall have come, and wait on %s: if that is only slow, give a longer --timeout", text, r.host)
+	}
 	time.Sleep(rollTime) // another host may know
 	return fmt.Errorf("%srank %d, on %s, has come, and those that say nothing have not", text, r.rank, cmp.Or(r.host, "its host"))
 }

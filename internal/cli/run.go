@@ -210,6 +210,9 @@ func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encode
 	}
 	var reports []*volley.Report
 	for r, x := range all {
+		if x.Report == nil || len(x.Report.Rounds) != len(report.Rounds) {
+			return nil, fmt.Errorf("rank %d has no report of this run", r)
+		}
 		reports = append(reports, x.Report)
 		if r != o.party.Rank() {
 			o.recorder.Merge(x.Events)
