@@ -32,8 +32,9 @@ const helloBytes = 256
 
 var helloMagic = [8]byte([]byte("volley\r\n"))
 
-// A PeerError says that ranks are not the same program, or are not to do the same. All ranks
-// of a run return the same one.
+// A PeerError says that ranks are not the same program, or are not to do the same: then all
+// ranks return it. Where one says what Volley does not say, some may only hear that others have
+// stopped.
 type PeerError struct {
 	text   string
 	differ bool // all have greeted, and all find this
