@@ -1,7 +1,6 @@
 package volley
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -77,6 +76,10 @@ func (c *control) runRanks(ctx context.Context, p plan.Plan, inputs [][]byte, ou
 	return c.run(ctx, part, inputs, outputs, length)
 }
 
+// mostRecord bounds what a rank may tell all others at once: the longest are lists of files and
+// traces.
+const mostRecord = 1 << 28
+
 // Exchange gives the record of every rank, of any length, to all of them. A wait for one
 // message is bounded by the timeout, unless that is 0. The errors are those of
 // [executor.Run], and that of a transport.
@@ -87,8 +90,12 @@ func Exchange(ctx context.Context, t transport.Transport, record []byte, timeout
 		return nil, err
 	}
 	most := uint64(0)
-	for _, n := range lengths {
-		most = max(most, binary.LittleEndian.Uint64(n))
+	for r, data := range lengths {
+		n := binary.LittleEndian.Uint64(data)
+		if n > mostRecord {
+			return nil, fmt.Errorf("volley: rank %d announces a record of %d bytes: at most %d are possible", r, n, mostRecord)
+		}
+		most = max(most, n)
 	}
 	if most == 0 {
 		return make([][]byte, len(lengths)), nil
@@ -118,7 +125,7 @@ func ExchangeValues[T any](ctx context.Context, t transport.Transport, mine T, t
 	all := make([]T, len(records))
 	for r, record := range records {
 		if err := json.Unmarshal(record, &all[r]); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("volley: rank %d says what does not fit here: %w", r, err)
 		}
 	}
 	return all, nil
@@ -225,10 +232,7 @@ func (c *control) barrier(ctx context.Context) error {
 	return err
 }
 
-// protocol is the version of what processors say to each other.
-const protocol = 4
-
-// A greeting is what a processor tells all others before a run.
+// A greeting is what a processor tells all others before a run, as the terms of a [hello].
 type greeting struct {
 	Terms terms
 
@@ -243,7 +247,6 @@ type greeting struct {
 
 // terms are what all processors have to agree on; long ones as digests.
 type terms struct {
-	Protocol  uint32
 	Ports     uint32
 	Field     [8]byte
 	Matrix    [8]byte
@@ -273,17 +276,14 @@ func (e *DisagreementError) Error() string {
 	if len(e.Processors) > 1 {
 		who, verb = "processors", "differ"
 	}
-	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(e.Processors), "[]"), " ", ", ")
 	return fmt.Sprintf("volley: %s %s %s from processor %d in %s: start all with the same",
-		who, list, verb, e.With, strings.Join(e.In, ", "))
+		who, numbers(e.Processors), verb, e.With, strings.Join(e.In, ", "))
 }
 
-// greet exchanges greetings. It returns processor 0's, with the length of the
-// longest packet, or a *DisagreementError.
-func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, error) {
-	mine := greeting{
+// greeting returns what this processor says, whose packet has so many bytes.
+func (e *Encoder) greeting(size int64) greeting {
+	g := greeting{
 		Terms: terms{
-			Protocol:  protocol,
 			Ports:     uint32(e.problem.Ports),
 			Field:     digest(e.matrix.Field().Name()),
 			Matrix:    digest(e.matrix.ID()),
@@ -300,54 +300,55 @@ func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, 
 		Tau:   *e.options.tau,
 		Gamma: e.options.gamma,
 	}
-	rand.Read(mine.Seed[:])
-	record, err := binary.Append(nil, binary.LittleEndian, mine)
+	rand.Read(g.Seed[:])
+	return g
+}
+
+// greet exchanges greetings. It returns processor 0's, with the length of the
+// longest packet, or a *DisagreementError.
+func (e *Encoder) greet(ctx context.Context, c *control, size int64) (greeting, error) {
+	said, err := binary.Append(nil, binary.LittleEndian, e.greeting(size))
 	if err != nil {
 		return greeting{}, err
 	}
-	sum := digest(string(record))
-	record = append(record, sum[:]...)
-	if c.t.Size() >= manyProcessors {
-		unsettled := make([]byte, len(record)) // all are to find out why
-		agreed, err := c.meet(ctx, record, func(records [][]byte) []byte {
-			shared, err := agree(records)
-			if err != nil {
-				return unsettled
+	said, err = c.greet(ctx, "encode", said, func(terms [][]byte) ([]byte, error) {
+		shared, err := agree(terms)
+		if apart := new(*DisagreementError); errors.As(err, apart) {
+			(*apart).With = c.processor((*apart).With)
+			for i, rank := range (*apart).Processors {
+				(*apart).Processors[i] = c.processor(rank)
 			}
-			conclusion, _ := binary.Append(nil, binary.LittleEndian, shared) // could encode mine
-			sum := digest(string(conclusion))
-			return append(conclusion, sum[:]...)
-		})
+		}
 		if err != nil {
-			return greeting{}, err
+			return nil, err
 		}
-		if !bytes.Equal(agreed, unsettled) {
-			return agree([][]byte{agreed})
-		}
-	}
-	records, err := c.allgather(ctx, 1, record)
+		return binary.Append(nil, binary.LittleEndian, shared)
+	})
 	if err != nil {
 		return greeting{}, err
 	}
-	shared, err := agree(records)
-	if apart := new(*DisagreementError); errors.As(err, apart) {
-		(*apart).With = c.processor((*apart).With)
-		for i, rank := range (*apart).Processors {
-			(*apart).Processors[i] = c.processor(rank)
-		}
-		c.barrier(ctx) // everyone is to find out before the first aborts
-	}
+	shared := greeting{}
+	_, err = binary.Decode(said, binary.LittleEndian, &shared)
 	return shared, err
 }
 
+// mostPacket is more bytes than any processor has, and few enough to reckon with.
+const mostPacket = 1 << 46
+
 // agree returns processor 0's greeting, with the length of the longest packet, or
 // a *DisagreementError.
-func agree(records [][]byte) (greeting, error) {
-	all := make([]greeting, len(records))
-	for k, data := range records {
-		n, err := binary.Decode(data, binary.LittleEndian, &all[k])
-		if sum := digest(string(data[:n])); err != nil || !bytes.Equal(sum[:], data[n:]) {
-			return greeting{}, fmt.Errorf("volley: the greeting of processor %d arrived damaged", k)
+func agree(said [][]byte) (greeting, error) {
+	all := make([]greeting, len(said))
+	for r, data := range said {
+		g := &all[r]
+		if _, err := binary.Decode(data, binary.LittleEndian, g); err != nil {
+			return greeting{}, err
+		}
+		if g.Bytes < 0 || g.Bytes > mostPacket {
+			return greeting{}, &PeerError{text: fmt.Sprintf("rank %d says that its packet has %d bytes: want 0 to %d", r, g.Bytes, int64(mostPacket))}
+		}
+		if o := (&options{ports: 1, beta: time.Duration(g.Beta), tau: &g.Tau, gamma: g.Gamma, memory: 1, algorithm: algo.Auto}); o.validate() != nil {
+			return greeting{}, &PeerError{text: fmt.Sprintf("rank %d says that β is %v, τ %v s and γ %v s: want numbers, 0 or more", r, o.beta, g.Tau, g.Gamma)}
 		}
 	}
 	if err := compare(all); err != nil {
@@ -365,7 +366,6 @@ var aspects = []struct {
 	name string
 	same func(a, b terms) bool
 }{
-	{"version", func(a, b terms) bool { return a.Protocol == b.Protocol }},
 	{"field", func(a, b terms) bool { return a.Field == b.Field }},
 	{"matrix", func(a, b terms) bool { return a.Matrix == b.Matrix }},
 	{"ports", func(a, b terms) bool { return a.Ports == b.Ports }},

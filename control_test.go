@@ -16,16 +16,16 @@ import (
 )
 
 func TestCompare(t *testing.T) {
-	version := func(v uint32) greeting { return greeting{Terms: terms{Protocol: v}} }
+	ports := func(p uint32) greeting { return greeting{Terms: terms{Ports: p}} }
 	for _, c := range []struct {
 		all  []greeting
 		want *DisagreementError
 	}{
-		{[]greeting{version(1)}, nil},
-		{[]greeting{version(1), {Terms: terms{Protocol: 1}, Bytes: 5, Beta: 6, Tau: 7}, version(1)}, nil},
-		{[]greeting{version(1), version(2)}, &DisagreementError{[]int{1}, 0, []string{"version"}}},
-		{[]greeting{version(1), version(2), version(2)}, &DisagreementError{[]int{0}, 1, []string{"version"}}},
-		{[]greeting{version(1), version(2), version(3)}, &DisagreementError{[]int{1, 2}, 0, []string{"version"}}},
+		{[]greeting{ports(1)}, nil},
+		{[]greeting{ports(1), {Terms: terms{Ports: 1}, Bytes: 5, Beta: 6, Tau: 7}, ports(1)}, nil},
+		{[]greeting{ports(1), ports(2)}, &DisagreementError{[]int{1}, 0, []string{"ports"}}},
+		{[]greeting{ports(1), ports(2), ports(2)}, &DisagreementError{[]int{0}, 1, []string{"ports"}}},
+		{[]greeting{ports(1), ports(2), ports(3)}, &DisagreementError{[]int{1, 2}, 0, []string{"ports"}}},
 	} {
 		err := compare(c.all)
 		if got, _ := err.(*DisagreementError); !reflect.DeepEqual(got, c.want) || (err == nil) != (c.want == nil) {
@@ -59,7 +59,7 @@ func TestControl(t *testing.T) {
 		}
 		// Greetings with digests go as in an allgather; then a header of 32 bytes
 		// for each of three partners.
-		if want := int64((k-1)*(binary.Size(greeting{})+8) + 3*32); r.ControlBytes != want {
+		if want := int64((k-1)*helloBytes + 3*32); r.ControlBytes != want {
 			t.Errorf("processor %d: %d bytes of control, want %d", tr.Rank(), r.ControlBytes, want)
 		}
 		return nil
@@ -76,20 +76,28 @@ func TestControl(t *testing.T) {
 
 // FuzzAgree lets greetings arrive damaged.
 func FuzzAgree(f *testing.F) {
-	for _, g := range []greeting{{}, {Bytes: 5, Terms: terms{Protocol: protocol, Ports: 2, Check: true}}} {
-		f.Add(record(f, g), record(f, greeting{}))
+	for _, g := range []greeting{{}, {Bytes: 5, Terms: terms{Ports: 2, Check: true}}} {
+		f.Add(record(f, "encode", g), record(f, "encode", greeting{}))
+		f.Add(record(f, "encode", g), record(f, "protect", g))
 	}
 	f.Add([]byte{}, []byte{1})
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		defer fuzzlimit.Hold(t, len(a)+len(b))()
-		shared, err := agree([][]byte{a, b})
+		both := func(records ...[]byte) (greeting, error) {
+			terms, err := unseal(records)
+			if err != nil {
+				return greeting{}, err
+			}
+			return agree(terms)
+		}
+		shared, err := both(a, b)
 		if err != nil {
 			return
 		}
 		// Whatever is agreed on is what one said, but for the length.
 		for _, data := range [][]byte{a, b} {
-			one, err := agree([][]byte{data})
-			if err != nil || one.Terms != shared.Terms || one.Bytes > shared.Bytes {
+			one, err := both(data)
+			if err != nil || one.Terms != shared.Terms || one.Bytes > shared.Bytes || shared.Bytes < 0 || shared.Bytes > mostPacket {
 				t.Errorf("%x: %+v, %v; of both: %+v", data, one, err, shared)
 			}
 		}
@@ -97,11 +105,10 @@ func FuzzAgree(f *testing.F) {
 }
 
 // record returns a greeting as it goes over the wire.
-func record(t testing.TB, g greeting) []byte {
+func record(t testing.TB, verb string, g greeting) []byte {
 	data, err := binary.Append(nil, binary.LittleEndian, g)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(data) > len(hello{}.Terms) {
+		t.Fatal(len(data), err)
 	}
-	sum := digest(string(data))
-	return append(data, sum[:]...)
+	return seal(verb, data)
 }

@@ -204,6 +204,7 @@ type Packet struct {
 // processors, and the transport is of no more use; nor is what has been written
 // to dst. The error is, or wraps,
 //
+//   - a *[PeerError], at every processor, where they are other programs, versions or verbs;
 //   - a *[DisagreementError], at every processor, where they have different matrices
 //     or options;
 //   - a *verify.CheckError, where the processor's coded packet is wrong;
@@ -481,7 +482,7 @@ func (m *obtained) At(i, j int) field.Element {
 // IsInputError reports whether an error of a run is the caller's to mend: wrong symbols,
 // processors that disagree, or options that no plan keeps.
 func IsInputError(err error) bool {
-	return errors.As(err, new(*SymbolError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
+	return errors.As(err, new(*SymbolError)) || errors.As(err, new(*PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
 		errors.As(err, new(*algo.LimitError)) || errors.Is(err, algo.ErrStructure)
 }
 

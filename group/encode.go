@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"volley"
@@ -57,8 +58,8 @@ func (t *Traffic) total(ctx context.Context, s *session) error {
 	if t.Plan == "" {
 		t.Plan = noPlan
 	}
-	all, err := exchange(ctx, s, t.sent)
-	for _, n := range all {
+	all, err := volley.ExchangeValues(ctx, s.t, t.sent, s.Timeout) // none where nothing was coded
+	for _, n := range slices.Concat(all...) {
 		t.MostSent = max(t.MostSent, n)
 	}
 	return err
@@ -235,7 +236,14 @@ type prints struct{ Data, Parity [][]byte }
 
 // gather gives the sums of all nodes to all.
 func (x *check) gather(ctx context.Context, s *session) ([]prints, error) {
-	return exchange(ctx, s, x.sums)
+	all, err := exchange(ctx, s, x.sums)
+	for n, p := range all {
+		wrong := func(sum []byte) bool { return len(sum) != len(x.sums[0].Data[0]) }
+		if len(p.Data) != x.code.data || len(p.Parity) != x.code.parity || slices.ContainsFunc(slices.Concat(p.Data, p.Parity), wrong) {
+			return nil, fmt.Errorf("%s has %d and %d sums: want %d and %d, all of one length", s.name(n), len(p.Data), len(p.Parity), x.code.data, x.code.parity)
+		}
+	}
+	return all, err
 }
 
 func (p *prints) of(s symbol) []byte {

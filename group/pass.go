@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"slices"
 
@@ -204,6 +205,9 @@ func (p *pass) window(ctx context.Context, first, end int) error {
 		b.rows = slices.Concat(all...)
 		slices.Sort(b.rows)
 		b.rows = slices.Compact(b.rows)
+		if n := len(b.rows); n > 0 && (b.rows[0] < first || b.rows[n-1] >= end) {
+			return fmt.Errorf("a rank says that blocks %d to %d have changed: want %d to %d", b.rows[0], b.rows[n-1], first, end-1)
+		}
 	}
 	p.coded += len(b.rows)
 	var inputs []io.ReaderAt

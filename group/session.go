@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -74,6 +75,9 @@ func run[T any](ctx context.Context, t transport.Transport, dirs []string, o Opt
 // nodes hold.
 func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	s.defaults()
+	if err := volley.Greet(ctx, s.t, v.name, s.Timeout); err != nil {
+		return err
+	}
 	what := v.name + " " + v.args
 	switch {
 	case len(s.Key) > 0 && s.NoKey:
@@ -91,6 +95,9 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 		return err
 	}
 	for r, x := range ranks {
+		if x.Nodes < 0 || x.Nodes > mostNodes {
+			return s.alike(ctx, inputf("rank %d says that it has %d nodes: a group has at most %d", r, x.Nodes, mostNodes))
+		}
 		s.k += x.Nodes
 		if !sameMAC(x.MAC, macOf(s.Key, ofRun, []byte(x.Run))) {
 			return s.alike(ctx, inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.t.Rank()))
@@ -113,7 +120,9 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	for i, dir := range dirs {
 		s.nodes = append(s.nodes, &node{index: first + i, given: dir})
 	}
-	failing, err := s.open(ctx, v, disk.HolderOf(v.name, ranks[0].Run))
+	holder := disk.HolderOf(v.name, ranks[0].Run)
+	holder.Rank = s.t.Rank()
+	failing, err := s.open(ctx, v, holder)
 	if err != nil {
 		return err
 	}
@@ -130,6 +139,18 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	}
 	if s.states, err = exchange(ctx, s, loaded); err != nil {
 		return err
+	}
+	for _, n := range s.nodes { // all have their locks, and nothing is written yet
+		if n.unlock == nil || !v.writes {
+			continue
+		}
+		err := disk.Confirm(n.dir, metaPath(lockFile), holder)
+		if shared := new(disk.SharedError); errors.As(err, &shared) {
+			err = &InputError{error: err}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if s.current, s.adopt, err = inForce(s.states, &s.Options, v.name == "protect"); err != nil {
 		return s.alike(ctx, err)
@@ -153,7 +174,7 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 			if err := apart(s.nodes); err != nil { // both are here
 				return err
 			}
-			return inputf("%s is given to two processes of this run: every node has its own directory", n.given)
+			return &InputError{error: &disk.SharedError{Path: n.dir.Path(), Ranks: [2]int{min(holder.Rank, busy.Holder.Rank), max(holder.Rank, busy.Holder.Rank)}}}
 		case errors.As(err, &busy), IsInputError(err):
 			return err
 		case err != nil:
@@ -382,6 +403,12 @@ func (s *session) steady(ctx context.Context, f func(context.Context) error) err
 // exchange gives what every node has to say to all of them, in order.
 func exchange[T any](ctx context.Context, s *session, mine []T) ([]T, error) {
 	all, err := volley.ExchangeValues(ctx, s.t, mine, s.Timeout)
+	for r, list := range all {
+		first, end := executor.Hosted(s.k, r, s.t.Size())
+		if len(list) != end-first || slices.ContainsFunc(list, func(x T) bool { v := reflect.ValueOf(x); return v.Kind() == reflect.Pointer && v.IsNil() }) {
+			return nil, fmt.Errorf("rank %d says %d things of its %d nodes, or nothing of one", r, len(list), end-first)
+		}
+	}
 	return slices.Concat(all...), err
 }
 
@@ -457,10 +484,14 @@ func (s *session) deliver(ctx context.Context, list []parcel, get func(parcel) (
 		if rank(p.to) != s.t.Rank() || from == s.t.Rank() {
 			continue
 		}
-		text := make([]byte, 0, all[from][fmt.Sprint(p)])
-		for len(text) < cap(text) {
+		length, ok := all[from][fmt.Sprint(p)]
+		if !ok || length < 0 || int64(length) > mostDelivered {
+			return fmt.Errorf("rank %d announces a record of %d bytes: at most %d are possible", from, length, int64(mostDelivered))
+		}
+		var text []byte
+		for len(text) < length {
 			if err := s.wait(ctx, func(ctx context.Context) error {
-				m, err := s.t.Receive(from, transport.Tag{}, []int{min(mostParcel, cap(text)-len(text))}).Wait(ctx)
+				m, err := s.t.Receive(from, transport.Tag{}, []int{min(mostParcel, length-len(text))}).Wait(ctx)
 				if err == nil {
 					text = append(text, m.Parts[0]...)
 					m.Release()
@@ -482,8 +513,11 @@ func (s *session) deliver(ctx context.Context, list []parcel, get func(parcel) (
 	return nil
 }
 
-// mostParcel is the bytes of a message.
-const mostParcel = 4 << 20
+// mostParcel is the bytes of a message, and mostDelivered those of a parcel.
+const (
+	mostParcel    = 4 << 20
+	mostDelivered = 1 << 32
+)
 
 // wait bounds one wait by the timeout.
 func (s *session) wait(ctx context.Context, f func(context.Context) error) error {

@@ -22,6 +22,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/group"
+	"volley/internal/printable"
 	"volley/matrix"
 	"volley/transport/mpi"
 	"volley/verify"
@@ -132,7 +133,7 @@ func result(err error) C.int {
 		note("")
 		return C.VOLLEY_OK
 	}
-	note(err.Error())
+	note(printable.Text(err.Error()))
 	switch {
 	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*group.WrongError)), errors.As(err, new(*group.IncompleteError)):
 		return C.VOLLEY_WRONG

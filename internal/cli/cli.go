@@ -19,6 +19,7 @@ import (
 	"volley"
 	"volley/group"
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/verify"
@@ -81,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if s.party == nil && !s.alone && err != nil && commOf(args) != "" { // the others may be waiting
 		s.party, _ = join(context.Background(), commOf(args), volley.DefaultTimeout)
 	}
-	return s.end(err, func(text string) { fmt.Fprintf(stderr, "volley: %s\n", text) })
+	return s.end(err, func(text string) { printable.Fprintf(stderr, "volley: %s\n", text) })
 }
 
 // end ends a session with an error, which one process of all says, and returns the exit
@@ -173,7 +174,13 @@ func newCommand(stderr io.Writer) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			if s, ok := cmd.Context().Value(sessionKey{}).(*session); ok {
+				s.verb = cmd.Name()
+				if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
+					s.verb += " --dry-run"
+				}
+			}
 			level := slog.LevelWarn
 			if verbose {
 				level = slog.LevelInfo

@@ -84,13 +84,14 @@ type ending struct {
 // A session is a run of the command line. The verb that joins others leaves the party
 // there, and errors come out by it.
 type session struct {
+	verb  string // what this process does
 	party *party
 	alone bool // the others did not come
 }
 
 type sessionKey struct{}
 
-// join joins the others of a comm, once in a session.
+// join joins the others of a comm, once in a session, who are to do the same.
 func join(ctx context.Context, name string, limit time.Duration) (*party, error) {
 	c, err := findComm(name)
 	if err != nil {
@@ -103,6 +104,9 @@ func join(ctx context.Context, name string, limit time.Duration) (*party, error)
 	p, err := c.join(limit)
 	if ok {
 		s.party, s.alone = p, err != nil
+	}
+	if ok && err == nil {
+		err = volley.Greet(ctx, p.Transport, s.verb, limit)
 	}
 	return p, err
 }

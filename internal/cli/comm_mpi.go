@@ -23,6 +23,7 @@ func init() {
 // first may be broken by then.
 func joinMPI(limit time.Duration) (*party, error) {
 	var e, last *mpi.Endpoint
+	r := enter()
 	joined := make(chan error, 1)
 	go func() {
 		var err error
@@ -37,11 +38,12 @@ func joinMPI(limit time.Duration) (*party, error) {
 	}
 	select {
 	case err := <-joined:
+		r.leave()
 		if err != nil {
 			return nil, err
 		}
 	case <-late:
-		return nil, fmt.Errorf("MPI did not bring all processes together within %v", limit)
+		return nil, r.missing(limit)
 	}
 	return &party{Transport: e, part: func(mine ending, say func(string)) int {
 		return partMPI(e, last, mine, say)

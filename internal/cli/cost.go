@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"volley/field"
 	"volley/internal/atomicfile"
 	"volley/internal/comparison"
+	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/report"
 )
@@ -245,7 +245,7 @@ func (j *costJob) write(w io.Writer, rows []comparison.Row) error {
 	if j.format != "text" || len(j.Processors) < 2 || j.Given {
 		return nil
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
+	if _, err := printable.Fprintf(w, "\n"); err != nil {
 		return err
 	}
 	return j.writeMeans(w, rows)

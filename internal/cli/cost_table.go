@@ -10,6 +10,7 @@ import (
 
 	"volley/algo"
 	"volley/internal/comparison"
+	"volley/internal/printable"
 	"volley/report"
 )
 
@@ -212,7 +213,7 @@ func (j *costJob) writeMeans(w io.Writer, rows []comparison.Row) error {
 		return usagef("--mean: the lower bound is 0 packets at every K there is: want a K above 1")
 	}
 	if j.format == "text" {
-		if _, err := fmt.Fprintf(w, "mean C2 / lower bound over %d K\n", n); err != nil {
+		if _, err := printable.Fprintf(w, "mean C2 / lower bound over %d K\n", n); err != nil {
 			return err
 		}
 	}

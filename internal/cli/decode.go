@@ -17,7 +17,7 @@ import (
 	"volley/field"
 	"volley/internal/codeddir"
 	"volley/internal/disk"
-	"volley/internal/selection"
+	"volley/internal/printable"
 )
 
 type decodeOptions struct {
@@ -131,11 +131,11 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 		return nil, usage(err)
 	}
 	if damage := job.stored.Damage; damage != nil {
-		note(stderr, "%v: its copy %s is used", damage, codeddir.CopyName)
+		printable.Fprintf(stderr, "volley: %v: its copy %s is used\n", damage, codeddir.CopyName)
 	}
 	var renamed bool
 	if job.names, renamed = outputNames(job.stored.manifest.Inputs); renamed {
-		note(stderr, "the inputs become %s: the names they had would not do for the files of one directory", list(job.names))
+		printable.Fprintf(stderr, "volley: the inputs become %s: the names they had would not do for the files of one directory\n", list(job.names))
 	}
 	survivors, err := expandDirectories(args[1:])
 	if err != nil {
@@ -335,11 +335,6 @@ type wrongError struct {
 func (e *wrongError) Error() string {
 	return fmt.Sprintf("%s: what is decoded is not what was encoded: %s. The files decoded from are as the manifest has them, so what it says of field, matrix or inputs is wrong",
 		list(e.names), e.why)
-}
-
-// note says something in a line of its own. Names in it may come from a manifest.
-func note(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "volley: %s\n", selection.Printable(fmt.Sprintf(format, args...)))
 }
 
 // list lists names, the first ones if there are many.

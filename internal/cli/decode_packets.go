@@ -18,7 +18,7 @@ import (
 	"volley/field"
 	"volley/internal/codeddir"
 	"volley/internal/disk"
-	"volley/internal/selection"
+	"volley/internal/printable"
 	"volley/matrix"
 )
 
@@ -63,11 +63,11 @@ func (c *storedCode) openFiles(ctx context.Context, stderr io.Writer, survivors,
 		h.numbers[p], h.files[p] = chosen[i], coded.files[chosen[i]]
 	}
 	for _, text := range h.unfit {
-		note(stderr, "survivor %s is left out: it is no input of %s", text, c.file(codeddir.ManifestName))
+		printable.Fprintf(stderr, "volley: survivor %s is left out: it is no input of %s\n", text, c.file(codeddir.ManifestName))
 	}
 	for j, reason := range coded.out {
 		if reason != "" {
-			note(stderr, "%s is left out: %s", c.file(c.manifest.Files[j].Name), reason)
+			printable.Fprintf(stderr, "volley: %s is left out: %s\n", c.file(c.manifest.Files[j].Name), reason)
 		}
 	}
 	return h, nil
@@ -457,12 +457,12 @@ func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors [
 }
 
 func (h *textAtHand) coded() []int     { return h.numbers }
-func (h *textAtHand) describe() string { return selection.Printable(h.output) }
+func (h *textAtHand) describe() string { return h.output }
 
 func (h *textAtHand) finish(dir *codeddir.Dir) error {
 	_, sum, err := h.write(dir, h.output)
 	if err == nil && sum != h.stored.manifest.Inputs[0].SHA256 {
-		note(h.stderr, "%s is not %s byte for byte: spaces, comments and leading zeros are not coded", dir.File(h.output), h.name)
+		printable.Fprintf(h.stderr, "volley: %s is not %s byte for byte: spaces, comments and leading zeros are not coded\n", dir.File(h.output), h.name)
 	}
 	return err
 }

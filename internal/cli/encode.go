@@ -229,7 +229,7 @@ func (j *encodeJob) gather(ctx context.Context, m *codeddir.Manifest) (perm fs.F
 		m.Inputs, m.Files = append(m.Inputs, f.Inputs...), append(m.Files, f.Files...)
 		perm &= f.Perm
 	}
-	return perm, nil
+	return perm, m.Validate() // what others have said
 }
 
 // manifest returns the manifest but for its files.

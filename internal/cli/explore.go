@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"github.com/cli/browser"
 	"github.com/spf13/cobra"
 
+	"volley/internal/printable"
 	"volley/web"
 )
 
@@ -55,7 +55,7 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	at := "http://" + reachable(listener.Addr().String())
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", at); err != nil {
+	if _, err := printable.Fprintf(cmd.OutOrStdout(), "%s\n", at); err != nil {
 		server.Close()
 		return err
 	}

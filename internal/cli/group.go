@@ -15,6 +15,7 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/group"
+	"volley/internal/printable"
 	"volley/internal/selection"
 )
 
@@ -204,27 +205,27 @@ func newProtect() *cobra.Command {
 
 func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 	size := func(n int64) string { return humanize.IBytes(uint64(n)) }
-	fmt.Fprintf(w, "%s, any %d of which may be lost: layout %s, matrix %s over %s\n", count(r.Nodes, "node"), r.Tolerate, r.Layout, r.Matrix, r.Field)
+	printable.Fprintf(w, "%s, any %d of which may be lost: layout %s, matrix %s over %s\n", count(r.Nodes, "node"), r.Tolerate, r.Layout, r.Matrix, r.Field)
 	for _, c := range r.Costs {
 		if !c.Possible {
-			fmt.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
+			printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
 			continue
 		}
-		fmt.Fprintf(w, "%-10s %s of parity at each node, %s, %s in the largest messages (%s), %.3g s by the model\n",
+		printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s in the largest messages (%s), %.3g s by the model\n",
 			c.Layout, size(c.StoredBytes), count(c.Rounds, "round"), size(c.SentBytes), c.Plan, c.Seconds)
 	}
 	if dry {
-		_, err := fmt.Fprintln(w, "nothing written: a dry run")
+		_, err := printable.Fprintf(w, "nothing written: a dry run\n")
 		return err
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(w, "note: %s\n", note)
+		printable.Fprintf(w, "note: %s\n", note)
 	}
 	deleted := ""
 	if r.Deleted > 0 {
 		deleted = fmt.Sprintf("; %s deleted or emptied since the last run", count(r.Deleted, "file"))
 	}
-	_, err := fmt.Fprintf(w, `data       %s in %s%s
+	_, err := printable.Fprintf(w, `data       %s in %s%s
 parity     %s at each node, and %s of records
 coded      %d of %s of each chunk; the others are as before
 traffic    %s sent by the busiest node in %s
@@ -284,24 +285,24 @@ func newVerify() *cobra.Command {
 func printVerify(w io.Writer, r *group.VerifyReport) error {
 	printNodes(w, r.Nodes)
 	for _, note := range r.Notes {
-		fmt.Fprintf(w, "note: %s\n", note)
+		printable.Fprintf(w, "note: %s\n", note)
 	}
 	if !r.Protected {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "%s, layout %s, any %d may be lost, generation %d\n", count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation)
+	_, err := printable.Fprintf(w, "%s, layout %s, any %d may be lost, generation %d\n", count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation)
 	return err
 }
 
 func printNodes(w io.Writer, nodes []group.NodeReport) {
 	for _, n := range nodes {
-		fmt.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
+		printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
 		for _, f := range n.Findings {
 			why := ""
 			if f.Why != "" {
 				why = ": " + f.Why
 			}
-			fmt.Fprintf(w, "        %s: %q%s\n", f.What, string(f.Path), why)
+			printable.Fprintf(w, "        %s: %q%s\n", f.What, string(f.Path), why)
 		}
 	}
 }
@@ -391,22 +392,22 @@ func newRecover() *cobra.Command {
 func printRecover(w io.Writer, r *group.RecoverReport, dry bool) error {
 	printNodes(w, r.Nodes)
 	for _, note := range r.Notes {
-		fmt.Fprintf(w, "note: %s\n", note)
+		printable.Fprintf(w, "note: %s\n", note)
 	}
 	for _, path := range r.Kept {
-		fmt.Fprintf(w, "changed, left as it is: %s\n", path)
+		printable.Fprintf(w, "changed, left as it is: %s\n", path)
 	}
 	for _, path := range r.Replaced {
-		fmt.Fprintf(w, "what was there is in %s\n", path)
+		printable.Fprintf(w, "what was there is in %s\n", path)
 	}
 	for _, text := range r.Left {
-		fmt.Fprintf(w, "not recovered: %s\n", text)
+		printable.Fprintf(w, "not recovered: %s\n", text)
 	}
 	if dry {
-		_, err := fmt.Fprintln(w, "nothing written: a dry run")
+		_, err := printable.Fprintf(w, "nothing written: a dry run\n")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "recovered %s; %s sent by the busiest node in %s, %.3f s\n",
+	_, err := printable.Fprintf(w, "recovered %s; %s sent by the busiest node in %s, %.3f s\n",
 		count(r.Files, "file"), humanize.IBytes(uint64(r.Traffic.MostSent)), count(r.Traffic.C1, "round"), r.Seconds)
 	return err
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/field"
+	"volley/internal/printable"
 	"volley/matrix"
 )
 
@@ -68,13 +70,13 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 		writeMatrixJSON(w, o, a)
 	} else {
 		for _, set := range matrix.PointSetsOf(a) {
-			fmt.Fprintf(w, "# %s %s\n", set.Name, strings.Join(values(set.Points.Len(), set.Points.At), " "))
+			printable.Fprintf(w, "# %s %s\n", set.Name, strings.Join(values(set.Points.Len(), set.Points.At), " "))
 		}
 		if base := matrix.BaseOf(a); base > 0 {
-			fmt.Fprintf(w, "# base %d\n", base)
+			printable.Fprintf(w, "# base %d\n", base)
 		}
 		if o.Order != "natural" {
-			fmt.Fprintf(w, "# order %s\n", o.Order)
+			printable.Fprintf(w, "# order %s\n", o.Order)
 		}
 		if err := matrix.WriteCSV(w, a); err != nil {
 			return err
@@ -88,23 +90,24 @@ func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix) {
 	quoted := func(list []string) string {
 		return `["` + strings.Join(list, `","`) + `"]` // digits only: nothing to escape
 	}
-	fmt.Fprintf(w, "{\"field\":%q,\"matrix\":%q,\"inverse\":%v,\"order\":%q,", a.Field().Name(), o.Matrix, o.Inverse, o.Order)
+	name, _ := json.Marshal(o.Matrix)
+	printable.Fprintf(w, "{\"field\":%q,\"matrix\":%s,\"inverse\":%v,\"order\":%q,", a.Field().Name(), string(name), o.Inverse, o.Order)
 	if base := matrix.BaseOf(a); base > 0 {
-		fmt.Fprintf(w, "\"base\":%d,", base)
+		printable.Fprintf(w, "\"base\":%d,", base)
 	}
-	fmt.Fprintf(w, "\"rows\":%d,\"columns\":%d,\n\"points\":{", a.Rows(), a.Cols())
+	printable.Fprintf(w, "\"rows\":%d,\"columns\":%d,\n\"points\":{", a.Rows(), a.Cols())
 	for i, set := range matrix.PointSetsOf(a) {
 		if i > 0 {
-			fmt.Fprint(w, ",")
+			printable.Fprintf(w, ",")
 		}
-		fmt.Fprintf(w, "%q:%s", set.Name, quoted(values(set.Points.Len(), set.Points.At)))
+		printable.Fprintf(w, "%q:%s", set.Name, quoted(values(set.Points.Len(), set.Points.At)))
 	}
-	fmt.Fprint(w, "},\n\"entries\":[")
+	printable.Fprintf(w, "},\n\"entries\":[")
 	for i := range a.Rows() {
 		if i > 0 {
-			fmt.Fprint(w, ",")
+			printable.Fprintf(w, ",")
 		}
-		fmt.Fprintf(w, "\n%s", quoted(values(a.Cols(), func(j int) field.Element { return a.At(i, j) })))
+		printable.Fprintf(w, "\n%s", quoted(values(a.Cols(), func(j int) field.Element { return a.At(i, j) })))
 	}
-	fmt.Fprint(w, "\n]}\n")
+	printable.Fprintf(w, "\n]}\n")
 }

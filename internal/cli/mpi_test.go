@@ -251,6 +251,75 @@ func TestJobErrors(t *testing.T) {
 	}
 }
 
+// TestJobDiffers starts processes of one job that are not alike: all end at once, with exit code 2,
+// one line says which rank differs, and nothing is written.
+func TestJobDiffers(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "other")
+	build := exec.Command("go", "build", "-tags", "mpi", "-ldflags", "-X volley.Version=9.9.9", "-o", other, "volley/cmd/volley")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	pattern := writeNumbered(t, 3, 1000)
+	nodes := writeNodes(t, 3, 1000)
+	for _, c := range []struct {
+		name  string
+		first []string // at ranks 0 and 1
+		last  []string // at rank 2
+		other bool     // that of another version
+		want  string
+	}{
+		{"versions", []string{"encode", pattern}, []string{"encode", pattern}, true, `^volley: rank 2 runs volley 9\.9\.9, rank 0 runs volley [0-9.]+: install the same version at all ranks$`},
+		{"protect and encode", []string{"encode", pattern}, []string{"protect", "--tolerate", "1", nodes[2]}, false, `^volley: rank 2 runs protect, rank 0 runs encode: start all ranks with the same verb$`},
+		{"verify and recover", []string{"verify", nodes[0]}, []string{"recover", nodes[2]}, false, `^volley: rank 2 runs recover, rank 0 runs verify: start all ranks with the same verb$`},
+		{"tune and encode", []string{"tune"}, []string{"encode", pattern}, false, `^volley: rank 2 runs encode, rank 0 runs tune: start all ranks with the same verb$`},
+		{"a dry run", []string{"encode", pattern}, []string{"encode", "--dry-run", pattern}, false, `^volley: rank 2 runs encode --dry-run, rank 0 runs encode: start all ranks with the same verb$`},
+		{"one node for all", []string{"protect", "--tolerate", "1", nodes[0]}, []string{"protect", "--tolerate", "1", nodes[0]}, false,
+			`^volley: (ranks? [012, ]+: )?ranks [01] and [12] have one directory, .*: give each its own$`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			complete := func(args []string) []string {
+				args = append(slices.Clone(args), "--comm", "mpi")
+				if args[0] == "encode" {
+					args = append(args, "-o", out)
+				}
+				return args
+			}
+			j := newJob(t, 2, append(append(complete(c.first), ":"), complete(c.last)...)...)
+			if c.other {
+				j.Args[slices.Index(j.Args, ":")+3] = other
+			}
+			code, lines := j.do(t)
+			if code != exitUsage || len(lines) == 0 {
+				t.Fatalf("exit code %d: %s", code, &j.out)
+			}
+			for _, line := range lines {
+				if !regexp.MustCompile(c.want).MatchString(line) {
+					t.Errorf("%s; want %s", line, c.want)
+				}
+			}
+			if _, err := os.Lstat(out); err == nil {
+				t.Error("the directory was made")
+			}
+			for _, dir := range nodes {
+				if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
+					t.Errorf("%s was written", dir)
+				}
+			}
+		})
+	}
+}
+
+// TestJobMissing has rank 2 not come to MPI_Init: the others name it.
+func TestJobMissing(t *testing.T) {
+	j := newJob(t, 2, "verify", "--comm", "mpi", "--timeout", "2s", t.TempDir(), ":", "30")
+	j.Args[len(j.Args)-2] = "sleep"
+	if code, lines := j.do(t); code != exitFailed || len(lines) == 0 ||
+		!strings.Contains(lines[0], "within 2s: rank 2, on ") || !strings.HasSuffix(lines[0], ", has not come or does not answer") {
+		t.Errorf("exit code %d: %s", code, &j.out)
+	}
+}
+
 // TestTwoJobs starts two jobs with different packets into one directory at once: all processes
 // of one write it, and the other says so.
 func TestTwoJobs(t *testing.T) {
@@ -392,7 +461,7 @@ func TestKilled(t *testing.T) {
 
 // TestStopped stops one: the others name it.
 func TestStopped(t *testing.T) {
-	testStruck(t, syscall.SIGSTOP, 6, regexp.MustCompile(`rank 2 does not answer|a process does not end|MPI did not bring all processes together`))
+	testStruck(t, syscall.SIGSTOP, 6, regexp.MustCompile(`rank 2 does not answer|a process does not end|MPI did not bring all processes together within 2s: (rank 2, on .*, has not come or does not answer|all have come)`))
 }
 
 func testStruck(t *testing.T, sig syscall.Signal, times int, names *regexp.Regexp) {

@@ -12,6 +12,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/draw"
+	"volley/internal/printable"
 	"volley/plan"
 	"volley/report"
 	"volley/sim"
@@ -103,7 +104,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		if found {
 			text += "; not used"
 		}
-		if _, err := fmt.Fprintf(w, "structure: %s\n", text); err != nil {
+		if _, err := printable.Fprintf(w, "structure: %s\n", text); err != nil {
 			return err
 		}
 	}
@@ -125,8 +126,8 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		}
 	default:
 		info := p.Info()
-		fmt.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
-			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), lines(slices.Concat(info.Notes, info.Layers)))
+		printable.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
+			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), printable.Lines(lines(slices.Concat(info.Notes, info.Layers))))
 	}
 	r, err := encoder.Estimate(symbols)
 	if err != nil {
@@ -159,7 +160,7 @@ func writeCost(w io.Writer, r *volley.Report) error {
 		sum = " = " + strings.Join(largest, " + ")
 	}
 	amount, bound := packetsOf(r)
-	_, err := fmt.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
+	_, err := printable.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
 C2 = %s%s (lower bound for every matrix: %s%s)
 C3 = %s per symbol
 time = C1·β + C2·W·τ + C3·W·γ = %s for packets of %s
@@ -180,7 +181,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		return cmp.Compare(a.Time, b.Time)
 	})
 	structure, _ := p.Structure()
-	if _, err := fmt.Fprintf(w, "structure: %s\n", structure); err != nil {
+	if _, err := printable.Fprintf(w, "structure: %s\n", structure); err != nil {
 		return err
 	}
 	err := report.Text(w, []report.Column[algo.Candidate]{
@@ -196,11 +197,11 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 	if err != nil || len(rejected) == 0 {
 		return err
 	}
-	if _, err := fmt.Fprintln(w, "\nnot possible:"); err != nil {
+	if _, err := printable.Fprintf(w, "\nnot possible:\n"); err != nil {
 		return err
 	}
 	for _, r := range rejected {
-		if _, err := fmt.Fprintf(w, "%s: %s\n", r.Algorithm, message(r.Reason)); err != nil {
+		if _, err := printable.Fprintf(w, "%s: %s\n", r.Algorithm, message(r.Reason)); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"volley/executor"
 	"volley/internal/codeddir"
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/trace"
 	"volley/transport"
@@ -120,6 +121,7 @@ func (o *runOptions) place(ctx context.Context, verb string, check func() error)
 		return at, err
 	}
 	at.Holder = disk.HolderOf(verb, string(runs[0]))
+	at.Holder.Rank = o.party.Rank()
 	if o.party.Size() > 1 {
 		at.Together = func(work func() error) error { return o.together(ctx, work) }
 	}
@@ -208,6 +210,9 @@ func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encode
 	}
 	var reports []*volley.Report
 	for r, x := range all {
+		if x.Report == nil || len(x.Report.Rounds) != len(report.Rounds) {
+			return nil, fmt.Errorf("rank %d has no report of this run", r)
+		}
 		reports = append(reports, x.Report)
 		if r != o.party.Rank() {
 			o.recorder.Merge(x.Events)
@@ -250,7 +255,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	}
 	notes := ""
 	for _, note := range r.Notes {
-		notes += "           " + note + "\n"
+		notes += "           " + printable.Text(note) + "\n"
 	}
 	order := r.Order
 	packetCount := count(r.K, "packet")
@@ -265,7 +270,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 			order += " …"
 		}
 	}
-	_, err := fmt.Fprintf(w, `%s of %s over %s, matrix %s
+	_, err := printable.Fprintf(w, `%s of %s over %s, matrix %s
 algorithm  %s %s, p = %d
 %sorder      %s
 C1         %s, lower bound for all matrices %d
@@ -276,10 +281,10 @@ time       %.3f s
 %s
 `, packetCount, humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
 		r.Algorithm, r.Parameters, r.Ports,
-		notes, order,
+		printable.Lines(notes), order,
 		count(r.C1, "round"), r.BoundC1, amount, bound,
 		count(r.C3, "multiply-add"),
-		traffic, check, r.Seconds, remark)
+		printable.Lines(traffic), check, r.Seconds, remark)
 	return err
 }
 

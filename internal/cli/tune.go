@@ -14,6 +14,7 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/internal/printable"
 	"volley/report"
 	"volley/transport"
 	"volley/transport/local"
@@ -162,9 +163,9 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 	if err := tune.Check(path); err != nil {
 		return "", "", usage(err)
 	}
-	remark = "stored in " + path + ":\n"
+	remark = "stored in " + printable.Text(path) + ":\n"
 	if path != usual {
-		remark += fmt.Sprintf("runs with %s=%s ", tune.Variable, path)
+		remark += fmt.Sprintf("runs with %s=%s ", tune.Variable, printable.Text(path))
 	} else {
 		remark += "later runs "
 	}
@@ -192,7 +193,7 @@ func printTune(w io.Writer, r *tune.Result, remark string) error {
 	if r.TauSecondsPerByte > 0 {
 		rate = fmt.Sprintf(", %.3g GB/s", 1e-9/r.TauSecondsPerByte)
 	}
-	if _, err := fmt.Fprintf(w, `machine    %s, %s, %s
+	if _, err := printable.Fprintf(w, `machine    %s, %s, %s
 transport  %s, %s, p = %d
 β          %s to start a message
 τ          %s for each byte%s
@@ -219,7 +220,7 @@ residual   %.1f %% relative RMS, R² = %.4f
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
+	if _, err := printable.Fprintf(w, "\n"); err != nil {
 		return err
 	}
 	err = report.Text(w, []report.Column[tune.Coding]{
@@ -232,6 +233,6 @@ residual   %.1f %% relative RMS, R² = %.4f
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\n%s\n", remark)
+	_, err = printable.Fprintf(w, "\n%s\n", printable.Lines(remark))
 	return err
 }

@@ -128,6 +128,12 @@ func prepare(at Place, names []string, exists error, replace bool) (_ *Dir, err 
 				return err
 			}
 		}
+		if err := disk.Confirm(d.dir, LockName, at.Holder); err != nil {
+			if errors.As(err, new(*disk.SharedError)) {
+				err = fmt.Errorf("%w, or put it on a file system whose locks reach both: those of this one do not", err)
+			}
+			return err
+		}
 		// What the directory holds may have changed until the lock was held.
 		if err := check(at.Disk, at.Path, names, exists, replace); err != nil {
 			return err

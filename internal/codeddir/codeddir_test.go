@@ -2,6 +2,7 @@ package codeddir
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,9 +14,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"volley"
 	"volley/internal/disk"
 	"volley/internal/fuzzlimit"
+	"volley/transport"
+	"volley/transport/local"
 )
 
 // list returns the names in a directory, with spaces between them, or "none" when
@@ -229,6 +234,51 @@ func TestTwoRuns(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(path, LockName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file of the lock: %v", err)
+	}
+}
+
+// lockless is a disk whose locks reach nobody else, as on some shared file systems.
+type lockless struct{ disk.Disk }
+
+func (d lockless) Open(path string) (disk.Dir, error) {
+	dir, err := d.Disk.Open(path)
+	return locklessDir{dir}, err
+}
+
+type locklessDir struct{ disk.Dir }
+
+func (d locklessDir) Lock(name string, _ bool, holder disk.Holder) (func(bool), error) {
+	text, err := json.Marshal(holder)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(d.Path(), name), text, 0o600)
+	}
+	return func(bool) {}, err
+}
+
+// TestSharedDirectory lets two ranks write one directory. Where its locks reach both, they do;
+// else nothing is written, and both ranks are named.
+func TestSharedDirectory(t *testing.T) {
+	for name, on := range map[string]disk.Disk{"locks": disk.OS, "no locks": lockless{disk.OS}} {
+		path := filepath.Join(t.TempDir(), "out")
+		var errs [2]error
+		local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
+			at := Place{Disk: on, Path: path, Holder: disk.HolderOf("encode", "run"), Together: func(work func() error) error {
+				return volley.Steady(ctx, tr, time.Minute, func(context.Context) error { return work() })
+			}}
+			at.Holder.Rank = tr.Rank()
+			d, err := Create(at, true)
+			if err == nil {
+				_, err = d.Create(CodedName(tr.Rank(), 2))
+				d.Discard()
+			}
+			errs[tr.Rank()] = err
+			return err
+		})
+		for r, err := range errs {
+			if on == disk.OS && err != nil || on != disk.OS && (err == nil || !strings.Contains(err.Error(), "ranks 0 and 1 have one directory, "+path)) {
+				t.Errorf("%s: rank %d: %v", name, r, err)
+			}
+		}
 	}
 }
 

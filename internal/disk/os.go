@@ -437,6 +437,7 @@ type Holder struct {
 	Verb  string    `json:"verb"`
 	Since time.Time `json:"since"`
 	Run   string    `json:"run"` // a name that the processes of one run share
+	Rank  int       `json:"rank"`
 }
 
 // HolderOf returns the holder that this process is.
@@ -457,6 +458,33 @@ func (e *BusyError) Error() string {
 	}
 	return fmt.Sprintf("%s is busy: volley %s uses it since %s (process %d on %s); wait until that has ended, or end it",
 		e.Path, e.Holder.Verb, e.Holder.Since.Format(time.DateTime), e.Holder.PID, e.Holder.Host)
+}
+
+// A SharedError says that two ranks of one run have a directory.
+type SharedError struct {
+	Path  string
+	Ranks [2]int
+}
+
+func (e *SharedError) Error() string {
+	return fmt.Sprintf("ranks %d and %d have one directory, %s: give each its own", e.Ranks[0], e.Ranks[1], e.Path)
+}
+
+// Confirm returns an error where a file that this process has locked says that another has
+// locked it since: a [*SharedError] where that is of the same run, else a [*BusyError]. File
+// systems allow that whose locks do not reach other machines.
+func Confirm(d Dir, name string, mine Holder) error {
+	text, err := ReadText(d, name, mostHolder)
+	var now Holder
+	switch {
+	case err != nil || json.Unmarshal(text, &now) != nil: // it says nothing
+		return nil
+	case now.Run != mine.Run:
+		return &BusyError{Path: d.Path(), Holder: now}
+	case now.PID != mine.PID || now.Host != mine.Host || now.Rank != mine.Rank:
+		return &SharedError{d.Path(), [2]int{min(mine.Rank, now.Rank), max(mine.Rank, now.Rank)}}
+	}
+	return nil
 }
 
 // alive reports whether a holder may still run.

@@ -5,19 +5,20 @@ package selection
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/pflag"
 
 	"volley"
 	"volley/algo"
 	"volley/field"
+	"volley/internal/printable"
 	"volley/matrix"
 	"volley/sim"
 	"volley/tune"
@@ -75,18 +76,15 @@ var packages = regexp.MustCompile(`^(algo|bench|executor|field|matrix|plan|sim|v
 
 // Message returns what to show of an error, in one line.
 func Message(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return Printable(packages.ReplaceAllString(line, ""))
-}
-
-// Printable returns text without what a terminal would obey: names may come from elsewhere.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
+	text := err.Error()
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if list, ok := e.(interface{ Unwrap() []error }); ok { // of errors.Join the first counts
+			if first := list.Unwrap()[0].Error(); strings.HasPrefix(e.Error(), first+"\n") {
+				text = strings.Replace(text, e.Error(), first, 1)
+			}
 		}
-		return r
-	}, text)
+	}
+	return printable.Text(packages.ReplaceAllString(text, ""))
 }
 
 // Wanted says what a flag takes that can be wrong by itself, such as "a whole number".

@@ -1,0 +1,145 @@
+package group
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"volley"
+	"volley/internal/disk"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// lockless is a disk whose locks reach nobody else, as on some shared file systems.
+type lockless struct{ disk.Disk }
+
+func (d lockless) Open(path string) (disk.Dir, error) {
+	dir, err := d.Disk.Open(path)
+	return locklessDir{dir}, err
+}
+
+type locklessDir struct{ disk.Dir }
+
+func (d locklessDir) Lock(name string, _ bool, holder disk.Holder) (func(bool), error) {
+	text, err := json.Marshal(holder)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(d.Path(), name), text, 0o600)
+	}
+	return func(bool) {}, err
+}
+
+// TestSharedDirectory gives ranks 0 and 2 one directory: both are named, before anything is
+// written, and also where the locks of its file system do not show it.
+func TestSharedDirectory(t *testing.T) {
+	for name, on := range map[string]disk.Disk{"locks": disk.OS, "no locks": lockless{disk.OS}} {
+		one, two := t.TempDir(), t.TempDir()
+		for _, dir := range []string{one, two} {
+			if err := os.WriteFile(filepath.Join(dir, "data"), []byte(dir), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		errs := make([]error, 3)
+		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
+			_, errs[tr.Rank()] = Protect(ctx, tr, []string{[]string{one, two, one}[tr.Rank()]}, ProtectOptions{Options: Options{disk: on}, Tolerate: 1})
+			return nil
+		})
+		for r, err := range errs {
+			if err == nil || !strings.Contains(err.Error(), "ranks 0 and 2 have one directory, "+one+": give each its own") || !IsInputError(err) {
+				t.Errorf("%s: rank %d: %v", name, r, err)
+			}
+		}
+		for _, dir := range []string{one, two} {
+			filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+				if name := filepath.Base(path); err == nil && !d.IsDir() && name != "data" && name != lockFile {
+					t.Errorf("%s: %s was written", name, path)
+				}
+				return err
+			})
+		}
+	}
+}
+
+// TestVerbs lets one rank recover where the others protect.
+func TestVerbs(t *testing.T) {
+	errs := make([]error, 3)
+	local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
+		dirs := []string{t.TempDir()}
+		if tr.Rank() == 1 {
+			_, errs[1] = Recover(ctx, tr, dirs, RecoverOptions{})
+		} else {
+			_, errs[tr.Rank()] = Protect(ctx, tr, dirs, ProtectOptions{Tolerate: 1})
+		}
+		return nil
+	})
+	for r, err := range errs {
+		if !errors.As(err, new(*volley.PeerError)) || !strings.Contains(err.Error(), "rank 1 runs recover, rank 0 runs protect") {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}
+
+// TestFalsePeers lets rank 2 say what cannot be: it is named, and nobody panics.
+func TestFalsePeers(t *testing.T) {
+	for _, c := range []struct {
+		name, begin, states string // what it says in JSON
+		want                string
+	}{
+		{"no number of nodes", `{"Nodes":-1}`, ``, "rank 2 says that it has -1 nodes"},
+		{"too many nodes", `{"Nodes":9000000000000000000}`, ``, "rank 2 says that it has 9000000000000000000 nodes"},
+		{"no JSON", `{"Nodes":`, ``, "rank 2 says what does not fit here"},
+		{"no states", ``, `[]`, "rank 2 says 0 things of its 1 nodes"},
+		{"a state that is none", ``, `[null]`, "rank 2 says 1 things of its 1 nodes, or nothing of one"},
+	} {
+		errs := make([]error, 3)
+		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
+			if tr.Rank() < 2 {
+				_, errs[tr.Rank()] = Verify(ctx, tr, []string{t.TempDir()}, VerifyOptions{Options: Options{Timeout: time.Minute}})
+				return nil
+			}
+			errs[2] = falsePeer(ctx, tr, c.begin, c.states)
+			tr.Abort(errs[2])
+			return nil
+		})
+		for r, err := range errs[:2] {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: rank %d: %v, want %s", c.name, r, err, c.want)
+			}
+		}
+	}
+}
+
+// falsePeer takes part in a verify up to the states of the nodes.
+func falsePeer(ctx context.Context, tr transport.Transport, begin, states string) error {
+	if err := volley.Greet(ctx, tr, "verify", time.Minute); err != nil {
+		return err
+	}
+	o := Options{Timeout: time.Minute}
+	o.defaults()
+	text, err := json.Marshal(terms{Nodes: 1, What: "verify quick false", Run: "run", MAC: macOf(nil, ofRun, []byte("run")), Options: o})
+	if err != nil {
+		return err
+	}
+	if begin != "" {
+		text = []byte(begin)
+	}
+	if _, err := volley.Exchange(ctx, tr, text, time.Minute); err != nil {
+		return err
+	}
+	s := &session{t: tr, Options: o}
+	s.together(ctx) // of terms that are wrong, or of nodes that have member 0
+	if states != "" {
+		if err := s.steady(ctx, func(context.Context) error { return nil }); err != nil {
+			return err
+		}
+		if _, err := volley.Exchange(ctx, tr, []byte(states), time.Minute); err != nil {
+			return err
+		}
+	}
+	return s.together(ctx)
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// evil is a name that would write lines, colours and directions of its own.
+const evil = "x\nvolley: all is whole\r\x1b[31m\a\u202egpj\xff"
+
+// checkPrinted fails where output has what only evil has.
+func checkPrinted(t *testing.T, args []string, text string) {
+	t.Helper()
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, "volley: all is whole") {
+			t.Errorf("%q: a line of a name: %q", args, line)
+		}
+		if !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) && r != '\t' && r != '\u00a0' }) {
+			t.Errorf("%q: a control character: %q", args, line)
+		}
+	}
+}
+
+// TestEvilNames runs all verbs on files and directories with such names, where they succeed and
+// where they fail.
+func TestEvilNames(t *testing.T) {
+	root := filepath.Join(t.TempDir(), evil)
+	in := filepath.Join(root, "in"+evil)
+	if err := os.MkdirAll(in, 0o777); err != nil {
+		t.Skip(err) // not every file system has such names
+	}
+	file := func(path, text string) string {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for k := range 3 {
+		file(filepath.Join(in, fmt.Sprint(k, evil)), strings.Repeat("data", 100+k))
+	}
+	table := file(filepath.Join(root, "matrix"+evil), "1,2,3\n4,5,6\n7,8,10\n")
+	wrong := file(filepath.Join(root, "wrong"+evil), "1,"+evil+"\n")
+	var nodes []string
+	for n := range 4 {
+		dir := filepath.Join(root, fmt.Sprint("node", n, evil))
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		file(filepath.Join(dir, "file"+evil), strings.Repeat("node", 1000+n))
+		nodes = append(nodes, dir)
+	}
+	out, back, none := filepath.Join(root, "out"+evil), filepath.Join(root, "back"+evil), filepath.Join(root, "none"+evil)
+	do := func(want int, args ...string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), args, &stdout, &stderr)
+		if code != want {
+			t.Errorf("%q: exit code %d, want %d: %s%s", args, code, want, &stdout, &stderr)
+		}
+		checkPrinted(t, args, stdout.String())
+		checkPrinted(t, args, stderr.String())
+		if want != exitOK && stderr.Len() == 0 {
+			t.Errorf("%q: no error", args)
+		}
+	}
+	group := func(verb string, more ...string) []string { return append(append([]string{verb}, more...), nodes...) }
+	do(0, "encode", "-v", "-o", out, in)
+	do(2, "encode", "-o", out, in)
+	do(2, "encode", "-o", table, in)
+	do(2, "encode", "-o", none, none)
+	do(2, "encode", "-o", none, "--matrix", "file:"+wrong, in)
+	do(0, "encode", "-v", "-o", none, "--matrix", "file:"+table, in)
+	do(2, "encode", "-o", none, "--trace", in, in)
+	do(0, "decode", "-v", "-o", back, out)
+	do(2, "decode", "-o", back, out)
+	do(0, "decode", "-o", back, "--force", out, filepath.Join(in, "0"+evil), wrong)
+	file(filepath.Join(out, "coded.1"), "damaged")
+	file(filepath.Join(out, "manifest.json"), `{"format":"`+"\x1b"+`"`)
+	do(0, "decode", "-v", "-o", back, "--force", out, filepath.Join(in, "0"+evil))
+	do(2, "decode", "-o", back, "--force", in)
+	do(2, "verify", none)
+	do(3, group("verify")...)
+	do(2, group("recover")...)
+	do(2, group("protect", "--tolerate", "9")...)
+	do(0, group("protect", "-v", "--tolerate", "1")...)
+	do(0, group("verify", "-v")...)
+	file(filepath.Join(nodes[1], "new"+evil), "new")
+	do(0, group("verify")...)
+	file(filepath.Join(nodes[1], "file"+evil), "changed")
+	do(3, group("verify")...)
+	do(3, group("verify", "--quick")...)
+	do(2, group("protect", "--tolerate", "1", "--max-deleted", "0")...)
+	do(0, group("recover", "-v")...)
+	do(0, group("recover", "--revert")...)
+	if err := os.Remove(filepath.Join(nodes[0], "file"+evil)); err != nil {
+		t.Fatal(err)
+	}
+	do(0, group("recover", "--dry-run")...)
+	do(0, group("recover")...)
+	for _, n := range nodes[:2] {
+		if err := os.RemoveAll(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(2, group("recover")...)
+	do(2, group("protect", "--tolerate", "1", "--believe", evil)...)
+	do(2, "protect", "--tolerate", "1", nodes[2], table)
+	do(2, "protect", "--tolerate", "1", nodes[2], nodes[2])
+	do(2, evil)
+	do(2, "help", evil)
+	do(2, "plan", "--"+evil)
+	do(2, "plan", "-k", evil)
+	do(0, "plan", "-k", "3", "--matrix", "file:"+table)
+	do(0, "plan", "-k", "3", "--matrix", "file:"+table, "--why")
+	do(2, "plan", "-k", "3", "--matrix", "file:"+wrong)
+	do(2, "plan", "-k", "3", "--matrix", evil)
+	do(2, "plan", "-k", "3", "--field", evil)
+	do(2, "plan", "-k", "3", "--format", evil)
+	do(2, "plan", "-k", "3", "--points", none, "--matrix", "vandermonde")
+	do(0, "matrix", "-k", "3", "--matrix", "file:"+table)
+	do(2, "matrix", "-k", "3", "--matrix", "file:"+none)
+	do(2, "cost", "-k", evil)
+	do(2, "cost", "-k", "3", "--algorithm", evil)
+	do(2, "cost", "-k", "3", "--plot", "ratio", "-o", filepath.Join(table, "x.svg"))
+	do(1, "tune", "--time", "1ms", "-o", filepath.Join(table, "x"))
+	do(2, "tune", evil)
+	do(2, "bench", "--case", evil)
+	do(2, "explore", "--listen", evil)
+	do(2, "algorithms", evil)
+	do(2, "fields", evil)
+}
+
+// TestPrinted keeps the command line from writing but by package printable. Bench writes over a
+// line of its own, and the texts of help are the program's.
+func TestPrinted(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") || name == "bench.go" {
+			continue
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			s, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := s.X.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			switch where := pkg.Name + "." + s.Sel.Name; {
+			case !strings.HasPrefix(where, "fmt.Fprint") && !strings.HasPrefix(where, "fmt.Print") && where != "io.WriteString":
+			case name == "matrix.go" && len(call.Args) > 0 && isText(call.Args[0]): // the help
+			case name == "registries.go" && where == "fmt.Fprint":
+			default:
+				t.Errorf("%v: %s: names of others come out raw: want printable.Fprintf", set.Position(n.Pos()), where)
+			}
+			return true
+		})
+	}
+}
+
+// isText reports whether an argument is &text.
+func isText(x ast.Expr) bool {
+	u, ok := x.(*ast.UnaryExpr)
+	if !ok {
+		return false
+	}
+	id, ok := u.X.(*ast.Ident)
+	return ok && id.Name == "text"
+}

@@ -1,0 +1,69 @@
+// Package printable writes text for people: what others have chosen, such as names of files,
+// cannot end a line, move the cursor or turn the direction of writing.
+package printable
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns s with an escape, as in Go, for every line break, control and direction character,
+// and every byte that is no UTF-8. What it returns it leaves as it is.
+func Text(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case unicode.IsPrint(r):
+			b.WriteString(s[:n])
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// Lines is an argument of [Fprintf] that is written as it is: text of the program's own.
+type Lines string
+
+// Fprintf is fmt.Fprintf, except that only the format begins lines: arguments that are text,
+// have a text or consist of such go through [Text].
+func Fprintf(w io.Writer, format string, args ...any) (int, error) {
+	shown := make([]any, len(args))
+	for i, arg := range args {
+		shown[i] = arg
+		switch x := arg.(type) {
+		case Lines:
+		case error, fmt.Stringer:
+			shown[i] = text(fmt.Sprint(x))
+		default:
+			switch v := reflect.ValueOf(arg); v.Kind() {
+			case reflect.String:
+				shown[i] = text(v.String())
+			case reflect.Slice, reflect.Array, reflect.Struct, reflect.Map, reflect.Pointer:
+				shown[i] = text(fmt.Sprint(arg))
+			}
+		}
+	}
+	return fmt.Fprintf(w, format, shown...)
+}
+
+// text is an argument.
+type text string
+
+// Format writes it by a directive; %q quotes it as it is.
+func (t text) Format(f fmt.State, verb rune) {
+	s := string(t)
+	if verb != 'q' {
+		s = Text(s)
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), s)
+}
