@@ -478,7 +478,7 @@ func windowsPlans(p *Problem) ([]plan.Plan, error) {
 	// in which no pivot is zero.
 	suited := func(w windowShape) plan.Plan {
 		s := newWindows(w, p.Ports)
-		for seed := 0; seed < mostWindowOrders && tries > 0; seed++ {
+		for seed := 0; seed < mostWindowOrders && tries > 0 && p.ended() == nil; seed++ {
 			order := seededOrder(k, seed)
 			if !known || !s.plain() {
 				if work -= s.work(); work < 0 {

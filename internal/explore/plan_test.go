@@ -314,7 +314,7 @@ func TestWrongPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := detailOf(p, b)
+	d, err := detailOf(t.Context(), p, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -539,7 +539,7 @@ func TestCandidates(t *testing.T) {
 	if failure != nil {
 		t.Fatal(failure.Message)
 	}
-	q, err := flags{"processors": "65", "ports": "2"}.ask()
+	q, err := flags{"processors": "65", "ports": "2"}.ask(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
