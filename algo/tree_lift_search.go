@@ -117,7 +117,7 @@ func treeLiftPlans(p *Problem) ([]plan.Plan, error) {
 			for seed := range 1 + mostRelabelled {
 				order := seededOrder(k, seed)
 				step := &treeLift{system.treeShape, newTreeCoding(system, p.Matrix, order)}
-				base, ok := step.coding.singular()
+				base, ok := step.coding.singular(p)
 				if !ok {
 					return relabelledPlan("tree-lift", step, p, order)
 				}

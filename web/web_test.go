@@ -62,7 +62,7 @@ func TestAnswer(t *testing.T) {
 	if !strings.HasPrefix(bad.Body.String(), `{"error":{"field":"processors"`) {
 		t.Errorf("%d: %s", bad.Code, bad.Body)
 	}
-	for method, most := range map[string]int{"load": 16 << 20, "plan": 64 << 10} {
+	for method, most := range map[string]int{"load": 32 << 20, "plan": 64 << 10} {
 		if long := request(t, "POST", "http://127.0.0.1/api/"+method, strings.Repeat(" ", most+1)); long.Code != http.StatusRequestEntityTooLarge {
 			t.Errorf("%s: a request of more than %d bytes: %d", method, most, long.Code)
 		}

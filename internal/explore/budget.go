@@ -26,7 +26,7 @@ const (
 	baseBytes         = 24 << 20
 	bytesPerProcessor = 64 << 10 // of a plan
 	bytesPerSpan      = 1 << 10
-	loadFactor        = 48 // bytes for each of a file
+	loadFactor        = 24 // bytes for each of a file
 	fewestCores       = 4
 )
 

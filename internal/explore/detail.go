@@ -123,8 +123,8 @@ func slotsOf(p plan.Plan) int {
 // coefficientBytes is what a coefficient takes at most: a number, its text, and that of the
 // answer.
 func coefficientBytes(f field.Field) int64 {
-	const number = 128
-	return number + 4*int64(len(f.Order().String()))
+	const number = 48
+	return number + 2*int64(len(f.Order().String()))
 }
 
 // run runs all rounds, or those before ctx ends.

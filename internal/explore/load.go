@@ -17,7 +17,7 @@ import (
 // What the page loads: bytes of a request with a file, bytes of any other request, and
 // rounds of a trace.
 const (
-	mostBytes   = 16 << 20
+	mostBytes   = 32 << 20
 	mostRequest = 64 << 10
 	mostLoaded  = 1 << 16
 )

@@ -132,7 +132,8 @@ func (request runRequest) prepare(ctx context.Context) (*sampleRun, error) {
 	}
 	r.spans = r.mostSpans()
 	packets := r.bytes * int64(q.matrix.Rows()+q.matrix.Cols())
-	if err := take(ctx, packets+r.memory()*n+bytesPerSpan*int64(r.spans)); err != nil {
+	held := min(r.memory(), r.segmentSlots()*r.bytes+baseBytes/mostRunning)
+	if err := take(ctx, packets+held*n+bytesPerSpan*int64(r.spans)); err != nil {
 		return nil, err
 	}
 	if r.paced {
@@ -147,6 +148,9 @@ func (r *sampleRun) memory() int64 {
 	return min(volley.DefaultMemory, mostMemory/n)
 }
 
+// segmentSlots is what a processor holds of two segments, in packets.
+func (r *sampleRun) segmentSlots() int64 { return int64(2 * (plan.MemorySlots(r.plan) + 2)) }
+
 // mostSpans is more spans than the run has, but no more than the page takes: those of each
 // message, of its ends and of coding, in segments for two of which there is memory.
 func (r *sampleRun) mostSpans() int {
@@ -155,8 +159,7 @@ func (r *sampleRun) mostSpans() int {
 	for _, round := range sim.Count(r.plan).Rounds {
 		messages += round.Messages
 	}
-	slots := int64(2 * (plan.MemorySlots(r.plan) + 2))
-	segments := 2 + 2*r.bytes*slots/(r.memory()*int64(info.PieceCount())) + r.bytes/shortMessage
+	segments := 2 + 2*r.bytes*r.segmentSlots()/(r.memory()*int64(info.PieceCount())) + r.bytes/shortMessage
 	return int(min(mostSpans, segments*int64(4*messages+n*(info.Rounds()+8))+int64(16*n)))
 }
 
