@@ -28,34 +28,44 @@ func drawn(r *rand.Rand) (path, body string) {
 	number := func() string {
 		return one("", "0", "-1", "x", "1e9", "1000000000", "9223372036854775807", "99999999999999999999", fmt.Sprint(r.IntN(64)), fmt.Sprint(r.IntN(64)), fmt.Sprint(r.IntN(1100)), "1024", "2048", "81")
 	}
+	method := one("plan", "plan", "cost", "sizes", "run", "run", "trees", "load", "catalog", "none")
+	more, wild := "", r.IntN(3) == 0
+	if !wild { // what there is to compute, small and as large as it may be
+		number = func() string { return one("1", "4", "9", "16", "64", "81", "128", "256", "512", "1000", "1024") }
+		if method == "run" {
+			number = func() string { return one("4", "8", "9", "27", "64") }
+		}
+	}
 	flags := []string{
 		`"processors":"` + number() + `"`,
 		`"matrix":"` + one("cauchy", "random:1", "dft", "lagrange", "vandermonde", "moore", "rs:jerasure", "fti", "file:/etc/passwd", "no") + `"`,
 		`"field":"` + one("", "2^8", "2^16", "257", "65537", "goldilocks", "bn254", "3^4", "12", "2^99") + `"`,
 	}
+	if !wild {
+		flags = []string{`"processors":"` + number() + `"`, one(`"matrix":"random:1","field":"bn254"`, `"matrix":"dft","field":"goldilocks"`, `"matrix":"lagrange","field":"65537"`, `"matrix":"random:1"`)}
+	}
 	for _, name := range []string{"sinks", "ports", "rounds-over", "max-memory", "max-compute"} {
-		if r.IntN(3) == 0 {
+		if r.IntN(3) == 0 && (wild || name == "ports" || r.IntN(4) == 0) {
 			flags = append(flags, `"`+name+`":"`+number()+`"`)
 		}
 	}
 	for _, name := range []string{"inverse", "separate", "cut"} {
-		if r.IntN(4) == 0 {
+		if r.IntN(8) == 0 {
 			flags = append(flags, `"`+name+`":"true"`)
 		}
 	}
 	for _, name := range []string{"size", "beta", "tau", "gamma"} {
-		if r.IntN(4) == 0 {
-			flags = append(flags, `"`+name+`":"`+one("0", "1", "1us", "1h", "1PiB", "1KiB", "9EB", "-1ns")+`"`)
+		if r.IntN(8) == 0 {
+			flags = append(flags, `"`+name+`":"`+one("0", "1us", "1h")+`"`)
 		}
 	}
-	more, method := "", one("plan", "plan", "cost", "sizes", "run", "run", "trees", "load", "catalog", "none")
 	switch method {
 	case "cost":
-		more = `,"processors":"` + one("", "2..64", "1..512", "2048", "1000..1400", "0", number()) + `","only":"` + one("", "universal", "all") + `"`
+		more = `,"processors":"` + one("", "2..64", "1..512", "2048", "1000..1400", "0", number()) + `","only":"` + one("", "", "universal", "all") + `"`
 	case "sizes":
-		more = `,"from":"` + one("", "1KiB", "1PiB", "x") + `","to":"` + one("", "1MiB", "1EB") + `"`
+		more = `,"from":"` + one("", "", "", "1KiB", "x") + `","to":"` + one("", "", "", "1GiB", "1EB") + `"`
 	case "run":
-		more = `,"size":"` + one("", "1KiB", "1MiB", "16MiB", "1TiB") + `","pace":"` + one("", "1ms", "1s", "1h") + `"`
+		more = `,"size":"` + one("1KiB", "64KiB", "1MiB", "4MiB", "16MiB", "1TiB") + `","pace":"` + one("", "", "1ms", "1s", "1h") + `"`
 	case "load":
 		more = `,"name":"x","text":"` + one("", "{}", "[", `{\"traceEvents\":[`, strings.Repeat("[", 1<<20), strings.Repeat("1,", 1<<r.IntN(20))) + `"`
 	case "catalog":
