@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"volley/field"
+	"volley/internal/race"
 )
 
 // TestBounds checks that what no request may have is refused at once, beside its field, and
@@ -80,6 +81,9 @@ func peakOf(f func()) int64 {
 
 // TestEstimates compares what requests are reckoned to take with what the heap then has.
 func TestEstimates(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector has memory of its own")
+	}
 	report, traced := encoded(t, 4)
 	event := traced[strings.LastIndex(traced, `{"name"`):]
 	event, _, _ = strings.Cut(event, "\n")
