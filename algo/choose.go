@@ -31,6 +31,7 @@ type Rejection struct {
 // Candidates returns the plans of every registered algorithm that can solve the
 // problem, in registry order, with their costs, those that break a limit included;
 // and, of the algorithms that take matrices on a condition, those that cannot and why.
+// Where the problem's context ends they are not all.
 func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 	return candidates(registry, p, model)
 }
@@ -38,6 +39,9 @@ func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
 	for _, a := range algorithms {
 		plans, err := a.Plans(p)
+		if p.ended() != nil {
+			break
+		}
 		if err != nil && (len(algorithms) == 1 || a.Conditional && p.Square()) {
 			rejected = append(rejected, Rejection{a.Name, err})
 		}
@@ -175,6 +179,9 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 			continue
 		}
 		plans, err := a.Plans(p)
+		if ended := p.ended(); ended != nil {
+			return nil, ended
+		}
 		if err != nil {
 			reasons = append(reasons, err)
 		}

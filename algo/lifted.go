@@ -314,7 +314,7 @@ func liftedPlans(p *Problem) ([]plan.Plan, error) {
 		if known {
 			return made(step, order, "not corrected: A is superregular")
 		}
-		rows, columns, ok := step.coding.regular()
+		rows, columns, ok := step.coding.regular(p)
 		if ok {
 			return made(step, order, fmt.Sprintf("not corrected: %d minors of A are not zero", shape.last()*k))
 		}

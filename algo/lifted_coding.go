@@ -138,9 +138,12 @@ func (c *liftedCoding) fill(d *matrix.Dense, i int, row []field.Element) {
 
 // regular reports whether all matrices have an inverse, and the rows and columns of A
 // in the first that has none.
-func (c *liftedCoding) regular() (rows, columns []int, ok bool) {
+func (c *liftedCoding) regular(p *Problem) (rows, columns []int, ok bool) {
 	for l := range c.last() {
 		for v := range c.cosets() {
+			if p.ended() != nil {
+				return nil, nil, true
+			}
 			for i := range c.h {
 				for s := range c.h {
 					if c.inverse(l, v, i, s) != nil {

@@ -207,7 +207,7 @@ func TestLiftedSuperregular(t *testing.T) {
 			t.Parallel()
 			a := cauchy(t, fieldtest.Parse(t, c.field), c.k)
 			p, s := liftedPlan(t, a, c.ports, false)
-			if _, _, ok := s.coding.regular(); !ok {
+			if _, _, ok := s.coding.regular(new(Problem)); !ok {
 				t.Error("a minor is zero")
 			}
 			if err := verify.Plan(p, a); err != nil {

@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -25,6 +26,9 @@ type Problem struct {
 	// stays in the model of the paper, in which a packet is whole; the packets of
 	// other problems are cut in any case, where that is cheaper.
 	Cut bool
+
+	// Context, unless nil, ends planning: the error is then its cause.
+	Context context.Context
 
 	factor func() *matrix.Factorisation // nil where none is known
 	late   func(cost) bool              // unless nil: a plan of that cost is of no use any more
@@ -125,6 +129,14 @@ func (p *Problem) Prepare() error {
 		return matrix.Factor(m)
 	})
 	return nil
+}
+
+// ended returns the cause of the problem's context once that has ended.
+func (p *Problem) ended() error {
+	if p.Context == nil || p.Context.Err() == nil {
+		return nil
+	}
+	return context.Cause(p.Context)
 }
 
 // MostRounds returns the largest number of rounds that the limits allow, and -1

@@ -284,10 +284,17 @@ func Lookup(name string) (Algorithm, error) {
 // Plans returns the algorithm's plans for a problem: one for an algorithm that
 // takes every matrix; for a family, those of which none is worse than another in
 // both C1 and C2, the fewest rounds first. The error wraps [ErrStructure] where
-// the matrix has not the structure that the algorithm needs.
+// the matrix has not the structure that the algorithm needs; it is the cause of the
+// problem's context where that ends.
 func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
+	if err := p.ended(); err != nil {
+		return nil, err
+	}
 	if a.family != nil {
 		plans, err := a.family(p)
+		if ended := p.ended(); ended != nil { // what it has is not all
+			return nil, ended
+		}
 		if err == nil && len(plans) == 0 {
 			err = misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: no plan within the limits: allow more rounds, or take another algorithm", a.Name, p.Matrix.Rows(), p.Ports))
 		}

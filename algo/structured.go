@@ -49,7 +49,7 @@ func factored(name, family string, mode fusing) func(p *Problem) ([]plan.Plan, e
 			}
 		}
 		if fact.Fourier && p.Order == Natural && !fact.Natural(k) {
-			for _, s := range findShifts(p.Matrix, p.Ports) {
+			for _, s := range p.findShifts() {
 				plans = append(plans, p.shifted(name, s))
 			}
 		}

@@ -240,9 +240,13 @@ func (e equation) with(at int, coef field.Element) equation {
 	return append(e, treeEntry{at, coef})
 }
 
-// singular returns the first base whose equations depend on one another.
-func (c *treeCoding) singular() (base int, ok bool) {
+// singular returns the first base whose equations depend on one another, as far as it looks
+// before the problem's context ends.
+func (c *treeCoding) singular(p *Problem) (base int, ok bool) {
 	for b := range c.size {
+		if p.ended() != nil {
+			break
+		}
 		if c.solved[b]() == nil {
 			return b, true
 		}

@@ -110,14 +110,14 @@ func treeLiftPlans(p *Problem) ([]plan.Plan, error) {
 	var plans []plan.Plan
 	var why string
 	singular, vain := 0, 0
-	enough := func() bool { return singular >= mostSingular || vain >= mostInVain*k }
+	enough := func() bool { return p.ended() != nil || singular >= mostSingular || vain >= mostInVain*k }
 	// try returns the plan for a shape, or nil.
 	try := func(shape treeShape) plan.Plan {
 		for system := range shape.systems {
 			for seed := range 1 + mostRelabelled {
 				order := seededOrder(k, seed)
 				step := &treeLift{system.treeShape, newTreeCoding(system, p.Matrix, order)}
-				base, ok := step.coding.singular()
+				base, ok := step.coding.singular(p)
 				if !ok {
 					return relabelledPlan("tree-lift", step, p, order)
 				}

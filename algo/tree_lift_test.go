@@ -38,7 +38,7 @@ func allTreeShapes(size, ports int) []treeShape {
 func treeLiftPlan(shape treeShape, a matrix.Matrix) plan.Plan {
 	for system := range shape.systems {
 		s := &treeLift{system.treeShape, newTreeCoding(system, a, nil)}
-		if _, ok := s.coding.singular(); !ok {
+		if _, ok := s.coding.singular(new(Problem)); !ok {
 			return compile("tree-lift", s.Parameters(), a.Field(), a.Rows(), shape.ports, whole(s, a.Rows(), a.At))
 		}
 	}

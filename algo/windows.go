@@ -334,17 +334,20 @@ func (c *windowCoding) sum(l, j int, held, extra, received []plan.Slot) plan.Com
 
 // vanishing returns a pivot that is zero, pivot t of processor k; ok is false where there
 // is none.
-func (s *windows) vanishing(f field.Field, at func(i, j int) field.Element) (t, k int, ok bool) {
+func (s *windows) vanishing(p *Problem, at func(i, j int) field.Element) (t, k int, ok bool) {
 	if s.plain() {
-		return s.vanishingMinor(f, at)
+		return s.vanishingMinor(p, at)
 	}
-	return s.vanishingPivot(f, at)
+	return s.vanishingPivot(p, at)
 }
 
 // vanishingPivot is vanishing as pivots are coded.
-func (s *windows) vanishingPivot(f field.Field, at func(i, j int) field.Element) (t, k int, ok bool) {
-	code := newWindowCoding(s, f, at)
+func (s *windows) vanishingPivot(p *Problem, at func(i, j int) field.Element) (t, k int, ok bool) {
+	code := newWindowCoding(s, p.Matrix.Field(), at)
 	for last := range s.size { // of processors whose pivots have much in common
+		if p.ended() != nil {
+			break
+		}
 		for t := s.extra; t >= 1; t-- {
 			if k := s.wrap(last - s.offset(t, 0)); code.pivot(t, k).IsZero() {
 				return t, k, true
@@ -409,12 +412,16 @@ func (s *windows) why(t, k int) string {
 
 // vanishingMinor is vanishing in a plain step. Pivots whose minors have their last
 // column in common are those of one matrix, eliminated from its end.
-func (s *windows) vanishingMinor(f field.Field, at func(i, j int) field.Element) (t, k int, ok bool) {
+func (s *windows) vanishingMinor(p *Problem, at func(i, j int) field.Element) (t, k int, ok bool) {
+	f := p.Matrix.Field()
 	a := make([][]field.Element, s.extra) // by t-1
 	for i := range a {
 		a[i] = make([]field.Element, s.extra)
 	}
 	for first := range s.size { // processor of pivot 1
+		if p.ended() != nil {
+			break
+		}
 		rows, columns := s.minor(1, first)
 		for i, row := range rows {
 			for u, column := range columns {
@@ -478,14 +485,14 @@ func windowsPlans(p *Problem) ([]plan.Plan, error) {
 	// in which no pivot is zero.
 	suited := func(w windowShape) plan.Plan {
 		s := newWindows(w, p.Ports)
-		for seed := 0; seed < mostWindowOrders && tries > 0; seed++ {
+		for seed := 0; seed < mostWindowOrders && tries > 0 && p.ended() == nil; seed++ {
 			order := seededOrder(k, seed)
 			if !known || !s.plain() {
 				if work -= s.work(); work < 0 {
 					return nil
 				}
 				_, at := ordered(p.Matrix, order)
-				if t, k, zero := s.vanishing(p.Matrix.Field(), at); zero {
+				if t, k, zero := s.vanishing(p, at); zero {
 					if why == "" {
 						why = s.why(t, k)
 					}

@@ -276,14 +276,14 @@ func TestWindowPivots(t *testing.T) {
 				continue
 			}
 			a := randomSquare(t, small, k, uint64(k))
-			_, _, one := s.vanishingMinor(small, a.At)
-			_, _, other := s.vanishingPivot(small, a.At)
+			_, _, one := s.vanishingMinor(&Problem{Matrix: a}, a.At)
+			_, _, other := s.vanishingPivot(&Problem{Matrix: a}, a.At)
 			if one != other {
 				t.Errorf("K=%d: %v: a pivot is zero: %v as a minor, %v as coded", k, w, one, other)
 			}
 			if one {
 				zeros++
-				pivot, proc, _ := s.vanishingMinor(small, a.At)
+				pivot, proc, _ := s.vanishingMinor(&Problem{Matrix: a}, a.At)
 				rows, columns := s.minor(pivot, proc)
 				if d := determinant(small, a, rows, columns); !d.IsZero() {
 					t.Errorf("K=%d: %v: pivot %d of processor %d is zero, the minor %v", k, w, pivot, proc, d)
@@ -392,7 +392,7 @@ func BenchmarkWindowsPivots(b *testing.B) {
 		s := newWindows(w, 1)
 		b.Run(s.Parameters(), func(b *testing.B) {
 			for b.Loop() {
-				if _, _, zero := s.vanishing(f, a.At); zero {
+				if _, _, zero := s.vanishing(&Problem{Matrix: a}, a.At); zero {
 					b.Fatal("a pivot of a Cauchy matrix is zero")
 				}
 			}

@@ -1,5 +1,5 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
-import { defineConfig } from "vite";
+import { defineConfig, loadEnv } from "vite";
 
 // Names without hashes: dist is committed, and a rebuild has to give the same files.
 const output = {
@@ -8,7 +8,7 @@ const output = {
   assetFileNames: "assets/[name][extname]",
 };
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   base: "./", // the page is also published as static files, in any folder
   plugins: [svelte()],
   build: {
@@ -20,5 +20,6 @@ export default defineConfig({
     rolldownOptions: { input: { app: "index.html" }, output },
   },
   worker: { format: "es", rolldownOptions: { output } },
-  server: { proxy: { "/api": "http://127.0.0.1:8080" } },
-});
+  // npm run dev needs the token that volley explore has printed, as VOLLEY_TOKEN.
+  server: { proxy: { "/api": { target: "http://127.0.0.1:8080", rewrite: (path) => `${path}?token=${loadEnv(mode, ".", "VOLLEY_").VOLLEY_TOKEN}` } } },
+}));

@@ -4,12 +4,17 @@
 package web
 
 import (
+	"crypto/rand"
+	"crypto/subtle"
 	"embed"
+	"errors"
 	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"volley/internal/explore"
 )
@@ -17,27 +22,54 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// mostBytes bounds a request: a trace is the longest.
-const mostBytes = 64 << 20
+// How long a client may take, and how long its headers may be. The page's own are short.
+const (
+	headerTime = 10 * time.Second
+	bodyTime   = 30 * time.Second
+	writeTime  = 30 * time.Second // for each line of an answer, and for a file
+	idleTime   = time.Minute
+	mostHeader = 16 << 10
+)
+
+// Budget is the bytes of memory that all requests together may take.
+const Budget = explore.Budget
+
+// NewToken returns a secret that cannot be guessed.
+func NewToken() string { return rand.Text() }
+
+// NewServer returns a server of [Handler] that drops clients that are slow.
+func NewServer(token string) *http.Server {
+	return &http.Server{
+		Handler: Handler(token), ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: writeTime,
+		IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
+	}
+}
 
 // Handler returns the page, and under api/ the methods that it calls.
 //
-// It answers only what asks for this machine by a name that no other has, and no page
+// It answers only who has the token, in the query as token= or in the cookie that the page
+// is then given; only what asks for this machine by a name that no other has; and no page
 // from elsewhere: the methods compute for whoever may call them.
-func Handler() http.Handler {
+func Handler(token string) http.Handler {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
 		panic(err) // the name is right
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /", http.FileServerFS(files))
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/") && r.URL.Path != "/" {
+			http.NotFound(w, r) // a directory is not listed
+			return
+		}
+		http.FileServerFS(files).ServeHTTP(w, r)
+	})
 	mux.HandleFunc("POST /api/{method}", answer)
-	return guard(mux)
+	return guard(token, mux)
 }
 
-// guard refuses requests that come by way of other pages, and lets the page load nothing
-// from elsewhere.
-func guard(next http.Handler) http.Handler {
+// guard refuses requests without the token and those that come by way of other pages, and
+// lets the page load nothing from elsewhere.
+func guard(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !local(r) {
 			http.Error(w, "volley explore answers to an address of its own only, such as http://127.0.0.1:8080, and to no page from elsewhere", http.StatusForbidden)
@@ -48,8 +80,26 @@ func guard(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-cache")
+		same := func(text string) bool { return subtle.ConstantTimeCompare([]byte(text), []byte(token)) == 1 }
+		query := same(r.URL.Query().Get("token"))
+		cookie, err := r.Cookie(cookieName(r))
+		if !query && (err != nil || !same(cookie.Value)) {
+			http.Error(w, "volley explore answers only who has its token: open the address that it has printed, which ends with ?token=…", http.StatusForbidden)
+			return
+		}
+		if query && r.Method == http.MethodGet && r.URL.Path == "/" { // the address that is shown, and copied, is without
+			http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+			http.Redirect(w, r, "/", http.StatusSeeOther)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// cookieName differs for servers at different ports, which share their cookies.
+func cookieName(r *http.Request) string {
+	_, port, _ := net.SplitHostPort(r.Host) // empty: that of HTTP
+	return "volley-" + port
 }
 
 // local reports whether a request names an address, or localhost, and comes from the page
@@ -72,23 +122,46 @@ func local(r *http.Request) bool {
 
 // answer answers a call of a method, line by line.
 func answer(w http.ResponseWriter, r *http.Request) {
-	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBytes))
+	method := r.PathValue("method")
+	ctx, most, release, err := explore.Admit(r.Context(), method, r.ContentLength)
 	if err != nil {
-		http.Error(w, "the request: "+err.Error(), http.StatusRequestEntityTooLarge)
+		busy(w)
 		return
 	}
+	defer release()
+	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if err != nil {
+		status := http.StatusRequestTimeout
+		if errors.As(err, new(*http.MaxBytesError)) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, "the request: "+err.Error(), status)
+		return
+	}
+	// From here on the connection is read only to notice that the client has gone.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	// What cannot be written has nobody to read it.
-	_, _ = explore.Answer(r.Context(), r.PathValue("method"), request, &flusher{w})
+	if _, err := explore.Answer(ctx, method, request, &flusher{w}); errors.Is(err, explore.ErrBusy) {
+		busy(w)
+	}
 }
 
-// A flusher sends every line at once.
+func busy(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // it has waited
+	w.Header().Set("Retry-After", "10")
+	http.Error(w, explore.ErrBusy.Error(), http.StatusServiceUnavailable)
+}
+
+// A flusher sends every line at once, and gives the client time for each.
 type flusher struct{ http.ResponseWriter }
 
 func (f *flusher) Write(data []byte) (int, error) {
+	c := http.NewResponseController(f.ResponseWriter)
+	_ = c.SetWriteDeadline(time.Now().Add(writeTime))
 	n, err := f.ResponseWriter.Write(data)
 	if err == nil {
-		err = http.NewResponseController(f.ResponseWriter).Flush()
+		err = c.Flush()
 	}
 	return n, err
 }

@@ -1,13 +1,18 @@
 package web
 
 import (
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
+
+const secret = "a-secret"
 
 func request(t *testing.T, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
@@ -18,7 +23,8 @@ func request(t *testing.T, method, target, body string, headers ...string) *http
 		}
 	}
 	w := httptest.NewRecorder()
-	Handler().ServeHTTP(w, r)
+	r.AddCookie(&http.Cookie{Name: cookieName(r), Value: secret})
+	Handler(secret).ServeHTTP(w, r)
 	return w
 }
 
@@ -56,8 +62,10 @@ func TestAnswer(t *testing.T) {
 	if !strings.HasPrefix(bad.Body.String(), `{"error":{"field":"processors"`) {
 		t.Errorf("%d: %s", bad.Code, bad.Body)
 	}
-	if long := request(t, "POST", "http://127.0.0.1/api/load", strings.Repeat(" ", mostBytes+1)); long.Code != http.StatusRequestEntityTooLarge {
-		t.Errorf("a request of more than %d bytes: %d", mostBytes, long.Code)
+	for method, most := range map[string]int{"load": 32 << 20, "plan": 64 << 10} {
+		if long := request(t, "POST", "http://127.0.0.1/api/"+method, strings.Repeat(" ", most+1)); long.Code != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: a request of more than %d bytes: %d", method, most, long.Code)
+		}
 	}
 }
 
@@ -79,5 +87,98 @@ func TestGuard(t *testing.T) {
 	}
 	if w := request(t, "POST", "http://[::1]:8080/api/catalog", "{}", "Origin", "http://[::1]:8080"); w.Code != http.StatusOK {
 		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+}
+
+// TestToken checks that only who has the token gets an answer, and that the page's first
+// load leaves a cookie in its place.
+func TestToken(t *testing.T) {
+	for _, c := range []struct {
+		method, target, cookie string
+		want                   int
+	}{
+		{"GET", "/", "", 403},
+		{"GET", "/assets/app.js", "", 403},
+		{"POST", "/api/catalog", "", 403},
+		{"POST", "/api/catalog", "volley-8080=a-secreT", 403},
+		{"POST", "/api/catalog", "volley-9000=" + secret, 403},
+		{"GET", "/?token=", "", 403},
+		{"GET", "/?token=a-secre", "", 403},
+		{"POST", "/api/catalog?token=" + secret, "", 200},
+		{"POST", "/api/catalog", "volley-8080=" + secret, 200},
+		{"GET", "/", "volley-8080=" + secret, 200},
+		{"GET", "/?token=" + secret, "", 303},
+	} {
+		r := httptest.NewRequest(c.method, "http://127.0.0.1:8080"+c.target, strings.NewReader("{}"))
+		if c.cookie != "" {
+			r.Header.Set("Cookie", c.cookie)
+		}
+		w := httptest.NewRecorder()
+		Handler(secret).ServeHTTP(w, r)
+		if w.Code != c.want || w.Code == 403 && !strings.Contains(w.Body.String(), "open the address that it has printed") {
+			t.Errorf("%s %s, cookie %q: %d, want %d: %.200s", c.method, c.target, c.cookie, w.Code, c.want, w.Body)
+		}
+		set := w.Header().Get("Set-Cookie")
+		if c.want == 303 && (set != "volley-8080="+secret+"; Path=/; HttpOnly; SameSite=Strict" || w.Header().Get("Location") != "/") || c.want != 303 && set != "" {
+			t.Errorf("%s: cookie %q, to %q", c.target, set, w.Header().Get("Location"))
+		}
+	}
+	if a, b := NewToken(), NewToken(); a == b || len(a) < 20 {
+		t.Errorf("tokens %s and %s", a, b)
+	}
+}
+
+// TestNoListing checks that what is in a directory is not told.
+func TestNoListing(t *testing.T) {
+	for _, path := range []string{"/assets/", "/assets", "/assets//", "/../", "/assets/../assets/"} {
+		if w := request(t, "GET", "http://127.0.0.1:8080"+path, ""); strings.Contains(w.Body.String(), "app.js\"") && !strings.Contains(w.Body.String(), "<title>") || w.Code == http.StatusOK {
+			t.Errorf("%s: %d: %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// serve starts the server with a time for bodies, and returns its address.
+func serve(t *testing.T, body time.Duration) string {
+	t.Helper()
+	server := NewServer(secret)
+	server.ReadTimeout = body
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go server.Serve(listener) // until the test ends
+	t.Cleanup(func() { server.Close() })
+	return listener.Addr().String()
+}
+
+// TestSlowBody checks that a request whose body does not come is ended.
+func TestSlowBody(t *testing.T) {
+	if NewServer(secret).ReadTimeout == 0 || NewServer(secret).IdleTimeout == 0 || NewServer(secret).WriteTimeout == 0 {
+		t.Error("there are clients that the server waits for without end")
+	}
+	address := serve(t, 50*time.Millisecond)
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "POST /api/plan?token=%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 100\r\n\r\n{", secret, address)
+	answer, err := io.ReadAll(c)
+	if err != nil || !strings.Contains(string(answer), "408 Request Timeout") {
+		t.Errorf("%s, %v", answer, err)
+	}
+}
+
+// TestLongRun checks that a run goes on when the time for its request is long over.
+func TestLongRun(t *testing.T) {
+	address := serve(t, 50*time.Millisecond)
+	r, err := http.Post("http://"+address+"/api/run?token="+secret, "application/json", strings.NewReader(`{"flags":{"processors":"4"},"size":"1KiB","pace":"200ms"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	answer, err := io.ReadAll(r.Body)
+	if err != nil || !strings.Contains(string(answer), `{"result":`) {
+		t.Errorf("%v: %.300s", err, answer)
 	}
 }

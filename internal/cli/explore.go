@@ -5,9 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/cli/browser"
@@ -22,11 +22,15 @@ packet goes, how the matrix comes about, what every algorithm costs, how a run w
 
 The page is in this binary and needs no network. It opens in a browser, where there is
 one; Ctrl-C ends it. It shows up to 81 processors message by message, and up to 1,024 in
-heat maps.`
+heat maps.
+
+It answers only who opens the address that it prints, which has a token in it, drawn at
+random each time. It listens on this machine only, unless --public is given.`
 
 type exploreOptions struct {
-	addr string
-	open bool
+	addr   string
+	open   bool
+	public bool
 }
 
 func newExplore() *cobra.Command {
@@ -43,18 +47,34 @@ func newExplore() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.addr, "addr", "127.0.0.1:8080", "address to serve on; port 0 takes a free one")
 	f.BoolVar(&o.open, "open", true, "open a browser, where there is one")
+	f.BoolVar(&o.public, "public", false, "allow an --addr that other machines reach")
 	return cmd
 }
 
 func runExplore(cmd *cobra.Command, o *exploreOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", o.addr)
 	if err != nil {
 		return usagef("--addr %s: %w: choose another, such as 127.0.0.1:0 for any free port", o.addr, ofAddress(err))
 	}
-	server := &http.Server{Handler: web.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	if !loopback(listener.Addr()) {
+		if !o.public { // a name that means another address than this machine's own
+			listener.Close()
+			return o.refusal()
+		}
+		printable.Fprintf(cmd.ErrOrStderr(), "warning: other machines reach %s: whoever has the token, which goes over the network unencrypted, can compute on this machine's cores and with %d MiB of its memory; files of this machine are not read\n",
+			listener.Addr(), web.Budget>>20)
+	}
+	token := web.NewToken()
+	server := web.NewServer(token)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(web.Budget + web.Budget/2) // collect garbage sooner near the budget
+	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	at := "http://" + reachable(listener.Addr().String())
+	at := "http://" + reachable(listener.Addr().String()) + "/?token=" + token
 	if _, err := printable.Fprintf(cmd.OutOrStdout(), "%s\n", at); err != nil {
 		server.Close()
 		return err
@@ -75,6 +95,28 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 		return server.Close() // of those who are still being answered
 	}
 	return nil
+}
+
+// check returns an error for an address that is plainly not of this machine only.
+func (o *exploreOptions) check() error {
+	host, _, err := net.SplitHostPort(o.addr)
+	if err != nil || o.public { // Listen says what is wrong
+		return nil
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && !ip.IsLoopback() {
+		return o.refusal()
+	}
+	return nil
+}
+
+func (o *exploreOptions) refusal() error {
+	return usagef("--addr %s: other machines would reach it, and whoever has the token can compute here: take 127.0.0.1 or [::1], or add --public", o.addr)
+}
+
+// loopback reports whether only this machine reaches an address.
+func loopback(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
 }
 
 // reachable returns an address by which this machine reaches a listener that may listen on

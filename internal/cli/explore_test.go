@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"strings"
 	"testing"
 )
@@ -25,11 +26,19 @@ func TestExplore(t *testing.T) {
 	if err != nil {
 		t.Fatalf("no address: %v, %s", err, stderr.String())
 	}
-	at := strings.TrimSpace(line)
-	if page := get(t, at+"/", ""); !strings.Contains(page, "Volley") {
+	at, token, ok := strings.Cut(strings.TrimSpace(line), "/?token=")
+	if !ok || len(token) < 20 {
+		t.Fatalf("the address %s has no token", line)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar}
+	if page := get(t, client, strings.TrimSpace(line), ""); !strings.Contains(page, "Volley") {
 		t.Errorf("the page: %s", page)
 	}
-	if answer := get(t, at+"/api/plan", `{"flags":{"processors":"4"}}`); !strings.Contains(answer, `"command":"volley plan -k 4"`) {
+	if answer := get(t, client, at+"/api/plan", `{"flags":{"processors":"4"}}`); !strings.Contains(answer, `"command":"volley plan -k 4"`) {
 		t.Errorf("the plan: %s", answer)
 	}
 	r2 := volleyRun("explore", "--addr", strings.TrimPrefix(at, "http://"))
@@ -43,11 +52,11 @@ func TestExplore(t *testing.T) {
 }
 
 // get returns the body at an address, of a POST if there is something to send.
-func get(t *testing.T, at, send string) string {
+func get(t *testing.T, client *http.Client, at, send string) string {
 	t.Helper()
-	response, err := http.Get(at)
+	response, err := client.Get(at)
 	if send != "" {
-		response, err = http.Post(at, "application/json", strings.NewReader(send))
+		response, err = client.Post(at, "application/json", strings.NewReader(send))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -61,10 +70,34 @@ func get(t *testing.T, at, send string) string {
 }
 
 func TestExploreErrors(t *testing.T) {
-	for _, args := range [][]string{{"--addr", "nonsense"}, {"--addr", "127.0.0.1:99999"}, {"--addr", "192.0.2.1:0"}, {"there"}} {
+	for _, args := range [][]string{{"--addr", "nonsense"}, {"--addr", "127.0.0.1:99999"}, {"--addr", "192.0.2.1:0", "--public"}, {"there"},
+		{"--addr", "0.0.0.0:0"}, {"--addr", ":0"}, {"--addr", "[::]:0"}, {"--addr", "192.0.2.1:0"}} {
 		if r := volleyRun(append([]string{"explore"}, args...)...); r.code != exitUsage || !strings.HasPrefix(r.stderr, "volley: ") || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%v: exit %d, %s", args, r.code, r.stderr)
 		}
+	}
+}
+
+// TestExplorePublic checks that an address that others reach is taken only when that is asked
+// for, and with a warning.
+func TestExplorePublic(t *testing.T) {
+	if r := volleyRun("explore", "--addr", "0.0.0.0:0", "--open=false"); r.code != exitUsage || !strings.Contains(r.stderr, "--public") {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r, w := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"explore", "--addr", "0.0.0.0:0", "--open=false", "--public"}, w, &stderr)
+		w.Close()
+	}()
+	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	cancel(errInterrupted)
+	if code := <-ended; code != exitOK || !strings.HasPrefix(stderr.String(), "warning: other machines reach ") || !strings.Contains(stderr.String(), "1024 MiB") {
+		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }
 

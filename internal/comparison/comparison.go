@@ -161,7 +161,7 @@ func (c *Comparison) Rows(ctx context.Context) ([]Row, error) {
 		for s, setting := range c.Settings {
 			row := &rows[s*len(c.Processors)+i]
 			*row = Row{Setting: setting, K: k, Costs: map[string]Plan{}}
-			if err := c.bound(row); err != nil {
+			if err := c.bound(ctx, row); err != nil {
 				return nil, err
 			}
 			if !built {
@@ -234,9 +234,9 @@ func (m withoutZeros) At(i, j int) field.Element {
 }
 
 // problem returns the problem of computing a in the setting.
-func (c *Comparison) problem(s Setting, a matrix.Matrix) (*algo.Problem, error) {
+func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*algo.Problem, error) {
 	o := c.Selection
-	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Cut: o.Cut || o.Algorithm != ""}
+	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Cut: o.Cut || o.Algorithm != "", Context: ctx}
 	p.Limits.RoundsOver = s.Over
 	if c.Frugal && p.Limits == (algo.Limits{RoundsOver: s.Over}) {
 		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32
@@ -248,12 +248,12 @@ func (c *Comparison) problem(s Setting, a matrix.Matrix) (*algo.Problem, error) 
 }
 
 // bound fills in the bounds of a row, which depend on the shape of the matrix only.
-func (c *Comparison) bound(r *Row) error {
+func (c *Comparison) bound(ctx context.Context, r *Row) error {
 	a, err := c.example(r.K)
 	if err != nil {
 		return err
 	}
-	p, err := c.problem(r.Setting, a)
+	p, err := c.problem(ctx, r.Setting, a)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (c *Comparison) bound(r *Row) error {
 // count counts the costs for the matrix a. Of a family of plans it is that of least
 // model time.
 func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
-	p, err := c.problem(r.Setting, a)
+	p, err := c.problem(ctx, r.Setting, a)
 	if err != nil {
 		return err
 	}
@@ -274,6 +274,9 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 			return context.Cause(ctx)
 		}
 		plans, err := x.Plans(p)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if errors.Is(err, algo.ErrStructure) {
 			c.unsuited = err
 			continue
@@ -307,6 +310,9 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 	}
 	if c.Planner != "" {
 		r.Chosen = c.choose(p)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -12,11 +12,13 @@ import (
 )
 
 // The most processors of which the page shows every message, 3^4, with so many
-// coefficients in all memories, and the most processors it takes.
+// coefficients in all memories, the most processors it takes, and the most rows of a matrix
+// that it inverts.
 const (
 	mostDetailed     = 81
-	mostCoefficients = 1 << 22
+	mostCoefficients = 1 << 21
 	mostProcessors   = 1024
+	mostInverted     = 256
 )
 
 // catalogue is what there is to choose from.

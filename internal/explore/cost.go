@@ -68,11 +68,10 @@ func compareCosts(ctx context.Context, request costRequest, _ func(any) error) (
 	maps.Copy(own, request.Flags)
 	delete(own, "processors")
 	only := strings.TrimSpace(request.Only)
-	c, err := own.comparison(only)
+	c, err := own.comparison(ctx, only, ks)
 	if err != nil {
 		return nil, onlyOf(only, err)
 	}
-	c.Processors = ks
 	rows, err := c.Rows(ctx)
 	if err != nil {
 		return nil, onlyOf(only, err)
@@ -143,12 +142,12 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := request.Flags.comparison("")
+	c, err := request.Flags.comparison(ctx, "", nil)
 	if err != nil {
 		return nil, err
 	}
 	k := c.Selection.Processors
-	if k < 1 || k > largestCompared {
+	if k < 1 {
 		return nil, at("processors", fmt.Errorf("%d processors: want 1 to %d", k, largestCompared))
 	}
 	bytes, err := c.Selection.Bytes()
@@ -212,9 +211,10 @@ func (r *sizesRequest) bounds() (from, to int64, err error) {
 	return from, to, nil
 }
 
-// comparison returns a comparison of the algorithms named, or of all, without K. The error
-// is a *selection.Error.
-func (f flags) comparison(names string) (*comparison.Comparison, error) {
+// comparison returns a comparison of the algorithms named, or of all, for some K or that of
+// the flags, and takes what it needs of the budget. The error is a *selection.Error, or that
+// of ctx or the budget.
+func (f flags) comparison(ctx context.Context, names string, ks []int) (*comparison.Comparison, error) {
 	s, err := f.parse()
 	if err != nil {
 		return nil, err
@@ -224,11 +224,21 @@ func (f flags) comparison(names string) (*comparison.Comparison, error) {
 			return nil, at("algorithm", err)
 		}
 	}
-	if s.Sinks > largestCompared {
-		return nil, at("sinks", fmt.Errorf("%d sinks: want %d at most", s.Sinks, largestCompared))
+	if err := bounded(s, largestCompared); err != nil {
+		return nil, err
+	}
+	most := s.Processors
+	if ks != nil {
+		most = slices.Max(ks)
+	}
+	if err := invertible(s, most); err != nil {
+		return nil, err
+	}
+	if err := take(ctx, planBytes(most+s.Sinks)); err != nil {
+		return nil, err
 	}
 	c := &comparison.Comparison{
-		Selection: s, Given: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.RoundsOver}}, Planner: s.Algorithm,
+		Processors: ks, Selection: s, Given: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.RoundsOver}}, Planner: s.Algorithm,
 	}
 	s.Algorithm = names
 	if c.Field, err = s.ParseField(); err != nil {

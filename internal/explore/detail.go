@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"fmt"
 
 	"volley/field"
@@ -81,8 +82,8 @@ type tracer struct {
 }
 
 // detailOf follows every packet through the plan, which computes a. Memory is that of all
-// slots times the rows of a. The error is that of a program that cannot be made.
-func detailOf(p plan.Plan, a matrix.Matrix) (*detail, error) {
+// slots times the rows of a. The error is that of a program that cannot be made, or of ctx.
+func detailOf(ctx context.Context, p plan.Plan, a matrix.Matrix) (*detail, error) {
 	m, err := plan.Materialize(p)
 	if err != nil {
 		return nil, err
@@ -101,8 +102,11 @@ func detailOf(p plan.Plan, a matrix.Matrix) (*detail, error) {
 	for column := range m.Common.Columns {
 		t.detail.ColumnNames = append(t.detail.ColumnNames, m.Common.CodedName(column))
 	}
-	t.run()
-	t.fill(a)
+	t.run(ctx)
+	t.fill(ctx, a)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	return t.detail, nil
 }
 
@@ -116,8 +120,15 @@ func slotsOf(p plan.Plan) int {
 	return n
 }
 
-// run runs all rounds.
-func (t *tracer) run() {
+// coefficientBytes is what a coefficient takes at most: a number, its text, and that of the
+// answer.
+func coefficientBytes(f field.Field) int64 {
+	const number = 48
+	return number + 2*int64(len(f.Order().String()))
+}
+
+// run runs all rounds, or those before ctx ends.
+func (t *tracer) run(ctx context.Context) {
 	for k, prog := range t.Programs {
 		for i := range prog.Inputs {
 			v := make([]field.Element, t.Common.Rows)
@@ -127,6 +138,9 @@ func (t *tracer) run() {
 		t.detail.Inputs = append(t.detail.Inputs, list(t.Rows[k]))
 	}
 	for r := range t.Common.Rounds() {
+		if ctx.Err() != nil {
+			return
+		}
 		for k, prog := range t.Programs {
 			t.compute(k, r, prog.Rounds[r].Compute)
 		}
@@ -199,7 +213,10 @@ func (t *tracer) exchange(round int) []message {
 }
 
 // fill finds out how the transfer matrix comes about, and compares it with a.
-func (t *tracer) fill(a matrix.Matrix) {
+func (t *tracer) fill(ctx context.Context, a matrix.Matrix) {
+	if ctx.Err() != nil {
+		return
+	}
 	rounds := t.Common.Rounds()
 	t.detail.Partial = make([][]entry, rounds+1)
 	for step := range t.detail.Partial {
@@ -214,6 +231,9 @@ func (t *tracer) fill(a matrix.Matrix) {
 	}
 	pieces := t.Common.PieceCount()
 	for k, prog := range t.Programs {
+		if ctx.Err() != nil {
+			return
+		}
 		for o, s := range prog.Outputs {
 			column := t.Columns[k][o]
 			counted := make([]field.Element, t.Common.Rows)

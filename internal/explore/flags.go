@@ -28,6 +28,9 @@ func newFlagSet() (*pflag.FlagSet, *selection.Selection) {
 	return set, s
 }
 
+// mostText is the length of the longest text of a flag.
+const mostText = 200
+
 // parse returns what the flags select. The error is a *selection.Error.
 func (f flags) parse() (*selection.Selection, error) {
 	set, s := newFlagSet()
@@ -35,6 +38,9 @@ func (f flags) parse() (*selection.Selection, error) {
 		text := strings.TrimSpace(f[name])
 		if text == "" {
 			continue
+		}
+		if len(text) > mostText {
+			return nil, at(name[:min(len(name), mostText)], fmt.Errorf("%d characters: the page takes %d at most", len(text), mostText))
 		}
 		flag := set.Lookup(name)
 		if flag == nil {

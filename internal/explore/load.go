@@ -14,8 +14,13 @@ import (
 	"volley/trace"
 )
 
-// mostBytes is the length of the longest file that the page loads.
-const mostBytes = 64 << 20
+// What the page loads: bytes of a request with a file, bytes of any other request, and
+// rounds of a trace.
+const (
+	mostBytes   = 32 << 20
+	mostRequest = 64 << 10
+	mostLoaded  = 1 << 16
+)
 
 type loadRequest struct {
 	Name  string `json:"name"` // of the file
@@ -147,6 +152,11 @@ func loadTrace(text string) (*timeline, error) {
 	for _, e := range events {
 		if rank := max(e.Rank, e.Peer); rank >= mostProcessors {
 			return nil, fmt.Errorf("there is a rank %d, and the page shows %d at most", rank, mostProcessors)
+		}
+	}
+	for _, e := range events {
+		if e.Round >= mostLoaded {
+			return nil, fmt.Errorf("there is a round %d, and the page shows %d at most", e.Round, mostLoaded)
 		}
 	}
 	if len(events) == 0 {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"volley"
 	"volley/field"
@@ -223,9 +224,18 @@ func FuzzLoad(f *testing.F) {
 		f.Add(strings.Replace(traced, `"dur":1`, `"dur":-1`, 1))
 		f.Add(strings.Replace(report, `1`, `1e9`, 1))
 	}
+	f.Add(`{"traceEvents":[{"name":"code","ph":"X","ts":0,"dur":1,"pid":0,"tid":0,"args":{"round":2147483647}}]}`)
 	f.Add("{}")
 	f.Fuzz(func(t *testing.T, text string) {
-		x, err := loadText(text, flags{"beta": "20us", "tau": "1h"})
+		var x *loaded
+		var err error
+		start := time.Now()
+		if peak := peakOf(func() { x, err = loadText(text, flags{"beta": "20us", "tau": "1h"}) }); peak > baseBytes+loadFactor*int64(len(text)) {
+			t.Errorf("%d bytes take %d KiB", len(text), peak>>10)
+		}
+		if took := time.Since(start); took > mostAfter {
+			t.Errorf("%d bytes take %v", len(text), took)
+		}
 		if err != nil {
 			if wrong := new(selection.Error); !errors.As(err, &wrong) || wrong.Flag != "file" || !strings.HasPrefix(err.Error(), "out.json: ") {
 				t.Fatalf("error %v", err)

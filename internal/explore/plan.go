@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"volley"
 	"volley/algo"
@@ -23,17 +22,21 @@ type question struct {
 	encoder *volley.Encoder
 }
 
-// ask builds what the flags select. The error is a *selection.Error.
-func (f flags) ask() (*question, error) {
+// ask builds what the flags select, and takes what that needs of the budget; planning ends
+// with ctx. The error is a *selection.Error, or that of ctx or the budget.
+func (f flags) ask(ctx context.Context) (*question, error) {
 	s, err := f.parse()
 	if err != nil {
 		return nil, err
 	}
-	if s.Processors > mostProcessors {
-		return nil, at("processors", fmt.Errorf("%d processors: the page takes %d at most; volley plan takes more", s.Processors, mostProcessors))
+	if err := bounded(s, mostProcessors); err != nil {
+		return nil, err
 	}
-	if s.Separate && s.Sinks > mostProcessors-s.Processors {
-		return nil, at("sinks", fmt.Errorf("%d sinks besides %d sources: the page takes %d processors at most", s.Sinks, s.Processors, mostProcessors))
+	if err := invertible(s, s.Processors); err != nil {
+		return nil, err
+	}
+	if err := take(ctx, planBytes(s.Processors+s.Sinks)); err != nil {
+		return nil, err
 	}
 	q := &question{Selection: s}
 	if q.matrix, err = s.Build(); err != nil {
@@ -53,6 +56,7 @@ func (f flags) ask() (*question, error) {
 	if q.encoder, err = volley.Compile(q.matrix, s.Options(q.model)...); err != nil {
 		return nil, at("ports", err)
 	}
+	q.encoder.Problem().Context = ctx
 	return q, nil
 }
 
@@ -146,7 +150,7 @@ type rejection struct {
 
 // showPlan answers with the plan that the flags select: what encode would run.
 func showPlan(ctx context.Context, request planRequest, _ func(any) error) (*planAnswer, error) {
-	q, err := request.Flags.ask()
+	q, err := request.Flags.ask(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -160,12 +164,23 @@ func showPlan(ctx context.Context, request planRequest, _ func(any) error) (*pla
 		return nil, err
 	}
 	a.Candidates, a.Rejected = q.candidates(p.Info())
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if a.Aggregate, err = aggregateOf(ctx, p); err != nil {
 		return nil, err
 	}
-	if a.Info.Processors <= mostDetailed && slotsOf(p)*a.Info.Rows <= mostCoefficients {
-		a.Detail, err = detailOf(p, q.matrix)
+	if a.Info.Processors > mostDetailed {
+		return a, nil
 	}
+	coefficients := slotsOf(p) * a.Info.Rows
+	if coefficients > mostCoefficients {
+		return a, nil
+	}
+	if err := take(ctx, int64(coefficients)*coefficientBytes(p.Info().Field)); err != nil {
+		return nil, err
+	}
+	a.Detail, err = detailOf(ctx, p, q.matrix)
 	return a, err
 }
 

@@ -314,7 +314,7 @@ func TestWrongPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := detailOf(p, b)
+	d, err := detailOf(t.Context(), p, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestErrors(t *testing.T) {
 		{"plan", `"processors":"4","algorithm":"dft"`, "algorithm", "structure"},
 		{"plan", `"processors":"4","inverse":"perhaps"`, "inverse", "true or false"},
 		{"plan", `"processors":"4","sinks":"0"`, "sinks", "1 or more"},
-		{"plan", `"processors":"1000","sinks":"1000","separate":"true"`, "sinks", "1024 processors at most"},
+		{"plan", `"processors":"1000","sinks":"1000","separate":"true"`, "sinks", "1024 at most"},
 		{"plan", `"processors":"16","max-memory":"2"`, "max-memory", "packets of memory"},
 		{"plan", `"processors":"16","max-compute":"1"`, "max-compute", "multiply-adds"},
 		{"plan", `"processors":"16","rounds-over":"-1"`, "rounds-over", "0 or more"},
@@ -539,7 +539,7 @@ func TestCandidates(t *testing.T) {
 	if failure != nil {
 		t.Fatal(failure.Message)
 	}
-	q, err := flags{"processors": "65", "ports": "2"}.ask()
+	q, err := flags{"processors": "65", "ports": "2"}.ask(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

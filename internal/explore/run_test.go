@@ -54,7 +54,7 @@ func withFlags(text string) flags {
 // planOf returns the plan of a request.
 func planOf(t *testing.T, request runRequest) (plan.Plan, sim.Model) {
 	t.Helper()
-	r, err := request.prepare()
+	r, err := request.prepare(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

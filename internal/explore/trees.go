@@ -32,8 +32,8 @@ type treeNode struct {
 }
 
 // dftTrees answers with the trees of the DFT that the flags select.
-func dftTrees(_ context.Context, request planRequest, _ func(any) error) (*trees, error) {
-	q, err := request.Flags.ask()
+func dftTrees(ctx context.Context, request planRequest, _ func(any) error) (*trees, error) {
+	q, err := request.Flags.ask(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ export async function build() {
   return { directory, volley, end: () => rmSync(directory, { recursive: true, force: true }) };
 }
 
-/** Starts volley explore on a free port. */
+/** Starts volley explore on a free port. The address has its token. */
 export async function serve(volley) {
   const child = spawn(volley, ["explore", "--addr", "127.0.0.1:0", "--open=false"], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -94,7 +94,7 @@ export class Explorer {
   }
 
   open(hash, options) {
-    return open(this.browser, `${this.server.address}/${hash}`, options);
+    return open(this.browser, `${this.server.address}${hash}`, options);
   }
 
   /** Opens an address of the page and waits until its plan is there. */

@@ -88,7 +88,8 @@ async function post(method: string, body: string, answer: Answer, signal?: Abort
     throw new EngineError("", "The engine does not answer. Is volley explore still running?");
   }
   if (!response.body || !/json/.test(response.headers.get("Content-Type") ?? "")) {
-    throw new EngineError("", `The engine answers ${response.status} ${response.statusText} to ${method}.`);
+    const text = response.ok ? "" : (await response.text()).trim(); // busy, or another token by now
+    throw new EngineError("", text || `The engine answers ${response.status} ${response.statusText} to ${method}.`);
   }
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -1,0 +1,70 @@
+package algo
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"volley/field/fieldtest"
+	"volley/matrix"
+	"volley/sim"
+)
+
+// A fuse is a context that ends when it has been asked so many times.
+type fuse struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (f *fuse) Err() error {
+	if f.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestPlanningEnds checks that no plan comes of a problem whose context ends meanwhile, and
+// that without an end the plan is the same as without a context.
+func TestPlanningEnds(t *testing.T) {
+	model := sim.Model{Beta: 20000, Tau: 1e-9, Gamma: 1e-10, Symbols: 1 << 20}
+	for _, c := range []struct {
+		spec, field string
+		k           int
+	}{{"dft", "257", 64}, {"random:1", "31", 60}, {"random:1", "2^8", 81}, {"cauchy", "2^8", 48}} {
+		spec, err := matrix.ParseSpec(c.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := spec.Build(fieldtest.Parse(t, c.field), c.k, c.k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewProblem(a, 1, Natural)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Choose(Auto, p, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for after := int64(1); ; after *= 2 {
+			ctx := &fuse{Context: t.Context()}
+			ctx.left.Store(after)
+			p.Context = ctx
+			q, err := Choose(Auto, p, model)
+			if err == nil {
+				if ctx.left.Load() < 0 || q.Info().Parameters != want.Info().Parameters || q.Info().Algorithm != want.Info().Algorithm {
+					t.Errorf("%v, after %d: %v, want %v", c, after, q.Info(), want.Info())
+				}
+				if after < 8 {
+					t.Errorf("%v: it looked at its context %d times only", c, after)
+				}
+				break
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("%v, after %d: %v", c, after, err)
+			}
+		}
+	}
+}

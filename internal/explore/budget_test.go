@@ -1,0 +1,314 @@
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"volley/field"
+	"volley/internal/race"
+)
+
+// TestBounds checks that what no request may have is refused at once, beside its field, and
+// with the limit.
+func TestBounds(t *testing.T) {
+	for _, c := range []struct{ methods, request, field, want string }{
+		{"plan run trees", `"processors":"4","sinks":"1000000000"`, "sinks", "1000000000 sinks: the page takes 1024 at most; the command line"},
+		{"cost sizes", `"processors":"4","sinks":"1000000000"`, "sinks", "the page takes 2048 at most; the command line"},
+		{"plan run trees", `"processors":"1000000000"`, "processors", "the page takes 1024 at most; the command line"},
+		{"sizes", `"processors":"1000000000"`, "processors", "the page takes 2048 at most; the command line"},
+		{"plan run", `"processors":"1000","sinks":"1000","separate":"true"`, "sinks", "the page takes 1024 at most"},
+		{"sizes", `"processors":"2000","sinks":"2000","separate":"true"`, "sinks", "the page takes 2048 at most"},
+		{"trees", `"processors":"9","matrix":"dft","field":"19","ports":"9223372036854775807"`, "ports", "the page takes 2048 at most"},
+		{"plan cost sizes run", `"processors":"4","ports":"1000000000"`, "ports", "the page takes 2048 at most"},
+		{"plan cost sizes run", `"processors":"4","rounds-over":"9223372036854775807"`, "rounds-over", "the page takes 2147483647 at most"},
+		{"plan cost sizes run", `"processors":"4","max-memory":"9223372036854775807"`, "max-memory", "the page takes 2147483647 at most"},
+		{"plan cost sizes", `"processors":"4","size":"2PiB"`, "size", "the page takes 1PiB at most"},
+		{"plan sizes run", `"processors":"1000","matrix":"random:1","field":"bn254","inverse":"true"`, "inverse", "the page takes 256 rows at most"},
+		{"plan cost sizes run trees load", `"matrix":"random:` + strings.Repeat("1", 1000) + `"`, "matrix", "1007 characters: the page takes 200 at most"},
+	} {
+		for method := range strings.FieldsSeq(c.methods) {
+			_, fault := ask[any](t, method, `{"flags":{`+c.request+`}}`)
+			if fault == nil || fault.Field != c.field || !strings.Contains(fault.Message, c.want) {
+				t.Errorf("%s %.80s: %+v, want beside %s: %s", method, c.request, fault, c.field, c.want)
+			}
+		}
+	}
+	_, fault := ask[any](t, "cost", `{"flags":{"matrix":"random:1","inverse":"true"},"processors":"4,1000"}`)
+	if fault == nil || fault.Field != "inverse" {
+		t.Errorf("%+v", fault)
+	}
+	_, traced := encoded(t, 4)
+	_, err := loadText(strings.Replace(traced, `"round":0`, `"round":2147483647`, 1), nil)
+	if err == nil || !strings.Contains(err.Error(), "there is a round 2147483647, and the page shows 65536 at most") {
+		t.Errorf("a trace of many rounds: %v", err)
+	}
+}
+
+// peakOf returns how much the heap grows while f runs, what is not yet collected included.
+func peakOf(f func()) int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	before, peak := m.HeapAlloc, m.HeapAlloc
+	done, seen := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(seen)
+		var m runtime.MemStats
+		for {
+			runtime.ReadMemStats(&m)
+			peak = max(peak, m.HeapAlloc)
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	f()
+	close(done)
+	<-seen
+	return int64(peak) - int64(before)
+}
+
+// TestEstimates compares what requests are reckoned to take with what the heap then has.
+func TestEstimates(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector has memory of its own")
+	}
+	report, traced := encoded(t, 4)
+	event := traced[strings.LastIndex(traced, `{"name"`):]
+	event, _, _ = strings.Cut(event, "\n")
+	long := `{"traceEvents":[` + strings.Repeat(event+",", (4<<20)/len(event)) + event + "]}"
+	text := func(s string) string { return `{"name":"x","flags":{},"text":` + quotedJSON(s) + "}" }
+	for _, c := range []struct{ method, request string }{
+		{"plan", `{"flags":{"processors":"1","matrix":"random:1"}}`},
+		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","ports":"80"}}`},
+		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"ring-allgather"}}`},
+		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"direct"}}`},
+		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"prepare-and-shoot"}}`},
+		{"plan", `{"flags":{"processors":"27","matrix":"random:1","field":"bn254","algorithm":"exchange"}}`},
+		{"plan", `{"flags":{"processors":"40","sinks":"41","separate":"true","matrix":"random:1","field":"bn254"}}`},
+		{"plan", `{"flags":{"processors":"1024","matrix":"random:1","algorithm":"ring-allgather"}}`},
+		{"plan", `{"flags":{"processors":"256","matrix":"random:1","field":"bn254","inverse":"true","algorithm":"direct"}}`},
+		{"cost", `{"flags":{"matrix":"cauchy","field":"2^16","max-memory":"100000"},"processors":"500..504"}`},
+		{"sizes", `{"flags":{"processors":"512","matrix":"cauchy","field":"2^16"}}`},
+		{"trees", `{"flags":{"processors":"81","matrix":"dft","field":"163","ports":"2"}}`},
+		{"run", `{"flags":{"processors":"2","matrix":"random:1"},"size":"1KiB"}`},
+		{"run", `{"flags":{"processors":"8","matrix":"random:1"},"size":"16MiB"}`},
+		{"run", `{"flags":{"processors":"64","matrix":"random:1"},"size":"1MiB"}`},
+		{"run", `{"flags":{"processors":"64","matrix":"random:1","algorithm":"ring-allgather"},"size":"256KiB"}`},
+		{"run", `{"flags":{"processors":"16","matrix":"random:1","algorithm":"exchange","cut":"true"},"size":"4MiB"}`},
+		{"run", `{"flags":{"processors":"8","sinks":"3","separate":"true","matrix":"random:1"},"size":"2MiB","pace":"1ms"}`},
+		{"load", text(report)},
+		{"load", text(long)},
+		{"load", text(strings.Repeat("[", 1<<20))},
+		{"load", text("[" + strings.Repeat("1,", 1<<20) + "1]")},
+		{"load", text(`{"traceEvents":[` + strings.Repeat("{},", 1<<20) + "{}]}")},
+	} {
+		var reckoned, answer int64
+		peak := peakOf(func() {
+			ctx, most, release, err := Admit(t.Context(), c.method, int64(len(c.request)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer release()
+			if int64(len(c.request)) > most {
+				t.Fatalf("%d bytes, at most %d", len(c.request), most)
+			}
+			request, err := io.ReadAll(strings.NewReader(c.request)) // as the server does
+			if err != nil {
+				t.Fatal(err)
+			}
+			var n counter
+			if _, err := Answer(ctx, c.method, request, &n); err != nil {
+				t.Error(err)
+			}
+			answer = int64(n)
+			reckoned = ctx.Value(shareKey{}).(*share).bytes
+		})
+		text := fmt.Sprintf("%s %.110s: %d KiB on the heap, %d KiB reckoned, an answer of %d", c.method, c.request, peak>>10, reckoned>>10, answer)
+		if t.Log(text); peak > reckoned || reckoned > Budget {
+			t.Error(text)
+		}
+	}
+	if !memory.TryAcquire(Budget) {
+		t.Fatal("some of the budget is not given back")
+	}
+	memory.Release(Budget)
+}
+
+type counter int
+
+func (n *counter) Write(data []byte) (int, error) {
+	*n += counter(len(data))
+	return len(data), nil
+}
+
+func quotedJSON(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// TestLargest checks that whatever is within the bounds fits in the budget, if it is alone.
+func TestLargest(t *testing.T) {
+	f, err := field.Parse("bn254")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, bytes := range map[string]int64{
+		"costs":        planBytes(2 * largestCompared),
+		"every detail": planBytes(mostProcessors) + mostCoefficients*coefficientBytes(f),
+		"a run":        planBytes(mostRunning) + 2*mostPackets + mostMemory + mostSpans*bytesPerSpan,
+		"a file":       baseBytes + mostBytes*loadFactor,
+	} {
+		if bytes > Budget {
+			t.Errorf("%s: %d MiB, and there are %d", name, bytes>>20, Budget>>20)
+		}
+	}
+}
+
+// TestBusy checks that a request waits a while for its share, and is then told so.
+func TestBusy(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		hold interface {
+			Acquire(context.Context, int64) error
+			Release(int64)
+		}
+		n       int64
+		methods []string
+	}{
+		{"memory", memory, Budget, []string{"plan", "cost", "sizes", "run", "trees", "load"}},
+		{"cores", cores, int64(max(fewestCores, runtime.GOMAXPROCS(0))), []string{"plan", "load"}},
+	} {
+		for _, method := range c.methods {
+			synctest.Test(t, func(t *testing.T) {
+				if err := c.hold.Acquire(t.Context(), c.n); err != nil {
+					t.Fatal(err)
+				}
+				defer c.hold.Release(c.n)
+				request := `{"flags":{"processors":"4","matrix":"dft","field":"17"}}`
+				start := time.Now()
+				ctx, _, release, err := Admit(t.Context(), method, 10)
+				var n counter
+				if method != "load" {
+					_, err = Answer(ctx, method, []byte(request), &n)
+					release()
+				}
+				if !errors.Is(err, ErrBusy) || n > 0 || time.Since(start) != patience {
+					t.Errorf("%s, no %s: %v after %v and %d bytes", method, c.what, err, time.Since(start), n)
+				}
+				if ctx, _, release, err = Admit(t.Context(), "catalog", 2); err != nil {
+					t.Fatal(err)
+				}
+				defer release()
+				if ok, err := Answer(ctx, "catalog", []byte("{}"), &n); !ok || err != nil {
+					t.Errorf("the catalogue: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// A fuse is a context that ends when it has been asked so many times.
+type fuse struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (f *fuse) Err() error {
+	if f.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestAbandoned checks that computing ends with its context: these took minutes, and each
+// is abandoned after having looked at it some times.
+func TestAbandoned(t *testing.T) {
+	for _, c := range []struct{ method, request string }{
+		{"plan", `{"flags":{"processors":"1024","matrix":"dft","field":"goldilocks","ports":"1000"}}`},
+		{"plan", `{"flags":{"processors":"1024","matrix":"random:1","gamma":"1ns"}}`},
+		{"sizes", `{"flags":{"processors":"2048","matrix":"dft","field":"goldilocks","ports":"1000"}}`},
+		{"cost", `{"flags":{"matrix":"dft","field":"goldilocks","ports":"1000"},"processors":"1024,512,2048"}`},
+		{"plan", `{"flags":{"processors":"81","matrix":"random:1","algorithm":"direct"}}`},
+	} {
+		for _, after := range []int64{0, 1, 5, 20} {
+			ctx := &fuse{Context: t.Context()}
+			ctx.left.Store(after)
+			var b strings.Builder
+			ok, err := Answer(ctx, c.method, []byte(c.request), &b)
+			if ok || err != nil || !strings.Contains(b.String(), context.Canceled.Error()) {
+				t.Errorf("%s %s, after %d: %v, %v: %.200s", c.method, c.request, after, ok, err, b.String())
+			}
+		}
+	}
+}
+
+// FuzzRequests asks for anything with any flags: it is answered or refused, within the
+// budget, and soon after nobody wants it any more.
+func FuzzRequests(f *testing.F) {
+	f.Add(uint8(0), "8", "1", "2^8", "random:1", "", "", "1KiB")
+	f.Add(uint8(1), "1024", "1000", "goldilocks", "dft", "", "sinks=1000000000", "-1")
+	f.Add(uint8(2), "2048", "3", "bn254", "lagrange", "auto", "inverse=true", "1PiB")
+	f.Add(uint8(3), "64", "63", "257", "cauchy", "ring-allgather", "cut=true", "16MiB")
+	f.Add(uint8(4), "81", "9223372036854775807", "163", "dft", "dft", "order=any", "0")
+	f.Fuzz(func(t *testing.T, which uint8, processors, ports, name, matrix, algorithm, other, size string) {
+		method := []string{"plan", "cost", "sizes", "run", "trees"}[which%5]
+		own := withFlags(other)
+		for flag, text := range map[string]string{"processors": processors, "ports": ports, "field": name, "matrix": matrix, "algorithm": algorithm, "size": size} {
+			own[flag] = text
+		}
+		flags, err := json.Marshal(own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := fmt.Appendf(nil, `{"flags":%s}`, flags)
+		if method == "cost" {
+			request = fmt.Appendf(nil, `{"flags":%s,"processors":%s}`, flags, quotedJSON(processors))
+		}
+		ended, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ctx, _, release, err := Admit(ended, method, int64(len(request)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		start := time.Now()
+		var b strings.Builder
+		peak := peakOf(func() { _, err = Answer(ctx, method, request, &b) })
+		if err != nil || b.Len() == 0 || strings.Contains(b.String(), "this is a fault of the program") {
+			t.Fatalf("%s %s: %v: %.1000s", method, request, err, b.String())
+		}
+		if took := time.Since(start); took > mostAfter {
+			t.Errorf("%s %s: it took %v", method, request, took)
+		}
+		if s := ctx.Value(shareKey{}).(*share); peak > max(s.bytes, baseBytes) {
+			t.Errorf("%s %s: %d KiB on the heap, %d KiB reckoned", method, request, peak>>10, s.bytes>>10)
+		}
+	})
+}
+
+// mostAfter is so long that only what is not cancelled takes it, on a busy machine, too.
+const mostAfter = time.Minute
+
+// TestNumbers checks that what the page gets is JSON where costs are beyond all numbers.
+func TestNumbers(t *testing.T) {
+	for _, method := range []string{"plan", "sizes"} {
+		if _, fault := ask[any](t, method, `{"flags":{"processors":"64","size":"1PiB","tau":"1h","beta":"1h","gamma":"1h"}}`); fault != nil {
+			t.Errorf("%s: %+v", method, fault)
+		}
+	}
+}
