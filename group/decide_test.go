@@ -294,3 +294,20 @@ func TestDecideGroups(t *testing.T) {
 		t.Errorf("2 is node %d, %v", n, err)
 	}
 }
+
+// TestWhoHas checks what an error says of nodes of which it cannot be told what is in force.
+func TestWhoHas(t *testing.T) {
+	var states []*state
+	for n, letter := range []byte("LFN1p2") {
+		states = append(states, stateOf(letter, n, 6, 1))
+	}
+	_, err := decide(states, "")
+	const want = "/n0 has nothing: it is lost; /n1 has cannot be read; /n2 has none; " +
+		"/n3 has generation 1; /n4 has generation 1 and generation 2, pending; /n5 has generation 2"
+	if err == nil || err.Error() != "cannot tell which generation is in force: "+want {
+		t.Errorf("%v: want %s", err, want)
+	}
+	if _, err := decide(states, "/n2"); err == nil || err.Error() != "/n2 has no generation that was committed: it cannot be believed" {
+		t.Errorf("%v", err)
+	}
+}
