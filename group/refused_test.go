@@ -152,16 +152,24 @@ func TestArgumentsRefused(t *testing.T) {
 // An odd directory has files that are not what they say.
 type oddDir struct {
 	disk.Dir
-	file string
-	open func(disk.File) (disk.File, error)
+	mode map[string]fs.FileMode
+	open func(name string, f disk.File) (disk.File, error)
 }
 
 func (d *oddDir) OpenFile(name string, flag int, mode fs.FileMode) (disk.File, error) {
 	f, err := d.Dir.OpenFile(name, flag, mode)
-	if err == nil && name == d.file {
-		return d.open(f)
+	if err != nil {
+		return nil, err
 	}
-	return f, err
+	return d.open(name, f)
+}
+
+func (d *oddDir) Lstat(name string) (fs.FileInfo, error) {
+	info, err := d.Dir.Lstat(name)
+	if mode, odd := d.mode[name]; odd && err == nil {
+		info = moded{info, mode}
+	}
+	return info, err
 }
 
 // endless is a file of length 0 that has data.
@@ -173,23 +181,23 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 func TestHiding(t *testing.T) {
 	w := newWorld(2, 1, Striped)
 	w.WriteFile("/n0/aa", nil, 0o600) // before the one that hides its data
-	for _, x := range []struct {
-		file   string
-		open   func(disk.File) (disk.File, error)
-		hiding bool
-	}{
-		{"empty", func(f disk.File) (disk.File, error) { return endless{f}, nil }, true},
-		{"plain", func(f disk.File) (disk.File, error) { return endless{f}, nil }, false},
-		{"aa", func(disk.File) (disk.File, error) { return nil, errors.New("no") }, false},
-	} {
+	for hiding, want := range map[string]bool{"empty": true, "plain": false, "none": false} {
 		d, err := w.Process().Open("/n0")
 		must(t, err)
 		l, err := scan(d, true)
 		must(t, err)
-		n := &node{given: "/n0", dir: &oddDir{d, x.file, x.open}}
+		n := &node{given: "/n0", dir: &oddDir{Dir: d, open: func(name string, f disk.File) (disk.File, error) {
+			switch name {
+			case hiding:
+				return endless{f}, nil
+			case "aa": // it is empty for all that anybody knows
+				return nil, errors.New("no")
+			}
+			return f, nil
+		}}}
 		err = n.hiding(l)
-		if x.hiding != IsInputError(err) || x.hiding && !strings.Contains(err.Error(), "/n0/"+x.file+" has data, and says that its length is 0") || !x.hiding && err != nil {
-			t.Errorf("%s: %v", x.file, err)
+		if want != IsInputError(err) || want && !strings.Contains(err.Error(), "/n0/empty has data, and says that its length is 0") || !want && err != nil {
+			t.Errorf("%s: %v", hiding, err)
 		}
 	}
 }

@@ -1,0 +1,295 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"volley/internal/disk"
+	"volley/internal/disk/disktest"
+	"volley/transport"
+)
+
+// once does something before the first call of a kind.
+func once(p *disktest.Process, op, path string, do func()) *disktest.Process {
+	done := false
+	p.Before = func(c disktest.Call) error {
+		if !done && c.Op == op && c.Path == path {
+			done = true
+			do()
+		}
+		return nil
+	}
+	return p
+}
+
+// TestProtectMeanwhile changes files after they were read, while they are protected: the run
+// says which, and what was protected before stays in force.
+func TestProtectMeanwhile(t *testing.T) {
+	for _, x := range []struct {
+		what string
+		do   func(w *world)
+		want string // "": it does not matter
+	}{
+		{"nothing", func(*world) {}, ""},
+		{"longer", func(w *world) { w.AppendFile("/n1/plain", []byte("more")) }, "/n1/plain has changed while it was protected"},
+		{"overwritten", func(w *world) { w.Overwrite("/n1/plain", 1, []byte("x"), true) }, "/n1/plain has changed while it was protected"},
+		{"another time", func(w *world) { w.SetTime("/n1/empty", w.Now()) }, "/n1/empty has changed while it was protected"},
+		{"another target", func(w *world) { w.Remove("/n1/link"); w.Symlink("big", "/n1/link") }, "/n1/link has changed while it was protected"},
+		{"another type", func(w *world) { w.Remove("/n1/empty"); w.MkdirAll("/n1/empty", 0o700) }, "/n1/empty has changed while it was protected"},
+		{"one more at the end", func(w *world) { w.WriteFile("/n1/zzz", nil, 0o600) }, "/n1: files have come while it was protected"},
+		{"one more", func(w *world) { w.WriteFile("/n1/another", nil, 0o600) }, "/n1: files have come or gone while they were protected"},
+		{"one less at the end", func(w *world) { w.Remove("/n1/sub/x") }, "/n1: files have come or gone while they were protected"},
+		{"the mode of a directory", func(w *world) { w.Chmod("/n1/sub", 0o700) }, ""},
+	} {
+		w := newWorld(2, 1, Striped)
+		must(t, w.protect())
+		w.AppendFile("/n1/big", []byte("more"))
+		_, err := w.protectBy(once(w.Process(), "sync", "/n1/.volley/tmp-parity", func() { x.do(w) }), ProtectOptions{})
+		if (x.want != "") != IsInputError(err) || x.want != "" && !strings.Contains(err.Error(), x.want) || x.want == "" && err != nil {
+			t.Errorf("%s: %v: want %q", x.what, err, x.want)
+		}
+		if x.want != "" {
+			if err := w.tidy(1); err != nil {
+				t.Errorf("%s: %v", x.what, err)
+			}
+			_, err := w.protectBy(w.Process(), ProtectOptions{Force: true})
+			must(t, err)
+			must(t, w.whole())
+		}
+	}
+	w := newWorld(2, 1, Striped)
+	_, err := w.protectBy(once(w.Process(), "open", "/n1/plain", func() { w.WriteFile("/n1/plain", nil, 0o600) }), ProtectOptions{})
+	if !IsInputError(err) || !strings.Contains(err.Error(), "/n1/plain has become shorter than 300 bytes meanwhile") {
+		t.Errorf("shorter: %v", err)
+	}
+}
+
+// TestRecoverMeanwhile changes what recover has found right, before it uses it: it keeps
+// nothing of that.
+func TestRecoverMeanwhile(t *testing.T) {
+	for _, x := range []struct {
+		what string
+		do   func(w *world)
+		want string // "": it does not matter
+	}{
+		{"nothing", func(*world) {}, ""},
+		{"the rest of the file", func(w *world) { w.Overwrite("/n1/big", 60_000, []byte("rot"), true) }, "/n1/big: what was recovered is not what was protected"},
+		{"the sources", func(w *world) {
+			for _, dir := range []string{"/n0", "/n2", "/n3"} {
+				w.Overwrite(dir+"/big", 5, []byte("rot"), true)
+				w.Overwrite(dir+"/.volley/parity.1", 5, []byte("rot"), true)
+				w.Overwrite(dir+"/.volley/parity.1", 40_000, []byte("rot"), true)
+			}
+		}, "is not what was protected"},
+		{"the rest of the parity", func(w *world) { w.Overwrite("/n1/.volley/parity.1", 40_000, []byte("rot"), true) }, "what was recovered of its parity is not what was protected"},
+		{"no parity any more", func(w *world) { w.Remove("/n1/.volley/parity.1") }, "no such file"},
+	} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		was := w.trees()
+		w.Overwrite("/n1/big", 5, []byte("rot"), true)
+		w.Overwrite("/n1/.volley/parity.1", 5, []byte("rot"), true)
+		damaged := w.tree(1)
+		_, err := w.recoverBy(once(w.Process(), "create", "/n1/.volley/tmp-parity", func() { x.do(w) }), RecoverOptions{})
+		if x.want == "" {
+			must(t, err)
+			must(t, diff(x.what, was[1], w.tree(1)))
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v: want %q", x.what, err, x.want)
+		}
+		if slices.ContainsFunc(w.meta(1), leftover) {
+			t.Errorf("%s: %q is left", x.what, w.meta(1))
+		}
+		if x.what == "the sources" { // now too much is damaged
+			must(t, diff(x.what, damaged, w.tree(1)))
+			continue
+		}
+		must(t, w.recover())
+		must(t, diff(x.what, was[1], w.tree(1)))
+	}
+}
+
+// TestUndisturbed runs recover on a group that is whole: it writes nothing but its locks.
+func TestUndisturbed(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	must(t, w.recover()) // which notes how files are now
+	w.WriteFile("/n1/new", []byte("new"), 0o600)
+	for _, c := range w.Calls(func(p *disktest.Process) { _, err := w.recoverBy(p, RecoverOptions{}); must(t, err) }) {
+		if c.Writes && c.Op != "lock" && c.Op != "unlock" && c.Op != "syncdir" {
+			t.Errorf("%v", c)
+		}
+	}
+	// A directory that is another user's, and a file system without links, stop nothing.
+	w.Remove("/n1/sub/x")
+	r, err := w.recoverBy(failing(w.Process(), syscall.EPERM, "chmod", "/n1/sub"), RecoverOptions{})
+	must(t, err)
+	same(t, "another user's", r.Notes, []string{"/n1/sub: mode and time cannot be set, as it is another user's"})
+	w.WriteFile("/n1/plain", []byte("mine"), 0o600)
+	r, err = w.recoverBy(failing(w.Process(), syscall.EPERM, "link", "/n1/plain"), RecoverOptions{Revert: true})
+	must(t, err)
+	if len(r.Replaced) != 1 || content(w, r.Replaced[0]) != "mine" {
+		t.Errorf("%+v", r)
+	}
+	must(t, w.whole())
+	// Verify needs no lock where it cannot write.
+	w.SetReadOnly(true)
+	v, err := w.verifyBy(w.Process(), VerifyOptions{})
+	if err != nil || !v.Whole {
+		t.Errorf("verify: %+v, %v", v, err)
+	}
+	before := w.Tree("/")
+	if err := w.protect(); err == nil || !strings.Contains(err.Error(), "/n0 cannot be read: ") || before != w.Tree("/") {
+		t.Errorf("protect: %v", err)
+	}
+}
+
+// TestUnreadStale rolls a node back, and has the disk not give what it had then: nobody knows
+// which of its files are stale, and none is touched.
+func TestUnreadStale(t *testing.T) {
+	for _, name := range []string{"manifest.1.json", "member.1.1.json"} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		w.CopyTree("/n1", "/old")
+		w.AppendFile("/n1/plain", []byte("more"))
+		must(t, w.protect())
+		w.RemoveAll("/n1")
+		w.Rename("/old", "/n1")
+		before := w.tree(1)
+		p := failing(w.Process(), syscall.EIO, "open", "/n1/.volley/"+name)
+		r, err := w.verifyBy(p, VerifyOptions{})
+		must(t, err)
+		if r.Nodes[1].Status != Failing {
+			t.Errorf("%s: %+v", name, r.Nodes[1])
+		}
+		rec, err := w.recoverBy(p, RecoverOptions{})
+		must(t, err)
+		must(t, diff(name, before, w.tree(1)))
+		if rec.Incomplete() == nil || rec.Incomplete().Error() != "not everything is recovered: /n1 cannot be read" {
+			t.Errorf("%s: %+v", name, rec)
+		}
+		// Of a node that has the generation in force it does not matter.
+		w.WriteFile("/n2/.volley/manifest.1.json", nil, 0o600)
+		r, err = w.verifyBy(failing(w.Process(), syscall.EIO, "open", "/n2/.volley/manifest.1.json"), VerifyOptions{})
+		must(t, err)
+		if r.Nodes[2].Status != Whole || r.Nodes[1].Status != Stale {
+			t.Errorf("%s: %+v", name, r.Nodes)
+		}
+	}
+}
+
+// A ledger counts what is open, by path.
+type ledger struct {
+	disk.Disk
+	mu   sync.Mutex
+	open map[string]int
+}
+
+func (l *ledger) count(path string, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open[path] += n
+}
+
+func (l *ledger) left() (list []string) {
+	for path, n := range l.open {
+		if n != 0 {
+			list = append(list, fmt.Sprint(path, " ", n))
+		}
+	}
+	return list
+}
+
+func (l *ledger) Open(path string) (disk.Dir, error) {
+	d, err := l.Disk.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	l.count(path, 1)
+	return &ledgerDir{d, l, path}, nil
+}
+
+type ledgerDir struct {
+	disk.Dir
+	l    *ledger
+	path string
+}
+
+func (d *ledgerDir) Close() error { d.l.count(d.path, -1); return d.Dir.Close() }
+
+func (d *ledgerDir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	f, err := d.Dir.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	d.l.count(f.Name(), 1)
+	return &ledgerFile{f, d.l, f.Name(), false}, nil
+}
+
+type ledgerFile struct {
+	disk.File
+	l      *ledger
+	path   string
+	closed bool
+}
+
+func (f *ledgerFile) Close() error {
+	if !f.closed {
+		f.closed = true
+		f.l.count(f.path, -1)
+	}
+	return f.File.Close()
+}
+
+// TestClosed checks that verbs close what they open, whether they succeed or fail at a call.
+func TestClosed(t *testing.T) {
+	first := newWorld(3, 1, Striped)
+	second := first.clone()
+	must(t, second.protect())
+	change(second, "/n1")
+	third := first.clone()
+	must(t, third.protect())
+	third.Overwrite("/n1/big", 5, []byte("rot"), true)
+	third.Overwrite("/n1/.volley/parity.1", 5, []byte("rot"), true)
+	third.Remove("/n1/link")
+	run := func(w *world, verb string, d disk.Disk) error {
+		o := Options{disk: d, Timeout: time.Minute, Memory: 1 << 20}
+		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
+			switch verb {
+			case "protect":
+				return Protect(ctx, t, dirs, ProtectOptions{Options: o, Tolerate: 1, Layout: Striped})
+			case "recover":
+				return Recover(ctx, t, dirs, RecoverOptions{Options: o})
+			}
+			return Verify(ctx, t, dirs, VerifyOptions{Options: o, Quick: verb == "quick"})
+		})
+		return err
+	}
+	for _, x := range []struct {
+		w    *world
+		verb string
+	}{{first, "protect"}, {second, "protect"}, {third, "recover"}, {third, "verify"}, {third, "quick"}} {
+		calls := x.w.Calls(func(p *disktest.Process) { must(t, run(x.w.clone(), x.verb, p)) })
+		for n := 0; n <= len(calls); n += 1 + len(calls)/16 {
+			c := x.w.clone()
+			p := c.Process()
+			if n > 0 {
+				p.FailAt(n-1, syscall.EIO)
+			}
+			l := &ledger{Disk: p, open: map[string]int{}}
+			err := run(c, x.verb, l)
+			if list := l.left(); list != nil {
+				t.Errorf("%s, call %d fails: %v: %q are open", x.verb, n-1, err, list)
+			}
+		}
+	}
+}
