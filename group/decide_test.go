@@ -281,6 +281,11 @@ func TestDecideGroups(t *testing.T) {
 	for n := range 3 {
 		states = append(states, stateOf('1', n, 3, 1))
 	}
+	// Somebody gave fewer nodes once, and that run was interrupted: it does not count.
+	states[0].Held = append(states[0].Held, held{Generation: 2, Version: Version, Group: "G", Nodes: 2, Tolerate: 1, Root: "root 2", Complete: true})
+	if c, err := decide(states, ""); err != nil || c.generation != 1 {
+		t.Errorf("generation %d, %v", c.generation, err)
+	}
 	states[2].Dir = states[1].Dir
 	for _, name := range []string{"/n1", "3", "-1", "", "x"} {
 		if name == "" {

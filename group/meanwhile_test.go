@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -291,5 +292,24 @@ func TestClosed(t *testing.T) {
 				t.Errorf("%s, call %d fails: %v: %q are open", x.verb, n-1, err, list)
 			}
 		}
+	}
+}
+
+// TestRottenLayout lets a file rot, and asks for another layout, for which its digests are taken
+// anew: it is named, and protected as it is only by force.
+func TestRottenLayout(t *testing.T) {
+	for layout, other := range map[string]string{Full: Striped, Striped: Full} {
+		w := newWorld(4, 2, layout)
+		must(t, w.protect())
+		w.Overwrite("/n2/sub/x", 1, []byte("rot"), true)
+		for _, to := range []string{other, layout} {
+			input := new(InputError)
+			if _, err := w.protectBy(w.Process(), ProtectOptions{Layout: to}); !errors.As(err, &input) || input.Way != WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
+				t.Errorf("%s, then %s: %v", layout, to, err)
+			}
+		}
+		_, err := w.protectBy(w.Process(), ProtectOptions{Layout: other, Force: true})
+		must(t, err)
+		must(t, w.whole())
 	}
 }
