@@ -286,11 +286,18 @@ func TestDecideGroups(t *testing.T) {
 	if c, err := decide(states, ""); err != nil || c.generation != 1 {
 		t.Errorf("generation %d, %v", c.generation, err)
 	}
+	// Nor does a newer one that is pending, beside a forgery of the one in force.
+	states = nil
+	for n := range 5 {
+		states = append(states, stateOf('2', n, 5, 1))
+	}
+	states[0].Held[0].Root = "forged"
+	states[1].Held = append(states[1].Held, held{Generation: 3, Version: Version, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 3", Complete: true})
+	if c, err := decide(states, ""); err != nil || c.generation != 2 || c.root != "root 2" {
+		t.Errorf("generation %d, %s, %v", c.generation, c.root, err)
+	}
 	states[2].Dir = states[1].Dir
-	for _, name := range []string{"/n1", "3", "-1", "", "x"} {
-		if name == "" {
-			continue
-		}
+	for _, name := range []string{"/n1", "5", "-1", "x"} {
 		if n, err := nodeNamed(states, name); err == nil {
 			t.Errorf("%q is node %d", name, n)
 		}

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -130,6 +131,18 @@ func TestUndisturbed(t *testing.T) {
 		if c.Writes && c.Op != "lock" && c.Op != "unlock" && c.Op != "syncdir" {
 			t.Errorf("%v", c)
 		}
+	}
+	// Who has only touched a file has not changed it, and recover notes how it is now.
+	w.Chmod("/n1/plain", 0o600)
+	w.Chmod("/n1/plain", 0o644)
+	must(t, w.recover())
+	d, err := w.Process().Open("/n1")
+	must(t, err)
+	l, err := scan(d, true)
+	must(t, err)
+	noted := (&node{dir: d}).readTouches(1, &Member{Entries: slices.DeleteFunc(slices.Clone(l.entries), func(e Entry) bool { return e.Path == "new" })})
+	if at := l.find("plain"); noted["plain"] != l.touches[at] {
+		t.Errorf("%+v is noted, and it is %+v", noted["plain"], l.touches[at])
 	}
 	// A directory that is another user's, and a file system without links, stop nothing.
 	w.Remove("/n1/sub/x")
@@ -314,5 +327,43 @@ func TestRottenLayout(t *testing.T) {
 		_, err := w.protectBy(w.Process(), ProtectOptions{Layout: other, Force: true})
 		must(t, err)
 		must(t, w.whole())
+	}
+}
+
+// TestTooMuch damages more of some blocks than R allows: what needs these is left as it is, and
+// named, and the rest comes back.
+func TestTooMuch(t *testing.T) {
+	w := newWorld(4, 1, Striped)
+	for n, dir := range w.dirs { // a file in each of three chunks, and in two rows
+		for i := range 6 {
+			w.WriteFile(fmt.Sprint(dir, "/part", i), bytes.Repeat([]byte{byte(n + i), 7, 9}, usualBlock/3), 0o600)
+		}
+	}
+	must(t, w.protect())
+	was := map[string]string{}
+	rot := func(path string) {
+		was[path] = content(w, path)
+		w.Overwrite(path, 5, []byte("rot"), true)
+	}
+	for i := range 6 {
+		rot(fmt.Sprint("/n1/part", i))
+	}
+	for i := range 3 {
+		rot(fmt.Sprint("/n2/part", i))
+	}
+	r, err := w.recoverBy(w.Process(), RecoverOptions{})
+	must(t, err)
+	left := 0
+	for path, text := range was {
+		named := slices.Contains(r.Left, path+": too many nodes are lost, damaged or changed in some of its blocks")
+		if named {
+			left++
+		}
+		if back := content(w, path) == text; back == named {
+			t.Errorf("%s: is back %v, and is named %v", path, back, named)
+		}
+	}
+	if left == 0 || left != len(r.Left) || r.Files != len(was)-left || r.Files == 0 || r.Incomplete() == nil {
+		t.Errorf("%d of %d files are left: %+v", left, len(was), r)
 	}
 }

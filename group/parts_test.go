@@ -353,3 +353,56 @@ func TestTouches(t *testing.T) {
 		t.Error("there are none")
 	}
 }
+
+// TestEarlierMember looks for what a node had in a generation of fewer nodes: nothing.
+func TestEarlierMember(t *testing.T) {
+	for version := 1; version <= Version; version++ {
+		n := &node{index: 3, held: map[int64]*loaded{1: {manifest: &Manifest{Version: version, Generation: 1, Nodes: 3}, members: make([]*Member, 3)}}}
+		s := &session{current: current{generation: 2}, states: make([]*state, 4)}
+		s.states[3] = &state{Held: []held{{Generation: 1, Committed: true}}}
+		if is, x, err := s.compareStale(t.Context(), n); is != nil || x != nil || err != nil {
+			t.Errorf("version %d: %+v, %+v, %v", version, is, x, err)
+		}
+	}
+}
+
+// TestWindows protects files of five rows with memory for two of them, and changes a row or
+// its parity: it alone is coded, and the others keep what they have.
+func TestWindows(t *testing.T) {
+	for _, layout := range []string{Full, Striped} {
+		w := newWorld(4, 2, layout)
+		rows := 5
+		row := 2 * usualBlock
+		if layout == Full {
+			row = usualBlock
+		}
+		for n, dir := range w.dirs {
+			w.RemoveAll(dir)
+			w.MkdirAll(dir, 0o755)
+			w.WriteFile(dir+"/big", bytes.Repeat([]byte{byte(n), 1, 2, byte(n * n), 4, 5, 6}, rows*row/7), 0o600)
+		}
+		protect := func(what string, coded int) {
+			t.Helper()
+			r, err := w.protectBy(w.Process(), ProtectOptions{Options: Options{}})
+			if err != nil || r.Coded != coded || r.Blocks != rows {
+				t.Errorf("%s, %s: %+v, %v: want %d blocks coded of %d", layout, what, r, err, coded, rows)
+			}
+			must(t, w.whole())
+		}
+		protect("first", rows)
+		protect("again", 0)
+		for i := range rows {
+			w.Overwrite("/n1/big", int64(i*row+9), []byte("changed"), false)
+			protect(fmt.Sprint("row ", i), 1)
+			g := int64(3 + 2*i)
+			w.Overwrite("/n2/"+parityPath(g), int64(i*row/4+9), []byte("rot"), true)
+			protect(fmt.Sprint("parity of row ", i/2), 1)
+		}
+		was := w.trees()
+		w.lose(0, 1, 2)
+		must(t, w.recover())
+		for n := range was {
+			must(t, diff(layout, was[n], w.tree(n)))
+		}
+	}
+}

@@ -256,7 +256,7 @@ func TestSizes(t *testing.T) {
 		{128, 2, 8, 0, 8, 64 * kib}, {129, 2, 8, 0, 8, 32 * kib}, {1023, 1, 8, 0, 8, 8 * kib},
 		{1, 1, 2 * gib, 0, 2 * gib, 64 * kib}, {1, 1, 2*gib + 1, 0, 2*gib + 8, 128 * kib}, {1, 1, 32 * 1024 * gib, 0, 32 * 1024 * gib, gib}, {1, 1, 64 * 1024 * gib, 0, 64 * 1024 * gib, gib},
 		// They stay as they were, unless that makes far too many, or far too long ones.
-		{1, 1, 8 * gib, 64 * kib, 8 * gib, 64 * kib}, {1, 1, 8*gib + 1, 64 * kib, 8*gib + 8, 512 * kib}, {1, 1, 1, 256 * kib, 8, 256 * kib}, {1, 1, 1, 512 * kib, 8, 64 * kib},
+		{1, 1, 8 * gib, 64 * kib, 8 * gib, 64 * kib}, {1, 1, 8*gib + 1, 64 * kib, 8*gib + 8, 512 * kib}, {1, 1, 1, 256 * kib, 8, 256 * kib}, {1, 1, 1, 320 * kib, 8, 64 * kib},
 		{1, 1, 1, 8 * kib, 8, 8 * kib},
 	} {
 		m := &Manifest{Version: Version, DataChunks: x.d, ParityChunks: x.p}
