@@ -367,3 +367,41 @@ func TestTooMuch(t *testing.T) {
 		t.Errorf("%d of %d files are left: %+v", left, len(was), r)
 	}
 }
+
+// TestCancelled ends verbs by their context, before they begin and at their last call: each says so.
+func TestCancelled(t *testing.T) {
+	for _, name := range []string{"", "/n1/.volley/tmp-touches.json"} {
+		w := newWorld(2, 1, Striped)
+		ctx, cancel := context.WithCancel(t.Context())
+		p := w.Process()
+		if name == "" {
+			cancel()
+		}
+		_, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
+			return Protect(ctx, x, dirs, ProtectOptions{Options: optionsOf(once(p, "rename", name, cancel), Options{}), Tolerate: 1})
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%q: %v", name, err)
+		}
+		cancel()
+	}
+}
+
+// TestLoad looks at a node that has the manifest twice, committed and pending, and other leftovers.
+func TestLoad(t *testing.T) {
+	w := newWorld(2, 1, Striped)
+	must(t, w.protect())
+	text := content(w, "/n1/.volley/manifest.1.json")
+	w.WriteFile("/n1/.volley/pending.1.json", []byte(text), 0o600)
+	w.WriteFile("/n1/.volley/pending.7.json", []byte(text), 0o600) // of another generation than its name says
+	w.WriteFile("/n1/.volley/recovering.json", nil, 0o600)
+	w.WriteFile("/n1/.volley/tmp-x", nil, 0o600)
+	w.Remove("/n1/.volley/member.1.0.json")
+	d, err := w.Process().Open("/n1")
+	must(t, err)
+	s := (&node{index: 1, given: "/n1", dir: d}).load()
+	if len(s.Held) != 1 || !s.Held[0].Committed || s.Held[0].Complete || !slices.Equal(s.Held[0].Records, []int{1}) || s.Held[0].Root != sum([]byte(text)) ||
+		!slices.Equal(s.Left, []string{"tmp-x"}) || !s.Begun || s.Newest != 7 || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7.json: generation: 1" {
+		t.Errorf("%+v", s)
+	}
+}
