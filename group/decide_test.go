@@ -296,6 +296,14 @@ func TestDecideGroups(t *testing.T) {
 	if c, err := decide(states, ""); err != nil || c.generation != 2 || c.root != "root 2" {
 		t.Errorf("generation %d, %s, %v", c.generation, c.root, err)
 	}
+	// What is not complete hides nothing that is.
+	for n := range states {
+		states[n] = stateOf('j', n, 5, 1)
+		states[n].Held = append(states[n].Held, held{Generation: 2, Version: Version, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 2", Complete: true})
+	}
+	if c, err := decide(states, ""); err != nil || c.generation != 2 {
+		t.Errorf("generation %d, %v", c.generation, err)
+	}
 	states[2].Dir = states[1].Dir
 	for _, name := range []string{"/n1", "5", "-1", "x"} {
 		if n, err := nodeNamed(states, name); err == nil {

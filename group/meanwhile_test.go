@@ -294,7 +294,8 @@ func TestClosed(t *testing.T) {
 		calls := x.w.Calls(func(p *disktest.Process) { must(t, run(x.w.clone(), x.verb, p)) })
 		last := map[string]int{"none": -1} // of its kind, when most is open
 		for _, c := range calls {
-			last[c.Op+" "+path.Base(c.Path)] = c.N
+			name, _, _ := strings.Cut(path.Base(c.Path), "-") // without what is made up
+			last[c.Op+" "+name] = c.N
 		}
 		for what, n := range last {
 			c := x.w.clone()
@@ -391,6 +392,18 @@ func TestCancelled(t *testing.T) {
 func TestLoad(t *testing.T) {
 	w := newWorld(2, 1, Striped)
 	must(t, w.protect())
+	for _, name := range append(w.meta(1), "") { // nobody else reads them
+		want := fs.FileMode(0o600)
+		if name == "" {
+			want = fs.ModeDir | 0o700
+		}
+		if info, err := w.Lstat(path.Join("/n1/.volley", name)); err != nil || info.Mode() != want {
+			t.Errorf("%q: %v, %v: want %v", name, info.Mode(), err, want)
+		}
+	}
+	if is := (&node{given: "/n1"}).path("sub/x"); is != "/n1/sub/x" {
+		t.Errorf("a file of a node that is not open is %s", is)
+	}
 	text := content(w, "/n1/.volley/manifest.1.json")
 	w.WriteFile("/n1/.volley/pending.1.json", []byte(text), 0o600)
 	w.WriteFile("/n1/.volley/pending.7.json", []byte(text), 0o600) // of another generation than its name says
