@@ -386,6 +386,22 @@ func TestCancelled(t *testing.T) {
 		}
 		cancel()
 	}
+	// An error that came first is the one.
+	w := newWorld(2, 1, Striped)
+	ctx, cancel := context.WithCancel(t.Context())
+	p := w.Process()
+	p.Before = func(c disktest.Call) error {
+		if c.Op == "rename" && c.Path == "/n1/.volley/tmp-touches.json" {
+			cancel()
+			return syscall.EIO
+		}
+		return nil
+	}
+	if _, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
+		return Protect(ctx, x, dirs, ProtectOptions{Options: optionsOf(p, Options{}), Tolerate: 1})
+	}); !errors.Is(err, syscall.EIO) {
+		t.Errorf("an error, and then it is cancelled: %v", err)
+	}
 }
 
 // TestLoad looks at a node that has the manifest twice, committed and pending, and other leftovers.
