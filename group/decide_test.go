@@ -290,16 +290,53 @@ func TestDecideGroups(t *testing.T) {
 	for n := range 3 {
 		states = append(states, stateOf('1', n, 3, 1))
 	}
+	// Somebody gave fewer nodes once, and that run was interrupted: it does not count.
+	states[0].Held = append(states[0].Held, held{Generation: 2, Version: Version, Group: "G", Nodes: 2, Tolerate: 1, Root: "root 2", Complete: true})
+	if c, err := decide(states, ""); err != nil || c.generation != 1 {
+		t.Errorf("generation %d, %v", c.generation, err)
+	}
+	// Nor does a newer one that is pending, beside a forgery of the one in force.
+	states = nil
+	for n := range 5 {
+		states = append(states, stateOf('2', n, 5, 1))
+	}
+	states[0].Held[0].Root = "forged"
+	states[1].Held = append(states[1].Held, held{Generation: 3, Version: Version, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 3", Complete: true})
+	if c, err := decide(states, ""); err != nil || c.generation != 2 || c.root != "root 2" {
+		t.Errorf("generation %d, %s, %v", c.generation, c.root, err)
+	}
+	// What is not complete hides nothing that is.
+	for n := range states {
+		states[n] = stateOf('j', n, 5, 1)
+		states[n].Held = append(states[n].Held, held{Generation: 2, Version: Version, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 2", Complete: true})
+	}
+	if c, err := decide(states, ""); err != nil || c.generation != 2 {
+		t.Errorf("generation %d, %v", c.generation, err)
+	}
 	states[2].Dir = states[1].Dir
-	for _, name := range []string{"/n1", "3", "-1", "", "x"} {
-		if name == "" {
-			continue
-		}
+	for _, name := range []string{"/n1", "5", "-1", "x"} {
 		if n, err := nodeNamed(states, name); err == nil {
 			t.Errorf("%q is node %d", name, n)
 		}
 	}
 	if n, err := nodeNamed(states, "2"); err != nil || n != 2 {
 		t.Errorf("2 is node %d, %v", n, err)
+	}
+}
+
+// TestWhoHas checks what an error says of nodes of which it cannot be told what is in force.
+func TestWhoHas(t *testing.T) {
+	var states []*state
+	for n, letter := range []byte("LFN1p2") {
+		states = append(states, stateOf(letter, n, 6, 1))
+	}
+	_, err := decide(states, "")
+	const want = "/n0 has nothing: it is lost; /n1 has cannot be read; /n2 has none; " +
+		"/n3 has generation 1; /n4 has generation 1 and generation 2, pending; /n5 has generation 2"
+	if err == nil || err.Error() != "cannot tell which generation is in force: "+want {
+		t.Errorf("%v: want %s", err, want)
+	}
+	if _, err := decide(states, "/n2"); err == nil || err.Error() != "/n2 has no generation that was committed: it cannot be believed" {
+		t.Errorf("%v", err)
 	}
 }

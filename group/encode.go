@@ -129,7 +129,7 @@ func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.Rea
 		if err != nil {
 			return nil, err
 		}
-		t = &Traffic{Plan: r.Algorithm + " " + r.Parameters, C1: r.C1, C2Bytes: int64(r.C2Packets * float64(n)), Seconds: r.Seconds, sent: []int64{r.BytesSentMax}}
+		t = &Traffic{Plan: r.Algorithm + " " + r.Parameters, C1: r.C1, C2Bytes: int64(sim.Cost{C2: r.C2, Pieces: r.Pieces}.PacketC2() * float64(n)), Seconds: r.Seconds, sent: []int64{r.BytesSentMax}}
 	} else {
 		p, err := c.plan(&s.Options, n)
 		if err != nil {

@@ -242,6 +242,46 @@ func TestGeometry(t *testing.T) {
 	})
 }
 
+// TestSizes checks the lengths of chunks and blocks at their bounds.
+func TestSizes(t *testing.T) {
+	const kib, gib = 1 << 10, 1 << 30
+	for _, x := range []struct {
+		d, p         int
+		most         int64
+		earlier      int64 // block; 0: there is none
+		chunk, block int64
+	}{
+		{1, 1, 0, 0, 0, 64 * kib}, {1, 1, 1, 0, 8, 64 * kib}, {1, 1, 8, 0, 8, 64 * kib}, {2, 1, 17, 0, 16, 64 * kib}, {2, 1, 128 * kib, 0, 64 * kib, 64 * kib}, {2, 1, 128*kib + 1, 0, 64*kib + 8, 64 * kib},
+		{3, 1, 3*64*kib*5 + 25, 0, 5*64*kib + 16, 64 * kib},
+		// Blocks are shorter where there are many of them in a row, and longer where there are many rows.
+		{128, 2, 8, 0, 8, 64 * kib}, {129, 2, 8, 0, 8, 32 * kib}, {1023, 1, 8, 0, 8, 8 * kib},
+		{1, 1, 2 * gib, 0, 2 * gib, 64 * kib}, {1, 1, 2*gib + 1, 0, 2*gib + 8, 128 * kib}, {1, 1, 32 * 1024 * gib, 0, 32 * 1024 * gib, gib}, {1, 1, 64 * 1024 * gib, 0, 64 * 1024 * gib, gib},
+		// They stay as they were, unless that makes far too many, or far too long ones.
+		{1, 1, 8 * gib, 64 * kib, 8 * gib, 64 * kib}, {1, 1, 8*gib + 1, 64 * kib, 8*gib + 8, 512 * kib}, {1, 1, 1, 256 * kib, 8, 256 * kib}, {1, 1, 1, 320 * kib, 8, 64 * kib},
+		{1, 1, 1, 8 * kib, 8, 8 * kib},
+	} {
+		m := &Manifest{Version: Version, DataChunks: x.d, ParityChunks: x.p}
+		var earlier *Manifest
+		if x.earlier > 0 {
+			earlier = &Manifest{Version: Version, Matrix: Cauchy, BlockBytes: x.earlier}
+		}
+		if m.geometry(x.most, earlier); m.ChunkBytes != x.chunk || m.BlockBytes != x.block {
+			t.Errorf("%+v: chunks of %d, blocks of %d", x, m.ChunkBytes, m.BlockBytes)
+		}
+	}
+	like := Manifest{Version: Version, Layout: Full, Nodes: 3, Tolerate: 1}
+	for i, change := range []func(*Manifest){
+		func(*Manifest) {}, func(m *Manifest) { m.Matrix = Cauchy }, func(m *Manifest) { m.Version = 1 }, func(m *Manifest) { m.Layout = Striped },
+		func(m *Manifest) { m.Nodes = 4 }, func(m *Manifest) { m.Tolerate = 2 }, func(m *Manifest) { m.Matrix = FTI },
+	} {
+		m := like
+		change(&m)
+		if m.follows(&like) != (i < 2) || like.follows(&m) != (i < 2) || m.follows(nil) {
+			t.Errorf("%+v follows: %v", m, i >= 2)
+		}
+	}
+}
+
 // TestBlockPackets reads and writes blocks of a chunk as packets, in parts of any length.
 func TestBlockPackets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -319,6 +359,9 @@ func TestShrunk(t *testing.T) {
 		{"new ones make up for it", []Entry{file("a", 5), file("b", 5)}, []Entry{file("c", 5), file("d", 5)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}},
 		{"emptied", []Entry{file("a", 5)}, []Entry{file("a", 0)}, 0.5, shrinkage{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}, Empty: true, Less: true}},
 		{"empty before", []Entry{file("a", 0), file("b", 1)}, []Entry{file("a", 0), file("b", 1)}, 0.5, shrinkage{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}},
+		{"shorter", []Entry{file("a", 5), file("b", 5), file("c", 0)}, []Entry{file("a", 4), file("b", 6), file("c", 0)}, 0.5, shrinkage{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}}},
+		{"one emptied, one shorter, one gone", []Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []Entry{file("a", 0), dir, file("b", 1), file("d", 5)}, 0.5,
+			shrinkage{Files: 2, Were: 4, Bytes: 6, WereBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Less: true}},
 		{"became a directory", []Entry{file("d", 1)}, []Entry{dir}, 0.5, shrinkage{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}, Empty: true, Less: true}},
 		{"many", []Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []Entry{file("g", 0)}, 0.5,
 			shrinkage{Were: 7, WereBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}, Empty: true, Less: true}},

@@ -180,10 +180,10 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 		}
 		if c := conditions[n.index]; !c.whole() || len(s.states[n.index].Bad) > 0 {
 			x, blocked, err := s.target(ctx, n, c)
+			targets[n.index] = x
 			if err != nil {
 				return nil, err
 			}
-			targets[n.index] = x
 			left[i] = append(left[i], blocked...)
 		}
 	}

@@ -12,7 +12,7 @@
 //	survivors.txt  those to look at
 //
 // A mutant's tests are those that reach its place, of all packages. It is killed if one
-// fails, or takes more than five times as long, or more memory than -memory.
+// fails, or takes more than -patience times as long, or more memory than -memory.
 // Survivors that are equivalent to the original are in explained.txt, with the reason.
 package main
 
@@ -44,6 +44,7 @@ type config struct {
 	workers   int
 	budget    time.Duration
 	memory    int64
+	patience  int
 	tests     string
 	only      *regexp.Regexp
 	sample    int
@@ -65,6 +66,7 @@ func main() {
 	flag.StringVar(&c.dir, "o", filepath.Join(os.TempDir(), "mutants"), "folder for results and scratch")
 	flag.IntVar(&c.workers, "j", runtime.NumCPU(), "mutants at the same time")
 	flag.DurationVar(&c.budget, "budget", time.Minute, "test time for a mutant")
+	flag.IntVar(&c.patience, "patience", 5, "times as long a test may take with a mutant; more where other programs run, or what they delay counts as noticed")
 	flag.IntVar(&gigabytes, "memory", gigabytes, "address space of a test process, in GiB")
 	flag.StringVar(&c.tests, "tests", "./...", "packages whose tests are run, with spaces between")
 	flag.StringVar(&only, "only", "", "only mutants whose file:function matches this regular expression")

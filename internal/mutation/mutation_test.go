@@ -255,7 +255,7 @@ func FuzzSurvives(f *testing.F) {
 			"a/a.go | Killed | 1 → 2 | a wrong one\n" +
 			"a/a.go | Gone | a | b → a & b | another\n",
 	})
-	c := &config{dir: t.TempDir(), root: root, workers: 2, budget: time.Minute, memory: 6 << 30, tests: "./...", only: regexp.MustCompile(""), explained: filepath.Join(root, "explained.txt")}
+	c := &config{dir: t.TempDir(), root: root, workers: 2, budget: time.Minute, memory: 6 << 30, patience: 5, tests: "./...", only: regexp.MustCompile(""), explained: filepath.Join(root, "explained.txt")}
 	var out strings.Builder
 	c.out = &out
 	if err := c.run([]string{"./a"}); err != nil {

@@ -92,7 +92,9 @@ func (c *config) try(worker int, p *Point, tests []*test) (*Outcome, error) {
 }
 
 // timeout returns how long tests may take with a mutant that take so long without.
-func (c *config) timeout(took time.Duration) time.Duration { return max(3*time.Second, 5*took) }
+func (c *config) timeout(took time.Duration) time.Duration {
+	return time.Duration(c.patience) * max(time.Second, took)
+}
 
 // firstKiller moves the tests to the front that killed the last mutant of the function,
 // unless the ones before them take no time.

@@ -1,0 +1,198 @@
+package group
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestManifestRefused changes a manifest in one way at a time: what contradicts the rest is
+// refused by name, and what is at a bound is taken.
+func TestManifestRefused(t *testing.T) {
+	name := func(n int) string { return strings.Repeat("g", n) }
+	for _, x := range []struct {
+		what   string
+		change func(m *Manifest)
+		want   string // "": it is taken
+	}{
+		{"nothing", func(*Manifest) {}, ""},
+		{"format", func(m *Manifest) { m.Format = "volley" }, `format: "volley": want "volley-group"`},
+		{"version 0", func(m *Manifest) { m.Version = 0 }, "version: 0: this program knows versions 1 and 2"},
+		{"version 3", func(m *Manifest) { m.Version = 3 }, "version: 3"},
+		{"a record less", func(m *Manifest) { m.Records = m.Records[1:] }, "members: 1 of 2 nodes"},
+		{"a record more", func(m *Manifest) { m.Records = append(m.Records, m.Records[0]) }, "members: 3 of 2 nodes"},
+		{"R", func(m *Manifest) { m.Tolerate = 2 }, "to tolerate the loss of 2 of 2 nodes: want 1 to 1"},
+		{"layout", func(m *Manifest) { m.Layout = "wide" }, `layout "wide", matrix "cauchy"`},
+		{"field", func(m *Manifest) { m.Field = "2^16" }, `field: "2^16": want "2^8"`},
+		{"data chunks", func(m *Manifest) { m.DataChunks = 2 }, "data_chunks, parity_chunks: 2 and 1: want 1 and 1"},
+		{"parity chunks", func(m *Manifest) { m.ParityChunks = 2 }, "data_chunks, parity_chunks: 1 and 2: want 1 and 1"},
+		{"no group", func(m *Manifest) { m.Group = "" }, `group: "": want a name`},
+		{"a long group", func(m *Manifest) { m.Group = name(65) }, "group:"},
+		{"not too long", func(m *Manifest) { m.Group = name(64) }, ""},
+		{"a path", func(m *Manifest) { m.Group = "a/b" }, "group:"},
+		{"generation 0", func(m *Manifest) { m.Generation = 0 }, "generation: 0: want 1 to 9007199254740992"},
+		{"the last generation", func(m *Manifest) { m.Generation = mostGeneration }, ""},
+		{"one more", func(m *Manifest) { m.Generation = mostGeneration + 1 }, "generation:"},
+		{"chunks below 0", func(m *Manifest) { m.ChunkBytes = -8 }, "chunk_bytes: -8: want a multiple of 8"},
+		{"chunks of 0", func(m *Manifest) { m.ChunkBytes = 0 }, ""},
+		{"chunks of 12", func(m *Manifest) { m.ChunkBytes = 12 }, "chunk_bytes: 12"},
+		{"the largest chunk", func(m *Manifest) { m.ChunkBytes = mostChunk }, ""},
+		{"a larger one", func(m *Manifest) { m.ChunkBytes = mostChunk + align }, "chunk_bytes:"},
+		{"blocks of 0", func(m *Manifest) { m.BlockBytes = 0 }, "block_bytes: 0: want a multiple of 8"},
+		{"the smallest block", func(m *Manifest) { m.BlockBytes = align }, ""},
+		{"blocks of 12", func(m *Manifest) { m.BlockBytes = 12 }, "block_bytes: 12"},
+		{"the largest block", func(m *Manifest) { m.BlockBytes = mostBlock }, ""},
+		{"a larger one", func(m *Manifest) { m.BlockBytes = mostBlock + align }, "block_bytes:"},
+		{"digest", func(m *Manifest) { m.Digest = "md5" }, `digest: "md5": this program knows sha256`},
+		{"no copies", func(m *Manifest) { m.Copies = 0 }, "copies: 0: want 1 to 2"},
+		{"one copy", func(m *Manifest) { m.Copies = 1 }, ""},
+		{"a copy too many", func(m *Manifest) { m.Copies = 3 }, "copies: 3"},
+		{"bytes of a record", func(m *Manifest) { m.Records[1].Bytes = -1 }, "members[1]: want bytes, and a SHA-256"},
+		{"no bytes of a record", func(m *Manifest) { m.Records[1].Bytes = 0 }, ""},
+		{"no digits", func(m *Manifest) { m.Records[1].SHA256 = strings.Repeat("x", 64) }, "members[1]:"},
+		{"few digits", func(m *Manifest) { m.Records[1].SHA256 = "00" }, "members[1]:"},
+	} {
+		m := fuzzManifest()
+		x.change(m)
+		text, err := m.encode()
+		must(t, err)
+		_, err = DecodeManifest(text)
+		if (x.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v: want %q", x.what, err, x.want)
+		}
+	}
+	text, err := fuzzManifest().encode()
+	must(t, err)
+	for _, at := range []int{3, len(text) - 5} {
+		damaged := slices.Clone(text)
+		damaged[at] ^= 1
+		if _, err := DecodeManifest(damaged); err == nil || !strings.Contains(err.Error(), "is damaged") {
+			t.Errorf("byte %d differs: %v", at, err)
+		}
+	}
+	for _, line := range []string{"", "[]", `{"format":1}`, `{"format":"volley-group","version":2,"nodes":"2"}`, `{"format":"volley-group","version":1,"nodes":"2"}`} {
+		if _, err := DecodeManifest(seal([]byte(line))); err == nil {
+			t.Errorf("%q was taken", line)
+		}
+	}
+}
+
+// TestMemberRefused does the same with the record of a node, whose chunk has two blocks of 8 bytes.
+func TestMemberRefused(t *testing.T) {
+	m := fuzzManifest()
+	m.ChunkBytes, m.BlockBytes = 16, 8
+	add := func(e Entry) func(*Member) { return func(x *Member) { x.Entries = append(x.Entries, e) } }
+	at := func(i int, change func(*Entry)) func(*Member) { return func(x *Member) { change(&x.Entries[i]) } }
+	for _, c := range []struct {
+		what   string
+		change func(x *Member)
+		want   string // "": it is taken
+	}{
+		{"nothing", func(*Member) {}, ""},
+		{"bytes below 0", func(x *Member) { x.Bytes = -1 }, "bytes: -1"},
+		{"all bytes", func(x *Member) { x.Bytes = 16 }, ""},
+		{"more bytes", func(x *Member) { x.Bytes = 17 }, "bytes: 17: more than 1 chunks of 16 hold"},
+		{"parity", func(x *Member) { x.Parity = x.Parity[32:] }, "parity: 32 bytes of digests of 1 chunks of 2 blocks"},
+		{"a segment less", func(x *Member) { x.Segments = x.Segments[32:] }, "segments: 64 bytes of digests of 3 segments"},
+		{"outside", at(2, func(e *Entry) { e.Path = "../f" }), `entries: "../f": want a path below`},
+		{"not clean", at(2, func(e *Entry) { e.Path = "d/../f" }), "want a path below"},
+		{"absolute", at(2, func(e *Entry) { e.Path = "/f" }), "want a path below"},
+		{"a zero", at(2, func(e *Entry) { e.Path = "f\x00" }), "want a path below"},
+		{"Volley's own", at(1, func(e *Entry) { e.Path = metaName }), "want a path below"},
+		{"below that", at(2, func(e *Entry) { e.Path = metaName + "/f" }), "want a path below"},
+		{"named like that", at(2, func(e *Entry) { e.Path = metaName + "x" }), ""},
+		{"twice", add(Entry{Path: "d", Type: typeDir}), `entries: "d": is there twice`},
+		{"type", at(3, func(e *Entry) { e.Type = "pipe" }), `type "pipe": want file, dir or symlink`},
+		{"all mode bits", at(2, func(e *Entry) { e.Mode = 0o7777 }), ""},
+		{"mode", at(2, func(e *Entry) { e.Mode = 0o10000 }), "mode 010000: want permission bits"},
+		{"nanoseconds", at(2, func(e *Entry) { e.Nanoseconds = 999_999_999 }), ""},
+		{"a second", at(2, func(e *Entry) { e.Nanoseconds = 1_000_000_000 }), "mtime_ns 1000000000: want 0 to 999999999"},
+		{"before it", at(2, func(e *Entry) { e.Nanoseconds = -1 }), "mtime_ns -1"},
+		{"no target", at(4, func(e *Entry) { e.Target = "" }), `entries: "l": a symbolic link without target`},
+		{"size below 0", at(2, func(e *Entry) { e.Size = -1 }), "size or offset out of range"},
+		{"offset below 0", at(2, func(e *Entry) { e.Offset = -1 }), "size or offset out of range"},
+		{"size", at(2, func(e *Entry) { e.Size = mostChunk + 1 }), "size or offset out of range"},
+		{"offset", at(2, func(e *Entry) { e.Offset = mostChunk + 1 }), "size or offset out of range"},
+		{"the largest offset of no bytes", at(3, func(e *Entry) { e.Size, e.Offset = 0, mostChunk }), "segments: 96 bytes"},
+		{"the largest size", at(2, func(e *Entry) { e.Size = mostChunk }), "lie outside"},
+		{"overlapping", at(3, func(e *Entry) { e.Offset = 9 }), `entries: "d/g": bytes 9 to 12 of 13 overlap another file`},
+		{"outside its bytes", at(3, func(e *Entry) { e.Size = 4 }), "bytes 10 to 14 of 13"},
+		{"no directory", at(1, func(e *Entry) { e.Path = "e" }), `entries: "d/g": its directory is not among them`},
+		{"a file for a directory", at(3, func(e *Entry) { e.Path = "f/g" }), "its directory is not among them"},
+		{"no root", at(0, func(e *Entry) { e.Path = "e" }), "its directory is not among them"},
+	} {
+		x := &Member{Bytes: 13, Parity: make([]byte, 64), Segments: make([]byte, 96), Entries: []Entry{
+			{Path: ".", Type: typeDir, Mode: 0o755}, {Path: "d", Type: typeDir}, {Path: "f", Type: typeFile, Size: 10},
+			{Path: "d/g", Type: typeFile, Size: 3, Offset: 10}, {Path: "l", Type: typeSymlink, Target: "x"},
+		}}
+		c.change(x)
+		text, err := json.Marshal(x)
+		must(t, err)
+		_, err = m.decodeMember(text)
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v: want %q", c.what, err, c.want)
+		}
+	}
+	if _, err := m.decodeMember([]byte("[]")); err == nil {
+		t.Error("a list was taken for a record")
+	}
+}
+
+// TestVersion1Refused changes a manifest of version 1 in one way at a time.
+func TestVersion1Refused(t *testing.T) {
+	digest := strings.Repeat("00", 32)
+	const before = `{"format":"volley-group","version":1,"group":"g","generation":1,"nodes":2,"tolerate":1,"layout":"full","field":"2^8","matrix":"cauchy",` +
+		`"data_chunks":1,"parity_chunks":1,"chunk_bytes":16,"block_bytes":16,"members":[`
+	member := `{"bytes":5,"entries":[{"path":".","type":"dir","mode":493,"mtime":-1},{"path":"f","type":"file","size":5,"mtime":1500000000123456789,"sha256":"` + digest +
+		`"}],"data":["` + digest + `"],"parity":["` + digest + `"]}`
+	whole := before + member + "," + member + "]}"
+	m, members, err := decodeManifest(seal([]byte(whole)))
+	must(t, err)
+	if m.Nodes != 2 || len(members) != 2 || len(members[1].blocks) != 32 || len(members[1].Parity) != 32 {
+		t.Errorf("%+v, %+v", m, members)
+	}
+	if e := members[0].Entries; e[0].Seconds != -1 || e[0].Nanoseconds != 999_999_999 || e[1].Seconds != 1_500_000_000 || e[1].Nanoseconds != 123_456_789 || e[1].SHA256 != digest {
+		t.Errorf("%+v", e)
+	}
+	for _, x := range [][3]string{
+		{`},{"bytes"`, `}],"x":[{"bytes"`, "members: 1 of 2 nodes"},
+		{`"2^8"`, `"2^4"`, `field: "2^4": want "2^8"`},
+		{`"sha256":"00`, `"sha256":"xx`, `members[0].entries: "f": sha256 "xx`},
+		{`"sha256":"00`, `"sha256":"`, `members[0].entries: "f": sha256`},
+		{`"data":["00`, `"data":["xx`, "members[0].data[0]:"},
+		{`"parity":["00`, `"parity":["`, "members[0].parity[0]:"},
+		{`"data":["` + digest + `"]`, `"data":[]`, "members[0].data: 0 bytes of digests of 1 chunks of 1 blocks"},
+		{`"bytes":5`, `"bytes":17`, "members[0].bytes: 17"},
+	} {
+		text := strings.Replace(whole, x[0], x[1], 1)
+		if _, _, err := decodeManifest(seal([]byte(text))); text == whole || err == nil || !strings.Contains(err.Error(), x[2]) {
+			t.Errorf("%s for %s: %v: want %q", x[1], x[0], err, x[2])
+		}
+	}
+}
+
+// TestNames takes names of .volley apart.
+func TestNames(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		kind string // "": it is of no generation
+		g    int64
+		n    int
+	}{
+		{"manifest.1.json", manifestName, 1, 0}, {"pending.12.json", pendingName, 12, 0}, {"parity.3", parityName, 3, 0}, {"member.4.15.json", recordName, 4, 15},
+		{"member.4.0.json", recordName, 4, 0}, {"parity.9007199254740991", parityName, 1<<53 - 1, 0},
+		{"manifest.1", "", 0, 0}, {"parity.3.json", "", 0, 0}, {"member.4.json", "", 0, 0}, {"member.4.01.json", "", 0, 0}, {"member.4.-1.json", "", 0, 0},
+		{"member.x.1.json", "", 0, 0}, {"parity.0", "", 0, 0}, {"parity.-1", "", 0, 0}, {"parity.01", "", 0, 0}, {"parity.9007199254740992", "", 0, 0}, {"node.json", "", 0, 0},
+	} {
+		kind, g, n, ok := nameOf(x.name)
+		if ok != (x.kind != "") || ok && (kind != x.kind || g != x.g || n != x.n) {
+			t.Errorf("%s: %q, generation %d, node %d, %v", x.name, kind, g, n, ok)
+		}
+	}
+	for name, want := range map[string]bool{"tmp-parity": true, ".volley-x": true, "parity.1": false, "replaced": false} {
+		if leftover(name) != want {
+			t.Errorf("%s is left over: %v", name, !want)
+		}
+	}
+}

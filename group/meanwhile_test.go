@@ -1,0 +1,436 @@
+package group
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"volley/internal/disk"
+	"volley/internal/disk/disktest"
+	"volley/transport"
+)
+
+// once does something before the first call of a kind.
+func once(p *disktest.Process, op, path string, do func()) *disktest.Process {
+	done := false
+	p.Before = func(c disktest.Call) error {
+		if !done && c.Op == op && c.Path == path {
+			done = true
+			do()
+		}
+		return nil
+	}
+	return p
+}
+
+// TestProtectMeanwhile changes files after they were read, while they are protected: the run
+// says which, and what was protected before stays in force.
+func TestProtectMeanwhile(t *testing.T) {
+	for _, x := range []struct {
+		what string
+		do   func(w *world)
+		want string // "": it does not matter
+	}{
+		{"nothing", func(*world) {}, ""},
+		{"longer", func(w *world) { w.AppendFile("/n1/plain", []byte("more")) }, "/n1/plain has changed while it was protected"},
+		{"overwritten", func(w *world) { w.Overwrite("/n1/plain", 1, []byte("x"), true) }, "/n1/plain has changed while it was protected"},
+		{"another time", func(w *world) { w.SetTime("/n1/empty", w.Now()) }, "/n1/empty has changed while it was protected"},
+		{"another target", func(w *world) { w.Remove("/n1/link"); w.Symlink("big", "/n1/link") }, "/n1/link has changed while it was protected"},
+		{"another type", func(w *world) { w.Remove("/n1/empty"); w.MkdirAll("/n1/empty", 0o700) }, "/n1/empty has changed while it was protected"},
+		{"one more at the end", func(w *world) { w.WriteFile("/n1/zzz", nil, 0o600) }, "/n1: files have come while it was protected"},
+		{"one more", func(w *world) { w.WriteFile("/n1/another", nil, 0o600) }, "/n1: files have come or gone while they were protected"},
+		{"one less at the end", func(w *world) { w.Remove("/n1/sub/x") }, "/n1: files have come or gone while they were protected"},
+		{"the mode of a directory", func(w *world) { w.Chmod("/n1/sub", 0o700) }, ""},
+	} {
+		w := newWorld(2, 1, Striped)
+		must(t, w.protect())
+		w.AppendFile("/n1/big", []byte("more"))
+		_, err := w.protectBy(once(w.Process(), "sync", "/n1/.volley/tmp-parity", func() { x.do(w) }), ProtectOptions{})
+		if (x.want != "") != IsInputError(err) || x.want != "" && !strings.Contains(err.Error(), x.want) || x.want == "" && err != nil {
+			t.Errorf("%s: %v: want %q", x.what, err, x.want)
+		}
+		if x.want != "" {
+			if err := w.tidy(1); err != nil {
+				t.Errorf("%s: %v", x.what, err)
+			}
+			_, err := w.protectBy(w.Process(), ProtectOptions{Force: true})
+			must(t, err)
+			must(t, w.whole())
+		}
+	}
+	w := newWorld(2, 1, Striped)
+	_, err := w.protectBy(once(w.Process(), "open", "/n1/plain", func() { w.WriteFile("/n1/plain", nil, 0o600) }), ProtectOptions{})
+	if !IsInputError(err) || !strings.Contains(err.Error(), "/n1/plain has become shorter than 300 bytes meanwhile") {
+		t.Errorf("shorter: %v", err)
+	}
+}
+
+// TestRecoverMeanwhile changes what recover has found right, before it uses it: it keeps
+// nothing of that.
+func TestRecoverMeanwhile(t *testing.T) {
+	for _, x := range []struct {
+		what string
+		do   func(w *world)
+		want string // "": it does not matter
+	}{
+		{"nothing", func(*world) {}, ""},
+		{"the rest of the file", func(w *world) { w.Overwrite("/n1/big", 60_000, []byte("rot"), true) }, "/n1/big: what was recovered is not what was protected"},
+		{"the sources", func(w *world) {
+			for _, dir := range []string{"/n0", "/n2", "/n3"} {
+				w.Overwrite(dir+"/big", 5, []byte("rot"), true)
+				w.Overwrite(dir+"/.volley/parity.1", 5, []byte("rot"), true)
+				w.Overwrite(dir+"/.volley/parity.1", 40_000, []byte("rot"), true)
+			}
+		}, "is not what was protected"},
+		{"the rest of the parity", func(w *world) { w.Overwrite("/n1/.volley/parity.1", 40_000, []byte("rot"), true) }, "what was recovered of its parity is not what was protected"},
+		{"no parity any more", func(w *world) { w.Remove("/n1/.volley/parity.1") }, "no such file"},
+	} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		was := w.trees()
+		w.Overwrite("/n1/big", 5, []byte("rot"), true)
+		w.Overwrite("/n1/.volley/parity.1", 5, []byte("rot"), true)
+		damaged := w.tree(1)
+		_, err := w.recoverBy(once(w.Process(), "create", "/n1/.volley/tmp-parity", func() { x.do(w) }), RecoverOptions{})
+		if x.want == "" {
+			must(t, err)
+			must(t, diff(x.what, was[1], w.tree(1)))
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v: want %q", x.what, err, x.want)
+		}
+		if slices.ContainsFunc(w.meta(1), leftover) {
+			t.Errorf("%s: %q is left", x.what, w.meta(1))
+		}
+		if x.what == "the sources" { // now too much is damaged
+			must(t, diff(x.what, damaged, w.tree(1)))
+			continue
+		}
+		must(t, w.recover())
+		must(t, diff(x.what, was[1], w.tree(1)))
+	}
+}
+
+// TestUndisturbed runs recover on a group that is whole: it writes nothing but its locks.
+func TestUndisturbed(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	must(t, w.recover()) // which notes how files are now
+	w.WriteFile("/n1/new", []byte("new"), 0o600)
+	for _, c := range w.Calls(func(p *disktest.Process) { _, err := w.recoverBy(p, RecoverOptions{}); must(t, err) }) {
+		if c.Writes && c.Op != "lock" && c.Op != "unlock" && c.Op != "syncdir" {
+			t.Errorf("%v", c)
+		}
+	}
+	// Who has only touched a file has not changed it, and recover notes how it is now.
+	w.Chmod("/n1/plain", 0o600)
+	w.Chmod("/n1/plain", 0o644)
+	must(t, w.recover())
+	d, err := w.Process().Open("/n1")
+	must(t, err)
+	l, err := scan(d, true)
+	must(t, err)
+	noted := (&node{dir: d}).readTouches(1, &Member{Entries: slices.DeleteFunc(slices.Clone(l.entries), func(e Entry) bool { return e.Path == "new" })})
+	if at := l.find("plain"); noted["plain"] != l.touches[at] {
+		t.Errorf("%+v is noted, and it is %+v", noted["plain"], l.touches[at])
+	}
+	// A directory that is another user's, and a file system without links, stop nothing.
+	w.Remove("/n1/sub/x")
+	r, err := w.recoverBy(failing(w.Process(), syscall.EPERM, "chmod", "/n1/sub"), RecoverOptions{})
+	must(t, err)
+	same(t, "another user's", r.Notes, []string{"/n1/sub: mode and time cannot be set, as it is another user's"})
+	w.WriteFile("/n1/plain", []byte("mine"), 0o600)
+	r, err = w.recoverBy(failing(w.Process(), syscall.EPERM, "link", "/n1/plain"), RecoverOptions{Revert: true})
+	must(t, err)
+	if len(r.Replaced) != 1 || content(w, r.Replaced[0]) != "mine" {
+		t.Errorf("%+v", r)
+	}
+	must(t, w.whole())
+	// Verify needs no lock where it cannot write.
+	w.SetReadOnly(true)
+	v, err := w.verifyBy(w.Process(), VerifyOptions{})
+	if err != nil || !v.Whole {
+		t.Errorf("verify: %+v, %v", v, err)
+	}
+	before := w.Tree("/")
+	if err := w.protect(); err == nil || !strings.Contains(err.Error(), "/n0 cannot be read: ") || before != w.Tree("/") {
+		t.Errorf("protect: %v", err)
+	}
+}
+
+// TestUnreadStale rolls a node back, and has the disk not give what it had then: nobody knows
+// which of its files are stale, and none is touched.
+func TestUnreadStale(t *testing.T) {
+	for _, name := range []string{"manifest.1.json", "member.1.1.json"} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		w.CopyTree("/n1", "/old")
+		w.AppendFile("/n1/plain", []byte("more"))
+		must(t, w.protect())
+		w.RemoveAll("/n1")
+		w.Rename("/old", "/n1")
+		before := w.tree(1)
+		p := failing(w.Process(), syscall.EIO, "open", "/n1/.volley/"+name)
+		r, err := w.verifyBy(p, VerifyOptions{})
+		must(t, err)
+		if r.Nodes[1].Status != Failing {
+			t.Errorf("%s: %+v", name, r.Nodes[1])
+		}
+		rec, err := w.recoverBy(p, RecoverOptions{})
+		must(t, err)
+		must(t, diff(name, before, w.tree(1)))
+		if rec.Incomplete() == nil || rec.Incomplete().Error() != "not everything is recovered: /n1 cannot be read" {
+			t.Errorf("%s: %+v", name, rec)
+		}
+		// Of a node that has the generation in force it does not matter.
+		w.WriteFile("/n2/.volley/manifest.1.json", nil, 0o600)
+		r, err = w.verifyBy(failing(w.Process(), syscall.EIO, "open", "/n2/.volley/manifest.1.json"), VerifyOptions{})
+		must(t, err)
+		if r.Nodes[2].Status != Whole || r.Nodes[1].Status != Stale {
+			t.Errorf("%s: %+v", name, r.Nodes)
+		}
+	}
+}
+
+// A ledger counts what is open, by path.
+type ledger struct {
+	disk.Disk
+	mu   sync.Mutex
+	open map[string]int
+}
+
+func (l *ledger) count(path string, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open[path] += n
+}
+
+func (l *ledger) left() (list []string) {
+	for path, n := range l.open {
+		if n != 0 {
+			list = append(list, fmt.Sprint(path, " ", n))
+		}
+	}
+	return list
+}
+
+func (l *ledger) Open(path string) (disk.Dir, error) {
+	d, err := l.Disk.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	l.count(path, 1)
+	return &ledgerDir{d, l, path}, nil
+}
+
+type ledgerDir struct {
+	disk.Dir
+	l    *ledger
+	path string
+}
+
+func (d *ledgerDir) Close() error { d.l.count(d.path, -1); return d.Dir.Close() }
+
+func (d *ledgerDir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	f, err := d.Dir.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	d.l.count(f.Name(), 1)
+	return &ledgerFile{f, d.l, f.Name(), false}, nil
+}
+
+type ledgerFile struct {
+	disk.File
+	l      *ledger
+	path   string
+	closed bool
+}
+
+func (f *ledgerFile) Close() error {
+	if !f.closed {
+		f.closed = true
+		f.l.count(f.path, -1)
+	}
+	return f.File.Close()
+}
+
+// TestClosed checks that verbs close what they open, whether they succeed or fail at a call.
+func TestClosed(t *testing.T) {
+	changed := newWorld(3, 1, Striped)
+	must(t, changed.protect())
+	damaged := changed.clone()
+	change(changed, "/n1")
+	damaged.Overwrite("/n1/big", 5, []byte("rot"), true)
+	damaged.Overwrite("/n1/.volley/parity.1", 5, []byte("rot"), true)
+	damaged.Remove("/n1/link")
+	run := func(w *world, verb string, d disk.Disk) error {
+		o := Options{disk: d, Timeout: time.Minute, Memory: 1 << 20}
+		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
+			switch verb {
+			case "protect":
+				return Protect(ctx, t, dirs, ProtectOptions{Options: o, Tolerate: 1, Layout: Striped})
+			case "recover":
+				return Recover(ctx, t, dirs, RecoverOptions{Options: o})
+			}
+			return Verify(ctx, t, dirs, VerifyOptions{Options: o, Quick: verb == "quick"})
+		})
+		return err
+	}
+	for _, x := range []struct {
+		w    *world
+		verb string
+	}{{changed, "protect"}, {damaged, "recover"}, {damaged, "verify"}, {damaged, "quick"}} {
+		calls := x.w.Calls(func(p *disktest.Process) { must(t, run(x.w.clone(), x.verb, p)) })
+		last := map[string]int{"none": -1} // of its kind, when most is open
+		for _, c := range calls {
+			name, _, _ := strings.Cut(path.Base(c.Path), "-") // without what is made up
+			last[c.Op+" "+name] = c.N
+		}
+		for what, n := range last {
+			c := x.w.clone()
+			p := c.Process()
+			if n >= 0 {
+				p.FailAt(n, syscall.EIO)
+			}
+			l := &ledger{Disk: p, open: map[string]int{}}
+			err := run(c, x.verb, l)
+			if list := l.left(); list != nil {
+				t.Errorf("%s, %s fails: %v: %q are open", x.verb, what, err, list)
+			}
+		}
+	}
+}
+
+// TestRottenLayout lets a file rot, and asks for another layout, for which its digests are taken
+// anew: it is named, and protected as it is only by force.
+func TestRottenLayout(t *testing.T) {
+	for layout, other := range map[string]string{Full: Striped, Striped: Full} {
+		w := newWorld(4, 2, layout)
+		must(t, w.protect())
+		w.Overwrite("/n2/sub/x", 1, []byte("rot"), true)
+		for _, to := range []string{other, layout} {
+			input := new(InputError)
+			if _, err := w.protectBy(w.Process(), ProtectOptions{Layout: to}); !errors.As(err, &input) || input.Way != WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
+				t.Errorf("%s, then %s: %v", layout, to, err)
+			}
+		}
+		_, err := w.protectBy(w.Process(), ProtectOptions{Layout: other, Force: true})
+		must(t, err)
+		must(t, w.whole())
+	}
+}
+
+// TestTooMuch damages more of some blocks than R allows: what needs these is left as it is, and
+// named, and the rest comes back.
+func TestTooMuch(t *testing.T) {
+	w := newWorld(4, 1, Striped)
+	for n, dir := range w.dirs { // a file in each of three chunks, and in two rows
+		for i := range 6 {
+			w.WriteFile(fmt.Sprint(dir, "/part", i), bytes.Repeat([]byte{byte(n + i), 7, 9}, usualBlock/3), 0o600)
+		}
+	}
+	must(t, w.protect())
+	was := map[string]string{}
+	rot := func(path string) {
+		was[path] = content(w, path)
+		w.Overwrite(path, 5, []byte("rot"), true)
+	}
+	for i := range 6 {
+		rot(fmt.Sprint("/n1/part", i))
+	}
+	for i := range 3 {
+		rot(fmt.Sprint("/n2/part", i))
+	}
+	r, err := w.recoverBy(w.Process(), RecoverOptions{})
+	must(t, err)
+	left := 0
+	for path, text := range was {
+		named := slices.Contains(r.Left, path+": too many nodes are lost, damaged or changed in some of its blocks")
+		if named {
+			left++
+		}
+		if back := content(w, path) == text; back == named {
+			t.Errorf("%s: is back %v, and is named %v", path, back, named)
+		}
+	}
+	if left == 0 || left != len(r.Left) || r.Files != len(was)-left || r.Files == 0 || r.Incomplete() == nil {
+		t.Errorf("%d of %d files are left: %+v", left, len(was), r)
+	}
+}
+
+// TestCancelled ends verbs by their context, before they begin and at their last call: each says so.
+func TestCancelled(t *testing.T) {
+	for _, name := range []string{"", "/n1/.volley/tmp-touches.json"} {
+		w := newWorld(2, 1, Striped)
+		ctx, cancel := context.WithCancel(t.Context())
+		p := w.Process()
+		if name == "" {
+			cancel()
+		}
+		_, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
+			return Protect(ctx, x, dirs, ProtectOptions{Options: optionsOf(once(p, "rename", name, cancel), Options{}), Tolerate: 1})
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%q: %v", name, err)
+		}
+		cancel()
+	}
+	// An error that came first is the one.
+	w := newWorld(2, 1, Striped)
+	ctx, cancel := context.WithCancel(t.Context())
+	p := w.Process()
+	p.Before = func(c disktest.Call) error {
+		if c.Op == "rename" && c.Path == "/n1/.volley/tmp-touches.json" {
+			cancel()
+			return syscall.EIO
+		}
+		return nil
+	}
+	if _, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
+		return Protect(ctx, x, dirs, ProtectOptions{Options: optionsOf(p, Options{}), Tolerate: 1})
+	}); !errors.Is(err, syscall.EIO) {
+		t.Errorf("an error, and then it is cancelled: %v", err)
+	}
+}
+
+// TestLoad looks at a node that has the manifest twice, committed and pending, and other leftovers.
+func TestLoad(t *testing.T) {
+	w := newWorld(2, 1, Striped)
+	must(t, w.protect())
+	for _, name := range append(w.meta(1), "") { // nobody else reads them
+		want := fs.FileMode(0o600)
+		if name == "" {
+			want = fs.ModeDir | 0o700
+		}
+		if info, err := w.Lstat(path.Join("/n1/.volley", name)); err != nil || info.Mode() != want {
+			t.Errorf("%q: %v, %v: want %v", name, info.Mode(), err, want)
+		}
+	}
+	if is := (&node{given: "/n1"}).path("sub/x"); is != "/n1/sub/x" {
+		t.Errorf("a file of a node that is not open is %s", is)
+	}
+	text := content(w, "/n1/.volley/manifest.1.json")
+	w.WriteFile("/n1/.volley/pending.1.json", []byte(text), 0o600)
+	w.WriteFile("/n1/.volley/pending.7.json", []byte(text), 0o600) // of another generation than its name says
+	w.WriteFile("/n1/.volley/recovering.json", nil, 0o600)
+	w.WriteFile("/n1/.volley/tmp-x", nil, 0o600)
+	w.Remove("/n1/.volley/member.1.0.json")
+	d, err := w.Process().Open("/n1")
+	must(t, err)
+	s := (&node{index: 1, given: "/n1", dir: d}).load()
+	if len(s.Held) != 1 || !s.Held[0].Committed || s.Held[0].Complete || !slices.Equal(s.Held[0].Records, []int{1}) || s.Held[0].Root != sum([]byte(text)) ||
+		!slices.Equal(s.Left, []string{"tmp-x"}) || !s.Begun || s.Newest != 7 || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7.json: generation: 1" {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,408 @@
+package group
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"volley"
+	"volley/executor"
+	"volley/internal/disk"
+	"volley/transport/local"
+)
+
+// TestDeliver carries parcels of all lengths between nodes at 1, 2 and 3 ranks.
+func TestDeliver(t *testing.T) {
+	const k = 5
+	lengths := []int{0, 1, mostParcel, 1000, mostParcel + 1, 2*mostParcel + 3, 7}
+	text := func(p parcel) []byte {
+		return bytes.Repeat([]byte{byte(1 + p.from), byte(10 * p.to), byte(p.of), 3}, lengths[p.of]/4+1)[:lengths[p.of]]
+	}
+	var list []parcel
+	for of := range lengths {
+		list = append(list, parcel{of % k, (of * 3) % k, of}, parcel{0, 4, of})
+	}
+	for _, ranks := range []int{1, 2, 3} {
+		got := make([]map[parcel]bool, ranks)
+		var wg sync.WaitGroup
+		for r, x := range local.New(ranks) {
+			wg.Go(func() {
+				defer x.Close()
+				s := &session{t: x, k: k, Options: Options{Timeout: time.Minute}}
+				got[r] = map[parcel]bool{}
+				if err := s.deliver(t.Context(), list, func(p parcel) ([]byte, error) { return text(p), nil }, func(p parcel, is []byte) error {
+					if first, end := executor.Hosted(k, r, ranks); p.to < first || p.to >= end || !bytes.Equal(is, text(p)) {
+						t.Errorf("%d ranks: rank %d: %+v arrived with %d bytes", ranks, r, p, len(is))
+					}
+					got[r][p] = true
+					return nil
+				}); err != nil {
+					t.Errorf("%d ranks: rank %d: %v", ranks, r, err)
+				}
+			})
+		}
+		wg.Wait()
+		all := 0
+		for _, of := range got {
+			all += len(of)
+		}
+		if all != len(list) {
+			t.Errorf("%d ranks: %d of %d arrived", ranks, all, len(list))
+		}
+	}
+	no := errors.New("no")
+	s := &session{t: local.New(1)[0], k: k}
+	for i := range 2 {
+		err := s.deliver(t.Context(), list, func(parcel) ([]byte, error) {
+			if i == 0 {
+				return nil, no
+			}
+			return nil, nil
+		}, func(parcel, []byte) error { return no })
+		if err != no {
+			t.Errorf("%v: want %v", err, no)
+		}
+	}
+}
+
+// TestWait bounds waits by the timeout, where there is one.
+func TestWait(t *testing.T) {
+	for _, timeout := range []time.Duration{0, time.Nanosecond, time.Hour} {
+		s := &session{Options: Options{Timeout: timeout}}
+		if err := s.wait(t.Context(), func(ctx context.Context) error {
+			if _, bounded := ctx.Deadline(); bounded != (timeout > 0) {
+				t.Errorf("%v: bounded %v", timeout, bounded)
+			}
+			if timeout == time.Nanosecond {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return nil
+		}); errors.Is(err, executor.ErrTimeout) != (timeout == time.Nanosecond) {
+			t.Errorf("%v: %v", timeout, err)
+		}
+	}
+	s := &session{nodes: make([]*node, 3)}
+	if err := s.here(func(i int, _ *node) error { return []error{nil, fs.ErrExist, fs.ErrInvalid}[i] }); err != fs.ErrExist {
+		t.Errorf("the first error is %v", err)
+	}
+}
+
+// TestDefaults checks what options are that are not given.
+func TestDefaults(t *testing.T) {
+	var o Options
+	o.defaults()
+	if o.Memory != volley.DefaultMemory || o.Ports != volley.DefaultPorts || o.Beta != volley.DefaultBeta || o.Tau != volley.TauPerByte || o.disk != disk.OS || o.Timeout != 0 {
+		t.Errorf("%+v", o)
+	}
+	w := newWorld(2, 1, Full)
+	given := Options{Memory: 1, Ports: 2, Beta: 3, Tau: 4, disk: w.Process()}
+	o = given
+	if o.defaults(); fmt.Sprint(o) != fmt.Sprint(given) {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestTraffic adds runs up.
+func TestTraffic(t *testing.T) {
+	s := &session{t: local.New(1)[0]}
+	var sum Traffic
+	must(t, sum.total(t.Context(), s))
+	if sum.Plan != noPlan || sum.MostSent != 0 {
+		t.Errorf("%+v", sum)
+	}
+	sum.add(&Traffic{Plan: noPlan})
+	sum.add(&Traffic{Plan: "one", C1: 1, C2Bytes: 2, TotalBytes: 3, Seconds: 4, sent: []int64{5, 6}})
+	sum.add(&Traffic{Plan: "two", C1: 10, C2Bytes: 20, TotalBytes: 30, Seconds: 40, sent: []int64{70, 50, 1}})
+	must(t, sum.total(t.Context(), s))
+	if want := (Traffic{Plan: "one", C1: 11, C2Bytes: 22, MostSent: 75, TotalBytes: 33, Seconds: 44, sent: []int64{75, 56, 1}}); fmt.Sprint(sum) != fmt.Sprint(want) {
+		t.Errorf("%+v: want %+v", sum, want)
+	}
+}
+
+// TestChooseLayout checks which layout is taken, and what it costs by the model.
+func TestChooseLayout(t *testing.T) {
+	for _, x := range []struct {
+		what          string
+		o             ProtectOptions
+		matrix        string
+		full, striped float64 // seconds; below 0: it does not do
+		earlier       *Manifest
+		want          string
+	}{
+		{"as fast", ProtectOptions{}, Cauchy, 1, 1, nil, Striped},
+		{"twice as long", ProtectOptions{}, Cauchy, 1, 2, nil, Striped},
+		{"more than that", ProtectOptions{}, Cauchy, 1, 2.01, nil, Full},
+		{"asked for full", ProtectOptions{Layout: Full}, Cauchy, 9, 1, nil, Full},
+		{"asked for striped", ProtectOptions{Layout: Striped}, Cauchy, 1, 9, nil, Striped},
+		{"fti", ProtectOptions{}, FTI, 9, 1, nil, Full},
+		{"as before", ProtectOptions{Tolerate: 2}, Cauchy, 9, 1, &Manifest{Layout: Full, Tolerate: 2}, Full},
+		{"before it tolerated less", ProtectOptions{Tolerate: 2}, Cauchy, 9, 1, &Manifest{Layout: Full, Tolerate: 1}, Striped},
+		{"full does not do", ProtectOptions{}, Cauchy, -1, 9, nil, Striped},
+	} {
+		list := []candidate{{Cost: Cost{Layout: Full, Seconds: x.full}}, {Cost: Cost{Layout: Striped, Seconds: x.striped}}}
+		for i := range list {
+			if list[i].Seconds > 0 {
+				list[i].code = &code{}
+			}
+		}
+		if is := chooseLayout(&x.o, x.matrix, list, x.earlier); is.Layout != x.want {
+			t.Errorf("%s: %s: want %s", x.what, is.Layout, x.want)
+		}
+	}
+	for _, x := range []struct {
+		o     ProtectOptions
+		name  string
+		want  [2]bool // possible: full, striped
+		error string
+	}{
+		{ProtectOptions{Tolerate: 2}, Cauchy, [2]bool{true, true}, ""},
+		{ProtectOptions{Tolerate: 3}, Cauchy, [2]bool{false, true}, ""},
+		{ProtectOptions{Tolerate: 2}, FTI, [2]bool{true, false}, ""},
+		{ProtectOptions{Tolerate: 3, Layout: Full}, Cauchy, [2]bool{}, "layout full: every node lost"},
+		{ProtectOptions{Tolerate: 3}, FTI, [2]bool{}, "layout full: every node lost"},
+		{ProtectOptions{Tolerate: 2, Layout: Striped}, FTI, [2]bool{}, "matrix fti: layout striped has cauchy"},
+		{ProtectOptions{Tolerate: 4}, Cauchy, [2]bool{}, "to tolerate the loss of 4 of 4"},
+	} {
+		list, err := candidates(4, &x.o, x.name)
+		if (x.error == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), x.error) {
+			t.Errorf("%+v: %v: want %q", x.o, err, x.error)
+			continue
+		}
+		for i, c := range list {
+			if c.Possible != x.want[i] || (c.code != nil) != x.want[i] || (c.Why == "") != x.want[i] {
+				t.Errorf("%+v, %s: %+v", x.o, x.name, c)
+			}
+		}
+	}
+	s := &session{k: 4, Options: Options{Beta: time.Second, Tau: 2, Ports: 1, Memory: 1 << 20}}
+	list, err := candidates(4, &ProtectOptions{Tolerate: 3}, Cauchy)
+	must(t, err)
+	must(t, s.cost(list, 800))
+	if c := list[1]; c.Seconds != float64(c.Rounds)+2*float64(c.SentBytes) || c.StoredBytes != 3*800 || list[0].Rounds != 0 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestRepairing checks how the relay that brings packets back is cut.
+func TestRepairing(t *testing.T) {
+	for _, x := range []struct {
+		k, r   int
+		layout string
+		pieces int
+	}{{4, 2, Full, 4}, {20, 2, Full, mostPieces}, {4, 2, Striped, 0}, {2, 1, Striped, 0}} {
+		c, err := newCode(x.k, x.r, x.layout, Cauchy)
+		must(t, err)
+		lost := map[symbol]bool{{1, false, 0}: true}
+		r, beyond, err := c.repairing(lost, lost, 1)
+		if err != nil || beyond != nil || r.problem.Pieces != x.pieces || len(r.outputs[1]) != 1 {
+			t.Errorf("%+v: %+v, %v, %v", x, r, beyond, err)
+		}
+	}
+	c, err := newCode(4, 1, Striped, Cauchy)
+	must(t, err)
+	lost := map[symbol]bool{{0, false, 0}: true, {0, true, 0}: true, {1, false, 0}: true, {1, false, 1}: true, {1, false, 2}: true, {1, true, 0}: true}
+	r, beyond, err := c.repairing(lost, map[symbol]bool{{0, false, 0}: true, {1, true, 0}: true}, 1)
+	if err != nil || len(beyond)+len(r.outputs[0])+len(r.outputs[1]) != 2 || len(beyond) == 0 {
+		t.Errorf("%v beyond, %+v, %v", beyond, r, err)
+	}
+}
+
+// TestForeign checks when a directory in which nothing is Volley's is another node's.
+func TestForeign(t *testing.T) {
+	for _, x := range []struct {
+		there, match int
+		want         bool
+	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, false}, {3, 1, true}, {4, 2, false}, {5, 2, true}, {8, 4, false}, {9, 4, true}} {
+		c, m := &condition{listing: &listing{}}, &Member{Entries: []Entry{{Path: "a", Type: typeDir}, file("z", 3)}}
+		for i := range x.there {
+			e := file(fmt.Sprint("f", i), 3)
+			c.listing.entries = append(c.listing.entries, e)
+			switch {
+			case i < x.match:
+				m.Entries = append(m.Entries, e)
+			case i%2 == 0:
+				e.Size = 4
+				m.Entries = append(m.Entries, e)
+			}
+		}
+		is := &compared{files: map[Name]bool{}}
+		for _, y := range []struct {
+			state   *state
+			members []string
+			may     bool
+		}{
+			{&state{Dir: "/n0", Node: -1, Files: true}, nil, true},
+			{&state{Dir: "/n0", Node: -1, Files: true}, []string{"/n1", "5"}, true},
+			{&state{Dir: "/n0", Node: -1, Files: true}, []string{"/n0"}, false},
+			{&state{Dir: "/n0", Node: -1, Files: true}, []string{"0"}, false},
+			{&state{Dir: "/n0", Node: 0, Files: true}, nil, false},
+			{&state{Dir: "/n0", Node: -1}, nil, false},
+			{&state{Dir: "/n0", Node: -1, Files: true, Held: make([]held, 1)}, nil, false},
+		} {
+			s := &session{Options: Options{Members: y.members}, states: []*state{y.state, {Dir: "/n1"}}}
+			c.Foreign = false
+			if s.foreign(&node{}, m, c, is); c.Foreign != (x.want && y.may) {
+				t.Errorf("%d files, %d of them the node's, %+v, members %v: foreign %v", x.there, x.match, y.state, y.members, c.Foreign)
+			}
+		}
+		// What has the length and another content does not count.
+		if x.match > 0 {
+			s := &session{states: []*state{{Node: -1, Files: true}}}
+			is.files["f0"] = true
+			if s.foreign(&node{}, m, c, is); c.Foreign != (2*(x.match-1) < x.there) {
+				t.Errorf("%d files, %d of them the node's but for one: foreign %v", x.there, x.match, c.Foreign)
+			}
+		}
+	}
+}
+
+// A moded file is one of another mode.
+type moded struct {
+	fs.FileInfo
+	mode fs.FileMode
+}
+
+func (i moded) Mode() fs.FileMode { return i.mode }
+
+// TestModes writes modes as a record has them, and back.
+func TestModes(t *testing.T) {
+	for mode, bits := range map[fs.FileMode]uint32{
+		0: 0, 0o777: 0o777, fs.ModeSetuid | 0o755: 0o4755, fs.ModeSetgid | 0o700: 0o2700, fs.ModeSticky | 0o777: 0o1777, fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky: 0o7000,
+	} {
+		if unixMode(mode) != bits || fileMode(bits) != mode {
+			t.Errorf("%v: %#o, and %#o: %v", mode, unixMode(mode), bits, fileMode(bits))
+		}
+	}
+	for mode, kind := range map[fs.FileMode]string{fs.ModeSocket: "socket", fs.ModeNamedPipe: "named pipe", fs.ModeDevice | fs.ModeCharDevice: "device", fs.ModeIrregular: "special file"} {
+		w := newWorld(2, 1, Full)
+		d, err := w.Process().Open("/n0")
+		must(t, err)
+		odd := &oddDir{Dir: d, mode: map[string]fs.FileMode{"plain": mode}}
+		if _, err := scan(odd, true); !errors.Is(err, errSpecial) || !strings.Contains(err.Error(), "/n0/plain is a "+kind) {
+			t.Errorf("%v: %v", mode, err)
+		}
+		l, err := scan(odd, false)
+		must(t, err)
+		if e := l.entries[l.find("plain")]; e.Type != kind || len(l.bad) != 0 {
+			t.Errorf("%v: %+v, %v", mode, e, l.bad)
+		}
+	}
+}
+
+// TestJSONNames writes names of any bytes as JSON does, and back.
+func TestJSONNames(t *testing.T) {
+	for name, want := range map[Name]string{"plain": "plain", "a b\n": "a b\n", "\xff": "base64:/w==", "base64:x": "base64:YmFzZTY0Ong=", "": ""} {
+		text, err := name.MarshalText()
+		var back Name
+		if err != nil || string(text) != want || back.UnmarshalText(text) != nil || back != name {
+			t.Errorf("%q: %q, %v, and back %q: want %q", name, text, err, back, want)
+		}
+	}
+	if err := new(Name).UnmarshalText([]byte("base64:?")); err == nil {
+		t.Error("what is no base64 was taken")
+	}
+}
+
+// TestTouches reads touches back, which are a node's own, of one generation.
+func TestTouches(t *testing.T) {
+	w := newWorld(2, 1, Full)
+	must(t, w.protect())
+	at := func(dir string) *node {
+		d, err := w.Process().Open(dir)
+		must(t, err)
+		return &node{given: dir, dir: d}
+	}
+	n := at("/n0")
+	l, err := scan(n.dir, true)
+	must(t, err)
+	x := &Member{Entries: l.entries}
+	w.AppendFile("/n0/plain", []byte("more")) // which is not as the record says
+	now, err := scan(n.dir, true)
+	must(t, err)
+	must(t, n.writeTouches(1, x, now))
+	of := n.readTouches(1, x)
+	for i, e := range x.Entries {
+		want := touch{}
+		if e.Path != "plain" {
+			want = now.touches[i]
+		}
+		if is, ok := of[e.Path]; ok != (e.Type == typeFile) || ok && (is != want || is.Inode == 0 && e.Path != "plain") {
+			t.Errorf("%s: %+v: want %+v", e.Path, is, want)
+		}
+	}
+	if n.readTouches(2, x) != nil {
+		t.Error("touches of another generation were taken")
+	}
+	w.CopyTree("/n0", "/copy")
+	if at("/copy").readTouches(1, x) != nil {
+		t.Error("those of a copy were taken")
+	}
+	w.Overwrite("/n0/.volley/touches.json", 3, []byte("#"), false)
+	if n.readTouches(1, x) != nil {
+		t.Error("damaged ones were taken")
+	}
+	w.Remove("/n0/.volley/touches.json")
+	if n.readTouches(1, x) != nil {
+		t.Error("there are none")
+	}
+}
+
+// TestEarlierMember looks for what a node had in a generation of fewer nodes: nothing.
+func TestEarlierMember(t *testing.T) {
+	for version := 1; version <= Version; version++ {
+		n := &node{index: 3, held: map[int64]*loaded{1: {manifest: &Manifest{Version: version, Generation: 1, Nodes: 3}, members: make([]*Member, 3)}}}
+		s := &session{current: current{generation: 2}, states: make([]*state, 4)}
+		s.states[3] = &state{Held: []held{{Generation: 1, Committed: true}}}
+		if is, x, err := s.compareStale(t.Context(), n); is != nil || x != nil || err != nil {
+			t.Errorf("version %d: %+v, %+v, %v", version, is, x, err)
+		}
+	}
+}
+
+// TestWindows protects files of five rows with memory for two of them, and changes a row or
+// its parity: it alone is coded, and the others keep what they have.
+func TestWindows(t *testing.T) {
+	for _, layout := range []string{Full, Striped} {
+		w := newWorld(4, 2, layout)
+		rows := 5
+		row := 2 * usualBlock
+		if layout == Full {
+			row = usualBlock
+		}
+		for n, dir := range w.dirs {
+			w.RemoveAll(dir)
+			w.MkdirAll(dir, 0o755)
+			w.WriteFile(dir+"/big", bytes.Repeat([]byte{byte(n), 1, 2, byte(n * n), 4, 5, 6}, rows*row/7), 0o600)
+		}
+		protect := func(what string, coded int) {
+			t.Helper()
+			r, err := w.protectBy(w.Process(), ProtectOptions{Options: Options{}})
+			if err != nil || r.Coded != coded || r.Blocks != rows {
+				t.Errorf("%s, %s: %+v, %v: want %d blocks coded of %d", layout, what, r, err, coded, rows)
+			}
+			must(t, w.whole())
+		}
+		protect("first", rows)
+		protect("again", 0)
+		for i := range rows {
+			w.Overwrite("/n1/big", int64(i*row+9), []byte("changed"), false)
+			protect(fmt.Sprint("row ", i), 1)
+			g := int64(3 + 2*i)
+			w.Overwrite("/n2/"+parityPath(g), int64(i*row/4+9), []byte("rot"), true)
+			protect(fmt.Sprint("parity of row ", i/2), 1)
+		}
+		was := w.trees()
+		w.lose(0, 1, 2)
+		must(t, w.recover())
+		for n := range was {
+			must(t, diff(layout, was[n], w.tree(n)))
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/internal/disk"
+	"volley/transport"
+)
+
+// TestDirectoriesRefused gives verbs directories that are not those of a group: each error
+// names them, and nothing is written.
+func TestDirectoriesRefused(t *testing.T) {
+	protect := func(w *world) error { return w.protect() }
+	recover := func(w *world) error { return w.recover() }
+	verify := func(w *world) error { _, err := w.verifyBy(w.Process(), VerifyOptions{}); return err }
+	all := []func(*world) error{protect, recover, verify}
+	for _, x := range []struct {
+		what  string
+		do    func(w *world)
+		verbs []func(*world) error
+		want  string
+	}{
+		{"one", func(w *world) { w.dirs = w.dirs[:1] }, all, "1 directories: a group has 2 nodes or more"},
+		{"fewer than processes", func(w *world) { w.ranks = 4 }, all, "3 directories: a group has 2 nodes or more; give all of them"},
+		{"one twice", func(w *world) { w.dirs[2] = "/n1" }, all, "/n1 and /n1 are one directory"},
+		{"one twice, by another name", func(w *world) { w.dirs[2] = "/n0/../n1" }, all, "are one directory"},
+		{"one twice, at two processes", func(w *world) { w.dirs[2], w.ranks = "/n1", 3 }, all[:2], "/n1 is given to two processes of this run"},
+		{"one in another", func(w *world) { w.dirs[2] = "/n0/sub" }, all, "/n0/sub lies in /n0"},
+		{"one in another, with a name of dots", func(w *world) { w.MkdirAll("/n0/..x", 0o755); w.dirs[0], w.dirs[2] = "/n0/..x", "/n0" }, all, "/n0/..x lies in /n0"},
+		{"missing", func(w *world) { w.dirs[1] = "/none" }, all[:1], "/none: no such directory"},
+		{"a file", func(w *world) { w.dirs[1] = "/n1/plain" }, all, "/n1/plain is no directory: a node is one"},
+		{"a file named .volley", func(w *world) { w.WriteFile("/n1/.volley", nil, 0o600) }, all, "/n1/.volley: want a directory, which is Volley's own"},
+		{"not protected", func(*world) {}, all[1:2], "the group is not protected: no node has a manifest that counts"},
+		{"all lost", func(w *world) { w.lose(0, 0, 1, 2) }, all[1:2], "all nodes are lost"},
+		{"in another order", func(w *world) { must(t, w.protect()); slices.Reverse(w.dirs) }, all, "is node 2 of its group and was given as node 0"},
+		{"too few", func(w *world) { must(t, w.protect()); w.dirs = w.dirs[:2] }, all, "/n0 is of a group of 3 nodes, and 2 were given"},
+		{"strangers", func(w *world) {
+			must(t, w.protect())
+			w.RemoveAll("/n1")
+			w.MkdirAll("/n1", 0o755)
+			w.WriteFile("/n1/a", []byte("of somebody else"), 0o600)
+		}, all[1:2], "/n1 has other files than node 1 of the group had"},
+		{"lost", func(w *world) { must(t, w.protect()); w.lose(1, 1) }, all[:1], "/n1 is missing what was protected: recover it first"},
+		{"a recovery", func(w *world) { must(t, w.protect()); w.WriteFile("/n1/.volley/recovering.json", nil, 0o600) }, all[:1], "a recovery of /n1 has not ended: recover it first"},
+		{"lost beyond R", func(w *world) { must(t, w.protect()); w.lose(0, 0, 1) }, all[1:2], "2 nodes are lost, and the group tolerates the loss of 1: /n0, /n1"},
+	} {
+		for i, verb := range x.verbs {
+			w := newWorld(3, 1, Striped)
+			x.do(w)
+			before := w.Tree("/", lockFile)
+			if err := verb(w); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("%s, verb %d: %v: want %q", x.what, i, err, x.want)
+			}
+			if err := diff(x.what, withoutTimes(before), withoutTimes(w.Tree("/", lockFile))); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestArgumentsRefused starts one process with other arguments than the rest, and all with
+// numbers that will not do.
+func TestArgumentsRefused(t *testing.T) {
+	other := func(change func(o *Options), name string) error {
+		w := newWorld(4, 1, Striped)
+		w.ranks = 2
+		p := w.Process()
+		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
+			o := optionsOf(p, Options{})
+			if t.Rank() == 1 {
+				change(&o)
+				if name == "recover" {
+					return Recover(ctx, t, dirs, RecoverOptions{Options: o})
+				}
+			}
+			return Protect(ctx, t, dirs, ProtectOptions{Options: o, Tolerate: 1})
+		})
+		return err
+	}
+	for what, change := range map[string]func(o *Options){
+		"ports":   func(o *Options) { o.Ports = 2 },
+		"memory":  func(o *Options) { o.Memory = 1 << 21 },
+		"believe": func(o *Options) { o.Believe = "/n1" },
+		"members": func(o *Options) { o.Members = []string{"/n1"} },
+		"recover": func(*Options) {},
+	} {
+		if err := other(change, what); !IsInputError(err) || !strings.Contains(err.Error(), "process 1 was started with other arguments than process 0") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := other(func(o *Options) { o.Timeout *= 2; o.Beta, o.Tau = 1, 1 }, ""); err != nil {
+		t.Errorf("what may differ: %v", err)
+	}
+	w := newWorld(4, 1, Striped)
+	w.ranks = 2
+	p := w.Process()
+	_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
+		give := w.dirs[:3]
+		if t.Rank() == 1 {
+			give = w.dirs[3:]
+		}
+		return Protect(ctx, t, give, ProtectOptions{Options: optionsOf(p, Options{}), Tolerate: 1})
+	})
+	if !IsInputError(err) || !strings.Contains(err.Error(), "process 0 gives 3 of 4 directories: give each process as many") {
+		t.Errorf("3 and 1: %v", err)
+	}
+	for _, x := range []struct {
+		o    ProtectOptions
+		want string
+	}{
+		{ProtectOptions{Tolerate: 4}, "to tolerate the loss of 4 of 4 nodes: want 1 to 3"},
+		{ProtectOptions{Tolerate: -1}, "to tolerate the loss of -1 of 4 nodes"},
+		{ProtectOptions{Layout: "wide"}, `layout "wide": want full or striped`},
+		{ProtectOptions{Tolerate: 3, Layout: Full}, "3 of 4 nodes are too many: want 2 or fewer, or layout striped"},
+		{ProtectOptions{Layout: Full, Matrix: "dft"}, `layout "full", matrix "dft": want full or striped, and cauchy or fti`},
+		{ProtectOptions{Layout: Striped, Matrix: FTI}, "matrix fti: layout striped has cauchy"},
+		{ProtectOptions{MaxDeleted: -0.1}, "a share of -0.1 of the files: want 0 to 1"},
+		{ProtectOptions{MaxDeleted: 1.1}, "a share of 1.1 of the files"},
+		{ProtectOptions{Options: Options{Believe: "/n7"}}, `"/n7" is no node of the group`},
+	} {
+		w := newWorld(4, 1, "")
+		if _, err := w.protectBy(w.Process(), x.o); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%+v: %v: want %q", x.o, err, x.want)
+		}
+	}
+	for _, o := range []ProtectOptions{{MaxDeleted: 1}, {Matrix: FTI, Tolerate: 2}, {Tolerate: 3}, {Tolerate: 2, Layout: Full}} {
+		w := newWorld(4, 1, "")
+		if _, err := w.protectBy(w.Process(), o); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	for _, x := range []struct {
+		k, r   int
+		layout string
+		field  string // "": it is refused
+		copies int
+	}{
+		{1, 1, Striped, "", 0}, {2, 1, Striped, "2^8", 2}, {2, 1, Full, "2^8", 2}, {5, 2, Full, "2^8", 3}, {5, 3, Full, "", 0}, {128, 2, Full, "2^8", 65},
+		{129, 2, Striped, "2^16", 3}, {1024, 1, Striped, "2^16", 2}, {1025, 1, Striped, "", 0},
+	} {
+		c, err := newCode(x.k, x.r, x.layout, Cauchy)
+		if (x.field == "") != (err != nil) || err == nil && (c.field.Name() != x.field || c.copies() != x.copies) {
+			t.Errorf("%+v: %+v, %v", x, c, err)
+		}
+	}
+}
+
+// An odd directory has files that are not what they say.
+type oddDir struct {
+	disk.Dir
+	mode map[string]fs.FileMode
+	open func(name string, f disk.File) (disk.File, error)
+}
+
+func (d *oddDir) OpenFile(name string, flag int, mode fs.FileMode) (disk.File, error) {
+	f, err := d.Dir.OpenFile(name, flag, mode)
+	if err != nil {
+		return nil, err
+	}
+	return d.open(name, f)
+}
+
+func (d *oddDir) Lstat(name string) (fs.FileInfo, error) {
+	info, err := d.Dir.Lstat(name)
+	if mode, odd := d.mode[name]; odd && err == nil {
+		info = moded{info, mode}
+	}
+	return info, err
+}
+
+// endless is a file of length 0 that has data.
+type endless struct{ disk.File }
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestHiding looks for files of length 0 that have data, as those in /proc do.
+func TestHiding(t *testing.T) {
+	w := newWorld(2, 1, Striped)
+	w.WriteFile("/n0/aa", nil, 0o600) // before the one that hides its data
+	for hiding, want := range map[string]bool{"empty": true, "plain": false, "none": false} {
+		d, err := w.Process().Open("/n0")
+		must(t, err)
+		l, err := scan(d, true)
+		must(t, err)
+		n := &node{given: "/n0", dir: &oddDir{Dir: d, open: func(name string, f disk.File) (disk.File, error) {
+			switch name {
+			case hiding:
+				return endless{f}, nil
+			case "aa": // it is empty for all that anybody knows
+				return nil, errors.New("no")
+			}
+			return f, nil
+		}}}
+		err = n.hiding(l)
+		if want != IsInputError(err) || want && !strings.Contains(err.Error(), "/n0/empty has data, and says that its length is 0") || !want && err != nil {
+			t.Errorf("%s: %v", hiding, err)
+		}
+	}
+}

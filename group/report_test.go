@@ -1,0 +1,349 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"volley/internal/disk/disktest"
+)
+
+// found writes what is the matter with each node, a line for each thing.
+func found(nodes []NodeReport) []string {
+	var list []string
+	for _, n := range nodes {
+		list = append(list, fmt.Sprintf("%d %s %s", n.Node, n.Dir, n.Status))
+		for _, f := range n.Findings {
+			list = append(list, strings.TrimSpace(fmt.Sprintf("%d %s: %s %s", n.Node, f.Path, f.What, f.Why)))
+		}
+	}
+	return list
+}
+
+// same fails the test unless two lists are the same.
+func same(t *testing.T, what string, is, want []string) {
+	t.Helper()
+	if err := diff(what, strings.Join(want, "\n"), strings.Join(is, "\n")); err != nil {
+		t.Errorf("%v: is\n%s", err, strings.Join(is, "\n"))
+	}
+}
+
+// failing has calls on some paths fail.
+func failing(p *disktest.Process, err error, op string, paths ...string) *disktest.Process {
+	p.Before = func(c disktest.Call) error {
+		if c.Op == op && slices.Contains(paths, c.Path) {
+			return err
+		}
+		return nil
+	}
+	return p
+}
+
+// TestFindings does to a group what users and disks do, and checks what verify says of each
+// file, and what recover does about it.
+func TestFindings(t *testing.T) {
+	w := newWorld(5, 3, Striped)
+	must(t, w.protect())
+	was := w.trees()
+	w.Wait(1e9)
+	at, err := w.Lstat("/n1/plain")
+	must(t, err)
+	w.WriteFile("/n1/plain", []byte("rewritten"), 0o644)
+	w.Overwrite("/n1/big", 5, []byte("rot"), true)
+	w.Remove("/n1/sub/x")
+	w.WriteFile("/n1/sub/new", []byte("new"), 0o600)
+	w.Chmod("/n1/sub/deep/y", 0o600)
+	w.SetTime("/n1/closed/inner/z", at.ModTime().Add(1))
+	w.Remove("/n1/link")
+	w.Symlink("plain", "/n1/link")
+	w.Remove("/n1/nothing")
+	w.WriteFile("/n1/nothing", nil, 0o600)
+	w.Chmod("/n1/sub/void", 0o750)
+	w.Remove("/n1/empty")
+	w.MkdirAll("/n1/empty", 0o700)
+	w.AppendFile("/n2/empty", []byte("more"))
+	w.WriteFile("/n3/new", nil, 0o600)
+	w.Chmod("/n3/plain", 0o600)
+	w.lose(1, 4)
+	r, err := w.verifyBy(w.Process(), VerifyOptions{})
+	must(t, err)
+	first := []string{
+		"0 /n0 whole", "1 /n1 damaged", "1 big: damaged", "1 closed/inner/z: mode or time", "1 empty: changed", "1 link: changed", "1 nothing: changed", "1 plain: changed",
+		"1 sub/deep/y: mode or time", "1 sub/new: new", "1 sub/void: mode or time", "1 sub/x: missing",
+		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: mode or time", "4 /n4 lost",
+	}
+	same(t, "verify", found(r.Nodes), first)
+	if !r.Protected || r.Whole || r.Generation != 1 || r.Tolerate != 3 || r.Layout != Striped || r.Quick || r.Words != 0 || r.MovedBytes != 0 || r.Notes != nil {
+		t.Errorf("%+v", r)
+	}
+	before := everything(&world{Machine: w.Machine, dirs: w.dirs[:4]})
+	rec, err := w.recoverBy(w.Process(), RecoverOptions{Options: Options{}, DryRun: true})
+	must(t, err)
+	same(t, "dry run", found(rec.Nodes), first)
+	kept := []string{"/n1/empty", "/n1/link", "/n1/nothing", "/n1/plain", "/n2/empty"}
+	same(t, "dry run: kept", rec.Kept, kept)
+	if !slices.Equal(before, everything(&world{Machine: w.Machine, dirs: w.dirs[:4]})) || rec.Files != 0 || rec.Traffic.C1 != 0 || rec.Blocks == 0 {
+		t.Errorf("the dry run has done something: %+v", rec)
+	}
+	blocks := rec.Blocks
+	rec, err = w.recoverBy(w.Process(), RecoverOptions{})
+	must(t, err)
+	same(t, "recover", found(rec.Nodes), first)
+	same(t, "kept", rec.Kept, kept)
+	same(t, "replaced", rec.Replaced, []string{"/n1/.volley/replaced/1/big"}) // somebody may have written it
+	if rec.Files != 2+7 || rec.Left != nil || rec.Blocks != blocks || rec.Generation != 1 || rec.Incomplete() != nil || rec.Notes != nil {
+		t.Errorf("%+v", rec)
+	}
+	must(t, diff("node 4", was[4], w.tree(4)))
+	// With Revert, what is changed comes back, too, unless a directory is in its place.
+	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	must(t, err)
+	const inTheWay = "/n1/empty is a directory, and was a file when it was protected: move it away"
+	same(t, "revert", found(rec.Nodes), []string{
+		"0 /n0 whole", "1 /n1 changed", "1 closed/inner/z: mode or time", "1 empty: changed", "1 link: changed", "1 nothing: changed", "1 plain: changed",
+		"1 sub/deep/y: mode or time", "1 sub/new: new", "1 sub/void: mode or time",
+		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: mode or time", "4 /n4 whole",
+	})
+	same(t, "revert: left", rec.Left, []string{inTheWay})
+	same(t, "revert: replaced", rec.Replaced, []string{"/n1/.volley/replaced/1/nothing", "/n1/.volley/replaced/1/plain", "/n1/.volley/replaced/1/link", "/n2/.volley/replaced/1/empty"})
+	if rec.Kept != nil || rec.Files != 2 || rec.Incomplete() == nil || rec.Incomplete().Error() != "not everything is recovered: "+inTheWay {
+		t.Errorf("%+v, %v", rec, rec.Incomplete())
+	}
+	// And again: earlier copies stay.
+	w.WriteFile("/n1/plain", []byte("rewritten again"), 0o644)
+	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	must(t, err)
+	same(t, "again: replaced", rec.Replaced, []string{"/n1/.volley/replaced/1/plain.1"})
+	if content(w, "/n1/.volley/replaced/1/plain") != "rewritten" || content(w, "/n1/.volley/replaced/1/plain.1") != "rewritten again" {
+		t.Error("what was written is not kept")
+	}
+}
+
+// TestMetaFindings damages what is Volley's at a node.
+func TestMetaFindings(t *testing.T) {
+	for _, x := range []struct {
+		what string
+		do   func(w *world) *disktest.Process // nil: any
+		want []string                         // of node 1
+		left bool                             // recover cannot mend it
+		slow bool                             // verify with Quick does not see it
+	}{
+		{"node.json", func(w *world) *disktest.Process { w.Remove("/n1/.volley/node.json"); return nil }, []string{"damaged", ".volley/node.json: damaged"}, false, false},
+		{"manifest", func(w *world) *disktest.Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest: damaged"}, false, false},
+		{"own record", func(w *world) *disktest.Process { w.Remove("/n1/.volley/member.1.1.json"); return nil }, []string{"damaged", ".volley/member: damaged"}, false, false},
+		{"another's record", func(w *world) *disktest.Process {
+			w.Overwrite("/n1/.volley/member.1.0.json", 9, []byte("#"), true)
+			return nil
+		}, []string{"damaged", ".volley/member: damaged"}, false, false},
+		{"no parity", func(w *world) *disktest.Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false, true},
+		{"longer parity", func(w *world) *disktest.Process { w.AppendFile("/n1/.volley/parity.1", []byte("#")); return nil }, []string{"damaged", ".volley/parity.1: damaged"}, false, false},
+		{"rotten parity", func(w *world) *disktest.Process {
+			w.Overwrite("/n1/.volley/parity.1", 9, []byte("rot"), true)
+			return nil
+		}, []string{"damaged", ".volley/parity.1: damaged"}, false, false},
+		{"parity is a directory", func(w *world) *disktest.Process {
+			w.Remove("/n1/.volley/parity.1")
+			w.MkdirAll("/n1/.volley/parity.1", 0o700)
+			return nil
+		}, []string{"damaged", ".volley/parity.1: damaged /n1/.volley/parity.1: no regular file"}, true, true},
+		{"unreadable parity", func(w *world) *disktest.Process {
+			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/parity.1")
+		}, []string{"damaged", ".volley/parity.1: damaged input/output error"}, false, true},
+		{"recovery", func(w *world) *disktest.Process {
+			w.WriteFile("/n1/.volley/recovering.json", seal([]byte(`{"generation":1}`)), 0o600)
+			return nil
+		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
+		{"recovery, no seal", func(w *world) *disktest.Process {
+			w.WriteFile("/n1/.volley/recovering.json", []byte(`{"generation":1,"directories":[{"path":"sub"}]}`), 0o600)
+			return nil
+		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
+		{"recovery, nonsense", func(w *world) *disktest.Process {
+			w.WriteFile("/n1/.volley/recovering.json", seal([]byte(`{"generation":1,"directories":[{"path":"sub"},3]}`)), 0o600)
+			return nil
+		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
+		{"unreadable recovery", func(w *world) *disktest.Process {
+			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/recovering.json")
+		}, []string{"failing"}, true, false},
+		{"unreadable file", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },
+			[]string{"damaged", "plain: damaged input/output error"}, false, true},
+		{"unreadable directory", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1/closed") },
+			[]string{"damaged", "closed/broken: damaged input/output error", "closed/inner: damaged input/output error", "closed/inner/z: damaged input/output error"}, true, false},
+		{"unreadable names", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1") }, []string{"failing"}, true, false},
+	} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		was := w.trees()
+		p := x.do(w)
+		for _, quick := range []bool{false, true} {
+			if quick && x.slow {
+				continue
+			}
+			q := w.Process()
+			if p != nil {
+				q.Before = p.Before
+			}
+			r, err := w.verifyBy(q, VerifyOptions{Quick: quick})
+			must(t, err)
+			want := []string{"0 /n0 whole", "1 /n1 " + x.want[0]}
+			for _, f := range x.want[1:] {
+				want = append(want, "1 "+f)
+			}
+			same(t, fmt.Sprint(x.what, ", quick ", quick), found(r.Nodes), append(want, "2 /n2 whole", "3 /n3 whole"))
+			if r.Whole || r.Quick != quick || strings.Contains(fmt.Sprint(r.Notes), "all digests are right") {
+				t.Errorf("%s: %+v", x.what, r)
+			}
+		}
+		if x.left {
+			continue
+		}
+		q := w.Process()
+		if p != nil {
+			q.Before = p.Before
+		}
+		r, err := w.recoverBy(q, RecoverOptions{})
+		if err != nil || r.Incomplete() != nil {
+			t.Errorf("%s: recover: %+v, %v", x.what, r, err)
+		}
+		for n := range was {
+			if err := diff(fmt.Sprintf("%s: node %d", x.what, n), was[n], w.tree(n)); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := errors.Join(w.tidy(1), w.whole()); err != nil {
+			t.Errorf("%s: %v", x.what, err)
+		}
+	}
+}
+
+// TestReports checks every figure that protect and verify report of a small group.
+func TestReports(t *testing.T) {
+	for _, ranks := range []int{1, 2} {
+		for _, layout := range []string{Full, Striped} {
+			w := newWorld(4, 2, layout)
+			w.ranks = ranks
+			before := w.Tree("/")
+			dry, err := w.protectBy(w.Process(), ProtectOptions{DryRun: true})
+			must(t, err)
+			if before != w.Tree("/") || dry.Coded != 0 || dry.Generation != 1 || len(dry.Costs) != 2 {
+				t.Errorf("the dry run has done something: %+v", dry)
+			}
+			r, err := w.protectBy(w.Process(), ProtectOptions{})
+			must(t, err)
+			const longest = 70_000 + 300 + 100 + 200 + 150 + 40
+			parity, blocks := int64((longest+7)/8*8), 2
+			if layout == Striped {
+				parity, blocks = 2*int64((longest/2+7)/8*8), 1
+			}
+			var most int64
+			for n, dir := range w.dirs {
+				var sum int64
+				for _, name := range w.meta(n) {
+					if strings.HasPrefix(name, recordName) || strings.HasPrefix(name, manifestName) {
+						info, err := w.Lstat(dir + "/.volley/" + name)
+						must(t, err)
+						sum += info.Size()
+					}
+				}
+				most = max(most, sum)
+			}
+			if r.Nodes != 4 || r.Tolerate != 2 || r.Layout != layout || r.Field != "2^8" || r.Matrix != Cauchy || r.Generation != 1 || r.Files != 28 || r.Deleted != 0 ||
+				r.DataBytes != 2*longest+2*(longest-69_500) || r.ParityBytes != parity || r.RecordBytes != most || r.Blocks != blocks || r.Coded != blocks || r.Notes != nil {
+				t.Errorf("%s: %+v: want %d bytes of records, %d of parity", layout, r, most, parity)
+			}
+			cost := r.Costs[slices.IndexFunc(r.Costs, func(c Cost) bool { return c.Layout == layout })]
+			x := r.Traffic
+			if x.Plan == "" || !strings.Contains(x.Plan, cost.Plan) || x.C1 != cost.Rounds || x.C2Bytes < cost.SentBytes*9/10 || x.C2Bytes > cost.SentBytes*11/10 || x.TotalBytes != 4/int64(ranks)*parity || x.MostSent < cost.StoredBytes/2 {
+				t.Errorf("%s: %+v, and was to cost %+v", layout, x, cost)
+			}
+			if cost.StoredBytes != parity || !cost.Possible || cost.Why != "" || cost.Seconds <= 0 {
+				t.Errorf("%s: %+v", layout, cost)
+			}
+			q, err := w.verifyBy(w.Process(), VerifyOptions{Quick: true})
+			must(t, err)
+			if !q.Whole || !q.Quick || q.Words != 0 || q.MovedBytes <= 0 || q.MovedBytes > parity || q.Generation != 1 {
+				t.Errorf("%s: %+v", layout, q)
+			}
+			// Nothing has changed, and a node that is lost comes back.
+			r, err = w.protectBy(w.Process(), ProtectOptions{})
+			must(t, err)
+			if r.Coded != 0 || r.Generation != 2 || r.Traffic.Plan != noPlan || r.Traffic.C1 != 0 || r.Traffic.MostSent != 0 || r.Traffic.TotalBytes != 0 {
+				t.Errorf("%s, again: %+v", layout, r)
+			}
+			w.lose(0, 1)
+			rec, err := w.recoverBy(w.Process(), RecoverOptions{})
+			must(t, err)
+			if rec.Blocks != blocks || rec.Files != 7 || rec.Generation != 2 || rec.Traffic.C1 == 0 || rec.Traffic.C2Bytes == 0 || rec.Traffic.TotalBytes != 2*parity || rec.Traffic.MostSent == 0 {
+				t.Errorf("%s: %+v", layout, rec)
+			}
+			// Files that are gone are counted.
+			if layout == Full || ranks > 1 {
+				continue
+			}
+			w.AppendFile("/n2/plain", []byte("more"))
+			w.Remove("/n3/plain")
+			r, err = w.protectBy(w.Process(), ProtectOptions{})
+			must(t, err)
+			if r.Deleted != 1 || r.Files != 27 || r.Coded != 1 {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+}
+
+// TestErrors checks what errors and reports say of nodes.
+func TestErrors(t *testing.T) {
+	few := &TooManyError{Nodes: []string{"/a", "/b"}, Tolerate: 1}
+	const text = "2 nodes are lost, and the group tolerates the loss of 1: /a, /b"
+	if few.Error() != text {
+		t.Error(few)
+	}
+	if few.Possible = true; few.Error() != text+". Their data can be recovered nevertheless" {
+		t.Error(few)
+	}
+	for _, x := range []struct {
+		r    RecoverReport
+		want string
+	}{
+		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Damaged}}}, "<nil>"},
+		{RecoverReport{Left: []string{"one"}}, "not everything is recovered: one"},
+		{RecoverReport{Left: []string{"one", "two", "three"}}, "not everything is recovered: one; and 2 more"},
+		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Failing}, {Dir: "/b", Status: Whole}}, Left: []string{"one"}}, "not everything is recovered: /a cannot be read; one"},
+	} {
+		if err := x.r.Incomplete(); fmt.Sprint(err) != x.want {
+			t.Errorf("%v: want %s", err, x.want)
+		}
+	}
+	if is := reason(&fs.PathError{Op: "read", Path: "/a", Err: syscall.EIO}); is != "input/output error" {
+		t.Error(is)
+	}
+	if is := reason(errors.New("something")); is != "something" {
+		t.Error(is)
+	}
+	for _, x := range []struct {
+		is     error
+		input  bool
+		unwrap error
+	}{{few, true, nil}, {&InputError{error: fs.ErrExist}, true, fs.ErrExist}, {fs.ErrExist, false, fs.ErrExist}} {
+		if IsInputError(fmt.Errorf("around it: %w", x.is)) != x.input || x.unwrap != nil && !errors.Is(x.is, x.unwrap) {
+			t.Errorf("%v", x.is)
+		}
+	}
+	s := &session{current: current{generation: 3, root: "root 3"}, states: []*state{
+		{Dir: "/a", Failing: "EIO"},
+		{Dir: "/b", Bad: []string{"damaged"}, Left: []string{"tmp-x"}, Held: []held{{Generation: 3, Root: "root 3", Committed: true}, {Generation: 4}, {Generation: 2}}},
+		{Dir: "/c", Held: []held{{Generation: 2, Committed: true}}},
+		{Dir: "/d", Held: []held{{Generation: 3, Root: "another"}}},
+		{Dir: "/e", Held: []held{{Generation: 3, Root: "root 3"}}},
+	}}
+	same(t, "notes", s.notes(), []string{
+		"/a cannot be read: EIO. To recover its data elsewhere, give another, empty directory in its place",
+		"damaged",
+		"/b: an interrupted run has left tmp-x, pending.4.json, pending.2.json in its .volley, which the next protect or recover removes",
+		"/c has generation 2, and the group is at generation 3",
+		"/d: an interrupted run has left pending.3.json in its .volley, which the next protect or recover removes",
+	})
+}
