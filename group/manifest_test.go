@@ -42,8 +42,10 @@ func TestManifestRefused(t *testing.T) {
 		{"blocks of 0", func(m *Manifest) { m.BlockBytes = 0 }, "block_bytes: 0: want a multiple of 8"},
 		{"the smallest block", func(m *Manifest) { m.BlockBytes = align }, ""},
 		{"blocks of 12", func(m *Manifest) { m.BlockBytes = 12 }, "block_bytes: 12"},
-		{"the largest block", func(m *Manifest) { m.BlockBytes = mostBlock }, ""},
-		{"a larger one", func(m *Manifest) { m.BlockBytes = mostBlock + align }, "block_bytes:"},
+		{"the largest block", func(m *Manifest) { m.BlockBytes, m.ChunkBytes = longBlock, fewBlocks/2*longBlock }, ""},
+		{"a larger one", func(m *Manifest) { m.BlockBytes, m.ChunkBytes = longBlock+align, fewBlocks*longBlock }, "block_bytes:"},
+		{"blocks of any chunk", func(m *Manifest) { m.BlockBytes = 4 * usualBlock }, ""},
+		{"longer ones", func(m *Manifest) { m.BlockBytes = 4*usualBlock + align }, "block_bytes: 262152: too long for chunks of 8 bytes"},
 		{"digest", func(m *Manifest) { m.Digest = "md5" }, `digest: "md5": this program knows sha256`},
 		{"no copies", func(m *Manifest) { m.Copies = 0 }, "copies: 0: want 1 to 2"},
 		{"one copy", func(m *Manifest) { m.Copies = 1 }, ""},
@@ -55,14 +57,14 @@ func TestManifestRefused(t *testing.T) {
 	} {
 		m := fuzzManifest()
 		x.change(m)
-		text, err := m.encode()
+		text, err := m.encode(nil)
 		must(t, err)
 		_, err = DecodeManifest(text)
 		if (x.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v: want %q", x.what, err, x.want)
 		}
 	}
-	text, err := fuzzManifest().encode()
+	text, err := fuzzManifest().encode(nil)
 	must(t, err)
 	for _, at := range []int{3, len(text) - 5} {
 		damaged := slices.Clone(text)
@@ -103,13 +105,18 @@ func TestMemberRefused(t *testing.T) {
 		{"below that", at(2, func(e *Entry) { e.Path = metaName + "/f" }), "want a path below"},
 		{"named like that", at(2, func(e *Entry) { e.Path = metaName + "x" }), ""},
 		{"twice", add(Entry{Path: "d", Type: typeDir}), `entries: "d": is there twice`},
-		{"type", at(3, func(e *Entry) { e.Type = "pipe" }), `type "pipe": want file, dir or symlink`},
+		{"type", at(3, func(e *Entry) { e.Type = "pipe" }), `type "pipe": want file, dir, symlink or link`},
 		{"all mode bits", at(2, func(e *Entry) { e.Mode = 0o7777 }), ""},
 		{"mode", at(2, func(e *Entry) { e.Mode = 0o10000 }), "mode 010000: want permission bits"},
 		{"nanoseconds", at(2, func(e *Entry) { e.Nanoseconds = 999_999_999 }), ""},
 		{"a second", at(2, func(e *Entry) { e.Nanoseconds = 1_000_000_000 }), "mtime_ns 1000000000: want 0 to 999999999"},
 		{"before it", at(2, func(e *Entry) { e.Nanoseconds = -1 }), "mtime_ns -1"},
 		{"no target", at(4, func(e *Entry) { e.Target = "" }), `entries: "l": a symbolic link without target`},
+		{"a name of no file", add(Entry{Path: "h", Type: typeLink, Target: "d"}), `entries: "h": the file of which it is a name is not among them`},
+		{"another name", add(Entry{Path: "h", Type: typeLink, Target: "f"}), ""},
+		{"owner below 0", at(2, func(e *Entry) { e.Owner = &owner{-1, 0} }), "owner -1:0: want 0 to 4294967294"},
+		{"the last group", at(2, func(e *Entry) { e.Owner = &owner{0, mostID} }), ""},
+		{"one more", at(2, func(e *Entry) { e.Owner = &owner{0, mostID + 1} }), "owner 0:4294967295"},
 		{"size below 0", at(2, func(e *Entry) { e.Size = -1 }), "size or offset out of range"},
 		{"offset below 0", at(2, func(e *Entry) { e.Offset = -1 }), "size or offset out of range"},
 		{"size", at(2, func(e *Entry) { e.Size = mostChunk + 1 }), "size or offset out of range"},
@@ -181,9 +188,9 @@ func TestNames(t *testing.T) {
 		n    int
 	}{
 		{"manifest.1.json", manifestName, 1, 0}, {"pending.12.json", pendingName, 12, 0}, {"parity.3", parityName, 3, 0}, {"member.4.15.json", recordName, 4, 15},
-		{"member.4.0.json", recordName, 4, 0}, {"parity.9007199254740991", parityName, 1<<53 - 1, 0},
+		{"member.4.0.json", recordName, 4, 0}, {"parity.9007199254740992", parityName, 1 << 53, 0},
 		{"manifest.1", "", 0, 0}, {"parity.3.json", "", 0, 0}, {"member.4.json", "", 0, 0}, {"member.4.01.json", "", 0, 0}, {"member.4.-1.json", "", 0, 0},
-		{"member.x.1.json", "", 0, 0}, {"parity.0", "", 0, 0}, {"parity.-1", "", 0, 0}, {"parity.01", "", 0, 0}, {"parity.9007199254740992", "", 0, 0}, {"node.json", "", 0, 0},
+		{"member.x.1.json", "", 0, 0}, {"parity.0", "", 0, 0}, {"parity.-1", "", 0, 0}, {"parity.01", "", 0, 0}, {"parity.9007199254740993", "", 0, 0}, {"node.json", "", 0, 0},
 	} {
 		kind, g, n, ok := nameOf(x.name)
 		if ok != (x.kind != "") || ok && (kind != x.kind || g != x.g || n != x.n) {

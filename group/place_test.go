@@ -214,11 +214,11 @@ func TestGeometry(t *testing.T) {
 			m.geometry(most, earlier)
 			d := int64(m.DataChunks)
 			switch {
-			case m.ChunkBytes*d < most || m.ChunkBytes%align != 0 || m.BlockBytes%align != 0 || m.BlockBytes < align || m.BlockBytes > mostBlock:
+			case m.ChunkBytes*d < most || m.ChunkBytes%align != 0 || m.BlockBytes%align != 0 || m.BlockBytes < align || m.BlockBytes > longBlock:
 				t.Fatalf("%d bytes: %+v", most, m)
 			case m.ChunkBytes*d >= most+2*d*align && m.ChunkBytes*d >= most+d*m.BlockBytes:
 				t.Fatalf("%d bytes, and room for %d", most, m.ChunkBytes*d)
-			case int64(m.rows())*(d+int64(r)) > 4*mostBlocks+int64(k) && m.BlockBytes < mostBlock:
+			case int64(m.rows())*(d+int64(r)) > 4*mostBlocks+int64(k) && m.BlockBytes < longBlock:
 				t.Fatalf("%d bytes: %d rows: %+v", most, m.rows(), m)
 			}
 			return m
@@ -255,7 +255,7 @@ func TestSizes(t *testing.T) {
 		{3, 1, 3*64*kib*5 + 25, 0, 5*64*kib + 16, 64 * kib},
 		// Blocks are shorter where there are many of them in a row, and longer where there are many rows.
 		{128, 2, 8, 0, 8, 64 * kib}, {129, 2, 8, 0, 8, 32 * kib}, {1023, 1, 8, 0, 8, 8 * kib},
-		{1, 1, 2 * gib, 0, 2 * gib, 64 * kib}, {1, 1, 2*gib + 1, 0, 2*gib + 8, 128 * kib}, {1, 1, 32 * 1024 * gib, 0, 32 * 1024 * gib, gib}, {1, 1, 64 * 1024 * gib, 0, 64 * 1024 * gib, gib},
+		{1, 1, 2 * gib, 0, 2 * gib, 64 * kib}, {1, 1, 2*gib + 1, 0, 2*gib + 8, 128 * kib}, {1, 1, 32 * 1024 * gib, 0, 32 * 1024 * gib, longBlock}, {1, 1, 64 * 1024 * gib, 0, 64 * 1024 * gib, longBlock},
 		// They stay as they were, unless that makes far too many, or far too long ones.
 		{1, 1, 8 * gib, 64 * kib, 8 * gib, 64 * kib}, {1, 1, 8*gib + 1, 64 * kib, 8*gib + 8, 512 * kib}, {1, 1, 1, 256 * kib, 8, 256 * kib}, {1, 1, 1, 320 * kib, 8, 64 * kib},
 		{1, 1, 1, 8 * kib, 8, 8 * kib},

@@ -29,7 +29,7 @@ func TestDirectoriesRefused(t *testing.T) {
 		{"fewer than processes", func(w *world) { w.ranks = 4 }, all, "3 directories: a group has 2 nodes or more; give all of them"},
 		{"one twice", func(w *world) { w.dirs[2] = "/n1" }, all, "/n1 and /n1 are one directory"},
 		{"one twice, by another name", func(w *world) { w.dirs[2] = "/n0/../n1" }, all, "are one directory"},
-		{"one twice, at two processes", func(w *world) { w.dirs[2], w.ranks = "/n1", 3 }, all[:2], "/n1 is given to two processes of this run"},
+		{"one twice, at two processes", func(w *world) { w.dirs[2], w.ranks = "/n1", 3 }, all[:2], "ranks 1 and 2 have one directory, /n1"},
 		{"one in another", func(w *world) { w.dirs[2] = "/n0/sub" }, all, "/n0/sub lies in /n0"},
 		{"one in another, with a name of dots", func(w *world) { w.MkdirAll("/n0/..x", 0o755); w.dirs[0], w.dirs[2] = "/n0/..x", "/n0" }, all, "/n0/..x lies in /n0"},
 		{"missing", func(w *world) { w.dirs[1] = "/none" }, all[:1], "/none: no such directory"},
@@ -66,7 +66,7 @@ func TestDirectoriesRefused(t *testing.T) {
 // TestArgumentsRefused starts one process with other arguments than the rest, and all with
 // numbers that will not do.
 func TestArgumentsRefused(t *testing.T) {
-	other := func(change func(o *Options), name string) error {
+	other := func(change func(o *Options)) error {
 		w := newWorld(4, 1, Striped)
 		w.ranks = 2
 		p := w.Process()
@@ -74,9 +74,6 @@ func TestArgumentsRefused(t *testing.T) {
 			o := optionsOf(p, Options{})
 			if t.Rank() == 1 {
 				change(&o)
-				if name == "recover" {
-					return Recover(ctx, t, dirs, RecoverOptions{Options: o})
-				}
 			}
 			return Protect(ctx, t, dirs, ProtectOptions{Options: o, Tolerate: 1})
 		})
@@ -87,13 +84,12 @@ func TestArgumentsRefused(t *testing.T) {
 		"memory":  func(o *Options) { o.Memory = 1 << 21 },
 		"believe": func(o *Options) { o.Believe = "/n1" },
 		"members": func(o *Options) { o.Members = []string{"/n1"} },
-		"recover": func(*Options) {},
 	} {
-		if err := other(change, what); !IsInputError(err) || !strings.Contains(err.Error(), "process 1 was started with other arguments than process 0") {
+		if err := other(change); !IsInputError(err) || !strings.Contains(err.Error(), "process 1 was started with other arguments than process 0") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if err := other(func(o *Options) { o.Timeout *= 2; o.Beta, o.Tau = 1, 1 }, ""); err != nil {
+	if err := other(func(o *Options) { o.Timeout *= 2; o.Beta, o.Tau = 1, 1 }); err != nil {
 		t.Errorf("what may differ: %v", err)
 	}
 	w := newWorld(4, 1, Striped)

@@ -72,9 +72,9 @@ func TestFindings(t *testing.T) {
 	r, err := w.verifyBy(w.Process(), VerifyOptions{})
 	must(t, err)
 	first := []string{
-		"0 /n0 whole", "1 /n1 damaged", "1 big: damaged", "1 closed/inner/z: mode or time", "1 empty: changed", "1 link: changed", "1 nothing: changed", "1 plain: changed",
-		"1 sub/deep/y: mode or time", "1 sub/new: new", "1 sub/void: mode or time", "1 sub/x: missing",
-		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: mode or time", "4 /n4 lost",
+		"0 /n0 whole", "1 /n1 damaged", "1 big: damaged", "1 closed/inner/z: metadata", "1 empty: changed", "1 link: changed", "1 nothing: changed", "1 plain: changed",
+		"1 sub/deep/y: metadata", "1 sub/new: new", "1 sub/void: metadata", "1 sub/x: missing",
+		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: metadata", "4 /n4 lost",
 	}
 	same(t, "verify", found(r.Nodes), first)
 	if !r.Protected || r.Whole || r.Generation != 1 || r.Tolerate != 3 || r.Layout != Striped || r.Quick || r.Words != 0 || r.MovedBytes != 0 || r.Notes != nil {
@@ -104,9 +104,9 @@ func TestFindings(t *testing.T) {
 	must(t, err)
 	const inTheWay = "/n1/empty is a directory, and was a file when it was protected: move it away"
 	same(t, "revert", found(rec.Nodes), []string{
-		"0 /n0 whole", "1 /n1 changed", "1 closed/inner/z: mode or time", "1 empty: changed", "1 link: changed", "1 nothing: changed", "1 plain: changed",
-		"1 sub/deep/y: mode or time", "1 sub/new: new", "1 sub/void: mode or time",
-		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: mode or time", "4 /n4 whole",
+		"0 /n0 whole", "1 /n1 changed", "1 closed/inner/z: metadata", "1 empty: changed", "1 link: changed", "1 nothing: changed", "1 plain: changed",
+		"1 sub/deep/y: metadata", "1 sub/new: new", "1 sub/void: metadata",
+		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: metadata", "4 /n4 whole",
 	})
 	same(t, "revert: left", rec.Left, []string{inTheWay})
 	same(t, "revert: replaced", rec.Replaced, []string{"/n1/.volley/replaced/1/nothing", "/n1/.volley/replaced/1/plain", "/n1/.volley/replaced/1/link", "/n2/.volley/replaced/1/empty"})
@@ -149,7 +149,7 @@ func TestMetaFindings(t *testing.T) {
 			w.Remove("/n1/.volley/parity.1")
 			w.MkdirAll("/n1/.volley/parity.1", 0o700)
 			return nil
-		}, []string{"damaged", ".volley/parity.1: damaged /n1/.volley/parity.1: no regular file"}, true, true},
+		}, []string{"damaged", ".volley/parity.1: damaged is a directory, and no regular file"}, true, true},
 		{"unreadable parity", func(w *world) *disktest.Process {
 			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/parity.1")
 		}, []string{"damaged", ".volley/parity.1: damaged input/output error"}, false, true},
