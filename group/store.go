@@ -235,9 +235,17 @@ func (n *node) makePrivate() {
 	}
 	entries, _ := n.dir.ReadDir(metaName)
 	for _, e := range entries {
-		if info, err := n.dir.Lstat(metaPath(e.Name())); err == nil && info.Mode().IsRegular() && !disk.Private(info) && disk.Linked(info) == (disk.FileID{}) {
-			n.dir.Chmod(metaPath(e.Name()), 0o600)
+		if info, err := n.dir.Lstat(metaPath(e.Name())); err != nil || !info.Mode().IsRegular() || disk.Private(info) {
+			continue
 		}
+		f, err := n.dir.OpenFile(metaPath(e.Name()), os.O_RDONLY, 0)
+		if err != nil {
+			continue
+		}
+		if info, err := f.Stat(); err == nil && !disk.Private(info) && disk.Linked(info) == (disk.FileID{}) {
+			f.Chmod(0o600)
+		}
+		f.Close()
 	}
 }
 

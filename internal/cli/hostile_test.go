@@ -114,7 +114,7 @@ var hostileNumbers = []float64{0, -1, 1, 2, 255, 1 << 31, 1 << 50, 1 << 62, 1e30
 
 // contentOf returns what a regular file holds, and nothing of what was put in its place.
 func contentOf(path string) []byte {
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<24 {
 		return nil
 	}
 	text, _ := os.ReadFile(path)
@@ -182,7 +182,23 @@ func (h *hostile) edit() {
 		return
 	}
 	delete(m, "sha256")
-	var node any = m
+	if !h.change(m) {
+		return
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	os.Remove(path)
+	write(h.t, path, string(text))
+	h.edited = true
+	if h.IntN(2) == 0 {
+		os.RemoveAll(filepath.Join(h.dir, codeddir.CopyName))
+	}
+}
+
+// change changes one value somewhere in a document, if it has any.
+func (h *hostile) change(node any) bool {
 	for {
 		change := func(any) {}
 		var child any
@@ -190,14 +206,14 @@ func (h *hostile) edit() {
 		case map[string]any:
 			keys := slices.Sorted(maps.Keys(x))
 			if len(keys) == 0 {
-				return
+				return false
 			}
 			key := keys[h.IntN(len(keys))]
 			child, change = x[key], func(v any) { x[key] = v }
 			h.did = append(h.did, key)
 		case []any:
 			if len(x) == 0 {
-				return
+				return false
 			}
 			k := h.IntN(len(x))
 			child, change = x[k], func(v any) { x[k] = v }
@@ -211,22 +227,12 @@ func (h *hostile) edit() {
 			change(!value)
 		default:
 			node = child
-			if h.IntN(20) > 0 {
+			if h.IntN(20) > 0 && node != nil {
 				continue
 			}
 			change(nil)
 		}
-		break
-	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	os.Remove(path)
-	write(h.t, path, string(text))
-	h.edited = true
-	if h.IntN(2) == 0 {
-		os.RemoveAll(filepath.Join(h.dir, codeddir.CopyName))
+		return true
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 var (
 	errTooLong = errors.New("longer than such a file can be")
 	errNoText  = errors.New("holds bytes that are zero, and is no text")
+	errNames   = errors.New("is another name of a file elsewhere: remove it")
 	errOutside = errors.New("leads out of the directory")
 	errNotDir  = error(syscall.ENOTDIR)
 )
@@ -544,7 +545,7 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		if err == nil {
 			err = d.overwrite(name, text)
 		}
-		if err != nil && !shared { // who only reads may not be able to write
+		if err != nil && (!shared || errors.Is(err, errNames)) { // who only reads may not be able to write
 			l.Close()
 			return nil, err
 		}
@@ -577,12 +578,22 @@ func (d *osDir) has(l *flock.Flock, name string) bool {
 	return err == nil && err2 == nil && os.SameFile(mine, there)
 }
 
-// overwrite writes a file that is there.
+// overwrite writes the file of a lock, which is there. One of several names is not a lock:
+// somebody would have another file overwritten.
 func (d *osDir) overwrite(name string, text []byte) error {
-	f, err := d.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	f, err := d.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
+	info, err := f.Stat()
+	if err == nil && Linked(info) != (FileID{}) {
+		err = &fs.PathError{Op: "lock", Path: f.Name(), Err: errNames}
+	}
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.Write(text)
+	}
 	return errors.Join(err, f.Close())
 }

@@ -1,0 +1,233 @@
+//go:build linux
+
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"volley/internal/disk"
+)
+
+var hostileNodes = flag.Int("hostile.nodes", 60, "nodes that TestHostileNode damages")
+
+// A hostileNode is a node of a group whose owner may do anything in it.
+type hostileNode struct {
+	hostile
+	others string // the directory of another node
+}
+
+// paths returns everything that the node has.
+func (h *hostileNode) paths() []string {
+	list := []string{".volley/lock", ".volley/recovering.json", ".volley/pending.3.json", ".volley/tmp-0", ".volley/tmp-parity", ".volley/replaced"}
+	filepath.WalkDir(h.dir, func(path string, _ fs.DirEntry, err error) error {
+		if rel, _ := filepath.Rel(h.dir, path); err == nil && rel != "." {
+			list = append(list, rel)
+		}
+		return nil
+	})
+	return list
+}
+
+// attack does one thing to one name.
+func (h *hostileNode) attack() {
+	names := h.paths()
+	name := names[h.IntN(len(names))]
+	path := filepath.Join(h.dir, name)
+	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err != nil || real != filepath.Dir(path) {
+		return // it leads elsewhere already, where this test is not to write
+	}
+	what := h.IntN(16)
+	h.did = append(h.did, fmt.Sprintf("%s: %d", name, what))
+	text := contentOf(path)
+	put := func(text []byte) {
+		os.RemoveAll(path)
+		if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
+			f.Write(text)
+			f.Close()
+		}
+	}
+	switch what {
+	case 0, 1:
+		if len(text) > 0 {
+			text[h.IntN(len(text))] ^= byte(1 + h.IntN(255))
+			put(text)
+		}
+	case 2:
+		put(text[:h.IntN(len(text)+1)])
+	case 3:
+		put(append(text, make([]byte, h.IntN(1<<h.IntN(18)))...))
+	case 4:
+		os.RemoveAll(path)
+	case 5:
+		to := filepath.Join(h.dir, names[h.IntN(len(names))])
+		if real, err := filepath.EvalSymlinks(filepath.Dir(to)); err == nil && real == filepath.Dir(to) {
+			os.Rename(path, to)
+		}
+	case 6, 7:
+		os.RemoveAll(path)
+		os.Symlink([]string{"/dev/zero", h.outside, filepath.Dir(h.outside), "nowhere", "..", ".", h.others, h.others + "/ckpt", h.others + "/.volley", h.others + "/.volley/parity.2", "sub"}[h.IntN(11)], path)
+	case 8:
+		os.RemoveAll(path)
+		syscall.Mkfifo(path, 0o666)
+	case 9:
+		os.RemoveAll(path)
+		os.Mkdir(path, 0o777)
+	case 10:
+		os.RemoveAll(path)
+		os.Link([]string{h.outside, h.others + "/ckpt", h.others + "/.volley/parity.2"}[h.IntN(3)], path)
+	case 11:
+		put(nil)
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			os.Truncate(path, 1<<(20+h.IntN(20)))
+		}
+	case 12:
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 && disk.Linked(info) == (disk.FileID{}) {
+			os.Chmod(path, []fs.FileMode{0, 0o777, 0o777 | fs.ModeSetuid | fs.ModeSetgid, 0o777 | fs.ModeSticky}[h.IntN(4)])
+		}
+	default:
+		h.forge()
+	}
+}
+
+// sealedNode is what .volley holds with a line that tells of damage.
+func (h *hostileNode) seal(name string, document any) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	path := filepath.Join(h.dir, ".volley", name)
+	os.RemoveAll(path)
+	os.WriteFile(path, fmt.Appendf(text, "\n{\"sha256\":\"%x\"}\n", sha256.Sum256(text)), 0o600)
+}
+
+func (h *hostileNode) read(name string) (document map[string]any) {
+	text, _, _ := strings.Cut(string(contentOf(filepath.Join(h.dir, ".volley", name))), "\n")
+	if json.Unmarshal([]byte(text), &document) != nil {
+		return nil
+	}
+	return document
+}
+
+// forge changes a manifest or a record, so that what it has of digests is right, and gives the
+// generation another number at times.
+func (h *hostileNode) forge() {
+	meta := filepath.Join(h.dir, ".volley")
+	if info, err := os.Lstat(meta); err != nil || !info.IsDir() {
+		return
+	}
+	if h.IntN(6) == 0 {
+		if id := h.read("node.json"); id != nil && h.change(id) {
+			h.seal("node.json", id)
+		}
+		return
+	}
+	m := h.read("manifest.2.json")
+	if m == nil {
+		return
+	}
+	if records, ok := m["members"].([]any); ok && h.IntN(2) == 0 {
+		of := h.IntN(4)
+		name := filepath.Join(meta, fmt.Sprintf("member.2.%d.json", of))
+		var record map[string]any
+		if of < len(records) && json.Unmarshal(contentOf(name), &record) == nil && h.change(record) {
+			text, err := json.Marshal(record)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			os.RemoveAll(name)
+			os.WriteFile(name, text, 0o600)
+			is := sha256.Sum256(text)
+			records[of] = map[string]any{"bytes": len(text), "sha256": hex.EncodeToString(is[:])}
+		}
+	} else {
+		h.change(m)
+	}
+	g := 2
+	if h.IntN(2) == 0 {
+		g = []int{1, 3, 100, 1 << 30}[h.IntN(4)]
+		m["generation"] = g
+		entries, _ := os.ReadDir(meta)
+		for _, e := range entries {
+			if to := strings.Replace(e.Name(), ".2", fmt.Sprint(".", g), 1); to != e.Name() {
+				os.Rename(filepath.Join(meta, e.Name()), filepath.Join(meta, to))
+			}
+		}
+	}
+	h.seal(fmt.Sprintf("%s.%d.json", []string{"manifest", "manifest", "pending"}[h.IntN(3)], g), m)
+}
+
+// TestHostileNode lets one node of a group do anything, and the others verify and recover: nothing is
+// written outside the nodes, or at another node, and it ends, in little memory.
+func TestHostileNode(t *testing.T) {
+	inMemory(t)
+	m := misuse(t, 4, 3_000)
+	m.shell("echo tool > n1/tool; chmod 4755 n1/tool; ln -s ckpt n1/link; ln n1/ckpt n1/again; mkdir n1/void")
+	m.protect()
+	m.shell("echo more >> n1/sub/b; echo more >> n2/ckpt")
+	m.protect("generation 2")
+	elsewhere := filepath.Join(m.base, "elsewhere")
+	m.must(os.Mkdir(elsewhere, 0o755))
+	m.must(os.WriteFile(filepath.Join(elsewhere, "secret"), []byte("nobody else's"), 0o640))
+	m.shell("mv n1 kept")
+	if real, err := filepath.EvalSymlinks(m.base); err != nil || real != m.base {
+		t.Skip("the directory for tests is a symbolic link")
+	}
+	honest := func() map[string]string {
+		all := map[string]string{"names": strings.Join(slices.DeleteFunc(listDir(t, m.base), func(name string) bool { return name == "node.1" }), " ")}
+		for _, dir := range []string{m.dirs[0], m.dirs[2], m.dirs[3], elsewhere} {
+			for name, is := range snapshot(t, dir) {
+				if name = filepath.Join(filepath.Base(dir), name); filepath.Base(name) != "lock" && filepath.Base(name) != "touches.json" {
+					all[name] = is
+				}
+			}
+		}
+		return all
+	}
+	before := honest()
+	codes := map[int]int{}
+	for seed := *hostileSeed; seed < *hostileSeed+uint64(*hostileNodes) && !t.Failed(); seed++ {
+		m.shell("rm -rf n1; cp -a kept n1")
+		h := &hostileNode{hostile{Rand: rand.New(rand.NewPCG(seed, 2)), t: t, dir: m.dirs[1], outside: filepath.Join(elsewhere, "secret")}, m.dirs[2]}
+		for range 1 + h.IntN(4) {
+			h.attack()
+		}
+		recovers := [][]string{{"recover"}, {"recover", "--revert"}, {"recover", "--beyond"}}[h.IntN(3)]
+		for _, args := range [][]string{{"verify"}, {"verify", "--quick"}, {"recover", "--dry-run"}, recovers} {
+			r := soonOf(t, 256<<10, slices.Concat(args, []string{"--memory", "1MiB"}, m.dirs)...)
+			codes[r.code]++
+			fail := func(format string, a ...any) {
+				t.Helper()
+				t.Errorf("-hostile.seed %d -hostile.nodes 1: %q, %v: exit %d: %s%s\n%s", seed, h.did, args, r.code, r.stdout, r.stderr, fmt.Sprintf(format, a...))
+			}
+			if r.code < 0 || r.code > exitWrong {
+				fail("no such code")
+			}
+			if regexp.MustCompile(`[^\n\t -~\x{80}-\x{10ffff}]`).MatchString(r.stdout + r.stderr) {
+				fail("it writes control characters")
+			}
+			if now := honest(); !maps.Equal(now, before) {
+				for name, is := range now {
+					if before[name] != is {
+						t.Logf("%s is %s and was %s", name, is, before[name])
+					}
+				}
+				fail("something else than the node has changed")
+			}
+		}
+	}
+	t.Logf("exit codes %v", codes)
+}
