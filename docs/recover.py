@@ -194,6 +194,8 @@ def write(out, entries, data):
     """The files, directories and links of a node."""
     inside(entries)
     os.makedirs(out, 0o700)  # an error where there is something; closed to others until all is right
+    for acl in "access", "default":  # which the directory above may give to what is made in it
+        may("removexattr", out, "system.posix_acl_" + acl)
     for e in sorted(entries, key=lambda e: ("dir", "file", "link", "symlink").index(e["type"])):
         path = os.path.join(out, name(e["path"]))
         if e["type"] == "dir":
@@ -225,23 +227,25 @@ def fill(path, content, sparse):
         f.truncate(len(content))
 
 
+def may(call, *arguments, **options):
+    """Whether this system has a call of os, and this user may do it."""
+    try:
+        getattr(os, call)(*arguments, **options)
+        return True
+    except (AttributeError, OSError):
+        return False
+
+
 def describe(path, e):
     """Sets owner, attributes, mode and, last, time. Yields what may not be set."""
-    def may(f, *arguments, **options):
-        try:
-            f(*arguments, **options)
-            return True
-        except OSError:
-            return False
-    mode, owned = e["mode"], False
-    if "owner" in e:
-        owned = hasattr(os, "chown") and may(os.chown, path, e["owner"]["uid"], e["owner"]["gid"], follow_symlinks=False)
-        if not owned:
-            yield "owner"
+    mode, owner = e["mode"], e.get("owner")
+    owned = bool(owner) and may("chown", path, owner["uid"], owner["gid"], follow_symlinks=False)
+    if owner and not owned:
+        yield "owner"
     for key, value in e.get("attributes", {}).items():
-        # A capability lets everybody act as its owner may have let them.
+        # A capability is for programs of the owner that was meant, as setuid is.
         allowed = owned or name(key) != b"security.capability"
-        if not (allowed and hasattr(os, "setxattr") and may(os.setxattr, path, name(key), base64.b64decode(value))):
+        if not (allowed and may("setxattr", path, name(key), base64.b64decode(value))):
             yield f"attribute {name(key).decode(errors='replace')!a}"
     if e["type"] != "symlink":
         if mode & 0o6000 and not owned:

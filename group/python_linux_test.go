@@ -18,6 +18,12 @@ import (
 	"volley/internal/disk"
 )
 
+const aclAccess, aclDefault = "system.posix_acl_access", "system.posix_acl_default"
+
+// acl lets user 1000 read and write, beside the owner.
+const acl = "\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x06\x00\xe8\x03\x00\x00" +
+	"\x04\x00\x04\x00\xff\xff\xff\xff" + "\x10\x00\x06\x00\xff\xff\xff\xff" + "\x20\x00\x00\x00\xff\xff\xff\xff"
+
 // metadata is a listing with owners, extended attributes, hard links and holes.
 func metadata(t *testing.T, dir string) string {
 	t.Helper()
@@ -41,7 +47,7 @@ func metadata(t *testing.T, dir string) string {
 		if id != (disk.FileID{}) {
 			text += fmt.Sprintf(", the file %q", first[id])
 		}
-		for _, attribute := range []string{"user.note", "security.capability"} {
+		for _, attribute := range []string{"user.note", "security.capability", aclAccess, aclDefault} {
 			value := make([]byte, 100)
 			if n, err := unix.Lgetxattr(path, attribute, value); err == nil {
 				text += fmt.Sprintf(", %q=%x", attribute, value[:n])
@@ -73,12 +79,17 @@ func TestPythonMetadata(t *testing.T) {
 	}
 	must(t, os.Chmod(set, 0o755|fs.ModeSetuid|fs.ModeSetgid))
 	attributes := unix.Setxattr(set, "user.note", []byte{0, 1, 0xff}, 0) == nil
+	lists := unix.Setxattr(filepath.Join(dirs[0], "plain0"), aclAccess, []byte(acl), 0) == nil && unix.Setxattr(filepath.Join(dirs[0], "sub"), aclDefault, []byte(acl), 0) == nil
 	capability := root && unix.Setxattr(set, "security.capability", []byte("\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), 0) == nil
-	t.Logf("root %v, attributes %v, capability %v", root, attributes, capability)
+	t.Logf("root %v, attributes %v, ACLs %v, capability %v", root, attributes, lists, capability)
 	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
 	must(t, err)
 	left := []string{filepath.Join(t.TempDir(), "lost"), dirs[1], dirs[2]}
-	out := filepath.Join(t.TempDir(), "out")
+	above := t.TempDir()
+	if lists {
+		must(t, unix.Setxattr(above, aclDefault, []byte(acl), 0)) // which is not for what comes back
+	}
+	out := filepath.Join(above, "out")
 	if text, failed := python(t, out, left); failed || text != "" {
 		t.Fatal(text)
 	}
