@@ -3,8 +3,8 @@
 
 The DIRs are those that volley protect was given, in order. One that is lost is missing or
 empty; the others have to be whole. With --key only manifests count that were made with the key
-in FILE. This is docs/format.md as a program, and needs nothing
-of Volley. It holds the data of all nodes in memory.
+in FILE. This is docs/format.md as a program, and needs nothing of Volley. It holds the data of all
+nodes in memory. What it may not set of a file, such as its owner, it names on standard error.
 """
 import base64, functools, glob, hashlib, hmac, json, os, re, sys
 
@@ -35,13 +35,16 @@ def unseal(path):
 
 
 def in_force(dirs):
-    """The manifest that counts: the newest that all but a tolerable number of nodes have."""
-    found = {}
-    for path in [p for d in dirs for p in glob.glob(glob.escape(d) + "/.volley/manifest.*.json")]:
+    """The manifest that counts: the newest that K-R nodes have, and more than half of those that have any."""
+    found, nodes = {}, set()
+    for d, path in [(d, p) for d in dirs for p in glob.glob(glob.escape(d) + "/.volley/manifest.*.json")]:
         m, root = unseal(path)
         if m:
+            nodes.add(d)
             found.setdefault((m["generation"], root), []).append(m)
-    enough = [(g, ms[0]) for (g, _), ms in found.items() if len(ms) >= len(dirs) - ms[0]["tolerate"]]
+    enough = [(g, ms[0]) for (g, _), ms in found.items() if len(ms) >= len(dirs) - ms[0]["tolerate"] and 2 * len(ms) > len(nodes)]
+    if not enough and len(found) > 1:
+        sys.exit(f"cannot tell which manifest counts: {sorted(nodes)} have different ones. Move away what is not to be trusted")
     newest = max(enough or [(g, ms[0]) for (g, _), ms in found.items()], key=lambda x: x[0], default=(0, {}))
     if any(g > newest[0] for g, _ in found):
         print("some nodes have a later generation, which too few have", file=sys.stderr)
@@ -72,10 +75,15 @@ def digests(text):
     return [raw[i:i + 32].hex() for i in range(0, len(raw), 32)]
 
 
+def with_data(entries):
+    """The files that have bytes. A hard link has a size, and no data of its own."""
+    return [e for e in entries if e["type"] == "file" and e.get("size")]
+
+
 def segments(m, entries):
     """The parts of files in blocks, in the order of their places."""
     ends = sorted(at + n for chunk in blocks(m, m["data_chunks"]) for at, n in chunk)
-    files = sorted((e.get("offset", 0), e["size"]) for e in entries if e.get("size"))
+    files = sorted((e.get("offset", 0), e["size"]) for e in with_data(entries))
     i = 0
     for at, size in files:
         stop = at + size
@@ -90,7 +98,7 @@ def read(m, n, member, directory):
     """The chunks of a node that is whole, by node, kind and number."""
     chunks = {}
     data = bytearray(m["data_chunks"] * m["chunk_bytes"])  # zeros between the files, and after them
-    for e in [e for e in member["entries"] if e.get("size")]:
+    for e in with_data(member["entries"]):
         offset = e.get("offset", 0)
         data[offset:offset + e["size"]] = open(os.path.join(os.fsencode(directory), name(e["path"])), "rb").read()
     check(m, n, member, data, directory)
@@ -171,24 +179,81 @@ def solve(field, chunks, data, parity, divisor):
     chunks.update({data[i]: row[len(missing) * w:] for i, row in zip(missing, rows)})
 
 
+def inside(entries):
+    """Ends the program where a name leads out of the node's directory, or through a symbolic link."""
+    types = {name(e["path"]): e["type"] for e in entries}
+    for e in entries:
+        path = name(e["path"])
+        parts, ups = path.split(b"/"), [path[:i] for i, c in enumerate(path) if c == ord("/")]
+        if (path != b"." and {b"", b".", b".."} & set(parts) or parts[0] == b".volley" or b"\0" in path or any(types.get(up) != "dir" for up in ups)
+                or e["type"] == "link" and types.get(name(e["target"])) != "file"):
+            sys.exit(f"the record names {path}, which is not below the node's directory: do not trust it")
+
+
 def write(out, entries, data):
-    """The files, directories and symbolic links of a node."""
-    os.makedirs(out)  # an error where there is something
-    for e in sorted(entries, key=lambda e: ("dir", "file", "symlink").index(e["type"])):
+    """The files, directories and links of a node."""
+    inside(entries)
+    os.makedirs(out, 0o700)  # an error where there is something; closed to others until all is right
+    for acl in "access", "default":  # which the directory above may give to what is made in it
+        may("removexattr", out, "system.posix_acl_" + acl)
+    for e in sorted(entries, key=lambda e: ("dir", "file", "link", "symlink").index(e["type"])):
         path = os.path.join(out, name(e["path"]))
         if e["type"] == "dir":
             os.makedirs(path, exist_ok=True)
         elif e["type"] == "symlink":
             os.symlink(name(e["target"]), path)
+        elif e["type"] == "link":
+            os.link(os.path.join(out, name(e["target"])), path)
         else:
-            open(path, "xb").write(data[e.get("offset", 0):][:e.get("size", 0)])
+            fill(path, data[e.get("offset", 0):][:e.get("size", 0)], e.get("sparse"))
+    unset = {}
     # Innermost first: what changes in a directory changes its time.
     for e in sorted(entries, key=lambda e: 0 if e["path"] == "." else 1 + name(e["path"]).count(b"/"), reverse=True):
         path = os.path.join(out, name(e["path"]))
-        if e["type"] != "symlink":
-            os.chmod(path, e["mode"])
-        at = e["mtime"] * 10**9 + e.get("mtime_ns", 0)
-        os.utime(path, ns=(at, at), follow_symlinks=False)
+        for what in describe(path, e) if e["type"] != "link" else ():
+            unset.setdefault(what, []).append(path)
+    for what, paths in unset.items():
+        print(f"{paths[0]}: {what} not restored, as this user or system may not; so for {len(paths)} in all", file=sys.stderr)
+
+
+def fill(path, content, sparse):
+    """A file, with holes for zeros if it had holes."""
+    step = 4096 if sparse else len(content) or 1
+    with open(path, "xb") as f:
+        for at in range(0, len(content), step):
+            if not sparse or content[at:at + step].strip(b"\0"):
+                f.seek(at)
+                f.write(content[at:at + step])
+        f.truncate(len(content))
+
+
+def may(call, *arguments, **options):
+    """Whether this system has a call of os, and this user may do it."""
+    try:
+        getattr(os, call)(*arguments, **options)
+        return True
+    except (AttributeError, OSError):
+        return False
+
+
+def describe(path, e):
+    """Sets owner, attributes, mode and, last, time. Yields what may not be set."""
+    mode, owner = e["mode"], e.get("owner")
+    owned = bool(owner) and may("chown", path, owner["uid"], owner["gid"], follow_symlinks=False)
+    if owner and not owned:
+        yield "owner"
+    for key, value in e.get("attributes", {}).items():
+        # A capability is for programs of the owner that was meant, as setuid is.
+        allowed = owned or name(key) != b"security.capability"
+        if not (allowed and may("setxattr", path, name(key), base64.b64decode(value))):
+            yield f"attribute {name(key).decode(errors='replace')!a}"
+    if e["type"] != "symlink":
+        if mode & 0o6000 and not owned:
+            mode &= ~0o6000
+            yield "setuid and setgid"
+        os.chmod(path, mode)
+    at = e["mtime"] * 10**9 + e.get("mtime_ns", 0)
+    os.utime(path, ns=(at, at), follow_symlinks=False)
 
 
 def main(out, *dirs):

@@ -85,6 +85,42 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestAttacks checks that each attack in the table of docs/security.md has tests, and that each
+// of these is in the folder that it names.
+func TestAttacks(t *testing.T) {
+	root := repository(t)
+	_, table, _ := strings.Cut(read(t, filepath.Join(root, "docs", "security.md")), "\n|---|---|---|\n")
+	attacks := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 {
+			break
+		}
+		attacks++
+		folder, tests := "", 0
+		for _, m := range code.FindAllStringSubmatch(cells[3], -1) {
+			if !strings.HasPrefix(m[1], "Test") {
+				folder = m[1]
+				continue
+			}
+			sources, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(sources, func(path string) bool { return strings.Contains(read(t, path), "\nfunc "+m[1]+"(") }) {
+				t.Errorf("docs/security.md: there is no %s in %q", m[1], folder)
+			}
+			tests++
+		}
+		if tests == 0 {
+			t.Errorf("docs/security.md: no test shows what happens: %s", line)
+		}
+	}
+	if attacks < 20 {
+		t.Errorf("docs/security.md has %d attacks: was its table found?", attacks)
+	}
+}
+
 // comments returns the comments of a Go file.
 func comments(source string) string {
 	var s scanner.Scanner
