@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -42,9 +43,9 @@ type Entry struct {
 	Nanoseconds int64  `json:"mtime_ns,omitempty"` // beyond these seconds
 	Target      Name   `json:"target,omitempty"`
 
-	Owner      *owner          `json:"owner,omitempty"`      // nil: not known
-	Attributes map[Name][]byte `json:"attributes,omitempty"` // extended ones
-	Sparse     bool            `json:"sparse,omitempty"`     // a file that has holes
+	Owner      *owner     `json:"owner,omitempty"`      // nil: not known
+	Attributes attributes `json:"attributes,omitempty"` // extended ones
+	Sparse     bool       `json:"sparse,omitempty"`     // a file that has holes
 
 	// Of files:
 	Size   int64  `json:"size,omitempty"`   // bytes
@@ -58,6 +59,23 @@ func (e *Entry) time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
 // sameTime reports whether two entries have one time of the last change.
 func (e *Entry) sameTime(o *Entry) bool {
 	return e.Seconds == o.Seconds && e.Nanoseconds == o.Nanoseconds
+}
+
+// attributes are values by name.
+type attributes map[Name][]byte
+
+// MarshalJSON has names that are not UTF-8 written as those of files are, which encoding/json
+// does not do for strings.
+func (a attributes) MarshalJSON() ([]byte, error) {
+	texts := map[string][]byte{}
+	for name, value := range a {
+		text, err := name.MarshalText()
+		if err != nil {
+			return nil, err
+		}
+		texts[string(text)] = value
+	}
+	return json.Marshal(texts)
 }
 
 // An owner is the user and the group that something belongs to, by their numbers.
@@ -249,7 +267,7 @@ func entryOf(dir disk.Dir, name string, info fs.FileInfo) (Entry, error) {
 		for attribute, value := range list {
 			if keptAttribute(attribute) {
 				if e.Attributes == nil {
-					e.Attributes = map[Name][]byte{}
+					e.Attributes = attributes{}
 				}
 				e.Attributes[Name(attribute)] = []byte(value)
 			}
@@ -521,13 +539,6 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 	if e.Type == typeSymlink {
 		return unset, dir.SetTime(name, e.time())
 	}
-	if special := mode & 0o6000; special != 0 && !owned {
-		mode &^= special
-		unset = append(unset, "setuid and setgid")
-	}
-	if err := dir.Chmod(name, fileMode(mode)); err != nil {
-		return unset, err
-	}
 	if len(e.Attributes) > 0 {
 		there, err := dir.Attributes(name)
 		if err != nil {
@@ -542,6 +553,13 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 				unset = append(unset, "attribute "+string(attribute))
 			}
 		}
+	}
+	if special := mode & 0o6000; special != 0 && !owned {
+		mode &^= special
+		unset = append(unset, "setuid and setgid")
+	}
+	if err := dir.Chmod(name, fileMode(mode)); err != nil {
+		return unset, err
 	}
 	return unset, dir.SetTime(name, e.time())
 }

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -201,6 +202,26 @@ func TestModes(t *testing.T) {
 		mustRun(t, "decode", "-o", back+"2", coded, filepath.Join(in, "packet.01"))
 		if info, err := os.Stat(filepath.Join(back+"2", "packet.00")); err != nil || info.Mode() != 0o600 {
 			t.Errorf("decoded with a survivor of mode 0600: %v, %v", info.Mode(), err)
+		}
+	}
+}
+
+// TestModesOfGroups encodes a file that another group than the caller's may read: the caller's
+// may not read what is coded of it.
+func TestModesOfGroups(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root gives files to any group")
+	}
+	in, _ := writePackets(t, 9, 30, 1)
+	path := filepath.Join(in, "packet.01")
+	if err := errors.Join(os.Chown(path, -1, 4711), os.Chmod(path, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	coded := filepath.Join(t.TempDir(), "coded")
+	mustRun(t, "encode", "-o", coded, in)
+	for _, name := range listDir(t, coded) {
+		if info, err := os.Lstat(filepath.Join(coded, name)); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s is %v, %v", name, info.Mode(), err)
 		}
 	}
 }

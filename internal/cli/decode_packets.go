@@ -274,9 +274,9 @@ func (h *filesAtHand) perm() fs.FileMode {
 	all := fs.ModePerm
 	for k := range h.numbers {
 		if h.numbers[k] >= 0 {
-			all &= h.files[k].info.Mode()
+			all &= disk.Permissions(h.files[k].info)
 		} else {
-			all &= h.inputs[k].info.Mode()
+			all &= disk.Permissions(h.inputs[k].info)
 		}
 	}
 	return all
@@ -418,7 +418,7 @@ func (c *storedCode) openText(ctx context.Context, stderr io.Writer, survivors [
 	var mode fs.FileMode
 	f, info, err := disk.OpenInput(path)
 	if err == nil {
-		mode = info.Mode()
+		mode = disk.Permissions(info)
 		data, err = io.ReadAll(io.LimitReader(f, entry.Bytes+1))
 		f.Close()
 	}

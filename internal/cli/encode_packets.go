@@ -296,7 +296,7 @@ func (p *filePackets) symbols() int64 {
 func (p *filePackets) perm() fs.FileMode {
 	all := fs.ModePerm
 	for _, in := range p.inputs {
-		all &= in.info.Mode()
+		all &= disk.Permissions(in.info)
 	}
 	return all
 }
@@ -430,7 +430,7 @@ func (p *textPackets) count() int               { return p.input.Rows() }
 func (p *textPackets) symbols() int64           { return int64(p.input.Cols()) }
 func (p *textPackets) size(k int) int64         { return int64(len(p.input.Row(k))) }
 func (p *textPackets) reader(k int) io.ReaderAt { return bytes.NewReader(p.input.Row(k)) }
-func (p *textPackets) perm() fs.FileMode        { return p.mode.Perm() }
+func (p *textPackets) perm() fs.FileMode        { return p.mode }
 func (p *textPackets) sources() []string        { return []string{p.name} }
 func (p *textPackets) targets() []string        { return []string{codeddir.TextName} }
 func (p *textPackets) close()                   {}

@@ -131,9 +131,10 @@ nodes may be lost with everything in them: volley recover brings them back.
 
 Each DIR gets a directory .volley with parity and records; nothing else is
 written. Everything below a DIR is protected: files, symbolic links and
-directories, with their modes and times. Leave the files alone while it runs: a
-file that changes ends it with an error, and the earlier protection stays in
-force. Another run on the same nodes at the same time is refused.
+directories, with their owners, modes, attributes and times. Leave the files
+alone while it runs: a file that changes ends it with an error, and the earlier
+protection stays in force. Another run on the same nodes at the same time is
+refused.
 
 Run it again after files have changed: only blocks that changed are coded again.
 Until then, what has not changed is as safe as before, as long as nodes that
@@ -246,7 +247,7 @@ It prints each node and what is the matter with its files:
   changed    content and time differ: somebody has written to it
   new        the file was not there; it is not protected yet
   metadata   only mode, owner, attributes or time differ
-New files, modes and times are no damage. The exit code is 3 unless all is whole.
+New files and metadata are no damage. The exit code is 3 unless all is whole.
 
 --quick compares names, lengths and times, and then random combinations of all
 data and parity. It takes no digests, moves a few KiB, and misses damage with

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -182,6 +183,7 @@ func TestGroupMetadata(t *testing.T) {
 		m.shell("chown 1000:1001 n1/tool n1/set; chown -h 1002:1003 n1/link; chmod 4755 n1/tool; chmod 2775 n1/set")
 	}
 	attributes := unix.Setxattr(filepath.Join(dir, "tool"), "user.note", []byte{0, 1, 0xff}, 0) == nil &&
+		unix.Setxattr(filepath.Join(dir, "tool"), "user.\xff", []byte("not UTF-8"), 0) == nil &&
 		unix.Setxattr(filepath.Join(dir, "set"), "user.dir", []byte("d"), 0) == nil
 	t.Logf("root %v, attributes %v", root, attributes)
 	if attributes && root {
@@ -308,7 +310,7 @@ func metaOf(t testing.TB, dir string) string {
 		if info.Mode()&os.ModeSymlink == 0 {
 			names := make([]byte, 4096)
 			n, _ := unix.Listxattr(path, names)
-			for attribute := range strings.SplitSeq(strings.TrimSuffix(string(names[:max(n, 0)]), "\x00"), "\x00") {
+			for _, attribute := range slices.Sorted(strings.SplitSeq(strings.TrimSuffix(string(names[:max(n, 0)]), "\x00"), "\x00")) {
 				value := make([]byte, 4096)
 				n, _ := unix.Getxattr(path, attribute, value)
 				fmt.Fprintf(&text, " %s=%x", attribute, value[:max(n, 0)])

@@ -42,12 +42,20 @@ func (h *hostileNode) paths() []string {
 	return list
 }
 
+// within reports whether a path lies in a directory that no link leads to.
+func within(path string) bool {
+	up := filepath.Dir(path)
+	info, err := os.Lstat(up)
+	real, err2 := filepath.EvalSymlinks(up)
+	return err == nil && info.IsDir() && err2 == nil && real == up
+}
+
 // attack does one thing to one name.
 func (h *hostileNode) attack() {
 	names := h.paths()
 	name := names[h.IntN(len(names))]
 	path := filepath.Join(h.dir, name)
-	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err != nil || real != filepath.Dir(path) {
+	if !within(path) {
 		return // it leads elsewhere already, where this test is not to write
 	}
 	what := h.IntN(16)
@@ -74,7 +82,7 @@ func (h *hostileNode) attack() {
 		os.RemoveAll(path)
 	case 5:
 		to := filepath.Join(h.dir, names[h.IntN(len(names))])
-		if real, err := filepath.EvalSymlinks(filepath.Dir(to)); err == nil && real == filepath.Dir(to) {
+		if within(to) {
 			os.Rename(path, to)
 		}
 	case 6, 7:

@@ -127,7 +127,7 @@ func OpenInput(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// ReadInput returns what a file of any directory holds, and its mode. It takes a pipe or a device
+// ReadInput returns what a file of any directory holds, and its [Permissions]. It takes a pipe or a device
 // too, of which most bytes are the limit, and does not wait for somebody to open a pipe.
 func ReadInput(path string, most int64) ([]byte, fs.FileMode, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
@@ -146,7 +146,7 @@ func ReadInput(path string, most int64) ([]byte, fs.FileMode, error) {
 	if err == nil && int64(len(data)) > most {
 		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("more than %d bytes that are no file's: make a file of them", most)}
 	}
-	return data, info.Mode(), err
+	return data, Permissions(info), err
 }
 
 // ReadText returns the content of a regular file of at most that many bytes, none of which is

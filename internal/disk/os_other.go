@@ -64,5 +64,8 @@ func running(int) bool { return true }
 // syncAll does nothing: files and directories are synced by themselves.
 func syncAll(*os.File) error { return nil }
 
+// Permissions returns what files that this process makes of a file may allow.
+func Permissions(info fs.FileInfo) fs.FileMode { return info.Mode().Perm() }
+
 // Private says yes: modes do not tell.
 func Private(fs.FileInfo) bool { return true }

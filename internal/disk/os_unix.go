@@ -111,5 +111,14 @@ func Sparse(info fs.FileInfo) bool {
 // blockUnit is the bytes of what stat counts as a block.
 const blockUnit = 512
 
+// Permissions returns what files that this process makes of a file may allow: its group's
+// rights only where they get the same group.
+func Permissions(info fs.FileInfo) fs.FileMode {
+	if _, gid, ok := Owner(info); ok && gid != os.Getegid() {
+		return info.Mode().Perm() &^ 0o070
+	}
+	return info.Mode().Perm()
+}
+
 // Private reports whether nobody but its owner can read or write what has this mode.
 func Private(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 == 0 }
