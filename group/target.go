@@ -32,7 +32,9 @@ type target struct {
 	own       map[Name]touch
 	sums      *sums           // of the member
 	files     []Entry         // that come back
-	temporary map[Name]string // where they lie until then
+	stage     disk.Dir        // in which everything that comes back is made
+	temporary map[Name]string // where the files lie in it until then
+	made      map[Name]string // where directories do
 	handles   handles[Name]
 	extents             // of files
 	others    []int     // entries that come back and are no files
@@ -49,15 +51,25 @@ type target struct {
 // from before the first of them changes until they are right, so that a run that follows
 // knows of it.
 type recovering struct {
-	Generation  int64   `json:"generation"`
-	Directories []Entry `json:"directories"`
+	Generation  int64    `json:"generation"`
+	Directories []opened `json:"directories"`
+}
+
+// An opened directory is known by its inode: another one that has its name meanwhile stays as it
+// is.
+type opened struct {
+	Entry
+	Inode uint64 `json:"inode,omitempty"` // 0: not known
 }
 
 // target prepares what comes back at a node: files of the right length, with the parts that
 // are there still. It returns what cannot come back, as something is in its way.
 func (s *session) target(ctx context.Context, n *node, c *condition) (x *target, blocked []string, err error) {
 	m := s.manifest
-	x = &target{s: s, node: n, member: s.members[n.index], condition: c, temporary: map[Name]string{}}
+	x = &target{s: s, node: n, member: s.members[n.index], condition: c, temporary: map[Name]string{}, made: map[Name]string{}}
+	if x.stage, err = n.stage(); err != nil {
+		return x, nil, err
+	}
 	x.own = n.readTouches(s.generation, x.member)
 	x.sums = newSums(m, extentsOf(x.member.Entries))
 	coming := map[Name]bool{}
@@ -76,9 +88,8 @@ func (s *session) target(ctx context.Context, n *node, c *condition) (x *target,
 			x.others = append(x.others, at)
 			continue
 		}
-		name := metaPath(fmt.Sprint(temporary, i))
+		name := fmt.Sprint(i)
 		x.files, x.temporary[e.Path] = append(x.files, e), name
-		x.rest = append(x.rest, name)
 		if err := x.create(name, e.Size); err != nil {
 			return x, nil, err
 		}
@@ -119,8 +130,46 @@ func (x *target) blocked(e *Entry, coming map[Name]bool) error {
 	return nil
 }
 
+// stage makes a directory that nobody else may write to, wherever the node lies: what is made
+// in it gets its owner, mode and attributes there, and is nobody else's file. Its path is for
+// giving that its name.
+func (n *node) stage() (disk.Dir, error) {
+	if err := n.dir.Mkdir(metaPath(stageName), 0o700); err != nil {
+		return nil, err
+	}
+	dir, err := n.dir.Sub(metaPath(stageName))
+	if err != nil {
+		return nil, err
+	}
+	const probe = "mine"
+	f, err := dir.OpenFile(probe, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		mine, err1 := f.Stat()
+		is, err2 := dir.Lstat(".")
+		err = errors.Join(err1, err2, f.Close(), dir.Remove(probe))
+		if err == nil && (!sameOwner(mine, is) || is.Mode().Perm()&0o022 != 0) {
+			err = fmt.Errorf("%s: others can write to it, or have replaced it", n.path(Name(metaPath(stageName))))
+		}
+	}
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
+
+// sameOwner reports whether two files are one user's.
+func sameOwner(a, b fs.FileInfo) bool {
+	uid, _, _ := disk.Owner(a)
+	other, _, _ := disk.Owner(b)
+	return uid == other
+}
+
+// staged returns the path of what was made.
+func staged(name string) string { return metaPath(stageName + "/" + name) }
+
 func (x *target) create(name string, size int64) error {
-	f, err := x.node.create(name)
+	f, err := x.stage.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -228,7 +277,7 @@ func (x *target) write(p []byte, at int64) error {
 
 // file opens a file that comes back.
 func (x *target) file(p Name) (disk.File, error) {
-	return x.handles.get(p, func() (disk.File, error) { return x.node.dir.OpenFile(x.temporary[p], os.O_RDWR, 0) })
+	return x.handles.get(p, func() (disk.File, error) { return x.stage.OpenFile(x.temporary[p], os.O_RDWR, 0) })
 }
 
 // finish gives all files that come back their modes and times, and makes them last.
@@ -237,7 +286,7 @@ func (x *target) finish() error {
 	for i := range x.files {
 		e := &x.files[i]
 		name := x.temporary[e.Path]
-		f, err := x.node.dir.OpenFile(name, os.O_RDWR, 0)
+		f, err := x.stage.OpenFile(name, os.O_RDWR, 0)
 		if err != nil {
 			return err
 		}
@@ -248,7 +297,7 @@ func (x *target) finish() error {
 			}
 		}
 		if err == nil {
-			err = x.setMeta(name, e)
+			err = x.setMeta(x.stage, name, e)
 		}
 		if err == nil {
 			err = f.Sync()
@@ -273,13 +322,13 @@ func (x *target) commit() error {
 	synced := map[string]bool{} // directories in which there are new names
 	for _, i := range x.others {
 		e := &x.member.Entries[i]
-		if e.Type != typeDir || e.Path == "." {
+		if x.made[e.Path] == "" {
 			continue
 		}
 		if err := x.setAside(e); err != nil {
 			return err
 		}
-		if err := n.dir.Mkdir(string(e.Path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := n.dir.Rename(staged(x.made[e.Path]), string(e.Path)); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		synced[path.Dir(string(e.Path))] = true
@@ -289,7 +338,7 @@ func (x *target) commit() error {
 		if err := x.setAside(e); err != nil {
 			return err
 		}
-		if err := n.dir.Rename(x.temporary[e.Path], string(e.Path)); err != nil {
+		if err := n.dir.Rename(staged(x.temporary[e.Path]), string(e.Path)); err != nil {
 			return err
 		}
 		synced[path.Dir(string(e.Path))] = true
@@ -313,8 +362,7 @@ func (x *target) commitLinks(synced map[string]bool) error {
 		if e.Type != typeLink {
 			continue
 		}
-		name := metaPath(fmt.Sprint(temporary, "link-", i))
-		x.rest = append(x.rest, name)
+		name := staged(fmt.Sprint("name-", i))
 		if err := x.node.dir.Link(string(e.Target), name); err != nil {
 			return err
 		}
@@ -330,8 +378,8 @@ func (x *target) commitLinks(synced map[string]bool) error {
 }
 
 // setMeta gives what comes back its owner, mode, attributes and time.
-func (x *target) setMeta(name string, e *Entry) error {
-	unset, err := setMeta(x.node.dir, name, e)
+func (x *target) setMeta(dir disk.Dir, name string, e *Entry) error {
+	unset, err := setMeta(dir, name, e)
 	for _, what := range unset {
 		if x.unset == nil {
 			x.unset = map[string][]Name{}
@@ -361,13 +409,12 @@ func (x *target) commitSymlinks(synced map[string]bool) error {
 	links := map[string]*Entry{}
 	for _, i := range x.others {
 		if e := &x.member.Entries[i]; e.Type == typeSymlink {
-			name := metaPath(fmt.Sprint(temporary, "link-", i))
+			name := fmt.Sprint("link-", i)
 			links[name] = e
-			x.rest = append(x.rest, name)
-			if err := n.dir.Symlink(string(e.Target), name); err != nil {
+			if err := x.stage.Symlink(string(e.Target), name); err != nil {
 				return err
 			}
-			if err := x.setMeta(name, e); err != nil {
+			if err := x.setMeta(x.stage, name, e); err != nil {
 				return err
 			}
 		}
@@ -382,7 +429,7 @@ func (x *target) commitSymlinks(synced map[string]bool) error {
 		if err := x.setAside(e); err != nil {
 			return err
 		}
-		if err := n.dir.Rename(name, string(e.Path)); err != nil {
+		if err := n.dir.Rename(staged(name), string(e.Path)); err != nil {
 			return err
 		}
 		synced[path.Dir(string(e.Path))] = true
@@ -396,22 +443,41 @@ func (x *target) begin() error {
 	n := x.node
 	x.journal.Generation = x.s.generation
 	noted := map[Name]bool{}
-	note := func(e Entry) {
+	note := func(e Entry, info fs.FileInfo) {
 		if !noted[e.Path] {
 			noted[e.Path] = true
-			x.journal.Directories = append(x.journal.Directories, e)
+			x.journal.Directories = append(x.journal.Directories, opened{e, touchOf(info).Inode})
 		}
+	}
+	for _, i := range x.others {
+		e := x.member.Entries[i]
+		if e.Type != typeDir || e.Path == "." {
+			continue
+		}
+		name := fmt.Sprint("dir-", i)
+		if err := x.stage.Mkdir(name, 0o700); err != nil {
+			return err
+		}
+		info, err := x.stage.Lstat(name)
+		if err != nil {
+			return err
+		}
+		x.made[e.Path] = name
+		note(e, info)
 	}
 	if u := x.condition.unfinished; u != nil && u.Generation == x.s.generation {
 		for _, e := range u.Directories {
-			note(e)
+			if !noted[e.Path] {
+				noted[e.Path] = true
+				x.journal.Directories = append(x.journal.Directories, e)
+			}
 		}
 	}
 	var within []Name
 	for _, i := range x.others {
-		e := x.member.Entries[i]
-		if e.Type == typeDir {
-			note(e)
+		e := &x.member.Entries[i]
+		if info, err := n.dir.Lstat("."); e.Path == "." && err == nil {
+			note(*e, info)
 		}
 		within = append(within, Name(path.Dir(string(e.Path))))
 	}
@@ -429,7 +495,7 @@ func (x *target) begin() error {
 		}
 		if e, err := entryOf(n.dir, string(p), info); err == nil && !noted[p] {
 			x.asProtected(&e)
-			note(e)
+			note(e, info)
 			if e.Mode&0o300 != 0o300 {
 				locked = append(locked, p)
 			}
@@ -475,17 +541,20 @@ func (x *target) asProtected(e *Entry) {
 // those that they lie in.
 func (x *target) end(synced map[string]bool) error {
 	n := x.node
-	slices.SortFunc(x.journal.Directories, func(a, b Entry) int { return bytes.Compare([]byte(b.Path), []byte(a.Path)) })
+	slices.SortFunc(x.journal.Directories, func(a, b opened) int { return bytes.Compare([]byte(b.Path), []byte(a.Path)) })
 	for i := range x.journal.Directories {
 		e := &x.journal.Directories[i]
-		info, err := n.dir.Lstat(string(e.Path))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
+		dir, err := n.dir.Sub(string(e.Path))
+		if err == nil {
+			info, err1 := dir.Lstat(".")
+			if err = err1; err == nil && (e.Inode == 0 || e.Inode == touchOf(info).Inode) {
+				err = x.setMeta(dir, ".", &e.Entry)
+			}
+			err = errors.Join(err, dir.Close())
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			continue // somebody has removed it
-		}
-		if err != nil {
-			return err
-		}
-		switch err := x.setMeta(string(e.Path), e); {
 		case errors.Is(err, fs.ErrPermission): // it is another user's, as where a disk is mounted
 			x.notes = append(x.notes, fmt.Sprintf("%s: mode and time cannot be set, as it is another user's", n.path(e.Path)))
 		case err != nil:
@@ -524,10 +593,9 @@ func (x *target) commitMeta() error {
 			return err
 		}
 	}
-	if err := disk.RemoveAll(n.dir, metaPath(recoveringFile)); err != nil {
+	if err := disk.Discard(n.dir, metaPath(recoveringFile)); err != nil {
 		return err
 	}
-	x.rest = nil
 	return n.sync()
 }
 
@@ -591,6 +659,10 @@ func (x *target) discard() {
 		x.parity.Close()
 	}
 	for _, name := range x.rest {
-		x.node.dir.Remove(name)
+		x.node.dir.Remove(name) // it has gone where it has its name
+	}
+	if x.stage != nil {
+		x.stage.Close()
+		disk.Discard(x.node.dir, metaPath(stageName))
 	}
 }

@@ -525,14 +525,21 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 		mode &^= special
 		unset = append(unset, "setuid and setgid")
 	}
+	there, err := dir.Attributes(name)
+	if err != nil {
+		return unset, err
+	}
+	for _, attribute := range []string{"system.posix_acl_access", "system.posix_acl_default"} { // of the directory in which it was made
+		if _, ok := there[attribute]; ok && e.Attributes[Name(attribute)] == nil {
+			if err := dir.RemoveAttribute(name, attribute); err != nil {
+				return unset, err
+			}
+		}
+	}
 	if err := dir.Chmod(name, fileMode(mode)); err != nil {
 		return unset, err
 	}
 	if len(e.Attributes) > 0 {
-		there, err := dir.Attributes(name)
-		if err != nil {
-			return unset, err
-		}
 		for _, attribute := range keysOf(e.Attributes) {
 			value := string(e.Attributes[attribute])
 			if is, ok := there[string(attribute)]; ok && is == value {

@@ -242,6 +242,16 @@ func (d *osDir) inDir(name string, f func(*os.Root) error) error {
 	})
 }
 
+func (d *osDir) Sub(name string) (sub Dir, err error) {
+	return sub, d.in(name, func(parent *os.Root, last string) error {
+		root, err := openDir(parent, last)
+		if err == nil {
+			sub = &osDir{root: root, path: filepath.Join(d.path, filepath.FromSlash(name))}
+		}
+		return err
+	})
+}
+
 func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (file File, err error) {
 	in := d.in
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) == 0 {
@@ -411,6 +421,10 @@ func (d *osDir) Attributes(name string) (list map[string]string, err error) {
 
 func (d *osDir) SetAttribute(name, attribute, value string) error {
 	return d.in(name, func(parent *os.Root, last string) error { return setAttribute(parent, last, attribute, value) })
+}
+
+func (d *osDir) RemoveAttribute(name, attribute string) error {
+	return d.in(name, func(parent *os.Root, last string) error { return removeAttribute(parent, last, attribute) })
 }
 
 func (d *osDir) SyncDir(name string) error {
