@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -432,5 +433,52 @@ func TestLoad(t *testing.T) {
 	if len(s.Held) != 1 || !s.Held[0].Committed || s.Held[0].Complete || !slices.Equal(s.Held[0].Records, []int{1}) || s.Held[0].Root != sum([]byte(text)) ||
 		!slices.Equal(s.Left, []string{"tmp-x"}) || !s.Begun || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7.json: generation: 1" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestRecoverSwapped has the user of a node put another file, or directory, in the place of what gets an
+// owner, a mode or a time, at each of the calls that do: these go to nothing else.
+func TestRecoverSwapped(t *testing.T) {
+	const stage = "/n1/.volley/" + stageName
+	before := newWorld(3, 1, Striped)
+	must(t, before.protect())
+	before.MkdirAll("/n1/theirs/dir", 0o711)
+	before.Chmod("/n1/theirs/dir", 0o701)
+	before.WriteFile("/n1/theirs/file", []byte("theirs"), 0o611)
+	before.SetTime("/n1/theirs/dir", time.Unix(1, 0))
+	before.SetTime("/n1/theirs/file", time.Unix(1, 0))
+	for _, name := range []string{"big", "sub", "closed/inner", "link", "nothing"} {
+		before.RemoveAll("/n1/" + name)
+	}
+	for _, c := range before.Calls(func(p *disktest.Process) {
+		_, err := before.clone().recoverBy(p, RecoverOptions{})
+		must(t, err)
+	}) {
+		if !slices.Contains([]string{"chown", "chmod", "settime", "setxattr"}, c.Op) || !strings.HasPrefix(c.Path, "/n1/") {
+			continue
+		}
+		w := before.clone()
+		_, err := w.recoverBy(once(w.Process(), c.Op, c.Path, func() {
+			at := c.Path
+			info, err := w.Lstat(at)
+			must(t, err)
+			theirs := "/n1/theirs/file"
+			if info.IsDir() {
+				theirs = "/n1/theirs/dir"
+			}
+			if strings.HasPrefix(at, stage) { // in which nobody else can write
+				at = stage
+				w.Rename(at, "/n1/moved")
+				w.MkdirAll(at, 0o700)
+				at = c.Path
+			} else {
+				w.Rename(at, "/n1/moved")
+			}
+			w.Rename(theirs, at)
+		}), RecoverOptions{})
+		tree := w.Tree("/n1")
+		if !regexp.MustCompile(`(?m) -rw---x--x 1\.0+ 6 `).MatchString(tree) || !regexp.MustCompile(`(?m) drwx-----x 1\.0+$`).MatchString(tree) {
+			t.Errorf("%v: %v\n%s", c, err, tree)
+		}
 	}
 }

@@ -484,7 +484,7 @@ func (x *target) begin() error {
 	for _, e := range x.files {
 		within = append(within, Name(path.Dir(string(e.Path))))
 	}
-	var locked []Name
+	var locked []opened
 	for _, p := range within {
 		info, err := n.dir.Lstat(string(p))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
@@ -493,11 +493,15 @@ func (x *target) begin() error {
 		if err != nil {
 			return err
 		}
-		if e, err := entryOf(n.dir, string(p), info); err == nil && !noted[p] {
+		e, err := entryOf(n.dir, string(p), info)
+		if err != nil {
+			return err
+		}
+		if !noted[p] {
 			x.asProtected(&e)
 			note(e, info)
 			if e.Mode&0o300 != 0o300 {
-				locked = append(locked, p)
+				locked = append(locked, opened{e, touchOf(info).Inode})
 			}
 		}
 	}
@@ -514,12 +518,25 @@ func (x *target) begin() error {
 	if err := n.identify(x.s.manifest.Group); err != nil {
 		return err
 	}
-	for _, p := range locked {
-		if err := n.dir.Chmod(string(p), 0o700); err != nil {
+	for i := range locked {
+		if err := n.opened(&locked[i], func(dir disk.Dir) error { return dir.Chmod(".", 0o700) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// opened calls f with a directory, unless another has its name now.
+func (n *node) opened(e *opened, f func(disk.Dir) error) error {
+	dir, err := n.dir.Sub(string(e.Path))
+	if err != nil {
+		return err
+	}
+	info, err := dir.Lstat(".")
+	if err == nil && (e.Inode == 0 || e.Inode == touchOf(info).Inode) {
+		err = f(dir)
+	}
+	return errors.Join(err, dir.Close())
 }
 
 // asProtected gives a directory in which files come back the time that it was protected with,
@@ -544,15 +561,7 @@ func (x *target) end(synced map[string]bool) error {
 	slices.SortFunc(x.journal.Directories, func(a, b opened) int { return bytes.Compare([]byte(b.Path), []byte(a.Path)) })
 	for i := range x.journal.Directories {
 		e := &x.journal.Directories[i]
-		dir, err := n.dir.Sub(string(e.Path))
-		if err == nil {
-			info, err1 := dir.Lstat(".")
-			if err = err1; err == nil && (e.Inode == 0 || e.Inode == touchOf(info).Inode) {
-				err = x.setMeta(dir, ".", &e.Entry)
-			}
-			err = errors.Join(err, dir.Close())
-		}
-		switch {
+		switch err := n.opened(e, func(dir disk.Dir) error { return x.setMeta(dir, ".", &e.Entry) }); {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			continue // somebody has removed it
 		case errors.Is(err, fs.ErrPermission): // it is another user's, as where a disk is mounted
@@ -662,7 +671,11 @@ func (x *target) discard() {
 		x.node.dir.Remove(name) // it has gone where it has its name
 	}
 	if x.stage != nil {
+		entries, _ := x.stage.ReadDir(".")
+		for _, e := range entries {
+			x.stage.Remove(e.Name())
+		}
 		x.stage.Close()
-		disk.Discard(x.node.dir, metaPath(stageName))
+		x.node.dir.Remove(metaPath(stageName))
 	}
 }
