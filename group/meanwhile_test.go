@@ -445,7 +445,6 @@ func TestRecoverSwapped(t *testing.T) {
 	before.MkdirAll("/n1/theirs/dir", 0o711)
 	before.Chmod("/n1/theirs/dir", 0o701)
 	before.WriteFile("/n1/theirs/file", []byte("theirs"), 0o611)
-	before.SetTime("/n1/theirs/dir", time.Unix(1, 0))
 	before.SetTime("/n1/theirs/file", time.Unix(1, 0))
 	for _, name := range []string{"big", "sub", "closed/inner", "link", "nothing"} {
 		before.RemoveAll("/n1/" + name)
@@ -477,7 +476,7 @@ func TestRecoverSwapped(t *testing.T) {
 			w.Rename(theirs, at)
 		}), RecoverOptions{})
 		tree := w.Tree("/n1")
-		if !regexp.MustCompile(`(?m) -rw---x--x 1\.0+ 6 `).MatchString(tree) || !regexp.MustCompile(`(?m) drwx-----x 1\.0+$`).MatchString(tree) {
+		if !regexp.MustCompile(`(?m) -rw---x--x 1\.0+ 6 `).MatchString(tree) || !regexp.MustCompile(`(?m) drwx-----x `).MatchString(tree) {
 			t.Errorf("%v: %v\n%s", c, err, tree)
 		}
 	}
