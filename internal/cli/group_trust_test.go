@@ -384,3 +384,25 @@ func TestGroupDefaultACL(t *testing.T) {
 		t.Fatalf("%s\nwant\n%s", now, before)
 	}
 }
+
+// TestGroupMovedIntoMeta has the user of a node move a directory in which others have files to names in
+// .volley that verbs remove: those files stay.
+func TestGroupMovedIntoMeta(t *testing.T) {
+	inMemory(t)
+	for _, name := range []string{"tmp-x", ".volley-x", "tmp-parity", "tmp-touches.json", "tmp-stage", "manifest.7.json", "pending.2.json", "parity.9", "member.1.9.json", "recovering.json"} {
+		for _, args := range [][]string{{"recover"}, {"protect", "--tolerate", "2"}} {
+			m := misuse(t, 4, 20_000)
+			m.protect()
+			m.shell("mkdir -p n1/.volley/" + name + "/theirs; echo theirs > n1/.volley/" + name + "/theirs/file; rm n1/ckpt")
+			p := m.command(args...)
+			m.must(p.Start())
+			r := p.end(t)
+			if found, _ := filepath.Glob(filepath.Join(m.dirs[1], ".volley/*/theirs/file")); len(found) != 1 {
+				t.Errorf("%s: %v has removed others' files: %+v", name, args, r)
+			}
+			m.shell("rm -rf n1/.volley/" + name)
+			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"verify"})
+		}
+	}
+}
