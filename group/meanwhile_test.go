@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"path"
 	"regexp"
 	"slices"
@@ -69,7 +70,7 @@ func TestProtectMeanwhile(t *testing.T) {
 		}
 	}
 	w := newWorld(2, 1, Striped)
-	_, err := w.protectBy(once(w.Process(), "open", "/n1/plain", func() { w.WriteFile("/n1/plain", nil, 0o600) }), ProtectOptions{})
+	_, err := w.protectBy(once(w.Process(), "read", "/n1/plain", func() { w.WriteFile("/n1/plain", nil, 0o600) }), ProtectOptions{})
 	if !IsInputError(err) || !strings.Contains(err.Error(), "/n1/plain has become shorter than 300 bytes meanwhile") {
 		t.Errorf("shorter: %v", err)
 	}
@@ -479,5 +480,37 @@ func TestRecoverSwapped(t *testing.T) {
 		if !regexp.MustCompile(`(?m) -rw---x--x 1\.0+ 6 `).MatchString(tree) || !regexp.MustCompile(`(?m) drwx-----x `).MatchString(tree) {
 			t.Errorf("%v: %v\n%s", c, err, tree)
 		}
+	}
+}
+
+// TestProtectSwapped has the user of a node put another directory in the place of one, while the
+// files in it are read, and take it back: what is in the other's files does not get the owner and
+// mode of what was there.
+func TestProtectSwapped(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	w.MkdirAll("/n1/theirs", 0o755)
+	w.WriteFile("/n1/theirs/y", random(rand.New(rand.NewPCG(1, 2)), 200), 0o755)
+	w.Chmod("/n1/sub/deep/y", 0o755|fs.ModeSetuid)
+	want := w.tree(1)
+	swap := func(to, from string) {
+		w.Rename("/n1/sub/deep", to)
+		w.Rename("/n1/theirs", "/n1/sub/deep")
+		w.Rename(to, from)
+	}
+	p, swapped := w.Process(), false
+	p.Before = func(c disktest.Call) error {
+		switch {
+		case !swapped && c.Op == "open" && c.Path == "/n1/sub/deep/y":
+			swapped = true
+			swap("/n1/aside", "/n1/theirs")
+		case swapped && c.Op == "sync" && c.Path == "/n1/.volley/tmp-parity":
+			swap("/n1/aside", "/n1/theirs")
+		}
+		return nil
+	}
+	if _, err := w.protectBy(p, ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/sub/deep/y has changed while it was protected") {
+		w.RemoveAll("/n1")
+		must(t, w.recover())
+		t.Errorf("%v: protected was\n%s\nand there\n%s", err, w.tree(1), want)
 	}
 }

@@ -352,6 +352,7 @@ type data struct {
 	dir disk.Dir // nil: there is nothing
 	extents
 	lenient bool           // what cannot be read is zeros
+	listing *listing       // with it, another file than was listed is an error
 	failing map[Name]error // of these, files that are there, which the disk does not give
 	handles handles[int]
 }
@@ -439,8 +440,26 @@ func (d *data) file(i int) (disk.File, error) {
 		if d.dir == nil {
 			return nil, fs.ErrNotExist
 		}
-		return d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
+		f, err := d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
+		if err != nil || d.listing == nil {
+			return f, err
+		}
+		info, err := f.Stat()
+		if err == nil && touchOf(info) != d.listing.touches[d.listing.find(d.extents[i].Path)] {
+			err = changedMeanwhile(f.Name())
+		}
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		return f, nil
 	})
+}
+
+// changedMeanwhile says that a file is not as it was listed: with what that was, another one's
+// owner and mode would be taken for its.
+func changedMeanwhile(path string) error {
+	return inputf("%s has changed while it was protected: leave files alone meanwhile, and run again", path)
 }
 
 // length returns how long a file is, which may be shorter than its entry says. It is that of

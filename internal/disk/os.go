@@ -524,12 +524,21 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		if shared {
 			access = os.O_RDONLY
 		}
-		l := flock.New(file, flock.SetPermissions(0o600), flock.SetFlag(access|os.O_CREATE|nofollow|nonblock))
+		// The lock goes by a path, which may lead elsewhere by now: nothing is made there.
+		f, err := d.OpenFile(name, access|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		f.Close()
+		l := flock.New(file, flock.SetFlag(access|nofollow|nonblock))
 		try := l.TryLock
 		if shared {
 			try = l.TryRLock
 		}
 		ok, err := try()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has been removed meanwhile
+		}
 		if err != nil {
 			return nil, err
 		}
