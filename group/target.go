@@ -40,6 +40,8 @@ type target struct {
 	others    []int     // entries that come back and are no files
 	parity    disk.File // nil: it is right as it is
 	rest      []string  // temporary files
+	left      []string  // what could not get its name
+	placed    int       // files that could
 	replaced  []string
 	notes     []string
 	unset     map[string][]Name // what of entries could not be set
@@ -97,7 +99,7 @@ func (s *session) target(ctx context.Context, n *node, c *condition) (x *target,
 	x.others = slices.DeleteFunc(x.others, func(at int) bool {
 		e := &x.member.Entries[at]
 		if e.Type == typeLink && stay[e.Target] {
-			blocked = append(blocked, fmt.Sprintf("%s: it is another name of %s", x.node.path(e.Path), x.node.path(e.Target)))
+			blocked = append(blocked, x.otherName(e))
 			return true
 		}
 		return false
@@ -113,6 +115,11 @@ func (s *session) target(ctx context.Context, n *node, c *condition) (x *target,
 		}
 	}
 	return x, blocked, x.copyGood(ctx)
+}
+
+// otherName says why a name does not come back: its file does not.
+func (x *target) otherName(e *Entry) string {
+	return fmt.Sprintf("%s: it is another name of %s", x.node.path(e.Path), x.node.path(e.Target))
 }
 
 // blocked returns an error where something is in the way of an entry: above it what is no
@@ -315,7 +322,6 @@ func (x *target) finish() error {
 // commit gives everything its name: directories, files and links, the parity, and at last
 // the manifest.
 func (x *target) commit() error {
-	n := x.node
 	if err := x.begin(); err != nil {
 		return err
 	}
@@ -325,24 +331,18 @@ func (x *target) commit() error {
 		if x.made[e.Path] == "" {
 			continue
 		}
-		if err := x.setAside(e); err != nil {
+		if err := x.place(x.made[e.Path], e, synced); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := n.dir.Rename(staged(x.made[e.Path]), string(e.Path)); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		synced[path.Dir(string(e.Path))] = true
 	}
+	before := len(x.left)
 	for i := range x.files {
 		e := &x.files[i]
-		if err := x.setAside(e); err != nil {
+		if err := x.place(x.temporary[e.Path], e, synced); err != nil {
 			return err
 		}
-		if err := n.dir.Rename(staged(x.temporary[e.Path]), string(e.Path)); err != nil {
-			return err
-		}
-		synced[path.Dir(string(e.Path))] = true
 	}
+	x.placed = len(x.files) - (len(x.left) - before)
 	if err := x.commitLinks(synced); err != nil {
 		return err
 	}
@@ -355,6 +355,26 @@ func (x *target) commit() error {
 	return x.commitMeta()
 }
 
+// place gives what was made its name. Where there cannot be such a name, that holds up nothing
+// else.
+func (x *target) place(made string, e *Entry, synced map[string]bool) error {
+	err := x.setAside(e)
+	if err == nil {
+		err = x.node.dir.Rename(staged(made), string(e.Path))
+	}
+	switch {
+	case errors.Is(err, syscall.EXDEV):
+		err = fmt.Errorf("%s: another file system is mounted there: unmount it, and recover again", x.node.path(e.Path))
+		fallthrough
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		x.left = append(x.left, err.Error())
+		return nil
+	case err == nil:
+		synced[path.Dir(string(e.Path))] = true
+	}
+	return err
+}
+
 // commitLinks gives files their other names.
 func (x *target) commitLinks(synced map[string]bool) error {
 	for _, i := range x.others {
@@ -362,17 +382,16 @@ func (x *target) commitLinks(synced map[string]bool) error {
 		if e.Type != typeLink {
 			continue
 		}
-		name := staged(fmt.Sprint("name-", i))
-		if err := x.node.dir.Link(string(e.Target), name); err != nil {
+		name := fmt.Sprint("name-", i)
+		if err := x.node.dir.Link(string(e.Target), staged(name)); errors.Is(err, syscall.EXDEV) || errors.Is(err, fs.ErrNotExist) {
+			x.left = append(x.left, x.otherName(e))
+			continue
+		} else if err != nil {
 			return err
 		}
-		if err := x.setAside(e); err != nil {
+		if err := x.place(name, e, synced); err != nil {
 			return err
 		}
-		if err := x.node.dir.Rename(name, string(e.Path)); err != nil {
-			return err
-		}
-		synced[path.Dir(string(e.Path))] = true
 	}
 	return nil
 }
@@ -426,13 +445,9 @@ func (x *target) commitSymlinks(synced map[string]bool) error {
 		return err
 	}
 	for name, e := range links {
-		if err := x.setAside(e); err != nil {
+		if err := x.place(name, e, synced); err != nil {
 			return err
 		}
-		if err := n.dir.Rename(staged(name), string(e.Path)); err != nil {
-			return err
-		}
-		synced[path.Dir(string(e.Path))] = true
 	}
 	return nil
 }

@@ -406,3 +406,27 @@ func TestGroupMovedIntoMeta(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupMounted has another file system below a node: what cannot get its name there is told, and
+// all else comes back.
+func TestGroupMounted(t *testing.T) {
+	m := misuse(t, 4, 20_000)
+	m.shell("mkdir n1/a; echo in > n1/a/in")
+	if err := unix.Mount("none", filepath.Join(m.dirs[1], "a"), "tmpfs", 0, ""); err != nil {
+		t.Skip(err)
+	}
+	unmount := func() { unix.Unmount(filepath.Join(m.dirs[1], "a"), unix.MNT_DETACH) }
+	t.Cleanup(unmount)
+	m.shell("echo in > n1/a/in; ln n1/a/in n1/a/again; ln -s in n1/a/link; mkdir n1/a/d")
+	m.protect()
+	want := m.data()
+	m.shell("rm -r n1/a/* n1/ckpt n1/sub")
+	m.volley(exitWrong, []string{"recover"}, "a/again: another file system is mounted there: unmount it", "a/in: it is another name of", "recovered 3 files")
+	if _, err := os.Stat(filepath.Join(m.dirs[1], "sub/b")); err != nil || m.content("n1/ckpt") == "" {
+		t.Error("what lies elsewhere has not come back")
+	}
+	unmount()
+	m.volley(exitOK, []string{"recover"})
+	m.volley(exitOK, []string{"verify"})
+	m.same(want, 0, 1, 2, 3)
+}
