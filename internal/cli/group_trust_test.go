@@ -412,7 +412,7 @@ func TestGroupMovedIntoMeta(t *testing.T) {
 func TestGroupMounted(t *testing.T) {
 	m := misuse(t, 4, 20_000)
 	m.shell("mkdir n1/a; echo in > n1/a/in")
-	if err := unix.Mount("none", filepath.Join(m.dirs[1], "a"), "tmpfs", 0, ""); err != nil {
+	if err := unix.Mount("none", filepath.Join(m.dirs[1], "a"), "tmpfs", 0, "mode=755"); err != nil {
 		t.Skip(err)
 	}
 	unmount := func() { unix.Unmount(filepath.Join(m.dirs[1], "a"), unix.MNT_DETACH) }
