@@ -198,7 +198,7 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	if text, err = unseal(text); err == nil {
 		err = json.Unmarshal(text, c.unfinished)
 	}
-	if err != nil { // what it says is of use, and no more than that
+	if err != nil || !n.own(recoveringFile) { // what it says is of use, and no more than that
 		c.unfinished = new(recovering)
 	}
 	return nil

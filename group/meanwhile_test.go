@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -68,7 +70,7 @@ func TestProtectMeanwhile(t *testing.T) {
 		}
 	}
 	w := newWorld(2, 1, Striped)
-	_, err := w.protectBy(once(w.Process(), "open", "/n1/plain", func() { w.WriteFile("/n1/plain", nil, 0o600) }), ProtectOptions{})
+	_, err := w.protectBy(once(w.Process(), "read", "/n1/plain", func() { w.WriteFile("/n1/plain", nil, 0o600) }), ProtectOptions{})
 	if !IsInputError(err) || !strings.Contains(err.Error(), "/n1/plain has become shorter than 300 bytes meanwhile") {
 		t.Errorf("shorter: %v", err)
 	}
@@ -432,5 +434,83 @@ func TestLoad(t *testing.T) {
 	if len(s.Held) != 1 || !s.Held[0].Committed || s.Held[0].Complete || !slices.Equal(s.Held[0].Records, []int{1}) || s.Held[0].Root != sum([]byte(text)) ||
 		!slices.Equal(s.Left, []string{"tmp-x"}) || !s.Begun || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7.json: generation: 1" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestRecoverSwapped has the user of a node put another file, or directory, in the place of what gets an
+// owner, a mode or a time, at each of the calls that do: these go to nothing else.
+func TestRecoverSwapped(t *testing.T) {
+	const stage = "/n1/.volley/" + stageName
+	before := newWorld(3, 1, Striped)
+	must(t, before.protect())
+	before.MkdirAll("/n1/theirs/dir", 0o711)
+	before.Chmod("/n1/theirs/dir", 0o701)
+	before.WriteFile("/n1/theirs/file", []byte("theirs"), 0o611)
+	before.SetTime("/n1/theirs/file", time.Unix(1, 0))
+	for _, name := range []string{"big", "sub", "closed/inner", "link", "nothing"} {
+		before.RemoveAll("/n1/" + name)
+	}
+	for _, c := range before.Calls(func(p *disktest.Process) {
+		_, err := before.clone().recoverBy(p, RecoverOptions{})
+		must(t, err)
+	}) {
+		if !slices.Contains([]string{"chown", "chmod", "settime", "setxattr"}, c.Op) || !strings.HasPrefix(c.Path, "/n1/") {
+			continue
+		}
+		w := before.clone()
+		_, err := w.recoverBy(once(w.Process(), c.Op, c.Path, func() {
+			at := c.Path
+			info, err := w.Lstat(at)
+			must(t, err)
+			theirs := "/n1/theirs/file"
+			if info.IsDir() {
+				theirs = "/n1/theirs/dir"
+			}
+			if strings.HasPrefix(at, stage) { // in which nobody else can write
+				at = stage
+				w.Rename(at, "/n1/moved")
+				w.MkdirAll(at, 0o700)
+				at = c.Path
+			} else {
+				w.Rename(at, "/n1/moved")
+			}
+			w.Rename(theirs, at)
+		}), RecoverOptions{})
+		tree := w.Tree("/n1")
+		if !regexp.MustCompile(`(?m) -rw---x--x 1\.0+ 6 `).MatchString(tree) || !regexp.MustCompile(`(?m) drwx-----x `).MatchString(tree) {
+			t.Errorf("%v: %v\n%s", c, err, tree)
+		}
+	}
+}
+
+// TestProtectSwapped has the user of a node put another directory in the place of one, while the
+// files in it are read, and take it back: what is in the other's files does not get the owner and
+// mode of what was there.
+func TestProtectSwapped(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	w.MkdirAll("/n1/theirs", 0o755)
+	w.WriteFile("/n1/theirs/y", random(rand.New(rand.NewPCG(1, 2)), 200), 0o755)
+	w.Chmod("/n1/sub/deep/y", 0o755|fs.ModeSetuid)
+	want := w.tree(1)
+	swap := func(to, from string) {
+		w.Rename("/n1/sub/deep", to)
+		w.Rename("/n1/theirs", "/n1/sub/deep")
+		w.Rename(to, from)
+	}
+	p, swapped := w.Process(), false
+	p.Before = func(c disktest.Call) error {
+		switch {
+		case !swapped && c.Op == "open" && c.Path == "/n1/sub/deep/y":
+			swapped = true
+			swap("/n1/aside", "/n1/theirs")
+		case swapped && c.Op == "sync" && c.Path == "/n1/.volley/tmp-parity":
+			swap("/n1/aside", "/n1/theirs")
+		}
+		return nil
+	}
+	if _, err := w.protectBy(p, ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/sub/deep/y has changed while it was protected") {
+		w.RemoveAll("/n1")
+		must(t, w.recover())
+		t.Errorf("%v: protected was\n%s\nand there\n%s", err, w.tree(1), want)
 	}
 }

@@ -402,6 +402,7 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 			w.end = mine[i].Fresh
 		}
 		w.data = newData(w.dir, w.listing.entries, false)
+		w.data.listing = w.listing
 		w.member = Member{Bytes: w.end, Entries: w.listing.entries}
 	}
 	return nil
@@ -619,7 +620,7 @@ func unchanged(w *work) error {
 		}
 		n := &l.entries[i]
 		if n.Type != e.Type || n.Size != e.Size || n.Target != e.Target || e.Type == typeFile && (!n.sameTime(e) || l.touches[i] != w.listing.touches[i]) {
-			return inputf("%s has changed while it was protected: leave files alone meanwhile, and run again", joinPath(w.given, e.Path))
+			return changedMeanwhile(joinPath(w.given, e.Path))
 		}
 	}
 	if len(l.entries) != len(w.listing.entries) {

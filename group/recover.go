@@ -220,7 +220,8 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 			err := n.rollForward(s.generation, s.root)
 			if x := targets[n.index]; err == nil && x != nil {
 				err = x.commit()
-				mine[i] = done{Files: len(x.files), Replaced: x.replaced, Notes: append(x.notes, x.notSet()...)}
+				left[i] = append(left[i], x.left...)
+				mine[i] = done{Files: x.placed, Failed: strings.Join(x.left, "; "), Replaced: x.replaced, Notes: append(x.notes, x.notSet()...)}
 			}
 			if err == nil {
 				err = s.renewTouches(n, conditions[n.index])

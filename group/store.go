@@ -41,6 +41,7 @@ const (
 	recoveringFile = "recovering.json"
 	lockFile       = "lock"
 	temporary      = "tmp-"
+	stageName      = temporary + "stage"
 	replacedName   = "replaced"
 )
 
@@ -249,6 +250,16 @@ func (n *node) makePrivate() {
 	}
 }
 
+// own reports whether a file of .volley is this user's, or root's: others may have made it up.
+func (n *node) own(name string) bool {
+	info, err := n.dir.Lstat(metaPath(name))
+	if err != nil {
+		return false
+	}
+	uid, _, ok := disk.Owner(info)
+	return !ok || uid == 0 || uid == os.Geteuid()
+}
+
 func (s *state) bad(n *node, name string, err error) {
 	s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", filepath.Join(n.given, metaName, name), err))
 }
@@ -369,7 +380,7 @@ func (n *node) clean(g int64) error {
 			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && e.Name() != recoveringFile && (!ok || of == g && kind != pendingName) {
 				continue
 			}
-			if err := disk.RemoveAll(n.dir, metaPath(e.Name())); err != nil {
+			if err := disk.Discard(n.dir, metaPath(e.Name())); err != nil {
 				return err
 			}
 		}
@@ -383,7 +394,7 @@ func (n *node) clean(g int64) error {
 // tidy removes what interrupted runs have left.
 func (n *node) tidy(s *state) error {
 	for _, name := range s.Left {
-		if err := disk.RemoveAll(n.dir, metaPath(name)); err != nil {
+		if err := disk.Discard(n.dir, metaPath(name)); err != nil {
 			return err
 		}
 	}
@@ -430,7 +441,7 @@ func (n *node) write(name string, text []byte) error {
 // create makes a file of .volley. What has the name goes: it may be another name of a file
 // that is not to be written to.
 func (n *node) create(name string) (disk.File, error) {
-	if err := disk.RemoveAll(n.dir, name); err != nil {
+	if err := disk.Discard(n.dir, name); err != nil {
 		return nil, err
 	}
 	return n.dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

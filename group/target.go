@@ -32,12 +32,16 @@ type target struct {
 	own       map[Name]touch
 	sums      *sums           // of the member
 	files     []Entry         // that come back
-	temporary map[Name]string // where they lie until then
+	stage     disk.Dir        // in which everything that comes back is made
+	temporary map[Name]string // where the files lie in it until then
+	made      map[Name]string // where directories do
 	handles   handles[Name]
 	extents             // of files
 	others    []int     // entries that come back and are no files
 	parity    disk.File // nil: it is right as it is
 	rest      []string  // temporary files
+	left      []string  // what could not get its name
+	placed    int       // files that could
 	replaced  []string
 	notes     []string
 	unset     map[string][]Name // what of entries could not be set
@@ -49,15 +53,25 @@ type target struct {
 // from before the first of them changes until they are right, so that a run that follows
 // knows of it.
 type recovering struct {
-	Generation  int64   `json:"generation"`
-	Directories []Entry `json:"directories"`
+	Generation  int64    `json:"generation"`
+	Directories []opened `json:"directories"`
+}
+
+// An opened directory is known by its inode: another one that has its name meanwhile stays as it
+// is.
+type opened struct {
+	Entry
+	Inode uint64 `json:"inode,omitempty"` // 0: not known
 }
 
 // target prepares what comes back at a node: files of the right length, with the parts that
 // are there still. It returns what cannot come back, as something is in its way.
 func (s *session) target(ctx context.Context, n *node, c *condition) (x *target, blocked []string, err error) {
 	m := s.manifest
-	x = &target{s: s, node: n, member: s.members[n.index], condition: c, temporary: map[Name]string{}}
+	x = &target{s: s, node: n, member: s.members[n.index], condition: c, temporary: map[Name]string{}, made: map[Name]string{}}
+	if x.stage, err = n.stage(); err != nil {
+		return x, nil, err
+	}
 	x.own = n.readTouches(s.generation, x.member)
 	x.sums = newSums(m, extentsOf(x.member.Entries))
 	coming := map[Name]bool{}
@@ -76,9 +90,8 @@ func (s *session) target(ctx context.Context, n *node, c *condition) (x *target,
 			x.others = append(x.others, at)
 			continue
 		}
-		name := metaPath(fmt.Sprint(temporary, i))
+		name := fmt.Sprint(i)
 		x.files, x.temporary[e.Path] = append(x.files, e), name
-		x.rest = append(x.rest, name)
 		if err := x.create(name, e.Size); err != nil {
 			return x, nil, err
 		}
@@ -86,7 +99,7 @@ func (s *session) target(ctx context.Context, n *node, c *condition) (x *target,
 	x.others = slices.DeleteFunc(x.others, func(at int) bool {
 		e := &x.member.Entries[at]
 		if e.Type == typeLink && stay[e.Target] {
-			blocked = append(blocked, fmt.Sprintf("%s: it is another name of %s", x.node.path(e.Path), x.node.path(e.Target)))
+			blocked = append(blocked, x.otherName(e))
 			return true
 		}
 		return false
@@ -104,6 +117,11 @@ func (s *session) target(ctx context.Context, n *node, c *condition) (x *target,
 	return x, blocked, x.copyGood(ctx)
 }
 
+// otherName says why a name does not come back: its file does not.
+func (x *target) otherName(e *Entry) string {
+	return fmt.Sprintf("%s: it is another name of %s", x.node.path(e.Path), x.node.path(e.Target))
+}
+
 // blocked returns an error where something is in the way of an entry: above it what is no
 // directory, or in its place a directory.
 func (x *target) blocked(e *Entry, coming map[Name]bool) error {
@@ -119,8 +137,46 @@ func (x *target) blocked(e *Entry, coming map[Name]bool) error {
 	return nil
 }
 
+// stage makes a directory that nobody else may write to, wherever the node lies: what is made
+// in it gets its owner, mode and attributes there, and is nobody else's file. Its path is for
+// giving that its name.
+func (n *node) stage() (disk.Dir, error) {
+	if err := n.dir.Mkdir(metaPath(stageName), 0o700); err != nil {
+		return nil, err
+	}
+	dir, err := n.dir.Sub(metaPath(stageName))
+	if err != nil {
+		return nil, err
+	}
+	const probe = "mine"
+	f, err := dir.OpenFile(probe, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		mine, err1 := f.Stat()
+		is, err2 := dir.Lstat(".")
+		err = errors.Join(err1, err2, f.Close(), dir.Remove(probe))
+		if err == nil && (!sameOwner(mine, is) || is.Mode().Perm()&0o022 != 0) {
+			err = fmt.Errorf("%s: others can write to it, or have replaced it", n.path(Name(metaPath(stageName))))
+		}
+	}
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
+
+// sameOwner reports whether two files are one user's.
+func sameOwner(a, b fs.FileInfo) bool {
+	uid, _, _ := disk.Owner(a)
+	other, _, _ := disk.Owner(b)
+	return uid == other
+}
+
+// staged returns the path of what was made.
+func staged(name string) string { return metaPath(stageName + "/" + name) }
+
 func (x *target) create(name string, size int64) error {
-	f, err := x.node.create(name)
+	f, err := x.stage.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -228,7 +284,7 @@ func (x *target) write(p []byte, at int64) error {
 
 // file opens a file that comes back.
 func (x *target) file(p Name) (disk.File, error) {
-	return x.handles.get(p, func() (disk.File, error) { return x.node.dir.OpenFile(x.temporary[p], os.O_RDWR, 0) })
+	return x.handles.get(p, func() (disk.File, error) { return x.stage.OpenFile(x.temporary[p], os.O_RDWR, 0) })
 }
 
 // finish gives all files that come back their modes and times, and makes them last.
@@ -237,7 +293,7 @@ func (x *target) finish() error {
 	for i := range x.files {
 		e := &x.files[i]
 		name := x.temporary[e.Path]
-		f, err := x.node.dir.OpenFile(name, os.O_RDWR, 0)
+		f, err := x.stage.OpenFile(name, os.O_RDWR, 0)
 		if err != nil {
 			return err
 		}
@@ -248,7 +304,7 @@ func (x *target) finish() error {
 			}
 		}
 		if err == nil {
-			err = x.setMeta(name, e)
+			err = x.setMeta(x.stage, name, e)
 		}
 		if err == nil {
 			err = f.Sync()
@@ -266,34 +322,27 @@ func (x *target) finish() error {
 // commit gives everything its name: directories, files and links, the parity, and at last
 // the manifest.
 func (x *target) commit() error {
-	n := x.node
 	if err := x.begin(); err != nil {
 		return err
 	}
 	synced := map[string]bool{} // directories in which there are new names
 	for _, i := range x.others {
 		e := &x.member.Entries[i]
-		if e.Type != typeDir || e.Path == "." {
+		if x.made[e.Path] == "" {
 			continue
 		}
-		if err := x.setAside(e); err != nil {
+		if err := x.place(x.made[e.Path], e, synced); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := n.dir.Mkdir(string(e.Path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		synced[path.Dir(string(e.Path))] = true
 	}
+	before := len(x.left)
 	for i := range x.files {
 		e := &x.files[i]
-		if err := x.setAside(e); err != nil {
+		if err := x.place(x.temporary[e.Path], e, synced); err != nil {
 			return err
 		}
-		if err := n.dir.Rename(x.temporary[e.Path], string(e.Path)); err != nil {
-			return err
-		}
-		synced[path.Dir(string(e.Path))] = true
 	}
+	x.placed = len(x.files) - (len(x.left) - before)
 	if err := x.commitLinks(synced); err != nil {
 		return err
 	}
@@ -306,6 +355,26 @@ func (x *target) commit() error {
 	return x.commitMeta()
 }
 
+// place gives what was made its name. Where there cannot be such a name, that holds up nothing
+// else.
+func (x *target) place(made string, e *Entry, synced map[string]bool) error {
+	err := x.setAside(e)
+	if err == nil {
+		err = x.node.dir.Rename(staged(made), string(e.Path))
+	}
+	switch {
+	case errors.Is(err, syscall.EXDEV):
+		err = fmt.Errorf("%s: another file system is mounted there: unmount it, and recover again", x.node.path(e.Path))
+		fallthrough
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		x.left = append(x.left, err.Error())
+		return nil
+	case err == nil:
+		synced[path.Dir(string(e.Path))] = true
+	}
+	return err
+}
+
 // commitLinks gives files their other names.
 func (x *target) commitLinks(synced map[string]bool) error {
 	for _, i := range x.others {
@@ -313,25 +382,23 @@ func (x *target) commitLinks(synced map[string]bool) error {
 		if e.Type != typeLink {
 			continue
 		}
-		name := metaPath(fmt.Sprint(temporary, "link-", i))
-		x.rest = append(x.rest, name)
-		if err := x.node.dir.Link(string(e.Target), name); err != nil {
+		name := fmt.Sprint("name-", i)
+		if err := x.node.dir.Link(string(e.Target), staged(name)); errors.Is(err, syscall.EXDEV) || errors.Is(err, fs.ErrNotExist) {
+			x.left = append(x.left, x.otherName(e))
+			continue
+		} else if err != nil {
 			return err
 		}
-		if err := x.setAside(e); err != nil {
+		if err := x.place(name, e, synced); err != nil {
 			return err
 		}
-		if err := x.node.dir.Rename(name, string(e.Path)); err != nil {
-			return err
-		}
-		synced[path.Dir(string(e.Path))] = true
 	}
 	return nil
 }
 
 // setMeta gives what comes back its owner, mode, attributes and time.
-func (x *target) setMeta(name string, e *Entry) error {
-	unset, err := setMeta(x.node.dir, name, e)
+func (x *target) setMeta(dir disk.Dir, name string, e *Entry) error {
+	unset, err := setMeta(dir, name, e)
 	for _, what := range unset {
 		if x.unset == nil {
 			x.unset = map[string][]Name{}
@@ -361,13 +428,12 @@ func (x *target) commitSymlinks(synced map[string]bool) error {
 	links := map[string]*Entry{}
 	for _, i := range x.others {
 		if e := &x.member.Entries[i]; e.Type == typeSymlink {
-			name := metaPath(fmt.Sprint(temporary, "link-", i))
+			name := fmt.Sprint("link-", i)
 			links[name] = e
-			x.rest = append(x.rest, name)
-			if err := n.dir.Symlink(string(e.Target), name); err != nil {
+			if err := x.stage.Symlink(string(e.Target), name); err != nil {
 				return err
 			}
-			if err := x.setMeta(name, e); err != nil {
+			if err := x.setMeta(x.stage, name, e); err != nil {
 				return err
 			}
 		}
@@ -379,13 +445,9 @@ func (x *target) commitSymlinks(synced map[string]bool) error {
 		return err
 	}
 	for name, e := range links {
-		if err := x.setAside(e); err != nil {
+		if err := x.place(name, e, synced); err != nil {
 			return err
 		}
-		if err := n.dir.Rename(name, string(e.Path)); err != nil {
-			return err
-		}
-		synced[path.Dir(string(e.Path))] = true
 	}
 	return nil
 }
@@ -396,29 +458,48 @@ func (x *target) begin() error {
 	n := x.node
 	x.journal.Generation = x.s.generation
 	noted := map[Name]bool{}
-	note := func(e Entry) {
+	note := func(e Entry, info fs.FileInfo) {
 		if !noted[e.Path] {
 			noted[e.Path] = true
-			x.journal.Directories = append(x.journal.Directories, e)
+			x.journal.Directories = append(x.journal.Directories, opened{e, touchOf(info).Inode})
 		}
+	}
+	for _, i := range x.others {
+		e := x.member.Entries[i]
+		if e.Type != typeDir || e.Path == "." {
+			continue
+		}
+		name := fmt.Sprint("dir-", i)
+		if err := x.stage.Mkdir(name, 0o700); err != nil {
+			return err
+		}
+		info, err := x.stage.Lstat(name)
+		if err != nil {
+			return err
+		}
+		x.made[e.Path] = name
+		note(e, info)
 	}
 	if u := x.condition.unfinished; u != nil && u.Generation == x.s.generation {
 		for _, e := range u.Directories {
-			note(e)
+			if !noted[e.Path] {
+				noted[e.Path] = true
+				x.journal.Directories = append(x.journal.Directories, e)
+			}
 		}
 	}
 	var within []Name
 	for _, i := range x.others {
-		e := x.member.Entries[i]
-		if e.Type == typeDir {
-			note(e)
+		e := &x.member.Entries[i]
+		if info, err := n.dir.Lstat("."); e.Path == "." && err == nil {
+			note(*e, info)
 		}
 		within = append(within, Name(path.Dir(string(e.Path))))
 	}
 	for _, e := range x.files {
 		within = append(within, Name(path.Dir(string(e.Path))))
 	}
-	var locked []Name
+	var locked []opened
 	for _, p := range within {
 		info, err := n.dir.Lstat(string(p))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
@@ -427,11 +508,15 @@ func (x *target) begin() error {
 		if err != nil {
 			return err
 		}
-		if e, err := entryOf(n.dir, string(p), info); err == nil && !noted[p] {
+		e, err := entryOf(n.dir, string(p), info)
+		if err != nil {
+			return err
+		}
+		if !noted[p] {
 			x.asProtected(&e)
-			note(e)
+			note(e, info)
 			if e.Mode&0o300 != 0o300 {
-				locked = append(locked, p)
+				locked = append(locked, opened{e, touchOf(info).Inode})
 			}
 		}
 	}
@@ -448,12 +533,25 @@ func (x *target) begin() error {
 	if err := n.identify(x.s.manifest.Group); err != nil {
 		return err
 	}
-	for _, p := range locked {
-		if err := n.dir.Chmod(string(p), 0o700); err != nil {
+	for i := range locked {
+		if err := n.opened(&locked[i], func(dir disk.Dir) error { return dir.Chmod(".", 0o700) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// opened calls f with a directory, unless another has its name now.
+func (n *node) opened(e *opened, f func(disk.Dir) error) error {
+	dir, err := n.dir.Sub(string(e.Path))
+	if err != nil {
+		return err
+	}
+	info, err := dir.Lstat(".")
+	if err == nil && (e.Inode == 0 || e.Inode == touchOf(info).Inode) {
+		err = f(dir)
+	}
+	return errors.Join(err, dir.Close())
 }
 
 // asProtected gives a directory in which files come back the time that it was protected with,
@@ -475,17 +573,12 @@ func (x *target) asProtected(e *Entry) {
 // those that they lie in.
 func (x *target) end(synced map[string]bool) error {
 	n := x.node
-	slices.SortFunc(x.journal.Directories, func(a, b Entry) int { return bytes.Compare([]byte(b.Path), []byte(a.Path)) })
+	slices.SortFunc(x.journal.Directories, func(a, b opened) int { return bytes.Compare([]byte(b.Path), []byte(a.Path)) })
 	for i := range x.journal.Directories {
 		e := &x.journal.Directories[i]
-		info, err := n.dir.Lstat(string(e.Path))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
+		switch err := n.opened(e, func(dir disk.Dir) error { return x.setMeta(dir, ".", &e.Entry) }); {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			continue // somebody has removed it
-		}
-		if err != nil {
-			return err
-		}
-		switch err := x.setMeta(string(e.Path), e); {
 		case errors.Is(err, fs.ErrPermission): // it is another user's, as where a disk is mounted
 			x.notes = append(x.notes, fmt.Sprintf("%s: mode and time cannot be set, as it is another user's", n.path(e.Path)))
 		case err != nil:
@@ -524,10 +617,9 @@ func (x *target) commitMeta() error {
 			return err
 		}
 	}
-	if err := disk.RemoveAll(n.dir, metaPath(recoveringFile)); err != nil {
+	if err := disk.Discard(n.dir, metaPath(recoveringFile)); err != nil {
 		return err
 	}
-	x.rest = nil
 	return n.sync()
 }
 
@@ -591,6 +683,14 @@ func (x *target) discard() {
 		x.parity.Close()
 	}
 	for _, name := range x.rest {
-		x.node.dir.Remove(name)
+		x.node.dir.Remove(name) // it has gone where it has its name
+	}
+	if x.stage != nil {
+		entries, _ := x.stage.ReadDir(".")
+		for _, e := range entries {
+			x.stage.Remove(e.Name())
+		}
+		x.stage.Close()
+		x.node.dir.Remove(metaPath(stageName))
 	}
 }

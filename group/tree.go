@@ -370,6 +370,7 @@ type data struct {
 	dir disk.Dir // nil: there is nothing
 	extents
 	lenient bool           // what cannot be read is zeros
+	listing *listing       // with it, another file than was listed is an error
 	failing map[Name]error // of these, files that are there, which the disk does not give
 	handles handles[int]
 }
@@ -457,8 +458,26 @@ func (d *data) file(i int) (disk.File, error) {
 		if d.dir == nil {
 			return nil, fs.ErrNotExist
 		}
-		return d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
+		f, err := d.dir.OpenFile(string(d.extents[i].Path), os.O_RDONLY, 0)
+		if err != nil || d.listing == nil {
+			return f, err
+		}
+		info, err := f.Stat()
+		if err == nil && touchOf(info) != d.listing.touches[d.listing.find(d.extents[i].Path)] {
+			err = changedMeanwhile(f.Name())
+		}
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		return f, nil
 	})
+}
+
+// changedMeanwhile says that a file is not as it was listed: with what that was, another one's
+// owner and mode would be taken for its.
+func changedMeanwhile(path string) error {
+	return inputf("%s has changed while it was protected: leave files alone meanwhile, and run again", path)
 }
 
 // length returns how long a file is, which may be shorter than its entry says. It is that of
@@ -539,11 +558,18 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 	if e.Type == typeSymlink {
 		return unset, dir.SetTime(name, e.time())
 	}
-	if len(e.Attributes) > 0 {
-		there, err := dir.Attributes(name)
-		if err != nil {
-			return unset, err
+	there, err := dir.Attributes(name)
+	if err != nil {
+		return unset, err
+	}
+	for _, attribute := range []string{"system.posix_acl_access", "system.posix_acl_default"} { // of the directory in which it was made
+		if _, ok := there[attribute]; ok && e.Attributes[Name(attribute)] == nil {
+			if err := dir.RemoveAttribute(name, attribute); err != nil {
+				return unset, err
+			}
 		}
+	}
+	if len(e.Attributes) > 0 {
 		for _, attribute := range keysOf(e.Attributes) {
 			value := string(e.Attributes[attribute])
 			if is, ok := there[string(attribute)]; ok && is == value {

@@ -4,7 +4,10 @@ package cli
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -323,4 +326,109 @@ func metaOf(t testing.TB, dir string) string {
 		t.Fatal(err)
 	}
 	return text.String()
+}
+
+// TestGroupJournalForged has the user of a node write its journal: recover does not give other users'
+// directories away, or open them.
+func TestGroupJournalForged(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root makes files of other users")
+	}
+	inMemory(t)
+	m := misuse(t, 4, 20_000)
+	m.shell("mkdir n1/private; chmod 700 n1/private; echo secret > n1/private/x; chmod 600 n1/private/x")
+	m.protect()
+	before := metaOf(t, m.dirs[1])
+	text := `{"generation":1,"directories":[{"path":"private","type":"dir","mode":511,"mtime":1,"owner":{"uid":1000,"gid":1000}}]}`
+	journal := filepath.Join(m.dirs[1], ".volley", "recovering.json")
+	m.must(os.WriteFile(journal, fmt.Appendf(nil, "%s\n{\"sha256\":\"%x\"}\n", text, sha256.Sum256([]byte(text))), 0o600))
+	m.must(os.Chown(journal, 1000, 1000))
+	m.volley(exitWrong, []string{"verify"}, "recovering.json")
+	m.volley(exitOK, []string{"recover"})
+	if now := metaOf(t, m.dirs[1]); now != before {
+		t.Fatalf("%s\nwant\n%s", now, before)
+	}
+	m.volley(exitOK, []string{"verify"})
+}
+
+// accessList is a list for a user beside the owner, who may read and write.
+func accessList(uid uint32) []byte {
+	list := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, e := range []struct {
+		tag, perm uint16
+		id        uint32
+	}{{1, 7, math.MaxUint32}, {2, 7, uid}, {4, 5, math.MaxUint32}, {16, 7, math.MaxUint32}, {32, 5, math.MaxUint32}} {
+		list = binary.LittleEndian.AppendUint16(list, e.tag)
+		list = binary.LittleEndian.AppendUint16(list, e.perm)
+		list = binary.LittleEndian.AppendUint32(list, e.id)
+	}
+	return list
+}
+
+// TestGroupDefaultACL recovers files that have no access list into a node whose directories give one to
+// what is made in them: nobody gets at the files who did not before.
+func TestGroupDefaultACL(t *testing.T) {
+	m := misuse(t, 4, 20_000)
+	m.shell("mkdir n1/sub/d; chmod 660 n1/sub/b; chmod 770 n1/sub/d")
+	m.protect()
+	before := metaOf(t, m.dirs[1])
+	for _, dir := range []string{"", "sub", ".volley"} {
+		if err := unix.Setxattr(filepath.Join(m.dirs[1], dir), "system.posix_acl_default", accessList(1000), 0); err != nil {
+			t.Skip(err)
+		}
+	}
+	m.shell("rm -r n1/sub/*")
+	m.volley(exitOK, []string{"recover"})
+	for _, dir := range []string{"", "sub", ".volley"} {
+		m.must(unix.Removexattr(filepath.Join(m.dirs[1], dir), "system.posix_acl_default"))
+	}
+	if now := metaOf(t, m.dirs[1]); now != before {
+		t.Fatalf("%s\nwant\n%s", now, before)
+	}
+}
+
+// TestGroupMovedIntoMeta has the user of a node move a directory in which others have files to names in
+// .volley that verbs remove: those files stay.
+func TestGroupMovedIntoMeta(t *testing.T) {
+	inMemory(t)
+	for _, name := range []string{"tmp-x", ".volley-x", "tmp-parity", "tmp-touches.json", "tmp-stage", "manifest.7.json", "pending.2.json", "parity.9", "member.1.9.json", "recovering.json"} {
+		for _, args := range [][]string{{"recover"}, {"protect", "--tolerate", "2"}} {
+			m := misuse(t, 4, 20_000)
+			m.protect()
+			m.shell("mkdir -p n1/.volley/" + name + "/theirs; echo theirs > n1/.volley/" + name + "/theirs/file; rm n1/ckpt")
+			p := m.command(args...)
+			m.must(p.Start())
+			r := p.end(t)
+			if found, _ := filepath.Glob(filepath.Join(m.dirs[1], ".volley/*/theirs/file")); len(found) != 1 {
+				t.Errorf("%s: %v has removed others' files: %+v", name, args, r)
+			}
+			m.shell("rm -rf n1/.volley/" + name)
+			m.volley(exitOK, []string{"recover"})
+			m.volley(exitOK, []string{"verify"})
+		}
+	}
+}
+
+// TestGroupMounted has another file system below a node: what cannot get its name there is told, and
+// all else comes back.
+func TestGroupMounted(t *testing.T) {
+	m := misuse(t, 4, 20_000)
+	m.shell("mkdir n1/a; echo in > n1/a/in")
+	if err := unix.Mount("none", filepath.Join(m.dirs[1], "a"), "tmpfs", 0, "mode=755"); err != nil {
+		t.Skip(err)
+	}
+	unmount := func() { unix.Unmount(filepath.Join(m.dirs[1], "a"), unix.MNT_DETACH) }
+	t.Cleanup(unmount)
+	m.shell("echo in > n1/a/in; ln n1/a/in n1/a/again; ln -s in n1/a/link; mkdir n1/a/d")
+	m.protect()
+	want := m.data()
+	m.shell("rm -r n1/a/* n1/ckpt n1/sub")
+	m.volley(exitWrong, []string{"recover"}, "a/again: another file system is mounted there: unmount it", "a/in: it is another name of", "recovered 3 files")
+	if _, err := os.Stat(filepath.Join(m.dirs[1], "sub/b")); err != nil || m.content("n1/ckpt") == "" {
+		t.Error("what lies elsewhere has not come back")
+	}
+	unmount()
+	m.volley(exitOK, []string{"recover"})
+	m.volley(exitOK, []string{"verify"})
+	m.same(want, 0, 1, 2, 3)
 }

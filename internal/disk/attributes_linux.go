@@ -53,6 +53,12 @@ func attributes(dir *os.Root, name string) (map[string]string, error) {
 	})
 }
 
+func removeAttribute(dir *os.Root, name, attribute string) error {
+	return at(dir, "removexattr", name, func(fd int) error {
+		return unix.Lremovexattr(byDescriptor(fd, name), attribute)
+	})
+}
+
 func setAttribute(dir *os.Root, name, attribute, value string) error {
 	return at(dir, "setxattr", name, func(fd int) error {
 		return unix.Lsetxattr(byDescriptor(fd, name), attribute, []byte(value), 0)

@@ -32,6 +32,9 @@ type Dir interface {
 	// Path returns the path without symbolic links in it.
 	Path() string
 
+	// Sub opens a directory below. It stays the same one whatever has its name later.
+	Sub(name string) (Dir, error)
+
 	// OpenFile opens a regular file, and nothing else.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 
@@ -49,9 +52,11 @@ type Dir interface {
 	Chown(name string, uid, gid int) error
 
 	// Attributes returns the extended attributes that this process may read, access
-	// control lists and capabilities among them. SetAttribute sets one. They are bytes.
+	// control lists and capabilities among them. SetAttribute sets one, RemoveAttribute takes
+	// one away. They are bytes.
 	Attributes(name string) (map[string]string, error)
 	SetAttribute(name, attribute, value string) error
+	RemoveAttribute(name, attribute string) error
 
 	// SetTime sets the time of the last change, of a symbolic link that of the link itself.
 	SetTime(name string, at time.Time) error
@@ -217,8 +222,10 @@ func MkdirAll(d Dir, name string, perm fs.FileMode) error {
 	return d.SyncDir(up)
 }
 
-// RemoveAll removes a file or a directory with everything in it.
-func RemoveAll(d Dir, name string) error {
+// Discard removes a file, or a directory with the files in it. Directories that lie in it stay, and
+// it with them, unless they are empty: who may write to it may have moved there what others
+// alone may remove.
+func Discard(d Dir, name string) error {
 	info, err := d.Lstat(name)
 	if err != nil {
 		return ignoreMissing(err)
@@ -229,10 +236,13 @@ func RemoveAll(d Dir, name string) error {
 			return err
 		}
 		for _, e := range entries {
-			if err := RemoveAll(d, name+"/"+e.Name()); err != nil {
+			if err := d.Remove(name + "/" + e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
 		}
 	}
-	return ignoreMissing(d.Remove(name))
+	if err := d.Remove(name); !errors.Is(err, fs.ErrExist) { // which is that of a directory that is not empty
+		return ignoreMissing(err)
+	}
+	return nil
 }

@@ -243,6 +243,16 @@ func (d *osDir) inDir(name string, f func(*os.Root) error) error {
 	})
 }
 
+func (d *osDir) Sub(name string) (sub Dir, err error) {
+	return sub, d.in(name, func(parent *os.Root, last string) error {
+		root, err := openDir(parent, last)
+		if err == nil {
+			sub = &osDir{root: root, path: filepath.Join(d.path, filepath.FromSlash(name))}
+		}
+		return err
+	})
+}
+
 func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (file File, err error) {
 	in := d.in
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) == 0 {
@@ -414,6 +424,10 @@ func (d *osDir) SetAttribute(name, attribute, value string) error {
 	return d.in(name, func(parent *os.Root, last string) error { return setAttribute(parent, last, attribute, value) })
 }
 
+func (d *osDir) RemoveAttribute(name, attribute string) error {
+	return d.in(name, func(parent *os.Root, last string) error { return removeAttribute(parent, last, attribute) })
+}
+
 func (d *osDir) SyncDir(name string) error {
 	return d.inDir(name, func(dir *os.Root) error { return syncDir(dir.Open(".")) })
 }
@@ -511,12 +525,21 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		if shared {
 			access = os.O_RDONLY
 		}
-		l := flock.New(file, flock.SetPermissions(0o600), flock.SetFlag(access|os.O_CREATE|nofollow|nonblock))
+		// The lock goes by a path, which may lead elsewhere by now: nothing is made there.
+		f, err := d.OpenFile(name, access|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		f.Close()
+		l := flock.New(file, flock.SetFlag(access|nofollow|nonblock))
 		try := l.TryLock
 		if shared {
 			try = l.TryRLock
 		}
 		ok, err := try()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has been removed meanwhile
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -85,8 +85,8 @@ func TestPowerCut(t *testing.T) {
 		{"overwrite, sync", func(t *testing.T, d disk.Dir) { write(t, d, "a/x", "NEW", true) }, all, "a a/x=NEW b b/y=Y"},
 		{"remove", func(t *testing.T, d disk.Dir) { must(t, d.Remove("a/x")) }, all, "a a/x=X b b/y=Y"},
 		{"remove, syncdir", func(t *testing.T, d disk.Dir) { must(t, d.Remove("a/x"), d.SyncDir("a")) }, all, "a b b/y=Y"},
-		{"remove all", func(t *testing.T, d disk.Dir) { must(t, disk.RemoveAll(d, "a")) }, all, "a a/x=X b b/y=Y"},
-		{"remove all, one lost", func(t *testing.T, d disk.Dir) { must(t, disk.RemoveAll(d, "a")) }, only("/d/a"), "a b b/y=Y"},
+		{"remove all", func(t *testing.T, d disk.Dir) { must(t, disk.Discard(d, "a")) }, all, "a a/x=X b b/y=Y"},
+		{"remove all, one lost", func(t *testing.T, d disk.Dir) { must(t, disk.Discard(d, "a")) }, only("/d/a"), "a b b/y=Y"},
 		{"link", func(t *testing.T, d disk.Dir) { must(t, d.Link("a/x", "b/x"), d.Remove("a/x"), d.SyncDir("a")) }, all, "a b b/y=Y"},
 		{"mkdir", func(t *testing.T, d disk.Dir) {
 			must(t, d.Mkdir("c", 0o700))

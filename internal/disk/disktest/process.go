@@ -257,6 +257,21 @@ type dir struct {
 	closed bool
 }
 
+func (d *dir) Sub(name string) (disk.Dir, error) {
+	whole := d.whole(name)
+	sub := &dir{p: d.p, path: whole}
+	err := d.p.do(Call{Op: "opendir", Path: whole}, func(int) (err error) {
+		if sub.x, err = d.there(name); err == nil && !sub.x.now.mode.IsDir() {
+			err = syscall.ENOTDIR
+		}
+		return err
+	})
+	if err != nil {
+		return nil, pathError("open", whole, err)
+	}
+	return sub, nil
+}
+
 // whole returns the path of a name.
 func (d *dir) whole(name string) string { return path.Join(d.path, filepath.ToSlash(name)) }
 
@@ -521,16 +536,21 @@ func (d *dir) Attributes(name string) (list map[string]string, err error) {
 }
 
 func (d *dir) SetAttribute(name, attribute, value string) error {
+	return d.changeAttribute("setxattr", name, func(list map[string]string) { list[attribute] = value })
+}
+
+func (d *dir) RemoveAttribute(name, attribute string) error {
+	return d.changeAttribute("removexattr", name, func(list map[string]string) { delete(list, attribute) })
+}
+
+func (d *dir) changeAttribute(op, name string, change func(map[string]string)) error {
 	whole := d.whole(name)
-	return pathError("setxattr", whole, d.p.do(Call{Op: "setxattr", Path: whole, Writes: true}, func(int) error {
+	return pathError(op, whole, d.p.do(Call{Op: op, Path: whole, Writes: true}, func(int) error {
 		x, err := d.there(name)
 		if err == nil {
-			list := map[string]string{attribute: value}
-			for k, v := range x.now.attributes {
-				if k != attribute {
-					list[k] = v
-				}
-			}
+			list := map[string]string{}
+			maps.Copy(list, x.now.attributes)
+			change(list)
 			x.now.attributes = list
 			d.p.m.marked(x)
 		}
