@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"volley/internal/disk"
 )
@@ -142,7 +144,12 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 		if is, err = m.compare(ctx, d, x); err != nil {
 			return nil, err
 		}
-		if old, before, err = s.compareStale(ctx, n); err != nil {
+		old, before, err = s.compareStale(ctx, n)
+		if errors.As(err, new(syscall.Errno)) { // nobody knows which files are stale
+			st.Failing = err.Error()
+			return s.examine(ctx, n, quickly, revert)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -186,7 +193,7 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	default:
 		c.Manifest = true
 	}
-	text, err := disk.ReadText(n.dir, metaPath(recoveringFile), mostJournal)
+	info, err := n.dir.Lstat(metaPath(recoveringFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -195,10 +202,17 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	}
 	c.note(metaName+"/"+recoveringFile, Unfinished, nil)
 	c.unfinished = new(recovering)
+	if uid, _, ok := disk.Owner(info); ok && uid != 0 && uid != os.Geteuid() {
+		return nil // somebody else may have made it up
+	}
+	text, err := disk.ReadText(n.dir, metaPath(recoveringFile), mostJournal)
+	if err != nil {
+		return err
+	}
 	if text, err = unseal(text); err == nil {
 		err = json.Unmarshal(text, c.unfinished)
 	}
-	if err != nil || !n.own(recoveringFile) { // what it says is of use, and no more than that
+	if err != nil { // what it says is of use, and no more than that
 		c.unfinished = new(recovering)
 	}
 	return nil
@@ -239,6 +253,9 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 		x = last.members[n.index]
 	} else {
 		text, err := n.record(last.manifest, n.index)
+		if failed := syscall.Errno(0); errors.As(err, &failed) && failed != syscall.ENOENT {
+			return nil, nil, err
+		}
 		if err != nil || sum(text) != last.manifest.Records[n.index].SHA256 {
 			return nil, nil, nil
 		}

@@ -135,6 +135,9 @@ func (s *session) unprotected() error {
 	if !slices.ContainsFunc(s.states, func(x *state) bool { return !x.Lost }) {
 		return inputf("all nodes are lost: nothing is left from which anything could be recovered")
 	}
+	if i := slices.IndexFunc(s.states, func(x *state) bool { return x.Failing != "" }); i >= 0 {
+		return inputf("no node that can be read has a manifest that counts; %s cannot be read: %s", s.name(i), s.states[i].Failing)
+	}
 	return inputf("the group is not protected: no node has a manifest that counts")
 }
 

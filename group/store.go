@@ -250,16 +250,6 @@ func (n *node) makePrivate() {
 	}
 }
 
-// own reports whether a file of .volley is this user's, or root's: others may have made it up.
-func (n *node) own(name string) bool {
-	info, err := n.dir.Lstat(metaPath(name))
-	if err != nil {
-		return false
-	}
-	uid, _, ok := disk.Owner(info)
-	return !ok || uid == 0 || uid == os.Geteuid()
-}
-
 func (s *state) bad(n *node, name string, err error) {
 	s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", filepath.Join(n.given, metaName, name), err))
 }
