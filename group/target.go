@@ -469,6 +469,10 @@ func (x *target) begin() error {
 		if e.Type != typeDir || e.Path == "." {
 			continue
 		}
+		if info, err := n.dir.Lstat(string(e.Path)); err == nil && info.IsDir() { // it could not be read
+			note(e, info)
+			continue
+		}
 		name := fmt.Sprint("dir-", i)
 		if err := x.stage.Mkdir(name, 0o700); err != nil {
 			return err
@@ -515,9 +519,9 @@ func (x *target) begin() error {
 		if !noted[p] {
 			x.asProtected(&e)
 			note(e, info)
-			if e.Mode&0o300 != 0o300 {
-				locked = append(locked, opened{e, touchOf(info).Inode})
-			}
+		}
+		if e.Mode&0o300 != 0o300 {
+			locked = append(locked, opened{e, touchOf(info).Inode})
 		}
 	}
 	if len(x.journal.Directories) == 0 {
