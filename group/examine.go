@@ -200,15 +200,14 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	if err != nil {
 		return err
 	}
+	var text []byte
+	if uid, _, ok := disk.Owner(info); !ok || uid == 0 || uid == os.Geteuid() { // else somebody may have made it up
+		if text, err = disk.ReadText(n.dir, metaPath(recoveringFile), mostJournal); err != nil {
+			return err
+		}
+	}
 	c.note(metaName+"/"+recoveringFile, Unfinished, nil)
 	c.unfinished = new(recovering)
-	if uid, _, ok := disk.Owner(info); ok && uid != 0 && uid != os.Geteuid() {
-		return nil // somebody else may have made it up
-	}
-	text, err := disk.ReadText(n.dir, metaPath(recoveringFile), mostJournal)
-	if err != nil {
-		return err
-	}
 	if text, err = unseal(text); err == nil {
 		err = json.Unmarshal(text, c.unfinished)
 	}

@@ -166,6 +166,7 @@ func TestMetaFindings(t *testing.T) {
 			return nil
 		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
 		{"unreadable recovery", func(w *world) *disktest.Process {
+			w.WriteFile("/n1/.volley/recovering.json", seal([]byte(`{"generation":1}`)), 0o600)
 			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/recovering.json")
 		}, []string{"failing"}, true, false},
 		{"unreadable file", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },

@@ -624,6 +624,10 @@ func (x *target) commitMeta() error {
 	if err := disk.Discard(n.dir, metaPath(recoveringFile)); err != nil {
 		return err
 	}
+	if err := x.unstage(); err != nil {
+		return err
+	}
+	x.rest = nil
 	return n.sync()
 }
 
@@ -689,12 +693,21 @@ func (x *target) discard() {
 	for _, name := range x.rest {
 		x.node.dir.Remove(name) // it has gone where it has its name
 	}
-	if x.stage != nil {
-		entries, _ := x.stage.ReadDir(".")
-		for _, e := range entries {
-			x.stage.Remove(e.Name())
-		}
-		x.stage.Close()
-		x.node.dir.Remove(metaPath(stageName))
+	x.unstage() // what is left the next run removes
+}
+
+// unstage removes the directory in which everything was made.
+func (x *target) unstage() error {
+	if x.stage == nil {
+		return nil
 	}
+	defer func() {
+		x.stage.Close()
+		x.stage = nil
+	}()
+	entries, err := x.stage.ReadDir(".")
+	for _, e := range entries {
+		err = errors.Join(err, x.stage.Remove(e.Name()))
+	}
+	return errors.Join(err, x.node.dir.Remove(metaPath(stageName)))
 }

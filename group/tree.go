@@ -202,6 +202,10 @@ func (l *listing) linked(a, b Name) bool {
 	return i >= 0 && j >= 0 && l.files[i] != (disk.FileID{}) && l.files[i] == l.files[j]
 }
 
+// mostPath bounds the bytes of a path, as PATH_MAX does: directories in directories without an end would
+// take memory and time by the square of their number.
+const mostPath = 4096
+
 // add adds a name and all below it.
 func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 	unless := func(err error) error {
@@ -212,6 +216,9 @@ func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 			l.bad[Name(name)] = err
 		}
 		return nil
+	}
+	if len(name) > mostPath {
+		return unless(inputf("%s: the path has more than %d bytes below the node: move it up", filepath.Join(dir.Path(), path.Dir(name)), mostPath))
 	}
 	info, err := dir.Lstat(name)
 	if err != nil {

@@ -432,3 +432,16 @@ func TestGroupMounted(t *testing.T) {
 	m.volley(exitOK, []string{"verify"})
 	m.same(want, 0, 1, 2, 3)
 }
+
+// TestGroupDeep has directories in directories without an end: protect names them, and the other verbs
+// do their work.
+func TestGroupDeep(t *testing.T) {
+	inMemory(t)
+	m := misuse(t, 4, 20_000)
+	m.protect()
+	m.shell("cd n1; for i in $(seq 40); do mkdir " + strings.Repeat("d", 200) + "; cd -P " + strings.Repeat("d", 200) + "; done")
+	m.bounded(exitUsage, []string{"protect", "--tolerate", "2"}, "has more than 4096 bytes below the node: move it up")
+	m.bounded(exitOK, []string{"verify"})
+	m.shell("rm n1/ckpt")
+	m.bounded(exitOK, []string{"recover"})
+}
