@@ -387,7 +387,7 @@ func (m *model) verb(verb string, x *accident) {
 		if m.generation > 0 && now.generation < m.generation && m.few() {
 			m.fail("generation %d is in force after %d", now.generation, m.generation)
 		}
-		if now.generation > m.generation {
+		if now.generation > m.generation || !m.few() { // or of another group, begun when too much of this was lost
 			m.current = now
 		}
 	}
