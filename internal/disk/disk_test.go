@@ -183,3 +183,23 @@ func TestLockLinks(t *testing.T) {
 		t.Errorf("behind the link is %q, %v", text, err)
 	}
 }
+
+// TestLockTogether has many take a lock at the same time whose file is not there: each has it, or is
+// told that another does.
+func TestLockTogether(t *testing.T) {
+	d := open(t, t.TempDir())
+	for range 200 {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				unlock, err := d.Lock("lock", true, disk.Holder{})
+				if err == nil {
+					unlock(true)
+				} else if !errors.As(err, new(*disk.BusyError)) {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+}

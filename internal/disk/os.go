@@ -527,6 +527,9 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		}
 		// The lock goes by a path, which may lead elsewhere by now: nothing is made there.
 		f, err := d.OpenFile(name, access|os.O_CREATE, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue // another run has just made it
+		}
 		if err != nil {
 			return nil, err
 		}
