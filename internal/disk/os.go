@@ -18,11 +18,12 @@ import (
 )
 
 var (
-	errTooLong = errors.New("longer than such a file can be")
-	errNoText  = errors.New("holds bytes that are zero, and is no text")
-	errNames   = errors.New("is another name of a file elsewhere: remove it")
-	errOutside = errors.New("leads out of the directory")
-	errNotDir  = error(syscall.ENOTDIR)
+	errTooLong  = errors.New("longer than such a file can be")
+	errNoText   = errors.New("holds bytes that are zero, and is no text")
+	errNames    = errors.New("is another name of a file elsewhere: remove it")
+	errReplaced = errors.New("has been replaced meanwhile")
+	errOutside  = errors.New("leads out of the directory")
+	errNotDir   = error(syscall.ENOTDIR)
 )
 
 func dirOf(name string) string { return path.Dir(name) }
@@ -280,7 +281,7 @@ func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (file File, er
 		if before != nil {
 			if is, err := f.Stat(); err != nil || !os.SameFile(is, before) {
 				f.Close()
-				return &fs.PathError{Op: "open", Path: last, Err: errors.New("has been replaced meanwhile")}
+				return &fs.PathError{Op: "open", Path: last, Err: errReplaced}
 			}
 		}
 		file = osFile{f, filepath.Join(d.path, name)}
@@ -527,10 +528,11 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 		}
 		// The lock goes by a path, which may lead elsewhere by now: nothing is made there.
 		f, err := d.OpenFile(name, access|os.O_CREATE, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue // another run has just made it
-		}
 		if err != nil {
+			_, missing := d.Lstat(dirOf(name))
+			if raced := errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced); raced && missing == nil && time.Since(start) < 4*holderTime {
+				continue // another run has just made or removed it
+			}
 			return nil, err
 		}
 		f.Close()
