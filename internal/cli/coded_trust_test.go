@@ -263,5 +263,5 @@ func TestTerminal(t *testing.T) {
 	coded, _, _ := encoded(t, []int{9, 30})
 	editManifest(t, coded, func(m *codeddir.Manifest) { m.Inputs[0].Name = "a\x1b[2J\rb" })
 	remove(t, coded, "coded.0")
-	wants(t, refused(t, exitUsage, coded), "Unknown inputs: a?[2J?b")
+	wants(t, refused(t, exitUsage, coded), `Unknown inputs: a\x1b[2J\rb`)
 }

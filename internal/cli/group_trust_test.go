@@ -413,13 +413,13 @@ func TestGroupMovedIntoMeta(t *testing.T) {
 // all else comes back.
 func TestGroupMounted(t *testing.T) {
 	m := misuse(t, 4, 20_000)
-	m.shell("mkdir n1/a; echo in > n1/a/in")
+	m.shell("mkdir n1/a; echo in > n1/a/in; touch -d @1000000000 n1/a/in")
 	if err := unix.Mount("none", filepath.Join(m.dirs[1], "a"), "tmpfs", 0, "mode=755"); err != nil {
 		t.Skip(err)
 	}
 	unmount := func() { unix.Unmount(filepath.Join(m.dirs[1], "a"), unix.MNT_DETACH) }
 	t.Cleanup(unmount)
-	m.shell("echo in > n1/a/in; ln n1/a/in n1/a/again; ln -s in n1/a/link; mkdir n1/a/d")
+	m.shell("echo in > n1/a/in; touch -d @1000000000 n1/a/in; ln n1/a/in n1/a/again; ln -s in n1/a/link; mkdir n1/a/d")
 	m.protect()
 	want := m.data()
 	m.shell("rm -r n1/a/* n1/ckpt n1/sub")
