@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"volley/internal/fuzzlimit"
 )
 
 // FuzzDecodeManifest checks that no manifest makes the decoder fail but by an error, and
@@ -21,6 +23,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Add(line)
 	f.Add([]byte(`{"format":"volley-group","version":1,"nodes":4,"tolerate":2,"layout":"striped","matrix":"cauchy"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
+		defer fuzzlimit.Hold(t, len(line))()
 		m, err := DecodeManifest(seal(line))
 		if err != nil {
 			return
@@ -58,6 +61,7 @@ func FuzzDecodeMember(f *testing.F) {
 	}
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
+		defer fuzzlimit.Hold(t, len(text))()
 		x, err := m.decodeMember(text)
 		if err != nil {
 			return
