@@ -393,18 +393,18 @@ func TestCopies(t *testing.T) {
 // TestHangUp ends a run by SIGHUP as by others, and not where that is ignored.
 func TestHangUp(t *testing.T) {
 	binary := build(t)
-	in := t.TempDir()
-	for k := range 4 { // large and sparse: nothing to read from the disk
-		f, err := os.Create(filepath.Join(in, fmt.Sprint("packet.", k)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Truncate(1 << 28); err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
-	}
 	for _, ignored := range []bool{false, true} {
+		in := t.TempDir()
+		for k := range 4 { // large and sparse: nothing to read from the disk, and no end before the signal
+			f, err := os.Create(filepath.Join(in, fmt.Sprint("packet.", k)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Truncate(map[bool]int64{false: 1 << 36, true: 1 << 27}[ignored]); err != nil {
+				t.Fatal(err)
+			}
+			f.Close()
+		}
 		out := filepath.Join(t.TempDir(), "out")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
