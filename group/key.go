@@ -30,7 +30,7 @@ func ReadKey(path string) ([]byte, error) {
 		return nil, inputf("the key: %w. A new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", err)
 	}
 	defer f.Close()
-	if owner, ok := ownerOf(info); ok {
+	if owner, _, ok := disk.Owner(info); ok {
 		if info.Mode().Perm()&0o077 != 0 {
 			return nil, inputf("%s has mode %#o, so that others get at the key: chmod 600 it", path, info.Mode().Perm())
 		}

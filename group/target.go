@@ -154,7 +154,8 @@ func (n *node) stage() (disk.Dir, error) {
 		mine, err1 := f.Stat()
 		is, err2 := dir.Lstat(".")
 		err = errors.Join(err1, err2, f.Close(), dir.Remove(probe))
-		if err == nil && (!sameOwner(mine, is) || is.Mode().Perm()&0o022 != 0) {
+		// A file system without modes shows the same of all files.
+		if err == nil && (!sameOwner(mine, is) || is.Mode().Perm()&0o022 != 0 && mine.Mode().Perm()&0o022 == 0) {
 			err = fmt.Errorf("%s: others can write to it, or have replaced it", n.path(Name(metaPath(stageName))))
 		}
 	}
