@@ -15,7 +15,7 @@ check: test ## what a change needs
 
 race: ## the race detector, where goroutines meet
 	go test -race . ./executor ./trace ./transport/... ./tune ./internal/codeddir ./internal/disk/... ./internal/explore
-	go test -race -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs)|Misuse|(En|De)codeKilled|TwoEncodes)$$' ./internal/cli # these run processes
+	go test -race -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs|SpecialFiles|Symlinks|Metadata|Owners|Private|JournalForged|DefaultACL|MovedIntoMeta|Mounted|Deep)|Misuse|(En|De)codeKilled|TwoEncodes|HangUp|Hostile|HostileNode|Forged.*|HugeNames)$$' ./internal/cli # these run processes
 	go test -race -run '^Test(Alike|RunsAtOnce|Update)$$' ./group
 
 MPI_RANKS = 1 2 3 5 16
