@@ -504,8 +504,10 @@ func (x *target) begin() error {
 	for _, e := range x.files {
 		within = append(within, Name(path.Dir(string(e.Path))))
 	}
+	slices.Sort(within)
+	as := x.undisturbed()
 	var locked []opened
-	for _, p := range within {
+	for _, p := range slices.Compact(within) {
 		info, err := n.dir.Lstat(string(p))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
 			continue // it comes back itself
@@ -518,7 +520,9 @@ func (x *target) begin() error {
 			return err
 		}
 		if !noted[p] {
-			x.asProtected(&e)
+			if was := as[p]; was != nil {
+				e.Seconds, e.Nanoseconds = was.Seconds, was.Nanoseconds
+			}
 			note(e, info)
 		}
 		if e.Mode&0o300 != 0o300 {
@@ -559,19 +563,21 @@ func (n *node) opened(e *opened, f func(disk.Dir) error) error {
 	return errors.Join(err, dir.Close())
 }
 
-// asProtected gives a directory in which files come back the time that it was protected with,
-// unless others have come or gone.
-func (x *target) asProtected(e *Entry) {
-	for _, f := range x.condition.Findings {
-		if (f.What == New || f.What == Changed) && path.Dir(string(f.Path)) == string(e.Path) {
-			return
-		}
-	}
+// undisturbed returns the directories, as they were protected, in which no file is new or
+// changed: when files have come back they get the time that they had.
+func (x *target) undisturbed() map[Name]*Entry {
+	was := map[Name]*Entry{}
 	for i := range x.member.Entries {
-		if o := &x.member.Entries[i]; o.Path == e.Path && o.Type == typeDir {
-			e.Seconds, e.Nanoseconds = o.Seconds, o.Nanoseconds
+		if e := &x.member.Entries[i]; e.Type == typeDir {
+			was[e.Path] = e
 		}
 	}
+	for _, f := range x.condition.Findings {
+		if f.What == New || f.What == Changed {
+			delete(was, Name(path.Dir(string(f.Path))))
+		}
+	}
+	return was
 }
 
 // end makes new names last, and gives directories their modes and times, those inside before
