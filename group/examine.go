@@ -55,6 +55,7 @@ type condition struct {
 	listing    *listing
 	restore    []int // entries that are to come back
 	parity     bool  // is to be written anew
+	earlier    bool  // there is some, which may be right in part
 	unfinished *recovering
 }
 
@@ -421,7 +422,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 		if errors.Is(err, fs.ErrNotExist) {
 			what, err = Missing, nil
 		}
-		c.Parity, c.parity = all(m, m.ParityChunks), true
+		c.Parity, c.parity, c.earlier = all(m, m.ParityChunks), true, err != nil
 		c.note(Name(parityPath(s.generation)), what, err)
 		return nil
 	}
@@ -429,6 +430,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 	if c.Parity, err = m.compareParity(ctx, f, x); err != nil {
 		return err
 	}
+	c.earlier = true
 	c.parity = f.size != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.parity {
 		c.note(Name(parityPath(s.generation)), Damaged, nil)

@@ -540,3 +540,36 @@ func TestStaleUnread(t *testing.T) {
 		t.Errorf("%v, %+v", err, r.Nodes[1])
 	}
 }
+
+// TestRecoverKeepsParity has the disk not give a node's parity once, while as many others are
+// lost as may be: what it has is not given up for what cannot be made again.
+func TestRecoverKeepsParity(t *testing.T) {
+	for _, layout := range []string{Full, Striped} {
+		for _, op := range []string{"open", "stat", "read"} {
+			w := newWorld(4, 2, layout)
+			must(t, w.protect())
+			was := w.trees()
+			w.lose(0, 1, 2)
+			parity := content(w, "/n3/.volley/parity.1")
+			p, done := w.Process(), false
+			p.Before = func(c disktest.Call) error {
+				if !done && c.Op == op && c.Path == "/n3/.volley/parity.1" {
+					done = true
+					return syscall.EIO
+				}
+				return nil
+			}
+			r, err := w.recoverBy(p, RecoverOptions{})
+			if !done || err != nil || op != "read" && r.Incomplete() == nil { // of one block there may be enough left
+				t.Errorf("%s, %s: %v, %+v", layout, op, err, r)
+			}
+			if content(w, "/n3/.volley/parity.1") != parity {
+				t.Errorf("%s, %s: the parity is another", layout, op)
+			}
+			must(t, w.recover())
+			for n := range was {
+				must(t, diff(fmt.Sprintf("%s, %s: node %d", layout, op, n), was[n], w.tree(n)))
+			}
+		}
+	}
+}

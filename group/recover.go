@@ -393,6 +393,12 @@ func (s *session) leave(n *node, c *condition, beyond map[lostBlock]bool) []stri
 		}
 	}
 	var left []string
+	for x := range beyond {
+		if x.node == n.index && x.parity && c.parity && c.earlier { // it may be right, and the disk have failed to give it
+			c.parity = false
+			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again: it stays as it is", n.path(Name(parityPath(s.generation)))))
+		}
+	}
 	c.restore = slices.DeleteFunc(c.restore, func(i int) bool {
 		p := x.Entries[i].Path
 		if gone[p] {

@@ -242,6 +242,9 @@ func (x *target) put(of symbol, row int, block []byte) error {
 		if !m.sameParity(x.member, row, of.index, block) {
 			return &WrongError{fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.given)}
 		}
+		if x.parity == nil {
+			return nil // it stays as it is
+		}
 		_, err := x.parity.WriteAt(block, m.place(row, of.index, m.ParityChunks))
 		return err
 	}
