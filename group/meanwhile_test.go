@@ -102,7 +102,7 @@ func TestRecoverMeanwhile(t *testing.T) {
 		w.Overwrite("/n1/big", 5, []byte("rot"), true)
 		w.Overwrite("/n1/.volley/parity.1", 5, []byte("rot"), true)
 		damaged := w.tree(1)
-		_, err := w.recoverBy(once(w.Process(), "create", "/n1/.volley/tmp-parity", func() { x.do(w) }), RecoverOptions{})
+		_, err := w.recoverBy(once(w.Process(), "create", "/n1/.volley/tmp-stage/parity", func() { x.do(w) }), RecoverOptions{})
 		if x.want == "" {
 			must(t, err)
 			must(t, diff(x.what, was[1], w.tree(1)))

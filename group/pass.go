@@ -59,7 +59,7 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 		n := &passNode{work: w, sums: newSums(m, w.data.extents), force: force}
 		n.digests = make([]byte, m.rows()*m.ParityChunks*sha256.Size)
 		p.nodes = append(p.nodes, n)
-		f, err := n.create(metaPath(temporary + "parity"))
+		f, err := n.create(temporary + "parity")
 		if err != nil {
 			p.close()
 			return nil, err

@@ -431,10 +431,10 @@ func (n *node) write(name string, text []byte) error {
 // create makes a file of .volley. What has the name goes: it may be another name of a file
 // that is not to be written to.
 func (n *node) create(name string) (disk.File, error) {
-	if err := disk.Discard(n.dir, name); err != nil {
+	if err := disk.Discard(n.dir, metaPath(name)); err != nil {
 		return nil, err
 	}
-	return n.dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return n.dir.OpenFile(metaPath(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // openParity opens the parity of a generation.

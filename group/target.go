@@ -39,7 +39,6 @@ type target struct {
 	extents             // of files
 	others    []int     // entries that come back and are no files
 	parity    disk.File // nil: it is right as it is
-	rest      []string  // temporary files
 	left      []string  // what could not get its name
 	placed    int       // files that could
 	replaced  []string
@@ -92,7 +91,11 @@ func (s *session) target(ctx context.Context, n *node, c *condition) (x *target,
 		}
 		name := fmt.Sprint(i)
 		x.files, x.temporary[e.Path] = append(x.files, e), name
-		if err := x.create(name, e.Size); err != nil {
+		f, err := x.create(name, e.Size)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
 			return x, nil, err
 		}
 	}
@@ -106,11 +109,7 @@ func (s *session) target(ctx context.Context, n *node, c *condition) (x *target,
 	})
 	x.extents = extentsOf(x.files)
 	if c.parity {
-		x.rest = append(x.rest, metaPath(temporary+"parity"))
-		if x.parity, err = n.create(metaPath(temporary + "parity")); err == nil {
-			err = x.parity.Truncate(m.parityBytes())
-		}
-		if err != nil {
+		if x.parity, err = x.create("parity", m.parityBytes()); err != nil {
 			return x, nil, err
 		}
 	}
@@ -176,12 +175,17 @@ func sameOwner(a, b fs.FileInfo) bool {
 // staged returns the path of what was made.
 func staged(name string) string { return metaPath(stageName + "/" + name) }
 
-func (x *target) create(name string, size int64) error {
+// create makes a file of that length.
+func (x *target) create(name string, size int64) (disk.File, error) {
 	f, err := x.stage.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(f.Truncate(size), f.Close())
+	if err := f.Truncate(size); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // copyGood copies what is right into what comes back.
@@ -617,7 +621,7 @@ func (x *target) commitMeta() error {
 		if err != nil {
 			return err
 		}
-		if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(g)); err != nil {
+		if err := n.dir.Rename(staged("parity"), parityPath(g)); err != nil {
 			return err
 		}
 	}
@@ -637,7 +641,6 @@ func (x *target) commitMeta() error {
 	if err := x.unstage(); err != nil {
 		return err
 	}
-	x.rest = nil
 	return n.sync()
 }
 
@@ -699,9 +702,6 @@ func (x *target) discard() {
 	x.handles.close()
 	if x.parity != nil {
 		x.parity.Close()
-	}
-	for _, name := range x.rest {
-		x.node.dir.Remove(name) // it has gone where it has its name
 	}
 	x.unstage() // what is left the next run removes
 }

@@ -50,7 +50,7 @@ func (n *node) readTouches(g int64, x *Member) map[Name]touch {
 
 // writeTouches stores those of a listing, for files that are as the record says.
 func (n *node) writeTouches(g int64, x *Member, l *listing) error {
-	name := metaPath(temporary + touchFile)
+	const name = temporary + touchFile
 	f, err := n.create(name)
 	if err != nil {
 		return err
@@ -84,5 +84,5 @@ func (n *node) writeTouches(g int64, x *Member, l *listing) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	return n.dir.Rename(name, metaPath(touchFile))
+	return n.dir.Rename(metaPath(name), metaPath(touchFile))
 }
