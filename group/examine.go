@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"volley/internal/disk"
 )
@@ -146,7 +145,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 			return nil, err
 		}
 		old, before, err = s.compareStale(ctx, n)
-		if errors.As(err, new(syscall.Errno)) { // nobody knows which files are stale
+		if disk.Failed(err) { // nobody knows which files are stale
 			st.Failing = err.Error()
 			return s.examine(ctx, n, quickly, revert)
 		}
@@ -253,7 +252,7 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 		x = last.members[n.index]
 	} else {
 		text, err := n.record(last.manifest, n.index)
-		if failed := syscall.Errno(0); errors.As(err, &failed) && failed != syscall.ENOENT {
+		if disk.Failed(err) {
 			return nil, nil, err
 		}
 		if err != nil || sum(text) != last.manifest.Records[n.index].SHA256 {

@@ -2,7 +2,6 @@ package group
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
@@ -153,7 +151,7 @@ func (n *node) load(k int, key []byte) *state {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail(err)
 	}
-	s.Open = !n.private(entries)
+	s.Open = len(n.exposed(entries)) > 0
 	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
 	if text, err := disk.ReadText(n.dir, metaPath(nodeFile), mostNode); err == nil {
 		var id identity
@@ -214,36 +212,35 @@ func (n *node) load(k int, key []byte) *state {
 	return s
 }
 
-// private reports whether nobody else may read or write what is in .volley.
-func (n *node) private(entries []fs.DirEntry) bool {
+// exposed returns what of .volley, in which these lie, others may read or write, itself first.
+func (n *node) exposed(entries []fs.DirEntry) []string {
+	var list []string
 	if info, err := n.dir.Lstat(metaName); err == nil && !disk.Private(info) {
-		return false
+		list = append(list, metaName)
 	}
 	for _, e := range entries {
 		if info, err := n.dir.Lstat(metaPath(e.Name())); err == nil && info.Mode().IsRegular() && !disk.Private(info) {
-			return false
+			list = append(list, metaPath(e.Name()))
 		}
 	}
-	return true
+	return list
 }
 
-// makePrivate closes to others what is in .volley: parity tells what is in the files of other nodes. Where
-// it is another user's it stays as it is, which load finds. A file of several names stays, too:
-// the others may be anywhere.
+// makePrivate closes to others what is in .volley: parity tells what is in the files of other
+// nodes. What is another user's stays as it is, which load finds. A file of several names stays,
+// too: the others may be anywhere.
 func (n *node) makePrivate() {
-	if info, err := n.dir.Lstat(metaName); err == nil && !disk.Private(info) {
-		n.dir.Chmod(metaName, 0o700)
-	}
 	entries, _ := n.dir.ReadDir(metaName)
-	for _, e := range entries {
-		if info, err := n.dir.Lstat(metaPath(e.Name())); err != nil || !info.Mode().IsRegular() || disk.Private(info) {
+	for _, name := range n.exposed(entries) {
+		if name == metaName {
+			n.dir.Chmod(metaName, 0o700)
 			continue
 		}
-		f, err := n.dir.OpenFile(metaPath(e.Name()), os.O_RDONLY, 0)
+		f, err := n.dir.OpenFile(name, os.O_RDONLY, 0)
 		if err != nil {
 			continue
 		}
-		if info, err := f.Stat(); err == nil && !disk.Private(info) && disk.Linked(info) == (disk.FileID{}) {
+		if info, err := f.Stat(); err == nil && disk.Linked(info) == (disk.FileID{}) {
 			f.Chmod(0o600)
 		}
 		f.Close()
@@ -271,7 +268,7 @@ func (n *node) complete(l *loaded) held {
 	}
 	for _, i := range m.stores(n.index) {
 		is, err := disk.SumText(n.dir, recordPath(m.Generation, i), m.Records[i].Bytes)
-		if err != nil || hex.EncodeToString(is[:]) != m.Records[i].SHA256 {
+		if err != nil || is != m.Records[i].SHA256 {
 			if h.Complete = false; i == n.index && err != nil && !errors.Is(err, fs.ErrNotExist) {
 				n.unread[m.Generation] = err
 			}
@@ -343,10 +340,10 @@ func generationOf(text string) (int64, bool) {
 // the root: two runs may have made different ones under one number.
 func (n *node) rollForward(g int64, root string) error {
 	is, err := disk.SumText(n.dir, pendingPath(g), mostVersion1)
-	if failed := new(syscall.Errno); errors.As(err, failed) && *failed != syscall.ENOENT {
+	if disk.Failed(err) {
 		return err
 	}
-	if err != nil || hex.EncodeToString(is[:]) != root {
+	if err != nil || is != root {
 		return nil // there is none, or it is no manifest
 	}
 	if err := n.dir.Rename(pendingPath(g), manifestPath(g)); err != nil {

@@ -202,8 +202,8 @@ func (l *listing) linked(a, b Name) bool {
 	return i >= 0 && j >= 0 && l.files[i] != (disk.FileID{}) && l.files[i] == l.files[j]
 }
 
-// mostPath bounds the bytes of a path, as PATH_MAX does: directories in directories without an end would
-// take memory and time by the square of their number.
+// mostPath bounds the bytes of a path, as PATH_MAX does. Directories that lie in each other
+// without an end would take memory and time by the square of their number.
 const mostPath = 4096
 
 // add adds a name and all below it.
@@ -576,15 +576,13 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 			}
 		}
 	}
-	if len(e.Attributes) > 0 {
-		for _, attribute := range keysOf(e.Attributes) {
-			value := string(e.Attributes[attribute])
-			if is, ok := there[string(attribute)]; ok && is == value {
-				continue
-			}
-			if attribute == capability && !owned || dir.SetAttribute(name, string(attribute), value) != nil {
-				unset = append(unset, "attribute "+string(attribute))
-			}
+	for _, attribute := range keysOf(e.Attributes) {
+		value := string(e.Attributes[attribute])
+		if is, ok := there[string(attribute)]; ok && is == value {
+			continue
+		}
+		if attribute == capability && !owned || dir.SetAttribute(name, string(attribute), value) != nil {
+			unset = append(unset, "attribute "+string(attribute))
 		}
 	}
 	if special := mode & 0o6000; special != 0 && !owned {

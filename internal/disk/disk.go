@@ -6,11 +6,13 @@ package disk
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -112,8 +114,8 @@ func Kind(m fs.FileMode) string {
 	return "special file"
 }
 
-// notRegular is the error of what is to be a regular file.
-func notRegular(m fs.FileMode) error { return fmt.Errorf("is a %s, and no regular file", Kind(m)) }
+// NotRegular is the error of what is to be a regular file.
+func NotRegular(m fs.FileMode) error { return fmt.Errorf("is a %s, and no regular file", Kind(m)) }
 
 // OpenInput opens a regular file of any directory, without waiting where it is none.
 func OpenInput(path string) (*os.File, fs.FileInfo, error) {
@@ -123,7 +125,7 @@ func OpenInput(path string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: notRegular(info.Mode())}
+		err = &fs.PathError{Op: "open", Path: path, Err: NotRegular(info.Mode())}
 	}
 	if err != nil {
 		f.Close()
@@ -132,8 +134,8 @@ func OpenInput(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// ReadInput returns what a file of any directory holds, and its [Permissions]. It takes a pipe or a device
-// too, of which most bytes are the limit, and does not wait for somebody to open a pipe.
+// ReadInput returns what a file of any directory holds, and its [Permissions]. It takes at most
+// so many bytes of a pipe or a device, and does not wait for somebody to open a pipe.
 func ReadInput(path string, most int64) ([]byte, fs.FileMode, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -162,12 +164,18 @@ func ReadText(d Dir, name string, most int64) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// SumText returns the SHA-256 of what ReadText returns, without holding it.
-func SumText(d Dir, name string, most int64) (sum [sha256.Size]byte, err error) {
+// SumText returns the SHA-256, in hexadecimal, of what ReadText returns, without holding it.
+func SumText(d Dir, name string, most int64) (string, error) {
 	h := sha256.New()
-	err = readText(d, name, most, h)
-	h.Sum(sum[:0])
-	return sum, err
+	err := readText(d, name, most, h)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// Failed reports whether an error says that the disk does not give what is there, and not that
+// nothing is there, or another thing than was to be read.
+func Failed(err error) bool {
+	failed := syscall.Errno(0)
+	return errors.As(err, &failed) && failed != syscall.ENOENT
 }
 
 func readText(d Dir, name string, most int64, to io.Writer) error {
@@ -222,9 +230,9 @@ func MkdirAll(d Dir, name string, perm fs.FileMode) error {
 	return d.SyncDir(up)
 }
 
-// Discard removes a file, or a directory with the files in it. Directories that lie in it stay, and
-// it with them, unless they are empty: who may write to it may have moved there what others
-// alone may remove.
+// Discard removes a file, or a directory with the files in it. A directory in it that is not
+// empty stays, and so does the directory itself: somebody may have moved there what only others
+// may remove.
 func Discard(d Dir, name string) error {
 	info, err := d.Lstat(name)
 	if err != nil {

@@ -269,7 +269,7 @@ func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (file File, er
 			case err != nil:
 				return err
 			case !before.Mode().IsRegular():
-				return &fs.PathError{Op: "open", Path: last, Err: notRegular(before.Mode())}
+				return &fs.PathError{Op: "open", Path: last, Err: NotRegular(before.Mode())}
 			default:
 				flag &^= os.O_CREATE
 			}
@@ -516,7 +516,7 @@ const holderTime = 500 * time.Millisecond
 func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
 	file := filepath.Join(d.path, filepath.FromSlash(name))
 	if info, err := d.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "lock", Path: file, Err: notRegular(info.Mode())}
+		return nil, &fs.PathError{Op: "lock", Path: file, Err: NotRegular(info.Mode())}
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package disktest
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -58,7 +57,7 @@ func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, erro
 		case flag&os.O_EXCL != 0:
 			return syscall.EEXIST
 		case !x.now.mode.IsRegular():
-			return fmt.Errorf("is a %s, and no regular file", disk.Kind(x.now.mode))
+			return disk.NotRegular(x.now.mode)
 		case flag&os.O_TRUNC != 0:
 			m.truncate(x, 0)
 		}

@@ -46,7 +46,7 @@ type Process struct {
 
 // A Call is an operation of a process.
 type Call struct {
-	Op     string // open, create, read, write, sync, truncate, stat, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, chown, listxattr, setxattr, settime, syncdir, lock, unlock, make, opendir
+	Op     string // open, create, read, write, sync, truncate, stat, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, make, opendir
 	Path   string // whole
 	New    string // of link and rename
 	N      int    // counts the calls of the process from 0
@@ -620,7 +620,7 @@ func (d *dir) Lock(name string, shared bool, holder disk.Holder) (unlock func(re
 		case err != nil:
 			return err
 		case x != nil && !x.now.mode.IsRegular():
-			return fmt.Errorf("is a %s, and no regular file", disk.Kind(x.now.mode))
+			return disk.NotRegular(x.now.mode)
 		case x == nil && in.links == 0:
 			return syscall.ENOENT
 		case x == nil:
