@@ -13,44 +13,47 @@ import (
 // no calls that take one.
 func byDescriptor(fd int, name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", fd, name) }
 
-// mostAttributes bounds the bytes of a value, and those of all names: Linux has no longer ones.
-const mostAttributes = 64 << 10
-
 // attributes returns the extended attributes of what has a name, of a symbolic link its own.
 // A file system that has none has an empty list.
 func attributes(dir *os.Root, name string) (map[string]string, error) {
 	list := map[string]string{}
 	return list, at(dir, "listxattr", name, func(fd int) error {
 		file := byDescriptor(fd, name)
-		var few [512]byte
-		names := few[:]
-		n, err := unix.Llistxattr(file, names)
-		if errors.Is(err, unix.ERANGE) {
-			names = make([]byte, mostAttributes)
-			n, err = unix.Llistxattr(file, names)
-		}
+		names, err := filled(func(to []byte) (int, error) { return unix.Llistxattr(file, to) })
 		if errors.Is(err, unix.ENOENT) && unix.Fstatat(fd, name, &unix.Stat_t{}, unix.AT_SYMLINK_NOFOLLOW) == nil {
 			return nil // /proc is not mounted
 		}
-		if errors.Is(err, unix.ENOTSUP) || n <= 0 && err == nil {
+		if errors.Is(err, unix.ENOTSUP) || names == "" && err == nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		value := make([]byte, mostAttributes)
-		for attribute := range strings.SplitSeq(strings.TrimSuffix(string(names[:n]), "\x00"), "\x00") {
-			n, err := unix.Lgetxattr(file, attribute, value)
+		for attribute := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
+			value, err := filled(func(to []byte) (int, error) { return unix.Lgetxattr(file, attribute, to) })
 			switch {
 			case errors.Is(err, unix.ENODATA), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTSUP):
 				continue // it has gone, or is not for this user
 			case err != nil:
 				return err
 			}
-			list[attribute] = string(value[:n])
+			list[attribute] = value
 		}
 		return nil
 	})
+}
+
+// filled returns what a call writes into a buffer. Most is short, and Linux has nothing longer
+// than 64 KiB: neither values nor all names.
+func filled(call func(to []byte) (int, error)) (string, error) {
+	var few [512]byte
+	n, err := call(few[:])
+	if !errors.Is(err, unix.ERANGE) {
+		return string(few[:max(n, 0)]), err
+	}
+	many := make([]byte, 64<<10)
+	n, err = call(many)
+	return string(many[:max(n, 0)]), err
 }
 
 func removeAttribute(dir *os.Root, name, attribute string) error {
