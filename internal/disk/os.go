@@ -145,7 +145,7 @@ func (d *osDir) reading(name string, f func(parent *os.Root, last string) error)
 			d.turn.Unlock()
 			return d.whole(name, err)
 		}
-		d.leave(d.near)
+		d.release(d.near)
 		d.near = &nearby{up, root, 1}
 	}
 	near := d.near
@@ -154,7 +154,7 @@ func (d *osDir) reading(name string, f func(parent *os.Root, last string) error)
 	defer func() {
 		d.turn.Lock()
 		defer d.turn.Unlock()
-		d.leave(near)
+		d.release(near)
 	}()
 	return d.whole(name, f(near.root, last))
 }
@@ -163,11 +163,11 @@ func (d *osDir) reading(name string, f func(parent *os.Root, last string) error)
 func (d *osDir) forget() {
 	d.turn.Lock()
 	defer d.turn.Unlock()
-	d.leave(d.near)
+	d.release(d.near)
 	d.near = nil
 }
 
-func (d *osDir) leave(near *nearby) {
+func (d *osDir) release(near *nearby) {
 	if near == nil {
 		return
 	}
@@ -514,86 +514,82 @@ func alive(h Holder) bool {
 const holderTime = 500 * time.Millisecond
 
 func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
+	for start := time.Now(); ; {
+		unlock, patience, err := d.tryLock(name, shared, holder)
+		if err == nil || time.Since(start) >= patience {
+			return unlock, err
+		}
+		time.Sleep(holderTime / 50)
+	}
+}
+
+// tryLock is Lock, once. Patience is for how long an error may be that of another run which is
+// just taking the lock, or giving it back.
+func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(remove bool), patience time.Duration, err error) {
 	file := filepath.Join(d.path, filepath.FromSlash(name))
-	if info, err := d.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "lock", Path: file, Err: NotRegular(info.Mode())}
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	access := os.O_RDWR
+	if shared {
+		access = os.O_RDONLY
 	}
-	start := time.Now()
-	for {
-		access := os.O_RDWR
-		if shared {
-			access = os.O_RDONLY
+	// The lock goes by a path, which may lead elsewhere by now: nothing is made there.
+	f, err := d.OpenFile(name, access|os.O_CREATE, 0o600)
+	if err != nil {
+		_, missing := d.Lstat(dirOf(name))
+		if missing == nil && (errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced)) {
+			patience = 4 * holderTime
 		}
-		// The lock goes by a path, which may lead elsewhere by now: nothing is made there.
-		f, err := d.OpenFile(name, access|os.O_CREATE, 0o600)
-		if err != nil {
-			_, missing := d.Lstat(dirOf(name))
-			if raced := errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced); raced && missing == nil && time.Since(start) < 4*holderTime {
-				continue // another run has just made or removed it
-			}
-			return nil, err
-		}
-		f.Close()
-		l := flock.New(file, flock.SetFlag(access|nofollow|nonblock))
-		try := l.TryLock
-		if shared {
-			try = l.TryRLock
-		}
-		ok, err := try()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has been removed meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			l.Close()
-			busy := &BusyError{Path: d.path}
-			text, err := ReadText(d, name, mostHolder)
-			if known := err == nil && json.Unmarshal(text, &busy.Holder) == nil && alive(busy.Holder); !known {
-				busy.Holder = Holder{}
-				if time.Since(start) < holderTime { // it is about to say who it is, or to end
-					time.Sleep(holderTime / 50)
-					continue
-				}
-			}
-			return nil, busy
-		}
-		// Its file may have been removed by the run that had the lock before.
-		if !d.has(l, name) {
-			l.Close()
-			if _, err := d.Lstat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err // it leads through a symbolic link now
-			}
-			continue
-		}
-		text, err := json.Marshal(holder)
-		if err == nil {
-			err = d.overwrite(name, text)
-		}
-		if err != nil && (!shared || errors.Is(err, errNames)) { // who only reads may not be able to write
-			l.Close()
-			return nil, err
-		}
-		return func(remove bool) {
-			if shared && remove { // as long as nobody else has it
-				l.Unlock()
-				l = flock.New(file, flock.SetFlag(os.O_RDWR|nofollow|nonblock))
-				if remove, _ = l.TryLock(); remove {
-					remove = d.has(l, name)
-				}
-			}
-			switch {
-			case remove:
-				d.Remove(name)
-			case !shared:
-				d.overwrite(name, nil)
-			}
-			l.Close()
-		}, nil
+		return nil, patience, err
 	}
+	f.Close()
+	l := flock.New(file, flock.SetFlag(access|nofollow|nonblock))
+	try := l.TryLock
+	if shared {
+		try = l.TryRLock
+	}
+	ok, err := try()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 4 * holderTime, err
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if !ok {
+		l.Close()
+		busy := &BusyError{Path: d.path}
+		text, err := ReadText(d, name, mostHolder)
+		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !alive(busy.Holder) {
+			return nil, holderTime, &BusyError{Path: d.path} // it is about to say who it is, or to end
+		}
+		return nil, 0, busy
+	}
+	if !d.has(l, name) { // its file has been removed by the run that had the lock before
+		l.Close()
+		return nil, 4 * holderTime, &fs.PathError{Op: "lock", Path: file, Err: errReplaced}
+	}
+	text, err := json.Marshal(holder)
+	if err == nil {
+		err = d.overwrite(name, text)
+	}
+	if err != nil && (!shared || errors.Is(err, errNames)) { // who only reads may not be able to write
+		l.Close()
+		return nil, 0, err
+	}
+	return func(remove bool) {
+		if shared && remove { // as long as nobody else has it
+			l.Unlock()
+			l = flock.New(file, flock.SetFlag(os.O_RDWR|nofollow|nonblock))
+			if remove, _ = l.TryLock(); remove {
+				remove = d.has(l, name)
+			}
+		}
+		switch {
+		case remove:
+			d.Remove(name)
+		case !shared:
+			d.overwrite(name, nil)
+		}
+		l.Close()
+	}, 0, nil
 }
 
 // mostHolder bounds the bytes of a lock.
