@@ -106,13 +106,7 @@ func groupOptions(path *C.char, o *C.volley_group_options) (dirs []string, g gro
 	if o.timeout != 0 {
 		g.Timeout = max(0, time.Duration(float64(o.timeout)*float64(time.Second)))
 	}
-	switch name := C.GoString(o.key); name {
-	case "":
-	case "none":
-		g.NoKey = true
-	default:
-		g.Key, err = group.ReadKey(name)
-	}
+	err = g.UseKey(C.GoString(o.key))
 	return []string{dir}, g, err
 }
 

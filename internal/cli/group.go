@@ -69,11 +69,9 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, 
 	if err != nil {
 		return group.Options{}, nil, err
 	}
-	var key []byte
-	if o.key != "" && o.key != noKey {
-		if key, err = group.ReadKey(o.key); err != nil {
-			return group.Options{}, nil, err
-		}
+	options := group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members}
+	if err := options.UseKey(o.key); err != nil {
+		return group.Options{}, nil, err
 	}
 	dirs := slices.Clone(args)
 	if o.party.job() && len(args) > 1 && !strings.Contains(args[0], rankWord) { // those of all
@@ -83,11 +81,8 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, 
 	for i := range dirs {
 		dirs[i] = strings.ReplaceAll(dirs[i], rankWord, fmt.Sprint(o.party.Rank()))
 	}
-	return group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members, Key: key, NoKey: o.key == noKey}, dirs, nil
+	return options, dirs, nil
 }
-
-// noKey is what --key says for none. A file of that name is ./none.
-const noKey = "none"
 
 // waysOn says with which flag a verb does what it has refused.
 var waysOn = map[group.Way]string{
