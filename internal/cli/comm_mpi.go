@@ -38,7 +38,7 @@ func joinMPI(limit time.Duration) (*party, error) {
 	}
 	select {
 	case err := <-joined:
-		r.leave()
+		r.remove()
 		if err != nil {
 			return nil, err
 		}

@@ -61,8 +61,8 @@ func enter() *roll {
 	return r
 }
 
-// leave is for who is through. Who waits in vain stays, for others to count.
-func (r *roll) leave() {
+// remove is for a process that is through. Who waits in vain stays, for others to count.
+func (r *roll) remove() {
 	close(r.done)
 	<-r.ended
 	if r.files != "" {
