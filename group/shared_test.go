@@ -12,32 +12,15 @@ import (
 
 	"volley"
 	"volley/internal/disk"
+	"volley/internal/disk/disktest"
 	"volley/transport"
 	"volley/transport/local"
 )
 
-// lockless is a disk whose locks reach nobody else, as on some shared file systems.
-type lockless struct{ disk.Disk }
-
-func (d lockless) Open(path string) (disk.Dir, error) {
-	dir, err := d.Disk.Open(path)
-	return locklessDir{dir}, err
-}
-
-type locklessDir struct{ disk.Dir }
-
-func (d locklessDir) Lock(name string, _ bool, holder disk.Holder) (func(bool), error) {
-	text, err := json.Marshal(holder)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(d.Path(), name), text, 0o600)
-	}
-	return func(bool) {}, err
-}
-
 // TestSharedDirectory gives ranks 0 and 2 one directory: both are named, before anything is
 // written, and also where the locks of its file system do not show it.
 func TestSharedDirectory(t *testing.T) {
-	for name, on := range map[string]disk.Disk{"locks": disk.OS, "no locks": lockless{disk.OS}} {
+	for name, on := range map[string]disk.Disk{"locks": disk.OS, "no locks": disktest.Lockless{Disk: disk.OS}} {
 		one, two := t.TempDir(), t.TempDir()
 		for _, dir := range []string{one, two} {
 			if err := os.WriteFile(filepath.Join(dir, "data"), []byte(dir), 0o666); err != nil {

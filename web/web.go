@@ -55,13 +55,14 @@ func Handler(token string) http.Handler {
 	if err != nil {
 		panic(err) // the name is right
 	}
+	server := http.FileServerFS(files)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/") && r.URL.Path != "/" {
 			http.NotFound(w, r) // a directory is not listed
 			return
 		}
-		http.FileServerFS(files).ServeHTTP(w, r)
+		server.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("POST /api/{method}", answer)
 	return guard(token, mux)

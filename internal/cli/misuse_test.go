@@ -80,7 +80,12 @@ func (m *misused) volley(code int, args []string, wants ...string) string {
 	m.Helper()
 	p := m.command(args...)
 	m.must(p.Start())
-	r := p.end(m.T)
+	return m.ended(p.end(m.T), code, args, wants...)
+}
+
+// ended fails unless volley has exited with the code and printed all of these texts.
+func (m *misused) ended(r result, code int, args []string, wants ...string) string {
+	m.Helper()
 	m.Logf("volley %s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
 	if r.code != code {
 		m.Fatalf("volley %s: %+v: want exit %d", strings.Join(args, " "), r, code)

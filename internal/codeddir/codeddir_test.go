@@ -18,6 +18,7 @@ import (
 
 	"volley"
 	"volley/internal/disk"
+	"volley/internal/disk/disktest"
 	"volley/internal/fuzzlimit"
 	"volley/transport"
 	"volley/transport/local"
@@ -237,28 +238,10 @@ func TestTwoRuns(t *testing.T) {
 	}
 }
 
-// lockless is a disk whose locks reach nobody else, as on some shared file systems.
-type lockless struct{ disk.Disk }
-
-func (d lockless) Open(path string) (disk.Dir, error) {
-	dir, err := d.Disk.Open(path)
-	return locklessDir{dir}, err
-}
-
-type locklessDir struct{ disk.Dir }
-
-func (d locklessDir) Lock(name string, _ bool, holder disk.Holder) (func(bool), error) {
-	text, err := json.Marshal(holder)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(d.Path(), name), text, 0o600)
-	}
-	return func(bool) {}, err
-}
-
 // TestSharedDirectory lets two ranks write one directory. Where its locks reach both, they do;
 // else nothing is written, and both ranks are named.
 func TestSharedDirectory(t *testing.T) {
-	for name, on := range map[string]disk.Disk{"locks": disk.OS, "no locks": lockless{disk.OS}} {
+	for name, on := range map[string]disk.Disk{"locks": disk.OS, "no locks": disktest.Lockless{Disk: disk.OS}} {
 		path := filepath.Join(t.TempDir(), "out")
 		var errs [2]error
 		local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
