@@ -39,7 +39,7 @@ coded files that are missing or damaged are left out.
 DIR2 gets all inputs, survivors too, by the last part of the names they had; by
 input.<k>, in as many digits as K-1 has, where two of these are equal or one cannot
 be a file of DIR2. Each is compared with its SHA-256 in the manifest before any of them gets
-its name. Who may read them is who may read all files that they come from. What encode
+its name. Only who can read every file they come from can read them. What encode
 --csv has coded becomes a text file again, without comments.`
 
 func newDecode() *cobra.Command {

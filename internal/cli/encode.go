@@ -35,7 +35,7 @@ With --sinks R only R processors get a coded file: the first ones or, with
 DIR gets a file for each processor that obtains one, coded.00 to coded.15 for 16, and
 manifest.json, which says what they are, and a copy of that. A run that fails or
 is killed leaves DIR as it was, or with the whole new result. Two runs cannot
-write DIR at once. Who may read these files is who may read all PACKETs. With --csv
+write DIR at once. Only who can read every PACKET can read these files. With --csv
 the one input is a text file of symbols in decimal, a row for each processor, and the
 output is coded.csv.
 
