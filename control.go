@@ -138,9 +138,10 @@ const beat = time.Second
 // Steady has every rank do work of its own, such as syncing files, that may take longer than
 // the timeout. Meanwhile the ranks exchange signs of life: a wait for one is bounded by the
 // timeout, unless that is 0. Steady returns nil when the work of all ranks has succeeded.
-// Where it fails at a rank, that rank returns the error of its work and aborts the group;
-// the others return its [transport.AbortError], and the contexts of their works end. All
-// ranks call Steady. The work does not use t, and it has ended when Steady returns.
+// Where work fails at some ranks, these return the errors of their work. They abort the group
+// when the others have finished or a beat has passed; the others then return the
+// [transport.AbortError], and the contexts of their works end. All ranks call Steady. The work
+// does not use t, and it has ended when Steady returns.
 func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, work func(context.Context) error) error {
 	if t.Size() == 1 {
 		return work(ctx)
@@ -156,29 +157,33 @@ func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 	ticks := time.NewTicker(period)
 	defer ticks.Stop()
 	c := &control{t: t, processors: t.Size(), timeout: timeout}
-	done := byte(0)
+	const working, succeeded, failed = 0, 1, 2
+	state := byte(working)
+	var failure error
 	for {
-		if done == 0 {
+		if state == working {
 			select {
-			case err := <-result:
-				if err != nil {
-					t.Abort(err)
-					return err
+			case failure = <-result:
+				state = succeeded
+				if failure != nil {
+					state = failed
 				}
-				done = 1
 			case <-ticks.C:
 			case <-ctx.Done(): // the exchange says so to all
 			}
 		}
-		all, err := c.allgather(ctx, 1, []byte{done})
-		if err != nil {
+		all, err := c.allgather(ctx, 1, []byte{state})
+		switch {
+		case failure != nil: // only now, when others have had the time to find the same
+			t.Abort(failure)
+			return failure
+		case err != nil:
 			cancel(err)
-			if done == 0 {
+			if state == working {
 				<-result
 			}
 			return err
-		}
-		if !slices.ContainsFunc(all, func(record []byte) bool { return record[0] == 0 }) {
+		case !slices.ContainsFunc(all, func(record []byte) bool { return record[0] != succeeded }):
 			return nil
 		}
 	}
