@@ -21,7 +21,7 @@ func materialize(t *testing.T, algorithm string) (*plan.Materialized, matrix.Mat
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := matrix.Cauchy(f, 7)
+	a, err := matrix.Cauchy(f, 7, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestPlanRejects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := matrix.Cauchy(other, 7)
+	elsewhere, err := matrix.Cauchy(other, 7, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestMismatchErrorIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := 24
-	big, err := matrix.Cauchy(m.Common.Field, k)
+	big, err := matrix.Cauchy(m.Common.Field, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}
