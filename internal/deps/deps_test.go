@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"draw":                     {"plan"},
 	"draw/plot":                {},
 	"report":                   {},
-	"tune":                     {"field", "internal/atomicfile", "transport"},
+	"tune":                     {"field", "internal/atomicfile", "sim", "transport"},
 	"":                         {"algo", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
 	"group":                    {"", "algo", "executor", "field", "internal/atomicfile", "internal/disk", "matrix", "plan", "sim", "transport", "verify"},
 	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
