@@ -61,9 +61,6 @@ var allowed = map[string][]string{
 	"web":           {"internal/explore"},
 	"cmd/volley":    {"internal/cli"},
 	"cmd/libvolley": {"", "field", "group", "internal/printable", "matrix", "transport/mpi", "verify"},
-
-	"examples/mpi": {"", "field", "matrix", "transport/mpi"},
-	"examples/lcc": {"", "field", "matrix", "transport", "transport/local"},
 }
 
 // TestImports compares the table with the imports there are, without those of
