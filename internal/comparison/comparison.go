@@ -4,7 +4,6 @@
 package comparison
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -304,7 +303,7 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 		}
 		r.Costs[x.Name] = cheapest
 	}
-	r.Front = front(r.Plans)
+	r.Front = sim.Front(r.Plans, func(p Plan) sim.Cost { return p.Cost })
 	if !c.AllPlans {
 		r.Plans = nil
 	}
@@ -368,21 +367,4 @@ func (c *Comparison) choose(p *algo.Problem) *Plan {
 	}
 	chosen := planOf(q.Info().Algorithm, own.Evaluate(q, c.Model))
 	return &chosen
-}
-
-// front returns the plans that no other one beats, the fewest rounds first.
-func front(plans []Plan) []Plan {
-	plans = slices.Clone(plans)
-	slices.SortFunc(plans, func(a, b Plan) int {
-		return cmp.Or(cmp.Compare(a.Cost.C1, b.Cost.C1), cmp.Compare(a.Cost.PacketC2(), b.Cost.PacketC2()))
-	})
-	var list []Plan
-	least := math.Inf(1)
-	for _, p := range plans {
-		if p.Cost.PacketC2() < least {
-			least = p.Cost.PacketC2()
-			list = append(list, p)
-		}
-	}
-	return list
 }

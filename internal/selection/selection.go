@@ -56,6 +56,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
+
+// ExitCode returns the exit code of the command line where arguments are wrong.
+func (e *Error) ExitCode() int { return 2 }
 func (e *Error) Unwrap() error { return e.Err }
 
 func mark(flag string, err error) error {
