@@ -41,7 +41,7 @@ const (
 func defaults() options {
 	return options{
 		algorithm: algo.Auto, ports: DefaultPorts, beta: DefaultBeta, tau: DefaultTau, memory: DefaultMemory,
-		timeout: DefaultTimeout, check: true, limits: algo.NoLimits,
+		timeout: DefaultTimeout, check: true,
 	}
 }
 
@@ -91,7 +91,8 @@ func WithSeparateSinks() Option { return func(o *options) { o.separate = true } 
 // packets. All other plans may do so in any case.
 func WithCutting() Option { return func(o *options) { o.cut = true } }
 
-// WithLimits bounds what the plan may take. The default is [algo.NoLimits].
+// WithLimits bounds what the plan may take. The zero [algo.Limits], which are the default,
+// have no limits.
 func WithLimits(l algo.Limits) Option { return func(o *options) { o.limits = l } }
 
 // WithGamma sets γ, the time a multiply-add takes on a byte, for the choice of algorithm.
