@@ -298,7 +298,7 @@ func (e *Encoder) greeting(size int64) greeting {
 			Order:     uint8(e.options.order),
 			Separate:  e.options.separate,
 			Cut:       e.options.cut,
-			Limits:    [3]int64{int64(e.options.limits.RoundsOver), int64(e.options.limits.Memory), int64(e.options.limits.Compute)},
+			Limits:    [3]int64{int64(e.options.limits.Rounds.Over()), int64(e.options.limits.Memory), int64(e.options.limits.Compute)},
 		},
 		Bytes: size,
 		Beta:  int64(e.options.beta),

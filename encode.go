@@ -447,6 +447,8 @@ func (e *Encoder) checkPlan(chosen *choice) (plan.Plan, error) {
 	}
 	name := "bruck-allgather" // so that nobody else computes what a processor expects
 	switch info := chosen.Info(); {
+	case info.Processors < manyProcessors && info.Algorithm == name:
+		name = "ring-allgather"
 	case info.Processors >= manyProcessors && info.Algorithm != "universal":
 		name = "universal"
 	case info.Processors >= manyProcessors:

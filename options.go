@@ -44,7 +44,7 @@ const TauPerByte = 0.8e-9
 func defaults() options {
 	return options{
 		algorithm: algo.Auto, ports: DefaultPorts, beta: DefaultBeta, memory: DefaultMemory,
-		timeout: DefaultTimeout, check: true, limits: algo.NoLimits,
+		timeout: DefaultTimeout, check: true,
 	}
 }
 
@@ -94,7 +94,8 @@ func WithSeparateSinks() Option { return func(o *options) { o.separate = true } 
 // packets. All other plans may do so in any case.
 func WithCutting() Option { return func(o *options) { o.cut = true } }
 
-// WithLimits bounds what the plan may take. The default is [algo.NoLimits].
+// WithLimits bounds what the plan may take. The zero [algo.Limits], which are the default,
+// have no limits.
 func WithLimits(l algo.Limits) Option { return func(o *options) { o.limits = l } }
 
 // WithGamma sets γ, in seconds per multiply-add of a symbol, for the choice of

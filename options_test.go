@@ -178,7 +178,7 @@ func TestFoundByAll(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, 5, 1)
 	packets := randomPackets(f, 1000, 1000, 1000, 1000, 1000)
-	for _, opt := range []volley.Option{volley.WithMemory(1), volley.WithAlgorithm("dft"), volley.WithLimits(algo.Limits{RoundsOver: -1, Memory: 1})} {
+	for _, opt := range []volley.Option{volley.WithMemory(1), volley.WithAlgorithm("dft"), volley.WithLimits(algo.Limits{Memory: 1})} {
 		for range 30 {
 			for k, r := range encode(t.Context(), alike(a, packets, opt)) {
 				if r.err == nil || errors.As(r.err, new(*transport.AbortError)) {

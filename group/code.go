@@ -267,13 +267,9 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []sym
 	}
 	// Each helping parity less what is known of it is a sum of the missing data only.
 	f := c.field
-	m := matrix.NewDense(f, len(missing), len(missing))
-	for a, i := range missing {
-		for b, j := range helping {
-			m.Set(a, b, w.coefficient(i, j))
-		}
-	}
-	inverse, err := m.Inverse()
+	inverse, err := matrix.DenseFunc(f, len(missing), len(missing), func(a, b int) field.Element {
+		return w.coefficient(missing[a], helping[b])
+	}).Inverse()
 	if err != nil {
 		return nil, nil, nil, err
 	}

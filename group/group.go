@@ -106,4 +106,7 @@ func (e *TooManyError) Error() string {
 // it has been kept.
 type WrongError struct{ what string }
 
+// ExitCode returns the exit code of the command line where a result is wrong.
+func (e *WrongError) ExitCode() int { return 3 }
+
 func (e *WrongError) Error() string { return e.what }

@@ -39,6 +39,9 @@ type RecoverReport struct {
 // An IncompleteError says that not everything was brought back.
 type IncompleteError struct{ what []string }
 
+// ExitCode returns the exit code of the command line where a result is wrong.
+func (e *IncompleteError) ExitCode() int { return 3 }
+
 func (e *IncompleteError) Error() string {
 	return "not everything is recovered: " + strings.Join(e.what, "; ")
 }

@@ -66,7 +66,7 @@ func (q *question) plan() (plan.Plan, error) {
 	field := "algorithm"
 	if limits := new(algo.LimitError); errors.As(err, &limits) {
 		switch {
-		case limits.Limits.RoundsOver >= 0:
+		case limits.Limits.Rounds.Over() >= 0:
 			field = "rounds-over"
 		case limits.Limits.Memory > 0:
 			field = "max-memory"

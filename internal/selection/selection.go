@@ -56,6 +56,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
+
+// ExitCode returns the exit code of the command line where arguments are wrong.
+func (e *Error) ExitCode() int { return 2 }
 func (e *Error) Unwrap() error { return e.Err }
 
 func mark(flag string, err error) error {
@@ -143,8 +146,7 @@ func (s *Selection) AddCut(f *pflag.FlagSet) {
 
 // AddLimits adds the flags that bound the choice of a plan.
 func (s *Selection) AddLimits(f *pflag.FlagSet) {
-	s.Limits = algo.NoLimits
-	f.Var(AtLeast{&s.Limits.RoundsOver, 0, -1}, "rounds-over", "at most so many rounds more than the fewest (default: as beta and tau decide)")
+	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most so many rounds more than the fewest (default: as beta and tau decide)")
 	f.Var(AtLeast{&s.Limits.Memory, 1, 0}, "max-memory", "at most so many packets held by a processor (default: any number)")
 	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most so many multiply-adds per symbol at a processor (default: any number)")
 }
@@ -314,3 +316,26 @@ func (f AtLeast) String() string {
 
 // Type returns "int".
 func (f AtLeast) Type() string { return "int" }
+
+// roundsOver is a flag that takes a number of rounds over the fewest; unset shows as nothing.
+type roundsOver struct{ limit *algo.RoundLimit }
+
+// Set takes a number, 0 or more.
+func (f roundsOver) Set(text string) error {
+	n := -1
+	err := AtLeast{&n, 0, -1}.Set(text)
+	if err == nil {
+		*f.limit = algo.FewestPlus(n)
+	}
+	return err
+}
+
+func (f roundsOver) String() string {
+	if f.limit == nil {
+		return ""
+	}
+	n := f.limit.Over()
+	return AtLeast{&n, 0, -1}.String()
+}
+
+func (roundsOver) Type() string { return "int" }
