@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"report":                  {},
 	"tune":                    {"field", "internal/atomicfile", "sim", "transport"},
 	"":                        {"algo", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
-	"group":                   {"", "algo", "executor", "field", "internal/atomicfile", "internal/disk", "matrix", "plan", "sim", "transport", "verify"},
+	"group":                   {"", "algo", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
 	"bench":                   {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"internal/disk":           {},
 	"internal/powercut":       {},
