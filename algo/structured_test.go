@@ -97,7 +97,7 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 							}
 						}
 					}
-					if err := verify.Plan(q, m); err != nil {
+					if err := verify.Check(q, m); err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
 					if k <= 40 {
@@ -352,7 +352,7 @@ func TestPermutedDFT(t *testing.T) {
 						if c.Cost.Pieces > 1 {
 							continue // whose matrix is one of pieces
 						}
-						if err := verify.Plan(c.Plan, m); err != nil {
+						if err := verify.Check(c.Plan, m); err != nil {
 							t.Errorf("K=%d p=%d, %s: %s %s: %v", k, ports, m.ID(), c.Plan.Info().Algorithm, c.Plan.Info().Parameters, err)
 						}
 					}

@@ -61,7 +61,7 @@ func TestUniversalPlans(t *testing.T) {
 				all = append(all, of(compile("", "", f, k, p.Ports, whole(step, k, a.At))))
 			}
 			for over := -1; over <= 3; over++ {
-				p.Limits = Limits{RoundsOver: over}
+				p.Limits = Limits{Rounds: FewestPlus(over)}
 				plans, err := universalPlans(p)
 				if err != nil {
 					t.Fatal(err)
@@ -79,7 +79,7 @@ func TestUniversalPlans(t *testing.T) {
 					t.Errorf("K=%d p=%d over %d: %v, want %v", k, ports, over, got, want)
 				}
 			}
-			p.Limits = Limits{RoundsOver: -1, Memory: 1000}
+			p.Limits = Limits{Memory: 1000}
 			plans, err := universalPlans(p)
 			if err != nil {
 				t.Fatal(err)

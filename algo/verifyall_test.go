@@ -103,7 +103,7 @@ func TestVerifyAllSteps(t *testing.T) {
 						t.Errorf("%s over %s, K=%d p=%d: %v", step, name, k, ports, err)
 					}
 					for _, q := range plans {
-						if err := verify.Plan(q, a); err != nil {
+						if err := verify.Check(q, a); err != nil {
 							t.Errorf("%s %s over %s, K=%d p=%d: %v", step, q.Info().Parameters, name, k, ports, err)
 						}
 					}

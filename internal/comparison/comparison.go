@@ -58,7 +58,7 @@ func Settings(ports, over string) ([]Setting, error) {
 	if err != nil {
 		return nil, faultf("ports", "-p %q: %w", ports, err)
 	}
-	overs := []int{algo.NoLimits.RoundsOver}
+	overs := []int{-1}
 	if over != "" {
 		if overs, err = selection.ParseNumbers(over, 0, selection.LargestK); err != nil {
 			return nil, faultf("rounds-over", "--rounds-over %q: %w", over, err)
@@ -232,8 +232,8 @@ func (m withoutZeros) At(i, j int) field.Element {
 func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*algo.Problem, error) {
 	o := c.Selection
 	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Cut: o.Cut || o.Algorithm != "", Context: ctx}
-	p.Limits.RoundsOver = s.Over
-	if c.Frugal && p.Limits == (algo.Limits{RoundsOver: s.Over}) {
+	p.Limits.Rounds = algo.FewestPlus(s.Over)
+	if c.Frugal && p.Limits == (algo.Limits{Rounds: p.Limits.Rounds}) {
 		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32
 	}
 	if err := p.Prepare(); err != nil {
