@@ -1,6 +1,9 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test check race mpi page site browser verify-all differential mutation bench fuzz
+# The modules beside the product, which go.work ties to it.
+MODULES = bench/network examples internal/mutation
+
+.PHONY: build test check modules module race mpi page site browser verify-all differential mutation bench fuzz
 
 build: ## the binary
 	go build ./cmd/volley
@@ -10,8 +13,18 @@ test: ## what the README says
 
 check: test ## what a change needs
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these"; exit 1; }
-	go vet ./...
-	go run $(STATICCHECK) ./...
+	go vet ./... $(MODULES:%=./%/...)
+	go run $(STATICCHECK) ./... $(MODULES:%=./%/...)
+	go test $(MODULES:%=./%/...)
+
+modules: ## their folders
+	@echo $(MODULES)
+
+module: ## gives the module another path, in every import: make module NAME=host/name
+	@test -n "$(NAME)" || { echo "no path: make module NAME=host/name"; exit 2; }
+	git ls-files '*.go' | xargs sed -i -E 's#^(import |\t)([A-Za-z_.]+ )?"volley(/[^"]*)?"$$#\1\2"$(NAME)\3"#'
+	git ls-files '*go.mod' | xargs sed -i -E '/=>/!s#(^|\s)volley(/\S*)?( v0\.0\.0)?$$#\1$(NAME)\2\3#; s#(^|\s)volley(/\S*)? =>#\1$(NAME)\2 =>#'
+	gofmt -w $$(git ls-files '*.go')
 
 race: ## the race detector, where goroutines meet
 	go test -race . ./executor ./trace ./transport/... ./tune ./internal/codeddir ./internal/disk/... ./internal/explore

@@ -8,7 +8,6 @@ require (
 	github.com/cli/browser v1.3.0
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/consensys/gnark-crypto v0.22.0
-	github.com/crate-crypto/go-eth-kzg v1.5.0
 	github.com/dustin/go-humanize v1.1.0
 	github.com/gofrs/flock v0.13.1
 	github.com/klauspost/cpuid/v2 v2.3.0

@@ -149,7 +149,7 @@ func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.Rea
 func (o *Options) volleyOptions(f field.Field) []volley.Option {
 	return []volley.Option{
 		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithPorts(o.Ports), volley.WithBeta(o.Beta),
-		volley.WithTau(o.Tau * float64(f.SymbolBytes())), volley.WithCutting(),
+		volley.WithTau(o.Tau), volley.WithCutting(),
 	}
 }
 

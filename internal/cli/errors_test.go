@@ -266,7 +266,7 @@ func TestShrinkingInput(t *testing.T) {
 func build(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "volley")
-	if out, err := exec.Command("go", "build", "-o", binary, "volley/cmd/volley").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/volley").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return binary

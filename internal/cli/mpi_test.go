@@ -13,12 +13,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"volley"
 )
 
 // A job is a run under mpirun.
@@ -255,7 +258,7 @@ func TestJobErrors(t *testing.T) {
 // one line says which rank differs, and nothing is written.
 func TestJobDiffers(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
-	build := exec.Command("go", "build", "-tags", "mpi", "-ldflags", "-X volley.Version=9.9.9", "-o", other, "volley/cmd/volley")
+	build := exec.Command("go", "build", "-tags", "mpi", "-ldflags", "-X "+reflect.TypeFor[volley.Report]().PkgPath()+".Version=9.9.9", "-o", other, "../../cmd/volley")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}

@@ -1,0 +1,3 @@
+module volley/internal/mutation
+
+go 1.26.8
