@@ -42,7 +42,7 @@ type choice struct {
 
 	mu    sync.Mutex // guards what follows
 	check plan.Plan  // for the fingerprints
-	parts map[partKey]*executor.Part
+	parts map[partKey]*executor.Executable
 }
 
 type partKey struct {
@@ -51,7 +51,7 @@ type partKey struct {
 }
 
 // part returns the part of a rank for p, the plan or that of the check.
-func (c *choice) part(p plan.Plan, rank, ranks int) (*executor.Part, error) {
+func (c *choice) part(p plan.Plan, rank, ranks int) (*executor.Executable, error) {
 	key := partKey{p, rank, ranks}
 	c.mu.Lock()
 	part := c.parts[key]
@@ -59,7 +59,7 @@ func (c *choice) part(p plan.Plan, rank, ranks int) (*executor.Part, error) {
 	if part != nil {
 		return part, nil
 	}
-	part, err := executor.Compile(p, rank, ranks)
+	part, err := executor.Prepare(p, rank, ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (e *Encoder) choose(m sim.Model) (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.last, e.by = &choice{Plan: p, slots: plan.MemorySlots(p), parts: map[partKey]*executor.Part{}}, m
+	e.last, e.by = &choice{Plan: p, slots: plan.MemorySlots(p), parts: map[partKey]*executor.Executable{}}, m
 	return e.last, nil
 }
 
@@ -306,7 +306,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		return nil, err
 	}
 	job := executor.Job{
-		Part: part, Bytes: shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
+		Executable: part, Bytes: shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
 		Header: hash,
 		Check: func(rank int, header []byte) error {
 			if !bytes.Equal(header, hash) {
