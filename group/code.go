@@ -70,7 +70,7 @@ func (c *code) copies() int {
 func (c *code) encodes(o *Options) (*volley.Encoder, error) {
 	var err error
 	if c.encoder == nil {
-		c.encoder, err = volley.Compile(c.matrix, o.volleyOptions(c.field)...)
+		c.encoder, err = volley.Compile(c.matrix, o.volleyOptions()...)
 	}
 	return c.encoder, err
 }
@@ -125,11 +125,12 @@ func newCode(k, r int, layout, name string) (*code, error) {
 	}
 	switch {
 	case layout == Full && (name == Cauchy || name == FTI):
-		spec, err := matrix.ParseSpec(name)
-		if err != nil {
-			return nil, err
+		if name == FTI {
+			c.matrix, err = matrix.FTI(c.field, k)
+		} else {
+			c.matrix, err = matrix.Cauchy(c.field, k, k)
 		}
-		if c.matrix, err = spec.Build(c.field, k, k); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		c.data, c.parity = 1, 1

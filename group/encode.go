@@ -119,7 +119,7 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 			job.Outputs = append(job.Outputs, output(x))
 		}
 	}
-	if job.Part, err = executor.Compile(p, s.t.Rank(), s.t.Size()); err != nil {
+	if job.Executable, err = executor.Prepare(p, s.t.Rank(), s.t.Size()); err != nil {
 		return nil, err
 	}
 	if job.Segment, err = executor.SegmentBytes(p, plan.MemorySlots(p), job.Bytes, s.Memory, job.Align); err != nil {
@@ -162,11 +162,11 @@ func trafficOf(p plan.Plan, bytes, made int64, seconds float64, sent []int64) *T
 	}
 }
 
-// volleyOptions are those of an all-to-all encode over a field.
-func (o *Options) volleyOptions(f field.Field) []volley.Option {
+// volleyOptions are those of an all-to-all encode.
+func (o *Options) volleyOptions() []volley.Option {
 	return []volley.Option{
 		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithPorts(o.Ports), volley.WithBeta(o.Beta),
-		volley.WithTau(o.Tau * float64(f.SymbolBytes())), volley.WithCutting(),
+		volley.WithTau(o.Tau), volley.WithCutting(),
 	}
 }
 

@@ -474,7 +474,7 @@ func (s *session) cost(list []candidate, most int64) error {
 		x.Plan, x.Rounds = p.Info().Algorithm, cost.C1
 		x.StoredBytes = int64(x.code.parity) * m.ChunkBytes
 		x.SentBytes = int64(cost.PacketC2() * float64(m.ChunkBytes))
-		x.Seconds = float64(x.Rounds)*s.Beta.Seconds() + float64(x.SentBytes)*s.Tau
+		x.Seconds = float64(x.Rounds)*s.Beta.Seconds() + float64(x.SentBytes)*float64(s.Tau)
 	}
 	return nil
 }

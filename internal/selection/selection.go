@@ -154,8 +154,8 @@ func (s *Selection) AddLimits(f *pflag.FlagSet) {
 // AddModel adds the flags of the cost model.
 func (s *Selection) AddModel(f *pflag.FlagSet) {
 	f.StringVar(&s.Beta, "beta", "", "time to start a message (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
-	f.StringVar(&s.Tau, "tau", "", "time to send a symbol (default: as measured, or 0.8ns for each of its bytes)")
-	f.StringVar(&s.Gamma, "gamma", "", "time to multiply and add a symbol (default: as measured, or 0)")
+	f.StringVar(&s.Tau, "tau", "", "time to send a byte (default: as measured, or 0.8ns)")
+	f.StringVar(&s.Gamma, "gamma", "", "time to multiply and add a byte (default: as measured, or 0)")
 }
 
 // AddSize adds the flag of the packet size that a model time is for.
@@ -224,14 +224,16 @@ func (s *Selection) BuildFor(spec matrix.Spec, f field.Field, k int) (matrix.Mat
 // flags say, else as volley tune has measured, else by default. The error is an *Error
 // or that of a file of volley tune.
 func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
-	m := sim.Model{Beta: volley.DefaultBeta, Tau: volley.TauPerByte * float64(f.SymbolBytes()), Symbols: symbols}
+	m := sim.Model{
+		Beta: volley.DefaultBeta, Tau: volley.DefaultTau, Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes(),
+	}
 	measured, ok, err := tune.Default()
 	if err != nil {
 		return m, mark("beta", err)
 	}
 	if ok {
-		m.Beta, m.Tau = measured.Beta(), measured.TauSecondsPerByte*float64(f.SymbolBytes())
-		m.Gamma, _ = measured.Gamma(f.Name(), f.SymbolBytes())
+		m.Beta, m.Tau = measured.Beta(), measured.Tau()
+		m.Gamma, _ = measured.Gamma(f.Name())
 	}
 	if s.Beta != "" {
 		seconds, err := ParseDuration("beta", s.Beta)
@@ -241,14 +243,20 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		m.Beta = time.Duration(seconds * float64(time.Second))
 	}
 	if s.Tau != "" {
-		if m.Tau, err = ParseDuration("tau", s.Tau); err != nil {
+		seconds, err := ParseDuration("tau", s.Tau)
+		if err != nil {
 			return m, err
 		}
+		m.Tau = sim.PerByte(seconds)
 	}
 	if s.Gamma != "" {
-		m.Gamma, err = ParseDuration("gamma", s.Gamma)
+		seconds, err := ParseDuration("gamma", s.Gamma)
+		if err != nil {
+			return m, err
+		}
+		m.Gamma = sim.PerByte(seconds)
 	}
-	return m, err
+	return m, nil
 }
 
 // Bytes returns the bytes of a packet of --size. The error is an *Error.
