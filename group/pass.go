@@ -206,20 +206,14 @@ func (p *pass) window(ctx context.Context, first, end int) error {
 		}
 	}
 	p.coded += len(b.rows)
-	var inputs []io.ReaderAt
-	var outputs []io.WriterAt
-	for i, n := range p.nodes {
-		base := m.place(first, 0, m.DataChunks)
-		for chunk := range m.DataChunks {
-			inputs = append(inputs, &blockReader{b, inMemory{n.data, base}, chunk, m.DataChunks})
-		}
-		for chunk := range m.ParityChunks {
-			outputs = append(outputs, newBlockWriter(b, func(row int, block []byte) error {
-				return n.put(m, p.parity[i], row, chunk, block)
-			}))
-		}
-	}
-	t, err := s.encode(ctx, p.code, b, inputs, outputs, p.check, first)
+	base, here := m.place(first, 0, m.DataChunks), s.nodes[0].index
+	t, err := s.encode(ctx, p.code, b, func(x symbol) io.ReaderAt {
+		return &blockReader{b, inMemory{p.nodes[x.node-here].data, base}, x.index, m.DataChunks}
+	}, func(x symbol) io.WriterAt {
+		return newBlockWriter(b, func(row int, block []byte) error {
+			return p.nodes[x.node-here].put(m, p.parity[x.node-here], row, x.index, block)
+		})
+	}, p.check, first)
 	if err != nil {
 		return err
 	}

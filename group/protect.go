@@ -466,7 +466,7 @@ func (s *session) cost(list []candidate, most int64) error {
 		}
 		m := Manifest{DataChunks: x.code.data, ParityChunks: x.code.parity}
 		m.geometry(most, nil)
-		p, err := x.code.plan(&s.Options, m.ChunkBytes)
+		p, err := x.code.makes(&s.Options, m.ChunkBytes)
 		if err != nil {
 			return err
 		}

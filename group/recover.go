@@ -458,7 +458,7 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 				to := targets[x.node]
 				return to.try(ctx, func() error { return to.put(x, row, block) })
 			})
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}
