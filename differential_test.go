@@ -225,8 +225,8 @@ type trial struct {
 	limits     algo.Limits
 	memory     int64
 	beta       time.Duration
-	tau        float64 // negative: the default
-	gamma      float64
+	tau        sim.PerByte // negative: the default
+	gamma      sim.PerByte
 	longest    []int // symbols of the longest packet, by run
 	lengths    string
 	flaw       string
@@ -737,9 +737,9 @@ func (c *trial) drawRun(t *rapid.T) {
 	}
 	c.order = pick(t, "order", algo.Natural, algo.Any)
 	c.cut, c.check = rapid.Bool().Draw(t, "cut"), rapid.Bool().Draw(t, "check")
-	c.limits = algo.NoLimits
+	c.limits = algo.Limits{}
 	if chance(t, "rounds over", 6) {
-		c.limits.RoundsOver = rapid.IntRange(0, 4).Draw(t, "over")
+		c.limits.Rounds = algo.FewestPlus(rapid.IntRange(0, 4).Draw(t, "over"))
 	}
 	if chance(t, "memory limit", 8) {
 		c.limits.Memory = rapid.IntRange(1, 3*c.processors()).Draw(t, "packets")
@@ -748,8 +748,8 @@ func (c *trial) drawRun(t *rapid.T) {
 		c.limits.Compute = rapid.IntRange(1, 2*k+2).Draw(t, "multiply-adds")
 	}
 	c.beta = pick(t, "beta", volley.DefaultBeta, 0, time.Millisecond, time.Second)
-	c.tau = pick(t, "tau", -1, 0, 1e-9, 1e-3)
-	c.gamma = pick(t, "gamma", 0, 0, 1e-9, 1e-4)
+	c.tau = pick[sim.PerByte](t, "tau", -1, 0, 1e-9, 1e-3)
+	c.gamma = pick[sim.PerByte](t, "gamma", 0, 0, 1e-9, 1e-4)
 	c.memory = pick(t, "memory", int64(volley.DefaultMemory), 1, 1<<10, 8<<10, 64<<10, 1<<20)
 	c.call = pick(t, "call", "Encoder.Run", "Encoder.Encode", "Encode")
 	if c.processors() > 24 && c.call == "Encode" {
@@ -802,9 +802,9 @@ func (c *trial) options() []volley.Option {
 }
 
 func (c *trial) model(symbols int) sim.Model {
-	m := sim.Model{Beta: c.beta, Tau: c.tau, Gamma: c.gamma, Symbols: int64(symbols)}
+	m := sim.Model{Beta: c.beta, Tau: c.tau, Gamma: c.gamma, Bytes: int64(symbols * c.o.symbolBytes), SymbolBytes: c.o.symbolBytes}
 	if c.tau < 0 {
-		m.Tau = volley.TauPerByte * float64(c.o.symbolBytes)
+		m.Tau = volley.DefaultTau
 	}
 	return m
 }
@@ -951,14 +951,14 @@ func (c *trial) plan(t *rapid.T, d *differential) plan.Plan {
 		c.keeps(t, p)
 		return p
 	case errors.As(err, &limit):
-		if c.limits == algo.NoLimits {
+		if c.limits == (algo.Limits{}) {
 			t.Fatalf("%v\nwithout limits: %v", c, err)
 		}
 		c.loosen(t, limit)
 		d.count("outcome", "no plan keeps the limits")
 	case !errors.Is(err, algo.ErrStructure):
 		t.Fatalf("%v\nneither a structure that is missing nor a limit: %v", c, err)
-	case there && c.limits == algo.NoLimits:
+	case there && c.limits == (algo.Limits{}):
 		t.Fatalf("%v\nby the documentation there is a plan: %v", c, err)
 	default:
 		d.count("outcome", "no such structure")
@@ -983,7 +983,7 @@ func (c *trial) keeps(t *rapid.T, p plan.Plan) {
 	fewest, _ := problem.Bounds()
 	held := (plan.MemorySlots(p) + cost.Pieces - 1) / cost.Pieces
 	switch l := c.limits; {
-	case l.RoundsOver >= 0 && cost.C1 > fewest+l.RoundsOver:
+	case l.Rounds.Over() >= 0 && cost.C1 > fewest+l.Rounds.Over():
 		t.Fatalf("%v\n%d rounds, the fewest possible are %d", c, cost.C1, fewest)
 	case l.Memory > 0 && held > l.Memory:
 		t.Fatalf("%v\n%d packets held", c, held)
@@ -1027,7 +1027,7 @@ func (c *trial) loosen(t *rapid.T, e *algo.LimitError) {
 		set       func(*algo.Limits, int)
 		least     int
 	}{
-		{"rounds", c.limits.RoundsOver, e.RoundsOver, func(l *algo.Limits, n int) { l.RoundsOver = n }, 0},
+		{"rounds", c.limits.Rounds.Over(), e.RoundsOver, func(l *algo.Limits, n int) { l.Rounds = algo.FewestPlus(n) }, 0},
 		{"memory", c.limits.Memory, e.Memory, func(l *algo.Limits, n int) { l.Memory = n }, 1},
 		{"compute", c.limits.Compute, e.Compute, func(l *algo.Limits, n int) { l.Compute = n }, 1},
 	} {

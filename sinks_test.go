@@ -31,7 +31,7 @@ func TestSinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, separate := range []bool{false, true} {
-			p := &algo.Problem{Matrix: a, Separate: separate, Ports: 2, Limits: algo.NoLimits}
+			p := &algo.Problem{Matrix: a, Separate: separate, Ports: 2}
 			if err := p.Prepare(); err != nil {
 				t.Fatal(err)
 			}

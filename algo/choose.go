@@ -98,8 +98,8 @@ func (e *LimitError) Error() string {
 			join = ", or "
 		}
 	}
-	if e.Limits.RoundsOver >= 0 {
-		add(e.Limits.RoundsOver, e.RoundsOver, "rounds over the fewest")
+	if over := e.Limits.Rounds.Over(); over >= 0 {
+		add(over, e.RoundsOver, "rounds over the fewest")
 	}
 	if e.Limits.Memory > 0 {
 		add(e.Limits.Memory, e.Memory, "packets of memory")
@@ -114,13 +114,14 @@ func (e *LimitError) Error() string {
 func (p *Problem) limitError(list []Candidate) *LimitError {
 	e := &LimitError{Limits: p.Limits, RoundsOver: -1, Memory: -1, Compute: -1}
 	fewest, _ := p.Bounds()
+	most := p.MostRounds()
 	for _, c := range list {
 		if c.Cost.Pieces > 1 && p.Square() && !p.Cut {
 			continue
 		}
 		compute := c.Cost.PacketC3()
 		over := c.Cost.C1 - fewest
-		rounds := p.Limits.RoundsOver < 0 || over <= p.Limits.RoundsOver
+		rounds := most < 0 || c.Cost.C1 <= most
 		memory := p.Limits.Memory == 0 || c.Memory <= p.Limits.Memory
 		coding := p.Limits.Compute == 0 || compute <= p.Limits.Compute
 		if memory && coding {

@@ -43,8 +43,8 @@ func count2(t *testing.T, p plan.Plan) tally {
 }
 
 func (c tally) time(m sim.Model) time.Duration {
-	w := math.Ceil(float64(m.Symbols) / float64(c.pieces))
-	ns := float64(c.c1)*float64(m.Beta) + (float64(c.c2)*m.Tau+float64(c.compute)*m.Gamma)*w*1e9
+	w := math.Ceil(float64(m.Bytes) / float64(c.pieces))
+	ns := float64(c.c1)*float64(m.Beta) + (float64(c.c2)*float64(m.Tau)+float64(c.compute)*float64(m.Gamma))*w*1e9
 	return time.Duration(math.Round(ns))
 }
 
@@ -54,7 +54,7 @@ func TestChoiceIsBest(t *testing.T) {
 	b8, q257 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257")
 	matrices := []matrix.Matrix{}
 	for _, k := range []int{1, 5, 16, 24} {
-		matrices = append(matrices, random(t, b8, k, 1), must(matrix.Cauchy(b8, k))(t))
+		matrices = append(matrices, random(t, b8, k, 1), must(matrix.Cauchy(b8, k, k))(t))
 	}
 	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.CosetPoints(q257, 24))(t)))
 	for _, shape := range [][2]int{{12, 3}, {25, 5}, {16, 1}, {3, 12}} {
@@ -62,15 +62,15 @@ func TestChoiceIsBest(t *testing.T) {
 		matrices = append(matrices, m)
 	}
 	models := []sim.Model{
-		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Symbols: 1},
-		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Symbols: 1 << 20},
-		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Gamma: 0.1e-9, Symbols: 1 << 20},
-		{Beta: 0, Tau: 1e-9, Symbols: 1000},
-		{Beta: time.Millisecond, Tau: 1e-9, Gamma: 1e-9, Symbols: 1000},
+		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Bytes: 1},
+		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Bytes: 1 << 20},
+		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Gamma: 0.1e-9, Bytes: 1 << 20},
+		{Beta: 0, Tau: 1e-9, Bytes: 1000},
+		{Beta: time.Millisecond, Tau: 1e-9, Gamma: 1e-9, Bytes: 1000},
 	}
 	limits := []algo.Limits{
-		algo.NoLimits, {RoundsOver: 0}, {RoundsOver: 1, Memory: 12}, {RoundsOver: -1, Memory: 8}, {RoundsOver: -1, Compute: 20},
-		{RoundsOver: 2, Memory: 30, Compute: 100}, {RoundsOver: 0, Memory: 1, Compute: 1},
+		algo.Limits{}, {Rounds: algo.FewestPlus(0)}, {Rounds: algo.FewestPlus(1), Memory: 12}, {Memory: 8}, {Compute: 20},
+		{Rounds: algo.FewestPlus(2), Memory: 30, Compute: 100}, {Rounds: algo.FewestPlus(0), Memory: 1, Compute: 1},
 	}
 	broken, chosen := 0, map[string]bool{}
 	for i, m := range matrices {
@@ -99,7 +99,7 @@ func TestChoiceIsBest(t *testing.T) {
 					best := time.Duration(-1)
 					for _, o := range all {
 						c := o.tally
-						if c.pieces > 1 && p.Square() && !p.Cut || limit.RoundsOver >= 0 && c.c1 > fewest+limit.RoundsOver ||
+						if c.pieces > 1 && p.Square() && !p.Cut || p.MostRounds() >= 0 && c.c1 > p.MostRounds() ||
 							limit.Memory > 0 && c.memory > limit.Memory ||
 							limit.Compute > 0 && c.compute > limit.Compute*c.pieces {
 							continue
@@ -123,7 +123,7 @@ func TestChoiceIsBest(t *testing.T) {
 								continue
 							}
 							compute := (c.compute + c.pieces - 1) / c.pieces
-							rounds := limit.RoundsOver < 0 || c.c1 <= fewest+limit.RoundsOver
+							rounds := p.MostRounds() < 0 || c.c1 <= p.MostRounds()
 							memory, coding := limit.Memory == 0 || c.memory <= limit.Memory, limit.Compute == 0 || compute <= limit.Compute
 							least := func(now *int, keeps bool, n int) {
 								if keeps && (*now < 0 || n < *now) {
@@ -170,13 +170,13 @@ func checkLimitError(t *testing.T, of *algo.Problem, e *algo.LimitError) {
 	}
 	l := e.Limits
 	if l.Memory > 0 && e.Memory > l.Memory {
-		try(algo.Limits{RoundsOver: l.RoundsOver, Memory: e.Memory, Compute: l.Compute})
+		try(algo.Limits{Rounds: l.Rounds, Memory: e.Memory, Compute: l.Compute})
 	}
 	if l.Compute > 0 && e.Compute > l.Compute {
-		try(algo.Limits{RoundsOver: l.RoundsOver, Memory: l.Memory, Compute: e.Compute})
+		try(algo.Limits{Rounds: l.Rounds, Memory: l.Memory, Compute: e.Compute})
 	}
-	if l.RoundsOver >= 0 && e.RoundsOver > l.RoundsOver {
-		try(algo.Limits{RoundsOver: e.RoundsOver, Memory: l.Memory, Compute: l.Compute})
+	if l.Rounds.Over() >= 0 && e.RoundsOver > l.Rounds.Over() {
+		try(algo.Limits{Rounds: algo.FewestPlus(e.RoundsOver), Memory: l.Memory, Compute: l.Compute})
 	}
 	if !strings.Contains(e.Error(), "no plan keeps the limits") {
 		t.Errorf("%v", e)
@@ -188,13 +188,13 @@ func TestLimitErrorText(t *testing.T) {
 		e    algo.LimitError
 		want string
 	}{
-		{algo.LimitError{Limits: algo.Limits{RoundsOver: 0, Memory: 3, Compute: 4}, RoundsOver: 1, Memory: 5, Compute: 6},
+		{algo.LimitError{Limits: algo.Limits{Rounds: algo.FewestPlus(0), Memory: 3, Compute: 4}, RoundsOver: 1, Memory: 5, Compute: 6},
 			"algo: no plan keeps the limits: want 1 or more rounds over the fewest, or 5 or more packets of memory, or 6 or more multiply-adds per symbol"},
-		{algo.LimitError{Limits: algo.Limits{RoundsOver: -1, Memory: 1}, RoundsOver: 3, Memory: 2, Compute: 7},
+		{algo.LimitError{Limits: algo.Limits{Memory: 1}, RoundsOver: 3, Memory: 2, Compute: 7},
 			"algo: no plan keeps the limits: want 2 or more packets of memory"},
-		{algo.LimitError{Limits: algo.Limits{RoundsOver: 2, Memory: 3, Compute: 1}, RoundsOver: 2, Memory: -1, Compute: 2},
+		{algo.LimitError{Limits: algo.Limits{Rounds: algo.FewestPlus(2), Memory: 3, Compute: 1}, RoundsOver: 2, Memory: -1, Compute: 2},
 			"algo: no plan keeps the limits: want 2 or more multiply-adds per symbol"},
-		{algo.LimitError{Limits: algo.Limits{RoundsOver: 0}, RoundsOver: -1, Memory: 5, Compute: 6}, "algo: no plan keeps the limits"},
+		{algo.LimitError{Limits: algo.Limits{Rounds: algo.FewestPlus(0)}, RoundsOver: -1, Memory: 5, Compute: 6}, "algo: no plan keeps the limits"},
 	} {
 		if got := c.e.Error(); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.e, got, c.want)
@@ -230,7 +230,7 @@ func TestChooseErrors(t *testing.T) {
 // registry names first.
 func TestChooseTies(t *testing.T) {
 	p := must(algo.NewProblem(random(t, fieldtest.Parse(t, "2^8"), 2, 1), 1, algo.Natural))(t)
-	q := must(algo.Choose(algo.Auto, p, sim.Model{Beta: time.Microsecond, Tau: 1e-9, Gamma: 1e-9, Symbols: 100}))(t)
+	q := must(algo.Choose(algo.Auto, p, sim.Model{Beta: time.Microsecond, Tau: 1e-9, Gamma: 1e-9, Bytes: 100}))(t)
 	if got := q.Info().Algorithm; got != "prepare-and-shoot" { // bruck-allgather and ring-allgather take the same
 		t.Errorf("of several plans that take the same: %s", got)
 	}

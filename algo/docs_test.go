@@ -24,7 +24,11 @@ func TestDocs(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| algorithm | C1, rounds | C2, packets | what it does | problem | source |\n|---|---|---|---|---|---|\n")
 	for _, a := range algo.Algorithms() {
-		fmt.Fprintf(&table, "| [`%s`](#%s) | %s | %s | %s | %s | %s |\n", a.Name, a.Name, a.C1, a.C2, a.Title, a.Problem, a.Source)
+		fmt.Fprintf(&table, "| [`%s`](#%s) |", a.Name, a.Name)
+		for _, cell := range []string{a.C1, a.C2, a.Title, a.Problem, a.Source} {
+			fmt.Fprintf(&table, " %s |", strings.ReplaceAll(cell, "|", `\|`)) // else it ends the cell
+		}
+		table.WriteString("\n")
 		if !strings.Contains(text, "\n## "+a.Name+"\n") {
 			t.Errorf("%s has no section %q", path, a.Name)
 		}

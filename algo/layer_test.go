@@ -81,7 +81,7 @@ func TestLayers(t *testing.T) {
 				step := algorithm.step(largest, ports)
 				first, a := testLayer(t, f, step, sizes, 1)
 				p := compile("layer", "", f, k, ports, first)
-				if err := verify.Plan(p, a); err != nil {
+				if err := verify.Check(p, a); err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
@@ -98,7 +98,7 @@ func TestLayers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := verify.Plan(compile("layers", "", f, k, ports, first, second), product); err != nil {
+				if err := verify.Check(compile("layers", "", f, k, ports, first, second), product); err != nil {
 					t.Errorf("%s, two layers: %v", name, err)
 				}
 			}
@@ -123,7 +123,7 @@ func TestAllgather(t *testing.T) {
 					want.Set(i, proc*k+i, field.One)
 				}
 			}
-			if err := verify.Plan(Allgather(f, k, ports), want); err != nil {
+			if err := verify.Check(Allgather(f, k, ports), want); err != nil {
 				t.Errorf("K=%d p=%d: %v", k, ports, err)
 			}
 		}
@@ -144,10 +144,10 @@ func TestTrees(t *testing.T) {
 			for j := range k {
 				one.Set(0, j, field.One)
 			}
-			if err := verify.Plan(gather, matrix.Identity(f, k)); err != nil {
+			if err := verify.Check(gather, matrix.Identity(f, k)); err != nil {
 				t.Errorf("gather, K=%d p=%d: %v", k, ports, err)
 			}
-			if err := verify.Plan(broadcast, one); err != nil {
+			if err := verify.Check(broadcast, one); err != nil {
 				t.Errorf("broadcast, K=%d p=%d: %v", k, ports, err)
 			}
 			rounds := clog(k, ports)

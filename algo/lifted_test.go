@@ -69,7 +69,7 @@ func liftKinds(t testing.TB, f field.Field, k int) map[string]matrix.Matrix {
 }
 
 // checkLiftedRandom runs a plan on random vectors and compares with xA: a wrong plan passes
-// with probability at most q^-vectors. Packets are as short as verify.Plan's are long.
+// with probability at most q^-vectors. Packets are as short as verify.Check's are long.
 func checkLiftedRandom(t *testing.T, p plan.Plan, a matrix.Matrix, vectors int) {
 	t.Helper()
 	if err := plan.Validate(p); err != nil {
@@ -182,7 +182,7 @@ func TestLifted(t *testing.T) {
 			t.Parallel()
 			for name, a := range liftKinds(t, fieldtest.Parse(t, c.field), c.k) {
 				p, _ := liftedPlan(t, a, c.ports, true)
-				if err := verify.Plan(p, a); err != nil {
+				if err := verify.Check(p, a); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 				if got := sim.Count(p).C2; got != c.c2 {
@@ -210,7 +210,7 @@ func TestLiftedSuperregular(t *testing.T) {
 			if _, _, ok := s.coding.regular(new(Problem)); !ok {
 				t.Error("a minor is zero")
 			}
-			if err := verify.Plan(p, a); err != nil {
+			if err := verify.Check(p, a); err != nil {
 				t.Error(err)
 			}
 			if got := sim.Count(p).C2; got != c.c2 {
@@ -295,7 +295,7 @@ func liftPlans(t testing.TB, family func(*Problem) ([]plan.Plan, error), a matri
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Limits.RoundsOver = over
+	p.Limits.Rounds = FewestPlus(over)
 	plans, err := family(p)
 	if err != nil {
 		t.Fatalf("K=%d p=%d over %s: %v", a.Rows(), ports, a.Field().Name(), err)
@@ -329,7 +329,7 @@ func TestLiftedPlans(t *testing.T) {
 		if len(plans) != 1 || got.C2 != c.c2 || info.Parameters != c.parameters {
 			t.Errorf("%s, K=%d: %d plans, the first of %d packets, %s; want one of %d, %s", c.a.ID(), c.a.Rows(), len(plans), got.C2, info.Parameters, c.c2, c.parameters)
 		}
-		if err := verify.Plan(plans[0], c.a); err != nil {
+		if err := verify.Check(plans[0], c.a); err != nil {
 			t.Errorf("%s, K=%d, %s: %v", c.a.ID(), c.a.Rows(), info.Parameters, err)
 		}
 		checkLiftedClasses(t, plans[0])
@@ -353,7 +353,7 @@ func TestLiftedRefusals(t *testing.T) {
 		{matrix.Identity(f, 3*33*33), 1, -1, "h = 33"},
 		{matrix.NewDense(f, 24, 20), 1, -1, "sources and 20 sinks"},
 	} {
-		p := &Problem{Matrix: c.a, Ports: c.ports, Limits: Limits{RoundsOver: c.over}}
+		p := &Problem{Matrix: c.a, Ports: c.ports, Limits: Limits{Rounds: FewestPlus(c.over)}}
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}

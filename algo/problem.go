@@ -34,15 +34,24 @@ type Problem struct {
 	late   func(cost) bool              // unless nil: a plan of that cost is of no use any more
 }
 
-// Limits are what a plan may take; [NoLimits] has none.
+// Limits are what a plan may take. The zero value has no limits.
 type Limits struct {
-	RoundsOver int // rounds above the fewest possible; negative: any number
-	Memory     int // packets that a processor holds at a time; 0: any number
-	Compute    int // multiply-adds per symbol, of a processor; 0: any number
+	Rounds  RoundLimit
+	Memory  int // packets that a processor holds at a time; 0: any number
+	Compute int // multiply-adds per symbol, of a processor; 0: any number
 }
 
-// NoLimits allows everything.
-var NoLimits = Limits{RoundsOver: -1}
+// A RoundLimit bounds the rounds of a plan. The zero value is no bound; [FewestPlus]
+// makes the others.
+type RoundLimit struct{ n int } // rounds above one less than the fewest; 0: any number
+
+// FewestPlus allows n rounds more than the fewest possible, see [Problem.Bounds];
+// a negative n allows any number.
+func FewestPlus(n int) RoundLimit { return RoundLimit{max(0, n+1)} }
+
+// Over returns how many rounds above the fewest possible are allowed, and -1 where any
+// number is.
+func (l RoundLimit) Over() int { return l.n - 1 }
 
 // Processors returns how many processors there are.
 func (p *Problem) Processors() int {
@@ -103,7 +112,7 @@ func NewProblem(m matrix.Matrix, ports int, order Order) (*Problem, error) {
 	if m.Rows() < 1 || m.Cols() != m.Rows() {
 		return nil, fmt.Errorf("algo: matrix of %d rows and %d columns: an all-to-all encode needs a square one", m.Rows(), m.Cols())
 	}
-	p := &Problem{Matrix: m, Ports: ports, Order: order, Limits: NoLimits}
+	p := &Problem{Matrix: m, Ports: ports, Order: order}
 	return p, p.Prepare()
 }
 
@@ -142,11 +151,12 @@ func (p *Problem) ended() error {
 // MostRounds returns the largest number of rounds that the limits allow, and -1
 // where they allow any.
 func (p *Problem) MostRounds() int {
-	if p.Limits.RoundsOver < 0 {
+	over := p.Limits.Rounds.Over()
+	if over < 0 {
 		return -1
 	}
 	fewest, _ := p.Bounds()
-	return fewest + p.Limits.RoundsOver
+	return fewest + over
 }
 
 // Structure says what structure the matrix, or its blocks for sources and sinks, was

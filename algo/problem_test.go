@@ -34,7 +34,7 @@ func TestProblem(t *testing.T) {
 		{2, 5, false, 2, 5, 2, 2, 1, false, "0 1 - - -", "0 1 2 3 4"},
 		{2, 3, true, 9, 5, 4, 1, 1, false, "0 1 - - -", "- - 0 1 2"},
 	} {
-		p := &algo.Problem{Matrix: must(matrix.Random(f, c.k, c.r, 1))(t), Separate: c.separate, Ports: c.ports, Limits: algo.NoLimits}
+		p := &algo.Problem{Matrix: must(matrix.Random(f, c.k, c.r, 1))(t), Separate: c.separate, Ports: c.ports}
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestPlansAreFront(t *testing.T) {
 		if c.matrix == "lagrange" {
 			field = fieldtest.Parse(t, "257")
 		}
-		p := &algo.Problem{Matrix: must(spec.Build(field, c.k, c.r))(t), Ports: c.ports, Limits: algo.NoLimits}
+		p := &algo.Problem{Matrix: must(spec.Build(field, c.k, c.r))(t), Ports: c.ports}
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestScheduleTerms(t *testing.T) {
 	for _, a := range algo.Algorithms() {
 		for _, k := range []int{1, 2, 3, 7, 12, 16, 24, 27, 48} {
 			for _, ports := range []int{1, 2, 3} {
-				p := must(algo.NewProblem(must(matrix.Cauchy(f, k))(t), ports, algo.Natural))(t)
+				p := must(algo.NewProblem(must(matrix.Cauchy(f, k, k))(t), ports, algo.Natural))(t)
 				plans, err := a.Plans(p)
 				if err != nil {
 					continue
@@ -174,7 +174,7 @@ func TestScheduleTerms(t *testing.T) {
 		for _, shape := range [][2]int{{12, 5}, {5, 12}, {24, 8}, {8, 24}, {20, 1}} {
 			for _, separate := range []bool{false, true} {
 				m := must(matrix.Spec{Family: "cauchy"}.Build(f, shape[0], shape[1]))(t)
-				p := &algo.Problem{Matrix: m, Separate: separate, Ports: 2, Limits: algo.NoLimits}
+				p := &algo.Problem{Matrix: m, Separate: separate, Ports: 2}
 				if err := p.Prepare(); err != nil {
 					t.Fatal(err)
 				}
@@ -191,4 +191,16 @@ func TestScheduleTerms(t *testing.T) {
 	// Corrected, with factors that are not zero.
 	check(algotest.Compile(t, "lifted", "2^8", "random:1", 96, 1), false)
 	check(algotest.Compile(t, "tree-lift", "2^8", "random:1", 112, 1), false)
+}
+
+// TestZeroLimits checks that limits of which only one is set leave the rounds alone.
+func TestZeroLimits(t *testing.T) {
+	if over := (algo.Limits{Memory: 8}).Rounds.Over(); over != -1 {
+		t.Errorf("Limits{Memory: 8} allow %d rounds over the fewest, want any number", over)
+	}
+	for over := -1; over < 3; over++ {
+		if got := algo.FewestPlus(over).Over(); got != over {
+			t.Errorf("FewestPlus(%d) allows %d", over, got)
+		}
+	}
 }

@@ -18,7 +18,7 @@ type Algorithm struct {
 	Example  string // flags of a plan that the command line prints
 	Baseline bool   // known from elsewhere, here to compare with
 
-	// Structured says that the algorithm takes only matrices with some structure.
+	// Structured says that the algorithm has no plan for some square matrices.
 	Structured bool
 
 	// Conditional says that it takes any matrix that meets a condition, so that why
@@ -326,7 +326,7 @@ func (a Algorithm) Compile(m matrix.Matrix, ports int) (plan.Plan, error) {
 		return nil, err
 	}
 	if !a.Structured {
-		p.Limits.RoundsOver = 0
+		p.Limits.Rounds = FewestPlus(0)
 	}
 	plans, err := a.Plans(p)
 	if err != nil {

@@ -88,7 +88,7 @@ func checkRelay(t *testing.T, name string, p algo.RelayProblem) *plan.Materializ
 			}
 		}
 	}
-	if err := verify.Plan(m, want); err != nil {
+	if err := verify.Check(m, want); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return m

@@ -2,7 +2,6 @@ package algo
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"volley/field"
@@ -48,9 +47,9 @@ func newShifts(m matrix.Matrix, radices, by []int) *shifts {
 		}
 		r := shift{by: by[t], radix: radices[t], behind: behind, ahead: ahead}
 		// All blocks of the round are this one but for factors of rows and columns.
-		r.basis, _ = columnBasis(m.Field(), len(behind), len(ahead), func(i, j int) field.Element {
+		_, r.basis = matrix.DenseFunc(m.Field(), len(behind), len(ahead), func(i, j int) field.Element {
 			return m.At((s.size-behind[i])%s.size, ahead[j])
-		})
+		}).Echelon()
 		s.rounds = append(s.rounds, r)
 		behind = grow(behind, by[t], radices[t], s.size)
 	}
@@ -129,9 +128,9 @@ func (s *shifts) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 				sums.column[g.around(o)] = x
 			}
 			if b.coding {
-				_, sums.rows = columnBasis(b.field, len(r.behind), len(r.ahead), func(i, x int) field.Element {
+				sums.basis, _ = matrix.DenseFunc(b.field, len(r.behind), len(r.ahead), func(i, x int) field.Element {
 					return g.At((from+g.Size-r.behind[i])%g.Size, g.around(r.ahead[x]))
-				})
+				}).Echelon()
 			}
 			arrived = append(arrived, sums)
 		}
@@ -144,8 +143,8 @@ func (s *shifts) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 // shiftedSums are sums received for some results, as combinations of a basis.
 type shiftedSums struct {
 	slots  []plan.Slot
-	rows   [][]field.Element // rows[e][x]: coefficient of slot e in sum x
-	column map[int]int       // x by member
+	basis  *matrix.Dense // entry (e, x): coefficient of slot e in sum x
+	column map[int]int   // x by member
 }
 
 // serves reports whether there is a sum for the member.
@@ -160,43 +159,8 @@ func (s shiftedSums) addTo(c *sum, member int) {
 		return
 	}
 	for e, slot := range s.slots {
-		c.add(slot, s.rows[e][x])
+		c.add(slot, s.basis.At(e, x))
 	}
-}
-
-// columnBasis returns the columns that span all columns, the leftmost ones, and
-// each column as a combination of these: column x is the sum of rows[e][x] times
-// column basis[e].
-func columnBasis(f field.Field, rows, cols int, at func(i, j int) field.Element) (basis []int, reduced [][]field.Element) {
-	left := make([][]field.Element, rows)
-	for i := range left {
-		left[i] = make([]field.Element, cols)
-		for j := range left[i] {
-			left[i][j] = at(i, j)
-		}
-	}
-	for x := 0; x < cols && len(reduced) < rows; x++ {
-		i := slices.IndexFunc(left, func(row []field.Element) bool { return !row[x].IsZero() })
-		if i < 0 {
-			continue
-		}
-		pivot := left[i]
-		left = slices.Delete(left, i, i+1)
-		scale := f.Inv(pivot[x])
-		for j := range pivot {
-			pivot[j] = f.Mul(pivot[j], scale)
-		}
-		for _, row := range append(slices.Clone(left), reduced...) {
-			if v := row[x]; !v.IsZero() {
-				for j := range row {
-					row[j] = f.Sub(row[j], f.Mul(v, pivot[j]))
-				}
-			}
-		}
-		basis = append(basis, x)
-		reduced = append(reduced, pivot)
-	}
-	return basis, reduced
 }
 
 // Bounds of the search for shifts.

@@ -27,7 +27,7 @@ var sinksFamilies = []sinksFamily{{"sinks", sinksPlans}, {"pipeline", pipelinePl
 
 func sinksProblem(t testing.TB, a matrix.Matrix, separate bool, ports int) *Problem {
 	t.Helper()
-	p := &Problem{Matrix: a, Separate: separate, Ports: ports, Limits: NoLimits}
+	p := &Problem{Matrix: a, Separate: separate, Ports: ports}
 	if err := p.Prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func checkSinks(t *testing.T, family sinksFamily, p *Problem) int {
 		t.Fatal(err)
 	}
 	for _, q := range plans {
-		if err := verify.Plan(q, inPiecesOf(p.Matrix, q.Info().Pieces)); err != nil {
+		if err := verify.Check(q, inPiecesOf(p.Matrix, q.Info().Pieces)); err != nil {
 			t.Errorf("%s: %v", describe(p, q), err)
 			continue
 		}

@@ -207,26 +207,10 @@ func fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]
 // undominated returns the plans that no other one beats, the fewest rounds first;
 // of equal ones the first.
 func undominated(plans []plan.Plan) []plan.Plan {
-	costs := make(map[plan.Plan]cost, len(plans))
-	for _, p := range plans {
-		costs[p] = costOf(p)
-	}
-	return front(plans, func(p plan.Plan) cost { return costs[p] })
+	return sim.Front(plans, sim.Count)
 }
 
-// front returns those of a list that no other one beats in C1 and C2, the fewest
-// rounds first; of equal ones the first.
+// front is [sim.Front] of what has costs of its own.
 func front[T any](list []T, costOf func(T) cost) []T {
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b T) int {
-		x, y := costOf(a), costOf(b)
-		return cmp.Or(cmp.Compare(x.c1, y.c1), cmp.Compare(x.c2, y.c2))
-	})
-	var best []T
-	for _, x := range list {
-		if n := len(best); n == 0 || costOf(x).c2 < costOf(best[n-1]).c2 {
-			best = append(best, x)
-		}
-	}
-	return best
+	return sim.Front(list, func(x T) sim.Cost { return sim.Cost{C1: costOf(x).c1, C2: costOf(x).c2} })
 }

@@ -48,22 +48,22 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 			}
 		}
 	}
-	m, err = matrix.Cauchy(f, k)
+	m, err = matrix.Cauchy(f, k, k)
 	add("cauchy", m, err)
 	m, err = matrix.FTI(f, k)
 	add("fti", m, err)
-	m, err = matrix.ReedSolomonVandermonde(f, k)
+	m, err = matrix.ReedSolomonVandermonde(f, k, k)
 	add("rs:vandermonde", m, err)
 	if p, err := matrix.PowerPoints(f, k); err == nil { // structure in another arrangement
 		add("vandermonde on powers", matrix.Vandermonde(p), nil)
 	}
-	m, err = matrix.LCH(f, k)
+	m, err = matrix.LCH(f, k, k)
 	add("lch", m, err)
 	if p, err := matrix.MoorePoints(f, 0, k); err == nil {
 		m, err = matrix.Moore(p, 0)
 		add("moore", m, err)
 	}
-	m, err = matrix.Gabidulin(f, 0, k)
+	m, err = matrix.Gabidulin(f, 0, k, k)
 	add("gabidulin", m, err)
 	return list
 }
@@ -97,7 +97,7 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 							}
 						}
 					}
-					if err := verify.Plan(q, m); err != nil {
+					if err := verify.Check(q, m); err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
 					if k <= 40 {
@@ -305,12 +305,12 @@ func TestStructuredCosts(t *testing.T) {
 	for _, k := range []int{8, 12, 20, 24, 64} {
 		h := bitsOf(k)
 		c1, c2 := psi(k>>h, 1)
-		m := must(matrix.LCH(b8, k))(t)
+		m := must(matrix.LCH(b8, k, k))(t)
 		has(m, "additive-fft", 1, h+c1, h+c2)
 		has(must(matrix.Inverse(m))(t), "additive-fft", 1, h+c1, h+c2)
 	}
-	has(must(matrix.LCH(b8, 64))(t), "additive-fft", 3, 3, 3)
-	cauchy := must(matrix.Cauchy(b8, 64))(t)
+	has(must(matrix.LCH(b8, 64, 64))(t), "additive-fft", 3, 3, 3)
+	cauchy := must(matrix.Cauchy(b8, 64, 64))(t)
 	for _, c := range [][2]int{{6, 14}, {7, 12}, {8, 10}} {
 		has(cauchy, "cauchy", 1, c[0], c[1])
 	}
@@ -352,7 +352,7 @@ func TestPermutedDFT(t *testing.T) {
 						if c.Cost.Pieces > 1 {
 							continue // whose matrix is one of pieces
 						}
-						if err := verify.Plan(c.Plan, m); err != nil {
+						if err := verify.Check(c.Plan, m); err != nil {
 							t.Errorf("K=%d p=%d, %s: %s %s: %v", k, ports, m.ID(), c.Plan.Info().Algorithm, c.Plan.Info().Parameters, err)
 						}
 					}

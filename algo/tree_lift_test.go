@@ -68,7 +68,7 @@ func TestTreeLift(t *testing.T) {
 						if p == nil {
 							continue
 						}
-						if err := verify.Plan(p, a); err != nil {
+						if err := verify.Check(p, a); err != nil {
 							t.Fatalf("p=%d, %v: %v", ports, shapes[n], err)
 						}
 						checkLiftedClasses(t, p)
@@ -190,7 +190,7 @@ func TestTreeLiftPlans(t *testing.T) {
 			}
 			for _, p := range plans {
 				if c.k <= 200 {
-					if err := verify.Plan(p, a); err != nil {
+					if err := verify.Check(p, a); err != nil {
 						t.Error(err)
 					}
 				} else {
@@ -227,7 +227,7 @@ func TestTreeLiftRelabelled(t *testing.T) {
 			if relabelled++; relabelled > 3 {
 				return
 			}
-			if err := verify.Plan(p, a); err != nil {
+			if err := verify.Check(p, a); err != nil {
 				t.Errorf("seed %d, %s: %v", seed, p.Info().Parameters, err)
 			}
 		}
@@ -253,7 +253,7 @@ func TestTreeLiftRefusals(t *testing.T) {
 		{matrix.Identity(f, 20000), -1, "more than 16384 processors"},
 		{matrix.NewDense(f, 112, 100), -1, "112 sources and 100 sinks"},
 	} {
-		p := &Problem{Matrix: c.a, Ports: 1, Limits: Limits{RoundsOver: c.over}}
+		p := &Problem{Matrix: c.a, Ports: 1, Limits: Limits{Rounds: FewestPlus(c.over)}}
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}

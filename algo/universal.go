@@ -79,7 +79,8 @@ func universalPlans(p *Problem) ([]plan.Plan, error) {
 	}
 	k := p.Matrix.Rows()
 	var plans []plan.Plan
-	for over := 0; over == 0 || p.Limits.RoundsOver < 0 || over <= p.Limits.RoundsOver; over++ {
+	most := p.Limits.Rounds.Over()
+	for over := 0; over == 0 || most < 0 || over <= most; over++ {
 		m, n := tune(k, p.Ports, over)
 		step := newUniversal(k, p.Ports, m, n)
 		plans = append(plans, compile("universal", step.Parameters(), p.Matrix.Field(), k, p.Ports, whole(step, k, p.Matrix.At)))

@@ -46,7 +46,7 @@ func TestUniversalPlans(t *testing.T) {
 		return takes{c.C1, c.C2, plan.MemorySlots(q), c.C3}
 	}
 	for _, k := range []int{1, 2, 5, 16, 24, 37} {
-		a, err := matrix.Cauchy(f, k)
+		a, err := matrix.Cauchy(f, k, k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestUniversalPlans(t *testing.T) {
 				all = append(all, of(compile("", "", f, k, p.Ports, whole(step, k, a.At))))
 			}
 			for over := -1; over <= 3; over++ {
-				p.Limits = Limits{RoundsOver: over}
+				p.Limits = Limits{Rounds: FewestPlus(over)}
 				plans, err := universalPlans(p)
 				if err != nil {
 					t.Fatal(err)
@@ -79,7 +79,7 @@ func TestUniversalPlans(t *testing.T) {
 					t.Errorf("K=%d p=%d over %d: %v, want %v", k, ports, over, got, want)
 				}
 			}
-			p.Limits = Limits{RoundsOver: -1, Memory: 1000}
+			p.Limits = Limits{Memory: 1000}
 			plans, err := universalPlans(p)
 			if err != nil {
 				t.Fatal(err)

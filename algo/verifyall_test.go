@@ -94,7 +94,7 @@ func TestVerifyAllSteps(t *testing.T) {
 				t.Helper()
 				a := random(t, f, k, uint64(k))
 				if name == "2^16" {
-					a = must(matrix.Cauchy(f, k))(t)
+					a = must(matrix.Cauchy(f, k, k))(t)
 				}
 				p := problem(t, a, ports, algo.Natural)
 				for _, step := range []string{"universal", "windows", "tree-lift", "lifted"} {
@@ -103,7 +103,7 @@ func TestVerifyAllSteps(t *testing.T) {
 						t.Errorf("%s over %s, K=%d p=%d: %v", step, name, k, ports, err)
 					}
 					for _, q := range plans {
-						if err := verify.Plan(q, a); err != nil {
+						if err := verify.Check(q, a); err != nil {
 							t.Errorf("%s %s over %s, K=%d p=%d: %v", step, q.Info().Parameters, name, k, ports, err)
 						}
 					}

@@ -471,7 +471,7 @@ func windowsPlans(p *Problem) ([]plan.Plan, error) {
 	no := func(why string) ([]plan.Plan, error) {
 		return nil, misfit(fmt.Sprintf("algo: windows for K = %d, p = %d: %s", k, p.Ports, why))
 	}
-	table := windowTable(k, p.Ports, p.Limits.RoundsOver)
+	table := windowTable(k, p.Ports, p.Limits.Rounds.Over())
 	if len(table) == 0 {
 		if most := p.MostRounds(); most >= 0 {
 			return no(fmt.Sprintf("universal has as few packets in up to %d rounds", most))

@@ -17,7 +17,7 @@ import (
 
 func windowProblem(t testing.TB, a matrix.Matrix, ports, over int) *Problem {
 	t.Helper()
-	p := &Problem{Matrix: a, Ports: ports, Limits: Limits{RoundsOver: over}}
+	p := &Problem{Matrix: a, Ports: ports, Limits: Limits{Rounds: FewestPlus(over)}}
 	if err := p.Prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func checkWindows(t *testing.T, q plan.Plan, a matrix.Matrix) {
 	t.Helper()
 	info := q.Info()
 	what := fmt.Sprintf("K=%d p=%d over %s, %s", info.Processors, info.Ports, info.Field.Name(), info.Parameters)
-	if err := verify.Plan(q, a); err != nil {
+	if err := verify.Check(q, a); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	for proc := range info.Processors {
@@ -253,7 +253,7 @@ func TestWindowsOnGroups(t *testing.T) {
 				}
 			}
 			p := compile("layer", "", f, 3*c.size, c.ports, in)
-			if err := verify.Plan(p, a); err != nil {
+			if err := verify.Check(p, a); err != nil {
 				t.Errorf("groups of %d, p=%d, seed %d: %v", c.size, c.ports, seed, err)
 			}
 			if got, want := sim.Count(p), step.cost(c.ports); got.C1 != want.c1 || got.C2 != want.c2 {

@@ -16,7 +16,7 @@ import (
 // x0 goes and where y0 comes from. The tooltip of an arrow has its full content.
 //
 // Drawings are for plans that people look at: time and memory are those of
-// [plan.Trace]. SVG returns the errors of Trace and of w.
+// [plan.Follow]. SVG returns the errors of Follow and of w.
 func SVG(w io.Writer, p plan.Plan) error {
 	s, err := collect(p)
 	if err != nil {

@@ -45,7 +45,7 @@ func collect(p plan.Plan) (*schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	flow, err := plan.Trace(m)
+	flow, err := plan.Follow(m)
 	if err != nil {
 		return nil, err
 	}

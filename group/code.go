@@ -119,11 +119,12 @@ func newCode(k, r int, layout, name string) (*code, error) {
 	}
 	switch {
 	case layout == Full && (name == Cauchy || name == FTI):
-		spec, err := matrix.ParseSpec(name)
-		if err != nil {
-			return nil, err
+		if name == FTI {
+			c.matrix, err = matrix.FTI(c.field, k)
+		} else {
+			c.matrix, err = matrix.Cauchy(c.field, k, k)
 		}
-		if c.matrix, err = spec.Build(c.field, k, k); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		c.data, c.parity = 1, 1
@@ -267,13 +268,9 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []sym
 	}
 	// Each helping parity less what is known of it is a sum of the missing data only.
 	f := c.field
-	m := matrix.NewDense(f, len(missing), len(missing))
-	for a, i := range missing {
-		for b, j := range helping {
-			m.Set(a, b, w.coefficient(i, j))
-		}
-	}
-	inverse, err := m.Inverse()
+	inverse, err := matrix.DenseFunc(f, len(missing), len(missing), func(a, b int) field.Element {
+		return w.coefficient(missing[a], helping[b])
+	}).Inverse()
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -71,7 +71,7 @@ func (s *session) runPlan(ctx context.Context, p plan.Plan, what string, bytesEa
 	observe func(proc int, inputs, outputs [][]byte) error, blockBytes int64) (*Traffic, error) {
 	start := time.Now()
 	info := p.Info()
-	part, err := executor.Compile(p, s.t.Rank(), s.t.Size())
+	part, err := executor.Prepare(p, s.t.Rank(), s.t.Size())
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *session) runPlan(ctx context.Context, p plan.Plan, what string, bytesEa
 	segment = min(segment, max(mostSegment*int64(info.PieceCount()), blockBytes*int64(info.PieceCount())))
 	header := []byte(sum(fmt.Appendf(nil, "%s %d %d %d %d", what, bytesEach, segment, info.Rounds(), info.Rows)))
 	traffic, err := executor.Run(ctx, s.t, executor.Job{
-		Part: part, Bytes: bytesEach, Segment: segment, Align: blockBytes, Inputs: inputs, Outputs: outputs,
+		Executable: part, Bytes: bytesEach, Segment: segment, Align: blockBytes, Inputs: inputs, Outputs: outputs,
 		Header: header,
 		Check: func(rank int, theirs []byte) error {
 			if !bytes.Equal(theirs, header) {
@@ -149,7 +149,7 @@ func (s *session) encode(ctx context.Context, c *code, b blocks, inputs []io.Rea
 func (o *Options) volleyOptions(f field.Field) []volley.Option {
 	return []volley.Option{
 		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithPorts(o.Ports), volley.WithBeta(o.Beta),
-		volley.WithTau(o.Tau * float64(f.SymbolBytes())), volley.WithCutting(),
+		volley.WithTau(o.Tau), volley.WithCutting(),
 	}
 }
 

@@ -98,7 +98,7 @@ func TestWait(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	var o Options
 	o.defaults()
-	if o.Memory != volley.DefaultMemory || o.Ports != volley.DefaultPorts || o.Beta != volley.DefaultBeta || o.Tau != volley.TauPerByte || o.disk != disk.OS || o.Timeout != 0 {
+	if o.Memory != volley.DefaultMemory || o.Ports != volley.DefaultPorts || o.Beta != volley.DefaultBeta || o.Tau != volley.DefaultTau || o.disk != disk.OS || o.Timeout != 0 {
 		t.Errorf("%+v", o)
 	}
 	w := newWorld(2, 1, Full)

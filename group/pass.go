@@ -79,9 +79,7 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 			}
 		}
 	}
-	if err := s.steady(ctx, func(ctx context.Context) error {
-		return s.here(func(i int, _ *node) error { return p.nodes[i].compareMoved(ctx, p.follows) })
-	}); err != nil {
+	if err := s.each(ctx, func(ctx context.Context, i int, _ *node) error { return p.nodes[i].compareMoved(ctx, p.follows) }); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -181,14 +179,12 @@ func (p *pass) run(ctx context.Context) error {
 func (p *pass) window(ctx context.Context, first, end int) error {
 	s, m := p.s, p.m
 	changed := make([][]int, len(p.nodes))
-	if err := s.steady(ctx, func(ctx context.Context) error {
-		return s.here(func(i int, _ *node) (err error) {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			changed[i], err = p.nodes[i].read(m, first, end)
-			return err
-		})
+	if err := s.each(ctx, func(ctx context.Context, i int, _ *node) (err error) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		changed[i], err = p.nodes[i].read(m, first, end)
+		return err
 	}); err != nil {
 		return err
 	}

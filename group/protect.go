@@ -202,18 +202,16 @@ func (s *session) complete(force bool) error {
 // scan lists the files of the nodes here.
 func (s *session) scan(ctx context.Context) ([]*work, error) {
 	works := make([]*work, len(s.nodes))
-	return works, s.steady(ctx, func(context.Context) error {
-		return s.here(func(i int, n *node) error {
-			l, err := scan(n.dir, true)
-			works[i] = &work{node: n, listing: l, data: &data{}}
-			if errors.Is(err, errSpecial) {
-				return &InputError{error: err}
-			}
-			if err == nil {
-				err = n.hiding(l)
-			}
-			return err
-		})
+	return works, s.each(ctx, func(_ context.Context, i int, n *node) error {
+		l, err := scan(n.dir, true)
+		works[i] = &work{node: n, listing: l, data: &data{}}
+		if errors.Is(err, errSpecial) {
+			return &InputError{error: err}
+		}
+		if err == nil {
+			err = n.hiding(l)
+		}
+		return err
 	})
 }
 
@@ -476,7 +474,7 @@ func (s *session) cost(list []candidate, most int64) error {
 		x.Plan, x.Rounds = p.Info().Algorithm, cost.C1
 		x.StoredBytes = int64(x.code.parity) * m.ChunkBytes
 		x.SentBytes = int64(cost.PacketC2() * float64(m.ChunkBytes))
-		x.Seconds = float64(x.Rounds)*s.Beta.Seconds() + float64(x.SentBytes)*s.Tau
+		x.Seconds = float64(x.Rounds)*s.Beta.Seconds() + float64(x.SentBytes)*float64(s.Tau)
 	}
 	return nil
 }
@@ -527,28 +525,26 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	}
 	mine := make([]done, len(works))
 	texts := make([][]byte, len(works))
-	if err := s.steady(ctx, func(context.Context) error {
-		return s.here(func(i int, n *node) error {
-			w := works[i]
-			if err := p.parity[i].Sync(); err != nil {
-				return err
+	if err := s.each(ctx, func(_ context.Context, i int, n *node) error {
+		w := works[i]
+		if err := p.parity[i].Sync(); err != nil {
+			return err
+		}
+		if err := unchanged(w); err != nil {
+			return err
+		}
+		text, err := json.Marshal(&w.member)
+		if err != nil {
+			return err
+		}
+		texts[i], mine[i].Record = text, Record{int64(len(text)), sum(text)}
+		for _, e := range w.member.Entries {
+			if e.Type == typeFile {
+				mine[i].Files++
+				mine[i].Bytes += e.Size
 			}
-			if err := unchanged(w); err != nil {
-				return err
-			}
-			text, err := json.Marshal(&w.member)
-			if err != nil {
-				return err
-			}
-			texts[i], mine[i].Record = text, Record{int64(len(text)), sum(text)}
-			for _, e := range w.member.Entries {
-				if e.Type == typeFile {
-					mine[i].Files++
-					mine[i].Bytes += e.Size
-				}
-			}
-			return nil
-		})
+		}
+		return nil
 	}); err != nil {
 		return "", err
 	}
@@ -586,19 +582,17 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	}); err != nil {
 		return "", err
 	}
-	return sum(text), s.steady(ctx, func(context.Context) error {
-		return s.here(func(i int, n *node) error {
-			if err := n.identify(m.Group); err != nil {
-				return err
-			}
-			if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(m.Generation)); err != nil {
-				return err
-			}
-			if err := n.write(fmt.Sprint(pendingName, m.Generation, ".json"), text); err != nil {
-				return err
-			}
-			return n.sync()
-		})
+	return sum(text), s.each(ctx, func(_ context.Context, i int, n *node) error {
+		if err := n.identify(m.Group); err != nil {
+			return err
+		}
+		if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(m.Generation)); err != nil {
+			return err
+		}
+		if err := n.write(fmt.Sprint(pendingName, m.Generation, ".json"), text); err != nil {
+			return err
+		}
+		return n.sync()
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/transport"
 )
 
@@ -27,8 +28,8 @@ type RecoverReport struct {
 	Nodes      []NodeReport `json:"nodes"` // as they were found
 	Files      int          `json:"files"` // brought back
 	Blocks     int          `json:"blocks"`
-	Kept       []string     `json:"kept,omitempty"`        // files that have changed and were left alone
-	Replaced   []string     `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
+	Kept       []Name       `json:"kept,omitempty"`        // files that have changed and were left alone
+	Replaced   []Name       `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
 	Left       []string     `json:"unrecovered,omitempty"` // files that could not be brought back, and why
 	Notes      []string     `json:"notes,omitempty"`
 	Traffic    Traffic      `json:"traffic"`
@@ -37,6 +38,9 @@ type RecoverReport struct {
 
 // An IncompleteError says that not everything was brought back.
 type IncompleteError struct{ what []string }
+
+// ExitCode returns the exit code of the command line where a result is wrong.
+func (e *IncompleteError) ExitCode() int { return 3 }
 
 func (e *IncompleteError) Error() string {
 	return "not everything is recovered: " + strings.Join(e.what, "; ")
@@ -101,7 +105,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		r.Nodes = append(r.Nodes, NodeReport{n, s.states[n].Dir, c.status(), c.Findings})
 		for _, f := range c.Findings {
 			if f.What == Changed && !o.Revert {
-				r.Kept = append(r.Kept, joinPath(s.states[n].Dir, f.Path))
+				r.Kept = append(r.Kept, Name(joinPath(s.states[n].Dir, f.Path)))
 			}
 		}
 	}
@@ -120,6 +124,9 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		if left, err = s.restore(ctx, r, conditions, repairs, left); err != nil {
 			return nil, err
 		}
+	}
+	for i := range left {
+		left[i] = escaped(left[i])
 	}
 	all, err := exchange(ctx, s, left)
 	if err != nil {
@@ -168,27 +175,28 @@ func (s *session) recoverable(conditions []*condition, beyond bool) error {
 
 // restore brings everything back. It returns, by node here, what it could not.
 func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*condition, repairs []blockRepair, left [][]string) ([][]string, error) {
-	targets := map[int]*target{}
+	targets := map[int]*target{} // of nodes that can be read
 	defer func() {
 		for _, x := range targets {
 			x.discard()
 		}
 	}()
-	for i, n := range s.nodes {
-		if n.dir == nil || conditions[n.index].Failing != "" {
-			continue
+	for _, n := range s.nodes {
+		if n.dir != nil && conditions[n.index].Failing == "" {
+			targets[n.index] = s.newTarget(n, conditions[n.index])
 		}
-		if err := n.tidy(s.states[n.index]); err != nil {
-			return nil, err
-		}
-		if c := conditions[n.index]; !c.whole() || len(s.states[n.index].Bad) > 0 {
-			x, blocked, err := s.target(ctx, n, c)
-			targets[n.index] = x
-			if err != nil {
-				return nil, err
+	}
+	each := func(f func(ctx context.Context, x *target) error) error {
+		return s.each(ctx, func(ctx context.Context, _ int, n *node) error {
+			x := targets[n.index]
+			if x == nil {
+				return nil
 			}
-			left[i] = append(left[i], blocked...)
-		}
+			return x.try(ctx, func() error { return f(ctx, x) })
+		})
+	}
+	if err := each(func(ctx context.Context, x *target) error { return x.prepare(ctx) }); err != nil {
+		return nil, err
 	}
 	if err := s.lackingRecords(ctx, conditions); err != nil {
 		return nil, err
@@ -196,63 +204,60 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	if err := s.runRepairs(ctx, repairs, targets, &r.Traffic); err != nil {
 		return nil, err
 	}
-	if err := s.steady(ctx, func(context.Context) error {
-		return s.here(func(_ int, n *node) error {
-			if x := targets[n.index]; x != nil {
-				return x.finish()
-			}
-			return nil
-		})
+	if err := each(func(_ context.Context, x *target) error { return x.finish() }); err != nil {
+		return nil, err
+	}
+	// Everything that is to be written is there, at all nodes that are not left out.
+	if err := each(func(_ context.Context, x *target) error {
+		if err := x.commit(); err != nil {
+			return err
+		}
+		return s.renewTouches(x.node, x.condition)
 	}); err != nil {
 		return nil, err
 	}
-	// Everything that is to be written is there, at all nodes. From here on each node is on its
-	// own: one that cannot be written to does not hold up the others.
 	type done struct {
 		Files    int
-		Replaced []string
+		Replaced []Name
 		Notes    []string
-		Failed   string
+		Complete bool
 	}
 	mine := make([]done, len(s.nodes))
-	if err := s.steady(ctx, func(context.Context) error {
-		return s.here(func(i int, n *node) error {
-			if n.dir == nil || conditions[n.index].Failing != "" {
-				return nil
-			}
-			err := n.rollForward(s.generation, s.root)
-			if x := targets[n.index]; err == nil && x != nil {
-				err = x.commit()
-				left[i] = append(left[i], x.left...)
-				mine[i] = done{Files: x.placed, Failed: strings.Join(x.left, "; "), Replaced: x.replaced, Notes: append(x.notes, x.notSet()...)}
-			}
-			if err == nil {
-				err = s.renewTouches(n, conditions[n.index])
-			}
-			if err != nil {
-				mine[i].Failed = err.Error()
-				left[i] = append(left[i], err.Error())
-			}
-			return nil
-		})
-	}); err != nil {
-		return nil, err
+	for i, n := range s.nodes {
+		x := targets[n.index]
+		if x == nil {
+			mine[i].Complete = conditions[n.index].Failing == ""
+			continue
+		}
+		if x.failed != nil {
+			x.left = append(x.left, fmt.Sprintf("%s: nothing more is recovered here: %v", n.given, x.failed))
+		}
+		left[i] = append(append(left[i], x.blocked...), x.left...)
+		mine[i] = done{Files: x.placed, Replaced: x.replaced, Notes: escaped(append(x.notes, x.notSet()...)), Complete: x.left == nil}
 	}
 	all, err := exchange(ctx, s, mine)
 	if err != nil {
 		return nil, err
 	}
 	complete := true
-	for n, d := range all {
+	for _, d := range all {
 		r.Files += d.Files
 		r.Replaced = append(r.Replaced, d.Replaced...)
 		r.Notes = append(r.Notes, d.Notes...)
-		complete = complete && d.Failed == "" && conditions[n].Failing == ""
+		complete = complete && d.Complete
 	}
 	if !complete { // an earlier generation may be of use yet
 		return left, nil
 	}
 	return left, s.here(func(_ int, n *node) error { return n.clean(s.generation) })
+}
+
+// escaped returns texts in which paths may be any bytes as JSON can carry them.
+func escaped(texts []string) []string {
+	for i := range texts {
+		texts[i] = printable.Text(texts[i])
+	}
+	return texts
 }
 
 // lackingRecords gets the records for nodes that lack any of those they store.
@@ -449,7 +454,10 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 			}
 			return &blockReader{r.blocks, sources[x.node], x.index, m.DataChunks}
 		}, func(x symbol) io.WriterAt {
-			return newBlockWriter(r.blocks, func(row int, block []byte) error { return targets[x.node].put(x, row, block) })
+			return newBlockWriter(r.blocks, func(row int, block []byte) error {
+				to := targets[x.node]
+				return to.try(ctx, func() error { return to.put(x, row, block) })
+			})
 		})
 		if err != nil {
 			return err

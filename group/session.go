@@ -127,13 +127,11 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 		return err
 	}
 	loaded := make([]*state, len(s.nodes))
-	if err := s.steady(ctx, func(ctx context.Context) error {
-		return s.here(func(i int, n *node) error {
-			if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i]}); failing[i] == "" {
-				loaded[i] = n.load(s.k, s.Key)
-			}
-			return ctx.Err()
-		})
+	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error {
+		if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i]}); failing[i] == "" {
+			loaded[i] = n.load(s.k, s.Key)
+		}
+		return ctx.Err()
 	}); err != nil {
 		return err
 	}
@@ -393,6 +391,13 @@ func (s *session) here(f func(i int, n *node) error) error {
 		}
 	}
 	return nil
+}
+
+// each calls f for all nodes at this rank, as here does, while the others wait.
+func (s *session) each(ctx context.Context, f func(ctx context.Context, i int, n *node) error) error {
+	return s.steady(ctx, func(ctx context.Context) error {
+		return s.here(func(i int, n *node) error { return f(ctx, i, n) })
+	})
 }
 
 // steady does what takes long at one rank, while the others wait.

@@ -151,6 +151,9 @@ func fileMode(bits uint32) fs.FileMode {
 	return m
 }
 
+// joinPath returns the path of a name below a directory.
+func joinPath(dir string, p Name) string { return filepath.Join(dir, filepath.FromSlash(string(p))) }
+
 // A listing is what lies below a node's directory but for .volley.
 type listing struct {
 	entries []Entry       // in the order of their paths

@@ -102,9 +102,7 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 		return err
 	}
 	x.begin(0)
-	if err := s.steady(ctx, func(ctx context.Context) error {
-		return s.here(func(i int, n *node) error { return s.fingerprint(ctx, n, x, i) })
-	}); err != nil {
+	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error { return s.fingerprint(ctx, n, x, i) }); err != nil {
 		return err
 	}
 	x.end()

@@ -3,7 +3,6 @@ package matrix
 import (
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"volley/field"
@@ -32,19 +31,26 @@ func NewDense(f field.Field, rows, cols int) *Dense {
 	return &Dense{f: f, rows: rows, cols: cols, size: size, data: make([]byte, rows*cols*size)}
 }
 
-// DenseOf returns a dense copy of m.
-func DenseOf(m Matrix) *Dense {
-	d := NewDense(m.Field(), m.Rows(), m.Cols())
-	if src := stored(m); src != nil {
-		copy(d.data, src.data)
-		return d
-	}
-	for i := range d.rows {
-		for j := range d.cols {
-			d.put(i, j, m.At(i, j))
+// DenseFunc returns the rows×cols matrix of the entries at(i, j), which must be
+// elements of the field. It panics when rows or cols is negative.
+func DenseFunc(f field.Field, rows, cols int, at func(i, j int) field.Element) *Dense {
+	d := NewDense(f, rows, cols)
+	for i := range rows {
+		for j := range cols {
+			d.put(i, j, at(i, j))
 		}
 	}
 	return d
+}
+
+// DenseOf returns a dense copy of m.
+func DenseOf(m Matrix) *Dense {
+	if src := stored(m); src != nil {
+		d := NewDense(src.f, src.rows, src.cols)
+		copy(d.data, src.data)
+		return d
+	}
+	return DenseFunc(m.Field(), m.Rows(), m.Cols(), m.At)
 }
 
 // stored returns the dense matrix behind m, or nil where there is none.
@@ -139,130 +145,4 @@ func Mul(a, b Matrix) (*Dense, error) {
 		f.Combine(out.Row(i), coef, src)
 	}
 	return out, nil
-}
-
-// Rank returns the rank of the matrix, in O(rows·cols·rank) field operations.
-func (d *Dense) Rank() int {
-	return len(d.eliminate().rows)
-}
-
-// Inverse returns the inverse, in O(K³) field operations. The error wraps
-// [ErrSingular] where there is none; a matrix that is not square is an error
-// too.
-func (d *Dense) Inverse() (*Dense, error) {
-	if err := checkSquare(d); err != nil {
-		return nil, err
-	}
-	e := d.eliminate()
-	if len(e.rows) < d.rows {
-		return nil, fmt.Errorf("%w: rank %d of %d", ErrSingular, len(e.rows), d.rows)
-	}
-	// Reduced row b has its left unit in column pivots[b], and keeps the right
-	// half's column r where the left half's column pivots[r] was.
-	out := NewDense(d.f, d.rows, d.cols)
-	for b, row := range e.rows {
-		dst := out.Row(e.pivots[b])
-		for r, p := range e.pivots {
-			copy(dst[r*d.size:(r+1)*d.size], row[p*d.size:])
-		}
-	}
-	return out, nil
-}
-
-// panel is the number of rows eliminated together: enough for Combine to run
-// over many sources at once, few against K.
-const panel = 32
-
-// An elimination is a set of reduced rows: row b of [A | I], brought to the
-// form in which it has the unit at column pivots[b] of the left half and all
-// others have a zero there.
-//
-// Pivot columns are unit columns, so they need no memory: the right half's
-// column of the same row is kept in their place.
-type elimination struct {
-	d      *Dense
-	rows   [][]byte
-	pivots []int
-
-	spare []byte // the next row to write
-	coef  []field.Element
-	src   [][]byte
-}
-
-// eliminate reduces the rows of d, leaving out those that depend on rows before
-// them (Gauss–Jordan elimination by panels of rows).
-func (d *Dense) eliminate() *elimination {
-	e := &elimination{d: d, spare: make([]byte, d.cols*d.size)}
-	isPivot := make([]bool, d.cols)
-	for lo := 0; lo < d.rows; lo += panel {
-		old := len(e.rows)
-		for i := lo; i < min(lo+panel, d.rows); i++ {
-			row := e.subtract(slices.Clone(d.Row(i)), e.rows[:old], e.pivots[:old])
-			row = e.subtract(row, e.rows[old:], e.pivots[old:])
-			p := 0
-			for p < d.cols && (isPivot[p] || e.symbol(row, p).IsZero()) {
-				p++
-			}
-			if p == d.cols {
-				continue
-			}
-			isPivot[p] = true
-			row = e.normalize(row, p)
-			for b := old; b < len(e.rows); b++ {
-				e.rows[b] = e.subtract(e.rows[b], [][]byte{row}, []int{p})
-			}
-			e.rows = append(e.rows, row)
-			e.pivots = append(e.pivots, p)
-		}
-		for b := range old {
-			e.rows[b] = e.subtract(e.rows[b], e.rows[old:], e.pivots[old:])
-		}
-	}
-	return e
-}
-
-// subtract returns row - Σ row[pivots[b]]·rows[b], which is zero at the pivots.
-func (e *elimination) subtract(row []byte, rows [][]byte, pivots []int) []byte {
-	f := e.d.f
-	e.coef = append(e.coef[:0], field.One)
-	e.src = append(e.src[:0], row)
-	for b, p := range pivots {
-		v := e.symbol(row, p)
-		if v.IsZero() {
-			continue
-		}
-		e.setSymbol(row, p, field.Element{}) // from here on the right half's column
-		e.coef = append(e.coef, f.Sub(field.Element{}, v))
-		e.src = append(e.src, rows[b])
-	}
-	if len(e.src) == 1 {
-		return row
-	}
-	return e.combine(row)
-}
-
-// normalize returns row / row[p], with the right half's unit in place of the
-// pivot.
-func (e *elimination) normalize(row []byte, p int) []byte {
-	e.coef = append(e.coef[:0], e.d.f.Inv(e.symbol(row, p)))
-	e.src = append(e.src[:0], row)
-	e.setSymbol(row, p, field.One)
-	return e.combine(row)
-}
-
-// combine returns Σ coef[i]·src[i]; the memory of row, which is a source, is
-// used for a later result.
-func (e *elimination) combine(row []byte) []byte {
-	dst := e.spare
-	e.d.f.Combine(dst, e.coef, e.src)
-	e.spare = row
-	return dst
-}
-
-func (e *elimination) symbol(row []byte, i int) field.Element {
-	return field.Symbol(e.d.f, row[i*e.d.size:])
-}
-
-func (e *elimination) setSymbol(row []byte, i int, v field.Element) {
-	field.PutSymbol(e.d.f, row[i*e.d.size:], v)
 }

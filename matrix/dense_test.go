@@ -141,6 +141,46 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// TestEchelon: the form has units at the pivots and gives every column back, and no
+// column at a pivot is a sum of columns before it.
+func TestEchelon(t *testing.T) {
+	for _, f := range testFields(t) {
+		for seed, c := range []struct{ rows, rank, cols int }{
+			{1, 1, 1}, {1, 1, 4}, {4, 1, 1}, {5, 2, 5}, {3, 3, 9}, {9, 3, 3}, {40, 1, 40}, {40, 35, 50}, {66, 33, 40},
+		} {
+			if c.rows > 9 && f == field.Field(frBLS12381) {
+				continue
+			}
+			m := must(Mul(must(Random(f, c.rows, c.rank, uint64(seed)))(t), must(Random(f, c.rank, c.cols, 7))(t)))(t)
+			for i := range c.rows { // zeros, so that pivots are not the first columns
+				m.Set(i, 0, field.Element{})
+			}
+			before := DenseOf(m)
+			form, pivots := m.Echelon()
+			if !Equal(m, before) {
+				t.Fatalf("%s: Echelon changed its receiver", f.Name())
+			}
+			if len(pivots) != slowRank(m) || form.Rows() != len(pivots) || form.Cols() != c.cols || !slices.IsSorted(pivots) {
+				t.Fatalf("%s, %v: a form of %d rows and %d columns with the pivots %v, want rank %d", f.Name(), c, form.Rows(), form.Cols(), pivots, slowRank(m))
+			}
+			basis := DenseFunc(f, c.rows, len(pivots), func(i, e int) field.Element { return m.At(i, pivots[e]) })
+			if !Equal(must(Mul(basis, form))(t), m) {
+				t.Errorf("%s, %v: the columns at %v do not give the others", f.Name(), c, pivots)
+			}
+			for e, p := range pivots {
+				if before := DenseFunc(f, c.rows, p, m.At); slowRank(before) != e {
+					t.Errorf("%s, %v: pivot %d is column %d, and the columns before it have rank %d", f.Name(), c, e, p, slowRank(before))
+				}
+				for r := range pivots {
+					if form.At(r, p) != unit(r == e) {
+						t.Errorf("%s, %v: %v in row %d of the pivot of row %d", f.Name(), c, form.At(r, p), r, e)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestMul(t *testing.T) {
 	for _, f := range testFields(t) {
 		a, b := must(Random(f, 4, 7, 1))(t), must(Random(f, 7, 3, 2))(t)
@@ -188,7 +228,7 @@ func TestInverseErrors(t *testing.T) {
 	if !errors.Is(err, ErrSingular) {
 		t.Errorf("error %v is not ErrSingular", err)
 	}
-	_, err = Inverse(must(Cauchy(fieldtest.Parse(t, "2147483647"), 1_000_000))(t))
+	_, err = Inverse(must(Cauchy(fieldtest.Parse(t, "2147483647"), 1_000_000, 1_000_000))(t))
 	wantError(t, err, "matrix: inverse(cauchy): storing 1000000×1000000 entries of 4 bytes takes more than 4 GiB")
 }
 
@@ -229,7 +269,7 @@ func singularSeed(t *testing.T) uint64 {
 // TestNamedInverse has the ID of the inverse, and twice inverted the matrix.
 func TestNamedInverse(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	m := must(Cauchy(f, 20))(t)
+	m := must(Cauchy(f, 20, 20))(t)
 	inv := must(Inverse(m))(t)
 	if inv.ID() != "inverse(cauchy)" {
 		t.Errorf("ID %q", inv.ID())

@@ -117,12 +117,7 @@ func (l Layer) inverted() Layer {
 	n := l.Size()
 	forward := l.at
 	inverse := perGroup(func(group int) *Dense {
-		d := NewDense(l.f, n, n)
-		for i := range n {
-			for j := range n {
-				d.put(i, j, forward(group, i, j))
-			}
-		}
+		d := DenseFunc(l.f, n, n, func(i, j int) field.Element { return forward(group, i, j) })
 		inv, err := d.Inverse()
 		if err != nil {
 			panic(fmt.Sprintf("matrix: layer %s, group of %d: %v", l.Name, group, err))

@@ -91,7 +91,12 @@ func (m identity) ID() string         { return "identity" }
 
 func (m identity) At(i, j int) field.Element {
 	checkEntry(i, j, m.k, m.k)
-	if i == j {
+	return unit(i == j)
+}
+
+// unit returns 1 on the diagonal, and else 0.
+func unit(diagonal bool) field.Element {
+	if diagonal {
 		return field.One
 	}
 	return field.Element{}

@@ -10,9 +10,9 @@ import (
 
 // Describe writes the plan for people: a row per processor, a column per round,
 // and in each cell the messages that the processor sends, with their content in
-// the words of [Content.String]. It returns the errors of [Trace] and of w.
+// the words of [Content.String]. It returns the errors of [Follow] and of w.
 func Describe(w io.Writer, p Plan) error {
-	f, err := Trace(p)
+	f, err := Follow(p)
 	if err != nil {
 		return err
 	}

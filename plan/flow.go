@@ -83,10 +83,10 @@ func (c Content) ranges(separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// Trace follows every packet through the plan, which has to be valid. It takes
+// Follow traces every packet through the plan, which has to be valid. It takes
 // memory in proportion to all slots times rows and columns, so it is for plans
 // that people look at. It returns the errors of [Plan].Program.
-func Trace(p Plan) (*Flow, error) {
+func Follow(p Plan) (*Flow, error) {
 	m, err := Materialize(p)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ const (
 	RuleSlot        Rule = "slot"        // only slots are used that exist by then
 	RuleCoefficient Rule = "coefficient" // coefficients belong to the field
 	RuleMatch       Rule = "match"       // each receive has its send, of the same size, and each send its receive
-	RuleMatrix      Rule = "matrix"      // every row of A is an input and every column an output, once
+	RuleMatrix      Rule = "matrix"      // every row of A is an input, of one processor or more, and every column one output
 	RulePieces      Rule = "pieces"      // the pieces of a packet are inputs, and outputs, of one processor, in order
 	RuleSchedule    Rule = "schedule"    // a processor's schedule is that of its program
 	RuleClasses     Rule = "classes"     // the classes have representatives of their own and add up to the processors

@@ -363,9 +363,9 @@ func TestEncodeProgram(t *testing.T) {
 	}
 }
 
-// TestTrace checks what slots hold where rows are more than a word has bits: 130 packets
+// TestFollow checks what slots hold where rows are more than a word has bits: 130 packets
 // of one processor, and their sum.
-func TestTrace(t *testing.T) {
+func TestFollow(t *testing.T) {
 	const n = 130
 	prog := &plan.Program{Inputs: n, Compute: make([]plan.Combination, 1), Outputs: []plan.Slot{n}}
 	m := &plan.Materialized{
@@ -376,7 +376,7 @@ func TestTrace(t *testing.T) {
 		m.Rows[0][i] = i
 		prog.Compute[0] = append(prog.Compute[0], plan.Term{Slot: i, Coef: field.One})
 	}
-	f, err := plan.Trace(m)
+	f, err := plan.Follow(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -494,8 +494,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestTraceScaled takes a packet times a coefficient whose lowest word is 1 for scaled.
-func TestTraceScaled(t *testing.T) {
+// TestFollowScaled takes a packet times a coefficient whose lowest word is 1 for scaled.
+func TestFollowScaled(t *testing.T) {
 	for _, c := range []struct {
 		coef field.Element
 		want string
@@ -505,7 +505,7 @@ func TestTraceScaled(t *testing.T) {
 			Programs: []*plan.Program{{Inputs: 1, Compute: []plan.Combination{{{Slot: 0, Coef: c.coef}}}, Outputs: []plan.Slot{1}}},
 			Rows:     [][]int{{0}}, Columns: [][]int{{0}},
 		}
-		f, err := plan.Trace(m)
+		f, err := plan.Follow(m)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -132,6 +132,9 @@ func (p *Fingerprint) Bytes() []byte {
 // A CheckError says that a finished run failed the check at a processor.
 type CheckError struct{ Proc int }
 
+// ExitCode returns the exit code of the command line where a result is wrong.
+func (e *CheckError) ExitCode() int { return 3 }
+
 func (e *CheckError) Error() string {
 	return fmt.Sprintf("verify: the coded packet of processor %d is not the combination of the initial packets that the matrix asks for", e.Proc)
 }

@@ -3,7 +3,7 @@
 //
 // A plan computes exactly one matrix, its transfer matrix: run it on unit
 // vectors and read off the results. A plan is right exactly when that equals
-// the matrix asked for. [Plan] checks this; it takes K² symbols and more, so it
+// the matrix asked for. [Check] checks this; it takes K² symbols and more, so it
 // is for tests and for people who want to be sure.
 //
 // A finished run on real packets is checked by random linear combinations that
@@ -47,11 +47,11 @@ func (e *MismatchError) Error() string {
 	return s
 }
 
-// Plan checks that p obeys the rules of the model and computes a, exactly, over
-// the field of both. It returns nil, a *plan.ValidationError, a *MismatchError,
+// Check checks that p obeys the rules of the model and computes a, exactly, over the
+// field of both. It returns nil, a *plan.ValidationError, a *MismatchError,
 // or an error when the shapes or fields of p and a differ or a program cannot be
 // made.
-func Plan(p plan.Plan, a matrix.Matrix) error {
+func Check(p plan.Plan, a matrix.Matrix) error {
 	info := p.Info()
 	if info.Field.Name() != a.Field().Name() {
 		return fmt.Errorf("verify: a plan over %s and a matrix over %s", info.Field.Name(), a.Field().Name())

@@ -21,7 +21,7 @@ func materialize(t *testing.T, algorithm string) (*plan.Materialized, matrix.Mat
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := matrix.Cauchy(f, 7)
+	a, err := matrix.Cauchy(f, 7, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +40,12 @@ func materialize(t *testing.T, algorithm string) (*plan.Materialized, matrix.Mat
 	return m, a
 }
 
-// TestPlanFindsWrongCoefficient changes each coefficient of each program, one at
+// TestCheckFindsWrongCoefficient changes each coefficient of each program, one at
 // a time: every one matters, and the mismatch names processor and entry.
-func TestPlanFindsWrongCoefficient(t *testing.T) {
+func TestCheckFindsWrongCoefficient(t *testing.T) {
 	for _, algorithm := range []string{"universal", "prepare-and-shoot", "direct", "central"} {
 		m, a := materialize(t, algorithm)
-		if err := verify.Plan(m, a); err != nil {
+		if err := verify.Check(m, a); err != nil {
 			t.Fatal(err)
 		}
 		for _, prog := range m.Programs {
@@ -59,7 +59,7 @@ func TestPlanFindsWrongCoefficient(t *testing.T) {
 						right := c[i].Coef
 						c[i].Coef = m.Common.Field.Add(right, field.One)
 						var wrong *verify.MismatchError
-						if err := verify.Plan(m, a); !errors.As(err, &wrong) {
+						if err := verify.Check(m, a); !errors.As(err, &wrong) {
 							t.Fatalf("%s, processor %d, term of slot %d changed: error %v", algorithm, prog.Proc, c[i].Slot, err)
 						}
 						for _, x := range wrong.Mismatches {
@@ -75,40 +75,40 @@ func TestPlanFindsWrongCoefficient(t *testing.T) {
 	}
 }
 
-// TestPlanFindsWrongWiring swaps what two messages of a round carry.
-func TestPlanFindsWrongWiring(t *testing.T) {
+// TestCheckFindsWrongWiring swaps what two messages of a round carry.
+func TestCheckFindsWrongWiring(t *testing.T) {
 	m, a := materialize(t, "universal")
 	last := m.Programs[3].Rounds[len(m.Programs[3].Rounds)-1].Sends
 	last[0].Slots, last[1].Slots = last[1].Slots, last[0].Slots
 	var wrong *verify.MismatchError
-	if err := verify.Plan(m, a); !errors.As(err, &wrong) {
+	if err := verify.Check(m, a); !errors.As(err, &wrong) {
 		t.Fatalf("error %v, want mismatches", err)
 	}
 }
 
-// TestPlanRejects checks that rules, shapes and fields are checked too.
-func TestPlanRejects(t *testing.T) {
+// TestCheckRejects checks that rules, shapes and fields are checked too.
+func TestCheckRejects(t *testing.T) {
 	m, a := materialize(t, "direct")
 	other, err := field.Parse("2^8")
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := matrix.Cauchy(other, 7)
+	elsewhere, err := matrix.Cauchy(other, 7, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := verify.Plan(m, elsewhere); err == nil {
+	if err := verify.Check(m, elsewhere); err == nil {
 		t.Error("a matrix over another field was accepted")
 	}
 	for _, size := range [][2]int{{6, 7}, {7, 6}, {8, 8}} {
 		want := fmt.Sprintf("verify: a plan of 7 rows and 7 columns and a matrix of %d and %d", size[0], size[1])
-		if err := verify.Plan(m, matrix.NewDense(m.Common.Field, size[0], size[1])); err == nil || err.Error() != want {
+		if err := verify.Check(m, matrix.NewDense(m.Common.Field, size[0], size[1])); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 	m.Programs[2].Rounds[0].Sends[0].Dst = 2
 	var invalid *plan.ValidationError
-	if err := verify.Plan(m, a); !errors.As(err, &invalid) {
+	if err := verify.Check(m, a); !errors.As(err, &invalid) {
 		t.Errorf("error %v, want a plan.ValidationError", err)
 	}
 	if _, err := verify.TransferMatrix(m); !errors.As(err, &invalid) {
@@ -185,7 +185,7 @@ func TestMismatchErrorIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := 24
-	big, err := matrix.Cauchy(m.Common.Field, k)
+	big, err := matrix.Cauchy(m.Common.Field, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,10 +199,10 @@ func TestMismatchErrorIsBounded(t *testing.T) {
 	}
 	zero := matrix.NewDense(m.Common.Field, k, k)
 	var wrong *verify.MismatchError
-	if err := verify.Plan(p, zero); !errors.As(err, &wrong) || wrong.Count != k*k || len(wrong.Mismatches) != 100 {
+	if err := verify.Check(p, zero); !errors.As(err, &wrong) || wrong.Count != k*k || len(wrong.Mismatches) != 100 {
 		t.Errorf("error %v with %d mismatches listed, want %d and 100 listed", err, len(wrong.Mismatches), k*k)
 	}
-	if err := verify.Plan(m, other); err == nil {
+	if err := verify.Check(m, other); err == nil {
 		t.Error("a plan for another matrix was accepted")
 	}
 }

@@ -91,19 +91,17 @@ func runBench(cmd *cobra.Command, o *benchOptions) error {
 	if err := bench.Write(cmd.OutOrStdout(), o.format, bench.This(), results); err != nil {
 		return err
 	}
+	return checkResults(results)
+}
+
+// checkResults returns an error where coded packets were wrong.
+func checkResults(results []bench.Result) error {
 	for _, r := range results {
 		if r.Wrong > 0 {
-			return &wrongResultError{r}
+			return wrongf("case %s by %s with K = %d: %s wrong", r.Case, r.Algorithm, r.K, count(r.Wrong, "coded packet"))
 		}
 	}
 	return nil
-}
-
-// A wrongResultError says that what was measured is wrong.
-type wrongResultError struct{ bench.Result }
-
-func (e *wrongResultError) Error() string {
-	return fmt.Sprintf("case %s by %s with K = %d: %s wrong", e.Case, e.Algorithm, e.K, count(e.Wrong, "coded packet"))
 }
 
 // prepare checks all arguments.

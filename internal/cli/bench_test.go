@@ -50,7 +50,7 @@ func TestBenchRefuses(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", args, r.code, r.stderr)
 		}
 	}
-	err := &wrongResultError{bench.Result{Case: "dense", Algorithm: "universal", K: 4, Wrong: 2}}
+	err := checkResults([]bench.Result{{}, {Case: "dense", Algorithm: "universal", K: 4, Wrong: 2}})
 	if code := exitCode(err); code != exitWrong || message(err) != "case dense by universal with K = 4: 2 coded packets wrong" {
 		t.Errorf("exit %d: %s", code, message(err))
 	}

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -17,41 +16,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
-	"volley/group"
-	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/transport"
-	"volley/verify"
 )
-
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1   // the run failed
-	exitUsage       = 2   // usage or bad input
-	exitWrong       = 3   // the result failed verification
-	exitInterrupted = 130 // Ctrl-C
-)
-
-// usageError marks an error that is the caller's to mend.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// usage marks err, unless nil, as the caller's to mend.
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{err}
-}
-
-// usagef is fmt.Errorf for errors that are the caller's to mend.
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// errInterrupted is the cause of a context that Ctrl-C has ended.
-var errInterrupted = errors.New("interrupted")
 
 // Main runs the command line and returns the exit code. An interrupt stops a
 // running verb, which then leaves nothing half written.
@@ -104,42 +72,6 @@ func (s *session) end(err error, say func(string)) int {
 		s.party.Abort(err)
 	}
 	return s.party.part(mine, say)
-}
-
-// message returns what to print of an error, in one line: the failure itself,
-// without who heard of it, and that of one processor where several failed.
-func message(err error) string {
-	symbol, changed, aborted := new(volley.SymbolError), new(changedError), new(transport.AbortError)
-	switch {
-	case errors.Is(err, errInterrupted):
-		return errInterrupted.Error()
-	case errors.As(err, &symbol): // it names the file, which is more than the processor
-		return symbol.Error()
-	case errors.As(err, &changed):
-		return changed.Error()
-	case errors.As(err, &aborted):
-		err = aborted.Cause
-	}
-	return selection.Message(err)
-}
-
-func exitCode(err error) int {
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, errInterrupted):
-		return exitInterrupted
-	case errors.As(err, new(*disk.BusyError)):
-		return exitFailed
-	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*wrongError)),
-		errors.As(err, new(*wrongResultError)), errors.As(err, new(*brokenError)), errors.As(err, new(*group.WrongError)),
-		errors.As(err, new(*group.IncompleteError)):
-		return exitWrong
-	case errors.As(err, new(usageError)), errors.As(err, new(*selection.Error)), volley.IsInputError(err), group.IsInputError(err):
-		return exitUsage
-	default:
-		return exitFailed
-	}
 }
 
 const longHelp = `Volley computes coded packets where the data already is: from a file on each of K
@@ -221,14 +153,6 @@ func newHelp() *cobra.Command {
 			return verb.Help()
 		},
 	}
-}
-
-// checkFormat refuses a --format that is none of those.
-func checkFormat(format string, formats []string) error {
-	if !slices.Contains(formats, format) {
-		return usagef("--format %q: want one of %s", format, strings.Join(formats, ", "))
-	}
-	return nil
 }
 
 // noArguments refuses positional arguments.

@@ -1,12 +1,7 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/field"
-	"volley/internal/atomicfile"
 	"volley/internal/comparison"
 	"volley/internal/printable"
 	"volley/internal/selection"
@@ -128,19 +122,11 @@ func runCost(cmd *cobra.Command, o *costOptions) error {
 	if err != nil {
 		return err
 	}
+	write := func(w io.Writer) error { return job.write(w, rows) }
 	if o.output == "" {
-		return job.write(cmd.OutOrStdout(), rows)
+		return write(cmd.OutOrStdout())
 	}
-	var b bytes.Buffer
-	if err := job.write(&b, rows); err != nil {
-		return err
-	}
-	err = atomicfile.Write(o.output, b.Bytes())
-	var at *fs.PathError
-	if errors.As(err, &at) && at.Op == "open" {
-		return usagef("-o: %w", err)
-	}
-	return err
+	return writeFile("-o", o.output, write)
 }
 
 // prepare checks all arguments.
@@ -249,24 +235,4 @@ func (j *costJob) write(w io.Writer, rows []comparison.Row) error {
 		return err
 	}
 	return j.writeMeans(w, rows)
-}
-
-// checkOutputFile refuses a name, given with a flag, that is no place for a file; empty is
-// none. Instead says what else may be done.
-func checkOutputFile(flag, name, instead string) error {
-	if name == "" {
-		return nil
-	}
-	switch info, err := os.Stat(name); {
-	case err == nil && !info.Mode().IsRegular():
-		return usagef("%s %s: it is there and no regular file: choose another name%s", flag, name, instead)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return usagef("%s: %w", flag, err)
-	}
-	if info, err := os.Stat(filepath.Dir(name)); err != nil {
-		return usagef("%s %s: its directory: %w", flag, name, err)
-	} else if !info.IsDir() {
-		return usagef("%s %s: %s is no directory", flag, name, filepath.Dir(name))
-	}
-	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -332,16 +331,10 @@ type wrongError struct {
 	why   string
 }
 
+// ExitCode is exitWrong.
+func (e *wrongError) ExitCode() int { return exitWrong }
+
 func (e *wrongError) Error() string {
 	return fmt.Sprintf("%s: what is decoded is not what was encoded: %s. The files decoded from are as the manifest has them, so what it says of field, matrix or inputs is wrong",
 		list(e.names), e.why)
-}
-
-// list lists names, the first ones if there are many.
-func list(names []string) string {
-	const most = 8
-	if len(names) > most+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }

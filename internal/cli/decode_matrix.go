@@ -123,35 +123,10 @@ func (c *code) either(inverse bool) (_ matrix.Matrix, err error) {
 // much of the lost inputs as all of these: columns of A that are a basis in the
 // rows of lost inputs.
 func independent(a matrix.Matrix, lost, coded []int) []int {
-	f := a.Field()
-	size := f.SymbolBytes()
-	var chosen []int
-	var reduced [][]byte // the column of each, with a one where those after it have zeros
-	var pivots []int
-	spare := make([]byte, len(lost)*size)
-	for _, c := range coded {
-		if len(chosen) == len(lost) {
-			break
-		}
-		column := make([]byte, len(lost)*size)
-		for i, l := range lost {
-			field.PutSymbol(f, column[i*size:], a.At(l, c))
-		}
-		for b, p := range pivots {
-			if v := field.Symbol(f, column[p*size:]); !v.IsZero() {
-				f.Combine(spare, []field.Element{field.One, f.Sub(field.Element{}, v)}, [][]byte{column, reduced[b]})
-				column, spare = spare, column
-			}
-		}
-		for p := range lost {
-			if v := field.Symbol(f, column[p*size:]); !v.IsZero() {
-				f.Combine(spare, []field.Element{f.Inv(v)}, [][]byte{column})
-				column, spare = spare, column
-				chosen, reduced, pivots = append(chosen, c), append(reduced, column), append(pivots, p)
-				spare = make([]byte, len(lost)*size)
-				break
-			}
-		}
+	_, pivots := part(a, lost, coded).Echelon()
+	chosen := make([]int, len(pivots))
+	for i, p := range pivots {
+		chosen[i] = coded[p]
 	}
 	return chosen
 }
@@ -208,11 +183,5 @@ func (c *storedCode) decoder(coded []int) (matrix.Matrix, error) {
 
 // part returns the entries of a in the given rows and columns.
 func part(a matrix.Matrix, rows, columns []int) *matrix.Dense {
-	d := matrix.NewDense(a.Field(), len(rows), len(columns))
-	for i, r := range rows {
-		for j, c := range columns {
-			d.Set(i, j, a.At(r, c))
-		}
-	}
-	return d
+	return matrix.DenseFunc(a.Field(), len(rows), len(columns), func(i, j int) field.Element { return a.At(rows[i], columns[j]) })
 }

@@ -303,15 +303,10 @@ func printNodes(w io.Writer, nodes []group.NodeReport) {
 	}
 }
 
-// A brokenError says that a group is not whole.
-type brokenError struct{ text string }
-
-func (e *brokenError) Error() string { return e.text }
-
-// brokenOf returns a *brokenError unless the group is whole.
+// brokenOf returns an error unless the group is whole.
 func brokenOf(r *group.VerifyReport) error {
 	if !r.Protected {
-		return &brokenError{"the group is not protected"}
+		return wrongf("the group is not protected")
 	}
 	if r.Whole {
 		return nil
@@ -323,9 +318,9 @@ func brokenOf(r *group.VerifyReport) error {
 		}
 	}
 	if names == nil {
-		return &brokenError{"data and parity do not fit together"}
+		return wrongf("data and parity do not fit together")
 	}
-	return &brokenError{"not whole: " + list(names)}
+	return wrongf("not whole: %s", list(names))
 }
 
 const recoverHelp = `Recover what is lost or damaged in a group of nodes: directories that are gone or

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -295,12 +294,6 @@ func packetsOf(r *volley.Report) (amount, bound string) {
 	}
 	return fmt.Sprintf("%s packets, %s of 1/%d", decimal(r.C2Packets), count(r.C2, "piece"), r.Pieces),
 		decimal(float64(r.BoundC2) / float64(r.Pieces))
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 // bar is a progress bar of all processors together, where stderr is a terminal.

@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
-
-	"volley/internal/atomicfile"
 )
 
 // checkTrace returns an error when there can be no trace, or its file may not be replaced,
@@ -49,14 +45,8 @@ func (o *runOptions) writeTrace() error {
 	if o.trace == "" || o.party.Rank() > 0 {
 		return nil
 	}
-	var b bytes.Buffer
-	if _, err := o.recorder.WriteTo(&b); err != nil {
+	return writeFile("--trace", o.trace, func(w io.Writer) error {
+		_, err := o.recorder.WriteTo(w)
 		return err
-	}
-	err := atomicfile.Write(o.trace, b.Bytes())
-	var at *fs.PathError
-	if errors.As(err, &at) && at.Op == "open" {
-		return usagef("--trace: %w", err)
-	}
-	return err
+	})
 }

@@ -58,3 +58,12 @@ func decimal(x float64) string {
 	}
 	return fmt.Sprintf("%.3g", x)
 }
+
+// list lists names, the first ones if there are many.
+func list(names []string) string {
+	const most = 8
+	if len(names) > most+1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

@@ -41,7 +41,7 @@ func TestPlanJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := verify.Plan(p, a); err != nil {
+		if err := verify.Check(p, a); err != nil {
 			t.Errorf("%v: %v", flags, err)
 		}
 	}

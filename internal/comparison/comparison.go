@@ -4,7 +4,6 @@
 package comparison
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ func Settings(ports, over string) ([]Setting, error) {
 	if err != nil {
 		return nil, faultf("ports", "-p %q: %w", ports, err)
 	}
-	overs := []int{algo.NoLimits.RoundsOver}
+	overs := []int{-1}
 	if over != "" {
 		if overs, err = selection.ParseNumbers(over, 0, selection.LargestK); err != nil {
 			return nil, faultf("rounds-over", "--rounds-over %q: %w", over, err)
@@ -216,11 +215,7 @@ func (c *Comparison) matrix(k int) (matrix.Matrix, error) {
 
 // example returns some matrix of the shape.
 func (c *Comparison) example(k int) (matrix.Matrix, error) {
-	spec, err := matrix.ParseSpec("random:0")
-	if err != nil {
-		return nil, err
-	}
-	return c.Selection.BuildFor(spec, c.Field, k)
+	return c.Selection.BuildFor(matrix.Spec{Family: "random", Argument: "0"}, c.Field, k)
 }
 
 // withoutZeros is a matrix that stands for any: its zeros are ones.
@@ -237,8 +232,8 @@ func (m withoutZeros) At(i, j int) field.Element {
 func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*algo.Problem, error) {
 	o := c.Selection
 	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Cut: o.Cut || o.Algorithm != "", Context: ctx}
-	p.Limits.RoundsOver = s.Over
-	if c.Frugal && p.Limits == (algo.Limits{RoundsOver: s.Over}) {
+	p.Limits.Rounds = algo.FewestPlus(s.Over)
+	if c.Frugal && p.Limits == (algo.Limits{Rounds: p.Limits.Rounds}) {
 		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32
 	}
 	if err := p.Prepare(); err != nil {
@@ -304,7 +299,7 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 		}
 		r.Costs[x.Name] = cheapest
 	}
-	r.Front = front(r.Plans)
+	r.Front = sim.Front(r.Plans, func(p Plan) sim.Cost { return p.Cost })
 	if !c.AllPlans {
 		r.Plans = nil
 	}
@@ -368,21 +363,4 @@ func (c *Comparison) choose(p *algo.Problem) *Plan {
 	}
 	chosen := planOf(q.Info().Algorithm, own.Evaluate(q, c.Model))
 	return &chosen
-}
-
-// front returns the plans that no other one beats, the fewest rounds first.
-func front(plans []Plan) []Plan {
-	plans = slices.Clone(plans)
-	slices.SortFunc(plans, func(a, b Plan) int {
-		return cmp.Or(cmp.Compare(a.Cost.C1, b.Cost.C1), cmp.Compare(a.Cost.PacketC2(), b.Cost.PacketC2()))
-	})
-	var list []Plan
-	least := math.Inf(1)
-	for _, p := range plans {
-		if p.Cost.PacketC2() < least {
-			least = p.Cost.PacketC2()
-			list = append(list, p)
-		}
-	}
-	return list
 }

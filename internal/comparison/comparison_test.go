@@ -33,7 +33,7 @@ func compare(t *testing.T, args ...string) *comparison.Comparison {
 	s.SetDefaults()
 	c := &comparison.Comparison{
 		Selection: s, Given: f.Changed("matrix"), Processors: []int{s.Processors},
-		Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.RoundsOver}}, Planner: s.Algorithm, AllPlans: true,
+		Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.Rounds.Over()}}, Planner: s.Algorithm, AllPlans: true,
 	}
 	if s.Algorithm == algo.Auto {
 		s.Algorithm = ""
@@ -144,7 +144,7 @@ func TestChosen(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Selection.Algorithm = "universal" // that the plans compared may cut is no matter
-			p, err := encoder.Plan(c.Model.Symbols)
+			p, err := encoder.Plan(c.Model.Symbols())
 			rows, rowsErr := c.Rows(t.Context())
 			switch {
 			case err != nil && rowsErr == nil && rows[0].Chosen != nil:

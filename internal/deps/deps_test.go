@@ -34,9 +34,9 @@ var allowed = map[string][]string{
 	"draw":                    {"plan"},
 	"draw/plot":               {},
 	"report":                  {},
-	"tune":                    {"field", "internal/atomicfile", "transport"},
+	"tune":                    {"field", "internal/atomicfile", "sim", "transport"},
 	"":                        {"algo", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
-	"group":                   {"", "algo", "executor", "field", "internal/atomicfile", "internal/disk", "matrix", "plan", "sim", "transport", "verify"},
+	"group":                   {"", "algo", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
 	"bench":                   {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"internal/disk":           {},
 	"internal/powercut":       {},
@@ -56,14 +56,11 @@ var allowed = map[string][]string{
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/cli": {
 		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "internal/comparison", "internal/disk", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
-		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
+		"trace", "transport", "transport/local", "transport/mpi", "tune", "web",
 	},
 	"web":           {"internal/explore"},
 	"cmd/volley":    {"internal/cli"},
 	"cmd/libvolley": {"", "field", "group", "internal/printable", "matrix", "transport/mpi", "verify"},
-
-	"examples/mpi": {"", "field", "matrix", "transport/mpi"},
-	"examples/lcc": {"", "field", "matrix", "transport", "transport/local"},
 }
 
 // TestImports compares the table with the imports there are, without those of

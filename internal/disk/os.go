@@ -476,6 +476,9 @@ func (e *BusyError) Error() string {
 		e.Path, e.Holder.Verb, e.Holder.Since.Format(time.DateTime), e.Holder.PID, e.Holder.Host)
 }
 
+// ExitCode is that of the command line where a run has failed: nothing is wrong with what was asked for.
+func (e *BusyError) ExitCode() int { return 1 }
+
 // A SharedError says that two ranks of one run have a directory.
 type SharedError struct {
 	Path  string

@@ -238,7 +238,7 @@ func (f flags) comparison(ctx context.Context, names string, ks []int) (*compari
 		return nil, err
 	}
 	c := &comparison.Comparison{
-		Processors: ks, Selection: s, Given: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.RoundsOver}}, Planner: s.Algorithm,
+		Processors: ks, Selection: s, Given: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.Rounds.Over()}}, Planner: s.Algorithm,
 	}
 	s.Algorithm = names
 	if c.Field, err = s.ParseField(); err != nil {

@@ -88,7 +88,7 @@ func detailOf(ctx context.Context, p plan.Plan, a matrix.Matrix) (*detail, error
 	if err != nil {
 		return nil, err
 	}
-	flow, err := plan.Trace(m)
+	flow, err := plan.Follow(m)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
+
+// ExitCode returns the exit code of the command line where arguments are wrong.
+func (e *Error) ExitCode() int { return 2 }
 func (e *Error) Unwrap() error { return e.Err }
 
 func mark(flag string, err error) error {
@@ -143,8 +146,7 @@ func (s *Selection) AddCut(f *pflag.FlagSet) {
 
 // AddLimits adds the flags that bound the choice of a plan.
 func (s *Selection) AddLimits(f *pflag.FlagSet) {
-	s.Limits = algo.NoLimits
-	f.Var(AtLeast{&s.Limits.RoundsOver, 0, -1}, "rounds-over", "at most so many rounds more than the fewest (default: as beta and tau decide)")
+	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most so many rounds more than the fewest (default: as beta and tau decide)")
 	f.Var(AtLeast{&s.Limits.Memory, 1, 0}, "max-memory", "at most so many packets held by a processor (default: any number)")
 	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most so many multiply-adds per symbol at a processor (default: any number)")
 }
@@ -152,8 +154,8 @@ func (s *Selection) AddLimits(f *pflag.FlagSet) {
 // AddModel adds the flags of the cost model.
 func (s *Selection) AddModel(f *pflag.FlagSet) {
 	f.StringVar(&s.Beta, "beta", "", "time to start a message (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
-	f.StringVar(&s.Tau, "tau", "", "time to send a symbol (default: as measured, or 0.8ns for each of its bytes)")
-	f.StringVar(&s.Gamma, "gamma", "", "time to multiply and add a symbol (default: as measured, or 0)")
+	f.StringVar(&s.Tau, "tau", "", "time to send a byte (default: as measured, or 0.8ns)")
+	f.StringVar(&s.Gamma, "gamma", "", "time to multiply and add a byte (default: as measured, or 0)")
 }
 
 // AddSize adds the flag of the packet size that a model time is for.
@@ -222,14 +224,16 @@ func (s *Selection) BuildFor(spec matrix.Spec, f field.Field, k int) (matrix.Mat
 // flags say, else as volley tune has measured, else by default. The error is an *Error
 // or that of a file of volley tune.
 func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
-	m := sim.Model{Beta: volley.DefaultBeta, Tau: volley.TauPerByte * float64(f.SymbolBytes()), Symbols: symbols}
+	m := sim.Model{
+		Beta: volley.DefaultBeta, Tau: volley.DefaultTau, Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes(),
+	}
 	measured, ok, err := tune.Default()
 	if err != nil {
 		return m, mark("beta", err)
 	}
 	if ok {
-		m.Beta, m.Tau = measured.Beta(), measured.TauSecondsPerByte*float64(f.SymbolBytes())
-		m.Gamma, _ = measured.Gamma(f.Name(), f.SymbolBytes())
+		m.Beta, m.Tau = measured.Beta(), measured.Tau()
+		m.Gamma, _ = measured.Gamma(f.Name())
 	}
 	if s.Beta != "" {
 		seconds, err := ParseDuration("beta", s.Beta)
@@ -239,14 +243,20 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		m.Beta = time.Duration(seconds * float64(time.Second))
 	}
 	if s.Tau != "" {
-		if m.Tau, err = ParseDuration("tau", s.Tau); err != nil {
+		seconds, err := ParseDuration("tau", s.Tau)
+		if err != nil {
 			return m, err
 		}
+		m.Tau = sim.PerByte(seconds)
 	}
 	if s.Gamma != "" {
-		m.Gamma, err = ParseDuration("gamma", s.Gamma)
+		seconds, err := ParseDuration("gamma", s.Gamma)
+		if err != nil {
+			return m, err
+		}
+		m.Gamma = sim.PerByte(seconds)
 	}
-	return m, err
+	return m, nil
 }
 
 // Bytes returns the bytes of a packet of --size. The error is an *Error.
@@ -314,3 +324,26 @@ func (f AtLeast) String() string {
 
 // Type returns "int".
 func (f AtLeast) Type() string { return "int" }
+
+// roundsOver is a flag that takes a number of rounds over the fewest; unset shows as nothing.
+type roundsOver struct{ limit *algo.RoundLimit }
+
+// Set takes a number, 0 or more.
+func (f roundsOver) Set(text string) error {
+	n := -1
+	err := AtLeast{&n, 0, -1}.Set(text)
+	if err == nil {
+		*f.limit = algo.FewestPlus(n)
+	}
+	return err
+}
+
+func (f roundsOver) String() string {
+	if f.limit == nil {
+		return ""
+	}
+	n := f.limit.Over()
+	return AtLeast{&n, 0, -1}.String()
+}
+
+func (roundsOver) Type() string { return "int" }

@@ -1,4 +1,4 @@
-module volley/examples/peerdas
+module volley/examples
 
 go 1.26.8
 
@@ -16,4 +16,4 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 )
 
-replace volley => ../..
+replace volley => ..

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"volley/internal/atomicfile"
+)
+
+// checkFormat refuses a --format that is none of those.
+func checkFormat(format string, formats []string) error {
+	if !slices.Contains(formats, format) {
+		return usagef("--format %q: want one of %s", format, strings.Join(formats, ", "))
+	}
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// writeFile writes a file, which a flag has named, whole or not at all.
+func writeFile(flag, name string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	err := atomicfile.Write(name, b.Bytes())
+	if at := new(fs.PathError); errors.As(err, &at) && at.Op == "open" {
+		return usagef("%s: %w", flag, err)
+	}
+	return err
+}
+
+// checkOutputFile refuses a name, given with a flag, that is no place for a file; empty is
+// none. Instead says what else may be done.
+func checkOutputFile(flag, name, instead string) error {
+	if name == "" {
+		return nil
+	}
+	switch info, err := os.Stat(name); {
+	case err == nil && !info.Mode().IsRegular():
+		return usagef("%s %s: it is there and no regular file: choose another name%s", flag, name, instead)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return usagef("%s: %w", flag, err)
+	}
+	if info, err := os.Stat(filepath.Dir(name)); err != nil {
+		return usagef("%s %s: its directory: %w", flag, name, err)
+	} else if !info.IsDir() {
+		return usagef("%s %s: %s is no directory", flag, name, filepath.Dir(name))
+	}
+	return nil
+}
