@@ -91,7 +91,7 @@ func prepare(at place, names []string, exists error, replace bool) (_ *directory
 	if alone {
 		at.Together = func(work func() error) error { return work() }
 	}
-	d := &directory{place: at, undo: func() {}}
+	d := &directory{place: at, names: names, undo: func() {}}
 	defer func() {
 		if err != nil {
 			d.Discard()
@@ -214,7 +214,7 @@ func check(d disk.Disk, path string, names []string, exists error, replace bool)
 func replaces(path string, names []string, manifest bool) []string {
 	names = slices.Clone(names)
 	if manifest {
-		names = append(names, manifests...)
+		names = slices.Concat(manifests, names)
 		if old, err := readStored(path); err == nil {
 			for _, f := range old.Manifest.Files {
 				names = append(names, f.Name)

@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"tune":                    {"field", "internal/atomicfile", "sim", "transport"},
 	"":                        {"algo", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
 	"group":                   {"", "algo", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
+	"coded":                    {"", "executor", "field", "internal/atomicfile", "internal/disk", "matrix", "trace", "transport"},
 	"bench":                   {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"internal/disk":           {},
 	"internal/powercut":       {},
@@ -55,7 +56,7 @@ var allowed = map[string][]string{
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/cli": {
-		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "internal/comparison", "internal/disk", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
+		"", "algo", "bench", "coded", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "web",
 	},
 	"web":           {"internal/explore"},
