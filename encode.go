@@ -80,8 +80,16 @@ func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 		return nil, err
 	}
 	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, Cut: o.cut}
+	if o.plan != nil {
+		problem.Ports = o.plan.Info().Ports
+	}
 	if err := problem.Prepare(); err != nil {
 		return nil, err
+	}
+	if o.plan != nil {
+		if err := o.checkGiven(o.plan, problem); err != nil {
+			return nil, err
+		}
 	}
 	return &Encoder{matrix: a, problem: problem, options: o}, nil
 }
@@ -109,9 +117,12 @@ func (e *Encoder) choose(m sim.Model) (*choice, error) {
 	if e.last != nil && e.by == m {
 		return e.last, nil
 	}
-	p, err := algo.Choose(e.options.algorithm, e.problem, m)
-	if err != nil {
-		return nil, err
+	p := e.options.plan
+	if p == nil {
+		var err error
+		if p, err = algo.Choose(e.options.algorithm, e.problem, m); err != nil {
+			return nil, err
+		}
 	}
 	e.last, e.by = &choice{Plan: p, slots: plan.MemorySlots(p), parts: map[partKey]*executor.Executable{}}, m
 	return e.last, nil
@@ -481,7 +492,7 @@ func (m *obtained) At(i, j int) field.Element {
 // IsInputError reports whether an error of a run is the caller's to mend: wrong symbols,
 // processors that disagree, or options that no plan keeps.
 func IsInputError(err error) bool {
-	return errors.As(err, new(*SymbolError)) || errors.As(err, new(*PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
+	return errors.As(err, new(*PlanError)) || errors.As(err, new(*SymbolError)) || errors.As(err, new(*PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
 		errors.As(err, new(*algo.LimitError)) || errors.Is(err, algo.ErrStructure)
 }
 

@@ -37,7 +37,7 @@ func newDecode() *cobra.Command {
 		Short: "Decode the inputs from coded files and surviving inputs",
 		Long:  decodeHelp,
 		Example: `  volley decode coded -o back
-  volley decode coded ckpt.0 ckpt.2 -o back`,
+  volley decode coded examples/packets/node-00.ckpt -o back2`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runDecode(cmd, o, args) },
 	}
 	o.addPlan(cmd)
