@@ -53,8 +53,8 @@ type code struct {
 	data, parity int           // chunks of every node
 	words        []codeword
 
-	encoder *volley.Encoder // of Full, once it was asked for
-	making  *repair         // of Striped, which makes all parity
+	encoder *volley.Encoder // of Full, once parity was asked for
+	relay   *repair         // of Striped, once it was
 }
 
 // copies returns how many nodes store the record of each, so that it is not lost while the
@@ -66,39 +66,30 @@ func (c *code) copies() int {
 	return c.r + 1
 }
 
-// encodes returns the encoder of layout full.
-func (c *code) encodes(o *Options) (*volley.Encoder, error) {
-	var err error
-	if c.encoder == nil {
-		c.encoder, err = volley.Compile(c.matrix, o.volleyOptions()...)
-	}
-	return c.encoder, err
-}
-
-// makes returns the plan that makes all parity, for chunks of so many bytes. The options are
-// the same each time.
-func (c *code) makes(o *Options, bytes int64) (plan.Plan, error) {
-	if c.layout == Full {
-		e, err := c.encodes(o)
-		if err != nil {
-			return nil, err
-		}
-		return e.Plan(max(1, bytes/int64(c.field.SymbolBytes())))
-	}
-	if c.making == nil { // as if all of it were lost
-		parity := map[symbol]bool{}
-		for _, w := range c.words {
-			for _, s := range w.parity {
-				parity[s] = true
+// making returns what makes all parity, for chunks of so many bytes. The options are the same
+// each time.
+func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
+	if c.layout == Striped {
+		if c.relay == nil { // as if all parity were lost
+			var parity []symbol
+			for _, w := range c.words {
+				parity = append(parity, w.parity...)
 			}
+			c.relay, _, err = c.repairing(setOf(parity), setOf(parity), o.Ports)
 		}
-		r, _, err := c.repairing(parity, parity, o.Ports)
-		if err != nil {
+		return c.relay, err
+	}
+	if c.encoder == nil {
+		if c.encoder, err = volley.Compile(c.matrix, o.volleyOptions()...); err != nil {
 			return nil, err
 		}
-		c.making = r
 	}
-	return c.making.compile()
+	r := new(repair)
+	for n := range c.k {
+		r.inputs, r.outputs = append(r.inputs, []symbol{{n, false, 0}}), append(r.outputs, []symbol{{n, true, 0}})
+	}
+	r.plan, err = c.encoder.Plan(max(1, bytes/int64(c.field.SymbolBytes())))
+	return r, err
 }
 
 // newCode returns the code of a layout. It returns an error that says why a layout does
@@ -160,10 +151,10 @@ func newCode(k, r int, layout, name string) (*code, error) {
 	return c, nil
 }
 
-// A repair is a relay that brings back symbols, and which its inputs and outputs are.
+// A repair is a plan that makes or brings back symbols, and which its inputs and outputs are.
 type repair struct {
+	plan    plan.Plan // nil: the relay of the problem, once it was asked for
 	problem algo.RelayProblem
-	plan    plan.Plan  // once it was asked for
 	inputs  [][]symbol // of each node
 	outputs [][]symbol
 }

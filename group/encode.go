@@ -64,35 +64,18 @@ func (t *Traffic) total(ctx context.Context, s *session) error {
 	return err
 }
 
-// encode makes the given blocks of all parity. The check of layout striped is for several runs,
-// of different numbers.
+// encode makes the given blocks of all parity. The check is for several runs, of different numbers.
 func (s *session) encode(ctx context.Context, c *code, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check, number int) (*Traffic, error) {
-	n := b.bytes()
-	if n == 0 {
+	if b.bytes() == 0 {
 		return &Traffic{Plan: noPlan}, nil
 	}
-	p, err := c.makes(&s.Options, n)
+	r, err := c.making(&s.Options, b.bytes())
 	if err != nil {
 		return nil, err
 	}
-	if c.layout == Striped {
-		check.begin(number)
-		defer check.end()
-		return s.repair(ctx, c.making, b, input, output, check)
-	}
-	e, err := c.encodes(&s.Options)
-	if err != nil {
-		return nil, err
-	}
-	var packets []volley.Packet
-	for _, at := range s.nodes {
-		packets = append(packets, volley.Packet{Source: input(symbol{at.index, false, 0}), Size: n, Coded: output(symbol{at.index, true, 0})})
-	}
-	r, err := e.RunAll(ctx, s.t, packets)
-	if err != nil {
-		return nil, err
-	}
-	return trafficOf(p, n, int64(c.k)*n, r.Seconds, []int64{r.BytesSentMax}), nil
+	check.begin(number)
+	defer check.end()
+	return s.repair(ctx, r, b, input, output, check)
 }
 
 // repair brings back the given blocks of symbols. A check, if there is one, sees all that goes in
@@ -143,24 +126,19 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	for _, t := range done {
 		sent = append(sent, t.Bytes)
 	}
-	made := 0
-	for _, list := range r.outputs {
-		made += len(list)
+	cost := sim.Count(p)
+	traffic := &Traffic{
+		Plan: info.Algorithm + " " + info.Parameters, C1: cost.C1, C2Bytes: int64(cost.PacketC2() * float64(job.Bytes)),
+		Seconds: time.Since(start).Seconds(), sent: sent,
 	}
-	return trafficOf(p, job.Bytes, int64(made)*job.Bytes, time.Since(start).Seconds(), sent), nil
+	for _, list := range r.outputs {
+		traffic.TotalBytes += int64(len(list)) * job.Bytes
+	}
+	return traffic, nil
 }
 
 // mostSegment bounds what is run of every packet at a time, beside the memory.
 const mostSegment = 4 << 20
-
-// trafficOf returns the traffic of a plan that was run on packets of so many bytes.
-func trafficOf(p plan.Plan, bytes, made int64, seconds float64, sent []int64) *Traffic {
-	cost := sim.Count(p)
-	return &Traffic{
-		Plan: p.Info().Algorithm + " " + p.Info().Parameters, C1: cost.C1, C2Bytes: int64(cost.PacketC2() * float64(bytes)),
-		TotalBytes: made, Seconds: seconds, sent: sent,
-	}
-}
 
 // volleyOptions are those of an all-to-all encode.
 func (o *Options) volleyOptions() []volley.Option {
