@@ -455,7 +455,8 @@ func TestPartition(t *testing.T) {
 func TestFactorMany(t *testing.T) {
 	f := fieldtest.Parse(t, "2147483647")
 	for n, want := range map[int]bool{mostSearched: true, mostSearched + 2: false} {
-		p := negated{must(CosetPoints(f, n))(t)} // pairs z, -z; that they are cosets does not show
+		cosets := &sequence{f, 0, n, func(int, int) string { return "coset" }, must(CosetPoints(f, n))(t).At}
+		p := cosets.negated() // pairs z, -z; that they are cosets does not show
 		for _, m := range []Matrix{Vandermonde(p), must(Lagrange(p, p))(t)} {
 			if got := Factor(m) != nil; got != want {
 				t.Errorf("%s of %d points: structure %v, want %v", m.ID(), n, got, want)

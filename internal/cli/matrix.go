@@ -111,3 +111,12 @@ func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix) {
 	}
 	printable.Fprintf(w, "\n]}\n")
 }
+
+// values lists elements in decimal.
+func values(n int, at func(int) field.Element) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = at(i).String()
+	}
+	return list
+}
