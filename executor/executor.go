@@ -47,13 +47,12 @@ type Job struct {
 
 	// Inputs hold the packets of the processors of the rank, one after the other, each
 	// of which is one input of its program, or as many as there are pieces. One that
-	// ends before Bytes is padded with zeros. One that is a [Viewer] is used where it
-	// lies.
-	Inputs []io.ReaderAt
+	// ends before Bytes is padded with zeros.
+	Inputs []Input
 
 	// Outputs receive the results in the same order, segment by segment in ascending
-	// order, while inputs are read. One that is a [Viewer] is computed where it is to lie.
-	Outputs []io.WriterAt
+	// order, while inputs are read.
+	Outputs []Output
 
 	// Header goes in front of the first message to each rank, and Check looks
 	// at the ones that arrive. No header is sent when it is empty, and Check may
@@ -74,12 +73,20 @@ type Job struct {
 	Trace *trace.Recorder
 }
 
-// A Viewer is a packet in memory.
-type Viewer interface {
-	// View returns n bytes of the packet from offset on as they lie in memory, to be
-	// read or, of an output, to be written, or nil where the packet has not as many there.
-	// It is called while other bytes of the packet are written.
-	View(offset int64, n int) ([]byte, error)
+// An Input is a packet to read: in memory, or behind a reader.
+type Input struct {
+	Memory []byte      // the packet, which is used where it lies
+	Reader io.ReaderAt // of the packet, in place of Memory
+
+	// Check, unless nil, sees every part of the packet before it is used. An error ends
+	// the run.
+	Check func(part []byte, offset int64) error
+}
+
+// An Output is where a result goes: to memory, or to a writer.
+type Output struct {
+	Memory []byte      // of at least [Job].Bytes; the result is computed where it is to lie
+	Writer io.WriterAt // in place of Memory
 }
 
 // Traffic counts what one processor did. A message that goes out in segments
@@ -223,6 +230,11 @@ func newMachine(t transport.Transport, job Job) (*machine, error) {
 	if job.Timeout < 0 {
 		return fail("timeout %v: want 0 or more", job.Timeout)
 	}
+	for i, out := range job.Outputs {
+		if out.Writer == nil && int64(len(out.Memory)) < job.Bytes {
+			return fail("output %d: memory of %d bytes for a packet of %d", i, len(out.Memory), job.Bytes)
+		}
+	}
 	if job.inPlace() {
 		job.Segment = max(job.Segment, job.Bytes)
 	}
@@ -258,12 +270,9 @@ func (job *Job) inPlace() bool {
 	if p.ranks > 1 || job.Observe != nil || p.plan.Info().PieceCount() > 1 || slices.Contains(p.homes, -1) {
 		return false
 	}
-	elsewhere := func(packet any) bool {
-		view, err := viewOf(packet, 0, int(job.Bytes), int(job.Bytes))
-		return view == nil || err != nil
-	}
-	return !slices.ContainsFunc(job.Inputs, func(in io.ReaderAt) bool { return elsewhere(in) }) &&
-		!slices.ContainsFunc(job.Outputs, func(out io.WriterAt) bool { return elsewhere(out) })
+	n := int(job.Bytes)
+	return !slices.ContainsFunc(job.Inputs, func(in Input) bool { return in.Reader != nil || len(in.Memory) < n }) &&
+		!slices.ContainsFunc(job.Outputs, func(out Output) bool { return out.Writer != nil })
 }
 
 // allocate finds memory for what does not lie in memory already.
@@ -290,7 +299,7 @@ func (m *machine) allocate() {
 		out.homes, out.results, out.own = make([][]byte, p.wide), make([][]byte, len(p.outputs)), make([][]byte, p.wide)
 		out.there = make([]bool, len(p.outputs))
 		for n := range in.own {
-			if _, ok := m.job.Inputs[n/m.pieces].(Viewer); !ok {
+			if m.job.Inputs[n/m.pieces].Reader != nil {
 				want(&in.own[n])
 			}
 		}
@@ -298,7 +307,7 @@ func (m *machine) allocate() {
 			if o < 0 {
 				continue
 			}
-			if _, ok := m.job.Outputs[o/m.pieces].(Viewer); !ok {
+			if m.job.Outputs[o/m.pieces].Writer != nil {
 				want(&out.own[w])
 			}
 		}
@@ -410,9 +419,8 @@ func (m *machine) fill(s *intake) error {
 	i := 0
 	for q, proc := range m.part.processors {
 		for own := range proc.inputs {
-			packet := m.job.Inputs[i/m.pieces]
 			begin, length := m.piece(i, s.segment, n)
-			if err := m.fillOne(s, i, packet, s.offset+int64(begin), n, length); err != nil {
+			if err := m.fillOne(s, i, m.job.Inputs[i/m.pieces], s.offset+int64(begin), n, length); err != nil {
 				return of(m.part.first+q, fmt.Errorf("read input %d: %w", own/m.pieces, err))
 			}
 			i++
@@ -422,49 +430,45 @@ func (m *machine) fill(s *intake) error {
 }
 
 // fillOne reads length bytes of input i from an offset on, and pads them to n.
-func (m *machine) fillOne(s *intake, i int, packet io.ReaderAt, offset int64, n, length int) error {
-	view, err := viewOf(packet, offset, n, length)
-	if err != nil {
-		return err
+func (m *machine) fillOne(s *intake, i int, packet Input, offset int64, n, length int) error {
+	element := viewOf(packet.Memory, offset, n, length)
+	if element == nil {
+		element = atLeast(&s.own[i], n)
+		clear(element[length:])
+		if err := packet.readPadded(element[:length], offset); err != nil {
+			return err
+		}
 	}
-	if view != nil {
-		s.elements[i], s.parts[i] = view, view
+	s.elements[i], s.parts[i] = element, element[:length]
+	if packet.Check == nil {
 		return nil
 	}
-	element := atLeast(&s.own[i], n)
-	s.elements[i], s.parts[i] = element, element[:length]
-	clear(element[length:])
-	return readPadded(packet, element[:length], offset)
+	return packet.Check(s.parts[i], offset)
 }
 
 // place finds out where the outputs of a segment are to lie.
-func (m *machine) place(s *outlet) error {
+func (m *machine) place(s *outlet) {
 	n := m.element(int64(s.segment))
 	for w, o := range m.part.homes {
 		if o < 0 {
 			continue
 		}
 		begin, length := m.piece(o, s.segment, n)
-		view, err := viewOf(m.job.Outputs[o/m.pieces], s.offset+int64(begin), n, length)
-		if err != nil {
-			return m.writing(o, err)
-		}
+		view := viewOf(m.job.Outputs[o/m.pieces].Memory, s.offset+int64(begin), n, length)
 		s.homes[w], s.there[o] = view, view != nil
 		if !s.there[o] {
 			s.homes[w] = atLeast(&s.own[w], n)
 		}
 	}
-	return nil
 }
 
 // viewOf returns the n bytes of an element where the packet has them in memory, nil where
 // it has not. An element whose last bytes are padding, after length, is nowhere whole.
-func viewOf(packet any, offset int64, n, length int) ([]byte, error) {
-	v, ok := packet.(Viewer)
-	if !ok || length < n {
-		return nil, nil
+func viewOf(packet []byte, offset int64, n, length int) []byte {
+	if length < n || offset+int64(n) > int64(len(packet)) {
+		return nil
 	}
-	return v.View(offset, n)
+	return packet[offset:][:n:n]
 }
 
 // atLeast returns n bytes of a buffer, made anew where it has fewer: the end of a packet
@@ -493,7 +497,10 @@ func (m *machine) empty(s *outlet) error {
 			continue
 		}
 		begin, _ := m.piece(o, s.segment, n)
-		if _, err := m.job.Outputs[o/m.pieces].WriteAt(part, s.offset+int64(begin)); err != nil {
+		to, offset := m.job.Outputs[o/m.pieces], s.offset+int64(begin)
+		if to.Writer == nil {
+			copy(to.Memory[offset:], part)
+		} else if _, err := to.Writer.WriteAt(part, offset); err != nil {
 			return m.writing(o, err)
 		}
 	}
@@ -513,9 +520,7 @@ func (m *machine) writing(o int, err error) error {
 func (m *machine) segment(ctx context.Context, in *intake, out *outlet) error {
 	p := m.part
 	out.at(in)
-	if err := m.place(out); err != nil {
-		return err
-	}
+	m.place(out)
 	if err := m.stages(ctx, in, out); err != nil {
 		return err
 	}
@@ -772,9 +777,11 @@ func (w *watchdog) late() error {
 }
 
 // readPadded fills p from offset on, with zeros after the end of the packet.
-func readPadded(r io.ReaderAt, p []byte, offset int64) error {
-	n, err := r.ReadAt(p, offset)
-	if err != nil && !errors.Is(err, io.EOF) {
+func (packet Input) readPadded(p []byte, offset int64) (err error) {
+	n := 0
+	if packet.Reader == nil {
+		n = copy(p, packet.Memory[min(offset, int64(len(packet.Memory))):])
+	} else if n, err = packet.Reader.ReadAt(p, offset); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	clear(p[n:])

@@ -82,7 +82,7 @@ func (s *session) runPlan(ctx context.Context, p plan.Plan, what string, bytesEa
 	segment = min(segment, max(mostSegment*int64(info.PieceCount()), blockBytes*int64(info.PieceCount())))
 	header := []byte(sum(fmt.Appendf(nil, "%s %d %d %d %d", what, bytesEach, segment, info.Rounds(), info.Rows)))
 	traffic, err := executor.Run(ctx, s.t, executor.Job{
-		Part: part, Bytes: bytesEach, Segment: segment, Align: blockBytes, Inputs: inputs, Outputs: outputs,
+		Part: part, Bytes: bytesEach, Segment: segment, Align: blockBytes, Inputs: in, Outputs: out,
 		Header: header,
 		Check: func(rank int, theirs []byte) error {
 			if !bytes.Equal(theirs, header) {
