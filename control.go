@@ -44,15 +44,15 @@ const manyProcessors = 129
 
 // run runs a part on records of bytes, all of that length: one for each source at this
 // rank. It returns as many as the part puts out.
-func (c *control) run(ctx context.Context, part *executor.Part, inputs [][]byte, outputs, length int) ([][]byte, error) {
-	job := executor.Job{Part: part, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
+func (c *control) run(ctx context.Context, part *executor.Executable, inputs [][]byte, outputs, length int) ([][]byte, error) {
+	job := executor.Job{Executable: part, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
 	for _, record := range inputs {
-		job.Inputs = append(job.Inputs, Memory(record))
+		job.Inputs = append(job.Inputs, executor.Input{Memory: record})
 	}
 	records := make([][]byte, outputs)
 	for k := range records {
 		records[k] = make([]byte, length)
-		job.Outputs = append(job.Outputs, Memory(records[k]))
+		job.Outputs = append(job.Outputs, executor.Output{Memory: records[k]})
 	}
 	traffic, err := executor.Run(ctx, c.t, job)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *control) run(ctx context.Context, part *executor.Part, inputs [][]byte,
 
 // runRanks runs a plan for as many processors as there are ranks.
 func (c *control) runRanks(ctx context.Context, p plan.Plan, inputs [][]byte, outputs, length int) ([][]byte, error) {
-	part, err := executor.Compile(p, c.t.Rank(), c.t.Size())
+	part, err := executor.Prepare(p, c.t.Rank(), c.t.Size())
 	if err != nil {
 		return nil, err
 	}

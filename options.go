@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"volley/algo"
+	"volley/plan"
 	"volley/sim"
 	"volley/trace"
 )
@@ -27,6 +28,7 @@ type options struct {
 	limits    algo.Limits
 	gamma     sim.PerByte
 	trace     *trace.Recorder
+	plan      plan.Plan // given, not chosen; nil: none
 }
 
 // Defaults of the options of the same names.

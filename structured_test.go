@@ -120,18 +120,18 @@ func transform(t *testing.T, a matrix.Matrix, algorithm string, x []field.Elemen
 		t.Fatal(err)
 	}
 	size := f.SymbolBytes()
-	part, err := executor.Compile(p, 0, 1)
+	part, err := executor.Prepare(p, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := executor.Job{Part: part, Bytes: int64(size), Segment: int64(size)}
+	job := executor.Job{Executable: part, Bytes: int64(size), Segment: int64(size)}
 	out := make([][]byte, len(x))
 	for k := range out {
 		in := make([]byte, size)
 		field.PutSymbol(f, in, x[k])
 		out[k] = make([]byte, size)
-		job.Inputs = append(job.Inputs, volley.Memory(in))
-		job.Outputs = append(job.Outputs, volley.Memory(out[k]))
+		job.Inputs = append(job.Inputs, executor.Input{Memory: in})
+		job.Outputs = append(job.Outputs, executor.Output{Memory: out[k]})
 	}
 	if _, err := executor.Run(t.Context(), local.New(1)[0], job); err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func TestChoiceIsBest(t *testing.T) {
 	b8, q257 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257")
 	matrices := []matrix.Matrix{}
 	for _, k := range []int{1, 5, 16, 24} {
-		matrices = append(matrices, random(t, b8, k, 1), must(matrix.Cauchy(b8, k))(t))
+		matrices = append(matrices, random(t, b8, k, 1), must(matrix.Cauchy(b8, k, k))(t))
 	}
 	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.CosetPoints(q257, 24))(t)))
 	for _, shape := range [][2]int{{12, 3}, {25, 5}, {16, 1}, {3, 12}} {

@@ -288,7 +288,7 @@ func TestChoose(t *testing.T) {
 func TestOnDemand(t *testing.T) {
 	f := fieldtest.Parse(t, "2147483647")
 	const k = 1_000_000
-	a, err := matrix.Cauchy(f, k)
+	a, err := matrix.Cauchy(f, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}

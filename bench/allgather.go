@@ -44,18 +44,18 @@ const segment = 256 << 10
 // gather returns runs of the plan on the packets of w.
 func gather(p plan.Plan, w *workload, size int64) (run, error) {
 	compiling := time.Now()
-	part, err := executor.Compile(p, 0, 1)
+	part, err := executor.Prepare(p, 0, 1)
 	if err != nil {
 		return nil, err
 	}
 	compiled := time.Since(compiling).Seconds()
 	cost := sim.Count(p)
-	job := executor.Job{Part: part, Bytes: size, Segment: min(segment, size)}
+	job := executor.Job{Executable: part, Bytes: size, Segment: min(segment, size)}
 	for _, packet := range w.in {
-		job.Inputs = append(job.Inputs, volley.Memory(packet))
+		job.Inputs = append(job.Inputs, executor.Input{Memory: packet})
 	}
 	for _, packet := range w.out {
-		job.Outputs = append(job.Outputs, volley.Memory(packet))
+		job.Outputs = append(job.Outputs, executor.Output{Memory: packet})
 	}
 	info := p.Info()
 	return func(ctx context.Context, _ bool) (*volley.Report, error) {
@@ -64,7 +64,7 @@ func gather(p plan.Plan, w *workload, size int64) (run, error) {
 			return nil, err
 		}
 		return &volley.Report{
-			Algorithm: info.Algorithm, Ports: info.Ports, C1: cost.C1, C2: cost.C2,
+			Algorithm: info.Algorithm, Ports: info.Ports, C1: cost.C1, C2: cost.C2, C2Packets: cost.PacketC2(),
 			CompileSeconds: compiled, Seconds: compiled + time.Since(start).Seconds(),
 		}, nil
 	}, nil

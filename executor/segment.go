@@ -36,19 +36,3 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("executor: %d bytes of memory: %s holds up to %d packets at a time and needs at least %d bytes",
 		e.Memory, e.Algorithm, e.Packets, e.Least)
 }
-
-// element returns the bytes of an element where n bytes of every packet are run.
-func (m *machine) element(n int64) int {
-	if m.pieces == 1 {
-		return int(n)
-	}
-	each := (n + int64(m.pieces) - 1) / int64(m.pieces)
-	return int((each + m.align - 1) / m.align * m.align)
-}
-
-// piece returns the part of piece i, of so many bytes, that lies in a segment of n
-// bytes, and where in the segment it begins: the last pieces may be padding.
-func (m *machine) piece(i, n, element int) (begin, length int) {
-	begin = min(n, i%m.pieces*element)
-	return begin, min(element, n-begin)
-}

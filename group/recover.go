@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -323,57 +322,58 @@ func (s *session) planRepairs(conditions []*condition) ([]blockRepair, map[lostB
 	if err != nil {
 		return nil, nil, err
 	}
-	type pattern struct {
-		bad, wanted map[symbol]bool
-		rows        []int
-	}
-	bad, wanted := make([]map[symbol]bool, m.rows()), make([]map[symbol]bool, m.rows())
-	for row := range bad {
-		bad[row], wanted[row] = map[symbol]bool{}, map[symbol]bool{}
-	}
-	mark := func(in []map[symbol]bool, lists [][]int, n int, parity bool) {
+	type pattern struct{ bad, wanted []symbol }
+	patterns := make([]pattern, m.rows())
+	mark := func(lists [][]int, x symbol, wanted bool) {
 		for chunk, rows := range lists {
+			x.index = chunk
 			for _, row := range rows {
-				in[row][symbol{n, parity, chunk}] = true
+				p := &patterns[row]
+				if wanted {
+					p.wanted = append(p.wanted, x)
+				} else {
+					p.bad = append(p.bad, x)
+				}
 			}
 		}
 	}
 	for n, x := range conditions {
-		mark(bad, x.Data, n, false)
-		mark(bad, x.Parity, n, true)
+		data, parity := symbol{node: n}, symbol{node: n, parity: true}
+		mark(x.Data, data, false)
+		mark(x.Parity, parity, false)
 		if x.Failing == "" {
-			mark(wanted, x.Touched, n, false)
-			mark(wanted, x.Parity, n, true)
+			mark(x.Touched, data, true)
+			mark(x.Parity, parity, true)
 		}
 	}
-	patterns := map[string]*pattern{}
+	rowsOf := map[string][]int{}
 	var order []string
-	for row := range bad {
-		if len(wanted[row]) == 0 {
+	for row, p := range patterns {
+		if len(p.wanted) == 0 {
 			continue
 		}
-		key := keyOf(bad[row]) + "|" + keyOf(wanted[row])
-		if patterns[key] == nil {
-			patterns[key] = &pattern{bad: bad[row], wanted: wanted[row]}
+		key := fmt.Sprint(p)
+		if rowsOf[key] == nil {
 			order = append(order, key)
 		}
-		patterns[key].rows = append(patterns[key].rows, row)
+		rowsOf[key] = append(rowsOf[key], row)
 	}
 	var list []blockRepair
 	beyond := map[lostBlock]bool{}
 	for _, key := range order {
-		p := patterns[key]
-		r, lost, err := c.repairing(p.bad, p.wanted, s.Ports)
+		rows := rowsOf[key]
+		p := patterns[rows[0]]
+		r, lost, err := c.repairing(setOf(p.bad), setOf(p.wanted), s.Ports)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, x := range lost {
-			for _, row := range p.rows {
+			for _, row := range rows {
 				beyond[lostBlock{x, row}] = true
 			}
 		}
 		if len(r.problem.Codewords) > 0 {
-			list = append(list, blockRepair{r, blocks{m, p.rows}})
+			list = append(list, blockRepair{r, blocks{m, rows}})
 		}
 	}
 	return list, beyond, nil
@@ -414,14 +414,12 @@ func (s *session) leave(n *node, c *condition, beyond map[lostBlock]bool) []stri
 	return left
 }
 
-// keyOf returns the symbols as a text, in order.
-func keyOf(set map[symbol]bool) string {
-	var list []string
-	for x := range set {
-		list = append(list, fmt.Sprint(x))
+func setOf(list []symbol) map[symbol]bool {
+	set := map[symbol]bool{}
+	for _, x := range list {
+		set[x] = true
 	}
-	sort.Strings(list)
-	return strings.Join(list, ",")
+	return set
 }
 
 // runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
@@ -458,7 +456,7 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 				to := targets[x.node]
 				return to.try(ctx, func() error { return to.put(x, row, block) })
 			})
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}

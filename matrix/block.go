@@ -136,7 +136,7 @@ func (m *lch) split(b *rowBlock) {
 	if b.rows != 1<<e || e > len(m.norm) || b.first%b.rows != 0 {
 		return
 	}
-	inner, err := newLCH(m.f, b.rows, m.r)
+	inner, err := LCH(m.f, b.rows, m.r)
 	if err != nil {
 		panic(err) // it is smaller than m
 	}

@@ -23,7 +23,7 @@ func buildCauchy(b *builder) (Matrix, error) {
 		return nil, err
 	}
 	if x.ID() == "codes:0" && y.ID() == fmt.Sprintf("codes:%d", b.k) {
-		return cauchyOnCodes("cauchy", b.f, b.k, b.r)
+		return Cauchy(b.f, b.k, b.r)
 	}
 	m, err := CauchyOn(x, y)
 	if err != nil {
@@ -32,23 +32,18 @@ func buildCauchy(b *builder) (Matrix, error) {
 	return m, nil
 }
 
-// Cauchy returns the k×k Cauchy matrix on symbol codes, on demand:
+// Cauchy returns the k×r Cauchy matrix on symbol codes, on demand:
 //
-//	A[i][j] = 1/(x_i - y_j), x_i = code i, y_j = code K+j
+//	A[i][j] = 1/(x_i - y_j), x_i = code i, y_j = code k+j
 //
-// Over 2^8 these are the coefficients of K parity shards in
+// Over 2^8 these are the coefficients of r parity shards over k data shards in
 // klauspost/reedsolomon (WithCauchyMatrix) and ISA-L (gf_gen_cauchy1_matrix).
-// It is an error where 2K > q, for then there are too few codes.
-func Cauchy(f field.Field, k int) (Matrix, error) {
-	return cauchyOnCodes("cauchy", f, k, k)
-}
-
-// cauchyOnCodes returns the K×R matrix of the formula of [Cauchy], under a name.
-func cauchyOnCodes(name string, f field.Field, k, r int) (Matrix, error) {
-	if err := checkBoth(name, f, k, r, 0); err != nil {
+// It is an error where k+r > q, for then there are too few codes.
+func Cauchy(f field.Field, k, r int) (Matrix, error) {
+	if err := checkBoth("cauchy", f, k, r, 0); err != nil {
 		return nil, err
 	}
-	return named{cauchy{codePoints{f, 0, k}, codePoints{f, k, r}}, name}, nil
+	return named{cauchy{codePoints{f, 0, k}, codePoints{f, k, r}}, "cauchy"}, nil
 }
 
 // CauchyOn returns the Cauchy matrix with a row per point of x and a column per

@@ -61,17 +61,17 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 	if p, err := PowerPoints(f, k); err == nil {
 		add("vandermonde on powers", Vandermonde(p), nil)
 	}
-	m, err = LCH(f, k)
+	m, err = LCH(f, k, k)
 	add("lch", m, err)
 	for _, base := range []uint64{0, 4, 9} {
 		if p, err := MoorePoints(f, base, k); err == nil {
 			m, err = Moore(p, base)
 			add(fmt.Sprint("moore ", base), m, err)
 		}
-		m, err = Gabidulin(f, base, k)
+		m, err = Gabidulin(f, base, k, k)
 		add(fmt.Sprint("gabidulin ", base), m, err)
 	}
-	m, err = Cauchy(f, k)
+	m, err = Cauchy(f, k, k)
 	add("cauchy", m, err)
 	omega, err := CosetPoints(f, k)
 	if err == nil {
@@ -330,7 +330,7 @@ func TestFactorOne(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	five := must(CodePoints(f, 5, 1))(t)
 	for _, m := range []Matrix{
-		must(DFT(f, 1))(t), must(Inverse(must(DFT(f, 1))(t)))(t), must(LCH(f, 1))(t), Vandermonde(five), Vandermonde(must(CosetPoints(f, 1))(t)),
+		must(DFT(f, 1))(t), must(Inverse(must(DFT(f, 1))(t)))(t), must(LCH(f, 1, 1))(t), Vandermonde(five), Vandermonde(must(CosetPoints(f, 1))(t)),
 		must(Lagrange(five, must(CodePoints(f, 7, 1))(t)))(t), must(Moore(must(MoorePoints(f, 0, 1))(t), 0))(t),
 		must(CauchyOn(five, must(CodePoints(f, 7, 1))(t)))(t),
 	} {
@@ -349,7 +349,7 @@ func TestFactorLayers(t *testing.T) {
 		return must(Moore(must(MoorePoints(f, base, k))(t), base))(t)
 	}
 	gabidulin := func(name string, base uint64, k int) Matrix {
-		return must(Gabidulin(fieldtest.Parse(t, name), base, k))(t)
+		return must(Gabidulin(fieldtest.Parse(t, name), base, k, k))(t)
 	}
 	f := fieldtest.Parse(t, "257")
 	lagrange := must(Spec{Family: "lagrange"}.Build(f, 12, 12))(t)
@@ -400,7 +400,7 @@ func TestFactorLayers(t *testing.T) {
 		{moore("2^8", 0, 4), "1 multiple of the subfield of 2^4 elements, by a tower of degrees 2·2"},
 		{moore("2^8", 4, 2), "1 multiple of the subfield of 4^2 elements, by a tower of degrees 2"},
 		{gabidulin("2^16", 0, 6), "3 multiples of the subfield of 2^2 elements, by a tower of degrees 2"},
-		{must(LCH(fieldtest.Parse(t, "2^8"), 12))(t), "3 cosets of an additive subgroup of order 4"},
+		{must(LCH(fieldtest.Parse(t, "2^8"), 12, 12))(t), "3 cosets of an additive subgroup of order 4"},
 	} {
 		if got := Factor(c.m).Structure; got != c.want {
 			t.Errorf("%s, K = %d: %s, want %s", c.m.ID(), c.m.Rows(), got, c.want)

@@ -11,24 +11,19 @@ var gabidulinFamily = Family{
 	Formula: "A = Moore(ω)⁻¹·Moore(α), ω and α independent over F_base",
 	Doc:     "parity of systematic Gabidulin codes, MRD; K+R <= the degree of the field over F_base",
 	Takes:   []string{"base"},
-	build:   func(b *builder) (Matrix, error) { return newGabidulin(b.f, b.Base, b.k, b.r) },
+	build:   func(b *builder) (Matrix, error) { return Gabidulin(b.f, b.Base, b.k, b.r) },
 }
 
-// Gabidulin returns the K×K parity part of a systematic Gabidulin code over
-// F_(q^m), on demand: row vectors of values of a linearised polynomial at K points
-// become its values at K others, all 2K of them independent over F_q:
+// Gabidulin returns the k×r parity part of a systematic Gabidulin code over
+// F_(q^m), stored: row vectors of values of a linearised polynomial at k points
+// become its values at r others, all k+r of them independent over F_q:
 //
 //	A = Moore(ω)⁻¹·Moore(α)
 //
-// The base q is as in [Moore]; the points are those of [MoorePoints] and the same
-// times g^M. It is an error where 2K > m.
-func Gabidulin(f field.Field, base uint64, k int) (Matrix, error) {
-	return newGabidulin(f, base, k, k)
-}
-
-// newGabidulin returns the K×R parity part, on K+R points that are independent:
-// those of [MoorePoints] but for Z = gcd(K, R, m), and the same times g^(K/Z).
-func newGabidulin(f field.Field, base uint64, k, r int) (Matrix, error) {
+// The base q is as in [Moore]. With Z = gcd(k, r, m), the points ω are those of
+// [MoorePoints] but for this Z, and α the same times g^(k/Z). It is an error where
+// k+r > m.
+func Gabidulin(f field.Field, base uint64, k, r int) (Matrix, error) {
 	t, err := newFrobenius(f, base)
 	if err != nil {
 		return nil, err

@@ -11,22 +11,19 @@ var lchFamily = Family{
 	Name:    "lch",
 	Formula: "A[i][j] = X_i(j), X_i of degree i in the basis of Lin, Chung and Han",
 	Doc:     "additive Fourier transform; q = 2^w, K <= q, R <= q",
-	build:   func(b *builder) (Matrix, error) { return newLCH(b.f, b.k, b.r) },
+	build:   func(b *builder) (Matrix, error) { return LCH(b.f, b.k, b.r) },
 }
 
-// LCH returns the k×k matrix of the additive FFT of Lin, Chung and Han (FOCS 2014)
-// on the symbol codes 0 … K-1, on demand. With K = M·2^h, M odd, s_t the
+// LCH returns the k×r matrix of the additive FFT of Lin, Chung and Han (FOCS 2014)
+// on the symbol codes 0 … r-1, on demand. With k = M·2^h, M odd, s_t the
 // polynomial that vanishes on the codes below 2^t, and l = l_0 + 2·l_1 + … + 2^h·w,
 //
 //	A[l][j] = s_h(j)^w · Π_t (s_t(j)/s_t(2^t))^(l_t), t = 0 … h-1
 //
 // so that the initial packets are the coefficients of a polynomial in a basis of
 // one polynomial of each degree, and the coded packets its values. The
-// field has characteristic 2; it is an error where it has not, or where K > q.
-func LCH(f field.Field, k int) (Matrix, error) { return newLCH(f, k, k) }
-
-// newLCH returns the matrix of the K polynomials of [LCH] on R codes.
-func newLCH(f field.Field, k, r int) (Matrix, error) {
+// field has characteristic 2; it is an error where it has not, or where k or r > q.
+func LCH(f field.Field, k, r int) (Matrix, error) {
 	if !isBinary(f) {
 		return nil, fmt.Errorf("matrix: lch over %s: the additive FFT needs characteristic 2: want a field such as 2^8 or 2^16", f.Name())
 	}

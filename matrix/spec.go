@@ -127,11 +127,11 @@ func (s Spec) build(b *builder) (Matrix, error) {
 		return nil, err
 	}
 	if b.k != b.r && family.Square {
-		return nil, fmt.Errorf("matrix: %s is square only, and there are K = %d sources and R = %d sinks: want as many, without --sinks, or one of %s",
+		return nil, fmt.Errorf("matrix: %s is square only, and there are K = %d sources and R = %d sinks: want as many sinks as sources, or one of %s",
 			family.Name, b.k, b.r, rectangular())
 	}
 	if b.k != b.r && s.Inverse {
-		return nil, fmt.Errorf("matrix: %s of K = %d sources and R = %d sinks has no inverse: want as many, without --sinks, or the matrix itself",
+		return nil, fmt.Errorf("matrix: %s of K = %d sources and R = %d sinks has no inverse: want as many sinks as sources, or the matrix itself",
 			family, b.k, b.r)
 	}
 	m, err := family.build(b)

@@ -48,7 +48,7 @@ func newDecode() *cobra.Command {
 		Short: "Decode the inputs from coded files and surviving inputs",
 		Long:  decodeHelp,
 		Example: `  volley decode coded -o back
-  volley decode coded ckpt.0 ckpt.2 -o back`,
+  volley decode coded examples/packets/node-00.ckpt -o back2`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runDecode(cmd, o, args) },
 	}
 	o.addPlan(cmd)
@@ -155,7 +155,7 @@ func (o *decodeOptions) prepare(ctx context.Context, stderr io.Writer, args []st
 	if err != nil {
 		return nil, usagef("cannot decode %s: %w", args[0], err)
 	}
-	if job.encoder, err = volley.Compile(a, append(options, o.choice.Options(model)...)...); err != nil {
+	if job.encoder, err = volley.NewEncoder(a, append(options, o.choice.Options(model)...)...); err != nil {
 		return nil, usage(err)
 	}
 	return job, nil

@@ -51,7 +51,7 @@ func newEncode() *cobra.Command {
 		Short: "Encode files: one in and one out for each processor",
 		Long:  encodeHelp,
 		Example: `  volley encode -o coded examples/packets
-  volley encode --field 2^16 --matrix random:1 -p 2 -o coded -k 8 'ckpt.{rank}'`,
+  volley encode --field 2^16 --matrix random:1 -p 2 -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
 	}
 	o.addMatrix(cmd)
@@ -150,7 +150,7 @@ func (o *encodeOptions) assemble(cmd *cobra.Command, args []string, options []vo
 	if err != nil {
 		return nil, err
 	}
-	if job.encoder, err = volley.Compile(job.matrix, append(options, o.choice.Options(model)...)...); err != nil {
+	if job.encoder, err = volley.NewEncoder(job.matrix, append(options, o.choice.Options(model)...)...); err != nil {
 		return nil, usage(err)
 	}
 	return job, nil

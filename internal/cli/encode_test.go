@@ -104,7 +104,7 @@ func TestEncodeEqualsReedSolomon(t *testing.T) {
 	for _, n := range sizes {
 		longest = max(longest, n)
 	}
-	a, err := matrix.Cauchy(fieldtest.Parse(t, "2^8"), k)
+	a, err := matrix.Cauchy(fieldtest.Parse(t, "2^8"), k, k)
 	if err != nil {
 		t.Fatal(err)
 	}

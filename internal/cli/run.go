@@ -195,7 +195,7 @@ func (o *runOptions) run(ctx context.Context, stderr io.Writer, e *volley.Encode
 		}
 		mine = append(mine, packet)
 	}
-	report, err := e.RunAll(ctx, o.party.Transport, mine)
+	report, err := e.Run(ctx, o.party.Transport, mine...)
 	if err != nil {
 		return nil, err
 	}

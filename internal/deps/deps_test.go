@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/cli": {
 		"", "algo", "bench", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/codeddir", "internal/comparison", "internal/disk", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
-		"trace", "transport", "transport/local", "transport/mpi", "tune", "web",
+		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},
 	"cmd/volley":    {"internal/cli"},

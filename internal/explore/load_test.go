@@ -34,18 +34,18 @@ func encoded(t testing.TB, ranks int, options ...volley.Option) (report, traced 
 		t.Fatal(err)
 	}
 	recorder := trace.New()
-	e, err := volley.Compile(a, append(options, volley.WithTrace(recorder))...)
+	e, err := volley.NewEncoder(a, append(options, volley.WithTrace(recorder))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	packets := make([]volley.Packet, k)
 	for i := range packets {
-		packets[i] = volley.Packet{Source: volley.Memory(bytes.Repeat([]byte{byte(i)}, size)), Size: size, Coded: make(volley.Memory, size)}
+		packets[i] = volley.Packet{Data: bytes.Repeat([]byte{byte(i)}, size), Result: new([]byte)}
 	}
 	reports := make([]*volley.Report, ranks)
 	err = local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) (err error) {
 		r, n := tr.Rank(), k/ranks
-		reports[r], err = e.RunAll(ctx, tr, packets[r*n:(r+1)*n])
+		reports[r], err = e.Run(ctx, tr, packets[r*n:(r+1)*n]...)
 		return err
 	})
 	if err != nil {

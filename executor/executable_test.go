@@ -193,12 +193,12 @@ func TestAllocations(t *testing.T) {
 	const k = 8
 	f := fieldtest.Parse(t, "2^8")
 	p := compile(t, "universal", randomMatrix(t, f, k), 1)
-	allocations := func(parts []*executor.Part, segments int, ahead bool) float64 {
+	allocations := func(parts []*executor.Executable, segments int, ahead bool) float64 {
 		return testing.AllocsPerRun(5, func() {
 			var all sync.WaitGroup
 			group := local.New(len(parts))
 			for rank, part := range parts {
-				job := executor.Job{Part: part, Bytes: int64(segments) * 64 << 10, Segment: 64 << 10, Ahead: ahead, Timeout: time.Minute}
+				job := executor.Job{Executable: part, Bytes: int64(segments) * 64 << 10, Segment: 64 << 10, Ahead: ahead, Timeout: time.Minute}
 				for range k / len(parts) {
 					job.Inputs, job.Outputs = append(job.Inputs, zeros()...), append(job.Outputs, discard()...)
 				}
@@ -212,9 +212,9 @@ func TestAllocations(t *testing.T) {
 		})
 	}
 	for _, ranks := range []int{1, 2, k} {
-		var parts []*executor.Part
+		var parts []*executor.Executable
 		for rank := range ranks {
-			part, err := executor.Compile(p, rank, ranks)
+			part, err := executor.Prepare(p, rank, ranks)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -295,7 +295,7 @@ func TestAllgatherTogether(t *testing.T) {
 			}
 		}
 	}
-	if _, err := executor.Compile(p, 0, 8); err == nil || !strings.Contains(err.Error(), "rank 0 of 8") {
+	if _, err := executor.Prepare(p, 0, 8); err == nil || !strings.Contains(err.Error(), "rank 0 of 8") {
 		t.Errorf("got error %v", err)
 	}
 }
