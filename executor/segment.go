@@ -1,7 +1,9 @@
 package executor
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
 	"volley/plan"
 )
@@ -35,4 +37,149 @@ type MemoryError struct {
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("executor: %d bytes of memory: %s holds up to %d packets at a time and needs at least %d bytes",
 		e.Memory, e.Algorithm, e.Packets, e.Least)
+}
+
+// A segment is so many bytes of every packet, from an offset on.
+type segment struct {
+	offset  int64
+	bytes   int
+	element int  // bytes of an element
+	last    bool // of the packets
+}
+
+// at returns the segment that begins at an offset.
+func (r *run) at(offset int64) segment {
+	n := min(r.Segment, r.Bytes-offset)
+	each := (n + int64(r.pieces) - 1) / int64(r.pieces)
+	if r.pieces > 1 {
+		each = (each + r.align - 1) / r.align * r.align
+	}
+	return segment{offset, int(n), int(each), offset+n >= r.Bytes}
+}
+
+// piece returns where element i, a piece of a packet, begins in the segment, and how many
+// bytes of it are no padding, which the last pieces may be.
+func (l *lane) piece(i int) (begin, length int) {
+	begin = min(l.bytes, i%l.pieces*l.element)
+	return begin, min(l.element, l.bytes-begin)
+}
+
+// readInputs reads the inputs of the segment into memory, unless they lie there.
+func (l *lane) readInputs() error {
+	i := 0
+	for q, proc := range l.x.processors {
+		for own := range proc.inputs {
+			if err := l.readInput(i, l.Inputs[i/l.pieces]); err != nil {
+				return of(l.x.first+q, fmt.Errorf("read input %d: %w", own/l.pieces, err))
+			}
+			i++
+		}
+	}
+	return nil
+}
+
+// readInput reads element i, of a packet, and pads it with zeros.
+func (l *lane) readInput(i int, packet Input) error {
+	begin, length := l.piece(i)
+	offset := l.offset + int64(begin)
+	lies := l.put(i, packet.inMemory(), offset, length)
+	element := l.memory[i]
+	l.inputs[i] = element[:length]
+	if !lies {
+		n, err := packet.readAt(element[:length], offset)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		clear(element[n:])
+	}
+	if packet.Check == nil {
+		return nil
+	}
+	return packet.Check(l.inputs[i], offset)
+}
+
+// readAt reads the packet as io.ReaderAt says.
+func (p Input) readAt(to []byte, offset int64) (int, error) {
+	if p.Reader != nil {
+		return p.Reader.ReadAt(to, offset)
+	}
+	return copy(to, p.Memory[min(offset, int64(len(p.Memory))):]), nil
+}
+
+// locateOutputs finds out where the outputs of the segment are to lie in memory.
+func (l *lane) locateOutputs() {
+	for i, o := range l.x.outputOf {
+		if o >= 0 {
+			begin, length := l.piece(o)
+			l.written[o] = l.put(l.x.inputs+l.x.received+i, l.Outputs[o/l.pieces].inMemory(), l.offset+int64(begin), length)
+		}
+	}
+}
+
+// put sets element i to where it lies in its packet, which is nil unless it is in memory, or
+// else to a buffer, and reports which. An element whose last bytes are padding, after
+// length, is nowhere whole.
+func (l *lane) put(i int, packet []byte, offset int64, length int) (lies bool) {
+	if lies = packet != nil && length == l.element && offset+int64(length) <= int64(len(packet)); lies {
+		l.memory[i] = packet[offset:][:length:length]
+		return true
+	}
+	if len(l.buffers[i]) < l.element { // the end of a packet in memory has none yet
+		l.buffers[i] = make([]byte, l.element)
+	}
+	l.memory[i] = l.buffers[i][:l.element]
+	return false
+}
+
+// writeOutputs writes the outputs of the segment that were not computed where they belong.
+func (l *lane) writeOutputs() error {
+	for o, data := range l.outputs {
+		if l.written[o] {
+			continue
+		}
+		begin, _ := l.piece(o)
+		to, offset := l.Outputs[o/l.pieces], l.offset+int64(begin)
+		if to.Writer == nil {
+			copy(to.Memory[offset:], data)
+		} else if _, err := to.Writer.WriteAt(data, offset); err != nil {
+			return l.writeError(o, err)
+		}
+	}
+	return nil
+}
+
+// writeError says that output o, an element, could not be written.
+func (l *lane) writeError(o int, err error) error {
+	q := l.x.outputs[o].proc
+	for _, before := range l.x.processors[:q] {
+		o -= before.outputs
+	}
+	return of(l.x.first+q, fmt.Errorf("write output %d: %w", o/l.pieces, err))
+}
+
+// A view is what the observer is to see of one processor, and what it says.
+type view struct {
+	inputs, outputs [][]byte
+	err             error
+}
+
+// observe shows the segment to the observer.
+func (l *lane) observe() error {
+	inputs, outputs := l.inputs, l.outputs
+	for q, proc := range l.x.processors {
+		l.views[q] = view{inputs: inputs[:proc.inputs], outputs: outputs[:proc.outputs]}
+		inputs, outputs = inputs[proc.inputs:], outputs[proc.outputs:]
+	}
+	l.pool.share(len(l.views), l.observer)
+	for q := range l.views {
+		if err := l.views[q].err; err != nil {
+			return of(l.x.first+q, err)
+		}
+	}
+	return nil
+}
+
+func (l *lane) observeOne(_, q int) {
+	v := &l.views[q]
+	v.err = l.Observe(l.x.first+q, v.inputs, v.outputs)
 }

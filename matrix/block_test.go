@@ -194,7 +194,7 @@ func TestBlockOutOfRange(t *testing.T) {
 			wantPanic(t, "of a 2×4 matrix", func() { b.At(at[0], at[1]) })
 		}
 	}
-	p := subset(must(CosetPoints(f, 8))(t), 2, 3)
+	p := part(must(CosetPoints(f, 8))(t), 2, 3)
 	wantPanic(t, "point 3 of 3", func() { p.At(3) })
 	wantPanic(t, "point -1 of 3", func() { p.At(-1) })
 }

@@ -43,7 +43,7 @@ func Cauchy(f field.Field, k, r int) (Matrix, error) {
 	if err := checkBoth("cauchy", f, k, r, 0); err != nil {
 		return nil, err
 	}
-	return named{cauchy{codePoints{f, 0, k}, codePoints{f, k, r}}, "cauchy"}, nil
+	return named{cauchy{codes(f, 0, k), codes(f, k, r)}, "cauchy"}, nil
 }
 
 // CauchyOn returns the Cauchy matrix with a row per point of x and a column per
@@ -98,29 +98,18 @@ func (m cauchy) At(i, j int) field.Element {
 func (m cauchy) pointSets() []PointSet { return []PointSet{{"x", m.x}, {"y", m.y}} }
 func (m cauchy) superregular() bool    { return true }
 
-func (m cauchy) rowBlock(first, rows int) Matrix { return cauchy{subset(m.x, first, rows), m.y} }
+func (m cauchy) rowBlock(first, rows int) Matrix { return cauchy{part(m.x, first, rows), m.y} }
 func (m cauchy) columnBlock(first, columns int) Matrix {
-	return cauchy{m.x, subset(m.y, first, columns)}
+	return cauchy{m.x, part(m.y, first, columns)}
 }
 
 // factor returns diagonal, Lagrange, diagonal:
 //
 //	1/(x_i - y_j) = -P'(x_i) · Φ_i(y_j) · 1/P(y_j), P(z) = Π (z - x_k)
 func (m cauchy) factor() *Factorisation {
-	if m.Rows() != m.Cols() {
-		return nil
-	}
 	w := arrangeBoth(m.x, m.y)
-	fact := factorLagrange("cauchy", w)
-	if fact == nil || len(fact.Layers) == 0 { // a single processor's is not worth a layer
-		return nil
-	}
 	f := m.Field()
-	scaleRows(fact.Layers, func(label int) field.Element {
-		return f.Sub(field.Element{}, w[0].derivative(label))
-	})
-	scaleColumns(fact.Layers, func(label int) field.Element {
-		return f.Inv(w[0].vanishing(w[1].value(0, label)))
-	})
-	return fact
+	return factorLagrange("cauchy", w).between(
+		func(label int) field.Element { return f.Sub(field.Element{}, w[0].derivative(label)) },
+		func(label int) field.Element { return f.Inv(w[0].vanishing(w[1].value(0, label))) })
 }

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"math/big"
 
 	"volley/field"
 )
@@ -28,18 +29,13 @@ func Gabidulin(f field.Field, base uint64, k, r int) (Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSize("K", k); err != nil {
+	if err := checkShape(k, r); err != nil {
 		return nil, err
 	}
-	if err := checkSize("R", r); err != nil {
-		return nil, err
-	}
-	if k != r && int64(k)+int64(r) > int64(t.m) {
-		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d and R = %d need %d points independent over F_%d, and the field has degree %d over it: want K + R <= %d%s",
-			f.Name(), k, r, k+r, t.q, t.m, t.m, t.higherDegree(k+r))
-	}
-	if k == r && 2*k > t.m {
-		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d needs %d points independent over F_%d, and the field has degree %d over it: want K <= %d%s", f.Name(), k, 2*k, t.q, t.m, t.m/2, t.higherDegree(2*k))
+	if int64(k)+int64(r) > int64(t.m) {
+		needs, want := together(k, r, big.NewInt(int64(t.m)))
+		return nil, fmt.Errorf("matrix: gabidulin over %s: %s %d points independent over F_%d, and the field has degree %d over it: want %s%s",
+			f.Name(), needs, k+r, t.q, t.m, want, t.higherDegree(k+r))
 	}
 	z := gcd(gcd(k, r), t.m)
 	omega := newMoorePoints(t, k, z, 0)
@@ -64,7 +60,7 @@ func (m *gabidulin) ID() string   { return fmt.Sprintf("gabidulin(%d)", m.omega.
 func (m *gabidulin) base() uint64 { return m.omega.q }
 
 func (m *gabidulin) factor() *Factorisation {
-	if m.Rows() != m.Cols() || m.omega.z == 1 && m.omega.n > 1 {
+	if m.omega.z == 1 && m.omega.n > 1 {
 		return nil
 	}
 	inverse := Inverted(m.omega.layers())

@@ -38,8 +38,7 @@ func LCH(f field.Field, k, r int) (Matrix, error) {
 			return nil, fmt.Errorf("%w: want %s <= %v", err, n.what, f.Order())
 		}
 	}
-	points := codePoints{f, 0, r}
-	m := &lch{f: f, k: k, r: r}
+	m := &lch{shape: shape{f, k, r}}
 	m.tower = &tower{f: f, n: k}
 	var maps []field.Element // s_(t+1)(z) = s_t(z)·(s_t(z) + s_t(2^t))
 	for t := range bits.TrailingZeros(uint(k)) {
@@ -49,7 +48,7 @@ func LCH(f field.Field, k, r int) (Matrix, error) {
 		m.tower.folds = append(m.tower.folds, fold{f: f, radix: 2, linear: c})
 	}
 	m.tower.value = func(t, label int) field.Element {
-		z := points.At(label)
+		z := field.Code(uint64(label))
 		for _, c := range maps[:t] {
 			z = f.Mul(z, f.Add(z, c))
 		}
@@ -63,19 +62,15 @@ func isBinary(f field.Field) bool {
 }
 
 type lch struct {
-	f     field.Field
-	k, r  int
+	shape
 	tower *tower          // of K points
 	norm  []field.Element // 1/s_t(2^t)
 }
 
-func (m *lch) Field() field.Field { return m.f }
-func (m *lch) Rows() int          { return m.k }
-func (m *lch) Cols() int          { return m.r }
-func (m *lch) ID() string         { return "lch" }
+func (m *lch) ID() string { return "lch" }
 
 func (m *lch) At(l, j int) field.Element {
-	checkEntry(l, j, m.k, m.r)
+	m.check(l, j)
 	h := len(m.norm)
 	v := m.scale(l)
 	for t := range h {
@@ -100,7 +95,7 @@ func (m *lch) scale(l int) field.Element {
 // factor returns the layers of the additive FFT; its basis differs from that of
 // the tower by a diagonal.
 func (m *lch) factor() *Factorisation {
-	if m.k != m.r || !m.tower.structured() {
+	if !m.tower.structured() {
 		return nil
 	}
 	fact := &Factorisation{Name: "additive-fft", Structure: m.tower.String(), Layers: m.tower.layers()}

@@ -46,7 +46,7 @@ func ReedSolomonVandermonde(f field.Field, k, r int) (Matrix, error) {
 	if err := checkBoth(id, f, k, r, 0); err != nil {
 		return nil, err
 	}
-	return named{newLagrange(codePoints{f, 0, k}, codePoints{f, k, r}), id}, nil
+	return named{newLagrange(codes(f, 0, k), codes(f, k, r)), id}, nil
 }
 
 // ReedSolomonCauchy returns the k×r matrix of klauspost/reedsolomon's
@@ -72,13 +72,13 @@ func ReedSolomonCauchy(f field.Field, k, r int) (Matrix, error) {
 // It is an error where k > q-1.
 func ReedSolomonPAR1(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:par1"
+	if err := checkShape(k, r); err != nil {
+		return nil, err
+	}
 	if err := checkCodes(id, f, "K", k, 1); err != nil {
 		return nil, err
 	}
-	if err := checkSize("R", r); err != nil {
-		return nil, err
-	}
-	return named{Transpose(vandermonde{codePoints{f, 1, k}, r}), id}, nil
+	return named{Transpose(vandermonde{codes(f, 1, k), r}), id}, nil
 }
 
 // ReedSolomonJerasure returns the k×r matrix of Jerasure's
@@ -93,35 +93,23 @@ func ReedSolomonPAR1(f field.Field, k, r int) (Matrix, error) {
 // for symbol codes i, k and k+j, and r > 1. The code is MDS. It is an error where
 // k+r-1 > q.
 func ReedSolomonJerasure(f field.Field, k, r int) (Matrix, error) {
-	if err := checkBoth("rs:jerasure", f, k, r, -1); err != nil {
+	const id = "rs:jerasure"
+	if err := checkBoth(id, f, k, r, -1); err != nil {
 		return nil, err
 	}
-	return jerasure{f, k, r}, nil
-}
-
-type jerasure struct {
-	f    field.Field
-	k, r int
-}
-
-func (m jerasure) Field() field.Field { return m.f }
-func (m jerasure) Rows() int          { return m.k }
-func (m jerasure) Cols() int          { return m.r }
-func (m jerasure) ID() string         { return "rs:jerasure" }
-
-func (m jerasure) At(i, j int) field.Element {
-	checkEntry(i, j, m.k, m.r)
-	if i == 0 || j == 0 {
-		return field.One
-	}
-	// Elimination makes it the Lagrange matrix Φ_i(y_j), with the leading
-	// coefficient of Φ_i in the last column. Rows are divided by column 0 and then
-	// columns by row 0, and of Φ_i(y) = w_i·Π(y - x_m) / (y - x_i) these remain.
-	x, first, y := field.Code(uint64(i)), field.Code(uint64(m.k)), field.Code(uint64(m.k)+uint64(j))
-	numerator, denominator := m.f.Sub(first, x), first
-	if j < m.r-1 {
-		numerator = m.f.Mul(numerator, y)
-		denominator = m.f.Mul(denominator, m.f.Sub(y, x))
-	}
-	return m.f.Mul(numerator, m.f.Inv(denominator))
+	return &formula{shape{f, k, r}, id, func(i, j int) field.Element {
+		if i == 0 || j == 0 {
+			return field.One
+		}
+		// Elimination makes it the Lagrange matrix Φ_i(y_j), with the leading
+		// coefficient of Φ_i in the last column. Rows are divided by column 0 and then
+		// columns by row 0, and of Φ_i(y) = w_i·Π(y - x_m) / (y - x_i) these remain.
+		x, first, y := field.Code(uint64(i)), field.Code(uint64(k)), field.Code(uint64(k)+uint64(j))
+		numerator, denominator := f.Sub(first, x), first
+		if j < r-1 {
+			numerator = f.Mul(numerator, y)
+			denominator = f.Mul(denominator, f.Sub(y, x))
+		}
+		return f.Mul(numerator, f.Inv(denominator))
+	}}, nil
 }

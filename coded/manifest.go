@@ -1,4 +1,4 @@
-package codeddir
+package coded
 
 import (
 	"bytes"
@@ -146,14 +146,14 @@ func readManifest(dir disk.Dir, name, path string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := decode(data)
+	m, err := parseManifest(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
 }
 
-func decode(data []byte) (*Manifest, error) {
+func parseManifest(data []byte) (*Manifest, error) {
 	var head struct { // first, as another version has other keys
 		Format  string
 		Version int

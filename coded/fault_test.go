@@ -1,4 +1,4 @@
-package codeddir
+package coded
 
 import (
 	"crypto/sha256"
@@ -147,7 +147,7 @@ func (f *faultFile) Close() error {
 
 // replace puts a result of that many files in the place of another, on a disk.
 func replace(f *fault, path string, processors int, text string) error {
-	d, err := Create(Place{Disk: f, Path: path}, true)
+	d, err := create(place{Disk: f, Path: path}, true)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func replace(f *fault, path string, processors int, text string) error {
 // none.
 func holds(t *testing.T, path string) string {
 	t.Helper()
-	r, err := Read(path)
+	r, err := readStored(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
@@ -194,7 +194,7 @@ func holds(t *testing.T, path string) string {
 }
 
 func sum(data []byte) string {
-	f := File{digest: sha256.New()}
+	f := newFile{digest: sha256.New()}
 	f.digest.Write(data)
 	_, sum := f.Sum()
 	return sum
@@ -237,10 +237,10 @@ func TestFaultyReplace(t *testing.T) {
 				if got != "new" && (got != was || err == nil) || err != nil && f.at == 0 {
 					t.Fatalf("%v, and it holds %q: want %q or new", err, got, was)
 				}
-				if names := list(t, path); err != nil && got == was && f.err != nil && f.calls > f.at && strings.Contains(names, hidden) && !errors.Is(err, errKilled) {
+				if names := listing(t, path); err != nil && got == was && f.err != nil && f.calls > f.at && strings.Contains(names, hidden) && !errors.Is(err, errKilled) {
 					t.Errorf("%v: left: %s", err, names)
 				}
-				if d, err := Create(Place{Path: path}, true); err != nil {
+				if d, err := create(place{Path: path}, true); err != nil {
 					t.Error(err)
 				} else {
 					d.Discard()
@@ -255,7 +255,7 @@ func TestFaultyReplace(t *testing.T) {
 				if got == "old" && old == 11 {
 					want = "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 manifest.copy.json manifest.json"
 				}
-				if names := list(t, path); names != want && !(got == "" && names == "") {
+				if names := listing(t, path); names != want && !(got == "" && names == "") {
 					t.Errorf("after the next run: %s, want %s", names, want)
 				}
 				if err := replace(&fault{Disk: disk.OS}, path, 2, "again"); err != nil || holds(t, path) != "again" {
@@ -270,7 +270,7 @@ func TestFaultyReplace(t *testing.T) {
 func TestFaultyFiles(t *testing.T) {
 	names := []string{"a", strings.Repeat("b", longestName), "c"}
 	write := func(f *fault, path, text string) error {
-		d, err := CreateFiles(Place{Disk: f, Path: path}, names, true)
+		d, err := createFiles(place{Disk: f, Path: path}, names, true)
 		if err != nil {
 			return err
 		}
@@ -313,7 +313,7 @@ func TestFaultyFiles(t *testing.T) {
 				t.Errorf("%s, and no journal: %v", got, err)
 			}
 		}
-		d, err2 := CreateFiles(Place{Path: path}, nil, true)
+		d, err2 := createFiles(place{Path: path}, nil, true)
 		if err2 != nil {
 			t.Fatal(err2)
 		}
@@ -321,7 +321,7 @@ func TestFaultyFiles(t *testing.T) {
 		if got := texts(path); got != "old old old" && got != "new new new" {
 			t.Errorf("%v: the next run leaves %s", err, got)
 		}
-		if got := list(t, path); got != "a "+names[1]+" c theirs" {
+		if got := listing(t, path); got != "a "+names[1]+" c theirs" {
 			t.Errorf("the next run leaves %s", got)
 		}
 	})
@@ -341,29 +341,29 @@ func TestOpenFinishes(t *testing.T) {
 		replace(f, path, 1, "new")
 		f.end()
 	}
-	if err := Check(path, false); !errors.Is(err, ErrExists) {
-		t.Errorf("Check: %v", err)
+	if err := check(disk.OS, path, manifests, ErrExists, false); !errors.Is(err, ErrExists) {
+		t.Errorf("check: %v", err)
 	}
 	var replaced []string
-	for _, p := range Replaces(path, nil) {
+	for _, p := range replaces(path, nil, true) {
 		replaced = append(replaced, filepath.Base(p))
 	}
 	if got := strings.Join(replaced, " "); !strings.Contains(got, "coded.2") {
 		t.Errorf("replaces %s, without what the journal removes", got)
 	}
 	busy := takeLock(t, path) // another run: the reader leaves the journal to it
-	if _, err := Open(path, disk.HolderOf("decode", "")); !errors.As(err, new(*disk.BusyError)) {
+	if _, err := openStored(path, disk.HolderOf("decode", "")); !errors.As(err, new(*disk.BusyError)) {
 		t.Errorf("read while another run writes: %v", err)
 	}
 	busy(true)
 	if got := holds(t, path); got != "new" {
 		t.Errorf("it holds %q", got)
 	}
-	r, err := Open(path, disk.HolderOf("decode", ""))
+	r, err := openStored(path, disk.HolderOf("decode", ""))
 	if err != nil || !r.Finished {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := Create(Place{Path: path}, true); !errors.As(err, new(*disk.BusyError)) {
+	if _, err := create(place{Path: path}, true); !errors.As(err, new(*disk.BusyError)) {
 		t.Errorf("written while it is read: %v", err)
 	}
 	r.Close()
@@ -371,7 +371,7 @@ func TestOpenFinishes(t *testing.T) {
 	if names, _ := filepath.Glob(filepath.Join(path, hidden+"*")); len(names) > 0 {
 		t.Errorf("left: %v", names)
 	}
-	if got := list(t, path); got != "coded.0 manifest.copy.json manifest.json" {
+	if got := listing(t, path); got != "coded.0 manifest.copy.json manifest.json" {
 		t.Errorf("%s", got)
 	}
 }
@@ -402,11 +402,11 @@ func TestDamagedJournal(t *testing.T) {
 	put(t, "", path, hidden+"x")
 	for _, text := range []string{"", "{}", "{}\n{}\n", `{"format":"volley-commit","version":1,"files":[{"from":"../x","to":"a"}]}`} {
 		put(t, text, path, journalName)
-		before := list(t, path)
-		if _, err := Create(Place{Path: path}, true); err == nil || !strings.Contains(err.Error(), journalName) {
+		before := listing(t, path)
+		if _, err := create(place{Path: path}, true); err == nil || !strings.Contains(err.Error(), journalName) {
 			t.Errorf("%q: %v, want an error that names it", text, err)
 		}
-		if got := list(t, path); got != before {
+		if got := listing(t, path); got != before {
 			t.Errorf("%q: left %s", text, got)
 		}
 		if holds(t, path) != "old" {
@@ -461,10 +461,10 @@ func TestManifestCopy(t *testing.T) {
 	if other, err := os.ReadFile(filepath.Join(path, CopyName)); err != nil || string(other) != string(good) {
 		t.Errorf("the copy is %q, %v", other, err)
 	}
-	check := func(text string) {
+	read := func(text string) {
 		t.Helper()
 		put(t, text, name)
-		r, err := Read(path)
+		r, err := readStored(path)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
@@ -482,25 +482,25 @@ func TestManifestCopy(t *testing.T) {
 			bad := []byte(string(good))
 			bad[i] ^= bit
 			if strings.TrimSpace(string(bad)) != strings.TrimSpace(string(good)) {
-				check(string(bad))
+				read(string(bad))
 			}
 		}
 		if i < len(good)-2 {
-			check(string(good[:i]))
+			read(string(good[:i]))
 		}
 	}
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Read(path); err != nil || !errors.Is(r.Damage, fs.ErrNotExist) {
+	if r, err := readStored(path); err != nil || !errors.Is(r.Damage, fs.ErrNotExist) {
 		t.Errorf("without the manifest: %v", err)
 	}
-	if err := Check(path, false); !errors.Is(err, ErrExists) {
+	if err := check(disk.OS, path, manifests, ErrExists, false); !errors.Is(err, ErrExists) {
 		t.Errorf("only the copy: %v", err)
 	}
 	put(t, "{", path, ManifestName)
 	put(t, "{", path, CopyName)
-	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), ManifestName) || !strings.Contains(err.Error(), CopyName) {
+	if _, err := readStored(path); err == nil || !strings.Contains(err.Error(), ManifestName) || !strings.Contains(err.Error(), CopyName) {
 		t.Errorf("both damaged: %v", err)
 	}
 }

@@ -1,14 +1,11 @@
-// Package codeddir writes the directory that holds the coded packets of a run:
-// one file per processor, or one of all, and a manifest in two copies. It also writes
-// directories of files alone, such as decoded ones.
-//
-// Files are written under hidden names and synced. Then a journal that lists them is
-// renamed into place: that is the commit, and after it the files get their names. Whoever
-// finds a journal takes the files it lists for those of the names they are to get, so that
-// a run that is killed leaves the earlier result or its own, whole. A lock keeps two runs
-// from writing one directory; the next run that has the lock does what the journal lists
-// and removes other hidden files.
-package codeddir
+package coded
+
+// A directory that gets a result is written like this. Files are written under hidden names
+// and synced. Then a journal that lists them is renamed into place: that is the commit, and
+// after it the files get their names. Whoever finds a journal takes the files it lists for
+// those of the names they are to get, so that a run that is killed leaves the earlier result
+// or its own, whole. A lock keeps two runs from writing one directory; the next run that has
+// the lock does what the journal lists and removes other hidden files.
 
 import (
 	"cmp"
@@ -41,8 +38,8 @@ var ErrExists = errors.New("holds a " + ManifestName + " already")
 // ErrFileExists says that a file to be written is there already.
 var ErrFileExists = errors.New("is there already")
 
-// A Place is a directory to be written, and by whom.
-type Place struct {
+// A place is a directory to be written, and by whom.
+type place struct {
 	Disk   disk.Disk // nil: the machine's
 	Path   string
 	Holder disk.Holder // of the lock; Run is the same in all processes of a run
@@ -56,44 +53,45 @@ type Place struct {
 	Together func(work func() error) error
 }
 
-// A Dir is a directory that is being written.
-type Dir struct {
-	Place
+// A directory is a directory that is being written.
+type directory struct {
+	place
 	Finished bool     // a commit that an interrupted run had begun was finished
 	Removed  []string // names of files that interrupted runs had left
 
 	dir    disk.Dir
+	names  []string          // of the files that CommitFiles commits
 	undo   func()            // of what was made
 	unlock func(remove bool) // nil where another process of the run has the lock
-	files  []*File
+	files  []*newFile
 
 	// promised says that another process, which has the lock, may commit the files.
 	promised bool
 }
 
-// Create prepares the directory for a result with a manifest: it makes it where it
+// create prepares the directory for a result with a manifest: it makes it where it
 // does not exist, takes the lock, finishes what an interrupted run has committed and
 // removes what else one has left. It returns a [*disk.BusyError] where another run has the
 // lock, and an error wrapping [ErrExists] when the directory holds a manifest and replace
 // is false. All is then as it was.
-func Create(at Place, replace bool) (*Dir, error) {
+func create(at place, replace bool) (*directory, error) {
 	return prepare(at, manifests, ErrExists, replace)
 }
 
-// CreateFiles is [Create] for files of the given names and no manifest. It returns
+// createFiles is [create] for files of the given names and no manifest. It returns
 // an error wrapping [ErrFileExists] when one of them exists and replace is false.
-func CreateFiles(at Place, names []string, replace bool) (*Dir, error) {
+func createFiles(at place, names []string, replace bool) (*directory, error) {
 	return prepare(at, names, ErrFileExists, replace)
 }
 
-func prepare(at Place, names []string, exists error, replace bool) (_ *Dir, err error) {
+func prepare(at place, names []string, exists error, replace bool) (_ *directory, err error) {
 	at.Disk = cmp.Or(at.Disk, disk.OS)
-	at.Holder.Run = cmp.Or(at.Holder.Run, NewRun())
+	at.Holder.Run = cmp.Or(at.Holder.Run, newRun())
 	alone := at.Together == nil
 	if alone {
 		at.Together = func(work func() error) error { return work() }
 	}
-	d := &Dir{Place: at, undo: func() {}}
+	d := &directory{place: at, names: names, undo: func() {}}
 	defer func() {
 		if err != nil {
 			d.Discard()
@@ -147,17 +145,17 @@ func prepare(at Place, names []string, exists error, replace bool) (_ *Dir, err 
 	})
 }
 
-// NewRun returns a name for a run.
-func NewRun() string { return rand.Text()[:8] }
+// newRun returns a name for a run.
+func newRun() string { return rand.Text()[:8] }
 
-func (d *Dir) lock() (err error) {
+func (d *directory) lock() (err error) {
 	d.unlock, err = d.dir.Lock(LockName, false, d.Holder)
 	return err
 }
 
 // clean finishes what an interrupted run has committed, and removes what else there is of
 // such.
-func (d *Dir) clean() error {
+func (d *directory) clean() error {
 	j, err := readJournal(d.dir)
 	if err != nil {
 		return err
@@ -186,18 +184,6 @@ func (d *Dir) clean() error {
 // manifests are the names of the manifest.
 var manifests = []string{ManifestName, CopyName}
 
-// Check returns the error that Create would return for what the directory holds,
-// and changes nothing.
-func Check(path string, replace bool) error {
-	return check(disk.OS, path, manifests, ErrExists, replace)
-}
-
-// CheckFiles returns the error that CreateFiles would return for what the directory
-// holds, and changes nothing.
-func CheckFiles(path string, names []string, replace bool) error {
-	return check(disk.OS, path, names, ErrFileExists, replace)
-}
-
 // check returns an error where one of the files exists.
 func check(d disk.Disk, path string, names []string, exists error, replace bool) error {
 	dir, err := d.Open(path)
@@ -222,22 +208,19 @@ func check(d disk.Disk, path string, names []string, exists error, replace bool)
 	return nil
 }
 
-// Replaces returns the paths that a run replaces or removes when it writes files
-// of the given names and a manifest: these, the files that the manifest there is
+// replaces returns the paths that a run replaces or removes when it writes files
+// of the given names and, if asked, a manifest: these, the files that the manifest there is
 // lists, and what an interrupted run has left. Not all of them need exist.
-func Replaces(path string, names []string) []string {
-	names = slices.Concat(manifests, names)
-	if old, err := Read(path); err == nil {
-		for _, f := range old.Manifest.Files {
-			names = append(names, f.Name)
+func replaces(path string, names []string, manifest bool) []string {
+	names = slices.Clone(names)
+	if manifest {
+		names = slices.Concat(manifests, names)
+		if old, err := readStored(path); err == nil {
+			for _, f := range old.Manifest.Files {
+				names = append(names, f.Name)
+			}
 		}
 	}
-	return ReplacesFiles(path, names)
-}
-
-// ReplacesFiles is [Replaces] for a run that writes no manifest.
-func ReplacesFiles(path string, names []string) []string {
-	names = slices.Clone(names)
 	entries, _ := os.ReadDir(path) // none when there is no directory yet
 	for _, e := range entries {
 		if isHidden(e) {
@@ -268,8 +251,8 @@ func isHidden(e fs.DirEntry) bool {
 	return strings.HasPrefix(e.Name(), hidden) && e.Type().IsRegular() && e.Name() != LockName && e.Name() != journalName
 }
 
-// A File is a file of the directory that is being written, front to back.
-type File struct {
+// A newFile is a file of the directory that is being written, front to back.
+type newFile struct {
 	disk.File
 	name   string // that Commit gives it
 	draft  string // that it has until then
@@ -280,9 +263,9 @@ type File struct {
 // longestName is the bytes that file systems allow in a name.
 const longestName = 255
 
-// ValidName reports whether a file of a directory may have that name: one that
+// validName reports whether a file of a directory may have that name: one that
 // neither leads elsewhere nor is that of a file not committed.
-func ValidName(name string) bool { return isName(name) && !strings.HasPrefix(name, hidden) }
+func validName(name string) bool { return isName(name) && !strings.HasPrefix(name, hidden) }
 
 func isName(name string) bool {
 	return filepath.IsLocal(name) && filepath.Base(name) == name && name != "." && len(name) <= longestName &&
@@ -291,28 +274,41 @@ func isName(name string) bool {
 
 // Create opens a new file that Commit will give the name. It may be called for
 // one name only once.
-func (d *Dir) Create(name string) (*File, error) {
+func (d *directory) Create(name string) (*newFile, error) {
 	if err := d.free(name); err != nil {
 		return nil, err
 	}
 	draft := d.draft(name)
-	if len(draft) > longestName { // though the name alone may be short enough
-		draft = fmt.Sprint(hidden, d.Holder.Run, "-", len(d.files))
-	}
 	f, err := d.dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // follows no link
 	if err != nil {
 		return nil, err
 	}
-	file := &File{File: f, name: name, draft: draft, digest: sha256.New()}
+	file := &newFile{File: f, name: name, draft: draft, digest: sha256.New()}
 	d.files = append(d.files, file)
 	return file, nil
 }
 
 // draft returns the name of a file until the commit, which is the same in all processes.
-func (d *Dir) draft(name string) string { return hidden + d.Holder.Run + "-" + name }
+func (d *directory) draft(name string) string {
+	draft := hidden + d.Holder.Run + "-" + name
+	if len(draft) > longestName { // though the name alone may be short enough
+		draft = fmt.Sprintf("%s%s-%x", hidden, d.Holder.Run, sha256.Sum256([]byte(name)))
+	}
+	return draft
+}
+
+// Scratch returns a file for the time of the run, which has no name.
+func (d *directory) Scratch() (disk.File, error) {
+	name := hidden + rand.Text()[:8]
+	f, err := d.dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		d.dir.Remove(name) // where that fails, the next run removes it
+	}
+	return f, err
+}
 
 // free returns an error where a directory has the name.
-func (d *Dir) free(name string) error {
+func (d *directory) free(name string) error {
 	if there, err := d.dir.Lstat(name); err == nil && there.IsDir() {
 		return directoryError(d.File(name))
 	}
@@ -320,10 +316,10 @@ func (d *Dir) free(name string) error {
 }
 
 // File returns the path that the file will have when it is committed.
-func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
+func (d *directory) File(name string) string { return filepath.Join(d.Path, name) }
 
 // WriteAt appends p, which has to begin where the file ends so far.
-func (f *File) WriteAt(p []byte, offset int64) (int, error) {
+func (f *newFile) WriteAt(p []byte, offset int64) (int, error) {
 	if offset != f.size {
 		return 0, fmt.Errorf("%s: write at byte %d of a file that ends at %d", f.name, offset, f.size)
 	}
@@ -331,7 +327,7 @@ func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 }
 
 // Write appends p.
-func (f *File) Write(p []byte) (int, error) {
+func (f *newFile) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
 	f.digest.Write(p[:n])
 	f.size += int64(n)
@@ -339,14 +335,14 @@ func (f *File) Write(p []byte) (int, error) {
 }
 
 // Sum returns the length and the SHA-256, in hexadecimal, of what was written.
-func (f *File) Sum() (int64, string) { return f.size, hex.EncodeToString(f.digest.Sum(nil)) }
+func (f *newFile) Sum() (int64, string) { return f.size, hex.EncodeToString(f.digest.Sum(nil)) }
 
 // Commit puts the files and the manifest in the place of an earlier result, and gives them the
 // permissions, of which the umask takes some; their owner may read and write them. Files that
 // the new one does not have are removed. Whatever happens, the directory then holds the
-// earlier result or the new one as a whole, as [Read] finds it; after an error, Discard
+// earlier result or the new one as a whole, as [readStored] finds it; after an error, Discard
 // removes what is not needed.
-func (d *Dir) Commit(m *Manifest, perm fs.FileMode) error {
+func (d *directory) Commit(m *Manifest, perm fs.FileMode) error {
 	text, err := m.seal()
 	if err != nil {
 		return err
@@ -377,18 +373,18 @@ func (d *Dir) Commit(m *Manifest, perm fs.FileMode) error {
 	return d.commit(j, perm|0o600)
 }
 
-// CommitFiles puts the files in the place of those that have their names, as [Dir.Commit]
+// CommitFiles puts the files in the place of those that have their names, as [directory.Commit]
 // does, without a manifest.
-func (d *Dir) CommitFiles(perm fs.FileMode) error {
+func (d *directory) CommitFiles(perm fs.FileMode) error {
 	var j journal
-	for _, f := range d.files {
-		j.add(f.draft, f.name)
+	for _, name := range d.names { // also those that other processes have written here
+		j.add(d.draft(name), name)
 	}
 	return d.commit(j, perm|0o600)
 }
 
 // commit does what the journal lists.
-func (d *Dir) commit(j journal, perm fs.FileMode) error {
+func (d *directory) commit(j journal, perm fs.FileMode) error {
 	err := d.Together(func() error {
 		err := d.sync(perm)
 		d.promised = err == nil
@@ -440,7 +436,7 @@ func (d *Dir) commit(j journal, perm fs.FileMode) error {
 }
 
 // sync makes all files, their permissions and their hidden names last.
-func (d *Dir) sync(perm fs.FileMode) error {
+func (d *directory) sync(perm fs.FileMode) error {
 	most, err := d.permissions()
 	if err != nil {
 		return err
@@ -461,13 +457,13 @@ func (d *Dir) sync(perm fs.FileMode) error {
 
 // permissions returns what a new file of the directory may have: the umask has its say, or the
 // directory's access list. An empty file tells, as the umask itself can only be read by setting it.
-func (d *Dir) permissions() (fs.FileMode, error) {
+func (d *directory) permissions() (fs.FileMode, error) {
 	name := hidden + rand.Text()[:8]
 	f, err := d.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return 0, err
 	}
-	d.files = append(d.files, &File{File: f, draft: name}) // for Discard, if it cannot be removed here
+	d.files = append(d.files, &newFile{File: f, draft: name}) // for Discard, if it cannot be removed here
 	info, err := f.Stat()
 	if err = errors.Join(err, f.Close(), d.dir.Remove(name)); err != nil {
 		return 0, err
@@ -477,8 +473,8 @@ func (d *Dir) permissions() (fs.FileMode, error) {
 }
 
 // Discard removes what was written and is not committed, and the directories that
-// Create made, and lets go of the lock. It does nothing after a commit has succeeded.
-func (d *Dir) Discard() {
+// create made, and lets go of the lock. It does nothing after a commit has succeeded.
+func (d *directory) Discard() {
 	for _, f := range d.files {
 		f.Close()
 	}

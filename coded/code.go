@@ -1,11 +1,10 @@
-package cli
+package coded
 
 import (
 	"fmt"
+	"strings"
 
 	"volley/field"
-	"volley/internal/codeddir"
-	"volley/internal/selection"
 	"volley/matrix"
 )
 
@@ -21,7 +20,7 @@ type code struct {
 // codeOf rebuilds the code of a manifest, from which comes all that the names of a
 // matrix may stand for: points, entries. It is the one place that knows how a
 // matrix.Spec is stored.
-func codeOf(m codeddir.Matrix, f field.Field, k, sinks int) (*code, error) {
+func codeOf(m Matrix, f field.Field, k, sinks int) (*code, error) {
 	spec, err := matrix.ParseSpec(m.Family)
 	if err != nil {
 		return nil, err
@@ -36,7 +35,7 @@ func codeOf(m codeddir.Matrix, f field.Field, k, sinks int) (*code, error) {
 		}
 		points, err := matrix.NewPoints(f, list)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s", key, selection.Message(err))
+			return nil, fmt.Errorf("%s: %s", key, strings.TrimPrefix(err.Error(), "matrix: "))
 		}
 		sets = append(sets, matrix.PointSet{Name: set.Name, Points: points})
 	}
@@ -65,7 +64,7 @@ func codeOf(m codeddir.Matrix, f field.Field, k, sinks int) (*code, error) {
 	c := &code{plain: plain, inverse: m.Inverse, columns: m.Columns}
 	if c.columns != nil {
 		if _, err := matrix.Columns(plain, c.columns); err != nil {
-			return nil, fmt.Errorf("matrix.columns: %s", selection.Message(err))
+			return nil, fmt.Errorf("matrix.columns: %s", strings.TrimPrefix(err.Error(), "matrix: "))
 		}
 	}
 	return c, nil
@@ -129,59 +128,4 @@ func independent(a matrix.Matrix, lost, coded []int) []int {
 		chosen[i] = coded[p]
 	}
 	return chosen
-}
-
-// decoder returns the matrix D with x = y·D for the inputs x and packets y of which
-// y_k is x_k where coded[k] is -1, and else the coded packet of that number.
-func (c *storedCode) decoder(coded []int) (matrix.Matrix, error) {
-	k := len(coded)
-	var lost, kept, columns []int
-	for p, j := range coded {
-		if j < 0 {
-			kept = append(kept, p)
-		} else {
-			lost, columns = append(lost, p), append(columns, j)
-		}
-	}
-	if len(lost) == k && c.manifest.CodedPackets() == k { // the coded packets are in order
-		return c.code.inverted()
-	}
-	if err := matrix.CheckDense(c.field, k, k); err != nil {
-		return nil, err
-	}
-	d := matrix.NewDense(c.field, k, k)
-	for _, p := range kept {
-		d.Set(p, p, field.One)
-	}
-	if len(lost) == 0 {
-		return d, nil
-	}
-	// With S the inputs kept, L those lost, C the coded packets:
-	// y_C = x_S·A_SC + x_L·A_LC, so x_L = (y_C - y_S·A_SC)·A_LC^-1.
-	a, err := c.code.matrix()
-	if err != nil {
-		return nil, err
-	}
-	inverse, err := part(a, lost, columns).Inverse()
-	if err != nil {
-		return nil, err
-	}
-	known, err := matrix.Mul(part(a, kept, columns), inverse)
-	if err != nil {
-		return nil, err
-	}
-	for i, l := range lost {
-		for j, p := range lost {
-			d.Set(p, l, inverse.At(j, i))
-		}
-		for j, p := range kept {
-			d.Set(p, l, c.field.Sub(field.Element{}, known.At(j, i)))
-		}
-	}
-	return d, nil
-}
-
-// part returns the entries of a in the given rows and columns.
-func part(a matrix.Matrix, rows, columns []int) *matrix.Dense {
-	return matrix.DenseFunc(a.Field(), len(rows), len(columns), func(i, j int) field.Element { return a.At(rows[i], columns[j]) })
 }

@@ -1,4 +1,4 @@
-package codeddir
+package coded
 
 import (
 	"errors"
@@ -10,19 +10,19 @@ import (
 	"volley/internal/disk"
 )
 
-// A Result is a directory with a manifest, as a reader finds it.
-type Result struct {
+// A stored is a directory with a manifest, as a reader finds it.
+type stored struct {
 	Manifest *Manifest
 	Damage   error // of the manifest where its copy took its place
-	Finished bool  // Open has finished what an interrupted run had committed
+	Finished bool  // openStored has finished what an interrupted run had committed
 
 	path   string
 	drafts map[string]string // names of files that have not got theirs yet
 	close  func()
 }
 
-// Read reads the manifest of a directory, or its copy.
-func Read(path string) (*Result, error) {
+// readStored reads the manifest of a directory, or its copy.
+func readStored(path string) (*stored, error) {
 	dir, err := disk.OS.Open(path)
 	if err != nil {
 		return nil, err
@@ -31,9 +31,9 @@ func Read(path string) (*Result, error) {
 	return read(dir, path)
 }
 
-func read(dir disk.Dir, path string) (*Result, error) {
+func read(dir disk.Dir, path string) (*stored, error) {
 	j := journalOf(dir)
-	r := &Result{path: path, drafts: map[string]string{}, close: func() {}}
+	r := &stored{path: path, drafts: map[string]string{}, close: func() {}}
 	for _, name := range manifests {
 		m, err := readManifest(dir, j.where(dir, name), filepath.Join(path, name))
 		if err == nil {
@@ -56,7 +56,7 @@ func read(dir disk.Dir, path string) (*Result, error) {
 }
 
 // File returns the path of a file of the directory.
-func (r *Result) File(name string) string {
+func (r *stored) File(name string) string {
 	if draft, ok := r.drafts[name]; ok {
 		name = draft
 	}
@@ -64,7 +64,7 @@ func (r *Result) File(name string) string {
 }
 
 // Close lets go of the directory.
-func (r *Result) Close() {
+func (r *stored) Close() {
 	r.close()
 	r.close = func() {}
 }
@@ -76,10 +76,10 @@ const (
 	shareTime  = 20 * time.Millisecond
 )
 
-// Open is [Read] with a shared lock, and first finishes what an interrupted run has
+// openStored is [readStored] with a shared lock, and first finishes what an interrupted run has
 // committed: both as far as they can be done, as the disk may be for reading only. It
 // returns a [*disk.BusyError] where a run writes the directory.
-func Open(path string, holder disk.Holder) (_ *Result, err error) {
+func openStored(path string, holder disk.Holder) (_ *stored, err error) {
 	dir, err := disk.OS.Open(path)
 	if err != nil {
 		return nil, err

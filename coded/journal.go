@@ -1,4 +1,4 @@
-package codeddir
+package coded
 
 import (
 	"bytes"
@@ -110,7 +110,7 @@ func parseJournal(text []byte) (*journal, error) {
 	// and remove, and of nothing else.
 	j.from = map[string]string{}
 	for _, f := range j.Files {
-		if !strings.HasPrefix(f.From, hidden) || !isName(f.From) || f.From == LockName || f.From == journalName || !ValidName(f.To) || j.from[f.To] != "" {
+		if !strings.HasPrefix(f.From, hidden) || !isName(f.From) || f.From == LockName || f.From == journalName || !validName(f.To) || j.from[f.To] != "" {
 			return nil, fmt.Errorf("names %q and %q: want those of a hidden file, and of one file of the directory that it becomes", f.From, f.To)
 		}
 		j.from[f.To] = f.From

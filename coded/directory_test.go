@@ -1,4 +1,4 @@
-package codeddir
+package coded
 
 import (
 	"bytes"
@@ -24,9 +24,9 @@ import (
 	"volley/transport/local"
 )
 
-// list returns the names in a directory, with spaces between them, or "none" when
+// listing returns the names in a directory, with spaces between them, or "none" when
 // there is no directory. Of hidden names it shows only how they begin.
-func list(t *testing.T, path string) string {
+func listing(t *testing.T, path string) string {
 	t.Helper()
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +50,7 @@ func list(t *testing.T, path string) string {
 }
 
 // write creates the coded files of a run, each of which holds the text.
-func write(t *testing.T, d *Dir, processors int, text string) *Manifest {
+func write(t *testing.T, d *directory, processors int, text string) *Manifest {
 	t.Helper()
 	m := &Manifest{Format: Format, Version: Version, Processors: processors}
 	for k := range processors {
@@ -69,9 +69,9 @@ func write(t *testing.T, d *Dir, processors int, text string) *Manifest {
 	return m
 }
 
-func create(t *testing.T, path string, replace bool) *Dir {
+func mustCreate(t *testing.T, path string, replace bool) *directory {
 	t.Helper()
-	d, err := Create(Place{Path: path}, replace)
+	d, err := create(place{Path: path}, replace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func create(t *testing.T, path string, replace bool) *Dir {
 // fill makes a directory with a result.
 func fill(t *testing.T, path string, processors int, text string) {
 	t.Helper()
-	d := create(t, path, true)
+	d := mustCreate(t, path, true)
 	if err := d.Commit(write(t, d, processors, text), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +96,9 @@ func put(t *testing.T, text string, path ...string) {
 
 func TestCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b")
-	d := create(t, path, false)
+	d := mustCreate(t, path, false)
 	m := write(t, d, 11, "coded packet")
-	if got := list(t, path); got != strings.TrimSpace(strings.Repeat(hidden+" ", 11)) {
+	if got := listing(t, path); got != strings.TrimSpace(strings.Repeat(hidden+" ", 11)) {
 		t.Errorf("before the commit: %s", got)
 	}
 	if err := d.Commit(m, 0o666); err != nil {
@@ -106,7 +106,7 @@ func TestCommit(t *testing.T) {
 	}
 	d.Discard() // does nothing now
 	const want = "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 manifest.copy.json manifest.json"
-	if got := list(t, path); got != want {
+	if got := listing(t, path); got != want {
 		t.Errorf("after the commit: %s", got)
 	}
 	back, err := ReadManifest(filepath.Join(path, ManifestName))
@@ -125,18 +125,18 @@ func TestCommit(t *testing.T) {
 
 func TestDiscard(t *testing.T) {
 	root := t.TempDir()
-	d := create(t, filepath.Join(root, "a", "b", "c")+"/", false)
+	d := mustCreate(t, filepath.Join(root, "a", "b", "c")+"/", false)
 	write(t, d, 3, "x")
 	d.Discard()
-	if got := list(t, root); got != "" {
+	if got := listing(t, root); got != "" {
 		t.Errorf("after Discard: %s, want nothing", got)
 	}
 
 	put(t, "theirs", root, "theirs")
-	d = create(t, root, false)
+	d = mustCreate(t, root, false)
 	write(t, d, 3, "x")
 	d.Discard()
-	if got := list(t, root); got != "theirs" {
+	if got := listing(t, root); got != "theirs" {
 		t.Errorf("after Discard: %s, want theirs", got)
 	}
 }
@@ -147,26 +147,26 @@ func TestReplace(t *testing.T) {
 	fill(t, path, 12, "old")
 	put(t, "left over", path, hidden+"coded.3")
 	put(t, "theirs", path, "coded.x")
-	if _, err := Create(Place{Path: path}, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
+	if _, err := create(place{Path: path}, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a second result: %v, want an ErrExists that names %s", err, path)
 	}
-	if !strings.Contains(list(t, path), hidden) {
+	if !strings.Contains(listing(t, path), hidden) {
 		t.Error("a refused Create has removed a file")
 	}
 
-	d := create(t, path, true)
+	d := mustCreate(t, path, true)
 	write(t, d, 2, "new")
 	d.Discard()
-	if got := list(t, path); !strings.HasPrefix(got, "coded.00 coded.01") || !strings.HasSuffix(got, " coded.11 coded.x manifest.copy.json manifest.json") {
+	if got := listing(t, path); !strings.HasPrefix(got, "coded.00 coded.01") || !strings.HasSuffix(got, " coded.11 coded.x manifest.copy.json manifest.json") {
 		t.Errorf("after a run that failed: %s, want the old result", got)
 	}
 
-	d = create(t, path, true)
+	d = mustCreate(t, path, true)
 	m := write(t, d, 2, "new")
 	if err := d.Commit(m, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if got := list(t, path); got != "coded.0 coded.1 coded.x manifest.copy.json manifest.json" {
+	if got := listing(t, path); got != "coded.0 coded.1 coded.x manifest.copy.json manifest.json" {
 		t.Errorf("after a smaller result: %s", got)
 	}
 }
@@ -182,16 +182,16 @@ func TestReplaceBroken(t *testing.T) {
 		put(t, manifest, path, CopyName)
 		put(t, "", root, "victim")
 		fill(t, path, 1, "new")
-		if got := list(t, path); got != "coded.0 coded.1 coded.2 manifest.copy.json manifest.json" {
+		if got := listing(t, path); got != "coded.0 coded.1 coded.2 manifest.copy.json manifest.json" {
 			t.Errorf("manifest %q: %s", manifest, got)
 		}
-		if got := list(t, root); got != "out victim" {
+		if got := listing(t, root); got != "out victim" {
 			t.Errorf("manifest %q: beside it %s", manifest, got)
 		}
 	}
 }
 
-// TestReplaces checks that nothing is lost that Replaces does not name.
+// TestReplaces checks that nothing is lost that replaces does not name.
 func TestReplaces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	fill(t, path, 3, "old")
@@ -199,13 +199,13 @@ func TestReplaces(t *testing.T) {
 	put(t, "", path, "coded.csv")
 	put(t, "", path, "notes")
 	var names []string
-	for _, p := range Replaces(path, []string{"coded.csv"}) {
+	for _, p := range replaces(path, []string{"coded.csv"}, true) {
 		names = append(names, filepath.Base(p))
 	}
 	if got := strings.Join(names, " "); got != "manifest.json manifest.copy.json coded.csv coded.0 coded.1 coded.2 .volley-x" {
 		t.Errorf("%s", got)
 	}
-	if got := Replaces(filepath.Join(path, "none"), nil); len(got) != 2 {
+	if got := replaces(filepath.Join(path, "none"), nil, true); len(got) != 2 {
 		t.Errorf("of no directory: %v", got)
 	}
 }
@@ -214,16 +214,16 @@ func TestReplaces(t *testing.T) {
 // writes there, and changes nothing.
 func TestTwoRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
-	first := create(t, path, false)
+	first := mustCreate(t, path, false)
 	m := write(t, first, 2, "first")
-	before := list(t, path)
-	for _, at := range []Place{{Path: path}, {Path: path, Holder: disk.HolderOf("encode", "other")}} {
+	before := listing(t, path)
+	for _, at := range []place{{Path: path}, {Path: path, Holder: disk.HolderOf("encode", "other")}} {
 		busy := new(disk.BusyError)
-		if _, err := Create(at, true); !errors.As(err, &busy) || busy.Holder.Run != first.Holder.Run {
+		if _, err := create(at, true); !errors.As(err, &busy) || busy.Holder.Run != first.Holder.Run {
 			t.Errorf("%v, want that %s has it", err, first.Holder.Run)
 		}
 	}
-	if got := list(t, path); got != before {
+	if got := listing(t, path); got != before {
 		t.Errorf("the second run leaves %s, want %s", got, before)
 	}
 	if err := first.Commit(m, 0o666); err != nil {
@@ -245,11 +245,11 @@ func TestSharedDirectory(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "out")
 		var errs [2]error
 		local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
-			at := Place{Disk: on, Path: path, Holder: disk.HolderOf("encode", "run"), Together: func(work func() error) error {
+			at := place{Disk: on, Path: path, Holder: disk.HolderOf("encode", "run"), Together: func(work func() error) error {
 				return volley.Steady(ctx, tr, time.Minute, func(context.Context) error { return work() })
 			}}
 			at.Holder.Rank = tr.Rank()
-			d, err := Create(at, true)
+			d, err := create(at, true)
 			if err == nil {
 				_, err = d.Create(CodedName(tr.Rank(), 2))
 				err = errors.Join(err, at.Together(func() error { return nil }))
@@ -270,7 +270,7 @@ func TestSharedDirectory(t *testing.T) {
 func TestFailedCommit(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "out")
-	d := create(t, path, false)
+	d := mustCreate(t, path, false)
 	m := write(t, d, 3, "x")
 	if err := os.Mkdir(filepath.Join(path, "coded.1"), 0o777); err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestFailedCommit(t *testing.T) {
 		t.Errorf("%v, want an error that names coded.1", err)
 	}
 	d.Discard()
-	if got := list(t, path); got != "coded.1" {
+	if got := listing(t, path); got != "coded.1" {
 		t.Errorf("left: %s, want the directory coded.1 alone", got)
 	}
 }
@@ -290,7 +290,7 @@ func TestCommitFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	names := []string{"a", strings.Repeat("b", longestName)}
 	run := func(replace bool, text string) error {
-		d, err := CreateFiles(Place{Path: path}, names, replace)
+		d, err := createFiles(place{Path: path}, names, replace)
 		if err != nil {
 			return err
 		}
@@ -304,7 +304,7 @@ func TestCommitFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := list(t, path); strings.Count(got, hidden) != 2 {
+		if got := listing(t, path); strings.Count(got, hidden) != 2 {
 			t.Errorf("before the commit: %s", got)
 		}
 		return d.CommitFiles(0o666)
@@ -312,7 +312,7 @@ func TestCommitFiles(t *testing.T) {
 	if err := run(false, "old"); err != nil {
 		t.Fatal(err)
 	}
-	if got := list(t, path); got != "a "+names[1] {
+	if got := listing(t, path); got != "a "+names[1] {
 		t.Errorf("after the commit: %s", got)
 	}
 	put(t, "theirs", path, "theirs")
@@ -329,7 +329,7 @@ func TestCommitFiles(t *testing.T) {
 	}
 	put(t, "", path, hidden+"x")
 	var replaced []string
-	for _, p := range ReplacesFiles(path, names[:1]) {
+	for _, p := range replaces(path, names[:1], false) {
 		replaced = append(replaced, filepath.Base(p))
 	}
 	if got := strings.Join(replaced, " "); got != "a .volley-x" {
@@ -340,7 +340,7 @@ func TestCommitFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(path, "a")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := CreateFiles(Place{Path: path}, []string{"c", "d"}, false)
+	d, err := createFiles(place{Path: path}, []string{"c", "d"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,10 +356,10 @@ func TestCommitFiles(t *testing.T) {
 		t.Errorf("%v, want an error that names d", err)
 	}
 	d.Discard()
-	if got := list(t, path); got != names[1]+" d theirs" {
+	if got := listing(t, path); got != names[1]+" d theirs" {
 		t.Errorf("left: %s", got)
 	}
-	if _, err := CreateFiles(Place{Path: path}, []string{"x", "d"}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
+	if _, err := createFiles(place{Path: path}, []string{"x", "d"}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a directory in the way: %v", err)
 	}
 }
@@ -370,8 +370,8 @@ func TestValidName(t *testing.T) {
 		"": false, ".": false, "..": false, "/": false, "a/b": false, "/a": false, "a/": false, hidden + "a": false,
 		"a\x00": false, strings.Repeat("x", 256): false,
 	} {
-		if got := ValidName(name); got != want {
-			t.Errorf("ValidName(%q) = %v", name, got)
+		if got := validName(name); got != want {
+			t.Errorf("validName(%q) = %v", name, got)
 		}
 	}
 }
@@ -385,19 +385,19 @@ func TestCreateErrors(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(root, "link")); err != nil {
 		t.Skip(err)
 	}
-	before := list(t, root)
+	before := listing(t, root)
 	for _, name := range []string{"file", "file/out", "odd", "link"} {
-		if _, err := Create(Place{Path: filepath.Join(root, name)}, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
+		if _, err := create(place{Path: filepath.Join(root, name)}, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
 			t.Errorf("%s: %v, want an error that names it", name, err)
 		}
 	}
-	if got := list(t, root); got != before {
+	if got := listing(t, root); got != before {
 		t.Errorf("then there are %s, before %s", got, before)
 	}
 }
 
 func TestFileWritesInOrder(t *testing.T) {
-	d := create(t, t.TempDir(), false)
+	d := mustCreate(t, t.TempDir(), false)
 	defer d.Discard()
 	f, err := d.Create("coded.0")
 	if err != nil {
@@ -469,7 +469,7 @@ func TestReadManifestErrors(t *testing.T) {
 // let them, and that it then has the permissions that were asked for.
 func TestDrafts(t *testing.T) {
 	path := t.TempDir()
-	d := create(t, path, false)
+	d := mustCreate(t, path, false)
 	m := write(t, d, 2, "x")
 	modes := func(want fs.FileMode) {
 		t.Helper()
@@ -514,12 +514,12 @@ func TestForgedJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir.Close()
-		before := list(t, path)
-		if d, err := Create(Place{Path: path}, true); err == nil || !strings.Contains(err.Error(), journalName) {
+		before := listing(t, path)
+		if d, err := create(place{Path: path}, true); err == nil || !strings.Contains(err.Error(), journalName) {
 			t.Errorf("%+v: %v", j, err)
 			d.Discard()
 		}
-		if now := list(t, path); now != before {
+		if now := listing(t, path); now != before {
 			t.Errorf("%+v: %s, and before %s", j, now, before)
 		}
 	}
@@ -533,7 +533,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"FORMAT":"volley-manifest","version":1e0,"files":null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		defer fuzzlimit.Hold(t, len(data))()
-		m, err := decode(data)
+		m, err := parseManifest(data)
 		if err != nil {
 			return
 		}
@@ -549,7 +549,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := decode(text)
+		back, err := parseManifest(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
