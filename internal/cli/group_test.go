@@ -212,7 +212,7 @@ func TestGroupErrors(t *testing.T) {
 		{append([]string{"protect", "--tolerate", "1", "--matrix", "dft"}, dirs...), 2, "dft"},
 		{append([]string{"protect", "--tolerate", "1", "--layout", "striped", "--matrix", "fti"}, dirs...), 2, "fti"},
 		{[]string{"protect", "--tolerate", "1"}, 2, "no directories"},
-		{[]string{"protect", "--tolerate", "1", dirs[0]}, 2, "2 nodes or more"},
+		{[]string{"protect", "--tolerate", "1", dirs[0]}, 2, "need at least 2 directories, got 1"},
 		{[]string{"protect", "--tolerate", "1", dirs[0], dirs[0]}, 2, "are the same directory"},
 		{[]string{"protect", "--tolerate", "1", dirs[0], filepath.Join(dirs[0], "sub")}, 2, "lies in"},
 		{[]string{"protect", "--tolerate", "1", dirs[0], dirs[0] + "/none"}, 2, "no such directory"},
