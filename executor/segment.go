@@ -66,13 +66,11 @@ func (l *lane) piece(i int) (begin, length int) {
 
 // readInputs reads the inputs of the segment into memory, unless they lie there.
 func (l *lane) readInputs() error {
-	i := 0
 	for q, proc := range l.x.processors {
-		for own := range proc.inputs {
+		for i := proc.inputs.first; i < proc.inputs.end; i++ {
 			if err := l.readInput(i, l.Inputs[i/l.pieces]); err != nil {
-				return of(l.x.first+q, fmt.Errorf("read input %d: %w", own/l.pieces, err))
+				return of(l.x.first+q, fmt.Errorf("read input %d: %w", (i-proc.inputs.first)/l.pieces, err))
 			}
-			i++
 		}
 	}
 	return nil
@@ -148,28 +146,14 @@ func (l *lane) writeOutputs() error {
 // writeError says that output o, an element, could not be written.
 func (l *lane) writeError(o int, err error) error {
 	q := l.x.outputs[o].proc
-	for _, before := range l.x.processors[:q] {
-		o -= before.outputs
-	}
-	return of(l.x.first+q, fmt.Errorf("write output %d: %w", o/l.pieces, err))
-}
-
-// A view is what the observer is to see of one processor, and what it says.
-type view struct {
-	inputs, outputs [][]byte
-	err             error
+	return of(l.x.first+q, fmt.Errorf("write output %d: %w", (o-l.x.processors[q].outputs.first)/l.pieces, err))
 }
 
 // observe shows the segment to the observer.
 func (l *lane) observe() error {
-	inputs, outputs := l.inputs, l.outputs
-	for q, proc := range l.x.processors {
-		l.views[q] = view{inputs: inputs[:proc.inputs], outputs: outputs[:proc.outputs]}
-		inputs, outputs = inputs[proc.inputs:], outputs[proc.outputs:]
-	}
-	l.pool.share(len(l.views), l.observer)
-	for q := range l.views {
-		if err := l.views[q].err; err != nil {
+	l.pool.share(len(l.refused), l.observer)
+	for q, err := range l.refused {
+		if err != nil {
 			return of(l.x.first+q, err)
 		}
 	}
@@ -177,6 +161,6 @@ func (l *lane) observe() error {
 }
 
 func (l *lane) observeOne(_, q int) {
-	v := &l.views[q]
-	v.err = l.Observe(l.x.first+q, v.inputs, v.outputs)
+	in, out := l.x.processors[q].inputs, l.x.processors[q].outputs
+	l.refused[q] = l.Observe(l.x.first+q, l.inputs[in.first:in.end], l.outputs[out.first:out.end])
 }

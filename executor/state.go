@@ -46,8 +46,8 @@ type lane struct {
 	workers  []worker
 	pool     workerPool
 	block    func(worker, block int)
-	views    []view // by processor
 	observer func(worker, processor int)
+	refused  []error // what the observer said, by processor
 
 	operations []operation // of the round that is computed
 
@@ -126,7 +126,7 @@ func (r *run) newLane(number int) *lane {
 	l := &lane{
 		run: r, number: number, memory: make([][]byte, elements), buffers: make([][]byte, elements),
 		inputs: make([][]byte, x.inputs), outputs: make([][]byte, len(x.outputs)), written: make([]bool, len(x.outputs)),
-		views: make([]view, len(x.processors)), sends: make([][]sending, len(x.rounds)), receives: make([][]receiving, len(x.rounds)),
+		refused: make([]error, len(x.processors)), sends: make([][]sending, len(x.rounds)), receives: make([][]receiving, len(x.rounds)),
 	}
 	for i, round := range x.rounds {
 		for k := range round.sends {

@@ -64,8 +64,8 @@ func (t *Traffic) total(ctx context.Context, s *session) error {
 	return err
 }
 
-// encode makes the given blocks of all parity. The check is for several runs, of different numbers.
-func (s *session) encode(ctx context.Context, c *code, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check, number int) (*Traffic, error) {
+// makeParity makes the given blocks of all parity. The check is for several runs, of different numbers.
+func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check, number int) (*Traffic, error) {
 	if b.bytes() == 0 {
 		return &Traffic{Plan: noPlan}, nil
 	}
