@@ -87,7 +87,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	encoder, err := volley.Compile(a, o.Options(model)...)
+	encoder, err := volley.NewEncoder(a, o.Options(model)...)
 	if err != nil {
 		return usage(err)
 	}
