@@ -68,7 +68,7 @@ type ProtectReport struct {
 // at any moment, calling it again completes it. It returns an [*InputError] for directories
 // that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	args := fmt.Sprintf("--tolerate %d, layout %q, matrix %q, force %v, dry run %v, deleted %v %v", o.Tolerate, o.Layout, o.Matrix, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted)
+	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, force %v, dry run %v, deleted %v %v", o.Tolerate, o.Layout, o.Matrix, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted)
 	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: args, writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
@@ -250,8 +250,8 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 	var mine []size
 	for _, w := range works {
 		before := s.entries(w.index)
-		fresh := place(w.listing.entries, nil, true)
-		end := place(w.listing.entries, before, m.Matrix == FTI)
+		fresh := allocate(w.listing.entries, nil, true)
+		end := allocate(w.listing.entries, before, m.Matrix == FTI)
 		mine = append(mine, size{end, fresh, changedBytes(w.listing.entries, before), m.Group})
 	}
 	sizes, err := exchange(ctx, s, mine)
@@ -278,7 +278,7 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 	if !m.follows(earlier) {
 		most = fresh
 		for _, w := range works {
-			place(w.listing.entries, nil, true)
+			allocate(w.listing.entries, nil, true)
 		}
 	}
 	m.geometry(most, earlier)

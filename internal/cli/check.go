@@ -20,11 +20,11 @@ type checkOptions struct {
 	json   bool
 }
 
-const checkHelp = `Check a plan of your own: whether it keeps the rules of the model, whether it
-computes the matrix exactly, and what it costs. PLAN is a file as volley plan
---format json writes it; docs/format.md describes it. Without --matrix only the
-rules are checked. The exit code is 2 where the plan breaks a rule, and 3 where it
-computes another matrix.`
+const checkHelp = `Check a plan of your own: its rules, the matrix it computes, and its costs.
+
+PLAN is a file as volley plan --format json writes it; docs/format.md describes
+it. Without --matrix only the rules of the model are checked. The exit code is
+2 where the plan breaks a rule, and 3 where it computes another matrix.`
 
 func newCheck() *cobra.Command {
 	o := &checkOptions{}
@@ -32,8 +32,9 @@ func newCheck() *cobra.Command {
 		Use:   "check [flags] PLAN",
 		Short: "Check a plan of your own: rules, matrix and costs",
 		Long:  checkHelp,
-		Example: `  volley plan -k 8 --format json > plan.json
-  volley check plan.json --matrix cauchy`,
+		Example: `  volley plan -k 16 --format json > plan.json
+  volley check plan.json --matrix cauchy
+  volley encode --plan plan.json -o coded examples/packets`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("want one PLAN, got %d: see volley check --help", len(args))

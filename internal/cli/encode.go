@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"volley"
 	"volley/coded"
 	"volley/field"
 )
@@ -14,29 +15,17 @@ type encodeOptions struct {
 	runOptions
 	csv     bool
 	symbols bool
+	plan    string // file
 }
 
-const encodeHelp = `Encode the packets of K processors, one input file each, into a coded file each.
+const encodeHelp = `Encode files: each of K processors has one file and gets one coded file.
 
-Each PACKET is a file, or a directory, which stands for the regular files in it
-in name order, names with a leading dot left out. With -k a single name with
-{rank} in it, such as 'ckpt.{rank}', stands for K files. Shorter packets are
-padded with zeros for coding.
-
-With --sinks R only R processors get a coded file: the first ones or, with
---separate, R more that have no PACKET.
-
-DIR gets a file for each processor that obtains one, coded.00 to coded.15 for 16, and
-manifest.json, which says what they are, and a copy of that. A run that fails or
-is killed leaves DIR as it was, or with the whole new result. Two runs cannot
-write DIR at once. Only who can read every PACKET can read these files. With --csv
-the one input is a text file of symbols in decimal, a row for each processor, and the
-output is coded.csv.
-
-The processors run in this process or, with --comm mpi, one in each process that mpirun
-starts. Then each process names its own packets: by {rank}, which may be in the name of a
-directory with one packet in it, or by files or a directory that only it sees. Files
-that all processes see may be named by all as well.`
+Each PACKET is a file, or a directory that stands for the files in it. Shorter
+packets are padded with zeros for coding. DIR gets the coded files and
+manifest.json, which describes them; a run that fails or is killed leaves DIR
+as it was. With --sinks R only R processors get a coded file: the first ones
+or, with --separate, R more that have no PACKET. More, with MPI: volley help
+files`
 
 func newEncode() *cobra.Command {
 	o := &encodeOptions{}
@@ -45,15 +34,19 @@ func newEncode() *cobra.Command {
 		Short: "Encode files: one in and one out for each processor",
 		Long:  encodeHelp,
 		Example: `  volley encode -o coded examples/packets
-  volley encode --field 2^16 --matrix random:1 -p 2 -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
+  volley encode -p 2 -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
 	}
+	forOperators(cmd)
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
-	o.addRun(cmd, "directory for the coded files; made if need be", "replace the result that DIR holds")
+	o.addRun(cmd, "`DIR` for the coded files; made if need be", "replace the result that DIR holds")
 	f := cmd.Flags()
-	f.Lookup("processors").Usage = "number of processors (default: of packets)"
+	end := flagGroup(cmd, "Plan")
+	f.StringVar(&o.plan, "plan", "", "`FILE` with a plan of your own, which volley check checks, to run instead of one that Volley chooses")
+	end()
+	f.Lookup("processors").Usage = "`K`, the number of processors (default: of packets)"
 	f.BoolVar(&o.csv, "csv", false, "read and write symbols as text, a row for each processor")
 	f.BoolVar(&o.symbols, "symbols", false, "the bytes of the files are symbols already; do not pack them")
 	return cmd
@@ -86,6 +79,11 @@ func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Enc
 		Options: options, Files: args, Job: o.party.job(),
 		Processors: o.Processors, PerRank: o.perRank, Sinks: o.Sinks, Separate: o.Separate, Symbols: o.symbols,
 	}
+	if o.plan != "" {
+		if err := o.usePlan(cmd, &e.Options); err != nil {
+			return e, err
+		}
+	}
 	if e.Field, err = field.Parse(o.Field); err != nil {
 		return e, usage(err)
 	}
@@ -99,4 +97,29 @@ func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Enc
 		e.Text = args[0]
 	}
 	return e, nil
+}
+
+// chosenBy are the flags that choose a plan: one that is given leaves no choice.
+var chosenBy = []string{"algorithm", "ports", "cut", "rounds-over", "max-memory", "max-compute"}
+
+// usePlan makes a run use the plan of --plan, and its field unless there is a --field.
+func (o *encodeOptions) usePlan(cmd *cobra.Command, options *coded.Options) error {
+	for _, name := range chosenBy {
+		if cmd.Flags().Changed(name) {
+			return usagef("--plan and --%s: the plan is chosen already; leave one of them out", name)
+		}
+	}
+	p, err := readPlan(o.plan)
+	if err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("field") {
+		o.Field = p.Common.Field.Name()
+	}
+	others := options.Encoder
+	options.Encoder = func(f field.Field, symbols int64) ([]volley.Option, error) {
+		list, err := others(f, symbols)
+		return append(list, volley.WithPlan(p)), err
+	}
+	return nil
 }

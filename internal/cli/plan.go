@@ -25,12 +25,12 @@ type planOptions struct {
 	why       bool
 }
 
-const planHelp = `Show the schedule that encode would run on packets of --size: who sends what to whom in which round,
-what that costs, and the lower bounds.
+const planHelp = `Show a schedule: who sends what to whom in each round, and what that costs.
 
-In the text, →2: x0 is a message to processor 2 that carries packet x0, and
-y5(x0,x1) stands for the part of the coded packet y5 that comes from x0 and x1.
-Rounds and processors count from 0.`
+It is the schedule that encode runs on packets of --size. In the text, →2: x0
+is a message to processor 2 that carries packet x0, and y5(x0,x1) stands for
+the part of the coded packet y5 that comes from x0 and x1. Rounds and
+processors count from 0.`
 
 var planFormats = []string{"text", "json", "svg"}
 
@@ -45,7 +45,7 @@ func newPlan() *cobra.Command {
 		Short: "Show a schedule: per round who sends what to whom",
 		Long:  planHelp,
 		Example: `  volley plan -k 4
-  volley plan -k 16 -p 3 --algorithm prepare-and-shoot --format svg > schedule.svg
+  volley plan -k 16 -p 3 --format svg > schedule.svg
   volley plan -k 1000 --field 2^16 --processor 12 --format json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
@@ -54,8 +54,8 @@ func newPlan() *cobra.Command {
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", strings.Join(planFormats, ", "))
-	f.IntVar(&o.processor, "processor", -1, "show only the program of this processor (text, json)")
+	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(planFormats, ", "))
+	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR` (text, json)")
 	o.AddSize(f)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
 	return cmd
@@ -87,7 +87,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	encoder, err := volley.Compile(a, o.Options(model)...)
+	encoder, err := volley.NewEncoder(a, o.Options(model)...)
 	if err != nil {
 		return usage(err)
 	}
@@ -127,22 +127,13 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	default:
 		info := p.Info()
 		printable.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
-			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), printable.Lines(lines(slices.Concat(info.Notes, info.Layers))))
+			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), printable.Lines(strings.Join(append(slices.Concat(info.Notes, info.Layers), ""), "\n")))
 	}
 	r, err := encoder.Estimate(symbols)
 	if err != nil {
 		return err
 	}
 	return writeCost(w, r)
-}
-
-// lines puts each of the texts on a line.
-func lines(texts []string) string {
-	s := ""
-	for _, t := range texts {
-		s += t + "\n"
-	}
-	return s
 }
 
 // writeCost prints the costs of the plan and the bounds.
