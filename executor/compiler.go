@@ -25,9 +25,8 @@ type compiler struct {
 	ends   []int   // the values of the outputs
 }
 
-// passes are what a compiler does, in order.
-var passes = []func(*compiler) error{
-	(*compiler).follow,
+// passes are what follows once the programs have been followed, in order.
+var passes = []func(*compiler){
 	(*compiler).shareProducts,  // before products are lost in the sums that need them
 	(*compiler).inlineProducts, // sums are final, and it is known how often each is needed
 	(*compiler).convert,        // when the number of operands tells whether planes pay
@@ -45,6 +44,8 @@ type value struct {
 	convert conversion // of its one source
 	kept    bool       // in the memory of the segment
 	round   int        // in which it is computed, or -1
+	depth   int        // operations that it is from what needs none
+	batch   *batch
 	at      location
 	last    int // batch that needs it
 }
@@ -60,12 +61,6 @@ const (
 type term struct {
 	value int
 	coef  field.Element
-}
-
-func newCompiler(x *Executable, programs []*plan.Program) *compiler {
-	f := x.plan.Info().Field
-	minus := f.Sub(field.Element{}, field.One)
-	return &compiler{x: x, field: f, minus: minus, binary: minus == field.One, programs: programs, zero: -1}
 }
 
 // add returns a new value.

@@ -35,25 +35,25 @@ func (r *run) chooseBlocks(n int) {
 func (r *run) blocks(n int) int { return (n + r.blockLength - 1) / r.blockLength }
 
 // compute computes what goes before the messages of round i, on all elements block by block.
-func (l *lane) compute(i int, s segment) {
+func (l *lane) compute(i int) {
 	began := l.Trace.Now()
-	l.operations, l.length = l.x.rounds[i].operations, s.element
-	switch blocks := l.blocks(s.element); {
+	l.operations = l.x.rounds[i].operations
+	switch blocks := l.blocks(l.element); {
 	case len(l.operations) == 0:
-	case l.x.work*s.element < minShared:
+	case l.x.work*l.element < minShared:
 		for b := range blocks {
 			l.computeBlock(0, b)
 		}
 	default:
 		l.pool.share(blocks, l.block)
 	}
-	l.computed(i, began, s)
+	l.computed(i, began)
 }
 
 // computeBlock applies the operations to block b.
 func (l *lane) computeBlock(w, b int) {
 	from := b * l.blockLength
-	n := min(l.blockLength, l.length-from)
+	n := min(l.blockLength, l.element-from)
 	mine := &l.workers[w]
 	at := func(p location) []byte {
 		if p < 0 {

@@ -2,9 +2,6 @@ package executor
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"volley/field"
 	"volley/plan"
@@ -122,31 +119,27 @@ func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newCompiler(&Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first}, programs)
-	for _, pass := range passes {
-		if err := pass(c); err != nil {
-			return nil, err
-		}
+	x := &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first}
+	minus := info.Field.Sub(field.Element{}, field.One)
+	c := &compiler{x: x, field: info.Field, minus: minus, binary: minus == field.One, programs: programs, zero: -1}
+	if err := c.follow(); err != nil {
+		return nil, err
 	}
-	return c.x, nil
+	for _, pass := range passes {
+		pass(c)
+	}
+	return x, nil
 }
 
 // programsOf returns the programs of processors [first, end).
 func programsOf(p plan.Plan, first, end int) ([]*plan.Program, error) {
 	programs, errs := make([]*plan.Program, end-first), make([]error, end-first)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(end-first, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(end-first); i = next.Add(1) - 1 {
-				programs[i], errs[i] = p.Program(first + int(i))
-			}
-		})
-	}
-	wg.Wait()
+	var pool workerPool
+	defer pool.stop()
+	pool.share(end-first, func(_, i int) { programs[i], errs[i] = p.Program(first + i) })
 	for i, err := range errs {
 		if err != nil {
-			return nil, fmt.Errorf("processor %d: program: %w", first+i, err)
+			return nil, of(first+i, fmt.Errorf("program: %w", err))
 		}
 	}
 	return programs, nil

@@ -7,16 +7,15 @@
 // processor stays within a bound.
 //
 // A lane runs segments one after the other: it reads a segment, computes and exchanges its
-// rounds, writes it, and gives its memory back. One rank has a single lane, for which the
-// next segment is read, and the one before written, in the background. Several ranks have
-// two lanes, so that one computes while the other waits for messages. [Traffic] counts what
-// processors send each other, also within a rank.
+// rounds, writes it, and gives its memory back. Two lanes take turns, so that one computes
+// while the other reads, writes or waits for messages. [Traffic] counts what processors send
+// each other, also within a rank.
 //
-// Rounds follow one another in a single place, rounds in messages.go. Every message is posted,
-// awaited and settled by itself, and knows its round and its elements. To send a message as
-// soon as its last term is computed, give operations and messages the counts of what they
-// still lack, and let that loop take whatever lacks nothing. settle then needs an order of
-// messages in place of its order of rounds.
+// Rounds follow one another in a single place, runRounds. Every message is posted, awaited
+// and settled by itself, and knows its round and its elements. To send a message as soon as
+// its last term is computed, give operations and messages the counts of what they still lack,
+// and let that loop take whatever lacks nothing. settle then needs an order of messages in
+// place of its order of rounds.
 package executor
 
 import (
@@ -45,11 +44,10 @@ type Job struct {
 	Segment int64
 	Align   int64
 
-	// Ahead lets two segments be under way. One rank reads the next, and writes the last
-	// one, while it computes; that takes memory for one more segment of each input and
-	// output. Several ranks compute one while the other waits for messages; that takes
-	// memory for two segments of everything. The messages of every other segment then have
-	// tags of rounds that follow those of the plan.
+	// Ahead lets two segments be under way: one is computed while the other is read,
+	// written or waits for messages. It takes memory for two segments of everything; at one
+	// rank that is one more of each input and output. The messages of every other segment
+	// then have tags of rounds that follow those of the plan.
 	Ahead bool
 
 	// Inputs hold the packets of the processors of the rank, one after the other, each

@@ -49,11 +49,10 @@ func (l *lane) runSegments(ctx context.Context) error {
 	l.watchdog = watchdog{t: l.t, timeout: l.Timeout, cancel: cancel}
 	l.allocate()
 	defer l.pool.stop()
-	defer l.reader.stop()
-	defer l.writer.stop()
 	stride := int64(len(l.reading)) * l.Segment
 	for offset := int64(l.number) * l.Segment; offset < l.Bytes || offset == 0; offset += stride {
-		if err := l.runSegment(ctx, l.at(offset)); err != nil {
+		l.segment = l.at(offset)
+		if err := l.runSegment(ctx); err != nil {
 			return err
 		}
 	}
@@ -61,72 +60,43 @@ func (l *lane) runSegments(ctx context.Context) error {
 	return nil
 }
 
-// runSegment runs the programs on one segment of every packet.
-func (l *lane) runSegment(ctx context.Context, s segment) error {
-	i := l.segments % len(l.inputs)
-	in, out := &l.inputs[i], &l.outputs[i]
-	if err := l.begin(ctx, s, in, out); err != nil {
+// runSegment runs the programs on the segment.
+func (l *lane) runSegment(ctx context.Context) error {
+	l.elementSum += int64(l.element)
+	l.segments++
+	err := l.inTurn(ctx, l.reading, func() error {
+		if err := l.timed(trace.Read, len(l.Inputs), l.readInputs); err != nil {
+			return err
+		}
+		return l.locateOutputs()
+	})
+	if err != nil {
 		return err
 	}
-	if err := l.rounds(ctx, in, out); err != nil {
+	if err := l.runRounds(ctx); err != nil {
 		return err
 	}
 	// What was received goes back before the turn to write, so that no other rank waits
 	// for it. Not where it is to be written, and not in the end: who fails to write is
 	// still to be heard.
-	early := !l.x.aliased && !s.last
+	early := !l.x.aliased && !l.last
 	if early {
-		if err := l.settle(ctx, s); err != nil {
+		if err := l.settle(ctx); err != nil {
 			return err
 		}
 	}
-	if err := l.end(ctx, in, out); err != nil || early {
-		return err
-	}
-	return l.settle(ctx, s)
-}
-
-// begin sees to it that the inputs of a segment are read, and finds out where its outputs
-// are to lie.
-func (l *lane) begin(ctx context.Context, s segment, in *input, out *output) error {
-	ahead := l.reader.busy
-	if err := l.take(ctx, l.reading, &l.reader, s); err != nil {
-		return err
-	}
-	if !ahead {
-		in.segment = s
-		if err := l.read(in, l.row()); err != nil {
-			return err
+	err = l.inTurn(ctx, l.writing, func() error {
+		if l.Observe != nil {
+			if err := l.timed(trace.Observe, len(l.Inputs)+len(l.Outputs), l.observe); err != nil {
+				return err
+			}
 		}
-	}
-	if l.Ahead && !s.last {
-		next := &l.inputs[(l.segments+1)%len(l.inputs)]
-		next.segment = l.at(s.offset + l.Segment)
-		l.reader.begin(next)
-	}
-	out.segment = s
-	if err := l.locate(out); err != nil {
+		return l.timed(trace.Write, len(l.Outputs), l.writeOutputs)
+	})
+	if err != nil || early {
 		return err
 	}
-	l.pass(l.reading)
-	return nil
-}
-
-// end shows a segment to the observer and writes it, or lets it be written.
-func (l *lane) end(ctx context.Context, in *input, out *output) error {
-	if err := l.take(ctx, l.writing, &l.writer, in.segment); err != nil {
-		return err
-	}
-	if err := l.observe(in, out); err != nil {
-		return err
-	}
-	if l.Ahead && !l.x.aliased && !out.last {
-		l.writer.begin(out)
-	} else if err := l.write(out, l.row()); err != nil {
-		return err
-	}
-	l.pass(l.writing)
-	return nil
+	return l.settle(ctx)
 }
 
 // turns are a token that goes from lane to lane: each has room for it.
@@ -142,62 +112,24 @@ func newTurns(count int) turns {
 	return t
 }
 
-// take waits until it is the lane's turn, and until what it does in the background is
-// done. The error is that, or wraps the cause of ctx when ctx ends first.
-func (l *lane) take(ctx context.Context, t turns, background interface{ wait() error }, s segment) error {
+// inTurn does something when it is the lane's turn, and hands the turn to the next lane unless
+// it fails. The error wraps the cause of ctx when that ends first.
+func (l *lane) inTurn(ctx context.Context, t turns, do func() error) error {
 	began := l.Trace.Now()
-	defer func() { l.done(trace.Turn, l.row(), began, s, 0) }()
 	select {
 	case <-t[l.number]:
 	case <-ctx.Done():
 	}
-	if ctx.Err() == nil {
-		return background.wait()
+	l.done(trace.Turn, began, 0)
+	if ctx.Err() != nil {
+		if l.x.ranks == 1 { // the only rank needs no name
+			return context.Cause(ctx)
+		}
+		return of(l.x.first, context.Cause(ctx))
 	}
-	if l.x.ranks == 1 { // the only rank needs no name
-		return context.Cause(ctx)
+	err := do()
+	if err == nil {
+		t[(l.number+1)%len(t)] <- struct{}{}
 	}
-	return of(l.x.first, context.Cause(ctx))
-}
-
-// pass hands the turn to the next lane.
-func (l *lane) pass(t turns) { t[(l.number+1)%len(t)] <- struct{}{} }
-
-// background does one thing at a time in a goroutine of its own.
-type background[T any] struct {
-	do   func(*T) error
-	todo chan *T
-	done chan error
-	busy bool
-}
-
-// begin begins with x. Nothing is under way.
-func (b *background[T]) begin(x *T) {
-	if b.todo == nil {
-		b.todo, b.done = make(chan *T, 1), make(chan error, 1)
-		go func() {
-			for x := range b.todo {
-				b.done <- b.do(x)
-			}
-		}()
-	}
-	b.busy = true
-	b.todo <- x
-}
-
-// wait waits for what is under way, if anything is.
-func (b *background[T]) wait() error {
-	if !b.busy {
-		return nil
-	}
-	b.busy = false
-	return <-b.done
-}
-
-// stop waits as well, and nothing follows.
-func (b *background[T]) stop() {
-	b.wait()
-	if b.todo != nil {
-		close(b.todo)
-	}
+	return err
 }

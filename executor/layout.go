@@ -20,7 +20,7 @@ func (c *compiler) needs(i int) (values []int) {
 
 // assignRounds lets every value be computed in the first round that needs it. What it takes
 // is computed no earlier than then either: what is sent goes first.
-func (c *compiler) assignRounds() error {
+func (c *compiler) assignRounds() {
 	var demand func(id, round int)
 	demand = func(id, round int) {
 		v := &c.values[id]
@@ -30,6 +30,7 @@ func (c *compiler) assignRounds() error {
 		v.round = round
 		for _, t := range v.terms {
 			demand(t.value, round)
+			v.depth = max(v.depth, 1+c.values[t.value].depth)
 		}
 	}
 	for i := range c.rounds {
@@ -37,12 +38,11 @@ func (c *compiler) assignRounds() error {
 			demand(id, i)
 		}
 	}
-	return nil
 }
 
 // assignMemory gives inputs, elements received and what is computed and kept their places
 // in the memory of the segment. What a later round needs is kept, too.
-func (c *compiler) assignMemory() error {
+func (c *compiler) assignMemory() {
 	x := c.x
 	for id := range c.values {
 		for _, t := range c.values[id].terms {
@@ -64,11 +64,10 @@ func (c *compiler) assignMemory() error {
 	x.received = place(receivedValue, x.inputs)
 	x.computed = place(sumValue, x.inputs+x.received)
 	x.outputOf = slices.Repeat([]int{-1}, x.computed)
-	return nil
 }
 
 // locate turns values into locations.
-func (c *compiler) locate() error {
+func (c *compiler) locate() {
 	x := c.x
 	for i := range c.rounds {
 		r := &c.rounds[i]
@@ -92,28 +91,25 @@ func (c *compiler) locate() error {
 			x.outputOf[i] = o
 		}
 	}
-	return nil
 }
 
 // A batch is values that one operation computes.
 type batch struct {
-	values []int
-	done   bool
+	values  []int
+	ordered bool
 }
 
 // order says which operations compute the values of each round.
-func (c *compiler) order() error {
+func (c *compiler) order() {
 	for i := range c.rounds {
 		c.rounds[i].operations = c.operations(c.orderRound(i))
 	}
-	return nil
 }
 
-// orderRound orders what a round computes, from what it has to compute back: an element is made just
-// before it is first needed, while what it takes is likely to be in the cache.
+// orderRound orders what a round computes, back from what it has to compute: an element is
+// made just before it is first needed, while what it takes is likely to be in the cache.
 func (c *compiler) orderRound(round int) (order []*batch) {
 	batches := map[string]*batch{}
-	of := map[int]*batch{}
 	var all []*batch
 	var key []byte
 	for id := range c.values {
@@ -132,20 +128,20 @@ func (c *compiler) orderRound(round int) (order []*batch) {
 			all = append(all, b)
 		}
 		b.values = append(b.values, id)
-		of[id] = b
+		v.batch = b
 	}
-	c.join(all, of)
+	c.join(all)
 	var visit func(id int)
 	visit = func(id int) {
-		b := of[id]
-		if b == nil || b.done {
+		v := &c.values[id]
+		if v.kind != sumValue || v.round != round || v.batch.ordered {
 			return
 		}
-		b.done = true
-		for _, t := range c.values[id].terms {
+		v.batch.ordered = true
+		for _, t := range v.terms {
 			visit(t.value)
 		}
-		order = append(order, b)
+		order = append(order, v.batch)
 	}
 	for _, id := range c.needs(round) {
 		visit(id)
@@ -159,11 +155,10 @@ const fewSources = 4
 // join lets a batch have the map of another that has all its sources and few besides, with
 // zeros: dense matrices have some, and a map of many outputs reads its inputs once. Both
 // are of one depth, so that neither needs the other.
-func (c *compiler) join(batches []*batch, of map[int]*batch) {
+func (c *compiler) join(batches []*batch) {
 	terms := func(b *batch) []term { return c.values[b.values[0]].terms }
 	slices.SortStableFunc(batches, func(a, b *batch) int { return len(terms(b)) - len(terms(a)) })
 	hosts := map[int][]*batch{} // by source
-	depths := map[int]int{}
 	for _, b := range batches {
 		own := terms(b)
 		if len(own) <= fewSources {
@@ -171,7 +166,7 @@ func (c *compiler) join(batches []*batch, of map[int]*batch) {
 		}
 		i := slices.IndexFunc(hosts[own[0].value], func(h *batch) bool {
 			return len(terms(h))*7 <= len(own)*8 && includes(terms(h), own) &&
-				c.depth(b.values[0], depths) == c.depth(h.values[0], depths)
+				c.values[b.values[0]].depth == c.values[h.values[0]].depth
 		})
 		if i < 0 {
 			for _, t := range own {
@@ -182,7 +177,7 @@ func (c *compiler) join(batches []*batch, of map[int]*batch) {
 		h := hosts[own[0].value][i]
 		for _, id := range b.values {
 			c.values[id].terms = spread(c.values[id].terms, terms(h))
-			of[id] = h
+			c.values[id].batch = h
 		}
 		h.values = append(h.values, b.values...)
 	}
@@ -209,18 +204,6 @@ func spread(terms, over []term) []term {
 		}
 	}
 	return list
-}
-
-// depth returns how many maps a value is from the memory.
-func (c *compiler) depth(id int, known map[int]int) int {
-	d, ok := known[id]
-	if !ok && c.values[id].kind == sumValue {
-		for _, t := range c.values[id].terms {
-			d = max(d, 1+c.depth(t.value, known))
-		}
-		known[id] = d
-	}
-	return d
 }
 
 // operations makes the operations of batches in order, and gives the elements that only they need

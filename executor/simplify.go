@@ -9,9 +9,9 @@ import (
 // shareProducts lets a product ±c·u be made once where one processor scales an element for
 // another and both need it, as in a butterfly. In characteristic 2 maps multiply as fast as
 // they add, so there it does nothing.
-func (c *compiler) shareProducts() error {
+func (c *compiler) shareProducts() {
 	if c.binary {
-		return nil
+		return
 	}
 	scaled := map[int][]int{} // products of an element, by it
 	for id := range c.values {
@@ -34,14 +34,13 @@ func (c *compiler) shareProducts() error {
 			}
 		}
 	}
-	return nil
 }
 
 func (v *value) isProduct() bool { return v.kind == sumValue && len(v.terms) == 1 }
 
 // inlineProducts lets the sum that needs a product make it where no other one does and
 // nobody is sent it. In characteristic 2 all that need a product make it themselves.
-func (c *compiler) inlineProducts() error {
+func (c *compiler) inlineProducts() {
 	for _, id := range c.ends {
 		c.values[id].kept = true
 	}
@@ -70,7 +69,6 @@ func (c *compiler) inlineProducts() error {
 			v.terms = c.tidy(v.terms)
 		}
 	}
-	return nil
 }
 
 // copyPays is in how many sums an input is from which on it is worth a copy in scratch
@@ -85,9 +83,9 @@ const planesPay = 4
 // convert lets everything be computed in planes where the field has them, nothing
 // is sent, and enough is computed to make the conversion of inputs and outputs pay. Else it
 // copies the inputs that are needed often.
-func (c *compiler) convert() error {
+func (c *compiler) convert() {
 	if len(c.rounds) > 1 {
-		return nil
+		return
 	}
 	operands, conversions := 0, c.x.inputs+len(c.ends)
 	uses := make([]int, c.x.inputs) // now that sums are final
@@ -129,5 +127,4 @@ func (c *compiler) convert() error {
 		}
 	}
 	c.x.planar = c.planar
-	return nil
 }

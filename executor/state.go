@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"volley/plan"
-	"volley/trace"
 	"volley/transport"
 )
 
@@ -24,14 +23,6 @@ type run struct {
 	reading, writing turns
 }
 
-// A segment is so many bytes of every packet, from an offset on.
-type segment struct {
-	offset  int64
-	bytes   int
-	element int  // bytes of an element
-	last    bool // of the packets
-}
-
 // A lane runs segments one after the other, and has the memory for one.
 //
 // Invariant: memory[i] of what is computed is written only before anything of the
@@ -39,15 +30,17 @@ type segment struct {
 // to its sender until release.
 type lane struct {
 	*run
+	segment      // that is under way
 	number   int // the segments are every len(turns)-th, from this one on
 	watchdog watchdog
 
-	memory   [][]byte // elements of the segment: inputs, received, computed
-	buffers  *arena
-	inputs   []input // two where segments are read ahead
-	outputs  []output
-	reader   background[input]
-	writer   background[output]
+	memory  [][]byte // elements: inputs, received, computed
+	buffers [][]byte // for memory, nil for what lies elsewhere
+	inputs  [][]byte // without padding
+	outputs [][]byte // without padding
+	written []bool   // the output was computed where it is to lie
+	arena   *arena   // of buffers
+
 	sends    [][]sending // by round
 	receives [][]receiving
 	workers  []worker
@@ -57,7 +50,6 @@ type lane struct {
 	observer func(worker, processor int)
 
 	operations []operation // of the round that is computed
-	length     int         // of an element
 
 	segments    int
 	elementSum  int64 // bytes of an element, all segments together
@@ -96,7 +88,6 @@ func newRun(t transport.Transport, job Job) (*run, error) {
 	if r.inPlace() {
 		r.Segment = max(r.Segment, r.Bytes)
 	}
-	r.Ahead = r.Ahead && r.Segment < r.Bytes
 	r.chooseBlocks(r.at(0).element)
 	return r, nil
 }
@@ -108,36 +99,18 @@ func (r *run) inPlace() bool {
 		return false
 	}
 	elsewhere := func(packet any) bool {
-		view, err := viewOf(packet, 0, int(r.Bytes), int(r.Bytes))
+		view, err := viewOf(packet, 0, int(r.Bytes))
 		return view == nil || err != nil
 	}
 	return !slices.ContainsFunc(r.Inputs, func(in io.ReaderAt) bool { return elsewhere(in) }) &&
 		!slices.ContainsFunc(r.Outputs, func(out io.WriterAt) bool { return elsewhere(out) })
 }
 
-// at returns the segment that begins at an offset.
-func (r *run) at(offset int64) segment {
-	n := min(r.Segment, r.Bytes-offset)
-	each := (n + int64(r.pieces) - 1) / int64(r.pieces)
-	if r.pieces > 1 {
-		each = (each + r.align - 1) / r.align * r.align
-	}
-	return segment{offset, int(n), int(each), offset+n >= r.Bytes}
-}
-
-// piece returns where element i, a piece of a packet, begins in the segment, and how many
-// bytes of it are no padding, which the last pieces may be.
-func (r *run) piece(i int, s segment) (begin, length int) {
-	begin = min(s.bytes, i%r.pieces*s.element)
-	return begin, min(s.element, s.bytes-begin)
-}
-
-// newLanes returns two lanes where several ranks run several segments, or one.
+// newLanes returns two lanes where two segments may be under way, or one.
 func (r *run) newLanes() []*lane {
 	count := 1
-	if r.x.ranks > 1 && r.Ahead {
+	if r.Ahead && r.Segment < r.Bytes {
 		count = 2
-		r.Ahead = false // the other lane has that memory
 	}
 	r.reading, r.writing = newTurns(count), newTurns(count)
 	lanes := make([]*lane, count)
@@ -149,57 +122,48 @@ func (r *run) newLanes() []*lane {
 
 func (r *run) newLane(number int) *lane {
 	x := r.x
+	elements := x.inputs + x.received + x.computed
 	l := &lane{
-		run: r, number: number, memory: make([][]byte, x.inputs+x.received+x.computed), views: make([]view, len(x.processors)),
-		sends: make([][]sending, len(x.rounds)), receives: make([][]receiving, len(x.rounds)),
+		run: r, number: number, memory: make([][]byte, elements), buffers: make([][]byte, elements),
+		inputs: make([][]byte, x.inputs), outputs: make([][]byte, len(x.outputs)), written: make([]bool, len(x.outputs)),
+		views: make([]view, len(x.processors)), sends: make([][]sending, len(x.rounds)), receives: make([][]receiving, len(x.rounds)),
 	}
-	for i := range x.rounds {
-		l.sends[i], l.receives[i] = make([]sending, len(x.rounds[i].sends)), make([]receiving, len(x.rounds[i].receives))
+	for i, round := range x.rounds {
+		for k := range round.sends {
+			l.sends[i] = append(l.sends[i], sending{send: &round.sends[k]})
+		}
+		for k := range round.receives {
+			l.receives[i] = append(l.receives[i], receiving{receive: &round.receives[k]})
+		}
 	}
 	l.block, l.observer = l.computeBlock, l.observeOne
-	l.reader.do = func(in *input) error { return l.read(in, trace.ReadAhead) }
-	l.writer.do = func(out *output) error { return l.write(out, trace.WriteBehind) }
 	return l
 }
 
 // allocate finds memory for what does not lie in memory already.
 func (l *lane) allocate() {
 	x := l.x
-	var lack []*[]byte
-	want := func(p *[]byte) { lack = append(lack, p) }
+	var lack []int
+	unlessViewer := func(i int, packet any) {
+		if _, ok := packet.(Viewer); !ok {
+			lack = append(lack, i)
+		}
+	}
+	for i := range l.inputs {
+		unlessViewer(i, l.Inputs[i/l.pieces])
+	}
 	for i, o := range x.outputOf {
-		if o < 0 {
-			want(&l.memory[x.inputs+x.received+i])
-		}
-	}
-	buffers := 1
-	if l.Ahead {
-		buffers = 2
-	}
-	l.inputs, l.outputs = make([]input, buffers), make([]output, buffers)
-	for i := range buffers {
-		in, out := &l.inputs[i], &l.outputs[i]
-		in.elements, in.data, in.own = make([][]byte, x.inputs), make([][]byte, x.inputs), make([][]byte, x.inputs)
-		out.elements, out.own = make([][]byte, x.computed), make([][]byte, x.computed)
-		out.results, out.written = make([][]byte, len(x.outputs)), make([]bool, len(x.outputs))
-		for n := range in.own {
-			if _, ok := l.Inputs[n/l.pieces].(Viewer); !ok {
-				want(&in.own[n])
-			}
-		}
-		for n, o := range x.outputOf {
-			if o < 0 {
-				continue
-			}
-			if _, ok := l.Outputs[o/l.pieces].(Viewer); !ok {
-				want(&out.own[n])
-			}
+		if i += x.inputs + x.received; o < 0 {
+			lack = append(lack, i)
+		} else {
+			unlessViewer(i, l.Outputs[o/l.pieces])
 		}
 	}
 	size := l.at(0).element
-	l.buffers = newArena(&segments, len(lack)*(size+apart))
-	for _, b := range lack {
-		*b = l.buffers.take(size)
+	l.arena = newArena(&segments, len(lack)*(size+apart))
+	for _, i := range lack {
+		l.buffers[i] = l.arena.take(size)
+		l.memory[i] = l.buffers[i] // for good, where it is of no packet
 	}
 	for range mostWorkers(l.blocks(size)) {
 		memory := newArena(&scratches, max(x.scratch*l.stride, min(x.scratch, 1)*leastScratch))
@@ -209,7 +173,7 @@ func (l *lane) allocate() {
 
 // free gives the memory back. It is not called after an error: others may be reading it.
 func (l *lane) free() {
-	l.buffers.free()
+	l.arena.free()
 	for i := range l.workers {
 		l.workers[i].memory.free()
 	}

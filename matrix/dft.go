@@ -163,11 +163,8 @@ func dftAdvice(f field.Field, k int) string {
 func (m *dft) factor() *Factorisation {
 	forward, backward := m.radices, slices.Clone(m.radices)
 	slices.Reverse(backward)
-	degree := []int{1}
-	for _, r := range forward {
-		degree = append(degree, degree[len(degree)-1]*r)
-	}
 	w := cosetTower(m.f, m.rows, forward, nil)
+	degree := w.degrees()
 	w.value = func(t, label int) field.Element {
 		e := uint64(reverseDigits(label, forward)) * uint64(degree[t])
 		return m.powers.at(int(e % uint64(m.rows)))

@@ -20,11 +20,11 @@ type checkOptions struct {
 	json   bool
 }
 
-const checkHelp = `Check a plan of your own: whether it keeps the rules of the model, whether it
-computes the matrix exactly, and what it costs. PLAN is a file as volley plan
---format json writes it; docs/format.md describes it. Without --matrix only the
-rules are checked. The exit code is 2 where the plan breaks a rule, and 3 where it
-computes another matrix.`
+const checkHelp = `Check a plan of your own: its rules, the matrix it computes, and its costs.
+
+PLAN is a file as volley plan --format json writes it; docs/format.md describes
+it. Without --matrix only the rules of the model are checked. The exit code is
+2 where the plan breaks a rule, and 3 where it computes another matrix.`
 
 func newCheck() *cobra.Command {
 	o := &checkOptions{}

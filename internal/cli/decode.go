@@ -13,22 +13,14 @@ type decodeOptions struct {
 	runOptions
 }
 
-const decodeHelp = `Decode the inputs of an encode from its coded files, or from some of these and
-the inputs that have survived.
+const decodeHelp = `Decode lost inputs from coded files and the inputs that have survived.
 
-DIR is what volley encode -o DIR has made; its manifest.json says how. Each
-SURVIVOR is an input, whatever its name is now: its length and SHA-256 tell which.
-A directory stands for the regular files in it, names with a leading dot left out.
-
-For each input that is lost, it takes a coded file. With a cauchy matrix any will
-do; with others some sets do not. Survivors are preferred to coded files, and
-coded files that are missing or damaged are left out.
-
-DIR2 gets all inputs, survivors too, by the last part of the names they had; by
-input.<k>, in as many digits as K-1 has, where two of these are equal or one cannot
-be a file of DIR2. Each is compared with its SHA-256 in the manifest before any of them gets
-its name. Only who can read every file they come from can read them. What encode
---csv has coded becomes a text file again, without comments.`
+DIR is what volley encode -o DIR has made. Each SURVIVOR is an input, whatever
+its name is now. For each input that is lost, decode takes a coded file. With a
+cauchy matrix any will do; with others some sets do not. Survivors are
+preferred to coded files, and coded files that are missing or damaged are left
+out. DIR2 gets all inputs, each compared with its SHA-256. More: volley help
+files`
 
 func newDecode() *cobra.Command {
 	o := &decodeOptions{}
@@ -40,6 +32,7 @@ func newDecode() *cobra.Command {
   volley decode coded examples/packets/node-00.ckpt -o back2`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runDecode(cmd, o, args) },
 	}
+	forOperators(cmd)
 	o.addPlan(cmd)
 	o.addRun(cmd, "directory for the inputs; made if need be", "replace files in DIR2 that have the names of inputs")
 	return cmd

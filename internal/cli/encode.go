@@ -16,27 +16,14 @@ type encodeOptions struct {
 	symbols bool
 }
 
-const encodeHelp = `Encode the packets of K processors, one input file each, into a coded file each.
+const encodeHelp = `Encode files: each of K processors has one file and gets one coded file.
 
-Each PACKET is a file, or a directory, which stands for the regular files in it
-in name order, names with a leading dot left out. With -k a single name with
-{rank} in it, such as 'ckpt.{rank}', stands for K files. Shorter packets are
-padded with zeros for coding.
-
-With --sinks R only R processors get a coded file: the first ones or, with
---separate, R more that have no PACKET.
-
-DIR gets a file for each processor that obtains one, coded.00 to coded.15 for 16, and
-manifest.json, which says what they are, and a copy of that. A run that fails or
-is killed leaves DIR as it was, or with the whole new result. Two runs cannot
-write DIR at once. Only who can read every PACKET can read these files. With --csv
-the one input is a text file of symbols in decimal, a row for each processor, and the
-output is coded.csv.
-
-The processors run in this process or, with --comm mpi, one in each process that mpirun
-starts. Then each process names its own packets: by {rank}, which may be in the name of a
-directory with one packet in it, or by files or a directory that only it sees. Files
-that all processes see may be named by all as well.`
+Each PACKET is a file, or a directory that stands for the files in it. Shorter
+packets are padded with zeros for coding. DIR gets the coded files and
+manifest.json, which describes them; a run that fails or is killed leaves DIR
+as it was. With --sinks R only R processors get a coded file: the first ones
+or, with --separate, R more that have no PACKET. More, with MPI: volley help
+files`
 
 func newEncode() *cobra.Command {
 	o := &encodeOptions{}
@@ -45,9 +32,10 @@ func newEncode() *cobra.Command {
 		Short: "Encode files: one in and one out for each processor",
 		Long:  encodeHelp,
 		Example: `  volley encode -o coded examples/packets
-  volley encode --field 2^16 --matrix random:1 -p 2 -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
+  volley encode -p 2 -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
 	}
+	forOperators(cmd)
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)

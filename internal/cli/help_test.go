@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
@@ -14,7 +15,7 @@ import (
 func verbs() []*cobra.Command {
 	var list []*cobra.Command
 	for _, verb := range newCommand(io.Discard).Commands() {
-		if verb.Name() != "completion" && verb.Name() != "help" {
+		if verb.Runnable() && verb.Name() != "completion" && verb.Name() != "help" {
 			list = append(list, verb)
 		}
 	}
@@ -24,15 +25,62 @@ func verbs() []*cobra.Command {
 // TestHelp checks that every verb has help.
 func TestHelp(t *testing.T) {
 	for _, verb := range verbs() {
-		if help := mustRun(t, verb.Name(), "--help"); !strings.Contains(help, "Usage:") {
+		help := mustRun(t, verb.Name(), "--help")
+		if !strings.Contains(help, "Usage:") {
 			t.Errorf("%s --help: %s", verb.Name(), help)
 		}
+		checkWidth(t, verb.Name(), help)
+		if paragraphs := strings.Count(verb.Long, "\n\n"); verb.Long != "" && paragraphs != 1 {
+			t.Errorf("%s: %d paragraphs after the line of purpose, want one", verb.Name(), paragraphs)
+		}
 	}
+	for _, topic := range newTopics() {
+		for _, args := range [][]string{{"help", topic.Name()}, {topic.Name(), "--help"}} {
+			help := mustRun(t, args...)
+			if !strings.HasPrefix(help, topic.Long) {
+				t.Errorf("%v: %s", args, help)
+			}
+			checkWidth(t, topic.Name(), help)
+		}
+	}
+	checkWidth(t, "volley", mustRun(t, "--help"))
 	if r := volleyRun(); r.code != exitOK || !strings.Contains(r.stdout, "encode") {
 		t.Errorf("volley alone: exit %d, %s", r.code, r.stdout)
 	}
 	if r := volleyRun("--version"); r.code != exitOK || !strings.Contains(r.stdout, "volley version") {
 		t.Errorf("--version: exit %d, %s", r.code, r.stdout)
+	}
+}
+
+// checkWidth checks that a help text fits a terminal, and that its first line is one of
+// purpose.
+func checkWidth(t *testing.T, name, help string) {
+	t.Helper()
+	for line := range strings.Lines(help) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
+			t.Errorf("%s: %d columns: %s", name, n, line)
+		}
+	}
+	if first, rest, _ := strings.Cut(help, "\n"); !strings.HasPrefix(rest, "\n") || len(first) < 20 {
+		t.Errorf("%s: the first line is no line of purpose: %s", name, first)
+	}
+}
+
+// TestTuningFlags checks that what the topic tuning lists are flags of the verbs, and that
+// operators do not read of it elsewhere.
+func TestTuningFlags(t *testing.T) {
+	topic := mustRun(t, "help", "tuning")
+	for _, verb := range verbs() {
+		help := mustRun(t, verb.Name(), "--help")
+		for _, name := range []string{"beta", "tau", "gamma", "rounds-over", "max-memory", "max-compute"} {
+			if !strings.Contains(topic, "--"+name) {
+				t.Errorf("the topic lacks --%s", name)
+			}
+			there, listed := verb.Flags().Lookup(name) != nil, strings.Contains(help, "--"+name+" ")
+			if operators := strings.Contains(help, "volley help tuning"); listed != (there && !operators) {
+				t.Errorf("%s --help: --%s listed: %v, there: %v", verb.Name(), name, listed, there)
+			}
+		}
 	}
 }
 
@@ -78,7 +126,7 @@ func TestExamples(t *testing.T) {
 					}
 				}
 			}
-			if n == 0 && verb.HasLocalFlags() && verb.Long != "" {
+			if n == 0 && verb.Long != "" {
 				t.Error("no example")
 			}
 		})
