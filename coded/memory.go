@@ -3,6 +3,7 @@ package coded
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"io"
 	"time"
 
@@ -84,8 +85,11 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 
 // gather says which rank has which packet, after a check that they fit each other.
 func (h *packetsAtHand) gather(at *held) error {
-	type lengths struct{ Inputs, Coded map[int]int64 }
-	mine := lengths{map[int]int64{}, map[int]int64{}}
+	type lengths struct {
+		Matrix        [sha256.Size]byte
+		Inputs, Coded map[int]int64
+	}
+	mine := lengths{sha256.Sum256([]byte(h.d.Matrix.ID())), map[int]int64{}, map[int]int64{}}
 	for n, packet := range h.d.Inputs {
 		mine.Inputs[n] = int64(len(packet))
 	}
@@ -103,6 +107,9 @@ func (h *packetsAtHand) gather(at *held) error {
 		}
 		from := -1 // a rank that has a coded packet
 		for rank, l := range all {
+			if l.Matrix != all[0].Matrix {
+				return inputf("ranks 0 and %d differ in the matrix: start all with the same", rank)
+			}
 			for n, length := range l.Coded {
 				if n < 0 || n >= len(at.coded) {
 					return inputf("rank %d has coded packet %d: there are %d", rank, n, len(at.coded))

@@ -123,12 +123,17 @@ func TestDecodePacketsErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	other, err := matrix.Random(f, 2, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, d := range map[string]MemoryDecoding{
 		"coded packet 2":                    {Coded: map[int][]byte{2: nil}},
 		"has packet -1":                     {Inputs: map[int][]byte{-1: nil}},
 		"have 3 and 2 bytes":                {Coded: map[int][]byte{1: make([]byte, 2)}},
 		"has 4 bytes: want at most 3":       {Inputs: map[int][]byte{1: make([]byte, 4)}},
 		"tell no more than 1 of them":       {},
+		"ranks 0 and 1 differ in the matr":  {Matrix: other},
 		"coded packets at hand tell no mor": {},
 	} {
 		errs := make([]error, 2)
@@ -137,7 +142,10 @@ func TestDecodePacketsErrors(t *testing.T) {
 			if tr.Rank() == 1 {
 				mine = d
 			}
-			mine.Matrix, mine.Timeout = a, time.Minute
+			mine.Timeout = time.Minute
+			if mine.Matrix == nil {
+				mine.Matrix = a
+			}
 			_, _, errs[tr.Rank()] = DecodePackets(ctx, tr, mine)
 			return errs[tr.Rank()]
 		})
