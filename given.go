@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 
 	"volley/algo"
 	"volley/plan"
@@ -21,7 +22,10 @@ func WithPlan(p plan.Plan) Option { return func(o *options) { o.plan = p } }
 // *plan.ValidationError or a *verify.MismatchError where that is the reason.
 type PlanError struct{ Reason error }
 
-func (e *PlanError) Error() string { return "volley: cannot use the plan: " + e.Reason.Error() }
+func (e *PlanError) Error() string {
+	reason := strings.TrimPrefix(strings.TrimPrefix(e.Reason.Error(), "verify: "), "plan: ")
+	return "volley: cannot use the plan: " + reason
+}
 
 // Unwrap returns the reason.
 func (e *PlanError) Unwrap() error { return e.Reason }

@@ -98,11 +98,11 @@ func newCode(k, r int, layout, name string) (*code, error) {
 	c := &code{k: k, r: r, layout: layout}
 	switch {
 	case k < 2:
-		return nil, fmt.Errorf("a group of %d: want 2 nodes or more", k)
+		return nil, fmt.Errorf("need at least 2 nodes, got %d", k)
 	case r < 1 || r >= k:
-		return nil, fmt.Errorf("to tolerate the loss of %d of %d nodes: want 1 to %d", r, k, k-1)
+		return nil, fmt.Errorf("cannot tolerate the loss of %d of %d nodes: want 1 to %d", r, k, k-1)
 	case layout == Full && 2*r > k:
-		return nil, fmt.Errorf("layout full: every node lost takes its data and its parity along, so that %d of %d nodes are too many: want %d or fewer, or layout striped", r, k, k/2)
+		return nil, fmt.Errorf("layout full cannot tolerate the loss of %d of %d nodes, as a lost node takes its data and its parity along: want %d or fewer, or layout striped", r, k, k/2)
 	case k > mostNodes:
 		return nil, fmt.Errorf("a group of %d nodes: want %d or fewer, in several groups", k, mostNodes)
 	}

@@ -38,7 +38,7 @@ func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return inputf("%s is no directory: a node is one", n.given)
+		return inputf("%s is not a directory: name the directory of a node", n.given)
 	}
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 			err = nil
 		}
 	case err == nil && !info.IsDir():
-		return inputf("%s: want a directory, which is Volley's own", n.path(metaName))
+		return inputf("%s: it is not a directory, and the name is Volley's own: move it away", n.path(metaName))
 	}
 	if err != nil {
 		return err
@@ -97,9 +97,9 @@ func apart(nodes []*node) error {
 			switch rel, err := filepath.Rel(a.dir.Path(), b.dir.Path()); {
 			case err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
 			case rel == ".":
-				return inputf("%s and %s are one directory: every node has its own", a.given, b.given)
+				return inputf("%s and %s are the same directory: give every node its own", a.given, b.given)
 			default:
-				return inputf("%s lies in %s: nodes have to lie apart", b.given, a.given)
+				return inputf("%s lies in %s: give directories that lie apart", b.given, a.given)
 			}
 		}
 	}

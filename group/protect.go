@@ -68,7 +68,7 @@ type ProtectReport struct {
 // at any moment, calling it again completes it. It returns an [*InputError] for directories
 // that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	args := fmt.Sprintf("--tolerate %d, layout %q, matrix %q, force %v, dry run %v, deleted %v %v", o.Tolerate, o.Layout, o.Matrix, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted)
+	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, force %v, dry run %v, deleted %v %v", o.Tolerate, o.Layout, o.Matrix, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted)
 	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: args, writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})

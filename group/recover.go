@@ -167,7 +167,7 @@ func (s *session) recoverable(conditions []*condition, beyond bool) error {
 		for _, n := range s.gone {
 			names = append(names, s.name(n))
 		}
-		return inputf("too much is lost: no node is left that has the record of what was protected at %s", strings.Join(names, ", "))
+		return inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	what := v.name + " " + v.args
 	switch {
 	case len(s.Key) > 0 && s.NoKey:
-		return inputf("both a key and none")
+		return inputf("there are both a key and NoKey: give one of them")
 	case len(s.Key) > 0:
 		if err := checkKey(s.Key); err != nil {
 			return err
@@ -104,11 +104,11 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	}
 	s.Beta, s.Tau = ranks[0].Options.Beta, ranks[0].Options.Tau // all have to choose alike
 	if s.k < 2 || s.k < s.t.Size() {
-		return s.alike(ctx, inputf("%d directories: a group has 2 nodes or more; give all of them, each process one or more", s.k))
+		return s.alike(ctx, inputf("need at least %d directories, got %d: name those of all nodes, one or more for each process", max(2, s.t.Size()), s.k))
 	}
 	for r, x := range ranks {
 		if first, end := executor.Hosted(s.k, r, s.t.Size()); x.Nodes != end-first {
-			return s.alike(ctx, inputf("process %d gives %d of %d directories: give each process as many", r, x.Nodes, s.k))
+			return s.alike(ctx, inputf("process %d has %d of %d directories: give every process the same number", r, x.Nodes, s.k))
 		}
 	}
 	first, _ := executor.Hosted(s.k, s.t.Rank(), s.t.Size())

@@ -32,7 +32,7 @@ func (n *node) stage() (disk.Dir, error) {
 		err = errors.Join(err1, err2, f.Close(), dir.Remove(probe))
 		// A file system without modes shows the same of all files.
 		if err == nil && (!sameOwner(mine, is) || is.Mode().Perm()&0o022 != 0 && mine.Mode().Perm()&0o022 == 0) {
-			err = fmt.Errorf("%s: others can write to it, or have replaced it", n.path(Name(metaPath(stageName))))
+			err = fmt.Errorf("%s: others can write to it, or have replaced it: recover as the owner of the node", n.path(Name(metaPath(stageName))))
 		}
 	}
 	if err != nil {

@@ -184,7 +184,7 @@ func TestLinks(t *testing.T) {
 				switch name := m[1]; {
 				case path.MatchString(name) && !slices.Contains(elsewhere, name) && !strings.HasPrefix(name, ".volley/") && !there(name, ".", filepath.Dir(document)):
 					t.Errorf("%s: there is no %s", document, name)
-				case document == "README.md" && len(cells) == 4 && strings.Contains(cells[1], m[0]) && folder.MatchString(name) &&
+				case document == "CONTRIBUTING.md" && len(cells) == 4 && strings.Contains(cells[1], m[0]) && folder.MatchString(name) &&
 					name != "volley" && !there(name, "."):
 					t.Errorf("%s: there is no folder %s", document, name)
 				}

@@ -32,8 +32,9 @@ func newCheck() *cobra.Command {
 		Use:   "check [flags] PLAN",
 		Short: "Check a plan of your own: rules, matrix and costs",
 		Long:  checkHelp,
-		Example: `  volley plan -k 8 --format json > plan.json
-  volley check plan.json --matrix cauchy`,
+		Example: `  volley plan -k 16 --format json > plan.json
+  volley check plan.json --matrix cauchy
+  volley encode --plan plan.json -o coded examples/packets`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("want one PLAN, got %d: see volley check --help", len(args))

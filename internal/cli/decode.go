@@ -34,7 +34,7 @@ func newDecode() *cobra.Command {
 	}
 	forOperators(cmd)
 	o.addPlan(cmd)
-	o.addRun(cmd, "directory for the inputs; made if need be", "replace files in DIR2 that have the names of inputs")
+	o.addRun(cmd, "`DIR` for the inputs; made if need be", "replace files in DIR2 that have the names of inputs")
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"volley"
 	"volley/coded"
 	"volley/field"
 )
@@ -14,6 +15,7 @@ type encodeOptions struct {
 	runOptions
 	csv     bool
 	symbols bool
+	plan    string // file
 }
 
 const encodeHelp = `Encode files: each of K processors has one file and gets one coded file.
@@ -39,9 +41,12 @@ func newEncode() *cobra.Command {
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
-	o.addRun(cmd, "directory for the coded files; made if need be", "replace the result that DIR holds")
+	o.addRun(cmd, "`DIR` for the coded files; made if need be", "replace the result that DIR holds")
 	f := cmd.Flags()
-	f.Lookup("processors").Usage = "number of processors (default: of packets)"
+	end := flagGroup(cmd, "Plan")
+	f.StringVar(&o.plan, "plan", "", "`FILE` with a plan of your own, which volley check checks, to run instead of one that Volley chooses")
+	end()
+	f.Lookup("processors").Usage = "`K`, the number of processors (default: of packets)"
 	f.BoolVar(&o.csv, "csv", false, "read and write symbols as text, a row for each processor")
 	f.BoolVar(&o.symbols, "symbols", false, "the bytes of the files are symbols already; do not pack them")
 	return cmd
@@ -74,6 +79,11 @@ func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Enc
 		Options: options, Files: args, Job: o.party.job(),
 		Processors: o.Processors, PerRank: o.perRank, Sinks: o.Sinks, Separate: o.Separate, Symbols: o.symbols,
 	}
+	if o.plan != "" {
+		if err := o.usePlan(cmd, &e.Options); err != nil {
+			return e, err
+		}
+	}
 	if e.Field, err = field.Parse(o.Field); err != nil {
 		return e, usage(err)
 	}
@@ -87,4 +97,29 @@ func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Enc
 		e.Text = args[0]
 	}
 	return e, nil
+}
+
+// chosenBy are the flags that choose a plan: one that is given leaves no choice.
+var chosenBy = []string{"algorithm", "ports", "cut", "rounds-over", "max-memory", "max-compute"}
+
+// usePlan makes a run use the plan of --plan, and its field unless there is a --field.
+func (o *encodeOptions) usePlan(cmd *cobra.Command, options *coded.Options) error {
+	for _, name := range chosenBy {
+		if cmd.Flags().Changed(name) {
+			return usagef("--plan and --%s: the plan is chosen already; leave one of them out", name)
+		}
+	}
+	p, err := readPlan(o.plan)
+	if err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("field") {
+		o.Field = p.Common.Field.Name()
+	}
+	others := options.Encoder
+	options.Encoder = func(f field.Field, symbols int64) ([]volley.Option, error) {
+		list, err := others(f, symbols)
+		return append(list, volley.WithPlan(p)), err
+	}
+	return nil
 }
