@@ -102,8 +102,8 @@ func (h *packetsAtHand) gather(at *held) error {
 	}
 	h.lengths = map[int]int64{}
 	return h.together(func() error {
-		if k := len(at.inputs); at.ranks > k {
-			return inputf("%s for %s: start no more of them", count(at.ranks, "process"), count(k, "processor"))
+		if err := h.checkRanks(len(at.inputs)); err != nil {
+			return err
 		}
 		from := -1 // a rank that has a coded packet
 		for rank, l := range all {
