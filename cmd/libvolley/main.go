@@ -186,11 +186,11 @@ func encode(e *mpi.Endpoint, packet, result []byte, o *C.volley_options) error {
 	if err != nil {
 		return err
 	}
-	encoder, err := volley.Compile(a, options...)
+	encoder, err := volley.NewEncoder(a, options...)
 	if err != nil {
 		return errUsage{err}
 	}
-	_, err = encoder.Run(context.Background(), e, volley.Memory(packet), int64(len(packet)), room{result})
+	_, err = encoder.Run(context.Background(), e, volley.Packet{Data: packet, Coded: room(result)})
 	return err
 }
 
@@ -215,12 +215,12 @@ func decode(e *mpi.Endpoint, packet []byte, lost bool, parity []byte, o *C.volle
 	return err
 }
 
-// room is a packet in memory of the caller.
-type room struct{ volley.Memory }
+// room is memory of the caller for a coded packet.
+type room []byte
 
 func (m room) WriteAt(p []byte, offset int64) (int, error) {
-	if end := offset + int64(len(p)); end > int64(len(m.Memory)) {
-		return 0, errUsage{fmt.Errorf("coded_bytes: %d, and the coded packet has %d or more: make it the longest packet of all", len(m.Memory), end)}
+	if end := offset + int64(len(p)); end > int64(len(m)) {
+		return 0, errUsage{fmt.Errorf("coded_bytes: %d, and the coded packet has %d or more: make it the longest packet of all", len(m), end)}
 	}
-	return m.Memory.WriteAt(p, offset)
+	return copy(m[offset:], p), nil
 }
