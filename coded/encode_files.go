@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"volley"
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
@@ -68,16 +69,13 @@ func (j *encodeJob) span(k int) (span, error) {
 	if j.e.Separate {
 		processors, firstSink = k+s.sinks, k
 	}
-	ranks := j.t.Size()
-	switch {
-	case k < 1:
+	if k < 1 {
 		return s, inputf("%d packets: want 1 or more", k)
-	case ranks > processors:
-		return s, inputf("%s for %s: start no more of them", count(ranks, "process"), count(processors, "processor"))
-	case j.e.PerRank > 0 && ranks*j.e.PerRank != processors:
-		return s, option("PerRank", "%s for %s", count(ranks, "process"), count(processors, "processor"))
 	}
-	first, end := executor.Hosted(processors, j.t.Rank(), ranks)
+	if err := j.checkRanks(processors); err != nil {
+		return s, err
+	}
+	first, end := executor.Hosted(processors, j.t.Rank(), j.t.Size())
 	s.first, s.end = min(first, k), min(end, k)
 	s.to, s.toEnd = min(max(first-firstSink, 0), s.sinks), min(max(end-firstSink, 0), s.sinks)
 	return s, nil
@@ -92,7 +90,7 @@ func (j *encodeJob) here() ([]string, span, error) {
 	pattern := len(e.Files) == 1 && strings.Contains(e.Files[0], rankWord)
 	k := e.Processors
 	if !alone && k == 0 {
-		if k = j.t.Size() * max(1, e.PerRank); e.Separate {
+		if k = j.t.Size() * max(1, j.PerRank); e.Separate {
 			k -= e.Sinks
 		}
 	}
@@ -307,16 +305,15 @@ func (p *filePackets) perm() fs.FileMode {
 	return all
 }
 
-func (p *filePackets) source(k int) (io.ReaderAt, int64) {
+func (p *filePackets) source(k int, to *volley.Packet) {
 	in := p.inputs[k-p.first]
-	bytes := in.symbols * int64(p.field.SymbolBytes())
-	if p.packing == nil {
-		return in, bytes
+	to.Source, to.Size = in, in.symbols*int64(p.field.SymbolBytes())
+	if p.packing != nil {
+		to.Source = field.NewReaderAt(p.field, in, in.bytes)
 	}
-	return field.NewReaderAt(p.field, in, in.bytes), bytes
 }
 
-func (p *filePackets) sink(s int) io.WriterAt { return p.outputs[s-p.to] }
+func (p *filePackets) sink(s int, to *volley.Packet) { to.Coded = p.outputs[s-p.to] }
 
 // ReadAt reads and digests what has not been read yet.
 func (in *inputFile) ReadAt(p []byte, offset int64) (int, error) {

@@ -3,7 +3,7 @@ package coded
 import (
 	"bytes"
 	"context"
-	"io"
+	"crypto/sha256"
 	"time"
 
 	"volley"
@@ -41,10 +41,11 @@ func DecodePackets(ctx context.Context, t transport.Transport, d MemoryDecoding)
 type packetsAtHand struct {
 	run
 	d       MemoryDecoding
-	length  int64 // of a coded packet
+	length  int64         // of a coded packet
+	lengths map[int]int64 // of the inputs at hand, at the ranks that count
 	slots   []slot
-	moved   map[int]volley.Memory // by slot: packets of other ranks
-	results map[int][]byte        // by input
+	moved   map[int][]byte // by slot: packets of other ranks
+	results map[int][]byte // by input
 }
 
 func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
@@ -67,7 +68,7 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 		h.slots = at.slots(chosen)
 		d, err := a.decoder(h.slots, r)
 		if err == nil {
-			encoder, err = volley.Compile(d, append(h.d.Options, volley.WithTimeout(h.Timeout))...)
+			encoder, err = volley.NewEncoder(d, append(h.d.Options, volley.WithTimeout(h.Timeout))...)
 		}
 		return input(err)
 	})
@@ -83,8 +84,11 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 
 // gather says which rank has which packet, after a check that they fit each other.
 func (h *packetsAtHand) gather(at *held) error {
-	type lengths struct{ Inputs, Coded map[int]int64 }
-	mine := lengths{map[int]int64{}, map[int]int64{}}
+	type lengths struct {
+		Matrix        [sha256.Size]byte
+		Inputs, Coded map[int]int64
+	}
+	mine := lengths{sha256.Sum256([]byte(h.d.Matrix.ID())), map[int]int64{}, map[int]int64{}}
 	for n, packet := range h.d.Inputs {
 		mine.Inputs[n] = int64(len(packet))
 	}
@@ -95,12 +99,16 @@ func (h *packetsAtHand) gather(at *held) error {
 	if err != nil {
 		return err
 	}
+	h.lengths = map[int]int64{}
 	return h.together(func() error {
-		if k := len(at.inputs); at.ranks > k {
-			return inputf("%s for %s: start no more of them", count(at.ranks, "process"), count(k, "processor"))
+		if err := h.checkRanks(len(at.inputs)); err != nil {
+			return err
 		}
 		from := -1 // a rank that has a coded packet
 		for rank, l := range all {
+			if l.Matrix != all[0].Matrix {
+				return inputf("ranks 0 and %d differ in the matrix: start all with the same", rank)
+			}
 			for n, length := range l.Coded {
 				if n < 0 || n >= len(at.coded) {
 					return inputf("rank %d has coded packet %d: there are %d", rank, n, len(at.coded))
@@ -117,12 +125,14 @@ func (h *packetsAtHand) gather(at *held) error {
 		for rank, l := range all {
 			for n, length := range l.Inputs {
 				switch {
-				case n < 0 || n >= len(at.inputs):
+				case n < 0 || n >= len(at.inputs), length < 0:
 					return inputf("rank %d has packet %d: there are %d", rank, n, len(at.inputs))
 				case from >= 0 && length > h.length:
 					return inputf("packet %d of rank %d has %d bytes: want at most %d, the length of a coded packet", n, rank, length, h.length)
 				}
-				at.has(at.inputs, n, rank)
+				if at.has(at.inputs, n, rank); at.inputs[n] == rank {
+					h.lengths[n] = length
+				}
 			}
 		}
 		return nil
@@ -139,17 +149,7 @@ func (h *packetsAtHand) packet(s slot) []byte {
 
 // place sends packets to the ranks of their slots, and makes room for the results.
 func (h *packetsAtHand) place(at *held) error {
-	h.moved, h.results = map[int]volley.Memory{}, map[int][]byte{}
-	lengths := map[int]int64{} // of packets that come
-	all, err := exchange(&h.run, h.lengthsSent(at))
-	if err != nil {
-		return err
-	}
-	for _, l := range all {
-		for p, n := range l {
-			lengths[p] = n
-		}
-	}
+	h.moved, h.results = map[int][]byte{}, map[int][]byte{}
 	var moves []move
 	for rank := range at.ranks {
 		for p, end := at.hosted(rank); p < end; p++ {
@@ -160,8 +160,12 @@ func (h *packetsAtHand) place(at *held) error {
 			switch {
 			case s.from == rank:
 			case here:
-				h.moved[p] = make(volley.Memory, min(max(0, lengths[p]), h.length))
-				moves = append(moves, move{slot: p, rank: s.from, bytes: int64(len(h.moved[p])), to: h.moved[p]})
+				n := h.length
+				if s.coded < 0 {
+					n = h.lengths[s.input]
+				}
+				h.moved[p] = make([]byte, n)
+				moves = append(moves, move{slot: p, rank: s.from, bytes: n, to: memory(h.moved[p])})
 			case s.from == h.t.Rank():
 				packet := h.packet(s)
 				moves = append(moves, move{slot: p, rank: rank, bytes: int64(len(packet)), from: bytes.NewReader(packet)})
@@ -171,31 +175,26 @@ func (h *packetsAtHand) place(at *held) error {
 	return h.move(moves)
 }
 
-// lengthsSent returns the lengths of the packets that this rank sends, by slot.
-func (h *packetsAtHand) lengthsSent(at *held) map[int]int64 {
-	sent := map[int]int64{}
-	for p, s := range h.slots {
-		if first, end := at.hosted(h.t.Rank()); s.from == h.t.Rank() && (p < first || p >= end) {
-			sent[p] = int64(len(h.packet(s)))
-		}
-	}
-	return sent
-}
-
-func (h *packetsAtHand) source(p int) (io.ReaderAt, int64) {
+func (h *packetsAtHand) source(p int, to *volley.Packet) {
 	packet, ok := h.moved[p]
 	if !ok {
 		packet = h.packet(h.slots[p])
 	}
-	return packet, int64(len(packet))
+	to.Data = packet
 }
 
-func (h *packetsAtHand) sink(p int) io.WriterAt {
+func (h *packetsAtHand) sink(p int, to *volley.Packet) {
+	to.Coded = nowhere{}
 	if s := h.slots[p]; s.coded >= 0 {
-		return volley.Memory(h.results[s.result])
+		result := h.results[s.result] // which has room
+		to.Result, to.Coded = &result, nil
 	}
-	return nowhere{}
 }
+
+// memory is a packet that arrives.
+type memory []byte
+
+func (m memory) WriteAt(p []byte, offset int64) (int, error) { return copy(m[offset:], p), nil }
 
 // nowhere takes what is there already.
 type nowhere struct{}

@@ -36,6 +36,9 @@ type Options struct {
 	// are the same at all ranks. Nil is the defaults.
 	Encoder func(f field.Field, symbols int64) ([]volley.Option, error)
 
+	// PerRank is how many processors each rank has to have; 0 is as many as come to it.
+	PerRank int
+
 	// Timeout bounds the wait for a message; 0 is no bound.
 	Timeout time.Duration
 
@@ -73,6 +76,17 @@ func (r *run) warn(format string, args ...any) {
 	if r.Warn != nil {
 		r.Warn(fmt.Sprintf(format, args...))
 	}
+}
+
+// checkRanks returns an error where so many processors are not to be dealt out to the ranks.
+func (r *run) checkRanks(processors int) error {
+	switch ranks := r.t.Size(); {
+	case ranks > processors:
+		return inputf("%s for %s: start no more of them", count(ranks, "process"), count(processors, "processor"))
+	case r.PerRank > 0 && ranks*r.PerRank != processors:
+		return option("PerRank", "%s for %s", count(ranks, "process"), count(processors, "processor"))
+	}
+	return nil
 }
 
 // fail ends the run at all ranks.
@@ -174,8 +188,8 @@ func outputError(err error) error {
 
 // packets are what a run takes and makes at this rank.
 type packets interface {
-	source(k int) (io.ReaderAt, int64) // packet k as symbols, and its bytes
-	sink(s int) io.WriterAt            // for coded packet s
+	source(k int, p *volley.Packet) // sets packet k as symbols
+	sink(s int, p *volley.Packet)   // sets where coded packet s goes
 }
 
 // report logs what was found in the directory.
@@ -200,17 +214,17 @@ func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Repor
 	for k := first; k < end; k++ {
 		var packet volley.Packet
 		if row, ok := problem.Source(k); ok {
-			packet.Source, packet.Size = p.source(row)
+			p.source(row, &packet)
 		}
 		if s, ok := problem.Sink(k); ok {
-			packet.Coded = p.sink(s)
-			if r.Progress != nil {
+			p.sink(s, &packet)
+			if r.Progress != nil && packet.Coded != nil {
 				packet.Coded = &counted{packet.Coded, func(n int) { r.Progress(n, total) }}
 			}
 		}
 		mine = append(mine, packet)
 	}
-	report, err := e.RunAll(r.ctx, r.t, mine)
+	report, err := e.Run(r.ctx, r.t, mine...)
 	if err != nil {
 		return nil, err
 	}

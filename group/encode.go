@@ -96,10 +96,10 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	}
 	for _, n := range s.nodes {
 		for _, x := range r.inputs[n.index] {
-			job.Inputs = append(job.Inputs, input(x))
+			job.Inputs = append(job.Inputs, executor.Input{Reader: input(x)})
 		}
 		for _, x := range r.outputs[n.index] {
-			job.Outputs = append(job.Outputs, output(x))
+			job.Outputs = append(job.Outputs, executor.Output{Writer: output(x)})
 		}
 	}
 	if job.Executable, err = executor.Prepare(p, s.t.Rank(), s.t.Size()); err != nil {

@@ -13,6 +13,7 @@ import (
 	"volley/algo"
 	"volley/draw"
 	"volley/internal/printable"
+	"volley/internal/selection"
 	"volley/plan"
 	"volley/report"
 	"volley/sim"
@@ -87,7 +88,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	encoder, err := volley.Compile(a, o.Options(model)...)
+	encoder, err := volley.NewEncoder(a, o.Options(model)...)
 	if err != nil {
 		return usage(err)
 	}
@@ -127,22 +128,13 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	default:
 		info := p.Info()
 		printable.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
-			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), printable.Lines(lines(slices.Concat(info.Notes, info.Layers))))
+			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), printable.Lines(strings.Join(append(slices.Concat(info.Notes, info.Layers), ""), "\n")))
 	}
 	r, err := encoder.Estimate(symbols)
 	if err != nil {
 		return err
 	}
 	return writeCost(w, r)
-}
-
-// lines puts each of the texts on a line.
-func lines(texts []string) string {
-	s := ""
-	for _, t := range texts {
-		s += t + "\n"
-	}
-	return s
 }
 
 // writeCost prints the costs of the plan and the bounds.
@@ -192,7 +184,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},
 		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
 		{Name: "time", Unit: "C1·β + C2·W·τ + C3·W·γ", Value: func(c algo.Candidate) any { return brief(c.Time.Seconds()) }},
-		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
+		{Name: "limit", Value: brokenBy},
 	}, list)
 	if err != nil || len(rejected) == 0 {
 		return err
@@ -201,9 +193,17 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		return err
 	}
 	for _, r := range rejected {
-		if _, err := printable.Fprintf(w, "%s: %s\n", r.Algorithm, message(r.Reason)); err != nil {
+		if _, err := printable.Fprintf(w, "%s: %s\n", r.Algorithm, selection.Message(r.Reason)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// brokenBy says which limit a plan breaks, and with which flag it may.
+func brokenBy(c algo.Candidate) any {
+	if c.Broken == algo.CutsPackets {
+		return c.Broken + ": ask with --cut"
+	}
+	return c.Broken
 }

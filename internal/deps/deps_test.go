@@ -35,7 +35,7 @@ var allowed = map[string][]string{
 	"draw/plot":               {},
 	"report":                  {},
 	"tune":                    {"field", "internal/atomicfile", "sim", "transport"},
-	"":                        {"algo", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
+	"":                        {"algo", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                   {"", "algo", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
 	"coded":                   {"", "executor", "field", "internal/atomicfile", "internal/disk", "matrix", "trace", "transport"},
 	"bench":                   {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	},
 	"web":           {"internal/explore"},
 	"cmd/volley":    {"internal/cli"},
-	"cmd/libvolley": {"", "field", "group", "internal/printable", "matrix", "transport/mpi", "verify"},
+	"cmd/libvolley": {"", "coded", "field", "group", "internal/printable", "matrix", "transport/mpi", "verify"},
 }
 
 // TestImports compares the table with the imports there are, without those of
