@@ -1,22 +1,5 @@
 package algo
 
-import "math"
-
-// ceil is ⌈n/d⌉ for n >= 0, d > 0.
-func ceil(n, d int) int { return (n + d - 1) / d }
-
-// clog returns the least t with (ports+1)^t >= n.
-func clog(n, ports int) int {
-	t := 0
-	for v := 1; v < n; t++ {
-		if v > math.MaxInt/(ports+1) {
-			return t + 1
-		}
-		v *= ports + 1
-	}
-	return t
-}
-
 // BoundC1 is the least number of rounds of a plan for a matrix with a row
 // without zeros: ⌈log_{p+1} K⌉, as a packet reaches at most (p+1)^t processors in
 // t rounds (paper, section "Lower Bounds", first lemma).
@@ -52,3 +35,7 @@ func BoundMinCut(k, ports int) (c2 int, ok bool) {
 	}
 	return c2, true
 }
+
+// UniversalC2 is the C2 of the universal algorithm in at most so many rounds, which a new
+// algorithm has to beat.
+func UniversalC2(processors, ports, rounds int) int { return universalC2(processors, ports, rounds) }

@@ -1,6 +1,8 @@
 package algo
 
 import (
+	"slices"
+
 	"volley/field"
 	"volley/plan"
 )
@@ -136,6 +138,87 @@ func (b *Builder) perPiece(in []plan.Slot, pieces int, write func(one *Builder, 
 	slots := make([]plan.Slot, pieces)
 	for piece := range slots {
 		slots[piece] = slot(result, piece)
+	}
+	return slots
+}
+
+// An Addend is a part of a sum: a slot, or the terms of a combination that is not
+// computed by itself.
+type Addend struct {
+	slot        plan.Slot
+	terms       int // of the combination
+	combination func() plan.Combination
+}
+
+// InSlot is the packet in a slot as an addend.
+func InSlot(slot plan.Slot) []Addend { return []Addend{{slot: slot, terms: 1}} }
+
+// Combined is a combination as an addend, of so many terms where no coefficient is zero.
+func Combined(terms int, combination func() plan.Combination) []Addend {
+	return []Addend{{terms: terms, combination: combination}}
+}
+
+// total returns the slot of a sum of addends, of which there is one at least. Where that
+// is a single slot nothing is computed.
+func (b *Builder) total(list []Addend) plan.Slot {
+	if len(list) == 1 && list[0].combination == nil {
+		return list[0].slot
+	}
+	terms := 0
+	for _, a := range list {
+		terms += a.terms
+	}
+	return b.Compute(terms, func() plan.Combination {
+		c := make(sum, 0, terms)
+		for _, a := range list {
+			if a.combination != nil {
+				c = append(c, a.combination()...)
+			} else {
+				c.add(a.slot, field.One)
+			}
+		}
+		return plan.Combination(c)
+	})
+}
+
+// transposed writes a part of a program that only hands packets on, such as a broadcast,
+// backwards: what it would send is received, what it would receive is sent, and what it
+// would copy is added up. Write makes inputs and returns outputs of the part as it is
+// forwards, -1 for none. Of the transposed one own are the inputs, one for each output,
+// nil for none; transposed returns the slots of the sums, one for each input.
+func (b *Builder) transposed(own [][]Addend, write func(forward *Builder) (outputs []plan.Slot)) []plan.Slot {
+	forward := &Builder{}
+	outputs := write(forward)
+	sums := make([][]Addend, forward.slots)
+	for i, slot := range outputs {
+		if slot >= 0 {
+			sums[slot] = append(sums[slot], own[i]...)
+		}
+	}
+	end := forward.slots
+	for _, r := range slices.Backward(forward.program.Rounds) {
+		for _, x := range r.Recvs {
+			end -= x.Count
+		}
+		at := end
+		for _, x := range r.Recvs {
+			slots := make([]plan.Slot, x.Count)
+			for i := range slots {
+				slots[i] = b.total(sums[at+i])
+			}
+			at += x.Count
+			b.Send(x.Port, x.Src, slots)
+		}
+		for _, x := range r.Sends {
+			for i, slot := range b.Receive(x.Port, x.Dst, len(x.Slots)) {
+				sums[x.Slots[i]] = append(sums[x.Slots[i]], InSlot(slot)...)
+			}
+		}
+		b.EndRound()
+	}
+	slots := make([]plan.Slot, forward.program.Inputs)
+	for i := range slots {
+		slots[i] = b.total(sums[i])
 	}
 	return slots
 }

@@ -1,10 +1,6 @@
 package algo
 
-import (
-	"slices"
-
-	"volley/plan"
-)
+import "volley/plan"
 
 // central gathers all packets at processor 0 on a (p+1)-ary tree, encodes there,
 // and scatters the results on the same tree.
@@ -105,48 +101,44 @@ func (s central) tree(g Group) []branch {
 	return list
 }
 
-// gather returns the slots of the packets that the member has collected: held[i] is
-// that of the member i places on.
-func (s central) gather(b *Builder, g Group, in plan.Slot) []plan.Slot {
-	held := []plan.Slot{in}
-	for _, br := range slices.Backward(s.tree(g)) {
-		if br.parent >= 0 {
-			b.Send(br.port, g.Member(br.parent), held)
-		}
+// scatter hands out one packet for each member, of which member 0 has those in slots, and
+// returns the slot of the member's own.
+func (s central) scatter(b *Builder, g Group, slots []plan.Slot) plan.Slot {
+	for _, br := range s.tree(g) {
 		for port, c := range br.children {
-			held = append(held, b.Receive(port, g.Member(g.Index+c.at), c.count)...)
+			b.Send(port, g.Member(g.Index+c.at), slots[c.at:c.at+c.count])
+		}
+		if br.parent >= 0 {
+			slots = b.Receive(br.port, g.Member(br.parent), br.count)
 		}
 		b.EndRound()
 	}
-	return held
+	return slots[0]
+}
+
+// gather is scatter transposed: it returns the slots of the packets of all members at
+// member 0, and elsewhere nil.
+func (s central) gather(b *Builder, g Group, in plan.Slot) []plan.Slot {
+	return b.transposed([][]Addend{InSlot(in)}, func(forward *Builder) []plan.Slot {
+		var all []plan.Slot
+		if g.Index == 0 {
+			all = forward.inputs(g.Size)
+		}
+		return []plan.Slot{s.scatter(forward, g, all)}
+	})
 }
 
 func (s central) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
-	branches := s.tree(g)
 	held := s.gather(b, g, in)
-
-	// Encode at member 0: results[i] is for the member i places on.
 	var results []plan.Slot
-	if g.Index == 0 {
-		for j := range g.Size {
-			results = append(results, b.Compute(len(held), func() plan.Combination {
-				var c sum
-				for i, slot := range held {
-					c.add(slot, g.At(i, j))
-				}
-				return plan.Combination(c)
-			}))
-		}
+	for j := range held { // at member 0
+		results = append(results, b.Compute(len(held), func() plan.Combination {
+			var c sum
+			for i, slot := range held {
+				c.add(slot, g.At(i, j))
+			}
+			return plan.Combination(c)
+		}))
 	}
-
-	for _, br := range branches {
-		for port, c := range br.children {
-			b.Send(port, g.Member(g.Index+c.at), results[c.at:c.at+c.count])
-		}
-		if br.parent >= 0 {
-			results = b.Receive(br.port, g.Member(br.parent), br.count)
-		}
-		b.EndRound()
-	}
-	return results[0]
+	return s.scatter(b, g, results)
 }

@@ -169,71 +169,31 @@ func streams(c crew, pieces, ports int) []transfers {
 // port: C1 = C2 = ⌈pieces/p⌉ - 1 + ⌈log2 size⌉, in pieces. No processor may be in two
 // crews. A crew smaller than the largest has idle rounds at its end.
 func spreadPieces(b *Builder, pieces, ports, largest int, crews []crew) [][]plan.Slot {
-	return inPieces(b, pieces, ports, largest, crews, func(c crew, list []transfers, rounds int) []plan.Slot {
-		have := make([]plan.Slot, pieces)
+	var c crew
+	var list []transfers
+	have := make([]plan.Slot, pieces)
+	if len(crews) > 0 {
+		c = crews[0]
+		list = streams(c, pieces, ports)
 		if c.at == 0 {
 			copy(have, c.have)
 		}
-		for t := range rounds {
-			for port, x := range list {
-				if t < len(x.sends) && x.sends[t] >= 0 {
-					b.Send(port, c.member(x.to[t]), []plan.Slot{have[x.sends[t]*len(list)+port]})
-				}
-			}
-			for port, x := range list {
-				if t < len(x.receives) && x.receives[t] >= 0 {
-					have[x.receives[t]*len(list)+port] = b.Receive(port, c.member(x.from[t]), 1)[0]
-				}
-			}
-			b.EndRound()
-		}
-		return have
-	})
-}
-
-// reducePieces is [reduce] of packets in pieces: the rounds of [spreadPieces] backwards.
-func reducePieces(b *Builder, pieces, ports, largest int, crews []crew) [][]plan.Slot {
-	return inPieces(b, pieces, ports, largest, crews, func(c crew, list []transfers, rounds int) []plan.Slot {
-		parts := make([][]plan.Slot, pieces)
-		if c.have != nil {
-			for piece, slot := range c.have {
-				parts[piece] = []plan.Slot{slot}
+	}
+	for t := range pipelineRounds(largest, pieces, ports) {
+		for port, x := range list {
+			if t < len(x.sends) && x.sends[t] >= 0 {
+				b.Send(port, c.member(x.to[t]), []plan.Slot{have[x.sends[t]*len(list)+port]})
 			}
 		}
-		for t := rounds - 1; t >= 0; t-- {
-			for port, x := range list {
-				if t < len(x.receives) && x.receives[t] >= 0 {
-					b.Send(port, c.member(x.from[t]), []plan.Slot{b.total(parts[x.receives[t]*len(list)+port])})
-				}
+		for port, x := range list {
+			if t < len(x.receives) && x.receives[t] >= 0 {
+				have[x.receives[t]*len(list)+port] = b.Receive(port, c.member(x.from[t]), 1)[0]
 			}
-			for port, x := range list {
-				if t < len(x.sends) && x.sends[t] >= 0 {
-					piece := x.sends[t]*len(list) + port
-					parts[piece] = append(parts[piece], b.Receive(port, c.member(x.to[t]), 1)...)
-				}
-			}
-			b.EndRound()
 		}
-		if c.at > 0 {
-			return nil
-		}
-		sums := make([]plan.Slot, pieces)
-		for piece := range sums {
-			sums[piece] = b.total(parts[piece])
-		}
-		return sums
-	})
-}
-
-// inPieces runs the crew that a processor is in, or as many empty rounds.
-func inPieces(b *Builder, pieces, ports, largest int, crews []crew, run func(c crew, list []transfers, rounds int) []plan.Slot) [][]plan.Slot {
-	rounds := pipelineRounds(largest, pieces, ports)
+		b.EndRound()
+	}
 	if len(crews) == 0 {
-		for range rounds {
-			b.EndRound()
-		}
 		return nil
 	}
-	c := crews[0]
-	return [][]plan.Slot{run(c, streams(c, pieces, ports), rounds)}
+	return [][]plan.Slot{have}
 }

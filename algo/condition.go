@@ -11,13 +11,6 @@ import (
 	"volley/plan"
 )
 
-// A misfit says why an algorithm has no plan for a problem. It is an [ErrStructure].
-type misfit string
-
-func (e misfit) Error() string { return string(e) }
-
-func (e misfit) Is(target error) bool { return target == ErrStructure }
-
 // some writes numbers, the first few of many.
 func some(numbers []int) string {
 	const most = 6
@@ -63,8 +56,8 @@ func ordered(m matrix.Matrix, order []int) (member func(i int) int, entry func(i
 
 // relabelledPlan returns the plan of a step on all processors in an order, nil being the
 // natural one.
-func relabelledPlan(name string, s Step, p *Problem, order []int, notes ...string) plan.Plan {
-	k, parameters, layer := p.Matrix.Rows(), s.Parameters(), whole(s, p.Matrix.Rows(), p.Matrix.At)
+func relabelledPlan(name string, s Step, t Task, order []int, notes ...string) plan.Plan {
+	k, parameters, layer := t.Matrix.Rows(), s.Parameters(), whole(s, t.Matrix.Rows(), t.Matrix.At)
 	if order != nil {
 		parameters += " relabelled"
 		notes = append(notes, "relabelled: processors take their parts in an order drawn from a seed, as the matrix is singular in theirs")
@@ -72,12 +65,12 @@ func relabelledPlan(name string, s Step, p *Problem, order []int, notes ...strin
 		for i, proc := range order {
 			place[proc] = i
 		}
-		member, entry := ordered(p.Matrix, order)
+		member, entry := ordered(t.Matrix, order)
 		layer.Group = func(proc int) Group {
 			return Group{Size: k, Index: place[proc], Member: member, At: entry}
 		}
 	}
-	l := compile(name, parameters, p.Matrix.Field(), k, p.Ports, layer)
-	l.info.Notes = notes
+	l := compile(name, parameters, t.Matrix.Field(), k, t.Ports, layer)
+	l.Common.Notes = notes
 	return l
 }

@@ -15,63 +15,29 @@ type crew struct {
 	have   []plan.Slot       // its own part, piece by piece; nil: none
 }
 
-// reduce adds up the parts of crews on (p+1)-ary trees, all at once, in as many rounds
-// as the largest crew takes: C1 = C2 = clog(size). A processor may be in two crews if
-// it is in the last position of one of them and the first of the other. It returns,
-// for each crew, the slot of the sum at position 0, and elsewhere -1.
-func reduce(b *Builder, stages []stage, crews []crew) []plan.Slot {
-	parts := make([][]plan.Slot, len(crews))
-	for i, c := range crews {
-		parts[i] = slices.Clone(c.have)
-	}
-	for _, st := range slices.Backward(stages) {
-		for i, c := range crews {
-			for port, ch := range st.chunks {
-				if ch.at <= c.at && c.at < ch.at+ch.count {
-					b.Send(port, c.member(c.at-ch.at), []plan.Slot{b.total(parts[i])})
-				}
-			}
-		}
-		for port, ch := range st.chunks {
-			for i, c := range crews {
-				if c.at < ch.count && c.at+ch.at < c.size {
-					parts[i] = append(parts[i], b.Receive(port, c.member(c.at+ch.at), 1)...)
-				}
-			}
-		}
-		b.EndRound()
-	}
-	sums := make([]plan.Slot, len(crews))
-	for i, c := range crews {
-		sums[i] = -1
-		if c.at == 0 {
-			sums[i] = b.total(parts[i])
-		}
-	}
-	return sums
-}
-
-// spread is the reverse of [reduce]: position 0 of each crew has a packet, and in the
-// end all have it. It returns, for each crew, the slot of the packet.
-func spread(b *Builder, stages []stage, crews []crew) []plan.Slot {
-	have := make([]plan.Slot, len(crews))
+// spread broadcasts in crews on (p+1)-ary trees, all at once, in as many rounds as the
+// largest crew takes: C1 = C2 = clog(size). Position 0 of each crew has a packet, and in the
+// end all have it. A processor may be in two crews if it is in the last position of one of
+// them and the first of the other. It returns, for each crew, the slot of the packet.
+func spread(b *Builder, stages []stage, crews []crew) [][]plan.Slot {
+	have := make([][]plan.Slot, len(crews))
 	for i, c := range crews {
 		if c.at == 0 {
-			have[i] = c.have[0]
+			have[i] = c.have
 		}
 	}
 	for _, st := range stages { // positions below st.from have it
 		for port, ch := range st.chunks {
 			for i, c := range crews {
 				if c.at < ch.count && c.at+ch.at < c.size {
-					b.Send(port, c.member(c.at+ch.at), []plan.Slot{have[i]})
+					b.Send(port, c.member(c.at+ch.at), have[i])
 				}
 			}
 		}
 		for port, ch := range st.chunks {
 			for i, c := range crews {
 				if ch.at <= c.at && c.at < ch.at+ch.count {
-					have[i] = b.Receive(port, c.member(c.at-ch.at), 1)[0]
+					have[i] = b.Receive(port, c.member(c.at-ch.at), 1)
 				}
 			}
 		}
@@ -80,14 +46,31 @@ func spread(b *Builder, stages []stage, crews []crew) []plan.Slot {
 	return have
 }
 
-// total returns the slot of the sum of the slots, of which there is one at least.
-func (b *Builder) total(slots []plan.Slot) plan.Slot {
-	if len(slots) == 1 {
-		return slots[0]
+// reduce is a broadcast in crews transposed: it adds up their parts. It returns, for each
+// crew, the slots of the sums, piece by piece, at position 0, and elsewhere nil.
+func reduce(b *Builder, pieces int, crews []crew, spread func(b *Builder, crews []crew) [][]plan.Slot) [][]plan.Slot {
+	var own [][]Addend
+	leads := -1 // the crew in which this processor is at position 0
+	for i, c := range crews {
+		for piece := range pieces {
+			if own = append(own, nil); c.have != nil {
+				own[len(own)-1] = InSlot(c.have[piece])
+			}
+		}
+		if c.at == 0 {
+			leads = i
+		}
 	}
-	return b.Compute(len(slots), func() plan.Combination {
-		var list sum
-		list.addAll(slots)
-		return plan.Combination(list)
+	sums := b.transposed(own, func(forward *Builder) []plan.Slot {
+		crews := slices.Clone(crews)
+		if leads >= 0 {
+			crews[leads].have = forward.inputs(pieces)
+		}
+		return slices.Concat(spread(forward, crews)...)
 	})
+	list := make([][]plan.Slot, len(crews))
+	if leads >= 0 {
+		list[leads] = sums
+	}
+	return list
 }

@@ -8,6 +8,7 @@ import (
 
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 )
 
 // exchangePlans returns the plans that hand out slices: with M the larger one of K and
@@ -28,11 +29,11 @@ import (
 // met, their R parts of results go on instead. Helper h computes slice h of each result,
 // and on the way back it goes to the sink, the stages in reverse; where more than K
 // results share a way, the K slices of packets go on and the results are computed later.
-func exchangePlans(p *Problem) ([]plan.Plan, error) {
+func exchangePlans(t Task) ([]plan.Plan, error) {
 	const name = "exchange"
-	e := exchange{sources: p.Matrix.Rows(), sinks: p.Matrix.Cols(), separate: p.Separate, ports: p.Ports}
+	e := exchange{sources: t.Matrix.Rows(), sinks: t.Matrix.Cols(), separate: t.Separate, ports: t.Ports}
 	most := mostSlices
-	if p.Square() {
+	if t.Square() {
 		most = mostSlicesSquare
 	}
 	if m := e.helpers(); m < 2 || m > most {
@@ -41,24 +42,24 @@ func exchangePlans(p *Problem) ([]plan.Plan, error) {
 	}
 	type option struct {
 		there, back []int
-		cost
+		sim.Cost
 	}
 	var options []option
-	for _, there := range radices(e.helpers(), p.Ports) {
-		for _, back := range radices(e.helpers(), p.Ports) {
+	for _, there := range radices(e.helpers(), t.Ports) {
+		for _, back := range radices(e.helpers(), t.Ports) {
 			a, b := e.estimate(there, e.firstAway(), e.sources, e.sinks), e.estimate(back, e.lastAway(), e.sinks, e.sources)
-			options = append(options, option{there, back, cost{a.c1 + b.c1, a.c2 + b.c2}})
+			options = append(options, option{there, back, sim.Cost{C1: a.C1 + b.C1, C2: a.C2 + b.C2}})
 		}
 	}
 	slices.SortStableFunc(options, func(a, b option) int {
-		return cmp.Or(cmp.Compare(a.c1, b.c1), cmp.Compare(a.c2, b.c2))
+		return cmp.Or(cmp.Compare(a.C1, b.C1), cmp.Compare(a.C2, b.C2))
 	})
 	var plans []plan.Plan
 	least := 0
 	for _, o := range options {
-		if len(plans) == 0 || 20*o.c2 < 19*least { // not many that are nearly the same
-			least = o.c2
-			plans = append(plans, e.plan(name, p, o.there, o.back))
+		if len(plans) == 0 || 20*o.C2 < 19*least { // not many that are nearly the same
+			least = o.C2
+			plans = append(plans, e.plan(name, t, o.there, o.back))
 		}
 	}
 	return plans, nil
@@ -194,8 +195,8 @@ func (e exchange) window(st digitStage, offset int) int { return min(st.weight, 
 
 // estimate returns a bound on the cost of one way, which is met where all processors
 // take part: ends are those that share a way, and others those at its other end.
-func (e exchange) estimate(radices []int, away bool, ends, others int) cost {
-	var c cost
+func (e exchange) estimate(radices []int, away bool, ends, others int) sim.Cost {
+	var c sim.Cost
 	for _, st := range e.digitStages(radices, away) {
 		for _, round := range st.rounds {
 			most := 0
@@ -206,8 +207,8 @@ func (e exchange) estimate(radices []int, away bool, ends, others int) cost {
 				}
 				most = max(most, n)
 			}
-			c.c1++
-			c.c2 += most
+			c.C1++
+			c.C2 += most
 		}
 	}
 	return c
@@ -216,26 +217,33 @@ func (e exchange) estimate(radices []int, away bool, ends, others int) cost {
 // An exchangePlan is the plan for an exchange.
 type exchangePlan struct {
 	exchange
-	info        plan.Info
 	matrix      matrix.Matrix
 	there, back []digitStage
 }
 
-func (e exchange) plan(name string, p *Problem, there, back []int) plan.Plan {
+func (e exchange) plan(name string, t Task, there, back []int) plan.Plan {
 	m := e.helpers()
-	q := &exchangePlan{exchange: e, matrix: p.Matrix, there: e.digitStages(there, e.firstAway()), back: e.digitStages(back, e.lastAway())}
-	q.info = plan.Info{
-		Algorithm: name, Parameters: fmt.Sprintf("pieces=%d radices %s, %s", m, dotted(there), dotted(back)),
-		Field: p.Matrix.Field(), Processors: p.Processors(), Ports: p.Ports,
-		Rows: e.sources * m, Columns: e.sinks * m, Pieces: m,
-		Phases: []plan.Phase{{Name: "hand out"}, {Name: "hand back"}},
+	q := &exchangePlan{exchange: e, matrix: t.Matrix, there: e.digitStages(there, e.firstAway()), back: e.digitStages(back, e.lastAway())}
+	p := &Plan{
+		Common: plan.Info{
+			Algorithm: name, Parameters: fmt.Sprintf("pieces=%d radices %s, %s", m, dotted(there), dotted(back)),
+			Field: t.Matrix.Field(), Processors: t.Processors(), Ports: t.Ports,
+			Rows: e.sources * m, Columns: e.sinks * m, Pieces: m,
+			Phases: []plan.Phase{{Name: "hand out"}, {Name: "hand back"}},
+		},
+		Write:    q.write,
+		RowOf:    func(proc, input int) int { return proc*m + input },
+		ColumnOf: func(proc, output int) int { return (proc-e.sink(0))*m + output },
+	}
+	if t.Square() {
+		p.Kinds = func() []plan.Class { return alike(m) }
 	}
 	for i, stages := range [][]digitStage{q.there, q.back} {
 		for _, st := range stages {
-			q.info.Phases[i].Rounds += len(st.rounds)
+			p.Common.Phases[i].Rounds += len(st.rounds)
 		}
 	}
-	return q
+	return p
 }
 
 // dotted returns numbers with dots between them.
@@ -245,28 +253,6 @@ func dotted(list []int) string {
 		s[i] = fmt.Sprint(n)
 	}
 	return strings.Join(s, "·")
-}
-
-func (q *exchangePlan) Info() plan.Info { return q.info }
-
-func (q *exchangePlan) Schedule(proc int) plan.Schedule { return q.build(proc, false).schedule() }
-
-func (q *exchangePlan) Program(proc int) (*plan.Program, error) {
-	return &q.build(proc, true).program, nil
-}
-
-// Classes is one where all processors are source and sink.
-func (q *exchangePlan) Classes() []plan.Class {
-	if !q.separate && q.sources == q.sinks {
-		return alike(q.info.Processors)
-	}
-	return apart(q.info.Processors)
-}
-
-func (q *exchangePlan) Row(proc, input int) int { return proc*q.info.Pieces + input }
-
-func (q *exchangePlan) Column(proc, output int) int {
-	return (proc-q.sink(0))*q.info.Pieces + output
 }
 
 // A bundle is what a processor knows of one slice: slices of packets as they were, and
@@ -306,20 +292,17 @@ func (q *exchangePlan) result(b *Builder, u *bundle, sink int) plan.Slot {
 	return slot
 }
 
-func (q *exchangePlan) build(proc int, coding bool) *Builder {
-	b := &Builder{field: q.info.Field, coding: coding}
-	b.program.Proc = proc
+func (q *exchangePlan) write(b *Builder, proc int) []plan.Slot {
 	var own []plan.Slot
 	if proc < q.sources {
-		own = b.inputs(q.info.Pieces)
+		own = b.inputs(q.helpers())
 	}
 	helper := proc - q.helper(0)
 	if helper >= q.helpers() {
 		helper = -1
 	}
 	all := q.handOut(b, proc, helper, own)
-	b.finish(q.handBack(b, proc-q.sink(0), helper, all))
-	return b
+	return q.handBack(b, proc-q.sink(0), helper, all)
 }
 
 // handOut writes the way there and returns what the helper knows of its slice in the

@@ -19,11 +19,11 @@ func TestExchangeCost(t *testing.T) {
 				t.Fatal(err)
 			}
 			first, last := costOf(plans[0]), costOf(plans[len(plans)-1])
-			if want := (cost{2 * digits, 2 * digits * m / (ports + 1)}); first != want {
+			if want := (pair{2 * digits, 2 * digits * m / (ports + 1)}); first != want {
 				t.Errorf("K=%d p=%d: %v, want %v", m, ports, first, want)
 			}
 			direct := 2 * ((p.Matrix.Rows() - 1 + p.Ports - 1) / p.Ports)
-			if want := (cost{direct, direct}); last != want {
+			if want := (pair{direct, direct}); last != want {
 				t.Errorf("K=%d p=%d: %v, want %v", m, ports, last, want)
 			}
 		}

@@ -63,39 +63,38 @@ func whole(s Step, size int, at func(i, j int) field.Element) Layer {
 	}}
 }
 
-// layered is the plan of a product of layers: A is the product of the layers'
-// block matrices, first layer leftmost.
-type layered struct {
-	info   plan.Info
-	layers []Layer
-	column func(proc int) int // of A; nil for the processor's own
-}
+// alike is the classes of a group whose members all have the same schedule.
+func alike(size int) []plan.Class { return []plan.Class{{Representative: 0, Count: size}} }
 
-func (p *layered) Info() plan.Info { return p.info }
-
-func (p *layered) build(proc int, coding bool) *Builder {
-	b := &Builder{field: p.info.Field, coding: coding, slots: 1}
-	b.program.Proc, b.program.Inputs = proc, 1
-	slot := 0
-	for _, l := range p.layers {
-		slot = l.Step.Encode(b, l.Group(proc), slot)
+// compile returns the plan that runs the layers one after the other: A is the product of
+// the layers' block matrices, first layer leftmost.
+func compile(name, parameters string, f field.Field, processors, ports int, layers ...Layer) *Plan {
+	var phases []plan.Phase
+	for _, l := range layers {
+		phases = append(phases, l.Step.Phases()...)
 	}
-	b.finish([]plan.Slot{slot})
-	return b
+	return &Plan{
+		Common: plan.Info{
+			Algorithm: name, Parameters: parameters, Field: f,
+			Processors: processors, Ports: ports, Rows: processors, Columns: processors, Phases: joined(phases),
+		},
+		Write: func(b *Builder, proc int) []plan.Slot {
+			slots := b.inputs(1)
+			for _, l := range layers {
+				slots = []plan.Slot{l.Step.Encode(b, l.Group(proc), slots[0])}
+			}
+			return slots
+		},
+		Kinds: func() []plan.Class { return kinds(processors, layers) },
+	}
 }
 
-func (p *layered) Schedule(proc int) plan.Schedule { return p.build(proc, false).schedule() }
-
-func (p *layered) Program(proc int) (*plan.Program, error) { return &p.build(proc, true).program, nil }
-
-// Classes are those of the one layer whose members differ in their schedules, where
-// no more than one has such and it spans all processors; else every processor is
-// on its own.
-func (p *layered) Classes() []plan.Class {
-	k := p.info.Processors
-	classes := alike(k)
+// kinds returns the classes of the one layer whose members differ in their schedules, where
+// no more than one has such and it spans all processors; else nil.
+func kinds(processors int, layers []Layer) []plan.Class {
+	classes := alike(processors)
 	differ := 0
-	for _, l := range p.layers {
+	for _, l := range layers {
 		of := l.Step.Classes()
 		switch {
 		case l.Uniform && len(of) == 1:
@@ -109,42 +108,13 @@ func (p *layered) Classes() []plan.Class {
 	if differ < 2 {
 		return classes
 	}
-	return apart(k)
+	return nil
 }
 
-// apart is the classes of processors each of which is on its own.
-func apart(size int) []plan.Class {
-	classes := make([]plan.Class, size)
-	for proc := range classes {
-		classes[proc] = plan.Class{Representative: proc, Count: 1}
-	}
-	return classes
-}
-
-func (p *layered) Row(proc, _ int) int { return proc }
-
-func (p *layered) Column(proc, _ int) int {
-	if p.column != nil {
-		return p.column(proc)
-	}
-	return proc
-}
-
-// alike is the classes of a group whose members all have the same schedule.
-func alike(size int) []plan.Class { return []plan.Class{{Representative: 0, Count: size}} }
-
-// compile returns the plan that runs the layers one after the other.
-func compile(name, parameters string, f field.Field, processors, ports int, layers ...Layer) *layered {
-	info := plan.Info{
-		Algorithm: name, Parameters: parameters, Field: f,
-		Processors: processors, Ports: ports, Rows: processors, Columns: processors,
-	}
-	var phases []plan.Phase
-	for _, l := range layers {
-		phases = append(phases, l.Step.Phases()...)
-	}
-	info.Phases = joined(phases)
-	return &layered{info: info, layers: layers}
+// onAll returns the plan that runs one step on all processors of a square task.
+func onAll(name string, s Step, t Task) *Plan {
+	k := t.Matrix.Rows()
+	return compile(name, s.Parameters(), t.Matrix.Field(), k, t.Ports, whole(s, k, t.Matrix.At))
 }
 
 // joined returns the phases without those of no rounds, and with neighbours of one name,

@@ -6,6 +6,7 @@ import (
 
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 )
 
 // lifted is a universal step whose results do double duty: what a processor
@@ -100,11 +101,11 @@ func (s *lifted) late() int {
 	return ceil(max(0, s.last()-free), s.ports)
 }
 
-func (s *lifted) cost() cost {
+func (s *lifted) cost() sim.Cost {
 	turns := ceil(s.h, s.ports)
-	return cost{
-		clog(s.h, s.ports) + s.last()*turns + s.late() + len(s.tree()) + 1,
-		ceil(s.h-1, s.ports) + (s.last()+1)*turns + s.late(),
+	return sim.Cost{
+		C1: clog(s.h, s.ports) + s.last()*turns + s.late() + len(s.tree()) + 1,
+		C2: ceil(s.h-1, s.ports) + (s.last()+1)*turns + s.late(),
 	}
 }
 
@@ -276,9 +277,9 @@ const (
 func liftedPlans(p *Problem) ([]plan.Plan, error) {
 	k := p.Matrix.Rows()
 	no := func(format string, args ...any) ([]plan.Plan, error) {
-		return nil, misfit(fmt.Sprintf("algo: lifted for K = %d, p = %d: ", k, p.Ports) + fmt.Sprintf(format, args...))
+		return nil, Misfit(fmt.Sprintf("algo: lifted for K = %d, p = %d: ", k, p.Ports) + fmt.Sprintf(format, args...))
 	}
-	if err := p.mustBeSquare("lifted"); err != nil {
+	if err := p.Task().MustBeSquare("lifted"); err != nil {
 		return nil, err
 	}
 	shape, ok := newLiftedShape(k, p.Ports)
@@ -291,11 +292,11 @@ func liftedPlans(p *Problem) ([]plan.Plan, error) {
 	// pays says why a step is not worth a plan.
 	pays := func(s *lifted) string {
 		c := s.cost()
-		if most := p.MostRounds(); most >= 0 && c.c1 > most {
-			return fmt.Sprintf("%d rounds, more than the %d allowed", c.c1, most)
+		if most := p.MostRounds(); most >= 0 && c.C1 > most {
+			return fmt.Sprintf("%d rounds, more than the %d allowed", c.C1, most)
 		}
-		if c2 := universalC2(k, p.Ports, c.c1); c.c2 >= c2 {
-			return fmt.Sprintf("%d packets, universal has %d with as many rounds", c.c2, c2)
+		if c2 := UniversalC2(k, p.Ports, c.C1); c.C2 >= c2 {
+			return fmt.Sprintf("%d packets, universal has %d with as many rounds", c.C2, c2)
 		}
 		return ""
 	}
@@ -304,7 +305,7 @@ func liftedPlans(p *Problem) ([]plan.Plan, error) {
 		return no("%s", why)
 	}
 	made := func(s *lifted, order []int, note string) ([]plan.Plan, error) {
-		return []plan.Plan{relabelledPlan("lifted", s, p, order, note)}, nil
+		return []plan.Plan{relabelledPlan("lifted", s, p.Task(), order, note)}, nil
 	}
 	var zero string
 	known := matrix.Superregular(p.Matrix)

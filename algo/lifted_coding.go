@@ -141,7 +141,7 @@ func (c *liftedCoding) fill(d *matrix.Dense, i int, row []field.Element) {
 func (c *liftedCoding) regular(p *Problem) (rows, columns []int, ok bool) {
 	for l := range c.last() {
 		for v := range c.cosets() {
-			if p.ended() != nil {
+			if p.Ended() != nil {
 				return nil, nil, true
 			}
 			for i := range c.h {

@@ -172,7 +172,7 @@ func TestLifted(t *testing.T) {
 	for _, c := range []struct {
 		k, ports int
 		field    string
-		c2       int
+		C2       int
 	}{
 		{12, 1, "3", 6}, {27, 1, "2^2", 9}, {24, 1, "3", 9}, {54, 1, "5", 13}, {48, 1, "5", 12}, {96, 1, "5", 17},
 		{75, 1, "7", 15}, {75, 1, "257", 15}, {75, 1, "bls12-381", 15}, {150, 1, "7", 21}, {108, 1, "2^8", 18},
@@ -185,8 +185,8 @@ func TestLifted(t *testing.T) {
 				if err := verify.Check(p, a); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
-				if got := sim.Count(p).C2; got != c.c2 {
-					t.Errorf("%s: C2 = %d, want %d", name, got, c.c2)
+				if got := sim.Count(p).C2; got != c.C2 {
+					t.Errorf("%s: C2 = %d, want %d", name, got, c.C2)
 				}
 			}
 		})
@@ -198,7 +198,7 @@ func TestLiftedSuperregular(t *testing.T) {
 	for _, c := range []struct {
 		k, ports int
 		field    string
-		c2       int
+		C2       int
 	}{
 		{12, 1, "2^8", 5}, {24, 1, "2^8", 7}, {27, 1, "2^8", 8}, {54, 1, "2^8", 11}, {48, 1, "2^8", 11}, {75, 1, "2^8", 14}, {96, 1, "2^8", 15},
 		{96, 1, "257", 15}, {27, 2, "2^8", 5}, {96, 2, "2^8", 8}, {96, 3, "2^8", 7},
@@ -213,8 +213,8 @@ func TestLiftedSuperregular(t *testing.T) {
 			if err := verify.Check(p, a); err != nil {
 				t.Error(err)
 			}
-			if got := sim.Count(p).C2; got != c.c2 {
-				t.Errorf("C2 = %d, want %d", got, c.c2)
+			if got := sim.Count(p).C2; got != c.C2 {
+				t.Errorf("C2 = %d, want %d", got, c.C2)
 			}
 		})
 	}
@@ -237,15 +237,15 @@ func TestLiftedCost(t *testing.T) {
 					s := &lifted{shape, corrected, nil}
 					p := compile("", "", f, k, ports, whole(s, k, nil))
 					got := sim.Count(p)
-					least := cost{clog(h, ports) + (levels-1)*up(h, ports) + 1 + clog(up(h, ports), ports), up(h-1, ports) + levels*up(h, ports)}
+					least := pair{clog(h, ports) + (levels-1)*up(h, ports) + 1 + clog(up(h, ports), ports), up(h-1, ports) + levels*up(h, ports)}
 					most := least
 					if corrected {
-						most = cost{least.c1 + up(levels-1, ports), least.c2 + up(levels-1, ports)}
+						most = pair{least.C1 + up(levels-1, ports), least.C2 + up(levels-1, ports)}
 					}
 					if ports == 1 && corrected {
 						least = most
 					}
-					if got.C1 != s.cost().c1 || got.C2 != s.cost().c2 || got.C1 < least.c1 || got.C1 > most.c1 || got.C2 < least.c2 || got.C2 > most.c2 {
+					if got.C1 != s.cost().C1 || got.C2 != s.cost().C2 || got.C1 < least.C1 || got.C1 > most.C1 || got.C2 < least.C2 || got.C2 > most.C2 {
 						t.Errorf("T=%d h=%d p=%d, corrected %v: counted %d/%d, formula %v, want %v to %v", levels, h, ports, corrected, got.C1, got.C2, s.cost(), least, most)
 					}
 				}
@@ -257,8 +257,8 @@ func TestLiftedCost(t *testing.T) {
 	} {
 		for n, corrected := range []bool{true, false} {
 			shape, _ := newLiftedShape(k, 1)
-			if s := (&lifted{shape, corrected, nil}); s.cost().c2 != c2[n] {
-				t.Errorf("K=%d: C2 = %d, want %d", k, s.cost().c2, c2[n])
+			if s := (&lifted{shape, corrected, nil}); s.cost().C2 != c2[n] {
+				t.Errorf("K=%d: C2 = %d, want %d", k, s.cost().C2, c2[n])
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func TestLiftedCost(t *testing.T) {
 
 // TestLiftedLarge checks larger plans by random vectors.
 func TestLiftedLarge(t *testing.T) {
-	for _, c := range []struct{ k, ports, c1, c2 int }{{192, 1, 16, 24}, {216, 2, 11, 13}, {216, 3, 9, 9}, {384, 1, 25, 33}} {
+	for _, c := range []struct{ k, ports, C1, C2 int }{{192, 1, 16, 24}, {216, 2, 11, 13}, {216, 3, 9, 9}, {384, 1, 25, 33}} {
 		t.Run(fmt.Sprintf("K=%d p=%d", c.k, c.ports), func(t *testing.T) {
 			t.Parallel()
 			f := fieldtest.Parse(t, "11")
@@ -280,8 +280,8 @@ func TestLiftedLarge(t *testing.T) {
 				p, _ := liftedPlan(t, a, c.ports, true)
 				checkLiftedRandom(t, p, a, 16)
 				checkLiftedClasses(t, p)
-				if got := sim.Count(p); got.C1 != c.c1 || got.C2 != c.c2 {
-					t.Errorf("%d/%d, want %d/%d", got.C1, got.C2, c.c1, c.c2)
+				if got := sim.Count(p); got.C1 != c.C1 || got.C2 != c.C2 {
+					t.Errorf("%d/%d, want %d/%d", got.C1, got.C2, c.C1, c.C2)
 				}
 			}
 		})
@@ -309,7 +309,7 @@ func TestLiftedPlans(t *testing.T) {
 	for _, c := range []struct {
 		a          matrix.Matrix
 		ports      int
-		c2         int
+		C2         int
 		parameters string
 	}{
 		{cauchy(t, f, 24), 1, 7, "T=3 h=2"},
@@ -326,8 +326,8 @@ func TestLiftedPlans(t *testing.T) {
 		plans := liftPlans(t, liftedPlans, c.a, c.ports, -1)
 		info := plans[0].Info()
 		got := sim.Count(plans[0])
-		if len(plans) != 1 || got.C2 != c.c2 || info.Parameters != c.parameters {
-			t.Errorf("%s, K=%d: %d plans, the first of %d packets, %s; want one of %d, %s", c.a.ID(), c.a.Rows(), len(plans), got.C2, info.Parameters, c.c2, c.parameters)
+		if len(plans) != 1 || got.C2 != c.C2 || info.Parameters != c.parameters {
+			t.Errorf("%s, K=%d: %d plans, the first of %d packets, %s; want one of %d, %s", c.a.ID(), c.a.Rows(), len(plans), got.C2, info.Parameters, c.C2, c.parameters)
 		}
 		if err := verify.Check(plans[0], c.a); err != nil {
 			t.Errorf("%s, K=%d, %s: %v", c.a.ID(), c.a.Rows(), info.Parameters, err)

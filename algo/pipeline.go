@@ -27,55 +27,55 @@ const mostPieces = 64
 // While a tree leaves most of its members idle, here all of them send a piece and
 // receive one in every round. With p ports there are p such pipelines at once, with
 // every p-th piece each.
-func pipelinePlans(p *Problem) ([]plan.Plan, error) {
+func pipelinePlans(t Task) ([]plan.Plan, error) {
 	const name = "pipeline"
-	if err := p.mustHaveSinks(name); err != nil {
+	if err := mustHaveSinks(t, name); err != nil {
 		return nil, err
 	}
-	ways := p.ways()
-	structured, err := p.structuredWays(name)
+	ways := ways(t)
+	structured, err := structuredWays(t, name)
 	if err != nil && !errors.Is(err, ErrStructure) {
 		return nil, err
 	}
 	for _, w := range structured {
-		if p.Separate || w.most() == w.n { // else a processor is in two crews
+		if t.Separate || w.most() == w.n { // else a processor is in two crews
 			ways = append(ways, w)
 		}
 	}
 	type choice struct {
 		*way
-		pieces, c1 int
-		c2         float64
+		pieces, rounds int
+		packets        float64
 	}
 	var choices []choice
 	for _, w := range ways {
 		// Those of one piece are sinksPlans', here to be better than.
-		tree := clog(w.most(), p.Ports)
-		choices = append(choices, choice{w, 1, w.c1 + tree, float64(w.c2 + tree)})
-		if w.most() < 2 || w.most() == 2 && p.Ports == 1 { // nothing to overlap
+		tree := clog(w.most(), t.Ports)
+		choices = append(choices, choice{w, 1, w.C1 + tree, float64(w.C2 + tree)})
+		if w.most() < 2 || w.most() == 2 && t.Ports == 1 { // nothing to overlap
 			continue
 		}
-		for pieces := max(2, p.Ports); pieces <= max(mostPieces, p.Ports); pieces *= 2 {
-			rounds := pipelineRounds(w.most(), pieces, p.Ports)
-			choices = append(choices, choice{w, pieces, w.c1 + rounds, float64(w.c2) + float64(rounds)/float64(pieces)})
+		for pieces := max(2, t.Ports); pieces <= max(mostPieces, t.Ports); pieces *= 2 {
+			rounds := pipelineRounds(w.most(), pieces, t.Ports)
+			choices = append(choices, choice{w, pieces, w.C1 + rounds, float64(w.C2) + float64(rounds)/float64(pieces)})
 		}
 	}
 	slices.SortStableFunc(choices, func(a, b choice) int {
-		return cmp.Or(cmp.Compare(a.c1, b.c1), cmp.Compare(a.c2, b.c2))
+		return cmp.Or(cmp.Compare(a.rounds, b.rounds), cmp.Compare(a.packets, b.packets))
 	})
 	var plans []plan.Plan
 	least := math.Inf(1)
 	for _, c := range choices {
-		if c.c2 < least {
-			least = c.c2
+		if c.packets < least {
+			least = c.packets
 			if c.pieces > 1 {
-				plans = append(plans, p.grouped(name, c.way, c.pieces))
+				plans = append(plans, grouped(t, name, c.way, c.pieces))
 			}
 		}
 	}
 	if len(plans) == 0 {
 		return nil, fmt.Errorf("algo: %s for K = %d and R = %d: %w: too few processors add up or obtain the same packet: take another algorithm, such as sinks",
-			name, p.Matrix.Rows(), p.Matrix.Cols(), ErrStructure)
+			name, t.Matrix.Rows(), t.Matrix.Cols(), ErrStructure)
 	}
 	return plans, nil
 }

@@ -26,8 +26,8 @@ func TestPipelineCost(t *testing.T) {
 			}
 			ports := p.Ports
 			rounds := (pieces+min(ports, pieces)-1)/min(ports, pieces) - 1 + clog(size, 1)
-			c := cost{w.c1 + rounds, w.c2*pieces + rounds}
-			if got := costOf(q); got.c1 != c.c1 || got.c2 > c.c2 {
+			c := pair{w.C1 + rounds, w.C2*pieces + rounds}
+			if got := costOf(q); got.C1 != c.C1 || got.C2 > c.C2 {
 				t.Errorf("%s: %v, want at most %v", describe(p, q), got, c)
 			}
 		}

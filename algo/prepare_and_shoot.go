@@ -50,7 +50,7 @@ func (s *prepareAndShoot) Classes() []plan.Class { return alike(s.size) }
 func (s *prepareAndShoot) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 	// Prepare: known lists the offsets at which held has a packet, in the order
 	// of their arrival.
-	held := make([]plan.Slot, s.m)
+	held := make(window, s.m)
 	held[0] = in
 	known := []int{0}
 	for stride := s.m / (s.ports + 1); stride > 0; stride /= s.ports + 1 {
@@ -79,13 +79,16 @@ func (s *prepareAndShoot) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 	}
 
 	// Shoot: in base p+1, round t clears digit t-1 of l.
-	sums := newPartialSums(g, held, s.m)
+	sums := make([][]Addend, s.n)
+	for l := range sums {
+		sums[l] = held.sum(g, l*s.m)
+	}
 	for stride := 1; stride < s.n; stride *= s.ports + 1 {
 		for port := range s.ports {
 			if d := (port + 1) * stride; d*s.m%g.Size != 0 {
 				var slots []plan.Slot
 				for l := d; l < s.n; l += stride * (s.ports + 1) {
-					slots = append(slots, b.Compute(sums.terms(l), sums.of(l)))
+					slots = append(slots, b.total(sums[l]))
 				}
 				b.Send(port, g.Member(g.around(d*s.m)), slots)
 			}
@@ -94,11 +97,12 @@ func (s *prepareAndShoot) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 			if d := (port + 1) * stride; d*s.m%g.Size != 0 {
 				count := s.n / (stride * (s.ports + 1))
 				for i, slot := range b.Receive(port, g.Member(g.around(-d*s.m)), count) {
-					sums.receive(i*stride*(s.ports+1), slot)
+					l := i * stride * (s.ports + 1)
+					sums[l] = append(sums[l], InSlot(slot)...)
 				}
 			}
 		}
 		b.EndRound()
 	}
-	return b.Compute(sums.terms(0), sums.of(0))
+	return b.total(sums[0])
 }

@@ -22,7 +22,7 @@ func TestProblem(t *testing.T) {
 		separate bool
 		ports    int
 
-		processors, used, c1, c2 int
+		processors, used, C1, C2 int
 		square                   bool
 		sources, sinks           string // the row or sink of each processor, - for none
 	}{
@@ -40,7 +40,7 @@ func TestProblem(t *testing.T) {
 		}
 		name := fmt.Sprintf("K=%d R=%d separate=%v p=%d", c.k, c.r, c.separate, c.ports)
 		c1, c2 := p.Bounds()
-		if p.Processors() != c.processors || p.Ports != c.used || p.Square() != c.square || c1 != c.c1 || c2 != c.c2 {
+		if p.Processors() != c.processors || p.Ports != c.used || p.Square() != c.square || c1 != c.C1 || c2 != c.C2 {
 			t.Errorf("%s: %d processors, p=%d, square %v, bounds %d/%d", name, p.Processors(), p.Ports, p.Square(), c1, c2)
 		}
 		var sources, sinks []string

@@ -18,7 +18,7 @@ func (s ringAllgather) Phases() []plan.Phase { return []plan.Phase{{Name: "ring"
 func (s ringAllgather) Classes() []plan.Class { return alike(s.size) }
 
 func (s ringAllgather) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
-	held := []plan.Slot{in} // held[i] is the packet of the member i places back
+	held := window{in} // held[i] is the packet of the member i places back
 	for t := 1; t < s.size; t++ {
 		if t < g.Size {
 			b.Send(0, g.Member(g.around(1)), held[t-1:t:t])
@@ -26,5 +26,5 @@ func (s ringAllgather) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		}
 		b.EndRound()
 	}
-	return b.Compute(g.Size, newPartialSums(g, held, g.Size).of(0))
+	return b.total(held.sum(g, 0))
 }

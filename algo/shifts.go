@@ -172,20 +172,20 @@ const (
 // findShifts returns the step of least C2 for each number of rounds that has one,
 // over all mixed radices with r_t <= p+1 and all orders of their weights. Once the
 // problem's context has ended it looks at no more of them.
-func (p *Problem) findShifts() []*shifts {
-	m, size := p.Matrix, p.Matrix.Rows()
+func findShifts(task Task) []*shifts {
+	m, size := task.Matrix, task.Matrix.Rows()
 	if size > mostShiftSize {
 		return nil
 	}
 	best := map[int]*shifts{}
-	for _, radices := range factorisations(size, p.Ports+1, mostShiftRounds) {
+	for _, radices := range factorisations(size, task.Ports+1, mostShiftRounds) {
 		weights, w := make([]int, len(radices)), 1
 		for t, r := range radices {
 			weights[t] = w
 			w *= r
 		}
 		permutations(len(radices), func(order []int) {
-			if p.ended() != nil {
+			if task.Ended() != nil {
 				return
 			}
 			by, rs := make([]int, len(order)), make([]int, len(order))

@@ -8,6 +8,7 @@ import (
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 )
 
 // sinksPlans returns the plans for K sources and R other sinks, or R sinks among them.
@@ -24,25 +25,25 @@ import (
 // (p+1)-ary tree. For K < R it goes the other way round: the packets are broadcast to
 // n groups of sinks. Where ⌈B/min(K, R)⌉ groups are one too many for the processors,
 // the last one is filled up with the processors of the other side.
-func sinksPlans(p *Problem) ([]plan.Plan, error) {
-	if err := p.mustHaveSinks("sinks"); err != nil {
+func sinksPlans(t Task) ([]plan.Plan, error) {
+	if err := mustHaveSinks(t, "sinks"); err != nil {
 		return nil, err
 	}
 	var plans []plan.Plan
-	for _, w := range p.worthwhile(p.ways()) {
-		plans = append(plans, p.grouped("sinks", w, 1))
+	for _, w := range worthwhile(t, ways(t)) {
+		plans = append(plans, grouped(t, "sinks", w, 1))
 	}
 	return undominated(plans), nil
 }
 
 // mustHaveSinks returns an error that wraps [ErrStructure] where every processor is
 // source and sink.
-func (p *Problem) mustHaveSinks(algorithm string) error {
-	if !p.Square() {
+func mustHaveSinks(t Task, algorithm string) error {
+	if !t.Square() {
 		return nil
 	}
 	return fmt.Errorf("algo: %s for K = %d: %w: it is for sources and sinks, and here every processor is both: take another algorithm, such as universal",
-		algorithm, p.Matrix.Rows(), ErrStructure)
+		algorithm, t.Matrix.Rows(), ErrStructure)
 }
 
 // A grouping partitions the processors of the larger side, sources or sinks, into
@@ -55,8 +56,8 @@ type grouping struct {
 }
 
 // sides returns a grouping without groups.
-func (p *Problem) sides() grouping {
-	return grouping{sources: p.Matrix.Rows(), sinks: p.Matrix.Cols(), separate: p.Separate}
+func sides(t Task) grouping {
+	return grouping{sources: t.Matrix.Rows(), sinks: t.Matrix.Cols(), separate: t.Separate}
 }
 
 func (g grouping) many() int    { return max(g.sources, g.sinks) }
@@ -144,7 +145,7 @@ func (g grouping) part(a matrix.Matrix, group, i int) part {
 // A way is how the groups compute their parts, and in which groups.
 type way struct {
 	grouping
-	cost                   // of the groups' steps
+	sim.Cost               // of the groups' steps
 	step       rectangular // one step, or
 	layers     [][]Layer   // for each group those of its own
 	in, out    []matrix.Labels
@@ -275,17 +276,17 @@ func (w *way) most() int {
 
 // ways returns the ways of one universal step in groups, with the fewest rounds and with
 // one more. Of the numbers of groups with one largest size the least is enough.
-func (p *Problem) ways() []*way {
-	base := p.sides()
+func ways(t Task) []*way {
+	base := sides(t)
 	var list []*way
 	add := func(g grouping) {
 		size := g.largest()
 		for over := range 2 {
-			m, n := tune(size, p.Ports, over)
-			step := newUniversal(size, p.Ports, m, n)
+			m, n := tune(size, t.Ports, over)
+			step := newUniversal(size, t.Ports, m, n)
 			list = append(list, &way{
 				grouping: g, step: rectangular{step},
-				cost:       step.cost(p.Ports),
+				Cost:       step.cost(t.Ports),
 				parameters: fmt.Sprintf("groups=%d %s", g.n, step.Parameters()),
 			})
 		}
@@ -297,7 +298,7 @@ func (p *Problem) ways() []*way {
 			add(g)
 		}
 	}
-	if n := (base.many() + base.few() - 1) / base.few(); p.Separate && n > base.many()/base.few() {
+	if n := (base.many() + base.few() - 1) / base.few(); t.Separate && n > base.many()/base.few() {
 		base.n, base.padded = n, true
 		add(base)
 	}
@@ -307,43 +308,43 @@ func (p *Problem) ways() []*way {
 // worthwhile returns the ways that none beats by the formula, the fewest rounds first. That
 // [rectangular] leaves out elements changes no front: of 9,480 problems with K and R up
 // to 40 there was none with a plan below the formulas.
-func (p *Problem) worthwhile(ways []*way) []*way {
-	return front(ways, func(w *way) cost {
-		tree := clog(w.most(), p.Ports)
-		return cost{w.c1 + tree, w.c2 + tree}
+func worthwhile(t Task, ways []*way) []*way {
+	return sim.Front(ways, func(w *way) sim.Cost {
+		tree := clog(w.most(), t.Ports)
+		return sim.Cost{C1: w.C1 + tree, C2: w.C2 + tree}
 	})
 }
 
 // A groupPlan is a plan of steps in groups and crews that add up or spread packets.
 type groupPlan struct {
 	*way
-	info    plan.Info
-	problem Problem
-	pieces  int
-	stages  []stage // of the crews' trees
-	rounds  int     // of the groups' steps
+	*Plan
+	task   Task
+	pieces int
+	stages []stage // of the crews' trees
+	rounds int     // of the groups' steps
 }
 
 // grouped returns the plan for a way, with packets cut into pieces.
-func (p *Problem) grouped(name string, w *way, pieces int) plan.Plan {
+func grouped(t Task, name string, w *way, pieces int) plan.Plan {
 	q := &groupPlan{
-		way: w, problem: *p, pieces: pieces,
-		info: plan.Info{
-			Algorithm: name, Parameters: w.parameters, Field: p.Matrix.Field(), Processors: p.Processors(), Ports: p.Ports,
+		way: w, task: t, pieces: pieces,
+		Plan: &Plan{Common: plan.Info{
+			Algorithm: name, Parameters: w.parameters, Field: t.Matrix.Field(), Processors: t.Processors(), Ports: t.Ports,
 			Rows: w.sources * pieces, Columns: w.sinks * pieces, Notes: w.notes, Layers: w.layerNotes,
-		},
+		}},
 	}
 	crews := plan.Phase{Name: "reduce"}
 	if !w.gather() {
 		crews.Name = "broadcast"
 	}
 	if pieces > 1 {
-		q.info.Pieces = pieces
-		q.info.Parameters = fmt.Sprintf("pieces=%d %s", pieces, w.parameters)
+		q.Common.Pieces = pieces
+		q.Common.Parameters = fmt.Sprintf("pieces=%d %s", pieces, w.parameters)
 		crews.Name += " in pieces"
-		crews.Rounds = pipelineRounds(w.most(), pieces, p.Ports)
+		crews.Rounds = pipelineRounds(w.most(), pieces, t.Ports)
 	} else {
-		q.stages = stages(w.most(), p.Ports)
+		q.stages = stages(w.most(), t.Ports)
 		crews.Rounds = len(q.stages)
 	}
 	phases := w.phases()
@@ -355,17 +356,19 @@ func (p *Problem) grouped(name string, w *way, pieces int) plan.Plan {
 	} else {
 		phases = append([]plan.Phase{crews}, phases...)
 	}
-	q.info.Phases = joined(phases)
+	q.Common.Phases = joined(phases)
+	q.Write, q.Kinds = q.write, q.kinds
+	q.RowOf = func(proc, input int) int { return proc*pieces + input }
+	q.ColumnOf = func(proc, output int) int {
+		sink, _ := t.Sink(proc)
+		return sink*pieces + output
+	}
 	return q
 }
 
-func (q *groupPlan) Info() plan.Info { return q.info }
-
-func (q *groupPlan) build(proc int, coding bool) *Builder {
-	b := &Builder{field: q.info.Field, coding: coding}
-	b.program.Proc = proc
+func (q *groupPlan) write(b *Builder, proc int) []plan.Slot {
 	var own []plan.Slot
-	if _, ok := q.problem.Source(proc); ok {
+	if _, ok := q.task.Source(proc); ok {
 		own = b.inputs(q.pieces)
 	}
 	group, i, member := q.place(proc)
@@ -379,7 +382,7 @@ func (q *groupPlan) build(proc int, coding bool) *Builder {
 			return nil
 		}
 		return b.perPiece(in, q.pieces, func(b *Builder, in plan.Slot) plan.Slot {
-			return q.encode(b, q.problem.Matrix, group, i, in)
+			return q.encode(b, q.task.Matrix, group, i, in)
 		})
 	}
 	var result []plan.Slot
@@ -387,7 +390,7 @@ func (q *groupPlan) build(proc int, coding bool) *Builder {
 		if part := step(own); carried >= 0 {
 			crews[carried].have = part
 		}
-		if sums := q.reduce(b, crews); leads {
+		if sums := reduce(b, q.pieces, crews, q.spread); leads {
 			result = sums[0]
 		}
 	} else {
@@ -400,51 +403,20 @@ func (q *groupPlan) build(proc int, coding bool) *Builder {
 		}
 		result = step(in)
 	}
-	b.finish(result)
-	return b
+	return result
 }
 
-// reduce and spread run the crews, in pieces or not. They return a packet for each
-// crew.
-func (q *groupPlan) reduce(b *Builder, crews []crew) [][]plan.Slot {
-	if q.pieces > 1 {
-		return reducePieces(b, q.pieces, q.info.Ports, q.most(), crews)
-	}
-	return single(reduce(b, q.stages, crews))
-}
-
+// spread runs the crews' broadcasts, in pieces or not.
 func (q *groupPlan) spread(b *Builder, crews []crew) [][]plan.Slot {
 	if q.pieces > 1 {
-		return spreadPieces(b, q.pieces, q.info.Ports, q.most(), crews)
+		return spreadPieces(b, q.pieces, q.Common.Ports, q.most(), crews)
 	}
-	return single(spread(b, q.stages, crews))
+	return spread(b, q.stages, crews)
 }
 
-// single returns packets of one piece.
-func single(slots []plan.Slot) [][]plan.Slot {
-	list := make([][]plan.Slot, len(slots))
-	for i, slot := range slots {
-		list[i] = []plan.Slot{slot}
-	}
-	return list
-}
-
-func (q *groupPlan) Schedule(proc int) plan.Schedule { return q.build(proc, false).schedule() }
-
-func (q *groupPlan) Program(proc int) (*plan.Program, error) {
-	return &q.build(proc, true).program, nil
-}
-
-func (q *groupPlan) Row(proc, input int) int { return proc*q.pieces + input }
-
-func (q *groupPlan) Column(proc, output int) int {
-	sink, _ := q.problem.Sink(proc)
-	return sink*q.pieces + output
-}
-
-// Classes puts together the processors at the same place in groups of the same size
+// kinds puts together the processors at the same place in groups of the same size
 // that send and receive alike in their crews.
-func (q *groupPlan) Classes() []plan.Class {
+func (q *groupPlan) kinds() []plan.Class {
 	type position struct{ at, size int }
 	type kind struct {
 		source, sink bool
@@ -462,10 +434,10 @@ func (q *groupPlan) Classes() []plan.Class {
 	}
 	index := map[kind]int{}
 	var classes []plan.Class
-	for proc := range q.info.Processors {
+	for proc := range q.Common.Processors {
 		k := kind{member: -1}
-		_, k.source = q.problem.Source(proc)
-		_, k.sink = q.problem.Sink(proc)
+		_, k.source = q.task.Source(proc)
+		_, k.sink = q.task.Sink(proc)
 		if group, i, ok := q.place(proc); ok {
 			k.size, k.real, k.member = q.size(group), q.real(group), i
 			if q.layers != nil {

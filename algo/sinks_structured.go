@@ -24,39 +24,39 @@ import (
 // It is [sinksPlans] with the layers of the blocks, fused, instead of a universal step.
 // Where they leave the results in another order, nothing is permuted: what a member
 // ends with joins the crew of that result.
-func sinksStructuredPlans(p *Problem) ([]plan.Plan, error) {
+func sinksStructuredPlans(t Task) ([]plan.Plan, error) {
 	const name = "sinks-structured"
-	if err := p.mustHaveSinks(name); err != nil {
+	if err := mustHaveSinks(t, name); err != nil {
 		return nil, err
 	}
-	ways, err := p.structuredWays(name)
+	ways, err := structuredWays(t, name)
 	if err != nil {
 		return nil, err
 	}
 	var plans []plan.Plan
 	for _, w := range ways {
-		plans = append(plans, p.grouped(name, w, 1))
+		plans = append(plans, grouped(t, name, w, 1))
 	}
 	return undominated(plans), nil
 }
 
 // structuredWays returns the undominated ways to fuse the layers of the groups'
 // matrices, but for a single layer.
-func (p *Problem) structuredWays(name string) ([]*way, error) {
-	g := p.sides()
+func structuredWays(t Task, name string) ([]*way, error) {
+	g := sides(t)
 	none := func(why string) error {
 		return fmt.Errorf("algo: %s for matrix %s over %s with K = %d and R = %d: %w: %s: take another algorithm, such as sinks",
-			name, short(p.Matrix.ID()), p.Matrix.Field().Name(), g.sources, g.sinks, ErrStructure, why)
+			name, short(t.Matrix.ID()), t.Matrix.Field().Name(), g.sources, g.sinks, ErrStructure, why)
 	}
-	facts, why := p.blockFactors(g)
+	facts, why := blockFactors(t)
 	if why != "" {
 		return nil, none(why)
 	}
 	g.n = len(facts)
 	var list []*way
-	for _, cuts := range fusions(facts[0].Layers, p.Ports, func(_, _ int) bool { return true }) {
+	for _, cuts := range fusions(facts[0].Layers, t.Ports, func(_, _ int) bool { return true }) {
 		if len(cuts) > 1 {
-			list = append(list, p.fusedGroups(g, facts, cuts))
+			list = append(list, fusedGroups(t, g, facts, cuts))
 		}
 	}
 	if len(list) == 0 {
@@ -67,12 +67,13 @@ func (p *Problem) structuredWays(name string) ([]*way, error) {
 
 // blockFactors returns the factorisations of the groups' matrices, or why they are of no
 // use.
-func (p *Problem) blockFactors(g grouping) (facts []*matrix.Factorisation, why string) {
+func blockFactors(t Task) (facts []*matrix.Factorisation, why string) {
+	g := sides(t)
 	size := g.few()
 	if g.many()%size != 0 {
 		return nil, "the larger number is no multiple of the smaller one"
 	}
-	blocks := p.Matrix
+	blocks := t.Matrix
 	if !g.gather() {
 		blocks = matrix.Transpose(blocks)
 	}
@@ -111,7 +112,7 @@ func sameShape(a, b []matrix.Layer) bool {
 
 // fusedGroups returns the way to run the layers of all groups, fused up to each of the
 // cuts.
-func (p *Problem) fusedGroups(g grouping, facts []*matrix.Factorisation, cuts []int) *way {
+func fusedGroups(t Task, g grouping, facts []*matrix.Factorisation, cuts []int) *way {
 	w := &way{grouping: g, notes: []string{"structure of the blocks: " + facts[0].Structure}}
 	var sizes []string
 	for group, fact := range facts {
@@ -127,16 +128,16 @@ func (p *Problem) fusedGroups(g grouping, facts []*matrix.Factorisation, cuts []
 				sizes = append(sizes, fmt.Sprint(block.Size()))
 				w.layerNotes = append(w.layerNotes, fmt.Sprintf("layer %d of each group, %s: %v", len(layers), block.Name, block.Partition))
 			}
-			layers = append(layers, onGroups(block, p.Ports, labels))
+			layers = append(layers, onGroups(block, t.Ports, labels))
 			from = to
 		}
 		w.layers = append(w.layers, layers)
 		w.in, w.out = append(w.in, fact.In), append(w.out, fact.Out)
 	}
 	for _, l := range w.layers[0] {
-		c := l.Step.(*universal).cost(p.Ports)
-		w.c1 += c.c1
-		w.c2 += c.c2
+		c := l.Step.(*universal).cost(t.Ports)
+		w.C1 += c.C1
+		w.C2 += c.C2
 	}
 	w.parameters = fmt.Sprintf("groups=%d of %s", g.n, strings.Join(sizes, "·"))
 	return w

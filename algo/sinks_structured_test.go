@@ -61,7 +61,7 @@ func TestSinksStructured(t *testing.T) {
 			}
 			var got []string
 			for _, q := range plans {
-				got = append(got, fmt.Sprintf("%d/%d", costOf(q).c1, costOf(q).c2))
+				got = append(got, fmt.Sprintf("%d/%d", costOf(q).C1, costOf(q).C2))
 				if w := q.(*groupPlan).way; !separate && w.most() > w.n {
 					scattered++
 				}
@@ -69,7 +69,7 @@ func TestSinksStructured(t *testing.T) {
 			if strings.Join(got, " ") != want {
 				t.Errorf("%v, K=%d R=%d separate=%t p=%d: %v, want %q", c.spec, c.k, c.r, separate, c.ports, got, want)
 			}
-			few := func(p *Problem) ([]plan.Plan, error) { // pieces
+			few := func(t Task) ([]plan.Plan, error) { // pieces
 				plans, err := pipelinePlans(p)
 				return slices.DeleteFunc(plans, func(q plan.Plan) bool { return q.Info().Pieces > 2 }), err
 			}

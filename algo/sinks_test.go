@@ -19,19 +19,17 @@ import (
 // A sinksFamily is a family for sources and sinks, and its name.
 type sinksFamily struct {
 	name  string
-	plans func(p *Problem) ([]plan.Plan, error)
+	plans func(t Task) ([]plan.Plan, error)
 }
 
 // sinksFamilies are those that take every matrix.
 var sinksFamilies = []sinksFamily{{"sinks", sinksPlans}, {"pipeline", pipelinePlans}, {"exchange", exchangePlans}}
 
-func sinksProblem(t testing.TB, a matrix.Matrix, separate bool, ports int) *Problem {
+func sinksProblem(t testing.TB, a matrix.Matrix, separate bool, ports int) Task {
 	t.Helper()
-	p := &Problem{Matrix: a, Separate: separate, Ports: ports}
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	task := Task{Matrix: a, Separate: separate, Ports: ports}
+	task.Ports = max(1, min(ports, task.Processors()-1))
+	return task
 }
 
 func randomMatrix(t testing.TB, f field.Field, k, r int) matrix.Matrix {
@@ -60,12 +58,12 @@ func inPiecesOf(a matrix.Matrix, pieces int) matrix.Matrix {
 }
 
 // describe names a plan of a problem in messages.
-func describe(p *Problem, q plan.Plan) string {
+func describe(p Task, q plan.Plan) string {
 	return fmt.Sprintf("%s, K=%d R=%d separate=%t p=%d, %s", q.Info().Algorithm, p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.Ports, q.Info().Parameters)
 }
 
 // checkSinks verifies every plan of a family and the sizes of its classes.
-func checkSinks(t *testing.T, family sinksFamily, p *Problem) int {
+func checkSinks(t *testing.T, family sinksFamily, p Task) int {
 	t.Helper()
 	plans, err := family.plans(p)
 	if err != nil && !errors.Is(err, ErrStructure) {
@@ -83,7 +81,7 @@ func checkSinks(t *testing.T, family sinksFamily, p *Problem) int {
 
 // checkSinkClasses compares the cost that is counted by classes with that of all
 // processors.
-func checkSinkClasses(t *testing.T, p *Problem, q plan.Plan) {
+func checkSinkClasses(t *testing.T, p Task, q plan.Plan) {
 	t.Helper()
 	if got, want := fmt.Sprintf("%+v", sim.Count(q)), fmt.Sprintf("%+v", sim.Count(allApart{q})); got != want {
 		t.Errorf("%s: by classes %s, of all %s", describe(p, q), got, want)
@@ -96,7 +94,9 @@ func checkSinkClasses(t *testing.T, p *Problem, q plan.Plan) {
 // allApart is a plan with a class for each processor.
 type allApart struct{ plan.Plan }
 
-func (p allApart) Classes() []plan.Class { return apart(p.Info().Processors) }
+func (p allApart) Classes() []plan.Class {
+	return (&Plan{Common: p.Info()}).Classes()
+}
 
 // everySinks calls check for all K, R and p up to the limits and both kinds of sinks.
 func everySinks(most, ports int, check func(k, r int, separate bool, ports int)) {
@@ -153,27 +153,27 @@ func TestSinksManyProcessors(t *testing.T) {
 }
 
 // formulaCosts returns the costs of all numbers of groups, by the formulas.
-func formulaCosts(k, r int, separate bool, ports int) []cost {
+func formulaCosts(k, r int, separate bool, ports int) []pair {
 	if n := max(k, r); separate {
 		ports = min(ports, k+r-1)
 	} else {
 		ports = min(ports, n-1)
 	}
-	psi := func(size int) cost {
-		best := cost{clog(size, ports), 1 << 30}
+	psi := func(size int) pair {
+		best := pair{clog(size, ports), 1 << 30}
 		for m := 1; m <= size; m++ {
 			n := (size + m - 1) / m
-			if clog(m, ports)+clog(n, ports) <= best.c1 {
-				best.c2 = min(best.c2, (m+ports-2)/ports+(n+ports-2)/ports)
+			if clog(m, ports)+clog(n, ports) <= best.C1 {
+				best.C2 = min(best.C2, (m+ports-2)/ports+(n+ports-2)/ports)
 			}
 		}
 		return best
 	}
 	many, few := max(k, r), min(k, r)
-	var list []cost
+	var list []pair
 	add := func(size, tree int) {
 		c, t := psi(size), clog(tree, ports)
-		list = append(list, cost{c.c1 + t, c.c2 + t})
+		list = append(list, pair{c.C1 + t, c.C2 + t})
 	}
 	for n := 1; n <= many/few; n++ {
 		if separate {
@@ -200,8 +200,8 @@ func checkSinksCost(t *testing.T, k, r int, separate bool, ports int) {
 		t.Fatal(err)
 	}
 	for _, want := range formulaCosts(k, r, separate, ports) {
-		if !slices.ContainsFunc(plans, func(q plan.Plan) bool { return costOf(q).c1 <= want.c1 && costOf(q).c2 <= want.c2 }) {
-			t.Errorf("K=%d R=%d separate=%t p=%d: no plan for %d/%d", k, r, separate, ports, want.c1, want.c2)
+		if !slices.ContainsFunc(plans, func(q plan.Plan) bool { return costOf(q).C1 <= want.C1 && costOf(q).C2 <= want.C2 }) {
+			t.Errorf("K=%d R=%d separate=%t p=%d: no plan for %d/%d", k, r, separate, ports, want.C1, want.C2)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func TestSinksCost(t *testing.T) {
 		}
 		var got []string
 		for _, q := range plans {
-			got = append(got, fmt.Sprintf("%d/%d", costOf(q).c1, costOf(q).c2))
+			got = append(got, fmt.Sprintf("%d/%d", costOf(q).C1, costOf(q).C2))
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("K=%d R=%d separate=%t p=%d: %v, want %s", c.k, c.r, c.separate, c.ports, got, c.want)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"volley/plan"
+	"volley/sim"
 )
 
 // treeLift is a universal step like [lifted], in about 1.5·log K rounds: the elements
@@ -78,10 +79,10 @@ func (s treeShape) cosetsFirstC2() int {
 	return c2
 }
 
-func (s treeShape) cost() cost {
-	return cost{
-		clog(s.m, s.ports) + clog(s.h, s.ports) + clog(s.cosets, s.ports) + clog(s.n, s.ports),
-		ceil(s.m-1, s.ports) + ceil(s.h-1, s.ports) + min(s.cosetsFirstC2(), s.rowsFirstC2()),
+func (s treeShape) cost() sim.Cost {
+	return sim.Cost{
+		C1: clog(s.m, s.ports) + clog(s.h, s.ports) + clog(s.cosets, s.ports) + clog(s.n, s.ports),
+		C2: ceil(s.m-1, s.ports) + ceil(s.h-1, s.ports) + min(s.cosetsFirstC2(), s.rowsFirstC2()),
 	}
 }
 

@@ -244,7 +244,7 @@ func (e equation) with(at int, coef field.Element) equation {
 // before the problem's context ends.
 func (c *treeCoding) singular(p *Problem) (base int, ok bool) {
 	for b := range c.size {
-		if p.ended() != nil {
+		if p.Ended() != nil {
 			break
 		}
 		if c.solved[b]() == nil {

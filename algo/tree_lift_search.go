@@ -8,6 +8,7 @@ import (
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 )
 
 // Bounds of the search for tree-lift plans.
@@ -24,16 +25,16 @@ const (
 // first, then fewest rounds, then fewest equations. Their strides are to be found.
 func treeShapes(size, ports, rounds int) []treeShape {
 	least := BoundC1(size, ports)
-	top := universalC2(size, ports, least) // more packets are of no use
+	top := UniversalC2(size, ports, least) // more packets are of no use
 	universal := map[int]int{}             // packets by rounds
-	beats := func(c cost) bool {
-		if c.c2 >= top || rounds >= 0 && c.c1 > rounds {
+	beats := func(c sim.Cost) bool {
+		if c.C2 >= top || rounds >= 0 && c.C1 > rounds {
 			return false
 		}
-		if _, ok := universal[c.c1]; !ok {
-			universal[c.c1] = universalC2(size, ports, c.c1)
+		if _, ok := universal[c.C1]; !ok {
+			universal[c.C1] = UniversalC2(size, ports, c.C1)
 		}
-		return c.c2 < universal[c.c1]
+		return c.C2 < universal[c.C1]
 	}
 	var list []treeShape
 	for cosets := 2; cosets <= size/4; cosets++ {
@@ -53,7 +54,7 @@ func treeShapes(size, ports, rounds int) []treeShape {
 	}
 	slices.SortStableFunc(list, func(a, b treeShape) int {
 		x, y := a.cost(), b.cost()
-		return cmp.Or(cmp.Compare(x.c2, y.c2), cmp.Compare(x.c1, y.c1), cmp.Compare(a.cells()-a.n*a.m, b.cells()-b.n*b.m))
+		return cmp.Or(cmp.Compare(x.C2, y.C2), cmp.Compare(x.C1, y.C1), cmp.Compare(a.cells()-a.n*a.m, b.cells()-b.n*b.m))
 	})
 	return list
 }
@@ -93,12 +94,12 @@ func (s *treeSystem) regular() bool {
 // some processor depend on one another they are tried in other orders of the processors,
 // then with other parameters. The error is an [ErrStructure].
 func treeLiftPlans(p *Problem) ([]plan.Plan, error) {
-	if err := p.mustBeSquare("tree-lift"); err != nil {
+	if err := p.Task().MustBeSquare("tree-lift"); err != nil {
 		return nil, err
 	}
 	k := p.Matrix.Rows()
 	no := func(format string, args ...any) ([]plan.Plan, error) {
-		return nil, misfit(fmt.Sprintf("algo: tree-lift for K = %d, p = %d: ", k, p.Ports) + fmt.Sprintf(format, args...))
+		return nil, Misfit(fmt.Sprintf("algo: tree-lift for K = %d, p = %d: ", k, p.Ports) + fmt.Sprintf(format, args...))
 	}
 	if k > mostTreeSize {
 		return no("more than %d processors are too much reckoning", mostTreeSize)
@@ -110,7 +111,7 @@ func treeLiftPlans(p *Problem) ([]plan.Plan, error) {
 	var plans []plan.Plan
 	var why string
 	singular, vain := 0, 0
-	enough := func() bool { return p.ended() != nil || singular >= mostSingular || vain >= mostInVain*k }
+	enough := func() bool { return p.Ended() != nil || singular >= mostSingular || vain >= mostInVain*k }
 	// try returns the plan for a shape, or nil.
 	try := func(shape treeShape) plan.Plan {
 		for system := range shape.systems {
@@ -119,7 +120,7 @@ func treeLiftPlans(p *Problem) ([]plan.Plan, error) {
 				step := &treeLift{system.treeShape, newTreeCoding(system, p.Matrix, order)}
 				base, ok := step.coding.singular(p)
 				if !ok {
-					return relabelledPlan("tree-lift", step, p, order)
+					return relabelledPlan("tree-lift", step, p.Task(), order)
 				}
 				if seed == 0 && !system.regular() {
 					break // whatever the matrix
@@ -136,11 +137,11 @@ func treeLiftPlans(p *Problem) ([]plan.Plan, error) {
 	}
 	fewest := -1
 	for _, shape := range shapes {
-		c1 := shape.cost().c1
+		c1 := shape.cost().C1
 		if enough() {
 			break
 		}
-		if fewest >= 0 && c1 >= fewest || p.late != nil && p.late(shape.cost()) {
+		if fewest >= 0 && c1 >= fewest || p.Hopeless(shape.cost()) {
 			continue
 		}
 		if q := try(shape); q != nil {

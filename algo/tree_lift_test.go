@@ -99,11 +99,11 @@ func TestTreeLiftCost(t *testing.T) {
 				s.stride = s.m
 				p := compile("", "", f, k, ports, whole(&treeLift{s, nil}, k, nil))
 				got := sim.Count(p)
-				least := cost{
-					clog(s.m, ports) + clog(s.h, ports) + clog(s.cosets, ports) + clog(s.n, ports),
-					up(s.m-1, ports) + up(s.h-1, ports) + up(s.n*(s.cosets-1), ports),
+				least := sim.Cost{
+					C1: clog(s.m, ports) + clog(s.h, ports) + clog(s.cosets, ports) + clog(s.n, ports),
+					C2: up(s.m-1, ports) + up(s.h-1, ports) + up(s.n*(s.cosets-1), ports),
 				}
-				if got.C1 != least.c1 || got.C2 != s.cost().c2 || got.C2 < least.c2 || ports == 1 && got.C2 > least.c2 {
+				if got.C1 != least.C1 || got.C2 != s.cost().C2 || got.C2 < least.C2 || ports == 1 && got.C2 > least.C2 {
 					t.Fatalf("K=%d p=%d, %v: counted %d/%d, formula %v, at least %v", k, ports, s, got.C1, got.C2, s.cost(), least)
 				}
 			}
@@ -114,39 +114,39 @@ func TestTreeLiftCost(t *testing.T) {
 // TestTreeShapes compares the front of the shapes that are tried with that of all there
 // are.
 func TestTreeShapes(t *testing.T) {
-	ofCost := func(s treeShape) cost { return s.cost() }
+	ofCost := func(s treeShape) sim.Cost { return s.cost() }
 	for k := 4; k <= 200; k++ {
 		for ports := 1; ports <= 3; ports++ {
 			var pay []treeShape
 			for _, s := range allTreeShapes(k, ports) {
-				if c := s.cost(); c.c2 < universalC2(k, ports, c.c1) {
+				if c := s.cost(); c.C2 < UniversalC2(k, ports, c.C1) {
 					pay = append(pay, s)
 				}
 			}
 			list := treeShapes(k, ports, -1)
 			for i, s := range list {
 				c := s.cost()
-				if c.c2 >= universalC2(k, ports, c.c1) || s.m*s.h < s.cells() || s.n*(s.m+s.h-1) < s.cells() || s.n*s.m > s.cells() {
+				if c.C2 >= UniversalC2(k, ports, c.C1) || s.m*s.h < s.cells() || s.n*(s.m+s.h-1) < s.cells() || s.n*s.m > s.cells() {
 					t.Fatalf("K=%d p=%d: %v of %v is no shape that pays", k, ports, s, c)
 				}
-				if i > 0 && list[i-1].cost().c2 > c.c2 {
+				if i > 0 && list[i-1].cost().C2 > c.C2 {
 					t.Fatalf("K=%d p=%d: %v before %v", k, ports, list[i-1].cost(), c)
 				}
 			}
-			var got, want []cost
-			for _, s := range front(list, ofCost) {
-				got = append(got, s.cost())
+			var got, want []pair
+			for _, s := range sim.Front(list, ofCost) {
+				got = append(got, pairOf(s.cost()))
 			}
-			for _, s := range front(pay, ofCost) {
-				want = append(want, s.cost())
+			for _, s := range sim.Front(pay, ofCost) {
+				want = append(want, pairOf(s.cost()))
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("K=%d p=%d: %v, want %v", k, ports, got, want)
 			}
 			if len(want) > 0 { // as many rounds as allowed
-				for _, s := range treeShapes(k, ports, want[0].c1) {
-					if s.cost().c1 > want[0].c1 {
-						t.Fatalf("K=%d p=%d: %v, and %d rounds are allowed", k, ports, s.cost(), want[0].c1)
+				for _, s := range treeShapes(k, ports, want[0].C1) {
+					if s.cost().C1 > want[0].C1 {
+						t.Fatalf("K=%d p=%d: %v, and %d rounds are allowed", k, ports, s.cost(), want[0].C1)
 					}
 				}
 			}

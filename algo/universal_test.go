@@ -14,21 +14,21 @@ import (
 func TestTune(t *testing.T) {
 	for k := 1; k <= 130; k++ {
 		for ports := 1; ports <= 4; ports++ {
-			fewest := BoundC1(k, ports)
+			fewest := clog(k, ports)
 			for over := range 4 {
-				best := cost{}
+				best := (pair{})
 				for m := 1; m <= k; m++ {
-					c := universalCost(m, (k+m-1)/m, ports)
-					if c.c1 <= fewest+over && (m == 1 && best == cost{} || best == cost{} || c.c2 < best.c2 || c.c2 == best.c2 && c.c1 < best.c1) {
+					c := pairOf(universalCost(m, (k+m-1)/m, ports))
+					if c.C1 <= fewest+over && (m == 1 && best == (pair{}) || best == (pair{}) || c.C2 < best.C2 || c.C2 == best.C2 && c.C1 < best.C1) {
 						best = c
 					}
 				}
 				m, n := tune(k, ports, over)
-				if got := universalCost(m, n, ports); m*n < k || got != best {
+				if got := pairOf(universalCost(m, n, ports)); m*n < k || got != best {
 					t.Fatalf("K=%d p=%d over %d: m=%d n=%d with %v, want %v", k, ports, over, m, n, got, best)
 				}
-				if got := universalC2(k, ports, fewest+over); got != best.c2 {
-					t.Fatalf("K=%d p=%d over %d: C2 = %d, want %d", k, ports, over, got, best.c2)
+				if got := universalC2(k, ports, fewest+over); got != best.C2 {
+					t.Fatalf("K=%d p=%d over %d: C2 = %d, want %d", k, ports, over, got, best.C2)
 				}
 			}
 		}
@@ -40,7 +40,7 @@ func TestTune(t *testing.T) {
 // one.
 func TestUniversalPlans(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	type takes struct{ c1, c2, memory, compute int }
+	type takes struct{ C1, C2, memory, compute int }
 	of := func(q plan.Plan) takes {
 		c := sim.Count(q)
 		return takes{c.C1, c.C2, plan.MemorySlots(q), c.C3}
@@ -51,47 +51,53 @@ func TestUniversalPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		for ports := 1; ports <= 3; ports++ {
-			p, err := NewProblem(a, ports, Natural)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := Task{Matrix: a, Ports: max(1, min(ports, k-1))}
 			var all []takes // of every window
 			for m := 1; m <= k; m++ {
 				step := newUniversal(k, p.Ports, m, (k+m-1)/m)
 				all = append(all, of(compile("", "", f, k, p.Ports, whole(step, k, a.At))))
 			}
 			for over := -1; over <= 3; over++ {
-				p.Limits = Limits{Rounds: FewestPlus(over)}
-				plans, err := universalPlans(p)
+				plans, err := universalPlans(p, over, false)
 				if err != nil {
 					t.Fatal(err)
 				}
-				var got, want []cost
+				var got, want []pair
 				for _, q := range plans {
 					got = append(got, costOf(q))
 				}
-				for _, w := range front(all, func(w takes) cost { return cost{w.c1, w.c2} }) {
-					if over < 0 || w.c1 <= BoundC1(k, p.Ports)+over {
-						want = append(want, cost{w.c1, w.c2})
+				for _, w := range sim.Front(all, func(w takes) sim.Cost { return sim.Cost{C1: w.C1, C2: w.C2} }) {
+					if over < 0 || w.C1 <= clog(k, p.Ports)+over {
+						want = append(want, pair{w.C1, w.C2})
 					}
 				}
 				if !slices.Equal(got, want) {
 					t.Errorf("K=%d p=%d over %d: %v, want %v", k, ports, over, got, want)
 				}
 			}
-			p.Limits = Limits{Memory: 1000}
-			plans, err := universalPlans(p)
+			plans, err := universalPlans(p, -1, true)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, w := range all {
 				if !slices.ContainsFunc(plans, func(q plan.Plan) bool {
 					x := of(q)
-					return x.c1 <= w.c1 && x.c2 <= w.c2 && x.memory <= w.memory && x.compute <= w.compute
+					return x.C1 <= w.C1 && x.C2 <= w.C2 && x.memory <= w.memory && x.compute <= w.compute
 				}) {
 					t.Errorf("K=%d p=%d: no plan takes as little as %+v", k, ports, w)
 				}
 			}
 		}
+	}
+}
+
+// TestTuneRoundsOver checks that a round more buys what it is known to buy.
+func TestTuneRoundsOver(t *testing.T) {
+	cost := func(over int) int {
+		m, n := tune(100, 1, over)
+		return m - 1 + n - 1
+	}
+	if cost(0) != 19 || cost(1) != 18 {
+		t.Errorf("K=100, p=1: C2 = %d and, with a round more, %d; want 19 and 18", cost(0), cost(1))
 	}
 }

@@ -96,7 +96,7 @@ func (s *windows) Encode(b *Builder, g Group, in plan.Slot) plan.Slot {
 		panic(fmt.Sprintf("algo: windows for groups of %d in a group of %d", s.size, g.Size))
 	}
 	code := newWindowCoding(s, b.field, g.At)
-	held := gather(b, g, s.prepare, s.m, in)
+	held := gather(b, g, s.prepare, 1, s.m, in)
 
 	extra := make([]plan.Slot, 1+s.extra) // by t
 	for first := 1; first <= s.extra; first += s.ports {
@@ -345,7 +345,7 @@ func (s *windows) vanishing(p *Problem, at func(i, j int) field.Element) (t, k i
 func (s *windows) vanishingPivot(p *Problem, at func(i, j int) field.Element) (t, k int, ok bool) {
 	code := newWindowCoding(s, p.Matrix.Field(), at)
 	for last := range s.size { // of processors whose pivots have much in common
-		if p.ended() != nil {
+		if p.Ended() != nil {
 			break
 		}
 		for t := s.extra; t >= 1; t-- {
@@ -419,7 +419,7 @@ func (s *windows) vanishingMinor(p *Problem, at func(i, j int) field.Element) (t
 		a[i] = make([]field.Element, s.extra)
 	}
 	for first := range s.size { // processor of pivot 1
-		if p.ended() != nil {
+		if p.Ended() != nil {
 			break
 		}
 		rows, columns := s.minor(1, first)
@@ -461,15 +461,15 @@ const (
 // numbered anew, in orders that all know, then other parameters are tried. The error
 // is an [ErrStructure] where that does not help, or where nothing beats universal.
 func windowsPlans(p *Problem) ([]plan.Plan, error) {
-	if err := p.mustBeSquare("windows"); err != nil {
+	if err := p.Task().MustBeSquare("windows"); err != nil {
 		return nil, err
 	}
 	k := p.Matrix.Rows()
 	if k > mostWindowSize {
-		return nil, misfit(fmt.Sprintf("algo: windows for K = %d: parameters are searched up to K = %d only", k, mostWindowSize))
+		return nil, Misfit(fmt.Sprintf("algo: windows for K = %d: parameters are searched up to K = %d only", k, mostWindowSize))
 	}
 	no := func(why string) ([]plan.Plan, error) {
-		return nil, misfit(fmt.Sprintf("algo: windows for K = %d, p = %d: %s", k, p.Ports, why))
+		return nil, Misfit(fmt.Sprintf("algo: windows for K = %d, p = %d: %s", k, p.Ports, why))
 	}
 	table := windowTable(k, p.Ports, p.Limits.Rounds.Over())
 	if len(table) == 0 {
@@ -485,7 +485,7 @@ func windowsPlans(p *Problem) ([]plan.Plan, error) {
 	// in which no pivot is zero.
 	suited := func(w windowShape) plan.Plan {
 		s := newWindows(w, p.Ports)
-		for seed := 0; seed < mostWindowOrders && tries > 0 && p.ended() == nil; seed++ {
+		for seed := 0; seed < mostWindowOrders && tries > 0 && p.Ended() == nil; seed++ {
 			order := seededOrder(k, seed)
 			if !known || !s.plain() {
 				if work -= s.work(); work < 0 {
@@ -500,7 +500,7 @@ func windowsPlans(p *Problem) ([]plan.Plan, error) {
 					continue
 				}
 			}
-			return relabelledPlan("windows", s, p, order)
+			return relabelledPlan("windows", s, p.Task(), order)
 		}
 		return nil
 	}

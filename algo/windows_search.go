@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"volley/sim"
 )
 
 // windowShape is the parameters of a [windows] step, which do not depend on the matrix.
@@ -27,9 +28,9 @@ func (w windowShape) String() string {
 }
 
 // cost is C1 = clog(m) + ⌈B/p⌉ + clog(c+1) and C2 = ⌈(m-1)/p⌉ + ⌈B/p⌉ + ⌈c/p⌉.
-func (w windowShape) cost(ports int) cost {
+func (w windowShape) cost(ports int) sim.Cost {
 	extra := ceil(w.extra, ports)
-	return cost{clog(w.m, ports) + extra + clog(w.c+1, ports), ceil(w.m-1, ports) + extra + ceil(w.c, ports)}
+	return sim.Cost{C1: clog(w.m, ports) + extra + clog(w.c+1, ports), C2: ceil(w.m-1, ports) + extra + ceil(w.c, ports)}
 }
 
 // capacity is the offsets of all rows, windows and gaps: K is at most that.
@@ -207,7 +208,7 @@ func shapes(size, ports, c1, c2 int, simple bool, yield func(windowShape) bool) 
 						if looked++; looked > mostShapes {
 							break triple
 						}
-						if w.cost(ports).c1 <= c1 && !w.strides(simple, yield) {
+						if w.cost(ports).C1 <= c1 && !w.strides(simple, yield) {
 							return
 						}
 					}
@@ -221,7 +222,7 @@ func shapes(size, ports, c1, c2 int, simple bool, yield func(windowShape) bool) 
 // take above the fewest possible; more rounds than listed are of no use.
 func tunedFront(size, ports int) []int {
 	var front []int
-	c2 := func(over int) int { return universalC2(size, ports, BoundC1(size, ports)+over) }
+	c2 := func(over int) int { return UniversalC2(size, ports, BoundC1(size, ports)+over) }
 	for best := c2(size); len(front) == 0 || front[len(front)-1] > best; {
 		front = append(front, c2(len(front)))
 	}
@@ -250,7 +251,7 @@ func findWindows(size, ports, over int) []windowShape {
 				if w.cells() == nil {
 					return true
 				}
-				best, c1, found = &w, w.cost(ports).c1-1, true
+				best, c1, found = &w, w.cost(ports).C1-1, true
 				return false
 			})
 		}
@@ -268,8 +269,8 @@ func (w windowShape) alternatives(ports int) iter.Seq[windowShape] {
 	return func(yield func(windowShape) bool) {
 		c := w.cost(ports)
 		more := yield(w)
-		for c2 := c.c2; more && c2 < universalC2(w.size, ports, c.c1); c2++ {
-			shapes(w.size, ports, c.c1, c2, false, func(other windowShape) bool {
+		for c2 := c.C2; more && c2 < UniversalC2(w.size, ports, c.C1); c2++ {
+			shapes(w.size, ports, c.C1, c2, false, func(other windowShape) bool {
 				if other != w && other.cells() != nil {
 					more = yield(other)
 				}
@@ -289,7 +290,7 @@ func (w windowShape) simplest(ports int) windowShape {
 		return w
 	}
 	c, looked := w.cost(ports), 0
-	shapes(w.size, ports, c.c1, c.c2, true, func(other windowShape) bool {
+	shapes(w.size, ports, c.C1, c.C2, true, func(other windowShape) bool {
 		looked++
 		if other.cells() != nil && newWindows(other, ports).plain() {
 			w = other

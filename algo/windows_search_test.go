@@ -15,25 +15,25 @@ func windowC2(k, ports, over int) int {
 		c2 = tuned[over]
 	}
 	if table := windowTable(k, ports, over); len(table) > 0 {
-		c2 = min(c2, table[len(table)-1].cost(ports).c2)
+		c2 = min(c2, table[len(table)-1].cost(ports).C2)
 	}
 	return c2
 }
 
 // TestWindowsKnown checks known costs.
 func TestWindowsKnown(t *testing.T) {
-	for _, want := range []struct{ k, ports, over, c1, c2 int }{
+	for _, want := range []struct{ k, ports, over, C1, C2 int }{
 		{7, 1, 0, 3, 3}, {10, 1, 0, 4, 4}, {14, 1, 1, 5, 5}, {18, 1, 0, 5, 6}, {23, 1, 0, 5, 7}, {28, 1, 1, 6, 8},
 		{70, 1, 0, 7, 14}, {79, 1, 0, 7, 15}, {24, 1, 1, 6, 7}, {64, 1, 2, 8, 13}, {128, 1, 2, 9, 20}, {128, 1, 3, 10, 19},
 		{48, 4, 0, 3, 3}, {128, 4, 0, 4, 5}, {600, 1, -1, 20, 41}, {600, 2, -1, 12, 21}, {600, 4, 2, 6, 11},
 	} {
 		table := windowTable(want.k, want.ports, want.over)
 		if len(table) == 0 {
-			t.Errorf("K=%d p=%d: none, want %d/%d", want.k, want.ports, want.c1, want.c2)
+			t.Errorf("K=%d p=%d: none, want %d/%d", want.k, want.ports, want.C1, want.C2)
 			continue
 		}
-		if got := table[len(table)-1].cost(want.ports); got.c1 > want.c1 || got.c2 > want.c2 {
-			t.Errorf("K=%d p=%d: %d/%d, want %d/%d", want.k, want.ports, got.c1, got.c2, want.c1, want.c2)
+		if got := table[len(table)-1].cost(want.ports); got.C1 > want.C1 || got.C2 > want.C2 {
+			t.Errorf("K=%d p=%d: %d/%d, want %d/%d", want.k, want.ports, got.C1, got.C2, want.C1, want.C2)
 		}
 	}
 }
@@ -73,13 +73,13 @@ func TestWindowShapes(t *testing.T) {
 	for ports := 1; ports <= 5; ports++ {
 		for k := ports + 1; k <= 300; k++ {
 			for _, over := range []int{0, 2, -1} {
-				last := cost{0, math.MaxInt}
+				last := pair{0, math.MaxInt}
 				for _, w := range windowTable(k, ports, over) {
 					c := w.cost(ports)
-					if w.cells() == nil || c.c1 <= last.c1 || c.c2 >= last.c2 || over >= 0 && c.c1 > BoundC1(k, ports)+over || c.c2 >= universalC2(k, ports, c.c1) {
-						t.Errorf("K=%d p=%d: %v, %d/%d after %d/%d", k, ports, w, c.c1, c.c2, last.c1, last.c2)
+					if w.cells() == nil || c.C1 <= last.C1 || c.C2 >= last.C2 || over >= 0 && c.C1 > BoundC1(k, ports)+over || c.C2 >= UniversalC2(k, ports, c.C1) {
+						t.Errorf("K=%d p=%d: %v, %d/%d after %d/%d", k, ports, w, c.C1, c.C2, last.C1, last.C2)
 					}
-					last = c
+					last = pairOf(c)
 				}
 			}
 		}
@@ -94,7 +94,7 @@ func TestWindowShapes(t *testing.T) {
 				for extra := 1; extra < c2; extra++ {
 					for c := 1; c <= c2-extra; c++ {
 						w := windowShape{size: k, m: 1 + c2 - extra - c, extra: extra, c: c}
-						if w.capacity() < k || w.cost(1).c1 > c1 || w.m+w.extra > k {
+						if w.capacity() < k || w.cost(1).C1 > c1 || w.m+w.extra > k {
 							continue
 						}
 						for w.stride = 1; w.stride < k; w.stride++ {

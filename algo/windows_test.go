@@ -43,10 +43,10 @@ func checkWindows(t *testing.T, q plan.Plan, a matrix.Matrix) {
 		t.Fatalf("%s: %v", what, err)
 	}
 	got, want := sim.Count(q), w.cost(info.Ports)
-	if got.C1 != want.c1 || got.C2 != want.c2 {
-		t.Errorf("%s: counted %d/%d, formula %d/%d", what, got.C1, got.C2, want.c1, want.c2)
+	if got.C1 != want.C1 || got.C2 != want.C2 {
+		t.Errorf("%s: counted %d/%d, formula %d/%d", what, got.C1, got.C2, want.C1, want.C2)
 	}
-	if c2 := universalC2(info.Processors, info.Ports, got.C1); got.C2 >= c2 {
+	if c2 := UniversalC2(info.Processors, info.Ports, got.C1); got.C2 >= c2 {
 		t.Errorf("%s: C2 = %d, universal has %d", what, got.C2, c2)
 	}
 	if info.Processors > 128 {
@@ -256,8 +256,8 @@ func TestWindowsOnGroups(t *testing.T) {
 			if err := verify.Check(p, a); err != nil {
 				t.Errorf("groups of %d, p=%d, seed %d: %v", c.size, c.ports, seed, err)
 			}
-			if got, want := sim.Count(p), step.cost(c.ports); got.C1 != want.c1 || got.C2 != want.c2 {
-				t.Errorf("groups of %d, p=%d: %d/%d, want %d/%d", c.size, c.ports, got.C1, got.C2, want.c1, want.c2)
+			if got, want := sim.Count(p), step.cost(c.ports); got.C1 != want.C1 || got.C2 != want.C2 {
+				t.Errorf("groups of %d, p=%d: %d/%d, want %d/%d", c.size, c.ports, got.C1, got.C2, want.C1, want.C2)
 			}
 		}
 	}
