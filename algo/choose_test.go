@@ -216,13 +216,8 @@ func TestChooseErrors(t *testing.T) {
 	if _, err := algo.Choose("none", p, sim.Model{}); err == nil || !strings.Contains(err.Error(), `no algorithm "none"`) {
 		t.Errorf("none: %v", err)
 	}
-	list, rejected := algo.Candidates(p, sim.Model{})
-	var names []string
-	for _, r := range rejected {
-		names = append(names, r.Algorithm)
-	}
-	if got := strings.Join(names, " "); len(list) == 0 || got != "windows tree-lift lifted" {
-		t.Errorf("%d candidates; rejected: %s, want windows tree-lift lifted", len(list), got)
+	if list, rejected := algo.Candidates(p, sim.Model{}); len(list) == 0 || len(rejected) > 0 {
+		t.Errorf("%d candidates; rejected: %v, want none", len(list), rejected)
 	}
 }
 

@@ -1,6 +1,8 @@
 package algo
 
 import (
+	"volley/algo/internal/baseline"
+	"volley/algo/schedule"
 	"volley/field"
 	"volley/plan"
 )
@@ -10,26 +12,26 @@ import (
 // by [Gather] and comes down by [Broadcast]: twice the rounds, and a K-th of the bytes.
 
 // Allgather returns a plan whose output i at every processor is the packet of
-// processor i, in the rounds of [bruckAllgather]. Its matrix has K² columns: column
+// processor i, in the rounds of [universal.Step.bruckAllgather]. Its matrix has K² columns: column
 // K·k + i is output i of processor k. C1 = clog(K), C2 = ⌈(K-1)/p⌉.
 func Allgather(f field.Field, processors, ports int) plan.Plan {
-	stages := stages(processors, ports)
-	return &Plan{
+	stages := schedule.WindowRounds(processors, ports)
+	return &schedule.Plan{
 		Common: plan.Info{
 			Algorithm: "allgather", Field: f, Processors: processors, Ports: ports,
 			Rows: processors, Columns: processors * processors,
 			Phases: []plan.Phase{{Name: "gather", Rounds: len(stages)}},
 		},
-		Write: func(b *Builder, proc int) []plan.Slot {
-			g := everyone(processors, proc)
+		Write: func(b *schedule.Builder, proc int) []plan.Slot {
+			g := schedule.Everyone(processors, proc)
 			outputs := make([]plan.Slot, processors)
-			for i, slot := range gather(b, g, stages, 1, processors, b.inputs(1)[0]) {
-				outputs[g.around(-i)] = slot
+			for i, slot := range schedule.Gather(b, g, stages, 1, processors, b.Inputs(1)[0]) {
+				outputs[g.Around(-i)] = slot
 			}
 			return outputs
 		},
 		ColumnOf: func(proc, output int) int { return processors*proc + output },
-		Kinds:    func() []plan.Class { return alike(processors) },
+		Kinds:    func() []plan.Class { return schedule.Alike(processors) },
 	}
 }
 
@@ -37,14 +39,14 @@ func Allgather(f field.Field, processors, ports int) plan.Plan {
 // is that of processor i, and the others have none. C1 = clog(K),
 // C2 = ⌈(K-1)/p⌉; the tree is that of "central".
 func Gather(f field.Field, processors, ports int) plan.Plan {
-	tree := newCentral(processors, ports)
-	return &Plan{
+	tree := baseline.NewCentral(processors, ports)
+	return &schedule.Plan{
 		Common: plan.Info{
 			Algorithm: "gather", Field: f, Processors: processors, Ports: ports, Rows: processors, Columns: processors,
-			Phases: []plan.Phase{{Name: "gather", Rounds: len(tree.stages)}},
+			Phases: []plan.Phase{{Name: "gather", Rounds: len(tree.Stages)}},
 		},
-		Write: func(b *Builder, proc int) []plan.Slot {
-			return tree.gather(b, everyone(processors, proc), b.inputs(1)[0])
+		Write: func(b *schedule.Builder, proc int) []plan.Slot {
+			return tree.Gather(b, schedule.Everyone(processors, proc), b.Inputs(1)[0])
 		},
 		ColumnOf: func(_, output int) int { return output },
 	}
@@ -53,18 +55,18 @@ func Gather(f field.Field, processors, ports int) plan.Plan {
 // Broadcast returns a plan after which all processors have the packet of processor 0,
 // the only one there is. C1 = C2 = clog(K).
 func Broadcast(f field.Field, processors, ports int) plan.Plan {
-	stages := stages(processors, ports)
-	return &Plan{
+	stages := schedule.WindowRounds(processors, ports)
+	return &schedule.Plan{
 		Common: plan.Info{
 			Algorithm: "broadcast", Field: f, Processors: processors, Ports: ports, Rows: 1, Columns: processors,
 			Phases: []plan.Phase{{Name: "broadcast", Rounds: len(stages)}},
 		},
-		Write: func(b *Builder, proc int) []plan.Slot {
-			all := crew{size: processors, at: proc, member: func(pos int) int { return pos }}
+		Write: func(b *schedule.Builder, proc int) []plan.Slot {
+			all := schedule.Communicator{Size: processors, At: proc, Member: func(pos int) int { return pos }}
 			if proc == 0 {
-				all.have = b.inputs(1)
+				all.Have = b.Inputs(1)
 			}
-			return spread(b, stages, []crew{all})[0]
+			return schedule.Broadcast(b, stages, []schedule.Communicator{all})[0]
 		},
 	}
 }

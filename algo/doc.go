@@ -1,13 +1,13 @@
 // Package algo compiles encoding problems to plans.
 //
-// Two ideas carry everything. A [Step] is a schedule for one group of
-// processors that together compute one small matrix. A [Layer] is a partition
+// Two ideas carry everything. A [schedule.Step] is a schedule for one group of
+// processors that together compute one small matrix. A [schedule.Partition] is a partition
 // of the processors into groups that run the same step side by side. A universal
 // algorithm is one layer of one group; an algorithm for a structured matrix is
 // a product of layers.
 //
 // A step writes its schedule and its coding in one place, for one member of the
-// group, on a [Builder]; schedules without coefficients come from the same code.
+// group, on a [schedule.Builder]; schedules without coefficients come from the same code.
 //
 // Package matrix says how a structured matrix factors into layers; structured.go
 // fuses neighbouring ones. Steps that take a matrix on a condition (windows, tree-lift,

@@ -5,9 +5,15 @@ import (
 	"fmt"
 	"sync"
 
+	"volley/algo/internal/sinks"
+	"volley/algo/schedule"
 	"volley/matrix"
 	"volley/sim"
 )
+
+// ErrStructure is wrapped by the errors of algorithms for matrices with a structure
+// that the one given has not.
+var ErrStructure = schedule.ErrStructure
 
 // A Problem is a matrix to compute: K sources hold a packet each, row by row, and R
 // sinks obtain the columns.
@@ -54,7 +60,9 @@ func FewestPlus(n int) RoundLimit { return RoundLimit{max(0, n+1)} }
 func (l RoundLimit) Over() int { return l.n - 1 }
 
 // Task returns what the plan is for, without the limits.
-func (p *Problem) Task() Task { return Task{p.Matrix, p.Separate, p.Ports, p.Context} }
+func (p *Problem) Task() schedule.Task {
+	return schedule.Task{Matrix: p.Matrix, Separate: p.Separate, Ports: p.Ports, Context: p.Context}
+}
 
 // Processors returns how many processors there are.
 func (p *Problem) Processors() int { return p.Task().Processors() }
@@ -155,7 +163,7 @@ func (p *Problem) Structure() (text string, found bool) {
 		if fact := p.factor(); fact != nil {
 			return fact.Structure, true
 		}
-	} else if facts, why := blockFactors(p.Task()); why == "" {
+	} else if facts, why := sinks.BlockFactors(p.Task()); why == "" {
 		return "of the blocks: " + facts[0].Structure, true
 	}
 	return "none found", false

@@ -5,6 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"volley/algo/internal/baseline"
+	"volley/algo/internal/sinks"
+	"volley/algo/internal/structured"
+	"volley/algo/internal/universal"
+	"volley/algo/schedule"
 	"volley/matrix"
 	"volley/plan"
 )
@@ -29,7 +34,7 @@ type Algorithm struct {
 	// Make returns the plans for a problem, one or more: those of which none is worse than
 	// another in both C1 and C2, the fewest rounds first. Each passes [plan.Validate] and
 	// computes the matrix, in the order that the problem asks for. The error wraps
-	// [ErrStructure] where the algorithm has no plan for the problem. Make may be called by
+	// [schedule.ErrStructure] where the algorithm has no plan for the problem. Make may be called by
 	// several goroutines at once; it returns equal plans for equal problems, as all
 	// processors plan by themselves.
 	Make func(p *Problem) ([]plan.Plan, error)
@@ -66,7 +71,7 @@ var registry = []Algorithm{
 		Example: "-k 16",
 		Make: func(p *Problem) ([]plan.Plan, error) {
 			l := p.Limits
-			return universalPlans(p.Task(), l.Rounds.Over(), l.Memory > 0 || l.Compute > 0)
+			return universal.Plans(p.Task(), l.Rounds.Over(), l.Memory > 0 || l.Compute > 0)
 		},
 	},
 	{
@@ -78,7 +83,7 @@ var registry = []Algorithm{
 		Source:     "paper, section Computing a DFT Matrix; mixed radices and shifts beyond it",
 		Example:    "--field 257 --matrix dft -k 16",
 		Structured: true,
-		Make:       family("dft", "dft", anyFusing),
+		Make:       family("dft", "dft", structured.AnyFusing),
 	},
 	{
 		Name:       "draw-and-loose",
@@ -89,7 +94,7 @@ var registry = []Algorithm{
 		Source:     "paper, section Generalization",
 		Example:    "--field 257 --matrix vandermonde -k 24",
 		Structured: true,
-		Make:       family("draw-and-loose", "draw-and-loose", anyFusing),
+		Make:       family("draw-and-loose", "draw-and-loose", structured.AnyFusing),
 	},
 	{
 		Name:       "lagrange",
@@ -100,7 +105,7 @@ var registry = []Algorithm{
 		Source:     "paper, section Computing Lagrange Matrices",
 		Example:    "--field 257 --matrix lagrange -k 24",
 		Structured: true,
-		Make:       family("lagrange", "lagrange", withinHalves),
+		Make:       family("lagrange", "lagrange", structured.WithinHalves),
 	},
 	{
 		Name:       "folded-lagrange",
@@ -111,7 +116,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--field 257 --matrix lagrange -k 24",
 		Structured: true,
-		Make:       family("folded-lagrange", "lagrange", acrossMiddle),
+		Make:       family("folded-lagrange", "lagrange", structured.AcrossMiddle),
 	},
 	{
 		Name:       "cauchy",
@@ -122,7 +127,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--matrix cauchy -k 24",
 		Structured: true,
-		Make:       family("cauchy", "cauchy", anyFusing),
+		Make:       family("cauchy", "cauchy", structured.AnyFusing),
 	},
 	{
 		Name:       "additive-fft",
@@ -133,7 +138,7 @@ var registry = []Algorithm{
 		Source:     "Lin, Chung, Han, FOCS 2014; as a schedule ours",
 		Example:    "--matrix lch -k 24",
 		Structured: true,
-		Make:       family("additive-fft", "additive-fft", anyFusing),
+		Make:       family("additive-fft", "additive-fft", structured.AnyFusing),
 	},
 	{
 		Name:       "moore",
@@ -144,7 +149,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--field 2^16 --matrix moore -k 16",
 		Structured: true,
-		Make:       family("moore", "moore", anyFusing),
+		Make:       family("moore", "moore", structured.AnyFusing),
 	},
 	{
 		Name:       "gabidulin",
@@ -155,43 +160,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--field 2^16 --matrix gabidulin -k 8",
 		Structured: true,
-		Make:       family("gabidulin", "gabidulin", anyFusing),
-	},
-	{
-		Name:        "windows",
-		Title:       "prepare-and-shoot with B elements more for everybody, passed on in the results of others",
-		Problem:     "any K and p; A of which K*B minors are not zero, such as Cauchy matrices",
-		C1:          "clog(m) + ceil(B/p) + clog(c+1)",
-		C2:          "ceil((m-1)/p) + ceil(B/p) + ceil(c/p) for K <= m*(1+B+c) + B*c",
-		Source:      "ours",
-		Example:     "--matrix cauchy -k 24",
-		Structured:  true,
-		Conditional: true,
-		Make:        windowsPlans,
-	},
-	{
-		Name:        "tree-lift",
-		Title:       "elements received inside a reduction tree multiplied and passed on, in about 1.5 log K rounds",
-		Problem:     "composite K = R*Z; A for which K small systems are regular",
-		C1:          "clog(m) + clog(h) + clog(R) + clog(n), m*h >= Z, n*(m+h-1) >= Z",
-		C2:          "m-1 + h-1 + n*(R-1) at p = 1",
-		Source:      "ours",
-		Example:     "--matrix random:1 -k 112",
-		Structured:  true,
-		Conditional: true,
-		Make:        treeLiftPlans,
-	},
-	{
-		Name:        "lifted",
-		Title:       "elements received for one's own result multiplied and passed on, level by level",
-		Problem:     "K = 3*h^2 (T = 2) or 6*h^2 (T = 3): any A over q > h, corrected; uncorrected where (T-1)*K minors of A are not zero",
-		C1:          "clog(h) + (T-1)*ceil(h/p) + 1 + clog(ceil(h/p)); corrected up to ceil((T-1)/p) more",
-		C2:          "ceil((h-1)/p) + T*ceil(h/p); corrected up to ceil((T-1)/p) more",
-		Source:      "ours",
-		Example:     "--matrix random:1 -k 96",
-		Structured:  true,
-		Conditional: true,
-		Make:        liftedPlans,
+		Make:       family("gabidulin", "gabidulin", structured.AnyFusing),
 	},
 	{
 		Name:       "sinks",
@@ -202,7 +171,7 @@ var registry = []Algorithm{
 		Source:     "paper, remark on N > K, for one n; the search over n ours",
 		Example:    "--matrix cauchy -k 25 --sinks 5",
 		Structured: true,
-		Make:       planned(sinksPlans),
+		Make:       planned(sinks.Plans),
 	},
 	{
 		Name:       "sinks-structured",
@@ -213,7 +182,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--matrix rs:vandermonde -k 96 --sinks 32",
 		Structured: true,
-		Make:       planned(sinksStructuredPlans),
+		Make:       planned(sinks.StructuredPlans),
 	},
 	{
 		Name:       "pipeline",
@@ -224,7 +193,7 @@ var registry = []Algorithm{
 		Source:     "Träff, arXiv:2407.18004, for broadcast and reduction; with the steps ours",
 		Example:    "--matrix cauchy -k 24 --sinks 1",
 		Structured: true,
-		Make:       planned(pipelinePlans),
+		Make:       planned(sinks.PipelinePlans),
 	},
 	{
 		Name:       "exchange",
@@ -235,7 +204,7 @@ var registry = []Algorithm{
 		Source:     "Bruck et al., IEEE TPDS 8(11), 1997 (index); Rabenseifner, ICCS 2004, for R = 1; as an encode ours",
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
-		Make:       planned(exchangePlans),
+		Make:       planned(sinks.ExchangePlans),
 	},
 	{
 		Name:    "prepare-and-shoot",
@@ -245,7 +214,7 @@ var registry = []Algorithm{
 		C2:      "(m-1)/p + (n-1)/p, m and n powers of p+1, m*n >= K, m = n or m = (p+1)*n",
 		Source:  "paper, section Prepare and Shoot",
 		Example: "-k 16",
-		Make:    stepped("prepare-and-shoot", func(size, ports int) Step { return newPrepareAndShoot(size, ports) }),
+		Make:    stepped("prepare-and-shoot", func(size, ports int) schedule.Step { return universal.NewPrepareAndShoot(size, ports) }),
 	},
 	{
 		Name:     "bruck-allgather",
@@ -256,7 +225,7 @@ var registry = []Algorithm{
 		Source:   "Bruck et al., IEEE TPDS 8(11), 1997",
 		Example:  "-k 16",
 		Baseline: true,
-		Make:     stepped("bruck-allgather", func(size, ports int) Step { return newBruckAllgather(size, ports) }),
+		Make:     stepped("bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }),
 	},
 	{
 		Name:     "ring-allgather",
@@ -267,7 +236,7 @@ var registry = []Algorithm{
 		Source:   "MPI libraries; FTI",
 		Example:  "-k 16",
 		Baseline: true,
-		Make:     stepped("ring-allgather", func(size, _ int) Step { return ringAllgather{size} }),
+		Make:     stepped("ring-allgather", func(size, _ int) schedule.Step { return baseline.RingAllgather{Size: size} }),
 	},
 	{
 		Name:     "direct",
@@ -278,7 +247,7 @@ var registry = []Algorithm{
 		Source:   "MPI libraries (pairwise alltoall)",
 		Example:  "-k 16",
 		Baseline: true,
-		Make:     stepped("direct", func(size, ports int) Step { return direct{size, ports} }),
+		Make:     stepped("direct", func(size, ports int) schedule.Step { return baseline.Direct{Size: size, Ports: ports} }),
 	},
 	{
 		Name:     "central",
@@ -289,29 +258,29 @@ var registry = []Algorithm{
 		Source:   "MPI libraries (binomial gather and scatter)",
 		Example:  "-k 16",
 		Baseline: true,
-		Make:     stepped("central", func(size, ports int) Step { return newCentral(size, ports) }),
+		Make:     stepped("central", func(size, ports int) schedule.Step { return baseline.NewCentral(size, ports) }),
 	},
 }
 
 // family returns the plans of a family of matrices that are products of layers.
-func family(name, of string, mode fusing) func(p *Problem) ([]plan.Plan, error) {
+func family(name, of string, mode structured.Fusing) func(p *Problem) ([]plan.Plan, error) {
 	return func(p *Problem) ([]plan.Plan, error) {
-		return factored(name, of, mode, p.Task(), p.factor(), p.Order == Any)
+		return structured.Plans(name, of, mode, p.Task(), p.factor(), p.Order == Any)
 	}
 }
 
 // planned returns the plans that depend on the task alone.
-func planned(plans func(Task) ([]plan.Plan, error)) func(p *Problem) ([]plan.Plan, error) {
+func planned(plans func(schedule.Task) ([]plan.Plan, error)) func(p *Problem) ([]plan.Plan, error) {
 	return func(p *Problem) ([]plan.Plan, error) { return plans(p.Task()) }
 }
 
 // stepped returns the plan of one step for all processors.
-func stepped(name string, step func(size, ports int) Step) func(p *Problem) ([]plan.Plan, error) {
+func stepped(name string, step func(size, ports int) schedule.Step) func(p *Problem) ([]plan.Plan, error) {
 	return func(p *Problem) ([]plan.Plan, error) {
 		if err := p.Task().MustBeSquare(name); err != nil {
 			return nil, err
 		}
-		return []plan.Plan{onAll(name, step(p.Matrix.Rows(), p.Ports), p.Task())}, nil
+		return []plan.Plan{schedule.OnAll(name, step(p.Matrix.Rows(), p.Ports), p.Task())}, nil
 	}
 }
 
@@ -330,7 +299,7 @@ func Lookup(name string) (Algorithm, error) {
 
 // Plans returns the algorithm's plans for a problem: one for an algorithm that
 // takes every matrix; for a family, those of which none is worse than another in
-// both C1 and C2, the fewest rounds first. The error wraps [ErrStructure] where
+// both C1 and C2, the fewest rounds first. The error wraps [schedule.ErrStructure] where
 // the matrix has not the structure that the algorithm needs; it is the cause of the
 // problem's context where that ends.
 func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
@@ -342,7 +311,7 @@ func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
 		return nil, ended
 	}
 	if err == nil && len(plans) == 0 {
-		err = Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: no plan within the limits: allow more rounds, or take another algorithm", a.Name, p.Matrix.Rows(), p.Ports))
+		err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: no plan within the limits: allow more rounds, or take another algorithm", a.Name, p.Matrix.Rows(), p.Ports))
 	}
 	return plans, err
 }

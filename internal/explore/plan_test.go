@@ -92,7 +92,6 @@ func TestPlan(t *testing.T) {
 		`"processors":"6","algorithm":"exchange"`,
 		`"processors":"10","sinks":"4","separate":"true"`,
 		`"processors":"4","sinks":"7","ports":"2"`,
-		`"processors":"24","algorithm":"windows"`,
 		`"processors":"16","algorithm":"central"`,
 		`"processors":"12","order":"any","matrix":"dft","field":"37"`,
 		`"processors":"65","ports":"2","algorithm":"prepare-and-shoot","field":"257","matrix":"random:1"`,
