@@ -44,8 +44,8 @@ const manyProcessors = 129
 
 // run runs a part on records of bytes, all of that length: one for each source at this
 // rank. It returns as many as the part puts out.
-func (c *control) run(ctx context.Context, part *executor.Part, inputs [][]byte, outputs, length int) ([][]byte, error) {
-	job := executor.Job{Part: part, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
+func (c *control) run(ctx context.Context, part *executor.Executable, inputs [][]byte, outputs, length int) ([][]byte, error) {
+	job := executor.Job{Executable: part, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
 	for _, record := range inputs {
 		job.Inputs = append(job.Inputs, Memory(record))
 	}
@@ -69,7 +69,7 @@ func (c *control) run(ctx context.Context, part *executor.Part, inputs [][]byte,
 
 // runRanks runs a plan for as many processors as there are ranks.
 func (c *control) runRanks(ctx context.Context, p plan.Plan, inputs [][]byte, outputs, length int) ([][]byte, error) {
-	part, err := executor.Compile(p, c.t.Rank(), c.t.Size())
+	part, err := executor.Prepare(p, c.t.Rank(), c.t.Size())
 	if err != nil {
 		return nil, err
 	}
@@ -245,8 +245,8 @@ type greeting struct {
 
 	// Processor 0's are used by all.
 	Beta  int64 // ns
-	Tau   float64
-	Gamma float64
+	Tau   sim.PerByte
+	Gamma sim.PerByte
 	Seed  verify.Seed
 }
 
@@ -264,8 +264,8 @@ type terms struct {
 	Limits    [3]int64
 }
 
-func (g greeting) model(symbolBytes int64) sim.Model {
-	return sim.Model{Beta: time.Duration(g.Beta), Tau: g.Tau, Gamma: g.Gamma, Symbols: g.Bytes / symbolBytes}
+func (g greeting) model(symbolBytes int) sim.Model {
+	return sim.Model{Beta: time.Duration(g.Beta), Tau: g.Tau, Gamma: g.Gamma, Bytes: g.Bytes, SymbolBytes: symbolBytes}
 }
 
 // A DisagreementError says that processors were started with different
@@ -302,7 +302,7 @@ func (e *Encoder) greeting(size int64) greeting {
 		},
 		Bytes: size,
 		Beta:  int64(e.options.beta),
-		Tau:   *e.options.tau,
+		Tau:   e.options.tau,
 		Gamma: e.options.gamma,
 	}
 	rand.Read(g.Seed[:])
@@ -352,8 +352,8 @@ func agree(said [][]byte) (greeting, error) {
 		if g.Bytes < 0 || g.Bytes > mostPacket {
 			return greeting{}, &PeerError{text: fmt.Sprintf("rank %d says that its packet has %d bytes: want 0 to %d", r, g.Bytes, int64(mostPacket))}
 		}
-		if o := (&options{ports: 1, beta: time.Duration(g.Beta), tau: &g.Tau, gamma: g.Gamma, memory: 1, algorithm: algo.Auto}); o.validate() != nil {
-			return greeting{}, &PeerError{text: fmt.Sprintf("rank %d says that β is %v, τ %v s and γ %v s: want numbers, 0 or more", r, o.beta, g.Tau, g.Gamma)}
+		if o := (&options{ports: 1, beta: time.Duration(g.Beta), tau: g.Tau, gamma: g.Gamma, memory: 1, algorithm: algo.Auto}); o.validate() != nil {
+			return greeting{}, &PeerError{text: fmt.Sprintf("rank %d says that β is %v, τ %v and γ %v: want numbers, 0 or more", r, o.beta, g.Tau, g.Gamma)}
 		}
 	}
 	if err := compare(all); err != nil {

@@ -11,6 +11,7 @@ import (
 	"volley/field"
 	"volley/internal/fuzzlimit"
 	"volley/matrix"
+	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -48,7 +49,7 @@ func TestControl(t *testing.T) {
 	}
 	var encoders [k]*Encoder
 	for i := range encoders {
-		if encoders[i], err = Compile(a, WithBeta(time.Duration(i+1)), WithTau(float64(i+2)), WithGamma(float64(i+3)), WithCheck(false)); err != nil {
+		if encoders[i], err = Compile(a, WithBeta(time.Duration(i+1)), WithTau(sim.PerByte(i+2)), WithGamma(sim.PerByte(i+3)), WithCheck(false)); err != nil {
 			t.Fatal(err)
 		}
 	}

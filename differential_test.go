@@ -225,8 +225,8 @@ type trial struct {
 	limits     algo.Limits
 	memory     int64
 	beta       time.Duration
-	tau        float64 // negative: the default
-	gamma      float64
+	tau        sim.PerByte // negative: the default
+	gamma      sim.PerByte
 	longest    []int // symbols of the longest packet, by run
 	lengths    string
 	flaw       string
@@ -742,8 +742,8 @@ func (c *trial) drawRun(t *rapid.T) {
 		c.limits.Compute = rapid.IntRange(1, 2*k+2).Draw(t, "multiply-adds")
 	}
 	c.beta = pick(t, "beta", volley.DefaultBeta, 0, time.Millisecond, time.Second)
-	c.tau = pick(t, "tau", -1, 0, 1e-9, 1e-3)
-	c.gamma = pick(t, "gamma", 0, 0, 1e-9, 1e-4)
+	c.tau = pick[sim.PerByte](t, "tau", -1, 0, 1e-9, 1e-3)
+	c.gamma = pick[sim.PerByte](t, "gamma", 0, 0, 1e-9, 1e-4)
 	c.memory = pick(t, "memory", int64(volley.DefaultMemory), 1, 1<<10, 8<<10, 64<<10, 1<<20)
 	c.call = pick(t, "call", "Encoder.Run", "Encoder.Encode", "Encode")
 	if c.processors() > 24 && c.call == "Encode" {
@@ -796,9 +796,9 @@ func (c *trial) options() []volley.Option {
 }
 
 func (c *trial) model(symbols int) sim.Model {
-	m := sim.Model{Beta: c.beta, Tau: c.tau, Gamma: c.gamma, Symbols: int64(symbols)}
+	m := sim.Model{Beta: c.beta, Tau: c.tau, Gamma: c.gamma, Bytes: int64(symbols * c.o.symbolBytes), SymbolBytes: c.o.symbolBytes}
 	if c.tau < 0 {
-		m.Tau = volley.TauPerByte * float64(c.o.symbolBytes)
+		m.Tau = volley.DefaultTau
 	}
 	return m
 }

@@ -42,7 +42,7 @@ type choice struct {
 
 	mu    sync.Mutex // guards what follows
 	check plan.Plan  // for the fingerprints
-	parts map[partKey]*executor.Part
+	parts map[partKey]*executor.Executable
 }
 
 type partKey struct {
@@ -51,7 +51,7 @@ type partKey struct {
 }
 
 // part returns the part of a rank for p, the plan or that of the check.
-func (c *choice) part(p plan.Plan, rank, ranks int) (*executor.Part, error) {
+func (c *choice) part(p plan.Plan, rank, ranks int) (*executor.Executable, error) {
 	key := partKey{p, rank, ranks}
 	c.mu.Lock()
 	part := c.parts[key]
@@ -59,7 +59,7 @@ func (c *choice) part(p plan.Plan, rank, ranks int) (*executor.Part, error) {
 	if part != nil {
 		return part, nil
 	}
-	part, err := executor.Compile(p, rank, ranks)
+	part, err := executor.Prepare(p, rank, ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +80,16 @@ func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 		return nil, err
 	}
 	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, Cut: o.cut}
+	if o.plan != nil {
+		problem.Ports = o.plan.Info().Ports
+	}
 	if err := problem.Prepare(); err != nil {
 		return nil, err
 	}
-	if o.tau == nil {
-		tau := TauPerByte * float64(a.Field().SymbolBytes())
-		o.tau = &tau
+	if o.plan != nil {
+		if err := o.checkGiven(o.plan, problem); err != nil {
+			return nil, err
+		}
 	}
 	return &Encoder{matrix: a, problem: problem, options: o}, nil
 }
@@ -103,7 +107,8 @@ func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
 
 // model is the encoder's own, for packets of that many symbols.
 func (e *Encoder) model(symbols int64) sim.Model {
-	return sim.Model{Beta: e.options.beta, Tau: *e.options.tau, Gamma: e.options.gamma, Symbols: symbols}
+	n := e.matrix.Field().SymbolBytes()
+	return sim.Model{Beta: e.options.beta, Tau: e.options.tau, Gamma: e.options.gamma, Bytes: symbols * int64(n), SymbolBytes: n}
 }
 
 func (e *Encoder) choose(m sim.Model) (*choice, error) {
@@ -112,11 +117,14 @@ func (e *Encoder) choose(m sim.Model) (*choice, error) {
 	if e.last != nil && e.by == m {
 		return e.last, nil
 	}
-	p, err := algo.Choose(e.options.algorithm, e.problem, m)
-	if err != nil {
-		return nil, err
+	p := e.options.plan
+	if p == nil {
+		var err error
+		if p, err = algo.Choose(e.options.algorithm, e.problem, m); err != nil {
+			return nil, err
+		}
 	}
-	e.last, e.by = &choice{Plan: p, slots: plan.MemorySlots(p), parts: map[partKey]*executor.Part{}}, m
+	e.last, e.by = &choice{Plan: p, slots: plan.MemorySlots(p), parts: map[partKey]*executor.Executable{}}, m
 	return e.last, nil
 }
 
@@ -279,7 +287,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := e.choose(shared.model(symbol))
+	chosen, err := e.choose(shared.model(f.SymbolBytes()))
 	traced(trace.Plan)
 	if err != nil {
 		c.barrier(ctx) // as all have agreed on, all find it: before the first aborts
@@ -309,7 +317,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		return nil, err
 	}
 	job := executor.Job{
-		Part: part, Bytes: shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
+		Executable: part, Bytes: shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
 		Header: hash,
 		Check: func(rank int, header []byte) error {
 			if !bytes.Equal(header, hash) {
@@ -484,7 +492,7 @@ func (m *obtained) At(i, j int) field.Element {
 // IsInputError reports whether an error of a run is the caller's to mend: wrong symbols,
 // processors that disagree, or options that no plan keeps.
 func IsInputError(err error) bool {
-	return errors.As(err, new(*SymbolError)) || errors.As(err, new(*PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
+	return errors.As(err, new(*PlanError)) || errors.As(err, new(*SymbolError)) || errors.As(err, new(*PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
 		errors.As(err, new(*algo.LimitError)) || errors.Is(err, algo.ErrStructure)
 }
 
@@ -497,7 +505,7 @@ func planHash(p plan.Plan, a matrix.Matrix, g greeting) []byte {
 	info := p.Info()
 	h := sha256.New()
 	fmt.Fprintf(h, "volley %d\nplan %d\nfield %s\nmatrix %s\nprocessors %d\nports %d\nalgorithm %s %s\nbytes %d\nbeta %d\ntau %x\ngamma %x\n",
-		protocol, plan.Version, info.Field.Name(), a.ID(), info.Processors, info.Ports, info.Algorithm, info.Parameters, g.Bytes, g.Beta, g.Tau, g.Gamma)
+		protocol, plan.Version, info.Field.Name(), a.ID(), info.Processors, info.Ports, info.Algorithm, info.Parameters, g.Bytes, g.Beta, float64(g.Tau), float64(g.Gamma))
 	return h.Sum(nil)
 }
 

@@ -20,7 +20,7 @@ func ExampleEncode() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	a, err := matrix.Cauchy(f, 4)
+	a, err := matrix.Cauchy(f, 4, 4)
 	if err != nil {
 		log.Fatal(err)
 	}

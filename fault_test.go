@@ -148,7 +148,7 @@ func TestFlippedData(t *testing.T) {
 	const k, symbols = 5, 150
 	for _, name := range []string{"2^8", "257", "3^4"} {
 		f := fieldtest.Parse(t, name)
-		a, err := matrix.Cauchy(f, k) // no entry is zero: nothing gets lost
+		a, err := matrix.Cauchy(f, k, k) // no entry is zero: nothing gets lost
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // protocol is the version of what ranks say to each other after they have greeted.
-const protocol = 5
+const protocol = 7
 
 // A hello is what every rank tells all others first, whatever it is to do. No later version
 // changes its form, nor how it travels (see control.greet): so any two versions can say

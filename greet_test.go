@@ -15,6 +15,7 @@ import (
 
 	"volley/field"
 	"volley/matrix"
+	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -121,7 +122,7 @@ func TestGreetMany(t *testing.T) {
 // TestGreetForm keeps the form of greetings, which other versions rely on.
 func TestGreetForm(t *testing.T) {
 	record := seal("encode", []byte{1, 2})
-	want := "volley\r\n" + "\x05\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
+	want := "volley\r\n" + "\x07\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
 	sum := sha256.Sum256([]byte(want))
 	if want += string(sum[:8]); string(record) != want {
 		t.Errorf("got %q, want %q", record, want)
@@ -175,8 +176,8 @@ func TestImpossible(t *testing.T) {
 		{"a negative length", func(g *greeting) { g.Bytes = -1 }},
 		{"a length", func(g *greeting) { g.Bytes = math.MaxInt64 }},
 		{"β", func(g *greeting) { g.Beta = -1 }},
-		{"τ", func(g *greeting) { g.Tau = math.NaN() }},
-		{"γ", func(g *greeting) { g.Gamma = math.Inf(1) }},
+		{"τ", func(g *greeting) { g.Tau = sim.PerByte(math.NaN()) }},
+		{"γ", func(g *greeting) { g.Gamma = sim.PerByte(math.Inf(1)) }},
 	} {
 		for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
 			if tr.Rank() < 2 {

@@ -2,10 +2,11 @@ package volley
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"volley/algo"
+	"volley/plan"
+	"volley/sim"
 	"volley/trace"
 )
 
@@ -17,7 +18,7 @@ type options struct {
 	algorithm string
 	ports     int
 	beta      time.Duration
-	tau       *float64 // seconds per symbol; nil: TauPerByte for each byte
+	tau       sim.PerByte
 	memory    int64
 	timeout   time.Duration
 	check     bool
@@ -25,25 +26,23 @@ type options struct {
 	separate  bool
 	cut       bool
 	limits    algo.Limits
-	gamma     float64 // seconds per multiply-add of a symbol
+	gamma     sim.PerByte
 	trace     *trace.Recorder
+	plan      plan.Plan // given, not chosen; nil: none
 }
 
 // Defaults of the options of the same names.
 const (
 	DefaultPorts   = 1
 	DefaultBeta    = 20 * time.Microsecond
+	DefaultTau     = sim.PerByte(0.8e-9) // as on a link of 10 Gbit/s
 	DefaultMemory  = 64 << 20
 	DefaultTimeout = 30 * time.Second
 )
 
-// TauPerByte is the default of τ, for each byte of a symbol: 0.8 ns, as on a
-// link of 10 Gbit/s.
-const TauPerByte = 0.8e-9
-
 func defaults() options {
 	return options{
-		algorithm: algo.Auto, ports: DefaultPorts, beta: DefaultBeta, memory: DefaultMemory,
+		algorithm: algo.Auto, ports: DefaultPorts, beta: DefaultBeta, tau: DefaultTau, memory: DefaultMemory,
 		timeout: DefaultTimeout, check: true,
 	}
 }
@@ -60,9 +59,9 @@ func WithPorts(p int) Option { return func(o *options) { o.ports = p } }
 // That of processor 0 is used by all. The default is 20 µs.
 func WithBeta(d time.Duration) Option { return func(o *options) { o.beta = d } }
 
-// WithTau sets τ, in seconds per symbol, for the choice of algorithm. That of
-// processor 0 is used by all. The default is 0.8 ns for each byte of a symbol.
-func WithTau(seconds float64) Option { return func(o *options) { o.tau = &seconds } }
+// WithTau sets τ, the time a byte of a message takes, for the choice of algorithm. That of
+// processor 0 is used by all. The default is 0.8 ns.
+func WithTau(t sim.PerByte) Option { return func(o *options) { o.tau = t } }
 
 // WithMemory bounds the bytes of packets that a processor holds at a time, received
 // ones included; longer packets go in segments. It is no allowance for what [Encode]
@@ -98,10 +97,9 @@ func WithCutting() Option { return func(o *options) { o.cut = true } }
 // have no limits.
 func WithLimits(l algo.Limits) Option { return func(o *options) { o.limits = l } }
 
-// WithGamma sets γ, in seconds per multiply-add of a symbol, for the choice of
-// algorithm. That of processor 0 is used by all. The default is 0: coding is taken to
-// cost nothing.
-func WithGamma(seconds float64) Option { return func(o *options) { o.gamma = seconds } }
+// WithGamma sets γ, the time a multiply-add takes on a byte, for the choice of algorithm.
+// That of processor 0 is used by all. The default is 0: coding is taken to cost nothing.
+func WithGamma(t sim.PerByte) Option { return func(o *options) { o.gamma = t } }
 
 // WithTrace records what is done when, of all ranks of the encoder in this process. The
 // default, nil, records nothing.
@@ -113,10 +111,10 @@ func (o *options) validate() error {
 		return fmt.Errorf("volley: %d ports: want 1 or more", o.ports)
 	case o.beta < 0:
 		return fmt.Errorf("volley: β = %v: want 0 or more", o.beta)
-	case o.tau != nil && !(*o.tau >= 0 && *o.tau <= math.MaxFloat64):
-		return fmt.Errorf("volley: τ = %v s: want a number, 0 or more", *o.tau)
-	case !(o.gamma >= 0 && o.gamma <= math.MaxFloat64):
-		return fmt.Errorf("volley: γ = %v s: want a number, 0 or more", o.gamma)
+	case o.tau.Validate() != nil:
+		return fmt.Errorf("volley: τ = %w", o.tau.Validate())
+	case o.gamma.Validate() != nil:
+		return fmt.Errorf("volley: γ = %w", o.gamma.Validate())
 	case o.memory < 1:
 		return fmt.Errorf("volley: %d bytes of memory: want 1 or more", o.memory)
 	case o.order != algo.Natural && o.order != algo.Any:

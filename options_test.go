@@ -13,6 +13,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field/fieldtest"
+	"volley/sim"
 	"volley/transport"
 	"volley/transport/faulty"
 )
@@ -28,9 +29,9 @@ func TestOptionsOutOfRange(t *testing.T) {
 		{volley.WithAlgorithm("magic"), `no algorithm "magic"`},
 		{volley.WithAlgorithm(""), `no algorithm ""`},
 		{volley.WithBeta(-1), "β = -1ns: want 0 or more"},
-		{volley.WithTau(-0.5), "τ = -0.5 s: want"},
-		{volley.WithTau(math.NaN()), "τ = NaN s: want"},
-		{volley.WithTau(math.Inf(1)), "τ = +Inf s: want"},
+		{volley.WithTau(-0.5), "τ = -500 ms/B: want"},
+		{volley.WithTau(sim.PerByte(math.NaN())), "τ = NaN s/B: want"},
+		{volley.WithTau(sim.PerByte(math.Inf(1))), "τ = +Inf s/B: want"},
 		{volley.WithMemory(0), "0 bytes of memory: want 1 or more"},
 		{volley.WithTimeout(-time.Second), "timeout -1s: want 0 or more"},
 	} {
@@ -63,7 +64,7 @@ func effect(t *testing.T, opts ...volley.Option) *volley.Report {
 func TestDefaults(t *testing.T) {
 	got := effect(t)
 	want := effect(t, volley.WithAlgorithm(algo.Auto), volley.WithPorts(volley.DefaultPorts), volley.WithBeta(volley.DefaultBeta),
-		volley.WithTau(2*volley.TauPerByte), volley.WithMemory(volley.DefaultMemory), volley.WithTimeout(volley.DefaultTimeout),
+		volley.WithTau(volley.DefaultTau), volley.WithMemory(volley.DefaultMemory), volley.WithTimeout(volley.DefaultTimeout),
 		volley.WithCheck(true))
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -110,7 +111,7 @@ func TestModelOfProcessor0(t *testing.T) {
 	a := randomMatrix(t, f, 3, 1)
 	packets := randomPackets(f, 10, 10, 10)
 	own := func(k int) []volley.Option {
-		return []volley.Option{volley.WithBeta(time.Duration(k+1) * time.Second), volley.WithTau(float64(k + 1))}
+		return []volley.Option{volley.WithBeta(time.Duration(k+1) * time.Second), volley.WithTau(sim.PerByte(k + 1))}
 	}
 	_, want := mustEncode(t, alike(a, packets, own(0)...))
 	members := alike(a, packets)

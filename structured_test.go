@@ -120,11 +120,11 @@ func transform(t *testing.T, a matrix.Matrix, algorithm string, x []field.Elemen
 		t.Fatal(err)
 	}
 	size := f.SymbolBytes()
-	part, err := executor.Compile(p, 0, 1)
+	part, err := executor.Prepare(p, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := executor.Job{Part: part, Bytes: int64(size), Segment: int64(size)}
+	job := executor.Job{Executable: part, Bytes: int64(size), Segment: int64(size)}
 	out := make([][]byte, len(x))
 	for k := range out {
 		in := make([]byte, size)

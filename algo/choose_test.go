@@ -43,8 +43,8 @@ func count2(t *testing.T, p plan.Plan) tally {
 }
 
 func (c tally) time(m sim.Model) time.Duration {
-	w := math.Ceil(float64(m.Symbols) / float64(c.pieces))
-	ns := float64(c.C1)*float64(m.Beta) + (float64(c.C2)*m.Tau+float64(c.compute)*m.Gamma)*w*1e9
+	w := math.Ceil(float64(m.Bytes) / float64(c.pieces))
+	ns := float64(c.C1)*float64(m.Beta) + (float64(c.C2)*float64(m.Tau)+float64(c.compute)*float64(m.Gamma))*w*1e9
 	return time.Duration(math.Round(ns))
 }
 
@@ -54,7 +54,7 @@ func TestChoiceIsBest(t *testing.T) {
 	b8, q257 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257")
 	matrices := []matrix.Matrix{}
 	for _, k := range []int{1, 5, 16, 24} {
-		matrices = append(matrices, random(t, b8, k, 1), must(matrix.Cauchy(b8, k))(t))
+		matrices = append(matrices, random(t, b8, k, 1), must(matrix.Cauchy(b8, k, k))(t))
 	}
 	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.CosetPoints(q257, 24))(t)))
 	for _, shape := range [][2]int{{12, 3}, {25, 5}, {16, 1}, {3, 12}} {
@@ -62,14 +62,14 @@ func TestChoiceIsBest(t *testing.T) {
 		matrices = append(matrices, m)
 	}
 	models := []sim.Model{
-		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Symbols: 1},
-		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Symbols: 1 << 20},
-		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Gamma: 0.1e-9, Symbols: 1 << 20},
-		{Beta: 0, Tau: 1e-9, Symbols: 1000},
-		{Beta: time.Millisecond, Tau: 1e-9, Gamma: 1e-9, Symbols: 1000},
+		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Bytes: 1},
+		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Bytes: 1 << 20},
+		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Gamma: 0.1e-9, Bytes: 1 << 20},
+		{Beta: 0, Tau: 1e-9, Bytes: 1000},
+		{Beta: time.Millisecond, Tau: 1e-9, Gamma: 1e-9, Bytes: 1000},
 	}
 	limits := []algo.Limits{
-		algo.Limits{}, {Rounds: algo.FewestPlus(0)}, {Rounds: algo.FewestPlus(1), Memory: 12}, {Memory: 8}, {Compute: 20},
+		{}, {Rounds: algo.FewestPlus(0)}, {Rounds: algo.FewestPlus(1), Memory: 12}, {Memory: 8}, {Compute: 20},
 		{Rounds: algo.FewestPlus(2), Memory: 30, Compute: 100}, {Rounds: algo.FewestPlus(0), Memory: 1, Compute: 1},
 	}
 	broken, chosen := 0, map[string]bool{}
@@ -225,7 +225,7 @@ func TestChooseErrors(t *testing.T) {
 // registry names first.
 func TestChooseTies(t *testing.T) {
 	p := must(algo.NewProblem(random(t, fieldtest.Parse(t, "2^8"), 2, 1), 1, algo.Natural))(t)
-	q := must(algo.Choose(algo.Auto, p, sim.Model{Beta: time.Microsecond, Tau: 1e-9, Gamma: 1e-9, Symbols: 100}))(t)
+	q := must(algo.Choose(algo.Auto, p, sim.Model{Beta: time.Microsecond, Tau: 1e-9, Gamma: 1e-9, Bytes: 100}))(t)
 	if got := q.Info().Algorithm; got != "prepare-and-shoot" { // bruck-allgather and ring-allgather take the same
 		t.Errorf("of several plans that take the same: %s", got)
 	}

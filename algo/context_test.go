@@ -27,7 +27,7 @@ func (f *fuse) Err() error {
 // TestPlanningEnds checks that no plan comes of a problem whose context ends meanwhile, and
 // that without an end the plan is the same as without a context.
 func TestPlanningEnds(t *testing.T) {
-	model := sim.Model{Beta: 20000, Tau: 1e-9, Gamma: 1e-10, Symbols: 1 << 20}
+	model := sim.Model{Beta: 20000, Tau: 1e-9, Gamma: 1e-10, Bytes: 1 << 20}
 	for _, c := range []struct {
 		spec, field string
 		k           int

@@ -253,7 +253,7 @@ func TestChoose(t *testing.T) {
 	for _, k := range []int{1, 2, 5, 17, 40} {
 		for _, ports := range []int{1, 3} {
 			for _, model := range []sim.Model{
-				{Beta: 1000, Tau: 0, Symbols: 1}, {Beta: 0, Tau: 1e-9, Symbols: 1 << 20}, {Beta: 20000, Tau: 1e-9, Symbols: 1000},
+				{Beta: 1000, Tau: 0, Bytes: 1}, {Beta: 0, Tau: 1e-9, Bytes: 1 << 20}, {Beta: 20000, Tau: 1e-9, Bytes: 1000},
 			} {
 				a := random(t, f, k, 1)
 				p, err := algo.Choose(algo.Auto, problem(t, a, ports, algo.Natural), model)
@@ -288,7 +288,7 @@ func TestChoose(t *testing.T) {
 func TestOnDemand(t *testing.T) {
 	f := fieldtest.Parse(t, "2147483647")
 	const k = 1_000_000
-	a, err := matrix.Cauchy(f, k)
+	a, err := matrix.Cauchy(f, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}

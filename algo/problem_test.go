@@ -159,7 +159,7 @@ func TestScheduleTerms(t *testing.T) {
 	for _, a := range algo.Algorithms() {
 		for _, k := range []int{1, 2, 3, 7, 12, 16, 24, 27, 48} {
 			for _, ports := range []int{1, 2, 3} {
-				p := must(algo.NewProblem(must(matrix.Cauchy(f, k))(t), ports, algo.Natural))(t)
+				p := must(algo.NewProblem(must(matrix.Cauchy(f, k, k))(t), ports, algo.Natural))(t)
 				plans, err := a.Plans(p)
 				if err != nil {
 					continue

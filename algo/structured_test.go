@@ -48,22 +48,22 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 			}
 		}
 	}
-	m, err = matrix.Cauchy(f, k)
+	m, err = matrix.Cauchy(f, k, k)
 	add("cauchy", m, err)
 	m, err = matrix.FTI(f, k)
 	add("fti", m, err)
-	m, err = matrix.ReedSolomonVandermonde(f, k)
+	m, err = matrix.ReedSolomonVandermonde(f, k, k)
 	add("rs:vandermonde", m, err)
 	if p, err := matrix.PowerPoints(f, k); err == nil { // structure in another arrangement
 		add("vandermonde on powers", matrix.Vandermonde(p), nil)
 	}
-	m, err = matrix.LCH(f, k)
+	m, err = matrix.LCH(f, k, k)
 	add("lch", m, err)
 	if p, err := matrix.MoorePoints(f, 0, k); err == nil {
 		m, err = matrix.Moore(p, 0)
 		add("moore", m, err)
 	}
-	m, err = matrix.Gabidulin(f, 0, k)
+	m, err = matrix.Gabidulin(f, 0, k, k)
 	add("gabidulin", m, err)
 	return list
 }
@@ -305,12 +305,12 @@ func TestStructuredCosts(t *testing.T) {
 	for _, k := range []int{8, 12, 20, 24, 64} {
 		h := bitsOf(k)
 		c1, c2 := psi(k>>h, 1)
-		m := must(matrix.LCH(b8, k))(t)
+		m := must(matrix.LCH(b8, k, k))(t)
 		has(m, "additive-fft", 1, h+c1, h+c2)
 		has(must(matrix.Inverse(m))(t), "additive-fft", 1, h+c1, h+c2)
 	}
-	has(must(matrix.LCH(b8, 64))(t), "additive-fft", 3, 3, 3)
-	cauchy := must(matrix.Cauchy(b8, 64))(t)
+	has(must(matrix.LCH(b8, 64, 64))(t), "additive-fft", 3, 3, 3)
+	cauchy := must(matrix.Cauchy(b8, 64, 64))(t)
 	for _, c := range [][2]int{{6, 14}, {7, 12}, {8, 10}} {
 		has(cauchy, "cauchy", 1, c[0], c[1])
 	}

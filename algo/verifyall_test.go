@@ -94,7 +94,7 @@ func TestVerifyAllSteps(t *testing.T) {
 				t.Helper()
 				a := random(t, f, k, uint64(k))
 				if name == "2^16" {
-					a = must(matrix.Cauchy(f, k))(t)
+					a = must(matrix.Cauchy(f, k, k))(t)
 				}
 				p := problem(t, a, ports, algo.Natural)
 				for _, step := range []string{"universal"} {

@@ -1,25 +1,14 @@
 package executor
 
-// compute is the computing of a stage, on all elements block by block.
-type compute struct {
-	blockLength int
-	stride      int // of blocks in scratch memory
-	workers     []worker
-	body        func(worker, block int)
-
-	steps  []step // of the stage
-	length int    // of an element
-}
-
 // A worker is the memory of a goroutine.
 type worker struct {
 	memory  *arena
 	scratch []byte
-	packets [][]byte // outputs and inputs of one map
+	packets [][]byte // outputs and inputs of one operation
 }
 
 // Bytes of scratch memory that a worker uses at a time, and bounds for a block of one
-// element: steps are in an order that lets short blocks of many elements be fetched
+// element: operations are in an order that lets short blocks of many elements be fetched
 // seldom, and a map on less than a block has more to do to begin than to do.
 const (
 	cacheBytes = 256 << 10
@@ -28,70 +17,71 @@ const (
 	blockUnit  = 128
 )
 
-// prepare chooses the length of a block.
-func (m *machine) prepare() {
-	m.body = m.block
-	n := m.element(min(m.job.Segment, m.job.Bytes))
-	each := cacheBytes / max(1, m.part.scratch)
-	each = min(max(each, leastBlock), mostBlock)
-	if share := n / workers(n); share < each && m.part.work*n >= minShared {
-		each = share // a block for every core
-	}
-	m.blockLength = max(blockUnit, (each+blockUnit-1)/blockUnit*blockUnit)
-}
-
 // minShared is the multiply-adds, of bytes, from which they are worth sharing.
 const minShared = 256 << 10
 
-// blocks returns the number of blocks of n bytes.
-func (m *machine) blocks(n int) int { return (n + m.blockLength - 1) / m.blockLength }
-
-// code computes stage i on n bytes of every element.
-func (m *machine) code(i, n int) {
-	m.steps, m.length = m.part.stages[i].steps, n
-	switch blocks := m.blocks(n); {
-	case len(m.steps) == 0:
-	case m.part.work*n < minShared:
-		for b := range blocks {
-			m.block(0, b)
-		}
-	default:
-		m.crew.share(blocks, m.body)
+// chooseBlocks chooses the length of a block, for elements of n bytes.
+func (r *run) chooseBlocks(n int) {
+	each := cacheBytes / max(1, r.x.scratch)
+	each = min(max(each, leastBlock), mostBlock)
+	if share := n / mostWorkers(n); share < each && r.x.work*n >= minShared {
+		each = share // a block for every core
 	}
+	r.blockLength = max(blockUnit, (each+blockUnit-1)/blockUnit*blockUnit)
+	r.stride = r.blockLength + apart
 }
 
-// block runs the steps on block b.
-func (m *machine) block(w, b int) {
-	from := b * m.blockLength
-	n := min(m.blockLength, m.length-from)
-	mine := &m.workers[w]
-	at := func(p place) []byte {
-		if p < 0 {
-			return mine.scratch[int(^p)*m.stride:][:n]
+// blocks returns the number of blocks of n bytes.
+func (r *run) blocks(n int) int { return (n + r.blockLength - 1) / r.blockLength }
+
+// compute computes what goes before the messages of round i, on all elements block by block.
+func (l *lane) compute(i int) {
+	began := l.Trace.Now()
+	l.operations = l.x.rounds[i].operations
+	switch blocks := l.blocks(l.element); {
+	case len(l.operations) == 0:
+	case l.x.work*l.element < minShared:
+		for b := range blocks {
+			l.computeBlock(0, b)
 		}
-		return m.memory[p][from:][:n]
+	default:
+		l.pool.share(blocks, l.block)
 	}
-	for i := range m.steps {
-		st := &m.steps[i]
+	l.computed(i, began)
+}
+
+// computeBlock applies the operations to block b.
+func (l *lane) computeBlock(w, b int) {
+	from := b * l.blockLength
+	n := min(l.blockLength, l.element-from)
+	mine := &l.workers[w]
+	at := func(p location) []byte {
+		if p < 0 {
+			return mine.scratch[int(^p)*l.stride:][:n]
+		}
+		return l.memory[p][from:][:n]
+	}
+	for i := range l.operations {
+		op := &l.operations[i]
 		packets := mine.packets
-		for k, p := range st.out {
+		for k, p := range op.out {
 			packets[k] = at(p)
 		}
-		in := packets[len(st.out):]
-		for k, p := range st.in {
+		in := packets[len(op.out):]
+		for k, p := range op.in {
 			in[k] = at(p)
 		}
 		switch {
-		case st.change == copied:
+		case op.convert == copied:
 			copy(packets[0], in[0])
-		case st.change == toPlanes:
-			m.part.planar.ToPlanes(packets[0], in[0])
-		case st.change == fromPlanes:
-			m.part.planar.FromPlanes(packets[0], in[0])
-		case st.of == nil:
+		case op.convert == toPlanes:
+			l.x.planar.ToPlanes(packets[0], in[0])
+		case op.convert == fromPlanes:
+			l.x.planar.FromPlanes(packets[0], in[0])
+		case op.of == nil:
 			clear(packets[0])
 		default:
-			st.of.Apply(packets[:len(st.out)], in[:len(st.in)], st.add)
+			op.of.Apply(packets[:len(op.out)], in[:len(op.in)], op.add)
 		}
 	}
 }

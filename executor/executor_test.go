@@ -409,7 +409,7 @@ func TestSegmentBytes(t *testing.T) {
 // concerns and, by an abort, elsewhere.
 func TestWrongJobs(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
-	three, err := executor.Compile(compile(t, "universal", randomMatrix(t, f, 3), 1), 1, 3)
+	three, err := executor.Prepare(compile(t, "universal", randomMatrix(t, f, 3), 1), 1, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +417,7 @@ func TestWrongJobs(t *testing.T) {
 		text  string // in the error
 		wrong func(*executor.Job)
 	}{
-		{"the part of rank 1 of 3 at rank 1 of 2", func(j *executor.Job) { j.Part = three }},
+		{"the executable of rank 1 of 3 at rank 1 of 2", func(j *executor.Job) { j.Executable = three }},
 		{"0 inputs and 1 outputs: the program has 1 and 1", func(j *executor.Job) { j.Inputs = nil }},
 		{"1 inputs and 2 outputs: the program has 1 and 1", func(j *executor.Job) { j.Outputs = append(j.Outputs, new(buffer)) }},
 		{"packets of 7 bytes in segments of 4: want multiples of the symbol size, 2", func(j *executor.Job) { j.Bytes = 7 }},
@@ -472,7 +472,7 @@ func TestCompileErrors(t *testing.T) {
 		{deaf, 0, 1, "round 0: 1 messages that nobody receives: the plan is wrong"},
 		{short, 0, 1, "processor 1: round 0: 1 elements from processor 0 on port 0, which sends 2: the plan is wrong"},
 	} {
-		if _, err := executor.Compile(c.p, c.rank, c.ranks); err == nil || err.Error() != c.want {
+		if _, err := executor.Prepare(c.p, c.rank, c.ranks); err == nil || err.Error() != c.want {
 			t.Errorf("rank %d of %d: got error %v, want %s", c.rank, c.ranks, err, c.want)
 		}
 	}
@@ -498,13 +498,13 @@ func BenchmarkSegment(b *testing.B) {
 			b.ResetTimer()
 			var wg sync.WaitGroup
 			for rank, end := range ends {
-				part, err := executor.Compile(p, rank, k)
+				part, err := executor.Prepare(p, rank, k)
 				if err != nil {
 					b.Fatal(err)
 				}
 				wg.Go(func() {
 					_, err := executor.Run(b.Context(), end, executor.Job{
-						Part: part, Bytes: int64(b.N * segment), Segment: int64(segment),
+						Executable: part, Bytes: int64(b.N * segment), Segment: int64(segment),
 						Inputs: zeros(), Outputs: discard(), Timeout: 30e9,
 					})
 					if err != nil {

@@ -5,38 +5,106 @@ import (
 	"sync"
 
 	"volley/trace"
-	"volley/transport"
 )
 
-// laneCount is how many segments are under way where several ranks take part: while one
-// waits for messages, the other is read, coded or written.
-const laneCount = 2
-
-// A lane says which segments a machine runs: every laneCount-th, from the one with the
-// lane's number on.
-//
-// The i-th message of a sender, receiver and tag is the i-th that is asked for, so that
-// lanes share no tags. They read in turns, and observe and write in turns, segment by
-// segment.
+// Lanes share no tags: the i-th message of a sender, receiver and tag is the i-th that is
+// asked for. They read in turns, and observe and write in turns, segment by segment.
 //
 // This does not let lanes or ranks wait for each other in a circle. Segment s waits, at any
 // rank, for the turns of s-1 there, for its memory, which s-2 gives back when it is settled,
 // and for messages of s. So it waits for earlier segments, and for what other ranks do with s
 // itself; among these, it is as if s were the only one, see settle. The order of segments is
 // the same at all ranks.
-type lane struct {
-	number int
-	turns  *turns // nil: there is one lane
+
+// runLanes runs all lanes, one of them here. When it returns, all have ended. The first
+// error counts, and the group is aborted by then.
+func (r *run) runLanes(ctx context.Context, lanes []*lane) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		running sync.WaitGroup
+		once    sync.Once
+		first   error
+	)
+	run := func(l *lane) {
+		if err := l.runSegments(ctx); err != nil {
+			once.Do(func() {
+				first = fail(r.t, err) // the other may be reading for long
+				cancel(err)
+			})
+		}
+	}
+	for _, l := range lanes[1:] {
+		running.Go(func() { run(l) })
+	}
+	run(lanes[0])
+	running.Wait()
+	return first
 }
 
-// turns are those of the lanes of a rank.
-type turns struct{ reading, writing turn }
+// runSegments runs the segments of a lane.
+func (l *lane) runSegments(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l.watchdog = watchdog{t: l.t, timeout: l.Timeout, cancel: cancel}
+	l.allocate()
+	defer l.pool.stop()
+	stride := int64(len(l.reading)) * l.Segment
+	for offset := int64(l.number) * l.Segment; offset < l.Bytes || offset == 0; offset += stride {
+		l.segment = l.at(offset)
+		if err := l.runSegment(ctx); err != nil {
+			return err
+		}
+	}
+	l.free()
+	return nil
+}
 
-// A turn is a token that goes from lane to lane: each has room for it.
-type turn [laneCount]chan struct{}
+// runSegment runs the programs on the segment.
+func (l *lane) runSegment(ctx context.Context) error {
+	l.elementSum += int64(l.element)
+	l.segments++
+	err := l.inTurn(ctx, l.reading, func() error {
+		if err := l.timed(trace.Read, len(l.Inputs), l.readInputs); err != nil {
+			return err
+		}
+		return l.locateOutputs()
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.runRounds(ctx); err != nil {
+		return err
+	}
+	// What was received goes back before the turn to write, so that no other rank waits
+	// for it. Not where it is to be written, and not in the end: who fails to write is
+	// still to be heard.
+	early := !l.x.aliased && !l.last
+	if early {
+		if err := l.settle(ctx); err != nil {
+			return err
+		}
+	}
+	err = l.inTurn(ctx, l.writing, func() error {
+		if l.Observe != nil {
+			if err := l.timed(trace.Observe, len(l.Inputs)+len(l.Outputs), l.observe); err != nil {
+				return err
+			}
+		}
+		return l.timed(trace.Write, len(l.Outputs), l.writeOutputs)
+	})
+	if err != nil || early {
+		return err
+	}
+	return l.settle(ctx)
+}
 
-// newTurn returns the turn of the first lane.
-func newTurn() (t turn) {
+// turns are a token that goes from lane to lane: each has room for it.
+type turns []chan struct{}
+
+// newTurns returns the turns of so many lanes, the first of which has the token.
+func newTurns(count int) turns {
+	t := make(turns, count)
 	for i := range t {
 		t[i] = make(chan struct{}, 1)
 	}
@@ -44,152 +112,24 @@ func newTurn() (t turn) {
 	return t
 }
 
-// take waits until it is the lane's turn. It returns the cause of ctx when that ends first.
-func (l *lane) take(ctx context.Context, t *turn) error {
+// inTurn does something when it is the lane's turn, and hands the turn to the next lane unless
+// it fails. The error wraps the cause of ctx when that ends first.
+func (l *lane) inTurn(ctx context.Context, t turns, do func() error) error {
+	began := l.Trace.Now()
 	select {
 	case <-t[l.number]:
-		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
-}
-
-// pass hands the turn to the next lane.
-func (l *lane) pass(t *turn) { t[(l.number+1)%laneCount] <- struct{}{} }
-
-// twoLanes reports whether a job is run in lanes.
-func (job *Job) twoLanes() bool { return job.Part.ranks > 1 && job.Ahead && job.Segment < job.Bytes }
-
-// runLanes runs the segments in lanes, of which m becomes the first. When it returns, all
-// have ended. The first error counts.
-func (m *machine) runLanes(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	shared := &turns{newTurn(), newTurn()}
-	lanes := [laneCount]*machine{m}
-	for i := range lanes {
-		if i > 0 {
-			var err error
-			if lanes[i], err = newMachine(m.t, m.job); err != nil {
-				return err
-			}
+	l.done(trace.Turn, began, 0)
+	if ctx.Err() != nil {
+		if l.x.ranks == 1 { // the only rank needs no name
+			return context.Cause(ctx)
 		}
-		lanes[i].lane = lane{i, shared}
-		lanes[i].job.Ahead = false // that memory is the other lane's
+		return of(l.x.first, context.Cause(ctx))
 	}
-	var (
-		running sync.WaitGroup
-		once    sync.Once
-		first   error
-	)
-	for _, l := range lanes {
-		running.Go(func() {
-			if err := l.run(ctx); err != nil {
-				once.Do(func() {
-					first = fail(m.t, err) // the other may be reading for long
-					cancel(err)
-				})
-			}
-		})
+	err := do()
+	if err == nil {
+		t[(l.number+1)%len(t)] <- struct{}{}
 	}
-	running.Wait()
-	if first != nil {
-		return first
-	}
-	for _, l := range lanes[1:] {
-		m.segments += l.segments
-		m.elementSum += l.elementSum
-		m.headerBytes += l.headerBytes
-	}
-	return nil
-}
-
-// runLane runs the segments of a lane.
-func (m *machine) runLane(ctx context.Context) error {
-	in, out := &m.intakes[0], &m.outlets[0]
-	for offset := int64(m.number) * m.job.Segment; offset < m.job.Bytes; offset += laneCount * m.job.Segment {
-		in.at(m, offset)
-		out.at(in)
-		if err := m.readInTurn(ctx, in, out); err != nil {
-			return err
-		}
-		if err := m.stages(ctx, in, out); err != nil {
-			return err
-		}
-		// What was received goes back before the turn to write, so that no other rank waits
-		// for it. Not where it is to be written, and not in the end: who fails to write is
-		// still to be heard.
-		early := !m.part.borrowed && offset+m.job.Segment < m.job.Bytes
-		if early {
-			if err := m.settle(ctx, out); err != nil {
-				return err
-			}
-		}
-		if err := m.writeInTurn(ctx, in, out); err != nil {
-			return err
-		}
-		if !early {
-			if err := m.settle(ctx, out); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// takeTurn waits until a segment has its turn.
-func (m *machine) takeTurn(ctx context.Context, t *turn, in *intake) error {
-	began := m.job.Trace.Now()
-	err := m.take(ctx, t)
-	m.done(trace.Turn, m.row(), began, in.offset, 0)
-	if err != nil {
-		return m.ended(err)
-	}
-	return nil
-}
-
-// readInTurn reads the inputs of a segment and finds out where its outputs are to lie.
-func (m *machine) readInTurn(ctx context.Context, in *intake, out *outlet) error {
-	if err := m.takeTurn(ctx, &m.turns.reading, in); err != nil {
-		return err
-	}
-	if err := m.read(in, m.row()); err != nil {
-		return err
-	}
-	if err := m.place(out); err != nil {
-		return err
-	}
-	m.pass(&m.turns.reading)
-	return nil
-}
-
-// writeInTurn shows a segment to the observer and writes it.
-func (m *machine) writeInTurn(ctx context.Context, in *intake, out *outlet) error {
-	if err := m.takeTurn(ctx, &m.turns.writing, in); err != nil {
-		return err
-	}
-	if err := m.observe(in, out); err != nil {
-		return err
-	}
-	if err := m.write(out, m.row()); err != nil {
-		return err
-	}
-	m.pass(&m.turns.writing)
-	return nil
-}
-
-// tag returns the tag of a message of the lane.
-func (m *machine) tag(round, port int) transport.Tag {
-	return transport.Tag{Round: m.number*m.part.rounds + round, Port: port}
-}
-
-// inRound lets an error of the transport name the round of the plan.
-func (m *machine) inRound(round int, err error) error {
-	wrong, ok := err.(*transport.LengthError)
-	if !ok {
-		return err
-	}
-	named := *wrong
-	named.Tag.Round = round
-	return &named
+	return err
 }

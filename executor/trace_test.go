@@ -22,7 +22,7 @@ func TestTrace(t *testing.T) {
 		ranks, segment int
 		rows           []trace.Row
 	}{
-		{1, 10, []trace.Row{trace.FirstLane, trace.ReadAhead, trace.WriteBehind}},
+		{1, 10, []trace.Row{trace.FirstLane, trace.SecondLane}},
 		{1, 11, []trace.Row{trace.FirstLane}},
 		{k, 11, []trace.Row{trace.FirstLane, trace.Messages}},
 		{k, 10, []trace.Row{trace.FirstLane, trace.SecondLane, trace.Messages}},

@@ -53,8 +53,8 @@ type code struct {
 	data, parity int           // chunks of every node
 	words        []codeword
 
-	encoder *volley.Encoder // of Full, once it was asked for
-	relay   plan.Plan       // of Striped
+	encoder *volley.Encoder // of Full, once parity was asked for
+	relay   *repair         // of Striped, once it was
 }
 
 // copies returns how many nodes store the record of each, so that it is not lost while the
@@ -66,33 +66,30 @@ func (c *code) copies() int {
 	return c.r + 1
 }
 
-// encodes returns the encoder of layout full.
-func (c *code) encodes(o *Options) (*volley.Encoder, error) {
-	var err error
+// making returns what makes all parity, for chunks of so many bytes. The options are the same
+// each time.
+func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
+	if c.layout == Striped {
+		if c.relay == nil { // as if all parity were lost
+			var parity []symbol
+			for _, w := range c.words {
+				parity = append(parity, w.parity...)
+			}
+			c.relay, _, err = c.repairing(setOf(parity), setOf(parity), o.Ports)
+		}
+		return c.relay, err
+	}
 	if c.encoder == nil {
-		c.encoder, err = volley.Compile(c.matrix, o.volleyOptions(c.field)...)
-	}
-	return c.encoder, err
-}
-
-// plan returns the plan that makes all parity, for chunks of so many bytes. The options are
-// the same each time.
-func (c *code) plan(o *Options, bytes int64) (plan.Plan, error) {
-	if c.layout == Full {
-		e, err := c.encodes(o)
-		if err != nil {
+		if c.encoder, err = volley.Compile(c.matrix, o.volleyOptions()...); err != nil {
 			return nil, err
 		}
-		return e.Plan(max(1, bytes/int64(c.field.SymbolBytes())))
 	}
-	if c.relay == nil {
-		p, err := algo.Relay(c.encoding(o.Ports))
-		if err != nil {
-			return nil, err
-		}
-		c.relay = p
+	r := new(repair)
+	for n := range c.k {
+		r.inputs, r.outputs = append(r.inputs, []symbol{{n, false, 0}}), append(r.outputs, []symbol{{n, true, 0}})
 	}
-	return c.relay, nil
+	r.plan, err = c.encoder.Plan(max(1, bytes/int64(c.field.SymbolBytes())))
+	return r, err
 }
 
 // newCode returns the code of a layout. It returns an error that says why a layout does
@@ -101,11 +98,11 @@ func newCode(k, r int, layout, name string) (*code, error) {
 	c := &code{k: k, r: r, layout: layout}
 	switch {
 	case k < 2:
-		return nil, fmt.Errorf("a group of %d: want 2 nodes or more", k)
+		return nil, fmt.Errorf("need at least 2 nodes, got %d", k)
 	case r < 1 || r >= k:
-		return nil, fmt.Errorf("to tolerate the loss of %d of %d nodes: want 1 to %d", r, k, k-1)
+		return nil, fmt.Errorf("cannot tolerate the loss of %d of %d nodes: want 1 to %d", r, k, k-1)
 	case layout == Full && 2*r > k:
-		return nil, fmt.Errorf("layout full: every node lost takes its data and its parity along, so that %d of %d nodes are too many: want %d or fewer, or layout striped", r, k, k/2)
+		return nil, fmt.Errorf("layout full cannot tolerate the loss of %d of %d nodes, as a lost node takes its data and its parity along: want %d or fewer, or layout striped", r, k, k/2)
 	case k > mostNodes:
 		return nil, fmt.Errorf("a group of %d nodes: want %d or fewer, in several groups", k, mostNodes)
 	}
@@ -119,11 +116,12 @@ func newCode(k, r int, layout, name string) (*code, error) {
 	}
 	switch {
 	case layout == Full && (name == Cauchy || name == FTI):
-		spec, err := matrix.ParseSpec(name)
-		if err != nil {
-			return nil, err
+		if name == FTI {
+			c.matrix, err = matrix.FTI(c.field, k)
+		} else {
+			c.matrix, err = matrix.Cauchy(c.field, k, k)
 		}
-		if c.matrix, err = spec.Build(c.field, k, k); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		c.data, c.parity = 1, 1
@@ -153,51 +151,39 @@ func newCode(k, r int, layout, name string) (*code, error) {
 	return c, nil
 }
 
-// encoding is the relay that makes all parity.
-func (c *code) encoding(ports int) algo.RelayProblem {
-	p := c.problem(ports)
-	for i := range c.words {
-		w := &c.words[i]
-		var sum algo.Codeword
-		for _, s := range w.data {
-			sum.Sources = append(sum.Sources, algo.Place{Proc: s.node, Index: s.index})
-		}
-		for j, s := range w.parity {
-			sum.Sinks = append(sum.Sinks, algo.Place{Proc: s.node, Index: s.index})
-			var row []field.Element
-			for i := range w.data {
-				row = append(row, w.coefficient(i, j))
-			}
-			sum.Coefficients = append(sum.Coefficients, row)
-		}
-		p.Codewords = append(p.Codewords, sum)
-	}
-	for n := range c.k {
-		p.Inputs[n], p.Outputs[n] = c.data, c.parity
-	}
-	return p
-}
-
-func (c *code) problem(ports int) algo.RelayProblem {
-	return algo.RelayProblem{Field: c.field, Ports: ports, Inputs: make([]int, c.k), Outputs: make([]int, c.k)}
-}
-
-// repair is a relay that brings back symbols, and which its inputs and outputs are.
+// A repair is a plan that makes or brings back symbols, and which its inputs and outputs are.
 type repair struct {
+	plan    plan.Plan // nil: the relay of the problem, once it was asked for
 	problem algo.RelayProblem
 	inputs  [][]symbol // of each node
 	outputs [][]symbol
 }
 
+// compile returns the plan of a repair.
+func (r *repair) compile() (_ plan.Plan, err error) {
+	if r.plan == nil {
+		r.plan, err = algo.Relay(r.problem)
+	}
+	return r.plan, err
+}
+
 // repairing returns the relay that brings back the wanted symbols from those that are not
 // bad, and the wanted symbols of codewords that have lost more than they may.
 func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (_ *repair, lost []symbol, err error) {
-	r := &repair{problem: c.problem(ports), inputs: make([][]symbol, c.k), outputs: make([][]symbol, c.k)}
-	inputAt := map[symbol]int{}
+	r := &repair{inputs: make([][]symbol, c.k), outputs: make([][]symbol, c.k)}
+	r.problem = algo.RelayProblem{Field: c.field, Ports: ports}
+	places := map[symbol]algo.Place{}
+	place := func(s symbol, of [][]symbol) algo.Place {
+		at, ok := places[s]
+		if !ok {
+			at = algo.Place{Proc: s.node, Index: len(of[s.node])}
+			of[s.node], places[s] = append(of[s.node], s), at
+		}
+		return at
+	}
 	sources := 0
 	for i := range c.words {
-		w := &c.words[i]
-		from, want, rows, err := c.solve(w, bad, wanted)
+		from, want, rows, err := c.solve(&c.words[i], bad, wanted)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -207,23 +193,16 @@ func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (_ *repair, los
 		}
 		sum := algo.Codeword{Coefficients: rows}
 		for _, s := range from {
-			at, ok := inputAt[s]
-			if !ok {
-				at = len(r.inputs[s.node])
-				inputAt[s] = at
-				r.inputs[s.node] = append(r.inputs[s.node], s)
-			}
-			sum.Sources = append(sum.Sources, algo.Place{Proc: s.node, Index: at})
+			sum.Sources = append(sum.Sources, place(s, r.inputs))
 		}
 		for _, s := range want {
-			sum.Sinks = append(sum.Sinks, algo.Place{Proc: s.node, Index: len(r.outputs[s.node])})
-			r.outputs[s.node] = append(r.outputs[s.node], s)
+			sum.Sinks = append(sum.Sinks, place(s, r.outputs))
 		}
 		r.problem.Codewords = append(r.problem.Codewords, sum)
 		sources = max(sources, len(from))
 	}
 	for n := range c.k {
-		r.problem.Inputs[n], r.problem.Outputs[n] = len(r.inputs[n]), len(r.outputs[n])
+		r.problem.Inputs, r.problem.Outputs = append(r.problem.Inputs, len(r.inputs[n])), append(r.problem.Outputs, len(r.outputs[n]))
 	}
 	if len(c.words) == 1 { // its pieces keep all nodes busy, as stripes do
 		r.problem.Pieces = min(sources, mostPieces)
@@ -273,40 +252,40 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []sym
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	index := map[symbol]int{}
+	at := map[symbol]int{} // in from
 	for n, s := range from {
-		index[s] = n
+		at[s] = n
 	}
-	// data[i] as coefficients of from.
-	known := make([][]field.Element, len(w.data))
-	for i, s := range w.data {
-		known[i] = make([]field.Element, len(from))
-		if n, ok := index[s]; ok {
-			known[i][n] = field.One
-		}
-	}
-	for a, i := range missing {
+	solved := make([][]field.Element, len(missing)) // the missing data, as sums of from
+	for a := range missing {
+		solved[a] = make([]field.Element, len(from))
 		for b, j := range helping {
 			x := inverse.At(b, a)
-			known[i][kept+b] = f.Add(known[i][kept+b], x)
+			solved[a][kept+b] = x
 			for o, s := range w.data {
-				if !bad[s] {
-					known[i][index[s]] = f.Sub(known[i][index[s]], f.Mul(x, w.coefficient(o, j)))
+				if n, ok := at[s]; ok {
+					solved[a][n] = f.Sub(solved[a][n], f.Mul(x, w.coefficient(o, j)))
 				}
 			}
+		}
+	}
+	// add adds x times data[i] to a sum of from.
+	add := func(to []field.Element, x field.Element, i int) {
+		if n, ok := at[w.data[i]]; ok {
+			to[n] = f.Add(to[n], x)
+			return
+		}
+		for n, y := range solved[slices.Index(missing, i)] {
+			to[n] = f.Add(to[n], f.Mul(x, y))
 		}
 	}
 	for _, s := range want {
 		row := make([]field.Element, len(from))
 		if !s.parity {
-			copy(row, known[slices.Index(w.data, s)])
+			add(row, field.One, slices.Index(w.data, s))
 		} else {
-			j := slices.Index(w.parity, s)
 			for i := range w.data {
-				x := w.coefficient(i, j)
-				for n := range row {
-					row[n] = f.Add(row[n], f.Mul(x, known[i][n]))
-				}
+				add(row, w.coefficient(i, slices.Index(w.parity, s)), i)
 			}
 		}
 		rows = append(rows, row)

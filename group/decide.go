@@ -231,13 +231,14 @@ func whoHas(states []*state) string {
 		}
 		switch {
 		case s.Failing != "":
-			has = []string{"cannot be read"}
+			list = append(list, s.Dir+" cannot be read")
 		case s.Lost:
-			has = []string{"nothing: it is lost"}
+			list = append(list, s.Dir+" is lost")
 		case has == nil:
-			has = []string{"none"}
+			list = append(list, s.Dir+" has none")
+		default:
+			list = append(list, s.Dir+" has "+strings.Join(has, " and "))
 		}
-		list = append(list, s.Dir+" has "+strings.Join(has, " and "))
 	}
 	return strings.Join(list, "; ")
 }

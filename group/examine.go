@@ -441,11 +441,9 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 // of nodes here.
 func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
 	mine := make([]*condition, len(s.nodes))
-	if err := s.steady(ctx, func(ctx context.Context) error {
-		return s.here(func(i int, n *node) (err error) {
-			mine[i], err = s.examine(ctx, n, quickly, revert)
-			return err
-		})
+	if err := s.each(ctx, func(ctx context.Context, i int, n *node) (err error) {
+		mine[i], err = s.examine(ctx, n, quickly, revert)
+		return err
 	}); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"volley"
 	"volley/internal/disk"
+	"volley/sim"
 )
 
 // Options are those of all verbs. All ranks give the same, but for Timeout.
@@ -16,7 +17,7 @@ type Options struct {
 	Timeout time.Duration // without a message until a run fails; 0: never
 	Ports   int           // messages that a node sends, and receives, at a time; 0: 1
 	Beta    time.Duration // β of the links; 0: volley.DefaultBeta
-	Tau     float64       // τ, in seconds per byte; 0: volley.TauPerByte
+	Tau     sim.PerByte   // τ; 0: volley.DefaultTau
 
 	// Believe names a node, by its directory or number, whose newest generation is taken
 	// for the one in force, where it cannot be told.
@@ -47,7 +48,7 @@ func (o *Options) defaults() {
 		o.Beta = volley.DefaultBeta
 	}
 	if o.Tau == 0 {
-		o.Tau = volley.TauPerByte
+		o.Tau = volley.DefaultTau
 	}
 	if o.disk == nil {
 		o.disk = disk.OS

@@ -27,12 +27,12 @@ const (
 func ReadKey(path string) ([]byte, error) {
 	f, info, err := disk.OpenInput(path)
 	if err != nil {
-		return nil, inputf("the key: %w. A new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", err)
+		return nil, inputf("cannot read the key: %w. A new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", err)
 	}
 	defer f.Close()
 	if owner, _, ok := disk.Owner(info); ok {
 		if info.Mode().Perm()&0o077 != 0 {
-			return nil, inputf("%s has mode %#o, so that others get at the key: chmod 600 it", path, info.Mode().Perm())
+			return nil, inputf("%s has mode %#o, with which others can read or change the key: chmod 600 it", path, info.Mode().Perm())
 		}
 		if owner != 0 && owner != os.Geteuid() {
 			return nil, inputf("%s is user %d's, who can change the key: give a file of your own, or root's", path, owner)
@@ -147,7 +147,7 @@ func vouch(states []*state, o *Options, protect bool) (adopt bool, err error) {
 	case mine || !plain:
 		withdraw(states, func(h held) bool { return !h.Vouched }, false)
 	case !protect:
-		return false, inputf("the group was protected without a key: protect it with the key first, or leave the key away")
+		return false, inputf("the group was protected without a key: protect it with the key first, or give no key")
 	default:
 		withdraw(states, pending, true)
 		return true, nil

@@ -181,7 +181,7 @@ func TestKey(t *testing.T) {
 		want(w, "verify", keyed(testKey), "")
 		want(w, "protect", none, "")
 		want(w, "verify recover protect", Options{}, "")
-		want(w, "verify recover", keyed(testKey), "protect it with the key first, or leave the key away")
+		want(w, "verify recover", keyed(testKey), "protect it with the key first, or give no key")
 
 		// A group that has none gets one where all agree.
 		c := w.clone()

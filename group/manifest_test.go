@@ -22,7 +22,7 @@ func TestManifestRefused(t *testing.T) {
 		{"version 3", func(m *Manifest) { m.Version = 3 }, "version: 3"},
 		{"a record less", func(m *Manifest) { m.Records = m.Records[1:] }, "members: 1 of 2 nodes"},
 		{"a record more", func(m *Manifest) { m.Records = append(m.Records, m.Records[0]) }, "members: 3 of 2 nodes"},
-		{"R", func(m *Manifest) { m.Tolerate = 2 }, "to tolerate the loss of 2 of 2 nodes: want 1 to 1"},
+		{"R", func(m *Manifest) { m.Tolerate = 2 }, "cannot tolerate the loss of 2 of 2 nodes: want 1 to 1"},
 		{"layout", func(m *Manifest) { m.Layout = "wide" }, `layout "wide", matrix "cauchy"`},
 		{"field", func(m *Manifest) { m.Field = "2^16" }, `field: "2^16": want "2^8"`},
 		{"data chunks", func(m *Manifest) { m.DataChunks = 2 }, "data_chunks, parity_chunks: 2 and 1: want 1 and 1"},

@@ -154,7 +154,7 @@ func TestUndisturbed(t *testing.T) {
 	w.WriteFile("/n1/plain", []byte("mine"), 0o600)
 	r, err = w.recoverBy(failing(w.Process(), syscall.EPERM, "link", "/n1/plain"), RecoverOptions{Revert: true})
 	must(t, err)
-	if len(r.Replaced) != 1 || content(w, r.Replaced[0]) != "mine" {
+	if len(r.Replaced) != 1 || content(w, string(r.Replaced[0])) != "mine" {
 		t.Errorf("%+v", r)
 	}
 	must(t, w.whole())

@@ -98,7 +98,7 @@ func TestWait(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	var o Options
 	o.defaults()
-	if o.Memory != volley.DefaultMemory || o.Ports != volley.DefaultPorts || o.Beta != volley.DefaultBeta || o.Tau != volley.TauPerByte || o.disk != disk.OS || o.Timeout != 0 {
+	if o.Memory != volley.DefaultMemory || o.Ports != volley.DefaultPorts || o.Beta != volley.DefaultBeta || o.Tau != volley.DefaultTau || o.disk != disk.OS || o.Timeout != 0 {
 		t.Errorf("%+v", o)
 	}
 	w := newWorld(2, 1, Full)
@@ -165,10 +165,10 @@ func TestChooseLayout(t *testing.T) {
 		{ProtectOptions{Tolerate: 2}, Cauchy, [2]bool{true, true}, ""},
 		{ProtectOptions{Tolerate: 3}, Cauchy, [2]bool{false, true}, ""},
 		{ProtectOptions{Tolerate: 2}, FTI, [2]bool{true, false}, ""},
-		{ProtectOptions{Tolerate: 3, Layout: Full}, Cauchy, [2]bool{}, "layout full: every node lost"},
-		{ProtectOptions{Tolerate: 3}, FTI, [2]bool{}, "layout full: every node lost"},
+		{ProtectOptions{Tolerate: 3, Layout: Full}, Cauchy, [2]bool{}, "layout full cannot tolerate"},
+		{ProtectOptions{Tolerate: 3}, FTI, [2]bool{}, "layout full cannot tolerate"},
 		{ProtectOptions{Tolerate: 2, Layout: Striped}, FTI, [2]bool{}, "matrix fti: layout striped has cauchy"},
-		{ProtectOptions{Tolerate: 4}, Cauchy, [2]bool{}, "to tolerate the loss of 4 of 4"},
+		{ProtectOptions{Tolerate: 4}, Cauchy, [2]bool{}, "cannot tolerate the loss of 4 of 4"},
 	} {
 		list, err := candidates(4, &x.o, x.name)
 		if (x.error == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), x.error) {

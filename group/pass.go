@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-
-	"volley/internal/disk"
 )
 
 // A pass reads the data of the nodes once, window by window: some rows at a time, which are
@@ -18,25 +16,11 @@ type pass struct {
 	s       *session
 	m       *Manifest
 	code    *code
-	nodes   []*passNode // here
-	follows bool        // earlier parity can be kept
+	works   []*work // here
+	follows bool    // earlier parity can be kept
 	check   *check
 	coded   int // rows
 	traffic Traffic
-	parity  []disk.File // by node here, what is written
-}
-
-// A passNode is a node in a pass.
-type passNode struct {
-	*work
-	sums     *sums
-	earlier  *earlierData // nil: there is no earlier parity to keep
-	kept     *paddedFile  // earlier parity
-	data     []byte       // of the window
-	old      []byte       // parity of the window, as it was
-	oldRight map[int]bool // rows of the window of which that is right
-	digests  []byte       // of parity blocks
-	force    bool
 }
 
 // earlierData is what a node had.
@@ -54,18 +38,14 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 	if err != nil {
 		return nil, err
 	}
-	p := &pass{s: s, m: m, code: c, follows: m.follows(s.manifest) && m.BlockBytes == s.manifest.BlockBytes}
-	for _, w := range works {
-		n := &passNode{work: w, sums: newSums(m, w.data.extents), force: force}
-		n.digests = make([]byte, m.rows()*m.ParityChunks*sha256.Size)
-		p.nodes = append(p.nodes, n)
-		f, err := n.create(temporary + "parity")
-		if err != nil {
-			p.close()
-			return nil, err
+	p := &pass{s: s, m: m, code: c, works: works, follows: m.follows(s.manifest) && m.BlockBytes == s.manifest.BlockBytes}
+	for _, n := range works {
+		n.sums, n.force = newSums(m, n.data.extents), force
+		n.member.Parity = make([]byte, m.rows()*m.ParityChunks*sha256.Size)
+		if n.parity, err = n.create(temporary + "parity"); err == nil {
+			err = n.parity.Truncate(m.parityBytes())
 		}
-		p.parity = append(p.parity, f)
-		if err := f.Truncate(m.parityBytes()); err != nil {
+		if err != nil {
 			p.close()
 			return nil, err
 		}
@@ -79,17 +59,13 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 			}
 		}
 	}
-	if err := s.steady(ctx, func(ctx context.Context) error {
-		return s.here(func(i int, _ *node) error { return p.nodes[i].compareMoved(ctx, p.follows) })
-	}); err != nil {
+	if err := s.each(ctx, func(ctx context.Context, i int, _ *node) error { return p.works[i].compareMoved(ctx, p.follows) }); err != nil {
 		p.close()
 		return nil, err
 	}
-	if c.layout == Striped {
-		if p.check, err = s.newCheck(ctx, c, int64(p.windowRows())*m.BlockBytes); err != nil {
-			p.close()
-			return nil, err
-		}
+	if p.check, err = s.newCheck(ctx, c, int64(p.windowRows())*m.BlockBytes); err != nil {
+		p.close()
+		return nil, err
 	}
 	return p, nil
 }
@@ -115,7 +91,7 @@ func (e *earlierData) untouched(now *Entry) *Entry {
 }
 
 // rotten says that a file has the length and time that it had, and holds something else.
-func (n *passNode) rotten(p Name) error {
+func (n *work) rotten(p Name) error {
 	if n.force {
 		return nil
 	}
@@ -124,7 +100,7 @@ func (n *passNode) rotten(p Name) error {
 
 // compareMoved compares files that have the length and time that they had, and that are cut into other segments
 // than before, with what they were.
-func (n *passNode) compareMoved(ctx context.Context, follows bool) error {
+func (n *work) compareMoved(ctx context.Context, follows bool) error {
 	if n.earlier == nil {
 		return nil
 	}
@@ -166,13 +142,11 @@ func (p *pass) run(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, n := range p.nodes {
-		n.member.Segments, n.member.Parity = n.sums.digests, n.digests
+	for _, n := range p.works {
+		n.member.Segments = n.sums.digests
 	}
-	if p.check != nil {
-		if err := p.check.verify(ctx, p.s); err != nil {
-			return err
-		}
+	if err := p.check.verify(ctx, p.s); err != nil {
+		return err
 	}
 	return p.traffic.total(ctx, p.s)
 }
@@ -180,15 +154,13 @@ func (p *pass) run(ctx context.Context) error {
 // window reads and codes rows.
 func (p *pass) window(ctx context.Context, first, end int) error {
 	s, m := p.s, p.m
-	changed := make([][]int, len(p.nodes))
-	if err := s.steady(ctx, func(ctx context.Context) error {
-		return s.here(func(i int, _ *node) (err error) {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			changed[i], err = p.nodes[i].read(m, first, end)
-			return err
-		})
+	changed := make([][]int, len(p.works))
+	if err := s.each(ctx, func(ctx context.Context, i int, _ *node) (err error) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		changed[i], err = p.works[i].read(m, first, end)
+		return err
 	}); err != nil {
 		return err
 	}
@@ -210,25 +182,19 @@ func (p *pass) window(ctx context.Context, first, end int) error {
 		}
 	}
 	p.coded += len(b.rows)
-	var inputs []io.ReaderAt
-	var outputs []io.WriterAt
-	for i, n := range p.nodes {
-		base := m.place(first, 0, m.DataChunks)
-		for chunk := range m.DataChunks {
-			inputs = append(inputs, &blockReader{b, inMemory{n.data, base}, chunk, m.DataChunks})
-		}
-		for chunk := range m.ParityChunks {
-			outputs = append(outputs, newBlockWriter(b, func(row int, block []byte) error {
-				return n.put(m, p.parity[i], row, chunk, block)
-			}))
-		}
-	}
-	t, err := s.encode(ctx, p.code, b, inputs, outputs, p.check, first)
+	base, here := m.place(first, 0, m.DataChunks), s.nodes[0].index
+	t, err := s.encode(ctx, p.code, b, func(x symbol) io.ReaderAt {
+		return &blockReader{b, inMemory{p.works[x.node-here].window, base}, x.index, m.DataChunks}
+	}, func(x symbol) io.WriterAt {
+		return newBlockWriter(b, func(row int, block []byte) error {
+			return p.works[x.node-here].put(m, row, x.index, block)
+		})
+	}, p.check, first)
 	if err != nil {
 		return err
 	}
 	p.traffic.add(t)
-	return s.here(func(i int, _ *node) error { return p.nodes[i].keep(m, p.parity[i], first, end, b.rows) })
+	return s.here(func(i int, _ *node) error { return p.works[i].keep(m, first, end, b.rows) })
 }
 
 // inMemory is a part of a longer thing.
@@ -242,10 +208,10 @@ func (r inMemory) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 // read reads the rows of a window, and returns those that are not as they were.
-func (n *passNode) read(m *Manifest, first, end int) ([]int, error) {
+func (n *work) read(m *Manifest, first, end int) ([]int, error) {
 	from, to := m.place(first, 0, m.DataChunks), m.end(end-1, m.DataChunks)
-	n.data = slices.Grow(n.data[:0], int(to-from))[:to-from]
-	if _, err := n.work.data.ReadAt(n.data, from); err != nil {
+	n.window = slices.Grow(n.window[:0], int(to-from))[:to-from]
+	if _, err := n.data.ReadAt(n.window, from); err != nil {
 		return nil, err
 	}
 	n.oldRight = map[int]bool{}
@@ -260,7 +226,7 @@ func (n *passNode) read(m *Manifest, first, end int) ([]int, error) {
 	for row := first; row < end; row++ {
 		at, stop := m.place(row, 0, m.DataChunks), m.end(row, m.DataChunks)
 		before := n.sums.next
-		n.sums.add(at, n.data[at-from:stop-from])
+		n.sums.add(at, n.window[at-from:stop-from])
 		same, err := n.same(m, row, before)
 		if err != nil {
 			return nil, err
@@ -283,7 +249,7 @@ func (m *Manifest) end(row, chunks int) int64 {
 
 // same reports whether a row, whose segments are those from before on, is as it was. The error
 // is that of a file that has rotted.
-func (n *passNode) same(m *Manifest, row, before int) (bool, error) {
+func (n *work) same(m *Manifest, row, before int) (bool, error) {
 	e := n.earlier
 	if e == nil || e.m.Version != m.Version || n.kept == nil && !n.comparable(m) {
 		return false, nil
@@ -328,12 +294,12 @@ func (n *passNode) same(m *Manifest, row, before int) (bool, error) {
 }
 
 // comparable reports whether the data was cut into the same blocks before.
-func (n *passNode) comparable(m *Manifest) bool {
+func (n *work) comparable(m *Manifest) bool {
 	return m.follows(n.earlier.m) && m.BlockBytes == n.earlier.m.BlockBytes
 }
 
 // rightParity reports whether the earlier parity of a row is as it was made.
-func (n *passNode) rightParity(m *Manifest, row, first int) bool {
+func (n *work) rightParity(m *Manifest, row, first int) bool {
 	if n.kept == nil {
 		return false
 	}
@@ -349,34 +315,34 @@ func (n *passNode) rightParity(m *Manifest, row, first int) bool {
 }
 
 // put writes a parity block.
-func (n *passNode) put(m *Manifest, f disk.File, row, chunk int, block []byte) error {
+func (n *work) put(m *Manifest, row, chunk int, block []byte) error {
 	is := sha256.Sum256(block)
-	copy(n.digests[m.number(row, chunk, m.ParityChunks)*sha256.Size:], is[:])
-	_, err := f.WriteAt(block, m.place(row, chunk, m.ParityChunks))
+	copy(n.member.Parity[m.number(row, chunk, m.ParityChunks)*sha256.Size:], is[:])
+	_, err := n.parity.WriteAt(block, m.place(row, chunk, m.ParityChunks))
 	return err
 }
 
 // keep copies the parity of rows of a window that were not coded.
-func (n *passNode) keep(m *Manifest, f disk.File, first, end int, coded []int) error {
+func (n *work) keep(m *Manifest, first, end int, coded []int) error {
 	base := m.place(first, 0, m.ParityChunks)
 	for row := first; row < end; row++ {
 		if _, is := slices.BinarySearch(coded, row); is {
 			continue
 		}
 		from, to := m.place(row, 0, m.ParityChunks), m.end(row, m.ParityChunks)
-		if _, err := f.WriteAt(n.old[from-base:to-base], from); err != nil {
+		if _, err := n.parity.WriteAt(n.old[from-base:to-base], from); err != nil {
 			return err
 		}
 		i := m.number(row, 0, m.ParityChunks) * sha256.Size
-		copy(n.digests[i:i+m.ParityChunks*sha256.Size], n.earlier.member.Parity[i:])
+		copy(n.member.Parity[i:i+m.ParityChunks*sha256.Size], n.earlier.member.Parity[i:])
 	}
 	return nil
 }
 
 func (p *pass) close() {
-	for i, n := range p.nodes {
-		if i < len(p.parity) {
-			p.parity[i].Close()
+	for _, n := range p.works {
+		if n.parity != nil {
+			n.parity.Close()
 		}
 		if n.kept != nil {
 			n.kept.Close()

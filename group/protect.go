@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
-	"volley/sim"
+	"volley/internal/disk"
 	"volley/transport"
 )
 
@@ -36,18 +34,6 @@ type ProtectOptions struct {
 
 // DefaultMaxDeleted is the share of a node's files that may be gone.
 const DefaultMaxDeleted = 0.5
-
-// A Cost is what a layout takes.
-type Cost struct {
-	Layout      string  `json:"layout"`
-	Possible    bool    `json:"possible"`
-	StoredBytes int64   `json:"stored_bytes"` // of parity, at each node
-	SentBytes   int64   `json:"sent_bytes"`   // C2: the largest messages of all rounds
-	Rounds      int     `json:"rounds"`
-	Seconds     float64 `json:"model_seconds"`
-	Plan        string  `json:"plan"`
-	Why         string  `json:"why,omitempty"` // it is not possible
-}
 
 // A ProtectReport says what Protect has done.
 type ProtectReport struct {
@@ -82,7 +68,7 @@ type ProtectReport struct {
 // at any moment, calling it again completes it. It returns an [*InputError] for directories
 // that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	args := fmt.Sprintf("--tolerate %d, layout %q, matrix %q, force %v, dry run %v, deleted %v %v", o.Tolerate, o.Layout, o.Matrix, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted)
+	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, force %v, dry run %v, deleted %v %v", o.Tolerate, o.Layout, o.Matrix, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted)
 	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: args, writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
@@ -92,9 +78,18 @@ func Protect(ctx context.Context, t transport.Transport, dirs []string, o Protec
 type work struct {
 	*node
 	listing *listing
-	end     int64 // of its data
 	data    *data
 	member  Member
+
+	// Of the pass:
+	force    bool
+	sums     *sums
+	parity   disk.File    // that is written
+	earlier  *earlierData // nil: there is no earlier parity to keep
+	kept     *paddedFile  // earlier parity
+	window   []byte       // data of the window
+	old      []byte       // parity of the window, as it was
+	oldRight map[int]bool // rows of the window of which that is right
 }
 
 func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport, error) {
@@ -202,18 +197,16 @@ func (s *session) complete(force bool) error {
 // scan lists the files of the nodes here.
 func (s *session) scan(ctx context.Context) ([]*work, error) {
 	works := make([]*work, len(s.nodes))
-	return works, s.steady(ctx, func(context.Context) error {
-		return s.here(func(i int, n *node) error {
-			l, err := scan(n.dir, true)
-			works[i] = &work{node: n, listing: l, data: &data{}}
-			if errors.Is(err, errSpecial) {
-				return &InputError{error: err}
-			}
-			if err == nil {
-				err = n.hiding(l)
-			}
-			return err
-		})
+	return works, s.each(ctx, func(_ context.Context, i int, n *node) error {
+		l, err := scan(n.dir, true)
+		works[i] = &work{node: n, listing: l, data: &data{}}
+		if errors.Is(err, errSpecial) {
+			return &InputError{error: err}
+		}
+		if err == nil {
+			err = n.hiding(l)
+		}
+		return err
 	})
 }
 
@@ -243,113 +236,6 @@ func (s *session) entries(n int) []Entry {
 		return x.Entries
 	}
 	return nil
-}
-
-// A shrinkage is how much a node has now of what was protected.
-type shrinkage struct {
-	Files, Were           int
-	Bytes, WereBytes      int64
-	Deleted, Shorter      int
-	First                 []string // of what was deleted, or is shorter
-	Empty, Less, Unlikely bool
-}
-
-// shrunk compares the files of a node with those that were protected. A file that was emptied
-// counts as deleted.
-func shrunk(was, now []Entry, most float64) shrinkage {
-	var x shrinkage
-	sizes := map[Name]int64{}
-	emptied, shorter := map[Name]bool{}, map[Name]bool{}
-	for i := range was {
-		e := &was[i]
-		if e.Type == typeFile {
-			x.Were++
-			x.WereBytes += e.Size
-			sizes[e.Path] = e.Size
-		}
-	}
-	for i := range now {
-		e := &now[i]
-		size, known := sizes[e.Path]
-		if e.Type != typeFile && (e.Type != typeLink || !known) {
-			continue
-		}
-		delete(sizes, e.Path)
-		if known && size > 0 && e.Size == 0 {
-			emptied[e.Path] = true
-			continue
-		}
-		if known && e.Size < size {
-			shorter[e.Path] = true
-		}
-		x.Files++
-		x.Bytes += e.Size
-	}
-	x.Deleted, x.Shorter = len(sizes)+len(emptied), len(shorter)
-	for _, names := range [][]Name{keysOf(sizes), keysOf(emptied), keysOf(shorter)} {
-		for _, p := range names[:min(len(names), mostNamed)] {
-			x.First = append(x.First, string(p))
-		}
-	}
-	x.Empty = x.Were > 0 && x.Files == 0
-	x.Less = float64(x.Files) < (1-most)*float64(x.Were) || float64(x.Bytes) < (1-most)*float64(x.WereBytes)
-	return x
-}
-
-// mostNamed is how many files of a node an error names.
-const mostNamed = 5
-
-func keysOf[T any](of map[Name]T) []Name {
-	var list []Name
-	for p := range of {
-		list = append(list, p)
-	}
-	slices.Sort(list)
-	return list
-}
-
-// compareDeleted returns an error where more is gone than is usual: to protect the rest would
-// make an accident final.
-func (s *session) compareDeleted(ctx context.Context, works []*work, o *ProtectOptions, r *ProtectReport) error {
-	var mine []shrinkage
-	for _, w := range works {
-		mine = append(mine, shrunk(s.entries(w.index), w.listing.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted)))
-	}
-	all, err := exchange(ctx, s, mine)
-	if err != nil {
-		return err
-	}
-	less := 0
-	for _, x := range all {
-		r.Deleted += x.Deleted
-		if x.Less {
-			less++
-		}
-	}
-	var list []string
-	for n, x := range all {
-		if !x.Empty && (!x.Less || 2*less >= s.k) || o.Force && s.states[n].of(s.current) == nil {
-			continue
-		}
-		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left (gone or shorter: %s", s.name(n), x.Files, x.Were, x.Bytes, x.WereBytes, strings.Join(quoted(x.First), ", "))
-		if more := x.Deleted + x.Shorter - len(x.First); more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
-		}
-		text += ")"
-		list = append(list, text)
-	}
-	if list == nil || o.AllowDeleted {
-		return nil
-	}
-	return s.alike(ctx, &InputError{Way: WayAllowDeleted, error: fmt.Errorf("this looks like an accident, which protecting would make final: %s. If it is one, recover the files first", strings.Join(list, "; "))})
-}
-
-func quoted(names []string) []string {
-	var list []string
-	for _, name := range names {
-		list = append(list, fmt.Sprintf("%q", name))
-	}
-	return list
 }
 
 // settle decides on the layout, and where everything lies.
@@ -397,13 +283,12 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 	}
 	m.geometry(most, earlier)
 	for i, w := range works {
-		w.end = mine[i].End
-		if !m.follows(earlier) {
-			w.end = mine[i].Fresh
-		}
 		w.data = newData(w.dir, w.listing.entries, false)
 		w.data.listing = w.listing
-		w.member = Member{Bytes: w.end, Entries: w.listing.entries}
+		w.member = Member{Bytes: mine[i].End, Entries: w.listing.entries}
+		if !m.follows(earlier) {
+			w.member.Bytes = mine[i].Fresh
+		}
 	}
 	return nil
 }
@@ -424,90 +309,6 @@ func changedBytes(now, was []Entry) int64 {
 	return n
 }
 
-// A candidate is a layout that may do.
-type candidate struct {
-	Cost
-	code *code // nil: it does not do
-}
-
-// candidates returns all layouts, or an error where none will do, or the one asked for will
-// not.
-func candidates(k int, o *ProtectOptions, name string) ([]candidate, error) {
-	if o.Layout != "" && o.Layout != Full && o.Layout != Striped {
-		return nil, inputf("layout %q: want full or striped", o.Layout)
-	}
-	var list []candidate
-	var why error // the last one says what is wrong with the numbers, unless it is the matrix
-	possible := false
-	for _, layout := range []string{Full, Striped} {
-		c, err := newCode(k, o.Tolerate, layout, name)
-		x := candidate{Cost: Cost{Layout: layout, Possible: err == nil}, code: c}
-		if err != nil {
-			x.Why = err.Error()
-		}
-		list = append(list, x)
-		if o.Layout != "" && o.Layout != layout {
-			continue
-		}
-		if possible = possible || err == nil; why == nil || name != FTI {
-			why = err
-		}
-	}
-	if !possible {
-		return nil, &InputError{error: why}
-	}
-	return list, nil
-}
-
-// cost sets what candidates take for that much data at the node that has most.
-func (s *session) cost(list []candidate, most int64) error {
-	for i := range list {
-		x := &list[i]
-		if x.code == nil {
-			continue
-		}
-		m := Manifest{DataChunks: x.code.data, ParityChunks: x.code.parity}
-		m.geometry(most, nil)
-		p, err := x.code.plan(&s.Options, m.ChunkBytes)
-		if err != nil {
-			return err
-		}
-		cost := sim.Count(p)
-		x.Plan, x.Rounds = p.Info().Algorithm, cost.C1
-		x.StoredBytes = int64(x.code.parity) * m.ChunkBytes
-		x.SentBytes = int64(cost.PacketC2() * float64(m.ChunkBytes))
-		x.Seconds = float64(x.Rounds)*s.Beta.Seconds() + float64(x.SentBytes)*s.Tau
-	}
-	return nil
-}
-
-// chooseLayout returns the candidate asked for, else that of before, else striped, which
-// stores least, unless full is much faster by the model.
-func chooseLayout(o *ProtectOptions, matrix string, list []candidate, earlier *Manifest) *candidate {
-	asked := o.Layout
-	switch {
-	case asked != "":
-	case matrix == FTI:
-		asked = Full
-	case earlier != nil && earlier.Tolerate == o.Tolerate:
-		asked = earlier.Layout
-	}
-	var best *candidate
-	for i := range list {
-		x := &list[i]
-		if x.code == nil || asked != "" && asked != x.Layout {
-			continue
-		}
-		if best == nil || x.Layout == Striped && x.Seconds <= muchFaster*best.Seconds {
-			best = x
-		}
-	}
-	return best
-}
-
-// muchFaster is how many times as long striped may take.
-const muchFaster = 2
-
 // write writes parity, records and manifest of a generation, which is not in force yet. It
 // returns its root.
 func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
@@ -527,28 +328,26 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	}
 	mine := make([]done, len(works))
 	texts := make([][]byte, len(works))
-	if err := s.steady(ctx, func(context.Context) error {
-		return s.here(func(i int, n *node) error {
-			w := works[i]
-			if err := p.parity[i].Sync(); err != nil {
-				return err
+	if err := s.each(ctx, func(_ context.Context, i int, n *node) error {
+		w := works[i]
+		if err := w.parity.Sync(); err != nil {
+			return err
+		}
+		if err := unchanged(w); err != nil {
+			return err
+		}
+		text, err := json.Marshal(&w.member)
+		if err != nil {
+			return err
+		}
+		texts[i], mine[i].Record = text, Record{int64(len(text)), sum(text)}
+		for _, e := range w.member.Entries {
+			if e.Type == typeFile {
+				mine[i].Files++
+				mine[i].Bytes += e.Size
 			}
-			if err := unchanged(w); err != nil {
-				return err
-			}
-			text, err := json.Marshal(&w.member)
-			if err != nil {
-				return err
-			}
-			texts[i], mine[i].Record = text, Record{int64(len(text)), sum(text)}
-			for _, e := range w.member.Entries {
-				if e.Type == typeFile {
-					mine[i].Files++
-					mine[i].Bytes += e.Size
-				}
-			}
-			return nil
-		})
+		}
+		return nil
 	}); err != nil {
 		return "", err
 	}
@@ -586,19 +385,17 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	}); err != nil {
 		return "", err
 	}
-	return sum(text), s.steady(ctx, func(context.Context) error {
-		return s.here(func(i int, n *node) error {
-			if err := n.identify(m.Group); err != nil {
-				return err
-			}
-			if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(m.Generation)); err != nil {
-				return err
-			}
-			if err := n.write(fmt.Sprint(pendingName, m.Generation, ".json"), text); err != nil {
-				return err
-			}
-			return n.sync()
-		})
+	return sum(text), s.each(ctx, func(_ context.Context, i int, n *node) error {
+		if err := n.identify(m.Group); err != nil {
+			return err
+		}
+		if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(m.Generation)); err != nil {
+			return err
+		}
+		if err := n.write(fmt.Sprint(pendingName, m.Generation, ".json"), text); err != nil {
+			return err
+		}
+		return n.sync()
 	})
 }
 

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/transport"
 )
 
@@ -27,8 +27,8 @@ type RecoverReport struct {
 	Nodes      []NodeReport `json:"nodes"` // as they were found
 	Files      int          `json:"files"` // brought back
 	Blocks     int          `json:"blocks"`
-	Kept       []string     `json:"kept,omitempty"`        // files that have changed and were left alone
-	Replaced   []string     `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
+	Kept       []Name       `json:"kept,omitempty"`        // files that have changed and were left alone
+	Replaced   []Name       `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
 	Left       []string     `json:"unrecovered,omitempty"` // files that could not be brought back, and why
 	Notes      []string     `json:"notes,omitempty"`
 	Traffic    Traffic      `json:"traffic"`
@@ -104,7 +104,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		r.Nodes = append(r.Nodes, NodeReport{n, s.states[n].Dir, c.status(), c.Findings})
 		for _, f := range c.Findings {
 			if f.What == Changed && !o.Revert {
-				r.Kept = append(r.Kept, joinPath(s.states[n].Dir, f.Path))
+				r.Kept = append(r.Kept, Name(joinPath(s.states[n].Dir, f.Path)))
 			}
 		}
 	}
@@ -123,6 +123,9 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		if left, err = s.restore(ctx, r, conditions, repairs, left); err != nil {
 			return nil, err
 		}
+	}
+	for i := range left {
+		left[i] = escaped(left[i])
 	}
 	all, err := exchange(ctx, s, left)
 	if err != nil {
@@ -164,34 +167,35 @@ func (s *session) recoverable(conditions []*condition, beyond bool) error {
 		for _, n := range s.gone {
 			names = append(names, s.name(n))
 		}
-		return inputf("too much is lost: no node is left that has the record of what was protected at %s", strings.Join(names, ", "))
+		return inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
 	}
 	return nil
 }
 
 // restore brings everything back. It returns, by node here, what it could not.
 func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*condition, repairs []blockRepair, left [][]string) ([][]string, error) {
-	targets := map[int]*target{}
+	targets := map[int]*target{} // of nodes that can be read
 	defer func() {
 		for _, x := range targets {
 			x.discard()
 		}
 	}()
-	for i, n := range s.nodes {
-		if n.dir == nil || conditions[n.index].Failing != "" {
-			continue
+	for _, n := range s.nodes {
+		if n.dir != nil && conditions[n.index].Failing == "" {
+			targets[n.index] = s.newTarget(n, conditions[n.index])
 		}
-		if err := n.tidy(s.states[n.index]); err != nil {
-			return nil, err
-		}
-		if c := conditions[n.index]; !c.whole() || len(s.states[n.index].Bad) > 0 {
-			x, blocked, err := s.target(ctx, n, c)
-			targets[n.index] = x
-			if err != nil {
-				return nil, err
+	}
+	each := func(f func(ctx context.Context, x *target) error) error {
+		return s.each(ctx, func(ctx context.Context, _ int, n *node) error {
+			x := targets[n.index]
+			if x == nil {
+				return nil
 			}
-			left[i] = append(left[i], blocked...)
-		}
+			return x.try(ctx, func() error { return f(ctx, x) })
+		})
+	}
+	if err := each(func(ctx context.Context, x *target) error { return x.prepare(ctx) }); err != nil {
+		return nil, err
 	}
 	if err := s.lackingRecords(ctx, conditions); err != nil {
 		return nil, err
@@ -199,63 +203,60 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	if err := s.runRepairs(ctx, repairs, targets, &r.Traffic); err != nil {
 		return nil, err
 	}
-	if err := s.steady(ctx, func(context.Context) error {
-		return s.here(func(_ int, n *node) error {
-			if x := targets[n.index]; x != nil {
-				return x.finish()
-			}
-			return nil
-		})
+	if err := each(func(_ context.Context, x *target) error { return x.finish() }); err != nil {
+		return nil, err
+	}
+	// Everything that is to be written is there, at all nodes that are not left out.
+	if err := each(func(_ context.Context, x *target) error {
+		if err := x.commit(); err != nil {
+			return err
+		}
+		return s.renewTouches(x.node, x.condition)
 	}); err != nil {
 		return nil, err
 	}
-	// Everything that is to be written is there, at all nodes. From here on each node is on its
-	// own: one that cannot be written to does not hold up the others.
 	type done struct {
 		Files    int
-		Replaced []string
+		Replaced []Name
 		Notes    []string
-		Failed   string
+		Complete bool
 	}
 	mine := make([]done, len(s.nodes))
-	if err := s.steady(ctx, func(context.Context) error {
-		return s.here(func(i int, n *node) error {
-			if n.dir == nil || conditions[n.index].Failing != "" {
-				return nil
-			}
-			err := n.rollForward(s.generation, s.root)
-			if x := targets[n.index]; err == nil && x != nil {
-				err = x.commit()
-				left[i] = append(left[i], x.left...)
-				mine[i] = done{Files: x.placed, Failed: strings.Join(x.left, "; "), Replaced: x.replaced, Notes: append(x.notes, x.notSet()...)}
-			}
-			if err == nil {
-				err = s.renewTouches(n, conditions[n.index])
-			}
-			if err != nil {
-				mine[i].Failed = err.Error()
-				left[i] = append(left[i], err.Error())
-			}
-			return nil
-		})
-	}); err != nil {
-		return nil, err
+	for i, n := range s.nodes {
+		x := targets[n.index]
+		if x == nil {
+			mine[i].Complete = conditions[n.index].Failing == ""
+			continue
+		}
+		if x.failed != nil {
+			x.left = append(x.left, fmt.Sprintf("%s: nothing more is recovered here: %v", n.given, x.failed))
+		}
+		left[i] = append(append(left[i], x.blocked...), x.left...)
+		mine[i] = done{Files: x.placed, Replaced: x.replaced, Notes: escaped(append(x.notes, x.notSet()...)), Complete: x.left == nil}
 	}
 	all, err := exchange(ctx, s, mine)
 	if err != nil {
 		return nil, err
 	}
 	complete := true
-	for n, d := range all {
+	for _, d := range all {
 		r.Files += d.Files
 		r.Replaced = append(r.Replaced, d.Replaced...)
 		r.Notes = append(r.Notes, d.Notes...)
-		complete = complete && d.Failed == "" && conditions[n].Failing == ""
+		complete = complete && d.Complete
 	}
 	if !complete { // an earlier generation may be of use yet
 		return left, nil
 	}
 	return left, s.here(func(_ int, n *node) error { return n.clean(s.generation) })
+}
+
+// escaped returns texts in which paths may be any bytes as JSON can carry them.
+func escaped(texts []string) []string {
+	for i := range texts {
+		texts[i] = printable.Text(texts[i])
+	}
+	return texts
 }
 
 // lackingRecords gets the records for nodes that lack any of those they store.
@@ -321,57 +322,58 @@ func (s *session) planRepairs(conditions []*condition) ([]blockRepair, map[lostB
 	if err != nil {
 		return nil, nil, err
 	}
-	type pattern struct {
-		bad, wanted map[symbol]bool
-		rows        []int
-	}
-	bad, wanted := make([]map[symbol]bool, m.rows()), make([]map[symbol]bool, m.rows())
-	for row := range bad {
-		bad[row], wanted[row] = map[symbol]bool{}, map[symbol]bool{}
-	}
-	mark := func(in []map[symbol]bool, lists [][]int, n int, parity bool) {
+	type pattern struct{ bad, wanted []symbol }
+	patterns := make([]pattern, m.rows())
+	mark := func(lists [][]int, x symbol, wanted bool) {
 		for chunk, rows := range lists {
+			x.index = chunk
 			for _, row := range rows {
-				in[row][symbol{n, parity, chunk}] = true
+				p := &patterns[row]
+				if wanted {
+					p.wanted = append(p.wanted, x)
+				} else {
+					p.bad = append(p.bad, x)
+				}
 			}
 		}
 	}
 	for n, x := range conditions {
-		mark(bad, x.Data, n, false)
-		mark(bad, x.Parity, n, true)
+		data, parity := symbol{node: n}, symbol{node: n, parity: true}
+		mark(x.Data, data, false)
+		mark(x.Parity, parity, false)
 		if x.Failing == "" {
-			mark(wanted, x.Touched, n, false)
-			mark(wanted, x.Parity, n, true)
+			mark(x.Touched, data, true)
+			mark(x.Parity, parity, true)
 		}
 	}
-	patterns := map[string]*pattern{}
+	rowsOf := map[string][]int{}
 	var order []string
-	for row := range bad {
-		if len(wanted[row]) == 0 {
+	for row, p := range patterns {
+		if len(p.wanted) == 0 {
 			continue
 		}
-		key := keyOf(bad[row]) + "|" + keyOf(wanted[row])
-		if patterns[key] == nil {
-			patterns[key] = &pattern{bad: bad[row], wanted: wanted[row]}
+		key := fmt.Sprint(p)
+		if rowsOf[key] == nil {
 			order = append(order, key)
 		}
-		patterns[key].rows = append(patterns[key].rows, row)
+		rowsOf[key] = append(rowsOf[key], row)
 	}
 	var list []blockRepair
 	beyond := map[lostBlock]bool{}
 	for _, key := range order {
-		p := patterns[key]
-		r, lost, err := c.repairing(p.bad, p.wanted, s.Ports)
+		rows := rowsOf[key]
+		p := patterns[rows[0]]
+		r, lost, err := c.repairing(setOf(p.bad), setOf(p.wanted), s.Ports)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, x := range lost {
-			for _, row := range p.rows {
+			for _, row := range rows {
 				beyond[lostBlock{x, row}] = true
 			}
 		}
 		if len(r.problem.Codewords) > 0 {
-			list = append(list, blockRepair{r, blocks{m, p.rows}})
+			list = append(list, blockRepair{r, blocks{m, rows}})
 		}
 	}
 	return list, beyond, nil
@@ -412,14 +414,12 @@ func (s *session) leave(n *node, c *condition, beyond map[lostBlock]bool) []stri
 	return left
 }
 
-// keyOf returns the symbols as a text, in order.
-func keyOf(set map[symbol]bool) string {
-	var list []string
-	for x := range set {
-		list = append(list, fmt.Sprint(x))
+func setOf(list []symbol) map[symbol]bool {
+	set := map[symbol]bool{}
+	for _, x := range list {
+		set[x] = true
 	}
-	sort.Strings(list)
-	return strings.Join(list, ",")
+	return set
 }
 
 // runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
@@ -452,8 +452,11 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 			}
 			return &blockReader{r.blocks, sources[x.node], x.index, m.DataChunks}
 		}, func(x symbol) io.WriterAt {
-			return newBlockWriter(r.blocks, func(row int, block []byte) error { return targets[x.node].put(x, row, block) })
-		})
+			return newBlockWriter(r.blocks, func(row int, block []byte) error {
+				to := targets[x.node]
+				return to.try(ctx, func() error { return to.put(x, row, block) })
+			})
+		}, nil)
 		if err != nil {
 			return err
 		}

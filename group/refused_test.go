@@ -25,16 +25,16 @@ func TestDirectoriesRefused(t *testing.T) {
 		verbs []func(*world) error
 		want  string
 	}{
-		{"one", func(w *world) { w.dirs = w.dirs[:1] }, all, "1 directories: a group has 2 nodes or more"},
-		{"fewer than processes", func(w *world) { w.ranks = 4 }, all, "3 directories: a group has 2 nodes or more; give all of them"},
-		{"one twice", func(w *world) { w.dirs[2] = "/n1" }, all, "/n1 and /n1 are one directory"},
-		{"one twice, by another name", func(w *world) { w.dirs[2] = "/n0/../n1" }, all, "are one directory"},
+		{"one", func(w *world) { w.dirs = w.dirs[:1] }, all, "need at least 2 directories, got 1"},
+		{"fewer than processes", func(w *world) { w.ranks = 4 }, all, "need at least 4 directories, got 3: name those of all nodes"},
+		{"one twice", func(w *world) { w.dirs[2] = "/n1" }, all, "/n1 and /n1 are the same directory"},
+		{"one twice, by another name", func(w *world) { w.dirs[2] = "/n0/../n1" }, all, "are the same directory"},
 		{"one twice, at two processes", func(w *world) { w.dirs[2], w.ranks = "/n1", 3 }, all[:2], "ranks 1 and 2 have one directory, /n1"},
 		{"one in another", func(w *world) { w.dirs[2] = "/n0/sub" }, all, "/n0/sub lies in /n0"},
 		{"one in another, with a name of dots", func(w *world) { w.MkdirAll("/n0/..x", 0o755); w.dirs[0], w.dirs[2] = "/n0/..x", "/n0" }, all, "/n0/..x lies in /n0"},
 		{"missing", func(w *world) { w.dirs[1] = "/none" }, all[:1], "/none: no such directory"},
-		{"a file", func(w *world) { w.dirs[1] = "/n1/plain" }, all, "/n1/plain is no directory: a node is one"},
-		{"a file named .volley", func(w *world) { w.WriteFile("/n1/.volley", nil, 0o600) }, all, "/n1/.volley: want a directory, which is Volley's own"},
+		{"a file", func(w *world) { w.dirs[1] = "/n1/plain" }, all, "/n1/plain is not a directory: name the directory of a node"},
+		{"a file named .volley", func(w *world) { w.WriteFile("/n1/.volley", nil, 0o600) }, all, "/n1/.volley: it is not a directory, and the name is Volley's own: move it away"},
 		{"not protected", func(*world) {}, all[1:2], "the group is not protected: no node has a manifest that counts"},
 		{"all lost", func(w *world) { w.lose(0, 0, 1, 2) }, all[1:2], "all nodes are lost"},
 		{"in another order", func(w *world) { must(t, w.protect()); slices.Reverse(w.dirs) }, all, "is node 2 of its group and was given as node 0"},
@@ -102,17 +102,17 @@ func TestArgumentsRefused(t *testing.T) {
 		}
 		return Protect(ctx, t, give, ProtectOptions{Options: optionsOf(p, Options{}), Tolerate: 1})
 	})
-	if !IsInputError(err) || !strings.Contains(err.Error(), "process 0 gives 3 of 4 directories: give each process as many") {
+	if !IsInputError(err) || !strings.Contains(err.Error(), "process 0 has 3 of 4 directories: give every process the same number") {
 		t.Errorf("3 and 1: %v", err)
 	}
 	for _, x := range []struct {
 		o    ProtectOptions
 		want string
 	}{
-		{ProtectOptions{Tolerate: 4}, "to tolerate the loss of 4 of 4 nodes: want 1 to 3"},
-		{ProtectOptions{Tolerate: -1}, "to tolerate the loss of -1 of 4 nodes"},
+		{ProtectOptions{Tolerate: 4}, "cannot tolerate the loss of 4 of 4 nodes: want 1 to 3"},
+		{ProtectOptions{Tolerate: -1}, "cannot tolerate the loss of -1 of 4 nodes"},
 		{ProtectOptions{Layout: "wide"}, `layout "wide": want full or striped`},
-		{ProtectOptions{Tolerate: 3, Layout: Full}, "3 of 4 nodes are too many: want 2 or fewer, or layout striped"},
+		{ProtectOptions{Tolerate: 3, Layout: Full}, "cannot tolerate the loss of 3 of 4 nodes, as a lost node takes its data and its parity along: want 2 or fewer, or layout striped"},
 		{ProtectOptions{Layout: Full, Matrix: "dft"}, `layout "full", matrix "dft": want full or striped, and cauchy or fti`},
 		{ProtectOptions{Layout: Striped, Matrix: FTI}, "matrix fti: layout striped has cauchy"},
 		{ProtectOptions{MaxDeleted: -0.1}, "a share of -0.1 of the files: want 0 to 1"},

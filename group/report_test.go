@@ -25,10 +25,17 @@ func found(nodes []NodeReport) []string {
 }
 
 // same fails the test unless two lists are the same.
-func same(t *testing.T, what string, is, want []string) {
+func same[T ~string](t *testing.T, what string, is, want []T) {
 	t.Helper()
-	if err := diff(what, strings.Join(want, "\n"), strings.Join(is, "\n")); err != nil {
-		t.Errorf("%v: is\n%s", err, strings.Join(is, "\n"))
+	lines := func(list []T) string {
+		var text strings.Builder
+		for _, x := range list {
+			text.WriteString(string(x) + "\n")
+		}
+		return text.String()
+	}
+	if err := diff(what, lines(want), lines(is)); err != nil {
+		t.Errorf("%v: is\n%s", err, lines(is))
 	}
 }
 
@@ -84,7 +91,7 @@ func TestFindings(t *testing.T) {
 	rec, err := w.recoverBy(w.Process(), RecoverOptions{Options: Options{}, DryRun: true})
 	must(t, err)
 	same(t, "dry run", found(rec.Nodes), first)
-	kept := []string{"/n1/empty", "/n1/link", "/n1/nothing", "/n1/plain", "/n2/empty"}
+	kept := []Name{"/n1/empty", "/n1/link", "/n1/nothing", "/n1/plain", "/n2/empty"}
 	same(t, "dry run: kept", rec.Kept, kept)
 	if !slices.Equal(before, everything(&world{Machine: w.Machine, dirs: w.dirs[:4]})) || rec.Files != 0 || rec.Traffic.C1 != 0 || rec.Blocks == 0 {
 		t.Errorf("the dry run has done something: %+v", rec)
@@ -94,7 +101,7 @@ func TestFindings(t *testing.T) {
 	must(t, err)
 	same(t, "recover", found(rec.Nodes), first)
 	same(t, "kept", rec.Kept, kept)
-	same(t, "replaced", rec.Replaced, []string{"/n1/.volley/replaced/1/big"}) // somebody may have written it
+	same(t, "replaced", rec.Replaced, []Name{"/n1/.volley/replaced/1/big"}) // somebody may have written it
 	if rec.Files != 2+7 || rec.Left != nil || rec.Blocks != blocks || rec.Generation != 1 || rec.Incomplete() != nil || rec.Notes != nil {
 		t.Errorf("%+v", rec)
 	}
@@ -109,7 +116,7 @@ func TestFindings(t *testing.T) {
 		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: metadata", "4 /n4 whole",
 	})
 	same(t, "revert: left", rec.Left, []string{inTheWay})
-	same(t, "revert: replaced", rec.Replaced, []string{"/n1/.volley/replaced/1/nothing", "/n1/.volley/replaced/1/plain", "/n1/.volley/replaced/1/link", "/n2/.volley/replaced/1/empty"})
+	same(t, "revert: replaced", rec.Replaced, []Name{"/n1/.volley/replaced/1/nothing", "/n1/.volley/replaced/1/plain", "/n1/.volley/replaced/1/link", "/n2/.volley/replaced/1/empty"})
 	if rec.Kept != nil || rec.Files != 2 || rec.Incomplete() == nil || rec.Incomplete().Error() != "not everything is recovered: "+inTheWay {
 		t.Errorf("%+v, %v", rec, rec.Incomplete())
 	}
@@ -117,7 +124,7 @@ func TestFindings(t *testing.T) {
 	w.WriteFile("/n1/plain", []byte("rewritten again"), 0o644)
 	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
 	must(t, err)
-	same(t, "again: replaced", rec.Replaced, []string{"/n1/.volley/replaced/1/plain.1"})
+	same(t, "again: replaced", rec.Replaced, []Name{"/n1/.volley/replaced/1/plain.1"})
 	if content(w, "/n1/.volley/replaced/1/plain") != "rewritten" || content(w, "/n1/.volley/replaced/1/plain.1") != "rewritten again" {
 		t.Error("what was written is not kept")
 	}
@@ -257,7 +264,7 @@ func TestReports(t *testing.T) {
 			}
 			cost := r.Costs[slices.IndexFunc(r.Costs, func(c Cost) bool { return c.Layout == layout })]
 			x := r.Traffic
-			if x.Plan == "" || !strings.Contains(x.Plan, cost.Plan) || x.C1 != cost.Rounds || x.C2Bytes < cost.SentBytes*9/10 || x.C2Bytes > cost.SentBytes*11/10 || x.TotalBytes != 4/int64(ranks)*parity || x.MostSent < cost.StoredBytes/2 {
+			if x.Plan == "" || !strings.Contains(x.Plan, cost.Plan) || x.C1 != cost.Rounds || x.C2Bytes < cost.SentBytes*9/10 || x.C2Bytes > cost.SentBytes*11/10 || x.TotalBytes != 4*parity || x.MostSent < cost.StoredBytes/2 {
 				t.Errorf("%s: %+v, and was to cost %+v", layout, x, cost)
 			}
 			if cost.StoredBytes != parity || !cost.Possible || cost.Why != "" || cost.Seconds <= 0 {

@@ -5,15 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	"volley"
 	"volley/executor"
@@ -81,7 +76,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	what := v.name + " " + v.args
 	switch {
 	case len(s.Key) > 0 && s.NoKey:
-		return inputf("both a key and none")
+		return inputf("there are both a key and NoKey: give one of them")
 	case len(s.Key) > 0:
 		if err := checkKey(s.Key); err != nil {
 			return err
@@ -109,11 +104,11 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	}
 	s.Beta, s.Tau = ranks[0].Options.Beta, ranks[0].Options.Tau // all have to choose alike
 	if s.k < 2 || s.k < s.t.Size() {
-		return s.alike(ctx, inputf("%d directories: a group has 2 nodes or more; give all of them, each process one or more", s.k))
+		return s.alike(ctx, inputf("need at least %d directories, got %d: name those of all nodes, one or more for each process", max(2, s.t.Size()), s.k))
 	}
 	for r, x := range ranks {
 		if first, end := executor.Hosted(s.k, r, s.t.Size()); x.Nodes != end-first {
-			return s.alike(ctx, inputf("process %d gives %d of %d directories: give each process as many", r, x.Nodes, s.k))
+			return s.alike(ctx, inputf("process %d has %d of %d directories: give every process the same number", r, x.Nodes, s.k))
 		}
 	}
 	first, _ := executor.Hosted(s.k, s.t.Rank(), s.t.Size())
@@ -127,13 +122,11 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 		return err
 	}
 	loaded := make([]*state, len(s.nodes))
-	if err := s.steady(ctx, func(ctx context.Context) error {
-		return s.here(func(i int, n *node) error {
-			if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i]}); failing[i] == "" {
-				loaded[i] = n.load(s.k, s.Key)
-			}
-			return ctx.Err()
-		})
+	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error {
+		if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i]}); failing[i] == "" {
+			loaded[i] = n.load(s.k, s.Key)
+		}
+		return ctx.Err()
 	}); err != nil {
 		return err
 	}
@@ -199,82 +192,6 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 		}
 	}
 	return failing, apart(s.nodes)
-}
-
-// open opens and locks a node. A missing one stays closed, unless the verb makes it. Where
-// another run removes what it has made itself, and not used, it begins again.
-func (n *node) open(d disk.Disk, v verb, holder disk.Holder) (err error) {
-	for range openTimes {
-		if err = n.tryOpen(d, v, holder); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		n.close()
-		time.Sleep(time.Millisecond)
-	}
-	return err
-}
-
-const openTimes = 100
-
-func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
-	n.dir, err = d.Open(n.given)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && v.makes:
-		if n.undo, err = d.Make(n.given, 0o777); err == nil {
-			n.dir, err = d.Open(n.given)
-		}
-	case errors.Is(err, fs.ErrNotExist) && v.needs:
-		return inputf("%s: no such directory", n.given)
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case errors.Is(err, syscall.ENOTDIR):
-		return inputf("%s is no directory: a node is one", n.given)
-	}
-	if err != nil {
-		return err
-	}
-	info, err := n.dir.Lstat(metaName)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !v.writes:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		if err = n.dir.Mkdir(metaName, 0o700); errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
-	case err == nil && !info.IsDir():
-		return inputf("%s: want a directory, which is Volley's own", n.path(metaName))
-	}
-	if err != nil {
-		return err
-	}
-	n.unlock, err = n.dir.Lock(metaPath(lockFile), !v.writes, holder)
-	if err != nil && !v.writes && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
-		return nil // who only reads goes without
-	}
-	if err == nil && v.writes {
-		n.makePrivate()
-	}
-	return err
-}
-
-// close gives back what the node has: what was made for it and not used goes.
-func (n *node) close() {
-	if n.dir == nil {
-		return
-	}
-	entries, err := n.dir.ReadDir(metaName)
-	unused := err == nil && len(entries) == 1 && entries[0].Name() == lockFile
-	if n.unlock != nil {
-		n.unlock(unused)
-	}
-	if unused {
-		n.dir.Remove(metaName) // fails, as it should, where something lies in it
-	}
-	n.dir.Close()
-	if n.undo != nil {
-		n.undo()
-	}
-	n.dir, n.unlock, n.undo = nil, nil, nil
 }
 
 // end gives back what the session has.
@@ -393,6 +310,13 @@ func (s *session) here(f func(i int, n *node) error) error {
 		}
 	}
 	return nil
+}
+
+// each calls f for all nodes at this rank, as here does, while the others wait.
+func (s *session) each(ctx context.Context, f func(ctx context.Context, i int, n *node) error) error {
+	return s.steady(ctx, func(ctx context.Context) error {
+		return s.here(func(i int, n *node) error { return f(ctx, i, n) })
+	})
 }
 
 // steady does what takes long at one rank, while the others wait.
@@ -527,23 +451,4 @@ func (s *session) wait(ctx context.Context, f func(context.Context) error) error
 		ctx = late
 	}
 	return f(ctx)
-}
-
-// apart returns an error where a directory is, or lies in, another.
-func apart(nodes []*node) error {
-	for i, a := range nodes {
-		for j, b := range nodes {
-			if i == j || a.dir == nil || b.dir == nil {
-				continue
-			}
-			switch rel, err := filepath.Rel(a.dir.Path(), b.dir.Path()); {
-			case err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
-			case rel == ".":
-				return inputf("%s and %s are one directory: every node has its own", a.given, b.given)
-			default:
-				return inputf("%s lies in %s: nodes have to lie apart", b.given, a.given)
-			}
-		}
-	}
-	return nil
 }

@@ -90,9 +90,9 @@ func recordPath(g int64, n int) string { return metaPath(fmt.Sprint(recordName, 
 // path returns the whole path of an entry.
 func (n *node) path(p Name) string {
 	if n.dir == nil {
-		return filepath.Join(n.given, filepath.FromSlash(string(p)))
+		return joinPath(n.given, p)
 	}
-	return filepath.Join(n.dir.Path(), filepath.FromSlash(string(p)))
+	return joinPath(n.dir.Path(), p)
 }
 
 // A state is what is found of a node before anything else is looked at.
@@ -188,7 +188,7 @@ func (n *node) load(k int, key []byte) *state {
 		l := new(loaded)
 		if l.text, err = n.readManifest(name, k); err == nil {
 			l.manifest, l.members, err = decodeManifest(l.text)
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		} else if disk.Failed(err) {
 			n.unread[g] = err
 		}
 		if err == nil && l.manifest.Generation != g {
@@ -269,7 +269,7 @@ func (n *node) complete(l *loaded) held {
 	for _, i := range m.stores(n.index) {
 		is, err := disk.SumText(n.dir, recordPath(m.Generation, i), m.Records[i].Bytes)
 		if err != nil || is != m.Records[i].SHA256 {
-			if h.Complete = false; i == n.index && err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if h.Complete = false; i == n.index && disk.Failed(err) {
 				n.unread[m.Generation] = err
 			}
 			continue

@@ -136,37 +136,19 @@ func (s *sums) same(x *Member, i int) bool {
 
 // compareFiles returns which of some files are not as a record says.
 func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, some map[Name]bool) (map[Name]bool, error) {
-	other := map[Name]bool{}
-	d := newData(dir, x.Entries, true)
-	defer d.close()
-	var whole hash.Hash // of version 1
-	for i, g := range m.segments(d.extents) {
-		e := &d.extents[g.file]
-		if !some[e.Path] {
-			continue
-		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		part := make([]byte, g.n)
-		if _, err := d.ReadAt(part, g.at); err != nil {
-			return nil, err
-		}
-		if m.Version > 1 {
-			if !sameDigest(part, x.Segments, i) {
-				other[e.Path] = true
+	other := func(e Entry) bool { return !some[e.Path] }
+	these := &Member{Entries: slices.DeleteFunc(slices.Clone(x.Entries), other), blocks: x.blocks}
+	if files := extentsOf(x.Entries); m.Version > 1 {
+		for i, g := range m.segments(files) {
+			if some[files[g.file].Path] {
+				these.Segments = append(these.Segments, x.Segments[i*sha256.Size:][:sha256.Size]...)
 			}
-			continue
-		}
-		if g.at == e.Offset {
-			whole = sha256.New()
-		}
-		whole.Write(part)
-		if g.at+g.n == e.Offset+e.Size && hex.EncodeToString(whole.Sum(nil)) != e.SHA256 {
-			other[e.Path] = true
 		}
 	}
-	return other, nil
+	d := newData(dir, these.Entries, true)
+	defer d.close()
+	is, err := m.compare(ctx, d, these)
+	return is.files, err
 }
 
 // compareParity returns, by chunk, the rows of a node's parity that are not as they were.

@@ -2,6 +2,7 @@ package group
 
 import (
 	"encoding/json"
+	"io/fs"
 
 	"volley/internal/disk"
 )
@@ -13,6 +14,15 @@ type touch struct {
 	Inode       uint64 `json:"inode"`
 	Seconds     int64  `json:"ctime"`
 	Nanoseconds int64  `json:"ctime_ns"`
+}
+
+func touchOf(info fs.FileInfo) touch {
+	inode := disk.Inode(info)
+	if inode == 0 {
+		return touch{}
+	}
+	at := disk.Changed(info)
+	return touch{inode, at.Unix(), int64(at.Nanosecond())}
 }
 
 // touches are those of a node's files after it was protected or recovered. They are a node's

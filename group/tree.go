@@ -151,6 +151,9 @@ func fileMode(bits uint32) fs.FileMode {
 	return m
 }
 
+// joinPath returns the path of a name below a directory.
+func joinPath(dir string, p Name) string { return filepath.Join(dir, filepath.FromSlash(string(p))) }
+
 // A listing is what lies below a node's directory but for .volley.
 type listing struct {
 	entries []Entry       // in the order of their paths
@@ -242,7 +245,7 @@ func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 		case name == "." && d.Name() == metaName && d.IsDir():
 			continue
 		case name == "." && d.Name() == metaName:
-			return fmt.Errorf("%s: want a directory, which is Volley's own", filepath.Join(dir.Path(), metaName))
+			return fmt.Errorf("%s: it is not a directory, and the name is Volley's own: move it away", filepath.Join(dir.Path(), metaName))
 		}
 		if err := l.add(dir, path.Join(name, d.Name()), strictly); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -102,9 +101,7 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 		return err
 	}
 	x.begin(0)
-	if err := s.steady(ctx, func(ctx context.Context) error {
-		return s.here(func(i int, n *node) error { return s.fingerprint(ctx, n, x, i) })
-	}); err != nil {
+	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error { return s.fingerprint(ctx, n, x, i) }); err != nil {
 		return err
 	}
 	x.end()
@@ -112,10 +109,8 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 	if err != nil {
 		return err
 	}
-	for _, list := range [][][]byte{all[0].Data, all[0].Parity} {
-		for _, p := range list {
-			r.MovedBytes += int64(len(p))
-		}
+	for _, p := range all[0] {
+		r.MovedBytes += int64(len(p))
 	}
 	for i := range c.words {
 		if !fits(c, &c.words[i], all) {
@@ -160,7 +155,7 @@ func (s *session) fingerprint(ctx context.Context, n *node, x *check, i int) err
 		from   io.ReaderAt
 		chunks int
 		prints []*verify.Fingerprint
-	}{{d, m.DataChunks, x.data[i]}, {parity, m.ParityChunks, x.parity[i]}} {
+	}{{d, m.DataChunks, x.prints[i][:m.DataChunks]}, {parity, m.ParityChunks, x.prints[i][m.DataChunks:]}} {
 		for chunk, p := range of.prints {
 			r := &blockReader{everything, of.from, chunk, of.chunks}
 			for at := int64(0); at < m.ChunkBytes; at += int64(len(buffer)) {
@@ -176,14 +171,4 @@ func (s *session) fingerprint(ctx context.Context, n *node, x *check, i int) err
 		}
 	}
 	return nil
-}
-
-// fits reports whether the fingerprints of a codeword obey the code.
-func fits(c *code, w *codeword, all []prints) bool {
-	for j, p := range w.parity {
-		if !bytes.Equal(combine(c.field, w, j, all), all[p.node].of(p)) {
-			return false
-		}
-	}
-	return true
 }

@@ -39,7 +39,7 @@ const mostSearched = 1 << 17
 func findTower(f field.Field, sets [][]field.Element, onlyMonomials bool) []*arranged {
 	best := climb(f, sets, true)
 	if !onlyMonomials {
-		if all := climb(f, sets, false); all[0].degree() > best[0].degree() {
+		if all := climb(f, sets, false); all[0].z() > best[0].z() {
 			best = all
 		}
 	}
@@ -52,18 +52,9 @@ func findTower(f field.Field, sets [][]field.Element, onlyMonomials bool) []*arr
 
 // A climbed set has been taken up through folds.
 type climbed struct {
-	f        field.Field
-	folds    []fold
+	tower
 	values   [][]field.Element // by level, then node; level 0 are the points
 	children [][][]int         // of a node of level t+1: nodes of level t, ascending
-}
-
-func (c *climbed) degree() int {
-	n := 1
-	for _, p := range c.folds {
-		n *= p.radix
-	}
-	return n
 }
 
 // top returns the values of the highest level.
@@ -73,7 +64,7 @@ func (c *climbed) top() []field.Element { return c.values[len(c.values)-1] }
 func climb(f field.Field, sets [][]field.Element, onlyMonomials bool) []*climbed {
 	list := make([]*climbed, len(sets))
 	for s, set := range sets {
-		list[s] = &climbed{f: f, values: [][]field.Element{set}}
+		list[s] = &climbed{tower: tower{f: f, n: len(set)}, values: [][]field.Element{set}}
 	}
 	for climbOnce(f, list, onlyMonomials) {
 	}
@@ -255,11 +246,11 @@ func (c *climbed) arrange() *arranged {
 		}
 		label = below
 	}
-	w := &arranged{tower: tower{f: c.f, n: len(label), folds: c.folds}, label: label, point: make([]int, len(label))}
+	w := &arranged{tower: c.tower, label: label, point: make([]int, len(label))}
 	for k, l := range label {
 		w.point[l] = k
 	}
-	degree := []int{1}
+	degree := c.degrees()
 	values := [][]field.Element{make([]field.Element, len(label))}
 	for k, l := range label {
 		values[0][l] = c.values[0][k]
@@ -272,7 +263,6 @@ func (c *climbed) arrange() *arranged {
 		}
 		label = above
 		values = append(values, below)
-		degree = append(degree, degree[t]*p.radix)
 	}
 	w.value = func(t, label int) field.Element { return values[t][label/degree[t]] }
 	return w

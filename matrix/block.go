@@ -87,16 +87,18 @@ func (m *rowBlock) factor() *Factorisation {
 		return nil
 	}
 	fact := Factor(m.inner)
-	if fact == nil || len(fact.Layers) == 0 { // a single processor's is not worth a layer
+	if fact == nil {
 		return nil
 	}
-	if m.left != nil {
-		scaleRows(fact.Layers, func(label int) field.Element { return m.left(fact.In.Processor(label)) })
+	return fact.between(labelled(m.left, fact.In), labelled(m.right, fact.Out))
+}
+
+// labelled returns d(k) as a function of the label of k, or nil where d is nil.
+func labelled(d func(k int) field.Element, labels Labels) func(label int) field.Element {
+	if d == nil {
+		return nil
 	}
-	if m.right != nil {
-		scaleColumns(fact.Layers, func(label int) field.Element { return m.right(fact.Out.Processor(label)) })
-	}
-	return fact
+	return func(label int) field.Element { return d(labels.Processor(label)) }
 }
 
 // split makes the block a Lagrange matrix between diagonals. With P = S·Q, where the
@@ -105,7 +107,7 @@ func (m *rowBlock) factor() *Factorisation {
 //	Φ_i(α_j) = 1/Q(ω_i) · Ψ_i(α_j) · Q(α_j), Ψ_i = 1 at ω_i and 0 at the block's others
 func (m *lagrange) split(b *rowBlock) {
 	f := m.Field()
-	inner := newLagrange(subset(m.omega, b.first, b.rows), m.alpha)
+	inner := newLagrange(part(m.omega, b.first, b.rows), m.alpha)
 	b.inner = inner
 	b.left = func(i int) field.Element { // S'(ω_i)/P'(ω_i)
 		return f.Mul(m.weight(b.first+i), f.Inv(inner.weight(i)))
@@ -136,45 +138,10 @@ func (m *lch) split(b *rowBlock) {
 	if b.rows != 1<<e || e > len(m.norm) || b.first%b.rows != 0 {
 		return
 	}
-	inner, err := newLCH(m.f, b.rows, m.r)
+	inner, err := LCH(m.f, b.rows, m.cols)
 	if err != nil {
 		panic(err) // it is smaller than m
 	}
 	b.inner = inner
 	b.right = func(j int) field.Element { return m.At(b.first, j) }
-}
-
-// subset returns n points from number first on.
-func subset(p Points, first, n int) Points {
-	switch p := p.(type) {
-	case codePoints:
-		return codePoints{p.f, p.first + first, n}
-	case powerPoints:
-		return powerPoints{p.powers, p.first + first, n}
-	case negated:
-		return negated{subset(p.Points, first, n)}
-	case somePoints:
-		return subset(p.Points, p.first+first, n)
-	}
-	if n == p.Len() {
-		return p
-	}
-	return somePoints{p, first, n}
-}
-
-// somePoints is n points from number first on.
-type somePoints struct {
-	Points
-	first, n int
-}
-
-func (p somePoints) Len() int { return p.n }
-
-func (p somePoints) ID() string {
-	return fmt.Sprintf("%s[%d:%d of %d]", p.Points.ID(), p.first, p.first+p.n, p.Points.Len())
-}
-
-func (p somePoints) At(k int) field.Element {
-	checkPoint(k, p.n)
-	return p.Points.At(p.first + k)
 }

@@ -146,7 +146,7 @@ func blocks(t *testing.T, f field.Field) []Matrix {
 	list = append(list, Identity(f, 5))
 	k := 6
 	perm := rand.New(rand.NewPCG(1, 1)).Perm(k)
-	if m, err := Cauchy(f, k); err == nil {
+	if m, err := Cauchy(f, k, k); err == nil {
 		list = append(list, must(Columns(m, perm))(t), must(Inverse(m))(t), DenseOf(m))
 	}
 	return list
@@ -185,7 +185,7 @@ func TestBlocks(t *testing.T) {
 
 func TestBlockOutOfRange(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	for _, m := range []Matrix{must(Cauchy(f, 4))(t), must(ReedSolomonVandermonde(f, 4))(t), must(DFT(f, 4))(t)} {
+	for _, m := range []Matrix{must(Cauchy(f, 4, 4))(t), must(ReedSolomonVandermonde(f, 4, 4))(t), must(DFT(f, 4))(t)} {
 		for _, c := range [][2]int{{-1, 2}, {3, 2}, {0, 5}, {0, 0}, {2, -1}, {1 << 62, 1 << 62}} {
 			wantPanic(t, "of a 4×4 matrix", func() { Block(m, c[0], c[1]) })
 		}
@@ -194,7 +194,7 @@ func TestBlockOutOfRange(t *testing.T) {
 			wantPanic(t, "of a 2×4 matrix", func() { b.At(at[0], at[1]) })
 		}
 	}
-	p := subset(must(CosetPoints(f, 8))(t), 2, 3)
+	p := part(must(CosetPoints(f, 8))(t), 2, 3)
 	wantPanic(t, "point 3 of 3", func() { p.At(3) })
 	wantPanic(t, "point -1 of 3", func() { p.At(-1) })
 }
@@ -211,10 +211,10 @@ func TestBlockPoints(t *testing.T) {
 		id   string
 		sets int
 	}{
-		{Block(must(Cauchy(f, 12))(t), 4, 4), "cauchy(codes:4, codes:12)", 2},
+		{Block(must(Cauchy(f, 12, 12))(t), 4, 4), "cauchy(codes:4, codes:12)", 2},
 		{Block(must(FTI(f, 12))(t), 4, 4), "cauchy(-codes:16, -codes:0)", 2},
 		{Block(m, 4, 4), "cauchy(coset[4:8 of 12], powers+12)", 2},
-		{Block(must(ReedSolomonVandermonde(f, 12))(t), 4, 4), "rows(lagrange(codes:0, codes:12); 4:8 of 12)", 0},
+		{Block(must(ReedSolomonVandermonde(f, 12, 12))(t), 4, 4), "rows(lagrange(codes:0, codes:12); 4:8 of 12)", 0},
 		{Block(Block(must(DFT(f, 16))(t), 4, 8), 2, 3), "rows(dft; 6:9 of 16)", 0},
 	} {
 		if c.m.ID() != c.id || len(PointSetsOf(c.m)) != c.sets {

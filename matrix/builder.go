@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"volley/field"
@@ -28,21 +27,15 @@ type builder struct {
 var pointWords = []string{"coset", "powers", "codes"}
 
 // points returns the given set of points or, where none are given, those that name
-// stands for: a word, or a file.
-func (b *builder) points(set, name string, words map[string]func() (Points, error)) (Points, error) {
+// stands for: one of the words, of which meaning returns the points, or a file.
+func (b *builder) points(set, name string, words []string, meaning func(word string) (Points, error)) (Points, error) {
 	if b.given {
-		return b.set(set, words)
+		return b.set(set, words, meaning)
 	}
-	if word := words[name]; word != nil {
-		return word()
+	if slices.Contains(words, name) {
+		return meaning(name)
 	}
-	var known []string
-	for _, w := range pointWords {
-		if words[w] != nil {
-			known = append(known, strconv.Quote(w))
-		}
-	}
-	want := strings.Join(known, ", ")
+	want := `"` + strings.Join(words, `", "`) + `"`
 	if slices.Contains(pointWords, name) {
 		return nil, fmt.Errorf("matrix: %s has no points %q: want %s or a file", b.Family, name, want)
 	}
@@ -74,7 +67,7 @@ func (b *builder) size(set string) (n int, want string) {
 
 // set returns the given point set of that name: where a word has the same points,
 // those of the word, whose structure is known.
-func (b *builder) set(name string, words map[string]func() (Points, error)) (Points, error) {
+func (b *builder) set(name string, words []string, meaning func(word string) (Points, error)) (Points, error) {
 	i := slices.IndexFunc(b.sets, func(s PointSet) bool { return s.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("matrix: %s without its points %s", b.Family, name)
@@ -86,11 +79,9 @@ func (b *builder) set(name string, words map[string]func() (Points, error)) (Poi
 	if n, want := b.size(name); p.Len() != n {
 		return nil, fmt.Errorf("matrix: %s in %s, and %s", count(p.Len(), "point"), name, want)
 	}
-	for _, w := range pointWords {
-		if word := words[w]; word != nil {
-			if known, err := word(); err == nil && slices.Equal(elements(known), elements(p)) {
-				return known, nil
-			}
+	for _, word := range words {
+		if known, err := meaning(word); err == nil && slices.Equal(elements(known), elements(p)) {
+			return known, nil
 		}
 	}
 	return p, nil
@@ -105,88 +96,48 @@ func (b *builder) letter(what string) string {
 	return what
 }
 
-// codes returns the first n symbol codes; what names n, "K" or "R".
-func (b *builder) codes(what string, n int) (Points, error) {
-	if err := checkCodes(b.Family, b.f, b.letter(what), n, 0); err != nil {
-		return nil, err
+// firstPoints returns what a word means for the first n points, on cosets of z
+// elements. What names n, "K" or "R".
+func (b *builder) firstPoints(word, what string, n, z int) (Points, error) {
+	what = b.letter(what)
+	switch word {
+	case "codes":
+		if err := checkCodes(b.Family, b.f, what, n, 0); err != nil {
+			return nil, err
+		}
+		return codes(b.f, 0, n), nil
+	case "powers":
+		if err := checkUnits(word, b.f, what, n); err != nil {
+			return nil, err
+		}
+		return newPowerPoints(b.f, 0, n), nil
 	}
-	return codePoints{b.f, 0, n}, nil
-}
-
-// powers returns g^0 … g^(n-1).
-func (b *builder) powers(what string, n int) (Points, error) {
-	if err := checkUnits("powers", b.f, b.letter(what), n); err != nil {
-		return nil, err
-	}
-	return newPowerPoints(b.f, 0, n), nil
-}
-
-// cosets returns the n points of the first cosets of z elements.
-func (b *builder) cosets(what string, n, z int) (Points, error) {
-	if err := checkUnits("coset", b.f, b.letter(what), n); err != nil {
+	if err := checkUnits(word, b.f, what, n); err != nil {
 		return nil, err
 	}
 	return newCosetPoints(b.f, n, z, 0), nil
 }
 
-// pair returns the points omega and alpha, which as given sets have those names;
-// usual is the word where nothing is said, and apart says that they may not share points.
-func (b *builder) pair(omega, alpha, usual string, apart bool) (Points, Points, error) {
-	z := cosetSize(b.f, gcd(b.k, b.r))
-	x, err := b.points(omega, cmp.Or(b.Omega, usual), map[string]func() (Points, error){
-		"coset":  func() (Points, error) { return b.cosets("K", b.k, z) },
-		"powers": func() (Points, error) { return b.powers("K", b.k) },
-		"codes":  func() (Points, error) { return b.codes("K", b.k) },
-	})
-	if err != nil {
-		return nil, nil, err
+// nextPoints returns what a word means for the R points after the first K. On cosets,
+// where there are too few and the points may be among the first, they are on those from
+// number 1 on; apart says that they may not.
+func (b *builder) nextPoints(word string, z int, apart bool) (Points, error) {
+	switch word {
+	case "codes":
+		if err := checkBoth(b.Family, b.f, b.k, b.r, 0); err != nil {
+			return nil, err
+		}
+		return codes(b.f, b.k, b.r), nil
+	case "powers":
+		if err := b.checkNext(word); err != nil {
+			return nil, err
+		}
+		return newPowerPoints(b.f, b.k, b.r), nil
 	}
-	y, err := b.points(alpha, cmp.Or(b.Alpha, usual), map[string]func() (Points, error){
-		"coset":  func() (Points, error) { return b.nextCosets(z, apart) },
-		"powers": b.nextPowers,
-		"codes":  b.nextCodes,
-	})
-	return x, y, err
-}
-
-// nextCodes returns the symbol codes K … K+R-1.
-func (b *builder) nextCodes() (Points, error) {
-	if err := checkBoth(b.Family, b.f, b.k, b.r, 0); err != nil {
+	if err := checkUnits(word, b.f, b.letter("R"), b.r); err != nil {
 		return nil, err
 	}
-	return codePoints{b.f, b.k, b.r}, nil
-}
-
-// nextPowers returns g^K … g^(K+R-1).
-func (b *builder) nextPowers() (Points, error) {
-	if err := b.checkNext("powers"); err != nil {
-		return nil, err
-	}
-	return newPowerPoints(b.f, b.k, b.r), nil
-}
-
-// checkNext returns an error when f has fewer than K + R nonzero elements.
-func (b *builder) checkNext(word string) error {
-	units := unitCount(b.f)
-	need := int64(b.k) + int64(b.r)
-	if units.Cmp(big.NewInt(need)) >= 0 {
-		return nil
-	}
-	points, want := fmt.Sprintf("alpha after the K = %d points of omega", b.k), fmt.Sprintf("K <= %v", new(big.Int).Rsh(units, 1))
-	if b.k != b.r {
-		points, want = fmt.Sprintf("R = %d of alpha after the K = %d points of omega", b.r, b.k), fmt.Sprintf("K + R <= %v", units)
-	}
-	return fmt.Errorf("matrix: %s points over %s: %s needs %d nonzero elements and there are %v: want %s%s",
-		word, b.f.Name(), points, need, units, want, largerField(uint64(need)+1))
-}
-
-// nextCosets returns the cosets of z elements from number K/z on or, where there are
-// too few and the points may be omega's, from number 1 on.
-func (b *builder) nextCosets(z int, apart bool) (Points, error) {
-	if err := checkUnits("coset", b.f, b.letter("R"), b.r); err != nil {
-		return nil, err
-	}
-	err := b.checkNext("coset")
+	err := b.checkNext(word)
 	switch {
 	case err == nil:
 		return newCosetPoints(b.f, b.r, z, b.k/z), nil
@@ -194,4 +145,35 @@ func (b *builder) nextCosets(z int, apart bool) (Points, error) {
 		return nil, err
 	}
 	return newCosetPoints(b.f, b.r, z, 1), nil // of all q-1 points, another order
+}
+
+// checkNext returns an error when f has fewer than K + R nonzero elements.
+func (b *builder) checkNext(word string) error {
+	units, need := unitCount(b.f), int64(b.k)+int64(b.r)
+	if units.Cmp(big.NewInt(need)) >= 0 {
+		return nil
+	}
+	points := fmt.Sprintf("alpha after the K = %d points of omega", b.k)
+	if b.k != b.r {
+		points = fmt.Sprintf("R = %d of %s", b.r, points)
+	}
+	_, want := together(b.k, b.r, units)
+	return fmt.Errorf("matrix: %s points over %s: %s needs %d nonzero elements and there are %v: want %s%s",
+		word, b.f.Name(), points, need, units, want, largerField(uint64(need)+1))
+}
+
+// pair returns the points omega and alpha, which as given sets have those names;
+// usual is the word where nothing is said, and apart says that they may not share points.
+func (b *builder) pair(omega, alpha, usual string, apart bool) (Points, Points, error) {
+	z := cosetSize(b.f, gcd(b.k, b.r))
+	x, err := b.points(omega, cmp.Or(b.Omega, usual), pointWords, func(word string) (Points, error) {
+		return b.firstPoints(word, "K", b.k, z)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	y, err := b.points(alpha, cmp.Or(b.Alpha, usual), pointWords, func(word string) (Points, error) {
+		return b.nextPoints(word, z, apart)
+	})
+	return x, y, err
 }

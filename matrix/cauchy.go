@@ -23,7 +23,7 @@ func buildCauchy(b *builder) (Matrix, error) {
 		return nil, err
 	}
 	if x.ID() == "codes:0" && y.ID() == fmt.Sprintf("codes:%d", b.k) {
-		return cauchyOnCodes("cauchy", b.f, b.k, b.r)
+		return Cauchy(b.f, b.k, b.r)
 	}
 	m, err := CauchyOn(x, y)
 	if err != nil {
@@ -32,23 +32,18 @@ func buildCauchy(b *builder) (Matrix, error) {
 	return m, nil
 }
 
-// Cauchy returns the k×k Cauchy matrix on symbol codes, on demand:
+// Cauchy returns the k×r Cauchy matrix on symbol codes, on demand:
 //
-//	A[i][j] = 1/(x_i - y_j), x_i = code i, y_j = code K+j
+//	A[i][j] = 1/(x_i - y_j), x_i = code i, y_j = code k+j
 //
-// Over 2^8 these are the coefficients of K parity shards in
+// Over 2^8 these are the coefficients of r parity shards over k data shards in
 // klauspost/reedsolomon (WithCauchyMatrix) and ISA-L (gf_gen_cauchy1_matrix).
-// It is an error where 2K > q, for then there are too few codes.
-func Cauchy(f field.Field, k int) (Matrix, error) {
-	return cauchyOnCodes("cauchy", f, k, k)
-}
-
-// cauchyOnCodes returns the K×R matrix of the formula of [Cauchy], under a name.
-func cauchyOnCodes(name string, f field.Field, k, r int) (Matrix, error) {
-	if err := checkBoth(name, f, k, r, 0); err != nil {
+// It is an error where k+r > q, for then there are too few codes.
+func Cauchy(f field.Field, k, r int) (Matrix, error) {
+	if err := checkBoth("cauchy", f, k, r, 0); err != nil {
 		return nil, err
 	}
-	return named{cauchy{codePoints{f, 0, k}, codePoints{f, k, r}}, name}, nil
+	return named{cauchy{codes(f, 0, k), codes(f, k, r)}, "cauchy"}, nil
 }
 
 // CauchyOn returns the Cauchy matrix with a row per point of x and a column per
@@ -103,29 +98,18 @@ func (m cauchy) At(i, j int) field.Element {
 func (m cauchy) pointSets() []PointSet { return []PointSet{{"x", m.x}, {"y", m.y}} }
 func (m cauchy) superregular() bool    { return true }
 
-func (m cauchy) rowBlock(first, rows int) Matrix { return cauchy{subset(m.x, first, rows), m.y} }
+func (m cauchy) rowBlock(first, rows int) Matrix { return cauchy{part(m.x, first, rows), m.y} }
 func (m cauchy) columnBlock(first, columns int) Matrix {
-	return cauchy{m.x, subset(m.y, first, columns)}
+	return cauchy{m.x, part(m.y, first, columns)}
 }
 
 // factor returns diagonal, Lagrange, diagonal:
 //
 //	1/(x_i - y_j) = -P'(x_i) · Φ_i(y_j) · 1/P(y_j), P(z) = Π (z - x_k)
 func (m cauchy) factor() *Factorisation {
-	if m.Rows() != m.Cols() {
-		return nil
-	}
 	w := arrangeBoth(m.x, m.y)
-	fact := factorLagrange("cauchy", w)
-	if fact == nil || len(fact.Layers) == 0 { // a single processor's is not worth a layer
-		return nil
-	}
 	f := m.Field()
-	scaleRows(fact.Layers, func(label int) field.Element {
-		return f.Sub(field.Element{}, w[0].derivative(label))
-	})
-	scaleColumns(fact.Layers, func(label int) field.Element {
-		return f.Inv(w[0].vanishing(w[1].value(0, label)))
-	})
-	return fact
+	return factorLagrange("cauchy", w).between(
+		func(label int) field.Element { return f.Sub(field.Element{}, w[0].derivative(label)) },
+		func(label int) field.Element { return f.Inv(w[0].vanishing(w[1].value(0, label))) })
 }

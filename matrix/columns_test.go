@@ -12,7 +12,7 @@ func TestColumns(t *testing.T) {
 	const k = 8
 	f := fieldtest.Parse(t, "257")
 	perm := rand.New(rand.NewPCG(1, 2)).Perm(k)
-	for _, m := range []Matrix{must(DFT(f, k))(t), must(DFTReversed(f, k))(t), must(Cauchy(f, k))(t), must(Random(f, k, k, 1))(t)} {
+	for _, m := range []Matrix{must(DFT(f, k))(t), must(DFTReversed(f, k))(t), must(Cauchy(f, k, k))(t), must(Random(f, k, k, 1))(t)} {
 		got := must(Columns(m, perm))(t)
 		for i := range k {
 			for j, c := range perm {

@@ -37,7 +37,7 @@ func TestCSVRoundTrip(t *testing.T) {
 
 func TestWriteCSV(t *testing.T) {
 	var text strings.Builder
-	if err := WriteCSV(&text, must(Cauchy(fieldtest.Parse(t, "257"), 2))(t)); err != nil {
+	if err := WriteCSV(&text, must(Cauchy(fieldtest.Parse(t, "257"), 2, 2))(t)); err != nil {
 		t.Fatal(err)
 	}
 	// 1/(0-2), 1/(0-3); 1/(1-2), 1/(1-3) mod 257

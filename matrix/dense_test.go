@@ -228,7 +228,7 @@ func TestInverseErrors(t *testing.T) {
 	if !errors.Is(err, ErrSingular) {
 		t.Errorf("error %v is not ErrSingular", err)
 	}
-	_, err = Inverse(must(Cauchy(fieldtest.Parse(t, "2147483647"), 1_000_000))(t))
+	_, err = Inverse(must(Cauchy(fieldtest.Parse(t, "2147483647"), 1_000_000, 1_000_000))(t))
 	wantError(t, err, "matrix: inverse(cauchy): storing 1000000×1000000 entries of 4 bytes takes more than 4 GiB")
 }
 
@@ -269,7 +269,7 @@ func singularSeed(t *testing.T) uint64 {
 // TestNamedInverse has the ID of the inverse, and twice inverted the matrix.
 func TestNamedInverse(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	m := must(Cauchy(f, 20))(t)
+	m := must(Cauchy(f, 20, 20))(t)
 	inv := must(Inverse(m))(t)
 	if inv.ID() != "inverse(cauchy)" {
 		t.Errorf("ID %q", inv.ID())

@@ -3,7 +3,6 @@ package matrix
 import (
 	"fmt"
 	"math/big"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -40,7 +39,7 @@ func DFT(f field.Field, k int) (Matrix, error) {
 		return nil, fmt.Errorf("matrix: dft over %s: K = %d does not divide q-1 = %v: want %s", f.Name(), k, units, dftAdvice(f, k))
 	}
 	omega := field.ExpInt(f, f.Generator(), exp)
-	return &dft{f: f, k: k, omega: omega, powers: newPowers(f, omega, k), scale: field.One, radices: primeFactors(k)}, nil
+	return &dft{shape: shape{f, k, k}, omega: omega, powers: newPowers(f, omega, k), scale: field.One, radices: primeFactors(k)}, nil
 }
 
 // DFTReversed returns the matrix of [DFT] with its columns in the order in which a
@@ -77,7 +76,7 @@ type reversedDFT struct {
 func (m *reversedDFT) ID() string { return "dft-reversed" }
 
 func (m *reversedDFT) At(i, j int) field.Element {
-	checkEntry(i, j, m.k, m.k)
+	m.check(i, j)
 	if m.rows {
 		return m.dft.At(reverseDigits(i, m.radices), j)
 	}
@@ -86,8 +85,7 @@ func (m *reversedDFT) At(i, j int) field.Element {
 
 // A dft is the matrix of entries scale·ω^(ij).
 type dft struct {
-	f      field.Field
-	k      int
+	shape
 	omega  field.Element
 	powers powers // of omega
 	scale  field.Element
@@ -95,14 +93,11 @@ type dft struct {
 	radices []int // of K, ascending primes
 }
 
-func (m *dft) Field() field.Field { return m.f }
-func (m *dft) Rows() int          { return m.k }
-func (m *dft) Cols() int          { return m.k }
-func (m *dft) ID() string         { return "dft" }
+func (m *dft) ID() string { return "dft" }
 
 func (m *dft) At(i, j int) field.Element {
-	checkEntry(i, j, m.k, m.k)
-	e := m.powers.at(int(uint64(i) * uint64(j) % uint64(m.k)))
+	m.check(i, j)
+	e := m.powers.at(int(uint64(i) * uint64(j) % uint64(m.rows)))
 	if m.scale == field.One {
 		return e
 	}
@@ -115,12 +110,12 @@ func (m *reversedDFT) inverse() Matrix { return &reversedDFT{m.dft.backward(), !
 // backward returns the matrix of entries ω^(-ij)/K. Its ID is that of m.
 func (m *dft) backward() *dft {
 	// K divides q-1, so it is not zero in the field.
-	k, err := field.FromInt(new(big.Int).Mod(big.NewInt(int64(m.k)), m.f.Characteristic()))
+	k, err := field.FromInt(new(big.Int).Mod(big.NewInt(int64(m.rows)), m.f.Characteristic()))
 	if err != nil {
 		panic(err)
 	}
 	omega := m.f.Inv(m.omega)
-	return &dft{f: m.f, k: m.k, omega: omega, powers: newPowers(m.f, omega, m.k), scale: m.f.Inv(k), radices: m.radices}
+	return &dft{shape: m.shape, omega: omega, powers: newPowers(m.f, omega, m.rows), scale: m.f.Inv(k), radices: m.radices}
 }
 
 // unitCount returns q-1, the number of nonzero elements.
@@ -133,26 +128,26 @@ func unitCount(f field.Field) *big.Int {
 // DFT of size k.
 func dftAdvice(f field.Field, k int) string {
 	const steps = 1 << 16
-	n := field.Last(f)
-	var sizes []string
+	units := unitCount(f)
+	divides := func(d int) bool { return new(big.Int).Mod(units, big.NewInt(int64(d))).Sign() == 0 }
+	var sizes, advice []string
 	for d := k - 1; d >= 1 && d > k-steps; d-- {
-		if remainder(n, uint64(d)) == 0 {
+		if divides(d) {
 			sizes = append(sizes, fmt.Sprint(d))
 			break
 		}
 	}
-	for d := uint64(k) + 1; d < uint64(k)+steps && !n.Less(field.Code(d)); d++ {
-		if remainder(n, d) == 0 {
+	for d := k + 1; d < k+steps && units.Cmp(big.NewInt(int64(d))) >= 0; d++ {
+		if divides(d) {
 			sizes = append(sizes, fmt.Sprint(d))
 			break
 		}
 	}
-	var advice []string
 	if len(sizes) > 0 {
 		advice = append(advice, "K = "+strings.Join(sizes, " or "))
 	}
-	for p := uint64(k) + 1; p <= maxSize; p += uint64(k) {
-		if new(big.Int).SetUint64(p).ProbablyPrime(0) { // exact below 2^64
+	for p := int64(k) + 1; p <= maxSize; p += int64(k) {
+		if big.NewInt(p).ProbablyPrime(0) { // exact below 2^64
 			advice = append(advice, fmt.Sprintf("a field such as %d", p))
 			break
 		}
@@ -163,28 +158,16 @@ func dftAdvice(f field.Field, k int) string {
 	return strings.Join(advice, ", or ")
 }
 
-// remainder returns n mod d, n being limbs as in an element.
-func remainder(n field.Element, d uint64) uint64 {
-	var r uint64
-	for i := len(n) - 1; i >= 0; i-- {
-		_, r = bits.Div64(r, n[i], d)
-	}
-	return r
-}
-
 // factor returns the stages of a DFT, in natural order of the inputs, top digit
 // first: label l obtains the value at ω^rev(l).
 func (m *dft) factor() *Factorisation {
 	forward, backward := m.radices, slices.Clone(m.radices)
 	slices.Reverse(backward)
-	degree := []int{1}
-	for _, r := range forward {
-		degree = append(degree, degree[len(degree)-1]*r)
-	}
-	w := cosetTower(m.f, m.k, forward, nil)
+	w := cosetTower(m.f, m.rows, forward, nil)
+	degree := w.degrees()
 	w.value = func(t, label int) field.Element {
 		e := uint64(reverseDigits(label, forward)) * uint64(degree[t])
-		return m.powers.at(int(e % uint64(m.k)))
+		return m.powers.at(int(e % uint64(m.rows)))
 	}
 	fact := &Factorisation{
 		Name: "dft", Structure: fmt.Sprintf("radices %s", product(forward)), Layers: w.layers(), Fourier: true,

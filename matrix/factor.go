@@ -3,6 +3,8 @@ package matrix
 import (
 	"fmt"
 	"strings"
+
+	"volley/field"
 )
 
 // A Factorisation writes a K×K matrix as a product of layers, up to the order of
@@ -69,8 +71,8 @@ func (l Labels) Processor(label int) int {
 // and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy, Moore
 // and points on other fibres than cosets go beyond the paper.
 func Factor(m Matrix) *Factorisation {
-	if m, ok := m.(interface{ factor() *Factorisation }); ok {
-		return m.factor()
+	if s, ok := m.(interface{ factor() *Factorisation }); ok && m.Rows() == m.Cols() {
+		return s.factor()
 	}
 	return nil
 }
@@ -87,6 +89,23 @@ func (f *Factorisation) inverted() *Factorisation {
 // transposed returns the factorisation of the transpose.
 func (f *Factorisation) transposed() *Factorisation {
 	return f.backwards(Transposed)
+}
+
+// between returns the factorisation of the product of three matrices: the diagonal
+// matrix of left(label), that of f, and the diagonal one of right(label), where nil is
+// all ones. It returns nil where f is nil or has no layers: a single processor is not
+// worth one.
+func (f *Factorisation) between(left, right func(label int) field.Element) *Factorisation {
+	if f == nil || len(f.Layers) == 0 {
+		return nil
+	}
+	if left != nil {
+		scaleRows(f.Layers, left)
+	}
+	if right != nil {
+		scaleColumns(f.Layers, right)
+	}
+	return f
 }
 
 func (f *Factorisation) backwards(layers func([]Layer) []Layer) *Factorisation {

@@ -12,6 +12,24 @@ import (
 	"volley/field/fieldtest"
 )
 
+// multiplied returns the product of one or more layers, entry by entry.
+func multiplied(layers []Layer) *Dense {
+	p := DenseOf(Identity(layers[0].Field(), layers[0].K))
+	for _, l := range layers {
+		m := DenseFunc(l.Field(), l.K, l.K, func(i, j int) field.Element {
+			if l.Group(i) != l.Group(j) {
+				return field.Element{}
+			}
+			return l.At(l.Group(i), l.Index(i), l.Index(j))
+		})
+		var err error
+		if p, err = Mul(p, m); err != nil {
+			panic(err) // all are K×K over one field
+		}
+	}
+	return p
+}
+
 // checkFactor compares the product of the layers, under the labels, with the
 // matrix. It returns the factorisation.
 func checkFactor(t *testing.T, m Matrix) *Factorisation {
@@ -21,7 +39,7 @@ func checkFactor(t *testing.T, m Matrix) *Factorisation {
 		return nil
 	}
 	k := m.Rows()
-	product := Product(fact.Layers)
+	product := multiplied(fact.Layers)
 	for i := range k {
 		if got := fact.In.Processor(fact.In.Label(i)); got != i {
 			t.Fatalf("%s over %s, K=%d: processor %d has a label of %d", m.ID(), m.Field().Name(), k, i, got)
@@ -61,17 +79,17 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 	if p, err := PowerPoints(f, k); err == nil {
 		add("vandermonde on powers", Vandermonde(p), nil)
 	}
-	m, err = LCH(f, k)
+	m, err = LCH(f, k, k)
 	add("lch", m, err)
 	for _, base := range []uint64{0, 4, 9} {
 		if p, err := MoorePoints(f, base, k); err == nil {
 			m, err = Moore(p, base)
 			add(fmt.Sprint("moore ", base), m, err)
 		}
-		m, err = Gabidulin(f, base, k)
+		m, err = Gabidulin(f, base, k, k)
 		add(fmt.Sprint("gabidulin ", base), m, err)
 	}
-	m, err = Cauchy(f, k)
+	m, err = Cauchy(f, k, k)
 	add("cauchy", m, err)
 	omega, err := CosetPoints(f, k)
 	if err == nil {
@@ -330,7 +348,7 @@ func TestFactorOne(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	five := must(CodePoints(f, 5, 1))(t)
 	for _, m := range []Matrix{
-		must(DFT(f, 1))(t), must(Inverse(must(DFT(f, 1))(t)))(t), must(LCH(f, 1))(t), Vandermonde(five), Vandermonde(must(CosetPoints(f, 1))(t)),
+		must(DFT(f, 1))(t), must(Inverse(must(DFT(f, 1))(t)))(t), must(LCH(f, 1, 1))(t), Vandermonde(five), Vandermonde(must(CosetPoints(f, 1))(t)),
 		must(Lagrange(five, must(CodePoints(f, 7, 1))(t)))(t), must(Moore(must(MoorePoints(f, 0, 1))(t), 0))(t),
 		must(CauchyOn(five, must(CodePoints(f, 7, 1))(t)))(t),
 	} {
@@ -349,7 +367,7 @@ func TestFactorLayers(t *testing.T) {
 		return must(Moore(must(MoorePoints(f, base, k))(t), base))(t)
 	}
 	gabidulin := func(name string, base uint64, k int) Matrix {
-		return must(Gabidulin(fieldtest.Parse(t, name), base, k))(t)
+		return must(Gabidulin(fieldtest.Parse(t, name), base, k, k))(t)
 	}
 	f := fieldtest.Parse(t, "257")
 	lagrange := must(Spec{Family: "lagrange"}.Build(f, 12, 12))(t)
@@ -400,7 +418,7 @@ func TestFactorLayers(t *testing.T) {
 		{moore("2^8", 0, 4), "1 multiple of the subfield of 2^4 elements, by a tower of degrees 2·2"},
 		{moore("2^8", 4, 2), "1 multiple of the subfield of 4^2 elements, by a tower of degrees 2"},
 		{gabidulin("2^16", 0, 6), "3 multiples of the subfield of 2^2 elements, by a tower of degrees 2"},
-		{must(LCH(fieldtest.Parse(t, "2^8"), 12))(t), "3 cosets of an additive subgroup of order 4"},
+		{must(LCH(fieldtest.Parse(t, "2^8"), 12, 12))(t), "3 cosets of an additive subgroup of order 4"},
 	} {
 		if got := Factor(c.m).Structure; got != c.want {
 			t.Errorf("%s, K = %d: %s, want %s", c.m.ID(), c.m.Rows(), got, c.want)
@@ -455,7 +473,8 @@ func TestPartition(t *testing.T) {
 func TestFactorMany(t *testing.T) {
 	f := fieldtest.Parse(t, "2147483647")
 	for n, want := range map[int]bool{mostSearched: true, mostSearched + 2: false} {
-		p := negated{must(CosetPoints(f, n))(t)} // pairs z, -z; that they are cosets does not show
+		cosets := &sequence{f, 0, n, func(int, int) string { return "coset" }, must(CosetPoints(f, n))(t).At}
+		p := cosets.negated() // pairs z, -z; that they are cosets does not show
 		for _, m := range []Matrix{Vandermonde(p), must(Lagrange(p, p))(t)} {
 			if got := Factor(m) != nil; got != want {
 				t.Errorf("%s of %d points: structure %v, want %v", m.ID(), n, got, want)
@@ -474,12 +493,12 @@ func TestFuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	layers := Factor(m).Layers
-	want := Product(layers)
+	want := multiplied(layers)
 	for i := range layers {
 		for j := i + 1; j <= len(layers); j++ {
 			fused := Fuse(layers[i:j])
 			list := append(append(append([]Layer{}, layers[:i]...), fused), layers[j:]...)
-			if !Equal(Product(list), want) {
+			if !Equal(multiplied(list), want) {
 				t.Errorf("fusing layers %d to %d changes the product", i, j-1)
 			}
 			if got := Span(layers[i:j]).Size(); got != fused.Size() {
@@ -487,10 +506,10 @@ func TestFuse(t *testing.T) {
 			}
 		}
 	}
-	if inv := Product(Inverted(layers)); !Equal(must(Mul(want, inv))(t), Identity(f, 24)) {
+	if inv := multiplied(Inverted(layers)); !Equal(must(Mul(want, inv))(t), Identity(f, 24)) {
 		t.Error("the inverted layers are not the inverse")
 	}
-	if !Equal(Product(Transposed(layers)), Transpose(want)) {
+	if !Equal(multiplied(Transposed(layers)), Transpose(want)) {
 		t.Error("the transposed layers are not the transpose")
 	}
 }

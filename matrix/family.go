@@ -45,32 +45,17 @@ func Families() []Family { return slices.Clone(families) }
 
 // findFamily returns the family of that name.
 func findFamily(name string) (Family, error) {
-	var names []string
-	for _, f := range families {
-		if f.Name == name {
-			return f, nil
-		}
-		names = append(names, f.String())
+	if i := slices.IndexFunc(families, func(f Family) bool { return f.Name == name }); i >= 0 {
+		return families[i], nil
 	}
-	return Family{}, fmt.Errorf("matrix: unknown matrix %s: want one of %s", quote(name), strings.Join(names, ", "))
+	return Family{}, fmt.Errorf("matrix: unknown matrix %s: want one of %s", quote(name), familiesWith(func(Family) bool { return true }))
 }
 
-// taking lists the families that take an option.
-func taking(option string) string {
+// familiesWith lists the families with a property, for people.
+func familiesWith(property func(f Family) bool) string {
 	var names []string
 	for _, f := range families {
-		if slices.Contains(f.Takes, option) {
-			names = append(names, f.Name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// rectangular lists the families that are not square only.
-func rectangular() string {
-	var names []string
-	for _, f := range families {
-		if !f.Square {
+		if property(f) {
 			names = append(names, f.String())
 		}
 	}

@@ -52,7 +52,7 @@ func TestPrimeFormulas(t *testing.T) {
 		})
 	}
 	for _, k := range []int64{1, 2, 7, 12, 128} {
-		wantEntries(t, must(Cauchy(f, int(k)))(t), int(k), int(k), func(i, j int64) int64 {
+		wantEntries(t, must(Cauchy(f, int(k), int(k)))(t), int(k), int(k), func(i, j int64) int64 {
 			return modExp(i-(k+j), p-2, p)
 		})
 		wantEntries(t, Vandermonde(must(PowerPoints(f, int(k)))(t)), int(k), int(k), func(i, j int64) int64 {
@@ -201,7 +201,7 @@ func TestFullRank(t *testing.T) {
 		f := fieldtest.Parse(t, name)
 		for _, k := range []int{1, 2, 3, 6, 15, 20, 40} {
 			for _, m := range []Matrix{
-				must(Cauchy(f, k))(t),
+				must(Cauchy(f, k, k))(t),
 				Vandermonde(must(CosetPoints(f, k))(t)),
 				Vandermonde(must(PowerPoints(f, k))(t)),
 				Vandermonde(must(CodePoints(f, 0, k))(t)),
@@ -231,7 +231,7 @@ func TestCauchySubmatrices(t *testing.T) {
 		k     int
 	}{{"2", 1}, {"5", 2}, {"3^4", 4}, {"257", 5}, {"2^8", 5}} {
 		f := fieldtest.Parse(t, c.field)
-		m := must(Cauchy(f, c.k))(t)
+		m := must(Cauchy(f, c.k, c.k))(t)
 		for rows := 1; rows < 1<<c.k; rows++ {
 			for cols := 1; cols < 1<<c.k; cols++ {
 				is, js := bitsOf(rows), bitsOf(cols)
@@ -281,7 +281,7 @@ func TestCauchyKlauspost(t *testing.T) {
 		if err := enc.Encode(shards); err != nil {
 			t.Fatal(err)
 		}
-		m := must(Cauchy(f, k))(t)
+		m := must(Cauchy(f, k, k))(t)
 		for i := range k {
 			for j := range k {
 				if got, want := m.At(i, j), field.Code(uint64(shards[k+j][i])); got != want {
@@ -382,11 +382,11 @@ func TestFamilyErrors(t *testing.T) {
 		do   func() (any, error)
 		want string
 	}{
-		{"cauchy too large", func() (any, error) { return Cauchy(f8, 129) },
+		{"cauchy too large", func() (any, error) { return Cauchy(f8, 129, 129) },
 			"matrix: cauchy over 2^8: K = 129 needs 258 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
-		{"cauchy far too large", func() (any, error) { return Cauchy(f257, 1<<30) },
+		{"cauchy far too large", func() (any, error) { return Cauchy(f257, 1<<30, 1<<30) },
 			"matrix: cauchy over 257: K = 1073741824 needs 2147483648 distinct points and q = 257: want K <= 128"},
-		{"no K", func() (any, error) { return Cauchy(f8, 0) }, "matrix: K = 0: want 1 to 2147483647"},
+		{"no K", func() (any, error) { return Cauchy(f8, 0, 0) }, "matrix: K = 0: want 1 to 2147483647"},
 		{"cauchy's points meet", func() (any, error) { return CauchyOn(codes(f8, 0, 4), codes(f8, 3, 4)) },
 			"matrix: cauchy: the points x_3 and y_0 are both 3: want distinct points"},
 		{"cauchy's points repeat", func() (any, error) { return CauchyOn(codes(f8, 9, 1), repeat{codes(f8, 1, 3)}) },
@@ -399,7 +399,7 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: no 1 symbol codes from -1 in the field 2^8: q = 256"},
 		{"codes from below 0 on", func() (any, error) { return CodePoints(f8, -1, 2) },
 			"matrix: no 2 symbol codes from -1 in the field 2^8: q = 256"},
-		{"cauchy too large by a factor", func() (any, error) { return Cauchy(fieldtest.Parse(t, "2^4"), 128) },
+		{"cauchy too large by a factor", func() (any, error) { return Cauchy(fieldtest.Parse(t, "2^4"), 128, 128) },
 			"matrix: cauchy over 2^4: K = 128 needs 256 distinct points and q = 16: want K <= 8, or a field such as 2^8"},
 		{"dft between divisors", func() (any, error) { return DFT(f8, 8) },
 			"matrix: dft over 2^8: K = 8 does not divide q-1 = 255: want K = 5 or 15, or a field such as 17"},
@@ -464,7 +464,7 @@ func TestIDs(t *testing.T) {
 		ms = append(ms,
 			Identity(f, k),
 			must(DFT(f, k))(t),
-			must(Cauchy(f, k))(t),
+			must(Cauchy(f, k, k))(t),
 			must(CauchyOn(codes(0), codes(k)))(t),
 			must(CauchyOn(codes(k), codes(0)))(t),
 			must(CauchyOn(must(PowerPoints(f, k))(t), codes(50)))(t),
@@ -514,10 +514,10 @@ func (r repeat) At(int) field.Element { return r.Points.At(0) }
 func TestOutOfRange(t *testing.T) {
 	f, f8 := fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2^8")
 	for _, m := range []Matrix{
-		must(Cauchy(f, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
-		Vandermonde(must(CosetPoints(f, 4))(t)), Transpose(must(Cauchy(f, 4))(t)), must(Inverse(must(Cauchy(f, 4))(t)))(t),
-		must(DFTReversed(f, 4))(t), must(Inverse(must(DFTReversed(f, 4))(t)))(t), must(ReedSolomonVandermonde(f, 4))(t),
-		must(ReedSolomonJerasure(f, 4))(t), must(LCH(f8, 4))(t), must(Moore(must(MoorePoints(f8, 0, 4))(t), 0))(t),
+		must(Cauchy(f, 4, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
+		Vandermonde(must(CosetPoints(f, 4))(t)), Transpose(must(Cauchy(f, 4, 4))(t)), must(Inverse(must(Cauchy(f, 4, 4))(t)))(t),
+		must(DFTReversed(f, 4))(t), must(Inverse(must(DFTReversed(f, 4))(t)))(t), must(ReedSolomonVandermonde(f, 4, 4))(t),
+		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t), must(Moore(must(MoorePoints(f8, 0, 4))(t), 0))(t),
 	} {
 		for _, at := range [][2]int{{4, 0}, {0, 4}, {-1, 0}, {0, -1}} {
 			wantPanic(t, "of a 4×4 matrix", func() { m.At(at[0], at[1]) })
@@ -538,7 +538,7 @@ func TestOnDemand(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for _, make := range []func() (Matrix, error){
-		func() (Matrix, error) { return Cauchy(f, 1_000_000) },
+		func() (Matrix, error) { return Cauchy(f, 1_000_000, 1_000_000) },
 		func() (Matrix, error) { return DFT(f, k) },
 		func() (Matrix, error) { return Random(f, 1_000_000, 1_000_000, 1) },
 		func() (Matrix, error) {

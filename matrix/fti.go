@@ -26,18 +26,15 @@ func FTI(f field.Field, k int) (Matrix, error) {
 	if err := checkBoth("fti", f, k, k, 0); err != nil {
 		return nil, err
 	}
-	x, y := Points(codePoints{f, k, k}), Points(codePoints{f, 0, k})
+	x, y := codes(f, k, k), codes(f, 0, k)
 	if f.Characteristic().Cmp(big.NewInt(2)) != 0 { // where -a is not a
-		x, y = negated{x}, negated{y}
+		x, y = x.negated(), y.negated()
 	}
 	return named{cauchy{x, y}, "fti"}, nil
 }
 
-// negated is points with their signs changed.
-type negated struct{ Points }
-
-func (n negated) ID() string { return "-" + n.Points.ID() }
-
-func (n negated) At(k int) field.Element {
-	return n.Field().Sub(field.Element{}, n.Points.At(k))
+// negated returns the points with their signs changed.
+func (p *sequence) negated() *sequence {
+	return &sequence{p.f, p.first, p.n, func(first, n int) string { return "-" + p.id(first, n) },
+		func(k int) field.Element { return p.f.Sub(field.Element{}, p.at(k)) }}
 }

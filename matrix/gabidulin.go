@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"math/big"
 
 	"volley/field"
 )
@@ -11,40 +12,30 @@ var gabidulinFamily = Family{
 	Formula: "A = Moore(ω)⁻¹·Moore(α), ω and α independent over F_base",
 	Doc:     "parity of systematic Gabidulin codes, MRD; K+R <= the degree of the field over F_base",
 	Takes:   []string{"base"},
-	build:   func(b *builder) (Matrix, error) { return newGabidulin(b.f, b.Base, b.k, b.r) },
+	build:   func(b *builder) (Matrix, error) { return Gabidulin(b.f, b.Base, b.k, b.r) },
 }
 
-// Gabidulin returns the K×K parity part of a systematic Gabidulin code over
-// F_(q^m), on demand: row vectors of values of a linearised polynomial at K points
-// become its values at K others, all 2K of them independent over F_q:
+// Gabidulin returns the k×r parity part of a systematic Gabidulin code over
+// F_(q^m), stored: row vectors of values of a linearised polynomial at k points
+// become its values at r others, all k+r of them independent over F_q:
 //
 //	A = Moore(ω)⁻¹·Moore(α)
 //
-// The base q is as in [Moore]; the points are those of [MoorePoints] and the same
-// times g^M. It is an error where 2K > m.
-func Gabidulin(f field.Field, base uint64, k int) (Matrix, error) {
-	return newGabidulin(f, base, k, k)
-}
-
-// newGabidulin returns the K×R parity part, on K+R points that are independent:
-// those of [MoorePoints] but for Z = gcd(K, R, m), and the same times g^(K/Z).
-func newGabidulin(f field.Field, base uint64, k, r int) (Matrix, error) {
+// The base q is as in [Moore]. With Z = gcd(k, r, m), the points ω are those of
+// [MoorePoints] but for this Z, and α the same times g^(k/Z). It is an error where
+// k+r > m.
+func Gabidulin(f field.Field, base uint64, k, r int) (Matrix, error) {
 	t, err := newFrobenius(f, base)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSize("K", k); err != nil {
+	if err := checkShape(k, r); err != nil {
 		return nil, err
 	}
-	if err := checkSize("R", r); err != nil {
-		return nil, err
-	}
-	if k != r && int64(k)+int64(r) > int64(t.m) {
-		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d and R = %d need %d points independent over F_%d, and the field has degree %d over it: want K + R <= %d%s",
-			f.Name(), k, r, k+r, t.q, t.m, t.m, t.higherDegree(k+r))
-	}
-	if k == r && 2*k > t.m {
-		return nil, fmt.Errorf("matrix: gabidulin over %s: K = %d needs %d points independent over F_%d, and the field has degree %d over it: want K <= %d%s", f.Name(), k, 2*k, t.q, t.m, t.m/2, t.higherDegree(2*k))
+	if int64(k)+int64(r) > int64(t.m) {
+		needs, want := together(k, r, big.NewInt(int64(t.m)))
+		return nil, fmt.Errorf("matrix: gabidulin over %s: %s %d points independent over F_%d, and the field has degree %d over it: want %s%s",
+			f.Name(), needs, k+r, t.q, t.m, want, t.higherDegree(k+r))
 	}
 	z := gcd(gcd(k, r), t.m)
 	omega := newMoorePoints(t, k, z, 0)
@@ -69,7 +60,7 @@ func (m *gabidulin) ID() string   { return fmt.Sprintf("gabidulin(%d)", m.omega.
 func (m *gabidulin) base() uint64 { return m.omega.q }
 
 func (m *gabidulin) factor() *Factorisation {
-	if m.Rows() != m.Cols() || m.omega.z == 1 && m.omega.n > 1 {
+	if m.omega.z == 1 && m.omega.n > 1 {
 		return nil
 	}
 	inverse := Inverted(m.omega.layers())

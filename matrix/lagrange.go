@@ -90,7 +90,7 @@ func (m *lagrange) superregular() bool    { return disjoint(m.omega, m.alpha) }
 func (m *lagrange) inverse() Matrix       { return newLagrange(m.alpha, m.omega) }
 
 func (m *lagrange) columnBlock(first, columns int) Matrix {
-	return newLagrange(m.omega, subset(m.alpha, first, columns))
+	return newLagrange(m.omega, part(m.alpha, first, columns))
 }
 
 // vanishing returns P(α_j).
@@ -122,9 +122,6 @@ func elements(p Points) []field.Element {
 
 // factor finds the structure that both sets of points have.
 func (m *lagrange) factor() *Factorisation {
-	if m.Rows() != m.Cols() {
-		return nil
-	}
 	return factorLagrange("lagrange", arrangeBoth(m.omega, m.alpha))
 }
 

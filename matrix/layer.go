@@ -233,27 +233,6 @@ func (l Layer) apply(row []field.Element, member []int, index map[int]int) []fie
 	return out
 }
 
-// Product returns the product of one or more layers, stored.
-func Product(layers []Layer) *Dense {
-	k := layers[0].K
-	d := NewDense(layers[0].f, k, k)
-	member, index := make([]int, k), make(map[int]int, k)
-	for i := range k {
-		member[i], index[i] = i, i
-	}
-	for i := range k {
-		row := make([]field.Element, k)
-		row[i] = field.One
-		for _, l := range layers {
-			row = l.apply(row, member, index)
-		}
-		for j, v := range row {
-			d.put(i, j, v)
-		}
-	}
-	return d
-}
-
 // String describes the partition, such as "4 groups of 2: {0 4} {1 5} …".
 func (p Partition) String() string {
 	const most = 4 // groups shown, and members

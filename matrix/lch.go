@@ -11,22 +11,19 @@ var lchFamily = Family{
 	Name:    "lch",
 	Formula: "A[i][j] = X_i(j), X_i of degree i in the basis of Lin, Chung and Han",
 	Doc:     "additive Fourier transform; q = 2^w, K <= q, R <= q",
-	build:   func(b *builder) (Matrix, error) { return newLCH(b.f, b.k, b.r) },
+	build:   func(b *builder) (Matrix, error) { return LCH(b.f, b.k, b.r) },
 }
 
-// LCH returns the k×k matrix of the additive FFT of Lin, Chung and Han (FOCS 2014)
-// on the symbol codes 0 … K-1, on demand. With K = M·2^h, M odd, s_t the
+// LCH returns the k×r matrix of the additive FFT of Lin, Chung and Han (FOCS 2014)
+// on the symbol codes 0 … r-1, on demand. With k = M·2^h, M odd, s_t the
 // polynomial that vanishes on the codes below 2^t, and l = l_0 + 2·l_1 + … + 2^h·w,
 //
 //	A[l][j] = s_h(j)^w · Π_t (s_t(j)/s_t(2^t))^(l_t), t = 0 … h-1
 //
 // so that the initial packets are the coefficients of a polynomial in a basis of
 // one polynomial of each degree, and the coded packets its values. The
-// field has characteristic 2; it is an error where it has not, or where K > q.
-func LCH(f field.Field, k int) (Matrix, error) { return newLCH(f, k, k) }
-
-// newLCH returns the matrix of the K polynomials of [LCH] on R codes.
-func newLCH(f field.Field, k, r int) (Matrix, error) {
+// field has characteristic 2; it is an error where it has not, or where k or r > q.
+func LCH(f field.Field, k, r int) (Matrix, error) {
 	if !isBinary(f) {
 		return nil, fmt.Errorf("matrix: lch over %s: the additive FFT needs characteristic 2: want a field such as 2^8 or 2^16", f.Name())
 	}
@@ -41,8 +38,7 @@ func newLCH(f field.Field, k, r int) (Matrix, error) {
 			return nil, fmt.Errorf("%w: want %s <= %v", err, n.what, f.Order())
 		}
 	}
-	points := codePoints{f, 0, r}
-	m := &lch{f: f, k: k, r: r}
+	m := &lch{shape: shape{f, k, r}}
 	m.tower = &tower{f: f, n: k}
 	var maps []field.Element // s_(t+1)(z) = s_t(z)·(s_t(z) + s_t(2^t))
 	for t := range bits.TrailingZeros(uint(k)) {
@@ -52,7 +48,7 @@ func newLCH(f field.Field, k, r int) (Matrix, error) {
 		m.tower.folds = append(m.tower.folds, fold{f: f, radix: 2, linear: c})
 	}
 	m.tower.value = func(t, label int) field.Element {
-		z := points.At(label)
+		z := field.Code(uint64(label))
 		for _, c := range maps[:t] {
 			z = f.Mul(z, f.Add(z, c))
 		}
@@ -66,19 +62,15 @@ func isBinary(f field.Field) bool {
 }
 
 type lch struct {
-	f     field.Field
-	k, r  int
+	shape
 	tower *tower          // of K points
 	norm  []field.Element // 1/s_t(2^t)
 }
 
-func (m *lch) Field() field.Field { return m.f }
-func (m *lch) Rows() int          { return m.k }
-func (m *lch) Cols() int          { return m.r }
-func (m *lch) ID() string         { return "lch" }
+func (m *lch) ID() string { return "lch" }
 
 func (m *lch) At(l, j int) field.Element {
-	checkEntry(l, j, m.k, m.r)
+	m.check(l, j)
 	h := len(m.norm)
 	v := m.scale(l)
 	for t := range h {
@@ -103,7 +95,7 @@ func (m *lch) scale(l int) field.Element {
 // factor returns the layers of the additive FFT; its basis differs from that of
 // the tower by a diagonal.
 func (m *lch) factor() *Factorisation {
-	if m.k != m.r || !m.tower.structured() {
+	if !m.tower.structured() {
 		return nil
 	}
 	fact := &Factorisation{Name: "additive-fft", Structure: m.tower.String(), Layers: m.tower.layers()}

@@ -32,6 +32,14 @@ type Matrix interface {
 // together fit in 64 bits on every platform.
 const maxSize = math.MaxInt32
 
+// checkShape returns an error when k is no number of rows, or r no number of columns.
+func checkShape(k, r int) error {
+	if err := checkSize("K", k); err != nil {
+		return err
+	}
+	return checkSize("R", r)
+}
+
 // checkSize returns an error when n is no number of rows, columns or points.
 // What names the thing counted.
 func checkSize(what string, n int) error {
@@ -76,22 +84,32 @@ func Identity(f field.Field, k int) Matrix {
 	if k < 0 {
 		panic(fmt.Sprintf("matrix: Identity: k = %d", k))
 	}
-	return identity{f, k}
+	return &formula{shape{f, k, k}, "identity", func(i, j int) field.Element { return unit(i == j) }}
 }
 
-type identity struct {
-	f field.Field
-	k int
+// A shape is the field and the shape of a matrix. A type that embeds it has its methods.
+type shape struct {
+	f          field.Field
+	rows, cols int
 }
 
-func (m identity) Field() field.Field { return m.f }
-func (m identity) Rows() int          { return m.k }
-func (m identity) Cols() int          { return m.k }
-func (m identity) ID() string         { return "identity" }
+func (s shape) Field() field.Field { return s.f }
+func (s shape) Rows() int          { return s.rows }
+func (s shape) Cols() int          { return s.cols }
+func (s shape) check(i, j int)     { checkEntry(i, j, s.rows, s.cols) }
 
-func (m identity) At(i, j int) field.Element {
-	checkEntry(i, j, m.k, m.k)
-	return unit(i == j)
+// A formula is a matrix of which no more is known than its entries.
+type formula struct {
+	shape
+	id string
+	at func(i, j int) field.Element
+}
+
+func (m *formula) ID() string { return m.id }
+
+func (m *formula) At(i, j int) field.Element {
+	m.check(i, j)
+	return m.at(i, j)
 }
 
 // unit returns 1 on the diagonal, and else 0.

@@ -17,9 +17,11 @@ var mooreFamily = Family{
 }
 
 func buildMoore(b *builder) (Matrix, error) {
-	p, err := b.points("alpha", cmp.Or(b.Points, "coset"), map[string]func() (Points, error){
-		"coset":  func() (Points, error) { return pointsMoore(b.f, b.Base, b.letter("R"), b.r) },
-		"powers": func() (Points, error) { return b.powers("R", b.r) },
+	p, err := b.points("alpha", cmp.Or(b.Points, "coset"), []string{"coset", "powers"}, func(word string) (Points, error) {
+		if word == "coset" {
+			return pointsMoore(b.f, b.Base, b.letter("R"), b.r)
+		}
+		return b.firstPoints(word, "R", b.r, 1)
 	})
 	if err != nil {
 		return nil, err
@@ -231,7 +233,7 @@ func (p *moorePoints) structure() string {
 // any.
 func (m *moore) factor() *Factorisation {
 	p, ok := m.points.(*moorePoints)
-	if !ok || m.Rows() != m.Cols() || p.z == 1 && p.n > 1 {
+	if !ok || p.z == 1 && p.n > 1 {
 		return nil
 	}
 	return &Factorisation{Name: "moore", Structure: p.structure(), Layers: p.layers()}

@@ -40,21 +40,42 @@ func CodePoints(f field.Field, first, n int) (Points, error) {
 	if first < 0 || first > maxSize || !field.Contains(f, field.Code(uint64(first)+uint64(n)-1)) {
 		return nil, fmt.Errorf("matrix: no %d symbol codes from %d in the field %s: q = %v", n, first, f.Name(), f.Order())
 	}
-	return codePoints{f, first, n}, nil
+	return codes(f, first, n), nil
 }
 
-type codePoints struct {
+// A sequence is n points from number first on of one that goes on. Its parts are
+// sequences.
+type sequence struct {
 	f        field.Field
 	first, n int
+	id       func(first, n int) string
+	at       func(k int) field.Element
 }
 
-func (p codePoints) Field() field.Field { return p.f }
-func (p codePoints) Len() int           { return p.n }
-func (p codePoints) ID() string         { return fmt.Sprintf("codes:%d", p.first) }
+func (p *sequence) Field() field.Field { return p.f }
+func (p *sequence) Len() int           { return p.n }
+func (p *sequence) ID() string         { return p.id(p.first, p.n) }
 
-func (p codePoints) At(k int) field.Element {
+func (p *sequence) At(k int) field.Element {
 	checkPoint(k, p.n)
-	return field.Code(uint64(p.first) + uint64(k))
+	return p.at(p.first + k)
+}
+
+// codes returns the points with the codes first … first+n-1.
+func codes(f field.Field, first, n int) *sequence {
+	return &sequence{f, first, n, func(first, _ int) string { return fmt.Sprintf("codes:%d", first) },
+		func(k int) field.Element { return field.Code(uint64(k)) }}
+}
+
+// part returns n points from number first on.
+func part(p Points, first, n int) Points {
+	if p, ok := p.(*sequence); ok {
+		return &sequence{p.f, p.first + first, n, p.id, p.at}
+	}
+	if n == p.Len() {
+		return p
+	}
+	return &sequence{p.Field(), first, n, func(first, n int) string { return fmt.Sprintf("%s[%d:%d of %d]", p.ID(), first, first+n, p.Len()) }, p.At}
 }
 
 // PowerPoints returns the n points g^0, g^1, …, on demand. It is an error
@@ -67,8 +88,8 @@ func PowerPoints(f field.Field, n int) (Points, error) {
 }
 
 // newPowerPoints returns g^first … g^(first+n-1).
-func newPowerPoints(f field.Field, first, n int) powerPoints {
-	return powerPoints{newPowers(f, f.Generator(), first+n), first, n}
+func newPowerPoints(f field.Field, first, n int) *sequence {
+	return &sequence{f, first, n, func(first, _ int) string { return shifted("powers", first) }, newPowers(f, f.Generator(), first+n).at}
 }
 
 // checkUnits returns an error when f has fewer than n nonzero elements. What names
@@ -87,42 +108,42 @@ func checkUnits(name string, f field.Field, what string, n int) error {
 // checkCodes returns an error when f has fewer than n + more elements, which a
 // matrix of that name takes for its points. What names n, "K" or "R".
 func checkCodes(name string, f field.Field, what string, n, more int) error {
-	return checkElements(name, f, what, n, 1, more)
+	if err := checkSize(what, n); err != nil {
+		return err
+	}
+	return checkDistinct(name, f, int64(n)+int64(more), func() (needs, want string) {
+		return fmt.Sprintf("%s = %d needs", what, n), fmt.Sprintf("%s <= %v", what, new(big.Int).Sub(f.Order(), big.NewInt(int64(more))))
+	})
 }
 
 // checkBoth is checkCodes for K + R + more elements.
 func checkBoth(name string, f field.Field, k, r, more int) error {
-	if k == r {
-		return checkElements(name, f, "K", k, 2, more)
-	}
-	if err := checkSize("K", k); err != nil {
+	if err := checkShape(k, r); err != nil {
 		return err
 	}
-	if err := checkSize("R", r); err != nil {
-		return err
-	}
-	both, largest := int64(k)+int64(r), new(big.Int).Sub(f.Order(), big.NewInt(int64(more)))
-	if largest.Cmp(big.NewInt(both)) >= 0 {
-		return nil
-	}
-	need := both + int64(more)
-	return fmt.Errorf("matrix: %s over %s: K = %d and R = %d need %d distinct points and q = %v: want K + R <= %v%s",
-		name, f.Name(), k, r, need, f.Order(), largest, largerField(uint64(need)))
+	return checkDistinct(name, f, int64(k)+int64(r)+int64(more), func() (needs, want string) {
+		return together(k, r, new(big.Int).Sub(f.Order(), big.NewInt(int64(more))))
+	})
 }
 
-// checkElements returns an error when f has fewer than sets·n + more elements.
-func checkElements(name string, f field.Field, what string, n, sets, more int) error {
-	if err := checkSize(what, n); err != nil {
-		return err
-	}
-	need := int64(sets)*int64(n) + int64(more)
-	largest := new(big.Int).Sub(f.Order(), big.NewInt(int64(more)))
-	largest.Quo(largest, big.NewInt(int64(sets)))
-	if largest.Cmp(big.NewInt(int64(n))) >= 0 {
+// checkDistinct returns an error when f has fewer elements than need; say returns the
+// subject of its sentence and the condition to keep.
+func checkDistinct(name string, f field.Field, need int64, say func() (needs, want string)) error {
+	if f.Order().Cmp(big.NewInt(need)) >= 0 {
 		return nil
 	}
-	return fmt.Errorf("matrix: %s over %s: %s = %d needs %d distinct points and q = %v: want %s <= %v%s",
-		name, f.Name(), what, n, need, f.Order(), what, largest, largerField(uint64(need)))
+	needs, want := say()
+	return fmt.Errorf("matrix: %s over %s: %s %d distinct points and q = %v: want %s%s",
+		name, f.Name(), needs, need, f.Order(), want, largerField(uint64(need)))
+}
+
+// together says of what needs K and R together that they do, and that K + R <= most; of a
+// square matrix, what that means for K.
+func together(k, r int, most *big.Int) (needs, want string) {
+	if k == r {
+		return fmt.Sprintf("K = %d needs", k), fmt.Sprintf("K <= %v", new(big.Int).Rsh(most, 1))
+	}
+	return fmt.Sprintf("K = %d and R = %d need", k, r), fmt.Sprintf("K + R <= %v", most)
 }
 
 // largerField continues the advice of an error with a field of at least n
@@ -137,20 +158,6 @@ func largerField(n uint64) string {
 		}
 	}
 	return ""
-}
-
-type powerPoints struct {
-	powers   powers
-	first, n int
-}
-
-func (p powerPoints) Field() field.Field { return p.powers.f }
-func (p powerPoints) Len() int           { return p.n }
-func (p powerPoints) ID() string         { return shifted("powers", p.first) }
-
-func (p powerPoints) At(k int) field.Element {
-	checkPoint(k, p.n)
-	return p.powers.at(p.first + k)
 }
 
 // shifted is the ID of points, of that name from 0 on, from number first on.

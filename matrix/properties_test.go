@@ -13,7 +13,7 @@ func TestPointsOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cauchy, err := Cauchy(f, 9)
+	cauchy, err := Cauchy(f, 9, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestPointsOf(t *testing.T) {
 func TestSuperregular(t *testing.T) {
 	f := fieldtest.Parse(t, "2^4")
 	codes := func(first, n int) Points { return must(CodePoints(f, first, n))(t) }
-	cauchy := must(Cauchy(f, 4))(t)
+	cauchy := must(Cauchy(f, 4, 4))(t)
 	for _, c := range []struct {
 		m    Matrix
 		want bool
@@ -64,7 +64,7 @@ func TestSuperregular(t *testing.T) {
 		{must(FTI(f, 3))(t), true},
 		{Block(cauchy, 1, 2), true},
 		{must(Lagrange(codes(4, 4), codes(1, 3)))(t), true},
-		{must(ReedSolomonVandermonde(f, 4))(t), true},
+		{must(ReedSolomonVandermonde(f, 4, 4))(t), true},
 		{must(Lagrange(codes(4, 4), codes(1, 4)))(t), false}, // last and first point
 		{must(Lagrange(codes(1, 4), codes(4, 4)))(t), false},
 		{must(Lagrange(codes(1, 4), codes(1, 4)))(t), false},

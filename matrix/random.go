@@ -40,26 +40,12 @@ func Random(f field.Field, rows, cols int, seed uint64) (Matrix, error) {
 	if err := checkSize("cols", cols); err != nil {
 		return nil, err
 	}
-	return &random{f: f, rows: rows, cols: cols, seed: seed, sampler: field.NewSampler(f)}, nil
-}
-
-type random struct {
-	f          field.Field
-	rows, cols int
-	seed       uint64
-	sampler    field.Sampler
-}
-
-func (m *random) Field() field.Field { return m.f }
-func (m *random) Rows() int          { return m.rows }
-func (m *random) Cols() int          { return m.cols }
-func (m *random) ID() string         { return fmt.Sprintf("random:%d", m.seed) }
-
-func (m *random) At(i, j int) field.Element {
-	checkEntry(i, j, m.rows, m.cols)
-	var pcg rand.PCG
-	pcg.Seed(m.seed, uint64(i)<<32|uint64(j))
-	return m.sampler.Draw(pcg.Uint64)
+	sampler := field.NewSampler(f)
+	return &formula{shape{f, rows, cols}, fmt.Sprintf("random:%d", seed), func(i, j int) field.Element {
+		var pcg rand.PCG
+		pcg.Seed(seed, uint64(i)<<32|uint64(j))
+		return sampler.Draw(pcg.Uint64)
+	}}, nil
 }
 
 func parseSeed(s string) (uint64, error) {

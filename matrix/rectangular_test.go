@@ -146,9 +146,9 @@ func TestBuildForErrors(t *testing.T) {
 	}{
 		{"no K", Spec{Family: "cauchy"}, 0, 3, "matrix: K = 0: want 1 to 2147483647"},
 		{"no R", Spec{Family: "cauchy"}, 3, 0, "matrix: R = 0: want 1 to 2147483647"},
-		{"dft", Spec{Family: "dft"}, 15, 5, "matrix: dft is square only, and there are K = 15 sources and R = 5 sinks: want as many, without --sinks, or one of " + families},
-		{"fti", Spec{Family: "fti"}, 4, 8, "matrix: fti is square only, and there are K = 4 sources and R = 8 sinks: want as many, without --sinks, or one of " + families},
-		{"inverse", Spec{Family: "cauchy", Inverse: true}, 4, 8, "matrix: cauchy of K = 4 sources and R = 8 sinks has no inverse: want as many, without --sinks, or the matrix itself"},
+		{"dft", Spec{Family: "dft"}, 15, 5, "matrix: dft is square only, and there are K = 15 sources and R = 5 sinks: want as many sinks as sources, or one of " + families},
+		{"fti", Spec{Family: "fti"}, 4, 8, "matrix: fti is square only, and there are K = 4 sources and R = 8 sinks: want as many sinks as sources, or one of " + families},
+		{"inverse", Spec{Family: "cauchy", Inverse: true}, 4, 8, "matrix: cauchy of K = 4 sources and R = 8 sinks has no inverse: want as many sinks as sources, or the matrix itself"},
 		{"cauchy too large", Spec{Family: "cauchy"}, 200, 57, "matrix: cauchy over 2^8: K = 200 and R = 57 need 257 distinct points and q = 256: want K + R <= 256, or a field such as 2^16"},
 		{"cauchy far too large", Spec{Family: "cauchy"}, 1<<31 - 1, 1<<31 - 2, "matrix: cauchy over 2^8: K = 2147483647 and R = 2147483646 need 4294967293 distinct points and q = 256: want K + R <= 256"},
 		{"rs:vandermonde too large", Spec{Family: "rs:vandermonde"}, 255, 2, "matrix: rs:vandermonde over 2^8: K = 255 and R = 2 need 257 distinct points and q = 256: want K + R <= 256, or a field such as 2^16"},

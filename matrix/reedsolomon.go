@@ -6,130 +6,110 @@ var rsVandermondeFamily = Family{
 	Name:    "rs:vandermonde",
 	Formula: "A[i][j] = Φ_i(K+j), Φ_i = 1 at i and 0 at the other codes below K",
 	Doc:     "parity of klauspost/reedsolomon by default; MDS; K+R <= q",
-	build:   func(b *builder) (Matrix, error) { return reedSolomonVandermonde(b.f, b.k, b.r) },
+	build:   func(b *builder) (Matrix, error) { return ReedSolomonVandermonde(b.f, b.k, b.r) },
 }
 
 var rsCauchyFamily = Family{
 	Name:    "rs:cauchy",
 	Formula: "A[i][j] = 1/(i - (K+j)), of symbol codes",
 	Doc:     "parity of klauspost/reedsolomon WithCauchyMatrix and of ISA-L's gf_gen_cauchy1_matrix; MDS; K+R <= q",
-	build: func(b *builder) (Matrix, error) {
-		m, err := cauchyOnCodes("cauchy", b.f, b.k, b.r)
-		if err != nil {
-			return nil, err
-		}
-		return named{m, "rs:cauchy"}, nil
-	},
+	build:   func(b *builder) (Matrix, error) { return ReedSolomonCauchy(b.f, b.k, b.r) },
 }
 
 var rsPAR1Family = Family{
 	Name:    "rs:par1",
 	Formula: "A[i][j] = (i+1)^j, of symbol codes",
 	Doc:     "parity of klauspost/reedsolomon WithPAR1Matrix; over 2^w MDS for K < 4 only; K <= q-1",
-	build:   func(b *builder) (Matrix, error) { return reedSolomonPAR1(b.f, b.k, b.r) },
+	build:   func(b *builder) (Matrix, error) { return ReedSolomonPAR1(b.f, b.k, b.r) },
 }
 
 var rsJerasureFamily = Family{
 	Name:    "rs:jerasure",
 	Formula: "A[i][j] = (K-i)(K+j)/(K(K+j-i)), in the last column (K-i)/K, of symbol codes; 1 where R = 1",
 	Doc:     "parity of Jerasure's reed_sol_van and of klauspost/reedsolomon WithJerasureMatrix; MDS; K+R-1 <= q",
-	build:   func(b *builder) (Matrix, error) { return reedSolomonJerasure(b.f, b.k, b.r) },
+	build:   func(b *builder) (Matrix, error) { return ReedSolomonJerasure(b.f, b.k, b.r) },
 }
 
-// The matrices of Reed–Solomon libraries have the coefficients of K parity shards
-// over K data shards: the coded packet of processor j is parity shard j when the
-// initial packet of processor i is data shard i. Over 2^8 they are those of
-// klauspost/reedsolomon, entry by entry, and [Cauchy] is that of its
-// WithCauchyMatrix. The code is MDS when any K of the 2K shards determine all.
+// The matrices of Reed–Solomon libraries are k×r: they have the coefficients of r
+// parity shards over k data shards. Coded packet j is parity shard j when initial
+// packet i is data shard i. Over 2^8 they are those of klauspost/reedsolomon, entry by
+// entry. The code is MDS when any k of the k+r shards determine all.
 
-// ReedSolomonVandermonde returns the matrix of klauspost/reedsolomon by default:
-// the Vandermonde matrix of codes 0 … 2K-1, multiplied to begin with the
-// identity. The data are the values at codes 0 … K-1 of a polynomial of degree
-// below K, and the parity its values at codes K … 2K-1 ([Lagrange]), on demand.
+// ReedSolomonVandermonde returns the k×r matrix of klauspost/reedsolomon by default:
+// the Vandermonde matrix of the codes 0 … k+r-1, multiplied to begin with the
+// identity. The data are the values at the codes 0 … k-1 of a polynomial of degree
+// below k, and the parity its values at the codes k … k+r-1 ([Lagrange]), on demand.
 //
-// The code is MDS. It is an error where 2K > q.
-func ReedSolomonVandermonde(f field.Field, k int) (Matrix, error) {
-	return reedSolomonVandermonde(f, k, k)
-}
-
-// reedSolomonVandermonde is that of R parity shards, at codes K … K+R-1.
-func reedSolomonVandermonde(f field.Field, k, r int) (Matrix, error) {
+// The code is MDS. It is an error where k+r > q.
+func ReedSolomonVandermonde(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:vandermonde"
 	if err := checkBoth(id, f, k, r, 0); err != nil {
 		return nil, err
 	}
-	return named{newLagrange(codePoints{f, 0, k}, codePoints{f, k, r}), id}, nil
+	return named{newLagrange(codes(f, 0, k), codes(f, k, r)), id}, nil
 }
 
-// ReedSolomonPAR1 returns the matrix of PAR1, and of klauspost/reedsolomon's
+// ReedSolomonCauchy returns the k×r matrix of klauspost/reedsolomon's
+// WithCauchyMatrix, and of ISA-L's gf_gen_cauchy1_matrix: [Cauchy] under another ID.
+//
+// The code is MDS. It is an error where k+r > q.
+func ReedSolomonCauchy(f field.Field, k, r int) (Matrix, error) {
+	m, err := Cauchy(f, k, r)
+	if err != nil {
+		return nil, err
+	}
+	return named{m, "rs:cauchy"}, nil
+}
+
+// ReedSolomonPAR1 returns the k×r matrix of PAR1, and of klauspost/reedsolomon's
 // WithPAR1Matrix, on demand:
 //
 //	A[i][j] = (i+1)^j, i+1 a symbol code
 //
-// It is invertible, but from some K on the code is not MDS: there are K of the 2K
-// shards that do not determine the others. Over 2^w that is so from K = 4 on: as
-// 1 ⊕ 2 ⊕ 3 = 0, parity shards 0, 1 and 3 do not determine data shards 0, 1 and 2.
-// It is an error where K > q-1.
-func ReedSolomonPAR1(f field.Field, k int) (Matrix, error) {
-	return reedSolomonPAR1(f, k, k)
-}
-
-// reedSolomonPAR1 is that of R parity shards, j < R.
-func reedSolomonPAR1(f field.Field, k, r int) (Matrix, error) {
+// The square matrix is invertible, but from some k on the code is not MDS: there are k
+// of the shards that do not determine the others. Over 2^w that is so from k = r = 4 on:
+// as 1 ⊕ 2 ⊕ 3 = 0, parity shards 0, 1 and 3 do not determine data shards 0, 1 and 2.
+// It is an error where k > q-1.
+func ReedSolomonPAR1(f field.Field, k, r int) (Matrix, error) {
 	const id = "rs:par1"
+	if err := checkShape(k, r); err != nil {
+		return nil, err
+	}
 	if err := checkCodes(id, f, "K", k, 1); err != nil {
 		return nil, err
 	}
-	return named{Transpose(vandermonde{codePoints{f, 1, k}, r}), id}, nil
+	return named{Transpose(vandermonde{codes(f, 1, k), r}), id}, nil
 }
 
-// ReedSolomonJerasure returns the matrix of Jerasure's
+// ReedSolomonJerasure returns the k×r matrix of Jerasure's
 // reed_sol_vandermonde_coding_matrix, and of klauspost/reedsolomon's
-// WithJerasureMatrix, on demand. It is that of a code of polynomial values at
-// codes 0 … 2K-2 and of the leading coefficient, with shards multiplied such that
-// row 0 and column 0 are ones:
+// WithJerasureMatrix, on demand. It is that of a code of polynomial values at the codes
+// 0 … k+r-2 and of the leading coefficient, with shards multiplied such that row 0 and
+// column 0 are ones:
 //
-//	A[i][j] = (K-i)·(K+j) / (K·(K+j-i)), 0 <= j < K-1
-//	A[i][K-1] = (K-i) / K
+//	A[i][j] = (k-i)·(k+j) / (k·(k+j-i)), 0 <= j < r-1
+//	A[i][r-1] = (k-i) / k
 //
-// for symbol codes i, K and K+j, and K > 1. The code is MDS. It is an error where
-// 2K-1 > q.
-func ReedSolomonJerasure(f field.Field, k int) (Matrix, error) {
-	return reedSolomonJerasure(f, k, k)
-}
-
-// reedSolomonJerasure is that of R parity shards: the last column, now of the
-// leading coefficient, is number R-1.
-func reedSolomonJerasure(f field.Field, k, r int) (Matrix, error) {
-	if err := checkBoth("rs:jerasure", f, k, r, -1); err != nil {
+// for symbol codes i, k and k+j, and r > 1. The code is MDS. It is an error where
+// k+r-1 > q.
+func ReedSolomonJerasure(f field.Field, k, r int) (Matrix, error) {
+	const id = "rs:jerasure"
+	if err := checkBoth(id, f, k, r, -1); err != nil {
 		return nil, err
 	}
-	return jerasure{f, k, r}, nil
-}
-
-type jerasure struct {
-	f    field.Field
-	k, r int
-}
-
-func (m jerasure) Field() field.Field { return m.f }
-func (m jerasure) Rows() int          { return m.k }
-func (m jerasure) Cols() int          { return m.r }
-func (m jerasure) ID() string         { return "rs:jerasure" }
-
-func (m jerasure) At(i, j int) field.Element {
-	checkEntry(i, j, m.k, m.r)
-	if i == 0 || j == 0 {
-		return field.One
-	}
-	// Elimination makes it the Lagrange matrix Φ_i(y_j), with the leading
-	// coefficient of Φ_i in the last column. Rows are divided by column 0 and then
-	// columns by row 0, and of Φ_i(y) = w_i·Π(y - x_m) / (y - x_i) these remain.
-	x, first, y := field.Code(uint64(i)), field.Code(uint64(m.k)), field.Code(uint64(m.k)+uint64(j))
-	numerator, denominator := m.f.Sub(first, x), first
-	if j < m.r-1 {
-		numerator = m.f.Mul(numerator, y)
-		denominator = m.f.Mul(denominator, m.f.Sub(y, x))
-	}
-	return m.f.Mul(numerator, m.f.Inv(denominator))
+	return &formula{shape{f, k, r}, id, func(i, j int) field.Element {
+		if i == 0 || j == 0 {
+			return field.One
+		}
+		// Elimination makes it the Lagrange matrix Φ_i(y_j), with the leading
+		// coefficient of Φ_i in the last column. Rows are divided by column 0 and then
+		// columns by row 0, and of Φ_i(y) = w_i·Π(y - x_m) / (y - x_i) these remain.
+		x, first, y := field.Code(uint64(i)), field.Code(uint64(k)), field.Code(uint64(k)+uint64(j))
+		numerator, denominator := f.Sub(first, x), first
+		if j < r-1 {
+			numerator = f.Mul(numerator, y)
+			denominator = f.Mul(denominator, f.Sub(y, x))
+		}
+		return f.Mul(numerator, f.Inv(denominator))
+	}}, nil
 }

@@ -221,7 +221,7 @@ func TestMDS(t *testing.T) {
 			if k == c.k {
 				want = c.want
 			}
-			if part := singularPart(must(ReedSolomonPAR1(f, k))(t)); part != want {
+			if part := singularPart(must(ReedSolomonPAR1(f, k, k))(t)); part != want {
 				t.Errorf("rs:par1 over %s, K = %d: singular in %q, want %q", c.field, k, part, want)
 			}
 		}

@@ -120,18 +120,15 @@ func (s Spec) build(b *builder) (Matrix, error) {
 	if err := s.check(family); err != nil {
 		return nil, err
 	}
-	if err := checkSize("K", b.k); err != nil {
-		return nil, err
-	}
-	if err := checkSize("R", b.r); err != nil {
+	if err := checkShape(b.k, b.r); err != nil {
 		return nil, err
 	}
 	if b.k != b.r && family.Square {
-		return nil, fmt.Errorf("matrix: %s is square only, and there are K = %d sources and R = %d sinks: want as many, without --sinks, or one of %s",
-			family.Name, b.k, b.r, rectangular())
+		return nil, fmt.Errorf("matrix: %s is square only, and there are K = %d sources and R = %d sinks: want as many sinks as sources, or one of %s",
+			family.Name, b.k, b.r, familiesWith(func(f Family) bool { return !f.Square }))
 	}
 	if b.k != b.r && s.Inverse {
-		return nil, fmt.Errorf("matrix: %s of K = %d sources and R = %d sinks has no inverse: want as many, without --sinks, or the matrix itself",
+		return nil, fmt.Errorf("matrix: %s of K = %d sources and R = %d sinks has no inverse: want as many sinks as sources, or the matrix itself",
 			family, b.k, b.r)
 	}
 	m, err := family.build(b)
@@ -161,7 +158,7 @@ func (s Spec) check(family Family) error {
 	} {
 		if option.value != "" && !slices.Contains(family.Takes, option.name) {
 			return fmt.Errorf("matrix: %s takes no %s, got %s: leave that out, or take one of %s",
-				family.Name, option.name, quote(option.value), taking(option.name))
+				family.Name, option.name, quote(option.value), familiesWith(func(f Family) bool { return slices.Contains(f.Takes, option.name) }))
 		}
 	}
 	return nil

@@ -80,16 +80,16 @@ func TestBuild(t *testing.T) {
 		want Matrix
 		id   string
 	}{
-		{"cauchy", Spec{Family: "cauchy"}, must(Cauchy(f, k))(t), "cauchy"},
-		{"cauchy in any order", Spec{Family: "cauchy", Order: "any"}, must(Cauchy(f, k))(t), "cauchy"},
+		{"cauchy", Spec{Family: "cauchy"}, must(Cauchy(f, k, k))(t), "cauchy"},
+		{"cauchy in any order", Spec{Family: "cauchy", Order: "any"}, must(Cauchy(f, k, k))(t), "cauchy"},
 		{"dft", Spec{Family: "dft"}, must(DFT(f, k))(t), "dft"},
 		{"dft reversed", Spec{Family: "dft", Order: "reversed"}, must(DFTReversed(f, k))(t), "dft-reversed"},
 		{"random", Spec{Family: "random", Argument: "7"}, must(Random(f, k, k, 7))(t), "random:7"},
-		{"fti", Spec{Family: "fti"}, Transpose(must(Cauchy(f, k))(t)), "fti"},
+		{"fti", Spec{Family: "fti"}, Transpose(must(Cauchy(f, k, k))(t)), "fti"},
 		{"rs:vandermonde", Spec{Family: "rs:vandermonde"}, must(Lagrange(codes(0), codes(k)))(t), "rs:vandermonde"},
-		{"rs:cauchy", Spec{Family: "rs:cauchy"}, must(Cauchy(f, k))(t), "rs:cauchy"},
+		{"rs:cauchy", Spec{Family: "rs:cauchy"}, must(Cauchy(f, k, k))(t), "rs:cauchy"},
 		{"rs:par1", Spec{Family: "rs:par1"}, Transpose(Vandermonde(codes(1))), "rs:par1"},
-		{"rs:jerasure", Spec{Family: "rs:jerasure"}, must(ReedSolomonJerasure(f, k))(t), "rs:jerasure"},
+		{"rs:jerasure", Spec{Family: "rs:jerasure"}, must(ReedSolomonJerasure(f, k, k))(t), "rs:jerasure"},
 		{"cauchy with omega", Spec{Family: "cauchy", Omega: far}, must(CauchyOn(must(CodePoints(f, 50, k))(t), codes(k)))(t), "cauchy(" + farID + ", codes:5)"},
 		{"cauchy with both", Spec{Family: "cauchy", Omega: far, Alpha: points}, must(CauchyOn(must(CodePoints(f, 50, k))(t), codes(k)))(t), "cauchy(" + farID + ", " + read.ID() + ")"},
 		{"lagrange", Spec{Family: "lagrange"}, must(Lagrange(must(CosetPoints(f, k))(t), must(ShiftedCosetPoints(f, k, 1))(t)))(t), "lagrange(coset, coset+1)"},
@@ -98,14 +98,14 @@ func TestBuild(t *testing.T) {
 		{"lagrange to later powers", Spec{Family: "lagrange", Omega: points, Alpha: "powers"}, must(Lagrange(codes(5), must(NewPoints(f, []field.Element{field.Code(32), field.Code(64), field.Code(128), field.Code(29), field.Code(58)}))(t)))(t), "lagrange(" + read.ID() + ", powers+5)"},
 		{"moore", Spec{Family: "moore"}, must(Moore(must(MoorePoints(f, 2, k))(t), 2))(t), "moore(2, moore-coset:2)"},
 		{"moore on a file", Spec{Family: "moore", Base: 16, Points: points}, must(Moore(codes(5), 16))(t), "moore(16, " + read.ID() + ")"},
-		{"lch", Spec{Family: "lch"}, must(LCH(f, k))(t), "lch"},
+		{"lch", Spec{Family: "lch"}, must(LCH(f, k, k))(t), "lch"},
 		{"codes", Spec{Family: "vandermonde", Points: "codes"}, Vandermonde(codes(0)), "vandermonde(codes:0)"},
 		{"default points", Spec{Family: "vandermonde"}, Vandermonde(must(CosetPoints(f, k))(t)), "vandermonde(coset)"},
 		{"coset", Spec{Family: "vandermonde", Points: "coset"}, Vandermonde(must(CosetPoints(f, k))(t)), "vandermonde(coset)"},
 		{"powers", Spec{Family: "vandermonde", Points: "powers"}, Vandermonde(must(PowerPoints(f, k))(t)), "vandermonde(powers)"},
 		{"points file", Spec{Family: "vandermonde", Points: points}, Vandermonde(must(CodePoints(f, 5, k))(t)), "vandermonde(" + read.ID() + ")"},
 		{"file", Spec{Family: "file", Argument: csv}, diagonal, diagonal.ID()},
-		{"inverse", Spec{Family: "cauchy", Inverse: true}, must(Inverse(must(Cauchy(f, k))(t)))(t), "inverse(cauchy)"},
+		{"inverse", Spec{Family: "cauchy", Inverse: true}, must(Inverse(must(Cauchy(f, k, k))(t)))(t), "inverse(cauchy)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := must(c.spec.Build(f, k, k))(t)

@@ -69,6 +69,15 @@ type tower struct {
 	value func(t, label int) field.Element
 }
 
+// degrees returns the degrees of the compositions of the first 0, 1, … folds.
+func (w *tower) degrees() []int {
+	list := []int{1}
+	for t, p := range w.folds {
+		list = append(list, list[t]*p.radix)
+	}
+	return list
+}
+
 // z returns Z.
 func (w *tower) z() int {
 	z := 1
@@ -176,11 +185,10 @@ func (w *tower) String() string {
 // that of labels, all folds being monomials of the given prime degrees.
 func cosetTower(f field.Field, n int, radices []int, point func(label int) field.Element) *tower {
 	w := &tower{f: f, n: n}
-	degree := []uint64{1}
 	for _, r := range radices {
 		w.folds = append(w.folds, fold{f: f, radix: r})
-		degree = append(degree, degree[len(degree)-1]*uint64(r))
 	}
-	w.value = func(t, label int) field.Element { return field.Exp(f, point(label), degree[t]) }
+	degree := w.degrees()
+	w.value = func(t, label int) field.Element { return field.Exp(f, point(label), uint64(degree[t])) }
 	return w
 }

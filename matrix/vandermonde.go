@@ -12,10 +12,8 @@ var vandermondeFamily = Family{
 	Doc:     "values of the polynomial whose coefficients are the initial packets; R <= q-1 unless the points are codes or from a file",
 	Takes:   []string{"points"},
 	build: func(b *builder) (Matrix, error) {
-		p, err := b.points("alpha", cmp.Or(b.Points, "coset"), map[string]func() (Points, error){
-			"coset":  func() (Points, error) { return b.cosets("R", b.r, cosetSize(b.f, b.r)) },
-			"powers": func() (Points, error) { return b.powers("R", b.r) },
-			"codes":  func() (Points, error) { return b.codes("R", b.r) },
+		p, err := b.points("alpha", cmp.Or(b.Points, "coset"), pointWords, func(word string) (Points, error) {
+			return b.firstPoints(word, "R", b.r, cosetSize(b.f, b.r))
 		})
 		if err != nil {
 			return nil, err
@@ -52,14 +50,11 @@ func (m vandermonde) At(i, j int) field.Element {
 func (m vandermonde) pointSets() []PointSet { return []PointSet{{"alpha", m.points}} }
 
 func (m vandermonde) columnBlock(first, columns int) Matrix {
-	return vandermonde{subset(m.points, first, columns), m.rows}
+	return vandermonde{part(m.points, first, columns), m.rows}
 }
 
 // factor finds the cosets that the points are made of, and arranges them.
 func (m vandermonde) factor() *Factorisation {
-	if m.Rows() != m.Cols() {
-		return nil
-	}
 	points := m.points
 	const name = "draw-and-loose"
 	if p, ok := points.(*cosetPoints); ok {

@@ -31,9 +31,13 @@ const (
 // A Violation is one breach of a rule. Round, Port and Slot are -1 where they
 // do not apply.
 type Violation struct {
-	Rule                    Rule
-	Proc, Round, Port, Slot int
-	Got, Want               string
+	Rule  Rule   `json:"rule"`
+	Proc  int    `json:"processor"`
+	Round int    `json:"round"`
+	Port  int    `json:"port"`
+	Slot  int    `json:"slot"`
+	Got   string `json:"got"`
+	Want  string `json:"want"`
 }
 
 func (v Violation) String() string {

@@ -21,7 +21,7 @@ func randomSquare(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix
 
 func cauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
 	t.Helper()
-	a, err := matrix.Cauchy(f, k)
+	a, err := matrix.Cauchy(f, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,22 +62,48 @@ func MultiplyAdds(p plan.Plan) (int, error) {
 	return most, nil
 }
 
-// Model gives the time of a schedule: a message of d elements of W symbols takes
-// Beta + d·W·Tau.
-type Model struct {
-	Beta    time.Duration // β, per message
-	Tau     float64       // τ, seconds per symbol
-	Gamma   float64       // γ, seconds per multiply-add of a symbol; 0: coding counts for nothing
-	Symbols int64         // W, symbols per packet
+// PerByte is a time for each byte, in seconds: of a message to pass, or of a
+// multiply-add to be done. It is far less than the nanosecond of a [time.Duration].
+type PerByte float64
+
+// String returns the time in the unit that suits it, such as "0.8 ns/B".
+func (t PerByte) String() string {
+	x, units := float64(t), []string{"s", "ms", "µs", "ns"}
+	for len(units) > 1 && math.Abs(x) < 1 {
+		x, units = x*1000, units[1:]
+	}
+	return fmt.Sprintf("%.4g %s/B", x, units[0])
 }
 
+// Validate returns an error unless t is a finite number, 0 or more.
+func (t PerByte) Validate() error {
+	if t >= 0 && t <= math.MaxFloat64 {
+		return nil
+	}
+	return fmt.Errorf("%v: want a number, 0 or more", t)
+}
+
+// Model gives the time of a schedule: a message of d packets of W bytes takes
+// Beta + d·W·Tau.
+type Model struct {
+	Beta        time.Duration // β, per message
+	Tau         PerByte       // τ, of a message
+	Gamma       PerByte       // γ, of a multiply-add; 0: coding counts for nothing
+	Bytes       int64         // W, of a packet
+	SymbolBytes int           // of a symbol, which no plan cuts; 0: 1
+}
+
+// Symbols returns how many symbols a packet has.
+func (m Model) Symbols() int64 { return m.Bytes / int64(max(1, m.SymbolBytes)) }
+
 // Time returns C1·β + C2·W·τ + C3·W·γ, where an element of a plan that cuts packets
-// into pieces has so much fewer symbols, and the longest duration where that is
+// into pieces has so much fewer bytes, and the longest duration where that is
 // longer.
 func (m Model) Time(c Cost) time.Duration {
-	pieces := int64(max(1, c.Pieces))
-	element := math.Ceil(float64(m.Symbols) / float64(pieces)) // the last piece is filled up
-	ns := float64(c.C1)*float64(m.Beta) + (float64(c.C2)*m.Tau+float64(c.C3)*m.Gamma)*element*float64(time.Second)
+	pieces := float64(max(1, c.Pieces))
+	element := math.Ceil(float64(m.Symbols())/pieces) * float64(max(1, m.SymbolBytes)) // the last piece is filled up
+	perByte := float64(c.C2)*float64(m.Tau) + float64(c.C3)*float64(m.Gamma)
+	ns := float64(c.C1)*float64(m.Beta) + perByte*element*float64(time.Second)
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
 	}

@@ -96,12 +96,12 @@ func TestTime(t *testing.T) {
 		model sim.Model
 		want  time.Duration
 	}{
-		{"3·1ms + 5·10^6·2ns", sim.Cost{C1: 3, C2: 5}, sim.Model{Beta: time.Millisecond, Tau: 2e-9, Symbols: 1_000_000}, 13 * time.Millisecond},
-		{"3·10·2ns", sim.Cost{C3: 3}, sim.Model{Gamma: 2e-9, Symbols: 10}, 60},
-		{"0.6ns", sim.Cost{C2: 1}, sim.Model{Tau: 0.6e-9, Symbols: 1}, 1},
-		{"4·251·1ns, the last piece filled up", sim.Cost{C2: 4, Pieces: 4}, sim.Model{Tau: 1e-9, Symbols: 1001}, 1004},
+		{"3·1ms + 5·10^6·2ns", sim.Cost{C1: 3, C2: 5}, sim.Model{Beta: time.Millisecond, Tau: 2e-9, Bytes: 1_000_000}, 13 * time.Millisecond},
+		{"3·10·2ns", sim.Cost{C3: 3}, sim.Model{Gamma: 2e-9, Bytes: 10}, 60},
+		{"0.6ns", sim.Cost{C2: 1}, sim.Model{Tau: 0.6e-9, Bytes: 1}, 1},
+		{"4·251·1ns, the last piece filled up", sim.Cost{C2: 4, Pieces: 4}, sim.Model{Tau: 1e-9, Bytes: 1001}, 1004},
 		{"2^63ns", sim.Cost{C1: 1}, sim.Model{Beta: math.MaxInt64}, math.MaxInt64},
-		{"5·2^62·2ns", sim.Cost{C2: 5}, sim.Model{Tau: 2e-9, Symbols: 1 << 62}, math.MaxInt64},
+		{"5·2^62·2ns", sim.Cost{C2: 5}, sim.Model{Tau: 2e-9, Bytes: 1 << 62}, math.MaxInt64},
 	} {
 		if got := c.model.Time(c.cost); got != c.want {
 			t.Errorf("%s = %v, want %v", c.name, got, c.want)

@@ -110,10 +110,11 @@ func Simulate(ctx context.Context, p plan.Plan, m Model, n Noise, seed uint64, r
 	if runs < 1 {
 		return nil, fmt.Errorf("sim: %d runs: want 1 or more", runs)
 	}
+	element := float64(m.Bytes) / float64(p.Info().PieceCount())
 	w := &world{
 		ctx: ctx, noise: n, seed: seed, processors: p.Info().Processors,
-		start: float64(m.Beta), pass: float64(m.Symbols) / float64(p.Info().PieceCount()) * m.Tau * float64(time.Second),
-		multiply: float64(m.Symbols) / float64(p.Info().PieceCount()) * m.Gamma * float64(time.Second),
+		start: float64(m.Beta), pass: element * float64(m.Tau) * float64(time.Second),
+		multiply: element * float64(m.Gamma) * float64(time.Second),
 	}
 	if n.none() {
 		runs = 1

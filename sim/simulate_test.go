@@ -16,7 +16,7 @@ import (
 )
 
 // unit has β = 1 ms and 1 ms for an element.
-var unit = sim.Model{Beta: time.Millisecond, Tau: 1e-6, Symbols: 1000}
+var unit = sim.Model{Beta: time.Millisecond, Tau: 1e-6, Bytes: 1000}
 
 func simulate(t testing.TB, p plan.Plan, m sim.Model, n sim.Noise, seed uint64, runs int) sim.Sample {
 	t.Helper()
@@ -70,7 +70,7 @@ func TestSimulateByHand(t *testing.T) {
 	const ms = time.Millisecond
 	coded := unit
 	coded.Gamma = 1e-6 // 1 ms for a multiply-add
-	half := sim.Model{Gamma: 0.5e-9, Symbols: 1}
+	half := sim.Model{Gamma: 0.5e-9, Bytes: 1}
 	for _, c := range []struct {
 		name  string
 		plan  plan.Plan
@@ -249,7 +249,7 @@ func TestSimulateErrors(t *testing.T) {
 	if got, want := simulate(t, ring, unit, sim.Noise{}, 1, 1)[0], unit.Time(sim.Count(ring)); got != want {
 		t.Errorf("10^8 messages, all alike: %v, want %v", got, want)
 	}
-	slow := sim.Model{Beta: time.Hour, Tau: 1, Symbols: 1 << 60}
+	slow := sim.Model{Beta: time.Hour, Tau: 1, Bytes: 1 << 60}
 	if got := simulate(t, p, slow, sim.Noise{Jitter: sim.Lognormal, Size: 1}, 1, 1)[0]; got != math.MaxInt64 {
 		t.Errorf("%v, want the longest duration there is", got)
 	}

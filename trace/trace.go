@@ -46,8 +46,8 @@ const (
 	RunRow      Row = iota // from greeting to check
 	FirstLane              // every segment, or every other
 	SecondLane             // the other ones
-	ReadAhead              // reads the next segment, at the only rank
-	WriteBehind            // writes the last one, at the only rank
+	ReadAhead              // of older traces: read the next segment, at the only rank
+	WriteBehind            // of older traces: wrote the last one
 	Messages
 )
 

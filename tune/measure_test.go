@@ -14,6 +14,7 @@ import (
 
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/sim"
 	"volley/transport"
 	"volley/transport/faulty"
 	"volley/transport/local"
@@ -151,11 +152,11 @@ func TestVirtual(t *testing.T) {
 						t.Errorf("γ = %v: %+v", want, got)
 					}
 				}
-				gamma, ok := r.Gamma("257", 2)
-				if !ok || gamma != 2*r.Coding[1].Cached {
-					t.Errorf("γ of a symbol of 257: %v, %v", gamma, ok)
+				gamma, ok := r.Gamma("257")
+				if !ok || gamma != sim.PerByte(r.Coding[1].Cached) {
+					t.Errorf("γ of 257: %v, %v", gamma, ok)
 				}
-				if _, ok := r.Gamma("2^9", 2); ok {
+				if _, ok := r.Gamma("2^9"); ok {
 					t.Error("γ of 2^9 was not measured")
 				}
 				if r.Transport != "virtual" || r.Ranks != c.ranks || r.Ports != min(c.ports, c.ranks-1) || r.CPU == "" || r.CPUs < 1 || r.Host == "" {

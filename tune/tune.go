@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"volley/field"
+	"volley/sim"
 	"volley/transport"
 )
 
@@ -67,13 +68,16 @@ func (r *Result) Beta() time.Duration {
 	return time.Duration(r.BetaSeconds*float64(time.Second) + 0.5)
 }
 
-// Gamma returns γ in seconds per multiply-add and symbol of the named field, and
+// Tau returns τ, the time a byte of a message takes.
+func (r *Result) Tau() sim.PerByte { return sim.PerByte(r.TauSecondsPerByte) }
+
+// Gamma returns γ, the time a multiply-add takes on a byte, in the named field, and
 // false where that field was not measured. It is that of packets in the cache,
 // where the segments of a run mostly are.
-func (r *Result) Gamma(fieldName string, symbolBytes int) (secondsPerSymbol float64, ok bool) {
+func (r *Result) Gamma(fieldName string) (_ sim.PerByte, ok bool) {
 	for _, c := range r.Coding {
 		if c.Field == fieldName {
-			return c.Cached * float64(symbolBytes), true
+			return sim.PerByte(c.Cached), true
 		}
 	}
 	return 0, false

@@ -50,11 +50,15 @@ func (e *MismatchError) Error() string {
 // Check checks that p obeys the rules of the model and computes a, exactly, over the
 // field of both. It returns nil, a *plan.ValidationError, a *MismatchError,
 // or an error when the shapes or fields of p and a differ or a program cannot be
-// made.
+// made. Where p cuts packets into pieces, the rows and columns of a may be whole
+// packets, all pieces of which are coded alike.
 func Check(p plan.Plan, a matrix.Matrix) error {
 	info := p.Info()
 	if info.Field.Name() != a.Field().Name() {
 		return fmt.Errorf("verify: a plan over %s and a matrix over %s", info.Field.Name(), a.Field().Name())
+	}
+	if n := info.PieceCount(); n > 1 && info.Rows == n*a.Rows() && info.Columns == n*a.Cols() {
+		a = inPieces{a, n}
 	}
 	if info.Rows != a.Rows() || info.Columns != a.Cols() {
 		return fmt.Errorf("verify: a plan of %d rows and %d columns and a matrix of %d and %d", info.Rows, info.Columns, a.Rows(), a.Cols())
@@ -86,6 +90,22 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 		return &wrong
 	}
 	return nil
+}
+
+// inPieces is a matrix of the pieces of packets: that of whole packets for each of them.
+type inPieces struct {
+	matrix.Matrix
+	pieces int
+}
+
+func (m inPieces) Rows() int { return m.pieces * m.Matrix.Rows() }
+func (m inPieces) Cols() int { return m.pieces * m.Matrix.Cols() }
+
+func (m inPieces) At(i, j int) field.Element {
+	if i%m.pieces != j%m.pieces {
+		return field.Element{}
+	}
+	return m.Matrix.At(i/m.pieces, j/m.pieces)
 }
 
 // TransferMatrix returns the matrix that p computes: entry (i, j) is the

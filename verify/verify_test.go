@@ -21,7 +21,7 @@ func materialize(t *testing.T, algorithm string) (*plan.Materialized, matrix.Mat
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := matrix.Cauchy(f, 7)
+	a, err := matrix.Cauchy(f, 7, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestCheckRejects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := matrix.Cauchy(other, 7)
+	elsewhere, err := matrix.Cauchy(other, 7, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestMismatchErrorIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := 24
-	big, err := matrix.Cauchy(m.Common.Field, k)
+	big, err := matrix.Cauchy(m.Common.Field, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,5 +204,40 @@ func TestMismatchErrorIsBounded(t *testing.T) {
 	}
 	if err := verify.Check(m, other); err == nil {
 		t.Error("a plan for another matrix was accepted")
+	}
+}
+
+// TestPlanInPieces checks that the matrix of a plan which cuts packets may be that of whole packets.
+func TestPlanInPieces(t *testing.T) {
+	f, err := field.Parse("257")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := field.One, f.Add(field.One, field.One)
+	three := f.Add(two, one)
+	coefs := []field.Element{one, three, two, one} // a 2×2 matrix, row by row
+	m := &plan.Materialized{Common: plan.Info{Field: f, Processors: 2, Ports: 1, Rows: 4, Columns: 4, Pieces: 2, Phases: []plan.Phase{{Name: "swap", Rounds: 1}}}}
+	for k := range 2 {
+		p := &plan.Program{Proc: k, Inputs: 2, Outputs: []plan.Slot{4, 5}, Rounds: []plan.Round{{
+			Sends: []plan.Send{{Dst: 1 - k, Slots: []plan.Slot{0, 1}}}, Recvs: []plan.Recv{{Src: 1 - k, Count: 2}},
+		}}}
+		for piece := range 2 {
+			p.Compute = append(p.Compute, plan.Combination{{Slot: piece, Coef: coefs[2*k+k]}, {Slot: 2 + piece, Coef: coefs[2*(1-k)+k]}})
+		}
+		m.Programs = append(m.Programs, p)
+		m.Rows = append(m.Rows, []int{2 * k, 2*k + 1})
+		m.Columns = append(m.Columns, []int{2 * k, 2*k + 1})
+	}
+	a := matrix.NewDense(f, 2, 2)
+	for i, c := range coefs {
+		a.Set(i/2, i%2, c)
+	}
+	if err := verify.Check(m, a); err != nil {
+		t.Error(err)
+	}
+	a.Set(1, 0, one)
+	var wrong *verify.MismatchError
+	if err := verify.Check(m, a); !errors.As(err, &wrong) || wrong.Count != 2 || wrong.Mismatches[0].Row != 2 || wrong.Mismatches[0].Column != 0 {
+		t.Errorf("%v", err)
 	}
 }

@@ -276,7 +276,7 @@ func (j *job) ours(ctx context.Context, x, y []byte) ([]*contestant, error) {
 		m := j.models[p]
 		for _, name := range j.algorithms {
 			e, err := volley.Compile(j.matrix, volley.WithAlgorithm(name), volley.WithPorts(p), volley.WithCheck(false),
-				volley.WithBeta(m.Beta()), volley.WithTau(m.TauSecondsPerByte*float64(f.SymbolBytes())), volley.WithTimeout(5*time.Minute))
+				volley.WithBeta(m.Beta()), volley.WithTau(m.Tau()), volley.WithTimeout(5*time.Minute))
 			if err != nil {
 				return nil, err
 			}

@@ -148,6 +148,9 @@ func inCopy(t *testing.T, root string) {
 	if err := os.CopyFS(filepath.FromSlash(packets), os.DirFS(filepath.Join(root, packets))); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile("examples/plan.json", []byte(read(t, filepath.Join(root, "examples/plan.json"))), 0o666); err != nil {
+		t.Fatal(err)
+	}
 }
 
 var spaces = regexp.MustCompile(`\s+`)

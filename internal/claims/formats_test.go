@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"volley/coded"
 	"volley/group"
-	"volley/internal/codeddir"
 	"volley/tune"
 )
 
@@ -35,10 +35,10 @@ func TestFormats(t *testing.T) {
 	}
 
 	manifest, within := keyTable(section("The directory of coded packets"))
-	check("manifest", manifest, keysOf(reflect.TypeFor[codeddir.Manifest](), map[string]bool{"matrix": true}))
-	check("manifest, files", within["files"], keysOf(reflect.TypeFor[codeddir.Entry](), nil))
-	check("manifest, inputs", within["inputs"], keysOf(reflect.TypeFor[codeddir.Entry](), nil))
-	for _, key := range keysOf(reflect.TypeFor[codeddir.PointSet](), nil) {
+	check("manifest", manifest, keysOf(reflect.TypeFor[coded.Manifest](), map[string]bool{"matrix": true}))
+	check("manifest, files", within["files"], keysOf(reflect.TypeFor[coded.Entry](), nil))
+	check("manifest, inputs", within["inputs"], keysOf(reflect.TypeFor[coded.Entry](), nil))
+	for _, key := range keysOf(reflect.TypeFor[coded.PointSet](), nil) {
 		if !slices.Contains(within["matrix.points"], key) {
 			t.Errorf("manifest, matrix.points: docs/format.md does not name %s", key)
 		}

@@ -28,47 +28,34 @@ type benchOptions struct {
 	format     string
 }
 
-const benchHelp = `Measure how fast this machine encodes, all processors in this process and packets in
-memory, against other libraries that do the same work in the same run.
+const benchHelp = `Measure the speed of encoding against other libraries, in the same run.
 
-%s
-Each iteration runs ours, by each algorithm, the peer, and memcpy, one after the other;
-a first one does not count. time, its time and memcpy are medians, check is the time of
-the final check in one run more, compile the share of the first run in which programs
-were made ready. ratio is the time over that of the peer: below 1 the peer is slower.
-memcpy copies all packets once, on all cores. algbw is K packets over the time,
-busbw C2 packets over the time. #wrong counts coded packets that are not what the peer
-has or, where its matrix is another, what a direct sum gives; the exit code then is 3.
-
-Messages cost next to nothing here, so auto takes the plan of the fewest multiply-adds.
-An algorithm that does not take the matrix of a case has no row there. csv and json have
-the machine in each row. The table is explained in docs/metrics.md. Let the machine be
-idle.`
+All processors are in this process, and packets in memory. The exit code is 3
+where a coded packet is wrong. Let the machine be idle. The cases, and what the
+columns mean: volley help measuring`
 
 func newBench() *cobra.Command {
 	o := &benchOptions{iterations: 11}
-	var cases strings.Builder
 	var names []string
 	for _, c := range bench.Cases() {
-		fmt.Fprintf(&cases, "  %-10s %s\n", c.Name, c.Doc)
 		names = append(names, c.Name)
 	}
 	cmd := &cobra.Command{
 		Use:   "bench [flags]",
 		Short: "Measure the speed of encoding against other libraries",
-		Long:  fmt.Sprintf(benchHelp, cases.String()),
+		Long:  benchHelp,
 		Example: `  volley bench --case dense -k 4,16 --size 64KiB -n 3
-  volley bench --case dense,dft -k 8 --size 4KiB -n 2 --algorithm auto,universal,dft --format csv`,
+  volley bench --case dft -k 8 --size 4KiB -n 2 --algorithm dft --format csv`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.cases, "case", strings.Join(names, ","), "what to measure, with commas")
-	f.StringVarP(&o.processors, "processors", "k", "", "numbers of processors: a list such as 4,8,16..20 (default: those of each case)")
-	f.StringVar(&o.size, "size", "", "bytes of a packet (default: that of each case)")
-	f.StringVar(&o.algorithms, "algorithm", algo.Auto, "auto, or names that volley algorithms lists, with commas")
-	f.VarP(selection.AtLeast{Value: &o.iterations, Least: 1, Unset: 0}, "iterations", "n", "how many times each is run, besides a first one")
-	f.StringVar(&o.format, "format", "text", strings.Join(report.Formats, ", "))
+	f.StringVar(&o.cases, "case", strings.Join(names, ","), "`CASES` to measure, with commas")
+	f.StringVarP(&o.processors, "processors", "k", "", "`K`, the numbers of processors: a list such as 4,8,16..20 (default: those of each case)")
+	f.StringVar(&o.size, "size", "", "`BYTES` of a packet (default: that of each case)")
+	f.StringVar(&o.algorithms, "algorithm", algo.Auto, "`NAMES` that volley algorithms lists, or auto, with commas")
+	f.VarP(selection.AtLeast{Value: &o.iterations, Least: 1, Unset: 0}, "iterations", "n", "`N`, how often each is run after a first time")
+	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))
 	return cmd
 }
 

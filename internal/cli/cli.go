@@ -74,18 +74,16 @@ func (s *session) end(err error, say func(string)) int {
 	return s.party.part(mine, say)
 }
 
-const longHelp = `Volley computes coded packets where the data already is: from a file on each of K
-machines, another file for each. With the default matrix any K of all 2K files bring
-the others back. No machine collects all data.
+const longHelp = `Volley encodes data where it is: each of K machines ends with a coded file.
 
-In its own words: K processors hold a packet each and end with a combination of all
-packets each, processor k with column k of x·A, for a matrix A over a finite field.
-They work in rounds, by the cheapest plan that Volley knows.
+No machine collects all data. With the default matrix, any K of the 2K input
+and coded files bring the others back. Volley also protects directories, so
+that any R of them may be lost.
 
 Begin with
-  volley encode -o coded DIR            DIR has a file for each processor
-  volley decode coded -o back [FILE]    the way back, with the FILEs that are left
-  volley protect --tolerate 2 DIR...    parity in the directories of a group of nodes
+  volley encode -o coded DIR            a coded file for each file in DIR
+  volley decode coded -o back [FILE]    the inputs, from what is left of both
+  volley protect --tolerate 2 DIR...    any 2 of these directories may be lost
 
 Exit codes: 0 done; 1 the run failed; 2 usage or bad input; 3 the result failed
 verification; 130 interrupted.`
@@ -126,7 +124,8 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
 	cobra.EnableCommandSorting = false // the usual ones first
-	cmd.AddCommand(newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newPlan(), newCost(), newMatrix(), newExplore(), newTune(), newBench(), newAlgorithms(), newFields())
+	cmd.AddCommand(newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newBench(), newAlgorithms(), newFields())
+	cmd.AddCommand(newTopics()...)
 	return cmd
 }
 
@@ -142,8 +141,8 @@ func flagError(cmd *cobra.Command, err error) error {
 // newHelp is cobra's help verb, except that it refuses an unknown verb.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [VERB]",
-		Short: "Say what a verb does",
+		Use:   "help [VERB or TOPIC]",
+		Short: "Explain a verb or a topic",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"volley/internal/codeddir"
+	codedpkg "volley/coded"
 )
 
 // inTheWay are names of an output directory that something may lie under already.
@@ -126,7 +126,7 @@ func TestSpecialFiles(t *testing.T) {
 		if err := make(path); err != nil {
 			t.Fatal(err)
 		}
-		if r := soonOf(t, mostPiped, "encode", "--csv", "-o", filepath.Join(t.TempDir(), "out"), path); r.code != exitUsage || !strings.Contains(r.stderr, "symbols.csv") {
+		if r := soonOf(t, 64<<20, "encode", "--csv", "-o", filepath.Join(t.TempDir(), "out"), path); r.code != exitUsage || !strings.Contains(r.stderr, "symbols.csv") {
 			t.Errorf("encode --csv: %s: exit %d, %s", what, r.code, r.stderr)
 		}
 		if r := soon(t, "matrix", "--matrix", "vandermonde", "-k", "2", "--points", "/dev/zero"); r.code != exitUsage {
@@ -231,11 +231,11 @@ func TestModesOfGroups(t *testing.T) {
 func TestManifestNumbers(t *testing.T) {
 	symbols := filepath.Join(t.TempDir(), "symbols.csv")
 	write(t, symbols, "1,2\n3,4\n")
-	for name, edit := range map[string]func(m *codeddir.Manifest){
-		"processors of a text": func(m *codeddir.Manifest) { m.Processors = 1 << 30 },
-		"sinks of a text":      func(m *codeddir.Manifest) { m.Sinks = 1 << 30 },
-		"both":                 func(m *codeddir.Manifest) { m.Processors, m.Sinks = 1<<30, 1<<30 },
-		"both, and bytes":      func(m *codeddir.Manifest) { m.Processors, m.Sinks, m.Files[0].Bytes = 1<<30, 1<<30, 1<<50 },
+	for name, edit := range map[string]func(m *codedpkg.Manifest){
+		"processors of a text": func(m *codedpkg.Manifest) { m.Processors = 1 << 30 },
+		"sinks of a text":      func(m *codedpkg.Manifest) { m.Sinks = 1 << 30 },
+		"both":                 func(m *codedpkg.Manifest) { m.Processors, m.Sinks = 1<<30, 1<<30 },
+		"both, and bytes":      func(m *codedpkg.Manifest) { m.Processors, m.Sinks, m.Files[0].Bytes = 1<<30, 1<<30, 1<<50 },
 	} {
 		for _, family := range []string{"random:1", "cauchy"} {
 			coded := filepath.Join(t.TempDir(), "coded")
@@ -247,7 +247,7 @@ func TestManifestNumbers(t *testing.T) {
 		}
 	}
 	coded, in, _ := encoded(t, []int{9, 30})
-	editManifest(t, coded, func(m *codeddir.Manifest) {
+	editManifest(t, coded, func(m *codedpkg.Manifest) {
 		m.SymbolsPerPacket = 1 << 40
 		for k := range m.Files {
 			m.Files[k].Bytes = 1 << 40
@@ -261,7 +261,7 @@ func TestManifestNumbers(t *testing.T) {
 // TestTerminal gives inputs names that a terminal would obey: messages are without them.
 func TestTerminal(t *testing.T) {
 	coded, _, _ := encoded(t, []int{9, 30})
-	editManifest(t, coded, func(m *codeddir.Manifest) { m.Inputs[0].Name = "a\x1b[2J\rb" })
+	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[0].Name = "a\x1b[2J\rb" })
 	remove(t, coded, "coded.0")
 	wants(t, refused(t, exitUsage, coded), `Unknown inputs: a\x1b[2J\rb`)
 }

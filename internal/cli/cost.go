@@ -27,34 +27,11 @@ type costOptions struct {
 	output string
 }
 
-const costHelp = `Print what each algorithm costs, with the lower bounds: C1 in rounds, C2 in
-packets, and the time C1·β + C2·W·τ + C3·W·γ in the model, where W is the number of
-symbols of a packet and C3 that of multiply-adds. The costs are counted from the
-schedules.
+const costHelp = `Compare what the algorithms cost, for many K.
 
-Without --matrix it prints the universal algorithms and those they are compared with.
-With it, those that take this matrix as well, with --cut also by pieces of packets: of a family of plans the cheapest by β and τ, and under
-front C1/C2 of every plan, of any algorithm, that no other one beats in both. What
-does not exist at some K stays empty.
-
-bound is the lower bound for every matrix; min_cut that for C2 in the least number
-of rounds, known where K is a power of p+1.
-
---jitter and --stragglers add the median and the 95 % quantile of the times of
-simulated runs, in which a processor goes on to the next round when its own messages
-of the last one have arrived. Each message takes β·X + d·W·τ·Y for d packets. X and Y
-are lognormal of mean 1, and --jitter 0.2 is their standard deviation; of
-exponential:0.2 they are 1 and a delay of that mean. With --stragglers 0.05x4 each
-processor is with probability 0.05 one whose messages take 4 times as long.
-
---load prints for each algorithm what a processor sends and receives, at most and in
-the mean, and all together, in packets; how many it holds when it forgets none, and
-when it forgets each after its last use; and its multiply-adds per symbol.
-
---format svg and png draw: with --plot c1, c2, ratio (of C2 to its lower bound) or
-time against K; for one K, with --plot size the time of every plan against the size of
-a packet, and where which plan is the cheapest, and with --plot memory or compute the
-least time against the packets held, or the multiply-adds, that are allowed.`
+The table has rounds (C1), packets (C2) and the time by the cost model of each
+algorithm, beside the lower bounds. Without --matrix it has the algorithms for
+any matrix. More, with the charts and the simulation: volley help costs`
 
 // costFormats are those of tables, and those of charts.
 var (
@@ -71,7 +48,7 @@ func newCost() *cobra.Command {
 		Example: `  volley cost -k 2..64
   volley cost -k 8,16,32,64 -p 2 --size 64KiB --format csv
   volley cost --field 257 --matrix lagrange -k 16,24,32,48,64,96,128
-  volley cost -k 2..2048 -p 1,2,4,8 --algorithm universal,prepare-and-shoot --mean
+  volley cost -k 2..2048 -p 1,2,4,8 --algorithm universal --mean
   volley cost -k 16,64 --size 64KiB --jitter 0.2 --stragglers 0.05x4 --repeat 20
   volley cost -k 2..256 --plot ratio --format svg > ratio.svg
   volley cost --matrix cauchy -k 64 --plot size --format svg > crossings.svg`,
@@ -81,9 +58,9 @@ func newCost() *cobra.Command {
 	o.addMatrix(cmd)
 	f := cmd.Flags()
 	f.Lookup("matrix").DefValue = "any matrix"
-	f.StringVarP(&o.processors, "processors", "k", "2..64", "numbers of processors: a list such as 4,8,16..20")
-	f.StringVarP(&o.portList, "ports", "p", "1", "messages a processor sends, and receives, at a time: a number, or a list as for -k")
-	f.StringVar(&o.Algorithm, "algorithm", "", "only these: names that volley algorithms lists, with commas")
+	f.StringVarP(&o.processors, "processors", "k", "2..64", "`K`, the numbers of processors: a list such as 4,8,16..20")
+	f.StringVarP(&o.portList, "ports", "p", "1", "`P`, the messages a processor sends, and receives, at a time: a number, or a list as for -k")
+	f.StringVar(&o.Algorithm, "algorithm", "", "only these `NAMES` that volley algorithms lists, with commas")
 	o.addModel(cmd)
 	o.addLimits(cmd)
 	replaceRoundsOver(f, &o.overList)
@@ -92,9 +69,9 @@ func newCost() *cobra.Command {
 	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
 	f.BoolVar(&o.load, "load", false, "print what processors send, receive, hold and compute")
 	o.addNoise(cmd)
-	f.StringVar(&o.format, "format", "text", strings.Join(costFormats, ", "))
-	f.StringVar(&o.plot, "plot", "c2", "what svg and png draw: "+strings.Join(plots, ", "))
-	f.StringVarP(&o.output, "output", "o", "", "file to write instead of stdout")
+	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(costFormats, ", "))
+	f.StringVar(&o.plot, "plot", "c2", "`WHAT` svg and png draw: "+strings.Join(plots, ", "))
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write instead of stdout")
 	return cmd
 }
 
@@ -102,7 +79,7 @@ func newCost() *cobra.Command {
 func replaceRoundsOver(f *pflag.FlagSet, list *string) {
 	one := f.Lookup("rounds-over")
 	one.Value, one.DefValue = &stringValue{list}, ""
-	one.Usage = "at most so many rounds more than the fewest: a number, or a list as for -k (default: as beta and tau decide)"
+	one.Usage = "at most `N` rounds more than the fewest: a number, or a list as for -k (default: as β and τ decide)"
 }
 
 // A costJob is a comparison whose arguments are all right.

@@ -22,10 +22,10 @@ type noiseOptions struct {
 func (o *noiseOptions) addNoise(cmd *cobra.Command) {
 	defer flagGroup(cmd, "Simulation")()
 	f := cmd.Flags()
-	f.StringVar(&o.jitter, "jitter", "", "simulate runs in which messages take longer and shorter by this share, such as 0.2 or exponential:0.2")
-	f.StringVar(&o.stragglers, "stragglers", "", "simulate runs with this share of slow processors and how slow they are, such as 0.05x4")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of the simulated runs")
-	f.IntVar(&o.repeat, "repeat", 100, "how many runs to simulate")
+	f.StringVar(&o.jitter, "jitter", "", "simulate runs in which messages take longer and shorter by this `SHARE`, such as 0.2 or exponential:0.2")
+	f.StringVar(&o.stragglers, "stragglers", "", "simulate runs with this `SHARE` of slow processors and how slow they are, such as 0.05x4")
+	f.Uint64Var(&o.seed, "seed", 1, "`SEED` of the simulated runs")
+	f.IntVar(&o.repeat, "repeat", 100, "`N` runs to simulate")
 }
 
 // mostRuns is how many runs may be simulated.

@@ -60,9 +60,9 @@ func (j *costJob) subtitle() string {
 	if j.overList != "" {
 		parts = append(parts, "rounds over the fewest ≤ "+j.overList)
 	}
-	parts = append(parts, "β = "+inUnits(j.Model.Beta.Seconds()), "τ = "+inUnits(j.Model.Tau))
+	parts = append(parts, "β = "+inUnits(j.Model.Beta.Seconds()), "τ = "+inUnits(float64(j.Model.Tau)))
 	if j.Model.Gamma > 0 {
-		parts = append(parts, "γ = "+inUnits(j.Model.Gamma))
+		parts = append(parts, "γ = "+inUnits(float64(j.Model.Gamma)))
 	}
 	if j.sweeps() || j.trades() {
 		parts = append(parts, fmt.Sprintf("K = %d", j.Processors[0]))

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"volley"
+	codedpkg "volley/coded"
 	"volley/field/fieldtest"
-	"volley/internal/codeddir"
 	"volley/matrix"
 )
 
@@ -42,16 +42,16 @@ func checkDecoded(t *testing.T, dir string, packets [][]byte) {
 }
 
 // editManifest changes the manifest of a directory.
-func editManifest(t *testing.T, dir string, edit func(m *codeddir.Manifest)) {
+func editManifest(t *testing.T, dir string, edit func(m *codedpkg.Manifest)) {
 	t.Helper()
-	path := filepath.Join(dir, codeddir.ManifestName)
-	m, err := codeddir.ReadManifest(path)
+	path := filepath.Join(dir, codedpkg.ManifestName)
+	m, err := codedpkg.ReadManifest(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edit(m)
 	m.SHA256 = "" // as manifests were once
-	os.Remove(filepath.Join(dir, codeddir.CopyName))
+	os.Remove(filepath.Join(dir, codedpkg.CopyName))
 	data, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
@@ -244,11 +244,11 @@ func TestDecodeSubsets(t *testing.T) {
 		if err := os.Mkdir(part, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(part, codeddir.ManifestName), string(readFile(t, coded, codeddir.ManifestName)))
+		write(t, filepath.Join(part, codedpkg.ManifestName), string(readFile(t, coded, codedpkg.ManifestName)))
 		args := []string{part}
 		lost, there := []string{}, []int{}
 		for j := range k {
-			if name := codeddir.CodedName(j, k); set>>j&1 == 1 {
+			if name := codedpkg.CodedName(j, k); set>>j&1 == 1 {
 				write(t, filepath.Join(part, name), string(readFile(t, coded, name)))
 				there = append(there, j)
 			}
@@ -338,7 +338,7 @@ func TestDecodeDamaged(t *testing.T) {
 		func(path string) { write(t, path, "short") },
 		func(path string) { remove(t, path) },
 	} {
-		damage(filepath.Join(coded, codeddir.CodedName(j, 3)))
+		damage(filepath.Join(coded, codedpkg.CodedName(j, 3)))
 		args := []string{"decode", "-o", filepath.Join(t.TempDir(), "back"), coded}
 		for k := range j + 1 {
 			args = append(args, filepath.Join(in, fmt.Sprintf("packet.%02d", k)))
@@ -370,7 +370,7 @@ func TestDecodeSurvivors(t *testing.T) {
 	coded := filepath.Join(t.TempDir(), "coded")
 	mustRun(t, "encode", "-o", coded, "--field", "2^16", in)
 	for j := range 3 {
-		remove(t, coded, codeddir.CodedName(j, 6))
+		remove(t, coded, codedpkg.CodedName(j, 6))
 	}
 	odd := t.TempDir()
 	write(t, filepath.Join(odd, "of node five"), string(packets[5]))
@@ -393,7 +393,7 @@ func TestDecodeSurvivors(t *testing.T) {
 	checkDecoded(t, back, packets)
 	wants(t, r.stderr, "survivor "+filepath.Join(odd, "packet.02")+" (7 bytes of SHA-256 13602ce54433…; ", "packet.02 had 12 of ", "is left out: it is no input of "+coded)
 	for j := 3; j < 5; j++ {
-		remove(t, coded, codeddir.CodedName(j, 6))
+		remove(t, coded, codedpkg.CodedName(j, 6))
 	}
 	wants(t, refused(t, exitUsage, coded, odd), "1 more input or coded file is needed", "Survivors left out, as no input: "+filepath.Join(odd, "packet.02")+" (7 bytes")
 	wants(t, refused(t, exitUsage, coded, filepath.Join(odd, "packet.02"), filepath.Join(odd, ".hidden")), "cannot use any survivor", "7 bytes", "18 bytes")
@@ -445,8 +445,8 @@ func TestDecodeText(t *testing.T) {
 			wants(t, refused(t, exitUsage, coded, filepath.Join(coded, "coded.csv")), "none is an input of")
 			write(t, filepath.Join(coded, "coded.csv"), "1,2,3\n4,5,6\n")
 			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: damaged")
-			editManifest(t, coded, func(m *codeddir.Manifest) { m.Files[0].Bytes, m.Files[0].SHA256 = 12, sha([]byte("1,2,3\n4,5,6\n")) })
-			editManifest(t, coded, func(m *codeddir.Manifest) { m.SymbolsPerPacket = 2 })
+			editManifest(t, coded, func(m *codedpkg.Manifest) { m.Files[0].Bytes, m.Files[0].SHA256 = 12, sha([]byte("1,2,3\n4,5,6\n")) })
+			editManifest(t, coded, func(m *codedpkg.Manifest) { m.SymbolsPerPacket = 2 })
 			wants(t, refused(t, exitUsage, coded), "2 rows of 3 symbols", "2 symbols_per_packet")
 			remove(t, coded, "coded.csv")
 			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: missing")
@@ -464,7 +464,7 @@ func TestDecodeText(t *testing.T) {
 func TestDecodeNames(t *testing.T) {
 	for _, names := range [][]string{{"a/x", "b/x"}, {"..", "x"}, {"x", "/"}, {"", "x"}, {".volley-x", "x"}, {"a\x00b", "x"}, {strings.Repeat("x", 256), "y"}} {
 		coded, _, packets := encoded(t, []int{10, 20})
-		editManifest(t, coded, func(m *codeddir.Manifest) {
+		editManifest(t, coded, func(m *codedpkg.Manifest) {
 			for k := range names {
 				m.Inputs[k].Name = names[k]
 			}
@@ -480,7 +480,7 @@ func TestDecodeNames(t *testing.T) {
 	}
 	long := strings.Repeat("x", 255)
 	coded, _, packets := encoded(t, []int{10, 20})
-	editManifest(t, coded, func(m *codeddir.Manifest) { m.Inputs[1].Name = "/../../" + long })
+	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[1].Name = "/../../" + long })
 	back := filepath.Join(t.TempDir(), "back")
 	mustRun(t, "decode", "-o", back, coded)
 	if got := readFile(t, back, long); !bytes.Equal(got, packets[1]) {
@@ -514,7 +514,7 @@ func TestDecodeOutput(t *testing.T) {
 	if r.code != exitUsage || !strings.Contains(r.stderr, "is an input") {
 		t.Errorf("over the survivors: exit %d: %s", r.code, r.stderr)
 	}
-	editManifest(t, coded, func(m *codeddir.Manifest) { m.Inputs[1].Name = "coded.2" })
+	editManifest(t, coded, func(m *codedpkg.Manifest) { m.Inputs[1].Name = "coded.2" })
 	r = volleyRun("decode", "--force", "-o", coded, coded)
 	if r.code != exitUsage || !strings.Contains(r.stderr, "is an input") {
 		t.Errorf("over the coded files: exit %d: %s", r.code, r.stderr)
@@ -546,15 +546,15 @@ func TestDecodeOutput(t *testing.T) {
 // TestDecodeWrong decodes with manifests that are well formed and lie: the result
 // is not let through, with the exit code for that.
 func TestDecodeWrong(t *testing.T) {
-	for name, edit := range map[string]func(m *codeddir.Manifest){
-		"seed":    func(m *codeddir.Manifest) { m.Matrix.Family = "random:8" },
-		"family":  func(m *codeddir.Manifest) { m.Matrix.Family = "cauchy"; m.Matrix.Points = cauchyPoints },
-		"inverse": func(m *codeddir.Manifest) { m.Matrix.Inverse = true },
-		"order": func(m *codeddir.Manifest) {
+	for name, edit := range map[string]func(m *codedpkg.Manifest){
+		"seed":    func(m *codedpkg.Manifest) { m.Matrix.Family = "random:8" },
+		"family":  func(m *codedpkg.Manifest) { m.Matrix.Family = "cauchy"; m.Matrix.Points = cauchyPoints },
+		"inverse": func(m *codedpkg.Manifest) { m.Matrix.Inverse = true },
+		"order": func(m *codedpkg.Manifest) {
 			m.Inputs[0].SHA256, m.Inputs[1].SHA256 = m.Inputs[1].SHA256, m.Inputs[0].SHA256
 		},
-		"length": func(m *codeddir.Manifest) { m.Inputs[2].Bytes-- },
-		"sum":    func(m *codeddir.Manifest) { m.Inputs[2].SHA256 = strings.Repeat("0", 64) },
+		"length": func(m *codedpkg.Manifest) { m.Inputs[2].Bytes-- },
+		"sum":    func(m *codedpkg.Manifest) { m.Inputs[2].SHA256 = strings.Repeat("0", 64) },
 	} {
 		for _, field := range []string{"2^8", "257"} {
 			coded, _, _ := encoded(t, []int{2000, 2000, 2000}, "--field", field, "--matrix", "random:7")
@@ -568,12 +568,12 @@ func TestDecodeWrong(t *testing.T) {
 	}
 }
 
-var cauchyPoints = []codeddir.PointSet{{Name: "x", Values: []string{"0", "1", "2"}}, {Name: "y", Values: []string{"3", "4", "5"}}}
+var cauchyPoints = []codedpkg.PointSet{{Name: "x", Values: []string{"0", "1", "2"}}, {Name: "y", Values: []string{"3", "4", "5"}}}
 
 // TestDecodeManifest decodes with manifests that cannot be right: the message
 // names the key.
 func TestDecodeManifest(t *testing.T) {
-	type manifest = codeddir.Manifest
+	type manifest = codedpkg.Manifest
 	for want, edit := range map[string]func(m *manifest){
 		"processors: 0":                          func(m *manifest) { m.Processors = 0 },
 		"files: 3 of them: want 4":               func(m *manifest) { m.Processors = 4 },
@@ -606,11 +606,11 @@ func TestDecodeManifest(t *testing.T) {
 	} {
 		coded, _, _ := encoded(t, []int{10, 20, 30}, "--field", "257", "--matrix", "vandermonde")
 		editManifest(t, coded, edit)
-		wants(t, refused(t, exitUsage, coded), want, filepath.Join(coded, codeddir.ManifestName))
+		wants(t, refused(t, exitUsage, coded), want, filepath.Join(coded, codedpkg.ManifestName))
 	}
 	coded, _, _ := encoded(t, []int{10})
-	remove(t, coded, codeddir.CopyName)
-	write(t, filepath.Join(coded, codeddir.ManifestName), "{\n\"format\": \"volley-manifest\",\n\"version\": 1,\n\"processors\": \"four\"}\n")
+	remove(t, coded, codedpkg.CopyName)
+	write(t, filepath.Join(coded, codedpkg.ManifestName), "{\n\"format\": \"volley-manifest\",\n\"version\": 1,\n\"processors\": \"four\"}\n")
 	wants(t, refused(t, exitUsage, coded), "line 4", "processors")
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/klauspost/reedsolomon"
 
 	"volley"
+	codedpkg "volley/coded"
 	"volley/field"
 	"volley/field/fieldtest"
-	"volley/internal/codeddir"
 	"volley/matrix"
 	"volley/sim"
 )
@@ -88,7 +88,7 @@ func readCoded(t *testing.T, dir string, k int) [][]byte {
 	t.Helper()
 	coded := make([][]byte, k)
 	for i := range coded {
-		coded[i] = readFile(t, dir, codeddir.CodedName(i, k))
+		coded[i] = readFile(t, dir, codedpkg.CodedName(i, k))
 	}
 	return coded
 }
@@ -104,7 +104,7 @@ func TestEncodeEqualsReedSolomon(t *testing.T) {
 	for _, n := range sizes {
 		longest = max(longest, n)
 	}
-	a, err := matrix.Cauchy(fieldtest.Parse(t, "2^8"), k)
+	a, err := matrix.Cauchy(fieldtest.Parse(t, "2^8"), k, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestEncodeEqualsReedSolomon(t *testing.T) {
 					t.Errorf("coded packet %d of %d bytes is not the parity shard of %d", j, len(coded), longest)
 				}
 			}
-			if got := listDir(t, out); len(got) != k+2 || got[k] != codeddir.CopyName || got[k+1] != codeddir.ManifestName {
+			if got := listDir(t, out); len(got) != k+2 || got[k] != codedpkg.CopyName || got[k+1] != codedpkg.ManifestName {
 				t.Errorf("the directory holds %v, want coded.00 to coded.15, the manifest and its copy", got)
 			}
 		})
@@ -208,8 +208,8 @@ func TestEncodeInverse(t *testing.T) {
 	dir := t.TempDir()
 	coded, back := filepath.Join(dir, "coded"), filepath.Join(dir, "back")
 	mustRun(t, "encode", "--field", "7", "--matrix", "dft", "-o", coded, in)
-	remove(t, coded, codeddir.ManifestName)
-	remove(t, coded, codeddir.CopyName)
+	remove(t, coded, codedpkg.ManifestName)
+	remove(t, coded, codedpkg.CopyName)
 	mustRun(t, "encode", "--field", "7", "--matrix", "dft", "--inverse", "--symbols", "-o", back, coded)
 	p := field.PackingOf(fieldtest.Parse(t, "7"))
 	for k, symbols := range readCoded(t, back, 6) {
@@ -359,7 +359,7 @@ func TestManifest(t *testing.T) {
 	in, packets := writePackets(t, 300, 5, 0)
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", "--field", "257", "--matrix", "vandermonde", "--points", "powers", "-o", out, in)
-	m, err := codeddir.ReadManifest(filepath.Join(out, codeddir.ManifestName))
+	m, err := codedpkg.ReadManifest(filepath.Join(out, codedpkg.ManifestName))
 	if err != nil {
 		t.Fatal(err)
 	}

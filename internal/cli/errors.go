@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"volley"
+	"volley/coded"
 	"volley/group"
 	"volley/internal/selection"
 	"volley/transport"
@@ -80,7 +81,7 @@ func (interruptedError) ExitCode() int { return exitInterrupted }
 // message returns what to print of an error, in one line: the failure itself,
 // without who heard of it, and that of one processor where several failed.
 func message(err error) string {
-	symbol, changed, aborted := new(volley.SymbolError), new(changedError), new(transport.AbortError)
+	symbol, changed, aborted := new(volley.SymbolError), new(coded.ChangedError), new(transport.AbortError)
 	switch {
 	case errors.Is(err, errInterrupted):
 		return errInterrupted.Error()

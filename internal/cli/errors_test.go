@@ -13,9 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"volley/field/fieldtest"
-	"volley/internal/codeddir"
-	"volley/transport/local"
+	codedpkg "volley/coded"
 )
 
 func sha(data []byte) string {
@@ -40,7 +38,7 @@ func TestBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k := range 129 {
-		file(filepath.Join("many", codeddir.CodedName(k, 129)), "x")
+		file(filepath.Join("many", codedpkg.CodedName(k, 129)), "x")
 	}
 	empty := filepath.Join(dir, "empty")
 	if err := os.Mkdir(empty, 0o777); err != nil {
@@ -196,12 +194,12 @@ func TestOutputDirectory(t *testing.T) {
 	in, packets := writePackets(t, 10, 20, 30)
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", "-o", out, in)
-	before := readFile(t, out, codeddir.ManifestName)
+	before := readFile(t, out, codedpkg.ManifestName)
 	r := volleyRun("encode", "-o", out, in)
 	if r.code != exitUsage || !strings.Contains(r.stderr, "--force") {
 		t.Errorf("a second run: exit %d, %s", r.code, r.stderr)
 	}
-	if !bytes.Equal(before, readFile(t, out, codeddir.ManifestName)) {
+	if !bytes.Equal(before, readFile(t, out, codedpkg.ManifestName)) {
 		t.Error("the refused run changed the manifest")
 	}
 
@@ -242,25 +240,6 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestShrinkingInput checks that an input that is cut while it is read is an
-// error, not zeros.
-func TestShrinkingInput(t *testing.T) {
-	in, _ := writePackets(t, 10, 20)
-	o := &encodeOptions{}
-	o.party = &party{Transport: local.New(1)[0]}
-	p, err := o.open(fieldtest.Parse(t, "2^8"), []string{in})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	if err := os.Truncate(filepath.Join(in, "packet.01"), 5); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.reader(1).ReadAt(make([]byte, 20), 0); err == nil || err.Error() == "EOF" {
-		t.Errorf("reading on gives %v, want an error", err)
-	}
-}
-
 // build builds the command for tests that need a process of its own.
 func build(t *testing.T) string {
 	t.Helper()
@@ -277,7 +256,7 @@ func TestInterrupt(t *testing.T) {
 	binary := build(t)
 	in := t.TempDir()
 	for k := range 8 { // large and sparse: nothing to read from the disk
-		f, err := os.Create(filepath.Join(in, codeddir.CodedName(k, 8)))
+		f, err := os.Create(filepath.Join(in, codedpkg.CodedName(k, 8)))
 		if err != nil {
 			t.Fatal(err)
 		}

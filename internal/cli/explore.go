@@ -17,15 +17,12 @@ import (
 	"volley/web"
 )
 
-const exploreHelp = `Serve a page on which schedules move: who sends what to whom in which round, where a
-packet goes, how the matrix comes about, what every algorithm costs, how a run went.
+const exploreHelp = `Show schedules, costs and runs in a browser.
 
-The page is in this binary and needs no network. It opens in a browser, where there is
-one; Ctrl-C ends it. It shows up to 81 processors message by message, and up to 1,024 in
-heat maps.
-
-It answers only who opens the address that it prints, which has a token in it, drawn at
-random each time. It listens on this machine only, unless --public is given.`
+The page is in this binary and needs no network. It draws up to 81 processors
+message by message, and up to 1,024 in heat maps. It answers only whoever opens
+the address that it prints, which has a random token in it. It listens on this
+machine only, unless --public is given. Ctrl-C ends it.`
 
 type exploreOptions struct {
 	addr   string
@@ -45,7 +42,7 @@ func newExplore() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runExplore(cmd, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.addr, "addr", "127.0.0.1:8080", "address to serve on; port 0 takes a free one")
+	f.StringVar(&o.addr, "addr", "127.0.0.1:8080", "`ADDRESS` to serve on; port 0 takes a free one")
 	f.BoolVar(&o.open, "open", true, "open a browser, where there is one")
 	f.BoolVar(&o.public, "public", false, "allow an --addr that other machines reach")
 	return cmd

@@ -18,6 +18,7 @@ const groupKey = "group"
 // flagGroup puts the flags that are added until the function it returns is called into a
 // group.
 func flagGroup(cmd *cobra.Command, name string) (end func()) {
+	cmd.Flags().SortFlags = false // the usual ones first
 	before := map[string]bool{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
 	return func() {
@@ -29,30 +30,54 @@ func flagGroup(cmd *cobra.Command, name string) (end func()) {
 	}
 }
 
+// helpWidth is how many columns the help has.
+const helpWidth = 80
+
+// tuningGroups are the groups of flags that few runs need: the verbs for operators leave
+// them to the topic tuning.
+var tuningGroups = []string{"Limit", "Cost model"}
+
+// forOperators leaves the flags of tuning out of the verb's help.
+func forOperators(cmd *cobra.Command) {
+	cmd.Annotations = map[string]string{groupKey: "operators"}
+}
+
 // usageTemplate is cobra's with flags in groups.
 func usageTemplate(of *cobra.Command) string {
 	cobra.AddTemplateFunc("flagsInGroups", flagsInGroups)
-	return strings.Replace(of.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagsInGroups .LocalFlags}}", 1)
+	t := strings.Replace(of.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagsInGroups .}}", 1)
+	return strings.Replace(t, "Additional help topics:", "Topics:", 1)
 }
 
-// flagsInGroups lists flags as --help does.
-func flagsInGroups(all *pflag.FlagSet) string {
+// flagsInGroups lists the flags of a verb as --help does, in the order in which they were
+// added.
+func flagsInGroups(cmd *cobra.Command) string {
 	sets := map[string]*pflag.FlagSet{}
-	all.VisitAll(func(f *pflag.Flag) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		name := strings.Join(f.Annotations[groupKey], "")
 		if sets[name] == nil {
 			sets[name] = pflag.NewFlagSet(name, pflag.ContinueOnError)
+			sets[name].SortFlags = false
 		}
 		sets[name].AddFlag(f)
 	})
 	var parts []string
 	for _, name := range slices.Concat([]string{""}, flagGroups) {
-		if sets[name] != nil {
-			heading := strings.TrimSpace(name + " flags:")
-			parts = append(parts, strings.ToUpper(heading[:1])+heading[1:]+"\n"+strings.TrimRight(sets[name].FlagUsages(), " \n"))
+		if sets[name] == nil || cmd.Annotations[groupKey] != "" && slices.Contains(tuningGroups, name) {
+			continue
 		}
+		heading := strings.TrimSpace(name + " flags:")
+		parts = append(parts, strings.ToUpper(heading[:1])+heading[1:]+"\n"+flagUsages(sets[name]))
+	}
+	if cmd.Annotations[groupKey] != "" {
+		parts = append(parts, "More flags: volley help tuning")
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// flagUsages lists flags within the width of the help.
+func flagUsages(set *pflag.FlagSet) string {
+	return strings.TrimRight(set.FlagUsagesWrapped(helpWidth), " \n")
 }
 
 // stringValue is a flag that is a string.

@@ -4,18 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/spf13/cobra"
 
 	"volley/algo"
+	codedpkg "volley/coded"
 	"volley/field"
-	"volley/internal/codeddir"
 	"volley/matrix"
 )
 
@@ -125,7 +121,7 @@ func TestMatrixFlags(t *testing.T) {
 	in, _ := writePackets(t, 10, 20)
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", "-o", out, "--matrix", "fti", in)
-	if manifest := string(readFile(t, out, codeddir.ManifestName)); !strings.Contains(manifest, `"field": "2^16"`) {
+	if manifest := string(readFile(t, out, codedpkg.ManifestName)); !strings.Contains(manifest, `"field": "2^16"`) {
 		t.Errorf("encode --matrix fti: %s", manifest)
 	}
 }
@@ -140,39 +136,6 @@ func TestVerbose(t *testing.T) {
 	}
 	if quiet.stdout[:200] != loud.stdout[:200] {
 		t.Errorf("-v changes stdout: %s", loud.stdout)
-	}
-}
-
-// TestShrunkInput encodes a file that is cut before it is read.
-func TestShrunkInput(t *testing.T) {
-	for _, symbols := range []bool{false, true} {
-		in, _ := writePackets(t, 10, 20, 10)
-		out := filepath.Join(t.TempDir(), "out")
-		cmd := &cobra.Command{}
-		cmd.SetContext(t.Context())
-		o := &encodeOptions{symbols: symbols}
-		o.runOptions = runOptions{joining: joining{comm: "local", memory: "1MiB", timeout: time.Minute}, output: out, check: "full"}
-		o.addMatrix(cmd)
-		o.addPlan(cmd)
-		job, err := o.prepare(cmd, []string{in})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer job.close()
-		name := filepath.Join(in, "packet.01")
-		if err := os.Truncate(name, 5); err != nil {
-			t.Fatal(err)
-		}
-		_, err = job.run(context.Background(), os.Stderr)
-		if err == nil || exitCode(err) != exitFailed {
-			t.Fatalf("exit code %d: %v", exitCode(err), err)
-		}
-		if got, want := message(err), fmt.Sprintf("packet %s: 20 bytes at first and then 5: it changed while it was read; let nothing write to it until the run has ended", name); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-		if _, err := os.Lstat(out); err == nil {
-			t.Errorf("the directory is there, with %v in it", listDir(t, out))
-		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"volley/algo"
-	"volley/internal/codeddir"
+	codedpkg "volley/coded"
 	"volley/internal/fuzzlimit"
 	"volley/internal/selection"
 )
@@ -101,9 +101,9 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer fuzzlimit.Hold(t, len(text))()
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, codeddir.ManifestName), string(text))
+		write(t, filepath.Join(dir, codedpkg.ManifestName), string(text))
 		write(t, filepath.Join(dir, "coded.0"), "x")
-		if m, err := codeddir.ReadManifest(filepath.Join(dir, codeddir.ManifestName)); err != nil || m.Processors > 4 {
+		if m, err := codedpkg.ReadManifest(filepath.Join(dir, codedpkg.ManifestName)); err != nil || m.Processors > 4 {
 			return
 		}
 		out := filepath.Join(dir, "out")

@@ -30,16 +30,17 @@ type groupOptions struct {
 }
 
 func (o *groupOptions) add(cmd *cobra.Command) {
+	forOperators(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
-	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check, and protect without one")
+	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check keys, and protect without one")
 	end := flagGroup(cmd, "Override")
-	f.StringVar(&o.believe, "believe", "", "node, by DIR or number, whose newest generation counts where that cannot be told")
-	f.StringArrayVar(&o.members, "member", nil, "node, by DIR or number, that lies in its DIR although nothing there shows it")
+	f.StringVar(&o.believe, "believe", "", "`NODE`, by DIR or number, whose newest generation counts where that cannot be told")
+	f.StringArrayVar(&o.members, "member", nil, "`NODE`, by DIR or number, that lies in its DIR although nothing there shows it")
 	end()
 	end = flagGroup(cmd, "Run")
 	o.joining.add(f, "node")
-	f.IntVarP(&o.Ports, "ports", "p", volley.DefaultPorts, "messages a node sends, and receives, at a time")
+	f.IntVarP(&o.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a node sends, and receives, at a time")
 	end()
 	o.addModel(cmd)
 	cmd.Flags().MarkHidden("gamma")
@@ -121,35 +122,13 @@ func (o *groupOptions) print(w io.Writer, report any, text func(io.Writer) error
 	return text(w)
 }
 
-const protectHelp = `Protect the files of a group of nodes. A node is a directory. Afterwards any R
-nodes may be lost with everything in them: volley recover brings them back.
+const protectHelp = `Protect the files in directories, one for each node: any R nodes may be lost.
 
-Each DIR gets a directory .volley with parity and records; nothing else is
-written. Everything below a DIR is protected: files, symbolic links and
-directories, with their owners, modes, attributes and times. Leave the files
-alone while it runs: a file that changes ends it with an error, and the earlier
-protection stays in force. Another run on the same nodes at the same time is
-refused.
-
-Run it again after files have changed: only blocks that changed are coded again.
-Until then, what has not changed is as safe as before, as long as nodes that
-changed and nodes that are lost are no more than R together.
-
-Recover a lost node or a damaged file first: protecting would make the loss
-permanent. Protect also refuses what looks like an accident: a node at which
-nothing is left, or one that lost more than half of its files, or of their
-bytes, while fewer than half of the nodes did (--max-deleted, --allow-deleted).
-
-Layouts:
-  striped  each node stores R/(K-R) of its data; K-1 rounds of one chunk
-  full     each node stores as much parity as the node with the most data has
-           data; R is at most K/2; fewer rounds for little data
-Without --layout it is striped, unless full is much faster by the cost model. A
-group keeps its layout until most of its blocks are coded anew. --dry-run shows
-what each layout would take.
-
-Under mpirun, with --comm mpi, each process names its own node, in which {rank}
-stands for its number, or all processes name all nodes.`
+Each DIR gets a directory .volley with parity and records, from which volley
+recover brings back lost nodes and damaged files. Run protect again after files
+have changed: it codes only blocks that changed. Leave the files alone while it
+runs. Recover a lost node or a damaged file first: protecting would make the
+loss permanent. More: volley help groups`
 
 func newProtect() *cobra.Command {
 	o := &groupOptions{}
@@ -186,14 +165,14 @@ func newProtect() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&p.Tolerate, "tolerate", 0, "R, the nodes that may be lost at a time")
-	f.StringVar(&p.Layout, "layout", "", "full or striped (default: the layout of the last run, or the better one)")
-	f.StringVar(&p.Matrix, "matrix", "", "cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of before, or cauchy)")
-	f.BoolVar(&p.DryRun, "dry-run", false, "say what it would take, and write nothing")
+	f.IntVar(&p.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time")
+	f.StringVar(&p.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
+	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
+	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, and write nothing")
 	end := flagGroup(cmd, "Override")
-	f.BoolVar(&p.Force, "force", false, "protect what is there, although nodes are lost or files damaged")
-	f.Float64Var(&p.MaxDeleted, "max-deleted", group.DefaultMaxDeleted, "share of a node's files, or of their bytes, that may be gone")
-	f.BoolVar(&p.AllowDeleted, "allow-deleted", false, "protect what is left, although more is gone")
+	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
+	f.Float64Var(&p.MaxDeleted, "max-deleted", group.DefaultMaxDeleted, "`SHARE` of a node's files, or of their bytes, that may be gone")
+	f.BoolVar(&p.AllowDeleted, "allow-deleted", false, "protect although more than that is gone")
 	end()
 	o.add(cmd)
 	return cmd
@@ -232,21 +211,13 @@ protected, generation %d
 	return err
 }
 
-const verifyHelp = `Verify that the files of a group of nodes are as they were protected: every file,
-the parity and the records, by their SHA-256.
+const verifyHelp = `Verify that the files of protected nodes are as they were protected.
 
-It prints each node and what is the matter with its files:
-  missing    the file is not there
-  damaged    the content differs, and the time is the one that was protected
-  stale      the node was left behind, and the file is of an earlier generation
-  changed    content and time differ: somebody has written to it
-  new        the file was not there; it is not protected yet
-  metadata   only mode, owner, attributes or time differ
-New files and metadata are no damage. The exit code is 3 unless all is whole.
-
---quick compares names, lengths and times, and then random combinations of all
-data and parity. It takes no digests, moves a few KiB, and misses damage with
-probability at most 2^-32. Digests are taken only if there is damage.`
+verify reads every file, the parity and the records, and compares their
+SHA-256. The exit code is 3 unless all is whole. --quick compares names,
+lengths and times, and then random combinations of all data and parity: it
+moves a few KiB, and misses damage with probability at most 2^-32. More: volley
+help groups`
 
 func newVerify() *cobra.Command {
 	o := &groupOptions{}
@@ -323,22 +294,12 @@ func brokenOf(r *group.VerifyReport) error {
 	return wrongf("not whole: %s", list(names))
 }
 
-const recoverHelp = `Recover what is lost or damaged in a group of nodes: directories that are gone or
-empty, files that are missing or damaged, parity and records.
+const recoverHelp = `Recover lost nodes and damaged files of a protected group.
 
 Name all nodes in the order in which they were protected, lost ones too. For a
-node whose disk fails, name another, empty directory in its place. Nothing is
-written at a node that is whole, and no file gets its name before its digest is
-right.
-
-A file whose content and time differ was changed on purpose: it stays as it is,
-and counts as lost where other nodes need it. --revert brings it back, too. Where
-somebody may have written to a file that is replaced, its content is kept in
-.volley/replaced.
-
-If more nodes are lost than --tolerate said, nothing is written, and the exit
-code is 2. With layout full the parity often replaces more: --beyond tries. If
-single files cannot be brought back, the others are, and the exit code is 3.`
+node whose disk fails, name another, empty directory in its place. No file gets
+its name before its digest is right. If more nodes are lost than --tolerate
+said, nothing is written, and the exit code is 2. More: volley help groups`
 
 func newRecover() *cobra.Command {
 	o := &groupOptions{}

@@ -101,7 +101,7 @@ func TestGroupSymlinks(t *testing.T) {
 		dir, same := m.outside()
 		m.shell("mv n1/.volley kept; ln -s " + dir + " n1/.volley")
 		for _, args := range [][]string{{"protect", "--tolerate", "2"}, {"recover"}, {"verify"}} {
-			m.volley(exitUsage, args, ".volley: want a directory")
+			m.volley(exitUsage, args, ".volley: it is not a directory")
 			same()
 		}
 	})

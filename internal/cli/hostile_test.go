@@ -21,8 +21,8 @@ import (
 	"testing"
 	"time"
 
+	codedpkg "volley/coded"
 	"volley/field/fieldtest"
-	"volley/internal/codeddir"
 	"volley/internal/fuzzlimit"
 	"volley/matrix"
 )
@@ -69,7 +69,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() == codeddir.LockName {
+		if err != nil || d.Name() == codedpkg.LockName {
 			return err
 		}
 		info, err := d.Info()
@@ -177,7 +177,7 @@ func (h *hostile) damage() {
 // edit changes one value of the manifest, of which no digest tells then.
 func (h *hostile) edit() {
 	var m map[string]any
-	path := filepath.Join(h.dir, codeddir.ManifestName)
+	path := filepath.Join(h.dir, codedpkg.ManifestName)
 	if json.Unmarshal(contentOf(path), &m) != nil {
 		return
 	}
@@ -193,7 +193,7 @@ func (h *hostile) edit() {
 	write(h.t, path, string(text))
 	h.edited = true
 	if h.IntN(2) == 0 {
-		os.RemoveAll(filepath.Join(h.dir, codeddir.CopyName))
+		os.RemoveAll(filepath.Join(h.dir, codedpkg.CopyName))
 	}
 }
 

@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,9 +17,10 @@ import (
 	"testing"
 	"time"
 
+	codedpkg "volley/coded"
 	"volley/field/fieldtest"
-	"volley/internal/codeddir"
 	"volley/internal/disk"
+	"volley/matrix"
 	"volley/transport/local"
 )
 
@@ -129,7 +131,7 @@ func TestBusy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unlock, err := dir.Lock(codeddir.LockName, false, disk.HolderOf("encode", "other"))
+		unlock, err := dir.Lock(codedpkg.LockName, false, disk.HolderOf("encode", "other"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,11 +225,14 @@ func TestDecodeKilled(t *testing.T) {
 	mustRun(t, "decode", coded[0], "-o", back)
 	check := func() {
 		t.Helper()
-		d, err := codeddir.CreateFiles(codeddir.Place{Path: back}, nil, true)
-		if err != nil {
+		stop := errors.New("stop")
+		_, err := codedpkg.Encode(t.Context(), local.New(1)[0], codedpkg.Encoding{
+			Options: codedpkg.Options{Dir: back, Finish: func() error { return stop }},
+			Field:   fieldtest.Parse(t, "2^8"), Matrix: matrix.Spec{Family: "cauchy"}, Packets: []codedpkg.Packet{{Name: "x", Data: []byte("x")}},
+		})
+		if !errors.Is(err, stop) {
 			t.Fatal(err)
 		}
-		d.Discard()
 		if !same(t, back, in[0]) && !same(t, back, in[1]) {
 			t.Errorf("%v: they are neither the old inputs nor the new ones", listDir(t, back))
 		}
@@ -243,83 +248,17 @@ func TestManifestDamaged(t *testing.T) {
 		func(path string) { write(t, path, "") },
 		func(path string) { remove(t, path) },
 	} {
-		damage(filepath.Join(coded, codeddir.ManifestName))
+		damage(filepath.Join(coded, codedpkg.ManifestName))
 		back := filepath.Join(t.TempDir(), "back")
 		r := volleyRun("decode", coded, "-o", back)
 		if r.code != exitOK {
 			t.Fatalf("exit %d: %s", r.code, r.stderr)
 		}
 		checkDecoded(t, back, packets)
-		wants(t, r.stderr, codeddir.ManifestName, "its copy manifest.copy.json is used")
+		wants(t, r.stderr, codedpkg.ManifestName, "its copy manifest.copy.json is used")
 	}
 	in, _ := writePackets(t, 1)
 	wants(t, volleyRun("encode", "-o", coded, in).stderr, "holds a manifest.json already")
-}
-
-// TestChangedInput changes an input after it was opened, in every way, also when all of it has
-// been read: the run fails by its name.
-func TestChangedInput(t *testing.T) {
-	later := func(path string) {
-		if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, change := range map[string]func(path string){
-		"grows":     func(path string) { write(t, path, strings.Repeat("y", 30)) },
-		"shrinks":   func(path string) { write(t, path, "y") },
-		"rewritten": func(path string) { write(t, path, strings.Repeat("y", 20)); later(path) },
-		"its time is put back": func(path string) {
-			info, err := os.Stat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for disk.Changed(info).Equal(changed(t, path)) { // until the clock of the file system ticks
-				write(t, path, strings.Repeat("y", 20))
-				if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
-					t.Fatal(err)
-				}
-			}
-		},
-		"removed": func(path string) { remove(t, path) },
-		"replaced": func(path string) {
-			write(t, path+".new", string(readFile(t, path)))
-			if err := os.Rename(path+".new", path); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		for _, when := range []int64{0, 20} {
-			in, _ := writePackets(t, 10, 20)
-			o := &encodeOptions{}
-			o.party = &party{Transport: local.New(1)[0]}
-			p, err := o.open(fieldtest.Parse(t, "2^8"), []string{in})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for k := range int64(2) {
-				p.reader(int(k)).ReadAt(make([]byte, min(when, 10+10*k)), 0)
-			}
-			path := filepath.Join(in, "packet.01")
-			change(path)
-			for k := range int64(2) {
-				p.reader(int(k)).ReadAt(make([]byte, 10+10*k), 0)
-			}
-			err = p.finish(nil, new(codeddir.Manifest))
-			if err == nil || exitCode(err) != exitFailed || !strings.HasPrefix(message(err), "packet "+path+": ") || !strings.Contains(message(err), "changed while it was read") {
-				t.Errorf("%s after %d bytes: %v", name, when, err)
-			}
-			p.close()
-		}
-	}
-}
-
-func changed(t *testing.T, path string) time.Time {
-	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return disk.Changed(info)
 }
 
 // TestOddInputs names inputs that hide their length, or that would wait: they are refused.
@@ -342,7 +281,7 @@ func TestOddInputs(t *testing.T) {
 		t.Error("a pipe was opened as a file")
 	}
 	coded, _, _ := encoded(t, []int{5, 6})
-	for _, name := range []string{"coded.0", codeddir.ManifestName} {
+	for _, name := range []string{"coded.0", codedpkg.ManifestName} {
 		remove(t, coded, name)
 		if err := syscall.Mkfifo(filepath.Join(coded, name), 0o666); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -19,16 +18,13 @@ type matrixOptions struct {
 	format string
 }
 
-const matrixHelp = `Print the matrix A that encode uses with the same flags: K rows of R values in
-decimal, row i for the initial packet of processor i, column j for the coded
-packet of sink j. R is the number of sinks, which is K without --sinks. Lines that
-begin with # give the points of A, and its base or order, if it has some. The
-output can be read back with --matrix file:A.csv.
+const matrixHelp = `Print the matrix A that encode uses with the same flags.
 
-The matrices are listed below. MDS: any K of the K+R initial and coded packets
-determine the others.
-
-`
+A has K rows of R values in decimal: row i for the initial packet of processor
+i, column j for the coded packet of sink j. R is the number of sinks, which is
+K without --sinks. Lines that begin with # give the points of A, and its base
+or order, if it has some. The output can be read back with --matrix file:A.csv.
+The matrices there are: volley help matrices`
 
 var matrixFormats = []string{"csv", "json"}
 
@@ -37,24 +33,15 @@ func newMatrix() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "matrix [flags] -k K",
 		Short:   "Print the matrix that encode uses",
-		Long:    matrixHelp + families(),
+		Long:    matrixHelp,
 		Example: "  volley matrix --field 257 --matrix dft -k 8 > A.csv\n  volley matrix --matrix rs:vandermonde -k 10 --sinks 4",
 		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
 	}
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())
-	cmd.Flags().StringVar(&o.format, "format", "csv", strings.Join(matrixFormats, ", "))
+	cmd.Flags().StringVar(&o.format, "format", "csv", "`FORMAT`: "+strings.Join(matrixFormats, ", "))
 	return cmd
-}
-
-// families explains the matrices there are.
-func families() string {
-	var text strings.Builder
-	for _, f := range matrix.Families() {
-		fmt.Fprintf(&text, "%s\n  %s\n  %s\n", f, f.Formula, f.Doc)
-	}
-	return strings.TrimSpace(text.String())
 }
 
 func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
@@ -110,4 +97,13 @@ func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix) {
 		printable.Fprintf(w, "\n%s", quoted(values(a.Cols(), func(j int) field.Element { return a.At(i, j) })))
 	}
 	printable.Fprintf(w, "\n]}\n")
+}
+
+// values lists elements in decimal.
+func values(n int, at func(int) field.Element) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = at(i).String()
+	}
+	return list
 }

@@ -150,12 +150,12 @@ func (m *misused) asNobody() {
 	}))
 }
 
-var coded = regexp.MustCompile(`coded +(\d+) of (\d+) blocks`)
+var codedBlocks = regexp.MustCompile(`coded +(\d+) of (\d+) blocks`)
 
 // blocksCoded returns how many blocks a protect has coded, and of how many.
 func (m *misused) blocksCoded(out string) (n, of int) {
 	m.Helper()
-	found := coded.FindStringSubmatch(out)
+	found := codedBlocks.FindStringSubmatch(out)
 	if found == nil {
 		m.Fatalf("no blocks in %s", out)
 	}

@@ -25,12 +25,12 @@ type planOptions struct {
 	why       bool
 }
 
-const planHelp = `Show the schedule that encode would run on packets of --size: who sends what to whom in which round,
-what that costs, and the lower bounds.
+const planHelp = `Show a schedule: who sends what to whom in each round, and what that costs.
 
-In the text, →2: x0 is a message to processor 2 that carries packet x0, and
-y5(x0,x1) stands for the part of the coded packet y5 that comes from x0 and x1.
-Rounds and processors count from 0.`
+It is the schedule that encode runs on packets of --size. In the text, →2: x0
+is a message to processor 2 that carries packet x0, and y5(x0,x1) stands for
+the part of the coded packet y5 that comes from x0 and x1. Rounds and
+processors count from 0.`
 
 var planFormats = []string{"text", "json", "svg"}
 
@@ -45,7 +45,7 @@ func newPlan() *cobra.Command {
 		Short: "Show a schedule: per round who sends what to whom",
 		Long:  planHelp,
 		Example: `  volley plan -k 4
-  volley plan -k 16 -p 3 --algorithm prepare-and-shoot --format svg > schedule.svg
+  volley plan -k 16 -p 3 --format svg > schedule.svg
   volley plan -k 1000 --field 2^16 --processor 12 --format json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
@@ -54,8 +54,8 @@ func newPlan() *cobra.Command {
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", strings.Join(planFormats, ", "))
-	f.IntVar(&o.processor, "processor", -1, "show only the program of this processor (text, json)")
+	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(planFormats, ", "))
+	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR` (text, json)")
 	o.AddSize(f)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
 	return cmd

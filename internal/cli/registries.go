@@ -63,6 +63,6 @@ func registry[R any](name, short string, text func(io.Writer, []report.Column[R]
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", strings.Join(report.Formats, ", "))
+	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))
 	return cmd
 }

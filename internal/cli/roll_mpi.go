@@ -115,3 +115,10 @@ func (r *roll) missing(waited time.Duration) error {
 	time.Sleep(rollTime) // another host may know
 	return fmt.Errorf("%srank %d, on %s, has come, and those that say nothing have not", text, r.rank, cmp.Or(r.host, "its host"))
 }
+
+func processes(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return fmt.Sprintf("%d processes", n)
+}

@@ -38,21 +38,12 @@ const tunedFields = "2^8,2^16,257,babybear,koalabear,goldilocks,bls12-381,bn254"
 // mostTuneMemory is as much as all processors may take to measure.
 const mostTuneMemory = 4 << 30
 
-const tuneHelp = `Measure β, the time to start a message, τ, that to send a byte, and γ, that of a
-multiply-add on a symbol, and store them where later runs look for them.
+const tuneHelp = `Measure this machine: the β, τ and γ by which later runs choose a schedule.
 
-The processors run in this process and talk over in-process channels. In each
-round all of them send and receive a message of the same size, from 0 B to 4 MiB,
-which is written before and read after. β + bytes·τ is fitted to the times of the
-rounds by least squares, relative to each time; the residual is the root mean
-square of what the fit is off. γ is timed on combinations of 8 packets, at all
-processors at once; later runs use that of packets in the cache. What else
-this machine does is in the figures, and so is that processors share its CPUs
-where they are more: let it be idle, and give -k as in the runs to come.
-
-The file is volley/tune.json in the user's configuration directory, or the one that
-the environment variable VOLLEY_TUNE names; VOLLEY_TUNE=off reads none, and
-writes none unless -o says where. It holds what was measured last, and nothing else.`
+β is the time to start a message, τ that to send a byte, and γ that of a
+multiply-add on a byte. The processors run in this process and talk over
+in-process channels. The result is stored where later runs look for it. Let the
+machine be idle. More: volley help measuring`
 
 func newTune() *cobra.Command {
 	o := &tuneOptions{}
@@ -61,17 +52,18 @@ func newTune() *cobra.Command {
 		Short: "Measure this machine: β, τ and γ for later runs",
 		Long:  tuneHelp,
 		Example: `  volley tune --dry-run --time 500ms
-  volley tune --dry-run --time 200ms --field 2^8,goldilocks --processors 4 -p 3 --json`,
+  volley tune --dry-run --time 200ms --field 2^8,goldilocks -k 4 -p 3 --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTune(cmd, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.fields, "field", tunedFields, "finite fields whose arithmetic is measured, as volley fields lists them")
+	f.StringVar(&o.fields, "field", tunedFields, "`FIELDS` whose arithmetic is measured, with commas (default: eight usual ones)")
+	f.Lookup("field").DefValue = ""
 	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
-	f.IntVarP(&o.k, "processors", "k", 2, "number of processors")
-	f.IntVarP(&o.ports, "ports", "p", 1, "messages a processor sends, and receives, at a time")
-	f.DurationVar(&o.time, "time", tune.DefaultTime, "about how long to measure")
-	f.StringVarP(&o.output, "output", "o", "", "file for the result, made if need be (default: where later runs look)")
+	f.IntVarP(&o.k, "processors", "k", 2, "`K`, the number of processors")
+	f.IntVarP(&o.ports, "ports", "p", 1, "`P`, the messages a processor sends, and receives, at a time")
+	f.DurationVar(&o.time, "time", tune.DefaultTime, "`TIME` to measure, about")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the result (default: where later runs look)")
 	f.BoolVar(&o.json, "json", false, "print what the file holds")
 	f.BoolVar(&o.dryRun, "dry-run", false, "measure and print, and write nothing")
 	return cmd

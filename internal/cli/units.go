@@ -51,6 +51,14 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// packetCount returns "1 packet", "2.5 packets".
+func packetCount(n float64) string {
+	if n == 1 {
+		return "1 packet"
+	}
+	return decimal(n) + " packets"
+}
+
 // decimal writes a number in three digits, and a whole one in as many as it has.
 func decimal(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {

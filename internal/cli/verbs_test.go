@@ -174,33 +174,6 @@ func TestRegistries(t *testing.T) {
 	}
 }
 
-// TestHelp checks that every verb has help, and that the examples in it are right:
-// those that need no files run, and those for a group of nodes.
-func TestHelp(t *testing.T) {
-	t.Chdir(filepath.Dir(writeNodes(t, 5, 1000)[0]))
-	cmd := newCommand(io.Discard)
-	for _, verb := range cmd.Commands() {
-		if verb.Name() == "completion" || verb.Name() == "help" {
-			continue
-		}
-		if help := mustRun(t, verb.Name(), "--help"); !strings.Contains(help, "Usage:") {
-			t.Errorf("%s --help: %s", verb.Name(), help)
-		}
-		for line := range strings.Lines(verb.Example) {
-			command, _, _ := strings.Cut(strings.TrimSpace(line), " >")
-			if args := strings.Fields(command); len(args) > 1 && args[0] == "volley" && !slices.Contains([]string{"encode", "decode", "explore"}, args[1]) {
-				mustRun(t, args[1:]...)
-			}
-		}
-	}
-	if r := volleyRun(); r.code != exitOK || !strings.Contains(r.stdout, "encode") {
-		t.Errorf("volley alone: exit %d, %s", r.code, r.stdout)
-	}
-	if r := volleyRun("--version"); r.code != exitOK || !strings.Contains(r.stdout, "volley version") {
-		t.Errorf("--version: exit %d, %s", r.code, r.stdout)
-	}
-}
-
 func TestDuration(t *testing.T) {
 	for s, want := range map[string]float64{"20us": 20e-6, "0.8ns": 0.8e-9, "1.5ms": 1.5e-3, "0s": 0, "0": 0, "0.5h": 1800, "3µs": 3e-6} {
 		if got, err := selection.ParseDuration("tau", s); err != nil || got < want*(1-1e-12) || got > want*(1+1e-12) {

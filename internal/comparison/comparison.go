@@ -215,11 +215,7 @@ func (c *Comparison) matrix(k int) (matrix.Matrix, error) {
 
 // example returns some matrix of the shape.
 func (c *Comparison) example(k int) (matrix.Matrix, error) {
-	spec, err := matrix.ParseSpec("random:0")
-	if err != nil {
-		return nil, err
-	}
-	return c.Selection.BuildFor(spec, c.Field, k)
+	return c.Selection.BuildFor(matrix.Spec{Family: "random", Argument: "0"}, c.Field, k)
 }
 
 // withoutZeros is a matrix that stands for any: its zeros are ones.

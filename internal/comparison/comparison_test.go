@@ -144,7 +144,7 @@ func TestChosen(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Selection.Algorithm = "universal" // that the plans compared may cut is no matter
-			p, err := encoder.Plan(c.Model.Symbols)
+			p, err := encoder.Plan(c.Model.Symbols())
 			rows, rowsErr := c.Rows(t.Context())
 			switch {
 			case err != nil && rowsErr == nil && rows[0].Chosen != nil:

@@ -16,7 +16,7 @@ type Crossing struct {
 // Seconds returns the time that the plan takes on packets of so many bytes.
 func (c *Comparison) Seconds(p Plan, bytes float64) float64 {
 	m := c.Model
-	m.Symbols = field.PackingOf(c.Field).Symbols(int64(math.Round(bytes)))
+	m.Bytes = field.PackingOf(c.Field).Symbols(int64(math.Round(bytes))) * int64(m.SymbolBytes)
 	return m.Time(p.Cost).Seconds()
 }
 

@@ -93,6 +93,15 @@ func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	return int(s.Uid), int(s.Gid), true
 }
 
+// Inode returns the number of a file in its file system.
+func Inode(info fs.FileInfo) uint64 {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return uint64(s.Ino)
+}
+
 // Linked returns what all names of a file share, and zero where it has one name only.
 func Linked(info fs.FileInfo) FileID {
 	s, ok := info.Sys().(*syscall.Stat_t)

@@ -72,7 +72,8 @@ func catalog(context.Context, struct{}, func(any) error) (*catalogue, error) {
 	c := &catalogue{Version: volley.Version, MostDetailed: mostDetailed, MostProcessors: mostProcessors}
 	set, _ := newFlagSet()
 	set.VisitAll(func(f *pflag.Flag) {
-		c.Flags = append(c.Flags, flagEntry{f.Name, f.Shorthand, f.DefValue, f.Usage})
+		_, usage := pflag.UnquoteUsage(f)
+		c.Flags = append(c.Flags, flagEntry{f.Name, f.Shorthand, f.DefValue, usage})
 	})
 	for _, k := range field.Kinds() {
 		c.Fields = append(c.Fields, fieldEntry{k.Pattern, k.Example, k.Doc})

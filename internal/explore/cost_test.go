@@ -35,7 +35,7 @@ func TestCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := sim.Model{Beta: 3000, Tau: 1e-9, Gamma: 0.5e-9, Symbols: field.PackingOf(f).Symbols(2000)}
+	model := sim.Model{Beta: 3000, Tau: 1e-9, Gamma: 0.5e-9, Bytes: 2 * field.PackingOf(f).Symbols(2000), SymbolBytes: 2}
 	for i, k := range []int{9, 16, 17, 18} {
 		r := a.Rows[i]
 		m, err := spec.Build(f, k, k)

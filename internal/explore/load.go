@@ -69,7 +69,7 @@ func modelOfTrace(x *timeline, m sim.Model) []roundModel {
 	}
 	list := make([]roundModel, x.Rounds)
 	for t, n := range longest {
-		if m.Symbols = n; n > 0 {
+		if m.Bytes = n; n > 0 {
 			list[t].Seconds = m.Time(sim.Cost{C1: 1, C2: 1}).Seconds()
 		}
 	}
@@ -104,7 +104,7 @@ func load(_ context.Context, request loadRequest, _ func(any) error) (*loaded, e
 		if err != nil {
 			return nil, err
 		}
-		m.Tau /= float64(f.SymbolBytes())
+		m.SymbolBytes = 1
 		answer.Model = modelOfTrace(answer.Run, m)
 		return answer, nil
 	}

@@ -15,7 +15,7 @@ import (
 // A pace is how slow messages are.
 type pace struct {
 	beta   time.Duration // each takes so long,
-	tau    float64       // and so many seconds for each byte
+	tau    sim.PerByte   // and so long for each byte
 	record int           // bytes of a record of the check, which is not slowed; -1: they may be taken for data
 }
 
@@ -23,8 +23,8 @@ type pace struct {
 func paceOf(p plan.Plan, m sim.Model) pace {
 	info := p.Info()
 	symbol := info.Field.SymbolBytes()
-	block := verify.BlockSymbols(m.Symbols, info.Processors)
-	element := int(m.Symbols) * symbol
+	block := verify.BlockSymbols(m.Symbols(), info.Processors)
+	element := int(m.Bytes)
 	if pieces := info.PieceCount(); pieces > 1 { // which are cut where blocks end
 		align := block * symbol
 		element = (element + pieces*align - 1) / (pieces * align) * align
@@ -33,7 +33,7 @@ func paceOf(p plan.Plan, m sim.Model) pace {
 	if record == element {
 		record = -1
 	}
-	return pace{m.Beta, m.Tau / float64(symbol), record}
+	return pace{m.Beta, m.Tau, record}
 }
 
 // A link is a transport on which messages of packets arrive no earlier than the pace says.
@@ -75,7 +75,7 @@ func (l *link) time(dst int, parts [][]byte) time.Duration {
 	for _, part := range parts {
 		bytes += len(part)
 	}
-	return l.pace.beta + time.Duration(float64(bytes)*l.pace.tau*float64(time.Second))
+	return l.pace.beta + time.Duration(float64(bytes)*float64(l.pace.tau)*float64(time.Second))
 }
 
 // Send hands a message on when its time is over, and those of a stream in their order.

@@ -62,7 +62,7 @@ func (f flags) ask(ctx context.Context) (*question, error) {
 
 // plan returns the plan that is chosen. The error is a *selection.Error.
 func (q *question) plan() (plan.Plan, error) {
-	p, err := q.encoder.Plan(q.model.Symbols)
+	p, err := q.encoder.Plan(q.model.Symbols())
 	field := "algorithm"
 	if limits := new(algo.LimitError); errors.As(err, &limits) {
 		switch {
@@ -115,20 +115,20 @@ type planPhase struct {
 
 // planCost is what a plan costs; seconds are those of the model.
 type planCost struct {
-	C1        int                 `json:"c1"`
-	C2        int                 `json:"c2"` // elements
-	C3        int                 `json:"c3"`
-	PacketsC2 float64             `json:"packets_c2"`
-	BoundC1   int                 `json:"bound_c1"`
-	BoundC2   int                 `json:"bound_c2"`
-	MinCut    *int                `json:"min_cut"` // bound of C2 at this C1, where one is known
-	Seconds   float64             `json:"seconds"`
-	Bytes     int64               `json:"bytes"` // of a packet
-	Symbols   int64               `json:"symbols"`
-	Beta      float64             `json:"beta"`
-	Tau       float64             `json:"tau"`
-	Gamma     float64             `json:"gamma"`
-	Rounds    []plan.RoundTraffic `json:"rounds"`
+	C1          int                 `json:"c1"`
+	C2          int                 `json:"c2"` // elements
+	C3          int                 `json:"c3"`
+	PacketsC2   float64             `json:"packets_c2"`
+	BoundC1     int                 `json:"bound_c1"`
+	BoundC2     int                 `json:"bound_c2"`
+	MinCut      *int                `json:"min_cut"` // bound of C2 at this C1, where one is known
+	Seconds     float64             `json:"seconds"`
+	Bytes       int64               `json:"bytes"`        // of a packet
+	PacketBytes int64               `json:"packet_bytes"` // of it as symbols, W
+	Beta        float64             `json:"beta"`
+	Tau         sim.PerByte         `json:"tau"`
+	Gamma       sim.PerByte         `json:"gamma"`
+	Rounds      []plan.RoundTraffic `json:"rounds"`
 }
 
 type candidate struct {
@@ -197,13 +197,13 @@ func describe(i plan.Info) planInfo {
 }
 
 func (q *question) cost() (planCost, error) {
-	r, err := q.encoder.Estimate(q.model.Symbols)
+	r, err := q.encoder.Estimate(q.model.Symbols())
 	if err != nil {
 		return planCost{}, at("algorithm", err)
 	}
 	c := planCost{
 		C1: r.C1, C2: r.C2, C3: r.C3, PacketsC2: r.C2Packets, BoundC1: r.BoundC1, BoundC2: r.BoundC2,
-		Seconds: r.Seconds, Bytes: q.bytes, Symbols: r.SymbolsPerPacket, Rounds: list(r.Rounds),
+		Seconds: r.Seconds, Bytes: q.bytes, PacketBytes: r.PacketBytes, Rounds: list(r.Rounds),
 		Beta: q.model.Beta.Seconds(), Tau: q.model.Tau, Gamma: q.model.Gamma,
 	}
 	if r.Pieces <= 1 {

@@ -526,7 +526,7 @@ func TestCost(t *testing.T) {
 		if want := fmt.Sprintf("%s %s %s %s", x.c1, x.c2, x.packets, x.bounds); x.c1 != "" && got != want {
 			t.Errorf("%s: %s, want %s", x.flags, got, want)
 		}
-		if want := float64(c.C1)*c.Beta + c.PacketsC2*float64(c.Symbols)*c.Tau; math.Abs(c.Seconds-want) > 1e-3*want {
+		if want := float64(c.C1)*c.Beta + c.PacketsC2*float64(c.PacketBytes)*float64(c.Tau); math.Abs(c.Seconds-want) > 1e-3*want {
 			t.Errorf("%s: %v s, want %v", x.flags, c.Seconds, want)
 		}
 	}

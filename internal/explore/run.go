@@ -114,7 +114,7 @@ func (request runRequest) prepare(ctx context.Context) (*sampleRun, error) {
 		return nil, at("processors", fmt.Errorf("%d processors: runs here have %d at most; volley encode takes more", n, mostRunning))
 	}
 	r := &sampleRun{question: q, model: q.model, recorder: trace.New()}
-	symbols, symbol := q.model.Symbols, int64(q.matrix.Field().SymbolBytes())
+	symbols, symbol := q.model.Symbols(), int64(q.matrix.Field().SymbolBytes())
 	switch {
 	case symbols < 1:
 		return nil, at("size", errors.New("packets of no bytes: want 1B or more"))
@@ -176,7 +176,7 @@ func (r *sampleRun) slow(beta string) error {
 		return errors.New("β is 0, and messages are slowed in proportion to it: set beta, or no pace")
 	}
 	r.paced = true
-	r.model.Tau *= seconds / r.model.Beta.Seconds()
+	r.model.Tau *= sim.PerByte(seconds / r.model.Beta.Seconds())
 	r.model.Beta = time.Duration(seconds * float64(time.Second))
 	cost := sim.Count(r.plan)
 	cost.C3 = 0 // which takes as long as it takes

@@ -139,11 +139,11 @@ func TestRun(t *testing.T) {
 				if r := a.Report; !r.Verified || r.Processors != info.Processors || r.Segments != 1 {
 					t.Errorf("report %+v", r)
 				}
-				element := math.Ceil(float64(model.Symbols) / float64(info.PieceCount()))
+				element := math.Ceil(float64(model.Symbols()) / float64(info.PieceCount()))
 				for i, m := range events.start.Model {
 					want := 0.0
 					if m.Largest > 0 {
-						want = model.Beta.Seconds() + float64(m.Largest)*element*model.Tau
+						want = model.Beta.Seconds() + float64(m.Largest)*element*float64(model.SymbolBytes)*float64(model.Tau)
 					}
 					if math.Abs(m.Seconds-want) > 1e-8 || m.Largest != a.Report.Rounds[i].Largest {
 						t.Errorf("round %d: %+v, want %v s", i, m, want)

@@ -109,16 +109,16 @@ var Orders = []string{"natural", "reversed", "any"}
 // is to be called.
 func (s *Selection) AddMatrix(f *pflag.FlagSet) {
 	s.flags = f
-	f.StringVar(&s.Field, "field", UsualField, "finite field, as volley fields lists them; with fti 2^16 unless given")
-	f.StringVar(&s.Matrix, "matrix", "cauchy", "matrix A, see volley matrix --help: "+matrixNames())
-	f.StringVar(&s.Points, "points", "coset", "points of a vandermonde or moore matrix: coset, powers, codes, or a file of decimal values")
-	f.StringVar(&s.Omega, "omega", "", "points ω of a lagrange matrix, x of a cauchy matrix: coset, powers, codes, or a file (default coset; cauchy: codes)")
-	f.StringVar(&s.Alpha, "alpha", "", "points α of a lagrange matrix, y of a cauchy matrix: the words of --omega mean the points after ω here")
-	f.StringVar(&s.Base, "base", "", "base of a moore or gabidulin matrix, the order of a subfield (default the characteristic)")
-	f.StringVar(&s.Order, "order", "natural", "order of the coded packets: natural, reversed (of digits, for dft), or any that is cheapest")
+	f.StringVar(&s.Field, "field", UsualField, "finite `FIELD`, one that volley fields lists; for fti 2^16")
+	f.StringVar(&s.Matrix, "matrix", "cauchy", "`MATRIX`, one of those that volley help matrices lists")
+	f.StringVar(&s.Points, "points", "coset", "`POINTS` of a vandermonde or moore matrix: coset, powers, codes, or a file of decimal values")
+	f.StringVar(&s.Omega, "omega", "", "`POINTS` ω of a lagrange matrix, x of a cauchy matrix: coset, powers, codes, or a file (default coset; cauchy: codes)")
+	f.StringVar(&s.Alpha, "alpha", "", "`POINTS` α of a lagrange matrix, y of a cauchy matrix; here the words of --omega mean the points after ω")
+	f.StringVar(&s.Base, "base", "", "`ORDER` of a subfield, the base of a moore or gabidulin matrix (default the characteristic)")
+	f.StringVar(&s.Order, "order", "natural", "`ORDER` of the coded packets: natural, reversed (of digits, for dft), or any that is cheapest")
 	f.BoolVar(&s.Inverse, "inverse", false, "use the inverse of the matrix")
-	f.Var(AtLeast{&s.Sinks, 1, 0}, "sinks", "number of processors that get a coded packet: the first ones or, with --separate, others (default: all)")
-	f.BoolVar(&s.Separate, "separate", false, "the sinks hold no data: they are processors of their own, after the others")
+	f.Var(AtLeast{&s.Sinks, 1, 0}, "sinks", "`R`, the processors that get a coded packet: the first ones or, with --separate, others (default: all)")
+	f.BoolVar(&s.Separate, "separate", false, "the sinks hold no data: they come after the K processors that do")
 }
 
 // SetDefaults sets what depends on other flags and was not given: the field of the matrix.
@@ -130,45 +130,37 @@ func (s *Selection) SetDefaults() {
 
 // AddProcessors adds the flag of the number of processors.
 func (s *Selection) AddProcessors(f *pflag.FlagSet) {
-	f.IntVarP(&s.Processors, "processors", "k", 0, "number of processors")
+	f.IntVarP(&s.Processors, "processors", "k", 0, "`K`, the number of processors")
 }
 
 // AddPlan adds the flags that select a plan for a matrix.
 func (s *Selection) AddPlan(f *pflag.FlagSet) {
-	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "messages a processor sends, and receives, at a time")
-	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "auto, or a name that volley algorithms lists")
+	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time")
+	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, or auto for the cheapest")
 }
 
 // AddCut adds the flag that widens the choice of a plan.
 func (s *Selection) AddCut(f *pflag.FlagSet) {
-	f.BoolVar(&s.Cut, "cut", false, "let auto cut packets into pieces where every processor is source and sink, too")
+	f.BoolVar(&s.Cut, "cut", false, "let auto cut packets into pieces: fewer bytes, more rounds")
 }
 
 // AddLimits adds the flags that bound the choice of a plan.
 func (s *Selection) AddLimits(f *pflag.FlagSet) {
-	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most so many rounds more than the fewest (default: as beta and tau decide)")
-	f.Var(AtLeast{&s.Limits.Memory, 1, 0}, "max-memory", "at most so many packets held by a processor (default: any number)")
-	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most so many multiply-adds per symbol at a processor (default: any number)")
+	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most `N` rounds more than the fewest (default: as β and τ decide)")
+	f.Var(AtLeast{&s.Limits.Memory, 1, 0}, "max-memory", "at most `N` packets held by a processor (default: any number)")
+	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most `N` multiply-adds per symbol at a processor (default: any number)")
 }
 
 // AddModel adds the flags of the cost model.
 func (s *Selection) AddModel(f *pflag.FlagSet) {
-	f.StringVar(&s.Beta, "beta", "", "time to start a message (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
-	f.StringVar(&s.Tau, "tau", "", "time to send a symbol (default: as measured, or 0.8ns for each of its bytes)")
-	f.StringVar(&s.Gamma, "gamma", "", "time to multiply and add a symbol (default: as measured, or 0)")
+	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
+	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (default: as measured, or 0.8ns)")
+	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: as measured, or 0)")
 }
 
 // AddSize adds the flag of the packet size that a model time is for.
 func (s *Selection) AddSize(f *pflag.FlagSet) {
-	f.StringVar(&s.Size, "size", "1MiB", "bytes of a packet, for the time in the model")
-}
-
-func matrixNames() string {
-	var names []string
-	for _, f := range matrix.Families() {
-		names = append(names, f.String())
-	}
-	return strings.Join(names, ", ")
+	f.StringVar(&s.Size, "size", "1MiB", "`BYTES` of a packet, for the time by the cost model")
 }
 
 // ParseField returns the field asked for. The error is an *Error.
@@ -224,14 +216,16 @@ func (s *Selection) BuildFor(spec matrix.Spec, f field.Field, k int) (matrix.Mat
 // flags say, else as volley tune has measured, else by default. The error is an *Error
 // or that of a file of volley tune.
 func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
-	m := sim.Model{Beta: volley.DefaultBeta, Tau: volley.TauPerByte * float64(f.SymbolBytes()), Symbols: symbols}
+	m := sim.Model{
+		Beta: volley.DefaultBeta, Tau: volley.DefaultTau, Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes(),
+	}
 	measured, ok, err := tune.Default()
 	if err != nil {
 		return m, mark("beta", err)
 	}
 	if ok {
-		m.Beta, m.Tau = measured.Beta(), measured.TauSecondsPerByte*float64(f.SymbolBytes())
-		m.Gamma, _ = measured.Gamma(f.Name(), f.SymbolBytes())
+		m.Beta, m.Tau = measured.Beta(), measured.Tau()
+		m.Gamma, _ = measured.Gamma(f.Name())
 	}
 	if s.Beta != "" {
 		seconds, err := ParseDuration("beta", s.Beta)
@@ -241,14 +235,20 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		m.Beta = time.Duration(seconds * float64(time.Second))
 	}
 	if s.Tau != "" {
-		if m.Tau, err = ParseDuration("tau", s.Tau); err != nil {
+		seconds, err := ParseDuration("tau", s.Tau)
+		if err != nil {
 			return m, err
 		}
+		m.Tau = sim.PerByte(seconds)
 	}
 	if s.Gamma != "" {
-		m.Gamma, err = ParseDuration("gamma", s.Gamma)
+		seconds, err := ParseDuration("gamma", s.Gamma)
+		if err != nil {
+			return m, err
+		}
+		m.Gamma = sim.PerByte(seconds)
 	}
-	return m, err
+	return m, nil
 }
 
 // Bytes returns the bytes of a packet of --size. The error is an *Error.

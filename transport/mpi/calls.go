@@ -184,12 +184,12 @@ func failed(doing string, code C.int) error {
 	return &mpiError{doing, code}
 }
 
-// mostBytes bounds an MPI message: one of ours is sent in pieces of as many bytes and a last
-// one of fewer. They are shorter than what MPI libraries ask leave for before they send
-// it, on TCP 64 KiB: where two ranks exchange long messages, that leave would queue behind
-// what its sender has under way, and one direction would wait for the other. By measurement
-// that is no loss within a host either.
-var mostBytes = 60 << 10
+// fragmentBytes bounds an MPI message: one of ours is sent in fragments of as many bytes and a
+// last one of fewer. They are below the eager limit of MPI libraries, on TCP 64 KiB, above which
+// a message waits for an answer of its receiver: where two ranks exchange long messages, that
+// answer would queue behind what its sender has under way, and one direction would wait for the
+// other. By measurement that is no loss within a host either.
+var fragmentBytes = 60 << 10
 
 // A request is an operation under way. Its memory is pinned.
 type request struct {
@@ -259,7 +259,7 @@ func (s *requests) poll() error {
 func (s *requests) pollFor(waited time.Duration, wanted *atomic.Int32) error {
 	var over C.int
 	code := C.volley_poll_for(C.int(len(s.list)), s.handles, s.indices, s.statuses, s.ends, &over,
-		C.long(waited), C.long(time.Since(s.overAt)), C.long(s.pace), C.long(mostPoll), C.long(leastNap), C.long(mostNap), napShare, (*C.int)(unsafe.Pointer(wanted)))
+		C.long(waited), C.long(time.Since(s.overAt)), C.long(s.pace), C.long(mostPoll), C.long(leastSleep), C.long(mostSleep), sleepShare, (*C.int)(unsafe.Pointer(wanted)))
 	return s.note(code, over)
 }
 
@@ -297,7 +297,7 @@ func (s *requests) drop() {
 	*s = requests{}
 }
 
-// send sends blocks of memory, none of them empty and together at most mostBytes, as one
+// send sends blocks of memory, none of them empty and together at most fragmentBytes, as one
 // MPI message.
 func (g *communicator) send(dst, tag int, blocks [][]byte) (*request, error) {
 	r, handle := g.add()
@@ -408,13 +408,13 @@ func initialize() (anyThread bool, err error) {
 
 func finalize() error { return failed("MPI_Finalize", C.volley_finalize()) }
 
-// nap sleeps for less than a second, to the microsecond.
-func nap(d time.Duration) { C.volley_sleep(C.long(d), 0) }
+// sleep sleeps for less than a second, to the microsecond.
+func sleep(d time.Duration) { C.volley_sleep(C.long(d), 0) }
 
 // wake ends pollFor's sleep.
 func wake() { C.volley_wake() }
 
-// progress lets MPI go on with what it holds.
-func progress() { C.volley_progress() }
+// progressWorld lets MPI go on with what it holds.
+func progressWorld() { C.volley_progress() }
 
 func abortJob(code int) { C.volley_abort(C.int(code)) }

@@ -18,12 +18,13 @@ var engine struct {
 	anyThread bool
 	driver    chan func() // what the one thread is to call, where not any may
 	open      map[*Endpoint]bool
-	looked    atomic.Int64 // when an endpoint was last looked after, in ns
-	wanted    atomic.Int32 // how many goroutines want the lock
-	asleep    atomic.Bool  // whoever has the lock may sleep
-	waits     atomic.Int32 // under way
-	endKeeper func()
 	lost      []*request // of endpoints that are closed: MPI may use their memory at any time
+
+	progressed  atomic.Int64 // when an endpoint last made progress, in ns
+	wanted      atomic.Int32 // how many goroutines want the lock
+	asleep      atomic.Bool  // whoever has the lock may sleep
+	waits       atomic.Int32 // under way
+	endProgress func()
 }
 
 // call calls f while nobody else calls MPI.
@@ -47,20 +48,21 @@ func call(f func()) {
 	<-done
 }
 
-// How often the keeper looks after endpoints for which nobody waits, and after all. Waking up
-// is not cheap: the runtime looks after a process that does, every 20 µs for a while.
+// How often endpoints make progress in the background where nobody waits, and where somebody
+// does. Waking up is not cheap: the runtime looks after a process that does, every 20 µs for a
+// while.
 const (
-	keepEvery = 5 * time.Millisecond
-	keepIdle  = 50 * time.Millisecond
+	progressEvery = 5 * time.Millisecond
+	progressIdle  = 50 * time.Millisecond
 )
 
-// keep looks after all endpoints while their users compute, so that what is under way
-// goes on and the questions of others are answered. It returns what ends it.
-func keep() (end func()) {
+// progressAll lets all endpoints make progress while their users compute, so that what is under
+// way goes on and the questions of others are answered. It returns what ends it.
+func progressAll() (end func()) {
 	stop, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		timer := time.NewTimer(keepEvery)
+		timer := time.NewTimer(progressEvery)
 		defer timer.Stop()
 		for {
 			select {
@@ -69,19 +71,19 @@ func keep() (end func()) {
 			case <-timer.C:
 			}
 			if engine.waits.Load() > 0 {
-				timer.Reset(keepIdle)
+				timer.Reset(progressIdle)
 			} else {
-				timer.Reset(keepEvery)
+				timer.Reset(progressEvery)
 			}
-			if time.Since(time.Unix(0, engine.looked.Load())) < keepEvery {
+			if time.Since(time.Unix(0, engine.progressed.Load())) < progressEvery {
 				continue
 			}
 			call(func() {
 				for e := range engine.open {
-					e.look()
+					e.progress()
 				}
 				if len(engine.open) == 0 { // what was sent may still be on its way
-					progress()
+					progressWorld()
 				}
 			})
 		}
@@ -117,10 +119,14 @@ func start() error {
 	if err := <-failed; err != nil {
 		return err
 	}
-	engine.started, engine.driver = true, calls
-	engine.open = map[*Endpoint]bool{}
-	engine.endKeeper = keep()
+	serve(calls)
+	engine.endProgress = progressAll()
 	return nil
+}
+
+// serve says that MPI is started, and by whom calls are made. The caller holds the lock.
+func serve(calls chan func()) {
+	engine.started, engine.driver, engine.open = true, calls, map[*Endpoint]bool{}
 }
 
 // Init starts MPI, unless that was done, and returns this process's rank of a duplicate of
@@ -150,12 +156,12 @@ func Drive(handle int, f func(*Endpoint) error) error {
 		return err
 	}
 	calls := make(chan func())
-	engine.started, engine.anyThread, engine.driver = true, anyThread, calls
-	engine.open = map[*Endpoint]bool{}
+	engine.anyThread = anyThread
+	serve(calls)
 	engine.Unlock()
 	done := make(chan error, 1)
 	go func() {
-		end := keep()
+		end := progressAll()
 		e, err := newEndpoint(&handle)
 		if err == nil {
 			err = errors.Join(f(e), e.Close())
@@ -191,7 +197,7 @@ func Finalize() error {
 	if left > 0 {
 		return fmt.Errorf("mpi: Finalize with %d endpoints that are not closed", left)
 	}
-	engine.endKeeper()
+	engine.endProgress()
 	failed := make(chan error)
 	engine.driver <- func() { failed <- finalize() } // the thread that started it
 	return <-failed

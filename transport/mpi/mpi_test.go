@@ -50,10 +50,10 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// TestPieces cuts messages into pieces of 1,000 bytes, and into none.
-func TestPieces(t *testing.T) {
-	defer func(n int) { mostBytes = n }(mostBytes)
-	for _, mostBytes = range []int{1000, 1 << 30} {
+// TestFragments cuts messages into fragments of 1,000 bytes, and into none.
+func TestFragments(t *testing.T) {
+	defer func(n int) { fragmentBytes = n }(fragmentBytes)
+	for _, fragmentBytes = range []int{1000, 1 << 30} {
 		TestTransport(t)
 	}
 }

@@ -47,7 +47,7 @@ func TestUniversalPlans(t *testing.T) {
 		return takes{c.C1, c.C2, plan.MemorySlots(q), c.C3}
 	}
 	for _, k := range []int{1, 2, 5, 16, 24, 37} {
-		a, err := matrix.Cauchy(f, k)
+		a, err := matrix.Cauchy(f, k, k)
 		if err != nil {
 			t.Fatal(err)
 		}

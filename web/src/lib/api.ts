@@ -99,7 +99,8 @@ export interface Cost {
   seconds: number;
   /** Of a packet. */
   bytes: number;
-  symbols: number;
+  /** Of it as symbols. */
+  packet_bytes: number;
   beta: number;
   tau: number;
   gamma: number;

@@ -1,0 +1,641 @@
+package coded
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"volley/executor"
+	"volley/field"
+	"volley/internal/disk"
+	"volley/matrix"
+)
+
+// filesAtHand are the packets of the slots of this rank, and the files of their results.
+type filesAtHand struct {
+	*storedCode
+	run   *run
+	names []string // of the files to write, by input
+
+	inputs  map[int]packetFile // that have survived and are here
+	coded   map[int]packetFile // coded files here that are decoded from
+	all     []slot
+	first   int      // slot here
+	here    []atSlot // slots here
+	opened  []packetFile
+	scratch []disk.File // packets of other ranks
+	unfit   []string    // survivors that are left out, and why
+}
+
+// atSlot is a slot of this rank.
+type atSlot struct {
+	slot
+	packet io.ReaderAt
+	file   *newFile // of the result
+}
+
+// choose opens the packets to decode from.
+func (j *decodeJob) choose() (err error) {
+	h := &filesAtHand{storedCode: j.stored, run: &j.run, names: j.names, inputs: map[int]packetFile{}, coded: map[int]packetFile{}}
+	j.packets = h
+	if err := h.match(j.survivors); err != nil {
+		return err
+	}
+	if j.stored.manifest.Text() {
+		h.close()
+		return j.together(func() (err error) {
+			j.packets, err = j.openText()
+			return err
+		})
+	}
+	return h.pick()
+}
+
+// files returns the survivors that this rank names.
+func (j *decodeJob) files() (names []string, err error) {
+	job := j.t.Size() > 1 || j.d.Job
+	for _, name := range j.d.Survivors {
+		some := []string{name}
+		if strings.Contains(name, rankWord) && job {
+			k := j.stored.manifest.Processors
+			if j.t.Size() > k {
+				return nil, inputf("%s for %s: start no more of them", count(j.t.Size(), "process"), count(k, "processor"))
+			}
+			first, end := executor.Hosted(k, j.t.Rank(), j.t.Size())
+			some = numbered(name, first, end)
+		}
+		for _, name := range some {
+			files, err := expandDirectories([]string{name})
+			switch {
+			case err == nil:
+				names = append(names, files...)
+			case !job:
+				return nil, input(err)
+			}
+		}
+	}
+	return names, nil
+}
+
+// open opens a file until h is closed.
+func (h *filesAtHand) open(name string) (packetFile, error) {
+	f, err := openPacket(name)
+	if err == nil {
+		h.opened = append(h.opened, f)
+	}
+	return f, err
+}
+
+// match finds out which inputs the survivors are, and leaves out those that are none. A file that
+// several ranks see is read by one of them.
+func (h *filesAtHand) match(names []string) error {
+	var files []packetFile
+	for _, name := range names {
+		f, err := h.open(name)
+		if err != nil {
+			h.unfit = append(h.unfit, fmt.Sprintf("%s (%s)", name, reason(err)))
+			continue
+		}
+		files = append(files, f)
+	}
+	files, err := h.mine(files)
+	if err != nil {
+		return err
+	}
+	err = h.run.together(func() error {
+		sums, errs := digests(h.run.ctx, files)
+		if h.run.ctx.Err() != nil {
+			return context.Cause(h.run.ctx)
+		}
+		type content struct {
+			bytes int64
+			sum   string
+		}
+		processors := map[content][]int{} // more than one where inputs are equal
+		for p, in := range h.manifest.Inputs {
+			is := content{in.Bytes, in.SHA256}
+			processors[is] = append(processors[is], p)
+		}
+		for i, f := range files {
+			which := processors[content{f.bytes, sums[i]}]
+			switch {
+			case errs[i] != nil:
+				h.unfit = append(h.unfit, fmt.Sprintf("%s (%s)", f.Name(), reason(errs[i])))
+			case len(which) == 0:
+				h.unfit = append(h.unfit, fmt.Sprintf("%s (%d bytes of SHA-256 %.12s…%s)", f.Name(), f.bytes, sums[i], h.namesake(f)))
+			}
+			for _, p := range which {
+				h.inputs[p] = f
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	type tally struct {
+		Fit   int
+		Unfit []string
+	}
+	all, err := exchange(h.run, tally{len(h.inputs), h.unfit})
+	if err != nil {
+		return err
+	}
+	fit, unfit := 0, []string(nil)
+	for _, t := range all {
+		fit, unfit = fit+t.Fit, append(unfit, t.Unfit...)
+	}
+	if len(unfit) > 0 && fit == 0 {
+		return h.run.together(func() error {
+			return inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", h.File(ManifestName), list(unfit))
+		})
+	}
+	h.unfit = unfit
+	return nil
+}
+
+// mine returns the files that this rank is to read: those that no other rank sees and, of others,
+// those that it is to read for all. Files are one where path, length and times are equal.
+func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
+	if h.run.t.Size() == 1 {
+		return files, nil
+	}
+	own := make([]string, len(files))
+	for i, f := range files {
+		path, err := filepath.Abs(f.Name())
+		if err != nil {
+			path = f.Name()
+		}
+		own[i] = fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano())
+	}
+	all, err := exchange(h.run, own)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string][]int{} // by whom
+	for rank, list := range all {
+		for _, id := range list {
+			if !slices.Contains(seen[id], rank) {
+				seen[id] = append(seen[id], rank)
+			}
+		}
+	}
+	byName := map[string]int{} // the rank of an input of that name
+	for rank := range h.run.t.Size() {
+		first, end := executor.Hosted(h.manifest.Processors, rank, h.run.t.Size())
+		for k := first; k < end; k++ {
+			byName[filepath.Base(h.manifest.Inputs[k].Name)] = rank
+		}
+	}
+	var mine []packetFile
+	for i, f := range files {
+		ranks := seen[own[i]]
+		reads, known := byName[filepath.Base(f.Name())]
+		if !known || !slices.Contains(ranks, reads) {
+			reads = ranks[slices.Index(all[ranks[0]], own[i])%len(ranks)]
+		}
+		if reads == h.run.t.Rank() {
+			mine = append(mine, f)
+		}
+	}
+	return mine, nil
+}
+
+// namesake tells of an input that has the name of the file.
+func (h *filesAtHand) namesake(f packetFile) string {
+	for _, in := range h.manifest.Inputs {
+		if filepath.Base(in.Name) == filepath.Base(f.Name()) {
+			return fmt.Sprintf("; %s had %d of %.12s…", in.Name, in.Bytes, in.SHA256)
+		}
+	}
+	return ""
+}
+
+// coded are the coded files of all ranks.
+type codedFiles struct {
+	ranks [][]int  // by coded packet: the ranks that have it, as far as is known
+	out   []string // why it is left out; empty where it is not
+}
+
+// stat finds the coded files that are there, and have the right length.
+func (h *filesAtHand) stat() (*codedFiles, error) {
+	n := h.manifest.CodedPackets()
+	mine := make([]string, n) // why they are not here
+	for j, f := range h.manifest.Files {
+		info, err := os.Stat(h.File(f.Name))
+		switch {
+		case err != nil:
+			mine[j] = reason(err)
+		case !info.Mode().IsRegular():
+			mine[j] = "not a regular file"
+		case info.Size() != f.Bytes:
+			mine[j] = fmt.Sprintf("damaged: %d bytes, not %d", info.Size(), f.Bytes)
+		}
+	}
+	all, err := exchange(h.run, mine)
+	if err != nil {
+		return nil, err
+	}
+	c := &codedFiles{make([][]int, n), make([]string, n)}
+	for rank, why := range all {
+		if len(why) != n {
+			return nil, fmt.Errorf("rank %d tells of %d coded files: want %d", rank, len(why), n)
+		}
+		for j, text := range why {
+			if text == "" {
+				c.ranks[j] = append(c.ranks[j], rank)
+			} else if c.out[j] == "" || c.out[j] == missing {
+				c.out[j] = text
+			}
+		}
+	}
+	for j := range c.out {
+		if len(c.ranks[j]) > 0 {
+			c.out[j] = ""
+		}
+	}
+	return c, nil
+}
+
+// pick decides what to decode from: all inputs that have survived and, for those that are lost,
+// coded files whose SHA-256 is right.
+func (h *filesAtHand) pick() error {
+	k, ranks := h.manifest.Processors, h.run.t.Size()
+	if ranks > k {
+		return h.run.together(func() error {
+			return inputf("%s for %s: start no more of them", count(ranks, "process"), count(k, "processor"))
+		})
+	}
+	at := newHeld(ranks, k, h.manifest.CodedPackets())
+	all, err := exchange(h.run, slices.Sorted(maps.Keys(h.inputs)))
+	if err != nil {
+		return err
+	}
+	for rank, inputs := range all {
+		for _, p := range inputs {
+			if p < 0 || p >= k {
+				return fmt.Errorf("rank %d says that it has input %d of %d", rank, p, k)
+			}
+			at.has(at.inputs, p, rank)
+		}
+	}
+	c, err := h.stat()
+	if err != nil {
+		return err
+	}
+	lost := at.lost()
+	chosen, err := h.sufficient(at, c, lost)
+	if err != nil {
+		return err
+	}
+	h.all = at.slots(chosen)
+	first, end := at.hosted(h.run.t.Rank())
+	h.first = first
+	for _, s := range h.all[first:end] {
+		h.here = append(h.here, atSlot{slot: s})
+	}
+	if h.run.t.Rank() > 0 {
+		return nil
+	}
+	for _, text := range h.unfit {
+		h.run.warn("survivor %s is left out: it is no input of %s", text, h.File(ManifestName))
+	}
+	for j, reason := range c.out {
+		if reason != "" {
+			h.run.warn("%s is left out: %s", h.File(h.manifest.Files[j].Name), reason)
+		}
+	}
+	return nil
+}
+
+// sufficient returns as many coded packets as inputs are lost, from which with the other inputs
+// these can be told. It says in at which rank has each coded packet.
+func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, error) {
+	k := len(at.inputs)
+	place := func() []int {
+		for j, ranks := range c.ranks {
+			at.coded[j] = -1
+			for _, rank := range ranks {
+				at.has(at.coded, j, rank)
+			}
+		}
+		return at.preferred()
+	}
+	if all := place(); len(at.coded) == k && len(lost) == k && len(all) == k {
+		slices.Sort(all)
+		if damaged, err := h.check(at, c, all); err != nil {
+			return nil, err
+		} else if !damaged {
+			// The inverse is cheaper than the rank where the matrix has structure.
+			if _, err := h.code.inverted(); err == nil {
+				return all, nil
+			} else if !errors.Is(err, matrix.ErrSingular) {
+				return nil, input(err)
+			}
+		}
+	}
+	if len(lost) == 0 {
+		return nil, nil
+	}
+	a, err := h.code.matrix()
+	if err != nil {
+		return nil, input(err)
+	}
+	for {
+		usable := place()
+		chosen := independent(a, lost, usable)
+		slices.Sort(chosen)
+		damaged, err := h.check(at, c, chosen)
+		switch {
+		case err != nil:
+			return nil, err
+		case damaged: // choose again without
+		case len(chosen) < len(lost):
+			return nil, h.run.together(func() error { return h.tooFew(c, lost, len(usable), len(chosen)) })
+		default:
+			return chosen, nil
+		}
+	}
+}
+
+// check has every rank open its coded files of these, and leaves out those that are damaged. It
+// reports whether there are such.
+func (h *filesAtHand) check(at *held, c *codedFiles, chosen []int) (damaged bool, err error) {
+	mine := map[int]string{} // why it is left out
+	err = h.run.together(func() error {
+		var which []int
+		var files []packetFile
+		for _, j := range chosen {
+			if _, checked := h.coded[j]; checked || at.coded[j] != h.run.t.Rank() {
+				continue
+			}
+			f, err := h.open(h.File(h.manifest.Files[j].Name))
+			if err != nil {
+				mine[j] = reason(err)
+				continue
+			}
+			which, files = append(which, j), append(files, f)
+		}
+		sums, errs := digests(h.run.ctx, files)
+		if h.run.ctx.Err() != nil {
+			return context.Cause(h.run.ctx)
+		}
+		for i, j := range which {
+			switch {
+			case errs[i] != nil:
+				mine[j] = reason(errs[i])
+			case sums[i] != h.manifest.Files[j].SHA256:
+				mine[j] = reason(errDamaged)
+			default:
+				h.coded[j] = files[i]
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	all, err := exchange(h.run, mine)
+	if err != nil {
+		return false, err
+	}
+	for rank, bad := range all {
+		for j, why := range bad {
+			if j < 0 || j >= len(c.ranks) {
+				return false, fmt.Errorf("rank %d tells of coded packet %d of %d", rank, j, len(c.ranks))
+			}
+			damaged = true
+			c.ranks[j] = slices.DeleteFunc(c.ranks[j], func(r int) bool { return r == rank })
+			if len(c.ranks[j]) == 0 {
+				c.out[j] = why
+			}
+		}
+	}
+	return damaged, nil
+}
+
+// tooFew says that the coded files have only that rank in the lost inputs.
+func (h *filesAtHand) tooFew(c *codedFiles, lost []int, there, rank int) error {
+	m := h.manifest
+	more := len(lost) - rank
+	want := fmt.Sprintf("%d more inputs or coded files are", more)
+	if more == 1 {
+		want = "1 more input or coded file is"
+	}
+	var unknown, out []string
+	for _, p := range lost {
+		unknown = append(unknown, m.Inputs[p].Name)
+	}
+	for j, f := range m.Files {
+		if c.out[j] != "" {
+			out = append(out, fmt.Sprintf("%s (%s)", f.Name, c.out[j]))
+		}
+	}
+	text := fmt.Sprintf("cannot decode %s: %s needed. Unknown inputs: %s", h.path, want, list(unknown))
+	if len(out) > 0 {
+		text += ". Coded files left out: " + list(out)
+	}
+	if len(h.unfit) > 0 {
+		text += ". Survivors left out, as no input: " + list(h.unfit)
+	}
+	if there > rank {
+		text += fmt.Sprintf(". For these inputs the other coded files tell no more than %d of them would, by the matrix %s", rank, m.Matrix.Family)
+	}
+	return inputf("%s", text)
+}
+
+func (h *filesAtHand) slots() []slot { return h.all }
+
+func (h *filesAtHand) perm() fs.FileMode {
+	all := fs.ModePerm
+	for _, s := range h.all {
+		if f, here := h.fileOf(s); here {
+			all &= disk.Permissions(f.info)
+		}
+	}
+	return all
+}
+
+// fileOf returns the file of a slot's packet where this rank has it.
+func (h *filesAtHand) fileOf(s slot) (f packetFile, here bool) {
+	switch {
+	case s.from != h.run.t.Rank():
+	case s.coded >= 0:
+		f, here = h.coded[s.coded]
+	default:
+		f, here = h.inputs[s.input]
+	}
+	return f, here
+}
+
+// bytes returns the length of the file of a slot's packet.
+func (h *filesAtHand) bytes(s slot) int64 {
+	if s.coded >= 0 {
+		return h.manifest.SymbolsPerPacket * int64(h.manifest.SymbolBytes)
+	}
+	return h.manifest.Inputs[s.input].Bytes
+}
+
+func (h *filesAtHand) source(p int) (io.ReaderAt, int64) {
+	s := h.here[p-h.first]
+	n := h.bytes(s.slot)
+	if s.coded >= 0 || h.manifest.BitsPerSymbol == 0 {
+		return s.packet, n
+	}
+	return field.NewReaderAt(h.field, s.packet, n), field.PackingOf(h.field).Symbols(n) * int64(h.manifest.SymbolBytes)
+}
+
+func (h *filesAtHand) sink(p int) io.WriterAt {
+	s := h.here[p-h.first]
+	in := h.manifest.Inputs[s.result]
+	if h.manifest.BitsPerSymbol == 0 {
+		return cutWriter{s.file, in.Bytes}
+	}
+	return unpackingWriter{field.NewWriterAt(h.field, s.file, in.Bytes), in.Name}
+}
+
+// create makes the files of the results here. Packets of this rank whose slots are at another
+// one go there, into files without names.
+func (h *filesAtHand) create(dir *directory) error {
+	var moves []move
+	err := h.run.together(func() error {
+		for i := range h.here {
+			s := &h.here[i]
+			f, err := dir.Create(h.names[s.result])
+			if err != nil {
+				return outputError(err)
+			}
+			s.file = f
+			if f, here := h.fileOf(s.slot); here {
+				s.packet = f
+				continue
+			}
+			scratch, err := dir.Scratch()
+			if err != nil {
+				return outputError(err)
+			}
+			h.scratch = append(h.scratch, scratch)
+			s.packet = scratch
+			moves = append(moves, move{slot: h.first + i, rank: s.from, bytes: h.bytes(s.slot), to: scratch})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	at := newHeld(h.run.t.Size(), len(h.all), 0)
+	for rank := range at.ranks {
+		for p, end := at.hosted(rank); p < end; p++ {
+			if f, here := h.fileOf(h.all[p]); here && rank != h.run.t.Rank() {
+				moves = append(moves, move{slot: p, rank: rank, bytes: h.bytes(h.all[p]), from: f})
+			}
+		}
+	}
+	return h.run.move(moves)
+}
+
+// cutWriter takes a packet and writes the first size bytes of it.
+type cutWriter struct {
+	io.WriterAt
+	size int64
+}
+
+func (w cutWriter) WriteAt(p []byte, offset int64) (int, error) {
+	if rest := max(0, w.size-offset); rest < int64(len(p)) {
+		if _, err := w.WriterAt.WriteAt(p[:rest], min(offset, w.size)); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	return w.WriterAt.WriteAt(p, offset)
+}
+
+// unpackingWriter takes a packet of packed bytes.
+type unpackingWriter struct {
+	io.WriterAt
+	name string // of the input
+}
+
+func (w unpackingWriter) WriteAt(p []byte, offset int64) (int, error) {
+	n, err := w.WriterAt.WriteAt(p, offset)
+	if overfull := new(field.OverfullError); errors.As(err, &overfull) {
+		err = &WrongError{[]string{w.name}, fmt.Sprintf("symbol %d is %v and may have only %d bits", overfull.Symbol, overfull.Value, overfull.Bits)}
+	}
+	return n, err
+}
+
+func (h *filesAtHand) finish(*directory) error {
+	var wrong []string
+	for _, s := range h.here {
+		in := h.manifest.Inputs[s.result]
+		if size, sum := s.file.Sum(); size != in.Bytes || sum != in.SHA256 {
+			wrong = append(wrong, in.Name)
+		}
+	}
+	all, err := exchange(h.run, len(wrong))
+	if err != nil || slices.Max(all) == 0 {
+		return err
+	}
+	return h.run.together(func() error {
+		for _, f := range h.opened { // after its digest was right
+			if err := f.unchanged(); err != nil {
+				return err
+			}
+		}
+		if len(wrong) == 0 {
+			return nil
+		}
+		return &WrongError{wrong, "the SHA-256 is another"}
+	})
+}
+
+func (h *filesAtHand) close() {
+	for _, f := range h.opened {
+		f.Close()
+	}
+	for _, f := range h.scratch {
+		f.Close()
+	}
+}
+
+// digests returns the SHA-256 of files, in hexadecimal, or why there is none.
+func digests(ctx context.Context, files []packetFile) ([]string, []error) {
+	sums, errs := make([]string, len(files)), make([]error, len(files))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for i, f := range files {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			h := sha256.New()
+			_, errs[i] = io.CopyBuffer(h, &interruptible{ctx, io.NewSectionReader(f, 0, f.bytes)}, make([]byte, 1<<18))
+			sums[i] = hex.EncodeToString(h.Sum(nil))
+		})
+	}
+	wg.Wait()
+	return sums, errs
+}
+
+// interruptible is a reader that ends with its context.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}

@@ -1,0 +1,560 @@
+package coded
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"volley"
+	"volley/internal/disk"
+	"volley/internal/disk/disktest"
+	"volley/internal/fuzzlimit"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// listing returns the names in a directory, with spaces between them, or "none" when
+// there is no directory. Of hidden names it shows only how they begin.
+func listing(t *testing.T, path string) string {
+	t.Helper()
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "none"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		name := e.Name()
+		if name == LockName {
+			continue
+		}
+		if strings.HasPrefix(name, hidden) {
+			name = hidden
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+// write creates the coded files of a run, each of which holds the text.
+func write(t *testing.T, d *directory, processors int, text string) *Manifest {
+	t.Helper()
+	m := &Manifest{Format: Format, Version: Version, Processors: processors}
+	for k := range processors {
+		f, err := d.Create(CodedName(k, processors))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range len(text) {
+			if _, err := f.WriteAt([]byte{text[i]}, int64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		size, sum := f.Sum()
+		m.Files = append(m.Files, Entry{Name: CodedName(k, processors), Processor: k, Bytes: size, SHA256: sum})
+	}
+	return m
+}
+
+func mustCreate(t *testing.T, path string, replace bool) *directory {
+	t.Helper()
+	d, err := create(place{Path: path}, replace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// fill makes a directory with a result.
+func fill(t *testing.T, path string, processors int, text string) {
+	t.Helper()
+	d := mustCreate(t, path, true)
+	if err := d.Commit(write(t, d, processors, text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, text string, path ...string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(path...), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCommit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "b")
+	d := mustCreate(t, path, false)
+	m := write(t, d, 11, "coded packet")
+	if got := listing(t, path); got != strings.TrimSpace(strings.Repeat(hidden+" ", 11)) {
+		t.Errorf("before the commit: %s", got)
+	}
+	if err := d.Commit(m, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	d.Discard() // does nothing now
+	const want = "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 manifest.copy.json manifest.json"
+	if got := listing(t, path); got != want {
+		t.Errorf("after the commit: %s", got)
+	}
+	back, err := ReadManifest(filepath.Join(path, ManifestName))
+	m.SHA256 = back.SHA256
+	if err != nil || !reflect.DeepEqual(back, m) {
+		t.Errorf("the manifest is %+v, %v, want %+v", back, err, m)
+	}
+	for _, f := range back.Files {
+		data, err := os.ReadFile(filepath.Join(path, f.Name))
+		sum := sha256.Sum256(data)
+		if err != nil || f.Bytes != int64(len(data)) || f.SHA256 != hex.EncodeToString(sum[:]) {
+			t.Errorf("%+v of %q, %v", f, data, err)
+		}
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	root := t.TempDir()
+	d := mustCreate(t, filepath.Join(root, "a", "b", "c")+"/", false)
+	write(t, d, 3, "x")
+	d.Discard()
+	if got := listing(t, root); got != "" {
+		t.Errorf("after Discard: %s, want nothing", got)
+	}
+
+	put(t, "theirs", root, "theirs")
+	d = mustCreate(t, root, false)
+	write(t, d, 3, "x")
+	d.Discard()
+	if got := listing(t, root); got != "theirs" {
+		t.Errorf("after Discard: %s, want theirs", got)
+	}
+}
+
+// TestReplace replaces a result by a smaller one.
+func TestReplace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	fill(t, path, 12, "old")
+	put(t, "left over", path, hidden+"coded.3")
+	put(t, "theirs", path, "coded.x")
+	if _, err := create(place{Path: path}, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
+		t.Errorf("a second result: %v, want an ErrExists that names %s", err, path)
+	}
+	if !strings.Contains(listing(t, path), hidden) {
+		t.Error("a refused Create has removed a file")
+	}
+
+	d := mustCreate(t, path, true)
+	write(t, d, 2, "new")
+	d.Discard()
+	if got := listing(t, path); !strings.HasPrefix(got, "coded.00 coded.01") || !strings.HasSuffix(got, " coded.11 coded.x manifest.copy.json manifest.json") {
+		t.Errorf("after a run that failed: %s, want the old result", got)
+	}
+
+	d = mustCreate(t, path, true)
+	m := write(t, d, 2, "new")
+	if err := d.Commit(m, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := listing(t, path); got != "coded.0 coded.1 coded.x manifest.copy.json manifest.json" {
+		t.Errorf("after a smaller result: %s", got)
+	}
+}
+
+// TestReplaceBroken replaces a result whose manifest says nothing: what may be
+// someone else's stays.
+func TestReplaceBroken(t *testing.T) {
+	for _, manifest := range []string{"", "{}", `{"format":"volley-manifest","version":1,"files":[{"name":"../victim"}]}`} {
+		root := t.TempDir()
+		path := filepath.Join(root, "out")
+		fill(t, path, 3, "old")
+		put(t, manifest, path, ManifestName)
+		put(t, manifest, path, CopyName)
+		put(t, "", root, "victim")
+		fill(t, path, 1, "new")
+		if got := listing(t, path); got != "coded.0 coded.1 coded.2 manifest.copy.json manifest.json" {
+			t.Errorf("manifest %q: %s", manifest, got)
+		}
+		if got := listing(t, root); got != "out victim" {
+			t.Errorf("manifest %q: beside it %s", manifest, got)
+		}
+	}
+}
+
+// TestReplaces checks that nothing is lost that replaces does not name.
+func TestReplaces(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	fill(t, path, 3, "old")
+	put(t, "", path, hidden+"x")
+	put(t, "", path, "coded.csv")
+	put(t, "", path, "notes")
+	var names []string
+	for _, p := range replaces(path, []string{"coded.csv"}, true) {
+		names = append(names, filepath.Base(p))
+	}
+	if got := strings.Join(names, " "); got != "manifest.json manifest.copy.json coded.csv coded.0 coded.1 coded.2 .volley-x" {
+		t.Errorf("%s", got)
+	}
+	if got := replaces(filepath.Join(path, "none"), nil, true); len(got) != 2 {
+		t.Errorf("of no directory: %v", got)
+	}
+}
+
+// TestTwoRuns lets two runs write into one directory at a time: the second is told who
+// writes there, and changes nothing.
+func TestTwoRuns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	first := mustCreate(t, path, false)
+	m := write(t, first, 2, "first")
+	before := listing(t, path)
+	for _, at := range []place{{Path: path}, {Path: path, Holder: disk.HolderOf("encode", "other")}} {
+		busy := new(disk.BusyError)
+		if _, err := create(at, true); !errors.As(err, &busy) || busy.Holder.Run != first.Holder.Run {
+			t.Errorf("%v, want that %s has it", err, first.Holder.Run)
+		}
+	}
+	if got := listing(t, path); got != before {
+		t.Errorf("the second run leaves %s, want %s", got, before)
+	}
+	if err := first.Commit(m, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, path, 1, "second")
+	if data, err := os.ReadFile(filepath.Join(path, "coded.0")); string(data) != "second" {
+		t.Errorf("coded.0 is %q, %v", data, err)
+	}
+	if _, err := os.Lstat(filepath.Join(path, LockName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file of the lock: %v", err)
+	}
+}
+
+// TestSharedDirectory lets two ranks write one directory. Where its locks reach both, they do;
+// else nothing is written, and both ranks are named.
+func TestSharedDirectory(t *testing.T) {
+	for name, on := range map[string]disk.Disk{"locks": disk.OS, "no locks": disktest.Lockless{Disk: disk.OS}} {
+		path := filepath.Join(t.TempDir(), "out")
+		var errs [2]error
+		local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
+			at := place{Disk: on, Path: path, Holder: disk.HolderOf("encode", "run"), Together: func(work func() error) error {
+				return volley.Steady(ctx, tr, time.Minute, func(context.Context) error { return work() })
+			}}
+			at.Holder.Rank = tr.Rank()
+			d, err := create(at, true)
+			if err == nil {
+				_, err = d.Create(CodedName(tr.Rank(), 2))
+				err = errors.Join(err, at.Together(func() error { return nil }))
+				d.Discard() // takes the directory away where it is the last
+			}
+			errs[tr.Rank()] = err
+			return err
+		})
+		for r, err := range errs {
+			if on == disk.OS && err != nil || on != disk.OS && (err == nil || !strings.Contains(err.Error(), "ranks 0 and 1 have one directory, "+path)) {
+				t.Errorf("%s: rank %d: %v", name, r, err)
+			}
+		}
+	}
+}
+
+// TestFailedCommit lets a commit fail half-way.
+func TestFailedCommit(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "out")
+	d := mustCreate(t, path, false)
+	m := write(t, d, 3, "x")
+	if err := os.Mkdir(filepath.Join(path, "coded.1"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Commit(m, 0o666); err == nil || !strings.Contains(err.Error(), "coded.1") {
+		t.Errorf("%v, want an error that names coded.1", err)
+	}
+	d.Discard()
+	if got := listing(t, path); got != "coded.1" {
+		t.Errorf("left: %s, want the directory coded.1 alone", got)
+	}
+}
+
+// TestCommitFiles writes files without a manifest into a directory that is not
+// empty.
+func TestCommitFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	names := []string{"a", strings.Repeat("b", longestName)}
+	run := func(replace bool, text string) error {
+		d, err := createFiles(place{Path: path}, names, replace)
+		if err != nil {
+			return err
+		}
+		defer d.Discard()
+		for _, name := range names {
+			f, err := d.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Write([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := listing(t, path); strings.Count(got, hidden) != 2 {
+			t.Errorf("before the commit: %s", got)
+		}
+		return d.CommitFiles(0o666)
+	}
+	if err := run(false, "old"); err != nil {
+		t.Fatal(err)
+	}
+	if got := listing(t, path); got != "a "+names[1] {
+		t.Errorf("after the commit: %s", got)
+	}
+	put(t, "theirs", path, "theirs")
+	if err := run(false, "new"); !errors.Is(err, ErrFileExists) || !strings.HasPrefix(err.Error(), filepath.Join(path, "a")) {
+		t.Errorf("a second time: %v, want an ErrFileExists that names a", err)
+	}
+	if err := run(true, "new"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if data, err := os.ReadFile(filepath.Join(path, name)); string(data) != "new" {
+			t.Errorf("%s is %q, %v", name, data, err)
+		}
+	}
+	put(t, "", path, hidden+"x")
+	var replaced []string
+	for _, p := range replaces(path, names[:1], false) {
+		replaced = append(replaced, filepath.Base(p))
+	}
+	if got := strings.Join(replaced, " "); got != "a .volley-x" {
+		t.Errorf("replaces %s", got)
+	}
+
+	// A commit that fails half-way.
+	if err := os.Remove(filepath.Join(path, "a")); err != nil {
+		t.Fatal(err)
+	}
+	d, err := createFiles(place{Path: path}, []string{"c", "d"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"c", "d"} {
+		if _, err := d.Create(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(path, "d"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.CommitFiles(0o666); err == nil || !strings.Contains(err.Error(), "d") {
+		t.Errorf("%v, want an error that names d", err)
+	}
+	d.Discard()
+	if got := listing(t, path); got != names[1]+" d theirs" {
+		t.Errorf("left: %s", got)
+	}
+	if _, err := createFiles(place{Path: path}, []string{"x", "d"}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
+		t.Errorf("a directory in the way: %v", err)
+	}
+}
+
+func TestValidName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a": true, "a b": true, ".a": true, "..a": true, "manifest.json": true, strings.Repeat("x", 255): true,
+		"": false, ".": false, "..": false, "/": false, "a/b": false, "/a": false, "a/": false, hidden + "a": false,
+		"a\x00": false, strings.Repeat("x", 256): false,
+	} {
+		if got := validName(name); got != want {
+			t.Errorf("validName(%q) = %v", name, got)
+		}
+	}
+}
+
+func TestCreateErrors(t *testing.T) {
+	root := t.TempDir()
+	put(t, "", root, "file")
+	if err := os.MkdirAll(filepath.Join(root, "odd", ManifestName), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(root, "link")); err != nil {
+		t.Skip(err)
+	}
+	before := listing(t, root)
+	for _, name := range []string{"file", "file/out", "odd", "link"} {
+		if _, err := create(place{Path: filepath.Join(root, name)}, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
+			t.Errorf("%s: %v, want an error that names it", name, err)
+		}
+	}
+	if got := listing(t, root); got != before {
+		t.Errorf("then there are %s, before %s", got, before)
+	}
+}
+
+func TestFileWritesInOrder(t *testing.T) {
+	d := mustCreate(t, t.TempDir(), false)
+	defer d.Discard()
+	f, err := d.Create("coded.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, offset := range []int64{1, -1, 0, 0, 3, 2} {
+		_, err := f.WriteAt([]byte("ab"), offset)
+		if size, _ := f.Sum(); err != nil && offset == size {
+			t.Errorf("write at %d: %v", offset, err)
+		}
+	}
+	if size, _ := f.Sum(); size != 4 {
+		t.Errorf("%d bytes, want those written at 0 and 2", size)
+	}
+	if _, err := d.Create("coded.0"); err == nil {
+		t.Error("a name was given twice")
+	}
+}
+
+func TestCodedName(t *testing.T) {
+	for _, c := range []struct {
+		proc, processors int
+		want             string
+	}{{0, 1, "coded.0"}, {9, 10, "coded.9"}, {9, 11, "coded.09"}, {99, 100, "coded.99"}, {5, 1001, "coded.0005"}} {
+		if got := CodedName(c.proc, c.processors); got != c.want || !codedName.MatchString(got) {
+			t.Errorf("CodedName(%d, %d) = %s, want %s", c.proc, c.processors, got, c.want)
+		}
+	}
+}
+
+const valid = `{"format":"volley-manifest","version":1,"field":"2^8","matrix":{"family":"file:A.csv","inverse":true,` +
+	`"points":[{"name":"x","values":["0","1"]}],"entries":[["1","2"],["3","4"]]},"algorithm":"universal","processors":2,` +
+	`"ports":1,"symbol_bytes":1,"symbols_per_packet":5,"bits_per_symbol":8,` +
+	`"files":[{"name":"coded.csv","processor":-1,"bytes":5,"sha256":"00"}],"inputs":[]}`
+
+func TestReadManifestErrors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m")
+	for text, want := range map[string]string{
+		"":                                     "end of JSON",
+		"[]":                                   "array",
+		"{}":                                   `want "volley-manifest"`,
+		valid + "x":                            "after top-level value",
+		`{"format":"volley-plan","version":1}`: "volley-plan",
+		`{"format":"volley-manifest","version":2,"new":0}`:                              "version 2",
+		`{"format":"volley-manifest","version":1,"new":0}`:                              "new",
+		strings.Replace(valid, "coded.csv", "../coded.csv", 1):                          "../coded.csv",
+		strings.Replace(valid, "coded.csv", "/coded.0", 1):                              "/coded.0",
+		strings.Replace(valid, "coded.csv", "coded.0\\n", 1):                            "coded.0",
+		strings.Replace(valid, "coded.csv", "manifest.json", 1):                         "manifest.json",
+		strings.Replace(valid, `"symbols_per_packet":5`, `"symbols_per_packet":"5"`, 1): "symbols_per_packet",
+		"{\n\n\"format\":,}": "line 3: ",
+	} {
+		put(t, text, path)
+		_, err := ReadManifest(path)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path) {
+			t.Errorf("%s: %v, want an error with %s and the path", text, err, want)
+		}
+	}
+	put(t, valid, path)
+	if m, err := ReadManifest(path); err != nil || m.Files[0].Name != "coded.csv" || m.Matrix.Entries[1][0] != "3" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if _, err := ReadManifest(path + "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// TestDrafts checks that nobody else can read what is not committed yet, even with an umask that would
+// let them, and that it then has the permissions that were asked for.
+func TestDrafts(t *testing.T) {
+	path := t.TempDir()
+	d := mustCreate(t, path, false)
+	m := write(t, d, 2, "x")
+	modes := func(want fs.FileMode) {
+		t.Helper()
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err != nil || info.Mode() != want && runtime.GOOS != "windows" {
+				t.Errorf("%s is %v, %v: want %v", e.Name(), info.Mode(), err, want)
+			}
+		}
+	}
+	modes(0o600)
+	if err := d.Commit(m, 0o400); err != nil { // its owner may always
+		t.Fatal(err)
+	}
+	modes(0o600)
+}
+
+// TestForgedJournal checks that a journal moves and removes nothing that a run would not.
+func TestForgedJournal(t *testing.T) {
+	for _, j := range []journal{
+		{Files: []renamed{{"mine", "coded.0"}}},
+		{Files: []renamed{{journalName, "coded.0"}}},
+		{Files: []renamed{{LockName, "coded.0"}}},
+		{Files: []renamed{{hidden + "a/../../mine", "coded.0"}}},
+		{Files: []renamed{{hidden + "a", "coded.0"}, {hidden + "b", "coded.0"}}},
+		{Files: []renamed{{hidden + "a", hidden + "b"}}},
+		{Files: []renamed{{hidden + "a", "../coded.0"}}},
+		{Remove: []string{"mine"}},
+		{Remove: []string{ManifestName}},
+	} {
+		path := t.TempDir()
+		put(t, "mine", path, "mine")
+		put(t, "a", path, hidden+"a")
+		dir, err := disk.OS.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.write(dir, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dir.Close()
+		before := listing(t, path)
+		if d, err := create(place{Path: path}, true); err == nil || !strings.Contains(err.Error(), journalName) {
+			t.Errorf("%+v: %v", j, err)
+			d.Discard()
+		}
+		if now := listing(t, path); now != before {
+			t.Errorf("%+v: %s, and before %s", j, now, before)
+		}
+	}
+}
+
+// FuzzManifest checks that the decoder takes only what it can give back, and no
+// name that leads out of the directory.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(valid))
+	f.Add([]byte(`{"format":"volley-manifest","version":1,"files":[{"name":"coded.0"},{"name":"coded./../x"}]}`))
+	f.Add([]byte(`{"FORMAT":"volley-manifest","version":1e0,"files":null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		defer fuzzlimit.Hold(t, len(data))()
+		m, err := parseManifest(data)
+		if err != nil {
+			return
+		}
+		if m.Validate() == nil && len(m.Files) != m.Processors && !m.Text() {
+			t.Fatalf("%d files of %d processors", len(m.Files), m.Processors)
+		}
+		for _, file := range m.Files {
+			if !filepath.IsLocal(file.Name) || filepath.Base(file.Name) != file.Name || file.Name == ManifestName {
+				t.Fatalf("file %q", file.Name)
+			}
+		}
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := parseManifest(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if again, err := json.Marshal(back); err != nil || !bytes.Equal(again, text) {
+			t.Fatalf("%s comes back as %s, %v", text, again, err)
+		}
+	})
+}

@@ -1,0 +1,398 @@
+package coded
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"volley/executor"
+	"volley/field"
+	"volley/internal/disk"
+)
+
+// open returns the packets that the caller names.
+func (j *encodeJob) open() (toEncode, error) {
+	e := j.e
+	if e.Text != "" {
+		if j.t.Size() > 1 {
+			return nil, option("Text", "one process reads and writes all packets of a text")
+		}
+		return openText(e.Field, e.Text, e.Sinks)
+	}
+	names, here, err := j.here()
+	if err != nil {
+		return nil, err
+	}
+	p := &filePackets{field: e.Field, span: here}
+	if !e.Symbols {
+		packing := field.PackingOf(e.Field)
+		p.packing = &packing
+	}
+	for _, packet := range e.Packets {
+		err = errors.Join(err, p.add(&inputFile{name: packet.Name, src: bytes.NewReader(packet.Data), bytes: int64(len(packet.Data)), mode: 0o600}))
+	}
+	for _, name := range names {
+		if err == nil {
+			err = p.open(name)
+		}
+	}
+	if err != nil {
+		p.close()
+		return nil, input(err)
+	}
+	return p, nil
+}
+
+// A span is which packets, and which coded packets, are those of the processors that
+// live at this rank.
+type span struct {
+	k, sinks   int // all there are
+	first, end int // packets here
+	to, toEnd  int // coded packets here
+}
+
+// span returns that of this rank, for k packets.
+func (j *encodeJob) span(k int) (span, error) {
+	s := span{k: k, sinks: cmp.Or(j.e.Sinks, k)}
+	processors, firstSink := max(k, s.sinks), 0
+	if j.e.Separate {
+		processors, firstSink = k+s.sinks, k
+	}
+	ranks := j.t.Size()
+	switch {
+	case k < 1:
+		return s, inputf("%d packets: want 1 or more", k)
+	case ranks > processors:
+		return s, inputf("%s for %s: start no more of them", count(ranks, "process"), count(processors, "processor"))
+	case j.e.PerRank > 0 && ranks*j.e.PerRank != processors:
+		return s, option("PerRank", "%s for %s", count(ranks, "process"), count(processors, "processor"))
+	}
+	first, end := executor.Hosted(processors, j.t.Rank(), ranks)
+	s.first, s.end = min(first, k), min(end, k)
+	s.to, s.toEnd = min(max(first-firstSink, 0), s.sinks), min(max(end-firstSink, 0), s.sinks)
+	return s, nil
+}
+
+// rankWord stands in the name of a file for the number of a processor, or of a rank.
+const rankWord = "{rank}"
+
+// here returns which packets are here, and their files where they are not in memory.
+func (j *encodeJob) here() ([]string, span, error) {
+	e, alone := j.e, j.t.Size() == 1 && !j.e.Job
+	pattern := len(e.Files) == 1 && strings.Contains(e.Files[0], rankWord)
+	k := e.Processors
+	if !alone && k == 0 {
+		if k = j.t.Size() * max(1, e.PerRank); e.Separate {
+			k -= e.Sinks
+		}
+	}
+	var names []string
+	var err error
+	switch {
+	case e.Packets != nil:
+		if alone {
+			k = len(e.Packets)
+		}
+	case len(e.Files) == 0:
+		return nil, span{}, inputf("no packets: name one input file for each processor")
+	case !pattern:
+		if names, err = expandDirectories(e.Files); err != nil {
+			return nil, span{}, input(err)
+		}
+		if alone {
+			k = len(names)
+		}
+	case k == 0:
+		return nil, span{}, option("Processors", "pattern %s: the number of processors is not given", e.Files[0])
+	}
+	s, err := j.span(k)
+	if err != nil {
+		return nil, s, err
+	}
+	if pattern {
+		names = numbered(e.Files[0], s.first, s.end)
+		if !alone {
+			names, err = expandDirectories(names)
+		}
+	}
+	switch own, here := s.end-s.first, max(len(names), len(e.Packets)); {
+	case err != nil:
+		return nil, s, input(err)
+	case here == own:
+		return names, s, nil
+	case here == k && !pattern && e.Packets == nil:
+		return names[s.first:s.end], s, nil
+	default:
+		return nil, s, inputf("%s named: want %d for the processors of this process, or all %d", count(here, "packet"), own, k)
+	}
+}
+
+// numbered puts the numbers from first to end into a name.
+func numbered(name string, first, end int) (names []string) {
+	for i := first; i < end; i++ {
+		names = append(names, strings.ReplaceAll(name, rankWord, fmt.Sprint(i)))
+	}
+	return names
+}
+
+// expandDirectories replaces directories by their files.
+func expandDirectories(args []string) ([]string, error) {
+	var names []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			names = append(names, arg)
+			continue
+		}
+		entries, err := os.ReadDir(arg) // in name order
+		if err != nil {
+			return nil, err
+		}
+		before := len(names)
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".") {
+				continue
+			}
+			path := filepath.Join(arg, e.Name())
+			info, err := os.Stat(path) // follows links
+			if err != nil {
+				return nil, err
+			}
+			if info.Mode().IsRegular() {
+				names = append(names, path)
+			}
+		}
+		if len(names) == before {
+			return nil, fmt.Errorf("directory %s: no packets: want regular files in it, with names that do not begin with a dot", arg)
+		}
+	}
+	return names, nil
+}
+
+// filePackets are a file in and a file out for each processor here.
+type filePackets struct {
+	span
+	field   field.Field
+	packing *field.Packing // nil: the files hold symbols already
+	inputs  []*inputFile
+	outputs []*newFile
+}
+
+// packetFile is a file that is to stay as long as it was.
+type packetFile struct {
+	*os.File
+	bytes int64
+	info  fs.FileInfo // when it was opened
+}
+
+// openPacket opens a regular file.
+func openPacket(name string) (packetFile, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return packetFile{}, err
+	}
+	if !info.Mode().IsRegular() { // not opened: a pipe would wait for its writer
+		return packetFile{}, fmt.Errorf("packet %s: not a regular file", name)
+	}
+	f, info, err := disk.OpenInput(name)
+	if err != nil {
+		return packetFile{}, err
+	}
+	if info.Size() == 0 {
+		if n, _ := f.Read(make([]byte, 1)); n > 0 { // as of files in /proc
+			f.Close()
+			return packetFile{}, fmt.Errorf("packet %s: its length is said to be 0 and it has data: make a copy of it and name that", name)
+		}
+	}
+	return packetFile{f, info.Size(), info}, nil
+}
+
+// unchanged returns a *ChangedError unless the file is as it was when it was opened, and
+// has its name still. A program may write to it without that: what was read is what counts.
+func (f packetFile) unchanged() error {
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(f.Name())
+	switch {
+	case err != nil:
+		return &ChangedError{f.Name(), fmt.Sprintf("its name is gone: %s", reason(err))}
+	case !os.SameFile(named, now):
+		return &ChangedError{f.Name(), "another file has its name"}
+	case now.Size() != f.bytes:
+		return &ChangedError{f.Name(), fmt.Sprintf("%d bytes at first and then %d", f.bytes, now.Size())}
+	case !now.ModTime().Equal(f.info.ModTime()), !disk.Changed(now).Equal(disk.Changed(f.info)):
+		return &ChangedError{f.Name(), fmt.Sprintf("changed at %s", disk.Changed(now).Format(time.TimeOnly))}
+	}
+	return nil
+}
+
+// ReadAt returns a *ChangedError where the file has become shorter.
+func (f packetFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.File.ReadAt(p, offset)
+	if end := offset + int64(n); n < len(p) && end < f.bytes && err == io.EOF {
+		err = shrunk(f.Name(), f.bytes, end)
+	}
+	return n, err
+}
+
+// inputFile is an input that is read front to back, once.
+type inputFile struct {
+	name    string
+	src     io.ReaderAt
+	bytes   int64
+	mode    fs.FileMode // that the coded files may have
+	file    *packetFile // nil: the packet is in memory
+	symbols int64
+	digest  hash.Hash
+	read    int64 // bytes that digest has seen
+}
+
+// Name returns the name of the file, for errors.
+func (in *inputFile) Name() string { return in.name }
+
+func (p *filePackets) open(name string) error {
+	f, err := openPacket(name)
+	if err != nil {
+		return err
+	}
+	return p.add(&inputFile{name: name, src: f, bytes: f.bytes, mode: disk.Permissions(f.info), file: &f})
+}
+
+// add takes a packet.
+func (p *filePackets) add(in *inputFile) error {
+	p.inputs = append(p.inputs, in)
+	in.digest = sha256.New()
+	symbol := int64(p.field.SymbolBytes())
+	switch {
+	case p.packing != nil:
+		in.symbols = p.packing.Symbols(in.bytes)
+	case in.bytes%symbol != 0:
+		return fmt.Errorf("packet %s: %d bytes: a symbol of %s has %d", in.name, in.bytes, p.field.Name(), symbol)
+	default:
+		in.symbols = in.bytes / symbol
+	}
+	return nil
+}
+
+func (p *filePackets) count() int { return p.k }
+
+func (p *filePackets) symbols() int64 {
+	most := int64(0)
+	for _, in := range p.inputs {
+		most = max(most, in.symbols)
+	}
+	return most
+}
+
+func (p *filePackets) perm() fs.FileMode {
+	all := fs.ModePerm
+	for _, in := range p.inputs {
+		all &= in.mode
+	}
+	return all
+}
+
+func (p *filePackets) source(k int) (io.ReaderAt, int64) {
+	in := p.inputs[k-p.first]
+	bytes := in.symbols * int64(p.field.SymbolBytes())
+	if p.packing == nil {
+		return in, bytes
+	}
+	return field.NewReaderAt(p.field, in, in.bytes), bytes
+}
+
+func (p *filePackets) sink(s int) io.WriterAt { return p.outputs[s-p.to] }
+
+// ReadAt reads and digests what has not been read yet.
+func (in *inputFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := in.src.ReadAt(p, offset)
+	if end := offset + int64(n); offset <= in.read && in.read < end {
+		in.digest.Write(p[in.read-offset : n])
+		in.read = end
+	}
+	return n, err
+}
+
+func shrunk(name string, bytes, now int64) error {
+	return &ChangedError{name, fmt.Sprintf("%d bytes at first and then %d", bytes, now)}
+}
+
+func (p *filePackets) sources() []string {
+	var names []string
+	for _, in := range p.inputs {
+		if in.file != nil {
+			names = append(names, in.name)
+		}
+	}
+	return names
+}
+
+func (p *filePackets) targets() []string {
+	names := make([]string, p.sinks)
+	for s := range names {
+		names[s] = CodedName(s, len(names))
+	}
+	return names
+}
+
+func (p *filePackets) create(dir *directory) error {
+	for _, name := range p.targets()[p.to:p.toEnd] {
+		f, err := dir.Create(name)
+		if err != nil {
+			return err
+		}
+		p.outputs = append(p.outputs, f)
+	}
+	return nil
+}
+
+func (p *filePackets) finish(_ *directory, m *Manifest) error {
+	if p.packing != nil {
+		m.BitsPerSymbol = p.packing.Bits()
+	}
+	names := p.targets()
+	for i, in := range p.inputs {
+		if in.read != in.bytes {
+			return shrunk(in.name, in.bytes, in.read)
+		}
+		if in.file != nil {
+			if err := in.file.unchanged(); err != nil {
+				return err
+			}
+		}
+		m.Inputs = append(m.Inputs, Entry{
+			Name: in.name, Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
+		})
+	}
+	for i, out := range p.outputs {
+		size, sum := out.Sum()
+		s := p.to + i
+		m.Files = append(m.Files, Entry{
+			Name: names[s], Processor: s, Bytes: size, SHA256: sum,
+		})
+	}
+	return nil
+}
+
+func (p *filePackets) close() {
+	for _, in := range p.inputs {
+		if in.file != nil {
+			in.file.Close()
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package coded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// An InputError says that what the caller gives cannot be used: a file, an option, a
+// directory, or too few packets to decode from.
+type InputError struct {
+	Option string // that is not right: the name of a field such as "PerRank"; empty where it is none
+	Err    error
+}
+
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error that is the caller's to mend.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// ExitCode returns 2, that of bad input, unless Err has one of its own.
+func (e *InputError) ExitCode() int {
+	var own interface{ ExitCode() int }
+	if errors.As(e.Err, &own) {
+		return own.ExitCode()
+	}
+	return 2
+}
+
+// input marks err, unless nil, as the caller's to mend.
+func input(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &InputError{Err: err}
+}
+
+func inputf(format string, args ...any) error { return input(fmt.Errorf(format, args...)) }
+
+// option says what is wrong with an option.
+func option(name, format string, args ...any) error {
+	return &InputError{name, fmt.Errorf(format, args...)}
+}
+
+// A ChangedError says that an input changed while it was read.
+type ChangedError struct {
+	Name string // of the file
+	How  string
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("packet %s: %s: it changed while it was read; let nothing write to it until the run has ended", e.Name, e.How)
+}
+
+// A WrongError says that inputs were decoded wrong.
+type WrongError struct {
+	Names []string // of the inputs
+	Why   string
+}
+
+func (e *WrongError) Error() string {
+	return fmt.Sprintf("%s: what is decoded is not what was encoded: %s. The files decoded from are as the manifest has them, so what it says of field, matrix or inputs is wrong",
+		list(e.Names), e.Why)
+}
+
+// ExitCode returns 3, that of a wrong result.
+func (e *WrongError) ExitCode() int { return 3 }
+
+// errDamaged says that a file is not what the manifest says.
+var errDamaged = errors.New("damaged: another SHA-256")
+
+// reason says in few words why a file cannot be used.
+func reason(err error) string {
+	path := new(fs.PathError)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return missing
+	case errors.As(err, &path):
+		return path.Err.Error()
+	default:
+		return err.Error()
+	}
+}
+
+const missing = "missing"
+
+// list lists names, the first ones if there are many.
+func list(names []string) string {
+	const most = 8
+	if len(names) > most+1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// count returns "1 packet", "2 packets".
+func count(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "ss"):
+		return fmt.Sprintf("%d %ses", n, what)
+	default:
+		return fmt.Sprintf("%d %ss", n, what)
+	}
+}

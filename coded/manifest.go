@@ -1,0 +1,296 @@
+package coded
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"volley/internal/disk"
+)
+
+// The manifest is in its directory twice, under these names.
+const (
+	ManifestName = "manifest.json"
+	CopyName     = "manifest.copy.json"
+)
+
+// Format and Version name the form of a manifest.
+const (
+	Format  = "volley-manifest"
+	Version = 1
+)
+
+// A Manifest says what the files of a directory are: enough to decode them.
+type Manifest struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+
+	Field      string `json:"field"`
+	Matrix     Matrix `json:"matrix"`
+	Algorithm  string `json:"algorithm"`
+	Processors int    `json:"processors"`      // with an initial packet
+	Sinks      int    `json:"sinks,omitempty"` // coded packets, where not as many
+	Ports      int    `json:"ports"`
+
+	SymbolBytes      int   `json:"symbol_bytes"`       // of a symbol in a coded file
+	SymbolsPerPacket int64 `json:"symbols_per_packet"` // initial packets are padded to it with zeros
+
+	// BitsPerSymbol says how input bytes became symbols: as a little-endian
+	// stream of that many bits for each symbol. It is 0 where the inputs were
+	// symbols already.
+	BitsPerSymbol int `json:"bits_per_symbol"`
+
+	Files  []Entry `json:"files"`
+	Inputs []Entry `json:"inputs"`
+
+	// SHA256 is that of the text of the manifest without these digits. Manifests had none
+	// once.
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// Matrix is the matrix A of a run, without need of the files that it may have
+// come from.
+type Matrix struct {
+	Family  string `json:"family"`          // as the command line takes it, such as "random:7"
+	Inverse bool   `json:"inverse"`         // A is the inverse of that
+	Order   string `json:"order,omitempty"` // of the columns, where it is not natural
+	Base    uint64 `json:"base,omitempty"`  // of families that have one
+
+	// Columns says which column of A each coded file has, where that is not the
+	// one of its own number.
+	Columns []int      `json:"columns,omitempty"`
+	Points  []PointSet `json:"points,omitempty"`  // of families that have points
+	Entries [][]string `json:"entries,omitempty"` // rows of decimal symbol codes, of a matrix from a file
+}
+
+// PointSet is a set of points of a matrix, in the order of its rows or columns.
+type PointSet struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"` // decimal symbol codes
+}
+
+// An Entry is a file of the manifest: a coded file of the directory, or an input
+// that a processor's initial packet was read from. Processor is -1 for a file
+// that holds the packets of all.
+type Entry struct {
+	Name      string `json:"name"`
+	Processor int    `json:"processor"`
+	Bytes     int64  `json:"bytes"`
+	SHA256    string `json:"sha256"`
+}
+
+// codedName matches the names that a manifest may give to files, none of which
+// leads out of the directory.
+var codedName = regexp.MustCompile(`^coded\.([0-9]+|csv)$`)
+
+// TextName is the name of the file that holds the coded packets of all processors
+// as text.
+const TextName = "coded.csv"
+
+// CodedName returns the name of the coded file of a processor: its number in as
+// many digits as the last one has.
+func CodedName(proc, processors int) string {
+	return fmt.Sprintf("coded.%0*d", len(fmt.Sprint(processors-1)), proc)
+}
+
+// seal returns the text of a manifest, with its SHA-256.
+func (m *Manifest) seal() ([]byte, error) {
+	sealed := *m
+	sealed.SHA256 = strings.Repeat("0", 64)
+	text, err := json.MarshalIndent(sealed, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, '\n')
+	at := sealOf.FindSubmatchIndex(text)
+	sum := sha256.Sum256(slices.Concat(text[:at[2]], text[at[3]:]))
+	hex.Encode(text[at[2]:at[3]], sum[:])
+	return text, nil
+}
+
+// sealOf finds the digits of the SHA-256 at the end of a manifest.
+var sealOf = regexp.MustCompile(`"sha256"\s*:\s*"([0-9a-f]{64})"\s*}\s*$`)
+
+var errSeal = errors.New("damaged: the text has another SHA-256 than it says; without the key sha256 it is not checked")
+
+// ReadManifest reads a manifest. It returns an error for another format or
+// version, for a file name that is not one of a coded file, and where the manifest has
+// another SHA-256 than it says.
+func ReadManifest(path string) (*Manifest, error) {
+	dir, err := disk.OS.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return readManifest(dir, filepath.Base(path), path)
+}
+
+// readManifest reads a manifest of which errors say that it is at the path.
+func readManifest(dir disk.Dir, name, path string) (*Manifest, error) {
+	data, err := disk.ReadText(dir, name, mostText)
+	at := new(fs.PathError)
+	switch {
+	case errors.As(err, &at) && at.Op == "read": // it is there, and no manifest
+		return nil, fmt.Errorf("%s: %w", path, at.Err)
+	case errors.As(err, &at):
+		err = &fs.PathError{Op: "open", Path: path, Err: at.Err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseManifest(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+func parseManifest(data []byte) (*Manifest, error) {
+	var head struct { // first, as another version has other keys
+		Format  string
+		Version int
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, atLine(data, err)
+	}
+	if head.Format != Format || head.Version != Version {
+		return nil, fmt.Errorf("format %q version %d: want %q version %d", head.Format, head.Version, Format, Version)
+	}
+	m := new(Manifest)
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(m); err != nil {
+		return nil, atLine(data, err)
+	}
+	if m.SHA256 != "" {
+		at := sealOf.FindSubmatchIndex(data)
+		if at == nil {
+			return nil, errSeal
+		}
+		if sum := sha256.Sum256(slices.Concat(data[:at[2]], data[at[3]:])); m.SHA256 != hex.EncodeToString(sum[:]) {
+			return nil, errSeal
+		}
+	}
+	for _, f := range m.Files {
+		if !codedName.MatchString(f.Name) {
+			return nil, fmt.Errorf("file %q: want a name such as coded.0", f.Name)
+		}
+	}
+	return m, nil
+}
+
+// atLine says on which line of data a JSON error is, where it tells.
+func atLine(data []byte, err error) error {
+	offset := int64(-1)
+	if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
+		offset = syntax.Offset
+	} else if kind := new(json.UnmarshalTypeError); errors.As(err, &kind) {
+		offset = kind.Offset
+	}
+	if offset < 0 || offset > int64(len(data)) {
+		return err
+	}
+	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:offset], []byte("\n")), err)
+}
+
+// Text reports whether one text file holds the packets of all processors, and
+// another one the inputs.
+func (m *Manifest) Text() bool { return len(m.Files) > 0 && m.Files[0].Processor == -1 }
+
+// CodedPackets returns how many coded packets there are.
+func (m *Manifest) CodedPackets() int {
+	if m.Sinks > 0 {
+		return m.Sinks
+	}
+	return m.Processors
+}
+
+// Validate returns an error when m is not as a run writes it, as far as can be
+// told without the field. It names the key at fault.
+func (m *Manifest) Validate() error {
+	switch {
+	case m.Processors < 1:
+		return fmt.Errorf("processors: %d: want 1 or more", m.Processors)
+	case m.Sinks < 0:
+		return fmt.Errorf("sinks: %d: want 1 or more, or none", m.Sinks)
+	case m.Text() && m.SymbolsPerPacket < 1:
+		return fmt.Errorf("symbols_per_packet: %d: want 1 or more in a row", m.SymbolsPerPacket)
+	case m.SymbolBytes < 1 || m.SymbolBytes > 32:
+		return fmt.Errorf("symbol_bytes: %d: want 1 to 32", m.SymbolBytes)
+	case m.SymbolsPerPacket < 0 || m.SymbolsPerPacket > mostSymbols:
+		return fmt.Errorf("symbols_per_packet: %d: want 0 to %d", m.SymbolsPerPacket, int64(mostSymbols))
+	case m.BitsPerSymbol < 0 || m.BitsPerSymbol > 8*m.SymbolBytes:
+		return fmt.Errorf("bits_per_symbol: %d: want 0 to %d, what symbol_bytes hold", m.BitsPerSymbol, 8*m.SymbolBytes)
+	}
+	text := m.Text()
+	packet := m.SymbolsPerPacket * int64(m.SymbolBytes)
+	coded := m.CodedPackets()
+	err := validate("files", m.Files, coded, text, func(f Entry) error {
+		switch {
+		case text && f.Name != TextName:
+			return fmt.Errorf("name: %q: want %s, as processor is -1", f.Name, TextName)
+		case text && m.SymbolsPerPacket > f.Bytes/2/int64(coded): // each with what ends it
+			return fmt.Errorf("bytes: %d: want more for %d packets of %d symbols", f.Bytes, coded, m.SymbolsPerPacket)
+		case !text && f.Name != CodedName(f.Processor, coded):
+			return fmt.Errorf("name: %q: want %s for processor %d", f.Name, CodedName(f.Processor, coded), f.Processor)
+		case !text && f.Bytes != packet:
+			return fmt.Errorf("bytes: %d: want %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return validate("inputs", m.Inputs, m.Processors, text, func(f Entry) error {
+		if !text && f.Bytes > packet {
+			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
+		}
+		return nil
+	})
+}
+
+// validate returns an error unless the list has an entry for each processor in
+// order, or for text one for all.
+func validate(key string, list []Entry, processors int, text bool, more func(Entry) error) error {
+	want := processors
+	if text {
+		want = 1
+	}
+	if len(list) != want {
+		return fmt.Errorf("%s: %d of them: want %d", key, len(list), want)
+	}
+	for k, f := range list {
+		processor := k
+		if text {
+			processor = -1
+		}
+		err := error(nil)
+		switch {
+		case f.Processor != processor:
+			err = fmt.Errorf("processor: %d: want %d", f.Processor, processor)
+		case f.Bytes < 0:
+			err = fmt.Errorf("bytes: %d: want 0 or more", f.Bytes)
+		case !digest.MatchString(f.SHA256):
+			err = fmt.Errorf("sha256: %q: want 64 lower-case hexadecimal digits", f.SHA256)
+		default:
+			err = more(f)
+		}
+		if err != nil {
+			return fmt.Errorf("%s[%d].%w", key, k, err)
+		}
+	}
+	return nil
+}
+
+// mostSymbols is more than any disk holds, and few enough to reckon with.
+const mostSymbols = 1 << 50
+
+var digest = regexp.MustCompile("^[0-9a-f]{64}$")

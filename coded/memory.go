@@ -1,0 +1,203 @@
+package coded
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"time"
+
+	"volley"
+	"volley/matrix"
+	"volley/transport"
+)
+
+// A MemoryDecoding says what [DecodePackets] decodes. All ranks give the same Matrix, Timeout and
+// Options.
+type MemoryDecoding struct {
+	Matrix matrix.Matrix // A, by which the packets were encoded: K rows, and a column for each coded packet
+
+	// Inputs are the packets that have survived at this rank, and Coded its coded packets, by
+	// their numbers. They are vectors of symbols, which are only read. A packet may be shorter than
+	// the coded packets, which have one length.
+	Inputs, Coded map[int][]byte
+
+	Timeout time.Duration // of the wait for a message; 0 is no bound
+	Options []volley.Option
+}
+
+// DecodePackets decodes the packets that no rank has. It returns those that this rank obtains, by
+// their numbers, each padded with zeros to the length of a coded packet. With a rank for each
+// processor, rank k obtains packet k where that is lost. The report is nil where none is lost.
+//
+// Every rank of t calls it. The errors are an [*InputError], where too many packets are lost or
+// the packets do not fit each other, and those of volley.Encoder.Run.
+func DecodePackets(ctx context.Context, t transport.Transport, d MemoryDecoding) (map[int][]byte, *volley.Report, error) {
+	h := &packetsAtHand{run: run{Options: Options{Timeout: d.Timeout}, ctx: ctx, t: t, verb: "decode"}, d: d}
+	results, report, err := h.do()
+	return results, report, h.fail(err)
+}
+
+// packetsAtHand are packets in memory, and those of slots at this rank.
+type packetsAtHand struct {
+	run
+	d       MemoryDecoding
+	length  int64 // of a coded packet
+	slots   []slot
+	moved   map[int]volley.Memory // by slot: packets of other ranks
+	results map[int][]byte        // by input
+}
+
+func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
+	k, r := h.d.Matrix.Rows(), h.d.Matrix.Cols()
+	at := newHeld(h.t.Size(), k, r)
+	if err := h.gather(at); err != nil {
+		return nil, nil, err
+	}
+	lost := at.lost()
+	if len(lost) == 0 {
+		return nil, nil, nil
+	}
+	a := &code{plain: h.d.Matrix}
+	var encoder *volley.Encoder
+	err := h.together(func() error {
+		chosen := independent(h.d.Matrix, lost, at.preferred())
+		if len(chosen) < len(lost) {
+			return inputf("cannot decode: %s of %d lost, and the coded packets at hand tell no more than %d of them", count(len(lost), "packet"), k, len(chosen))
+		}
+		h.slots = at.slots(chosen)
+		d, err := a.decoder(h.slots, r)
+		if err == nil {
+			encoder, err = volley.Compile(d, append(h.d.Options, volley.WithTimeout(h.Timeout))...)
+		}
+		return input(err)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := h.place(at); err != nil {
+		return nil, nil, err
+	}
+	report, err := h.encode(encoder, h, h.length/int64(h.d.Matrix.Field().SymbolBytes()))
+	return h.results, report, err
+}
+
+// gather says which rank has which packet, after a check that they fit each other.
+func (h *packetsAtHand) gather(at *held) error {
+	type lengths struct{ Inputs, Coded map[int]int64 }
+	mine := lengths{map[int]int64{}, map[int]int64{}}
+	for n, packet := range h.d.Inputs {
+		mine.Inputs[n] = int64(len(packet))
+	}
+	for n, packet := range h.d.Coded {
+		mine.Coded[n] = int64(len(packet))
+	}
+	all, err := exchange(&h.run, mine)
+	if err != nil {
+		return err
+	}
+	return h.together(func() error {
+		if k := len(at.inputs); at.ranks > k {
+			return inputf("%s for %s: start no more of them", count(at.ranks, "process"), count(k, "processor"))
+		}
+		from := -1 // a rank that has a coded packet
+		for rank, l := range all {
+			for n, length := range l.Coded {
+				if n < 0 || n >= len(at.coded) {
+					return inputf("rank %d has coded packet %d: there are %d", rank, n, len(at.coded))
+				}
+				if from < 0 {
+					from, h.length = rank, length
+				}
+				if length != h.length {
+					return inputf("the coded packets of ranks %d and %d have %d and %d bytes: want one length", from, rank, h.length, length)
+				}
+				at.has(at.coded, n, rank)
+			}
+		}
+		for rank, l := range all {
+			for n, length := range l.Inputs {
+				switch {
+				case n < 0 || n >= len(at.inputs):
+					return inputf("rank %d has packet %d: there are %d", rank, n, len(at.inputs))
+				case from >= 0 && length > h.length:
+					return inputf("packet %d of rank %d has %d bytes: want at most %d, the length of a coded packet", n, rank, length, h.length)
+				}
+				at.has(at.inputs, n, rank)
+			}
+		}
+		return nil
+	})
+}
+
+// packet returns the packet of a slot, where this rank has it.
+func (h *packetsAtHand) packet(s slot) []byte {
+	if s.coded >= 0 {
+		return h.d.Coded[s.coded]
+	}
+	return h.d.Inputs[s.input]
+}
+
+// place sends packets to the ranks of their slots, and makes room for the results.
+func (h *packetsAtHand) place(at *held) error {
+	h.moved, h.results = map[int]volley.Memory{}, map[int][]byte{}
+	lengths := map[int]int64{} // of packets that come
+	all, err := exchange(&h.run, h.lengthsSent(at))
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		for p, n := range l {
+			lengths[p] = n
+		}
+	}
+	var moves []move
+	for rank := range at.ranks {
+		for p, end := at.hosted(rank); p < end; p++ {
+			s, here := h.slots[p], rank == h.t.Rank()
+			if here && s.coded >= 0 {
+				h.results[s.result] = make([]byte, h.length)
+			}
+			switch {
+			case s.from == rank:
+			case here:
+				h.moved[p] = make(volley.Memory, min(max(0, lengths[p]), h.length))
+				moves = append(moves, move{slot: p, rank: s.from, bytes: int64(len(h.moved[p])), to: h.moved[p]})
+			case s.from == h.t.Rank():
+				packet := h.packet(s)
+				moves = append(moves, move{slot: p, rank: rank, bytes: int64(len(packet)), from: bytes.NewReader(packet)})
+			}
+		}
+	}
+	return h.move(moves)
+}
+
+// lengthsSent returns the lengths of the packets that this rank sends, by slot.
+func (h *packetsAtHand) lengthsSent(at *held) map[int]int64 {
+	sent := map[int]int64{}
+	for p, s := range h.slots {
+		if first, end := at.hosted(h.t.Rank()); s.from == h.t.Rank() && (p < first || p >= end) {
+			sent[p] = int64(len(h.packet(s)))
+		}
+	}
+	return sent
+}
+
+func (h *packetsAtHand) source(p int) (io.ReaderAt, int64) {
+	packet, ok := h.moved[p]
+	if !ok {
+		packet = h.packet(h.slots[p])
+	}
+	return packet, int64(len(packet))
+}
+
+func (h *packetsAtHand) sink(p int) io.WriterAt {
+	if s := h.slots[p]; s.coded >= 0 {
+		return volley.Memory(h.results[s.result])
+	}
+	return nowhere{}
+}
+
+// nowhere takes what is there already.
+type nowhere struct{}
+
+func (nowhere) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }

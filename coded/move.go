@@ -1,0 +1,84 @@
+package coded
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"volley/executor"
+	"volley/transport"
+)
+
+// A move is a packet that goes from the rank that has it to that of its slot.
+type move struct {
+	slot  int
+	rank  int // the other one
+	bytes int64
+	from  io.ReaderAt // at the rank that has it
+	to    io.WriterAt // at that of its slot
+}
+
+// moveBytes is how much of a packet is in one message.
+const moveBytes = 256 << 10
+
+// move does the moves of this rank, all at once. All ranks call it.
+func (r *run) move(moves []move) error {
+	errs := make([]error, len(moves))
+	var wg sync.WaitGroup
+	for i, m := range moves {
+		wg.Go(func() {
+			if errs[i] = r.moveOne(m); errs[i] != nil {
+				r.fail(errs[i]) // or others would wait
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) moveOne(m move) error {
+	tag := transport.Tag{Round: m.slot}
+	buffer := make([]byte, min(moveBytes, m.bytes))
+	for offset := int64(0); offset < m.bytes; offset += moveBytes {
+		part := buffer[:min(moveBytes, m.bytes-offset)]
+		if m.from != nil {
+			if n, err := m.from.ReadAt(part, offset); n < len(part) {
+				return err
+			}
+			if err := r.wait(func(ctx context.Context) error {
+				return r.t.Send(m.rank, tag, [][]byte{part}).Wait(ctx)
+			}, m); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.wait(func(ctx context.Context) error {
+			message, err := r.t.Receive(m.rank, tag, []int{len(part)}).Wait(ctx)
+			if err != nil {
+				return err
+			}
+			defer message.Release()
+			_, err = m.to.WriteAt(message.Parts[0], offset)
+			return err
+		}, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait bounds the time of a message.
+func (r *run) wait(do func(ctx context.Context) error, m move) error {
+	ctx, cancel := r.ctx, func() {}
+	if r.Timeout > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("%w: the packet of slot %d, between ranks %d and %d", executor.ErrTimeout, m.slot, r.t.Rank(), m.rank))
+	}
+	defer cancel()
+	return do(ctx)
+}

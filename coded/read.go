@@ -1,0 +1,126 @@
+package coded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"volley/internal/disk"
+)
+
+// A stored is a directory with a manifest, as a reader finds it.
+type stored struct {
+	Manifest *Manifest
+	Damage   error // of the manifest where its copy took its place
+	Finished bool  // openStored has finished what an interrupted run had committed
+
+	path   string
+	drafts map[string]string // names of files that have not got theirs yet
+	close  func()
+}
+
+// readStored reads the manifest of a directory, or its copy.
+func readStored(path string) (*stored, error) {
+	dir, err := disk.OS.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return read(dir, path)
+}
+
+func read(dir disk.Dir, path string) (*stored, error) {
+	j := journalOf(dir)
+	r := &stored{path: path, drafts: map[string]string{}, close: func() {}}
+	for _, name := range manifests {
+		m, err := readManifest(dir, j.where(dir, name), filepath.Join(path, name))
+		if err == nil {
+			r.Manifest = m
+			break
+		}
+		if r.Damage == nil {
+			r.Damage = err
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			r.Damage = fmt.Errorf("%w; %w", r.Damage, err)
+		}
+	}
+	if r.Manifest == nil {
+		return nil, r.Damage
+	}
+	for _, f := range r.Manifest.Files {
+		r.drafts[f.Name] = j.where(dir, f.Name)
+	}
+	return r, nil
+}
+
+// File returns the path of a file of the directory.
+func (r *stored) File(name string) string {
+	if draft, ok := r.drafts[name]; ok {
+		name = draft
+	}
+	return filepath.Join(r.path, name)
+}
+
+// Close lets go of the directory.
+func (r *stored) Close() {
+	r.close()
+	r.close = func() {}
+}
+
+// A reader lets go of a lock that it has for moments, to remove its file; another one tries
+// that often until then.
+const (
+	shareTries = 10
+	shareTime  = 20 * time.Millisecond
+)
+
+// openStored is [readStored] with a shared lock, and first finishes what an interrupted run has
+// committed: both as far as they can be done, as the disk may be for reading only. It
+// returns a [*disk.BusyError] where a run writes the directory.
+func openStored(path string, holder disk.Holder) (_ *stored, err error) {
+	dir, err := disk.OS.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	unlock := func(bool) {}
+	free := func() {
+		unlock(true)
+		dir.Close()
+	}
+	defer func() {
+		if err != nil {
+			free()
+		}
+	}()
+	finished := false
+	if j := journalOf(dir); len(j.Files) > 0 {
+		if own, err := dir.Lock(LockName, false, holder); err == nil {
+			if j, err := readJournal(dir); j != nil && err == nil {
+				finished = j.finish(dir) == nil // else it is read as it is
+			}
+			own(true)
+		}
+	}
+	for try := 1; ; try++ {
+		shared, err := dir.Lock(LockName, true, holder)
+		if err == nil {
+			unlock = shared
+			break
+		}
+		if !errors.As(err, new(*disk.BusyError)) {
+			break
+		}
+		if try == shareTries {
+			return nil, err
+		}
+		time.Sleep(shareTime)
+	}
+	r, err := read(dir, path)
+	if err != nil {
+		return nil, err
+	}
+	r.Finished, r.close = finished, free
+	return r, nil
+}

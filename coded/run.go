@@ -1,0 +1,261 @@
+package coded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"volley"
+	"volley/executor"
+	"volley/field"
+	"volley/internal/disk"
+	"volley/trace"
+	"volley/transport"
+)
+
+// Options are what [Encode] and [Decode] have in common.
+type Options struct {
+	// Dir is the directory that gets the result; it is made if need be. Ranks share it or have
+	// their own. It may be empty in a dry run.
+	Dir string
+
+	// Replace allows to replace an earlier result in Dir. Without it, that is an error which
+	// wraps ErrExists or ErrFileExists.
+	Replace bool
+
+	// DryRun only estimates what the run would do, and writes nothing.
+	DryRun bool
+
+	// Encoder returns the options of the encoder for packets of that many symbols over f, which
+	// are the same at all ranks. Nil is the defaults.
+	Encoder func(f field.Field, symbols int64) ([]volley.Option, error)
+
+	// Timeout bounds the wait for a message; 0 is no bound.
+	Timeout time.Duration
+
+	// Trace, unless nil, records what the ranks do; that of each rank gets the events of all.
+	Trace *trace.Recorder
+
+	// Guard, unless nil, is called with the files that this rank may read and the names of those
+	// that Dir gets, before anything is written and again when nobody else can change Dir. Its
+	// error ends the run.
+	Guard func(reads, names []string) error
+
+	// Finish, unless nil, is called when the result is there and right and has not got its names
+	// yet. Its error ends the run and leaves Dir as it was.
+	Finish func() error
+
+	// Progress, unless nil, is called when this rank has written bytes of the result, of total
+	// at all ranks. Goroutines call it at once.
+	Progress func(bytes int, total int64)
+
+	// Warn, unless nil, is called with what the caller may want to know, such as that a coded
+	// file is damaged and left out. A text has one line, and names of files as they are.
+	Warn func(text string)
+}
+
+// A run is one of Encode or Decode at this rank.
+type run struct {
+	Options
+	ctx  context.Context
+	t    transport.Transport
+	verb string
+}
+
+// warn tells the caller.
+func (r *run) warn(format string, args ...any) {
+	if r.Warn != nil {
+		r.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// fail ends the run at all ranks.
+func (r *run) fail(err error) error {
+	if err != nil && !errors.As(err, new(*transport.AbortError)) {
+		r.t.Abort(err)
+	}
+	return err
+}
+
+// together does work here, such as syncing files, and returns when all ranks have done
+// theirs, however long that takes.
+func (r *run) together(work func() error) error {
+	return volley.Steady(r.ctx, r.t, r.Timeout, func(context.Context) error { return work() })
+}
+
+// exchange tells all ranks what each of them says.
+func exchange[T any](r *run, mine T) ([]T, error) {
+	return volley.ExchangeValues(r.ctx, r.t, mine, r.Timeout)
+}
+
+// options returns the options of the encoder.
+func (r *run) options(f field.Field, symbols int64) (all []volley.Option, err error) {
+	if r.Encoder != nil {
+		if all, err = r.Encoder(f, symbols); err != nil {
+			return nil, err
+		}
+	}
+	return append(all, volley.WithTimeout(r.Timeout), volley.WithTrace(r.Trace)), nil
+}
+
+// check returns an error when files of these names may not be written to Dir, or the run
+// would lose one of the files that it reads. With a manifest, this is about whole results.
+func (r *run) check(reads, names []string, manifest bool) error {
+	if r.Guard != nil {
+		all := names
+		if manifest {
+			all = append(slices.Clone(names), manifests...)
+		}
+		if err := r.Guard(reads, all); err != nil {
+			return input(err)
+		}
+	}
+	if r.Dir == "" {
+		return nil
+	}
+	var err error
+	if manifest {
+		err = check(disk.OS, r.Dir, manifests, ErrExists, r.Replace)
+	} else {
+		err = check(disk.OS, r.Dir, names, ErrFileExists, r.Replace)
+	}
+	if err != nil {
+		return outputError(err)
+	}
+	for _, path := range replaces(r.Dir, names, manifest) {
+		if there, err := os.Stat(path); err == nil && isAmong(there, reads) {
+			return inputf("%s is an input, and %s would lose it: choose another directory", path, r.Dir)
+		}
+	}
+	return nil
+}
+
+// isAmong reports whether one of the files of these names is the one.
+func isAmong(file fs.FileInfo, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && os.SameFile(info, file)
+	})
+}
+
+// place returns Dir, for all ranks of the run. Check is called again when nobody else can
+// change it any more.
+func (r *run) place(check func() error) (place, error) {
+	at := place{Path: r.Dir, Check: check}
+	runs, err := exchange(r, newRun())
+	if err != nil {
+		return at, err
+	}
+	at.Holder = disk.HolderOf(r.verb, runs[0])
+	at.Holder.Rank = r.t.Rank()
+	if r.t.Size() > 1 {
+		at.Together = r.together
+	}
+	return at, nil
+}
+
+// outputError says that the output directory cannot be written, unless that shows already.
+func outputError(err error) error {
+	switch {
+	case errors.Is(err, ErrExists), errors.Is(err, ErrFileExists):
+		return input(err)
+	case errors.As(err, new(*InputError)),
+		errors.As(err, new(*transport.AbortError)), errors.As(err, new(*disk.BusyError)):
+		return err
+	}
+	return inputf("output directory: %w", err)
+}
+
+// packets are what a run takes and makes at this rank.
+type packets interface {
+	source(k int) (io.ReaderAt, int64) // packet k as symbols, and its bytes
+	sink(s int) io.WriterAt            // for coded packet s
+}
+
+// report logs what was found in the directory.
+func (d *directory) report() {
+	if d.Finished {
+		slog.Info("finished what an interrupted run had committed", "directory", d.Path)
+	}
+	if len(d.Removed) > 0 {
+		slog.Info("removed what interrupted runs had left", "directory", d.Path, "files", d.Removed)
+	}
+}
+
+// encode runs the encoder on packets of at most that many symbols. It returns the report of
+// all ranks.
+func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Report, error) {
+	problem := e.Problem()
+	a := problem.Matrix
+	slog.Info(r.verb[:len(r.verb)-1]+"ing", "processors", problem.Processors(), "field", a.Field().Name(), "matrix", a.ID())
+	total := int64(a.Cols()) * symbols * int64(a.Field().SymbolBytes())
+	first, end := executor.Hosted(problem.Processors(), r.t.Rank(), r.t.Size())
+	var mine []volley.Packet
+	for k := first; k < end; k++ {
+		var packet volley.Packet
+		if row, ok := problem.Source(k); ok {
+			packet.Source, packet.Size = p.source(row)
+		}
+		if s, ok := problem.Sink(k); ok {
+			packet.Coded = p.sink(s)
+			if r.Progress != nil {
+				packet.Coded = &counted{packet.Coded, func(n int) { r.Progress(n, total) }}
+			}
+		}
+		mine = append(mine, packet)
+	}
+	report, err := e.RunAll(r.ctx, r.t, mine)
+	if err != nil {
+		return nil, err
+	}
+	type account struct {
+		Report *volley.Report
+		Events []trace.Event
+	}
+	all, err := exchange(r, account{report, r.Trace.Events()})
+	if err != nil {
+		return nil, err
+	}
+	var reports []*volley.Report
+	for rank, x := range all {
+		if x.Report == nil || len(x.Report.Rounds) != len(report.Rounds) {
+			return nil, fmt.Errorf("rank %d has no report of this run", rank)
+		}
+		reports = append(reports, x.Report)
+		if rank != r.t.Rank() {
+			r.Trace.Merge(x.Events)
+		}
+	}
+	return volley.Merge(reports), nil
+}
+
+// commit gives the result its names, after the caller has had the last word.
+func (r *run) commit(commit func() error) error {
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	if r.Finish != nil {
+		if err := r.together(r.Finish); err != nil {
+			return err
+		}
+	}
+	return commit()
+}
+
+// counted is a writer that tells how much was written.
+type counted struct {
+	io.WriterAt
+	tell func(n int)
+}
+
+func (w *counted) WriteAt(p []byte, offset int64) (int, error) {
+	n, err := w.WriterAt.WriteAt(p, offset)
+	w.tell(n)
+	return n, err
+}

@@ -1,0 +1,198 @@
+package coded
+
+import (
+	"slices"
+
+	"volley/executor"
+	"volley/field"
+	"volley/matrix"
+)
+
+// held says which packets the ranks have.
+type held struct {
+	ranks  int
+	inputs []int // by input: the rank that has it, -1 where it is lost
+	coded  []int // by coded packet: the same
+}
+
+// A slot is a processor of the decoding: it has one packet and obtains one input.
+type slot struct {
+	input  int // that it has; -1: it has a coded packet
+	coded  int // that it has; -1: it has an input
+	from   int // rank that has the packet and, unless it is the slot's, sends it there
+	result int // input that it obtains; its own, where it has one
+}
+
+// newHeld says that the ranks have nothing of k inputs and r coded packets.
+func newHeld(ranks, k, r int) *held {
+	return &held{ranks, slices.Repeat([]int{-1}, k), slices.Repeat([]int{-1}, r)}
+}
+
+// has says that a rank has packet n of a list. Of several ranks the one counts in which the
+// slot of that number is.
+func (h *held) has(list []int, n, rank int) {
+	if first, end := h.hosted(rank); list[n] < 0 || first <= n && n < end {
+		list[n] = rank
+	}
+}
+
+// lost returns the inputs that no rank has.
+func (h *held) lost() (lost []int) {
+	for k, rank := range h.inputs {
+		if rank < 0 {
+			lost = append(lost, k)
+		}
+	}
+	return lost
+}
+
+// hosted returns the slots of a rank.
+func (h *held) hosted(rank int) (first, end int) {
+	return executor.Hosted(len(h.inputs), rank, h.ranks)
+}
+
+// preferred returns the coded packets at hand, first those of ranks that have fewer inputs than
+// slots: they need not be sent to another rank.
+func (h *held) preferred() []int {
+	room := make([]int, h.ranks)
+	for rank := range room {
+		first, end := h.hosted(rank)
+		room[rank] = end - first
+	}
+	for _, rank := range h.inputs {
+		if rank >= 0 {
+			room[rank]--
+		}
+	}
+	var near, far []int
+	for c, rank := range h.coded {
+		switch {
+		case rank < 0:
+		case room[rank] > 0:
+			room[rank]--
+			near = append(near, c)
+		default:
+			far = append(far, c)
+		}
+	}
+	return append(near, far...)
+}
+
+// slots deals the inputs at hand and the chosen coded packets out to slots, as many at their own
+// ranks as there is room for. An input that is lost is a result where its own slot has a
+// coded packet, as far as that can be.
+func (h *held) slots(chosen []int) []slot {
+	slots := make([]slot, len(h.inputs))
+	for p := range slots {
+		slots[p] = slot{-1, -1, -1, -1}
+	}
+	put := func(p int, s slot) bool {
+		if slots[p].from >= 0 {
+			return false
+		}
+		slots[p] = s
+		return true
+	}
+	var packets []slot
+	for k, rank := range h.inputs {
+		if rank < 0 {
+			continue
+		}
+		s := slot{k, -1, rank, k}
+		if first, end := h.hosted(rank); k < first || k >= end || !put(k, s) {
+			packets = append(packets, s)
+		}
+	}
+	for _, c := range chosen {
+		packets = append(packets, slot{-1, c, h.coded[c], -1})
+	}
+	packets = slices.DeleteFunc(packets, func(s slot) bool {
+		for p, end := h.hosted(s.from); p < end; p++ {
+			if put(p, s) {
+				return true
+			}
+		}
+		return false
+	})
+	for p := range slots {
+		if len(packets) > 0 && put(p, packets[0]) {
+			packets = packets[1:]
+		}
+	}
+	lost := slices.DeleteFunc(h.lost(), func(k int) bool {
+		if slots[k].coded < 0 {
+			return false
+		}
+		slots[k].result = k
+		return true
+	})
+	for p := range slots {
+		if slots[p].result < 0 {
+			slots[p].result, lost = lost[0], lost[1:]
+		}
+	}
+	return slots
+}
+
+// numbers returns 0 to n-1.
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// decoder returns the matrix D with x = y·D for the packets y of slots and their results x.
+func (c *code) decoder(slots []slot, sinks int) (matrix.Matrix, error) {
+	k, f := len(slots), c.plain.Field()
+	if sinks == k && !slices.ContainsFunc(numbers(k), func(p int) bool { return slots[p].coded != p || slots[p].result != p }) {
+		return c.inverted()
+	}
+	if err := matrix.CheckDense(f, k, k); err != nil {
+		return nil, err
+	}
+	d := matrix.NewDense(f, k, k)
+	var kept, lost, columns []int // inputs, inputs, coded packets
+	var keptAt, lostAt []int      // their slots; those of columns are those of lost
+	for p, s := range slots {
+		if s.coded < 0 {
+			kept, keptAt = append(kept, s.input), append(keptAt, p)
+			d.Set(p, p, field.One)
+		} else {
+			lost, lostAt = append(lost, s.result), append(lostAt, p)
+			columns = append(columns, s.coded)
+		}
+	}
+	if len(lost) == 0 {
+		return d, nil
+	}
+	// With S the inputs kept, L those lost, C the coded packets:
+	// y_C = x_S·A_SC + x_L·A_LC, so x_L = (y_C - y_S·A_SC)·A_LC^-1.
+	a, err := c.matrix()
+	if err != nil {
+		return nil, err
+	}
+	inverse, err := part(a, lost, columns).Inverse()
+	if err != nil {
+		return nil, err
+	}
+	known, err := matrix.Mul(part(a, kept, columns), inverse)
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range lostAt {
+		for j, p := range lostAt {
+			d.Set(p, l, inverse.At(j, i))
+		}
+		for j, p := range keptAt {
+			d.Set(p, l, f.Sub(field.Element{}, known.At(j, i)))
+		}
+	}
+	return d, nil
+}
+
+// part returns the entries of a in the given rows and columns.
+func part(a matrix.Matrix, rows, columns []int) *matrix.Dense {
+	return matrix.DenseFunc(a.Field(), len(rows), len(columns), func(i, j int) field.Element { return a.At(rows[i], columns[j]) })
+}

@@ -1,0 +1,216 @@
+package executor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"volley/field"
+	"volley/plan"
+)
+
+// A compiler makes an executable: it follows the elements through the programs of a rank,
+// as values.
+type compiler struct {
+	x        *Executable
+	field    field.Field
+	planar   field.Planar  // unless nil, maps are those of planes
+	minus    field.Element // -1
+	binary   bool          // the characteristic is 2
+	programs []*plan.Program
+
+	values []value
+	zero   int     // the value that is zero, or -1
+	rounds []round // with values for locations
+	ends   []int   // the values of the outputs
+}
+
+// passes are what follows once the programs have been followed, in order.
+var passes = []func(*compiler){
+	(*compiler).shareProducts,  // before products are lost in the sums that need them
+	(*compiler).inlineProducts, // sums are final, and it is known how often each is needed
+	(*compiler).convert,        // when the number of operands tells whether planes pay
+	(*compiler).assignRounds,   // which need every value, converted ones too
+	(*compiler).assignMemory,   // to what outlives its round
+	(*compiler).order,          // and scratch memory to the rest
+	(*compiler).locate,         // what messages and outputs are
+}
+
+// A value is an element: an input, one received, or a sum of others.
+type value struct {
+	kind    valueKind
+	terms   []term
+	uses    int        // in sums
+	convert conversion // of its one source
+	kept    bool       // in the memory of the segment
+	round   int        // in which it is computed, or -1
+	depth   int        // operations that it is from what needs none
+	batch   *batch
+	at      location
+	last    int // batch that needs it
+}
+
+type valueKind uint8
+
+const (
+	inputValue valueKind = iota
+	receivedValue
+	sumValue // of no terms: zero
+)
+
+type term struct {
+	value int
+	coef  field.Element
+}
+
+// add returns a new value.
+func (c *compiler) add(v value) int {
+	v.round = -1
+	c.values = append(c.values, v)
+	return len(c.values) - 1
+}
+
+// follow runs the programs side by side, round by round, on values.
+func (c *compiler) follow() error {
+	x := c.x
+	slots := make([][]int, len(c.programs)) // of each processor: values
+	rounds := 0
+	for i, program := range c.programs {
+		for range program.Inputs {
+			slots[i] = append(slots[i], c.add(value{kind: inputValue, kept: true}))
+		}
+		x.processors = append(x.processors, processor{
+			inputs: program.Inputs, outputs: len(program.Outputs),
+			traffic: Traffic{MultiplyAdds: program.Terms(), Rounds: make([]plan.RoundTraffic, len(program.Rounds))},
+		})
+		x.inputs += program.Inputs
+		x.work += program.Terms()
+		rounds = max(rounds, len(program.Rounds))
+	}
+	sentTo, heardFrom := map[int]bool{}, map[int]bool{}
+	for t := range rounds {
+		r, err := c.followRound(t, slots)
+		if err != nil {
+			return err
+		}
+		for i := range r.sends {
+			m := &r.sends[i]
+			m.first, sentTo[m.rank] = !sentTo[m.rank], true
+		}
+		for i := range r.receives {
+			m := &r.receives[i]
+			m.first, heardFrom[m.rank] = !heardFrom[m.rank], true
+		}
+		if len(r.sends)+len(r.receives) > 0 {
+			c.rounds = append(c.rounds, r)
+		}
+	}
+	c.rounds = append(c.rounds, round{})
+	for i, program := range c.programs {
+		for _, sum := range program.Compute {
+			slots[i] = append(slots[i], c.sum(sum, slots[i]))
+		}
+		for _, slot := range program.Outputs {
+			c.ends = append(c.ends, slots[i][slot])
+			x.outputs = append(x.outputs, result{proc: i})
+		}
+	}
+	return nil
+}
+
+// followRound adds the values of round t to the slots, and returns the messages of other
+// ranks. Those of processors here take none.
+func (c *compiler) followRound(t int, slots [][]int) (round, error) {
+	type port struct{ dst, port int }
+	x := c.x
+	k := x.plan.Info().Processors
+	here := map[port][]int{} // messages between processors here
+	r := round{number: t}
+	for i, program := range c.programs {
+		if t >= len(program.Rounds) {
+			continue
+		}
+		for _, sum := range program.Rounds[t].Compute {
+			slots[i] = append(slots[i], c.sum(sum, slots[i]))
+		}
+		traffic := &x.processors[i].traffic.Rounds[t]
+		for _, s := range program.Rounds[t].Sends {
+			traffic.Messages++
+			traffic.Largest = max(traffic.Largest, len(s.Slots))
+			x.processors[i].elements += int64(len(s.Slots))
+			values := make([]int, len(s.Slots))
+			for n, slot := range s.Slots {
+				values[n] = slots[i][slot]
+			}
+			if rank := rankOf(s.Dst, k, x.ranks); rank != x.rank {
+				r.sends = append(r.sends, send{message{src: x.first + i, dst: s.Dst, rank: rank, round: t, port: s.Port}, values})
+			} else {
+				here[port{s.Dst, s.Port}] = values
+			}
+		}
+	}
+	for i, program := range c.programs {
+		if t >= len(program.Rounds) {
+			continue
+		}
+		for _, v := range program.Rounds[t].Recvs {
+			proc := x.first + i
+			if rank := rankOf(v.Src, k, x.ranks); rank != x.rank {
+				r.receives = append(r.receives, receive{message{src: v.Src, dst: proc, rank: rank, round: t, port: v.Port}, len(c.values), v.Count})
+				for range v.Count {
+					slots[i] = append(slots[i], c.add(value{kind: receivedValue, kept: true}))
+				}
+				continue
+			}
+			values := here[port{proc, v.Port}]
+			if len(values) != v.Count {
+				return r, fmt.Errorf("processor %d: round %d: %d elements from processor %d on port %d, which sends %d: the plan is wrong",
+					proc, t, v.Count, v.Src, v.Port, len(values))
+			}
+			slots[i] = append(slots[i], values...)
+			delete(here, port{proc, v.Port})
+		}
+	}
+	if len(here) > 0 {
+		return r, fmt.Errorf("round %d: %d messages that nobody receives: the plan is wrong", t, len(here))
+	}
+	// Messages of one round, port and pair of ranks arrive in order: that of their senders.
+	slices.SortStableFunc(r.receives, func(a, b receive) int { return cmp.Or(a.port-b.port, a.src-b.src) })
+	return r, nil
+}
+
+// sum returns the value of a combination of the values in slots.
+func (c *compiler) sum(x plan.Combination, slots []int) int {
+	terms := make([]term, 0, len(x))
+	for _, t := range x {
+		terms = append(terms, term{slots[t.Slot], t.Coef})
+	}
+	terms = c.tidy(terms)
+	switch {
+	case len(terms) == 0 && c.zero >= 0:
+		return c.zero
+	case len(terms) == 0:
+		c.zero = len(c.values)
+	case len(terms) == 1 && terms[0].coef == field.One:
+		return terms[0].value
+	}
+	return c.add(value{kind: sumValue, terms: terms})
+}
+
+// tidy puts terms in the order of their values, adds up those of one value, and
+// leaves out what is zero.
+func (c *compiler) tidy(terms []term) []term {
+	slices.SortStableFunc(terms, func(a, b term) int { return a.value - b.value })
+	kept := terms[:0]
+	for _, t := range terms {
+		if v := &c.values[t.value]; v.kind == sumValue && len(v.terms) == 0 {
+			continue
+		}
+		if n := len(kept); n > 0 && kept[n-1].value == t.value {
+			kept[n-1].coef = c.field.Add(kept[n-1].coef, t.coef)
+			continue
+		}
+		kept = append(kept, t)
+	}
+	return slices.DeleteFunc(kept, func(t term) bool { return t.coef.IsZero() })
+}

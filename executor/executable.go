@@ -1,0 +1,146 @@
+package executor
+
+import (
+	"fmt"
+
+	"volley/field"
+	"volley/plan"
+)
+
+// Hosted returns which processors of a plan live at a rank: all of [first, end). They
+// are dealt out in order, to each rank as many as to any other or one more.
+func Hosted(processors, rank, ranks int) (first, end int) {
+	return rank * processors / ranks, (rank + 1) * processors / ranks
+}
+
+// rankOf returns where a processor lives.
+func rankOf(proc, processors, ranks int) int { return ((proc+1)*ranks - 1) / processors }
+
+// An Executable is what one rank has to do for a plan: the programs of its processors, made
+// ready to run on packets of any length, any number of times. It is immutable and safe
+// for concurrent use.
+//
+// What processors of one rank send each other stays where it lies. Combinations of
+// the same sources, also those of several processors, are one [field.Map]. A round computes
+// all that can be computed before other ranks have to be awaited; block by block, it
+// computes everything for one block before the next, so that what is needed only there
+// never leaves the cache.
+type Executable struct {
+	plan        plan.Plan
+	rank, ranks int
+	planRounds  int
+	first       int // processor here
+	processors  []processor
+
+	// Elements of all processors in the memory of a segment, in this order.
+	inputs   int
+	received int
+	computed int // of these, those that are sent, put out or needed in later rounds
+
+	outputs  []result
+	outputOf []int // of a computed element: the output that it is, or -1
+	aliased  bool  // an output is an input, or was received
+	rounds   []round
+	scratch  int          // blocks of elements that only a round needs
+	widest   int          // inputs and outputs of an operation
+	work     int          // multiply-adds of a symbol
+	planar   field.Planar // of operations that convert
+}
+
+// A processor is what is to be known of one that lives here.
+type processor struct {
+	inputs, outputs int // elements
+	traffic         Traffic
+	elements        int64 // sent
+}
+
+// A result says which element is an output.
+type result struct {
+	proc int // that it belongs to, of those here
+	at   int // in the memory of the segment
+}
+
+// A round of the plan computes, and then sends to other ranks and receives from them. The
+// last one only computes.
+type round struct {
+	number     int
+	operations []operation
+	sends      []send
+	receives   []receive
+}
+
+// An operation computes elements from others.
+type operation struct {
+	of      field.Map // nil: the one output is zero, or the converted input
+	out, in []location
+	add     bool // to what is in the one output
+	convert conversion
+}
+
+// A location is one of an element: in the memory of the segment, or ^i in block i of the
+// scratch memory.
+type location int
+
+// A conversion copies an element, perhaps into another layout.
+type conversion uint8
+
+const (
+	notConverted conversion = iota
+	copied
+	toPlanes
+	fromPlanes
+)
+
+// A message is one between a processor here and one at another rank.
+type message struct {
+	src, dst, rank, round, port int
+	first                       bool // of those to this rank, or from it
+}
+
+type send struct {
+	message
+	slots []int // in memory
+}
+
+type receive struct {
+	message
+	at, count int // in memory
+}
+
+// Prepare makes the executable of a rank. It returns an error when a program cannot be
+// made, or sends and receives of processors here do not agree.
+func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
+	info := p.Info()
+	if ranks < 1 || ranks > info.Processors || rank < 0 || rank >= ranks {
+		return nil, fmt.Errorf("a plan for %d processors at rank %d of %d", info.Processors, rank, ranks)
+	}
+	first, end := Hosted(info.Processors, rank, ranks)
+	programs, err := programsOf(p, first, end)
+	if err != nil {
+		return nil, err
+	}
+	x := &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first}
+	minus := info.Field.Sub(field.Element{}, field.One)
+	c := &compiler{x: x, field: info.Field, minus: minus, binary: minus == field.One, programs: programs, zero: -1}
+	if err := c.follow(); err != nil {
+		return nil, err
+	}
+	for _, pass := range passes {
+		pass(c)
+	}
+	return x, nil
+}
+
+// programsOf returns the programs of processors [first, end).
+func programsOf(p plan.Plan, first, end int) ([]*plan.Program, error) {
+	programs, errs := make([]*plan.Program, end-first), make([]error, end-first)
+	var pool workerPool
+	defer pool.stop()
+	pool.share(end-first, func(_, i int) { programs[i], errs[i] = p.Program(first + i) })
+	for i, err := range errs {
+		if err != nil {
+			return nil, of(first+i, fmt.Errorf("program: %w", err))
+		}
+	}
+	return programs, nil
+}

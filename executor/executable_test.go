@@ -1,0 +1,299 @@
+package executor_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"volley/algo"
+	"volley/algo/algotest"
+	"volley/executor"
+	"volley/field/fieldtest"
+	"volley/internal/race"
+	"volley/matrix"
+	"volley/plan"
+	"volley/transport/local"
+)
+
+// memory is a packet that may be used where it lies.
+type memory struct {
+	data  []byte
+	views atomic.Int64 // nil ones left out
+	err   error
+}
+
+func (m *memory) ReadAt(p []byte, offset int64) (int, error) {
+	return bytes.NewReader(m.data).ReadAt(p, offset)
+}
+
+func (m *memory) WriteAt(p []byte, offset int64) (int, error) {
+	return copy(m.data[offset:], p), nil
+}
+
+func (m *memory) View(offset int64, n int) ([]byte, error) {
+	if m.err != nil || offset+int64(n) > int64(len(m.data)) {
+		return nil, m.err
+	}
+	m.views.Add(1)
+	return m.data[offset:][:n:n], nil
+}
+
+// TestMemory runs plans on packets in memory, at one rank and at several, whole and
+// cut: what has room is coded from where it lies to where it is to lie, and the rest
+// is copied.
+func TestMemory(t *testing.T) {
+	const k = 12
+	for _, name := range []string{"2^8", "2^4", "2^16", "17", "257", "goldilocks"} { // small fields: matrices with some zeros
+		f := fieldtest.Parse(t, name)
+		a := randomMatrix(t, f, k)
+		for _, algorithm := range []string{"universal", "bruck-allgather", "exchange"} {
+			p := compile(t, algorithm, a, 1)
+			for _, symbols := range []int{1, 60, 5000} {
+				packets := randomPackets(f, 3, append(equal(k-1, symbols), symbols/2)...)
+				want := product(a, packets, symbols)
+				for _, ranks := range []int{1, 3} {
+					in, out := make([]*memory, k), make([]*memory, k)
+					r := &run{plan: p, packets: packets, ranks: ranks, bytes: symbols * f.SymbolBytes(), segment: 600 * f.SymbolBytes()}
+					r.job = func(rank int, job *executor.Job) {
+						first, _ := executor.Hosted(k, rank, ranks)
+						for i := range job.Inputs {
+							in[first+i] = &memory{data: bytes.Clone(packets[first+i])}
+							out[first+i] = &memory{data: make([]byte, r.bytes)}
+							job.Inputs[i], job.Outputs[i] = in[first+i], out[first+i]
+						}
+					}
+					r.mustDo(t)
+					for i := range k {
+						if !bytes.Equal(out[i].data, want[i]) || !bytes.Equal(in[i].data, packets[i]) {
+							t.Fatalf("%s, %s, %d symbols, %d ranks: processor %d: another packet", name, algorithm, symbols, ranks, i)
+						}
+					}
+					if symbols == 5000 && algorithm != "exchange" && (in[0].views.Load() < 9 || out[0].views.Load() < 9) {
+						t.Errorf("%s, %s: %d of 9 segments read, and %d written, where they lie", name, algorithm, in[0].views.Load(), out[0].views.Load())
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestInPlace checks that packets are cut at one rank only where a buffer or an observer
+// needs it.
+func TestInPlace(t *testing.T) {
+	const k, size = 6, 5000
+	f := fieldtest.Parse(t, "2^8")
+	a := randomMatrix(t, f, k)
+	for _, c := range []struct {
+		name     string
+		change   func(job *executor.Job)
+		segments int
+	}{
+		{"in memory", func(*executor.Job) {}, 1},
+		{"a short packet", func(job *executor.Job) { job.Inputs[3] = &memory{data: make([]byte, size-1)} }, 5},
+		{"a reader", func(job *executor.Job) { job.Inputs[3] = bytes.NewReader(make([]byte, size)) }, 5},
+		{"an observer", func(job *executor.Job) {
+			job.Observe = func(int, [][]byte, [][]byte) error { return nil }
+		}, 5},
+	} {
+		r := &run{plan: compile(t, "universal", a, 1), packets: randomPackets(f, 1, equal(k, size)...), ranks: 1, bytes: size, segment: 1000}
+		out := make([]*memory, k)
+		r.job = func(_ int, job *executor.Job) {
+			for i := range out {
+				out[i] = &memory{data: make([]byte, size)}
+				job.Inputs[i], job.Outputs[i] = &memory{data: r.packets[i]}, out[i]
+			}
+			c.change(job)
+		}
+		r.mustDo(t)
+		if got := r.traffic[0].Segments; got != c.segments {
+			t.Errorf("%s: %d segments, want %d", c.name, got, c.segments)
+		}
+	}
+}
+
+func TestMemoryErrors(t *testing.T) {
+	broken := errors.New("gone")
+	f := fieldtest.Parse(t, "2^8")
+	for side, want := range []string{"processor 2: read input 0: gone", "processor 2: write output 0: gone"} {
+		r := &run{
+			plan: compile(t, "universal", randomMatrix(t, f, 4), 1), packets: randomPackets(f, 1, equal(4, 9)...),
+			ranks: 1, bytes: 9, segment: 9,
+		}
+		r.job = func(_ int, job *executor.Job) {
+			m := &memory{data: make([]byte, 9), err: broken}
+			if side == 0 {
+				job.Inputs[2] = m
+			} else {
+				job.Outputs[2] = m
+			}
+		}
+		r.do(t.Context())
+		if err := r.errs[0]; err == nil || err.Error() != want {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+}
+
+// TestStructuredParts runs structured plans at one rank: what is computed in planes, and
+// products that are made once.
+func TestStructuredParts(t *testing.T) {
+	for _, c := range []struct {
+		algorithm, field, matrix string
+		k                        int
+	}{
+		{"additive-fft", "2^16", "lch", 64},
+		{"additive-fft", "2^8", "lch", 32},
+		{"dft", "257", "dft", 64},
+		{"dft", "goldilocks", "dft", 32},
+		{"dft", "bls12-381", "dft", 16},
+		{"folded-lagrange", "257", "lagrange", 64},
+		{"cauchy", "2^16", "cauchy", 32},
+	} {
+		t.Run(fmt.Sprintf("%s/%s/K=%d", c.algorithm, c.field, c.k), func(t *testing.T) {
+			f := fieldtest.Parse(t, c.field)
+			spec, err := matrix.ParseSpec(c.matrix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := spec.Build(f, c.k, c.k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := algotest.Compile(t, c.algorithm, c.field, c.matrix, c.k, 1)
+			for _, symbols := range []int{1, 77, 400} {
+				packets := randomPackets(f, 5, equal(c.k, symbols)...)
+				want := product(a, packets, symbols)
+				for _, ranks := range []int{1, 5} {
+					r := &run{plan: p, packets: packets, ranks: ranks, bytes: symbols * f.SymbolBytes(), segment: 160 * f.SymbolBytes()}
+					r.mustDo(t)
+					for proc := range c.k {
+						if got := r.outputs[proc][0].Bytes(); !bytes.Equal(got, want[p.Column(proc, 0)]) {
+							t.Fatalf("%d symbols, %d ranks: processor %d: another packet", symbols, ranks, proc)
+						}
+					}
+					checkTraffic(t, r)
+				}
+			}
+		})
+	}
+}
+
+// TestAllocations compares runs of few and of many segments: a segment allocates nothing
+// where all processors live at one rank, and where they do not, only the transport does.
+func TestAllocations(t *testing.T) {
+	const k = 8
+	f := fieldtest.Parse(t, "2^8")
+	p := compile(t, "universal", randomMatrix(t, f, k), 1)
+	allocations := func(parts []*executor.Executable, segments int, ahead bool) float64 {
+		return testing.AllocsPerRun(5, func() {
+			var all sync.WaitGroup
+			group := local.New(len(parts))
+			for rank, part := range parts {
+				job := executor.Job{Executable: part, Bytes: int64(segments) * 64 << 10, Segment: 64 << 10, Ahead: ahead, Timeout: time.Minute}
+				for range k / len(parts) {
+					job.Inputs, job.Outputs = append(job.Inputs, endless{}), append(job.Outputs, endless{})
+				}
+				all.Go(func() {
+					if _, err := executor.Run(t.Context(), group[rank], job); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+	for _, ranks := range []int{1, 2, k} {
+		var parts []*executor.Executable
+		for rank := range ranks {
+			part, err := executor.Prepare(p, rank, ranks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts = append(parts, part)
+		}
+		for _, ahead := range []bool{false, true} {
+			few, many := allocations(parts, 3, ahead), allocations(parts, 103, ahead)
+			t.Logf("%d ranks, ahead %v: %v allocations for 3 segments, %v for 103", ranks, ahead, few, many)
+			// The garbage collector may take what is pooled; a message each would be 100 for each rank.
+			if many > few+float64(20*ranks) && !race.Enabled {
+				t.Errorf("%d ranks, ahead %v: %v allocations for 3 segments, %v for 103", ranks, ahead, few, many)
+			}
+		}
+	}
+}
+
+// TestHosted checks that processors are dealt out in order and evenly.
+func TestHosted(t *testing.T) {
+	for k := 1; k < 40; k++ {
+		for ranks := 1; ranks <= k; ranks++ {
+			next, sizes := 0, []int{}
+			for rank := range ranks {
+				first, end := executor.Hosted(k, rank, ranks)
+				if first != next {
+					t.Fatalf("K=%d: rank %d of %d begins at %d, want %d", k, rank, ranks, first, next)
+				}
+				next = end
+				sizes = append(sizes, end-first)
+			}
+			if next != k || slices.Max(sizes) > slices.Min(sizes)+1 {
+				t.Fatalf("K=%d at %d ranks: %v", k, ranks, sizes)
+			}
+		}
+	}
+}
+
+// TestCores runs a part with one core and with several: both give the same.
+func TestCores(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	const k, symbols = 9, 300_000
+	a := randomMatrix(t, f, k)
+	packets := randomPackets(f, 1, equal(k, symbols)...)
+	var outputs [][][]byte
+	for _, cores := range []int{1, 4} {
+		before := runtime.GOMAXPROCS(cores)
+		r := &run{plan: compile(t, "universal", a, 1), packets: packets, ranks: 1, bytes: symbols, segment: symbols}
+		r.mustDo(t)
+		runtime.GOMAXPROCS(before)
+		var all [][]byte
+		for _, out := range r.outputs {
+			all = append(all, out[0].Bytes())
+		}
+		outputs = append(outputs, all)
+	}
+	if !slices.EqualFunc(outputs[0], outputs[1], bytes.Equal) {
+		t.Error("another result on four cores")
+	}
+	for j, want := range product(a, [][]byte{packets[0][:50], packets[1][:50], packets[2][:50], packets[3][:50], packets[4][:50], packets[5][:50], packets[6][:50], packets[7][:50], packets[8][:50]}, 50) {
+		if !bytes.Equal(outputs[0][j][:50], want) {
+			t.Fatalf("processor %d: another packet", j)
+		}
+	}
+}
+
+// TestAllgatherTogether runs a plan whose outputs are inputs of others.
+func TestAllgatherTogether(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	packets := randomPackets(f, 1, equal(7, 10)...)
+	var p plan.Plan = algo.Allgather(f, 7, 1)
+	for _, ranks := range []int{1, 2, 3} {
+		r := &run{plan: p, packets: packets, ranks: ranks, bytes: 10, segment: 4}
+		r.mustDo(t)
+		for proc, outputs := range r.outputs {
+			for i, out := range outputs {
+				if !bytes.Equal(out.Bytes(), packets[i]) {
+					t.Errorf("%d ranks: processor %d has %x of processor %d: want %x", ranks, proc, out.Bytes(), i, packets[i])
+				}
+			}
+		}
+	}
+	if _, err := executor.Prepare(p, 0, 8); err == nil || !strings.Contains(err.Error(), "rank 0 of 8") {
+		t.Errorf("got error %v", err)
+	}
+}

@@ -1,0 +1,308 @@
+package executor
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"volley/field"
+)
+
+// needs returns the values that have to be there when round i has computed.
+func (c *compiler) needs(i int) (values []int) {
+	for _, m := range c.rounds[i].sends {
+		values = append(values, m.slots...)
+	}
+	if i == len(c.rounds)-1 {
+		values = append(values, c.ends...)
+	}
+	return values
+}
+
+// assignRounds lets every value be computed in the first round that needs it. What it takes
+// is computed no earlier than then either: what is sent goes first.
+func (c *compiler) assignRounds() {
+	var demand func(id, round int)
+	demand = func(id, round int) {
+		v := &c.values[id]
+		if v.kind != sumValue || v.round >= 0 {
+			return
+		}
+		v.round = round
+		for _, t := range v.terms {
+			demand(t.value, round)
+			v.depth = max(v.depth, 1+c.values[t.value].depth)
+		}
+	}
+	for i := range c.rounds {
+		for _, id := range c.needs(i) {
+			demand(id, i)
+		}
+	}
+}
+
+// assignMemory gives inputs, elements received and what is computed and kept their places
+// in the memory of the segment. What a later round needs is kept, too.
+func (c *compiler) assignMemory() {
+	x := c.x
+	for id := range c.values {
+		for _, t := range c.values[id].terms {
+			if s := &c.values[t.value]; s.kind == sumValue && s.round < c.values[id].round {
+				s.kept = true
+			}
+		}
+	}
+	place := func(kind valueKind, first int) (count int) {
+		for id := range c.values {
+			if v := &c.values[id]; v.kind == kind && v.kept && (kind != sumValue || v.round >= 0) {
+				v.at = location(first + count)
+				count++
+			}
+		}
+		return count
+	}
+	place(inputValue, 0)
+	x.received = place(receivedValue, x.inputs)
+	x.computed = place(sumValue, x.inputs+x.received)
+	x.outputOf = slices.Repeat([]int{-1}, x.computed)
+}
+
+// locate turns values into locations.
+func (c *compiler) locate() {
+	x := c.x
+	for i := range c.rounds {
+		r := &c.rounds[i]
+		for _, m := range r.sends {
+			for n, id := range m.slots {
+				m.slots[n] = int(c.values[id].at)
+			}
+		}
+		for n := range r.receives {
+			m := &r.receives[n]
+			m.at = int(c.values[m.at].at)
+		}
+	}
+	x.rounds = c.rounds
+	for o, id := range c.ends {
+		at := int(c.values[id].at)
+		x.outputs[o].at = at
+		if i := at - x.inputs - x.received; i < 0 {
+			x.aliased = true
+		} else if x.outputOf[i] < 0 {
+			x.outputOf[i] = o
+		}
+	}
+}
+
+// A batch is values that one operation computes.
+type batch struct {
+	values  []int
+	ordered bool
+}
+
+// order says which operations compute the values of each round.
+func (c *compiler) order() {
+	for i := range c.rounds {
+		c.rounds[i].operations = c.operations(c.orderRound(i))
+	}
+}
+
+// orderRound orders what a round computes, back from what it has to compute: an element is
+// made just before it is first needed, while what it takes is likely to be in the cache.
+func (c *compiler) orderRound(round int) (order []*batch) {
+	batches := map[string]*batch{}
+	var all []*batch
+	var key []byte
+	for id := range c.values {
+		v := &c.values[id]
+		if v.kind != sumValue || v.round != round {
+			continue
+		}
+		key = append(key[:0], byte(v.convert))
+		for _, t := range v.terms {
+			key = binary.AppendUvarint(key, uint64(t.value))
+		}
+		b := batches[string(key)]
+		if b == nil {
+			b = new(batch)
+			batches[string(key)] = b
+			all = append(all, b)
+		}
+		b.values = append(b.values, id)
+		v.batch = b
+	}
+	c.join(all)
+	var visit func(id int)
+	visit = func(id int) {
+		v := &c.values[id]
+		if v.kind != sumValue || v.round != round || v.batch.ordered {
+			return
+		}
+		v.batch.ordered = true
+		for _, t := range v.terms {
+			visit(t.value)
+		}
+		order = append(order, v.batch)
+	}
+	for _, id := range c.needs(round) {
+		visit(id)
+	}
+	return order
+}
+
+// fewSources is of how many sources it takes more to look for a batch that takes others.
+const fewSources = 4
+
+// join lets a batch have the map of another that has all its sources and few besides, with
+// zeros: dense matrices have some, and a map of many outputs reads its inputs once. Both
+// are of one depth, so that neither needs the other.
+func (c *compiler) join(batches []*batch) {
+	terms := func(b *batch) []term { return c.values[b.values[0]].terms }
+	slices.SortStableFunc(batches, func(a, b *batch) int { return len(terms(b)) - len(terms(a)) })
+	hosts := map[int][]*batch{} // by source
+	for _, b := range batches {
+		own := terms(b)
+		if len(own) <= fewSources {
+			return
+		}
+		i := slices.IndexFunc(hosts[own[0].value], func(h *batch) bool {
+			return len(terms(h))*7 <= len(own)*8 && includes(terms(h), own) &&
+				c.values[b.values[0]].depth == c.values[h.values[0]].depth
+		})
+		if i < 0 {
+			for _, t := range own {
+				hosts[t.value] = append(hosts[t.value], b)
+			}
+			continue
+		}
+		h := hosts[own[0].value][i]
+		for _, id := range b.values {
+			c.values[id].terms = spread(c.values[id].terms, terms(h))
+			c.values[id].batch = h
+		}
+		h.values = append(h.values, b.values...)
+	}
+}
+
+// includes reports whether all the values of some terms are among those of others, both
+// being sorted.
+func includes(all, some []term) bool {
+	for _, t := range all {
+		if len(some) > 0 && some[0].value == t.value {
+			some = some[1:]
+		}
+	}
+	return len(some) == 0
+}
+
+// spread returns terms of the values of others, which include them all.
+func spread(terms, over []term) []term {
+	list := make([]term, len(over))
+	for i, t := range over {
+		list[i].value = t.value
+		if len(terms) > 0 && terms[0].value == t.value {
+			list[i], terms = terms[0], terms[1:]
+		}
+	}
+	return list
+}
+
+// operations makes the operations of batches in order, and gives the elements that only they need
+// blocks of the scratch memory, each of which is used again as soon as it is free.
+func (c *compiler) operations(order []*batch) []operation {
+	x := c.x
+	for n, b := range order {
+		for _, t := range c.values[b.values[0]].terms {
+			c.values[t.value].last = n
+		}
+	}
+	var free []location
+	blocks := 0
+	maps := map[string]field.Map{}
+	var operations []operation
+	for n, b := range order {
+		terms := c.values[b.values[0]].terms
+		op := operation{}
+		spare := -1 // a term that the sum takes over
+		for i, t := range terms {
+			if v := &c.values[t.value]; len(b.values) == 1 && !c.values[b.values[0]].kept && len(terms) > 1 &&
+				t.coef == field.One && c.scratch(v) && v.last == n {
+				spare = i
+				break
+			}
+		}
+		for _, id := range b.values {
+			v := &c.values[id]
+			switch {
+			case v.kept:
+			case spare >= 0:
+				v.at = c.values[terms[spare].value].at
+			case len(free) > 0:
+				v.at = free[len(free)-1]
+				free = free[:len(free)-1]
+			default:
+				v.at = ^location(blocks)
+				blocks++
+			}
+			op.out = append(op.out, v.at)
+		}
+		op.add = spare >= 0
+		for i, t := range terms {
+			v := &c.values[t.value]
+			if i == spare {
+				continue
+			}
+			op.in = append(op.in, v.at)
+			if c.scratch(v) && v.last == n {
+				free = append(free, v.at)
+			}
+		}
+		if op.convert = c.values[b.values[0]].convert; len(terms) > 0 && op.convert == notConverted {
+			op.of = c.newMap(b, spare, maps)
+		}
+		x.widest = max(x.widest, len(op.out)+len(op.in))
+		operations = append(operations, op)
+	}
+	x.scratch = max(x.scratch, blocks)
+	return operations
+}
+
+// scratch reports whether only one round needs a value.
+func (c *compiler) scratch(v *value) bool { return v.kind == sumValue && !v.kept }
+
+// fewEntries is up to how many entries the same matrix is looked for: small ones, such
+// as that of a sum, come often.
+const fewEntries = 16
+
+// newMap returns the map of a batch, without the given term.
+func (c *compiler) newMap(b *batch, without int, known map[string]field.Map) field.Map {
+	rows := make([][]field.Element, len(b.values))
+	var key []byte
+	for r, id := range b.values {
+		for i, t := range c.values[id].terms {
+			if i != without {
+				rows[r] = append(rows[r], t.coef)
+			}
+		}
+	}
+	build := c.field.Map
+	if c.planar != nil {
+		build = c.planar.PlanarMap
+	}
+	if len(rows)*len(rows[0]) > fewEntries {
+		return build(rows)
+	}
+	key = binary.AppendUvarint(key, uint64(len(rows)))
+	for _, row := range rows {
+		for _, e := range row {
+			for _, limb := range e {
+				key = binary.AppendUvarint(key, limb)
+			}
+		}
+	}
+	m := known[string(key)]
+	if m == nil {
+		m = build(rows)
+		known[string(key)] = m
+	}
+	return m
+}

@@ -1,0 +1,130 @@
+package executor
+
+import (
+	"slices"
+
+	"volley/field"
+)
+
+// shareProducts lets a product ±c·u be made once where one processor scales an element for
+// another and both need it, as in a butterfly. In characteristic 2 maps multiply as fast as
+// they add, so there it does nothing.
+func (c *compiler) shareProducts() {
+	if c.binary {
+		return
+	}
+	scaled := map[int][]int{} // products of an element, by it
+	for id := range c.values {
+		v := &c.values[id]
+		if v.isProduct() {
+			scaled[v.terms[0].value] = append(scaled[v.terms[0].value], id)
+			continue
+		}
+		for n, t := range v.terms {
+			for _, s := range scaled[t.value] {
+				switch coef := c.values[s].terms[0].coef; {
+				case t.coef == coef:
+					v.terms[n] = term{s, field.One}
+				case c.field.Add(t.coef, coef).IsZero():
+					v.terms[n] = term{s, c.minus}
+				default:
+					continue
+				}
+				break
+			}
+		}
+	}
+}
+
+func (v *value) isProduct() bool { return v.kind == sumValue && len(v.terms) == 1 }
+
+// inlineProducts lets the sum that needs a product make it where no other one does and
+// nobody is sent it. In characteristic 2 all that need a product make it themselves.
+func (c *compiler) inlineProducts() {
+	for _, id := range c.ends {
+		c.values[id].kept = true
+	}
+	for _, r := range c.rounds {
+		for _, s := range r.sends {
+			for _, id := range s.slots {
+				c.values[id].kept = true
+			}
+		}
+	}
+	for id := range c.values {
+		for _, t := range c.values[id].terms {
+			c.values[t.value].uses++
+		}
+	}
+	for id := range c.values {
+		v := &c.values[id]
+		changed := false
+		for n, t := range v.terms {
+			if s := &c.values[t.value]; s.isProduct() && !s.kept && (c.binary || s.uses == 1) {
+				v.terms[n] = term{s.terms[0].value, c.field.Mul(t.coef, s.terms[0].coef)}
+				changed = true
+			}
+		}
+		if changed {
+			v.terms = c.tidy(v.terms)
+		}
+	}
+}
+
+// copyPays is in how many sums an input is from which on it is worth a copy in scratch
+// memory, where blocks of several inputs do not push each other out of the cache. Kernels
+// for bytes make 8 sums at a time: up to there they read an input once.
+const copyPays = 11
+
+// planesPay is how many elements maps read and write for each that is converted to planes
+// or back, from which on planes pay.
+const planesPay = 4
+
+// convert lets everything be computed in planes where the field has them, nothing
+// is sent, and enough is computed to make the conversion of inputs and outputs pay. Else it
+// copies the inputs that are needed often.
+func (c *compiler) convert() {
+	if len(c.rounds) > 1 {
+		return
+	}
+	operands, conversions := 0, c.x.inputs+len(c.ends)
+	uses := make([]int, c.x.inputs) // now that sums are final
+	for id := range c.values {
+		v := &c.values[id]
+		if v.kind == sumValue {
+			operands += 1 + len(v.terms)
+		}
+		for _, t := range v.terms {
+			if t.value < len(uses) {
+				uses[t.value]++
+			}
+		}
+	}
+	ofInputs, often := copied, copyPays
+	if f, ok := c.field.(field.Planar); ok && operands >= planesPay*conversions {
+		c.planar, ofInputs, often = f, toPlanes, 1
+	}
+	converted := map[int]int{} // values, by their sources
+	convert := func(id int, to conversion) int {
+		if _, ok := converted[id]; !ok {
+			converted[id] = c.add(value{kind: sumValue, terms: []term{{id, field.One}}, convert: to, kept: to == fromPlanes})
+		}
+		return converted[id]
+	}
+	for id := range len(c.values) {
+		terms := c.values[id].terms
+		for n, t := range terms {
+			if c.values[t.value].kind == inputValue && uses[t.value] >= often {
+				terms[n].value = convert(t.value, ofInputs)
+			}
+		}
+		slices.SortFunc(terms, func(a, b term) int { return a.value - b.value })
+	}
+	for o, id := range c.ends {
+		if v := &c.values[id]; c.planar != nil && v.kind == sumValue && len(v.terms) > 0 && v.convert != fromPlanes {
+			v.kept = false
+			c.ends[o] = convert(id, fromPlanes)
+		}
+	}
+	c.x.planar = c.planar
+}

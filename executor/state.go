@@ -1,0 +1,198 @@
+package executor
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"volley/plan"
+	"volley/transport"
+)
+
+// A run is one call of [Run]: what the lanes of a rank have in common.
+type run struct {
+	Job
+	x      *Executable
+	t      transport.Transport
+	pieces int   // of a segment
+	align  int64 // where it is cut
+
+	blockLength int
+	stride      int // of blocks in scratch memory
+
+	reading, writing turns
+}
+
+// A lane runs segments one after the other, and has the memory for one.
+//
+// Invariant: memory[i] of what is computed is written only before anything of the
+// segment is sent from it; that of an input is only read; and what was received belongs
+// to its sender until release.
+type lane struct {
+	*run
+	segment      // that is under way
+	number   int // the segments are every len(turns)-th, from this one on
+	watchdog watchdog
+
+	memory  [][]byte // elements: inputs, received, computed
+	buffers [][]byte // for memory, nil for what lies elsewhere
+	inputs  [][]byte // without padding
+	outputs [][]byte // without padding
+	written []bool   // the output was computed where it is to lie
+	arena   *arena   // of buffers
+
+	sends    [][]sending // by round
+	receives [][]receiving
+	workers  []worker
+	pool     workerPool
+	block    func(worker, block int)
+	views    []view // by processor
+	observer func(worker, processor int)
+
+	operations []operation // of the round that is computed
+
+	segments    int
+	elementSum  int64 // bytes of an element, all segments together
+	headerBytes int64
+}
+
+// of puts a processor's name before an error.
+func of(proc int, err error) error { return fmt.Errorf("processor %d: %w", proc, err) }
+
+// newRun checks a job.
+func newRun(t transport.Transport, job Job) (*run, error) {
+	x := job.Executable
+	info := x.plan.Info()
+	fail := func(format string, args ...any) (*run, error) {
+		return nil, of(x.first, fmt.Errorf(format, args...))
+	}
+	if t.Rank() != x.rank || t.Size() != x.ranks {
+		return fail("the executable of rank %d of %d at rank %d of %d", x.rank, x.ranks, t.Rank(), t.Size())
+	}
+	if len(job.Header) > 0 && job.Check == nil {
+		return fail("a header and no Check for those that arrive")
+	}
+	pieces := info.PieceCount()
+	if len(job.Inputs)*pieces != x.inputs || len(job.Outputs)*pieces != len(x.outputs) {
+		return fail("%d inputs and %d outputs: the program has %d and %d",
+			len(job.Inputs), len(job.Outputs), x.inputs/pieces, len(x.outputs)/pieces)
+	}
+	symbol := int64(info.Field.SymbolBytes())
+	if job.Bytes < 0 || job.Bytes%symbol != 0 || job.Segment <= 0 || job.Segment%symbol != 0 {
+		return fail("packets of %d bytes in segments of %d: want multiples of the symbol size, %d", job.Bytes, job.Segment, symbol)
+	}
+	if job.Timeout < 0 {
+		return fail("timeout %v: want 0 or more", job.Timeout)
+	}
+	r := &run{Job: job, x: x, t: t, pieces: pieces, align: max(job.Align, symbol)}
+	if r.inPlace() {
+		r.Segment = max(r.Segment, r.Bytes)
+	}
+	r.chooseBlocks(r.at(0).element)
+	return r, nil
+}
+
+// inPlace reports whether nothing but scratch memory is needed and nobody is to see or be
+// sent a segment, so that cutting packets would only cost time.
+func (r *run) inPlace() bool {
+	if r.x.ranks > 1 || r.Observe != nil || r.pieces > 1 || slices.Contains(r.x.outputOf, -1) {
+		return false
+	}
+	elsewhere := func(packet any) bool {
+		view, err := viewOf(packet, 0, int(r.Bytes))
+		return view == nil || err != nil
+	}
+	return !slices.ContainsFunc(r.Inputs, func(in io.ReaderAt) bool { return elsewhere(in) }) &&
+		!slices.ContainsFunc(r.Outputs, func(out io.WriterAt) bool { return elsewhere(out) })
+}
+
+// newLanes returns two lanes where two segments may be under way, or one.
+func (r *run) newLanes() []*lane {
+	count := 1
+	if r.Ahead && r.Segment < r.Bytes {
+		count = 2
+	}
+	r.reading, r.writing = newTurns(count), newTurns(count)
+	lanes := make([]*lane, count)
+	for i := range lanes {
+		lanes[i] = r.newLane(i)
+	}
+	return lanes
+}
+
+func (r *run) newLane(number int) *lane {
+	x := r.x
+	elements := x.inputs + x.received + x.computed
+	l := &lane{
+		run: r, number: number, memory: make([][]byte, elements), buffers: make([][]byte, elements),
+		inputs: make([][]byte, x.inputs), outputs: make([][]byte, len(x.outputs)), written: make([]bool, len(x.outputs)),
+		views: make([]view, len(x.processors)), sends: make([][]sending, len(x.rounds)), receives: make([][]receiving, len(x.rounds)),
+	}
+	for i, round := range x.rounds {
+		for k := range round.sends {
+			l.sends[i] = append(l.sends[i], sending{send: &round.sends[k]})
+		}
+		for k := range round.receives {
+			l.receives[i] = append(l.receives[i], receiving{receive: &round.receives[k]})
+		}
+	}
+	l.block, l.observer = l.computeBlock, l.observeOne
+	return l
+}
+
+// allocate finds memory for what does not lie in memory already.
+func (l *lane) allocate() {
+	x := l.x
+	var lack []int
+	unlessViewer := func(i int, packet any) {
+		if _, ok := packet.(Viewer); !ok {
+			lack = append(lack, i)
+		}
+	}
+	for i := range l.inputs {
+		unlessViewer(i, l.Inputs[i/l.pieces])
+	}
+	for i, o := range x.outputOf {
+		if i += x.inputs + x.received; o < 0 {
+			lack = append(lack, i)
+		} else {
+			unlessViewer(i, l.Outputs[o/l.pieces])
+		}
+	}
+	size := l.at(0).element
+	l.arena = newArena(&segments, len(lack)*(size+apart))
+	for _, i := range lack {
+		l.buffers[i] = l.arena.take(size)
+		l.memory[i] = l.buffers[i] // for good, where it is of no packet
+	}
+	for range mostWorkers(l.blocks(size)) {
+		memory := newArena(&scratches, max(x.scratch*l.stride, min(x.scratch, 1)*leastScratch))
+		l.workers = append(l.workers, worker{memory, memory.take(x.scratch * l.stride), make([][]byte, x.widest)})
+	}
+}
+
+// free gives the memory back. It is not called after an error: others may be reading it.
+func (l *lane) free() {
+	l.arena.free()
+	for i := range l.workers {
+		l.workers[i].memory.free()
+	}
+}
+
+// traffic returns what each processor sent.
+func (r *run) traffic(lanes []*lane) []Traffic {
+	var all []Traffic
+	for i, proc := range r.x.processors {
+		t := proc.traffic
+		t.Rounds = append([]plan.RoundTraffic{}, t.Rounds...)
+		for _, l := range lanes {
+			t.Bytes += proc.elements * l.elementSum
+			t.Segments += l.segments
+			if i == 0 {
+				t.HeaderBytes += l.headerBytes
+			}
+		}
+		all = append(all, t)
+	}
+	return all
+}

@@ -1,0 +1,77 @@
+package executor
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// computing counts the goroutines of this process that compute. Where many processors
+// live in it, they keep the cores busy by themselves; a single one wants them all.
+var computing atomic.Int32
+
+// A workerPool is helpers that wait for work to share. It allocates nothing once it has
+// had its most helpers.
+type workerPool struct {
+	body    func(worker, item int)
+	items   int64
+	next    atomic.Int64
+	start   chan struct{} // a value for each helper wanted
+	helpers int           // that exist
+	working sync.WaitGroup
+	gone    sync.WaitGroup
+}
+
+// mostWorkers returns how many goroutines may work on that many items at most.
+func mostWorkers(items int) int { return max(1, min(items, runtime.GOMAXPROCS(0))) }
+
+// share calls body for all items in [0, items), by one goroutine for each idle core, but
+// no more than mostWorkers(items). A single one is this goroutine, as worker 0. Else it waits
+// for helpers: the scheduler takes its time to move the last goroutine that one readies
+// away from a core which goes on with something else.
+func (p *workerPool) share(items int, body func(worker, item int)) {
+	idle := 1 + runtime.GOMAXPROCS(0) - int(computing.Add(1))
+	wanted := min(mostWorkers(items), idle)
+	if wanted <= 1 {
+		for i := range items {
+			body(0, i)
+		}
+		computing.Add(-1)
+		return
+	}
+	computing.Add(int32(wanted - 1))
+	p.body, p.items = body, int64(items)
+	p.next.Store(0)
+	if p.start == nil {
+		p.start = make(chan struct{}, runtime.GOMAXPROCS(0))
+	}
+	for ; p.helpers < wanted; p.helpers++ {
+		worker := p.helpers
+		p.gone.Go(func() {
+			for range p.start {
+				p.work(worker)
+				p.working.Done()
+			}
+		})
+	}
+	p.working.Add(wanted)
+	for range wanted {
+		p.start <- struct{}{}
+	}
+	p.working.Wait()
+	computing.Add(-int32(wanted))
+}
+
+func (p *workerPool) work(worker int) {
+	for i := p.next.Add(1) - 1; i < p.items; i = p.next.Add(1) - 1 {
+		p.body(worker, int(i))
+	}
+}
+
+// stop ends the helpers.
+func (p *workerPool) stop() {
+	if p.start != nil {
+		close(p.start)
+		p.gone.Wait()
+	}
+}

@@ -1,0 +1,81 @@
+package volley
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"volley/algo"
+	"volley/plan"
+	"volley/verify"
+)
+
+// WithPlan runs p, a plan that may come from anywhere, such as [plan.Decode]. Ports are
+// those of p, and [WithAlgorithm], [WithPorts] and [WithLimits] choose nothing. [Compile]
+// then returns a *[PlanError] unless p keeps the rules of the model, computes the matrix
+// exactly, and has every packet, initial or coded, at the processor that [Encode] says.
+// That takes K² symbols and more.
+func WithPlan(p plan.Plan) Option { return func(o *options) { o.plan = p } }
+
+// A PlanError says why the plan of [WithPlan] does not do for a matrix. It wraps a
+// *plan.ValidationError or a *verify.MismatchError where that is the reason.
+type PlanError struct{ Reason error }
+
+func (e *PlanError) Error() string {
+	reason := strings.TrimPrefix(strings.TrimPrefix(e.Reason.Error(), "verify: "), "plan: ")
+	return "volley: cannot use the plan: " + reason
+}
+
+// Unwrap returns the reason.
+func (e *PlanError) Unwrap() error { return e.Reason }
+
+// checkGiven returns a *[PlanError] unless the problem's matrix is what p computes, and
+// names p in the options as others that run it do.
+func (o *options) checkGiven(p plan.Plan, problem *algo.Problem) error {
+	if err := verify.Check(p, problem.Matrix); err != nil {
+		return &PlanError{err}
+	}
+	if err := o.checkPlaces(p, problem); err != nil {
+		return &PlanError{err}
+	}
+	h := sha256.New()
+	if err := plan.Encode(h, p); err != nil {
+		return &PlanError{err}
+	}
+	o.algorithm = fmt.Sprintf("plan %x", h.Sum(nil))
+	return nil
+}
+
+// checkPlaces checks that the packets of p are at the processors that the problem says.
+func (o *options) checkPlaces(p plan.Plan, problem *algo.Problem) error {
+	if got, want := p.Info().Processors, problem.Processors(); got != want {
+		return fmt.Errorf("it has %d processors, want %d", got, want)
+	}
+	pieces := p.Info().PieceCount()
+	packets := func(n int, index func(proc, i int) int, proc int) []int {
+		list := []int{}
+		for i := 0; i < n; i += pieces {
+			list = append(list, index(proc, i)/pieces)
+		}
+		return list
+	}
+	only := func(number int, has bool) []int {
+		if !has {
+			return []int{}
+		}
+		return []int{number}
+	}
+	relabelled := o.order == algo.Any && problem.Square()
+	for k := range problem.Processors() {
+		s := p.Schedule(k)
+		if got, want := packets(s.Inputs, p.Row, k), only(problem.Source(k)); !slices.Equal(got, want) {
+			return fmt.Errorf("processor %d has the initial packets %v, want %v", k, got, want)
+		}
+		got, want := packets(s.Outputs, p.Column, k), only(problem.Sink(k))
+		if !slices.Equal(got, want) && !(relabelled && len(got) == 1) {
+			return fmt.Errorf("processor %d gets the coded packets %v, want %v", k, got, want)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package volley
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/algo"
+	"volley/field/fieldtest"
+	"volley/matrix"
+	"volley/plan"
+	"volley/transport"
+	"volley/transport/local"
+	"volley/verify"
+)
+
+// given returns a plan of an algorithm as a file of it would hold it.
+func given(t *testing.T, a matrix.Matrix, opts ...Option) *plan.Materialized {
+	t.Helper()
+	e, err := Compile(a, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.Plan(1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := plan.Materialize(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestWithPlan runs plans that are given, and compares what they compute with what a plan
+// of Volley's own choice does.
+func TestWithPlan(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	square, err := matrix.Random(f, 6, 6, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide, err := matrix.Random(f, 4, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		a    matrix.Matrix
+		opts []Option
+	}{
+		{square, []Option{WithAlgorithm("direct"), WithPorts(3)}},
+		{square, []Option{WithCutting(), WithAlgorithm("exchange")}},
+		{wide, []Option{WithSeparateSinks()}},
+	} {
+		p := given(t, x.a, x.opts...)
+		own, err := Compile(x.a, x.opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := Compile(x.a, append(x.opts, WithPlan(p))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := runAll(t, own), runAll(t, theirs)
+		for k := range want {
+			if !bytes.Equal(want[k], got[k]) {
+				t.Errorf("%s: processor %d differs", p.Common.Algorithm, k)
+			}
+		}
+	}
+}
+
+// runAll runs an encoder with all processors here, on packets of 1000 bytes.
+func runAll(t *testing.T, e *Encoder) [][]byte {
+	t.Helper()
+	var packets []Packet
+	var coded [][]byte
+	for k := range e.Problem().Processors() {
+		var x Packet
+		if _, ok := e.Problem().Source(k); ok {
+			x.Source, x.Size = Memory(bytes.Repeat([]byte{byte(3*k + 1), byte(k)}, 500)), 1000
+		}
+		if _, ok := e.Problem().Sink(k); ok {
+			coded = append(coded, make([]byte, 1000))
+			x.Coded = Memory(coded[len(coded)-1])
+		}
+		packets = append(packets, x)
+	}
+	r, err := e.RunAll(t.Context(), local.New(1)[0], packets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Verified {
+		t.Error("not verified")
+	}
+	return coded
+}
+
+// TestWithPlanRefused gives plans that do not do.
+func TestWithPlanRefused(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	a, err := matrix.Random(f, 3, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := matrix.Random(f, 3, 3, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped := given(t, a) // processors 0 and 1 get each other's coded packet
+	swapped.Columns[0], swapped.Columns[1] = swapped.Columns[1], swapped.Columns[0]
+	columns := matrix.NewDense(f, 3, 3)
+	for i := range 3 {
+		for j, from := range []int{1, 0, 2} {
+			columns.Set(i, j, a.At(i, from))
+		}
+	}
+	broken := given(t, a)
+	broken.Programs[1].Rounds[0].Sends[0].Port = 1
+	for name, x := range map[string]struct {
+		p    plan.Plan
+		a    matrix.Matrix
+		want string
+	}{
+		"another matrix":    {given(t, other), a, "coefficient of x0 in y0"},
+		"another field":     {given(t, a), matrix.NewDense(fieldtest.Parse(t, "2^8"), 3, 3), "over 257"},
+		"another shape":     {given(t, a), matrix.NewDense(f, 4, 4), "3 rows"},
+		"a rule is broken":  {broken, a, "processor 1 round 0 port 1"},
+		"another processor": {swapped, columns, "processor 0 gets the coded packets [1], want [0]"},
+	} {
+		_, err := Compile(x.a, WithPlan(x.p))
+		if !errors.As(err, new(*PlanError)) || !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", name, err, x.want)
+		}
+	}
+	if !errors.As(checkedBy(given(t, other), a), new(*verify.MismatchError)) || !errors.As(checkedBy(broken, a), new(*plan.ValidationError)) {
+		t.Error("the error does not wrap its reason")
+	}
+	e, err := Compile(columns, WithPlan(swapped), WithOrder(algo.Any))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := e.Estimate(1); err != nil || r.Order != "relabelled" || !slices.Equal(r.Columns, []int{1, 0, 2}) {
+		t.Errorf("in any order: %+v, %v", r, err)
+	}
+}
+
+func checkedBy(p plan.Plan, a matrix.Matrix) error {
+	_, err := Compile(a, WithPlan(p))
+	return err
+}
+
+// TestWithPlanDisagreement gives two processors different plans for one matrix.
+func TestWithPlanDisagreement(t *testing.T) {
+	a, err := matrix.Random(fieldtest.Parse(t, "257"), 4, 4, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := []plan.Plan{given(t, a), given(t, a, WithAlgorithm("direct"))}
+	err = local.Run(t.Context(), 4, func(ctx context.Context, tr transport.Transport) error {
+		_, _, err := Encode(ctx, tr, a, []byte{1, 0}, WithPlan(plans[tr.Rank()%2]))
+		return err
+	})
+	if !errors.As(err, new(*DisagreementError)) || !strings.Contains(err.Error(), "algorithm") {
+		t.Errorf("%v", err)
+	}
+}

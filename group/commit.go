@@ -1,0 +1,234 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"syscall"
+
+	"volley/internal/disk"
+)
+
+// commit puts the generation in force at the node, and gives everything that comes back its
+// name: directories, files and links, the parity, and at last the manifest.
+func (x *target) commit() error {
+	if err := x.node.rollForward(x.s.generation, x.s.root); err != nil || x.stage == nil {
+		return err
+	}
+	if err := x.begin(); err != nil {
+		return err
+	}
+	synced := map[string]bool{} // directories in which there are new names
+	for _, i := range x.others {
+		e := &x.member.Entries[i]
+		if x.made[e.Path] == "" {
+			continue
+		}
+		if err := x.place(x.made[e.Path], e, synced); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	before := len(x.left)
+	for i := range x.files {
+		e := &x.files[i]
+		if err := x.place(x.temporary[e.Path], e, synced); err != nil {
+			return err
+		}
+	}
+	x.placed = len(x.files) - (len(x.left) - before)
+	if err := x.commitLinks(synced); err != nil {
+		return err
+	}
+	if err := x.commitSymlinks(synced); err != nil {
+		return err
+	}
+	if err := x.end(synced); err != nil {
+		return err
+	}
+	return x.commitMeta()
+}
+
+// place gives what was made its name. Where there cannot be such a name, that holds up nothing
+// else.
+func (x *target) place(made string, e *Entry, synced map[string]bool) error {
+	err := x.setAside(e)
+	if err == nil {
+		err = x.node.dir.Rename(staged(made), string(e.Path))
+	}
+	switch {
+	case errors.Is(err, syscall.EXDEV):
+		err = fmt.Errorf("%s: another file system is mounted there: unmount it, and recover again", x.node.path(e.Path))
+		fallthrough
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		x.left = append(x.left, err.Error())
+		return nil
+	case err == nil:
+		synced[path.Dir(string(e.Path))] = true
+	}
+	return err
+}
+
+// commitLinks gives files their other names.
+func (x *target) commitLinks(synced map[string]bool) error {
+	for _, i := range x.others {
+		e := &x.member.Entries[i]
+		if e.Type != typeLink {
+			continue
+		}
+		name := fmt.Sprint("name-", i)
+		if err := x.node.dir.Link(string(e.Target), staged(name)); errors.Is(err, syscall.EXDEV) || errors.Is(err, fs.ErrNotExist) {
+			x.left = append(x.left, x.otherName(e))
+			continue
+		} else if err != nil {
+			return err
+		}
+		if err := x.place(name, e, synced); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setMeta gives what comes back its owner, mode, attributes and time.
+func (x *target) setMeta(dir disk.Dir, name string, e *Entry) error {
+	unset, err := setMeta(dir, name, e)
+	for _, what := range unset {
+		if x.unset == nil {
+			x.unset = map[string][]Name{}
+		}
+		x.unset[what] = append(x.unset[what], e.Path)
+	}
+	return err
+}
+
+// notSet says what of files this process could not bring back.
+func (x *target) notSet() []string {
+	var list []string
+	for _, what := range slices.Sorted(maps.Keys(x.unset)) {
+		paths := x.unset[what]
+		text := fmt.Sprintf("%s: %s not restored, as this user may not", x.node.path(paths[0]), what)
+		if len(paths) > 1 {
+			text = fmt.Sprintf("%s and %d more: %s not restored, as this user may not", x.node.path(paths[0]), len(paths)-1, what)
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// commitSymlinks gives symbolic links their names. They are made last before, with their times.
+func (x *target) commitSymlinks(synced map[string]bool) error {
+	n := x.node
+	links := map[string]*Entry{}
+	for _, i := range x.others {
+		if e := &x.member.Entries[i]; e.Type == typeSymlink {
+			name := fmt.Sprint("link-", i)
+			links[name] = e
+			if err := x.stage.Symlink(string(e.Target), name); err != nil {
+				return err
+			}
+			if err := x.setMeta(x.stage, name, e); err != nil {
+				return err
+			}
+		}
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	if err := n.dir.SyncAll(); err != nil {
+		return err
+	}
+	for name, e := range links {
+		if err := x.place(name, e, synced); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commitMeta puts what is Volley's in place.
+func (x *target) commitMeta() error {
+	n, g := x.node, x.s.generation
+	if x.parity != nil {
+		err := x.parity.Close()
+		x.parity = nil
+		if err != nil {
+			return err
+		}
+		if err := n.dir.Rename(staged("parity"), parityPath(g)); err != nil {
+			return err
+		}
+	}
+	for i, text := range x.s.records[n.index] {
+		if err := n.store(g, i, text); err != nil {
+			return err
+		}
+	}
+	if text, err := disk.ReadText(n.dir, manifestPath(g), int64(len(x.s.text))); err != nil || sum(text) != x.s.root {
+		if err := n.write(fmt.Sprint(manifestName, g, ".json"), x.s.text); err != nil {
+			return err
+		}
+	}
+	if err := disk.Discard(n.dir, metaPath(recoveringFile)); err != nil {
+		return err
+	}
+	if err := x.unstage(); err != nil {
+		return err
+	}
+	return n.sync()
+}
+
+// setAside keeps what has the name of an entry, unless it is certain that nobody has written
+// it. Earlier copies stay.
+func (x *target) setAside(e *Entry) error {
+	n := x.node
+	name := string(e.Path)
+	there, err := n.dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && there.IsDir() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if x.rotten(e) {
+		return nil // it goes when the file takes its name
+	}
+	base := path.Join(metaName, replacedName, fmt.Sprint(x.s.generation), name)
+	to := base
+	for i := 1; ; i++ {
+		if _, err := n.dir.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			break
+		} else if err != nil {
+			return err
+		}
+		to = fmt.Sprint(base, ".", i)
+	}
+	if err := disk.MkdirAll(n.dir, path.Dir(to), 0o700); err != nil {
+		return err
+	}
+	x.replaced = append(x.replaced, Name(n.path(Name(to))))
+	// The name is never without a file, where the file system has links.
+	if e.Type == typeFile && there.Mode().IsRegular() && n.dir.Link(name, to) == nil {
+		return n.dir.SyncDir(path.Dir(to))
+	}
+	if err := n.dir.Rename(name, to); err != nil {
+		return err
+	}
+	return n.dir.SyncDir(path.Dir(to))
+}
+
+// rotten reports whether nobody has written to a file since it was protected, or recovered.
+func (x *target) rotten(e *Entry) bool {
+	l := x.condition.listing
+	if l == nil || e.Type != typeFile && e.Type != typeLink || l.find(e.Path) < 0 {
+		return false
+	}
+	file := e.Path
+	if e.Type == typeLink {
+		file = e.Target
+	}
+	was, ok := x.own[file]
+	return ok && was.Inode != 0 && was == l.touches[l.find(e.Path)]
+}

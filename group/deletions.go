@@ -1,0 +1,116 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A shrinkage is how much a node has now of what was protected.
+type shrinkage struct {
+	Files, Were           int
+	Bytes, WereBytes      int64
+	Deleted, Shorter      int
+	First                 []string // of what was deleted, or is shorter
+	Empty, Less, Unlikely bool
+}
+
+// shrunk compares the files of a node with those that were protected. A file that was emptied
+// counts as deleted.
+func shrunk(was, now []Entry, most float64) shrinkage {
+	var x shrinkage
+	sizes := map[Name]int64{}
+	emptied, shorter := map[Name]bool{}, map[Name]bool{}
+	for i := range was {
+		e := &was[i]
+		if e.Type == typeFile {
+			x.Were++
+			x.WereBytes += e.Size
+			sizes[e.Path] = e.Size
+		}
+	}
+	for i := range now {
+		e := &now[i]
+		size, known := sizes[e.Path]
+		if e.Type != typeFile && (e.Type != typeLink || !known) {
+			continue
+		}
+		delete(sizes, e.Path)
+		if known && size > 0 && e.Size == 0 {
+			emptied[e.Path] = true
+			continue
+		}
+		if known && e.Size < size {
+			shorter[e.Path] = true
+		}
+		x.Files++
+		x.Bytes += e.Size
+	}
+	x.Deleted, x.Shorter = len(sizes)+len(emptied), len(shorter)
+	for _, names := range [][]Name{keysOf(sizes), keysOf(emptied), keysOf(shorter)} {
+		for _, p := range names[:min(len(names), mostNamed)] {
+			x.First = append(x.First, string(p))
+		}
+	}
+	x.Empty = x.Were > 0 && x.Files == 0
+	x.Less = float64(x.Files) < (1-most)*float64(x.Were) || float64(x.Bytes) < (1-most)*float64(x.WereBytes)
+	return x
+}
+
+// mostNamed is how many files of a node an error names.
+const mostNamed = 5
+
+func keysOf[T any](of map[Name]T) []Name {
+	var list []Name
+	for p := range of {
+		list = append(list, p)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// compareDeleted returns an error where more is gone than is usual: to protect the rest would
+// make an accident final.
+func (s *session) compareDeleted(ctx context.Context, works []*work, o *ProtectOptions, r *ProtectReport) error {
+	var mine []shrinkage
+	for _, w := range works {
+		mine = append(mine, shrunk(s.entries(w.index), w.listing.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted)))
+	}
+	all, err := exchange(ctx, s, mine)
+	if err != nil {
+		return err
+	}
+	less := 0
+	for _, x := range all {
+		r.Deleted += x.Deleted
+		if x.Less {
+			less++
+		}
+	}
+	var list []string
+	for n, x := range all {
+		if !x.Empty && (!x.Less || 2*less >= s.k) || o.Force && s.states[n].of(s.current) == nil {
+			continue
+		}
+		text := fmt.Sprintf("%s has %d of %d files and %d of %d bytes left (gone or shorter: %s", s.name(n), x.Files, x.Were, x.Bytes, x.WereBytes, strings.Join(quoted(x.First), ", "))
+		if more := x.Deleted + x.Shorter - len(x.First); more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		text += ")"
+		list = append(list, text)
+	}
+	if list == nil || o.AllowDeleted {
+		return nil
+	}
+	return s.alike(ctx, &InputError{Way: WayAllowDeleted, error: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. If it is one, recover the files first", strings.Join(list, "; "))})
+}
+
+func quoted(names []string) []string {
+	var list []string
+	for _, name := range names {
+		list = append(list, fmt.Sprintf("%q", name))
+	}
+	return list
+}

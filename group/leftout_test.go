@@ -1,0 +1,130 @@
+package group
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"volley/internal/disk/disktest"
+)
+
+// TestRecoverLeavesOut has a node that cannot be written to while recover prepares what comes
+// back: it is named, the other nodes get what they miss, and the next run does the rest.
+func TestRecoverLeavesOut(t *testing.T) {
+	fails := func(err error, ops ...string) func(*disktest.Process) {
+		return func(p *disktest.Process) {
+			p.Before = func(c disktest.Call) error {
+				if slices.Contains(ops, c.Op) && strings.HasPrefix(c.Path, "/n1/.volley/tmp-stage/") {
+					return err
+				}
+				return nil
+			}
+		}
+	}
+	const theirs = "/n1/.volley/tmp-stage/theirs/file"
+	for _, x := range []struct {
+		name, why string
+		do        func(*world)
+		fail      func(*disktest.Process)
+	}{
+		{"the stage is blocked", "/n1/.volley/tmp-stage is in the way, and holds what Volley does not remove: move it away", func(w *world) {
+			w.MkdirAll("/n1/.volley/tmp-stage/theirs", 0o700)
+			w.WriteFile(theirs, []byte("theirs"), 0o600)
+		}, nil},
+		{"no space for files", "no space left on device", nil, fails(syscall.ENOSPC, "create", "truncate")},
+		{"no space for data", "no space left on device", nil, fails(syscall.ENOSPC, "write")},
+		{"a disk that does not sync", "input/output error", nil, fails(syscall.EIO, "sync")},
+	} {
+		for _, ranks := range []int{1, 3} {
+			w := newWorld(5, 2, Striped)
+			w.ranks = ranks
+			must(t, w.protect())
+			was := w.trees()
+			w.Remove("/n1/plain")
+			w.Remove("/n3/big")
+			if x.do != nil {
+				x.do(w)
+			}
+			p := w.Process()
+			if x.fail != nil {
+				x.fail(p)
+			}
+			r, err := w.recoverBy(p, RecoverOptions{})
+			if err != nil {
+				t.Fatalf("%s, %d ranks: %v", x.name, ranks, err)
+			}
+			if len(r.Left) != 1 || !strings.HasPrefix(r.Left[0], "/n1: ") || !strings.Contains(r.Left[0], x.why) || r.Incomplete() == nil || r.Files != 1 {
+				t.Errorf("%s, %d ranks: %+v", x.name, ranks, *r)
+			}
+			must(t, diff("the other node", was[3], w.tree(3)))
+			if w.Exists("/n1/plain") || x.do != nil && !w.Exists(theirs) {
+				t.Errorf("%s: node 1 was written to", x.name)
+			}
+			if x.do != nil {
+				w.RemoveAll("/n1/.volley/tmp-stage")
+			}
+			r, err = w.recoverBy(w.Process(), RecoverOptions{})
+			must(t, err)
+			must(t, r.Incomplete())
+			must(t, diff("the node left out", was[1], w.tree(1)))
+		}
+	}
+}
+
+// TestStaleMalformed has a node that was left behind, whose earlier manifest is no manifest: the
+// disk gives what is there, and so the node is not failing.
+func TestStaleMalformed(t *testing.T) {
+	for name, spoil := range map[string]func(*world){
+		"a directory": func(w *world) { w.MkdirAll("/n1/.volley/manifest.1.json", 0o700) },
+		"zeros":       func(w *world) { w.WriteFile("/n1/.volley/manifest.1.json", make([]byte, 9), 0o600) },
+		"a link":      func(w *world) { w.Symlink("/n0/.volley/manifest.2.json", "/n1/.volley/manifest.1.json") },
+	} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		w.CopyTree("/n1", "/old")
+		w.Wait(1e9)
+		w.AppendFile("/n0/plain", []byte("more"))
+		must(t, w.protect())
+		was := w.trees()
+		w.RemoveAll("/n1")
+		w.Rename("/old", "/n1")
+		w.Remove("/n1/.volley/manifest.1.json")
+		spoil(w)
+		r, err := w.verifyBy(w.Process(), VerifyOptions{})
+		must(t, err)
+		if r.Nodes[1].Status != Damaged {
+			t.Errorf("%s: %+v", name, r.Nodes[1])
+		}
+		rec, err := w.recoverBy(w.Process(), RecoverOptions{})
+		must(t, err)
+		must(t, rec.Incomplete())
+		must(t, diff(name, was[1], w.tree(1)))
+	}
+}
+
+// TestReportBytes has names that are no UTF-8 in a report: paths come back as they are, texts have
+// escapes.
+func TestReportBytes(t *testing.T) {
+	w := newWorld(4, 2, Striped)
+	must(t, w.protect())
+	const odd = "/n1/odd \xff"
+	w.Wait(1e9)
+	w.WriteFile(odd, []byte("mine"), 0o644)
+	r, err := w.recoverBy(w.Process(), RecoverOptions{})
+	must(t, err)
+	text, err := json.Marshal(r)
+	must(t, err)
+	var back RecoverReport
+	must(t, json.Unmarshal(text, &back))
+	same(t, "kept", back.Kept, []Name{odd})
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	must(t, err)
+	same(t, "replaced", r.Replaced, []Name{"/n1/.volley/replaced/1/odd \xff"})
+	w.Remove(odd)
+	w.MkdirAll(odd, 0o700)
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	must(t, err)
+	same(t, "left", r.Left, []string{`/n1/odd \xff is a directory, and was a file when it was protected: move it away`})
+}

@@ -1,0 +1,107 @@
+package group
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"volley/internal/disk"
+)
+
+// open opens and locks a node. A missing one stays closed, unless the verb makes it. Where
+// another run removes what it has made itself, and not used, it begins again.
+func (n *node) open(d disk.Disk, v verb, holder disk.Holder) (err error) {
+	for range openTimes {
+		if err = n.tryOpen(d, v, holder); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		n.close()
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+const openTimes = 100
+
+func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
+	n.dir, err = d.Open(n.given)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && v.makes:
+		if n.undo, err = d.Make(n.given, 0o777); err == nil {
+			n.dir, err = d.Open(n.given)
+		}
+	case errors.Is(err, fs.ErrNotExist) && v.needs:
+		return inputf("%s: no such directory", n.given)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return inputf("%s is not a directory: name the directory of a node", n.given)
+	}
+	if err != nil {
+		return err
+	}
+	info, err := n.dir.Lstat(metaName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !v.writes:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		if err = n.dir.Mkdir(metaName, 0o700); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	case err == nil && !info.IsDir():
+		return inputf("%s: it is not a directory, and the name is Volley's own: move it away", n.path(metaName))
+	}
+	if err != nil {
+		return err
+	}
+	n.unlock, err = n.dir.Lock(metaPath(lockFile), !v.writes, holder)
+	if err != nil && !v.writes && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+		return nil // who only reads goes without
+	}
+	if err == nil && v.writes {
+		n.makePrivate()
+	}
+	return err
+}
+
+// close gives back what the node has: what was made for it and not used goes.
+func (n *node) close() {
+	if n.dir == nil {
+		return
+	}
+	entries, err := n.dir.ReadDir(metaName)
+	unused := err == nil && len(entries) == 1 && entries[0].Name() == lockFile
+	if n.unlock != nil {
+		n.unlock(unused)
+	}
+	if unused {
+		n.dir.Remove(metaName) // fails, as it should, where something lies in it
+	}
+	n.dir.Close()
+	if n.undo != nil {
+		n.undo()
+	}
+	n.dir, n.unlock, n.undo = nil, nil, nil
+}
+
+// apart returns an error where a directory is, or lies in, another.
+func apart(nodes []*node) error {
+	for i, a := range nodes {
+		for j, b := range nodes {
+			if i == j || a.dir == nil || b.dir == nil {
+				continue
+			}
+			switch rel, err := filepath.Rel(a.dir.Path(), b.dir.Path()); {
+			case err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
+			case rel == ".":
+				return inputf("%s and %s are the same directory: give every node its own", a.given, b.given)
+			default:
+				return inputf("%s lies in %s: give directories that lie apart", b.given, a.given)
+			}
+		}
+	}
+	return nil
+}

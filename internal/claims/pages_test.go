@@ -1,0 +1,93 @@
+package claims
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tableRows returns the cells of the tables of a document, without space.
+func tableRows(t *testing.T, document string) [][]string {
+	t.Helper()
+	var rows [][]string
+	for line := range strings.Lines(read(t, filepath.Join(repository(t), "docs", document))) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells[1:len(cells)-1])
+	}
+	return rows
+}
+
+// TestHPC compares the tables of docs/hpc.md with those of docs/protect.md and
+// docs/performance.md, from which they are taken.
+func TestHPC(t *testing.T) {
+	protected, measured := tableRows(t, "protect.md"), tableRows(t, "performance.md")
+	seconds := func(cell string) string {
+		cell, _, _ = strings.Cut(cell, " ")
+		return cell
+	}
+	stored, timed := 0, 0
+	for _, row := range tableRows(t, "hpc.md") {
+		switch {
+		case len(row) == 6 && row[0] != "nodes" && row[0] != "---": // nodes, R, stored, sent, redset, FTI
+			stored++
+			if !slices.ContainsFunc(protected, func(p []string) bool {
+				return len(p) == 12 && slices.Equal(row, []string{p[0], p[1], p[5], p[7], p[9], p[11]})
+			}) {
+				t.Errorf("docs/protect.md has no row for %v", row)
+			}
+		case len(row) == 7 && row[0] != "hosts" && row[0] != "---": // hosts, packet, Volley and the four others
+			timed++
+			if !slices.ContainsFunc(measured, func(m []string) bool {
+				return len(m) == 12 && m[1] == "100 Mbit/s, 1 ms" && slices.Equal(row,
+					[]string{m[0], m[2], seconds(m[6]), seconds(m[8]), seconds(m[9]), seconds(m[10]), seconds(m[11])})
+			}) {
+				t.Errorf("docs/performance.md has no row for %v", row)
+			}
+		}
+	}
+	if stored < 4 || timed < 4 {
+		t.Errorf("%d and %d rows: were they found?", stored, timed)
+	}
+}
+
+// TestModule makes a program in a module of its own, as docs/library.md says, and runs it without
+// a network.
+func TestModule(t *testing.T) {
+	root := repository(t)
+	text := read(t, filepath.Join(root, "docs", "library.md"))
+	block := func(begin string) string {
+		_, rest, ok := strings.Cut(text, "\n```"+begin)
+		rest, _, ok2 := strings.Cut(rest, "```\n")
+		if !ok || !ok2 {
+			t.Fatalf("docs/library.md has no block that begins with %q", begin)
+		}
+		return rest
+	}
+	lines, program, prints := block("text\nrequire volley"), block("go\npackage main"), block("text\n2 rounds")
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version, _, _ := strings.Cut(strings.SplitAfterN(read(t, filepath.Join(root, "go.mod")), "\ngo ", 2)[1], "\n")
+	write("go.mod", "module example.org/program\n\ngo "+version+"\n\nrequire volley"+strings.Replace(lines, "../volley", root, 1))
+	write("go.sum", read(t, filepath.Join(root, "go.sum"))) // what go mod tidy would fetch is in the cache
+	write("main.go", "package main"+program)
+	command := exec.Command("go", "run", "-mod=mod", ".")
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off", "GOFLAGS=")
+	out, err := command.CombinedOutput()
+	if want := "2 rounds" + prints; err != nil || string(out) != want {
+		t.Errorf("%v, it prints\n%s, want\n%s", err, out, want)
+	}
+}

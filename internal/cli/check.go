@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"volley/algo"
+	"volley/internal/printable"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+	"volley/verify"
+)
+
+type checkOptions struct {
+	choice // of which only the flags of a matrix are used
+	json   bool
+}
+
+const checkHelp = `Check a plan of your own: its rules, the matrix it computes, and its costs.
+
+PLAN is a file as volley plan --format json writes it; docs/format.md describes
+it. Without --matrix only the rules of the model are checked. The exit code is
+2 where the plan breaks a rule, and 3 where it computes another matrix.`
+
+func newCheck() *cobra.Command {
+	o := &checkOptions{}
+	cmd := &cobra.Command{
+		Use:   "check [flags] PLAN",
+		Short: "Check a plan of your own: rules, matrix and costs",
+		Long:  checkHelp,
+		Example: `  volley plan -k 16 --format json > plan.json
+  volley check plan.json --matrix cauchy
+  volley encode --plan plan.json -o coded examples/packets`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("want one PLAN, got %d: see volley check --help", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, o, args[0]) },
+	}
+	o.addMatrix(cmd)
+	f := cmd.Flags()
+	f.Lookup("matrix").DefValue = "" // none: the rules only
+	f.Lookup("field").Usage = "finite field (default: that of the plan)"
+	for _, name := range []string{"sinks", "separate"} { // which the plan says
+		f.MarkHidden(name)
+	}
+	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	return cmd
+}
+
+// A planReport says what a plan is, does and costs.
+type planReport struct {
+	Algorithm  string `json:"algorithm"`
+	Parameters string `json:"parameters"`
+	Field      string `json:"field"`
+	Processors int    `json:"processors"`
+	Ports      int    `json:"ports"`
+	Sources    int    `json:"sources"`
+	Sinks      int    `json:"sinks"`
+	Pieces     int    `json:"pieces"`
+
+	Violations []plan.Violation `json:"violations"` // of the rules, the first 100
+	Matrix     string           `json:"matrix"`     // that the plan was compared with; empty: none
+	Computed   bool             `json:"computed"`   // the plan computes the matrix
+	Differs    int              `json:"differs"`    // entries of the matrix that the plan gets wrong
+	Mismatches []mismatch       `json:"mismatches"` // the first 100 of them
+
+	C1      int     `json:"c1"`       // rounds
+	C2      float64 `json:"c2"`       // packets
+	C3      int     `json:"c3"`       // multiply-adds per symbol, at the busiest processor
+	Memory  float64 `json:"memory"`   // packets that a processor holds, when it forgets none
+	BoundC1 int     `json:"bound_c1"` // no plan for every matrix of this shape has fewer
+	BoundC2 float64 `json:"bound_c2"`
+	MinCut  int     `json:"min_cut,omitempty"` // the same in as few rounds as possible, where that is known
+}
+
+// A mismatch is an entry of the matrix that a plan gets wrong.
+type mismatch struct {
+	Processor int    `json:"processor"` // whose result it is
+	Initial   string `json:"initial"`   // packet, such as x3
+	Coded     string `json:"coded"`
+	Got       string `json:"got"`
+	Want      string `json:"want"`
+}
+
+func runCheck(cmd *cobra.Command, o *checkOptions, name string) error {
+	r := &planReport{Violations: []plan.Violation{}, Mismatches: []mismatch{}}
+	p, err := readPlan(name)
+	if invalid := new(plan.ValidationError); errors.As(err, &invalid) && o.json {
+		r.Violations = invalid.Violations
+		return errors.Join(writeJSON(cmd.OutOrStdout(), r), err)
+	}
+	if err != nil {
+		return err
+	}
+	r.cost(p)
+	if cmd.Flags().Changed("matrix") {
+		if err = o.compare(cmd, p, r); err != nil && len(r.Mismatches) == 0 {
+			return err
+		}
+	}
+	if o.json {
+		return errors.Join(writeJSON(cmd.OutOrStdout(), r), err)
+	}
+	return errors.Join(r.print(cmd.OutOrStdout()), err)
+}
+
+// cost fills in what the plan is and costs.
+func (r *planReport) cost(p *plan.Materialized) {
+	info, cost := p.Info(), sim.Count(p)
+	pieces := info.PieceCount()
+	r.Algorithm, r.Parameters, r.Field = info.Algorithm, info.Parameters, info.Field.Name()
+	r.Processors, r.Ports, r.Pieces = info.Processors, info.Ports, pieces
+	r.Sources, r.Sinks = info.Rows/pieces, info.Columns/pieces
+	r.C1, r.C2, r.C3 = cost.C1, cost.PacketC2(), cost.PacketC3()
+	r.Memory = float64(plan.MemorySlots(p)) / float64(pieces)
+	shape := algo.Problem{Matrix: matrix.NewDense(info.Field, r.Sources, r.Sinks), Ports: info.Ports, Separate: r.Processors >= r.Sources+r.Sinks}
+	var packets int
+	r.BoundC1, packets = shape.Bounds()
+	r.BoundC2 = float64(packets)
+	if pieces > 1 { // then all that is known is that a packet has to come in on p ports
+		r.BoundC2 = float64((pieces+r.Ports-1)/r.Ports) / float64(pieces)
+	}
+	if least, ok := algo.BoundMinCut(r.Processors, r.Ports); ok && shape.Square() && pieces == 1 && r.C1 == r.BoundC1 {
+		r.MinCut = least
+	}
+}
+
+// compare compares the plan with the matrix that the flags select. Where that is another
+// one the error says in which entry first, and its exit code is exitWrong.
+func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *planReport) error {
+	if !cmd.Flags().Changed("field") {
+		o.Field = r.Field
+	} else if o.Field != r.Field {
+		return usagef("--field %s: the plan is over %s: leave --field out", o.Field, r.Field)
+	}
+	o.Processors, o.Sinks = r.Sources, r.Sinks
+	a, err := o.Build()
+	if err != nil {
+		return err
+	}
+	r.Matrix = o.Matrix
+	err = verify.Check(p, a)
+	wrong := new(verify.MismatchError)
+	if !errors.As(err, &wrong) {
+		r.Computed = err == nil
+		return usage(err)
+	}
+	r.Differs = wrong.Count
+	info := p.Info()
+	for _, m := range wrong.Mismatches {
+		r.Mismatches = append(r.Mismatches, mismatch{m.Proc, info.InitialName(m.Row), info.CodedName(m.Column), m.Got.String(), m.Want.String()})
+	}
+	m := r.Mismatches[0]
+	return wrongf("the plan computes another matrix than %s: %s: processor %d has %s·%s in %s, want %s·%s",
+		r.Matrix, count(r.Differs, "wrong coefficient"), m.Processor, m.Got, m.Initial, m.Coded, m.Want, m.Initial)
+}
+
+func (r *planReport) print(w io.Writer) error {
+	result := "keeps the rules; not compared with a matrix: name one with --matrix"
+	if r.Matrix != "" {
+		result = fmt.Sprintf("keeps the rules and computes %s, exactly", r.Matrix)
+		if !r.Computed {
+			result = fmt.Sprintf("keeps the rules, and computes another matrix than %s", r.Matrix)
+		}
+	}
+	shape := count(r.Processors, "processor")
+	if r.Sources != r.Processors || r.Sinks != r.Processors {
+		shape += fmt.Sprintf(" (%s, %s)", count(r.Sources, "source"), count(r.Sinks, "sink"))
+	}
+	name := r.Algorithm
+	if r.Parameters != "" {
+		name += " (" + r.Parameters + ")"
+	}
+	minCut := ""
+	if r.MinCut > 0 {
+		minCut = fmt.Sprintf("; in %s %d", count(r.C1, "round"), r.MinCut)
+	}
+	_, err := printable.Fprintf(w, `plan       %s, %s, p = %d, field %s
+C1         %s, lower bound for all matrices %d
+C2         %s, lower bound for all matrices %s%s
+C3         %s per symbol
+memory     %s at most
+result     %s
+`, name, shape, r.Ports, r.Field,
+		count(r.C1, "round"), r.BoundC1, packetCount(r.C2), decimal(r.BoundC2), minCut,
+		count(r.C3, "multiply-add"), packetCount(r.Memory), result)
+	return err
+}

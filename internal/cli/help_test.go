@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// verbs returns the verbs that have help.
+func verbs() []*cobra.Command {
+	var list []*cobra.Command
+	for _, verb := range newCommand(io.Discard).Commands() {
+		if verb.Runnable() && verb.Name() != "completion" && verb.Name() != "help" {
+			list = append(list, verb)
+		}
+	}
+	return list
+}
+
+// TestHelp checks that every verb has help.
+func TestHelp(t *testing.T) {
+	for _, verb := range verbs() {
+		help := mustRun(t, verb.Name(), "--help")
+		if !strings.Contains(help, "Usage:") {
+			t.Errorf("%s --help: %s", verb.Name(), help)
+		}
+		checkWidth(t, verb.Name(), help)
+		if paragraphs := strings.Count(verb.Long, "\n\n"); verb.Long != "" && paragraphs != 1 {
+			t.Errorf("%s: %d paragraphs after the line of purpose, want one", verb.Name(), paragraphs)
+		}
+	}
+	for _, topic := range newTopics() {
+		for _, args := range [][]string{{"help", topic.Name()}, {topic.Name(), "--help"}} {
+			help := mustRun(t, args...)
+			if !strings.HasPrefix(help, topic.Long) {
+				t.Errorf("%v: %s", args, help)
+			}
+			checkWidth(t, topic.Name(), help)
+		}
+	}
+	checkWidth(t, "volley", mustRun(t, "--help"))
+	if r := volleyRun(); r.code != exitOK || !strings.Contains(r.stdout, "encode") {
+		t.Errorf("volley alone: exit %d, %s", r.code, r.stdout)
+	}
+	if r := volleyRun("--version"); r.code != exitOK || !strings.Contains(r.stdout, "volley version") {
+		t.Errorf("--version: exit %d, %s", r.code, r.stdout)
+	}
+}
+
+// checkWidth checks that a help text fits a terminal, and that its first line is one of
+// purpose.
+func checkWidth(t *testing.T, name, help string) {
+	t.Helper()
+	for line := range strings.Lines(help) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
+			t.Errorf("%s: %d columns: %s", name, n, line)
+		}
+	}
+	if first, rest, _ := strings.Cut(help, "\n"); !strings.HasPrefix(rest, "\n") || len(first) < 20 {
+		t.Errorf("%s: the first line is no line of purpose: %s", name, first)
+	}
+}
+
+// TestTuningFlags checks that what the topic tuning lists are flags of the verbs, and that
+// operators do not read of it elsewhere.
+func TestTuningFlags(t *testing.T) {
+	topic := mustRun(t, "help", "tuning")
+	for _, verb := range verbs() {
+		help := mustRun(t, verb.Name(), "--help")
+		for _, name := range []string{"beta", "tau", "gamma", "rounds-over", "max-memory", "max-compute"} {
+			if !strings.Contains(topic, "--"+name) {
+				t.Errorf("the topic lacks --%s", name)
+			}
+			there, listed := verb.Flags().Lookup(name) != nil, strings.Contains(help, "--"+name+" ")
+			if operators := strings.Contains(help, "volley help tuning"); listed != (there && !operators) {
+				t.Errorf("%s --help: --%s listed: %v, there: %v", verb.Name(), name, listed, there)
+			}
+		}
+	}
+}
+
+// TestExamples runs the examples of every verb, one after the other, among the files that
+// they name. What mpirun starts, and a page that is served until Ctrl-C, are not run.
+func TestExamples(t *testing.T) {
+	packets, err := filepath.Abs("../../examples/packets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range verbs() {
+		t.Run(verb.Name(), func(t *testing.T) {
+			t.Chdir(filepath.Dir(writeNodes(t, 5, 1000)[0]))
+			if err := os.CopyFS("examples/packets", os.DirFS(packets)); err != nil {
+				t.Fatal(err)
+			}
+			switch verb.Name() {
+			case "decode":
+				mustRun(t, "encode", "-o", "coded", "examples/packets")
+			case "verify", "recover":
+				mustRun(t, "protect", "--tolerate", "2", "node.0", "node.1", "node.2", "node.3", "node.4")
+			}
+			n := 0
+			for line := range strings.Lines(verb.Example) {
+				command, file, redirected := strings.Cut(strings.TrimSpace(line), " > ")
+				args := strings.Fields(command)
+				if args[0] == "mpirun" {
+					continue
+				}
+				if n++; args[0] != "volley" || verb.Name() == "explore" {
+					if err := verb.ParseFlags(args[2:]); err != nil {
+						t.Errorf("%s: %v", line, err)
+					}
+					continue
+				}
+				for i, arg := range args {
+					args[i] = strings.Trim(arg, "'")
+				}
+				out := mustRun(t, args[1:]...)
+				if redirected {
+					if err := os.WriteFile(file, []byte(out), 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if n == 0 && verb.Long != "" {
+				t.Error("no example")
+			}
+		})
+	}
+}
