@@ -223,7 +223,7 @@ func (b *Builder) Transposed(own [][]Addend, write func(forward *Builder) (outpu
 	return slots
 }
 
-// A sum collects the terms of a combination. Zero coefficients are left out:
+// A Sum collects the terms of a combination. Zero coefficients are left out:
 // they would be work without effect.
 type Sum plan.Combination
 

@@ -146,7 +146,7 @@ func PipelineRounds(size, pieces, ports int) int {
 	return (pieces+ports-1)/ports - 1 + newCirculant(size).q()
 }
 
-// streams returns the transfers of each port for a crew of which a processor is part;
+// streams returns the transfers of each port for a communicator of which a processor is part;
 // pieces >= ports.
 // Block i of a stream is piece i·len(streams) + port.
 func streams(c Communicator, pieces, ports int) []transfers {
@@ -167,7 +167,7 @@ func streams(c Communicator, pieces, ports int) []transfers {
 
 // BroadcastPieces is [Broadcast] of packets in pieces, by round-optimal broadcasts on each
 // port: C1 = C2 = ⌈pieces/p⌉ - 1 + ⌈log2 size⌉, in pieces. No processor may be in two
-// crews. A crew smaller than the largest has idle rounds at its end.
+// communicators. A communicator smaller than the largest has idle rounds at its end.
 func BroadcastPieces(b *Builder, pieces, ports, largest int, crews []Communicator) [][]plan.Slot {
 	var c Communicator
 	var list []transfers

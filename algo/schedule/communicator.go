@@ -6,7 +6,7 @@ import (
 	"volley/plan"
 )
 
-// A crew is the processors that add up parts of one packet, or that all obtain one,
+// A Communicator is the processors that add up parts of one packet, or that all obtain one,
 // as one of them sees it. Position 0 is where it begins or ends.
 type Communicator struct {
 	Size   int
@@ -15,10 +15,10 @@ type Communicator struct {
 	Have   []plan.Slot       // its own part, piece by piece; nil: none
 }
 
-// Broadcast broadcasts in crews on (p+1)-ary trees, all at once, in as many rounds as the
-// largest crew takes: C1 = C2 = clog(size). Position 0 of each crew has a packet, and in the
-// end all have it. A processor may be in two crews if it is in the last position of one of
-// them and the first of the other. It returns, for each crew, the slot of the packet.
+// Broadcast broadcasts in communicators on (p+1)-ary trees, all at once, in as many rounds as the
+// largest communicator takes: C1 = C2 = clog(size). Position 0 of each communicator has a packet, and in the
+// end all have it. A processor may be in two communicators if it is in the last position of one of
+// them and the first of the other. It returns, for each communicator, the slot of the packet.
 func Broadcast(b *Builder, stages []WindowRound, crews []Communicator) [][]plan.Slot {
 	have := make([][]plan.Slot, len(crews))
 	for i, c := range crews {
@@ -46,11 +46,11 @@ func Broadcast(b *Builder, stages []WindowRound, crews []Communicator) [][]plan.
 	return have
 }
 
-// Reduce is a broadcast in crews transposed: it adds up their parts. It returns, for each
-// crew, the slots of the sums, piece by piece, at position 0, and elsewhere nil.
+// Reduce is a broadcast in communicators transposed: it adds up their parts. It returns, for each
+// communicator, the slots of the sums, piece by piece, at position 0, and elsewhere nil.
 func Reduce(b *Builder, pieces int, crews []Communicator, spread func(b *Builder, crews []Communicator) [][]plan.Slot) [][]plan.Slot {
 	var own [][]Addend
-	leads := -1 // the crew in which this processor is at position 0
+	leads := -1 // the communicator in which this processor is at position 0
 	for i, c := range crews {
 		for piece := range pieces {
 			if own = append(own, nil); c.Have != nil {

@@ -2,7 +2,7 @@ package schedule
 
 import "volley/plan"
 
-// A stage is one round of a window schedule: the window of offsets grows from
+// A WindowRound is one round of a window schedule: the window of offsets grows from
 // [0, from) to [0, to), or shrinks the other way, and chunks hold the offsets in
 // between, one for each port.
 type WindowRound struct {
@@ -10,7 +10,7 @@ type WindowRound struct {
 	Chunks   []Chunk
 }
 
-// A chunk is the run of offsets [at, at+count).
+// A Chunk is the run of offsets [at, at+count).
 type Chunk struct{ At, Count int }
 
 // WindowRounds grows a window from 1 to m in clog(m) rounds: each round takes it
@@ -39,7 +39,7 @@ func WindowRoundsFrom(from, m, ports int) []WindowRound {
 // there is none.
 func (c Chunk) Cut(limit int) Chunk { return Chunk{c.At, min(c.Count, limit-c.At)} }
 
-// A window is the slots of the packets of the members 0, 1, … places back.
+// A Window is the slots of the packets of the members 0, 1, … places back.
 type Window []plan.Slot
 
 // Sum returns what the window adds to the result of the member so far on.
@@ -54,8 +54,8 @@ func (w Window) Sum(g Group, offset int) []Addend {
 	})
 }
 
-// Gather runs the stages as an allgather of windows: it returns the slots of the
-// packets of the members 0 … window-1 strides back. Stages beyond the window are
+// Gather runs the rounds as an allgather of windows: it returns the slots of the
+// packets of the members 0 … window-1 strides back. Rounds beyond the window are
 // empty rounds.
 func Gather(b *Builder, g Group, stages []WindowRound, stride, most int, in plan.Slot) Window {
 	held := append(make(Window, 0, most), in)

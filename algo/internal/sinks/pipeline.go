@@ -16,10 +16,10 @@ const mostPieces = 64
 
 // PipelinePlans returns the plans for large packets, to few sinks or from few sources:
 // those of [Plans] and [StructuredPlans] with packets cut into S pieces, each
-// of which goes through the crews on its own.
+// of which goes through the communicators on its own.
 //
-//	problem  as sinks, where crews have three members or more, or two and p >= 2
-//	cost     with B the larger one of K and R, n groups, c the size of their crews, and S
+//	problem  as sinks, where communicators have three members or more, or two and p >= 2
+//	cost     with B the larger one of K and R, n groups, c the size of their communicators, and S
 //	         pieces: C1 = clog(⌈B/n⌉) + ⌈S/p⌉ - 1 + ⌈log2 c⌉,
 //	         C2 = Psi(⌈B/n⌉) + (⌈S/p⌉ - 1 + ⌈log2 c⌉)/S packets; c = n, or n+1 where
 //	         sinks are apart (TestPipelineCost)
@@ -39,7 +39,7 @@ func PipelinePlans(t schedule.Task) ([]plan.Plan, error) {
 		return nil, err
 	}
 	for _, w := range structured {
-		if t.Separate || w.most() == w.n { // else a processor is in two crews
+		if t.Separate || w.most() == w.n { // else a processor is in two communicators
 			ways = append(ways, w)
 		}
 	}

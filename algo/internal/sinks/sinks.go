@@ -205,7 +205,7 @@ func (w *way) carries(group, i int) int {
 	return w.in[group].Processor(w.out[group].Label(i))
 }
 
-// merged reports whether the one of the smaller side that crew s is for is a member of
+// merged reports whether the one of the smaller side that communicator s is for is a member of
 // a group that carries the same.
 func (w *way) merged(s int) bool {
 	if w.separate {
@@ -214,9 +214,9 @@ func (w *way) merged(s int) bool {
 	return w.carrier(0, s) == s
 }
 
-// communicator returns crew s: at position 0 the one of the smaller side, then one member of
+// communicator returns communicator s: at position 0 the one of the smaller side, then one member of
 // each group, where they are others than that one. Group 0 is last if its member
-// leads a crew as well.
+// leads a communicator as well.
 func (w *way) communicator(s int) schedule.Communicator {
 	c := schedule.Communicator{Size: w.n + 1}
 	if w.merged(s) {
@@ -236,7 +236,7 @@ func (w *way) communicator(s int) schedule.Communicator {
 	return c
 }
 
-// communicators returns the crews that a processor is in, the one it leads first, and which of
+// communicators returns the communicators that a processor is in, the one it leads first, and which of
 // them is that of what it carries in its group: -1 for none.
 func (w *way) communicators(proc int) (list []schedule.Communicator, carried int) {
 	lead := proc - w.fewAt(0)
@@ -266,7 +266,7 @@ func (w *way) communicators(proc int) (list []schedule.Communicator, carried int
 	return append(list, c), len(list)
 }
 
-// most returns the size of the largest crew.
+// most returns the size of the largest communicator.
 func (w *way) most() int {
 	for s := range w.few() {
 		if !w.merged(s) {
@@ -317,13 +317,13 @@ func worthwhile(t schedule.Task, ways []*way) []*way {
 	})
 }
 
-// A groupPlan is a plan of steps in groups and crews that add up or spread packets.
+// A groupPlan is a plan of steps in groups and communicators that add up or spread packets.
 type groupPlan struct {
 	*way
 	*schedule.Plan
 	task   schedule.Task
 	pieces int
-	stages []schedule.WindowRound // of the crews' trees
+	stages []schedule.WindowRound // of the communicators' trees
 	rounds int                    // of the groups' steps
 }
 
@@ -408,7 +408,7 @@ func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
 	return result
 }
 
-// spread runs the crews' broadcasts, in pieces or not.
+// spread runs the communicators' broadcasts, in pieces or not.
 func (q *groupPlan) spread(b *schedule.Builder, crews []schedule.Communicator) [][]plan.Slot {
 	if q.pieces > 1 {
 		return schedule.BroadcastPieces(b, q.pieces, q.Common.Ports, q.most(), crews)
@@ -417,7 +417,7 @@ func (q *groupPlan) spread(b *schedule.Builder, crews []schedule.Communicator) [
 }
 
 // kinds puts together the processors at the same place in groups of the same size
-// that send and receive alike in their crews.
+// that send and receive alike in their communicators.
 func (q *groupPlan) kinds() []plan.Class {
 	type position struct{ at, size int }
 	type kind struct {

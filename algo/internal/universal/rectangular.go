@@ -139,7 +139,7 @@ func (s Rectangular) sums(g SparseGroup, i, t int, c schedule.Chunk) []int {
 }
 
 // some reports whether member i has anything to add up for the member l strides on
-// when the stages from t on, which come first, are over.
+// when the rounds from t on, which come first, are over.
 func (s Rectangular) some(g SparseGroup, i, t, l int) bool {
 	for back := range min(s.m, g.Size-l*s.m) {
 		if g.Has((i - back + g.Size) % g.Size) {
