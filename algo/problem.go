@@ -3,6 +3,7 @@ package algo
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 
 	"volley/algo/internal/sinks"
@@ -53,7 +54,7 @@ type RoundLimit struct{ n int } // rounds above one less than the fewest; 0: any
 
 // FewestPlus allows n rounds more than the fewest possible, see [Problem.Bounds];
 // a negative n allows any number.
-func FewestPlus(n int) RoundLimit { return RoundLimit{max(0, n+1)} }
+func FewestPlus(n int) RoundLimit { return RoundLimit{max(0, min(n, math.MaxInt-1)+1)} }
 
 // Over returns how many rounds above the fewest possible are allowed, and -1 where any
 // number is.
