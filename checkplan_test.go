@@ -17,7 +17,7 @@ func TestCheckPlan(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"universal", "prepare-and-shoot", "bruck-allgather", "ring-allgather", "direct"} {
-			e, err := Compile(a, WithAlgorithm(name))
+			e, err := NewEncoder(a, WithAlgorithm(name))
 			if err != nil {
 				t.Fatal(err)
 			}

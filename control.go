@@ -47,12 +47,12 @@ const manyProcessors = 129
 func (c *control) run(ctx context.Context, part *executor.Executable, inputs [][]byte, outputs, length int) ([][]byte, error) {
 	job := executor.Job{Executable: part, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
 	for _, record := range inputs {
-		job.Inputs = append(job.Inputs, Memory(record))
+		job.Inputs = append(job.Inputs, executor.Input{Memory: record})
 	}
 	records := make([][]byte, outputs)
 	for k := range records {
 		records[k] = make([]byte, length)
-		job.Outputs = append(job.Outputs, Memory(records[k]))
+		job.Outputs = append(job.Outputs, executor.Output{Memory: records[k]})
 	}
 	traffic, err := executor.Run(ctx, c.t, job)
 	if err != nil {

@@ -1,7 +1,6 @@
 package volley
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"reflect"
@@ -49,12 +48,12 @@ func TestControl(t *testing.T) {
 	}
 	var encoders [k]*Encoder
 	for i := range encoders {
-		if encoders[i], err = Compile(a, WithBeta(time.Duration(i+1)), WithTau(sim.PerByte(i+2)), WithGamma(sim.PerByte(i+3)), WithCheck(false)); err != nil {
+		if encoders[i], err = NewEncoder(a, WithBeta(time.Duration(i+1)), WithTau(sim.PerByte(i+2)), WithGamma(sim.PerByte(i+3)), WithCheck(false)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	err = local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
-		r, err := encoders[tr.Rank()].Run(ctx, tr, bytes.NewReader(nil), 0, new(packetBuffer))
+		r, err := encoders[tr.Rank()].Run(ctx, tr, Packet{Result: new([]byte)})
 		if err != nil {
 			return err
 		}
@@ -69,8 +68,8 @@ func TestControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, e := range encoders {
-		if e.by.Beta != 1 || e.by.Tau != 2 || e.by.Gamma != 3 {
-			t.Errorf("processor %d chose by %+v", i, e.by)
+		if by := e.choices[0].by; by.Beta != 1 || by.Tau != 2 || by.Gamma != 3 {
+			t.Errorf("processor %d chose by %+v", i, by)
 		}
 	}
 }

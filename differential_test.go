@@ -929,7 +929,7 @@ func (d *differential) check(t *rapid.T) {
 // plan returns the plan of the first run, and nil where there is none; then the limit
 // or the structure is to blame, and processors say so.
 func (c *trial) plan(t *rapid.T, d *differential) plan.Plan {
-	encoder, err := volley.Compile(c.a, c.options()...)
+	encoder, err := volley.NewEncoder(c.a, c.options()...)
 	if err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}
@@ -1100,7 +1100,7 @@ func (c *trial) encode(t *rapid.T, packets [][][]byte) [][]outcome {
 	if packets == nil {
 		packets = append(packets, c.packets(0))
 	}
-	shared, err := volley.Compile(c.a, c.options()...)
+	shared, err := volley.NewEncoder(c.a, c.options()...)
 	if err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}
@@ -1128,7 +1128,7 @@ func (c *trial) encode(t *rapid.T, packets [][][]byte) [][]outcome {
 					r.coded, r.report, r.err = shared.Encode(ctx, tr, list[k])
 				default:
 					var out ascending
-					r.report, r.err = shared.Run(ctx, tr, bytes.NewReader(list[k]), int64(len(list[k])), &out)
+					r.report, r.err = shared.Run(ctx, tr, volley.Packet{Source: bytes.NewReader(list[k]), Size: int64(len(list[k])), Coded: &out})
 					if r.coded = out.data; out.gap && r.err == nil {
 						r.err = errors.New("not written in ascending order")
 					}
@@ -1308,7 +1308,7 @@ func (c *trial) compareReports(t *rapid.T, run int, packets [][]byte, reports []
 	}
 	n := c.processors()
 	r := volley.Merge(reports)
-	encoder, err := volley.Compile(c.a, c.options()...)
+	encoder, err := volley.NewEncoder(c.a, c.options()...)
 	if err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}

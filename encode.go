@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +19,6 @@ import (
 	"volley/sim"
 	"volley/trace"
 	"volley/transport"
-	"volley/transport/local"
 	"volley/verify"
 )
 
@@ -30,15 +29,18 @@ type Encoder struct {
 	problem *algo.Problem
 	options options
 
-	mu   sync.Mutex // guards what was chosen last, which the next run mostly uses again
-	last *choice
-	by   sim.Model // the model that it was chosen by
+	mu      sync.Mutex // guards choices
+	choices []*choice  // the last ones first, which later runs mostly use again
 }
+
+// mostChoices bounds the plans that an encoder keeps for packets of other sizes.
+const mostChoices = 4
 
 // A choice is a plan and what is worth making once for all processors and runs.
 type choice struct {
 	plan.Plan
-	slots int // plan.MemorySlots
+	by    sim.Model // chosen by it
+	slots int       // plan.MemorySlots
 
 	mu    sync.Mutex // guards what follows
 	check plan.Plan  // for the fingerprints
@@ -69,9 +71,9 @@ func (c *choice) part(p plan.Plan, rank, ranks int) (*executor.Executable, error
 	return part, nil
 }
 
-// Compile returns an encoder for the matrix a. It returns an error when a has no rows or
+// NewEncoder returns an encoder for the matrix a. It returns an error when a has no rows or
 // no columns, or an option is out of range.
-func Compile(a matrix.Matrix, opts ...Option) (*Encoder, error) {
+func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	o := defaults()
 	for _, option := range opts {
 		option(&o)
@@ -111,34 +113,38 @@ func (e *Encoder) model(symbols int64) sim.Model {
 	return sim.Model{Beta: e.options.beta, Tau: e.options.tau, Gamma: e.options.gamma, Bytes: symbols * int64(n), SymbolBytes: n}
 }
 
+// choose returns the plan by the model, an earlier choice where there is one.
 func (e *Encoder) choose(m sim.Model) (*choice, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.last != nil && e.by == m {
-		return e.last, nil
-	}
-	p := e.options.plan
-	if p == nil {
-		var err error
-		if p, err = algo.Choose(e.options.algorithm, e.problem, m); err != nil {
-			return nil, err
+	i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.by == m })
+	if i < 0 {
+		p := e.options.plan
+		if p == nil {
+			var err error
+			if p, err = algo.Choose(e.options.algorithm, e.problem, m); err != nil {
+				return nil, err
+			}
 		}
+		i = len(e.choices)
+		e.choices = append(e.choices, &choice{Plan: p, by: m, slots: plan.MemorySlots(p), parts: map[partKey]*executor.Executable{}})
 	}
-	e.last, e.by = &choice{Plan: p, slots: plan.MemorySlots(p), parts: map[partKey]*executor.Executable{}}, m
-	return e.last, nil
+	c := e.choices[i]
+	e.choices = slices.Insert(slices.Delete(e.choices, i, i+1), 0, c)
+	e.choices = e.choices[:min(len(e.choices), mostChoices)]
+	return c, nil
 }
 
 // Encode runs an all-to-all encode as the processor with the transport's rank
 // and returns its coded packet: with x_i the packet of processor i, padded with
 // zero symbols to the longest of all, it is Σ_i A[i][rank]·x_i. Every processor of
-// the transport calls it with an equal matrix and equal options.
+// the transport calls Encode with an equal matrix and equal options.
 //
 // A packet is a vector of symbols as package field describes, so its length is
-// a multiple of the symbol size. It is only read, and the coded packet is new
-// memory. The errors are those of [Compile] and
-// [Encoder.Run].
+// a multiple of the symbol size. Encode only reads it, and the coded packet is new
+// memory. The errors are those of [NewEncoder] and [Encoder.Run].
 func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet []byte, opts ...Option) ([]byte, *Report, error) {
-	e, err := Compile(a, opts...)
+	e, err := NewEncoder(a, opts...)
 	if err != nil {
 		t.Abort(err)
 		return nil, nil, err
@@ -146,71 +152,31 @@ func Encode(ctx context.Context, t transport.Transport, a matrix.Matrix, packet 
 	return e.Encode(ctx, t, packet)
 }
 
-// Encode is [Encoder.Run] on a packet in memory; it returns the coded packet in new
-// memory.
+// Encode is [Encoder.Run] for one processor, whose packet is in memory. It returns the
+// coded packet in new memory.
 func (e *Encoder) Encode(ctx context.Context, t transport.Transport, packet []byte) ([]byte, *Report, error) {
-	var coded packetBuffer
-	report, err := e.Run(ctx, t, Memory(packet), int64(len(packet)), &coded)
+	var coded []byte
+	report, err := e.Run(ctx, t, Packet{Data: packet, Result: &coded})
 	if err != nil {
 		return nil, nil, err
 	}
-	return coded.Memory, report, nil
+	return coded, report, nil
 }
-
-// Memory is a packet in memory, to read from or to write to. It is used where it lies.
-type Memory []byte
-
-// ReadAt reads the packet from offset on, as io.ReaderAt says.
-func (m Memory) ReadAt(p []byte, offset int64) (int, error) {
-	n := copy(p, m[min(int64(len(m)), offset):])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// WriteAt writes to the packet. It returns io.ErrShortWrite where p goes beyond its end.
-func (m Memory) WriteAt(p []byte, offset int64) (int, error) {
-	n := copy(m[min(int64(len(m)), offset):], p)
-	if n < len(p) {
-		return n, io.ErrShortWrite
-	}
-	return n, nil
-}
-
-// View returns n bytes from offset on, and nil where there are not as many.
-func (m Memory) View(offset int64, n int) ([]byte, error) {
-	if offset+int64(n) > int64(len(m)) {
-		return nil, nil
-	}
-	return m[offset:][:n:n], nil
-}
-
-// packetBuffer is memory of the length that a run finds out.
-type packetBuffer struct{ Memory }
 
 // Problem returns what the encoder plans for.
 func (e *Encoder) Problem() *algo.Problem { return e.problem }
 
-// A Packet is the packet of a processor and where its coded packet goes.
-type Packet struct {
-	Source io.ReaderAt // nil where the processor is no source
-	Size   int64       // bytes of Source
-	Coded  io.WriterAt // nil where it is no sink
-}
-
-// Run runs an all-to-all encode as the processor with the transport's rank: it
-// reads the processor's packet, the first size bytes of src, and writes its coded
-// packet, which is as long as the longest packet of all processors, to dst, from
-// offset 0 in ascending order. See [Encode] for what the packets are. Runs of one
-// transport follow one another. A [Memory] is used where it lies, and written in
-// any order.
+// Run runs an all-to-all encode as the processors at the transport's rank, which
+// [executor.Hosted] names: there is a packet for each, in order. A transport of as many
+// ranks as processors has one at each rank; the only rank of a local.New(1) has all, and
+// runs them on all cores. See [Encode] for what the packets are. The report counts what all
+// processors at the rank did. Runs of one transport follow one another.
 //
 // Before any data moves the processors compare what they are about to do, and
 // after it they check the result, see [WithCheck]: Run then returns nil only when
 // the coded packets of all processors are right. A failure ends the run at all
-// processors, and the transport is of no more use; nor is what has been written
-// to dst. The error is, or wraps,
+// processors; the transport is then of no more use, nor is what has been written.
+// The error is, or wraps,
 //
 //   - a *[PeerError], at every processor, where they are other programs, versions or verbs;
 //   - a *[DisagreementError], at every processor, where they have different matrices
@@ -218,24 +184,12 @@ type Packet struct {
 //   - a *verify.CheckError, where the processor's coded packet is wrong;
 //   - a *[SymbolError], where its packet holds a symbol outside the field;
 //   - a *[MemoryError], where [WithMemory] allows too little;
-//   - the error of src or dst, io.ErrUnexpectedEOF where src ends before size;
+//   - the error of a Source or a Coded, io.ErrUnexpectedEOF where a Source ends before Size;
 //   - executor.ErrTimeout, where a message took longer than [WithTimeout] allows;
 //   - the cause of ctx, where that ended;
 //   - a *transport.AbortError, where another processor failed first: it names
 //     that one and wraps its error, across processes perhaps only the text of it.
-func (e *Encoder) Run(ctx context.Context, t transport.Transport, src io.ReaderAt, size int64, dst io.WriterAt) (*Report, error) {
-	if n := e.problem.Processors(); t.Size() != n {
-		err := fmt.Errorf("volley: a matrix for %d processors on a transport of %d ranks", n, t.Size())
-		t.Abort(err)
-		return nil, err
-	}
-	return e.RunAll(ctx, t, []Packet{{src, size, dst}})
-}
-
-// RunAll is [Encoder.Run] for all processors that live at the transport's rank: those
-// that [executor.Hosted] says, one or more, with their packets in order. What they send
-// each other stays where it is. The report is that of all of them, merged.
-func (e *Encoder) RunAll(ctx context.Context, t transport.Transport, packets []Packet) (*Report, error) {
+func (e *Encoder) Run(ctx context.Context, t transport.Transport, packets ...Packet) (*Report, error) {
 	report, err := e.run(ctx, t, packets)
 	if err != nil {
 		if !errors.As(err, new(*transport.AbortError)) {
@@ -244,12 +198,6 @@ func (e *Encoder) RunAll(ctx context.Context, t transport.Transport, packets []P
 		return nil, err
 	}
 	return report, nil
-}
-
-// RunHere is [Encoder.RunAll] with all processors in this process, on all its cores:
-// there is a packet for each.
-func (e *Encoder) RunHere(ctx context.Context, packets []Packet) (*Report, error) {
-	return e.RunAll(ctx, local.New(1)[0], packets)
 }
 
 func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Packet) (*Report, error) {
@@ -262,18 +210,17 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	}
 	first, end := executor.Hosted(n, t.Rank(), t.Size())
 	if len(packets) != end-first {
-		return nil, fmt.Errorf("volley: %d packets at rank %d of %d, where processors %d to %d live", len(packets), t.Rank(), t.Size(), first, end-1)
+		return nil, fmt.Errorf("volley: a matrix for %d processors on a transport of %d ranks: %d packets at rank %d, want those of processors %d to %d",
+			n, t.Size(), len(packets), t.Rank(), first, end-1)
 	}
 	size := int64(0)
 	for i, p := range packets {
-		k := first + i
-		if p.Size < 0 || p.Size%symbol != 0 {
-			return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes: symbols of %s have %d bytes", k, p.Size, f.Name(), symbol)
+		_, source := e.problem.Source(first + i)
+		_, sink := e.problem.Sink(first + i)
+		if err := p.validate(f, source, sink); err != nil {
+			return nil, fmt.Errorf("volley: processor %d: %w", first+i, err)
 		}
-		if _, source := e.problem.Source(k); !source && p.Size > 0 {
-			return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes, and it is no source: want none", k, p.Size)
-		}
-		size = max(size, p.Size)
+		size = max(size, p.bytes())
 	}
 	c := &control{t: t, processors: n, timeout: e.options.timeout}
 	began := e.options.trace.Now()
@@ -329,13 +276,10 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	}
 	for i, packet := range packets {
 		if _, source := e.problem.Source(first + i); source {
-			job.Inputs = append(job.Inputs, newPacketReader(f, packet))
+			job.Inputs = append(job.Inputs, packet.input(f))
 		}
 		if _, sink := e.problem.Sink(first + i); sink {
-			if b, ok := packet.Coded.(*packetBuffer); ok {
-				b.Memory = make([]byte, shared.Bytes)
-			}
-			job.Outputs = append(job.Outputs, packet.Coded)
+			job.Outputs = append(job.Outputs, packet.output(shared.Bytes))
 		}
 	}
 	var in, out []*verify.Fingerprint
@@ -507,92 +451,4 @@ func planHash(p plan.Plan, a matrix.Matrix, g greeting) []byte {
 	fmt.Fprintf(h, "volley %d\nplan %d\nfield %s\nmatrix %s\nprocessors %d\nports %d\nalgorithm %s %s\nbytes %d\nbeta %d\ntau %x\ngamma %x\n",
 		protocol, plan.Version, info.Field.Name(), a.ID(), info.Processors, info.Ports, info.Algorithm, info.Parameters, g.Bytes, g.Beta, float64(g.Tau), float64(g.Gamma))
 	return h.Sum(nil)
-}
-
-// A SymbolError says that a packet holds a symbol that is no element of the
-// field.
-type SymbolError struct {
-	Field  string        // its name
-	Name   string        // of the file, where the reader of the packet has a method Name
-	Offset int64         // of the first such symbol in the packet, in bytes
-	Value  field.Element // what stands there
-}
-
-func (e *SymbolError) Error() string {
-	where := "packet"
-	if e.Name != "" {
-		where = e.Name
-	}
-	return fmt.Sprintf("%s: symbol %v at byte %d is outside the field %s", where, e.Value, e.Offset, e.Field)
-}
-
-// packetReader reads a packet of size bytes and refuses symbols outside the field.
-type packetReader struct {
-	field field.Field
-	src   io.ReaderAt
-	size  int64
-}
-
-func (r *packetReader) ReadAt(p []byte, offset int64) (int, error) {
-	left := max(0, r.size-offset)
-	if left == 0 {
-		return 0, io.EOF
-	}
-	var end error
-	if left < int64(len(p)) {
-		p, end = p[:left], io.EOF
-	}
-	n, err := r.src.ReadAt(p, offset)
-	if err := r.validate(p[:n/r.field.SymbolBytes()*r.field.SymbolBytes()], offset); err != nil {
-		return 0, err
-	}
-	if n < len(p) {
-		if err == nil || err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return n, fmt.Errorf("%d of %d bytes: %w", offset+int64(n), r.size, err)
-	}
-	return n, end
-}
-
-// newPacketReader returns the reader of a packet, which is a Viewer where the source is.
-func newPacketReader(f field.Field, p Packet) io.ReaderAt {
-	r := &packetReader{f, p.Source, p.Size}
-	if v, ok := p.Source.(executor.Viewer); ok {
-		return &packetViewer{r, v}
-	}
-	return r
-}
-
-// packetViewer is a packetReader of a packet in memory.
-type packetViewer struct {
-	*packetReader
-	src executor.Viewer
-}
-
-// View returns bytes of the packet as they lie in memory.
-func (r *packetViewer) View(offset int64, n int) ([]byte, error) {
-	if offset+int64(n) > r.size {
-		return nil, nil
-	}
-	view, err := r.src.View(offset, n)
-	if err != nil || view == nil {
-		return nil, err
-	}
-	return view, r.validate(view, offset)
-}
-
-// validate returns a *SymbolError where the bytes at an offset of the packet are no
-// symbols.
-func (r *packetReader) validate(p []byte, offset int64) error {
-	i := r.field.FirstInvalid(p)
-	if i < 0 {
-		return nil
-	}
-	i *= r.field.SymbolBytes()
-	e := &SymbolError{Field: r.field.Name(), Offset: offset + int64(i), Value: field.Symbol(r.field, p[i:])}
-	if named, ok := r.src.(interface{ Name() string }); ok {
-		e.Name = named.Name()
-	}
-	return e
 }

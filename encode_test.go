@@ -60,7 +60,7 @@ func TestRunFiles(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
 	a := randomMatrix(t, f, 5, 1)
 	const memory = 5000
-	encoder, err := volley.Compile(a, volley.WithMemory(memory))
+	encoder, err := volley.NewEncoder(a, volley.WithMemory(memory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestRunFiles(t *testing.T) {
 		reports := make([]*volley.Report, 5)
 		err = local.Run(t.Context(), 5, func(ctx context.Context, tr transport.Transport) (err error) {
 			k := tr.Rank()
-			reports[k], err = encoder.Run(ctx, tr, in[k], int64(len(packets[k])), out[k])
+			reports[k], err = encoder.Run(ctx, tr, volley.Packet{Source: in[k], Size: int64(len(packets[k])), Coded: out[k]})
 			return err
 		})
 		if err != nil {
@@ -128,7 +128,7 @@ func (discard) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 func run(t *testing.T, encoder *volley.Encoder, size int64, readers ...io.ReaderAt) []error {
 	errs := make([]error, len(readers))
 	local.Run(t.Context(), len(readers), func(ctx context.Context, tr transport.Transport) error {
-		_, err := encoder.Run(ctx, tr, readers[tr.Rank()], size, discard{})
+		_, err := encoder.Run(ctx, tr, volley.Packet{Source: readers[tr.Rank()], Size: size, Coded: discard{}})
 		errs[tr.Rank()] = err
 		return err
 	})
@@ -147,7 +147,7 @@ func TestSymbolError(t *testing.T) {
 		{"65537", []byte{1, 0, 1, 0}, 65537, 500}, {"257", []byte{255, 255}, 65535, 1},
 	} {
 		f := fieldtest.Parse(t, c.field)
-		encoder, err := volley.Compile(randomMatrix(t, f, 3, 1), volley.WithMemory(4096))
+		encoder, err := volley.NewEncoder(randomMatrix(t, f, 3, 1), volley.WithMemory(4096))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestSymbolError(t *testing.T) {
 // TestShortPacket checks that a packet that ends before its size is an error, not
 // padded.
 func TestShortPacket(t *testing.T) {
-	encoder, err := volley.Compile(randomMatrix(t, fieldtest.Parse(t, "2^16"), 2, 1))
+	encoder, err := volley.NewEncoder(randomMatrix(t, fieldtest.Parse(t, "2^16"), 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestShortPacket(t *testing.T) {
 // TestBadPackets checks lengths that make no sense.
 func TestBadPackets(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
-	encoder, err := volley.Compile(randomMatrix(t, f, 2, 1))
+	encoder, err := volley.NewEncoder(randomMatrix(t, f, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestWrongGroup(t *testing.T) {
 
 func TestCompileErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	if _, err := volley.Compile(matrix.NewDense(f, 2, 0)); err == nil || !strings.Contains(err.Error(), "2 rows and 0 columns") {
+	if _, err := volley.NewEncoder(matrix.NewDense(f, 2, 0)); err == nil || !strings.Contains(err.Error(), "2 rows and 0 columns") {
 		t.Errorf("got error %v", err)
 	}
 	// Encode makes them known to the others.
@@ -261,7 +261,7 @@ func TestCompileErrors(t *testing.T) {
 func TestEstimate(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	a := randomMatrix(t, f, 7, 1)
-	encoder, err := volley.Compile(a, volley.WithPorts(2))
+	encoder, err := volley.NewEncoder(a, volley.WithPorts(2))
 	if err != nil {
 		t.Fatal(err)
 	}

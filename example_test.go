@@ -67,7 +67,7 @@ func ExampleEncoder_Run() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoder, err := volley.Compile(a, volley.WithMemory(1<<20), volley.WithPorts(2))
+	encoder, err := volley.NewEncoder(a, volley.WithMemory(1<<20), volley.WithPorts(2))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func ExampleEncoder_Run() {
 		if err != nil {
 			return err
 		}
-		if _, err := encoder.Run(ctx, t, in, info.Size(), out); err != nil {
+		if _, err := encoder.Run(ctx, t, volley.Packet{Source: in, Size: info.Size(), Coded: out}); err != nil {
 			return err
 		}
 		return out.Close()

@@ -129,7 +129,7 @@ func sends(t *testing.T, members []member, proc int) (greeting, data int) {
 	}
 	p := algo.Allgather(members[0].matrix.Field(), k, 1).Schedule(proc)
 	greeting = count(len(p.Rounds), func(i int) int { return len(p.Rounds[i].Sends) })
-	encoder, err := volley.Compile(members[0].matrix, members[0].opts...)
+	encoder, err := volley.NewEncoder(members[0].matrix, members[0].opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestFlippedSinks(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%s/K=%d/R=%d", c.algorithm, c.k, c.r), func(t *testing.T) {
 			opts := append([]volley.Option{volley.WithAlgorithm(c.algorithm)}, c.opts...)
-			encoder, err := volley.Compile(a, opts...)
+			encoder, err := volley.NewEncoder(a, opts...)
 			if err != nil {
 				t.Fatal(err)
 			}

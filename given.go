@@ -12,7 +12,7 @@ import (
 )
 
 // WithPlan runs p, a plan that may come from anywhere, such as [plan.Decode]. Ports are
-// those of p, and [WithAlgorithm], [WithPorts] and [WithLimits] choose nothing. [Compile]
+// those of p, and [WithAlgorithm], [WithPorts] and [WithLimits] choose nothing. [NewEncoder]
 // then returns a *[PlanError] unless p keeps the rules of the model, computes the matrix
 // exactly, and has every packet, initial or coded, at the processor that [Encode] says.
 // That takes K² symbols and more.

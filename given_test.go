@@ -20,7 +20,7 @@ import (
 // given returns a plan of an algorithm as a file of it would hold it.
 func given(t *testing.T, a matrix.Matrix, opts ...Option) *plan.Materialized {
 	t.Helper()
-	e, err := Compile(a, opts...)
+	e, err := NewEncoder(a, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +56,11 @@ func TestWithPlan(t *testing.T) {
 		{wide, []Option{WithSeparateSinks()}},
 	} {
 		p := given(t, x.a, x.opts...)
-		own, err := Compile(x.a, x.opts...)
+		own, err := NewEncoder(x.a, x.opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs, err := Compile(x.a, append(x.opts, WithPlan(p))...)
+		theirs, err := NewEncoder(x.a, append(x.opts, WithPlan(p))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,15 +81,15 @@ func runAll(t *testing.T, e *Encoder) [][]byte {
 	for k := range e.Problem().Processors() {
 		var x Packet
 		if _, ok := e.Problem().Source(k); ok {
-			x.Source, x.Size = Memory(bytes.Repeat([]byte{byte(3*k + 1), byte(k)}, 500)), 1000
+			x.Data = bytes.Repeat([]byte{byte(3*k + 1), byte(k)}, 500)
 		}
 		if _, ok := e.Problem().Sink(k); ok {
 			coded = append(coded, make([]byte, 1000))
-			x.Coded = Memory(coded[len(coded)-1])
+			x.Result = &coded[len(coded)-1]
 		}
 		packets = append(packets, x)
 	}
-	r, err := e.RunAll(t.Context(), local.New(1)[0], packets)
+	r, err := e.Run(t.Context(), local.New(1)[0], packets...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestWithPlanRefused(t *testing.T) {
 		"a rule is broken":  {broken, a, "processor 1 round 0 port 1"},
 		"another processor": {swapped, columns, "processor 0 gets the coded packets [1], want [0]"},
 	} {
-		_, err := Compile(x.a, WithPlan(x.p))
+		_, err := NewEncoder(x.a, WithPlan(x.p))
 		if !errors.As(err, new(*PlanError)) || !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
@@ -139,7 +139,7 @@ func TestWithPlanRefused(t *testing.T) {
 	if !errors.As(checkedBy(given(t, other), a), new(*verify.MismatchError)) || !errors.As(checkedBy(broken, a), new(*plan.ValidationError)) {
 		t.Error("the error does not wrap its reason")
 	}
-	e, err := Compile(columns, WithPlan(swapped), WithOrder(algo.Any))
+	e, err := NewEncoder(columns, WithPlan(swapped), WithOrder(algo.Any))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestWithPlanRefused(t *testing.T) {
 }
 
 func checkedBy(p plan.Plan, a matrix.Matrix) error {
-	_, err := Compile(a, WithPlan(p))
+	_, err := NewEncoder(a, WithPlan(p))
 	return err
 }
 

@@ -165,7 +165,7 @@ func TestImpossible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoder, err := Compile(a)
+	encoder, err := NewEncoder(a)
 	if err != nil {
 		t.Fatal(err)
 	}

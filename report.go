@@ -26,10 +26,8 @@ type Report struct {
 	C2 int `json:"c2"` // elements: the largest message of each round, summed
 	C3 int `json:"c3"` // multiply-adds per symbol, at the busiest processor
 
-	// Pieces is how many elements make a packet, where the plan cuts packets into
-	// pieces, and C2Packets then is C2 in packets.
-	Pieces    int     `json:"pieces,omitempty"`
-	C2Packets float64 `json:"c2_packets,omitempty"`
+	Pieces    int     `json:"pieces,omitempty"` // elements that make a packet, where the plan cuts packets
+	C2Packets float64 `json:"c2_packets"`       // C2 in packets
 
 	BoundC1 int `json:"bound_c1"` // no algorithm for every matrix has fewer
 	BoundC2 int `json:"bound_c2"` // elements, as C2
@@ -83,9 +81,7 @@ func (r *Report) total() {
 			r.C2 += x.Largest
 		}
 	}
-	if r.Pieces > 1 {
-		r.C2Packets = sim.Cost{C2: r.C2, Pieces: r.Pieces}.PacketC2()
-	}
+	r.C2Packets = sim.Cost{C2: r.C2, Pieces: r.Pieces}.PacketC2()
 }
 
 // BoundMinCut returns the least C2 of a schedule for every matrix in as few rounds as the

@@ -70,6 +70,9 @@ func readReport(r io.Reader) (*Report, error) {
 			return nil, err
 		}
 	}
+	if _, ok := o.Find("c2_packets"); !ok && report.Pieces <= 1 { // older reports leave it out there
+		report.C2Packets = float64(report.C2)
+	}
 	return report, report.check(o)
 }
 

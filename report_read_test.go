@@ -13,6 +13,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/fuzzlimit"
 	"volley/plan"
+	"volley/transport/local"
 )
 
 // reports are of a run, of a plan with pieces, of one with sinks, and one with all fields.
@@ -20,7 +21,7 @@ func reports(t testing.TB) (list []*volley.Report) {
 	f := fieldtest.Parse(t, "257")
 	a := randomMatrix(t, f, 4, 1)
 	for _, options := range [][]volley.Option{{}, {volley.WithCutting(), volley.WithAlgorithm("exchange")}, {volley.WithAlgorithm("central")}} {
-		e, err := volley.Compile(a, options...)
+		e, err := volley.NewEncoder(a, options...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,9 +32,9 @@ func reports(t testing.TB) (list []*volley.Report) {
 		list = append(list, r)
 		var packets []volley.Packet
 		for _, x := range randomPackets(f, 7, 7, 7, 7) {
-			packets = append(packets, volley.Packet{Source: volley.Memory(x), Size: int64(len(x)), Coded: make(volley.Memory, len(x))})
+			packets = append(packets, volley.Packet{Data: x, Result: new([]byte)})
 		}
-		if r, err = e.RunHere(t.Context(), packets); err != nil {
+		if r, err = e.Run(t.Context(), local.New(1)[0], packets...); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, r)
@@ -64,7 +65,7 @@ func TestReadReport(t *testing.T) {
 	}
 	got, err := volley.ReadReport(strings.NewReader(oldReport))
 	want := &volley.Report{
-		Algorithm: "ring", Field: "2^8", K: 3, Processors: 3, Ports: 1, C1: 2, C2: 2, PacketBytes: 8, SymbolsPerPacket: 8,
+		Algorithm: "ring", Field: "2^8", K: 3, Processors: 3, Ports: 1, C1: 2, C2: 2, C2Packets: 2, PacketBytes: 8, SymbolsPerPacket: 8,
 		Rounds: []plan.RoundTraffic{{Largest: 1, Messages: 3}, {Largest: 1, Messages: 3}}, Seconds: 0.5,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {

@@ -32,7 +32,7 @@ func TestReport(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				encoder, err := volley.Compile(a, volley.WithAlgorithm(algorithm.Name), volley.WithPorts(2))
+				encoder, err := volley.NewEncoder(a, volley.WithAlgorithm(algorithm.Name), volley.WithPorts(2))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -84,7 +84,7 @@ func TestMerge(t *testing.T) {
 		Rounds: []plan.RoundTraffic{{Largest: 1, Messages: 2}, {}, {Largest: 3, Messages: 1}},
 	}
 	want := &volley.Report{
-		Algorithm: "x", C1: 2, C2: 5, C3: 5, BytesSentMax: 200, ControlRounds: 7, ControlBytes: 30, Verified: true, Seconds: 3,
+		Algorithm: "x", C1: 2, C2: 5, C2Packets: 5, C3: 5, BytesSentMax: 200, ControlRounds: 7, ControlBytes: 30, Verified: true, Seconds: 3,
 		Rounds: []plan.RoundTraffic{{Largest: 2, Messages: 3}, {}, {Largest: 3, Messages: 1}},
 	}
 	if got := volley.Merge([]*volley.Report{one, two}); !reflect.DeepEqual(got, want) {

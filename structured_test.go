@@ -130,8 +130,8 @@ func transform(t *testing.T, a matrix.Matrix, algorithm string, x []field.Elemen
 		in := make([]byte, size)
 		field.PutSymbol(f, in, x[k])
 		out[k] = make([]byte, size)
-		job.Inputs = append(job.Inputs, volley.Memory(in))
-		job.Outputs = append(job.Outputs, volley.Memory(out[k]))
+		job.Inputs = append(job.Inputs, executor.Input{Memory: in})
+		job.Outputs = append(job.Outputs, executor.Output{Memory: out[k]})
 	}
 	if _, err := executor.Run(t.Context(), local.New(1)[0], job); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func TestWithTrace(t *testing.T) {
 	packets := randomPackets(f, 5000, 5000, 5000, 5000, 5000, 400)
 	for _, ranks := range []int{k, 2, 1} {
 		recorder := trace.New()
-		encoder, err := volley.Compile(a, volley.WithMemory(32<<10), volley.WithTrace(recorder))
+		encoder, err := volley.NewEncoder(a, volley.WithMemory(32<<10), volley.WithTrace(recorder))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,9 +29,9 @@ func TestWithTrace(t *testing.T) {
 			first, end := executor.Hosted(k, tr.Rank(), ranks)
 			var mine []volley.Packet
 			for proc := first; proc < end; proc++ {
-				mine = append(mine, volley.Packet{Source: volley.Memory(packets[proc]), Size: int64(len(packets[proc])), Coded: discard{}})
+				mine = append(mine, volley.Packet{Data: packets[proc], Coded: discard{}})
 			}
-			reports[tr.Rank()], err = encoder.RunAll(ctx, tr, mine)
+			reports[tr.Rank()], err = encoder.Run(ctx, tr, mine...)
 			return err
 		})
 		if err != nil {

@@ -52,10 +52,10 @@ func gather(p plan.Plan, w *workload, size int64) (run, error) {
 	cost := sim.Count(p)
 	job := executor.Job{Executable: part, Bytes: size, Segment: min(segment, size)}
 	for _, packet := range w.in {
-		job.Inputs = append(job.Inputs, volley.Memory(packet))
+		job.Inputs = append(job.Inputs, executor.Input{Memory: packet})
 	}
 	for _, packet := range w.out {
-		job.Outputs = append(job.Outputs, volley.Memory(packet))
+		job.Outputs = append(job.Outputs, executor.Output{Memory: packet})
 	}
 	info := p.Info()
 	return func(ctx context.Context, _ bool) (*volley.Report, error) {
@@ -64,7 +64,7 @@ func gather(p plan.Plan, w *workload, size int64) (run, error) {
 			return nil, err
 		}
 		return &volley.Report{
-			Algorithm: info.Algorithm, Ports: info.Ports, C1: cost.C1, C2: cost.C2,
+			Algorithm: info.Algorithm, Ports: info.Ports, C1: cost.C1, C2: cost.C2, C2Packets: cost.PacketC2(),
 			CompileSeconds: compiled, Seconds: compiled + time.Since(start).Seconds(),
 		}, nil
 	}, nil

@@ -5,7 +5,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -218,7 +217,7 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 func (c Case) result(k int, size int64, r *volley.Report) Result {
 	return Result{
 		Case: c.Name, Field: c.Field, Size: size, K: k, Ports: r.Ports, Peer: c.Peer,
-		Algorithm: r.Algorithm, C1: r.C1, C2: cmp.Or(r.C2Packets, float64(r.C2)), C3: r.C3,
+		Algorithm: r.Algorithm, C1: r.C1, C2: r.C2Packets, C3: r.C3,
 		Compile: r.CompileSeconds / r.Seconds,
 	}
 }

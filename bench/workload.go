@@ -11,6 +11,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/matrix"
+	"volley/transport/local"
 	"volley/verify"
 )
 
@@ -23,12 +24,12 @@ func encode(a matrix.Matrix, in [][]byte) *workload {
 	w := &workload{in: in, out: alike(in)}
 	packets := make([]volley.Packet, len(in))
 	for i := range in {
-		packets[i] = volley.Packet{Source: volley.Memory(in[i]), Size: int64(len(in[i])), Coded: volley.Memory(w.out[i])}
+		packets[i] = volley.Packet{Data: in[i], Result: &w.out[i]}
 	}
 	w.start = func(algorithm string) (run, error) {
 		encoders := map[bool]*volley.Encoder{}
 		for _, check := range []bool{false, true} {
-			e, err := volley.Compile(a, append(here, volley.WithAlgorithm(algorithm), volley.WithCheck(check))...)
+			e, err := volley.NewEncoder(a, append(here, volley.WithAlgorithm(algorithm), volley.WithCheck(check))...)
 			if err != nil {
 				return nil, err
 			}
@@ -38,7 +39,7 @@ func encode(a matrix.Matrix, in [][]byte) *workload {
 			encoders[check] = e
 		}
 		return func(ctx context.Context, check bool) (*volley.Report, error) {
-			return encoders[check].RunHere(ctx, packets)
+			return encoders[check].Run(ctx, local.New(1)[0], packets...)
 		}, nil
 	}
 	w.wrong = func() int { return wrongBySum(a, w.in, w.out) }

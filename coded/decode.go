@@ -143,7 +143,7 @@ func (j *decodeJob) compile() error {
 	if err != nil {
 		return inputf("cannot decode %s: %w", j.stored.path, err)
 	}
-	j.encoder, err = volley.Compile(a, options...)
+	j.encoder, err = volley.NewEncoder(a, options...)
 	return input(err)
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"volley"
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
@@ -487,22 +488,22 @@ func (h *filesAtHand) bytes(s slot) int64 {
 	return h.manifest.Inputs[s.input].Bytes
 }
 
-func (h *filesAtHand) source(p int) (io.ReaderAt, int64) {
+func (h *filesAtHand) source(p int, to *volley.Packet) {
 	s := h.here[p-h.first]
 	n := h.bytes(s.slot)
-	if s.coded >= 0 || h.manifest.BitsPerSymbol == 0 {
-		return s.packet, n
+	to.Source, to.Size = s.packet, n
+	if s.coded < 0 && h.manifest.BitsPerSymbol != 0 {
+		to.Source, to.Size = field.NewReaderAt(h.field, s.packet, n), field.PackingOf(h.field).Symbols(n)*int64(h.manifest.SymbolBytes)
 	}
-	return field.NewReaderAt(h.field, s.packet, n), field.PackingOf(h.field).Symbols(n) * int64(h.manifest.SymbolBytes)
 }
 
-func (h *filesAtHand) sink(p int) io.WriterAt {
+func (h *filesAtHand) sink(p int, to *volley.Packet) {
 	s := h.here[p-h.first]
 	in := h.manifest.Inputs[s.result]
-	if h.manifest.BitsPerSymbol == 0 {
-		return cutWriter{s.file, in.Bytes}
+	to.Coded = cutWriter{s.file, in.Bytes}
+	if h.manifest.BitsPerSymbol != 0 {
+		to.Coded = unpackingWriter{field.NewWriterAt(h.field, s.file, in.Bytes), in.Name}
 	}
-	return unpackingWriter{field.NewWriterAt(h.field, s.file, in.Bytes), in.Name}
 }
 
 // create makes the files of the results here. Packets of this rank whose slots are at another

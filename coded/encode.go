@@ -159,7 +159,7 @@ func (j *encodeJob) prepare() (err error) {
 	if j.e.Separate {
 		options = append(options, volley.WithSeparateSinks())
 	}
-	j.encoder, err = volley.Compile(a, options...)
+	j.encoder, err = volley.NewEncoder(a, options...)
 	return input(err)
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"volley"
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
@@ -307,16 +308,15 @@ func (p *filePackets) perm() fs.FileMode {
 	return all
 }
 
-func (p *filePackets) source(k int) (io.ReaderAt, int64) {
+func (p *filePackets) source(k int, to *volley.Packet) {
 	in := p.inputs[k-p.first]
-	bytes := in.symbols * int64(p.field.SymbolBytes())
-	if p.packing == nil {
-		return in, bytes
+	to.Source, to.Size = in, in.symbols*int64(p.field.SymbolBytes())
+	if p.packing != nil {
+		to.Source = field.NewReaderAt(p.field, in, in.bytes)
 	}
-	return field.NewReaderAt(p.field, in, in.bytes), bytes
 }
 
-func (p *filePackets) sink(s int) io.WriterAt { return p.outputs[s-p.to] }
+func (p *filePackets) sink(s int, to *volley.Packet) { to.Coded = p.outputs[s-p.to] }
 
 // ReadAt reads and digests what has not been read yet.
 func (in *inputFile) ReadAt(p []byte, offset int64) (int, error) {

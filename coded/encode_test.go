@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"volley"
 	"volley/field/fieldtest"
 	"volley/internal/disk"
 	"volley/matrix"
@@ -38,8 +39,9 @@ func TestShrinkingInput(t *testing.T) {
 	if err := os.Truncate(filepath.Join(in, "packet.1"), 5); err != nil {
 		t.Fatal(err)
 	}
-	source, size := p.source(1)
-	if _, err := source.ReadAt(make([]byte, size), 0); err == nil || err.Error() == "EOF" {
+	var x volley.Packet
+	p.source(1, &x)
+	if _, err := x.Source.ReadAt(make([]byte, x.Size), 0); err == nil || err.Error() == "EOF" {
 		t.Errorf("reading on gives %v, want an error", err)
 	}
 }
@@ -109,8 +111,9 @@ func TestChangedInput(t *testing.T) {
 			p, in := opened(t)
 			read := func(most int64) {
 				for k := range 2 {
-					source, size := p.source(k)
-					source.ReadAt(make([]byte, min(most, size)), 0)
+					var x volley.Packet
+					p.source(k, &x)
+					x.Source.ReadAt(make([]byte, min(most, x.Size)), 0)
 				}
 			}
 			read(when)

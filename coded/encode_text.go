@@ -6,9 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
 
+	"volley"
 	"volley/field"
 	"volley/internal/disk"
 	"volley/matrix"
@@ -41,16 +41,14 @@ func openText(f field.Field, name string, sinks int) (toEncode, error) {
 	return &textPackets{name: name, input: rows, bytes: int64(len(data)), sum: hex.EncodeToString(sum[:]), mode: mode, sinks: cmp.Or(sinks, rows.Rows())}, nil
 }
 
-func (p *textPackets) count() int     { return p.input.Rows() }
-func (p *textPackets) symbols() int64 { return int64(p.input.Cols()) }
-func (p *textPackets) source(k int) (io.ReaderAt, int64) {
-	return bytes.NewReader(p.input.Row(k)), int64(len(p.input.Row(k)))
-}
-func (p *textPackets) sink(s int) io.WriterAt { return p.coded[s] }
-func (p *textPackets) perm() fs.FileMode      { return p.mode }
-func (p *textPackets) sources() []string      { return []string{p.name} }
-func (p *textPackets) targets() []string      { return []string{TextName} }
-func (p *textPackets) close()                 {}
+func (p *textPackets) count() int                      { return p.input.Rows() }
+func (p *textPackets) symbols() int64                  { return int64(p.input.Cols()) }
+func (p *textPackets) source(k int, to *volley.Packet) { to.Data = p.input.Row(k) }
+func (p *textPackets) sink(s int, to *volley.Packet)   { to.Coded = p.coded[s] }
+func (p *textPackets) perm() fs.FileMode               { return p.mode }
+func (p *textPackets) sources() []string               { return []string{p.name} }
+func (p *textPackets) targets() []string               { return []string{TextName} }
+func (p *textPackets) close()                          {}
 
 // text is a coded packet in memory.
 type text []byte

@@ -3,7 +3,6 @@ package coded
 import (
 	"bytes"
 	"context"
-	"io"
 	"time"
 
 	"volley"
@@ -43,8 +42,8 @@ type packetsAtHand struct {
 	d       MemoryDecoding
 	length  int64 // of a coded packet
 	slots   []slot
-	moved   map[int]volley.Memory // by slot: packets of other ranks
-	results map[int][]byte        // by input
+	moved   map[int][]byte // by slot: packets of other ranks
+	results map[int][]byte // by input
 }
 
 func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
@@ -67,7 +66,7 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 		h.slots = at.slots(chosen)
 		d, err := a.decoder(h.slots, r)
 		if err == nil {
-			encoder, err = volley.Compile(d, append(h.d.Options, volley.WithTimeout(h.Timeout))...)
+			encoder, err = volley.NewEncoder(d, append(h.d.Options, volley.WithTimeout(h.Timeout))...)
 		}
 		return input(err)
 	})
@@ -139,7 +138,7 @@ func (h *packetsAtHand) packet(s slot) []byte {
 
 // place sends packets to the ranks of their slots, and makes room for the results.
 func (h *packetsAtHand) place(at *held) error {
-	h.moved, h.results = map[int]volley.Memory{}, map[int][]byte{}
+	h.moved, h.results = map[int][]byte{}, map[int][]byte{}
 	lengths := map[int]int64{} // of packets that come
 	all, err := exchange(&h.run, h.lengthsSent(at))
 	if err != nil {
@@ -160,8 +159,8 @@ func (h *packetsAtHand) place(at *held) error {
 			switch {
 			case s.from == rank:
 			case here:
-				h.moved[p] = make(volley.Memory, min(max(0, lengths[p]), h.length))
-				moves = append(moves, move{slot: p, rank: s.from, bytes: int64(len(h.moved[p])), to: h.moved[p]})
+				h.moved[p] = make([]byte, min(max(0, lengths[p]), h.length))
+				moves = append(moves, move{slot: p, rank: s.from, bytes: int64(len(h.moved[p])), to: memory(h.moved[p])})
 			case s.from == h.t.Rank():
 				packet := h.packet(s)
 				moves = append(moves, move{slot: p, rank: rank, bytes: int64(len(packet)), from: bytes.NewReader(packet)})
@@ -182,20 +181,26 @@ func (h *packetsAtHand) lengthsSent(at *held) map[int]int64 {
 	return sent
 }
 
-func (h *packetsAtHand) source(p int) (io.ReaderAt, int64) {
+func (h *packetsAtHand) source(p int, to *volley.Packet) {
 	packet, ok := h.moved[p]
 	if !ok {
 		packet = h.packet(h.slots[p])
 	}
-	return packet, int64(len(packet))
+	to.Data = packet
 }
 
-func (h *packetsAtHand) sink(p int) io.WriterAt {
+func (h *packetsAtHand) sink(p int, to *volley.Packet) {
+	to.Coded = nowhere{}
 	if s := h.slots[p]; s.coded >= 0 {
-		return volley.Memory(h.results[s.result])
+		result := h.results[s.result] // which has room
+		to.Result, to.Coded = &result, nil
 	}
-	return nowhere{}
 }
+
+// memory is a packet that arrives.
+type memory []byte
+
+func (m memory) WriteAt(p []byte, offset int64) (int, error) { return copy(m[offset:], p), nil }
 
 // nowhere takes what is there already.
 type nowhere struct{}

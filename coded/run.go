@@ -174,8 +174,8 @@ func outputError(err error) error {
 
 // packets are what a run takes and makes at this rank.
 type packets interface {
-	source(k int) (io.ReaderAt, int64) // packet k as symbols, and its bytes
-	sink(s int) io.WriterAt            // for coded packet s
+	source(k int, p *volley.Packet) // sets packet k as symbols
+	sink(s int, p *volley.Packet)   // sets where coded packet s goes
 }
 
 // report logs what was found in the directory.
@@ -200,17 +200,17 @@ func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Repor
 	for k := first; k < end; k++ {
 		var packet volley.Packet
 		if row, ok := problem.Source(k); ok {
-			packet.Source, packet.Size = p.source(row)
+			p.source(row, &packet)
 		}
 		if s, ok := problem.Sink(k); ok {
-			packet.Coded = p.sink(s)
-			if r.Progress != nil {
+			p.sink(s, &packet)
+			if r.Progress != nil && packet.Coded != nil {
 				packet.Coded = &counted{packet.Coded, func(n int) { r.Progress(n, total) }}
 			}
 		}
 		mine = append(mine, packet)
 	}
-	report, err := e.RunAll(r.ctx, r.t, mine)
+	report, err := e.Run(r.ctx, r.t, mine...)
 	if err != nil {
 		return nil, err
 	}

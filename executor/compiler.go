@@ -74,16 +74,18 @@ func (c *compiler) add(v value) int {
 func (c *compiler) follow() error {
 	x := c.x
 	slots := make([][]int, len(c.programs)) // of each processor: values
-	rounds := 0
+	rounds, outputs := 0, 0
 	for i, program := range c.programs {
 		for range program.Inputs {
 			slots[i] = append(slots[i], c.add(value{kind: inputValue, kept: true}))
 		}
 		x.processors = append(x.processors, processor{
-			inputs: program.Inputs, outputs: len(program.Outputs),
+			inputs:  span{x.inputs, x.inputs + program.Inputs},
+			outputs: span{outputs, outputs + len(program.Outputs)},
 			traffic: Traffic{MultiplyAdds: program.Terms(), Rounds: make([]plan.RoundTraffic, len(program.Rounds))},
 		})
 		x.inputs += program.Inputs
+		outputs += len(program.Outputs)
 		x.work += program.Terms()
 		rounds = max(rounds, len(program.Rounds))
 	}

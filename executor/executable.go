@@ -49,14 +49,17 @@ type Executable struct {
 
 // A processor is what is to be known of one that lives here.
 type processor struct {
-	inputs, outputs int // elements
+	inputs, outputs span
 	traffic         Traffic
 	elements        int64 // sent
 }
 
+// A span is some of the inputs, or outputs, of all processors: elements [first, end).
+type span struct{ first, end int }
+
 // A result says which element is an output.
 type result struct {
-	proc int // that it belongs to, of those here
+	proc int // that it is of, of those here
 	at   int // in the memory of the segment
 }
 

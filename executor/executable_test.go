@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"volley/algo"
 	"volley/algo/algotest"
@@ -22,27 +22,14 @@ import (
 	"volley/transport/local"
 )
 
-// memory is a packet that may be used where it lies.
-type memory struct {
-	data  []byte
-	views atomic.Int64 // nil ones left out
-	err   error
-}
-
-func (m *memory) ReadAt(p []byte, offset int64) (int, error) {
-	return bytes.NewReader(m.data).ReadAt(p, offset)
-}
-
-func (m *memory) WriteAt(p []byte, offset int64) (int, error) {
-	return copy(m.data[offset:], p), nil
-}
-
-func (m *memory) View(offset int64, n int) ([]byte, error) {
-	if m.err != nil || offset+int64(n) > int64(len(m.data)) {
-		return nil, m.err
+// within reports whether a part of a packet lies in its memory.
+func within(part, memory []byte) bool {
+	if len(part) == 0 || len(memory) == 0 {
+		return false
 	}
-	m.views.Add(1)
-	return m.data[offset:][:n:n], nil
+	at := uintptr(unsafe.Pointer(&part[0]))
+	begin := uintptr(unsafe.Pointer(&memory[0]))
+	return begin <= at && at < begin+uintptr(len(memory))
 }
 
 // TestMemory runs plans on packets in memory, at one rank and at several, whole and
@@ -59,24 +46,33 @@ func TestMemory(t *testing.T) {
 				packets := randomPackets(f, 3, append(equal(k-1, symbols), symbols/2)...)
 				want := product(a, packets, symbols)
 				for _, ranks := range []int{1, 3} {
-					in, out := make([]*memory, k), make([]*memory, k)
+					in, out := make([][]byte, k), make([][]byte, k)
+					read, written := 0, 0 // parts of processor 0 that lie where they belong
 					r := &run{plan: p, packets: packets, ranks: ranks, bytes: symbols * f.SymbolBytes(), segment: 600 * f.SymbolBytes()}
 					r.job = func(rank int, job *executor.Job) {
 						first, _ := executor.Hosted(k, rank, ranks)
 						for i := range job.Inputs {
-							in[first+i] = &memory{data: bytes.Clone(packets[first+i])}
-							out[first+i] = &memory{data: make([]byte, r.bytes)}
-							job.Inputs[i], job.Outputs[i] = in[first+i], out[first+i]
+							in[first+i], out[first+i] = bytes.Clone(packets[first+i]), make([]byte, r.bytes)
+							job.Inputs[i], job.Outputs[i] = executor.Input{Memory: in[first+i]}, executor.Output{Memory: out[first+i]}
+						}
+						job.Observe = func(proc int, inputs, outputs [][]byte) error {
+							if proc == 0 && within(inputs[0], in[0]) {
+								read++
+							}
+							if proc == 0 && within(outputs[0], out[0]) {
+								written++
+							}
+							return nil
 						}
 					}
 					r.mustDo(t)
 					for i := range k {
-						if !bytes.Equal(out[i].data, want[i]) || !bytes.Equal(in[i].data, packets[i]) {
+						if !bytes.Equal(out[i], want[i]) || !bytes.Equal(in[i], packets[i]) {
 							t.Fatalf("%s, %s, %d symbols, %d ranks: processor %d: another packet", name, algorithm, symbols, ranks, i)
 						}
 					}
-					if symbols == 5000 && algorithm != "exchange" && (in[0].views.Load() < 9 || out[0].views.Load() < 9) {
-						t.Errorf("%s, %s: %d of 9 segments read, and %d written, where they lie", name, algorithm, in[0].views.Load(), out[0].views.Load())
+					if symbols == 5000 && algorithm != "exchange" && (read < 9 || written < 9) {
+						t.Errorf("%s, %s: %d of 9 segments read, and %d written, where they lie", name, algorithm, read, written)
 					}
 				}
 			}
@@ -96,18 +92,16 @@ func TestInPlace(t *testing.T) {
 		segments int
 	}{
 		{"in memory", func(*executor.Job) {}, 1},
-		{"a short packet", func(job *executor.Job) { job.Inputs[3] = &memory{data: make([]byte, size-1)} }, 5},
-		{"a reader", func(job *executor.Job) { job.Inputs[3] = bytes.NewReader(make([]byte, size)) }, 5},
+		{"a short packet", func(job *executor.Job) { job.Inputs[3].Memory = make([]byte, size-1) }, 5},
+		{"a reader", func(job *executor.Job) { job.Inputs[3].Reader = bytes.NewReader(make([]byte, size)) }, 5},
 		{"an observer", func(job *executor.Job) {
 			job.Observe = func(int, [][]byte, [][]byte) error { return nil }
 		}, 5},
 	} {
 		r := &run{plan: compile(t, "universal", a, 1), packets: randomPackets(f, 1, equal(k, size)...), ranks: 1, bytes: size, segment: 1000}
-		out := make([]*memory, k)
 		r.job = func(_ int, job *executor.Job) {
-			for i := range out {
-				out[i] = &memory{data: make([]byte, size)}
-				job.Inputs[i], job.Outputs[i] = &memory{data: r.packets[i]}, out[i]
+			for i := range k {
+				job.Inputs[i], job.Outputs[i] = executor.Input{Memory: r.packets[i]}, executor.Output{Memory: make([]byte, size)}
 			}
 			c.change(job)
 		}
@@ -118,25 +112,33 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-func TestMemoryErrors(t *testing.T) {
+// TestCheckErrors lets a packet fail its check, in memory and behind a reader, and an output
+// have too little memory.
+func TestCheckErrors(t *testing.T) {
 	broken := errors.New("gone")
+	check := func(_ []byte, offset int64) error {
+		if offset >= 4 {
+			return broken
+		}
+		return nil
+	}
 	f := fieldtest.Parse(t, "2^8")
-	for side, want := range []string{"processor 2: read input 0: gone", "processor 2: write output 0: gone"} {
+	for _, c := range []struct {
+		change func(*executor.Job)
+		want   string
+	}{
+		{func(j *executor.Job) { j.Inputs[2] = executor.Input{Memory: make([]byte, 9), Check: check} }, "processor 2: read input 0: gone"},
+		{func(j *executor.Job) { j.Inputs[2].Check = check }, "processor 2: read input 0: gone"},
+		{func(j *executor.Job) { j.Outputs[2] = executor.Output{Memory: make([]byte, 8)} }, "processor 0: output 2: memory of 8 bytes for a packet of 9"},
+	} {
 		r := &run{
 			plan: compile(t, "universal", randomMatrix(t, f, 4), 1), packets: randomPackets(f, 1, equal(4, 9)...),
-			ranks: 1, bytes: 9, segment: 9,
+			ranks: 1, bytes: 9, segment: 3,
 		}
-		r.job = func(_ int, job *executor.Job) {
-			m := &memory{data: make([]byte, 9), err: broken}
-			if side == 0 {
-				job.Inputs[2] = m
-			} else {
-				job.Outputs[2] = m
-			}
-		}
+		r.job = func(_ int, job *executor.Job) { c.change(job) }
 		r.do(t.Context())
-		if err := r.errs[0]; err == nil || err.Error() != want {
-			t.Errorf("got error %v, want %s", err, want)
+		if err := r.errs[0]; err == nil || err.Error() != c.want {
+			t.Errorf("got error %v, want %s", err, c.want)
 		}
 	}
 }
@@ -198,7 +200,7 @@ func TestAllocations(t *testing.T) {
 			for rank, part := range parts {
 				job := executor.Job{Executable: part, Bytes: int64(segments) * 64 << 10, Segment: 64 << 10, Ahead: ahead, Timeout: time.Minute}
 				for range k / len(parts) {
-					job.Inputs, job.Outputs = append(job.Inputs, endless{}), append(job.Outputs, endless{})
+					job.Inputs, job.Outputs = append(job.Inputs, zeros()...), append(job.Outputs, discard()...)
 				}
 				all.Go(func() {
 					if _, err := executor.Run(t.Context(), group[rank], job); err != nil {

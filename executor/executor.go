@@ -52,12 +52,12 @@ type Job struct {
 
 	// Inputs hold the packets of the processors of the rank, one after the other, each
 	// of which is one input of its program, or as many as there are pieces. A packet that
-	// ends before Bytes is padded with zeros. A [Viewer] is used where it lies.
-	Inputs []io.ReaderAt
+	// ends before Bytes is padded with zeros.
+	Inputs []Input
 
 	// Outputs receive the results in the same order, segment by segment in ascending
-	// order, while inputs are read. A [Viewer] is computed where it is to lie.
-	Outputs []io.WriterAt
+	// order, while inputs are read.
+	Outputs []Output
 
 	// Header goes in front of the first message to each rank, and Check looks
 	// at the ones that arrive. No header is sent when it is empty, and Check may
@@ -78,12 +78,36 @@ type Job struct {
 	Trace *trace.Recorder
 }
 
-// A Viewer is a packet in memory.
-type Viewer interface {
-	// View returns n bytes of the packet from offset on as they lie in memory, to be
-	// read or, of an output, to be written, or nil where the packet has not as many there.
-	// It is called while other bytes of the packet are written.
-	View(offset int64, n int) ([]byte, error)
+// An Input is a packet to read, in memory or behind a reader.
+type Input struct {
+	Memory []byte      // the packet, which is used where it lies
+	Reader io.ReaderAt // unless nil, reads the packet in place of Memory
+
+	// Check, unless nil, sees every part of the packet before it is used. An error ends
+	// the run.
+	Check func(part []byte, offset int64) error
+}
+
+// inMemory returns the packet where it is used where it lies, else nil.
+func (p Input) inMemory() []byte {
+	if p.Reader != nil {
+		return nil
+	}
+	return p.Memory
+}
+
+// An Output is where a result goes, to memory or to a writer.
+type Output struct {
+	Memory []byte      // [Job].Bytes or more: the result is computed where it is to lie
+	Writer io.WriterAt // unless nil, takes the result in place of Memory
+}
+
+// inMemory returns where the result is computed where it is to lie, else nil.
+func (p Output) inMemory() []byte {
+	if p.Writer != nil {
+		return nil
+	}
+	return p.Memory
 }
 
 // Traffic counts what one processor did. A message that goes out in segments

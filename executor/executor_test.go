@@ -419,7 +419,7 @@ func TestWrongJobs(t *testing.T) {
 	}{
 		{"the executable of rank 1 of 3 at rank 1 of 2", func(j *executor.Job) { j.Executable = three }},
 		{"0 inputs and 1 outputs: the program has 1 and 1", func(j *executor.Job) { j.Inputs = nil }},
-		{"1 inputs and 2 outputs: the program has 1 and 1", func(j *executor.Job) { j.Outputs = append(j.Outputs, new(buffer)) }},
+		{"1 inputs and 2 outputs: the program has 1 and 1", func(j *executor.Job) { j.Outputs = append(j.Outputs, executor.Output{Writer: new(buffer)}) }},
 		{"packets of 7 bytes in segments of 4: want multiples of the symbol size, 2", func(j *executor.Job) { j.Bytes = 7 }},
 		{"packets of -2 bytes", func(j *executor.Job) { j.Bytes = -2 }},
 		{"segments of 3", func(j *executor.Job) { j.Segment = 3 }},

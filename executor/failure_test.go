@@ -69,8 +69,8 @@ type endless struct{}
 func (endless) ReadAt(p []byte, _ int64) (int, error)  { clear(p); return len(p), nil }
 func (endless) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 
-func zeros() []io.ReaderAt   { return []io.ReaderAt{endless{}} }
-func discard() []io.WriterAt { return []io.WriterAt{endless{}} }
+func zeros() []executor.Input    { return []executor.Input{{Reader: endless{}}} }
+func discard() []executor.Output { return []executor.Output{{Writer: endless{}}} }
 
 // newRun returns a run of many segments at 8 processors.
 func newRun(t testing.TB) *run {
@@ -87,8 +87,8 @@ func TestReadAndWriteErrors(t *testing.T) {
 		text string
 		wear func(*executor.Job, failing)
 	}{
-		{"read input 0: broken disk", func(j *executor.Job, f failing) { j.Inputs[0] = f }},
-		{"write output 0: broken disk", func(j *executor.Job, f failing) { j.Outputs[0] = f }},
+		{"read input 0: broken disk", func(j *executor.Job, f failing) { j.Inputs[0].Reader = f }},
+		{"write output 0: broken disk", func(j *executor.Job, f failing) { j.Outputs[0].Writer = f }},
 	} {
 		for _, from := range []int64{0, 50, 90} {
 			synctest.Test(t, func(t *testing.T) {

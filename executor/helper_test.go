@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -130,13 +129,13 @@ func (r *run) do(ctx context.Context) {
 		for proc := first; proc < last; proc++ {
 			s := r.plan.Schedule(proc)
 			for range s.Inputs / pieces {
-				job.Inputs = append(job.Inputs, io.ReaderAt(bytes.NewReader(packets[0])))
+				job.Inputs = append(job.Inputs, executor.Input{Reader: bytes.NewReader(packets[0])})
 				packets = packets[1:]
 			}
 			for range s.Outputs / pieces {
 				out := new(buffer)
 				r.outputs[proc] = append(r.outputs[proc], out)
-				job.Outputs = append(job.Outputs, out)
+				job.Outputs = append(job.Outputs, executor.Output{Writer: out})
 			}
 		}
 		var err error

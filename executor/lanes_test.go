@@ -68,8 +68,8 @@ func TestLanes(t *testing.T) {
 					r.job = func(rank int, job *executor.Job) {
 						first, _ := executor.Hosted(k, rank, ranks)
 						for i := range job.Inputs {
-							job.Inputs[i] = noted{ReaderAt: job.Inputs[i], diary: d, proc: first + i}
-							job.Outputs[i] = noted{WriterAt: job.Outputs[i], diary: d, proc: first + i}
+							job.Inputs[i].Reader = noted{ReaderAt: job.Inputs[i].Reader, diary: d, proc: first + i}
+							job.Outputs[i].Writer = noted{WriterAt: job.Outputs[i].Writer, diary: d, proc: first + i}
 						}
 						seen := make([]int64, k)
 						job.Observe = func(proc int, inputs, _ [][]byte) error {
@@ -129,8 +129,8 @@ func TestLaneErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for _, from := range []int64{10, 20, 70} { // of the second lane, of the first, and late
 		for text, wear := range map[string]func(*executor.Job){
-			"processor 5: read input 0: broken":   func(j *executor.Job) { j.Inputs[0] = failing{endless{}, from, broken} },
-			"processor 5: write output 0: broken": func(j *executor.Job) { j.Outputs[0] = failing{endless{}, from, broken} },
+			"processor 5: read input 0: broken":   func(j *executor.Job) { j.Inputs[0].Reader = failing{endless{}, from, broken} },
+			"processor 5: write output 0: broken": func(j *executor.Job) { j.Outputs[0].Writer = failing{endless{}, from, broken} },
 			"processor 5: broken": func(j *executor.Job) {
 				seen := int64(0)
 				j.Observe = func(int, [][]byte, [][]byte) error {
@@ -180,7 +180,7 @@ func TestLanesCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(90*time.Second, func() { cancel(enough) })
 		r := newRun(t)
-		r.job = func(_ int, job *executor.Job) { job.Inputs[0] = slowPacket{job.Inputs[0], time.Minute} }
+		r.job = func(_ int, job *executor.Job) { job.Inputs[0].Reader = slowPacket{job.Inputs[0].Reader, time.Minute} }
 		r.do(ctx)
 		checkAborted(t, r.errs, enough, "enough")
 	})
@@ -207,7 +207,7 @@ func TestLanesOverlap(t *testing.T) {
 				r := newRun(t)
 				r.job = func(_ int, job *executor.Job) {
 					job.Ahead = ahead
-					job.Inputs[0] = slowPacket{job.Inputs[0], read}
+					job.Inputs[0].Reader = slowPacket{job.Inputs[0].Reader, read}
 				}
 				r.wrap = func(below transport.Transport) transport.Transport {
 					return faulty.New(below, faulty.Delay(faulty.Every(), time.Second))

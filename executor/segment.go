@@ -66,69 +66,67 @@ func (l *lane) piece(i int) (begin, length int) {
 
 // readInputs reads the inputs of the segment into memory, unless they lie there.
 func (l *lane) readInputs() error {
-	i := 0
 	for q, proc := range l.x.processors {
-		for own := range proc.inputs {
+		for i := proc.inputs.first; i < proc.inputs.end; i++ {
 			if err := l.readInput(i, l.Inputs[i/l.pieces]); err != nil {
-				return of(l.x.first+q, fmt.Errorf("read input %d: %w", own/l.pieces, err))
+				return of(l.x.first+q, fmt.Errorf("read input %d: %w", (i-proc.inputs.first)/l.pieces, err))
 			}
-			i++
 		}
 	}
 	return nil
 }
 
 // readInput reads element i, of a packet, and pads it with zeros.
-func (l *lane) readInput(i int, packet io.ReaderAt) error {
+func (l *lane) readInput(i int, packet Input) error {
 	begin, length := l.piece(i)
-	lies, err := l.put(i, packet, begin, length)
+	offset := l.offset + int64(begin)
+	lies := l.put(i, packet.inMemory(), offset, length)
 	element := l.memory[i]
 	l.inputs[i] = element[:length]
-	if lies || err != nil {
-		return err
+	if !lies {
+		n, err := packet.readAt(element[:length], offset)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		clear(element[n:])
 	}
-	n, err := packet.ReadAt(element[:length], l.offset+int64(begin))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+	if packet.Check == nil {
+		return nil
 	}
-	clear(element[n:])
-	return nil
+	return packet.Check(l.inputs[i], offset)
+}
+
+// readAt reads the packet as io.ReaderAt says.
+func (p Input) readAt(to []byte, offset int64) (int, error) {
+	if p.Reader != nil {
+		return p.Reader.ReadAt(to, offset)
+	}
+	return copy(to, p.Memory[min(offset, int64(len(p.Memory))):]), nil
 }
 
 // locateOutputs finds out where the outputs of the segment are to lie in memory.
-func (l *lane) locateOutputs() (err error) {
+func (l *lane) locateOutputs() {
 	for i, o := range l.x.outputOf {
 		if o >= 0 {
 			begin, length := l.piece(o)
-			if l.written[o], err = l.put(l.x.inputs+l.x.received+i, l.Outputs[o/l.pieces], begin, length); err != nil {
-				return l.writeError(o, err)
-			}
+			l.written[o] = l.put(l.x.inputs+l.x.received+i, l.Outputs[o/l.pieces].inMemory(), l.offset+int64(begin), length)
 		}
 	}
-	return nil
 }
 
-// put sets element i to where it lies in its packet, or else to a buffer, and reports which.
-// An element whose last bytes are padding, after length, is nowhere whole.
-func (l *lane) put(i int, packet any, begin, length int) (lies bool, err error) {
-	if l.memory[i] = nil; length == l.element {
-		l.memory[i], err = viewOf(packet, l.offset+int64(begin), length)
+// put sets element i to where it lies in its packet, which is nil unless it is in memory, or
+// else to a buffer, and reports which. An element whose last bytes are padding, after
+// length, is nowhere whole.
+func (l *lane) put(i int, packet []byte, offset int64, length int) (lies bool) {
+	if lies = packet != nil && length == l.element && offset+int64(length) <= int64(len(packet)); lies {
+		l.memory[i] = packet[offset:][:length:length]
+		return true
 	}
-	if lies = l.memory[i] != nil; !lies {
-		if len(l.buffers[i]) < l.element { // the end of a packet in memory has none yet
-			l.buffers[i] = make([]byte, l.element)
-		}
-		l.memory[i] = l.buffers[i][:l.element]
+	if len(l.buffers[i]) < l.element { // the end of a packet in memory has none yet
+		l.buffers[i] = make([]byte, l.element)
 	}
-	return lies, err
-}
-
-// viewOf returns n bytes of a packet where it has them in memory, nil where it has not.
-func viewOf(packet any, offset int64, n int) ([]byte, error) {
-	if v, ok := packet.(Viewer); ok {
-		return v.View(offset, n)
-	}
-	return nil, nil
+	l.memory[i] = l.buffers[i][:l.element]
+	return false
 }
 
 // writeOutputs writes the outputs of the segment that were not computed where they belong.
@@ -138,7 +136,10 @@ func (l *lane) writeOutputs() error {
 			continue
 		}
 		begin, _ := l.piece(o)
-		if _, err := l.Outputs[o/l.pieces].WriteAt(data, l.offset+int64(begin)); err != nil {
+		to, offset := l.Outputs[o/l.pieces], l.offset+int64(begin)
+		if to.Writer == nil {
+			copy(to.Memory[offset:], data)
+		} else if _, err := to.Writer.WriteAt(data, offset); err != nil {
 			return l.writeError(o, err)
 		}
 	}
@@ -148,28 +149,14 @@ func (l *lane) writeOutputs() error {
 // writeError says that output o, an element, could not be written.
 func (l *lane) writeError(o int, err error) error {
 	q := l.x.outputs[o].proc
-	for _, before := range l.x.processors[:q] {
-		o -= before.outputs
-	}
-	return of(l.x.first+q, fmt.Errorf("write output %d: %w", o/l.pieces, err))
-}
-
-// A view is what the observer is to see of one processor, and what it says.
-type view struct {
-	inputs, outputs [][]byte
-	err             error
+	return of(l.x.first+q, fmt.Errorf("write output %d: %w", (o-l.x.processors[q].outputs.first)/l.pieces, err))
 }
 
 // observe shows the segment to the observer.
 func (l *lane) observe() error {
-	inputs, outputs := l.inputs, l.outputs
-	for q, proc := range l.x.processors {
-		l.views[q] = view{inputs: inputs[:proc.inputs], outputs: outputs[:proc.outputs]}
-		inputs, outputs = inputs[proc.inputs:], outputs[proc.outputs:]
-	}
-	l.pool.share(len(l.views), l.observer)
-	for q := range l.views {
-		if err := l.views[q].err; err != nil {
+	l.pool.share(len(l.refused), l.observer)
+	for q, err := range l.refused {
+		if err != nil {
 			return of(l.x.first+q, err)
 		}
 	}
@@ -177,6 +164,6 @@ func (l *lane) observe() error {
 }
 
 func (l *lane) observeOne(_, q int) {
-	v := &l.views[q]
-	v.err = l.Observe(l.x.first+q, v.inputs, v.outputs)
+	in, out := l.x.processors[q].inputs, l.x.processors[q].outputs
+	l.refused[q] = l.Observe(l.x.first+q, l.inputs[in.first:in.end], l.outputs[out.first:out.end])
 }

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"volley/plan"
@@ -46,8 +45,8 @@ type lane struct {
 	workers  []worker
 	pool     workerPool
 	block    func(worker, block int)
-	views    []view // by processor
 	observer func(worker, processor int)
+	refused  []error // what the observer said, by processor
 
 	operations []operation // of the round that is computed
 
@@ -84,6 +83,11 @@ func newRun(t transport.Transport, job Job) (*run, error) {
 	if job.Timeout < 0 {
 		return fail("timeout %v: want 0 or more", job.Timeout)
 	}
+	for i, out := range job.Outputs {
+		if out.Writer == nil && int64(len(out.Memory)) < job.Bytes {
+			return fail("output %d: memory of %d bytes for a packet of %d", i, len(out.Memory), job.Bytes)
+		}
+	}
 	r := &run{Job: job, x: x, t: t, pieces: pieces, align: max(job.Align, symbol)}
 	if r.inPlace() {
 		r.Segment = max(r.Segment, r.Bytes)
@@ -98,12 +102,8 @@ func (r *run) inPlace() bool {
 	if r.x.ranks > 1 || r.Observe != nil || r.pieces > 1 || slices.Contains(r.x.outputOf, -1) {
 		return false
 	}
-	elsewhere := func(packet any) bool {
-		view, err := viewOf(packet, 0, int(r.Bytes))
-		return view == nil || err != nil
-	}
-	return !slices.ContainsFunc(r.Inputs, func(in io.ReaderAt) bool { return elsewhere(in) }) &&
-		!slices.ContainsFunc(r.Outputs, func(out io.WriterAt) bool { return elsewhere(out) })
+	return !slices.ContainsFunc(r.Inputs, func(in Input) bool { return in.Reader != nil || int64(len(in.Memory)) < r.Bytes }) &&
+		!slices.ContainsFunc(r.Outputs, func(out Output) bool { return out.Writer != nil })
 }
 
 // newLanes returns two lanes where two segments may be under way, or one.
@@ -126,7 +126,7 @@ func (r *run) newLane(number int) *lane {
 	l := &lane{
 		run: r, number: number, memory: make([][]byte, elements), buffers: make([][]byte, elements),
 		inputs: make([][]byte, x.inputs), outputs: make([][]byte, len(x.outputs)), written: make([]bool, len(x.outputs)),
-		views: make([]view, len(x.processors)), sends: make([][]sending, len(x.rounds)), receives: make([][]receiving, len(x.rounds)),
+		refused: make([]error, len(x.processors)), sends: make([][]sending, len(x.rounds)), receives: make([][]receiving, len(x.rounds)),
 	}
 	for i, round := range x.rounds {
 		for k := range round.sends {
@@ -144,19 +144,14 @@ func (r *run) newLane(number int) *lane {
 func (l *lane) allocate() {
 	x := l.x
 	var lack []int
-	unlessViewer := func(i int, packet any) {
-		if _, ok := packet.(Viewer); !ok {
+	for i := range l.inputs {
+		if l.Inputs[i/l.pieces].Reader != nil {
 			lack = append(lack, i)
 		}
 	}
-	for i := range l.inputs {
-		unlessViewer(i, l.Inputs[i/l.pieces])
-	}
 	for i, o := range x.outputOf {
-		if i += x.inputs + x.received; o < 0 {
-			lack = append(lack, i)
-		} else {
-			unlessViewer(i, l.Outputs[o/l.pieces])
+		if o < 0 || l.Outputs[o/l.pieces].Writer != nil {
+			lack = append(lack, x.inputs+x.received+i)
 		}
 	}
 	size := l.at(0).element

@@ -80,8 +80,8 @@ type combineScratch struct {
 	sum     []byte
 }
 
-// CombineMap is [Field.Map] for a field that has nothing better than its Combine.
-func CombineMap(f Field, rows [][]Element) Map {
+// newCombineMap is [Field.Map] for a field that has nothing better than its Combine.
+func newCombineMap(f Field, rows [][]Element) Map {
 	m := &combineMap{mapShape: shapeOf(f, rows), field: f}
 	for _, row := range rows {
 		m.rows = append(m.rows, append(append([]Element(nil), row...), One))

@@ -49,7 +49,7 @@ type blockReader struct {
 
 func (r *blockReader) ReadAt(p []byte, offset int64) (n int, err error) {
 	err = r.parts(offset, int64(len(p)), func(row int, within, from, to int64) error {
-		got, err := r.from.ReadAt(p[from:to], r.m.place(row, r.chunk, r.chunks)+within)
+		got, err := r.from.ReadAt(p[from:to], r.m.offsetOf(row, r.chunk, r.chunks)+within)
 		n += got
 		if got == int(to-from) {
 			err = nil

@@ -80,7 +80,7 @@ func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
 		return c.relay, err
 	}
 	if c.encoder == nil {
-		if c.encoder, err = volley.Compile(c.matrix, o.volleyOptions()...); err != nil {
+		if c.encoder, err = volley.NewEncoder(c.matrix, o.volleyOptions()...); err != nil {
 			return nil, err
 		}
 	}

@@ -27,14 +27,14 @@ func (x *target) commit() error {
 		if x.made[e.Path] == "" {
 			continue
 		}
-		if err := x.place(x.made[e.Path], e, synced); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := x.rename(x.made[e.Path], e, synced); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
 	before := len(x.left)
 	for i := range x.files {
 		e := &x.files[i]
-		if err := x.place(x.temporary[e.Path], e, synced); err != nil {
+		if err := x.rename(x.temporary[e.Path], e, synced); err != nil {
 			return err
 		}
 	}
@@ -51,9 +51,9 @@ func (x *target) commit() error {
 	return x.commitMeta()
 }
 
-// place gives what was made its name. Where there cannot be such a name, that holds up nothing
+// rename gives what was made its name. Where there cannot be such a name, that holds up nothing
 // else.
-func (x *target) place(made string, e *Entry, synced map[string]bool) error {
+func (x *target) rename(made string, e *Entry, synced map[string]bool) error {
 	err := x.setAside(e)
 	if err == nil {
 		err = x.node.dir.Rename(staged(made), string(e.Path))
@@ -85,7 +85,7 @@ func (x *target) commitLinks(synced map[string]bool) error {
 		} else if err != nil {
 			return err
 		}
-		if err := x.place(name, e, synced); err != nil {
+		if err := x.rename(name, e, synced); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (x *target) commitSymlinks(synced map[string]bool) error {
 		return err
 	}
 	for name, e := range links {
-		if err := x.place(name, e, synced); err != nil {
+		if err := x.rename(name, e, synced); err != nil {
 			return err
 		}
 	}

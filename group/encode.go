@@ -64,8 +64,8 @@ func (t *Traffic) total(ctx context.Context, s *session) error {
 	return err
 }
 
-// encode makes the given blocks of all parity. The check is for several runs, of different numbers.
-func (s *session) encode(ctx context.Context, c *code, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check, number int) (*Traffic, error) {
+// makeParity makes the given blocks of all parity. The check is for several runs, of different numbers.
+func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check, number int) (*Traffic, error) {
 	if b.bytes() == 0 {
 		return &Traffic{Plan: noPlan}, nil
 	}
@@ -96,10 +96,10 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	}
 	for _, n := range s.nodes {
 		for _, x := range r.inputs[n.index] {
-			job.Inputs = append(job.Inputs, input(x))
+			job.Inputs = append(job.Inputs, executor.Input{Reader: input(x)})
 		}
 		for _, x := range r.outputs[n.index] {
-			job.Outputs = append(job.Outputs, output(x))
+			job.Outputs = append(job.Outputs, executor.Output{Writer: output(x)})
 		}
 	}
 	if job.Executable, err = executor.Prepare(p, s.t.Rank(), s.t.Size()); err != nil {

@@ -55,7 +55,7 @@ type condition struct {
 	restore    []int // entries that are to come back
 	parity     bool  // is to be written anew
 	earlier    bool  // there is some, which may be right in part
-	unfinished *recovering
+	unfinished *journal
 }
 
 // whole reports whether nothing is the matter that takes anything from the protection.
@@ -170,7 +170,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 	for chunk, rows := range c.Data {
 		for _, row := range rows {
 			_, length := m.block(row)
-			if touched.any(m.place(row, chunk, m.DataChunks), length) {
+			if touched.any(m.offsetOf(row, chunk, m.DataChunks), length) {
 				c.Touched[chunk] = append(c.Touched[chunk], row)
 			}
 		}
@@ -207,12 +207,12 @@ func (s *session) examineMeta(n *node, c *condition) error {
 		}
 	}
 	c.note(metaName+"/"+recoveringFile, Unfinished, nil)
-	c.unfinished = new(recovering)
+	c.unfinished = new(journal)
 	if text, err = unseal(text); err == nil {
 		err = json.Unmarshal(text, c.unfinished)
 	}
 	if err != nil { // what it says is of use, and no more than that
-		c.unfinished = new(recovering)
+		c.unfinished = new(journal)
 	}
 	return nil
 }

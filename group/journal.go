@@ -13,18 +13,18 @@ import (
 	"volley/internal/disk"
 )
 
-// recovering is what is to be finished at a node when its files have their names: directories
-// that get their modes and times, in which files were written. It is in the node's .volley
+// A journal says what is to be finished at a node when its files have their names: directories in
+// which files were written get their modes and times. It is in the node's .volley
 // from before the first of them changes until they are right, so that a run that follows
 // knows of it.
-type recovering struct {
-	Generation  int64    `json:"generation"`
-	Directories []opened `json:"directories"`
+type journal struct {
+	Generation  int64       `json:"generation"`
+	Directories []openedDir `json:"directories"`
 }
 
-// An opened directory is known by its inode: another one that has its name meanwhile stays as it
+// An openedDir is a directory that recover writes in. It is known by its inode: another one that has its name meanwhile stays as it
 // is.
-type opened struct {
+type openedDir struct {
 	Entry
 	Inode uint64 `json:"inode,omitempty"` // 0: not known
 }
@@ -38,7 +38,7 @@ func (x *target) begin() error {
 	note := func(e Entry, info fs.FileInfo) {
 		if !noted[e.Path] {
 			noted[e.Path] = true
-			x.journal.Directories = append(x.journal.Directories, opened{e, touchOf(info).Inode})
+			x.journal.Directories = append(x.journal.Directories, openedDir{e, touchOf(info).Inode})
 		}
 	}
 	for _, i := range x.others {
@@ -82,7 +82,7 @@ func (x *target) begin() error {
 	}
 	slices.Sort(within)
 	as := x.undisturbed()
-	var locked []opened
+	var locked []openedDir
 	for _, p := range slices.Compact(within) {
 		info, err := n.dir.Lstat(string(p))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
@@ -102,7 +102,7 @@ func (x *target) begin() error {
 			note(e, info)
 		}
 		if e.Mode&0o300 != 0o300 {
-			locked = append(locked, opened{e, touchOf(info).Inode})
+			locked = append(locked, openedDir{e, touchOf(info).Inode})
 		}
 	}
 	if len(x.journal.Directories) == 0 {
@@ -119,15 +119,15 @@ func (x *target) begin() error {
 		return err
 	}
 	for i := range locked {
-		if err := n.opened(&locked[i], func(dir disk.Dir) error { return dir.Chmod(".", 0o700) }); err != nil {
+		if err := n.inOpened(&locked[i], func(dir disk.Dir) error { return dir.Chmod(".", 0o700) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// opened calls f with a directory, unless another has its name now.
-func (n *node) opened(e *opened, f func(disk.Dir) error) error {
+// inOpened calls f with a directory, unless another has its name now.
+func (n *node) inOpened(e *openedDir, f func(disk.Dir) error) error {
 	dir, err := n.dir.Sub(string(e.Path))
 	if err != nil {
 		return err
@@ -160,10 +160,10 @@ func (x *target) undisturbed() map[Name]*Entry {
 // those that they lie in.
 func (x *target) end(synced map[string]bool) error {
 	n := x.node
-	slices.SortFunc(x.journal.Directories, func(a, b opened) int { return bytes.Compare([]byte(b.Path), []byte(a.Path)) })
+	slices.SortFunc(x.journal.Directories, func(a, b openedDir) int { return bytes.Compare([]byte(b.Path), []byte(a.Path)) })
 	for i := range x.journal.Directories {
 		e := &x.journal.Directories[i]
-		switch err := n.opened(e, func(dir disk.Dir) error { return x.setMeta(dir, ".", &e.Entry) }); {
+		switch err := n.inOpened(e, func(dir disk.Dir) error { return x.setMeta(dir, ".", &e.Entry) }); {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			continue // somebody has removed it
 		case errors.Is(err, fs.ErrPermission): // it is another user's, as where a disk is mounted

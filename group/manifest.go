@@ -80,10 +80,10 @@ func (m *Manifest) block(row int) (offset, n int64) {
 	return offset, min(m.BlockBytes, m.ChunkBytes-offset)
 }
 
-// place returns where the block of a row and chunk lies in the data or parity of a node, which
+// offsetOf returns where the block of a row and chunk lies in the data or parity of a node, which
 // has that many chunks: row by row, so that more data comes after all there is. In version 1
 // it is chunk by chunk.
-func (m *Manifest) place(row, chunk, chunks int) int64 {
+func (m *Manifest) offsetOf(row, chunk, chunks int) int64 {
 	offset, n := m.block(row)
 	if m.Version == 1 {
 		return int64(chunk)*m.ChunkBytes + offset
@@ -103,7 +103,7 @@ func (m *Manifest) blockAt(at int64) (row, chunk int, end int64) {
 		chunk = int(at % width / n)
 	}
 	_, n := m.block(row)
-	return row, chunk, m.place(row, chunk, m.DataChunks) + n
+	return row, chunk, m.offsetOf(row, chunk, m.DataChunks) + n
 }
 
 // inOrder calls f for all blocks of chunks, in the order of their places.
@@ -119,7 +119,7 @@ func (m *Manifest) inOrder(chunks int, f func(row, chunk int, at, n int64) error
 				row, chunk = j, i
 			}
 			_, n := m.block(row)
-			if err := f(row, chunk, m.place(row, chunk, chunks), n); err != nil {
+			if err := f(row, chunk, m.offsetOf(row, chunk, chunks), n); err != nil {
 				return err
 			}
 		}

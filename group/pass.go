@@ -182,8 +182,8 @@ func (p *pass) window(ctx context.Context, first, end int) error {
 		}
 	}
 	p.coded += len(b.rows)
-	base, here := m.place(first, 0, m.DataChunks), s.nodes[0].index
-	t, err := s.encode(ctx, p.code, b, func(x symbol) io.ReaderAt {
+	base, here := m.offsetOf(first, 0, m.DataChunks), s.nodes[0].index
+	t, err := s.makeParity(ctx, p.code, b, func(x symbol) io.ReaderAt {
 		return &blockReader{b, inMemory{p.works[x.node-here].window, base}, x.index, m.DataChunks}
 	}, func(x symbol) io.WriterAt {
 		return newBlockWriter(b, func(row int, block []byte) error {
@@ -209,14 +209,14 @@ func (r inMemory) ReadAt(p []byte, offset int64) (int, error) {
 
 // read reads the rows of a window, and returns those that are not as they were.
 func (n *work) read(m *Manifest, first, end int) ([]int, error) {
-	from, to := m.place(first, 0, m.DataChunks), m.end(end-1, m.DataChunks)
+	from, to := m.offsetOf(first, 0, m.DataChunks), m.end(end-1, m.DataChunks)
 	n.window = slices.Grow(n.window[:0], int(to-from))[:to-from]
 	if _, err := n.data.ReadAt(n.window, from); err != nil {
 		return nil, err
 	}
 	n.oldRight = map[int]bool{}
 	if n.kept != nil {
-		pfrom, pto := m.place(first, 0, m.ParityChunks), m.end(end-1, m.ParityChunks)
+		pfrom, pto := m.offsetOf(first, 0, m.ParityChunks), m.end(end-1, m.ParityChunks)
 		n.old = slices.Grow(n.old[:0], int(pto-pfrom))[:pto-pfrom]
 		if _, err := n.kept.ReadAt(n.old, pfrom); err != nil {
 			clear(n.old) // its digests tell
@@ -224,7 +224,7 @@ func (n *work) read(m *Manifest, first, end int) ([]int, error) {
 	}
 	var changed []int
 	for row := first; row < end; row++ {
-		at, stop := m.place(row, 0, m.DataChunks), m.end(row, m.DataChunks)
+		at, stop := m.offsetOf(row, 0, m.DataChunks), m.end(row, m.DataChunks)
 		before := n.sums.next
 		n.sums.add(at, n.window[at-from:stop-from])
 		same, err := n.same(m, row, before)
@@ -244,7 +244,7 @@ func (n *work) read(m *Manifest, first, end int) ([]int, error) {
 // end returns where the blocks of a row end.
 func (m *Manifest) end(row, chunks int) int64 {
 	_, n := m.block(row)
-	return m.place(row, 0, chunks) + int64(chunks)*n
+	return m.offsetOf(row, 0, chunks) + int64(chunks)*n
 }
 
 // same reports whether a row, whose segments are those from before on, is as it was. The error
@@ -303,10 +303,10 @@ func (n *work) rightParity(m *Manifest, row, first int) bool {
 	if n.kept == nil {
 		return false
 	}
-	base := m.place(first, 0, m.ParityChunks)
+	base := m.offsetOf(first, 0, m.ParityChunks)
 	_, length := m.block(row)
 	for chunk := range m.ParityChunks {
-		at := m.place(row, chunk, m.ParityChunks) - base
+		at := m.offsetOf(row, chunk, m.ParityChunks) - base
 		if !m.sameParity(n.earlier.member, row, chunk, n.old[at:at+length]) {
 			return false
 		}
@@ -318,18 +318,18 @@ func (n *work) rightParity(m *Manifest, row, first int) bool {
 func (n *work) put(m *Manifest, row, chunk int, block []byte) error {
 	is := sha256.Sum256(block)
 	copy(n.member.Parity[m.number(row, chunk, m.ParityChunks)*sha256.Size:], is[:])
-	_, err := n.parity.WriteAt(block, m.place(row, chunk, m.ParityChunks))
+	_, err := n.parity.WriteAt(block, m.offsetOf(row, chunk, m.ParityChunks))
 	return err
 }
 
 // keep copies the parity of rows of a window that were not coded.
 func (n *work) keep(m *Manifest, first, end int, coded []int) error {
-	base := m.place(first, 0, m.ParityChunks)
+	base := m.offsetOf(first, 0, m.ParityChunks)
 	for row := first; row < end; row++ {
 		if _, is := slices.BinarySearch(coded, row); is {
 			continue
 		}
-		from, to := m.place(row, 0, m.ParityChunks), m.end(row, m.ParityChunks)
+		from, to := m.offsetOf(row, 0, m.ParityChunks), m.end(row, m.ParityChunks)
 		if _, err := n.parity.WriteAt(n.old[from-base:to-base], from); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func apartAndWithin(t *rapid.T, list []Entry, end int64) {
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawFiles(t, 1)
-		end := place(list, nil, false)
+		end := allocate(list, nil, false)
 		apartAndWithin(t, list, end)
 		var total int64
 		for _, e := range list {
@@ -66,7 +66,7 @@ func TestPlace(t *testing.T) {
 		}
 		// The same again.
 		was := slices.Clone(list)
-		if again := place(list, was, false); again != end || !reflect.DeepEqual(list, was) {
+		if again := allocate(list, was, false); again != end || !reflect.DeepEqual(list, was) {
 			t.Fatalf("nothing has changed, and %v became %v", was, list)
 		}
 		// One is gone, one grows, one shrinks, one comes.
@@ -85,7 +85,7 @@ func TestPlace(t *testing.T) {
 		case 3:
 			list = append(list, file("new", rapid.Int64Range(1, 100).Draw(t, "new")))
 		}
-		end = place(list, was, false)
+		end = allocate(list, was, false)
 		apartAndWithin(t, list, end)
 		total = 0
 		for _, e := range list {
@@ -133,7 +133,7 @@ func TestPlaceGaps(t *testing.T) {
 		{"more than half would be gaps", []Entry{file("d", 20)}, false, []int64{0}, 20},
 		{"afresh", []Entry{file("c", 10), file("d", 100)}, true, []int64{0, 10}, 110},
 	} {
-		end := place(x.list, was, x.fresh)
+		end := allocate(x.list, was, x.fresh)
 		var is []int64
 		for _, e := range x.list {
 			is = append(is, e.Offset)
@@ -162,7 +162,7 @@ func TestBlocks(t *testing.T) {
 			number := 0
 			err := m.inOrder(chunks, func(row, chunk int, at, n int64) error {
 				_, length := m.block(row)
-				if at != end || n != length || n <= 0 || m.place(row, chunk, chunks) != at || m.number(row, chunk, chunks) != number {
+				if at != end || n != length || n <= 0 || m.offsetOf(row, chunk, chunks) != at || m.number(row, chunk, chunks) != number {
 					t.Fatalf("row %d, chunk %d: at %d, %d bytes, number %d: want at %d, number %d", row, chunk, at, n, m.number(row, chunk, chunks), end, number)
 				}
 				if chunks == m.DataChunks {
@@ -181,7 +181,7 @@ func TestBlocks(t *testing.T) {
 			}
 		}
 		list := drawFiles(t, 0)
-		place(list, nil, false)
+		allocate(list, nil, false)
 		list = slices.DeleteFunc(list, func(e Entry) bool { return e.Offset+e.Size > int64(m.DataChunks)*m.ChunkBytes })
 		files := extentsOf(list)
 		covered := make([]int64, len(files))
@@ -235,7 +235,7 @@ func TestGeometry(t *testing.T) {
 			}
 			at, n := a.block(row)
 			at2, n2 := b.block(row)
-			if n != a.BlockBytes || at != at2 || n != n2 || a.place(row, 1%a.DataChunks, a.DataChunks) != b.place(row, 1%a.DataChunks, a.DataChunks) {
+			if n != a.BlockBytes || at != at2 || n != n2 || a.offsetOf(row, 1%a.DataChunks, a.DataChunks) != b.offsetOf(row, 1%a.DataChunks, a.DataChunks) {
 				t.Fatalf("row %d of %d moved", row, whole)
 			}
 		}
@@ -297,7 +297,7 @@ func TestBlockPackets(t *testing.T) {
 			if rapid.Bool().Draw(t, "row") {
 				b.rows = append(b.rows, row)
 				_, n := m.block(row)
-				want = append(want, whole[m.place(row, chunk, m.DataChunks):][:n]...)
+				want = append(want, whole[m.offsetOf(row, chunk, m.DataChunks):][:n]...)
 			}
 		}
 		if b.bytes() != int64(len(want)) {
@@ -308,7 +308,7 @@ func TestBlockPackets(t *testing.T) {
 		back := make([]byte, len(whole))
 		w := newBlockWriter(b, func(row int, block []byte) error {
 			rows = append(rows, row)
-			copy(back[m.place(row, chunk, m.DataChunks):], block)
+			copy(back[m.offsetOf(row, chunk, m.DataChunks):], block)
 			return nil
 		})
 		for at := 0; at < len(want); {
@@ -326,7 +326,7 @@ func TestBlockPackets(t *testing.T) {
 			t.Fatalf("rows %v were written: want %v", rows, b.rows)
 		}
 		for _, row := range b.rows {
-			at := m.place(row, chunk, m.DataChunks)
+			at := m.offsetOf(row, chunk, m.DataChunks)
 			_, n := m.block(row)
 			if !bytes.Equal(back[at:at+n], whole[at:at+n]) {
 				t.Fatalf("row %d came back otherwise", row)

@@ -250,8 +250,8 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 	var mine []size
 	for _, w := range works {
 		before := s.entries(w.index)
-		fresh := place(w.listing.entries, nil, true)
-		end := place(w.listing.entries, before, m.Matrix == FTI)
+		fresh := allocate(w.listing.entries, nil, true)
+		end := allocate(w.listing.entries, before, m.Matrix == FTI)
 		mine = append(mine, size{end, fresh, changedBytes(w.listing.entries, before), m.Group})
 	}
 	sizes, err := exchange(ctx, s, mine)
@@ -278,7 +278,7 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 	if !m.follows(earlier) {
 		most = fresh
 		for _, w := range works {
-			place(w.listing.entries, nil, true)
+			allocate(w.listing.entries, nil, true)
 		}
 	}
 	m.geometry(most, earlier)

@@ -117,7 +117,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 	}
 	left := make([][]string, len(s.nodes))
 	for i, n := range s.nodes {
-		left[i] = s.leave(n, conditions[n.index], beyond)
+		left[i] = s.giveUp(n, conditions[n.index], beyond)
 	}
 	if !o.DryRun {
 		if left, err = s.restore(ctx, r, conditions, repairs, left); err != nil {
@@ -379,8 +379,8 @@ func (s *session) planRepairs(conditions []*condition) ([]blockRepair, map[lostB
 	return list, beyond, nil
 }
 
-// leave takes what cannot be brought back from what is to be, and returns it.
-func (s *session) leave(n *node, c *condition, beyond map[lostBlock]bool) []string {
+// giveUp takes what cannot be brought back from what is to be, and returns it.
+func (s *session) giveUp(n *node, c *condition, beyond map[lostBlock]bool) []string {
 	if len(beyond) == 0 {
 		return nil
 	}

@@ -39,7 +39,7 @@ type target struct {
 	replaced  []Name
 	notes     []string
 	unset     map[string][]Name // what of entries could not be set
-	journal   recovering
+	journal   journal
 }
 
 // try calls f, unless the node is left out. An error of f leaves it out: one node that cannot be
@@ -203,10 +203,10 @@ func (x *target) put(of symbol, row int, block []byte) error {
 		if x.parity == nil {
 			return nil // it stays as it is
 		}
-		_, err := x.parity.WriteAt(block, m.place(row, of.index, m.ParityChunks))
+		_, err := x.parity.WriteAt(block, m.offsetOf(row, of.index, m.ParityChunks))
 		return err
 	}
-	at := m.place(row, of.index, m.DataChunks)
+	at := m.offsetOf(row, of.index, m.DataChunks)
 	if m.Version == 1 {
 		if !sameDigest(block, x.member.blocks, m.number(row, of.index, m.DataChunks)) {
 			return wrongFile(x.node.given)

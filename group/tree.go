@@ -304,11 +304,11 @@ func entryOf(dir disk.Dir, name string, info fs.FileInfo) (Entry, error) {
 
 var errSpecial = errors.New("only files, directories and symbolic links can be protected")
 
-// place sets the offsets of the files of a node and returns where its data ends. Files that
-// earlier had a place keep it where they fit, so that they need not be coded again. The others
+// allocate sets the offsets of the files of a node and returns where its data ends. Files that
+// earlier had an offset keep it where they fit, so that they need not be coded again. The others
 // take the first gap that holds them. All places are made afresh if afresh is set, or else more
 // than half of the data would be gaps.
-func place(list, earlier []Entry, afresh bool) int64 {
+func allocate(list, earlier []Entry, afresh bool) int64 {
 	var total int64
 	old := map[Name]int64{}
 	for _, e := range earlier {
@@ -365,7 +365,7 @@ func place(list, earlier []Entry, afresh bool) int64 {
 		end += e.Size
 	}
 	if end > 2*total && len(old) > 0 {
-		return place(list, nil, true)
+		return allocate(list, nil, true)
 	}
 	return end
 }

@@ -275,7 +275,7 @@ func (j *job) ours(ctx context.Context, x, y []byte) ([]*contestant, error) {
 	for _, p := range j.ports {
 		m := j.models[p]
 		for _, name := range j.algorithms {
-			e, err := volley.Compile(j.matrix, volley.WithAlgorithm(name), volley.WithPorts(p), volley.WithCheck(false),
+			e, err := volley.NewEncoder(j.matrix, volley.WithAlgorithm(name), volley.WithPorts(p), volley.WithCheck(false),
 				volley.WithBeta(m.Beta()), volley.WithTau(m.Tau()), volley.WithTimeout(5*time.Minute))
 			if err != nil {
 				return nil, err
@@ -291,11 +291,11 @@ func (j *job) ours(ctx context.Context, x, y []byte) ([]*contestant, error) {
 			if slices.ContainsFunc(all, func(c *contestant) bool { return c.Plan == row.Plan && c.Ports == p }) {
 				continue
 			}
-			packets := []volley.Packet{{Source: volley.Memory(x), Size: int64(len(x)), Coded: volley.Memory(y)}}
+			packets := []volley.Packet{{Data: x, Result: &y}}
 			all = append(all, &contestant{Row: row, encode: func() (seconds, agreement float64, err error) {
 				j.e.Exclusive(barrier)
 				start := time.Now()
-				r, err := e.RunAll(ctx, j.e, packets)
+				r, err := e.Run(ctx, j.e, packets...)
 				if err != nil {
 					return 0, 0, err
 				}

@@ -164,20 +164,20 @@ func encode(e *mpi.Endpoint, packet, coded []byte, o *C.volley_options) error {
 	if o.timeout != 0 {
 		options = append(options, volley.WithTimeout(max(0, time.Duration(float64(o.timeout)*float64(time.Second)))))
 	}
-	encoder, err := volley.Compile(a, options...)
+	encoder, err := volley.NewEncoder(a, options...)
 	if err != nil {
 		return errUsage{err}
 	}
-	_, err = encoder.Run(context.Background(), e, volley.Memory(packet), int64(len(packet)), room{coded})
+	_, err = encoder.Run(context.Background(), e, volley.Packet{Data: packet, Coded: room(coded)})
 	return err
 }
 
-// room is a packet in memory of the caller.
-type room struct{ volley.Memory }
+// room is memory of the caller for a coded packet.
+type room []byte
 
 func (m room) WriteAt(p []byte, offset int64) (int, error) {
-	if end := offset + int64(len(p)); end > int64(len(m.Memory)) {
-		return 0, errUsage{fmt.Errorf("coded_bytes: %d, and the coded packet has %d or more: make it the longest packet of all", len(m.Memory), end)}
+	if end := offset + int64(len(p)); end > int64(len(m)) {
+		return 0, errUsage{fmt.Errorf("coded_bytes: %d, and the coded packet has %d or more: make it the longest packet of all", len(m), end)}
 	}
-	return m.Memory.WriteAt(p, offset)
+	return copy(m[offset:], p), nil
 }

@@ -107,7 +107,7 @@ func denseEncode(s *Scheme, symbols int64) (*volley.Report, error) {
 			a.Set(i, w, part.At(i, w%s.Shards))
 		}
 	}
-	encoder, err := volley.Compile(a, s.options...)
+	encoder, err := volley.NewEncoder(a, s.options...)
 	if err != nil {
 		return nil, err
 	}

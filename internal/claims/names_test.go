@@ -51,11 +51,11 @@ func documents(t *testing.T, root string) []string {
 	return list
 }
 
-// TestNames checks that there is each test that a document or a comment names.
+// TestNames checks that every test and fuzz test exists that a document or a comment names.
 func TestNames(t *testing.T) {
 	root := repository(t)
-	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	name := regexp.MustCompile(`\bTest[A-Z]\w+`)
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	name := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
 	tests := map[string]bool{}
 	type mention struct{ where, name string }
 	var mentions []mention

@@ -27,25 +27,27 @@ func (j *costJob) columns() []report.Column[comparison.Row] {
 			return nil
 		}},
 	)
-	seconds := func(v any) string { return brief(v.(float64)) }
+	cells := []struct {
+		name, join, unit string
+		text             func(any) string
+		value            func(comparison.Plan) any
+	}{
+		{"C1", "", "C1", nil, func(c comparison.Plan) any { return c.Cost.C1 }},
+		{"C2", "/", "C2", nil, func(c comparison.Plan) any { return inPackets(c, float64(c.Cost.C2)) }},
+		{"seconds", " ", "time", inSeconds, func(c comparison.Plan) any { return j.Model.Time(c.Cost).Seconds() }},
+		{"median_seconds", " ", "median", inSeconds, func(c comparison.Plan) any { return c.Times.Quantile(0.5).Seconds() }},
+		{"p95_seconds", " ", "95%", inSeconds, func(c comparison.Plan) any { return c.Times.Quantile(0.95).Seconds() }},
+	}
+	if j.Noise == nil {
+		cells = cells[:3]
+	}
 	for _, a := range j.Algorithms {
-		columns = append(columns,
-			report.Column[comparison.Row]{Name: a.Name + "_C1", Head: a.Name, Unit: "C1", Value: ofCost(a, func(c comparison.Plan) any { return c.Cost.C1 })},
-			report.Column[comparison.Row]{Name: a.Name + "_C2", Join: "/", Unit: "C2", Value: ofCost(a, func(c comparison.Plan) any { return inPackets(c, float64(c.Cost.C2)) })},
-			report.Column[comparison.Row]{
-				Name: a.Name + "_seconds", Join: " ", Unit: "time", Text: seconds,
-				Value: ofCost(a, func(c comparison.Plan) any { return j.Model.Time(c.Cost).Seconds() }),
-			})
-		if j.Noise != nil {
-			columns = append(columns,
-				report.Column[comparison.Row]{
-					Name: a.Name + "_median_seconds", Join: " ", Unit: "median", Text: seconds,
-					Value: ofCost(a, func(c comparison.Plan) any { return c.Times.Quantile(0.5).Seconds() }),
-				},
-				report.Column[comparison.Row]{
-					Name: a.Name + "_p95_seconds", Join: " ", Unit: "95%", Text: seconds,
-					Value: ofCost(a, func(c comparison.Plan) any { return c.Times.Quantile(0.95).Seconds() }),
-				})
+		for i, x := range cells {
+			c := report.Column[comparison.Row]{Name: a.Name + "_" + x.name, Join: x.join, Unit: x.unit, Text: x.text, Value: ofCost(a, x.value)}
+			if i == 0 {
+				c.Head = a.Name
+			}
+			columns = append(columns, c)
 		}
 	}
 	if j.Given {

@@ -46,35 +46,40 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	cmd.Flags().MarkHidden("gamma")
 }
 
-// begin joins the others and returns the library's options and the directories of the
-// nodes here.
-func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, []string, error) {
+// begin joins the others, sets the library's options and returns the directories of the
+// nodes here. Writes says that the verb writes.
+func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.Options, writes bool) (dirs []string, err error) {
+	if writes {
+		if err := o.refuseCopies(cmd); err != nil {
+			return nil, err
+		}
+	}
 	if err := o.join(cmd.Context()); err != nil {
-		return group.Options{}, nil, err
+		return nil, err
 	}
 	memory, err := o.memoryBytes()
 	if err != nil {
-		return group.Options{}, nil, err
+		return nil, err
 	}
 	if o.timeout < 0 || o.Ports < 1 {
-		return group.Options{}, nil, usagef("--timeout %v, --ports %d: want 0 or more, 1 or more", o.timeout, o.Ports)
+		return nil, usagef("--timeout %v, --ports %d: want 0 or more, 1 or more", o.timeout, o.Ports)
 	}
 	if len(args) == 0 {
-		return group.Options{}, nil, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
+		return nil, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
 	}
 	bytes, err := field.Parse(selection.UsualField)
 	if err != nil {
-		return group.Options{}, nil, err
+		return nil, err
 	}
 	m, err := o.Model(bytes, 1)
 	if err != nil {
-		return group.Options{}, nil, err
+		return nil, err
 	}
-	options := group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members}
+	*options = group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members}
 	if err := options.UseKey(o.key); err != nil {
-		return group.Options{}, nil, err
+		return nil, err
 	}
-	dirs := slices.Clone(args)
+	dirs = slices.Clone(args)
 	if o.party.job() && len(args) > 1 && !strings.Contains(args[0], rankWord) { // those of all
 		first, end := executor.Hosted(len(args), o.party.Rank(), o.party.Size())
 		dirs = dirs[first:end]
@@ -82,7 +87,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (group.Options, 
 	for i := range dirs {
 		dirs[i] = strings.ReplaceAll(dirs[i], rankWord, fmt.Sprint(o.party.Rank()))
 	}
-	return options, dirs, nil
+	return dirs, nil
 }
 
 // waysOn says with which flag a verb does what it has refused.
@@ -111,15 +116,18 @@ func wayOn(err error) error {
 	return err
 }
 
-// print prints a report at rank 0, as JSON if asked.
-func (o *groupOptions) print(w io.Writer, report any, text func(io.Writer) error) error {
+// finish prints the report of a verb at rank 0, as JSON if asked, or says what can be done
+// about the error with which the verb ended.
+func (o *groupOptions) finish(cmd *cobra.Command, err error, report any, text func(io.Writer) error) error {
 	switch {
+	case err != nil:
+		return wayOn(err)
 	case o.party.Rank() > 0:
 		return nil
 	case o.json:
-		return writeJSON(w, report)
+		return writeJSON(cmd.OutOrStdout(), report)
 	}
-	return text(w)
+	return text(cmd.OutOrStdout())
 }
 
 const protectHelp = `Protect the files in directories, one for each node: any R nodes may be lost.
@@ -140,14 +148,8 @@ func newProtect() *cobra.Command {
 		Example: `  volley protect --tolerate 2 node.0 node.1 node.2 node.3 node.4
   mpirun -n 8 volley protect --comm mpi --tolerate 2 /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			var dirs []string
-			if !p.DryRun {
-				if err := o.refuseCopies(cmd); err != nil {
-					return err
-				}
-			}
-			if p.Options, dirs, err = o.begin(cmd, args); err != nil {
+			dirs, err := o.begin(cmd, args, &p.Options, !p.DryRun)
+			if err != nil {
 				return err
 			}
 			if !cmd.Flags().Changed("tolerate") {
@@ -158,10 +160,7 @@ func newProtect() *cobra.Command {
 			}
 			p.MaxDeleted = max(p.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
 			r, err := group.Protect(cmd.Context(), o.party.Transport, dirs, p)
-			if err != nil {
-				return wayOn(err)
-			}
-			return o.print(cmd.OutOrStdout(), r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
+			return o.finish(cmd, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
 		},
 	}
 	f := cmd.Flags()
@@ -229,16 +228,12 @@ func newVerify() *cobra.Command {
 		Example: `  volley verify node.0 node.1 node.2 node.3 node.4
   volley verify --quick node.0 node.1 node.2 node.3 node.4`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			var dirs []string
-			if v.Options, dirs, err = o.begin(cmd, args); err != nil {
+			dirs, err := o.begin(cmd, args, &v.Options, false)
+			if err != nil {
 				return err
 			}
 			r, err := group.Verify(cmd.Context(), o.party.Transport, dirs, v)
-			if err != nil {
-				return wayOn(err)
-			}
-			if err := o.print(cmd.OutOrStdout(), r, func(w io.Writer) error { return printVerify(w, r) }); err != nil {
+			if err := o.finish(cmd, err, r, func(w io.Writer) error { return printVerify(w, r) }); err != nil {
 				return err
 			}
 			return brokenOf(r)
@@ -311,21 +306,12 @@ func newRecover() *cobra.Command {
 		Example: `  volley recover node.0 node.1 node.2 node.3 node.4
   mpirun -n 8 volley recover --comm mpi /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			var dirs []string
-			if !x.DryRun {
-				if err := o.refuseCopies(cmd); err != nil {
-					return err
-				}
-			}
-			if x.Options, dirs, err = o.begin(cmd, args); err != nil {
+			dirs, err := o.begin(cmd, args, &x.Options, !x.DryRun)
+			if err != nil {
 				return err
 			}
 			r, err := group.Recover(cmd.Context(), o.party.Transport, dirs, x)
-			if err != nil {
-				return wayOn(err)
-			}
-			if err := o.print(cmd.OutOrStdout(), r, func(w io.Writer) error { return printRecover(w, r, x.DryRun) }); err != nil {
+			if err := o.finish(cmd, err, r, func(w io.Writer) error { return printRecover(w, r, x.DryRun) }); err != nil {
 				return err
 			}
 			return r.Incomplete()

@@ -87,7 +87,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	encoder, err := volley.Compile(a, o.Options(model)...)
+	encoder, err := volley.NewEncoder(a, o.Options(model)...)
 	if err != nil {
 		return usage(err)
 	}
@@ -127,22 +127,13 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	default:
 		info := p.Info()
 		printable.Fprintf(w, "%s (%s): K = %d processors, p = %d, field %s; --processor N shows one of them\n%s",
-			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), printable.Lines(lines(slices.Concat(info.Notes, info.Layers))))
+			info.Algorithm, info.Parameters, info.Processors, info.Ports, info.Field.Name(), printable.Lines(strings.Join(append(slices.Concat(info.Notes, info.Layers), ""), "\n")))
 	}
 	r, err := encoder.Estimate(symbols)
 	if err != nil {
 		return err
 	}
 	return writeCost(w, r)
-}
-
-// lines puts each of the texts on a line.
-func lines(texts []string) string {
-	s := ""
-	for _, t := range texts {
-		s += t + "\n"
-	}
-	return s
 }
 
 // writeCost prints the costs of the plan and the bounds.

@@ -197,11 +197,10 @@ residual   %.1f %% relative RMS, R² = %.4f
 		100*r.Residual, r.RSquared); err != nil {
 		return err
 	}
-	seconds := func(v any) string { return brief(v.(float64)) }
 	err := report.Text(w, []report.Column[tune.Point]{
 		{Name: "message", Value: func(p tune.Point) any { return humanize.IBytes(uint64(p.Bytes)) }},
-		{Name: "round", Value: func(p tune.Point) any { return p.Seconds }, Text: seconds},
-		{Name: "model", Value: func(p tune.Point) any { return r.Model(p.Bytes) }, Text: seconds},
+		{Name: "round", Value: func(p tune.Point) any { return p.Seconds }, Text: inSeconds},
+		{Name: "model", Value: func(p tune.Point) any { return r.Model(p.Bytes) }, Text: inSeconds},
 		{Name: "off", Value: func(p tune.Point) any {
 			if p.Seconds == 0 {
 				return nil
@@ -217,9 +216,9 @@ residual   %.1f %% relative RMS, R² = %.4f
 	}
 	err = report.Text(w, []report.Column[tune.Coding]{
 		{Name: "field", Value: func(c tune.Coding) any { return c.Field }},
-		{Name: "γ", Unit: "per symbol", Text: seconds, Value: func(c tune.Coding) any { return c.Cached * float64(c.SymbolBytes) }},
-		{Name: "in cache", Unit: "per byte", Text: seconds, Value: func(c tune.Coding) any { return c.Cached }},
-		{Name: "in memory", Unit: "per byte", Text: seconds, Value: func(c tune.Coding) any { return c.Uncached }},
+		{Name: "γ", Unit: "per symbol", Text: inSeconds, Value: func(c tune.Coding) any { return c.Cached * float64(c.SymbolBytes) }},
+		{Name: "in cache", Unit: "per byte", Text: inSeconds, Value: func(c tune.Coding) any { return c.Cached }},
+		{Name: "in memory", Unit: "per byte", Text: inSeconds, Value: func(c tune.Coding) any { return c.Uncached }},
 		{Name: "spread", Value: func(c tune.Coding) any { return fmt.Sprintf("%.1f %%", 100*c.Spread) }},
 	}, r.Coding)
 	if err != nil {

@@ -30,6 +30,9 @@ func brief(seconds float64) string {
 	return d.Round(unit).String()
 }
 
+// inSeconds writes a cell that is a number of seconds, as brief does.
+func inSeconds(v any) string { return brief(v.(float64)) }
+
 // inUnits writes a duration in seconds as short as it is exact to four digits.
 func inUnits(seconds float64) string {
 	for _, u := range []struct {

@@ -139,7 +139,7 @@ func TestChosen(t *testing.T) {
 				continue // no dft for this K
 			}
 			c.Selection.Algorithm = planner
-			encoder, err := volley.Compile(a, c.Selection.Options(c.Model)...)
+			encoder, err := volley.NewEncoder(a, c.Selection.Options(c.Model)...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"draw/plot":                {},
 	"report":                   {},
 	"tune":                     {"field", "internal/atomicfile", "sim", "transport"},
-	"":                         {"algo", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
+	"":                         {"algo", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"", "algo", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
 	"coded":                    {"", "executor", "field", "internal/atomicfile", "internal/disk", "matrix", "trace", "transport"},
 	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},

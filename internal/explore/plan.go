@@ -53,7 +53,7 @@ func (f flags) ask(ctx context.Context) (*question, error) {
 			return nil, at("algorithm", err)
 		}
 	}
-	if q.encoder, err = volley.Compile(q.matrix, s.Options(q.model)...); err != nil {
+	if q.encoder, err = volley.NewEncoder(q.matrix, s.Options(q.model)...); err != nil {
 		return nil, at("ports", err)
 	}
 	q.encoder.Problem().Context = ctx
@@ -205,9 +205,6 @@ func (q *question) cost() (planCost, error) {
 		C1: r.C1, C2: r.C2, C3: r.C3, PacketsC2: r.C2Packets, BoundC1: r.BoundC1, BoundC2: r.BoundC2,
 		Seconds: r.Seconds, Bytes: q.bytes, PacketBytes: r.PacketBytes, Rounds: list(r.Rounds),
 		Beta: q.model.Beta.Seconds(), Tau: q.model.Tau, Gamma: q.model.Gamma,
-	}
-	if r.Pieces <= 1 {
-		c.PacketsC2 = float64(r.C2)
 	}
 	if b, ok := r.BoundMinCut(); ok {
 		c.MinCut = &b

@@ -229,7 +229,7 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 	q := r.question
 	problem := q.encoder.Problem()
 	n := problem.Processors()
-	encoder, err := volley.Compile(q.matrix, append(q.Options(q.model),
+	encoder, err := volley.NewEncoder(q.matrix, append(q.Options(q.model),
 		volley.WithTrace(r.recorder), volley.WithCheck(true), volley.WithTimeout(longestStall),
 		volley.WithMemory(r.memory()))...)
 	if err != nil {
@@ -243,10 +243,10 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 			if err != nil {
 				return nil, err
 			}
-			packets[k].Source, packets[k].Size = volley.Memory(packet), r.bytes
+			packets[k].Data = packet
 		}
 		if _, sink := problem.Sink(k); sink {
-			packets[k].Coded = make(volley.Memory, r.bytes)
+			packets[k].Result = new([]byte)
 		}
 	}
 	slow := paceOf(r.plan, r.model)
@@ -258,7 +258,7 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 			t = slowed
 		}
 		k := t.Rank()
-		if reports[k], err = encoder.RunAll(ctx, t, packets[k:k+1]); err != nil {
+		if reports[k], err = encoder.Run(ctx, t, packets[k]); err != nil {
 			cancel(err) // what is slowed is not to be waited for
 		}
 		return err

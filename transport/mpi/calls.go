@@ -11,10 +11,7 @@ package mpi
 
 // What are macros in one library and variables in another.
 static MPI_Comm volley_world(void) { return MPI_COMM_WORLD; }
-static MPI_Status *volley_ignore(void) { return MPI_STATUS_IGNORE; }
-static MPI_Datatype volley_byte(void) { return MPI_BYTE; }
 static MPI_Comm volley_comm(MPI_Fint f) { return MPI_Comm_f2c(f); }
-static MPI_Fint volley_handle(MPI_Comm c) { return MPI_Comm_c2f(c); }
 
 static int volley_init(int *provided) {
 	int flag;
@@ -49,12 +46,17 @@ static int volley_send(int count, MPI_Aint *at, int *lengths, int dst, int tag, 
 	return rc != MPI_SUCCESS ? rc : freed;
 }
 
-// volley_probe matches a message, if one has come.
-static int volley_probe(int src, int tag, MPI_Comm comm, int *there, MPI_Message *message, int *bytes) {
+// volley_discard takes a message, if one has come, and tells its length.
+static int volley_discard(int src, int tag, MPI_Comm comm, int *there, int *bytes) {
+	MPI_Message message;
 	MPI_Status status;
-	int rc = MPI_Improbe(src, tag, comm, there, message, &status);
+	int rc = MPI_Improbe(src, tag, comm, there, &message, &status);
 	if (rc != MPI_SUCCESS || !*there) return rc;
-	return MPI_Get_count(&status, MPI_BYTE, bytes);
+	MPI_Get_count(&status, MPI_BYTE, bytes);
+	void *at = malloc(*bytes + 1);
+	rc = MPI_Mrecv(at, *bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+	free(at);
+	return rc;
 }
 
 static int volley_receive(void *at, int bytes, int src, int tag, MPI_Comm comm, MPI_Request *request) {
@@ -138,8 +140,6 @@ static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_S
 	}
 }
 
-static int volley_free(MPI_Comm *comm) { return MPI_Comm_free(comm); }
-
 static void volley_progress(void) {
 	int flag;
 	MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
@@ -150,8 +150,6 @@ static int volley_finalize(void) {
 	int rc = MPI_Finalized(&flag);
 	return rc != MPI_SUCCESS || flag ? rc : MPI_Finalize();
 }
-
-static void volley_abort(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
 */
 import "C"
 
@@ -301,21 +299,13 @@ func (s *requests) drop() {
 // MPI message.
 func (g *communicator) send(dst, tag int, blocks [][]byte) (*request, error) {
 	r, handle := g.add()
-	n := len(blocks)
-	var at *C.MPI_Aint
-	var lengths *C.int
-	if n > 0 {
-		at = (*C.MPI_Aint)(C.malloc(C.size_t(n) * C.size_t(unsafe.Sizeof(C.MPI_Aint(0)))))
-		lengths = (*C.int)(C.malloc(C.size_t(n) * C.size_t(unsafe.Sizeof(C.int(0)))))
-		defer C.free(unsafe.Pointer(at))
-		defer C.free(unsafe.Pointer(lengths))
-		ats, sizes := unsafe.Slice(at, n), unsafe.Slice(lengths, n)
-		for i, b := range blocks {
-			r.pinned.Pin(unsafe.SliceData(b))
-			ats[i], sizes[i] = C.MPI_Aint(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), C.int(len(b))
-		}
+	at, lengths := make([]C.MPI_Aint, len(blocks)), make([]C.int, len(blocks))
+	for i, b := range blocks {
+		r.pinned.Pin(unsafe.SliceData(b))
+		at[i], lengths[i] = C.MPI_Aint(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), C.int(len(b))
 	}
-	if err := failed("MPI_Isend", C.volley_send(C.int(n), at, lengths, C.int(dst), C.int(tag), g.comm, handle)); err != nil {
+	code := C.volley_send(C.int(len(blocks)), unsafe.SliceData(at), unsafe.SliceData(lengths), C.int(dst), C.int(tag), g.comm, handle)
+	if err := failed("MPI_Isend", code); err != nil {
 		g.end(r)
 		return nil, err
 	}
@@ -341,12 +331,6 @@ func (g *communicator) receive(src, tag int, into []byte) (*request, error) {
 	return r, nil
 }
 
-// A matched is an MPI message that has come and been matched.
-type matched struct {
-	bytes   int
-	message C.MPI_Message
-}
-
 // peek returns the tag of the first message from a rank that no receive was waiting for; ok
 // is false where there is none.
 func (g *communicator) peek(src int) (tag int, ok bool, err error) {
@@ -355,19 +339,12 @@ func (g *communicator) peek(src int) (tag int, ok bool, err error) {
 	return int(t), err == nil && there != 0, err
 }
 
-// probe matches the next message with a tag from a rank; ok is false where none has come.
-func (g *communicator) probe(src, tag int) (m matched, ok bool, err error) {
-	var there, bytes C.int
-	err = failed("MPI_Improbe", C.volley_probe(C.int(src), C.int(tag), g.comm, &there, &m.message, &bytes))
-	m.bytes = int(bytes)
-	return m, err == nil && there != 0, err
-}
-
-// read takes a matched message.
-func (m *matched) read() ([]byte, error) {
-	text := make([]byte, m.bytes+1)
-	err := failed("MPI_Mrecv", C.MPI_Mrecv(unsafe.Pointer(&text[0]), C.int(m.bytes), C.volley_byte(), &m.message, C.volley_ignore()))
-	return text[:m.bytes], err
+// discard takes the next message with a tag from a rank and returns its length; ok is false
+// where none has come.
+func (g *communicator) discard(src, tag int) (bytes int, ok bool, err error) {
+	var there, n C.int
+	err = failed("MPI_Mrecv", C.volley_discard(C.int(src), C.int(tag), g.comm, &there, &n))
+	return int(n), err == nil && there != 0, err
 }
 
 // A communicator is a group of ranks.
@@ -394,7 +371,7 @@ func duplicate(handle *int) (*communicator, error) {
 	return g, nil
 }
 
-func (g *communicator) free() error { return failed("MPI_Comm_free", C.volley_free(&g.comm)) }
+func (g *communicator) free() error { return failed("MPI_Comm_free", C.MPI_Comm_free(&g.comm)) }
 
 // initialize starts MPI unless it is started, and reports whether any thread may call it,
 // one at a time.
@@ -417,4 +394,4 @@ func wake() { C.volley_wake() }
 // progressWorld lets MPI go on with what it holds.
 func progressWorld() { C.volley_progress() }
 
-func abortJob(code int) { C.volley_abort(C.int(code)) }
+func abortJob(code int) { C.MPI_Abort(C.volley_world(), C.int(code)) }

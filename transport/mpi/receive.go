@@ -128,15 +128,12 @@ func (r *receiving) advance() bool {
 func (r *receiving) refuse() {
 	r.e.sendControl(r.rank, controlMessage{Clear: r.otherTag}) // it may be a long one
 	for r.got = 0; !r.done; {
-		m, ok, err := r.e.probe(r.rank, r.otherTag)
-		if err == nil && ok {
-			_, err = m.read()
-			r.got += m.bytes
-		}
+		n, ok, err := r.e.discard(r.rank, r.otherTag)
+		r.got += n
 		switch {
 		case err != nil:
 			r.fail(err)
-		case ok && m.bytes < fragmentBytes:
+		case ok && n < fragmentBytes:
 			r.end()
 		}
 	}

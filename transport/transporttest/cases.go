@@ -50,31 +50,31 @@ func Cases() []Case {
 }
 
 func everyRank(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	if d.Size() < 1 || d.Rank() < 0 || d.Rank() >= d.Size() {
 		return fmt.Errorf("it is rank %d of %d", d.Rank(), d.Size())
 	}
-	var out, in []letter
+	var out, in []message
 	for r := range d.Size() {
 		if r != d.Rank() {
-			// The sizes of the group as both ends see them go into the letter.
-			out = append(out, letter{d.Rank(), r, transport.Tag{}, d.Size(), []int{8}})
-			in = append(in, letter{r, d.Rank(), transport.Tag{}, d.Size(), []int{8}})
+			// The sizes of the group as both ends see them go into the message.
+			out = append(out, message{d.Rank(), r, transport.Tag{}, d.Size(), []int{8}})
+			in = append(in, message{r, d.Rank(), transport.Tag{}, d.Size(), []int{8}})
 		}
 	}
 	return d.trade(out, in)
 }
 
 func pingPong(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	other, ok := d.partner()
 	if !ok {
 		return nil
 	}
 	for round := range 50 {
 		tag := transport.Tag{Round: round}
-		there := letter{min(d.Rank(), other), max(d.Rank(), other), tag, 0, []int{round * round}}
-		back := letter{there.dst, there.src, tag, 1, []int{round}}
+		there := message{min(d.Rank(), other), max(d.Rank(), other), tag, 0, []int{round * round}}
+		back := message{there.dst, there.src, tag, 1, []int{round}}
 		out, in := there, back
 		if d.Rank() == there.dst {
 			out, in = back, there
@@ -97,7 +97,7 @@ func pingPong(ctx context.Context, tr transport.Transport) error {
 }
 
 func partSizes(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	for round, lengths := range [][]int{
 		nil,
 		{0},
@@ -122,18 +122,18 @@ func manyParts(ctx context.Context, tr transport.Transport) error {
 	for i := range lengths {
 		lengths[i] = i % 13
 	}
-	return desk{ctx, tr}.pass(transport.Tag{}, lengths...)
+	return endpoint{ctx, tr}.pass(transport.Tag{}, lengths...)
 }
 
 func tagsInAnyOrder(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	const count = 101 // prime, so that i -> 37·i runs through all
 	tag := func(i int) transport.Tag { return transport.Tag{Round: i / 7, Port: i % 7} }
-	var going []posted
+	var going []outgoing
 	for i := range count {
 		going = append(going, d.post(d.toNext(tag(i), 0, i)))
 	}
-	var coming []awaited
+	var coming []incoming
 	for i := range count {
 		i = 37 * i % count
 		coming = append(coming, d.await(d.fromPrev(tag(i), 0, i)))
@@ -147,10 +147,10 @@ func tagsInAnyOrder(ctx context.Context, tr transport.Transport) error {
 }
 
 func orderWithinTag(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	const count = 200
-	var going []posted
-	var coming []awaited
+	var going []outgoing
+	var coming []incoming
 	for i := range count {
 		if i < count/2 { // the first half of the receives come early
 			coming = append(coming, d.await(d.fromPrev(transport.Tag{}, i, 10)))
@@ -167,15 +167,15 @@ func orderWithinTag(ctx context.Context, tr transport.Transport) error {
 }
 
 func allPairs(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	for round := range 3 {
-		var out, in []letter
+		var out, in []message
 		for port := range 3 {
 			tag := transport.Tag{Round: round, Port: port}
 			for r := range d.Size() {
 				if r != d.Rank() {
-					out = append(out, letter{d.Rank(), r, tag, 0, []int{10 * r, 17*port + 1}})
-					in = append(in, letter{r, d.Rank(), tag, 0, []int{10 * d.Rank(), 17*port + 1}})
+					out = append(out, message{d.Rank(), r, tag, 0, []int{10 * r, 17*port + 1}})
+					in = append(in, message{r, d.Rank(), tag, 0, []int{10 * d.Rank(), 17*port + 1}})
 				}
 			}
 		}
@@ -190,12 +190,12 @@ func allPairs(ctx context.Context, tr transport.Transport) error {
 // The order between two ranks is kept by a second message, on port 1.
 
 func receiveFirst(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	for round := range 10 {
 		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
 		coming := d.await(d.fromPrev(tag, 0, 1000))
-		begun := d.post(letter{d.Rank(), d.prev(), ready, 0, []int{1}})
-		if err := d.read(d.await(letter{d.next(), d.Rank(), ready, 0, []int{1}})); err != nil {
+		begun := d.post(message{d.Rank(), d.prev(), ready, 0, []int{1}})
+		if err := d.read(d.await(message{d.next(), d.Rank(), ready, 0, []int{1}})); err != nil {
 			return err
 		}
 		going := d.post(d.toNext(tag, 0, 1000))
@@ -210,7 +210,7 @@ func receiveFirst(ctx context.Context, tr transport.Transport) error {
 }
 
 func sendFirst(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	for round := range 10 {
 		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
 		going := d.post(d.toNext(tag, 0, 1000))
@@ -229,28 +229,28 @@ func sendFirst(ctx context.Context, tr transport.Transport) error {
 }
 
 func largeBothWays(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	const size = 1<<20 + 3 // more than a socket takes in before its peer reads
-	var out, in []letter
+	var out, in []message
 	for port, r := range []int{d.next(), d.prev()} {
 		// What leaves for the next rank on port 0 comes from its previous one.
-		out = append(out, letter{d.Rank(), r, transport.Tag{Port: port}, 0, []int{size}})
-		in = append(in, letter{r, d.Rank(), transport.Tag{Port: 1 - port}, 0, []int{size}})
+		out = append(out, message{d.Rank(), r, transport.Tag{Port: port}, 0, []int{size}})
+		in = append(in, message{r, d.Rank(), transport.Tag{Port: 1 - port}, 0, []int{size}})
 	}
 	return d.trade(out, in)
 }
 
 func bufferFree(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	other, ok := d.partner()
 	if !ok {
 		return nil
 	}
 	for round, size := range []int{1, 1000, 1 << 18} {
-		l := letter{min(d.Rank(), other), max(d.Rank(), other), transport.Tag{Round: round}, 0, []int{size}}
+		l := message{min(d.Rank(), other), max(d.Rank(), other), transport.Tag{Round: round}, 0, []int{size}}
 		if d.Rank() == l.src {
 			parts := l.parts()
-			if err := d.sent(posted{l, d.Send(l.dst, l.tag, parts)}); err != nil {
+			if err := d.sent(outgoing{l, d.Send(l.dst, l.tag, parts)}); err != nil {
 				return err
 			}
 			clear(parts[0])
@@ -271,13 +271,13 @@ func bufferFree(ctx context.Context, tr transport.Transport) error {
 }
 
 func bufferReused(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	tag := transport.Tag{}
 	parts := [][]byte{make([]byte, 300)}
 	for i := range 100 {
 		l := d.toNext(tag, i, len(parts[0]))
 		l.fill(0, parts[0])
-		going := posted{l, d.Send(l.dst, tag, parts)}
+		going := outgoing{l, d.Send(l.dst, tag, parts)}
 		if err := d.read(d.await(d.fromPrev(tag, i, len(parts[0])))); err != nil {
 			return err
 		}
@@ -289,10 +289,10 @@ func bufferReused(ctx context.Context, tr transport.Transport) error {
 }
 
 func releaseInAnyOrder(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	const count = 20
-	var going []posted
-	var coming []awaited
+	var going []outgoing
+	var coming []incoming
 	for i := range count {
 		tag := transport.Tag{Round: i / 2} // two messages to a tag
 		going = append(going, d.post(d.toNext(tag, i, 5000)))
@@ -318,7 +318,7 @@ func releaseInAnyOrder(ctx context.Context, tr transport.Transport) error {
 // sideBySide has goroutines of one rank that trade by tags of their own, and one that waits
 // for what another goroutine sends only later.
 func sideBySide(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	const lanes, rounds = 4, 25
 	errs := make([]error, lanes+2)
 	var all sync.WaitGroup
@@ -343,7 +343,7 @@ func sideBySide(ctx context.Context, tr transport.Transport) error {
 }
 
 func wrongLengths(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	for round, c := range []struct{ sent, asked []int }{
 		{[]int{10}, []int{9}},
 		{[]int{10}, []int{11}},
@@ -388,7 +388,7 @@ func sum(sizes []int) (total int) {
 }
 
 func wrongRanks(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	for _, r := range []int{d.Rank(), -1, d.Size(), d.Size() + 7} {
 		_, err := d.Receive(r, never, []int{1}).Wait(ctx)
 		for doing, err := range map[string]error{
@@ -412,7 +412,7 @@ func wrongRanks(ctx context.Context, tr transport.Transport) error {
 }
 
 func ctxEnds(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	cause := errors.New("enough")
 
 	cancelled, cancel := context.WithCancelCause(ctx)
@@ -456,9 +456,9 @@ func unwanted(err error, want string) error {
 	return fmt.Errorf("got error %w; want %s", err, want)
 }
 
-// connect passes a letter, for what a transport does when ranks first talk. A
+// connect passes a message, for what a transport does when ranks first talk. A
 // rank that is through with it may abort while others wait, which is no failure.
-func (d desk) connect() error {
+func (d endpoint) connect() error {
 	err := d.pass(transport.Tag{}, 10)
 	if _, ok := errors.AsType[*transport.AbortError](err); ok {
 		return nil
@@ -484,7 +484,7 @@ func stoppedBy(rank int, err error) error {
 }
 
 // aborted returns an error unless new transfers say that rank aborted.
-func (d desk) aborted(rank int) error {
+func (d endpoint) aborted(rank int) error {
 	_, err := d.Receive(d.prev(), never, []int{1}).Wait(d.ctx)
 	if err := stoppedBy(rank, err); err != nil {
 		return fmt.Errorf("receive: %w", err)
@@ -496,7 +496,7 @@ func (d desk) aborted(rank int) error {
 }
 
 func abortUnderWay(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	last := d.Size() - 1
 	if err := d.connect(); err != nil {
 		return err
@@ -520,7 +520,7 @@ func abortUnderWay(ctx context.Context, tr transport.Transport) error {
 }
 
 func abortLater(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	if err := d.connect(); err != nil {
 		return err
 	}
@@ -540,7 +540,7 @@ func abortLater(ctx context.Context, tr transport.Transport) error {
 }
 
 func firstAbort(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	if err := d.connect(); err != nil {
 		return err
 	}
@@ -559,7 +559,7 @@ func firstAbort(ctx context.Context, tr transport.Transport) error {
 }
 
 func abortsAtOnce(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	if err := d.connect(); err != nil {
 		return err
 	}
@@ -581,19 +581,19 @@ func abortsAtOnce(ctx context.Context, tr transport.Transport) error {
 }
 
 func closeEarly(ctx context.Context, tr transport.Transport) error {
-	d := desk{ctx, tr}
+	d := endpoint{ctx, tr}
 	if d.Rank() == 0 {
-		var going []posted
+		var going []outgoing
 		for r := 1; r < d.Size(); r++ {
 			for i := range 10 {
-				going = append(going, d.post(letter{0, r, transport.Tag{}, i, []int{10, 1000 * i}}))
+				going = append(going, d.post(message{0, r, transport.Tag{}, i, []int{10, 1000 * i}}))
 			}
 		}
 		return d.sent(going...) // and then it closes
 	}
 	time.Sleep(pause)
 	for i := range 10 {
-		if err := d.read(d.await(letter{0, d.Rank(), transport.Tag{}, i, []int{10, 1000 * i}})); err != nil {
+		if err := d.read(d.await(message{0, d.Rank(), transport.Tag{}, i, []int{10, 1000 * i}})); err != nil {
 			return err
 		}
 	}

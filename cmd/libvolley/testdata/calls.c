@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
 
 	expect("protect without a path", volley_protect(MPI_COMM_WORLD, NULL, 1, NULL), VOLLEY_USAGE, "path: none");
 	expect("recover without a path", volley_recover(MPI_COMM_WORLD, "", NULL), VOLLEY_USAGE, "path: none");
-	if (size == 1) expect("a group of one", volley_protect(MPI_COMM_WORLD, ".", 1, NULL), VOLLEY_USAGE, "2 nodes or more");
+	if (size == 1) expect("a group of one", volley_protect(MPI_COMM_WORLD, ".", 1, NULL), VOLLEY_USAGE, "need at least 2 directories");
 
 	MPI_Comm half;
 	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);

@@ -10,21 +10,21 @@ import (
 	"volley/transport"
 )
 
-// A letter is a message whose bytes follow from what it says of itself, so that
+// A message has bytes that follow from what it says of itself, so that
 // both its ends know them.
-type letter struct {
+type message struct {
 	src, dst int
 	tag      transport.Tag
-	serial   int // tells letters with the same tag apart
+	serial   int // tells messages with the same tag apart
 	lengths  []int
 }
 
-func (l letter) String() string {
+func (l message) String() string {
 	return fmt.Sprintf("message %d from rank %d to rank %d, %v", l.serial, l.src, l.dst, l.tag)
 }
 
 // fill writes the bytes of a part.
-func (l letter) fill(part int, b []byte) {
+func (l message) fill(part int, b []byte) {
 	state := uint64(1)
 	for _, v := range []int{l.src, l.dst, l.tag.Round, l.tag.Port, l.serial, part} {
 		state = mix(state + uint64(v))
@@ -48,7 +48,7 @@ func mix(x uint64) uint64 {
 }
 
 // parts returns the parts in new memory.
-func (l letter) parts() [][]byte {
+func (l message) parts() [][]byte {
 	parts := make([][]byte, len(l.lengths))
 	for i, n := range l.lengths {
 		parts[i] = make([]byte, n)
@@ -58,7 +58,7 @@ func (l letter) parts() [][]byte {
 }
 
 // check returns an error unless the parts are those of l.
-func (l letter) check(parts [][]byte) error {
+func (l message) check(parts [][]byte) error {
 	if len(parts) != len(l.lengths) {
 		return fmt.Errorf("%v: got %d parts, want %d", l, len(parts), len(l.lengths))
 	}
@@ -78,72 +78,72 @@ func (l letter) check(parts [][]byte) error {
 	return nil
 }
 
-// A desk is where a rank deals with letters.
-type desk struct {
+// An endpoint is a rank that tests.
+type endpoint struct {
 	ctx context.Context
 	transport.Transport
 }
 
 // next and prev are the neighbours on the ring of all ranks.
-func (d desk) next() int { return (d.Rank() + 1) % d.Size() }
-func (d desk) prev() int { return (d.Rank() + d.Size() - 1) % d.Size() }
+func (d endpoint) next() int { return (d.Rank() + 1) % d.Size() }
+func (d endpoint) prev() int { return (d.Rank() + d.Size() - 1) % d.Size() }
 
-// toNext and fromPrev are the same letter at its two ends.
-func (d desk) toNext(tag transport.Tag, serial int, lengths ...int) letter {
-	return letter{d.Rank(), d.next(), tag, serial, lengths}
+// toNext and fromPrev are the same message at its two ends.
+func (d endpoint) toNext(tag transport.Tag, serial int, lengths ...int) message {
+	return message{d.Rank(), d.next(), tag, serial, lengths}
 }
 
-func (d desk) fromPrev(tag transport.Tag, serial int, lengths ...int) letter {
-	return letter{d.prev(), d.Rank(), tag, serial, lengths}
+func (d endpoint) fromPrev(tag transport.Tag, serial int, lengths ...int) message {
+	return message{d.prev(), d.Rank(), tag, serial, lengths}
 }
 
 // partner returns the other rank of this rank's pair (0, 1), (2, 3) …; the last
 // of an odd number has none.
-func (d desk) partner() (r int, ok bool) {
+func (d endpoint) partner() (r int, ok bool) {
 	r = d.Rank() ^ 1
 	return r, r < d.Size()
 }
 
-// A posted is a letter on its way out.
-type posted struct {
-	letter
+// An outgoing is a message on its way out.
+type outgoing struct {
+	message
 	transport.Sending
 }
 
-func (d desk) post(l letter) posted { return posted{l, d.Send(l.dst, l.tag, l.parts())} }
+func (d endpoint) post(l message) outgoing { return outgoing{l, d.Send(l.dst, l.tag, l.parts())} }
 
-// sent waits until the letters' memory is free.
-func (d desk) sent(letters ...posted) error {
-	for _, p := range letters {
+// sent waits until the messages' memory is free.
+func (d endpoint) sent(messages ...outgoing) error {
+	for _, p := range messages {
 		if err := p.Wait(d.ctx); err != nil {
-			return fmt.Errorf("send of %v: %w", p.letter, err)
+			return fmt.Errorf("send of %v: %w", p.message, err)
 		}
 	}
 	return nil
 }
 
-// An awaited is a letter on its way in.
-type awaited struct {
-	letter
+// An incoming is a message on its way in.
+type incoming struct {
+	message
 	transport.Receiving
 }
 
-func (d desk) await(l letter) awaited {
-	return awaited{l, d.Receive(l.src, l.tag, slices.Clone(l.lengths))}
+func (d endpoint) await(l message) incoming {
+	return incoming{l, d.Receive(l.src, l.tag, slices.Clone(l.lengths))}
 }
 
-// open waits for a letter and checks what it says; the caller releases it.
-func (d desk) open(a awaited) (transport.Message, error) {
+// open waits for a message and checks what it says; the caller releases it.
+func (d endpoint) open(a incoming) (transport.Message, error) {
 	m, err := a.Wait(d.ctx)
 	if err != nil {
-		return m, fmt.Errorf("receive of %v: %w", a.letter, err)
+		return m, fmt.Errorf("receive of %v: %w", a.message, err)
 	}
 	return m, a.check(m.Parts)
 }
 
-// read opens the letters in turn and releases each.
-func (d desk) read(letters ...awaited) error {
-	for _, a := range letters {
+// read opens the messages in turn and releases each.
+func (d endpoint) read(messages ...incoming) error {
+	for _, a := range messages {
 		m, err := d.open(a)
 		if err != nil {
 			return err
@@ -154,12 +154,12 @@ func (d desk) read(letters ...awaited) error {
 }
 
 // trade sends and receives all at once.
-func (d desk) trade(out, in []letter) error {
-	var coming []awaited
+func (d endpoint) trade(out, in []message) error {
+	var coming []incoming
 	for _, l := range in {
 		coming = append(coming, d.await(l))
 	}
-	var going []posted
+	var going []outgoing
 	for _, l := range out {
 		going = append(going, d.post(l))
 	}
@@ -169,7 +169,7 @@ func (d desk) trade(out, in []letter) error {
 	return d.sent(going...)
 }
 
-// pass trades one letter of these lengths around the ring.
-func (d desk) pass(tag transport.Tag, lengths ...int) error {
-	return d.trade([]letter{d.toNext(tag, 0, lengths...)}, []letter{d.fromPrev(tag, 0, lengths...)})
+// pass trades one message of these lengths around the ring.
+func (d endpoint) pass(tag transport.Tag, lengths ...int) error {
+	return d.trade([]message{d.toNext(tag, 0, lengths...)}, []message{d.fromPrev(tag, 0, lengths...)})
 }

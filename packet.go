@@ -1,0 +1,125 @@
+package volley
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"volley/executor"
+	"volley/field"
+)
+
+// A Packet is the packet of a processor and where its coded packet goes, each in memory or
+// behind a reader or writer. A processor that is no source has no packet, and one that is no
+// sink has no place for a coded packet.
+type Packet struct {
+	Data   []byte      // the packet in memory, used where it lies and only read
+	Source io.ReaderAt // unless nil, reads the packet in place of Data
+	Size   int64       // bytes of Source
+
+	// Result gets the coded packet in memory, which is as long as the longest packet of all
+	// processors: in that of *Result where it has room, else in new memory.
+	Result *[]byte
+
+	// Coded, unless nil, takes the coded packet in place of Result, from offset 0 in
+	// ascending order.
+	Coded io.WriterAt
+}
+
+// bytes returns the length of the packet.
+func (p *Packet) bytes() int64 {
+	if p.Source != nil {
+		return p.Size
+	}
+	return int64(len(p.Data))
+}
+
+// validate returns an error unless p does for a processor that is a source or a sink.
+func (p *Packet) validate(f field.Field, source, sink bool) error {
+	symbol := int64(f.SymbolBytes())
+	switch n := p.bytes(); {
+	case n < 0 || n%symbol != 0:
+		return fmt.Errorf("a packet of %d bytes: symbols of %s have %d bytes", n, f.Name(), symbol)
+	case p.Source == nil && p.Size != 0:
+		return fmt.Errorf("a packet of %d bytes and no Source: want one, or Data alone", p.Size)
+	case !source && n > 0:
+		return fmt.Errorf("a packet of %d bytes, and it is no source: want none", n)
+	case sink && p.Result == nil && p.Coded == nil:
+		return errors.New("no place for its coded packet: want a Result or a Coded")
+	}
+	return nil
+}
+
+// input returns the packet for the executor, which refuses symbols outside the field.
+func (p *Packet) input(f field.Field) executor.Input {
+	in := executor.Input{Memory: p.Data}
+	name := ""
+	if p.Source != nil {
+		in.Reader = &packetReader{p.Source, p.Size}
+		if named, ok := p.Source.(interface{ Name() string }); ok {
+			name = named.Name()
+		}
+	}
+	in.Check = func(part []byte, offset int64) error {
+		i := f.FirstInvalid(part)
+		if i < 0 {
+			return nil
+		}
+		i *= f.SymbolBytes()
+		return &SymbolError{Field: f.Name(), Name: name, Offset: offset + int64(i), Value: field.Symbol(f, part[i:])}
+	}
+	return in
+}
+
+// output returns where the executor puts a coded packet of n bytes.
+func (p *Packet) output(n int64) executor.Output {
+	if p.Coded != nil {
+		return executor.Output{Writer: p.Coded}
+	}
+	if int64(cap(*p.Result)) < n {
+		*p.Result = make([]byte, n)
+	}
+	*p.Result = (*p.Result)[:n]
+	return executor.Output{Memory: *p.Result}
+}
+
+// A SymbolError says that a packet holds a symbol that is no element of the
+// field.
+type SymbolError struct {
+	Field  string        // its name
+	Name   string        // of the file, where the reader of the packet has a method Name
+	Offset int64         // of the first such symbol in the packet, in bytes
+	Value  field.Element // what stands there
+}
+
+func (e *SymbolError) Error() string {
+	where := "packet"
+	if e.Name != "" {
+		where = e.Name
+	}
+	return fmt.Sprintf("%s: symbol %v at byte %d is outside the field %s", where, e.Value, e.Offset, e.Field)
+}
+
+// packetReader reads the first size bytes of src, which are all there.
+type packetReader struct {
+	src  io.ReaderAt
+	size int64
+}
+
+func (r *packetReader) ReadAt(p []byte, offset int64) (int, error) {
+	var end error
+	if left := max(0, r.size-offset); left < int64(len(p)) {
+		p, end = p[:left], io.EOF
+	}
+	if len(p) == 0 {
+		return 0, end
+	}
+	n, err := r.src.ReadAt(p, offset)
+	if n < len(p) {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return n, fmt.Errorf("%d of %d bytes: %w", offset+int64(n), r.size, err)
+	}
+	return n, end
+}

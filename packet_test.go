@@ -1,0 +1,104 @@
+package volley
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"volley/field/fieldtest"
+	"volley/matrix"
+	"volley/transport/local"
+)
+
+func testEncoder(t *testing.T, k int, opts ...Option) *Encoder {
+	t.Helper()
+	a, err := matrix.Random(fieldtest.Parse(t, "2^8"), k, k, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewEncoder(a, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestAlternatingSizes runs packets of some sizes in turns: each size is planned and
+// compiled once.
+func TestAlternatingSizes(t *testing.T) {
+	e := testEncoder(t, 4)
+	run := func(size int) *choice {
+		packets := make([]Packet, 4)
+		for k := range packets {
+			packets[k] = Packet{Data: bytes.Repeat([]byte{byte(k)}, size), Result: new([]byte)}
+		}
+		if _, err := e.Run(t.Context(), local.New(1)[0], packets...); err != nil {
+			t.Fatal(err)
+		}
+		return e.choices[0]
+	}
+	first := map[int]*choice{}
+	for turn := range 3 {
+		for size := range mostChoices {
+			c := run(100 + size)
+			if turn == 0 {
+				first[size] = c
+			}
+			if c != first[size] || len(c.parts) != 2 { // of the run and of its check
+				t.Errorf("turn %d, size %d: planned anew, or %d parts", turn, size, len(c.parts))
+			}
+		}
+	}
+	for size := range 3 * mostChoices {
+		run(1000 + size)
+	}
+	if len(e.choices) != mostChoices {
+		t.Errorf("%d choices kept, want %d", len(e.choices), mostChoices)
+	}
+}
+
+// TestPacketInPlace checks that a packet in memory is computed from where it lies to where
+// it is to lie: then one rank needs no segments. A reader or writer around the memory does.
+func TestPacketInPlace(t *testing.T) {
+	const k, size = 4, 3 * maxSegment
+	e := testEncoder(t, k, WithCheck(false))
+	for _, wrapped := range []bool{false, true} {
+		packets, out := make([]Packet, k), make([][]byte, k)
+		for i := range packets {
+			data := bytes.Repeat([]byte{byte(i + 1)}, size)
+			out[i] = make([]byte, 1, size)
+			packets[i] = Packet{Data: data, Result: &out[i]}
+			if wrapped {
+				packets[i] = Packet{Source: bytes.NewReader(data), Size: size, Result: &out[i]}
+			}
+		}
+		before := &out[0][0]
+		r, err := e.Run(t.Context(), local.New(1)[0], packets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (r.Segments == 1) == wrapped || &out[0][0] != before || len(out[0]) != size {
+			t.Errorf("wrapped %v: %d segments, result of %d bytes at another place: %v", wrapped, r.Segments, len(out[0]), &out[0][0] != before)
+		}
+	}
+}
+
+// TestPacketErrors gives packets that do not do.
+func TestPacketErrors(t *testing.T) {
+	for _, c := range []struct {
+		packet Packet
+		want   string
+	}{
+		{Packet{Data: []byte{1}}, "volley: processor 1: no place for its coded packet"},
+		{Packet{Size: 3, Result: new([]byte)}, "volley: processor 1: a packet of 3 bytes and no Source"},
+		{Packet{Source: strings.NewReader(""), Size: -1, Result: new([]byte)}, "volley: processor 1: a packet of -1 bytes"},
+		{Packet{Source: strings.NewReader("a"), Size: 2, Result: new([]byte)}, io.ErrUnexpectedEOF.Error()},
+	} {
+		good := Packet{Data: []byte{1, 2}, Result: new([]byte)}
+		_, err := testEncoder(t, 3).Run(t.Context(), local.New(1)[0], good, c.packet, good)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got error %v, want %s", err, c.want)
+		}
+	}
+}
