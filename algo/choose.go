@@ -52,6 +52,10 @@ func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Can
 	return list, rejected
 }
 
+// CutsPackets is [Candidate].Broken of a plan that cuts packets where [Problem].Cut does
+// not ask for that.
+const CutsPackets = "cuts packets"
+
 // Evaluate returns the costs of a plan for the problem.
 func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 	c := Candidate{Plan: q, Cost: sim.Count(q)}
@@ -65,7 +69,7 @@ func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 	case l.Memory > 0 && c.Memory > l.Memory:
 		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
 	case pieces > 1 && p.Square() && !p.Cut:
-		c.Broken = "cuts packets: ask with --cut"
+		c.Broken = CutsPackets
 	case l.Compute > 0 && c.Cost.PacketC3() > l.Compute:
 		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.PacketC3(), l.Compute)
 	}
