@@ -6,28 +6,56 @@ import "github.com/klauspost/reedsolomon"
 // through the sources.
 const blockBytes = 16 << 10
 
-// binaryField is F_{2^w}, w <= 16, without a kernel; the types that embed it add
-// one.
+// binaryField is F_{2^w}, w <= 16.
 type binaryField struct {
 	logarithms
 	poly uint64
 
 	affine, nibbles coefTable // where there are kernels
+
+	// combineGo is Combine where there are none.
+	combineGo func(dst []byte, coef []Element, src [][]byte)
 }
 
 func newBinary(name string, r *ring) Field {
-	b := binaryField{logarithms: newLogarithms(name, r), poly: r.f.code(2)}
+	f := &binaryField{logarithms: newLogarithms(name, r), poly: r.f.code(2)}
 	if len(kernelPaths) > 0 {
-		b.affine, b.nibbles = newCoefTable(&b, true), newCoefTable(&b, false)
+		f.affine, f.nibbles = newCoefTable(f, true), newCoefTable(f, false)
 	}
 	switch {
 	case r.m > 8:
-		return &binary16{b}
-	case b.poly == 0x11d:
-		return &binaryVector{b}
+		f.combineGo = f.combine16
+		return &binary16{f}
+	case f.vectors():
+		f.combineGo = f.combineVectors
 	default:
-		return newBinary8(b)
+		f.combineGo = newTable8(f).combine
 	}
+	return f
+}
+
+// vectors reports whether the field is that of klauspost/reedsolomon, F_{2^8} by 0x11d.
+// Where there are no kernels here, the library may have some: NEON and SVE on arm64.
+func (f *binaryField) vectors() bool { return f.poly == 0x11d }
+
+func (f *binaryField) Map(rows [][]Element) Map {
+	shape := shapeOf(f, rows)
+	switch {
+	case currentKernels != nil:
+		return newKernelMap(f, shape, currentKernels, rows, false)
+	case f.vectors() && shape.outputs*shape.inputs >= minEncoder:
+		return newEncoderMap(shape, rows)
+	}
+	return newCombineMap(f, rows)
+}
+
+func (f *binaryField) Combine(dst []byte, coef []Element, src [][]byte) {
+	f.checkCombine(dst, coef, src)
+	if currentKernels != nil {
+		f.combineKernels(currentKernels, dst, coef, src)
+		return
+	}
+	f.combineGo(dst, coef, src)
 }
 
 func (f *binaryField) Add(a, b Element) Element { return Code(a[0] ^ b[0]) }
@@ -43,27 +71,8 @@ var lowLevel reedsolomon.LowLevel
 // xor sets dst = dst + src.
 func xor(dst, src []byte) { lowLevel.GalMulSliceXor(1, src, dst) }
 
-// binaryVector is F_{2^8} by 0x11d, the field of klauspost/reedsolomon, whose
-// kernels it uses where there are none here: NEON and SVE on arm64.
-type binaryVector struct{ binaryField }
-
-func (f *binaryVector) Map(rows [][]Element) Map {
-	shape := shapeOf(f, rows)
-	if currentKernels != nil {
-		return newKernelMap(&f.binaryField, shape, currentKernels, rows, false)
-	}
-	if shape.outputs*shape.inputs < minEncoder {
-		return CombineMap(f, rows)
-	}
-	return newEncoderMap(shape, rows)
-}
-
-func (f *binaryVector) Combine(dst []byte, coef []Element, src [][]byte) {
-	f.checkCombine(dst, coef, src)
-	if currentKernels != nil {
-		f.combineKernels(currentKernels, dst, coef, src)
-		return
-	}
+// combineVectors is Combine by the library.
+func (f *binaryField) combineVectors(dst []byte, coef []Element, src [][]byte) {
 	for lo := 0; lo < len(dst); lo += blockBytes {
 		hi := min(lo+blockBytes, len(dst))
 		d, empty := dst[lo:hi], true
@@ -83,39 +92,9 @@ func (f *binaryVector) Combine(dst []byte, coef []Element, src [][]byte) {
 	}
 }
 
-// binary8 is F_{2^w}, w <= 8, with its whole multiplication table.
-type binary8 struct {
-	binaryField
-	rows [][256]byte // rows[c][x] = c·x, linear in x also beyond q
-}
-
-func newBinary8(b binaryField) *binary8 {
-	f := &binary8{b, make([][256]byte, b.q)}
-	for c := range f.rows {
-		row, cx := &f.rows[c], uint64(c)
-		for n := 1; n < 256; n *= 2 {
-			for i, v := range row[:n] {
-				row[n+i] = v ^ byte(cx)
-			}
-			cx = f.times(cx)
-		}
-	}
-	return f
-}
-
-func (f *binary8) Map(rows [][]Element) Map {
-	if currentKernels != nil {
-		return newKernelMap(&f.binaryField, shapeOf(f, rows), currentKernels, rows, false)
-	}
-	return CombineMap(f, rows)
-}
-
-func (f *binary8) Combine(dst []byte, coef []Element, src [][]byte) {
-	f.checkCombine(dst, coef, src)
-	if currentKernels != nil {
-		f.combineKernels(currentKernels, dst, coef, src)
-		return
-	}
+// combineTables is Combine by tables: mulAdd sets dst = dst + c·src, c neither 0 nor 1.
+// Of many sources sums for each power of X are faster.
+func (f *binaryField) combineTables(dst []byte, coef []Element, src [][]byte, mulAdd func(dst, src []byte, c uint64)) {
 	if f.powersPay(len(src), len(dst)) {
 		f.combinePowers(dst, coef, src)
 		return
@@ -130,10 +109,34 @@ func (f *binary8) Combine(dst []byte, coef []Element, src [][]byte) {
 			case 1:
 				xor(d, s[lo:hi])
 			default:
-				mulAdd8(d, s[lo:hi], &f.rows[c])
+				mulAdd(d, s[lo:hi], c)
 			}
 		}
 	}
+}
+
+// table8 is the whole multiplication table of F_{2^w}, w <= 8.
+type table8 struct {
+	*binaryField
+	rows [][256]byte // rows[c][x] = c·x, linear in x also beyond q
+}
+
+func newTable8(f *binaryField) *table8 {
+	t := &table8{f, make([][256]byte, f.q)}
+	for c := range t.rows {
+		row, cx := &t.rows[c], uint64(c)
+		for n := 1; n < 256; n *= 2 {
+			for i, v := range row[:n] {
+				row[n+i] = v ^ byte(cx)
+			}
+			cx = f.times(cx)
+		}
+	}
+	return t
+}
+
+func (t *table8) combine(dst []byte, coef []Element, src [][]byte) {
+	t.combineTables(dst, coef, src, func(dst, src []byte, c uint64) { mulAdd8(dst, src, &t.rows[c]) })
 }
 
 // mulAdd8 sets dst = dst + c·src, row being that of c.
@@ -150,54 +153,28 @@ func mulAdd8(dst, src []byte, row *[256]byte) {
 	}
 }
 
-// binary16 is F_{2^w}, 8 < w <= 16.
-type binary16 struct{ binaryField }
+// binary16 is F_{2^w}, 8 < w <= 16: it is [Planar].
+type binary16 struct{ *binaryField }
 
 // minTable is the number of bytes from which making a table for a coefficient
 // pays.
 const minTable = 512
 
-func (f *binary16) Map(rows [][]Element) Map {
-	if currentKernels != nil {
-		return newKernelMap(&f.binaryField, shapeOf(f, rows), currentKernels, rows, false)
-	}
-	return CombineMap(f, rows)
-}
-
-func (f *binary16) Combine(dst []byte, coef []Element, src [][]byte) {
-	f.checkCombine(dst, coef, src)
-	if currentKernels != nil {
-		f.combineKernels(currentKernels, dst, coef, src)
-		return
-	}
-	if f.powersPay(len(src), len(dst)) {
-		f.combinePowers(dst, coef, src)
-		return
-	}
+// combine16 is Combine for symbols of two bytes.
+func (f *binaryField) combine16(dst []byte, coef []Element, src [][]byte) {
 	if len(dst) < minTable {
 		f.combineShort(dst, coef, src)
 		return
 	}
 	var t table16
-	for lo := 0; lo < len(dst); lo += blockBytes {
-		hi := min(lo+blockBytes, len(dst))
-		d := dst[lo:hi]
-		clear(d)
-		for i, s := range src {
-			switch c := coef[i][0]; c {
-			case 0:
-			case 1:
-				xor(d, s[lo:hi])
-			default:
-				f.setTable(&t, c)
-				t.mulAdd(d, s[lo:hi])
-			}
-		}
-	}
+	f.combineTables(dst, coef, src, func(dst, src []byte, c uint64) {
+		f.setTable(&t, c)
+		t.mulAdd(dst, src)
+	})
 }
 
 // combineShort is Combine without any preparation.
-func (f *binary16) combineShort(dst []byte, coef []Element, src [][]byte) {
+func (f *binaryField) combineShort(dst []byte, coef []Element, src [][]byte) {
 	clear(dst)
 	for i, s := range src {
 		c := coef[i][0]
@@ -219,7 +196,7 @@ type table16 struct {
 	lo, hi [256]uint64
 }
 
-func (f *binary16) setTable(t *table16, c uint64) {
+func (f *binaryField) setTable(t *table16, c uint64) {
 	for _, half := range []*[256]uint64{&t.lo, &t.hi} {
 		for n := 1; n < 256; n *= 2 {
 			known, next := half[:n], half[n:2*n]

@@ -142,7 +142,7 @@ func (f *extension) Map(rows [][]Element) Map {
 	if shape := shapeOf(f, rows); f.digitsPay(shape) {
 		return f.newDigitMap(shape, rows)
 	}
-	return CombineMap(f, rows)
+	return newCombineMap(f, rows)
 }
 
 func (f *extension) Combine(dst []byte, coef []Element, src [][]byte) {

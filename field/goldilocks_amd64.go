@@ -13,12 +13,6 @@ var goldLanes = cpu.SupportAVX512IFMA
 // of each are added up in 64.
 const goldLaneInputs = 1024
 
-// goldLaneMap is a map by the AVX-512 kernels. They multiply 52 bits by 52.
-type goldLaneMap struct {
-	mapShape
-	groups []laneGroup[uint64]
-}
-
 // appendGoldCoefficients appends those of several rows as the kernels read them, input
 // by input: a coefficient and its upper 12 bits.
 func appendGoldCoefficients(words []uint64, rows [][]Element) []uint64 {
@@ -34,15 +28,8 @@ func (f *gold) laneMap(rows [][]Element) Map {
 	if !f.simd {
 		return nil
 	}
-	return &goldLaneMap{shapeOf(f, rows), laneGroups(rows, 4, func(rows [][]Element) []uint64 { return appendGoldCoefficients(nil, rows) })}
-}
-
-func (m *goldLaneMap) Apply(out, in [][]byte, add bool) {
-	n := m.check(out, in, 8) / 8
-	for i := range m.groups {
-		g := &m.groups[i]
-		goldKernel(g.rows, out[g.first:], in, g.coef, n, add)
-	}
+	coefficients := func(rows [][]Element) []uint64 { return appendGoldCoefficients(nil, rows) }
+	return &laneMap[uint64]{shapeOf(f, rows), 8, laneGroups(rows, 4, coefficients), goldKernel}
 }
 
 // laneCombine is Combine by the kernels; it reports whether it was.
@@ -60,7 +47,7 @@ func (f *gold) laneCombine(dst []byte, coef []Element, src [][]byte) bool {
 	return true
 }
 
-// goldKernel sets as many rows of n symbols, or adds to them.
+// goldKernel multiplies 52 bits by 52. It sets as many rows of n symbols, or adds to them.
 func goldKernel(rows int, out, in [][]byte, coef []uint64, n int, add bool) {
 	for len(in) > 0 {
 		inputs := min(len(in), goldLaneInputs)

@@ -23,6 +23,23 @@ func laneGroups[T any](rows [][]Element, most int, coefficients func(rows [][]El
 	return groups
 }
 
+// laneMap is a map by kernels, of which apply calls the one for so many rows: it sets n
+// symbols of each output, or adds to them.
+type laneMap[T any] struct {
+	mapShape
+	symbolBytes int
+	groups      []laneGroup[T]
+	apply       func(rows int, out, in [][]byte, coef []T, n int, add bool)
+}
+
+func (m *laneMap[T]) Apply(out, in [][]byte, add bool) {
+	n := m.check(out, in, m.symbolBytes) / m.symbolBytes
+	for i := range m.groups {
+		g := &m.groups[i]
+		m.apply(g.rows, out[g.first:], in, g.coef, n, add)
+	}
+}
+
 // laneScratch is for Combine: a matrix of one row, and its coefficients as a kernel
 // reads them.
 type laneScratch[T any] struct {

@@ -66,7 +66,7 @@ func (f *binary16) PlanarMap(rows [][]Element) Map {
 	if path == nil {
 		return &tableMap{shape, f, rows}
 	}
-	general := newKernelMap(&f.binaryField, shape, path, rows, true)
+	general := newKernelMap(f.binaryField, shape, path, rows, true)
 	switch shape {
 	case mapShape{2, 2}:
 		return f.findButterfly(rows, general)

@@ -57,26 +57,17 @@ func (l *primeLanes) appendCoefficients(words []uint32, f *prime, rows [][]Eleme
 	return words
 }
 
-// laneMap is a map by the kernels.
-type laneMap struct {
-	mapShape
-	*prime
-	groups []laneGroup[uint32]
-}
-
 func (f *prime) laneMap(rows [][]Element) Map {
 	if f.simd == nil {
 		return nil
 	}
-	return &laneMap{shapeOf(f, rows), f, laneGroups(rows, 4, func(rows [][]Element) []uint32 { return f.simd.appendCoefficients(nil, f, rows) })}
+	coefficients := func(rows [][]Element) []uint32 { return f.simd.appendCoefficients(nil, f, rows) }
+	return &laneMap[uint32]{shapeOf(f, rows), f.symbolBytes, laneGroups(rows, 4, coefficients), f.kernels}
 }
 
-func (m *laneMap) Apply(out, in [][]byte, add bool) {
-	n := m.check(out, in, m.symbolBytes) / m.symbolBytes
-	for i := range m.groups {
-		g := &m.groups[i]
-		m.kernel(g.rows, &out[g.first], &in[0], &g.coef[0], m.inputs, n, add)
-	}
+// kernels applies the kernel for as many rows.
+func (f *prime) kernels(rows int, out, in [][]byte, coef []uint32, n int, add bool) {
+	f.kernel(rows, &out[0], &in[0], &coef[0], len(in), n, add)
 }
 
 // laneCombine is Combine by the kernels; it reports whether it was.

@@ -55,23 +55,9 @@ func (l *scalarLanes) appendCoefficients(words []uint64, rows [][]Element) []uin
 	return words
 }
 
-// scalarLaneMap is a map by the kernels.
-type scalarLaneMap struct {
-	mapShape
-	*scalarLanes
-	groups []laneGroup[uint64]
-}
-
 func (l *scalarLanes) newMap(shape mapShape, rows [][]Element) Map {
-	return &scalarLaneMap{shape, l, laneGroups(rows, 2, func(rows [][]Element) []uint64 { return l.appendCoefficients(nil, rows) })}
-}
-
-func (m *scalarLaneMap) Apply(out, in [][]byte, add bool) {
-	n := m.check(out, in, 32) / 32
-	for i := range m.groups {
-		g := &m.groups[i]
-		m.kernel(g.rows, out[g.first:], in, g.coef, n, add)
-	}
+	coefficients := func(rows [][]Element) []uint64 { return l.appendCoefficients(nil, rows) }
+	return &laneMap[uint64]{shape, 32, laneGroups(rows, 2, coefficients), l.kernel}
 }
 
 func (l *scalarLanes) combine(dst []byte, coef []Element, src [][]byte) {
