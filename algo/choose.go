@@ -39,7 +39,7 @@ func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
 	for _, a := range algorithms {
 		plans, err := a.Plans(p)
-		if p.ended() != nil {
+		if p.Ended() != nil {
 			break
 		}
 		if err != nil && (len(algorithms) == 1 || a.Conditional && p.Square()) {
@@ -51,6 +51,10 @@ func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Can
 	}
 	return list, rejected
 }
+
+// CutsPackets is [Candidate].Broken of a plan that cuts packets where [Problem].Cut does
+// not ask for that.
+const CutsPackets = "cuts packets"
 
 // Evaluate returns the costs of a plan for the problem.
 func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
@@ -65,7 +69,7 @@ func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 	case l.Memory > 0 && c.Memory > l.Memory:
 		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
 	case pieces > 1 && p.Square() && !p.Cut:
-		c.Broken = "cuts packets: ask with --cut"
+		c.Broken = CutsPackets
 	case l.Compute > 0 && c.Cost.PacketC3() > l.Compute:
 		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.PacketC3(), l.Compute)
 	}
@@ -170,8 +174,8 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 	shortest := time.Duration(math.MaxInt64)
 	own := *p
 	p = &own
-	p.late = func(c cost) bool {
-		return best != nil && model.Time(sim.Cost{C1: c.c1, C2: c.c2}) >= shortest
+	p.late = func(c sim.Cost) bool {
+		return best != nil && model.Time(c) >= shortest
 	}
 	var broken []Candidate
 	var reasons []error
@@ -180,14 +184,14 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 			continue
 		}
 		plans, err := a.Plans(p)
-		if ended := p.ended(); ended != nil {
+		if ended := p.Ended(); ended != nil {
 			return nil, ended
 		}
 		if err != nil {
 			reasons = append(reasons, err)
 		}
 		for _, q := range plans {
-			if p.late(cost{c1: q.Info().Rounds()}) { // nothing needs to be counted
+			if p.late(sim.Cost{C1: q.Info().Rounds()}) { // nothing needs to be counted
 				continue
 			}
 			switch c := p.Evaluate(q, model); {

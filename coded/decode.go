@@ -231,7 +231,10 @@ func (j *decodeJob) openManifest() error {
 			return inputf("%s: %w", filepath.Join(path, ManifestName), err)
 		}
 		if j.stored.manifest.Text() && j.t.Size() > 1 {
-			return option("Text", "%s: one process reads and writes all packets of a text", filepath.Join(path, TextName))
+			return inputf("%s: one process reads and writes all packets of a text", filepath.Join(path, TextName))
+		}
+		if err := j.checkRanks(j.stored.manifest.Processors); err != nil {
+			return err
 		}
 		if r := j.stored.stored; r.Finished {
 			slog.Info("finished what an interrupted run had committed", "directory", path)
@@ -285,7 +288,7 @@ func (j *decodeJob) shareManifest(missing error) error {
 			has = rank
 		case s.Digest != all[has].Digest:
 			return j.together(func() error {
-				return inputf("ranks %d and %d have manifests of different runs, rank %d that in %s: name directories of one encode", has, rank, j.t.Rank(), j.stored.path)
+				return inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, rank)
 			})
 		}
 	}

@@ -36,6 +36,9 @@ type Options struct {
 	// are the same at all ranks. Nil is the defaults.
 	Encoder func(f field.Field, symbols int64) ([]volley.Option, error)
 
+	// PerRank is how many processors each rank has to have; 0 is as many as come to it.
+	PerRank int
+
 	// Timeout bounds the wait for a message; 0 is no bound.
 	Timeout time.Duration
 
@@ -73,6 +76,17 @@ func (r *run) warn(format string, args ...any) {
 	if r.Warn != nil {
 		r.Warn(fmt.Sprintf(format, args...))
 	}
+}
+
+// checkRanks returns an error where so many processors are not to be dealt out to the ranks.
+func (r *run) checkRanks(processors int) error {
+	switch ranks := r.t.Size(); {
+	case ranks > processors:
+		return inputf("%s for %s: start no more of them", count(ranks, "process"), count(processors, "processor"))
+	case r.PerRank > 0 && ranks*r.PerRank != processors:
+		return option("PerRank", "%s for %s", count(ranks, "process"), count(processors, "processor"))
+	}
+	return nil
 }
 
 // fail ends the run at all ranks.

@@ -3,9 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"volley"
+	"volley/algo"
 	"volley/coded"
+	"volley/executor"
 	"volley/group"
 	"volley/internal/selection"
 	"volley/transport"
@@ -92,5 +95,33 @@ func message(err error) string {
 	case errors.As(err, &aborted):
 		err = aborted.Cause
 	}
+	if flag := flagFor(err); flag != "" {
+		return selection.Message(err) + "; " + flag
+	}
 	return selection.Message(err)
+}
+
+// flagFor says by which flag an error of the library can be mended, which knows none; ""
+// where there is none.
+func flagFor(err error) string {
+	limit := new(algo.LimitError)
+	switch {
+	case errors.As(err, new(*volley.MemoryError)):
+		return "--memory gives more"
+	case errors.Is(err, executor.ErrTimeout):
+		return "--timeout waits longer"
+	case errors.As(err, &limit):
+		var flags []string
+		if limit.Limits.Rounds.Over() >= 0 {
+			flags = append(flags, "--rounds-over")
+		}
+		if limit.Limits.Memory > 0 {
+			flags = append(flags, "--max-memory")
+		}
+		if limit.Limits.Compute > 0 {
+			flags = append(flags, "--max-compute")
+		}
+		return "allow more with " + strings.Join(flags, " or ")
+	}
+	return ""
 }

@@ -13,6 +13,7 @@ import (
 	"volley/algo"
 	"volley/draw"
 	"volley/internal/printable"
+	"volley/internal/selection"
 	"volley/plan"
 	"volley/report"
 	"volley/sim"
@@ -183,7 +184,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},
 		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
 		{Name: "time", Unit: "C1·β + C2·W·τ + C3·W·γ", Value: func(c algo.Candidate) any { return brief(c.Time.Seconds()) }},
-		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
+		{Name: "limit", Value: brokenBy},
 	}, list)
 	if err != nil || len(rejected) == 0 {
 		return err
@@ -192,9 +193,17 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		return err
 	}
 	for _, r := range rejected {
-		if _, err := printable.Fprintf(w, "%s: %s\n", r.Algorithm, message(r.Reason)); err != nil {
+		if _, err := printable.Fprintf(w, "%s: %s\n", r.Algorithm, selection.Message(r.Reason)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// brokenBy says which limit a plan breaks, and with which flag it may.
+func brokenBy(c algo.Candidate) any {
+	if c.Broken == algo.CutsPackets {
+		return c.Broken + ": ask with --cut"
+	}
+	return c.Broken
 }
