@@ -126,8 +126,8 @@ func TestDecodeRankFails(t *testing.T) {
 	_, coded := encodedFiles(t, 4)
 	bad := errors.New("bad")
 	for name, spoil := range map[string]func(o *Decoding){
-		"guard":  func(d *Decoding) { d.Guard = func([]string, []string) error { return bad } },
-		"finish": func(d *Decoding) { d.Finish = func() error { return bad } },
+		"guard":     func(d *Decoding) { d.Guard = func([]string, []string) error { return bad } },
+		"finish":    func(d *Decoding) { d.Finish = func() error { return bad } },
 		"directory": func(d *Decoding) { d.Dir = filepath.Join(coded, "coded.0", "x") },
 		"coded":     func(d *Decoding) { d.Coded = "" },
 	} {
