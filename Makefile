@@ -1,7 +1,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The modules beside the product, which go.work ties to it.
-MODULES = bench/network examples internal/mutation
+MODULES = bench/network examples internal/mutation research
 
 .PHONY: build test check modules module race mpi page site browser verify-all differential mutation bench fuzz
 
@@ -42,7 +42,7 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config and
 	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout 300 mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
 	go build -tags mpi -o $$dir/example ./examples/mpi && timeout 60 mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
 	go test -tags mpi -count 1 ./cmd/libvolley
-	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|GroupJobKilled|GroupJobPairs|Job|JobCopies|JobErrors|JobDiffers|JobMissing|JobModes|TwoJobs|Jobs|OwnDirectories|Killed|Stopped)$$' ./internal/cli -group.kills 1
+	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|GroupJobKilled|GroupJobPairs|Job|JobCopies|JobErrors|JobDiffers|JobMissing|JobModes|DecodeJobs|DecodeJobErrors|DecodeJobKilled|TwoJobs|Jobs|OwnDirectories|Killed|Stopped)$$' ./internal/cli -group.kills 1
 
 page: ## web/dist, the page of volley explore, from its sources; needs Node.js and npm
 	cd web && npm ci --no-audit --no-fund && npm run check && npm run build
@@ -60,7 +60,7 @@ browser: site ## the page in a real browser; needs Node.js, npm and Chromium
 	cd web && npm ci --no-audit --no-fund && npm test && node test/measure.js
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
-	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo ./group ./internal/claims
+	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group
 	go test ./web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
 
 TIME = 20m

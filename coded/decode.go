@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"volley"
+	"volley/collective"
 	"volley/field"
 	"volley/internal/disk"
 	"volley/transport"
@@ -161,7 +161,7 @@ func (j *decodeJob) write() (*volley.Report, error) {
 		return nil, outputError(err)
 	}
 	defer dir.Discard()
-	dir.report()
+	j.found(dir)
 	if err := j.packets.create(dir); err != nil {
 		return nil, outputError(err)
 	}
@@ -231,10 +231,13 @@ func (j *decodeJob) openManifest() error {
 			return inputf("%s: %w", filepath.Join(path, ManifestName), err)
 		}
 		if j.stored.manifest.Text() && j.t.Size() > 1 {
-			return option("Text", "%s: one process reads and writes all packets of a text", filepath.Join(path, TextName))
+			return inputf("%s: one process reads and writes all packets of a text", filepath.Join(path, TextName))
+		}
+		if err := j.checkRanks(j.stored.manifest.Processors); err != nil {
+			return err
 		}
 		if r := j.stored.stored; r.Finished {
-			slog.Info("finished what an interrupted run had committed", "directory", path)
+			j.log("finished what an interrupted run had committed", "directory", path)
 		}
 		if damage := j.stored.Damage; damage != nil {
 			j.warn("%v: its copy %s is used", damage, CopyName)
@@ -285,7 +288,7 @@ func (j *decodeJob) shareManifest(missing error) error {
 			has = rank
 		case s.Digest != all[has].Digest:
 			return j.together(func() error {
-				return inputf("ranks %d and %d have manifests of different runs, rank %d that in %s: name directories of one encode", has, rank, j.t.Rank(), j.stored.path)
+				return inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, rank)
 			})
 		}
 	}
@@ -300,7 +303,7 @@ func (j *decodeJob) shareManifest(missing error) error {
 	if j.t.Rank() != has {
 		text = nil
 	}
-	texts, err := volley.Exchange(j.ctx, j.t, text, j.Timeout)
+	texts, err := collective.Allgatherv(j.ctx, j.t, text, j.Timeout)
 	if err != nil || missing == nil {
 		return err
 	}

@@ -69,11 +69,7 @@ func (j *decodeJob) files() (names []string, err error) {
 	for _, name := range j.d.Survivors {
 		some := []string{name}
 		if strings.Contains(name, rankWord) && job {
-			k := j.stored.manifest.Processors
-			if j.t.Size() > k {
-				return nil, inputf("%s for %s: start no more of them", count(j.t.Size(), "process"), count(k, "processor"))
-			}
-			first, end := executor.Hosted(k, j.t.Rank(), j.t.Size())
+			first, end := executor.Hosted(j.stored.manifest.Processors, j.t.Rank(), j.t.Size())
 			some = numbered(name, first, end)
 		}
 		for _, name := range some {
@@ -273,11 +269,6 @@ func (h *filesAtHand) stat() (*codedFiles, error) {
 // coded files whose SHA-256 is right.
 func (h *filesAtHand) pick() error {
 	k, ranks := h.manifest.Processors, h.run.t.Size()
-	if ranks > k {
-		return h.run.together(func() error {
-			return inputf("%s for %s: start no more of them", count(ranks, "process"), count(k, "processor"))
-		})
-	}
 	at := newHeld(ranks, k, h.manifest.CodedPackets())
 	all, err := exchange(h.run, slices.Sorted(maps.Keys(h.inputs)))
 	if err != nil {
@@ -321,7 +312,7 @@ func (h *filesAtHand) pick() error {
 }
 
 // sufficient returns as many coded packets as inputs are lost, from which with the other inputs
-// these can be told. It says in at which rank has each coded packet.
+// these can be told. It notes in at which rank has each coded packet.
 func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, error) {
 	k := len(at.inputs)
 	place := func() []int {
@@ -543,7 +534,7 @@ func (h *filesAtHand) create(dir *directory) error {
 			}
 		}
 	}
-	return h.run.move(moves)
+	return h.run.move(moves, at, h.all)
 }
 
 // cutWriter takes a packet and writes the first size bytes of it.

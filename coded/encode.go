@@ -37,7 +37,6 @@ type Encoding struct {
 	Job bool
 
 	Processors int  // K; 0: as many as packets, or one for each rank
-	PerRank    int  // processors of each rank; 0: as many as come to it
 	Sinks      int  // R, how many processors get a coded file; 0: all
 	Separate   bool // the sinks are processors of their own, after the others
 	Symbols    bool // the bytes of the packets are symbols already; else they are packed
@@ -109,7 +108,7 @@ func (j *encodeJob) do() (*volley.Report, error) {
 		return nil, outputError(err)
 	}
 	defer dir.Discard()
-	dir.report()
+	j.found(dir)
 	if err := j.packets.create(dir); err != nil {
 		return nil, outputError(err)
 	}

@@ -69,16 +69,13 @@ func (j *encodeJob) span(k int) (span, error) {
 	if j.e.Separate {
 		processors, firstSink = k+s.sinks, k
 	}
-	ranks := j.t.Size()
-	switch {
-	case k < 1:
+	if k < 1 {
 		return s, inputf("%d packets: want 1 or more", k)
-	case ranks > processors:
-		return s, inputf("%s for %s: start no more of them", count(ranks, "process"), count(processors, "processor"))
-	case j.e.PerRank > 0 && ranks*j.e.PerRank != processors:
-		return s, option("PerRank", "%s for %s", count(ranks, "process"), count(processors, "processor"))
 	}
-	first, end := executor.Hosted(processors, j.t.Rank(), ranks)
+	if err := j.checkRanks(processors); err != nil {
+		return s, err
+	}
+	first, end := executor.Hosted(processors, j.t.Rank(), j.t.Size())
 	s.first, s.end = min(first, k), min(end, k)
 	s.to, s.toEnd = min(max(first-firstSink, 0), s.sinks), min(max(end-firstSink, 0), s.sinks)
 	return s, nil
@@ -93,7 +90,7 @@ func (j *encodeJob) here() ([]string, span, error) {
 	pattern := len(e.Files) == 1 && strings.Contains(e.Files[0], rankWord)
 	k := e.Processors
 	if !alone && k == 0 {
-		if k = j.t.Size() * max(1, e.PerRank); e.Separate {
+		if k = j.t.Size() * max(1, j.PerRank); e.Separate {
 			k -= e.Sinks
 		}
 	}

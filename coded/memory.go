@@ -3,6 +3,7 @@ package coded
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"time"
 
 	"volley"
@@ -40,7 +41,8 @@ func DecodePackets(ctx context.Context, t transport.Transport, d MemoryDecoding)
 type packetsAtHand struct {
 	run
 	d       MemoryDecoding
-	length  int64 // of a coded packet
+	length  int64         // of a coded packet
+	lengths map[int]int64 // of the inputs at hand, at the ranks that count
 	slots   []slot
 	moved   map[int][]byte // by slot: packets of other ranks
 	results map[int][]byte // by input
@@ -82,8 +84,11 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 
 // gather says which rank has which packet, after a check that they fit each other.
 func (h *packetsAtHand) gather(at *held) error {
-	type lengths struct{ Inputs, Coded map[int]int64 }
-	mine := lengths{map[int]int64{}, map[int]int64{}}
+	type lengths struct {
+		Matrix        [sha256.Size]byte
+		Inputs, Coded map[int]int64
+	}
+	mine := lengths{sha256.Sum256([]byte(h.d.Matrix.ID())), map[int]int64{}, map[int]int64{}}
 	for n, packet := range h.d.Inputs {
 		mine.Inputs[n] = int64(len(packet))
 	}
@@ -94,12 +99,16 @@ func (h *packetsAtHand) gather(at *held) error {
 	if err != nil {
 		return err
 	}
+	h.lengths = map[int]int64{}
 	return h.together(func() error {
-		if k := len(at.inputs); at.ranks > k {
-			return inputf("%s for %s: start no more of them", count(at.ranks, "process"), count(k, "processor"))
+		if err := h.checkRanks(len(at.inputs)); err != nil {
+			return err
 		}
 		from := -1 // a rank that has a coded packet
 		for rank, l := range all {
+			if l.Matrix != all[0].Matrix {
+				return inputf("ranks 0 and %d differ in the matrix: start all with the same", rank)
+			}
 			for n, length := range l.Coded {
 				if n < 0 || n >= len(at.coded) {
 					return inputf("rank %d has coded packet %d: there are %d", rank, n, len(at.coded))
@@ -116,12 +125,14 @@ func (h *packetsAtHand) gather(at *held) error {
 		for rank, l := range all {
 			for n, length := range l.Inputs {
 				switch {
-				case n < 0 || n >= len(at.inputs):
+				case n < 0 || n >= len(at.inputs), length < 0:
 					return inputf("rank %d has packet %d: there are %d", rank, n, len(at.inputs))
 				case from >= 0 && length > h.length:
 					return inputf("packet %d of rank %d has %d bytes: want at most %d, the length of a coded packet", n, rank, length, h.length)
 				}
-				at.has(at.inputs, n, rank)
+				if at.has(at.inputs, n, rank); at.inputs[n] == rank {
+					h.lengths[n] = length
+				}
 			}
 		}
 		return nil
@@ -139,16 +150,6 @@ func (h *packetsAtHand) packet(s slot) []byte {
 // place sends packets to the ranks of their slots, and makes room for the results.
 func (h *packetsAtHand) place(at *held) error {
 	h.moved, h.results = map[int][]byte{}, map[int][]byte{}
-	lengths := map[int]int64{} // of packets that come
-	all, err := exchange(&h.run, h.lengthsSent(at))
-	if err != nil {
-		return err
-	}
-	for _, l := range all {
-		for p, n := range l {
-			lengths[p] = n
-		}
-	}
 	var moves []move
 	for rank := range at.ranks {
 		for p, end := at.hosted(rank); p < end; p++ {
@@ -159,26 +160,19 @@ func (h *packetsAtHand) place(at *held) error {
 			switch {
 			case s.from == rank:
 			case here:
-				h.moved[p] = make([]byte, min(max(0, lengths[p]), h.length))
-				moves = append(moves, move{slot: p, rank: s.from, bytes: int64(len(h.moved[p])), to: memory(h.moved[p])})
+				n := h.length
+				if s.coded < 0 {
+					n = h.lengths[s.input]
+				}
+				h.moved[p] = make([]byte, n)
+				moves = append(moves, move{slot: p, rank: s.from, bytes: n, to: memory(h.moved[p])})
 			case s.from == h.t.Rank():
 				packet := h.packet(s)
 				moves = append(moves, move{slot: p, rank: rank, bytes: int64(len(packet)), from: bytes.NewReader(packet)})
 			}
 		}
 	}
-	return h.move(moves)
-}
-
-// lengthsSent returns the lengths of the packets that this rank sends, by slot.
-func (h *packetsAtHand) lengthsSent(at *held) map[int]int64 {
-	sent := map[int]int64{}
-	for p, s := range h.slots {
-		if first, end := at.hosted(h.t.Rank()); s.from == h.t.Rank() && (p < first || p >= end) {
-			sent[p] = int64(len(h.packet(s)))
-		}
-	}
-	return sent
+	return h.move(moves, at, h.slots)
 }
 
 func (h *packetsAtHand) source(p int, to *volley.Packet) {

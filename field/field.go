@@ -97,8 +97,8 @@ type Field interface {
 	Combine(dst []byte, coef []Element, src [][]byte)
 
 	// Map makes the linear map with the given rows ready: rows[i][j] multiplies
-	// input j in output i. All rows are equally long, and neither there are none nor
-	// are they empty. It panics when they disagree.
+	// input j in output i. rows is non-empty and rectangular; Map panics when it
+	// is not.
 	Map(rows [][]Element) Map
 
 	// FirstInvalid returns the index of the first symbol of the packet that is

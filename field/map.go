@@ -9,18 +9,19 @@ import (
 // times. It is immutable and safe for concurrent use.
 type Map interface {
 	// Apply sets out[i] = Σ_j rows[i][j]·in[j], symbol by symbol, or adds that to
-	// out[i] where add is true. All packets are equally long, a multiple of
-	// SymbolBytes, and no output overlaps an input or another output. It allocates
-	// nothing that grows with the packets. It panics when numbers or lengths disagree.
+	// out[i] where add is true. All packets have one length, a multiple of
+	// SymbolBytes bytes. No output overlaps an input or another output. Apply
+	// allocates nothing that grows with the packets. It panics when numbers or
+	// lengths disagree.
 	//
-	// Packets of more than a few kilobytes are best cut by the caller, such that all
-	// inputs and outputs of a part fit in a cache.
+	// The caller should cut packets of more than a few kilobytes, so that all inputs
+	// and outputs of a piece fit in a cache.
 	Apply(out, in [][]byte, add bool)
 }
 
-// A Planar is a field with a layout of packets in which its maps are faster than in
-// the usual one: it pays to change it where packets go through several maps. What
-// the layout is depends on the field alone, not on the machine.
+// A Planar is a field with a second layout of packets, in which its maps are faster.
+// Changing the layout pays where packets go through several maps. The layout depends
+// on the field alone, not on the machine.
 type Planar interface {
 	Field
 	ToPlanes(dst, src []byte)   // sets dst to the packet src, in planes

@@ -208,7 +208,7 @@ func TestKey(t *testing.T) {
 func generationIn(t *testing.T, w *world, n int) int64 {
 	t.Helper()
 	for _, name := range w.meta(n) {
-		if kind, g, _, ok := nameOf(name); ok && kind == manifestName {
+		if kind, g, ok := nameOf(name); ok && kind == manifestName {
 			return g
 		}
 	}

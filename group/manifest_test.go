@@ -185,16 +185,15 @@ func TestNames(t *testing.T) {
 		name string
 		kind string // "": it is of no generation
 		g    int64
-		n    int
 	}{
-		{"manifest.1.json", manifestName, 1, 0}, {"pending.12.json", pendingName, 12, 0}, {"parity.3", parityName, 3, 0}, {"member.4.15.json", recordName, 4, 15},
-		{"member.4.0.json", recordName, 4, 0}, {"parity.9007199254740992", parityName, 1 << 53, 0},
-		{"manifest.1", "", 0, 0}, {"parity.3.json", "", 0, 0}, {"member.4.json", "", 0, 0}, {"member.4.01.json", "", 0, 0}, {"member.4.-1.json", "", 0, 0},
-		{"member.x.1.json", "", 0, 0}, {"parity.0", "", 0, 0}, {"parity.-1", "", 0, 0}, {"parity.01", "", 0, 0}, {"parity.9007199254740993", "", 0, 0}, {"node.json", "", 0, 0},
+		{"manifest.1.json", manifestName, 1}, {"pending.12.json", pendingName, 12}, {"parity.3", parityName, 3}, {"member.4.15.json", recordName, 4},
+		{"member.4.0.json", recordName, 4}, {"parity.9007199254740992", parityName, 1 << 53},
+		{"manifest.1", "", 0}, {"parity.3.json", "", 0}, {"member.4.json", "", 0}, {"member.4.01.json", "", 0}, {"member.4.-1.json", "", 0},
+		{"member.x.1.json", "", 0}, {"parity.0", "", 0}, {"parity.-1", "", 0}, {"parity.01", "", 0}, {"parity.9007199254740993", "", 0}, {"node.json", "", 0},
 	} {
-		kind, g, n, ok := nameOf(x.name)
-		if ok != (x.kind != "") || ok && (kind != x.kind || g != x.g || n != x.n) {
-			t.Errorf("%s: %q, generation %d, node %d, %v", x.name, kind, g, n, ok)
+		kind, g, ok := nameOf(x.name)
+		if ok != (x.kind != "") || ok && (kind != x.kind || g != x.g) {
+			t.Errorf("%s: %q, generation %d, %v", x.name, kind, g, ok)
 		}
 	}
 	for name, want := range map[string]bool{"tmp-parity": true, ".volley-x": true, "parity.1": false, "replaced": false} {

@@ -175,7 +175,7 @@ func (n *node) load(k int, key []byte) *state {
 			s.Left = append(s.Left, name)
 		}
 		s.Begun = s.Begun || name == recoveringFile
-		kind, g, _, ok := nameOf(name)
+		kind, g, ok := nameOf(name)
 		if !ok {
 			continue
 		}
@@ -307,28 +307,24 @@ func leftover(name string) bool {
 }
 
 // nameOf takes a name of .volley apart that belongs to a generation.
-func nameOf(name string) (kind string, g int64, n int, ok bool) {
+func nameOf(name string) (kind string, g int64, ok bool) {
 	for _, kind := range []string{manifestName, pendingName, parityName, recordName} {
 		rest, found := strings.CutPrefix(name, kind)
 		if kind != parityName && found {
 			rest, found = strings.CutSuffix(rest, ".json")
 		}
-		if !found {
-			continue
+		if kind == recordName && found {
+			var node string
+			rest, node, _ = strings.Cut(rest, ".")
+			n, err := strconv.Atoi(node)
+			found = err == nil && fmt.Sprint(n) == node && n >= 0
 		}
-		if kind == recordName {
-			of, number, _ := strings.Cut(rest, ".")
-			n, err := strconv.Atoi(number)
-			if err != nil || fmt.Sprint(n) != number || n < 0 {
-				return "", 0, 0, false
-			}
-			g, ok := generationOf(of)
-			return kind, g, n, ok
+		if found {
+			g, ok := generationOf(rest)
+			return kind, g, ok
 		}
-		g, ok := generationOf(rest)
-		return kind, g, 0, ok
 	}
-	return "", 0, 0, false
+	return "", 0, false
 }
 
 func generationOf(text string) (int64, bool) {
@@ -356,26 +352,33 @@ func (n *node) rollForward(g int64, root string) error {
 // a manifest of g that is pending yet, which is another. It is called when all nodes have
 // committed g.
 func (n *node) clean(g int64) error {
-	entries, err := n.dir.ReadDir(metaName)
-	if err != nil {
-		return err
-	}
 	// Manifests go first: what they speak of is there as long as they are.
 	for _, manifests := range []bool{true, false} {
-		for _, e := range entries {
-			kind, of, _, ok := nameOf(e.Name())
-			if is := kind == manifestName || kind == pendingName; is != manifests || !leftover(e.Name()) && e.Name() != recoveringFile && (!ok || of == g && kind != pendingName) {
-				continue
+		if err := n.discard(func(name string) bool {
+			kind, of, ok := nameOf(name)
+			if is := kind == manifestName || kind == pendingName; is != manifests {
+				return false
 			}
-			if err := disk.Discard(n.dir, metaPath(e.Name())); err != nil {
-				return err
-			}
+			return leftover(name) || name == recoveringFile || ok && (of != g || kind == pendingName)
+		}); err != nil {
+			return err
 		}
 		if err := n.sync(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// discard removes what has some names of .volley.
+func (n *node) discard(which func(name string) bool) error {
+	entries, err := n.dir.ReadDir(metaName)
+	for _, e := range entries {
+		if err == nil && which(e.Name()) {
+			err = disk.Discard(n.dir, metaPath(e.Name()))
+		}
+	}
+	return err
 }
 
 // tidy removes what interrupted runs have left.
@@ -390,18 +393,10 @@ func (n *node) tidy(s *state) error {
 
 // drop removes what the node has of a generation that no node has committed.
 func (n *node) drop(g int64) error {
-	entries, err := n.dir.ReadDir(metaName)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if _, of, _, ok := nameOf(e.Name()); ok && of == g {
-			if err := n.dir.Remove(metaPath(e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return n.discard(func(name string) bool {
+		_, of, ok := nameOf(name)
+		return ok && of == g
+	})
 }
 
 // sync makes the names in .volley last.

@@ -183,16 +183,17 @@ func sameDigest(part, digests []byte, i int) bool {
 	return bytes.Equal(is[:], digests[i*sha256.Size:][:sha256.Size])
 }
 
-// all returns, by chunk, all rows.
-func all(m *Manifest, chunks int) [][]int {
-	list := make([][]int, chunks)
-	for c := range list {
-		for row := range m.rows() {
-			list[c] = append(list[c], row)
-		}
+// allRows returns the rows of a chunk.
+func (m *Manifest) allRows() []int {
+	var rows []int
+	for row := range m.rows() {
+		rows = append(rows, row)
 	}
-	return list
+	return rows
 }
+
+// all returns, by chunk, all rows.
+func all(m *Manifest, chunks int) [][]int { return slices.Repeat([][]int{m.allRows()}, chunks) }
 
 // errDamaged says that a file has rotted.
 func errDamaged(path string) error {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"volley/transport"
-	"volley/verify"
 )
 
 // VerifyOptions say how to verify.
@@ -146,28 +145,22 @@ func (s *session) fingerprint(ctx context.Context, n *node, x *check, i int) err
 		defer f.Close()
 		parity = f
 	}
-	everything := blocks{m: m}
-	for row := range m.rows() {
-		everything.rows = append(everything.rows, row)
-	}
+	everything := blocks{m, m.allRows()}
 	buffer := make([]byte, max(x.blockBytes(), 1<<20/x.blockBytes()*x.blockBytes()))
-	for _, of := range []struct {
-		from   io.ReaderAt
-		chunks int
-		prints []*verify.Fingerprint
-	}{{d, m.DataChunks, x.prints[i][:m.DataChunks]}, {parity, m.ParityChunks, x.prints[i][m.DataChunks:]}} {
-		for chunk, p := range of.prints {
-			r := &blockReader{everything, of.from, chunk, of.chunks}
-			for at := int64(0); at < m.ChunkBytes; at += int64(len(buffer)) {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				part := buffer[:min(int64(len(buffer)), m.ChunkBytes-at)]
-				if _, err := r.ReadAt(part, at); err != nil {
-					clear(part)
-				}
-				p.Add(part)
+	for chunk, p := range x.prints[i] {
+		r := &blockReader{everything, d, chunk, m.DataChunks}
+		if chunk >= m.DataChunks {
+			r = &blockReader{everything, parity, chunk - m.DataChunks, m.ParityChunks}
+		}
+		for at := int64(0); at < m.ChunkBytes; at += int64(len(buffer)) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			part := buffer[:min(int64(len(buffer)), m.ChunkBytes-at)]
+			if _, err := r.ReadAt(part, at); err != nil {
+				clear(part)
+			}
+			p.Add(part)
 		}
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 //	LCH           LCH · diagonal, 2^e rows of which number first is a multiple of 2^e
 //	Transpose     that of some of the columns, of Cauchy, Lagrange and Vandermonde
 //
-// so that [Factor] factors a block with as many rows as columns whose points have
-// structure. Any other block has none. It panics where m has not all these rows.
+// so that [Factor] factors a square block whose points have structure. Any other block
+// has no structure. Block panics where m lacks one of the rows.
 func Block(m Matrix, first, rows int) Matrix {
 	if first < 0 || rows < 1 || first > m.Rows()-rows {
 		panic(fmt.Sprintf("matrix: %d rows from %d of a %d×%d matrix", rows, first, m.Rows(), m.Cols()))

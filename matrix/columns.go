@@ -9,8 +9,8 @@ import (
 )
 
 // Columns returns the matrix whose column k is column columns[k] of the square
-// matrix m, on demand: a view that follows m, with the structure that m has. It
-// is an error where columns is no permutation.
+// matrix m, on demand: a view that follows m and keeps its structure. Columns returns
+// an error where columns is no permutation or m is not square.
 func Columns(m Matrix, columns []int) (Matrix, error) {
 	k := m.Cols()
 	place := make([]int, k)

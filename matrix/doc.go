@@ -8,11 +8,11 @@
 // so rows are inputs, columns are outputs, and the packets form a row vector:
 // encoding with A and then with B is encoding with A·B ([Mul]).
 //
-// K is the number of rows, the sources, and R that of columns, the sinks; R = K
-// where nothing is said of R. q is the order of the field, and g its generator,
-// [field.Field.Generator]. The on-demand families take memory in proportion to
-// K and R at most, so that an entry of a matrix with K = 10^6 costs no more than
-// a few field operations:
+// K is the number of rows, one for each source. R is the number of columns, one for
+// each sink; a square matrix has R = K. q is the order of the field, and g its
+// generator, [field.Field.Generator]. A matrix of a family on demand takes memory in
+// proportion to K and R at most, and an entry costs a few field operations, also where
+// K = 10^6:
 //
 //	[DFT]          ω^(ij), ω of order K
 //	[Vandermonde]  α_j^i on a set of [Points]
@@ -22,10 +22,12 @@
 //	[Moore]        α_j^(b^i); [Gabidulin] is made of two
 //	[Random]       uniform, a function of a seed
 //
-// ReedSolomon… are the parity parts of libraries. A matrix with structure is a
-// product of layers of small matrices: [Factor] finds it, and finds it in each
-// [Block] of a matrix that is not square.
+// [ReedSolomonVandermonde], [ReedSolomonCauchy], [ReedSolomonPAR1] and
+// [ReedSolomonJerasure] are the parity parts of the codes of libraries. [FromCSV] reads
+// any other matrix. [ParseSpec] selects a matrix by its name.
 //
-// [FromCSV] reads any other matrix. [ParseSpec] selects one by name, as on the
-// command line.
+// A matrix with structure is a product of layers of small matrices. [Factor] finds the
+// layers. Where a matrix is not square, Factor finds those of each [Block].
+//
+// [Dense] does Gaussian elimination: [Dense.Rank], [Dense.Inverse] and [Dense.Echelon].
 package matrix

@@ -62,10 +62,10 @@ func (l Labels) Processor(label int) int {
 	return l.processor(label)
 }
 
-// Factor returns the factorisation of a square matrix into layers of small
-// matrices that follows from how the matrix was made, and nil where none is known
-// or its points have no structure. It searches points for structure, in about as many
-// field operations as there are points.
+// Factor returns a factorisation of a square matrix into layers of small matrices. The
+// factorisation follows from how the matrix was made. Factor returns nil where it knows
+// none: m is not square, its family has none, or its points have no structure. It
+// searches points for structure, in about as many field operations as there are points.
 //
 // The sources are the paper, sections "Computing a DFT Matrix", "Generalization"
 // and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy, Moore

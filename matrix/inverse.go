@@ -17,9 +17,9 @@ const maxDenseBytes = 4 << 30
 
 // Inverse returns the inverse of m under the ID "inverse(" + m.ID() + ")".
 //
-// Those of [DFT] and [Lagrange] are on demand. Any other is computed and stored,
-// K×K symbols and O(K³) field operations; it is an error where it takes over
-// 4 GiB. The error wraps [ErrSingular] where there is no inverse.
+// The inverses of [DFT] and [Lagrange] matrices are on demand. Inverse computes and
+// stores any other: K×K symbols, in O(K³) field operations. It returns an error where
+// that takes over 4 GiB. The error wraps [ErrSingular] where there is no inverse.
 func Inverse(m Matrix) (Matrix, error) {
 	if err := checkSquare(m); err != nil {
 		return nil, err

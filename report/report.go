@@ -116,8 +116,8 @@ func Records[R any](w io.Writer, columns []Column[R], rows []R) error {
 	return align(w, lines)
 }
 
-// CSV writes a line of names and a line for each row.
-func CSV[R any](w io.Writer, columns []Column[R], rows []R) error {
+// writeCSV writes a line of names and a line for each row.
+func writeCSV[R any](w io.Writer, columns []Column[R], rows []R) error {
 	cw := csv.NewWriter(w)
 	record := make([]string, len(columns))
 	for i, c := range columns {
@@ -141,8 +141,8 @@ func CSV[R any](w io.Writer, columns []Column[R], rows []R) error {
 	return cw.Error()
 }
 
-// JSON writes {"rows": [...]}, an object for each row, empty cells left out.
-func JSON[R any](w io.Writer, columns []Column[R], rows []R) error {
+// writeJSON writes {"rows": [...]}, an object for each row, empty cells left out.
+func writeJSON[R any](w io.Writer, columns []Column[R], rows []R) error {
 	table := struct {
 		Rows []map[string]any `json:"rows"`
 	}{[]map[string]any{}}
@@ -170,9 +170,9 @@ func Write[R any](w io.Writer, format string, columns []Column[R], rows []R) err
 	case "text":
 		return Text(w, columns, rows)
 	case "csv":
-		return CSV(w, columns, rows)
+		return writeCSV(w, columns, rows)
 	case "json":
-		return JSON(w, columns, rows)
+		return writeJSON(w, columns, rows)
 	}
 	return fmt.Errorf("format %q: want one of %s", format, strings.Join(Formats, ", "))
 }

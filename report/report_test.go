@@ -120,7 +120,7 @@ func TestNoRows(t *testing.T) {
 // TestSameCells checks that CSV and JSON hold the same.
 func TestSameCells(t *testing.T) {
 	var table, object bytes.Buffer
-	if err := errors.Join(CSV(&table, columns, planets), JSON(&object, columns, planets)); err != nil {
+	if err := errors.Join(Write(&table, "csv", columns, planets), Write(&object, "json", columns, planets)); err != nil {
 		t.Fatal(err)
 	}
 	records, err := csv.NewReader(&table).ReadAll()

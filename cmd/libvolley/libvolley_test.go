@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/coded"
 	"volley/field"
 	"volley/group"
 	"volley/matrix"
@@ -168,6 +169,7 @@ func TestResult(t *testing.T) {
 		{errUsage{errors.New("path")}, 2},
 		{&volley.DisagreementError{}, 2},
 		{&group.TooManyError{Tolerate: 1}, 2},
+		{&coded.InputError{Err: errors.New("too few")}, 2},
 		{&verify.CheckError{}, 3},
 		{new(group.WrongError), 3},
 	} {

@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	"volley"
+	"volley/coded"
 	"volley/field"
 	"volley/group"
 	"volley/internal/printable"
@@ -61,9 +62,20 @@ func volleyVersion() *C.char { return version }
 type errUsage struct{ error }
 
 //export volleyEncode
-func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, coded unsafe.Pointer, codedBytes C.size_t, o *C.volley_options) C.int {
+func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
 	return drive(comm, func(e *mpi.Endpoint) error {
-		return encode(e, unsafe.Slice((*byte)(packet), int(bytes)), unsafe.Slice((*byte)(coded), int(codedBytes)), o)
+		return encode(e, unsafe.Slice((*byte)(packet), int(bytes)), unsafe.Slice((*byte)(result), int(resultBytes)), o)
+	})
+}
+
+//export volleyDecode
+func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_options) C.int {
+	return drive(comm, func(e *mpi.Endpoint) error {
+		var has []byte // not nil where there is one, whatever its length
+		if parity != nil {
+			has = unsafe.Slice((*byte)(parity), int(parityBytes))
+		}
+		return decode(e, unsafe.Slice((*byte)(packet), int(bytes)), lost != 0, has, o)
 	})
 }
 
@@ -131,27 +143,31 @@ func result(err error) C.int {
 	switch {
 	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*group.WrongError)), errors.As(err, new(*group.IncompleteError)):
 		return C.VOLLEY_WRONG
-	case errors.As(err, new(errUsage)), volley.IsInputError(err), group.IsInputError(err):
+	case errors.As(err, new(errUsage)), errors.As(err, new(*coded.InputError)), volley.IsInputError(err), group.IsInputError(err):
 		return C.VOLLEY_USAGE
 	}
 	return C.VOLLEY_FAILED
 }
 
-// encode encodes with the others of e.
-func encode(e *mpi.Endpoint, packet, coded []byte, o *C.volley_options) error {
+// codeOf returns the matrix of the processes of e, the encoder's options and its timeout.
+func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Option, time.Duration, error) {
+	timeout := volley.DefaultTimeout
+	if o.timeout != 0 {
+		timeout = max(0, time.Duration(float64(o.timeout)*float64(time.Second)))
+	}
 	f, err := field.Parse(cmp.Or(C.GoString(o.field), "2^8"))
 	if err != nil {
-		return errUsage{err}
+		return nil, nil, 0, errUsage{err}
 	}
 	spec, err := matrix.ParseSpec(cmp.Or(C.GoString(o.matrix), "cauchy"))
 	if err != nil {
-		return errUsage{err}
+		return nil, nil, 0, errUsage{err}
 	}
 	a, err := spec.Build(f, e.Size(), e.Size())
 	if err != nil {
-		return errUsage{err}
+		return nil, nil, 0, errUsage{err}
 	}
-	options := []volley.Option{volley.WithCheck(o.unchecked == 0)}
+	options := []volley.Option{volley.WithCheck(o.unchecked == 0), volley.WithTimeout(timeout)}
 	if name := C.GoString(o.algorithm); name != "" {
 		options = append(options, volley.WithAlgorithm(name))
 	}
@@ -161,14 +177,41 @@ func encode(e *mpi.Endpoint, packet, coded []byte, o *C.volley_options) error {
 	if o.memory != 0 {
 		options = append(options, volley.WithMemory(int64(o.memory)))
 	}
-	if o.timeout != 0 {
-		options = append(options, volley.WithTimeout(max(0, time.Duration(float64(o.timeout)*float64(time.Second)))))
+	return a, options, timeout, nil
+}
+
+// encode encodes with the others of e.
+func encode(e *mpi.Endpoint, packet, result []byte, o *C.volley_options) error {
+	a, options, _, err := codeOf(e, o)
+	if err != nil {
+		return err
 	}
 	encoder, err := volley.NewEncoder(a, options...)
 	if err != nil {
 		return errUsage{err}
 	}
-	_, err = encoder.Run(context.Background(), e, volley.Packet{Data: packet, Coded: room(coded)})
+	_, err = encoder.Run(context.Background(), e, volley.Packet{Data: packet, Coded: room(result)})
+	return err
+}
+
+// decode decodes with the others of e. Parity is nil where this process has lost its coded packet.
+func decode(e *mpi.Endpoint, packet []byte, lost bool, parity []byte, o *C.volley_options) error {
+	a, options, timeout, err := codeOf(e, o)
+	if err != nil {
+		return err
+	}
+	d := coded.MemoryDecoding{Matrix: a, Timeout: timeout, Options: options, Inputs: map[int][]byte{}, Coded: map[int][]byte{}}
+	if !lost {
+		d.Inputs[e.Rank()] = packet
+	}
+	if parity != nil {
+		d.Coded[e.Rank()] = parity
+	}
+	results, _, err := coded.DecodePackets(context.Background(), e, d)
+	if lost && err == nil {
+		n := copy(packet, results[e.Rank()])
+		clear(packet[n:])
+	}
 	return err
 }
 

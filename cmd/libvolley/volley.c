@@ -12,6 +12,15 @@ int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded
 	return volleyEncode(comm, (void *)packet, bytes, coded, coded_bytes, options != NULL ? (volley_options *)options : &none);
 }
 
+int volley_decode(MPI_Comm comm, void *packet, size_t bytes, int lost, const void *coded, size_t coded_bytes, const volley_options *options) {
+	return volley_decode_f(MPI_Comm_c2f(comm), packet, bytes, lost, coded, coded_bytes, options);
+}
+
+int volley_decode_f(MPI_Fint comm, void *packet, size_t bytes, int lost, const void *coded, size_t coded_bytes, const volley_options *options) {
+	volley_options none = {0};
+	return volleyDecode(comm, packet, bytes, lost, (void *)coded, coded_bytes, options != NULL ? (volley_options *)options : &none);
+}
+
 static volley_group_options no_group_options;
 
 int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options) {

@@ -44,6 +44,22 @@ int volley_encode(MPI_Comm comm, const void *packet, size_t bytes, void *coded, 
 /* The same by the communicator's Fortran handle (comm, or comm%MPI_VAL). */
 int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes, const volley_options *options);
 
+/* Decodes: brings packets back that volley_encode has encoded. Each process has its packet, unless
+ * lost is not 0, and its coded packet, unless coded is NULL. Afterwards each has its packet. With the matrix cauchy any K of the 2 K packets and coded packets are
+ * enough; where too few are left it returns VOLLEY_USAGE at all processes, and packet is as it was.
+ *
+ * bytes is the length of the packet. Where it is lost, packet has room for that and obtains it; a
+ * process that does not know the length gives coded_bytes of others, and has zeros after the end.
+ * coded_bytes is the length of the longest packet, at all processes that have a coded packet.
+ * The result is checked for errors of the run, not for packets that are damaged: keep a checksum.
+ *
+ * All processes of comm call it, as many as have encoded, in the same order and with the same
+ * options. MPI is as for volley_encode. */
+int volley_decode(MPI_Comm comm, void *packet, size_t bytes, int lost, const void *coded, size_t coded_bytes, const volley_options *options);
+
+/* The same by the communicator's Fortran handle. */
+int volley_decode_f(MPI_Fint comm, void *packet, size_t bytes, int lost, const void *coded, size_t coded_bytes, const volley_options *options);
+
 /* How to protect and recover. A member that is 0 has its default; all processes give the same. */
 typedef struct volley_group_options {
 	double timeout;      /* seconds without a message until the run fails: 30; below 0: never */

@@ -77,7 +77,7 @@ func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Enc
 	}
 	e = coded.Encoding{
 		Options: options, Files: args, Job: o.party.job(),
-		Processors: o.Processors, PerRank: o.perRank, Sinks: o.Sinks, Separate: o.Separate, Symbols: o.symbols,
+		Processors: o.Processors, Sinks: o.Sinks, Separate: o.Separate, Symbols: o.symbols,
 	}
 	if o.plan != "" {
 		if err := o.usePlan(cmd, &e.Options); err != nil {

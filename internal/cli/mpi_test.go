@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"volley"
+
+	codedpkg "volley/coded"
 )
 
 // A job is a run under mpirun.
@@ -561,5 +563,188 @@ func TestGroupJob(t *testing.T) {
 	}
 	if out := do(2, "recover"); strings.Count(out, "too much is lost")+strings.Count(out, "4 nodes are lost") != 1 {
 		t.Error(out)
+	}
+}
+
+// TestDecodeJobs loses inputs and coded files and decodes in as many processes, fewer, or one, which
+// share directories or have their own.
+func TestDecodeJobs(t *testing.T) {
+	const k = 5
+	for _, c := range []struct {
+		ranks int
+		lost  []int // inputs and their coded files
+		more  []int // inputs
+		own   bool
+		args  []string
+	}{
+		{k, nil, nil, false, nil},
+		{k, []int{1, 3}, nil, false, nil},
+		{k, []int{1, 3}, nil, true, nil},
+		{k, nil, []int{0, 1, 2, 3, 4}, true, []string{"--field", "2^16", "--memory", "64KiB"}},
+		{2, []int{0}, []int{4}, false, []string{"--field", "257", "--matrix", "random:3"}},
+		{3, []int{2}, []int{3}, true, nil},
+		{1, []int{4}, nil, false, nil},
+	} {
+		t.Run(fmt.Sprintf("%d processes, lost %v and inputs %v, own %v", c.ranks, c.lost, c.more, c.own), func(t *testing.T) {
+			pattern := writeNumbered(t, k, 400_000)
+			want := tree(t, filepath.Dir(pattern))
+			dir := t.TempDir()
+			out, back := filepath.Join(dir, "coded"), filepath.Join(dir, "back")
+			mustRun(t, slices.Concat([]string{"encode", "-o", out, "-k", fmt.Sprint(k)}, c.args, []string{pattern})...)
+			for _, n := range append(slices.Clone(c.lost), c.more...) {
+				remove(t, strings.ReplaceAll(pattern, rankWord, fmt.Sprint(n)))
+			}
+			for _, n := range c.lost {
+				remove(t, filepath.Join(out, fmt.Sprint("coded.", n)))
+			}
+			if c.own { // the manifest is at the last rank only, and coded files are anywhere
+				for rank := range c.ranks {
+					if err := os.Mkdir(fmt.Sprint(out, ".", rank), 0o777); err != nil {
+						t.Fatal(err)
+					}
+				}
+				files, _ := filepath.Glob(filepath.Join(out, "*"))
+				for i, name := range files {
+					rank := i % c.ranks
+					if strings.Contains(name, "manifest") {
+						rank = c.ranks - 1
+					}
+					if err := os.Rename(name, filepath.Join(fmt.Sprint(out, ".", rank), filepath.Base(name))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				out += ".{rank}"
+			}
+			args := []string{"decode", "--comm", "mpi", "-o", back}
+			if i := slices.Index(c.args, "--memory"); i >= 0 {
+				args = append(args, c.args[i:i+2]...)
+			}
+			j := newJob(t, c.ranks, append(args, out, pattern)...)
+			if code, _ := j.do(t); code != 0 {
+				t.Fatalf("exit code %d: %s", code, &j.out)
+			}
+			if n := strings.Count(j.out.String(), "verified by"); n != 1 {
+				t.Errorf("%d reports: %s", n, &j.out)
+			}
+			if got := tree(t, back); !maps.Equal(got, want) {
+				t.Errorf("files %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestDecodeJobErrors checks that errors come out once, end all, and leave no file with a name.
+func TestDecodeJobErrors(t *testing.T) {
+	const k = 4
+	pattern := writeNumbered(t, k, 3000)
+	dir := t.TempDir()
+	coded, other := filepath.Join(dir, "coded"), filepath.Join(dir, "other")
+	mustRun(t, "encode", "-o", coded, "-k", fmt.Sprint(k), pattern)
+	mustRun(t, "encode", "-o", other, "-k", fmt.Sprint(k), "--matrix", "random:1", pattern)
+	lost := func(names ...string) string { // a copy of coded without these
+		to, err := os.MkdirTemp(dir, "lost")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(filepath.Join(to, "x"), os.DirFS(coded)); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			remove(t, filepath.Join(to, "x", name))
+		}
+		return filepath.Join(to, "x")
+	}
+	wrong := lost()
+	editManifest(t, wrong, func(m *codedpkg.Manifest) { m.Inputs[2].SHA256 = strings.Repeat("0", 64) })
+	two := filepath.Join(dir, "two.{rank}")
+	for rank, name := range []string{coded, other} {
+		if err := os.Symlink(name, strings.ReplaceAll(two, rankWord, fmt.Sprint(rank))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := filepath.Join(dir, "full")
+	if err := os.Mkdir(full, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(full, "ckpt.3"), "x")
+	for _, c := range []struct {
+		name string
+		n    int
+		args []string
+		code int
+		want string
+	}{
+		{"no manifest", 3, []string{lost("manifest.json", "manifest.copy.json"), pattern}, exitUsage, `no rank has a manifest: .*manifest\.json: no such file or directory: want a directory that volley encode -o has made$`},
+		{"no directory", 3, []string{filepath.Join(dir, "none"), pattern}, exitUsage, `no rank has a manifest: .*: want a directory that`},
+		{"two manifests", 2, []string{two, pattern}, exitUsage, `ranks 0 and 1 have manifests of different runs`},
+		{"too few", 4, []string{lost("coded.1"), "none"}, exitUsage, `1 more input or coded file is needed\. Unknown inputs: .*Coded files left out: coded\.1 \(missing\)`},
+		{"no survivor", 2, []string{coded, coded}, exitUsage, `cannot use any survivor`},
+		{"too many processes", 5, []string{coded, pattern}, exitUsage, `5 processes for 4 processors: start no more of them`},
+		{"a wrong --per-rank", 2, []string{"--per-rank", "1", coded, pattern}, exitUsage, `--per-rank 1: 2 processes for 4 processors`},
+		{"there already", 3, []string{"-o", full, coded, pattern}, exitUsage, `full/ckpt\.3 is there already; choose another directory, or --force to replace it`},
+		{"a wrong manifest", 3, []string{wrong}, exitWrong, `ckpt\.2: what is decoded is not what was encoded`},
+		{"nothing named", 2, nil, exitUsage, `no directory of coded files`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			j := newJob(t, c.n, append([]string{"decode", "--comm", "mpi", "-o", out}, c.args...)...)
+			code, lines := j.do(t)
+			said := 0
+			for _, line := range lines {
+				if regexp.MustCompile(c.want).MatchString(line) {
+					said++
+				}
+			}
+			if code != c.code || said != 1 {
+				t.Fatalf("exit code %d, want %d, and once %s: %s", code, c.code, c.want, &j.out)
+			}
+			if files, _ := os.ReadDir(out); len(files) > 0 {
+				t.Errorf("files are left: %v", files)
+			}
+		})
+	}
+	if data := readFile(t, full, "ckpt.3"); string(data) != "x" {
+		t.Error("a file that was there is another one")
+	}
+}
+
+// TestDecodeJobKilled kills a process at random moments: the inputs have their names all or not at
+// all once the next run has the directory.
+func TestDecodeJobKilled(t *testing.T) {
+	const n = 4
+	pattern := writeNumbered(t, n, 8<<20)
+	want := tree(t, filepath.Dir(pattern))
+	dir := t.TempDir()
+	coded, back := filepath.Join(dir, "coded"), filepath.Join(dir, "back")
+	mustRun(t, "encode", "-o", coded, "-k", fmt.Sprint(n), pattern)
+	for _, k := range []int{1, 2} {
+		remove(t, strings.ReplaceAll(pattern, rankWord, fmt.Sprint(k)))
+	}
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	args := []string{"decode", "--comm", "mpi", "--force", "--timeout", "2s", "--memory", "256KiB", "-o", back, coded, pattern}
+	for range 8 {
+		os.RemoveAll(back)
+		after := time.Duration(random.IntN(200)) * time.Millisecond
+		j := strike(t, n, 2, back, after, syscall.SIGKILL, args...)
+		if j.ProcessState.ExitCode() == 0 {
+			continue // it had ended
+		}
+		if _, err := os.Lstat(back); err != nil {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(back, ".volley-commit.json")); err == nil {
+			continue // committed: the next run finishes it
+		}
+		names := slices.DeleteFunc(slices.Collect(maps.Keys(tree(t, back))), func(name string) bool { return strings.HasPrefix(name, ".volley-") })
+		if len(names) != 0 && len(names) != n {
+			t.Errorf("after %v: %v have their names", after, names)
+		}
+	}
+	j := newJob(t, n, args...)
+	if code, _ := j.do(t); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &j.out)
+	}
+	if got := tree(t, back); !maps.Equal(got, want) {
+		t.Errorf("files %v, want %v", got, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -80,13 +81,13 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 	}
 	o.bar = newBar(cmd.ErrOrStderr())
 	return coded.Options{
-		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Timeout: o.timeout, Trace: o.recorder,
+		Dir: o.output, Replace: o.force, DryRun: o.dryRun, PerRank: o.perRank, Timeout: o.timeout, Trace: o.recorder,
 		Encoder: func(f field.Field, symbols int64) ([]volley.Option, error) {
 			model, err := plan.Model(f, symbols)
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
 		Guard: o.checkTrace, Finish: o.writeTrace, Progress: o.bar.add,
-		Warn: func(text string) { printable.Fprintf(cmd.ErrOrStderr(), "volley: %s\n", text) },
+		Log: slog.Default(), Warn: func(text string) { printable.Fprintf(cmd.ErrOrStderr(), "volley: %s\n", text) },
 	}, nil
 }
 

@@ -50,7 +50,8 @@ them. What encode --csv has coded becomes a text file again, without comments.
 MPI. With --comm mpi each process that mpirun starts is one processor, and
 names its own files: by {rank}, which may be in the name of a directory with
 one file in it, or by files that only it sees. Files that all processes see may
-be named by all as well.`
+be named by all as well. decode takes the manifest of any process, and inputs
+that are not there as lost.`
 
 const groupsHelp = `How directories of nodes are protected.
 

@@ -33,7 +33,7 @@ type Selection struct {
 	Omega      string
 	Alpha      string
 	Base       string
-	Order      string // one of Orders
+	Order      string // natural, reversed or any
 	Inverse    bool
 	Processors int
 	Sinks      int // 0: every processor is source and sink
@@ -105,8 +105,8 @@ func Wanted(flag *pflag.Flag) string {
 // UsualField is that of a matrix that has no field of its own.
 const UsualField = "2^8"
 
-// Orders lists the values of --order.
-var Orders = []string{"natural", "reversed", "any"}
+// orders lists the values of --order.
+var orders = []string{"natural", "reversed", "any"}
 
 // AddMatrix adds the flags that select a matrix. When they have been parsed, SetDefaults
 // is to be called.
@@ -182,8 +182,8 @@ func (s *Selection) Spec() (matrix.Spec, error) {
 		spec.Points = s.Points
 	}
 	spec.Omega, spec.Alpha, spec.Order, spec.Inverse = s.Omega, s.Alpha, s.Order, s.Inverse
-	if !slices.Contains(Orders, s.Order) {
-		return spec, markf("order", "--order %q: want one of %s", s.Order, strings.Join(Orders, ", "))
+	if !slices.Contains(orders, s.Order) {
+		return spec, markf("order", "--order %q: want one of %s", s.Order, strings.Join(orders, ", "))
 	}
 	if s.Base != "" {
 		if spec.Base, err = strconv.ParseUint(s.Base, 10, 64); err != nil || spec.Base == 0 {

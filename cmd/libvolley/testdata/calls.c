@@ -62,6 +62,45 @@ static void checkpoint(const char *what, const char *dir, int size) {
 	}
 }
 
+/* decodes encodes bytes of x, the most of all at rank 0, and loses packets and coded packets. */
+static void decodes(const unsigned char *x, size_t bytes, unsigned char *coded, size_t longest) {
+	int size;
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	MPI_Fint world = MPI_Comm_c2f(MPI_COMM_WORLD);
+	volley_options o = {.timeout = 20};
+	unsigned char *back = malloc(longest);
+	expect("encode to decode", volley_encode(MPI_COMM_WORLD, x, bytes, coded, longest, &o), VOLLEY_OK, "");
+	expect("nothing lost", volley_decode(MPI_COMM_WORLD, (void *)x, bytes, 0, NULL, 0, &o), VOLLEY_OK, "");
+	for (int first = 0; first < size; first++) {
+		int lost = rank >= first, coded_lost = rank < first; /* as many as are needed are left */
+		memset(back, 1, longest);
+		if (!lost) memcpy(back, x, bytes);
+		expect("decode", volley_decode(MPI_COMM_WORLD, back, bytes, lost, coded_lost ? NULL : coded, longest, &o), VOLLEY_OK, "");
+		if (memcmp(back, x, bytes) != 0) expect("the packet comes back", -1, 0, "");
+		if (size == 1) continue;
+		lost = coded_lost = rank == first; /* a process has lost all */
+		memset(back, 1, longest);
+		expect("decode by the Fortran handle", volley_decode_f(world, lost ? back : (void *)x, lost ? longest : bytes, lost, coded_lost ? NULL : coded, longest, &o), VOLLEY_OK, "");
+		for (size_t i = 0; lost && i < longest; i++)
+			if (back[i] != (i < bytes ? x[i] : 0)) {
+				expect("the packet that is lost comes back", -1, 0, "");
+				break;
+			}
+		memset(back, 1, longest);
+		expect("too few to decode", volley_decode(MPI_COMM_WORLD, lost ? back : (void *)x, lost ? longest : bytes, lost, NULL, 0, &o), VOLLEY_USAGE, "1 packet of");
+		for (size_t i = 0; lost && i < longest; i++)
+			if (back[i] != 1) {
+				expect("a packet that cannot be decoded is as it was", -1, 0, "");
+				break;
+			}
+	}
+	if (size > 1) {
+		o.matrix = rank == 1 ? "random:1" : "random:2";
+		expect("decode, disagreement", volley_decode(MPI_COMM_WORLD, back, longest, 1, coded, longest, &o), VOLLEY_USAGE, "in the matrix");
+	}
+	free(back);
+}
+
 int main(int argc, char **argv) {
 	int provided, size;
 	if (argc > 1 && strcmp(argv[1], "multiple") == 0) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -113,6 +152,8 @@ int main(int argc, char **argv) {
 		expect("disagreement", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &o), VOLLEY_USAGE, "in matrix");
 		o.matrix = NULL;
 	}
+
+	decodes(x, bytes - 1000 * rank, y, bytes);
 
 	expect("protect without a path", volley_protect(MPI_COMM_WORLD, NULL, 1, NULL), VOLLEY_USAGE, "path: none");
 	expect("recover without a path", volley_recover(MPI_COMM_WORLD, "", NULL), VOLLEY_USAGE, "path: none");
