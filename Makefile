@@ -1,7 +1,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The modules beside the product, which go.work ties to it.
-MODULES = bench/network examples internal/mutation
+MODULES = bench/network examples internal/mutation research
 
 .PHONY: build test check modules module race mpi page site browser verify-all differential mutation bench fuzz
 
@@ -60,7 +60,7 @@ browser: site ## the page in a real browser; needs Node.js, npm and Chromium
 	cd web && npm ci --no-audit --no-fund && npm test && node test/measure.js
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
-	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo ./group ./internal/claims
+	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group
 	go test ./web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
 
 TIME = 20m

@@ -686,13 +686,7 @@ func (c *trial) suited() []string {
 		}
 		return list
 	}
-	list := []string{"universal", "windows", "exchange", "prepare-and-shoot"}
-	switch k := c.a.Rows(); {
-	case k == 24 || k == 48 || k == 75 || k == 96:
-		list = append(list, "tree-lift", "lifted", "lifted", "lifted")
-	case k > 24:
-		list = append(list, "tree-lift", "tree-lift", "windows")
-	}
+	list := []string{"universal", "exchange", "prepare-and-shoot"}
 	of := map[string][]string{
 		"dft": {"dft", "dft"}, "vandermonde": {"draw-and-loose", "draw-and-loose"}, "rs:par1": {"draw-and-loose"},
 		"lagrange": {"lagrange", "folded-lagrange"}, "rs:vandermonde": {"lagrange", "folded-lagrange"},
@@ -866,8 +860,6 @@ func (c *trial) mayHave() (there, none bool) {
 		return !c.square(), c.square()
 	case "sinks-structured", "pipeline":
 		return false, c.square()
-	case "windows", "tree-lift", "lifted":
-		return false, !c.square()
 	case "dft":
 		return plain && c.square() && c.family == "dft", !c.square() || c.family != "dft"
 	case "draw-and-loose":

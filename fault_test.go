@@ -234,8 +234,6 @@ func TestFlippedSinks(t *testing.T) {
 		{"exchange", 4, 2, nil},
 		{"exchange", 4, 4, []volley.Option{volley.WithCutting()}},
 		{"cauchy", 8, 8, []volley.Option{volley.WithTau(1)}},
-		{"windows", 7, 7, nil},
-		{"lifted", 24, 24, nil},
 	} {
 		a, err := matrix.Spec{Family: "cauchy"}.Build(f, c.k, c.r)
 		if err != nil {

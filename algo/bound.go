@@ -1,26 +1,14 @@
 package algo
 
-import "math"
-
-// ceil is ⌈n/d⌉ for n >= 0, d > 0.
-func ceil(n, d int) int { return (n + d - 1) / d }
-
-// clog returns the least t with (ports+1)^t >= n.
-func clog(n, ports int) int {
-	t := 0
-	for v := 1; v < n; t++ {
-		if v > math.MaxInt/(ports+1) {
-			return t + 1
-		}
-		v *= ports + 1
-	}
-	return t
-}
+import (
+	"volley/algo/internal/universal"
+	"volley/algo/schedule"
+)
 
 // BoundC1 is the least number of rounds of a plan for a matrix with a row
 // without zeros: ⌈log_{p+1} K⌉, as a packet reaches at most (p+1)^t processors in
 // t rounds (paper, section "Lower Bounds", first lemma).
-func BoundC1(k, ports int) int { return clog(k, ports) }
+func BoundC1(k, ports int) int { return schedule.Clog(k, ports) }
 
 // BoundC2 is the least C2 of a schedule that can compute every matrix: the least
 // T with p²T² - p(p-2)T + 2(1-K) >= 0, from counting codings (paper, section
@@ -52,3 +40,7 @@ func BoundMinCut(k, ports int) (c2 int, ok bool) {
 	}
 	return c2, true
 }
+
+// UniversalC2 is the C2 of the universal algorithm in at most so many rounds, which a new
+// algorithm has to beat.
+func UniversalC2(processors, ports, rounds int) int { return universal.C2(processors, ports, rounds) }

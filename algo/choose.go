@@ -39,7 +39,7 @@ func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
 	for _, a := range algorithms {
 		plans, err := a.Plans(p)
-		if p.ended() != nil {
+		if p.Ended() != nil {
 			break
 		}
 		if err != nil && (len(algorithms) == 1 || a.Conditional && p.Square()) {
@@ -174,8 +174,8 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 	shortest := time.Duration(math.MaxInt64)
 	own := *p
 	p = &own
-	p.late = func(c cost) bool {
-		return best != nil && model.Time(sim.Cost{C1: c.c1, C2: c.c2}) >= shortest
+	p.late = func(c sim.Cost) bool {
+		return best != nil && model.Time(c) >= shortest
 	}
 	var broken []Candidate
 	var reasons []error
@@ -184,14 +184,14 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 			continue
 		}
 		plans, err := a.Plans(p)
-		if ended := p.ended(); ended != nil {
+		if ended := p.Ended(); ended != nil {
 			return nil, ended
 		}
 		if err != nil {
 			reasons = append(reasons, err)
 		}
 		for _, q := range plans {
-			if p.late(cost{c1: q.Info().Rounds()}) { // nothing needs to be counted
+			if p.late(sim.Cost{C1: q.Info().Rounds()}) { // nothing needs to be counted
 				continue
 			}
 			switch c := p.Evaluate(q, model); {

@@ -16,15 +16,15 @@ import (
 
 // tally is what a plan takes, counted from the programs of all processors.
 type tally struct {
-	c1, c2, memory, compute int
+	C1, C2, memory, compute int
 	pieces                  int
 }
 
 func count2(t *testing.T, p plan.Plan) tally {
 	t.Helper()
 	info := p.Info()
-	c := tally{c1: info.Rounds(), pieces: max(1, info.Pieces)}
-	largest := make([]int, c.c1)
+	c := tally{C1: info.Rounds(), pieces: max(1, info.Pieces)}
+	largest := make([]int, c.C1)
 	for k := range info.Processors {
 		s := p.Schedule(k)
 		c.memory = max(c.memory, s.Slots)
@@ -36,7 +36,7 @@ func count2(t *testing.T, p plan.Plan) tally {
 		}
 	}
 	for _, n := range largest {
-		c.c2 += n
+		c.C2 += n
 	}
 	c.memory = (c.memory + c.pieces - 1) / c.pieces
 	return c
@@ -44,7 +44,7 @@ func count2(t *testing.T, p plan.Plan) tally {
 
 func (c tally) time(m sim.Model) time.Duration {
 	w := math.Ceil(float64(m.Bytes) / float64(c.pieces))
-	ns := float64(c.c1)*float64(m.Beta) + (float64(c.c2)*float64(m.Tau)+float64(c.compute)*float64(m.Gamma))*w*1e9
+	ns := float64(c.C1)*float64(m.Beta) + (float64(c.C2)*float64(m.Tau)+float64(c.compute)*float64(m.Gamma))*w*1e9
 	return time.Duration(math.Round(ns))
 }
 
@@ -69,7 +69,7 @@ func TestChoiceIsBest(t *testing.T) {
 		{Beta: time.Millisecond, Tau: 1e-9, Gamma: 1e-9, Bytes: 1000},
 	}
 	limits := []algo.Limits{
-		algo.Limits{}, {Rounds: algo.FewestPlus(0)}, {Rounds: algo.FewestPlus(1), Memory: 12}, {Memory: 8}, {Compute: 20},
+		{}, {Rounds: algo.FewestPlus(0)}, {Rounds: algo.FewestPlus(1), Memory: 12}, {Memory: 8}, {Compute: 20},
 		{Rounds: algo.FewestPlus(2), Memory: 30, Compute: 100}, {Rounds: algo.FewestPlus(0), Memory: 1, Compute: 1},
 	}
 	broken, chosen := 0, map[string]bool{}
@@ -99,7 +99,7 @@ func TestChoiceIsBest(t *testing.T) {
 					best := time.Duration(-1)
 					for _, o := range all {
 						c := o.tally
-						if c.pieces > 1 && p.Square() && !p.Cut || p.MostRounds() >= 0 && c.c1 > p.MostRounds() ||
+						if c.pieces > 1 && p.Square() && !p.Cut || p.MostRounds() >= 0 && c.C1 > p.MostRounds() ||
 							limit.Memory > 0 && c.memory > limit.Memory ||
 							limit.Compute > 0 && c.compute > limit.Compute*c.pieces {
 							continue
@@ -123,14 +123,14 @@ func TestChoiceIsBest(t *testing.T) {
 								continue
 							}
 							compute := (c.compute + c.pieces - 1) / c.pieces
-							rounds := p.MostRounds() < 0 || c.c1 <= p.MostRounds()
+							rounds := p.MostRounds() < 0 || c.C1 <= p.MostRounds()
 							memory, coding := limit.Memory == 0 || c.memory <= limit.Memory, limit.Compute == 0 || compute <= limit.Compute
 							least := func(now *int, keeps bool, n int) {
 								if keeps && (*now < 0 || n < *now) {
 									*now = n
 								}
 							}
-							least(&want.RoundsOver, memory && coding, c.c1-fewest)
+							least(&want.RoundsOver, memory && coding, c.C1-fewest)
 							least(&want.Memory, rounds && coding, c.memory)
 							least(&want.Compute, rounds && memory, compute)
 						}
@@ -216,13 +216,8 @@ func TestChooseErrors(t *testing.T) {
 	if _, err := algo.Choose("none", p, sim.Model{}); err == nil || !strings.Contains(err.Error(), `no algorithm "none"`) {
 		t.Errorf("none: %v", err)
 	}
-	list, rejected := algo.Candidates(p, sim.Model{})
-	var names []string
-	for _, r := range rejected {
-		names = append(names, r.Algorithm)
-	}
-	if got := strings.Join(names, " "); len(list) == 0 || got != "windows tree-lift lifted" {
-		t.Errorf("%d candidates; rejected: %s, want windows tree-lift lifted", len(list), got)
+	if list, rejected := algo.Candidates(p, sim.Model{}); len(list) == 0 || len(rejected) > 0 {
+		t.Errorf("%d candidates; rejected: %v, want none", len(list), rejected)
 	}
 }
 

@@ -1,21 +1,17 @@
-// Package algo compiles encoding problems to plans.
+// Package algo compiles encoding problems to plans: the registry of algorithms, the planner
+// that chooses among their plans, and lower bounds.
 //
-// Two ideas carry everything. A [Step] is a schedule for one group of
-// processors that together compute one small matrix. A [Layer] is a partition
-// of the processors into groups that run the same step side by side. A universal
-// algorithm is one layer of one group; an algorithm for a structured matrix is
-// a product of layers.
+// [Choose] takes the plan of least model time; [Algorithms] and [Lookup] name what it
+// chooses from, and [Register] adds an algorithm of one's own. [Relay], [Broadcast],
+// [Gather] and [Allgather] are plans for other traffic.
 //
-// A step writes its schedule and its coding in one place, for one member of the
-// group, on a [Builder]; schedules without coefficients come from the same code.
+// The algorithms are in rooms of their own, each of which imports those before it only:
 //
-// Package matrix says how a structured matrix factors into layers; structured.go
-// fuses neighbouring ones. Steps that take a matrix on a condition (windows, tree-lift,
-// lifted) share condition.go. What is not all-to-all has plans of its own: sources and
-// sinks (sinks…, pipeline…), slices (exchange), trees for control traffic.
-//
-// [Algorithms] is the registry: a new algorithm is a file with its step and a
-// row there. [Choose] takes the plan that costs least.
+//   - schedule: what an algorithm is written with, such as builder, groups and broadcasts;
+//   - internal/universal: prepare-and-shoot and its generalisation, for every matrix;
+//   - internal/baseline: the schedules of MPI libraries, to compare with;
+//   - internal/structured: products of layers, for matrices with structure;
+//   - internal/sinks: sources and sinks, pipelines and exchanges.
 //
 // Throughout, K is the number of processors, p the number of ports, clog(n) the
 // least t with (p+1)^t >= n, and the source "paper" is C. Wang and N. Raviv,

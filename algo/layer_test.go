@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"volley/algo/internal/baseline"
+	"volley/algo/internal/universal"
+	"volley/algo/schedule"
 	"volley/field"
 	"volley/matrix"
 	"volley/sim"
@@ -13,7 +16,7 @@ import (
 // testLayer returns a layer of groups of the given sizes, whose members lie
 // interleaved among the processors, with random matrices, and the matrix of the
 // whole layer.
-func testLayer(t *testing.T, f field.Field, step Step, sizes []int, seed uint64) (Layer, *matrix.Dense) {
+func testLayer(t *testing.T, f field.Field, step schedule.Step, sizes []int, seed uint64) (schedule.Partition, *matrix.Dense) {
 	t.Helper()
 	k := 0
 	for _, n := range sizes {
@@ -43,9 +46,9 @@ func testLayer(t *testing.T, f field.Field, step Step, sizes []int, seed uint64)
 			}
 		}
 	}
-	return Layer{Step: step, Group: func(proc int) Group {
+	return schedule.Partition{Step: step, Group: func(proc int) schedule.Group {
 		g := groupOf[proc]
-		return Group{
+		return schedule.Group{
 			Size: sizes[g], Index: indexOf[proc],
 			Member: func(i int) int { return members[g][i] },
 			At:     parts[g].At,
@@ -61,13 +64,17 @@ func TestLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := []Algorithm{{Name: "universal", step: func(size, ports int) Step { return tuned(size, ports) }}}
-	for _, algorithm := range registry {
-		if algorithm.step != nil {
-			steps = append(steps, algorithm)
-		}
-	}
-	for _, algorithm := range steps {
+	for _, algorithm := range []struct {
+		Name string
+		step func(size, ports int) schedule.Step
+	}{
+		{"universal", func(size, ports int) schedule.Step { return universal.Tuned(size, ports) }},
+		{"prepare-and-shoot", func(size, ports int) schedule.Step { return universal.NewPrepareAndShoot(size, ports) }},
+		{"bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }},
+		{"ring-allgather", func(size, _ int) schedule.Step { return baseline.RingAllgather{Size: size} }},
+		{"direct", func(size, ports int) schedule.Step { return baseline.Direct{Size: size, Ports: ports} }},
+		{"central", func(size, ports int) schedule.Step { return baseline.NewCentral(size, ports) }},
+	} {
 		for _, sizes := range [][]int{{1}, {9, 7}, {7, 9, 1, 2}, {16, 3, 5}, {4, 4, 4}, {10, 6, 10}, {17, 16, 15, 1}} {
 			for ports := 1; ports <= 3; ports++ {
 				name := fmt.Sprintf("%s, groups of %v, p=%d", algorithm.Name, sizes, ports)
@@ -80,13 +87,13 @@ func TestLayers(t *testing.T) {
 				}
 				step := algorithm.step(largest, ports)
 				first, a := testLayer(t, f, step, sizes, 1)
-				p := compile("layer", "", f, k, ports, first)
+				p := schedule.Compile("layer", "", f, k, ports, first)
 				if err := verify.Check(p, a); err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
 				one, _ := testLayer(t, f, step, []int{largest}, 1)
-				want := sim.Count(compile("layer", "", f, largest, ports, one))
+				want := sim.Count(schedule.Compile("layer", "", f, largest, ports, one))
 				if got := sim.Count(p); got.C1 != want.C1 || got.C2 != want.C2 {
 					t.Errorf("%s: %d/%d, the largest group alone %d/%d", name, got.C1, got.C2, want.C1, want.C2)
 				}
@@ -98,7 +105,7 @@ func TestLayers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := verify.Check(compile("layers", "", f, k, ports, first, second), product); err != nil {
+				if err := verify.Check(schedule.Compile("layers", "", f, k, ports, first, second), product); err != nil {
 					t.Errorf("%s, two layers: %v", name, err)
 				}
 			}
@@ -150,7 +157,7 @@ func TestTrees(t *testing.T) {
 			if err := verify.Check(broadcast, one); err != nil {
 				t.Errorf("broadcast, K=%d p=%d: %v", k, ports, err)
 			}
-			rounds := clog(k, ports)
+			rounds := schedule.Clog(k, ports)
 			if c := sim.Count(gather); c.C1 != rounds || c.C2 != (k-1+ports-1)/ports {
 				t.Errorf("gather, K=%d p=%d: %d/%d", k, ports, c.C1, c.C2)
 			}
@@ -158,16 +165,5 @@ func TestTrees(t *testing.T) {
 				t.Errorf("broadcast, K=%d p=%d: %d/%d", k, ports, c.C1, c.C2)
 			}
 		}
-	}
-}
-
-// TestTuneRoundsOver checks that a round more buys what it is known to buy.
-func TestTuneRoundsOver(t *testing.T) {
-	cost := func(over int) int {
-		m, n := tune(100, 1, over)
-		return m - 1 + n - 1
-	}
-	if cost(0) != 19 || cost(1) != 18 {
-		t.Errorf("K=100, p=1: C2 = %d and, with a round more, %d; want 19 and 18", cost(0), cost(1))
 	}
 }

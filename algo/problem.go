@@ -2,12 +2,19 @@ package algo
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"sync"
 
+	"volley/algo/internal/sinks"
+	"volley/algo/schedule"
 	"volley/matrix"
+	"volley/sim"
 )
+
+// ErrStructure is wrapped by the errors of algorithms for matrices with a structure
+// that the one given has not.
+var ErrStructure = schedule.ErrStructure
 
 // A Problem is a matrix to compute: K sources hold a packet each, row by row, and R
 // sinks obtain the columns.
@@ -31,7 +38,7 @@ type Problem struct {
 	Context context.Context
 
 	factor func() *matrix.Factorisation // nil where none is known
-	late   func(cost) bool              // unless nil: a plan of that cost is of no use any more
+	late   func(sim.Cost) bool          // nil: no plan is known yet
 }
 
 // Limits are what a plan may take. The zero value has no limits.
@@ -47,22 +54,22 @@ type RoundLimit struct{ n int } // rounds above one less than the fewest; 0: any
 
 // FewestPlus allows n rounds more than the fewest possible, see [Problem.Bounds];
 // a negative n allows any number.
-func FewestPlus(n int) RoundLimit { return RoundLimit{max(0, n+1)} }
+func FewestPlus(n int) RoundLimit { return RoundLimit{max(0, min(n, math.MaxInt-1)+1)} }
 
 // Over returns how many rounds above the fewest possible are allowed, and -1 where any
 // number is.
 func (l RoundLimit) Over() int { return l.n - 1 }
 
-// Processors returns how many processors there are.
-func (p *Problem) Processors() int {
-	if p.Separate {
-		return p.Matrix.Rows() + p.Matrix.Cols()
-	}
-	return max(p.Matrix.Rows(), p.Matrix.Cols())
+// Task returns what the plan is for, without the limits.
+func (p *Problem) Task() schedule.Task {
+	return schedule.Task{Matrix: p.Matrix, Separate: p.Separate, Ports: p.Ports, Context: p.Context}
 }
 
+// Processors returns how many processors there are.
+func (p *Problem) Processors() int { return p.Task().Processors() }
+
 // Square reports whether every processor is source and sink.
-func (p *Problem) Square() bool { return !p.Separate && p.Matrix.Rows() == p.Matrix.Cols() }
+func (p *Problem) Square() bool { return p.Task().Square() }
 
 // Order says which processor is to have which column of A.
 type Order int
@@ -75,21 +82,12 @@ const (
 // String returns "natural" or "any".
 func (o Order) String() string { return [...]string{"natural", "any"}[o] }
 
-// ErrStructure is wrapped by the errors of algorithms for matrices with a structure
-// that the one given has not.
-var ErrStructure = errors.New("the matrix has no such structure")
-
 // Source returns the row of the matrix that multiplies the packet of a processor; ok
 // is false where it has none.
-func (p *Problem) Source(proc int) (row int, ok bool) { return proc, proc < p.Matrix.Rows() }
+func (p *Problem) Source(proc int) (row int, ok bool) { return p.Task().Source(proc) }
 
 // Sink returns which sink a processor is; ok is false where it is none.
-func (p *Problem) Sink(proc int) (sink int, ok bool) {
-	if p.Separate {
-		proc -= p.Matrix.Rows()
-	}
-	return proc, proc >= 0 && proc < p.Matrix.Cols()
-}
+func (p *Problem) Sink(proc int) (sink int, ok bool) { return p.Task().Sink(proc) }
 
 // Bounds returns C1 and C2, in packets, that no schedule for every matrix of the
 // shape goes below: those of [BoundC1] and [BoundC2] for a square problem. Of others
@@ -140,13 +138,13 @@ func (p *Problem) Prepare() error {
 	return nil
 }
 
-// ended returns the cause of the problem's context once that has ended.
-func (p *Problem) ended() error {
-	if p.Context == nil || p.Context.Err() == nil {
-		return nil
-	}
-	return context.Cause(p.Context)
-}
+// Ended returns the cause of the problem's context once that has ended, and nil before. A
+// long search for plans asks now and then, and gives up.
+func (p *Problem) Ended() error { return p.Task().Ended() }
+
+// Hopeless reports whether a plan of C1 and C2 packets is of no use any more, as one that is
+// as cheap is known.
+func (p *Problem) Hopeless(c sim.Cost) bool { return p.late != nil && p.late(c) }
 
 // MostRounds returns the largest number of rounds that the limits allow, and -1
 // where they allow any.
@@ -166,7 +164,7 @@ func (p *Problem) Structure() (text string, found bool) {
 		if fact := p.factor(); fact != nil {
 			return fact.Structure, true
 		}
-	} else if facts, why := p.blockFactors(p.sides()); why == "" {
+	} else if facts, why := sinks.BlockFactors(p.Task()); why == "" {
 		return "of the blocks: " + facts[0].Structure, true
 	}
 	return "none found", false

@@ -2,8 +2,14 @@ package algo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"volley/algo/internal/baseline"
+	"volley/algo/internal/sinks"
+	"volley/algo/internal/structured"
+	"volley/algo/internal/universal"
+	"volley/algo/schedule"
 	"volley/matrix"
 	"volley/plan"
 )
@@ -25,13 +31,34 @@ type Algorithm struct {
 	// it does not take one is worth knowing.
 	Conditional bool
 
-	// One of:
-	step   func(size, ports int) Step            // for one group of all processors
-	family func(p *Problem) ([]plan.Plan, error) // several plans, or for some problems only
+	// Make returns the plans for a problem, one or more: those of which none is worse than
+	// another in both C1 and C2, the fewest rounds first. Each passes [plan.Validate] and
+	// computes the matrix, in the order that the problem asks for. The error wraps
+	// [schedule.ErrStructure] where the algorithm has no plan for the problem. Make may be called by
+	// several goroutines at once; it returns equal plans for equal problems, as all
+	// processors plan by themselves.
+	Make func(p *Problem) ([]plan.Plan, error)
 }
 
-// Algorithms returns the registry, in the order in which people should read it.
-func Algorithms() []Algorithm { return append([]Algorithm(nil), registry...) }
+// Algorithms returns the registry, in the order in which people should read it: those that
+// are registered later come last.
+func Algorithms() []Algorithm { return slices.Clone(registry) }
+
+// Register adds an algorithm to the registry, and so to the planner. Programs call it
+// before they plan anything, such as from an init function: it must not run at the same
+// time as anything else of this package. All processors of a run register the same
+// algorithms in the same order. It returns an error for an algorithm without a name or
+// Make, and for a name that is taken, as "auto" is.
+func Register(a Algorithm) error {
+	if a.Name == "" || a.Make == nil {
+		return fmt.Errorf("algo: cannot register algorithm %q: want a name, and a function that makes plans", a.Name)
+	}
+	if _, err := Lookup(a.Name); err == nil || a.Name == Auto {
+		return fmt.Errorf("algo: cannot register algorithm %q: the name is taken", a.Name)
+	}
+	registry = append(registry, a)
+	return nil
+}
 
 var registry = []Algorithm{
 	{
@@ -42,7 +69,10 @@ var registry = []Algorithm{
 		C2:      "min of ceil((m-1)/p) + ceil((n-1)/p) over m*n >= K, clog(m) + clog(n) = C1",
 		Source:  "paper, section Prepare and Shoot, generalised",
 		Example: "-k 16",
-		family:  universalPlans,
+		Make: func(p *Problem) ([]plan.Plan, error) {
+			l := p.Limits
+			return universal.Plans(p.Task(), l.Rounds.Over(), l.Memory > 0 || l.Compute > 0)
+		},
 	},
 	{
 		Name:       "dft",
@@ -53,7 +83,7 @@ var registry = []Algorithm{
 		Source:     "paper, section Computing a DFT Matrix; mixed radices and shifts beyond it",
 		Example:    "--field 257 --matrix dft -k 16",
 		Structured: true,
-		family:     factored("dft", "dft", anyFusing),
+		Make:       family("dft", "dft", structured.AnyFusing),
 	},
 	{
 		Name:       "draw-and-loose",
@@ -64,7 +94,7 @@ var registry = []Algorithm{
 		Source:     "paper, section Generalization",
 		Example:    "--field 257 --matrix vandermonde -k 24",
 		Structured: true,
-		family:     factored("draw-and-loose", "draw-and-loose", anyFusing),
+		Make:       family("draw-and-loose", "draw-and-loose", structured.AnyFusing),
 	},
 	{
 		Name:       "lagrange",
@@ -75,7 +105,7 @@ var registry = []Algorithm{
 		Source:     "paper, section Computing Lagrange Matrices",
 		Example:    "--field 257 --matrix lagrange -k 24",
 		Structured: true,
-		family:     factored("lagrange", "lagrange", withinHalves),
+		Make:       family("lagrange", "lagrange", structured.WithinHalves),
 	},
 	{
 		Name:       "folded-lagrange",
@@ -86,7 +116,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--field 257 --matrix lagrange -k 24",
 		Structured: true,
-		family:     factored("folded-lagrange", "lagrange", acrossMiddle),
+		Make:       family("folded-lagrange", "lagrange", structured.AcrossMiddle),
 	},
 	{
 		Name:       "cauchy",
@@ -97,7 +127,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--matrix cauchy -k 24",
 		Structured: true,
-		family:     factored("cauchy", "cauchy", anyFusing),
+		Make:       family("cauchy", "cauchy", structured.AnyFusing),
 	},
 	{
 		Name:       "additive-fft",
@@ -108,7 +138,7 @@ var registry = []Algorithm{
 		Source:     "Lin, Chung, Han, FOCS 2014; as a schedule ours",
 		Example:    "--matrix lch -k 24",
 		Structured: true,
-		family:     factored("additive-fft", "additive-fft", anyFusing),
+		Make:       family("additive-fft", "additive-fft", structured.AnyFusing),
 	},
 	{
 		Name:       "moore",
@@ -119,7 +149,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--field 2^16 --matrix moore -k 16",
 		Structured: true,
-		family:     factored("moore", "moore", anyFusing),
+		Make:       family("moore", "moore", structured.AnyFusing),
 	},
 	{
 		Name:       "gabidulin",
@@ -130,43 +160,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--field 2^16 --matrix gabidulin -k 8",
 		Structured: true,
-		family:     factored("gabidulin", "gabidulin", anyFusing),
-	},
-	{
-		Name:        "windows",
-		Title:       "prepare-and-shoot with B elements more for everybody, passed on in the results of others",
-		Problem:     "any K and p; A of which K*B minors are not zero, such as Cauchy matrices",
-		C1:          "clog(m) + ceil(B/p) + clog(c+1)",
-		C2:          "ceil((m-1)/p) + ceil(B/p) + ceil(c/p) for K <= m*(1+B+c) + B*c",
-		Source:      "ours",
-		Example:     "--matrix cauchy -k 24",
-		Structured:  true,
-		Conditional: true,
-		family:      windowsPlans,
-	},
-	{
-		Name:        "tree-lift",
-		Title:       "elements received inside a reduction tree multiplied and passed on, in about 1.5 log K rounds",
-		Problem:     "composite K = R*Z; A for which K small systems are regular",
-		C1:          "clog(m) + clog(h) + clog(R) + clog(n), m*h >= Z, n*(m+h-1) >= Z",
-		C2:          "m-1 + h-1 + n*(R-1) at p = 1",
-		Source:      "ours",
-		Example:     "--matrix random:1 -k 112",
-		Structured:  true,
-		Conditional: true,
-		family:      treeLiftPlans,
-	},
-	{
-		Name:        "lifted",
-		Title:       "elements received for one's own result multiplied and passed on, level by level",
-		Problem:     "K = 3*h^2 (T = 2) or 6*h^2 (T = 3): any A over q > h, corrected; uncorrected where (T-1)*K minors of A are not zero",
-		C1:          "clog(h) + (T-1)*ceil(h/p) + 1 + clog(ceil(h/p)); corrected up to ceil((T-1)/p) more",
-		C2:          "ceil((h-1)/p) + T*ceil(h/p); corrected up to ceil((T-1)/p) more",
-		Source:      "ours",
-		Example:     "--matrix random:1 -k 96",
-		Structured:  true,
-		Conditional: true,
-		family:      liftedPlans,
+		Make:       family("gabidulin", "gabidulin", structured.AnyFusing),
 	},
 	{
 		Name:       "sinks",
@@ -177,7 +171,7 @@ var registry = []Algorithm{
 		Source:     "paper, remark on N > K, for one n; the search over n ours",
 		Example:    "--matrix cauchy -k 25 --sinks 5",
 		Structured: true,
-		family:     sinksPlans,
+		Make:       planned(sinks.Plans),
 	},
 	{
 		Name:       "sinks-structured",
@@ -188,7 +182,7 @@ var registry = []Algorithm{
 		Source:     "ours",
 		Example:    "--matrix rs:vandermonde -k 96 --sinks 32",
 		Structured: true,
-		family:     sinksStructuredPlans,
+		Make:       planned(sinks.StructuredPlans),
 	},
 	{
 		Name:       "pipeline",
@@ -199,7 +193,7 @@ var registry = []Algorithm{
 		Source:     "Träff, arXiv:2407.18004, for broadcast and reduction; with the steps ours",
 		Example:    "--matrix cauchy -k 24 --sinks 1",
 		Structured: true,
-		family:     pipelinePlans,
+		Make:       planned(sinks.PipelinePlans),
 	},
 	{
 		Name:       "exchange",
@@ -210,7 +204,7 @@ var registry = []Algorithm{
 		Source:     "Bruck et al., IEEE TPDS 8(11), 1997 (index); Rabenseifner, ICCS 2004, for R = 1; as an encode ours",
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
-		family:     exchangePlans,
+		Make:       planned(sinks.ExchangePlans),
 	},
 	{
 		Name:    "prepare-and-shoot",
@@ -220,7 +214,7 @@ var registry = []Algorithm{
 		C2:      "(m-1)/p + (n-1)/p, m and n powers of p+1, m*n >= K, m = n or m = (p+1)*n",
 		Source:  "paper, section Prepare and Shoot",
 		Example: "-k 16",
-		step:    func(size, ports int) Step { return newPrepareAndShoot(size, ports) },
+		Make:    stepped("prepare-and-shoot", func(size, ports int) schedule.Step { return universal.NewPrepareAndShoot(size, ports) }),
 	},
 	{
 		Name:     "bruck-allgather",
@@ -231,7 +225,7 @@ var registry = []Algorithm{
 		Source:   "Bruck et al., IEEE TPDS 8(11), 1997",
 		Example:  "-k 16",
 		Baseline: true,
-		step:     func(size, ports int) Step { return newBruckAllgather(size, ports) },
+		Make:     stepped("bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }),
 	},
 	{
 		Name:     "ring-allgather",
@@ -242,7 +236,7 @@ var registry = []Algorithm{
 		Source:   "MPI libraries; FTI",
 		Example:  "-k 16",
 		Baseline: true,
-		step:     func(size, _ int) Step { return ringAllgather{size} },
+		Make:     stepped("ring-allgather", func(size, _ int) schedule.Step { return baseline.RingAllgather{Size: size} }),
 	},
 	{
 		Name:     "direct",
@@ -253,7 +247,7 @@ var registry = []Algorithm{
 		Source:   "MPI libraries (pairwise alltoall)",
 		Example:  "-k 16",
 		Baseline: true,
-		step:     func(size, ports int) Step { return direct{size, ports} },
+		Make:     stepped("direct", func(size, ports int) schedule.Step { return baseline.Direct{Size: size, Ports: ports} }),
 	},
 	{
 		Name:     "central",
@@ -264,8 +258,30 @@ var registry = []Algorithm{
 		Source:   "MPI libraries (binomial gather and scatter)",
 		Example:  "-k 16",
 		Baseline: true,
-		step:     func(size, ports int) Step { return newCentral(size, ports) },
+		Make:     stepped("central", func(size, ports int) schedule.Step { return baseline.NewCentral(size, ports) }),
 	},
+}
+
+// family returns the plans of a family of matrices that are products of layers.
+func family(name, of string, mode structured.Fusing) func(p *Problem) ([]plan.Plan, error) {
+	return func(p *Problem) ([]plan.Plan, error) {
+		return structured.Plans(name, of, mode, p.Task(), p.factor(), p.Order == Any)
+	}
+}
+
+// planned returns the plans that depend on the task alone.
+func planned(plans func(schedule.Task) ([]plan.Plan, error)) func(p *Problem) ([]plan.Plan, error) {
+	return func(p *Problem) ([]plan.Plan, error) { return plans(p.Task()) }
+}
+
+// stepped returns the plan of one step for all processors.
+func stepped(name string, step func(size, ports int) schedule.Step) func(p *Problem) ([]plan.Plan, error) {
+	return func(p *Problem) ([]plan.Plan, error) {
+		if err := p.Task().MustBeSquare(name); err != nil {
+			return nil, err
+		}
+		return []plan.Plan{schedule.OnAll(name, step(p.Matrix.Rows(), p.Ports), p.Task())}, nil
+	}
 }
 
 // Lookup returns the algorithm of that name. The error lists the names there
@@ -283,38 +299,21 @@ func Lookup(name string) (Algorithm, error) {
 
 // Plans returns the algorithm's plans for a problem: one for an algorithm that
 // takes every matrix; for a family, those of which none is worse than another in
-// both C1 and C2, the fewest rounds first. The error wraps [ErrStructure] where
+// both C1 and C2, the fewest rounds first. The error wraps [schedule.ErrStructure] where
 // the matrix has not the structure that the algorithm needs; it is the cause of the
 // problem's context where that ends.
 func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
-	if err := p.ended(); err != nil {
+	if err := p.Ended(); err != nil {
 		return nil, err
 	}
-	if a.family != nil {
-		plans, err := a.family(p)
-		if ended := p.ended(); ended != nil { // what it has is not all
-			return nil, ended
-		}
-		if err == nil && len(plans) == 0 {
-			err = misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: no plan within the limits: allow more rounds, or take another algorithm", a.Name, p.Matrix.Rows(), p.Ports))
-		}
-		return plans, err
+	plans, err := a.Make(p)
+	if ended := p.Ended(); ended != nil { // what it has is not all
+		return nil, ended
 	}
-	if err := p.mustBeSquare(a.Name); err != nil {
-		return nil, err
+	if err == nil && len(plans) == 0 {
+		err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: no plan within the limits: allow more rounds, or take another algorithm", a.Name, p.Matrix.Rows(), p.Ports))
 	}
-	k := p.Matrix.Rows()
-	step := a.step(k, p.Ports)
-	return []plan.Plan{compile(a.Name, step.Parameters(), p.Matrix.Field(), k, p.Ports, whole(step, k, p.Matrix.At))}, nil
-}
-
-// mustBeSquare returns an error that wraps [ErrStructure] for sources and sinks.
-func (p *Problem) mustBeSquare(algorithm string) error {
-	if p.Square() {
-		return nil
-	}
-	return fmt.Errorf("algo: %s for %d sources and %d sinks: %w: it is for processors that are both",
-		algorithm, p.Matrix.Rows(), p.Matrix.Cols(), ErrStructure)
+	return plans, err
 }
 
 // Compile returns the plan of [Algorithm.Plans] with the least C2 for a square matrix

@@ -97,7 +97,7 @@ func TestVerifyAllSteps(t *testing.T) {
 					a = must(matrix.Cauchy(f, k, k))(t)
 				}
 				p := problem(t, a, ports, algo.Natural)
-				for _, step := range []string{"universal", "windows", "tree-lift", "lifted"} {
+				for _, step := range []string{"universal"} {
 					plans, err := lookup(t, step).Plans(p)
 					if err != nil && !errors.Is(err, algo.ErrStructure) {
 						t.Errorf("%s over %s, K=%d p=%d: %v", step, name, k, ports, err)

@@ -111,7 +111,6 @@ func TestBadInput(t *testing.T) {
 		{"plan --matrix dft --field 257 -k 8 --sinks 2", "dft is square only"},
 		{"plan -k 6 --sinks 2 --algorithm universal", "it is for processors that are both"},
 		{"plan -k 6 --algorithm sinks", "here every processor is both"},
-		{"plan -k 5 --algorithm lifted", "K is neither 3·h² nor 6·h²"},
 		{"matrix --matrix moore -k 9", "K <= 8"},
 		{"matrix --matrix lch -k 257", "K <= 256"},
 		{"matrix --matrix rs:par1 -k 256", "K <= 255, or a field such as 2^16"},

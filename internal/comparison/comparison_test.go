@@ -126,7 +126,7 @@ func TestChosen(t *testing.T) {
 		{"--matrix", "cauchy", "--size", "64MiB", "--cut"},
 		{"--matrix", "cauchy", "-p", "3", "--rounds-over", "1"},
 		{"--matrix", "cauchy", "--gamma", "1ns", "--max-memory", "20"},
-		{"--matrix", "cauchy", "--algorithm", "windows"},
+		{"--matrix", "cauchy", "--algorithm", "exchange"},
 		{"--matrix", "cauchy", "--algorithm", "central"},
 		{"--matrix", "dft", "--field", "257", "--order", "any", "--size", "1KiB"},
 		{"--matrix", "cauchy", "--sinks", "3", "--separate"},

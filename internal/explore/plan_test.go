@@ -92,7 +92,6 @@ func TestPlan(t *testing.T) {
 		`"processors":"6","algorithm":"exchange"`,
 		`"processors":"10","sinks":"4","separate":"true"`,
 		`"processors":"4","sinks":"7","ports":"2"`,
-		`"processors":"24","algorithm":"windows"`,
 		`"processors":"16","algorithm":"central"`,
 		`"processors":"12","order":"any","matrix":"dft","field":"37"`,
 		`"processors":"65","ports":"2","algorithm":"prepare-and-shoot","field":"257","matrix":"random:1"`,
@@ -544,7 +543,7 @@ func TestCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, rejected := algo.Candidates(q.encoder.Problem(), q.model)
-	if len(p.Candidates) != len(list) || len(p.Rejected) != len(rejected) || len(rejected) == 0 {
+	if len(p.Candidates) != len(list) || len(p.Rejected) != len(rejected) {
 		t.Fatalf("%d candidates of %d, %d rejected of %d", len(p.Candidates), len(list), len(p.Rejected), len(rejected))
 	}
 	for i, c := range list {

@@ -93,8 +93,11 @@ func Message(err error) string {
 // Wanted says what a flag takes that can be wrong by itself, such as "a whole number".
 func Wanted(flag *pflag.Flag) string {
 	what := map[string]string{"int": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}[flag.Value.Type()]
-	if f, ok := flag.Value.(AtLeast); ok {
+	switch f := flag.Value.(type) {
+	case AtLeast:
 		what += fmt.Sprintf(", %d or more", f.Least)
+	case roundsOver:
+		what += ", 0 or more"
 	}
 	return what
 }

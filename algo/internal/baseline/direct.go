@@ -1,0 +1,49 @@
+package baseline
+
+import (
+	"volley/algo/schedule"
+	"volley/plan"
+)
+
+// Direct sends A[i][j]·x_i from processor i straight to processor j, p cyclic
+// shifts in a round.
+//
+//	problem  every A, every K and p
+//	cost     C1 = C2 = ⌈(K-1)/p⌉ (TestBaselineCosts)
+//	source   the pairwise alltoall of MPI libraries, with the addition at the receiver
+type Direct struct{ Size, Ports int }
+
+func (Direct) Parameters() string { return "" }
+
+func (s Direct) Phases() []plan.Phase {
+	return []plan.Phase{{Name: "exchange", Rounds: (s.Size - 1 + s.Ports - 1) / s.Ports}}
+}
+
+func (s Direct) Classes() []plan.Class { return schedule.Alike(s.Size) }
+
+func (s Direct) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+	scaled := func(j int) func() plan.Combination {
+		return func() plan.Combination {
+			var c schedule.Sum
+			c.Add(in, g.At(g.Index, j))
+			return plan.Combination(c)
+		}
+	}
+	var received []plan.Slot
+	for first := 1; first < s.Size; first += s.Ports {
+		last := min(first+s.Ports, g.Size)
+		for d := first; d < last; d++ {
+			j := g.Around(d)
+			b.Send(d-first, g.Member(j), []plan.Slot{b.Compute(1, scaled(j))})
+		}
+		for d := first; d < last; d++ {
+			received = append(received, b.Receive(d-first, g.Member(g.Around(-d)), 1)...)
+		}
+		b.EndRound()
+	}
+	return b.Compute(1+len(received), func() plan.Combination {
+		s := schedule.Sum(scaled(g.Index)())
+		s.AddAll(received)
+		return plan.Combination(s)
+	})
+}

@@ -1,0 +1,2 @@
+// Package baseline has schedules that are known from MPI libraries, to compare with.
+package baseline

@@ -1,0 +1,485 @@
+package sinks
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"volley/algo/internal/universal"
+	"volley/algo/schedule"
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+// Plans returns the plans for K sources and R other sinks, or R sinks among them.
+//
+//	problem  every A with K ≠ R, and every one where sinks are apart; every p
+//	cost     with B the larger one of K and R and n groups, 1 <= n <= ⌊B/min(K, R)⌋:
+//	         C1 = clog(⌈B/n⌉) + clog(n), C2 = Psi(⌈B/n⌉) + clog(n); clog(n+1) instead
+//	         of clog(n) where sinks are apart, and then also n = ⌈B/min(K, R)⌉ groups
+//	         of min(K, R) (TestSinksCost)
+//	source   paper, remark on N > K processors, for one n; the others ours
+//
+// For K >= R the sources form n groups, each of which computes its part of every
+// result in one universal step, all groups at once; then each result is added up on a
+// (p+1)-ary tree. For K < R it goes the other way round: the packets are broadcast to
+// n groups of sinks. Where ⌈B/min(K, R)⌉ groups are one too many for the processors,
+// the last one is filled up with the processors of the other side.
+func Plans(t schedule.Task) ([]plan.Plan, error) {
+	if err := mustHaveSinks(t, "sinks"); err != nil {
+		return nil, err
+	}
+	var plans []plan.Plan
+	for _, w := range worthwhile(t, ways(t)) {
+		plans = append(plans, grouped(t, "sinks", w, 1))
+	}
+	return schedule.Undominated(plans), nil
+}
+
+// mustHaveSinks returns an error that wraps [schedule.ErrStructure] where every processor is
+// source and sink.
+func mustHaveSinks(t schedule.Task, algorithm string) error {
+	if !t.Square() {
+		return nil
+	}
+	return fmt.Errorf("algo: %s for K = %d: %w: it is for sources and sinks, and here every processor is both: take another algorithm, such as universal",
+		algorithm, t.Matrix.Rows(), schedule.ErrStructure)
+}
+
+// A grouping partitions the processors of the larger side, sources or sinks, into
+// groups. Group g has part g of them, in order.
+type grouping struct {
+	sources, sinks int
+	separate       bool
+	n              int  // groups
+	padded         bool // the last group is filled up with processors of the other side
+}
+
+// sides returns a grouping without groups.
+func sides(t schedule.Task) grouping {
+	return grouping{sources: t.Matrix.Rows(), sinks: t.Matrix.Cols(), separate: t.Separate}
+}
+
+func (g grouping) many() int    { return max(g.sources, g.sinks) }
+func (g grouping) few() int     { return min(g.sources, g.sinks) }
+func (g grouping) gather() bool { return g.sources >= g.sinks } // else packets go out to groups
+
+// manyAt and fewAt return processor i of the larger and of the smaller side.
+func (g grouping) manyAt(i int) int {
+	if g.separate && !g.gather() {
+		return g.sources + i
+	}
+	return i
+}
+
+func (g grouping) fewAt(i int) int {
+	if g.separate && g.gather() {
+		return g.sources + i
+	}
+	return i
+}
+
+// first returns the first of the larger side in a group.
+func (g grouping) first(group int) int {
+	if g.padded {
+		return min(group*g.few(), g.many())
+	}
+	return group * g.many() / g.n
+}
+
+// real returns how many of the larger side are in a group.
+func (g grouping) real(group int) int { return g.first(group+1) - g.first(group) }
+
+// size returns how many members a group has, and largest how many the largest has.
+func (g grouping) size(group int) int {
+	if g.padded {
+		return g.few()
+	}
+	return g.real(group)
+}
+
+func (g grouping) largest() int {
+	if g.padded {
+		return g.few()
+	}
+	return (g.many() + g.n - 1) / g.n
+}
+
+// member returns the processor that is member i of a group.
+func (g grouping) member(group, i int) int {
+	if i < g.real(group) {
+		return g.manyAt(g.first(group) + i)
+	}
+	return g.fewAt(i)
+}
+
+// memberOf returns which member of which group a processor is, and false for none.
+func (g grouping) memberOf(proc int) (group, i int, ok bool) {
+	at := proc - g.manyAt(0)
+	switch {
+	case at >= 0 && at < g.many() && g.padded:
+		group = at / g.few()
+	case at >= 0 && at < g.many():
+		group = ((at+1)*g.n - 1) / g.many()
+	default: // of the smaller side
+		i := proc - g.fewAt(0)
+		return g.n - 1, i, g.padded && i >= g.real(g.n-1)
+	}
+	return group, at - g.first(group), true
+}
+
+// group returns a group as member i sees it, for the groups' parts of a.
+func (g grouping) group(a matrix.Matrix, group, i int) universal.SparseGroup {
+	first, inside := g.first(group), g.real(group)
+	isMany := func(i int) bool { return i < inside }
+	isFew := func(i int) bool { return i < g.few() }
+	whole := schedule.Group{Size: g.size(group), Index: i, Member: func(i int) int { return g.member(group, i) }}
+	if g.gather() {
+		whole.At = func(i, j int) field.Element { return a.At(first+i, j) }
+		return universal.SparseGroup{Group: whole, Has: isMany, Wants: isFew}
+	}
+	whole.At = func(i, j int) field.Element { return a.At(i, first+j) }
+	return universal.SparseGroup{Group: whole, Has: isFew, Wants: isMany}
+}
+
+// A way is how the groups compute their parts, and in which groups.
+type way struct {
+	grouping
+	sim.Cost                          // of the groups' steps
+	step       universal.Rectangular  // one step, or
+	layers     [][]schedule.Partition // for each group those of its own
+	in, out    []matrix.Labels
+	parameters string
+	notes      []string
+	layerNotes []string
+}
+
+// phases names the rounds of the groups' steps.
+func (w *way) phases() []plan.Phase {
+	if w.layers == nil {
+		return w.step.Phases()
+	}
+	var list []plan.Phase
+	for _, l := range w.layers[0] {
+		list = append(list, l.Step.Phases()...)
+	}
+	return list
+}
+
+// encode writes the rounds of a member of a group, whose packet lies in slot in if it
+// has one, and returns the slot of its result, or -1.
+func (w *way) encode(b *schedule.Builder, a matrix.Matrix, group, i int, in plan.Slot) plan.Slot {
+	if w.layers == nil {
+		return w.step.Encode(b, w.group(a, group, i), in)
+	}
+	for _, l := range w.layers[group] {
+		g := l.Group(i)
+		index := g.Member
+		g.Member = func(i int) int { return w.member(group, index(i)) }
+		in = l.Step.Encode(b, g, in)
+	}
+	return in
+}
+
+// carrier returns the member of a group that ends with the part of result s, or that
+// begins with packet s; carries is the reverse.
+func (w *way) carrier(group, s int) int {
+	switch {
+	case w.layers == nil:
+		return s
+	case w.gather():
+		return w.in[group].Processor(w.out[group].Label(s))
+	}
+	return w.out[group].Processor(w.in[group].Label(s))
+}
+
+func (w *way) carries(group, i int) int {
+	switch {
+	case w.layers == nil:
+		return i
+	case w.gather():
+		return w.out[group].Processor(w.in[group].Label(i))
+	}
+	return w.in[group].Processor(w.out[group].Label(i))
+}
+
+// merged reports whether the one of the smaller side that communicator s is for is a member of
+// a group that carries the same.
+func (w *way) merged(s int) bool {
+	if w.separate {
+		return w.padded && s >= w.real(w.n-1)
+	}
+	return w.carrier(0, s) == s
+}
+
+// communicator returns communicator s: at position 0 the one of the smaller side, then one member of
+// each group, where they are others than that one. Group 0 is last if its member
+// leads a communicator as well.
+func (w *way) communicator(s int) schedule.Communicator {
+	c := schedule.Communicator{Size: w.n + 1}
+	if w.merged(s) {
+		c.Size = w.n
+	}
+	c.Member = func(pos int) int {
+		switch {
+		case pos == 0:
+			return w.fewAt(s)
+		case w.separate:
+			pos--
+		case pos == w.n:
+			pos = 0
+		}
+		return w.member(pos, w.carrier(pos, s))
+	}
+	return c
+}
+
+// communicators returns the communicators that a processor is in, the one it leads first, and which of
+// them is that of what it carries in its group: -1 for none.
+func (w *way) communicators(proc int) (list []schedule.Communicator, carried int) {
+	lead := proc - w.fewAt(0)
+	if lead >= 0 && lead < w.few() {
+		list = append(list, w.communicator(lead))
+	}
+	group, i, ok := w.memberOf(proc)
+	if !ok {
+		return list, -1
+	}
+	s := w.carries(group, i)
+	switch {
+	case s >= w.few():
+		return list, -1
+	case s == lead && w.merged(s):
+		return list, 0
+	}
+	c := w.communicator(s)
+	switch {
+	case w.separate:
+		c.At = group + 1
+	case group == 0:
+		c.At = w.n
+	default:
+		c.At = group
+	}
+	return append(list, c), len(list)
+}
+
+// most returns the size of the largest communicator.
+func (w *way) most() int {
+	for s := range w.few() {
+		if !w.merged(s) {
+			return w.n + 1
+		}
+	}
+	return w.n
+}
+
+// ways returns the ways of one universal step in groups, with the fewest rounds and with
+// one more. Of the numbers of groups with one largest size the least is enough.
+func ways(t schedule.Task) []*way {
+	base := sides(t)
+	var list []*way
+	add := func(g grouping) {
+		size := g.largest()
+		for over := range 2 {
+			m, n := universal.Tune(size, t.Ports, over)
+			step := universal.New(size, t.Ports, m, n)
+			list = append(list, &way{
+				grouping: g, step: universal.Rectangular{Step: step},
+				Cost:       step.Cost(t.Ports),
+				parameters: fmt.Sprintf("groups=%d %s", g.n, step.Parameters()),
+			})
+		}
+	}
+	for n := 1; n <= base.many()/base.few(); n++ {
+		g := base
+		g.n = n
+		if n == 1 || g.largest() < (grouping{sources: g.sources, sinks: g.sinks, n: n - 1}).largest() {
+			add(g)
+		}
+	}
+	if n := (base.many() + base.few() - 1) / base.few(); t.Separate && n > base.many()/base.few() {
+		base.n, base.padded = n, true
+		add(base)
+	}
+	return list
+}
+
+// worthwhile returns the ways that none beats by the formula, the fewest rounds first. That
+// [universal.Step.Rectangular] leaves out elements changes no front: of 9,480 problems with K and R up
+// to 40 there was none with a plan below the formulas.
+func worthwhile(t schedule.Task, ways []*way) []*way {
+	return sim.Front(ways, func(w *way) sim.Cost {
+		tree := schedule.Clog(w.most(), t.Ports)
+		return sim.Cost{C1: w.C1 + tree, C2: w.C2 + tree}
+	})
+}
+
+// A groupPlan is a plan of steps in groups and communicators that add up or spread packets.
+type groupPlan struct {
+	*way
+	*schedule.Plan
+	task   schedule.Task
+	pieces int
+	stages []schedule.WindowRound // of the communicators' trees
+	rounds int                    // of the groups' steps
+}
+
+// grouped returns the plan for a way, with packets cut into pieces.
+func grouped(t schedule.Task, name string, w *way, pieces int) plan.Plan {
+	q := &groupPlan{
+		way: w, task: t, pieces: pieces,
+		Plan: &schedule.Plan{Common: plan.Info{
+			Algorithm: name, Parameters: w.parameters, Field: t.Matrix.Field(), Processors: t.Processors(), Ports: t.Ports,
+			Rows: w.sources * pieces, Columns: w.sinks * pieces, Notes: w.notes, Layers: w.layerNotes,
+		}},
+	}
+	crews := plan.Phase{Name: "reduce"}
+	if !w.gather() {
+		crews.Name = "broadcast"
+	}
+	if pieces > 1 {
+		q.Common.Pieces = pieces
+		q.Common.Parameters = fmt.Sprintf("pieces=%d %s", pieces, w.parameters)
+		crews.Name += " in pieces"
+		crews.Rounds = schedule.PipelineRounds(w.most(), pieces, t.Ports)
+	} else {
+		q.stages = schedule.WindowRounds(w.most(), t.Ports)
+		crews.Rounds = len(q.stages)
+	}
+	phases := w.phases()
+	for _, ph := range phases {
+		q.rounds += ph.Rounds
+	}
+	if w.gather() {
+		phases = append(phases, crews)
+	} else {
+		phases = append([]plan.Phase{crews}, phases...)
+	}
+	q.Common.Phases = schedule.Joined(phases)
+	q.Write, q.Kinds = q.write, q.kinds
+	q.RowOf = func(proc, input int) int { return proc*pieces + input }
+	q.ColumnOf = func(proc, output int) int {
+		sink, _ := t.Sink(proc)
+		return sink*pieces + output
+	}
+	return q
+}
+
+func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
+	var own []plan.Slot
+	if _, ok := q.task.Source(proc); ok {
+		own = b.Inputs(q.pieces)
+	}
+	group, i, member := q.memberOf(proc)
+	crews, carried := q.communicators(proc)
+	leads := len(crews) > 0 && crews[0].At == 0
+	step := func(in []plan.Slot) []plan.Slot {
+		if !member {
+			for range q.rounds {
+				b.EndRound()
+			}
+			return nil
+		}
+		return b.PerPiece(in, q.pieces, func(b *schedule.Builder, in plan.Slot) plan.Slot {
+			return q.encode(b, q.task.Matrix, group, i, in)
+		})
+	}
+	var result []plan.Slot
+	if q.gather() {
+		if part := step(own); carried >= 0 {
+			crews[carried].Have = part
+		}
+		if sums := schedule.Reduce(b, q.pieces, crews, q.spread); leads {
+			result = sums[0]
+		}
+	} else {
+		if leads {
+			crews[0].Have = own
+		}
+		var in []plan.Slot
+		if got := q.spread(b, crews); carried >= 0 {
+			in = got[carried]
+		}
+		result = step(in)
+	}
+	return result
+}
+
+// spread runs the communicators' broadcasts, in pieces or not.
+func (q *groupPlan) spread(b *schedule.Builder, crews []schedule.Communicator) [][]plan.Slot {
+	if q.pieces > 1 {
+		return schedule.BroadcastPieces(b, q.pieces, q.Common.Ports, q.most(), crews)
+	}
+	return schedule.Broadcast(b, q.stages, crews)
+}
+
+// kinds puts together the processors at the same place in groups of the same size
+// that send and receive alike in their communicators.
+func (q *groupPlan) kinds() []plan.Class {
+	type position struct{ at, size int }
+	type kind struct {
+		source, sink  bool
+		size, real    int // of the group
+		member        int // in it; -1: of no group
+		communicators string
+	}
+	names := map[position]string{}
+	name := func(c schedule.Communicator) string {
+		at := position{c.At, c.Size}
+		if names[at] == "" {
+			names[at] = q.duties(c)
+		}
+		return names[at]
+	}
+	index := map[kind]int{}
+	var classes []plan.Class
+	for proc := range q.Common.Processors {
+		k := kind{member: -1}
+		_, k.source = q.task.Source(proc)
+		_, k.sink = q.task.Sink(proc)
+		if group, i, ok := q.memberOf(proc); ok {
+			k.size, k.real, k.member = q.size(group), q.real(group), i
+			if q.layers != nil {
+				k.member = 0 // all do the same
+			}
+		}
+		var crews []string
+		list, _ := q.communicators(proc)
+		for _, c := range list {
+			crews = append(crews, name(c))
+		}
+		k.communicators = strings.Join(crews, "/")
+		at, ok := index[k]
+		if !ok {
+			at = len(classes)
+			index[k] = at
+			classes = append(classes, plan.Class{Representative: proc})
+		}
+		classes[at].Count++
+	}
+	return classes
+}
+
+// duties describes what a position sends and receives, round by round.
+func (q *groupPlan) duties(c schedule.Communicator) string {
+	if q.pieces > 1 {
+		return strconv.Itoa(c.At) + " of " + strconv.Itoa(c.Size)
+	}
+	var s strings.Builder
+	for _, st := range q.stages {
+		for _, ch := range st.Chunks {
+			switch {
+			case c.At < ch.Count && c.At+ch.At < c.Size:
+				s.WriteByte('>')
+			case ch.At <= c.At && c.At < ch.At+ch.Count:
+				s.WriteByte('<')
+			default:
+				s.WriteByte('.')
+			}
+		}
+	}
+	return s.String()
+}

@@ -1,0 +1,48 @@
+package structured
+
+import (
+	"volley/algo/schedule"
+	"volley/plan"
+)
+
+// permutation is one round in which packets change places: that of processor k
+// goes to processor to(k), and from(k) is where its new one comes from. It takes
+// 1/1, or nothing at all at processors that keep their own.
+type permutation struct {
+	size     int
+	to, from func(k int) int
+}
+
+func (s *permutation) Parameters() string { return "" }
+
+func (s *permutation) Phases() []plan.Phase { return []plan.Phase{{Name: "permute", Rounds: 1}} }
+
+func (s *permutation) Classes() []plan.Class {
+	var moved, fixed plan.Class
+	for k := range s.size {
+		c := &moved
+		if s.to(k) == k {
+			c = &fixed
+		}
+		if c.Count == 0 {
+			c.Representative = k
+		}
+		c.Count++
+	}
+	var list []plan.Class
+	for _, c := range []plan.Class{moved, fixed} {
+		if c.Count > 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (s *permutation) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+	defer b.EndRound()
+	if s.to(g.Index) == g.Index {
+		return in
+	}
+	b.Send(0, s.to(g.Index), []plan.Slot{in})
+	return b.Receive(0, s.from(g.Index), 1)[0]
+}

@@ -1,0 +1,195 @@
+package structured
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"volley/algo/internal/universal"
+	"volley/algo/schedule"
+	"volley/field"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
+)
+
+// Fusing says which neighbouring layers a family fuses.
+type Fusing int
+
+const (
+	AnyFusing    Fusing = iota
+	WithinHalves        // not across the middle of a chain, such as inverse and forward transform
+	AcrossMiddle        // always across it: "folded"
+)
+
+// Plans returns the plans named so of a matrix, fact, of a family of matrices that are products of
+// layers: those ways to fuse neighbouring layers of which none is worse than another
+// in both C1 and C2. Every fused layer is one universal step on its groups. All
+// layers fused into one are the universal algorithm, in natural order whatever the
+// layers need.
+func Plans(name, family string, mode Fusing, t schedule.Task, fact *matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
+	if fact == nil || fact.Name != family {
+		return nil, &familyError{name, t.Matrix}
+	}
+	allowed := func(i, j int) bool { // whether layers i … j-1 may be fused
+		switch mode {
+		case WithinHalves:
+			return j <= fact.Half || i >= fact.Half
+		case AcrossMiddle:
+			return j != fact.Half
+		}
+		return true
+	}
+	all, k := len(fact.Layers), t.Matrix.Rows()
+	var plans []plan.Plan
+	for _, cuts := range Fusions(fact.Layers, t.Ports, allowed) {
+		if len(cuts) > 1 {
+			plans = append(plans, fused(t, name, fact, cuts, anyOrder))
+		}
+	}
+	if fact.Fourier && !anyOrder && !fact.Natural(k) {
+		for _, s := range findShifts(t) {
+			plans = append(plans, shifted(t, name, fact, s))
+		}
+	}
+	if all == 0 || allowed(0, all) { // which needs no permutation, so that its cost alone does not tell
+		one := fused(t, name, fact, []int{all}, anyOrder)
+		// Of a chain it is the end of the front. Elsewhere it is universal in
+		// all but name, and here only if it needs no more packets than any other.
+		if fact.Half > 0 || !slices.ContainsFunc(plans, func(q plan.Plan) bool { return sim.Count(q).C2 < sim.Count(one).C2 }) {
+			plans = append(plans, one)
+		}
+	}
+	return schedule.Undominated(plans), nil
+}
+
+// A familyError says that a matrix is not of an algorithm's family. It wraps
+// [schedule.ErrStructure].
+type familyError struct {
+	algorithm string
+	matrix    matrix.Matrix
+}
+
+func (e *familyError) Error() string {
+	return fmt.Sprintf("algo: %s for matrix %s over %s with K = %d: %v: take another algorithm, such as universal",
+		e.algorithm, Short(e.matrix.ID()), e.matrix.Field().Name(), e.matrix.Rows(), schedule.ErrStructure)
+}
+
+func (e *familyError) Unwrap() error { return schedule.ErrStructure }
+
+// Short cuts an ID, which may have a hash in it, to what fits into a message.
+func Short(id string) string {
+	const most = 40
+	if r := []rune(id); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return id
+}
+
+// shifted returns the plan for a schedule of shifts.
+func shifted(t schedule.Task, name string, fact *matrix.Factorisation, s *shifts) plan.Plan {
+	l := schedule.OnAll(name, s, t)
+	l.Common.Notes = []string{"structure: " + fact.Structure, "natural order by a schedule of shifts"}
+	return l
+}
+
+// fused returns the plan for a factorisation whose layers are fused up to each of
+// the cuts.
+func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int, anyOrder bool) plan.Plan {
+	k := t.Matrix.Rows()
+	notes := []string{"structure: " + fact.Structure}
+	var lines []string
+	if len(cuts) == 1 {
+		step := universal.Tuned(k, t.Ports)
+		l := schedule.Compile(name, fmt.Sprintf("groups %d %s", k, step.Parameters()), t.Matrix.Field(), k, t.Ports, schedule.Whole(step, k, t.Matrix.At))
+		l.Common.Notes = append(notes, "all layers fused into one: the universal step")
+		return l
+	}
+	var layers []schedule.Partition
+	var sizes []string
+	from := 0
+	for _, to := range cuts {
+		block := matrix.Fuse(fact.Layers[from:to])
+		lines = append(lines, fmt.Sprintf("layer %d, %s: %v", len(layers), block.Name, block.Partition))
+		layers = append(layers, OnGroups(block, t.Ports, fact.In))
+		sizes = append(sizes, fmt.Sprint(block.Size()))
+		from = to
+	}
+	parameters := "groups " + strings.Join(sizes, "·")
+	column := func(proc int) int { return fact.Out.Processor(fact.In.Label(proc)) }
+	relabelled := !fact.Natural(k)
+	if relabelled && !anyOrder {
+		parameters += " permute"
+		lines = append(lines, fmt.Sprintf("layer %d, permute: one round of one packet", len(layers)))
+		notes = append(notes, "natural order by one round that permutes the results")
+		layers = append(layers, schedule.Whole(&permutation{k, column, func(proc int) int { return fact.In.Processor(fact.Out.Label(proc)) }}, k, nil))
+		relabelled = false
+	}
+	l := schedule.Compile(name, parameters, t.Matrix.Field(), k, t.Ports, layers...)
+	if relabelled {
+		l.Common.Parameters += " relabelled"
+		notes = append(notes, "relabelled: the columns are not in natural order")
+		l.ColumnOf = func(proc, _ int) int { return column(proc) }
+	}
+	l.Common.Notes, l.Common.Layers = notes, lines
+	return l
+}
+
+// OnGroups returns the layer that runs a universal step on the groups of a layer of
+// the matrix.
+func OnGroups(l matrix.Layer, ports int, labels matrix.Labels) schedule.Partition {
+	size := l.Size()
+	step := universal.Tuned(size, ports)
+	step.Name = l.Name
+	return schedule.Partition{Step: step, Uniform: true, Group: func(proc int) schedule.Group {
+		label := labels.Label(proc)
+		group := l.Group(label)
+		return schedule.Group{
+			Size: size, Index: l.Index(label),
+			Member: func(i int) int { return labels.Processor(l.Member(group, i)) },
+			At:     func(i, j int) field.Element { return l.At(group, i, j) },
+		}
+	}}
+}
+
+// Fusions returns the ways to fuse neighbouring layers that no other way beats in
+// C1 and C2, as the ends of the fused runs. allowed says which runs may be fused. The cost of a run is that of a step on the groups of what it
+// spans: no matrices are multiplied.
+func Fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]int {
+	steps := map[int]sim.Cost{}
+	stepCost := func(size int) sim.Cost {
+		c, ok := steps[size]
+		if !ok {
+			c = sim.Count(schedule.Compile("", "", nil, size, ports, schedule.Whole(universal.Tuned(size, ports), size, nil)))
+			steps[size] = c
+		}
+		return c
+	}
+	type way struct {
+		sim.Cost
+		cuts []int
+	}
+	best := make([][]way, len(layers)+1) // of the layers before
+	best[0] = []way{{}}
+	for j := 1; j <= len(layers); j++ {
+		var ways []way
+		for i := range j {
+			if !allowed(i, j) {
+				continue
+			}
+			c := stepCost(matrix.Span(layers[i:j]).Size())
+			for _, w := range best[i] {
+				ways = append(ways, way{sim.Cost{C1: w.C1 + c.C1, C2: w.C2 + c.C2}, append(slices.Clone(w.cuts), j)})
+			}
+		}
+		// Of equal ways the one with the most layers is first: the smallest matrices.
+		slices.SortStableFunc(ways, func(a, b way) int { return cmp.Compare(len(b.cuts), len(a.cuts)) })
+		best[j] = sim.Front(ways, func(w way) sim.Cost { return w.Cost })
+	}
+	var list [][]int
+	for _, w := range best[len(layers)] {
+		list = append(list, w.cuts)
+	}
+	return list
+}

@@ -1,0 +1,109 @@
+package universal
+
+import (
+	"fmt"
+
+	"volley/algo/schedule"
+	"volley/plan"
+)
+
+// prepareAndShoot is the paper's universal step, with its strides and its order
+// of rounds: prepare goes from far to near, shoot from near to far.
+//
+//	problem  every A, every K and p
+//	cost     C1 = clog(K), C2 = (m-1)/p + (n-1)/p with m = (p+1)^Tp, n = (p+1)^Ts;
+//	         with L the largest integer such that (p+1)^L < K, Tp = L/2+1, Ts = L/2
+//	         for even L and Tp = Ts = (L+1)/2 for odd L; 0/0 for K = 1
+//	         (TestPrepareAndShootCost)
+//	source   paper, section "Prepare and Shoot", with three corrections: round t of
+//	         shoot goes to k + ρ·m·(p+1)^(t-1), not k + ρ·m^t; C2 for even L is
+//	         ((p+1)^(L/2+1) + (p+1)^(L/2) - 2)/p; and where K < m·n every offset is
+//	         given to one intermediate, so that nothing has to be subtracted
+//
+// Elements that happen to be zero, also those for offsets of K and more, are
+// sent and counted: a universal schedule does not look at A. Only messages to
+// oneself are left out.
+type prepareAndShoot struct {
+	size, ports, m, n int
+}
+
+func NewPrepareAndShoot(size, ports int) *prepareAndShoot {
+	s := &prepareAndShoot{size: size, ports: ports, m: 1, n: 1}
+	// One round more for prepare, then one for shoot, until m·n covers the group.
+	for s.m*s.n < size {
+		if s.m == s.n {
+			s.m *= ports + 1
+		} else {
+			s.n *= ports + 1
+		}
+	}
+	return s
+}
+
+func (s *prepareAndShoot) Parameters() string { return fmt.Sprintf("m=%d n=%d", s.m, s.n) }
+
+func (s *prepareAndShoot) Phases() []plan.Phase {
+	return []plan.Phase{{Name: "prepare", Rounds: schedule.Clog(s.m, s.ports)}, {Name: "shoot", Rounds: schedule.Clog(s.n, s.ports)}}
+}
+
+func (s *prepareAndShoot) Classes() []plan.Class { return schedule.Alike(s.size) }
+
+func (s *prepareAndShoot) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+	// Prepare: known lists the offsets at which held has a packet, in the order
+	// of their arrival.
+	held := make(schedule.Window, s.m)
+	held[0] = in
+	known := []int{0}
+	for stride := s.m / (s.ports + 1); stride > 0; stride /= s.ports + 1 {
+		slots := make([]plan.Slot, len(known))
+		for i, offset := range known {
+			slots[i] = held[offset]
+		}
+		for port := range s.ports {
+			if d := (port + 1) * stride; d%g.Size != 0 {
+				b.Send(port, g.Member(g.Around(d)), slots)
+			}
+		}
+		before := known
+		for port := range s.ports {
+			d := (port + 1) * stride
+			arrived := slots
+			if d%g.Size != 0 {
+				arrived = b.Receive(port, g.Member(g.Around(-d)), len(slots))
+			}
+			for i, offset := range before {
+				held[offset+d] = arrived[i]
+				known = append(known, offset+d)
+			}
+		}
+		b.EndRound()
+	}
+
+	// Shoot: in base p+1, round t clears digit t-1 of l.
+	sums := make([][]schedule.Addend, s.n)
+	for l := range sums {
+		sums[l] = held.Sum(g, l*s.m)
+	}
+	for stride := 1; stride < s.n; stride *= s.ports + 1 {
+		for port := range s.ports {
+			if d := (port + 1) * stride; d*s.m%g.Size != 0 {
+				var slots []plan.Slot
+				for l := d; l < s.n; l += stride * (s.ports + 1) {
+					slots = append(slots, b.Total(sums[l]))
+				}
+				b.Send(port, g.Member(g.Around(d*s.m)), slots)
+			}
+		}
+		for port := range s.ports {
+			if d := (port + 1) * stride; d*s.m%g.Size != 0 {
+				count := s.n / (stride * (s.ports + 1))
+				for i, slot := range b.Receive(port, g.Member(g.Around(-d*s.m)), count) {
+					l := i * stride * (s.ports + 1)
+					sums[l] = append(sums[l], schedule.InSlot(slot)...)
+				}
+			}
+		}
+		b.EndRound()
+	}
+	return b.Total(sums[0])
+}

@@ -1,0 +1,155 @@
+package universal
+
+import (
+	"fmt"
+	"slices"
+
+	"volley/algo/schedule"
+	"volley/plan"
+	"volley/sim"
+)
+
+// Step is the tuned universal step: prepare-and-shoot with a window m and
+// n strides of any size instead of powers of p+1.
+//
+//	problem  every A, every K and p
+//	cost     C1 = clog(m) + clog(n), C2 = ⌈(m-1)/p⌉ + ⌈(n-1)/p⌉, for the m, n with
+//	         m·n >= K and C1 = clog(K) whose C2 is least (TestUniversalCost)
+//	source   paper, section "Prepare and Shoot", generalised; the paper's own
+//	         windows are [prepareAndShoot]'s
+//
+// The offset δ = (s-r) mod K between a packet's home r and a result's home s is
+// split as δ = l·m + i with 0 <= i < m. Packet x_r reaches the intermediate
+// r + i in the prepare phase; there it joins the partial sum for s = r + i + l·m,
+// which the shoot phase reduces along the stride m. Each offset has exactly one
+// intermediate, so nothing is counted twice when m·n > K.
+type Step struct {
+	size, m, n     int
+	prepare, shoot []schedule.WindowRound
+	Name           string // of its one phase; empty: prepare and shoot apart
+}
+
+// New returns the step with window m and n strides for groups of up to
+// size processors, m·n >= size.
+func New(size, ports, m, n int) *Step {
+	return &Step{size: size, m: m, n: n, prepare: schedule.WindowRounds(m, ports), shoot: schedule.WindowRounds(n, ports)}
+}
+
+// Tuned returns the step for groups of up to size processors with the best window.
+func Tuned(size, ports int) *Step {
+	m, n := Tune(size, ports, 0)
+	return New(size, ports, m, n)
+}
+
+// Tune returns the window and the strides of least C2 for groups of size
+// processors; ties go to fewer rounds, then to the smaller window. The rounds
+// are at most over more than the fewest possible.
+func Tune(size, ports, over int) (m, n int) {
+	bestC1, bestC2 := 0, -1
+	most := schedule.Clog(size, ports) + over
+	for w := 1; w <= size; w++ {
+		if bestC2 >= 0 && schedule.Ceil(w-1, ports) > bestC2 {
+			break // the window alone takes more
+		}
+		s := schedule.Ceil(size, w)
+		c := Cost(w, s, ports)
+		if c.C1 <= most && (bestC2 < 0 || c.C2 < bestC2 || c.C2 == bestC2 && c.C1 < bestC1) {
+			m, n, bestC1, bestC2 = w, s, c.C1, c.C2
+		}
+	}
+	return m, n
+}
+
+// C2 returns the packets of the universal step in at most so many rounds.
+func C2(size, ports, rounds int) int {
+	m, n := Tune(size, ports, rounds-schedule.Clog(size, ports))
+	return Cost(m, n, ports).C2
+}
+
+// Cost is the cost of the universal step with window m and n strides.
+func Cost(m, n, ports int) sim.Cost {
+	return sim.Cost{C1: schedule.Clog(m, ports) + schedule.Clog(n, ports), C2: schedule.Ceil(m-1, ports) + schedule.Ceil(n-1, ports)}
+}
+
+func (s *Step) Cost(ports int) sim.Cost { return Cost(s.m, s.n, ports) }
+
+// Plans returns the plan with the fewest rounds and, where a round more
+// lowers C2, those with more, up to most above the fewest, or any number if that is
+// negative; frugally, those as well that other windows make, see [frugal].
+func Plans(t schedule.Task, most int, frugally bool) ([]plan.Plan, error) {
+	if err := t.MustBeSquare("universal"); err != nil {
+		return nil, err
+	}
+	k := t.Matrix.Rows()
+	var plans []plan.Plan
+	for over := 0; over == 0 || most < 0 || over <= most; over++ {
+		m, n := Tune(k, t.Ports, over)
+		step := New(k, t.Ports, m, n)
+		plans = append(plans, schedule.OnAll("universal", step, t))
+		if over > 0 && step.Cost(t.Ports).C1 < schedule.Clog(k, t.Ports)+over {
+			break // rounds are left over: more are of no use
+		}
+	}
+	plans = schedule.Undominated(plans)
+	if frugally {
+		plans = append(plans, frugal(t)...)
+	}
+	return plans, nil
+}
+
+// frugal returns the plans that no other window beats in rounds, packets, memory and
+// multiply-adds together: where these are limited, another window than the tuned
+// one may do.
+func frugal(t schedule.Task) []plan.Plan {
+	k := t.Matrix.Rows()
+	type window struct {
+		m, n int
+		sim.Cost
+		memory, compute int
+	}
+	var list []window
+	for m := 1; m <= k; m++ {
+		n := schedule.Ceil(k, m)
+		if m > 1 && schedule.Ceil(k, m-1) == n {
+			continue // a smaller window has as many strides
+		}
+		list = append(list, window{
+			m, n, Cost(m, n, t.Ports),
+			m + 2*n - 1, // packets held; sums sent, and the result; sums received
+			k + n - 1,
+		})
+	}
+	var plans []plan.Plan
+	for _, w := range list {
+		if !slices.ContainsFunc(list, func(v window) bool {
+			return v.m != w.m && v.C1 <= w.C1 && v.C2 <= w.C2 && v.memory <= w.memory && v.compute <= w.compute
+		}) {
+			step := New(k, t.Ports, w.m, w.n)
+			plans = append(plans, schedule.OnAll("universal", step, t))
+		}
+	}
+	return plans
+}
+
+func (s *Step) Parameters() string { return fmt.Sprintf("m=%d n=%d", s.m, s.n) }
+
+func (s *Step) Phases() []plan.Phase {
+	if s.Name != "" {
+		return []plan.Phase{{Name: s.Name, Rounds: len(s.prepare) + len(s.shoot)}}
+	}
+	return []plan.Phase{{Name: "prepare", Rounds: len(s.prepare)}, {Name: "shoot", Rounds: len(s.shoot)}}
+}
+
+func (s *Step) Classes() []plan.Class { return schedule.Alike(s.size) }
+
+func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+	held := schedule.Gather(b, g, s.prepare, 1, min(s.m, g.Size), in)
+	strides := schedule.Ceil(g.Size, s.m) // beyond these there is no offset below g.Size
+	sums := make([][]schedule.Addend, strides)
+	for l := range sums {
+		sums[l] = held.Sum(g, l*s.m)
+	}
+	return b.Transposed(sums, func(forward *schedule.Builder) []plan.Slot {
+		return schedule.Gather(forward, g, s.shoot, -s.m, strides, forward.Inputs(1)[0])
+	})[0]
+}

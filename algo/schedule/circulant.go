@@ -1,0 +1,199 @@
+package schedule
+
+import (
+	"slices"
+
+	"volley/plan"
+)
+
+// A circulant is the graph of a broadcast in blocks from position 0 to n positions in
+// which every position receives one block and sends one in every round, but for the
+// beginning and the end: C1 = B - 1 + ⌈log2 n⌉ for B blocks, the fewest possible. In
+// round t all send to the position skip[t mod q] further on, q = ⌈log2 n⌉.
+//
+// The schedule is that of J. L. Träff, "Optimal Broadcast Schedules in Logarithmic
+// Time", arXiv:2407.18004; each position finds its own in about q steps.
+type circulant struct {
+	n    int
+	skip []int // skip[q] = n, and each half the next one, rounded up
+}
+
+func newCirculant(n int) circulant {
+	c := circulant{n: n}
+	for ; n > 1; n = (n + 1) / 2 {
+		c.skip = append(c.skip, n)
+	}
+	c.skip = append(c.skip, 1)
+	slices.Reverse(c.skip)
+	return c
+}
+
+func (c circulant) q() int { return len(c.skip) - 1 }
+
+// base returns the block of the first q that position r > 0 receives first of all
+// that come to it, and q for position 0.
+func (c circulant) base(r int) int {
+	for k, s := range slices.Backward(c.skip[:c.q()]) {
+		if r == s {
+			return k
+		}
+		if r > s {
+			r -= s
+		}
+	}
+	return c.q()
+}
+
+// pattern returns what position r receives in q rounds in a row: the entry for round k
+// is a block less q, or the base block itself; q rounds later it is the block q on.
+func (c circulant) pattern(r int) []int {
+	q := c.q()
+	free := make([]bool, q+1) // skips that lead to no block yet
+	for e := range free {
+		free[e] = true
+	}
+	base := c.base(r)
+	free[base] = false
+	blocks := make([]int, 0, q+1)
+	r += c.n
+	// A path of skips from 0 leads to r - skip[k], as few before it as may be. Those
+	// that differ in the last skip bring different blocks.
+	last := 2 * c.n
+	var find func(at, e int)
+	find = func(at, e int) {
+		for ; e >= 0 && len(blocks) < q; e-- {
+			to := at + c.skip[e]
+			if !free[e] || to > r-c.skip[len(blocks)] || to >= last {
+				continue
+			}
+			if to <= r-c.skip[len(blocks)+1] {
+				find(to, e)
+			}
+			if len(blocks) >= q || at > r-c.skip[len(blocks)+1] {
+				return
+			}
+			last = to
+			blocks = append(blocks, e)
+			free[e] = false
+		}
+	}
+	find(0, q)
+	for k := range blocks {
+		if blocks[k] == q {
+			blocks[k] = base
+		} else {
+			blocks[k] -= q
+		}
+	}
+	return blocks
+}
+
+// arrivals returns the block that position r receives in each round of a broadcast of
+// so many blocks, and -1 for none. Each block comes once.
+func (c circulant) arrivals(r, blocks int) []int {
+	q := c.q()
+	list := make([]int, blocks-1+q)
+	if r == 0 {
+		for t := range list {
+			list[t] = -1
+		}
+		return list
+	}
+	pattern := c.pattern(r)
+	skipped := c.skipped(blocks)
+	for t := range list {
+		u := t + skipped
+		// Only the base block is not of the q rounds before, so that the last block, or
+		// what would come after it, is met once: in the last q rounds.
+		list[t] = max(-1, min(pattern[u%q]+u/q*q-skipped, blocks-1))
+	}
+	return list
+}
+
+// skipped returns how many rounds are left out at the beginning, so that the last one
+// is the last of q.
+func (c circulant) skipped(blocks int) int {
+	q := c.q()
+	return (q - (blocks-1)%q) % q
+}
+
+// transfers is what position r sends and receives in a broadcast: in round t a block
+// from position from[t], and one to position to[t]; -1 is none.
+type transfers struct{ receives, from, sends, to []int }
+
+func (c circulant) transfers(r, blocks int) transfers {
+	q, skipped := c.q(), c.skipped(blocks)
+	next := make([][]int, q) // what those that it sends to receive
+	for k := range next {
+		next[k] = c.arrivals((r+c.skip[k])%c.n, blocks)
+	}
+	x := transfers{receives: c.arrivals(r, blocks)}
+	for t := range x.receives {
+		k := (t + skipped) % q
+		x.from = append(x.from, (r-c.skip[k]+c.n)%c.n)
+		x.to = append(x.to, (r+c.skip[k])%c.n)
+		x.sends = append(x.sends, next[k][t])
+	}
+	return x
+}
+
+// PipelineRounds returns the rounds of a broadcast in pieces, or of a reduction: every
+// port broadcasts pieces of its own, all at once; pieces >= ports.
+func PipelineRounds(size, pieces, ports int) int {
+	if size < 2 {
+		return 0
+	}
+	return (pieces+ports-1)/ports - 1 + newCirculant(size).q()
+}
+
+// streams returns the transfers of each port for a communicator of which a processor is part;
+// pieces >= ports.
+// Block i of a stream is piece i·len(streams) + port.
+func streams(c Communicator, pieces, ports int) []transfers {
+	if c.Size < 2 {
+		return nil
+	}
+	graph := newCirculant(c.Size)
+	list := make([]transfers, ports)
+	for port := range list {
+		if blocks := (pieces - port + ports - 1) / ports; port > 0 && blocks == len(list[port-1].sends)+1-graph.q() {
+			list[port] = list[port-1]
+		} else {
+			list[port] = graph.transfers(c.At, blocks)
+		}
+	}
+	return list
+}
+
+// BroadcastPieces is [Broadcast] of packets in pieces, by round-optimal broadcasts on each
+// port: C1 = C2 = ⌈pieces/p⌉ - 1 + ⌈log2 size⌉, in pieces. No processor may be in two
+// communicators. A communicator smaller than the largest has idle rounds at its end.
+func BroadcastPieces(b *Builder, pieces, ports, largest int, crews []Communicator) [][]plan.Slot {
+	var c Communicator
+	var list []transfers
+	have := make([]plan.Slot, pieces)
+	if len(crews) > 0 {
+		c = crews[0]
+		list = streams(c, pieces, ports)
+		if c.At == 0 {
+			copy(have, c.Have)
+		}
+	}
+	for t := range PipelineRounds(largest, pieces, ports) {
+		for port, x := range list {
+			if t < len(x.sends) && x.sends[t] >= 0 {
+				b.Send(port, c.Member(x.to[t]), []plan.Slot{have[x.sends[t]*len(list)+port]})
+			}
+		}
+		for port, x := range list {
+			if t < len(x.receives) && x.receives[t] >= 0 {
+				have[x.receives[t]*len(list)+port] = b.Receive(port, c.Member(x.from[t]), 1)[0]
+			}
+		}
+		b.EndRound()
+	}
+	if len(crews) == 0 {
+		return nil
+	}
+	return [][]plan.Slot{have}
+}

@@ -1,0 +1,29 @@
+package schedule
+
+import (
+	"math"
+
+	"volley/plan"
+	"volley/sim"
+)
+
+// Ceil is ⌈n/d⌉ for n >= 0, d > 0.
+func Ceil(n, d int) int { return (n + d - 1) / d }
+
+// Clog returns the least t with (ports+1)^t >= n.
+func Clog(n, ports int) int {
+	t := 0
+	for v := 1; v < n; t++ {
+		if v > math.MaxInt/(ports+1) {
+			return t + 1
+		}
+		v *= ports + 1
+	}
+	return t
+}
+
+// Undominated returns the plans that no other one beats, the fewest rounds first;
+// of equal ones the first.
+func Undominated(plans []plan.Plan) []plan.Plan {
+	return sim.Front(plans, sim.Count)
+}

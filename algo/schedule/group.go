@@ -1,0 +1,134 @@
+package schedule
+
+import (
+	"volley/field"
+	"volley/plan"
+)
+
+// A Group is a set of processors that together compute one matrix, as one of
+// its members sees it.
+type Group struct {
+	Size   int                          // members
+	Index  int                          // of this member, in [0, Size)
+	Member func(i int) int              // the processor that is member i, 0 <= i < Size
+	At     func(i, j int) field.Element // the group's matrix: row i is member i's packet
+}
+
+// Around returns the index of the member d places further on, cyclically; d may
+// be negative.
+func (g Group) Around(d int) int {
+	return ((g.Index+d)%g.Size + g.Size) % g.Size
+}
+
+// Everyone is the group of all processors, as one of them sees it.
+func Everyone(size, proc int) Group {
+	return Group{Size: size, Index: proc, Member: func(i int) int { return i }}
+}
+
+// A Step is a schedule for one group. It is made for a number of ports and a
+// largest group size, and any group up to that size can run it in the same
+// rounds, so that groups of a layer stay in step.
+type Step interface {
+	// Parameters says what the step chose, such as "m=4 n=4".
+	Parameters() string
+
+	// Phases names the rounds, in order.
+	Phases() []plan.Phase
+
+	// Classes partitions the members of a group of the largest size by their
+	// schedules, as plan.Plan's Classes does the processors.
+	Classes() []plan.Class
+
+	// Encode writes the rounds of one member, whose packet lies in slot in, and
+	// returns the slot of its result Σ_i At(i, Index)·x_i.
+	Encode(b *Builder, g Group, in plan.Slot) plan.Slot
+}
+
+// A Layer is a partition of the processors into groups that run one step side
+// by side.
+type Partition struct {
+	Step    Step
+	Group   func(proc int) Group // as the processor sees it
+	Whole   bool                 // all processors are one group
+	Uniform bool                 // all groups are as large as the step's largest
+}
+
+// Whole returns the layer that runs a step on all processors as one group, with
+// the entries at of its matrix, which may be nil where only the schedule is wanted.
+func Whole(s Step, size int, at func(i, j int) field.Element) Partition {
+	return Partition{Step: s, Whole: true, Uniform: true, Group: func(proc int) Group {
+		g := Everyone(size, proc)
+		g.At = at
+		return g
+	}}
+}
+
+// Alike is the classes of a group whose members all have the same schedule.
+func Alike(size int) []plan.Class { return []plan.Class{{Representative: 0, Count: size}} }
+
+// Compile returns the plan that runs the layers one after the other: A is the product of
+// the layers' block matrices, first layer leftmost.
+func Compile(name, parameters string, f field.Field, processors, ports int, layers ...Partition) *Plan {
+	var phases []plan.Phase
+	for _, l := range layers {
+		phases = append(phases, l.Step.Phases()...)
+	}
+	return &Plan{
+		Common: plan.Info{
+			Algorithm: name, Parameters: parameters, Field: f,
+			Processors: processors, Ports: ports, Rows: processors, Columns: processors, Phases: Joined(phases),
+		},
+		Write: func(b *Builder, proc int) []plan.Slot {
+			slots := b.Inputs(1)
+			for _, l := range layers {
+				slots = []plan.Slot{l.Step.Encode(b, l.Group(proc), slots[0])}
+			}
+			return slots
+		},
+		Kinds: func() []plan.Class { return kinds(processors, layers) },
+	}
+}
+
+// kinds returns the classes of the one layer whose members differ in their schedules, where
+// no more than one has such and it spans all processors; else nil.
+func kinds(processors int, layers []Partition) []plan.Class {
+	classes := Alike(processors)
+	differ := 0
+	for _, l := range layers {
+		of := l.Step.Classes()
+		switch {
+		case l.Uniform && len(of) == 1:
+		case l.Whole:
+			classes = of
+			differ++
+		default:
+			differ = 2
+		}
+	}
+	if differ < 2 {
+		return classes
+	}
+	return nil
+}
+
+// OnAll returns the plan that runs one step on all processors of a square task.
+func OnAll(name string, s Step, t Task) *Plan {
+	k := t.Matrix.Rows()
+	return Compile(name, s.Parameters(), t.Matrix.Field(), k, t.Ports, Whole(s, k, t.Matrix.At))
+}
+
+// Joined returns the phases without those of no rounds, and with neighbours of one name,
+// as layers of one kind have, as one.
+func Joined(phases []plan.Phase) []plan.Phase {
+	var list []plan.Phase
+	for _, ph := range phases {
+		switch n := len(list); {
+		case ph.Rounds == 0:
+		case n > 0 && list[n-1].Name == ph.Name:
+			list[n-1].Rounds += ph.Rounds
+		default:
+			list = append(list, ph)
+		}
+	}
+	return list
+}

@@ -1,0 +1,66 @@
+package schedule
+
+import "volley/plan"
+
+// A Plan is a plan of which a function writes the programs.
+type Plan struct {
+	Common plan.Info
+
+	// Write writes the program of a processor, which begins with its inputs if it has any,
+	// and returns the slots of its outputs.
+	Write func(b *Builder, proc int) (outputs []plan.Slot)
+
+	// Kinds returns the classes. Where it is nil, or returns nil, every processor is on its
+	// own.
+	Kinds func() []plan.Class
+
+	// RowOf and ColumnOf say where inputs and outputs belong; nil: each processor has one,
+	// and its own number.
+	RowOf, ColumnOf func(proc, i int) int
+}
+
+// Info returns what all processors have in common.
+func (p *Plan) Info() plan.Info { return p.Common }
+
+func (p *Plan) build(proc int, coding bool) *Builder {
+	b := &Builder{Field: p.Common.Field, Coding: coding}
+	b.program.Proc = proc
+	b.finish(p.Write(b, proc))
+	return b
+}
+
+// Schedule returns the schedule of a processor.
+func (p *Plan) Schedule(proc int) plan.Schedule { return p.build(proc, false).schedule() }
+
+// Program returns the program of a processor. The error is nil.
+func (p *Plan) Program(proc int) (*plan.Program, error) { return &p.build(proc, true).program, nil }
+
+// Classes partitions the processors by their schedules.
+func (p *Plan) Classes() []plan.Class {
+	if p.Kinds != nil {
+		if classes := p.Kinds(); classes != nil {
+			return classes
+		}
+	}
+	classes := make([]plan.Class, p.Common.Processors)
+	for proc := range classes {
+		classes[proc] = plan.Class{Representative: proc, Count: 1}
+	}
+	return classes
+}
+
+// Row returns the row of the matrix that an input belongs to.
+func (p *Plan) Row(proc, input int) int {
+	if p.RowOf == nil {
+		return proc
+	}
+	return p.RowOf(proc, input)
+}
+
+// Column returns the column of the matrix that an output is.
+func (p *Plan) Column(proc, output int) int {
+	if p.ColumnOf == nil {
+		return proc
+	}
+	return p.ColumnOf(proc, output)
+}

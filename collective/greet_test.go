@@ -1,0 +1,181 @@
+package collective
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"volley/internal/fuzzlimit"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+const Version = "0.1.0"
+
+func greet(ctx context.Context, tr transport.Transport, verb string) error {
+	_, err := New(tr, time.Minute).Greet(ctx, verb, Version, nil, func([][]byte) ([]byte, error) { return nil, nil })
+	return err
+}
+
+// ranks runs f at all ranks of a group and returns the errors, which come without a timeout.
+func ranks(t *testing.T, n int, f func(context.Context, transport.Transport) error) []error {
+	t.Helper()
+	errs := make([]error, n)
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		local.Run(t.Context(), n, func(ctx context.Context, tr transport.Transport) error {
+			errs[tr.Rank()] = f(ctx, tr)
+			return nil
+		})
+		if took := time.Since(start); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+	})
+	return errs
+}
+
+// altered is a rank whose greeting is another one. Only who greets as volley does waits for the
+// others to find that out.
+func altered(ctx context.Context, tr transport.Transport, record []byte, volley bool) error {
+	c := New(tr, time.Minute)
+	if tr.Size() >= Many {
+		if _, err := c.reduce(ctx, record, func([][]byte) []byte { return nil }); err != nil {
+			return err
+		}
+	}
+	_, err := c.Allgather(ctx, record)
+	if err == nil && volley {
+		err = c.Barrier(ctx)
+	}
+	return err
+}
+
+// another returns a greeting of another version.
+func another(verb, version string, protocol uint32) []byte {
+	h := hello{Magic: helloMagic, Protocol: protocol}
+	copy(h.Verb[:], verb)
+	copy(h.Version[:], version)
+	record, _ := binary.Append(nil, binary.LittleEndian, h)
+	sum := digest(record[:helloBytes-8])
+	return append(record[:helloBytes-8], sum[:]...)
+}
+
+// TestGreet lets one rank be of another verb, version or protocol, or no volley at all: the
+// others name it, all alike and at once.
+func TestGreet(t *testing.T) {
+	garbage := bytes.Repeat([]byte("\x1b[31m"), helloBytes)[:helloBytes]
+	for _, c := range []struct {
+		name   string
+		record []byte
+		want   string
+	}{
+		{"verb", another("protect", Version, Protocol), "volley: rank 2 runs protect, rank 0 runs encode: start all ranks with the same verb"},
+		{"version", another("encode", "9.9.9", Protocol), "volley: rank 2 runs volley 9.9.9, rank 0 runs volley " + Version + ": install the same version at all ranks"},
+		{"version first", another("protect", "9.9.9", Protocol), "volley: rank 2 runs volley 9.9.9, rank 0 runs volley " + Version + ": install the same version at all ranks"},
+		{"protocol", another("encode", Version, 77), fmt.Sprintf("volley: rank 2 runs volley %s with protocol 77, rank 0 runs volley %s with protocol %d: install the same version at all ranks", Version, Version, Protocol)},
+		{"garbage", garbage, `volley: rank 2 does not greet as volley does, but with "\x1b[31m\x1b[3": start the same program at all ranks`},
+		{"an old version", make([]byte, 8), "volley: rank 2 does not greet as volley does, in 256 bytes: another program or an old version runs there: start the same one at all ranks"},
+	} {
+		for _, n := range []int{3, 5, Many + 1} {
+			named := 0
+			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
+				if tr.Rank() == 2 {
+					return altered(ctx, tr, c.record, bytes.HasPrefix(c.record, helloMagic[:]))
+				}
+				err := greet(ctx, tr, "encode")
+				if err != nil {
+					tr.Abort(err)
+				}
+				return err
+			}) {
+				switch aborted := errors.As(err, new(*transport.AbortError)); {
+				case r == 2:
+				case err == nil:
+					t.Errorf("%s: rank %d of %d noticed nothing", c.name, r, n)
+				case err.Error() == c.want && errors.As(err, new(*PeerError)):
+					named++
+				case !aborted || !strings.Contains(err.Error(), "rank 2"):
+					t.Errorf("%s: rank %d of %d: %v; want %s", c.name, r, n, err, c.want)
+				}
+			}
+			if named == 0 && len(c.record) == helloBytes { // else rank 2 finds out first
+				t.Errorf("%s: nobody of %d names rank 2", c.name, n)
+			}
+		}
+	}
+}
+
+// TestGreetMany names many ranks.
+func TestGreetMany(t *testing.T) {
+	for r, err := range ranks(t, 20, func(ctx context.Context, tr transport.Transport) error {
+		return greet(ctx, tr, []string{"verify", "encode", "encode", "protect"}[min(tr.Rank(), 9)/3])
+	}) {
+		if want := "volley: ranks 0, 1, 2 run verify, ranks 3, 4, 5, 6, 7, 8 run encode, rank 9 runs protect: start all ranks with the same verb"; err == nil || err.Error() != want {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}
+
+// TestGreetForm keeps the form of greetings, which other versions rely on.
+func TestGreetForm(t *testing.T) {
+	record := seal("encode", Version, []byte{1, 2})
+	want := "volley\r\n" + "\x07\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
+	sum := sha256.Sum256([]byte(want))
+	if want += string(sum[:8]); string(record) != want {
+		t.Errorf("got %q, want %q", record, want)
+	}
+}
+
+// TestImpossible has a rank say what cannot be: all name it, and nobody makes room for it.
+func TestImpossible(t *testing.T) {
+	for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
+		if tr.Rank() < 2 {
+			_, err := Allgatherv(ctx, tr, []byte{1}, time.Minute)
+			return err
+		}
+		_, err := New(tr, time.Minute).Allgather(ctx, binary.LittleEndian.AppendUint64(nil, 1<<62))
+		return err
+	}) {
+		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 announces a record of 4611686018427387904 bytes")) {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+	for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
+		if tr.Rank() < 2 {
+			_, err := AllgatherValues(ctx, tr, 1, time.Minute)
+			return err
+		}
+		_, err := Allgatherv(ctx, tr, []byte(`{"a":`), time.Minute)
+		return err
+	}) {
+		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 says what does not fit here")) {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}
+
+// FuzzUnseal lets greetings arrive damaged: none is taken for another.
+func FuzzUnseal(f *testing.F) {
+	f.Add(seal("encode", Version, []byte{1}), seal("encode", Version, []byte{2}))
+	f.Add(seal("encode", Version, nil), seal("protect", Version, nil))
+	f.Add([]byte{}, []byte{1})
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		defer fuzzlimit.Hold(t, len(a)+len(b))()
+		both, err := unseal([][]byte{a, b})
+		if err != nil {
+			return
+		}
+		for i, data := range [][]byte{a, b} {
+			if one, err := unseal([][]byte{data}); err != nil || !bytes.Equal(one[0], both[i]) {
+				t.Errorf("%x: %x, %v; of both: %x", data, one, err, both[i])
+			}
+		}
+	})
+}

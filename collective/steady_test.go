@@ -1,0 +1,143 @@
+package collective_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"volley/collective"
+	"volley/executor"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// TestSteady has one rank work for longer than three timeouts: nobody gives up, and all
+// return when it has ended.
+func TestSteady(t *testing.T) {
+	for _, n := range []int{1, 2, 5} {
+		for _, timeout := range []time.Duration{0, time.Millisecond, 100 * time.Millisecond, 10 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				long := max(3*timeout+timeout/3, time.Microsecond)
+				begun := time.Now()
+				var worked atomic.Int32
+				err := local.Run(t.Context(), n, func(ctx context.Context, tr transport.Transport) error {
+					err := collective.Steady(ctx, tr, timeout, func(ctx context.Context) error {
+						if tr.Rank() == n/2 {
+							time.Sleep(long)
+						}
+						worked.Add(1)
+						return ctx.Err()
+					})
+					if now := int(worked.Load()); now != n {
+						t.Errorf("rank %d returns when %d have worked", tr.Rank(), now)
+					}
+					return err
+				})
+				if took := time.Since(begun); err != nil || took < long || took > long+timeout/2+time.Second {
+					t.Errorf("%d ranks, timeout %v: %v after %v", n, timeout, err, took)
+				}
+			})
+		}
+	}
+}
+
+// TestSteadyTimeouts gives ranks timeouts that differ.
+func TestSteadyTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		timeouts := []time.Duration{2 * time.Second, time.Hour, 0}
+		err := local.Run(t.Context(), len(timeouts), func(ctx context.Context, tr transport.Transport) error {
+			return collective.Steady(ctx, tr, timeouts[tr.Rank()], func(context.Context) error {
+				time.Sleep(time.Minute)
+				return nil
+			})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSteadyDead has one rank never come, or stop in the midst: the others say so soon
+// after the timeout, and their work is ended.
+func TestSteadyDead(t *testing.T) {
+	const n, victim, timeout = 5, 3, 10 * time.Second
+	for _, after := range []time.Duration{0, 25 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			var ended atomic.Int32
+			local.Run(t.Context(), n, func(ctx context.Context, tr transport.Transport) error {
+				if tr.Rank() == victim {
+					alive, die := context.WithTimeout(ctx, after)
+					defer die()
+					if after > 0 {
+						collective.Steady(alive, &silent{tr}, timeout, func(ctx context.Context) error { <-ctx.Done(); return nil })
+					}
+					time.Sleep(time.Hour)
+					return nil
+				}
+				err := collective.Steady(ctx, tr, timeout, func(ctx context.Context) error {
+					<-ctx.Done()
+					ended.Add(1)
+					return ctx.Err()
+				})
+				if took := time.Since(begun) - after; !errors.Is(err, executor.ErrTimeout) || took < timeout/2 || took > timeout*3/2 {
+					t.Errorf("rank %d: %v after %v", tr.Rank(), err, took)
+				}
+				return nil
+			})
+			if ended.Load() != n-1 {
+				t.Errorf("%d works have ended, want %d", ended.Load(), n-1)
+			}
+		})
+	}
+}
+
+// silent is a transport whose rank tells nobody that it ends.
+type silent struct{ transport.Transport }
+
+func (silent) Abort(error) {}
+
+// TestSteadyFails has the work of one rank fail, or be interrupted: all learn that at once,
+// and why.
+func TestSteadyFails(t *testing.T) {
+	const n, victim = 4, 2
+	broken := errors.New("the disk is full")
+	for _, interrupted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			local.Run(t.Context(), n, func(ctx context.Context, tr transport.Transport) error {
+				if interrupted && tr.Rank() == victim {
+					var cancel context.CancelCauseFunc
+					ctx, cancel = context.WithCancelCause(ctx)
+					time.AfterFunc(time.Minute, func() { cancel(broken) })
+				}
+				err := collective.Steady(ctx, tr, 10*time.Second, func(ctx context.Context) error {
+					switch {
+					case tr.Rank() == 0:
+						return nil
+					case tr.Rank() == victim && !interrupted:
+						time.Sleep(time.Minute)
+						return broken
+					}
+					<-ctx.Done()
+					return fmt.Errorf("ended")
+				})
+				aborted := new(transport.AbortError)
+				switch heard := errors.As(err, &aborted); {
+				case tr.Rank() == victim && (heard || !errors.Is(err, broken)),
+					tr.Rank() != victim && (!heard || aborted.Rank != victim || !strings.Contains(err.Error(), broken.Error())):
+					t.Errorf("interrupted %v: rank %d: %v", interrupted, tr.Rank(), err)
+				}
+				return nil
+			})
+			if took := time.Since(begun); took < time.Minute || took > time.Minute+time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}

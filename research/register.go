@@ -1,0 +1,51 @@
+package research
+
+import "volley/algo"
+
+// Algorithms are the families of this package, in the order in which people should read them.
+var Algorithms = []algo.Algorithm{
+	{
+		Name:        "windows",
+		Title:       "prepare-and-shoot with B elements more for everybody, passed on in the results of others",
+		Problem:     "any K and p; A of which K*B minors are not zero, such as Cauchy matrices",
+		C1:          "clog(m) + ceil(B/p) + clog(c+1)",
+		C2:          "ceil((m-1)/p) + ceil(B/p) + ceil(c/p) for K <= m*(1+B+c) + B*c",
+		Source:      "ours",
+		Example:     "--matrix cauchy -k 24",
+		Structured:  true,
+		Conditional: true,
+		Make:        windowsPlans,
+	},
+	{
+		Name:        "tree-lift",
+		Title:       "elements received inside a reduction tree multiplied and passed on, in about 1.5 log K rounds",
+		Problem:     "composite K = R*Z; A for which K small systems are regular",
+		C1:          "clog(m) + clog(h) + clog(R) + clog(n), m*h >= Z, n*(m+h-1) >= Z",
+		C2:          "m-1 + h-1 + n*(R-1) at p = 1",
+		Source:      "ours",
+		Example:     "--matrix random:1 -k 112",
+		Structured:  true,
+		Conditional: true,
+		Make:        treeLiftPlans,
+	},
+	{
+		Name:        "lifted",
+		Title:       "elements received for one's own result multiplied and passed on, level by level",
+		Problem:     "K = 3*h^2 (T = 2) or 6*h^2 (T = 3): any A over q > h, corrected; uncorrected where (T-1)*K minors of A are not zero",
+		C1:          "clog(h) + (T-1)*ceil(h/p) + 1 + clog(ceil(h/p)); corrected up to ceil((T-1)/p) more",
+		C2:          "ceil((h-1)/p) + T*ceil(h/p); corrected up to ceil((T-1)/p) more",
+		Source:      "ours",
+		Example:     "--matrix random:1 -k 96",
+		Structured:  true,
+		Conditional: true,
+		Make:        liftedPlans,
+	},
+}
+
+func init() {
+	for _, a := range Algorithms {
+		if err := algo.Register(a); err != nil {
+			panic(err) // a name of ours that is taken
+		}
+	}
+}
