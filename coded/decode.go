@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"volley"
+	"volley/collective"
 	"volley/field"
 	"volley/internal/disk"
 	"volley/transport"
@@ -161,7 +161,7 @@ func (j *decodeJob) write() (*volley.Report, error) {
 		return nil, outputError(err)
 	}
 	defer dir.Discard()
-	dir.report()
+	j.found(dir)
 	if err := j.packets.create(dir); err != nil {
 		return nil, outputError(err)
 	}
@@ -237,7 +237,7 @@ func (j *decodeJob) openManifest() error {
 			return err
 		}
 		if r := j.stored.stored; r.Finished {
-			slog.Info("finished what an interrupted run had committed", "directory", path)
+			j.log("finished what an interrupted run had committed", "directory", path)
 		}
 		if damage := j.stored.Damage; damage != nil {
 			j.warn("%v: its copy %s is used", damage, CopyName)
@@ -303,7 +303,7 @@ func (j *decodeJob) shareManifest(missing error) error {
 	if j.t.Rank() != has {
 		text = nil
 	}
-	texts, err := volley.Exchange(j.ctx, j.t, text, j.Timeout)
+	texts, err := collective.Allgatherv(j.ctx, j.t, text, j.Timeout)
 	if err != nil || missing == nil {
 		return err
 	}

@@ -312,7 +312,7 @@ func (h *filesAtHand) pick() error {
 }
 
 // sufficient returns as many coded packets as inputs are lost, from which with the other inputs
-// these can be told. It says in at which rank has each coded packet.
+// these can be told. It notes in at which rank has each coded packet.
 func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, error) {
 	k := len(at.inputs)
 	place := func() []int {
@@ -534,7 +534,7 @@ func (h *filesAtHand) create(dir *directory) error {
 			}
 		}
 	}
-	return h.run.move(moves)
+	return h.run.move(moves, at, h.all)
 }
 
 // cutWriter takes a packet and writes the first size bytes of it.

@@ -108,7 +108,7 @@ func (j *encodeJob) do() (*volley.Report, error) {
 		return nil, outputError(err)
 	}
 	defer dir.Discard()
-	dir.report()
+	j.found(dir)
 	if err := j.packets.create(dir); err != nil {
 		return nil, outputError(err)
 	}

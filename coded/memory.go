@@ -172,7 +172,7 @@ func (h *packetsAtHand) place(at *held) error {
 			}
 		}
 	}
-	return h.move(moves)
+	return h.move(moves, at, h.slots)
 }
 
 func (h *packetsAtHand) source(p int, to *volley.Packet) {

@@ -19,16 +19,30 @@ type move struct {
 	to    io.WriterAt // at that of its slot
 }
 
-// moveBytes is how much of a packet is in one message.
-const moveBytes = 256 << 10
+// A message has moveBytes of a packet, or less where many packets are moved: those of a rank have
+// mostMoved together.
+const (
+	moveBytes = 256 << 10
+	mostMoved = 16 << 20
+	leastMove = 4 << 10
+)
 
-// move does the moves of this rank, all at once. All ranks call it.
-func (r *run) move(moves []move) error {
+// move does the moves of this rank, all at once. All ranks call it, with all slots.
+func (r *run) move(moves []move, at *held, slots []slot) error {
+	all := 0
+	for rank := range at.ranks {
+		for p, end := at.hosted(rank); p < end; p++ {
+			if slots[p].from != rank {
+				all++
+			}
+		}
+	}
+	size := max(leastMove, min(moveBytes, mostMoved/max(all, 1)))
 	errs := make([]error, len(moves))
 	var wg sync.WaitGroup
 	for i, m := range moves {
 		wg.Go(func() {
-			if errs[i] = r.moveOne(m); errs[i] != nil {
+			if errs[i] = r.moveOne(m, int64(size)); errs[i] != nil {
 				r.fail(errs[i]) // or others would wait
 			}
 		})
@@ -42,11 +56,11 @@ func (r *run) move(moves []move) error {
 	return nil
 }
 
-func (r *run) moveOne(m move) error {
+func (r *run) moveOne(m move, size int64) error {
 	tag := transport.Tag{Round: m.slot}
-	buffer := make([]byte, min(moveBytes, m.bytes))
-	for offset := int64(0); offset < m.bytes; offset += moveBytes {
-		part := buffer[:min(moveBytes, m.bytes-offset)]
+	buffer := make([]byte, min(size, m.bytes))
+	for offset := int64(0); offset < m.bytes; offset += size {
+		part := buffer[:min(size, m.bytes-offset)]
 		if m.from != nil {
 			if n, err := m.from.ReadAt(part, offset); n < len(part) {
 				return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/collective"
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
@@ -46,8 +47,8 @@ type Options struct {
 	Trace *trace.Recorder
 
 	// Guard, unless nil, is called with the files that this rank may read and the names of those
-	// that Dir gets, before anything is written and again when nobody else can change Dir. Its
-	// error ends the run.
+	// that Dir gets, before anything is written, and again at one of the ranks that share Dir when
+	// nobody else can change it. Its error ends the run.
 	Guard func(reads, names []string) error
 
 	// Finish, unless nil, is called when the result is there and right and has not got its names
@@ -61,6 +62,9 @@ type Options struct {
 	// Warn, unless nil, is called with what the caller may want to know, such as that a coded
 	// file is damaged and left out. A text has one line, and names of files as they are.
 	Warn func(text string)
+
+	// Log, unless nil, gets what is done.
+	Log *slog.Logger
 }
 
 // A run is one of Encode or Decode at this rank.
@@ -89,6 +93,13 @@ func (r *run) checkRanks(processors int) error {
 	return nil
 }
 
+// log says what is done.
+func (r *run) log(text string, args ...any) {
+	if r.Log != nil {
+		r.Log.Info(text, args...)
+	}
+}
+
 // fail ends the run at all ranks.
 func (r *run) fail(err error) error {
 	if err != nil && !errors.As(err, new(*transport.AbortError)) {
@@ -100,12 +111,12 @@ func (r *run) fail(err error) error {
 // together does work here, such as syncing files, and returns when all ranks have done
 // theirs, however long that takes.
 func (r *run) together(work func() error) error {
-	return volley.Steady(r.ctx, r.t, r.Timeout, func(context.Context) error { return work() })
+	return collective.Steady(r.ctx, r.t, r.Timeout, func(context.Context) error { return work() })
 }
 
 // exchange tells all ranks what each of them says.
 func exchange[T any](r *run, mine T) ([]T, error) {
-	return volley.ExchangeValues(r.ctx, r.t, mine, r.Timeout)
+	return collective.AllgatherValues(r.ctx, r.t, mine, r.Timeout)
 }
 
 // options returns the options of the encoder.
@@ -192,13 +203,13 @@ type packets interface {
 	sink(s int, p *volley.Packet)   // sets where coded packet s goes
 }
 
-// report logs what was found in the directory.
-func (d *directory) report() {
+// found logs what earlier runs had left in the directory.
+func (r *run) found(d *directory) {
 	if d.Finished {
-		slog.Info("finished what an interrupted run had committed", "directory", d.Path)
+		r.log("finished what an interrupted run had committed", "directory", d.Path)
 	}
 	if len(d.Removed) > 0 {
-		slog.Info("removed what interrupted runs had left", "directory", d.Path, "files", d.Removed)
+		r.log("removed what interrupted runs had left", "directory", d.Path, "files", d.Removed)
 	}
 }
 
@@ -207,7 +218,7 @@ func (d *directory) report() {
 func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Report, error) {
 	problem := e.Problem()
 	a := problem.Matrix
-	slog.Info(r.verb[:len(r.verb)-1]+"ing", "processors", problem.Processors(), "field", a.Field().Name(), "matrix", a.ID())
+	r.log(r.verb[:len(r.verb)-1]+"ing", "processors", problem.Processors(), "field", a.Field().Name(), "matrix", a.ID())
 	total := int64(a.Cols()) * symbols * int64(a.Field().SymbolBytes())
 	first, end := executor.Hosted(problem.Processors(), r.t.Rank(), r.t.Size())
 	var mine []volley.Packet

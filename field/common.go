@@ -110,10 +110,7 @@ type small struct {
 }
 
 func newSmall(name string, p uint64, m int, generator uint64) small {
-	q := uint64(1)
-	for range m {
-		q *= p
-	}
+	q := pow(p, m)
 	return small{newCommon(name, Code(p), m, Code(q), generator), p, q}
 }
 

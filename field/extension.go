@@ -62,10 +62,7 @@ func newExtension(name string, r *ring) *extension {
 		}
 		return f
 	}
-	f.split = 1
-	for range (f.m + 1) / 2 {
-		f.split *= f.p
-	}
+	f.split = pow(f.p, (f.m+1)/2)
 	f.reciprocal = 1<<40/f.split + 1
 	return f
 }

@@ -140,10 +140,7 @@ func specOf(base, exponent uint64, text string) (spec, error) {
 // checkPolynomial checks that s.poly, which the name writes as text, defines a
 // field.
 func (s spec) checkPolynomial(text string) error {
-	lead := s.p
-	for range s.m - 1 {
-		lead *= s.p
-	}
+	lead := pow(s.p, s.m)
 	if s.poly < lead || s.poly >= 2*lead {
 		return fmt.Errorf("%s is no monic polynomial of degree %d; want a code from %#x to %#x", shorten(text), s.m, lead, 2*lead-1)
 	}

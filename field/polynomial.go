@@ -82,13 +82,7 @@ func newRing(p uint64, m int, poly uint64) *ring {
 }
 
 // order returns p^m.
-func (r *ring) order() uint64 {
-	q := uint64(1)
-	for range r.m {
-		q *= r.p
-	}
-	return q
-}
+func (r *ring) order() uint64 { return pow(r.p, r.m) }
 
 // mul returns a·b by Horner's rule in the coefficients of b.
 func (r *ring) mul(a, b *vector) vector {
@@ -172,7 +166,7 @@ func defaultPolynomial(p uint64, m int) uint64 {
 	if p == 2 && m == 16 {
 		return 0x1100b // as in GF-Complete and Jerasure
 	}
-	lead := newRing(p, m, 0).order()
+	lead := pow(p, m)
 	primes := factor(lead - 1)
 	for c := lead + 1; ; c++ {
 		if newRing(p, m, c).isPrimitive(&vector{0, 1}, primes) {

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"slices"
 
 	"volley/field"
 )
@@ -58,22 +59,14 @@ func CauchyOn(x, y Points) (Matrix, error) {
 	if !sameField(f, y.Field()) {
 		return nil, fmt.Errorf("matrix: cauchy: points x over %s and y over %s: want one field", f.Name(), y.Field().Name())
 	}
-	n := x.Len()
-	at := func(k int) field.Element { // both sets, one after the other
-		if k < n {
-			return x.At(k)
-		}
-		return y.At(k - n)
-	}
-	name := func(k int) string {
-		if k < n {
+	name := func(k int) string { // of a point of x, or of y after all of x
+		if k < x.Len() {
 			return fmt.Sprintf("x_%d", k)
 		}
-		return fmt.Sprintf("y_%d", k-n)
+		return fmt.Sprintf("y_%d", k-x.Len())
 	}
-	seen := make(map[field.Element]int, n+y.Len())
-	for k := range n + y.Len() {
-		e := at(k)
+	seen := make(map[field.Element]int, x.Len()+y.Len())
+	for k, e := range slices.Concat(elements(x), elements(y)) {
 		if first, ok := seen[e]; ok {
 			return nil, fmt.Errorf("matrix: cauchy: the points %s and %s are both %v: want distinct points", name(first), name(k), e)
 		}

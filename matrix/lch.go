@@ -27,16 +27,15 @@ func LCH(f field.Field, k, r int) (Matrix, error) {
 	if !isBinary(f) {
 		return nil, fmt.Errorf("matrix: lch over %s: the additive FFT needs characteristic 2: want a field such as 2^8 or 2^16", f.Name())
 	}
-	for _, n := range []struct {
-		what string
-		n    int
-	}{{"K", k}, {"R", r}} {
-		if err := checkSize(n.what, n.n); err != nil {
-			return nil, err
-		}
-		if _, err := CodePoints(f, 0, n.n); err != nil {
-			return nil, fmt.Errorf("%w: want %s <= %v", err, n.what, f.Order())
-		}
+	if err := checkShape(k, r); err != nil {
+		return nil, err
+	}
+	what, most := "K", k
+	if r > k {
+		what, most = "R", r
+	}
+	if _, err := CodePoints(f, 0, most); err != nil {
+		return nil, fmt.Errorf("%w: want %s <= %v", err, what, f.Order())
 	}
 	m := &lch{shape: shape{f, k, r}}
 	m.tower = &tower{f: f, n: k}

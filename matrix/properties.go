@@ -1,6 +1,10 @@
 package matrix
 
-import "volley/field"
+import (
+	"slices"
+
+	"volley/field"
+)
 
 // A family may tell of its matrices more than their entries, each by a method that
 // its type may have:
@@ -55,14 +59,6 @@ func (n named) columnBlock(first, columns int) Matrix { return columnBlock(n.Mat
 
 // disjoint reports whether the sets have no point in common.
 func disjoint(a, b Points) bool {
-	there := make(map[field.Element]bool, a.Len())
-	for k := range a.Len() {
-		there[a.At(k)] = true
-	}
-	for k := range b.Len() {
-		if there[b.At(k)] {
-			return false
-		}
-	}
-	return true
+	there := setOf(elements(a))
+	return !slices.ContainsFunc(elements(b), func(z field.Element) bool { return there[z] })
 }

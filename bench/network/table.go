@@ -108,7 +108,7 @@ func distinct[T comparable](rows []Row, of func(Row) T) []T {
 func tables(rows []Row, chart string) string {
 	var b strings.Builder
 	machines := distinct(rows, func(r Row) string { return fmt.Sprintf("%s; %s; %s", r.Date, r.Machine, r.MPI) })
-	fmt.Fprintf(&b, "\nMeasured: %s.\n\n![time in packets on the wire against K](%s)\n", strings.Join(machines, "; "), chart)
+	fmt.Fprintf(&b, "\nMeasured on:\n\n* %s\n\n![time in packets on the wire against K](%s)\n", strings.Join(machines, "\n* "), chart)
 	for _, name := range distinct(rows, title) {
 		list := groups(rows, name)
 		fmt.Fprintf(&b, "\n### %s\n\n", name)

@@ -91,3 +91,33 @@ func TestModule(t *testing.T) {
 		t.Errorf("%v, it prints\n%s, want\n%s", err, out, want)
 	}
 }
+
+// TestMap checks that the map in CONTRIBUTING.md names every folder that has Go code, or a folder
+// above it.
+func TestMap(t *testing.T) {
+	root := repository(t)
+	_, table, _ := strings.Cut(read(t, filepath.Join(root, "CONTRIBUTING.md")), "\n## Map\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	named := map[string]bool{".": true}
+	for line := range strings.Lines(table) {
+		for _, m := range code.FindAllStringSubmatch(line, -1) {
+			named[m[1]] = true
+		}
+	}
+	missing := map[string]bool{}
+	files(t, root, func(path string) {
+		if !strings.HasSuffix(path, ".go") || strings.Contains(path, "testdata/") {
+			return
+		}
+		dir := filepath.ToSlash(filepath.Dir(path))
+		for up := dir; !named[up]; up = filepath.ToSlash(filepath.Dir(up)) {
+			if up == "internal" || !strings.Contains(up, "/") {
+				missing[dir] = true
+				return
+			}
+		}
+	})
+	for dir := range missing {
+		t.Errorf("the map in CONTRIBUTING.md has no %s", dir)
+	}
+}

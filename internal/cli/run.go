@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -86,7 +87,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
 		Guard: o.checkTrace, Finish: o.writeTrace, Progress: o.bar.add,
-		Warn: func(text string) { printable.Fprintf(cmd.ErrOrStderr(), "volley: %s\n", text) },
+		Log: slog.Default(), Warn: func(text string) { printable.Fprintf(cmd.ErrOrStderr(), "volley: %s\n", text) },
 	}, nil
 }
 
