@@ -3,6 +3,7 @@ package volley
 import (
 	"testing"
 
+	"volley/collective"
 	"volley/field/fieldtest"
 	"volley/matrix"
 )
@@ -11,7 +12,7 @@ import (
 // processors and among many.
 func TestCheckPlan(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	for _, k := range []int{5, manyProcessors} {
+	for _, k := range []int{5, collective.Many} {
 		a, err := matrix.Random(f, k, k, 1)
 		if err != nil {
 			t.Fatal(err)

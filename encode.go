@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"volley/algo"
+	"volley/collective"
 	"volley/executor"
 	"volley/field"
 	"volley/matrix"
@@ -178,7 +179,7 @@ func (e *Encoder) Problem() *algo.Problem { return e.problem }
 // processors; the transport is then of no more use, nor is what has been written.
 // The error is, or wraps,
 //
-//   - a *[PeerError], at every processor, where they are other programs, versions or verbs;
+//   - a *[collective.PeerError], at every processor, where they are other programs, versions or verbs;
 //   - a *[DisagreementError], at every processor, where they have different matrices
 //     or options;
 //   - a *verify.CheckError, where the processor's coded packet is wrong;
@@ -222,13 +223,13 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		}
 		size = max(size, p.bytes())
 	}
-	c := &control{t: t, processors: n, timeout: e.options.timeout}
+	c := collective.New(t, e.options.timeout)
 	began := e.options.trace.Now()
 	traced := func(kind trace.Kind) { // ends what began
 		e.options.trace.End(trace.Event{Kind: kind, Rank: t.Rank(), Row: trace.RunRow, Start: began, First: first, Last: end - 1})
 		began = e.options.trace.Now()
 	}
-	shared, err := e.greet(ctx, c, size)
+	shared, err := e.greet(ctx, c, t.Size(), size)
 	agreed := time.Since(start)
 	traced(trace.Agree)
 	if err != nil {
@@ -237,8 +238,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	chosen, err := e.choose(shared.model(f.SymbolBytes()))
 	traced(trace.Plan)
 	if err != nil {
-		c.barrier(ctx) // as all have agreed on, all find it: before the first aborts
-		return nil, err
+		return nil, c.Alike(ctx, err) // as all have agreed on
 	}
 	p := chosen.Plan
 	r := newReport(p, e.problem)
@@ -260,15 +260,14 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	align := int64(block) * symbol
 	segment, ahead, err := chosen.segment(shared.Bytes, e.options.memory, align, t.Size())
 	if err != nil {
-		c.barrier(ctx) // all find this as well
-		return nil, err
+		return nil, c.Alike(ctx, err)
 	}
 	job := executor.Job{
 		Executable: part, Bytes: shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
 		Header: hash,
 		Check: func(rank int, header []byte) error {
 			if !bytes.Equal(header, hash) {
-				return &DisagreementError{Processors: []int{c.processor(rank)}, With: first, In: []string{"plan"}}
+				return &DisagreementError{Processors: []int{e.firstProcessor(rank, t.Size())}, With: first, In: []string{"plan"}}
 			}
 			return nil
 		},
@@ -308,7 +307,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	if e.options.check {
 		checking := time.Now()
 		began = e.options.trace.Now()
-		err := e.check(ctx, c, chosen, in, out)
+		err := e.check(ctx, t, c, chosen, in, out)
 		traced(trace.Check)
 		if err != nil {
 			return nil, err
@@ -320,8 +319,8 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	for i := range traffic {
 		one := *r
 		one.count(&traffic[i])
-		one.ControlRounds += c.rounds
-		one.ControlBytes += c.bytes
+		one.ControlRounds += c.Rounds
+		one.ControlBytes += c.Bytes
 		one.Seconds = time.Since(start).Seconds()
 		reports = append(reports, &one)
 	}
@@ -365,12 +364,12 @@ const minMessage = 4 << 20
 // check encodes the fingerprints of all inputs, by another algorithm than the run's,
 // and compares the result with the fingerprint of the output. It returns nil once
 // all processors have found theirs right.
-func (e *Encoder) check(ctx context.Context, c *control, chosen *choice, in, out []*verify.Fingerprint) error {
+func (e *Encoder) check(ctx context.Context, t transport.Transport, c *collective.Comm, chosen *choice, in, out []*verify.Fingerprint) error {
 	q, err := e.checkPlan(chosen)
 	if err != nil {
 		return err
 	}
-	part, err := chosen.part(q, c.t.Rank(), c.t.Size())
+	part, err := chosen.part(q, t.Rank(), t.Size())
 	if err != nil {
 		return err
 	}
@@ -378,16 +377,16 @@ func (e *Encoder) check(ctx context.Context, c *control, chosen *choice, in, out
 	for i := range in {
 		records[i] = in[i].Bytes()
 	}
-	want, err := c.run(ctx, part, records, len(records), len(records[0]))
+	want, err := c.Run(ctx, part, records, len(records), len(records[0]))
 	if err != nil {
 		return err
 	}
 	for i := range want {
 		if !bytes.Equal(want[i], out[i].Bytes()) {
-			return &verify.CheckError{Proc: c.processor(c.t.Rank()) + i}
+			return &verify.CheckError{Proc: e.firstProcessor(t.Rank(), t.Size()) + i}
 		}
 	}
-	return c.barrier(ctx) // who failed has aborted instead
+	return c.Barrier(ctx) // who failed has aborted instead
 }
 
 // checkPlan returns the plan for the fingerprints of a run.
@@ -399,11 +398,11 @@ func (e *Encoder) checkPlan(chosen *choice) (plan.Plan, error) {
 	}
 	name := "bruck-allgather" // so that nobody else computes what a processor expects
 	switch info := chosen.Info(); {
-	case info.Processors < manyProcessors && info.Algorithm == name:
+	case info.Processors < collective.Many && info.Algorithm == name:
 		name = "ring-allgather"
-	case info.Processors >= manyProcessors && info.Algorithm != "universal":
+	case info.Processors >= collective.Many && info.Algorithm != "universal":
 		name = "universal"
-	case info.Processors >= manyProcessors:
+	case info.Processors >= collective.Many:
 		name = "prepare-and-shoot"
 	}
 	other, err := algo.Lookup(name)
@@ -436,7 +435,7 @@ func (m *obtained) At(i, j int) field.Element {
 // IsInputError reports whether an error of a run is the caller's to mend: wrong symbols,
 // processors that disagree, or options that no plan keeps.
 func IsInputError(err error) bool {
-	return errors.As(err, new(*PlanError)) || errors.As(err, new(*SymbolError)) || errors.As(err, new(*PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
+	return errors.As(err, new(*PlanError)) || errors.As(err, new(*SymbolError)) || errors.As(err, new(*collective.PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
 		errors.As(err, new(*algo.LimitError)) || errors.Is(err, algo.ErrStructure)
 }
 
@@ -449,6 +448,6 @@ func planHash(p plan.Plan, a matrix.Matrix, g greeting) []byte {
 	info := p.Info()
 	h := sha256.New()
 	fmt.Fprintf(h, "volley %d\nplan %d\nfield %s\nmatrix %s\nprocessors %d\nports %d\nalgorithm %s %s\nbytes %d\nbeta %d\ntau %x\ngamma %x\n",
-		protocol, plan.Version, info.Field.Name(), a.ID(), info.Processors, info.Ports, info.Algorithm, info.Parameters, g.Bytes, g.Beta, float64(g.Tau), float64(g.Gamma))
+		collective.Protocol, plan.Version, info.Field.Name(), a.ID(), info.Processors, info.Ports, info.Algorithm, info.Parameters, g.Bytes, g.Beta, float64(g.Tau), float64(g.Gamma))
 	return h.Sum(nil)
 }

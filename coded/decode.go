@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"volley"
+	"volley/collective"
 	"volley/field"
 	"volley/internal/disk"
 	"volley/transport"
@@ -298,7 +299,7 @@ func (j *decodeJob) shareManifest(missing error) error {
 	if j.t.Rank() != has {
 		text = nil
 	}
-	texts, err := volley.Exchange(j.ctx, j.t, text, j.Timeout)
+	texts, err := collective.Allgatherv(j.ctx, j.t, text, j.Timeout)
 	if err != nil || missing == nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"volley"
+	"volley/collective"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/internal/fuzzlimit"
@@ -246,7 +246,7 @@ func TestSharedDirectory(t *testing.T) {
 		var errs [2]error
 		local.Run(t.Context(), 2, func(ctx context.Context, tr transport.Transport) error {
 			at := place{Disk: on, Path: path, Holder: disk.HolderOf("encode", "run"), Together: func(work func() error) error {
-				return volley.Steady(ctx, tr, time.Minute, func(context.Context) error { return work() })
+				return collective.Steady(ctx, tr, time.Minute, func(context.Context) error { return work() })
 			}}
 			at.Holder.Rank = tr.Rank()
 			d, err := create(at, true)

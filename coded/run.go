@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/collective"
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
@@ -114,12 +115,12 @@ func (r *run) fail(err error) error {
 // together does work here, such as syncing files, and returns when all ranks have done
 // theirs, however long that takes.
 func (r *run) together(work func() error) error {
-	return volley.Steady(r.ctx, r.t, r.Timeout, func(context.Context) error { return work() })
+	return collective.Steady(r.ctx, r.t, r.Timeout, func(context.Context) error { return work() })
 }
 
 // exchange tells all ranks what each of them says.
 func exchange[T any](r *run, mine T) ([]T, error) {
-	return volley.ExchangeValues(r.ctx, r.t, mine, r.Timeout)
+	return collective.AllgatherValues(r.ctx, r.t, mine, r.Timeout)
 }
 
 // options returns the options of the encoder.

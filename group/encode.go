@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/collective"
 	"volley/executor"
 	"volley/field"
 	"volley/plan"
@@ -57,7 +58,7 @@ func (t *Traffic) total(ctx context.Context, s *session) error {
 	if t.Plan == "" {
 		t.Plan = noPlan
 	}
-	all, err := volley.ExchangeValues(ctx, s.t, t.sent, s.Timeout) // none where nothing was coded
+	all, err := collective.AllgatherValues(ctx, s.t, t.sent, s.Timeout) // none where nothing was coded
 	for _, n := range slices.Concat(all...) {
 		t.MostSent = max(t.MostSent, n)
 	}
@@ -174,7 +175,7 @@ func (c *code) chunk(s symbol) int {
 func (s *session) newCheck(ctx context.Context, c *code, n int64) (*check, error) {
 	var seed verify.Seed
 	rand.Read(seed[:])
-	seeds, err := volley.Exchange(ctx, s.t, seed[:], s.Timeout)
+	seeds, err := collective.Allgatherv(ctx, s.t, seed[:], s.Timeout)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"volley"
+	"volley/collective"
 	"volley/executor"
 	"volley/internal/disk"
 	"volley/transport"
@@ -85,7 +86,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	mine := terms{Nodes: len(dirs), What: what, Run: rand.Text(), Options: s.Options}
 	mine.MAC = macOf(s.Key, ofRun, []byte(mine.Run))
 	mine.Options.Key = nil // which is nobody's but the caller's
-	ranks, err := volley.ExchangeValues(ctx, s.t, mine, s.Timeout)
+	ranks, err := collective.AllgatherValues(ctx, s.t, mine, s.Timeout)
 	if err != nil {
 		return err
 	}
@@ -321,12 +322,12 @@ func (s *session) each(ctx context.Context, f func(ctx context.Context, i int, n
 
 // steady does what takes long at one rank, while the others wait.
 func (s *session) steady(ctx context.Context, f func(context.Context) error) error {
-	return volley.Steady(ctx, s.t, s.Timeout, f)
+	return collective.Steady(ctx, s.t, s.Timeout, f)
 }
 
 // exchange gives what every node has to say to all of them, in order.
 func exchange[T any](ctx context.Context, s *session, mine []T) ([]T, error) {
-	all, err := volley.ExchangeValues(ctx, s.t, mine, s.Timeout)
+	all, err := collective.AllgatherValues(ctx, s.t, mine, s.Timeout)
 	for r, list := range all {
 		first, end := executor.Hosted(s.k, r, s.t.Size())
 		if len(list) != end-first || slices.ContainsFunc(list, func(x T) bool { v := reflect.ValueOf(x); return v.Kind() == reflect.Pointer && v.IsNil() }) {
@@ -338,15 +339,13 @@ func exchange[T any](ctx context.Context, s *session, mine []T) ([]T, error) {
 
 // together returns when all ranks have come to it.
 func (s *session) together(ctx context.Context) error {
-	_, err := volley.Exchange(ctx, s.t, nil, s.Timeout)
-	return err
+	return collective.Barrier(ctx, s.t, s.Timeout)
 }
 
 // alike returns an error that all ranks find in what they know of each other, once all have
 // come to it: each is to return its own, and not that another has stopped.
 func (s *session) alike(ctx context.Context, err error) error {
-	s.together(ctx)
-	return err
+	return collective.New(s.t, s.Timeout).Alike(ctx, err)
 }
 
 // A parcel goes from a node to another, or to itself.
@@ -392,7 +391,7 @@ func (s *session) deliver(ctx context.Context, list []parcel, get func(parcel) (
 	if s.t.Size() == 1 {
 		return nil
 	}
-	all, err := volley.ExchangeValues(ctx, s.t, lengths, s.Timeout)
+	all, err := collective.AllgatherValues(ctx, s.t, lengths, s.Timeout)
 	if err != nil {
 		return err
 	}

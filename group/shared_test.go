@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/collective"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -61,7 +62,7 @@ func TestVerbs(t *testing.T) {
 		return nil
 	})
 	for r, err := range errs {
-		if !errors.As(err, new(*volley.PeerError)) || !strings.Contains(err.Error(), "rank 1 runs recover, rank 0 runs protect") {
+		if !errors.As(err, new(*collective.PeerError)) || !strings.Contains(err.Error(), "rank 1 runs recover, rank 0 runs protect") {
 			t.Errorf("rank %d: %v", r, err)
 		}
 	}
@@ -111,7 +112,7 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 	if begin != "" {
 		text = []byte(begin)
 	}
-	if _, err := volley.Exchange(ctx, tr, text, time.Minute); err != nil {
+	if _, err := collective.Allgatherv(ctx, tr, text, time.Minute); err != nil {
 		return err
 	}
 	s := &session{t: tr, Options: o}
@@ -120,7 +121,7 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 		if err := s.steady(ctx, func(context.Context) error { return nil }); err != nil {
 			return err
 		}
-		if _, err := volley.Exchange(ctx, tr, []byte(states), time.Minute); err != nil {
+		if _, err := collective.Allgatherv(ctx, tr, []byte(states), time.Minute); err != nil {
 			return err
 		}
 	}

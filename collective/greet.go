@@ -1,23 +1,23 @@
-package volley
+package collective
 
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"volley/transport"
 )
 
-// protocol is the version of what ranks say to each other after they have greeted.
-const protocol = 7
+// Protocol is the version of what ranks say to each other after they have greeted.
+const Protocol = 7
 
 // A hello is what every rank tells all others first, whatever it is to do. No later version
-// changes its form, nor how it travels (see control.greet): so any two versions can say
+// changes its form, nor how it travels (see Comm.Greet): so any two versions can say
 // which they are.
 type hello struct {
 	Magic    [8]byte
@@ -36,26 +36,22 @@ var helloMagic = [8]byte([]byte("volley\r\n"))
 // ranks return it. Where one says what Volley does not say, some may only hear that others have
 // stopped.
 type PeerError struct {
-	text   string
+	Reason string
 	differ bool // all have greeted, and all find this
 }
 
-func (e *PeerError) Error() string { return "volley: " + e.text }
+func (e *PeerError) Error() string { return "volley: " + e.Reason }
 
-// Greet compares with all other ranks what this one is to do, and by which version of Volley.
-// All ranks call it, before they say anything else. It returns a [*PeerError] where they
-// differ, which names the ranks. A wait for one message is bounded by the timeout, unless that
-// is 0.
-func Greet(ctx context.Context, t transport.Transport, verb string, timeout time.Duration) error {
-	c := &control{t: t, processors: t.Size(), timeout: timeout}
-	_, err := c.greet(ctx, verb, nil, func([][]byte) ([]byte, error) { return nil, nil })
-	return err
-}
+// AtAllRanks reports whether all ranks find the error.
+func (e *PeerError) AtAllRanks() bool { return e.differ }
 
-// greet exchanges greetings with terms. It returns what agree makes of the terms of all, which
-// are as long as all terms can be, or its error: where that is no damage, at all ranks.
-func (c *control) greet(ctx context.Context, verb string, terms []byte, agree func(terms [][]byte) ([]byte, error)) ([]byte, error) {
-	mine := seal(verb, terms)
+// Greet exchanges greetings: what this rank is to do, by which version of Volley, and on which
+// terms. All ranks call it, before they say anything else. It returns a [*PeerError] where verb
+// or version differ. Else it returns what agree makes of the terms of all, which are as long as
+// all terms can be, or its error. All ranks return an error that has a method AtAllRanks which
+// says so.
+func (c *Comm) Greet(ctx context.Context, verb, version string, terms []byte, agree func(terms [][]byte) ([]byte, error)) ([]byte, error) {
+	mine := seal(verb, version, terms)
 	conclude := func(records [][]byte) ([]byte, error) {
 		all, err := unseal(records)
 		if err != nil {
@@ -63,14 +59,14 @@ func (c *control) greet(ctx context.Context, verb string, terms []byte, agree fu
 		}
 		return agree(all)
 	}
-	if c.t.Size() >= manyProcessors {
+	if c.t.Size() >= Many {
 		unsettled := make([]byte, helloBytes) // all are to find out why
-		agreed, err := c.meet(ctx, mine, func(records [][]byte) []byte {
+		agreed, err := c.reduce(ctx, mine, func(records [][]byte) []byte {
 			shared, err := conclude(records)
 			if err != nil {
 				return unsettled
 			}
-			return seal(verb, shared)
+			return seal(verb, version, shared)
 		})
 		if err != nil {
 			return nil, misheard(err)
@@ -83,13 +79,14 @@ func (c *control) greet(ctx context.Context, verb string, terms []byte, agree fu
 			return one[0], nil
 		}
 	}
-	records, err := c.allgather(ctx, 1, mine)
+	records, err := c.Allgather(ctx, mine)
 	if err != nil {
 		return nil, misheard(err)
 	}
 	shared, err := conclude(records)
-	if peer := new(*PeerError); errors.As(err, peer) && (*peer).differ || errors.As(err, new(*DisagreementError)) {
-		c.barrier(ctx) // everyone is to find out before the first aborts
+	var found interface{ AtAllRanks() bool }
+	if errors.As(err, &found) && found.AtAllRanks() {
+		return shared, c.Alike(ctx, err)
 	}
 	return shared, err
 }
@@ -97,19 +94,19 @@ func (c *control) greet(ctx context.Context, verb string, terms []byte, agree fu
 // misheard returns the error of an exchange of greetings.
 func misheard(err error) error {
 	if wrong := new(transport.LengthError); errors.As(err, &wrong) && !errors.As(err, new(*transport.AbortError)) {
-		return &PeerError{text: fmt.Sprintf("rank %d does not greet as volley does, in %d bytes: another program or an old version runs there: start the same one at all ranks", wrong.Src, helloBytes)}
+		return &PeerError{Reason: fmt.Sprintf("rank %d does not greet as volley does, in %d bytes: another program or an old version runs there: start the same one at all ranks", wrong.Src, helloBytes)}
 	}
 	return err
 }
 
 // seal returns a greeting as it goes over the wire.
-func seal(verb string, terms []byte) []byte {
-	h := hello{Magic: helloMagic, Protocol: protocol}
+func seal(verb, version string, terms []byte) []byte {
+	h := hello{Magic: helloMagic, Protocol: Protocol}
 	copy(h.Verb[:], verb)
-	copy(h.Version[:], Version)
+	copy(h.Version[:], version)
 	copy(h.Terms[:], terms)
 	record, _ := binary.Append(nil, binary.LittleEndian, h) // of fixed size
-	sum := digest(string(record[:helloBytes-len(h.Sum)]))
+	sum := digest(record[:helloBytes-len(h.Sum)])
 	copy(record[helloBytes-len(sum):], sum[:])
 	return record
 }
@@ -123,8 +120,8 @@ func unseal(records [][]byte) ([][]byte, error) {
 		_, err := binary.Decode(record, binary.LittleEndian, h)
 		switch {
 		case err == nil && h.Magic != helloMagic:
-			return nil, &PeerError{text: fmt.Sprintf("rank %d does not greet as volley does, but with %q: start the same program at all ranks", r, h.Magic[:])}
-		case err != nil || len(record) != helloBytes || h.Sum != digest(string(record[:helloBytes-len(h.Sum)])):
+			return nil, &PeerError{Reason: fmt.Sprintf("rank %d does not greet as volley does, but with %q: start the same program at all ranks", r, h.Magic[:])}
+		case err != nil || len(record) != helloBytes || h.Sum != digest(record[:helloBytes-len(h.Sum)]):
 			return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", r)
 		}
 		terms[r] = h.Terms[:]
@@ -174,15 +171,21 @@ func ranksRun(ranks []int) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d runs", ranks[0])
 	}
-	return fmt.Sprintf("ranks %s run", numbers(ranks))
+	return fmt.Sprintf("ranks %s run", Numbers(ranks))
 }
 
-// numbers lists numbers, the first ones if there are many.
-func numbers(list []int) string {
+// Numbers lists numbers, the first ones if there are many.
+func Numbers(list []int) string {
 	const most = 8
 	more := ""
 	if len(list) > most+1 {
 		list, more = list[:most], fmt.Sprintf(" and %d more", len(list)-most)
 	}
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", ", ") + more
+}
+
+// digest tells whether a greeting has arrived whole.
+func digest(record []byte) [8]byte {
+	sum := sha256.Sum256(record)
+	return [8]byte(sum[:8])
 }

@@ -1,4 +1,4 @@
-package volley_test
+package collective_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"volley"
+	"volley/collective"
 	"volley/executor"
 	"volley/transport"
 	"volley/transport/local"
@@ -26,7 +26,7 @@ func TestSteady(t *testing.T) {
 				begun := time.Now()
 				var worked atomic.Int32
 				err := local.Run(t.Context(), n, func(ctx context.Context, tr transport.Transport) error {
-					err := volley.Steady(ctx, tr, timeout, func(ctx context.Context) error {
+					err := collective.Steady(ctx, tr, timeout, func(ctx context.Context) error {
 						if tr.Rank() == n/2 {
 							time.Sleep(long)
 						}
@@ -51,7 +51,7 @@ func TestSteadyTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		timeouts := []time.Duration{2 * time.Second, time.Hour, 0}
 		err := local.Run(t.Context(), len(timeouts), func(ctx context.Context, tr transport.Transport) error {
-			return volley.Steady(ctx, tr, timeouts[tr.Rank()], func(context.Context) error {
+			return collective.Steady(ctx, tr, timeouts[tr.Rank()], func(context.Context) error {
 				time.Sleep(time.Minute)
 				return nil
 			})
@@ -75,12 +75,12 @@ func TestSteadyDead(t *testing.T) {
 					alive, die := context.WithTimeout(ctx, after)
 					defer die()
 					if after > 0 {
-						volley.Steady(alive, &silent{tr}, timeout, func(ctx context.Context) error { <-ctx.Done(); return nil })
+						collective.Steady(alive, &silent{tr}, timeout, func(ctx context.Context) error { <-ctx.Done(); return nil })
 					}
 					time.Sleep(time.Hour)
 					return nil
 				}
-				err := volley.Steady(ctx, tr, timeout, func(ctx context.Context) error {
+				err := collective.Steady(ctx, tr, timeout, func(ctx context.Context) error {
 					<-ctx.Done()
 					ended.Add(1)
 					return ctx.Err()
@@ -116,7 +116,7 @@ func TestSteadyFails(t *testing.T) {
 					ctx, cancel = context.WithCancelCause(ctx)
 					time.AfterFunc(time.Minute, func() { cancel(broken) })
 				}
-				err := volley.Steady(ctx, tr, 10*time.Second, func(ctx context.Context) error {
+				err := collective.Steady(ctx, tr, 10*time.Second, func(ctx context.Context) error {
 					switch {
 					case tr.Rank() == 0:
 						return nil

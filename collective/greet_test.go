@@ -1,4 +1,4 @@
-package volley
+package collective
 
 import (
 	"bytes"
@@ -7,18 +7,22 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"volley/field"
-	"volley/matrix"
-	"volley/sim"
+	"volley/internal/fuzzlimit"
 	"volley/transport"
 	"volley/transport/local"
 )
+
+const Version = "0.1.0"
+
+func greet(ctx context.Context, tr transport.Transport, verb string) error {
+	_, err := New(tr, time.Minute).Greet(ctx, verb, Version, nil, func([][]byte) ([]byte, error) { return nil, nil })
+	return err
+}
 
 // ranks runs f at all ranks of a group and returns the errors, which come without a timeout.
 func ranks(t *testing.T, n int, f func(context.Context, transport.Transport) error) []error {
@@ -40,15 +44,15 @@ func ranks(t *testing.T, n int, f func(context.Context, transport.Transport) err
 // altered is a rank whose greeting is another one. Only who greets as volley does waits for the
 // others to find that out.
 func altered(ctx context.Context, tr transport.Transport, record []byte, volley bool) error {
-	c := &control{t: tr, processors: tr.Size(), timeout: time.Minute}
-	if tr.Size() >= manyProcessors {
-		if _, err := c.meet(ctx, record, func([][]byte) []byte { return nil }); err != nil {
+	c := New(tr, time.Minute)
+	if tr.Size() >= Many {
+		if _, err := c.reduce(ctx, record, func([][]byte) []byte { return nil }); err != nil {
 			return err
 		}
 	}
-	_, err := c.allgather(ctx, 1, record)
+	_, err := c.Allgather(ctx, record)
 	if err == nil && volley {
-		err = c.barrier(ctx)
+		err = c.Barrier(ctx)
 	}
 	return err
 }
@@ -59,7 +63,7 @@ func another(verb, version string, protocol uint32) []byte {
 	copy(h.Verb[:], verb)
 	copy(h.Version[:], version)
 	record, _ := binary.Append(nil, binary.LittleEndian, h)
-	sum := digest(string(record[:helloBytes-8]))
+	sum := digest(record[:helloBytes-8])
 	return append(record[:helloBytes-8], sum[:]...)
 }
 
@@ -72,20 +76,20 @@ func TestGreet(t *testing.T) {
 		record []byte
 		want   string
 	}{
-		{"verb", another("protect", Version, protocol), "volley: rank 2 runs protect, rank 0 runs encode: start all ranks with the same verb"},
-		{"version", another("encode", "9.9.9", protocol), "volley: rank 2 runs volley 9.9.9, rank 0 runs volley " + Version + ": install the same version at all ranks"},
-		{"version first", another("protect", "9.9.9", protocol), "volley: rank 2 runs volley 9.9.9, rank 0 runs volley " + Version + ": install the same version at all ranks"},
-		{"protocol", another("encode", Version, 77), fmt.Sprintf("volley: rank 2 runs volley %s with protocol 77, rank 0 runs volley %s with protocol %d: install the same version at all ranks", Version, Version, protocol)},
+		{"verb", another("protect", Version, Protocol), "volley: rank 2 runs protect, rank 0 runs encode: start all ranks with the same verb"},
+		{"version", another("encode", "9.9.9", Protocol), "volley: rank 2 runs volley 9.9.9, rank 0 runs volley " + Version + ": install the same version at all ranks"},
+		{"version first", another("protect", "9.9.9", Protocol), "volley: rank 2 runs volley 9.9.9, rank 0 runs volley " + Version + ": install the same version at all ranks"},
+		{"protocol", another("encode", Version, 77), fmt.Sprintf("volley: rank 2 runs volley %s with protocol 77, rank 0 runs volley %s with protocol %d: install the same version at all ranks", Version, Version, Protocol)},
 		{"garbage", garbage, `volley: rank 2 does not greet as volley does, but with "\x1b[31m\x1b[3": start the same program at all ranks`},
 		{"an old version", make([]byte, 8), "volley: rank 2 does not greet as volley does, in 256 bytes: another program or an old version runs there: start the same one at all ranks"},
 	} {
-		for _, n := range []int{3, 5, manyProcessors + 1} {
+		for _, n := range []int{3, 5, Many + 1} {
 			named := 0
 			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
 				if tr.Rank() == 2 {
 					return altered(ctx, tr, c.record, bytes.HasPrefix(c.record, helloMagic[:]))
 				}
-				err := Greet(ctx, tr, "encode", time.Minute)
+				err := greet(ctx, tr, "encode")
 				if err != nil {
 					tr.Abort(err)
 				}
@@ -95,7 +99,7 @@ func TestGreet(t *testing.T) {
 				case r == 2:
 				case err == nil:
 					t.Errorf("%s: rank %d of %d noticed nothing", c.name, r, n)
-				case err.Error() == c.want && IsInputError(err):
+				case err.Error() == c.want && errors.As(err, new(*PeerError)):
 					named++
 				case !aborted || !strings.Contains(err.Error(), "rank 2"):
 					t.Errorf("%s: rank %d of %d: %v; want %s", c.name, r, n, err, c.want)
@@ -111,7 +115,7 @@ func TestGreet(t *testing.T) {
 // TestGreetMany names many ranks.
 func TestGreetMany(t *testing.T) {
 	for r, err := range ranks(t, 20, func(ctx context.Context, tr transport.Transport) error {
-		return Greet(ctx, tr, []string{"verify", "encode", "encode", "protect"}[min(tr.Rank(), 9)/3], time.Minute)
+		return greet(ctx, tr, []string{"verify", "encode", "encode", "protect"}[min(tr.Rank(), 9)/3])
 	}) {
 		if want := "volley: ranks 0, 1, 2 run verify, ranks 3, 4, 5, 6, 7, 8 run encode, rank 9 runs protect: start all ranks with the same verb"; err == nil || err.Error() != want {
 			t.Errorf("rank %d: %v", r, err)
@@ -121,7 +125,7 @@ func TestGreetMany(t *testing.T) {
 
 // TestGreetForm keeps the form of greetings, which other versions rely on.
 func TestGreetForm(t *testing.T) {
-	record := seal("encode", []byte{1, 2})
+	record := seal("encode", Version, []byte{1, 2})
 	want := "volley\r\n" + "\x07\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
 	sum := sha256.Sum256([]byte(want))
 	if want += string(sum[:8]); string(record) != want {
@@ -129,77 +133,14 @@ func TestGreetForm(t *testing.T) {
 	}
 }
 
-// TestVerbs lets a rank encode and the others do something else.
-func TestVerbs(t *testing.T) {
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{3, manyProcessors} {
-		a, err := matrix.Random(f, n, n, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
-			if tr.Rank() == 1 {
-				return Greet(ctx, tr, "protect", time.Minute)
-			}
-			_, _, err := Encode(ctx, tr, a, []byte{1})
-			return err
-		}) {
-			if want := "volley: rank 1 runs protect, rank 0 runs encode: start all ranks with the same verb"; err == nil || err.Error() != want {
-				t.Errorf("rank %d of %d: %v", r, n, err)
-			}
-		}
-	}
-}
-
-// TestImpossible has a rank say numbers that cannot be: all name it, and nobody makes room for
-// them.
+// TestImpossible has a rank say what cannot be: all name it, and nobody makes room for it.
 func TestImpossible(t *testing.T) {
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := matrix.Random(f, 3, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoder, err := NewEncoder(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name string
-		say  func(*greeting)
-	}{
-		{"a negative length", func(g *greeting) { g.Bytes = -1 }},
-		{"a length", func(g *greeting) { g.Bytes = math.MaxInt64 }},
-		{"β", func(g *greeting) { g.Beta = -1 }},
-		{"τ", func(g *greeting) { g.Tau = sim.PerByte(math.NaN()) }},
-		{"γ", func(g *greeting) { g.Gamma = sim.PerByte(math.Inf(1)) }},
-	} {
-		for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
-			if tr.Rank() < 2 {
-				_, _, err := encoder.Encode(ctx, tr, []byte{1})
-				return err
-			}
-			g := encoder.greeting(0)
-			c.say(&g)
-			return altered(ctx, tr, record(t, "encode", g), false)
-		}) {
-			if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 says that ")) {
-				t.Errorf("%s: rank %d: %v", c.name, r, err)
-			}
-		}
-	}
 	for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
 		if tr.Rank() < 2 {
-			_, err := Exchange(ctx, tr, []byte{1}, time.Minute)
+			_, err := Allgatherv(ctx, tr, []byte{1}, time.Minute)
 			return err
 		}
-		c := &control{t: tr, processors: 3, timeout: time.Minute}
-		_, err := c.allgather(ctx, 1, binary.LittleEndian.AppendUint64(nil, 1<<62))
+		_, err := New(tr, time.Minute).Allgather(ctx, binary.LittleEndian.AppendUint64(nil, 1<<62))
 		return err
 	}) {
 		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 announces a record of 4611686018427387904 bytes")) {
@@ -208,14 +149,33 @@ func TestImpossible(t *testing.T) {
 	}
 	for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
 		if tr.Rank() < 2 {
-			_, err := ExchangeValues(ctx, tr, 1, time.Minute)
+			_, err := AllgatherValues(ctx, tr, 1, time.Minute)
 			return err
 		}
-		_, err := Exchange(ctx, tr, []byte(`{"a":`), time.Minute)
+		_, err := Allgatherv(ctx, tr, []byte(`{"a":`), time.Minute)
 		return err
 	}) {
 		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 says what does not fit here")) {
 			t.Errorf("rank %d: %v", r, err)
 		}
 	}
+}
+
+// FuzzUnseal lets greetings arrive damaged: none is taken for another.
+func FuzzUnseal(f *testing.F) {
+	f.Add(seal("encode", Version, []byte{1}), seal("encode", Version, []byte{2}))
+	f.Add(seal("encode", Version, nil), seal("protect", Version, nil))
+	f.Add([]byte{}, []byte{1})
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		defer fuzzlimit.Hold(t, len(a)+len(b))()
+		both, err := unseal([][]byte{a, b})
+		if err != nil {
+			return
+		}
+		for i, data := range [][]byte{a, b} {
+			if one, err := unseal([][]byte{data}); err != nil || !bytes.Equal(one[0], both[i]) {
+				t.Errorf("%x: %x, %v; of both: %x", data, one, err, both[i])
+			}
+		}
+	})
 }

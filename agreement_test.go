@@ -1,0 +1,198 @@
+package volley
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"volley/collective"
+	"volley/field"
+	"volley/internal/fuzzlimit"
+	"volley/matrix"
+	"volley/sim"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+func TestCompare(t *testing.T) {
+	ports := func(p uint32) greeting { return greeting{Terms: terms{Ports: p}} }
+	for _, c := range []struct {
+		all  []greeting
+		want *DisagreementError
+	}{
+		{[]greeting{ports(1)}, nil},
+		{[]greeting{ports(1), {Terms: terms{Ports: 1}, Bytes: 5, Beta: 6, Tau: 7}, ports(1)}, nil},
+		{[]greeting{ports(1), ports(2)}, &DisagreementError{[]int{1}, 0, []string{"ports"}}},
+		{[]greeting{ports(1), ports(2), ports(2)}, &DisagreementError{[]int{0}, 1, []string{"ports"}}},
+		{[]greeting{ports(1), ports(2), ports(3)}, &DisagreementError{[]int{1, 2}, 0, []string{"ports"}}},
+	} {
+		err := compare(c.all)
+		if got, _ := err.(*DisagreementError); !reflect.DeepEqual(got, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%v: got %v, want %v", c.all, err, c.want)
+		}
+	}
+}
+
+// TestControl checks that all choose by the β and τ of processor 0, and counts
+// the bytes that are not of the run.
+func TestControl(t *testing.T) {
+	const k = 8
+	f, err := field.Parse("2^8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := matrix.Random(f, k, k, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var encoders [k]*Encoder
+	for i := range encoders {
+		if encoders[i], err = NewEncoder(a, WithBeta(time.Duration(i+1)), WithTau(sim.PerByte(i+2)), WithGamma(sim.PerByte(i+3)), WithCheck(false)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+		r, err := encoders[tr.Rank()].Run(ctx, tr, Packet{Result: new([]byte)})
+		if err != nil {
+			return err
+		}
+		// Greetings with digests go as in an allgather; then a header of 32 bytes
+		// for each of three partners.
+		if want := int64((k-1)*256 + 3*32); r.ControlBytes != want {
+			t.Errorf("processor %d: %d bytes of control, want %d", tr.Rank(), r.ControlBytes, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range encoders {
+		if by := e.choices[0].by; by.Beta != 1 || by.Tau != 2 || by.Gamma != 3 {
+			t.Errorf("processor %d chose by %+v", i, by)
+		}
+	}
+}
+
+// FuzzAgree lets greetings arrive damaged.
+func FuzzAgree(f *testing.F) {
+	for _, g := range []greeting{{}, {Bytes: 5, Terms: terms{Ports: 2, Check: true}}} {
+		f.Add(record(f, g), record(f, greeting{}))
+	}
+	f.Add([]byte{}, []byte{1})
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		defer fuzzlimit.Hold(t, len(a)+len(b))()
+		shared, err := agree([][]byte{a, b})
+		if err != nil {
+			return
+		}
+		// Whatever is agreed on is what one said, but for the length.
+		for _, data := range [][]byte{a, b} {
+			one, err := agree([][]byte{data})
+			if err != nil || one.Terms != shared.Terms || one.Bytes > shared.Bytes || shared.Bytes < 0 || shared.Bytes > mostPacket {
+				t.Errorf("%x: %+v, %v; of both: %+v", data, one, err, shared)
+			}
+		}
+	})
+}
+
+// record returns the terms of a greeting as they go over the wire.
+func record(t testing.TB, g greeting) []byte {
+	data, err := binary.Append(nil, binary.LittleEndian, g)
+	if err != nil || len(data) > 184 { // which a greeting has room for
+		t.Fatal(len(data), err)
+	}
+	return data
+}
+
+// ranks runs f at all ranks of a group and returns the errors, which come without a timeout.
+func ranks(t *testing.T, n int, f func(context.Context, transport.Transport) error) []error {
+	t.Helper()
+	errs := make([]error, n)
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		local.Run(t.Context(), n, func(ctx context.Context, tr transport.Transport) error {
+			errs[tr.Rank()] = f(ctx, tr)
+			return nil
+		})
+		if took := time.Since(start); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+	})
+	return errs
+}
+
+// TestVerbs lets a rank encode and the others do something else.
+func TestVerbs(t *testing.T) {
+	f, err := field.Parse("2^8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{3, collective.Many} {
+		a, err := matrix.Random(f, n, n, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
+			if tr.Rank() == 1 {
+				return Greet(ctx, tr, "protect", time.Minute)
+			}
+			_, _, err := Encode(ctx, tr, a, []byte{1})
+			return err
+		}) {
+			if want := "volley: rank 1 runs protect, rank 0 runs encode: start all ranks with the same verb"; err == nil || err.Error() != want {
+				t.Errorf("rank %d of %d: %v", r, n, err)
+			}
+		}
+	}
+}
+
+// TestImpossible has a rank say numbers that cannot be: all name it, and nobody makes room for
+// them.
+func TestImpossible(t *testing.T) {
+	f, err := field.Parse("2^8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := matrix.Random(f, 3, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoder, err := NewEncoder(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		say  func(*greeting)
+	}{
+		{"a negative length", func(g *greeting) { g.Bytes = -1 }},
+		{"a length", func(g *greeting) { g.Bytes = math.MaxInt64 }},
+		{"β", func(g *greeting) { g.Beta = -1 }},
+		{"τ", func(g *greeting) { g.Tau = sim.PerByte(math.NaN()) }},
+		{"γ", func(g *greeting) { g.Gamma = sim.PerByte(math.Inf(1)) }},
+	} {
+		for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
+			if tr.Rank() < 2 {
+				_, _, err := encoder.Encode(ctx, tr, []byte{1})
+				return err
+			}
+			g := encoder.greeting(0)
+			c.say(&g)
+			said, err := binary.Append(nil, binary.LittleEndian, g)
+			if err != nil {
+				return err
+			}
+			_, err = collective.New(tr, time.Minute).Greet(ctx, "encode", Version, said, func([][]byte) ([]byte, error) { return nil, nil })
+			return err
+		}) {
+			if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 says that ")) {
+				t.Errorf("%s: rank %d: %v", c.name, r, err)
+			}
+		}
+	}
+}
