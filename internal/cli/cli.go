@@ -153,11 +153,3 @@ func newHelp() *cobra.Command {
 		},
 	}
 }
-
-// noArguments refuses positional arguments.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no argument, got %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
-	}
-	return nil
-}

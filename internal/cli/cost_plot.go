@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"volley/algo"
 	"volley/draw/plot"
 	"volley/internal/comparison"
 	"volley/internal/selection"
@@ -77,105 +76,99 @@ func (j *costJob) subtitle() string {
 	return s
 }
 
-// A bound is a series to compare with.
-type bound struct {
-	name      string
-	scattered bool
-	value     func(comparison.Row) float64 // NaN: unknown
+// A curve is a series of a chart: what it draws of each row, NaN where there is nothing.
+type curve struct {
+	plot.Series
+	value func(comparison.Row) float64
+	once  bool // it is the same in all settings
 }
 
 // chart draws a cost against K.
 func (j *costJob) chart(rows []comparison.Row) plot.Chart {
-	k := plot.Axis{Label: "processors, K", Log: true, Binary: true}
-	c := plot.Chart{X: k}
+	c := plot.Chart{X: plot.Axis{Label: "processors, K", Log: true, Binary: true}}
 	value := func(c comparison.Plan, _ comparison.Row) float64 { return c.Cost.PacketC2() }
-	every := "lower bound"
+	bound := curve{Series: plot.Series{Name: "lower bound", Reference: true}, value: func(r comparison.Row) float64 { return float64(r.C2) }}
 	if j.Given {
-		every = "lower bound, every matrix"
+		bound.Name += ", every matrix"
 	}
-	bounds := []bound{{name: every, value: func(r comparison.Row) float64 { return float64(r.C2) }}}
+	var bounds []curve
 	switch j.plot {
 	case "c1":
 		c.Title = "Rounds against processors"
 		c.Y = plot.Axis{Label: "C1, rounds", Log: true}
 		value = func(c comparison.Plan, _ comparison.Row) float64 { return float64(c.Cost.C1) }
-		bounds[0].value = func(r comparison.Row) float64 { return float64(r.C1) }
+		bound.value = func(r comparison.Row) float64 { return float64(r.C1) }
 	case "c2":
 		c.Title = "Packets against processors"
 		c.Y = plot.Axis{Label: "C2, packets", Log: true}
-		bounds = append(bounds, bound{name: "lower bound in the fewest rounds", scattered: true, value: func(r comparison.Row) float64 {
-			if b, ok := r.MinCut(); ok {
-				return float64(b)
-			}
-			return math.NaN()
-		}})
+		bounds = []curve{{
+			Series: plot.Series{Name: "lower bound in the fewest rounds", Reference: true, Scattered: true},
+			value: func(r comparison.Row) float64 {
+				if b, ok := r.MinCut(); ok {
+					return float64(b)
+				}
+				return math.NaN()
+			},
+		}}
 	case "ratio":
 		c.Title = "Packets over their lower bound"
 		c.Y = plot.Axis{Label: "C2 / lower bound of C2"}
 		value = func(c comparison.Plan, r comparison.Row) float64 { return c.Cost.PacketC2() / float64(r.C2) }
-		bounds[0].value = func(r comparison.Row) float64 { return float64(r.C2) / float64(r.C2) }
+		bound.value, bound.once = func(r comparison.Row) float64 { return float64(r.C2) / float64(r.C2) }, true
 	case "time":
 		c.Title = "Time against processors"
 		c.Y = plot.Axis{Label: "time", Log: true, Format: inUnits}
 		value = func(c comparison.Plan, _ comparison.Row) float64 { return j.Model.Time(c.Cost).Seconds() }
-		bounds[0].value = func(r comparison.Row) float64 { return j.Model.Time(sim.Cost{C1: r.C1, C2: r.C2}).Seconds() }
+		bound.value = func(r comparison.Row) float64 { return j.Model.Time(sim.Cost{C1: r.C1, C2: r.C2}).Seconds() }
 	}
-	add := func(s plot.Series, at comparison.Setting, value func(comparison.Row) float64) {
-		if name := settingName(at, j.Settings); name != "" {
-			s.Name += ", " + name
-		}
-		for _, r := range rows {
-			if r.Setting == at {
-				s.Points = append(s.Points, plot.Point{X: float64(r.K), Y: value(r)})
-			}
-		}
-		c.Series = append(c.Series, s)
-	}
-	of := func(a algo.Algorithm, value func(comparison.Plan, comparison.Row) float64) func(comparison.Row) float64 {
-		return func(r comparison.Row) float64 {
-			if c, ok := r.Costs[a.Name]; ok {
-				return value(c, r)
-			}
-			return math.NaN()
-		}
-	}
-	for i, a := range j.Algorithms {
+	for _, group := range append(j.curves(value), []curve{bound}, bounds) {
 		for s, at := range j.Settings {
-			dashes := i
-			if len(j.Settings) > 1 {
-				dashes = s
-			}
-			if j.Noise == nil {
-				add(plot.Series{Name: a.Name, Colour: i, Dashes: dashes}, at, of(a, value))
-				continue
-			}
-			for q, share := range []float64{0.5, 0.95} {
-				name := a.Name + ", " + []string{"median", "95 %"}[q]
-				add(plot.Series{Name: name, Colour: i, Dashes: 2 * q}, at, of(a, func(c comparison.Plan, _ comparison.Row) float64 {
-					return c.Times.Quantile(share).Seconds()
-				}))
+			for _, x := range group {
+				if x.once && s > 0 {
+					continue
+				}
+				line := x.Series
+				if len(j.Settings) > 1 && (x.Reference || j.Noise == nil) {
+					line.Dashes = s
+				}
+				if name := settingName(at, j.Settings); name != "" && !x.once {
+					line.Name += ", " + name
+				}
+				for _, r := range rows {
+					if r.Setting == at {
+						line.Points = append(line.Points, plot.Point{X: float64(r.K), Y: x.value(r)})
+					}
+				}
+				c.Series = append(c.Series, line)
 			}
 		}
 	}
-	for _, b := range bounds {
-		for s, at := range j.Settings {
-			if j.plot == "ratio" && s > 0 {
-				break // it is the same for all
-			}
-			series := plot.Series{Name: b.name, Reference: true, Scattered: b.scattered, Dashes: s}
-			if j.plot == "ratio" && len(j.Settings) > 1 {
-				at = j.Settings[0]
-			}
-			add(series, at, b.value)
-		}
-	}
-	if j.plot == "ratio" {
-		if last := &c.Series[len(c.Series)-1]; len(j.Settings) > 1 {
-			last.Name = every
-		}
-		c.Y.Log = spread(c.Series) > 8
-	}
+	c.Y.Log = c.Y.Log || spread(c.Series) > 8
 	return c
+}
+
+// curves are those of each algorithm: of a value or, of simulated runs, of quantiles.
+func (j *costJob) curves(value func(comparison.Plan, comparison.Row) float64) [][]curve {
+	var list [][]curve
+	for i, a := range j.Algorithms {
+		of := func(name string, dashes int, value func(comparison.Plan, comparison.Row) float64) curve {
+			return curve{Series: plot.Series{Name: a.Name + name, Colour: i, Dashes: dashes}, value: func(r comparison.Row) float64 {
+				if c, ok := r.Costs[a.Name]; ok {
+					return value(c, r)
+				}
+				return math.NaN()
+			}}
+		}
+		quantile := func(share float64) func(comparison.Plan, comparison.Row) float64 {
+			return func(c comparison.Plan, _ comparison.Row) float64 { return c.Times.Quantile(share).Seconds() }
+		}
+		if j.Noise == nil {
+			list = append(list, []curve{of("", i, value)})
+		} else {
+			list = append(list, []curve{of(", median", 0, quantile(0.5)), of(", 95 %", 2, quantile(0.95))})
+		}
+	}
+	return list
 }
 
 // settingName says what is special about one of several settings.

@@ -86,3 +86,11 @@ type stringValue struct{ s *string }
 func (v *stringValue) String() string     { return *v.s }
 func (v *stringValue) Set(s string) error { *v.s = s; return nil }
 func (v *stringValue) Type() string       { return "string" }
+
+// noArguments refuses positional arguments.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument, got %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
