@@ -32,10 +32,6 @@ type Decoding struct {
 	// which. A directory stands for the regular files in it. Where there are several ranks, {rank}
 	// stands for the numbers of the processors of this one, and a file need not be there.
 	Survivors []string
-
-	// Job says that there may be several ranks, so that each names its own files also where
-	// there is one.
-	Job bool
 }
 
 // A Decoded says what [Decode] has done.

@@ -65,7 +65,7 @@ func (j *decodeJob) choose() (err error) {
 
 // files returns the survivors that this rank names.
 func (j *decodeJob) files() (names []string, err error) {
-	job := j.t.Size() > 1 || j.d.Job
+	job := j.t.Size() > 1 || j.Job
 	for _, name := range j.d.Survivors {
 		some := []string{name}
 		if strings.Contains(name, rankWord) && job {

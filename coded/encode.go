@@ -33,9 +33,6 @@ type Encoding struct {
 	// is in place of Files. The result is then a text file, too. There is one rank.
 	Text string
 
-	// Job says that there may be several ranks, so that each names its own packets also where there is one.
-	Job bool
-
 	Processors int  // K; 0: as many as packets, or one for each rank
 	Sinks      int  // R, how many processors get a coded file; 0: all
 	Separate   bool // the sinks are processors of their own, after the others

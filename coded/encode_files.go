@@ -86,7 +86,7 @@ const rankWord = "{rank}"
 
 // here returns which packets are here, and their files where they are not in memory.
 func (j *encodeJob) here() ([]string, span, error) {
-	e, alone := j.e, j.t.Size() == 1 && !j.e.Job
+	e, alone := j.e, j.t.Size() == 1 && !j.Job
 	pattern := len(e.Files) == 1 && strings.Contains(e.Files[0], rankWord)
 	k := e.Processors
 	if !alone && k == 0 {

@@ -37,6 +37,10 @@ type Options struct {
 	// are the same at all ranks. Nil is the defaults.
 	Encoder func(f field.Field, symbols int64) ([]volley.Option, error)
 
+	// Job says that there may be several ranks, so that files are named as for several also where
+	// there is one.
+	Job bool
+
 	// PerRank is how many processors each rank has to have; 0 is as many as come to it.
 	PerRank int
 

@@ -11,26 +11,25 @@ import (
 	"volley/sim"
 )
 
-// Options are those of all verbs. All ranks give the same, but for Timeout.
+// Options holds what all verbs take. All ranks give the same values, but for Timeout.
 type Options struct {
-	Memory  int64         // bytes of packets that a node holds at a time; 0: volley.DefaultMemory
-	Timeout time.Duration // without a message until a run fails; 0: never
+	Memory  int64         // bytes of packets in memory, for each node; 0: volley.DefaultMemory
+	Timeout time.Duration // a run fails after this long without a message; 0: never
 	Ports   int           // messages that a node sends, and receives, at a time; 0: 1
 	Beta    time.Duration // β of the links; 0: volley.DefaultBeta
 	Tau     sim.PerByte   // τ; 0: volley.DefaultTau
 
-	// Believe names a node, by its directory or number, whose newest generation is taken
-	// for the one in force, where it cannot be told.
+	// Believe names a node by its directory or number. Its newest generation is in force if
+	// the nodes contradict each other.
 	Believe string
 
-	// Members names nodes, by directory or number, whose directories are theirs although
-	// nothing in them shows it.
+	// Members names nodes, by directory or number, that lie in their directories although
+	// nothing there shows it.
 	Members []string
 
-	// Key makes manifests, and tells those that were made with it: others do not count. It is
-	// the same at all ranks; [ReadKey] reads it. A group that was protected with a key is
-	// refused without it, unless NoKey is set: then nothing is checked, and Protect makes
-	// manifests without a key.
+	// Key authenticates manifests: those made with another key or none do not count. All ranks
+	// give the same; [ReadKey] reads it. Without Key, a group that has one is refused, unless
+	// NoKey is set: then nothing is checked, and Protect makes manifests without HMAC.
 	Key   []byte
 	NoKey bool
 
@@ -55,7 +54,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// A Way is an option that lets a verb do what it has refused.
+// A Way names the option that lets a verb do what it has refused.
 type Way string
 
 // The ways on.
@@ -68,11 +67,11 @@ const (
 	WayKey          Way = "Key" // or NoKey
 )
 
-// An InputError is the caller's to mend: directories or numbers that will not do, or too
-// much that is lost.
+// An InputError says what the caller has to change: directories, options, or too much that is
+// lost.
 type InputError struct {
 	error
-	Way Way // the option with which the verb does it nevertheless; "" where there is none
+	Way Way // the option with which the verb goes on; "": there is none
 }
 
 // Unwrap returns the error itself.
@@ -82,7 +81,7 @@ func inputf(format string, args ...any) error {
 	return &InputError{error: fmt.Errorf(format, args...)}
 }
 
-// IsInputError reports whether an error is the caller's to mend: an [*InputError] or a
+// IsInputError reports whether the caller has to change something: the error is an [*InputError] or a
 // [*TooManyError].
 func IsInputError(err error) bool {
 	return errors.As(err, new(*InputError)) || errors.As(err, new(*TooManyError))
@@ -92,7 +91,7 @@ func IsInputError(err error) bool {
 type TooManyError struct {
 	Nodes    []string // directories
 	Tolerate int
-	Possible bool // the parity would replace them nevertheless
+	Possible bool // Beyond may recover them
 }
 
 func (e *TooManyError) Error() string {

@@ -13,9 +13,9 @@ type Builder struct {
 	program plan.Program
 	round   plan.Round
 	slots   int
-	terms   int // of all combinations
-	Field   field.Field
-	Coding  bool // false: only the schedule is wanted, combinations stay empty
+	terms   int         // of all combinations
+	Field   field.Field // of all coefficients; nil where there are none
+	Coding  bool        // false: only the schedule is wanted, combinations stay empty
 }
 
 // Compute makes the combination the next slot. It has so many terms where no

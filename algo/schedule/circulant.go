@@ -168,12 +168,12 @@ func streams(c Communicator, pieces, ports int) []transfers {
 // BroadcastPieces is [Broadcast] of packets in pieces, by round-optimal broadcasts on each
 // port: C1 = C2 = ⌈pieces/p⌉ - 1 + ⌈log2 size⌉, in pieces. No processor may be in two
 // communicators. A communicator smaller than the largest has idle rounds at its end.
-func BroadcastPieces(b *Builder, pieces, ports, largest int, crews []Communicator) [][]plan.Slot {
+func BroadcastPieces(b *Builder, pieces, ports, largest int, comms []Communicator) [][]plan.Slot {
 	var c Communicator
 	var list []transfers
 	have := make([]plan.Slot, pieces)
-	if len(crews) > 0 {
-		c = crews[0]
+	if len(comms) > 0 {
+		c = comms[0]
 		list = streams(c, pieces, ports)
 		if c.At == 0 {
 			copy(have, c.Have)
@@ -192,7 +192,7 @@ func BroadcastPieces(b *Builder, pieces, ports, largest int, crews []Communicato
 		}
 		b.EndRound()
 	}
-	if len(crews) == 0 {
+	if len(comms) == 0 {
 		return nil
 	}
 	return [][]plan.Slot{have}

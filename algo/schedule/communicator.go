@@ -15,27 +15,27 @@ type Communicator struct {
 	Have   []plan.Slot       // its own part, piece by piece; nil: none
 }
 
-// Broadcast broadcasts in communicators on (p+1)-ary trees, all at once, in as many rounds as the
-// largest communicator takes: C1 = C2 = clog(size). Position 0 of each communicator has a packet, and in the
-// end all have it. A processor may be in two communicators if it is in the last position of one of
-// them and the first of the other. It returns, for each communicator, the slot of the packet.
-func Broadcast(b *Builder, stages []WindowRound, crews []Communicator) [][]plan.Slot {
-	have := make([][]plan.Slot, len(crews))
-	for i, c := range crews {
+// Broadcast writes broadcasts in communicators on (p+1)-ary trees, all at once, in as many
+// rounds as the largest takes: C1 = C2 = clog(size). Position 0 of each has a packet, and in
+// the end all have it. A processor may be in two communicators if it is in the last position
+// of one of them and the first of the other. It returns the slot of the packet of each.
+func Broadcast(b *Builder, rounds []WindowRound, comms []Communicator) [][]plan.Slot {
+	have := make([][]plan.Slot, len(comms))
+	for i, c := range comms {
 		if c.At == 0 {
 			have[i] = c.Have
 		}
 	}
-	for _, st := range stages { // positions below st.from have it
+	for _, st := range rounds { // positions below st.from have it
 		for port, ch := range st.Chunks {
-			for i, c := range crews {
+			for i, c := range comms {
 				if c.At < ch.Count && c.At+ch.At < c.Size {
 					b.Send(port, c.Member(c.At+ch.At), have[i])
 				}
 			}
 		}
 		for port, ch := range st.Chunks {
-			for i, c := range crews {
+			for i, c := range comms {
 				if ch.At <= c.At && c.At < ch.At+ch.Count {
 					have[i] = b.Receive(port, c.Member(c.At-ch.At), 1)
 				}
@@ -48,10 +48,10 @@ func Broadcast(b *Builder, stages []WindowRound, crews []Communicator) [][]plan.
 
 // Reduce is a broadcast in communicators transposed: it adds up their parts. It returns, for each
 // communicator, the slots of the sums, piece by piece, at position 0, and elsewhere nil.
-func Reduce(b *Builder, pieces int, crews []Communicator, spread func(b *Builder, crews []Communicator) [][]plan.Slot) [][]plan.Slot {
+func Reduce(b *Builder, pieces int, comms []Communicator, spread func(b *Builder, comms []Communicator) [][]plan.Slot) [][]plan.Slot {
 	var own [][]Addend
 	leads := -1 // the communicator in which this processor is at position 0
-	for i, c := range crews {
+	for i, c := range comms {
 		for piece := range pieces {
 			if own = append(own, nil); c.Have != nil {
 				own[len(own)-1] = InSlot(c.Have[piece])
@@ -62,13 +62,13 @@ func Reduce(b *Builder, pieces int, crews []Communicator, spread func(b *Builder
 		}
 	}
 	sums := b.Transposed(own, func(forward *Builder) []plan.Slot {
-		crews := slices.Clone(crews)
+		comms := slices.Clone(comms)
 		if leads >= 0 {
-			crews[leads].Have = forward.Inputs(pieces)
+			comms[leads].Have = forward.Inputs(pieces)
 		}
-		return slices.Concat(spread(forward, crews)...)
+		return slices.Concat(spread(forward, comms)...)
 	})
-	list := make([][]plan.Slot, len(crews))
+	list := make([][]plan.Slot, len(comms))
 	if leads >= 0 {
 		list[leads] = sums
 	}

@@ -27,7 +27,7 @@ func Everyone(size, proc int) Group {
 
 // A Step is a schedule for one group. It is made for a number of ports and a
 // largest group size, and any group up to that size can run it in the same
-// rounds, so that groups of a layer stay in step.
+// rounds, so that all groups stay in step.
 type Step interface {
 	// Parameters says what the step chose, such as "m=4 n=4".
 	Parameters() string
@@ -44,7 +44,7 @@ type Step interface {
 	Encode(b *Builder, g Group, in plan.Slot) plan.Slot
 }
 
-// A Layer is a partition of the processors into groups that run one step side
+// A Partition is a partition of the processors into groups that run one step side
 // by side.
 type Partition struct {
 	Step    Step
@@ -53,7 +53,7 @@ type Partition struct {
 	Uniform bool                 // all groups are as large as the step's largest
 }
 
-// Whole returns the layer that runs a step on all processors as one group, with
+// Whole returns the partition that runs a step on all processors as one group, with
 // the entries at of its matrix, which may be nil where only the schedule is wanted.
 func Whole(s Step, size int, at func(i, j int) field.Element) Partition {
 	return Partition{Step: s, Whole: true, Uniform: true, Group: func(proc int) Group {

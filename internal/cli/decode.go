@@ -47,7 +47,7 @@ func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
 		return usagef("no directory of coded files: name what volley encode -o has made")
 	}
 	defer o.bar.stop()
-	d, err := coded.Decode(cmd.Context(), o.party.Transport, coded.Decoding{Options: options, Coded: args[0], Survivors: args[1:], Job: o.party.job()})
+	d, err := coded.Decode(cmd.Context(), o.party.Transport, coded.Decoding{Options: options, Coded: args[0], Survivors: args[1:]})
 	if err != nil {
 		return o.advise(err)
 	}

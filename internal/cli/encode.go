@@ -76,7 +76,7 @@ func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Enc
 		return e, err
 	}
 	e = coded.Encoding{
-		Options: options, Files: args, Job: o.party.job(),
+		Options: options, Files: args,
 		Processors: o.Processors, Sinks: o.Sinks, Separate: o.Separate, Symbols: o.symbols,
 	}
 	if o.plan != "" {

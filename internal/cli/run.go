@@ -81,7 +81,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 	}
 	o.bar = newBar(cmd.ErrOrStderr())
 	return coded.Options{
-		Dir: o.output, Replace: o.force, DryRun: o.dryRun, PerRank: o.perRank, Timeout: o.timeout, Trace: o.recorder,
+		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.party.job(), PerRank: o.perRank, Timeout: o.timeout, Trace: o.recorder,
 		Encoder: func(f field.Field, symbols int64) ([]volley.Option, error) {
 			model, err := plan.Model(f, symbols)
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"syscall"
 	"time"
 )
@@ -214,13 +215,13 @@ func readText(d Dir, name string, most int64, to io.Writer) error {
 func MkdirAll(d Dir, name string, perm fs.FileMode) error {
 	if info, err := d.Lstat(name); err == nil {
 		if !info.IsDir() {
-			return &fs.PathError{Op: "mkdir", Path: name, Err: errNotDir}
+			return &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR}
 		}
 		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) || name == "." {
 		return err
 	}
-	up := dirOf(name)
+	up := path.Dir(name)
 	if err := MkdirAll(d, up, perm); err != nil {
 		return err
 	}

@@ -1,20 +1,16 @@
 package disk
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
 var (
@@ -23,10 +19,7 @@ var (
 	errNames    = errors.New("is another name of a file elsewhere: remove it")
 	errReplaced = errors.New("has been replaced meanwhile")
 	errOutside  = errors.New("leads out of the directory")
-	errNotDir   = error(syscall.ENOTDIR)
 )
-
-func dirOf(name string) string { return path.Dir(name) }
 
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +48,7 @@ func (osDisk) Open(path string) (Dir, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errNotDir}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
 	}
 	root, err := os.OpenRoot(whole)
 	if err != nil {
@@ -195,7 +188,7 @@ func (d *osDir) walk(name string) (*os.Root, error) {
 		if at != d.root {
 			at.Close()
 		}
-		if errors.Is(err, errNotDir) { // which part it is tells what to do
+		if errors.Is(err, syscall.ENOTDIR) { // which part it is tells what to do
 			return nil, d.whole(way, err)
 		}
 		if err != nil {
@@ -216,7 +209,7 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 	case before.Mode()&fs.ModeSymlink != 0:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errLink}
 	case !before.IsDir():
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errNotDir}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 	}
 	dir, err := parent.OpenRoot(name)
 	if err != nil {
@@ -351,7 +344,7 @@ func (d *osDir) linkError(old, name string, err error) error {
 	is := &os.LinkError{Op: "link", Old: old, New: filepath.Join(d.path, name), Err: err}
 	if e := new(os.LinkError); errors.As(err, &e) {
 		is.Op, is.Err = e.Op, e.Err
-	} else if e := new(fs.PathError); errors.As(err, &e) && !errors.Is(err, errNotDir) {
+	} else if e := new(fs.PathError); errors.As(err, &e) && !errors.Is(err, syscall.ENOTDIR) {
 		is.Err = e.Err
 	}
 	return is
@@ -444,183 +437,4 @@ func (d *osDir) SyncAll() error {
 func (d *osDir) Close() error {
 	d.forget()
 	return d.root.Close()
-}
-
-// A Holder is who has a lock.
-type Holder struct {
-	PID   int       `json:"pid"`
-	Host  string    `json:"host"`
-	Verb  string    `json:"verb"`
-	Since time.Time `json:"since"`
-	Run   string    `json:"run"` // a name that the processes of one run share
-	Rank  int       `json:"rank"`
-}
-
-// HolderOf returns the holder that this process is.
-func HolderOf(verb, run string) Holder {
-	host, _ := os.Hostname()
-	return Holder{PID: os.Getpid(), Host: host, Verb: verb, Since: time.Now().Truncate(time.Second), Run: run}
-}
-
-// A BusyError says that another run has a lock.
-type BusyError struct {
-	Path   string // of the directory that it uses
-	Holder Holder // zero where that is not known
-}
-
-func (e *BusyError) Error() string {
-	if e.Holder.PID == 0 {
-		return fmt.Sprintf("%s is busy: another run of volley uses it; wait until that has ended", e.Path)
-	}
-	return fmt.Sprintf("%s is busy: volley %s uses it since %s (process %d on %s); wait until that has ended, or end it",
-		e.Path, e.Holder.Verb, e.Holder.Since.Format(time.DateTime), e.Holder.PID, e.Holder.Host)
-}
-
-// ExitCode is that of the command line where a run has failed: nothing is wrong with what was asked for.
-func (e *BusyError) ExitCode() int { return 1 }
-
-// A SharedError says that two ranks of one run have a directory.
-type SharedError struct {
-	Path  string
-	Ranks [2]int
-}
-
-func (e *SharedError) Error() string {
-	return fmt.Sprintf("ranks %d and %d have one directory, %s: give each its own", e.Ranks[0], e.Ranks[1], e.Path)
-}
-
-// Confirm returns an error where a file that this process has locked says that another has
-// locked it since: a [*SharedError] where that is of the same run, else a [*BusyError]. File
-// systems allow that whose locks do not reach other machines.
-func Confirm(d Dir, name string, mine Holder) error {
-	text, err := ReadText(d, name, mostHolder)
-	var now Holder
-	switch {
-	case err != nil || json.Unmarshal(text, &now) != nil: // it says nothing
-		return nil
-	case now.Run != mine.Run:
-		return &BusyError{Path: d.Path(), Holder: now}
-	case now.PID != mine.PID || now.Host != mine.Host || now.Rank != mine.Rank:
-		return &SharedError{d.Path(), [2]int{min(mine.Rank, now.Rank), max(mine.Rank, now.Rank)}}
-	}
-	return nil
-}
-
-// alive reports whether a holder may still run.
-func alive(h Holder) bool {
-	host, err := os.Hostname()
-	return err != nil || host != h.Host || running(h.PID)
-}
-
-// holderTime is how long a run may take from the lock to its name in it, and from its name to
-// the end of the lock.
-const holderTime = 500 * time.Millisecond
-
-func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
-	for start := time.Now(); ; {
-		unlock, patience, err := d.tryLock(name, shared, holder)
-		if err == nil || time.Since(start) >= patience {
-			return unlock, err
-		}
-		time.Sleep(holderTime / 50)
-	}
-}
-
-// tryLock is Lock, once. Patience is for how long an error may be that of another run which is
-// just taking the lock, or giving it back.
-func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(remove bool), patience time.Duration, err error) {
-	file := filepath.Join(d.path, filepath.FromSlash(name))
-	access := os.O_RDWR
-	if shared {
-		access = os.O_RDONLY
-	}
-	// The lock goes by a path, which may lead elsewhere by now: nothing is made there.
-	f, err := d.OpenFile(name, access|os.O_CREATE, 0o600)
-	if err != nil {
-		_, missing := d.Lstat(dirOf(name))
-		if missing == nil && (errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced)) {
-			patience = 4 * holderTime
-		}
-		return nil, patience, err
-	}
-	f.Close()
-	l := flock.New(file, flock.SetFlag(access|nofollow|nonblock))
-	try := l.TryLock
-	if shared {
-		try = l.TryRLock
-	}
-	ok, err := try()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 4 * holderTime, err
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	if !ok {
-		l.Close()
-		busy := &BusyError{Path: d.path}
-		text, err := ReadText(d, name, mostHolder)
-		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !alive(busy.Holder) {
-			return nil, holderTime, &BusyError{Path: d.path} // it is about to say who it is, or to end
-		}
-		return nil, 0, busy
-	}
-	if !d.has(l, name) { // its file has been removed by the run that had the lock before
-		l.Close()
-		return nil, 4 * holderTime, &fs.PathError{Op: "lock", Path: file, Err: errReplaced}
-	}
-	text, err := json.Marshal(holder)
-	if err == nil {
-		err = d.overwrite(name, text)
-	}
-	if err != nil && (!shared || errors.Is(err, errNames)) { // who only reads may not be able to write
-		l.Close()
-		return nil, 0, err
-	}
-	return func(remove bool) {
-		if shared && remove { // as long as nobody else has it
-			l.Unlock()
-			l = flock.New(file, flock.SetFlag(os.O_RDWR|nofollow|nonblock))
-			if remove, _ = l.TryLock(); remove {
-				remove = d.has(l, name)
-			}
-		}
-		switch {
-		case remove:
-			d.Remove(name)
-		case !shared:
-			d.overwrite(name, nil)
-		}
-		l.Close()
-	}, 0, nil
-}
-
-// mostHolder bounds the bytes of a lock.
-const mostHolder = 4 << 10
-
-// has reports whether a name is that of the file of a lock.
-func (d *osDir) has(l *flock.Flock, name string) bool {
-	mine, err := l.Stat()
-	there, err2 := d.Lstat(name)
-	return err == nil && err2 == nil && os.SameFile(mine, there)
-}
-
-// overwrite writes the file of a lock, which is there. One of several names is not a lock:
-// somebody would have another file overwritten.
-func (d *osDir) overwrite(name string, text []byte) error {
-	f, err := d.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err == nil && Linked(info) != (FileID{}) {
-		err = &fs.PathError{Op: "lock", Path: f.Name(), Err: errNames}
-	}
-	if err == nil {
-		err = f.Truncate(0)
-	}
-	if err == nil {
-		_, err = f.Write(text)
-	}
-	return errors.Join(err, f.Close())
 }

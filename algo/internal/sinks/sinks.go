@@ -336,27 +336,27 @@ func grouped(t schedule.Task, name string, w *way, pieces int) plan.Plan {
 			Rows: w.sources * pieces, Columns: w.sinks * pieces, Notes: w.notes, Layers: w.layerNotes,
 		}},
 	}
-	crews := plan.Phase{Name: "reduce"}
+	comms := plan.Phase{Name: "reduce"}
 	if !w.gather() {
-		crews.Name = "broadcast"
+		comms.Name = "broadcast"
 	}
 	if pieces > 1 {
 		q.Common.Pieces = pieces
 		q.Common.Parameters = fmt.Sprintf("pieces=%d %s", pieces, w.parameters)
-		crews.Name += " in pieces"
-		crews.Rounds = schedule.PipelineRounds(w.most(), pieces, t.Ports)
+		comms.Name += " in pieces"
+		comms.Rounds = schedule.PipelineRounds(w.most(), pieces, t.Ports)
 	} else {
 		q.stages = schedule.WindowRounds(w.most(), t.Ports)
-		crews.Rounds = len(q.stages)
+		comms.Rounds = len(q.stages)
 	}
 	phases := w.phases()
 	for _, ph := range phases {
 		q.rounds += ph.Rounds
 	}
 	if w.gather() {
-		phases = append(phases, crews)
+		phases = append(phases, comms)
 	} else {
-		phases = append([]plan.Phase{crews}, phases...)
+		phases = append([]plan.Phase{comms}, phases...)
 	}
 	q.Common.Phases = schedule.Joined(phases)
 	q.Write, q.Kinds = q.write, q.kinds
@@ -374,8 +374,8 @@ func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
 		own = b.Inputs(q.pieces)
 	}
 	group, i, member := q.memberOf(proc)
-	crews, carried := q.communicators(proc)
-	leads := len(crews) > 0 && crews[0].At == 0
+	comms, carried := q.communicators(proc)
+	leads := len(comms) > 0 && comms[0].At == 0
 	step := func(in []plan.Slot) []plan.Slot {
 		if !member {
 			for range q.rounds {
@@ -390,17 +390,17 @@ func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
 	var result []plan.Slot
 	if q.gather() {
 		if part := step(own); carried >= 0 {
-			crews[carried].Have = part
+			comms[carried].Have = part
 		}
-		if sums := schedule.Reduce(b, q.pieces, crews, q.spread); leads {
+		if sums := schedule.Reduce(b, q.pieces, comms, q.spread); leads {
 			result = sums[0]
 		}
 	} else {
 		if leads {
-			crews[0].Have = own
+			comms[0].Have = own
 		}
 		var in []plan.Slot
-		if got := q.spread(b, crews); carried >= 0 {
+		if got := q.spread(b, comms); carried >= 0 {
 			in = got[carried]
 		}
 		result = step(in)
@@ -409,11 +409,11 @@ func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
 }
 
 // spread runs the communicators' broadcasts, in pieces or not.
-func (q *groupPlan) spread(b *schedule.Builder, crews []schedule.Communicator) [][]plan.Slot {
+func (q *groupPlan) spread(b *schedule.Builder, comms []schedule.Communicator) [][]plan.Slot {
 	if q.pieces > 1 {
-		return schedule.BroadcastPieces(b, q.pieces, q.Common.Ports, q.most(), crews)
+		return schedule.BroadcastPieces(b, q.pieces, q.Common.Ports, q.most(), comms)
 	}
-	return schedule.Broadcast(b, q.stages, crews)
+	return schedule.Broadcast(b, q.stages, comms)
 }
 
 // kinds puts together the processors at the same place in groups of the same size
@@ -446,12 +446,12 @@ func (q *groupPlan) kinds() []plan.Class {
 				k.member = 0 // all do the same
 			}
 		}
-		var crews []string
+		var comms []string
 		list, _ := q.communicators(proc)
 		for _, c := range list {
-			crews = append(crews, name(c))
+			comms = append(comms, name(c))
 		}
-		k.communicators = strings.Join(crews, "/")
+		k.communicators = strings.Join(comms, "/")
 		at, ok := index[k]
 		if !ok {
 			at = len(classes)
