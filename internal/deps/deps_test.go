@@ -54,6 +54,7 @@ var allowed = map[string][]string{
 	"internal/fuzzlimit":       {},
 	"internal/located":         {},
 	"internal/printable":       {},
+	"internal/verifyall":       {},
 	"internal/race":            {},
 	"internal/explore": {
 		"", "algo", "field", "internal/comparison", "internal/located", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify",
