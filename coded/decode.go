@@ -186,7 +186,8 @@ func (j *decodeJob) checkOutput() error { return j.check(j.sources, j.names, fal
 // storedCode is a directory of coded files whose manifest is all right.
 type storedCode struct {
 	*stored
-	path     string
+	path     string // of this rank
+	named    string // the same, as the caller has it for all ranks
 	manifest *Manifest
 	field    field.Field
 	code     *code
@@ -207,13 +208,13 @@ func (j *decodeJob) openManifest() error {
 		case errors.As(err, new(*disk.BusyError)):
 			return err
 		case err == nil:
-			j.stored = &storedCode{stored: r, path: path, manifest: r.Manifest}
+			j.stored = &storedCode{stored: r, path: path, named: j.d.Coded, manifest: r.Manifest}
 			return nil
 		case j.t.Size() == 1:
 			return inputf("%w: want a directory that volley encode -o has made", err)
 		}
 		missing = err
-		j.stored = &storedCode{stored: &stored{path: path, close: func() {}}, path: path}
+		j.stored = &storedCode{stored: &stored{path: path, close: func() {}}, path: path, named: j.d.Coded}
 		return nil
 	})
 	if err == nil {
@@ -283,15 +284,11 @@ func (j *decodeJob) shareManifest(missing error) error {
 		case has < 0:
 			has = rank
 		case s.Digest != all[has].Digest:
-			return j.together(func() error {
-				return inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, rank)
-			})
+			return j.alike(inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, rank))
 		}
 	}
 	if has < 0 {
-		return j.together(func() error {
-			return inputf("no rank has a manifest: %s: want a directory that volley encode -o has made", all[0].Missing)
-		})
+		return j.alike(inputf("no rank has a manifest: %s: want a directory that volley encode -o has made", all[0].Missing))
 	}
 	if !lacks {
 		return nil

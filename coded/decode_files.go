@@ -77,7 +77,7 @@ func (j *decodeJob) files() (names []string, err error) {
 			switch {
 			case err == nil:
 				names = append(names, files...)
-			case !job:
+			case !job, errors.As(err, new(*fs.PathError)) && !errors.Is(err, fs.ErrNotExist): // in a job it may have nothing here
 				return nil, input(err)
 			}
 		}
@@ -154,9 +154,7 @@ func (h *filesAtHand) match(names []string) error {
 		fit, unfit = fit+t.Fit, append(unfit, t.Unfit...)
 	}
 	if len(unfit) > 0 && fit == 0 {
-		return h.run.together(func() error {
-			return inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", h.File(ManifestName), list(unfit))
-		})
+		return h.run.alike(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.named, ManifestName), list(unfit)))
 	}
 	h.unfit = unfit
 	return nil
@@ -333,7 +331,7 @@ func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, er
 			if _, err := h.code.inverted(); err == nil {
 				return all, nil
 			} else if !errors.Is(err, matrix.ErrSingular) {
-				return nil, input(err)
+				return nil, h.run.alike(input(err))
 			}
 		}
 	}
@@ -342,7 +340,7 @@ func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, er
 	}
 	a, err := h.code.matrix()
 	if err != nil {
-		return nil, input(err)
+		return nil, h.run.alike(input(err))
 	}
 	for {
 		usable := place()
@@ -354,7 +352,7 @@ func (h *filesAtHand) sufficient(at *held, c *codedFiles, lost []int) ([]int, er
 			return nil, err
 		case damaged: // choose again without
 		case len(chosen) < len(lost):
-			return nil, h.run.together(func() error { return h.tooFew(c, lost, len(usable), len(chosen)) })
+			return nil, h.run.alike(h.tooFew(c, lost, len(usable), len(chosen)))
 		default:
 			return chosen, nil
 		}
@@ -434,7 +432,7 @@ func (h *filesAtHand) tooFew(c *codedFiles, lost []int, there, rank int) error {
 			out = append(out, fmt.Sprintf("%s (%s)", f.Name, c.out[j]))
 		}
 	}
-	text := fmt.Sprintf("cannot decode %s: %s needed. Unknown inputs: %s", h.path, want, list(unknown))
+	text := fmt.Sprintf("cannot decode %s: %s needed. Unknown inputs: %s", h.named, want, list(unknown))
 	if len(out) > 0 {
 		text += ". Coded files left out: " + list(out)
 	}

@@ -118,6 +118,9 @@ func (r *run) together(work func() error) error {
 	return collective.Steady(r.ctx, r.t, r.Timeout, func(context.Context) error { return work() })
 }
 
+// alike returns an error that all ranks find in what they know of each other.
+func (r *run) alike(err error) error { return collective.New(r.t, r.Timeout).Alike(r.ctx, err) }
+
 // exchange tells all ranks what each of them says.
 func exchange[T any](r *run, mine T) ([]T, error) {
 	return collective.AllgatherValues(r.ctx, r.t, mine, r.Timeout)

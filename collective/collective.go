@@ -161,14 +161,26 @@ func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 	const working, succeeded, failed = 0, 1, 2
 	state := byte(working)
 	var failure error
+	ended := func(err error) {
+		failure, state = err, succeeded
+		if err != nil {
+			state = failed
+		}
+	}
+	aborting := false // a rank has said that it has failed
 	for {
-		if state == working {
+		switch {
+		case state != working:
+		case aborting:
 			select {
-			case failure = <-result:
-				state = succeeded
-				if failure != nil {
-					state = failed
-				}
+			case err := <-result:
+				ended(err)
+			default:
+			}
+		default:
+			select {
+			case err := <-result:
+				ended(err)
 			case <-ticks.C:
 			case <-ctx.Done(): // the exchange says so to all
 			}
@@ -187,6 +199,7 @@ func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 		case !slices.ContainsFunc(all, func(record []byte) bool { return record[0] != succeeded }):
 			return nil
 		}
+		aborting = slices.ContainsFunc(all, func(record []byte) bool { return record[0] == failed })
 	}
 }
 

@@ -136,7 +136,7 @@ func TestSteadyFails(t *testing.T) {
 				return nil
 			})
 			if took := time.Since(begun); took < time.Minute || took > time.Minute+time.Second {
-				t.Errorf("took %v", took)
+				t.Errorf("interrupted %v: took %v", interrupted, took)
 			}
 		})
 	}

@@ -184,7 +184,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestExample compares the example with the library in one process.
+// TestExample compares the example with the library in one process, and decodes with it.
 func TestExample(t *testing.T) {
 	const n = 4
 	program, dir := build(t, "../../examples/mpi-c/checkpoint.c"), t.TempDir()
@@ -219,5 +219,17 @@ func TestExample(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+	for _, name := range []string{"ckpt.1", "coded.1", "ckpt.2"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mpirun(t, n, program, filepath.Join(dir, "ckpt"), filepath.Join(dir, "coded"), filepath.Join(dir, "back"))
+	for k, packet := range packets {
+		got, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("back.", k)))
+		if err != nil || !bytes.Equal(got[:len(packet)], packet) || len(bytes.Trim(got[len(packet):], "\x00")) > 0 {
+			t.Errorf("back.%d is another packet: %v", k, err)
+		}
 	}
 }

@@ -144,7 +144,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 		}
 	}
 	_, err := printable.Fprintf(w, `%s of %s over %s, matrix %s
-algorithm  %s %s, p = %d
+algorithm  %s, p = %d
 %sorder      %s
 C1         %s, lower bound for all matrices %d
 C2         %s, lower bound for all matrices %s
@@ -153,7 +153,7 @@ C3         %s per symbol
 time       %.3f s
 %s
 `, packetCount, humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
-		r.Algorithm, r.Parameters, r.Ports,
+		strings.TrimSpace(r.Algorithm+" "+r.Parameters), r.Ports,
 		printable.Lines(notes), order,
 		count(r.C1, "round"), r.BoundC1, amount, bound,
 		count(r.C3, "multiply-add"),

@@ -160,7 +160,7 @@ MDS: any K of the K+R initial and coded packets determine the others.
 func families() string {
 	var text strings.Builder
 	for _, f := range matrix.Families() {
-		printable.Fprintf(&text, "%s\n  %s\n  %s\n", f, wrapped(f.Formula, 2), wrapped(f.Doc, 2))
+		printable.Fprintf(&text, "%s\n  %s\n  %s\n", f, printable.Lines(wrapped(f.Formula, 2)), printable.Lines(wrapped(f.Doc, 2)))
 	}
 	return strings.TrimSpace(text.String())
 }
@@ -197,7 +197,7 @@ Cases
 func benchCases() string {
 	var text strings.Builder
 	for _, c := range bench.Cases() {
-		printable.Fprintf(&text, "  %-10s %s\n", c.Name, wrapped(c.Doc, 13))
+		printable.Fprintf(&text, "  %-10s %s\n", c.Name, printable.Lines(wrapped(c.Doc, 13)))
 	}
 	return strings.TrimRight(text.String(), "\n")
 }

@@ -16,7 +16,7 @@ import (
 //	cost     C1 = clog(m) + clog(n), C2 = ⌈(m-1)/p⌉ + ⌈(n-1)/p⌉, for the m, n with
 //	         m·n >= K and C1 = clog(K) whose C2 is least (TestUniversalCost)
 //	source   paper, section "Prepare and Shoot", generalised; the paper's own
-//	         windows are [PrepareAndShoot]'s
+//	         windows are [NewPrepareAndShoot]'s
 //
 // The offset δ = (s-r) mod K between a packet's home r and a result's home s is
 // split as δ = l·m + i with 0 <= i < m. Packet x_r reaches the intermediate
