@@ -45,6 +45,23 @@ type Comparison struct {
 	unsuited error // why the last algorithm that does not exist at some K does not
 }
 
+// Prepare sets what follows from the selection: the field, the matrix, the algorithms of a
+// list of names, and the model for packets of so many bytes. The error is a
+// *selection.Error.
+func (c *Comparison) Prepare(names string, bytes int64) (err error) {
+	if c.Field, err = c.Selection.ParseField(); err != nil {
+		return err
+	}
+	if c.Spec, err = c.Selection.Spec(); err != nil {
+		return err
+	}
+	if c.Algorithms, err = Algorithms(names, c.Given); err != nil {
+		return err
+	}
+	c.Model, err = c.Selection.Model(c.Field, field.PackingOf(c.Field).Symbols(bytes))
+	return err
+}
+
 // A Setting is what rows differ in besides K.
 type Setting struct {
 	Ports int

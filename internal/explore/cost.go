@@ -241,21 +241,11 @@ func (f flags) comparison(ctx context.Context, names string, ks []int) (*compari
 		Processors: ks, Selection: s, Given: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.Rounds.Over()}}, Planner: s.Algorithm,
 	}
 	s.Algorithm = names
-	if c.Field, err = s.ParseField(); err != nil {
-		return nil, err
-	}
-	if c.Spec, err = s.Spec(); err != nil {
-		return nil, err
-	}
-	if c.Algorithms, err = comparison.Algorithms(names, c.Given); err != nil {
-		return nil, err
-	}
-	symbols, err := s.Symbols(c.Field)
+	bytes, err := s.Bytes()
 	if err != nil {
 		return nil, err
 	}
-	c.Model, err = s.Model(c.Field, symbols)
-	return c, err
+	return c, c.Prepare(names, bytes)
 }
 
 // costCommand returns the command line of volley cost for the algorithms named, with more
