@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -15,6 +14,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/internal/printable"
+	"volley/internal/selection"
 	"volley/report"
 	"volley/transport"
 	"volley/transport/local"
@@ -125,8 +125,8 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 // parseFields returns the fields asked for, each once.
 func (o *tuneOptions) parseFields() ([]field.Field, error) {
 	var fields []field.Field
-	for name := range strings.SplitSeq(o.fields, ",") {
-		f, err := field.Parse(strings.TrimSpace(name))
+	for _, name := range selection.Names(o.fields) {
+		f, err := field.Parse(name)
 		if err != nil {
 			return nil, usagef("--field: %w", err)
 		}
