@@ -55,6 +55,7 @@ var allowed = map[string][]string{
 	"internal/fuzzlimit":       {},
 	"internal/located":         {},
 	"internal/printable":       {},
+	"internal/verifyall":       {},
 	"internal/race":            {},
 	"internal/explore": {
 		"", "algo", "field", "internal/comparison", "internal/located", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/late", "transport/local", "verify",
