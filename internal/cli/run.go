@@ -20,6 +20,7 @@ import (
 	"volley/field"
 	"volley/internal/printable"
 	"volley/internal/selection"
+	"volley/report"
 	"volley/trace"
 )
 
@@ -144,7 +145,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 		}
 	}
 	_, err := printable.Fprintf(w, `%s of %s over %s, matrix %s
-algorithm  %s %s, p = %d
+algorithm  %s, p = %d
 %sorder      %s
 C1         %s, lower bound for all matrices %d
 C2         %s, lower bound for all matrices %s
@@ -153,7 +154,7 @@ C3         %s per symbol
 time       %.3f s
 %s
 `, packetCount, humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
-		r.Algorithm, r.Parameters, r.Ports,
+		strings.TrimSpace(r.Algorithm+" "+r.Parameters), r.Ports,
 		printable.Lines(notes), order,
 		count(r.C1, "round"), r.BoundC1, amount, bound,
 		count(r.C3, "multiply-add"),
@@ -166,8 +167,8 @@ func packetsOf(r *volley.Report) (amount, bound string) {
 	if r.Pieces <= 1 {
 		return count(r.C2, "packet"), fmt.Sprint(r.BoundC2)
 	}
-	return fmt.Sprintf("%s packets, %s of 1/%d", decimal(r.C2Packets), count(r.C2, "piece"), r.Pieces),
-		decimal(float64(r.BoundC2) / float64(r.Pieces))
+	return fmt.Sprintf("%s packets, %s of 1/%d", report.Number(r.C2Packets), count(r.C2, "piece"), r.Pieces),
+		report.Number(float64(r.BoundC2) / float64(r.Pieces))
 }
 
 // bar is a progress bar of all processors together, where stderr is a terminal.
