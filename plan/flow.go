@@ -66,22 +66,35 @@ func (c Content) String() string {
 // ranges lists packets, runs of three or more shortened to "x2..x5".
 func (c Content) ranges(separator string) string {
 	var parts []string
-	rows := c.Rows
-	name := func(row int) string { return packetName("x", row, c.Pieces) }
-	for i := 0; i < len(rows); {
-		j := i
-		for j+1 < len(rows) && rows[j+1] == rows[j]+1 {
-			j++
+	for _, r := range Runs(c.Rows) {
+		part := packetName("x", r.First, c.Pieces)
+		if r.Count > 1 {
+			part += ".." + packetName("x", r.First+r.Count-1, c.Pieces)
 		}
-		if j-i >= 2 {
-			parts = append(parts, name(rows[i])+".."+name(rows[j]))
-			i = j + 1
-			continue
-		}
-		parts = append(parts, name(rows[i]))
-		i++
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, separator)
+}
+
+// A Run is consecutive numbers.
+type Run struct{ First, Count int }
+
+// Runs splits ascending numbers into runs. Two numbers are shown as they are, so a run has
+// one number, or three or more.
+func Runs(list []int) []Run {
+	var runs []Run
+	for i := 0; i < len(list); {
+		n := 1
+		for i+n < len(list) && list[i+n] == list[i]+n {
+			n++
+		}
+		if n == 2 {
+			n = 1
+		}
+		runs = append(runs, Run{list[i], n})
+		i += n
+	}
+	return runs
 }
 
 // Follow traces every packet through the plan, which has to be valid. It takes

@@ -31,7 +31,8 @@ var allowed = map[string][]string{
 	"verify":                   {"field", "matrix", "plan"},
 	"transport":                {},
 	"transport/local":          {"transport"},
-	"transport/faulty":         {"transport"},
+	"transport/late":           {"transport"},
+	"transport/faulty":         {"transport", "transport/late"},
 	"transport/mpi":            {"transport"},
 	"transport/transporttest":  {"transport"},
 	"trace":                    {"internal/located"},
@@ -57,7 +58,7 @@ var allowed = map[string][]string{
 	"internal/verifyall":       {},
 	"internal/race":            {},
 	"internal/explore": {
-		"", "algo", "field", "internal/comparison", "internal/located", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify",
+		"", "algo", "field", "internal/comparison", "internal/located", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/late", "transport/local", "verify",
 	},
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
