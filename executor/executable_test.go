@@ -257,6 +257,34 @@ func TestElementTwice(t *testing.T) {
 	}
 }
 
+// TestTrafficIsTheCallers changes the traffic that a run returns: the next run of the executable
+// returns what it always does. Of a plan that cuts packets, an error counts whole packets.
+func TestTrafficIsTheCallers(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	x, err := executor.Prepare(compile(t, "exchange", randomMatrix(t, f, 3), 1), 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := executor.Job{Executable: x, Bytes: 12, Segment: 12}
+	for range 3 {
+		job.Inputs, job.Outputs = append(job.Inputs, zeros()...), append(job.Outputs, discard()...)
+	}
+	for range 2 {
+		traffic, err := executor.Run(t.Context(), local.New(1)[0], job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if traffic[0].Rounds[0].Messages != 1 {
+			t.Fatalf("%+v", traffic[0])
+		}
+		traffic[0].Rounds[0].Messages = 99
+	}
+	job.Outputs = nil
+	if _, err := executor.Run(t.Context(), local.New(1)[0], job); err == nil || !strings.Contains(err.Error(), "3 inputs and 0 outputs: the program has 3 and 3") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestAllocations compares runs of few and of many segments: a segment allocates nothing
 // where all processors live at one rank, and where they do not, only the transport does.
 func TestAllocations(t *testing.T) {
