@@ -27,10 +27,7 @@ func randomMatrix(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix
 // randomPacket returns a packet of the given number of symbols.
 func randomPacket(f field.Field, rng *rand.Rand, symbols int) []byte {
 	packet := make([]byte, symbols*f.SymbolBytes())
-	draw := field.NewSampler(f)
-	for i := range symbols {
-		field.PutSymbol(f, packet[i*f.SymbolBytes():], draw.Draw(rng.Uint64))
-	}
+	field.FillRandom(f, packet, rng.Uint64)
 	return packet
 }
 

@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/klauspost/reedsolomon"
@@ -11,8 +10,6 @@ import (
 	"volley/field"
 	"volley/matrix"
 )
-
-var two = big.NewInt(2)
 
 // Bytes by a matrix without structure: every coded packet is a combination of all.
 var denseCase = Case{

@@ -3,9 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"time"
 
 	"volley/report"
 )
@@ -32,18 +30,18 @@ func columns() []report.Column[Result] {
 		{Name: "p", Value: func(r Result) any { return r.Ports }},
 		{Name: "algorithm", Value: func(r Result) any { return r.Algorithm }},
 		{Name: "C1", Unit: "rounds", Value: func(r Result) any { return r.C1 }},
-		{Name: "C2", Unit: "packets", Value: func(r Result) any { return r.C2 }, Text: number},
+		{Name: "C2", Unit: "packets", Value: func(r Result) any { return r.C2 }, Text: report.Number},
 		{Name: "C3", Unit: "per symbol", Value: func(r Result) any { return r.C3 }},
-		{Name: "seconds", Head: "time", Unit: "median", Value: func(r Result) any { return r.Seconds }, Text: seconds},
-		{Name: "check_seconds", Head: "check", Value: func(r Result) any { return positive(r.Check) }, Text: seconds},
+		{Name: "seconds", Head: "time", Unit: "median", Value: func(r Result) any { return r.Seconds }, Text: report.Seconds},
+		{Name: "check_seconds", Head: "check", Value: func(r Result) any { return positive(r.Check) }, Text: report.Seconds},
 		{Name: "compile_share", Head: "compile", Unit: "first run", Value: func(r Result) any { return r.Compile }, Text: percent},
-		{Name: "algbw", Unit: "GB/s", Value: func(r Result) any { return 1e-9 * r.AlgorithmBandwidth() }, Text: number},
-		{Name: "busbw", Unit: "GB/s", Value: func(r Result) any { return 1e-9 * r.BusBandwidth() }, Text: number},
+		{Name: "algbw", Unit: "GB/s", Value: func(r Result) any { return 1e-9 * r.AlgorithmBandwidth() }, Text: report.Number},
+		{Name: "busbw", Unit: "GB/s", Value: func(r Result) any { return 1e-9 * r.BusBandwidth() }, Text: report.Number},
 		{Name: "wrong", Head: "#wrong", Value: func(r Result) any { return r.Wrong }},
 		{Name: "peer", Value: func(r Result) any { return r.Peer }},
-		{Name: "peer_seconds", Head: "its time", Unit: "median", Value: func(r Result) any { return r.PeerSeconds }, Text: seconds},
+		{Name: "peer_seconds", Head: "its time", Unit: "median", Value: func(r Result) any { return r.PeerSeconds }, Text: report.Seconds},
 		{Name: "ratio", Unit: "to peer", Value: func(r Result) any { return r.Ratio() }, Text: ratio},
-		{Name: "memcpy_seconds", Head: "memcpy", Unit: "median", Value: func(r Result) any { return positive(r.CopySeconds) }, Text: seconds},
+		{Name: "memcpy_seconds", Head: "memcpy", Unit: "median", Value: func(r Result) any { return positive(r.CopySeconds) }, Text: report.Seconds},
 	}
 }
 
@@ -62,28 +60,6 @@ func positive(x float64) any {
 		return nil
 	}
 	return x
-}
-
-// seconds writes a time in three digits.
-func seconds(v any) string {
-	d := time.Duration(v.(float64) * float64(time.Second))
-	unit := time.Duration(1)
-	for d/unit >= 1000 {
-		unit *= 10
-	}
-	return d.Round(unit).String()
-}
-
-// number writes three digits, and a whole number in as many as it has.
-func number(v any) string {
-	x := v.(float64)
-	if x == float64(int64(x)) {
-		return strconv.FormatInt(int64(x), 10)
-	}
-	if x >= 100 {
-		return fmt.Sprintf("%.0f", x)
-	}
-	return fmt.Sprintf("%.3g", x)
 }
 
 func ratio(v any) string   { return fmt.Sprintf("%.2f", v) }

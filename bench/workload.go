@@ -102,17 +102,10 @@ func count(list []bool) int {
 // randomPackets returns k packets of size bytes with symbols of the field.
 func randomPackets(f field.Field, k int, size int64) [][]byte {
 	source := rand.NewChaCha8([32]byte{1})
-	sampler, symbol := field.NewSampler(f), f.SymbolBytes()
 	packets := make([][]byte, k)
 	for i := range packets {
 		packets[i] = make([]byte, size)
-		if f.Characteristic().Cmp(two) == 0 && f.Degree() == 8*symbol { // all bytes are symbols
-			source.Read(packets[i])
-			continue
-		}
-		for at := 0; at < len(packets[i]); at += symbol {
-			field.PutSymbol(f, packets[i][at:], sampler.Draw(source.Uint64))
-		}
+		field.FillRandom(f, packets[i], source.Uint64)
 	}
 	return packets
 }

@@ -90,16 +90,13 @@ func items(content []plan.Content) []item {
 
 // runs names packets, such as "x0", "x4..x6".
 func runs(name func(int) string, list []int) []item {
-	list = slices.Sorted(slices.Values(list))
 	var items []item
-	for i := 0; i < len(list); {
-		j := runEnd(list, i)
-		text := name(list[i])
-		if j-i > 1 {
-			text += ".." + name(list[j-1])
+	for _, r := range plan.Runs(slices.Sorted(slices.Values(list))) {
+		text := name(r.First)
+		if r.Count > 1 {
+			text += ".." + name(r.First+r.Count-1)
 		}
-		items = append(items, item{text, j - i})
-		i = j
+		items = append(items, item{text, r.Count})
 	}
 	return items
 }
@@ -110,19 +107,6 @@ func words(list []item) string {
 		s = append(s, it.text)
 	}
 	return strings.Join(s, " ")
-}
-
-// runEnd returns where the run of consecutive numbers that begins at start
-// ends. Runs have one number, or three or more.
-func runEnd(list []int, start int) int {
-	end := start + 1
-	for end < len(list) && list[end] == list[end-1]+1 {
-		end++
-	}
-	if end-start == 2 {
-		end--
-	}
-	return end
 }
 
 // fit cuts a word that is too wide, as in "y4(x0,x2…)".

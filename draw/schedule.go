@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,27 +72,16 @@ func collect(p plan.Plan) (*schedule, error) {
 
 // addMessages adds the messages of all rounds, by sender.
 func (s *schedule) addMessages(m *plan.Materialized, flow *plan.Flow) {
-	slots := make([]plan.Slot, len(m.Programs)) // by processor: those there are
-	for k, prog := range m.Programs {
-		slots[k] = prog.Inputs
-	}
-	for t := range s.rounds {
-		arrived := map[[2]int]plan.Slot{} // by sender and port: the first slot at the receiver
-		for k, prog := range m.Programs {
-			slots[k] += len(prog.Rounds[t].Compute)
-			for _, r := range prog.Rounds[t].Recvs {
-				arrived[[2]int{r.Src, r.Port}] = slots[k]
-				slots[k] += r.Count
+	for t, messages := range m.Messages() {
+		slices.SortFunc(messages, func(x, y plan.Message) int {
+			return cmp.Or(cmp.Compare(x.Src, y.Src), cmp.Compare(x.Port, y.Port))
+		})
+		for _, x := range messages {
+			msg := message{round: t, src: x.Src, dst: x.Dst, port: x.Port, span: x.Dst - x.Src}
+			for i, slot := range x.Slots {
+				msg.add(flow.Content(x.Src, slot), flow.Content(x.Dst, x.Received+i))
 			}
-		}
-		for k, prog := range m.Programs {
-			for _, send := range prog.Rounds[t].Sends {
-				msg := message{round: t, src: k, dst: send.Dst, port: send.Port, span: send.Dst - k}
-				for i, slot := range send.Slots {
-					msg.add(flow.Content(k, slot), flow.Content(send.Dst, arrived[[2]int{k, send.Port}]+i))
-				}
-				s.rounds[t] = append(s.rounds[t], msg)
-			}
+			s.rounds[t] = append(s.rounds[t], msg)
 		}
 	}
 }

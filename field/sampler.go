@@ -1,6 +1,7 @@
 package field
 
 import (
+	"encoding/binary"
 	"math/big"
 	"math/bits"
 )
@@ -57,5 +58,22 @@ func (s *Sampler) Draw(source func() uint64) Element {
 		if !s.last.Less(e) {
 			return e
 		}
+	}
+}
+
+// FillRandom fills packet with uniformly random symbols of f, made of words of the source.
+func FillRandom(f Field, packet []byte, source func() uint64) {
+	symbol := f.SymbolBytes()
+	if PackingOf(f).identity() { // all bytes are symbols
+		for len(packet) > 0 {
+			var word [8]byte
+			binary.LittleEndian.PutUint64(word[:], source())
+			packet = packet[copy(packet, word[:]):]
+		}
+		return
+	}
+	sampler := NewSampler(f)
+	for i := 0; i < len(packet); i += symbol {
+		PutSymbol(f, packet[i:], sampler.Draw(source))
 	}
 }

@@ -31,6 +31,28 @@ func TestSampler(t *testing.T) {
 	}
 }
 
+// TestFillRandom checks that packets have symbols of the field only, and all of a small one.
+func TestFillRandom(t *testing.T) {
+	for _, name := range []string{"2^8", "2^16", "257", "31", "3^4", "goldilocks", "bls12-381"} {
+		f, err := Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packet := make([]byte, 8005*f.SymbolBytes())
+		FillRandom(f, packet, rand.New(rand.NewPCG(1, 1)).Uint64)
+		if i := f.FirstInvalid(packet); i >= 0 {
+			t.Errorf("%s: symbol %d is none", name, i)
+		}
+		seen := map[Element]bool{}
+		for i := 0; i < len(packet); i += f.SymbolBytes() {
+			seen[Symbol(f, packet[i:])] = true
+		}
+		if q := f.Order(); q.IsInt64() && q.Int64() <= 257 && len(seen) != int(q.Int64()) || len(seen) < 31 {
+			t.Errorf("%s: %d elements of %v", name, len(seen), q)
+		}
+	}
+}
+
 // TestSamplerWords checks what Draw promises of the words that it takes.
 func TestSamplerWords(t *testing.T) {
 	f, err := Parse("bls12-381")

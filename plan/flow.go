@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"volley/field"
@@ -65,22 +66,35 @@ func (c Content) String() string {
 // ranges lists packets, runs of three or more shortened to "x2..x5".
 func (c Content) ranges(separator string) string {
 	var parts []string
-	rows := c.Rows
-	name := func(row int) string { return packetName("x", row, c.Pieces) }
-	for i := 0; i < len(rows); {
-		j := i
-		for j+1 < len(rows) && rows[j+1] == rows[j]+1 {
-			j++
+	for _, r := range Runs(c.Rows) {
+		part := packetName("x", r.First, c.Pieces)
+		if r.Count > 1 {
+			part += ".." + packetName("x", r.First+r.Count-1, c.Pieces)
 		}
-		if j-i >= 2 {
-			parts = append(parts, name(rows[i])+".."+name(rows[j]))
-			i = j + 1
-			continue
-		}
-		parts = append(parts, name(rows[i]))
-		i++
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, separator)
+}
+
+// A Run is consecutive numbers.
+type Run struct{ First, Count int }
+
+// Runs splits ascending numbers into runs. Two numbers are shown as they are, so a run has
+// one number, or three or more.
+func Runs(list []int) []Run {
+	var runs []Run
+	for i := 0; i < len(list); {
+		n := 1
+		for i+n < len(list) && list[i+n] == list[i]+n {
+			n++
+		}
+		if n == 2 {
+			n = 1
+		}
+		runs = append(runs, Run{list[i], n})
+		i += n
+	}
+	return runs
 }
 
 // Follow traces every packet through the plan, which has to be valid. It takes
@@ -134,17 +148,15 @@ func (f *Flow) forward(m *Materialized) {
 			grow(k, s)
 		}
 	}
-	for t := range m.Common.Rounds() {
+	for t, messages := range m.Messages() {
 		for k, prog := range m.Programs {
 			compute(k, prog.Rounds[t].Compute)
 		}
 		// Round t's messages carry what was there before it received.
-		for k, prog := range m.Programs {
-			for _, r := range prog.Rounds[t].Recvs {
-				for _, slot := range m.sent(t, r) {
-					from := f.slots[r.Src][slot]
-					grow(k, flowSlot{rows: from.rows.clone(), raw: from.raw})
-				}
+		for _, x := range messages {
+			for _, slot := range x.Slots {
+				from := f.slots[x.Src][slot]
+				grow(x.Dst, flowSlot{rows: from.rows.clone(), raw: from.raw})
 			}
 		}
 	}
@@ -154,16 +166,6 @@ func (f *Flow) forward(m *Materialized) {
 			f.results[m.Columns[k][o]] = f.slots[k][slot].rows
 		}
 	}
-}
-
-// sent returns the slots that the message received as r in round t carries.
-func (m *Materialized) sent(t int, r Recv) []Slot {
-	for _, s := range m.Programs[r.Src].Rounds[t].Sends {
-		if s.Port == r.Port {
-			return s.Slots
-		}
-	}
-	return nil
 }
 
 // backward collects the columns of every slot, last round first.
@@ -187,14 +189,11 @@ func (f *Flow) backward(m *Materialized) {
 		}
 		uncompute(k, prog.Compute)
 	}
-	for t := m.Common.Rounds() - 1; t >= 0; t-- {
-		for k, prog := range m.Programs {
-			recvs := prog.Rounds[t].Recvs
-			for i := len(recvs) - 1; i >= 0; i-- {
-				next[k] -= recvs[i].Count
-				for j, slot := range m.sent(t, recvs[i]) {
-					f.slots[recvs[i].Src][slot].columns.union(f.slots[k][next[k]+j].columns)
-				}
+	for t, messages := range slices.Backward(m.Messages()) {
+		for _, x := range messages {
+			next[x.Dst] -= len(x.Slots)
+			for i, slot := range x.Slots {
+				f.slots[x.Src][slot].columns.union(f.slots[x.Dst][x.Received+i].columns)
 			}
 		}
 		for k, prog := range m.Programs {

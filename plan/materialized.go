@@ -59,3 +59,37 @@ func (m *Materialized) Row(proc, input int) int { return m.Rows[proc][input] }
 
 // Column returns the column of A of an output.
 func (m *Materialized) Column(proc, output int) int { return m.Columns[proc][output] }
+
+// A Message is what one processor sends another in a round, and where it lies at both.
+type Message struct {
+	Src, Dst, Port int
+	Slots          []Slot // of the sender
+	Received       Slot   // of the receiver: the first of as many, one after the other
+}
+
+// Messages returns the messages of every round of a valid plan: by receiver, and as it
+// receives them.
+func (m *Materialized) Messages() [][]Message {
+	rounds := make([][]Message, m.Common.Rounds())
+	for k, prog := range m.Programs {
+		next := prog.Inputs
+		for t, round := range prog.Rounds {
+			next += len(round.Compute)
+			for _, r := range round.Recvs {
+				rounds[t] = append(rounds[t], Message{r.Src, k, r.Port, m.sent(t, r), next})
+				next += r.Count
+			}
+		}
+	}
+	return rounds
+}
+
+// sent returns the slots that the message received as r in round t carries.
+func (m *Materialized) sent(t int, r Recv) []Slot {
+	for _, s := range m.Programs[r.Src].Rounds[t].Sends {
+		if s.Port == r.Port {
+			return s.Slots
+		}
+	}
+	return nil
+}

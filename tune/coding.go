@@ -130,11 +130,8 @@ type combiner struct {
 // newCombiner fills the packets, the last of which is for the result.
 func newCombiner(f field.Field, packets [][]byte) *combiner {
 	c := &combiner{field: f, dst: packets[sources], src: packets[:sources], block: make([][]byte, sources)}
-	sampler, rng := field.NewSampler(f), rand.New(rand.NewPCG(1, 2))
-	pattern, symbol := make([]byte, patternBytes), f.SymbolBytes()
-	for k := 0; k < len(pattern); k += symbol {
-		field.PutSymbol(f, pattern[k:], sampler.Draw(rng.Uint64))
-	}
+	pattern := make([]byte, patternBytes)
+	field.FillRandom(f, pattern, rand.NewPCG(1, 2).Uint64)
 	for i, packet := range c.src {
 		n := copy(packet, pattern[i*patternBytes/sources:]) // so that no two begin alike
 		for n < len(packet) {

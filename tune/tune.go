@@ -4,7 +4,7 @@
 package tune
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/klauspost/cpuid/v2"
 
 	"volley/field"
 	"volley/sim"
@@ -153,7 +155,7 @@ func measure(ctx context.Context, t transport.Transport, fields []field.Field, o
 		forMessages = o.time * 6 / 10
 	}
 	r := &Result{
-		Date: time.Now().UTC().Truncate(time.Second), CPU: cpu(), CPUs: runtime.GOMAXPROCS(0),
+		Date: time.Now().UTC().Truncate(time.Second), CPU: cmp.Or(strings.TrimSpace(cpuid.CPU.BrandName), runtime.GOOS+"/"+runtime.GOARCH), CPUs: runtime.GOMAXPROCS(0),
 		Transport: o.name, Ranks: t.Size(), Ports: o.ports,
 	}
 	var err error
@@ -192,20 +194,4 @@ func (m *meter) compareTerms(ctx context.Context, fields []field.Field, o option
 func rounded(x float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 5, 64), 64) // which reads what it writes
 	return r
-}
-
-// cpu returns the name of the processor, as far as it can be told.
-func cpu() string {
-	unknown := runtime.GOOS + "/" + runtime.GOARCH
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return unknown
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return unknown
 }

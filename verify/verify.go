@@ -11,6 +11,7 @@
 package verify
 
 import (
+	"context"
 	"fmt"
 
 	"volley/field"
@@ -57,8 +58,8 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 	if info.Field.Name() != a.Field().Name() {
 		return fmt.Errorf("verify: a plan over %s and a matrix over %s", info.Field.Name(), a.Field().Name())
 	}
-	if n := info.PieceCount(); n > 1 && info.Rows == n*a.Rows() && info.Columns == n*a.Cols() {
-		a = inPieces{a, n}
+	if n := info.PieceCount(); info.Rows == n*a.Rows() && info.Columns == n*a.Cols() {
+		a = InPieces(a, n)
 	}
 	if info.Rows != a.Rows() || info.Columns != a.Cols() {
 		return fmt.Errorf("verify: a plan of %d rows and %d columns and a matrix of %d and %d", info.Rows, info.Columns, a.Rows(), a.Cols())
@@ -70,12 +71,16 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 	if err != nil {
 		return err
 	}
+	memories, err := Trace(context.Background(), m)
+	if err != nil {
+		return err
+	}
 	var wrong MismatchError
-	for k, memory := range transfer(m) {
+	for k, memory := range memories {
 		for o, slot := range m.Programs[k].Outputs {
 			j := m.Column(k, o)
 			for i := range info.Rows {
-				got, want := memory.coefficient(slot, i), a.At(i, j)
+				got, want := memory.Coefficient(slot, i), a.At(i, j)
 				if got == want {
 					continue
 				}
@@ -92,7 +97,15 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 	return nil
 }
 
-// inPieces is a matrix of the pieces of packets: that of whole packets for each of them.
+// InPieces returns the matrix of the pieces of packets, n of each, of which every one is
+// coded by a.
+func InPieces(a matrix.Matrix, n int) matrix.Matrix {
+	if n == 1 {
+		return a
+	}
+	return inPieces{a, n}
+}
+
 type inPieces struct {
 	matrix.Matrix
 	pieces int
@@ -120,30 +133,35 @@ func TransferMatrix(p plan.Plan) (*matrix.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
+	memories, err := Trace(context.Background(), m)
+	if err != nil {
+		return nil, err
+	}
 	t := matrix.NewDense(m.Common.Field, m.Common.Rows, m.Common.Columns)
-	for k, memory := range transfer(m) {
+	for k, memory := range memories {
 		for o, slot := range m.Programs[k].Outputs {
 			for i := range m.Common.Rows {
-				t.Set(i, m.Column(k, o), memory.coefficient(slot, i))
+				t.Set(i, m.Column(k, o), memory.Coefficient(slot, i))
 			}
 		}
 	}
 	return t, nil
 }
 
-// memory is one processor's: a packet per slot, symbol i of which is the
-// coefficient of initial packet i.
-type memory struct {
+// A Memory is what lies in the slots of one processor, as combinations of the initial
+// packets.
+type Memory struct {
 	field field.Field
-	bytes int // of a packet
-	slots [][]byte
+	bytes int      // of a packet
+	slots [][]byte // packets, symbol i of which is the coefficient of initial packet i
 }
 
-func (m *memory) coefficient(slot, i int) field.Element {
-	return field.Symbol(m.field, m.slots[slot][i*m.field.SymbolBytes():])
+// Coefficient returns that of the initial packet of a row in a slot.
+func (m *Memory) Coefficient(slot plan.Slot, row int) field.Element {
+	return field.Symbol(m.field, m.slots[slot][row*m.field.SymbolBytes():])
 }
 
-func (m *memory) compute(list []plan.Combination) {
+func (m *Memory) compute(list []plan.Combination) {
 	for _, c := range list {
 		coefs := make([]field.Element, len(c))
 		from := make([][]byte, len(c))
@@ -156,41 +174,34 @@ func (m *memory) compute(list []plan.Combination) {
 	}
 }
 
-// transfer runs a valid plan on unit vectors, all processors in lockstep, and
-// returns their memories.
-func transfer(p *plan.Materialized) []*memory {
+// Trace runs a valid plan on unit vectors, all processors in lockstep, and returns their
+// memories in the end. The error is the cause of ctx.
+func Trace(ctx context.Context, p *plan.Materialized) ([]*Memory, error) {
 	f := p.Common.Field
-	all := make([]*memory, p.Common.Processors)
+	all := make([]*Memory, p.Common.Processors)
 	for k := range all {
-		all[k] = &memory{field: f, bytes: p.Common.Rows * f.SymbolBytes()}
+		all[k] = &Memory{field: f, bytes: p.Common.Rows * f.SymbolBytes()}
 		for i := range p.Programs[k].Inputs {
 			unit := make([]byte, all[k].bytes)
 			field.PutSymbol(f, unit[p.Row(k, i)*f.SymbolBytes():], field.One)
 			all[k].slots = append(all[k].slots, unit)
 		}
 	}
-	type address struct{ src, port int }
-	for t := range p.Common.Rounds() {
-		wire := map[address][][]byte{}
-		for k, prog := range p.Programs {
-			r := prog.Rounds[t]
-			all[k].compute(r.Compute)
-			for _, s := range r.Sends {
-				message := make([][]byte, len(s.Slots))
-				for i, slot := range s.Slots {
-					message[i] = all[k].slots[slot]
-				}
-				wire[address{k, s.Port}] = message
-			}
+	for t, messages := range p.Messages() {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		for k, prog := range p.Programs {
-			for _, r := range prog.Rounds[t].Recvs {
-				all[k].slots = append(all[k].slots, wire[address{r.Src, r.Port}]...)
+			all[k].compute(prog.Rounds[t].Compute)
+		}
+		for _, x := range messages {
+			for _, slot := range x.Slots {
+				all[x.Dst].slots = append(all[x.Dst].slots, all[x.Src].slots[slot])
 			}
 		}
 	}
 	for k, prog := range p.Programs {
 		all[k].compute(prog.Compute)
 	}
-	return all
+	return all, nil
 }

@@ -16,11 +16,8 @@ const period = 16381
 // packet sets b to the packet of a rank, which every other rank can make as well.
 func packet(f field.Field, rank int, b []byte) {
 	source := rand.NewChaCha8([32]byte{byte(rank), byte(rank >> 8)})
-	sampler, unit := field.NewSampler(f), f.SymbolBytes()
-	n := min(len(b), period*unit)
-	for i := 0; i < n; i += unit {
-		field.PutSymbol(f, b[i:], sampler.Draw(source.Uint64))
-	}
+	n := min(len(b), period*f.SymbolBytes())
+	field.FillRandom(f, b[:n], source.Uint64)
 	for ; n < len(b); n *= 2 {
 		copy(b[n:], b[:n])
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,7 +95,7 @@ func (o *benchOptions) prepare() (list []measurement, algorithms []string, err e
 	if err := checkFormat(o.format, report.Formats); err != nil {
 		return nil, nil, err
 	}
-	for _, name := range names(o.algorithms) {
+	for _, name := range selection.Names(o.algorithms) {
 		if name != algo.Auto {
 			if _, err := algo.Lookup(name); err != nil {
 				return nil, nil, usage(err)
@@ -116,7 +115,7 @@ func (o *benchOptions) prepare() (list []measurement, algorithms []string, err e
 			return nil, nil, usagef("--size %q: %w", o.size, err)
 		}
 	}
-	for _, name := range names(o.cases) {
+	for _, name := range selection.Names(o.cases) {
 		c, err := bench.Lookup(name)
 		if err != nil {
 			return nil, nil, usage(err)
@@ -136,17 +135,6 @@ func (o *benchOptions) prepare() (list []measurement, algorithms []string, err e
 		}
 	}
 	return list, algorithms, nil
-}
-
-// names returns those of a list with commas, each once.
-func names(list string) []string {
-	var all []string
-	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	return all
 }
 
 // measure measures all, and says on a terminal how far it is.

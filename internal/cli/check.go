@@ -11,6 +11,7 @@ import (
 	"volley/internal/printable"
 	"volley/matrix"
 	"volley/plan"
+	"volley/report"
 	"volley/sim"
 	"volley/verify"
 )
@@ -189,7 +190,7 @@ C3         %s per symbol
 memory     %s at most
 result     %s
 `, name, shape, r.Ports, r.Field,
-		count(r.C1, "round"), r.BoundC1, packetCount(r.C2), decimal(r.BoundC2), minCut,
+		count(r.C1, "round"), r.BoundC1, packetCount(r.C2), report.Number(r.BoundC2), minCut,
 		count(r.C3, "multiply-add"), packetCount(r.Memory), result)
 	return err
 }

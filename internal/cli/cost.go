@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"volley/field"
 	"volley/internal/comparison"
 	"volley/internal/printable"
 	"volley/internal/selection"
@@ -116,9 +115,6 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 		return nil, err
 	}
 	var err error
-	if job.Field, err = o.ParseField(); err != nil {
-		return nil, err
-	}
 	if job.Processors, err = selection.ParseProcessors(o.processors); err != nil {
 		return nil, usagef("-k %q: %w", o.processors, err)
 	}
@@ -131,14 +127,10 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	if job.Noise, err = o.noise(cmd.Flags().Changed); err != nil {
 		return nil, err
 	}
-	if err := job.prepareModel(cmd.Flags().Changed("size")); err != nil {
+	if err := job.parseSize(cmd.Flags().Changed("size")); err != nil {
 		return nil, err
 	}
-	if job.Spec, err = o.Spec(); err != nil {
-		return nil, err
-	}
-	job.Algorithms, err = comparison.Algorithms(o.Algorithm, job.Given)
-	return job, err
+	return job, job.Prepare(o.Algorithm, job.bytes)
 }
 
 // checkForm checks what to print, and that flags go together.
@@ -165,20 +157,17 @@ func (o *costOptions) checkForm(changed func(string) bool) error {
 	return checkOutputFile("-o", o.output, ", or leave -o out to print")
 }
 
-func (j *costJob) prepareModel(sizeChanged bool) (err error) {
+// parseSize sets the size of packets or, where times are wanted for many, their range.
+func (j *costJob) parseSize(changed bool) (err error) {
 	if (j.sweeps() || j.trades()) && len(j.Processors)*len(j.Settings) != 1 {
 		return usagef("--plot %s: it is for one K, one -p and one --rounds-over: say which", j.plot)
 	}
 	if j.sweeps() {
-		j.sizes, err = parseSizes(j.Size, sizeChanged)
+		j.sizes, err = parseSizes(j.Size, changed)
 		j.bytes = j.sizes.from
-	} else if j.bytes, err = selection.ParseSize(j.Size); err != nil {
-		err = usagef("--size %q: %w", j.Size, err)
+	} else {
+		j.bytes, err = j.Bytes()
 	}
-	if err != nil {
-		return err
-	}
-	j.Model, err = j.choice.Model(j.Field, field.PackingOf(j.Field).Symbols(j.bytes))
 	return err
 }
 

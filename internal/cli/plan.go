@@ -159,7 +159,7 @@ time = C1·β + C2·W·τ + C3·W·γ = %s for packets of %s
 `, count(r.C1, "round"), r.BoundC1,
 		amount, sum, bound, minCut,
 		count(r.C3, "multiply-add"),
-		brief(r.Seconds), count(int(r.SymbolsPerPacket), "symbol"))
+		report.Seconds(r.Seconds), count(int(r.SymbolsPerPacket), "symbol"))
 	return err
 }
 
@@ -180,10 +180,10 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Algorithm }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 		{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
-		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return decimal(c.Cost.PacketC2()) }},
+		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},
 		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},
 		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
-		{Name: "time", Unit: "C1·β + C2·W·τ + C3·W·γ", Value: func(c algo.Candidate) any { return brief(c.Time.Seconds()) }},
+		{Name: "time", Unit: "C1·β + C2·W·τ + C3·W·γ", Value: func(c algo.Candidate) any { return report.Seconds(c.Time.Seconds()) }},
 		{Name: "limit", Value: brokenBy},
 	}, list)
 	if err != nil || len(rejected) == 0 {

@@ -20,6 +20,7 @@ import (
 	"volley/field"
 	"volley/internal/printable"
 	"volley/internal/selection"
+	"volley/report"
 	"volley/trace"
 )
 
@@ -166,8 +167,8 @@ func packetsOf(r *volley.Report) (amount, bound string) {
 	if r.Pieces <= 1 {
 		return count(r.C2, "packet"), fmt.Sprint(r.BoundC2)
 	}
-	return fmt.Sprintf("%s packets, %s of 1/%d", decimal(r.C2Packets), count(r.C2, "piece"), r.Pieces),
-		decimal(float64(r.BoundC2) / float64(r.Pieces))
+	return fmt.Sprintf("%s packets, %s of 1/%d", report.Number(r.C2Packets), count(r.C2, "piece"), r.Pieces),
+		report.Number(float64(r.BoundC2) / float64(r.Pieces))
 }
 
 // bar is a progress bar of all processors together, where stderr is a terminal.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -15,6 +14,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/internal/printable"
+	"volley/internal/selection"
 	"volley/report"
 	"volley/transport"
 	"volley/transport/local"
@@ -125,8 +125,8 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 // parseFields returns the fields asked for, each once.
 func (o *tuneOptions) parseFields() ([]field.Field, error) {
 	var fields []field.Field
-	for name := range strings.SplitSeq(o.fields, ",") {
-		f, err := field.Parse(strings.TrimSpace(name))
+	for _, name := range selection.Names(o.fields) {
+		f, err := field.Parse(name)
 		if err != nil {
 			return nil, usagef("--field: %w", err)
 		}
@@ -193,14 +193,14 @@ residual   %.1f %% relative RMS, R² = %.4f
 
 `, r.Host, r.CPU, count(r.CPUs, "CPU"),
 		r.Transport, count(r.Ranks, "processor"), r.Ports,
-		brief(r.BetaSeconds), brief(r.TauSecondsPerByte), rate,
+		report.Seconds(r.BetaSeconds), report.Seconds(r.TauSecondsPerByte), rate,
 		100*r.Residual, r.RSquared); err != nil {
 		return err
 	}
 	err := report.Text(w, []report.Column[tune.Point]{
 		{Name: "message", Value: func(p tune.Point) any { return humanize.IBytes(uint64(p.Bytes)) }},
-		{Name: "round", Value: func(p tune.Point) any { return p.Seconds }, Text: inSeconds},
-		{Name: "model", Value: func(p tune.Point) any { return r.Model(p.Bytes) }, Text: inSeconds},
+		{Name: "round", Value: func(p tune.Point) any { return p.Seconds }, Text: report.Seconds},
+		{Name: "model", Value: func(p tune.Point) any { return r.Model(p.Bytes) }, Text: report.Seconds},
 		{Name: "off", Value: func(p tune.Point) any {
 			if p.Seconds == 0 {
 				return nil
@@ -216,9 +216,9 @@ residual   %.1f %% relative RMS, R² = %.4f
 	}
 	err = report.Text(w, []report.Column[tune.Coding]{
 		{Name: "field", Value: func(c tune.Coding) any { return c.Field }},
-		{Name: "γ", Unit: "per symbol", Text: inSeconds, Value: func(c tune.Coding) any { return c.Cached * float64(c.SymbolBytes) }},
-		{Name: "in cache", Unit: "per byte", Text: inSeconds, Value: func(c tune.Coding) any { return c.Cached }},
-		{Name: "in memory", Unit: "per byte", Text: inSeconds, Value: func(c tune.Coding) any { return c.Uncached }},
+		{Name: "γ", Unit: "per symbol", Text: report.Seconds, Value: func(c tune.Coding) any { return c.Cached * float64(c.SymbolBytes) }},
+		{Name: "in cache", Unit: "per byte", Text: report.Seconds, Value: func(c tune.Coding) any { return c.Cached }},
+		{Name: "in memory", Unit: "per byte", Text: report.Seconds, Value: func(c tune.Coding) any { return c.Uncached }},
 		{Name: "spread", Value: func(c tune.Coding) any { return fmt.Sprintf("%.1f %%", 100*c.Spread) }},
 	}, r.Coding)
 	if err != nil {

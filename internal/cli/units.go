@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"volley/report"
 )
 
 // What people write for sizes, times and numbers, and how these are written for them.
@@ -16,22 +16,6 @@ import (
 func inBytes(size float64) string {
 	return strings.Replace(humanize.IBytes(uint64(math.Round(size))), ".0 ", " ", 1)
 }
-
-// brief returns a duration of that many seconds in three digits.
-func brief(seconds float64) string {
-	if 0 < seconds && seconds < 1e-6 {
-		return fmt.Sprintf("%.3gns", 1e9*seconds)
-	}
-	d := time.Duration(seconds * float64(time.Second))
-	unit := time.Duration(1)
-	for d/unit >= 1000 {
-		unit *= 10
-	}
-	return d.Round(unit).String()
-}
-
-// inSeconds writes a cell that is a number of seconds, as brief does.
-func inSeconds(v any) string { return brief(v.(float64)) }
 
 // inUnits writes a duration in seconds as short as it is exact to four digits.
 func inUnits(seconds float64) string {
@@ -59,15 +43,7 @@ func packetCount(n float64) string {
 	if n == 1 {
 		return "1 packet"
 	}
-	return decimal(n) + " packets"
-}
-
-// decimal writes a number in three digits, and a whole one in as many as it has.
-func decimal(x float64) string {
-	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	}
-	return fmt.Sprintf("%.3g", x)
+	return report.Number(n) + " packets"
 }
 
 // list lists names, the first ones if there are many.

@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"volley/algo"
 	"volley/field"
@@ -43,6 +42,23 @@ type Comparison struct {
 	Load     bool // find out the load of the cheapest plans
 
 	unsuited error // why the last algorithm that does not exist at some K does not
+}
+
+// Prepare sets what follows from the selection: the field, the matrix, the algorithms of a
+// list of names, and the model for packets of so many bytes. The error is a
+// *selection.Error.
+func (c *Comparison) Prepare(names string, bytes int64) (err error) {
+	if c.Field, err = c.Selection.ParseField(); err != nil {
+		return err
+	}
+	if c.Spec, err = c.Selection.Spec(); err != nil {
+		return err
+	}
+	if c.Algorithms, err = Algorithms(names, c.Given); err != nil {
+		return err
+	}
+	c.Model, err = c.Selection.Model(c.Field, field.PackingOf(c.Field).Symbols(bytes))
+	return err
 }
 
 // A Setting is what rows differ in besides K.
@@ -83,8 +99,8 @@ func Algorithms(names string, given bool) ([]algo.Algorithm, error) {
 		return slices.DeleteFunc(algo.Algorithms(), func(a algo.Algorithm) bool { return a.Structured && !given }), nil
 	}
 	var list []algo.Algorithm
-	for name := range strings.SplitSeq(names, ",") {
-		if name = strings.TrimSpace(name); name == algo.Auto {
+	for _, name := range selection.Names(names) {
+		if name == algo.Auto {
 			return nil, faultf("algorithm", "--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
 		}
 		one, err := algo.Lookup(name)
@@ -94,9 +110,7 @@ func Algorithms(names string, given bool) ([]algo.Algorithm, error) {
 		if !given && one.Structured {
 			return nil, faultf("algorithm", "--algorithm %s, which is for %s: without --matrix there are universal algorithms only: say which matrix", name, one.Problem)
 		}
-		if !slices.ContainsFunc(list, func(a algo.Algorithm) bool { return a.Name == name }) {
-			list = append(list, one)
-		}
+		list = append(list, one)
 	}
 	return list, nil
 }
@@ -195,13 +209,7 @@ func (c *Comparison) nothing(missing error) error {
 		}
 		return faultf(flag, "no algorithm for this: %s", selection.Message(c.unsuited))
 	}
-	flag := "rounds-over"
-	if l := c.Selection.Limits; l.Memory > 0 {
-		flag = "max-memory"
-	} else if l.Compute > 0 {
-		flag = "max-compute"
-	}
-	return faultf(flag, "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute")
+	return faultf(selection.LimitFlag(c.Selection.Limits), "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute")
 }
 
 // matrix returns that for K processors.

@@ -38,23 +38,13 @@ func compare(t *testing.T, args ...string) *comparison.Comparison {
 	if s.Algorithm == algo.Auto {
 		s.Algorithm = ""
 	}
-	var err error
-	must := func() {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+	bytes, err := s.Bytes()
+	if err != nil {
+		t.Fatal(err)
 	}
-	c.Field, err = s.ParseField()
-	must()
-	c.Spec, err = s.Spec()
-	must()
-	c.Algorithms, err = comparison.Algorithms(s.Algorithm, c.Given)
-	must()
-	symbols, err := s.Symbols(c.Field)
-	must()
-	c.Model, err = s.Model(c.Field, symbols)
-	must()
+	if err := c.Prepare(s.Algorithm, bytes); err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"volley/algo"
 	"volley/internal/selection"
 )
 
@@ -103,6 +105,32 @@ func rest(ctx context.Context) {
 // planBytes is what a plan for so many processors takes.
 func planBytes(processors int) int64 {
 	return baseBytes + int64(processors)*bytesPerProcessor
+}
+
+// admit returns what the flags select, for at most so many processors, and takes what that
+// needs of the budget: for some K or, where there are none, for that of the flags. The error
+// is a *selection.Error, or that of ctx or the budget.
+func (f flags) admit(ctx context.Context, mostK int, ks []int) (*selection.Selection, error) {
+	s, err := f.parse()
+	if err != nil {
+		return nil, err
+	}
+	if s.Algorithm != algo.Auto {
+		if _, err := algo.Lookup(s.Algorithm); err != nil {
+			return nil, at("algorithm", err)
+		}
+	}
+	if err := bounded(s, mostK); err != nil {
+		return nil, err
+	}
+	most := s.Processors
+	if ks != nil {
+		most = slices.Max(ks)
+	}
+	if err := invertible(s, most); err != nil {
+		return nil, err
+	}
+	return s, take(ctx, planBytes(most+s.Sinks))
 }
 
 // bounded returns an error where a number of s is larger than the page takes. K is at most

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"volley/algo"
 	"volley/internal/comparison"
 	"volley/internal/selection"
 )
@@ -215,47 +214,19 @@ func (r *sizesRequest) bounds() (from, to int64, err error) {
 // the flags, and takes what it needs of the budget. The error is a *selection.Error, or that
 // of ctx or the budget.
 func (f flags) comparison(ctx context.Context, names string, ks []int) (*comparison.Comparison, error) {
-	s, err := f.parse()
+	s, err := f.admit(ctx, largestCompared, ks)
 	if err != nil {
-		return nil, err
-	}
-	if s.Algorithm != algo.Auto {
-		if _, err := algo.Lookup(s.Algorithm); err != nil {
-			return nil, at("algorithm", err)
-		}
-	}
-	if err := bounded(s, largestCompared); err != nil {
-		return nil, err
-	}
-	most := s.Processors
-	if ks != nil {
-		most = slices.Max(ks)
-	}
-	if err := invertible(s, most); err != nil {
-		return nil, err
-	}
-	if err := take(ctx, planBytes(most+s.Sinks)); err != nil {
 		return nil, err
 	}
 	c := &comparison.Comparison{
 		Processors: ks, Selection: s, Given: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.Rounds.Over()}}, Planner: s.Algorithm,
 	}
 	s.Algorithm = names
-	if c.Field, err = s.ParseField(); err != nil {
-		return nil, err
-	}
-	if c.Spec, err = s.Spec(); err != nil {
-		return nil, err
-	}
-	if c.Algorithms, err = comparison.Algorithms(names, c.Given); err != nil {
-		return nil, err
-	}
-	symbols, err := s.Symbols(c.Field)
+	bytes, err := s.Bytes()
 	if err != nil {
 		return nil, err
 	}
-	c.Model, err = s.Model(c.Field, symbols)
-	return c, err
+	return c, c.Prepare(names, bytes)
 }
 
 // costCommand returns the command line of volley cost for the algorithms named, with more

@@ -7,6 +7,7 @@ import (
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
+	"volley/verify"
 )
 
 // detail is every message and every slot of a plan, with the numbers in it, and how its
@@ -72,13 +73,13 @@ type mismatch struct {
 	Want   string `json:"want"`
 }
 
-// A tracer runs a plan on unit vectors and keeps all that it sees.
+// A tracer reads the detail off a plan that has run on unit vectors.
 type tracer struct {
 	*plan.Materialized
-	flow    *plan.Flow
-	field   field.Field
-	vectors [][][]field.Element // by processor and slot: the coefficients of every row
-	detail  *detail
+	flow     *plan.Flow
+	memories []*verify.Memory
+	sums     [][]plan.Combination // by processor and slot, of those computed
+	detail   *detail
 }
 
 // detailOf follows every packet through the plan, which computes a. Memory is that of all
@@ -92,20 +93,37 @@ func detailOf(ctx context.Context, p plan.Plan, a matrix.Matrix) (*detail, error
 	if err != nil {
 		return nil, err
 	}
-	t := &tracer{Materialized: m, flow: flow, field: m.Common.Field, detail: &detail{}}
-	t.vectors = make([][][]field.Element, m.Common.Processors)
-	t.detail.Memory = make([][]slot, m.Common.Processors)
-	t.detail.Rounds, t.detail.Mismatches = [][]message{}, []mismatch{}
+	memories, err := verify.Trace(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	t := &tracer{m, flow, memories, make([][]plan.Combination, m.Common.Processors), &detail{Mismatches: []mismatch{}}}
 	for row := range m.Common.Rows {
 		t.detail.RowNames = append(t.detail.RowNames, m.Common.InitialName(row))
 	}
 	for column := range m.Common.Columns {
 		t.detail.ColumnNames = append(t.detail.ColumnNames, m.Common.CodedName(column))
 	}
-	t.run(ctx)
-	t.fill(ctx, a)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	t.detail.Rounds = make([][]message, m.Common.Rounds())
+	for r, round := range m.Messages() {
+		t.detail.Rounds[r] = []message{}
+		for _, x := range round {
+			shown := message{Src: x.Src, Dst: x.Dst, Port: x.Port, Slots: x.Slots}
+			for i := range x.Slots {
+				shown.Received = append(shown.Received, x.Received+i)
+			}
+			t.detail.Rounds[r] = append(t.detail.Rounds[r], shown)
+		}
+	}
+	t.detail.Memory = make([][]slot, m.Common.Processors)
+	for k := range m.Programs {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		t.remember(k)
+	}
+	if err := t.fill(ctx, a); err != nil {
+		return nil, err
 	}
 	return t.detail, nil
 }
@@ -127,101 +145,55 @@ func coefficientBytes(f field.Field) int64 {
 	return number + 2*int64(len(f.Order().String()))
 }
 
-// run runs all rounds, or those before ctx ends.
-func (t *tracer) run(ctx context.Context) {
-	for k, prog := range t.Programs {
-		for i := range prog.Inputs {
-			v := make([]field.Element, t.Common.Rows)
-			v[t.Rows[k][i]] = field.One
-			t.add(k, slot{Round: -1, Kind: "input"}, v)
-		}
-		t.detail.Inputs = append(t.detail.Inputs, list(t.Rows[k]))
+// remember lists what processor k holds, slot by slot, and where it came from.
+func (t *tracer) remember(k int) {
+	prog := t.Programs[k]
+	for range prog.Inputs {
+		t.add(k, slot{Round: -1, Kind: "input"}, nil)
 	}
-	for r := range t.Common.Rounds() {
-		if ctx.Err() != nil {
-			return
+	for r, round := range prog.Rounds {
+		t.addComputed(k, r, round.Compute)
+		for _, v := range round.Recvs {
+			for range v.Count {
+				t.add(k, slot{Round: r, Kind: "received", From: v.Src, Port: v.Port}, nil)
+			}
 		}
-		for k, prog := range t.Programs {
-			t.compute(k, r, prog.Rounds[r].Compute)
-		}
-		t.detail.Rounds = append(t.detail.Rounds, t.exchange(r))
 	}
-	for k, prog := range t.Programs {
-		t.compute(k, t.Common.Rounds(), prog.Compute)
-		outputs := []output{}
-		for o, s := range prog.Outputs {
-			outputs = append(outputs, output{t.Columns[k][o], s})
-		}
-		t.detail.Outputs = append(t.detail.Outputs, outputs)
+	t.addComputed(k, t.Common.Rounds(), prog.Compute)
+	outputs := []output{}
+	for o, s := range prog.Outputs {
+		outputs = append(outputs, output{t.Columns[k][o], s})
+	}
+	t.detail.Inputs = append(t.detail.Inputs, list(t.Rows[k]))
+	t.detail.Outputs = append(t.detail.Outputs, outputs)
+}
+
+func (t *tracer) addComputed(k, round int, sums []plan.Combination) {
+	for _, c := range sums {
+		t.add(k, slot{Round: round, Kind: "computed", Formula: c.String()}, c)
 	}
 }
 
-// add adds a slot with the packet v to the memory of processor k.
-func (t *tracer) add(k int, s slot, v []field.Element) {
-	content := t.flow.Content(k, len(t.vectors[k]))
+// add adds the next slot of processor k, and what it is computed by, if it is.
+func (t *tracer) add(k int, s slot, sum plan.Combination) {
+	next := len(t.sums[k])
+	content := t.flow.Content(k, next)
 	s.Label, s.Columns = content.String(), list(content.Columns)
 	s.Rows, s.Coefs = []int{}, []string{}
-	for row, x := range v {
-		if !x.IsZero() {
+	for row := range t.Common.Rows {
+		if x := t.memories[k].Coefficient(next, row); !x.IsZero() {
 			s.Rows = append(s.Rows, row)
 			s.Coefs = append(s.Coefs, x.String())
 		}
 	}
-	t.vectors[k] = append(t.vectors[k], v)
+	t.sums[k] = append(t.sums[k], sum)
 	t.detail.Memory[k] = append(t.detail.Memory[k], s)
 }
 
-func (t *tracer) compute(k, round int, combinations []plan.Combination) {
-	for _, c := range combinations {
-		v := make([]field.Element, t.Common.Rows)
-		for _, term := range c {
-			t.addTo(v, term.Coef, t.vectors[k][term.Slot])
-		}
-		t.add(k, slot{Round: round, Kind: "computed", Formula: c.String()}, v)
-	}
-}
-
-// addTo sets v = v + c·w.
-func (t *tracer) addTo(v []field.Element, c field.Element, w []field.Element) {
-	for i, x := range w {
-		if !x.IsZero() {
-			v[i] = t.field.Add(v[i], t.field.Mul(c, x))
-		}
-	}
-}
-
-// exchange delivers the messages of a round and returns them, by receiver.
-func (t *tracer) exchange(round int) []message {
-	sent := map[[2]int]plan.Send{} // by sender and port
-	for k, prog := range t.Programs {
-		for _, s := range prog.Rounds[round].Sends {
-			sent[[2]int{k, s.Port}] = s
-		}
-	}
-	messages := []message{}
-	for k, prog := range t.Programs {
-		for _, r := range prog.Rounds[round].Recvs {
-			m := message{Src: r.Src, Dst: k, Port: r.Port, Slots: sent[[2]int{r.Src, r.Port}].Slots}
-			for _, s := range m.Slots {
-				m.Received = append(m.Received, len(t.vectors[k]))
-				t.add(k, slot{Round: round, Kind: "received", From: r.Src, Port: r.Port}, t.vectors[r.Src][s])
-			}
-			messages = append(messages, m)
-		}
-	}
-	return messages
-}
-
-// fill finds out how the transfer matrix comes about, and compares it with a.
-func (t *tracer) fill(ctx context.Context, a matrix.Matrix) {
-	if ctx.Err() != nil {
-		return
-	}
-	rounds := t.Common.Rounds()
-	t.detail.Partial = make([][]entry, rounds+1)
-	for step := range t.detail.Partial {
-		t.detail.Partial[step] = []entry{}
-	}
+// fill finds out how the transfer matrix comes about, and compares it with a. The error is
+// the cause of ctx.
+func (t *tracer) fill(ctx context.Context, a matrix.Matrix) error {
+	f := t.Common.Field
 	for row := range a.Rows() {
 		line := make([]string, a.Cols())
 		for column := range line {
@@ -229,10 +201,14 @@ func (t *tracer) fill(ctx context.Context, a matrix.Matrix) {
 		}
 		t.detail.Matrix = append(t.detail.Matrix, line)
 	}
-	pieces := t.Common.PieceCount()
+	t.detail.Partial = make([][]entry, t.Common.Rounds()+1)
+	for step := range t.detail.Partial {
+		t.detail.Partial[step] = []entry{}
+	}
+	a = verify.InPieces(a, t.Common.PieceCount())
 	for k, prog := range t.Programs {
 		if ctx.Err() != nil {
-			return
+			return context.Cause(ctx)
 		}
 		for o, s := range prog.Outputs {
 			column := t.Columns[k][o]
@@ -240,68 +216,45 @@ func (t *tracer) fill(ctx context.Context, a matrix.Matrix) {
 			for step, part := range t.parts(k, s) {
 				for row, x := range part {
 					if !x.IsZero() {
-						counted[row] = t.field.Add(counted[row], x)
+						counted[row] = f.Add(counted[row], x)
 						t.detail.Partial[step] = append(t.detail.Partial[step], entry{row, column, counted[row].String()})
 					}
 				}
 			}
 			for row, got := range counted {
-				var want field.Element // a packet's pieces are coded each for itself
-				if row%pieces == column%pieces {
-					want = a.At(row/pieces, column/pieces)
-				}
-				if got != want {
+				if want := a.At(row, column); got != want {
 					t.detail.Mismatches = append(t.detail.Mismatches, mismatch{row, column, got.String(), want.String()})
 				}
 			}
 		}
 	}
 	t.detail.Equal = len(t.detail.Mismatches) == 0
+	return nil
 }
 
 // parts splits the packet in a slot of processor k by when what it is made of came: part 0
 // is made of the processor's inputs, part r+1 of what it received in round r.
 func (t *tracer) parts(k int, s plan.Slot) [][]field.Element {
-	memory := t.detail.Memory[k]
+	f, memory := t.Common.Field, t.detail.Memory[k]
 	weights := make([]field.Element, s+1) // of every slot in slot s, once the later ones are done
 	weights[s] = field.One
-	combinations := t.combinations(k)
 	parts := make([][]field.Element, t.Common.Rounds()+1)
 	for i := range parts {
 		parts[i] = make([]field.Element, t.Common.Rows)
 	}
 	for i := s; i >= 0; i-- {
-		if weights[i].IsZero() {
-			continue
-		}
-		if memory[i].Kind != "computed" {
-			t.addTo(parts[memory[i].Round+1], weights[i], t.vectors[k][i])
-			continue
-		}
-		for _, term := range combinations[i] {
-			weights[term.Slot] = t.field.Add(weights[term.Slot], t.field.Mul(weights[i], term.Coef))
+		switch {
+		case weights[i].IsZero():
+		case memory[i].Kind == "computed":
+			for _, term := range t.sums[k][i] {
+				weights[term.Slot] = f.Add(weights[term.Slot], f.Mul(weights[i], term.Coef))
+			}
+		default:
+			part := parts[memory[i].Round+1]
+			for _, row := range memory[i].Rows {
+				part[row] = f.Add(part[row], f.Mul(weights[i], t.memories[k].Coefficient(i, row)))
+			}
 		}
 	}
 	return parts
-}
-
-// combinations returns those of processor k by slot.
-func (t *tracer) combinations(k int) map[plan.Slot]plan.Combination {
-	prog := t.Programs[k]
-	of := map[plan.Slot]plan.Combination{}
-	next := prog.Inputs
-	take := func(combinations []plan.Combination) {
-		for _, c := range combinations {
-			of[next] = c
-			next++
-		}
-	}
-	for _, r := range prog.Rounds {
-		take(r.Compute)
-		for _, v := range r.Recvs {
-			next += v.Count
-		}
-	}
-	take(prog.Compute)
-	return of
 }

@@ -9,6 +9,7 @@ import (
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
+	"volley/transport/late"
 	"volley/verify"
 )
 
@@ -44,19 +45,15 @@ type link struct {
 	pace pace
 	ctx  context.Context // what is under way ends with it
 
-	mu   sync.Mutex       // guards what follows
-	met  map[int]bool     // ranks that were sent data
-	last map[stream]*late // not yet handed on
-	all  sync.WaitGroup
-}
-
-type stream struct {
-	dst int
-	tag transport.Tag
+	mu   sync.Mutex   // guards what follows
+	met  map[int]bool // ranks that were sent data
+	late *late.Queue
 }
 
 func newLink(ctx context.Context, t transport.Transport, p pace) *link {
-	return &link{Transport: t, pace: p, ctx: ctx, met: map[int]bool{}, last: map[stream]*late{}}
+	l := &link{Transport: t, pace: p, ctx: ctx, met: map[int]bool{}}
+	l.late = late.New(&l.mu)
+	return l
 }
 
 // time returns how long a message takes. The caller holds l.mu.
@@ -82,52 +79,11 @@ func (l *link) time(dst int, parts [][]byte) time.Duration {
 func (l *link) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := stream{dst, tag}
-	ahead, wait := l.last[key], l.time(dst, parts)
-	if ahead == nil && wait == 0 {
-		return l.Transport.Send(dst, tag, parts)
-	}
-	s := &late{handed: make(chan struct{})}
-	l.last[key] = s
-	l.all.Go(func() {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-l.ctx.Done(): // those that wait for it end as well
-		}
-		if ahead != nil {
-			<-ahead.handed
-		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		s.below = l.Transport.Send(dst, tag, parts)
-		if l.last[key] == s {
-			delete(l.last, key)
-		}
-		close(s.handed)
-	})
-	return s
+	return l.late.Send(l.ctx, dst, tag, l.time(dst, parts), func() transport.Sending { return l.Transport.Send(dst, tag, parts) })
 }
 
 // Close closes the transport below once all messages are handed on.
 func (l *link) Close() error {
-	l.all.Wait()
+	l.late.Wait()
 	return l.Transport.Close()
-}
-
-// A late message is not yet handed on.
-type late struct {
-	handed chan struct{}
-	below  transport.Sending // once handed
-}
-
-// Wait waits as [transport.Sending] says.
-func (s *late) Wait(ctx context.Context) error {
-	select {
-	case <-s.handed:
-		return s.below.Wait(ctx)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -25,17 +25,8 @@ type question struct {
 // ask builds what the flags select, and takes what that needs of the budget; planning ends
 // with ctx. The error is a *selection.Error, or that of ctx or the budget.
 func (f flags) ask(ctx context.Context) (*question, error) {
-	s, err := f.parse()
+	s, err := f.admit(ctx, mostProcessors, nil)
 	if err != nil {
-		return nil, err
-	}
-	if err := bounded(s, mostProcessors); err != nil {
-		return nil, err
-	}
-	if err := invertible(s, s.Processors); err != nil {
-		return nil, err
-	}
-	if err := take(ctx, planBytes(s.Processors+s.Sinks)); err != nil {
 		return nil, err
 	}
 	q := &question{Selection: s}
@@ -47,11 +38,6 @@ func (f flags) ask(ctx context.Context) (*question, error) {
 	}
 	if q.model, err = s.Model(q.matrix.Field(), field.PackingOf(q.matrix.Field()).Symbols(q.bytes)); err != nil {
 		return nil, err
-	}
-	if s.Algorithm != algo.Auto {
-		if _, err := algo.Lookup(s.Algorithm); err != nil {
-			return nil, at("algorithm", err)
-		}
 	}
 	if q.encoder, err = volley.NewEncoder(q.matrix, s.Options(q.model)...); err != nil {
 		return nil, at("ports", err)
@@ -65,14 +51,7 @@ func (q *question) plan() (plan.Plan, error) {
 	p, err := q.encoder.Plan(q.model.Symbols())
 	field := "algorithm"
 	if limits := new(algo.LimitError); errors.As(err, &limits) {
-		switch {
-		case limits.Limits.Rounds.Over() >= 0:
-			field = "rounds-over"
-		case limits.Limits.Memory > 0:
-			field = "max-memory"
-		default:
-			field = "max-compute"
-		}
+		field = selection.LimitFlag(limits.Limits)
 	}
 	return p, at(field, err)
 }

@@ -279,16 +279,13 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 // ends first.
 func sample(ctx context.Context, f field.Field, bytes int64, random *rand.ChaCha8) ([]byte, error) {
 	packet := make([]byte, bytes)
-	draw, symbol := field.NewSampler(f), f.SymbolBytes()
-	if field.PackingOf(f).Bits() == 8*symbol { // all bytes are symbols
-		random.Read(packet) // which does not fail
-		return packet, nil
-	}
-	for i := 0; i < len(packet); i += symbol {
-		if i%sampleOfBytes == 0 && ctx.Err() != nil {
+	for rest := packet; len(rest) > 0; {
+		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		field.PutSymbol(f, packet[i:], draw.Draw(random.Uint64))
+		n := min(len(rest), sampleOfBytes)
+		field.FillRandom(f, rest[:n], random.Uint64)
+		rest = rest[n:]
 	}
 	return packet, nil
 }

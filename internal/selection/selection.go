@@ -154,6 +154,17 @@ func (s *Selection) AddLimits(f *pflag.FlagSet) {
 	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most `N` multiply-adds per symbol at a processor (default: any number)")
 }
 
+// LimitFlag returns the flag to name where no plan keeps the limits: the first that is set.
+func LimitFlag(l algo.Limits) string {
+	switch {
+	case l.Memory > 0:
+		return "max-memory"
+	case l.Compute > 0:
+		return "max-compute"
+	}
+	return "rounds-over"
+}
+
 // AddModel adds the flags of the cost model.
 func (s *Selection) AddModel(f *pflag.FlagSet) {
 	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")

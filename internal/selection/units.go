@@ -2,6 +2,7 @@ package selection
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,6 +66,17 @@ func ParseNumbers(s string, least, most int) ([]int, error) {
 		}
 	}
 	return list, nil
+}
+
+// Names returns those of a list with commas, each once.
+func Names(list string) []string {
+	var all []string
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // ParseProcessors reads numbers of processors and ranges a..b, separated by commas.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"volley/transport"
+	"volley/transport/late"
 )
 
 // ErrDead is what the waits of a rank return after [Die].
@@ -31,8 +32,7 @@ type Transport struct {
 	state  state
 	struck []bool // by fault
 	sends  int
-	last   map[stream]*lateSending // not yet handed on
-	late   sync.WaitGroup
+	late   *late.Queue
 }
 
 var _ transport.Transport = (*Transport)(nil)
@@ -45,20 +45,12 @@ const (
 	dead
 )
 
-type stream struct {
-	dst int
-	tag transport.Tag
-}
-
 // New wraps a rank's transport. Faults that strike the same send do so in the
 // order given; what is then left to send is delayed, or copied, or dropped.
 func New(t transport.Transport, faults ...Fault) *Transport {
-	return &Transport{
-		below:  t,
-		faults: faults,
-		struck: make([]bool, len(faults)),
-		last:   make(map[stream]*lateSending),
-	}
+	w := &Transport{below: t, faults: faults, struck: make([]bool, len(faults))}
+	w.late = late.New(&w.mu)
+	return w
 }
 
 // Idle returns the faults that have not struck yet, so that a test can tell that
@@ -107,18 +99,14 @@ func (t *Transport) Send(dst int, tag transport.Tag, parts [][]byte) transport.S
 	if m.drop {
 		return &sending{t, lost{}}
 	}
-	key := stream{dst, tag}
-	if ahead := t.last[key]; m.delay > 0 || ahead != nil {
-		l := &lateSending{handed: make(chan struct{})}
-		t.last[key] = l
-		t.late.Go(func() { t.sendLate(m, l, ahead) })
-		return &sending{t, l}
-	}
-	return &sending{t, t.handOn(m)}
+	return &sending{t, t.late.Send(context.Background(), dst, tag, m.delay, func() transport.Sending { return t.handOn(m) })}
 }
 
-// handOn sends a message below. The caller holds t.mu.
+// handOn sends a message below, unless the rank has stopped since. The caller holds t.mu.
 func (t *Transport) handOn(m *message) transport.Sending {
+	if t.state != running {
+		return lost{}
+	}
 	s := t.below.Send(m.dst, m.tag, m.parts)
 	for range m.copies {
 		parts := make([][]byte, len(m.parts))
@@ -128,25 +116,6 @@ func (t *Transport) handOn(m *message) transport.Sending {
 		t.below.Send(m.dst, m.tag, parts)
 	}
 	return s
-}
-
-// sendLate hands a message on after its delay and after the one ahead of it.
-func (t *Transport) sendLate(m *message, l, ahead *lateSending) {
-	time.Sleep(m.delay)
-	if ahead != nil {
-		<-ahead.handed
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.state == running {
-		l.below = t.handOn(m)
-	} else {
-		l.below = lost{}
-	}
-	if key := (stream{m.dst, m.tag}); t.last[key] == l {
-		delete(t.last, key)
-	}
-	close(l.handed)
 }
 
 // Receive receives from below.
@@ -217,21 +186,6 @@ func (s *sending) Wait(ctx context.Context) error {
 type lost struct{}
 
 func (lost) Wait(context.Context) error { return nil }
-
-// A lateSending is not yet handed on to below.
-type lateSending struct {
-	handed chan struct{}
-	below  transport.Sending // once handed
-}
-
-func (l *lateSending) Wait(ctx context.Context) error {
-	select {
-	case <-l.handed:
-		return l.below.Wait(ctx)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 type receiving struct {
 	t     *Transport

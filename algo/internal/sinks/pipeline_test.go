@@ -7,13 +7,14 @@ import (
 
 	"volley/algo/schedule"
 	"volley/field/fieldtest"
+	"volley/internal/verifyall"
 	"volley/plan"
 )
 
 // TestPipelineCost compares counted costs with the formulas.
 func TestPipelineCost(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
-	everySinks(24, 3, func(k, r int, separate bool, ports int) {
+	everySinks(verifyall.Most(12, 24), 3, func(k, r int, separate bool, ports int) {
 		p := sinksProblem(t, randomMatrix(t, f, k, r), separate, ports)
 		plans, err := PipelinePlans(p)
 		if err != nil && !errors.Is(err, schedule.ErrStructure) {
