@@ -426,6 +426,7 @@ func TestWrongJobs(t *testing.T) {
 		{"segments of 0", func(j *executor.Job) { j.Segment = 0 }},
 		{"segments of -2", func(j *executor.Job) { j.Segment = -2 }},
 		{"a header and no Check", func(j *executor.Job) { j.Header = []byte("hello") }},
+		{"a header and no Check", func(j *executor.Job) { j.Header = []byte{0} }},
 		{"timeout -1ns", func(j *executor.Job) { j.Timeout = -1 }},
 	} {
 		t.Run(c.text, func(t *testing.T) {
@@ -523,7 +524,7 @@ func TestPieces(t *testing.T) {
 	for _, c := range []struct {
 		algorithm, field string
 		k, ports         int
-	}{{"exchange", "2^8", 5, 1}, {"exchange", "257", 6, 2}, {"exchange", "2^16", 9, 1}, {"universal", "257", 5, 1}} {
+	}{{"exchange", "2^8", 5, 1}, {"exchange", "257", 6, 2}, {"exchange", "2^16", 9, 1}, {"exchange", "257", 2, 1}, {"exchange", "257", 3, 2}, {"universal", "257", 5, 1}} {
 		f := fieldtest.Parse(t, c.field)
 		a := randomMatrix(t, f, c.k)
 		p := compile(t, c.algorithm, a, c.ports)

@@ -184,6 +184,19 @@ func TestLanesCancelled(t *testing.T) {
 		r.do(ctx)
 		checkAborted(t, r.errs, enough, "enough")
 	})
+	// At one rank the error needs no name.
+	synctest.Test(t, func(t *testing.T) {
+		enough := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(90*time.Second, func() { cancel(enough) })
+		r := newRun(t)
+		r.ranks = 1
+		r.job = func(_ int, job *executor.Job) { job.Inputs[0].Reader = slowPacket{job.Inputs[0].Reader, time.Minute} }
+		r.do(ctx)
+		if r.errs[0] != enough {
+			t.Errorf("one rank: error %v, want enough", r.errs[0])
+		}
+	})
 }
 
 // slowPacket takes its time to be read.

@@ -403,6 +403,8 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: cauchy over 2^4: K = 128 needs 256 distinct points and q = 16: want K <= 8, or a field such as 2^8"},
 		{"dft between divisors", func() (any, error) { return DFT(f8, 8) },
 			"matrix: dft over 2^8: K = 8 does not divide q-1 = 255: want K = 5 or 15, or a field such as 17"},
+		{"dft just below q-1", func() (any, error) { return DFT(f257, 200) },
+			"matrix: dft over 257: K = 200 does not divide q-1 = 256: want K = 128 or 256, or a field such as 401"},
 		{"dft beyond q-1", func() (any, error) { return DFT(f8, 300) },
 			"matrix: dft over 2^8: K = 300 does not divide q-1 = 255: want K = 255, or a field such as 601"},
 		{"dft over F_2", func() (any, error) { return DFT(f2, 2) },

@@ -108,3 +108,19 @@ func TestTime(t *testing.T) {
 		}
 	}
 }
+
+// TestPerByte checks the unit that a time is written in, and which times there may be.
+func TestPerByte(t *testing.T) {
+	for x, want := range map[sim.PerByte]string{
+		0: "0 ns/B", 2: "2 s/B", 1: "1 s/B", 0.5: "500 ms/B", 1e-3: "1 ms/B", -0.25: "-250 ms/B", 2.5e-6: "2.5 µs/B", 8e-10: "0.8 ns/B", 1.23456e-8: "12.35 ns/B", 3e-14: "3e-05 ns/B",
+	} {
+		if got := x.String(); got != want {
+			t.Errorf("%v: %q, want %q", float64(x), got, want)
+		}
+	}
+	for x, valid := range map[float64]bool{0: true, 1e-9: true, math.MaxFloat64: true, -1e-300: false, math.Inf(1): false, math.Inf(-1): false, math.NaN(): false} {
+		if err := sim.PerByte(x).Validate(); (err == nil) != valid {
+			t.Errorf("%v: error %v", x, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"volley/algo"
@@ -216,17 +217,17 @@ func TestPlanInPieces(t *testing.T) {
 	one, two := field.One, f.Add(field.One, field.One)
 	three := f.Add(two, one)
 	coefs := []field.Element{one, three, two, one} // a 2×2 matrix, row by row
-	m := &plan.Materialized{Common: plan.Info{Field: f, Processors: 2, Ports: 1, Rows: 4, Columns: 4, Pieces: 2, Phases: []plan.Phase{{Name: "swap", Rounds: 1}}}}
+	m := &plan.Materialized{Common: plan.Info{Field: f, Processors: 2, Ports: 1, Rows: 6, Columns: 6, Pieces: 3, Phases: []plan.Phase{{Name: "swap", Rounds: 1}}}}
 	for k := range 2 {
-		p := &plan.Program{Proc: k, Inputs: 2, Outputs: []plan.Slot{4, 5}, Rounds: []plan.Round{{
-			Sends: []plan.Send{{Dst: 1 - k, Slots: []plan.Slot{0, 1}}}, Recvs: []plan.Recv{{Src: 1 - k, Count: 2}},
+		p := &plan.Program{Proc: k, Inputs: 3, Outputs: []plan.Slot{6, 7, 8}, Rounds: []plan.Round{{
+			Sends: []plan.Send{{Dst: 1 - k, Slots: []plan.Slot{0, 1, 2}}}, Recvs: []plan.Recv{{Src: 1 - k, Count: 3}},
 		}}}
-		for piece := range 2 {
-			p.Compute = append(p.Compute, plan.Combination{{Slot: piece, Coef: coefs[2*k+k]}, {Slot: 2 + piece, Coef: coefs[2*(1-k)+k]}})
+		for piece := range 3 {
+			p.Compute = append(p.Compute, plan.Combination{{Slot: piece, Coef: coefs[2*k+k]}, {Slot: 3 + piece, Coef: coefs[2*(1-k)+k]}})
 		}
 		m.Programs = append(m.Programs, p)
-		m.Rows = append(m.Rows, []int{2 * k, 2*k + 1})
-		m.Columns = append(m.Columns, []int{2 * k, 2*k + 1})
+		m.Rows = append(m.Rows, []int{3 * k, 3*k + 1, 3*k + 2})
+		m.Columns = append(m.Columns, []int{3 * k, 3*k + 1, 3*k + 2})
 	}
 	a := matrix.NewDense(f, 2, 2)
 	for i, c := range coefs {
@@ -235,9 +236,29 @@ func TestPlanInPieces(t *testing.T) {
 	if err := verify.Check(m, a); err != nil {
 		t.Error(err)
 	}
+	for _, size := range [][2]int{{2, 3}, {3, 2}} {
+		want := fmt.Sprintf("verify: a plan of 6 rows and 6 columns and a matrix of %d and %d", size[0], size[1])
+		if err := verify.Check(m, matrix.NewDense(f, size[0], size[1])); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if whole := verify.InPieces(a, 1); whole.Rows() != 2 || whole.Cols() != 2 || whole.At(1, 0) != two {
+		t.Errorf("in one piece: %d×%d", whole.Rows(), whole.Cols())
+	}
+	if two := verify.InPieces(a, 2); two.Rows() != 4 || two.Cols() != 4 || two.At(0, 1) != (field.Element{}) || two.At(1, 3) != three {
+		t.Errorf("in two pieces: %d×%d", two.Rows(), two.Cols())
+	}
 	a.Set(1, 0, one)
 	var wrong *verify.MismatchError
-	if err := verify.Check(m, a); !errors.As(err, &wrong) || wrong.Count != 2 || wrong.Mismatches[0].Row != 2 || wrong.Mismatches[0].Column != 0 {
+	if err := verify.Check(m, a); !errors.As(err, &wrong) || wrong.Count != 3 || wrong.Mismatches[0].Row != 3 || wrong.Mismatches[0].Column != 0 {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestCheckError checks what the command line says of a run that failed its check, and how it ends.
+func TestCheckError(t *testing.T) {
+	err := &verify.CheckError{Proc: 2}
+	if want := "verify: the coded packet of processor 2 is not"; !strings.HasPrefix(err.Error(), want) || err.ExitCode() != 3 {
+		t.Errorf("%v with exit code %d, want %s … and 3", err, err.ExitCode(), want)
 	}
 }

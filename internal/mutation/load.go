@@ -60,7 +60,22 @@ func (p *program) runtimePath() string { return p.module + "/" + runtimeDir }
 // runtimeDir is where package mutant is.
 const runtimeDir = "internal/mutation/mutant"
 
-// load type-checks packages of the module at root and rewrites them.
+// modulePath returns the path of the module in a folder, by its go.mod.
+func modulePath(dir string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(data)) {
+		if path, ok := strings.CutPrefix(line, "module "); ok {
+			return strings.TrimSpace(path), nil
+		}
+	}
+	return "", fmt.Errorf("%s has no line that begins with module", filepath.Join(dir, "go.mod"))
+}
+
+// load type-checks packages of the module at root, and of modules in its folders that
+// go.work ties to it, and rewrites them.
 func load(root string, patterns []string) (*program, error) {
 	all, err := list(root, append([]string{"-deps", "-export", "--"}, patterns...)...)
 	if err != nil {
@@ -73,14 +88,16 @@ func load(root string, patterns []string) (*program, error) {
 	fset := token.NewFileSet()
 	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	prog := &program{root: root, files: map[string]string{}}
+	if prog.module, err = modulePath(root); err != nil {
+		return nil, err
+	}
 	for _, p := range all {
 		if p.DepOnly {
 			continue
 		}
-		if p.Module == nil || p.Module.Dir != root {
-			return nil, fmt.Errorf("package %s is not of the module in %s", p.ImportPath, root)
+		if p.Module == nil || p.Module.Dir != root && !strings.HasPrefix(p.Module.Dir, root+string(filepath.Separator)) {
+			return nil, fmt.Errorf("package %s is not in %s", p.ImportPath, root)
 		}
-		prog.module = p.Module.Path
 		prog.packages = append(prog.packages, p.ImportPath)
 		if err := prog.rewrite(fset, imports, p); err != nil {
 			return nil, fmt.Errorf("package %s: %w", p.ImportPath, err)

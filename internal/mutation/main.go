@@ -75,7 +75,7 @@ func main() {
 	flag.StringVar(&c.survivors, "survivors", "", "only the survivors in this earlier results.jsonl")
 	flag.StringVar(&c.explained, "explained", "internal/mutation/explained.txt", "file of explained survivors")
 	flag.BoolVar(&c.resume, "resume", false, "keep the outcomes in the folder whose source has not changed")
-	flag.BoolVar(&c.list, "list", false, "list mutants, run nothing")
+	flag.BoolVar(&c.list, "list", false, "list mutants, and explanations of mutants that are gone; run nothing")
 	flag.BoolVar(&c.dry, "dry", false, "see which tests reach what, and run no mutant")
 	flag.Parse()
 	c.memory = int64(gigabytes) << 30
@@ -120,6 +120,11 @@ func (c *config) run(patterns []string) (err error) {
 		for _, p := range c.chosen(prog.points, nil) {
 			fmt.Fprintf(c.out, "%s:%d:%d: %s: %s: %s\n", p.File, p.Line, p.Column, p.Function, p.Operator, p.Change())
 		}
+		reasons, err := readExplained(c.explained)
+		if err != nil {
+			return err
+		}
+		stale(os.Stderr, c.root, prog.points, nil, reasons)
 		return nil
 	}
 	if c.dir, err = filepath.Abs(c.dir); err != nil {

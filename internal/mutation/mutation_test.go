@@ -253,7 +253,9 @@ func FuzzSurvives(f *testing.F) {
 		"explained.txt": "# reasons\n" +
 			"a/a.go | Survives | 0 → 1 | nobody looks\n" +
 			"a/a.go | Killed | 1 → 2 | a wrong one\n" +
-			"a/a.go | Gone | a | b → a & b | another\n",
+			"a/a.go | Gone | a | b → a & b | another\n" +
+			"gone/gone.go | Gone | 1 → 2 | a file that is gone\n" +
+			"b/b_test.go | Elsewhere | 1 → 2 | of a package that was not loaded\n",
 	})
 	c := &config{dir: t.TempDir(), root: root, workers: 2, budget: time.Minute, memory: 6 << 30, patience: 5, tests: "./...", only: regexp.MustCompile(""), explained: filepath.Join(root, "explained.txt")}
 	var out strings.Builder
@@ -289,10 +291,14 @@ func FuzzSurvives(f *testing.F) {
 		"left out, for it fails with no mutant: example/a TestBroken",
 		"explained, but killed by example/a TestKilled: a/a.go | Killed | 1 → 2",
 		"explained, but there is no such mutant: a/a.go | Gone | a | b → a & b",
+		"explained, but there is no such mutant: gone/gone.go | Gone | 1 → 2",
 	} {
 		if !strings.Contains(out.String(), s) {
 			t.Errorf("the table has no %q:\n%s", s, out.String())
 		}
+	}
+	if strings.Contains(out.String(), "Elsewhere") {
+		t.Errorf("the table has an explanation of a package that was not loaded:\n%s", out.String())
 	}
 	text, err := os.ReadFile(filepath.Join(c.dir, "survivors.txt"))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,24 +148,23 @@ func survivors(w io.Writer, root string, all []*Outcome, reasons map[string]stri
 	}
 }
 
-// stale writes the explanations of mutants that are killed, or of none.
-func stale(w io.Writer, points []*Point, all []*Outcome, reasons map[string]string) {
-	exists := map[string]bool{}
+// stale writes the explanations of mutants that are killed, or of none. Points are all of
+// the packages that were loaded; of other packages it notices only files that are gone.
+func stale(w io.Writer, root string, points []*Point, all []*Outcome, reasons map[string]string) {
+	exists, loaded := map[string]bool{}, map[string]bool{}
 	for _, p := range points {
-		exists[p.Key()] = true
+		exists[p.Key()], loaded[p.File] = true, true
 	}
 	for _, o := range all {
 		if _, ok := reasons[o.Key()]; ok && !o.alive() {
 			fmt.Fprintf(w, "explained, but %s by %s: %s\n", o.Outcome, o.Test, o.Key())
 		}
 	}
-	for key := range reasons {
+	for _, key := range slices.Sorted(maps.Keys(reasons)) {
 		file, _, _ := strings.Cut(key, " | ")
-		for _, p := range points {
-			if p.File == file && !exists[key] {
-				fmt.Fprintf(w, "explained, but there is no such mutant: %s\n", key)
-				break
-			}
+		_, err := os.Stat(filepath.Join(root, file))
+		if gone := errors.Is(err, fs.ErrNotExist); gone || loaded[file] && !exists[key] {
+			fmt.Fprintf(w, "explained, but there is no such mutant: %s\n", key)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func report(c *config, points []*Point, all []*Outcome, root string) error {
 	}
 	var text, list strings.Builder
 	table(&text, all, reasons)
-	stale(&text, points, all, reasons)
+	stale(&text, root, points, all, reasons)
 	for _, name := range c.broken {
 		fmt.Fprintf(&text, "left out, for it fails with no mutant: %s\n", name)
 	}
