@@ -187,6 +187,17 @@ func TestBounds(t *testing.T) {
 			t.Errorf("K=%d p=%d: bounds %d/%d, want %d/%d", b.k, b.p, c1, c2, b.c1, b.c2)
 		}
 	}
+	f := fieldtest.Parse(t, "2^8")
+	for _, b := range []struct {
+		k, r     int
+		separate bool
+		p, c1    int
+	}{{4, 8, false, 1, 3}, {4, 8, true, 1, 4}, {8, 4, true, 1, 4}, {8, 7, false, 1, 3}, {8, 8, true, 2, 2}, {9, 3, true, 2, 3}} {
+		q := &algo.Problem{Matrix: must(matrix.Random(f, b.k, b.r, 1))(t), Separate: b.separate, Ports: b.p}
+		if c1, c2 := q.Bounds(); c1 != b.c1 || c2 != 1 {
+			t.Errorf("K=%d R=%d separate=%t p=%d: bounds %d/%d, want %d/1", b.k, b.r, b.separate, b.p, c1, c2, b.c1)
+		}
+	}
 	// The formula that BoundC2 solves by search.
 	for p := 1; p <= 8; p++ {
 		for k := 2; k <= 2048; k++ {
@@ -200,7 +211,6 @@ func TestBounds(t *testing.T) {
 			}
 		}
 	}
-	f := fieldtest.Parse(t, "2^8")
 	for _, algorithm := range forAnyMatrix() {
 		for k := 1; k <= 300; k++ {
 			for p := 1; p <= 4; p++ {

@@ -226,6 +226,21 @@ func TestFoldedFront(t *testing.T) {
 	}
 }
 
+// TestAllLayersInOne checks when the universal step on all processors is a plan of a DFT: if
+// it costs fewer rounds and no other plan takes fewer packets.
+func TestAllLayersInOne(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	for _, c := range []struct {
+		k, ports int
+		want     string
+	}{{8, 1, "3/3"}, {8, 2, "2/2"}, {16, 1, "4/5"}, {16, 2, "3/4"}, {32, 1, "5/7 6/6"}, {32, 2, "4/5"}} {
+		plans := must(lookup(t, "dft").Plans(problem(t, must(matrix.DFT(f, c.k))(t), c.ports, algo.Natural)))(t)
+		if got := front(plans); got != c.want {
+			t.Errorf("K=%d p=%d: %s, want %s", c.k, c.ports, got, c.want)
+		}
+	}
+}
+
 // TestStructuredCosts compares counted costs with the closed formulas.
 func TestStructuredCosts(t *testing.T) {
 	psi := func(n, ports int) (int, int) {

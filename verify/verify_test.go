@@ -236,6 +236,18 @@ func TestPlanInPieces(t *testing.T) {
 	if err := verify.Check(m, a); err != nil {
 		t.Error(err)
 	}
+	for _, size := range [][2]int{{2, 3}, {3, 2}} {
+		want := fmt.Sprintf("verify: a plan of 6 rows and 6 columns and a matrix of %d and %d", size[0], size[1])
+		if err := verify.Check(m, matrix.NewDense(f, size[0], size[1])); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if whole := verify.InPieces(a, 1); whole.Rows() != 2 || whole.Cols() != 2 || whole.At(1, 0) != two {
+		t.Errorf("in one piece: %d×%d", whole.Rows(), whole.Cols())
+	}
+	if two := verify.InPieces(a, 2); two.Rows() != 4 || two.Cols() != 4 || two.At(0, 1) != (field.Element{}) || two.At(1, 3) != three {
+		t.Errorf("in two pieces: %d×%d", two.Rows(), two.Cols())
+	}
 	a.Set(1, 0, one)
 	var wrong *verify.MismatchError
 	if err := verify.Check(m, a); !errors.As(err, &wrong) || wrong.Count != 3 || wrong.Mismatches[0].Row != 3 || wrong.Mismatches[0].Column != 0 {

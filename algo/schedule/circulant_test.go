@@ -50,3 +50,14 @@ func TestCirculant(t *testing.T) {
 		}
 	}
 }
+
+// TestPipelineRounds checks the rounds of a few pipelines by hand.
+func TestPipelineRounds(t *testing.T) {
+	for _, c := range []struct{ size, pieces, ports, want int }{
+		{0, 4, 1, 0}, {1, 4, 2, 0}, {2, 4, 1, 4}, {2, 4, 2, 2}, {5, 1, 1, 3}, {8, 7, 2, 6}, {9, 8, 3, 6},
+	} {
+		if got := PipelineRounds(c.size, c.pieces, c.ports); got != c.want {
+			t.Errorf("%d members, %d pieces, %d ports: %d rounds, want %d", c.size, c.pieces, c.ports, got, c.want)
+		}
+	}
+}

@@ -35,7 +35,7 @@ func newCheck() *cobra.Command {
 		Long:  checkHelp,
 		Example: `  volley plan -k 16 --format json > plan.json
   volley check plan.json --matrix cauchy
-  volley encode --plan plan.json -o coded examples/packets`,
+  volley encode --plan plan.json -o encoded examples/packets`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("want one PLAN, got %d: see volley check --help", len(args))

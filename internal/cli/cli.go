@@ -81,8 +81,8 @@ and coded files bring the others back. Volley also protects directories, so
 that any R of them may be lost.
 
 Begin with
-  volley encode -o coded DIR            a coded file for each file in DIR
-  volley decode coded -o back [FILE]    the inputs, from what is left of both
+  volley encode -o encoded DIR          a coded file for each file in DIR
+  volley decode encoded -o back [FILE]  the inputs, from what is left of both
   volley protect --tolerate 2 DIR...    any 2 of these directories may be lost
 
 Exit codes: 0 done; 1 the run failed; 2 usage or bad input; 3 the result failed

@@ -28,8 +28,8 @@ func newDecode() *cobra.Command {
 		Use:   "decode [flags] DIR [SURVIVOR...] -o DIR2",
 		Short: "Decode the inputs from coded files and surviving inputs",
 		Long:  decodeHelp,
-		Example: `  volley decode coded -o back
-  volley decode coded examples/packets/node-00.ckpt -o back2`,
+		Example: `  volley decode encoded -o back
+  volley decode encoded examples/packets/node-00.ckpt -o back2`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runDecode(cmd, o, args) },
 	}
 	forOperators(cmd)

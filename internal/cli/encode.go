@@ -33,7 +33,7 @@ func newEncode() *cobra.Command {
 		Use:   "encode [flags] -o DIR PACKET...",
 		Short: "Encode files: one in and one out for each processor",
 		Long:  encodeHelp,
-		Example: `  volley encode -o coded examples/packets
+		Example: `  volley encode -o encoded examples/packets
   volley encode -p 2 -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
 	}

@@ -99,7 +99,7 @@ func TestExamples(t *testing.T) {
 			}
 			switch verb.Name() {
 			case "decode":
-				mustRun(t, "encode", "-o", "coded", "examples/packets")
+				mustRun(t, "encode", "-o", "encoded", "examples/packets")
 			case "verify", "recover":
 				mustRun(t, "protect", "--tolerate", "2", "node.0", "node.1", "node.2", "node.3", "node.4")
 			}

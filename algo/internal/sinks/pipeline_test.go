@@ -8,6 +8,7 @@ import (
 	"volley/algo/schedule"
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
+	"volley/matrix"
 	"volley/plan"
 )
 
@@ -52,6 +53,31 @@ func TestPipelineCost(t *testing.T) {
 		}
 		if got := inPacketsAll(plans); got != c.want {
 			t.Errorf("K=%d R=%d p=%d: %s, want %s", c.k, c.r, c.ports, got, c.want)
+		}
+	}
+}
+
+// TestPipelineStructured checks that blocks with structure go through pipelines too, unless that
+// puts a processor into two communicators.
+func TestPipelineStructured(t *testing.T) {
+	for _, c := range []struct {
+		family, field string
+		k, r          int
+		separate      bool
+		want          string // of plans, in packets
+	}{
+		{"lch", "2^8", 64, 16, false, "7/5.5 9/5.25 13/5.125 21/5.062 37/5.031 69/5.016"},
+		{"lch", "2^8", 64, 16, true, "8/6 10/5.5 14/5.25 22/5.125 38/5.062 70/5.031"},
+		{"cauchy", "2^8", 128, 64, false, ""},
+		{"cauchy", "2^8", 128, 64, true, "11/11.5 13/11.25 17/11.12 25/11.06 41/11.03 73/11.02"},
+	} {
+		a, err := matrix.Spec{Family: c.family}.Build(fieldtest.Parse(t, c.field), c.k, c.r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, err := PipelinePlans(sinksProblem(t, a, c.separate, 1))
+		if got := inPacketsAll(plans); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s, K=%d R=%d separate=%t: %s with error %v, want %q", c.family, c.k, c.r, c.separate, got, err, c.want)
 		}
 	}
 }
