@@ -110,6 +110,13 @@ func (h *packetsAtHand) gather(at *held) error {
 		if err := h.checkRanks(len(at.inputs)); err != nil {
 			return err
 		}
+		f := h.d.Matrix.Field()
+		whole := func(what string, n, rank int, length int64) error {
+			if symbol := int64(f.SymbolBytes()); length%symbol != 0 {
+				return inputf("%s %d of rank %d has %d bytes: a symbol of %s has %d", what, n, rank, length, f.Name(), symbol)
+			}
+			return nil
+		}
 		from := -1 // a rank that has a coded packet
 		for rank, l := range all {
 			if l.Matrix != all[0].Matrix {
@@ -125,6 +132,9 @@ func (h *packetsAtHand) gather(at *held) error {
 				if length != h.length {
 					return inputf("the coded packets of ranks %d and %d have %d and %d bytes: want one length", from, rank, h.length, length)
 				}
+				if err := whole("coded packet", n, rank, length); err != nil {
+					return err
+				}
 				at.has(at.coded, n, rank)
 			}
 		}
@@ -135,6 +145,9 @@ func (h *packetsAtHand) gather(at *held) error {
 					return inputf("rank %d has packet %d: there are %d", rank, n, len(at.inputs))
 				case from >= 0 && length > h.length:
 					return inputf("packet %d of rank %d has %d bytes: want at most %d, the length of a coded packet", n, rank, length, h.length)
+				}
+				if err := whole("packet", n, rank, length); err != nil {
+					return err
 				}
 				if at.has(at.inputs, n, rank); at.inputs[n] == rank {
 					h.lengths[n] = length

@@ -223,11 +223,15 @@ func TestOptionsMissing(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	packet, _, err := DecodePackets(t.Context(), local.New(1)[0], MemoryDecoding{
-		Matrix: matrixOf(t, "2^16", 2), Coded: map[int][]byte{0: {1}, 1: {2}}, // half a symbol
-	})
-	if err == nil || packet != nil {
-		t.Errorf("half a symbol: %v, %v: want an error and no packets", packet, err)
+	for _, d := range []MemoryDecoding{ // half a symbol
+		{Coded: map[int][]byte{0: {1}, 1: {2}}},
+		{Inputs: map[int][]byte{0: {1}}, Coded: map[int][]byte{1: {1, 2}}},
+	} {
+		d.Matrix = matrixOf(t, "2^16", 2)
+		packets, _, err := DecodePackets(t.Context(), local.New(1)[0], d)
+		if !errors.As(err, new(*InputError)) || packets != nil {
+			t.Errorf("half a symbol: %v, %v: want an error and no packets", packets, err)
+		}
 	}
 }
 
