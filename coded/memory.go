@@ -33,6 +33,9 @@ type MemoryDecoding struct {
 // the packets do not fit each other, and those of volley.Encoder.Run.
 func DecodePackets(ctx context.Context, t transport.Transport, d MemoryDecoding) (map[int][]byte, *volley.Report, error) {
 	h := &packetsAtHand{run: run{Options: Options{Timeout: d.Timeout}, ctx: ctx, t: t, verb: "decode"}, d: d}
+	if d.Matrix == nil {
+		return nil, nil, h.fail(option("Matrix", "no matrix: give the one by which the packets were encoded"))
+	}
 	results, report, err := h.do()
 	return results, report, h.fail(err)
 }
@@ -68,7 +71,7 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 		h.slots = at.slots(chosen)
 		d, err := a.decoder(h.slots, r)
 		if err == nil {
-			encoder, err = volley.NewEncoder(d, append(h.d.Options, volley.WithTimeout(h.Timeout))...)
+			encoder, err = volley.NewEncoder(d, append(inOrder(h.d.Options), volley.WithTimeout(h.Timeout))...)
 		}
 		return input(err)
 	})
@@ -79,7 +82,10 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 		return nil, nil, err
 	}
 	report, err := h.encode(encoder, h, h.length/int64(h.d.Matrix.Field().SymbolBytes()))
-	return h.results, report, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return h.results, report, nil
 }
 
 // gather says which rank has which packet, after a check that they fit each other.
