@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"volley"
+	"volley/algo"
 	"volley/collective"
 	"volley/field"
 	"volley/internal/disk"
@@ -139,8 +141,13 @@ func (j *decodeJob) compile() error {
 	if err != nil {
 		return inputf("cannot decode %s: %w", j.stored.path, err)
 	}
-	j.encoder, err = volley.NewEncoder(a, options...)
+	j.encoder, err = volley.NewEncoder(a, inOrder(options)...)
 	return input(err)
+}
+
+// inOrder returns the options for a decoding: each slot is to obtain its own result.
+func inOrder(options []volley.Option) []volley.Option {
+	return append(slices.Clip(options), volley.WithOrder(algo.Natural))
 }
 
 // write decodes into the output directory.

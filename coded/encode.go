@@ -126,6 +126,12 @@ func (j *encodeJob) do() (*volley.Report, error) {
 
 // prepare checks what the caller gives, as far as that can be done alone.
 func (j *encodeJob) prepare() (err error) {
+	switch {
+	case j.e.Field == nil:
+		return option("Field", "no field: give that of the symbols")
+	case j.e.Sinks < 0:
+		return option("Sinks", "%d sinks: want 1 or more, or 0 for all processors", j.e.Sinks)
+	}
 	if j.packets, err = j.open(); err != nil {
 		return err
 	}

@@ -62,6 +62,9 @@ type span struct {
 	to, toEnd  int // coded packets here
 }
 
+// mostPackets is more than a process can have files open.
+const mostPackets = 1 << 20
+
 // span returns that of this rank, for k packets.
 func (j *encodeJob) span(k int) (span, error) {
 	s := span{k: k, sinks: cmp.Or(j.e.Sinks, k)}
@@ -69,8 +72,11 @@ func (j *encodeJob) span(k int) (span, error) {
 	if j.e.Separate {
 		processors, firstSink = k+s.sinks, k
 	}
-	if k < 1 {
+	switch {
+	case k < 1:
 		return s, inputf("%d packets: want 1 or more", k)
+	case k > mostPackets || s.sinks > mostPackets:
+		return s, inputf("%d packets and %d coded ones: want at most %d", k, s.sinks, mostPackets)
 	}
 	if err := j.checkRanks(processors); err != nil {
 		return s, err

@@ -33,6 +33,9 @@ type MemoryDecoding struct {
 // the packets do not fit each other, and those of volley.Encoder.Run.
 func DecodePackets(ctx context.Context, t transport.Transport, d MemoryDecoding) (map[int][]byte, *volley.Report, error) {
 	h := &packetsAtHand{run: run{Options: Options{Timeout: d.Timeout}, ctx: ctx, t: t, verb: "decode"}, d: d}
+	if d.Matrix == nil {
+		return nil, nil, h.fail(option("Matrix", "no matrix: give the one by which the packets were encoded"))
+	}
 	results, report, err := h.do()
 	return results, report, h.fail(err)
 }
@@ -68,7 +71,7 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 		h.slots = at.slots(chosen)
 		d, err := a.decoder(h.slots, r)
 		if err == nil {
-			encoder, err = volley.NewEncoder(d, append(h.d.Options, volley.WithTimeout(h.Timeout))...)
+			encoder, err = volley.NewEncoder(d, append(inOrder(h.d.Options), volley.WithTimeout(h.Timeout))...)
 		}
 		return input(err)
 	})
@@ -79,7 +82,10 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 		return nil, nil, err
 	}
 	report, err := h.encode(encoder, h, h.length/int64(h.d.Matrix.Field().SymbolBytes()))
-	return h.results, report, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return h.results, report, nil
 }
 
 // gather says which rank has which packet, after a check that they fit each other.
@@ -104,6 +110,13 @@ func (h *packetsAtHand) gather(at *held) error {
 		if err := h.checkRanks(len(at.inputs)); err != nil {
 			return err
 		}
+		f := h.d.Matrix.Field()
+		whole := func(what string, n, rank int, length int64) error {
+			if symbol := int64(f.SymbolBytes()); length%symbol != 0 {
+				return inputf("%s %d of rank %d has %d bytes: a symbol of %s has %d", what, n, rank, length, f.Name(), symbol)
+			}
+			return nil
+		}
 		from := -1 // a rank that has a coded packet
 		for rank, l := range all {
 			if l.Matrix != all[0].Matrix {
@@ -119,6 +132,9 @@ func (h *packetsAtHand) gather(at *held) error {
 				if length != h.length {
 					return inputf("the coded packets of ranks %d and %d have %d and %d bytes: want one length", from, rank, h.length, length)
 				}
+				if err := whole("coded packet", n, rank, length); err != nil {
+					return err
+				}
 				at.has(at.coded, n, rank)
 			}
 		}
@@ -129,6 +145,9 @@ func (h *packetsAtHand) gather(at *held) error {
 					return inputf("rank %d has packet %d: there are %d", rank, n, len(at.inputs))
 				case from >= 0 && length > h.length:
 					return inputf("packet %d of rank %d has %d bytes: want at most %d, the length of a coded packet", n, rank, length, h.length)
+				}
+				if err := whole("packet", n, rank, length); err != nil {
+					return err
 				}
 				if at.has(at.inputs, n, rank); at.inputs[n] == rank {
 					h.lengths[n] = length

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/algo"
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/transport"
@@ -155,4 +156,90 @@ func TestDecodePacketsErrors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDecodeInOrder decodes where the options let a plan relabel its results: packets come back
+// by their own numbers all the same.
+func TestDecodeInOrder(t *testing.T) {
+	const k = 16
+	f := fieldtest.Parse(t, "257")
+	a, err := matrix.Spec{Family: "dft"}.Build(f, k, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs, all := map[int][]byte{}, map[int][]byte{}
+	for p := range k {
+		inputs[p] = []byte{byte(p), 0, byte(7 * p), 0}
+	}
+	var mu sync.Mutex
+	err = local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+		packet, _, err := volley.Encode(ctx, tr, a, inputs[tr.Rank()])
+		mu.Lock()
+		defer mu.Unlock()
+		all[tr.Rank()] = packet
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := DecodePackets(t.Context(), local.New(1)[0], MemoryDecoding{
+		Matrix: a, Coded: all, Options: []volley.Option{volley.WithOrder(algo.Any)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range k {
+		if !bytes.Equal(got[p], inputs[p]) {
+			t.Errorf("packet %d: %v, want %v", p, got[p], inputs[p])
+		}
+	}
+}
+
+// TestOptionsMissing leaves out what has no default, and gives what no run can have.
+func TestOptionsMissing(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	packets := []Packet{{"a", []byte{1}}, {"b", []byte{2}}}
+	spec := matrix.Spec{Family: "cauchy"}
+	for name, run := range map[string]func(transport.Transport, Options) error{
+		"Field": func(tr transport.Transport, o Options) error {
+			_, err := Encode(t.Context(), tr, Encoding{Options: o, Matrix: spec, Packets: packets})
+			return err
+		},
+		"Sinks": func(tr transport.Transport, o Options) error {
+			_, err := Encode(t.Context(), tr, Encoding{Options: o, Field: f, Matrix: spec, Packets: packets, Sinks: -1})
+			return err
+		},
+		"Matrix": func(tr transport.Transport, _ Options) error {
+			_, _, err := DecodePackets(t.Context(), tr, MemoryDecoding{})
+			return err
+		},
+		"": func(tr transport.Transport, o Options) error {
+			_, err := Encode(t.Context(), tr, Encoding{Options: o, Field: f, Matrix: spec, Packets: packets, Sinks: 1 << 40})
+			return err
+		},
+	} {
+		err := run(local.New(1)[0], Options{Dir: t.TempDir()})
+		if wrong := new(InputError); !errors.As(err, &wrong) || wrong.Option != name {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, d := range []MemoryDecoding{ // half a symbol
+		{Coded: map[int][]byte{0: {1}, 1: {2}}},
+		{Inputs: map[int][]byte{0: {1}}, Coded: map[int][]byte{1: {1, 2}}},
+	} {
+		d.Matrix = matrixOf(t, "2^16", 2)
+		packets, _, err := DecodePackets(t.Context(), local.New(1)[0], d)
+		if !errors.As(err, new(*InputError)) || packets != nil {
+			t.Errorf("half a symbol: %v, %v: want an error and no packets", packets, err)
+		}
+	}
+}
+
+func matrixOf(t *testing.T, name string, k int) matrix.Matrix {
+	t.Helper()
+	a, err := matrix.Spec{Family: "cauchy"}.Build(fieldtest.Parse(t, name), k, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }

@@ -114,10 +114,10 @@ func Contains(f Field, e Element) bool { return e.Int().Cmp(f.Order()) < 0 }
 func ParseElement(f Field, s string) (Element, error) {
 	v, ok := new(big.Int).SetString(strings.TrimSpace(s), 10)
 	if !ok {
-		return Element{}, fmt.Errorf("%q is not a decimal number", s)
+		return Element{}, fmt.Errorf("%s is not a decimal number", quote(s))
 	}
 	if v.Sign() < 0 || v.Cmp(f.Order()) >= 0 {
-		return Element{}, fmt.Errorf("%v is outside the field %s: want 0 to %v", v, f.Name(), new(big.Int).Sub(f.Order(), big.NewInt(1)))
+		return Element{}, fmt.Errorf("%s is outside the field %s: want 0 to %v", shorten(v.String()), f.Name(), new(big.Int).Sub(f.Order(), big.NewInt(1)))
 	}
 	return FromInt(v)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/reedsolomon"
@@ -220,6 +221,7 @@ func TestElement(t *testing.T) {
 		{"0", "0"}, {" 256\n", "256"},
 		{"257", "257 is outside the field 257: want 0 to 256"},
 		{"-1", "-1 is outside the field 257: want 0 to 256"},
+		{strings.Repeat("9", 100), strings.Repeat("9", 37) + "... is outside the field 257: want 0 to 256"},
 		{"", `"" is not a decimal number`},
 		{"0x10", `"0x10" is not a decimal number`},
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"volley/field"
@@ -270,10 +271,12 @@ func Decode(r io.Reader) (*Materialized, error) {
 		Processors: file.Processors, Ports: file.Ports, Rows: file.Rows, Columns: file.Columns, Pieces: file.Pieces,
 		Notes: file.Notes, Layers: file.Layers,
 	}}
+	rounds := 0 // the sum is not to overflow
 	for _, ph := range file.Phases {
-		if ph.Rounds < 0 {
-			return nil, fmt.Errorf("plan: decode: phase %q has %d rounds: want 0 or more", ph.Name, ph.Rounds)
+		if ph.Rounds < 0 || ph.Rounds > math.MaxInt-rounds {
+			return nil, fmt.Errorf("plan: decode: phase %q has %d rounds: want 0 or more, as many as the programs have", ph.Name, ph.Rounds)
 		}
+		rounds += ph.Rounds
 		m.Common.Phases = append(m.Common.Phases, Phase(ph))
 	}
 	for _, x := range file.Programs {

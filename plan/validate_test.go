@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -454,6 +455,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"term of three", strings.Replace(good, `,"1"]`, `,"1",1]`, 1), "want [slot"},
 		{"programs missing", strings.Replace(good, `"processors":2`, `"processors":3`, 1), "2 programs: want 3"},
 		{"negative phase", strings.Replace(good, `"rounds":1}`, `"rounds":-1}`, 1), "-1 rounds"},
+		{"phases overflow", strings.Replace(good, `"phases":[`, fmt.Sprintf(`"phases":[{"name":"a","rounds":%d},{"name":"b","rounds":%d},{"name":"c","rounds":2},`, math.MaxInt, math.MaxInt), 1), "rounds: want"},
 	} {
 		if c.text == good {
 			t.Fatalf("%s: the text was not changed", c.name)

@@ -64,19 +64,46 @@ type errUsage struct{ error }
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
 	return drive(comm, func(e *mpi.Endpoint) error {
-		return encode(e, unsafe.Slice((*byte)(packet), int(bytes)), unsafe.Slice((*byte)(result), int(resultBytes)), o)
+		x, err := memory("packet", packet, bytes)
+		if err != nil {
+			return err
+		}
+		y, err := memory("coded", result, resultBytes)
+		if err != nil {
+			return err
+		}
+		return encode(e, x, y, o)
 	})
 }
 
 //export volleyDecode
 func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_options) C.int {
 	return drive(comm, func(e *mpi.Endpoint) error {
+		x, err := memory("packet", packet, bytes)
+		if err != nil {
+			return err
+		}
 		var has []byte // not nil where there is one, whatever its length
 		if parity != nil {
-			has = unsafe.Slice((*byte)(parity), int(parityBytes))
+			if has, err = memory("coded", parity, parityBytes); err != nil {
+				return err
+			}
 		}
-		return decode(e, unsafe.Slice((*byte)(packet), int(bytes)), lost != 0, has, o)
+		return decode(e, x, lost != 0, has, o)
 	})
+}
+
+// memory returns the bytes of the caller at p.
+func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
+	switch {
+	case bytes == 0:
+		return []byte{}, nil
+	case p == nil:
+		return nil, errUsage{fmt.Errorf("%s: NULL, of %d bytes", name, uint64(bytes))}
+	case uint64(bytes) > 1<<46: // more than there are addresses
+		return nil, errUsage{fmt.Errorf("%s: %d bytes: no memory is as long", name, uint64(bytes))}
+	}
+	return unsafe.Slice((*byte)(p), int(bytes)), nil
 }
 
 //export volleyProtect

@@ -100,7 +100,9 @@ func runCheck(cmd *cobra.Command, o *checkOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	r.cost(p)
+	if err := r.cost(p); err != nil {
+		return err
+	}
 	if cmd.Flags().Changed("matrix") {
 		if err = o.compare(cmd, p, r); err != nil && len(r.Mismatches) == 0 {
 			return err
@@ -113,7 +115,7 @@ func runCheck(cmd *cobra.Command, o *checkOptions, name string) error {
 }
 
 // cost fills in what the plan is and costs.
-func (r *planReport) cost(p *plan.Materialized) {
+func (r *planReport) cost(p *plan.Materialized) error {
 	info, cost := p.Info(), sim.Count(p)
 	pieces := info.PieceCount()
 	r.Algorithm, r.Parameters, r.Field = info.Algorithm, info.Parameters, info.Field.Name()
@@ -121,7 +123,11 @@ func (r *planReport) cost(p *plan.Materialized) {
 	r.Sources, r.Sinks = info.Rows/pieces, info.Columns/pieces
 	r.C1, r.C2, r.C3 = cost.C1, cost.PacketC2(), cost.PacketC3()
 	r.Memory = float64(plan.MemorySlots(p)) / float64(pieces)
-	shape := algo.Problem{Matrix: matrix.NewDense(info.Field, r.Sources, r.Sinks), Ports: info.Ports, Separate: r.Processors >= r.Sources+r.Sinks}
+	sample, err := matrix.Random(info.Field, r.Sources, r.Sinks, 0) // the bounds are those of its shape
+	if err != nil {
+		return err
+	}
+	shape := algo.Problem{Matrix: sample, Ports: info.Ports, Separate: r.Processors >= r.Sources+r.Sinks}
 	var packets int
 	r.BoundC1, packets = shape.Bounds()
 	r.BoundC2 = float64(packets)
@@ -131,6 +137,7 @@ func (r *planReport) cost(p *plan.Materialized) {
 	if least, ok := algo.BoundMinCut(r.Processors, r.Ports); ok && shape.Square() && pieces == 1 && r.C1 == r.BoundC1 {
 		r.MinCut = least
 	}
+	return nil
 }
 
 // compare compares the plan with the matrix that the flags select. Where that is another

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -12,10 +13,13 @@ import (
 	"volley/plan"
 )
 
+// mostPlan is the bytes that the file of a plan may have.
+const mostPlan = 1 << 30
+
 // readPlan reads the file of a plan. The error is the caller's to mend, and wraps a
 // *[plan.ValidationError] where the plan breaks a rule.
 func readPlan(name string) (*plan.Materialized, error) {
-	data, err := os.ReadFile(name)
+	data, err := readAtMost(name, mostPlan)
 	if err != nil {
 		return nil, usagef("cannot read the plan: %w", err)
 	}
@@ -50,3 +54,17 @@ func (e *planError) Error() string {
 }
 
 func (e *planError) Unwrap() error { return e.err }
+
+// readAtMost reads a file, which may be a pipe. It returns an error where that has more bytes.
+func readAtMost(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", name, most)
+	}
+	return data, err
+}

@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"collective":               {"algo", "executor", "field", "plan", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
-	"coded":                    {"", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "matrix", "trace", "transport"},
+	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "matrix", "trace", "transport"},
 	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"internal/disk":            {},
 	"internal/powercut":        {},

@@ -155,6 +155,10 @@ int main(int argc, char **argv) {
 
 	decodes(x, bytes - 1000 * rank, y, bytes);
 
+	expect("no packet", volley_encode(MPI_COMM_WORLD, NULL, bytes, y, bytes, NULL), VOLLEY_USAGE, "packet: NULL");
+	expect("no room", volley_encode(MPI_COMM_WORLD, x, bytes, NULL, bytes, NULL), VOLLEY_USAGE, "coded: NULL");
+	expect("no room to decode", volley_decode(MPI_COMM_WORLD, NULL, bytes, 1, y, bytes, NULL), VOLLEY_USAGE, "packet: NULL");
+	expect("a length below 0", volley_decode(MPI_COMM_WORLD, x, bytes, 0, y, (size_t)-1, NULL), VOLLEY_USAGE, "no memory is as long");
 	expect("protect without a path", volley_protect(MPI_COMM_WORLD, NULL, 1, NULL), VOLLEY_USAGE, "path: none");
 	expect("recover without a path", volley_recover(MPI_COMM_WORLD, "", NULL), VOLLEY_USAGE, "path: none");
 	if (size == 1) expect("a group of one", volley_protect(MPI_COMM_WORLD, ".", 1, NULL), VOLLEY_USAGE, "need at least 2 directories");

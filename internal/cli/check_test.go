@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCheckLarge checks a plan of so many processors that a matrix for them does not fit in memory.
+func TestCheckLarge(t *testing.T) {
+	const k = 100_000
+	var text strings.Builder
+	fmt.Fprintf(&text, `{"format":"volley-plan","version":1,"algorithm":"none","parameters":"","field":"bls12-381",`+
+		`"processors":%d,"ports":1,"rows":%d,"columns":%d,"phases":[],"programs":[`, k, k, k)
+	for i := range k {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		fmt.Fprintf(&text, `{"proc":%d,"rows":[%d],"outputs":[{"slot":0,"column":%d}]}`, i, i, i)
+	}
+	text.WriteString("]}")
+	name := filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(name, []byte(text.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out := mustRun(t, "check", name); !strings.Contains(out, "keeps the rules") {
+		t.Errorf("%s", out)
+	}
+}
+
+// TestReadAtMost reads no more of a file than it may have.
+func TestReadAtMost(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(name, []byte("12345"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := readAtMost(name, 5); string(text) != "12345" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	for _, long := range []string{name, "/dev/zero"} {
+		if _, err := readAtMost(long, 4); err == nil || !strings.Contains(err.Error(), "more than 4 bytes") {
+			t.Errorf("%s: %v", long, err)
+		}
+	}
+}
