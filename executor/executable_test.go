@@ -15,11 +15,13 @@ import (
 	"volley/algo"
 	"volley/algo/algotest"
 	"volley/executor"
+	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/race"
 	"volley/matrix"
 	"volley/plan"
 	"volley/transport/local"
+	"volley/verify"
 )
 
 // within reports whether a part of a packet lies in its memory.
@@ -184,6 +186,102 @@ func TestStructuredParts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestProducts runs matrices whose columns have one entry or none, at one rank, in planes and not:
+// outputs are products of an input, inputs, or zero.
+func TestProducts(t *testing.T) {
+	const k, symbols = 12, 200
+	for _, name := range []string{"2^16", "2^8", "257"} {
+		f := fieldtest.Parse(t, name)
+		dense := matrix.DenseOf(randomMatrix(t, f, k))
+		for i := range k {
+			for j := range 3 {
+				dense.Set(i, 4*j, field.Element{})
+			}
+		}
+		dense.Set(7, 0, field.Code(9))
+		dense.Set(2, 4, field.One)
+		packets := randomPackets(f, 1, equal(k, symbols)...)
+		for _, algorithm := range []string{"bruck-allgather", "universal"} {
+			r := &run{plan: compile(t, algorithm, dense, 1), packets: packets, ranks: 1, bytes: symbols * f.SymbolBytes(), segment: 64 * f.SymbolBytes()}
+			r.mustDo(t)
+			for j, want := range product(dense, packets, symbols) {
+				if !bytes.Equal(r.outputs[j][0].Bytes(), want) {
+					t.Errorf("%s over %s: output %d is another packet", algorithm, name, j)
+				}
+			}
+		}
+	}
+}
+
+// TestElementTwice runs a plan that sends an element twice and adds up the two: the sums are
+// right where both processors live at one rank and know that it is one element.
+func TestElementTwice(t *testing.T) {
+	for _, name := range []string{"257", "2^8"} {
+		f := fieldtest.Parse(t, name)
+		minus := f.Sub(field.Element{}, field.One)
+		term := func(slot int, coef field.Element) plan.Term { return plan.Term{Slot: slot, Coef: coef} }
+		p := &plan.Materialized{
+			Common: plan.Info{
+				Algorithm: "by hand", Field: f, Processors: 2, Ports: 1, Rows: 1, Columns: 3, Phases: []plan.Phase{{Name: "there", Rounds: 1}},
+			},
+			Programs: []*plan.Program{
+				{Proc: 0, Inputs: 1, Rounds: []plan.Round{{Sends: []plan.Send{{Dst: 1, Slots: []int{0, 0}}}}}},
+				{
+					Proc: 1, Rounds: []plan.Round{{Recvs: []plan.Recv{{Src: 0, Count: 2}}}}, Outputs: []int{2, 3, 4},
+					Compute: []plan.Combination{
+						{term(0, field.Code(3)), term(1, field.Code(7))},
+						{term(0, field.One), term(1, minus)},
+						{term(0, field.Code(2)), term(1, field.Code(2))},
+					},
+				},
+			},
+			Rows: [][]int{{0}, {}}, Columns: [][]int{{}, {0, 1, 2}},
+		}
+		a, err := verify.TransferMatrix(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets := randomPackets(f, 1, 50)
+		for _, ranks := range []int{1, 2} {
+			r := &run{plan: p, packets: packets, ranks: ranks, bytes: 50 * f.SymbolBytes(), segment: 16 * f.SymbolBytes()}
+			r.mustDo(t)
+			for j, want := range product(a, packets, 50) {
+				if !bytes.Equal(r.outputs[1][j].Bytes(), want) {
+					t.Errorf("%s, %d ranks: output %d is another packet", name, ranks, j)
+				}
+			}
+		}
+	}
+}
+
+// TestTrafficIsTheCallers changes the traffic that a run returns: the next run of the executable
+// returns what it always does. Of a plan that cuts packets, an error counts whole packets.
+func TestTrafficIsTheCallers(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	x, err := executor.Prepare(compile(t, "exchange", randomMatrix(t, f, 3), 1), 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := executor.Job{Executable: x, Bytes: 12, Segment: 12}
+	for range 3 {
+		job.Inputs, job.Outputs = append(job.Inputs, zeros()...), append(job.Outputs, discard()...)
+	}
+	for range 2 {
+		traffic, err := executor.Run(t.Context(), local.New(1)[0], job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if traffic[0].Rounds[0].Messages != 1 {
+			t.Fatalf("%+v", traffic[0])
+		}
+		traffic[0].Rounds[0].Messages = 99
+	}
+	job.Outputs = nil
+	if _, err := executor.Run(t.Context(), local.New(1)[0], job); err == nil || !strings.Contains(err.Error(), "3 inputs and 0 outputs: the program has 3 and 3") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -101,6 +101,9 @@ func TestTrace(t *testing.T) {
 						t.Errorf("rank %d: %s %d times, %d bytes: want %d times, %d bytes", rank, kind, count[x], bytes[x], segments, n)
 					}
 				}
+				if n := bytes[key{rank, trace.Turn}]; n != 0 {
+					t.Errorf("rank %d: waits for turns have %d bytes", rank, n)
+				}
 				rounds := []int{trace.AfterRounds}
 				if c.ranks > 1 {
 					for round := range p.Info().Rounds() {

@@ -27,6 +27,7 @@ func stateOf(letter byte, n, k, r int) *state {
 	case 'a': // generation 1, and its node.json is lost
 		has(1, true, true)
 		s.Node, s.Group = -1, ""
+	case 'e': // a name, and no manifest that can be read
 	case 'i': // generation 1, and 2 not complete
 		has(1, true, true)
 		has(2, false, false)
@@ -94,7 +95,7 @@ func decideAll(t *testing.T, most, ordered int) {
 	for k := 2; k <= most; k++ {
 		for r := 1; r < k; r++ {
 			of := map[string]string{} // what was decided, by states in order
-			for _, letters := range words("LFN1aip2qj9", k) {
+			for _, letters := range words("LFNe1aip2qj9", k) {
 				if k > ordered && !slices.IsSorted([]byte(letters)) && !slices.IsSortedFunc([]byte(letters), func(a, b byte) int { return int(b) - int(a) }) {
 					continue
 				}

@@ -437,3 +437,32 @@ func smallest(t testing.TB, dirs []string) int {
 	}
 	return least
 }
+
+// TestPrivate opens what Volley keeps of a group to everybody: protect closes it again, the
+// folder and the files in it.
+func TestPrivate(t *testing.T) {
+	dirs := trees(t, 3, 4, 1000, 1)
+	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
+	must(t, err)
+	var opened []string
+	for _, dir := range dirs {
+		kept := filepath.Join(dir, ".volley")
+		entries, err := os.ReadDir(kept)
+		must(t, err)
+		must(t, os.Chmod(kept, 0o755))
+		opened = append(opened, kept)
+		for _, e := range entries {
+			if e.Type().IsRegular() {
+				must(t, os.Chmod(filepath.Join(kept, e.Name()), 0o644))
+				opened = append(opened, filepath.Join(kept, e.Name()))
+			}
+		}
+	}
+	_, err = protect(1, dirs, group.ProtectOptions{Tolerate: 1})
+	must(t, err)
+	for _, name := range opened {
+		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s is still open: %v", name, info.Mode())
+		}
+	}
+}

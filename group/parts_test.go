@@ -8,14 +8,37 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"volley"
 	"volley/executor"
 	"volley/internal/disk"
+	"volley/transport"
 	"volley/transport/local"
 )
+
+// A waited transport counts the sends that nobody has waited for.
+type waited struct {
+	transport.Transport
+	open atomic.Int64
+}
+
+func (w *waited) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
+	w.open.Add(1)
+	return waitedSend{w.Transport.Send(dst, tag, parts), w}
+}
+
+type waitedSend struct {
+	transport.Sending
+	of *waited
+}
+
+func (s waitedSend) Wait(ctx context.Context) error {
+	s.of.open.Add(-1)
+	return s.Sending.Wait(ctx)
+}
 
 // TestDeliver carries parcels of all lengths between nodes at 1, 2 and 3 ranks.
 func TestDeliver(t *testing.T) {
@@ -34,7 +57,8 @@ func TestDeliver(t *testing.T) {
 		for r, x := range local.New(ranks) {
 			wg.Go(func() {
 				defer x.Close()
-				s := &session{t: x, k: k, Options: Options{Timeout: time.Minute}}
+				w := &waited{Transport: x}
+				s := &session{t: w, k: k, Options: Options{Timeout: time.Minute}}
 				got[r] = map[parcel]bool{}
 				if err := s.deliver(t.Context(), list, func(p parcel) ([]byte, error) { return text(p), nil }, func(p parcel, is []byte) error {
 					if first, end := executor.Hosted(k, r, ranks); p.to < first || p.to >= end || !bytes.Equal(is, text(p)) {
@@ -44,6 +68,9 @@ func TestDeliver(t *testing.T) {
 					return nil
 				}); err != nil {
 					t.Errorf("%d ranks: rank %d: %v", ranks, r, err)
+				}
+				if n := w.open.Load(); n != 0 {
+					t.Errorf("%d ranks: rank %d has not waited for %d sends", ranks, r, n)
 				}
 			})
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -410,6 +411,14 @@ func TestAccident(t *testing.T) {
 		if err == nil && r.Deleted == 0 {
 			t.Errorf("%s: no file is said to be deleted", x.what)
 		}
+	}
+	// One of three is not half of them.
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	most(w, w.dirs[0])
+	_, err := w.protectBy(w.Process(), ProtectOptions{})
+	if err == nil || !strings.Contains(err.Error(), "has 3 of 7 files") || !strings.Contains(err.Error(), "). If it is one, recover") {
+		t.Errorf("one of three: %v", err)
 	}
 	if _, err := newWorld(2, 1, Full).protectBy(newWorld(2, 1, Full).Process(), ProtectOptions{MaxDeleted: 1.5}); !IsInputError(err) {
 		t.Errorf("a share of 1.5: %v", err)
