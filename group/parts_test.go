@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -364,6 +365,21 @@ func TestTouches(t *testing.T) {
 			t.Errorf("%s: %+v: want %+v", e.Path, is, want)
 		}
 	}
+	for what, other := range map[string]func(*Entry){
+		"another length":     func(e *Entry) { e.Size++ },
+		"another time":       func(e *Entry) { e.Seconds++ },
+		"a link of its name": func(e *Entry) { e.Type = typeLink },
+	} { // of a file, since it was recorded
+		since := *l
+		since.entries = slices.Clone(l.entries)
+		at := since.find("plain")
+		other(&since.entries[at])
+		must(t, n.writeTouches(1, x, &since))
+		if is := n.readTouches(1, x)["plain"]; is != (touch{}) {
+			t.Errorf("%s: %+v is noted as what was protected", what, is)
+		}
+	}
+	must(t, n.writeTouches(1, x, now))
 	if n.readTouches(2, x) != nil {
 		t.Error("touches of another generation were taken")
 	}
