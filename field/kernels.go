@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-//go:generate go -C internal/gen run . -out ../../kernels_amd64.s -stubs ../../kernels_stubs_amd64.go -pkg field
+//go:generate env GOWORK=off go -C internal/gen run . -out ../../kernels_amd64.s -stubs ../../kernels_stubs_amd64.go -pkg field
 
 // A kernel sets out[i] = Σ_k coefs[k][i]·in[columns[k]], or adds that, in the bytes
 // from ≤ . < to of packets, for the fixed number of outputs that it is written for.
