@@ -104,19 +104,12 @@ func (s *treeLift) Phases() []plan.Phase {
 func (s *treeLift) Classes() []plan.Class { return schedule.Alike(s.size) }
 
 func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+	// Prepare.
+	held := schedule.Gather(b, g, schedule.WindowRounds(s.m, s.ports), s.cosets, s.m, in)
+
 	// move is the swap of slots with the processors d further on and d back.
 	move := func(d int, slots []plan.Slot, put func(got []plan.Slot)) swap {
 		return swap{g.Around(d), slots, g.Around(-d), len(slots), put}
-	}
-
-	// Prepare.
-	held := append(make([]plan.Slot, 0, s.m), in)
-	for _, st := range schedule.WindowRounds(s.m, s.ports) {
-		var list []swap
-		for _, c := range st.Chunks {
-			list = append(list, move(c.At*s.cosets, held[:c.Count:c.Count], func(got []plan.Slot) { held = append(held, got...) }))
-		}
-		swaps(b, g, list)
 	}
 
 	// Tree.
