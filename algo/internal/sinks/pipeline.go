@@ -1,14 +1,12 @@
 package sinks
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 
 	"volley/algo/schedule"
 	"volley/plan"
+	"volley/sim"
 )
 
 // mostPieces bounds the pieces that packets are cut into for a pipeline.
@@ -45,33 +43,26 @@ func PipelinePlans(t schedule.Task) ([]plan.Plan, error) {
 	}
 	type choice struct {
 		*way
-		pieces, rounds int
-		packets        float64
+		pieces int
+		cost   sim.Cost
 	}
 	var choices []choice
+	add := func(w *way, pieces, rounds int) {
+		choices = append(choices, choice{w, pieces, sim.Cost{C1: w.C1 + rounds, C2: w.C2*pieces + rounds, Pieces: pieces}})
+	}
 	for _, w := range ways {
-		// Those of one piece are sinksPlans', here to be better than.
-		tree := schedule.Clog(w.most(), t.Ports)
-		choices = append(choices, choice{w, 1, w.C1 + tree, float64(w.C2 + tree)})
+		add(w, 1, schedule.Clog(w.most(), t.Ports))        // a plan of Plans, here to be better than
 		if w.most() < 2 || w.most() == 2 && t.Ports == 1 { // nothing to overlap
 			continue
 		}
 		for pieces := max(2, t.Ports); pieces <= max(mostPieces, t.Ports); pieces *= 2 {
-			rounds := schedule.PipelineRounds(w.most(), pieces, t.Ports)
-			choices = append(choices, choice{w, pieces, w.C1 + rounds, float64(w.C2) + float64(rounds)/float64(pieces)})
+			add(w, pieces, schedule.PipelineRounds(w.most(), pieces, t.Ports))
 		}
 	}
-	slices.SortStableFunc(choices, func(a, b choice) int {
-		return cmp.Or(cmp.Compare(a.rounds, b.rounds), cmp.Compare(a.packets, b.packets))
-	})
 	var plans []plan.Plan
-	least := math.Inf(1)
-	for _, c := range choices {
-		if c.packets < least {
-			least = c.packets
-			if c.pieces > 1 {
-				plans = append(plans, grouped(t, name, c.way, c.pieces))
-			}
+	for _, c := range sim.Front(choices, func(c choice) sim.Cost { return c.cost }) {
+		if c.pieces > 1 {
+			plans = append(plans, grouped(t, name, c.way, c.pieces))
 		}
 	}
 	if len(plans) == 0 {
