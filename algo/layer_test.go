@@ -1,9 +1,11 @@
-package algo
+package algo_test
 
 import (
 	"fmt"
 	"testing"
 
+	"volley/algo"
+	"volley/algo/algotest"
 	"volley/algo/internal/baseline"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
@@ -12,49 +14,6 @@ import (
 	"volley/sim"
 	"volley/verify"
 )
-
-// testLayer returns a layer of groups of the given sizes, whose members lie
-// interleaved among the processors, with random matrices, and the matrix of the
-// whole layer.
-func testLayer(t *testing.T, f field.Field, step schedule.Step, sizes []int, seed uint64) (schedule.Partition, *matrix.Dense) {
-	t.Helper()
-	k := 0
-	for _, n := range sizes {
-		k += n
-	}
-	// Deal the processors to the groups in turn, until each is full.
-	members := make([][]int, len(sizes))
-	groupOf, indexOf := make([]int, k), make([]int, k)
-	for proc, g := 0, 0; proc < k; g = (g + 1) % len(sizes) {
-		if len(members[g]) < sizes[g] {
-			groupOf[proc], indexOf[proc] = g, len(members[g])
-			members[g] = append(members[g], proc)
-			proc++
-		}
-	}
-	whole := matrix.NewDense(f, k, k)
-	parts := make([]matrix.Matrix, len(sizes))
-	for g, n := range sizes {
-		a, err := matrix.Random(f, n, n, seed+uint64(g))
-		if err != nil {
-			t.Fatal(err)
-		}
-		parts[g] = a
-		for i := range n {
-			for j := range n {
-				whole.Set(members[g][i], members[g][j], a.At(i, j))
-			}
-		}
-	}
-	return schedule.Partition{Step: step, Group: func(proc int) schedule.Group {
-		g := groupOf[proc]
-		return schedule.Group{
-			Size: sizes[g], Index: indexOf[proc],
-			Member: func(i int) int { return members[g][i] },
-			At:     parts[g].At,
-		}
-	}}, whole
-}
 
 // TestLayers runs every step on groups of unequal size side by side: the rounds
 // line up, so the layer costs what its largest group costs, and it computes the
@@ -86,20 +45,20 @@ func TestLayers(t *testing.T) {
 					continue
 				}
 				step := algorithm.step(largest, ports)
-				first, a := testLayer(t, f, step, sizes, 1)
+				first, a := algotest.Layer(t, f, step, sizes, 1)
 				p := schedule.Compile("layer", "", f, k, ports, first)
 				if err := verify.Check(p, a); err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
-				one, _ := testLayer(t, f, step, []int{largest}, 1)
+				one, _ := algotest.Layer(t, f, step, []int{largest}, 1)
 				want := sim.Count(schedule.Compile("layer", "", f, largest, ports, one))
 				if got := sim.Count(p); got.C1 != want.C1 || got.C2 != want.C2 {
 					t.Errorf("%s: %d/%d, the largest group alone %d/%d", name, got.C1, got.C2, want.C1, want.C2)
 				}
-				second, b := testLayer(t, f, step, sizes[:1], 7)
+				second, b := algotest.Layer(t, f, step, sizes[:1], 7)
 				if sizes[0] != k {
-					second, b = testLayer(t, f, algorithm.step(k, ports), []int{k}, 7)
+					second, b = algotest.Layer(t, f, algorithm.step(k, ports), []int{k}, 7)
 				}
 				product, err := matrix.Mul(a, b)
 				if err != nil {
@@ -130,7 +89,7 @@ func TestAllgather(t *testing.T) {
 					want.Set(i, proc*k+i, field.One)
 				}
 			}
-			if err := verify.Check(Allgather(f, k, ports), want); err != nil {
+			if err := verify.Check(algo.Allgather(f, k, ports), want); err != nil {
 				t.Errorf("K=%d p=%d: %v", k, ports, err)
 			}
 		}
@@ -146,7 +105,7 @@ func TestTrees(t *testing.T) {
 	}
 	for k := 1; k <= 40; k++ {
 		for ports := 1; ports <= max(1, min(4, k-1)); ports++ {
-			gather, broadcast := Gather(f, k, ports), Broadcast(f, k, ports)
+			gather, broadcast := algo.Gather(f, k, ports), algo.Broadcast(f, k, ports)
 			one := matrix.NewDense(f, 1, k)
 			for j := range k {
 				one.Set(0, j, field.One)

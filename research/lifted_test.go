@@ -366,17 +366,6 @@ func TestLiftedRefusals(t *testing.T) {
 	}
 }
 
-// A liftCounting counts how often it is asked for an entry.
-type liftCounting struct {
-	matrix.Matrix
-	asked *int
-}
-
-func (m liftCounting) At(i, j int) field.Element {
-	*m.asked++
-	return m.Matrix.At(i, j)
-}
-
 // TestLiftedOnDemand makes one program of a large plan, for which it looks at as much of
 // A as it takes, and no more.
 func TestLiftedOnDemand(t *testing.T) {
@@ -393,7 +382,7 @@ func TestLiftedOnDemand(t *testing.T) {
 		f := fieldtest.Parse(t, "2^16")
 		shape, _ := newLiftedShape(c.k, 1)
 		asked := 0
-		a := liftCounting{cauchy(t, f, c.k), &asked}
+		a := askedMatrix{cauchy(t, f, c.k), &asked}
 		s := &lifted{shape, c.corrected, newLiftedCoding(shape, a, nil, c.corrected)}
 		p := schedule.Compile("lifted", "", f, c.k, 1, schedule.Whole(s, c.k, a.At))
 		if _, err := p.Program(c.k / 2); err != nil {

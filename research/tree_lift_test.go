@@ -271,7 +271,7 @@ func TestTreeLiftOnDemand(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
 	const k = 600
 	asked := 0
-	a := liftCounting{cauchy(t, f, k), &asked}
+	a := askedMatrix{cauchy(t, f, k), &asked}
 	for system := range (treeShape{size: k, ports: 1, cosets: 4, m: 17, h: 9, n: 6}).systems {
 		s := &treeLift{system.treeShape, newTreeCoding(system, a, nil)}
 		p := schedule.Compile("tree-lift", "", f, k, 1, schedule.Whole(s, k, a.At))

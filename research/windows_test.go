@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/algo/algotest"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/field/fieldtest"
@@ -235,7 +236,7 @@ func TestWindowsOnGroups(t *testing.T) {
 	f := fieldtest.Parse(t, "goldilocks")
 	for _, c := range []struct{ size, ports, over int }{{7, 1, 0}, {24, 1, 1}, {16, 2, 0}, {48, 4, 0}} {
 		step := newWindows(windowTable(c.size, c.ports, c.over)[0], c.ports)
-		l, a := testLayer(t, f, step, []int{c.size, c.size, c.size}, 5)
+		l, a := algotest.Layer(t, f, step, []int{c.size, c.size, c.size}, 5)
 		for _, seed := range []int{0, 1} {
 			in := l
 			in.Uniform = true
@@ -325,17 +326,6 @@ func determinant(f field.Field, a matrix.Matrix, rows, columns []int) field.Elem
 		}
 	}
 	return sum
-}
-
-// An askedMatrix counts how often it is asked for an entry.
-type askedMatrix struct {
-	matrix.Matrix
-	asked *int
-}
-
-func (m askedMatrix) At(i, j int) field.Element {
-	*m.asked++
-	return m.Matrix.At(i, j)
 }
 
 // TestWindowsOnDemand makes one program of large plans, for which it looks at some K·B
