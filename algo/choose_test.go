@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"volley/algo"
+	"volley/algo/algotest"
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
@@ -54,7 +55,7 @@ func TestChoiceIsBest(t *testing.T) {
 	b8, q257 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257")
 	matrices := []matrix.Matrix{}
 	for _, k := range []int{1, 5, 16, 24} {
-		matrices = append(matrices, random(t, b8, k, 1), must(matrix.Cauchy(b8, k, k))(t))
+		matrices = append(matrices, algotest.Random(t, b8, k, 1), must(matrix.Cauchy(b8, k, k))(t))
 	}
 	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.CosetPoints(q257, 24))(t)))
 	for _, shape := range [][2]int{{12, 3}, {25, 5}, {16, 1}, {3, 12}} {
@@ -206,7 +207,7 @@ func TestLimitErrorText(t *testing.T) {
 // that naming an algorithm allows it to cut packets.
 func TestChooseErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	p := must(algo.NewProblem(random(t, f, 6, 1), 1, algo.Natural))(t)
+	p := must(algo.NewProblem(algotest.Random(t, f, 6, 1), 1, algo.Natural))(t)
 	if q, err := algo.Choose("exchange", p, sim.Model{}); err != nil || q.Info().Algorithm != "exchange" {
 		t.Errorf("exchange: %v, %v", q, err)
 	}
@@ -224,7 +225,7 @@ func TestChooseErrors(t *testing.T) {
 // TestChooseTies checks that of plans that take equally long the one is chosen that the
 // registry names first.
 func TestChooseTies(t *testing.T) {
-	p := must(algo.NewProblem(random(t, fieldtest.Parse(t, "2^8"), 2, 1), 1, algo.Natural))(t)
+	p := must(algo.NewProblem(algotest.Random(t, fieldtest.Parse(t, "2^8"), 2, 1), 1, algo.Natural))(t)
 	q := must(algo.Choose(algo.Auto, p, sim.Model{Beta: time.Microsecond, Tau: 1e-9, Gamma: 1e-9, Bytes: 100}))(t)
 	if got := q.Info().Algorithm; got != "prepare-and-shoot" { // bruck-allgather and ring-allgather take the same
 		t.Errorf("of several plans that take the same: %s", got)

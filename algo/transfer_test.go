@@ -7,20 +7,12 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/algo/algotest"
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/verify"
 )
-
-func random(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Random(f, k, k, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
 
 // forAnyMatrix returns the algorithms that take every matrix.
 func forAnyMatrix() []algo.Algorithm {
@@ -49,7 +41,7 @@ func TestTransferMatrix(t *testing.T) {
 				t.Parallel()
 				for k := 1; k <= 40; k++ {
 					for ports := 1; ports <= 4; ports++ {
-						checkTransfer(t, algorithm, random(t, f, k, uint64(k)), ports)
+						checkTransfer(t, algorithm, algotest.Random(t, f, k, uint64(k)), ports)
 					}
 				}
 			})
@@ -65,11 +57,11 @@ func TestTransferMatrixSample(t *testing.T) {
 		name := []string{"2^8", "257", "3^4"}[rng.IntN(3)]
 		f := fieldtest.Parse(t, name)
 		for _, algorithm := range forAnyMatrix() {
-			checkTransfer(t, algorithm, random(t, f, k, rng.Uint64()), ports)
+			checkTransfer(t, algorithm, algotest.Random(t, f, k, rng.Uint64()), ports)
 		}
 	}
 	for _, algorithm := range forAnyMatrix() {
-		checkTransfer(t, algorithm, random(t, fieldtest.Parse(t, "257"), 125, 3), 2)
+		checkTransfer(t, algorithm, algotest.Random(t, fieldtest.Parse(t, "257"), 125, 3), 2)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/algo/algotest"
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/verify"
@@ -23,7 +24,7 @@ func TestVerifyAll(t *testing.T) {
 			f := fieldtest.Parse(t, name)
 			check := func(algorithm algo.Algorithm, k, ports int) {
 				t.Helper()
-				checkTransfer(t, algorithm, random(t, f, k, uint64(1000*k+ports)), ports)
+				checkTransfer(t, algorithm, algotest.Random(t, f, k, uint64(1000*k+ports)), ports)
 				plans.Add(1)
 				entries.Add(int64(k * k))
 			}
@@ -92,7 +93,7 @@ func TestVerifyAllSteps(t *testing.T) {
 			f := fieldtest.Parse(t, name)
 			check := func(t *testing.T, k, ports int) {
 				t.Helper()
-				a := random(t, f, k, uint64(k))
+				a := algotest.Random(t, f, k, uint64(k))
 				if name == "2^16" {
 					a = must(matrix.Cauchy(f, k, k))(t)
 				}

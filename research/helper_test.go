@@ -9,15 +9,6 @@ import (
 	"volley/sim"
 )
 
-func randomSquare(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Random(f, k, k, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
 func cauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
 	t.Helper()
 	a, err := matrix.Cauchy(f, k, k)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/algo/algotest"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/field/fieldtest"
@@ -278,7 +279,7 @@ func TestLiftedLarge(t *testing.T) {
 					rank1.Set(i, j, field.Code(uint64((i+1)*(j*j+1)%11)))
 				}
 			}
-			for _, a := range []matrix.Matrix{randomSquare(t, f, c.k, 1), matrix.Identity(f, c.k), rank1} {
+			for _, a := range []matrix.Matrix{algotest.Random(t, f, c.k, 1), matrix.Identity(f, c.k), rank1} {
 				p, _ := liftedPlan(t, a, c.ports, true)
 				checkLiftedRandom(t, p, a, 16)
 				checkLiftedClasses(t, p)
@@ -317,11 +318,11 @@ func TestLiftedPlans(t *testing.T) {
 		{cauchy(t, f, 24), 1, 7, "T=3 h=2"},
 		{cauchy(t, f, 96), 1, 15, "T=3 h=4"},
 		{matrix.Transpose(cauchy(t, f, 96)), 1, 15, "T=3 h=4"}, // by looking at its minors
-		{randomSquare(t, f, 24, 1), 1, 7, "T=3 h=2"},
-		{randomSquare(t, f, 75, 1), 1, 14, "T=2 h=5"},
-		{randomSquare(t, f, 75, 8), 1, 14, "T=2 h=5 relabelled"},
+		{algotest.Random(t, f, 24, 1), 1, 7, "T=3 h=2"},
+		{algotest.Random(t, f, 75, 1), 1, 14, "T=2 h=5"},
+		{algotest.Random(t, f, 75, 8), 1, 14, "T=2 h=5 relabelled"},
 		{matrix.Identity(f, 75), 1, 15, "T=2 h=5 corrected"},
-		{randomSquare(t, fieldtest.Parse(t, "7"), 75, 1), 1, 15, "T=2 h=5 corrected"},
+		{algotest.Random(t, fieldtest.Parse(t, "7"), 75, 1), 1, 15, "T=2 h=5 corrected"},
 		{matrix.Identity(f, 147), 2, 11, "T=2 h=7 corrected"}, // a free port for the correction
 		{matrix.Identity(f, 48), 4, 3, "T=2 h=4 corrected"},   // in as many rounds as universal with 4
 	} {

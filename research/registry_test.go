@@ -16,7 +16,7 @@ import (
 func problem(t testing.TB, name string, k, ports int) *algo.Problem {
 	t.Helper()
 	f := fieldtest.Parse(t, name)
-	a := randomSquare(t, f, k, 1)
+	a := algotest.Random(t, f, k, 1)
 	if name == "2^16" || name == "2^8" {
 		a = cauchy(t, f, k)
 	}

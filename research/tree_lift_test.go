@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/algo/algotest"
 	"volley/algo/schedule"
 	"volley/field/fieldtest"
 	"volley/matrix"
@@ -59,7 +60,7 @@ func TestTreeLift(t *testing.T) {
 					shapes := allTreeShapes(k, ports)
 					checked, random := 0, 0
 					for _, n := range rng.Perm(len(shapes)) {
-						a := randomSquare(t, f, k, uint64(n))
+						a := algotest.Random(t, f, k, uint64(n))
 						if name == "2^8" {
 							a = cauchy(t, f, k)
 						}
@@ -209,7 +210,7 @@ func TestTreeLiftRelabelled(t *testing.T) {
 	f := fieldtest.Parse(t, "2^4")
 	relabelled := 0
 	for seed := range uint64(20) {
-		a := randomSquare(t, f, 112, seed)
+		a := algotest.Random(t, f, 112, seed)
 		problem, err := algo.NewProblem(a, 1, algo.Natural)
 		if err != nil {
 			t.Fatal(err)
@@ -251,7 +252,7 @@ func TestTreeLiftRefusals(t *testing.T) {
 		{cauchy(t, f, 112), 1, "for no K = R·Z are there parameters within the limits"},
 		{matrix.NewDense(f, 112, 112), -1, "the equations of processor 0 depend on one another for R=2 m=8 h=7 n=4 stride=14"},
 		{matrix.Identity(f, 112), -1, "the equations of processor 0 depend on one another"},
-		{randomSquare(t, fieldtest.Parse(t, "2"), 112, 1), -1, "depend on one another"},
+		{algotest.Random(t, fieldtest.Parse(t, "2"), 112, 1), -1, "depend on one another"},
 		{matrix.Identity(f, 20000), -1, "more than 16384 processors"},
 		{matrix.NewDense(f, 112, 100), -1, "112 sources and 100 sinks"},
 	} {

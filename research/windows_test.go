@@ -144,7 +144,7 @@ func TestWindowsRandom(t *testing.T) {
 					if len(windowTable(k, ports, 2)) == 0 {
 						continue
 					}
-					a := randomSquare(t, f, k, uint64(100*k+ports))
+					a := algotest.Random(t, f, k, uint64(100*k+ports))
 					plans, err := windowsPlans(windowProblem(t, a, ports, 2))
 					if err != nil {
 						if !errors.Is(err, schedule.ErrStructure) || !strings.Contains(err.Error(), "is zero") {
@@ -278,7 +278,7 @@ func TestWindowPivots(t *testing.T) {
 				t.Errorf("K=%d: %v is not plain", k, w)
 				continue
 			}
-			a := randomSquare(t, small, k, uint64(k))
+			a := algotest.Random(t, small, k, uint64(k))
 			_, _, one := s.vanishingMinor(&algo.Problem{Matrix: a}, a.At)
 			_, _, other := s.vanishingPivot(&algo.Problem{Matrix: a}, a.At)
 			if one != other {
@@ -292,7 +292,7 @@ func TestWindowPivots(t *testing.T) {
 					t.Errorf("K=%d: %v: pivot %d of processor %d is zero, the minor %v", k, w, pivot, proc, d)
 				}
 			}
-			a = randomSquare(t, large, k, uint64(k))
+			a = algotest.Random(t, large, k, uint64(k))
 			code := newWindowCoding(s, large, a.At)
 			for proc := range k {
 				for pivot := 1; pivot <= s.extra; pivot++ {

@@ -39,6 +39,16 @@ func Compile(t testing.TB, algorithm, fieldName, spec string, k, ports int, chan
 	return p
 }
 
+// Random returns the random k×k matrix of a seed.
+func Random(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
+	t.Helper()
+	a, err := matrix.Random(f, k, k, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 // Layer returns a layer of groups of the given sizes, whose members lie
 // interleaved among the processors, with random matrices, and the matrix of the
 // whole layer.
@@ -61,10 +71,7 @@ func Layer(t testing.TB, f field.Field, step schedule.Step, sizes []int, seed ui
 	whole := matrix.NewDense(f, k, k)
 	parts := make([]matrix.Matrix, len(sizes))
 	for g, n := range sizes {
-		a, err := matrix.Random(f, n, n, seed+uint64(g))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := Random(t, f, n, seed+uint64(g))
 		parts[g] = a
 		for i := range n {
 			for j := range n {
