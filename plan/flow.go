@@ -106,8 +106,9 @@ func Follow(p Plan) (*Flow, error) {
 		return nil, err
 	}
 	f := &Flow{slots: make([][]flowSlot, len(m.Programs)), results: map[int]set{}, pieces: m.Common.Pieces}
-	f.forward(m)
-	f.backward(m)
+	rounds := m.Messages()
+	f.forward(m, rounds)
+	f.backward(m, rounds)
 	return f, nil
 }
 
@@ -122,7 +123,7 @@ func (f *Flow) Content(proc int, slot Slot) Content {
 }
 
 // forward collects the rows of every slot, round by round.
-func (f *Flow) forward(m *Materialized) {
+func (f *Flow) forward(m *Materialized, rounds [][]Message) {
 	rows, columns := newSet(m.Common.Rows), newSet(m.Common.Columns)
 	grow := func(k int, s flowSlot) {
 		s.columns = columns.clone()
@@ -148,7 +149,7 @@ func (f *Flow) forward(m *Materialized) {
 			grow(k, s)
 		}
 	}
-	for t, messages := range m.Messages() {
+	for t, messages := range rounds {
 		for k, prog := range m.Programs {
 			compute(k, prog.Rounds[t].Compute)
 		}
@@ -169,7 +170,7 @@ func (f *Flow) forward(m *Materialized) {
 }
 
 // backward collects the columns of every slot, last round first.
-func (f *Flow) backward(m *Materialized) {
+func (f *Flow) backward(m *Materialized, rounds [][]Message) {
 	next := make([]Slot, len(m.Programs)) // slots from here on are done
 	uncompute := func(k int, list []Combination) {
 		for i := len(list) - 1; i >= 0; i-- {
@@ -189,7 +190,7 @@ func (f *Flow) backward(m *Materialized) {
 		}
 		uncompute(k, prog.Compute)
 	}
-	for t, messages := range slices.Backward(m.Messages()) {
+	for t, messages := range slices.Backward(rounds) {
 		for _, x := range messages {
 			next[x.Dst] -= len(x.Slots)
 			for i, slot := range x.Slots {
