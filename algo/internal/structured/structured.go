@@ -102,7 +102,8 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 	var lines []string
 	if len(cuts) == 1 {
 		step := universal.Tuned(k, t.Ports)
-		l := schedule.Compile(name, fmt.Sprintf("groups %d %s", k, step.Parameters()), t.Matrix.Field(), k, t.Ports, schedule.Whole(step, k, t.Matrix.At))
+		l := schedule.OnAll(name, step, t)
+		l.Common.Parameters = fmt.Sprintf("groups %d %s", k, step.Parameters())
 		l.Common.Notes = append(notes, "all layers fused into one: the universal step")
 		return l
 	}
