@@ -12,8 +12,8 @@ import (
 // by [Gather] and comes down by [Broadcast]: twice the rounds, and a K-th of the bytes.
 
 // Allgather returns a plan whose output i at every processor is the packet of
-// processor i, in the rounds of [universal.Step.bruckAllgather]. Its matrix has K² columns: column
-// K·k + i is output i of processor k. C1 = clog(K), C2 = ⌈(K-1)/p⌉.
+// processor i, in the rounds of the algorithm "bruck-allgather". Its matrix has K² columns:
+// column K·k + i is output i of processor k. C1 = clog(K), C2 = ⌈(K-1)/p⌉.
 func Allgather(f field.Field, processors, ports int) plan.Plan {
 	stages := schedule.WindowRounds(processors, ports)
 	return &schedule.Plan{

@@ -5,7 +5,7 @@
 // chooses from, and [Register] adds an algorithm of one's own. [Relay], [Broadcast],
 // [Gather] and [Allgather] are plans for other traffic.
 //
-// The algorithms are in rooms of their own, each of which imports those before it only:
+// The algorithms are in packages of their own, each of which imports only those before it:
 //
 //   - schedule: what an algorithm is written with, such as builder, groups and broadcasts;
 //   - internal/universal: prepare-and-shoot and its generalisation, for every matrix;

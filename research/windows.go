@@ -15,7 +15,7 @@ import (
 // elements for its own result. It keeps them: in the results of others it passes them
 // on, multiplied, in place of packets that it has not.
 //
-//	problem  every K and p; B >= 1 (B = 0 is [universal.Step.Step]); A whose pivots, B at each
+//	problem  every K and p; B >= 1 (B = 0 is "universal"); A whose pivots, B at each
 //	         processor, are not zero. In a [windows.plain] step they are quotients of
 //	         minors of A of size B and less: never zero where A is superregular
 //	cost     C1 = clog(m) + ⌈B/p⌉ + clog(c+1), C2 = ⌈(m-1)/p⌉ + ⌈B/p⌉ + ⌈c/p⌉, for most
@@ -30,9 +30,9 @@ import (
 //     offsets -t·M + t + [0, m) of its result.
 //   - shoot, with stride M as in universal: the partial sum of k for j = k + l·M has the
 //     packets of row l, offsets l·M + [0, m) of j, and for gap (l, t), an offset that
-//     nothing else covers, γ_l,t·z_t(k). The factor γ_l,t makes the last packet of z_t(k)
-//     come out right there; what it spills over other offsets is taken off rows, and
-//     off windows and gaps of smaller t, which are reckoned later.
+//     nothing else covers, γ_l,t·z_t(k). The factor γ_l,t gives the last packet of z_t(k)
+//     the correct coefficient at that offset. What γ_l,t·z_t(k) adds at other offsets is
+//     taken off rows, and off windows and gaps of smaller t, which are reckoned later.
 //
 // Pivot t of k, the coefficient of the last packet of z_t(k), divides. [windows.vanishing]
 // finds pivots that are zero; Encode takes for granted that there are none. All groups

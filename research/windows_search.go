@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+
 	"volley/algo"
 	"volley/algo/schedule"
 	"volley/sim"

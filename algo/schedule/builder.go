@@ -184,8 +184,8 @@ func (b *Builder) Total(list []Addend) plan.Slot {
 // Transposed writes a part of a program that only hands packets on, such as a broadcast,
 // backwards: what it would send is received, what it would receive is sent, and what it
 // would copy is added up. Write makes inputs and returns outputs of the part as it is
-// forwards, -1 for none. Of the transposed one own are the inputs, one for each output,
-// nil for none; transposed returns the slots of the sums, one for each input.
+// forwards, -1 for none. Own has an input of the transposed part for each of these
+// outputs, nil for none. Transposed returns the slot of a sum for each of these inputs.
 func (b *Builder) Transposed(own [][]Addend, write func(forward *Builder) (outputs []plan.Slot)) []plan.Slot {
 	forward := &Builder{}
 	outputs := write(forward)
@@ -227,12 +227,14 @@ func (b *Builder) Transposed(own [][]Addend, write func(forward *Builder) (outpu
 // they would be work without effect.
 type Sum plan.Combination
 
+// Add adds a term.
 func (s *Sum) Add(slot plan.Slot, coef field.Element) {
 	if !coef.IsZero() {
 		*s = append(*s, plan.Term{Slot: slot, Coef: coef})
 	}
 }
 
+// AddAll adds the slots as they are, with coefficient one.
 func (s *Sum) AddAll(slots []plan.Slot) {
 	for _, slot := range slots {
 		s.Add(slot, field.One)

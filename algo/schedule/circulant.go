@@ -146,9 +146,8 @@ func PipelineRounds(size, pieces, ports int) int {
 	return (pieces+ports-1)/ports - 1 + newCirculant(size).q()
 }
 
-// streams returns the transfers of each port for a communicator of which a processor is part;
-// pieces >= ports.
-// Block i of a stream is piece i·len(streams) + port.
+// streams returns the transfers of each port for a communicator of which a processor is
+// part; pieces >= ports. Block i of a port's stream is piece i·ports + port.
 func streams(c Communicator, pieces, ports int) []transfers {
 	if c.Size < 2 {
 		return nil

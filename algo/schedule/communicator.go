@@ -26,7 +26,7 @@ func Broadcast(b *Builder, rounds []WindowRound, comms []Communicator) [][]plan.
 			have[i] = c.Have
 		}
 	}
-	for _, st := range rounds { // positions below st.from have it
+	for _, st := range rounds { // positions below st.From have it
 		for port, ch := range st.Chunks {
 			for i, c := range comms {
 				if c.At < ch.Count && c.At+ch.At < c.Size {

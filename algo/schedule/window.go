@@ -42,7 +42,7 @@ func (c Chunk) Cut(limit int) Chunk { return Chunk{c.At, min(c.Count, limit-c.At
 // A Window is the slots of the packets of the members 0, 1, … places back.
 type Window []plan.Slot
 
-// Sum returns what the window adds to the result of the member so far on.
+// Sum returns what the window adds to the result of the member offset places on.
 func (w Window) Sum(g Group, offset int) []Addend {
 	w = w[:max(0, min(len(w), g.Size-offset))]
 	return Combined(len(w), func() plan.Combination {
@@ -55,8 +55,8 @@ func (w Window) Sum(g Group, offset int) []Addend {
 }
 
 // Gather runs the rounds as an allgather of windows: it returns the slots of the
-// packets of the members 0 … window-1 strides back. Rounds beyond the window are
-// empty rounds.
+// packets of the members 0 … most-1 strides back. Rounds that would take the window
+// beyond most are empty.
 func Gather(b *Builder, g Group, stages []WindowRound, stride, most int, in plan.Slot) Window {
 	held := append(make(Window, 0, most), in)
 	for _, st := range stages {

@@ -11,7 +11,7 @@ import (
 //	problem  every A, every K and p
 //	cost     C1 = 2·clog(K), C2 = 2·⌈(K-1)/p⌉ (TestBaselineCosts)
 //	source   MPI_Gather, encode at the root, MPI_Scatter with binomial trees; for
-//	         p ports Bruck et al. (see [universal.Step.bruckAllgather])
+//	         p ports Bruck et al. (see [universal.NewBruckAllgather])
 //
 // The tree is that of the window schedule: in the stage from v to w a processor
 // that answers for the members [base, base+w) hands a chunk of [v, w) to each of
@@ -21,6 +21,7 @@ type central struct {
 	Stages []schedule.WindowRound
 }
 
+// NewCentral returns the step for groups of up to size processors.
 func NewCentral(size, ports int) central { return central{size, schedule.WindowRounds(size, ports)} }
 
 func (central) Parameters() string { return "" }

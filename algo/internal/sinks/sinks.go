@@ -214,8 +214,8 @@ func (w *way) merged(s int) bool {
 	return w.carrier(0, s) == s
 }
 
-// communicator returns communicator s: at position 0 the one of the smaller side, then one member of
-// each group, where they are others than that one. Group 0 is last if its member
+// communicator returns communicator s: at position 0 the one of the smaller side, then one
+// member of each group, where they are others than that one. Group 0 is last if its member
 // leads a communicator as well.
 func (w *way) communicator(s int) schedule.Communicator {
 	c := schedule.Communicator{Size: w.n + 1}
@@ -236,8 +236,8 @@ func (w *way) communicator(s int) schedule.Communicator {
 	return c
 }
 
-// communicators returns the communicators that a processor is in, the one it leads first, and which of
-// them is that of what it carries in its group: -1 for none.
+// communicators returns the communicators that a processor is in, the one it leads first,
+// and which of them is that of what it carries in its group: -1 for none.
 func (w *way) communicators(proc int) (list []schedule.Communicator, carried int) {
 	lead := proc - w.fewAt(0)
 	if lead >= 0 && lead < w.few() {
@@ -307,9 +307,9 @@ func ways(t schedule.Task) []*way {
 	return list
 }
 
-// worthwhile returns the ways that none beats by the formula, the fewest rounds first. That
-// [universal.Step.Rectangular] leaves out elements changes no front: of 9,480 problems with K and R up
-// to 40 there was none with a plan below the formulas.
+// worthwhile returns the ways that no other way beats by the formula, the fewest rounds
+// first. [universal.Rectangular] leaves out elements, which changes no front: of 9,480
+// problems with K and R up to 40 none had a plan below the formulas.
 func worthwhile(t schedule.Task, ways []*way) []*way {
 	return sim.Front(ways, func(w *way) sim.Cost {
 		tree := schedule.Clog(w.most(), t.Ports)

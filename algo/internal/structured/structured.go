@@ -23,10 +23,10 @@ const (
 	AcrossMiddle        // always across it: "folded"
 )
 
-// Plans returns the plans named so of a matrix, fact, of a family of matrices that are products of
-// layers: those ways to fuse neighbouring layers of which none is worse than another
-// in both C1 and C2. Every fused layer is one universal step on its groups. All
-// layers fused into one are the universal algorithm, in natural order whatever the
+// Plans returns the plans, under a name, of a matrix of a family. Fact is the matrix as a
+// product of layers, or nil. There is a plan for each way to fuse neighbouring layers that
+// no other way beats in C1 and C2. Every fused layer is one universal step on its groups.
+// All layers fused into one are the universal algorithm, in natural order whatever the
 // layers need.
 func Plans(name, family string, mode Fusing, t schedule.Task, fact *matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
 	if fact == nil || fact.Name != family {
@@ -155,8 +155,8 @@ func OnGroups(l matrix.Layer, ports int, labels matrix.Labels) schedule.Partitio
 }
 
 // Fusions returns the ways to fuse neighbouring layers that no other way beats in
-// C1 and C2, as the ends of the fused runs. allowed says which runs may be fused. The cost of a run is that of a step on the groups of what it
-// spans: no matrices are multiplied.
+// C1 and C2, as the ends of the fused runs. Allowed says which runs may be fused. The cost
+// of a run is that of a step on the groups of what it spans: no matrices are multiplied.
 func Fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]int {
 	steps := map[int]sim.Cost{}
 	stepCost := func(size int) sim.Cost {

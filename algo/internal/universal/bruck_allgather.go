@@ -13,6 +13,7 @@ import "volley/plan"
 //	         Systems", IEEE TPDS 8(11), 1997, where it is called concatenation
 type bruckAllgather struct{ *Step }
 
+// NewBruckAllgather returns the step for groups of up to size processors.
 func NewBruckAllgather(size, ports int) bruckAllgather {
 	return bruckAllgather{New(size, ports, size, 1)}
 }

@@ -27,6 +27,7 @@ type prepareAndShoot struct {
 	size, ports, m, n int
 }
 
+// NewPrepareAndShoot returns the step for groups of up to size processors.
 func NewPrepareAndShoot(size, ports int) *prepareAndShoot {
 	s := &prepareAndShoot{size: size, ports: ports, m: 1, n: 1}
 	// One round more for prepare, then one for shoot, until m·n covers the group.

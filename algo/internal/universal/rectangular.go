@@ -16,8 +16,8 @@ import (
 //	source   [Step]
 type Rectangular struct{ *Step }
 
-// A part is a group of which some members are sources and some are sinks, as one of
-// them sees it. At is asked for those only.
+// A SparseGroup is a group in which some members are sources and some are sinks, as one
+// of them sees it. At is asked for the entries of sources and sinks only.
 type SparseGroup struct {
 	schedule.Group
 	Has   func(i int) bool // whether member i has a packet; some member has

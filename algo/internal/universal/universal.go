@@ -71,6 +71,7 @@ func Cost(m, n, ports int) sim.Cost {
 	return sim.Cost{C1: schedule.Clog(m, ports) + schedule.Clog(n, ports), C2: schedule.Ceil(m-1, ports) + schedule.Ceil(n-1, ports)}
 }
 
+// Cost is the cost of the step.
 func (s *Step) Cost(ports int) sim.Cost { return Cost(s.m, s.n, ports) }
 
 // Plans returns the plan with the fewest rounds and, where a round more
