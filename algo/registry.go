@@ -187,7 +187,7 @@ var registry = []Algorithm{
 	{
 		Name:       "pipeline",
 		Title:      "sinks with packets in S pieces, reduced or broadcast on circulant graphs in the fewest rounds",
-		Problem:    "as sinks, large packets, crews of c >= 3 members, or 2 and p >= 2",
+		Problem:    "as sinks, large packets; c >= 3 processors that add up or obtain one packet, or 2 and p >= 2",
 		C1:         "clog(ceil(B/n)) + ceil(S/p) - 1 + ceil(log2(c)), c = n or n+1",
 		C2:         "Psi(ceil(B/n)) + (ceil(S/p) - 1 + ceil(log2(c)))/S packets",
 		Source:     "Träff, arXiv:2407.18004, for broadcast and reduction; with the steps ours",
