@@ -167,7 +167,7 @@ func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *plan
 	}
 	m := r.Mismatches[0]
 	return wrongf("the plan computes another matrix than %s: %s: processor %d has %s·%s in %s, want %s·%s",
-		r.Matrix, count(r.Differs, "wrong coefficient"), m.Processor, m.Got, m.Initial, m.Coded, m.Want, m.Initial)
+		r.Matrix, printable.Count(r.Differs, "wrong coefficient"), m.Processor, m.Got, m.Initial, m.Coded, m.Want, m.Initial)
 }
 
 func (r *planReport) print(w io.Writer) error {
@@ -178,9 +178,9 @@ func (r *planReport) print(w io.Writer) error {
 			result = fmt.Sprintf("keeps the rules, and computes another matrix than %s", r.Matrix)
 		}
 	}
-	shape := count(r.Processors, "processor")
+	shape := printable.Count(r.Processors, "processor")
 	if r.Sources != r.Processors || r.Sinks != r.Processors {
-		shape += fmt.Sprintf(" (%s, %s)", count(r.Sources, "source"), count(r.Sinks, "sink"))
+		shape += fmt.Sprintf(" (%s, %s)", printable.Count(r.Sources, "source"), printable.Count(r.Sinks, "sink"))
 	}
 	name := r.Algorithm
 	if r.Parameters != "" {
@@ -188,7 +188,7 @@ func (r *planReport) print(w io.Writer) error {
 	}
 	minCut := ""
 	if r.MinCut > 0 {
-		minCut = fmt.Sprintf("; in %s %d", count(r.C1, "round"), r.MinCut)
+		minCut = fmt.Sprintf("; in %s %d", printable.Count(r.C1, "round"), r.MinCut)
 	}
 	_, err := printable.Fprintf(w, `plan       %s, %s, p = %d, field %s
 C1         %s, lower bound for all matrices %d
@@ -197,7 +197,7 @@ C3         %s per symbol
 memory     %s at most
 result     %s
 `, name, shape, r.Ports, r.Field,
-		count(r.C1, "round"), r.BoundC1, packetCount(r.C2), report.Number(r.BoundC2), minCut,
-		count(r.C3, "multiply-add"), packetCount(r.Memory), result)
+		printable.Count(r.C1, "round"), r.BoundC1, packetCount(r.C2), report.Number(r.BoundC2), minCut,
+		printable.Count(r.C3, "multiply-add"), packetCount(r.Memory), result)
 	return err
 }
