@@ -28,7 +28,8 @@ func Greet(ctx context.Context, t transport.Transport, verb string, timeout time
 	return err
 }
 
-// A greeting is what a processor tells all others before a run, as the terms of a [hello].
+// A greeting is what a processor tells all others before a run, as the terms of
+// [collective.Comm.Greet].
 type greeting struct {
 	Terms terms
 

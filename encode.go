@@ -43,33 +43,33 @@ type choice struct {
 	by    sim.Model // chosen by it
 	slots int       // plan.MemorySlots
 
-	mu    sync.Mutex // guards what follows
-	check plan.Plan  // for the fingerprints
-	parts map[partKey]*executor.Executable
+	mu          sync.Mutex // guards what follows
+	check       plan.Plan  // for the fingerprints
+	executables map[executableKey]*executor.Executable
 }
 
-type partKey struct {
-	plan        plan.Plan
+type executableKey struct {
+	check       bool // of the check, not of the run
 	rank, ranks int
 }
 
-// part returns the part of a rank for p, the plan or that of the check.
-func (c *choice) part(p plan.Plan, rank, ranks int) (*executor.Executable, error) {
-	key := partKey{p, rank, ranks}
+// executable returns p, the plan or that of the check, ready to run at a rank.
+func (c *choice) executable(p plan.Plan, check bool, rank, ranks int) (*executor.Executable, error) {
+	key := executableKey{check, rank, ranks}
 	c.mu.Lock()
-	part := c.parts[key]
+	x := c.executables[key]
 	c.mu.Unlock()
-	if part != nil {
-		return part, nil
+	if x != nil {
+		return x, nil
 	}
-	part, err := executor.Prepare(p, rank, ranks)
+	x, err := executor.Prepare(p, rank, ranks)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.parts[key] = part
-	return part, nil
+	c.executables[key] = x
+	return x, nil
 }
 
 // NewEncoder returns an encoder for the matrix a. It returns an error when a has no rows or
@@ -114,11 +114,12 @@ func (e *Encoder) model(symbols int64) sim.Model {
 	return sim.Model{Beta: e.options.beta, Tau: e.options.tau, Gamma: e.options.gamma, Bytes: symbols * int64(n), SymbolBytes: n}
 }
 
-// choose returns the plan by the model, an earlier choice where there is one.
+// choose returns the plan by the model, an earlier choice where there is one. A plan that is
+// given is the same by every model.
 func (e *Encoder) choose(m sim.Model) (*choice, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.by == m })
+	i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.by == m || e.options.plan != nil })
 	if i < 0 {
 		p := e.options.plan
 		if p == nil {
@@ -128,7 +129,7 @@ func (e *Encoder) choose(m sim.Model) (*choice, error) {
 			}
 		}
 		i = len(e.choices)
-		e.choices = append(e.choices, &choice{Plan: p, by: m, slots: plan.MemorySlots(p), parts: map[partKey]*executor.Executable{}})
+		e.choices = append(e.choices, &choice{Plan: p, by: m, slots: plan.MemorySlots(p), executables: map[executableKey]*executor.Executable{}})
 	}
 	c := e.choices[i]
 	e.choices = slices.Insert(slices.Delete(e.choices, i, i+1), 0, c)
@@ -249,7 +250,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	r.PlanHash = hex.EncodeToString(hash)
 	compiling := time.Now()
 	began = e.options.trace.Now()
-	part, err := chosen.part(p, t.Rank(), t.Size())
+	executable, err := chosen.executable(p, false, t.Rank(), t.Size())
 	traced(trace.Compile)
 	if err != nil {
 		return nil, err
@@ -263,7 +264,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		return nil, c.Alike(ctx, err)
 	}
 	job := executor.Job{
-		Executable: part, Bytes: shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
+		Executable: executable, Bytes: shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
 		Header: hash,
 		Check: func(rank int, header []byte) error {
 			if !bytes.Equal(header, hash) {
@@ -369,7 +370,7 @@ func (e *Encoder) check(ctx context.Context, t transport.Transport, c *collectiv
 	if err != nil {
 		return err
 	}
-	part, err := chosen.part(q, t.Rank(), t.Size())
+	executable, err := chosen.executable(q, true, t.Rank(), t.Size())
 	if err != nil {
 		return err
 	}
@@ -377,7 +378,7 @@ func (e *Encoder) check(ctx context.Context, t transport.Transport, c *collectiv
 	for i := range in {
 		records[i] = in[i].Bytes()
 	}
-	want, err := c.Run(ctx, part, records, len(records), len(records[0]))
+	want, err := c.Run(ctx, executable, records, len(records), len(records[0]))
 	if err != nil {
 		return err
 	}

@@ -168,3 +168,34 @@ func TestWithPlanDisagreement(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// notes is a plan that is no key of a map.
+type notes struct {
+	plan.Plan
+	list []string
+}
+
+// TestWithPlanOnce prepares a given plan once, for packets of any length and whatever the plan's
+// type is.
+func TestWithPlanOnce(t *testing.T) {
+	a, err := matrix.Random(fieldtest.Parse(t, "2^8"), 4, 4, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewEncoder(a, WithPlan(notes{given(t, a), []string{"mine"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := range 3 {
+		packets := make([]Packet, 4)
+		for k := range packets {
+			packets[k] = Packet{Data: make([]byte, size), Result: new([]byte)}
+		}
+		if _, err := e.Run(t.Context(), local.New(1)[0], packets...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(e.choices) != 1 || len(e.choices[0].executables) != 2 { // of the run and of its check
+		t.Errorf("%d choices: want one, with two executables", len(e.choices))
+	}
+}

@@ -45,8 +45,8 @@ func TestAlternatingSizes(t *testing.T) {
 			if turn == 0 {
 				first[size] = c
 			}
-			if c != first[size] || len(c.parts) != 2 { // of the run and of its check
-				t.Errorf("turn %d, size %d: planned anew, or %d parts", turn, size, len(c.parts))
+			if c != first[size] || len(c.executables) != 2 { // of the run and of its check
+				t.Errorf("turn %d, size %d: planned anew, or %d executables", turn, size, len(c.executables))
 			}
 		}
 	}

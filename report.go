@@ -116,7 +116,7 @@ func Merge(reports []*Report) *Report {
 
 func newReport(p plan.Plan, problem *algo.Problem) *Report {
 	info, a := p.Info(), problem.Matrix
-	c1, c2 := problem.Bounds()
+	c1, c2 := algo.Bounds(info)
 	r := &Report{
 		Algorithm:  info.Algorithm,
 		Parameters: info.Parameters,
@@ -136,7 +136,6 @@ func newReport(p plan.Plan, problem *algo.Problem) *Report {
 	}
 	if info.Pieces > 1 {
 		r.Pieces = info.Pieces
-		r.BoundC2 = (info.Pieces + info.Ports - 1) / info.Ports // a packet has to come in on p ports
 	}
 	if !problem.Square() {
 		r.Sinks = a.Cols()

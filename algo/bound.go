@@ -3,7 +3,32 @@ package algo
 import (
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
+	"volley/plan"
 )
+
+// Bounds returns C1 and C2, in elements, that no schedule for every matrix of the shape of a plan
+// goes below: those of [BoundC1] and [BoundC2] where every processor is source and sink. Of
+// others it is known that a sink hears of K sources and a source is heard of by R sinks. Where
+// packets are cut, it is known that one has to come in on p ports.
+func Bounds(i plan.Info) (c1, c2 int) {
+	pieces := i.PieceCount()
+	k, r := i.Rows/pieces, i.Columns/pieces
+	c1, c2 = bounds(k, r, i.Processors >= k+r, i.Ports)
+	if pieces > 1 {
+		c2 = schedule.Ceil(pieces, i.Ports)
+	}
+	return c1, c2
+}
+
+func bounds(k, r int, separate bool, ports int) (c1, c2 int) {
+	if k == r && !separate {
+		return BoundC1(k, ports), BoundC2(k, ports)
+	}
+	if separate { // a sink is none of the sources
+		k, r = k+1, r+1
+	}
+	return BoundC1(max(k, r), ports), 1
+}
 
 // BoundC1 is the least number of rounds of a plan for a matrix with a row
 // without zeros: ⌈log_{p+1} K⌉, as a packet reaches at most (p+1)^t processors in

@@ -89,18 +89,10 @@ func (p *Problem) Source(proc int) (row int, ok bool) { return p.Task().Source(p
 // Sink returns which sink a processor is; ok is false where it is none.
 func (p *Problem) Sink(proc int) (sink int, ok bool) { return p.Task().Sink(proc) }
 
-// Bounds returns C1 and C2, in packets, that no schedule for every matrix of the
-// shape goes below: those of [BoundC1] and [BoundC2] for a square problem. Of others
-// it is known that a sink hears of K sources and a source is heard of by R sinks.
+// Bounds returns C1 and C2, in packets, that no schedule for every matrix of the shape goes
+// below, as [Bounds] does for a plan.
 func (p *Problem) Bounds() (c1, c2 int) {
-	k, r := p.Matrix.Rows(), p.Matrix.Cols()
-	if p.Square() {
-		return BoundC1(k, p.Ports), BoundC2(k, p.Ports)
-	}
-	if p.Separate { // a sink is none of the sources
-		k, r = k+1, r+1
-	}
-	return BoundC1(max(k, r), p.Ports), 1
+	return bounds(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.Ports)
 }
 
 // NewProblem returns the square problem of m without limits, in which more ports

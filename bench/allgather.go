@@ -44,13 +44,13 @@ const segment = 256 << 10
 // gather returns runs of the plan on the packets of w.
 func gather(p plan.Plan, w *workload, size int64) (run, error) {
 	compiling := time.Now()
-	part, err := executor.Prepare(p, 0, 1)
+	executable, err := executor.Prepare(p, 0, 1)
 	if err != nil {
 		return nil, err
 	}
 	compiled := time.Since(compiling).Seconds()
 	cost := sim.Count(p)
-	job := executor.Job{Executable: part, Bytes: size, Segment: min(segment, size)}
+	job := executor.Job{Executable: executable, Bytes: size, Segment: min(segment, size)}
 	for _, packet := range w.in {
 		job.Inputs = append(job.Inputs, executor.Input{Memory: packet})
 	}

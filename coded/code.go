@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"volley/field"
+	"volley/internal/printable"
 	"volley/matrix"
 )
 
@@ -45,7 +46,7 @@ func codeOf(m Matrix, f field.Field, k, sinks int) (*code, error) {
 		for i, row := range m.Entries {
 			key := fmt.Sprintf("matrix.entries[%d]", i)
 			if len(row) != d.Cols() {
-				return nil, fmt.Errorf("%s: %s: want %d as in row 0", key, count(len(row), "value"), d.Cols())
+				return nil, fmt.Errorf("%s: %s: want %d as in row 0", key, printable.Count(len(row), "value"), d.Cols())
 			}
 			list, err := elements(f, row)
 			if err != nil {

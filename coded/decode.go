@@ -17,6 +17,7 @@ import (
 	"volley/collective"
 	"volley/field"
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/transport"
 )
 
@@ -49,8 +50,9 @@ type Decoded struct {
 // file of the directory. Each is compared with its SHA-256 in the manifest before any of them
 // gets its name.
 //
-// Every rank of t calls it. A rank writes the inputs that it has. One that is lost goes to the rank of its
-// processor or, where that has survivors of others, to one that has fewer.
+// Every rank of t calls it. A rank writes the inputs that it has. An input that is lost goes to
+// the rank of its processor. Where that rank has survivors of others, it goes to a rank that has
+// fewer.
 //
 // The errors are an [*InputError], also where too few files are left, a [*WrongError], a
 // [*ChangedError], those of volley.Encoder.Run and of the file system.
@@ -152,7 +154,7 @@ func inOrder(options []volley.Option) []volley.Option {
 
 // write decodes into the output directory.
 func (j *decodeJob) write() (*volley.Report, error) {
-	if there, err := os.Stat(j.Dir); err == nil && isAmong(there, []string{j.stored.path}) {
+	if there, err := os.Stat(j.Dir); err == nil && disk.Among(there, []string{j.stored.path}) {
 		j.stored.Close() // or it would wait for itself
 	}
 	at, err := j.place(j.checkOutput)
@@ -248,7 +250,7 @@ func (j *decodeJob) openManifest() error {
 		}
 		var renamed bool
 		if j.names, renamed = outputNames(j.stored.manifest.Inputs); renamed && j.t.Rank() == 0 {
-			j.warn("the inputs become %s: the names they had would not do for the files of one directory", list(j.names))
+			j.warn("the inputs become %s: the names they had would not do for the files of one directory", printable.List(j.names))
 		}
 		files, err := j.files()
 		j.survivors, j.sources = files, append(j.stored.sources(), files...)

@@ -20,6 +20,7 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/matrix"
 )
 
@@ -154,7 +155,7 @@ func (h *filesAtHand) match(names []string) error {
 		fit, unfit = fit+t.Fit, append(unfit, t.Unfit...)
 	}
 	if len(unfit) > 0 && fit == 0 {
-		return h.run.alike(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.named, ManifestName), list(unfit)))
+		return h.run.alike(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.named, ManifestName), printable.List(unfit)))
 	}
 	h.unfit = unfit
 	return nil
@@ -432,12 +433,12 @@ func (h *filesAtHand) tooFew(c *codedFiles, lost []int, there, rank int) error {
 			out = append(out, fmt.Sprintf("%s (%s)", f.Name, c.out[j]))
 		}
 	}
-	text := fmt.Sprintf("cannot decode %s: %s needed. Unknown inputs: %s", h.named, want, list(unknown))
+	text := fmt.Sprintf("cannot decode %s: %s needed. Unknown inputs: %s", h.named, want, printable.List(unknown))
 	if len(out) > 0 {
-		text += ". Coded files left out: " + list(out)
+		text += ". Coded files left out: " + printable.List(out)
 	}
 	if len(h.unfit) > 0 {
-		text += ". Survivors left out, as no input: " + list(h.unfit)
+		text += ". Survivors left out, as no input: " + printable.List(h.unfit)
 	}
 	if there > rank {
 		text += fmt.Sprintf(". For these inputs the other coded files tell no more than %d of them would, by the matrix %s", rank, m.Matrix.Family)

@@ -204,21 +204,12 @@ func (j *encodeJob) manifest(r *volley.Report) *Manifest {
 		m.Matrix.Order = j.e.Matrix.Order
 	}
 	for _, set := range matrix.PointSetsOf(j.plain) {
-		m.Matrix.Points = append(m.Matrix.Points, PointSet{Name: set.Name, Values: values(set.Points.Len(), set.Points.At)})
+		m.Matrix.Points = append(m.Matrix.Points, PointSet{Name: set.Name, Values: field.Decimals(set.Points.Len(), set.Points.At)})
 	}
 	if j.e.Matrix.Listed() {
 		for i := range j.plain.Rows() {
-			m.Matrix.Entries = append(m.Matrix.Entries, values(j.plain.Cols(), func(c int) field.Element { return j.plain.At(i, c) }))
+			m.Matrix.Entries = append(m.Matrix.Entries, field.Decimals(j.plain.Cols(), func(c int) field.Element { return j.plain.At(i, c) }))
 		}
 	}
 	return m
-}
-
-// values lists elements in decimal.
-func values(n int, at func(int) field.Element) []string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = at(i).String()
-	}
-	return list
 }

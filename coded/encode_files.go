@@ -19,6 +19,7 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
+	"volley/internal/printable"
 )
 
 // open returns the packets that the caller names.
@@ -137,7 +138,7 @@ func (j *encodeJob) here() ([]string, span, error) {
 	case here == k && !pattern && e.Packets == nil:
 		return names[s.first:s.end], s, nil
 	default:
-		return nil, s, inputf("%s named: want %d for the processors of this process, or all %d", count(here, "packet"), own, k)
+		return nil, s, inputf("%s named: want %d for the processors of this process, or all %d", printable.Count(here, "packet"), own, k)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io/fs"
 
 	"volley"
@@ -22,7 +21,7 @@ type textPackets struct {
 	sum   string
 	mode  fs.FileMode // of the file
 	sinks int
-	coded []text
+	coded []memory
 }
 
 // mostPiped is the bytes of text that are taken from what is no file and may never end.
@@ -50,19 +49,9 @@ func (p *textPackets) sources() []string               { return []string{p.name}
 func (p *textPackets) targets() []string               { return []string{TextName} }
 func (p *textPackets) close()                          {}
 
-// text is a coded packet in memory.
-type text []byte
-
-func (t text) WriteAt(p []byte, offset int64) (int, error) {
-	if offset+int64(len(p)) > int64(len(t)) {
-		return 0, errors.New("write after the end of a packet")
-	}
-	return copy(t[offset:], p), nil
-}
-
 func (p *textPackets) create(*directory) error {
 	for range p.sinks {
-		p.coded = append(p.coded, make(text, len(p.input.Row(0))))
+		p.coded = append(p.coded, make(memory, len(p.input.Row(0))))
 	}
 	return nil
 }

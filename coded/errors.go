@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
+
+	"volley/internal/printable"
 )
 
 // An InputError says that what the caller gives cannot be used: a file, an option, a
@@ -61,7 +62,7 @@ type WrongError struct {
 
 func (e *WrongError) Error() string {
 	return fmt.Sprintf("%s: what is decoded is not what was encoded: %s. The files decoded from are as the manifest has them, so what it says of field, matrix or inputs is wrong",
-		list(e.Names), e.Why)
+		printable.List(e.Names), e.Why)
 }
 
 // ExitCode returns 3, that of a wrong result.
@@ -84,24 +85,3 @@ func reason(err error) string {
 }
 
 const missing = "missing"
-
-// list lists names, the first ones if there are many.
-func list(names []string) string {
-	const most = 8
-	if len(names) > most+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
-}
-
-// count returns "1 packet", "2 packets".
-func count(n int, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "ss"):
-		return fmt.Sprintf("%d %ses", n, what)
-	default:
-		return fmt.Sprintf("%d %ss", n, what)
-	}
-}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"time"
 
 	"volley"
+	"volley/internal/printable"
 	"volley/matrix"
 	"volley/transport"
 )
@@ -66,7 +68,7 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 	err := h.together(func() error {
 		chosen := independent(h.d.Matrix, lost, at.preferred())
 		if len(chosen) < len(lost) {
-			return inputf("cannot decode: %s of %d lost, and the coded packets at hand tell no more than %d of them", count(len(lost), "packet"), k, len(chosen))
+			return inputf("cannot decode: %s of %d lost, and the coded packets at hand tell no more than %d of them", printable.Count(len(lost), "packet"), k, len(chosen))
 		}
 		h.slots = at.slots(chosen)
 		d, err := a.decoder(h.slots, r)
@@ -210,10 +212,15 @@ func (h *packetsAtHand) sink(p int, to *volley.Packet) {
 	}
 }
 
-// memory is a packet that arrives.
+// memory is a packet that is written where it lies.
 type memory []byte
 
-func (m memory) WriteAt(p []byte, offset int64) (int, error) { return copy(m[offset:], p), nil }
+func (m memory) WriteAt(p []byte, offset int64) (int, error) {
+	if offset+int64(len(p)) > int64(len(m)) {
+		return 0, errors.New("write after the end of a packet")
+	}
+	return copy(m[offset:], p), nil
+}
 
 // nowhere takes what is there already.
 type nowhere struct{}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
+	"volley/internal/printable"
 	"volley/trace"
 	"volley/transport"
 )
@@ -90,9 +90,9 @@ func (r *run) warn(format string, args ...any) {
 func (r *run) checkRanks(processors int) error {
 	switch ranks := r.t.Size(); {
 	case ranks > processors:
-		return inputf("%s for %s: start no more of them", count(ranks, "process"), count(processors, "processor"))
+		return inputf("%s for %s: start no more of them", printable.Count(ranks, "process"), printable.Count(processors, "processor"))
 	case r.PerRank > 0 && ranks*r.PerRank != processors:
-		return option("PerRank", "%s for %s", count(ranks, "process"), count(processors, "processor"))
+		return option("PerRank", "%s for %s", printable.Count(ranks, "process"), printable.Count(processors, "processor"))
 	}
 	return nil
 }
@@ -161,19 +161,11 @@ func (r *run) check(reads, names []string, manifest bool) error {
 		return outputError(err)
 	}
 	for _, path := range replaces(r.Dir, names, manifest) {
-		if there, err := os.Stat(path); err == nil && isAmong(there, reads) {
+		if there, err := os.Stat(path); err == nil && disk.Among(there, reads) {
 			return inputf("%s is an input, and %s would lose it: choose another directory", path, r.Dir)
 		}
 	}
 	return nil
-}
-
-// isAmong reports whether one of the files of these names is the one.
-func isAmong(file fs.FileInfo, names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool {
-		info, err := os.Stat(name)
-		return err == nil && os.SameFile(info, file)
-	})
 }
 
 // place returns Dir, for all ranks of the run. Check is called again when nobody else can

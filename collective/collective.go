@@ -44,8 +44,8 @@ const Many = 129
 
 // Run runs an executable on records of that many bytes, one for each source at this rank.
 // It returns the records of as many outputs. The errors are those of [executor.Run].
-func (c *Comm) Run(ctx context.Context, part *executor.Executable, inputs [][]byte, outputs, length int) ([][]byte, error) {
-	job := executor.Job{Executable: part, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
+func (c *Comm) Run(ctx context.Context, executable *executor.Executable, inputs [][]byte, outputs, length int) ([][]byte, error) {
+	job := executor.Job{Executable: executable, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
 	for _, record := range inputs {
 		job.Inputs = append(job.Inputs, executor.Input{Memory: record})
 	}
@@ -69,11 +69,11 @@ func (c *Comm) Run(ctx context.Context, part *executor.Executable, inputs [][]by
 
 // runRanks runs a plan for as many processors as there are ranks.
 func (c *Comm) runRanks(ctx context.Context, p plan.Plan, inputs [][]byte, outputs, length int) ([][]byte, error) {
-	part, err := executor.Prepare(p, c.t.Rank(), c.t.Size())
+	executable, err := executor.Prepare(p, c.t.Rank(), c.t.Size())
 	if err != nil {
 		return nil, err
 	}
-	return c.Run(ctx, part, inputs, outputs, length)
+	return c.Run(ctx, executable, inputs, outputs, length)
 }
 
 // mostRecord bounds what a rank may tell all others at once: the longest are lists of files and

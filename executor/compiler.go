@@ -144,7 +144,7 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 			for n, slot := range s.Slots {
 				values[n] = slots[i][slot]
 			}
-			if rank := rankOf(s.Dst, k, x.ranks); rank != x.rank {
+			if rank := RankOf(s.Dst, k, x.ranks); rank != x.rank {
 				r.sends = append(r.sends, send{message{src: x.first + i, dst: s.Dst, rank: rank, round: t, port: s.Port}, values})
 			} else {
 				here[port{s.Dst, s.Port}] = values
@@ -157,7 +157,7 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 		}
 		for _, v := range program.Rounds[t].Recvs {
 			proc := x.first + i
-			if rank := rankOf(v.Src, k, x.ranks); rank != x.rank {
+			if rank := RankOf(v.Src, k, x.ranks); rank != x.rank {
 				r.receives = append(r.receives, receive{message{src: v.Src, dst: proc, rank: rank, round: t, port: v.Port}, len(c.values), v.Count})
 				for range v.Count {
 					slots[i] = append(slots[i], c.add(value{kind: receivedValue, kept: true}))

@@ -13,8 +13,9 @@ func Hosted(processors, rank, ranks int) (first, end int) {
 	return rank * processors / ranks, (rank + 1) * processors / ranks
 }
 
-// rankOf returns where a processor lives.
-func rankOf(proc, processors, ranks int) int { return ((proc+1)*ranks - 1) / processors }
+// RankOf returns the rank at which a processor of a plan lives: it is among those that
+// [Hosted] returns for that rank.
+func RankOf(proc, processors, ranks int) int { return ((proc+1)*ranks - 1) / processors }
 
 // An Executable is what one rank has to do for a plan: the programs of its processors, made
 // ready to run on packets of any length, any number of times. It is immutable and safe

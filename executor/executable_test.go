@@ -339,6 +339,11 @@ func TestHosted(t *testing.T) {
 				if first != next {
 					t.Fatalf("K=%d: rank %d of %d begins at %d, want %d", k, rank, ranks, first, next)
 				}
+				for proc := first; proc < end; proc++ {
+					if is := executor.RankOf(proc, k, ranks); is != rank {
+						t.Fatalf("K=%d: processor %d is at rank %d of %d, want %d", k, proc, is, ranks, rank)
+					}
+				}
 				next = end
 				sizes = append(sizes, end-first)
 			}

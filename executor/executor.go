@@ -29,8 +29,8 @@ import (
 	"volley/transport"
 )
 
-// A Job is what one rank is to run. Bytes, Segment, Ahead and the length of Header are
-// the same at every rank, and so is the plan of Executable.
+// A Job is what one rank is to run. Bytes, Segment, Align, Ahead and the length of Header
+// are the same at every rank, and so is the plan of Executable.
 type Job struct {
 	Executable *Executable // of this rank
 

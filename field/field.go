@@ -122,6 +122,15 @@ func ParseElement(f Field, s string) (Element, error) {
 	return FromInt(v)
 }
 
+// Decimals returns n elements in decimal, as [ParseElement] reads them.
+func Decimals(n int, at func(int) Element) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = at(i).String()
+	}
+	return list
+}
+
 // ExpInt returns a^n for n >= 0, by repeated squaring; a^0 is 1, also for a = 0.
 func ExpInt(f Field, a Element, n *big.Int) Element {
 	r := One

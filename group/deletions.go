@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -49,7 +50,7 @@ func shrunk(was, now []Entry, most float64) shrinkage {
 		x.Bytes += e.Size
 	}
 	x.Deleted, x.Shorter = len(sizes)+len(emptied), len(shorter)
-	for _, names := range [][]Name{keysOf(sizes), keysOf(emptied), keysOf(shorter)} {
+	for _, names := range [][]Name{slices.Sorted(maps.Keys(sizes)), slices.Sorted(maps.Keys(emptied)), slices.Sorted(maps.Keys(shorter))} {
 		for _, p := range names[:min(len(names), mostNamed)] {
 			x.First = append(x.First, string(p))
 		}
@@ -61,15 +62,6 @@ func shrunk(was, now []Entry, most float64) shrinkage {
 
 // mostNamed is how many files of a node an error names.
 const mostNamed = 5
-
-func keysOf[T any](of map[Name]T) []Name {
-	var list []Name
-	for p := range of {
-		list = append(list, p)
-	}
-	slices.Sort(list)
-	return list
-}
 
 // compareDeleted returns an error where more is gone than is usual: to protect the rest would
 // make an accident final.

@@ -22,12 +22,14 @@ type journal struct {
 	Directories []openedDir `json:"directories"`
 }
 
-// An openedDir is a directory that recover writes in. It is known by its inode: another one that has its name meanwhile stays as it
-// is.
+// An openedDir is a directory that recover writes in. It is known by its inode: another one that
+// has its name meanwhile stays as it is.
 type openedDir struct {
 	Entry
 	Inode uint64 `json:"inode,omitempty"` // 0: not known
 }
+
+func openedOf(e Entry, info fs.FileInfo) openedDir { return openedDir{e, disk.Inode(info)} }
 
 // begin notes which directories will be written in, and opens them for that. Those of a run
 // that did not end keep what that has noted.
@@ -35,10 +37,10 @@ func (x *target) begin() error {
 	n := x.node
 	x.journal.Generation = x.s.generation
 	noted := map[Name]bool{}
-	note := func(e Entry, info fs.FileInfo) {
+	note := func(e openedDir) {
 		if !noted[e.Path] {
 			noted[e.Path] = true
-			x.journal.Directories = append(x.journal.Directories, openedDir{e, touchOf(info).Inode})
+			x.journal.Directories = append(x.journal.Directories, e)
 		}
 	}
 	for _, i := range x.others {
@@ -47,7 +49,7 @@ func (x *target) begin() error {
 			continue
 		}
 		if info, err := n.dir.Lstat(string(e.Path)); err == nil && info.IsDir() { // it could not be read
-			note(e, info)
+			note(openedOf(e, info))
 			continue
 		}
 		name := fmt.Sprint("dir-", i)
@@ -59,21 +61,18 @@ func (x *target) begin() error {
 			return err
 		}
 		x.made[e.Path] = name
-		note(e, info)
+		note(openedOf(e, info))
 	}
 	if u := x.condition.unfinished; u != nil && u.Generation == x.s.generation {
 		for _, e := range u.Directories {
-			if !noted[e.Path] {
-				noted[e.Path] = true
-				x.journal.Directories = append(x.journal.Directories, e)
-			}
+			note(e)
 		}
 	}
 	var within []Name
 	for _, i := range x.others {
 		e := &x.member.Entries[i]
 		if info, err := n.dir.Lstat("."); e.Path == "." && err == nil {
-			note(*e, info)
+			note(openedOf(*e, info))
 		}
 		within = append(within, Name(path.Dir(string(e.Path))))
 	}
@@ -99,10 +98,10 @@ func (x *target) begin() error {
 			if was := as[p]; was != nil {
 				e.Seconds, e.Nanoseconds = was.Seconds, was.Nanoseconds
 			}
-			note(e, info)
+			note(openedOf(e, info))
 		}
 		if e.Mode&0o300 != 0o300 {
-			locked = append(locked, openedDir{e, touchOf(info).Inode})
+			locked = append(locked, openedOf(e, info))
 		}
 	}
 	if len(x.journal.Directories) == 0 {
@@ -133,7 +132,7 @@ func (n *node) inOpened(e *openedDir, f func(disk.Dir) error) error {
 		return err
 	}
 	info, err := dir.Lstat(".")
-	if err == nil && (e.Inode == 0 || e.Inode == touchOf(info).Inode) {
+	if err == nil && (e.Inode == 0 || e.Inode == disk.Inode(info)) {
 		err = f(dir)
 	}
 	return errors.Join(err, dir.Close())

@@ -432,3 +432,9 @@ func (m *Manifest) follows(earlier *Manifest) bool {
 	return earlier != nil && earlier.Version == m.Version && earlier.Layout == m.Layout && earlier.Nodes == m.Nodes &&
 		earlier.Tolerate == m.Tolerate && cmp.Or(earlier.Matrix, Cauchy) == cmp.Or(m.Matrix, Cauchy)
 }
+
+// keeps reports whether the parity of an earlier generation can be kept, row by row: m follows it,
+// and has blocks of the same length.
+func (m *Manifest) keeps(earlier *Manifest) bool {
+	return m.follows(earlier) && m.BlockBytes == earlier.BlockBytes
+}

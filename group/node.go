@@ -69,18 +69,17 @@ func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 
 // close gives back what the node has: what was made for it and not used goes.
 func (n *node) close() {
-	if n.dir == nil {
-		return
+	if n.dir != nil {
+		entries, err := n.dir.ReadDir(metaName)
+		unused := err == nil && len(entries) == 1 && entries[0].Name() == lockFile
+		if n.unlock != nil {
+			n.unlock(unused)
+		}
+		if unused {
+			n.dir.Remove(metaName) // fails, as it should, where something lies in it
+		}
+		n.dir.Close()
 	}
-	entries, err := n.dir.ReadDir(metaName)
-	unused := err == nil && len(entries) == 1 && entries[0].Name() == lockFile
-	if n.unlock != nil {
-		n.unlock(unused)
-	}
-	if unused {
-		n.dir.Remove(metaName) // fails, as it should, where something lies in it
-	}
-	n.dir.Close()
 	if n.undo != nil {
 		n.undo()
 	}

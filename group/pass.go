@@ -38,7 +38,7 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 	if err != nil {
 		return nil, err
 	}
-	p := &pass{s: s, m: m, code: c, works: works, follows: m.follows(s.manifest) && m.BlockBytes == s.manifest.BlockBytes}
+	p := &pass{s: s, m: m, code: c, works: works, follows: m.keeps(s.manifest)}
 	for _, n := range works {
 		n.sums, n.force = newSums(m, n.data.extents), force
 		n.member.Parity = make([]byte, m.rows()*m.ParityChunks*sha256.Size)
@@ -251,7 +251,7 @@ func (m *Manifest) end(row, chunks int) int64 {
 // is that of a file that has rotted.
 func (n *work) same(m *Manifest, row, before int) (bool, error) {
 	e := n.earlier
-	if e == nil || e.m.Version != m.Version || n.kept == nil && !n.comparable(m) {
+	if e == nil || !m.keeps(e.m) {
 		return false, nil
 	}
 	was := e.next
@@ -291,11 +291,6 @@ func (n *work) same(m *Manifest, row, before int) (bool, error) {
 		}
 	}
 	return same, nil
-}
-
-// comparable reports whether the data was cut into the same blocks before.
-func (n *work) comparable(m *Manifest) bool {
-	return m.follows(n.earlier.m) && m.BlockBytes == n.earlier.m.BlockBytes
 }
 
 // rightParity reports whether the earlier parity of a row is as it was made.

@@ -85,7 +85,7 @@ type work struct {
 	force    bool
 	sums     *sums
 	parity   disk.File    // that is written
-	earlier  *earlierData // nil: there is no earlier parity to keep
+	earlier  *earlierData // nil: the node had no record
 	kept     *paddedFile  // earlier parity
 	window   []byte       // data of the window
 	old      []byte       // parity of the window, as it was

@@ -357,19 +357,12 @@ type parcel struct {
 // deliver carries parcels, which all ranks know. Get returns those of nodes here, and put
 // takes those for nodes here.
 func (s *session) deliver(ctx context.Context, list []parcel, get func(parcel) ([]byte, error), put func(parcel, []byte) error) error {
-	rank := func(n int) int {
-		for r := range s.t.Size() {
-			if first, end := executor.Hosted(s.k, r, s.t.Size()); first <= n && n < end {
-				return r
-			}
-		}
-		return -1
-	}
-	type letter struct {
+	rank := func(n int) int { return executor.RankOf(n, s.k, s.t.Size()) }
+	type outgoing struct {
 		parcel
 		text []byte
 	}
-	var mine []letter
+	var mine []outgoing
 	lengths := map[string]int{}
 	for _, p := range list {
 		if rank(p.from) != s.t.Rank() {
@@ -385,7 +378,7 @@ func (s *session) deliver(ctx context.Context, list []parcel, get func(parcel) (
 			}
 			continue
 		}
-		mine = append(mine, letter{p, text})
+		mine = append(mine, outgoing{p, text})
 		lengths[fmt.Sprint(p)] = len(text)
 	}
 	if s.t.Size() == 1 {

@@ -579,7 +579,7 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 			}
 		}
 	}
-	for _, attribute := range keysOf(e.Attributes) {
+	for _, attribute := range slices.Sorted(maps.Keys(e.Attributes)) {
 		value := string(e.Attributes[attribute])
 		if is, ok := there[string(attribute)]; ok && is == value {
 			continue

@@ -141,10 +141,7 @@ func groupOptions(path *C.char, o *C.volley_group_options) (dirs []string, g gro
 	if dir == "" {
 		return nil, g, errUsage{errors.New("path: none was given: each process names the directory of its node")}
 	}
-	g = group.Options{Timeout: volley.DefaultTimeout, Memory: int64(o.memory), Believe: C.GoString(o.believe)}
-	if o.timeout != 0 {
-		g.Timeout = max(0, time.Duration(float64(o.timeout)*float64(time.Second)))
-	}
+	g = group.Options{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
 	err = g.UseKey(C.GoString(o.key))
 	return []string{dir}, g, err
 }
@@ -176,12 +173,17 @@ func result(err error) C.int {
 	return C.VOLLEY_FAILED
 }
 
+// timeoutOf returns the timeout that seconds say: 0 is the default, and less is none.
+func timeoutOf(seconds C.double) time.Duration {
+	if seconds == 0 {
+		return volley.DefaultTimeout
+	}
+	return max(0, time.Duration(float64(seconds)*float64(time.Second)))
+}
+
 // codeOf returns the matrix of the processes of e, the encoder's options and its timeout.
 func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Option, time.Duration, error) {
-	timeout := volley.DefaultTimeout
-	if o.timeout != 0 {
-		timeout = max(0, time.Duration(float64(o.timeout)*float64(time.Second)))
-	}
+	timeout := timeoutOf(o.timeout)
 	f, err := field.Parse(cmp.Or(C.GoString(o.field), "2^8"))
 	if err != nil {
 		return nil, nil, 0, errUsage{err}

@@ -45,8 +45,9 @@ int volley_encode(MPI_Comm comm, const void *packet, size_t bytes, void *coded, 
 int volley_encode_f(MPI_Fint comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes, const volley_options *options);
 
 /* Decodes: brings packets back that volley_encode has encoded. Each process has its packet, unless
- * lost is not 0, and its coded packet, unless coded is NULL. Afterwards each has its packet. With the matrix cauchy any K of the 2 K packets and coded packets are
- * enough; where too few are left it returns VOLLEY_USAGE at all processes, and packet is as it was.
+ * lost is not 0, and its coded packet, unless coded is NULL. Afterwards each has its packet. With
+ * the matrix cauchy any K of the 2 K packets and coded packets are enough. Where too few are left
+ * it returns VOLLEY_USAGE at all processes, and packet is as it was.
  *
  * bytes is the length of the packet. Where it is lost, packet has room for that and obtains it; a
  * process that does not know the length gives coded_bytes of others, and has zeros after the end.

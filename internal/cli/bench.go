@@ -14,6 +14,7 @@ import (
 
 	"volley/algo"
 	"volley/bench"
+	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/report"
 )
@@ -84,7 +85,7 @@ func runBench(cmd *cobra.Command, o *benchOptions) error {
 func checkResults(results []bench.Result) error {
 	for _, r := range results {
 		if r.Wrong > 0 {
-			return wrongf("case %s by %s with K = %d: %s wrong", r.Case, r.Algorithm, r.K, count(r.Wrong, "coded packet"))
+			return wrongf("case %s by %s with K = %d: %s wrong", r.Case, r.Algorithm, r.K, printable.Count(r.Wrong, "coded packet"))
 		}
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 
 	"volley/algo"
 	"volley/internal/printable"
-	"volley/matrix"
 	"volley/plan"
 	"volley/report"
 	"volley/sim"
@@ -100,9 +99,7 @@ func runCheck(cmd *cobra.Command, o *checkOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.cost(p); err != nil {
-		return err
-	}
+	r.cost(p)
 	if cmd.Flags().Changed("matrix") {
 		if err = o.compare(cmd, p, r); err != nil && len(r.Mismatches) == 0 {
 			return err
@@ -115,7 +112,7 @@ func runCheck(cmd *cobra.Command, o *checkOptions, name string) error {
 }
 
 // cost fills in what the plan is and costs.
-func (r *planReport) cost(p *plan.Materialized) error {
+func (r *planReport) cost(p *plan.Materialized) {
 	info, cost := p.Info(), sim.Count(p)
 	pieces := info.PieceCount()
 	r.Algorithm, r.Parameters, r.Field = info.Algorithm, info.Parameters, info.Field.Name()
@@ -123,21 +120,12 @@ func (r *planReport) cost(p *plan.Materialized) error {
 	r.Sources, r.Sinks = info.Rows/pieces, info.Columns/pieces
 	r.C1, r.C2, r.C3 = cost.C1, cost.PacketC2(), cost.PacketC3()
 	r.Memory = float64(plan.MemorySlots(p)) / float64(pieces)
-	sample, err := matrix.Random(info.Field, r.Sources, r.Sinks, 0) // the bounds are those of its shape
-	if err != nil {
-		return err
-	}
-	shape := algo.Problem{Matrix: sample, Ports: info.Ports, Separate: r.Processors >= r.Sources+r.Sinks}
-	var packets int
-	r.BoundC1, packets = shape.Bounds()
-	r.BoundC2 = float64(packets)
-	if pieces > 1 { // then all that is known is that a packet has to come in on p ports
-		r.BoundC2 = float64((pieces+r.Ports-1)/r.Ports) / float64(pieces)
-	}
-	if least, ok := algo.BoundMinCut(r.Processors, r.Ports); ok && shape.Square() && pieces == 1 && r.C1 == r.BoundC1 {
+	c1, c2 := algo.Bounds(info)
+	r.BoundC1, r.BoundC2 = c1, float64(c2)/float64(pieces)
+	square := r.Sources == r.Processors && r.Sinks == r.Processors
+	if least, ok := algo.BoundMinCut(r.Processors, r.Ports); ok && square && pieces == 1 && r.C1 == r.BoundC1 {
 		r.MinCut = least
 	}
-	return nil
 }
 
 // compare compares the plan with the matrix that the flags select. Where that is another
@@ -167,7 +155,7 @@ func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *plan
 	}
 	m := r.Mismatches[0]
 	return wrongf("the plan computes another matrix than %s: %s: processor %d has %s·%s in %s, want %s·%s",
-		r.Matrix, count(r.Differs, "wrong coefficient"), m.Processor, m.Got, m.Initial, m.Coded, m.Want, m.Initial)
+		r.Matrix, printable.Count(r.Differs, "wrong coefficient"), m.Processor, m.Got, m.Initial, m.Coded, m.Want, m.Initial)
 }
 
 func (r *planReport) print(w io.Writer) error {
@@ -178,9 +166,9 @@ func (r *planReport) print(w io.Writer) error {
 			result = fmt.Sprintf("keeps the rules, and computes another matrix than %s", r.Matrix)
 		}
 	}
-	shape := count(r.Processors, "processor")
+	shape := printable.Count(r.Processors, "processor")
 	if r.Sources != r.Processors || r.Sinks != r.Processors {
-		shape += fmt.Sprintf(" (%s, %s)", count(r.Sources, "source"), count(r.Sinks, "sink"))
+		shape += fmt.Sprintf(" (%s, %s)", printable.Count(r.Sources, "source"), printable.Count(r.Sinks, "sink"))
 	}
 	name := r.Algorithm
 	if r.Parameters != "" {
@@ -188,7 +176,7 @@ func (r *planReport) print(w io.Writer) error {
 	}
 	minCut := ""
 	if r.MinCut > 0 {
-		minCut = fmt.Sprintf("; in %s %d", count(r.C1, "round"), r.MinCut)
+		minCut = fmt.Sprintf("; in %s %d", printable.Count(r.C1, "round"), r.MinCut)
 	}
 	_, err := printable.Fprintf(w, `plan       %s, %s, p = %d, field %s
 C1         %s, lower bound for all matrices %d
@@ -197,7 +185,7 @@ C3         %s per symbol
 memory     %s at most
 result     %s
 `, name, shape, r.Ports, r.Field,
-		count(r.C1, "round"), r.BoundC1, packetCount(r.C2), report.Number(r.BoundC2), minCut,
-		count(r.C3, "multiply-add"), packetCount(r.Memory), result)
+		printable.Count(r.C1, "round"), r.BoundC1, packetCount(r.C2), report.Number(r.BoundC2), minCut,
+		printable.Count(r.C3, "multiply-add"), packetCount(r.Memory), result)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/coded"
+	"volley/internal/printable"
 )
 
 type decodeOptions struct {
@@ -61,10 +62,10 @@ func decodedFrom(d *coded.Decoded) string {
 	case d.Text != "":
 		return d.Text
 	case lost == 0:
-		return fmt.Sprintf("%s, which all survive,", count(d.Inputs, "input"))
+		return fmt.Sprintf("%s, which all survive,", printable.Count(d.Inputs, "input"))
 	case lost == d.Inputs:
-		return count(lost, "input")
+		return printable.Count(lost, "input")
 	default:
-		return fmt.Sprintf("%s, of which %d lost and decoded from %s,", count(d.Inputs, "input"), lost, list(d.From))
+		return fmt.Sprintf("%s, of which %d lost and decoded from %s,", printable.Count(d.Inputs, "input"), lost, printable.List(d.From))
 	}
 }

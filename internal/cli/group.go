@@ -179,14 +179,14 @@ func newProtect() *cobra.Command {
 
 func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 	size := func(n int64) string { return humanize.IBytes(uint64(n)) }
-	printable.Fprintf(w, "%s, any %d of which may be lost: layout %s, matrix %s over %s\n", count(r.Nodes, "node"), r.Tolerate, r.Layout, r.Matrix, r.Field)
+	printable.Fprintf(w, "%s, any %d of which may be lost: layout %s, matrix %s over %s\n", printable.Count(r.Nodes, "node"), r.Tolerate, r.Layout, r.Matrix, r.Field)
 	for _, c := range r.Costs {
 		if !c.Possible {
 			printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
 			continue
 		}
 		printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s in the largest messages (%s), %.3g s by the model\n",
-			c.Layout, size(c.StoredBytes), count(c.Rounds, "round"), size(c.SentBytes), c.Plan, c.Seconds)
+			c.Layout, size(c.StoredBytes), printable.Count(c.Rounds, "round"), size(c.SentBytes), c.Plan, c.Seconds)
 	}
 	if dry {
 		_, err := printable.Fprintf(w, "nothing written: a dry run\n")
@@ -197,7 +197,7 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 	}
 	deleted := ""
 	if r.Deleted > 0 {
-		deleted = fmt.Sprintf("; %s deleted or emptied since the last run", count(r.Deleted, "file"))
+		deleted = fmt.Sprintf("; %s deleted or emptied since the last run", printable.Count(r.Deleted, "file"))
 	}
 	_, err := printable.Fprintf(w, `data       %s in %s%s
 parity     %s at each node, and %s of records
@@ -205,8 +205,8 @@ coded      %d of %s of each chunk; the others are as before
 traffic    %s sent by the busiest node in %s
 time       %.3f s
 protected, generation %d
-`, size(r.DataBytes), count(r.Files, "file"), deleted, size(r.ParityBytes), size(r.RecordBytes), r.Coded, count(r.Blocks, "block"),
-		size(r.Traffic.MostSent), count(r.Traffic.C1, "round"), r.Seconds, r.Generation)
+`, size(r.DataBytes), printable.Count(r.Files, "file"), deleted, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"),
+		size(r.Traffic.MostSent), printable.Count(r.Traffic.C1, "round"), r.Seconds, r.Generation)
 	return err
 }
 
@@ -252,7 +252,7 @@ func printVerify(w io.Writer, r *group.VerifyReport) error {
 	if !r.Protected {
 		return nil
 	}
-	_, err := printable.Fprintf(w, "%s, layout %s, any %d may be lost, generation %d\n", count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation)
+	_, err := printable.Fprintf(w, "%s, layout %s, any %d may be lost, generation %d\n", printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation)
 	return err
 }
 
@@ -286,7 +286,7 @@ func brokenOf(r *group.VerifyReport) error {
 	if names == nil {
 		return wrongf("data and parity do not fit together")
 	}
-	return wrongf("not whole: %s", list(names))
+	return wrongf("not whole: %s", printable.List(names))
 }
 
 const recoverHelp = `Recover lost nodes and damaged files of a protected group.
@@ -346,6 +346,6 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry bool) error {
 		return err
 	}
 	_, err := printable.Fprintf(w, "recovered %s; %s sent by the busiest node in %s, %.3f s\n",
-		count(r.Files, "file"), humanize.IBytes(uint64(r.Traffic.MostSent)), count(r.Traffic.C1, "round"), r.Seconds)
+		printable.Count(r.Files, "file"), humanize.IBytes(uint64(r.Traffic.MostSent)), printable.Count(r.Traffic.C1, "round"), r.Seconds)
 	return err
 }

@@ -57,7 +57,7 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 		writeMatrixJSON(w, o, a)
 	} else {
 		for _, set := range matrix.PointSetsOf(a) {
-			printable.Fprintf(w, "# %s %s\n", set.Name, strings.Join(values(set.Points.Len(), set.Points.At), " "))
+			printable.Fprintf(w, "# %s %s\n", set.Name, strings.Join(field.Decimals(set.Points.Len(), set.Points.At), " "))
 		}
 		if base := matrix.BaseOf(a); base > 0 {
 			printable.Fprintf(w, "# base %d\n", base)
@@ -87,23 +87,14 @@ func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix) {
 		if i > 0 {
 			printable.Fprintf(w, ",")
 		}
-		printable.Fprintf(w, "%q:%s", set.Name, quoted(values(set.Points.Len(), set.Points.At)))
+		printable.Fprintf(w, "%q:%s", set.Name, quoted(field.Decimals(set.Points.Len(), set.Points.At)))
 	}
 	printable.Fprintf(w, "},\n\"entries\":[")
 	for i := range a.Rows() {
 		if i > 0 {
 			printable.Fprintf(w, ",")
 		}
-		printable.Fprintf(w, "\n%s", quoted(values(a.Cols(), func(j int) field.Element { return a.At(i, j) })))
+		printable.Fprintf(w, "\n%s", quoted(field.Decimals(a.Cols(), func(j int) field.Element { return a.At(i, j) })))
 	}
 	printable.Fprintf(w, "\n]}\n")
-}
-
-// values lists elements in decimal.
-func values(n int, at func(int) field.Element) []string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = at(i).String()
-	}
-	return list
 }

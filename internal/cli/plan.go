@@ -156,10 +156,10 @@ func writeCost(w io.Writer, r *volley.Report) error {
 C2 = %s%s (lower bound for every matrix: %s%s)
 C3 = %s per symbol
 time = C1·β + C2·W·τ + C3·W·γ = %s for packets of %s
-`, count(r.C1, "round"), r.BoundC1,
+`, printable.Count(r.C1, "round"), r.BoundC1,
 		amount, sum, bound, minCut,
-		count(r.C3, "multiply-add"),
-		report.Seconds(r.Seconds), count(int(r.SymbolsPerPacket), "symbol"))
+		printable.Count(r.C3, "multiply-add"),
+		report.Seconds(r.Seconds), printable.Count(int(r.SymbolsPerPacket), "symbol"))
 	return err
 }
 

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"volley/internal/printable"
 )
 
 // A roll shows which processes of a job wait in MPI_Init on this host, as MPI itself cannot say
@@ -107,18 +109,11 @@ func (r *roll) missing(waited time.Duration) error {
 		slices.Sort(silent)
 		return fmt.Errorf("%sranks %s, on %s, have not come or do not answer", text, strings.Trim(strings.ReplaceAll(fmt.Sprint(silent), " ", ", "), "[]"), r.host)
 	case len(there) > 0 && absent > 0:
-		return fmt.Errorf("%son %s %d of %s do not wait for it", text, r.host, absent, processes(r.here))
+		return fmt.Errorf("%son %s %d of %s do not wait for it", text, r.host, absent, printable.Count(r.here, "process"))
 	}
 	if len(there) > 0 && len(there) == r.all {
 		return fmt.Errorf("%sall have come, and wait on %s: if that is only slow, give a longer --timeout", text, r.host)
 	}
 	time.Sleep(rollTime) // another host may know
 	return fmt.Errorf("%srank %d, on %s, has come, and those that say nothing have not", text, r.rank, cmp.Or(r.host, "its host"))
-}
-
-func processes(n int) string {
-	if n == 1 {
-		return "1 process"
-	}
-	return fmt.Sprintf("%d processes", n)
 }

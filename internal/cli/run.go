@@ -132,9 +132,9 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 		notes += "           " + printable.Text(note) + "\n"
 	}
 	order := r.Order
-	packetCount := count(r.K, "packet")
+	packetCount := printable.Count(r.K, "packet")
 	if r.Sinks > 0 {
-		packetCount = fmt.Sprintf("%s for %s on %s,", packetCount, count(r.Sinks, "sink"), count(r.Processors, "processor"))
+		packetCount = fmt.Sprintf("%s for %s on %s,", packetCount, printable.Count(r.Sinks, "sink"), printable.Count(r.Processors, "processor"))
 	}
 	amount, bound := packetsOf(r)
 	if len(r.Columns) > 0 {
@@ -156,8 +156,8 @@ time       %.3f s
 `, packetCount, humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
 		strings.TrimSpace(r.Algorithm+" "+r.Parameters), r.Ports,
 		printable.Lines(notes), order,
-		count(r.C1, "round"), r.BoundC1, amount, bound,
-		count(r.C3, "multiply-add"),
+		printable.Count(r.C1, "round"), r.BoundC1, amount, bound,
+		printable.Count(r.C3, "multiply-add"),
 		printable.Lines(traffic), check, r.Seconds, remark)
 	return err
 }
@@ -165,9 +165,9 @@ time       %.3f s
 // packetsOf writes C2 and its bound in packets.
 func packetsOf(r *volley.Report) (amount, bound string) {
 	if r.Pieces <= 1 {
-		return count(r.C2, "packet"), fmt.Sprint(r.BoundC2)
+		return printable.Count(r.C2, "packet"), fmt.Sprint(r.BoundC2)
 	}
-	return fmt.Sprintf("%s packets, %s of 1/%d", report.Number(r.C2Packets), count(r.C2, "piece"), r.Pieces),
+	return fmt.Sprintf("%s packets, %s of 1/%d", report.Number(r.C2Packets), printable.Count(r.C2, "piece"), r.Pieces),
 		report.Number(float64(r.BoundC2) / float64(r.Pieces))
 }
 

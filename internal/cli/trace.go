@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"volley/internal/disk"
 )
 
 // checkTrace returns an error when there can be no trace, or its file may not be replaced,
@@ -21,23 +23,15 @@ func (o *runOptions) checkTrace(sources, names []string) error {
 	}
 	there, err := os.Stat(o.trace)
 	switch {
-	case err == nil && isAmong(there, sources):
+	case err == nil && disk.Among(there, sources):
 		return usagef("--trace %s: it is an input, and would be lost: choose another name", o.trace)
 	case err == nil && !o.force:
 		return usagef("--trace %s: it is there already; choose another name, or --force to replace it", o.trace)
 	}
-	if dir, err := os.Stat(filepath.Dir(o.trace)); err == nil && isAmong(dir, []string{o.output}) && slices.Contains(names, filepath.Base(o.trace)) {
+	if dir, err := os.Stat(filepath.Dir(o.trace)); err == nil && disk.Among(dir, []string{o.output}) && slices.Contains(names, filepath.Base(o.trace)) {
 		return usagef("--trace %s: the result has a file of that name: choose another", o.trace)
 	}
 	return nil
-}
-
-// isAmong reports whether one of the files of these names is the one.
-func isAmong(file os.FileInfo, names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool {
-		info, err := os.Stat(name)
-		return err == nil && os.SameFile(info, file)
-	})
 }
 
 // writeTrace writes the trace, if one is wanted.

@@ -79,7 +79,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	}
 	if o.party.job() {
 		if cmd.Flags().Changed("processors") && o.k != o.party.Size() {
-			return usagef("-k %d in a job of %s: leave it out", o.k, count(o.party.Size(), "process"))
+			return usagef("-k %d in a job of %s: leave it out", o.k, printable.Count(o.party.Size(), "process"))
 		}
 		o.k = o.party.Size()
 	}
@@ -93,7 +93,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	}
 	if each := tune.Memory(min(o.ports, o.k-1)); each > mostTuneMemory/int64(o.k) {
 		return usagef("%d processors with %s would take %s each to measure: want %s at most together: fewer of them with -k, or of ports with -p",
-			o.k, count(min(o.ports, o.k-1), "port"), humanize.IBytes(uint64(each)), humanize.IBytes(mostTuneMemory))
+			o.k, printable.Count(min(o.ports, o.k-1), "port"), humanize.IBytes(uint64(each)), humanize.IBytes(mostTuneMemory))
 	}
 	path, remark, err := o.place()
 	if err != nil {
@@ -191,8 +191,8 @@ transport  %s, %s, p = %d
 τ          %s for each byte%s
 residual   %.1f %% relative RMS, R² = %.4f
 
-`, r.Host, r.CPU, count(r.CPUs, "CPU"),
-		r.Transport, count(r.Ranks, "processor"), r.Ports,
+`, r.Host, r.CPU, printable.Count(r.CPUs, "CPU"),
+		r.Transport, printable.Count(r.Ranks, "processor"), r.Ports,
 		report.Seconds(r.BetaSeconds), report.Seconds(r.TauSecondsPerByte), rate,
 		100*r.Residual, r.RSquared); err != nil {
 		return err

@@ -30,27 +30,10 @@ func inUnits(seconds float64) string {
 	return ""
 }
 
-// count returns "1 round", "2 rounds".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // packetCount returns "1 packet", "2.5 packets".
 func packetCount(n float64) string {
 	if n == 1 {
 		return "1 packet"
 	}
 	return report.Number(n) + " packets"
-}
-
-// list lists names, the first ones if there are many.
-func list(names []string) string {
-	const most = 8
-	if len(names) > most+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }

@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"collective":               {"algo", "executor", "field", "plan", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
-	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "matrix", "trace", "transport"},
+	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "trace", "transport"},
 	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"internal/disk":            {},
 	"internal/powercut":        {},
@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/cli": {
-		"", "algo", "bench", "coded", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
+		"", "algo", "bench", "coded", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -133,6 +134,14 @@ func OpenInput(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	return f, info, nil
+}
+
+// Among reports whether one of the files of these names is the one.
+func Among(file fs.FileInfo, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && os.SameFile(info, file)
+	})
 }
 
 // ReadInput returns what a file of any directory holds, and its [Permissions]. It takes at most

@@ -47,3 +47,21 @@ func TestFprintf(t *testing.T) {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }
+
+// TestLists counts things and lists names.
+func TestLists(t *testing.T) {
+	for n, want := range map[int]string{0: "0 packets", 1: "1 packet", 2: "2 packets"} {
+		if got := Count(n, "packet"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := Count(2, "process"); got != "2 processes" {
+		t.Errorf("%q", got)
+	}
+	names := strings.Split("abcdefghij", "")
+	for n, want := range map[int]string{0: "", 1: "a", 9: "a, b, c, d, e, f, g, h, i", 10: "a, b, c, d, e, f, g, h and 2 more"} {
+		if got := List(names[:n]); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -97,5 +98,17 @@ func TestInquire(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// TestAbortAfterClose is without effect: there is nothing left to send by.
+func TestAbortAfterClose(t *testing.T) {
+	e := group(t)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e.Abort(errors.New("too late"))
+	if len(e.controlSends) > 0 {
+		t.Errorf("rank %d has begun to send %d messages", e.Rank(), len(e.controlSends))
 	}
 }

@@ -15,7 +15,10 @@ type Lockless struct{ disk.Disk }
 // Open implements [disk.Disk].
 func (d Lockless) Open(path string) (disk.Dir, error) {
 	dir, err := d.Disk.Open(path)
-	return locklessDir{dir}, err
+	if err != nil {
+		return nil, err // and no directory around none
+	}
+	return locklessDir{dir}, nil
 }
 
 type locklessDir struct{ disk.Dir }
