@@ -120,29 +120,15 @@ func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 		b.EndRound()
 	}
 
-	received := map[int][]plan.Slot{} // by l: what others have summed for the same member
-	partial := func(l int) plan.Slot {
-		return b.Compute(s.sumTerms(l)+len(received[l]), func() plan.Combination {
-			return code.sum(l, g.Around(s.offset(l, 0)), held, extra, received[l])
+	sums := make([][]schedule.Addend, s.c+1)
+	for l := range sums {
+		sums[l] = schedule.Combined(s.sumTerms(l), func() plan.Combination {
+			return code.sum(l, g.Around(s.offset(l, 0)), held, extra)
 		})
 	}
-	for n := len(s.shoot) - 1; n >= 0; n-- {
-		st := s.shoot[n]
-		for port, c := range st.Chunks {
-			slots := make([]plan.Slot, c.Count)
-			for l := range slots {
-				slots[l] = partial(c.At + l)
-			}
-			b.Send(port, g.Member(g.Around(s.offset(c.At, 0))), slots)
-		}
-		for port, c := range st.Chunks {
-			for l, slot := range b.Receive(port, g.Member(g.Around(-s.offset(c.At, 0))), c.Count) {
-				received[l] = append(received[l], slot)
-			}
-		}
-		b.EndRound()
-	}
-	return partial(0)
+	return b.Transposed(sums, func(forward *schedule.Builder) []plan.Slot {
+		return schedule.Gather(forward, g, s.shoot, -s.stride, s.c+1, forward.Inputs(1)[0])
+	})[0]
 }
 
 // windowTerms returns the terms of window t, where no coefficient is zero.
@@ -156,8 +142,7 @@ func (s *windows) windowTerms(t int) int {
 	return n
 }
 
-// sumTerms returns the terms of partial sum l, without what is received for it, where no
-// coefficient is zero.
+// sumTerms returns the terms of partial sum l where no coefficient is zero.
 func (s *windows) sumTerms(l int) int {
 	n := 0
 	for i := range s.m {
@@ -313,10 +298,10 @@ func (c *windowCoding) left(s, from, to, j, t int) []field.Element {
 	return list
 }
 
-// sum returns partial sum l, for j, of the packets held, by offset, of the extra
-// elements, by t, and of what was received for it.
-func (c *windowCoding) sum(l, j int, held, extra, received []plan.Slot) plan.Combination {
-	s := make(schedule.Sum, 0, c.sumTerms(l)+len(received))
+// sum returns partial sum l, for j, of the packets held, by offset, and of the extra
+// elements, by t.
+func (c *windowCoding) sum(l, j int, held, extra []plan.Slot) plan.Combination {
+	s := make(schedule.Sum, 0, c.sumTerms(l))
 	for i, e := range c.left(l, 0, c.m, j, 0) {
 		if c.own[c.offset(l, i)] == c.rowCell(l) {
 			s.Add(held[i], e)
@@ -330,7 +315,6 @@ func (c *windowCoding) sum(l, j int, held, extra, received []plan.Slot) plan.Com
 			s.Add(extra[t], c.factor(l, t, j))
 		}
 	}
-	s.AddAll(received)
 	return plan.Combination(s)
 }
 
