@@ -36,15 +36,16 @@ type greeting struct {
 	Bytes int64 // length of its packet; in what greet returns, of the longest
 
 	// Processor 0's are used by all.
-	Beta  int64 // ns
-	Tau   sim.PerByte
-	Gamma sim.PerByte
-	Seed  verify.Seed
+	Network sim.Network
+	Beta    int64 // ns
+	Tau     sim.PerByte
+	Gamma   sim.PerByte
+	Seed    verify.Seed
 }
 
 // terms are what all processors have to agree on; long ones as digests.
 type terms struct {
-	Ports     uint32
+	Ports     uint32 // 0: the planner chooses, by the model of a network
 	Field     [8]byte
 	Matrix    [8]byte
 	Algorithm [8]byte
@@ -52,12 +53,12 @@ type terms struct {
 	Check     bool
 	Order     uint8
 	Separate  bool
-	Cut       bool
+	Whole     bool
 	Limits    [3]int64
 }
 
 func (g greeting) model(symbolBytes int) sim.Model {
-	return sim.Model{Beta: time.Duration(g.Beta), Tau: g.Tau, Gamma: g.Gamma, Bytes: g.Bytes, SymbolBytes: symbolBytes}
+	return sim.Model{Network: g.Network, Beta: time.Duration(g.Beta), Tau: g.Tau, Gamma: g.Gamma, Bytes: g.Bytes, SymbolBytes: symbolBytes}
 }
 
 // A DisagreementError says that processors were started with different
@@ -92,13 +93,14 @@ func (e *Encoder) greeting(size int64) greeting {
 			Check:     e.options.check,
 			Order:     uint8(e.options.order),
 			Separate:  e.options.separate,
-			Cut:       e.options.cut,
+			Whole:     e.options.whole,
 			Limits:    [3]int64{int64(e.options.limits.Rounds.Over()), int64(e.options.limits.Memory), int64(e.options.limits.Compute)},
 		},
-		Bytes: size,
-		Beta:  int64(e.options.beta),
-		Tau:   e.options.tau,
-		Gamma: e.options.gamma,
+		Bytes:   size,
+		Network: e.options.network,
+		Beta:    int64(e.options.beta),
+		Tau:     e.options.tau,
+		Gamma:   e.options.gamma,
 	}
 	rand.Read(g.Seed[:])
 	return g
@@ -153,8 +155,9 @@ func agree(said [][]byte) (greeting, error) {
 		if g.Bytes < 0 || g.Bytes > mostPacket {
 			return greeting{}, &collective.PeerError{Reason: fmt.Sprintf("rank %d says that its packet has %d bytes: want 0 to %d", r, g.Bytes, int64(mostPacket))}
 		}
-		if o := (&options{ports: 1, beta: time.Duration(g.Beta), tau: g.Tau, gamma: g.Gamma, memory: 1, algorithm: algo.Auto}); o.validate() != nil {
-			return greeting{}, &collective.PeerError{Reason: fmt.Sprintf("rank %d says that β is %v, τ %v and γ %v: want numbers, 0 or more", r, o.beta, g.Tau, g.Gamma)}
+		o := &options{network: g.Network, paper: g.Network == (sim.Network{}), ports: 1, beta: time.Duration(g.Beta), tau: g.Tau, gamma: g.Gamma, memory: 1, algorithm: algo.Auto}
+		if err := o.validate(); err != nil {
+			return greeting{}, &collective.PeerError{Reason: fmt.Sprintf("rank %d has a model that cannot be: %v", r, err)}
 		}
 	}
 	if err := compare(all); err != nil {
@@ -174,13 +177,14 @@ var aspects = []struct {
 }{
 	{"field", func(a, b terms) bool { return a.Field == b.Field }},
 	{"matrix", func(a, b terms) bool { return a.Matrix == b.Matrix }},
+	{"model", func(a, b terms) bool { return (a.Ports == 0) == (b.Ports == 0) }},
 	{"ports", func(a, b terms) bool { return a.Ports == b.Ports }},
 	{"algorithm", func(a, b terms) bool { return a.Algorithm == b.Algorithm }},
 	{"memory", func(a, b terms) bool { return a.Memory == b.Memory }},
 	{"check", func(a, b terms) bool { return a.Check == b.Check }},
 	{"order", func(a, b terms) bool { return a.Order == b.Order }},
 	{"sinks", func(a, b terms) bool { return a.Separate == b.Separate }},
-	{"cutting", func(a, b terms) bool { return a.Cut == b.Cut }},
+	{"whole packets", func(a, b terms) bool { return a.Whole == b.Whole }},
 	{"limits", func(a, b terms) bool { return a.Limits == b.Limits }},
 }
 

@@ -82,7 +82,10 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, Cut: o.cut}
+	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, Whole: o.whole}
+	if o.paper && o.algorithm == algo.Auto {
+		problem.Whole = problem.Whole || problem.Square()
+	}
 	if o.plan != nil {
 		problem.Ports = o.plan.Info().Ports
 	}
@@ -98,7 +101,7 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 }
 
 // Plan returns the plan that the encoder runs on packets of the given number of
-// symbols, the longest of all, when the β and τ of processor 0 are its own. It
+// symbols, the longest of all, when the model of processor 0 is its own. It
 // returns an error when the algorithm cannot compute the matrix.
 func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
 	c, err := e.choose(e.model(symbols))
@@ -111,7 +114,8 @@ func (e *Encoder) Plan(symbols int64) (plan.Plan, error) {
 // model is the encoder's own, for packets of that many symbols.
 func (e *Encoder) model(symbols int64) sim.Model {
 	n := e.matrix.Field().SymbolBytes()
-	return sim.Model{Beta: e.options.beta, Tau: e.options.tau, Gamma: e.options.gamma, Bytes: symbols * int64(n), SymbolBytes: n}
+	o := &e.options
+	return sim.Model{Network: o.network, Beta: o.beta, Tau: o.tau, Gamma: o.gamma, Bytes: symbols * int64(n), SymbolBytes: n}
 }
 
 // choose returns the plan by the model, an earlier choice where there is one. A plan that is

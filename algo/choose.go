@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"volley/plan"
@@ -31,29 +32,54 @@ type Rejection struct {
 // Candidates returns the plans of every registered algorithm that can solve the
 // problem, in registry order, with their costs, those that break a limit included;
 // and, of the algorithms that take matrices on a condition, those that cannot and why.
-// Where the problem's context ends they are not all.
+// Where the planner chooses the ports, plans are left out that another one beats in rounds,
+// messages, packets and multiply-adds. Where the problem's context ends they are not all.
 func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
-	return candidates(registry, p, model)
+	return CandidatesAmong(registry, p, model)
 }
 
-func candidates(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
+// CandidatesAmong is [Candidates] for a part of the registry; of one algorithm it is a rejection
+// whatever the reason.
+func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
+	choices := p.portChoices()
 	for _, a := range algorithms {
-		plans, err := a.Plans(p)
-		if p.Ended() != nil {
-			break
+		for i, ports := range choices {
+			plans, err := a.Plans(p.with(ports))
+			if p.Ended() != nil {
+				return list, rejected
+			}
+			if err != nil && i == 0 && (len(algorithms) == 1 || a.Conditional && p.Square()) {
+				rejected = append(rejected, Rejection{a.Name, err})
+			}
+			for _, q := range plans {
+				list = append(list, p.Evaluate(q, model))
+			}
 		}
-		if err != nil && (len(algorithms) == 1 || a.Conditional && p.Square()) {
-			rejected = append(rejected, Rejection{a.Name, err})
-		}
-		for _, q := range plans {
-			list = append(list, p.Evaluate(q, model))
-		}
+	}
+	if len(choices) > 1 {
+		list = unbeaten(list)
 	}
 	return list, rejected
 }
 
-// CutsPackets is [Candidate].Broken of a plan that cuts packets where [Problem].Cut does
-// not ask for that.
+// unbeaten returns the candidates that no other one beats in all that counts on a network; of
+// equal ones the first.
+func unbeaten(list []Candidate) []Candidate {
+	beats := func(a, b Candidate) bool {
+		return a.Cost.C1 <= b.Cost.C1 && a.Cost.Messages() <= b.Cost.Messages() && a.Cost.PacketC3() <= b.Cost.PacketC3() &&
+			a.Cost.NodePackets() <= b.Cost.NodePackets() && (a.Broken == "" || b.Broken != "")
+	}
+	var best []Candidate
+	for i, c := range list {
+		if !slices.ContainsFunc(list[:i], func(d Candidate) bool { return beats(d, c) }) &&
+			!slices.ContainsFunc(list[i+1:], func(d Candidate) bool { return beats(d, c) && !beats(c, d) }) {
+			best = append(best, c)
+		}
+	}
+	return best
+}
+
+// CutsPackets is [Candidate].Broken of a plan that cuts packets that are to stay whole.
 const CutsPackets = "cuts packets"
 
 // Evaluate returns the costs of a plan for the problem.
@@ -61,14 +87,14 @@ func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 	c := Candidate{Plan: q, Cost: sim.Count(q)}
 	c.Time = model.Time(c.Cost)
 	pieces := c.Cost.Pieces
-	c.Memory = (plan.MemorySlots(q) + pieces - 1) / pieces
+	c.Memory = (c.Cost.Slots + pieces - 1) / pieces
 	l := p.Limits
 	switch most := p.MostRounds(); {
 	case most >= 0 && c.Cost.C1 > most:
 		c.Broken = fmt.Sprintf("%d rounds, at most %d", c.Cost.C1, most)
 	case l.Memory > 0 && c.Memory > l.Memory:
 		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
-	case pieces > 1 && p.Square() && !p.Cut:
+	case p.cuts(q):
 		c.Broken = CutsPackets
 	case l.Compute > 0 && c.Cost.PacketC3() > l.Compute:
 		c.Broken = fmt.Sprintf("%d multiply-adds, at most %d", c.Cost.PacketC3(), l.Compute)
@@ -78,9 +104,10 @@ func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 
 // minds reports whether memory or the work of coding matter. Where they do not, no
 // baseline beats the universal algorithm, which has the fewest rounds and no more
-// packets; at large K, counting them takes a while.
+// packets; at large K, counting them takes a while. Nor does one on a network, unless by
+// arithmetic alone.
 func (p *Problem) minds(model sim.Model) bool {
-	return model.Gamma > 0 || p.Limits.Memory > 0 || p.Limits.Compute > 0
+	return model.Gamma > 0 && p.Ports > 0 || p.Limits.Memory > 0 || p.Limits.Compute > 0
 }
 
 // A LimitError says that every plan there is breaks a limit, and which limits would
@@ -88,12 +115,16 @@ func (p *Problem) minds(model sim.Model) bool {
 // where no plan does.
 type LimitError struct {
 	Limits     Limits
+	Whole      bool // packets, which every plan cuts
 	RoundsOver int
 	Memory     int
 	Compute    int
 }
 
 func (e *LimitError) Error() string {
+	if e.Whole {
+		return "algo: no plan keeps packets whole: let it cut them, or take another algorithm"
+	}
 	s := "algo: no plan keeps the limits"
 	join := ": want "
 	add := func(now, least int, what string) {
@@ -116,13 +147,14 @@ func (e *LimitError) Error() string {
 
 // limitError finds the limits that would do.
 func (p *Problem) limitError(list []Candidate) *LimitError {
-	e := &LimitError{Limits: p.Limits, RoundsOver: -1, Memory: -1, Compute: -1}
-	fewest, _ := p.Bounds()
+	e := &LimitError{Limits: p.Limits, Whole: true, RoundsOver: -1, Memory: -1, Compute: -1}
+	fewest := p.fewest()
 	most := p.MostRounds()
 	for _, c := range list {
-		if c.Cost.Pieces > 1 && p.Square() && !p.Cut {
+		if p.cuts(c.Plan) {
 			continue
 		}
+		e.Whole = false
 		compute := c.Cost.PacketC3()
 		over := c.Cost.C1 - fewest
 		rounds := most < 0 || c.Cost.C1 <= most
@@ -150,8 +182,8 @@ func least(a, b int) int {
 }
 
 // Choose returns, of the plans of the named algorithm, or for [Auto] of all, the
-// one of least model time that keeps the limits; ties go to the one named first in
-// the registry. All processors choose alike. It returns an error for an unknown
+// one of least model time that keeps the limits; ties go to more ports, then to the one
+// named first in the registry. All processors choose alike. It returns an error for an unknown
 // name, that of [Algorithm.Plans], and a *[LimitError] where no plan keeps the
 // limits.
 func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
@@ -162,9 +194,7 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := *p
-	own.Cut = true
-	return ChooseAmong([]Algorithm{a}, &own, model)
+	return ChooseAmong([]Algorithm{a}, p, model)
 }
 
 // ChooseAmong is [Choose] for a part of the registry, in its order: one algorithm, or the
@@ -172,33 +202,37 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan, error) {
 	var best plan.Plan
 	shortest := time.Duration(math.MaxInt64)
-	own := *p
-	p = &own
-	p.late = func(c sim.Cost) bool {
+	late := func(c sim.Cost) bool {
 		return best != nil && model.Time(c) >= shortest
 	}
 	var broken []Candidate
 	var reasons []error
-	for _, a := range algorithms {
-		if a.Baseline && len(algorithms) > 1 && !p.minds(model) {
-			continue
-		}
-		plans, err := a.Plans(p)
-		if ended := p.Ended(); ended != nil {
-			return nil, ended
-		}
-		if err != nil {
-			reasons = append(reasons, err)
-		}
-		for _, q := range plans {
-			if p.late(sim.Cost{C1: q.Info().Rounds()}) { // nothing needs to be counted
+	skip := len(algorithms) > 1 && !p.minds(model)
+	for _, ports := range p.portChoices() {
+		p := p.with(ports)
+		p.late = late
+		reasons = nil // are the same for all
+		for _, a := range algorithms {
+			if a.Baseline && skip {
 				continue
 			}
-			switch c := p.Evaluate(q, model); {
-			case c.Broken != "":
-				broken = append(broken, c)
-			case best == nil || c.Time < shortest:
-				best, shortest = q, c.Time
+			plans, err := a.Plans(p)
+			if ended := p.Ended(); ended != nil {
+				return nil, ended
+			}
+			if err != nil {
+				reasons = append(reasons, err)
+			}
+			for _, q := range plans {
+				if late(sim.Cost{C1: q.Info().Rounds()}) { // nothing needs to be counted
+					continue
+				}
+				switch c := p.Evaluate(q, model); {
+				case c.Broken != "":
+					broken = append(broken, c)
+				case best == nil || c.Time < shortest:
+					best, shortest = q, c.Time
+				}
 			}
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"volley/algo/internal/sinks"
 	"volley/algo/schedule"
 	"volley/matrix"
+	"volley/plan"
 	"volley/sim"
 )
 
@@ -25,19 +27,18 @@ var ErrStructure = schedule.ErrStructure
 type Problem struct {
 	Matrix   matrix.Matrix
 	Separate bool
-	Ports    int // less than the number of processors, at least 1
+	Ports    int // less than the number of processors; 0: the planner chooses, as on a network with one link per node
 	Order    Order
 	Limits   Limits
 
-	// Cut lets [Choose] cut the packets of a square problem into pieces. Else it
-	// stays in the model of the paper, in which a packet is whole; the packets of
-	// other problems are cut in any case, where that is cheaper.
-	Cut bool
+	// Whole keeps plans out that cut packets into pieces.
+	Whole bool
 
 	// Context, unless nil, ends planning: the error is then its cause.
 	Context context.Context
 
 	factor func() *matrix.Factorisation // nil where none is known
+	fewest func() int                   // rounds of any plan
 	late   func(sim.Cost) bool          // nil: no plan is known yet
 }
 
@@ -52,11 +53,11 @@ type Limits struct {
 // makes the others.
 type RoundLimit struct{ n int } // rounds above one less than the fewest; 0: any number
 
-// FewestPlus allows n rounds more than the fewest possible, see [Problem.Bounds];
-// a negative n allows any number.
+// FewestPlus allows n rounds more than the fewest that any plan for the problem has; a
+// negative n allows any number.
 func FewestPlus(n int) RoundLimit { return RoundLimit{max(0, min(n, math.MaxInt-1)+1)} }
 
-// Over returns how many rounds above the fewest possible are allowed, and -1 where any
+// Over returns how many rounds above the fewest are allowed, and -1 where any
 // number is.
 func (l RoundLimit) Over() int { return l.n - 1 }
 
@@ -92,12 +93,52 @@ func (p *Problem) Sink(proc int) (sink int, ok bool) { return p.Task().Sink(proc
 // Bounds returns C1 and C2, in packets, that no schedule for every matrix of the shape goes
 // below, as [Bounds] does for a plan.
 func (p *Problem) Bounds() (c1, c2 int) {
-	return bounds(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.Ports)
+	return bounds(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.mostPorts())
+}
+
+// mostPorts returns the most ports that a plan may have.
+func (p *Problem) mostPorts() int {
+	if p.Ports == 0 {
+		return max(1, p.Processors()-1)
+	}
+	return p.Ports
+}
+
+// portChoices returns the ports to look for plans with, the most first. On a network a stage of
+// radix r has r-1 messages at once: the radices are the roots of the sizes of groups, and powers
+// of two, as layers have them.
+func (p *Problem) portChoices() []int {
+	if p.Ports > 0 {
+		return []int{p.Ports}
+	}
+	most := p.mostPorts()
+	large, small := max(p.Matrix.Rows(), p.Matrix.Cols()), min(p.Matrix.Rows(), p.Matrix.Cols())
+	list := []int{1, min(large, most)}
+	if p.Square() {
+		for radix := 4; radix <= most; radix *= 2 {
+			list = append(list, radix-1)
+		}
+	}
+	for _, size := range []int{large, small, schedule.Ceil(large, small) + 1} {
+		for digits := 2; digits <= schedule.Clog(size, 1); digits++ {
+			radix := int(math.Ceil(math.Pow(float64(size), 1/float64(digits)) - 1e-9))
+			list = append(list, radix-1)
+		}
+	}
+	slices.SortFunc(list, func(a, b int) int { return b - a })
+	return slices.Compact(list)
+}
+
+// with returns the problem for so many ports.
+func (p *Problem) with(ports int) *Problem {
+	own := *p
+	own.Ports = ports
+	return &own
 }
 
 // NewProblem returns the square problem of m without limits, in which more ports
 // than K-1 count as K-1. It returns an error when m is not square or ports is below
-// 1.
+// 0.
 func NewProblem(m matrix.Matrix, ports int, order Order) (*Problem, error) {
 	if m.Rows() < 1 || m.Cols() != m.Rows() {
 		return nil, fmt.Errorf("algo: matrix of %d rows and %d columns: an all-to-all encode needs a square one", m.Rows(), m.Cols())
@@ -108,15 +149,17 @@ func NewProblem(m matrix.Matrix, ports int, order Order) (*Problem, error) {
 
 // Prepare checks a problem that was written down, and makes it ready for
 // [Algorithm.Plans]; more ports than there are other processors count as those. It
-// returns an error for no sources or sinks, ports below 1 or negative limits.
+// returns an error for no sources or sinks, ports below 0 or negative limits.
 func (p *Problem) Prepare() error {
 	m := p.Matrix
 	if m.Rows() < 1 || m.Cols() < 1 {
 		return fmt.Errorf("algo: matrix of %d rows and %d columns: want sources and sinks", m.Rows(), m.Cols())
 	}
-	var err error
-	if p.Ports, err = Ports(p.Processors(), p.Ports); err != nil {
-		return err
+	if p.Ports != 0 {
+		var err error
+		if p.Ports, err = Ports(p.Processors(), p.Ports); err != nil {
+			return err
+		}
 	}
 	if p.Limits.Memory < 0 || p.Limits.Compute < 0 {
 		return fmt.Errorf("algo: limits of %d packets and %d multiply-adds: want 1 or more, or 0 for none", p.Limits.Memory, p.Limits.Compute)
@@ -127,6 +170,7 @@ func (p *Problem) Prepare() error {
 		}
 		return matrix.Factor(m)
 	})
+	p.fewest = sync.OnceValue(p.fewestRounds)
 	return nil
 }
 
@@ -145,9 +189,32 @@ func (p *Problem) MostRounds() int {
 	if over < 0 {
 		return -1
 	}
-	fewest, _ := p.Bounds()
-	return fewest + over
+	return p.fewest() + over
 }
+
+// fewestRounds returns the fewest rounds of any plan: where every processor is source and sink,
+// the universal algorithm meets the lower bound.
+func (p *Problem) fewestRounds() int {
+	bound, _ := p.Bounds()
+	if p.Square() {
+		return bound
+	}
+	own := p.with(p.mostPorts())
+	own.Limits = Limits{}
+	fewest := -1
+	for _, a := range registry {
+		plans, _ := a.Plans(own) // an algorithm that has none has no fewest
+		for _, q := range plans {
+			if rounds := q.Info().Rounds(); !own.cuts(q) && (fewest < 0 || rounds < fewest) {
+				fewest = rounds
+			}
+		}
+	}
+	return max(fewest, bound)
+}
+
+// cuts reports whether a plan cuts packets that are to stay whole.
+func (p *Problem) cuts(q plan.Plan) bool { return p.Whole && q.Info().PieceCount() > 1 }
 
 // Structure says what structure the matrix, or its blocks for sources and sinks, was
 // found to have, for people; found is false where it was none.

@@ -18,6 +18,7 @@ type Cost struct {
 	C2     int                 // elements: the largest message of each round, summed
 	C3     int                 // multiply-adds per symbol of the busiest processor, where no coefficient is zero
 	Pieces int                 // elements that make up a packet
+	Slots  int                 // of the largest memory, when nothing is forgotten
 	Rounds []plan.RoundTraffic // in order, of all processors
 	Nodes  []NodeRound         // in order, of the busiest processor
 }
@@ -54,7 +55,7 @@ func Count(p plan.Plan) Cost {
 	c.Rounds, c.Nodes = make([]plan.RoundTraffic, c.C1), make([]NodeRound, c.C1)
 	for _, class := range p.Classes() {
 		s := p.Schedule(class.Representative)
-		c.C3 = max(c.C3, s.Terms)
+		c.C3, c.Slots = max(c.C3, s.Terms), max(c.Slots, s.Slots)
 		for t, r := range s.Rounds {
 			c.Rounds[t].Messages += class.Count * len(r.Sends)
 			sent, received := 0, 0

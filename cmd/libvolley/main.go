@@ -201,7 +201,7 @@ func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Optio
 		options = append(options, volley.WithAlgorithm(name))
 	}
 	if o.ports != 0 {
-		options = append(options, volley.WithPorts(int(o.ports)))
+		options = append(options, volley.WithPaperModel(int(o.ports), volley.DefaultBeta, volley.DefaultTau))
 	}
 	if o.memory != 0 {
 		options = append(options, volley.WithMemory(int64(o.memory)))

@@ -58,11 +58,12 @@ func newCost() *cobra.Command {
 	f := cmd.Flags()
 	f.Lookup("matrix").DefValue = "any matrix"
 	f.StringVarP(&o.processors, "processors", "k", "2..64", "`K`, the numbers of processors: a list such as 4,8,16..20")
-	f.StringVarP(&o.portList, "ports", "p", "1", "`P`, the messages a processor sends, and receives, at a time: a number, or a list as for -k")
 	f.StringVar(&o.Algorithm, "algorithm", "", "only these `NAMES` that volley algorithms lists, with commas")
-	o.addModel(cmd)
+	o.addModel(cmd, selection.PaperModel)
 	o.addLimits(cmd)
-	replaceRoundsOver(f, &o.overList)
+	o.portList = "1"
+	makeList(f, "ports", &o.portList, "`P`, the messages a processor sends, and receives, at a time: a number, or a list as for -k (--model paper)")
+	makeList(f, "rounds-over", &o.overList, "at most `N` rounds more than the fewest: a number, or a list as for -k (default: as the model decides)")
 	o.AddSize(f)
 	f.Lookup("size").Usage += "; for --plot size a range (default " + usualSizes + ")"
 	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
@@ -74,11 +75,10 @@ func newCost() *cobra.Command {
 	return cmd
 }
 
-// replaceRoundsOver makes --rounds-over a list.
-func replaceRoundsOver(f *pflag.FlagSet, list *string) {
-	one := f.Lookup("rounds-over")
-	one.Value, one.DefValue = &stringValue{list}, ""
-	one.Usage = "at most `N` rounds more than the fewest: a number, or a list as for -k (default: as β and τ decide)"
+// makeList makes the flag of a number one of a list.
+func makeList(f *pflag.FlagSet, name string, list *string, usage string) {
+	one := f.Lookup(name)
+	one.Value, one.DefValue, one.Usage = &stringValue{list}, *list, usage
 }
 
 // A costJob is a comparison whose arguments are all right.
@@ -121,6 +121,11 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	if job.Settings, err = comparison.Settings(o.portList, o.overList); err != nil {
 		return nil, err
 	}
+	if o.ByModel == selection.NetworkModel {
+		for i := range job.Settings {
+			job.Settings[i].Ports = 0
+		}
+	}
 	if len(job.Settings)*len(job.Processors) > selection.MostNumbers {
 		return nil, usagef("%d values of -k, for %d of -p and --rounds-over: want %d rows at most", len(job.Processors), len(job.Settings), selection.MostNumbers)
 	}
@@ -149,6 +154,8 @@ func (o *costOptions) checkForm(changed func(string) bool) error {
 		return usagef("--format %s: --mean and --load print tables: leave them out, or take text, csv or json", o.format)
 	case o.mean && o.load:
 		return usagef("--mean and --load print different tables: leave one out")
+	case noisy && o.ByModel == selection.NetworkModel:
+		return usagef("--jitter and --stragglers simulate the links of --model paper: leave them out, or --model network")
 	case noisy && (o.mean || o.load || chart && o.plot != "time"):
 		return usagef("--jitter and --stragglers change times only: leave them out, or --mean, --load and plots but that of time")
 	case !noisy && (changed("seed") || changed("repeat")):

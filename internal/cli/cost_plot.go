@@ -59,7 +59,11 @@ func (j *costJob) subtitle() string {
 	if j.overList != "" {
 		parts = append(parts, "rounds over the fewest ≤ "+j.overList)
 	}
-	parts = append(parts, "β = "+inUnits(j.Model.Beta.Seconds()), "τ = "+inUnits(float64(j.Model.Tau)))
+	if j.ByModel == selection.NetworkModel {
+		parts = append(parts, j.Model.Network.String())
+	} else {
+		parts = append(parts, "β = "+inUnits(j.Model.Beta.Seconds()), "τ = "+inUnits(float64(j.Model.Tau)))
+	}
 	if j.Model.Gamma > 0 {
 		parts = append(parts, "γ = "+inUnits(float64(j.Model.Gamma)))
 	}

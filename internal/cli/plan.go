@@ -46,7 +46,8 @@ func newPlan() *cobra.Command {
 		Short: "Show a schedule: per round who sends what to whom",
 		Long:  planHelp,
 		Example: `  volley plan -k 4
-  volley plan -k 16 -p 3 --format svg > schedule.svg
+  volley plan -k 64 --network 100mbit/1ms --size 16KiB --why
+  volley plan -k 16 --model paper -p 3 --format svg > schedule.svg
   volley plan -k 1000 --field 2^16 --processor 12 --format json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
@@ -203,7 +204,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 // brokenBy says which limit a plan breaks, and with which flag it may.
 func brokenBy(c algo.Candidate) any {
 	if c.Broken == algo.CutsPackets {
-		return c.Broken + ": ask with --cut"
+		return c.Broken + ": --model network without --whole does"
 	}
 	return c.Broken
 }

@@ -239,7 +239,7 @@ func (m withoutZeros) At(i, j int) field.Element {
 // problem returns the problem of computing a in the setting.
 func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*algo.Problem, error) {
 	o := c.Selection
-	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Cut: o.Cut || o.Algorithm != "", Context: ctx}
+	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Context: ctx}
 	p.Limits.Rounds = algo.FewestPlus(s.Over)
 	if c.Frugal && p.Limits == (algo.Limits{Rounds: p.Limits.Rounds}) {
 		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32
@@ -247,7 +247,14 @@ func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*
 	if err := p.Prepare(); err != nil {
 		return nil, &selection.Error{Flag: "ports", Err: err}
 	}
+	p.Whole = c.whole(p, o.Algorithm)
 	return p, nil
+}
+
+// whole reports whether packets stay whole: in the model of the paper, where every processor is
+// source and sink and no algorithm is named.
+func (c *Comparison) whole(p *algo.Problem, named string) bool {
+	return c.Selection.Whole || c.Selection.ByModel == selection.PaperModel && p.Square() && named == ""
 }
 
 // bound fills in the bounds of a row, which depend on the shape of the matrix only.
@@ -276,20 +283,18 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		plans, err := x.Plans(p)
+		plans, rejected := algo.CandidatesAmong([]algo.Algorithm{x}, p, c.Model)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if errors.Is(err, algo.ErrStructure) {
-			c.unsuited = err
-			continue
-		}
-		if err != nil {
-			return &selection.Error{Flag: "algorithm", Err: err}
+		for _, r := range rejected {
+			if !errors.Is(r.Reason, algo.ErrStructure) {
+				return &selection.Error{Flag: "algorithm", Err: r.Reason}
+			}
+			c.unsuited = r.Reason
 		}
 		var best algo.Candidate
-		for _, q := range plans {
-			candidate := p.Evaluate(q, c.Model)
+		for _, candidate := range plans {
 			if candidate.Broken != "" {
 				continue
 			}
@@ -364,7 +369,7 @@ func (c *Comparison) choose(p *algo.Problem) *Plan {
 		return nil
 	}
 	own := *p
-	own.Cut = c.Selection.Cut || names != "" // not because algorithms to compare are named
+	own.Whole = c.whole(p, names) // whatever algorithms to compare are named
 	q, err := algo.ChooseAmong(list, &own, c.Model)
 	if err != nil {
 		return nil

@@ -21,9 +21,8 @@ func newFlagSet() (*pflag.FlagSet, *selection.Selection) {
 	s.AddMatrix(set)
 	s.AddProcessors(set)
 	s.AddPlan(set)
-	s.AddCut(set)
 	s.AddLimits(set)
-	s.AddModel(set)
+	s.AddModel(set, selection.PaperModel) // whose figures the page shows
 	s.AddSize(set)
 	return set, s
 }

@@ -38,7 +38,9 @@ type Selection struct {
 	Processors int
 	Sinks      int // 0: every processor is source and sink
 	Separate   bool
-	Cut        bool
+	ByModel    string // network or paper
+	Network    string // a preset; empty: as measured
+	Whole      bool
 	Ports      int
 	Algorithm  string
 	Beta, Tau  string
@@ -46,7 +48,8 @@ type Selection struct {
 	Size       string // of a packet
 	Limits     algo.Limits
 
-	flags *pflag.FlagSet // of a matrix
+	flags      *pflag.FlagSet // of a matrix
+	modelFlags *pflag.FlagSet // of the model
 }
 
 // An Error says that the value of a flag is not right.
@@ -136,20 +139,14 @@ func (s *Selection) AddProcessors(f *pflag.FlagSet) {
 	f.IntVarP(&s.Processors, "processors", "k", 0, "`K`, the number of processors")
 }
 
-// AddPlan adds the flags that select a plan for a matrix.
+// AddPlan adds the flag that selects a plan for a matrix.
 func (s *Selection) AddPlan(f *pflag.FlagSet) {
-	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time")
 	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, or auto for the cheapest")
-}
-
-// AddCut adds the flag that widens the choice of a plan.
-func (s *Selection) AddCut(f *pflag.FlagSet) {
-	f.BoolVar(&s.Cut, "cut", false, "let auto cut packets into pieces: fewer bytes, more rounds")
 }
 
 // AddLimits adds the flags that bound the choice of a plan.
 func (s *Selection) AddLimits(f *pflag.FlagSet) {
-	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most `N` rounds more than the fewest (default: as β and τ decide)")
+	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most `N` rounds more than the fewest (default: as the model decides)")
 	f.Var(AtLeast{&s.Limits.Memory, 1, 0}, "max-memory", "at most `N` packets held by a processor (default: any number)")
 	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most `N` multiply-adds per symbol at a processor (default: any number)")
 }
@@ -165,11 +162,46 @@ func LimitFlag(l algo.Limits) string {
 	return "rounds-over"
 }
 
-// AddModel adds the flags of the cost model.
-func (s *Selection) AddModel(f *pflag.FlagSet) {
-	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
-	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (default: as measured, or 0.8ns)")
+// The models that a time is by.
+const (
+	NetworkModel = "network"
+	PaperModel   = "paper"
+)
+
+// AddModel adds the flags of the cost model, which is by default the one of that name.
+func (s *Selection) AddModel(f *pflag.FlagSet, byDefault string) {
+	f.StringVar(&s.ByModel, "model", byDefault, "`MODEL` of costs: network, or that of the paper: paper")
+	s.AddNetwork(f)
+	f.BoolVar(&s.Whole, "whole", false, "keep packets whole: no plan cuts them (--model network)")
 	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: as measured, or 0)")
+	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time (--model paper)")
+	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (--model paper; default: as measured, or "+volley.DefaultBeta.String()+")")
+	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (--model paper; default: as measured, or 0.8ns)")
+}
+
+// AddNetwork adds the flag of the network.
+func (s *Selection) AddNetwork(f *pflag.FlagSet) {
+	s.modelFlags = f
+	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY` such as "+strings.Join(sim.Presets, ", ")+" (default: as volley tune has measured, or 10gbit/20us)")
+}
+
+// checkModel returns an *Error where flags that were given are those of another model than
+// --model says.
+func (s *Selection) checkModel() error {
+	others, other := []string{"ports", "beta", "tau"}, PaperModel
+	switch s.ByModel {
+	case NetworkModel, "": // which verbs have that know no other
+	case PaperModel:
+		others, other = []string{"network", "whole"}, NetworkModel
+	default:
+		return markf("model", "--model %q: want %s or %s", s.ByModel, NetworkModel, PaperModel)
+	}
+	for _, name := range others {
+		if s.modelFlags.Changed(name) {
+			return markf(name, "--%s belongs to --model %s, and this is --model %s: add --model %[2]s, or leave --%[1]s out", name, other, s.ByModel)
+		}
+	}
+	return nil
 }
 
 // AddSize adds the flag of the packet size that a model time is for.
@@ -230,16 +262,31 @@ func (s *Selection) BuildFor(spec matrix.Spec, f field.Field, k int) (matrix.Mat
 // flags say, else as volley tune has measured, else by default. The error is an *Error
 // or that of a file of volley tune.
 func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
-	m := sim.Model{
-		Beta: volley.DefaultBeta, Tau: volley.DefaultTau, Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes(),
+	m := sim.Model{Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes()}
+	if err := s.checkModel(); err != nil {
+		return m, err
 	}
 	measured, ok, err := tune.Default()
 	if err != nil {
-		return m, mark("beta", err)
+		return m, mark("model", err)
 	}
 	if ok {
-		m.Beta, m.Tau = measured.Beta(), measured.Tau()
 		m.Gamma, _ = measured.Gamma(f.Name())
+	}
+	switch {
+	case s.ByModel == PaperModel:
+		m.Beta, m.Tau = volley.DefaultBeta, volley.DefaultTau
+		if ok {
+			m.Beta, m.Tau = measured.Beta(), measured.Tau()
+		}
+	case s.Network != "":
+		if m.Network, err = sim.ParseNetwork(s.Network); err != nil {
+			return m, mark("network", err)
+		}
+	case ok:
+		m.Network = sim.Network{Latency: measured.Beta(), Gaps: sim.Gaps{{Messages: 1, PerByte: measured.Tau()}}}
+	default:
+		m.Network = volley.DefaultNetwork()
 	}
 	if s.Beta != "" {
 		seconds, err := ParseDuration("beta", s.Beta)
@@ -283,12 +330,15 @@ func (s *Selection) Symbols(f field.Field) (int64, error) {
 // Options returns the library's options for the flags.
 func (s *Selection) Options(m sim.Model) []volley.Option {
 	list := []volley.Option{
-		volley.WithAlgorithm(s.Algorithm), volley.WithPorts(s.Ports),
-		volley.WithBeta(m.Beta), volley.WithTau(m.Tau), volley.WithGamma(m.Gamma), volley.WithOrder(s.PlanOrder()),
-		volley.WithLimits(s.Limits),
+		volley.WithAlgorithm(s.Algorithm), volley.WithGamma(m.Gamma), volley.WithOrder(s.PlanOrder()), volley.WithLimits(s.Limits),
 	}
-	if s.Cut {
-		list = append(list, volley.WithCutting())
+	if s.ByModel == PaperModel {
+		list = append(list, volley.WithPaperModel(s.Ports, m.Beta, m.Tau))
+	} else {
+		list = append(list, volley.WithNetwork(m.Network))
+	}
+	if s.Whole {
+		list = append(list, volley.WithWholePackets())
 	}
 	if s.Separate {
 		list = append(list, volley.WithSeparateSinks())

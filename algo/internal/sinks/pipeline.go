@@ -55,7 +55,7 @@ func PipelinePlans(t schedule.Task) ([]plan.Plan, error) {
 		if w.most() < 2 || w.most() == 2 && t.Ports == 1 { // nothing to overlap
 			continue
 		}
-		for pieces := max(2, t.Ports); pieces <= max(mostPieces, t.Ports); pieces *= 2 {
+		for pieces := max(2, t.Ports); pieces <= mostPieces; pieces *= 2 {
 			add(w, pieces, schedule.PipelineRounds(w.most(), pieces, t.Ports))
 		}
 	}

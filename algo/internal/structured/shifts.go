@@ -2,6 +2,7 @@ package structured
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"volley/algo/schedule"
@@ -168,18 +169,25 @@ func (s shiftedSums) addTo(c *schedule.Sum, member int) {
 const (
 	mostShiftRounds = 6
 	mostShiftSize   = 1 << 12
+	mostShiftWork   = 1 << 16 // steps looked at, times K; those in the fewest rounds in any case
 )
 
 // findShifts returns the step of least C2 for each number of rounds that has one,
-// over all mixed radices with r_t <= p+1 and all orders of their weights. Once the
-// problem's context has ended it looks at no more of them.
+// over all mixed radices with r_t <= p+1 and all orders of their weights, the fewest rounds
+// first until it has looked at many. Once the problem's context has ended it looks at no more.
 func findShifts(task schedule.Task) []*shifts {
 	m, size := task.Matrix, task.Matrix.Rows()
 	if size > mostShiftSize {
 		return nil
 	}
 	best := map[int]*shifts{}
-	for _, radices := range factorisations(size, task.Ports+1, mostShiftRounds) {
+	work := 0
+	lists := factorisations(size, task.Ports+1, mostShiftRounds)
+	slices.SortStableFunc(lists, func(a, b []int) int { return len(a) - len(b) })
+	for _, radices := range lists {
+		if work > mostShiftWork && best[len(radices)] == nil {
+			break
+		}
 		weights, w := make([]int, len(radices)), 1
 		for t, r := range radices {
 			weights[t] = w
@@ -193,6 +201,7 @@ func findShifts(task schedule.Task) []*shifts {
 			for t, o := range order {
 				by[t], rs[t] = weights[o], radices[o]
 			}
+			work += size
 			s := newShifts(m, rs, by)
 			if b := best[len(by)]; b == nil || s.c2() < b.c2() {
 				best[len(by)] = s
