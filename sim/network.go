@@ -74,6 +74,25 @@ func (n Network) Gap(messages int) PerByte {
 	return a.PerByte + PerByte(part)*(b.PerByte-a.PerByte)
 }
 
+// time returns the nanoseconds of the messages of a plan whose elements have so many bytes.
+func (n Network) time(c Cost, element float64) float64 {
+	nodes := c.Nodes
+	if nodes == nil {
+		nodes = slices.Repeat([]NodeRound{{Messages: 1}}, c.C1)
+		if c.C1 > 0 {
+			nodes[0].Elements = c.C2
+		}
+	}
+	ns := 0.0
+	for _, x := range nodes {
+		if x.Messages > 0 {
+			ns += float64(n.Latency) + float64(x.Messages)*float64(n.Overhead)
+			ns += float64(n.Gap(x.Messages)) * float64(x.Elements) * element * float64(time.Second)
+		}
+	}
+	return ns
+}
+
 // Validate returns an error unless the times are 0 or more and at most an hour, and the gaps,
 // one or more, are by rising numbers of messages.
 func (n Network) Validate() error {
