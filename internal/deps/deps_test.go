@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"draw":                     {"plan"},
 	"draw/plot":                {},
 	"report":                   {},
-	"tune":                     {"field", "internal/atomicfile", "sim", "transport"},
+	"tune":                     {"field", "internal/atomicfile", "internal/located", "sim", "transport"},
 	"collective":               {"algo", "executor", "field", "plan", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/cli": {
-		"", "algo", "bench", "coded", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
+		"", "algo", "bench", "coded", "collective", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},

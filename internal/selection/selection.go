@@ -47,6 +47,7 @@ type Selection struct {
 	Gamma      string
 	Size       string // of a packet
 	Limits     algo.Limits
+	Place      tune.Place // of the run that the model is for
 
 	flags      *pflag.FlagSet // of a matrix
 	modelFlags *pflag.FlagSet // of the model
@@ -266,25 +267,25 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	if err := s.checkModel(); err != nil {
 		return m, err
 	}
-	measured, ok, err := tune.Default()
+	measured, err := tune.Find(s.Place)
 	if err != nil {
 		return m, mark("model", err)
 	}
-	if ok {
+	if measured != nil {
 		m.Gamma, _ = measured.Gamma(f.Name())
 	}
 	switch {
 	case s.ByModel == PaperModel:
 		m.Beta, m.Tau = volley.DefaultBeta, volley.DefaultTau
-		if ok {
+		if measured != nil {
 			m.Beta, m.Tau = measured.Beta(), measured.Tau()
 		}
 	case s.Network != "":
 		if m.Network, err = sim.ParseNetwork(s.Network); err != nil {
 			return m, mark("network", err)
 		}
-	case ok:
-		m.Network = sim.Network{Latency: measured.Beta(), Gaps: sim.Gaps{{Messages: 1, PerByte: measured.Tau()}}}
+	case measured != nil:
+		m.Network = measured.Network
 	default:
 		m.Network = volley.DefaultNetwork()
 	}
