@@ -261,7 +261,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	}
 	r.CompileSeconds = time.Since(compiling).Seconds()
 
-	block := verify.BlockSymbols(r.SymbolsPerPacket, n)
+	block := verify.BlockSymbols(r.SymbolsPerPacket, n, p.Info().PieceCount())
 	align := int64(block) * symbol
 	segment, ahead, err := chosen.segment(shared.Bytes, e.options.memory, align, t.Size())
 	if err != nil {

@@ -55,7 +55,7 @@ func wrongBySum(a matrix.Matrix, in, out [][]byte) int {
 	for i := range seed {
 		seed[i] = byte(rand.Uint32())
 	}
-	block := verify.BlockSymbols(int64(len(in[0])/f.SymbolBytes()), n)
+	block := verify.BlockSymbols(int64(len(in[0])/f.SymbolBytes()), n, 1)
 	prints := make([][]byte, 2*n)
 	spread(2*n, func(i int) {
 		packet := out[i%n]

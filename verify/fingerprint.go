@@ -58,10 +58,16 @@ func combinations(f field.Field) int {
 // BlockSymbols returns B for packets of the given number of symbols, W, of K
 // processors: the power of two next to √(64·W/K), but 64 to 4096, and no more than
 // hold a packet. Longer blocks suit the kernels, shorter ones the gathering of K
-// fingerprints.
-func BlockSymbols(symbols int64, processors int) int {
-	block := max(6, min(12, (6+bits.Len64(uint64(symbols)/uint64(processors)))/2))
-	return 1 << min(block, bits.Len64(uint64(max(1, symbols)-1)))
+// fingerprints. Packets in pieces are cut where blocks end: the blocks are short enough to
+// lengthen a piece by 1/32 at most.
+func BlockSymbols(symbols int64, processors, pieces int) int {
+	power := max(6, min(12, (6+bits.Len64(uint64(symbols)/uint64(processors)))/2))
+	block := int64(1) << min(power, bits.Len64(uint64(max(1, symbols)-1)))
+	piece := (symbols + int64(pieces) - 1) / int64(pieces)
+	for pieces > 1 && block > 1 && 32*((piece+block-1)/block*block) > 33*piece {
+		block /= 2
+	}
+	return int(block)
 }
 
 // NewFingerprint returns the fingerprint of an empty packet, to be cut into blocks

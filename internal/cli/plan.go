@@ -95,7 +95,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	}
 	w := cmd.OutOrStdout()
 	if o.why {
-		return writeCandidates(w, encoder.Problem(), model)
+		return o.writeFronts(w, encoder, model)
 	}
 	p, err := encoder.Plan(symbols)
 	if err != nil {
@@ -135,11 +135,15 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return err
 	}
-	return writeCost(w, r)
+	return writeCost(w, r, model)
 }
 
 // writeCost prints the costs of the plan and the bounds.
-func writeCost(w io.Writer, r *volley.Report) error {
+func writeCost(w io.Writer, r *volley.Report, model sim.Model) error {
+	formula := "C1·β + C2·W·τ + C3·W·γ"
+	if model.Network != (sim.Network{}) {
+		formula = fmt.Sprintf("sum of L + o·m + G·b, and C3·W·γ (%v)", model.Network)
+	}
 	minCut := ""
 	if b, ok := r.BoundMinCut(); ok {
 		minCut = fmt.Sprintf("; at this C1 %d", b)
@@ -156,15 +160,36 @@ func writeCost(w io.Writer, r *volley.Report) error {
 	_, err := printable.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
 C2 = %s%s (lower bound for every matrix: %s%s)
 C3 = %s per symbol
-time = C1·β + C2·W·τ + C3·W·γ = %s for packets of %s
+time = %s = %s for packets of %s
 `, printable.Count(r.C1, "round"), r.BoundC1,
 		amount, sum, bound, minCut,
 		printable.Count(r.C3, "multiply-add"),
-		report.Seconds(r.Seconds), printable.Count(int(r.SymbolsPerPacket), "symbol"))
+		formula, report.Seconds(r.Seconds), printable.Count(int(r.SymbolsPerPacket), "symbol"))
 	return err
 }
 
-// writeCandidates prints what auto chooses from, cheapest first.
+// writeFronts prints what auto chooses from by the model, and by the other one.
+func (o *planOptions) writeFronts(w io.Writer, encoder *volley.Encoder, model sim.Model) error {
+	structure, _ := encoder.Problem().Structure()
+	if _, err := printable.Fprintf(w, "structure: %s\n", structure); err != nil {
+		return err
+	}
+	if err := writeCandidates(w, encoder.Problem(), model); err != nil {
+		return err
+	}
+	other := o.Other()
+	a := encoder.Problem().Matrix
+	model, err := other.Model(a.Field(), model.Symbols())
+	if err != nil {
+		return err
+	}
+	if encoder, err = volley.NewEncoder(a, other.Options(model)...); err != nil {
+		return usage(err)
+	}
+	return writeCandidates(w, encoder.Problem(), model)
+}
+
+// writeCandidates prints what auto chooses from by a model, cheapest first.
 func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 	list, rejected := algo.Candidates(p, model)
 	slices.SortStableFunc(list, func(a, b algo.Candidate) int {
@@ -173,20 +198,33 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		}
 		return cmp.Compare(a.Time, b.Time)
 	})
-	structure, _ := p.Structure()
-	if _, err := printable.Fprintf(w, "structure: %s\n", structure); err != nil {
+	type column = report.Column[algo.Candidate]
+	title := fmt.Sprintf("model of a network: %v", model.Network)
+	traffic := []column{
+		{Name: "p", Value: func(c algo.Candidate) any { return c.Plan.Info().Ports }},
+		{Name: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
+		{Name: "messages", Unit: "of a processor", Value: func(c algo.Candidate) any { return c.Cost.Messages() }},
+		{Name: "packets", Unit: "of a processor", Value: func(c algo.Candidate) any { return report.Number(c.Cost.NodePackets()) }},
+	}
+	if p.Ports > 0 {
+		title = fmt.Sprintf("model of the paper: p = %d, β = %v, τ = %v", p.Ports, model.Beta, model.Tau)
+		traffic = []column{
+			{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
+			{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},
+		}
+	}
+	if _, err := printable.Fprintf(w, "\n%s\n", title); err != nil {
 		return err
 	}
-	err := report.Text(w, []report.Column[algo.Candidate]{
+	err := report.Text(w, slices.Concat([]column{
 		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Algorithm }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
-		{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
-		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},
+	}, traffic, []column{
 		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},
 		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
-		{Name: "time", Unit: "C1·β + C2·W·τ + C3·W·γ", Value: func(c algo.Candidate) any { return report.Seconds(c.Time.Seconds()) }},
-		{Name: "limit", Value: brokenBy},
-	}, list)
+		{Name: "time", Value: func(c algo.Candidate) any { return report.Seconds(c.Time.Seconds()) }},
+		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
+	}), list)
 	if err != nil || len(rejected) == 0 {
 		return err
 	}
@@ -199,12 +237,4 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		}
 	}
 	return nil
-}
-
-// brokenBy says which limit a plan breaks, and with which flag it may.
-func brokenBy(c algo.Candidate) any {
-	if c.Broken == algo.CutsPackets {
-		return c.Broken + ": --model network without --whole does"
-	}
-	return c.Broken
 }

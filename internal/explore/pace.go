@@ -24,7 +24,7 @@ type pace struct {
 func paceOf(p plan.Plan, m sim.Model) pace {
 	info := p.Info()
 	symbol := info.Field.SymbolBytes()
-	block := verify.BlockSymbols(m.Symbols(), info.Processors)
+	block := verify.BlockSymbols(m.Symbols(), info.Processors, info.PieceCount())
 	element := int(m.Bytes)
 	if pieces := info.PieceCount(); pieces > 1 { // which are cut where blocks end
 		align := block * symbol

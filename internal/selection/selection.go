@@ -313,6 +313,19 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	return m, nil
 }
 
+// Other returns the selection by the other model, with the defaults of its flags.
+func (s *Selection) Other() *Selection {
+	other := *s
+	other.modelFlags = pflag.NewFlagSet("", pflag.ContinueOnError)
+	name := PaperModel
+	if s.ByModel == PaperModel {
+		name = NetworkModel
+	}
+	other.AddModel(other.modelFlags, name)
+	other.Gamma = s.Gamma
+	return &other
+}
+
 // Bytes returns the bytes of a packet of --size. The error is an *Error.
 func (s *Selection) Bytes() (int64, error) {
 	n, err := ParseSize(s.Size)
