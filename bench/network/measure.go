@@ -136,7 +136,7 @@ func (j *job) measure(ctx context.Context, size int, pause time.Duration) ([]Cel
 	}
 	if pause > 0 {
 		for i := range cells {
-			cells[i].Pause = pause.String()
+			cells[i].Pause = span(pause.Seconds())
 		}
 	}
 	for _, c := range list {

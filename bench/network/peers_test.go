@@ -206,7 +206,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatalf("%d cells, %v; want 12", len(cells), err)
 	}
 	for _, c := range cells {
-		if c.K != 4 || c.Network != "100 Mbit/s, 1ms" || c.Bound < 2e-3 {
+		if c.K != 4 || c.Network != "100 Mbit/s, 1 ms" || c.Bound < 2e-3 {
 			t.Errorf("%+v: want 4 ranks on links of 100 Mbit/s and a bound of 2 ms or more", c)
 		}
 		for _, name := range slices.Concat([]string{bare, bare + "-exchange", asDefault, raw, codingAlone}, peers, uncoded) {

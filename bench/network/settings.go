@@ -121,7 +121,7 @@ func parse(args []string) (*settings, error) {
 	}
 	s.bitsPerSecond = 1e6 * *rate
 	if s.network == "" && *rate > 0 {
-		s.network = strconv.FormatFloat(*rate, 'f', -1, 64) + " Mbit/s, " + s.delay.String()
+		s.network = strconv.FormatFloat(*rate, 'f', -1, 64) + " Mbit/s, " + span(s.delay.Seconds())
 	}
 	s.drops = strings.Fields(*drops)
 	switch {

@@ -277,7 +277,7 @@ func timed(c Cell, name string) string {
 // first matrix and warm cores where there are such.
 func draw(p part) plot.Chart {
 	chart := plot.Chart{
-		Title: p.title + ": time over that of the best peer that codes", Subtitle: strings.ToLower(title(p.cells[0])[:1]) + title(p.cells[0])[1:],
+		Title: p.title + ": time over the best peer's", Subtitle: strings.ToLower(title(p.cells[0])[:1]) + title(p.cells[0])[1:],
 		X: plot.Axis{Label: "packet", Log: true, Binary: true, Format: func(x float64) string { return bench.Size(int64(x)) }},
 		Y: plot.Axis{Label: "Volley / best peer; below 1 Volley is faster", Log: true, Binary: true},
 	}
