@@ -102,13 +102,16 @@ func (s *settings) measureAll(ctx context.Context, r ranks, label Cell) error {
 }
 
 // tune measures the network for the planner.
-func (j *job) tune(ctx context.Context) (err error) {
-	j.measured, err = tune.Measure(ctx, j.ranks, nil, tune.WithTime(j.tuning), tune.WithName("mpi"))
-	if err == nil && j.Rank() == 0 {
-		n := j.measured
-		fmt.Printf("β = %s, 1/τ = %s Mbit/s, residual %.1f %%\n", span(n.BetaSeconds), digits(8e-6/n.TauSecondsPerByte), 100*n.Residual)
+func (j *job) tune(ctx context.Context) error {
+	r, err := tune.Measure(ctx, j.ranks, tune.Place{Transport: "mpi"}, nil, j.tuning)
+	if err != nil {
+		return err
 	}
-	return err
+	j.measured = r
+	if j.Rank() == 0 {
+		fmt.Printf("%v: the fit is off by %.1f %%\n", r.Network, 100*r.Residual())
+	}
+	return nil
 }
 
 // A contestant is a way to encode, ready to run.
