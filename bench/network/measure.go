@@ -39,8 +39,8 @@ type job struct {
 	output            string // of JSON lines, at rank 0
 	drops             []string
 
-	e      *mpi.Endpoint
-	models map[int]*tune.Result // by ports
+	e       *mpi.Endpoint
+	network sim.Network
 }
 
 func parse(args []string) (*job, error) {
@@ -55,7 +55,7 @@ func parse(args []string) (*job, error) {
 	f.StringVar(&j.label.Field, "field", "2^8", "finite field, as volley fields lists them")
 	f.IntVar(&j.runs, "runs", 5, "runs that count; one more goes before them")
 	f.DurationVar(&j.most, "most", time.Minute, "leave out what would take longer, with all runs on packets of one size")
-	f.DurationVar(&j.tuning, "fit", 4*time.Second, "about how long to measure β and τ, for each p")
+	f.DurationVar(&j.tuning, "fit", 4*time.Second, "about how long to measure the network")
 	f.StringVar(&j.output, "json", "", "file to which rank 0 adds a JSON object on a line for each row")
 	f.StringVar(&j.label.Link, "link", "", "rate and delay of the links, to stand in every row")
 	drops := f.String("drops", "", "command that prints how many packets the network has dropped so far")
@@ -161,25 +161,24 @@ func measure(args []string) error {
 	return nil
 }
 
-// tune measures β and τ for every p: all ranks send around the ring at once.
+// tune measures the network as all ranks send at once.
 func (j *job) tune(ctx context.Context) error {
-	j.models = map[int]*tune.Result{}
-	for _, p := range append([]int{1}, j.ports...) {
-		if j.models[p] != nil {
-			continue
-		}
-		r, err := tune.Measure(ctx, j.e, nil, tune.WithTime(j.tuning), tune.WithPorts(p), tune.WithName("mpi"))
-		if err != nil {
-			return err
-		}
-		j.models[p] = r
-		if j.e.Rank() == 0 {
-			fmt.Printf("p = %d: β = %s ms, 1/τ = %s Mbit/s for each of the messages at a time, residual %.1f %%\n",
-				r.Ports, digits(1e3*r.BetaSeconds), digits(8e-6/r.TauSecondsPerByte), 100*r.Residual)
-		}
+	r, err := tune.Measure(ctx, j.e, tune.Place{Transport: "mpi"}, nil, j.tuning)
+	if err != nil {
+		return err
+	}
+	j.network = r.Network
+	if j.e.Rank() == 0 {
+		fmt.Printf("%v: the fit is off by %.1f %%\n", r.Network, 100*r.Residual())
 	}
 	return nil
 }
+
+// beta and tau are those of rounds with so many messages at a time, which share the link.
+func (j *job) beta(ports int) time.Duration {
+	return j.network.Latency + time.Duration(ports)*j.network.Overhead
+}
+func (j *job) tau(ports int) sim.PerByte { return sim.PerByte(ports) * j.network.Gap(ports) }
 
 // A contestant is one way to encode, ready to run.
 type contestant struct {
@@ -264,7 +263,7 @@ func (j *job) measure(ctx context.Context, size int) ([]Row, error) {
 func (j *job) row(size, ports int) Row {
 	r := j.label
 	r.Size = size
-	r.Beta, r.Tau = j.models[ports].BetaSeconds, j.models[ports].TauSecondsPerByte
+	r.Beta, r.Tau = j.beta(ports).Seconds(), float64(j.tau(ports))
 	return r
 }
 
@@ -273,10 +272,9 @@ func (j *job) ours(ctx context.Context, x, y []byte) ([]*contestant, error) {
 	var all []*contestant
 	f := j.matrix.Field()
 	for _, p := range j.ports {
-		m := j.models[p]
 		for _, name := range j.algorithms {
 			e, err := volley.NewEncoder(j.matrix, volley.WithAlgorithm(name), volley.WithPorts(p), volley.WithCheck(false),
-				volley.WithBeta(m.Beta()), volley.WithTau(m.Tau()), volley.WithTimeout(5*time.Minute))
+				volley.WithBeta(j.beta(p)), volley.WithTau(j.tau(p)), volley.WithTimeout(5*time.Minute))
 			if err != nil {
 				return nil, err
 			}
