@@ -199,7 +199,11 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		return cmp.Compare(a.Time, b.Time)
 	})
 	type column = report.Column[algo.Candidate]
-	title := fmt.Sprintf("model of a network: %v", model.Network)
+	cut := "unknown, as the matrix may have zeros"
+	if least, ok := p.BoundCut(); ok {
+		cut = report.Number(least)
+	}
+	title := fmt.Sprintf("model of a network: %v\nlower bound: %s packets", model.Network, cut)
 	traffic := []column{
 		{Name: "p", Value: func(c algo.Candidate) any { return c.Plan.Info().Ports }},
 		{Name: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
@@ -207,7 +211,9 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		{Name: "packets", Unit: "of a processor", Value: func(c algo.Candidate) any { return report.Number(c.Cost.NodePackets()) }},
 	}
 	if p.Ports > 0 {
-		title = fmt.Sprintf("model of the paper: p = %d, β = %v, τ = %v", p.Ports, model.Beta, model.Tau)
+		c1, c2 := p.Bounds()
+		title = fmt.Sprintf("model of the paper: p = %d, β = %v, τ = %v\nlower bounds: C1 %d, C2 %d for every matrix; C2 of packets in pieces %s",
+			p.Ports, model.Beta, model.Tau, c1, c2, cut)
 		traffic = []column{
 			{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
 			{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},

@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"algo/internal/baseline":   {"algo/schedule", "field", "plan"},
 	"algo/internal/structured": {"algo/internal/universal", "algo/schedule", "field", "matrix", "plan", "sim"},
 	"algo/internal/sinks":      {"algo/internal/structured", "algo/internal/universal", "algo/schedule", "field", "matrix", "plan", "sim"},
-	"algo/algotest":            {"algo", "algo/schedule", "field", "field/fieldtest", "matrix", "plan"},
+	"algo/algotest":            {"algo", "algo/schedule", "field", "field/fieldtest", "matrix", "plan", "sim"},
 	"verify":                   {"field", "matrix", "plan"},
 	"transport":                {},
 	"transport/local":          {"transport"},
