@@ -123,7 +123,7 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.Whole {
-		return "algo: no plan keeps packets whole: let it cut them, or take another algorithm"
+		return "algo: no plan keeps packets whole: let them be cut, or take another algorithm"
 	}
 	s := "algo: no plan keeps the limits"
 	join := ": want "

@@ -70,7 +70,12 @@ func front(r comparison.Row) string {
 func (j *costJob) firstColumns() []report.Column[comparison.Row] {
 	columns := []report.Column[comparison.Row]{
 		{Name: "K", Value: func(r comparison.Row) any { return r.K }},
-		{Name: "p", Value: func(r comparison.Row) any { return r.Used }},
+		{Name: "p", Value: func(r comparison.Row) any {
+			if r.Used == 0 {
+				return nil // the planner chooses
+			}
+			return r.Used
+		}},
 	}
 	if j.overList != "" {
 		columns = append(columns, report.Column[comparison.Row]{Name: "rounds_over", Head: "over", Value: func(r comparison.Row) any { return r.Over }})

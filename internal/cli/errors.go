@@ -110,6 +110,8 @@ func flagFor(err error) string {
 		return "--memory gives more"
 	case errors.Is(err, executor.ErrTimeout):
 		return "--timeout waits longer"
+	case errors.As(err, &limit) && limit.Whole:
+		return "without --whole, and with --model network, auto takes plans that cut them"
 	case errors.As(err, &limit):
 		var flags []string
 		if limit.Limits.Rounds.Over() >= 0 {

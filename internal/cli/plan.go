@@ -203,7 +203,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 	if least, ok := p.BoundCut(); ok {
 		cut = report.Number(least)
 	}
-	title := fmt.Sprintf("model of a network: %v\nlower bound: %s packets", model.Network, cut)
+	title, bounds := fmt.Sprintf("model of a network: %v", model.Network), cut+" packets"
 	traffic := []column{
 		{Name: "p", Value: func(c algo.Candidate) any { return c.Plan.Info().Ports }},
 		{Name: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
@@ -212,14 +212,14 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 	}
 	if p.Ports > 0 {
 		c1, c2 := p.Bounds()
-		title = fmt.Sprintf("model of the paper: p = %d, β = %v, τ = %v\nlower bounds: C1 %d, C2 %d for every matrix; C2 of packets in pieces %s",
-			p.Ports, model.Beta, model.Tau, c1, c2, cut)
+		title = fmt.Sprintf("model of the paper: p = %d, β = %v, τ = %v", p.Ports, model.Beta, model.Tau)
+		bounds = fmt.Sprintf("C1 %d, C2 %d for every matrix; C2 of packets in pieces %s", c1, c2, cut)
 		traffic = []column{
 			{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
 			{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},
 		}
 	}
-	if _, err := printable.Fprintf(w, "\n%s\n", title); err != nil {
+	if _, err := printable.Fprintf(w, "\n%s\nlower bounds: %s\n", title, bounds); err != nil {
 		return err
 	}
 	err := report.Text(w, slices.Concat([]column{

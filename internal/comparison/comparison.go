@@ -135,8 +135,10 @@ type Row struct {
 // MinCut returns the lower bound of C2 in the fewest rounds; ok is false where it is not
 // known.
 func (r Row) MinCut() (c2 int, ok bool) {
-	c2, ok = algo.BoundMinCut(r.K, r.Used)
-	return c2, ok && r.Square
+	if r.Used == 0 || !r.Square { // no ports are given
+		return 0, false
+	}
+	return algo.BoundMinCut(r.K, r.Used)
 }
 
 // A Plan is a plan of an algorithm and its costs.
@@ -155,8 +157,16 @@ func (p Plan) String() string {
 	return fmt.Sprintf("%d/%s", p.Cost.C1, strconv.FormatFloat(p.Cost.PacketC2(), 'g', 6, 64))
 }
 
-func planOf(name string, c algo.Candidate) Plan {
-	return Plan{Algorithm: name, Parameters: c.Plan.Info().Parameters, Cost: c.Cost, Memory: c.Memory}
+// planOf returns what is kept of a candidate. Where the planner chooses the ports, they share a
+// link: C2 is then what the busiest processor sends, or receives, through it.
+func (c *Comparison) planOf(name string, x algo.Candidate) Plan {
+	if c.Model.Network != (sim.Network{}) {
+		x.Cost.C2 = 0
+		for _, round := range x.Cost.Nodes {
+			x.Cost.C2 += round.Elements
+		}
+	}
+	return Plan{Algorithm: name, Parameters: x.Plan.Info().Parameters, Cost: x.Cost, Memory: x.Memory}
 }
 
 // Rows counts all rows, one setting after the other. It leaves only algorithms in c that
@@ -270,7 +280,10 @@ func (c *Comparison) bound(ctx context.Context, r *Row) error {
 	}
 	r.Used, r.Square = p.Ports, p.Square()
 	r.C1, r.C2 = p.Bounds()
-	r.Cut = algo.BoundCut(a.Rows(), a.Cols(), p.Separate, max(1, p.Ports))
+	cut := algo.BoundCut(a.Rows(), a.Cols(), p.Separate, max(1, p.Ports))
+	if r.Cut = cut; p.Ports == 0 {
+		r.C2 = int(math.Ceil(cut))
+	}
 	return nil
 }
 
@@ -305,7 +318,7 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 			if candidate.Broken != "" {
 				continue
 			}
-			r.Plans = append(r.Plans, planOf(x.Name, candidate))
+			r.Plans = append(r.Plans, c.planOf(x.Name, candidate))
 			if best.Plan == nil || candidate.Time < best.Time {
 				best = candidate
 			}
@@ -313,7 +326,7 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 		if best.Plan == nil {
 			continue
 		}
-		cheapest := planOf(x.Name, best)
+		cheapest := c.planOf(x.Name, best)
 		if err := c.look(ctx, r.K, &cheapest, best.Plan); err != nil {
 			return err
 		}
@@ -381,6 +394,6 @@ func (c *Comparison) choose(p *algo.Problem) *Plan {
 	if err != nil {
 		return nil
 	}
-	chosen := planOf(q.Info().Algorithm, own.Evaluate(q, c.Model))
+	chosen := c.planOf(q.Info().Algorithm, own.Evaluate(q, c.Model))
 	return &chosen
 }
