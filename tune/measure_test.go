@@ -56,33 +56,38 @@ func (e end) Size() int    { return e.size }
 func (e end) Abort(error)  {}
 func (e end) Close() error { return nil }
 
-func (e end) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	bytes := 0
-	for _, part := range parts {
-		bytes += len(part)
+// A line is a queue of the network.
+type line struct {
+	end
+	over chan *transport.Transfer
+}
+
+func (e end) NewQueue() transport.Queue { return line{e, make(chan *transport.Transfer, 64)} }
+
+func (l line) Post(transfers ...*transport.Transfer) {
+	for _, t := range transfers {
+		if t.Receive {
+			from := l.queue(t.Rank, l.rank, t.Tag)
+			go func() {
+				m := <-from
+				time.Sleep(time.Until(m.arrives))
+				copy(t.Parts[0], m.parts[0])
+				close(m.released)
+				l.over <- t
+			}()
+			continue
+		}
+		takes := l.beta + time.Duration(math.Round(float64(t.Bytes())*l.tau*1e9))
+		m := &message{t.Parts, time.Now().Add(takes), make(chan struct{})}
+		l.queue(l.rank, t.Rank, t.Tag) <- m
+		go func() {
+			<-m.released
+			l.over <- t
+		}()
 	}
-	takes := e.beta + time.Duration(math.Round(float64(bytes)*e.tau*1e9))
-	m := &message{parts, time.Now().Add(takes), make(chan struct{})}
-	e.queue(e.rank, dst, tag) <- m
-	return m
 }
 
-func (m *message) Wait(context.Context) error {
-	<-m.released
-	return nil
-}
-
-type receiving chan *message
-
-func (e end) Receive(src int, tag transport.Tag, _ []int) transport.Receiving {
-	return receiving(e.queue(src, e.rank, tag))
-}
-
-func (r receiving) Wait(context.Context) (transport.Message, error) {
-	m := <-r
-	time.Sleep(time.Until(m.arrives))
-	return transport.Message{Parts: m.parts, Release: func() { close(m.released) }}, nil
-}
+func (l line) Wait(context.Context) (*transport.Transfer, error) { return <-l.over, nil }
 
 // slow is a field whose multiply-adds take some time for each byte.
 type slow struct {

@@ -50,67 +50,49 @@ func (m *meter) agree(ctx context.Context, values []float64) error {
 		for _, v := range values {
 			record = binary.LittleEndian.AppendUint64(record, math.Float64bits(v))
 		}
+		theirs := make([]byte, len(record))
 		tag := transport.Tag{Round: agreeRound + step}
-		receiving := m.t.Receive((rank+n-distance)%n, tag, []int{len(record)})
-		sending := m.t.Send((rank+distance)%n, tag, [][]byte{record})
-		message, err := receiving.Wait(ctx)
-		if err != nil {
+		if err := m.trade(ctx,
+			&transport.Transfer{Rank: (rank + n - distance) % n, Tag: tag, Parts: [][]byte{theirs}, Receive: true},
+			&transport.Transfer{Rank: (rank + distance) % n, Tag: tag, Parts: [][]byte{record}}); err != nil {
 			return err
 		}
-		theirs := slices.Concat(message.Parts...)
-		message.Release()
 		for i := range values {
 			values[i] = max(values[i], math.Float64frombits(binary.LittleEndian.Uint64(theirs[8*i:])))
 		}
-		if err := sending.Wait(ctx); err != nil {
+	}
+	return nil
+}
+
+// trade posts transfers and waits for all of them.
+func (m *meter) trade(ctx context.Context, transfers ...*transport.Transfer) error {
+	q := m.t.NewQueue()
+	q.Post(transfers...)
+	for range transfers {
+		if _, err := q.Wait(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lane is what one port sends and receives.
-type lane struct {
-	dst, src  int
-	tag       transport.Tag
-	parts     [][]byte
-	lengths   []int
-	sending   transport.Sending
-	receiving transport.Receiving
-}
-
 // line is the bytes of a cache line, or fewer.
 const line = 64
 
 // round sends and receives a message of size bytes on every port.
-func (m *meter) round(ctx context.Context, lanes []lane, size int) error {
-	for i := range lanes {
-		l := &lanes[i]
-		l.parts[0], l.lengths[0] = l.parts[0][:size], size
-		for k := 0; k < size; k += line {
-			l.parts[0][k]++
+func (m *meter) round(ctx context.Context, lanes []*transport.Transfer, size int) error {
+	for _, l := range lanes {
+		l.Parts[0] = l.Parts[0][:size]
+		for k := 0; k < size && !l.Receive; k += line {
+			l.Parts[0][k]++
 		}
-		l.receiving = m.t.Receive(l.src, l.tag, l.lengths)
 	}
-	for i := range lanes {
-		l := &lanes[i]
-		l.sending = m.t.Send(l.dst, l.tag, l.parts)
+	if err := m.trade(ctx, lanes...); err != nil {
+		return err
 	}
-	for i := range lanes {
-		message, err := lanes[i].receiving.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		for _, part := range message.Parts {
-			for k := 0; k < len(part); k += line {
-				m.read += part[k]
-			}
-		}
-		message.Release()
-	}
-	for i := range lanes {
-		if err := lanes[i].sending.Wait(ctx); err != nil {
-			return err
+	for _, l := range lanes {
+		for k := 0; k < size && l.Receive; k += line {
+			m.read += l.Parts[0][k]
 		}
 	}
 	return nil
@@ -118,7 +100,7 @@ func (m *meter) round(ctx context.Context, lanes []lane, size int) error {
 
 // sample returns the seconds that a round takes, as the mean of so many at the
 // slowest rank.
-func (m *meter) sample(ctx context.Context, lanes []lane, size, rounds int) (float64, error) {
+func (m *meter) sample(ctx context.Context, lanes []*transport.Transfer, size, rounds int) (float64, error) {
 	if err := m.agree(ctx, nil); err != nil { // to start together
 		return 0, err
 	}
@@ -147,12 +129,15 @@ func fitting(share, once float64, most int) int {
 // messages times messages of all sizes, as far as they can be sent in that time.
 func (m *meter) messages(ctx context.Context, d time.Duration) ([]Point, error) {
 	rank, n := m.t.Rank(), m.t.Size()
-	lanes := make([]lane, m.ports)
-	for i := range lanes {
-		lanes[i] = lane{
-			dst: (rank + 1 + i) % n, src: (rank + n - 1 - i) % n, tag: transport.Tag{Round: timedRound, Port: i},
-			parts: [][]byte{make([]byte, sizes[len(sizes)-1])}, lengths: []int{0},
-		}
+	var lanes []*transport.Transfer // receives first
+	for i := range m.ports {
+		lanes = append(lanes, &transport.Transfer{Rank: (rank + n - 1 - i) % n, Tag: transport.Tag{Round: timedRound, Port: i}, Receive: true})
+	}
+	for i := range m.ports {
+		lanes = append(lanes, &transport.Transfer{Rank: (rank + 1 + i) % n, Tag: transport.Tag{Round: timedRound, Port: i}})
+	}
+	for _, l := range lanes {
+		l.Parts = [][]byte{make([]byte, sizes[len(sizes)-1])}
 	}
 	budget := d.Seconds()
 	var points []Point
@@ -199,5 +184,5 @@ func median(s []float64) float64 {
 
 // Memory returns about how many bytes a rank takes to measure with so many ports.
 func Memory(ports int) int64 {
-	return int64(ports)*int64(sizes[len(sizes)-1]) + (sources+1)*uncachedBytes
+	return 2*int64(ports)*int64(sizes[len(sizes)-1]) + (sources+1)*uncachedBytes
 }

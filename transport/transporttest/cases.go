@@ -339,8 +339,11 @@ func oneByOne(ctx context.Context, tr transport.Transport) error {
 		if err := d.sent(going...); err != nil {
 			return err
 		}
+		if err := d.meet(transport.Tag{Round: count + 1 + i}); err != nil {
+			return err
+		}
 	}
-	late := d.toNext(transport.Tag{Round: count + 1}, 0, 100)
+	late := d.toNext(transport.Tag{Round: 3 * count}, 0, 100)
 	coming := d.await(d.fromPrev(late.tag, 0, 100))
 	defer time.AfterFunc(pause, func() { q.Post(late.outgoing()) }).Stop()
 	if err := wait(false, late.tag.Round); err != nil {
