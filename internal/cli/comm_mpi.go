@@ -94,8 +94,9 @@ func partMPI(e, last *mpi.Endpoint, mine ending, say func(string)) int {
 			var x ending
 			text := make([]byte, endingBytes)
 			if err = transport.Receive(later, last, 0, transport.Tag{Round: 1}, text); err == nil {
-				err = json.Unmarshal(text, &x)
-				verdict.Code = x.Code
+				if err = json.Unmarshal(text, &x); err == nil {
+					verdict.Code = x.Code
+				}
 			}
 		}
 		if complete = err == nil; !complete && mine.Text != "" && !mine.Heard {
