@@ -112,7 +112,7 @@ func (l *lane) send(k int) {
 
 // add has a transfer posted with the next ones.
 func (l *lane) add(t *transfer, m *message) {
-	t.Rank, t.Tag = m.rank, transport.Tag{Round: l.number*l.x.planRounds + m.round, Port: m.port}
+	t.Rank, t.Tag = m.rank, transport.Tag{Round: transport.ControlRounds + l.number*l.x.planRounds + m.round, Port: m.port}
 	t.began = l.Trace.Now()
 	l.batch = append(l.batch, &t.Transfer)
 }

@@ -126,8 +126,8 @@ func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 			return code.sum(l, g.Around(s.offset(l, 0)), held, extra)
 		})
 	}
-	return b.Transposed(sums, func(forward *schedule.Builder) []plan.Slot {
-		return schedule.Gather(forward, g, s.shoot, -s.stride, s.c+1, forward.Inputs(1)[0])
+	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
+		return schedule.Gather(forward, g, s.shoot, -s.stride, s.c+1, forward.Inputs(1)[0]), sums
 	})[0]
 }
 

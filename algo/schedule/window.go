@@ -1,6 +1,9 @@
 package schedule
 
-import "volley/plan"
+import (
+	"volley/field"
+	"volley/plan"
+)
 
 // A WindowRound is one round of a window schedule: the window of offsets grows from
 // [0, from) to [0, to), or shrinks the other way, and chunks hold the offsets in
@@ -45,13 +48,10 @@ type Window []plan.Slot
 // Sum returns what the window adds to the result of the member offset places on.
 func (w Window) Sum(g Group, offset int) []Addend {
 	w = w[:max(0, min(len(w), g.Size-offset))]
-	return Combined(len(w), func() plan.Combination {
-		c := make(Sum, 0, len(w))
-		for i, slot := range w {
-			c.Add(slot, g.At(g.Around(-i), g.Around(offset)))
-		}
-		return plan.Combination(c)
-	})
+	if len(w) == 0 {
+		return nil
+	}
+	return Weighted(w, func(i int) field.Element { return g.At(g.Around(-i), g.Around(offset)) })
 }
 
 // Gather runs the rounds as an allgather of windows: it returns the slots of the

@@ -150,7 +150,7 @@ func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.
 	for l := range sums {
 		sums[l] = held.Sum(g, l*s.m)
 	}
-	return b.Transposed(sums, func(forward *schedule.Builder) []plan.Slot {
-		return schedule.Gather(forward, g, s.shoot, -s.m, strides, forward.Inputs(1)[0])
+	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
+		return schedule.Gather(forward, g, s.shoot, -s.m, strides, forward.Inputs(1)[0]), sums
 	})[0]
 }
