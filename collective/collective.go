@@ -201,33 +201,36 @@ func (c *Comm) rounds(ctx context.Context, message func(span, distance int) (sen
 }
 
 // post posts transfers, receives first, and returns what waits for all of them. Messages that
-// come are given to take, with the ID of their transfer.
+// come are given to take, with the ID of their transfer. What a message says counts before the error
+// of a send, whose receiver may have gone.
 func (c *Comm) post(transfers []*transport.Transfer, take func(id int, data []byte) error) (settle func(context.Context) error) {
 	q := c.t.NewQueue()
 	q.Post(transfers...)
 	return func(ctx context.Context) error {
+		var unsent error
 		for left := slices.Clone(transfers); len(left) > 0; {
+			if unsent != nil && !left[0].Receive {
+				return unsent
+			}
 			t := left[0]
 			err := c.wait(ctx, t.Rank, func(ctx context.Context) error {
 				over, err := q.Wait(ctx)
 				t = cmp.Or(over, t)
 				return err
 			})
-			if err != nil {
-				doing := "send to"
-				if t.Receive {
-					doing = "receive from"
-				}
-				return fmt.Errorf("rank %d: %s rank %d: %w", c.t.Rank(), doing, t.Rank, err)
-			}
-			if t.Receive {
+			left = slices.DeleteFunc(left, func(x *transport.Transfer) bool { return x == t })
+			switch {
+			case err != nil && t.Receive:
+				return fmt.Errorf("rank %d: receive from rank %d: %w", c.t.Rank(), t.Rank, err)
+			case err != nil:
+				unsent = cmp.Or(unsent, fmt.Errorf("rank %d: send to rank %d: %w", c.t.Rank(), t.Rank, err))
+			case t.Receive:
 				if err := take(t.ID, t.Parts[0]); err != nil {
 					return err
 				}
 			}
-			left = slices.DeleteFunc(left, func(x *transport.Transfer) bool { return x == t })
 		}
-		return nil
+		return unsent
 	}
 }
 
