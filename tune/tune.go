@@ -101,7 +101,7 @@ const DefaultTime = 5 * time.Second
 // own; the ranks of the place are those of the transport.
 //
 // Rounds are timed in which every rank sends 1, 3, √K or K−1 messages of 1 B to 1 MiB together
-// to the ranks that follow, in turns, each after a barrier. Before it
+// to the ranks that follow, in turns, two of a kind after a barrier. Before it
 // is sent a message is written, and after it was received it is read, a byte in each
 // cache line: a transport that hands over the memory of the sender has moved nothing
 // before that. Then all ranks combine packets at once. It is always the slowest rank
