@@ -124,7 +124,12 @@ Columns. C1 is in rounds, C2 in packets, the time is that of the model, C1·β +
 C2·W·τ + C3·W·γ, where W is the length of a packet and C3 the number of
 multiply-adds. All are counted from the schedules. What does not exist at some
 K stays empty. bound is the lower bound for every matrix; min_cut that for C2
-in the least number of rounds, known where K is a power of p+1.
+in the least number of rounds, known where K is a power of p+1. Both are for
+whole packets. cut is the lower bound of C2 where packets are cut into pieces,
+and holds for each matrix without zeros off the diagonal by itself: (K+R-2)/N
+packets over p, for K sources and R sinks on N = max(K, R) processors, and
+(K+R-1)/N on N = K+R where sinks are separate; at least 1/p. It stays empty
+where the matrix has zeros, or too many entries to look at.
 
 Algorithms. Without --matrix there are the universal algorithms and those they
 are compared with. With --matrix there are also those for this matrix, and with
