@@ -30,8 +30,8 @@ type Gap struct {
 	PerByte  PerByte `json:"seconds_per_byte"`
 }
 
-// entries returns the entries that there are.
-func (g Gaps) entries() []Gap {
+// Entries returns the entries that there are.
+func (g Gaps) Entries() []Gap {
 	n := 0
 	for n < len(g) && g[n].Messages != 0 {
 		n++
@@ -40,7 +40,7 @@ func (g Gaps) entries() []Gap {
 }
 
 // MarshalJSON returns the entries that there are.
-func (g Gaps) MarshalJSON() ([]byte, error) { return json.Marshal(g.entries()) }
+func (g Gaps) MarshalJSON() ([]byte, error) { return json.Marshal(g.Entries()) }
 
 // UnmarshalJSON reads a list of entries.
 func (g *Gaps) UnmarshalJSON(data []byte) error {
@@ -59,7 +59,7 @@ func (g *Gaps) UnmarshalJSON(data []byte) error {
 // Gap returns G(n), between two entries on the line that joins them, and outside as the
 // nearest.
 func (n Network) Gap(messages int) PerByte {
-	list := n.Gaps.entries()
+	list := n.Gaps.Entries()
 	i, found := slices.BinarySearchFunc(list, messages, func(g Gap, m int) int { return int(g.Messages) - m })
 	switch {
 	case len(list) == 0:
@@ -101,7 +101,7 @@ func (n Network) Validate() error {
 			return fmt.Errorf("sim: network with a latency or overhead of %v: want 0 to %v", d, time.Hour)
 		}
 	}
-	list := n.Gaps.entries()
+	list := n.Gaps.Entries()
 	if len(list) == 0 {
 		return fmt.Errorf("sim: network without a time per byte")
 	}
@@ -121,7 +121,7 @@ func (n Network) Validate() error {
 // String returns the values with their names, such as "L 20µs, o 2µs, G 0.8466 ns/B".
 func (n Network) String() string {
 	text := fmt.Sprintf("L %v, o %v, G %v", n.Latency, n.Overhead, n.Gap(1))
-	if list := n.Gaps.entries(); len(list) > 1 {
+	if list := n.Gaps.Entries(); len(list) > 1 {
 		last := list[len(list)-1]
 		text += fmt.Sprintf(", %v with %d messages", last.PerByte, last.Messages)
 	}

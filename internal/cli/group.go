@@ -71,6 +71,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
+	o.Place = o.party.place(max(o.party.Size(), len(args)))
 	m, err := o.Model(bytes, 1)
 	if err != nil {
 		return nil, err

@@ -173,7 +173,12 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		return cmp.Compare(a.Time, b.Time)
 	})
 	structure, _ := p.Structure()
-	if _, err := printable.Fprintf(w, "structure: %s\n", structure); err != nil {
+	c1, c2 := p.Bounds()
+	cut := "unknown, as the matrix may have zeros"
+	if least, ok := p.BoundCut(); ok {
+		cut = report.Number(least)
+	}
+	if _, err := printable.Fprintf(w, "structure: %s\nlower bounds: C1 %d, C2 %d for every matrix; C2 of packets in pieces %s\n", structure, c1, c2, cut); err != nil {
 		return err
 	}
 	err := report.Text(w, []report.Column[algo.Candidate]{
