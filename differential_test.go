@@ -1456,70 +1456,35 @@ func total(parts []int) (n int64) {
 	return n
 }
 
-// compareLetters counts rounds, elements and bytes from the letters alone. It knows
-// that the greeting is an allgather through one port, the check one through p, or a ring
-// where the run was such an allgather, and a last one through one port is the barrier; among 129 processors or more, where these
-// are other schedules, it tells letters of the greeting by their length, and only
-// where no check follows.
+// compareLetters counts rounds, elements and bytes from the letters alone. It knows that a
+// greeting is an exchange of up to 16 times more ranks a round, the check another, and that a last
+// one is the barrier.
 func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]outcome) {
 	n := c.processors()
-	many := n >= 129
-	if many && c.check || n == 1 {
+	if n == 1 {
 		return
 	}
-	greetings := clog(n, 1)
 	rounds := make([]plan.RoundTraffic, len(r.Rounds))
 	var bytesMax, controlMax int64
 	elements := map[int]int64{} // bytes of an element, by segment
 	controlRounds := 0
-	greeting := all[0][run].letters[0].parts[0] // bytes
-	if many && r.PacketBytes >= int64(greeting)/2 {
-		return // elements may be as long
+	for reach := 1; reach < n; reach *= 16 {
+		controlRounds++
+	}
+	if c.check {
+		controlRounds *= 3
 	}
 	for proc := range all {
-		letters := all[proc][run].letters
-		var data [][]letter
 		var control, rest []letter
-		if many {
-			for _, l := range letters {
-				if l.parts[0] == greeting {
-					control = append(control, l)
-				} else {
-					rest = append(rest, l)
-				}
-			}
-			data = lanes(rest, len(rounds))
-		} else {
-			control = letters[:2*greetings]
-			rest = letters[2*greetings:]
-			controlRounds = greetings
-			if c.check {
-				first := len(rest) - 2*greetings      // of the barrier
-				if r.Algorithm == "bruck-allgather" { // which the ring checks
-					first -= 2 * (n - 1)
-				} else {
-					for _, round := range algo.Allgather(c.a.Field(), n, r.Ports).Schedule(proc).Rounds {
-						first -= len(round.Sends) + len(round.Recvs)
-					}
-				}
-				if first < 0 {
-					t.Fatalf("%v\nrun %d, processor %d: no check and barrier in the letters %v", c, run, proc, letters)
-				}
-				tail := jobs(rest[first:])
-				if len(tail) != 2 {
-					t.Fatalf("%v\nrun %d, processor %d: no check and barrier, but %v", c, run, proc, tail)
-				}
-				control = slices.Concat(control, tail[0], tail[1])
-				controlRounds += 2 + tail[0][len(tail[0])-1].tag.Round + tail[1][len(tail[1])-1].tag.Round
-				rest = rest[:first]
-			}
-			data = lanes(rest, len(rounds))
-			for i, l := range letters[:2*greetings] {
-				if l.tag.Round != i/2 || l.tag.Port != 0 {
-					t.Fatalf("%v\nrun %d, processor %d: letter %d is no greeting: %+v", c, run, proc, i, l)
-				}
+		for _, l := range all[proc][run].letters {
+			if l.tag.Round < transport.ControlRounds {
+				control = append(control, l)
+			} else {
+				l.tag.Round -= transport.ControlRounds
+				rest = append(rest, l)
 			}
 		}
+		data := lanes(rest, len(rounds))
 		if len(data) > 0 && len(data) != r.Segments {
 			t.Fatalf("%v\nrun %d, by %s %s, processor %d: letters of %d segments, or two on one port; reported are %d: %+v", c, run, r.Algorithm, r.Parameters, proc, len(data), r.Segments, data)
 		}
@@ -1581,7 +1546,7 @@ func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]ou
 			c2 += x.Largest
 		}
 	}
-	if !slices.Equal(rounds, r.Rounds) || c1 != r.C1 || c2 != r.C2 || bytesMax != r.BytesSentMax || controlMax != r.ControlBytes || !many && controlRounds != r.ControlRounds {
+	if !slices.Equal(rounds, r.Rounds) || c1 != r.C1 || c2 != r.C2 || bytesMax != r.BytesSentMax || controlMax != r.ControlBytes || controlRounds != r.ControlRounds {
 		t.Fatalf("%v\nrun %d: counted %d/%d, %v, %d bytes, %d bytes in %d rounds of control; reported %+v", c, run, c1, c2, rounds, bytesMax, controlMax, controlRounds, r)
 	}
 	var whole int64

@@ -3,32 +3,78 @@ package algo
 import (
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
+	"volley/matrix"
 	"volley/plan"
 )
 
 // Bounds returns C1 and C2, in elements, that no schedule for every matrix of the shape of a plan
-// goes below: those of [BoundC1] and [BoundC2] where every processor is source and sink. Of
-// others it is known that a sink hears of K sources and a source is heard of by R sinks. Where
-// packets are cut, it is known that one has to come in on p ports.
+// goes below: those of [BoundC1] and [BoundC2] where every processor is source and sink and
+// packets are whole, else C2 is that of [BoundCut]. Of sources and sinks that differ it is known
+// that a sink hears of K sources and a source is heard of by R sinks.
 func Bounds(i plan.Info) (c1, c2 int) {
 	pieces := i.PieceCount()
 	k, r := i.Rows/pieces, i.Columns/pieces
-	c1, c2 = bounds(k, r, i.Processors >= k+r, i.Ports)
-	if pieces > 1 {
-		c2 = schedule.Ceil(pieces, i.Ports)
-	}
-	return c1, c2
+	return bounds(k, r, i.Processors >= k+r, i.Ports, pieces)
 }
 
-func bounds(k, r int, separate bool, ports int) (c1, c2 int) {
-	if k == r && !separate {
-		return BoundC1(k, ports), BoundC2(k, ports)
+func bounds(k, r int, separate bool, ports, pieces int) (c1, c2 int) {
+	packets, links := leastTraffic(k, r, separate, ports)
+	c2 = schedule.Ceil(packets*pieces, links)
+	square := k == r && !separate
+	if square && pieces == 1 {
+		c2 = BoundC2(k, ports)
 	}
 	if separate { // a sink is none of the sources
 		k, r = k+1, r+1
 	}
-	return BoundC1(max(k, r), ports), 1
+	return BoundC1(max(k, r), ports), c2
 }
+
+// BoundCut returns the least C2, in packets, of a linear plan for a matrix without zeros off the
+// diagonal, whatever pieces packets are cut into: K+R-2 packets have to move in all, and K+R-1
+// where sinks are separate; each of the max(K, R) or K+R processors sends p at a time; and one
+// packet has to come in on p ports. docs/theory.md has the proof (Theorem 1 and its corollary).
+func BoundCut(k, r int, separate bool, ports int) float64 {
+	packets, links := leastTraffic(k, r, separate, ports)
+	return float64(packets) / float64(links)
+}
+
+// leastTraffic returns packets that have to move in all, and over how many links at a time.
+func leastTraffic(k, r int, separate bool, ports int) (packets, links int) {
+	processors := max(k, r)
+	packets = k + r - 2
+	if separate {
+		processors, packets = k+r, k+r-1
+	}
+	if packets > 0 {
+		packets = max(packets, processors)
+	}
+	return packets, processors * ports
+}
+
+// BoundCut returns what the function [BoundCut] does for the shape of the problem. ok is false
+// where the matrix has a zero in the column of a sink and the row of a source on another
+// processor, and where its entries are too many to look at.
+func (p *Problem) BoundCut() (c2 float64, ok bool) {
+	k, r := p.Matrix.Rows(), p.Matrix.Cols()
+	c2 = BoundCut(k, r, p.Separate, p.Ports)
+	if matrix.Superregular(p.Matrix) {
+		return c2, true
+	}
+	if k*r > mostEntries {
+		return 0, false
+	}
+	for i := range k {
+		for j := range r {
+			if (i != j || p.Separate) && p.Matrix.At(i, j).IsZero() {
+				return 0, false
+			}
+		}
+	}
+	return c2, true
+}
+
+const mostEntries = 1 << 20
 
 // BoundC1 is the least number of rounds of a plan for a matrix with a row
 // without zeros: ⌈log_{p+1} K⌉, as a packet reaches at most (p+1)^t processors in

@@ -89,10 +89,10 @@ func (p *Problem) Source(proc int) (row int, ok bool) { return p.Task().Source(p
 // Sink returns which sink a processor is; ok is false where it is none.
 func (p *Problem) Sink(proc int) (sink int, ok bool) { return p.Task().Sink(proc) }
 
-// Bounds returns C1 and C2, in packets, that no schedule for every matrix of the shape goes
+// Bounds returns C1 and C2 that no schedule of whole packets for every matrix of the shape goes
 // below, as [Bounds] does for a plan.
 func (p *Problem) Bounds() (c1, c2 int) {
-	return bounds(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.Ports)
+	return bounds(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.Ports, 1)
 }
 
 // NewProblem returns the square problem of m without limits, in which more ports
@@ -148,6 +148,9 @@ func (p *Problem) MostRounds() int {
 	fewest, _ := p.Bounds()
 	return fewest + over
 }
+
+// Factorisation returns [matrix.Factor] of the matrix of a square problem, and nil for others.
+func (p *Problem) Factorisation() *matrix.Factorisation { return p.factor() }
 
 // Structure says what structure the matrix, or its blocks for sources and sinks, was
 // found to have, for people; found is false where it was none.

@@ -125,7 +125,7 @@ func TestTimeout(t *testing.T) {
 					if below.Rank() != 2 {
 						return below
 					}
-					return faulty.New(below, fault(round))
+					return faulty.New(below, fault(transport.ControlRounds+round))
 				}
 				start := time.Now()
 				r.do(t.Context())
@@ -166,7 +166,7 @@ func TestTimeoutNamesPartner(t *testing.T) {
 			job: func(_ int, job *executor.Job) { job.Timeout = time.Second },
 			wrap: func(below transport.Transport) transport.Transport {
 				if below.Rank() == 0 {
-					return faulty.New(below, faulty.Hang(1))
+					return faulty.New(below, faulty.Hang(transport.ControlRounds+1))
 				}
 				return below
 			},
@@ -244,7 +244,7 @@ func TestCancel(t *testing.T) {
 				if below.Rank() != 6 {
 					return below
 				}
-				return faulty.New(below, faulty.Hang(round)) // without a timeout
+				return faulty.New(below, faulty.Hang(transport.ControlRounds+round)) // without a timeout
 			}
 			r.do(ctx)
 			checkAborted(t, r.errs, enough, "enough")

@@ -137,5 +137,5 @@ func (l *lane) settle(ctx context.Context) error {
 
 // tag returns the tag of a message of the lane.
 func (l *lane) tag(m *message) transport.Tag {
-	return transport.Tag{Round: l.number*l.x.planRounds + m.round, Port: m.port}
+	return transport.Tag{Round: transport.ControlRounds + l.number*l.x.planRounds + m.round, Port: m.port}
 }

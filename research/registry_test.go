@@ -45,6 +45,22 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
+// TestBoundCut checks that no plan of these algorithms is below the bound for packets in pieces.
+func TestBoundCut(t *testing.T) {
+	plans := map[string]int{}
+	for _, k := range []int{7, 16, 24, 60, 75} {
+		for _, ports := range []int{1, 2} {
+			algotest.CheckBoundCut(t, "2^8", "cauchy", k, k, false, ports, plans)
+			algotest.CheckBoundCut(t, "2^16", "random:1", k, k, false, ports, plans)
+		}
+	}
+	for _, a := range Algorithms {
+		if plans[a.Name] == 0 {
+			t.Errorf("no plan of %s was checked", a.Name)
+		}
+	}
+}
+
 // TestPhases checks the names of the rounds, which people read, and what is said of a
 // plan's parameters.
 func TestPhases(t *testing.T) {

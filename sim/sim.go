@@ -10,14 +10,36 @@ import (
 	"volley/plan"
 )
 
-// Cost is what a plan costs in the model of Wang and Raviv (arXiv:2205.05183,
-// introduction): C1 and C2, counted from the schedules of all processors.
+// Cost is what a plan costs, counted from the schedules of all processors: C1 and C2 of the
+// model of Wang and Raviv (arXiv:2205.05183, introduction), and what the busiest processor
+// exchanges, for the model of a [Network].
 type Cost struct {
 	C1     int                 // rounds
 	C2     int                 // elements: the largest message of each round, summed
 	C3     int                 // multiply-adds per symbol of the busiest processor, where no coefficient is zero
 	Pieces int                 // elements that make up a packet
 	Rounds []plan.RoundTraffic // in order, of all processors
+	Nodes  []NodeRound         // in order, of the busiest processor
+}
+
+// A NodeRound is the most that a processor sends, or receives, in a round.
+type NodeRound struct{ Messages, Elements int }
+
+// Messages returns the messages of the busiest processor, summed over the rounds, and
+// NodePackets what it sends, or receives, in packets.
+func (c Cost) Messages() (n int) {
+	for _, x := range c.Nodes {
+		n += x.Messages
+	}
+	return n
+}
+
+func (c Cost) NodePackets() float64 {
+	n := 0
+	for _, x := range c.Nodes {
+		n += x.Elements
+	}
+	return float64(n) / float64(max(1, c.Pieces))
 }
 
 // PacketC2 returns C2 in packets, and PacketC3 the multiply-adds per symbol of a packet,
@@ -29,15 +51,23 @@ func (c Cost) PacketC3() int     { return (c.C3 + max(1, c.Pieces) - 1) / max(1,
 // time and memory independent of K where all processors are alike.
 func Count(p plan.Plan) Cost {
 	c := Cost{C1: p.Info().Rounds(), Pieces: p.Info().PieceCount()}
-	c.Rounds = make([]plan.RoundTraffic, c.C1)
+	c.Rounds, c.Nodes = make([]plan.RoundTraffic, c.C1), make([]NodeRound, c.C1)
 	for _, class := range p.Classes() {
 		s := p.Schedule(class.Representative)
 		c.C3 = max(c.C3, s.Terms)
 		for t, r := range s.Rounds {
 			c.Rounds[t].Messages += class.Count * len(r.Sends)
+			sent, received := 0, 0
 			for _, x := range r.Sends {
 				c.Rounds[t].Largest = max(c.Rounds[t].Largest, x.Count)
+				sent += x.Count
 			}
+			for _, x := range r.Recvs {
+				received += x.Count
+			}
+			most := &c.Nodes[t]
+			most.Messages = max(most.Messages, len(r.Sends), len(r.Recvs))
+			most.Elements = max(most.Elements, sent, received)
 		}
 	}
 	for _, r := range c.Rounds {
@@ -83,9 +113,10 @@ func (t PerByte) Validate() error {
 	return fmt.Errorf("%v: want a number, 0 or more", t)
 }
 
-// Model gives the time of a schedule: a message of d packets of W bytes takes
-// Beta + d·W·Tau.
+// Model gives the time of a schedule, by one of two models: that of a network, or that of the
+// paper, in which a message of d packets of W bytes takes β + d·W·τ.
 type Model struct {
+	Network     Network       // the zero value: the model of the paper
 	Beta        time.Duration // β, per message
 	Tau         PerByte       // τ, of a message
 	Gamma       PerByte       // γ, of a multiply-add; 0: coding counts for nothing
@@ -96,14 +127,20 @@ type Model struct {
 // Symbols returns how many symbols a packet has.
 func (m Model) Symbols() int64 { return m.Bytes / int64(max(1, m.SymbolBytes)) }
 
-// Time returns C1·β + C2·W·τ + C3·W·γ, where an element of a plan that cuts packets
-// into pieces has so much fewer bytes, and the longest duration where that is
-// longer.
+// Time returns the time of a plan, and the longest duration where that is longer. In both
+// models coding takes C3·W·γ, all of it after the messages, and an element of a plan that
+// cuts packets into pieces has so much fewer bytes. Messages take C1·β + C2·W·τ in the model
+// of the paper. On a network they take L + o·m + G(m)·b in each round that has any, for the
+// m messages and b bytes of the busiest processor; where these were not counted, the least
+// that C1 and C2 allow.
 func (m Model) Time(c Cost) time.Duration {
 	pieces := float64(max(1, c.Pieces))
 	element := math.Ceil(float64(m.Symbols())/pieces) * float64(max(1, m.SymbolBytes)) // the last piece is filled up
-	perByte := float64(c.C2)*float64(m.Tau) + float64(c.C3)*float64(m.Gamma)
-	ns := float64(c.C1)*float64(m.Beta) + perByte*element*float64(time.Second)
+	ns := float64(c.C1)*float64(m.Beta) + float64(c.C2)*float64(m.Tau)*element*float64(time.Second)
+	if m.Network != (Network{}) {
+		ns = m.Network.time(c, element)
+	}
+	ns += float64(c.C3) * float64(m.Gamma) * element * float64(time.Second)
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
 	}

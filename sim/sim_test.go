@@ -55,6 +55,14 @@ func TestCount(t *testing.T) {
 			t.Errorf("round %d: %+v, want %+v", r, c.Rounds[r], want)
 		}
 	}
+	for r, want := range []sim.NodeRound{{Messages: 1, Elements: 3}, {}, {Messages: 1, Elements: 2}} {
+		if c.Nodes[r] != want {
+			t.Errorf("round %d: the busiest processor has %+v, want %+v", r, c.Nodes[r], want)
+		}
+	}
+	if c.Messages() != 2 || c.NodePackets() != 5 {
+		t.Errorf("the busiest processor has %d messages of %v packets, want 2 of 5", c.Messages(), c.NodePackets())
+	}
 	if c3, err := sim.MultiplyAdds(p); err != nil || c3 != 4 {
 		t.Errorf("C3 = %d, %v, want 4", c3, err)
 	}
@@ -89,7 +97,24 @@ func TestPacketCost(t *testing.T) {
 	}
 }
 
+// TestCountReceived checks that what a processor receives counts where it sends less.
+func TestCountReceived(t *testing.T) {
+	c := sim.Count(&plan.Materialized{
+		Common: plan.Info{Processors: 3, Ports: 2, Phases: []plan.Phase{{Rounds: 1}}},
+		Programs: []*plan.Program{
+			{Inputs: 1, Rounds: []plan.Round{{Sends: []plan.Send{{Dst: 2, Slots: []int{0}}}}}},
+			{Inputs: 1, Rounds: []plan.Round{{Sends: []plan.Send{{Dst: 2, Slots: []int{0, 0}}}}}},
+			{Rounds: []plan.Round{{Recvs: []plan.Recv{{Src: 0, Count: 1}, {Src: 1, Count: 2}}}}},
+		},
+	})
+	if want := (sim.NodeRound{Messages: 2, Elements: 3}); c.Nodes[0] != want || c.Rounds[0].Largest != 2 {
+		t.Errorf("%+v, want %+v and messages of at most 2", c, want)
+	}
+}
+
 func TestTime(t *testing.T) {
+	network := sim.Network{Latency: time.Millisecond, Overhead: time.Microsecond, Gaps: sim.Gaps{{Messages: 1, PerByte: 1e-9}, {Messages: 3, PerByte: 2e-9}}}
+	nodes := []sim.NodeRound{{Messages: 3, Elements: 6}, {}, {Messages: 1, Elements: 2}}
 	for _, c := range []struct {
 		name  string
 		cost  sim.Cost
@@ -100,6 +125,10 @@ func TestTime(t *testing.T) {
 		{"3·10·2ns", sim.Cost{C3: 3}, sim.Model{Gamma: 2e-9, Bytes: 10}, 60},
 		{"0.6ns", sim.Cost{C2: 1}, sim.Model{Tau: 0.6e-9, Bytes: 1}, 1},
 		{"4·251·1ns, the last piece filled up", sim.Cost{C2: 4, Pieces: 4}, sim.Model{Tau: 1e-9, Bytes: 1001}, 1004},
+		{"2·1ms + 4·1µs + 6·250·2ns + 2·250·1ns + 3·250·1ns", sim.Cost{C1: 3, C2: 9, C3: 3, Pieces: 4, Nodes: nodes},
+			sim.Model{Network: network, Beta: time.Hour, Tau: 1, Gamma: 1e-9, Bytes: 999}, 2_004_000 + 3000 + 500 + 750},
+		{"2·1ms + 2·1µs + 5·100·1ns at least", sim.Cost{C1: 2, C2: 5}, sim.Model{Network: network, Bytes: 100}, 2_002_500},
+		{"nothing on a network", sim.Cost{}, sim.Model{Network: network, Bytes: 100}, 0},
 		{"2^63ns", sim.Cost{C1: 1}, sim.Model{Beta: math.MaxInt64}, math.MaxInt64},
 		{"5·2^62·2ns", sim.Cost{C2: 5}, sim.Model{Tau: 2e-9, Bytes: 1 << 62}, math.MaxInt64},
 	} {

@@ -2,11 +2,13 @@ package tune
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,13 +16,16 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"volley/internal/atomicfile"
+	"volley/internal/located"
 )
 
 // Format and Version name the form of a file.
 const (
 	Format  = "volley-tune"
-	Version = 1
+	Version = 2
 )
 
 // Variable is the environment variable that names another file than the usual one,
@@ -47,206 +52,200 @@ func Path() (string, error) {
 	return filepath.Join(dir, "volley", "tune.json"), nil
 }
 
-// Default returns what the file of [Path] holds, and false where there is no such
-// file: because nothing was measured yet, or because nothing is to be read. A file
-// that [Variable] names has to be there.
-func Default() (r *Result, ok bool, err error) {
+// Find returns the result in the file of [Path] that fits a place best, or nil where none
+// does: of the same transport, on one host or on several as there. Of these it is one on the
+// same hosts, else one of about as many ranks, else the newest. What the place does not say
+// may be anything. There is none, either, where nothing was measured yet or [Variable] is
+// "off"; a file that the variable names has to be there.
+func Find(at Place) (*Result, error) {
 	path, err := Path()
 	if err != nil || path == "" {
-		return nil, false, nil
+		return nil, nil
 	}
-	r, err = Load(path)
-	if err == nil {
-		return r, true, nil
-	}
+	list, err := Load(path)
 	named := os.Getenv(Variable) != ""
 	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) // where the home is /dev/null, say
 	switch {
 	case missing && !named:
-		return nil, false, nil
+		return nil, nil
 	case missing:
-		return nil, false, fmt.Errorf("%w: make it with volley tune, or unset %s, which names it", err, Variable)
+		return nil, fmt.Errorf("%w: make it with volley tune, or unset %s, which names it", err, Variable)
+	case err != nil:
+		return nil, fmt.Errorf("%w; or set %s=%s to do without it", err, Variable, off)
 	}
-	return nil, false, fmt.Errorf("%w; or set %s=%s to do without it", err, Variable, off)
+	list = slices.DeleteFunc(list, func(r *Result) bool {
+		return at.Transport != "" && r.Transport != at.Transport || len(at.Hosts) > 0 && (len(r.Hosts) > 1) != (len(at.Hosts) > 1)
+	})
+	if len(list) == 0 {
+		return nil, nil
+	}
+	elsewhere := func(r *Result) int {
+		if slices.Equal(r.Hosts, at.Hosts) {
+			return 0
+		}
+		return 1
+	}
+	unlike := func(r *Result) float64 {
+		if at.Ranks == 0 {
+			return 0
+		}
+		return math.Abs(math.Log(float64(r.Ranks) / float64(at.Ranks)))
+	}
+	return slices.MinFunc(list, func(a, b *Result) int {
+		return cmp.Or(elsewhere(a)-elsewhere(b), cmp.Compare(unlike(a), unlike(b)), b.Date.Compare(a.Date))
+	}), nil
 }
 
 // longest is more bytes than any file has that was written here.
-const longest = 1 << 20
+const longest = 16 << 20
 
-// file is a Result as it lies in a file.
-type file struct {
-	Format  string `json:"format"`
-	Version int    `json:"version"`
-	Result
-}
+// ErrOld is wrapped by the error of a file of an older version.
+var ErrOld = errors.New("was written by an older volley")
 
-// MarshalJSON returns the result as it lies in a file.
-func (r *Result) MarshalJSON() ([]byte, error) {
-	type plain Result // without this method
-	return json.Marshal(struct {
-		Format  string `json:"format"`
-		Version int    `json:"version"`
-		*plain
-	}{Format, Version, (*plain)(r)})
-}
-
-// Load reads the file at path. The error names it and, where one is to blame, the
-// key in it.
-func Load(path string) (*Result, error) {
+// Load reads the file at path. The error names it, and the line that is to blame.
+func Load(path string) ([]*Result, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, longest+1))
-	if err != nil {
-		return nil, err
-	}
-	r, err := decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: measure again with volley tune", path, err)
-	}
-	return r, nil
-}
-
-func decode(data []byte) (*Result, error) {
-	if len(data) > longest {
-		return nil, fmt.Errorf("more than %d bytes: not written by volley tune", longest)
-	}
-	var head struct { // first, as another version has other keys
-		Format  string `json:"format"`
-		Version int    `json:"version"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, readable(data, err)
-	}
+	list, err := decode(f)
 	switch {
-	case head.Format != Format:
-		return nil, fmt.Errorf("format: %q: want %q", head.Format, Format)
-	case head.Version != Version:
-		return nil, fmt.Errorf("version: %d: this volley reads version %d", head.Version, Version)
+	case errors.Is(err, ErrOld):
+		return nil, fmt.Errorf("%s %w: measure again with volley tune", path, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w: move it away and measure again with volley tune", path, err)
 	}
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(data, &keys); err != nil {
-		return nil, readable(data, err)
-	}
-	for _, key := range []string{"beta_seconds", "tau_seconds_per_byte", "coding"} { // 0 is a value, too
-		if value, ok := keys[key]; !ok || string(value) == "null" {
-			return nil, fmt.Errorf("%s: missing", key)
-		}
-	}
-	var content file
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&content); err != nil {
-		return nil, readable(data, err)
-	}
-	if err := content.validate(); err != nil {
+	return list, nil
+}
+
+func decode(r io.Reader) ([]*Result, error) {
+	v, err := located.Parse(r, longest)
+	if err != nil {
 		return nil, err
 	}
-	return &content.Result, nil
-}
-
-// readable returns a JSON error with its line and key, and without Go's types.
-func readable(data []byte, err error) error {
-	line := func(offset int64) int {
-		return 1 + bytes.Count(data[:min(max(0, offset), int64(len(data)))], []byte("\n"))
+	o, err := v.Object()
+	if err != nil {
+		return nil, err
 	}
-	if kind := new(json.UnmarshalTypeError); errors.As(err, &kind) {
-		key := strings.TrimPrefix(kind.Field, "Result.")
-		if key == "" {
-			key = "the whole"
+	format, err := o.Get("format")
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(format.Bytes(), []byte(`"`+Format+`"`)) {
+		return nil, format.Errorf("%s: want %q", format.Bytes(), Format)
+	}
+	version, err := o.Get("version")
+	if err != nil {
+		return nil, err
+	}
+	switch n, err := version.Int(0, math.MaxInt32); {
+	case err != nil:
+		return nil, err
+	case n < Version:
+		return nil, fmt.Errorf("%w: version %d, this one reads %d", ErrOld, n, Version)
+	case n > Version:
+		return nil, version.Errorf("%d: this volley reads version %d", n, Version)
+	}
+	results, err := o.Get("results")
+	if err != nil {
+		return nil, err
+	}
+	list := []*Result{}
+	err = results.List(func(x located.Value) error {
+		r := new(Result)
+		d := json.NewDecoder(bytes.NewReader(x.Bytes()))
+		d.DisallowUnknownFields()
+		err := d.Decode(r)
+		if kind := new(json.UnmarshalTypeError); errors.As(err, &kind) { // without Go's types
+			err = fmt.Errorf("%s: %s does not fit there", strings.TrimPrefix(kind.Field, "Place."), kind.Value)
 		}
-		return fmt.Errorf("line %d: %s: %s does not fit there", line(kind.Offset), key, kind.Value)
-	}
-	if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
-		return fmt.Errorf("line %d: %w", line(syntax.Offset), err)
-	}
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-}
-
-// longestTime is more than anything here takes, in seconds.
-var longestTime = time.Hour.Seconds()
-
-// validate returns an error that names the key whose value cannot have been
-// measured.
-func (r *Result) validate() error {
-	check := func(key string, seconds float64) error {
-		if !(seconds >= 0 && seconds <= longestTime) {
-			return fmt.Errorf("%s: %v: want seconds, from 0 to %v", key, seconds, longestTime)
+		if err == nil {
+			err = r.validate()
 		}
+		if err != nil {
+			return x.Errorf("%s", strings.TrimPrefix(err.Error(), "json: "))
+		}
+		list = append(list, r)
 		return nil
+	})
+	return list, err
+}
+
+// validate returns an error that names what cannot have been measured.
+func (r *Result) validate() error {
+	if r.Transport == "" || r.Ranks < 2 {
+		return fmt.Errorf("transport %q, %d ranks: want a name, and 2 ranks or more", r.Transport, r.Ranks)
 	}
-	if err := check("beta_seconds", r.BetaSeconds); err != nil {
-		return err
-	}
-	if err := check("tau_seconds_per_byte", r.TauSecondsPerByte); err != nil {
+	if err := r.Network.Validate(); err != nil {
 		return err
 	}
 	for i, c := range r.Coding {
-		key := func(k string) string { return fmt.Sprintf("coding[%d].%s", i, k) }
-		if c.Field == "" {
-			return fmt.Errorf("%s: missing", key("field"))
+		if c.Field == "" || slices.ContainsFunc(r.Coding[:i], func(other Coding) bool { return other.Field == c.Field }) {
+			return fmt.Errorf("coding[%d].field: %q: want a field, each once", i, c.Field)
 		}
-		if slices.ContainsFunc(r.Coding[:i], func(other Coding) bool { return other.Field == c.Field }) {
-			return fmt.Errorf("%s: %q: twice", key("field"), c.Field)
-		}
-		if err := check(key("cached"), c.Cached); err != nil {
-			return err
-		}
-		if err := check(key("uncached"), c.Uncached); err != nil {
-			return err
+		for _, seconds := range []float64{c.Cached, c.Uncached} {
+			if !(seconds >= 0 && seconds <= time.Hour.Seconds()) {
+				return fmt.Errorf("coding[%d]: %v: want seconds, from 0 to %v", i, seconds, time.Hour.Seconds())
+			}
 		}
 	}
 	return nil
 }
 
-// Check returns an error where [Result.Save] must not write to path: something
-// there would be lost, or is no file.
-func Check(path string) error {
+// Check returns the results in the file at path that [Result.Save] keeps. It returns an error
+// where Save must not write there: something would be lost, or it is no file. Where the error
+// wraps [ErrOld] Save replaces the file.
+func Check(path string) ([]*Result, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil: // Save says what is wrong, if anything
-		return nil
+		return nil, nil
 	case info.IsDir():
-		return fmt.Errorf("%s is a directory: name a file", path)
+		return nil, fmt.Errorf("%s is a directory: name a file", path)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file: name another", path)
+		return nil, fmt.Errorf("%s is not a regular file: name another", path)
 	case info.Size() == 0:
-		return nil
+		return nil, nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	begin := make([]byte, 1<<10)
-	n, err := io.ReadFull(f, begin)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	if !bytes.Contains(begin[:n], []byte(`"`+Format+`"`)) { // it may be damaged otherwise
-		return fmt.Errorf("%s was not written by volley tune and would be lost: name another file, or remove it", path)
-	}
-	return nil
+	return Load(path)
 }
 
-// Save writes the result to path, in place of an earlier one, and makes the
-// directory if need be. The file is there whole, or as it was before. What [Check]
-// refuses Save does, too.
+// Save adds the result to the file at path, in place of an earlier one of the same place, and
+// makes the directory if need be. The file is there whole, or as it was before. One of an
+// older version is replaced. What [Check] refuses Save does, too. Several may save at a time:
+// the file PATH.lock keeps them apart.
 func (r *Result) Save(path string) error {
-	if err := Check(path); err != nil {
-		return err
-	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // the link stays one
-	}
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
+	lock := flock.New(path + ".lock")
+	if lock.Lock() == nil { // where there can be none, Write says so, or one has to do without
+		defer lock.Unlock()
+	}
+	list, err := Check(path)
+	if err != nil && !errors.Is(err, ErrOld) {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(other *Result) bool {
+		return other.Transport == r.Transport && other.Ranks == r.Ranks && slices.Equal(other.Hosts, r.Hosts)
+	})
+	data, err := json.MarshalIndent(file{Format, Version, append(list, r)}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if len(data) >= longest {
+		return fmt.Errorf("%s would have more than %d bytes: move it away and measure again", path, longest)
+	}
 	return atomicfile.Write(path, append(data, '\n'))
+}
+
+// file is the form of a file.
+type file struct {
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Results []*Result `json:"results"`
 }

@@ -1,64 +1,115 @@
 package tune
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
 
-// resolution is about that of a clock, in seconds: what is shorter is not known
-// any better than to that.
+	"volley/sim"
+)
+
+// G is kept by messages under way where that of the most messages is steeper times G(1), and
+// the difference makes rounds longer by a part of their time that is no error of measuring.
+const (
+	steeper = 1.2
+	shows   = 0.1
+)
+
+// fit returns the network L + o·n + G·bytes that is nearest to the points, the last of which is
+// that of the most bytes in the most messages, by
+// weighted medians of slopes: H. Theil, "A rank-invariant method of linear and polynomial
+// regression analysis", 1950; P. K. Sen, "Estimates of the Regression Coefficient Based on
+// Kendall's Tau", 1968. A few points that are off do not move a median. The error of a time is
+// taken to be in proportion to it, so a slope weighs as much as it is known. First comes G,
+// from points of as many messages, then o, from what G leaves, then L.
+func fit(points []Point) sim.Network {
+	byteSlopes := func(messages int) float64 { // 0 is any number
+		var list slopes
+		for i, p := range points {
+			for _, q := range points[:i] {
+				if p.Messages == q.Messages && (messages == 0 || p.Messages == messages) {
+					list.add(float64(p.Bytes-q.Bytes), p.Seconds-q.Seconds, p, q)
+				}
+			}
+		}
+		return list.median()
+	}
+	var n sim.Network
+	n.Gaps[0] = sim.Gap{Messages: 1, PerByte: sim.PerByte(rounded(byteSlopes(0)))}
+	var numbers []int
+	for _, p := range points {
+		numbers = append(numbers, p.Messages)
+	}
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	most := points[len(points)-1]
+	first, last := byteSlopes(1), byteSlopes(most.Messages)
+	if last > steeper*first && (last-first)*float64(most.Bytes) > shows*most.Seconds {
+		for i, messages := range numbers {
+			n.Gaps[i] = sim.Gap{Messages: int32(messages), PerByte: sim.PerByte(rounded(byteSlopes(messages)))}
+		}
+	}
+	left := func(p Point) float64 { return p.Seconds - float64(n.Gap(p.Messages))*float64(p.Bytes) }
+	var overhead, latency slopes
+	for i, p := range points {
+		for _, q := range points[:i] {
+			overhead.add(float64(p.Messages-q.Messages), left(p)-left(q), p, q)
+		}
+	}
+	n.Overhead = duration(overhead.median())
+	for _, p := range points {
+		latency.add(1, left(p)-n.Overhead.Seconds()*float64(p.Messages), p, p)
+	}
+	n.Latency = duration(latency.median())
+	return n
+}
+
+func duration(seconds float64) time.Duration {
+	return time.Duration(math.Round(seconds * float64(time.Second)))
+}
+
+// slopes are dy/dx of pairs of points, each with its weight.
+type slopes []struct{ slope, weight float64 }
+
+// add adds a slope whose points have errors in proportion to their times.
+func (s *slopes) add(dx, dy float64, p, q Point) {
+	if dx != 0 {
+		off := max(math.Hypot(p.Seconds, q.Seconds), resolution)
+		*s = append(*s, struct{ slope, weight float64 }{dy / dx, math.Abs(dx) / off})
+	}
+}
+
+// resolution is about that of a clock, in seconds.
 const resolution = 1e-9
 
-// fit sets β and τ to the least squares of what they are off the points, relative
-// to each point: a message of a byte counts like one of a megabyte. Neither is
-// below 0.
-func (r *Result) fit() {
-	var sum, x, t, xx, xt float64 // Σw, Σwx, …
-	for _, p := range r.Points {
-		w := weight(p)
-		sum += w
-		x += w * float64(p.Bytes)
-		t += w * p.Seconds
+// median returns the slope with half of the weight on either side; none is below 0.
+func (s slopes) median() float64 {
+	slices.SortFunc(s, func(a, b struct{ slope, weight float64 }) int { return cmp.Compare(a.slope, b.slope) })
+	half := 0.0
+	for _, x := range s {
+		half += x.weight / 2
 	}
-	if sum == 0 {
-		return
-	}
-	meanX, meanT := x/sum, t/sum
-	for _, p := range r.Points {
-		w, dx, dt := weight(p), float64(p.Bytes)-meanX, p.Seconds-meanT
-		xx += w * dx * dx
-		xt += w * dx * dt
-	}
-	tau := 0.0
-	if xx > 0 {
-		tau = max(0, xt/xx)
-	}
-	beta := meanT - tau*meanX
-	if beta < 0 { // the line through 0
-		beta, xx, xt = 0, 0, 0
-		for _, p := range r.Points {
-			w, x := weight(p), float64(p.Bytes)
-			xx += w * x * x
-			xt += w * x * p.Seconds
+	for _, x := range s {
+		if half -= x.weight; half <= 0 {
+			return max(0, x.slope)
 		}
-		tau = xt / xx
 	}
-	var off, all float64
+	return 0
+}
+
+// Model returns the time of a round by the fit, in seconds.
+func (r *Result) Model(p Point) float64 {
+	n := r.Network
+	return n.Latency.Seconds() + n.Overhead.Seconds()*float64(p.Messages) + float64(n.Gap(p.Messages))*float64(p.Bytes)
+}
+
+// Residual returns the root mean square of what the fit is off, relative to each point.
+func (r *Result) Residual() float64 {
+	sum := 0.0
 	for _, p := range r.Points {
-		d, dt := p.Seconds-beta-tau*float64(p.Bytes), p.Seconds-meanT
-		off += weight(p) * d * d
-		all += weight(p) * dt * dt
+		off := r.Model(p)/max(p.Seconds, resolution) - 1
+		sum += off * off
 	}
-	r.BetaSeconds, r.TauSecondsPerByte = beta, tau
-	r.Residual = math.Sqrt(off / float64(len(r.Points)))
-	r.RSquared = 1
-	if off > 0 && all > 0 {
-		r.RSquared = max(0, 1-off/all)
-	}
+	return math.Sqrt(sum / float64(max(1, len(r.Points))))
 }
-
-func weight(p Point) float64 {
-	t := max(p.Seconds, resolution)
-	return 1 / (t * t)
-}
-
-// Model returns the time of a round with messages of that many bytes, in seconds,
-// as the fit has it.
-func (r *Result) Model(bytes int) float64 { return r.BetaSeconds + float64(bytes)*r.TauSecondsPerByte }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,71 +18,58 @@ import (
 	"volley/sim"
 	"volley/transport"
 	"volley/transport/faulty"
+	"volley/transport/late"
 	"volley/transport/local"
 	"volley/tune"
 )
 
-// network is a group in which a message of n bytes takes beta + n·tau.
-type network struct {
-	size   int
-	beta   time.Duration
-	tau    float64 // seconds per byte
-	mu     sync.Mutex
-	queues map[string]chan *message
+// link is one rank's end of a network with one link per node: messages of o and G for each
+// byte leave one after the other, and arrive L later.
+type link struct {
+	transport.Transport
+	network sim.Network
+	gap     float64 // G, in seconds
+	mu      sync.Mutex
+	late    *late.Queue
+	free    time.Time // of the link
 }
 
-type message struct {
-	parts    [][]byte
-	arrives  time.Time
-	released chan struct{}
-}
-
-func (n *network) queue(src, dst int, tag transport.Tag) chan *message {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	key := fmt.Sprint(src, dst, tag)
-	if n.queues[key] == nil {
-		n.queues[key] = make(chan *message, 16)
+func (l *link) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.free.Before(now) {
+		l.free = now
 	}
-	return n.queues[key]
+	bytes := len(slices.Concat(parts...))
+	l.free = l.free.Add(l.network.Overhead + time.Duration(math.Round(float64(bytes)*l.gap*1e9)))
+	return l.late.Send(context.Background(), dst, tag, l.free.Add(l.network.Latency).Sub(now), func() transport.Sending {
+		return l.Transport.Send(dst, tag, parts)
+	})
 }
 
-type end struct {
-	*network
-	rank int
-}
-
-func (e end) Rank() int    { return e.rank }
-func (e end) Size() int    { return e.size }
-func (e end) Abort(error)  {}
-func (e end) Close() error { return nil }
-
-func (e end) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	bytes := 0
-	for _, part := range parts {
-		bytes += len(part)
+// measureLinks measures a network among k ranks. Rank r begins r milliseconds late.
+func measureLinks(t *testing.T, k int, n sim.Network, fields []field.Field, d time.Duration) []*tune.Result {
+	results := make([]*tune.Result, k)
+	var ranks sync.WaitGroup
+	for rank, end := range local.New(k) {
+		l := &link{Transport: end, network: n, gap: float64(n.Gap(1))}
+		l.late = late.New(&l.mu)
+		ranks.Go(func() {
+			time.Sleep(time.Duration(rank) * time.Millisecond)
+			r, err := tune.Measure(t.Context(), l, tune.Place{Transport: "virtual", Hosts: []string{"here"}}, fields, d)
+			if err != nil {
+				t.Error(err)
+			}
+			results[rank] = r
+			l.late.Wait()
+		})
 	}
-	takes := e.beta + time.Duration(math.Round(float64(bytes)*e.tau*1e9))
-	m := &message{parts, time.Now().Add(takes), make(chan struct{})}
-	e.queue(e.rank, dst, tag) <- m
-	return m
-}
-
-func (m *message) Wait(context.Context) error {
-	<-m.released
-	return nil
-}
-
-type receiving chan *message
-
-func (e end) Receive(src int, tag transport.Tag, _ []int) transport.Receiving {
-	return receiving(e.queue(src, e.rank, tag))
-}
-
-func (r receiving) Wait(context.Context) (transport.Message, error) {
-	m := <-r
-	time.Sleep(time.Until(m.arrives))
-	return transport.Message{Parts: m.parts, Release: func() { close(m.released) }}, nil
+	ranks.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return results
 }
 
 // slow is a field whose multiply-adds take some time for each byte.
@@ -97,39 +85,22 @@ func (f slow) Combine(dst []byte, coef []field.Element, _ [][]byte) {
 // TestVirtual measures networks in virtual time.
 func TestVirtual(t *testing.T) {
 	for _, c := range []struct {
-		ranks, ports int
-		beta         time.Duration
-		tau, gamma   float64
+		ranks int
+		sim.Network
+		gamma float64
 	}{
-		{2, 1, 20 * time.Microsecond, 8e-10, 0.25e-9},
-		{2, 7, 20 * time.Microsecond, 8e-10, 0.25e-9}, // ports that it has not
-		{5, 1, time.Microsecond, 2e-9, 0.4e-9},
-		{5, 3, 700 * time.Microsecond, 1e-8, 0.5e-9},
-		{8, 2, 50 * time.Microsecond, 1e-9, 0.5e-9},
+		{2, network("2us", "1us", 8e-9), 0.25e-9},
+		{5, network("20us", "2us", 2e-8), 0.4e-9},
+		{5, network("0s", "5us", 2e-8), 0.4e-9},
+		{8, network("700us", "20us", 1e-8), 0.5e-9},
+		{16, network("50us", "0s", 1e-8), 0.5e-9},
 	} {
-		t.Run(fmt.Sprintf("ranks=%d/ports=%d", c.ranks, c.ports), func(t *testing.T) {
+		t.Run(fmt.Sprintf("ranks=%d/%v", c.ranks, c.Latency), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const limit = 300 * time.Millisecond
+				const limit = 400 * time.Millisecond
 				fields := []field.Field{slow{fieldtest.Parse(t, "2^8"), c.gamma}, slow{fieldtest.Parse(t, "257"), 3 * c.gamma}}
-				n := &network{size: c.ranks, beta: c.beta, tau: c.tau, queues: map[string]chan *message{}}
-				results := make([]*tune.Result, c.ranks)
 				start := time.Now()
-				var ranks sync.WaitGroup
-				for rank := range results {
-					ranks.Go(func() {
-						time.Sleep(time.Duration(rank) * time.Millisecond) // they need not begin together
-						r, err := tune.Measure(t.Context(), end{n, rank}, fields, tune.WithTime(limit), tune.WithPorts(c.ports), tune.WithName("virtual"))
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						results[rank] = r
-					})
-				}
-				ranks.Wait()
-				if t.Failed() {
-					return
-				}
+				results := measureLinks(t, c.ranks, c.Network, fields, limit)
 				took := time.Since(start)
 				r := results[0]
 				for rank, other := range results {
@@ -139,12 +110,16 @@ func TestVirtual(t *testing.T) {
 						t.Errorf("rank %d has other figures than rank 0:\n%+v\n%+v", rank, same, *r)
 					}
 				}
-				if near := func(got, want float64) bool { return math.Abs(got-want) <= 0.01*want }; !near(r.BetaSeconds, c.beta.Seconds()) ||
-					!near(r.TauSecondsPerByte, c.tau) || !near(r.Beta().Seconds(), c.beta.Seconds()) {
-					t.Errorf("β = %v, τ = %v", r.BetaSeconds, r.TauSecondsPerByte)
+				near := func(got, want float64) bool { return math.Abs(got-want) <= 0.001*want+2e-9 }
+				if n := r.Network; !near(n.Latency.Seconds(), c.Latency.Seconds()) || !near(n.Overhead.Seconds(), c.Overhead.Seconds()) ||
+					math.Abs(float64(n.Gap(1)/c.Gap(1))-1) > 0.001 || len(n.Gaps.Entries()) != 1 {
+					t.Errorf("%v, want %v", n, c.Network)
 				}
-				if r.Residual > 0.001 || r.RSquared < 0.999 {
-					t.Errorf("residual %v, R² = %v", r.Residual, r.RSquared)
+				if r.Beta() != r.Network.Latency+r.Network.Overhead || r.Tau() != r.Network.Gap(1) {
+					t.Errorf("β = %v, τ = %v, with %v", r.Beta(), r.Tau(), r.Network)
+				}
+				if r.Residual() > 0.001 {
+					t.Errorf("residual %v", r.Residual())
 				}
 				for i, want := range []float64{c.gamma, 3 * c.gamma} {
 					got := r.Coding[i]
@@ -159,8 +134,8 @@ func TestVirtual(t *testing.T) {
 				if _, ok := r.Gamma("2^9"); ok {
 					t.Error("γ of 2^9 was not measured")
 				}
-				if r.Transport != "virtual" || r.Ranks != c.ranks || r.Ports != min(c.ports, c.ranks-1) || r.CPU == "" || r.CPUs < 1 || r.Host == "" {
-					t.Errorf("%+v", r)
+				if want := fmt.Sprintf("virtual, %d ranks on 1 host", c.ranks); r.Place.String() != want || r.CPU == "" || r.CPUs < 1 {
+					t.Errorf("%+v, want %s", r, want)
 				}
 				if took > 2*limit {
 					t.Errorf("took %v, want about %v", took, limit)
@@ -170,37 +145,34 @@ func TestVirtual(t *testing.T) {
 	}
 }
 
+func network(latency, overhead string, gap sim.PerByte) sim.Network {
+	l, err := time.ParseDuration(latency)
+	o, err2 := time.ParseDuration(overhead)
+	if err != nil || err2 != nil {
+		panic(errors.Join(err, err2))
+	}
+	return sim.Network{Latency: l, Overhead: o, Gaps: sim.Gaps{{Messages: 1, PerByte: gap}}}
+}
+
 // TestVirtualSlow checks that a network that can send next to nothing in the time
 // there is gets a few small messages, not those of megabytes.
 func TestVirtualSlow(t *testing.T) {
 	for _, c := range []struct {
-		beta time.Duration
-		tau  float64
+		sim.Network
 		most time.Duration
 	}{
-		{300 * time.Millisecond, 1e-6, 30 * time.Second},
-		{time.Millisecond, 1e-5, 5 * time.Second}, // 4 MiB would take 42 s
+		{network("300ms", "1ms", 1e-6), 90 * time.Second},
+		{network("1ms", "0s", 1e-5), 50 * time.Second}, // 1 MiB takes 10 s
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			n := &network{size: 3, beta: c.beta, tau: c.tau, queues: map[string]chan *message{}}
 			start := time.Now()
-			var ranks sync.WaitGroup
-			for rank := range n.size {
-				ranks.Go(func() {
-					r, err := tune.Measure(t.Context(), end{n, rank}, nil)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if math.Abs(r.BetaSeconds/c.beta.Seconds()-1) > 0.01 || math.Abs(r.TauSecondsPerByte/c.tau-1) > 0.01 {
-						t.Errorf("β = %v, τ = %v", r.BetaSeconds, r.TauSecondsPerByte)
-					}
-					if len(r.Points) < 3 || len(r.Points) > 6 || len(r.Coding) > 0 {
-						t.Errorf("%+v", r)
-					}
-				})
+			r := measureLinks(t, 3, c.Network, nil, time.Second)[0]
+			if got := r.Network; math.Abs(got.Latency.Seconds()/c.Latency.Seconds()-1) > 0.01 || math.Abs(float64(got.Gap(1)/c.Gap(1))-1) > 0.01 {
+				t.Errorf("%v, want %v", got, c.Network)
 			}
-			ranks.Wait()
+			if most := r.Points[len(r.Points)-1].Bytes; len(r.Points) != 9 || most > 64<<10 || len(r.Coding) > 0 {
+				t.Errorf("%+v", r)
+			}
 			if took := time.Since(start); took > c.most {
 				t.Errorf("took %v, want %v at most", took, c.most)
 			}
@@ -209,10 +181,10 @@ func TestVirtualSlow(t *testing.T) {
 }
 
 // measureLocal measures with ranks in this process.
-func measureLocal(ctx context.Context, n int, fields func(rank int) []field.Field, opts ...tune.Option) ([]*tune.Result, error) {
+func measureLocal(ctx context.Context, n int, fields func(rank int) []field.Field, d time.Duration) ([]*tune.Result, error) {
 	results := make([]*tune.Result, n)
 	err := local.Run(ctx, n, func(ctx context.Context, t transport.Transport) (err error) {
-		results[t.Rank()], err = tune.Measure(ctx, t, fields(t.Rank()), opts...)
+		results[t.Rank()], err = tune.Measure(ctx, t, tune.Place{Transport: "local"}, fields(t.Rank()), d)
 		return err
 	})
 	return results, err
@@ -222,12 +194,12 @@ func measureLocal(ctx context.Context, n int, fields func(rank int) []field.Fiel
 func TestLocal(t *testing.T) {
 	f := []field.Field{fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "2"), fieldtest.Parse(t, "goldilocks"), fieldtest.Parse(t, "bls12-381")}
 	for _, n := range []int{2, 3} {
-		results, err := measureLocal(t.Context(), n, func(int) []field.Field { return f }, tune.WithTime(50*time.Millisecond), tune.WithPorts(2))
+		results, err := measureLocal(t.Context(), n, func(int) []field.Field { return f }, 50*time.Millisecond)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range results {
-			if len(r.Points) < 3 || len(r.Coding) != len(f) || r.Transport != "local.Endpoint" || r.BetaSeconds <= 0 || r.TauSecondsPerByte < 0 {
+			if len(r.Points) < 6 || len(r.Coding) != len(f) || r.Place.String() != fmt.Sprintf("local, %d ranks", n) || r.Network.Validate() != nil || r.Beta() <= 0 {
 				t.Errorf("%+v", r)
 			}
 			for i, c := range r.Coding {
@@ -247,16 +219,15 @@ func TestErrors(t *testing.T) {
 		ctx    context.Context
 		ranks  int
 		fields func(int) []field.Field
-		option tune.Option
+		time   time.Duration
 		want   string
 	}{
-		{t.Context(), 1, none, tune.WithPorts(1), "1 ranks: want 2 or more"},
-		{t.Context(), 2, none, tune.WithPorts(0), "0 ports: want 1 or more"},
-		{t.Context(), 2, none, tune.WithTime(0), "time 0s: want more than 0"},
-		{t.Context(), 5, func(rank int) []field.Field { return []field.Field{fieldtest.Parse(t, []string{"3", "5"}[rank/4])} }, tune.WithPorts(1), "different fields"},
-		{canceled, 2, none, tune.WithPorts(1), "no time"},
+		{t.Context(), 1, none, time.Second, "1 ranks: want 2 or more"},
+		{t.Context(), 2, none, 0, "time 0s: want more than 0"},
+		{t.Context(), 5, func(rank int) []field.Field { return []field.Field{fieldtest.Parse(t, []string{"3", "5"}[rank/4])} }, time.Second, "different fields"},
+		{canceled, 2, none, time.Second, "no time"},
 	} {
-		if _, err := measureLocal(c.ctx, c.ranks, c.fields, c.option); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := measureLocal(c.ctx, c.ranks, c.fields, c.time); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got error %v, want %q", err, c.want)
 		}
 	}
@@ -270,7 +241,7 @@ func TestDeath(t *testing.T) {
 		if tr.Rank() == 1 {
 			tr = faulty.New(tr, faulty.Die(1))
 		}
-		_, err := tune.Measure(ctx, tr, nil)
+		_, err := tune.Measure(ctx, tr, tune.Place{}, nil, time.Second)
 		if !errors.Is(err, faulty.ErrDead) && !errors.As(err, new(*transport.AbortError)) {
 			t.Errorf("rank %d: %v", tr.Rank(), err)
 		}

@@ -1,6 +1,6 @@
-// Package tune measures what the cost model has to know of a machine: β, the
-// time a message takes to start, τ, that of a byte of it, and γ, that of a
-// multiply-add on a byte. The figures go into a small file that later runs read.
+// Package tune measures what the cost models have to know of a machine: L, o and G of
+// its network, which [sim.Network] explains, and γ, the time of a multiply-add on a byte.
+// The figures go into a small file that later runs read.
 package tune
 
 import (
@@ -10,7 +10,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -23,36 +22,46 @@ import (
 	"volley/transport"
 )
 
-// A Result is what was measured.
+// A Place is what was measured, or is to be used: a transport between ranks on hosts.
+type Place struct {
+	Transport string   `json:"transport"` // its name
+	Hosts     []string `json:"hosts"`     // each once, sorted; none: not known
+	Ranks     int      `json:"ranks"`
+}
+
+// String returns, for example, "mpi, 8 ranks on 2 hosts".
+func (p Place) String() string {
+	text := fmt.Sprintf("%s, %d ranks", p.Transport, p.Ranks)
+	switch len(p.Hosts) {
+	case 0:
+		return text
+	case 1:
+		return text + " on 1 host"
+	}
+	return fmt.Sprintf("%s on %d hosts", text, len(p.Hosts))
+}
+
+// A Result is what was measured at a place.
 type Result struct {
+	Place
 	Date time.Time `json:"date"`
-	Host string    `json:"host"`
 	CPU  string    `json:"cpu"`
 	CPUs int       `json:"cpus"` // that the process may use
 
-	Transport string `json:"transport"` // its name
-	Ranks     int    `json:"ranks"`
-	Ports     int    `json:"ports"` // messages that each rank sent, and received, at a time
-
-	// A round in which the largest message has n bytes takes
-	// BetaSeconds + n·TauSecondsPerByte. These are the fit to Points.
-	BetaSeconds       float64 `json:"beta_seconds"`
-	TauSecondsPerByte float64 `json:"tau_seconds_per_byte"`
-	Residual          float64 `json:"residual"`  // root mean square of what the fit is off, relative to each point
-	RSquared          float64 `json:"r_squared"` // of the fit, with the same weights
-
-	Points []Point  `json:"points"` // by bytes, ascending
-	Coding []Coding `json:"coding"` // by field, in the order asked for
+	Network sim.Network `json:"network"` // the fit to Points
+	Points  []Point     `json:"points"`  // by bytes, then by messages, rising
+	Coding  []Coding    `json:"coding"`  // by field, in the order asked for
 }
 
-// A Point is the time of rounds with messages of one size.
+// A Point is the time of rounds in which every rank sends, and receives, some messages of
+// equal sizes.
 type Point struct {
-	Bytes   int     `json:"bytes"`
-	Seconds float64 `json:"seconds"` // of a round: the median of the samples
-	Least   float64 `json:"least"`   // of the samples
-	Most    float64 `json:"most"`
-	Samples int     `json:"samples"`
-	Rounds  int     `json:"rounds"` // of each sample, which is their mean
+	Messages int     `json:"messages"` // n
+	Bytes    int     `json:"bytes"`    // of all of them together
+	Seconds  float64 `json:"seconds"`  // of a round: the median of blocks of samples, of each of which the least counts
+	Least    float64 `json:"least"`    // of the samples
+	Most     float64 `json:"most"`
+	Samples  int     `json:"samples"`
 }
 
 // Coding is how fast one field's packets are combined.
@@ -65,13 +74,11 @@ type Coding struct {
 	Spread      float64 `json:"spread"`   // how much the median of the samples is above Cached, relative to it
 }
 
-// Beta returns β, the time a message takes to start.
-func (r *Result) Beta() time.Duration {
-	return time.Duration(r.BetaSeconds*float64(time.Second) + 0.5)
-}
+// Beta returns β, the time of a message without its bytes: L + o.
+func (r *Result) Beta() time.Duration { return r.Network.Latency + r.Network.Overhead }
 
-// Tau returns τ, the time a byte of a message takes.
-func (r *Result) Tau() sim.PerByte { return sim.PerByte(r.TauSecondsPerByte) }
+// Tau returns τ, the time a byte of a message takes where a rank has one under way: G(1).
+func (r *Result) Tau() sim.PerByte { return r.Network.Gap(1) }
 
 // Gamma returns γ, the time a multiply-add takes on a byte, in the named field, and
 // false where that field was not measured. It is that of packets in the cache,
@@ -85,44 +92,25 @@ func (r *Result) Gamma(fieldName string) (_ sim.PerByte, ok bool) {
 	return 0, false
 }
 
-// An Option changes how [Measure] measures. All ranks give the same options.
-type Option func(*options)
+// DefaultTime is a good time for [Measure].
+const DefaultTime = 5 * time.Second
 
-type options struct {
-	time  time.Duration
-	ports int
-	name  string
-}
-
-// DefaultTime is how long [Measure] takes by default.
-const DefaultTime = 3 * time.Second
-
-// WithTime sets about how long the measurements take. It is exceeded where a
-// network is too slow to send a few small messages in that time.
-func WithTime(d time.Duration) Option { return func(o *options) { o.time = d } }
-
-// WithPorts sets how many messages a rank sends, and receives, at a time. More than
-// the other ranks count as all of them. The default is 1.
-func WithPorts(p int) Option { return func(o *options) { o.ports = p } }
-
-// WithName names the transport in the result. The default is its Go type.
-func WithName(transport string) Option { return func(o *options) { o.name = transport } }
-
-// Measure measures the transport and the arithmetic of the fields. Every rank of
-// the transport calls it, with equal fields and options; there have to be two or
-// more. All obtain the same figures, each with the date and machine of its own.
+// Measure measures the transport and the arithmetic of the fields, in about that time. A slow
+// network takes longer. Every rank of the transport calls it, with equal fields and times; there have to
+// be two or more. All obtain the same figures, each with the date, machine and place of its
+// own; the ranks of the place are those of the transport.
 //
-// Rounds are timed in which every rank sends and receives a message of some size,
-// as in a run, from 0 bytes to 4 MiB, many times for each size, in turns. Before it
+// Rounds are timed in which every rank sends 1, 3, √K or K−1 messages of 1 B to 1 MiB together
+// to the ranks that follow, in turns, each after a barrier. Before it
 // is sent a message is written, and after it was received it is read, a byte in each
 // cache line: a transport that hands over the memory of the sender has moved nothing
 // before that. Then all ranks combine packets at once. It is always the slowest rank
-// whose time counts, so where ranks share CPUs, that is in all figures.
+// whose time counts, so where ranks share CPUs or a link, that is in all figures.
 //
 // A failure ends the group, as in a run; the error is then that of a transfer, or
 // the cause of ctx.
-func Measure(ctx context.Context, t transport.Transport, fields []field.Field, opts ...Option) (*Result, error) {
-	r, err := measure(ctx, t, fields, opts)
+func Measure(ctx context.Context, t transport.Transport, at Place, fields []field.Field, d time.Duration) (*Result, error) {
+	r, err := measure(ctx, t, at, fields, d)
 	if err != nil {
 		if !errors.As(err, new(*transport.AbortError)) {
 			t.Abort(err)
@@ -132,50 +120,39 @@ func Measure(ctx context.Context, t transport.Transport, fields []field.Field, o
 	return r, nil
 }
 
-func measure(ctx context.Context, t transport.Transport, fields []field.Field, opts []Option) (*Result, error) {
-	o := options{time: DefaultTime, ports: 1, name: strings.TrimPrefix(fmt.Sprintf("%T", t), "*")}
-	for _, option := range opts {
-		option(&o)
-	}
+func measure(ctx context.Context, t transport.Transport, at Place, fields []field.Field, d time.Duration) (*Result, error) {
 	switch {
 	case t.Size() < 2:
 		return nil, fmt.Errorf("%d ranks: want 2 or more, to send messages", t.Size())
-	case o.ports < 1:
-		return nil, fmt.Errorf("%d ports: want 1 or more", o.ports)
-	case o.time <= 0:
-		return nil, fmt.Errorf("time %v: want more than 0", o.time)
+	case d <= 0:
+		return nil, fmt.Errorf("time %v: want more than 0", d)
 	}
-	o.ports = min(o.ports, t.Size()-1)
-	m := &meter{t: t, ports: o.ports, start: time.Now()}
-	if err := m.compareTerms(ctx, fields, o); err != nil {
+	m := &meter{t: t, start: time.Now()}
+	if err := m.compareTerms(ctx, fields, d); err != nil {
 		return nil, err
 	}
-	forMessages := o.time
+	forNetwork := d.Seconds()
 	if len(fields) > 0 {
-		forMessages = o.time * 6 / 10
+		forNetwork *= 0.75
 	}
+	at.Ranks = t.Size()
 	r := &Result{
-		Date: time.Now().UTC().Truncate(time.Second), CPU: cmp.Or(strings.TrimSpace(cpuid.CPU.BrandName), runtime.GOOS+"/"+runtime.GOARCH), CPUs: runtime.GOMAXPROCS(0),
-		Transport: o.name, Ranks: t.Size(), Ports: o.ports,
+		Place: at, Date: time.Now().UTC().Truncate(time.Second),
+		CPU: cmp.Or(strings.TrimSpace(cpuid.CPU.BrandName), runtime.GOOS+"/"+runtime.GOARCH), CPUs: runtime.GOMAXPROCS(0),
 	}
 	var err error
-	if r.Host, err = os.Hostname(); err != nil {
-		r.Host = "unknown"
-	}
-	if r.Points, err = m.messages(ctx, forMessages); err != nil {
+	if r.Points, err = m.network(ctx, forNetwork); err != nil {
 		return nil, err
 	}
-	r.fit()
-	r.BetaSeconds, r.TauSecondsPerByte = rounded(r.BetaSeconds), rounded(r.TauSecondsPerByte)
-	r.Residual, r.RSquared = rounded(r.Residual), rounded(r.RSquared)
-	r.Coding, err = m.coding(ctx, fields, o.time.Seconds())
+	r.Network = fit(r.Points)
+	r.Coding, err = m.coding(ctx, fields, d.Seconds())
 	return r, err
 }
 
 // compareTerms returns an error, at every rank, unless all were called alike.
-func (m *meter) compareTerms(ctx context.Context, fields []field.Field, o options) error {
+func (m *meter) compareTerms(ctx context.Context, fields []field.Field, d time.Duration) error {
 	h := sha256.New()
-	fmt.Fprintf(h, "1 %v %d", o.time, o.ports)
+	fmt.Fprintf(h, "2 %v", d)
 	for _, f := range fields {
 		fmt.Fprintf(h, " %s", f.Name())
 	}
@@ -185,7 +162,7 @@ func (m *meter) compareTerms(ctx context.Context, fields []field.Field, o option
 		return err
 	}
 	if most[0] != -most[1] {
-		return errors.New("the ranks were started with different fields, ports or times: start all alike")
+		return errors.New("the ranks were started with different fields or times: start all alike")
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ type Builder struct {
 	program plan.Program
 	round   plan.Round
 	slots   int
-	terms   int         // of all combinations
+	terms   int // of all combinations
+	totals  map[plan.Slot][]Addend
 	Field   field.Field // of all coefficients; nil where there are none
 	Coding  bool        // false: only the schedule is wanted, combinations stay empty
 }
@@ -142,53 +143,71 @@ func (b *Builder) PerPiece(in []plan.Slot, pieces int, write func(one *Builder, 
 	return slots
 }
 
-// An Addend is a part of a sum: a slot, or the terms of a combination that is not
-// computed by itself.
+// An Addend is a part of a sum: slots, weighted or not, or the terms of a combination that
+// is not computed by itself.
 type Addend struct {
-	slot        plan.Slot
-	terms       int // of the combination
+	slots       []plan.Slot
+	coef        func(i int) field.Element // of slots[i]; nil: one
+	terms       int
 	combination func() plan.Combination
 }
 
 // InSlot is the packet in a slot as an addend.
-func InSlot(slot plan.Slot) []Addend { return []Addend{{slot: slot, terms: 1}} }
+func InSlot(slot plan.Slot) []Addend { return Weighted([]plan.Slot{slot}, nil) }
+
+// Weighted is the sum of coef(i) times slots[i] as an addend; coef nil: of slots as they are.
+func Weighted(slots []plan.Slot, coef func(i int) field.Element) []Addend {
+	return []Addend{{slots: slots, coef: coef, terms: len(slots)}}
+}
 
 // Combined is a combination as an addend, of so many terms where no coefficient is zero.
 func Combined(terms int, combination func() plan.Combination) []Addend {
 	return []Addend{{terms: terms, combination: combination}}
 }
 
-// Total returns the slot of a sum of addends, of which there is one at least. Where that
-// is a single slot nothing is computed.
+// Total returns the slot of a sum of addends. Where that is a single slot nothing is
+// computed; the sum of none is a packet of zeros.
 func (b *Builder) Total(list []Addend) plan.Slot {
-	if len(list) == 1 && list[0].combination == nil {
-		return list[0].slot
+	if len(list) == 1 && len(list[0].slots) == 1 && list[0].coef == nil {
+		return list[0].slots[0]
 	}
 	terms := 0
 	for _, a := range list {
 		terms += a.terms
 	}
-	return b.Compute(terms, func() plan.Combination {
+	slot := b.Compute(terms, func() plan.Combination {
 		c := make(Sum, 0, terms)
 		for _, a := range list {
 			if a.combination != nil {
 				c = append(c, a.combination()...)
-			} else {
-				c.Add(a.slot, field.One)
+			}
+			for i, slot := range a.slots {
+				c.Add(slot, a.weight(i))
 			}
 		}
 		return plan.Combination(c)
 	})
+	if b.totals != nil {
+		b.totals[slot] = list
+	}
+	return slot
 }
 
-// Transposed writes a part of a program that only hands packets on, such as a broadcast,
-// backwards: what it would send is received, what it would receive is sent, and what it
-// would copy is added up. Write makes inputs and returns outputs of the part as it is
-// forwards, -1 for none. Own has an input of the transposed part for each of these
+func (a Addend) weight(i int) field.Element {
+	if a.coef == nil {
+		return field.One
+	}
+	return a.coef(i)
+}
+
+// Transposed writes a part of a program backwards: what the part would send is received,
+// what it would receive is sent, and what it would copy is added up. Write makes inputs,
+// computes by [Builder.Total] of slots, weighted or not, and returns outputs of the part as
+// it is forwards, -1 for none. Own has an input of the transposed part for each of these
 // outputs, nil for none. Transposed returns the slot of a sum for each of these inputs.
-func (b *Builder) Transposed(own [][]Addend, write func(forward *Builder) (outputs []plan.Slot)) []plan.Slot {
-	forward := &Builder{}
-	outputs := write(forward)
+func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, own [][]Addend)) []plan.Slot {
+	forward := &Builder{totals: map[plan.Slot][]Addend{}}
+	outputs, own := write(forward)
 	sums := make([][]Addend, forward.slots)
 	for i, slot := range outputs {
 		if slot >= 0 {
@@ -196,6 +215,22 @@ func (b *Builder) Transposed(own [][]Addend, write func(forward *Builder) (outpu
 		}
 	}
 	end := forward.slots
+	scale := func(computed int) { // the computed slots of a round, which are its first
+		for range computed {
+			end--
+			total := b.Total(sums[end])
+			for _, a := range forward.totals[end] {
+				for i, slot := range a.slots {
+					addend := InSlot(total)
+					if a.coef != nil {
+						addend[0].coef = func(int) field.Element { return a.coef(i) }
+					}
+					sums[slot] = append(sums[slot], addend...)
+				}
+			}
+		}
+	}
+	scale(len(forward.round.Compute))
 	for _, r := range slices.Backward(forward.program.Rounds) {
 		for _, x := range r.Recvs {
 			end -= x.Count
@@ -215,6 +250,7 @@ func (b *Builder) Transposed(own [][]Addend, write func(forward *Builder) (outpu
 			}
 		}
 		b.EndRound()
+		scale(len(r.Compute))
 	}
 	slots := make([]plan.Slot, forward.program.Inputs)
 	for i := range slots {

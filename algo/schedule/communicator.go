@@ -61,12 +61,12 @@ func Reduce(b *Builder, pieces int, comms []Communicator, spread func(b *Builder
 			leads = i
 		}
 	}
-	sums := b.Transposed(own, func(forward *Builder) []plan.Slot {
+	sums := b.Transposed(func(forward *Builder) ([]plan.Slot, [][]Addend) {
 		comms := slices.Clone(comms)
 		if leads >= 0 {
 			comms[leads].Have = forward.Inputs(pieces)
 		}
-		return slices.Concat(spread(forward, comms)...)
+		return slices.Concat(spread(forward, comms)...), own
 	})
 	list := make([][]plan.Slot, len(comms))
 	if leads >= 0 {

@@ -24,17 +24,13 @@ func (s pairwise) Phases() []plan.Phase { return []plan.Phase{{Name: "exchange",
 func (s pairwise) Classes() []plan.Class { return schedule.Alike(s.size) }
 
 func (s pairwise) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	scaled := func(j int) func() plan.Combination { // x_k times its coefficient in result j
-		return func() plan.Combination {
-			var c schedule.Sum
-			c.Add(in, g.At(g.Index, j))
-			return plan.Combination(c)
-		}
+	scaled := func(j int) []schedule.Addend { // x_k times its coefficient in result j
+		return schedule.Weighted([]plan.Slot{in}, func(int) field.Element { return g.At(g.Index, j) })
 	}
-	result := schedule.Combined(1, scaled(g.Index))
+	result := scaled(g.Index)
 	for t := 1; t < s.size; t++ {
 		partner := g.Index ^ t
-		b.Send(0, g.Member(partner), []plan.Slot{b.Compute(1, scaled(partner))})
+		b.Send(0, g.Member(partner), []plan.Slot{b.Total(scaled(partner))})
 		result = append(result, schedule.InSlot(b.Receive(0, g.Member(partner), 1)[0])...)
 		b.EndRound()
 	}

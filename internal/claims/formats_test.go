@@ -12,6 +12,7 @@ import (
 
 	"volley/coded"
 	"volley/group"
+	"volley/sim"
 	"volley/tune"
 )
 
@@ -61,15 +62,14 @@ func TestFormats(t *testing.T) {
 	}
 
 	measured, within := keyTable(section("What was measured"))
-	data, err := json.Marshal(&tune.Result{})
-	if err != nil {
-		t.Fatal(err)
+	for _, key := range []string{"latency_ns", "overhead_ns"} {
+		if !slices.Contains(within["network"], key) {
+			t.Errorf("tune, network: docs/format.md does not name %s", key)
+		}
 	}
-	var object map[string]any
-	if err := json.Unmarshal(data, &object); err != nil {
-		t.Fatal(err)
-	}
-	check("tune", measured, slices.Collect(maps.Keys(object)))
+	measured = slices.DeleteFunc(measured, func(key string) bool { return key == "gaps" }) // of network
+	check("tune", measured, append(slices.DeleteFunc(keysOf(reflect.TypeFor[tune.Result](), nil), func(key string) bool { return key == "" }), keysOf(reflect.TypeFor[tune.Place](), nil)...))
+	check("tune, gaps", within["gaps"], keysOf(reflect.TypeFor[sim.Gap](), nil))
 	check("tune, points", within["points"], keysOf(reflect.TypeFor[tune.Point](), nil))
 	check("tune, coding", within["coding"], keysOf(reflect.TypeFor[tune.Coding](), nil))
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,9 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
+	"volley/collective"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/transport/local"
+	"volley/tune"
 )
 
 // A comm is a way for processors to talk.
@@ -61,6 +64,8 @@ func commUsage() string {
 // A party is this process among those that run a verb together.
 type party struct {
 	transport.Transport
+	name  string   // of its comm
+	hosts []string // of the processes, each once, sorted
 
 	// part, unless nil, tells the processes how each of them ended, so that one of them says
 	// it for all. It returns what this one is to say, and the exit code. If some do not
@@ -105,10 +110,27 @@ func join(ctx context.Context, name string, limit time.Duration) (*party, error)
 	if ok {
 		s.party, s.alone = p, err != nil
 	}
-	if ok && err == nil {
-		err = volley.Greet(ctx, p.Transport, s.verb, limit)
+	if err != nil {
+		return p, err
 	}
-	return p, err
+	if ok {
+		if err := volley.Greet(ctx, p.Transport, s.verb, limit); err != nil {
+			return p, err
+		}
+	}
+	host, _ := os.Hostname() // or no name, which is one as well
+	p.name = name
+	if p.hosts, err = collective.AllgatherValues(ctx, p.Transport, host, limit); err != nil {
+		return p, err
+	}
+	slices.Sort(p.hosts)
+	p.hosts = slices.Compact(p.hosts)
+	return p, nil
+}
+
+// place returns where a run of k processors is.
+func (p *party) place(k int) tune.Place {
+	return tune.Place{Transport: p.name, Hosts: p.hosts, Ranks: k}
 }
 
 // joining is the flags of how this process takes part in a run.

@@ -26,6 +26,7 @@ func (j *costJob) columns() []report.Column[comparison.Row] {
 			}
 			return nil
 		}},
+		report.Column[comparison.Row]{Name: "bound_cut", Head: "cut", Unit: "C2", Text: report.Number, Value: func(r comparison.Row) any { return r.Cut }},
 	)
 	cells := []struct {
 		name, join, unit string

@@ -173,11 +173,16 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		return cmp.Compare(a.Time, b.Time)
 	})
 	structure, _ := p.Structure()
-	if _, err := printable.Fprintf(w, "structure: %s\n", structure); err != nil {
+	c1, c2 := p.Bounds()
+	cut := "unknown, as the matrix may have zeros"
+	if least, ok := p.BoundCut(); ok {
+		cut = report.Number(least)
+	}
+	if _, err := printable.Fprintf(w, "structure: %s\nlower bounds: C1 %d, C2 %d for every matrix; C2 of packets in pieces %s\n", structure, c1, c2, cut); err != nil {
 		return err
 	}
 	err := report.Text(w, []report.Column[algo.Candidate]{
-		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Algorithm }},
+		{Name: "algorithm", Value: func(c algo.Candidate) any { return algo.NameOf(c.Plan.Info()) }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 		{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
 		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},

@@ -80,6 +80,11 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 	if o.trace != "" {
 		o.recorder = trace.New()
 	}
+	if o.party.job() {
+		plan.Place = o.party.place(o.party.Size())
+	} else {
+		plan.Place = o.party.place(0) // as many as there will be packets
+	}
 	o.bar = newBar(cmd.ErrOrStderr())
 	return coded.Options{
 		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.party.job(), PerRank: o.perRank, Timeout: o.timeout, Trace: o.recorder,

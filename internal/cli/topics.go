@@ -98,9 +98,10 @@ const tuningHelp = `Flags that decide which schedule is chosen.
 
 The defaults are right for most runs. Volley takes the schedule of least C1·β +
 C2·W·τ + C3·W·γ within the limits, where C1 counts rounds, C2 packets, C3
-multiply-adds and W is the length of a packet. "volley tune" measures β, τ and
-γ on this machine, and later runs use them. encode, decode, plan and cost take
-all of these flags; protect, verify and recover take --beta and --tau.
+multiply-adds and W is the length of a packet. "volley tune" measures the
+network and γ, and later runs use them: β is L + o, and τ is G of one message.
+encode, decode, plan and cost take all of these flags; protect, verify and
+recover take --beta and --tau.
 
 `
 
@@ -123,7 +124,12 @@ Columns. C1 is in rounds, C2 in packets, the time is that of the model, C1·β +
 C2·W·τ + C3·W·γ, where W is the length of a packet and C3 the number of
 multiply-adds. All are counted from the schedules. What does not exist at some
 K stays empty. bound is the lower bound for every matrix; min_cut that for C2
-in the least number of rounds, known where K is a power of p+1.
+in the least number of rounds, known where K is a power of p+1. Both are for
+whole packets. cut is the lower bound of C2 where packets are cut into pieces,
+and holds for each matrix without zeros off the diagonal by itself: (K+R-2)/N
+packets over p, for K sources and R sinks on N = max(K, R) processors, and
+(K+R-1)/N on N = K+R where sinks are separate; at least 1/p. It stays empty
+where the matrix has zeros, or too many entries to look at.
 
 Algorithms. Without --matrix there are the universal algorithms and those they
 are compared with. With --matrix there are also those for this matrix, and with
@@ -167,16 +173,24 @@ func families() string {
 
 const measuringHelp = `How tune and bench measure. Let the machine be idle.
 
-tune. In each round all processors send and receive a message of the same size,
-from 0 B to 4 MiB, which is written before and read after. β + bytes·τ is
-fitted to the times of the rounds by least squares, relative to each time; the
-residual is the root mean square of what the fit is off. γ is timed on
-combinations of 8 packets, at all processors at once; later runs use that of
-packets in the cache. The figures hold for as many processors on as many CPUs:
-give -k as in the runs to come. The file is volley/tune.json in the user's
-configuration directory, or the one that the environment variable VOLLEY_TUNE
-names; VOLLEY_TUNE=off reads none, and writes none unless -o says where. It
-holds what was measured last.
+tune. In each round every processor sends n messages, 1 B to 1 MiB together, to
+the n processors that follow, for n = 1, 3, √K and K-1. Messages are written
+before and read after. Rounds come in random order, each after a barrier. The
+slowest processor counts, the least of three rounds, and the median of these.
+L + o·n + G·bytes is fitted to the times by weighted medians of slopes, which
+single times that are off do not move (Theil and Sen). Where G is more than 1.2
+times as large for n = K-1 as for n = 1 it is kept for each n. off is what the
+fit says over what was measured, the residual the root mean square of that. In
+the paper's model β is L + o and τ is G of one message.
+
+γ is timed on combinations of 8 packets, at all processors at once; later runs
+use that of packets in the cache. The figures hold for as many processors on as
+many CPUs: give -k as in the runs to come. The file is volley/tune.json in the
+user's configuration directory, or the one that the environment variable
+VOLLEY_TUNE names; VOLLEY_TUNE=off reads none, and writes none unless -o says
+where. It holds a result for each transport, set of hosts and number of
+processors. A run takes one of its transport, on one host or on several as the
+run is: one on the same hosts, else one of about as many processors.
 
 bench. Each iteration runs Volley by each algorithm, the peer, and memcpy, one
 after the other; a first iteration does not count. time, its time and memcpy

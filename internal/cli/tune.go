@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,7 +27,7 @@ type tuneOptions struct {
 	fields       string
 	comm         string
 	party        *party
-	k, ports     int
+	k            int
 	time         time.Duration
 	output       string
 	json, dryRun bool
@@ -38,21 +40,22 @@ const tunedFields = "2^8,2^16,257,babybear,koalabear,goldilocks,bls12-381,bn254"
 // mostTuneMemory is as much as all processors may take to measure.
 const mostTuneMemory = 4 << 30
 
-const tuneHelp = `Measure this machine: the β, τ and γ by which later runs choose a schedule.
+const tuneHelp = `Measure the network and the arithmetic by which later runs choose a schedule.
 
-β is the time to start a message, τ that to send a byte, and γ that of a
-multiply-add on a byte. The processors run in this process and talk over
-in-process channels. The result is stored where later runs look for it. Let the
-machine be idle. More: volley help measuring`
+A round in which each node sends n messages, b bytes together, takes
+L + o·n + G(n)·b. tune measures L, o and G, and γ, the time of a multiply-add
+on a byte. With --comm mpi it measures the network of an MPI job. The result is
+stored where later runs look for it, beside those of other transports and
+hosts. Let the machine be idle. More: volley help measuring`
 
 func newTune() *cobra.Command {
 	o := &tuneOptions{}
 	cmd := &cobra.Command{
 		Use:   "tune [flags]",
-		Short: "Measure this machine: β, τ and γ for later runs",
+		Short: "Measure the network, and γ of fields, for later runs",
 		Long:  tuneHelp,
 		Example: `  volley tune --dry-run --time 500ms
-  volley tune --dry-run --time 200ms --field 2^8,goldilocks -k 4 -p 3 --json`,
+  volley tune --dry-run --time 200ms --field 2^8,goldilocks -k 4 --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTune(cmd, o) },
 	}
@@ -61,10 +64,9 @@ func newTune() *cobra.Command {
 	f.Lookup("field").DefValue = ""
 	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
 	f.IntVarP(&o.k, "processors", "k", 2, "`K`, the number of processors")
-	f.IntVarP(&o.ports, "ports", "p", 1, "`P`, the messages a processor sends, and receives, at a time")
 	f.DurationVar(&o.time, "time", tune.DefaultTime, "`TIME` to measure, about")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the result (default: where later runs look)")
-	f.BoolVar(&o.json, "json", false, "print what the file holds")
+	f.BoolVar(&o.json, "json", false, "print the result as JSON, as the file holds it")
 	f.BoolVar(&o.dryRun, "dry-run", false, "measure and print, and write nothing")
 	return cmd
 }
@@ -86,14 +88,11 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	switch {
 	case o.k < 2:
 		return usagef("%d processors: say how many with -k, 2 or more", o.k)
-	case o.ports < 1:
-		return usagef("%d ports: want 1 or more", o.ports)
 	case o.time <= 0:
 		return usagef("--time %v: want more than 0", o.time)
-	}
-	if each := tune.Memory(min(o.ports, o.k-1)); each > mostTuneMemory/int64(o.k) {
-		return usagef("%d processors with %s would take %s each to measure: want %s at most together: fewer of them with -k, or of ports with -p",
-			o.k, printable.Count(min(o.ports, o.k-1), "port"), humanize.IBytes(uint64(each)), humanize.IBytes(mostTuneMemory))
+	case !o.party.job() && o.k > mostTuneMemory/tune.Memory:
+		return usagef("%d processors would take %s each to measure: want %s at most together: fewer of them with -k",
+			o.k, humanize.IBytes(tune.Memory), humanize.IBytes(mostTuneMemory))
 	}
 	path, remark, err := o.place()
 	if err != nil {
@@ -110,16 +109,20 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	if o.party.Rank() > 0 {
 		return nil
 	}
+	var failed error
 	if path != "" {
 		if err := r.Save(path); err != nil {
-			return fmt.Errorf("cannot store the result: %w", err)
+			failed, remark = fmt.Errorf("cannot store the result: %w: another place is -o FILE", err), "nothing stored"
+		} else {
+			slog.Info("stored", "file", path)
 		}
-		slog.Info("stored", "file", path)
 	}
 	if o.json {
-		return writeJSON(cmd.OutOrStdout(), r)
+		err = writeJSON(cmd.OutOrStdout(), r)
+	} else {
+		err = printTune(cmd.OutOrStdout(), r, remark)
 	}
-	return printTune(cmd.OutOrStdout(), r, remark)
+	return cmp.Or(err, failed)
 }
 
 // parseFields returns the fields asked for, each once.
@@ -152,26 +155,31 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 	case path == "":
 		return "", "nothing stored: " + tune.Variable + " is off", nil
 	}
-	if err := tune.Check(path); err != nil {
+	_, err = tune.Check(path)
+	if err != nil && !errors.Is(err, tune.ErrOld) {
 		return "", "", usage(err)
 	}
-	remark = "stored in " + printable.Text(path) + ":\n"
+	remark = "stored in " + printable.Text(path)
+	if err != nil {
+		remark += fmt.Sprintf(", in place of a file of a version before %d", tune.Version)
+	}
+	remark += ":\n"
 	if path != usual {
 		remark += fmt.Sprintf("runs with %s=%s ", tune.Variable, printable.Text(path))
 	} else {
 		remark += "later runs "
 	}
-	return path, remark + "take β, τ and γ from there, unless --beta, --tau or --gamma is given", nil
+	return path, remark + "over " + o.comm + " take the network and γ from there", nil
 }
 
 // measure returns what this process has measured: that of processor 0 counts.
 func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first *tune.Result, err error) {
-	options := []tune.Option{tune.WithTime(o.time), tune.WithPorts(o.ports), tune.WithName(o.comm)}
+	at := o.party.place(o.k)
 	if o.party.job() {
-		return tune.Measure(ctx, o.party.Transport, fields, options...)
+		return tune.Measure(ctx, o.party.Transport, at, fields, o.time)
 	}
 	err = local.Run(ctx, o.k, func(ctx context.Context, t transport.Transport) error {
-		r, err := tune.Measure(ctx, t, fields, options...)
+		r, err := tune.Measure(ctx, t, at, fields, o.time)
 		if t.Rank() == 0 {
 			first = r
 		}
@@ -181,31 +189,38 @@ func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first 
 }
 
 func printTune(w io.Writer, r *tune.Result, remark string) error {
-	rate := ""
-	if r.TauSecondsPerByte > 0 {
-		rate = fmt.Sprintf(", %.3g GB/s", 1e-9/r.TauSecondsPerByte)
+	n := r.Network
+	if _, err := printable.Fprintf(w, `measured   %v, %s, %s
+L          %s for each round
+o          %s for each message
+`, r.Place, r.CPU, printable.Count(r.CPUs, "CPU"), report.Seconds(n.Latency.Seconds()), report.Seconds(n.Overhead.Seconds())); err != nil {
+		return err
 	}
-	if _, err := printable.Fprintf(w, `machine    %s, %s, %s
-transport  %s, %s, p = %d
-β          %s to start a message
-τ          %s for each byte%s
-residual   %.1f %% relative RMS, R² = %.4f
-
-`, r.Host, r.CPU, printable.Count(r.CPUs, "CPU"),
-		r.Transport, printable.Count(r.Ranks, "processor"), r.Ports,
-		report.Seconds(r.BetaSeconds), report.Seconds(r.TauSecondsPerByte), rate,
-		100*r.Residual, r.RSquared); err != nil {
+	for i, g := range n.Gaps.Entries() {
+		name, under := "G", ""
+		if i > 0 {
+			name = ""
+		}
+		if n.Gaps[1].Messages > 0 {
+			under = ", " + printable.Count(int(g.Messages), "message") + " under way"
+		}
+		if _, err := printable.Fprintf(w, "%-10s %s for each byte, %.3g GB/s%s\n", name, report.Seconds(float64(g.PerByte)), 1e-9/float64(g.PerByte), under); err != nil {
+			return err
+		}
+	}
+	if _, err := printable.Fprintf(w, "residual   %.1f %% relative RMS\n\n", 100*r.Residual()); err != nil {
 		return err
 	}
 	err := report.Text(w, []report.Column[tune.Point]{
-		{Name: "message", Value: func(p tune.Point) any { return humanize.IBytes(uint64(p.Bytes)) }},
+		{Name: "messages", Value: func(p tune.Point) any { return p.Messages }},
+		{Name: "bytes", Unit: "together", Value: func(p tune.Point) any { return humanize.IBytes(uint64(p.Bytes)) }},
 		{Name: "round", Value: func(p tune.Point) any { return p.Seconds }, Text: report.Seconds},
-		{Name: "model", Value: func(p tune.Point) any { return r.Model(p.Bytes) }, Text: report.Seconds},
+		{Name: "model", Value: func(p tune.Point) any { return r.Model(p) }, Text: report.Seconds},
 		{Name: "off", Value: func(p tune.Point) any {
 			if p.Seconds == 0 {
 				return nil
 			}
-			return fmt.Sprintf("%+.1f %%", 100*(r.Model(p.Bytes)/p.Seconds-1))
+			return fmt.Sprintf("%+.1f %%", 100*(r.Model(p)/p.Seconds-1))
 		}},
 	}, r.Points)
 	if err != nil {

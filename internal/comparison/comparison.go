@@ -99,7 +99,7 @@ func Algorithms(names string, given bool) ([]algo.Algorithm, error) {
 		return slices.DeleteFunc(algo.Algorithms(), func(a algo.Algorithm) bool { return a.Structured && !given }), nil
 	}
 	var list []algo.Algorithm
-	for _, name := range selection.Names(names) {
+	for _, name := range selection.AlgorithmNames(names) {
 		if name == algo.Auto {
 			return nil, faultf("algorithm", "--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
 		}
@@ -125,6 +125,7 @@ type Row struct {
 	K, Used int             // ports that are used
 	Square  bool            // whether every processor is source and sink
 	C1, C2  int             // lower bounds
+	Cut     any             // that of C2 where packets are cut, a float64; nil where A has zeros off the diagonal
 	Costs   map[string]Plan // by algorithm, the cheapest plan of each; of those that exist
 	Plans   []Plan          // all, if these are kept
 	Front   []Plan          // those that no other one beats in both C1 and C2, the fewest rounds first
@@ -262,6 +263,7 @@ func (c *Comparison) bound(ctx context.Context, r *Row) error {
 	}
 	r.Used, r.Square = p.Ports, p.Square()
 	r.C1, r.C2 = p.Bounds()
+	r.Cut = algo.BoundCut(a.Rows(), a.Cols(), p.Separate, p.Ports)
 	return nil
 }
 
@@ -271,6 +273,11 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 	p, err := c.problem(ctx, r.Setting, a)
 	if err != nil {
 		return err
+	}
+	if c.Given {
+		if _, ok := p.BoundCut(); !ok {
+			r.Cut = nil
+		}
 	}
 	for _, x := range c.Algorithms {
 		if ctx.Err() != nil {

@@ -507,7 +507,7 @@ func TestCost(t *testing.T) {
 		{`"processors":"64","algorithm":"universal"`, "6", "14", "14", "6/11", min14},
 		{`"processors":"64"`, "8", "10", "10", "6/11", none},                      // not in the fewest rounds
 		{`"processors":"12","algorithm":"universal"`, "4", "5", "5", "4/5", none}, // no power of 2
-		{`"processors":"4","algorithm":"exchange"`, "6", "6", "1.5", "2/4", none}, // in 4 pieces
+		{`"processors":"4","algorithm":"exchange"`, "6", "6", "1.5", "2/6", none}, // in 4 pieces
 		{`"processors":"8","sinks":"4","algorithm":"sinks"`, "", "", "", "", none},
 	} {
 		p, failure := ask[shownPlan](t, "plan", `{"flags":{`+x.flags+`}}`)

@@ -45,6 +45,7 @@ type Selection struct {
 	Gamma      string
 	Size       string // of a packet
 	Limits     algo.Limits
+	Place      tune.Place // of the run that the model is for
 
 	flags *pflag.FlagSet // of a matrix
 }
@@ -139,7 +140,7 @@ func (s *Selection) AddProcessors(f *pflag.FlagSet) {
 // AddPlan adds the flags that select a plan for a matrix.
 func (s *Selection) AddPlan(f *pflag.FlagSet) {
 	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time")
-	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, or auto for the cheapest")
+	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, with parameters or without, as in exchange:8,8; or auto for the cheapest")
 }
 
 // AddCut adds the flag that widens the choice of a plan.
@@ -233,11 +234,11 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	m := sim.Model{
 		Beta: volley.DefaultBeta, Tau: volley.DefaultTau, Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes(),
 	}
-	measured, ok, err := tune.Default()
+	measured, err := tune.Find(s.Place)
 	if err != nil {
 		return m, mark("beta", err)
 	}
-	if ok {
+	if measured != nil {
 		m.Beta, m.Tau = measured.Beta(), measured.Tau()
 		m.Gamma, _ = measured.Gamma(f.Name())
 	}

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"volley/algo/schedule"
+	"volley/field"
 	"volley/plan"
 )
 
@@ -123,12 +124,12 @@ func (s central) scatter(b *schedule.Builder, g schedule.Group, slots []plan.Slo
 // Gather is scatter transposed: it returns the slots of the packets of all members at
 // member 0, and elsewhere nil.
 func (s central) Gather(b *schedule.Builder, g schedule.Group, in plan.Slot) []plan.Slot {
-	return b.Transposed([][]schedule.Addend{schedule.InSlot(in)}, func(forward *schedule.Builder) []plan.Slot {
+	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 		var all []plan.Slot
 		if g.Index == 0 {
 			all = forward.Inputs(g.Size)
 		}
-		return []plan.Slot{s.scatter(forward, g, all)}
+		return []plan.Slot{s.scatter(forward, g, all)}, [][]schedule.Addend{schedule.InSlot(in)}
 	})
 }
 
@@ -136,13 +137,7 @@ func (s central) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 	held := s.Gather(b, g, in)
 	var results []plan.Slot
 	for j := range held { // at member 0
-		results = append(results, b.Compute(len(held), func() plan.Combination {
-			var c schedule.Sum
-			for i, slot := range held {
-				c.Add(slot, g.At(i, j))
-			}
-			return plan.Combination(c)
-		}))
+		results = append(results, b.Total(schedule.Weighted(held, func(i int) field.Element { return g.At(i, j) })))
 	}
 	return s.scatter(b, g, results)
 }

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"volley/algo/schedule"
+	"volley/field"
 	"volley/plan"
 )
 
@@ -22,28 +23,20 @@ func (s Direct) Phases() []plan.Phase {
 func (s Direct) Classes() []plan.Class { return schedule.Alike(s.Size) }
 
 func (s Direct) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	scaled := func(j int) func() plan.Combination {
-		return func() plan.Combination {
-			var c schedule.Sum
-			c.Add(in, g.At(g.Index, j))
-			return plan.Combination(c)
-		}
+	scaled := func(j int) []schedule.Addend {
+		return schedule.Weighted([]plan.Slot{in}, func(int) field.Element { return g.At(g.Index, j) })
 	}
 	var received []plan.Slot
 	for first := 1; first < s.Size; first += s.Ports {
 		last := min(first+s.Ports, g.Size)
 		for d := first; d < last; d++ {
 			j := g.Around(d)
-			b.Send(d-first, g.Member(j), []plan.Slot{b.Compute(1, scaled(j))})
+			b.Send(d-first, g.Member(j), []plan.Slot{b.Total(scaled(j))})
 		}
 		for d := first; d < last; d++ {
 			received = append(received, b.Receive(d-first, g.Member(g.Around(-d)), 1)...)
 		}
 		b.EndRound()
 	}
-	return b.Compute(1+len(received), func() plan.Combination {
-		s := schedule.Sum(scaled(g.Index)())
-		s.AddAll(received)
-		return plan.Combination(s)
-	})
+	return b.Total(append(scaled(g.Index), schedule.Weighted(received, nil)...))
 }

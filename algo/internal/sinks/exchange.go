@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"volley/algo/schedule"
-	"volley/matrix"
+	"volley/field"
 	"volley/plan"
 	"volley/sim"
 )
@@ -32,24 +32,25 @@ import (
 // results share a way, the K slices of packets go on and the results are computed later.
 func ExchangePlans(t schedule.Task) ([]plan.Plan, error) {
 	const name = "exchange"
-	e := exchange{sources: t.Matrix.Rows(), sinks: t.Matrix.Cols(), separate: t.Separate, ports: t.Ports}
+	there, back := exchanges(t)
 	most := mostSlices
 	if t.Square() {
 		most = mostSlicesSquare
 	}
-	if m := e.helpers(); m < 2 || m > most {
+	if m := there.helpers; m < 2 || m > most {
 		return nil, fmt.Errorf("algo: %s for K = %d and R = %d: %w: %d slices of a packet are not in 2 to %d: take another algorithm, such as universal or sinks",
-			name, e.sources, e.sinks, schedule.ErrStructure, m, most)
+			name, there.ends, back.ends, schedule.ErrStructure, m, most)
 	}
 	type option struct {
 		there, back []int
 		sim.Cost
 	}
 	var options []option
-	for _, there := range radices(e.helpers(), t.Ports) {
-		for _, back := range radices(e.helpers(), t.Ports) {
-			a, b := e.estimate(there, e.firstAway(), e.sources, e.sinks), e.estimate(back, e.lastAway(), e.sinks, e.sources)
-			options = append(options, option{there, back, sim.Cost{C1: a.C1 + b.C1, C2: a.C2 + b.C2}})
+	lists := radices(there.helpers, t.Ports)
+	for _, first := range lists {
+		for _, last := range lists {
+			a, b := there.estimate(first), back.estimate(last)
+			options = append(options, option{first, last, sim.Cost{C1: a.C1 + b.C1, C2: a.C2 + b.C2}})
 		}
 	}
 	slices.SortStableFunc(options, func(a, b option) int {
@@ -60,10 +61,42 @@ func ExchangePlans(t schedule.Task) ([]plan.Plan, error) {
 	for _, o := range options {
 		if len(plans) == 0 || 20*o.C2 < 19*least { // not many that are nearly the same
 			least = o.C2
-			plans = append(plans, e.plan(name, t, o.there, o.back))
+			plans = append(plans, exchangePlan(name, t, o.there, o.back))
 		}
 	}
 	return plans, nil
+}
+
+// ExchangeWith returns the plan with the radices of parameters: for the way there and, unless
+// they are the same, for the way back.
+func ExchangeWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
+	there, _ := exchanges(t)
+	if there.helpers < 2 || there.helpers > mostSlicesSquare || len(parameters) > 2 {
+		return nil, schedule.Misfit(fmt.Sprintf("algo: exchange with %d lists of radices for %d slices of a packet: want one list, or two, there and back, and 2 to %d slices",
+			len(parameters), there.helpers, mostSlicesSquare))
+	}
+	for _, list := range parameters {
+		if err := there.fits(list); err != nil {
+			return nil, err
+		}
+	}
+	return exchangePlan("exchange", t, parameters[0], parameters[len(parameters)-1]), nil
+}
+
+// fits returns an error unless each radix has digits to move, and all together have a digit
+// for every offset.
+func (e exchange) fits(radices []int) error {
+	weight := 1
+	for _, r := range radices {
+		if r < 2 || r > e.helpers || weight >= e.helpers {
+			return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: radix %d: want 2 to %d, and none after their product has reached that", dotted(radices), e.helpers, r, e.helpers))
+		}
+		weight = min(weight*r, 1<<40)
+	}
+	if weight < e.helpers {
+		return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: their product is %d: want as many as slices, or more", dotted(radices), e.helpers, weight))
+	}
+	return nil
 }
 
 // These bound the slices of a packet: a program has a combination for every slice of a
@@ -104,43 +137,48 @@ func power(r, n int) int {
 	return v
 }
 
-// exchange says who is who. Positions 0 … M-1 are the helpers'; source i and sink s are
-// at positions i and s as well, whatever processors they are.
+// An exchange is the way of slices between ends and helpers. Forwards every end, a source,
+// hands out its packet; transposed every end, a sink, is handed its result.
+//
+// Positions 0 … M-1 are the helpers'; ends are at positions 0, 1, … as well, whatever
+// processors they are.
 type exchange struct {
-	sources, sinks int
-	separate       bool
-	ports          int
+	helpers, ports int
+	ends, others   int  // others are those at the other end of the other way
+	away           bool // ends are other processors than the helpers at their positions
+	step           int  // 1 or -1: which way slices move by their digits
+	firstEnd       int  // processor
+	firstHelper    int
+	coef           func(end, other int) field.Element
+	stages         []digitStage
 }
 
-func (e exchange) helpers() int { return max(e.sources, e.sinks) }
-
-// firstAway and lastAway report whether sources, or sinks, are other processors than
-// the helpers at their positions.
-func (e exchange) firstAway() bool { return e.separate && e.sources < e.sinks }
-func (e exchange) lastAway() bool  { return e.separate && e.sources >= e.sinks }
-
-// helper and sink return the processor at a position. That of a source is its number.
-func (e exchange) helper(v int) int {
-	if e.firstAway() {
-		v += e.sources
+// exchanges returns the ways there and back, without stages.
+func exchanges(t schedule.Task) (there, back exchange) {
+	k, r, a := t.Matrix.Rows(), t.Matrix.Cols(), t.Matrix
+	there = exchange{helpers: max(k, r), ports: t.Ports, ends: k, others: r, away: t.Separate && k < r, step: 1, coef: a.At}
+	if there.away {
+		there.firstHelper = k
 	}
-	return v
-}
-
-func (e exchange) sink(s int) int {
-	if e.separate {
-		s += e.sources
+	back = there
+	back.ends, back.others, back.away, back.step = r, k, t.Separate && k >= r, -1
+	back.coef = func(sink, source int) field.Element { return a.At(source, sink) }
+	if t.Separate {
+		back.firstEnd = k
 	}
-	return s
+	return there, back
 }
 
 // around returns the position d places on, cyclically; d > -M.
-func (e exchange) around(v, d int) int { return (v + d + e.helpers()) % e.helpers() }
+func (e exchange) around(v, d int) int { return (v + d*e.step + e.helpers) % e.helpers }
 
-// sourcesBack counts the sources at a position and before it, n positions in all, and
-// sinksOn the sinks at a position and after it.
-func (e exchange) sourcesBack(v, n int) int { return overlap(v-n+1, n, e.sources, e.helpers()) }
-func (e exchange) sinksOn(v, n int) int     { return overlap(v, n, e.sinks, e.helpers()) }
+// behind counts the ends at a position and behind it, n positions in all.
+func (e exchange) behind(v, n int) int {
+	if e.step > 0 {
+		v -= n - 1
+	}
+	return overlap(v, n, e.ends, e.helpers)
+}
 
 // overlap counts the numbers of from, …, from+n-1 that are below limit modulo m; n <= m.
 func overlap(from, n, limit, m int) int {
@@ -154,19 +192,19 @@ type digitStage struct {
 	rounds       [][]int // the digits that move in each round, one for each port
 }
 
-// digitStages returns the stages for radices. Where the first one is away, even digit 0
-// moves there.
-func (e exchange) digitStages(radices []int, away bool) []digitStage {
+// digitStages returns the stages for radices. Where ends are away, even digit 0 moves in
+// the first one.
+func (e exchange) digitStages(radices []int) []digitStage {
 	var list []digitStage
 	weight := 1
 	for _, r := range radices {
 		st := digitStage{weight: weight, next: weight * r}
 		first := 1
-		if away && weight == 1 {
+		if e.away && weight == 1 {
 			first = 0
 		}
 		var round []int
-		for digit := first; digit < r && digit*weight < e.helpers(); digit++ {
+		for digit := first; digit < r && digit*weight < e.helpers; digit++ {
 			if round = append(round, digit); len(round) == e.ports {
 				st.rounds = append(st.rounds, round)
 				round = nil
@@ -185,26 +223,26 @@ func (e exchange) digitStages(radices []int, away bool) []digitStage {
 // is left out: they are multiples of the stage's weight.
 func (e exchange) offsets(st digitStage, digit int) []int {
 	var list []int
-	for offset := digit * st.weight; offset < e.helpers(); offset += st.next {
+	for offset := digit * st.weight; offset < e.helpers; offset += st.next {
 		list = append(list, offset)
 	}
 	return list
 }
 
 // window returns how many positions share what moves on by an offset.
-func (e exchange) window(st digitStage, offset int) int { return min(st.weight, e.helpers()-offset) }
+func (e exchange) window(st digitStage, offset int) int { return min(st.weight, e.helpers-offset) }
 
 // estimate returns a bound on the cost of one way, which is met where all processors
-// take part: ends are those that share a way, and others those at its other end.
-func (e exchange) estimate(radices []int, away bool, ends, others int) sim.Cost {
+// take part.
+func (e exchange) estimate(radices []int) sim.Cost {
 	var c sim.Cost
-	for _, st := range e.digitStages(radices, away) {
+	for _, st := range e.digitStages(radices) {
 		for _, round := range st.rounds {
 			most := 0
 			for _, digit := range round {
 				n := 0
 				for _, offset := range e.offsets(st, digit) {
-					n += min(e.window(st, offset), ends, others)
+					n += min(e.window(st, offset), e.ends, e.others)
 				}
 				most = max(most, n)
 			}
@@ -215,36 +253,47 @@ func (e exchange) estimate(radices []int, away bool, ends, others int) sim.Cost 
 	return c
 }
 
-// An exchangePlan is the plan for an exchange.
-type exchangePlan struct {
-	exchange
-	matrix      matrix.Matrix
-	there, back []digitStage
-}
-
-func (e exchange) plan(name string, t schedule.Task, there, back []int) plan.Plan {
-	m := e.helpers()
-	q := &exchangePlan{exchange: e, matrix: t.Matrix, there: e.digitStages(there, e.firstAway()), back: e.digitStages(back, e.lastAway())}
+// exchangePlan returns the plan with these radices for the ways there and back.
+func exchangePlan(name string, t schedule.Task, first, last []int) plan.Plan {
+	there, back := exchanges(t)
+	there.stages, back.stages = there.digitStages(first), back.digitStages(last)
+	m := there.helpers
 	p := &schedule.Plan{
 		Common: plan.Info{
-			Algorithm: name, Parameters: fmt.Sprintf("pieces=%d radices %s, %s", m, dotted(there), dotted(back)),
+			Algorithm: name, Parameters: fmt.Sprintf("pieces=%d radices %s, %s", m, dotted(first), dotted(last)),
 			Field: t.Matrix.Field(), Processors: t.Processors(), Ports: t.Ports,
-			Rows: e.sources * m, Columns: e.sinks * m, Pieces: m,
-			Phases: []plan.Phase{{Name: "hand out"}, {Name: "hand back"}},
+			Rows: there.ends * m, Columns: back.ends * m, Pieces: m,
+			Phases: []plan.Phase{{Name: "hand out", Rounds: there.rounds()}, {Name: "hand back", Rounds: back.rounds()}},
 		},
-		Write:    q.write,
+		Write: func(b *schedule.Builder, proc int) []plan.Slot {
+			var own []plan.Slot
+			if proc < there.ends {
+				own = b.Inputs(m)
+			}
+			slice := there.collect(b, proc, own)
+			return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
+				var results []plan.Slot
+				if _, ok := t.Sink(proc); ok {
+					results = forward.Inputs(m)
+				}
+				return back.collect(forward, proc, results).transposed(slice, there.coef)
+			})
+		},
 		RowOf:    func(proc, input int) int { return proc*m + input },
-		ColumnOf: func(proc, output int) int { return (proc-e.sink(0))*m + output },
+		ColumnOf: func(proc, output int) int { return (proc-back.firstEnd)*m + output },
 	}
 	if t.Square() {
 		p.Kinds = func() []plan.Class { return schedule.Alike(m) }
 	}
-	for i, stages := range [][]digitStage{q.there, q.back} {
-		for _, st := range stages {
-			p.Common.Phases[i].Rounds += len(st.rounds)
-		}
-	}
 	return p
+}
+
+func (e exchange) rounds() int {
+	n := 0
+	for _, st := range e.stages {
+		n += len(st.rounds)
+	}
+	return n
 }
 
 // dotted returns numbers with dots between them.
@@ -256,74 +305,64 @@ func dotted(list []int) string {
 	return strings.Join(s, "·")
 }
 
-// A bundle is what a processor knows of one slice: slices of packets as they were, and
-// parts of the results that others have added up.
+// A bundle is what a processor knows of one slice: slices of ends as they were, and parts
+// of what others want of them that have been added up.
 type bundle struct {
-	raw     []rawSlice    // nearest source first
-	sums    [][]plan.Slot // by sink; nil: none
-	results map[int]plan.Slot
+	ends []int         // nearest first
+	raw  []plan.Slot   // of the slices of these ends
+	sums [][]plan.Slot // by other; nil: none
 }
 
-// A rawSlice is a slice of the packet of a source.
-type rawSlice struct{ source, slot int }
-
-// result returns the slot of all that the bundle knows of the result of a sink.
-func (q *exchangePlan) result(b *schedule.Builder, u *bundle, sink int) plan.Slot {
-	if slot, ok := u.results[sink]; ok {
-		return slot
-	}
-	terms := len(u.raw)
+// sum returns all that the bundle knows of what one of the others wants.
+func (u *bundle) sum(other int, coef func(end, other int) field.Element) []schedule.Addend {
+	list := schedule.Weighted(u.raw, func(i int) field.Element { return coef(u.ends[i], other) })
 	if u.sums != nil {
-		terms += len(u.sums[sink])
+		list = append(list, schedule.Weighted(u.sums[other], nil)...)
 	}
-	slot := b.Compute(terms, func() plan.Combination {
-		var c schedule.Sum
-		for _, r := range u.raw {
-			c.Add(r.slot, q.matrix.At(r.source, sink))
-		}
-		if u.sums != nil {
-			c.AddAll(u.sums[sink])
-		}
-		return plan.Combination(c)
-	})
-	if u.results == nil {
-		u.results = map[int]plan.Slot{}
-	}
-	u.results[sink] = slot
-	return slot
+	return list
 }
 
-func (q *exchangePlan) write(b *schedule.Builder, proc int) []plan.Slot {
-	var own []plan.Slot
-	if proc < q.sources {
-		own = b.Inputs(q.helpers())
+// transposed returns the slots of the bundle of sinks, and what each gets from the slice of
+// all packets: its result or, where it is a part of all results, the packet.
+func (u *bundle) transposed(slice *bundle, coef func(source, sink int) field.Element) (slots []plan.Slot, own [][]schedule.Addend) {
+	if u == nil {
+		return nil, nil
 	}
-	helper := proc - q.helper(0)
-	if helper >= q.helpers() {
+	for i, sink := range u.ends {
+		slots, own = append(slots, u.raw[i]), append(own, slice.sum(sink, coef))
+	}
+	if u.sums != nil {
+		for i, source := range slice.ends {
+			for _, slot := range u.sums[source] {
+				slots, own = append(slots, slot), append(own, schedule.InSlot(slice.raw[i]))
+			}
+		}
+	}
+	return slots, own
+}
+
+// collect writes the way from the ends, of which a processor has the slices own if it is
+// one, and returns what it knows of its slice in the end if it is a helper, else nil.
+func (e exchange) collect(b *schedule.Builder, proc int, own []plan.Slot) *bundle {
+	m := e.helpers
+	helper := proc - e.firstHelper
+	if helper < 0 || helper >= m {
 		helper = -1
 	}
-	all := q.handOut(b, proc, helper, own)
-	return q.handBack(b, proc-q.sink(0), helper, all)
-}
-
-// handOut writes the way there and returns what the helper knows of its slice in the
-// end.
-func (q *exchangePlan) handOut(b *schedule.Builder, source, helper int, own []plan.Slot) *bundle {
-	m := q.helpers()
 	held := make([]*bundle, m) // by the offset to go
 	sender := -1               // position
 	if own != nil {
-		sender = source
+		sender = proc - e.firstEnd
 		for offset := range held {
-			held[offset] = &bundle{raw: []rawSlice{{source, own[q.around(source, offset)]}}}
+			held[offset] = &bundle{ends: []int{sender}, raw: []plan.Slot{own[e.around(sender, offset)]}}
 		}
 	}
-	for t, st := range q.there {
+	for t, st := range e.stages {
 		next := make([]*bundle, m)
 		if helper >= 0 {
 			for offset := 0; offset < m; offset += st.next {
 				next[offset] = &bundle{}
-				if held[offset] != nil && (t > 0 || !q.firstAway()) {
+				if held[offset] != nil && (t > 0 || !e.away) {
 					next[offset] = held[offset]
 				}
 			}
@@ -332,165 +371,72 @@ func (q *exchangePlan) handOut(b *schedule.Builder, source, helper int, own []pl
 			if sender >= 0 {
 				for port, digit := range round {
 					var slots []plan.Slot
-					for _, offset := range q.offsets(st, digit) {
-						u := held[offset]
-						switch n := q.sourcesBack(sender, q.window(st, offset)); {
-						case n > q.sinks:
-							for s := range q.sinks {
-								slots = append(slots, q.result(b, u, s))
-							}
-						default:
-							for _, r := range u.raw {
-								slots = append(slots, r.slot)
-							}
-						}
+					for _, offset := range e.offsets(st, digit) {
+						slots = append(slots, e.handOn(b, held[offset], e.behind(sender, e.window(st, offset)))...)
 					}
 					if len(slots) > 0 {
-						b.Send(port, q.helper(q.around(sender, digit*st.weight)), slots)
+						b.Send(port, e.firstHelper+e.around(sender, digit*st.weight), slots)
 					}
 				}
 			}
 			if helper >= 0 {
 				for port, digit := range round {
-					from := q.around(helper, -digit*st.weight)
-					count := 0
-					for _, offset := range q.offsets(st, digit) {
-						count += min(q.sinks, q.sourcesBack(from, q.window(st, offset)))
-					}
-					if count == 0 {
-						continue
-					}
-					src := from
-					if t > 0 {
-						src = q.helper(from)
-					}
-					slots := b.Receive(port, src, count)
-					for _, offset := range q.offsets(st, digit) {
-						u := next[offset-digit*st.weight]
-						window := q.window(st, offset)
-						if q.sourcesBack(from, window) > q.sinks {
-							if u.sums == nil {
-								u.sums = make([][]plan.Slot, q.sinks)
-							}
-							for s := range q.sinks {
-								u.sums[s] = append(u.sums[s], slots[s])
-							}
-							slots = slots[q.sinks:]
-							continue
-						}
-						for j := range window {
-							if i := q.around(from, -j); i < q.sources {
-								u.raw = append(u.raw, rawSlice{i, slots[0]})
-								slots = slots[1:]
-							}
-						}
-					}
+					e.receive(b, st, t, port, digit, helper, next)
 				}
 			}
 			b.EndRound()
 		}
 		held, sender = next, helper
 	}
-	if helper < 0 {
-		return nil
-	}
 	return held[0]
 }
 
-// handBack writes the way back from what the helper knows of its slice, and returns the
-// slots of the slices of the sink's result.
-func (q *exchangePlan) handBack(b *schedule.Builder, sink, helper int, all *bundle) []plan.Slot {
-	m := q.helpers()
-	if sink >= q.sinks {
-		sink = -1
+// handOn returns the slots of a bundle, which n ends share: of their slices, or of what
+// the others want of them if that is less.
+func (e exchange) handOn(b *schedule.Builder, u *bundle, n int) []plan.Slot {
+	if n <= e.others {
+		return u.raw
 	}
-	held := make([]*bundle, m) // by the offset gone
-	if helper >= 0 {
-		all.results = nil
-		slices.SortFunc(all.raw, func(a, b rawSlice) int { return cmp.Compare(a.source, b.source) })
-		held[0] = all
+	slots := make([]plan.Slot, e.others)
+	for other := range slots {
+		slots[other] = b.Total(u.sum(other, e.coef))
 	}
-	for t, st := range slices.Backward(q.back) {
-		last := t == 0
-		receiver := helper
-		if last {
-			receiver = sink
+	return slots
+}
+
+// receive receives what moves to a helper by a digit, and puts it in the bundles next.
+func (e exchange) receive(b *schedule.Builder, st digitStage, t, port, digit, helper int, next []*bundle) {
+	from := e.around(helper, -digit*st.weight)
+	count := 0
+	for _, offset := range e.offsets(st, digit) {
+		count += min(e.others, e.behind(from, e.window(st, offset)))
+	}
+	if count == 0 {
+		return
+	}
+	src := e.firstEnd + from
+	if t > 0 {
+		src = e.firstHelper + from
+	}
+	slots := b.Receive(port, src, count)
+	for _, offset := range e.offsets(st, digit) {
+		u := next[offset-digit*st.weight]
+		window := e.window(st, offset)
+		if e.behind(from, window) > e.others {
+			if u.sums == nil {
+				u.sums = make([][]plan.Slot, e.others)
+			}
+			for other := range e.others {
+				u.sums[other] = append(u.sums[other], slots[other])
+			}
+			slots = slots[e.others:]
+			continue
 		}
-		next := make([]*bundle, m)
-		if helper >= 0 && receiver >= 0 && !(last && q.lastAway()) {
-			for offset := 0; offset < m; offset += st.next {
-				next[offset] = held[offset]
+		for j := range window {
+			if end := e.around(from, -j); end < e.ends {
+				u.ends, u.raw = append(u.ends, end), append(u.raw, slots[0])
+				slots = slots[1:]
 			}
 		}
-		for _, round := range st.rounds {
-			if helper >= 0 {
-				for port, digit := range round {
-					to := q.around(helper, digit*st.weight)
-					var slots []plan.Slot
-					for _, offset := range q.offsets(st, digit) {
-						u := held[offset-digit*st.weight]
-						window := q.window(st, offset)
-						if q.sinksOn(to, window) > q.sources {
-							for _, r := range u.raw {
-								slots = append(slots, r.slot)
-							}
-							continue
-						}
-						for j := range window {
-							if s := q.around(to, j); s < q.sinks {
-								slots = append(slots, q.result(b, u, s))
-							}
-						}
-					}
-					if len(slots) > 0 {
-						dst := q.helper(to)
-						if last {
-							dst = q.sink(to)
-						}
-						b.Send(port, dst, slots)
-					}
-				}
-			}
-			if receiver >= 0 {
-				for port, digit := range round {
-					count := 0
-					for _, offset := range q.offsets(st, digit) {
-						count += min(q.sources, q.sinksOn(receiver, q.window(st, offset)))
-					}
-					if count == 0 {
-						continue
-					}
-					slots := b.Receive(port, q.helper(q.around(receiver, -digit*st.weight)), count)
-					for _, offset := range q.offsets(st, digit) {
-						u := &bundle{results: map[int]plan.Slot{}}
-						next[offset] = u
-						window := q.window(st, offset)
-						if q.sinksOn(receiver, window) > q.sources {
-							for i := range q.sources {
-								u.raw = append(u.raw, rawSlice{i, slots[i]})
-							}
-							slots = slots[q.sources:]
-							continue
-						}
-						for j := range window {
-							if s := q.around(receiver, j); s < q.sinks {
-								u.results[s] = slots[0]
-								slots = slots[1:]
-							}
-						}
-					}
-				}
-			}
-			b.EndRound()
-		}
-		held = next
 	}
-	if sink < 0 {
-		return nil
-	}
-	results := make([]plan.Slot, m) // by slice
-	for offset, u := range held {
-		results[q.around(sink, -offset)] = q.result(b, u, sink)
-	}
-	return results
 }

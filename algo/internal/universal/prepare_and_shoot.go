@@ -50,27 +50,37 @@ func (s *prepareAndShoot) Phases() []plan.Phase {
 func (s *prepareAndShoot) Classes() []plan.Class { return schedule.Alike(s.size) }
 
 func (s *prepareAndShoot) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	// Prepare: known lists the offsets at which held has a packet, in the order
-	// of their arrival.
-	held := make(schedule.Window, s.m)
+	held := s.gather(b, g, s.m, 1, in)
+	var sums [][]schedule.Addend
+	for l := range s.n {
+		sums = append(sums, held.Sums(g, l*s.m, 1)...)
+	}
+	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
+		return s.gather(forward, g, s.n, -s.m, forward.Inputs(1)[0]), sums
+	})[0]
+}
+
+// gather is [schedule.Gather] of a window that is a power of p+1, the farthest first.
+func (s *prepareAndShoot) gather(b *schedule.Builder, g schedule.Group, window, stride int, in plan.Slot) schedule.Window {
+	held := make(schedule.Window, window)
 	held[0] = in
-	known := []int{0}
-	for stride := s.m / (s.ports + 1); stride > 0; stride /= s.ports + 1 {
+	known := []int{0} // the offsets at which held has a packet, in the order of their arrival
+	for step := window / (s.ports + 1); step > 0; step /= s.ports + 1 {
 		slots := make([]plan.Slot, len(known))
 		for i, offset := range known {
 			slots[i] = held[offset]
 		}
 		for port := range s.ports {
-			if d := (port + 1) * stride; d%g.Size != 0 {
+			if d := (port + 1) * step * stride; d%g.Size != 0 {
 				b.Send(port, g.Member(g.Around(d)), slots)
 			}
 		}
 		before := known
 		for port := range s.ports {
-			d := (port + 1) * stride
+			d := (port + 1) * step
 			arrived := slots
-			if d%g.Size != 0 {
-				arrived = b.Receive(port, g.Member(g.Around(-d)), len(slots))
+			if d*stride%g.Size != 0 {
+				arrived = b.Receive(port, g.Member(g.Around(-d*stride)), len(slots))
 			}
 			for i, offset := range before {
 				held[offset+d] = arrived[i]
@@ -79,32 +89,5 @@ func (s *prepareAndShoot) Encode(b *schedule.Builder, g schedule.Group, in plan.
 		}
 		b.EndRound()
 	}
-
-	// Shoot: in base p+1, round t clears digit t-1 of l.
-	sums := make([][]schedule.Addend, s.n)
-	for l := range sums {
-		sums[l] = held.Sum(g, l*s.m)
-	}
-	for stride := 1; stride < s.n; stride *= s.ports + 1 {
-		for port := range s.ports {
-			if d := (port + 1) * stride; d*s.m%g.Size != 0 {
-				var slots []plan.Slot
-				for l := d; l < s.n; l += stride * (s.ports + 1) {
-					slots = append(slots, b.Total(sums[l]))
-				}
-				b.Send(port, g.Member(g.Around(d*s.m)), slots)
-			}
-		}
-		for port := range s.ports {
-			if d := (port + 1) * stride; d*s.m%g.Size != 0 {
-				count := s.n / (stride * (s.ports + 1))
-				for i, slot := range b.Receive(port, g.Member(g.Around(-d*s.m)), count) {
-					l := i * stride * (s.ports + 1)
-					sums[l] = append(sums[l], schedule.InSlot(slot)...)
-				}
-			}
-		}
-		b.EndRound()
-	}
-	return b.Total(sums[0])
+	return held
 }

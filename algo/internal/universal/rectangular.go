@@ -1,9 +1,8 @@
 package universal
 
 import (
-	"slices"
-
 	"volley/algo/schedule"
+	"volley/field"
 	"volley/plan"
 )
 
@@ -24,118 +23,91 @@ type SparseGroup struct {
 	Wants func(i int) bool // whether it wants a result
 }
 
-// A heldPacket is the packet of the member so far back.
-type heldPacket struct{ back, slot int }
-
 // Encode writes the rounds of one member, whose packet lies in slot in if it has one,
 // and returns the slot of its result, or -1.
 func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) plan.Slot {
-	held := s.gather(b, g, in)
-	strides := (g.Size + s.m - 1) / s.m
-	received := map[int][]plan.Slot{}
-	terms := func(l int) int {
-		n := len(received[l])
-		for _, h := range held {
-			if l*s.m+h.back < g.Size {
-				n++
-			}
-		}
-		return n
+	var own []plan.Slot
+	if g.Has(g.Index) {
+		own = []plan.Slot{in}
 	}
-	total := func(l int) func() plan.Combination {
-		return func() plan.Combination {
-			var c schedule.Sum
-			for _, h := range held {
-				if l*s.m+h.back < g.Size {
-					c.Add(h.slot, g.At(g.Around(-h.back), g.Around(l*s.m)))
-				}
-			}
-			c.AddAll(received[l])
-			return plan.Combination(c)
+	held := gather(b, g.Group, s.prepare, 1, min(s.m, g.Size), own, func(i, _, back int) bool {
+		return g.Has((i - back + g.Size) % g.Size)
+	})
+	strides := schedule.Ceil(g.Size, s.m)
+	result := b.Transposed(func(forward *schedule.Builder) (outputs []plan.Slot, sums [][]schedule.Addend) {
+		var wanted []plan.Slot
+		if g.Wants(g.Index) {
+			wanted = forward.Inputs(1)
 		}
-	}
-	for t, st := range slices.Backward(s.shoot) {
-		for port, c := range st.Chunks {
-			if c = c.Cut(strides); c.Count <= 0 {
-				continue
-			}
-			var slots []plan.Slot
-			for _, l := range s.sums(g, g.Index, t, c) {
-				slots = append(slots, b.Compute(terms(l), total(l)))
-			}
-			if len(slots) > 0 {
-				b.Send(port, g.Member(g.Around(c.At*s.m)), slots)
-			}
+		for _, h := range gather(forward, g.Group, s.shoot, -s.m, strides, wanted, func(i, t, l int) bool {
+			return g.Wants((i+l*s.m)%g.Size) && s.some(g, i, t+1, l)
+		}) {
+			outputs, sums = append(outputs, h.slot), append(sums, s.sum(g, held, h.offset*s.m))
 		}
-		for port, c := range st.Chunks {
-			if c = c.Cut(strides); c.Count <= 0 {
-				continue
-			}
-			back := g.Around(-c.At * s.m)
-			if list := s.sums(g, back, t, c); len(list) > 0 {
-				for i, slot := range b.Receive(port, g.Member(back), len(list)) {
-					l := list[i] - c.At
-					received[l] = append(received[l], slot)
-				}
-			}
-		}
-		b.EndRound()
-	}
-	if !g.Wants(g.Index) {
+		return outputs, sums
+	})
+	if len(result) == 0 {
 		return -1
 	}
-	return b.Compute(terms(0), total(0))
+	return result[0]
 }
 
-// gather is [schedule.Gather] of the packets that exist.
-func (s Rectangular) gather(b *schedule.Builder, g SparseGroup, in plan.Slot) []heldPacket {
-	window := min(s.m, g.Size)
-	var held []heldPacket
-	if g.Has(g.Index) {
-		held = append(held, heldPacket{0, in})
+// sum is [schedule.Window.Sums] of the packets that exist.
+func (s Rectangular) sum(g SparseGroup, held []heldPacket, offset int) []schedule.Addend {
+	var slots, offsets []int
+	for _, h := range held {
+		if offset+h.offset < g.Size {
+			slots, offsets = append(slots, h.slot), append(offsets, h.offset)
+		}
 	}
-	for _, st := range s.prepare {
+	if slots == nil {
+		return nil
+	}
+	return schedule.Weighted(slots, func(i int) field.Element { return g.At(g.Around(-offsets[i]), g.Around(offset)) })
+}
+
+// A heldPacket is the packet of the member so many strides back.
+type heldPacket struct{ offset, slot int }
+
+// gather is [schedule.Gather] of the packets that exist: in stage t member i receives that of
+// an offset if comes says so.
+func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound, stride, most int, own []plan.Slot,
+	comes func(i, t, offset int) bool) []heldPacket {
+	var held []heldPacket
+	if own != nil {
+		held = append(held, heldPacket{0, own[0]})
+	}
+	for t, st := range stages {
 		for port, c := range st.Chunks {
-			c = c.Cut(window)
+			c = c.Cut(most)
+			to := g.Around(c.At * stride)
 			var slots []plan.Slot
 			for _, h := range held {
-				if h.back < c.Count {
+				if h.offset < c.Count && comes(to, t, c.At+h.offset) {
 					slots = append(slots, h.slot)
 				}
 			}
 			if len(slots) > 0 {
-				b.Send(port, g.Member(g.Around(c.At)), slots)
+				b.Send(port, g.Member(to), slots)
 			}
 		}
 		for port, c := range st.Chunks {
-			c = c.Cut(window)
-			var backs []int
-			for back := c.At; back < c.At+c.Count; back++ {
-				if g.Has(g.Around(-back)) {
-					backs = append(backs, back)
+			c = c.Cut(most)
+			var offsets []int
+			for offset := c.At; offset < c.At+c.Count; offset++ {
+				if comes(g.Index, t, offset) {
+					offsets = append(offsets, offset)
 				}
 			}
-			if len(backs) > 0 {
-				for i, slot := range b.Receive(port, g.Member(g.Around(-c.At)), len(backs)) {
-					held = append(held, heldPacket{backs[i], slot})
+			if len(offsets) > 0 {
+				for i, slot := range b.Receive(port, g.Member(g.Around(-c.At*stride)), len(offsets)) {
+					held = append(held, heldPacket{offsets[i], slot})
 				}
 			}
 		}
 		b.EndRound()
 	}
 	return held
-}
-
-// sums returns which of the sums in a chunk member i sends in stage t of the shoot
-// phase: those that are wanted, and of something.
-func (s Rectangular) sums(g SparseGroup, i, t int, c schedule.Chunk) []int {
-	var list []int
-	for l := c.At; l < c.At+c.Count; l++ {
-		if g.Wants((i+l*s.m)%g.Size) && s.some(g, i, t+1, l) {
-			list = append(list, l)
-		}
-	}
-	return list
 }
 
 // some reports whether member i has anything to add up for the member l strides on
@@ -146,7 +118,7 @@ func (s Rectangular) some(g SparseGroup, i, t, l int) bool {
 			return true
 		}
 	}
-	strides := (g.Size + s.m - 1) / s.m
+	strides := schedule.Ceil(g.Size, s.m)
 	for u := t; u < len(s.shoot); u++ {
 		for _, c := range s.shoot[u].Chunks {
 			if c = c.Cut(strides); l < c.Count {

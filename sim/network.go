@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A Network is a network with one link per node, in the words of LogGP: A. Alexandrov, M.
+// Ionescu, K. Schauser, C. Scheiman, "LogGP: Incorporating Long Messages into the LogP Model",
+// SPAA 1995. A round in which the busiest node exchanges m messages and b bytes takes
+// L + o·m + G(m)·b.
+type Network struct {
+	Latency  time.Duration `json:"latency_ns"`  // L, per round
+	Overhead time.Duration `json:"overhead_ns"` // o, per message of a node
+	Gaps     Gaps          `json:"gaps"`        // G
+}
+
+// Gaps are G by the messages that a node has under way, rising; entries of 0 messages at the
+// end are none. A network whose link does not mind has one entry.
+type Gaps [4]Gap
+
+// A Gap is G, the time a byte takes on the link, with so many messages under way.
+type Gap struct {
+	Messages int32   `json:"messages"`
+	PerByte  PerByte `json:"seconds_per_byte"`
+}
+
+// Entries returns the entries that there are.
+func (g Gaps) Entries() []Gap {
+	n := 0
+	for n < len(g) && g[n].Messages != 0 {
+		n++
+	}
+	return g[:n]
+}
+
+// MarshalJSON returns the entries that there are.
+func (g Gaps) MarshalJSON() ([]byte, error) { return json.Marshal(g.Entries()) }
+
+// UnmarshalJSON reads a list of entries.
+func (g *Gaps) UnmarshalJSON(data []byte) error {
+	var list []Gap
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	if len(list) > len(g) {
+		return fmt.Errorf("sim: %d gaps: want at most %d", len(list), len(g))
+	}
+	*g = Gaps{}
+	copy(g[:], list)
+	return nil
+}
+
+// Gap returns G(n), between two entries on the line that joins them, and outside as the
+// nearest.
+func (n Network) Gap(messages int) PerByte {
+	list := n.Gaps.Entries()
+	i, found := slices.BinarySearchFunc(list, messages, func(g Gap, m int) int { return int(g.Messages) - m })
+	switch {
+	case len(list) == 0:
+		return 0
+	case found || i == 0:
+		return list[i].PerByte
+	case i == len(list):
+		return list[i-1].PerByte
+	}
+	a, b := list[i-1], list[i]
+	part := float64(messages-int(a.Messages)) / float64(b.Messages-a.Messages)
+	return a.PerByte + PerByte(part)*(b.PerByte-a.PerByte)
+}
+
+// time returns the nanoseconds of the messages of a plan whose elements have so many bytes.
+func (n Network) time(c Cost, element float64) float64 {
+	nodes := c.Nodes
+	if nodes == nil {
+		nodes = slices.Repeat([]NodeRound{{Messages: 1}}, c.C1)
+		if c.C1 > 0 {
+			nodes[0].Elements = c.C2
+		}
+	}
+	ns := 0.0
+	for _, x := range nodes {
+		if x.Messages > 0 {
+			ns += float64(n.Latency) + float64(x.Messages)*float64(n.Overhead)
+			ns += float64(n.Gap(x.Messages)) * float64(x.Elements) * element * float64(time.Second)
+		}
+	}
+	return ns
+}
+
+// Validate returns an error unless the times are 0 or more and at most an hour, and the gaps,
+// one or more, are by rising numbers of messages.
+func (n Network) Validate() error {
+	for _, d := range []time.Duration{n.Latency, n.Overhead} {
+		if d < 0 || d > time.Hour {
+			return fmt.Errorf("sim: network with a latency or overhead of %v: want 0 to %v", d, time.Hour)
+		}
+	}
+	list := n.Gaps.Entries()
+	if len(list) == 0 {
+		return fmt.Errorf("sim: network without a time per byte")
+	}
+	last := int32(0)
+	for i, g := range n.Gaps {
+		if i >= len(list) && g != (Gap{}) || i < len(list) && g.Messages <= last {
+			return fmt.Errorf("sim: gap %d of a network is for %d messages after %d: want more", i, g.Messages, last)
+		}
+		if err := g.PerByte.Validate(); err != nil {
+			return fmt.Errorf("sim: gap %d of a network: %w", i, err)
+		}
+		last = g.Messages
+	}
+	return nil
+}
+
+// String returns the values with their names, such as "L 20µs, o 2µs, G 0.8466 ns/B".
+func (n Network) String() string {
+	text := fmt.Sprintf("L %v, o %v, G %v", n.Latency, n.Overhead, n.Gap(1))
+	if list := n.Gaps.Entries(); len(list) > 1 {
+		last := list[len(list)-1]
+		text += fmt.Sprintf(", %v with %d messages", last.PerByte, last.Messages)
+	}
+	return text
+}
+
+// Goodput is what the headers of Ethernet, IP and TCP leave of a link's rate for data.
+const Goodput = 0.945
+
+// Presets are names that [ParseNetwork] reads.
+var Presets = []string{"100mbit/1ms", "10gbit/20us", "200gbit/2us", "wan"}
+
+var rateLatency = regexp.MustCompile(`^([0-9.]+)(k|m|g|t)bit/([0-9.]+(?:ns|us|µs|ms|s))$`)
+
+// ParseNetwork reads a network RATE/LATENCY such as "10gbit/20us", or "wan", which is
+// 1gbit/30ms. Data get [Goodput] of the rate. The overhead of a message is a tenth of the
+// latency, but 0.5 µs at least, as with a network card that reads memory by itself, and 20 µs
+// at most, as with a kernel's TCP.
+func ParseNetwork(name string) (Network, error) {
+	text := name
+	if name == "wan" {
+		text = "1gbit/30ms"
+	}
+	bad := fmt.Errorf("sim: network %q: want a rate and a latency such as %v", name, Presets)
+	parts := rateLatency.FindStringSubmatch(text)
+	if parts == nil {
+		return Network{}, bad
+	}
+	rate, err := strconv.ParseFloat(parts[1], 64)
+	rate *= map[string]float64{"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}[parts[2]]
+	latency, errL := time.ParseDuration(parts[3])
+	if err != nil || errL != nil || rate < 1 || rate > math.MaxInt64 {
+		return Network{}, bad
+	}
+	n := Network{Latency: latency, Overhead: min(max(latency/10, 500*time.Nanosecond), 20*time.Microsecond)}
+	n.Gaps[0] = Gap{1, PerByte(8 / (rate * Goodput))}
+	if n.Validate() != nil {
+		return Network{}, bad
+	}
+	return n, nil
+}

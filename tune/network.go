@@ -1,0 +1,198 @@
+package tune
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"volley/transport"
+)
+
+// totals are the bytes that a rank sends in a round, in all its messages together.
+var totals = []int{1, 4 << 10, 64 << 10, 1 << 20}
+
+const (
+	leastTotals = 3 // however slow the network is
+	leastTurns  = 3
+	mostTurns   = 1000 // however fast the network is
+	perBlock    = 3    // samples of which the least counts
+)
+
+// counts returns the numbers of messages of a round that are measured among k ranks: 1, 3, √k and
+// k−1. There are two or more, as else nothing tells L from o: 3 messages between 2 ranks have
+// the same receiver.
+func counts(k int) []int {
+	list := []int{1, 3, int(math.Round(math.Sqrt(float64(k)))), k - 1}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// meter is one rank that measures.
+//
+// Whatever decides how it goes on is the greatest value of all ranks, which all
+// know; so all decide alike.
+type meter struct {
+	t     transport.Transport
+	start time.Time
+
+	elapsed  float64 // seconds since the start, of the slowest rank
+	outgoing []byte
+	read     byte // of messages, so that they are read
+}
+
+// Rounds of tags: of the messages that are timed, and of those that agree.
+const (
+	timedRound = iota
+	agreeRound
+)
+
+// agree sets every value to the greatest of all ranks. All ranks return at about
+// the same time: none before the last has called it.
+func (m *meter) agree(ctx context.Context, values []float64) error {
+	rank, n := m.t.Rank(), m.t.Size()
+	for step, distance := 0, 1; distance < n; step, distance = step+1, 2*distance {
+		record := make([]byte, 0, 8*len(values))
+		for _, v := range values {
+			record = binary.LittleEndian.AppendUint64(record, math.Float64bits(v))
+		}
+		tag := transport.Tag{Round: agreeRound + step}
+		receiving := m.t.Receive((rank+n-distance)%n, tag, []int{len(record)})
+		sending := m.t.Send((rank+distance)%n, tag, [][]byte{record})
+		message, err := receiving.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		theirs := slices.Concat(message.Parts...)
+		message.Release()
+		for i := range values {
+			values[i] = max(values[i], math.Float64frombits(binary.LittleEndian.Uint64(theirs[8*i:])))
+		}
+		if err := sending.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line is the bytes of a cache line, or fewer.
+const line = 64
+
+// round sends so many messages of size bytes to the ranks that follow, and receives as many
+// from those before.
+func (m *meter) round(ctx context.Context, messages, size int) error {
+	rank, k := m.t.Rank(), m.t.Size()
+	tag, lengths := transport.Tag{Round: timedRound}, []int{size}
+	receivings, sendings := make([]transport.Receiving, messages), make([]transport.Sending, messages)
+	for i := range receivings {
+		receivings[i] = m.t.Receive((rank+k-1-i%(k-1))%k, tag, lengths)
+	}
+	for i := range sendings {
+		part := m.outgoing[i*size:][:size]
+		for at := 0; at < size; at += line {
+			part[at]++
+		}
+		sendings[i] = m.t.Send((rank+1+i%(k-1))%k, tag, [][]byte{part})
+	}
+	for _, receiving := range receivings {
+		message, err := receiving.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		for _, part := range message.Parts {
+			for at := 0; at < len(part); at += line {
+				m.read += part[at]
+			}
+		}
+		message.Release()
+	}
+	for _, sending := range sendings {
+		if err := sending.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sample returns the seconds that a round takes at the slowest rank, after a barrier.
+func (m *meter) sample(ctx context.Context, p Point) (float64, error) {
+	if err := m.agree(ctx, nil); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	if err := m.round(ctx, p.Messages, p.Bytes/p.Messages); err != nil {
+		return 0, fmt.Errorf("%d messages of %d bytes: %w", p.Messages, p.Bytes/p.Messages, err)
+	}
+	end := time.Now()
+	values := []float64{end.Sub(start).Seconds(), end.Sub(m.start).Seconds()}
+	err := m.agree(ctx, values)
+	m.elapsed = values[1]
+	return values[0], err
+}
+
+// network times rounds of all counts and totals, as far as the budget of seconds allows.
+func (m *meter) network(ctx context.Context, budget float64) ([]Point, error) {
+	numbers := counts(m.t.Size())
+	m.outgoing = make([]byte, max(totals[len(totals)-1], numbers[len(numbers)-1]))
+	var points []Point
+	longest := 0.0 // of the last total
+	for i, total := range totals {
+		if i >= leastTotals { // at most in proportion to the last one
+			longest *= float64(total) / float64(totals[i-1])
+			if float64(len(numbers)*(2+leastTurns))*longest > budget-m.elapsed {
+				break
+			}
+		}
+		longest = 0
+		for _, n := range numbers {
+			p := Point{Messages: n, Bytes: max(1, total/n) * n}
+			for range 2 { // the first one warms up
+				var err error
+				if p.Seconds, err = m.sample(ctx, p); err != nil {
+					return nil, err
+				}
+			}
+			points, longest = append(points, p), max(longest, p.Seconds)
+		}
+	}
+	samples := make([][]float64, len(points))
+	rng := rand.New(rand.NewPCG(1, 2)) // the same at all ranks
+	for turn := 0; turn < leastTurns || turn < mostTurns && m.elapsed < budget; turn++ {
+		for _, i := range rng.Perm(len(points)) {
+			seconds, err := m.sample(ctx, points[i])
+			if err != nil {
+				return nil, err
+			}
+			samples[i] = append(samples[i], seconds)
+		}
+	}
+	for i := range points {
+		p, s := &points[i], samples[i]
+		p.Seconds = rounded(typical(s))
+		p.Least, p.Most, p.Samples = rounded(slices.Min(s)), rounded(slices.Max(s)), len(s)
+	}
+	return points, nil
+}
+
+// typical returns the median of blocks of samples, of each of which the least counts: what
+// else the machine does makes a sample longer, never shorter.
+func typical(samples []float64) float64 {
+	var least []float64
+	for block := range slices.Chunk(samples, max(1, min(perBlock, len(samples)/perBlock))) {
+		least = append(least, slices.Min(block))
+	}
+	slices.Sort(least)
+	return median(least)
+}
+
+// median returns the median of a sorted list.
+func median(s []float64) float64 {
+	n := len(s)
+	return (s[n/2] + s[(n-1)/2]) / 2
+}
+
+// Memory is about how many bytes a rank takes to measure.
+const Memory = 2<<20 + (sources+1)*uncachedBytes
