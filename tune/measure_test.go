@@ -107,7 +107,7 @@ func TestVirtual(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("ranks=%d/%v", c.ranks, c.Latency), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const limit = 400 * time.Millisecond
+				const limit = 600 * time.Millisecond
 				fields := []field.Field{slow{fieldtest.Parse(t, "2^8"), c.gamma}, slow{fieldtest.Parse(t, "257"), 3 * c.gamma}}
 				start := time.Now()
 				results := measureLinks(t, c.ranks, c.Network, fields, limit)

@@ -17,9 +17,13 @@ var totals = []int{1, 4 << 10, 64 << 10, 1 << 20}
 
 const (
 	leastTotals = 3 // however slow the network is
+	patience    = 4 // times the budget that the least samples of a larger total may take
 	leastTurns  = 3
 	mostTurns   = 1000 // however fast the network is
 	perBlock    = 3    // samples of which the least counts
+
+	// In a plan rounds follow each other without a barrier, which not all ranks leave at once.
+	roundsPerSample = 2
 )
 
 // counts returns the numbers of messages of a round that are measured among k ranks: 1, 3, √k and
@@ -115,23 +119,27 @@ func (m *meter) round(ctx context.Context, messages, size int) error {
 	return nil
 }
 
-// sample returns the seconds that a round takes at the slowest rank, after a barrier.
+// sample returns the seconds that a round takes at the slowest rank, as the mean of a few after
+// a barrier.
 func (m *meter) sample(ctx context.Context, p Point) (float64, error) {
 	if err := m.agree(ctx, nil); err != nil {
 		return 0, err
 	}
 	start := time.Now()
-	if err := m.round(ctx, p.Messages, p.Bytes/p.Messages); err != nil {
-		return 0, fmt.Errorf("%d messages of %d bytes: %w", p.Messages, p.Bytes/p.Messages, err)
+	for range roundsPerSample {
+		if err := m.round(ctx, p.Messages, p.Bytes/p.Messages); err != nil {
+			return 0, fmt.Errorf("%d messages of %d bytes: %w", p.Messages, p.Bytes/p.Messages, err)
+		}
 	}
 	end := time.Now()
-	values := []float64{end.Sub(start).Seconds(), end.Sub(m.start).Seconds()}
+	values := []float64{end.Sub(start).Seconds() / roundsPerSample, end.Sub(m.start).Seconds()}
 	err := m.agree(ctx, values)
 	m.elapsed = values[1]
 	return values[0], err
 }
 
-// network times rounds of all counts and totals, as far as the budget of seconds allows.
+// network times rounds of all counts and totals, the largest unless they are too long for the
+// budget of seconds.
 func (m *meter) network(ctx context.Context, budget float64) ([]Point, error) {
 	numbers := counts(m.t.Size())
 	m.outgoing = make([]byte, max(totals[len(totals)-1], numbers[len(numbers)-1]))
@@ -141,18 +149,16 @@ func (m *meter) network(ctx context.Context, budget float64) ([]Point, error) {
 	for i, total := range totals {
 		if i >= leastTotals { // at most in proportion to the last one
 			longest *= float64(total) / float64(totals[i-1])
-			if float64(len(numbers)*(2+leastTurns))*longest > budget-m.elapsed {
+			if float64(len(numbers)*(1+leastTurns)*roundsPerSample)*longest > patience*budget {
 				break
 			}
 		}
 		longest = 0
 		for _, n := range numbers {
 			p := Point{Messages: n, Bytes: max(1, total/n) * n}
-			for range 2 { // the first one warms up
-				var err error
-				if p.Seconds, err = m.sample(ctx, p); err != nil {
-					return nil, err
-				}
+			var err error
+			if p.Seconds, err = m.sample(ctx, p); err != nil { // warms up
+				return nil, err
 			}
 			points, longest = append(points, p), max(longest, p.Seconds)
 		}
