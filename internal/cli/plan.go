@@ -223,7 +223,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		return err
 	}
 	err := report.Text(w, slices.Concat([]column{
-		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Algorithm }},
+		{Name: "algorithm", Value: func(c algo.Candidate) any { return algo.NameOf(c.Plan.Info()) }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 	}, traffic, []column{
 		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},

@@ -142,7 +142,7 @@ func (s *Selection) AddProcessors(f *pflag.FlagSet) {
 
 // AddPlan adds the flag that selects a plan for a matrix.
 func (s *Selection) AddPlan(f *pflag.FlagSet) {
-	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, or auto for the cheapest")
+	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, with parameters or without, as in exchange:8,8; or auto for the cheapest")
 }
 
 // AddLimits adds the flags that bound the choice of a plan.
