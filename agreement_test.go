@@ -105,9 +105,13 @@ func FuzzCompare(f *testing.F) {
 
 // FuzzOwn lets words be anything: they are what is said, and what cannot be is noticed.
 func FuzzOwn(f *testing.F) {
-	f.Add(uint64(1), uint64(2), uint64(3), math.Float64bits(4), math.Float64bits(5))
-	f.Fuzz(func(t *testing.T, a, b, c, d, e uint64) {
-		words := []uint64{a, b, c, d, e}
+	f.Add(uint64(1), uint64(2), uint64(3), math.Float64bits(4), math.Float64bits(5), []byte{9})
+	f.Fuzz(func(t *testing.T, a, b, c, d, e uint64, network []byte) {
+		text := append(network, make([]byte, 64)...)
+		words := []uint64{a, b, 0, 0, 0, 0, 0, 0, 0, 0, c, d, e}
+		for i := range 8 {
+			words[2+i] = binary.LittleEndian.Uint64(text[8*i:])
+		}
 		o := ownOf(words)
 		if !slices.Equal(o.words(), words) {
 			t.Errorf("%d: %+v: %d", words, o, o.words())

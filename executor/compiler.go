@@ -184,7 +184,9 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 	if len(here) > 0 {
 		return r, fmt.Errorf("round %d: %d messages that nobody receives: the plan is wrong", t, len(here))
 	}
-	// Messages of one round, port and pair of ranks arrive in order: that of their senders.
+	// Messages of one round, port and pair of ranks arrive in order: that of their senders. Both
+	// ranks have to find the same one first.
+	slices.SortStableFunc(r.sends, func(a, b send) int { return cmp.Or(a.port-b.port, a.src-b.src) })
 	slices.SortStableFunc(r.receives, func(a, b receive) int { return cmp.Or(a.port-b.port, a.src-b.src) })
 	return r, nil
 }
