@@ -77,7 +77,7 @@ func TestChoiceIsBest(t *testing.T) {
 	for i, m := range matrices {
 		for _, ports := range []int{1, 3} {
 			for l, limit := range limits {
-				p := &algo.Problem{Matrix: m, Ports: ports, Limits: limit, Cut: (i+l)%2 == 0}
+				p := &algo.Problem{Matrix: m, Ports: ports, Limits: limit, Whole: (i+l)%2 == 1}
 				if err := p.Prepare(); err != nil {
 					t.Fatal(err)
 				}
@@ -95,12 +95,17 @@ func TestChoiceIsBest(t *testing.T) {
 						all = append(all, option{q, count2(t, q)})
 					}
 				}
-				fewest, _ := p.Bounds()
+				fewest := 1 << 30
+				for _, o := range all {
+					if o.tally.pieces == 1 || !p.Whole {
+						fewest = min(fewest, o.tally.C1)
+					}
+				}
 				for _, model := range models {
 					best := time.Duration(-1)
 					for _, o := range all {
 						c := o.tally
-						if c.pieces > 1 && p.Square() && !p.Cut || p.MostRounds() >= 0 && c.C1 > p.MostRounds() ||
+						if c.pieces > 1 && p.Whole || p.MostRounds() >= 0 && c.C1 > p.MostRounds() ||
 							limit.Memory > 0 && c.memory > limit.Memory ||
 							limit.Compute > 0 && c.compute > limit.Compute*c.pieces {
 							continue
@@ -120,7 +125,7 @@ func TestChoiceIsBest(t *testing.T) {
 						want := algo.LimitError{Limits: limit, RoundsOver: -1, Memory: -1, Compute: -1}
 						for _, o := range all {
 							c := o.tally
-							if c.pieces > 1 && p.Square() && !p.Cut {
+							if c.pieces > 1 && p.Whole {
 								continue
 							}
 							compute := (c.compute + c.pieces - 1) / c.pieces
@@ -161,7 +166,7 @@ func TestChoiceIsBest(t *testing.T) {
 func checkLimitError(t *testing.T, of *algo.Problem, e *algo.LimitError) {
 	t.Helper()
 	try := func(l algo.Limits) {
-		p := &algo.Problem{Matrix: of.Matrix, Ports: of.Ports, Limits: l, Cut: of.Cut}
+		p := &algo.Problem{Matrix: of.Matrix, Ports: of.Ports, Limits: l, Whole: of.Whole}
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}

@@ -169,7 +169,7 @@ func TestFingerprintSize(t *testing.T) {
 		}
 	}
 	for _, w := range []int64{0, 1, 63, 1000, 1 << 15, 1<<16 - 1, 1 << 16, 100_000, 1 << 20, 1<<21 - 1, 1 << 22, 1 << 40, math.MaxInt64} {
-		b := verify.BlockSymbols(w)
+		b := verify.BlockSymbols(w, 1)
 		least, most := max(64, min(2896, math.Sqrt(2*float64(w)))), max(64, math.Sqrt(8*(1+float64(w))))
 		least, most = min(least, float64(max(1, w))), min(most, max(1, 2*float64(w)-1)) // no more than hold a packet
 		if b&(b-1) != 0 || b > 4096 || float64(b) < least || float64(b) > most {
@@ -290,7 +290,7 @@ func BenchmarkFingerprint(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					for range 2 {
-						p := verify.NewFingerprint(f, verify.Seed{1}, verify.BlockSymbols(int64(n)))
+						p := verify.NewFingerprint(f, verify.Seed{1}, verify.BlockSymbols(int64(n), 1))
 						p.Add(packet)
 					}
 					b.StopTimer()
