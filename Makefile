@@ -41,7 +41,7 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config and
 	@dir=$$(mktemp -d) && go test -tags mpi -c -o $$dir/transport ./transport/mpi && \
 	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout 300 mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
 	go build -tags mpi -o $$dir/example ./examples/mpi && timeout 60 mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
-	go test -tags mpi -count 1 ./cmd/libvolley
+	go test -tags mpi -count 1 ./cmd/libvolley ./bench/network
 	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|GroupJobKilled|GroupJobPairs|Job|JobCopies|JobErrors|JobDiffers|JobMissing|JobModes|DecodeJobs|DecodeJobErrors|DecodeJobKilled|TwoJobs|Jobs|OwnDirectories|Killed|Stopped)$$' ./internal/cli -group.kills 1
 
 page: ## web/dist, the page of volley explore, from its sources; needs Node.js and npm
@@ -61,7 +61,7 @@ browser: site ## the page in a real browser; needs Node.js, npm and Chromium
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group
-	go test -tags verifyall -timeout 1h ./field ./algo/... ./group -skip TestVerifyAll
+	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group -skip TestVerifyAll
 	go test ./web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
 
 TIME = 20m

@@ -2,11 +2,11 @@ package volley
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +16,6 @@ import (
 	"volley/executor"
 	"volley/sim"
 	"volley/transport"
-	"volley/verify"
 )
 
 // Greet compares with all other ranks what this one is to do, and by which version of Volley.
@@ -24,22 +23,53 @@ import (
 // they differ, which names the ranks. A wait for one message is bounded by the timeout, unless
 // that is 0.
 func Greet(ctx context.Context, t transport.Transport, verb string, timeout time.Duration) error {
-	_, err := collective.New(t, timeout).Greet(ctx, verb, Version, nil, func([][]byte) ([]byte, error) { return nil, nil })
+	_, err := collective.New(t, timeout).Greet(ctx, collective.Greeting{Verb: verb, Version: Version},
+		func([]uint64) bool { return true }, func([][]byte) error { return nil })
 	return err
 }
 
-// A greeting is what a processor tells all others before a run, as the terms of
-// [collective.Comm.Greet].
+// A greeting is what a processor tells all others before a run, in [collective.Comm.Greet].
 type greeting struct {
 	Terms terms
+	Own   own
+}
 
+// own is what may differ, in words of [collective.Greeting].
+type own struct {
 	Bytes int64 // length of its packet; in what greet returns, of the longest
 
-	// Processor 0's are used by all.
-	Beta  int64 // ns
+	// Those of processor 0 are used by all. The others say 0.
+	Seed  uint64 // of the fingerprints
+	Beta  int64  // ns
 	Tau   sim.PerByte
 	Gamma sim.PerByte
-	Seed  verify.Seed
+}
+
+const ownWords = 5
+
+// words returns what is said as words, the largest of which count.
+func (o own) words() []uint64 {
+	words := make([]uint64, ownWords)
+	data, err := binary.Append(nil, binary.LittleEndian, o)
+	if err == nil {
+		_, err = binary.Decode(data, binary.LittleEndian, words)
+	}
+	if err != nil {
+		panic(err) // of fixed size
+	}
+	return words
+}
+
+// ownOf is the inverse of words.
+func ownOf(words []uint64) (o own) {
+	data, err := binary.Append(nil, binary.LittleEndian, words)
+	if err == nil {
+		_, err = binary.Decode(data, binary.LittleEndian, &o)
+	}
+	if err != nil {
+		panic(err) // of fixed size
+	}
+	return o
 }
 
 // terms are what all processors have to agree on; long ones as digests.
@@ -56,8 +86,22 @@ type terms struct {
 	Limits    [3]int64
 }
 
-func (g greeting) model(symbolBytes int) sim.Model {
-	return sim.Model{Beta: time.Duration(g.Beta), Tau: g.Tau, Gamma: g.Gamma, Bytes: g.Bytes, SymbolBytes: symbolBytes}
+func (o own) model(symbolBytes int) sim.Model {
+	return sim.Model{Beta: time.Duration(o.Beta), Tau: o.Tau, Gamma: o.Gamma, Bytes: o.Bytes, SymbolBytes: symbolBytes}
+}
+
+// mostPacket is more bytes than any processor has, and few enough to reckon with.
+const mostPacket = 1 << 46
+
+// impossible says what cannot be of what is said, or nothing.
+func (o own) impossible() string {
+	if o.Bytes < 0 || o.Bytes > mostPacket {
+		return fmt.Sprintf("its packet has %d bytes: want 0 to %d", o.Bytes, int64(mostPacket))
+	}
+	if m := (&options{ports: 1, beta: time.Duration(o.Beta), tau: o.Tau, gamma: o.Gamma, memory: 1, algorithm: algo.Auto}); m.validate() != nil {
+		return fmt.Sprintf("β is %v, τ %v and γ %v: want numbers, 0 or more", m.beta, o.Tau, o.Gamma)
+	}
+	return ""
 }
 
 // A DisagreementError says that processors were started with different
@@ -80,8 +124,8 @@ func (e *DisagreementError) Error() string {
 // AtAllRanks reports that all ranks find the error.
 func (e *DisagreementError) AtAllRanks() bool { return true }
 
-// greeting returns what this processor says, whose packet has so many bytes.
-func (e *Encoder) greeting(size int64) greeting {
+// greeting returns what this processor, at a rank, says, whose packet has so many bytes.
+func (e *Encoder) greeting(rank int, size int64) greeting {
 	g := greeting{
 		Terms: terms{
 			Ports:     uint32(e.problem.Ports),
@@ -95,76 +139,44 @@ func (e *Encoder) greeting(size int64) greeting {
 			Cut:       e.options.cut,
 			Limits:    [3]int64{int64(e.options.limits.Rounds.Over()), int64(e.options.limits.Memory), int64(e.options.limits.Compute)},
 		},
-		Bytes: size,
-		Beta:  int64(e.options.beta),
-		Tau:   e.options.tau,
-		Gamma: e.options.gamma,
+		Own: own{Bytes: size},
 	}
-	rand.Read(g.Seed[:])
+	if rank == 0 {
+		g.Own = own{Bytes: size, Seed: rand.Uint64(), Beta: int64(e.options.beta), Tau: e.options.tau, Gamma: e.options.gamma}
+	}
 	return g
 }
 
-// greet exchanges greetings. It returns processor 0's, with the length of the
-// longest packet, or a *DisagreementError.
-func (e *Encoder) greet(ctx context.Context, c *collective.Comm, ranks int, size int64) (greeting, error) {
-	said, err := binary.Append(nil, binary.LittleEndian, e.greeting(size))
+// greet exchanges greetings. It returns the length of the longest packet and what processor 0
+// says, or a *DisagreementError.
+func (e *Encoder) greet(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (own, error) {
+	g := e.greeting(t.Rank(), size)
+	said, err := binary.Append(nil, binary.LittleEndian, g.Terms)
 	if err != nil {
-		return greeting{}, err
+		return own{}, err
 	}
-	said, err = c.Greet(ctx, "encode", Version, said, func(terms [][]byte) ([]byte, error) {
-		shared, err := agree(terms)
-		if apart := new(*DisagreementError); errors.As(err, apart) {
-			(*apart).With = e.firstProcessor((*apart).With, ranks)
-			for i, rank := range (*apart).Processors {
-				(*apart).Processors[i] = e.firstProcessor(rank, ranks)
+	words, err := c.Greet(ctx, collective.Greeting{Verb: "encode", Version: Version, Terms: said, Own: g.Own.words()},
+		func(words []uint64) bool { return ownOf(words).impossible() == "" },
+		func(said [][]byte) error {
+			err := compare(said)
+			if apart := new(*DisagreementError); errors.As(err, apart) {
+				(*apart).With = e.firstProcessor((*apart).With, t.Size())
+				for i, rank := range (*apart).Processors {
+					(*apart).Processors[i] = e.firstProcessor(rank, t.Size())
+				}
 			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		return binary.Append(nil, binary.LittleEndian, shared)
-	})
+			return err
+		})
 	if err != nil {
-		return greeting{}, err
+		return own{}, err
 	}
-	shared := greeting{}
-	_, err = binary.Decode(said, binary.LittleEndian, &shared)
-	return shared, err
+	return ownOf(words), nil
 }
 
 // firstProcessor returns the first processor that lives at a rank.
 func (e *Encoder) firstProcessor(rank, ranks int) int {
 	first, _ := executor.Hosted(e.problem.Processors(), rank, ranks)
 	return first
-}
-
-// mostPacket is more bytes than any processor has, and few enough to reckon with.
-const mostPacket = 1 << 46
-
-// agree returns processor 0's greeting, with the length of the longest packet, or
-// a *DisagreementError.
-func agree(said [][]byte) (greeting, error) {
-	all := make([]greeting, len(said))
-	for r, data := range said {
-		g := &all[r]
-		if _, err := binary.Decode(data, binary.LittleEndian, g); err != nil {
-			return greeting{}, err
-		}
-		if g.Bytes < 0 || g.Bytes > mostPacket {
-			return greeting{}, &collective.PeerError{Reason: fmt.Sprintf("rank %d says that its packet has %d bytes: want 0 to %d", r, g.Bytes, int64(mostPacket))}
-		}
-		if o := (&options{ports: 1, beta: time.Duration(g.Beta), tau: g.Tau, gamma: g.Gamma, memory: 1, algorithm: algo.Auto}); o.validate() != nil {
-			return greeting{}, &collective.PeerError{Reason: fmt.Sprintf("rank %d says that β is %v, τ %v and γ %v: want numbers, 0 or more", r, o.beta, g.Tau, g.Gamma)}
-		}
-	}
-	if err := compare(all); err != nil {
-		return greeting{}, err
-	}
-	shared := all[0]
-	for _, g := range all {
-		shared.Bytes = max(shared.Bytes, g.Bytes)
-	}
-	return shared, nil
 }
 
 // aspects names what processors have to agree on.
@@ -184,8 +196,15 @@ var aspects = []struct {
 	{"limits", func(a, b terms) bool { return a.Limits == b.Limits }},
 }
 
-// compare returns a *DisagreementError when the terms differ.
-func compare(all []greeting) error {
+// compare returns a *DisagreementError where the terms of greetings differ, which it numbers by
+// rank, or else the error of one that says what cannot be.
+func compare(said [][]byte) error {
+	all := make([]greeting, len(said))
+	for r, data := range said {
+		if _, err := binary.Decode(data, binary.LittleEndian, &all[r]); err != nil {
+			return err
+		}
+	}
 	votes := map[terms]int{}
 	most := 0
 	for _, g := range all {
@@ -193,6 +212,11 @@ func compare(all []greeting) error {
 		most = max(most, votes[g.Terms])
 	}
 	if most == len(all) {
+		for r, g := range all {
+			if wrong := g.Own.impossible(); wrong != "" {
+				return &collective.PeerError{Reason: fmt.Sprintf("rank %d says that %s", r, wrong)}
+			}
+		}
 		return nil
 	}
 	e := &DisagreementError{With: slices.IndexFunc(all, func(g greeting) bool { return votes[g.Terms] == most })}

@@ -3,8 +3,10 @@ package volley
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,12 +28,16 @@ func TestCompare(t *testing.T) {
 		want *DisagreementError
 	}{
 		{[]greeting{ports(1)}, nil},
-		{[]greeting{ports(1), {Terms: terms{Ports: 1}, Bytes: 5, Beta: 6, Tau: 7}, ports(1)}, nil},
+		{[]greeting{ports(1), {Terms: terms{Ports: 1}, Own: own{Bytes: 5, Beta: 6, Tau: 7}}, ports(1)}, nil},
 		{[]greeting{ports(1), ports(2)}, &DisagreementError{[]int{1}, 0, []string{"ports"}}},
 		{[]greeting{ports(1), ports(2), ports(2)}, &DisagreementError{[]int{0}, 1, []string{"ports"}}},
 		{[]greeting{ports(1), ports(2), ports(3)}, &DisagreementError{[]int{1, 2}, 0, []string{"ports"}}},
 	} {
-		err := compare(c.all)
+		var said [][]byte
+		for _, g := range c.all {
+			said = append(said, record(t, g))
+		}
+		err := compare(said)
 		if got, _ := err.(*DisagreementError); !reflect.DeepEqual(got, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%v: got %v, want %v", c.all, err, c.want)
 		}
@@ -61,9 +67,9 @@ func TestControl(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		// Greetings with digests go as in an allgather; then a header of 32 bytes
-		// for each of three partners.
-		if want := int64((k-1)*256 + 3*32); r.ControlBytes != want {
+		// A greeting goes to every other rank, and a header of 32 bytes to each of
+		// three partners.
+		if want := int64((k-1)*152 + 3*32); r.ControlBytes != want {
 			t.Errorf("processor %d: %d bytes of control, want %d", tr.Rank(), r.ControlBytes, want)
 		}
 		return nil
@@ -78,24 +84,36 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// FuzzAgree lets greetings arrive damaged.
-func FuzzAgree(f *testing.F) {
-	for _, g := range []greeting{{}, {Bytes: 5, Terms: terms{Ports: 2, Check: true}}} {
+// FuzzCompare lets greetings arrive damaged.
+func FuzzCompare(f *testing.F) {
+	for _, g := range []greeting{{}, {Own: own{Bytes: 5}, Terms: terms{Ports: 2, Check: true}}} {
 		f.Add(record(f, g), record(f, greeting{}))
 	}
 	f.Add([]byte{}, []byte{1})
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		defer fuzzlimit.Hold(t, len(a)+len(b))()
-		shared, err := agree([][]byte{a, b})
-		if err != nil {
+		if compare([][]byte{a, b}) != nil {
 			return
 		}
-		// Whatever is agreed on is what one said, but for the length.
 		for _, data := range [][]byte{a, b} {
-			one, err := agree([][]byte{data})
-			if err != nil || one.Terms != shared.Terms || one.Bytes > shared.Bytes || shared.Bytes < 0 || shared.Bytes > mostPacket {
-				t.Errorf("%x: %+v, %v; of both: %+v", data, one, err, shared)
+			if err := compare([][]byte{data}); err != nil {
+				t.Errorf("%x: %v, and nothing is wrong with both", data, err)
 			}
+		}
+	})
+}
+
+// FuzzOwn lets words be anything: they are what is said, and what cannot be is noticed.
+func FuzzOwn(f *testing.F) {
+	f.Add(uint64(1), uint64(2), uint64(3), math.Float64bits(4), math.Float64bits(5))
+	f.Fuzz(func(t *testing.T, a, b, c, d, e uint64) {
+		words := []uint64{a, b, c, d, e}
+		o := ownOf(words)
+		if !slices.Equal(o.words(), words) {
+			t.Errorf("%d: %+v: %d", words, o, o.words())
+		}
+		if m := o.model(1); o.impossible() == "" && (m.Bytes < 0 || m.Beta < 0 || !(m.Tau >= 0) || !(m.Gamma >= 0)) {
+			t.Errorf("%d: %+v is possible", words, o)
 		}
 	})
 }
@@ -103,7 +121,7 @@ func FuzzAgree(f *testing.F) {
 // record returns the terms of a greeting as they go over the wire.
 func record(t testing.TB, g greeting) []byte {
 	data, err := binary.Append(nil, binary.LittleEndian, g)
-	if err != nil || len(data) > 184 { // which a greeting has room for
+	if err != nil || binary.Size(terms{})+8*collective.MostOwn < len(data) || len(data) > 184 { // which a greeting has room for
 		t.Fatal(len(data), err)
 	}
 	return data
@@ -132,7 +150,7 @@ func TestVerbs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{3, collective.Many} {
+	for _, n := range []int{3, 130} {
 		a, err := matrix.Random(f, n, n, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -168,26 +186,27 @@ func TestImpossible(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		say  func(*greeting)
+		say  func(*own)
 	}{
-		{"a negative length", func(g *greeting) { g.Bytes = -1 }},
-		{"a length", func(g *greeting) { g.Bytes = math.MaxInt64 }},
-		{"β", func(g *greeting) { g.Beta = -1 }},
-		{"τ", func(g *greeting) { g.Tau = sim.PerByte(math.NaN()) }},
-		{"γ", func(g *greeting) { g.Gamma = sim.PerByte(math.Inf(1)) }},
+		{"a negative length", func(g *own) { g.Bytes = -1 }},
+		{"a length", func(g *own) { g.Bytes = math.MaxInt64 }},
+		{"β", func(g *own) { g.Beta = -1 }},
+		{"τ", func(g *own) { g.Tau = sim.PerByte(math.NaN()) }},
+		{"γ", func(g *own) { g.Gamma = sim.PerByte(math.Inf(1)) }},
 	} {
 		for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
 			if tr.Rank() < 2 {
 				_, _, err := encoder.Encode(ctx, tr, []byte{1})
 				return err
 			}
-			g := encoder.greeting(0)
-			c.say(&g)
-			said, err := binary.Append(nil, binary.LittleEndian, g)
+			g := encoder.greeting(tr.Rank(), 0)
+			c.say(&g.Own)
+			said, err := binary.Append(nil, binary.LittleEndian, g.Terms)
 			if err != nil {
 				return err
 			}
-			_, err = collective.New(tr, time.Minute).Greet(ctx, "encode", Version, said, func([][]byte) ([]byte, error) { return nil, nil })
+			_, err = collective.New(tr, time.Minute).Greet(ctx, collective.Greeting{Verb: "encode", Version: Version, Terms: said, Own: g.Own.words()},
+				func(words []uint64) bool { return ownOf(words).impossible() == "" }, func([][]byte) error { return errors.New("impossible") })
 			return err
 		}) {
 			if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 says that ")) {

@@ -2,6 +2,7 @@ package volley_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -1041,6 +1042,7 @@ func (c *trial) loosen(t *rapid.T, e *algo.LimitError) {
 
 // A letter is what a processor sent or asked for, as the transport sees it.
 type letter struct {
+	queue transport.Queue
 	sent  bool
 	tag   transport.Tag
 	peer  int
@@ -1060,18 +1062,18 @@ func (c *counted) note(l letter) {
 	c.letters = append(c.letters, l)
 }
 
-func (c *counted) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	l := letter{true, tag, dst, nil}
-	for _, part := range parts {
-		l.parts = append(l.parts, len(part))
-	}
-	c.note(l)
-	return c.Transport.Send(dst, tag, parts)
+type countedQueue struct {
+	transport.Queue
+	of *counted
 }
 
-func (c *counted) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	c.note(letter{false, tag, src, slices.Clone(lengths)})
-	return c.Transport.Receive(src, tag, lengths)
+func (c *counted) NewQueue() transport.Queue { return countedQueue{c.Transport.NewQueue(), c} }
+
+func (q countedQueue) Post(transfers ...*transport.Transfer) {
+	for _, t := range transfers {
+		q.of.note(letter{q.Queue, !t.Receive, t.Tag, t.Rank, t.Lengths()})
+	}
+	q.Queue.Post(transfers...)
 }
 
 // An outcome is what a processor has of a run.
@@ -1133,7 +1135,7 @@ func (c *trial) encode(t *rapid.T, packets [][][]byte) [][]outcome {
 						r.err = errors.New("not written in ascending order")
 					}
 				}
-				if r.letters = tr.letters[first:]; r.err != nil {
+				if r.letters = slices.Concat(jobs(tr.letters[first:])...); r.err != nil {
 					return
 				}
 			}
@@ -1424,29 +1426,51 @@ func lanes(letters []letter, rounds int) (data [][]letter) {
 	return data
 }
 
-// jobs splits the letters of one processor where the rounds begin again: into
-// segments, and what is said before and after them. Within a round a processor first
-// asks for what it receives, port by port.
-func jobs(letters []letter) [][]letter {
-	var list [][]letter
-	round, sending, port := -1, true, map[int]bool{}
+// jobs splits the letters of one processor into segments, and what is said before and after
+// them: each queue has letters of its own, and a segment has one for each message. A job's letters
+// are put in the order of its rounds, in each of which a processor first asks for what it receives.
+func jobs(letters []letter) (list [][]letter) {
+	type message struct {
+		queue transport.Queue
+		sent  bool
+		tag   transport.Tag
+		peer  int
+	}
+	current, seen := map[transport.Queue]int{}, map[message]int{} // jobs
+	var order []transport.Queue
+	var of []transport.Queue // by job
 	for _, l := range letters {
-		if len(list) == 0 || l.tag.Round < round || l.tag.Round == round && (sending && !l.sent || sending == l.sent && port[l.tag.Port]) {
-			list = append(list, nil)
-			clear(port)
-		} else if l.tag.Round > round || l.sent != sending {
-			clear(port)
+		m := message{l.queue, l.sent, l.tag, l.peer}
+		job, ok := current[l.queue]
+		if !ok {
+			order = append(order, l.queue)
 		}
-		round, sending = l.tag.Round, l.sent
-		port[l.tag.Port] = true
-		if !l.sent { // receives are in port order
-			for p := range l.tag.Port {
-				port[p] = true
+		if last, again := seen[m]; !ok || again && last == job {
+			job = len(list)
+			list, of = append(list, nil), append(of, l.queue)
+			current[l.queue] = job
+		}
+		seen[m] = job
+		list[job] = append(list[job], l)
+	}
+	var sorted [][]letter
+	for _, q := range order {
+		for job, letters := range list {
+			if of[job] == q {
+				slices.SortStableFunc(letters, func(a, b letter) int {
+					way := 0
+					if a.sent != b.sent {
+						if way = -1; a.sent {
+							way = 1
+						}
+					}
+					return cmp.Or(a.tag.Round-b.tag.Round, way, a.tag.Port-b.tag.Port)
+				})
+				sorted = append(sorted, letters)
 			}
 		}
-		list[len(list)-1] = append(list[len(list)-1], l)
 	}
-	return list
+	return sorted
 }
 
 func total(parts []int) (n int64) {
@@ -1456,70 +1480,35 @@ func total(parts []int) (n int64) {
 	return n
 }
 
-// compareLetters counts rounds, elements and bytes from the letters alone. It knows
-// that the greeting is an allgather through one port, the check one through p, or a ring
-// where the run was such an allgather, and a last one through one port is the barrier; among 129 processors or more, where these
-// are other schedules, it tells letters of the greeting by their length, and only
-// where no check follows.
+// compareLetters counts rounds, elements and bytes from the letters alone. It knows that a
+// greeting is an exchange of up to 16 times more ranks a round, the check another, and that a last
+// one is the barrier.
 func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]outcome) {
 	n := c.processors()
-	many := n >= 129
-	if many && c.check || n == 1 {
+	if n == 1 {
 		return
 	}
-	greetings := clog(n, 1)
 	rounds := make([]plan.RoundTraffic, len(r.Rounds))
 	var bytesMax, controlMax int64
 	elements := map[int]int64{} // bytes of an element, by segment
 	controlRounds := 0
-	greeting := all[0][run].letters[0].parts[0] // bytes
-	if many && r.PacketBytes >= int64(greeting)/2 {
-		return // elements may be as long
+	for reach := 1; reach < n; reach *= 16 {
+		controlRounds++
+	}
+	if c.check {
+		controlRounds *= 3
 	}
 	for proc := range all {
-		letters := all[proc][run].letters
-		var data [][]letter
 		var control, rest []letter
-		if many {
-			for _, l := range letters {
-				if l.parts[0] == greeting {
-					control = append(control, l)
-				} else {
-					rest = append(rest, l)
-				}
-			}
-			data = lanes(rest, len(rounds))
-		} else {
-			control = letters[:2*greetings]
-			rest = letters[2*greetings:]
-			controlRounds = greetings
-			if c.check {
-				first := len(rest) - 2*greetings      // of the barrier
-				if r.Algorithm == "bruck-allgather" { // which the ring checks
-					first -= 2 * (n - 1)
-				} else {
-					for _, round := range algo.Allgather(c.a.Field(), n, r.Ports).Schedule(proc).Rounds {
-						first -= len(round.Sends) + len(round.Recvs)
-					}
-				}
-				if first < 0 {
-					t.Fatalf("%v\nrun %d, processor %d: no check and barrier in the letters %v", c, run, proc, letters)
-				}
-				tail := jobs(rest[first:])
-				if len(tail) != 2 {
-					t.Fatalf("%v\nrun %d, processor %d: no check and barrier, but %v", c, run, proc, tail)
-				}
-				control = slices.Concat(control, tail[0], tail[1])
-				controlRounds += 2 + tail[0][len(tail[0])-1].tag.Round + tail[1][len(tail[1])-1].tag.Round
-				rest = rest[:first]
-			}
-			data = lanes(rest, len(rounds))
-			for i, l := range letters[:2*greetings] {
-				if l.tag.Round != i/2 || l.tag.Port != 0 {
-					t.Fatalf("%v\nrun %d, processor %d: letter %d is no greeting: %+v", c, run, proc, i, l)
-				}
+		for _, l := range all[proc][run].letters {
+			if l.tag.Round < transport.ControlRounds {
+				control = append(control, l)
+			} else {
+				l.tag.Round -= transport.ControlRounds
+				rest = append(rest, l)
 			}
 		}
+		data := lanes(rest, len(rounds))
 		if len(data) > 0 && len(data) != r.Segments {
 			t.Fatalf("%v\nrun %d, by %s %s, processor %d: letters of %d segments, or two on one port; reported are %d: %+v", c, run, r.Algorithm, r.Parameters, proc, len(data), r.Segments, data)
 		}
@@ -1581,7 +1570,7 @@ func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]ou
 			c2 += x.Largest
 		}
 	}
-	if !slices.Equal(rounds, r.Rounds) || c1 != r.C1 || c2 != r.C2 || bytesMax != r.BytesSentMax || controlMax != r.ControlBytes || !many && controlRounds != r.ControlRounds {
+	if !slices.Equal(rounds, r.Rounds) || c1 != r.C1 || c2 != r.C2 || bytesMax != r.BytesSentMax || controlMax != r.ControlBytes || controlRounds != r.ControlRounds {
 		t.Fatalf("%v\nrun %d: counted %d/%d, %v, %d bytes, %d bytes in %d rounds of control; reported %+v", c, run, c1, c2, rounds, bytesMax, controlMax, controlRounds, r)
 	}
 	var whole int64

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"volley/algo"
 	"volley/collective"
 	"volley/executor"
-	"volley/field"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -43,26 +43,22 @@ type choice struct {
 	by    sim.Model // chosen by it
 	slots int       // plan.MemorySlots
 
-	mu          sync.Mutex // guards what follows
-	check       plan.Plan  // for the fingerprints
+	mu          sync.Mutex // guards executables
 	executables map[executableKey]*executor.Executable
 }
 
-type executableKey struct {
-	check       bool // of the check, not of the run
-	rank, ranks int
-}
+type executableKey struct{ rank, ranks int }
 
-// executable returns p, the plan or that of the check, ready to run at a rank.
-func (c *choice) executable(p plan.Plan, check bool, rank, ranks int) (*executor.Executable, error) {
-	key := executableKey{check, rank, ranks}
+// executable returns the plan ready to run at a rank.
+func (c *choice) executable(rank, ranks int) (*executor.Executable, error) {
+	key := executableKey{rank, ranks}
 	c.mu.Lock()
 	x := c.executables[key]
 	c.mu.Unlock()
 	if x != nil {
 		return x, nil
 	}
-	x, err := executor.Prepare(p, rank, ranks)
+	x, err := executor.Prepare(c.Plan, rank, ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +226,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		e.options.trace.End(trace.Event{Kind: kind, Rank: t.Rank(), Row: trace.RunRow, Start: began, First: first, Last: end - 1})
 		began = e.options.trace.Now()
 	}
-	shared, err := e.greet(ctx, c, t.Size(), size)
+	shared, err := e.greet(ctx, c, t, size)
 	agreed := time.Since(start)
 	traced(trace.Agree)
 	if err != nil {
@@ -250,14 +246,16 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	r.PlanHash = hex.EncodeToString(hash)
 	compiling := time.Now()
 	began = e.options.trace.Now()
-	executable, err := chosen.executable(p, false, t.Rank(), t.Size())
+	executable, err := chosen.executable(t.Rank(), t.Size())
 	traced(trace.Compile)
 	if err != nil {
 		return nil, err
 	}
 	r.CompileSeconds = time.Since(compiling).Seconds()
 
-	block := verify.BlockSymbols(r.SymbolsPerPacket, n)
+	digest := sha256.Sum256(binary.LittleEndian.AppendUint64(slices.Clone(hash), shared.Seed))
+	header := digest[:] // no message of an earlier run, or another agreement, has it
+	block := verify.BlockSymbols(r.SymbolsPerPacket)
 	align := int64(block) * symbol
 	segment, ahead, err := chosen.segment(shared.Bytes, e.options.memory, align, t.Size())
 	if err != nil {
@@ -265,9 +263,9 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	}
 	job := executor.Job{
 		Executable: executable, Bytes: shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
-		Header: hash,
-		Check: func(rank int, header []byte) error {
-			if !bytes.Equal(header, hash) {
+		Header: header,
+		Check: func(rank int, theirs []byte) error {
+			if !bytes.Equal(theirs, header) {
 				return &DisagreementError{Processors: []int{e.firstProcessor(rank, t.Size())}, With: first, In: []string{"plan"}}
 			}
 			return nil
@@ -282,39 +280,27 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 			job.Outputs = append(job.Outputs, packet.output(shared.Bytes))
 		}
 	}
-	var in, out []*verify.Fingerprint
+	var x *check
 	if e.options.check {
-		for range packets {
-			in = append(in, verify.NewFingerprint(f, shared.Seed, block))
-			out = append(out, verify.NewFingerprint(f, shared.Seed, block))
-		}
-		job.Observe = func(proc int, inputs, outputs [][]byte) error {
-			for _, part := range inputs {
-				in[proc-first].Add(part)
-			}
-			for _, part := range outputs {
-				if f.FirstInvalid(part) >= 0 { // came so over the wire; the arithmetic might not notice
-					return &verify.CheckError{Proc: proc}
-				}
-				out[proc-first].Add(part)
-			}
-			return nil
-		}
+		x = e.newCheck(t, c, p, shared.Seed, block)
+		job.Observe = x.observe
+		x.begin(ctx, packets)
 	}
 	traffic, err := executor.Run(ctx, t, job)
+	checking := time.Now()
+	began = e.options.trace.Now()
+	if x != nil {
+		err = x.finish(ctx, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if e.options.check {
-		checking := time.Now()
-		began = e.options.trace.Now()
-		err := e.check(ctx, t, c, chosen, in, out)
+	if x != nil {
 		traced(trace.Check)
-		if err != nil {
-			return nil, err
-		}
 		r.Verified = true
-		r.CheckSeconds = time.Since(checking).Seconds()
+		r.CheckSeconds = (time.Since(checking) + x.observed()).Seconds()
+		c.Rounds += x.comm.Rounds
+		c.Bytes += x.comm.Bytes
 	}
 	var reports []*Report
 	for i := range traffic {
@@ -362,77 +348,6 @@ const maxSegment = 256 << 10
 // begin. Longer packets are cut, as one segment is coded while another is on its way.
 const minMessage = 4 << 20
 
-// check encodes the fingerprints of all inputs, by another algorithm than the run's,
-// and compares the result with the fingerprint of the output. It returns nil once
-// all processors have found theirs right.
-func (e *Encoder) check(ctx context.Context, t transport.Transport, c *collective.Comm, chosen *choice, in, out []*verify.Fingerprint) error {
-	q, err := e.checkPlan(chosen)
-	if err != nil {
-		return err
-	}
-	executable, err := chosen.executable(q, true, t.Rank(), t.Size())
-	if err != nil {
-		return err
-	}
-	records := make([][]byte, len(in))
-	for i := range in {
-		records[i] = in[i].Bytes()
-	}
-	want, err := c.Run(ctx, executable, records, len(records), len(records[0]))
-	if err != nil {
-		return err
-	}
-	for i := range want {
-		if !bytes.Equal(want[i], out[i].Bytes()) {
-			return &verify.CheckError{Proc: e.firstProcessor(t.Rank(), t.Size()) + i}
-		}
-	}
-	return c.Barrier(ctx) // who failed has aborted instead
-}
-
-// checkPlan returns the plan for the fingerprints of a run.
-func (e *Encoder) checkPlan(chosen *choice) (plan.Plan, error) {
-	chosen.mu.Lock()
-	defer chosen.mu.Unlock()
-	if chosen.check != nil {
-		return chosen.check, nil
-	}
-	name := "bruck-allgather" // so that nobody else computes what a processor expects
-	switch info := chosen.Info(); {
-	case info.Processors < collective.Many && info.Algorithm == name:
-		name = "ring-allgather"
-	case info.Processors >= collective.Many && info.Algorithm != "universal":
-		name = "universal"
-	case info.Processors >= collective.Many:
-		name = "prepare-and-shoot"
-	}
-	other, err := algo.Lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	chosen.check, err = other.Compile(&obtained{e.matrix, e.problem, chosen.Plan}, chosen.Info().Ports)
-	return chosen.check, err
-}
-
-// obtained is the square matrix whose column k is what processor k obtains from a
-// plan: nothing, where it is no sink.
-type obtained struct {
-	matrix.Matrix
-	problem *algo.Problem
-	plan    plan.Plan
-}
-
-func (m *obtained) Rows() int { return m.problem.Processors() }
-func (m *obtained) Cols() int { return m.problem.Processors() }
-
-func (m *obtained) At(i, j int) field.Element {
-	row, source := m.problem.Source(i)
-	if _, sink := m.problem.Sink(j); !source || !sink {
-		return field.Element{}
-	}
-	return m.Matrix.At(row, m.plan.Column(j, 0)/m.plan.Info().PieceCount())
-}
-
 // IsInputError reports whether an error of a run is the caller's to mend: wrong symbols,
 // processors that disagree, or options that no plan keeps.
 func IsInputError(err error) bool {
@@ -445,7 +360,7 @@ type MemoryError = executor.MemoryError
 
 // planHash identifies a run: two processors with equal hashes send each other
 // what the other expects.
-func planHash(p plan.Plan, a matrix.Matrix, g greeting) []byte {
+func planHash(p plan.Plan, a matrix.Matrix, g own) []byte {
 	info := p.Info()
 	h := sha256.New()
 	fmt.Fprintf(h, "volley %d\nplan %d\nfield %s\nmatrix %s\nprocessors %d\nports %d\nalgorithm %s %s\nbytes %d\nbeta %d\ntau %x\ngamma %x\n",

@@ -116,19 +116,9 @@ func TestNoDisagreement(t *testing.T) {
 	}
 }
 
-// sends returns how many messages the processor sends for the greetings, and how
-// many of the run itself.
-func sends(t *testing.T, members []member, proc int) (greeting, data int) {
+// sends returns the picks of the messages of the run itself that the processor sends.
+func sends(t *testing.T, members []member, proc int) (data []faulty.Pick) {
 	t.Helper()
-	k := len(members)
-	count := func(rounds int, at func(int) int) (n int) {
-		for i := range rounds {
-			n += at(i)
-		}
-		return n
-	}
-	p := algo.Allgather(members[0].matrix.Field(), k, 1).Schedule(proc)
-	greeting = count(len(p.Rounds), func(i int) int { return len(p.Rounds[i].Sends) })
 	encoder, err := volley.NewEncoder(members[0].matrix, members[0].opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +127,12 @@ func sends(t *testing.T, members []member, proc int) (greeting, data int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := run.Schedule(proc)
-	return greeting, count(len(s.Rounds), func(i int) int { return len(s.Rounds[i].Sends) })
+	for number, round := range run.Schedule(proc).Rounds {
+		for _, s := range round.Sends {
+			data = append(data, faulty.To(s.Dst, transport.Tag{Round: transport.ControlRounds + number, Port: s.Port}))
+		}
+	}
+	return data
 }
 
 // TestFlippedData flips a bit in every message of a run, one at a time. Without
@@ -163,18 +157,17 @@ func TestFlippedData(t *testing.T) {
 					members := func(check bool) []member {
 						return alike(a, packets, volley.WithAlgorithm(algorithm.Name), volley.WithPorts(2), volley.WithCheck(check))
 					}
-					greeting, data := sends(t, members(true), src)
-					for i := range data {
+					for i, pick := range sends(t, members(true), src) {
 						struck := func(check bool) []result {
 							m := members(check)
 							last := f.SymbolBytes() * (symbols - 1 - 7*i)
 							// Part 0 may be the header.
 							m[src].faults = []faulty.Fault{
-								faulty.Flip(faulty.Nth(greeting+i), 1, last, 0),
+								faulty.Flip(pick, 1, last, 0),
 							}
 							results := encode(t.Context(), m)
 							if len(results[src].idle) > 0 { // a message of one part
-								m[src].faults = []faulty.Fault{faulty.Flip(faulty.Nth(greeting+i), 0, last, 0)}
+								m[src].faults = []faulty.Fault{faulty.Flip(pick, 0, last, 0)}
 								results = encode(t.Context(), m)
 								if len(results[src].idle) > 0 {
 									t.Fatalf("never struck: %v", results[src].idle)
@@ -253,12 +246,11 @@ func TestFlippedSinks(t *testing.T) {
 			packets := randomPackets(f, lengths...)
 			struck := 0
 			for src := range n {
-				greeting, data := sends(t, alike(a, packets, opts...), src)
-				for i := range data {
+				for i, pick := range sends(t, alike(a, packets, opts...), src) {
 					m := alike(a, packets, opts...)
 					var results []result
 					for part := 1; part >= 0; part-- { // part 0 may be the header
-						m[src].faults = []faulty.Fault{faulty.Flip(faulty.Nth(greeting+i), part, 3, 5)}
+						m[src].faults = []faulty.Fault{faulty.Flip(pick, part, 3, 5)}
 						if results = encode(t.Context(), m); len(results[src].idle) == 0 {
 							break
 						}
@@ -296,9 +288,9 @@ func TestInvalidData(t *testing.T) {
 			a := matrix.NewDense(f, 2, 2) // all packets coded are zero
 			for _, check := range []bool{false, true} {
 				members := alike(a, randomPackets(f, 5, 5), volley.WithAlgorithm("central"), volley.WithCheck(check))
-				greeting, data := sends(t, members, 0)
+				data := sends(t, members, 0)
 				for _, bit := range c.bits {
-					members[0].faults = append(members[0].faults, faulty.Flip(faulty.Nth(greeting+data-1), 1, bit[0], bit[1]))
+					members[0].faults = append(members[0].faults, faulty.Flip(data[len(data)-1], 1, bit[0], bit[1]))
 				}
 				results := encode(t.Context(), members)
 				if len(results[0].idle) > 0 {
@@ -319,8 +311,7 @@ func TestInvalidData(t *testing.T) {
 // TestFlippedHeader flips a bit of the plan's hash.
 func TestFlippedHeader(t *testing.T) {
 	members := alike(randomMatrix(t, fieldtest.Parse(t, "2^8"), 2, 1), [][]byte{{1}, {2}})
-	greeting, _ := sends(t, members, 0)
-	members[0].faults = []faulty.Fault{faulty.Flip(faulty.Nth(greeting), 0, 31, 7)}
+	members[0].faults = []faulty.Fault{faulty.Flip(sends(t, members, 0)[0], 0, 31, 7)}
 	want := &volley.DisagreementError{Processors: []int{0}, With: 1, In: []string{"plan"}}
 	for k, r := range encode(t.Context(), members) {
 		var got *volley.DisagreementError
@@ -382,7 +373,7 @@ func TestHangAndDie(t *testing.T) {
 	a := randomMatrix(t, f, k, 1)
 	packets := randomPackets(f, 100, 100, 100, 100, 100)
 	for _, stop := range []func(int) faulty.Fault{faulty.Hang, faulty.Die} {
-		for round := range 3 {
+		for _, round := range []int{0, 1, transport.ControlRounds} { // the greeting, the check, the run
 			synctest.Test(t, func(t *testing.T) {
 				members := alike(a, packets, volley.WithTimeout(timeout))
 				members[2].faults = []faulty.Fault{stop(round)}
@@ -442,7 +433,7 @@ func TestCancel(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { cancel(enough) })
 		a := randomMatrix(t, fieldtest.Parse(t, "2^8"), 4, 1)
 		members := alike(a, make([][]byte, 4), volley.WithTimeout(0))
-		members[3].faults = []faulty.Fault{faulty.Hang(1)}
+		members[3].faults = []faulty.Fault{faulty.Hang(transport.ControlRounds)}
 		for j, r := range encode(ctx, members) {
 			if !errors.Is(r.err, enough) {
 				t.Errorf("processor %d: got error %v", j, r.err)

@@ -195,7 +195,7 @@ func TestWithPlanOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(e.choices) != 1 || len(e.choices[0].executables) != 2 { // of the run and of its check
-		t.Errorf("%d choices: want one, with two executables", len(e.choices))
+	if len(e.choices) != 1 || len(e.choices[0].executables) != 1 {
+		t.Errorf("%d choices: want one, with one executable", len(e.choices))
 	}
 }

@@ -73,7 +73,7 @@ func WithMemory(bytes int64) Option { return func(o *options) { o.memory = bytes
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
 // WithCheck says whether the result is checked by random linear combinations before
-// a run returns: a wrong coded packet passes with probability 2^-32 at most. It also
+// a run returns: a wrong coded packet passes with a probability of about 2^-32. It also
 // makes every processor wait until all have succeeded. The default is true.
 func WithCheck(on bool) Option { return func(o *options) { o.check = on } }
 

@@ -217,11 +217,11 @@ func TestWithCheck(t *testing.T) {
 	if !on.Verified || off.Verified {
 		t.Errorf("verified: %v with the check, %v without", on.Verified, off.Verified)
 	}
-	// An allgather of greetings; with the check, one of fingerprints, and a barrier.
-	if off.ControlRounds != 4 || on.ControlRounds != 12 {
-		t.Errorf("%d control rounds with the check and %d without, want 12 and 4", on.ControlRounds, off.ControlRounds)
+	// An exchange of greetings; with the check, one of fingerprints, and a barrier.
+	if off.ControlRounds != 1 || on.ControlRounds != 3 {
+		t.Errorf("%d control rounds with the check and %d without, want 3 and 1", on.ControlRounds, off.ControlRounds)
 	}
-	fingerprint := int64(2 * 128 * 2) // two combinations of blocks of 128 symbols
+	fingerprint := int64(3 * 16) // three combinations of blocks of 16 bytes
 	if got := on.ControlBytes - off.ControlBytes; got != 15*fingerprint {
 		t.Errorf("%d bytes for the check, want %d", got, 15*fingerprint)
 	}

@@ -95,34 +95,3 @@ func TestAllgather(t *testing.T) {
 		}
 	}
 }
-
-// TestTrees checks that processor 0 obtains every packet in its place, and all
-// processors that of processor 0, in as many rounds as there must be.
-func TestTrees(t *testing.T) {
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := 1; k <= 40; k++ {
-		for ports := 1; ports <= max(1, min(4, k-1)); ports++ {
-			gather, broadcast := algo.Gather(f, k, ports), algo.Broadcast(f, k, ports)
-			one := matrix.NewDense(f, 1, k)
-			for j := range k {
-				one.Set(0, j, field.One)
-			}
-			if err := verify.Check(gather, matrix.Identity(f, k)); err != nil {
-				t.Errorf("gather, K=%d p=%d: %v", k, ports, err)
-			}
-			if err := verify.Check(broadcast, one); err != nil {
-				t.Errorf("broadcast, K=%d p=%d: %v", k, ports, err)
-			}
-			rounds := schedule.Clog(k, ports)
-			if c := sim.Count(gather); c.C1 != rounds || c.C2 != (k-1+ports-1)/ports {
-				t.Errorf("gather, K=%d p=%d: %d/%d", k, ports, c.C1, c.C2)
-			}
-			if c := sim.Count(broadcast); c.C1 != rounds || c.C2 != rounds {
-				t.Errorf("broadcast, K=%d p=%d: %d/%d", k, ports, c.C1, c.C2)
-			}
-		}
-	}
-}

@@ -149,6 +149,9 @@ func (p *Problem) MostRounds() int {
 	return fewest + over
 }
 
+// Factorisation returns [matrix.Factor] of the matrix of a square problem, and nil for others.
+func (p *Problem) Factorisation() *matrix.Factorisation { return p.factor() }
+
 // Structure says what structure the matrix, or its blocks for sources and sinks, was
 // found to have, for people; found is false where it was none.
 func (p *Problem) Structure() (text string, found bool) {

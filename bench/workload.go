@@ -47,15 +47,15 @@ func encode(a matrix.Matrix, in [][]byte) *workload {
 }
 
 // wrongBySum counts the packets of out that are not those of in times a, by a direct sum
-// of fingerprints: it shares no plan with the run. A wrong packet passes with probability
-// 2^-32 at most.
+// of fingerprints: it shares no plan with the run. A wrong packet passes with a probability
+// of about 2^-32.
 func wrongBySum(a matrix.Matrix, in, out [][]byte) int {
 	f, n := a.Field(), len(in)
 	var seed verify.Seed
 	for i := range seed {
 		seed[i] = byte(rand.Uint32())
 	}
-	block := verify.BlockSymbols(int64(len(in[0])/f.SymbolBytes()), n)
+	block := verify.BlockSymbols(int64(len(in[0]) / f.SymbolBytes()))
 	prints := make([][]byte, 2*n)
 	spread(2*n, func(i int) {
 		packet := out[i%n]

@@ -1,5 +1,5 @@
 // Package collective has what ranks of a transport do together around a run: greet, allgather,
-// barrier, and work that takes long. They are plans for bytes like any other.
+// barrier, and work that takes long.
 //
 // All ranks call the same functions in the same order. Where one fails, it aborts the group:
 // all others return a *transport.AbortError that names the rank, unless they have failed
@@ -9,80 +9,44 @@
 package collective
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"volley/algo"
 	"volley/executor"
-	"volley/field"
-	"volley/plan"
 	"volley/transport"
 )
 
-// A Comm runs collectives of all ranks of a transport, by plans like any other, and counts
-// their traffic.
+// A Comm runs collectives of all ranks of a transport and counts their traffic.
 type Comm struct {
 	Rounds int   // of all collectives until now
-	Bytes  int64 // that the busiest processor of this rank sent in them
+	Bytes  int64 // that this rank sent in them
 
 	t       transport.Transport
 	timeout time.Duration
+	first   int // round of the tags of a collective
 }
 
 // New returns the Comm of a transport. A wait for one message is bounded by the timeout,
 // unless that is 0.
 func New(t transport.Transport, timeout time.Duration) *Comm { return &Comm{t: t, timeout: timeout} }
 
-// Many is how many ranks are too many for all to tell all: from there on, trees
-// and schedules for any matrix take K times less of control traffic together, for
-// as many rounds again.
-const Many = 129
-
-// Run runs an executable on records of that many bytes, one for each source at this rank.
-// It returns the records of as many outputs. The errors are those of [executor.Run].
-func (c *Comm) Run(ctx context.Context, executable *executor.Executable, inputs [][]byte, outputs, length int) ([][]byte, error) {
-	job := executor.Job{Executable: executable, Bytes: int64(length), Segment: int64(max(1, length)), Timeout: c.timeout}
-	for _, record := range inputs {
-		job.Inputs = append(job.Inputs, executor.Input{Memory: record})
-	}
-	records := make([][]byte, outputs)
-	for k := range records {
-		records[k] = make([]byte, length)
-		job.Outputs = append(job.Outputs, executor.Output{Memory: records[k]})
-	}
-	traffic, err := executor.Run(ctx, c.t, job)
-	if err != nil {
-		return nil, err
-	}
-	c.Rounds += len(traffic[0].Rounds)
-	most := int64(0)
-	for _, t := range traffic {
-		most = max(most, t.Bytes)
-	}
-	c.Bytes += most
-	return records, nil
-}
-
-// runRanks runs a plan for as many processors as there are ranks.
-func (c *Comm) runRanks(ctx context.Context, p plan.Plan, inputs [][]byte, outputs, length int) ([][]byte, error) {
-	executable, err := executor.Prepare(p, c.t.Rank(), c.t.Size())
-	if err != nil {
-		return nil, err
-	}
-	return c.Run(ctx, executable, inputs, outputs, length)
-}
+// Beside returns a Comm of the same transport, the collectives of which may be under way while
+// those of c are. It counts by itself.
+func (c *Comm) Beside() *Comm { return &Comm{t: c.t, timeout: c.timeout, first: mostRounds} }
 
 // mostRecord bounds what a rank may tell all others at once: the longest are lists of files and
 // traces.
 const mostRecord = 1 << 28
 
 // Allgatherv gives the record of every rank, of any length up to 256 MiB, to all of them. A wait
-// for one message is bounded by the timeout, unless that is 0. The errors are those of
-// [executor.Run], and that of a rank which announces a longer record.
+// for one message is bounded by the timeout, unless that is 0. It returns an error where a rank
+// announces a longer record.
 func Allgatherv(ctx context.Context, t transport.Transport, record []byte, timeout time.Duration) ([][]byte, error) {
 	c := New(t, timeout)
 	lengths, err := c.Allgather(ctx, binary.LittleEndian.AppendUint64(nil, uint64(len(record))))
@@ -203,52 +167,115 @@ func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 	}
 }
 
-// Allgather returns the records of all ranks, which are equally long.
-func (c *Comm) Allgather(ctx context.Context, record []byte) ([][]byte, error) {
-	if c.t.Size() == 1 {
-		return [][]byte{record}, nil
+// radix is how many times more ranks each round of a collective reaches. Up to 16 ranks take one
+// round: messages are short, and what counts is the time until they arrive.
+const radix = 16
+
+// mostRounds is how many rounds a collective has at most, of 65,536 ranks.
+const mostRounds = transport.ControlRounds / 2
+
+// rounds lets this rank hear from all others, directly or through others, and all others from it
+// (Bruck et al., 1997). In every round it sends to the ranks span, 2·span, … below its own what it
+// has heard from the span ranks that begin with itself, and receives the same from those above.
+// message returns what goes to the rank that is distance below, and how many bytes come
+// from the one as far above, which take is given.
+func (c *Comm) rounds(ctx context.Context, message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) error {
+	k, rank := c.t.Size(), c.t.Rank()
+	number := c.first
+	for span := 1; span < k; span = min(k, radix*span) {
+		var receives, sends []*transport.Transfer
+		for distance := span; distance < min(k, radix*span); distance += span {
+			tag := transport.Tag{Round: number, Port: distance/span - 1}
+			data, length := message(span, distance)
+			receives = append(receives, &transport.Transfer{Rank: (rank + distance) % k, Tag: tag, Parts: [][]byte{make([]byte, length)}, Receive: true, ID: distance})
+			sends = append(sends, &transport.Transfer{Rank: (rank + k - distance) % k, Tag: tag, Parts: [][]byte{data}})
+			c.Bytes += int64(len(data))
+		}
+		if err := c.post(append(receives, sends...), take)(ctx); err != nil {
+			return c.fail(err)
+		}
+		number++
+		c.Rounds++
 	}
-	f, err := field.Parse("2^8") // bytes
-	if err != nil {
-		return nil, err
-	}
-	return c.runRanks(ctx, algo.Allgather(f, c.t.Size(), 1), [][]byte{record}, c.t.Size(), len(record))
+	return nil
 }
 
-// reduce gathers the records of all, which are equally long, at rank 0, where conclude makes
-// one of as many bytes of them, and broadcasts that.
-func (c *Comm) reduce(ctx context.Context, record []byte, conclude func(records [][]byte) []byte) ([]byte, error) {
-	f, err := field.Parse("2^8")
-	if err != nil {
-		return nil, err
+// post posts transfers, receives first, and returns what waits for all of them. Messages that
+// come are given to take, with the ID of their transfer. What a message says counts before the error
+// of a send, whose receiver may have gone.
+func (c *Comm) post(transfers []*transport.Transfer, take func(id int, data []byte) error) (settle func(context.Context) error) {
+	q := c.t.NewQueue()
+	q.Post(transfers...)
+	return func(ctx context.Context) error {
+		var unsent error
+		for left := slices.Clone(transfers); len(left) > 0; {
+			if unsent != nil && !left[0].Receive {
+				return unsent
+			}
+			t := left[0]
+			err := c.wait(ctx, t.Rank, func(ctx context.Context) error {
+				over, err := q.Wait(ctx)
+				t = cmp.Or(over, t)
+				return err
+			})
+			left = slices.DeleteFunc(left, func(x *transport.Transfer) bool { return x == t })
+			switch {
+			case err != nil && t.Receive:
+				return fmt.Errorf("rank %d: receive from rank %d: %w", c.t.Rank(), t.Rank, err)
+			case err != nil:
+				unsent = cmp.Or(unsent, fmt.Errorf("rank %d: send to rank %d: %w", c.t.Rank(), t.Rank, err))
+			case t.Receive:
+				if err := take(t.ID, t.Parts[0]); err != nil {
+					return err
+				}
+			}
+		}
+		return unsent
 	}
-	k, first := c.t.Size(), 0
-	if c.t.Rank() == 0 {
-		first = 1
+}
+
+// wait bounds a wait for a message from or to a rank.
+func (c *Comm) wait(ctx context.Context, rank int, wait func(context.Context) error) error {
+	if c.timeout > 0 {
+		limited, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		timer := time.AfterFunc(c.timeout, func() { cancel(executor.Late(c.t, rank, c.timeout)) })
+		defer timer.Stop()
+		ctx = limited
 	}
-	records, err := c.runRanks(ctx, algo.Gather(f, k, 1), [][]byte{record}, first*k, len(record))
-	if err != nil {
-		return nil, err
+	return wait(ctx)
+}
+
+// fail aborts the group, unless another rank has, and returns the error that counts.
+func (c *Comm) fail(err error) error {
+	if aborted := new(transport.AbortError); errors.As(err, &aborted) {
+		return aborted
 	}
-	var conclusion [][]byte
-	if first == 1 {
-		conclusion = [][]byte{conclude(records)}
+	c.t.Abort(err)
+	return err
+}
+
+// Allgather returns the records of all ranks, which are equally long.
+func (c *Comm) Allgather(ctx context.Context, record []byte) ([][]byte, error) {
+	k, n := c.t.Size(), len(record)
+	heard := append(make([]byte, 0, k*n), record...)[:k*n] // from this rank on
+	err := c.rounds(ctx, func(span, distance int) ([]byte, int) {
+		data := heard[:min(span, k-distance)*n]
+		return data, len(data)
+	}, func(distance int, data []byte) error {
+		copy(heard[distance*n:], data)
+		return nil
+	})
+	records := make([][]byte, k)
+	for i := range records {
+		records[(c.t.Rank()+i)%k] = heard[i*n:][:n:n]
 	}
-	all, err := c.runRanks(ctx, algo.Broadcast(f, k, 1), conclusion, 1, len(record))
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
+	return records, err
 }
 
 // Barrier returns when all ranks have come to it.
 func (c *Comm) Barrier(ctx context.Context) error {
-	if c.t.Size() < Many {
-		_, err := c.Allgather(ctx, nil)
-		return err
-	}
-	_, err := c.reduce(ctx, nil, func([][]byte) []byte { return nil })
-	return err
+	return c.rounds(ctx, func(_, _ int) ([]byte, int) { return nil, 0 }, func(int, []byte) error { return nil })
 }
 
 // Barrier returns when all ranks have come to it. A wait for one message is bounded by the

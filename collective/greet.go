@@ -14,11 +14,11 @@ import (
 )
 
 // Protocol is the version of what ranks say to each other after they have greeted.
-const Protocol = 7
+const Protocol = 8
 
-// A hello is what every rank tells all others first, whatever it is to do. No later version
-// changes its form, nor how it travels (see Comm.Greet): so any two versions can say
-// which they are.
+// A hello is what every rank tells all others where they differ, whatever it is to do. No later
+// version changes its form, nor how it travels, nor what goes before it (see Comm.Greet): so any
+// two versions can say which they are.
 type hello struct {
 	Magic    [8]byte
 	Protocol uint32
@@ -45,66 +45,161 @@ func (e *PeerError) Error() string { return "volley: " + e.Reason }
 // AtAllRanks reports whether all ranks find the error.
 func (e *PeerError) AtAllRanks() bool { return e.differ }
 
-// Greet exchanges greetings: what this rank is to do, by which version of Volley, and on which
-// terms. All ranks call it, before they say anything else. It returns a [*PeerError] where verb
-// or version differ. Else it returns what agree makes of the terms of all, which are as long as
-// all terms can be, or its error. All ranks return an error that has a method AtAllRanks which
-// says so.
-func (c *Comm) Greet(ctx context.Context, verb, version string, terms []byte, agree func(terms [][]byte) ([]byte, error)) ([]byte, error) {
-	mine := seal(verb, version, terms)
-	conclude := func(records [][]byte) ([]byte, error) {
-		all, err := unseal(records)
-		if err != nil {
-			return nil, err
-		}
-		return agree(all)
+// MostOwn is how many words of its own a rank has room for in a greeting.
+const MostOwn = 16
+
+// A Greeting is what a rank is to do, by which version of Volley, and on which terms.
+type Greeting struct {
+	Verb, Version string
+	Terms         []byte   // are to be the same at all ranks
+	Own           []uint64 // may differ, at most MostOwn; with Terms at most 184 bytes
+}
+
+// Greet compares the greetings of all ranks, which all send before they say anything else, and
+// returns the largest that a rank has of each word of its own. It compares digests, in messages of
+// 152 bytes.
+//
+// Where greetings differ, or agree refuses the words, all ranks exchange whole greetings. Greet
+// then returns a [*PeerError] where verb or version differ, and else the error of differ, which
+// is given the terms and words of all, and room after them. All ranks return an error that has a
+// method AtAllRanks which says so.
+func (c *Comm) Greet(ctx context.Context, g Greeting, agree func(own []uint64) bool, differ func(said [][]byte) error) ([]uint64, error) {
+	said, err := binary.Append(slices.Clone(g.Terms), binary.LittleEndian, g.Own)
+	if err != nil {
+		return nil, err
 	}
-	if c.t.Size() >= Many {
-		unsettled := make([]byte, helloBytes) // all are to find out why
-		agreed, err := c.reduce(ctx, mine, func(records [][]byte) []byte {
-			shared, err := conclude(records)
-			if err != nil {
-				return unsettled
-			}
-			return seal(verb, version, shared)
-		})
-		if err != nil {
-			return nil, misheard(err)
-		}
-		if !bytes.Equal(agreed, unsettled) {
-			one, err := unseal([][]byte{agreed})
-			if err != nil {
-				return nil, err
-			}
-			return one[0], nil
-		}
+	id := binary.LittleEndian.Uint64(sealed(g.Verb, g.Version, g.Terms)[helloBytes-8:])
+	words := make([]uint64, greetingWords)
+	words[0], words[1] = id, ^id
+	copy(words[2:], g.Own)
+	if err := c.largest(ctx, words); err != nil {
+		return nil, misheard(err)
 	}
-	records, err := c.Allgather(ctx, mine)
+	own := words[2:][:len(g.Own)]
+	if words[0] == ^words[1] && agree(own) {
+		return own, nil
+	}
+	records, err := c.Allgather(ctx, sealed(g.Verb, g.Version, said))
 	if err != nil {
 		return nil, misheard(err)
 	}
-	shared, err := conclude(records)
+	all, err := unseal(records)
+	if err == nil {
+		err = differ(all)
+	}
+	if err == nil {
+		err = errors.New("volley: the digest of a greeting arrived damaged")
+	}
 	var found interface{ AtAllRanks() bool }
 	if errors.As(err, &found) && found.AtAllRanks() {
-		return shared, c.Alike(ctx, err)
+		return nil, c.Alike(ctx, err)
 	}
-	return shared, err
+	return nil, err
+}
+
+// greetingWords are a digest, its complement, and the words of a rank's own. The largest of both
+// digests are complements of each other where all are equal.
+const greetingWords = 2 + MostOwn
+
+// What words in a message are.
+const (
+	greets  = 'g' // of a rank that greets
+	resumes = 'r' // of one that goes on by an earlier agreement
+)
+
+// largest makes each word the largest that a rank has.
+func (c *Comm) largest(ctx context.Context, words []uint64) error {
+	var data []byte
+	return c.rounds(ctx, func(span, distance int) ([]byte, int) {
+		if distance == span { // of this round's messages, which are alike, the first
+			data = pack(greets, words)
+		}
+		return data, len(data)
+	}, func(distance int, data []byte) error {
+		theirs, err := c.unpack(greets, distance, data)
+		for i := range theirs {
+			words[i] = max(words[i], theirs[i])
+		}
+		return err
+	})
+}
+
+// Resume is called in place of Greet by a rank that goes on by an earlier agreement, which has
+// the id. It lets the rank below know, and returns at once what waits until the rank above has done
+// the same by the same agreement. So a rank that greets instead finds out, and aborts the group
+// before others have waited for it in vain.
+func (c *Comm) Resume(id uint64) (settle func(context.Context) error) {
+	k, rank := c.t.Size(), c.t.Rank()
+	if k == 1 {
+		return func(context.Context) error { return nil }
+	}
+	words := make([]uint64, greetingWords)
+	words[0] = id
+	data := pack(resumes, words)
+	c.Bytes += int64(len(data))
+	// As the first message of a greeting.
+	exchanged := c.post([]*transport.Transfer{
+		{Rank: (rank + 1) % k, Parts: [][]byte{make([]byte, len(data))}, Receive: true},
+		{Rank: (rank + k - 1) % k, Parts: [][]byte{data}},
+	}, func(_ int, data []byte) error {
+		theirs, err := c.unpack(resumes, 1, data)
+		if err == nil && theirs[0] != id {
+			err = &PeerError{Reason: fmt.Sprintf("ranks %d and %d go on by different agreements: use the same encoders in the same order at all ranks", rank, (rank+1)%k)}
+		}
+		return err
+	})
+	return func(ctx context.Context) error {
+		if err := exchanged(ctx); err != nil {
+			return c.fail(misheard(err))
+		}
+		return nil
+	}
+}
+
+// pack returns words as they go over the wire, and a digest after them.
+func pack(kind byte, words []uint64) []byte {
+	data := make([]byte, 0, 8*len(words)+8)
+	for _, word := range words {
+		data = binary.LittleEndian.AppendUint64(data, word)
+	}
+	sum := digest(append(data, kind))
+	return append(data, sum[:]...)
+}
+
+// unpack returns the words of a message of the rank that is distance above.
+func (c *Comm) unpack(kind byte, distance int, data []byte) ([]uint64, error) {
+	words := make([]uint64, greetingWords)
+	if _, err := binary.Decode(data, binary.LittleEndian, words); err != nil {
+		return nil, err
+	}
+	if bytes.Equal(data, pack(kind, words)) {
+		return words, nil
+	}
+	rank := c.t.Rank()
+	anew, on := rank, (rank+distance)%c.t.Size()
+	if kind == resumes {
+		anew, on = on, anew
+	}
+	if bytes.Equal(data, pack(greets+resumes-kind, words)) {
+		return nil, &PeerError{Reason: fmt.Sprintf("rank %d begins to agree with the others, and rank %d goes on by an earlier agreement: use an encoder at all ranks alike", anew, on)}
+	}
+	return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", (rank+distance)%c.t.Size())
 }
 
 // misheard returns the error of an exchange of greetings.
 func misheard(err error) error {
 	if wrong := new(transport.LengthError); errors.As(err, &wrong) && !errors.As(err, new(*transport.AbortError)) {
-		return &PeerError{Reason: fmt.Sprintf("rank %d does not greet as volley does, in %d bytes: another program or an old version runs there: start the same one at all ranks", wrong.Src, helloBytes)}
+		return &PeerError{Reason: fmt.Sprintf("rank %d does not greet as volley does: another program or an old version runs there: start the same one at all ranks", wrong.Src)}
 	}
 	return err
 }
 
-// seal returns a greeting as it goes over the wire.
-func seal(verb, version string, terms []byte) []byte {
+// sealed returns a greeting as it goes over the wire.
+func sealed(verb, version string, said []byte) []byte {
 	h := hello{Magic: helloMagic, Protocol: Protocol}
 	copy(h.Verb[:], verb)
 	copy(h.Version[:], version)
-	copy(h.Terms[:], terms)
+	copy(h.Terms[:], said)
 	record, _ := binary.Append(nil, binary.LittleEndian, h) // of fixed size
 	sum := digest(record[:helloBytes-len(h.Sum)])
 	copy(record[helloBytes-len(sum):], sum[:])

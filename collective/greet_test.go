@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,7 +21,8 @@ import (
 const Version = "0.1.0"
 
 func greet(ctx context.Context, tr transport.Transport, verb string) error {
-	_, err := New(tr, time.Minute).Greet(ctx, verb, Version, nil, func([][]byte) ([]byte, error) { return nil, nil })
+	_, err := New(tr, time.Minute).Greet(ctx, Greeting{Verb: verb, Version: Version},
+		func([]uint64) bool { return true }, func([][]byte) error { return nil })
 	return err
 }
 
@@ -45,8 +47,10 @@ func ranks(t *testing.T, n int, f func(context.Context, transport.Transport) err
 // others to find that out.
 func altered(ctx context.Context, tr transport.Transport, record []byte, volley bool) error {
 	c := New(tr, time.Minute)
-	if tr.Size() >= Many {
-		if _, err := c.reduce(ctx, record, func([][]byte) []byte { return nil }); err != nil {
+	if len(record) == helloBytes {
+		words := make([]uint64, greetingWords)
+		words[0], words[1] = 1, ^uint64(1)
+		if err := c.largest(ctx, words); err != nil {
 			return err
 		}
 	}
@@ -81,9 +85,9 @@ func TestGreet(t *testing.T) {
 		{"version first", another("protect", "9.9.9", Protocol), "volley: rank 2 runs volley 9.9.9, rank 0 runs volley " + Version + ": install the same version at all ranks"},
 		{"protocol", another("encode", Version, 77), fmt.Sprintf("volley: rank 2 runs volley %s with protocol 77, rank 0 runs volley %s with protocol %d: install the same version at all ranks", Version, Version, Protocol)},
 		{"garbage", garbage, `volley: rank 2 does not greet as volley does, but with "\x1b[31m\x1b[3": start the same program at all ranks`},
-		{"an old version", make([]byte, 8), "volley: rank 2 does not greet as volley does, in 256 bytes: another program or an old version runs there: start the same one at all ranks"},
+		{"an old version", make([]byte, 8), "volley: rank 2 does not greet as volley does: another program or an old version runs there: start the same one at all ranks"},
 	} {
-		for _, n := range []int{3, 5, Many + 1} {
+		for _, n := range []int{3, 5, 17, 130} {
 			named := 0
 			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
 				if tr.Rank() == 2 {
@@ -125,11 +129,116 @@ func TestGreetMany(t *testing.T) {
 
 // TestGreetForm keeps the form of greetings, which other versions rely on.
 func TestGreetForm(t *testing.T) {
-	record := seal("encode", Version, []byte{1, 2})
-	want := "volley\r\n" + "\x07\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
+	record := sealed("encode", Version, []byte{1, 2})
+	want := "volley\r\n" + "\x08\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
 	sum := sha256.Sum256([]byte(want))
 	if want += string(sum[:8]); string(record) != want {
 		t.Errorf("got %q, want %q", record, want)
+	}
+}
+
+// TestWords gives all ranks the largest of each word, in one round up to 16 ranks.
+func TestWords(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 15, 16, 17, 40, 257} {
+		rounds := 0
+		for reach := 1; reach < n; reach *= 16 {
+			rounds++
+		}
+		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
+			c := New(tr, time.Minute)
+			r := uint64(tr.Rank())
+			own, err := c.Greet(ctx, Greeting{"encode", Version, []byte{1}, []uint64{r, uint64(n) - r, 7 * r % uint64(n), 0}},
+				func([]uint64) bool { return true }, func([][]byte) error { return errors.New("asked") })
+			most := uint64(0)
+			for r := range uint64(n) {
+				most = max(most, 7*r%uint64(n))
+			}
+			if want := []uint64{uint64(n) - 1, uint64(n), most, 0}; err == nil && !slices.Equal(own, want) {
+				t.Errorf("rank %d of %d: %v, want %v", r, n, own, want)
+			}
+			if c.Rounds != rounds || n <= 16 && c.Bytes != int64(152*(n-1)) {
+				t.Errorf("rank %d of %d: %d rounds, %d bytes", r, n, c.Rounds, c.Bytes)
+			}
+			return err
+		}) {
+			if err != nil {
+				t.Errorf("rank %d of %d: %v", r, n, err)
+			}
+		}
+	}
+}
+
+// TestAllgather gives all ranks the records of all, on tags apart from those of other collectives
+// under way.
+func TestAllgather(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 16, 17, 33, 100, 300} {
+		for _, length := range []int{0, 1, 100} {
+			record := func(rank int, salt byte) []byte {
+				return bytes.Repeat([]byte{byte(rank), byte(rank >> 8), salt}, length)
+			}
+			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
+				c := New(tr, time.Minute)
+				errs := make(chan error)
+				gather := func(c *Comm, salt byte) {
+					all, err := c.Allgather(ctx, record(tr.Rank(), salt))
+					for rank := range all {
+						if err == nil && !bytes.Equal(all[rank], record(rank, salt)) {
+							err = fmt.Errorf("the record of rank %d is %x", rank, all[rank])
+						}
+					}
+					errs <- err
+				}
+				go gather(c, 1)
+				go gather(c.Beside(), 2)
+				return errors.Join(<-errs, <-errs)
+			}) {
+				if err != nil {
+					t.Errorf("rank %d of %d, %d bytes: %v", r, n, length, err)
+				}
+			}
+		}
+	}
+}
+
+// TestResume lets all ranks go on by an agreement, or some by another one, or greet anew: then
+// nobody waits for ever, and all name a rank that does and one that does not.
+func TestResume(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 17, 40} {
+		for anew := range min(n, 20) {
+			for _, other := range []uint64{1, 2} {
+				errs := ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
+					if other == 2 && tr.Rank() == anew {
+						return New(tr, 0).Resume(2)(ctx)
+					}
+					return New(tr, 0).Resume(1)(ctx)
+				})
+				for r, err := range errs {
+					apart := other == 2 && n > 1
+					finds := r == anew || r == (anew+n-1)%n // others may have returned
+					if (err == nil && apart && finds) || err != nil && (!apart || !strings.Contains(err.Error(), "go on by different agreements")) {
+						t.Errorf("%d ranks, %d by agreement %d: rank %d: %v", n, anew, other, r, err)
+					}
+				}
+			}
+			if n == 1 {
+				continue
+			}
+			errs := ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
+				if tr.Rank() == anew {
+					return greet(ctx, tr, "encode")
+				}
+				settle := New(tr, 0).Resume(1)
+				if tr.Rank() != (anew+1)%n { // which waits for data from who greets
+					return settle(ctx)
+				}
+				return transport.Receive(ctx, tr, anew, transport.Tag{Round: transport.ControlRounds})
+			})
+			for _, r := range []int{anew, (anew + 1) % n} {
+				if err := errs[r]; err == nil || !strings.Contains(err.Error(), fmt.Sprintf("rank %d begins to agree with the others, and rank ", anew)) {
+					t.Errorf("%d ranks, %d greets: rank %d: %v", n, anew, r, err)
+				}
+			}
+		}
 	}
 }
 
@@ -162,9 +271,9 @@ func TestImpossible(t *testing.T) {
 }
 
 // FuzzUnseal lets greetings arrive damaged: none is taken for another.
-func FuzzUnseal(f *testing.F) {
-	f.Add(seal("encode", Version, []byte{1}), seal("encode", Version, []byte{2}))
-	f.Add(seal("encode", Version, nil), seal("protect", Version, nil))
+func FuzzUnsealed(f *testing.F) {
+	f.Add(sealed("encode", Version, []byte{1}), sealed("encode", Version, []byte{2}))
+	f.Add(sealed("encode", Version, nil), sealed("protect", Version, nil))
 	f.Add([]byte{}, []byte{1})
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		defer fuzzlimit.Hold(t, len(a)+len(b))()

@@ -39,9 +39,13 @@ func (w *watchdog) stop(err error) error {
 	return err
 }
 
-func (w *watchdog) late() error {
-	err := fmt.Errorf("%w: nothing for %v", ErrTimeout, w.timeout)
-	if who := transport.Blame(w.t, w.rank); who != "" {
+func (w *watchdog) late() error { return Late(w.t, w.rank, w.timeout) }
+
+// Late returns the error of a wait for a rank that took longer than the timeout. It wraps
+// [ErrTimeout] and says whom the rank waits for.
+func Late(t transport.Transport, rank int, timeout time.Duration) error {
+	err := fmt.Errorf("%w: nothing for %v", ErrTimeout, timeout)
+	if who := transport.Blame(t, rank); who != "" {
 		err = fmt.Errorf("%w; %s", err, who)
 	}
 	return err

@@ -180,7 +180,7 @@ func (s *session) newCheck(ctx context.Context, c *code, n int64) (*check, error
 		return nil, err
 	}
 	copy(seed[:], seeds[0])
-	x := &check{code: c, seed: seed, first: s.nodes[0].index, block: verify.BlockSymbols(n/int64(c.field.SymbolBytes()), c.k)}
+	x := &check{code: c, seed: seed, first: s.nodes[0].index, block: verify.BlockSymbols(n / int64(c.field.SymbolBytes()))}
 	for range s.nodes {
 		x.prints, x.sums = append(x.prints, make([]*verify.Fingerprint, c.data+c.parity)), append(x.sums, make(prints, c.data+c.parity))
 	}

@@ -40,8 +40,8 @@ type VerifyReport struct {
 
 // Verify compares the data, parity and manifests of all nodes with the digests in the
 // manifest. Quick compares names, lengths, times and modes, and then random combinations
-// of all data and parity, which takes no digests and finds any damage but with probability
-// 2^-32; where there is some, digests say where. The report says what is found; that is no
+// of all data and parity, which takes no digests and finds any damage but with a probability
+// of about 2^-32; where there is some, digests say where. The report says what is found; that is no
 // error.
 func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
 	return run(ctx, t, dirs, o.Options, verb{name: "verify", args: fmt.Sprintf("quick %v", o.Quick)}, func(ctx context.Context, s *session) (*VerifyReport, error) {

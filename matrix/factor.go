@@ -126,3 +126,38 @@ func product(list []int) string {
 	}
 	return strings.Join(s, "·")
 }
+
+// Times returns x·A: a packet for each column, from x, which has one for each row, all of one
+// length. It takes the multiply-adds of the layers.
+func (f *Factorisation) Times(x [][]byte) [][]byte {
+	packets := make([][]byte, len(x)) // by label
+	for k, packet := range x {
+		packets[f.In.Label(k)] = packet
+	}
+	for _, l := range f.Layers {
+		n := l.Size()
+		next, sources, coefs := make([][]byte, len(x)), make([][]byte, n), make([]field.Element, n)
+		for group := range x {
+			if l.Group(group) != group {
+				continue
+			}
+			for i := range n {
+				sources[i] = packets[l.Member(group, i)]
+			}
+			for j := range n {
+				for i := range n {
+					coefs[i] = l.At(group, i, j)
+				}
+				sum := make([]byte, len(x[0]))
+				l.f.Combine(sum, coefs, sources)
+				next[l.Member(group, j)] = sum
+			}
+		}
+		packets = next
+	}
+	y := make([][]byte, len(x))
+	for k := range y {
+		y[k] = packets[f.Out.Label(k)]
+	}
+	return y
+}

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"volley/field"
 )
@@ -13,24 +14,25 @@ import (
 // use the same one, drawn afresh for the run.
 type Seed [32]byte
 
-// A Fingerprint is e random combinations of the blocks of a packet: the packet
-// is cut into blocks of B symbols, the last one padded with zeros, and the
-// fingerprint is Σ_b r_{c,b}·block_b for c = 1 … e, with the r_{c,b} drawn from
-// the seed.
+// A Fingerprint is a short linear function of a packet, drawn at random. The packet is cut into
+// blocks of B symbols, the last one padded with zeros, and e sums Σ_b r_{c,b}·block_b are taken
+// for c = 1 … e, with the r_{c,b} drawn from the seed. These sums are then cut into blocks of 16
+// bytes, or of one symbol where that is longer, and summed in m ways.
 //
-// It is linear. If y = Σ_i a_i·x_i then the fingerprint of y is Σ_i a_i times that
-// of x_i, for the same seed; and if y is any other packet over the field, that
-// holds with probability at most q^-e, which is 2^-32 or less: the difference
-// is not zero at some position of some block, and whatever it is elsewhere, each
-// r_{c,b} of that block cancels it for one of its q values at most. This takes a
-// y that does not depend on the seed. So a run is checked by encoding its
-// inputs' fingerprints, a few kilobytes, and comparing.
+// It is linear. If y = Σ_i a_i·x_i then the fingerprint of y is Σ_i a_i times that of x_i, for
+// the same seed. If y is any other packet over the field, that holds with probability at most
+// q^-e + q^-m: the difference is not zero at some position of some block, and whatever it is
+// elsewhere, each r_{c,b} of that block cancels it for one of its q values at most; so it is
+// with the sums. e and m are such that q^-e <= 2^-32 and q^-m <= 2^-40. This takes a y that
+// does not depend on the seed. So a run is checked by comparing its outputs' fingerprints, of
+// some 80 bytes, with the combinations of its inputs'.
 type Fingerprint struct {
 	field field.Field
+	seed  Seed
 	rng   *rand.ChaCha8
 	draw  field.Sampler
 	block int      // bytes
-	sums  [][]byte // the fingerprint so far, e blocks
+	sums  [][]byte // so far, e blocks
 	next  []byte   // scratch, the size of a sum
 	tail  []byte   // the last block, padded
 
@@ -44,9 +46,9 @@ type Fingerprint struct {
 // batch is how many blocks are combined in one call of the kernel.
 const batch = 32
 
-// combinations returns e, the least number with q^e >= 2^32.
-func combinations(f field.Field) int {
-	want := new(big.Int).Lsh(big.NewInt(1), 32)
+// combinations returns the least number e with q^e >= 2^bits.
+func combinations(f field.Field, bits uint) int {
+	want := new(big.Int).Lsh(big.NewInt(1), bits)
 	e, power := 1, f.Order()
 	for power.Cmp(want) < 0 {
 		power.Mul(power, f.Order())
@@ -55,25 +57,30 @@ func combinations(f field.Field) int {
 	return e
 }
 
-// BlockSymbols returns B for packets of the given number of symbols, W, of K
-// processors: the power of two next to √(64·W/K), but 64 to 4096, and no more than
-// hold a packet. Longer blocks suit the kernels, shorter ones the gathering of K
-// fingerprints.
-func BlockSymbols(symbols int64, processors int) int {
-	block := max(6, min(12, (6+bits.Len64(uint64(symbols)/uint64(processors)))/2))
+// BlockSymbols returns B for packets of the given number of symbols, W: the power of two next
+// to 2·√W, but 64 to 4096, and no more than hold a packet. Longer blocks need fewer random
+// numbers, shorter ones less work on the sums.
+func BlockSymbols(symbols int64) int {
+	block := max(6, min(12, (2+bits.Len64(uint64(symbols)))/2))
 	return 1 << min(block, bits.Len64(uint64(max(1, symbols)-1)))
 }
 
 // NewFingerprint returns the fingerprint of an empty packet, to be cut into blocks
 // of blockSymbols symbols, see [BlockSymbols], to which [Fingerprint.Add] adds.
 func NewFingerprint(f field.Field, seed Seed, blockSymbols int) *Fingerprint {
+	p := newFingerprint(f, seed, blockSymbols, 32)
+	p.seed = seed
+	return p
+}
+
+func newFingerprint(f field.Field, seed Seed, blockSymbols int, bits uint) *Fingerprint {
 	p := &Fingerprint{
 		field: f,
 		rng:   rand.NewChaCha8(seed),
 		draw:  field.NewSampler(f),
 		block: blockSymbols * f.SymbolBytes(),
 	}
-	for range combinations(f) {
+	for range combinations(f, bits) {
 		p.sums = append(p.sums, make([]byte, p.block))
 		p.coefs = append(p.coefs, append(make([]field.Element, 0, 1+batch), field.One))
 	}
@@ -120,13 +127,15 @@ func (p *Fingerprint) flush() {
 	p.sources = p.sources[:1]
 }
 
-// Bytes returns the fingerprint as a packet of e·B symbols.
+// Bytes returns the fingerprint as a packet, as long as that of any other packet over the field.
 func (p *Fingerprint) Bytes() []byte {
-	var packet []byte
+	seed := p.seed
+	seed[len(seed)-1] ^= 1 // other numbers than those of the blocks
+	short := newFingerprint(p.field, seed, max(1, 16/p.field.SymbolBytes()), 40)
 	for _, sum := range p.sums {
-		packet = append(packet, sum...)
+		short.Add(sum)
 	}
-	return packet
+	return slices.Concat(short.sums...)
 }
 
 // A CheckError says that a finished run failed the check at a processor.

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 	"weak"
@@ -48,36 +49,48 @@ func fingerprint(f field.Field, seed verify.Seed, packet []byte) []byte {
 	return p.Bytes()
 }
 
-// TestFingerprintDefinition compares with the sum by the schoolbook, for which
-// the coefficients are read off the fingerprints of unit vectors.
+// TestFingerprintDefinition compares with the sums by the schoolbook.
 func TestFingerprintDefinition(t *testing.T) {
 	const n = 200 // symbols: four blocks, the last one short
 	for _, name := range fingerprintFields {
 		f := fieldNamed(t, name)
-		const b = 64
-		size := f.SymbolBytes()
-		rng := rand.New(rand.NewPCG(1, 2))
-		packet := symbols(f, rng, n)
-		var want []byte
-		for from := 0; from < n; from += b {
-			unit := make([]byte, n*size)
-			field.PutSymbol(f, unit[from*size:], field.One)
-			rs := fingerprint(f, verify.Seed{7}, unit)
-			if want == nil {
-				want = make([]byte, len(rs))
-			}
-			for c := 0; c < len(rs); c += b * size {
-				r := field.Symbol(f, rs[c:])
-				for s := range min(b, n-from) {
-					at := want[c+s*size:]
-					field.PutSymbol(f, at, f.Add(field.Symbol(f, at), f.Mul(r, field.Symbol(f, packet[(from+s)*size:]))))
-				}
-			}
-		}
-		if got := fingerprint(f, verify.Seed{7}, packet); !bytes.Equal(got, want) {
-			t.Errorf("%s: got %x, want %x", name, got, want)
+		packet := symbols(f, rand.New(rand.NewPCG(1, 2)), n)
+		seed := verify.Seed{7}
+		sums := schoolbook(f, seed, symbolsOf(f, packet), 64, 32)
+		seed[31] = 1
+		want := schoolbook(f, seed, slices.Concat(sums...), max(1, 16/f.SymbolBytes()), 40)
+		got := symbolsOf(f, fingerprint(f, verify.Seed{7}, packet))
+		if !slices.Equal(got, slices.Concat(want...)) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
+}
+
+// schoolbook returns random combinations of blocks, as many as misses of 2^-bits take.
+func schoolbook(f field.Field, seed verify.Seed, x []field.Element, block, bits int) [][]field.Element {
+	rng, draw := rand.NewChaCha8(seed), field.NewSampler(f)
+	e := int(math.Ceil(float64(bits) / math.Log2(float64(f.Order().Uint64()))))
+	sums := make([][]field.Element, e)
+	for from := 0; from < len(x); from += block {
+		for c := range sums {
+			r := draw.Draw(rng.Uint64)
+			if sums[c] == nil {
+				sums[c] = make([]field.Element, block)
+			}
+			for s := range min(block, len(x)-from) {
+				sums[c][s] = f.Add(sums[c][s], f.Mul(r, x[from+s]))
+			}
+		}
+	}
+	return sums
+}
+
+// symbolsOf returns the symbols of a packet.
+func symbolsOf(f field.Field, packet []byte) (list []field.Element) {
+	for i := 0; i < len(packet); i += f.SymbolBytes() {
+		list = append(list, field.Symbol(f, packet[i:]))
+	}
+	return list
 }
 
 func TestFingerprintLinear(t *testing.T) {
@@ -139,30 +152,28 @@ func TestFingerprintKeepsNoData(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// TestFingerprintSize checks e, with q^e >= 2^32 and no more than that takes, and
+// TestFingerprintSize checks m, with q^m >= 2^40 and no more than that takes, and
 // B. A packet without symbols has a fingerprint too, of zeros.
 func TestFingerprintSize(t *testing.T) {
-	for _, name := range append([]string{"3", "2^5", "2^12", "65521"}, fingerprintFields...) {
+	for _, name := range append([]string{"3", "2^5", "2^12", "65521", "bls12-381"}, fingerprintFields...) {
 		f := fieldNamed(t, name)
 		empty := fingerprint(f, verify.Seed{1}, nil)
-		e := int64(len(empty) / (64 * f.SymbolBytes()))
+		m := int64(len(empty) / max(16, f.SymbolBytes()))
 		power := func(n int64) *big.Int { return new(big.Int).Exp(f.Order(), big.NewInt(n), nil) }
-		want := new(big.Int).Lsh(big.NewInt(1), 32)
-		if power(e).Cmp(want) < 0 || power(e-1).Cmp(want) >= 0 {
-			t.Errorf("%s: %d combinations", name, e)
+		want := new(big.Int).Lsh(big.NewInt(1), 40)
+		if power(m).Cmp(want) < 0 || power(m-1).Cmp(want) >= 0 {
+			t.Errorf("%s: %d combinations", name, m)
 		}
 		if !bytes.Equal(empty, make([]byte, len(empty))) {
 			t.Errorf("%s: the fingerprint of nothing is %x", name, empty)
 		}
 	}
 	for _, w := range []int64{0, 1, 63, 1000, 1 << 15, 1<<16 - 1, 1 << 16, 100_000, 1 << 20, 1<<21 - 1, 1 << 22, 1 << 40, math.MaxInt64} {
-		for _, k := range []int{1, 2, 5, 16, 1000} {
-			b := verify.BlockSymbols(w, k)
-			least, most := max(64, min(2896, math.Sqrt(32*float64(w/int64(k))))), max(64, math.Sqrt(128*(1+float64(w/int64(k)))))
-			least, most = min(least, float64(max(1, w))), min(most, max(1, 2*float64(w)-1)) // no more than hold a packet
-			if b&(b-1) != 0 || b > 4096 || float64(b) < least || float64(b) > most {
-				t.Errorf("W = %d, K = %d: blocks of %d symbols, want a power of two from %.0f to %.0f", w, k, b, least, most)
-			}
+		b := verify.BlockSymbols(w)
+		least, most := max(64, min(2896, math.Sqrt(2*float64(w)))), max(64, math.Sqrt(8*(1+float64(w))))
+		least, most = min(least, float64(max(1, w))), min(most, max(1, 2*float64(w)-1)) // no more than hold a packet
+		if b&(b-1) != 0 || b > 4096 || float64(b) < least || float64(b) > most {
+			t.Errorf("W = %d: blocks of %d symbols, want a power of two from %.0f to %.0f", w, b, least, most)
 		}
 	}
 }
@@ -279,7 +290,7 @@ func BenchmarkFingerprint(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					for range 2 {
-						p := verify.NewFingerprint(f, verify.Seed{1}, verify.BlockSymbols(int64(n), 16))
+						p := verify.NewFingerprint(f, verify.Seed{1}, verify.BlockSymbols(int64(n)))
 						p.Add(packet)
 					}
 					b.StopTimer()

@@ -1,5 +1,5 @@
 // Command network measures all-to-all encodes between the ranks of an MPI job against
-// what is usually done instead, on the same links and in the same run:
+// what is done without Volley, in turns, in one run:
 //
 //	lab up 4 100mbit 1ms
 //	go build -tags mpi -o /tmp/network ./bench/network
@@ -14,32 +14,43 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 )
 
-// errWrong is the error of coded packets that are not what they should be.
-var errWrong = errors.New("coded packets are wrong")
+var (
+	errUsage = errors.New("usage: network measure FLAGS (-h lists them), or network table RESULTS DOCUMENT")
+	errWrong = errors.New("results are wrong")
+)
 
 func main() {
-	err := fmt.Errorf("%w: measure or table", flag.ErrHelp)
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
+	args := os.Args[1:]
+	err := errUsage
+	if len(args) > 0 {
+		switch args[0] {
 		case "measure":
-			err = measure(os.Args[2:])
+			err = measure(args[1:])
 		case "table":
-			err = table(os.Args[2:])
+			err = table(args[1:])
 		}
 	}
+	os.Exit(exitCode(os.Stderr, err))
+}
+
+// exitCode prints the error and returns the exit code for it.
+func exitCode(w io.Writer, err error) int {
 	switch {
 	case err == nil:
-		return
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(os.Stderr, "usage: network measure FLAGS (-h lists them), or network table RESULTS DOCUMENT")
-		os.Exit(2)
+		return 0
+	case errors.Is(err, flag.ErrHelp): // package flag has printed the flags
+		return 2
 	}
-	fmt.Fprintln(os.Stderr, "network:", err)
-	if errors.Is(err, errWrong) {
-		os.Exit(3)
+	fmt.Fprintln(w, "network:", err)
+	switch {
+	case errors.Is(err, errUsage):
+		return 2
+	case errors.Is(err, errWrong):
+		return 3
 	}
-	os.Exit(1)
+	return 1
 }

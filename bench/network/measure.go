@@ -1,336 +1,365 @@
-//go:build mpi
-
 package main
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"volley"
+	"volley/algo"
 	"volley/bench"
-	"volley/field"
 	"volley/matrix"
 	"volley/report"
-	"volley/sim"
-	"volley/transport/mpi"
+	"volley/transport"
 	"volley/tune"
 )
 
-// A job is what all ranks measure.
-type job struct {
-	sizes, ports      []int
-	algorithms, peers []string
-	matrix            matrix.Matrix
-	label             Row // what all rows have
-	runs              int
-	most, tuning      time.Duration
-	output            string // of JSON lines, at rank 0
-	drops             []string
-
-	e       *mpi.Endpoint
-	network sim.Network
+// ranks are those of the job. What is not of the transport is called inside Exclusive.
+type ranks interface {
+	transport.Transport
+	messages
+	Exclusive(func())
+	barrier()
+	assemble()            // returns when all ranks have called it, and sleeps meanwhile
+	greatest(v []float64) // sets every value to the greatest of all ranks
+	sum(v []float64)      // to the sum
 }
 
-func parse(args []string) (*job, error) {
-	j := &job{}
-	f := flag.NewFlagSet("network measure", flag.ContinueOnError)
-	sizes := f.String("sizes", "64KiB,1MiB", "sizes of packets")
-	ports := f.String("ports", "1", "values of p: messages that volley sends, and receives, at a time")
-	algorithms := f.String("algorithms", "auto,universal", "of volley; one that comes to the same plan as another before it is left out")
-	names := f.String("peers", strings.Join(peerNames, ","), "what to compare with; may be empty")
-	f.StringVar(&j.label.Matrix, "matrix", "random:1", "family, as volley encode has it")
-	order := f.String("order", "natural", "of a dft: natural or reversed")
-	f.StringVar(&j.label.Field, "field", "2^8", "finite field, as volley fields lists them")
-	f.IntVar(&j.runs, "runs", 5, "runs that count; one more goes before them")
-	f.DurationVar(&j.most, "most", time.Minute, "leave out what would take longer, with all runs on packets of one size")
-	f.DurationVar(&j.tuning, "fit", 4*time.Second, "about how long to measure the network")
-	f.StringVar(&j.output, "json", "", "file to which rank 0 adds a JSON object on a line for each row")
-	f.StringVar(&j.label.Link, "link", "", "rate and delay of the links, to stand in every row")
-	drops := f.String("drops", "", "command that prints how many packets the network has dropped so far")
-	if err := f.Parse(args); err != nil {
-		return nil, err
-	}
-	j.drops = strings.Fields(*drops)
-	for _, s := range list(*sizes) {
-		n, err := humanize.ParseBytes(s)
-		if err != nil || n < 1 || n > math.MaxInt32 {
-			return nil, fmt.Errorf("--sizes %q: want sizes such as 64KiB, below 2 GiB", s)
-		}
-		j.sizes = append(j.sizes, int(n))
-	}
-	for _, s := range list(*ports) {
-		p, err := strconv.Atoi(s)
-		if err != nil || p < 1 {
-			return nil, fmt.Errorf("--ports %q: want numbers from 1", s)
-		}
-		j.ports = append(j.ports, p)
-	}
-	j.algorithms, j.peers = list(*algorithms), list(*names)
-	for _, name := range j.peers {
-		if !slices.Contains(peerNames, name) {
-			return nil, fmt.Errorf("--peers %q: want some of %s", name, strings.Join(peerNames, ", "))
-		}
-	}
-	if f.NArg() > 0 || j.runs < 1 || j.tuning <= 0 {
-		return nil, fmt.Errorf("arguments %q, %d runs, %v: want none, 1 or more, more than 0", f.Args(), j.runs, j.tuning)
-	}
+// A job is what a rank measures.
+type job struct {
+	*settings
+	ranks
+	label    Cell // what all cells have
+	matrices []matrix.Matrix
+	measured *tune.Result
+	last     map[string]expectation
+	soFar    float64       // packets that the network has dropped
+	pause    time.Duration // before each run
+}
+
+// An expectation is what a way took on packets of the last size.
+type expectation struct {
+	size    int
+	seconds float64
+}
+
+// measureAll measures everything. It returns an error that wraps errWrong, at rank 0,
+// where results were wrong.
+func (s *settings) measureAll(ctx context.Context, r ranks, label Cell) error {
+	j := &job{settings: s, ranks: r, label: label, last: map[string]expectation{}}
 	j.label.Date = time.Now().UTC().Format(time.DateOnly)
 	j.label.Machine = bench.This().String()
-	return j, j.build(*order)
-}
-
-// build sets the matrix, once K is known.
-func (j *job) build(order string) error {
-	var err error
-	if j.e, err = mpi.Init(); err != nil {
-		return err
-	}
-	f, err := field.Parse(j.label.Field)
-	if err != nil {
-		return err
-	}
-	spec, err := matrix.ParseSpec(j.label.Matrix)
-	if err != nil {
-		return err
-	}
-	if order != "natural" {
-		spec.Order = order
-		j.label.Matrix += ", " + order
-	}
-	j.label.K, j.label.Field = j.e.Size(), f.Name()
-	for _, n := range j.sizes {
-		if n%f.SymbolBytes() != 0 {
-			return fmt.Errorf("--sizes: %d bytes are no whole number of symbols of %s, %d bytes each", n, f.Name(), f.SymbolBytes())
+	j.label.K, j.label.Network, j.label.Version = r.Size(), s.network, s.version
+	for _, p := range s.problems {
+		a, err := p.spec.Build(p.field, r.Size(), r.Size())
+		if err != nil {
+			return err
+		}
+		j.matrices = append(j.matrices, a)
+		for _, n := range s.sizes {
+			if n%(r.Size()*p.field.SymbolBytes()) != 0 {
+				return fmt.Errorf("%w: --sizes: %d bytes are no %d slices of whole symbols of %s, %d bytes each",
+					errUsage, n, r.Size(), p.field.Name(), p.field.SymbolBytes())
+			}
 		}
 	}
-	j.matrix, err = spec.Build(f, j.label.K, j.label.K)
-	return err
-}
-
-func list(s string) []string {
-	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-// measure is what every rank does.
-func measure(args []string) error {
-	j, err := parse(args)
-	if err != nil {
-		return err
-	}
-	ctx := context.Background()
-	j.e.Exclusive(func() { j.label.MPI = library() })
-	if j.e.Rank() == 0 {
-		fmt.Printf("%d ranks, %s\n", j.e.Size(), j.label.MPI) // run waits for it
+	if r.Rank() == 0 {
+		fmt.Printf("%d ranks, %s\n", r.Size(), label.MPI) // run waits for it
 	}
 	if err := j.tune(ctx); err != nil {
 		return err
 	}
 	wrong := 0
-	for _, size := range j.sizes {
-		rows, err := j.measure(ctx, size)
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
-			wrong += r.Wrong
-		}
-		if j.e.Rank() == 0 {
-			if err := j.write(rows); err != nil {
+	for _, size := range s.sizes {
+		for _, pause := range s.pauses {
+			j.pause = pause
+			cells, err := j.measure(ctx, size)
+			if err != nil {
 				return err
+			}
+			for _, c := range cells {
+				for _, w := range c.Ways {
+					wrong += w.Wrong
+				}
+			}
+			if r.Rank() == 0 {
+				if err := j.write(cells); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	if err := errors.Join(j.e.Close(), mpi.Finalize()); err != nil {
-		return err
-	}
-	if wrong > 0 && j.e.Rank() == 0 {
+	if wrong > 0 && r.Rank() == 0 {
 		return fmt.Errorf("%w: %d of them", errWrong, wrong)
 	}
 	return nil
 }
 
-// tune measures the network as all ranks send at once.
+// tune measures the network for the planner.
 func (j *job) tune(ctx context.Context) error {
-	r, err := tune.Measure(ctx, j.e, tune.Place{Transport: "mpi"}, nil, j.tuning)
+	r, err := tune.Measure(ctx, j.ranks, tune.Place{Transport: "mpi"}, nil, j.tuning)
 	if err != nil {
 		return err
 	}
-	j.network = r.Network
-	if j.e.Rank() == 0 {
+	j.measured = r
+	if j.Rank() == 0 {
 		fmt.Printf("%v: the fit is off by %.1f %%\n", r.Network, 100*r.Residual())
 	}
 	return nil
 }
 
-// beta and tau are those of rounds with so many messages at a time, which share the link.
-func (j *job) beta(ports int) time.Duration {
-	return j.network.Latency + time.Duration(ports)*j.network.Overhead
-}
-func (j *job) tau(ports int) sim.PerByte { return sim.PerByte(ports) * j.network.Gap(ports) }
-
-// A contestant is one way to encode, ready to run.
+// A contestant is a way to encode, ready to run.
 type contestant struct {
-	Row
-	encode  func() (seconds, agreement float64, err error) // behind a barrier; the time is without that
-	seconds []float64                                      // of the slowest rank, each run
-	agreed  []float64
-	dropped []float64
+	Way
+	cells  []int // that it is in
+	work   *peerWork
+	want   []byte // the result; nil: there is none
+	encode func() (sample, error)
+
+	samples []sample
+	dropped float64
 }
 
-// measure measures everything on packets of one size.
-func (j *job) measure(ctx context.Context, size int) ([]Row, error) {
-	rank := j.e.Rank()
-	x, y := make([]byte, size), make([]byte, size)
-	packet(j.matrix.Field(), rank, x)
-	want := directSum(j.matrix, rank, size)
-	list, err := j.ours(ctx, x, y)
+// A sample is what was measured of a run, in seconds: of a way, and of parts of it.
+type sample struct{ seconds, first, later, check float64 }
+
+// measure measures everything on packets of one size. There is a cell for each matrix.
+func (j *job) measure(ctx context.Context, size int) ([]Cell, error) {
+	debug.FreeOSMemory() // what the last size has left
+	cells, list, err := j.prepare(ctx, size)
 	if err != nil {
 		return nil, err
 	}
-	list = append(list, j.theirs(x, y)...)
 	for _, c := range list {
-		c.predict()
-		if expected := time.Duration(c.Predicted * float64(j.runs+1) * float64(time.Second)); expected > j.most {
-			c.LeftOut = fmt.Sprintf("would take %s s or more", digits(c.Predicted))
+		last, known := j.last[fmt.Sprint(c.cells, c.Name)]
+		expected := last.seconds * float64(size) / float64(max(1, last.size))
+		if known && expected > 3*j.most.Seconds() {
+			c.LeftOut = "would take about " + span(expected)
 		}
 	}
+	start := time.Now()
 	for run := range j.runs + 1 {
 		for _, c := range list {
-			if c.LeftOut != "" {
+			if c.LeftOut != "" || c.Runs > 0 {
 				continue
 			}
-			clear(y)
-			before, err := j.dropped()
+			s, dropped, err := j.run(c)
 			if err != nil {
 				return nil, err
 			}
-			seconds, agreement, err := c.encode()
-			if err != nil {
-				return nil, err
+			// The first run makes connections and plans.
+			long := s.seconds > j.most.Seconds()
+			if run > 0 || long {
+				c.samples, c.dropped = append(c.samples, s), c.dropped+dropped
 			}
-			slowest, wrong := []float64{seconds, agreement}, []float64{0}
-			if !bytes.Equal(y, want) {
-				wrong[0] = 1
+			if run == 0 && long {
+				c.Runs = 1
 			}
-			j.e.Exclusive(func() { assemble(); greatest(slowest); sum(wrong) })
-			after, err := j.dropped()
-			if err != nil {
-				return nil, err
-			}
-			c.Wrong += int(wrong[0])
-			if run == 0 { // connections and plans are made
-				if slowest[0]*float64(j.runs) > 2*j.most.Seconds() {
-					c.LeftOut = fmt.Sprintf("took %s s once", digits(slowest[0]))
-				}
-				continue
-			}
-			c.seconds, c.agreed = append(c.seconds, slowest[0]), append(c.agreed, slowest[1])
-			c.dropped = append(c.dropped, after-before)
+		}
+		elapsed := []float64{time.Since(start).Seconds()}
+		j.Exclusive(func() { j.greatest(elapsed) })
+		if run >= 3 && elapsed[0] > j.enough.Seconds() {
+			break
 		}
 	}
-	rows := make([]Row, len(list))
-	for i, c := range list {
+	for _, c := range list {
 		if c.LeftOut == "" {
-			c.Agreement = bench.Median(c.agreed)
-			c.Seconds, c.Least, c.Most, c.Runs = bench.Median(c.seconds), slices.Min(c.seconds), slices.Max(c.seconds), len(c.seconds)
-			if len(j.drops) > 0 {
-				each := 0.0
-				for _, n := range c.dropped {
-					each += n / float64(len(c.dropped))
-				}
-				c.Dropped = &each
-			}
+			c.settle()
+			j.last[fmt.Sprint(c.cells, c.Name)] = expectation{size, c.Seconds}
 		}
-		rows[i] = c.Row
-	}
-	compare(rows)
-	return rows, nil
-}
-
-// row returns what all rows have, with the model for p ports.
-func (j *job) row(size, ports int) Row {
-	r := j.label
-	r.Size = size
-	r.Beta, r.Tau = j.beta(ports).Seconds(), float64(j.tau(ports))
-	return r
-}
-
-// ours returns volley by each algorithm and on each number of ports.
-func (j *job) ours(ctx context.Context, x, y []byte) ([]*contestant, error) {
-	var all []*contestant
-	f := j.matrix.Field()
-	for _, p := range j.ports {
-		for _, name := range j.algorithms {
-			e, err := volley.NewEncoder(j.matrix, volley.WithAlgorithm(name), volley.WithPorts(p), volley.WithCheck(false),
-				volley.WithBeta(j.beta(p)), volley.WithTau(j.tau(p)), volley.WithTimeout(5*time.Minute))
-			if err != nil {
-				return nil, err
-			}
-			chosen, err := e.Plan(int64(len(x) / f.SymbolBytes()))
-			if err != nil {
-				return nil, err
-			}
-			info, cost := chosen.Info(), sim.Count(chosen)
-			row := j.row(len(x), p)
-			row.Who, row.Plan, row.Ports = ours, strings.TrimSpace(info.Algorithm+" "+info.Parameters), p
-			row.C1, row.C2 = cost.C1, cost.PacketC2()
-			if slices.ContainsFunc(all, func(c *contestant) bool { return c.Plan == row.Plan && c.Ports == p }) {
-				continue
-			}
-			packets := []volley.Packet{{Data: x, Result: &y}}
-			all = append(all, &contestant{Row: row, encode: func() (seconds, agreement float64, err error) {
-				j.e.Exclusive(barrier)
-				start := time.Now()
-				r, err := e.Run(ctx, j.e, packets...)
-				if err != nil {
-					return 0, 0, err
-				}
-				return time.Since(start).Seconds() - r.AgreeSeconds, r.AgreeSeconds, nil
-			}})
+		for _, i := range c.cells {
+			cells[i].Ways = append(cells[i].Ways, c.Way)
 		}
 	}
-	return all, nil
+	return cells, nil
 }
 
-// theirs returns the peers.
-func (j *job) theirs(x, y []byte) []*contestant {
-	var all []*contestant
-	var w *peerWork
-	for _, name := range j.peers {
-		p := peers[slices.IndexFunc(peers, func(p peer) bool { return p.name == name })]
-		row := j.row(len(x), 1)
-		row.Who, row.C1, row.C2 = name, p.c1(row.K), float64(p.c2(row.K))
-		all = append(all, &contestant{Row: row, encode: func() (seconds, _ float64, _ error) {
-			if w == nil { // not before one of them does run
-				w = newPeerWork(j.matrix, j.e.Rank(), x, y)
+// prepare returns the cells and all ways to run for them, in the order in which they run.
+func (j *job) prepare(ctx context.Context, size int) (cells []Cell, list []*contestant, err error) {
+	shared := &buffers{in: make([]byte, size), out: make([]byte, size), y: make([]byte, size)}
+	var all []int
+	for i, a := range j.matrices {
+		cell := j.label
+		cell.Matrix, cell.Field, cell.Size = j.problems[i].String(), a.Field().Name(), size
+		cell.Bound, cell.Pause = j.bound(cell.K, size), span(j.pause.Seconds())
+		all, cells = append(all, i), append(cells, cell)
+
+		x := make([]byte, size)
+		packet(a.Field(), j.Rank(), x)
+		w := newPeerWork(j, a, j.Rank(), j.threads, x, shared)
+		ways, err := j.ours(ctx, a, w)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, name := range j.names {
+			if slices.Contains(peers, name) || name == codingAlone {
+				ways = append(ways, j.theirs(name, w))
 			}
-			j.e.Exclusive(func() {
-				barrier()
-				start := time.Now()
-				p.encode(w)
-				seconds = time.Since(start).Seconds()
-			})
-			return seconds, 0, nil
+		}
+		want := directSum(a, j.Rank(), size)
+		for _, c := range ways {
+			c.cells = []int{i}
+			if c.Name != codingAlone {
+				c.want = want
+			}
+		}
+		list = append(list, ways...)
+	}
+	for _, name := range j.names { // to them all matrices are the same
+		if slices.Contains(uncoded, name) || name == raw {
+			c := j.theirs(name, list[0].work)
+			c.cells, c.want = all, c.work.x
+			list = append(list, c)
+		}
+	}
+	return cells, list, nil
+}
+
+// run runs a way once and returns what the slowest rank took, and at rank 0 how many
+// packets the network has dropped meanwhile.
+func (j *job) run(c *contestant) (s sample, dropped float64, err error) {
+	c.work.prepare()
+	time.Sleep(j.pause)
+	if s, err = c.encode(); err != nil {
+		return s, 0, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	// A check ends when all have come to it, so the rank that came last tells what it takes.
+	slowest, wrong := []float64{s.seconds, s.first, s.later, -s.check}, []float64{0}
+	if c.want != nil && !bytes.Equal(c.work.y, c.want) {
+		wrong[0] = 1
+	}
+	before := j.soFar
+	if j.soFar, err = j.dropped(); err != nil {
+		return s, 0, err
+	}
+	j.Exclusive(func() {
+		if j.pause > 0 { // ranks that wait awake would take the cores of those that still work
+			j.assemble()
+		}
+		j.greatest(slowest)
+		j.sum(wrong)
+	})
+	c.Wrong += int(wrong[0])
+	return sample{slowest[0], slowest[1], slowest[2], -slowest[3]}, j.soFar - before, nil
+}
+
+// settle works out the figures of the way from those of its runs.
+func (c *contestant) settle() {
+	median := func(of func(sample) float64) float64 {
+		var list []float64
+		for _, s := range c.samples {
+			list = append(list, of(s))
+		}
+		slices.Sort(list)
+		c.Least, c.Most = list[0], list[len(list)-1]
+		return bench.Median(list)
+	}
+	c.First = median(func(s sample) float64 { return s.first })
+	c.Later = median(func(s sample) float64 { return s.later })
+	c.Check = median(func(s sample) float64 { return s.check })
+	c.Seconds = median(func(s sample) float64 { return s.seconds }) // last: it sets Least and Most
+	c.Runs = len(c.samples)
+	c.Dropped = c.dropped / float64(c.Runs)
+}
+
+// encoder returns an encoder that chooses by the measured network, or has the algorithm.
+func (j *job) encoder(a matrix.Matrix, algorithm string, check bool) (*volley.Encoder, error) {
+	options := []volley.Option{
+		volley.WithAlgorithm(algorithm), volley.WithCheck(check), volley.WithTimeout(5 * time.Minute),
+		volley.WithBeta(j.measured.Beta()), volley.WithTau(j.measured.Tau()),
+	}
+	if algorithm != algo.Auto {
+		options = append(options, volley.WithPorts(j.Size()-1), volley.WithCutting())
+	}
+	return volley.NewEncoder(a, options...)
+}
+
+// ours returns Volley, by each algorithm without agreement and check, and by the first with
+// both.
+func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contestant, error) {
+	var all []*contestant
+	unit := a.Field().SymbolBytes()
+	timed := func(e *volley.Encoder, x, y []byte) (*volley.Report, float64, error) {
+		j.Exclusive(j.barrier)
+		start := time.Now()
+		r, err := e.Run(ctx, j.ranks, volley.Packet{Data: x, Result: &y})
+		return r, time.Since(start).Seconds(), err
+	}
+	for i, name := range j.plans {
+		e, err := j.encoder(a, name, false)
+		if err != nil {
+			return nil, err
+		}
+		r, err := e.Estimate(int64(len(w.x) / unit))
+		if err != nil {
+			return nil, err
+		}
+		way := Way{
+			Name: bare + "-" + name, Plan: strings.TrimSpace(r.Algorithm + " " + r.Parameters),
+			C1: r.C1, C2: r.C2Packets, Model: r.Seconds,
+		}
+		if i == 0 {
+			way.Name = bare
+		}
+		all = append(all, &contestant{Way: way, work: w, encode: func() (sample, error) {
+			r, seconds, err := timed(e, w.x, w.y)
+			if err != nil {
+				return sample{}, err
+			}
+			return sample{seconds: seconds - r.AgreeSeconds, later: r.AgreeSeconds}, nil
 		}})
 	}
-	return all
+	e, err := j.encoder(a, j.plans[0], true)
+	if err != nil {
+		return nil, err
+	}
+	// The first agreement is that of an encoder of its own each time, on a short packet: its
+	// messages do not depend on the length.
+	short := make([]byte, unit*j.Size())
+	copy(short, w.x)
+	scratch := make([]byte, len(short))
+	return append(all, &contestant{Way: Way{Name: asDefault, Plan: all[0].Plan}, work: w, encode: func() (s sample, err error) {
+		r, seconds, err := timed(e, w.x, w.y)
+		if err != nil {
+			return s, err
+		}
+		s.seconds, s.check = seconds, r.CheckSeconds
+		fresh, err := j.encoder(a, j.plans[0], false)
+		if err != nil {
+			return s, err
+		}
+		time.Sleep(j.pause)
+		if r, _, err = timed(fresh, short, scratch); err == nil {
+			s.first = r.AgreeSeconds
+		}
+		return s, err
+	}}), nil
+}
+
+// theirs returns a peer.
+func (j *job) theirs(name string, w *peerWork) *contestant {
+	return &contestant{Way: Way{Name: name}, work: w, encode: func() (s sample, err error) {
+		j.Exclusive(func() {
+			j.barrier()
+			start := time.Now()
+			err = w.encode(name)
+			s.seconds = time.Since(start).Seconds()
+		})
+		return s, err
+	}}
 }
 
 // dropped returns what the command says; rank 0 asks, the others have 0.
 func (j *job) dropped() (float64, error) {
-	if len(j.drops) == 0 || j.e.Rank() != 0 {
+	if len(j.drops) == 0 || j.Rank() != 0 {
 		return 0, nil
 	}
 	out, err := exec.Command(j.drops[0], j.drops[1:]...).Output()
@@ -344,12 +373,22 @@ func (j *job) dropped() (float64, error) {
 	return n, nil
 }
 
-// write prints the rows and adds them to the file.
-func (j *job) write(rows []Row) error {
-	if err := report.Text(os.Stdout, columns(), rows); err != nil {
-		return err
+// write prints the cells and adds them to the file.
+func (j *job) write(cells []Cell) error {
+	for _, c := range cells {
+		fmt.Printf("%s, %s, %s over %s", c.Network, bench.Size(int64(c.Size)), c.Matrix, c.Field)
+		if c.Pause != "" {
+			fmt.Printf(", after a pause of %s", c.Pause)
+		}
+		if c.Bound > 0 {
+			fmt.Printf(", bound %s", span(c.Bound))
+		}
+		fmt.Println()
+		if err := report.Text(os.Stdout, columns(c), c.Ways); err != nil {
+			return err
+		}
+		fmt.Println()
 	}
-	fmt.Println()
 	if j.output == "" {
 		return nil
 	}
@@ -357,58 +396,37 @@ func (j *job) write(rows []Row) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeRows(f, rows), f.Close())
+	return errors.Join(writeCells(f, cells), f.Close())
 }
 
-// columns are those of what is printed after each size.
-func columns() []report.Column[Row] {
-	type column = report.Column[Row]
-	measured := func(value func(Row) any) func(Row) any {
-		return func(r Row) any {
-			if r.LeftOut != "" {
-				return nil
-			}
-			return value(r)
-		}
-	}
-	list := []column{
-		{Name: "K", Value: func(r Row) any { return r.K }},
-		{Name: "p", Value: func(r Row) any {
-			if r.Ports == 0 {
-				return nil
-			}
-			return r.Ports
-		}},
-		{Name: "size", Value: func(r Row) any { return bench.Size(int64(r.Size)) }},
-		{Name: "who", Value: func(r Row) any { return strings.TrimSpace(r.Who + " " + r.Plan) }},
-		{Name: "C1", Value: func(r Row) any { return r.C1 }},
-		{Name: "C2", Value: func(r Row) any { return digits(r.C2) }},
-		{Name: "time", Unit: "s, median", Value: measured(func(r Row) any { return digits(r.Seconds) })},
-		{Name: "agree", Unit: "s", Value: measured(func(r Row) any {
-			if r.Agreement == 0 {
-				return nil
-			}
-			return digits(r.Agreement)
-		})},
-		{Name: "model", Unit: "s", Value: func(r Row) any { return digits(r.Predicted) }},
-		{Name: "ratio", Unit: "to model", Value: measured(func(r Row) any { return digits(r.Ratio()) })},
-	}
-	for _, name := range peerNames {
-		list = append(list, column{Name: name, Unit: "times faster", Value: func(r Row) any {
-			if x, ok := r.Faster[name]; ok {
-				return digits(x)
+// columns are those of what is printed of a cell.
+func columns(c Cell) []report.Column[Way] {
+	type column = report.Column[Way]
+	number := func(name, unit string, text func(float64) string, value func(Way) float64) column {
+		return column{Name: name, Unit: unit, Value: func(w Way) any {
+			if x := value(w); x != 0 {
+				return text(x)
 			}
 			return nil
-		}})
+		}}
 	}
-	return append(list,
-		column{Name: "dropped", Unit: "packets", Value: measured(func(r Row) any {
-			if r.Dropped == nil {
-				return nil
-			}
-			return digits(*r.Dropped)
-		})},
-		column{Name: "#wrong", Value: measured(func(r Row) any { return r.Wrong })},
-		column{Name: "left out", Value: func(r Row) any { return r.LeftOut }},
-	)
+	over := func(unit string, others ...string) column {
+		return number("ratio", unit, digits, func(w Way) float64 { return c.ratio(w.Name, others...) })
+	}
+	return []column{
+		{Name: "way", Value: func(w Way) any { return strings.TrimSpace(w.Name + " " + w.Plan) }},
+		number("time", "median", span, func(w Way) float64 { return w.Seconds }),
+		number("least", "", span, func(w Way) float64 { return w.Least }),
+		number("runs", "", digits, func(w Way) float64 { return float64(w.Runs) }),
+		over("to best peer", peers...),
+		over("to uncoded", uncoded...),
+		over("to raw", raw),
+		number("model", "", span, func(w Way) float64 { return w.Model }),
+		number("agreement", "first run", span, func(w Way) float64 { return w.First }),
+		number("agreement", "later", span, func(w Way) float64 { return w.Later }),
+		number("check", "", span, func(w Way) float64 { return w.Check }),
+		number("dropped", "packets", digits, func(w Way) float64 { return w.Dropped }),
+		{Name: "#wrong", Value: func(w Way) any { return w.Wrong }},
+		{Name: "left out", Value: func(w Way) any { return w.LeftOut }},
+	}
 }

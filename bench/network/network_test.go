@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -27,7 +28,12 @@ func TestDocument(t *testing.T) {
 	if err := table([]string{filepath.Join(dir, "performance.jsonl"), filepath.Join(dir, "performance.md")}); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"performance.md", "performance.svg"} {
+	drawings, err := filepath.Glob(filepath.Join(dir, "*.svg"))
+	if err != nil || len(drawings) == 0 {
+		t.Fatal(drawings, err)
+	}
+	for _, name := range append(drawings, "performance.md") {
+		name = filepath.Base(name)
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -38,43 +44,46 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestRows reads back what is written, keeps the last of rows for the same thing, and
-// compares what may be compared.
-func TestRows(t *testing.T) {
-	dropped := 2.0
-	rows := []Row{
-		{K: 4, Link: "l", Matrix: "m", Field: "f", Size: 1 << 20, Who: ours, Plan: "universal", Ports: 1, C1: 2, C2: 2, Beta: 1e-3, Tau: 1e-7, Seconds: 0.25},
-		{K: 4, Link: "l", Matrix: "m", Field: "f", Size: 1 << 20, Who: ring, C1: 3, C2: 3, Beta: 1e-3, Tau: 1e-7, Seconds: 0.5, Dropped: &dropped},
-		{K: 4, Link: "l", Matrix: "m", Field: "f", Size: 1 << 20, Who: gather, C1: 4, C2: 6, Beta: 1e-3, Tau: 1e-7, LeftOut: "would take long"},
+// TestCells reads back what is written, keeps the last of cells for the same setting and
+// version, and compares with the best peer.
+func TestCells(t *testing.T) {
+	setting := Cell{Network: "n", K: 4, Matrix: "m", Field: "f", Size: 1 << 20, Bound: 0.125}
+	with := func(version string, ways ...Way) Cell {
+		c := setting
+		c.Version, c.Ways = version, ways
+		return c
 	}
-	for i := range rows {
-		rows[i].predict()
-	}
-	if got, want := rows[0].Predicted, 2e-3+2*(1<<20)*1e-7; got != want {
-		t.Errorf("the model says %v, want %v", got, want)
-	}
-	compare(rows)
-	if f := rows[0].Faster; len(f) != 1 || f[ring] != 2 {
-		t.Errorf("faster than %v, want 2 times faster than the ring alone", f)
+	ours := Way{Name: bare, Plan: "exchange", Seconds: 0.25, Later: 0.001, Model: 0.2}
+	cells := []Cell{
+		with("", ours, Way{Name: ring, Seconds: 1}, Way{Name: alltoall2, Seconds: 0.5}, Way{Name: allgather, LeftOut: "long"},
+			Way{Name: isend2Uncoded, Seconds: 0.2, Dropped: 3}, Way{Name: raw, Seconds: 0.16},
+			Way{Name: asDefault, Seconds: 0.26, First: 0.004, Check: 0.008}),
+		with("old", Way{Name: bare, Seconds: 1.5}, Way{Name: alltoall2, Seconds: 0.5}),
 	}
 	var b bytes.Buffer
-	if err := writeRows(&b, append(rows[:1:1], rows...)); err != nil {
+	if err := writeCells(&b, append([]Cell{with("", ours)}, cells...)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := readRows(b.Bytes())
-	if err != nil || len(got) != 3 {
-		t.Fatalf("%d rows, %v; want 3", len(got), err)
+	got, err := readCells(b.Bytes())
+	if err != nil || !reflect.DeepEqual(got, cells) {
+		t.Fatalf("%v, %v; want %v", got, err, cells)
 	}
-	text := tables(got, "x.svg")
+	text := tables(got, "x")
 	for _, want := range []string{
-		"### Matrix m over f\n", "| 4 | l | 1 MiB | universal | 2 | 2 | 0.25 (0.212) |", "0.5 (0.318), 2 dropped **2×**", "| – (0.633) |",
+		"#### Matrix m over f\n",
+		"| 4 | n | warm | 1 MiB | exchange | 250 ms | 500 ms alltoall2 | 0.50 | 3.00 | 200 ms isend2 | 1.25 |  | 1.56 | 125 ms | 2.00 |\n",
+		"| 4 | n | warm | 1 MiB | 250 ms | 200 ms | 1.25 |  | 4 ms | 1 ms | 8 ms | 260 ms | 1.04 |\n",
+		"| 4 | n | warm | 1 MiB | 250 ms | 1 s | 500 ms |  | 200 ms, 3 dropped | 160 ms | 260 ms |\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if _, err := readRows([]byte(`{"k": 4, "speed": 1}`)); err == nil {
-		t.Error("a row with an unknown key was read")
+	if x := (Cell{Ways: []Way{ours, {Name: alltoall2Uncoded, Seconds: 0.1}, {Name: codingAlone, Seconds: 0.025}}}).overCoding(); x != 2 {
+		t.Errorf("%v times the messages and the coding, want 2", x)
+	}
+	if _, err := readCells([]byte("{}\n{\"k\": 4, \"speed\": 1}")); err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("a cell with an unknown key was read: %v", err)
 	}
 }
 
@@ -118,7 +127,7 @@ func TestDirectSum(t *testing.T) {
 					row = append(row, a.At(i, j))
 				}
 				got := make([]byte, size)
-				apply(f.Map([][]field.Element{row}), unit, [][]byte{got}, in, false)
+				apply(f.Map([][]field.Element{row}), unit, 1+j%3, [][]byte{got}, in, false)
 				if !bytes.Equal(got, directSum(a, j, size)) {
 					t.Errorf("%s, %d bytes: coded packet %d differs", name, size, j)
 				}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math/rand/v2"
-	"runtime"
 	"sync"
 
 	"volley/field"
@@ -39,26 +38,28 @@ func directSum(a matrix.Matrix, rank, size int) []byte {
 // cached is how much memory a core goes through at a time, in bytes.
 const cached = 256 << 10
 
-// apply applies a map on all cores, block by block of packets of symbols of unit bytes.
-func apply(m field.Map, unit int, out, in [][]byte, add bool) {
+// apply applies a map block by block, of packets of symbols of unit bytes.
+func apply(m field.Map, unit, threads int, out, in [][]byte, add bool) {
 	size := len(in[0])
 	block := max(unit, cached/(len(in)+len(out))/64*64)
 	blocks := (size + block - 1) / block
-	workers := min(blocks, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
-	for worker := range workers {
-		all.Go(func() {
-			parts := func(list [][]byte, at int) [][]byte {
-				some := make([][]byte, len(list))
-				for i := range some {
-					some[i] = list[i][at:min(size, at+block)]
-				}
-				return some
-			}
-			for b := worker * blocks / workers; b < (worker+1)*blocks/workers; b++ {
-				m.Apply(parts(out, b*block), parts(in, b*block), add)
-			}
-		})
+	parts := func(list [][]byte, at int) [][]byte {
+		some := make([][]byte, len(list))
+		for i := range some {
+			some[i] = list[i][at:min(size, at+block)]
+		}
+		return some
 	}
-	all.Wait()
+	work := func(from, to int) {
+		for b := from; b < to; b++ {
+			m.Apply(parts(out, b*block), parts(in, b*block), add)
+		}
+	}
+	threads = min(threads, blocks)
+	var others sync.WaitGroup
+	for t := 1; t < threads; t++ {
+		others.Go(func() { work(t*blocks/threads, (t+1)*blocks/threads) })
+	}
+	work(0, blocks/threads)
+	others.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,16 +21,16 @@ const (
 	endMark   = "<!-- measured: end -->\n"
 )
 
-// table writes the results into the document, between the marks, and the chart beside it.
+// table writes the results into the document, between the marks, and the charts beside it.
 func table(args []string) error {
 	if len(args) != 2 {
-		return fmt.Errorf("table: %d arguments: want a file of results and a document", len(args))
+		return fmt.Errorf("%w: table: %d arguments: want a file of results and a document", errUsage, len(args))
 	}
 	data, err := os.ReadFile(args[0])
 	if err != nil {
 		return err
 	}
-	rows, err := readRows(data)
+	cells, err := readCells(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)
 	}
@@ -37,16 +38,22 @@ func table(args []string) error {
 	if err != nil {
 		return err
 	}
-	chart := strings.TrimSuffix(args[1], filepath.Ext(args[1])) + ".svg"
-	filled, err := fill(document, tables(rows, filepath.Base(chart)))
-	if err != nil {
+	name := strings.TrimSuffix(args[1], filepath.Ext(args[1]))
+	files := map[string][]byte{}
+	for _, part := range parts(cells) {
+		var drawing bytes.Buffer
+		if err := plot.SVG(&drawing, draw(part)); err != nil {
+			return err
+		}
+		files[name+part.chart] = drawing.Bytes()
+	}
+	if files[args[1]], err = fill(document, tables(cells, filepath.Base(name))); err != nil {
 		return fmt.Errorf("%s: %w", args[1], err)
 	}
-	var drawing bytes.Buffer
-	if err := plot.SVG(&drawing, draw(rows)); err != nil {
-		return err
+	for name, content := range files {
+		err = errors.Join(err, os.WriteFile(name, content, 0o666))
 	}
-	return errors.Join(os.WriteFile(chart, drawing.Bytes(), 0o666), os.WriteFile(args[1], filled, 0o666))
+	return err
 }
 
 // fill returns the document with the text between the marks.
@@ -59,112 +66,163 @@ func fill(document []byte, text string) ([]byte, error) {
 	return slices.Concat(before, []byte(beginMark), []byte(text), []byte(endMark), after), nil
 }
 
-// A group is what was measured in one setting.
-type group []Row
+// A part is what was measured where one thing is scarce.
+type part struct {
+	title, chart string
+	cells        []Cell
+	before       map[string]Cell // by setting: of the version before
+	columns      []heading
+}
 
-// groups returns the groups of a matrix, by K and size.
-func groups(rows []Row, matrix string) []group {
-	var list []group
-	for _, r := range rows {
-		if title(r) != matrix {
-			continue
-		}
-		i := slices.IndexFunc(list, func(g group) bool { return g[0].setting() == r.setting() })
-		if i < 0 {
-			i, list = len(list), append(list, nil)
-		}
-		list[i] = append(list[i], r)
+// A heading is a column of the main table of a part.
+type heading struct {
+	name string
+	cell func(p part, c Cell) string
+}
+
+// parts returns the measurements on links and those on fast fabrics, in order. It leaves out
+// a part without cells.
+func parts(cells []Cell) []part {
+	text := func(name string, of func(Cell) string) heading {
+		return heading{name, func(_ part, c Cell) string { return of(c) }}
 	}
-	slices.SortStableFunc(list, func(a, b group) int {
-		return cmp.Or(cmp.Compare(a[0].K, b[0].K), cmp.Compare(a[0].Size, b[0].Size))
-	})
+	ratio := func(name string, of func(Cell) float64) heading {
+		return text(name, func(c Cell) string { return times(of(c)) })
+	}
+	over := func(others ...string) func(Cell) float64 {
+		return func(c Cell) float64 { return c.ratio(bare, others...) }
+	}
+	fastest := func(name string, names ...string) heading {
+		return text(name, func(c Cell) string {
+			w, ok := c.best(names...)
+			if !ok {
+				return ""
+			}
+			return span(w.Seconds) + " " + strings.TrimSuffix(w.Name, "-uncoded")
+		})
+	}
+	first := []heading{
+		text("K", func(c Cell) string { return fmt.Sprint(c.K) }),
+		text("network", func(c Cell) string { return c.Network }),
+		text("cores", temperature),
+		text("packet", func(c Cell) string { return bench.Size(int64(c.Size)) }),
+		text("plan", func(c Cell) string { w, _ := c.way(bare); return w.Plan }),
+		text("Volley", func(c Cell) string { w, _ := c.way(bare); return span(w.Seconds) }),
+		fastest("best peer", peers...),
+		ratio("**ratio**", over(peers...)),
+		{"before", func(p part, c Cell) string { return times(over(peers...)(p.before[c.setting()])) }},
+		fastest("uncoded", uncoded...),
+		ratio("ratio", over(uncoded...)),
+	}
+	coding := text("coding", func(c Cell) string { w, _ := c.way(codingAlone); return span(w.Seconds) })
+	links := part{title: "Links", chart: ".svg", columns: append(slices.Clone(first), coding,
+		ratio("to raw", over(raw)),
+		text("bound", func(c Cell) string { return span(c.Bound) }),
+		ratio("ratio", func(c Cell) float64 { w, _ := c.way(bare); return w.Seconds / c.Bound }),
+	)}
+	fabric := part{title: "Shared memory and loopback", chart: "-memory.svg", columns: append(slices.Clone(first), coding,
+		text("over isend2", func(c Cell) string {
+			w, _ := c.way(bare)
+			other, _ := c.way(isend2)
+			return span(max(0, w.Seconds-other.Seconds))
+		}),
+		ratio("to uncoded + coding", Cell.overCoding),
+	)}
+	var list []part
+	for _, p := range []part{links, fabric} {
+		p.before = map[string]Cell{}
+		for _, c := range cells {
+			switch {
+			case (c.Bound > 0) != (p.title == links.title):
+			case c.Version == "":
+				p.cells = append(p.cells, c)
+			default:
+				p.before[c.setting()] = c
+			}
+		}
+		slices.SortStableFunc(p.cells, func(a, b Cell) int {
+			return cmp.Or(cmp.Compare(a.K, b.K), cmp.Compare(b.Network, a.Network), cmp.Compare(a.Pause, b.Pause), cmp.Compare(a.Size, b.Size))
+		})
+		if len(p.cells) > 0 {
+			list = append(list, p)
+		}
+	}
 	return list
 }
 
-// find returns the first row of a peer, or of volley with p ports.
-func (g group) find(who string, ports int) (Row, bool) {
-	i := slices.IndexFunc(g, func(r Row) bool { return r.Who == who && r.Ports == ports })
-	if i < 0 {
-		return Row{}, false
+// times writes a ratio; 0 is none.
+func times(x float64) string {
+	if x == 0 || math.IsInf(x, 0) {
+		return ""
 	}
-	return g[i], true
+	return fmt.Sprintf("%.2f", x)
+}
+
+func temperature(c Cell) string {
+	if c.Pause == "" {
+		return "warm"
+	}
+	return "paused " + c.Pause
 }
 
 // title names a matrix.
-func title(r Row) string { return fmt.Sprintf("Matrix %s over %s", r.Matrix, r.Field) }
+func title(c Cell) string { return fmt.Sprintf("Matrix %s over %s", c.Matrix, c.Field) }
 
-// distinct returns what rows say, each once.
-func distinct[T comparable](rows []Row, of func(Row) T) []T {
+// distinct returns what cells say, each once.
+func distinct[T comparable](cells []Cell, of func(Cell) T) []T {
 	var list []T
-	for _, r := range rows {
-		if x := of(r); !slices.Contains(list, x) {
+	for _, c := range cells {
+		if x := of(c); !slices.Contains(list, x) {
 			list = append(list, x)
 		}
 	}
 	return list
 }
 
-// tables returns all tables, in Markdown.
-func tables(rows []Row, chart string) string {
+// tables returns all tables, in Markdown. Charts have this name and the suffix of their part.
+func tables(cells []Cell, chart string) string {
 	var b strings.Builder
-	machines := distinct(rows, func(r Row) string { return fmt.Sprintf("%s; %s; %s", r.Date, r.Machine, r.MPI) })
-	fmt.Fprintf(&b, "\nMeasured on:\n\n* %s\n\n![time in packets on the wire against K](%s)\n", strings.Join(machines, "\n* "), chart)
-	for _, name := range distinct(rows, title) {
-		list := groups(rows, name)
-		fmt.Fprintf(&b, "\n### %s\n\n", name)
-		line(&b, append([]string{"K", "link", "packet", "plan", "C1", "C2", "volley, p = 1", "agreement"}, peerNames...))
-		line(&b, slices.Repeat([]string{"---"}, 8+len(peerNames)))
-		for _, g := range list {
-			r, ok := g.find(ours, 1)
-			if !ok {
-				continue
-			}
-			cells := []string{fmt.Sprint(r.K), r.Link, bench.Size(int64(r.Size)), r.Plan, fmt.Sprint(r.C1), digits(r.C2), cell(r), agreement(r)}
-			for _, peer := range peerNames {
-				them, _ := g.find(peer, 0)
-				text := cell(them)
-				if x, ok := r.Faster[peer]; ok {
-					text += " **" + digits(x) + "×**"
-				}
-				cells = append(cells, text)
-			}
-			line(&b, cells)
+	machines := distinct(cells, func(c Cell) string {
+		text := fmt.Sprintf("%s; %s; %s", c.Date, c.Machine, c.MPI)
+		if c.Version != "" {
+			text += "; column before: " + c.Version
 		}
-		morePorts(&b, list)
+		return text
+	})
+	fmt.Fprintf(&b, "\nMeasured on:\n\n* %s\n", strings.Join(machines, "\n* "))
+	for _, p := range parts(cells) {
+		fmt.Fprintf(&b, "\n### %s\n\n![%s](%s%s)\n", p.title, draw(p).Title, chart, p.chart)
+		for _, name := range distinct(p.cells, title) {
+			fmt.Fprintf(&b, "\n#### %s\n\n", name)
+			p.write(&b, name, p.columns)
+		}
+		name := title(p.cells[0])
+		fmt.Fprintf(&b, "\n#### Parts of a run: %s\n\n", strings.ToLower(name[:1])+name[1:])
+		p.write(&b, name, append(slices.Clone(p.columns[:4]), runColumns()...))
+		fmt.Fprintf(&b, "\n#### Each way: %s\n\n", strings.ToLower(name[:1])+name[1:])
+		p.write(&b, name, append(slices.Clone(p.columns[:4]), p.wayColumns()...))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-// morePorts writes a table of volley by ports, where there was more than one.
-func morePorts(b *strings.Builder, list []group) {
-	var ports []int
-	for _, p := range distinct(slices.Concat(list...), func(r Row) int { return r.Ports }) {
-		if p > 0 {
-			ports = append(ports, p)
-		}
+// write writes a table of the cells of a matrix.
+func (p part) write(b *strings.Builder, matrix string, columns []heading) {
+	var heads []string
+	for _, h := range columns {
+		heads = append(heads, h.name)
 	}
-	if len(ports) < 2 {
-		return
-	}
-	slices.Sort(ports)
-	heads := []string{"K", "link", "packet"}
-	for _, p := range ports {
-		heads = append(heads, fmt.Sprintf("C1, C2 at p = %d", p), fmt.Sprintf("p = %d", p))
-	}
-	b.WriteString("\n")
 	line(b, heads)
 	line(b, slices.Repeat([]string{"---"}, len(heads)))
-	for _, g := range list {
-		cells := []string{fmt.Sprint(g[0].K), g[0].Link, bench.Size(int64(g[0].Size))}
-		for _, p := range ports {
-			if r, ok := g.find(ours, p); ok {
-				cells = append(cells, fmt.Sprintf("%d, %s", r.C1, digits(r.C2)), cell(r))
-			} else {
-				cells = append(cells, "", "")
-			}
+	for _, c := range p.cells {
+		if title(c) != matrix {
+			continue
 		}
-		line(b, cells)
+		var texts []string
+		for _, h := range columns {
+			texts = append(texts, h.cell(p, c))
+		}
+		line(b, texts)
 	}
 }
 
@@ -172,68 +230,98 @@ func line(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// agreement writes how long that took.
-func agreement(r Row) string {
-	if r.LeftOut != "" || r.Agreement == 0 {
-		return ""
+// runColumns say where the time of a run goes.
+func runColumns() []heading {
+	of := func(name string, way string, text func(Cell, Way) string) heading {
+		return heading{name, func(_ part, c Cell) string {
+			w, ok := c.way(way)
+			if !ok {
+				return ""
+			}
+			return text(c, w)
+		}}
 	}
-	return digits(r.Agreement)
+	return []heading{
+		of("encode", bare, func(_ Cell, w Way) string { return span(w.Seconds) }),
+		of("model", bare, func(_ Cell, w Way) string { return span(w.Model) }),
+		of("time / model", bare, func(_ Cell, w Way) string { return times(w.Seconds / w.Model) }),
+		of("to best by hand", bare, func(c Cell, _ Way) string {
+			var names []string
+			for _, w := range c.Ways {
+				if strings.HasPrefix(w.Name, bare+"-") && w.Name != asDefault {
+					names = append(names, w.Name)
+				}
+			}
+			return times(c.ratio(bare, names...))
+		}),
+		of("agreement, first run", asDefault, func(_ Cell, w Way) string { return span(w.First) }),
+		of("agreement, later", bare, func(_ Cell, w Way) string { return span(w.Later) }),
+		of("check", asDefault, func(_ Cell, w Way) string { return span(w.Check) }),
+		of("all, later run", asDefault, func(_ Cell, w Way) string { return span(w.Seconds) }),
+		of("all / encode", asDefault, func(c Cell, _ Way) string { return times(c.ratio(asDefault, bare)) }),
+	}
 }
 
-// cell writes the time and, in parentheses, what the model says; of what was left out
-// that alone.
-func cell(r Row) string {
-	switch {
-	case r.Who == "":
-		return ""
-	case r.LeftOut != "":
-		return fmt.Sprintf("– (%s)", digits(r.Predicted))
+// wayColumns have the time of each way, and what the network dropped.
+func (p part) wayColumns() []heading {
+	var list []heading
+	for _, c := range p.cells {
+		for _, w := range c.Ways {
+			if !slices.ContainsFunc(list, func(h heading) bool { return h.name == w.Name }) {
+				list = append(list, heading{w.Name, func(_ part, c Cell) string { return timed(c, w.Name) }})
+			}
+		}
 	}
-	text := fmt.Sprintf("%s (%s)", digits(r.Seconds), digits(r.Predicted))
-	if r.Dropped != nil && *r.Dropped >= 0.5 {
-		text += fmt.Sprintf(", %.0f dropped", *r.Dropped)
+	return list
+}
+
+func timed(c Cell, name string) string {
+	w, ok := c.way(name)
+	if !ok {
+		return ""
+	}
+	text := span(w.Seconds)
+	if w.Dropped >= 0.5 {
+		text += fmt.Sprintf(", %.0f dropped", w.Dropped)
 	}
 	return text
 }
 
-// draw draws times against K for the size that was measured for most of them, in times of
-// a packet on the wire, W·τ: so links of different rates have one scale.
-func draw(rows []Row) plot.Chart {
-	size, most := 0, 0
-	for _, n := range slices.Sorted(slices.Values(distinct(rows, func(r Row) int { return r.Size }))) {
-		ks := distinct(slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Size != n || r.LeftOut != "" }), func(r Row) int { return r.K })
-		if len(ks) >= most {
-			size, most = n, len(ks)
-		}
+// draw draws the ratio to the best peer that codes against the size of packets, for the
+// first matrix and warm cores where there are such.
+func draw(p part) plot.Chart {
+	chart := plot.Chart{
+		Title: p.title + ": time over the best peer's", Subtitle: strings.ToLower(title(p.cells[0])[:1]) + title(p.cells[0])[1:],
+		X: plot.Axis{Label: "packet", Log: true, Binary: true, Format: func(x float64) string { return bench.Size(int64(x)) }},
+		Y: plot.Axis{Label: "Volley / best peer; below 1 Volley is faster", Log: true, Binary: true},
 	}
-	c := plot.Chart{
-		Title: "Time against processors", Subtitle: fmt.Sprintf("packets of %s, p = 1; 1 is the time of a packet on the wire", bench.Size(int64(size))),
-		X: plot.Axis{Label: "processors, K", Log: true, Binary: true},
-		Y: plot.Axis{Label: "time / W·τ", Log: true},
-	}
-	add := func(list []group, s plot.Series, who string, ports int, value func(Row) float64) {
-		for _, g := range list {
-			if r, ok := g.find(who, ports); ok && r.Size == size && r.LeftOut == "" {
-				s.Points = append(s.Points, plot.Point{X: float64(r.K), Y: value(r) / (float64(size) * r.Tau)})
+	one := plot.Series{Name: "as fast as the best peer", Reference: true}
+	var then []plot.Series
+	for i, name := range distinct(p.cells, series) {
+		now := plot.Series{Name: name, Colour: i}
+		before := plot.Series{Name: name + ", before", Colour: i, Dashes: 1}
+		for _, c := range p.cells {
+			if series(c) != name || title(c) != title(p.cells[0]) || c.Pause != p.cells[0].Pause {
+				continue
 			}
+			one.Points = append(one.Points, plot.Point{X: float64(c.Size), Y: 1})
+			add := func(s *plot.Series, c Cell) {
+				if x := c.ratio(bare, peers...); x > 0 {
+					s.Points = append(s.Points, plot.Point{X: float64(c.Size), Y: x})
+				}
+			}
+			add(&now, c)
+			add(&before, p.before[c.setting()])
 		}
-		if len(s.Points) > 0 {
-			c.Series = append(c.Series, s)
-		}
-	}
-	measured := func(r Row) float64 { return r.Seconds }
-	names := distinct(rows, title)
-	for i, name := range names {
-		list := groups(rows, name)
-		what := strings.TrimPrefix(name, "Matrix ")
-		add(list, plot.Series{Name: "volley, " + what, Colour: i}, ours, 1, measured)
-		add(list, plot.Series{Name: "model of it, " + what, Reference: true, Dashes: i}, ours, 1, func(r Row) float64 { return r.Predicted })
-	}
-	if len(names) > 0 { // to a peer all matrices are the same
-		list := groups(rows, names[0])
-		for i, peer := range peerNames {
-			add(list, plot.Series{Name: peer, Colour: len(names) + i, Dashes: 1 + i}, peer, 0, measured)
+		chart.Series = append(chart.Series, now)
+		if len(before.Points) > 0 {
+			then = append(then, before)
 		}
 	}
-	return c
+	slices.SortFunc(one.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
+	chart.Series = append(append(chart.Series, then...), one)
+	return chart
 }
+
+// series names a line of a chart.
+func series(c Cell) string { return fmt.Sprintf("K = %d, %s", c.K, c.Network) }

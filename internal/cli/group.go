@@ -216,7 +216,7 @@ const verifyHelp = `Verify that the files of protected nodes are as they were pr
 verify reads every file, the parity and the records, and compares their
 SHA-256. The exit code is 3 unless all is whole. --quick compares names,
 lengths and times, and then random combinations of all data and parity: it
-moves a few KiB, and misses damage with probability at most 2^-32. More: volley
+moves little, and misses damage with a probability of about 2^-32. More: volley
 help groups`
 
 func newVerify() *cobra.Command {

@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"draw/plot":                {},
 	"report":                   {},
 	"tune":                     {"field", "internal/atomicfile", "internal/located", "sim", "transport"},
-	"collective":               {"algo", "executor", "field", "plan", "transport"},
+	"collective":               {"executor", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
 	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "trace", "transport"},

@@ -249,7 +249,7 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 			packets[k].Result = new([]byte)
 		}
 	}
-	slow := paceOf(r.plan, r.model)
+	slow := pace{r.model.Beta, r.model.Tau}
 	reports := make([]*volley.Report, n)
 	err = local.Run(ctx, n, func(ctx context.Context, t transport.Transport) (err error) {
 		if r.paced {

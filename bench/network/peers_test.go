@@ -1,0 +1,339 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"volley/field"
+	"volley/matrix"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// A meeting is where ranks of this process wait for each other and show what they have.
+type meeting struct {
+	all     *sync.Cond
+	size    int
+	arrived int
+	round   int
+	shown   []any
+}
+
+func newMeeting(k int) *meeting {
+	return &meeting{all: sync.NewCond(&sync.Mutex{}), size: k, shown: make([]any, k)}
+}
+
+// wait returns when all ranks have called it.
+func (m *meeting) wait() {
+	m.all.L.Lock()
+	defer m.all.L.Unlock()
+	round := m.round
+	if m.arrived++; m.arrived == m.size {
+		m.arrived, m.round = 0, m.round+1
+		m.all.Broadcast()
+	}
+	for m.round == round {
+		m.all.Wait()
+	}
+}
+
+// A thread is a rank in this process. It does what mpiRanks do, without MPI.
+type thread struct {
+	transport.Transport
+	m    *meeting
+	lies bool // changes a byte of what it sends
+}
+
+// show calls f with what every rank shows.
+func (r *thread) show(mine any, f func(shown []any)) {
+	r.m.shown[r.Rank()] = mine
+	r.m.wait()
+	f(r.m.shown)
+	r.m.wait()
+}
+
+func (r *thread) Exclusive(f func()) { f() }
+func (r *thread) barrier()           { r.m.wait() }
+func (r *thread) assemble()          { r.m.wait() }
+
+func (r *thread) reduce(v []float64, f func(a, b float64) float64) {
+	r.show(slices.Clone(v), func(shown []any) {
+		for other, w := range shown {
+			for i, x := range w.([]float64) {
+				if other != r.Rank() {
+					v[i] = f(v[i], x)
+				}
+			}
+		}
+	})
+}
+
+func (r *thread) greatest(v []float64) {
+	r.reduce(v, func(a, b float64) float64 { return max(a, b) })
+}
+
+func (r *thread) sum(v []float64) {
+	r.reduce(v, func(a, b float64) float64 { return a + b })
+}
+
+func (r *thread) allgather(x, all []byte) {
+	r.show(x, func(shown []any) {
+		for i, b := range shown {
+			copy(all[i*len(x):], b.([]byte))
+		}
+	})
+}
+
+func (r *thread) alltoall(out, in []byte) {
+	own, n := r.Rank(), len(in)/r.Size()
+	if r.lies {
+		out = slices.Clone(out)
+		out[0]++
+	}
+	r.show(out, func(shown []any) {
+		for i, b := range shown {
+			copy(in[i*n:], b.([]byte)[own*n:][:n])
+		}
+	})
+}
+
+func (r *thread) exchange(out, in []byte) {
+	own := slices.Clone(in)
+	r.alltoall(out, in)
+	n := len(in) / r.Size()
+	copy(in[r.Rank()*n:][:n], own[r.Rank()*n:]) // stays
+}
+
+func (r *thread) shift(out, in []byte, to, from int) func() {
+	r.show(slices.Clone(out), func(shown []any) { copy(in, shown[from].([]byte)) })
+	return func() {}
+}
+
+func (r *thread) raw(out, in []byte) error {
+	r.exchange(out, in)
+	return nil
+}
+
+// run runs k ranks in this process.
+func run(t *testing.T, k int, rank func(*thread) error) error {
+	t.Helper()
+	m := newMeeting(k)
+	return local.Run(t.Context(), k, func(_ context.Context, e transport.Transport) error {
+		return rank(&thread{Transport: e, m: m})
+	})
+}
+
+// TestPeers finds out which matrix each peer computes, from packets that are unit vectors:
+// symbol i of slice s of source i is 1 and all others are 0.
+func TestPeers(t *testing.T) {
+	for _, name := range []string{"2^8", "257", "babybear"} {
+		f, err := field.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unit := f.SymbolBytes()
+		one := make([]byte, unit)
+		one[0] = 1 // little-endian
+		for k := 2; k <= 9; k++ {
+			a, err := matrix.Spec{Family: "random", Argument: "7"}.Build(f, k, k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := k * k * unit // k slices of k symbols
+			for _, peer := range append(slices.Clone(peers), uncoded...) {
+				err := run(t, k, func(r *thread) error {
+					b := &buffers{in: make([]byte, size), out: make([]byte, size), y: make([]byte, size)}
+					x := make([]byte, size)
+					for s := range k {
+						copy(x[(s*k+r.Rank())*unit:], one)
+					}
+					w := newPeerWork(r, a, r.Rank(), 2, x, b)
+					w.prepare()
+					if err := w.encode(peer); err != nil {
+						return err
+					}
+					for s := range k {
+						for i := range k {
+							want := a.At(i, r.Rank())
+							if slices.Contains(uncoded, peer) { // all that was sent comes back
+								want = field.Element{}
+								if i == r.Rank() {
+									want = field.One
+								}
+							}
+							if got := field.Symbol(f, w.y[(s*k+i)*unit:]); got != want {
+								return fmt.Errorf("slice %d of rank %d takes %v from source %d, want %v", s, r.Rank(), got, i, want)
+							}
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					t.Errorf("%s over %s: %v", peer, name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestMeasure measures with ranks of this process, and finds that all results are right.
+func TestMeasure(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "cells")
+	args := []string{
+		"--sizes", "1536,24KiB", "--matrices", "random:1 dft/babybear/reversed cauchy", "--plans", "auto exchange", "--peers",
+		strings.Join(slices.Concat(peers, uncoded, []string{codingAlone}), ","), "--pauses", "0,1ms", "--runs", "3", "--fit", "50ms",
+		"--json", output, "--rate", "100", "--delay", "1ms", "--raw", "127.0.0.0/8", "--drops", "echo 7",
+	}
+	if err := measureHere(t, 4, args, false); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, err := readCells(data)
+	if err != nil || len(cells) != 2*3*2 { // sizes, matrices, pauses
+		t.Fatalf("%d cells, %v; want 12", len(cells), err)
+	}
+	for _, c := range cells {
+		if c.K != 4 || c.Network != "100 Mbit/s, 1 ms" || c.Bound < 2e-3 {
+			t.Errorf("%+v: want 4 ranks on links of 100 Mbit/s and a bound of 2 ms or more", c)
+		}
+		for _, name := range slices.Concat([]string{bare, bare + "-exchange", asDefault, raw, codingAlone}, peers, uncoded) {
+			if w, ok := c.way(name); !ok || w.Runs != 3 || w.Least <= 0 || w.Least > w.Seconds || w.Seconds > w.Most || w.Wrong > 0 || w.Dropped != 0 {
+				t.Errorf("%s, %d bytes: %+v", name, c.Size, w)
+			}
+		}
+		if w, _ := c.way(asDefault); w.First <= 0 || w.Check <= 0 || w.First+w.Check > 10 {
+			t.Errorf("%d bytes: first agreement %v s, check %v s", c.Size, w.First, w.Check)
+		}
+	}
+}
+
+// TestWrong has a rank that sends other bytes than it should. Only the peers that send them
+// are wrong, and the exit code is 3.
+func TestWrong(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "cells")
+	err := measureHere(t, 3, []string{"--sizes", "768", "--runs", "2", "--fit", "50ms", "--json", output}, true)
+	if code := exitCode(io.Discard, err); !errors.Is(err, errWrong) || code != 3 {
+		t.Errorf("%v, exit code %d; want %v and 3", err, code, errWrong)
+	}
+	data, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, err := readCells(data)
+	if err != nil || len(cells) != 1 {
+		t.Fatal(cells, err)
+	}
+	for _, w := range cells[0].Ways {
+		lied := slices.Contains([]string{alltoall2, isend2, alltoall2Uncoded, isend2Uncoded}, w.Name)
+		if (w.Wrong > 0) != lied {
+			t.Errorf("%s: %d wrong results", w.Name, w.Wrong)
+		}
+	}
+}
+
+// measureHere measures with k ranks of this process; the last one lies if told to.
+func measureHere(t *testing.T, k int, args []string, lies bool) error {
+	t.Helper()
+	return run(t, k, func(r *thread) error {
+		s, err := parse(args)
+		if err != nil {
+			return err
+		}
+		s.threads = 1
+		r.lies = lies && r.Rank() == k-1
+		return s.measureAll(t.Context(), r, Cell{MPI: "none"})
+	})
+}
+
+// TestLong leaves out what is expected to take too long, and runs once what has taken long.
+func TestLong(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "cells")
+	args := []string{"--sizes", "1KiB,1MiB", "--runs", "2", "--fit", "50ms", "--json", output, "--most", "1ns", "--peers", "alltoall2"}
+	if err := measureHere(t, 2, args, false); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, err := readCells(data)
+	if err != nil || len(cells) != 2 {
+		t.Fatal(cells, err)
+	}
+	for _, w := range cells[0].Ways {
+		if w.Runs != 1 || w.LeftOut != "" {
+			t.Errorf("%+v: want one run", w)
+		}
+	}
+	for _, w := range cells[1].Ways {
+		if w.Runs != 0 || !strings.Contains(w.LeftOut, "would take about") {
+			t.Errorf("%+v: want it left out", w)
+		}
+	}
+}
+
+// TestFlags refuses bad flags with exit code 2 and says which.
+func TestFlags(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--sizes 0", "--sizes"},
+		{"--sizes 64KiB,1KiB", "ascending"},
+		{"--sizes 3GiB", "below 2 GiB"},
+		{"--sizes ,", "one or more"},
+		{"--matrices nonsense", "nonsense"},
+		{"--matrices dft/babybear/reversed/x", "FAMILY"},
+		{"--matrices random:1/6", "6"},
+		{"--pauses soon", "--pauses"},
+		{"--pauses -1s", "--pauses"},
+		{"--peers gather", "allgather, ring"},
+		{"--raw 10.0.0.1", "--raw"},
+		{"--runs 0", "--runs"},
+		{"--most 0s", "--most"},
+		{"--rate -1", "--rate"},
+		{"--delay -1s --rate 1", "--delay"},
+		{"--speed 1", "speed"},
+		{"more", "arguments"},
+	} {
+		_, err := parse(strings.Fields(c.args))
+		var b bytes.Buffer
+		if code := exitCode(&b, err); code != 2 || !strings.Contains(b.String(), c.want) {
+			t.Errorf("%s: exit code %d, %q; want 2 and %q", c.args, code, b.String(), c.want)
+		}
+	}
+	if _, err := parse([]string{"-h"}); !errors.Is(err, flag.ErrHelp) || exitCode(io.Discard, err) != 2 {
+		t.Errorf("-h: %v", err)
+	}
+	if err := measureHere(t, 3, []string{"--sizes", "1KiB"}, false); exitCode(io.Discard, err) != 2 {
+		t.Errorf("1 KiB in 3 slices: %v", err)
+	}
+	if code := exitCode(io.Discard, table(nil)); code != 2 {
+		t.Errorf("table without arguments: exit code %d", code)
+	}
+	if code := exitCode(io.Discard, os.ErrNotExist); code != 1 {
+		t.Errorf("a missing file: exit code %d", code)
+	}
+}
+
+// TestBound compares the bound with figures worked out by hand.
+func TestBound(t *testing.T) {
+	s := &settings{bitsPerSecond: 100e6, delay: 1e6}
+	// 2·7/8 MiB at 94.5 Mbit/s and 2 ms
+	if got := s.bound(8, 1<<20); got < 0.1573 || got > 0.1574 {
+		t.Errorf("the bound is %v s, want 0.1573", got)
+	}
+	if got := new(settings).bound(8, 1<<20); got != 0 {
+		t.Errorf("the bound without a rate is %v", got)
+	}
+}
