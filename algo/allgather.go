@@ -20,7 +20,7 @@ func Allgather(f field.Field, processors, ports int) plan.Plan {
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {
 			g := schedule.Everyone(processors, proc)
 			outputs := make([]plan.Slot, processors)
-			for i, slot := range schedule.Gather(b, g, stages, 1, processors, b.Inputs(1)[0]) {
+			for i, slot := range schedule.Gather(b, g, stages, 1, processors, b.Inputs(1)) {
 				outputs[g.Around(-i)] = slot
 			}
 			return outputs

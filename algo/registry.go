@@ -3,6 +3,7 @@ package algo
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"volley/algo/internal/baseline"
@@ -38,6 +39,11 @@ type Algorithm struct {
 	// several goroutines at once; it returns equal plans for equal problems, as all
 	// processors plan by themselves.
 	Make func(p *Problem) ([]plan.Plan, error)
+
+	// With returns the plan with parameters of one's own, which [Lookup] reads after the name:
+	// lists of numbers of 1 and more. The error wraps [schedule.ErrStructure] where they do not
+	// fit the problem. Where With is nil, parameters select one of the plans of Make.
+	With func(t schedule.Task, parameters [][]int) (plan.Plan, error)
 }
 
 // Algorithms returns the registry, in the order in which people should read it: those that
@@ -73,6 +79,7 @@ var registry = []Algorithm{
 			l := p.Limits
 			return universal.Plans(p.Task(), l.Rounds.Over(), l.Memory > 0 || l.Compute > 0)
 		},
+		With: universal.PlanWith,
 	},
 	{
 		Name:       "dft",
@@ -205,6 +212,7 @@ var registry = []Algorithm{
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
 		Make:       planned(sinks.ExchangePlans),
+		With:       sinks.ExchangeWith,
 	},
 	{
 		Name:    "prepare-and-shoot",
@@ -284,17 +292,83 @@ func stepped(name string, step func(size, ports int) schedule.Step) func(p *Prob
 	}
 }
 
-// Lookup returns the algorithm of that name. The error lists the names there
-// are.
+// Lookup returns the algorithm of that name. With parameters after a colon, as in
+// "exchange:8,8" or "universal:4,4", it returns one that has only the plan with these, see
+// [NameOf]. The error lists the names there are.
 func Lookup(name string) (Algorithm, error) {
+	family, text, given := strings.Cut(name, ":")
 	var names []string
 	for _, a := range registry {
-		if a.Name == name {
+		if a.Name == family && given {
+			return a.with(text)
+		}
+		if a.Name == family {
 			return a, nil
 		}
 		names = append(names, a.Name)
 	}
 	return Algorithm{}, fmt.Errorf("algo: no algorithm %q: want auto or one of %s", name, strings.Join(names, ", "))
+}
+
+// with returns the algorithm that has only the plans with these parameters.
+func (a Algorithm) with(text string) (Algorithm, error) {
+	name := a.Name + ":" + text
+	var parameters [][]int
+	for _, part := range strings.Split(text, "/") {
+		var list []int
+		for _, number := range strings.Split(part, ",") {
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 {
+				return a, fmt.Errorf("algo: parameters of %q: %q is no number of 1 or more: want lists such as %s:4,4 or %[3]s:8/4,2", name, number, a.Name)
+			}
+			list = append(list, n)
+		}
+		parameters = append(parameters, list)
+	}
+	with, all := a.With, a.Make
+	a.Name, a.Structured = name, true
+	a.Make = func(p *Problem) ([]plan.Plan, error) {
+		if with != nil {
+			q, err := with(p.Task(), parameters)
+			if err != nil {
+				return nil, err
+			}
+			return []plan.Plan{q}, nil
+		}
+		plans, err := all(p)
+		var names []string
+		one := slices.DeleteFunc(plans, func(q plan.Plan) bool {
+			names = append(names, NameOf(q.Info()))
+			return NameOf(q.Info()) != name
+		})
+		if err == nil && len(one) == 0 {
+			err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: there are only %s", name, p.Matrix.Rows(), p.Ports, strings.Join(names, ", ")))
+		}
+		return one, err
+	}
+	return a, nil
+}
+
+// NameOf returns the name by which [Lookup] finds the algorithm with the parameters of a plan,
+// such as "universal:4,4": the numbers of its parameters, those of an exchange for the way
+// there and, where they differ, "/" and those for the way back.
+func NameOf(i plan.Info) string {
+	_, text, radices := strings.Cut(i.Parameters, "radices ")
+	if !radices {
+		text = i.Parameters
+	}
+	numbers := func(text string) string {
+		return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }), ",")
+	}
+	there, back, ways := strings.Cut(text, ", ")
+	name := numbers(there)
+	if ways && back != there {
+		name += "/" + numbers(back)
+	}
+	if name == "" {
+		return i.Algorithm
+	}
+	return i.Algorithm + ":" + name
 }
 
 // Plans returns the algorithm's plans for a problem: one for an algorithm that

@@ -105,7 +105,7 @@ func (s *treeLift) Classes() []plan.Class { return schedule.Alike(s.size) }
 
 func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	// Prepare.
-	held := schedule.Gather(b, g, schedule.WindowRounds(s.m, s.ports), s.cosets, s.m, in)
+	held := schedule.Gather(b, g, schedule.WindowRounds(s.m, s.ports), s.cosets, s.m, []plan.Slot{in})
 
 	// move is the swap of slots with the processors d further on and d back.
 	move := func(d int, slots []plan.Slot, put func(got []plan.Slot)) swap {

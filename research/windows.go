@@ -98,7 +98,7 @@ func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 		panic(fmt.Sprintf("algo: windows for groups of %d in a group of %d", s.size, g.Size))
 	}
 	code := newWindowCoding(s, b.Field, g.At)
-	held := schedule.Gather(b, g, s.prepare, 1, s.m, in)
+	held := schedule.Gather(b, g, s.prepare, 1, s.m, []plan.Slot{in})
 
 	extra := make([]plan.Slot, 1+s.extra) // by t
 	for first := 1; first <= s.extra; first += s.ports {
@@ -127,7 +127,7 @@ func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 		})
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
-		return schedule.Gather(forward, g, s.shoot, -s.stride, s.c+1, forward.Inputs(1)[0]), sums
+		return schedule.Gather(forward, g, s.shoot, -s.stride, s.c+1, forward.Inputs(1)), sums
 	})[0]
 }
 

@@ -96,7 +96,7 @@ func (o *benchOptions) prepare() (list []measurement, algorithms []string, err e
 	if err := checkFormat(o.format, report.Formats); err != nil {
 		return nil, nil, err
 	}
-	for _, name := range selection.Names(o.algorithms) {
+	for _, name := range selection.AlgorithmNames(o.algorithms) {
 		if name != algo.Auto {
 			if _, err := algo.Lookup(name); err != nil {
 				return nil, nil, usage(err)

@@ -182,7 +182,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		return err
 	}
 	err := report.Text(w, []report.Column[algo.Candidate]{
-		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Algorithm }},
+		{Name: "algorithm", Value: func(c algo.Candidate) any { return algo.NameOf(c.Plan.Info()) }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 		{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
 		{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},

@@ -15,18 +15,20 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"volley/internal/disk/disktest"
 	"volley/tune"
 )
 
-// TestMain keeps what was measured on this machine out of the tests.
 // asCommand is the environment variable that makes this program the command itself.
 const asCommand = "VOLLEY_TEST_COMMAND"
 
+// TestMain keeps what was measured on this machine out of the tests, and their files in memory.
 func TestMain(m *testing.M) {
 	os.Setenv(tune.Variable, "off")
 	if os.Getenv(asCommand) != "" {
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
+	disktest.InMemory()
 	os.Exit(m.Run())
 }
 

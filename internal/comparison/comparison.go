@@ -99,7 +99,7 @@ func Algorithms(names string, given bool) ([]algo.Algorithm, error) {
 		return slices.DeleteFunc(algo.Algorithms(), func(a algo.Algorithm) bool { return a.Structured && !given }), nil
 	}
 	var list []algo.Algorithm
-	for _, name := range selection.Names(names) {
+	for _, name := range selection.AlgorithmNames(names) {
 		if name == algo.Auto {
 			return nil, faultf("algorithm", "--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
 		}

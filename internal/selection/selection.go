@@ -140,7 +140,7 @@ func (s *Selection) AddProcessors(f *pflag.FlagSet) {
 // AddPlan adds the flags that select a plan for a matrix.
 func (s *Selection) AddPlan(f *pflag.FlagSet) {
 	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time")
-	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, or auto for the cheapest")
+	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, with parameters or without, as in exchange:8,8; or auto for the cheapest")
 }
 
 // AddCut adds the flag that widens the choice of a plan.

@@ -79,5 +79,23 @@ func Names(list string) []string {
 	return all
 }
 
+// AlgorithmNames is Names of algorithms, whose parameters have commas too: exchange:8,8.
+func AlgorithmNames(list string) []string {
+	var all []string
+	for name := range strings.SplitSeq(list, ",") {
+		if last := len(all) - 1; last >= 0 && strings.IndexAny(strings.TrimSpace(name), "0123456789") == 0 {
+			all[last] += "," + strings.TrimSpace(name)
+		} else {
+			all = append(all, strings.TrimSpace(name))
+		}
+	}
+	for i := len(all) - 1; i > 0; i-- {
+		if slices.Contains(all[:i], all[i]) {
+			all = slices.Delete(all, i, i+1)
+		}
+	}
+	return all
+}
+
 // ParseProcessors reads numbers of processors and ranges a..b, separated by commas.
 func ParseProcessors(s string) ([]int, error) { return ParseNumbers(s, 1, LargestK) }

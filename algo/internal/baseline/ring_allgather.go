@@ -29,5 +29,5 @@ func (s RingAllgather) Encode(b *schedule.Builder, g schedule.Group, in plan.Slo
 		}
 		b.EndRound()
 	}
-	return b.Total(held.Sum(g, 0))
+	return b.Total(held.Sums(g, 0, 1)[0])
 }

@@ -67,6 +67,38 @@ func ExchangePlans(t schedule.Task) ([]plan.Plan, error) {
 	return plans, nil
 }
 
+// ExchangeWith returns the plan with the radices of parameters: for the way there and, unless
+// they are the same, for the way back.
+func ExchangeWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
+	there, _ := exchanges(t)
+	if there.helpers < 2 || there.helpers > mostSlicesSquare || len(parameters) > 2 {
+		return nil, schedule.Misfit(fmt.Sprintf("algo: exchange with %d lists of radices for %d slices of a packet: want one list, or two, there and back, and 2 to %d slices",
+			len(parameters), there.helpers, mostSlicesSquare))
+	}
+	for _, list := range parameters {
+		if err := there.fits(list); err != nil {
+			return nil, err
+		}
+	}
+	return exchangePlan("exchange", t, parameters[0], parameters[len(parameters)-1]), nil
+}
+
+// fits returns an error unless each radix has digits to move, and all together have a digit
+// for every offset.
+func (e exchange) fits(radices []int) error {
+	weight := 1
+	for _, r := range radices {
+		if r < 2 || r > e.helpers || weight >= e.helpers {
+			return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: radix %d: want 2 to %d, and none after their product has reached that", dotted(radices), e.helpers, r, e.helpers))
+		}
+		weight = min(weight*r, 1<<40)
+	}
+	if weight < e.helpers {
+		return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: their product is %d: want as many as slices, or more", dotted(radices), e.helpers, weight))
+	}
+	return nil
+}
+
 // These bound the slices of a packet: a program has a combination for every slice of a
 // result, and where processors are not all alike their schedules are counted one by one.
 const (

@@ -51,9 +51,9 @@ func (s *prepareAndShoot) Classes() []plan.Class { return schedule.Alike(s.size)
 
 func (s *prepareAndShoot) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	held := s.gather(b, g, s.m, 1, in)
-	sums := make([][]schedule.Addend, s.n)
-	for l := range sums {
-		sums[l] = held.Sum(g, l*s.m)
+	var sums [][]schedule.Addend
+	for l := range s.n {
+		sums = append(sums, held.Sums(g, l*s.m, 1)...)
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 		return s.gather(forward, g, s.n, -s.m, forward.Inputs(1)[0]), sums

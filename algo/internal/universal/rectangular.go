@@ -52,7 +52,7 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) pl
 	return result[0]
 }
 
-// sum is [schedule.Window.Sum] of the packets that exist.
+// sum is [schedule.Window.Sums] of the packets that exist.
 func (s Rectangular) sum(g SparseGroup, held []heldPacket, offset int) []schedule.Addend {
 	var slots, offsets []int
 	for _, h := range held {

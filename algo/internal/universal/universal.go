@@ -98,6 +98,19 @@ func Plans(t schedule.Task, most int, frugally bool) ([]plan.Plan, error) {
 	return plans, nil
 }
 
+// PlanWith returns the plan with the window and the strides of parameters, m and n.
+func PlanWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
+	if err := t.MustBeSquare("universal"); err != nil {
+		return nil, err
+	}
+	k := t.Matrix.Rows()
+	if len(parameters) != 1 || len(parameters[0]) != 2 || parameters[0][0] > k || parameters[0][1] != schedule.Ceil(k, parameters[0][0]) {
+		return nil, schedule.Misfit(fmt.Sprintf("algo: universal for K = %d: parameters %v: want a window m of 1 to K and ceil(K/m) strides, such as %d,%d",
+			k, parameters, schedule.Ceil(k, 2), schedule.Ceil(k, schedule.Ceil(k, 2))))
+	}
+	return schedule.OnAll("universal", New(k, t.Ports, parameters[0][0], parameters[0][1]), t), nil
+}
+
 // frugal returns the plans that no other window beats in rounds, packets, memory and
 // multiply-adds together: where these are limited, another window than the tuned
 // one may do.
@@ -144,13 +157,19 @@ func (s *Step) Phases() []plan.Phase {
 func (s *Step) Classes() []plan.Class { return schedule.Alike(s.size) }
 
 func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+	return s.EncodeUnit(b, g, []plan.Slot{in})[0]
+}
+
+// EncodeUnit is Encode where each member has, and obtains, a unit of several packets, see
+// [schedule.Window.Sums].
+func (s *Step) EncodeUnit(b *schedule.Builder, g schedule.Group, in []plan.Slot) []plan.Slot {
 	held := schedule.Gather(b, g, s.prepare, 1, min(s.m, g.Size), in)
 	strides := schedule.Ceil(g.Size, s.m) // beyond these there is no offset below g.Size
-	sums := make([][]schedule.Addend, strides)
-	for l := range sums {
-		sums[l] = held.Sum(g, l*s.m)
+	var sums [][]schedule.Addend
+	for l := range strides {
+		sums = append(sums, held.Sums(g, l*s.m, len(in))...)
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
-		return schedule.Gather(forward, g, s.shoot, -s.m, strides, forward.Inputs(1)[0]), sums
-	})[0]
+		return schedule.Gather(forward, g, s.shoot, -s.m, strides, forward.Inputs(len(in))), sums
+	})
 }
