@@ -45,7 +45,7 @@ type meter struct {
 
 	elapsed  float64 // seconds since the start, of the slowest rank
 	outgoing []byte
-	read     byte // of messages, so that they are read
+	incoming []byte
 }
 
 // Rounds of tags: of the messages that are timed, and of those that agree.
@@ -63,62 +63,49 @@ func (m *meter) agree(ctx context.Context, values []float64) error {
 		for _, v := range values {
 			record = binary.LittleEndian.AppendUint64(record, math.Float64bits(v))
 		}
+		theirs := make([]byte, len(record))
 		tag := transport.Tag{Round: agreeRound + step}
-		receiving := m.t.Receive((rank+n-distance)%n, tag, []int{len(record)})
-		sending := m.t.Send((rank+distance)%n, tag, [][]byte{record})
-		message, err := receiving.Wait(ctx)
-		if err != nil {
+		if err := m.trade(ctx,
+			&transport.Transfer{Rank: (rank + n - distance) % n, Tag: tag, Parts: [][]byte{theirs}, Receive: true},
+			&transport.Transfer{Rank: (rank + distance) % n, Tag: tag, Parts: [][]byte{record}}); err != nil {
 			return err
 		}
-		theirs := slices.Concat(message.Parts...)
-		message.Release()
 		for i := range values {
 			values[i] = max(values[i], math.Float64frombits(binary.LittleEndian.Uint64(theirs[8*i:])))
 		}
-		if err := sending.Wait(ctx); err != nil {
+	}
+	return nil
+}
+
+// trade posts transfers and waits for all of them.
+func (m *meter) trade(ctx context.Context, transfers ...*transport.Transfer) error {
+	q := m.t.NewQueue()
+	q.Post(transfers...)
+	for range transfers {
+		if _, err := q.Wait(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// line is the bytes of a cache line, or fewer.
-const line = 64
-
 // round sends so many messages of size bytes to the ranks that follow, and receives as many
 // from those before.
 func (m *meter) round(ctx context.Context, messages, size int) error {
 	rank, k := m.t.Rank(), m.t.Size()
-	tag, lengths := transport.Tag{Round: timedRound}, []int{size}
-	receivings, sendings := make([]transport.Receiving, messages), make([]transport.Sending, messages)
-	for i := range receivings {
-		receivings[i] = m.t.Receive((rank+k-1-i%(k-1))%k, tag, lengths)
+	tag := transport.Tag{Round: timedRound}
+	var transfers []*transport.Transfer
+	for i := range messages {
+		transfers = append(transfers, &transport.Transfer{
+			Rank: (rank + k - 1 - i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.incoming[i*size:][:size]}, Receive: true,
+		})
 	}
-	for i := range sendings {
-		part := m.outgoing[i*size:][:size]
-		for at := 0; at < size; at += line {
-			part[at]++
-		}
-		sendings[i] = m.t.Send((rank+1+i%(k-1))%k, tag, [][]byte{part})
+	for i := range messages {
+		transfers = append(transfers, &transport.Transfer{
+			Rank: (rank + 1 + i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.outgoing[i*size:][:size]},
+		})
 	}
-	for _, receiving := range receivings {
-		message, err := receiving.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		for _, part := range message.Parts {
-			for at := 0; at < len(part); at += line {
-				m.read += part[at]
-			}
-		}
-		message.Release()
-	}
-	for _, sending := range sendings {
-		if err := sending.Wait(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.trade(ctx, transfers...)
 }
 
 // sample returns the seconds that a round takes at the slowest rank, as the mean of a few after
@@ -145,6 +132,7 @@ func (m *meter) sample(ctx context.Context, p Point) (float64, error) {
 func (m *meter) network(ctx context.Context, budget float64) ([]Point, error) {
 	numbers := counts(m.t.Size())
 	m.outgoing = make([]byte, max(totals[len(totals)-1], numbers[len(numbers)-1]))
+	m.incoming = make([]byte, len(m.outgoing))
 	var points []Point
 	longest := 0.0 // of the last total
 	for i, total := range totals {
