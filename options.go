@@ -15,66 +15,68 @@ import (
 type Option func(*options)
 
 type options struct {
-	algorithm string
-	network   sim.Network
-	paper     bool // the model of the paper instead, with the next three
-	ports     int  // 0: the planner chooses
-	beta      time.Duration
-	tau       sim.PerByte
-	memory    int64
-	timeout   time.Duration
-	check     bool
-	order     algo.Order
-	separate  bool
-	whole     bool
-	limits    algo.Limits
-	gamma     sim.PerByte
-	trace     *trace.Recorder
-	plan      plan.Plan // given, not chosen; nil: none
+	algorithm   string
+	network     sim.Network // the zero one: the model of the paper, with the next three
+	ports       int
+	beta        time.Duration
+	tau         sim.PerByte
+	memory      int64
+	packetBytes int64
+	timeout     time.Duration
+	check       bool
+	order       algo.Order
+	separate    bool
+	cut         bool
+	whole       bool
+	limits      algo.Limits
+	gamma       sim.PerByte
+	trace       *trace.Recorder
+	plan        plan.Plan // given, not chosen; nil: none
 }
 
 // Defaults of the options of the same names.
 const (
+	DefaultPorts   = 1
+	DefaultBeta    = 20 * time.Microsecond
+	DefaultTau     = sim.PerByte(0.8e-9) // as on a link of 10 Gbit/s
 	DefaultMemory  = 64 << 20
 	DefaultTimeout = 30 * time.Second
 )
 
-// Values for [WithPaperModel] of one port on a link of 10 Gbit/s.
-const (
-	DefaultPorts = 1
-	DefaultBeta  = 20 * time.Microsecond
-	DefaultTau   = sim.PerByte(0.8e-9)
-)
-
-// DefaultNetwork returns the network of [WithNetwork] by default: 10gbit/20us.
-func DefaultNetwork() sim.Network {
-	n, _ := sim.ParseNetwork("10gbit/20us") // which is a preset
-	return n
-}
-
 func defaults() options {
-	return options{algorithm: algo.Auto, network: DefaultNetwork(), memory: DefaultMemory, timeout: DefaultTimeout, check: true}
+	return options{
+		algorithm: algo.Auto, ports: DefaultPorts, beta: DefaultBeta, tau: DefaultTau, memory: DefaultMemory,
+		timeout: DefaultTimeout, check: true,
+	}
 }
 
 // WithAlgorithm names the algorithm, as [algo.Algorithms] lists them. The default,
 // "auto", takes the one of least model time.
 func WithAlgorithm(name string) Option { return func(o *options) { o.algorithm = name } }
 
-// WithNetwork sets the network that the plan is chosen for: one with one link per node, on
-// which messages share the link, so that the plan has as many at a time as suits it. Packets are
-// cut into pieces where that is cheaper, see [WithWholePackets]. The network of processor 0 is
-// used by all. This is the default, with [DefaultNetwork].
-func WithNetwork(n sim.Network) Option {
-	return func(o *options) { o.paper, o.network, o.ports = false, n, 0 }
-}
+// WithPorts sets p, the messages a processor may send, and receive, at a time. More
+// than K-1 count as K-1. The default is 1.
+func WithPorts(p int) Option { return func(o *options) { o.ports = p } }
 
-// WithPaperModel chooses the plan by the model of the paper: a processor sends, and receives, at
-// most p messages at a time, more than K-1 counting as K-1; a message takes β to start, and τ
-// for each byte. Every port has a link of its own. Where every processor is source and sink,
-// packets stay whole, unless [WithAlgorithm] names an algorithm that cuts them. β and τ of
-// processor 0 are used by all.
-func WithPaperModel(p int, beta time.Duration, tau sim.PerByte) Option {
-	return func(o *options) { o.paper, o.network, o.ports, o.beta, o.tau = true, sim.Network{}, p, beta, tau }
+// WithBeta sets β, the time a message takes to start, for the choice of algorithm.
+// That of processor 0 is used by all. The default is 20 µs.
+func WithBeta(d time.Duration) Option { return func(o *options) { o.beta = d } }
+
+// WithTau sets τ, the time a byte of a message takes, for the choice of algorithm. That of
+// processor 0 is used by all. The default is 0.8 ns.
+func WithTau(t sim.PerByte) Option { return func(o *options) { o.tau = t } }
+
+// WithNetwork chooses the plan by the model of a network with one link per node, instead of that
+// of the paper: [WithPorts], [WithBeta], [WithTau] and [WithCutting] count for nothing. Messages
+// share the link, so that the plan has as many at a time as suits it. Packets are cut into pieces
+// where that is cheaper, see [WithWholePackets]. The network of processor 0 is used by all; all
+// processors give one, or none.
+func WithNetwork(n sim.Network) Option { return func(o *options) { o.network = n } }
+
+// DefaultNetwork returns a usual network for [WithNetwork]: 10gbit/20us.
+func DefaultNetwork() sim.Network {
+	n, _ := sim.ParseNetwork("10gbit/20us") // which is a preset
+	return n
 }
 
 // WithWholePackets keeps packets whole: no plan cuts them into pieces.
@@ -84,6 +86,13 @@ func WithWholePackets() Option { return func(o *options) { o.whole = true } }
 // ones included; longer packets go in segments. It is no allowance for what [Encode]
 // takes and returns. The default is 64 MiB.
 func WithMemory(bytes int64) Option { return func(o *options) { o.memory = bytes } }
+
+// WithPacketBytes declares that no packet of any run is longer, and lets each coded packet have
+// this length: shorter packets are padded with zeros to it. Then an [Encoder] agrees with the
+// others in the first run on a transport, and each later run on it starts with data. It keeps the
+// last four transports of a rank for this. All ranks use the same encoder for a run. The default,
+// 0, finds out the longest packet in every run.
+func WithPacketBytes(n int64) Option { return func(o *options) { o.packetBytes = n } }
 
 // WithTimeout bounds the wait for one message to come, or to be taken. The default
 // is 30 s; 0 means no bound.
@@ -105,6 +114,11 @@ func WithOrder(order algo.Order) Option { return func(o *options) { o.order = or
 // processors that are source and sink two of a square one.
 func WithSeparateSinks() Option { return func(o *options) { o.separate = true } }
 
+// WithCutting lets the plan cut packets into pieces although every processor is
+// source and sink: for large packets that takes fewer bytes than any schedule of whole
+// packets. All other plans may do so in any case.
+func WithCutting() Option { return func(o *options) { o.cut = true } }
+
 // WithLimits bounds what the plan may take. The zero [algo.Limits], which are the default,
 // have no limits.
 func WithLimits(l algo.Limits) Option { return func(o *options) { o.limits = l } }
@@ -117,11 +131,14 @@ func WithGamma(t sim.PerByte) Option { return func(o *options) { o.gamma = t } }
 // default, nil, records nothing.
 func WithTrace(r *trace.Recorder) Option { return func(o *options) { o.trace = r } }
 
+// paper reports whether the model is that of the paper.
+func (o *options) paper() bool { return o.network == (sim.Network{}) }
+
 func (o *options) validate() error {
 	switch {
-	case !o.paper && o.network.Validate() != nil:
+	case !o.paper() && o.network.Validate() != nil:
 		return fmt.Errorf("volley: %w", o.network.Validate())
-	case o.paper && o.ports < 1:
+	case o.ports < 1:
 		return fmt.Errorf("volley: %d ports: want 1 or more", o.ports)
 	case o.beta < 0:
 		return fmt.Errorf("volley: β = %v: want 0 or more", o.beta)
@@ -129,6 +146,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("volley: τ = %w", o.tau.Validate())
 	case o.gamma.Validate() != nil:
 		return fmt.Errorf("volley: γ = %w", o.gamma.Validate())
+	case o.packetBytes < 0 || o.packetBytes > mostPacket:
+		return fmt.Errorf("volley: packets of %d bytes: want 0 to %d", o.packetBytes, int64(mostPacket))
 	case o.memory < 1:
 		return fmt.Errorf("volley: %d bytes of memory: want 1 or more", o.memory)
 	case o.order != algo.Natural && o.order != algo.Any:

@@ -17,7 +17,7 @@ import (
 
 // here is what messages cost in one process, next to nothing: auto takes the plan of the
 // fewest multiply-adds.
-var here = []volley.Option{volley.WithPaperModel(1, 0, 0), volley.WithGamma(1e-9)}
+var here = []volley.Option{volley.WithBeta(0), volley.WithTau(0), volley.WithGamma(1e-9)}
 
 // encode returns the workload of the matrix on the packets, without a peer.
 func encode(a matrix.Matrix, in [][]byte) *workload {

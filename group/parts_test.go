@@ -129,11 +129,11 @@ func TestWait(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	var o Options
 	o.defaults()
-	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.disk != disk.OS || o.Timeout != 0 {
+	if o.Memory != volley.DefaultMemory || o.Ports != volley.DefaultPorts || o.Beta != volley.DefaultBeta || o.Tau != volley.DefaultTau || o.disk != disk.OS || o.Timeout != 0 {
 		t.Errorf("%+v", o)
 	}
 	w := newWorld(2, 1, Full)
-	given := Options{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}, disk: w.Process()}
+	given := Options{Memory: 1, Ports: 2, Beta: 3, Tau: 4, disk: w.Process()}
 	o = given
 	if o.defaults(); fmt.Sprint(o) != fmt.Sprint(given) {
 		t.Errorf("%+v", o)
@@ -212,7 +212,7 @@ func TestChooseLayout(t *testing.T) {
 			}
 		}
 	}
-	s := &session{k: 4, Options: Options{Network: sim.Network{Latency: time.Second, Gaps: sim.Gaps{{Messages: 1, PerByte: 2}}}, Memory: 1 << 20}}
+	s := &session{k: 4, Options: Options{Beta: time.Second, Tau: 2, Ports: 1, Memory: 1 << 20}}
 	list, err := candidates(4, &ProtectOptions{Tolerate: 3}, Cauchy)
 	must(t, err)
 	must(t, s.cost(list, 800))
@@ -227,11 +227,11 @@ func TestRepairing(t *testing.T) {
 		k, r   int
 		layout string
 		pieces int
-	}{{4, 2, Full, 4}, {20, 2, Full, mostPieces}, {4, 2, Striped, 0}, {2, 1, Striped, 0}} {
+	}{{4, 2, Full, 64}, {20, 2, Full, mostPieces}, {4, 2, Striped, 64}, {2, 1, Striped, 32}} {
 		c, err := newCode(x.k, x.r, x.layout, Cauchy)
 		must(t, err)
 		lost := map[symbol]bool{{1, false, 0}: true}
-		r, beyond, err := c.repairing(lost, lost)
+		r, beyond, err := c.repairing(lost, lost, 1)
 		if err != nil || beyond != nil || r.problem.Pieces != x.pieces || len(r.outputs[1]) != 1 {
 			t.Errorf("%+v: %+v, %v, %v", x, r, beyond, err)
 		}
@@ -239,9 +239,40 @@ func TestRepairing(t *testing.T) {
 	c, err := newCode(4, 1, Striped, Cauchy)
 	must(t, err)
 	lost := map[symbol]bool{{0, false, 0}: true, {0, true, 0}: true, {1, false, 0}: true, {1, false, 1}: true, {1, false, 2}: true, {1, true, 0}: true}
-	r, beyond, err := c.repairing(lost, map[symbol]bool{{0, false, 0}: true, {1, true, 0}: true})
+	r, beyond, err := c.repairing(lost, map[symbol]bool{{0, false, 0}: true, {1, true, 0}: true}, 1)
 	if err != nil || len(beyond)+len(r.outputs[0])+len(r.outputs[1]) != 2 || len(beyond) == 0 {
 		t.Errorf("%v beyond, %+v, %v", beyond, r, err)
+	}
+}
+
+// TestRepairLoad checks what recovery of lost nodes takes at the busiest node, in packets a
+// stripe: as TestRelayRecovery in package algo has it for ideal stripes.
+func TestRepairLoad(t *testing.T) {
+	for _, x := range []struct {
+		k, r, f int
+		want    string
+	}{{16, 4, 1, "1.00"}, {16, 4, 2, "1.00"}, {16, 4, 4, "1.23"}, {64, 8, 4, "1.00"}, {16, 8, 8, "1.44"}} {
+		c, err := newCode(x.k, x.r, Striped, Cauchy)
+		must(t, err)
+		lost := map[symbol]bool{}
+		for _, w := range c.words {
+			for _, s := range slices.Concat(w.data, w.parity) {
+				if s.node*x.f%x.k < x.f { // nodes apart from each other
+					lost[s] = true
+				}
+			}
+		}
+		r, _, err := c.repairing(lost, lost, 1)
+		must(t, err)
+		p, err := r.compile(16 * leastPiece)
+		must(t, err)
+		load, err := sim.LoadOf(t.Context(), p)
+		must(t, err)
+		stripe := float64(x.k * p.Info().PieceCount())
+		got := float64(max(load.Sent.Most, load.Received.Most)) / stripe
+		if c2 := float64(sim.Count(p).C2) / stripe; fmt.Sprintf("%.2f", got) != x.want || c2 > 1.1*got {
+			t.Errorf("%+v: %.3f packets a stripe, C2 %.3f", x, got, c2)
+		}
 	}
 }
 

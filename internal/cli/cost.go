@@ -58,12 +58,11 @@ func newCost() *cobra.Command {
 	f := cmd.Flags()
 	f.Lookup("matrix").DefValue = "any matrix"
 	f.StringVarP(&o.processors, "processors", "k", "2..64", "`K`, the numbers of processors: a list such as 4,8,16..20")
+	f.StringVarP(&o.portList, "ports", "p", "1", "`P`, the messages a processor sends, and receives, at a time: a number, or a list as for -k")
 	f.StringVar(&o.Algorithm, "algorithm", "", "only these `NAMES` that volley algorithms lists, with commas")
-	o.addModel(cmd, selection.PaperModel)
+	o.addModel(cmd)
 	o.addLimits(cmd)
-	o.portList = "1"
-	makeList(f, "ports", &o.portList, "`P`, the messages a processor sends, and receives, at a time: a number, or a list as for -k (--model paper)")
-	makeList(f, "rounds-over", &o.overList, "at most `N` rounds more than the fewest: a number, or a list as for -k (default: as the model decides)")
+	replaceRoundsOver(f, &o.overList)
 	o.AddSize(f)
 	f.Lookup("size").Usage += "; for --plot size a range (default " + usualSizes + ")"
 	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
@@ -75,10 +74,11 @@ func newCost() *cobra.Command {
 	return cmd
 }
 
-// makeList makes the flag of a number one of a list.
-func makeList(f *pflag.FlagSet, name string, list *string, usage string) {
-	one := f.Lookup(name)
-	one.Value, one.DefValue, one.Usage = &stringValue{list}, *list, usage
+// replaceRoundsOver makes --rounds-over a list.
+func replaceRoundsOver(f *pflag.FlagSet, list *string) {
+	one := f.Lookup("rounds-over")
+	one.Value, one.DefValue = &stringValue{list}, ""
+	one.Usage = "at most `N` rounds more than the fewest: a number, or a list as for -k (default: as β and τ decide)"
 }
 
 // A costJob is a comparison whose arguments are all right.
@@ -123,7 +123,7 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	}
 	if o.ByModel == selection.NetworkModel {
 		for i := range job.Settings {
-			job.Settings[i].Ports = 0
+			job.Settings[i].Ports = 0 // the planner chooses
 		}
 	}
 	if len(job.Settings)*len(job.Processors) > selection.MostNumbers {

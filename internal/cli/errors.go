@@ -111,7 +111,7 @@ func flagFor(err error) string {
 	case errors.Is(err, executor.ErrTimeout):
 		return "--timeout waits longer"
 	case errors.As(err, &limit) && limit.Whole:
-		return "without --whole, and with --model network, auto takes plans that cut them"
+		return "leave --whole out, or add --model network"
 	case errors.As(err, &limit):
 		var flags []string
 		if limit.Limits.Rounds.Over() >= 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"volley"
 	"volley/executor"
 	"volley/field"
 	"volley/group"
@@ -39,8 +40,12 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	end()
 	end = flagGroup(cmd, "Run")
 	o.joining.add(f, "node")
-	o.AddNetwork(f)
+	f.IntVarP(&o.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a node sends, and receives, at a time")
 	end()
+	end = flagGroup(cmd, "Cost model")
+	o.AddPaperModel(f)
+	end()
+	cmd.Flags().MarkHidden("gamma")
 }
 
 // begin joins the others, sets the library's options and returns the directories of the
@@ -58,8 +63,8 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	if o.timeout < 0 {
-		return nil, usagef("--timeout %v: want 0 or more", o.timeout)
+	if o.timeout < 0 || o.Ports < 1 {
+		return nil, usagef("--timeout %v, --ports %d: want 0 or more, 1 or more", o.timeout, o.Ports)
 	}
 	if len(args) == 0 {
 		return nil, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
@@ -73,7 +78,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Believe: o.believe, Members: o.members}
+	*options = group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
 	}

@@ -46,8 +46,7 @@ func newPlan() *cobra.Command {
 		Short: "Show a schedule: per round who sends what to whom",
 		Long:  planHelp,
 		Example: `  volley plan -k 4
-  volley plan -k 64 --network 100mbit/1ms --size 16KiB --why
-  volley plan -k 16 --model paper -p 3 --format svg > schedule.svg
+  volley plan -k 16 -p 3 --format svg > schedule.svg
   volley plan -k 1000 --field 2^16 --processor 12 --format json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
@@ -168,13 +167,19 @@ time = %s = %s for packets of %s
 	return err
 }
 
-// writeFronts prints what auto chooses from by the model, and by the other one.
+// writeFronts prints what auto chooses from by the model; after that of a network also by that
+// of the paper.
 func (o *planOptions) writeFronts(w io.Writer, encoder *volley.Encoder, model sim.Model) error {
 	structure, _ := encoder.Problem().Structure()
 	if _, err := printable.Fprintf(w, "structure: %s\n", structure); err != nil {
 		return err
 	}
-	if err := writeCandidates(w, encoder.Problem(), model); err != nil {
+	if o.ByModel == selection.NetworkModel {
+		if _, err := printable.Fprintf(w, "\nnetwork: %v\n", model.Network); err != nil {
+			return err
+		}
+	}
+	if err := writeCandidates(w, encoder.Problem(), model); err != nil || o.ByModel == selection.PaperModel {
 		return err
 	}
 	other := o.Other()
@@ -185,6 +190,9 @@ func (o *planOptions) writeFronts(w io.Writer, encoder *volley.Encoder, model si
 	}
 	if encoder, err = volley.NewEncoder(a, other.Options(model)...); err != nil {
 		return usage(err)
+	}
+	if _, err := printable.Fprintf(w, "\npaper: p = %d, β = %v, τ = %v\n", other.Ports, model.Beta, model.Tau); err != nil {
+		return err
 	}
 	return writeCandidates(w, encoder.Problem(), model)
 }
@@ -203,7 +211,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 	if least, ok := p.BoundCut(); ok {
 		cut = report.Number(least)
 	}
-	title, bounds := fmt.Sprintf("model of a network: %v", model.Network), cut+" packets"
+	bounds, formula := cut+" packets", ""
 	traffic := []column{
 		{Name: "p", Value: func(c algo.Candidate) any { return c.Plan.Info().Ports }},
 		{Name: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
@@ -212,14 +220,14 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 	}
 	if p.Ports > 0 {
 		c1, c2 := p.Bounds()
-		title = fmt.Sprintf("model of the paper: p = %d, β = %v, τ = %v", p.Ports, model.Beta, model.Tau)
+		formula = "C1·β + C2·W·τ + C3·W·γ"
 		bounds = fmt.Sprintf("C1 %d, C2 %d for every matrix; C2 of packets in pieces %s", c1, c2, cut)
 		traffic = []column{
 			{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
 			{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},
 		}
 	}
-	if _, err := printable.Fprintf(w, "\n%s\nlower bounds: %s\n", title, bounds); err != nil {
+	if _, err := printable.Fprintf(w, "lower bounds: %s\n", bounds); err != nil {
 		return err
 	}
 	err := report.Text(w, slices.Concat([]column{
@@ -228,8 +236,8 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 	}, traffic, []column{
 		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},
 		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
-		{Name: "time", Value: func(c algo.Candidate) any { return report.Seconds(c.Time.Seconds()) }},
-		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
+		{Name: "time", Unit: formula, Value: func(c algo.Candidate) any { return report.Seconds(c.Time.Seconds()) }},
+		{Name: "limit", Value: brokenBy},
 	}), list)
 	if err != nil || len(rejected) == 0 {
 		return err
@@ -243,4 +251,12 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		}
 	}
 	return nil
+}
+
+// brokenBy says which limit a plan breaks, and with which flag it may.
+func brokenBy(c algo.Candidate) any {
+	if c.Broken == algo.CutsPackets {
+		return c.Broken + ": ask with --cut"
+	}
+	return c.Broken
 }

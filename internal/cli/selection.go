@@ -17,23 +17,26 @@ func (c *choice) addMatrix(cmd *cobra.Command) {
 	cmd.PreRun = func(*cobra.Command, []string) { c.SetDefaults() }
 }
 
-// addPlan adds the flags that select a plan for a matrix, by default by the model of a network.
+// addPlan adds the flags that select a plan for a matrix.
 func (c *choice) addPlan(cmd *cobra.Command) {
 	end := flagGroup(cmd, "Plan")
 	c.AddPlan(cmd.Flags())
 	end()
-	c.addModel(cmd, selection.NetworkModel)
+	c.addModel(cmd)
 	c.addLimits(cmd)
 }
 
-// addLimits adds the flags that bound the choice of a plan.
+// addLimits adds the flags that widen or bound the choice of a plan.
 func (c *choice) addLimits(cmd *cobra.Command) {
+	end := flagGroup(cmd, "Plan")
+	c.AddCut(cmd.Flags())
+	end()
 	defer flagGroup(cmd, "Limit")()
 	c.AddLimits(cmd.Flags())
 }
 
 // addModel adds the flags of the cost model.
-func (c *choice) addModel(cmd *cobra.Command, byDefault string) {
+func (c *choice) addModel(cmd *cobra.Command) {
 	defer flagGroup(cmd, "Cost model")()
-	c.AddModel(cmd.Flags(), byDefault)
+	c.AddModel(cmd.Flags())
 }

@@ -265,7 +265,7 @@ func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*
 // whole reports whether packets stay whole: in the model of the paper, where every processor is
 // source and sink and no algorithm is named.
 func (c *Comparison) whole(p *algo.Problem, named string) bool {
-	return c.Selection.Whole || c.Selection.ByModel == selection.PaperModel && p.Square() && named == ""
+	return c.Selection.Whole || c.Selection.ByModel == selection.PaperModel && !c.Selection.Cut && p.Square() && named == ""
 }
 
 // bound fills in the bounds of a row, which depend on the shape of the matrix only.

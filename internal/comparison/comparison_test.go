@@ -24,7 +24,8 @@ func compare(t *testing.T, args ...string) *comparison.Comparison {
 	s.AddProcessors(f)
 	s.AddPlan(f)
 	s.AddLimits(f)
-	s.AddModel(f, selection.PaperModel)
+	s.AddCut(f)
+	s.AddModel(f)
 	s.AddSize(f)
 	if err := f.Parse(append([]string{"--beta", "20us", "--tau", "0.8ns", "--gamma", "0"}, args...)); err != nil {
 		t.Fatal(err)

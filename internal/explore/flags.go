@@ -22,7 +22,8 @@ func newFlagSet() (*pflag.FlagSet, *selection.Selection) {
 	s.AddProcessors(set)
 	s.AddPlan(set)
 	s.AddLimits(set)
-	s.AddModel(set, selection.PaperModel) // whose figures the page shows
+	s.AddCut(set)
+	s.AddModel(set)
 	s.AddSize(set)
 	return set, s
 }

@@ -41,6 +41,7 @@ type Selection struct {
 	ByModel    string // network or paper
 	Network    string // a preset; empty: as measured
 	Whole      bool
+	Cut        bool
 	Ports      int
 	Algorithm  string
 	Beta, Tau  string
@@ -140,14 +141,15 @@ func (s *Selection) AddProcessors(f *pflag.FlagSet) {
 	f.IntVarP(&s.Processors, "processors", "k", 0, "`K`, the number of processors")
 }
 
-// AddPlan adds the flag that selects a plan for a matrix.
+// AddPlan adds the flags that select a plan for a matrix.
 func (s *Selection) AddPlan(f *pflag.FlagSet) {
+	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time")
 	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, with parameters or without, as in exchange:8,8; or auto for the cheapest")
 }
 
 // AddLimits adds the flags that bound the choice of a plan.
 func (s *Selection) AddLimits(f *pflag.FlagSet) {
-	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most `N` rounds more than the fewest (default: as the model decides)")
+	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most `N` rounds more than the fewest (default: as β and τ decide)")
 	f.Var(AtLeast{&s.Limits.Memory, 1, 0}, "max-memory", "at most `N` packets held by a processor (default: any number)")
 	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most `N` multiply-adds per symbol at a processor (default: any number)")
 }
@@ -163,35 +165,39 @@ func LimitFlag(l algo.Limits) string {
 	return "rounds-over"
 }
 
+// AddCut adds the flags that widen or narrow the choice of a plan.
+func (s *Selection) AddCut(f *pflag.FlagSet) {
+	f.BoolVar(&s.Cut, "cut", false, "let auto cut packets into pieces: fewer bytes, more rounds (--model paper)")
+	f.BoolVar(&s.Whole, "whole", false, "keep packets whole (--model network, which else cuts them where that is cheaper)")
+}
+
+// AddModel adds the flags of the cost model.
+func (s *Selection) AddModel(f *pflag.FlagSet) {
+	s.modelFlags = f
+	f.StringVar(&s.ByModel, "model", PaperModel, "`MODEL` of costs: paper, with -p, β and τ, or network")
+	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY` for --model network, or wan (default: as measured, or 10gbit/20us)")
+	s.AddPaperModel(f)
+}
+
+// AddPaperModel adds the flags of the model of the paper.
+func (s *Selection) AddPaperModel(f *pflag.FlagSet) {
+	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
+	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (default: as measured, or 0.8ns)")
+	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: as measured, or 0)")
+}
+
 // The models that a time is by.
 const (
 	NetworkModel = "network"
 	PaperModel   = "paper"
 )
 
-// AddModel adds the flags of the cost model, which is by default the one of that name.
-func (s *Selection) AddModel(f *pflag.FlagSet, byDefault string) {
-	f.StringVar(&s.ByModel, "model", byDefault, "`MODEL` of costs: network, or that of the paper: paper")
-	s.AddNetwork(f)
-	f.BoolVar(&s.Whole, "whole", false, "keep packets whole: no plan cuts them (--model network)")
-	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: as measured, or 0)")
-	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time (--model paper)")
-	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (--model paper; default: as measured, or "+volley.DefaultBeta.String()+")")
-	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (--model paper; default: as measured, or 0.8ns)")
-}
-
-// AddNetwork adds the flag of the network.
-func (s *Selection) AddNetwork(f *pflag.FlagSet) {
-	s.modelFlags = f
-	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY` such as "+strings.Join(sim.Presets, ", ")+" (default: as volley tune has measured, or 10gbit/20us)")
-}
-
 // checkModel returns an *Error where flags that were given are those of another model than
 // --model says.
 func (s *Selection) checkModel() error {
-	others, other := []string{"ports", "beta", "tau"}, PaperModel
+	others, other := []string{"ports", "cut", "beta", "tau"}, PaperModel
 	switch s.ByModel {
-	case NetworkModel, "": // which verbs have that know no other
+	case NetworkModel:
 	case PaperModel:
 		others, other = []string{"network", "whole"}, NetworkModel
 	default:
@@ -264,7 +270,9 @@ func (s *Selection) BuildFor(spec matrix.Spec, f field.Field, k int) (matrix.Mat
 // or that of a file of volley tune.
 func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	m := sim.Model{Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes()}
-	if err := s.checkModel(); err != nil {
+	if s.modelFlags == nil { // of a verb that has the model of the paper only
+		s.ByModel = PaperModel
+	} else if err := s.checkModel(); err != nil {
 		return m, err
 	}
 	measured, err := tune.Find(s.Place)
@@ -316,13 +324,12 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 // Other returns the selection by the other model, with the defaults of its flags.
 func (s *Selection) Other() *Selection {
 	other := *s
+	other.Network, other.Whole, other.Cut, other.Beta, other.Tau, other.Ports = "", false, false, "", "", volley.DefaultPorts
 	other.modelFlags = pflag.NewFlagSet("", pflag.ContinueOnError)
-	name := PaperModel
-	if s.ByModel == PaperModel {
-		name = NetworkModel
+	other.ByModel = NetworkModel
+	if s.ByModel == NetworkModel {
+		other.ByModel = PaperModel
 	}
-	other.AddModel(other.modelFlags, name)
-	other.Gamma = s.Gamma
 	return &other
 }
 
@@ -347,9 +354,12 @@ func (s *Selection) Options(m sim.Model) []volley.Option {
 		volley.WithAlgorithm(s.Algorithm), volley.WithGamma(m.Gamma), volley.WithOrder(s.PlanOrder()), volley.WithLimits(s.Limits),
 	}
 	if s.ByModel == PaperModel {
-		list = append(list, volley.WithPaperModel(s.Ports, m.Beta, m.Tau))
+		list = append(list, volley.WithPorts(s.Ports), volley.WithBeta(m.Beta), volley.WithTau(m.Tau))
 	} else {
 		list = append(list, volley.WithNetwork(m.Network))
+	}
+	if s.Cut {
+		list = append(list, volley.WithCutting())
 	}
 	if s.Whole {
 		list = append(list, volley.WithWholePackets())
