@@ -103,6 +103,15 @@ network and γ, and later runs use them: β is L + o, and τ is G of one message
 encode, decode, plan and cost take all of these flags; protect, verify and
 recover take --beta and --tau.
 
+--model network is for nodes with one link each. Messages share the link, so
+Volley chooses how many a node has at a time, and it cuts packets where that is
+cheaper, unless --whole is given. A round takes L + o·m + G·b for the m
+messages and b bytes of the busiest node. --network RATE/LATENCY names a
+network, such as 100mbit/1ms, 10gbit/20us, 200gbit/2us or wan; without it, it
+is the one that volley tune has measured. -p, --cut, --beta and --tau belong to
+--model paper, in which each of p ports has a link of its own and packets are
+whole.
+
 `
 
 // tuningFlags lists the flags of tuning.
@@ -149,6 +158,9 @@ Load. --load prints what a processor sends and receives, at most and in the
 mean, and all together, in packets; how many packets it holds when it forgets
 none, and when it forgets each after its last use; and its multiply-adds per
 symbol.
+
+On a network. With --model network p is chosen for each plan, C2 is what the
+busiest processor sends or receives, and the time is that of --network.
 
 Charts. --format svg and png draw. --plot c1, c2, ratio (of C2 to its lower
 bound) and time are against K. For one K, --plot size draws the time of every
