@@ -3,12 +3,19 @@
 package mpi
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
+	"volley/algo"
+	"volley/collective"
+	"volley/executor"
+	"volley/field"
+	"volley/matrix"
 	"volley/transport"
 	"volley/transport/transporttest"
 )
@@ -153,5 +160,60 @@ func TestTags(t *testing.T) {
 				t.Errorf("largest tag %d: %v: no error", most, tag)
 			}
 		}
+	}
+}
+
+// BenchmarkExchange runs the plan exchange with a port for every other rank, without agreement or
+// check. All ranks run it as often: -test.benchtime says how often, such as 300x.
+func BenchmarkExchange(b *testing.B) {
+	e, err := Init()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	k := e.Size()
+	if k == 1 {
+		b.Skip("needs more ranks")
+	}
+	f, err := field.Parse("2^8")
+	if err != nil {
+		b.Fatal(err)
+	}
+	a, err := matrix.Random(f, k, k, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	exchange, err := algo.Lookup("exchange")
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := exchange.Compile(a, k-1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, err := executor.Prepare(p, e.Rank(), k)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, size := range []int{1 << 10, 64 << 10, 1 << 20, 16 << 20} {
+		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
+			in, out := bytes.Repeat([]byte{1, 2, 3, byte(e.Rank())}, size/4), make([]byte, size)
+			var times []time.Duration
+			for range b.N {
+				if err := collective.Barrier(b.Context(), e, 0); err != nil {
+					b.Fatal(err)
+				}
+				start := time.Now()
+				if _, err := executor.Run(b.Context(), e, executor.Job{
+					Executable: x, Bytes: int64(size), Segment: int64(size), Timeout: time.Minute,
+					Inputs: []executor.Input{{Memory: in}}, Outputs: []executor.Output{{Memory: out}},
+				}); err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, time.Since(start))
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)/2].Nanoseconds())/1000, "µs/median")
+		})
 	}
 }
