@@ -30,8 +30,9 @@ type Encoder struct {
 	problem *algo.Problem
 	options options
 
-	mu      sync.Mutex // guards choices
-	choices []*choice  // the last ones first, which later runs mostly use again
+	mu       sync.Mutex         // guards what follows
+	choices  []*choice          // the last ones first, which later runs mostly use again
+	sessions map[int][]*session // by rank, the last ones first
 }
 
 // mostChoices bounds the plans that an encoder keeps for packets of other sizes.
@@ -43,8 +44,25 @@ type choice struct {
 	by    sim.Model // chosen by it
 	slots int       // plan.MemorySlots
 
-	mu          sync.Mutex // guards executables
+	mu          sync.Mutex // guards what follows
 	executables map[executableKey]*executor.Executable
+	agreed      own    // in the last run, without the seed
+	report      Report // of that, as far as it is known before a run
+}
+
+// reportOf returns the report of a run, as far as it is known before it.
+func (e *Encoder) reportOf(c *choice, shared own) *Report {
+	shared.Seed = 0
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.report.PlanHash == "" || c.agreed != shared {
+		c.agreed, c.report = shared, *newReport(c.Plan, e.problem)
+		c.report.PacketBytes = shared.Bytes
+		c.report.SymbolsPerPacket = shared.Bytes / int64(e.matrix.Field().SymbolBytes())
+		c.report.PlanHash = hex.EncodeToString(planHash(c.Plan, e.matrix, shared))
+	}
+	r := c.report
+	return &r
 }
 
 type executableKey struct{ rank, ranks int }
@@ -85,12 +103,15 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	if err := problem.Prepare(); err != nil {
 		return nil, err
 	}
+	if n := int64(a.Field().SymbolBytes()); o.packetBytes%n != 0 {
+		return nil, fmt.Errorf("volley: packets of %d bytes: symbols of %s have %d bytes", o.packetBytes, a.Field().Name(), n)
+	}
 	if o.plan != nil {
 		if err := o.checkGiven(o.plan, problem); err != nil {
 			return nil, err
 		}
 	}
-	return &Encoder{matrix: a, problem: problem, options: o}, nil
+	return &Encoder{matrix: a, problem: problem, options: o, sessions: map[int][]*session{}}, nil
 }
 
 // Plan returns the plan that the encoder runs on packets of the given number of
@@ -170,8 +191,8 @@ func (e *Encoder) Problem() *algo.Problem { return e.problem }
 // runs them on all cores. See [Encode] for what the packets are. The report counts what all
 // processors at the rank did. Runs of one transport follow one another.
 //
-// Before any data moves the processors compare what they are about to do, and
-// after it they check the result, see [WithCheck]: Run then returns nil only when
+// Before any data moves the processors compare what they are about to do, unless they
+// have done so in an earlier run, see [WithPacketBytes]. After it they check the result, see [WithCheck]: Run then returns nil only when
 // the coded packets of all processors are right. A failure ends the run at all
 // processors; the transport is then of no more use, nor is what has been written.
 // The error is, or wraps,
@@ -190,6 +211,7 @@ func (e *Encoder) Problem() *algo.Problem { return e.problem }
 func (e *Encoder) Run(ctx context.Context, t transport.Transport, packets ...Packet) (*Report, error) {
 	report, err := e.run(ctx, t, packets)
 	if err != nil {
+		e.forget(t)
 		if !errors.As(err, new(*transport.AbortError)) {
 			t.Abort(err)
 		}
@@ -219,6 +241,9 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 			return nil, fmt.Errorf("volley: processor %d: %w", first+i, err)
 		}
 		size = max(size, p.bytes())
+		if most := e.options.packetBytes; most > 0 && size > most {
+			return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes: no more than %d were declared", first+i, size, most)
+		}
 	}
 	c := collective.New(t, e.options.timeout)
 	began := e.options.trace.Now()
@@ -226,7 +251,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		e.options.trace.End(trace.Event{Kind: kind, Rank: t.Rank(), Row: trace.RunRow, Start: began, First: first, Last: end - 1})
 		began = e.options.trace.Now()
 	}
-	shared, err := e.greet(ctx, c, t, size)
+	shared, settle, err := e.agree(ctx, c, t, size)
 	agreed := time.Since(start)
 	traced(trace.Agree)
 	if err != nil {
@@ -238,12 +263,8 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		return nil, c.Alike(ctx, err) // as all have agreed on
 	}
 	p := chosen.Plan
-	r := newReport(p, e.problem)
+	r := e.reportOf(chosen, shared)
 	r.AgreeSeconds = agreed.Seconds()
-	r.PacketBytes = shared.Bytes
-	r.SymbolsPerPacket = shared.Bytes / symbol
-	hash := planHash(p, e.matrix, shared)
-	r.PlanHash = hex.EncodeToString(hash)
 	compiling := time.Now()
 	began = e.options.trace.Now()
 	executable, err := chosen.executable(t.Rank(), t.Size())
@@ -253,7 +274,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	}
 	r.CompileSeconds = time.Since(compiling).Seconds()
 
-	digest := sha256.Sum256(binary.LittleEndian.AppendUint64(slices.Clone(hash), shared.Seed))
+	digest := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(r.PlanHash), shared.Seed))
 	header := digest[:] // no message of an earlier run, or another agreement, has it
 	block := verify.BlockSymbols(r.SymbolsPerPacket)
 	align := int64(block) * symbol
@@ -286,7 +307,13 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		job.Observe = x.observe
 		x.begin(ctx, packets)
 	}
+	settled := sync.OnceValue(func() error { return settle(ctx) })
+	late := time.AfterFunc(lateRun, func() { settled() }) // it may wait in vain
 	traffic, err := executor.Run(ctx, t, job)
+	late.Stop()
+	if unsettled := settled(); err == nil {
+		err = unsettled
+	}
 	checking := time.Now()
 	began = e.options.trace.Now()
 	if x != nil {
@@ -342,6 +369,10 @@ func (c *choice) segment(bytes, memory, align int64, ranks int) (n int64, ahead 
 // maxSegment bounds a segment at the only rank below what memory would allow: past it,
 // longer segments only push each other out of the caches.
 const maxSegment = 256 << 10
+
+// lateRun is how long a run by an earlier agreement goes on until it looks whether the others
+// go by the same one. At once would cost each run a goroutine more that waits.
+const lateRun = 50 * time.Millisecond
 
 // minMessage is how many bytes of an element go in a message at least, where memory allows:
 // each segment pays C1·β anew. A message of these takes 3 ms at 10 Gbit/s, against 20 µs to
