@@ -109,7 +109,13 @@ func parts(cells []Cell) []part {
 		text("network", func(c Cell) string { return c.Network }),
 		text("cores", temperature),
 		text("packet", func(c Cell) string { return bench.Size(int64(c.Size)) }),
-		text("plan", func(c Cell) string { w, _ := c.way(bare); return w.Plan }),
+		text("plan", func(c Cell) string {
+			w, _ := c.way(bare)
+			if c.Version != "" {
+				w.Plan += " (before)"
+			}
+			return w.Plan
+		}),
 		text("Volley", func(c Cell) string { w, _ := c.way(bare); return span(w.Seconds) }),
 		fastest("best peer", peers...),
 		ratio("**ratio**", over(peers...)),
@@ -141,6 +147,12 @@ func parts(cells []Cell) []part {
 				p.cells = append(p.cells, c)
 			default:
 				p.before[c.setting()] = c
+			}
+		}
+		// An older version stands for the present one where that was not measured.
+		for _, c := range cells {
+			if _, old := p.before[c.setting()]; old && c.Version != "" && !slices.ContainsFunc(p.cells, func(now Cell) bool { return now.setting() == c.setting() }) {
+				p.cells = append(p.cells, c)
 			}
 		}
 		slices.SortStableFunc(p.cells, func(a, b Cell) int {
