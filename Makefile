@@ -61,7 +61,7 @@ browser: site ## the page in a real browser; needs Node.js, npm and Chromium
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group
-	go test -tags verifyall -timeout 1h ./field ./algo/... ./group -skip TestVerifyAll
+	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group -skip TestVerifyAll
 	go test ./web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
 
 TIME = 20m

@@ -36,7 +36,7 @@ func TestFields(t *testing.T) {
 			if f.Name() != name {
 				t.Errorf("the name of %s is %s", name, f.Name())
 			}
-			fieldtest.Run(t, f)
+			checkField(t, f)
 		})
 	}
 }

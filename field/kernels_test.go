@@ -191,11 +191,11 @@ func testPath(t *testing.T, f Field) {
 func testPathMap(t *testing.T, f Field, what string, rng *rand.Rand, rows [][]Element, n int, add bool) {
 	t.Helper()
 	_, in := packets(rng, len(rows[0]), n)
+	mask := f.Order().Uint64() - 1
 	for _, p := range in {
 		for k := range n / f.SymbolBytes() { // only elements
 			s := p[k*f.SymbolBytes():]
-			e := Symbol(f, s)[0] & (f.Order().Uint64() - 1)
-			PutSymbol(f, s, Code(e))
+			PutSymbol(f, s, Code(Symbol(f, s)[0]&mask))
 		}
 	}
 	check := func(what string, m func(out [][]byte), to, from func([]byte) []byte) {

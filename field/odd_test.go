@@ -15,10 +15,10 @@ import (
 // with symbols of every size, and at the limits of the lanes.
 var oddFields = []string{"3", "251", "257", "32749", "32771", "65521", "65537", "2147483647", "babybear", "koalabear", "goldilocks", "bls12-381", "bn254", "3^4", "7^2", "251^2", "13^4", "3^10"}
 
-// TestPortable checks fields as they are where there are no vector instructions.
+// TestPortable checks the operations on packets as they are where there are no vector instructions.
 func TestPortable(t *testing.T) {
 	for _, name := range oddFields {
-		t.Run(name, func(t *testing.T) { fieldtest.Run(t, field.Portable(name)) })
+		t.Run(name, func(t *testing.T) { newSuite(field.Portable(name)).kernels(t) })
 	}
 }
 

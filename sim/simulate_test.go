@@ -11,6 +11,7 @@ import (
 	"volley/algo"
 	"volley/algo/algotest"
 	"volley/field/fieldtest"
+	"volley/internal/verifyall"
 	"volley/plan"
 	"volley/sim"
 )
@@ -255,12 +256,12 @@ func TestSimulateErrors(t *testing.T) {
 	}
 }
 
-// TestSimulateLarge takes 10^5 processors.
+// TestSimulateLarge takes 2·10^4 processors; make verify-all, 10^5.
 func TestSimulateLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
 	}
-	p := algotest.Compile(t, "universal", "2^16", "random:1", 100_000, 3)
+	p := algotest.Compile(t, "universal", "2^16", "random:1", verifyall.Most(20_000, 100_000), 3)
 	n := sim.Noise{Jitter: sim.Exponential, Size: 0.2, Stragglers: 0.001, Slowdown: 4}
 	s := simulate(t, p, unit, n, 1, 4)
 	if quiet := unit.Time(sim.Count(p)); s[0] <= quiet || s[3] > 100*quiet {

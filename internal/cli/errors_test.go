@@ -240,20 +240,22 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// build builds the command for tests that need a process of its own.
-func build(t *testing.T) string {
+// asProcess returns the path of this program, which is the command in processes that the test
+// starts.
+func asProcess(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "volley")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/volley").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return binary
+	t.Setenv(asCommand, "1")
+	return path
 }
 
 // TestInterrupt stops a run in the middle, by either signal: it exits with 130
 // and leaves nothing behind.
 func TestInterrupt(t *testing.T) {
-	binary := build(t)
+	binary := asProcess(t)
 	in := t.TempDir()
 	for k := range 8 { // large and sparse: nothing to read from the disk
 		f, err := os.Create(filepath.Join(in, codedpkg.CodedName(k, 8)))

@@ -25,7 +25,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skipf("no tmpfs: %v: %s", err, out)
 	}
 	in, _ := writePackets(t, 300_000, 300_000, 300_000, 300_000, 300_000)
-	cmd := script(`{ "$1" encode -o "$0/out" "$2"; echo "exit $?"; ls -A "$0"; }`, build(t), in)
+	cmd := script(`{ "$1" encode -o "$0/out" "$2"; echo "exit $?"; ls -A "$0"; }`, asProcess(t), in)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -48,7 +48,7 @@ func TestGroupFullDisk(t *testing.T) {
 		"$1" protect --tolerate 1 --layout striped "$0/a" "$0/b" "$0/c" >/dev/null && cp "$0/b/x" "$0/x" &&
 		echo more >>"$0/c/x" && head -c 350000 /dev/zero >"$0/filler"
 		"$1" protect --tolerate 1 "$0/a" "$0/b" "$0/c"; echo "exit $?"; rm -r "$0/b" "$0/filler"
-		"$1" recover "$0/a" "$0/b" "$0/c" >/dev/null; echo "exit $?"; cmp "$0/x" "$0/b/x" && echo same; ls "$0/a/.volley" | wc -l`, disk, build(t))
+		"$1" recover "$0/a" "$0/b" "$0/c" >/dev/null; echo "exit $?"; cmp "$0/x" "$0/b/x" && echo same; ls "$0/a/.volley" | wc -l`, disk, asProcess(t))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -69,7 +69,7 @@ func TestGroupFullDisk(t *testing.T) {
 func TestGroupHiding(t *testing.T) {
 	base := t.TempDir()
 	cmd := exec.Command("unshare", "-rm", "sh", "-c", `mkdir "$0/a" "$0/b" && touch "$0/a/x" && mount --bind /proc/version "$0/a/x" &&
-		"$1" protect --tolerate 1 "$0/a" "$0/b"; echo "exit $?"; ls -A "$0/b"`, base, build(t))
+		"$1" protect --tolerate 1 "$0/a" "$0/b"; echo "exit $?"; ls -A "$0/b"`, base, asProcess(t))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

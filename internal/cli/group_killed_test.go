@@ -269,7 +269,6 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 
 // TestGroupKilled kills every verb on groups at random moments.
 func TestGroupKilled(t *testing.T) {
-	inMemory(t)
 	times := *groupKills
 	if testing.Short() {
 		times = 1

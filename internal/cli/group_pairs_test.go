@@ -31,12 +31,8 @@ type program struct {
 // newProgram returns a run of this program, as the command, that has not begun.
 func newProgram(t *testing.T, args ...string) *program {
 	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &program{Cmd: exec.CommandContext(t.Context(), path, args...)}
-	p.Env = append(os.Environ(), asCommand+"=1")
+	p := &program{Cmd: exec.CommandContext(t.Context(), asProcess(t), args...)}
+	p.Env = os.Environ()
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
 	return p
 }
@@ -49,17 +45,6 @@ func (p *program) end(t *testing.T) result {
 		t.Fatal(err)
 	}
 	return result{p.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
-}
-
-// inMemory lets the test's directories lie in memory, where there is such a place: what is
-// tried often is to wait for no disk.
-func inMemory(t *testing.T) {
-	t.Helper()
-	const shared = "/dev/shm"
-	if dir, err := os.MkdirTemp(shared, "volley-test-"); err == nil && os.Getenv("TMPDIR") == "" {
-		os.Remove(dir)
-		t.Setenv("TMPDIR", shared)
-	}
 }
 
 // A pairVerb is a verb of a pair, with what happens to the group before.
@@ -267,7 +252,6 @@ func checkPair(t *testing.T, when string, verbs [2]pairVerb, results [2]result, 
 // TestGroupPairs runs any two verbs at once on one group: of two that do not only read, one
 // wins, the other says who has it, and the group is whole.
 func TestGroupPairs(t *testing.T) {
-	inMemory(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -328,7 +312,6 @@ func (g *pairGroup) atOnce(t *testing.T, rng *rand.Rand, verbs [2]pairVerb) (res
 
 // TestGroupFirstPairs protects for the first time twice at once, and with verify.
 func TestGroupFirstPairs(t *testing.T) {
-	inMemory(t)
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	g := newPairGroup(t, 300_000, false)
 	first := pairVerb{name: "first protect", args: []string{"protect", "--tolerate", "2"}, codes: []int{0}}
@@ -346,7 +329,6 @@ func TestGroupFirstPairs(t *testing.T) {
 // TestGroupBusy stops each verb while it holds its locks: the other one is refused then, or
 // succeeds where both only read, and the one that was stopped ends as if nothing had been.
 func TestGroupBusy(t *testing.T) {
-	inMemory(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := newPairGroup(t, 300_000, true)
 	for _, a := range pairVerbs {

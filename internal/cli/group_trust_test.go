@@ -63,7 +63,6 @@ func (m *misused) bounded(code int, args []string, wants ...string) string {
 // TestGroupSymlinks puts symbolic links in the places of directories and of what is Volley's: no
 // verb reads, writes or removes anything behind them.
 func TestGroupSymlinks(t *testing.T) {
-	inMemory(t)
 	t.Run("directory", func(t *testing.T) {
 		m := misuse(t, 4, 20_000)
 		m.protect()
@@ -129,7 +128,6 @@ func TestGroupSymlinks(t *testing.T) {
 // TestGroupSpecialFiles puts pipes, devices and links to endless ones in the places of files: no
 // verb waits for them, or reads them.
 func TestGroupSpecialFiles(t *testing.T) {
-	inMemory(t)
 	kinds := map[string]string{"pipe": "mkfifo %s", "zero": "ln -s /dev/zero %s", "hole": "truncate -s 1T %s", "socket": "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"%s\")'"}
 	if os.Getuid() == 0 {
 		kinds["device"] = "mknod %s c 1 5"
@@ -221,7 +219,6 @@ func TestGroupOwners(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root makes files of other users")
 	}
-	inMemory(t)
 	m := misuse(t, 4, 20_000)
 	m.shell("echo prog > n1/tool; chown 1000:1001 n1/tool; chmod 6755 n1/tool; chmod 600 n1/ckpt")
 	m.protect()
@@ -239,7 +236,6 @@ func TestGroupOwners(t *testing.T) {
 // TestGroupPrivate checks that nobody else can read what is in .volley, of which parity tells what is
 // in other nodes' files; also where it could be read before.
 func TestGroupPrivate(t *testing.T) {
-	inMemory(t)
 	m := misuse(t, 4, 20_000)
 	m.shell("chmod 600 n?/ckpt")
 	m.protect()
@@ -320,7 +316,6 @@ func TestGroupJournalForged(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root makes files of other users")
 	}
-	inMemory(t)
 	m := misuse(t, 4, 20_000)
 	m.shell("mkdir n1/private; chmod 700 n1/private; echo secret > n1/private/x; chmod 600 n1/private/x")
 	m.protect()
@@ -376,7 +371,6 @@ func TestGroupDefaultACL(t *testing.T) {
 // TestGroupMovedIntoMeta has the user of a node move a directory in which others have files to names in
 // .volley that verbs remove: those files stay.
 func TestGroupMovedIntoMeta(t *testing.T) {
-	inMemory(t)
 	for _, name := range []string{"tmp-x", ".volley-x", "tmp-parity", "tmp-touches.json", "tmp-stage", "manifest.7.json", "pending.2.json", "parity.9", "member.1.9.json", "recovering.json"} {
 		for _, args := range [][]string{{"recover"}, {"protect", "--tolerate", "2"}} {
 			m := misuse(t, 4, 20_000)
@@ -422,7 +416,6 @@ func TestGroupMounted(t *testing.T) {
 // TestGroupDeep has directories in directories without an end: protect names them, and the other verbs
 // do their work.
 func TestGroupDeep(t *testing.T) {
-	inMemory(t)
 	m := misuse(t, 4, 20_000)
 	m.protect()
 	m.shell("cd n1; for i in $(seq 40); do mkdir " + strings.Repeat("d", 200) + "; cd -P " + strings.Repeat("d", 200) + "; done")

@@ -30,7 +30,7 @@ func killTime(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("VOLLEY_TEST_KILLS")
 	if text == "" {
-		return 2 * time.Second
+		return time.Second
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -68,7 +68,7 @@ func same(t *testing.T, a, b string) bool {
 // over. One of them succeeds and has its result there; the other says who writes there, or
 // finds the result of the first.
 func TestTwoEncodes(t *testing.T) {
-	binary := build(t)
+	binary := asProcess(t)
 	in := []string{filled(t, 6, 40_000, 1), filled(t, 6, 40_000, 101)}
 	for i := range 12 {
 		force := i%2 == 1
@@ -192,7 +192,7 @@ func killAtRandom(t *testing.T, check func(), command func(i int) *exec.Cmd) {
 
 // TestEncodeKilled kills encode --force: decode gives the old inputs or the new ones.
 func TestEncodeKilled(t *testing.T) {
-	binary := build(t)
+	binary := asProcess(t)
 	in := []string{filled(t, 5, 20_000, 1), filled(t, 5, 20_000, 101)}
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "encode", "-o", out, in[0])
@@ -214,7 +214,7 @@ func TestEncodeKilled(t *testing.T) {
 // TestDecodeKilled kills decode --force: the next run on the directory finds, or makes, the
 // old inputs or the new ones.
 func TestDecodeKilled(t *testing.T) {
-	binary := build(t)
+	binary := asProcess(t)
 	in := []string{filled(t, 5, 20_000, 1), filled(t, 5, 20_000, 101)}
 	var coded []string
 	for n := range in {
@@ -331,8 +331,7 @@ func TestCopies(t *testing.T) {
 
 // TestHangUp ends a run by SIGHUP as by others, and not where that is ignored.
 func TestHangUp(t *testing.T) {
-	binary := build(t)
-	inMemory(t) // a disk that is busy holds up the end
+	binary := asProcess(t)
 	for _, ignored := range []bool{false, true} {
 		in := t.TempDir()
 		for k := range 4 { // large and sparse: nothing to read from the disk, and no end before the signal

@@ -167,7 +167,6 @@ func (m *misused) blocksCoded(out string) (n, of int) {
 // TestMisuse does to groups what happens to them: each is a way in which data was lost once,
 // or a run failed that had not to.
 func TestMisuse(t *testing.T) {
-	inMemory(t)
 	for _, c := range []struct {
 		name string
 		f    func(t *testing.T)

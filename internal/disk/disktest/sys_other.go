@@ -2,4 +2,7 @@
 
 package disktest
 
+// InMemory does nothing here.
+func InMemory() {}
+
 func (i *info) sys() any { return nil }

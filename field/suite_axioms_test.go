@@ -1,4 +1,4 @@
-package fieldtest
+package field_test
 
 import (
 	"math/big"

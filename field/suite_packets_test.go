@@ -1,9 +1,8 @@
-package fieldtest
+package field_test
 
 import (
 	"bytes"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -286,12 +285,8 @@ func (s *suite) fill(packet []byte, element func(k int) field.Element) []byte {
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
 func (s *suite) randomElement(rng *rand.Rand) field.Element {
-	if s.q.IsUint64() {
-		return field.Code(rng.Uint64N(s.q.Uint64()))
+	if s.order64 > 0 {
+		return field.Code(rng.Uint64N(s.order64))
 	}
-	v := new(big.Int)
-	for range len(field.Element{}) + 1 {
-		v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(rng.Uint64()))
-	}
-	return s.element(v)
+	return s.drawn[rng.IntN(len(s.drawn))]
 }

@@ -1,0 +1,183 @@
+package field_test
+
+import (
+	"math/big"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"volley/field"
+)
+
+// checkField checks that f is a finite field as [field.Field] describes it: the axioms,
+// the meaning of symbol codes, the generator, the operations on packets, the helpers of
+// package field and the name. Fields of at most 64 elements are checked in full, others
+// on constants likely to hurt and at random.
+func checkField(t *testing.T, f field.Field) {
+	s := newSuite(f)
+	runAll(t, []suiteTest{
+		{"Order", s.order},
+		{"Name", s.name},
+		{"Axioms", s.axioms},
+		{"Codes", s.codes},
+		{"Powers", s.powers},
+		{"Generator", s.generator},
+		{"Symbols", s.symbols},
+		{"FirstInvalid", s.firstInvalid},
+		{"Packing", s.packing},
+		{"Panics", s.panics},
+	})
+	s.kernels(t)
+}
+
+// kernels checks Combine and Map against the operations on elements.
+func (s *suite) kernels(t *testing.T) {
+	runAll(t, []suiteTest{
+		{"Combine", s.combine},
+		{"CombineMany", s.combineMany},
+		{"CombineInvalid", s.combineInvalid},
+		{"CombineConcurrent", s.combineConcurrent},
+		{"Map", s.maps},
+		{"Planes", s.planes},
+	})
+}
+
+type suiteTest struct {
+	name string
+	run  func(*testing.T)
+}
+
+func runAll(t *testing.T, tests []suiteTest) {
+	for _, test := range tests {
+		t.Run(test.name, test.run)
+	}
+}
+
+// exhaustive is the order up to which all triples of elements are checked.
+const exhaustive = 64
+
+// A suite is a field under test, with what its tests share.
+type suite struct {
+	field.Field
+	q, p    *big.Int
+	top     field.Element   // q-1
+	all     []field.Element // every element, if they are few
+	nasty   []field.Element // elements at which implementations tend to fail
+	random  *rapid.Generator[field.Element]
+	order64 uint64          // q, unless it is larger
+	drawn   []field.Element // at random, where q is: to draw one takes long
+}
+
+func newSuite(f field.Field) *suite {
+	s := &suite{Field: f, q: f.Order(), p: f.Characteristic()}
+	s.top = s.element(big.NewInt(-1))
+	if s.q.Cmp(big.NewInt(exhaustive)) <= 0 {
+		for c := range s.q.Uint64() {
+			s.all = append(s.all, field.Code(c))
+		}
+	}
+
+	half := new(big.Int).Rsh(s.q, 1)
+	limb := new(big.Int).Lsh(big.NewInt(1), 64)
+	for _, v := range []*big.Int{new(big.Int), s.q, s.p, half, limb} {
+		for d := range int64(3) {
+			s.add(new(big.Int).Add(v, big.NewInt(d-1)))
+		}
+	}
+	s.add(f.Generator().Int())
+	s.add(f.Inv(f.Generator()).Int())
+
+	if s.q.IsUint64() {
+		s.order64 = s.q.Uint64()
+	} else {
+		rng := newRand()
+		for range 1 << 12 {
+			v := new(big.Int)
+			for range len(field.Element{}) + 1 { // longer than an element, so that the remainder is nearly uniform
+				v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(rng.Uint64()))
+			}
+			s.drawn = append(s.drawn, s.element(v))
+		}
+	}
+	s.random = rapid.Custom(func(t *rapid.T) field.Element {
+		if rapid.IntRange(0, 3).Draw(t, "nasty") == 0 {
+			return rapid.SampledFrom(s.nasty).Draw(t, "constant")
+		}
+		// Longer than an element, so that the remainder is nearly uniform.
+		b := rapid.SliceOfN(rapid.Byte(), 40, 40).Draw(t, "bytes")
+		return s.element(new(big.Int).SetBytes(b))
+	})
+	return s
+}
+
+// element returns the element whose code is v modulo q.
+func (s *suite) element(v *big.Int) field.Element {
+	e, err := field.FromInt(new(big.Int).Mod(v, s.q))
+	if err != nil {
+		panic(err) // a field has at most 2^256 elements
+	}
+	return e
+}
+
+// add makes v modulo q a nasty element.
+func (s *suite) add(v *big.Int) {
+	if e := s.element(v); !slices.Contains(s.nasty, e) {
+		s.nasty = append(s.nasty, e)
+	}
+}
+
+// each runs check on tuples of n elements: on all of them if the elements are
+// few, otherwise on all tuples of nasty ones and on random ones.
+func (s *suite) each(t *testing.T, n int, check func(t reporter, e []field.Element)) {
+	t.Helper()
+	from := s.nasty
+	if s.all != nil {
+		from = s.all
+	}
+	e := make([]field.Element, n)
+	var tuples func(i int)
+	tuples = func(i int) {
+		if i == n {
+			check(t, e)
+			return
+		}
+		for _, e[i] = range from {
+			tuples(i + 1)
+		}
+	}
+	tuples(0)
+	if s.all == nil {
+		rapid.Check(t, func(t *rapid.T) {
+			check(t, rapid.SliceOfN(s.random, n, n).Draw(t, "elements"))
+		})
+	}
+}
+
+// A reporter is a *testing.T or a *rapid.T.
+type reporter interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// is fails unless got = want and that is an element.
+func (s *suite) is(t reporter, got, want field.Element, what string, e ...field.Element) {
+	if got != want {
+		t.Helper()
+		t.Fatalf("%s: %s is %v, want %v, with (a, b, c) = %v", s.Name(), what, got, want, e)
+	}
+	if !s.contains(got) {
+		t.Helper()
+		t.Fatalf("%s: %s is %v, outside the field, with (a, b, c) = %v", s.Name(), what, got, e)
+	}
+}
+
+// contains is [field.Contains] without its allocations.
+func (s *suite) contains(e field.Element) bool {
+	for i := len(e) - 1; i >= 0; i-- {
+		if e[i] != s.top[i] {
+			return e[i] < s.top[i]
+		}
+	}
+	return true
+}
