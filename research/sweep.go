@@ -230,7 +230,7 @@ func (s Sweep) compare(c SweepCase, k int, plans []familyCost, symbol int, netwo
 				}
 				loss := float64(model.Time(plans[other].Cost))/float64(model.Time(plans[best].Cost)) - 1
 				if loss > slices.Max(w.Loss) {
-					w.Where = fmt.Sprintf("%s, K = %d, %s, %s, γ %v", c, k, s.Networks[at], size(bytes), gamma)
+					w.Where = fmt.Sprintf("%s, %s, %s, γ %v", c.name(k), s.Networks[at], size(bytes), gamma)
 				}
 				w.Loss[at] = max(w.Loss[at], loss)
 			}
@@ -239,12 +239,12 @@ func (s Sweep) compare(c SweepCase, k int, plans []familyCost, symbol int, netwo
 	return cells
 }
 
-// String names the matrices and, where they are not square, the sinks.
-func (c SweepCase) String() string {
-	if c.Sinks == nil {
-		return c.Matrix
+// name names the matrix for K processors.
+func (c SweepCase) name(k int) string {
+	text := fmt.Sprintf("%s, K = %d", c.Matrix, k)
+	if c.Sinks != nil {
+		text += fmt.Sprintf(", R = %d", c.Sinks(k))
 	}
-	text := fmt.Sprintf("%s, R = %d at K = 100", c.Matrix, c.Sinks(100))
 	if c.Separate {
 		text += " apart"
 	}
