@@ -2,6 +2,7 @@ package volley_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -1041,6 +1042,7 @@ func (c *trial) loosen(t *rapid.T, e *algo.LimitError) {
 
 // A letter is what a processor sent or asked for, as the transport sees it.
 type letter struct {
+	queue transport.Queue
 	sent  bool
 	tag   transport.Tag
 	peer  int
@@ -1060,18 +1062,18 @@ func (c *counted) note(l letter) {
 	c.letters = append(c.letters, l)
 }
 
-func (c *counted) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	l := letter{true, tag, dst, nil}
-	for _, part := range parts {
-		l.parts = append(l.parts, len(part))
-	}
-	c.note(l)
-	return c.Transport.Send(dst, tag, parts)
+type countedQueue struct {
+	transport.Queue
+	of *counted
 }
 
-func (c *counted) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	c.note(letter{false, tag, src, slices.Clone(lengths)})
-	return c.Transport.Receive(src, tag, lengths)
+func (c *counted) NewQueue() transport.Queue { return countedQueue{c.Transport.NewQueue(), c} }
+
+func (q countedQueue) Post(transfers ...*transport.Transfer) {
+	for _, t := range transfers {
+		q.of.note(letter{q.Queue, !t.Receive, t.Tag, t.Rank, t.Lengths()})
+	}
+	q.Queue.Post(transfers...)
 }
 
 // An outcome is what a processor has of a run.
@@ -1133,7 +1135,7 @@ func (c *trial) encode(t *rapid.T, packets [][][]byte) [][]outcome {
 						r.err = errors.New("not written in ascending order")
 					}
 				}
-				if r.letters = tr.letters[first:]; r.err != nil {
+				if r.letters = slices.Concat(jobs(tr.letters[first:])...); r.err != nil {
 					return
 				}
 			}
@@ -1424,29 +1426,51 @@ func lanes(letters []letter, rounds int) (data [][]letter) {
 	return data
 }
 
-// jobs splits the letters of one processor where the rounds begin again: into
-// segments, and what is said before and after them. Within a round a processor first
-// asks for what it receives, port by port.
-func jobs(letters []letter) [][]letter {
-	var list [][]letter
-	round, sending, port := -1, true, map[int]bool{}
+// jobs splits the letters of one processor into segments, and what is said before and after
+// them: each queue has letters of its own, and a segment has one for each message. A job's letters
+// are put in the order of its rounds, in each of which a processor first asks for what it receives.
+func jobs(letters []letter) (list [][]letter) {
+	type message struct {
+		queue transport.Queue
+		sent  bool
+		tag   transport.Tag
+		peer  int
+	}
+	current, seen := map[transport.Queue]int{}, map[message]int{} // jobs
+	var order []transport.Queue
+	var of []transport.Queue // by job
 	for _, l := range letters {
-		if len(list) == 0 || l.tag.Round < round || l.tag.Round == round && (sending && !l.sent || sending == l.sent && port[l.tag.Port]) {
-			list = append(list, nil)
-			clear(port)
-		} else if l.tag.Round > round || l.sent != sending {
-			clear(port)
+		m := message{l.queue, l.sent, l.tag, l.peer}
+		job, ok := current[l.queue]
+		if !ok {
+			order = append(order, l.queue)
 		}
-		round, sending = l.tag.Round, l.sent
-		port[l.tag.Port] = true
-		if !l.sent { // receives are in port order
-			for p := range l.tag.Port {
-				port[p] = true
+		if last, again := seen[m]; !ok || again && last == job {
+			job = len(list)
+			list, of = append(list, nil), append(of, l.queue)
+			current[l.queue] = job
+		}
+		seen[m] = job
+		list[job] = append(list[job], l)
+	}
+	var sorted [][]letter
+	for _, q := range order {
+		for job, letters := range list {
+			if of[job] == q {
+				slices.SortStableFunc(letters, func(a, b letter) int {
+					way := 0
+					if a.sent != b.sent {
+						if way = -1; a.sent {
+							way = 1
+						}
+					}
+					return cmp.Or(a.tag.Round-b.tag.Round, way, a.tag.Port-b.tag.Port)
+				})
+				sorted = append(sorted, letters)
 			}
 		}
-		list[len(list)-1] = append(list[len(list)-1], l)
 	}
-	return list
+	return sorted
 }
 
 func total(parts []int) (n int64) {

@@ -66,21 +66,18 @@ func (r *run) moveOne(m move, size int64) error {
 				return err
 			}
 			if err := r.wait(func(ctx context.Context) error {
-				return r.t.Send(m.rank, tag, [][]byte{part}).Wait(ctx)
+				return transport.Send(ctx, r.t, m.rank, tag, part)
 			}, m); err != nil {
 				return err
 			}
 			continue
 		}
 		if err := r.wait(func(ctx context.Context) error {
-			message, err := r.t.Receive(m.rank, tag, []int{len(part)}).Wait(ctx)
-			if err != nil {
-				return err
-			}
-			defer message.Release()
-			_, err = m.to.WriteAt(message.Parts[0], offset)
-			return err
+			return transport.Receive(ctx, r.t, m.rank, tag, part)
 		}, m); err != nil {
+			return err
+		}
+		if _, err := m.to.WriteAt(part, offset); err != nil {
 			return err
 		}
 	}

@@ -183,43 +183,55 @@ func (c *Comm) rounds(ctx context.Context, message func(span, distance int) (sen
 	k, rank := c.t.Size(), c.t.Rank()
 	number := c.first
 	for span := 1; span < k; span = min(k, radix*span) {
-		var sendings []transport.Sending
-		var receivings []transport.Receiving
+		var receives, sends []*transport.Transfer
 		for distance := span; distance < min(k, radix*span); distance += span {
 			tag := transport.Tag{Round: number, Port: distance/span - 1}
 			data, length := message(span, distance)
-			receivings = append(receivings, c.t.Receive((rank+distance)%k, tag, []int{length}))
-			sendings = append(sendings, c.t.Send((rank+k-distance)%k, tag, [][]byte{data}))
+			receives = append(receives, &transport.Transfer{Rank: (rank + distance) % k, Tag: tag, Parts: [][]byte{make([]byte, length)}, Receive: true, ID: distance})
+			sends = append(sends, &transport.Transfer{Rank: (rank + k - distance) % k, Tag: tag, Parts: [][]byte{data}})
 			c.Bytes += int64(len(data))
 		}
-		for i, receiving := range receivings {
-			from := (rank + (i+1)*span) % k
-			var refused error
-			err := c.wait(ctx, from, func(ctx context.Context) error {
-				received, err := receiving.Wait(ctx)
-				if err == nil {
-					refused = take((i+1)*span, received.Parts[0])
-					received.Release()
-				}
-				return err
-			})
-			if err != nil {
-				err = fmt.Errorf("rank %d: receive from rank %d: %w", rank, from, err)
-			}
-			if err = cmp.Or(err, refused); err != nil {
-				return c.fail(err)
-			}
-		}
-		for i, sending := range sendings {
-			to := (rank + k - (i+1)*span) % k
-			if err := c.wait(ctx, to, sending.Wait); err != nil {
-				return c.fail(fmt.Errorf("rank %d: send to rank %d: %w", rank, to, err))
-			}
+		if err := c.post(append(receives, sends...), take)(ctx); err != nil {
+			return c.fail(err)
 		}
 		number++
 		c.Rounds++
 	}
 	return nil
+}
+
+// post posts transfers, receives first, and returns what waits for all of them. Messages that
+// come are given to take, with the ID of their transfer. What a message says counts before the error
+// of a send, whose receiver may have gone.
+func (c *Comm) post(transfers []*transport.Transfer, take func(id int, data []byte) error) (settle func(context.Context) error) {
+	q := c.t.NewQueue()
+	q.Post(transfers...)
+	return func(ctx context.Context) error {
+		var unsent error
+		for left := slices.Clone(transfers); len(left) > 0; {
+			if unsent != nil && !left[0].Receive {
+				return unsent
+			}
+			t := left[0]
+			err := c.wait(ctx, t.Rank, func(ctx context.Context) error {
+				over, err := q.Wait(ctx)
+				t = cmp.Or(over, t)
+				return err
+			})
+			left = slices.DeleteFunc(left, func(x *transport.Transfer) bool { return x == t })
+			switch {
+			case err != nil && t.Receive:
+				return fmt.Errorf("rank %d: receive from rank %d: %w", c.t.Rank(), t.Rank, err)
+			case err != nil:
+				unsent = cmp.Or(unsent, fmt.Errorf("rank %d: send to rank %d: %w", c.t.Rank(), t.Rank, err))
+			case t.Receive:
+				if err := take(t.ID, t.Parts[0]); err != nil {
+					return err
+				}
+			}
+		}
+		return unsent
+	}
 }
 
 // wait bounds a wait for a message from or to a rank.

@@ -136,27 +136,20 @@ func (c *Comm) Resume(id uint64) (settle func(context.Context) error) {
 	words := make([]uint64, greetingWords)
 	words[0] = id
 	data := pack(resumes, words)
-	first := transport.Tag{} // of the first message of a greeting
-	receiving := c.t.Receive((rank+1)%k, first, []int{len(data)})
-	sending := c.t.Send((rank+k-1)%k, first, [][]byte{data})
 	c.Bytes += int64(len(data))
-	return func(ctx context.Context) error {
-		err := c.wait(ctx, (rank+1)%k, func(ctx context.Context) error {
-			received, err := receiving.Wait(ctx)
-			if err != nil {
-				return err
-			}
-			defer received.Release()
-			theirs, err := c.unpack(resumes, 1, received.Parts[0])
-			if err == nil && theirs[0] != id {
-				err = &PeerError{Reason: fmt.Sprintf("ranks %d and %d go on by different agreements: use the same encoders in the same order at all ranks", rank, (rank+1)%k)}
-			}
-			return err
-		})
-		if err == nil {
-			err = c.wait(ctx, (rank+k-1)%k, sending.Wait)
+	// As the first message of a greeting.
+	exchanged := c.post([]*transport.Transfer{
+		{Rank: (rank + 1) % k, Parts: [][]byte{make([]byte, len(data))}, Receive: true},
+		{Rank: (rank + k - 1) % k, Parts: [][]byte{data}},
+	}, func(_ int, data []byte) error {
+		theirs, err := c.unpack(resumes, 1, data)
+		if err == nil && theirs[0] != id {
+			err = &PeerError{Reason: fmt.Sprintf("ranks %d and %d go on by different agreements: use the same encoders in the same order at all ranks", rank, (rank+1)%k)}
 		}
-		if err != nil {
+		return err
+	})
+	return func(ctx context.Context) error {
+		if err := exchanged(ctx); err != nil {
 			return c.fail(misheard(err))
 		}
 		return nil

@@ -231,8 +231,7 @@ func TestResume(t *testing.T) {
 				if tr.Rank() != (anew+1)%n { // which waits for data from who greets
 					return settle(ctx)
 				}
-				_, err := tr.Receive(anew, transport.Tag{Round: transport.ControlRounds}, nil).Wait(ctx)
-				return err
+				return transport.Receive(ctx, tr, anew, transport.Tag{Round: transport.ControlRounds})
 			})
 			for _, r := range []int{anew, (anew + 1) % n} {
 				if err := errs[r]; err == nil || !strings.Contains(err.Error(), fmt.Sprintf("rank %d begins to agree with the others, and rank ", anew)) {

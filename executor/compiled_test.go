@@ -17,58 +17,58 @@ func TestCompiled(t *testing.T) {
 		want                     string
 	}{
 		{"universal", "2^8", "random:1", 16, 1, 1,
-			"1 rounds, 64 operations of 48 maps, 16 added, 16 copies, 238 read, 80 written, 0 received, 16 kept, 26 blocks, widest 7"},
+			"1 steps, 64 operations of 48 maps, 16 added, 16 copies, 238 read, 80 written, 0 received, 16 kept, 26 blocks, widest 7"},
 		{"universal", "2^8", "random:1", 16, 1, 16,
-			"80 rounds, 48 operations of 48 maps, 0 added, 0 copies, 238 read, 64 written, 96 received, 64 kept, 0 blocks, widest 7"},
+			"80 steps, 48 operations of 48 maps, 0 added, 0 copies, 238 read, 64 written, 96 received, 64 kept, 0 blocks, widest 7"},
 		{"universal", "17", "random:1", 16, 1, 1,
-			"1 rounds, 72 operations of 56 maps, 16 added, 16 copies, 257 read, 80 written, 0 received, 16 kept, 22 blocks, widest 7"},
+			"1 steps, 72 operations of 56 maps, 16 added, 16 copies, 257 read, 80 written, 0 received, 16 kept, 22 blocks, widest 7"},
 		{"universal", "257", "random:1", 16, 2, 4,
-			"16 rounds, 70 operations of 70 maps, 0 added, 0 copies, 279 read, 85 written, 76 received, 81 kept, 4 blocks, widest 8"},
+			"28 steps, 70 operations of 70 maps, 0 added, 0 copies, 279 read, 85 written, 76 received, 81 kept, 4 blocks, widest 8"},
 		{"bruck-allgather", "2^4", "random:1", 24, 1, 1,
-			"1 rounds, 25 operations of 1 maps, 0 added, 24 copies, 48 read, 48 written, 0 received, 24 kept, 24 blocks, widest 48"},
+			"1 steps, 25 operations of 1 maps, 0 added, 24 copies, 48 read, 48 written, 0 received, 24 kept, 24 blocks, widest 48"},
 		{"bruck-allgather", "17", "random:1", 24, 1, 1,
-			"1 rounds, 27 operations of 3 maps, 0 added, 24 copies, 88 read, 48 written, 0 received, 24 kept, 24 blocks, widest 46"},
+			"1 steps, 27 operations of 3 maps, 0 added, 24 copies, 88 read, 48 written, 0 received, 24 kept, 24 blocks, widest 46"},
 		{"universal", "2^16", "random:1", 2, 1, 1,
-			"1 rounds, 1 operations of 1 maps, 0 added, 0 copies, 2 read, 2 written, 0 received, 2 kept, 0 blocks, widest 4"},
+			"1 steps, 1 operations of 1 maps, 0 added, 0 copies, 2 read, 2 written, 0 received, 2 kept, 0 blocks, widest 4"},
 		{"bruck-allgather", "2^16", "random:1", 7, 1, 1,
-			"1 rounds, 15 operations of 1 maps, 0 added, 14 copies, 21 read, 21 written, 0 received, 7 kept, 14 blocks, widest 14"},
+			"1 steps, 15 operations of 1 maps, 0 added, 14 copies, 21 read, 21 written, 0 received, 7 kept, 14 blocks, widest 14"},
 		{"bruck-allgather", "2^16", "random:1", 6, 1, 1,
-			"1 rounds, 1 operations of 1 maps, 0 added, 0 copies, 6 read, 6 written, 0 received, 6 kept, 0 blocks, widest 12"},
+			"1 steps, 1 operations of 1 maps, 0 added, 0 copies, 6 read, 6 written, 0 received, 6 kept, 0 blocks, widest 12"},
 		{"dft", "257", "dft", 64, 1, 1,
-			"1 rounds, 321 operations of 32 maps, 0 added, 0 copies, 513 read, 513 written, 0 received, 64 kept, 66 blocks, widest 4"},
+			"1 steps, 321 operations of 32 maps, 0 added, 0 copies, 513 read, 513 written, 0 received, 64 kept, 66 blocks, widest 4"},
 		{"dft", "257", "dft", 16, 1, 4,
-			"20 rounds, 78 operations of 78 maps, 0 added, 0 copies, 240 read, 92 written, 60 received, 92 kept, 0 blocks, widest 6"},
+			"20 steps, 78 operations of 78 maps, 0 added, 0 copies, 240 read, 92 written, 60 received, 92 kept, 0 blocks, widest 6"},
 		{"additive-fft", "2^16", "lch", 64, 1, 1,
-			"1 rounds, 319 operations of 74 maps, 2 added, 127 copies, 509 read, 448 written, 0 received, 63 kept, 50 blocks, widest 4"},
+			"1 steps, 319 operations of 74 maps, 2 added, 127 copies, 509 read, 448 written, 0 received, 63 kept, 50 blocks, widest 4"},
 		{"additive-fft", "2^8", "lch", 32, 1, 1,
-			"1 rounds, 80 operations of 34 maps, 0 added, 0 copies, 160 read, 129 written, 0 received, 31 kept, 18 blocks, widest 4"},
+			"1 steps, 80 operations of 34 maps, 0 added, 0 copies, 160 read, 129 written, 0 received, 31 kept, 18 blocks, widest 4"},
 		{"additive-fft", "2^8", "lch", 32, 1, 8,
-			"32 rounds, 169 operations of 68 maps, 1 added, 0 copies, 289 read, 198 written, 96 received, 125 kept, 45 blocks, widest 4"},
+			"32 steps, 169 operations of 68 maps, 1 added, 0 copies, 289 read, 198 written, 96 received, 125 kept, 45 blocks, widest 4"},
 		{"cauchy", "2^16", "cauchy", 32, 1, 1,
-			"1 rounds, 192 operations of 76 maps, 64 added, 64 copies, 544 read, 255 written, 0 received, 32 kept, 52 blocks, widest 6"},
+			"1 steps, 192 operations of 76 maps, 64 added, 64 copies, 544 read, 255 written, 0 received, 32 kept, 52 blocks, widest 6"},
 		{"folded-lagrange", "257", "lagrange", 64, 1, 1,
-			"1 rounds, 390 operations of 122 maps, 128 added, 0 copies, 1158 read, 582 written, 0 received, 64 kept, 102 blocks, widest 6"},
+			"1 steps, 390 operations of 122 maps, 128 added, 0 copies, 1158 read, 582 written, 0 received, 64 kept, 102 blocks, widest 6"},
 		{"exchange", "2^8", "random:1", 6, 1, 1,
-			"1 rounds, 6 operations of 6 maps, 0 added, 0 copies, 36 read, 36 written, 0 received, 36 kept, 0 blocks, widest 12"},
+			"1 steps, 6 operations of 6 maps, 0 added, 0 copies, 36 read, 36 written, 0 received, 36 kept, 0 blocks, widest 12"},
 		{"exchange", "257", "random:1", 6, 1, 3,
-			"33 rounds, 30 operations of 30 maps, 0 added, 0 copies, 180 read, 36 written, 48 received, 36 kept, 0 blocks, widest 8"},
+			"36 steps, 30 operations of 30 maps, 0 added, 0 copies, 180 read, 36 written, 48 received, 36 kept, 0 blocks, widest 8"},
 	} {
 		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, c.k, c.ports)
-		var rounds, operations, reads, writes, added, copies, received, computed, scratch, widest int
+		var steps, operations, reads, writes, added, copies, received, computed, scratch, widest int
 		maps := 0
 		for rank := range c.ranks {
 			x, err := Prepare(p, rank, c.ranks)
 			if err != nil {
 				t.Fatal(err)
 			}
-			rounds += len(x.rounds)
+			steps += len(x.steps)
 			received += x.received
 			computed += x.computed
 			scratch += x.scratch
 			widest = max(widest, x.widest)
 			different := map[field.Map]bool{}
-			for _, r := range x.rounds {
-				for _, op := range r.operations {
+			for _, s := range x.steps {
+				for _, op := range s.operations {
 					operations++
 					reads += len(op.in)
 					writes += len(op.out)
@@ -85,8 +85,8 @@ func TestCompiled(t *testing.T) {
 			}
 			maps += len(different)
 		}
-		got := fmt.Sprintf("%d rounds, %d operations of %d maps, %d added, %d copies, %d read, %d written, %d received, %d kept, %d blocks, widest %d",
-			rounds, operations, maps, added, copies, reads, writes, received, computed, scratch, widest)
+		got := fmt.Sprintf("%d steps, %d operations of %d maps, %d added, %d copies, %d read, %d written, %d received, %d kept, %d blocks, widest %d",
+			steps, operations, maps, added, copies, reads, writes, received, computed, scratch, widest)
 		if got != c.want {
 			t.Errorf("%s over %s, K=%d, p=%d, %d ranks:\n got %s\nwant %s", c.algorithm, c.field, c.k, c.ports, c.ranks, got, c.want)
 		}

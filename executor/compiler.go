@@ -20,9 +20,17 @@ type compiler struct {
 	programs []*plan.Program
 
 	values []value
-	zero   int     // the value that is zero, or -1
-	rounds []round // with values for locations
+	zero   int // the value that is zero, or -1
+	rounds []round
+	steps  [][]int // the values that each has to compute or send
 	ends   []int   // the values of the outputs
+}
+
+// A round of the plan has messages of other ranks, with values for locations.
+type round struct {
+	number   int
+	sends    []send
+	receives []receive
 }
 
 // passes are what follows once the programs have been followed, in order.
@@ -30,8 +38,8 @@ var passes = []func(*compiler){
 	(*compiler).shareProducts,  // before products are lost in the sums that need them
 	(*compiler).inlineProducts, // sums are final, and it is known how often each is needed
 	(*compiler).convert,        // when the number of operands tells whether planes pay
-	(*compiler).assignRounds,   // which need every value, converted ones too
-	(*compiler).assignMemory,   // to what outlives its round
+	(*compiler).assignSteps,    // which need every value, converted ones too
+	(*compiler).assignMemory,   // to what outlives its step
 	(*compiler).order,          // and scratch memory to the rest
 	(*compiler).locate,         // what messages and outputs are
 }
@@ -43,7 +51,8 @@ type value struct {
 	uses    int        // in sums
 	convert conversion // of its one source
 	kept    bool       // in the memory of the segment
-	round   int        // in which it is computed, or -1
+	receive int        // with which it comes
+	step    int        // in which it is computed, or -1
 	depth   int        // operations that it is from what needs none
 	batch   *batch
 	at      location
@@ -65,7 +74,7 @@ type term struct {
 
 // add returns a new value.
 func (c *compiler) add(v value) int {
-	v.round = -1
+	v.step = -1
 	c.values = append(c.values, v)
 	return len(c.values) - 1
 }
@@ -107,7 +116,6 @@ func (c *compiler) follow() error {
 			c.rounds = append(c.rounds, r)
 		}
 	}
-	c.rounds = append(c.rounds, round{})
 	for i, program := range c.programs {
 		for _, sum := range program.Compute {
 			slots[i] = append(slots[i], c.sum(sum, slots[i]))
@@ -158,7 +166,7 @@ func (c *compiler) followRound(t int, slots [][]int) (round, error) {
 		for _, v := range program.Rounds[t].Recvs {
 			proc := x.first + i
 			if rank := RankOf(v.Src, k, x.ranks); rank != x.rank {
-				r.receives = append(r.receives, receive{message{src: v.Src, dst: proc, rank: rank, round: t, port: v.Port}, len(c.values), v.Count})
+				r.receives = append(r.receives, receive{message{src: v.Src, dst: proc, rank: rank, round: t, port: v.Port}, len(c.values), v.Count, nil})
 				for range v.Count {
 					slots[i] = append(slots[i], c.add(value{kind: receivedValue, kept: true}))
 				}

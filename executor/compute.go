@@ -24,7 +24,7 @@ const minShared = 256 << 10
 func (r *run) chooseBlocks(n int) {
 	each := cacheBytes / max(1, r.x.scratch)
 	each = min(max(each, leastBlock), mostBlock)
-	if share := n / mostWorkers(n); share < each && r.x.work*n >= minShared {
+	if share := n / r.workersFor(n); share < each && r.x.work*n >= minShared {
 		each = share // a block for every core
 	}
 	r.blockLength = max(blockUnit, (each+blockUnit-1)/blockUnit*blockUnit)
@@ -34,10 +34,13 @@ func (r *run) chooseBlocks(n int) {
 // blocks returns the number of blocks of n bytes.
 func (r *run) blocks(n int) int { return (n + r.blockLength - 1) / r.blockLength }
 
-// compute computes what goes before the messages of round i, on all elements block by block.
-func (l *lane) compute(i int) {
+// workersFor returns how many goroutines work on that many items at most.
+func (r *run) workersFor(items int) int { return max(1, min(items, r.cores)) }
+
+// compute computes what goes before the messages of step s, on all elements block by block.
+func (l *lane) compute(s int) {
 	began := l.Trace.Now()
-	l.operations = l.x.rounds[i].operations
+	l.operations = l.x.steps[s].operations
 	switch blocks := l.blocks(l.element); {
 	case len(l.operations) == 0:
 	case l.x.work*l.element < minShared:
@@ -47,7 +50,7 @@ func (l *lane) compute(i int) {
 	default:
 		l.pool.share(blocks, l.block)
 	}
-	l.computed(i, began)
+	l.computed(s, began)
 }
 
 // computeBlock applies the operations to block b.

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"runtime"
 
 	"volley/field"
 	"volley/plan"
@@ -22,10 +23,9 @@ func RankOf(proc, processors, ranks int) int { return ((proc+1)*ranks - 1) / pro
 // for concurrent use.
 //
 // What processors of one rank send each other stays where it lies. Combinations of
-// the same sources, also those of several processors, are one [field.Map]. A round computes
-// all that can be computed before other ranks have to be awaited; block by block, it
-// computes everything for one block before the next, so that what is needed only there
-// never leaves the cache.
+// the same sources, also those of several processors, are one [field.Map]. The messages of a
+// round that wait for the same others are one step. Block by block, it computes everything for
+// one block before the next, so that what is needed only there never leaves the cache.
 type Executable struct {
 	plan        plan.Plan
 	rank, ranks int
@@ -39,9 +39,10 @@ type Executable struct {
 	computed int // of these, those that are sent, put out or needed in later rounds
 
 	outputs  []result
-	outputOf []int // of a computed element: the output that it is, or -1
-	aliased  bool  // an output is an input, or was received
-	rounds   []round
+	outputOf []int // of an element received or computed: the output that it is, or -1
+	steps    []step
+	sends    []send       // in the order of steps
+	receives []receive    // in the order of rounds
 	scratch  int          // blocks of elements that only a round needs
 	widest   int          // inputs and outputs of an operation
 	work     int          // multiply-adds of a symbol
@@ -55,7 +56,7 @@ type processor struct {
 	elements        int64 // sent
 }
 
-// A span is some of the inputs, or outputs, of all processors: elements [first, end).
+// A span is some of the inputs or outputs of all processors, or of the sends: [first, end).
 type span struct{ first, end int }
 
 // A result says which element is an output.
@@ -64,13 +65,14 @@ type result struct {
 	at   int // in the memory of the segment
 }
 
-// A round of the plan computes, and then sends to other ranks and receives from them. The
-// last one only computes.
-type round struct {
-	number     int
+// A step computes, and then sends to other ranks, as soon as what it needs is received. The last
+// one computes outputs.
+type step struct {
+	round      int // of its messages
 	operations []operation
-	sends      []send
-	receives   []receive
+	sends      span
+	needs      int   // receives and steps
+	wakes      []int // steps that need it, in order
 }
 
 // An operation computes elements from others.
@@ -108,7 +110,8 @@ type send struct {
 
 type receive struct {
 	message
-	at, count int // in memory
+	at, count int   // in memory
+	wakes     []int // steps that need it, in order
 }
 
 // Prepare makes the executable of a rank. It returns an error when a program cannot be
@@ -138,7 +141,7 @@ func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
 // programsOf returns the programs of processors [first, end).
 func programsOf(p plan.Plan, first, end int) ([]*plan.Program, error) {
 	programs, errs := make([]*plan.Program, end-first), make([]error, end-first)
-	var pool workerPool
+	pool := workerPool{cores: runtime.GOMAXPROCS(0)}
 	defer pool.stop()
 	pool.share(end-first, func(_, i int) { programs[i], errs[i] = p.Program(first + i) })
 	for i, err := range errs {

@@ -7,15 +7,13 @@
 // processor stays within a bound.
 //
 // A lane runs segments one after the other: it reads a segment, computes and exchanges its
-// rounds, writes it, and gives its memory back. Two lanes take turns, so that one computes
+// messages, and writes it. Two lanes take turns, so that one computes
 // while the other reads, writes or waits for messages. [Traffic] counts what processors send
 // each other, also within a rank.
 //
-// Rounds follow one another in a single place, runRounds. Every message is posted, awaited
-// and settled by itself, and knows its round and its elements. To send a message as soon as
-// its last term is computed, give operations and messages the counts of what they still lack,
-// and let that loop take whatever lacks nothing. settle then needs an order of messages in
-// place of its order of rounds.
+// A plan's rounds are an order, not barriers. [Prepare] makes them steps: a step computes and
+// sends the messages that need the same. It runs as soon as nothing that it needs is missing, a few
+// rounds ahead at most, in a single place, runSteps.
 package executor
 
 import (

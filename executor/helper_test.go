@@ -181,89 +181,62 @@ func (r *run) check(t testing.TB, want [][]byte) {
 	}
 }
 
-// A copying transport hands on copies of what it receives, as a network does,
-// and spoils them once they are released. It watches the rank above it.
-type copying struct {
+// A watched transport spoils the memory that a rank posts to be received into, and sees whether
+// the rank changes what is under way.
+type watched struct {
 	transport.Transport
 	t testing.TB
 
-	mu      sync.Mutex
-	sending map[*byte]int // first bytes of the parts under way
-	open    int           // sends not waited for, and messages not released
-	held    int           // bytes received and not released
-	most    int           // of held
+	mu   sync.Mutex
+	sent map[*transport.Transfer][][]byte // copies of the parts of sends under way
+	open int                              // transfers under way
 }
 
-func newCopying(t testing.TB, below transport.Transport) *copying {
-	return &copying{Transport: below, t: t, sending: map[*byte]int{}}
+type watchedQueue struct {
+	transport.Queue
+	w *watched
 }
 
-func (c *copying) note(parts [][]byte, n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open += n
-	for _, part := range parts {
-		if len(part) > 0 {
-			c.sending[&part[0]] += n
+func newWatched(t testing.TB, below transport.Transport) *watched {
+	return &watched{Transport: below, t: t, sent: map[*transport.Transfer][][]byte{}}
+}
+
+func (w *watched) NewQueue() transport.Queue { return watchedQueue{w.Transport.NewQueue(), w} }
+
+func (q watchedQueue) Post(transfers ...*transport.Transfer) {
+	q.w.mu.Lock()
+	for _, t := range transfers {
+		q.w.open++
+		var parts [][]byte
+		for _, part := range t.Parts {
+			if t.Receive {
+				for i := range part {
+					part[i] = 0xA5
+				}
+			}
+			parts = append(parts, bytes.Clone(part))
+		}
+		if !t.Receive {
+			q.w.sent[t] = parts
 		}
 	}
+	q.w.mu.Unlock()
+	q.Queue.Post(transfers...)
 }
 
-func (c *copying) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	c.note(parts, 1)
-	return &copyingSend{c.Transport.Send(dst, tag, parts), c, parts}
-}
-
-func (c *copying) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	return &copyingReceive{c.Transport.Receive(src, tag, lengths), c}
-}
-
-type copyingSend struct {
-	transport.Sending
-	c     *copying
-	parts [][]byte
-}
-
-func (s *copyingSend) Wait(ctx context.Context) error {
-	err := s.Sending.Wait(ctx)
-	s.c.note(s.parts, -1)
-	return err
-}
-
-type copyingReceive struct {
-	transport.Receiving
-	c *copying
-}
-
-func (r *copyingReceive) Wait(ctx context.Context) (transport.Message, error) {
-	m, err := r.Receiving.Wait(ctx)
-	if err != nil {
-		return m, err
+func (q watchedQueue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	t, err := q.Queue.Wait(ctx)
+	if t == nil {
+		return t, err
 	}
-	c, size := r.c, 0
-	parts := make([][]byte, len(m.Parts))
-	for i, part := range m.Parts {
-		parts[i] = bytes.Clone(part)
-		size += len(part)
-	}
-	m.Release()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open++
-	c.held += size
-	c.most = max(c.most, c.held)
-	return transport.Message{Parts: parts, Release: func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.open--
-		c.held -= size
-		for _, part := range parts {
-			if len(part) > 0 && c.sending[&part[0]] > 0 {
-				c.t.Errorf("rank %d released a message of which it is still sending a part", c.Rank())
-			}
-			for i := range part {
-				part[i] = 0xA5
-			}
+	q.w.mu.Lock()
+	defer q.w.mu.Unlock()
+	q.w.open--
+	for i, part := range q.w.sent[t] {
+		if !bytes.Equal(part, t.Parts[i]) {
+			q.w.t.Errorf("rank %d: part %d of a message to rank %d, %v, was changed under way", q.w.Rank(), i, t.Rank, t.Tag)
 		}
-	}}, nil
+	}
+	delete(q.w.sent, t)
+	return t, err
 }

@@ -13,8 +13,7 @@ import (
 // This does not let lanes or ranks wait for each other in a circle. Segment s waits, at any
 // rank, for the turns of s-1 there, for its memory, which s-2 gives back when it is settled,
 // and for messages of s. So it waits for earlier segments, and for what other ranks do with s
-// itself; among these, it is as if s were the only one, see settle. The order of segments is
-// the same at all ranks.
+// itself. The order of segments is the same at all ranks.
 
 // runLanes runs all lanes, one of them here. When it returns, all have ended. The first
 // error counts, and the group is aborted by then.
@@ -48,6 +47,7 @@ func (l *lane) runSegments(ctx context.Context) error {
 	defer cancel(nil)
 	l.watchdog = watchdog{t: l.t, timeout: l.Timeout, cancel: cancel}
 	l.allocate()
+	l.queue = l.t.NewQueue()
 	defer l.pool.stop()
 	stride := int64(len(l.reading)) * l.Segment
 	for offset := int64(l.number) * l.Segment; offset < l.Bytes || offset == 0; offset += stride {
@@ -74,17 +74,8 @@ func (l *lane) runSegment(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.runRounds(ctx); err != nil {
+	if err := l.runSteps(ctx); err != nil {
 		return err
-	}
-	// What was received goes back before the turn to write, so that no other rank waits
-	// for it. Not where it is to be written, and not in the end: who fails to write is
-	// still to be heard.
-	early := !l.x.aliased && !l.last
-	if early {
-		if err := l.settle(ctx); err != nil {
-			return err
-		}
 	}
 	err = l.inTurn(ctx, l.writing, func() error {
 		if l.Observe != nil {
@@ -94,7 +85,7 @@ func (l *lane) runSegment(ctx context.Context) error {
 		}
 		return l.timed(trace.Write, len(l.Outputs), l.writeOutputs)
 	})
-	if err != nil || early {
+	if err != nil {
 		return err
 	}
 	return l.settle(ctx)

@@ -101,8 +101,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestLanesOfPieces runs plans that cut packets, over a transport that spoils what is
-// released.
+// TestLanesOfPieces runs plans that cut packets, over a transport that spoils what is yet to be
+// received.
 func TestLanesOfPieces(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{5, 6, 9} {
@@ -116,7 +116,7 @@ func TestLanesOfPieces(t *testing.T) {
 			lengths := equal(k, symbols)
 			lengths[0] = 50
 			r := &run{plan: p, packets: randomPackets(f, 7, lengths...), ranks: ranks, bytes: symbols, segment: 12}
-			r.wrap = func(below transport.Transport) transport.Transport { return newCopying(t, below) }
+			r.wrap = func(below transport.Transport) transport.Transport { return newWatched(t, below) }
 			r.mustDo(t)
 			r.check(t, product(a, r.packets, symbols))
 		}

@@ -7,53 +7,20 @@ import (
 	"volley/field"
 )
 
-// needs returns the values that have to be there when round i has computed.
-func (c *compiler) needs(i int) (values []int) {
-	for _, m := range c.rounds[i].sends {
-		values = append(values, m.slots...)
-	}
-	if i == len(c.rounds)-1 {
-		values = append(values, c.ends...)
-	}
-	return values
-}
-
-// assignRounds lets every value be computed in the first round that needs it. What it takes
-// is computed no earlier than then either: what is sent goes first.
-func (c *compiler) assignRounds() {
-	var demand func(id, round int)
-	demand = func(id, round int) {
-		v := &c.values[id]
-		if v.kind != sumValue || v.round >= 0 {
-			return
-		}
-		v.round = round
-		for _, t := range v.terms {
-			demand(t.value, round)
-			v.depth = max(v.depth, 1+c.values[t.value].depth)
-		}
-	}
-	for i := range c.rounds {
-		for _, id := range c.needs(i) {
-			demand(id, i)
-		}
-	}
-}
-
 // assignMemory gives inputs, elements received and what is computed and kept their places
-// in the memory of the segment. What a later round needs is kept, too.
+// in the memory of the segment. What a later step needs is kept, too.
 func (c *compiler) assignMemory() {
 	x := c.x
 	for id := range c.values {
 		for _, t := range c.values[id].terms {
-			if s := &c.values[t.value]; s.kind == sumValue && s.round < c.values[id].round {
+			if s := &c.values[t.value]; s.kind == sumValue && s.step < c.values[id].step {
 				s.kept = true
 			}
 		}
 	}
 	place := func(kind valueKind, first int) (count int) {
 		for id := range c.values {
-			if v := &c.values[id]; v.kind == kind && v.kept && (kind != sumValue || v.round >= 0) {
+			if v := &c.values[id]; v.kind == kind && v.kept && (kind != sumValue || v.step >= 0) {
 				v.at = location(first + count)
 				count++
 			}
@@ -63,31 +30,25 @@ func (c *compiler) assignMemory() {
 	place(inputValue, 0)
 	x.received = place(receivedValue, x.inputs)
 	x.computed = place(sumValue, x.inputs+x.received)
-	x.outputOf = slices.Repeat([]int{-1}, x.computed)
+	x.outputOf = slices.Repeat([]int{-1}, x.received+x.computed)
 }
 
 // locate turns values into locations.
 func (c *compiler) locate() {
 	x := c.x
-	for i := range c.rounds {
-		r := &c.rounds[i]
-		for _, m := range r.sends {
-			for n, id := range m.slots {
-				m.slots[n] = int(c.values[id].at)
-			}
-		}
-		for n := range r.receives {
-			m := &r.receives[n]
-			m.at = int(c.values[m.at].at)
+	for _, m := range x.sends {
+		for n, id := range m.slots {
+			m.slots[n] = int(c.values[id].at)
 		}
 	}
-	x.rounds = c.rounds
+	for i := range x.receives {
+		m := &x.receives[i]
+		m.at = int(c.values[m.at].at)
+	}
 	for o, id := range c.ends {
 		at := int(c.values[id].at)
 		x.outputs[o].at = at
-		if i := at - x.inputs - x.received; i < 0 {
-			x.aliased = true
-		} else if x.outputOf[i] < 0 {
+		if i := at - x.inputs; i >= 0 && x.outputOf[i] < 0 {
 			x.outputOf[i] = o
 		}
 	}
@@ -99,22 +60,22 @@ type batch struct {
 	ordered bool
 }
 
-// order says which operations compute the values of each round.
+// order says which operations compute the values of each step.
 func (c *compiler) order() {
-	for i := range c.rounds {
-		c.rounds[i].operations = c.operations(c.orderRound(i))
+	for i := range c.steps {
+		c.x.steps[i].operations = c.operations(c.orderStep(i))
 	}
 }
 
-// orderRound orders what a round computes, back from what it has to compute: an element is
+// orderStep orders what a step computes, back from what it has to compute: an element is
 // made just before it is first needed, while what it takes is likely to be in the cache.
-func (c *compiler) orderRound(round int) (order []*batch) {
+func (c *compiler) orderStep(step int) (order []*batch) {
 	batches := map[string]*batch{}
 	var all []*batch
 	var key []byte
 	for id := range c.values {
 		v := &c.values[id]
-		if v.kind != sumValue || v.round != round {
+		if v.kind != sumValue || v.step != step {
 			continue
 		}
 		key = append(key[:0], byte(v.convert))
@@ -134,7 +95,7 @@ func (c *compiler) orderRound(round int) (order []*batch) {
 	var visit func(id int)
 	visit = func(id int) {
 		v := &c.values[id]
-		if v.kind != sumValue || v.round != round || v.batch.ordered {
+		if v.kind != sumValue || v.step != step || v.batch.ordered {
 			return
 		}
 		v.batch.ordered = true
@@ -143,7 +104,7 @@ func (c *compiler) orderRound(round int) (order []*batch) {
 		}
 		order = append(order, v.batch)
 	}
-	for _, id := range c.needs(round) {
+	for _, id := range c.steps[step] {
 		visit(id)
 	}
 	return order
@@ -266,7 +227,7 @@ func (c *compiler) operations(order []*batch) []operation {
 	return operations
 }
 
-// scratch reports whether only one round needs a value.
+// scratch reports whether only one step needs a value.
 func (c *compiler) scratch(v *value) bool { return v.kind == sumValue && !v.kept }
 
 // fewEntries is up to how many entries the same matrix is looked for: small ones, such

@@ -8,48 +8,68 @@ import (
 	"volley/transport"
 )
 
-// A sending is a message of the segment to another rank, from when it was posted until it
-// is settled.
-type sending struct {
-	*send
-	began   int64
-	parts   [][]byte
-	pending transport.Sending
+// A transfer is a message of the segment. Its ID is its place among the sends or the receives.
+type transfer struct {
+	transport.Transfer
+	began int64
+	over  bool
 }
 
-// A receiving is a message of the segment from another rank, from when it was posted until
-// it is released.
-type receiving struct {
-	*receive
-	began   int64
-	lengths []int
-	pending transport.Receiving
-	release func()
-}
-
-// runRounds computes, sends and receives all of the segment.
-func (l *lane) runRounds(ctx context.Context) error {
-	for i := range l.x.rounds {
-		l.compute(i)
-		// All of a round's messages are under way before the first is awaited, so that
-		// the ports work side by side.
-		for k := range l.receives[i] {
-			l.postReceive(&l.receives[i][k])
-		}
-		for k := range l.sends[i] {
-			l.postSend(&l.sends[i][k])
-		}
-		for k := range l.receives[i] {
-			if err := l.await(ctx, &l.receives[i][k]); err != nil {
-				return err
-			}
+// runSteps computes, sends and receives all of the segment. A message leaves when what it carries
+// is there, and receives are posted rounds ahead.
+func (l *lane) runSteps(ctx context.Context) error {
+	x := l.x
+	l.ready = l.ready[:0]
+	for s := range x.steps {
+		if l.needs[s] = x.steps[s].needs; l.needs[s] == 0 {
+			l.ready = append(l.ready, s)
 		}
 	}
-	for o, result := range l.x.outputs {
+	for i := range l.receives {
+		l.receives[i].over = false
+	}
+	l.posted, l.oldest = 0, 0
+	l.postReceives()
+	for {
+		for n := 0; n < len(l.ready); n++ { // it grows
+			l.runStep(l.ready[n])
+		}
+		l.ready = l.ready[:0]
+		l.post()
+		if l.oldest == len(x.receives) {
+			break
+		}
+		if err := l.await(ctx); err != nil {
+			return err
+		}
+	}
+	for o, result := range x.outputs {
 		_, length := l.piece(o)
 		l.outputs[o] = l.memory[result.at][:length]
 	}
 	return nil
+}
+
+// runStep computes what a step has to, and sends its messages.
+func (l *lane) runStep(s int) {
+	step := &l.x.steps[s]
+	if len(step.operations) > 0 {
+		l.post() // what is there goes first
+	}
+	l.compute(s)
+	for k := step.sends.first; k < step.sends.end; k++ {
+		l.send(k)
+	}
+	l.wake(step.wakes)
+}
+
+// wake tells steps that something they need is there.
+func (l *lane) wake(steps []int) {
+	for _, s := range steps {
+		if l.needs[s]--; l.needs[s] == 0 {
+			l.ready = append(l.ready, s)
+		}
+	}
 }
 
 // hasHeader reports whether a message has a header: the first one of two ranks.
@@ -57,38 +77,82 @@ func (l *lane) hasHeader(m *message) bool {
 	return m.first && l.offset == 0 && len(l.Header) > 0
 }
 
-func (l *lane) postReceive(m *receiving) {
-	m.lengths = m.lengths[:0]
-	if l.hasHeader(&m.message) {
-		m.lengths = append(m.lengths, len(l.Header))
+// postReceives has the receives of the rounds that may be under way posted.
+func (l *lane) postReceives() {
+	all := l.x.receives
+	for l.posted < len(all) && all[l.posted].round < all[l.oldest].round+roundsAhead {
+		m, t := &all[l.posted], &l.receives[l.posted]
+		t.Parts = t.Parts[:0]
+		if l.hasHeader(&m.message) {
+			t.Parts = append(t.Parts, make([]byte, len(l.Header)))
+		}
+		for n := range m.count {
+			t.Parts = append(t.Parts, l.memory[m.at+n][:l.element])
+		}
+		l.add(t, &m.message)
+		l.posted++
 	}
-	for range m.count {
-		m.lengths = append(m.lengths, l.element)
-	}
-	m.began = l.Trace.Now()
-	m.pending = l.t.Receive(m.rank, l.tag(&m.message), m.lengths)
 }
 
-func (l *lane) postSend(m *sending) {
-	m.parts = m.parts[:0]
+// send has message k posted.
+func (l *lane) send(k int) {
+	m, t := &l.x.sends[k], &l.sends[k]
+	t.Parts = t.Parts[:0]
 	if l.hasHeader(&m.message) {
-		m.parts = append(m.parts, l.Header)
+		t.Parts = append(t.Parts, l.Header)
 		l.headerBytes += int64(len(l.Header))
 	}
 	for _, slot := range m.slots {
-		m.parts = append(m.parts, l.memory[slot][:l.element])
+		t.Parts = append(t.Parts, l.memory[slot][:l.element])
 	}
-	m.began = l.Trace.Now()
-	m.pending = l.t.Send(m.rank, l.tag(&m.message), m.parts)
+	t.over = false
+	l.sending++
+	l.add(t, &m.message)
 }
 
-// await waits until a message is there.
-func (l *lane) await(ctx context.Context, m *receiving) error {
+// add has a transfer posted with the next ones.
+func (l *lane) add(t *transfer, m *message) {
+	t.Rank, t.Tag = m.rank, transport.Tag{Round: transport.ControlRounds + l.number*l.x.planRounds + m.round, Port: m.port}
+	t.began = l.Trace.Now()
+	l.batch = append(l.batch, &t.Transfer)
+}
+
+// post posts what was added.
+func (l *lane) post() {
+	if len(l.batch) > 0 {
+		l.queue.Post(l.batch...)
+		l.batch = l.batch[:0]
+	}
+}
+
+// await waits until a message is received or sent.
+func (l *lane) await(ctx context.Context) error {
+	l.post()
 	began := l.Trace.Now()
-	l.watchdog.start(m.rank)
-	received, err := m.pending.Wait(ctx)
+	receive, id := l.missing()
+	l.watchdog.start(l.message(receive, id).rank)
+	t, err := l.queue.Wait(ctx)
 	err = l.watchdog.stop(err)
-	l.recordMessage(trace.Wait, trace.Receive, &m.message, m.count, began, m.began)
+	if t != nil {
+		receive, id = t.Receive, t.ID
+	}
+	if receive {
+		return l.received(id, began, err)
+	}
+	m, sent := &l.x.sends[id], &l.sends[id]
+	l.recordMessage(trace.Settle, trace.Send, &m.message, len(m.slots), began, sent.began)
+	if err != nil {
+		return of(m.src, fmt.Errorf("round %d: send to processor %d: %w", m.round, m.dst, err))
+	}
+	sent.over = true
+	l.sending--
+	return nil
+}
+
+// received notes that a message is there, or that it has failed.
+func (l *lane) received(id int, began int64, err error) error {
+	m, t := &l.x.receives[id], &l.receives[id]
+	l.recordMessage(trace.Wait, trace.Receive, &m.message, m.count, began, t.began)
 	if wrong, ok := err.(*transport.LengthError); ok { // its round is that of the plan, not of the lane
 		named := *wrong
 		named.Tag.Round = m.round
@@ -97,45 +161,46 @@ func (l *lane) await(ctx context.Context, m *receiving) error {
 	if err != nil {
 		return of(m.dst, fmt.Errorf("round %d: receive from processor %d: %w", m.round, m.src, err))
 	}
-	m.release = received.Release
-	parts := received.Parts
 	if l.hasHeader(&m.message) {
-		if err := l.Check(m.rank, parts[0]); err != nil {
+		if err := l.Check(m.rank, t.Parts[0]); err != nil {
 			return of(m.dst, fmt.Errorf("round %d: %w", m.round, err))
 		}
-		parts = parts[1:]
 	}
-	copy(l.memory[m.at:], parts)
+	t.over = true
+	for l.oldest < len(l.receives) && l.receives[l.oldest].over {
+		l.oldest++
+	}
+	if l.oldest < len(l.receives) {
+		l.postReceives()
+	}
+	l.wake(m.wakes)
 	return nil
 }
 
-// settle ends a segment: it gives back what was received and waits until what
-// was sent may be overwritten.
-//
-// It goes through the rounds backwards. What was received in round t may have
-// been passed on, from where it lies, in later rounds only, and these have been
-// waited for by then. As every rank does so, a wait for round t depends on
-// waits for later rounds alone, so they all end.
+// missing returns which message has been waited for the longest.
+func (l *lane) missing() (receive bool, id int) {
+	if l.oldest < len(l.receives) {
+		return true, l.oldest
+	}
+	for l.sends[id].over {
+		id++
+	}
+	return false, id
+}
+
+func (l *lane) message(receive bool, id int) *message {
+	if receive {
+		return &l.x.receives[id].message
+	}
+	return &l.x.sends[id].message
+}
+
+// settle waits until what was sent may be overwritten.
 func (l *lane) settle(ctx context.Context) error {
-	for i := len(l.x.rounds) - 1; i >= 0; i-- {
-		for k := range l.receives[i] {
-			l.receives[i][k].release()
-		}
-		for k := range l.sends[i] {
-			m := &l.sends[i][k]
-			began := l.Trace.Now()
-			l.watchdog.start(m.rank)
-			err := l.watchdog.stop(m.pending.Wait(ctx))
-			l.recordMessage(trace.Settle, trace.Send, &m.message, len(m.slots), began, m.began)
-			if err != nil {
-				return of(m.src, fmt.Errorf("round %d: send to processor %d: %w", m.round, m.dst, err))
-			}
+	for l.sending > 0 {
+		if err := l.await(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// tag returns the tag of a message of the lane.
-func (l *lane) tag(m *message) transport.Tag {
-	return transport.Tag{Round: transport.ControlRounds + l.number*l.x.planRounds + m.round, Port: m.port}
 }

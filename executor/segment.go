@@ -109,7 +109,7 @@ func (l *lane) locateOutputs() {
 	for i, o := range l.x.outputOf {
 		if o >= 0 {
 			begin, length := l.piece(o)
-			l.written[o] = l.put(l.x.inputs+l.x.received+i, l.Outputs[o/l.pieces].inMemory(), l.offset+int64(begin), length)
+			l.written[o] = l.put(l.x.inputs+i, l.Outputs[o/l.pieces].inMemory(), l.offset+int64(begin), length)
 		}
 	}
 }

@@ -84,7 +84,7 @@ const planesPay = 4
 // is sent, and enough is computed to make the conversion of inputs and outputs pay. Else it
 // copies the inputs that are needed often.
 func (c *compiler) convert() {
-	if len(c.rounds) > 1 {
+	if len(c.rounds) > 0 {
 		return
 	}
 	operands, conversions := 0, c.x.inputs+len(c.ends)

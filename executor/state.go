@@ -15,6 +15,7 @@ type run struct {
 	t      transport.Transport
 	pieces int   // of a segment
 	align  int64 // where it is cut
+	cores  int   // that the rank may use
 
 	blockLength int
 	stride      int // of blocks in scratch memory
@@ -25,8 +26,8 @@ type run struct {
 // A lane runs segments one after the other, and has the memory for one.
 //
 // Invariant: memory[i] of what is computed is written only before anything of the
-// segment is sent from it; that of an input is only read; and what was received belongs
-// to its sender until release.
+// segment is sent from it; that of an input is only read; and what is to be received belongs to
+// the transport until it is there, and is only read then.
 type lane struct {
 	*run
 	segment      // that is under way
@@ -40,15 +41,23 @@ type lane struct {
 	written []bool   // the output was computed where it is to lie
 	arena   *arena   // of buffers
 
-	sends    [][]sending // by round
-	receives [][]receiving
+	queue    transport.Queue
+	sends    []transfer
+	receives []transfer
+	batch    []*transport.Transfer // to be posted
+	sending  int                   // sends that are not over
+	posted   int                   // receives
+	oldest   int                   // receive that is not over, or all of them
+	needs    []int                 // what each step still needs
+	ready    []int                 // steps
+
 	workers  []worker
 	pool     workerPool
 	block    func(worker, block int)
 	observer func(worker, processor int)
 	refused  []error // what the observer said, by processor
 
-	operations []operation // of the round that is computed
+	operations []operation // of the step that is computed
 
 	segments    int
 	elementSum  int64 // bytes of an element, all segments together
@@ -88,7 +97,7 @@ func newRun(t transport.Transport, job Job) (*run, error) {
 			return fail("output %d: memory of %d bytes for a packet of %d", i, len(out.Memory), job.Bytes)
 		}
 	}
-	r := &run{Job: job, x: x, t: t, pieces: pieces, align: max(job.Align, symbol)}
+	r := &run{Job: job, x: x, t: t, pieces: pieces, align: max(job.Align, symbol), cores: transport.Cores(t)}
 	if r.inPlace() {
 		r.Segment = max(r.Segment, r.Bytes)
 	}
@@ -126,15 +135,14 @@ func (r *run) newLane(number int) *lane {
 	l := &lane{
 		run: r, number: number, memory: make([][]byte, elements), buffers: make([][]byte, elements),
 		inputs: make([][]byte, x.inputs), outputs: make([][]byte, len(x.outputs)), written: make([]bool, len(x.outputs)),
-		refused: make([]error, len(x.processors)), sends: make([][]sending, len(x.rounds)), receives: make([][]receiving, len(x.rounds)),
+		refused: make([]error, len(x.processors)), sends: make([]transfer, len(x.sends)), receives: make([]transfer, len(x.receives)),
+		needs: make([]int, len(x.steps)), pool: workerPool{cores: r.cores},
 	}
-	for i, round := range x.rounds {
-		for k := range round.sends {
-			l.sends[i] = append(l.sends[i], sending{send: &round.sends[k]})
-		}
-		for k := range round.receives {
-			l.receives[i] = append(l.receives[i], receiving{receive: &round.receives[k]})
-		}
+	for k := range l.sends {
+		l.sends[k].ID = k
+	}
+	for i := range l.receives {
+		l.receives[i].ID, l.receives[i].Receive = i, true
 	}
 	l.block, l.observer = l.computeBlock, l.observeOne
 	return l
@@ -151,7 +159,7 @@ func (l *lane) allocate() {
 	}
 	for i, o := range x.outputOf {
 		if o < 0 || l.Outputs[o/l.pieces].Writer != nil {
-			lack = append(lack, x.inputs+x.received+i)
+			lack = append(lack, x.inputs+i)
 		}
 	}
 	size := l.at(0).element
@@ -160,7 +168,7 @@ func (l *lane) allocate() {
 		l.buffers[i] = l.arena.take(size)
 		l.memory[i] = l.buffers[i] // for good, where it is of no packet
 	}
-	for range mostWorkers(l.blocks(size)) {
+	for range l.workersFor(l.blocks(size)) {
 		memory := newArena(&scratches, max(x.scratch*l.stride, min(x.scratch, 1)*leastScratch))
 		l.workers = append(l.workers, worker{memory, memory.take(x.scratch * l.stride), make([][]byte, x.widest)})
 	}

@@ -31,10 +31,10 @@ func (l *lane) timed(kind trace.Kind, packets int, do func() error) error {
 	return err
 }
 
-// computed records the computing of a round.
-func (l *lane) computed(i int, began int64) {
+// computed records the computing of a step.
+func (l *lane) computed(s int, began int64) {
 	e := l.all(trace.Code)
-	if e.Round = l.x.rounds[i].number; i == len(l.x.rounds)-1 {
+	if e.Round = l.x.steps[s].round; s == len(l.x.steps)-1 {
 		e.Round = trace.AfterRounds
 	}
 	l.record(e, l.row(), began)

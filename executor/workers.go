@@ -13,6 +13,7 @@ var computing atomic.Int32
 // A workerPool is helpers that wait for work to share. It allocates nothing once it has
 // had its most helpers.
 type workerPool struct {
+	cores   int // that it may use
 	body    func(worker, item int)
 	items   int64
 	next    atomic.Int64
@@ -22,16 +23,13 @@ type workerPool struct {
 	gone    sync.WaitGroup
 }
 
-// mostWorkers returns how many goroutines may work on that many items at most.
-func mostWorkers(items int) int { return max(1, min(items, runtime.GOMAXPROCS(0))) }
-
 // share calls body for all items in [0, items), by one goroutine for each idle core, but
-// no more than mostWorkers(items). A single one is this goroutine, as worker 0. Else it waits
+// no more than p.cores. A single one is this goroutine, as worker 0. Else it waits
 // for helpers: the scheduler takes its time to move the last goroutine that one readies
 // away from a core which goes on with something else.
 func (p *workerPool) share(items int, body func(worker, item int)) {
 	idle := 1 + runtime.GOMAXPROCS(0) - int(computing.Add(1))
-	wanted := min(mostWorkers(items), idle)
+	wanted := min(items, p.cores, idle)
 	if wanted <= 1 {
 		for i := range items {
 			body(0, i)
@@ -43,7 +41,7 @@ func (p *workerPool) share(items int, body func(worker, item int)) {
 	p.body, p.items = body, int64(items)
 	p.next.Store(0)
 	if p.start == nil {
-		p.start = make(chan struct{}, runtime.GOMAXPROCS(0))
+		p.start = make(chan struct{}, p.cores)
 	}
 	for ; p.helpers < wanted; p.helpers++ {
 		worker := p.helpers

@@ -10,7 +10,7 @@ import (
 // of the pool work side by side. Of a single core one goroutine does everything, in order.
 func TestShare(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	var pool workerPool
+	pool := workerPool{cores: 2}
 	defer pool.stop()
 	for range 3 {
 		var both sync.WaitGroup
@@ -23,9 +23,9 @@ func TestShare(t *testing.T) {
 			t.Fatalf("%d goroutines compute when all is done", n)
 		}
 	}
-	runtime.GOMAXPROCS(1)
 	var order []int
-	new(workerPool).share(3, func(worker, item int) { order = append(order, worker, item) })
+	single := workerPool{cores: 1}
+	single.share(3, func(worker, item int) { order = append(order, worker, item) })
 	if len(order) != 6 || order[0]+order[2]+order[4] != 0 || order[1] != 0 || order[3] != 1 || order[5] != 2 {
 		t.Errorf("one core: workers and items %v", order)
 	}

@@ -20,25 +20,27 @@ import (
 	"volley/transport/local"
 )
 
-// A waited transport counts the sends that nobody has waited for.
+// A waited transport counts the transfers that nobody has waited for.
 type waited struct {
 	transport.Transport
 	open atomic.Int64
 }
 
-func (w *waited) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	w.open.Add(1)
-	return waitedSend{w.Transport.Send(dst, tag, parts), w}
-}
-
-type waitedSend struct {
-	transport.Sending
+type waitedQueue struct {
+	transport.Queue
 	of *waited
 }
 
-func (s waitedSend) Wait(ctx context.Context) error {
-	s.of.open.Add(-1)
-	return s.Sending.Wait(ctx)
+func (w *waited) NewQueue() transport.Queue { return waitedQueue{w.Transport.NewQueue(), w} }
+
+func (q waitedQueue) Post(transfers ...*transport.Transfer) {
+	q.of.open.Add(int64(len(transfers)))
+	q.Queue.Post(transfers...)
+}
+
+func (q waitedQueue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	q.of.open.Add(-1)
+	return q.Queue.Wait(ctx)
 }
 
 // TestDeliver carries parcels of all lengths between nodes at 1, 2 and 3 ranks.

@@ -389,10 +389,11 @@ func (s *session) deliver(ctx context.Context, list []parcel, get func(parcel) (
 		return err
 	}
 	// The messages between two ranks come in the order in which they were sent.
-	var sendings []transport.Sending
+	sending, count := s.t.NewQueue(), 0
 	for _, x := range mine {
-		for at := 0; at < len(x.text); at += mostParcel {
-			sendings = append(sendings, s.t.Send(rank(x.to), transport.Tag{}, [][]byte{x.text[at:min(at+mostParcel, len(x.text))]}))
+		for part := range slices.Chunk(x.text, mostParcel) {
+			sending.Post(&transport.Transfer{Rank: rank(x.to), Parts: [][]byte{part}})
+			count++
 		}
 	}
 	for _, p := range list {
@@ -407,11 +408,9 @@ func (s *session) deliver(ctx context.Context, list []parcel, get func(parcel) (
 		var text []byte
 		for len(text) < length {
 			if err := s.wait(ctx, func(ctx context.Context) error {
-				m, err := s.t.Receive(from, transport.Tag{}, []int{min(mostParcel, length-len(text))}).Wait(ctx)
-				if err == nil {
-					text = append(text, m.Parts[0]...)
-					m.Release()
-				}
+				part := make([]byte, min(mostParcel, length-len(text)))
+				err := transport.Receive(ctx, s.t, from, transport.Tag{}, part)
+				text = append(text, part...)
 				return err
 			}); err != nil {
 				return err
@@ -421,8 +420,11 @@ func (s *session) deliver(ctx context.Context, list []parcel, get func(parcel) (
 			return err
 		}
 	}
-	for _, x := range sendings {
-		if err := s.wait(ctx, x.Wait); err != nil {
+	for range count {
+		if err := s.wait(ctx, func(ctx context.Context) error {
+			_, err := sending.Wait(ctx)
+			return err
+		}); err != nil {
 			return err
 		}
 	}

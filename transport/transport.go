@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -29,50 +30,48 @@ const ControlRounds = 8
 // String returns, for example, "round 3 port 0".
 func (t Tag) String() string { return fmt.Sprintf("round %d port %d", t.Round, t.Port) }
 
-// A Message is a message received. Its parts may be the sender's own memory:
-// they may be read, never written, until Release is called, and not touched
-// after that. Release is called exactly once.
-type Message struct {
-	Parts   [][]byte
-	Release func()
+// A Transfer is one message, as its sender or its receiver sees it. From Post until it is over
+// neither it nor the memory of its parts may be changed, and parts to be received not read.
+type Transfer struct {
+	Rank    int // the other one
+	Tag     Tag
+	Receive bool     // else it is sent
+	Parts   [][]byte // what is sent, from where it lies, or where to receive; any number, of any length
+	ID      int      // for the caller alone
 }
 
-// A Sending is a send under way.
-type Sending interface {
-	// Wait returns nil when the parts handed to Send may be changed again: when
-	// the receiver has released or refused the message, or its bytes are on
-	// their way in a copy. Nil does not say that the receiver made use of it.
-	// Wait returns the error of the transfer, an *[AbortError] after an abort,
-	// or the cause of ctx when that ends first.
+// A Queue is a completion queue: transfers are posted together, and Wait names each when it is
+// over, one by one and in any order.
+//
+// One goroutine at a time waits for a queue. Others may post meanwhile.
+type Queue interface {
+	// Post starts transfers and returns at once. What is wrong with one, such as a rank that is
+	// not another rank of the group, Wait says. A round's transfers in one call travel together
+	// and cost the least; receives that are posted before the messages come are not copied.
+	Post(transfers ...*Transfer)
+
+	// Wait waits until a transfer is over that it has not named, and returns it: one received
+	// lies whole in its parts, and the parts of one sent may be changed again. The latter does
+	// not say that the receiver has made use of it. With the transfer Wait returns the error of it,
+	// a *[LengthError] when the message did not have the lengths asked for, or else what broke.
 	//
-	// After an error the message may still arrive, and the receiver may be
-	// reading the parts at any later time. They are then never changed, reused
-	// or unmapped, only left to the garbage collector.
-	Wait(ctx context.Context) error
-}
-
-// A Receiving is a receive under way.
-type Receiving interface {
-	// Wait returns the message once it is there whole. It returns an error when
-	// the transfer failed, a *[LengthError] when the message does not have the
-	// lengths asked for, an *[AbortError] after an abort, or the cause of ctx
-	// when that ends first. The message is then lost, also when it comes later:
-	// the next receive with its tag gets the message after it.
-	Wait(ctx context.Context) (Message, error)
+	// Without a transfer it returns an *[AbortError] after an abort, and the cause of ctx when
+	// that ends. What is under way stays so: after an abort, or when nobody waits any more,
+	// memory of its parts may be read or written at any later time. It is then never reused or
+	// unmapped, only left to the garbage collector.
+	//
+	// Wait also waits where nothing is under way.
+	Wait(ctx context.Context) (*Transfer, error)
 }
 
 // A Transport is one rank's end of the connections of a group.
 //
-// Send and Receive start a transfer and return at once, so that a round's
-// messages travel together; what is wrong with a transfer, such as a rank that
-// is not another rank of the group, its Wait says. Each Sending and Receiving is
-// waited for once, in any order. A send may complete only when its receiver
-// releases the message, so a rank that waits for its sends first may wait for
-// itself.
+// A send may be over only when its receiver has posted the receive, so a rank that waits for
+// its sends before it posts its receives may wait for itself.
 //
-// Any number of goroutines use a Transport at once, each with tags of its own, and no
-// wait of one holds up another. One goroutine at a time uses a Sending or a Receiving.
-// Abort may be called at any time; Close, when no Send, Receive or Wait is under way.
+// Any number of goroutines use a Transport at once, each with a queue and tags of its own, and
+// no wait of one holds up another. Abort may be called at any time; Close, when no Post or Wait
+// is under way.
 type Transport interface {
 	// Rank returns this rank, in [0, Size()).
 	Rank() int
@@ -80,15 +79,8 @@ type Transport interface {
 	// Size returns the number of ranks of the group.
 	Size() int
 
-	// Send starts sending a message of the given parts to rank dst, which is
-	// another rank. The parts, and the slice that lists them, may not be
-	// changed until Wait has returned nil.
-	Send(dst int, tag Tag, parts [][]byte) Sending
-
-	// Receive starts receiving the next message with this tag from rank src,
-	// which is another rank. It has len(lengths) parts; lengths holds their
-	// sizes in bytes and may not be changed until Wait has returned.
-	Receive(src int, tag Tag, lengths []int) Receiving
+	// NewQueue returns an empty queue. It holds nothing that would have to be given back.
+	NewQueue() Queue
 
 	// Abort ends the group: every wait under way or begun later, at every rank,
 	// returns an *AbortError with this rank and cause. Only the first abort of a
@@ -96,10 +88,60 @@ type Transport interface {
 	// another as the first, and keeps to it.
 	Abort(cause error)
 
-	// Close gives back what this end holds. Messages whose sends were waited
-	// for still arrive, and so does an abort. After it only Abort may be called,
-	// perhaps without effect.
+	// Close gives back what this end holds. Messages whose sends are over still
+	// arrive, and so does an abort. After it only Abort may be called, perhaps
+	// without effect.
 	Close() error
+}
+
+// Send sends a message and waits until its parts may be changed again.
+func Send(ctx context.Context, t Transport, dst int, tag Tag, parts ...[]byte) error {
+	return do(ctx, t, &Transfer{Rank: dst, Tag: tag, Parts: parts})
+}
+
+// Receive receives a message into the parts, which have its lengths.
+func Receive(ctx context.Context, t Transport, src int, tag Tag, parts ...[]byte) error {
+	return do(ctx, t, &Transfer{Rank: src, Tag: tag, Parts: parts, Receive: true})
+}
+
+func do(ctx context.Context, t Transport, transfer *Transfer) error {
+	q := t.NewQueue()
+	q.Post(transfer)
+	_, err := q.Wait(ctx)
+	return err
+}
+
+// Bytes returns the bytes of the parts together.
+func (t *Transfer) Bytes() (total int) {
+	for _, part := range t.Parts {
+		total += len(part)
+	}
+	return total
+}
+
+// Lengths returns the bytes of each part.
+func (t *Transfer) Lengths() []int {
+	lengths := make([]int, len(t.Parts))
+	for i, part := range t.Parts {
+		lengths[i] = len(part)
+	}
+	return lengths
+}
+
+// A CoreSharer is a Transport that knows which ranks run on the same machine.
+type CoreSharer interface {
+	// Cores returns how many of the cores that this process may use are this rank's share.
+	Cores() int
+}
+
+// Cores returns how many goroutines of this rank may compute at a time: runtime.GOMAXPROCS,
+// or less where t is a [CoreSharer] and ranks share the cores.
+func Cores(t Transport) int {
+	cores := runtime.GOMAXPROCS(0)
+	if s, ok := t.(CoreSharer); ok {
+		return min(cores, s.Cores())
+	}
+	return cores
 }
 
 // An Inquirer is a Transport that can ask other ranks whom they wait for.

@@ -17,9 +17,13 @@ var totals = []int{1, 4 << 10, 64 << 10, 1 << 20}
 
 const (
 	leastTotals = 3 // however slow the network is
+	patience    = 4 // times the budget that the least samples of a larger total may take
 	leastTurns  = 3
 	mostTurns   = 1000 // however fast the network is
 	perBlock    = 3    // samples of which the least counts
+
+	// In a plan rounds follow each other without a barrier, which not all ranks leave at once.
+	roundsPerSample = 2
 )
 
 // counts returns the numbers of messages of a round that are measured among k ranks: 1, 3, √k and
@@ -41,6 +45,7 @@ type meter struct {
 
 	elapsed  float64 // seconds since the start, of the slowest rank
 	outgoing []byte
+	incoming []byte
 	read     byte // of messages, so that they are read
 }
 
@@ -59,19 +64,26 @@ func (m *meter) agree(ctx context.Context, values []float64) error {
 		for _, v := range values {
 			record = binary.LittleEndian.AppendUint64(record, math.Float64bits(v))
 		}
+		theirs := make([]byte, len(record))
 		tag := transport.Tag{Round: agreeRound + step}
-		receiving := m.t.Receive((rank+n-distance)%n, tag, []int{len(record)})
-		sending := m.t.Send((rank+distance)%n, tag, [][]byte{record})
-		message, err := receiving.Wait(ctx)
-		if err != nil {
+		if err := m.trade(ctx,
+			&transport.Transfer{Rank: (rank + n - distance) % n, Tag: tag, Parts: [][]byte{theirs}, Receive: true},
+			&transport.Transfer{Rank: (rank + distance) % n, Tag: tag, Parts: [][]byte{record}}); err != nil {
 			return err
 		}
-		theirs := slices.Concat(message.Parts...)
-		message.Release()
 		for i := range values {
 			values[i] = max(values[i], math.Float64frombits(binary.LittleEndian.Uint64(theirs[8*i:])))
 		}
-		if err := sending.Wait(ctx); err != nil {
+	}
+	return nil
+}
+
+// trade posts transfers and waits for all of them.
+func (m *meter) trade(ctx context.Context, transfers ...*transport.Transfer) error {
+	q := m.t.NewQueue()
+	q.Post(transfers...)
+	for range transfers {
+		if _, err := q.Wait(ctx); err != nil {
 			return err
 		}
 	}
@@ -85,75 +97,68 @@ const line = 64
 // from those before.
 func (m *meter) round(ctx context.Context, messages, size int) error {
 	rank, k := m.t.Rank(), m.t.Size()
-	tag, lengths := transport.Tag{Round: timedRound}, []int{size}
-	receivings, sendings := make([]transport.Receiving, messages), make([]transport.Sending, messages)
-	for i := range receivings {
-		receivings[i] = m.t.Receive((rank+k-1-i%(k-1))%k, tag, lengths)
+	tag := transport.Tag{Round: timedRound}
+	var transfers []*transport.Transfer
+	for i := range messages {
+		part := m.incoming[i*size:][:size]
+		transfers = append(transfers, &transport.Transfer{Rank: (rank + k - 1 - i%(k-1)) % k, Tag: tag, Parts: [][]byte{part}, Receive: true})
 	}
-	for i := range sendings {
+	for i := range messages {
 		part := m.outgoing[i*size:][:size]
 		for at := 0; at < size; at += line {
 			part[at]++
 		}
-		sendings[i] = m.t.Send((rank+1+i%(k-1))%k, tag, [][]byte{part})
+		transfers = append(transfers, &transport.Transfer{Rank: (rank + 1 + i%(k-1)) % k, Tag: tag, Parts: [][]byte{part}})
 	}
-	for _, receiving := range receivings {
-		message, err := receiving.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		for _, part := range message.Parts {
-			for at := 0; at < len(part); at += line {
-				m.read += part[at]
-			}
-		}
-		message.Release()
+	if err := m.trade(ctx, transfers...); err != nil {
+		return err
 	}
-	for _, sending := range sendings {
-		if err := sending.Wait(ctx); err != nil {
-			return err
-		}
+	for at := 0; at < messages*size; at += line {
+		m.read += m.incoming[at]
 	}
 	return nil
 }
 
-// sample returns the seconds that a round takes at the slowest rank, after a barrier.
+// sample returns the seconds that a round takes at the slowest rank, as the mean of a few after
+// a barrier.
 func (m *meter) sample(ctx context.Context, p Point) (float64, error) {
 	if err := m.agree(ctx, nil); err != nil {
 		return 0, err
 	}
 	start := time.Now()
-	if err := m.round(ctx, p.Messages, p.Bytes/p.Messages); err != nil {
-		return 0, fmt.Errorf("%d messages of %d bytes: %w", p.Messages, p.Bytes/p.Messages, err)
+	for range roundsPerSample {
+		if err := m.round(ctx, p.Messages, p.Bytes/p.Messages); err != nil {
+			return 0, fmt.Errorf("%d messages of %d bytes: %w", p.Messages, p.Bytes/p.Messages, err)
+		}
 	}
 	end := time.Now()
-	values := []float64{end.Sub(start).Seconds(), end.Sub(m.start).Seconds()}
+	values := []float64{end.Sub(start).Seconds() / roundsPerSample, end.Sub(m.start).Seconds()}
 	err := m.agree(ctx, values)
 	m.elapsed = values[1]
 	return values[0], err
 }
 
-// network times rounds of all counts and totals, as far as the budget of seconds allows.
+// network times rounds of all counts and totals, the largest unless they are too long for the
+// budget of seconds.
 func (m *meter) network(ctx context.Context, budget float64) ([]Point, error) {
 	numbers := counts(m.t.Size())
 	m.outgoing = make([]byte, max(totals[len(totals)-1], numbers[len(numbers)-1]))
+	m.incoming = make([]byte, len(m.outgoing))
 	var points []Point
 	longest := 0.0 // of the last total
 	for i, total := range totals {
 		if i >= leastTotals { // at most in proportion to the last one
 			longest *= float64(total) / float64(totals[i-1])
-			if float64(len(numbers)*(2+leastTurns))*longest > budget-m.elapsed {
+			if float64(len(numbers)*(1+leastTurns)*roundsPerSample)*longest > patience*budget {
 				break
 			}
 		}
 		longest = 0
 		for _, n := range numbers {
 			p := Point{Messages: n, Bytes: max(1, total/n) * n}
-			for range 2 { // the first one warms up
-				var err error
-				if p.Seconds, err = m.sample(ctx, p); err != nil {
-					return nil, err
-				}
+			var err error
+			if p.Seconds, err = m.sample(ctx, p); err != nil { // warms up
+				return nil, err
 			}
 			points, longest = append(points, p), max(longest, p.Seconds)
 		}

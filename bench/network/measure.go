@@ -41,7 +41,8 @@ type job struct {
 	matrices []matrix.Matrix
 	measured *tune.Result
 	last     map[string]expectation
-	soFar    float64 // packets that the network has dropped
+	soFar    float64       // packets that the network has dropped
+	pause    time.Duration // before each run
 }
 
 // An expectation is what a way took on packets of the last size.
@@ -79,7 +80,8 @@ func (s *settings) measureAll(ctx context.Context, r ranks, label Cell) error {
 	wrong := 0
 	for _, size := range s.sizes {
 		for _, pause := range s.pauses {
-			cells, err := j.measure(ctx, size, pause)
+			j.pause = pause
+			cells, err := j.measure(ctx, size)
 			if err != nil {
 				return err
 			}
@@ -129,18 +131,12 @@ type contestant struct {
 // A sample is what was measured of a run, in seconds: of a way, and of parts of it.
 type sample struct{ seconds, first, later, check float64 }
 
-// measure measures everything on packets of one size, with this pause before each run.
-// There is a cell for each matrix.
-func (j *job) measure(ctx context.Context, size int, pause time.Duration) ([]Cell, error) {
+// measure measures everything on packets of one size. There is a cell for each matrix.
+func (j *job) measure(ctx context.Context, size int) ([]Cell, error) {
 	debug.FreeOSMemory() // what the last size has left
 	cells, list, err := j.prepare(ctx, size)
 	if err != nil {
 		return nil, err
-	}
-	if pause > 0 {
-		for i := range cells {
-			cells[i].Pause = span(pause.Seconds())
-		}
 	}
 	for _, c := range list {
 		last, known := j.last[fmt.Sprint(c.cells, c.Name)]
@@ -155,7 +151,7 @@ func (j *job) measure(ctx context.Context, size int, pause time.Duration) ([]Cel
 			if c.LeftOut != "" || c.Runs > 0 {
 				continue
 			}
-			s, dropped, err := j.run(c, pause)
+			s, dropped, err := j.run(c)
 			if err != nil {
 				return nil, err
 			}
@@ -193,7 +189,7 @@ func (j *job) prepare(ctx context.Context, size int) (cells []Cell, list []*cont
 	for i, a := range j.matrices {
 		cell := j.label
 		cell.Matrix, cell.Field, cell.Size = j.problems[i].String(), a.Field().Name(), size
-		cell.Bound = j.bound(cell.K, size)
+		cell.Bound, cell.Pause = j.bound(cell.K, size), span(j.pause.Seconds())
 		all, cells = append(all, i), append(cells, cell)
 
 		x := make([]byte, size)
@@ -229,13 +225,14 @@ func (j *job) prepare(ctx context.Context, size int) (cells []Cell, list []*cont
 
 // run runs a way once and returns what the slowest rank took, and at rank 0 how many
 // packets the network has dropped meanwhile.
-func (j *job) run(c *contestant, pause time.Duration) (s sample, dropped float64, err error) {
+func (j *job) run(c *contestant) (s sample, dropped float64, err error) {
 	c.work.prepare()
-	time.Sleep(pause)
+	time.Sleep(j.pause)
 	if s, err = c.encode(); err != nil {
 		return s, 0, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	slowest, wrong := []float64{s.seconds, s.first, s.later, s.check}, []float64{0}
+	// A check ends when all have come to it, so the rank that came last tells what it takes.
+	slowest, wrong := []float64{s.seconds, s.first, s.later, -s.check}, []float64{0}
 	if c.want != nil && !bytes.Equal(c.work.y, c.want) {
 		wrong[0] = 1
 	}
@@ -244,14 +241,14 @@ func (j *job) run(c *contestant, pause time.Duration) (s sample, dropped float64
 		return s, 0, err
 	}
 	j.Exclusive(func() {
-		if pause > 0 { // ranks that wait awake would take the cores of those that still work
+		if j.pause > 0 { // ranks that wait awake would take the cores of those that still work
 			j.assemble()
 		}
 		j.greatest(slowest)
 		j.sum(wrong)
 	})
 	c.Wrong += int(wrong[0])
-	return sample{slowest[0], slowest[1], slowest[2], slowest[3]}, j.soFar - before, nil
+	return sample{slowest[0], slowest[1], slowest[2], -slowest[3]}, j.soFar - before, nil
 }
 
 // settle works out the figures of the way from those of its runs.
@@ -339,6 +336,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 		if err != nil {
 			return s, err
 		}
+		time.Sleep(j.pause)
 		if r, _, err = timed(fresh, short, scratch); err == nil {
 			s.first = r.AgreeSeconds
 		}

@@ -190,7 +190,7 @@ func TestPeers(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "cells")
 	args := []string{
-		"--sizes", "1536,24KiB", "--matrices", "random:1 dft/babybear/reversed cauchy", "--plans", "auto,exchange", "--peers",
+		"--sizes", "1536,24KiB", "--matrices", "random:1 dft/babybear/reversed cauchy", "--plans", "auto exchange", "--peers",
 		strings.Join(slices.Concat(peers, uncoded, []string{codingAlone}), ","), "--pauses", "0,1ms", "--runs", "3", "--fit", "50ms",
 		"--json", output, "--rate", "100", "--delay", "1ms", "--raw", "127.0.0.0/8", "--drops", "echo 7",
 	}

@@ -57,8 +57,9 @@ func parse(args []string) (*settings, error) {
 	f := flag.NewFlagSet("network measure", flag.ContinueOnError)
 	sizes := f.String("sizes", "64KiB,1MiB", "`sizes` of packets, ascending")
 	matrices := f.String("matrices", "random:1", "matrices as volley encode has them, each FAMILY[:ARGUMENT][/FIELD[/ORDER]]; space between them")
-	plans := f.String("plans", "auto", "algorithms of Volley; the first is measured as it runs by default, too")
-	names := f.String("peers", strings.Join(slices.Concat(peers, uncoded), ","), "`ways` to compare with; "+codingAlone+" is one, too")
+	plans := f.String("plans", "auto", "`algorithms` of Volley, space between them; the first is measured as it runs by default, too")
+	known := slices.Concat(peers, uncoded, []string{codingAlone})
+	names := f.String("peers", strings.Join(known, ","), "`ways` to compare with")
 	pauses := f.String("pauses", "5ms", "`times` to sleep before each run, each measured by itself; 0 is with warm cores")
 	f.IntVar(&s.runs, "runs", 9, "runs that count; one more goes before them")
 	f.DurationVar(&s.enough, "enough", time.Minute, "after this time on packets of one size 3 runs are enough")
@@ -104,8 +105,7 @@ func parse(args []string) (*settings, error) {
 		}
 		s.pauses = append(s.pauses, d)
 	}
-	s.plans = list(*plans)
-	known := slices.Concat(peers, uncoded, []string{codingAlone})
+	s.plans = strings.Fields(*plans)
 	s.names = list(*names)
 	for _, name := range s.names {
 		if !slices.Contains(known, name) {

@@ -114,13 +114,18 @@ func parts(cells []Cell) []part {
 		fastest("uncoded", uncoded...),
 		ratio("ratio", over(uncoded...)),
 	}
-	links := part{title: "Links", chart: ".svg", columns: append(slices.Clone(first),
+	coding := text("coding", func(c Cell) string { w, _ := c.way(codingAlone); return span(w.Seconds) })
+	links := part{title: "Links", chart: ".svg", columns: append(slices.Clone(first), coding,
 		ratio("to raw", over(raw)),
 		text("bound", func(c Cell) string { return span(c.Bound) }),
 		ratio("ratio", func(c Cell) float64 { w, _ := c.way(bare); return w.Seconds / c.Bound }),
 	)}
-	fabric := part{title: "Shared memory and loopback", chart: "-memory.svg", columns: append(slices.Clone(first),
-		text("coding", func(c Cell) string { w, _ := c.way(codingAlone); return span(w.Seconds) }),
+	fabric := part{title: "Shared memory and loopback", chart: "-memory.svg", columns: append(slices.Clone(first), coding,
+		text("over isend2", func(c Cell) string {
+			w, _ := c.way(bare)
+			other, _ := c.way(isend2)
+			return span(max(0, w.Seconds-other.Seconds))
+		}),
 		ratio("to uncoded + coding", Cell.overCoding),
 	)}
 	var list []part
@@ -240,6 +245,15 @@ func runColumns() []heading {
 		of("encode", bare, func(_ Cell, w Way) string { return span(w.Seconds) }),
 		of("model", bare, func(_ Cell, w Way) string { return span(w.Model) }),
 		of("time / model", bare, func(_ Cell, w Way) string { return times(w.Seconds / w.Model) }),
+		of("to best by hand", bare, func(c Cell, _ Way) string {
+			var names []string
+			for _, w := range c.Ways {
+				if strings.HasPrefix(w.Name, bare+"-") && w.Name != asDefault {
+					names = append(names, w.Name)
+				}
+			}
+			return times(c.ratio(bare, names...))
+		}),
 		of("agreement, first run", asDefault, func(_ Cell, w Way) string { return span(w.First) }),
 		of("agreement, later", bare, func(_ Cell, w Way) string { return span(w.Later) }),
 		of("check", asDefault, func(_ Cell, w Way) string { return span(w.Check) }),

@@ -350,12 +350,27 @@ type group struct {
 func (g *group) Rank() int { return g.rank }
 func (g *group) Size() int { return len(g.ranks) }
 
-func (g *group) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	return g.Transport.Send(g.ranks[dst], tag, parts)
+// A queue is one of the transport, posted to by ranks of the group.
+type queue struct {
+	transport.Queue
+	ranks []int
 }
 
-func (g *group) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	return g.Transport.Receive(g.ranks[src], tag, lengths)
+func (g *group) NewQueue() transport.Queue { return queue{g.Transport.NewQueue(), g.ranks} }
+
+func (q queue) Post(transfers ...*transport.Transfer) {
+	for _, t := range transfers {
+		t.Rank = q.ranks[t.Rank]
+	}
+	q.Queue.Post(transfers...)
+}
+
+func (q queue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	t, err := q.Queue.Wait(ctx)
+	if t != nil {
+		t.Rank = slices.Index(q.ranks, t.Rank)
+	}
+	return t, err
 }
 
 func packetOf(f field.Field, symbols []field.Element) []byte {

@@ -66,14 +66,14 @@ func partMPI(e, last *mpi.Endpoint, mine ending, say func(string)) int {
 	verdict := mine
 	complete := true
 	if last.Rank() == 0 {
-		var coming []transport.Receiving
+		coming := last.NewQueue()
 		for r := 1; r < last.Size(); r++ {
-			coming = append(coming, last.Receive(r, transport.Tag{}, []int{endingBytes}))
+			coming.Post(&transport.Transfer{Rank: r, Parts: [][]byte{make([]byte, endingBytes)}, Receive: true})
 		}
-		for i, c := range coming {
-			if x, err := readEnding(ctx, c); err == nil {
-				all[i+1] = x
-			} else {
+		for range last.Size() - 1 {
+			if t, err := coming.Wait(ctx); err != nil {
+				complete = false
+			} else if err := json.Unmarshal(t.Parts[0], &all[t.Rank]); err != nil {
 				complete = false
 			}
 		}
@@ -83,17 +83,20 @@ func partMPI(e, last *mpi.Endpoint, mine ending, say func(string)) int {
 		verdict.Code = worst(all)
 		for r, x := range all {
 			if r > 0 && x != nil {
-				complete = last.Send(r, transport.Tag{Round: 1}, [][]byte{record(verdict)}).Wait(ctx) == nil && complete
+				complete = transport.Send(ctx, last, r, transport.Tag{Round: 1}, record(verdict)) == nil && complete
 			}
 		}
 	} else {
-		err := last.Send(0, transport.Tag{}, [][]byte{record(mine)}).Wait(ctx)
+		err := transport.Send(ctx, last, 0, transport.Tag{}, record(mine))
 		if err == nil {
 			later, cancel := context.WithTimeout(context.Background(), 2*endingTime)
 			defer cancel()
-			var x *ending
-			if x, err = readEnding(later, last.Receive(0, transport.Tag{Round: 1}, []int{endingBytes})); err == nil {
-				verdict.Code = x.Code
+			var x ending
+			text := make([]byte, endingBytes)
+			if err = transport.Receive(later, last, 0, transport.Tag{Round: 1}, text); err == nil {
+				if err = json.Unmarshal(text, &x); err == nil {
+					verdict.Code = x.Code
+				}
 			}
 		}
 		if complete = err == nil; !complete && mine.Text != "" && !mine.Heard {
@@ -126,16 +129,6 @@ func record(x ending) []byte {
 		}
 		x.Text = x.Text[:len(x.Text)/2]
 	}
-}
-
-func readEnding(ctx context.Context, r transport.Receiving) (*ending, error) {
-	m, err := r.Wait(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer m.Release()
-	x := new(ending)
-	return x, json.Unmarshal(m.Parts[0], x)
 }
 
 // worst returns the exit code for all: that of the first who failed by himself.

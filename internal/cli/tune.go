@@ -213,7 +213,7 @@ o          %s for each message
 	}
 	err := report.Text(w, []report.Column[tune.Point]{
 		{Name: "messages", Value: func(p tune.Point) any { return p.Messages }},
-		{Name: "bytes", Unit: "together", Value: func(p tune.Point) any { return humanize.IBytes(uint64(p.Bytes)) }},
+		{Name: "bytes", Unit: "together", Value: func(p tune.Point) any { return p.Bytes }},
 		{Name: "round", Value: func(p tune.Point) any { return p.Seconds }, Text: report.Seconds},
 		{Name: "model", Value: func(p tune.Point) any { return r.Model(p) }, Text: report.Seconds},
 		{Name: "off", Value: func(p tune.Point) any {

@@ -25,7 +25,7 @@ type link struct {
 
 	mu   sync.Mutex   // guards what follows
 	met  map[int]bool // ranks that were sent data
-	late *late.Queue
+	late *late.Delays
 }
 
 func newLink(ctx context.Context, t transport.Transport, p pace) *link {
@@ -50,11 +50,26 @@ func (l *link) time(dst int, tag transport.Tag, parts [][]byte) time.Duration {
 	return l.pace.beta + time.Duration(float64(bytes)*float64(l.pace.tau)*float64(time.Second))
 }
 
-// Send hands a message on when its time is over, and those of a stream in their order.
-func (l *link) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
+// A slowQueue hands messages on when their time is over, and those of a stream in their order.
+type slowQueue struct {
+	transport.Queue
+	link *link
+}
+
+// NewQueue returns an empty queue.
+func (l *link) NewQueue() transport.Queue { return slowQueue{l.Transport.NewQueue(), l} }
+
+func (q slowQueue) Post(transfers ...*transport.Transfer) {
+	l := q.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.late.Send(l.ctx, dst, tag, l.time(dst, tag, parts), func() transport.Sending { return l.Transport.Send(dst, tag, parts) })
+	for _, t := range transfers {
+		if t.Receive {
+			q.Queue.Post(t)
+		} else {
+			l.late.Post(l.ctx, t.Rank, t.Tag, l.time(t.Rank, t.Tag, t.Parts), func() { q.Queue.Post(t) })
+		}
+	}
 }
 
 // Close closes the transport below once all messages are handed on.

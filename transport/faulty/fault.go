@@ -120,7 +120,7 @@ func Duplicate(pick Pick) Fault {
 	})
 }
 
-// Hang stops the rank when it begins its first transfer of this round or a
+// Hang stops the rank when it sends, or would hear, its first message of this round or a
 // later one. From then on nothing is sent, received or aborted, and every Wait
 // blocks until its ctx ends.
 func Hang(round int) Fault {

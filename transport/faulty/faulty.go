@@ -32,10 +32,14 @@ type Transport struct {
 	state  state
 	struck []bool // by fault
 	sends  int
-	late   *late.Queue
+	late   *late.Delays
 }
 
-var _ transport.Transport = (*Transport)(nil)
+var (
+	_ transport.Transport  = (*Transport)(nil)
+	_ transport.Inquirer   = (*Transport)(nil)
+	_ transport.CoreSharer = (*Transport)(nil)
+)
 
 type state int
 
@@ -82,50 +86,104 @@ func (t *Transport) Rank() int { return t.below.Rank() }
 // Size returns the size below.
 func (t *Transport) Size() int { return t.below.Size() }
 
-// Send sends what the faults leave of the message.
-func (t *Transport) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.enter(tag.Round) != running {
-		return &sending{t, lost{}}
-	}
-	m := &message{index: t.sends, dst: dst, tag: tag, parts: parts}
-	t.sends++
-	for i, f := range t.faults {
-		if f.strike != nil && f.strike(m) {
-			t.struck[i] = true
-		}
-	}
-	if m.drop {
-		return &sending{t, lost{}}
-	}
-	return &sending{t, t.late.Send(context.Background(), dst, tag, m.delay, func() transport.Sending { return t.handOn(m) })}
+// Cores returns what the transport below says.
+func (t *Transport) Cores() int { return transport.Cores(t.below) }
+
+// A queue is a queue below, with the faults.
+type queue struct {
+	t     *Transport
+	below transport.Queue
+
+	// Guarded by t.mu.
+	lost     []*transport.Transfer // on nobody's way, so their parts are free
+	replaced map[*transport.Transfer]*transport.Transfer
 }
 
-// handOn sends a message below, unless the rank has stopped since. The caller holds t.mu.
-func (t *Transport) handOn(m *message) transport.Sending {
-	if t.state != running {
-		return lost{}
+// NewQueue returns an empty queue.
+func (t *Transport) NewQueue() transport.Queue {
+	return &queue{t: t, below: t.below.NewQueue(), replaced: map[*transport.Transfer]*transport.Transfer{}}
+}
+
+// Post posts what the faults leave of the transfers.
+func (q *queue) Post(transfers ...*transport.Transfer) {
+	t := q.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range transfers {
+		if x.Receive {
+			if t.state == running {
+				q.below.Post(x)
+			}
+			continue
+		}
+		if t.enter(x.Tag.Round) != running {
+			continue
+		}
+		m := &message{index: t.sends, dst: x.Rank, tag: x.Tag, parts: x.Parts}
+		t.sends++
+		for i, f := range t.faults {
+			if f.strike != nil && f.strike(m) {
+				t.struck[i] = true
+			}
+		}
+		if m.drop {
+			q.lost = append(q.lost, x)
+			continue
+		}
+		t.late.Post(context.Background(), m.dst, m.tag, m.delay, func() { q.handOn(m, x) })
 	}
-	s := t.below.Send(m.dst, m.tag, m.parts)
+}
+
+// handOn sends a message below in place of x, unless the rank has stopped since. The caller
+// holds t.mu.
+func (q *queue) handOn(m *message, x *transport.Transfer) {
+	if q.t.state != running {
+		return
+	}
+	y := &transport.Transfer{Rank: m.dst, Tag: m.tag, Parts: m.parts}
+	q.replaced[y] = x
+	q.below.Post(y)
 	for range m.copies {
-		parts := make([][]byte, len(m.parts))
-		for i, part := range m.parts {
-			parts[i] = bytes.Clone(part)
+		again := &transport.Transfer{Rank: m.dst, Tag: m.tag}
+		for _, part := range m.parts {
+			again.Parts = append(again.Parts, bytes.Clone(part))
 		}
-		t.below.Send(m.dst, m.tag, parts)
+		q.t.below.NewQueue().Post(again)
 	}
-	return s
 }
 
-// Receive receives from below.
-func (t *Transport) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.enter(tag.Round) != running {
-		return &receiving{t, nil}
+// Wait waits as [transport.Queue] says. A rank that is to stop in a round does so before it
+// hears of a message of that round.
+func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	t := q.t
+	if err := t.stopped(ctx); err != nil {
+		return nil, err
 	}
-	return &receiving{t, t.below.Receive(src, tag, lengths)}
+	t.mu.Lock()
+	if len(q.lost) > 0 {
+		x := q.lost[0]
+		q.lost = q.lost[1:]
+		t.mu.Unlock()
+		return x, nil
+	}
+	t.mu.Unlock()
+	x, err := q.below.Wait(ctx)
+	if x == nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	if y, ok := q.replaced[x]; ok {
+		delete(q.replaced, x)
+		x = y
+	}
+	if x.Receive {
+		t.enter(x.Tag.Round)
+	}
+	t.mu.Unlock()
+	if err := t.stopped(ctx); err != nil {
+		return nil, err
+	}
+	return x, err
 }
 
 // Abort ends the group, unless this rank hangs or is dead.
@@ -144,8 +202,7 @@ func (t *Transport) Close() error {
 	return t.below.Close()
 }
 
-// enter notes that a transfer of this round begins and returns the state that
-// it meets. The caller holds t.mu.
+// enter notes that the rank comes to this round and returns its state. The caller holds t.mu.
 func (t *Transport) enter(round int) state {
 	for i, f := range t.faults {
 		if t.state == running && f.state != running && round >= f.round {
@@ -168,33 +225,4 @@ func (t *Transport) stopped(ctx context.Context) error {
 		return ErrDead
 	}
 	return nil
-}
-
-type sending struct {
-	t     *Transport
-	below transport.Sending
-}
-
-func (s *sending) Wait(ctx context.Context) error {
-	if err := s.t.stopped(ctx); err != nil {
-		return err
-	}
-	return s.below.Wait(ctx)
-}
-
-// A lost message is on nobody's way, so its parts are free.
-type lost struct{}
-
-func (lost) Wait(context.Context) error { return nil }
-
-type receiving struct {
-	t     *Transport
-	below transport.Receiving // nil where the rank hangs or is dead
-}
-
-func (r *receiving) Wait(ctx context.Context) (transport.Message, error) {
-	if err := r.t.stopped(ctx); err != nil {
-		return transport.Message{}, err
-	}
-	return r.below.Wait(ctx)
 }

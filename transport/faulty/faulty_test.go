@@ -1,7 +1,6 @@
 package faulty_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -85,15 +84,16 @@ func TestMessages(t *testing.T) {
 			group := local.New(2)
 			sender := faulty.New(group[0], c.faults...)
 			memory := []byte("abcdefghijklmno")
-			var sendings []transport.Sending
+			sendings := sender.NewQueue()
 			for at := 0; at < len(memory); at += 5 {
-				sendings = append(sendings, sender.Send(1, tag, [][]byte{memory[at : at+2], memory[at+2 : at+5]}))
+				sendings.Post(&transport.Transfer{Rank: 1, Tag: tag, Parts: [][]byte{memory[at : at+2], memory[at+2 : at+5]}, ID: at})
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			var got []string
 			for {
-				m, err := group[1].Receive(0, tag, []int{2, 3}).Wait(ctx)
+				first, second := make([]byte, 2), make([]byte, 3)
+				err := transport.Receive(ctx, group[1], 0, tag, first, second)
 				if wrong, ok := errors.AsType[*transport.LengthError](err); ok {
 					got = append(got, fmt.Sprint(wrong.Got))
 					continue
@@ -101,16 +101,18 @@ func TestMessages(t *testing.T) {
 				if err != nil {
 					break // a minute without a message
 				}
-				got = append(got, string(bytes.Join(m.Parts, []byte("+"))))
-				m.Release()
+				got = append(got, string(first)+"+"+string(second))
 			}
 			if got := strings.Join(got, " "); got != c.want {
 				t.Errorf("%v: got %s, want %s", c.faults, got, c.want)
 			}
-			for i, sending := range sendings {
-				if err := sending.Wait(t.Context()); err != nil {
-					t.Errorf("%v: send %d: %v", c.faults, i, err)
+			over := map[int]bool{}
+			for range 3 {
+				x, err := sendings.Wait(t.Context())
+				if err != nil || over[x.ID] || &x.Parts[0][0] != &memory[x.ID] {
+					t.Fatalf("%v: %+v is over, error %v; %v were", c.faults, x, err, over)
 				}
+				over[x.ID] = true
 			}
 			if string(memory) != "abcdefghijklmno" {
 				t.Errorf("%v: the sender's memory is now %s", c.faults, memory)
@@ -131,25 +133,24 @@ func TestDelay(t *testing.T) {
 		slow, quick := transport.Tag{Port: 0}, transport.Tag{Port: 1}
 		sender := faulty.New(group[0], faulty.Delay(faulty.Nth(0), time.Hour))
 		start := time.Now()
-		first := sender.Send(1, slow, [][]byte{{1}})
-		second := sender.Send(1, slow, [][]byte{{2}})
-		other := sender.Send(1, quick, [][]byte{{3}})
+		sendings := sender.NewQueue()
+		sendings.Post(&transport.Transfer{Rank: 1, Tag: slow, Parts: [][]byte{{1}}},
+			&transport.Transfer{Rank: 1, Tag: slow, Parts: [][]byte{{2}}}, &transport.Transfer{Rank: 1, Tag: quick, Parts: [][]byte{{3}}})
 		for _, c := range []struct {
 			tag   transport.Tag
 			want  byte
 			after time.Duration
 		}{{quick, 3, 0}, {slow, 1, time.Hour}, {slow, 2, time.Hour}} {
-			m, err := group[1].Receive(0, c.tag, []int{1}).Wait(t.Context())
-			if err != nil {
+			got := []byte{0}
+			if err := transport.Receive(t.Context(), group[1], 0, c.tag, got); err != nil {
 				t.Fatal(err)
 			}
-			if m.Parts[0][0] != c.want || time.Since(start) != c.after {
-				t.Errorf("got %d after %v, want %d after %v", m.Parts[0][0], time.Since(start), c.want, c.after)
+			if got[0] != c.want || time.Since(start) != c.after {
+				t.Errorf("got %d after %v, want %d after %v", got[0], time.Since(start), c.want, c.after)
 			}
-			m.Release()
 		}
-		for _, sending := range []transport.Sending{first, second, other} {
-			if err := sending.Wait(t.Context()); err != nil {
+		for range 3 {
+			if _, err := sendings.Wait(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}
@@ -163,7 +164,7 @@ func TestDelayGivenUp(t *testing.T) {
 		enough := errors.New("enough")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, enough)
 		defer cancel()
-		if err := sender.Send(1, transport.Tag{}, nil).Wait(ctx); !errors.Is(err, enough) {
+		if err := transport.Send(ctx, sender, 1, transport.Tag{}); !errors.Is(err, enough) {
 			t.Errorf("got error %v, want %v", err, enough)
 		}
 		if err := sender.Close(); err != nil {
@@ -174,14 +175,17 @@ func TestDelayGivenUp(t *testing.T) {
 
 func TestHangAndDie(t *testing.T) {
 	enough := errors.New("enough")
-	for _, c := range []struct {
+	for i, c := range []struct {
 		fault faulty.Fault
 		want  error
 		after time.Duration // of a Wait
 	}{
 		{faulty.Hang(2), enough, time.Minute},
 		{faulty.Die(2), faulty.ErrDead, 0},
+		{faulty.Hang(2), enough, time.Minute},
+		{faulty.Die(2), faulty.ErrDead, 0},
 	} {
+		byReceive := i >= 2
 		synctest.Test(t, func(t *testing.T) {
 			group := local.New(2)
 			struck := faulty.New(group[0], faulty.Delay(faulty.Nth(1), time.Second), c.fault)
@@ -198,35 +202,43 @@ func TestHangAndDie(t *testing.T) {
 						c.fault, what, err, time.Since(start), c.want, c.after)
 				}
 			}
-			receive := func(r transport.Receiving) func(context.Context) error {
+			post := func(round int, receive bool) func(context.Context) error {
+				q := struck.NewQueue()
+				q.Post(&transport.Transfer{Rank: 1, Tag: transport.Tag{Round: round}, Receive: receive})
 				return func(ctx context.Context) error {
-					_, err := r.Wait(ctx)
+					_, err := q.Wait(ctx)
 					return err
 				}
 			}
+			hear := func(round int) error {
+				return transport.Receive(ctx(), group[1], 0, transport.Tag{Round: round})
+			}
 
-			early := struck.Send(1, transport.Tag{Round: 0}, nil)
-			m, err := group[1].Receive(0, transport.Tag{Round: 0}, nil).Wait(ctx())
-			if err != nil {
+			early, ahead := post(0, false), post(2, true) // which does not strike yet
+			if err := hear(0); err != nil {
 				t.Fatal(err)
 			}
-			m.Release()
-			if err := early.Wait(ctx()); err != nil {
+			if err := early(ctx()); err != nil {
 				t.Errorf("%v: in round 0: %v", c.fault, err)
 			}
 
-			delayed := struck.Send(1, transport.Tag{Round: 1}, nil)
-			before := struck.Receive(1, transport.Tag{Round: 1}, nil)
-			check("receive of round 2", receive(struck.Receive(1, transport.Tag{Round: 2}, nil)))
-			check("send of round 2", struck.Send(1, transport.Tag{Round: 2}, nil).Wait)
-			check("receive begun before", receive(before))
-			check("delayed send begun before", delayed.Wait)
-			check("send of round 0", struck.Send(1, transport.Tag{Round: 0}, nil).Wait)
+			delayed := post(1, false)
+			before := post(1, true)
+			if byReceive {
+				if err := transport.Send(ctx(), group[1], 0, transport.Tag{Round: 2}); err != nil {
+					t.Fatal(err)
+				}
+				check("receive of round 2", ahead)
+			}
+			check("send of round 2", post(2, false))
+			check("receive of round 2", ahead)
+			check("receive begun before", before)
+			check("delayed send begun before", delayed)
+			check("send of round 0", post(0, false))
 
 			struck.Abort(errors.New("nobody hears it"))
 			for round := range 3 {
-				_, err := group[1].Receive(0, transport.Tag{Round: round}, nil).Wait(ctx())
-				if !errors.Is(err, enough) {
+				if err := hear(round); !errors.Is(err, enough) {
 					t.Errorf("%v: rank 1 receives from round %d: %v", c.fault, round, err)
 				}
 			}
@@ -236,7 +248,7 @@ func TestHangAndDie(t *testing.T) {
 			if err := struck.Close(); err != nil {
 				t.Error(err)
 			}
-			if err := group[1].Send(0, transport.Tag{}, nil).Wait(ctx()); !errors.Is(err, transport.ErrClosed) {
+			if err := transport.Send(ctx(), group[1], 0, transport.Tag{}); !errors.Is(err, transport.ErrClosed) {
 				t.Errorf("%v: Close did not close the transport below: %v", c.fault, err)
 			}
 		})
@@ -248,8 +260,9 @@ func Example() {
 	tag := transport.Tag{Round: 0, Port: 0}
 	sender := faulty.New(group[0], faulty.Flip(faulty.To(1, tag), 0, 4, 0))
 
-	sender.Send(1, tag, [][]byte{[]byte("good luck")})
-	m, err := group[1].Receive(0, tag, []int{9}).Wait(context.Background())
-	fmt.Printf("%s, %v, never struck: %v\n", m.Parts[0], err, sender.Idle())
+	sender.NewQueue().Post(&transport.Transfer{Rank: 1, Tag: tag, Parts: [][]byte{[]byte("good luck")}})
+	got := make([]byte, 9)
+	err := transport.Receive(context.Background(), group[1], 0, tag, got)
+	fmt.Printf("%s, %v, never struck: %v\n", got, err, sender.Idle())
 	// Output: good!luck, <nil>, never struck: []
 }

@@ -9,11 +9,11 @@ import (
 	"volley/transport"
 )
 
-// A Queue hands messages on to a transport when their time has come, and those to one
+// Delays hand messages on to a transport when their time has come, and those to one
 // receiver with one tag in their order.
-type Queue struct {
+type Delays struct {
 	mu   *sync.Mutex
-	last map[stream]*sending // not yet handed on
+	last map[stream]chan struct{} // closed when the message is handed on
 	all  sync.WaitGroup
 }
 
@@ -22,21 +22,22 @@ type stream struct {
 	tag transport.Tag
 }
 
-// New returns an empty queue. The caller of [Queue.Send] holds mu, and so does the queue
-// when it hands a message on.
-func New(mu *sync.Mutex) *Queue { return &Queue{mu: mu, last: map[stream]*sending{}} }
+// New returns Delays without messages. The caller of [Delays.Post] holds mu, and so do the
+// Delays when they hand a message on.
+func New(mu *sync.Mutex) *Delays { return &Delays{mu: mu, last: map[stream]chan struct{}{}} }
 
-// Send calls hand, which starts the transfer: at once where there is nothing to wait for,
+// Post calls hand, which posts the message: at once where there is nothing to wait for,
 // else after the delay, or when ctx has ended, and after the messages ahead.
-func (q *Queue) Send(ctx context.Context, dst int, tag transport.Tag, delay time.Duration, hand func() transport.Sending) transport.Sending {
+func (d *Delays) Post(ctx context.Context, dst int, tag transport.Tag, delay time.Duration, hand func()) {
 	key := stream{dst, tag}
-	ahead := q.last[key]
+	ahead := d.last[key]
 	if ahead == nil && delay == 0 {
-		return hand()
+		hand()
+		return
 	}
-	s := &sending{handed: make(chan struct{})}
-	q.last[key] = s
-	q.all.Go(func() {
+	handed := make(chan struct{})
+	d.last[key] = handed
+	d.all.Go(func() {
 		timer := time.NewTimer(delay)
 		defer timer.Stop()
 		select {
@@ -44,35 +45,17 @@ func (q *Queue) Send(ctx context.Context, dst int, tag transport.Tag, delay time
 		case <-ctx.Done():
 		}
 		if ahead != nil {
-			<-ahead.handed
+			<-ahead
 		}
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		s.below = hand()
-		if q.last[key] == s {
-			delete(q.last, key)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		hand()
+		if d.last[key] == handed {
+			delete(d.last, key)
 		}
-		close(s.handed)
+		close(handed)
 	})
-	return s
 }
 
 // Wait waits until all messages are handed on. The caller does not hold the lock.
-func (q *Queue) Wait() { q.all.Wait() }
-
-// A sending is a message that is not yet handed on.
-type sending struct {
-	handed chan struct{}
-	below  transport.Sending // once handed
-}
-
-// Wait waits as [transport.Sending] says. Until the message is handed on, it notices no
-// abort.
-func (s *sending) Wait(ctx context.Context) error {
-	select {
-	case <-s.handed:
-		return s.below.Wait(ctx)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+func (d *Delays) Wait() { d.all.Wait() }

@@ -1,13 +1,11 @@
 // Package local connects ranks that live in one process.
 //
-// Messages pass by reference: what a rank receives is the sender's own memory,
-// and the sender's Wait returns when the receiver has released it. Nothing is
-// copied, no goroutine runs, and what a message takes is used again once the
-// sender's Wait has returned: a group at work allocates nothing.
+// A message is copied once, from its sender's memory to its receiver's, by whichever of the two
+// comes last. No goroutine runs, and what a message takes is used again: a group at work
+// allocates nothing.
 //
-// The i-th send of a (sender, receiver, tag) always meets its i-th receive.
-// Where the receiver has given up by then, because its ctx ended, or asked for
-// other lengths, the message is discarded and its sender released.
+// The i-th send of a (sender, receiver, tag) always meets its i-th receive. Where that asks for
+// other lengths the message is discarded.
 package local
 
 import (
@@ -27,18 +25,12 @@ type Endpoint struct {
 	rank    int
 	aborted chan struct{} // one per rank: a single one for all would be fought over
 
-	mu     sync.Mutex // guards what follows, and all transfers to this rank
-	queues map[stream]queue
+	mu     sync.Mutex // guards what follows
+	halves map[stream][]half
 	closed bool
 
 	waitsMu sync.Mutex
-	waits   []await // under way
-}
-
-// An await is whom a rank waits for, and since when.
-type await struct {
-	rank  int
-	since time.Time
+	waits   []*queue // under way, oldest first
 }
 
 var (
@@ -49,24 +41,14 @@ var (
 type group struct {
 	ends  []*Endpoint
 	abort atomic.Pointer[transport.AbortError]
-
-	// Not global: a channel of a synctest bubble may not leave it.
-	wakes     sync.Pool // idle wake channels
-	transfers sync.Pool // transfers that are over
 }
 
 // New returns the ranks 0 … n-1 of a new group. It takes memory in proportion
 // to n; whatever a pair of ranks needs is made when they talk.
 func New(n int) []*Endpoint {
 	g := &group{ends: make([]*Endpoint, n)}
-	g.wakes.New = func() any { return make(chan struct{}, 1) }
-	g.transfers.New = func() any {
-		t := new(transfer)
-		t.release = t.end
-		return t
-	}
 	for r := range g.ends {
-		g.ends[r] = &Endpoint{group: g, rank: r, aborted: make(chan struct{})}
+		g.ends[r] = &Endpoint{group: g, rank: r, aborted: make(chan struct{}), halves: map[stream][]half{}}
 	}
 	return slices.Clone(g.ends)
 }
@@ -76,37 +58,6 @@ func (e *Endpoint) Rank() int { return e.rank }
 
 // Size returns the number of ranks of the group.
 func (e *Endpoint) Size() int { return len(e.group.ends) }
-
-// Send hands the parts themselves to rank dst.
-func (e *Endpoint) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	if !e.isPeer(dst) {
-		return (*sending)(e.failed("send to", dst))
-	}
-	to := e.group.ends[dst]
-	to.mu.Lock()
-	defer to.mu.Unlock()
-	t, met := to.meet(e, tag, sent)
-	t.parts = parts
-	if met {
-		t.deliver()
-	}
-	return (*sending)(t)
-}
-
-// Receive takes the parts from rank src as they lie in its memory.
-func (e *Endpoint) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	if !e.isPeer(src) {
-		return (*receiving)(e.failed("receive from", src))
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t, met := e.meet(e.group.ends[src], tag, asked)
-	t.lengths = lengths
-	if met {
-		t.deliver()
-	}
-	return (*receiving)(t)
-}
 
 // Abort ends the group; the first call at any rank counts.
 func (e *Endpoint) Abort(cause error) {
@@ -125,25 +76,18 @@ func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true
-	for _, q := range e.queues {
-		for t := q.head; t != nil; t = t.next {
-			t.fail(e.closedError())
+	for _, halves := range e.halves {
+		for _, h := range halves {
+			h.finish(e.closedError())
 		}
 	}
-	e.queues = nil
+	clear(e.halves)
 	return nil
 }
 
 func (e *Endpoint) closedError() error { return fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed) }
 
 func (e *Endpoint) isPeer(r int) bool { return 0 <= r && r < e.Size() && r != e.rank }
-
-// failed returns a transfer that never was.
-func (e *Endpoint) failed(doing string, r int) *transfer {
-	t := &transfer{from: e, to: e}
-	t.fail(fmt.Errorf("rank %d cannot %s rank %d: not another rank of the group of %d", e.rank, doing, r, e.Size()))
-	return t
-}
 
 // A stream is what keeps its order: the messages to one rank with the same
 // sender and tag.
@@ -152,171 +96,160 @@ type stream struct {
 	tag transport.Tag
 }
 
-// A queue lists transfers, oldest first, that have the same half and lack the
-// other: either all were sent or all were asked for.
-type queue struct {
-	head, tail *transfer
-}
-
-// A transfer is one message with both its ends. Whoever comes first, sender or
-// receiver, makes it; the other finds it in the receiver's queue.
-type transfer struct {
-	from, to *Endpoint // to.mu guards what follows
-	tag      transport.Tag
-	first    side      // the half it was made for
-	next     *transfer // in the queue
-
-	parts    [][]byte // once sent
-	lengths  []int    // once asked for
-	send     half
-	receive  half
-	released bool
-
-	release func() // end, made once
-}
-
-type side bool
-
-const (
-	sent  side = false
-	asked side = true
-)
-
-// A half is a transfer as its sender or its receiver sees it.
+// A half is a transfer at one of its ends. Those in the list of a stream lack the other half:
+// either all are sends or all are receives.
 type half struct {
-	done bool
-	err  error
-	wake chan struct{} // of the Wait under way
+	*transport.Transfer
+	queue *queue
 }
 
-// meet returns the oldest transfer from src that lacks this side, or a new one
-// that now waits for the other. The caller holds e.mu.
-func (e *Endpoint) meet(src *Endpoint, tag transport.Tag, s side) (t *transfer, met bool) {
-	key := stream{src.rank, tag}
-	q := e.queues[key]
-	if t := q.head; t != nil && t.first != s {
-		if q.head, t.next = t.next, nil; q.head == nil {
-			delete(e.queues, key) // a tag seldom comes back
+// meet returns the oldest half of a stream to this rank that goes with h; else h now waits for
+// its own.
+func (e *Endpoint) meet(key stream, h half) (other half, met bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := e.halves[key]
+	if len(list) > 0 && list[0].Receive != h.Receive {
+		other = list[0]
+		if list = slices.Delete(list, 0, 1); len(list) == 0 && len(e.halves) > keptStreams {
+			delete(e.halves, key)
 		} else {
-			e.queues[key] = q
+			e.halves[key] = list
 		}
-		return t, true
+		return other, true
 	}
-	t = e.group.transfers.Get().(*transfer)
-	*t = transfer{from: src, to: e, tag: tag, first: s, release: t.release}
 	if e.closed {
-		t.fail(e.closedError())
-		return t, false
-	}
-	if q.head == nil {
-		q.head = t
+		h.finish(e.closedError())
 	} else {
-		q.tail.next = t
+		e.halves[key] = append(list, h)
 	}
-	q.tail = t
-	if e.queues == nil {
-		e.queues = make(map[stream]queue)
-	}
-	e.queues[key] = q
-	return t, false
+	return half{}, false
 }
 
-// deliver completes the receive of a transfer that has both halves. The caller
-// holds to.mu.
-func (t *transfer) deliver() {
-	if t.receive.done { // the receiver gave up
-		t.send.finish(nil)
-		return
-	}
-	if !slices.EqualFunc(t.parts, t.lengths, func(part []byte, n int) bool { return len(part) == n }) {
-		got := make([]int, len(t.parts))
-		for i, part := range t.parts {
-			got[i] = len(part)
+// keptStreams bounds the lists that are kept when they are empty: the next run has the same tags.
+const keptStreams = 64
+
+// copyTo gives the message to the half that receives it, and ends both.
+func (h half) copyTo(to half, src int) {
+	var err error
+	if slices.EqualFunc(h.Parts, to.Parts, func(a, b []byte) bool { return len(a) == len(b) }) {
+		for i, part := range h.Parts {
+			copy(to.Parts[i], part)
 		}
-		t.receive.finish(&transport.LengthError{
-			Src: t.from.rank, Tag: t.tag, Got: got, Want: slices.Clone(t.lengths),
-		})
-		t.send.finish(nil)
-		return
+	} else {
+		err = &transport.LengthError{Src: src, Tag: h.Tag, Got: h.Lengths(), Want: to.Lengths()}
 	}
-	t.receive.finish(nil)
+	to.finish(err)
+	h.finish(nil)
 }
 
-func (t *transfer) fail(err error) {
-	t.send.finish(err)
-	t.receive.finish(err)
-}
-
-// end is the receiver's Release.
-func (t *transfer) end() {
-	t.to.mu.Lock()
-	defer t.to.mu.Unlock()
-	if t.released {
-		panic(fmt.Sprintf("local: message from rank %d to rank %d, %v, released twice", t.from.rank, t.to.rank, t.tag))
-	}
-	t.released = true
-	t.send.finish(nil)
-}
-
-// finish ends a half, unless it gave up before. The caller holds to.mu.
-func (h *half) finish(err error) {
-	if h.done {
-		return
-	}
-	h.done, h.err = true, err
-	if h.wake != nil {
-		h.wake <- struct{}{} // has room: a half finishes once
-	}
-}
-
-// wait waits for the half h of t on behalf of rank e.
-func (t *transfer) wait(ctx context.Context, e *Endpoint, h *half) error {
-	if aborted := e.group.abort.Load(); aborted != nil {
-		return aborted
-	}
-	t.to.mu.Lock()
-	if h.done {
-		t.to.mu.Unlock()
-		return h.err
-	}
-	wake := e.group.wakes.Get().(chan struct{})
-	h.wake = wake
-	t.to.mu.Unlock()
-	w := await{t.from.rank, time.Now()}
-	if e == t.from {
-		w.rank = t.to.rank
-	}
-	e.note(w)
-	defer e.forget(w)
-
+// finish ends a half.
+func (h half) finish(err error) {
+	q := h.queue
+	q.mu.Lock()
+	i := slices.Index(q.posted, h.Transfer)
+	q.posted = slices.Delete(q.posted, i, i+1)
+	q.over = append(q.over, result{h.Transfer, err})
+	q.mu.Unlock()
 	select {
-	case <-wake:
-		e.group.wakes.Put(wake)
-		if aborted := e.group.abort.Load(); aborted != nil { // one that has heard of it may still send
-			return aborted
-		}
-		return h.err
-	case <-e.aborted:
-		return e.group.abort.Load()
-	case <-ctx.Done():
-		t.to.mu.Lock()
-		defer t.to.mu.Unlock()
-		h.wake = nil
-		h.finish(context.Cause(ctx)) // or it was finished meanwhile: a message must not get lost
-		return h.err
+	case q.wake <- struct{}{}:
+	default: // it is awake
 	}
 }
 
-func (e *Endpoint) note(w await) {
-	e.waitsMu.Lock()
-	defer e.waitsMu.Unlock()
-	e.waits = append(e.waits, w)
+// A queue is a [transport.Queue].
+type queue struct {
+	end  *Endpoint
+	wake chan struct{} // has a value when something is over
+
+	mu     sync.Mutex // guards what follows
+	posted []*transport.Transfer
+	over   []result
+
+	since time.Time // of the wait under way, guarded by end.waitsMu
 }
 
-func (e *Endpoint) forget(w await) {
+type result struct {
+	transfer *transport.Transfer
+	err      error
+}
+
+// NewQueue returns an empty queue.
+func (e *Endpoint) NewQueue() transport.Queue {
+	return &queue{end: e, wake: make(chan struct{}, 1)}
+}
+
+// Post starts transfers. A message whose other half is there is copied before it returns.
+func (q *queue) Post(transfers ...*transport.Transfer) {
+	e := q.end
+	for _, t := range transfers {
+		q.mu.Lock()
+		q.posted = append(q.posted, t)
+		q.mu.Unlock()
+		h := half{t, q}
+		if !e.isPeer(t.Rank) {
+			doing := "send to"
+			if t.Receive {
+				doing = "receive from"
+			}
+			h.finish(fmt.Errorf("rank %d cannot %s rank %d: not another rank of the group of %d", e.rank, doing, t.Rank, e.Size()))
+			continue
+		}
+		if t.Receive {
+			if other, met := e.meet(stream{t.Rank, t.Tag}, h); met {
+				other.copyTo(h, t.Rank)
+			}
+		} else if other, met := e.group.ends[t.Rank].meet(stream{e.rank, t.Tag}, h); met {
+			h.copyTo(other, e.rank)
+		}
+	}
+}
+
+// Wait waits as [transport.Queue] says.
+func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	if t, err, done := q.next(ctx); done {
+		return t, err
+	}
+	q.end.note(q)
+	defer q.end.forget(q)
+	for {
+		select {
+		case <-q.wake:
+		case <-q.end.aborted:
+		case <-ctx.Done():
+		}
+		if t, err, done := q.next(ctx); done {
+			return t, err
+		}
+	}
+}
+
+// next returns what ends a wait, if something does.
+func (q *queue) next(ctx context.Context) (t *transport.Transfer, err error, done bool) {
+	if aborted := q.end.group.abort.Load(); aborted != nil {
+		return nil, aborted, true
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.over) > 0 {
+		r := q.over[0]
+		q.over = slices.Delete(q.over, 0, 1)
+		return r.transfer, r.err, true
+	}
+	return nil, context.Cause(ctx), ctx.Err() != nil
+}
+
+func (e *Endpoint) note(q *queue) {
 	e.waitsMu.Lock()
 	defer e.waitsMu.Unlock()
-	i := slices.Index(e.waits, w)
+	q.since = time.Now()
+	e.waits = append(e.waits, q)
+}
+
+func (e *Endpoint) forget(q *queue) {
+	e.waitsMu.Lock()
+	defer e.waitsMu.Unlock()
+	i := slices.Index(e.waits, q)
 	e.waits = slices.Delete(e.waits, i, i+1)
 }
 
@@ -329,36 +262,12 @@ func (e *Endpoint) Inquire(_ context.Context, rank int) (whom int, since time.Du
 	other := e.group.ends[rank]
 	other.waitsMu.Lock()
 	defer other.waitsMu.Unlock()
-	if len(other.waits) == 0 {
-		return -1, 0, nil
+	for _, q := range other.waits {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if len(q.posted) > 0 {
+			return q.posted[0].Rank, time.Since(q.since), nil
+		}
 	}
-	return other.waits[0].rank, time.Since(other.waits[0].since), nil // the oldest
-}
-
-type sending transfer
-
-func (s *sending) Wait(ctx context.Context) error {
-	t := (*transfer)(s)
-	err := t.wait(ctx, t.from, &t.send)
-	if err != nil {
-		return err
-	}
-	t.to.mu.Lock()
-	over := t.released // else the receiver may still look at it
-	t.to.mu.Unlock()
-	if over {
-		t.parts, t.lengths = nil, nil
-		t.from.group.transfers.Put(t)
-	}
-	return nil
-}
-
-type receiving transfer
-
-func (r *receiving) Wait(ctx context.Context) (transport.Message, error) {
-	t := (*transfer)(r)
-	if err := t.wait(ctx, t.to, &t.receive); err != nil {
-		return transport.Message{}, err
-	}
-	return transport.Message{Parts: t.parts, Release: t.release}, nil
+	return -1, 0, nil
 }

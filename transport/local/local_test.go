@@ -1,14 +1,13 @@
 package local_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"volley/internal/race"
 	"volley/transport"
@@ -37,128 +36,74 @@ func ended() context.Context {
 	return ctx
 }
 
-func receive(t *testing.T, r transport.Receiving) transport.Message {
-	t.Helper()
-	m, err := r.Wait(t.Context())
-	if err != nil {
-		t.Fatal(err)
+// post posts a transfer in a queue of its own, and returns the wait for it.
+func post(e *local.Endpoint, t transport.Transfer) func(context.Context) error {
+	q := e.NewQueue()
+	q.Post(&t)
+	return func(ctx context.Context) error {
+		_, err := q.Wait(ctx)
+		return err
 	}
-	return m
 }
 
-func TestByReference(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		group := local.New(2)
-		part := []byte("seven")
-		sending := group[0].Send(1, tag, [][]byte{part})
-		m := receive(t, group[1].Receive(0, tag, []int{5}))
-		if &m.Parts[0][0] != &part[0] {
-			t.Error("the receiver got a copy")
-		}
-		released := false
-		go func() {
-			time.Sleep(time.Hour)
-			released = true
-			m.Release()
-		}()
-		if err := sending.Wait(t.Context()); err != nil || !released {
-			t.Errorf("Wait returned %v; released: %v", err, released)
-		}
-	})
+func send(e *local.Endpoint, dst int, parts ...[]byte) func(context.Context) error {
+	return post(e, transport.Transfer{Rank: dst, Tag: tag, Parts: parts})
 }
 
-func TestReleasedTwice(t *testing.T) {
-	group := local.New(2)
-	group[0].Send(1, tag, nil)
-	m := receive(t, group[1].Receive(0, tag, nil))
-	m.Release()
-	defer func() {
-		const want = "local: message from rank 0 to rank 1, round 3 port 0, released twice"
-		if got := recover(); got != want {
-			t.Errorf("got panic %v, want %q", got, want)
-		}
-	}()
-	m.Release()
+func receive(e *local.Endpoint, src int, parts ...[]byte) func(context.Context) error {
+	return post(e, transport.Transfer{Rank: src, Tag: tag, Parts: parts, Receive: true})
 }
 
 func TestLengthError(t *testing.T) {
 	for _, c := range []struct {
-		sent  [][]byte
-		asked []int
-		want  string
+		sent, asked [][]byte
+		want        string
 	}{
-		{[][]byte{{1, 2}, {3}}, []int{1, 2}, "message from rank 0, round 3 port 0: part 0: got 2 bytes, want 1"},
-		{[][]byte{{1, 2}, {3}}, []int{3}, "message from rank 0, round 3 port 0: parts: got 2 (3 bytes), want 1 (3 bytes)"},
+		{[][]byte{{1, 2}, {3}}, [][]byte{{0}, {0, 0}}, "message from rank 0, round 3 port 0: part 0: got 2 bytes, want 1"},
+		{[][]byte{{1, 2}, {3}}, [][]byte{{0, 0, 0}}, "message from rank 0, round 3 port 0: parts: got 2 (3 bytes), want 1 (3 bytes)"},
 	} {
 		for _, receiveFirst := range []bool{false, true} {
 			group := local.New(2)
-			var receiving transport.Receiving
+			var receiving func(context.Context) error
 			if receiveFirst {
-				receiving = group[1].Receive(0, tag, c.asked)
+				receiving = receive(group[1], 0, c.asked...)
 			}
-			sending := group[0].Send(1, tag, c.sent)
+			sending := send(group[0], 1, c.sent...)
 			if !receiveFirst {
-				receiving = group[1].Receive(0, tag, c.asked)
+				receiving = receive(group[1], 0, c.asked...)
 			}
-			if _, err := receiving.Wait(ended()); err == nil || err.Error() != c.want {
+			if err := receiving(ended()); err == nil || err.Error() != c.want {
 				t.Errorf("receive before send: %v: got error %v, want %s", receiveFirst, err, c.want)
 			}
-			if err := sending.Wait(ended()); err != nil {
-				t.Errorf("receive before send: %v: the sender was not released: %v", receiveFirst, err)
+			if err := sending(ended()); err != nil {
+				t.Errorf("receive before send: %v: the sender got %v", receiveFirst, err)
+			}
+			for _, part := range c.asked {
+				if bytes.Count(part, []byte{0}) != len(part) {
+					t.Errorf("receive before send: %v: a message of other lengths was written", receiveFirst)
+				}
 			}
 		}
 	}
 }
 
+// TestReceiverGivesUp waits in vain: the receive stays under way, and another wait ends it.
 func TestReceiverGivesUp(t *testing.T) {
 	group := local.New(2)
-	_, err := group[1].Receive(0, tag, []int{5}).Wait(ended())
-	if !errors.Is(err, context.Canceled) {
+	first, other := make([]byte, 5), make([]byte, 5)
+	wait := receive(group[1], 0, first)
+	if err := wait(ended()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want %v", err, context.Canceled)
 	}
-	first := group[0].Send(1, tag, [][]byte{[]byte("first")})
-	group[0].Send(1, tag, [][]byte{[]byte("other")})
-	if err := first.Wait(ended()); err != nil {
-		t.Errorf("the sender was not released: %v", err)
+	if err := send(group[0], 1, []byte("first"))(ended()); err != nil {
+		t.Errorf("the sender got %v", err)
 	}
-	if got := receive(t, group[1].Receive(0, tag, []int{5})).Parts[0]; string(got) != "other" {
-		t.Errorf("the next receive got %q, want the next message", got)
+	send(group[0], 1, []byte("other"))
+	if err := receive(group[1], 0, other)(t.Context()); err != nil || string(other) != "other" {
+		t.Errorf("the next receive got %q, want the next message; error %v", other, err)
 	}
-}
-
-func TestSenderGivesUp(t *testing.T) {
-	group := local.New(2)
-	if err := group[0].Send(1, tag, [][]byte{[]byte("first")}).Wait(ended()); !errors.Is(err, context.Canceled) {
-		t.Errorf("got error %v, want %v", err, context.Canceled)
-	}
-	m := receive(t, group[1].Receive(0, tag, []int{5}))
-	if got := m.Parts[0]; string(got) != "first" {
-		t.Errorf("got %q", got)
-	}
-	m.Release()
-}
-
-// When the message and the end of ctx come at once, the receiver gets one of
-// them and the sender is released by either.
-func TestMessageOrError(t *testing.T) {
-	for range 1000 {
-		group := local.New(2)
-		ctx, cancel := context.WithCancel(t.Context())
-		go cancel()
-		received := make(chan error)
-		go func() {
-			m, err := group[1].Receive(0, tag, nil).Wait(ctx)
-			if err == nil {
-				m.Release()
-			}
-			received <- err
-		}()
-		if err := group[0].Send(1, tag, nil).Wait(t.Context()); err != nil {
-			t.Errorf("the sender got %v", err)
-		}
-		if err := <-received; err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+	if err := wait(ended()); err != nil || string(first) != "first" {
+		t.Errorf("the second wait got %q, error %v", first, err)
 	}
 }
 
@@ -174,7 +119,7 @@ func TestAbortOfSeveral(t *testing.T) {
 		aborts.Wait()
 		var first *transport.AbortError
 		for r, e := range group {
-			_, err := e.Receive((r+1)%len(group), tag, nil).Wait(t.Context())
+			err := receive(e, (r+1)%len(group))(t.Context())
 			aborted, ok := errors.AsType[*transport.AbortError](err)
 			if !ok || !errors.Is(err, causes[aborted.Rank]) {
 				t.Fatalf("rank %d: got error %v", r, err)
@@ -191,39 +136,36 @@ func TestAbortOfSeveral(t *testing.T) {
 
 func TestAbortAfterArrival(t *testing.T) {
 	group := local.New(2)
-	sending := group[0].Send(1, tag, nil)
-	m := receive(t, group[1].Receive(0, tag, nil))
+	sending := send(group[0], 1)
+	if err := receive(group[1], 0)(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	group[1].Abort(errors.New("no more"))
-	m.Release()
-	if err := sending.Wait(t.Context()); err == nil || err.Error() != "rank 1 stopped: no more" {
+	if err := sending(t.Context()); err == nil || err.Error() != "rank 1 stopped: no more" {
 		t.Errorf("got error %v", err)
 	}
 }
 
 func TestClose(t *testing.T) {
 	group := local.New(3)
-	fromClosed := group[0].Send(1, tag, nil)
-	held := group[1].Send(0, tag, nil)
-	m := receive(t, group[0].Receive(1, tag, nil))
-	pending := group[2].Send(0, tag, nil)
-	asked := group[0].Receive(2, transport.Tag{}, nil)
+	fromClosed := send(group[0], 1)
+	pending := send(group[2], 0)
+	asked := receive(group[0], 1)
 	for range 2 {
 		if err := group[0].Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	receive(t, group[1].Receive(0, tag, nil)).Release()
-	m.Release()
-	for _, sending := range []transport.Sending{fromClosed, held} {
-		if err := sending.Wait(ended()); err != nil {
-			t.Errorf("send under way when rank 0 closed: %v", err)
-		}
+	if err := receive(group[1], 0)(ended()); err != nil {
+		t.Errorf("receive of what a closed rank has sent: %v", err)
 	}
-	_, askedErr := asked.Wait(ended())
+	if err := fromClosed(ended()); err != nil {
+		t.Errorf("send under way when rank 0 closed: %v", err)
+	}
 	for what, err := range map[string]error{
-		"send not yet received": pending.Wait(ended()),
-		"send after Close":      group[2].Send(0, tag, nil).Wait(ended()),
-		"receive":               askedErr,
+		"send not yet received": pending(ended()),
+		"send after Close":      send(group[2], 0)(ended()),
+		"receive":               asked(ended()),
 	} {
 		if !errors.Is(err, transport.ErrClosed) || !strings.Contains(err.Error(), "rank 0") {
 			t.Errorf("%s: got error %v", what, err)
@@ -237,24 +179,19 @@ func TestManyRanks(t *testing.T) {
 	var ranks sync.WaitGroup
 	for r, e := range local.New(n) {
 		ranks.Go(func() {
-			heard := []byte{1}
+			heard, theirs, q := []byte{1}, []byte{0}, e.NewQueue()
 			for round, distance := 0, 1; distance < n; round, distance = round+1, 2*distance {
 				tag := transport.Tag{Round: round}
-				receiving := e.Receive((r-distance+n)%n, tag, []int{1})
-				sending := e.Send((r+distance)%n, tag, [][]byte{heard})
-				m, err := receiving.Wait(t.Context())
-				if err != nil {
-					t.Errorf("rank %d: %v", r, err)
-					e.Abort(err)
-					return
+				q.Post(&transport.Transfer{Rank: (r - distance + n) % n, Tag: tag, Parts: [][]byte{theirs}, Receive: true},
+					&transport.Transfer{Rank: (r + distance) % n, Tag: tag, Parts: [][]byte{heard}})
+				for range 2 {
+					if _, err := q.Wait(t.Context()); err != nil {
+						t.Errorf("rank %d: %v", r, err)
+						e.Abort(err)
+						return
+					}
 				}
-				sum := m.Parts[0][0] + 1
-				m.Release()
-				if err := sending.Wait(t.Context()); err != nil {
-					t.Errorf("rank %d: %v", r, err)
-					return
-				}
-				heard[0] = sum // the receiver is through with it
+				heard[0] = theirs[0] + 1
 			}
 			if heard[0] != 12 {
 				t.Errorf("rank %d counts %d rounds, want 11", r, heard[0]-1)
@@ -266,16 +203,16 @@ func TestManyRanks(t *testing.T) {
 
 func TestAllocations(t *testing.T) {
 	group := local.New(2)
-	ctx, parts, lengths := t.Context(), [][]byte{{1}}, []int{1}
+	ctx, there, here := t.Context(), group[0].NewQueue(), group[1].NewQueue()
+	out := &transport.Transfer{Rank: 1, Tag: tag, Parts: [][]byte{{1}}}
+	in := &transport.Transfer{Rank: 0, Tag: tag, Parts: [][]byte{{0}}, Receive: true}
 	allocations := testing.AllocsPerRun(1000, func() {
-		sending := group[0].Send(1, tag, parts)
-		m, err := group[1].Receive(0, tag, lengths).Wait(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Release()
-		if err := sending.Wait(ctx); err != nil {
-			t.Fatal(err)
+		there.Post(out)
+		here.Post(in)
+		for _, q := range []transport.Queue{here, there} {
+			if _, err := q.Wait(ctx); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 	if allocations >= 1 && !race.Enabled {
@@ -284,31 +221,28 @@ func TestAllocations(t *testing.T) {
 }
 
 // One op is one message around a ring in which all ranks send at once.
-func BenchmarkSendReceive(b *testing.B) {
+func BenchmarkRing(b *testing.B) {
 	for _, n := range []int{2, 1000} {
 		b.Run(fmt.Sprintf("ranks=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			group := local.New(n)
-			parts, lengths := [][]byte{make([]byte, 1<<20)}, []int{1 << 20}
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var ranks sync.WaitGroup
 			b.ResetTimer()
 			for r, e := range group {
 				ranks.Go(func() {
+					q := e.NewQueue()
+					in := &transport.Transfer{Rank: (r + n - 1) % n, Parts: [][]byte{make([]byte, 1<<20)}, Receive: true}
+					out := &transport.Transfer{Rank: (r + 1) % n, Parts: [][]byte{make([]byte, 1<<20)}}
 					for round := range (b.N + n - 1) / n {
-						tag := transport.Tag{Round: round}
-						receiving := e.Receive((r+n-1)%n, tag, lengths)
-						sending := e.Send((r+1)%n, tag, parts)
-						m, err := receiving.Wait(ctx)
-						if err != nil {
-							b.Error(err)
-							return
-						}
-						m.Release()
-						if err := sending.Wait(ctx); err != nil {
-							b.Error(err)
-							return
+						in.Tag.Round, out.Tag.Round = round, round
+						q.Post(in, out)
+						for range 2 {
+							if _, err := q.Wait(ctx); err != nil {
+								b.Error(err)
+								return
+							}
 						}
 					}
 				})
@@ -325,19 +259,17 @@ func Example() {
 
 	var sender sync.WaitGroup
 	sender.Go(func() {
-		sending := group[0].Send(1, tag, [][]byte{[]byte("hello, "), []byte("rank 1")})
-		if err := sending.Wait(ctx); err != nil {
+		if err := transport.Send(ctx, group[0], 1, tag, []byte("hello, "), []byte("rank 1")); err != nil {
 			group[0].Abort(err)
 		}
 	})
 
-	m, err := group[1].Receive(0, tag, []int{7, 6}).Wait(ctx)
-	if err != nil {
+	first, second := make([]byte, 7), make([]byte, 6)
+	if err := transport.Receive(ctx, group[1], 0, tag, first, second); err != nil {
 		group[1].Abort(err)
 		return
 	}
-	fmt.Printf("%s%s\n", m.Parts[0], m.Parts[1])
-	m.Release()
+	fmt.Printf("%s%s\n", first, second)
 	sender.Wait()
 	// Output: hello, rank 1
 }

@@ -37,8 +37,7 @@ func TestRunReportsTheCause(t *testing.T) {
 		if t.Rank() == 2 {
 			return cause
 		}
-		_, err := t.Receive(2, transport.Tag{}, []int{1}).Wait(ctx)
-		return err
+		return transport.Receive(ctx, t, 2, transport.Tag{}, []byte{0})
 	})
 	if !errors.Is(err, cause) || strings.Count(err.Error(), "disk full") != 1 {
 		t.Errorf("error %q, want the cause, once", err)

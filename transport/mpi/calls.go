@@ -7,6 +7,7 @@ package mpi
 #cgo mpich pkg-config: mpich
 #include <mpi.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "sleep.h"
 
 // What are macros in one library and variables in another.
@@ -33,17 +34,73 @@ static int volley_duplicate(MPI_Comm comm, MPI_Comm *dup, int *rank, int *size, 
 	return rc;
 }
 
-// volley_send sends count blocks of memory as one message.
-static int volley_send(int count, MPI_Aint *at, int *lengths, int dst, int tag, MPI_Comm comm, MPI_Request *request) {
-	if (count == 0) return MPI_Isend(NULL, 0, MPI_BYTE, dst, tag, comm, request);
-	if (count == 1) return MPI_Isend((void *)at[0], lengths[0], MPI_BYTE, dst, tag, comm, request);
-	MPI_Datatype type;
-	int rc = MPI_Type_create_hindexed(count, lengths, at, MPI_BYTE, &type);
-	if (rc == MPI_SUCCESS) rc = MPI_Type_commit(&type);
+// A volley_node is what a communicator has of its ranks on this machine.
+typedef struct {
+	int cores;    // this rank's share
+	char here[1]; // of each rank: whether it is on this machine
+} volley_node;
+
+static int volley_node_free(MPI_Comm comm, int key, void *node, void *state) {
+	free(node);
+	return MPI_SUCCESS;
+}
+
+// volley_find_node finds out which ranks are on this machine, once for a communicator. Where
+// the processes may use more cores together than the machine has, each has its share.
+static int volley_find_node(MPI_Comm comm, int size, int cores, int online, volley_node **node) {
+	static int key = MPI_KEYVAL_INVALID;
+	int rc = MPI_SUCCESS, found, count, all;
+	if (key == MPI_KEYVAL_INVALID) rc = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, volley_node_free, &key, NULL);
+	if (rc == MPI_SUCCESS) rc = MPI_Comm_get_attr(comm, key, node, &found);
+	if (rc != MPI_SUCCESS || found) return rc;
+	MPI_Comm near;
+	MPI_Group group, nears;
+	rc = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
+	if (rc == MPI_SUCCESS) rc = MPI_Allreduce(&cores, &all, 1, MPI_INT, MPI_SUM, near);
+	if (rc == MPI_SUCCESS) rc = MPI_Comm_size(near, &count);
+	if (rc == MPI_SUCCESS) rc = MPI_Comm_group(near, &nears);
+	if (rc == MPI_SUCCESS) rc = MPI_Comm_group(comm, &group);
 	if (rc != MPI_SUCCESS) return rc;
-	rc = MPI_Isend(MPI_BOTTOM, 1, type, dst, tag, comm, request);
-	int freed = MPI_Type_free(&type);
-	return rc != MPI_SUCCESS ? rc : freed;
+	volley_node *n = calloc(1, sizeof *n + size);
+	n->cores = all > online ? cores * online / all : cores;
+	if (n->cores < 1) n->cores = 1;
+	for (int i = 0; i < count && rc == MPI_SUCCESS; i++) {
+		int rank;
+		rc = MPI_Group_translate_ranks(nears, 1, &i, group, &rank);
+		if (rc == MPI_SUCCESS) n->here[rank] = 1;
+	}
+	MPI_Group_free(&nears);
+	MPI_Group_free(&group);
+	MPI_Comm_free(&near);
+	if (rc == MPI_SUCCESS) rc = MPI_Comm_set_attr(comm, key, n);
+	*node = n;
+	return rc;
+}
+
+// A volley_piece is memory to be sent or received as one message. Its address is a number: a
+// pointer into Go's memory is not kept in C's.
+typedef struct {
+	unsigned long at;
+	int bytes, rank, tag, send, slot;
+} volley_piece;
+
+// volley_post posts pieces until one fails, and tells how many it has.
+static int volley_post(int count, const volley_piece *pieces, MPI_Comm comm, MPI_Request *requests, int *posted) {
+	for (*posted = 0; *posted < count; ++*posted) {
+		const volley_piece *p = &pieces[*posted];
+		MPI_Request *request = &requests[p->slot];
+		int rc = p->send ? MPI_Isend((void *)p->at, p->bytes, MPI_BYTE, p->rank, p->tag, comm, request) :
+			MPI_Irecv((void *)p->at, p->bytes, MPI_BYTE, p->rank < 0 ? MPI_ANY_SOURCE : p->rank, p->tag, comm, request);
+		if (rc != MPI_SUCCESS) {
+			for (int i = *posted; i < count; i++) requests[pieces[i].slot] = MPI_REQUEST_NULL;
+			return rc;
+		}
+	}
+	return MPI_SUCCESS;
+}
+
+static void volley_no_requests(MPI_Request *requests, int from, int to) {
+	for (; from < to; from++) requests[from] = MPI_REQUEST_NULL;
 }
 
 // volley_discard takes a message, if one has come, and tells its length.
@@ -57,10 +114,6 @@ static int volley_discard(int src, int tag, MPI_Comm comm, int *there, int *byte
 	rc = MPI_Mrecv(at, *bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
 	free(at);
 	return rc;
-}
-
-static int volley_receive(void *at, int bytes, int src, int tag, MPI_Comm comm, MPI_Request *request) {
-	return MPI_Irecv(at, bytes, MPI_BYTE, src < 0 ? MPI_ANY_SOURCE : src, tag, comm, request);
 }
 
 // volley_peek tells of the first message from a rank that no receive was waiting for.
@@ -115,11 +168,11 @@ static void volley_learn(int woken) {
 }
 
 // volley_poll_for polls until a request is over, another thread wants MPI, or so many
-// nanoseconds have passed. Between polls it sleeps for a share of the time waited so far,
-// or of the time since one was over or, where that is more, as it has been between them;
-// for longer where a socket will wake it.
+// nanoseconds have passed. It spins until the wait has lasted so long, and then sleeps between
+// polls for a share of the time waited so far, or of the time since one was over or, where that
+// is more, as it has been between them; for longer where a socket will wake it.
 static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_Status *statuses, volley_end *ends, int *over,
-	long waited, long idle, long pace, long limit, long least, long most, long share, volatile int *wanted) {
+	long waited, long idle, long pace, long limit, long spin, long least, long most, long share, volatile int *wanted) {
 	enum { polled, woken, late, napped } after = polled;
 	long begun = volley_now();
 	for (;;) {
@@ -127,6 +180,7 @@ static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_S
 		if (*over > 0 && (after == woken || after == late)) volley_learn(after == woken);
 		long passed = volley_now() - begun;
 		if (rc != MPI_SUCCESS || *over > 0 || *wanted > 0 || passed > limit) return rc;
+		if (waited + passed < spin) continue;
 		long d = waited + passed, e = idle + passed > pace ? idle + passed : pace;
 		d = (d < e ? d : e) / share;
 		d = d < least ? least : d > most ? most : d;
@@ -156,6 +210,7 @@ import "C"
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -182,154 +237,145 @@ func failed(doing string, code C.int) error {
 	return &mpiError{doing, code}
 }
 
-// fragmentBytes bounds an MPI message: one of ours is sent in fragments of as many bytes and a
-// last one of fewer. They are below the eager limit of MPI libraries, on TCP 64 KiB, above which
-// a message waits for an answer of its receiver: where two ranks exchange long messages, that
-// answer would queue behind what its sender has under way, and one direction would wait for the
-// other. By measurement that is no loss within a host either.
-var fragmentBytes = 60 << 10
-
-// A request is an operation under way. Its memory is pinned.
-type request struct {
-	index  int // among those of the communicator, while it is not over
-	over   bool
-	bytes  int // that a receive got, or -1 where it was cancelled
-	from   int // the sender of what a receive got
-	err    error
-	pinned runtime.Pinner
+// An owner has requests, and hears which of them is over: bytes is how many a receive got, or -1
+// where it was cancelled, and from their sender.
+type owner interface {
+	ended(piece, bytes, from int, err error)
 }
 
-// requests are those of a communicator that are not over. What MPI takes lists of is in C
-// memory, as it is written between calls.
+// A slot is that of a request, or idle. The owner keeps the memory pinned.
+type slot struct {
+	owner
+	piece int // of the owner's
+}
+
+// requests are those of a communicator. What MPI takes lists of is in C memory, as it is
+// written between calls.
 type requests struct {
-	list     []*request
+	slots    []slot // the request of each is in handles
+	idle     []int
+	active   int
+	adding   []C.volley_piece // to be posted
 	room     int
 	handles  *C.MPI_Request
 	indices  *C.int
 	statuses *C.MPI_Status
 	ends     *C.volley_end
-	overAt   time.Time     // when one was over
-	pace     time.Duration // between one that was over and the next
+	over     []C.volley_end // copies: who hears of one may post more
+	overAt   time.Time      // when one was over
+	pace     time.Duration  // between one that was over and the next
 }
 
-// add returns a new request and where MPI is to put its handle.
-func (s *requests) add() (*request, *C.MPI_Request) {
-	if n := len(s.list); n == s.room {
-		s.room = max(64, 2*n)
-		grow := func(p unsafe.Pointer, size uintptr) unsafe.Pointer {
-			return C.realloc(p, C.size_t(s.room)*C.size_t(size))
-		}
-		s.handles = (*C.MPI_Request)(grow(unsafe.Pointer(s.handles), unsafe.Sizeof(*s.handles)))
-		s.indices = (*C.int)(grow(unsafe.Pointer(s.indices), unsafe.Sizeof(*s.indices)))
-		s.statuses = (*C.MPI_Status)(grow(unsafe.Pointer(s.statuses), unsafe.Sizeof(*s.statuses)))
-		s.ends = (*C.volley_end)(grow(unsafe.Pointer(s.ends), unsafe.Sizeof(*s.ends)))
+// add has a piece posted with the next ones.
+func (s *requests) add(o owner, piece int, send bool, rank, tag int, memory []byte) (index int) {
+	if n := len(s.idle); n > 0 {
+		index, s.idle = s.idle[n-1], s.idle[:n-1]
+	} else {
+		index = len(s.slots)
+		s.slots = append(s.slots, slot{})
+		s.grow()
 	}
-	r := &request{index: len(s.list)}
-	s.list = append(s.list, r)
-	return r, s.handle(r.index)
+	s.slots[index] = slot{o, piece}
+	s.active++
+	p := C.volley_piece{at: C.ulong(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), bytes: C.int(len(memory)), rank: C.int(rank), tag: C.int(tag), slot: C.int(index)}
+	if send {
+		p.send = 1
+	}
+	s.adding = append(s.adding, p)
+	return index
 }
 
-func (s *requests) handle(i int) *C.MPI_Request { return &unsafe.Slice(s.handles, s.room)[i] }
+// grow makes room in C memory for all slots.
+func (s *requests) grow() {
+	if len(s.slots) <= s.room {
+		return
+	}
+	before := s.room
+	s.room = max(64, 2*s.room)
+	grow := func(p unsafe.Pointer, size uintptr) unsafe.Pointer {
+		return C.realloc(p, C.size_t(s.room)*C.size_t(size))
+	}
+	s.handles = (*C.MPI_Request)(grow(unsafe.Pointer(s.handles), unsafe.Sizeof(*s.handles)))
+	s.indices = (*C.int)(grow(unsafe.Pointer(s.indices), unsafe.Sizeof(*s.indices)))
+	s.statuses = (*C.MPI_Status)(grow(unsafe.Pointer(s.statuses), unsafe.Sizeof(*s.statuses)))
+	s.ends = (*C.volley_end)(grow(unsafe.Pointer(s.ends), unsafe.Sizeof(*s.ends)))
+	C.volley_no_requests(s.handles, C.int(before), C.int(s.room))
+}
 
-// end takes a request off the list.
-func (s *requests) end(r *request) {
-	last := len(s.list) - 1
-	*s.handle(r.index) = *s.handle(last)
-	s.list[r.index] = s.list[last]
-	s.list[r.index].index = r.index
-	s.list[last] = nil
-	s.list = s.list[:last]
-	r.over = true
-	r.pinned.Unpin()
+// post posts what was added, in one call.
+func (g *communicator) post() {
+	for len(g.adding) > 0 {
+		var posted C.int
+		code := C.volley_post(C.int(len(g.adding)), &g.adding[0], g.comm, g.handles, &posted)
+		failures := slices.Clone(g.adding[posted:])
+		g.adding = g.adding[:0]
+		for _, p := range failures {
+			g.end(int(p.slot), -1, int(p.rank), failed("MPI_Isend or MPI_Irecv", code))
+		}
+	}
+}
+
+// end makes a slot idle and tells its owner.
+func (s *requests) end(index, bytes, from int, err error) {
+	r := s.slots[index]
+	s.slots[index] = slot{}
+	s.idle = append(s.idle, index)
+	s.active--
+	r.ended(r.piece, bytes, from, err)
 }
 
 // poll finds out which requests are over. It is the one call by which MPI goes on.
 func (s *requests) poll() error {
 	var over C.int
-	code := C.volley_poll(C.int(len(s.list)), s.handles, s.indices, s.statuses, s.ends, &over)
+	code := C.volley_poll(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &over)
 	return s.note(code, over)
 }
 
 // pollFor polls until a request is over, somebody else wants the lock, or mostPoll has
-// passed, in a wait that has lasted so long. It sleeps in C, as the runtime's own timers
-// are for milliseconds and what it does around each of many short calls takes more than
-// the polls.
-func (s *requests) pollFor(waited time.Duration, wanted *atomic.Int32) error {
+// passed, in a wait that has lasted so long and spins for spin. It sleeps in C, as the runtime's
+// own timers are for milliseconds and what it does around each of many short calls takes more
+// than the polls.
+func (s *requests) pollFor(waited, spin time.Duration, wanted *atomic.Int32) error {
 	var over C.int
-	code := C.volley_poll_for(C.int(len(s.list)), s.handles, s.indices, s.statuses, s.ends, &over,
-		C.long(waited), C.long(time.Since(s.overAt)), C.long(s.pace), C.long(mostPoll), C.long(leastSleep), C.long(mostSleep), sleepShare, (*C.int)(unsafe.Pointer(wanted)))
+	code := C.volley_poll_for(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &over, C.long(waited), C.long(time.Since(s.overAt)),
+		C.long(s.pace), C.long(mostPoll), C.long(spin), C.long(leastSleep), C.long(mostSleep), sleepShare, (*C.int)(unsafe.Pointer(wanted)))
 	return s.note(code, over)
 }
 
-// note takes the requests that are over off the list.
+// note ends the requests that are over.
 func (s *requests) note(code, over C.int) error {
 	if err := failed("MPI_Testsome", code); err != nil {
 		return err
 	}
 	if over > 0 {
 		now := time.Now()
-		s.pace, s.overAt = (s.pace+now.Sub(s.overAt)/time.Duration(over))/2, now
+		if !s.overAt.IsZero() {
+			s.pace = (s.pace + now.Sub(s.overAt)/time.Duration(over)) / 2
+		}
+		s.overAt = now
 	}
-	ended := make([]*request, 0, 16)
-	for _, e := range unsafe.Slice(s.ends, s.room)[:over] {
-		r := s.list[e.index]
-		r.bytes, r.from, r.err = int(e.bytes), int(e.from), failed("MPI_Testsome", e.code)
-		ended = append(ended, r)
-	}
-	for _, r := range ended {
-		s.end(r)
+	s.over = append(s.over[:0], unsafe.Slice(s.ends, s.room)[:over]...)
+	for _, e := range s.over {
+		s.end(int(e.index), int(e.bytes), int(e.from), failed("MPI_Testsome", e.code))
 	}
 	return nil
 }
 
 // cancel ends a receive for which nothing has come. It is over when poll says so.
-func (s *requests) cancel(r *request) error {
-	return failed("MPI_Cancel", C.MPI_Cancel(s.handle(r.index)))
+func (s *requests) cancel(index int) error {
+	return failed("MPI_Cancel", C.MPI_Cancel(&unsafe.Slice(s.handles, s.room)[index]))
 }
 
-// drop gives the lists back. Requests that are not over keep their memory pinned.
+// drop gives the lists back. What is left keeps its memory.
 func (s *requests) drop() {
 	for _, p := range []unsafe.Pointer{unsafe.Pointer(s.handles), unsafe.Pointer(s.indices), unsafe.Pointer(s.statuses), unsafe.Pointer(s.ends)} {
 		C.free(p)
 	}
-	*s = requests{}
-}
-
-// send sends blocks of memory, none of them empty and together at most fragmentBytes, as one
-// MPI message.
-func (g *communicator) send(dst, tag int, blocks [][]byte) (*request, error) {
-	r, handle := g.add()
-	at, lengths := make([]C.MPI_Aint, len(blocks)), make([]C.int, len(blocks))
-	for i, b := range blocks {
-		r.pinned.Pin(unsafe.SliceData(b))
-		at[i], lengths[i] = C.MPI_Aint(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), C.int(len(b))
-	}
-	code := C.volley_send(C.int(len(blocks)), unsafe.SliceData(at), unsafe.SliceData(lengths), C.int(dst), C.int(tag), g.comm, handle)
-	if err := failed("MPI_Isend", code); err != nil {
-		g.end(r)
-		return nil, err
-	}
-	return r, nil
+	s.handles, s.indices, s.statuses, s.ends = nil, nil, nil, nil
 }
 
 // anyRank stands for the sender of a message from whomever.
 const anyRank = -1
-
-// receive asks for a message of so many bytes. A longer one may be written past its end:
-// Open MPI does that within a host.
-func (g *communicator) receive(src, tag int, into []byte) (*request, error) {
-	r, handle := g.add()
-	var at unsafe.Pointer
-	if len(into) > 0 {
-		at = unsafe.Pointer(unsafe.SliceData(into))
-		r.pinned.Pin(at)
-	}
-	if err := failed("MPI_Irecv", C.volley_receive(at, C.int(len(into)), C.int(src), C.int(tag), g.comm, handle)); err != nil {
-		g.end(r)
-		return nil, err
-	}
-	return r, nil
-}
 
 // peek returns the tag of the first message from a rank that no receive was waiting for; ok
 // is false where there is none.
@@ -353,6 +399,8 @@ type communicator struct {
 	requests
 	rank, size int
 	mostTag    int
+	cores      int    // this rank's share of those of its machine
+	here       []bool // of each rank: whether it is on this machine
 }
 
 // duplicate makes a communicator of the ranks of another, given by its Fortran handle, or
@@ -368,6 +416,15 @@ func duplicate(handle *int) (*communicator, error) {
 		return nil, err
 	}
 	g.rank, g.size, g.mostTag = int(rank), int(size), int(most)
+	var node *C.volley_node
+	err := failed("MPI_Comm_split_type", C.volley_find_node(of, size, C.int(runtime.GOMAXPROCS(0)), C.int(C.sysconf(C._SC_NPROCESSORS_ONLN)), &node))
+	if err != nil {
+		return nil, err
+	}
+	g.cores = int(node.cores)
+	for _, here := range unsafe.Slice((*byte)(unsafe.Pointer(&node.here)), size) {
+		g.here = append(g.here, here != 0)
+	}
 	return g, nil
 }
 

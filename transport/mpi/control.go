@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -34,43 +35,64 @@ type answer struct {
 	time time.Duration
 }
 
-// sendControl sends a control message.
-func (e *Endpoint) sendControl(dst int, m controlMessage) error {
+// A controlSend is the send of a control message.
+type controlSend struct {
+	e    *Endpoint
+	pins runtime.Pinner
+}
+
+// sendControl has a control message posted.
+func (e *Endpoint) sendControl(dst int, m controlMessage) {
 	text, err := json.Marshal(m)
 	if err != nil {
-		return err
-	}
-	r, err := e.send(dst, controlTag, [][]byte{text})
-	if err == nil {
-		e.controlSends = append(e.controlSends, r)
-	}
-	return err
-}
-
-// postControl posts the receive of the next control message.
-func (e *Endpoint) postControl() (err error) {
-	e.controlReceive, err = e.receive(anyRank, controlTag, e.controlBuffer)
-	return err
-}
-
-// readControl reads the control message that has come.
-func (e *Endpoint) readControl() {
-	var m controlMessage
-	from, wrong := e.controlReceive.from, e.controlReceive.err
-	if wrong == nil && e.controlReceive.bytes >= 0 {
-		wrong = json.Unmarshal(e.controlBuffer[:e.controlReceive.bytes], &m)
-	}
-	if err := e.postControl(); err != nil || wrong != nil {
-		e.end(&transport.AbortError{Rank: e.rank, Cause: errors.Join(wrong, err)})
+		e.end(&transport.AbortError{Rank: e.rank, Cause: err})
 		return
 	}
+	s := &controlSend{e: e}
+	s.pins.Pin(&text[0])
+	e.controlSends++
+	e.add(s, 0, true, dst, controlTag, text)
+}
+
+func (s *controlSend) ended(int, int, int, error) { // who does not hear of it hears of nothing
+	s.e.controlSends--
+	s.pins.Unpin()
+}
+
+// A controlReceive is the receive of the next control message.
+type controlReceive struct {
+	e      *Endpoint
+	buffer []byte
+	pins   runtime.Pinner
+}
+
+// postControl has the receive of the next control message posted.
+func (e *Endpoint) postControl() {
+	e.add(e.control, 0, false, anyRank, controlTag, e.control.buffer)
+}
+
+// ended reads the control message that has come.
+func (r *controlReceive) ended(_, bytes, from int, err error) {
+	e := r.e
+	if e.closed {
+		r.pins.Unpin()
+		return
+	}
+	var m controlMessage
+	if err == nil && bytes >= 0 {
+		err = json.Unmarshal(r.buffer[:bytes], &m)
+	}
+	if err != nil {
+		e.end(&transport.AbortError{Rank: e.rank, Cause: err})
+		return
+	}
+	e.postControl()
 	switch {
 	case m.Abort != nil:
 		e.end(&transport.AbortError{Rank: from, Cause: errors.New(*m.Abort)})
 	case m.Clear != 0:
-		to := destination{from, m.Clear}
-		e.clears[to]++
-		e.sendCleared(to)
+		e.clears[destination{from, m.Clear}]++
+		e.release()
 	case m.Ask != 0:
 		rank, since := e.oldestWait()
 		e.sendControl(from, controlMessage{Answer: m.Ask, For: rank, Seconds: since.Seconds()})
@@ -93,7 +115,8 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 			e.questions++
 			number = e.questions
 			e.answers[number] = to
-			err = e.sendControl(rank, controlMessage{Ask: number})
+			e.sendControl(rank, controlMessage{Ask: number})
+			e.post()
 		}
 	})
 	if err != nil {
@@ -115,19 +138,29 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 
 // oldestWait returns whom this rank has waited for the longest, or -1.
 func (e *Endpoint) oldestWait() (rank int, waited time.Duration) {
-	rank = -1
-	for w := range e.waits {
-		if d := time.Since(w.since); rank < 0 || d > waited {
-			rank, waited = w.rank, d
+	var oldest *queue
+	for q := range e.waits {
+		if oldest == nil || q.since.Before(oldest.since) {
+			oldest = q
 		}
 	}
-	return rank, waited
+	if oldest != nil {
+		for _, t := range append(e.underWay(), e.held...) {
+			if t.queue == oldest {
+				return t.Rank, time.Since(oldest.since)
+			}
+		}
+	}
+	return -1, 0
 }
 
 // end notes the first abort.
 func (e *Endpoint) end(err *transport.AbortError) {
 	if e.abort == nil {
 		e.abort = err
+	}
+	for q := range e.waits {
+		q.signal()
 	}
 }
 
@@ -146,5 +179,6 @@ func (e *Endpoint) Abort(cause error) {
 				e.sendControl(r, controlMessage{Abort: &text})
 			}
 		}
+		e.post()
 	})
 }

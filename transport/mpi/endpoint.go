@@ -15,50 +15,66 @@ import (
 // once.
 type Endpoint struct {
 	*communicator
-	lengthBits int // of a tag
+	streamShift int // of tags
 
 	// What follows is guarded by the engine's lock.
-	posted    map[stream][]*receiving // receives, oldest first
-	sends     []*sending
+	serial    int
+	held      []*transfer         // sends that wait for a clear-to-send, or for others of their stream
 	clears    map[destination]int // clear-to-sends that came before the sends
-	connected map[int]bool        // ranks that were sent or have sent something
-	cleared   []*receiving        // long messages whose senders were told clear-to-send, and that have not come
-	uncleared []*receiving        // those whose senders were not, oldest first
+	connected []bool              // ranks that were sent or have sent something
+	cleared   []*transfer         // long receives whose senders were told clear-to-send, and that have not come
+	uncleared []*transfer         // those whose senders were not, oldest first
+	refused   []*transfer         // receives that get messages of other lengths
 	checked   time.Time           // when messages of other lengths were looked for
 
-	controlSends   []*request
-	controlReceive *request // posted for the next control message
-	controlBuffer  []byte   // of controlReceive
-	answers        map[int]chan answer
-	questions      int // so far: the number of one is its place in answers
+	controlSends int // under way
+	control      *controlReceive
+	answers      map[int]chan answer
+	questions    int // so far: the number of one is its place in answers
 
-	waits  map[*wait]bool
-	abort  *transport.AbortError
-	closed bool
-	broken bool // a wait was given up: messages may be left that nobody takes
-
-	buffers bufferPool
+	waits    map[*queue]bool
+	poller   *queue // that polls for all
+	patience int    // see mostPatience
+	abort    *transport.AbortError
+	closed   bool
+	broken   bool // a wait was given up: messages may be left that nobody takes
 }
 
 var (
-	_ transport.Transport = (*Endpoint)(nil)
-	_ transport.Inquirer  = (*Endpoint)(nil)
+	_ transport.Transport  = (*Endpoint)(nil)
+	_ transport.Inquirer   = (*Endpoint)(nil)
+	_ transport.CoreSharer = (*Endpoint)(nil)
 )
 
-// controlTag is the tag of control messages. The others have one more than round·ports +
-// port, and then bits that depend on the length of the message: a message of another length
-// than was asked for is never put into memory that is too short.
-const controlTag = 0
-
-// mostLengthBits is how many they are if the library has room; ports and leastRounds go first.
+// controlTag is the tag of control messages. That of another message has one more than the
+// number of its stream, bits that depend on the lengths of its parts, and a bit that says whether
+// more pieces follow. A message of other lengths than were asked for is so never put into memory
+// that is too short.
 const (
-	mostLengthBits = 10
-	ports          = 64
-	leastRounds    = 1 << 14
+	controlTag = 0
+	moreBit    = 1
 )
 
-// lengthHash depends on a length.
-func lengthHash(n, bits int) int { return int(uint64(n) * 0x9e3779b97f4a7c15 >> (64 - bits)) }
+// Streams are numbered: many rounds of up to fewPorts ports, and after those few rounds of more.
+const (
+	fewPorts   = 64
+	manyPorts  = 1 << 10
+	manyRounds = 1 << 13
+	fewRounds  = fewPorts * manyRounds / manyPorts
+	streams    = 2 * fewPorts * manyRounds
+)
+
+// mostHashBits is how many bits of a tag depend on lengths if the library has room.
+const mostHashBits = 10
+
+// lengthHash depends on the lengths of parts.
+func lengthHash(parts [][]byte, bits int) int {
+	h := uint64(0)
+	for _, part := range parts {
+		h = (h + uint64(len(part)) + 1) * 0x9e3779b97f4a7c15
+	}
+	return int(h >> (64 - bits))
+}
 
 func newEndpoint(handle *int) (e *Endpoint, err error) {
 	call(func() {
@@ -67,18 +83,18 @@ func newEndpoint(handle *int) (e *Endpoint, err error) {
 			return
 		}
 		e = &Endpoint{
-			communicator:  g,
-			lengthBits:    max(1, min(mostLengthBits, bits.Len(uint(g.mostTag))-bits.Len(ports*leastRounds))),
-			posted:        map[stream][]*receiving{},
-			clears:        map[destination]int{},
-			connected:     map[int]bool{},
-			waits:         map[*wait]bool{},
-			answers:       map[int]chan answer{},
-			controlBuffer: make([]byte, controlBytes),
+			communicator: g,
+			streamShift:  1 + max(1, min(mostHashBits, bits.Len(uint(g.mostTag))-bits.Len(streams)-1)),
+			clears:       map[destination]int{},
+			connected:    make([]bool, g.size),
+			waits:        map[*queue]bool{},
+			answers:      map[int]chan answer{},
 		}
-		if err = e.postControl(); err == nil {
-			engine.open[e] = true
-		}
+		e.control = &controlReceive{e: e, buffer: make([]byte, controlBytes)}
+		e.control.pins.Pin(&e.control.buffer[0])
+		e.postControl()
+		e.post()
+		engine.open[e] = true
 	})
 	return e, err
 }
@@ -92,13 +108,21 @@ func (e *Endpoint) Size() int { return e.size }
 // Exclusive calls f while nothing else calls MPI, on a thread that may.
 func (e *Endpoint) Exclusive(f func()) { call(f) }
 
+// Cores returns this rank's share of the cores of its machine.
+func (e *Endpoint) Cores() int { return e.cores }
+
 // tagOf returns MPI's tag for a message of ours.
-func (e *Endpoint) tagOf(t transport.Tag, length int) (int, error) {
-	rounds := e.mostTag>>e.lengthBits/ports - 1
-	if t.Port < 0 || t.Port >= ports || t.Round < 0 || t.Round >= rounds {
-		return 0, fmt.Errorf("mpi: %v: the MPI library has room for %d rounds of %d ports", t, rounds, ports)
+func (e *Endpoint) tagOf(t transport.Tag, parts [][]byte) (int, error) {
+	number := t.Round*fewPorts + t.Port
+	fits := t.Round < manyRounds
+	if t.Port >= fewPorts {
+		number, fits = streams/2+t.Round*manyPorts+t.Port, t.Round < fewRounds && t.Port < manyPorts
 	}
-	return (1+t.Round*ports+t.Port)<<e.lengthBits | lengthHash(length, e.lengthBits), nil
+	if number >= e.mostTag>>e.streamShift || !fits || t.Port < 0 || t.Round < 0 {
+		return 0, fmt.Errorf("mpi: %v: there is room for %d rounds of %d ports and %d rounds of %d, or less if the library has few tags",
+			t, manyRounds, fewPorts, fewRounds, manyPorts)
+	}
+	return (1+number)<<e.streamShift | lengthHash(parts, e.streamShift-1)<<1, nil
 }
 
 // peer returns an error unless r is another rank.
@@ -107,39 +131,6 @@ func (e *Endpoint) peer(doing string, r int) error {
 		return fmt.Errorf("rank %d cannot %s rank %d: not another rank of the group of %d", e.rank, doing, r, e.size)
 	}
 	return nil
-}
-
-// A transfer is what sends and receives have in common.
-type transfer struct {
-	e      *Endpoint
-	doing  string // what this end does with the rank at the other
-	rank   int
-	tag    transport.Tag
-	mpiTag int
-	done   bool
-	err    error
-}
-
-// begin reports whether a transfer of so many bytes may begin; else it has failed.
-func (t *transfer) begin(length int) bool {
-	e := t.e
-	if t.err = e.peer(t.doing, t.rank); t.err == nil {
-		switch {
-		case e.abort != nil: // nothing goes to those who have not heard of it
-			t.err = e.abort
-		case e.closed:
-			t.err = fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed)
-		default:
-			t.mpiTag, t.err = e.tagOf(t.tag, length)
-		}
-	}
-	t.done = t.err != nil
-	return !t.done
-}
-
-// fail ends the transfer with an error.
-func (t *transfer) fail(err error) {
-	t.done, t.err = true, fmt.Errorf("rank %d: %s rank %d, %v: %w", t.e.rank, t.doing, t.rank, t.tag, err)
 }
 
 // abortDrain is how long Close waits for control messages, such as those of an abort, to be
@@ -155,7 +146,7 @@ func (e *Endpoint) Close() error {
 			if !e.closed {
 				e.progress()
 			}
-			left = len(e.controlSends)
+			left = e.controlSends
 		})
 		if left == 0 {
 			break
@@ -167,21 +158,18 @@ func (e *Endpoint) Close() error {
 			return
 		}
 		e.closed = true
-		receives := len(e.posted)
-		for _, queue := range e.posted {
-			for _, r := range queue {
-				r.fail(fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
-				if r.request != nil {
-					err = errors.Join(err, e.cancel(r.request))
-				}
+		left := len(e.held) + e.active - 1 // but the control receive
+		for i, s := range e.slots {
+			if t, ok := s.owner.(*transfer); s.owner == e.control || ok && t.Receive {
+				err = errors.Join(err, e.cancel(i))
 			}
 		}
-		e.posted = nil
 		delete(engine.open, e)
-		err = errors.Join(err, e.cancel(e.controlReceive), e.poll())
-		engine.lost = append(engine.lost, e.list...)
+		err = errors.Join(err, e.poll())
 		// Messages that are left would be found in the next group of the same context.
-		if !e.broken && e.abort == nil && len(e.sends)+receives+len(e.controlSends) == 0 {
+		if e.broken || e.abort != nil || left+e.active > 0 {
+			engine.lost = append(engine.lost, e)
+		} else {
 			err = errors.Join(err, e.free())
 		}
 		e.drop()

@@ -18,7 +18,7 @@ var engine struct {
 	anyThread bool
 	driver    chan func() // what the one thread is to call, where not any may
 	open      map[*Endpoint]bool
-	lost      []*request // of endpoints that are closed: MPI may use their memory at any time
+	lost      []*Endpoint // closed ones: MPI may use their memory at any time
 
 	progressed  atomic.Int64 // when an endpoint last made progress, in ns
 	wanted      atomic.Int32 // how many goroutines want the lock

@@ -36,7 +36,7 @@ func Cases() []Case {
 		{"large messages both ways", 2, largeBothWays},
 		{"a sent buffer is free after Wait", 2, bufferFree},
 		{"one buffer for all rounds", 2, bufferReused},
-		{"messages held and released in any order", 2, releaseInAnyOrder},
+		{"messages of a queue one by one", 2, oneByOne},
 		{"several goroutines at once", 2, sideBySide},
 		{"wrong lengths", 2, wrongLengths},
 		{"wrong ranks", 1, wrongRanks},
@@ -54,12 +54,17 @@ func everyRank(ctx context.Context, tr transport.Transport) error {
 	if d.Size() < 1 || d.Rank() < 0 || d.Rank() >= d.Size() {
 		return fmt.Errorf("it is rank %d of %d", d.Rank(), d.Size())
 	}
+	return d.meet(transport.Tag{})
+}
+
+// meet trades a message with every other rank.
+func (d endpoint) meet(tag transport.Tag) error {
 	var out, in []message
 	for r := range d.Size() {
 		if r != d.Rank() {
 			// The sizes of the group as both ends see them go into the message.
-			out = append(out, message{d.Rank(), r, transport.Tag{}, d.Size(), []int{8}})
-			in = append(in, message{r, d.Rank(), transport.Tag{}, d.Size(), []int{8}})
+			out = append(out, message{d.Rank(), r, tag, d.Size(), []int{8}})
+			in = append(in, message{r, d.Rank(), tag, d.Size(), []int{8}})
 		}
 	}
 	return d.trade(out, in)
@@ -129,11 +134,11 @@ func tagsInAnyOrder(ctx context.Context, tr transport.Transport) error {
 	d := endpoint{ctx, tr}
 	const count = 101 // prime, so that i -> 37·i runs through all
 	tag := func(i int) transport.Tag { return transport.Tag{Round: i / 7, Port: i % 7} }
-	var going []outgoing
+	var going []pending
 	for i := range count {
 		going = append(going, d.post(d.toNext(tag(i), 0, i)))
 	}
-	var coming []incoming
+	var coming []pending
 	for i := range count {
 		i = 37 * i % count
 		coming = append(coming, d.await(d.fromPrev(tag(i), 0, i)))
@@ -149,8 +154,8 @@ func tagsInAnyOrder(ctx context.Context, tr transport.Transport) error {
 func orderWithinTag(ctx context.Context, tr transport.Transport) error {
 	d := endpoint{ctx, tr}
 	const count = 200
-	var going []outgoing
-	var coming []incoming
+	var going []pending
+	var coming []pending
 	for i := range count {
 		if i < count/2 { // the first half of the receives come early
 			coming = append(coming, d.await(d.fromPrev(transport.Tag{}, i, 10)))
@@ -250,22 +255,21 @@ func bufferFree(ctx context.Context, tr transport.Transport) error {
 		l := message{min(d.Rank(), other), max(d.Rank(), other), transport.Tag{Round: round}, 0, []int{size}}
 		if d.Rank() == l.src {
 			parts := l.parts()
-			if err := d.sent(outgoing{l, d.Send(l.dst, l.tag, parts)}); err != nil {
+			if err := d.sent(d.start(l, &transport.Transfer{Rank: l.dst, Tag: l.tag, Parts: parts})); err != nil {
 				return err
 			}
 			clear(parts[0])
 			parts[0] = nil
 			continue
 		}
-		m, err := d.open(d.await(l))
-		if err != nil {
+		coming := d.await(l)
+		if err := d.read(coming); err != nil {
 			return err
 		}
 		time.Sleep(pause)
-		if err := l.check(m.Parts); err != nil {
-			return fmt.Errorf("changed before Release: %w", err)
+		if err := l.check(coming.Parts); err != nil {
+			return fmt.Errorf("changed after Wait: %w", err)
 		}
-		m.Release()
 	}
 	return nil
 }
@@ -277,7 +281,7 @@ func bufferReused(ctx context.Context, tr transport.Transport) error {
 	for i := range 100 {
 		l := d.toNext(tag, i, len(parts[0]))
 		l.fill(0, parts[0])
-		going := outgoing{l, d.Send(l.dst, tag, parts)}
+		going := d.start(l, &transport.Transfer{Rank: l.dst, Tag: tag, Parts: parts})
 		if err := d.read(d.await(d.fromPrev(tag, i, len(parts[0])))); err != nil {
 			return err
 		}
@@ -288,31 +292,64 @@ func bufferReused(ctx context.Context, tr transport.Transport) error {
 	return nil
 }
 
-func releaseInAnyOrder(ctx context.Context, tr transport.Transport) error {
+// oneByOne has a queue in which a message comes while others do not, and that is posted to
+// while somebody waits for it. What the context of a wait has left comes to the next.
+func oneByOne(ctx context.Context, tr transport.Transport) error {
 	d := endpoint{ctx, tr}
-	const count = 20
-	var going []outgoing
-	var coming []incoming
+	const count = 5
+	q := d.NewQueue()
+	var all []*transport.Transfer
 	for i := range count {
-		tag := transport.Tag{Round: i / 2} // two messages to a tag
-		going = append(going, d.post(d.toNext(tag, i, 5000)))
-		coming = append(coming, d.await(d.fromPrev(tag, i, 5000)))
+		for _, n := range []int{10, 1 << 18} {
+			t := d.fromPrev(transport.Tag{Round: i}, 0, n).incoming()
+			t.ID = i
+			all = append(all, t)
+			q.Post(t)
+		}
 	}
-	held := make([]transport.Message, count)
-	for i, a := range coming {
-		var err error
-		if held[i], err = d.open(a); err != nil {
+	given, giveUp := context.WithTimeout(ctx, time.Millisecond)
+	defer giveUp()
+	if t, err := q.Wait(given); t != nil || err == nil {
+		return fmt.Errorf("a transfer is over before it was sent: %v, error %w", t, err)
+	}
+	if err := d.meet(transport.Tag{Round: count}); err != nil { // no rank sends before all have waited
+		return err
+	}
+	wait := func(receive bool, round int) error {
+		t, err := q.Wait(ctx)
+		if err != nil {
+			return fmt.Errorf("wait for a message of round %d: %w", round, err)
+		}
+		if t.Receive != receive || t.Tag.Round != round {
+			return fmt.Errorf("wait for a message of round %d: got that of %v (received: %v)", round, t.Tag, t.Receive)
+		}
+		if receive {
+			return d.fromPrev(t.Tag, 0, t.Lengths()...).check(t.Parts)
+		}
+		return nil
+	}
+	for i := range count {
+		i = count - 1 - i
+		going := []pending{d.post(d.toNext(all[2*i].Tag, 0, 10)), d.post(d.toNext(all[2*i].Tag, 0, 1<<18))}
+		for range going {
+			if err := wait(true, i); err != nil {
+				return err
+			}
+		}
+		if err := d.sent(going...); err != nil {
+			return err
+		}
+		if err := d.meet(transport.Tag{Round: count + 1 + i}); err != nil {
 			return err
 		}
 	}
-	for i := range held {
-		i = 7 * i % count
-		if err := coming[i].check(held[i].Parts); err != nil {
-			return fmt.Errorf("changed before Release: %w", err)
-		}
-		held[i].Release()
+	late := d.toNext(transport.Tag{Round: 3 * count}, 0, 100)
+	coming := d.await(d.fromPrev(late.tag, 0, 100))
+	defer time.AfterFunc(pause, func() { q.Post(late.outgoing()) }).Stop()
+	if err := wait(false, late.tag.Round); err != nil {
+		return err
 	}
-	return d.sent(going...)
+	return d.read(coming)
 }
 
 // sideBySide has goroutines of one rank that trade by tags of their own, and one that waits
@@ -357,9 +394,8 @@ func wrongLengths(ctx context.Context, tr transport.Transport) error {
 	} {
 		tag := transport.Tag{Round: round, Port: 1}
 		going := d.post(d.toNext(tag, 0, c.sent...))
-		m, err := d.await(d.fromPrev(tag, 0, c.asked...)).Wait(ctx)
+		err := d.await(d.fromPrev(tag, 0, c.asked...)).Wait(ctx)
 		if err == nil {
-			m.Release()
 			return fmt.Errorf("receive of parts of %v bytes sent as %v: no error", c.asked, c.sent)
 		}
 		wrong, ok := errors.AsType[*transport.LengthError](err)
@@ -390,10 +426,9 @@ func sum(sizes []int) (total int) {
 func wrongRanks(ctx context.Context, tr transport.Transport) error {
 	d := endpoint{ctx, tr}
 	for _, r := range []int{d.Rank(), -1, d.Size(), d.Size() + 7} {
-		_, err := d.Receive(r, never, []int{1}).Wait(ctx)
 		for doing, err := range map[string]error{
-			"send to":      d.Send(r, never, [][]byte{{1}}).Wait(ctx),
-			"receive from": err,
+			"send to":      transport.Send(ctx, tr, r, never, []byte{1}),
+			"receive from": transport.Receive(ctx, tr, r, never, []byte{1}),
 		} {
 			switch {
 			case err == nil:
@@ -432,12 +467,12 @@ func ctxEnds(ctx context.Context, tr transport.Transport) error {
 		{"ended before Wait", ended},
 	} {
 		tag := transport.Tag{Round: never.Round + i}
-		if _, err := d.Receive(d.prev(), tag, []int{1}).Wait(c.ctx); !errors.Is(err, cause) {
+		if err := transport.Receive(c.ctx, tr, d.prev(), tag, []byte{1}); !errors.Is(err, cause) {
 			return fmt.Errorf("receive, ctx %s: %w", c.how, unwanted(err, "the cause of ctx"))
 		}
 		// A small message may be on its way in a copy.
 		tag.Port = 1
-		if err := d.Send(d.next(), tag, [][]byte{{1}}).Wait(c.ctx); err != nil && !errors.Is(err, cause) {
+		if err := transport.Send(c.ctx, tr, d.next(), tag, []byte{1}); err != nil && !errors.Is(err, cause) {
 			return fmt.Errorf("send, ctx %s: %w", c.how, unwanted(err, "nil or the cause of ctx"))
 		}
 	}
@@ -485,11 +520,10 @@ func stoppedBy(rank int, err error) error {
 
 // aborted returns an error unless new transfers say that rank aborted.
 func (d endpoint) aborted(rank int) error {
-	_, err := d.Receive(d.prev(), never, []int{1}).Wait(d.ctx)
-	if err := stoppedBy(rank, err); err != nil {
+	if err := stoppedBy(rank, transport.Receive(d.ctx, d, d.prev(), never, []byte{1})); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
-	if err := stoppedBy(rank, d.Send(d.next(), never, [][]byte{{1}}).Wait(d.ctx)); err != nil {
+	if err := stoppedBy(rank, transport.Send(d.ctx, d, d.next(), never, []byte{1})); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
 	return nil
@@ -505,8 +539,8 @@ func abortUnderWay(ctx context.Context, tr transport.Transport) error {
 	if d.Rank() == last {
 		defer time.AfterFunc(pause, func() { d.Abort(cause) }).Stop()
 	}
-	send := d.Send(d.next(), never, [][]byte{{1}})
-	_, err := d.Receive(d.prev(), transport.Tag{Round: never.Round, Port: 1}, []int{1}).Wait(ctx)
+	send := d.post(d.toNext(never, 0, 1))
+	err := transport.Receive(ctx, tr, d.prev(), transport.Tag{Round: never.Round, Port: 1}, []byte{1})
 	if wrong := stoppedBy(last, err); wrong != nil {
 		return fmt.Errorf("receive: %w", wrong)
 	}
@@ -524,7 +558,7 @@ func abortLater(ctx context.Context, tr transport.Transport) error {
 	if err := d.connect(); err != nil {
 		return err
 	}
-	receive := d.Receive(d.prev(), transport.Tag{Round: never.Round, Port: 1}, []int{1})
+	receive := d.await(d.fromPrev(transport.Tag{Round: never.Round, Port: 1}, 0, 1))
 	if d.Rank() == 0 {
 		d.Abort(stop(0))
 		if err := d.aborted(0); err != nil { // here it holds at once
@@ -532,8 +566,7 @@ func abortLater(ctx context.Context, tr transport.Transport) error {
 		}
 	}
 	time.Sleep(pause)
-	_, err := receive.Wait(ctx)
-	if err := stoppedBy(0, err); err != nil {
+	if err := stoppedBy(0, receive.Wait(ctx)); err != nil {
 		return fmt.Errorf("receive begun before: %w", err)
 	}
 	return d.aborted(0)
@@ -568,7 +601,7 @@ func abortsAtOnce(ctx context.Context, tr transport.Transport) error {
 	for range 4 {
 		aborts.Go(func() { d.Abort(stop(d.Rank())) })
 	}
-	_, err := d.Receive(d.prev(), never, []int{1}).Wait(ctx)
+	err := transport.Receive(ctx, tr, d.prev(), never, []byte{1})
 	first, ok := errors.AsType[*transport.AbortError](err)
 	if !ok {
 		return unwanted(err, "an AbortError")
@@ -583,7 +616,7 @@ func abortsAtOnce(ctx context.Context, tr transport.Transport) error {
 func closeEarly(ctx context.Context, tr transport.Transport) error {
 	d := endpoint{ctx, tr}
 	if d.Rank() == 0 {
-		var going []outgoing
+		var going []pending
 		for r := 1; r < d.Size(); r++ {
 			for i := range 10 {
 				going = append(going, d.post(message{0, r, transport.Tag{}, i, []int{10, 1000 * i}}))

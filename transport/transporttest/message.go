@@ -104,16 +104,48 @@ func (d endpoint) partner() (r int, ok bool) {
 	return r, r < d.Size()
 }
 
-// An outgoing is a message on its way out.
-type outgoing struct {
+// A pending is a message on its way, in a queue of its own.
+type pending struct {
 	message
-	transport.Sending
+	*transport.Transfer
+	queue transport.Queue
 }
 
-func (d endpoint) post(l message) outgoing { return outgoing{l, d.Send(l.dst, l.tag, l.parts())} }
+// Wait waits until the message is there, or its memory free.
+func (p pending) Wait(ctx context.Context) error {
+	t, err := p.queue.Wait(ctx)
+	if t != nil && t != p.Transfer {
+		return fmt.Errorf("wait for %v: it returned a transfer that was not posted, %+v", p.message, *t)
+	}
+	return err
+}
+
+func (d endpoint) start(l message, t *transport.Transfer) pending {
+	p := pending{l, t, d.NewQueue()}
+	p.queue.Post(t)
+	return p
+}
+
+// outgoing returns the transfer of a message that is sent.
+func (l message) outgoing() *transport.Transfer {
+	return &transport.Transfer{Rank: l.dst, Tag: l.tag, Parts: l.parts()}
+}
+
+// incoming returns that of one received, into memory with other bytes.
+func (l message) incoming() *transport.Transfer {
+	t := &transport.Transfer{Rank: l.src, Tag: l.tag, Receive: true}
+	for _, n := range l.lengths {
+		t.Parts = append(t.Parts, bytes.Repeat([]byte{0xA5}, n))
+	}
+	return t
+}
+
+func (d endpoint) post(l message) pending { return d.start(l, l.outgoing()) }
+
+func (d endpoint) await(l message) pending { return d.start(l, l.incoming()) }
 
 // sent waits until the messages' memory is free.
-func (d endpoint) sent(messages ...outgoing) error {
+func (d endpoint) sent(messages ...pending) error {
 	for _, p := range messages {
 		if err := p.Wait(d.ctx); err != nil {
 			return fmt.Errorf("send of %v: %w", p.message, err)
@@ -122,51 +154,58 @@ func (d endpoint) sent(messages ...outgoing) error {
 	return nil
 }
 
-// An incoming is a message on its way in.
-type incoming struct {
-	message
-	transport.Receiving
-}
-
-func (d endpoint) await(l message) incoming {
-	return incoming{l, d.Receive(l.src, l.tag, slices.Clone(l.lengths))}
-}
-
-// open waits for a message and checks what it says; the caller releases it.
-func (d endpoint) open(a incoming) (transport.Message, error) {
-	m, err := a.Wait(d.ctx)
-	if err != nil {
-		return m, fmt.Errorf("receive of %v: %w", a.message, err)
-	}
-	return m, a.check(m.Parts)
-}
-
-// read opens the messages in turn and releases each.
-func (d endpoint) read(messages ...incoming) error {
-	for _, a := range messages {
-		m, err := d.open(a)
-		if err != nil {
+// read waits for the messages in turn and checks what they say.
+func (d endpoint) read(messages ...pending) error {
+	for _, p := range messages {
+		if err := p.Wait(d.ctx); err != nil {
+			return fmt.Errorf("receive of %v: %w", p.message, err)
+		}
+		if err := p.check(p.Parts); err != nil {
 			return err
 		}
-		m.Release()
 	}
 	return nil
 }
 
-// trade sends and receives all at once.
+// trade sends and receives all at once, in one queue.
 func (d endpoint) trade(out, in []message) error {
-	var coming []incoming
-	for _, l := range in {
-		coming = append(coming, d.await(l))
+	q := d.NewQueue()
+	var all []*transport.Transfer
+	for i, l := range in {
+		t := l.incoming()
+		t.ID = i
+		all = append(all, t)
 	}
-	var going []outgoing
-	for _, l := range out {
-		going = append(going, d.post(l))
+	for i, l := range out {
+		t := l.outgoing()
+		t.ID = i
+		all = append(all, t)
 	}
-	if err := d.read(coming...); err != nil {
-		return err
+	q.Post(all...)
+	for range slices.Clone(all) {
+		t, err := q.Wait(d.ctx)
+		if err != nil && t == nil {
+			return fmt.Errorf("%d of %d messages under way, such as that of %v: %w", len(all), len(in)+len(out), all[0].Tag, err)
+		}
+		i := slices.Index(all, t)
+		if i < 0 {
+			return fmt.Errorf("a transfer that was not posted, or is named twice: %+v", *t)
+		}
+		all = slices.Delete(all, i, i+1)
+		if !t.Receive {
+			if err != nil {
+				return fmt.Errorf("send of %v: %w", out[t.ID], err)
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("receive of %v: %w", in[t.ID], err)
+		}
+		if err := in[t.ID].check(t.Parts); err != nil {
+			return err
+		}
 	}
-	return d.sent(going...)
+	return nil
 }
 
 // pass trades one message of these lengths around the ring.

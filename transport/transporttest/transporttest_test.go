@@ -53,33 +53,37 @@ func TestBrokenTransports(t *testing.T) {
 			noticed: []string{"parts of all sizes", "large messages both ways", "a sent buffer is free after Wait"},
 		},
 		{
-			how:     "sends at most 1024 parts",
-			wrap:    func(tr transport.Transport) transport.Transport { return &fewParts{tr} },
+			how: "sends at most 1024 parts",
+			wrap: posting(func(_ transport.Transport, t *transport.Transfer) {
+				if !t.Receive {
+					t.Parts = t.Parts[:min(len(t.Parts), 1024)]
+				}
+			}),
 			noticed: []string{"many parts"},
 		},
 		{
 			how:     "knows no ports",
-			wrap:    func(tr transport.Transport) transport.Transport { return &noPorts{tr} },
+			wrap:    posting(func(_ transport.Transport, t *transport.Transfer) { t.Tag.Port = 0 }),
 			noticed: []string{"tags in any order", "all pairs on three ports", "send before receive"},
 		},
 		{
 			how:     "overtakes within a tag",
-			wrap:    func(tr transport.Transport) transport.Transport { return &overtaking{Transport: tr} },
+			wrap:    overtaking,
 			noticed: []string{"order within a tag"},
 		},
 		{
-			how:     "holds one message at a time",
-			wrap:    func(tr transport.Transport) transport.Transport { return &oneBuffer{Transport: tr} },
-			noticed: []string{"messages held and released in any order"},
+			how:     "names what is over in the order of posting",
+			wrap:    func(tr transport.Transport) transport.Transport { return &inOrder{tr} },
+			noticed: []string{"messages of a queue one by one"},
 		},
 		{
 			how:     "lets a wait hold up everything else",
-			wrap:    func(tr transport.Transport) transport.Transport { return &oneAtATime{Transport: tr} },
+			wrap:    oneAtATime,
 			noticed: []string{"several goroutines at once"},
 		},
 		{
-			how:     "does not wait for Release",
-			wrap:    func(tr transport.Transport) transport.Transport { return &impatient{tr} },
+			how:     "does not wait until a message is sent",
+			wrap:    func(tr transport.Transport) transport.Transport { return &tardy{Transport: tr} },
 			noticed: []string{"a sent buffer is free after Wait"},
 			racy:    true,
 		},
@@ -90,12 +94,12 @@ func TestBrokenTransports(t *testing.T) {
 		},
 		{
 			how:     "sends to other ranks than asked",
-			wrap:    func(tr transport.Transport) transport.Transport { return &modulo{tr} },
+			wrap:    posting(func(tr transport.Transport, t *transport.Transfer) { t.Rank = (t.Rank + tr.Size()) % tr.Size() }),
 			noticed: []string{"wrong ranks"},
 		},
 		{
 			how:     "does not look at ctx",
-			wrap:    func(tr transport.Transport) transport.Transport { return &deaf{tr} },
+			wrap:    deaf,
 			noticed: []string{"ctx ends a wait"},
 		},
 		{
@@ -122,7 +126,7 @@ func TestBrokenTransports(t *testing.T) {
 		},
 		{
 			how:     "forgets at Close what it has sent",
-			wrap:    func(tr transport.Transport) transport.Transport { return &forgetful{Transport: tr} },
+			wrap:    func(tr transport.Transport) transport.Transport { return &tardy{Transport: tr, copies: true} },
 			noticed: []string{"what was sent arrives after Close"},
 		},
 		{
@@ -189,7 +193,7 @@ func TestFailureStopsOthers(t *testing.T) {
 		if tr.Rank() == 1 {
 			return errors.New("no luck")
 		}
-		return endpoint{ctx, tr}.read(endpoint{ctx, tr}.await(message{src: 1, dst: tr.Rank()}))
+		return endpoint{ctx, tr}.read(endpoint{ctx, tr}.await(message{src: 1, dst: tr.Rank(), tag: never}))
 	}}
 	wrong := runGroup(t.Context(), c, group(3, same), time.Minute, time.Minute)
 	if got := fmt.Sprint(wrong); got != "[rank 1: no luck]" || time.Since(start) > 30*time.Second {
@@ -212,7 +216,7 @@ func TestRankByRank(t *testing.T) {
 		})
 	}
 	ranks.Wait()
-	if err := group[0].Send(1, never, nil).Wait(t.Context()); !errors.Is(err, transport.ErrClosed) {
+	if err := transport.Send(t.Context(), group[0], 1, never); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("rank 1 was not closed: %v", err)
 	}
 }
@@ -251,143 +255,208 @@ func withFault(f faulty.Fault) func(transport.Transport) transport.Transport {
 	return func(tr transport.Transport) transport.Transport { return faulty.New(tr, f) }
 }
 
-type (
-	sendWait    func(context.Context) error
-	receiveWait func(context.Context) (transport.Message, error)
-)
+// changed is a transport whose queues have another Post or Wait.
+type changed struct {
+	transport.Transport
+	post func(transport.Queue, ...*transport.Transfer)
+	wait func(transport.Queue, context.Context) (*transport.Transfer, error)
+}
 
-func (w sendWait) Wait(ctx context.Context) error                         { return w(ctx) }
-func (w receiveWait) Wait(ctx context.Context) (transport.Message, error) { return w(ctx) }
+type changedQueue struct {
+	transport.Queue
+	of *changed
+}
+
+func (c *changed) NewQueue() transport.Queue { return changedQueue{c.Transport.NewQueue(), c} }
+
+func (q changedQueue) Post(transfers ...*transport.Transfer) {
+	if q.of.post == nil {
+		q.Queue.Post(transfers...)
+		return
+	}
+	for _, t := range transfers {
+		q.of.post(q.Queue, t)
+	}
+}
+
+func (q changedQueue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	if q.of.wait == nil {
+		return q.Queue.Wait(ctx)
+	}
+	return q.of.wait(q.Queue, ctx)
+}
+
+// posting changes each transfer that is posted.
+func posting(change func(tr transport.Transport, t *transport.Transfer)) func(transport.Transport) transport.Transport {
+	return func(tr transport.Transport) transport.Transport {
+		return &changed{Transport: tr, post: func(q transport.Queue, transfers ...*transport.Transfer) {
+			change(tr, transfers[0])
+			q.Post(transfers...)
+		}}
+	}
+}
 
 type rankZero struct{ transport.Transport }
 
 func (*rankZero) Rank() int { return 0 }
 
-type fewParts struct{ transport.Transport }
-
-func (b *fewParts) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	return b.Transport.Send(dst, tag, parts[:min(len(parts), 1024)])
+// overtaking swaps the first two receives of each tag.
+func overtaking(tr transport.Transport) transport.Transport {
+	held := map[transport.Tag]func(){}
+	return &changed{Transport: tr, post: func(q transport.Queue, transfers ...*transport.Transfer) {
+		t := transfers[0]
+		first, ok := held[t.Tag]
+		switch {
+		case !t.Receive || ok && first == nil:
+			q.Post(t)
+		case ok:
+			q.Post(t)
+			first()
+			held[t.Tag] = nil
+		default:
+			held[t.Tag] = func() { q.Post(t) }
+		}
+	}}
 }
 
-type noPorts struct{ transport.Transport }
+type inOrder struct{ transport.Transport }
 
-func (b *noPorts) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	return b.Transport.Send(dst, transport.Tag{Round: tag.Round}, parts)
+type inOrderQueue struct {
+	transport.Queue
+	mu     sync.Mutex
+	posted []*transport.Transfer
+	over   map[*transport.Transfer]error
 }
 
-func (b *noPorts) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	return b.Transport.Receive(src, transport.Tag{Round: tag.Round}, lengths)
+func (b *inOrder) NewQueue() transport.Queue {
+	return &inOrderQueue{Queue: b.Transport.NewQueue(), over: map[*transport.Transfer]error{}}
 }
 
-// overtaking swaps the first two receives.
-type overtaking struct {
-	transport.Transport
-	first *receiveWait
-	count int
+func (q *inOrderQueue) Post(transfers ...*transport.Transfer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.posted = append(q.posted, transfers...)
+	q.Queue.Post(transfers...)
 }
 
-func (b *overtaking) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	r := b.Transport.Receive(src, tag, lengths)
-	b.count++
-	switch b.count {
-	case 1:
-		b.first = new(receiveWait)
-		*b.first = r.Wait
-		return receiveWait(func(ctx context.Context) (transport.Message, error) { return (*b.first)(ctx) })
-	case 2:
-		wait := *b.first
-		*b.first = r.Wait
-		return receiveWait(wait)
+func (q *inOrderQueue) first() (t *transport.Transfer, err error, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.posted) == 0 {
+		return nil, nil, false
 	}
-	return r
+	t = q.posted[0]
+	if err, ok = q.over[t]; ok {
+		q.posted = q.posted[1:]
+	}
+	return t, err, ok
 }
 
-type oneBuffer struct {
-	transport.Transport
-	buffer []byte
-}
-
-func (b *oneBuffer) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	r := b.Transport.Receive(src, tag, lengths)
-	return receiveWait(func(ctx context.Context) (transport.Message, error) {
-		m, err := r.Wait(ctx)
-		if err != nil {
-			return m, err
+func (q *inOrderQueue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	for {
+		if t, err, ok := q.first(); ok {
+			return t, err
 		}
-		b.buffer = append(b.buffer[:0], bytes.Join(m.Parts, nil)...)
-		m.Release()
-		rest, parts := b.buffer, make([][]byte, len(lengths))
-		for i, n := range lengths {
-			parts[i], rest = rest[:n], rest[n:]
+		t, err := q.Queue.Wait(ctx)
+		if t == nil {
+			return nil, err
 		}
-		return transport.Message{Parts: parts, Release: func() {}}, nil
-	})
+		q.over[t] = err
+	}
 }
 
 // oneAtATime does what a transport may that one goroutine at a time uses.
-type oneAtATime struct {
+func oneAtATime(tr transport.Transport) transport.Transport {
+	var mu sync.Mutex
+	return &changed{
+		Transport: tr,
+		post: func(q transport.Queue, transfers ...*transport.Transfer) {
+			mu.Lock()
+			defer mu.Unlock()
+			q.Post(transfers...)
+		},
+		wait: func(q transport.Queue, ctx context.Context) (*transport.Transfer, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return q.Wait(ctx)
+		},
+	}
+}
+
+// tardy says at once that a message is sent, and sends it later, unless it has been closed by
+// then: a copy, or what the parts are by then.
+type tardy struct {
 	transport.Transport
-	mu sync.Mutex
+	copies bool
+	mu     sync.Mutex
+	closed bool
 }
 
-func (b *oneAtATime) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
+type tardyQueue struct {
+	transport.Queue
+	of   *tardy
+	over []*transport.Transfer
+}
+
+func (b *tardy) NewQueue() transport.Queue { return &tardyQueue{Queue: b.Transport.NewQueue(), of: b} }
+
+func (q *tardyQueue) Post(transfers ...*transport.Transfer) {
+	b := q.of
+	for _, t := range transfers {
+		if t.Receive {
+			q.Queue.Post(t)
+			continue
+		}
+		later := *t
+		later.Parts = slices.Clone(t.Parts)
+		for i, part := range later.Parts {
+			if b.copies {
+				later.Parts[i] = bytes.Clone(part)
+			}
+		}
+		time.AfterFunc(pause/2, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if !b.closed {
+				b.Transport.NewQueue().Post(&later)
+			}
+		})
+		q.over = append(q.over, t)
+	}
+}
+
+func (q *tardyQueue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	if len(q.over) > 0 {
+		t := q.over[0]
+		q.over = q.over[1:]
+		return t, nil
+	}
+	return q.Queue.Wait(ctx)
+}
+
+func (b *tardy) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.Transport.Send(dst, tag, parts)
-}
-
-func (b *oneAtATime) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r := b.Transport.Receive(src, tag, lengths)
-	return receiveWait(func(ctx context.Context) (transport.Message, error) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return r.Wait(ctx)
-	})
-}
-
-type impatient struct{ transport.Transport }
-
-func (b *impatient) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	b.Transport.Send(dst, tag, slices.Clone(parts))
-	return sendWait(func(context.Context) error {
-		time.Sleep(pause / 2)
-		return nil
-	})
+	b.closed = true
+	return b.Transport.Close()
 }
 
 func onErrors(change func(error) error) func(transport.Transport) transport.Transport {
-	return func(tr transport.Transport) transport.Transport { return &otherErrors{tr, change} }
+	return func(tr transport.Transport) transport.Transport {
+		return &changed{Transport: tr, wait: func(q transport.Queue, ctx context.Context) (*transport.Transfer, error) {
+			t, err := q.Wait(ctx)
+			if err != nil {
+				err = change(err)
+			}
+			return t, err
+		}}
+	}
 }
 
-type otherErrors struct {
-	transport.Transport
-	change func(error) error
-}
-
-func (b *otherErrors) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	r := b.Transport.Receive(src, tag, lengths)
-	return receiveWait(func(ctx context.Context) (transport.Message, error) {
-		m, err := r.Wait(ctx)
-		if err != nil {
-			err = b.change(err)
-		}
-		return m, err
-	})
-}
-
-type modulo struct{ transport.Transport }
-
-func (b *modulo) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	return b.Transport.Send((dst+b.Size())%b.Size(), tag, parts)
-}
-
-type deaf struct{ transport.Transport }
-
-func (b *deaf) Receive(src int, tag transport.Tag, lengths []int) transport.Receiving {
-	r := b.Transport.Receive(src, tag, lengths)
-	return receiveWait(func(context.Context) (transport.Message, error) { return r.Wait(context.Background()) })
+func deaf(tr transport.Transport) transport.Transport {
+	return &changed{Transport: tr, wait: func(q transport.Queue, _ context.Context) (*transport.Transfer, error) {
+		return q.Wait(context.Background())
+	}}
 }
 
 type muted struct{ transport.Transport }
@@ -408,46 +477,15 @@ func (b *lastAbort) Abort(cause error) {
 	b.Transport.Abort(cause)
 }
 
-func (b *lastAbort) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	s := b.Transport.Send(dst, tag, parts)
-	return sendWait(func(ctx context.Context) error {
-		err := s.Wait(ctx)
+func (b *lastAbort) NewQueue() transport.Queue {
+	return onErrors(func(err error) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.own != nil {
 			return b.own
 		}
 		return err
-	})
-}
-
-// forgetful sends copies, a little later, unless it has been closed by then.
-type forgetful struct {
-	transport.Transport
-	mu     sync.Mutex
-	closed bool
-}
-
-func (b *forgetful) Send(dst int, tag transport.Tag, parts [][]byte) transport.Sending {
-	whole := make([][]byte, len(parts))
-	for i, part := range parts {
-		whole[i] = bytes.Clone(part)
-	}
-	time.AfterFunc(pause/2, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if !b.closed {
-			b.Transport.Send(dst, tag, whole)
-		}
-	})
-	return sendWait(func(context.Context) error { return nil })
-}
-
-func (b *forgetful) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	return b.Transport.Close()
+	})(b.Transport).NewQueue()
 }
 
 type failingClose struct{ transport.Transport }

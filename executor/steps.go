@@ -1,0 +1,126 @@
+package executor
+
+import (
+	"cmp"
+	"slices"
+)
+
+// roundsAhead is how many rounds may be under way: what a later message carries may be there
+// long before.
+const roundsAhead = 8
+
+// sources appends what has to be there before a value can be computed: receive i as i, and an
+// earlier step s as ^s.
+func (c *compiler) sources(list []int, id int, seen map[int]bool) []int {
+	v := &c.values[id]
+	switch {
+	case v.kind == receivedValue:
+		return append(list, v.receive)
+	case v.step >= 0:
+		return append(list, ^v.step)
+	case seen[id]:
+		return list
+	}
+	seen[id] = true
+	for _, t := range v.terms {
+		list = c.sources(list, t.value, seen)
+	}
+	return list
+}
+
+// assignSteps makes a step of the messages of a round that need the same, those that need the
+// least first, and a last one of the outputs. Every value is computed in the first step that
+// needs it.
+func (c *compiler) assignSteps() {
+	x := c.x
+	for _, r := range c.rounds {
+		for _, m := range r.receives {
+			for k := range m.count {
+				c.values[m.at+k].receive = len(x.receives)
+			}
+			x.receives = append(x.receives, m)
+		}
+	}
+	for i, r := range c.rounds {
+		type stream struct{ rank, port int }
+		streams := map[stream][]int{} // what its messages need, which go in order
+		for _, m := range r.sends {
+			list, seen := streams[stream{m.rank, m.port}], map[int]bool{}
+			for _, id := range m.slots {
+				list = c.sources(list, id, seen)
+			}
+			slices.Sort(list)
+			streams[stream{m.rank, m.port}] = slices.Compact(list)
+		}
+		needs, order := make([][]int, len(r.sends)), make([]int, len(r.sends))
+		for k, m := range r.sends {
+			needs[k], order[k] = streams[stream{m.rank, m.port}], k
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Or(len(needs[a])-len(needs[b]), slices.Compare(needs[a], needs[b]))
+		})
+		var ahead []int
+		if i >= roundsAhead {
+			for n, m := range x.receives {
+				if m.round == c.rounds[i-roundsAhead].number {
+					ahead = append(ahead, n)
+				}
+			}
+		}
+		for len(order) > 0 {
+			n := 1
+			for n < len(order) && slices.Equal(needs[order[n]], needs[order[0]]) {
+				n++
+			}
+			var values []int
+			first := len(x.sends)
+			for _, k := range order[:n] {
+				values = append(values, r.sends[k].slots...)
+				x.sends = append(x.sends, r.sends[k])
+			}
+			c.addStep(step{round: r.number, sends: span{first, len(x.sends)}}, values, slices.Concat(needs[order[0]], ahead))
+			order = order[n:]
+		}
+	}
+	var all []int
+	for n := range x.receives {
+		all = append(all, n)
+	}
+	c.addStep(step{round: x.planRounds, sends: span{len(x.sends), len(x.sends)}}, c.ends, all)
+}
+
+// addStep adds a step that is to have values, and what they take.
+func (c *compiler) addStep(s step, values, needs []int) {
+	x, number := c.x, len(c.steps)
+	var demand func(id int)
+	demand = func(id int) {
+		v := &c.values[id]
+		switch {
+		case v.kind != sumValue || v.step == number:
+			return
+		case v.step >= 0:
+			needs = append(needs, ^v.step)
+			return
+		}
+		v.step = number
+		for _, t := range v.terms {
+			demand(t.value)
+			v.depth = max(v.depth, 1+c.values[t.value].depth)
+		}
+	}
+	for _, id := range values {
+		demand(id)
+	}
+	slices.Sort(needs)
+	needs = slices.Compact(needs)
+	for _, n := range needs {
+		if n >= 0 {
+			x.receives[n].wakes = append(x.receives[n].wakes, number)
+		} else {
+			x.steps[^n].wakes = append(x.steps[^n].wakes, number)
+		}
+	}
+	s.needs = len(needs)
+	c.steps = append(c.steps, values)
+	x.steps = append(x.steps, s)
+}

@@ -1,0 +1,389 @@
+//go:build mpi
+
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"volley/transport"
+)
+
+// A queue is a [transport.Queue]. The engine's lock guards it.
+type queue struct {
+	e        *Endpoint
+	over     []result
+	underWay int
+	pins     runtime.Pinner // of what is under way
+	wake     chan struct{}  // ends a wait in which another goroutine polls
+	since    time.Time      // of the wait under way
+}
+
+type result struct {
+	transfer *transport.Transfer
+	err      error
+}
+
+// NewQueue returns an empty queue.
+func (e *Endpoint) NewQueue() transport.Queue {
+	return &queue{e: e, wake: make(chan struct{}, 1)}
+}
+
+// Post starts transfers: what may go at once, in one call of MPI's side.
+func (q *queue) Post(transfers ...*transport.Transfer) {
+	call(func() {
+		for _, t := range transfers {
+			q.underWay++
+			q.e.start(&transfer{Transfer: t, queue: q})
+		}
+		q.e.post()
+	})
+}
+
+// Waits poll as soon as they begin and spin for a while, where waits have been as short of late.
+// Then they poll ever more seldom, unless they are woken, so that a long one costs little and adds
+// little to its own length: there may be many more ranks than cores.
+const (
+	mostSpin   = time.Millisecond
+	leastSleep = 20 * time.Microsecond
+	mostSleep  = 5 * time.Millisecond
+	sleepShare = 6                     // of the time waited so far
+	mostPoll   = 20 * time.Millisecond // in C, until ctx is looked at
+)
+
+// mostPatience is after how many long waits a wait no longer spins, but for every so many.
+const mostPatience = 8
+
+// Wait waits as [transport.Queue] says. One goroutine of an endpoint polls, and wakes the others.
+func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	e := q.e
+	var r result
+	var done, polls bool
+	step := func() {
+		if r, done = q.next(ctx); done {
+			q.stop()
+			return
+		}
+		if q.since.IsZero() {
+			q.since = time.Now()
+			e.waits[q] = true
+			engine.waits.Add(1)
+		}
+		if polls = e.poller == nil || e.poller == q; !polls {
+			return
+		}
+		e.poller = q
+		e.wait(time.Since(q.since))
+		if r, done = q.next(ctx); done {
+			q.stop()
+		}
+	}
+	for {
+		if call(step); done {
+			return r.transfer, r.err
+		}
+		if polls {
+			runtime.Gosched() // somebody may want the lock
+			continue
+		}
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// next returns what ends a wait, if something does.
+func (q *queue) next(ctx context.Context) (r result, done bool) {
+	e := q.e
+	switch {
+	case e.abort != nil:
+		return result{nil, e.abort}, true
+	case len(q.over) > 0:
+		r = q.over[0]
+		q.over = slices.Delete(q.over, 0, 1)
+		return r, true
+	case ctx.Err() != nil:
+		e.broken = true // messages may be left that nobody takes
+		return result{nil, context.Cause(ctx)}, true
+	}
+	return r, false
+}
+
+// stop ends a wait, and has another one poll.
+func (q *queue) stop() {
+	e := q.e
+	if q.since.IsZero() {
+		return
+	}
+	if waited := time.Since(q.since); waited < mostSpin {
+		e.patience = mostPatience
+	} else {
+		e.patience--
+	}
+	q.since = time.Time{}
+	delete(e.waits, q)
+	engine.waits.Add(-1)
+	if e.poller == q {
+		e.poller = nil
+		for other := range e.waits {
+			other.signal()
+			break
+		}
+	}
+}
+
+// signal wakes the wait of a queue.
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// wait polls until something is over, or somebody else wants MPI.
+func (e *Endpoint) wait(waited time.Duration) {
+	spin := time.Duration(0)
+	if e.patience > 0 || e.patience%mostPatience == 0 {
+		spin = mostSpin
+	}
+	engine.asleep.Store(waited+mostPoll > spin)
+	err := e.pollFor(waited, spin, &engine.wanted)
+	engine.asleep.Store(false)
+	e.went(err)
+}
+
+// progress does what can be done at once.
+func (e *Endpoint) progress() { e.went(e.poll()) }
+
+// went does what follows a poll.
+func (e *Endpoint) went(err error) {
+	engine.progressed.Store(time.Now().UnixNano())
+	if err != nil {
+		e.end(&transport.AbortError{Rank: e.rank, Cause: err})
+	}
+	e.checkLengths()
+	e.clear()
+	e.post()
+}
+
+// A transfer is one under way: its pieces are MPI messages. Parts of packBytes or more are
+// pieces by themselves, and shorter ones are packed together. To another machine no piece has more
+// than fragmentBytes.
+type transfer struct {
+	*transport.Transfer
+	queue  *queue
+	serial int // in the order of posting
+	mpiTag int
+	pieces []piece
+	posted int       // of the pieces
+	over   int       // of those posted
+	slots  []int     // of a receive
+	long   bool      // it needs a clear-to-send
+	heard  time.Time // when a piece came, or the clear-to-send went
+	other  int       // MPI's tag of a message of other lengths that came instead
+	refuse bool      // that one is to be taken
+	err    error
+}
+
+// A piece is memory, or parts that are packed into it.
+type piece struct {
+	memory []byte
+	parts  [][]byte
+}
+
+// packBytes is from which length on a part is not copied: below it, a copy takes less than a
+// message.
+const packBytes = 8 << 10
+
+// fragmentBytes bounds the messages to another machine. They are below the eager limit of MPI
+// libraries, on TCP 64 KiB, above which a message waits for an answer of its receiver: where two
+// ranks exchange long messages, that answer would queue behind what its sender has under way, and
+// one direction would wait for the other. Within a machine whole messages are faster.
+var fragmentBytes = 60 << 10
+
+// Of a message of more than eagerFragments to another machine the others wait for a
+// clear-to-send. The receiver sends it once it has posted the receive, and the long messages
+// before have come, or nearly. Else a rank that is ahead would take its receiver's link from the
+// one whose turn it is. A clear-to-send is not asked for, and goes ahead of what the receiver
+// sends in that round: an answer would queue behind that.
+const eagerFragments = 2
+
+// cut cuts a message into pieces, none of them empty unless it is the only one.
+func (t *transfer) cut(most int) {
+	for i := 0; i < len(t.Parts); {
+		first, n := i, 0
+		for ; i < len(t.Parts) && len(t.Parts[i]) < packBytes && n+len(t.Parts[i]) <= most; i++ {
+			n += len(t.Parts[i])
+		}
+		if i > first+1 {
+			p := piece{make([]byte, 0, n), t.Parts[first:i]}
+			for _, part := range p.parts {
+				p.memory = append(p.memory, part...)
+			}
+			t.pieces = append(t.pieces, p)
+			continue
+		}
+		i = first + 1
+		for part := t.Parts[first]; len(part) > 0; part = part[min(len(part), most):] {
+			t.pieces = append(t.pieces, piece{memory: part[:min(len(part), most)]})
+		}
+	}
+	t.pieces = slices.DeleteFunc(t.pieces, func(p piece) bool { return len(p.memory) == 0 })
+	if len(t.pieces) == 0 {
+		t.pieces = []piece{{}}
+	}
+}
+
+// start begins a transfer.
+func (e *Endpoint) start(t *transfer) {
+	doing := "send to"
+	if t.Receive {
+		doing = "receive from"
+	}
+	switch {
+	case t.Rank < 0 || t.Rank >= e.size || t.Rank == e.rank:
+		t.err = fmt.Errorf("rank %d cannot %s rank %d: not another rank of the group of %d", e.rank, doing, t.Rank, e.size)
+	case e.abort != nil: // nothing goes to those who have not heard of it
+		t.err = e.abort
+	case e.closed:
+		t.err = fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed)
+	default:
+		t.mpiTag, t.err = e.tagOf(t.Tag, t.Parts)
+	}
+	if t.err != nil {
+		t.end()
+		return
+	}
+	e.serial++
+	t.serial = e.serial
+	t.cut(e.pieceBytes(t.Rank))
+	t.long = !e.here[t.Rank] && len(t.pieces) > eagerFragments
+	if t.Receive {
+		t.post(len(t.pieces))
+		if t.long {
+			e.uncleared = append(e.uncleared, t)
+			e.clear()
+		}
+		return
+	}
+	if e.held = append(e.held, t); len(e.held) == 1 && !t.long {
+		e.held = e.held[:0]
+		t.post(len(t.pieces))
+		return
+	}
+	e.release()
+}
+
+// pieceBytes bounds the pieces of messages to or from a rank.
+func (e *Endpoint) pieceBytes(rank int) int {
+	if e.here[rank] {
+		return 1 << 30
+	}
+	return fragmentBytes
+}
+
+// A destination is a rank and MPI's tag of messages to it.
+type destination struct{ rank, mpiTag int }
+
+// release posts what may go of the sends that are held, in the order of each stream.
+func (e *Endpoint) release() {
+	blocked := map[stream]bool{}
+	e.held = slices.DeleteFunc(e.held, func(t *transfer) bool {
+		key := stream{t.Rank, t.Tag}
+		if blocked[key] {
+			return false
+		}
+		if to := (destination{t.Rank, t.mpiTag}); t.long && e.clears[to] == 0 {
+			blocked[key] = true
+			t.post(eagerFragments)
+			return false
+		} else if t.long {
+			if e.clears[to]--; e.clears[to] == 0 {
+				delete(e.clears, to)
+			}
+		}
+		t.post(len(t.pieces))
+		return true
+	})
+}
+
+// post has pieces posted, up to that one.
+func (t *transfer) post(end int) {
+	e := t.queue.e
+	if !t.Receive {
+		e.connected[t.Rank] = true
+	}
+	for ; t.posted < end; t.posted++ {
+		p, tag := t.pieces[t.posted], t.mpiTag
+		if t.posted < len(t.pieces)-1 {
+			tag |= moreBit
+		}
+		if len(p.memory) > 0 {
+			t.queue.pins.Pin(&p.memory[0])
+		}
+		index := e.add(t, t.posted, !t.Receive, t.Rank, tag, p.memory)
+		if t.Receive {
+			t.slots = append(t.slots, index)
+		}
+	}
+}
+
+// ended notes that a piece is over.
+func (t *transfer) ended(i, bytes, from int, err error) {
+	e := t.queue.e
+	t.over++
+	t.heard = time.Now()
+	p := t.pieces[i]
+	switch {
+	case err != nil:
+		t.fail(err)
+	case !t.Receive:
+	case bytes < 0:
+		t.refuse = true
+	case bytes != len(p.memory):
+		t.wrong(bytes)
+	default:
+		e.connected[t.Rank] = true
+		rest := p.memory
+		for _, part := range p.parts {
+			rest = rest[copy(part, rest):]
+		}
+	}
+	if t.over < len(t.pieces) {
+		return
+	}
+	if t.refuse && t.err == nil {
+		e.sendControl(t.Rank, controlMessage{Clear: t.other}) // it may be a long one
+		e.refused = append(e.refused, t)
+		return
+	}
+	t.end()
+}
+
+// end makes a transfer over.
+func (t *transfer) end() {
+	q := t.queue
+	q.over = append(q.over, result{t.Transfer, t.err})
+	if q.underWay--; q.underWay == 0 {
+		q.pins.Unpin()
+	}
+	q.signal()
+}
+
+// fail notes what is wrong with a transfer.
+func (t *transfer) fail(err error) {
+	doing := "send to"
+	if t.Receive {
+		doing = "receive from"
+	}
+	t.err = fmt.Errorf("rank %d: %s rank %d, %v: %w", t.queue.e.rank, doing, t.Rank, t.Tag, err)
+}
+
+// wrong notes that a message has another length.
+func (t *transfer) wrong(bytes int) {
+	t.err = &transport.LengthError{Src: t.Rank, Tag: t.Tag, Got: []int{bytes}, Want: t.Lengths()}
+}
