@@ -438,22 +438,28 @@ func (d *dir) Link(old, name string) error {
 			return err
 		}
 		in, last, there, err := d.find(name)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case x == nil:
-			return syscall.ENOENT
-		case there != nil:
-			return syscall.EEXIST
-		case in.links == 0:
-			return syscall.ENOENT
-		case x.now.mode.IsDir():
-			return syscall.EPERM
 		}
-		d.p.m.put(in, last, x)
-		d.p.m.marked(x)
-		return nil
+		return d.p.m.link(x, in, last, there)
 	}))
+}
+
+// link gives x one more name, unless that is another's already.
+func (m *Machine) link(x, in *inode, last string, there *inode) error {
+	switch {
+	case x == nil:
+		return syscall.ENOENT
+	case there != nil:
+		return syscall.EEXIST
+	case in.links == 0:
+		return syscall.ENOENT
+	case x.now.mode.IsDir():
+		return syscall.EPERM
+	}
+	m.put(in, last, x)
+	m.marked(x)
+	return nil
 }
 
 // Rename replaces no directory, not even an empty one: so does package os.
