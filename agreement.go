@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -79,6 +80,7 @@ type terms struct {
 	Matrix    [8]byte
 	Algorithm [8]byte
 	Memory    int64
+	Declared  int64 // length of packets
 	Check     bool
 	Order     uint8
 	Separate  bool
@@ -133,6 +135,7 @@ func (e *Encoder) greeting(rank int, size int64) greeting {
 			Matrix:    digest(e.matrix.ID()),
 			Algorithm: digest(e.options.algorithm),
 			Memory:    e.options.memory,
+			Declared:  e.options.packetBytes,
 			Check:     e.options.check,
 			Order:     uint8(e.options.order),
 			Separate:  e.options.separate,
@@ -145,6 +148,68 @@ func (e *Encoder) greeting(rank int, size int64) greeting {
 		g.Own = own{Bytes: size, Seed: rand.Uint64(), Beta: int64(e.options.beta), Tau: e.options.tau, Gamma: e.options.gamma}
 	}
 	return g
+}
+
+// A session is what all ranks have agreed on over one transport.
+type session struct {
+	t      transport.Transport
+	shared own
+	runs   uint64 // after the first
+}
+
+// mostSessions bounds the transports that an encoder keeps for each rank.
+const mostSessions = 4
+
+// agree returns what all ranks agree on for a run, and what waits until the others are found to
+// go by the same agreement, where it is an earlier one.
+func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared own, settle func(context.Context) error, err error) {
+	if s := e.session(t); s != nil {
+		shared = s.shared
+		shared.Seed += s.runs // no two runs have the same
+		return shared, c.Resume(shared.Seed), nil
+	}
+	shared, err = e.greet(ctx, c, t, max(size, e.options.packetBytes))
+	if err == nil && e.keeps(t) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		list := slices.Insert(e.sessions[t.Rank()], 0, &session{t: t, shared: shared})
+		e.sessions[t.Rank()] = list[:min(len(list), mostSessions)]
+	}
+	return shared, func(context.Context) error { return nil }, err
+}
+
+// keeps reports whether the encoder has sessions of a transport.
+func (e *Encoder) keeps(t transport.Transport) bool {
+	return e.options.packetBytes > 0 && t.Size() > 1 && reflect.ValueOf(t).Comparable()
+}
+
+// session returns the session of a transport, for the next run of it, or nil.
+func (e *Encoder) session(t transport.Transport) *session {
+	if !e.keeps(t) {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := e.sessions[t.Rank()]
+	i := slices.IndexFunc(list, func(s *session) bool { return s.t == t })
+	if i < 0 {
+		return nil
+	}
+	s := list[i]
+	s.runs++
+	copy(list[1:], list[:i])
+	list[0] = s
+	return s
+}
+
+// forget ends the session of a transport, which has failed.
+func (e *Encoder) forget(t transport.Transport) {
+	if !e.keeps(t) {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sessions[t.Rank()] = slices.DeleteFunc(e.sessions[t.Rank()], func(s *session) bool { return s.t == t })
 }
 
 // greet exchanges greetings. It returns the length of the longest packet and what processor 0
@@ -189,6 +254,7 @@ var aspects = []struct {
 	{"ports", func(a, b terms) bool { return a.Ports == b.Ports }},
 	{"algorithm", func(a, b terms) bool { return a.Algorithm == b.Algorithm }},
 	{"memory", func(a, b terms) bool { return a.Memory == b.Memory }},
+	{"packet length", func(a, b terms) bool { return a.Declared == b.Declared }},
 	{"check", func(a, b terms) bool { return a.Check == b.Check }},
 	{"order", func(a, b terms) bool { return a.Order == b.Order }},
 	{"sinks", func(a, b terms) bool { return a.Separate == b.Separate }},

@@ -30,8 +30,9 @@ type Encoder struct {
 	problem *algo.Problem
 	options options
 
-	mu      sync.Mutex // guards choices
-	choices []*choice  // the last ones first, which later runs mostly use again
+	mu       sync.Mutex         // guards what follows
+	choices  []*choice          // the last ones first, which later runs mostly use again
+	sessions map[int][]*session // by rank, the last ones first
 }
 
 // mostChoices bounds the plans that an encoder keeps for packets of other sizes.
@@ -85,12 +86,15 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	if err := problem.Prepare(); err != nil {
 		return nil, err
 	}
+	if n := int64(a.Field().SymbolBytes()); o.packetBytes%n != 0 {
+		return nil, fmt.Errorf("volley: packets of %d bytes: symbols of %s have %d bytes", o.packetBytes, a.Field().Name(), n)
+	}
 	if o.plan != nil {
 		if err := o.checkGiven(o.plan, problem); err != nil {
 			return nil, err
 		}
 	}
-	return &Encoder{matrix: a, problem: problem, options: o}, nil
+	return &Encoder{matrix: a, problem: problem, options: o, sessions: map[int][]*session{}}, nil
 }
 
 // Plan returns the plan that the encoder runs on packets of the given number of
@@ -170,8 +174,8 @@ func (e *Encoder) Problem() *algo.Problem { return e.problem }
 // runs them on all cores. See [Encode] for what the packets are. The report counts what all
 // processors at the rank did. Runs of one transport follow one another.
 //
-// Before any data moves the processors compare what they are about to do, and
-// after it they check the result, see [WithCheck]: Run then returns nil only when
+// Before any data moves the processors compare what they are about to do, unless they
+// have done so in an earlier run, see [WithPacketBytes]. After it they check the result, see [WithCheck]: Run then returns nil only when
 // the coded packets of all processors are right. A failure ends the run at all
 // processors; the transport is then of no more use, nor is what has been written.
 // The error is, or wraps,
@@ -190,6 +194,7 @@ func (e *Encoder) Problem() *algo.Problem { return e.problem }
 func (e *Encoder) Run(ctx context.Context, t transport.Transport, packets ...Packet) (*Report, error) {
 	report, err := e.run(ctx, t, packets)
 	if err != nil {
+		e.forget(t)
 		if !errors.As(err, new(*transport.AbortError)) {
 			t.Abort(err)
 		}
@@ -219,6 +224,9 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 			return nil, fmt.Errorf("volley: processor %d: %w", first+i, err)
 		}
 		size = max(size, p.bytes())
+		if most := e.options.packetBytes; most > 0 && size > most {
+			return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes: no more than %d were declared", first+i, size, most)
+		}
 	}
 	c := collective.New(t, e.options.timeout)
 	began := e.options.trace.Now()
@@ -226,7 +234,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		e.options.trace.End(trace.Event{Kind: kind, Rank: t.Rank(), Row: trace.RunRow, Start: began, First: first, Last: end - 1})
 		began = e.options.trace.Now()
 	}
-	shared, err := e.greet(ctx, c, t, size)
+	shared, settle, err := e.agree(ctx, c, t, size)
 	agreed := time.Since(start)
 	traced(trace.Agree)
 	if err != nil {
@@ -286,7 +294,13 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		job.Observe = x.observe
 		x.begin(ctx, packets)
 	}
+	settled := sync.OnceValue(func() error { return settle(ctx) })
+	late := time.AfterFunc(lateRun, func() { settled() }) // it may wait in vain
 	traffic, err := executor.Run(ctx, t, job)
+	late.Stop()
+	if unsettled := settled(); err == nil {
+		err = unsettled
+	}
 	checking := time.Now()
 	began = e.options.trace.Now()
 	if x != nil {
@@ -342,6 +356,10 @@ func (c *choice) segment(bytes, memory, align int64, ranks int) (n int64, ahead 
 // maxSegment bounds a segment at the only rank below what memory would allow: past it,
 // longer segments only push each other out of the caches.
 const maxSegment = 256 << 10
+
+// lateRun is how long a run by an earlier agreement goes on until it looks whether the others
+// go by the same one. At once would cost each run a goroutine more that waits.
+const lateRun = 50 * time.Millisecond
 
 // minMessage is how many bytes of an element go in a message at least, where memory allows:
 // each segment pays C1·β anew. A message of these takes 3 ms at 10 Gbit/s, against 20 µs to

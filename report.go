@@ -56,7 +56,7 @@ type Report struct {
 	// AgreeSeconds, CompileSeconds and CheckSeconds are the parts of Seconds that took the
 	// agreement of all ranks with which a run begins, and their waiting for the last one to
 	// come to it; making the programs ready, which later runs of an encoder spare; and the
-	// final check, after the fingerprints that were taken on the way.
+	// final check, with the fingerprints that a rank took while it did nothing else for the run.
 	AgreeSeconds   float64 `json:"agree_seconds"`
 	CompileSeconds float64 `json:"compile_seconds"`
 	CheckSeconds   float64 `json:"check_seconds"`
@@ -70,6 +70,11 @@ func (r *Report) count(t *executor.Traffic) {
 	r.ControlBytes += t.HeaderBytes
 	r.Rounds = append(r.Rounds, t.Rounds...)
 	r.total()
+}
+
+// BareSeconds returns the part of Seconds that took the encode itself.
+func (r *Report) BareSeconds() float64 {
+	return max(0, r.Seconds-r.AgreeSeconds-r.CompileSeconds-r.CheckSeconds)
 }
 
 // total works out C1 and C2 from the rounds.

@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"container/heap"
 	"fmt"
 	"slices"
 
@@ -28,15 +29,11 @@ type RelayProblem struct {
 	Codewords       []Codeword
 }
 
-// Relay returns a plan for codewords that share the ports of their processors. Each goes
-// one of two ways, by which the busiest processor has less to do:
-//
-//   - through one of its sinks, by turns, which obtains all sources and sends the others
-//     their outputs: n+s-1 messages for sources and sinks on n+s processors, the fewest
-//     that connect them;
-//   - for each sink along a chain of all sources, of which each adds its own: s·n
-//     messages, of which a sink receives one. With many codewords or pieces that is
-//     repair pipelining (Li et al., USENIX ATC 2017).
+// Relay returns a plan for codewords that share the ports of their processors. Each piece of a
+// codeword goes through one of its sources or sinks, its lead, which obtains what the others
+// add and sends the sinks their outputs: n+s-1 messages for sources and sinks on n+s
+// processors, the fewest that connect them. Leads take turns such that the busiest processor
+// has little to do.
 //
 // Messages are dealt out to rounds in order, each to the first in which both ports are
 // free. It returns an error for places that do not exist or are obtained twice or never.
@@ -45,15 +42,14 @@ func Relay(p RelayProblem) (*plan.Materialized, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.choose()
-	chained := r.busiest(true) < r.busiest(false)
-	for i := range p.Codewords {
-		for piece := range r.pieces {
-			r.word(i, piece, chained)
+	leads := r.leads()
+	for piece := range r.pieces {
+		for i := range r.words {
+			r.word(&r.words[i], piece, leads[i][piece])
 		}
 	}
 	r.deal()
-	return r.plan(chained), nil
+	return r.plan(), nil
 }
 
 // relay is a plan in the making.
@@ -71,7 +67,6 @@ type relay struct {
 type relayWord struct {
 	*Codeword
 	sources, sinks []share
-	leads          []int // the sink through which each piece goes
 }
 
 // A share is which of the sources, or sinks, of a codeword are a processor's.
@@ -82,6 +77,7 @@ type share struct {
 
 // A relayHop is a message.
 type relayHop struct {
+	number   int // those of earlier codewords go first
 	src, dst int
 	count    int // elements, once it is sent
 	waits    int // for so many others
@@ -171,68 +167,45 @@ func (w *relayWord) own(proc int) []int {
 	return nil
 }
 
-// choose sets the sinks through which codewords go: of each one's, the first of those that
-// least others go through.
-func (r *relay) choose() {
-	through := make([]int, len(r.Inputs))
+// leads returns the leads of all pieces of the codewords. Piece by piece it takes the processor
+// that then has the least to send, or receive; the first of the sinks, or else of the sources.
+func (r *relay) leads() [][]int {
+	sent, received := make([]int, len(r.Inputs)), make([]int, len(r.Inputs)) // without what leads do
+	own := make([][]int, len(r.words))                                       // of each processor, what a lead spares
+	raw := make([]int, len(r.words))                                         // what the sources give
 	for i := range r.words {
 		w := &r.words[i]
-		for range r.pieces {
-			lead := slices.MinFunc(w.sinks, func(a, b share) int { return through[a.proc] - through[b.proc] }).proc
-			through[lead]++
-			w.leads = append(w.leads, lead)
+		own[i] = make([]int, len(r.Inputs))
+		for _, s := range w.sources {
+			sent[s.proc] += r.pieces * w.gives(s)
+			own[i][s.proc] += w.gives(s)
+			raw[i] += w.gives(s)
+		}
+		for _, s := range w.sinks {
+			received[s.proc] += r.pieces * len(s.of)
+			own[i][s.proc] += len(s.of)
 		}
 	}
+	leads := make([][]int, len(r.words))
+	for range r.pieces {
+		for i := range r.words {
+			w := &r.words[i]
+			load := func(s share) int { return max(sent[s.proc]+len(w.Sinks), received[s.proc]+raw[i]) - own[i][s.proc] }
+			lead := slices.MinFunc(slices.Concat(w.sinks, w.sources), func(a, b share) int { return load(a) - load(b) }).proc
+			sent[lead] += len(w.Sinks) - own[i][lead]
+			received[lead] += raw[i] - own[i][lead]
+			leads[i] = append(leads[i], lead)
+		}
+	}
+	return leads
 }
 
-// chain returns the sources but those of one processor, in the order of a turn.
-func (w *relayWord) chain(turn, but int) []share {
-	var list []share
-	for i := range w.sources {
-		if s := w.sources[(i+turn)%len(w.sources)]; s.proc != but {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// busiest returns the most elements that a processor sends, or receives.
-func (r *relay) busiest(chained bool) int {
-	sent, received := make([]int, len(r.Inputs)), make([]int, len(r.Inputs))
-	count := func(src, dst, n int) { sent[src] += n; received[dst] += n }
-	for i := range r.words {
-		w := &r.words[i]
-		for piece := range r.pieces {
-			if !chained {
-				lead := w.leads[piece]
-				for _, s := range w.chain(0, lead) {
-					count(s.proc, lead, min(len(s.of), len(w.Sinks)))
-				}
-				for _, s := range w.sinks {
-					if s.proc != lead {
-						count(lead, s.proc, len(s.of))
-					}
-				}
-				continue
-			}
-			for _, sink := range w.sinks {
-				list := append(w.chain(i+piece, sink.proc), sink)
-				for i, s := range list[:len(list)-1] {
-					count(s.proc, list[i+1].proc, len(sink.of))
-				}
-			}
-		}
-	}
-	most := 0
-	for k := range sent {
-		most = max(most, sent[k], received[k])
-	}
-	return most
-}
+// gives returns how many elements a source sends the lead: its packets, or a sum for each sink.
+func (w *relayWord) gives(s share) int { return min(len(s.of), len(w.Sinks)) }
 
 // hop adds a message.
 func (r *relay) hop(src, dst int, after []*relayHop, parts func() []relayPart, arrive func([]plan.Slot)) *relayHop {
-	h := &relayHop{src: src, dst: dst, waits: len(after), parts: parts, arrive: arrive}
+	h := &relayHop{number: len(r.hops), src: src, dst: dst, waits: len(after), parts: parts, arrive: arrive}
 	for _, before := range after {
 		before.next = append(before.next, h)
 	}
@@ -251,8 +224,7 @@ func (w *relayWord) sum(sink int, sources []int, slot func(n int) plan.Slot) (su
 }
 
 // word adds the messages of a piece of a codeword.
-func (r *relay) word(i, piece int, chained bool) {
-	w := &r.words[i]
+func (r *relay) word(w *relayWord, piece, lead int) {
 	slot := func(source int) plan.Slot { return w.Sources[source].Index*r.pieces + piece }
 	own := func(sources []int, sink int) relayPart {
 		return w.sum(sink, sources, func(n int) plan.Slot { return slot(sources[n]) })
@@ -261,38 +233,17 @@ func (r *relay) word(i, piece int, chained bool) {
 		p := w.Sinks[sink]
 		r.outputs[p.Proc][p.Index*r.pieces+piece] = sum
 	}
-	if chained {
-		for _, dst := range w.sinks {
-			sums := make([]relayPart, len(dst.of)) // as far as the chain has come
-			list := append(w.chain(i+piece, dst.proc), share{dst.proc, w.own(dst.proc)})
-			extend := func(sources []int, so []plan.Slot) {
-				for n, sink := range dst.of {
-					sums[n] = own(sources, sink)
-					if so != nil {
-						sums[n] = append(sums[n], plan.Term{Slot: so[n], Coef: field.One})
-					}
-				}
-			}
-			extend(list[0].of, nil)
-			var before []*relayHop
-			for n, src := range list[:len(list)-1] {
-				next := list[n+1]
-				h := r.hop(src.proc, next.proc, before, func() []relayPart { return sums }, func(slots []plan.Slot) { extend(next.of, slots) })
-				before = []*relayHop{h}
-			}
-			for n, sink := range dst.of {
-				obtain(sink, func() relayPart { return sums[n] })
-			}
-		}
-		return
-	}
-	lead := w.leads[piece]
 	sums := make([]relayPart, len(w.Sinks))
 	for sink := range sums {
 		sums[sink] = own(w.own(lead), sink)
 	}
 	var gathered []*relayHop
-	for _, src := range w.chain(0, lead) {
+	first := slices.IndexFunc(w.sources, func(s share) bool { return s.proc > lead }) // those after the lead, and around
+	for i := range w.sources {
+		src := w.sources[(max(0, first)+i)%len(w.sources)]
+		if src.proc == lead {
+			continue
+		}
 		raw := len(src.of) <= len(w.Sinks)
 		gathered = append(gathered, r.hop(src.proc, lead, nil, func() (parts []relayPart) {
 			if raw {
@@ -347,40 +298,66 @@ func (r *relay) put(proc int, list *[]plan.Combination, sum relayPart) plan.Slot
 
 // deal deals the messages out to rounds.
 func (r *relay) deal() {
-	ready := make([]*relayHop, 0, len(r.hops))
+	n := len(r.programs)
+	ready := make([][]*relayHop, n) // by sender, in order
+	coming := make([]int, n)        // to each receiver, of these
 	for _, h := range r.hops {
 		if h.waits == 0 {
-			ready = append(ready, h)
+			ready[h.src] = append(ready[h.src], h)
+			coming[h.dst]++
 		}
 	}
-	for len(ready) > 0 {
-		n := len(r.programs)
+	for left := len(r.hops); left > 0; {
 		out, in := make([]int, n), make([]int, n) // ports in use
 		arriving := make([][]*relayHop, n)
 		for _, p := range r.programs {
 			p.Rounds = append(p.Rounds, plan.Round{})
 		}
-		var later, sent []*relayHop
-		for _, h := range ready {
-			port := max(out[h.src], in[h.dst]) // the same at both ends
-			if port == r.Ports {
-				later = append(later, h)
+		var next senders // by the message that they may send
+		open := 0        // receivers
+		for k, list := range ready {
+			if len(list) > 0 {
+				next = append(next, sender{src: k, number: list[0].number})
+			}
+			if coming[k] > 0 {
+				open++
+			}
+		}
+		heap.Init(&next)
+		var sent []*relayHop
+		for len(next) > 0 && open > 0 {
+			src, i := next[0].src, next[0].at
+			h := ready[src][i]
+			if port := max(out[src], in[h.dst]); port < r.Ports { // the same at both ends
+				ready[src] = slices.Delete(ready[src], i, i+1)
+				out[src], in[h.dst] = port+1, port+1
+				if coming[h.dst]--; coming[h.dst] == 0 || in[h.dst] == r.Ports {
+					open--
+				}
+				for len(arriving[h.dst]) < port {
+					arriving[h.dst] = append(arriving[h.dst], nil)
+				}
+				arriving[h.dst] = append(arriving[h.dst], h)
+				round := last(r.programs[src].Rounds)
+				s := plan.Send{Port: port, Dst: h.dst}
+				for _, part := range h.parts() {
+					s.Slots = append(s.Slots, r.put(src, &round.Compute, part))
+				}
+				h.count = len(s.Slots)
+				round.Sends = append(round.Sends, s)
+				sent = append(sent, h)
+			}
+			for i < len(ready[src]) && in[ready[src][i].dst] == r.Ports {
+				i++
+			}
+			if i == len(ready[src]) || out[src] == r.Ports {
+				heap.Pop(&next)
 				continue
 			}
-			out[h.src], in[h.dst] = port+1, port+1
-			for len(arriving[h.dst]) < port {
-				arriving[h.dst] = append(arriving[h.dst], nil)
-			}
-			arriving[h.dst] = append(arriving[h.dst], h)
-			round := last(r.programs[h.src].Rounds)
-			s := plan.Send{Port: port, Dst: h.dst}
-			for _, part := range h.parts() {
-				s.Slots = append(s.Slots, r.put(h.src, &round.Compute, part))
-			}
-			h.count = len(s.Slots)
-			round.Sends = append(round.Sends, s)
-			sent = append(sent, h)
+			next[0] = sender{src, i, ready[src][i].number}
+			heap.Fix(&next, 0)
 		}
+		left -= len(sent)
 		for dst, list := range arriving {
 			round := last(r.programs[dst].Rounds)
 			for port, h := range list {
@@ -396,11 +373,12 @@ func (r *relay) deal() {
 				h.arrive(slots)
 			}
 		}
-		ready = later
 		for _, h := range sent {
-			for _, next := range h.next {
-				if next.waits--; next.waits == 0 {
-					ready = append(ready, next)
+			for _, n := range h.next {
+				if n.waits--; n.waits == 0 {
+					i, _ := slices.BinarySearchFunc(ready[n.src], n, func(a, b *relayHop) int { return a.number - b.number })
+					ready[n.src] = slices.Insert(ready[n.src], i, n)
+					coming[n.dst]++
 				}
 			}
 		}
@@ -413,16 +391,27 @@ func (r *relay) deal() {
 	}
 }
 
+// senders are a heap of those that may send a message yet, the earliest first.
+type senders []sender
+
+type sender struct{ src, at, number int }
+
+func (s senders) Len() int           { return len(s) }
+func (s senders) Less(i, j int) bool { return s[i].number < s[j].number }
+func (s senders) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+func (s *senders) Push(x any)        { *s = append(*s, x.(sender)) }
+func (s *senders) Pop() any {
+	x := *last(*s)
+	*s = (*s)[:len(*s)-1]
+	return x
+}
+
 func last[T any](list []T) *T { return &list[len(list)-1] }
 
 // plan returns the plan when all is dealt out.
-func (r *relay) plan(chained bool) *plan.Materialized {
-	way := "through a sink"
-	if chained {
-		way = "chains"
-	}
+func (r *relay) plan() *plan.Materialized {
 	m := &plan.Materialized{Programs: r.programs, Common: plan.Info{
-		Algorithm: "relay", Parameters: way, Field: r.Field, Processors: len(r.Inputs), Ports: r.Ports, Pieces: r.Pieces,
+		Algorithm: "relay", Field: r.Field, Processors: len(r.Inputs), Ports: r.Ports, Pieces: r.Pieces,
 		Phases: []plan.Phase{{Name: "relay", Rounds: len(r.programs[0].Rounds)}},
 	}}
 	for k, p := range r.programs {

@@ -192,24 +192,10 @@ func relayTraffic(m *plan.Materialized) (sent, received []int) {
 	return sent, received
 }
 
-// checkWay checks that a relay goes the way by which the busiest processor has less to
-// do: through a sink unless chains take fewer elements. Either is how many elements the
-// busiest one then sends or receives, by a formula, and the plan is to take as many.
-func checkWay(t *testing.T, name string, p algo.RelayProblem, sink, chains int) *plan.Materialized {
-	t.Helper()
-	m := checkRelay(t, name, p)
-	way := "through a sink"
-	if chains < sink {
-		way = "chains"
-	}
-	if got := m.Info().Parameters; got != way {
-		t.Errorf("%s: %s: want %s, for it is %d through a sink and %d by chains", name, got, way, sink, chains)
-	}
+// busiest returns the most that a processor of a relay sends, or receives.
+func busiest(m *plan.Materialized) int {
 	sent, received := relayTraffic(m)
-	if got := max(slices.Max(sent), slices.Max(received)); got != min(sink, chains) {
-		t.Errorf("%s: the busiest has %d to do: want %d", name, got, min(sink, chains))
-	}
-	return m
+	return max(slices.Max(sent), slices.Max(received))
 }
 
 // total returns the sum.
@@ -220,95 +206,113 @@ func total(list []int) (n int) {
 	return n
 }
 
-// TestRelayWays compares which way is taken, and what the busiest processor then has to
-// do, with formulas for kinds of problems where either is plain.
-func TestRelayWays(t *testing.T) {
-	// One codeword, whose N sources and S sinks are all on processors of their own. The
-	// sink of L of the Q pieces receives N·L and Q-L, and sends the others S-1 each. With
-	// chains a source sends, and receives, one element for each sink and piece.
-	for n := 1; n <= 5; n++ {
-		for s := 1; s <= 5; s++ {
-			for q := range 4 {
-				p := relayOf(t, n+s, 1, q)
-				addWord(&p, upTo(0, n), upTo(n, n+s))
-				q := max(1, q)
-				l := (q + s - 1) / s
-				sink, chains := max(l*n+q-l, l*(s-1)), q*s
-				m := checkWay(t, fmt.Sprintf("%d sources, %d sinks, %d pieces", n, s, q), p, sink, chains)
-				sent, _ := relayTraffic(m)
-				want := q * (n + s - 1)
-				if chains < sink {
-					want = q * n * s
-				}
-				if total(sent) != want {
-					t.Errorf("%d sources, %d sinks, %d pieces: %d elements: want %d", n, s, q, total(sent), want)
-				}
-			}
+// TestRelayLeads compares what the busiest processor has to do with formulas for kinds of
+// problems where the best leads are plain.
+func TestRelayLeads(t *testing.T) {
+	check := func(name string, p algo.RelayProblem, want int) *plan.Materialized {
+		t.Helper()
+		m := checkRelay(t, name, p)
+		if got := busiest(m); got != want {
+			t.Errorf("%s: the busiest has %d to do: want %d", name, got, want)
 		}
+		return m
 	}
-	// All N sources on one processor: it sends one sink the N, or S sums if they are fewer,
-	// and that one sends the others theirs; or S sums, one to each, with chains of one.
 	for n := 1; n <= 5; n++ {
 		for s := 1; s <= 5; s++ {
-			p := relayOf(t, 1+s, 1, 1)
+			// One codeword, whose N sources and S sinks are all on processors of their own. A lead
+			// that is a source receives N-1 and sends S; a sink receives N and sends S-1.
+			p := relayOf(t, n+s, 1, 1)
+			addWord(&p, upTo(0, n), upTo(n, n+s))
+			name := fmt.Sprintf("%d sources, %d sinks", n, s)
+			m := check(name, p, min(max(n-1, s), max(n, s-1)))
+			if sent, _ := relayTraffic(m); total(sent) != n+s-1 {
+				t.Errorf("%s: %d elements: want %d", name, total(sent), n+s-1)
+			}
+			// All N sources on one processor: it leads and sends each sink its sum, or one of the
+			// sinks does, which obtains the N, or S sums if they are fewer.
+			p = relayOf(t, 1+s, 1, 1)
 			addWord(&p, copies(0, n), upTo(1, 1+s))
-			checkWay(t, fmt.Sprintf("%d sources on one processor, %d sinks", n, s), p, max(min(n, s), s-1), s)
-		}
-	}
-	// All S sinks on one processor: the only one that codewords can go through. By chains
-	// of N sources each sends S sums.
-	for n := 1; n <= 5; n++ {
-		for s := 1; s <= 5; s++ {
-			p := relayOf(t, n+1, 1, 1)
+			check(fmt.Sprintf("%d sources on one processor, %d sinks", n, s), p, min(s, max(min(n, s), s-1)))
+			// All S sinks on one processor: it leads and obtains the N, or one of the sources leads
+			// and obtains N-1 and sends S.
+			p = relayOf(t, n+1, 1, 1)
 			addWord(&p, upTo(0, n), copies(n, s))
-			checkWay(t, fmt.Sprintf("%d sources, %d sinks on one processor", n, s), p, n, s)
-		}
-	}
-	// Two codewords of N sources each, all on processors of their own, with one sink on
-	// one processor and S on another. Each of these takes one codeword through: the second
-	// receives N, and S sums of the first.
-	for n := 1; n <= 5; n++ {
-		for s := 1; s <= 5; s++ {
-			p := relayOf(t, 2*n+2, 1, 1)
-			for w := range 2 {
-				addWord(&p, upTo(w*n, w*n+n), append([]int{2 * n}, copies(2*n+1, s)...))
-			}
-			checkWay(t, fmt.Sprintf("2 codewords of %d sources, and 1 and %d sinks", n, s), p, n+s, max(2*s, s+1))
+			check(fmt.Sprintf("%d sources, %d sinks on one processor", n, s), p, min(max(n, min(1, s)), max(n-1, s)))
 		}
 	}
 	// N processors that each have a source and a sink of one codeword: one of them
-	// receives the others' N-1 and sends as many; by chains, of N-1 for each sink, each
-	// sends one for every sink but its own.
-	for n := 1; n <= 6; n++ {
-		p := relayOf(t, n, 1, 1)
-		addWord(&p, upTo(0, n), upTo(0, n))
-		checkWay(t, fmt.Sprintf("%d sources that are sinks", n), p, n-1, n-1)
+	// receives the others' N-1 and sends as many. With N pieces each of them does.
+	for n := 2; n <= 6; n++ {
+		for _, pieces := range []int{1, n} {
+			p := relayOf(t, n, 1, pieces)
+			addWord(&p, upTo(0, n), upTo(0, n))
+			want := n - 1
+			if pieces == n {
+				want = 2 * (n - 1)
+			}
+			check(fmt.Sprintf("%d sources that are sinks, %d pieces", n, pieces), p, want)
+		}
 	}
 }
 
-// TestRelayTurns checks that sinks take turns: with M codewords for each of S sinks, all
-// of the same N sources, each sink receives N packets of M codewords and an output of
-// each of the others, and sends S-1 outputs of M. With pieces in place of codewords, or
-// of both, it is the same.
-func TestRelayTurns(t *testing.T) {
-	for s := 1; s <= 4; s++ {
-		for n := 1; n <= s*s-s+1; n++ { // else chains are better
-			for m := 1; m <= 2; m++ {
-				for _, pieces := range []int{1, s} {
-					p := relayOf(t, n+s, 1, pieces)
-					for range m * s / pieces {
-						addWord(&p, upTo(0, n), upTo(n, n+s))
-					}
-					turns := checkRelay(t, "turns", p)
-					sent, received := relayTraffic(turns)
-					for k := range s {
-						if sent[n+k] != m*(s-1) || received[n+k] != m*(n+s-1) {
-							t.Errorf("%d of %d sources, %d pieces: sink %d of %d sends %d, receives %d: want %d, %d",
-								m, n, pieces, k, s, sent[n+k], received[n+k], m*(s-1), m*(n+s-1))
-						}
-					}
+// recoveryOf returns the stripes of K nodes, of which the last F are lost, that bring these
+// back: K-R of the others are the sources of a stripe, one after the other those from each on.
+func recoveryOf(t *testing.T, k, r, f, pieces int) algo.RelayProblem {
+	p := relayOf(t, k, 1, pieces)
+	for first := range k - f {
+		var sources []int
+		for i := range k - r {
+			sources = append(sources, (first+i)%(k-f))
+		}
+		addWord(&p, sources, upTo(k-f, k))
+	}
+	return p
+}
+
+// TestRelayRecovery checks what recovery takes: in packets a stripe, at the busiest node. Of
+// leads that are sources by turns it is max(1, (K-R+F-1)/(K-F)); of sinks it is the N, and the
+// other sinks' packets; chains of all sources, one for each sink, take F·N/(K-F). The mixture is
+// never above the least of these.
+func TestRelayRecovery(t *testing.T) {
+	for k := 2; k <= 16; k++ {
+		for r := 1; r < k; r++ {
+			for f := 1; f <= r; f++ {
+				n, survivors, lost := float64(k-r), float64(k-f), float64(f)
+				sources := max(1, (n+lost-1)/survivors)
+				sinks := max((n+lost-1)/lost, n/survivors)
+				chains := max(1, lost*n/survivors)
+				pieces := f * ((15 + f) / f) // sinks by turns come out even
+				p := recoveryOf(t, k, r, f, pieces)
+				m, err := algo.Relay(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if k <= 8 {
+					checkRelay(t, fmt.Sprintf("K = %d, R = %d, F = %d", k, r, f), p)
+				}
+				if got, most := float64(busiest(m))/float64(len(p.Codewords)*pieces), min(sources, sinks, chains); got > most+1e-9 {
+					t.Errorf("K = %d, R = %d, F = %d: %.4f packets a stripe: want %.4f at most (%.3f, %.3f, %.3f)", k, r, f, got, most, sources, sinks, chains)
 				}
 			}
+		}
+	}
+	// The best mixtures of leads that are sources and leads that are sinks, by a search over
+	// their shares.
+	for _, x := range []struct {
+		k, r, f int
+		want    string
+	}{{16, 4, 1, "1.00"}, {16, 4, 2, "1.00"}, {16, 4, 4, "1.23"}, {64, 8, 4, "1.00"}, {16, 8, 8, "1.44"}, {8, 2, 2, "1.16"}, {64, 8, 8, "1.12"}} {
+		m, err := algo.Relay(recoveryOf(t, x.k, x.r, x.f, 16))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stripes := float64(16 * (x.k - x.f))
+		if got := fmt.Sprintf("%.2f", float64(busiest(m))/stripes); got != x.want {
+			t.Errorf("%+v: %s packets a stripe", x, got)
+		}
+		// Results leave while others are gathered.
+		if c2 := float64(sim.Count(m).C2); c2 > 1.1*float64(busiest(m)) {
+			t.Errorf("%+v: C2 is %.2f packets a stripe, for %.2f at the busiest", x, c2/stripes, float64(busiest(m))/stripes)
 		}
 	}
 }
@@ -335,17 +339,6 @@ func TestRelayRounds(t *testing.T) {
 				to := m.Programs[n].Rounds[gather+i/b].Sends[i%b]
 				if from.Src != i || from.Port != i%b || to.Dst != n+1+i || to.Port != i%b {
 					t.Errorf("%s: message %d: from %d at port %d, and to %d at port %d", name, i, from.Src, from.Port, to.Dst, to.Port)
-				}
-			}
-			// By chains of n sources to one sink, one for each piece, that begin at a source
-			// each: none arrives before round n, and then as many a round as there are ports.
-			for pieces := 1; pieces <= n; pieces++ {
-				p := relayOf(t, n+1, ports, pieces)
-				addWord(&p, upTo(0, n), []int{n})
-				name := fmt.Sprintf("%d sources, 1 sink, %d pieces, %d ports", n, pieces, ports)
-				m := checkWay(t, name, p, n*pieces, pieces)
-				if want := n - 1 + over(pieces, n+1); m.Info().Rounds() != want {
-					t.Errorf("%s: %d rounds: want %d", name, m.Info().Rounds(), want)
 				}
 			}
 		}

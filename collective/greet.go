@@ -181,7 +181,7 @@ func (c *Comm) unpack(kind byte, distance int, data []byte) ([]uint64, error) {
 		anew, on = on, anew
 	}
 	if bytes.Equal(data, pack(greets+resumes-kind, words)) {
-		return nil, &PeerError{Reason: fmt.Sprintf("rank %d begins to agree with the others, and rank %d goes on by an earlier agreement: use an encoder at all ranks alike", anew, on)}
+		return nil, &PeerError{Reason: fmt.Sprintf("rank %d begins to agree with the others, and rank %d goes on by an earlier agreement: use the same encoder for a run at all ranks", anew, on)}
 	}
 	return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", (rank+distance)%c.t.Size())
 }

@@ -76,6 +76,7 @@ func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
 				parity = append(parity, w.parity...)
 			}
 			c.relay, _, err = c.repairing(setOf(parity), setOf(parity), o.Ports)
+			c.relay.problem.Pieces = 1 // stripes keep all nodes busy as they are
 		}
 		return c.relay, err
 	}
@@ -159,13 +160,18 @@ type repair struct {
 	outputs [][]symbol
 }
 
-// compile returns the plan of a repair.
-func (r *repair) compile() (_ plan.Plan, err error) {
+// compile returns the plan of a repair of symbols of so many bytes, those of the first call.
+func (r *repair) compile(bytes int64) (_ plan.Plan, err error) {
 	if r.plan == nil {
-		r.plan, err = algo.Relay(r.problem)
+		p := r.problem
+		p.Pieces = int(max(1, min(int64(p.Pieces), bytes/leastPiece)))
+		r.plan, err = algo.Relay(p)
 	}
 	return r.plan, err
 }
+
+// leastPiece is how many bytes a message is worth having.
+const leastPiece = 64 << 10
 
 // repairing returns the relay that brings back the wanted symbols from those that are not
 // bad, and the wanted symbols of codewords that have lost more than they may.
@@ -181,9 +187,10 @@ func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (_ *repair, los
 		}
 		return at
 	}
-	sources := 0
+	messages := 0              // of a piece
+	helped := make([]int, c.k) // how often the parity of each node helps
 	for i := range c.words {
-		from, want, rows, err := c.solve(&c.words[i], bad, wanted)
+		from, want, rows, err := c.solve(&c.words[i], bad, wanted, helped)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -199,23 +206,26 @@ func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (_ *repair, los
 			sum.Sinks = append(sum.Sinks, place(s, r.outputs))
 		}
 		r.problem.Codewords = append(r.problem.Codewords, sum)
-		sources = max(sources, len(from))
+		messages += len(from)
 	}
 	for n := range c.k {
 		r.problem.Inputs, r.problem.Outputs = append(r.problem.Inputs, len(r.inputs[n])), append(r.problem.Outputs, len(r.outputs[n]))
 	}
-	if len(c.words) == 1 { // its pieces keep all nodes busy, as stripes do
-		r.problem.Pieces = min(sources, mostPieces)
-	}
+	// With many pieces all nodes lead as many, and results leave while others are gathered.
+	r.problem.Pieces = min(mostPieces, mostLed*c.k/max(1, len(r.problem.Codewords)), mostMessages/max(1, messages))
 	return r, lost, nil
 }
 
-// mostPieces is how many pieces packets are cut into.
-const mostPieces = 16
+const (
+	mostLed      = 16      // pieces that a node leads
+	mostPieces   = 256     // of a packet
+	mostMessages = 1 << 18 // of a plan
+)
 
 // solve returns the symbols from which the wanted ones of a codeword come back, these, and
-// the coefficients: of each wanted one, by source; none where too many are bad.
-func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []symbol, rows [][]field.Element, err error) {
+// the coefficients: of each wanted one, by source; none where too many are bad. Of the parity
+// it takes that of nodes that have helped least, and counts it.
+func (c *code) solve(w *codeword, bad, wanted map[symbol]bool, helped []int) (from, want []symbol, rows [][]field.Element, err error) {
 	var missing []int // data
 	for i, s := range w.data {
 		if bad[s] {
@@ -230,9 +240,8 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []sym
 	kept := len(from)
 	var helping []int // parity
 	for j, s := range w.parity {
-		if !bad[s] && len(helping) < len(missing) {
+		if !bad[s] {
 			helping = append(helping, j)
-			from = append(from, s)
 		}
 		if wanted[s] {
 			want = append(want, s)
@@ -243,6 +252,12 @@ func (c *code) solve(w *codeword, bad, wanted map[symbol]bool) (from, want []sym
 	}
 	if len(helping) < len(missing) {
 		return nil, want, nil, nil
+	}
+	slices.SortStableFunc(helping, func(a, b int) int { return helped[w.parity[a].node] - helped[w.parity[b].node] })
+	helping = helping[:len(missing)]
+	for _, j := range helping {
+		from = append(from, w.parity[j])
+		helped[w.parity[j].node]++
 	}
 	// Each helping parity less what is known of it is a sum of the missing data only.
 	f := c.field

@@ -83,7 +83,7 @@ func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(
 // repair brings back the given blocks of symbols. A check, if there is one, sees all that goes in
 // and comes out.
 func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
-	p, err := r.compile()
+	p, err := r.compile(b.bytes())
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (s *session) cost(list []candidate, most int64) error {
 		if err != nil {
 			return err
 		}
-		p, err := r.compile()
+		p, err := r.compile(m.ChunkBytes)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"volley"
 	"volley/executor"
 	"volley/internal/disk"
+	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -226,7 +227,7 @@ func TestRepairing(t *testing.T) {
 		k, r   int
 		layout string
 		pieces int
-	}{{4, 2, Full, 4}, {20, 2, Full, mostPieces}, {4, 2, Striped, 0}, {2, 1, Striped, 0}} {
+	}{{4, 2, Full, 64}, {20, 2, Full, mostPieces}, {4, 2, Striped, 64}, {2, 1, Striped, 32}} {
 		c, err := newCode(x.k, x.r, x.layout, Cauchy)
 		must(t, err)
 		lost := map[symbol]bool{{1, false, 0}: true}
@@ -241,6 +242,37 @@ func TestRepairing(t *testing.T) {
 	r, beyond, err := c.repairing(lost, map[symbol]bool{{0, false, 0}: true, {1, true, 0}: true}, 1)
 	if err != nil || len(beyond)+len(r.outputs[0])+len(r.outputs[1]) != 2 || len(beyond) == 0 {
 		t.Errorf("%v beyond, %+v, %v", beyond, r, err)
+	}
+}
+
+// TestRepairLoad checks what recovery of lost nodes takes at the busiest node, in packets a
+// stripe: as TestRelayRecovery in package algo has it for ideal stripes.
+func TestRepairLoad(t *testing.T) {
+	for _, x := range []struct {
+		k, r, f int
+		want    string
+	}{{16, 4, 1, "1.00"}, {16, 4, 2, "1.00"}, {16, 4, 4, "1.23"}, {64, 8, 4, "1.00"}, {16, 8, 8, "1.44"}} {
+		c, err := newCode(x.k, x.r, Striped, Cauchy)
+		must(t, err)
+		lost := map[symbol]bool{}
+		for _, w := range c.words {
+			for _, s := range slices.Concat(w.data, w.parity) {
+				if s.node*x.f%x.k < x.f { // nodes apart from each other
+					lost[s] = true
+				}
+			}
+		}
+		r, _, err := c.repairing(lost, lost, 1)
+		must(t, err)
+		p, err := r.compile(16 * leastPiece)
+		must(t, err)
+		load, err := sim.LoadOf(t.Context(), p)
+		must(t, err)
+		stripe := float64(x.k * p.Info().PieceCount())
+		got := float64(max(load.Sent.Most, load.Received.Most)) / stripe
+		if c2 := float64(sim.Count(p).C2) / stripe; fmt.Sprintf("%.2f", got) != x.want || c2 > 1.1*got {
+			t.Errorf("%+v: %.3f packets a stripe, C2 %.3f", x, got, c2)
+		}
 	}
 }
 

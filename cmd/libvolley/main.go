@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -211,15 +212,51 @@ func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Optio
 	return a, options, timeout, nil
 }
 
+// encoders are those of the last calls. A call with the same arguments uses one again, with its
+// plans and programs.
+var encoders struct {
+	sync.Mutex
+	list []keptEncoder // the last ones first
+}
+
+const mostEncoders = 4
+
+type keptEncoder struct {
+	of      string // arguments
+	encoder *volley.Encoder
+}
+
+// encoderOf returns the encoder for the arguments of a call.
+func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
+	a, options, timeout, err := codeOf(e, o)
+	if err != nil {
+		return nil, err
+	}
+	// The matrix by what it is: a file that it is read from may have changed.
+	of := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, timeout, o.memory, o.unchecked)
+	encoders.Lock()
+	defer encoders.Unlock()
+	list := encoders.list
+	i := slices.IndexFunc(list, func(k keptEncoder) bool { return k.of == of })
+	if i < 0 {
+		encoder, err := volley.NewEncoder(a, options...)
+		if err != nil {
+			return nil, errUsage{err}
+		}
+		i = len(list)
+		list = append(list, keptEncoder{of, encoder})
+	}
+	last := list[i]
+	list = slices.Insert(slices.Delete(list, i, i+1), 0, last)
+	encoders.list = list[:min(len(list), mostEncoders)]
+	return last.encoder, nil
+}
+
 // encode encodes with the others of e.
 func encode(e *mpi.Endpoint, packet, result []byte, o *C.volley_options) error {
-	a, options, _, err := codeOf(e, o)
+	encoder, err := encoderOf(e, o)
 	if err != nil {
 		return err
-	}
-	encoder, err := volley.NewEncoder(a, options...)
-	if err != nil {
-		return errUsage{err}
 	}
 	_, err = encoder.Run(context.Background(), e, volley.Packet{Data: packet, Coded: room(result)})
 	return err

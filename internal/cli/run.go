@@ -123,12 +123,13 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	if r.Verified {
 		check = "verified by random linear combinations"
 	}
-	traffic := "" // which a dry run has not counted
+	traffic, overhead := "", "" // which a dry run has not counted
 	if o.dryRun {
 		remark = "nothing written: a dry run; the time is the model's"
 	} else {
 		traffic = fmt.Sprintf("traffic    %s sent by the busiest processor, and %s of control\n",
 			humanize.IBytes(uint64(r.BytesSentMax)), humanize.IBytes(uint64(r.ControlBytes)))
+		overhead = fmt.Sprintf(": encode %.3f, compile %.3f, agreement %.3f, check %.3f", r.BareSeconds(), r.CompileSeconds, r.AgreeSeconds, r.CheckSeconds)
 	}
 	notes := ""
 	for _, note := range r.Notes {
@@ -154,14 +155,14 @@ C1         %s, lower bound for all matrices %d
 C2         %s, lower bound for all matrices %s
 C3         %s per symbol
 %sresult     %s
-time       %.3f s
+time       %.3f s%s
 %s
 `, packetCount, humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
 		strings.TrimSpace(r.Algorithm+" "+r.Parameters), r.Ports,
 		printable.Lines(notes), order,
 		printable.Count(r.C1, "round"), r.BoundC1, amount, bound,
 		printable.Count(r.C3, "multiply-add"),
-		printable.Lines(traffic), check, r.Seconds, remark)
+		printable.Lines(traffic), check, r.Seconds, overhead, remark)
 	return err
 }
 
