@@ -44,8 +44,25 @@ type choice struct {
 	by    sim.Model // chosen by it
 	slots int       // plan.MemorySlots
 
-	mu          sync.Mutex // guards executables
+	mu          sync.Mutex // guards what follows
 	executables map[executableKey]*executor.Executable
+	agreed      own    // in the last run, without the seed
+	report      Report // of that, as far as it is known before a run
+}
+
+// reportOf returns the report of a run, as far as it is known before it.
+func (e *Encoder) reportOf(c *choice, shared own) *Report {
+	shared.Seed = 0
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.report.PlanHash == "" || c.agreed != shared {
+		c.agreed, c.report = shared, *newReport(c.Plan, e.problem)
+		c.report.PacketBytes = shared.Bytes
+		c.report.SymbolsPerPacket = shared.Bytes / int64(e.matrix.Field().SymbolBytes())
+		c.report.PlanHash = hex.EncodeToString(planHash(c.Plan, e.matrix, shared))
+	}
+	r := c.report
+	return &r
 }
 
 type executableKey struct{ rank, ranks int }
@@ -246,12 +263,8 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		return nil, c.Alike(ctx, err) // as all have agreed on
 	}
 	p := chosen.Plan
-	r := newReport(p, e.problem)
+	r := e.reportOf(chosen, shared)
 	r.AgreeSeconds = agreed.Seconds()
-	r.PacketBytes = shared.Bytes
-	r.SymbolsPerPacket = shared.Bytes / symbol
-	hash := planHash(p, e.matrix, shared)
-	r.PlanHash = hex.EncodeToString(hash)
 	compiling := time.Now()
 	began = e.options.trace.Now()
 	executable, err := chosen.executable(t.Rank(), t.Size())
@@ -261,7 +274,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	}
 	r.CompileSeconds = time.Since(compiling).Seconds()
 
-	digest := sha256.Sum256(binary.LittleEndian.AppendUint64(slices.Clone(hash), shared.Seed))
+	digest := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte(r.PlanHash), shared.Seed))
 	header := digest[:] // no message of an earlier run, or another agreement, has it
 	block := verify.BlockSymbols(r.SymbolsPerPacket)
 	align := int64(block) * symbol

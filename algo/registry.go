@@ -43,7 +43,7 @@ type Algorithm struct {
 	// With returns the plan with parameters of one's own, which [Lookup] reads after the name:
 	// lists of numbers of 1 and more. The error wraps [schedule.ErrStructure] where they do not
 	// fit the problem. Where With is nil, parameters select one of the plans of Make.
-	With func(t schedule.Task, parameters [][]int) (plan.Plan, error)
+	With func(p *Problem, parameters [][]int) (plan.Plan, error)
 }
 
 // Algorithms returns the registry, in the order in which people should read it: those that
@@ -79,7 +79,9 @@ var registry = []Algorithm{
 			l := p.Limits
 			return universal.Plans(p.Task(), l.Rounds.Over(), l.Memory > 0 || l.Compute > 0)
 		},
-		With: universal.PlanWith,
+		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
+			return universal.PlanWith(p.Task(), parameters)
+		},
 	},
 	{
 		Name:       "dft",
@@ -205,14 +207,41 @@ var registry = []Algorithm{
 	{
 		Name:       "exchange",
 		Title:      "slices of all packets to each processor, which computes a slice of all results, and back",
-		Problem:    "any A, K, R, p, square too; large packets; max(K,R) <= 256, square 512",
+		Problem:    "any A, K, R, p, square too; large packets; max(K,R) <= 256, square 512, of layers 1024",
 		C1:         "2*ceil((M-1)/p), M = max(K,R), down to 2*clog(M)",
 		C2:         "2*ceil((M-1)/p)/M packets, up to 2*clog(M)/(p+1) for M = (p+1)^d",
 		Source:     "Bruck et al., IEEE TPDS 8(11), 1997 (index); Rabenseifner, ICCS 2004, for R = 1; as an encode ours",
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
-		Make:       planned(sinks.ExchangePlans),
-		With:       sinks.ExchangeWith,
+		Make:       func(p *Problem) ([]plan.Plan, error) { return sinks.ExchangePlans(p.Task(), p.factor()) },
+		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
+			return sinks.ExchangeWith(p.Task(), p.factor(), parameters)
+		},
+	},
+	{
+		Name:       "helpers",
+		Title:      "slices to the processors that are no sinks, which compute them; both ways at once, S segments",
+		Problem:    "any A and p; R sinks among K > 2R sources, or apart, K > R; large packets; N <= 256 processors",
+		C1:         "(S+1)*ceil((N-1)/p)",
+		C2:         "(K-1)/(K-R)*(1+1/S) packets at p = 1, sinks among the sources",
+		Source:     "ours",
+		Example:    "--matrix cauchy -k 24 --sinks 3",
+		Structured: true,
+		Make:       planned(sinks.HelpersPlans),
+		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
+			return sinks.HelpersWith(p.Task(), parameters)
+		},
+	},
+	{
+		Name:       "split",
+		Title:      "packets split into slices in groups of s, universal on the K/s groups, slices joined",
+		Problem:    "any A and p, K = s*n, every processor source and sink",
+		C1:         "ceil((r-1)/p) for each radix r of s, there and back, + clog(K/s)",
+		C2:         "the C2 of exchange for s + Psi(K/s) packets; h + Psi(K/2^h) for s = 2^h, p = 1",
+		Source:     "ours",
+		Example:    "--matrix cauchy -k 16",
+		Structured: true,
+		Make:       planned(sinks.SplitPlans),
 	},
 	{
 		Name:    "prepare-and-shoot",
@@ -329,7 +358,7 @@ func (a Algorithm) with(text string) (Algorithm, error) {
 	a.Name, a.Structured = name, true
 	a.Make = func(p *Problem) ([]plan.Plan, error) {
 		if with != nil {
-			q, err := with(p.Task(), parameters)
+			q, err := with(p, parameters)
 			if err != nil {
 				return nil, err
 			}
@@ -350,25 +379,21 @@ func (a Algorithm) with(text string) (Algorithm, error) {
 }
 
 // NameOf returns the name by which [Lookup] finds the algorithm with the parameters of a plan,
-// such as "universal:4,4": the numbers of its parameters, those of an exchange for the way
-// there and, where they differ, "/" and those for the way back.
+// such as "universal:4,4": the numbers of its parameters, in lists where they have commas. Of
+// two equal lists, as of an exchange with the same radices there and back, it has one.
 func NameOf(i plan.Info) string {
 	_, text, radices := strings.Cut(i.Parameters, "radices ")
 	if !radices {
 		text = i.Parameters
 	}
-	numbers := func(text string) string {
-		return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }), ",")
+	lists := strings.Split(text, ", ")
+	for i, list := range lists {
+		lists[i] = strings.Join(strings.FieldsFunc(list, func(r rune) bool { return r < '0' || r > '9' }), ",")
 	}
-	there, back, ways := strings.Cut(text, ", ")
-	name := numbers(there)
-	if ways && back != there {
-		name += "/" + numbers(back)
+	if len(lists) == 2 && lists[0] == lists[1] {
+		lists = lists[:1]
 	}
-	if name == "" {
-		return i.Algorithm
-	}
-	return i.Algorithm + ":" + name
+	return strings.TrimSuffix(i.Algorithm+":"+strings.Join(lists, "/"), ":")
 }
 
 // Plans returns the algorithm's plans for a problem: one for an algorithm that

@@ -6,14 +6,19 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"volley"
+	"volley/algo"
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/matrix"
+	"volley/plan"
 	"volley/sim"
 	"volley/transport"
 	"volley/transport/faulty"
@@ -58,26 +63,32 @@ func (q linkQueue) Post(transfers ...*transport.Transfer) {
 	}
 }
 
-// measureLinks measures a network among k ranks. Rank r begins r milliseconds late.
-func measureLinks(t *testing.T, k int, n sim.Network, fields []field.Field, d time.Duration) []*tune.Result {
-	results := make([]*tune.Result, k)
+// onLinks calls f for all ranks of a network, and returns its errors.
+func onLinks(k int, n sim.Network, f func(rank int, t transport.Transport) error) []error {
+	errs := make([]error, k)
 	var ranks sync.WaitGroup
 	for rank, end := range local.New(k) {
 		l := &link{Transport: end, network: n, gap: float64(n.Gap(1))}
 		l.late = late.New(&l.mu)
 		ranks.Go(func() {
-			time.Sleep(time.Duration(rank) * time.Millisecond)
-			r, err := tune.Measure(t.Context(), l, tune.Place{Transport: "virtual", Hosts: []string{"here"}}, fields, d)
-			if err != nil {
-				t.Error(err)
-			}
-			results[rank] = r
+			errs[rank] = f(rank, l)
 			l.late.Wait()
 		})
 	}
 	ranks.Wait()
-	if t.Failed() {
-		t.FailNow()
+	return errs
+}
+
+// measureLinks measures a network among k ranks. Rank r begins r milliseconds late.
+func measureLinks(t *testing.T, k int, n sim.Network, fields []field.Field, d time.Duration) []*tune.Result {
+	results := make([]*tune.Result, k)
+	err := errors.Join(onLinks(k, n, func(rank int, l transport.Transport) (err error) {
+		time.Sleep(time.Duration(rank) * time.Millisecond)
+		results[rank], err = tune.Measure(t.Context(), l, tune.Place{Transport: "virtual", Hosts: []string{"here"}}, fields, d)
+		return err
+	})...)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return results
 }
@@ -263,4 +274,69 @@ func TestDeath(t *testing.T) {
 	if err == nil || err.Error() != "dead" {
 		t.Errorf("got error %v", err)
 	}
+}
+
+// TestModel checks that runs take the time that the model with the measured network says, in
+// virtual time, in which all else takes none.
+func TestModel(t *testing.T) {
+	for _, k := range []int{4, 8} {
+		a, err := matrix.Random(fieldtest.Parse(t, "2^8"), k, k, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []sim.Network{network("20us", "2us", 8.5e-10), network("1ms", "20us", 8.5e-8)} {
+			for _, name := range []string{"universal", "exchange", "bruck-allgather"} {
+				synctest.Test(t, func(t *testing.T) {
+					got := measureLinks(t, k, n, nil, 300*time.Millisecond)[0].Network
+					algorithm, err := algo.Lookup(name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, ports := range []int{1, 3, k - 1} {
+						problem, err := algo.NewProblem(a, ports, algo.Natural)
+						if err != nil {
+							t.Fatal(err)
+						}
+						plans, err := algorithm.Plans(problem)
+						if err != nil {
+							t.Fatal(err)
+						}
+						for _, p := range plans {
+							for _, bytes := range []int{1 << 10, 64 << 10} {
+								want := sim.Model{Network: got, Bytes: int64(bytes), SymbolBytes: 1}.Time(sim.Count(p))
+								took := runLinks(t, k, n, p, a, bytes)
+								// Rounds of an exchange that do not need each other overlap.
+								overlap := name == "exchange" && ports < k-1
+								if off := took.Seconds()/want.Seconds() - 1; off > 0.15 || off < -0.15 && !overlap {
+									t.Errorf("K = %d, %v, %s p = %d, %s, %d bytes: took %v, the model says %v: %+.0f %%", k, n, name, ports, p.Info().Parameters, bytes, took, want, 100*off)
+								}
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// runLinks returns what an encode by a plan takes the slowest rank, without the agreement.
+func runLinks(t *testing.T, k int, n sim.Network, p plan.Plan, a matrix.Matrix, bytes int) time.Duration {
+	e, err := volley.NewEncoder(a, volley.WithPlan(p), volley.WithCheck(false), volley.WithTimeout(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := make([]time.Duration, k)
+	for rank, err := range onLinks(k, n, func(rank int, l transport.Transport) error {
+		start := time.Now()
+		r, err := e.Run(t.Context(), l, volley.Packet{Data: make([]byte, bytes), Result: new([]byte)})
+		if err == nil {
+			took[rank] = time.Since(start) - time.Duration(r.AgreeSeconds*1e9)
+		}
+		return err
+	}) {
+		if err != nil {
+			t.Fatal(rank, err)
+		}
+	}
+	return slices.Max(took)
 }

@@ -46,7 +46,6 @@ type meter struct {
 	elapsed  float64 // seconds since the start, of the slowest rank
 	outgoing []byte
 	incoming []byte
-	read     byte // of messages, so that they are read
 }
 
 // Rounds of tags: of the messages that are timed, and of those that agree.
@@ -90,9 +89,6 @@ func (m *meter) trade(ctx context.Context, transfers ...*transport.Transfer) err
 	return nil
 }
 
-// line is the bytes of a cache line, or fewer.
-const line = 64
-
 // round sends so many messages of size bytes to the ranks that follow, and receives as many
 // from those before.
 func (m *meter) round(ctx context.Context, messages, size int) error {
@@ -100,23 +96,16 @@ func (m *meter) round(ctx context.Context, messages, size int) error {
 	tag := transport.Tag{Round: timedRound}
 	var transfers []*transport.Transfer
 	for i := range messages {
-		part := m.incoming[i*size:][:size]
-		transfers = append(transfers, &transport.Transfer{Rank: (rank + k - 1 - i%(k-1)) % k, Tag: tag, Parts: [][]byte{part}, Receive: true})
+		transfers = append(transfers, &transport.Transfer{
+			Rank: (rank + k - 1 - i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.incoming[i*size:][:size]}, Receive: true,
+		})
 	}
 	for i := range messages {
-		part := m.outgoing[i*size:][:size]
-		for at := 0; at < size; at += line {
-			part[at]++
-		}
-		transfers = append(transfers, &transport.Transfer{Rank: (rank + 1 + i%(k-1)) % k, Tag: tag, Parts: [][]byte{part}})
+		transfers = append(transfers, &transport.Transfer{
+			Rank: (rank + 1 + i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.outgoing[i*size:][:size]},
+		})
 	}
-	if err := m.trade(ctx, transfers...); err != nil {
-		return err
-	}
-	for at := 0; at < messages*size; at += line {
-		m.read += m.incoming[at]
-	}
-	return nil
+	return m.trade(ctx, transfers...)
 }
 
 // sample returns the seconds that a round takes at the slowest rank, as the mean of a few after

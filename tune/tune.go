@@ -101,11 +101,9 @@ const DefaultTime = 5 * time.Second
 // place of its own; the ranks of the place are those of the transport.
 //
 // Rounds are timed in which every rank sends 1, 3, √K or K−1 messages of 1 B to 1 MiB together
-// to the ranks that follow, in turns, two of a kind after a barrier. Before it is sent a
-// message is written, and after it was received it is read, a byte in each cache line: a
-// transport that hands over the memory of the sender has moved nothing before that. Then all
-// ranks combine packets at once. It is always the slowest rank whose time counts, so where
-// ranks share CPUs or a link, that is in all figures.
+// to the ranks that follow, in turns, two of a kind after a barrier. Then all ranks combine
+// packets at once. It is always the slowest rank whose time counts, so where ranks share CPUs
+// or a link, that is in all figures.
 //
 // A failure ends the group, as in a run; the error is then that of a transfer, or
 // the cause of ctx.

@@ -174,15 +174,14 @@ func families() string {
 const measuringHelp = `How tune and bench measure. Let the machine be idle.
 
 tune. In each round every processor sends n messages, 1 B to 1 MiB together, to
-the n processors that follow, for n = 1, 3, √K and K-1. Messages are written
-before and read after. Rounds come in random order, two of a kind after a
-barrier. The slowest processor counts, the least of three such times, and the
-median of these.
-L + o·n + G·bytes is fitted to the times by weighted medians of slopes, which
-single times that are off do not move (Theil and Sen). Where G is more than 1.2
-times as large for n = K-1 as for n = 1 it is kept for each n. off is what the
-fit says over what was measured, the residual the root mean square of that. In
-the paper's model β is L + o and τ is G of one message.
+the n processors that follow, for n = 1, 3, √K and K-1. Rounds come in random
+order, two of a kind after a barrier. The slowest processor counts, the least of
+three such times, and the median of these. L + o·n + G·bytes is fitted to the
+times by weighted medians of slopes, which single times that are off do not move
+(Theil and Sen). Where G is more than 1.2 times as large for n = K-1 as for n = 1
+it is kept for each n. off is what the fit says over what was measured, the
+residual the root mean square of that. In the paper's model β is L + o and τ is
+G of one message.
 
 γ is timed on combinations of 8 packets, at all processors at once; later runs
 use that of packets in the cache. The figures hold for as many processors on as

@@ -8,6 +8,7 @@ import (
 
 	"volley/algo/schedule"
 	"volley/field"
+	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
 )
@@ -30,16 +31,14 @@ import (
 // met, their R parts of results go on instead. Helper h computes slice h of each result,
 // and on the way back it goes to the sink, the stages in reverse; where more than K
 // results share a way, the K slices of packets go on and the results are computed later.
-func ExchangePlans(t schedule.Task) ([]plan.Plan, error) {
-	const name = "exchange"
+//
+// Of a matrix that is a product of layers, which fact is unless it is nil, a helper computes
+// its slice by the layers, one after the other: it multiplies by Σ of their sizes per symbol,
+// not by K.
+func ExchangePlans(t schedule.Task, fact *matrix.Factorisation) ([]plan.Plan, error) {
 	there, back := exchanges(t)
-	most := mostSlices
-	if t.Square() {
-		most = mostSlicesSquare
-	}
-	if m := there.helpers; m < 2 || m > most {
-		return nil, fmt.Errorf("algo: %s for K = %d and R = %d: %w: %d slices of a packet are not in 2 to %d: take another algorithm, such as universal or sinks",
-			name, there.ends, back.ends, schedule.ErrStructure, m, most)
+	if err := there.small(t, fact); err != nil {
+		return nil, err
 	}
 	type option struct {
 		there, back []int
@@ -61,7 +60,7 @@ func ExchangePlans(t schedule.Task) ([]plan.Plan, error) {
 	for _, o := range options {
 		if len(plans) == 0 || 20*o.C2 < 19*least { // not many that are nearly the same
 			least = o.C2
-			plans = append(plans, exchangePlan(name, t, o.there, o.back))
+			plans = append(plans, exchangePlan(t, fact, o.there, o.back))
 		}
 	}
 	return plans, nil
@@ -69,18 +68,20 @@ func ExchangePlans(t schedule.Task) ([]plan.Plan, error) {
 
 // ExchangeWith returns the plan with the radices of parameters: for the way there and, unless
 // they are the same, for the way back.
-func ExchangeWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
+func ExchangeWith(t schedule.Task, fact *matrix.Factorisation, parameters [][]int) (plan.Plan, error) {
 	there, _ := exchanges(t)
-	if there.helpers < 2 || there.helpers > mostSlicesSquare || len(parameters) > 2 {
-		return nil, schedule.Misfit(fmt.Sprintf("algo: exchange with %d lists of radices for %d slices of a packet: want one list, or two, there and back, and 2 to %d slices",
-			len(parameters), there.helpers, mostSlicesSquare))
+	if err := there.small(t, fact); err != nil {
+		return nil, err
+	}
+	if len(parameters) > 2 {
+		return nil, schedule.Misfit(fmt.Sprintf("algo: exchange with %d lists of radices: want one, or two, there and back", len(parameters)))
 	}
 	for _, list := range parameters {
 		if err := there.fits(list); err != nil {
 			return nil, err
 		}
 	}
-	return exchangePlan("exchange", t, parameters[0], parameters[len(parameters)-1]), nil
+	return exchangePlan(t, fact, parameters[0], parameters[len(parameters)-1]), nil
 }
 
 // fits returns an error unless each radix has digits to move, and all together have a digit
@@ -99,12 +100,49 @@ func (e exchange) fits(radices []int) error {
 	return nil
 }
 
-// These bound the slices of a packet: a program has a combination for every slice of a
-// result, and where processors are not all alike their schedules are counted one by one.
-const (
-	mostSlices       = 256
-	mostSlicesSquare = 512
-)
+// small returns an error unless there are 2 slices of a packet or more, and not too many: a
+// program has a combination of all packets for every slice of a result, which by layers has
+// few terms; where processors are not all alike their schedules are counted one by one.
+func (e exchange) small(t schedule.Task, fact *matrix.Factorisation) error {
+	most := 256
+	if t.Square() {
+		most = 512
+	}
+	if local(fact) != nil {
+		most = 1024
+	}
+	if e.helpers >= 2 && e.helpers <= most {
+		return nil
+	}
+	return schedule.Misfit(fmt.Sprintf("algo: exchange for K = %d and R = %d: %d slices of a packet are not in 2 to %d: take another algorithm, such as universal, split or sinks",
+		e.ends, e.others, e.helpers, most))
+}
+
+// local returns the layers by which a helper computes its slice, neighbours fused where that
+// takes no more multiply-adds, and so fewer slots; nil where the whole matrix takes no more.
+func local(fact *matrix.Factorisation) []matrix.Layer {
+	if fact == nil {
+		return nil
+	}
+	var list []matrix.Layer
+	sizes := 0
+	for rest := fact.Layers; len(rest) > 0; {
+		n, size := 1, rest[0].Size()
+		for sum := size; n < len(rest); n++ {
+			sum += rest[n].Size()
+			fused := matrix.Span(rest[:n+1]).Size()
+			if fused > sum {
+				break
+			}
+			size = fused
+		}
+		list, rest, sizes = append(list, matrix.Fuse(rest[:n])), rest[n:], sizes+size
+	}
+	if len(list) == 0 || sizes >= list[0].K {
+		return nil
+	}
+	return list
+}
 
 // radices returns lists of radices with a product of at least m: for each number of
 // digits one, as equal as may be, and each a multiple of the ports and one more.
@@ -254,13 +292,13 @@ func (e exchange) estimate(radices []int) sim.Cost {
 }
 
 // exchangePlan returns the plan with these radices for the ways there and back.
-func exchangePlan(name string, t schedule.Task, first, last []int) plan.Plan {
+func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int) plan.Plan {
 	there, back := exchanges(t)
 	there.stages, back.stages = there.digitStages(first), back.digitStages(last)
-	m := there.helpers
+	m, layers := there.helpers, local(fact)
 	p := &schedule.Plan{
 		Common: plan.Info{
-			Algorithm: name, Parameters: fmt.Sprintf("pieces=%d radices %s, %s", m, dotted(first), dotted(last)),
+			Algorithm: "exchange", Parameters: fmt.Sprintf("pieces=%d radices %s, %s", m, dotted(first), dotted(last)),
 			Field: t.Matrix.Field(), Processors: t.Processors(), Ports: t.Ports,
 			Rows: there.ends * m, Columns: back.ends * m, Pieces: m,
 			Phases: []plan.Phase{{Name: "hand out", Rounds: there.rounds()}, {Name: "hand back", Rounds: back.rounds()}},
@@ -271,16 +309,24 @@ func exchangePlan(name string, t schedule.Task, first, last []int) plan.Plan {
 				own = b.Inputs(m)
 			}
 			slice := there.collect(b, proc, own)
+			result := func(sink int) []schedule.Addend { return slice.sum(sink, there.coef) }
+			if slice != nil && layers != nil {
+				results := slice.throughLayers(b, fact, layers)
+				result = func(sink int) []schedule.Addend { return schedule.InSlot(results[sink]) }
+			}
 			return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 				var results []plan.Slot
 				if _, ok := t.Sink(proc); ok {
 					results = forward.Inputs(m)
 				}
-				return back.collect(forward, proc, results).transposed(slice, there.coef)
+				return back.collect(forward, proc, results).transposed(slice, result)
 			})
 		},
 		RowOf:    func(proc, input int) int { return proc*m + input },
 		ColumnOf: func(proc, output int) int { return (proc-back.firstEnd)*m + output },
+	}
+	if layers != nil {
+		p.Common.Notes = []string{"structure: " + fact.Structure, "by its layers each processor computes its slice of the results"}
 	}
 	if t.Square() {
 		p.Kinds = func() []plan.Class { return schedule.Alike(m) }
@@ -322,14 +368,39 @@ func (u *bundle) sum(other int, coef func(end, other int) field.Element) []sched
 	return list
 }
 
+// throughLayers returns the slots of the results of all sinks, of a bundle of all packets.
+func (u *bundle) throughLayers(b *schedule.Builder, fact *matrix.Factorisation, layers []matrix.Layer) []plan.Slot {
+	at := make([]plan.Slot, len(u.ends)) // by label
+	for i, source := range u.ends {
+		at[fact.In.Label(source)] = u.raw[i]
+	}
+	for _, l := range layers {
+		next := make([]plan.Slot, len(at))
+		for label := range next {
+			group, index := l.Group(label), l.Index(label)
+			slots := make([]plan.Slot, l.Size())
+			for i := range slots {
+				slots[i] = at[l.Member(group, i)]
+			}
+			next[label] = b.Total(schedule.Weighted(slots, func(i int) field.Element { return l.At(group, i, index) }))
+		}
+		at = next
+	}
+	results := make([]plan.Slot, len(at))
+	for label, slot := range at {
+		results[fact.Out.Processor(label)] = slot
+	}
+	return results
+}
+
 // transposed returns the slots of the bundle of sinks, and what each gets from the slice of
 // all packets: its result or, where it is a part of all results, the packet.
-func (u *bundle) transposed(slice *bundle, coef func(source, sink int) field.Element) (slots []plan.Slot, own [][]schedule.Addend) {
+func (u *bundle) transposed(slice *bundle, result func(sink int) []schedule.Addend) (slots []plan.Slot, own [][]schedule.Addend) {
 	if u == nil {
 		return nil, nil
 	}
 	for i, sink := range u.ends {
-		slots, own = append(slots, u.raw[i]), append(own, slice.sum(sink, coef))
+		slots, own = append(slots, u.raw[i]), append(own, result(sink))
 	}
 	if u.sums != nil {
 		for i, source := range slice.ends {

@@ -2,6 +2,10 @@ package sinks
 
 import (
 	"testing"
+	"volley/algo/schedule"
+	"volley/matrix"
+	"volley/plan"
+	"volley/sim"
 
 	"volley/field/fieldtest"
 )
@@ -14,7 +18,7 @@ func TestExchangeCost(t *testing.T) {
 		for _, digits := range []int{1, 2, 3} {
 			m := power(ports+1, digits)
 			p := sinksProblem(t, randomMatrix(t, f, m, m), false, ports)
-			plans, err := ExchangePlans(p)
+			plans, err := ExchangePlans(p, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,7 +44,7 @@ func TestExchangeCost(t *testing.T) {
 		{12, 4, 1, true, "9/3.333 11/3.083 16/2.5 23/1.917"},
 	} {
 		p := sinksProblem(t, randomMatrix(t, f, c.k, c.r), c.separate, c.ports)
-		plans, err := ExchangePlans(p)
+		plans, err := ExchangePlans(p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,5 +62,50 @@ func TestExchangeSquare(t *testing.T) {
 		for ports := 1; ports <= 3; ports++ {
 			checkSinks(t, sinksFamilies[2], sinksProblem(t, randomMatrix(t, f, k, k), false, ports))
 		}
+	}
+}
+
+// exchangePlans are those of matrices whose structure nobody looks for.
+func exchangePlans(t schedule.Task) ([]plan.Plan, error) { return ExchangePlans(t, nil) }
+
+// TestExchangeLayers checks what exchanges compute, and how many multiply-adds they take,
+// where a helper computes by the layers of the matrix.
+func TestExchangeLayers(t *testing.T) {
+	n := 0
+	for _, c := range []struct{ field, matrix string }{
+		{"257", "dft"}, {"7681", "dft"}, {"257", "lagrange"}, {"257", "cauchy"}, {"2^8", "lch"}, {"2^8", "cauchy"}, {"257", "vandermonde"},
+	} {
+		for k := 4; k <= 40; k++ {
+			spec, err := matrix.ParseSpec(c.matrix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := spec.Build(fieldtest.Parse(t, c.field), k, k)
+			if err != nil {
+				continue // no such matrix
+			}
+			fact := matrix.Factor(a)
+			if local(fact) == nil {
+				continue
+			}
+			sizes := 0
+			for _, l := range fact.Layers {
+				sizes += l.Size()
+			}
+			p := sinksProblem(t, a, false, 1+k%4)
+			plans, err := ExchangePlans(p, fact)
+			if err != nil {
+				t.Fatal(err)
+			}
+			one := plans[k%len(plans):][:1]
+			checkSinks(t, sinksFamily{"exchange", func(schedule.Task) ([]plan.Plan, error) { return one, nil }}, p)
+			if got := sim.Count(plans[0]).PacketC3(); got > sizes {
+				t.Errorf("%s, K=%d: %d multiply-adds per symbol, want the sizes of the layers, %d, at most", a.ID(), k, got, sizes)
+			}
+			n++
+		}
+	}
+	if n < 50 {
+		t.Errorf("%d matrices of layers, want more", n)
 	}
 }

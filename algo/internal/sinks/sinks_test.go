@@ -24,7 +24,7 @@ type sinksFamily struct {
 }
 
 // sinksFamilies are those that take every matrix.
-var sinksFamilies = []sinksFamily{{"sinks", Plans}, {"pipeline", PipelinePlans}, {"exchange", ExchangePlans}}
+var sinksFamilies = []sinksFamily{{"sinks", Plans}, {"pipeline", PipelinePlans}, {"exchange", exchangePlans}}
 
 func sinksProblem(t testing.TB, a matrix.Matrix, separate bool, ports int) schedule.Task {
 	t.Helper()

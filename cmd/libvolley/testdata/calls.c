@@ -126,6 +126,18 @@ int main(int argc, char **argv) {
 		expect("again", volley_encode(MPI_COMM_WORLD, x, bytes, z, bytes, &o), VOLLEY_OK, "");
 		if (memcmp(y, z, bytes) != 0) expect("the same again", -1, 0, "");
 	}
+	/* More codes in turns than are kept, on packets that grow and shrink. */
+	const char *codes[] = {"random:1", "random:2", "cauchy", "random:3", "random:4", "random:5"};
+	unsigned char *firsts = malloc(6 * bytes);
+	for (int turn = 0; turn < 18; turn++) {
+		volley_options in_turn = {.timeout = 20, .matrix = codes[turn % 6], .unchecked = turn % 2};
+		size_t n = turn < 6 || turn >= 12 ? bytes : 1000 + turn; /* at each place the code is the same */
+		unsigned char *to = turn < 6 ? firsts + turn * bytes : z;
+		expect("codes in turns", volley_encode(MPI_COMM_WORLD, x, n, to, n, &in_turn), VOLLEY_OK, "");
+		if (turn >= 6 && memcmp(to, firsts + turn % 6 * bytes, n) != 0) expect("the same in turns", -1, 0, "");
+	}
+	if (memcmp(firsts + 2 * bytes, y, bytes) != 0 || memcmp(firsts, firsts + bytes, bytes) == 0) expect("codes that differ", -1, 0, "");
+	free(firsts);
 	/* x + x = 0: a linear check that shares nothing with the library. */
 	unsigned char *twice = malloc(bytes);
 	for (int i = 0; i < bytes; i++) twice[i] = x[i] ^ (rank == 0);
