@@ -194,7 +194,7 @@ func (j *job) prepare(ctx context.Context, size int) (cells []Cell, list []*cont
 
 		x := make([]byte, size)
 		packet(a.Field(), j.Rank(), x)
-		w := newPeerWork(j, a, j.Rank(), j.threads, x, shared)
+		w := newPeerWork(j, a, j.Rank(), transport.Cores(j.ranks), x, shared)
 		ways, err := j.ours(ctx, a, w)
 		if err != nil {
 			return nil, nil, err

@@ -46,14 +46,6 @@ static void network_shift(void *out, void *in, int n, int to, int from) {
 	MPI_Isend(out, n, MPI_BYTE, to, 0, MPI_COMM_WORLD, &network_requests[1]);
 }
 static void network_shifted(void) { MPI_Status statuses[2]; MPI_Waitall(2, network_requests, statuses); }
-static int network_neighbours(void) {
-	MPI_Comm c;
-	int n;
-	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &c);
-	MPI_Comm_size(c, &n);
-	MPI_Comm_free(&c);
-	return n;
-}
 static int network_version(char *text) { int n = 0; MPI_Get_library_version(text, &n); return n; }
 */
 import "C"
@@ -88,10 +80,7 @@ func measure(args []string) error {
 		}
 	}
 	var label Cell
-	r.Exclusive(func() {
-		label.MPI = library()
-		s.threads = max(1, runtime.GOMAXPROCS(0)/int(C.network_neighbours()))
-	})
+	r.Exclusive(func() { label.MPI = library() })
 	err = s.measureAll(context.Background(), r, label)
 	if err != nil && !errors.Is(err, errWrong) {
 		return err // and mpirun ends the other ranks

@@ -252,7 +252,6 @@ func measureHere(t *testing.T, k int, args []string, lies bool) error {
 		if err != nil {
 			return err
 		}
-		s.threads = 1
 		r.lies = lies && r.Rank() == k-1
 		return s.measureAll(t.Context(), r, Cell{MPI: "none"})
 	})

@@ -32,7 +32,6 @@ type settings struct {
 	subnet           netip.Prefix // of the raw exchange, where it is measured
 	output           string       // of JSON lines, at rank 0
 	drops            []string
-	threads          int // that code at a rank of a peer
 }
 
 // A problem is a matrix before K is known.

@@ -21,10 +21,11 @@ const (
 	endMark   = "<!-- measured: end -->\n"
 )
 
-// table writes the results into the document, between the marks, and the charts beside it.
+// table writes the results into a document, between the marks, with charts beside it, and
+// some of them into a second document.
 func table(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("%w: table: %d arguments: want a file of results and a document", errUsage, len(args))
+	if len(args) != 3 {
+		return fmt.Errorf("%w: table: %d arguments: want a file of results, a document and one for a summary", errUsage, len(args))
 	}
 	data, err := os.ReadFile(args[0])
 	if err != nil {
@@ -33,10 +34,6 @@ func table(args []string) error {
 	cells, err := readCells(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)
-	}
-	document, err := os.ReadFile(args[1])
-	if err != nil {
-		return err
 	}
 	name := strings.TrimSuffix(args[1], filepath.Ext(args[1]))
 	files := map[string][]byte{}
@@ -47,8 +44,14 @@ func table(args []string) error {
 		}
 		files[name+part.chart] = drawing.Bytes()
 	}
-	if files[args[1]], err = fill(document, tables(cells, filepath.Base(name))); err != nil {
-		return fmt.Errorf("%s: %w", args[1], err)
+	for i, text := range []string{tables(cells, filepath.Base(name)), summary(cells)} {
+		document, err := os.ReadFile(args[1+i])
+		if err != nil {
+			return err
+		}
+		if files[args[1+i]], err = fill(document, text); err != nil {
+			return fmt.Errorf("%s: %w", args[1+i], err)
+		}
 	}
 	for name, content := range files {
 		err = errors.Join(err, os.WriteFile(name, content, 0o666))
@@ -106,7 +109,13 @@ func parts(cells []Cell) []part {
 		text("network", func(c Cell) string { return c.Network }),
 		text("cores", temperature),
 		text("packet", func(c Cell) string { return bench.Size(int64(c.Size)) }),
-		text("plan", func(c Cell) string { w, _ := c.way(bare); return w.Plan }),
+		text("plan", func(c Cell) string {
+			w, _ := c.way(bare)
+			if c.Version != "" {
+				w.Plan += " (before)"
+			}
+			return w.Plan
+		}),
 		text("Volley", func(c Cell) string { w, _ := c.way(bare); return span(w.Seconds) }),
 		fastest("best peer", peers...),
 		ratio("**ratio**", over(peers...)),
@@ -138,6 +147,12 @@ func parts(cells []Cell) []part {
 				p.cells = append(p.cells, c)
 			default:
 				p.before[c.setting()] = c
+			}
+		}
+		// An older version stands for the present one where that was not measured.
+		for _, c := range cells {
+			if _, old := p.before[c.setting()]; old && c.Version != "" && !slices.ContainsFunc(p.cells, func(now Cell) bool { return now.setting() == c.setting() }) {
+				p.cells = append(p.cells, c)
 			}
 		}
 		slices.SortStableFunc(p.cells, func(a, b Cell) int {
@@ -192,6 +207,8 @@ func tables(cells []Cell, chart string) string {
 	fmt.Fprintf(&b, "\nMeasured on:\n\n* %s\n", strings.Join(machines, "\n* "))
 	for _, p := range parts(cells) {
 		fmt.Fprintf(&b, "\n### %s\n\n![%s](%s%s)\n", p.title, draw(p).Title, chart, p.chart)
+		b.WriteString("\nTime over that of others, least to greatest over all packets and matrices:\n\n")
+		p.ranges(&b)
 		for _, name := range distinct(p.cells, title) {
 			fmt.Fprintf(&b, "\n#### %s\n\n", name)
 			p.write(&b, name, p.columns)
@@ -206,24 +223,87 @@ func tables(cells []Cell, chart string) string {
 	return b.String()
 }
 
+// summary returns a table of a few sizes of the first matrix, in Markdown.
+func summary(cells []Cell) string {
+	var b strings.Builder
+	for i, p := range parts(cells) {
+		name := title(p.cells[0])
+		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool {
+			return c.Size != 4<<10 && c.Size != 64<<10 && c.Size != 1<<20 || c.Bound == 0 && (c.Pause != "" || c.Network == "loopback")
+		})
+		columns := slices.Concat(p.columns[:2], p.columns[3:4], p.columns[5:11])
+		if i == 0 {
+			p.heads(&b, columns)
+		}
+		p.rows(&b, name, columns)
+	}
+	return b.String()
+}
+
+// ranges writes what the ratios of each network are, least and greatest, over all matrices.
+func (p part) ranges(b *strings.Builder) {
+	span := func(of func(Cell) float64) heading {
+		return heading{"", func(p part, one Cell) string {
+			var list []float64
+			for _, c := range p.cells {
+				if x := of(c); x > 0 && series(c) == series(one) && c.Pause == one.Pause {
+					list = append(list, x)
+				}
+			}
+			if len(list) == 0 {
+				return ""
+			}
+			return times(slices.Min(list)) + " – " + times(slices.Max(list))
+		}}
+	}
+	columns := []heading{p.columns[0], p.columns[1], p.columns[2],
+		span(func(c Cell) float64 { return c.ratio(bare, peers...) }),
+		span(func(c Cell) float64 { return p.before[c.setting()].ratio(bare, peers...) }),
+		span(func(c Cell) float64 { return c.ratio(bare, uncoded...) }),
+		span(func(c Cell) float64 { return c.ratio(bare, raw) }),
+	}
+	for i, name := range []string{"**to the best peer**", "before", "to uncoded", "to raw"} {
+		columns[3+i].name = name
+	}
+	p.heads(b, columns)
+	var done []string
+	for _, c := range p.cells {
+		if key := series(c) + c.Pause; !slices.Contains(done, key) {
+			done = append(done, key)
+			p.row(b, c, columns)
+		}
+	}
+}
+
 // write writes a table of the cells of a matrix.
 func (p part) write(b *strings.Builder, matrix string, columns []heading) {
+	p.heads(b, columns)
+	p.rows(b, matrix, columns)
+}
+
+func (p part) heads(b *strings.Builder, columns []heading) {
 	var heads []string
 	for _, h := range columns {
 		heads = append(heads, h.name)
 	}
 	line(b, heads)
 	line(b, slices.Repeat([]string{"---"}, len(heads)))
+}
+
+func (p part) rows(b *strings.Builder, matrix string, columns []heading) {
 	for _, c := range p.cells {
-		if title(c) != matrix {
-			continue
+		if title(c) == matrix {
+			p.row(b, c, columns)
 		}
-		var texts []string
-		for _, h := range columns {
-			texts = append(texts, h.cell(p, c))
-		}
-		line(b, texts)
 	}
+}
+
+func (p part) row(b *strings.Builder, c Cell, columns []heading) {
+	var texts []string
+	for _, h := range columns {
+		texts = append(texts, h.cell(p, c))
+	}
+	line(b, texts)
 }
 
 func line(b *strings.Builder, cells []string) {
