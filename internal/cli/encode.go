@@ -119,6 +119,7 @@ func (o *encodeOptions) usePlan(cmd *cobra.Command, options *coded.Options) erro
 	others := options.Encoder
 	options.Encoder = func(f field.Field, symbols int64) ([]volley.Option, error) {
 		list, err := others(f, symbols)
+		o.assumed = "" // nothing was chosen
 		return append(list, volley.WithPlan(p)), err
 	}
 	return nil

@@ -27,6 +27,7 @@ type groupOptions struct {
 	key     string
 	believe string
 	members []string
+	assumed string // what the model takes that was measured
 }
 
 func (o *groupOptions) add(cmd *cobra.Command) {
@@ -76,6 +77,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
+	o.assumed = o.Assumed(m)
 	*options = group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
@@ -161,6 +163,9 @@ func newProtect() *cobra.Command {
 			}
 			p.MaxDeleted = max(p.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
 			r, err := group.Protect(cmd.Context(), o.party.Transport, dirs, p)
+			if err == nil && o.assumed != "" {
+				r.Notes = append(r.Notes, o.assumed)
+			}
 			return o.finish(cmd, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
 		},
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"volley"
 	"volley/coded"
@@ -33,6 +31,7 @@ type runOptions struct {
 	json    bool
 	force   bool
 	dryRun  bool
+	assumed string // what the model takes that was measured
 
 	trace    string          // file
 	recorder *trace.Recorder // nil: none is wanted
@@ -90,6 +89,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.party.job(), PerRank: o.perRank, Timeout: o.timeout, Trace: o.recorder,
 		Encoder: func(f field.Field, symbols int64) ([]volley.Option, error) {
 			model, err := plan.Model(f, symbols)
+			o.assumed = plan.Assumed(model)
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
 		Guard: o.checkTrace, Finish: o.writeTrace, Progress: o.bar.add,
@@ -117,6 +117,9 @@ func (o *runOptions) advise(err error) error {
 func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	if o.party.Rank() > 0 {
 		return nil
+	}
+	if o.assumed != "" {
+		r.Notes = append(r.Notes, o.assumed)
 	}
 	if o.json {
 		return writeJSON(w, r)
@@ -187,8 +190,7 @@ type bar struct {
 
 // newBar returns a bar that shows once there is progress, or nil where nobody looks.
 func newBar(stderr io.Writer) *bar {
-	f, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !isTerminal(stderr) {
 		return nil
 	}
 	return &bar{stderr: stderr}

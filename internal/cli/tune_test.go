@@ -171,3 +171,48 @@ func TestTuneInterrupted(t *testing.T) {
 		t.Error("it was over before the interrupt")
 	}
 }
+
+// TestAssumed checks that reports say which measured network a plan was chosen for, and only
+// where it was.
+func TestAssumed(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(tune.Variable, filepath.Join(dir, "tune.json"))
+	mustRun(t, "tune", "-o", os.Getenv(tune.Variable), "--time", "20ms", "--field", "2^8")
+	list, err := tune.Load(os.Getenv(tune.Variable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "chosen for the network that volley tune measured on " + list[0].Date.Format(time.DateOnly) + ": local, 2 ranks on 1 host"
+	var args []string
+	for _, name := range []string{"a", "b", "c"} {
+		node := filepath.Join(dir, name)
+		if err := os.Mkdir(node, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(node, "data"), "data of "+name)
+		args = append(args, node)
+	}
+	plan := filepath.Join(dir, "plan.json")
+	write(t, plan, mustRun(t, "plan", "-k", "3", "--format", "json"))
+	out := filepath.Join(dir, "out")
+	for _, c := range []struct {
+		verb     string
+		measured bool
+	}{
+		{"encode --dry-run", true},
+		{"encode --dry-run --json", true},
+		{"encode -o " + out, true},
+		{"encode --dry-run --plan " + plan, false},
+		{"protect --tolerate 1 --dry-run --json", true},
+		{"protect --tolerate 1 --json", true},
+	} {
+		got := mustRun(t, append(strings.Fields(c.verb), args...)...)
+		if strings.Contains(got, want) != c.measured || !c.measured && strings.Contains(got, "volley tune") {
+			t.Errorf("%s: %s\nwant %q: %v", c.verb, got, want, c.measured)
+		}
+	}
+	os.Setenv(tune.Variable, "off")
+	if got := mustRun(t, append([]string{"encode", "--dry-run"}, args...)...); strings.Contains(got, "volley tune") {
+		t.Errorf("with nothing measured: %s", got)
+	}
+}
