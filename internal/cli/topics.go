@@ -178,10 +178,10 @@ the n processors that follow, for n = 1, 3, √K and K-1. Rounds come in random
 order, two of a kind after a barrier. The slowest processor counts, the least of
 three such times, and the median of these. L + o·n + G·bytes is fitted to the
 times by weighted medians of slopes, which single times that are off do not move
-(Theil and Sen). Where G is more than 1.2 times as large for n = K-1 as for n = 1
-it is kept for each n. off is what the fit says over what was measured, the
-residual the root mean square of that. In the paper's model β is L + o and τ is
-G of one message.
+(Theil and Sen). Where G is more than 1.2 times as large for n = K-1 as for
+n = 1 it is kept for each n. off is what the fit says over what was measured,
+the residual the root mean square of that. In the paper's model β is L + o and τ
+is G of one message.
 
 γ is timed on combinations of 8 packets, at all processors at once; later runs
 use that of packets in the cache. The figures hold for as many processors on as
