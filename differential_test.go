@@ -1481,7 +1481,7 @@ func total(parts []int) (n int64) {
 }
 
 // compareLetters counts rounds, elements and bytes from the letters alone. It knows that a
-// greeting is an exchange of up to 16 times more ranks a round, the check another, and that a last
+// greeting is an exchange of up to 4 times more ranks a round, the check another, and that a last
 // one is the barrier.
 func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]outcome) {
 	n := c.processors()
@@ -1492,7 +1492,7 @@ func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]ou
 	var bytesMax, controlMax int64
 	elements := map[int]int64{} // bytes of an element, by segment
 	controlRounds := 0
-	for reach := 1; reach < n; reach *= 16 {
+	for reach := 1; reach < n; reach *= 4 {
 		controlRounds++
 	}
 	if c.check {

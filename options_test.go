@@ -218,8 +218,8 @@ func TestWithCheck(t *testing.T) {
 		t.Errorf("verified: %v with the check, %v without", on.Verified, off.Verified)
 	}
 	// An exchange of greetings; with the check, one of fingerprints, and a barrier.
-	if off.ControlRounds != 1 || on.ControlRounds != 3 {
-		t.Errorf("%d control rounds with the check and %d without, want 3 and 1", on.ControlRounds, off.ControlRounds)
+	if off.ControlRounds != 2 || on.ControlRounds != 6 {
+		t.Errorf("%d control rounds with the check and %d without, want 6 and 2", on.ControlRounds, off.ControlRounds)
 	}
 	fingerprint := int64(3 * 16) // three combinations of blocks of 16 bytes
 	if got := on.ControlBytes - off.ControlBytes; got != 15*fingerprint {

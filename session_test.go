@@ -91,7 +91,7 @@ func TestPacketBytes(t *testing.T) {
 						}
 					}
 					rounds := 0 // of one collective
-					for reach := 1; reach < k; reach *= 16 {
+					for reach := 1; reach < k; reach *= 4 {
 						rounds++
 					}
 					control := 0

@@ -2,8 +2,6 @@ package coded
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"io/fs"
 
@@ -34,8 +32,7 @@ func (j *decodeJob) openText() (toDecode, error) {
 		data, err = io.ReadAll(io.LimitReader(f, entry.Bytes+1))
 		f.Close()
 	}
-	sum := sha256.Sum256(data)
-	if err == nil && hex.EncodeToString(sum[:]) != entry.SHA256 {
+	if err == nil && disk.Sum(data) != entry.SHA256 {
 		err = errDamaged
 	}
 	if err != nil {

@@ -3,8 +3,6 @@ package coded
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"io/fs"
 
 	"volley"
@@ -36,8 +34,7 @@ func openText(f field.Field, name string, sinks int) (toEncode, error) {
 	if err != nil {
 		return nil, input(err)
 	}
-	sum := sha256.Sum256(data)
-	return &textPackets{name: name, input: rows, bytes: int64(len(data)), sum: hex.EncodeToString(sum[:]), mode: mode, sinks: cmp.Or(sinks, rows.Rows())}, nil
+	return &textPackets{name: name, input: rows, bytes: int64(len(data)), sum: disk.Sum(data), mode: mode, sinks: cmp.Or(sinks, rows.Rows())}, nil
 }
 
 func (p *textPackets) count() int                      { return p.input.Rows() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"volley/internal/disk"
 	"volley/internal/printable"
 )
 
@@ -73,15 +74,10 @@ var errDamaged = errors.New("damaged: another SHA-256")
 
 // reason says in few words why a file cannot be used.
 func reason(err error) string {
-	path := new(fs.PathError)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return missing
-	case errors.As(err, &path):
-		return path.Err.Error()
-	default:
-		return err.Error()
 	}
+	return disk.Reason(err)
 }
 
 const missing = "missing"

@@ -1,9 +1,6 @@
 package coded
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,9 +55,7 @@ func (j *journal) write(dir disk.Dir, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(text)
-	text = fmt.Appendf(text, "\n{\"sha256\":%q}\n", hex.EncodeToString(sum[:]))
-	return atomicfile.WriteIn(dir, journalName, text, perm)
+	return atomicfile.WriteIn(dir, journalName, disk.Seal(text), perm)
 }
 
 // mostText is the bytes that a manifest or a journal may have.
@@ -96,11 +91,9 @@ func journalOf(dir disk.Dir) *journal {
 }
 
 func parseJournal(text []byte) (*journal, error) {
-	line, rest, _ := bytes.Cut(text, []byte("\n"))
-	var seal struct{ SHA256 string }
+	line, err := disk.Unseal(text)
 	j := new(journal)
-	sum := sha256.Sum256(line)
-	if json.Unmarshal(rest, &seal) != nil || seal.SHA256 != hex.EncodeToString(sum[:]) || json.Unmarshal(line, j) != nil {
+	if err != nil || json.Unmarshal(line, j) != nil {
 		return nil, errors.New("damaged")
 	}
 	if j.Format != journalFormat || j.Version != journalVersion {

@@ -2,8 +2,6 @@ package coded
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"strings"
 
 	"volley/internal/disk"
+	"volley/internal/located"
 )
 
 // The manifest is in its directory twice, under these names.
@@ -111,8 +110,7 @@ func (m *Manifest) seal() ([]byte, error) {
 	}
 	text = append(text, '\n')
 	at := sealOf.FindSubmatchIndex(text)
-	sum := sha256.Sum256(slices.Concat(text[:at[2]], text[at[3]:]))
-	hex.Encode(text[at[2]:at[3]], sum[:])
+	copy(text[at[2]:], disk.Sum(slices.Concat(text[:at[2]], text[at[3]:])))
 	return text, nil
 }
 
@@ -175,7 +173,7 @@ func parseManifest(data []byte) (*Manifest, error) {
 		if at == nil {
 			return nil, errSeal
 		}
-		if sum := sha256.Sum256(slices.Concat(data[:at[2]], data[at[3]:])); m.SHA256 != hex.EncodeToString(sum[:]) {
+		if m.SHA256 != disk.Sum(slices.Concat(data[:at[2]], data[at[3]:])) {
 			return nil, errSeal
 		}
 	}
@@ -189,16 +187,10 @@ func parseManifest(data []byte) (*Manifest, error) {
 
 // atLine says on which line of data a JSON error is, where it tells.
 func atLine(data []byte, err error) error {
-	offset := int64(-1)
-	if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
-		offset = syntax.Offset
-	} else if kind := new(json.UnmarshalTypeError); errors.As(err, &kind) {
-		offset = kind.Offset
+	if n := located.LineOf(data, err); n > 0 {
+		return fmt.Errorf("line %d: %w", n, err)
 	}
-	if offset < 0 || offset > int64(len(data)) {
-		return err
-	}
-	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:offset], []byte("\n")), err)
+	return err
 }
 
 // Text reports whether one text file holds the packets of all processors, and

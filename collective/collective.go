@@ -130,6 +130,9 @@ func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 		if err != nil {
 			state = failed
 		}
+		if err != nil && ctx.Err() != nil { // which is why
+			failure = context.Cause(ctx)
+		}
 	}
 	aborting := false // a rank has said that it has failed
 	for {
@@ -167,9 +170,10 @@ func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 	}
 }
 
-// radix is how many times more ranks each round of a collective reaches. Up to 16 ranks take one
-// round: messages are short, and what counts is the time until they arrive.
-const radix = 16
+// radix is how many times more ranks each round of a collective reaches: 4 ranks in one round and 16
+// in two. Messages are short. More of them at a time would save rounds, and cost the hosts more
+// than a round among many ranks.
+const radix = 4
 
 // mostRounds is how many rounds a collective has at most, of 65,536 ranks.
 const mostRounds = transport.ControlRounds / 2

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"volley/algo"
 	"volley/executor"
@@ -17,6 +18,7 @@ import (
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
+	"volley/transport/faulty"
 	"volley/transport/local"
 	"volley/verify"
 )
@@ -609,5 +611,71 @@ func TestSegmentBytesByHand(t *testing.T) {
 		if got != c.want || text != c.err {
 			t.Errorf("%s, %d slots, %d bytes, memory %d, align %d: %d, %q; want %d, %q", c.p.Info().Algorithm, c.slots, c.bytes, c.memory, c.align, got, text, c.want, c.err)
 		}
+	}
+}
+
+// relay is a plan in which processor 0 hears from 1 and 2 through two ports, and passes on what
+// it heard, to 3 and 4.
+func relay(f field.Field) *plan.Materialized {
+	pass := func(proc, dst, port int) *plan.Program {
+		return &plan.Program{Proc: proc, Inputs: 1, Rounds: []plan.Round{{Sends: []plan.Send{{Dst: dst, Port: port, Slots: []int{0}}}}, {}}}
+	}
+	hear := func(proc, port int) *plan.Program {
+		return &plan.Program{Proc: proc, Rounds: []plan.Round{{}, {Recvs: []plan.Recv{{Src: 0, Port: port, Count: 1}}}}, Outputs: []int{0}}
+	}
+	return &plan.Materialized{
+		Common: plan.Info{Algorithm: "relay", Field: f, Processors: 5, Ports: 2, Rows: 2, Columns: 2, Phases: []plan.Phase{{Name: "there", Rounds: 2}}},
+		Programs: []*plan.Program{
+			{Proc: 0, Rounds: []plan.Round{
+				{Recvs: []plan.Recv{{Src: 1, Port: 0, Count: 1}, {Src: 2, Port: 1, Count: 1}}},
+				{
+					Compute: []plan.Combination{{{Slot: 0, Coef: field.Code(2)}}},
+					Sends:   []plan.Send{{Dst: 3, Port: 0, Slots: []int{2}}, {Dst: 4, Port: 1, Slots: []int{1}}},
+				},
+			}},
+			pass(1, 0, 0), pass(2, 0, 1), hear(3, 0), hear(4, 1),
+		},
+		Rows: [][]int{{}, {0}, {1}, {}, {}}, Columns: [][]int{{}, {}, {}, {0}, {1}},
+	}
+}
+
+// TestNoBarrier delays one of two messages of a round: what the other one lets be sent leaves
+// before, and arrives before.
+func TestNoBarrier(t *testing.T) {
+	for _, late := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			f := fieldtest.Parse(t, "257")
+			r := &run{plan: relay(f), packets: randomPackets(f, 1, 5, 5), bytes: 10, segment: 10}
+			var mu sync.Mutex
+			ended := map[int]time.Duration{}
+			start := time.Now()
+			r.job = func(rank int, job *executor.Job) {
+				job.Observe = func(proc int, _, _ [][]byte) error {
+					mu.Lock()
+					defer mu.Unlock()
+					ended[proc] = time.Since(start)
+					return nil
+				}
+			}
+			r.wrap = func(below transport.Transport) transport.Transport {
+				if below.Rank() != late {
+					return below
+				}
+				return faulty.New(below, faulty.Delay(faulty.Every(), time.Hour))
+			}
+			r.mustDo(t)
+			prompt, delayed := 5-late, 2+late
+			if ended[prompt] != 0 || ended[delayed] != time.Hour {
+				t.Errorf("processor %d is late: processors ended after %v", late, ended)
+			}
+			for proc, coef := range map[int]uint64{3: 2, 4: 1} {
+				for s := range 5 {
+					want := f.Mul(field.Code(coef), field.Symbol(f, r.packets[proc-3][2*s:]))
+					if got := field.Symbol(f, r.outputs[proc][0].Bytes()[2*s:]); got != want {
+						t.Errorf("processor %d: symbol %d is %v, want %v", proc, s, got, want)
+					}
+				}
+			}
+		})
 	}
 }

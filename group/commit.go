@@ -166,7 +166,7 @@ func (x *target) commitMeta() error {
 			return err
 		}
 	}
-	if text, err := disk.ReadText(n.dir, manifestPath(g), int64(len(x.s.text))); err != nil || sum(text) != x.s.root {
+	if text, err := disk.ReadText(n.dir, manifestPath(g), int64(len(x.s.text))); err != nil || disk.Sum(text) != x.s.root {
 		if err := n.write(fmt.Sprint(manifestName, g, ".json"), x.s.text); err != nil {
 			return err
 		}

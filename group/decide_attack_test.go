@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/internal/disk"
 )
 
 // honest are the states in which runs leave nodes that do nothing else, and lost ones.
@@ -150,7 +152,7 @@ func TestRollForwardOther(t *testing.T) {
 		right, _ := w.ReadFile(name)
 		m, err := DecodeManifest(right)
 		must(t, err)
-		m.Records[1].SHA256 = sum([]byte("another"))
+		m.Records[1].SHA256 = disk.Sum([]byte("another"))
 		other, err := m.encode(nil)
 		must(t, err)
 		w.WriteFile(w.dirs[0]+"/"+pendingPath(1), other, 0o600)
@@ -161,7 +163,7 @@ func TestRollForwardOther(t *testing.T) {
 		c := w.clone()
 		n.dir, err = c.Process().Open(n.given)
 		must(t, err)
-		must(t, n.rollForward(1, sum(right)))
+		must(t, n.rollForward(1, disk.Sum(right)))
 		if is, _ := c.ReadFile(w.dirs[0] + "/" + pendingPath(1)); !bytes.Equal(is, other) {
 			t.Errorf("own %v: what is pending is gone before all have committed", own)
 		}

@@ -16,6 +16,7 @@ import (
 	"volley/collective"
 	"volley/executor"
 	"volley/field"
+	"volley/internal/disk"
 	"volley/plan"
 	"volley/sim"
 	"volley/verify"
@@ -111,7 +112,7 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	}
 	info := p.Info()
 	job.Segment = min(job.Segment, max(mostSegment, job.Align)*int64(info.PieceCount()))
-	job.Header = []byte(sum(fmt.Appendf(nil, "%d %d %d %d", job.Bytes, job.Segment, info.Rounds(), info.Rows)))
+	job.Header = []byte(disk.Sum(fmt.Appendf(nil, "%d %d %d %d", job.Bytes, job.Segment, info.Rounds(), info.Rows)))
 	job.Check = func(rank int, theirs []byte) error {
 		if !bytes.Equal(theirs, job.Header) {
 			return fmt.Errorf("rank %d does something else than rank %d: start all with the same arguments", rank, s.t.Rank())

@@ -86,17 +86,9 @@ func (c *condition) status() string {
 func (c *condition) note(p Name, what string, why error) {
 	f := Finding{Path: p, What: what}
 	if why != nil {
-		f.Why = reason(why)
+		f.Why = disk.Reason(why)
 	}
 	c.Findings = append(c.Findings, f)
-}
-
-// reason says in few words why something cannot be read.
-func reason(err error) string {
-	if e := new(fs.PathError); errors.As(err, &e) {
-		return e.Err.Error()
-	}
-	return err.Error()
 }
 
 // examine compares a node with the manifest. Quickly is without reading files. Changed
@@ -208,7 +200,7 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	}
 	c.note(metaName+"/"+recoveringFile, Unfinished, nil)
 	c.unfinished = new(journal)
-	if text, err = unseal(text); err == nil {
+	if text, err = disk.Unseal(text); err == nil {
 		err = json.Unmarshal(text, c.unfinished)
 	}
 	if err != nil { // what it says is of use, and no more than that
@@ -255,7 +247,7 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 		if disk.Failed(err) {
 			return nil, nil, err
 		}
-		if err != nil || sum(text) != last.manifest.Records[n.index].SHA256 {
+		if err != nil || disk.Sum(text) != last.manifest.Records[n.index].SHA256 {
 			return nil, nil, nil
 		}
 		if x, err = last.manifest.decodeMember(text); err != nil {

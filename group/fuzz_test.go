@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"volley/internal/disk"
 	"volley/internal/fuzzlimit"
 )
 
@@ -24,7 +25,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Add([]byte(`{"format":"volley-group","version":1,"nodes":4,"tolerate":2,"layout":"striped","matrix":"cauchy"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		defer fuzzlimit.Hold(t, len(line))()
-		m, err := DecodeManifest(seal(line))
+		m, err := DecodeManifest(disk.Seal(line))
 		if err != nil {
 			return
 		}
@@ -42,7 +43,7 @@ func FuzzDecodeManifest(f *testing.F) {
 func fuzzManifest() *Manifest {
 	return &Manifest{
 		Format: Format, Version: Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Layout: Full, Field: "2^8", Matrix: Cauchy, Digest: digestName,
-		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Copies: 2, Records: []Record{{1, sum(nil)}, {1, sum(nil)}},
+		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Copies: 2, Records: []Record{{1, disk.Sum(nil)}, {1, disk.Sum(nil)}},
 	}
 }
 

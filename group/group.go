@@ -77,6 +77,9 @@ type InputError struct {
 // Unwrap returns the error itself.
 func (e *InputError) Unwrap() error { return e.error }
 
+// ExitCode returns 2, that of bad input.
+func (e *InputError) ExitCode() int { return 2 }
+
 func inputf(format string, args ...any) error {
 	return &InputError{error: fmt.Errorf(format, args...)}
 }
@@ -93,6 +96,9 @@ type TooManyError struct {
 	Tolerate int
 	Possible bool // Beyond may recover them
 }
+
+// ExitCode returns 2, as for an [*InputError].
+func (e *TooManyError) ExitCode() int { return 2 }
 
 func (e *TooManyError) Error() string {
 	text := fmt.Sprintf("%d nodes are lost, and the group tolerates the loss of %d: %s", len(e.Nodes), e.Tolerate, strings.Join(e.Nodes, ", "))

@@ -312,7 +312,7 @@ func TestAlike(t *testing.T) {
 // the file, and recover mends it.
 func TestFlips(t *testing.T) {
 	for _, layout := range []string{group.Full, group.Striped} {
-		dirs := trees(t, 5, 10, 150_000, 3)
+		dirs := trees(t, 5, 10, 60_000, 3)
 		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2, Layout: layout})
 		must(t, err)
 		before := listings(t, dirs)

@@ -111,7 +111,7 @@ func (x *target) begin() error {
 	if err != nil {
 		return err
 	}
-	if err := n.write(recoveringFile, seal(text)); err != nil {
+	if err := n.write(recoveringFile, disk.Seal(text)); err != nil {
 		return err
 	}
 	if err := n.identify(x.s.manifest.Group); err != nil {

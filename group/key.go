@@ -90,13 +90,13 @@ func sameMAC(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
 
 // sealKeyed adds a line with the SHA-256 and the HMAC to a line of JSON.
 func sealKeyed(text []byte, mac string) []byte {
-	return fmt.Appendf(slices.Clip(text), "\n{\"sha256\":%q,\"hmac_sha256\":%q}\n", sum(text), mac)
+	return fmt.Appendf(slices.Clip(text), "\n{\"sha256\":%q,\"hmac_sha256\":%q}\n", disk.Sum(text), mac)
 }
 
 // unsealKeyed returns the line of JSON if it is what was sealed, and the HMAC that goes with it,
 // which it does not check.
 func unsealKeyed(data []byte) (text []byte, mac string, err error) {
-	if text, err = unseal(data); err == nil {
+	if text, err = disk.Unseal(data); err == nil {
 		return text, "", nil
 	}
 	line, rest, _ := bytes.Cut(data, []byte("\n"))

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"volley/executor"
+	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
 	"volley/transport/local"
@@ -378,13 +379,13 @@ func TestReadKey(t *testing.T) {
 // nothing is taken for what was made with a key and was not.
 func FuzzUnsealKeyed(f *testing.F) {
 	text := []byte(`{"a":1}`)
-	f.Add(seal(text))
+	f.Add(disk.Seal(text))
 	f.Add(sealKeyed(text, macOf(testKey, ofManifest, text)))
 	f.Add(sealKeyed(text, macOf(testKey, ofRun, text)))
 	f.Add([]byte("{}\n{\"hmac_sha256\":\"\"}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		text, mac, err := unsealKeyed(data)
-		if err == nil && !bytes.Equal(data, seal(text)) && !bytes.Equal(data, sealKeyed(text, mac)) {
+		if err == nil && !bytes.Equal(data, disk.Seal(text)) && !bytes.Equal(data, sealKeyed(text, mac)) {
 			t.Errorf("%q is %q, %q", data, text, mac)
 		}
 		if made := madeWith(testKey, data); made != (err == nil && mac == macOf(testKey, ofManifest, text)) {

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,9 +9,10 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+
+	"volley/internal/disk"
 )
 
 // Format and Version are those of the manifests that this package writes. It reads version
@@ -191,26 +191,7 @@ func (m *Manifest) encode(key []byte) ([]byte, error) {
 	if m.mac = macOf(key, ofManifest, text); m.mac != "" {
 		return sealKeyed(text, m.mac), nil
 	}
-	return seal(text), nil
-}
-
-// seal adds a line with the SHA-256 to a line of JSON.
-func seal(text []byte) []byte {
-	return fmt.Appendf(slices.Clip(text), "\n{\"sha256\":%q}\n", sum(text))
-}
-
-// unseal returns the line of JSON if it is what was sealed.
-func unseal(data []byte) ([]byte, error) {
-	text, rest, _ := bytes.Cut(data, []byte("\n"))
-	if string(rest) != string(seal(text)[len(text)+1:]) {
-		return nil, errors.New("line 2 is not the SHA-256 of line 1: the file is damaged")
-	}
-	return text, nil
-}
-
-func sum(data []byte) string {
-	s := sha256.Sum256(data)
-	return hex.EncodeToString(s[:])
+	return disk.Seal(text), nil
 }
 
 // DecodeManifest reads a manifest as it is stored, and checks it, but not with which key it was

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/internal/disk"
 )
 
 // TestManifestRefused changes a manifest in one way at a time: what contradicts the rest is
@@ -74,7 +76,7 @@ func TestManifestRefused(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"", "[]", `{"format":1}`, `{"format":"volley-group","version":2,"nodes":"2"}`, `{"format":"volley-group","version":1,"nodes":"2"}`} {
-		if _, err := DecodeManifest(seal([]byte(line))); err == nil {
+		if _, err := DecodeManifest(disk.Seal([]byte(line))); err == nil {
 			t.Errorf("%q was taken", line)
 		}
 	}
@@ -154,7 +156,7 @@ func TestVersion1Refused(t *testing.T) {
 	member := `{"bytes":5,"entries":[{"path":".","type":"dir","mode":493,"mtime":-1},{"path":"f","type":"file","size":5,"mtime":1500000000123456789,"sha256":"` + digest +
 		`"}],"data":["` + digest + `"],"parity":["` + digest + `"]}`
 	whole := before + member + "," + member + "]}"
-	m, members, err := decodeManifest(seal([]byte(whole)))
+	m, members, err := decodeManifest(disk.Seal([]byte(whole)))
 	must(t, err)
 	if m.Nodes != 2 || len(members) != 2 || len(members[1].blocks) != 32 || len(members[1].Parity) != 32 {
 		t.Errorf("%+v, %+v", m, members)
@@ -173,7 +175,7 @@ func TestVersion1Refused(t *testing.T) {
 		{`"bytes":5`, `"bytes":17`, "members[0].bytes: 17"},
 	} {
 		text := strings.Replace(whole, x[0], x[1], 1)
-		if _, _, err := decodeManifest(seal([]byte(text))); text == whole || err == nil || !strings.Contains(err.Error(), x[2]) {
+		if _, _, err := decodeManifest(disk.Seal([]byte(text))); text == whole || err == nil || !strings.Contains(err.Error(), x[2]) {
 			t.Errorf("%s for %s: %v: want %q", x[1], x[0], err, x[2])
 		}
 	}

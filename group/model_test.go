@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
 
@@ -167,7 +168,7 @@ func (m *model) act() {
 			at := seed % uint64(len(is))
 			m.Overwrite(file, int64(at), []byte{is[at] ^ 1}, true)
 			is[at] ^= 1
-			m.rot[sum(is)] = true
+			m.rot[disk.Sum(is)] = true
 		}
 	case "append":
 		m.AppendFile(file, text)
@@ -414,13 +415,13 @@ func (m *model) contents() []map[string]string {
 		of := map[string]string{}
 		for _, name := range m.files(n) {
 			is, _ := m.ReadFile(name)
-			of[sum(is)] = name
+			of[disk.Sum(is)] = name
 		}
 		for name, line := range lines(m.Tree(dir + "/" + metaName + "/" + replacedName)) {
 			if strings.HasPrefix(line, "-") {
 				name = dir + "/" + metaName + "/" + replacedName + "/" + name
 				is, _ := m.ReadFile(name)
-				of[sum(is)] = name
+				of[disk.Sum(is)] = name
 			}
 		}
 		list = append(list, of)

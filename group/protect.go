@@ -340,7 +340,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		if err != nil {
 			return err
 		}
-		texts[i], mine[i].Record = text, Record{int64(len(text)), sum(text)}
+		texts[i], mine[i].Record = text, Record{int64(len(text)), disk.Sum(text)}
 		for _, e := range w.member.Entries {
 			if e.Type == typeFile {
 				mine[i].Files++
@@ -378,14 +378,14 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	}
 	first := s.nodes[0].index
 	if err := s.deliver(ctx, list, func(p parcel) ([]byte, error) { return texts[p.of-first], nil }, func(p parcel, text []byte) error {
-		if sum(text) != m.Records[p.of].SHA256 {
+		if disk.Sum(text) != m.Records[p.of].SHA256 {
 			return fmt.Errorf("the record of %s arrived damaged at %s", s.name(p.of), s.name(p.to))
 		}
 		return works[p.to-first].store(m.Generation, p.of, text)
 	}); err != nil {
 		return "", err
 	}
-	return sum(text), s.each(ctx, func(_ context.Context, i int, n *node) error {
+	return disk.Sum(text), s.each(ctx, func(_ context.Context, i int, n *node) error {
 		if err := n.identify(m.Group); err != nil {
 			return err
 		}

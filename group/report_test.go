@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
 
@@ -161,7 +162,7 @@ func TestMetaFindings(t *testing.T) {
 			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/parity.1")
 		}, []string{"damaged", ".volley/parity.1: damaged input/output error"}, false, true},
 		{"recovery", func(w *world) *disktest.Process {
-			w.WriteFile("/n1/.volley/recovering.json", seal([]byte(`{"generation":1}`)), 0o600)
+			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1}`)), 0o600)
 			return nil
 		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
 		{"recovery, no seal", func(w *world) *disktest.Process {
@@ -169,11 +170,11 @@ func TestMetaFindings(t *testing.T) {
 			return nil
 		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
 		{"recovery, nonsense", func(w *world) *disktest.Process {
-			w.WriteFile("/n1/.volley/recovering.json", seal([]byte(`{"generation":1,"directories":[{"path":"sub"},3]}`)), 0o600)
+			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1,"directories":[{"path":"sub"},3]}`)), 0o600)
 			return nil
 		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
 		{"unreadable recovery", func(w *world) *disktest.Process {
-			w.WriteFile("/n1/.volley/recovering.json", seal([]byte(`{"generation":1}`)), 0o600)
+			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1}`)), 0o600)
 			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/recovering.json")
 		}, []string{"failing"}, true, false},
 		{"unreadable file", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },
@@ -325,10 +326,10 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v: want %s", err, x.want)
 		}
 	}
-	if is := reason(&fs.PathError{Op: "read", Path: "/a", Err: syscall.EIO}); is != "input/output error" {
+	if is := disk.Reason(&fs.PathError{Op: "read", Path: "/a", Err: syscall.EIO}); is != "input/output error" {
 		t.Error(is)
 	}
-	if is := reason(errors.New("something")); is != "something" {
+	if is := disk.Reason(errors.New("something")); is != "something" {
 		t.Error(is)
 	}
 	for _, x := range []struct {

@@ -223,7 +223,7 @@ func (s *session) fetch(ctx context.Context) error {
 		}
 	}
 	if err := s.deliver(ctx, list, func(parcel) ([]byte, error) { return s.text, nil }, func(_ parcel, text []byte) (err error) {
-		if sum(text) != s.root || len(s.Key) > 0 && !s.adopt && !madeWith(s.Key, text) {
+		if disk.Sum(text) != s.root || len(s.Key) > 0 && !s.adopt && !madeWith(s.Key, text) {
 			return fmt.Errorf("another manifest than that of generation %d arrived", s.generation)
 		}
 		if s.manifest == nil {
@@ -273,7 +273,7 @@ func (s *session) fetchRecords(ctx context.Context, wanted [][]int, put func(par
 		first := s.nodes[0].index
 		return s.nodes[p.from-first].record(s.manifest, p.of)
 	}, func(p parcel, text []byte) error {
-		if sum(text) != s.manifest.Records[p.of].SHA256 {
+		if disk.Sum(text) != s.manifest.Records[p.of].SHA256 {
 			return fmt.Errorf("the record of %s arrived damaged at %s", s.name(p.of), s.name(p.to))
 		}
 		return put(p, text)

@@ -155,7 +155,7 @@ func (n *node) load(k int, key []byte) *state {
 	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
 	if text, err := disk.ReadText(n.dir, metaPath(nodeFile), mostNode); err == nil {
 		var id identity
-		if text, err = unseal(text); err == nil {
+		if text, err = disk.Unseal(text); err == nil {
 			err = json.Unmarshal(text, &id)
 		}
 		if err == nil && id.Format != Format {
@@ -254,7 +254,7 @@ func (s *state) bad(n *node, name string, err error) {
 // complete reads the records of a generation that a node has, and looks for the parity.
 func (n *node) complete(l *loaded) held {
 	m := l.manifest
-	h := held{Generation: m.Generation, Version: m.Version, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: sum(l.text)}
+	h := held{Generation: m.Generation, Version: m.Version, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: disk.Sum(l.text)}
 	info, err := n.dir.Lstat(parityPath(m.Generation))
 	h.Complete = err == nil && info.Size() == m.parityBytes()
 	if m.Version == 1 {
@@ -409,7 +409,7 @@ func (n *node) identify(group string) error {
 	if err != nil {
 		return err
 	}
-	if err := n.write(nodeFile, seal(text)); err != nil {
+	if err := n.write(nodeFile, disk.Seal(text)); err != nil {
 		return err
 	}
 	return n.dir.SyncDir(".")

@@ -40,7 +40,7 @@ func (n *node) readTouches(g int64, x *Member) map[Name]touch {
 		return nil
 	}
 	var t touches
-	if text, err = unseal(text); err != nil || json.Unmarshal(text, &t) != nil {
+	if text, err = disk.Unseal(text); err != nil || json.Unmarshal(text, &t) != nil {
 		return nil
 	}
 	info, err := n.dir.Lstat(metaPath(touchFile))
@@ -88,7 +88,7 @@ func (n *node) writeTouches(g int64, x *Member, l *listing) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(seal(text)); err != nil {
+	if _, err := f.Write(disk.Seal(text)); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {

@@ -25,7 +25,7 @@ type Tag struct {
 
 // ControlRounds is how many rounds of tags are for what ranks say to each other besides running
 // a plan: those of plans follow. So neither is ever taken for the other.
-const ControlRounds = 8
+const ControlRounds = 16
 
 // String returns, for example, "round 3 port 0".
 func (t Tag) String() string { return fmt.Sprintf("round %d port %d", t.Round, t.Port) }

@@ -27,7 +27,6 @@ import (
 	"volley/internal/printable"
 	"volley/matrix"
 	"volley/transport/mpi"
-	"volley/verify"
 )
 
 // main is not called.
@@ -61,6 +60,8 @@ func volleyVersion() *C.char { return version }
 
 // errUsage marks errors of arguments.
 type errUsage struct{ error }
+
+func (errUsage) ExitCode() int { return C.VOLLEY_USAGE }
 
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
@@ -165,10 +166,11 @@ func result(err error) C.int {
 		return C.VOLLEY_OK
 	}
 	note(printable.Text(err.Error()))
+	var own interface{ ExitCode() int } // which are these numbers
 	switch {
-	case errors.As(err, new(*verify.CheckError)), errors.As(err, new(*group.WrongError)), errors.As(err, new(*group.IncompleteError)):
-		return C.VOLLEY_WRONG
-	case errors.As(err, new(errUsage)), errors.As(err, new(*coded.InputError)), volley.IsInputError(err), group.IsInputError(err):
+	case errors.As(err, &own):
+		return C.int(own.ExitCode())
+	case volley.IsInputError(err):
 		return C.VOLLEY_USAGE
 	}
 	return C.VOLLEY_FAILED

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"volley/algo"
 	"volley/bench"
@@ -141,8 +139,7 @@ func (o *benchOptions) prepare() (list []measurement, algorithms []string, err e
 // measure measures all, and says on a terminal how far it is.
 func (o *benchOptions) measure(ctx context.Context, stderr io.Writer, list []measurement, algorithms []string) ([]bench.Result, error) {
 	const begin = "\r\x1b[K" // of the line, which is empty then
-	f, ok := stderr.(*os.File)
-	terminal := ok && term.IsTerminal(int(f.Fd()))
+	terminal := isTerminal(stderr)
 	if terminal {
 		defer fmt.Fprint(stderr, begin)
 	}

@@ -76,8 +76,10 @@ func newCost() *cobra.Command {
 
 // replaceRoundsOver makes --rounds-over a list.
 func replaceRoundsOver(f *pflag.FlagSet, list *string) {
+	var text pflag.FlagSet
+	text.StringVar(list, "rounds-over", "", "")
 	one := f.Lookup("rounds-over")
-	one.Value, one.DefValue = &stringValue{list}, ""
+	one.Value, one.DefValue = text.Lookup("rounds-over").Value, ""
 	one.Usage = "at most `N` rounds more than the fewest: a number, or a list as for -k (default: as β and τ decide)"
 }
 

@@ -9,7 +9,6 @@ import (
 	"volley/algo"
 	"volley/coded"
 	"volley/executor"
-	"volley/group"
 	"volley/internal/selection"
 	"volley/transport"
 )
@@ -31,7 +30,7 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &own):
 		return own.ExitCode()
-	case volley.IsInputError(err), group.IsInputError(err):
+	case volley.IsInputError(err):
 		return exitUsage
 	}
 	return exitFailed

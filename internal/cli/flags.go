@@ -80,13 +80,6 @@ func flagUsages(set *pflag.FlagSet) string {
 	return strings.TrimRight(set.FlagUsagesWrapped(helpWidth), " \n")
 }
 
-// stringValue is a flag that is a string.
-type stringValue struct{ s *string }
-
-func (v *stringValue) String() string     { return *v.s }
-func (v *stringValue) Set(s string) error { *v.s = s; return nil }
-func (v *stringValue) Type() string       { return "string" }
-
 // noArguments refuses positional arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {

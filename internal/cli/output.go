@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/term"
+
 	"volley/internal/atomicfile"
 )
 
@@ -20,6 +22,11 @@ func checkFormat(format string, formats []string) error {
 		return usagef("--format %q: want one of %s", format, strings.Join(formats, ", "))
 	}
 	return nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -2,13 +2,13 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"volley/internal/located"
 	"volley/internal/selection"
 	"volley/plan"
 )
@@ -27,18 +27,11 @@ func readPlan(name string) (*plan.Materialized, error) {
 	if err == nil {
 		return p, nil
 	}
-	syntax, kind := new(json.SyntaxError), new(json.UnmarshalTypeError)
-	offset := int64(0)
-	switch {
-	case errors.As(err, &syntax):
-		offset = syntax.Offset
-	case errors.As(err, &kind):
-		offset = kind.Offset
-	case errors.As(err, new(*plan.ValidationError)):
+	if errors.As(err, new(*plan.ValidationError)) {
 		return nil, usage(&planError{name, err})
 	}
-	if offset > 0 {
-		name = fmt.Sprintf("%s, line %d", name, 1+bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n")))
+	if n := located.LineOf(data, err); n > 0 {
+		name = fmt.Sprintf("%s, line %d", name, n)
 	}
 	return nil, usagef("%w: want a file as volley plan --format json writes it", &planError{name, err})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"volley"
 	"volley/coded"
@@ -192,8 +190,7 @@ type bar struct {
 
 // newBar returns a bar that shows once there is progress, or nil where nobody looks.
 func newBar(stderr io.Writer) *bar {
-	f, ok := stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !isTerminal(stderr) {
 		return nil
 	}
 	return &bar{stderr: stderr}

@@ -181,6 +181,34 @@ func SumText(d Dir, name string, most int64) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
+// Sum returns the SHA-256 of data, in hexadecimal.
+func Sum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Seal adds a line with the SHA-256 to a line of JSON.
+func Seal(line []byte) []byte {
+	return fmt.Appendf(slices.Clip(line), "\n{\"sha256\":%q}\n", Sum(line))
+}
+
+// Unseal returns the line of JSON if it is what was sealed.
+func Unseal(data []byte) ([]byte, error) {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	if !bytes.Equal(data, Seal(line)) {
+		return nil, errors.New("line 2 is not the SHA-256 of line 1: the file is damaged")
+	}
+	return line, nil
+}
+
+// Reason says in few words why something cannot be read.
+func Reason(err error) string {
+	if e := new(fs.PathError); errors.As(err, &e) {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
 // Failed reports whether an error says that the disk does not give what is there, and not that
 // nothing is there, or another thing than was to be read.
 func Failed(err error) bool {

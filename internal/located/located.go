@@ -19,6 +19,20 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
+// LineOf returns the line of data at which an error of encoding/json is, 0 where that does not tell.
+func LineOf(data []byte, err error) int {
+	offset := int64(-1)
+	if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
+		offset = syntax.Offset
+	} else if kind := new(json.UnmarshalTypeError); errors.As(err, &kind) {
+		offset = kind.Offset
+	}
+	if offset < 0 || offset > int64(len(data)) {
+		return 0
+	}
+	return 1 + bytes.Count(data[:offset], []byte("\n"))
+}
+
 // A Value is a JSON value and where it stands.
 type Value struct {
 	text       []byte // valid JSON, all of it

@@ -11,6 +11,7 @@ package mpi
 #include "sleep.h"
 
 // What are macros in one library and variables in another.
+static MPI_Datatype volley_long(void) { return MPI_LONG; }
 static MPI_Comm volley_world(void) { return MPI_COMM_WORLD; }
 static MPI_Comm volley_comm(MPI_Fint f) { return MPI_Comm_f2c(f); }
 
@@ -31,49 +32,6 @@ static int volley_duplicate(MPI_Comm comm, MPI_Comm *dup, int *rank, int *size, 
 	int *bound, flag;
 	rc = MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &flag);
 	*most = rc == MPI_SUCCESS && flag ? *bound : 32767;
-	return rc;
-}
-
-// A volley_node is what a communicator has of its ranks on this machine.
-typedef struct {
-	int cores;    // this rank's share
-	char here[1]; // of each rank: whether it is on this machine
-} volley_node;
-
-static int volley_node_free(MPI_Comm comm, int key, void *node, void *state) {
-	free(node);
-	return MPI_SUCCESS;
-}
-
-// volley_find_node finds out which ranks are on this machine, once for a communicator. Where
-// the processes may use more cores together than the machine has, each has its share.
-static int volley_find_node(MPI_Comm comm, int size, int cores, int online, volley_node **node) {
-	static int key = MPI_KEYVAL_INVALID;
-	int rc = MPI_SUCCESS, found, count, all;
-	if (key == MPI_KEYVAL_INVALID) rc = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, volley_node_free, &key, NULL);
-	if (rc == MPI_SUCCESS) rc = MPI_Comm_get_attr(comm, key, node, &found);
-	if (rc != MPI_SUCCESS || found) return rc;
-	MPI_Comm near;
-	MPI_Group group, nears;
-	rc = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
-	if (rc == MPI_SUCCESS) rc = MPI_Allreduce(&cores, &all, 1, MPI_INT, MPI_SUM, near);
-	if (rc == MPI_SUCCESS) rc = MPI_Comm_size(near, &count);
-	if (rc == MPI_SUCCESS) rc = MPI_Comm_group(near, &nears);
-	if (rc == MPI_SUCCESS) rc = MPI_Comm_group(comm, &group);
-	if (rc != MPI_SUCCESS) return rc;
-	volley_node *n = calloc(1, sizeof *n + size);
-	n->cores = all > online ? cores * online / all : cores;
-	if (n->cores < 1) n->cores = 1;
-	for (int i = 0; i < count && rc == MPI_SUCCESS; i++) {
-		int rank;
-		rc = MPI_Group_translate_ranks(nears, 1, &i, group, &rank);
-		if (rc == MPI_SUCCESS) n->here[rank] = 1;
-	}
-	MPI_Group_free(&nears);
-	MPI_Group_free(&group);
-	MPI_Comm_free(&near);
-	if (rc == MPI_SUCCESS) rc = MPI_Comm_set_attr(comm, key, n);
-	*node = n;
 	return rc;
 }
 
@@ -209,6 +167,8 @@ import "C"
 
 import (
 	"fmt"
+	"hash/fnv"
+	"os"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -416,16 +376,39 @@ func duplicate(handle *int) (*communicator, error) {
 		return nil, err
 	}
 	g.rank, g.size, g.mostTag = int(rank), int(size), int(most)
-	var node *C.volley_node
-	err := failed("MPI_Comm_split_type", C.volley_find_node(of, size, C.int(runtime.GOMAXPROCS(0)), C.int(C.sysconf(C._SC_NPROCESSORS_ONLN)), &node))
-	if err != nil {
-		return nil, err
+	return g, g.findNeighbours()
+}
+
+// findNeighbours finds out which ranks are on this machine. Where they may use more cores together
+// than it has, each has its share.
+func (g *communicator) findNeighbours() error {
+	own, cores := machine(), runtime.GOMAXPROCS(0)
+	mine, all := [2]C.long{C.long(own), C.long(cores)}, make([][2]C.long, g.size)
+	code := C.MPI_Allgather(unsafe.Pointer(&mine), 2, C.volley_long(), unsafe.Pointer(&all[0]), 2, C.volley_long(), g.comm)
+	if err := failed("MPI_Allgather", code); err != nil {
+		return err
 	}
-	g.cores = int(node.cores)
-	for _, here := range unsafe.Slice((*byte)(unsafe.Pointer(&node.here)), size) {
-		g.here = append(g.here, here != 0)
+	together := 0
+	for _, other := range all {
+		g.here = append(g.here, int64(other[0]) == own)
+		if int64(other[0]) == own {
+			together += int(other[1])
+		}
 	}
-	return g, nil
+	online := int(C.sysconf(C._SC_NPROCESSORS_ONLN))
+	g.cores = max(1, cores*online/max(together, online))
+	return nil
+}
+
+// machine returns a number of this machine, or of the network that it is given there, such as a
+// container's.
+func machine() int64 {
+	name, _ := os.Hostname()
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	network, _ := os.Readlink("/proc/self/ns/net")
+	h := fnv.New64()
+	fmt.Fprint(h, name, string(boot), network)
+	return int64(h.Sum64())
 }
 
 func (g *communicator) free() error { return failed("MPI_Comm_free", C.MPI_Comm_free(&g.comm)) }

@@ -84,12 +84,12 @@ func newEndpoint(handle *int) (e *Endpoint, err error) {
 		}
 		e = &Endpoint{
 			communicator: g,
-			streamShift:  1 + max(1, min(mostHashBits, bits.Len(uint(g.mostTag))-bits.Len(streams)-1)),
 			clears:       map[destination]int{},
 			connected:    make([]bool, g.size),
 			waits:        map[*queue]bool{},
 			answers:      map[int]chan answer{},
 		}
+		e.shiftStreams()
 		e.control = &controlReceive{e: e, buffer: make([]byte, controlBytes)}
 		e.control.pins.Pin(&e.control.buffer[0])
 		e.postControl()
@@ -110,6 +110,11 @@ func (e *Endpoint) Exclusive(f func()) { call(f) }
 
 // Cores returns this rank's share of the cores of its machine.
 func (e *Endpoint) Cores() int { return e.cores }
+
+// shiftStreams gives the number of a stream its place in tags.
+func (e *Endpoint) shiftStreams() {
+	e.streamShift = 1 + max(1, min(mostHashBits, bits.Len(uint(e.mostTag))-bits.Len(streams)-1))
+}
 
 // tagOf returns MPI's tag for a message of ours.
 func (e *Endpoint) tagOf(t transport.Tag, parts [][]byte) (int, error) {

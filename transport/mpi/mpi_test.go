@@ -3,12 +3,19 @@
 package mpi
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
+	"volley/algo"
+	"volley/collective"
+	"volley/executor"
+	"volley/field"
+	"volley/matrix"
 	"volley/transport"
 	"volley/transport/transporttest"
 )
@@ -116,5 +123,97 @@ func TestAbortAfterClose(t *testing.T) {
 	e.Abort(errors.New("too late"))
 	if e.controlSends > 0 || len(e.adding) > 0 {
 		t.Errorf("rank %d has begun to send %d messages", e.Rank(), e.controlSends)
+	}
+}
+
+// TestTags checks that no two streams have the same tags, that the tag shows other lengths, and
+// what there is no room for.
+func TestTags(t *testing.T) {
+	for most, room := range map[int]int{1<<31 - 1: 4 * fewRounds, 1<<25 - 1: fewRounds} {
+		e := &Endpoint{communicator: &communicator{mostTag: most}}
+		e.shiftStreams()
+		seen := map[int]transport.Tag{}
+		for round := range room {
+			for port := range manyPorts {
+				tag := transport.Tag{Round: round, Port: port}
+				n, err := e.tagOf(tag, [][]byte{{1}})
+				if fits := port < fewPorts || round < fewRounds; fits != (err == nil) {
+					t.Fatalf("largest tag %d: %v: error %v", most, tag, err)
+				}
+				if err != nil {
+					continue
+				}
+				stream := n >> e.streamShift
+				if other, ok := seen[stream]; ok || stream == controlTag || n|moreBit > most || n&moreBit != 0 {
+					t.Fatalf("largest tag %d: %v has MPI's tag %d, as %v", most, tag, n, other)
+				}
+				seen[stream] = tag
+			}
+		}
+		one, _ := e.tagOf(transport.Tag{}, [][]byte{{1}})
+		two, _ := e.tagOf(transport.Tag{}, [][]byte{{1, 2}})
+		if one == two {
+			t.Errorf("largest tag %d: messages of 1 and 2 bytes have the same tag", most)
+		}
+		for _, tag := range []transport.Tag{{Round: -1}, {Port: -1}, {Round: manyRounds}, {Port: manyPorts}} {
+			if _, err := e.tagOf(tag, nil); err == nil {
+				t.Errorf("largest tag %d: %v: no error", most, tag)
+			}
+		}
+	}
+}
+
+// BenchmarkExchange runs the plan exchange with a port for every other rank, without agreement or
+// check. All ranks run it as often: -test.benchtime says how often, such as 300x.
+func BenchmarkExchange(b *testing.B) {
+	e, err := Init()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	k := e.Size()
+	if k == 1 {
+		b.Skip("needs more ranks")
+	}
+	f, err := field.Parse("2^8")
+	if err != nil {
+		b.Fatal(err)
+	}
+	a, err := matrix.Random(f, k, k, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	exchange, err := algo.Lookup("exchange")
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := exchange.Compile(a, k-1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, err := executor.Prepare(p, e.Rank(), k)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, size := range []int{1 << 10, 64 << 10, 1 << 20, 16 << 20} {
+		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
+			in, out := bytes.Repeat([]byte{1, 2, 3, byte(e.Rank())}, size/4), make([]byte, size)
+			var times []time.Duration
+			for range b.N {
+				if err := collective.Barrier(b.Context(), e, 0); err != nil {
+					b.Fatal(err)
+				}
+				start := time.Now()
+				if _, err := executor.Run(b.Context(), e, executor.Job{
+					Executable: x, Bytes: int64(size), Segment: int64(size), Timeout: time.Minute,
+					Inputs: []executor.Input{{Memory: in}}, Outputs: []executor.Output{{Memory: out}},
+				}); err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, time.Since(start))
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)/2].Nanoseconds())/1000, "µs/median")
+		})
 	}
 }

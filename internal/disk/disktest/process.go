@@ -258,16 +258,13 @@ type dir struct {
 }
 
 func (d *dir) Sub(name string) (disk.Dir, error) {
-	whole := d.whole(name)
-	sub := &dir{p: d.p, path: whole}
-	err := d.p.do(Call{Op: "opendir", Path: whole}, func(int) (err error) {
-		if sub.x, err = d.there(name); err == nil && !sub.x.now.mode.IsDir() {
-			err = syscall.ENOTDIR
-		}
-		return err
+	sub := &dir{p: d.p, path: d.whole(name)}
+	err := d.on("open", "opendir", name, func(x *inode) error {
+		sub.x = x
+		return isDir(x)
 	})
 	if err != nil {
-		return nil, pathError("open", whole, err)
+		return nil, err
 	}
 	return sub, nil
 }
@@ -316,6 +313,28 @@ func (d *dir) there(name string) (*inode, error) {
 	return x, err
 }
 
+// on does an operation, called so by package os and by hooks, on what has a name.
+func (d *dir) on(op, call, name string, work func(x *inode) error) error {
+	whole := d.whole(name)
+	return pathError(op, whole, d.p.do(Call{Op: call, Path: whole, Writes: !reads[call]}, func(int) error {
+		x, err := d.there(name)
+		if err != nil {
+			return err
+		}
+		return work(x)
+	}))
+}
+
+// reads are the operations on names that write nothing.
+var reads = map[string]bool{"opendir": true, "lstat": true, "readdir": true, "readlink": true, "listxattr": true}
+
+func isDir(x *inode) error {
+	if !x.now.mode.IsDir() {
+		return syscall.ENOTDIR
+	}
+	return nil
+}
+
 // free returns the directory for a new name, and its last part.
 func (d *dir) free(name string) (*inode, string, error) {
 	in, last, x, err := d.find(name)
@@ -358,55 +377,35 @@ func (d *dir) Mkdir(name string, perm fs.FileMode) error {
 }
 
 func (d *dir) Lstat(name string) (fs.FileInfo, error) {
-	whole := d.whole(name)
 	var i *info
-	err := d.p.do(Call{Op: "lstat", Path: whole}, func(int) error {
-		x, err := d.there(name)
-		if err == nil {
-			i = infoOf(path.Base(filepath.ToSlash(name)), x)
-		}
-		return err
+	err := d.on("lstat", "lstat", name, func(x *inode) error {
+		i = infoOf(path.Base(filepath.ToSlash(name)), x)
+		return nil
 	})
 	if err != nil {
-		return nil, pathError("lstat", whole, err)
+		return nil, err
 	}
 	return i, nil
 }
 
-func (d *dir) ReadDir(name string) ([]fs.DirEntry, error) {
-	whole := d.whole(name)
-	var list []fs.DirEntry
-	err := d.p.do(Call{Op: "readdir", Path: whole}, func(int) error {
-		x, err := d.there(name)
-		switch {
-		case err != nil:
-			return err
-		case !x.now.mode.IsDir():
-			return syscall.ENOTDIR
-		}
+func (d *dir) ReadDir(name string) (list []fs.DirEntry, err error) {
+	err = d.on("readdir", "readdir", name, func(x *inode) error {
 		for _, e := range x.names {
 			list = append(list, fs.FileInfoToDirEntry(infoOf(e.name, d.p.m.nodes[e.number])))
 		}
-		return nil
+		return isDir(x)
 	})
-	return list, pathError("readdir", whole, err)
+	return list, err
 }
 
-func (d *dir) Readlink(name string) (string, error) {
-	whole := d.whole(name)
-	var target string
-	err := d.p.do(Call{Op: "readlink", Path: whole}, func(int) error {
-		x, err := d.there(name)
-		switch {
-		case err != nil:
-			return err
-		case x.now.mode&fs.ModeSymlink == 0:
+func (d *dir) Readlink(name string) (target string, err error) {
+	err = d.on("readlink", "readlink", name, func(x *inode) error {
+		if target = x.target; x.now.mode&fs.ModeSymlink == 0 {
 			return syscall.EINVAL
 		}
-		target = x.target
 		return nil
 	})
-	return target, pathError("readlink", whole, err)
+	return target, err
 }
 
 func (m *Machine) symlink(target string, in *inode, last string) *inode {
@@ -439,22 +438,28 @@ func (d *dir) Link(old, name string) error {
 			return err
 		}
 		in, last, there, err := d.find(name)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case x == nil:
-			return syscall.ENOENT
-		case there != nil:
-			return syscall.EEXIST
-		case in.links == 0:
-			return syscall.ENOENT
-		case x.now.mode.IsDir():
-			return syscall.EPERM
 		}
-		d.p.m.put(in, last, x)
-		d.p.m.marked(x)
-		return nil
+		return d.p.m.link(x, in, last, there)
 	}))
+}
+
+// link gives x one more name, unless that is another's already.
+func (m *Machine) link(x, in *inode, last string, there *inode) error {
+	switch {
+	case x == nil:
+		return syscall.ENOENT
+	case there != nil:
+		return syscall.EEXIST
+	case in.links == 0:
+		return syscall.ENOENT
+	case x.now.mode.IsDir():
+		return syscall.EPERM
+	}
+	m.put(in, last, x)
+	m.marked(x)
+	return nil
 }
 
 // Rename replaces no directory, not even an empty one: so does package os.
@@ -493,46 +498,33 @@ func (d *dir) Remove(name string) error {
 }
 
 func (d *dir) Chmod(name string, mode fs.FileMode) error {
-	whole := d.whole(name)
-	return pathError("chmod", whole, d.p.do(Call{Op: "chmod", Path: whole, Writes: true}, func(int) error {
-		x, err := d.there(name)
-		switch {
-		case err != nil:
-			return err
-		case x.now.mode&fs.ModeSymlink != 0:
+	return d.on("chmod", "chmod", name, func(x *inode) error {
+		if x.now.mode&fs.ModeSymlink != 0 {
 			return syscall.ELOOP
 		}
 		d.p.m.chmod(x, mode)
 		return nil
-	}))
+	})
 }
 
 // Chown takes setuid and setgid off a file, as kernels do.
 func (d *dir) Chown(name string, uid, gid int) error {
-	whole := d.whole(name)
-	return pathError("lchown", whole, d.p.do(Call{Op: "chown", Path: whole, Writes: true}, func(int) error {
-		x, err := d.there(name)
-		if err != nil {
-			return err
-		}
+	return d.on("lchown", "chown", name, func(x *inode) error {
 		x.now.uid, x.now.gid = uid, gid
 		if x.now.mode.IsRegular() {
 			x.now.mode &^= fs.ModeSetuid | fs.ModeSetgid
 		}
 		d.p.m.marked(x)
 		return nil
-	}))
+	})
 }
 
 func (d *dir) Attributes(name string) (list map[string]string, err error) {
-	whole := d.whole(name)
-	return list, pathError("listxattr", whole, d.p.do(Call{Op: "listxattr", Path: whole}, func(int) error {
-		x, err := d.there(name)
-		if err == nil {
-			list = maps.Clone(x.now.attributes)
-		}
-		return err
-	}))
+	err = d.on("listxattr", "listxattr", name, func(x *inode) error {
+		list = maps.Clone(x.now.attributes)
+		return nil
+	})
+	return list, err
 }
 
 func (d *dir) SetAttribute(name, attribute, value string) error {
@@ -544,44 +536,31 @@ func (d *dir) RemoveAttribute(name, attribute string) error {
 }
 
 func (d *dir) changeAttribute(op, name string, change func(map[string]string)) error {
-	whole := d.whole(name)
-	return pathError(op, whole, d.p.do(Call{Op: op, Path: whole, Writes: true}, func(int) error {
-		x, err := d.there(name)
-		if err == nil {
-			list := map[string]string{}
-			maps.Copy(list, x.now.attributes)
-			change(list)
-			x.now.attributes = list
-			d.p.m.marked(x)
-		}
-		return err
-	}))
+	return d.on(op, op, name, func(x *inode) error {
+		list := map[string]string{}
+		maps.Copy(list, x.now.attributes)
+		change(list)
+		x.now.attributes = list
+		d.p.m.marked(x)
+		return nil
+	})
 }
 
 func (d *dir) SetTime(name string, at time.Time) error {
-	whole := d.whole(name)
-	return pathError("utimensat", whole, d.p.do(Call{Op: "settime", Path: whole, Writes: true}, func(int) error {
-		x, err := d.there(name)
-		if err == nil {
-			d.p.m.setTime(x, at)
-		}
-		return err
-	}))
+	return d.on("utimensat", "settime", name, func(x *inode) error {
+		d.p.m.setTime(x, at)
+		return nil
+	})
 }
 
 func (d *dir) SyncDir(name string) error {
-	whole := d.whole(name)
-	return pathError("sync", whole, d.p.do(Call{Op: "syncdir", Path: whole, Writes: true}, func(int) error {
-		x, err := d.there(name)
-		switch {
-		case err != nil:
-			return err
-		case !x.now.mode.IsDir():
-			return syscall.ENOTDIR
+	return d.on("sync", "syncdir", name, func(x *inode) error {
+		err := isDir(x)
+		if err == nil {
+			d.p.m.syncDir(x)
 		}
-		d.p.m.syncDir(x)
-		return nil
-	}))
+		return err
+	})
 }
 
 func (d *dir) SyncAll() error {

@@ -183,19 +183,10 @@ func (m *Machine) Rename(old, name string) {
 func (m *Machine) Link(old, name string) {
 	m.user("link", name, false, func(d *inode, last string, there *inode) error {
 		_, _, x, err := m.walk(old, false)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case x == nil:
-			return syscall.ENOENT
-		case there != nil:
-			return syscall.EEXIST
-		case x.now.mode.IsDir():
-			return syscall.EPERM
 		}
-		m.put(d, last, x)
-		m.marked(x)
-		return nil
+		return m.link(x, d, last, there)
 	})
 }
 
