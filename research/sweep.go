@@ -158,7 +158,7 @@ func (s Sweep) plans(ctx context.Context, c SweepCase, k int) ([]familyCost, int
 	var list []familyCost
 	var before []int
 	for parts := 1; parts <= 10; parts++ {
-		p := &algo.Problem{Matrix: a, Separate: c.Separate, Ports: 1, Cut: true, Context: ctx}
+		p := &algo.Problem{Matrix: a, Separate: c.Separate, Ports: 1, Context: ctx}
 		processors := p.Processors()
 		radix := 2
 		for power := radix; power < processors; radix++ { // the least with radix^parts >= processors
