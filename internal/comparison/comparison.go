@@ -255,6 +255,11 @@ func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*
 	if c.Frugal && p.Limits == (algo.Limits{Rounds: p.Limits.Rounds}) {
 		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32
 	}
+	if c.Model.Network == (sim.Network{}) { // which has ports
+		if _, err := algo.Ports(1, s.Ports); err != nil {
+			return nil, &selection.Error{Flag: "ports", Err: err}
+		}
+	}
 	if err := p.Prepare(); err != nil {
 		return nil, &selection.Error{Flag: "ports", Err: err}
 	}
