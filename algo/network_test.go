@@ -3,6 +3,7 @@ package algo_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 
 // TestNetworkCrossings compares the planner with formulas, for K = 2^H on the presets: a stage
 // of radix r has r-1 messages. Universal gathers with radices and reduces with others, at
-// multiplicity v a stage moves (r-1)·v packets; exchange hands out and back, (1-1/r) packets a
-// stage. The formulas have all powers of two as radices; the planner has other radices as well,
+// multiplicity v a stage moves (r-1)·v packets; split and exchange hand slices out and back,
+// (1-1/r) packets a stage, around that. The formulas have all powers of two as radices; the planner has other radices as well,
 // but only those that one number of ports makes.
 func TestNetworkCrossings(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
@@ -53,22 +54,27 @@ func formulas(n sim.Network, h int, bytes int64) time.Duration {
 		}
 		return ns
 	}
-	for gathered := 0; gathered <= h; gathered++ {
-		for _, gather := range partitions(gathered, gathered) {
-			for _, reduce := range partitions(h-gathered, h-gathered) {
-				packets := float64(int(1)<<gathered - 1 + int(1)<<(h-gathered) - 1)
-				best = min(best, rounds(gather)+rounds(reduce)+packets*perPacket)
+	for split := 0; split <= h; split++ {
+		pieces := int64(1) << split
+		padded := float64((bytes/2+pieces-1)/pieces*pieces*2) / float64(bytes)
+		for gathered := 0; gathered <= h-split; gathered++ {
+			reduced := h - split - gathered
+			middle := float64(int(1)<<gathered - 1 + int(1)<<reduced - 1)
+			for _, out := range partitions(split, split) {
+				for _, back := range partitions(split, split) {
+					packets := middle
+					for _, e := range slices.Concat(out, back) {
+						packets += 1 - 1/float64(int(1)<<e)
+					}
+					ways := rounds(out) + rounds(back) + packets*padded*perPacket
+					for _, gather := range partitions(gathered, gathered) {
+						for _, reduce := range partitions(reduced, reduced) {
+							best = min(best, ways+rounds(gather)+rounds(reduce))
+						}
+					}
+				}
 			}
 		}
-	}
-	for _, out := range partitions(h, h) {
-		packets := 0.0
-		for _, e := range out {
-			packets += 2 - 2/float64(int(1)<<e)
-		}
-		pieces := int64(1) << h
-		padded := float64((bytes/2+pieces-1)/pieces*pieces*2) / float64(bytes)
-		best = min(best, 2*rounds(out)+packets*padded*perPacket)
 	}
 	return time.Duration(best)
 }

@@ -400,9 +400,12 @@ func NameOf(i plan.Info) string {
 // takes every matrix; for a family, those of which none is worse than another in
 // both C1 and C2, the fewest rounds first. The error wraps [schedule.ErrStructure] where
 // the matrix has not the structure that the algorithm needs; it is the cause of the
-// problem's context where that ends.
+// problem's context where that ends. The problem says how many ports there are.
 func (a Algorithm) Plans(p *Problem) ([]plan.Plan, error) {
 	if err := p.Ended(); err != nil {
+		return nil, err
+	}
+	if _, err := Ports(p.Processors(), p.Ports); err != nil { // which only [Choose] finds
 		return nil, err
 	}
 	plans, err := a.Make(p)
