@@ -141,7 +141,7 @@ func (e *Encoder) greeting(rank int, size int64) greeting {
 			Check:     e.options.check,
 			Order:     uint8(e.options.order),
 			Separate:  e.options.separate,
-			Whole:     e.problem.Whole,
+			Whole:     e.options.whole || e.options.paper() && !e.options.cut,
 			Limits:    [3]int64{int64(e.options.limits.Rounds.Over()), int64(e.options.limits.Memory), int64(e.options.limits.Compute)},
 		},
 		Own: own{Bytes: size},

@@ -88,5 +88,5 @@ func Example() {
 	fmt.Println("the planner takes", best.Info().Algorithm)
 	// Output:
 	// pairwise: 7 rounds, 7 packets, wrong: <nil>
-	// the planner takes universal
+	// the planner takes exchange
 }

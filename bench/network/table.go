@@ -200,7 +200,7 @@ func tables(cells []Cell, chart string) string {
 	machines := distinct(cells, func(c Cell) string {
 		text := fmt.Sprintf("%s; %s; %s", c.Date, c.Machine, c.MPI)
 		if c.Version != "" {
-			text += "; column before: " + c.Version
+			text += ";\n  column before: " + c.Version
 		}
 		return text
 	})
