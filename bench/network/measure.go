@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"volley"
-	"volley/algo"
 	"volley/bench"
 	"volley/matrix"
 	"volley/report"
@@ -272,14 +271,8 @@ func (c *contestant) settle() {
 
 // encoder returns an encoder that chooses by the measured network, or has the algorithm.
 func (j *job) encoder(a matrix.Matrix, algorithm string, check bool) (*volley.Encoder, error) {
-	options := []volley.Option{
-		volley.WithAlgorithm(algorithm), volley.WithCheck(check), volley.WithTimeout(5 * time.Minute),
-		volley.WithBeta(j.measured.Beta()), volley.WithTau(j.measured.Tau()),
-	}
-	if algorithm != algo.Auto {
-		options = append(options, volley.WithPorts(j.Size()-1), volley.WithCutting())
-	}
-	return volley.NewEncoder(a, options...)
+	return volley.NewEncoder(a, volley.WithAlgorithm(algorithm), volley.WithCheck(check),
+		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.measured.Network))
 }
 
 // ours returns Volley, by each algorithm without agreement and check, and by the first with
