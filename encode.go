@@ -196,9 +196,9 @@ func (e *Encoder) Problem() *algo.Problem { return e.problem }
 // runs them on all cores. See [Encode] for what the packets are. The report counts what all
 // processors at the rank did. Runs of one transport follow one another.
 //
-// Before any data moves the processors compare what they are about to do, unless they
-// have done so in an earlier run, see [WithPacketBytes]. After it they check the result, see [WithCheck]: Run then returns nil only when
-// the coded packets of all processors are right. A failure ends the run at all
+// Before any data moves the processors compare what they are about to do, unless they have done
+// so in an earlier run, see [WithPacketBytes]. Then they check the result, see [WithCheck]: Run
+// returns nil only when the coded packets of all processors are right. A failure ends the run at all
 // processors; the transport is then of no more use, nor is what has been written.
 // The error is, or wraps,
 //

@@ -223,11 +223,14 @@ func (c *Comm) post(transfers []*transport.Transfer, take func(id int, data []by
 				return err
 			})
 			left = slices.DeleteFunc(left, func(x *transport.Transfer) bool { return x == t })
+			if err != nil {
+				err = fmt.Errorf("rank %d: %v: %w", c.t.Rank(), t, err)
+			}
 			switch {
 			case err != nil && t.Receive:
-				return fmt.Errorf("rank %d: receive from rank %d: %w", c.t.Rank(), t.Rank, err)
+				return err
 			case err != nil:
-				unsent = cmp.Or(unsent, fmt.Errorf("rank %d: send to rank %d: %w", c.t.Rank(), t.Rank, err))
+				unsent = cmp.Or(unsent, err)
 			case t.Receive:
 				if err := take(t.ID, t.Parts[0]); err != nil {
 					return err

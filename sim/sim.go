@@ -27,7 +27,7 @@ type Cost struct {
 type NodeRound struct{ Messages, Elements int }
 
 // Messages returns the messages of the busiest processor, summed over the rounds, and
-// NodePackets what it sends, or receives, in packets.
+// NodeElements what it sends, or receives; NodePackets is this in packets.
 func (c Cost) Messages() (n int) {
 	for _, x := range c.Nodes {
 		n += x.Messages
@@ -35,12 +35,15 @@ func (c Cost) Messages() (n int) {
 	return n
 }
 
-func (c Cost) NodePackets() float64 {
-	n := 0
+func (c Cost) NodeElements() (n int) {
 	for _, x := range c.Nodes {
 		n += x.Elements
 	}
-	return float64(n) / float64(max(1, c.Pieces))
+	return n
+}
+
+func (c Cost) NodePackets() float64 {
+	return float64(c.NodeElements()) / float64(max(1, c.Pieces))
 }
 
 // PacketC2 returns C2 in packets, and PacketC3 the multiply-adds per symbol of a packet,

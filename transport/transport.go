@@ -40,6 +40,14 @@ type Transfer struct {
 	ID      int      // for the caller alone
 }
 
+// String returns, for example, "receive from rank 3".
+func (t *Transfer) String() string {
+	if t.Receive {
+		return fmt.Sprintf("receive from rank %d", t.Rank)
+	}
+	return fmt.Sprintf("send to rank %d", t.Rank)
+}
+
 // A Queue is a completion queue: transfers are posted together, and Wait names each when it is
 // over, one by one and in any order.
 //

@@ -161,10 +161,7 @@ func (p Plan) String() string {
 // link: C2 is then what the busiest processor sends, or receives, through it.
 func (c *Comparison) planOf(name string, x algo.Candidate) Plan {
 	if c.Model.Network != (sim.Network{}) {
-		x.Cost.C2 = 0
-		for _, round := range x.Cost.Nodes {
-			x.Cost.C2 += round.Elements
-		}
+		x.Cost.C2 = x.Cost.NodeElements()
 	}
 	return Plan{Algorithm: name, Parameters: x.Plan.Info().Parameters, Cost: x.Cost, Memory: x.Memory}
 }

@@ -188,11 +188,7 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 		q.mu.Unlock()
 		h := half{t, q}
 		if !e.isPeer(t.Rank) {
-			doing := "send to"
-			if t.Receive {
-				doing = "receive from"
-			}
-			h.finish(fmt.Errorf("rank %d cannot %s rank %d: not another rank of the group of %d", e.rank, doing, t.Rank, e.Size()))
+			h.finish(fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t, e.Size()))
 			continue
 		}
 		if t.Receive {

@@ -240,13 +240,9 @@ func (t *transfer) cut(most int) {
 
 // start begins a transfer.
 func (e *Endpoint) start(t *transfer) {
-	doing := "send to"
-	if t.Receive {
-		doing = "receive from"
-	}
 	switch {
 	case t.Rank < 0 || t.Rank >= e.size || t.Rank == e.rank:
-		t.err = fmt.Errorf("rank %d cannot %s rank %d: not another rank of the group of %d", e.rank, doing, t.Rank, e.size)
+		t.err = fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t.Transfer, e.size)
 	case e.abort != nil: // nothing goes to those who have not heard of it
 		t.err = e.abort
 	case e.closed:
@@ -376,11 +372,7 @@ func (t *transfer) end() {
 
 // fail notes what is wrong with a transfer.
 func (t *transfer) fail(err error) {
-	doing := "send to"
-	if t.Receive {
-		doing = "receive from"
-	}
-	t.err = fmt.Errorf("rank %d: %s rank %d, %v: %w", t.queue.e.rank, doing, t.Rank, t.Tag, err)
+	t.err = fmt.Errorf("rank %d: %v, %v: %w", t.queue.e.rank, t.Transfer, t.Tag, err)
 }
 
 // wrong notes that a message has another length.
