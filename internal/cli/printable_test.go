@@ -130,7 +130,7 @@ func TestEvilNames(t *testing.T) {
 	do(2, "matrix", "-k", "3", "--matrix", "file:"+none)
 	do(2, "cost", "-k", evil)
 	do(2, "cost", "-k", "3", "--algorithm", evil)
-	do(2, "cost", "-k", "3", "--plot", "ratio", "-o", filepath.Join(table, "x.svg"))
+	do(2, "cost", "-k", "3", "-o", filepath.Join(table, "x.csv"))
 	do(1, "tune", "--time", "1ms", "-o", filepath.Join(table, "x"))
 	do(2, "tune", evil)
 	do(2, "bench", "--case", evil)

@@ -20,7 +20,7 @@ func newTopics() []*cobra.Command {
 		{Use: "files", Short: "What encode and decode read and write", Long: topic("files", "")},
 		{Use: "groups", Short: "How directories of nodes are protected", Long: topic("groups", "")},
 		{Use: "tuning", Short: "Flags that decide which schedule is chosen", Long: topic("tuning", tuningFlags())},
-		{Use: "costs", Short: "The tables and charts of volley cost", Long: topic("costs", "")},
+		{Use: "costs", Short: "The tables of volley cost", Long: topic("costs", "")},
 		{Use: "matrices", Short: "The matrices there are", Long: topic("matrices", families())},
 		{Use: "measuring", Short: "How tune and bench measure", Long: topic("measuring", benchCases())},
 	}

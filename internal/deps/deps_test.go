@@ -38,7 +38,6 @@ var allowed = map[string][]string{
 	"trace":                    {"internal/located"},
 	"executor":                 {"field", "plan", "trace", "transport"},
 	"draw":                     {"plan"},
-	"draw/plot":                {},
 	"report":                   {},
 	"tune":                     {"field", "internal/atomicfile", "internal/located", "sim", "transport"},
 	"collective":               {"executor", "transport"},
@@ -63,7 +62,7 @@ var allowed = map[string][]string{
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/cli": {
-		"", "algo", "bench", "coded", "collective", "draw", "draw/plot", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/located", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
+		"", "algo", "bench", "coded", "collective", "draw", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/located", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},
