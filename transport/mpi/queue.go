@@ -47,7 +47,8 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 // Then they poll ever more seldom, unless they are woken, so that a long one costs little and adds
 // little to its own length: there may be many more ranks than cores.
 const (
-	mostSpin   = time.Millisecond
+	spinHere   = 20 * time.Millisecond // where all ranks are on this machine: nothing but polls makes progress
+	spinApart  = time.Millisecond
 	leastSleep = 20 * time.Microsecond
 	mostSleep  = 5 * time.Millisecond
 	sleepShare = 6                     // of the time waited so far
@@ -119,7 +120,7 @@ func (q *queue) stop() {
 	if q.since.IsZero() {
 		return
 	}
-	if waited := time.Since(q.since); waited < mostSpin {
+	if waited := time.Since(q.since); waited < e.mostSpin {
 		e.patience = mostPatience
 	} else {
 		e.patience--
@@ -148,10 +149,10 @@ func (q *queue) signal() {
 func (e *Endpoint) wait(waited time.Duration) {
 	spin := time.Duration(0)
 	if e.patience > 0 || e.patience%mostPatience == 0 {
-		spin = mostSpin
+		spin = e.mostSpin
 	}
 	engine.asleep.Store(waited+mostPoll > spin)
-	err := e.pollFor(waited, spin, &engine.wanted)
+	err := e.pollFor(waited, spin, e.crowded, &engine.wanted)
 	engine.asleep.Store(false)
 	e.went(err)
 }
