@@ -74,7 +74,7 @@ func quick(args []string) bool {
 	if err != nil || cmd.ParseFlags(rest) != nil {
 		return true
 	}
-	if cmd.Name() == "tune" || cmd.Name() == "bench" {
+	if cmd.Name() == "tune" {
 		return false
 	}
 	few := func(flag string, count, most int) bool {

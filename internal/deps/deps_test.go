@@ -44,7 +44,6 @@ var allowed = map[string][]string{
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
 	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/located", "internal/printable", "matrix", "trace", "transport"},
-	"bench":                    {"", "algo", "executor", "field", "matrix", "plan", "report", "sim", "transport/local", "verify"},
 	"internal/disk":            {},
 	"internal/powercut":        {},
 	"internal/disk/disktest":   {"internal/disk"},
@@ -62,7 +61,7 @@ var allowed = map[string][]string{
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/cli": {
-		"", "algo", "bench", "coded", "collective", "draw", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/located", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
+		"", "algo", "coded", "collective", "draw", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/located", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},

@@ -46,26 +46,15 @@ func main() {
 // run draws the chart of a command line and returns the exit code: 2 for a wrong argument.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := draw(ctx, args, stdout)
-	wrong := new(selection.Error)
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, pflag.ErrHelp):
-		fmt.Fprint(stdout, usage, err.(helpError).flags)
+	if err == nil {
 		return 0
 	}
 	fmt.Fprintln(stderr, "chart:", selection.Message(err))
-	if errors.As(err, &wrong) {
+	if wrong := new(selection.Error); errors.As(err, &wrong) {
 		return wrong.ExitCode()
 	}
 	return 1
 }
-
-// A helpError asks for the help.
-type helpError struct{ flags string }
-
-func (helpError) Error() string { return pflag.ErrHelp.Error() }
-func (helpError) Unwrap() error { return pflag.ErrHelp }
 
 // faultf says what is wrong with a flag.
 func faultf(flag, format string, args ...any) error {
@@ -87,7 +76,8 @@ type costJob struct {
 
 func draw(ctx context.Context, args []string, stdout io.Writer) error {
 	j := &costJob{}
-	if err := j.parse(args); err != nil {
+	if help, err := j.parse(args); help != "" || err != nil {
+		fmt.Fprint(stdout, help)
 		return err
 	}
 	rows, err := j.Rows(ctx)
@@ -113,8 +103,8 @@ func draw(ctx context.Context, args []string, stdout io.Writer) error {
 	return err
 }
 
-// parse reads and checks the arguments.
-func (j *costJob) parse(args []string) error {
+// parse reads and checks the arguments. It returns the help where they ask for that.
+func (j *costJob) parse(args []string) (help string, err error) {
 	s := &selection.Selection{}
 	f := pflag.NewFlagSet("chart", pflag.ContinueOnError)
 	f.SortFlags, f.Usage = false, func() {}
@@ -140,28 +130,27 @@ func (j *costJob) parse(args []string) error {
 	j.noise.Add(f)
 	switch err := f.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
-		return helpError{f.FlagUsagesWrapped(80)}
+		return usage + f.FlagUsagesWrapped(80), nil
 	case err != nil:
-		return &selection.Error{Err: err}
+		return "", &selection.Error{Err: err}
 	case f.NArg() > 0:
-		return faultf("", "%q: chart takes flags only", f.Arg(0))
+		return "", faultf("", "%q: chart takes flags only", f.Arg(0))
 	}
 	s.SetDefaults()
 	switch end := filepath.Ext(j.output); {
 	case !slices.Contains(plots, j.plot):
-		return faultf("plot", "--plot %q: want one of %s", j.plot, strings.Join(plots, ", "))
+		return "", faultf("plot", "--plot %q: want one of %s", j.plot, strings.Join(plots, ", "))
 	case j.output != "" && end != ".svg" && end != ".png":
-		return faultf("output", "-o %s: want a name that ends with .svg or .png", j.output)
+		return "", faultf("output", "-o %s: want a name that ends with .svg or .png", j.output)
 	case j.noise.Given() && (j.plot != "time" || s.ByModel == selection.NetworkModel):
-		return faultf("jitter", "--jitter and --stragglers simulate the links of --model paper and change times only: leave them out, or draw --plot time by that model")
+		return "", faultf("jitter", "--jitter and --stragglers simulate the links of --model paper and change times only: leave them out, or draw --plot time by that model")
 	}
 	j.Comparison = comparison.Comparison{Selection: s, Given: f.Changed("matrix"), AllPlans: j.sweeps() || j.trades(), Frugal: j.trades()}
-	var err error
 	if j.Processors, err = selection.ParseProcessors(processors); err != nil {
-		return faultf("processors", "-k %q: %w", processors, err)
+		return "", faultf("processors", "-k %q: %w", processors, err)
 	}
 	if j.Settings, err = comparison.Settings(j.ports, j.over); err != nil {
-		return err
+		return "", err
 	}
 	if s.ByModel == selection.NetworkModel {
 		for i := range j.Settings {
@@ -171,19 +160,19 @@ func (j *costJob) parse(args []string) error {
 	n := len(j.Processors) * len(j.Settings)
 	switch {
 	case n > selection.MostNumbers:
-		return faultf("processors", "%d values of -k, for %d of -p and --rounds-over: want %d points at most", len(j.Processors), len(j.Settings), selection.MostNumbers)
+		return "", faultf("processors", "%d values of -k, for %d of -p and --rounds-over: want %d points at most", len(j.Processors), len(j.Settings), selection.MostNumbers)
 	case j.AllPlans && n != 1:
-		return faultf("plot", "--plot %s: it is for one K, one -p and one --rounds-over: say which", j.plot)
+		return "", faultf("plot", "--plot %s: it is for one K, one -p and one --rounds-over: say which", j.plot)
 	}
 	if err := j.noise.Set(&j.Comparison); err != nil {
-		return err
+		return "", err
 	}
 	if j.sweeps() {
 		err = j.parseSizes(f.Changed("size"))
 	} else {
 		j.bytes, err = s.Bytes()
 	}
-	return cmp.Or(err, j.Prepare(algorithms, j.bytes))
+	return "", cmp.Or(err, j.Prepare(algorithms, j.bytes))
 }
 
 // sweeps reports whether times are wanted for many packet sizes.
