@@ -194,7 +194,7 @@ func TestGroupErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		line, _, _ := bytes.Cut(text, []byte("\n"))
-		line = bytes.Replace(line, []byte(`"version":2`), []byte(`"version":9`), 1)
+		line = bytes.Replace(line, []byte(`"version":3`), []byte(`"version":9`), 1)
 		if err := os.WriteFile(path, sealed(line), 0o644); err != nil {
 			t.Fatal(err)
 		}
