@@ -200,6 +200,12 @@ func TestAllgather(t *testing.T) {
 	}
 }
 
+// resume goes on by the agreement of the id.
+func resume(ctx context.Context, tr transport.Transport, id uint64) error {
+	c := New(tr, 0)
+	return c.run(ctx, c.Resume(id))
+}
+
 // TestResume lets all ranks go on by an agreement, or some by another one, or greet anew: then
 // nobody waits for ever, and all name a rank that does and one that does not.
 func TestResume(t *testing.T) {
@@ -208,9 +214,9 @@ func TestResume(t *testing.T) {
 			for _, other := range []uint64{1, 2} {
 				errs := ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
 					if other == 2 && tr.Rank() == anew {
-						return New(tr, 0).Resume(2)(ctx)
+						return resume(ctx, tr, 2)
 					}
-					return New(tr, 0).Resume(1)(ctx)
+					return resume(ctx, tr, 1)
 				})
 				for r, err := range errs {
 					apart := other == 2 && n > 1
@@ -227,10 +233,14 @@ func TestResume(t *testing.T) {
 				if tr.Rank() == anew {
 					return greet(ctx, tr, "encode")
 				}
-				settle := New(tr, 0).Resume(1)
 				if tr.Rank() != (anew+1)%n { // which waits for data from who greets
-					return settle(ctx)
+					return resume(ctx, tr, 1)
 				}
+				said, err := New(tr, 0).Resume(1)(nil, nil)
+				if err != nil {
+					return err
+				}
+				tr.NewQueue().Post(said...)
 				return transport.Receive(ctx, tr, anew, transport.Tag{Round: transport.ControlRounds})
 			})
 			for _, r := range []int{anew, (anew + 1) % n} {
