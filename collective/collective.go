@@ -170,12 +170,12 @@ func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 	}
 }
 
-// radix is how many times more ranks each round of a collective reaches: 4 ranks in one round and 16
+// radix is how many times more ranks each round of a collective reaches: 8 ranks in one round and 64
 // in two. Messages are short. More of them at a time would save rounds, and cost the hosts more
 // than a round among many ranks.
-const radix = 4
+const radix = 8
 
-// mostRounds is how many rounds a collective has at most, of 65,536 ranks.
+// mostRounds is how many rounds a collective has at most, of 8^8 ranks.
 const mostRounds = transport.ControlRounds / 2
 
 // rounds lets this rank hear from all others, directly or through others, and all others from it

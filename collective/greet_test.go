@@ -137,11 +137,11 @@ func TestGreetForm(t *testing.T) {
 	}
 }
 
-// TestWords gives all ranks the largest of each word, in one round up to 4 ranks.
+// TestWords gives all ranks the largest of each word, in one round up to 8 ranks.
 func TestWords(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 15, 16, 17, 40, 257} {
+	for _, n := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 40, 65, 257} {
 		rounds := 0
-		for reach := 1; reach < n; reach *= 4 {
+		for reach := 1; reach < n; reach *= radix {
 			rounds++
 		}
 		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
@@ -156,7 +156,7 @@ func TestWords(t *testing.T) {
 			if want := []uint64{uint64(n) - 1, uint64(n), most, 0}; err == nil && !slices.Equal(own, want) {
 				t.Errorf("rank %d of %d: %v, want %v", r, n, own, want)
 			}
-			if c.Rounds != rounds || n <= 4 && c.Bytes != int64(152*(n-1)) {
+			if c.Rounds != rounds || n <= radix && c.Bytes != int64(152*(n-1)) {
 				t.Errorf("rank %d of %d: %d rounds, %d bytes", r, n, c.Rounds, c.Bytes)
 			}
 			return err
