@@ -59,7 +59,7 @@ site: ## web/site, the page as static files
 browser: site ## the page in a real browser; needs Node.js, npm and Chromium
 	cd web && npm ci --no-audit --no-fund && npm test && node test/measure.js
 
-verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
+verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group
 	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group -skip TestVerifyAll
 	go test ./web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
