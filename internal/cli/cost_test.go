@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
 )
 
 // TestMeans checks the means of C2 over its lower bound that docs and reports name: of the
