@@ -136,7 +136,7 @@ func TestStructuredTransferMatrix(t *testing.T) {
 		for _, name := range []string{"2^8", "257"} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				for k := 1; k <= verifyall.Most(24, 40); k++ {
+				for k := 1; k <= verifyall.Most(16, 40); k++ {
 					for ports := 1; ports <= max(1, min(4, k-1)); ports++ {
 						check(t, fieldtest.Parse(t, name), k, ports)
 					}

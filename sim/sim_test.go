@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/plan"
 	"volley/sim"
 )
@@ -43,6 +44,38 @@ func uneven(t *testing.T) *plan.Materialized {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// messages is a plan of k processors that says for each round who sends to whom how many
+// elements, on port 0, and computes nothing.
+func messages(t *testing.T, k int, rounds ...[][3]int) *plan.Materialized {
+	t.Helper()
+	m := &plan.Materialized{
+		Common: plan.Info{
+			Field: fieldtest.Parse(t, "2"), Processors: k, Ports: 1, Rows: k, Columns: k, Phases: []plan.Phase{{Name: "exchange", Rounds: len(rounds)}},
+		},
+	}
+	for i := range k {
+		m.Programs = append(m.Programs, &plan.Program{Proc: i, Inputs: 1, Rounds: make([]plan.Round, len(rounds)), Outputs: []int{0}})
+		m.Rows, m.Columns = append(m.Rows, []int{i}), append(m.Columns, []int{i})
+	}
+	for r, list := range rounds {
+		for _, x := range list {
+			src, dst := &m.Programs[x[0]].Rounds[r], &m.Programs[x[1]].Rounds[r]
+			src.Sends = append(src.Sends, plan.Send{Dst: x[1], Slots: make([]int, x[2])})
+			dst.Recvs = append(dst.Recvs, plan.Recv{Src: x[0], Count: x[2]})
+		}
+	}
+	if err := plan.Validate(m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// fourWay is a plan of two pairs that do not wait for each other.
+func fourWay(t *testing.T) *plan.Materialized {
+	t.Helper()
+	return messages(t, 4, [][3]int{{0, 1, 3}, {2, 3, 1}}, [][3]int{{0, 1, 1}, {2, 3, 3}})
 }
 
 func TestCount(t *testing.T) {

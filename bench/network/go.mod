@@ -6,6 +6,7 @@ require (
 	github.com/dustin/go-humanize v1.1.0
 	golang.org/x/sys v0.49.0
 	volley v0.0.0
+	volley/bench v0.0.0
 	volley/research v0.0.0
 )
 
@@ -28,5 +29,6 @@ require (
 
 replace (
 	volley => ../..
+	volley/bench => ../
 	volley/research => ../../research
 )

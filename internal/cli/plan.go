@@ -11,7 +11,6 @@ import (
 
 	"volley"
 	"volley/algo"
-	"volley/draw"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/plan"
@@ -33,10 +32,10 @@ is a message to processor 2 that carries packet x0, and y5(x0,x1) stands for
 the part of the coded packet y5 that comes from x0 and x1. Rounds and
 processors count from 0.`
 
-var planFormats = []string{"text", "json", "svg"}
+var planFormats = []string{"text", "json"}
 
 // Above this many processors the text says what the plan costs, not what every
-// processor does, and there is no drawing.
+// processor does.
 const mostShown = 64
 
 func newPlan() *cobra.Command {
@@ -46,7 +45,7 @@ func newPlan() *cobra.Command {
 		Short: "Show a schedule: per round who sends what to whom",
 		Long:  planHelp,
 		Example: `  volley plan -k 4
-  volley plan -k 16 -p 3 --format svg > schedule.svg
+  volley plan -k 16 -p 3 --format json > plan.json
   volley plan -k 1000 --field 2^16 --processor 12 --format json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
@@ -56,7 +55,7 @@ func newPlan() *cobra.Command {
 	o.addPlan(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(planFormats, ", "))
-	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR` (text, json)")
+	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
 	return cmd
@@ -67,11 +66,8 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		return err
 	}
 	one := cmd.Flags().Changed("processor")
-	switch {
-	case o.why && (one || o.format != "text"):
+	if o.why && (one || o.format != "text") {
 		return usagef("--why prints a table: leave --processor and --format out")
-	case one && o.format == "svg":
-		return usagef("--processor and --format svg: a drawing shows all processors")
 	}
 	a, err := o.Build()
 	if err != nil {
@@ -114,11 +110,6 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		return plan.EncodeProgram(w, p, o.processor)
 	case o.format == "json":
 		return plan.Encode(w, p)
-	case o.format == "svg":
-		if o.Processors > mostShown {
-			return usagef("--format svg: %d processors are too many to draw: want %d at most", o.Processors, mostShown)
-		}
-		return draw.SVG(w, p)
 	case one:
 		return plan.DescribeProgram(w, p, o.processor)
 	case o.Processors <= mostShown:

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"volley/bench"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/matrix"
@@ -22,7 +21,7 @@ func newTopics() []*cobra.Command {
 		{Use: "tuning", Short: "Flags that decide which schedule is chosen", Long: topic("tuning", tuningFlags())},
 		{Use: "costs", Short: "The tables of volley cost", Long: topic("costs", "")},
 		{Use: "matrices", Short: "The matrices there are", Long: topic("matrices", families())},
-		{Use: "measuring", Short: "How tune and bench measure", Long: topic("measuring", benchCases())},
+		{Use: "measuring", Short: "How volley tune measures", Long: topic("measuring", "")},
 	}
 }
 
@@ -58,15 +57,6 @@ func families() string {
 		printable.Fprintf(&text, "%s\n  %s\n  %s\n", f, printable.Lines(wrapped(f.Formula, 2)), printable.Lines(wrapped(f.Doc, 2)))
 	}
 	return strings.TrimSpace(text.String())
-}
-
-// benchCases lists what bench can measure.
-func benchCases() string {
-	var text strings.Builder
-	for _, c := range bench.Cases() {
-		printable.Fprintf(&text, "  %-10s %s\n", c.Name, printable.Lines(wrapped(c.Doc, 13)))
-	}
-	return strings.TrimRight(text.String(), "\n")
 }
 
 // wrapped breaks text that begins in a column into lines that all begin there.

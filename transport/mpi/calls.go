@@ -225,6 +225,7 @@ type requests struct {
 	indices  *C.int
 	statuses *C.MPI_Status
 	ends     *C.volley_end
+	count    C.int          // that a call tells: of requests posted, or over
 	over     []C.volley_end // copies: who hears of one may post more
 	overAt   time.Time      // when one was over
 	pace     time.Duration  // between one that was over and the next
@@ -269,9 +270,8 @@ func (s *requests) grow() {
 // post posts what was added, in one call.
 func (g *communicator) post() {
 	for len(g.adding) > 0 {
-		var posted C.int
-		code := C.volley_post(C.int(len(g.adding)), &g.adding[0], g.comm, g.handles, &posted)
-		failures := slices.Clone(g.adding[posted:])
+		code := C.volley_post(C.int(len(g.adding)), &g.adding[0], g.comm, g.handles, &g.count)
+		failures := slices.Clone(g.adding[g.count:])
 		g.adding = g.adding[:0]
 		for _, p := range failures {
 			g.end(int(p.slot), -1, int(p.rank), failed("MPI_Isend or MPI_Irecv", code))
@@ -290,9 +290,7 @@ func (s *requests) end(index, bytes, from int, err error) {
 
 // poll finds out which requests are over. It is the one call by which MPI goes on.
 func (s *requests) poll() error {
-	var over C.int
-	code := C.volley_poll(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &over)
-	return s.note(code, over)
+	return s.note(C.volley_poll(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &s.count))
 }
 
 // pollFor polls until a request is over, somebody else wants the lock, or mostPoll has
@@ -300,20 +298,21 @@ func (s *requests) poll() error {
 // core between polls. It sleeps in C, as the runtime's own timers are for milliseconds and what it does
 // around each of many short calls takes more than the polls.
 func (s *requests) pollFor(waited, spin time.Duration, crowded bool, wanted *atomic.Int32) error {
-	var over, yields C.int
+	yields := C.int(0)
 	if crowded {
 		yields = 1
 	}
-	code := C.volley_poll_for(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &over, C.long(waited), C.long(time.Since(s.overAt)),
+	code := C.volley_poll_for(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &s.count, C.long(waited), C.long(time.Since(s.overAt)),
 		C.long(s.pace), C.long(mostPoll), C.long(spin), C.long(leastSleep), C.long(mostSleep), sleepShare, yields, (*C.int)(unsafe.Pointer(wanted)))
-	return s.note(code, over)
+	return s.note(code)
 }
 
 // note ends the requests that are over.
-func (s *requests) note(code, over C.int) error {
+func (s *requests) note(code C.int) error {
 	if err := failed("MPI_Testsome", code); err != nil {
 		return err
 	}
+	over := s.count
 	if over > 0 {
 		now := time.Now()
 		if !s.overAt.IsZero() {
