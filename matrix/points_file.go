@@ -15,7 +15,7 @@ import (
 // text at fault; for a point given twice, both its places. More than 2^24
 // points are an error.
 func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
-	p := &listedPoints{f: f}
+	var points []field.Element
 	parser := newDecimalParser(f)
 	seen := make(map[field.Element]int) // line of each point
 	in := bufio.NewReader(r)
@@ -38,11 +38,11 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 				if first, ok := seen[e]; ok {
 					return nil, fmt.Errorf("matrix: %s line %d: the point %v is on line %d already: want distinct points", name, line, e, first)
 				}
-				if len(p.points) == maxFilePoints {
+				if len(points) == maxFilePoints {
 					return nil, fmt.Errorf("matrix: %s line %d: more than %d points", name, line, maxFilePoints)
 				}
 				seen[e] = line
-				p.points = append(p.points, e)
+				points = append(points, e)
 			}
 			text = text[:0]
 			if c == '\n' {
@@ -61,11 +61,10 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 			}
 		}
 	}
-	if len(p.points) == 0 {
+	if len(points) == 0 {
 		return nil, fmt.Errorf("matrix: %s has no points: want decimal values", name)
 	}
-	p.id = p.hash()
-	return p, nil
+	return listed(f, points), nil
 }
 
 // maxFilePoints bounds the memory ReadPoints takes, to a few GiB.
