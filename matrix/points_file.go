@@ -16,7 +16,6 @@ import (
 // points are an error.
 func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 	var points []field.Element
-	parser := newDecimalParser(f)
 	seen := make(map[field.Element]int) // line of each point
 	in := bufio.NewReader(r)
 	line, comment, begun := 1, false, false // begun: the line has had other than spaces
@@ -31,7 +30,7 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 		switch c {
 		case '\n', '\r', '\t', ' ', ',':
 			if len(text) > 0 && !comment {
-				e, err := parser.parse(string(text))
+				e, err := field.ParseElement(f, string(text))
 				if err != nil {
 					return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
 				}
@@ -53,10 +52,10 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 			fallthrough
 		default:
 			begun = true
-			if len(text) <= maxDigits { // one more is enough to refuse it
+			if len(text) <= mostDigits { // one more is enough to refuse it
 				text = append(text, c)
 			} else if !comment { // of what may never end
-				_, err := parser.parse(string(text))
+				_, err := field.ParseElement(f, string(text))
 				return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
 			}
 		}
@@ -66,6 +65,9 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 	}
 	return listed(f, points), nil
 }
+
+// mostDigits is more than any element has (78); ReadPoints refuses longer ones before their end.
+const mostDigits = 100
 
 // maxFilePoints bounds the memory ReadPoints takes, to a few GiB.
 const maxFilePoints = 1 << 24
