@@ -115,7 +115,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 		dirs, options, err := groupOptions(path, o)
 		if err == nil {
 			_, err = group.Protect(context.Background(), e, dirs, group.ProtectOptions{
-				Options: options, Tolerate: int(tolerate), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
+				Options: options, Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
 			})
 		}
 		return err

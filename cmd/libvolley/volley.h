@@ -75,6 +75,8 @@ typedef struct volley_group_options {
 	const char *believe; /* number of the node whose newest generation counts, where that cannot be told */
 	const char *key;     /* path of a file with the key of the group, the same key at all processes, as volley protect --key:
 	                        none. "none": do not check, and protect without a key */
+	const char *digest;  /* sha256, blake3, or xxh3, which finds accidents only and goes with no key: that of the last
+	                        run, or sha256 */
 } volley_group_options;
 
 /* Protects the files of a group of nodes, such as a checkpoint that each has written. After it
