@@ -3,6 +3,7 @@ package sim_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -107,6 +108,25 @@ type failing struct{ plan.Plan }
 var errSingular = errors.New("singular")
 
 func (failing) Program(int) (*plan.Program, error) { return nil, errSingular }
+
+// TestCountUntil gives up after the first processor, and after none.
+func TestCountUntil(t *testing.T) {
+	p := uneven(t)
+	if c, all := sim.CountUntil(p, func(c sim.Cost) bool { return c.C2 >= 5 }); all || c.Nodes[0].Elements != 3 || c.Rounds[0].Messages != 1 {
+		t.Errorf("%+v, %t after the first processor", c, all)
+	}
+	if c, all := sim.CountUntil(p, func(c sim.Cost) bool { return c.C2 >= 6 }); !all || !reflect.DeepEqual(c, sim.Count(p)) {
+		t.Errorf("%+v, %t, want %+v", c, all, sim.Count(p))
+	}
+}
+
+// TestFloor checks that G is the least for all messages.
+func TestFloor(t *testing.T) {
+	m := sim.Model{Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{1, 4}, {3, 2}, {7, 8}}}}
+	if f := m.Floor().Network; f.Latency != 3 || f.Gap(1) != 2 || f.Gap(7) != 2 || m.Network.Gap(7) != 8 {
+		t.Errorf("%+v", f)
+	}
+}
 
 func TestMultiplyAdds(t *testing.T) {
 	if c3, err := sim.MultiplyAdds(fourWay(t)); err != nil || c3 != 0 {
