@@ -65,7 +65,8 @@ func (errUsage) ExitCode() int { return C.VOLLEY_USAGE }
 
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
+	keep := o.packet_bytes > 0 && o.unchecked == 0 // then all processes fail, or none
+	return drive(comm, keep, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -80,7 +81,7 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result
 
 //export volleyDecode
 func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
+	return drive(comm, false, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -110,7 +111,7 @@ func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
 
 //export volleyProtect
 func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
+	return drive(comm, false, func(e *mpi.Endpoint) error {
 		dirs, options, err := groupOptions(path, o)
 		if err == nil {
 			_, err = group.Protect(context.Background(), e, dirs, group.ProtectOptions{
@@ -123,7 +124,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
+	return drive(comm, false, func(e *mpi.Endpoint) error {
 		dirs, options, err := groupOptions(path, o)
 		if err != nil {
 			return err
@@ -148,9 +149,10 @@ func groupOptions(path *C.char, o *C.volley_group_options) (dirs []string, g gro
 	return []string{dir}, g, err
 }
 
-// drive calls f with this process's endpoint, and returns what the C function does.
-func drive(comm C.MPI_Fint, f func(*mpi.Endpoint) error) C.int {
-	return result(mpi.Drive(int(comm), func(e *mpi.Endpoint) error {
+// drive calls f with this process's endpoint, which may be kept for later calls, and returns what the
+// C function does.
+func drive(comm C.MPI_Fint, keep bool, f func(*mpi.Endpoint) error) C.int {
+	return result(mpi.Drive(int(comm), keep, func(e *mpi.Endpoint) error {
 		err := f(e)
 		if err != nil {
 			e.Abort(err) // the others wait, or will
@@ -233,13 +235,13 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 		return nil, err
 	}
 	// The matrix by what it is: a file that it is read from may have changed.
-	of := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, timeout, o.memory, o.unchecked)
+	of := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, timeout, o.memory, o.unchecked, o.packet_bytes)
 	encoders.Lock()
 	defer encoders.Unlock()
 	list := encoders.list
 	i := slices.IndexFunc(list, func(k keptEncoder) bool { return k.of == of })
 	if i < 0 {
-		encoder, err := volley.NewEncoder(a, options...)
+		encoder, err := volley.NewEncoder(a, append(options, volley.WithPacketBytes(int64(o.packet_bytes)))...)
 		if err != nil {
 			return nil, errUsage{err}
 		}
@@ -258,7 +260,11 @@ func encode(e *mpi.Endpoint, packet, result []byte, o *C.volley_options) error {
 	if err != nil {
 		return err
 	}
-	_, err = encoder.Run(context.Background(), e, volley.Packet{Data: packet, Coded: room(result)})
+	p := volley.Packet{Data: packet, Coded: room(result)}
+	if n := int(o.packet_bytes); 0 < n && n <= len(result) { // the length is known
+		p = volley.Packet{Data: packet, Result: &result}
+	}
+	_, err = encoder.Run(context.Background(), e, p)
 	return err
 }
 

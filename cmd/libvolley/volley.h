@@ -30,6 +30,10 @@ typedef struct volley_options {
 	double timeout;        /* seconds without a message until the run fails: 30; below 0: never */
 	size_t memory;         /* bytes of packets that a process holds at a time: 64 MiB */
 	int unchecked;         /* leave the check of the result out */
+	size_t packet_bytes;   /* no packet of any call is longer, and coded packets have this length: the
+	                          processes agree in the first call on a communicator, and later calls with
+	                          the same options start with data. Where one fails, all later ones on that
+	                          communicator do: use a duplicate of it. 0: they agree in each call */
 } volley_options;
 
 /* Encodes: with x_i the packet of process i of comm, of bytes bytes and padded with zeros to
