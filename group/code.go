@@ -75,7 +75,7 @@ func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
 			for _, w := range c.words {
 				parity = append(parity, w.parity...)
 			}
-			c.relay, _, err = c.repairing(setOf(parity), setOf(parity), o.Ports)
+			c.relay, _, err = c.repairing(setOf(parity), setOf(parity))
 			c.relay.problem.Pieces = 1 // stripes keep all nodes busy as they are
 		}
 		return c.relay, err
@@ -175,9 +175,9 @@ const leastPiece = 64 << 10
 
 // repairing returns the relay that brings back the wanted symbols from those that are not
 // bad, and the wanted symbols of codewords that have lost more than they may.
-func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (_ *repair, lost []symbol, err error) {
+func (c *code) repairing(bad, wanted map[symbol]bool) (_ *repair, lost []symbol, err error) {
 	r := &repair{inputs: make([][]symbol, c.k), outputs: make([][]symbol, c.k)}
-	r.problem = algo.RelayProblem{Field: c.field, Ports: ports}
+	r.problem = algo.RelayProblem{Field: c.field, Ports: c.k - 1} // messages share the link of a node
 	places := map[symbol]algo.Place{}
 	place := func(s symbol, of [][]symbol) algo.Place {
 		at, ok := places[s]

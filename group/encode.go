@@ -145,8 +145,7 @@ const mostSegment = 4 << 20
 // volleyOptions are those of an all-to-all encode.
 func (o *Options) volleyOptions() []volley.Option {
 	return []volley.Option{
-		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithPorts(o.Ports), volley.WithBeta(o.Beta),
-		volley.WithTau(o.Tau), volley.WithCutting(),
+		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithNetwork(o.Network), volley.WithGamma(o.Gamma),
 	}
 }
 

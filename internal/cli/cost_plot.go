@@ -51,7 +51,9 @@ func (j *costJob) subtitle() string {
 		}
 	}
 	parts := []string{fmt.Sprintf("%s over %s", a, j.Field.Name())}
-	if list := strings.Split(j.portList, ","); len(list) > 1 {
+	if list := strings.Split(j.portList, ","); !j.Model.Paper() {
+		parts = append(parts, j.Model.Network.String())
+	} else if len(list) > 1 {
 		parts = append(parts, "p = "+strings.Join(list, ", "))
 	} else {
 		parts = append(parts, "p = "+j.portList)
@@ -59,9 +61,7 @@ func (j *costJob) subtitle() string {
 	if j.overList != "" {
 		parts = append(parts, "rounds over the fewest ≤ "+j.overList)
 	}
-	if j.ByModel == selection.NetworkModel {
-		parts = append(parts, j.Model.Network.String())
-	} else {
+	if j.Model.Paper() {
 		parts = append(parts, "β = "+inUnits(j.Model.Beta.Seconds()), "τ = "+inUnits(float64(j.Model.Tau)))
 	}
 	if j.Model.Gamma > 0 {

@@ -22,8 +22,7 @@ func newFlagSet() (*pflag.FlagSet, *selection.Selection) {
 	s.AddProcessors(set)
 	s.AddPlan(set)
 	s.AddLimits(set)
-	s.AddCut(set)
-	s.AddModel(set)
+	s.AddModel(set, selection.PaperModel) // whose figures the page shows
 	s.AddSize(set)
 	return set, s
 }
