@@ -67,7 +67,7 @@ func ExampleEncoder_Run() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoder, err := volley.NewEncoder(a, volley.WithMemory(1<<20), volley.WithPorts(2))
+	encoder, err := volley.NewEncoder(a, volley.WithMemory(1<<20))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -26,10 +26,11 @@ typedef struct volley_options {
 	const char *field;     /* 2^8, as volley fields lists them */
 	const char *matrix;    /* cauchy, as volley encode --help lists them */
 	const char *algorithm; /* auto */
-	int ports;             /* 1 */
+	int ports;             /* 0: as many messages at a time as suit the network; or p of the paper's model */
 	double timeout;        /* seconds without a message until the run fails: 30; below 0: never */
 	size_t memory;         /* bytes of packets that a process holds at a time: 64 MiB */
 	int unchecked;         /* leave the check of the result out */
+	const char *network;   /* RATE/LATENCY such as 10gbit/20us: as volley tune --comm mpi has measured, or 10gbit/20us */
 } volley_options;
 
 /* Encodes: with x_i the packet of process i of comm, of bytes bytes and padded with zeros to

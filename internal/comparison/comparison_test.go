@@ -24,8 +24,7 @@ func compare(t *testing.T, args ...string) *comparison.Comparison {
 	s.AddProcessors(f)
 	s.AddPlan(f)
 	s.AddLimits(f)
-	s.AddCut(f)
-	s.AddModel(f)
+	s.AddModel(f, selection.PaperModel)
 	s.AddSize(f)
 	if err := f.Parse(append([]string{"--beta", "20us", "--tau", "0.8ns", "--gamma", "0"}, args...)); err != nil {
 		t.Fatal(err)

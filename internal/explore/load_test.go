@@ -67,7 +67,7 @@ func loadText(text string, f flags) (*loaded, error) {
 }
 
 func TestLoadReport(t *testing.T) {
-	for _, options := range [][]volley.Option{nil, {volley.WithCutting(), volley.WithAlgorithm("exchange")}} {
+	for _, options := range [][]volley.Option{nil, {volley.WithAlgorithm("exchange")}} {
 		text, _ := encoded(t, 1, options...)
 		x, err := loadText(text, flags{"beta": "1ms", "tau": "1us"})
 		if err != nil {
