@@ -1,7 +1,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The modules beside the product, which go.work ties to it.
-MODULES = bench/network examples internal/mutation research
+MODULES = bench bench/network examples internal/mutation research
 
 .PHONY: build test check modules module race mpi page site browser verify-all differential mutation bench fuzz
 
@@ -72,7 +72,7 @@ MUTANTS = ./field ./plan ./matrix ./verify ./algo ./sim ./executor
 mutation: ## changes in the code that no test notices; some hours, see docs/testing.md
 	go run ./internal/mutation $(MUTANTS)
 
-bench: ## of kernels, and against peers; volley bench measures these in turns
+bench: ## of kernels, and against peers; bench/cmd/speed measures these in turns
 	go test -run '^$$' -bench . ./bench ./field ./transport/local
 
 FUZZTIME = 1m

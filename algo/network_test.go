@@ -10,6 +10,7 @@ import (
 	"volley/algo"
 	"volley/algo/algotest"
 	"volley/field/fieldtest"
+	"volley/internal/verifyall"
 	"volley/matrix"
 	"volley/sim"
 )
@@ -28,12 +29,12 @@ func TestNetworkCrossings(t *testing.T) {
 		}
 		for _, h := range []int{3, 4, 5, 6, 8} {
 			m := algotest.Random(t, f, 1<<h, 1)
-			for bits := 6; bits <= 24; bits += 2 {
+			for bits := 6; bits <= 24; bits += verifyall.Most(6, 2) {
 				bytes := int64(1) << bits
 				p := must(algo.NewProblem(m, 0, algo.Natural))(t)
 				model := sim.Model{Network: n, Bytes: bytes, SymbolBytes: 2}
 				q := must(algo.Choose(algo.Auto, p, model))(t)
-				got, want := model.Time(sim.Count(q)), formulas(n, h, bytes)
+				got, want := model.Time(sim.Count(q)), formulas(n, h, bytes, 0)
 				what := fmt.Sprintf("%s, K = %d, %d bytes: %s %s takes %v, by formula %v", name, 1<<h, bytes, q.Info().Algorithm, q.Info().Parameters, got, want)
 				if ratio := float64(got) / float64(want); ratio < 0.95 || ratio > 1.05 {
 					t.Error(what)
@@ -43,8 +44,63 @@ func TestNetworkCrossings(t *testing.T) {
 	}
 }
 
-// formulas returns the time of the best plan for 2^h processors, of any radices.
-func formulas(n sim.Network, h int, bytes int64) time.Duration {
+// TestNetworkLayers checks that the planner runs the layers of a Lagrange matrix where that is
+// the fastest by the formulas: small packets, and coding that takes long.
+func TestNetworkLayers(t *testing.T) {
+	chosen := 0
+	for _, name := range sim.Presets {
+		n := must(sim.ParseNetwork(name))(t)
+		for _, h := range []int{6, 8, 10} {
+			spec := must(matrix.ParseSpec("lagrange"))(t)
+			p := must(algo.NewProblem(must(spec.Build(fieldtest.Parse(t, "goldilocks"), 1<<h, 1<<h))(t), 0, algo.Natural))(t)
+			for _, gamma := range []sim.PerByte{0.1e-9, 1e-9} {
+				for bytes := int64(64); bytes <= 1<<16; bytes *= 4 {
+					model := sim.Model{Network: n, Bytes: bytes, SymbolBytes: 8, Gamma: gamma}
+					if q := must(algo.Choose("folded-lagrange", p, model))(t); len(q.Info().Layers) < 3 {
+						t.Errorf("%s, K = %d, %d bytes, γ %v: folded-lagrange in %s", name, 1<<h, bytes, gamma, q.Info().Parameters)
+					}
+					if float64(layered(n, h, bytes, gamma)) > 0.97*float64(formulas(n, h, bytes, gamma)) {
+						continue
+					}
+					q := must(algo.Choose(algo.Auto, p, model))(t)
+					if q.Info().Algorithm != "folded-lagrange" {
+						t.Errorf("%s, K = %d, %d bytes, γ %v: %s %s takes %v, layers %v", name, 1<<h, bytes, gamma,
+							q.Info().Algorithm, q.Info().Parameters, model.Time(sim.Count(q)), layered(n, h, bytes, gamma))
+					}
+					chosen++
+				}
+			}
+		}
+	}
+	if chosen == 0 {
+		t.Error("layers are nowhere the fastest")
+	}
+}
+
+// layered returns the time of the best plan with b bits of the 2^h processors in each of j
+// layers, the rest in the middle, and the j layers again. A stage of b bits has 2^b-1 messages
+// and as many packets; a layer of s processors multiplies less than 2s times per symbol.
+func layered(n sim.Network, h int, bytes int64, gamma sim.PerByte) time.Duration {
+	best := math.Inf(1)
+	for b := 1; b < h; b++ {
+		for j := 1; b*j < h; j++ {
+			middle := h - b*j
+			if middle > 2*b {
+				continue
+			}
+			stages := 2*j + (middle+b-1)/b
+			messages := float64(stages * (1<<b - 1))
+			multiplyAdds := float64(2*j*2<<b + 2<<middle)
+			ns := float64(stages)*float64(n.Latency) + messages*(float64(n.Overhead)+float64(n.Gap(1))*float64(bytes)*1e9)
+			best = min(best, ns+multiplyAdds*float64(gamma)*float64(bytes)*1e9)
+		}
+	}
+	return time.Duration(best)
+}
+
+// formulas returns the time of the best plan for 2^h processors, of any radices. Universal and
+// split multiply by every packet; what coding takes in an exchange is left out.
+func formulas(n sim.Network, h int, bytes int64, gamma sim.PerByte) time.Duration {
 	best := math.Inf(1)
 	perPacket := float64(n.Gap(1)) * float64(bytes) * 1e9
 	rounds := func(exponents []int) float64 {
@@ -67,6 +123,9 @@ func formulas(n sim.Network, h int, bytes int64) time.Duration {
 						packets += 1 - 1/float64(int(1)<<e)
 					}
 					ways := rounds(out) + rounds(back) + packets*padded*perPacket
+					if split < h {
+						ways += float64(gamma) * float64(bytes<<h) * 1e9
+					}
 					for _, gather := range partitions(gathered, gathered) {
 						for _, reduce := range partitions(reduced, reduced) {
 							best = min(best, ways+rounds(gather)+rounds(reduce))

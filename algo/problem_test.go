@@ -87,7 +87,7 @@ func TestPhases(t *testing.T) {
 		want := map[string]string{
 			"universal": "prepare 2, shoot 2, m=4 n=4", "dft reversed": "stage 4, groups 2·2·2·2; structure: radices 2·2·2·2", "dft": "shift 4, shifts 2,4,1,8; structure: radices 2·2·2·2; natural order by a schedule of shifts",
 			"draw-and-loose": "loose 5, groups 3·2·2·2; structure: a coset of the multiplicative subgroup of order 24", "lagrange": "inverse loose 4, loose 4, groups 2·2·2·2·2·2·2·2; structure: both point sets a coset of the multiplicative subgroup of order 16",
-			"folded-lagrange": "prepare 2, shoot 2, groups 16 m=4 n=4; structure: both point sets a coset of the multiplicative subgroup of order 16; all layers fused into one: the universal step", "exchange": "hand out 15, hand back 15, pieces=16 radices 16, 16; structure: both point sets a coset of an additive subgroup of order 16; by its layers each processor computes its slice of the results",
+			"folded-lagrange": "inverse loose 1, fused 3, loose 1, groups 2·8·2; structure: both point sets a coset of the multiplicative subgroup of order 16", "exchange": "hand out 15, hand back 15, pieces=16 radices 16, 16; structure: both point sets a coset of an additive subgroup of order 16; by its layers each processor computes its slice of the results",
 			"central": "gather 4, scatter 4, ", "additive-fft": "loose 4, groups 2·2·2·2; structure: a coset of an additive subgroup of order 16", "moore": "loose 4, groups 2·2·2·2; structure: 1 multiple of the subfield of 2^16 elements, by a tower of degrees 2·2·2·2",
 		}[strings.TrimSpace(c.algorithm+" "+c.order)]
 		if got := text.String(); got != want {

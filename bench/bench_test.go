@@ -238,7 +238,7 @@ func BenchmarkDFT(b *testing.B)       { benchmark(b, dftCase) }
 func BenchmarkAllgather(b *testing.B) { benchmark(b, allgatherCase) }
 
 // benchmark runs a case by auto, without and with the final check, and its peer, for
-// benchstat -col /who. volley bench measures them in turns instead.
+// benchstat -col /who. cmd/speed measures them in turns instead.
 func benchmark(b *testing.B, c Case) {
 	for _, k := range c.Ks {
 		b.Run(fmt.Sprintf("K=%d/len=%s", k, strings.ReplaceAll(Size(c.Size), " ", "")), func(b *testing.B) {

@@ -28,9 +28,19 @@ func (c *compiler) sources(list []int, id int, seen map[int]bool) []int {
 	return list
 }
 
+// sortedSources returns a list with what has to be there before values can be computed, each once.
+func (c *compiler) sortedSources(list []int, values ...int) []int {
+	seen := map[int]bool{}
+	for _, id := range values {
+		list = c.sources(list, id, seen)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // assignSteps makes a step of the messages of a round that need the same, those that need the
-// least first, and a last one of the outputs. Every value is computed in the first step that
-// needs it.
+// least first, and a last one of the outputs that need others. Every value is computed in the first
+// step that needs it.
 func (c *compiler) assignSteps() {
 	x := c.x
 	for _, r := range c.rounds {
@@ -45,12 +55,8 @@ func (c *compiler) assignSteps() {
 		type stream struct{ rank, port int }
 		streams := map[stream][]int{} // what its messages need, which go in order
 		for _, m := range r.sends {
-			list, seen := streams[stream{m.rank, m.port}], map[int]bool{}
-			for _, id := range m.slots {
-				list = c.sources(list, id, seen)
-			}
-			slices.Sort(list)
-			streams[stream{m.rank, m.port}] = slices.Compact(list)
+			key := stream{m.rank, m.port}
+			streams[key] = c.sortedSources(streams[key], m.slots...)
 		}
 		needs, order := make([][]int, len(r.sends)), make([]int, len(r.sends))
 		for k, m := range r.sends {
@@ -77,6 +83,11 @@ func (c *compiler) assignSteps() {
 			for _, k := range order[:n] {
 				values = append(values, r.sends[k].slots...)
 				x.sends = append(x.sends, r.sends[k])
+			}
+			for _, id := range c.ends { // of the same sources, so that these are read once
+				if v := &c.values[id]; v.kind == sumValue && v.step < 0 && slices.Equal(c.sortedSources(nil, id), needs[order[0]]) {
+					values = append(values, id)
+				}
 			}
 			c.addStep(step{round: r.number, sends: span{first, len(x.sends)}}, values, slices.Concat(needs[order[0]], ahead))
 			order = order[n:]

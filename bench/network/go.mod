@@ -6,6 +6,8 @@ require (
 	github.com/dustin/go-humanize v1.1.0
 	golang.org/x/sys v0.49.0
 	volley v0.0.0
+	volley/bench v0.0.0
+	volley/research v0.0.0
 )
 
 require (
@@ -25,4 +27,8 @@ require (
 	gonum.org/v1/plot v0.17.0 // indirect
 )
 
-replace volley => ../..
+replace (
+	volley => ../..
+	volley/bench => ../
+	volley/research => ../../research
+)

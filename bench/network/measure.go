@@ -15,6 +15,7 @@ import (
 
 	"volley"
 	"volley/bench"
+	"volley/field"
 	"volley/matrix"
 	"volley/report"
 	"volley/transport"
@@ -102,9 +103,15 @@ func (s *settings) measureAll(ctx context.Context, r ranks, label Cell) error {
 	return nil
 }
 
-// tune measures the network for the planner.
+// tune measures the network and the coding for the planner.
 func (j *job) tune(ctx context.Context) error {
-	r, err := tune.Measure(ctx, j.ranks, tune.Place{Transport: "mpi"}, nil, j.tuning)
+	var fields []field.Field
+	for _, p := range j.problems {
+		if !slices.ContainsFunc(fields, func(f field.Field) bool { return f.Name() == p.field.Name() }) {
+			fields = append(fields, p.field)
+		}
+	}
+	r, err := tune.Measure(ctx, j.ranks, tune.Place{Transport: "mpi"}, fields, j.tuning)
 	if err != nil {
 		return err
 	}
@@ -269,10 +276,12 @@ func (c *contestant) settle() {
 	c.Dropped = c.dropped / float64(c.Runs)
 }
 
-// encoder returns an encoder that chooses by the measured network, or has the algorithm.
-func (j *job) encoder(a matrix.Matrix, algorithm string, check bool) (*volley.Encoder, error) {
-	return volley.NewEncoder(a, volley.WithAlgorithm(algorithm), volley.WithCheck(check),
-		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.measured.Network))
+// encoder returns an encoder of packets of so many bytes that chooses by what was measured, or has the
+// algorithm. Its second and later runs agree on nothing anew.
+func (j *job) encoder(a matrix.Matrix, algorithm string, check bool, bytes int) (*volley.Encoder, error) {
+	gamma, _ := j.measured.Gamma(a.Field().Name())
+	return volley.NewEncoder(a, volley.WithAlgorithm(algorithm), volley.WithCheck(check), volley.WithPacketBytes(int64(bytes)),
+		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.measured.Network), volley.WithGamma(gamma))
 }
 
 // ours returns Volley, by each algorithm without agreement and check, and by the first with
@@ -287,7 +296,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 		return r, time.Since(start).Seconds(), err
 	}
 	for i, name := range j.plans {
-		e, err := j.encoder(a, name, false)
+		e, err := j.encoder(a, name, false, len(w.x))
 		if err != nil {
 			return nil, err
 		}
@@ -310,7 +319,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 			return sample{seconds: seconds - r.AgreeSeconds, later: r.AgreeSeconds}, nil
 		}})
 	}
-	e, err := j.encoder(a, j.plans[0], true)
+	e, err := j.encoder(a, j.plans[0], true, len(w.x))
 	if err != nil {
 		return nil, err
 	}
@@ -325,7 +334,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 			return s, err
 		}
 		s.seconds, s.check = seconds, r.CheckSeconds
-		fresh, err := j.encoder(a, j.plans[0], false)
+		fresh, err := j.encoder(a, j.plans[0], false, len(short))
 		if err != nil {
 			return s, err
 		}

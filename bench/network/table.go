@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"volley/bench"
-	"volley/draw/plot"
+	"volley/research/plot"
 )
 
 // Marks in a document between which the tables stand.

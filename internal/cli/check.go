@@ -189,3 +189,11 @@ result     %s
 		printable.Count(r.C3, "multiply-add"), packetCount(r.Memory), result)
 	return err
 }
+
+// packetCount returns "1 packet", "2.5 packets".
+func packetCount(n float64) string {
+	if n == 1 {
+		return "1 packet"
+	}
+	return report.Number(n) + " packets"
+}

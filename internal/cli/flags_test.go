@@ -146,7 +146,6 @@ func TestCannotPrint(t *testing.T) {
 		"plan -k 4", "plan -k 4 --why", "plan -k 4 --format json", "plan -k 4 --format svg", "plan -k 4 --processor 1", "plan -k 99",
 		"matrix -k 4", "matrix -k 4 --format json", "cost -k 4", "cost -k 2..4", "cost -k 4 --format csv", "cost -k 4 --format json",
 		"check ../../examples/plan.json", "check ../../examples/plan.json --json", "algorithms", "algorithms --format json", "fields", "fields --format csv",
-		"bench --case dense -k 4 --size 1KiB -n 1",
 	} {
 		var stderr strings.Builder
 		code := run(context.Background(), strings.Fields(args), fullDisk{}, &stderr)

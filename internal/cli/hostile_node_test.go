@@ -22,7 +22,7 @@ import (
 	"volley/internal/disk"
 )
 
-var hostileNodes = flag.Int("hostile.nodes", 60, "nodes that TestHostileNode damages")
+var hostileNodes = flag.Int("hostile.nodes", 30, "nodes that TestHostileNode damages")
 
 // A hostileNode is a node of a group whose owner may do anything in it.
 type hostileNode struct {

@@ -130,24 +130,23 @@ func TestEvilNames(t *testing.T) {
 	do(2, "matrix", "-k", "3", "--matrix", "file:"+none)
 	do(2, "cost", "-k", evil)
 	do(2, "cost", "-k", "3", "--algorithm", evil)
-	do(2, "cost", "-k", "3", "--plot", "ratio", "-o", filepath.Join(table, "x.svg"))
+	do(2, "cost", "-k", "3", "-o", filepath.Join(table, "x.csv"))
 	do(1, "tune", "--time", "1ms", "-o", filepath.Join(table, "x"))
 	do(2, "tune", evil)
-	do(2, "bench", "--case", evil)
 	do(2, "explore", "--listen", evil)
 	do(2, "algorithms", evil)
 	do(2, "fields", evil)
 }
 
-// TestPrinted keeps the command line from writing but by package printable. Bench writes over a
-// line of its own, and the texts of help are the program's.
+// TestPrinted keeps the command line from writing but by package printable. The
+// texts of help are the program's.
 func TestPrinted(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) < 10 {
 		t.Fatal(files, err)
 	}
 	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") || name == "bench.go" {
+		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		set := token.NewFileSet()

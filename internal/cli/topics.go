@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"volley/bench"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/matrix"
@@ -20,9 +19,9 @@ func newTopics() []*cobra.Command {
 		{Use: "files", Short: "What encode and decode read and write", Long: topic("files", "")},
 		{Use: "groups", Short: "How directories of nodes are protected", Long: topic("groups", "")},
 		{Use: "tuning", Short: "Flags that decide which schedule is chosen", Long: topic("tuning", tuningFlags())},
-		{Use: "costs", Short: "The tables and charts of volley cost", Long: topic("costs", "")},
+		{Use: "costs", Short: "The tables of volley cost", Long: topic("costs", "")},
 		{Use: "matrices", Short: "The matrices there are", Long: topic("matrices", families())},
-		{Use: "measuring", Short: "How tune and bench measure", Long: topic("measuring", benchCases())},
+		{Use: "measuring", Short: "How volley tune measures", Long: topic("measuring", "")},
 	}
 }
 
@@ -59,15 +58,6 @@ func families() string {
 		printable.Fprintf(&text, "%s\n  %s\n  %s\n", f, printable.Lines(wrapped(f.Formula, 2)), printable.Lines(wrapped(f.Doc, 2)))
 	}
 	return strings.TrimSpace(text.String())
-}
-
-// benchCases lists what bench can measure.
-func benchCases() string {
-	var text strings.Builder
-	for _, c := range bench.Cases() {
-		printable.Fprintf(&text, "  %-10s %s\n", c.Name, printable.Lines(wrapped(c.Doc, 13)))
-	}
-	return strings.TrimRight(text.String(), "\n")
 }
 
 // wrapped breaks text that begins in a column into lines that all begin there.

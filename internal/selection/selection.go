@@ -196,6 +196,15 @@ func (s *Selection) AddNetwork(f *pflag.FlagSet) {
 // usualNetwork is the name of [volley.DefaultNetwork].
 const usualNetwork = "10gbit/20us"
 
+// MakeList makes the flag of a number that of a list, whose default the list is.
+func MakeList(f *pflag.FlagSet, name string, list *string) {
+	var text pflag.FlagSet
+	text.StringVar(list, name, *list, "")
+	one := f.Lookup(name)
+	one.Value, one.DefValue = text.Lookup(name).Value, *list
+	one.Usage += "; or a list as for -k"
+}
+
 // checkModel returns an *Error where flags that were given are those of another model than
 // --model says.
 func (s *Selection) checkModel() error {

@@ -6,6 +6,7 @@ package mpi
 #cgo !mpich pkg-config: mpi
 #cgo mpich pkg-config: mpich
 #include <mpi.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "sleep.h"
@@ -130,7 +131,7 @@ static void volley_learn(int woken) {
 // polls for a share of the time waited so far, or of the time since one was over or, where that
 // is more, as it has been between them; for longer where a socket will wake it.
 static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_Status *statuses, volley_end *ends, int *over,
-	long waited, long idle, long pace, long limit, long spin, long least, long most, long share, volatile int *wanted) {
+	long waited, long idle, long pace, long limit, long spin, long least, long most, long share, int crowded, volatile int *wanted) {
 	enum { polled, woken, late, napped } after = polled;
 	long begun = volley_now();
 	for (;;) {
@@ -138,7 +139,10 @@ static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_S
 		if (*over > 0 && (after == woken || after == late)) volley_learn(after == woken);
 		long passed = volley_now() - begun;
 		if (rc != MPI_SUCCESS || *over > 0 || *wanted > 0 || passed > limit) return rc;
-		if (waited + passed < spin) continue;
+		if (waited + passed < spin) {
+			if (crowded) sched_yield(); // to a rank that has something to send
+			continue;
+		}
 		long d = waited + passed, e = idle + passed > pace ? idle + passed : pace;
 		d = (d < e ? d : e) / share;
 		d = d < least ? least : d > most ? most : d;
@@ -221,6 +225,7 @@ type requests struct {
 	indices  *C.int
 	statuses *C.MPI_Status
 	ends     *C.volley_end
+	count    C.int          // that a call tells: of requests posted, or over
 	over     []C.volley_end // copies: who hears of one may post more
 	overAt   time.Time      // when one was over
 	pace     time.Duration  // between one that was over and the next
@@ -265,9 +270,8 @@ func (s *requests) grow() {
 // post posts what was added, in one call.
 func (g *communicator) post() {
 	for len(g.adding) > 0 {
-		var posted C.int
-		code := C.volley_post(C.int(len(g.adding)), &g.adding[0], g.comm, g.handles, &posted)
-		failures := slices.Clone(g.adding[posted:])
+		code := C.volley_post(C.int(len(g.adding)), &g.adding[0], g.comm, g.handles, &g.count)
+		failures := slices.Clone(g.adding[g.count:])
 		g.adding = g.adding[:0]
 		for _, p := range failures {
 			g.end(int(p.slot), -1, int(p.rank), failed("MPI_Isend or MPI_Irecv", code))
@@ -286,27 +290,29 @@ func (s *requests) end(index, bytes, from int, err error) {
 
 // poll finds out which requests are over. It is the one call by which MPI goes on.
 func (s *requests) poll() error {
-	var over C.int
-	code := C.volley_poll(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &over)
-	return s.note(code, over)
+	return s.note(C.volley_poll(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &s.count))
 }
 
 // pollFor polls until a request is over, somebody else wants the lock, or mostPoll has
-// passed, in a wait that has lasted so long and spins for spin. It sleeps in C, as the runtime's
-// own timers are for milliseconds and what it does around each of many short calls takes more
-// than the polls.
-func (s *requests) pollFor(waited, spin time.Duration, wanted *atomic.Int32) error {
-	var over C.int
-	code := C.volley_poll_for(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &over, C.long(waited), C.long(time.Since(s.overAt)),
-		C.long(s.pace), C.long(mostPoll), C.long(spin), C.long(leastSleep), C.long(mostSleep), sleepShare, (*C.int)(unsafe.Pointer(wanted)))
-	return s.note(code, over)
+// passed, in a wait that has lasted so long and spins for spin. Where ranks are crowded, it yields its
+// core between polls. It sleeps in C, as the runtime's own timers are for milliseconds and what it does
+// around each of many short calls takes more than the polls.
+func (s *requests) pollFor(waited, spin time.Duration, crowded bool, wanted *atomic.Int32) error {
+	yields := C.int(0)
+	if crowded {
+		yields = 1
+	}
+	code := C.volley_poll_for(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &s.count, C.long(waited), C.long(time.Since(s.overAt)),
+		C.long(s.pace), C.long(mostPoll), C.long(spin), C.long(leastSleep), C.long(mostSleep), sleepShare, yields, (*C.int)(unsafe.Pointer(wanted)))
+	return s.note(code)
 }
 
 // note ends the requests that are over.
-func (s *requests) note(code, over C.int) error {
+func (s *requests) note(code C.int) error {
 	if err := failed("MPI_Testsome", code); err != nil {
 		return err
 	}
+	over := s.count
 	if over > 0 {
 		now := time.Now()
 		if !s.overAt.IsZero() {
@@ -361,6 +367,8 @@ type communicator struct {
 	mostTag    int
 	cores      int    // this rank's share of those of its machine
 	here       []bool // of each rank: whether it is on this machine
+	mostSpin   time.Duration
+	crowded    bool // there are more ranks on this machine than cores
 }
 
 // duplicate makes a communicator of the ranks of another, given by its Fortran handle, or
@@ -388,14 +396,19 @@ func (g *communicator) findNeighbours() error {
 	if err := failed("MPI_Allgather", code); err != nil {
 		return err
 	}
-	together := 0
+	ranks, together := 0, 0
 	for _, other := range all {
 		g.here = append(g.here, int64(other[0]) == own)
 		if int64(other[0]) == own {
-			together += int(other[1])
+			ranks, together = ranks+1, together+int(other[1])
 		}
 	}
+	g.mostSpin = spinHere
+	if slices.Contains(g.here, false) {
+		g.mostSpin = spinApart
+	}
 	online := int(C.sysconf(C._SC_NPROCESSORS_ONLN))
+	g.crowded = ranks > online
 	g.cores = max(1, cores*online/max(together, online))
 	return nil
 }

@@ -27,6 +27,9 @@ type Endpoint struct {
 	refused   []*transfer         // receives that get messages of other lengths
 	checked   time.Time           // when messages of other lengths were looked for
 
+	idleTransfers []*transfer // for the next ones
+	buffers       [][]byte    // for packed pieces
+
 	controlSends int // under way
 	control      *controlReceive
 	answers      map[int]chan answer

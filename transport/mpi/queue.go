@@ -19,7 +19,14 @@ type queue struct {
 	underWay int
 	pins     runtime.Pinner // of what is under way
 	wake     chan struct{}  // ends a wait in which another goroutine polls
-	since    time.Time      // of the wait under way
+
+	// Of the wait under way. A step of it is made once, as waits are many.
+	step  func()
+	ctx   context.Context
+	since time.Time
+	ends  result
+	done  bool
+	polls bool // this goroutine does
 }
 
 type result struct {
@@ -29,7 +36,9 @@ type result struct {
 
 // NewQueue returns an empty queue.
 func (e *Endpoint) NewQueue() transport.Queue {
-	return &queue{e: e, wake: make(chan struct{}, 1)}
+	q := &queue{e: e, wake: make(chan struct{}, 1)}
+	q.step = q.tryWait
+	return q
 }
 
 // Post starts transfers: what may go at once, in one call of MPI's side.
@@ -37,7 +46,7 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 	call(func() {
 		for _, t := range transfers {
 			q.underWay++
-			q.e.start(&transfer{Transfer: t, queue: q})
+			q.e.start(q, t)
 		}
 		q.e.post()
 	})
@@ -47,7 +56,8 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 // Then they poll ever more seldom, unless they are woken, so that a long one costs little and adds
 // little to its own length: there may be many more ranks than cores.
 const (
-	mostSpin   = time.Millisecond
+	spinHere   = 20 * time.Millisecond // where all ranks are on this machine: nothing but polls makes progress
+	spinApart  = time.Millisecond
 	leastSleep = 20 * time.Microsecond
 	mostSleep  = 5 * time.Millisecond
 	sleepShare = 6                     // of the time waited so far
@@ -59,33 +69,12 @@ const mostPatience = 8
 
 // Wait waits as [transport.Queue] says. One goroutine of an endpoint polls, and wakes the others.
 func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
-	e := q.e
-	var r result
-	var done, polls bool
-	step := func() {
-		if r, done = q.next(ctx); done {
-			q.stop()
-			return
-		}
-		if q.since.IsZero() {
-			q.since = time.Now()
-			e.waits[q] = true
-			engine.waits.Add(1)
-		}
-		if polls = e.poller == nil || e.poller == q; !polls {
-			return
-		}
-		e.poller = q
-		e.wait(time.Since(q.since))
-		if r, done = q.next(ctx); done {
-			q.stop()
-		}
-	}
+	q.ctx = ctx
 	for {
-		if call(step); done {
-			return r.transfer, r.err
+		if call(q.step); q.done {
+			return q.ends.transfer, q.ends.err
 		}
-		if polls {
+		if q.polls {
 			runtime.Gosched() // somebody may want the lock
 			continue
 		}
@@ -96,21 +85,44 @@ func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
 	}
 }
 
-// next returns what ends a wait, if something does.
-func (q *queue) next(ctx context.Context) (r result, done bool) {
+// tryWait looks whether the wait is over, and polls for a while unless it is or another goroutine does.
+func (q *queue) tryWait() {
 	e := q.e
+	if q.next(); q.done {
+		q.stop()
+		return
+	}
+	if q.since.IsZero() {
+		q.since = time.Now()
+		e.waits[q] = true
+		engine.waits.Add(1)
+	}
+	if q.polls = e.poller == nil || e.poller == q; !q.polls {
+		return
+	}
+	e.poller = q
+	e.wait(time.Since(q.since))
+	if q.next(); q.done {
+		q.stop()
+	}
+}
+
+// next notes what ends the wait, if something does.
+func (q *queue) next() {
+	e := q.e
+	q.done = true
 	switch {
 	case e.abort != nil:
-		return result{nil, e.abort}, true
+		q.ends = result{nil, e.abort}
 	case len(q.over) > 0:
-		r = q.over[0]
+		q.ends = q.over[0]
 		q.over = slices.Delete(q.over, 0, 1)
-		return r, true
-	case ctx.Err() != nil:
+	case q.ctx.Err() != nil:
 		e.broken = true // messages may be left that nobody takes
-		return result{nil, context.Cause(ctx)}, true
+		q.ends = result{nil, context.Cause(q.ctx)}
+	default:
+		q.done = false
 	}
-	return r, false
 }
 
 // stop ends a wait, and has another one poll.
@@ -119,7 +131,7 @@ func (q *queue) stop() {
 	if q.since.IsZero() {
 		return
 	}
-	if waited := time.Since(q.since); waited < mostSpin {
+	if waited := time.Since(q.since); waited < e.mostSpin {
 		e.patience = mostPatience
 	} else {
 		e.patience--
@@ -148,10 +160,10 @@ func (q *queue) signal() {
 func (e *Endpoint) wait(waited time.Duration) {
 	spin := time.Duration(0)
 	if e.patience > 0 || e.patience%mostPatience == 0 {
-		spin = mostSpin
+		spin = e.mostSpin
 	}
 	engine.asleep.Store(waited+mostPoll > spin)
-	err := e.pollFor(waited, spin, &engine.wanted)
+	err := e.pollFor(waited, spin, e.crowded, &engine.wanted)
 	engine.asleep.Store(false)
 	e.went(err)
 }
@@ -170,9 +182,9 @@ func (e *Endpoint) went(err error) {
 	e.post()
 }
 
-// A transfer is one under way: its pieces are MPI messages. Parts of packBytes or more are
+// A transfer is one under way: its pieces are MPI messages. Parts of more than packBytes are
 // pieces by themselves, and shorter ones are packed together. To another machine no piece has more
-// than fragmentBytes.
+// than fragmentBytes. A transfer that is over serves again, with its lists.
 type transfer struct {
 	*transport.Transfer
 	queue  *queue
@@ -195,9 +207,12 @@ type piece struct {
 	parts  [][]byte
 }
 
-// packBytes is from which length on a part is not copied: below it, a copy takes less than a
-// message.
-const packBytes = 8 << 10
+// packBytes is up to which length a part is copied where that saves a message, within a machine and to
+// another one: a copy of so much takes less than a message.
+const (
+	packBytes      = 8 << 10
+	packBytesApart = 32 << 10
+)
 
 // fragmentBytes bounds the messages to another machine. They are below the eager limit of MPI
 // libraries, on TCP 64 KiB, above which a message waits for an answer of its receiver: where two
@@ -205,24 +220,29 @@ const packBytes = 8 << 10
 // one direction would wait for the other. Within a machine whole messages are faster.
 var fragmentBytes = 60 << 10
 
-// Of a message of more than eagerFragments to another machine the others wait for a
+// Of a message of more than so many full fragments to another machine the others wait for a
 // clear-to-send. The receiver sends it once it has posted the receive, and the long messages
 // before have come, or nearly. Else a rank that is ahead would take its receiver's link from the
 // one whose turn it is. A clear-to-send is not asked for, and goes ahead of what the receiver
 // sends in that round: an answer would queue behind that.
 const eagerFragments = 2
 
-// cut cuts a message into pieces, none of them empty unless it is the only one.
-func (t *transfer) cut(most int) {
+// cut cuts a message into pieces, none of them empty unless it is the only one. Pieces have no more
+// than so many bytes, and those that are packed are made of parts of up to pack bytes.
+func (t *transfer) cut(most, pack int) {
 	for i := 0; i < len(t.Parts); {
 		first, n := i, 0
-		for ; i < len(t.Parts) && len(t.Parts[i]) < packBytes && n+len(t.Parts[i]) <= most; i++ {
+		for ; i < len(t.Parts) && len(t.Parts[i]) <= pack && n+len(t.Parts[i]) <= most; i++ {
 			n += len(t.Parts[i])
 		}
 		if i > first+1 {
-			p := piece{make([]byte, 0, n), t.Parts[first:i]}
+			p := piece{t.queue.e.buffer(n), t.Parts[first:i]}
+			rest := p.memory
 			for _, part := range p.parts {
-				p.memory = append(p.memory, part...)
+				if !t.Receive {
+					copy(rest, part)
+				}
+				rest = rest[len(part):]
 			}
 			t.pieces = append(t.pieces, p)
 			continue
@@ -234,12 +254,28 @@ func (t *transfer) cut(most int) {
 	}
 	t.pieces = slices.DeleteFunc(t.pieces, func(p piece) bool { return len(p.memory) == 0 })
 	if len(t.pieces) == 0 {
-		t.pieces = []piece{{}}
+		t.pieces = append(t.pieces, piece{})
 	}
 }
 
+// buffer returns memory for a packed piece, with whatever was in it.
+func (e *Endpoint) buffer(n int) []byte {
+	for last := len(e.buffers) - 1; last >= 0; last-- {
+		b := e.buffers[last]
+		if e.buffers = e.buffers[:last]; cap(b) >= n {
+			return b[:n]
+		}
+	}
+	return make([]byte, n)
+}
+
 // start begins a transfer.
-func (e *Endpoint) start(t *transfer) {
+func (e *Endpoint) start(q *queue, what *transport.Transfer) {
+	t := new(transfer)
+	if n := len(e.idleTransfers); n > 0 {
+		t, e.idleTransfers = e.idleTransfers[n-1], e.idleTransfers[:n-1]
+	}
+	t.Transfer, t.queue = what, q
 	switch {
 	case t.Rank < 0 || t.Rank >= e.size || t.Rank == e.rank:
 		t.err = fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t.Transfer, e.size)
@@ -256,8 +292,12 @@ func (e *Endpoint) start(t *transfer) {
 	}
 	e.serial++
 	t.serial = e.serial
-	t.cut(e.pieceBytes(t.Rank))
-	t.long = !e.here[t.Rank] && len(t.pieces) > eagerFragments
+	if e.here[t.Rank] {
+		t.cut(1<<30, packBytes)
+	} else {
+		t.cut(fragmentBytes, packBytesApart)
+		t.long = t.Bytes() > eagerFragments*fragmentBytes
+	}
 	if t.Receive {
 		t.post(len(t.pieces))
 		if t.long {
@@ -272,14 +312,6 @@ func (e *Endpoint) start(t *transfer) {
 		return
 	}
 	e.release()
-}
-
-// pieceBytes bounds the pieces of messages to or from a rank.
-func (e *Endpoint) pieceBytes(rank int) int {
-	if e.here[rank] {
-		return 1 << 30
-	}
-	return fragmentBytes
 }
 
 // A destination is a rank and MPI's tag of messages to it.
@@ -362,12 +394,23 @@ func (t *transfer) ended(i, bytes, from int, err error) {
 
 // end makes a transfer over.
 func (t *transfer) end() {
-	q := t.queue
+	q, e := t.queue, t.queue.e
 	q.over = append(q.over, result{t.Transfer, t.err})
 	if q.underWay--; q.underWay == 0 {
 		q.pins.Unpin()
 	}
 	q.signal()
+	if t.long || t.refuse { // lists may have it
+		return
+	}
+	for _, p := range t.pieces {
+		if p.parts != nil {
+			e.buffers = append(e.buffers, p.memory)
+		}
+	}
+	clear(t.pieces)
+	*t = transfer{pieces: t.pieces[:0], slots: t.slots[:0]}
+	e.idleTransfers = append(e.idleTransfers, t)
 }
 
 // fail notes what is wrong with a transfer.

@@ -8,6 +8,7 @@ import (
 	"volley/sim"
 
 	"volley/field/fieldtest"
+	"volley/internal/verifyall"
 )
 
 // TestExchangeCost compares counted costs with the formulas: with those for sinks and
@@ -58,7 +59,7 @@ func TestExchangeCost(t *testing.T) {
 // sink.
 func TestExchangeSquare(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	for k := 2; k <= 20; k++ {
+	for k := 2; k <= verifyall.Most(12, 20); k++ {
 		for ports := 1; ports <= 3; ports++ {
 			checkSinks(t, sinksFamilies[2], sinksProblem(t, randomMatrix(t, f, k, k), false, ports))
 		}
@@ -75,7 +76,7 @@ func TestExchangeLayers(t *testing.T) {
 	for _, c := range []struct{ field, matrix string }{
 		{"257", "dft"}, {"7681", "dft"}, {"257", "lagrange"}, {"257", "cauchy"}, {"2^8", "lch"}, {"2^8", "cauchy"}, {"257", "vandermonde"},
 	} {
-		for k := 4; k <= 40; k++ {
+		for k := 4; k <= 40; k += verifyall.Most(2, 1) {
 			spec, err := matrix.ParseSpec(c.matrix)
 			if err != nil {
 				t.Fatal(err)
@@ -105,7 +106,7 @@ func TestExchangeLayers(t *testing.T) {
 			n++
 		}
 	}
-	if n < 50 {
+	if n < 25 {
 		t.Errorf("%d matrices of layers, want more", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/internal/verifyall"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -114,15 +115,15 @@ func everySinks(most, ports int, check func(k, r int, separate bool, ports int))
 	}
 }
 
-// TestSinksTransfer checks the plans for all K and R up to 24 at p = 1, and a sample at
-// p = 2 and 3; of plans in pieces a sample of all. "make verify-all" checks all.
+// TestSinksTransfer checks the plans for a sample of K and R up to 24, most at p = 1, and for
+// all small ones. "make verify-all" checks all.
 func TestSinksTransfer(t *testing.T) {
 	fields := []field.Field{fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2^8")}
 	for _, family := range sinksFamilies {
 		t.Run(family.name, func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(3, 4))
-			part := map[string]int{"sinks": 1, "pipeline": 40, "exchange": 40}[family.name]
+			part := map[string]int{"sinks": 4, "pipeline": 80, "exchange": 40}[family.name]
 			n := 0
 			everySinks(24, 3, func(k, r int, separate bool, ports int) {
 				if keep := part * (1 + 7*min(ports-1, 1)); rng.IntN(keep) == 0 || k+r < 9 {
@@ -138,7 +139,7 @@ func TestSinksTransfer(t *testing.T) {
 // transposed problems.
 func TestSinksManyProcessors(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	for k := 1; k <= 24; k++ {
+	for k := 1; k <= verifyall.Most(12, 24); k++ {
 		for _, n := range []int{4 * k, 3*k + 1} {
 			ports := 1 + (k+n)%3
 			for _, shape := range [][2]int{{k, n}, {n, k}} {
@@ -209,7 +210,7 @@ func checkSinksCost(t *testing.T, k, r int, separate bool, ports int) {
 
 // TestSinksCost compares counted costs with the formulas.
 func TestSinksCost(t *testing.T) {
-	everySinks(24, 3, func(k, r int, separate bool, ports int) { checkSinksCost(t, k, r, separate, ports) })
+	everySinks(verifyall.Most(14, 24), 3, func(k, r int, separate bool, ports int) { checkSinksCost(t, k, r, separate, ports) })
 	for _, c := range []struct {
 		k, r     int
 		separate bool

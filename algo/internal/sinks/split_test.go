@@ -8,6 +8,7 @@ import (
 
 	"volley/algo/schedule"
 	"volley/field/fieldtest"
+	"volley/internal/verifyall"
 	"volley/plan"
 )
 
@@ -65,11 +66,13 @@ func TestSplitFormula(t *testing.T) {
 	}
 }
 
-// TestSplitTransfer checks what splits compute: every K up to 40, p up to 4.
+// TestSplitTransfer checks what splits compute: every K up to 40, one p up to 4
+// for each. "make verify-all" takes all four.
 func TestSplitTransfer(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for k := 4; k <= 40; k++ {
-		for ports := 1; ports <= 4; ports++ {
+		for more := range verifyall.Most(1, 4) {
+			ports := 1 + (k+more)%4
 			p := sinksProblem(t, randomMatrix(t, f, k, k), false, ports)
 			n := checkSinks(t, sinksFamily{"split", SplitPlans}, p)
 			if _, err := SplitPlans(p); (n == 0) != errors.Is(err, schedule.ErrStructure) {

@@ -58,12 +58,10 @@ func structuredWays(t schedule.Task, name string) ([]*way, error) {
 	g.n = len(facts)
 	var list []*way
 	for _, cuts := range structured.Fusions(facts[0].Layers, t.Ports, func(_, _ int) bool { return true }) {
-		if len(cuts) > 1 {
-			list = append(list, fusedGroups(t, g, facts, cuts))
-		}
+		list = append(list, fusedGroups(t, g, facts, cuts))
 	}
 	if len(list) == 0 {
-		return nil, none("a universal step is as cheap as layers")
+		return nil, none("a layer is as large as a block")
 	}
 	return list, nil
 }

@@ -23,7 +23,7 @@ func TestSinksStructured(t *testing.T) {
 		k, r, ports  int
 		inside, away string // empty: no plans
 	}{
-		{matrix.Spec{Family: "cauchy"}, "2^8", 24, 8, 1, "", ""},
+		{matrix.Spec{Family: "cauchy"}, "2^8", 24, 8, 1, "6/6", "6/6"},
 		{matrix.Spec{Family: "cauchy"}, "2^8", 96, 32, 1, "8/10", "8/10"},
 		{matrix.Spec{Family: "rs:cauchy"}, "2^8", 96, 32, 1, "8/10", "8/10"},
 		{matrix.Spec{Family: "rs:vandermonde"}, "2^8", 96, 32, 1, "8/10", "8/10"},

@@ -27,7 +27,7 @@ const (
 // product of layers, or nil. There is a plan for each way to fuse neighbouring layers that
 // no other way beats in C1 and C2. Every fused layer is one universal step on its groups.
 // All layers fused into one are the universal algorithm, in natural order whatever the
-// layers need.
+// layers need: that is the plan only where there is no other.
 func Plans(name, family string, mode Fusing, t schedule.Task, fact *matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
 	if fact == nil || fact.Name != family {
 		return nil, &familyError{name, t.Matrix}
@@ -41,25 +41,17 @@ func Plans(name, family string, mode Fusing, t schedule.Task, fact *matrix.Facto
 		}
 		return true
 	}
-	all, k := len(fact.Layers), t.Matrix.Rows()
 	var plans []plan.Plan
 	for _, cuts := range Fusions(fact.Layers, t.Ports, allowed) {
-		if len(cuts) > 1 {
-			plans = append(plans, fused(t, name, fact, cuts, anyOrder))
-		}
+		plans = append(plans, fused(t, name, fact, cuts, anyOrder))
 	}
-	if fact.Fourier && !anyOrder && !fact.Natural(k) {
+	if fact.Fourier && !anyOrder && !fact.Natural(t.Matrix.Rows()) {
 		for _, s := range findShifts(t) {
 			plans = append(plans, shifted(t, name, fact, s))
 		}
 	}
-	if all == 0 || allowed(0, all) { // which needs no permutation, so that its cost alone does not tell
-		one := fused(t, name, fact, []int{all}, anyOrder)
-		// Of a chain it is the end of the front. Elsewhere it is universal in
-		// all but name, and here only if it needs no more packets than any other.
-		if fact.Half > 0 || !slices.ContainsFunc(plans, func(q plan.Plan) bool { return sim.Count(q).C2 < sim.Count(one).C2 }) {
-			plans = append(plans, one)
-		}
+	if len(plans) == 0 {
+		plans = append(plans, fused(t, name, fact, []int{len(fact.Layers)}, anyOrder))
 	}
 	return schedule.Undominated(plans), nil
 }
@@ -155,9 +147,13 @@ func OnGroups(l matrix.Layer, ports int, labels matrix.Labels) schedule.Partitio
 }
 
 // Fusions returns the ways to fuse neighbouring layers that no other way beats in
-// C1 and C2, as the ends of the fused runs. Allowed says which runs may be fused. The cost
+// C1 and C2, as the ends of the fused runs. Allowed says which runs may be fused; none
+// may span all processors, which the universal algorithm does. The cost
 // of a run is that of a step on the groups of what it spans: no matrices are multiplied.
 func Fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]int {
+	if len(layers) == 0 {
+		return nil
+	}
 	steps := map[int]sim.Cost{}
 	stepCost := func(size int) sim.Cost {
 		c, ok := steps[size]
@@ -179,7 +175,11 @@ func Fusions(layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]
 			if !allowed(i, j) {
 				continue
 			}
-			c := stepCost(matrix.Span(layers[i:j]).Size())
+			size := matrix.Span(layers[i:j]).Size()
+			if size == layers[0].K {
+				continue
+			}
+			c := stepCost(size)
 			for _, w := range best[i] {
 				ways = append(ways, way{sim.Cost{C1: w.C1 + c.C1, C2: w.C2 + c.C2}, append(slices.Clone(w.cuts), j)})
 			}

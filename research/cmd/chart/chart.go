@@ -1,25 +1,21 @@
-package cli
+package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 
-	"volley/draw/plot"
+	"github.com/dustin/go-humanize"
+
 	"volley/internal/comparison"
-	"volley/internal/selection"
+	"volley/research/plot"
 	"volley/sim"
 )
 
-// plots are the values of --plot.
-var plots = []string{"c1", "c2", "ratio", "time", "size", "memory", "compute"}
-
-// draw draws a chart.
-func (j *costJob) draw(w io.Writer, rows []comparison.Row) error {
+// chart returns what --plot says.
+func (j *costJob) chart(rows []comparison.Row) plot.Chart {
 	var c plot.Chart
 	switch {
 	case j.sweeps():
@@ -27,39 +23,31 @@ func (j *costJob) draw(w io.Writer, rows []comparison.Row) error {
 	case j.trades():
 		c = j.tradeChart(rows[0])
 	default:
-		c = j.chart(rows)
+		c = j.costChart(rows)
 	}
 	c.Subtitle = j.subtitle()
-	write := plot.SVG
-	if j.format == "png" {
-		write = plot.PNG
-	}
-	err := write(w, c)
-	if errors.Is(err, plot.ErrEmpty) {
-		return usagef("--plot %s: every value there is is 0, which has no place on its axis: want a larger K, or β or τ", j.plot)
-	}
-	return err
+	return c
 }
 
 // subtitle says what the chart is for.
 func (j *costJob) subtitle() string {
 	a := "any matrix"
 	if j.Given {
-		a = "matrix " + j.Matrix
-		if j.Inverse {
+		a = "matrix " + j.Selection.Matrix
+		if j.Selection.Inverse {
 			a += ", inverse"
 		}
 	}
 	parts := []string{fmt.Sprintf("%s over %s", a, j.Field.Name())}
-	if list := strings.Split(j.portList, ","); !j.Model.Paper() {
+	if list := strings.Split(j.ports, ","); !j.Model.Paper() {
 		parts = append(parts, j.Model.Network.String())
 	} else if len(list) > 1 {
 		parts = append(parts, "p = "+strings.Join(list, ", "))
 	} else {
-		parts = append(parts, "p = "+j.portList)
+		parts = append(parts, "p = "+j.ports)
 	}
-	if j.overList != "" {
-		parts = append(parts, "rounds over the fewest ≤ "+j.overList)
+	if j.over != "" {
+		parts = append(parts, "rounds over the fewest ≤ "+j.over)
 	}
 	if j.Model.Paper() {
 		parts = append(parts, "β = "+inUnits(j.Model.Beta.Seconds()), "τ = "+inUnits(float64(j.Model.Tau)))
@@ -75,9 +63,21 @@ func (j *costJob) subtitle() string {
 	}
 	s := strings.Join(parts, ", ")
 	if j.Noise != nil {
-		s += "\n" + j.describe(j.Noise)
+		s += "\n" + j.describeNoise()
 	}
 	return s
+}
+
+// describeNoise says what the simulated runs are.
+func (j *costJob) describeNoise() string {
+	var parts []string
+	if n := j.Noise; n.Size > 0 {
+		parts = append(parts, fmt.Sprintf("%s jitter of %g", n.Jitter, n.Size))
+	}
+	if n := j.Noise; n.Stragglers > 0 {
+		parts = append(parts, fmt.Sprintf("a share of %g of processors %g times slower", n.Stragglers, n.Slowdown))
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%d runs, seed %d", j.Runs, j.Seed)), ", ")
 }
 
 // A curve is a series of a chart: what it draws of each row, NaN where there is nothing.
@@ -87,8 +87,8 @@ type curve struct {
 	once  bool // it is the same in all settings
 }
 
-// chart draws a cost against K.
-func (j *costJob) chart(rows []comparison.Row) plot.Chart {
+// costChart draws a cost against K.
+func (j *costJob) costChart(rows []comparison.Row) plot.Chart {
 	c := plot.Chart{X: plot.Axis{Label: "processors, K", Log: true, Binary: true}}
 	value := func(c comparison.Plan, _ comparison.Row) float64 { return c.Cost.PacketC2() }
 	bound := curve{Series: plot.Series{Name: "lower bound", Reference: true}, value: func(r comparison.Row) float64 { return float64(r.C2) }}
@@ -200,25 +200,6 @@ func spread(list []plot.Series) float64 {
 	return high / low
 }
 
-// A sizeRange is sizes of packets in bytes.
-type sizeRange struct{ from, to int64 }
-
-// usualSizes are those of --plot size unless --size says others.
-const usualSizes = "1KiB..64MiB"
-
-func parseSizes(s string, given bool) (sizeRange, error) {
-	if !given {
-		s = usualSizes
-	}
-	first, last, _ := strings.Cut(s, "..")
-	from, errA := selection.ParseSize(first)
-	to, errB := selection.ParseSize(last)
-	if errA != nil || errB != nil || from < 1 || to <= from || to > 1<<50 {
-		return sizeRange{}, usagef("--size %q: with --plot size want a range such as %s, up to 1PiB", s, usualSizes)
-	}
-	return sizeRange{from, to}, nil
-}
-
 // sizeChart draws the times of all plans against the size of a packet, and marks
 // where another plan becomes the cheapest.
 func (j *costJob) sizeChart(r comparison.Row) plot.Chart {
@@ -227,7 +208,7 @@ func (j *costJob) sizeChart(r comparison.Row) plot.Chart {
 		X:     plot.Axis{Label: "size of a packet", Log: true, Binary: true, Format: inBytes},
 		Y:     plot.Axis{Label: "time", Log: true, Format: inUnits},
 	}
-	sizes := comparison.Sizes(j.sizes.from, j.sizes.to)
+	sizes := comparison.Sizes(j.firstSize, j.last)
 	colour, before := -1, ""
 	names := make([]string, len(r.Plans))
 	for i, p := range r.Plans {
@@ -293,4 +274,22 @@ func (j *costJob) tradeChart(r comparison.Row) plot.Chart {
 		c.Series = append(c.Series, s)
 	}
 	return c
+}
+
+// inBytes writes a size such as 64 KiB.
+func inBytes(size float64) string {
+	return strings.Replace(humanize.IBytes(uint64(math.Round(size))), ".0 ", " ", 1)
+}
+
+// inUnits writes a duration in seconds as short as it is exact to four digits.
+func inUnits(seconds float64) string {
+	for _, u := range []struct {
+		name string
+		size float64
+	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}} {
+		if seconds >= u.size*(1-1e-9) || u.name == "ns" {
+			return fmt.Sprintf("%.4g %s", seconds/u.size, u.name)
+		}
+	}
+	return ""
 }

@@ -1,7 +1,9 @@
-package cli
+package main
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -11,8 +13,11 @@ import (
 // TestBench measures little, and checks which rows there are.
 func TestBench(t *testing.T) {
 	var table struct{ Rows []map[string]any }
-	out := mustRun(t, strings.Fields("bench --case dense,parity,allgather -k 4,8 --size 128B -n 1 --algorithm additive-fft,universal,universal --format json")...)
-	if err := json.Unmarshal([]byte(out), &table); err != nil {
+	var stdout, stderr strings.Builder
+	if code := run(t.Context(), strings.Fields("--case dense,parity,allgather -k 4,8 --size 128B -n 1 --algorithm additive-fft,universal,universal --format json"), &stdout, &stderr); code != 0 || stderr.Len() > 0 {
+		t.Fatalf("exit %d, %s", code, stderr.String())
+	}
+	if err := json.Unmarshal([]byte(stdout.String()), &table); err != nil {
 		t.Fatal(err)
 	}
 	var rows []string
@@ -41,17 +46,22 @@ func TestBenchRefuses(t *testing.T) {
 		"--size much":                       "want a size such as 64MiB",
 		"--algorithm magic":                 "want auto or one of",
 		"--case dense -k 4 --algorithm dft": "no such structure",
-		"-n 0":                              "want a whole number, 1 or more",
+		"-n 0":                              "want a number, 1 or more",
 		"--format svg":                      "want one of text, csv, json",
-		"packets":                           "takes no argument",
+		"packets":                           "takes flags only",
 	} {
-		r := volleyRun(append([]string{"bench"}, strings.Fields(args)...)...)
-		if r.code != exitUsage || !strings.Contains(r.stderr, want) || r.stdout != "" {
-			t.Errorf("%s: exit %d, %s", args, r.code, r.stderr)
+		var stdout, stderr strings.Builder
+		code := run(t.Context(), strings.Fields(args), &stdout, &stderr)
+		if code != 2 || !strings.Contains(stderr.String(), want) || stdout.Len() > 0 {
+			t.Errorf("%s: exit %d, %s%s", args, code, stdout.String(), stderr.String())
 		}
 	}
 	err := checkResults([]bench.Result{{}, {Case: "dense", Algorithm: "universal", K: 4, Wrong: 2}})
-	if code := exitCode(err); code != exitWrong || message(err) != "case dense by universal with K = 4: 2 coded packets wrong" {
-		t.Errorf("exit %d: %s", code, message(err))
+	if !errors.Is(err, errWrong) || err.Error() != "case dense by universal with K = 4: 2 coded packets wrong" {
+		t.Error(err)
+	}
+	var stdout strings.Builder
+	if code := run(t.Context(), []string{"--help"}, &stdout, io.Discard); code != 0 || !strings.Contains(stdout.String(), "--case CASES") || !strings.Contains(stdout.String(), "leopard") {
+		t.Errorf("exit %d, %s", code, stdout.String())
 	}
 }

@@ -1,14 +1,18 @@
-package cli
+// Speed measures the speed of encoding in one process against other libraries, in the same run.
+package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"volley/algo"
 	"volley/bench"
@@ -17,7 +21,49 @@ import (
 	"volley/report"
 )
 
-type benchOptions struct {
+const usage = `Measure the speed of encoding against other libraries, in the same run.
+
+  speed --case dense -k 4,16 --size 64KiB -n 3
+  speed --case dft -k 8 --size 4KiB -n 2 --algorithm dft --format csv
+
+All processors are in this process, and packets in memory. Let the machine be
+idle. docs/metrics.md explains the table. The exit code is 3 where a coded
+packet is wrong.
+
+Flags:
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// A usageError is about the arguments.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// errWrong is the error where coded packets are wrong.
+var errWrong = errors.New("wrong")
+
+// run measures what the arguments say and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := speed(ctx, args, stdout, stderr)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "speed:", selection.Message(err))
+	switch {
+	case errors.As(err, new(usageError)):
+		return 2
+	case errors.Is(err, errWrong):
+		return 3
+	}
+	return 1
+}
+
+type options struct {
 	cases      string
 	processors string
 	size       string
@@ -26,35 +72,44 @@ type benchOptions struct {
 	format     string
 }
 
-const benchHelp = `Measure the speed of encoding against other libraries, in the same run.
-
-All processors are in this process, and packets in memory. The exit code is 3
-where a coded packet is wrong. Let the machine be idle. The cases, and what the
-columns mean: volley help measuring`
-
-func newBench() *cobra.Command {
-	o := &benchOptions{iterations: 11}
+func speed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o := &options{iterations: 11}
 	var names []string
+	cases := "\nCases:\n"
 	for _, c := range bench.Cases() {
 		names = append(names, c.Name)
+		cases += fmt.Sprintf("  %-10s %s\n", c.Name, c.Doc)
 	}
-	cmd := &cobra.Command{
-		Use:   "bench [flags]",
-		Short: "Measure the speed of encoding against other libraries",
-		Long:  benchHelp,
-		Example: `  volley bench --case dense -k 4,16 --size 64KiB -n 3
-  volley bench --case dft -k 8 --size 4KiB -n 2 --algorithm dft --format csv`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd, o) },
-	}
-	f := cmd.Flags()
+	f := pflag.NewFlagSet("speed", pflag.ContinueOnError)
+	f.SortFlags, f.Usage = false, func() {}
 	f.StringVar(&o.cases, "case", strings.Join(names, ","), "`CASES` to measure, with commas")
 	f.StringVarP(&o.processors, "processors", "k", "", "`K`, the numbers of processors: a list such as 4,8,16..20 (default: those of each case)")
 	f.StringVar(&o.size, "size", "", "`BYTES` of a packet (default: that of each case)")
 	f.StringVar(&o.algorithms, "algorithm", algo.Auto, "`NAMES` that volley algorithms lists, or auto, with commas")
 	f.VarP(selection.AtLeast{Value: &o.iterations, Least: 1, Unset: 0}, "iterations", "n", "`N`, how often each is run after a first time")
 	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))
-	return cmd
+	switch err := f.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		_, err := fmt.Fprint(stdout, usage, f.FlagUsagesWrapped(80), cases)
+		return err
+	case err != nil:
+		return usageError{err}
+	}
+	if f.NArg() > 0 {
+		return usagef("%q: speed takes flags only", f.Arg(0))
+	}
+	list, algorithms, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	results, err := o.measure(ctx, stderr, list, algorithms)
+	if err != nil {
+		return err
+	}
+	if err := bench.Write(stdout, o.format, bench.This(), results); err != nil {
+		return err
+	}
+	return checkResults(results)
 }
 
 // A measurement is a case with K processors and packets of a size in bytes.
@@ -64,40 +119,25 @@ type measurement struct {
 	size int64
 }
 
-func runBench(cmd *cobra.Command, o *benchOptions) error {
-	list, algorithms, err := o.prepare()
-	if err != nil {
-		return err
-	}
-	results, err := o.measure(cmd.Context(), cmd.ErrOrStderr(), list, algorithms)
-	if err != nil {
-		return err
-	}
-	if err := bench.Write(cmd.OutOrStdout(), o.format, bench.This(), results); err != nil {
-		return err
-	}
-	return checkResults(results)
-}
-
 // checkResults returns an error where coded packets were wrong.
 func checkResults(results []bench.Result) error {
 	for _, r := range results {
 		if r.Wrong > 0 {
-			return wrongf("case %s by %s with K = %d: %s wrong", r.Case, r.Algorithm, r.K, printable.Count(r.Wrong, "coded packet"))
+			return fmt.Errorf("case %s by %s with K = %d: %s %w", r.Case, r.Algorithm, r.K, printable.Count(r.Wrong, "coded packet"), errWrong)
 		}
 	}
 	return nil
 }
 
 // prepare checks all arguments.
-func (o *benchOptions) prepare() (list []measurement, algorithms []string, err error) {
-	if err := checkFormat(o.format, report.Formats); err != nil {
-		return nil, nil, err
+func (o *options) prepare() (list []measurement, algorithms []string, err error) {
+	if !slices.Contains(report.Formats, o.format) {
+		return nil, nil, usagef("--format %q: want one of %s", o.format, strings.Join(report.Formats, ", "))
 	}
 	for _, name := range selection.AlgorithmNames(o.algorithms) {
 		if name != algo.Auto {
 			if _, err := algo.Lookup(name); err != nil {
-				return nil, nil, usage(err)
+				return nil, nil, usageError{err}
 			}
 		}
 		algorithms = append(algorithms, name)
@@ -117,7 +157,7 @@ func (o *benchOptions) prepare() (list []measurement, algorithms []string, err e
 	for _, name := range selection.Names(o.cases) {
 		c, err := bench.Lookup(name)
 		if err != nil {
-			return nil, nil, usage(err)
+			return nil, nil, usageError{err}
 		}
 		m := measurement{Case: c, size: c.Size}
 		if o.size != "" {
@@ -128,7 +168,7 @@ func (o *benchOptions) prepare() (list []measurement, algorithms []string, err e
 		}
 		for _, m.k = range c.Ks {
 			if err := c.Check(m.k, m.size); err != nil {
-				return nil, nil, usage(err)
+				return nil, nil, usageError{err}
 			}
 			list = append(list, m)
 		}
@@ -137,16 +177,16 @@ func (o *benchOptions) prepare() (list []measurement, algorithms []string, err e
 }
 
 // measure measures all, and says on a terminal how far it is.
-func (o *benchOptions) measure(ctx context.Context, stderr io.Writer, list []measurement, algorithms []string) ([]bench.Result, error) {
+func (o *options) measure(ctx context.Context, stderr io.Writer, list []measurement, algorithms []string) ([]bench.Result, error) {
 	const begin = "\r\x1b[K" // of the line, which is empty then
-	terminal := isTerminal(stderr)
+	file, _ := stderr.(*os.File)
+	terminal := file != nil && term.IsTerminal(int(file.Fd()))
 	if terminal {
 		defer fmt.Fprint(stderr, begin)
 	}
 	var results []bench.Result
 	var unsuited error
 	for _, m := range list {
-		slog.Info("measuring", "case", m.Name, "K", m.k, "bytes", m.size)
 		say := func(done int) {
 			if terminal {
 				fmt.Fprintf(stderr, "%s%s, K = %d: %d of %d", begin, m.Name, m.k, done, o.iterations)
@@ -163,7 +203,7 @@ func (o *benchOptions) measure(ctx context.Context, stderr io.Writer, list []mea
 		results = append(results, some...)
 	}
 	if len(results) == 0 {
-		return nil, usage(unsuited)
+		return nil, usageError{unsuited}
 	}
 	return results, nil
 }

@@ -1,5 +1,3 @@
-//go:build !nocharts
-
 package plot
 
 import (

@@ -1,5 +1,3 @@
-//go:build !nocharts
-
 package plot_test
 
 import (
@@ -14,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"volley/draw/plot"
+	"volley/research/plot"
 )
 
 // chart has a series for each style, one with a gap and one that an axis cannot show.
