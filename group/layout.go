@@ -62,7 +62,7 @@ func (s *session) cost(list []candidate, most int64) error {
 		if err != nil {
 			return err
 		}
-		p, err := r.compile(m.ChunkBytes)
+		p, err := r.compile(&s.Options, m.ChunkBytes)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (s *session) cost(list []candidate, most int64) error {
 		x.Plan, x.Rounds = p.Info().Algorithm, cost.C1
 		x.StoredBytes = int64(x.code.parity) * m.ChunkBytes
 		x.SentBytes = int64(cost.NodePackets() * float64(m.ChunkBytes))
-		x.Seconds = sim.Model{Network: s.Network, Gamma: s.Gamma, Bytes: m.ChunkBytes, SymbolBytes: x.code.field.SymbolBytes()}.Time(cost).Seconds()
+		x.Seconds = s.model(x.code.field, m.ChunkBytes).Time(cost).Seconds()
 	}
 	return nil
 }

@@ -264,7 +264,7 @@ func TestRepairLoad(t *testing.T) {
 		}
 		r, _, err := c.repairing(lost, lost)
 		must(t, err)
-		p, err := r.compile(16 * leastPiece)
+		p, err := r.compile(&Options{Network: volley.DefaultNetwork()}, 16*leastPiece)
 		must(t, err)
 		load, err := sim.LoadOf(t.Context(), p)
 		must(t, err)
