@@ -134,7 +134,8 @@ func TestWithMemory(t *testing.T) {
 	if r := effect(t); r.Segments != 1 {
 		t.Errorf("%d segments, want 1", r.Segments)
 	}
-	little, less := effect(t, volley.WithMemory(64<<10)), effect(t, volley.WithMemory(16<<10))
+	paper := volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)
+	little, less := effect(t, paper, volley.WithMemory(64<<10)), effect(t, paper, volley.WithMemory(16<<10))
 	if little.Segments < 2 || less.Segments <= little.Segments {
 		t.Errorf("%d and %d segments", little.Segments, less.Segments)
 	}

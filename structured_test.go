@@ -96,8 +96,8 @@ func TestOrderAny(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	a := build(t, f, matrix.Spec{Family: "dft"}, 128)
 	packets := randomPackets(f, make([]int, 128)...)
-	_, natural := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft")))
-	_, anyOrder := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithOrder(algo.Any)))
+	_, natural := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
+	_, anyOrder := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithOrder(algo.Any), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
 	if natural.C1 != 8 || natural.C2 != 8 || natural.Order != "natural" || natural.Columns != nil {
 		t.Errorf("natural: %d/%d, order %s", natural.C1, natural.C2, natural.Order)
 	}

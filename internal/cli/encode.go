@@ -34,7 +34,7 @@ func newEncode() *cobra.Command {
 		Short: "Encode files: one in and one out for each processor",
 		Long:  encodeHelp,
 		Example: `  volley encode -o encoded examples/packets
-  volley encode --network 100mbit/1ms -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
+  volley encode --sinks 4 -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
 	}
 	forOperators(cmd)

@@ -28,10 +28,11 @@ type planOptions struct {
 
 const planHelp = `Show a schedule: who sends what to whom in each round, and what that costs.
 
-It is the schedule that encode runs on packets of --size on this network. In the text, →2: x0
-is a message to processor 2 that carries packet x0, and y5(x0,x1) stands for
-the part of the coded packet y5 that comes from x0 and x1. Rounds and
-processors count from 0.`
+It is the schedule that encode runs over such a network on packets of --size;
+in one process, that of --network process --whole. In the text, →2: x0 is a
+message to processor 2 that carries packet x0, x0.3 is piece 3 of it, and
+y5(x0,x1) stands for the part of the coded packet y5 that comes from x0 and x1.
+Rounds and processors count from 0.`
 
 var planFormats = []string{"text", "json", "svg"}
 
@@ -238,7 +239,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},
 		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
 		{Name: "time", Unit: formula, Value: func(c algo.Candidate) any { return report.Seconds(c.Time.Seconds()) }},
-		{Name: "limit", Value: brokenBy},
+		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
 	}), list)
 	if err != nil || len(rejected) == 0 {
 		return err
@@ -252,12 +253,4 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		}
 	}
 	return nil
-}
-
-// brokenBy says which limit a plan breaks, and with which flag it may.
-func brokenBy(c algo.Candidate) any {
-	if c.Broken == algo.CutsPackets {
-		return c.Broken + ": --model network does, without --whole"
-	}
-	return c.Broken
 }

@@ -34,7 +34,7 @@ func encoded(t testing.TB, ranks int, options ...volley.Option) (report, traced 
 		t.Fatal(err)
 	}
 	recorder := trace.New()
-	e, err := volley.NewEncoder(a, append(options, volley.WithTrace(recorder))...)
+	e, err := volley.NewEncoder(a, append(options, volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau), volley.WithTrace(recorder))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,8 +193,11 @@ func (s *Selection) AddNetwork(f *pflag.FlagSet) {
 	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: as volley tune has measured, or "+usualNetwork+")")
 }
 
-// usualNetwork is the name of [volley.DefaultNetwork].
-const usualNetwork = "10gbit/20us"
+// Names of networks: that of [volley.DefaultNetwork], and that of processors in one process.
+const (
+	usualNetwork = "10gbit/20us"
+	process      = "process"
+)
 
 // MakeList makes the flag of a number that of a list, whose default the list is.
 func MakeList(f *pflag.FlagSet, name string, list *string) {
@@ -291,10 +294,20 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		return m, mark("model", err)
 	}
 	s.Assumed = ""
-	by := ""
+	name, by := s.Network, ""
+	if s.Process && name == "" && s.ByModel != PaperModel {
+		name, s.Assumed = process, "chosen for one process, in which messages cost next to nothing"
+	}
+	if name == process {
+		m.Gamma = sim.ProcessGamma
+	}
 	if measured != nil {
-		m.Gamma, _ = measured.Gamma(f.Name())
 		by = fmt.Sprintf("that volley tune measured on %s: %v", measured.Date.Format(time.DateOnly), measured.Place)
+		if gamma, ok := measured.Gamma(f.Name()); ok {
+			if m.Gamma = gamma; s.Assumed != "" {
+				s.Assumed += ", with the γ " + by
+			}
+		}
 	}
 	switch {
 	case s.ByModel == PaperModel:
@@ -303,14 +316,9 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 			m.Beta, m.Tau = measured.Beta(), measured.Tau()
 			s.Assumed = "chosen for the β and τ " + by
 		}
-	case s.Network != "":
-		if m.Network, err = sim.ParseNetwork(s.Network); err != nil {
+	case name != "":
+		if m.Network, err = sim.ParseNetwork(name); err != nil {
 			return m, mark("network", err)
-		}
-	case s.Process:
-		m.Network, _ = sim.ParseNetwork("process")
-		if s.Assumed = "chosen for one process, with the γ " + by; measured == nil {
-			m.Gamma, s.Assumed = sim.ProcessGamma, "chosen for one process, in which messages cost next to nothing"
 		}
 	case measured != nil:
 		m.Network, s.Assumed = measured.Network, "chosen for the network "+by
