@@ -29,7 +29,7 @@ module: ## gives the module another path, in every import: make module NAME=host
 race: ## the race detector, where goroutines meet
 	go test -race . ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore
 	go test -race -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs|SpecialFiles|Symlinks|Metadata|Owners|Private|JournalForged|DefaultACL|MovedIntoMeta|Mounted|Deep)|Misuse|(En|De)codeKilled|TwoEncodes|HangUp|Hostile|HostileNode|Forged.*|HugeNames)$$' ./internal/cli # these run processes
-	go test -race -skip '^TestSimulateLarge$$' ./sim # one goroutine computes that, for long
+	go test -race -skip '^TestSimulateLarge$$' ./research/simulate # one goroutine computes that, for long
 	go test -race -skip '^Test(Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter)$$' ./group # these only repeat, for long, what the others do
 
 MPI_RANKS = 1 2 3 5 16
@@ -59,7 +59,7 @@ site: ## web/site, the page as static files
 browser: site ## the page in a real browser; needs Node.js, npm and Chromium
 	cd web && npm ci --no-audit --no-fund && npm test && node test/measure.js
 
-verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about ten minutes
+verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group
 	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group -skip TestVerifyAll
 	go test ./web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h

@@ -162,13 +162,13 @@ type session struct {
 // mostSessions bounds the transports that an encoder keeps for each rank.
 const mostSessions = 4
 
-// agree returns what all ranks agree on for a run, and what waits until the others are found to
-// go by the same agreement, where it is an earlier one.
-func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared own, settle func(context.Context) error, err error) {
+// agree returns what all ranks agree on for a run, and where it is an earlier agreement what is to find
+// out beside the run that the others go by the same.
+func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared own, resume []executor.Beside, err error) {
 	if s := e.session(t); s != nil {
 		shared = s.shared
 		shared.Seed += s.runs // no two runs have the same
-		return shared, c.Resume(shared.Seed), nil
+		return shared, []executor.Beside{c.Resume(shared.Seed)}, nil
 	}
 	shared, err = e.greet(ctx, c, t, max(size, e.options.packetBytes))
 	if err == nil && e.keeps(t) {
@@ -177,7 +177,7 @@ func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Tra
 		list := slices.Insert(e.sessions[t.Rank()], 0, &session{t: t, shared: shared})
 		e.sessions[t.Rank()] = list[:min(len(list), mostSessions)]
 	}
-	return shared, func(context.Context) error { return nil }, err
+	return shared, nil, err
 }
 
 // keeps reports whether the encoder has sessions of a transport.

@@ -67,9 +67,8 @@ func TestControl(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		// A greeting goes to three ranks and then to one, and a header of 32 bytes to each
-		// of three partners.
-		if want := int64((3+1)*152 + 3*32); r.ControlBytes != want {
+		// A greeting goes to all other ranks, and a header of 32 bytes to each of three partners.
+		if want := int64((k-1)*152 + 3*32); r.ControlBytes != want {
 			t.Errorf("processor %d: %d bytes of control, want %d", tr.Rank(), r.ControlBytes, want)
 		}
 		return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -29,9 +28,8 @@ type check struct {
 	first, end int // processors here
 
 	in, out []*verify.Fingerprint // of processors here
-	beside  chan struct{}         // closed when the inputs' were exchanged while packets travelled; nil: later
+	beside  bool                  // the inputs' are exchanged while packets travel; else later
 	want    [][]byte              // fingerprints of the outputs
-	err     error                 // of the exchange
 	took    atomic.Int64          // ns that fingerprints took during the run, of all processors together
 }
 
@@ -48,31 +46,23 @@ func (e *Encoder) newCheck(t transport.Transport, c *collective.Comm, p plan.Pla
 	return x
 }
 
-// begin takes the fingerprints of packets in memory, and exchanges them, while the run is under
-// way. Those of others are taken as the run reads them.
-func (x *check) begin(ctx context.Context, packets []Packet) {
-	for _, p := range packets {
-		if p.Source != nil || x.t.Size() == 1 {
-			return
-		}
-	}
-	x.beside = make(chan struct{})
-	go func() {
-		defer close(x.beside)
+// exchange takes the fingerprints of packets in memory, and exchanges them beside the run. Those of
+// others are taken as the run reads them.
+func (x *check) exchange(packets []Packet) executor.Beside {
+	return x.comm.Gather(func() []byte {
+		began := time.Now()
 		for i, p := range packets {
-			if x.e.matrix.Field().FirstInvalid(p.Data) >= 0 {
-				return // the run ends with this error
-			}
 			x.in[i].Add(p.Data)
 		}
-		x.err = x.expect(ctx)
-	}()
+		x.took.Add(int64(time.Since(began)))
+		return x.record()
+	}, x.expect)
 }
 
 // observe is [executor.Job].Observe.
 func (x *check) observe(proc int, inputs, outputs [][]byte) error {
 	began := time.Now()
-	if x.beside == nil {
+	if !x.beside {
 		for _, part := range inputs {
 			x.in[proc-x.first].Add(part)
 		}
@@ -87,19 +77,14 @@ func (x *check) observe(proc int, inputs, outputs [][]byte) error {
 	return nil
 }
 
-// finish waits until all processors have found their coded packets right. It is given the error
-// of the run.
-func (x *check) finish(ctx context.Context, err error) error {
-	if x.beside != nil {
-		<-x.beside
-	} else if err == nil {
-		x.err = x.expect(ctx)
-	}
-	if x.err != nil && (err == nil || !errors.As(x.err, new(*transport.AbortError))) { // else it has ended by that of the run
-		return x.err
-	}
-	if err != nil {
-		return err
+// finish waits until all processors have found their coded packets right.
+func (x *check) finish(ctx context.Context) error {
+	if !x.beside {
+		records, err := x.comm.Allgather(ctx, x.record())
+		if err != nil {
+			return err
+		}
+		x.expect(records)
 	}
 	for i, want := range x.want {
 		if !bytes.Equal(want, x.out[i].Bytes()) {
@@ -109,18 +94,21 @@ func (x *check) finish(ctx context.Context, err error) error {
 	return x.comm.Barrier(ctx) // who failed has aborted instead
 }
 
-// expect exchanges the fingerprints of all inputs and finds out those of the outputs here.
-func (x *check) expect(ctx context.Context) error {
-	length := len(x.in[0].Bytes())
+// record returns the fingerprints of the inputs here, as long as at any rank.
+func (x *check) record() []byte {
 	n, ranks := x.e.problem.Processors(), x.t.Size()
+	length := len(x.in[0].Bytes())
 	record := make([]byte, (n+ranks-1)/ranks*length)
 	for i, p := range x.in {
 		copy(record[i*length:], p.Bytes())
 	}
-	records, err := x.comm.Allgather(ctx, record)
-	if err != nil {
-		return err
-	}
+	return record
+}
+
+// expect finds out the fingerprints of the outputs here by those of all inputs.
+func (x *check) expect(records [][]byte) {
+	n, ranks := x.e.problem.Processors(), x.t.Size()
+	length := len(records[0]) / ((n + ranks - 1) / ranks)
 	sources := make([][]byte, x.e.matrix.Rows())
 	for rank, record := range records {
 		first, end := executor.Hosted(n, rank, ranks)
@@ -159,7 +147,6 @@ func (x *check) expect(ctx context.Context) error {
 		})
 	}
 	workers.Wait()
-	return nil
 }
 
 // observed returns how long fingerprints have taken during the run, on as many cores as there are.

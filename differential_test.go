@@ -1503,7 +1503,7 @@ func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]ou
 	var bytesMax, controlMax int64
 	elements := map[int]int64{} // bytes of an element, by segment
 	controlRounds := 0
-	for reach := 1; reach < n; reach *= 4 {
+	for reach := 1; reach < n; reach *= 8 {
 		controlRounds++
 	}
 	if c.check {

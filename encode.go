@@ -253,7 +253,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		e.options.trace.End(trace.Event{Kind: kind, Rank: t.Rank(), Row: trace.RunRow, Start: began, First: first, Last: end - 1})
 		began = e.options.trace.Now()
 	}
-	shared, settle, err := e.agree(ctx, c, t, size)
+	shared, resume, err := e.agree(ctx, c, t, size)
 	agreed := time.Since(start)
 	traced(trace.Agree)
 	if err != nil {
@@ -293,6 +293,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 			}
 			return nil
 		},
+		Beside:  resume,
 		Timeout: e.options.timeout, Trace: e.options.trace,
 	}
 	for i, packet := range packets {
@@ -307,24 +308,20 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	if e.options.check {
 		x = e.newCheck(t, c, p, shared.Seed, block)
 		job.Observe = x.observe
-		x.begin(ctx, packets)
+		if x.beside = t.Size() > 1 && !slices.ContainsFunc(packets, func(p Packet) bool { return p.Source != nil }); x.beside {
+			job.Beside = append(job.Beside, x.exchange(packets))
+		}
 	}
-	settled := sync.OnceValue(func() error { return settle(ctx) })
-	late := time.AfterFunc(lateRun, func() { settled() }) // it may wait in vain
 	traffic, err := executor.Run(ctx, t, job)
-	late.Stop()
-	if unsettled := settled(); err == nil {
-		err = unsettled
+	if err != nil {
+		return nil, err
 	}
 	checking := time.Now()
 	began = e.options.trace.Now()
 	if x != nil {
-		err = x.finish(ctx, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if x != nil {
+		if err := x.finish(ctx); err != nil {
+			return nil, err
+		}
 		traced(trace.Check)
 		r.Verified = true
 		r.CheckSeconds = (time.Since(checking) + x.observed()).Seconds()
@@ -371,10 +368,6 @@ func (c *choice) segment(bytes, memory, align int64, ranks int) (n int64, ahead 
 // maxSegment bounds a segment at the only rank below what memory would allow: past it,
 // longer segments only push each other out of the caches.
 const maxSegment = 256 << 10
-
-// lateRun is how long a run by an earlier agreement goes on until it looks whether the others
-// go by the same one. At once would cost each run a goroutine more that waits.
-const lateRun = 50 * time.Millisecond
 
 // minMessage is how many bytes of an element go in a message at least, where memory allows:
 // each segment pays C1·β anew. A message of these takes 3 ms at 10 Gbit/s, against 20 µs to

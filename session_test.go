@@ -91,7 +91,7 @@ func TestPacketBytes(t *testing.T) {
 						}
 					}
 					rounds := 0 // of one collective
-					for reach := 1; reach < k; reach *= 4 {
+					for reach := 1; reach < k; reach *= 8 {
 						rounds++
 					}
 					control := 0
@@ -107,6 +107,43 @@ func TestPacketBytes(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestLatencies counts the latencies of a run among ranks that are 1 ms apart, and whose messages take
+// nothing else: a later run with everything at its default takes no more than one short collective on
+// top of the rounds of its plan.
+func TestLatencies(t *testing.T) {
+	const apart = time.Millisecond
+	f := fieldtest.Parse(t, "2^8")
+	for k, collective := range map[int]int{2: 1, 4: 1, 8: 1, 20: 2} {
+		for _, algorithm := range []string{"exchange", "universal"} {
+			synctest.Test(t, func(t *testing.T) {
+				var group []transport.Transport
+				for _, end := range local.New(k) {
+					group = append(group, faulty.New(end, faulty.Delay(faulty.Every(), apart)))
+				}
+				e := mustEncoder(t, randomMatrix(t, f, k, 1), volley.WithPacketBytes(1000), volley.WithAlgorithm(algorithm), volley.WithNetwork(volley.DefaultNetwork()))
+				for run, collectives := range []int{2, 1, 1} {
+					began, c1 := time.Now(), make([]int, k)
+					for r, err := range together(group, func(tr transport.Transport) error {
+						_, report, err := e.Encode(t.Context(), tr, make([]byte, 1000))
+						if err == nil {
+							c1[tr.Rank()] = report.C1
+						}
+						return err
+					}) {
+						if err != nil {
+							t.Errorf("%s, K = %d, rank %d: %v", algorithm, k, r, err)
+						}
+					}
+					want := time.Duration(c1[0]+collectives*collective) * apart
+					if took := time.Since(began); took != want {
+						t.Errorf("%s, K = %d, run %d: %v, want %v: C1 is %d", algorithm, k, run, took, want, c1[0])
+					}
+				}
+			})
 		}
 	}
 }

@@ -84,8 +84,11 @@ const CutsPackets = "cuts packets"
 
 // Evaluate returns the costs of a plan for the problem.
 func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
-	c := Candidate{Plan: q, Cost: sim.Count(q)}
-	c.Time = model.Time(c.Cost)
+	return p.candidate(q, sim.Count(q), model)
+}
+
+func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candidate {
+	c := Candidate{Plan: q, Cost: cost, Time: model.Time(cost)}
 	pieces := c.Cost.Pieces
 	c.Memory = (c.Cost.Slots + pieces - 1) / pieces
 	l := p.Limits
@@ -202,8 +205,9 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan, error) {
 	var best plan.Plan
 	shortest := time.Duration(math.MaxInt64)
+	floor := model.Floor()
 	late := func(c sim.Cost) bool {
-		return best != nil && model.Time(c) >= shortest
+		return best != nil && floor.Time(c) >= shortest
 	}
 	var broken []Candidate
 	var reasons []error
@@ -228,7 +232,11 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 				if late(sim.Cost{C1: q.Info().Rounds()}) { // nothing needs to be counted
 					continue
 				}
-				switch c := p.Evaluate(q, model); {
+				cost, all := sim.CountUntil(q, late)
+				if !all {
+					continue
+				}
+				switch c := p.candidate(q, cost, model); {
 				case c.Broken != "":
 					broken = append(broken, c)
 				case best == nil || c.Time < shortest:

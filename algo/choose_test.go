@@ -3,6 +3,7 @@ package algo_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -234,5 +235,30 @@ func TestChooseTies(t *testing.T) {
 	q := must(algo.Choose(algo.Auto, p, sim.Model{Beta: time.Microsecond, Tau: 1e-9, Gamma: 1e-9, Bytes: 100}))(t)
 	if got := q.Info().Algorithm; got != "prepare-and-shoot" { // bruck-allgather and ring-allgather take the same
 		t.Errorf("of several plans that take the same: %s", got)
+	}
+}
+
+// TestChooseLeast compares the choice with all candidates, also on a network on which a byte
+// takes less time the more messages there are.
+func TestChooseLeast(t *testing.T) {
+	for _, c := range []struct {
+		k, r     int
+		separate bool
+	}{{16, 16, false}, {24, 8, true}, {24, 8, false}, {6, 25, true}} {
+		p := &algo.Problem{Matrix: must(matrix.Cauchy(fieldtest.Parse(t, "2^8"), c.k, c.r))(t), Separate: c.separate}
+		if err := p.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		for _, gaps := range []sim.Gaps{{{Messages: 1, PerByte: 1e-9}}, {{Messages: 1, PerByte: 4e-9}, {Messages: 5, PerByte: 1e-9}}} {
+			for bytes := int64(256); bytes <= 1<<24; bytes *= 16 {
+				n := sim.Network{Latency: 20 * time.Microsecond, Overhead: 2 * time.Microsecond, Gaps: gaps}
+				model := sim.Model{Network: n, Bytes: bytes, Gamma: 1e-10}
+				list, _ := algo.Candidates(p, model)
+				least := slices.MinFunc(list, func(a, b algo.Candidate) int { return int(a.Time - b.Time) })
+				if q := must(algo.Choose(algo.Auto, p, model))(t); model.Time(sim.Count(q)) > least.Time {
+					t.Errorf("%+v, %v, %d bytes: %s takes %v, %s %v", c, n, bytes, algo.NameOf(q.Info()), model.Time(sim.Count(q)), algo.NameOf(least.Plan.Info()), least.Time)
+				}
+			}
+		}
 	}
 }

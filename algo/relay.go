@@ -299,12 +299,12 @@ func (r *relay) put(proc int, list *[]plan.Combination, sum relayPart) plan.Slot
 // deal deals the messages out to rounds.
 func (r *relay) deal() {
 	n := len(r.programs)
-	ready := make([][]*relayHop, n) // by sender, in order
-	coming := make([]int, n)        // to each receiver, of these
+	ready := make([][]*relayHop, n) // by receiver, in order: fewer of these compete than of senders
+	going := make([]int, n)         // from each sender, of these
 	for _, h := range r.hops {
 		if h.waits == 0 {
-			ready[h.src] = append(ready[h.src], h)
-			coming[h.dst]++
+			ready[h.dst] = append(ready[h.dst], h)
+			going[h.src]++
 		}
 	}
 	for left := len(r.hops); left > 0; {
@@ -313,48 +313,48 @@ func (r *relay) deal() {
 		for _, p := range r.programs {
 			p.Rounds = append(p.Rounds, plan.Round{})
 		}
-		var next senders // by the message that they may send
-		open := 0        // receivers
+		var next receivers // by the message that they may receive
+		open := 0          // senders
 		for k, list := range ready {
 			if len(list) > 0 {
-				next = append(next, sender{src: k, number: list[0].number})
+				next = append(next, receiver{dst: k, number: list[0].number})
 			}
-			if coming[k] > 0 {
+			if going[k] > 0 {
 				open++
 			}
 		}
 		heap.Init(&next)
 		var sent []*relayHop
 		for len(next) > 0 && open > 0 {
-			src, i := next[0].src, next[0].at
-			h := ready[src][i]
-			if port := max(out[src], in[h.dst]); port < r.Ports { // the same at both ends
-				ready[src] = slices.Delete(ready[src], i, i+1)
-				out[src], in[h.dst] = port+1, port+1
-				if coming[h.dst]--; coming[h.dst] == 0 || in[h.dst] == r.Ports {
+			dst, i := next[0].dst, next[0].at
+			h := ready[dst][i]
+			if port := max(out[h.src], in[dst]); port < r.Ports { // the same at both ends
+				ready[dst] = slices.Delete(ready[dst], i, i+1)
+				out[h.src], in[dst] = port+1, port+1
+				if going[h.src]--; going[h.src] == 0 || out[h.src] == r.Ports {
 					open--
 				}
-				for len(arriving[h.dst]) < port {
-					arriving[h.dst] = append(arriving[h.dst], nil)
+				for len(arriving[dst]) < port {
+					arriving[dst] = append(arriving[dst], nil)
 				}
-				arriving[h.dst] = append(arriving[h.dst], h)
-				round := last(r.programs[src].Rounds)
-				s := plan.Send{Port: port, Dst: h.dst}
+				arriving[dst] = append(arriving[dst], h)
+				round := last(r.programs[h.src].Rounds)
+				s := plan.Send{Port: port, Dst: dst}
 				for _, part := range h.parts() {
-					s.Slots = append(s.Slots, r.put(src, &round.Compute, part))
+					s.Slots = append(s.Slots, r.put(h.src, &round.Compute, part))
 				}
 				h.count = len(s.Slots)
 				round.Sends = append(round.Sends, s)
 				sent = append(sent, h)
 			}
-			for i < len(ready[src]) && in[ready[src][i].dst] == r.Ports {
+			for i < len(ready[dst]) && out[ready[dst][i].src] == r.Ports {
 				i++
 			}
-			if i == len(ready[src]) || out[src] == r.Ports {
+			if i == len(ready[dst]) || in[dst] == r.Ports {
 				heap.Pop(&next)
 				continue
 			}
-			next[0] = sender{src, i, ready[src][i].number}
+			next[0] = receiver{dst, i, ready[dst][i].number}
 			heap.Fix(&next, 0)
 		}
 		left -= len(sent)
@@ -376,9 +376,9 @@ func (r *relay) deal() {
 		for _, h := range sent {
 			for _, n := range h.next {
 				if n.waits--; n.waits == 0 {
-					i, _ := slices.BinarySearchFunc(ready[n.src], n, func(a, b *relayHop) int { return a.number - b.number })
-					ready[n.src] = slices.Insert(ready[n.src], i, n)
-					coming[n.dst]++
+					i, _ := slices.BinarySearchFunc(ready[n.dst], n, func(a, b *relayHop) int { return a.number - b.number })
+					ready[n.dst] = slices.Insert(ready[n.dst], i, n)
+					going[n.src]++
 				}
 			}
 		}
@@ -391,16 +391,16 @@ func (r *relay) deal() {
 	}
 }
 
-// senders are a heap of those that may send a message yet, the earliest first.
-type senders []sender
+// receivers are a heap of those that may receive a message yet, the earliest first.
+type receivers []receiver
 
-type sender struct{ src, at, number int }
+type receiver struct{ dst, at, number int }
 
-func (s senders) Len() int           { return len(s) }
-func (s senders) Less(i, j int) bool { return s[i].number < s[j].number }
-func (s senders) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
-func (s *senders) Push(x any)        { *s = append(*s, x.(sender)) }
-func (s *senders) Pop() any {
+func (s receivers) Len() int           { return len(s) }
+func (s receivers) Less(i, j int) bool { return s[i].number < s[j].number }
+func (s receivers) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+func (s *receivers) Push(x any)        { *s = append(*s, x.(receiver)) }
+func (s *receivers) Pop() any {
 	x := *last(*s)
 	*s = (*s)[:len(*s)-1]
 	return x

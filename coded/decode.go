@@ -67,7 +67,7 @@ func Decode(ctx context.Context, t transport.Transport, d Decoding) (*Decoded, e
 type decodeJob struct {
 	run
 	d         Decoding
-	stored    *storedCode
+	stored    *stored
 	packets   toDecode
 	names     []string // of the files to write
 	survivors []string // the files that this rank names
@@ -110,7 +110,7 @@ func (j *decodeJob) do() (*Decoded, error) {
 	if err := j.choose(); err != nil {
 		return nil, err
 	}
-	m := j.stored.manifest
+	m := j.stored.Manifest
 	if err := j.together(j.compile); err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (j *decodeJob) do() (*Decoded, error) {
 
 // compile makes the encoder.
 func (j *decodeJob) compile() error {
-	m := j.stored.manifest
+	m := j.stored.Manifest
 	options, err := j.options(j.stored.field, m.SymbolsPerPacket)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (j *decodeJob) write() (*volley.Report, error) {
 	if err := j.packets.create(dir); err != nil {
 		return nil, outputError(err)
 	}
-	report, err := j.encode(j.encoder, j.packets, j.stored.manifest.SymbolsPerPacket)
+	report, err := j.encode(j.encoder, j.packets, j.stored.Manifest.SymbolsPerPacket)
 	if err != nil {
 		return nil, err
 	}
@@ -192,16 +192,6 @@ func (j *decodeJob) write() (*volley.Report, error) {
 // replaced, or are among the sources.
 func (j *decodeJob) checkOutput() error { return j.check(j.sources, j.names, false) }
 
-// storedCode is a directory of coded files whose manifest is all right.
-type storedCode struct {
-	*stored
-	path     string // of this rank
-	named    string // the same, as the caller has it for all ranks
-	manifest *Manifest
-	field    field.Field
-	code     *code
-}
-
 // openManifest reads the manifest, which all ranks have in common, and finds the survivors that this
 // one names.
 func (j *decodeJob) openManifest() error {
@@ -211,19 +201,16 @@ func (j *decodeJob) openManifest() error {
 	path := strings.ReplaceAll(j.d.Coded, rankWord, fmt.Sprint(j.t.Rank()))
 	var missing error // the manifest of this rank
 	err := j.together(func() (err error) {
-		var r *stored
-		r, err = openStored(path, disk.HolderOf(j.verb, ""))
-		switch {
+		switch j.stored, err = openStored(path, disk.HolderOf(j.verb, "")); {
 		case errors.As(err, new(*disk.BusyError)):
 			return err
-		case err == nil:
-			j.stored = &storedCode{stored: r, path: path, named: j.d.Coded, manifest: r.Manifest}
-			return nil
-		case j.t.Size() == 1:
+		case err != nil && j.t.Size() == 1:
 			return inputf("%w: want a directory that volley encode -o has made", err)
+		case err != nil:
+			missing = err
+			j.stored = &stored{path: path, close: func() {}}
 		}
-		missing = err
-		j.stored = &storedCode{stored: &stored{path: path, close: func() {}}, path: path, named: j.d.Coded}
+		j.stored.named = j.d.Coded
 		return nil
 	})
 	if err == nil {
@@ -236,20 +223,20 @@ func (j *decodeJob) openManifest() error {
 		if err := j.stored.load(); err != nil {
 			return inputf("%s: %w", filepath.Join(path, ManifestName), err)
 		}
-		if j.stored.manifest.Text() && j.t.Size() > 1 {
+		if j.stored.Manifest.Text() && j.t.Size() > 1 {
 			return inputf("%s: one process reads and writes all packets of a text", filepath.Join(path, TextName))
 		}
-		if err := j.checkRanks(j.stored.manifest.Processors); err != nil {
+		if err := j.checkRanks(j.stored.Manifest.Processors); err != nil {
 			return err
 		}
-		if r := j.stored.stored; r.Finished {
+		if j.stored.Finished {
 			j.log("finished what an interrupted run had committed", "directory", path)
 		}
 		if damage := j.stored.Damage; damage != nil {
 			j.warn("%v: its copy %s is used", damage, CopyName)
 		}
 		var renamed bool
-		if j.names, renamed = outputNames(j.stored.manifest.Inputs); renamed && j.t.Rank() == 0 {
+		if j.names, renamed = outputNames(j.stored.Manifest.Inputs); renamed && j.t.Rank() == 0 {
 			j.warn("the inputs become %s: the names they had would not do for the files of one directory", printable.List(j.names))
 		}
 		files, err := j.files()
@@ -265,7 +252,7 @@ func (j *decodeJob) shareManifest(missing error) error {
 	}
 	var text []byte
 	if missing == nil {
-		m := *j.stored.manifest
+		m := *j.stored.Manifest
 		m.SHA256 = "" // of another text
 		var err error
 		if text, err = json.Marshal(m); err != nil {
@@ -312,17 +299,13 @@ func (j *decodeJob) shareManifest(missing error) error {
 	if !mine.Gone {
 		j.warn("%v: the manifest of rank %d is used", missing, has)
 	}
-	j.stored.manifest, err = parseManifest(texts[has])
-	if err == nil {
-		r := j.stored.stored
-		r.Manifest, r.drafts = j.stored.manifest, map[string]string{}
-	}
+	j.stored.Manifest, err = parseManifest(texts[has])
 	return err
 }
 
 // load checks the manifest and makes the code of it.
-func (c *storedCode) load() (err error) {
-	m := c.manifest
+func (c *stored) load() (err error) {
+	m := c.Manifest
 	if err = m.Validate(); err != nil {
 		return err
 	}
@@ -339,8 +322,8 @@ func (c *storedCode) load() (err error) {
 }
 
 // checkField checks what the manifest says of symbols.
-func (c *storedCode) checkField() (err error) {
-	m := c.manifest
+func (c *stored) checkField() (err error) {
+	m := c.Manifest
 	if c.field, err = field.Parse(m.Field); err != nil {
 		return err
 	}
@@ -373,8 +356,8 @@ func (c *storedCode) checkField() (err error) {
 }
 
 // checkText checks the numbers of packets in a text by its length, before anything is made of them.
-func (c *storedCode) checkText() error {
-	m, entry := c.manifest, c.manifest.Files[0]
+func (c *stored) checkText() error {
+	m, entry := c.Manifest, c.Manifest.Files[0]
 	info, err := os.Stat(c.File(entry.Name))
 	switch {
 	case err != nil:
@@ -388,9 +371,9 @@ func (c *storedCode) checkText() error {
 }
 
 // sources returns the paths of the manifest and of all coded files.
-func (c *storedCode) sources() []string {
+func (c *stored) sources() []string {
 	paths := []string{c.File(ManifestName), c.File(CopyName)}
-	for _, f := range c.manifest.Files {
+	for _, f := range c.Manifest.Files {
 		paths = append(paths, c.File(f.Name))
 	}
 	return paths

@@ -26,7 +26,7 @@ import (
 
 // filesAtHand are the packets of the slots of this rank, and the files of their results.
 type filesAtHand struct {
-	*storedCode
+	*stored
 	run   *run
 	names []string // of the files to write, by input
 
@@ -49,12 +49,12 @@ type atSlot struct {
 
 // choose opens the packets to decode from.
 func (j *decodeJob) choose() (err error) {
-	h := &filesAtHand{storedCode: j.stored, run: &j.run, names: j.names, inputs: map[int]packetFile{}, coded: map[int]packetFile{}}
+	h := &filesAtHand{stored: j.stored, run: &j.run, names: j.names, inputs: map[int]packetFile{}, coded: map[int]packetFile{}}
 	j.packets = h
 	if err := h.match(j.survivors); err != nil {
 		return err
 	}
-	if j.stored.manifest.Text() {
+	if j.stored.Manifest.Text() {
 		h.close()
 		return j.together(func() (err error) {
 			j.packets, err = j.openText()
@@ -70,7 +70,7 @@ func (j *decodeJob) files() (names []string, err error) {
 	for _, name := range j.d.Survivors {
 		some := []string{name}
 		if strings.Contains(name, rankWord) && job {
-			first, end := executor.Hosted(j.stored.manifest.Processors, j.t.Rank(), j.t.Size())
+			first, end := executor.Hosted(j.stored.Manifest.Processors, j.t.Rank(), j.t.Size())
 			some = numbered(name, first, end)
 		}
 		for _, name := range some {
@@ -121,7 +121,7 @@ func (h *filesAtHand) match(names []string) error {
 			sum   string
 		}
 		processors := map[content][]int{} // more than one where inputs are equal
-		for p, in := range h.manifest.Inputs {
+		for p, in := range h.Manifest.Inputs {
 			is := content{in.Bytes, in.SHA256}
 			processors[is] = append(processors[is], p)
 		}
@@ -189,9 +189,9 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 	}
 	byName := map[string]int{} // the rank of an input of that name
 	for rank := range h.run.t.Size() {
-		first, end := executor.Hosted(h.manifest.Processors, rank, h.run.t.Size())
+		first, end := executor.Hosted(h.Manifest.Processors, rank, h.run.t.Size())
 		for k := first; k < end; k++ {
-			byName[filepath.Base(h.manifest.Inputs[k].Name)] = rank
+			byName[filepath.Base(h.Manifest.Inputs[k].Name)] = rank
 		}
 	}
 	var mine []packetFile
@@ -210,7 +210,7 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 
 // namesake tells of an input that has the name of the file.
 func (h *filesAtHand) namesake(f packetFile) string {
-	for _, in := range h.manifest.Inputs {
+	for _, in := range h.Manifest.Inputs {
 		if filepath.Base(in.Name) == filepath.Base(f.Name()) {
 			return fmt.Sprintf("; %s had %d of %.12s…", in.Name, in.Bytes, in.SHA256)
 		}
@@ -226,9 +226,9 @@ type codedFiles struct {
 
 // stat finds the coded files that are there, and have the right length.
 func (h *filesAtHand) stat() (*codedFiles, error) {
-	n := h.manifest.CodedPackets()
+	n := h.Manifest.CodedPackets()
 	mine := make([]string, n) // why they are not here
-	for j, f := range h.manifest.Files {
+	for j, f := range h.Manifest.Files {
 		info, err := os.Stat(h.File(f.Name))
 		switch {
 		case err != nil:
@@ -267,8 +267,8 @@ func (h *filesAtHand) stat() (*codedFiles, error) {
 // pick decides what to decode from: all inputs that have survived and, for those that are lost,
 // coded files whose SHA-256 is right.
 func (h *filesAtHand) pick() error {
-	k, ranks := h.manifest.Processors, h.run.t.Size()
-	at := newHeld(ranks, k, h.manifest.CodedPackets())
+	k, ranks := h.Manifest.Processors, h.run.t.Size()
+	at := newHeld(ranks, k, h.Manifest.CodedPackets())
 	all, err := exchange(h.run, slices.Sorted(maps.Keys(h.inputs)))
 	if err != nil {
 		return err
@@ -304,7 +304,7 @@ func (h *filesAtHand) pick() error {
 	}
 	for j, reason := range c.out {
 		if reason != "" {
-			h.run.warn("%s is left out: %s", h.File(h.manifest.Files[j].Name), reason)
+			h.run.warn("%s is left out: %s", h.File(h.Manifest.Files[j].Name), reason)
 		}
 	}
 	return nil
@@ -371,7 +371,7 @@ func (h *filesAtHand) check(at *held, c *codedFiles, chosen []int) (damaged bool
 			if _, checked := h.coded[j]; checked || at.coded[j] != h.run.t.Rank() {
 				continue
 			}
-			f, err := h.open(h.File(h.manifest.Files[j].Name))
+			f, err := h.open(h.File(h.Manifest.Files[j].Name))
 			if err != nil {
 				mine[j] = reason(err)
 				continue
@@ -386,7 +386,7 @@ func (h *filesAtHand) check(at *held, c *codedFiles, chosen []int) (damaged bool
 			switch {
 			case errs[i] != nil:
 				mine[j] = reason(errs[i])
-			case sums[i] != h.manifest.Files[j].SHA256:
+			case sums[i] != h.Manifest.Files[j].SHA256:
 				mine[j] = reason(errDamaged)
 			default:
 				h.coded[j] = files[i]
@@ -418,7 +418,7 @@ func (h *filesAtHand) check(at *held, c *codedFiles, chosen []int) (damaged bool
 
 // tooFew says that the coded files have only that rank in the lost inputs.
 func (h *filesAtHand) tooFew(c *codedFiles, lost []int, there, rank int) error {
-	m := h.manifest
+	m := h.Manifest
 	more := len(lost) - rank
 	want := fmt.Sprintf("%d more inputs or coded files are", more)
 	if more == 1 {
@@ -473,25 +473,25 @@ func (h *filesAtHand) fileOf(s slot) (f packetFile, here bool) {
 // bytes returns the length of the file of a slot's packet.
 func (h *filesAtHand) bytes(s slot) int64 {
 	if s.coded >= 0 {
-		return h.manifest.SymbolsPerPacket * int64(h.manifest.SymbolBytes)
+		return h.Manifest.SymbolsPerPacket * int64(h.Manifest.SymbolBytes)
 	}
-	return h.manifest.Inputs[s.input].Bytes
+	return h.Manifest.Inputs[s.input].Bytes
 }
 
 func (h *filesAtHand) source(p int, to *volley.Packet) {
 	s := h.here[p-h.first]
 	n := h.bytes(s.slot)
 	to.Source, to.Size = s.packet, n
-	if s.coded < 0 && h.manifest.BitsPerSymbol != 0 {
-		to.Source, to.Size = field.NewReaderAt(h.field, s.packet, n), field.PackingOf(h.field).Symbols(n)*int64(h.manifest.SymbolBytes)
+	if s.coded < 0 && h.Manifest.BitsPerSymbol != 0 {
+		to.Source, to.Size = field.NewReaderAt(h.field, s.packet, n), field.PackingOf(h.field).Symbols(n)*int64(h.Manifest.SymbolBytes)
 	}
 }
 
 func (h *filesAtHand) sink(p int, to *volley.Packet) {
 	s := h.here[p-h.first]
-	in := h.manifest.Inputs[s.result]
+	in := h.Manifest.Inputs[s.result]
 	to.Coded = cutWriter{s.file, in.Bytes}
-	if h.manifest.BitsPerSymbol != 0 {
+	if h.Manifest.BitsPerSymbol != 0 {
 		to.Coded = unpackingWriter{field.NewWriterAt(h.field, s.file, in.Bytes), in.Name}
 	}
 }
@@ -569,7 +569,7 @@ func (w unpackingWriter) WriteAt(p []byte, offset int64) (int, error) {
 func (h *filesAtHand) finish(*directory) error {
 	var wrong []string
 	for _, s := range h.here {
-		in := h.manifest.Inputs[s.result]
+		in := h.Manifest.Inputs[s.result]
 		if size, sum := s.file.Sum(); size != in.Bytes || sum != in.SHA256 {
 			wrong = append(wrong, in.Name)
 		}

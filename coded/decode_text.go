@@ -19,7 +19,7 @@ type textAtHand struct {
 // openText reads coded.csv.
 func (j *decodeJob) openText() (toDecode, error) {
 	c := j.stored
-	in, entry := c.manifest.Inputs[0], c.manifest.Files[0]
+	in, entry := c.Manifest.Inputs[0], c.Manifest.Files[0]
 	if len(j.survivors) > 0 {
 		return nil, inputf("survivor %s is %s, the input of all processors: there is nothing to decode", j.survivors[0], in.Name)
 	}
@@ -42,8 +42,8 @@ func (j *decodeJob) openText() (toDecode, error) {
 	if err != nil {
 		return nil, input(err)
 	}
-	coded, k := c.manifest.CodedPackets(), c.manifest.Processors
-	if n := c.manifest.SymbolsPerPacket; rows.Rows() != coded || int64(rows.Cols()) != n {
+	coded, k := c.Manifest.CodedPackets(), c.Manifest.Processors
+	if n := c.Manifest.SymbolsPerPacket; rows.Rows() != coded || int64(rows.Cols()) != n {
 		return nil, inputf("%s: %d rows of %d symbols: %s has %d coded packets, and %d symbols_per_packet",
 			path, rows.Rows(), rows.Cols(), c.File(ManifestName), coded, n)
 	}
@@ -76,7 +76,7 @@ func (h *textAtHand) slots() []slot {
 func (h *textAtHand) finish(dir *directory) error {
 	output := h.j.names[0]
 	_, sum, err := h.write(dir, output)
-	if err == nil && sum != h.j.stored.manifest.Inputs[0].SHA256 {
+	if err == nil && sum != h.j.stored.Manifest.Inputs[0].SHA256 {
 		h.j.warn("%s is not %s byte for byte: spaces, comments and leading zeros are not coded", dir.File(output), h.name)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"volley/field"
 	"volley/internal/disk"
 )
 
@@ -16,9 +17,14 @@ type stored struct {
 	Damage   error // of the manifest where its copy took its place
 	Finished bool  // openStored has finished what an interrupted run had committed
 
-	path   string
+	path   string            // of this rank
 	drafts map[string]string // names of files that have not got theirs yet
 	close  func()
+
+	// Of one to decode from, when load has found the manifest all right:
+	named string // the path, as the caller has it for all ranks
+	field field.Field
+	code  *code
 }
 
 // readStored reads the manifest of a directory, or its copy.

@@ -170,24 +170,38 @@ func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 	}
 }
 
-// radix is how many times more ranks each round of a collective reaches: 4 ranks in one round and 16
+// radix is how many times more ranks each round of a collective reaches: 8 ranks in one round and 64
 // in two. Messages are short. More of them at a time would save rounds, and cost the hosts more
 // than a round among many ranks.
-const radix = 4
+const radix = 8
 
-// mostRounds is how many rounds a collective has at most, of 65,536 ranks.
+// mostRounds is how many rounds a collective has at most, of 8^8 ranks.
 const mostRounds = transport.ControlRounds / 2
 
 // rounds lets this rank hear from all others, directly or through others, and all others from it
 // (Bruck et al., 1997). In every round it sends to the ranks span, 2·span, … below its own what it
 // has heard from the span ranks that begin with itself, and receives the same from those above.
 // message returns what goes to the rank that is distance below, and how many bytes come
-// from the one as far above, which take is given.
-func (c *Comm) rounds(ctx context.Context, message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) error {
+// from the one as far above, which take is given. done, unless nil, is called after the last round.
+func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error, done func()) executor.Beside {
 	k, rank := c.t.Size(), c.t.Rank()
-	number := c.first
-	for span := 1; span < k; span = min(k, radix*span) {
-		var receives, sends []*transport.Transfer
+	number, span, left := c.first, 1, 0
+	return func(over *transport.Transfer, err error) (receives []*transport.Transfer, _ error) {
+		if over != nil {
+			if err == nil && over.Receive {
+				err = take(over.ID, over.Parts[0])
+			}
+			if left--; err != nil || left > 0 {
+				return nil, err
+			}
+		}
+		if span >= k {
+			if done != nil {
+				done()
+			}
+			return nil, nil
+		}
+		var sends []*transport.Transfer
 		for distance := span; distance < min(k, radix*span); distance += span {
 			tag := transport.Tag{Round: number, Port: distance/span - 1}
 			data, length := message(span, distance)
@@ -195,50 +209,48 @@ func (c *Comm) rounds(ctx context.Context, message func(span, distance int) (sen
 			sends = append(sends, &transport.Transfer{Rank: (rank + k - distance) % k, Tag: tag, Parts: [][]byte{data}})
 			c.Bytes += int64(len(data))
 		}
-		if err := c.post(append(receives, sends...), take)(ctx); err != nil {
-			return c.fail(err)
-		}
-		number++
+		number, span, left = number+1, min(k, radix*span), 2*len(sends)
 		c.Rounds++
+		return append(receives, sends...), nil
 	}
-	return nil
 }
 
-// post posts transfers, receives first, and returns what waits for all of them. Messages that
-// come are given to take, with the ID of their transfer. What a message says counts before the error
-// of a send, whose receiver may have gone.
-func (c *Comm) post(transfers []*transport.Transfer, take func(id int, data []byte) error) (settle func(context.Context) error) {
+// run runs a collective by itself. What a message says counts before the error of a send, whose
+// receiver may have gone.
+func (c *Comm) run(ctx context.Context, b executor.Beside) error {
 	q := c.t.NewQueue()
-	q.Post(transfers...)
-	return func(ctx context.Context) error {
-		var unsent error
-		for left := slices.Clone(transfers); len(left) > 0; {
-			if unsent != nil && !left[0].Receive {
-				return unsent
-			}
-			t := left[0]
-			err := c.wait(ctx, t.Rank, func(ctx context.Context) error {
-				over, err := q.Wait(ctx)
-				t = cmp.Or(over, t)
-				return err
-			})
-			left = slices.DeleteFunc(left, func(x *transport.Transfer) bool { return x == t })
-			if err != nil {
-				err = fmt.Errorf("rank %d: %v: %w", c.t.Rank(), t, err)
-			}
-			switch {
-			case err != nil && t.Receive:
-				return err
-			case err != nil:
-				unsent = cmp.Or(unsent, err)
-			case t.Receive:
-				if err := take(t.ID, t.Parts[0]); err != nil {
-					return err
-				}
-			}
+	var left []*transport.Transfer
+	var unsent error
+	more, err := b(nil, nil)
+	for {
+		if err != nil {
+			return c.fail(err)
 		}
-		return unsent
+		q.Post(more...)
+		left = append(left, more...)
+		if len(left) == 0 || unsent != nil && !left[0].Receive {
+			break
+		}
+		t := left[0]
+		err = c.wait(ctx, t.Rank, func(ctx context.Context) error {
+			over, err := q.Wait(ctx)
+			t = cmp.Or(over, t)
+			return err
+		})
+		left = slices.DeleteFunc(left, func(x *transport.Transfer) bool { return x == t })
+		if err != nil {
+			err = fmt.Errorf("rank %d: %v: %w", c.t.Rank(), t, err)
+		}
+		if more = nil; err != nil && !t.Receive {
+			unsent, err = cmp.Or(unsent, err), nil
+			continue
+		}
+		more, err = b(t, err)
 	}
+	if unsent != nil {
+		return c.fail(unsent)
+	}
+	return nil
 }
 
 // wait bounds a wait for a message from or to a rank.
@@ -262,27 +274,44 @@ func (c *Comm) fail(err error) error {
 	return err
 }
 
-// Allgather returns the records of all ranks, which are equally long.
-func (c *Comm) Allgather(ctx context.Context, record []byte) ([][]byte, error) {
-	k, n := c.t.Size(), len(record)
-	heard := append(make([]byte, 0, k*n), record...)[:k*n] // from this rank on
-	err := c.rounds(ctx, func(span, distance int) ([]byte, int) {
+// Gather returns an Allgather to be run beside other messages. It asks for the record of this rank
+// when it begins, and gives the records of all to done.
+func (c *Comm) Gather(record func() []byte, done func(records [][]byte)) executor.Beside {
+	k := c.t.Size()
+	var heard []byte // from this rank on
+	n := 0
+	b := c.rounds(func(span, distance int) ([]byte, int) {
 		data := heard[:min(span, k-distance)*n]
 		return data, len(data)
 	}, func(distance int, data []byte) error {
 		copy(heard[distance*n:], data)
 		return nil
+	}, func() {
+		records := make([][]byte, k)
+		for i := range records {
+			records[(c.t.Rank()+i)%k] = heard[i*n:][:n:n]
+		}
+		done(records)
 	})
-	records := make([][]byte, k)
-	for i := range records {
-		records[(c.t.Rank()+i)%k] = heard[i*n:][:n:n]
+	return func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
+		if over == nil {
+			own := record()
+			n = len(own)
+			heard = append(make([]byte, 0, k*n), own...)[:k*n]
+		}
+		return b(over, err)
 	}
+}
+
+// Allgather returns the records of all ranks, which are equally long.
+func (c *Comm) Allgather(ctx context.Context, record []byte) (records [][]byte, err error) {
+	err = c.run(ctx, c.Gather(func() []byte { return record }, func(all [][]byte) { records = all }))
 	return records, err
 }
 
 // Barrier returns when all ranks have come to it.
 func (c *Comm) Barrier(ctx context.Context) error {
-	return c.rounds(ctx, func(_, _ int) ([]byte, int) { return nil, 0 }, func(int, []byte) error { return nil })
+	return c.run(ctx, c.rounds(func(_, _ int) ([]byte, int) { return nil, 0 }, func(int, []byte) error { return nil }, nil))
 }
 
 // Barrier returns when all ranks have come to it. A wait for one message is bounded by the

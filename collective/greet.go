@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"volley/executor"
 	"volley/transport"
 )
 
@@ -110,7 +111,7 @@ const (
 // largest makes each word the largest that a rank has.
 func (c *Comm) largest(ctx context.Context, words []uint64) error {
 	var data []byte
-	return c.rounds(ctx, func(span, distance int) ([]byte, int) {
+	return c.run(ctx, c.rounds(func(span, distance int) ([]byte, int) {
 		if distance == span { // of this round's messages, which are alike, the first
 			data = pack(greets, words)
 		}
@@ -121,38 +122,36 @@ func (c *Comm) largest(ctx context.Context, words []uint64) error {
 			words[i] = max(words[i], theirs[i])
 		}
 		return err
-	})
+	}, nil))
 }
 
-// Resume is called in place of Greet by a rank that goes on by an earlier agreement, which has
-// the id. It lets the rank below know, and returns at once what waits until the rank above has done
-// the same by the same agreement. So a rank that greets instead finds out, and aborts the group
+// Resume is run in place of Greet, beside other messages, by a rank that goes on by an earlier
+// agreement, which has the id. It lets the rank below know, and finds out whether the rank above
+// does the same by the same agreement. So a rank that greets instead finds out, and aborts the group
 // before others have waited for it in vain.
-func (c *Comm) Resume(id uint64) (settle func(context.Context) error) {
+func (c *Comm) Resume(id uint64) executor.Beside {
 	k, rank := c.t.Size(), c.t.Rank()
-	if k == 1 {
-		return func(context.Context) error { return nil }
-	}
-	words := make([]uint64, greetingWords)
-	words[0] = id
-	data := pack(resumes, words)
-	c.Bytes += int64(len(data))
-	// As the first message of a greeting.
-	exchanged := c.post([]*transport.Transfer{
-		{Rank: (rank + 1) % k, Parts: [][]byte{make([]byte, len(data))}, Receive: true},
-		{Rank: (rank + k - 1) % k, Parts: [][]byte{data}},
-	}, func(_ int, data []byte) error {
-		theirs, err := c.unpack(resumes, 1, data)
+	return func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
+		switch {
+		case k == 1 || over != nil && err == nil && !over.Receive:
+			return nil, nil
+		case over == nil:
+			words := make([]uint64, greetingWords)
+			words[0] = id
+			data := pack(resumes, words)
+			c.Bytes += int64(len(data))
+			return []*transport.Transfer{ // as the first messages of a greeting
+				{Rank: (rank + 1) % k, Parts: [][]byte{make([]byte, len(data))}, Receive: true},
+				{Rank: (rank + k - 1) % k, Parts: [][]byte{data}},
+			}, nil
+		case err != nil:
+			return nil, misheard(err)
+		}
+		theirs, err := c.unpack(resumes, 1, over.Parts[0])
 		if err == nil && theirs[0] != id {
 			err = &PeerError{Reason: fmt.Sprintf("ranks %d and %d go on by different agreements: use the same encoders in the same order at all ranks", rank, (rank+1)%k)}
 		}
-		return err
-	})
-	return func(ctx context.Context) error {
-		if err := exchanged(ctx); err != nil {
-			return c.fail(misheard(err))
-		}
-		return nil
+		return nil, err
 	}
 }
 

@@ -137,11 +137,11 @@ func TestGreetForm(t *testing.T) {
 	}
 }
 
-// TestWords gives all ranks the largest of each word, in one round up to 4 ranks.
+// TestWords gives all ranks the largest of each word, in one round up to 8 ranks.
 func TestWords(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 15, 16, 17, 40, 257} {
+	for _, n := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 40, 65, 257} {
 		rounds := 0
-		for reach := 1; reach < n; reach *= 4 {
+		for reach := 1; reach < n; reach *= radix {
 			rounds++
 		}
 		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
@@ -156,7 +156,7 @@ func TestWords(t *testing.T) {
 			if want := []uint64{uint64(n) - 1, uint64(n), most, 0}; err == nil && !slices.Equal(own, want) {
 				t.Errorf("rank %d of %d: %v, want %v", r, n, own, want)
 			}
-			if c.Rounds != rounds || n <= 4 && c.Bytes != int64(152*(n-1)) {
+			if c.Rounds != rounds || n <= radix && c.Bytes != int64(152*(n-1)) {
 				t.Errorf("rank %d of %d: %d rounds, %d bytes", r, n, c.Rounds, c.Bytes)
 			}
 			return err
@@ -200,6 +200,12 @@ func TestAllgather(t *testing.T) {
 	}
 }
 
+// resume goes on by the agreement of the id.
+func resume(ctx context.Context, tr transport.Transport, id uint64) error {
+	c := New(tr, 0)
+	return c.run(ctx, c.Resume(id))
+}
+
 // TestResume lets all ranks go on by an agreement, or some by another one, or greet anew: then
 // nobody waits for ever, and all name a rank that does and one that does not.
 func TestResume(t *testing.T) {
@@ -208,9 +214,9 @@ func TestResume(t *testing.T) {
 			for _, other := range []uint64{1, 2} {
 				errs := ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
 					if other == 2 && tr.Rank() == anew {
-						return New(tr, 0).Resume(2)(ctx)
+						return resume(ctx, tr, 2)
 					}
-					return New(tr, 0).Resume(1)(ctx)
+					return resume(ctx, tr, 1)
 				})
 				for r, err := range errs {
 					apart := other == 2 && n > 1
@@ -227,10 +233,14 @@ func TestResume(t *testing.T) {
 				if tr.Rank() == anew {
 					return greet(ctx, tr, "encode")
 				}
-				settle := New(tr, 0).Resume(1)
 				if tr.Rank() != (anew+1)%n { // which waits for data from who greets
-					return settle(ctx)
+					return resume(ctx, tr, 1)
 				}
+				said, err := New(tr, 0).Resume(1)(nil, nil)
+				if err != nil {
+					return err
+				}
+				tr.NewQueue().Post(said...)
 				return transport.Receive(ctx, tr, anew, transport.Tag{Round: transport.ControlRounds})
 			})
 			for _, r := range []int{anew, (anew + 1) % n} {

@@ -16,7 +16,6 @@ type compiler struct {
 	field    field.Field
 	planar   field.Planar  // unless nil, maps are those of planes
 	minus    field.Element // -1
-	binary   bool          // the characteristic is 2
 	programs []*plan.Program
 
 	values []value

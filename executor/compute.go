@@ -17,14 +17,26 @@ const (
 	blockUnit  = 128
 )
 
-// minShared is the multiply-adds, of bytes, from which they are worth sharing.
-const minShared = 256 << 10
+// From so many multiply-adds, of bytes, they are worth sharing: a core takes some 10 µs to wake up, or a
+// time slice where others keep it busy.
+const (
+	minShared       = 256 << 10
+	minSharedBinary = 2 << 20 // of characteristic 2, whose kernels do as many in some 50 µs
+)
+
+// shared reports whether what is computed of elements of n bytes is worth sharing.
+func (x *Executable) shared(n int) bool {
+	if x.binary {
+		return x.work*n >= minSharedBinary
+	}
+	return x.work*n >= minShared
+}
 
 // chooseBlocks chooses the length of a block, for elements of n bytes.
 func (r *run) chooseBlocks(n int) {
 	each := cacheBytes / max(1, r.x.scratch)
 	each = min(max(each, leastBlock), mostBlock)
-	if share := n / r.workersFor(n); share < each && r.x.work*n >= minShared {
+	if share := n / r.workersFor(n); share < each && r.x.shared(n) {
 		each = share // a block for every core
 	}
 	r.blockLength = max(blockUnit, (each+blockUnit-1)/blockUnit*blockUnit)
@@ -43,7 +55,7 @@ func (l *lane) compute(s int) {
 	l.operations = l.x.steps[s].operations
 	switch blocks := l.blocks(l.element); {
 	case len(l.operations) == 0:
-	case l.x.work*l.element < minShared:
+	case !l.x.shared(l.element):
 		for b := range blocks {
 			l.computeBlock(0, b)
 		}

@@ -46,6 +46,7 @@ type Executable struct {
 	scratch  int          // blocks of elements that only a round needs
 	widest   int          // inputs and outputs of an operation
 	work     int          // multiply-adds of a symbol
+	binary   bool         // the characteristic is 2
 	planar   field.Planar // of operations that convert
 }
 
@@ -126,9 +127,9 @@ func Prepare(p plan.Plan, rank, ranks int) (*Executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first}
 	minus := info.Field.Sub(field.Element{}, field.One)
-	c := &compiler{x: x, field: info.Field, minus: minus, binary: minus == field.One, programs: programs, zero: -1}
+	x := &Executable{plan: p, rank: rank, ranks: ranks, planRounds: info.Rounds(), first: first, binary: minus == field.One}
+	c := &compiler{x: x, field: info.Field, minus: minus, programs: programs, zero: -1}
 	if err := c.follow(); err != nil {
 		return nil, err
 	}

@@ -63,6 +63,9 @@ type Job struct {
 	Header []byte
 	Check  func(rank int, header []byte) error
 
+	// Beside exchange messages of their own along with those of the packets.
+	Beside []Beside
+
 	// Observe, unless nil, sees every segment's inputs and outputs of a processor, piece
 	// by piece, before they are written, in ascending order. It may not keep or change
 	// them. It is called for several processors at a time.
@@ -75,6 +78,11 @@ type Job struct {
 	// Trace, unless nil, records what the rank does when.
 	Trace *trace.Recorder
 }
+
+// A Beside is called with nil when the first messages of a run are posted, and then with each of its
+// own transfers that is over, and the error of it. It returns transfers to be posted next. An error
+// ends the run.
+type Beside func(over *transport.Transfer, err error) ([]*transport.Transfer, error)
 
 // An Input is a packet to read, in memory or behind a reader.
 type Input struct {

@@ -1,8 +1,10 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"volley/trace"
 	"volley/transport"
@@ -13,6 +15,12 @@ type transfer struct {
 	transport.Transfer
 	began int64
 	over  bool
+}
+
+// A beside is a transfer of one of [Job].Beside.
+type beside struct {
+	*transport.Transfer
+	of Beside
 }
 
 // runSteps computes, sends and receives all of the segment. A message leaves when what it carries
@@ -30,12 +38,18 @@ func (l *lane) runSteps(ctx context.Context) error {
 	}
 	l.posted, l.oldest = 0, 0
 	l.postReceives()
-	for {
+	for begun := l.offset > 0; ; {
 		for n := 0; n < len(l.ready); n++ { // it grows
 			l.runStep(l.ready[n])
 		}
 		l.ready = l.ready[:0]
 		l.post()
+		for i := 0; i < len(l.Beside) && !begun; i++ {
+			if err := l.goOn(beside{of: l.Beside[i]}, nil); err != nil {
+				return err
+			}
+		}
+		begun = true
 		if l.oldest == len(x.receives) {
 			break
 		}
@@ -125,18 +139,38 @@ func (l *lane) post() {
 	}
 }
 
+// goOn tells a [Job].Beside what is over, and posts what it returns.
+func (l *lane) goOn(b beside, err error) error {
+	if err != nil {
+		err = fmt.Errorf("rank %d: %v: %w", l.x.rank, b.Transfer, err)
+	}
+	more, err := b.of(b.Transfer, err)
+	if err != nil {
+		return err
+	}
+	for _, t := range more {
+		l.beside = append(l.beside, beside{t, b.of})
+	}
+	l.queue.Post(more...)
+	return nil
+}
+
 // await waits until a message is received or sent.
 func (l *lane) await(ctx context.Context) error {
 	l.post()
 	began := l.Trace.Now()
-	receive, id := l.missing()
-	l.watchdog.start(l.message(receive, id).rank)
+	missing := l.missing()
+	l.watchdog.start(missing.Rank)
 	t, err := l.queue.Wait(ctx)
 	err = l.watchdog.stop(err)
-	if t != nil {
-		receive, id = t.Receive, t.ID
+	t = cmp.Or(t, missing)
+	if i := slices.IndexFunc(l.beside, func(b beside) bool { return b.Transfer == t }); i >= 0 {
+		b := l.beside[i]
+		l.beside = slices.Delete(l.beside, i, i+1)
+		return l.goOn(b, err)
 	}
-	if receive {
+	id := t.ID
+	if t.Receive {
 		return l.received(id, began, err)
 	}
 	m, sent := &l.x.sends[id], &l.sends[id]
@@ -177,27 +211,22 @@ func (l *lane) received(id int, began int64, err error) error {
 	return nil
 }
 
-// missing returns which message has been waited for the longest.
-func (l *lane) missing() (receive bool, id int) {
+// missing returns the transfer that has been waited for the longest.
+func (l *lane) missing() *transport.Transfer {
 	if l.oldest < len(l.receives) {
-		return true, l.oldest
+		return &l.receives[l.oldest].Transfer
 	}
-	for l.sends[id].over {
-		id++
+	for id := range l.sends {
+		if !l.sends[id].over {
+			return &l.sends[id].Transfer
+		}
 	}
-	return false, id
+	return l.beside[0].Transfer
 }
 
-func (l *lane) message(receive bool, id int) *message {
-	if receive {
-		return &l.x.receives[id].message
-	}
-	return &l.x.sends[id].message
-}
-
-// settle waits until what was sent may be overwritten.
+// settle waits until what was sent may be overwritten, and what runs beside has ended.
 func (l *lane) settle(ctx context.Context) error {
-	for l.sending > 0 {
+	for l.sending > 0 || len(l.beside) > 0 {
 		if err := l.await(ctx); err != nil {
 			return err
 		}

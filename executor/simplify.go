@@ -10,7 +10,7 @@ import (
 // another and both need it, as in a butterfly. In characteristic 2 maps multiply as fast as
 // they add, so there it does nothing.
 func (c *compiler) shareProducts() {
-	if c.binary {
+	if c.x.binary {
 		return
 	}
 	scaled := map[int][]int{} // products of an element, by it
@@ -60,7 +60,7 @@ func (c *compiler) inlineProducts() {
 		v := &c.values[id]
 		changed := false
 		for n, t := range v.terms {
-			if s := &c.values[t.value]; s.isProduct() && !s.kept && (c.binary || s.uses == 1) {
+			if s := &c.values[t.value]; s.isProduct() && !s.kept && (c.x.binary || s.uses == 1) {
 				v.terms[n] = term{s.terms[0].value, c.field.Mul(t.coef, s.terms[0].coef)}
 				changed = true
 			}

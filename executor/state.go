@@ -48,6 +48,7 @@ type lane struct {
 	sending  int                   // sends that are not over
 	posted   int                   // receives
 	oldest   int                   // receive that is not over, or all of them
+	beside   []beside              // transfers of Job.Beside that are not over
 	needs    []int                 // what each step still needs
 	ready    []int                 // steps
 

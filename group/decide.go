@@ -13,15 +13,13 @@ import (
 type current struct {
 	generation int64  // 0: the group was never protected
 	root       string // SHA-256 of its manifest
-	version    int
-	newest     int64 // generation that a new one comes after
+	newest     int64  // generation that a new one comes after
 }
 
 // A claim is a generation as some nodes have it.
 type claim struct {
 	generation int64
 	root       string
-	version    int
 	nodes      int
 	tolerate   int
 	holders    []int // nodes
@@ -79,7 +77,7 @@ func decide(states []*state, believe string) (c current, err error) {
 			i := slices.IndexFunc(claims, func(x *claim) bool { return x.generation == h.Generation && x.root == h.Root })
 			if i < 0 {
 				i = len(claims)
-				claims = append(claims, &claim{generation: h.Generation, root: h.Root, version: h.Version, nodes: h.Nodes, tolerate: h.Tolerate})
+				claims = append(claims, &claim{generation: h.Generation, root: h.Root, nodes: h.Nodes, tolerate: h.Tolerate})
 			}
 			x := claims[i]
 			if x.holders = append(x.holders, n); h.Committed {
@@ -95,7 +93,7 @@ func decide(states []*state, believe string) (c current, err error) {
 		if x.nodes != k {
 			return c, inputf("%s is of a group of %d nodes, and %d were given: give them all, lost ones too%s", states[x.committed[0]].Dir, x.nodes, k, orEmpty)
 		}
-		return current{x.generation, x.root, x.version, newestOf(states, x.generation)}, alikeGroup(states)
+		return current{x.generation, x.root, newestOf(states, x.generation)}, alikeGroup(states)
 	}
 	if believe != "" {
 		n, err := nodeNamed(states, believe)

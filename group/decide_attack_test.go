@@ -31,7 +31,7 @@ func forgeries(k, r int) []held {
 			for _, nodes := range []int{k, k + 1} {
 				for _, group := range []string{"G", "H"} {
 					for _, committed := range []bool{true, false} {
-						h := held{Generation: g, Version: Version, Group: group, Nodes: nodes, Tolerate: tolerate, Committed: committed, Complete: true}
+						h := held{Generation: g, Group: group, Nodes: nodes, Tolerate: tolerate, Committed: committed, Complete: true}
 						h.Root = fmt.Sprint(forgedRoot, g, nodes, tolerate, group)
 						list = append(list, h)
 					}

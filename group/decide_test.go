@@ -12,7 +12,7 @@ import (
 func stateOf(letter byte, n, k, r int) *state {
 	s := &state{Dir: fmt.Sprint("/n", n), Node: n, Group: "G", Files: true}
 	has := func(g int64, committed, complete bool) {
-		s.Held = append(s.Held, held{Generation: g, Version: Version, Group: "G", Nodes: k, Tolerate: r, Root: fmt.Sprint("root ", g), Committed: committed, Complete: complete})
+		s.Held = append(s.Held, held{Generation: g, Group: "G", Nodes: k, Tolerate: r, Root: fmt.Sprint("root ", g), Committed: committed, Complete: complete})
 		s.Numbers = append(s.Numbers, g)
 	}
 	switch letter {
@@ -292,7 +292,7 @@ func TestDecideGroups(t *testing.T) {
 		states = append(states, stateOf('1', n, 3, 1))
 	}
 	// Somebody gave fewer nodes once, and that run was interrupted: it does not count.
-	states[0].Held = append(states[0].Held, held{Generation: 2, Version: Version, Group: "G", Nodes: 2, Tolerate: 1, Root: "root 2", Complete: true})
+	states[0].Held = append(states[0].Held, held{Generation: 2, Group: "G", Nodes: 2, Tolerate: 1, Root: "root 2", Complete: true})
 	if c, err := decide(states, ""); err != nil || c.generation != 1 {
 		t.Errorf("generation %d, %v", c.generation, err)
 	}
@@ -302,14 +302,14 @@ func TestDecideGroups(t *testing.T) {
 		states = append(states, stateOf('2', n, 5, 1))
 	}
 	states[0].Held[0].Root = "forged"
-	states[1].Held = append(states[1].Held, held{Generation: 3, Version: Version, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 3", Complete: true})
+	states[1].Held = append(states[1].Held, held{Generation: 3, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 3", Complete: true})
 	if c, err := decide(states, ""); err != nil || c.generation != 2 || c.root != "root 2" {
 		t.Errorf("generation %d, %s, %v", c.generation, c.root, err)
 	}
 	// What is not complete hides nothing that is.
 	for n := range states {
 		states[n] = stateOf('j', n, 5, 1)
-		states[n].Held = append(states[n].Held, held{Generation: 2, Version: Version, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 2", Complete: true})
+		states[n].Held = append(states[n].Held, held{Generation: 2, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 2", Complete: true})
 	}
 	if c, err := decide(states, ""); err != nil || c.generation != 2 {
 		t.Errorf("generation %d, %v", c.generation, err)

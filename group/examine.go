@@ -180,7 +180,7 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	switch {
 	case h == nil:
 		c.note(metaName+"/manifest", Damaged, nil)
-	case s.version > 1 && len(h.Records) < s.manifest.Copies:
+	case len(h.Records) < s.manifest.Copies:
 		c.note(metaName+"/member", Damaged, nil)
 	default:
 		c.Manifest = true
@@ -211,9 +211,6 @@ func (s *session) examineMeta(n *node, c *condition) error {
 
 // lostRows returns, by chunk, the rows in which a node has data.
 func (m *Manifest) lostRows(x *Member) [][]int {
-	if m.Version == 1 {
-		return all(m, m.DataChunks)
-	}
 	list := make([][]int, m.DataChunks)
 	for _, g := range m.segments(extentsOf(x.Entries)) {
 		if rows := list[g.chunk]; len(rows) == 0 || rows[len(rows)-1] != g.row {
@@ -239,20 +236,16 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 	if last == nil || n.index >= last.manifest.Nodes {
 		return nil, nil, nil
 	}
-	var x *Member
-	if last.manifest.Version == 1 {
-		x = last.members[n.index]
-	} else {
-		text, err := n.record(last.manifest, n.index)
-		if disk.Failed(err) {
-			return nil, nil, err
-		}
-		if err != nil || disk.Sum(text) != last.manifest.Records[n.index].SHA256 {
-			return nil, nil, nil
-		}
-		if x, err = last.manifest.decodeMember(text); err != nil {
-			return nil, nil, nil
-		}
+	text, err := n.record(last.manifest, n.index)
+	if disk.Failed(err) {
+		return nil, nil, err
+	}
+	if err != nil || disk.Sum(text) != last.manifest.Records[n.index].SHA256 {
+		return nil, nil, nil
+	}
+	x, err := last.manifest.decodeMember(text)
+	if err != nil {
+		return nil, nil, nil
 	}
 	d := newData(n.dir, x.Entries, true)
 	defer d.close()

@@ -71,7 +71,11 @@ func (x *target) begin() error {
 	var within []Name
 	for _, i := range x.others {
 		e := &x.member.Entries[i]
-		if info, err := n.dir.Lstat("."); e.Path == "." && err == nil {
+		if e.Path == "." {
+			info, err := n.dir.Lstat(".")
+			if err != nil {
+				return err
+			}
 			note(openedOf(*e, info))
 		}
 		within = append(within, Name(path.Dir(string(e.Path))))

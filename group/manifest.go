@@ -2,7 +2,6 @@ package group
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -15,11 +14,10 @@ import (
 	"volley/internal/disk"
 )
 
-// Format and Version are those of the manifests that this package writes. It reads version
-// 1, too.
+// Format and Version are those of manifests. Version 2, which is read too, has SHA-256 only.
 const (
 	Format  = "volley-group"
-	Version = 2
+	Version = 3
 )
 
 // A Manifest says how the parity of a generation was made, and whose records belong to it.
@@ -34,7 +32,7 @@ type Manifest struct {
 	Layout     string `json:"layout"`
 	Field      string `json:"field"`
 	Matrix     string `json:"matrix"`
-	Digest     string `json:"digest,omitempty"` // of segments, parity and records
+	Digest     string `json:"digest"` // of segments and parity
 
 	DataChunks   int   `json:"data_chunks"` // of every node
 	ParityChunks int   `json:"parity_chunks"`
@@ -58,18 +56,13 @@ type Member struct {
 	Bytes   int64   `json:"bytes"` // of its data, with what is between files
 	Entries []Entry `json:"entries"`
 
-	// SHA-256 of its segments, in the order of their places, one after the other. A segment
+	// Digests of its segments, in the order of their places, one after the other. A segment
 	// is the part of a file in a block.
 	Segments []byte `json:"segments"`
 
-	// SHA-256 of its parity blocks, in the order of their places.
+	// Digests of its parity blocks, in the order of their places.
 	Parity []byte `json:"parity"`
-
-	blocks []byte // of version 1 instead of segments: SHA-256 of the data blocks, zeros included
 }
-
-// digestName is what the digests of version 2 are.
-const digestName = "sha256"
 
 // rows returns how many blocks a chunk has.
 func (m *Manifest) rows() int { return int((m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes) }
@@ -81,44 +74,26 @@ func (m *Manifest) block(row int) (offset, n int64) {
 }
 
 // offsetOf returns where the block of a row and chunk lies in the data or parity of a node, which
-// has that many chunks: row by row, so that more data comes after all there is. In version 1
-// it is chunk by chunk.
+// has that many chunks: row by row, so that more data comes after all there is.
 func (m *Manifest) offsetOf(row, chunk, chunks int) int64 {
 	offset, n := m.block(row)
-	if m.Version == 1 {
-		return int64(chunk)*m.ChunkBytes + offset
-	}
 	return offset*int64(chunks) + int64(chunk)*n
 }
 
 // blockAt returns the block of data that has a byte, and where it ends.
 func (m *Manifest) blockAt(at int64) (row, chunk int, end int64) {
-	if m.Version == 1 {
-		chunk = int(at / m.ChunkBytes)
-		row = int(at % m.ChunkBytes / m.BlockBytes)
-	} else {
-		width := int64(m.DataChunks) * m.BlockBytes
-		row = int(at / width)
-		_, n := m.block(row)
-		chunk = int(at % width / n)
-	}
+	width := int64(m.DataChunks) * m.BlockBytes
+	row = int(at / width)
 	_, n := m.block(row)
+	chunk = int(at % width / n)
 	return row, chunk, m.offsetOf(row, chunk, m.DataChunks) + n
 }
 
 // inOrder calls f for all blocks of chunks, in the order of their places.
 func (m *Manifest) inOrder(chunks int, f func(row, chunk int, at, n int64) error) error {
-	outer, inner := m.rows(), chunks
-	if m.Version == 1 {
-		outer, inner = inner, outer
-	}
-	for i := range outer {
-		for j := range inner {
-			row, chunk := i, j
-			if m.Version == 1 {
-				row, chunk = j, i
-			}
-			_, n := m.block(row)
+	for row := range m.rows() {
+		_, n := m.block(row)
+		for chunk := range chunks {
 			if err := f(row, chunk, m.offsetOf(row, chunk, chunks), n); err != nil {
 				return err
 			}
@@ -129,9 +104,6 @@ func (m *Manifest) inOrder(chunks int, f func(row, chunk int, at, n int64) error
 
 // number returns which of all blocks of chunks the one of a row and chunk is, in order.
 func (m *Manifest) number(row, chunk, chunks int) int {
-	if m.Version == 1 {
-		return chunk*m.rows() + row
-	}
 	return row*chunks + chunk
 }
 
@@ -197,38 +169,35 @@ func (m *Manifest) encode(key []byte) ([]byte, error) {
 // DecodeManifest reads a manifest as it is stored, and checks it, but not with which key it was
 // made.
 func DecodeManifest(data []byte) (*Manifest, error) {
-	m, _, err := decodeManifest(data)
-	return m, err
-}
-
-// decodeManifest returns, of version 1, the members as well.
-func decodeManifest(data []byte) (*Manifest, []*Member, error) {
 	text, mac, err := unsealKeyed(data)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var head struct { // first, as another version has other keys
 		Format  string
 		Version int
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	switch {
 	case head.Format != Format:
-		return nil, nil, fmt.Errorf("format: %q: want %q", head.Format, Format)
-	case head.Version == 1 && mac != "":
-		return nil, nil, errors.New("hmac_sha256: version 1 has none")
-	case head.Version == 1:
-		return decodeVersion1(text)
-	case head.Version != Version:
-		return nil, nil, fmt.Errorf("version: %d: this program knows versions 1 and %d", head.Version, Version)
+		return nil, fmt.Errorf("format: %q: want %q", head.Format, Format)
+	case head.Version != 2 && head.Version != Version:
+		return nil, &versionError{head.Version}
 	}
 	m := &Manifest{mac: mac}
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return m, nil, m.validate()
+	return m, m.validate()
+}
+
+// A versionError says that a manifest has a version that this program does not know.
+type versionError struct{ version int }
+
+func (e *versionError) Error() string {
+	return fmt.Sprintf("version: %d: this program knows versions 2 and %d", e.version, Version)
 }
 
 // validate returns an error that names a field which contradicts others.
@@ -240,8 +209,8 @@ func (m *Manifest) validate() error {
 		return err
 	}
 	switch {
-	case m.Digest != digestName:
-		return fmt.Errorf("digest: %q: this program knows %s", m.Digest, digestName)
+	case digestBytes[m.Digest] == 0 || m.Version == 2 && m.Digest != SHA256:
+		return fmt.Errorf("digest: %q: version %d has no such digest", m.Digest, m.Version)
 	case m.Copies < 1 || m.Copies > m.Nodes:
 		return fmt.Errorf("copies: %d: want 1 to %d", m.Copies, m.Nodes)
 	}
@@ -269,7 +238,7 @@ func (m *Manifest) validateCode() error {
 		return fmt.Errorf("generation: %d: want 1 to %d", m.Generation, int64(mostGeneration))
 	case m.ChunkBytes < 0 || m.ChunkBytes%align != 0 || m.ChunkBytes > mostChunk:
 		return fmt.Errorf("chunk_bytes: %d: want a multiple of %d, to %d", m.ChunkBytes, align, int64(mostChunk))
-	case m.BlockBytes < align || m.BlockBytes%align != 0 || m.BlockBytes > mostBlock || m.Version > 1 && m.BlockBytes > longBlock:
+	case m.BlockBytes < align || m.BlockBytes%align != 0 || m.BlockBytes > longBlock:
 		return fmt.Errorf("block_bytes: %d: want a multiple of %d, to %d", m.BlockBytes, align, int64(longBlock))
 	case m.BlockBytes > 4*usualBlock && (m.ChunkBytes/m.BlockBytes+1)*int64(m.DataChunks+m.ParityChunks) < fewBlocks:
 		return fmt.Errorf("block_bytes: %d: too long for chunks of %d bytes", m.BlockBytes, m.ChunkBytes)
@@ -317,7 +286,7 @@ func (m *Manifest) validateMember(x *Member) error {
 			return fmt.Errorf("entries: %q: its directory is not among them", string(p))
 		}
 	}
-	if n := m.countSegments(list); m.Version > 1 && int64(len(x.Segments))/sha256.Size != n || len(x.Segments)%sha256.Size != 0 {
+	if n, each := m.countSegments(list), int64(digestBytes[m.Digest]); int64(len(x.Segments))/each != n || int64(len(x.Segments))%each != 0 {
 		return fmt.Errorf("segments: %d bytes of digests of %d segments", len(x.Segments), n)
 	}
 	return nil
@@ -338,7 +307,7 @@ func (m *Manifest) countSegments(x extents) int64 {
 // validateDigests checks the number of digests of chunks. What there are bounds the rows.
 func (m *Manifest) validateDigests(name string, digests []byte, chunks int) error {
 	// Rows are compared first, as the product may overflow.
-	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(digests)) || int64(len(digests)) != int64(chunks)*rows*sha256.Size {
+	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(digests)) || int64(len(digests)) != int64(chunks)*rows*int64(digestBytes[m.Digest]) {
 		return fmt.Errorf("%s: %d bytes of digests of %d chunks of %d blocks", name, len(digests), chunks, rows)
 	}
 	return nil
@@ -372,7 +341,6 @@ func (e *Entry) validate(seen map[Name]string) error {
 const (
 	align          = 8       // bytes that chunks and blocks are multiples of: those of symbols of all fields
 	mostChunk      = 1 << 56 // bytes, so that sums do not overflow
-	mostBlock      = 1 << 30 // bytes, in version 1
 	longBlock      = 1 << 26 // bytes, which are read at a time
 	fewBlocks      = 64      // of a node, which has more of them before they get longer
 	mostGeneration = 1 << 53
@@ -410,7 +378,7 @@ func (m *Manifest) geometry(most int64, earlier *Manifest) {
 // follows reports whether the parity of an earlier generation can be that of this one, where
 // nothing has changed: it is made in the same way.
 func (m *Manifest) follows(earlier *Manifest) bool {
-	return earlier != nil && earlier.Version == m.Version && earlier.Layout == m.Layout && earlier.Nodes == m.Nodes &&
+	return earlier != nil && earlier.Digest == m.Digest && earlier.Layout == m.Layout && earlier.Nodes == m.Nodes &&
 		earlier.Tolerate == m.Tolerate && cmp.Or(earlier.Matrix, Cauchy) == cmp.Or(m.Matrix, Cauchy)
 }
 

@@ -3,7 +3,6 @@ package group
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"slices"
@@ -41,7 +40,7 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 	p := &pass{s: s, m: m, code: c, works: works, follows: m.keeps(s.manifest)}
 	for _, n := range works {
 		n.sums, n.force = newSums(m, n.data.extents), force
-		n.member.Parity = make([]byte, m.rows()*m.ParityChunks*sha256.Size)
+		n.member.Parity = make([]byte, m.rows()*m.ParityChunks*digestBytes[m.Digest])
 		if n.parity, err = n.create(temporary + "parity"); err == nil {
 			err = n.parity.Truncate(m.parityBytes())
 		}
@@ -267,7 +266,6 @@ func (n *work) same(m *Manifest, row, before int) (bool, error) {
 	for i := before; i < n.sums.next; i++ {
 		g := n.sums.list[i]
 		file := &n.sums.files[g.file]
-		digest := n.sums.digests[i*sha256.Size:][:sha256.Size]
 		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.at, func(o segment, at int64) int {
 			switch {
 			case o.at < at:
@@ -277,7 +275,7 @@ func (n *work) same(m *Manifest, row, before int) (bool, error) {
 			}
 			return 0
 		})
-		if j += was; j < e.next && e.list[j].at == g.at && e.list[j].n == g.n && bytes.Equal(e.member.Segments[j*sha256.Size:][:sha256.Size], digest) {
+		if j += was; j < e.next && e.list[j].at == g.at && e.list[j].n == g.n && bytes.Equal(m.digestOf(e.member.Segments, j), m.digestOf(n.sums.digests, i)) {
 			continue
 		}
 		same = false
@@ -311,8 +309,7 @@ func (n *work) rightParity(m *Manifest, row, first int) bool {
 
 // put writes a parity block.
 func (n *work) put(m *Manifest, row, chunk int, block []byte) error {
-	is := sha256.Sum256(block)
-	copy(n.member.Parity[m.number(row, chunk, m.ParityChunks)*sha256.Size:], is[:])
+	m.appendSum(m.digestOf(n.member.Parity, m.number(row, chunk, m.ParityChunks))[:0], block)
 	_, err := n.parity.WriteAt(block, m.offsetOf(row, chunk, m.ParityChunks))
 	return err
 }
@@ -328,8 +325,10 @@ func (n *work) keep(m *Manifest, first, end int, coded []int) error {
 		if _, err := n.parity.WriteAt(n.old[from-base:to-base], from); err != nil {
 			return err
 		}
-		i := m.number(row, 0, m.ParityChunks) * sha256.Size
-		copy(n.member.Parity[i:i+m.ParityChunks*sha256.Size], n.earlier.member.Parity[i:])
+		for chunk := range m.ParityChunks {
+			i := m.number(row, chunk, m.ParityChunks)
+			copy(m.digestOf(n.member.Parity, i), m.digestOf(n.earlier.member.Parity, i))
+		}
 	}
 	return nil
 }

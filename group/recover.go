@@ -262,9 +262,6 @@ func escaped(texts []string) []string {
 // lackingRecords gets the records for nodes that lack any of those they store.
 func (s *session) lackingRecords(ctx context.Context, conditions []*condition) error {
 	s.records = map[int]map[int][]byte{}
-	if s.version == 1 {
-		return nil
-	}
 	wanted := make([][]int, s.k)
 	for n, c := range conditions {
 		if !c.Manifest && c.Failing == "" {

@@ -138,6 +138,11 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	if s.states, err = exchange(ctx, s, loaded); err != nil {
 		return err
 	}
+	for _, x := range s.states {
+		if x.Other > 0 {
+			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows versions 2 and %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, metaName))
+		}
+	}
 	for _, n := range s.nodes { // all have their locks, and nothing is written yet
 		if n.unlock == nil || !v.writes {
 			continue
@@ -216,14 +221,13 @@ func (s *session) fetch(ctx context.Context) error {
 	}
 	var list []parcel
 	for n := range s.k {
-		if n != from && (!have[n] || s.version == 1) {
+		if n != from && !have[n] {
 			list = append(list, parcel{from: from, to: n})
 		}
 	}
-	var shared []*Member // of version 1
 	for _, n := range s.nodes {
 		if l := n.held[s.generation]; l != nil && have[n.index] && s.manifest == nil {
-			s.manifest, s.text, shared = l.manifest, l.text, l.members
+			s.manifest, s.text = l.manifest, l.text
 		}
 	}
 	if err := s.deliver(ctx, list, func(parcel) ([]byte, error) { return s.text, nil }, func(_ parcel, text []byte) (err error) {
@@ -232,19 +236,13 @@ func (s *session) fetch(ctx context.Context) error {
 		}
 		if s.manifest == nil {
 			s.text = text
-			s.manifest, shared, err = decodeManifest(text)
+			s.manifest, err = DecodeManifest(text)
 		}
 		return err
 	}); err != nil {
 		return err
 	}
 	s.members = map[int]*Member{}
-	if s.version == 1 {
-		for _, n := range s.nodes {
-			s.members[n.index] = shared[n.index]
-		}
-		return nil
-	}
 	own := make([][]int, s.k)
 	for n := range own {
 		own[n] = []int{n}

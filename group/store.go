@@ -1,7 +1,6 @@
 package group
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,16 +42,13 @@ const (
 	replacedName   = "replaced"
 )
 
-// What files that are read as a whole may have, in bytes. A manifest of version 1 holds the
-// records of all nodes.
+// What files that are read as a whole may have, in bytes. A manifest of version 1, which is only
+// recognised, holds the records of all nodes.
 const (
 	mostNode     = 4 << 10
-	mostVersion1 = 256 << 20
+	mostManifest = 256 << 20
 	mostJournal  = 256 << 20
 )
-
-// mostManifest bounds a manifest of so many nodes.
-func mostManifest(nodes int) int64 { return 1<<20 + 256*int64(nodes) }
 
 // A node is one of the group whose directory is here.
 type node struct {
@@ -68,8 +64,7 @@ type node struct {
 // loaded is what a node has of a generation.
 type loaded struct {
 	manifest *Manifest
-	text     []byte    // as stored
-	members  []*Member // of version 1: all
+	text     []byte // as stored
 }
 
 // identity is what node.json holds.
@@ -108,13 +103,13 @@ type state struct {
 	Left    []string // what interrupted runs have left
 	Open    bool     // others may read what is in .volley, or write to it
 	Begun   bool     // a recovery that did not end
+	Other   int      // version of a manifest that is whole, and that this program does not know; 0: there is none
 	Numbers []int64  // generations of which there is any file
 }
 
 // held is a generation of which a node has the manifest.
 type held struct {
 	Generation int64
-	Version    int
 	Group      string
 	Nodes      int
 	Tolerate   int
@@ -186,10 +181,13 @@ func (n *node) load(k int, key []byte) *state {
 			continue
 		}
 		l := new(loaded)
-		if l.text, err = n.readManifest(name, k); err == nil {
-			l.manifest, l.members, err = decodeManifest(l.text)
+		if l.text, err = disk.ReadText(n.dir, metaPath(name), mostManifest); err == nil {
+			l.manifest, err = DecodeManifest(l.text)
 		} else if disk.Failed(err) {
 			n.unread[g] = err
+		}
+		if version := new(versionError); errors.As(err, &version) {
+			s.Other = version.version
 		}
 		if err == nil && l.manifest.Generation != g {
 			err = fmt.Errorf("generation: %d", l.manifest.Generation)
@@ -254,15 +252,9 @@ func (s *state) bad(n *node, name string, err error) {
 // complete reads the records of a generation that a node has, and looks for the parity.
 func (n *node) complete(l *loaded) held {
 	m := l.manifest
-	h := held{Generation: m.Generation, Version: m.Version, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: disk.Sum(l.text)}
+	h := held{Generation: m.Generation, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: disk.Sum(l.text)}
 	info, err := n.dir.Lstat(parityPath(m.Generation))
 	h.Complete = err == nil && info.Size() == m.parityBytes()
-	if m.Version == 1 {
-		for i := range m.Nodes {
-			h.Records = append(h.Records, i)
-		}
-		return h
-	}
 	if n.index >= m.Nodes {
 		return h
 	}
@@ -282,23 +274,6 @@ func (n *node) complete(l *loaded) held {
 // record reads the record of a node, as the node has it here.
 func (n *node) record(m *Manifest, of int) ([]byte, error) {
 	return disk.ReadText(n.dir, recordPath(m.Generation, of), m.Records[of].Bytes)
-}
-
-// readManifest reads a manifest of a group of k nodes.
-func (n *node) readManifest(name string, k int) ([]byte, error) {
-	info, err := n.dir.Lstat(metaPath(name))
-	if err != nil {
-		return nil, err
-	}
-	most := mostManifest(k)
-	if info.Size() > most {
-		most = mostVersion1
-	}
-	text, err := disk.ReadText(n.dir, metaPath(name), most)
-	if err == nil && int64(len(text)) > mostManifest(k) && !bytes.HasPrefix(text, []byte(version1Head)) {
-		err = fmt.Errorf("%d bytes: too long for a group of %d nodes", len(text), k)
-	}
-	return text, err
 }
 
 // leftover reports whether a name of .volley is of a run that was interrupted.
@@ -335,7 +310,7 @@ func generationOf(text string) (int64, bool) {
 // rollForward puts the pending manifest of a generation in force at the node, if it is that of
 // the root: two runs may have made different ones under one number.
 func (n *node) rollForward(g int64, root string) error {
-	is, err := disk.SumText(n.dir, pendingPath(g), mostVersion1)
+	is, err := disk.SumText(n.dir, pendingPath(g), mostManifest)
 	if disk.Failed(err) {
 		return err
 	}

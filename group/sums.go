@@ -3,10 +3,7 @@ package group
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"slices"
 
@@ -30,7 +27,7 @@ func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, 
 			return context.Cause(ctx)
 		}
 		first := s.next
-		if m.Version > 1 && (first == len(s.list) || s.list[first].at >= at+n) {
+		if first == len(s.list) || s.list[first].at >= at+n {
 			return nil // zeros, without a digest
 		}
 		if s.skip(at+n, d) {
@@ -52,9 +49,6 @@ func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, 
 				c.files[d.extents[s.list[i].file].Path] = true
 			}
 		}
-		if m.Version == 1 {
-			same = sameDigest(block, x.blocks, m.number(row, chunk, m.DataChunks))
-		}
 		if !same {
 			c.blocks[chunk] = append(c.blocks[chunk], row)
 		}
@@ -71,14 +65,10 @@ type sums struct {
 	list    []segment
 	next    int    // of the list
 	digests []byte // of those before
-
-	// Of version 1, in which a file has one digest, of all of it:
-	file  hash.Hash
-	ended map[int]string // by file
 }
 
 func newSums(m *Manifest, files extents) *sums {
-	return &sums{m: m, files: files, list: m.segments(files), file: sha256.New(), ended: map[int]string{}}
+	return &sums{m: m, files: files, list: m.segments(files)}
 }
 
 // add takes the next block, and returns the segments in it.
@@ -87,19 +77,7 @@ func (s *sums) add(at int64, block []byte) []int {
 	for ; s.next < len(s.list) && s.list[s.next].at < at+int64(len(block)); s.next++ {
 		x := s.list[s.next]
 		part := block[x.at-at:][:x.n]
-		if s.m.Version == 1 {
-			if x.at == s.files[x.file].Offset {
-				s.file.Reset()
-			}
-			s.file.Write(part)
-			if e := s.files[x.file]; x.at+x.n == e.Offset+e.Size {
-				s.ended[x.file] = hex.EncodeToString(s.file.Sum(nil))
-				in = append(in, s.next)
-			}
-			continue
-		}
-		is := sha256.Sum256(part)
-		s.digests = append(s.digests, is[:]...)
+		s.digests = s.m.appendSum(s.digests, part)
 		in = append(in, s.next)
 	}
 	return in
@@ -118,31 +96,24 @@ func (s *sums) skip(end int64, d *data) bool {
 	if i == s.next {
 		return false
 	}
-	if s.m.Version > 1 {
-		s.digests = append(s.digests, make([]byte, (i-s.next)*sha256.Size)...)
-	}
+	s.digests = append(s.digests, make([]byte, (i-s.next)*digestBytes[s.m.Digest])...)
 	s.next = i
 	return true
 }
 
-// same reports whether a segment, of version 1 the file that ends with it, is as in a record
-// with the same files. It was among those of the last block.
+// same reports whether a segment is as in a record with the same files.
 func (s *sums) same(x *Member, i int) bool {
-	if s.m.Version == 1 {
-		return s.ended[s.list[i].file] == s.files[s.list[i].file].SHA256
-	}
-	return bytes.Equal(s.digests[i*sha256.Size:][:sha256.Size], x.Segments[i*sha256.Size:][:sha256.Size])
+	return bytes.Equal(s.m.digestOf(s.digests, i), s.m.digestOf(x.Segments, i))
 }
 
 // compareFiles returns which of some files are not as a record says.
 func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, some map[Name]bool) (map[Name]bool, error) {
 	other := func(e Entry) bool { return !some[e.Path] }
-	these := &Member{Entries: slices.DeleteFunc(slices.Clone(x.Entries), other), blocks: x.blocks}
-	if files := extentsOf(x.Entries); m.Version > 1 {
-		for i, g := range m.segments(files) {
-			if some[files[g.file].Path] {
-				these.Segments = append(these.Segments, x.Segments[i*sha256.Size:][:sha256.Size]...)
-			}
+	these := &Member{Entries: slices.DeleteFunc(slices.Clone(x.Entries), other)}
+	files := extentsOf(x.Entries)
+	for i, g := range m.segments(files) {
+		if some[files[g.file].Path] {
+			these.Segments = append(these.Segments, m.digestOf(x.Segments, i)...)
 		}
 	}
 	d := newData(dir, these.Entries, true)
@@ -174,13 +145,7 @@ func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Mem
 
 // sameParity reports whether a parity block is that of a record.
 func (m *Manifest) sameParity(x *Member, row, chunk int, block []byte) bool {
-	return sameDigest(block, x.Parity, m.number(row, chunk, m.ParityChunks))
-}
-
-// sameDigest reports whether a part has the digest number i of a list.
-func sameDigest(part, digests []byte, i int) bool {
-	is := sha256.Sum256(part)
-	return bytes.Equal(is[:], digests[i*sha256.Size:][:sha256.Size])
+	return m.sameDigest(block, x.Parity, m.number(row, chunk, m.ParityChunks))
 }
 
 // allRows returns the rows of a chunk.

@@ -2,11 +2,8 @@ package group
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -159,7 +156,7 @@ func (x *target) copyGood(ctx context.Context) error {
 		if _, err := d.ReadAt(part, g.at); err != nil {
 			return err
 		}
-		if m.Version > 1 && !sameDigest(part, x.member.Segments, i) {
+		if !m.sameDigest(part, x.member.Segments, i) {
 			return wrongFile(x.node.path(file.Path))
 		}
 		if err := x.write(part, g.at); err != nil {
@@ -207,22 +204,16 @@ func (x *target) put(of symbol, row int, block []byte) error {
 		return err
 	}
 	at := m.offsetOf(row, of.index, m.DataChunks)
-	if m.Version == 1 {
-		if !sameDigest(block, x.member.blocks, m.number(row, of.index, m.DataChunks)) {
-			return wrongFile(x.node.given)
+	first, _ := slices.BinarySearchFunc(x.sums.list, at, func(g segment, at int64) int {
+		if g.at < at {
+			return -1
 		}
-	} else {
-		first, _ := slices.BinarySearchFunc(x.sums.list, at, func(g segment, at int64) int {
-			if g.at < at {
-				return -1
-			}
-			return 1
-		})
-		for i := first; i < len(x.sums.list) && x.sums.list[i].at < at+int64(len(block)); i++ {
-			g := x.sums.list[i]
-			if !sameDigest(block[g.at-at:][:g.n], x.member.Segments, i) {
-				return wrongFile(x.node.path(x.sums.files[g.file].Path))
-			}
+		return 1
+	})
+	for i := first; i < len(x.sums.list) && x.sums.list[i].at < at+int64(len(block)); i++ {
+		g := x.sums.list[i]
+		if !m.sameDigest(block[g.at-at:][:g.n], x.member.Segments, i) {
+			return wrongFile(x.node.path(x.sums.files[g.file].Path))
 		}
 	}
 	return x.write(block, at)
@@ -259,15 +250,7 @@ func (x *target) finish() error {
 		if err != nil {
 			return err
 		}
-		if x.s.manifest.Version == 1 {
-			h := sha256.New()
-			if _, err = io.Copy(h, f); err == nil && hex.EncodeToString(h.Sum(nil)) != e.SHA256 {
-				err = wrongFile(x.node.path(e.Path))
-			}
-		}
-		if err == nil {
-			err = x.setMeta(x.stage, name, e)
-		}
+		err = x.setMeta(x.stage, name, e)
 		if err == nil {
 			err = f.Sync()
 		}

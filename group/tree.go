@@ -48,9 +48,8 @@ type Entry struct {
 	Sparse     bool       `json:"sparse,omitempty"`     // a file that has holes
 
 	// Of files:
-	Size   int64  `json:"size,omitempty"`   // bytes
-	Offset int64  `json:"offset,omitempty"` // in the node's data
-	SHA256 string `json:"sha256,omitempty"` // in version 1 only
+	Size   int64 `json:"size,omitempty"`   // bytes
+	Offset int64 `json:"offset,omitempty"` // in the node's data
 }
 
 // time returns the time of the last change.

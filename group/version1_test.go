@@ -2,14 +2,17 @@ package group
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"strings"
 	"testing"
 
+	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
 
@@ -44,7 +47,7 @@ func version1(t testing.TB, layout string) *world {
 		default:
 			text, err := io.ReadAll(r)
 			must(t, err)
-			w.WriteFile(h.Name, text, fs.FileMode(h.Mode))
+			w.WriteFile(h.Name, text, fs.FileMode(h.Mode)&^0o077) // as every verb makes what is in .volley
 		}
 	}
 	for _, h := range headers {
@@ -53,100 +56,46 @@ func version1(t testing.TB, layout string) *world {
 	return w
 }
 
-// TestVersion1 verifies and recovers what an earlier program has protected, and protects it
-// anew, which writes version 2.
-func TestVersion1(t *testing.T) {
-	for _, layout := range []string{Full, Striped} {
-		for _, ranks := range []int{1, 3} {
-			w := version1(t, layout)
-			w.ranks = ranks
-			must(t, w.whole())
-			was := w.trees()
-			back := func(what string) {
-				t.Helper()
-				for n := range w.dirs {
-					if err := diff(what, was[n], w.tree(n)); err != nil {
-						t.Fatalf("%s, %d ranks: node %d: %v", layout, ranks, n, err)
-					}
-				}
-				must(t, w.whole())
-			}
-			for n := range w.dirs {
-				w.lose(n/2, n)
-				must(t, w.recover())
-				back("lost")
-			}
-			// One byte of a file, in each of its blocks; parity; the manifest.
-			for _, at := range []int64{0, 70_000, 140_000, 199_999} {
-				w.Overwrite("/n1/big", at, []byte("#"), true)
-				r, err := w.verifyBy(w.Process(), VerifyOptions{})
-				must(t, err)
-				if n := r.Nodes[1]; n.Status != Damaged || len(n.Findings) != 1 || n.Findings[0].Path != "big" {
-					t.Errorf("%s: %+v", layout, n)
-				}
-				must(t, w.recover())
-				back("damaged")
-			}
-			for n, name := range []string{"parity.1", "manifest.1.json", "node.json"} {
-				w.Overwrite(w.dirs[n]+"/.volley/"+name, 3, []byte("#"), true)
-				r, err := w.verifyBy(w.Process(), VerifyOptions{})
-				must(t, err)
-				if r.Whole || r.Nodes[n].Status != Damaged {
-					t.Errorf("%s: %s: %+v", layout, name, r.Nodes[n])
-				}
-				must(t, w.recover())
-				back(name)
-			}
-			// What has rotted is not protected anew.
-			c := w.clone()
-			c.Overwrite("/n2/plain", 3, []byte("#"), true)
-			if err := c.protect(); !IsInputError(err) || !strings.Contains(err.Error(), "/n2/plain is damaged") {
-				t.Errorf("%s: %v", layout, err)
-			}
-			must(t, c.recover())
-			if err := diff("rotten", was[2], c.tree(2)); err != nil {
-				t.Error(err)
-			}
-			// Version 2 follows, and is what comes back.
-			w.WriteFile("/n0/plain", []byte(strings.Repeat("changed", 50)), 0o600)
-			was = w.trees()
-			must(t, w.protect())
-			must(t, w.tidy(2))
-			back("protected")
-			text, err := w.ReadFile("/n1/.volley/manifest.2.json")
-			must(t, err)
-			m, err := DecodeManifest(text)
-			must(t, err)
-			if m.Version != Version || m.Layout != layout {
-				t.Errorf("%s: version %d, layout %s", layout, m.Version, m.Layout)
-			}
-			for n := range w.dirs {
-				w.lose(n, n)
-				must(t, w.recover())
-				back("lost from version 2")
+// everything lists what is the user's at all nodes, and all files of Volley's but for locks.
+func (w *world) everything() string {
+	list := w.trees()
+	for _, dir := range w.dirs {
+		for line := range strings.Lines(w.Tree(dir + "/" + metaName)) {
+			if name, _, _ := strings.Cut(line, " "); name != "." && name != lockFile {
+				list = append(list, line)
 			}
 		}
 	}
+	return strings.Join(list, "")
 }
 
-// TestVersion1Stale protects a group of version 1 anew, and puts a node of version 1 back: its
-// files come to the generation of the group.
-func TestVersion1Stale(t *testing.T) {
-	w := version1(t, Striped)
-	w.CopyTree("/n1", "/old")
-	w.WriteFile("/n1/plain", []byte("changed"), 0o600)
-	was := w.trees()
-	must(t, w.protect())
-	w.RemoveAll("/n1")
-	w.CopyTree("/old", "/n1")
-	r, err := w.verifyBy(w.Process(), VerifyOptions{})
+// TestOtherVersion has every verb refuse a group of version 1, and one in which a single node has
+// a manifest of a version to come. Nothing of it is touched.
+func TestOtherVersion(t *testing.T) {
+	later := newWorld(3, 1, Striped)
+	must(t, later.protect())
+	text, err := later.ReadFile("/n1/.volley/manifest.1.json")
 	must(t, err)
-	if r.Nodes[1].Status != Stale {
-		t.Errorf("%+v", r.Nodes[1])
-	}
-	must(t, w.recover())
-	must(t, w.whole())
-	if err := diff("node 1", withoutTimes(was[1]), withoutTimes(w.tree(1))); err != nil {
-		t.Error(err)
+	line, _, _ := bytes.Cut(bytes.Replace(text, fmt.Appendf(nil, `"version":%d`, Version), []byte(`"version":9`), 1), []byte("\n"))
+	later.WriteFile("/n1/.volley/manifest.1.json", disk.Seal(line), 0o600)
+	for _, x := range []struct {
+		w    *world
+		want string
+	}{{version1(t, Full), "version 1"}, {version1(t, Striped), "version 1"}, {later, "/n1 has a manifest of version 9"}} {
+		for _, ranks := range []int{1, 3} {
+			x.w.ranks = ranks
+			x.w.lose(0, 0) // an empty directory
+			was := x.w.everything()
+			for verb, f := range map[string]func() error{
+				"protect": x.w.protect, "forced": func() error { _, err := x.w.protectBy(x.w.Process(), ProtectOptions{Force: true}); return err }, "recover": x.w.recover, "verify": x.w.whole,
+			} {
+				if err := f(); !IsInputError(err) || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "release that protected it") {
+					t.Errorf("%s: %v", verb, err)
+				}
+				if err := diff(verb, was, x.w.everything()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
 	}
 }

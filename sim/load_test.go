@@ -213,10 +213,6 @@ func TestStops(t *testing.T) {
 	}{
 		{"LoadOf", 0, func(ctx context.Context, p plan.Plan) error { _, err := sim.LoadOf(ctx, p); return err }},
 		{"WorkOf", 0, func(ctx context.Context, p plan.Plan) error { _, err := sim.WorkOf(ctx, p); return err }},
-		{"Simulate", k, func(ctx context.Context, p plan.Plan) error {
-			_, err := sim.Simulate(ctx, p, unit, sim.Noise{}, 1, 1)
-			return err
-		}},
 	} {
 		for _, more := range []int{0, 1} {
 			ctx, cancel := context.WithCancel(context.Background())

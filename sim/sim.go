@@ -3,8 +3,10 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"volley/plan"
@@ -54,6 +56,13 @@ func (c Cost) PacketC3() int     { return (c.C3 + max(1, c.Pieces) - 1) / max(1,
 // Count counts the cost of p from one schedule per class of processors, so in
 // time and memory independent of K where all processors are alike.
 func Count(p plan.Plan) Cost {
+	c, _ := CountUntil(p, func(Cost) bool { return false })
+	return c
+}
+
+// CountUntil is [Count] that gives up, and returns false, once enough says so of what was
+// counted of the first classes: each class can only add to it.
+func CountUntil(p plan.Plan, enough func(Cost) bool) (Cost, bool) {
 	c := Cost{C1: p.Info().Rounds(), Pieces: p.Info().PieceCount()}
 	c.Rounds, c.Nodes = make([]plan.RoundTraffic, c.C1), make([]NodeRound, c.C1)
 	for _, class := range p.Classes() {
@@ -73,11 +82,23 @@ func Count(p plan.Plan) Cost {
 			most.Messages = max(most.Messages, len(r.Sends), len(r.Recvs))
 			most.Elements = max(most.Elements, sent, received)
 		}
+		c.C2 = 0
+		for _, r := range c.Rounds {
+			c.C2 += r.Largest
+		}
+		if enough(c) {
+			return c, false
+		}
 	}
-	for _, r := range c.Rounds {
-		c.C2 += r.Largest
+	return c, true
+}
+
+// Floor returns the model for costs counted in part: G is the least for any number of messages.
+func (m Model) Floor() Model {
+	if list := m.Network.Gaps.Entries(); len(list) > 1 {
+		m.Network.Gaps = Gaps{slices.MinFunc(list, func(a, b Gap) int { return cmp.Compare(a.PerByte, b.PerByte) })}
 	}
-	return c
+	return m
 }
 
 // MultiplyAdds counts C3, the multiply-adds per symbol at the busiest processor:

@@ -3,10 +3,12 @@ package sim_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/plan"
 	"volley/sim"
 )
@@ -44,6 +46,38 @@ func uneven(t *testing.T) *plan.Materialized {
 	return m
 }
 
+// messages is a plan of k processors that says for each round who sends to whom how many
+// elements, on port 0, and computes nothing.
+func messages(t *testing.T, k int, rounds ...[][3]int) *plan.Materialized {
+	t.Helper()
+	m := &plan.Materialized{
+		Common: plan.Info{
+			Field: fieldtest.Parse(t, "2"), Processors: k, Ports: 1, Rows: k, Columns: k, Phases: []plan.Phase{{Name: "exchange", Rounds: len(rounds)}},
+		},
+	}
+	for i := range k {
+		m.Programs = append(m.Programs, &plan.Program{Proc: i, Inputs: 1, Rounds: make([]plan.Round, len(rounds)), Outputs: []int{0}})
+		m.Rows, m.Columns = append(m.Rows, []int{i}), append(m.Columns, []int{i})
+	}
+	for r, list := range rounds {
+		for _, x := range list {
+			src, dst := &m.Programs[x[0]].Rounds[r], &m.Programs[x[1]].Rounds[r]
+			src.Sends = append(src.Sends, plan.Send{Dst: x[1], Slots: make([]int, x[2])})
+			dst.Recvs = append(dst.Recvs, plan.Recv{Src: x[0], Count: x[2]})
+		}
+	}
+	if err := plan.Validate(m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// fourWay is a plan of two pairs that do not wait for each other.
+func fourWay(t *testing.T) *plan.Materialized {
+	t.Helper()
+	return messages(t, 4, [][3]int{{0, 1, 3}, {2, 3, 1}}, [][3]int{{0, 1, 1}, {2, 3, 3}})
+}
+
 func TestCount(t *testing.T) {
 	p := uneven(t)
 	c := sim.Count(p)
@@ -74,6 +108,25 @@ type failing struct{ plan.Plan }
 var errSingular = errors.New("singular")
 
 func (failing) Program(int) (*plan.Program, error) { return nil, errSingular }
+
+// TestCountUntil gives up after the first processor, and after none.
+func TestCountUntil(t *testing.T) {
+	p := uneven(t)
+	if c, all := sim.CountUntil(p, func(c sim.Cost) bool { return c.C2 >= 5 }); all || c.Nodes[0].Elements != 3 || c.Rounds[0].Messages != 1 {
+		t.Errorf("%+v, %t after the first processor", c, all)
+	}
+	if c, all := sim.CountUntil(p, func(c sim.Cost) bool { return c.C2 >= 6 }); !all || !reflect.DeepEqual(c, sim.Count(p)) {
+		t.Errorf("%+v, %t, want %+v", c, all, sim.Count(p))
+	}
+}
+
+// TestFloor checks that G is the least for all messages.
+func TestFloor(t *testing.T) {
+	m := sim.Model{Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{1, 4}, {3, 2}, {7, 8}}}}
+	if f := m.Floor().Network; f.Latency != 3 || f.Gap(1) != 2 || f.Gap(7) != 2 || m.Network.Gap(7) != 8 {
+		t.Errorf("%+v", f)
+	}
+}
 
 func TestMultiplyAdds(t *testing.T) {
 	if c3, err := sim.MultiplyAdds(fourWay(t)); err != nil || c3 != 0 {

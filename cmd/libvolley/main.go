@@ -67,7 +67,8 @@ func (errUsage) ExitCode() int { return C.VOLLEY_USAGE }
 
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
+	keep := o.packet_bytes > 0 && o.unchecked == 0 // then all processes fail, or none
+	return drive(comm, keep, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -82,7 +83,7 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result
 
 //export volleyDecode
 func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
+	return drive(comm, false, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -112,11 +113,11 @@ func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
 
 //export volleyProtect
 func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
+	return drive(comm, false, func(e *mpi.Endpoint) error {
 		dirs, options, err := groupOptions(e, path, o)
 		if err == nil {
 			_, err = group.Protect(context.Background(), e, dirs, group.ProtectOptions{
-				Options: options, Tolerate: int(tolerate), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
+				Options: options, Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
 			})
 		}
 		return err
@@ -125,7 +126,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
+	return drive(comm, false, func(e *mpi.Endpoint) error {
 		dirs, options, err := groupOptions(e, path, o)
 		if err != nil {
 			return err
@@ -153,9 +154,10 @@ func groupOptions(e *mpi.Endpoint, path *C.char, o *C.volley_group_options) (dir
 	return []string{dir}, g, err
 }
 
-// drive calls f with this process's endpoint, and returns what the C function does.
-func drive(comm C.MPI_Fint, f func(*mpi.Endpoint) error) C.int {
-	return result(mpi.Drive(int(comm), func(e *mpi.Endpoint) error {
+// drive calls f with this process's endpoint, which may be kept for later calls, and returns what the
+// C function does.
+func drive(comm C.MPI_Fint, keep bool, f func(*mpi.Endpoint) error) C.int {
+	return result(mpi.Drive(int(comm), keep, func(e *mpi.Endpoint) error {
 		err := f(e)
 		if err != nil {
 			e.Abort(err) // the others wait, or will
@@ -268,7 +270,7 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 		return nil, err
 	}
 	// The matrix by what it is: a file that it is read from may have changed.
-	of := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, C.GoString(o.network), timeout, o.memory, o.unchecked)
+	of := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, C.GoString(o.network), timeout, o.memory, o.unchecked, o.packet_bytes)
 	encoders.Lock()
 	defer encoders.Unlock()
 	list := encoders.list
@@ -278,7 +280,7 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 		if err != nil {
 			return nil, err
 		}
-		encoder, err := volley.NewEncoder(a, append(options, model)...)
+		encoder, err := volley.NewEncoder(a, append(options, model, volley.WithPacketBytes(int64(o.packet_bytes)))...)
 		if err != nil {
 			return nil, errUsage{err}
 		}
@@ -297,7 +299,11 @@ func encode(e *mpi.Endpoint, packet, result []byte, o *C.volley_options) error {
 	if err != nil {
 		return err
 	}
-	_, err = encoder.Run(context.Background(), e, volley.Packet{Data: packet, Coded: room(result)})
+	p := volley.Packet{Data: packet, Coded: room(result)}
+	if n := int(o.packet_bytes); 0 < n && n <= len(result) { // the length is known
+		p = volley.Packet{Data: packet, Result: &result}
+	}
+	_, err = encoder.Run(context.Background(), e, p)
 	return err
 }
 

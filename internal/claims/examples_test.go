@@ -160,10 +160,3 @@ func TestGoVersion(t *testing.T) {
 		t.Errorf("the README names another version of Go than go.mod, %v", version)
 	}
 }
-
-// TestPicture compares the picture of the README with what the command beside it draws.
-func TestPicture(t *testing.T) {
-	if got := volley(t, strings.Fields("plan --model paper -k 8 --format svg")...); got != read(t, filepath.Join(repository(t), "docs", "schedule.svg")) {
-		t.Error("docs/schedule.svg is not what volley plan --model paper -k 8 --format svg draws")
-	}
-}

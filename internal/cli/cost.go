@@ -18,7 +18,6 @@ type costOptions struct {
 	portList   string
 	overList   string
 	mean, load bool
-	noise      comparison.NoiseFlags
 	format     string
 	output     string
 }
@@ -27,7 +26,7 @@ const costHelp = `Compare what the algorithms cost, for many K.
 
 The table has rounds (C1), packets (C2) and the time by the cost model of each
 algorithm, beside the lower bounds. Without --matrix it has the algorithms for
-any matrix. More, with the simulation: volley help costs`
+any matrix. More: volley help costs`
 
 func newCost() *cobra.Command {
 	o := &costOptions{}
@@ -38,8 +37,7 @@ func newCost() *cobra.Command {
 		Example: `  volley cost -k 2..64
   volley cost -k 8,16,32,64 -p 2 --size 64KiB --format csv
   volley cost --field 257 --matrix lagrange -k 16,24,32,48,64,96,128
-  volley cost -k 2..2048 -p 1,2,4,8 --algorithm universal --mean
-  volley cost -k 16,64 --size 64KiB --jitter 0.2 --stragglers 0.05x4 --repeat 20`,
+  volley cost -k 2..2048 -p 1,2,4,8 --algorithm universal --mean`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCost(cmd, o) },
 	}
@@ -56,9 +54,6 @@ func newCost() *cobra.Command {
 	o.AddSize(f)
 	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
 	f.BoolVar(&o.load, "load", false, "print what processors send, receive, hold and compute")
-	end := flagGroup(cmd, "Simulation")
-	o.noise.Add(f)
-	end()
 	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write instead of stdout")
 	return cmd
@@ -104,9 +99,6 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	if len(job.Settings)*len(job.Processors) > selection.MostNumbers {
 		return nil, usagef("%d values of -k, for %d of -p and --rounds-over: want %d rows at most", len(job.Processors), len(job.Settings), selection.MostNumbers)
 	}
-	if err := o.noise.Set(&job.Comparison); err != nil {
-		return nil, err
-	}
 	bytes, err := o.Bytes()
 	if err != nil {
 		return nil, err
@@ -119,13 +111,8 @@ func (o *costOptions) checkForm() error {
 	if err := checkFormat(o.format, report.Formats); err != nil {
 		return err
 	}
-	switch {
-	case o.mean && o.load:
+	if o.mean && o.load {
 		return usagef("--mean and --load print different tables: leave one out")
-	case o.noise.Given() && o.ByModel == selection.NetworkModel:
-		return usagef("--jitter and --stragglers simulate the links of --model paper: leave them out, or --model network")
-	case o.noise.Given() && (o.mean || o.load):
-		return usagef("--jitter and --stragglers change times only: leave them out, or --mean and --load")
 	}
 	return checkOutputFile("-o", o.output, ", or leave -o out to print")
 }

@@ -36,11 +36,6 @@ func (j *costJob) columns() []report.Column[comparison.Row] {
 		{"C1", "", "C1", nil, func(c comparison.Plan) any { return c.Cost.C1 }},
 		{"C2", "/", "C2", nil, func(c comparison.Plan) any { return inPackets(c, float64(c.Cost.C2)) }},
 		{"seconds", " ", "time", report.Seconds, func(c comparison.Plan) any { return j.Model.Time(c.Cost).Seconds() }},
-		{"median_seconds", " ", "median", report.Seconds, func(c comparison.Plan) any { return c.Times.Quantile(0.5).Seconds() }},
-		{"p95_seconds", " ", "95%", report.Seconds, func(c comparison.Plan) any { return c.Times.Quantile(0.95).Seconds() }},
-	}
-	if j.Noise == nil {
-		cells = cells[:3]
 	}
 	for _, a := range j.Algorithms {
 		for i, x := range cells {

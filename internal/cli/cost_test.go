@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"volley/algo"
 )
 
 // TestMeans checks the means of C2 over its lower bound that docs and reports name: of the
@@ -80,23 +78,6 @@ func TestCostUsage(t *testing.T) {
 		{"--format svg", "want one of text, csv, json"},
 		{"--mean --load", "leave one out"},
 		{"--mean -k 1", "K above 1"},
-		{"--jitter much", "much"},
-		{"--jitter gauss:0.2", "gauss"},
-		{"--jitter -0.1", "-0.1"},
-		{"--jitter NaN", "NaN"},
-		{"--jitter 1001", "1001"},
-		{"--stragglers 0.05", "0.05"},
-		{"--stragglers 2x4", "2x4"},
-		{"--stragglers 0.1x0.5", "0.1x0.5"},
-		{"--stragglers 0.1xNaN", "0.1xNaN"},
-		{"--stragglers x", `"x"`},
-		{"--jitter 0.2 --repeat 0", "--repeat 0"},
-		{"--jitter 0.2 --repeat 99999999", "99999999"},
-		{"--jitter 0.2 --seed -1", "-1"},
-		{"--seed 3", "--jitter"},
-		{"--repeat 3", "--jitter"},
-		{"--jitter 0.2 --mean", "--mean"},
-		{"-k 1048576 --algorithm ring-allgather --jitter 0.2", "too large"},
 		{"--size 1KiB..1MiB", "--size"},
 		{"--matrix cauchy --algorithm lagrange -k 4", "lagrange"},
 		{"-k 4 --algorithm ring-allgather --rounds-over 0", "--rounds-over"},
@@ -120,7 +101,7 @@ func TestCostUsage(t *testing.T) {
 func TestCostInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errInterrupted)
-	for _, args := range []string{"", "--jitter 0.2", "--load"} {
+	for _, args := range []string{"", "--load"} {
 		var stdout, stderr strings.Builder
 		code := run(ctx, append([]string{"cost", "-k", "64"}, strings.Fields(args)...), &stdout, &stderr)
 		if code != exitInterrupted || stdout.String() != "" {
@@ -144,38 +125,5 @@ func TestLoad(t *testing.T) {
 	}
 	if r := table.Rows[1]; r["received_most"] != 999_999.0 || r["memory_forgetting"] != nil || r["multiply_adds"] != 1e12 {
 		t.Errorf("%v", r)
-	}
-}
-
-// TestNoiseColumns checks that simulated times are there, the same for a seed, and as in
-// the model without noise.
-func TestNoiseColumns(t *testing.T) {
-	csvOf := func(args string) map[string]string {
-		rows, err := csv.NewReader(strings.NewReader(mustRun(t, append([]string{"cost", "--format", "csv"}, strings.Fields(args)...)...))).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := map[string]string{}
-		for i, name := range rows[0] {
-			m[name] = rows[1][i]
-		}
-		return m
-	}
-	quiet := csvOf("-k 16 --jitter 0")
-	for _, a := range algo.Algorithms() {
-		if a.Structured || quiet[a.Name+"_C1"] == "" {
-			continue
-		}
-		model, err := strconv.ParseFloat(quiet[a.Name+"_seconds"], 64)
-		median, err2 := strconv.ParseFloat(quiet[a.Name+"_median_seconds"], 64)
-		if err != nil || err2 != nil || median > model*(1+1e-9) || quiet[a.Name+"_p95_seconds"] != quiet[a.Name+"_median_seconds"] {
-			t.Errorf("%s: %v, %v: %v", a.Name, err, err2, quiet)
-		}
-	}
-	const noisy = "-k 16 --algorithm universal --jitter exponential:0.3 --stragglers 0.1x4 --repeat 20 "
-	a, b, c := csvOf(noisy+"--seed 5"), csvOf(noisy+"--seed 5"), csvOf(noisy+"--seed 6")
-	const median, p95 = "universal_median_seconds", "universal_p95_seconds"
-	if a[median] != b[median] || a[p95] != b[p95] || a[median] == c[median] {
-		t.Errorf("seed 5 %v and %v, seed 6 %v", a, b, c)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // flagGroups are the headings under which --help lists flags that verbs have in common,
 // in this order, after those of the verb itself.
-var flagGroups = []string{"Override", "Matrix", "Plan", "Limit", "Cost model", "Run", "Simulation"}
+var flagGroups = []string{"Override", "Matrix", "Plan", "Limit", "Cost model", "Run"}
 
 // groupKey is the annotation that names the group of a flag.
 const groupKey = "group"

@@ -168,6 +168,7 @@ func newProtect() *cobra.Command {
 	f.IntVar(&p.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time")
 	f.StringVar(&p.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
 	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
+	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, and write nothing")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
@@ -214,7 +215,7 @@ protected, generation %d
 const verifyHelp = `Verify that the files of protected nodes are as they were protected.
 
 verify reads every file, the parity and the records, and compares their
-SHA-256. The exit code is 3 unless all is whole. --quick compares names,
+digests. The exit code is 3 unless all is whole. --quick compares names,
 lengths and times, and then random combinations of all data and parity: it
 moves little, and misses damage with a probability of about 2^-32. More: volley
 help groups`
@@ -253,7 +254,11 @@ func printVerify(w io.Writer, r *group.VerifyReport) error {
 	if !r.Protected {
 		return nil
 	}
-	_, err := printable.Fprintf(w, "%s, layout %s, any %d may be lost, generation %d\n", printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation)
+	by := r.Digest
+	if r.Quick && r.Words == 0 {
+		by = "random combinations"
+	}
+	_, err := printable.Fprintf(w, "%s, layout %s, any %d may be lost, generation %d, compared by %s\n", printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation, by)
 	return err
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"volley"
 	"volley/algo"
-	"volley/draw"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/plan"
@@ -34,10 +33,10 @@ message to processor 2 that carries packet x0, x0.3 is piece 3 of it, and
 y5(x0,x1) stands for the part of the coded packet y5 that comes from x0 and x1.
 Rounds and processors count from 0.`
 
-var planFormats = []string{"text", "json", "svg"}
+var planFormats = []string{"text", "json"}
 
 // Above this many processors the text says what the plan costs, not what every
-// processor does, and there is no drawing.
+// processor does.
 const mostShown = 64
 
 func newPlan() *cobra.Command {
@@ -48,7 +47,7 @@ func newPlan() *cobra.Command {
 		Long:  planHelp,
 		Example: `  volley plan -k 4
   volley plan -k 64 --network 100mbit/1ms --size 16KiB --why
-  volley plan -k 16 --model paper -p 3 --format svg > schedule.svg
+  volley plan -k 16 --model paper -p 3 --format json > plan.json
   volley plan -k 1000 --field 2^16 --processor 12 --format json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
@@ -58,7 +57,7 @@ func newPlan() *cobra.Command {
 	o.addPlan(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(planFormats, ", "))
-	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR` (text, json)")
+	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
 	return cmd
@@ -69,11 +68,8 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		return err
 	}
 	one := cmd.Flags().Changed("processor")
-	switch {
-	case o.why && (one || o.format != "text"):
+	if o.why && (one || o.format != "text") {
 		return usagef("--why prints a table: leave --processor and --format out")
-	case one && o.format == "svg":
-		return usagef("--processor and --format svg: a drawing shows all processors")
 	}
 	a, err := o.Build()
 	if err != nil {
@@ -116,11 +112,6 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 		return plan.EncodeProgram(w, p, o.processor)
 	case o.format == "json":
 		return plan.Encode(w, p)
-	case o.format == "svg":
-		if o.Processors > mostShown {
-			return usagef("--format svg: %d processors are too many to draw: want %d at most", o.Processors, mostShown)
-		}
-		return draw.SVG(w, p)
 	case one:
 		return plan.DescribeProgram(w, p, o.processor)
 	case o.Processors <= mostShown:

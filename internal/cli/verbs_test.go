@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,16 +65,6 @@ func TestPlanText(t *testing.T) {
 		why := mustRun(t, append([]string{"plan", "--why"}, strings.Fields(a.Example)...)...)
 		if !strings.Contains(why, a.Name) {
 			t.Errorf("--why %s does not name %s", a.Example, a.Name)
-		}
-	}
-}
-
-func TestPlanSVG(t *testing.T) {
-	for d := xml.NewDecoder(strings.NewReader(mustRun(t, "plan", "-k", "9", "--model", "paper", "-p", "2", "--format", "svg"))); ; {
-		if _, err := d.Token(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
 		}
 	}
 }

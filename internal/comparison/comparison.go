@@ -34,13 +34,14 @@ type Comparison struct {
 	Algorithms []algo.Algorithm
 	Model      sim.Model
 
-	Planner  string     // unless empty: find out what the planner takes, with this for algorithm
-	AllPlans bool       // keep all plans of a row, not only the cheapest ones
-	Frugal   bool       // have plans, too, that only limits of memory and work make worth it
-	Noise    *sim.Noise // unless nil: simulate runs
-	Seed     uint64     // of these
-	Runs     int
-	Load     bool // find out the load of the cheapest plans
+	Planner  string // unless empty: find out what the planner takes, with this for algorithm
+	AllPlans bool   // keep all plans of a row, not only the cheapest ones
+	Frugal   bool   // have plans, too, that only limits of memory and work make worth it
+	Load     bool   // find out the load of the cheapest plans
+
+	// Look, unless nil, is called with the cheapest plan of each algorithm for K processors in a
+	// setting. Its error ends the comparison.
+	Look func(ctx context.Context, k int, s Setting, p *Plan, q plan.Plan) error
 
 	unsuited error // why the last algorithm that does not exist at some K does not
 }
@@ -152,8 +153,7 @@ type Plan struct {
 	Algorithm  string
 	Parameters string
 	Cost       sim.Cost
-	Memory     int        // packets held, if none is forgotten
-	Times      sim.Sample // of a simulation
+	Memory     int // packets held, if none is forgotten
 	Load       sim.Load
 	Work       *sim.Work // nil where it is too large to find out
 }
@@ -329,7 +329,7 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 			continue
 		}
 		cheapest := c.planOf(x.Name, best)
-		if err := c.look(ctx, r.K, &cheapest, best.Plan); err != nil {
+		if err := c.look(ctx, r, &cheapest, best.Plan); err != nil {
 			return err
 		}
 		r.Costs[x.Name] = cheapest
@@ -347,22 +347,18 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 	return nil
 }
 
-// look finds out more of a plan for K processors, where that is wanted.
-func (c *Comparison) look(ctx context.Context, k int, p *Plan, q plan.Plan) error {
+// look finds out more of a plan of a row, where that is wanted.
+func (c *Comparison) look(ctx context.Context, r *Row, p *Plan, q plan.Plan) error {
 	var err error
 	where := func(err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("%s at K = %d: %w", p.Algorithm, k, err)
+		return fmt.Errorf("%s at K = %d: %w", p.Algorithm, r.K, err)
 	}
-	if c.Noise != nil {
-		p.Times, err = sim.Simulate(ctx, q, c.Model, *c.Noise, c.Seed, c.Runs)
-		if errors.Is(err, sim.ErrTooLarge) {
-			return faultf("algorithm", "%s at K = %d: %s: leave it out, with the others in --algorithm", p.Algorithm, k, selection.Message(err))
-		}
-		if err != nil {
-			return where(err)
+	if c.Look != nil {
+		if err := c.Look(ctx, r.K, r.Setting, p, q); err != nil {
+			return err
 		}
 	}
 	if c.Load {

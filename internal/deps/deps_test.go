@@ -37,7 +37,6 @@ var allowed = map[string][]string{
 	"transport/transporttest":  {"transport"},
 	"trace":                    {"internal/located"},
 	"executor":                 {"field", "plan", "trace", "transport"},
-	"draw":                     {"plan"},
 	"report":                   {},
 	"tune":                     {"field", "internal/atomicfile", "internal/located", "sim", "transport"},
 	"collective":               {"executor", "transport"},
@@ -61,7 +60,7 @@ var allowed = map[string][]string{
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/cli": {
-		"", "algo", "coded", "collective", "draw", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/located", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
+		"", "algo", "coded", "collective", "executor", "field", "group", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/located", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
 		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},

@@ -234,7 +234,7 @@ func TestRunAnswer(t *testing.T) {
 	if r, err := volley.ReadReport(bytes.NewReader(last.Result.Report)); err != nil || !r.Verified || r.PacketBytes != 1024 {
 		t.Errorf("report %+v, error %v", r, err)
 	}
-	if want := "volley encode --matrix random:1 -k 4 -o coded --trace trace.json 'packet.{rank}'"; last.Result.Command != want {
+	if want := "volley encode --model paper --matrix random:1 -k 4 -o coded --trace trace.json 'packet.{rank}'"; last.Result.Command != want {
 		t.Errorf("command %s, want %s", last.Result.Command, want)
 	}
 }

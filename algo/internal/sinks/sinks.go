@@ -35,7 +35,7 @@ func Plans(t schedule.Task) ([]plan.Plan, error) {
 	for _, w := range worthwhile(t, ways(t)) {
 		plans = append(plans, grouped(t, "sinks", w, 1))
 	}
-	return schedule.Undominated(plans), nil
+	return plans, nil
 }
 
 // mustHaveSinks returns an error that wraps [schedule.ErrStructure] where every processor is

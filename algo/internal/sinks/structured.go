@@ -37,10 +37,10 @@ func StructuredPlans(t schedule.Task) ([]plan.Plan, error) {
 		return nil, err
 	}
 	var plans []plan.Plan
-	for _, w := range ways {
+	for _, w := range worthwhile(t, ways) {
 		plans = append(plans, grouped(t, name, w, 1))
 	}
-	return schedule.Undominated(plans), nil
+	return plans, nil
 }
 
 // structuredWays returns the undominated ways to fuse the layers of the groups'

@@ -4,6 +4,7 @@ package disktest
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -51,9 +52,9 @@ type inode struct {
 	links  int
 	target string // of a symbolic link
 
-	// Of a directory. Lists are sorted, and never written to: they are shared.
-	names     []entry
-	lastNames []entry
+	// Of a directory: the numbers of the names in it. They are never written to, as they are shared.
+	names     map[string]int
+	lastNames map[string]int
 	up        int    // the directory it lies in, or lay in
 	name      string // its name there
 
@@ -67,11 +68,6 @@ type content struct {
 	attributes   map[string]string // never written to: it is shared
 	mtime, ctime time.Time
 	data         []byte
-}
-
-type entry struct {
-	name   string
-	number int
 }
 
 // An end is a name in a directory.
@@ -183,21 +179,24 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 	}
 	m.moves = nil
 	for _, d := range m.nodes {
-		if d == nil || same(d.names, d.lastNames) {
+		if d == nil || maps.Equal(d.names, d.lastNames) {
 			continue
 		}
-		here := m.pathOf(d.number)
-		kept := d.names
-		each(d.names, d.lastNames, func(name string, now, last int) {
+		both := map[string]int{}
+		maps.Copy(both, d.lastNames)
+		maps.Copy(both, d.names)
+		for _, name := range inOrder(both) {
+			if d.names[name] == d.lastNames[name] {
+				continue
+			}
 			all, ok := lost[end{d.number, name}]
 			if !ok {
-				all = lose(path.Join(here, name))
+				all = lose(path.Join(m.pathOf(d.number), name))
 			}
 			if all {
-				kept = with(kept, name, last)
+				d.names = with(d.names, name, d.lastNames[name])
 			}
-		})
-		d.names = kept
+		}
 	}
 
 	there := make([]*inode, len(m.nodes))
@@ -209,18 +208,18 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 			x.now = x.last
 		}
 		x.sync()
-		for _, e := range x.names {
-			y := m.nodes[e.number]
-			if there[e.number] != nil {
+		for _, name := range inOrder(x.names) {
+			y := m.nodes[x.names[name]]
+			if there[y.number] != nil {
 				if y.now.mode.IsDir() { // never at two places
-					x.names = with(x.names, e.name, 0)
+					x.names = with(x.names, name, 0)
 				} else {
 					y.links++
 				}
 				continue
 			}
-			y.links, y.up, y.name = 1, x.number, e.name
-			settle(y, path.Join(where, e.name))
+			y.links, y.up, y.name = 1, x.number, name
+			settle(y, path.Join(where, name))
 		}
 		x.lastNames = x.names
 	}
@@ -259,7 +258,7 @@ func (m *Machine) groups() []*group {
 func (m *Machine) settled(g *group) {
 	for _, x := range g.ends {
 		d := m.nodes[x.dir]
-		d.lastNames = with(d.lastNames, x.name, find(d.names, x.name))
+		d.lastNames = with(d.lastNames, x.name, d.names[x.name])
 	}
 	m.moves = slices.DeleteFunc(m.moves, func(v move) bool { return slices.Contains(g.ends, v.to) })
 }
@@ -271,7 +270,7 @@ func (m *Machine) syncDir(d *inode) {
 		ready, elsewhere := false, false
 		for _, x := range g.ends {
 			n := m.nodes[x.dir]
-			is, was := find(n.names, x.name), find(n.lastNames, x.name)
+			is, was := n.names[x.name], n.lastNames[x.name]
 			switch {
 			case is == was:
 			case n != d:
@@ -286,7 +285,7 @@ func (m *Machine) syncDir(d *inode) {
 		}
 		for _, x := range g.ends {
 			if x.dir == d.number {
-				last = with(last, x.name, find(d.lastNames, x.name))
+				last = with(last, x.name, d.lastNames[x.name])
 			}
 		}
 	}
@@ -403,7 +402,7 @@ func (m *Machine) rename(from *inode, old string, to *inode, name string) error 
 	m.put(to, name, x)
 
 	a, b := end{from.number, old}, end{to.number, name}
-	if find(from.lastNames, old) != 0 {
+	if from.lastNames[old] != 0 {
 		m.moves = append(m.moves, move{a, b, x.number})
 		return nil
 	}
@@ -466,7 +465,7 @@ func (m *Machine) setTime(x *inode, at time.Time) {
 
 // child returns what has a name in a directory, or nil.
 func (m *Machine) child(d *inode, name string) *inode {
-	return m.nodes[find(d.names, name)]
+	return m.nodes[d.names[name]]
 }
 
 // pathOf returns the path of a directory, or what it was.
@@ -525,54 +524,20 @@ func (m *Machine) walk(whole string, follow bool) (dir *inode, name string, x *i
 	return dir, name, x, nil
 }
 
-// find returns the number that a name has, or 0.
-func find(list []entry, name string) int {
-	if i, ok := place(list, name); ok {
-		return list[i].number
+// with returns a copy of names in which a name has a number; 0 takes it out.
+func with(names map[string]int, name string, number int) map[string]int {
+	if names[name] == number {
+		return names
 	}
-	return 0
+	names = maps.Clone(names)
+	if names == nil {
+		names = map[string]int{}
+	}
+	if names[name] = number; number == 0 {
+		delete(names, name)
+	}
+	return names
 }
 
-func place(list []entry, name string) (int, bool) {
-	return slices.BinarySearchFunc(list, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
-}
-
-// with returns a copy of a list in which a name has a number; 0 takes it out.
-func with(list []entry, name string, number int) []entry {
-	i, ok := place(list, name)
-	switch {
-	case !ok && number == 0, ok && list[i].number == number:
-		return list
-	case number == 0:
-		return slices.Concat(list[:i], list[i+1:])
-	}
-	rest := list[i:]
-	if ok {
-		rest = rest[1:]
-	}
-	return slices.Concat(list[:i], []entry{{name, number}}, rest)
-}
-
-// same says whether two lists are one.
-func same(a, b []entry) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-// each calls f for each name that two lists differ in.
-func each(now, last []entry, f func(name string, now, last int)) {
-	for len(now) > 0 || len(last) > 0 {
-		switch {
-		case len(last) == 0 || len(now) > 0 && now[0].name < last[0].name:
-			f(now[0].name, now[0].number, 0)
-			now = now[1:]
-		case len(now) == 0 || last[0].name < now[0].name:
-			f(last[0].name, 0, last[0].number)
-			last = last[1:]
-		default:
-			if now[0].number != last[0].number {
-				f(now[0].name, now[0].number, last[0].number)
-			}
-			now, last = now[1:], last[1:]
-		}
-	}
-}
+// inOrder returns the names, ascending.
+func inOrder(names map[string]int) []string { return slices.Sorted(maps.Keys(names)) }

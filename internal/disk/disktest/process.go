@@ -390,8 +390,8 @@ func (d *dir) Lstat(name string) (fs.FileInfo, error) {
 
 func (d *dir) ReadDir(name string) (list []fs.DirEntry, err error) {
 	err = d.on("readdir", "readdir", name, func(x *inode) error {
-		for _, e := range x.names {
-			list = append(list, fs.FileInfoToDirEntry(infoOf(e.name, d.p.m.nodes[e.number])))
+		for _, name := range inOrder(x.names) {
+			list = append(list, fs.FileInfoToDirEntry(infoOf(name, d.p.m.nodes[x.names[name]])))
 		}
 		return isDir(x)
 	})

@@ -40,7 +40,7 @@ func (m *Machine) lasts(d *inode, name string) {
 				m.settled(g)
 			}
 		}
-		d.lastNames = with(d.lastNames, name, find(d.names, name))
+		d.lastNames = with(d.lastNames, name, d.names[name])
 		d.sync()
 		if d.number == rootNumber {
 			return
@@ -145,8 +145,8 @@ func (m *Machine) RemoveAll(name string) {
 	}
 	var all func(d *inode, last string, x *inode)
 	all = func(d *inode, last string, x *inode) {
-		for _, e := range x.names {
-			all(x, e.name, m.nodes[e.number])
+		for _, name := range inOrder(x.names) {
+			all(x, name, m.nodes[x.names[name]])
 		}
 		for _, g := range m.groups() { // what was moved out is safe
 			if slices.ContainsFunc(g.ends, func(e end) bool { return e.dir == x.number }) {
@@ -229,8 +229,8 @@ func (m *Machine) CopyTree(from, to string) {
 		x.frozen = len(x.now.data)
 		y.now.data, y.frozen, y.target = slices.Clip(x.now.data), len(x.now.data), x.target
 		m.put(d, last, y)
-		for _, e := range x.names {
-			add(m.nodes[e.number], y, e.name)
+		for _, name := range inOrder(x.names) {
+			add(m.nodes[x.names[name]], y, name)
 		}
 		m.setTime(y, x.now.mtime)
 		y.sync()
@@ -317,9 +317,9 @@ func (m *Machine) Tree(name string, skip ...string) string {
 			fmt.Fprintf(&text, " -> %s", x.target)
 		}
 		text.WriteByte('\n')
-		for _, e := range x.names {
-			if !slices.Contains(skip, e.name) {
-				list(m.nodes[e.number], path.Join(at, e.name))
+		for _, name := range inOrder(x.names) {
+			if !slices.Contains(skip, name) {
+				list(m.nodes[x.names[name]], path.Join(at, name))
 			}
 		}
 	}

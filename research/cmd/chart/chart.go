@@ -62,22 +62,10 @@ func (j *costJob) subtitle() string {
 		parts = append(parts, "packets of "+inBytes(float64(j.bytes)))
 	}
 	s := strings.Join(parts, ", ")
-	if j.Noise != nil {
-		s += "\n" + j.describeNoise()
+	if j.times != nil {
+		s += "\n" + j.runs
 	}
 	return s
-}
-
-// describeNoise says what the simulated runs are.
-func (j *costJob) describeNoise() string {
-	var parts []string
-	if n := j.Noise; n.Size > 0 {
-		parts = append(parts, fmt.Sprintf("%s jitter of %g", n.Jitter, n.Size))
-	}
-	if n := j.Noise; n.Stragglers > 0 {
-		parts = append(parts, fmt.Sprintf("a share of %g of processors %g times slower", n.Stragglers, n.Slowdown))
-	}
-	return strings.Join(append(parts, fmt.Sprintf("%d runs, seed %d", j.Runs, j.Seed)), ", ")
 }
 
 // A curve is a series of a chart: what it draws of each row, NaN where there is nothing.
@@ -132,7 +120,7 @@ func (j *costJob) costChart(rows []comparison.Row) plot.Chart {
 					continue
 				}
 				line := x.Series
-				if len(j.Settings) > 1 && (x.Reference || j.Noise == nil) {
+				if len(j.Settings) > 1 && (x.Reference || j.times == nil) {
 					line.Dashes = s
 				}
 				if name := settingName(at, j.Settings); name != "" && !x.once {
@@ -164,9 +152,11 @@ func (j *costJob) curves(value func(comparison.Plan, comparison.Row) float64) []
 			}}
 		}
 		quantile := func(share float64) func(comparison.Plan, comparison.Row) float64 {
-			return func(c comparison.Plan, _ comparison.Row) float64 { return c.Times.Quantile(share).Seconds() }
+			return func(c comparison.Plan, r comparison.Row) float64 {
+				return j.times[simulated{r.Setting, r.K, c.Algorithm}].Quantile(share).Seconds()
+			}
 		}
-		if j.Noise == nil {
+		if j.times == nil {
 			list = append(list, []curve{of("", i, value)})
 		} else {
 			list = append(list, []curve{of(", median", 0, quantile(0.5)), of(", 95 %", 2, quantile(0.95))})

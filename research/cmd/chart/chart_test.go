@@ -2,13 +2,17 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/xml"
 	"errors"
 	"image/png"
 	"io"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -50,8 +54,8 @@ func TestPlots(t *testing.T) {
 		"--matrix cauchy -k 64 --plot memory":                                  {"universal", "cauchy", "ring-allgather", "packets held"},
 		"-k 30 --plot compute":                                                 {"universal", "bruck-allgather", "central", "multiply-adds per symbol"},
 		"-k 16 --plot size --size 1KiB..4KiB --algorithm direct":               {"direct 15/15", "1 KiB", "4 KiB"},
-		"--matrix cauchy -k 64 --plot size --algorithm cauchy --tau 0.001us":   {"cauchy 6/14", "cauchy 7/12", "cauchy 8/10", "from 9.8 KiB: cauchy 8/10"},
-		"--matrix cauchy -k 64 --plot size --algorithm cauchy --rounds-over 1": {"cauchy 6/14", "cauchy 7/12"},
+		"--matrix cauchy -k 64 --plot size --algorithm cauchy --tau 0.001us":   {"cauchy 7/12", "cauchy 8/10", "from 9.8 KiB: cauchy 8/10"},
+		"--matrix cauchy -k 64 --plot size --algorithm cauchy --rounds-over 1": {"cauchy 7/12"},
 	} {
 		list := seriesOf(t, chartOf(t, args))
 		for _, text := range want {
@@ -108,6 +112,48 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// TestPoints checks that simulated times are there, the same for a seed, and as in the model
+// without noise.
+func TestPoints(t *testing.T) {
+	pointsOf := func(args string) map[string]float64 {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "points.csv")
+		chartOf(t, "--plot time -k 16 --algorithm universal,central "+args+" -o "+file)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		if err != nil || !slices.Equal(rows[0], []string{"series", "processors, K", "time"}) {
+			t.Fatalf("%q, %v", rows, err)
+		}
+		points := map[string]float64{}
+		for _, r := range rows[1:] {
+			y, err := strconv.ParseFloat(r[2], 64)
+			if err != nil || r[1] != "16" {
+				t.Fatalf("%q: %v", r, err)
+			}
+			points[r[0]] = y
+		}
+		return points
+	}
+	model, quiet := pointsOf(""), pointsOf("--jitter 0")
+	for _, name := range []string{"universal", "central"} {
+		if median := quiet[name+", median"]; median <= 0 || median > model[name]*(1+1e-9) || median != quiet[name+", 95 %"] {
+			t.Errorf("%s: %v without noise, %v by the model", name, quiet, model)
+		}
+	}
+	slow := pointsOf("--stragglers 1x4")
+	if got, want := slow["universal, median"], 4*model["universal"]; math.Abs(got-want) > 1e-6*want {
+		t.Errorf("all are stragglers: %v, want %v", got, want)
+	}
+	const noisy = "--jitter exponential:0.3 --stragglers 0.1x4 --repeat 20 "
+	a, b, c := pointsOf(noisy+"--seed 5"), pointsOf(noisy+"--seed 5"), pointsOf(noisy+"--seed 6")
+	if !maps.Equal(a, b) || a["universal, median"] == c["universal, median"] {
+		t.Errorf("seed 5 %v and %v, seed 6 %v", a, b, c)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--plot c3", "c3"},
@@ -120,6 +166,21 @@ func TestUsage(t *testing.T) {
 		{"--field 6", "6"},
 		{"--jitter 0.2", "--jitter"},
 		{"--seed 3", "--jitter"},
+		{"--plot time --jitter much", "much"},
+		{"--plot time --jitter gauss:0.2", "gauss"},
+		{"--plot time --jitter -0.1", "-0.1"},
+		{"--plot time --jitter NaN", "NaN"},
+		{"--plot time --jitter 1001", "1001"},
+		{"--plot time --stragglers 0.05", "0.05"},
+		{"--plot time --stragglers 2x4", "2x4"},
+		{"--plot time --stragglers 0.1x0.5", "0.1x0.5"},
+		{"--plot time --stragglers 0.1xNaN", "0.1xNaN"},
+		{"--plot time --stragglers x", `"x"`},
+		{"--plot time --jitter 0.2 --repeat 0", "--repeat 0"},
+		{"--plot time --jitter 0.2 --repeat 99999999", "99999999"},
+		{"--plot time --jitter 0.2 --seed -1", "-1"},
+		{"--repeat 3", "--jitter"},
+		{"--plot time -k 1048576 --algorithm ring-allgather --jitter 0.2", "too large"},
 		{"--jitter much --plot time", "much"},
 		{"--plot time --jitter 0.2 --model network", "--model"},
 		{"--plot size -k 4,8", "one K"},

@@ -6,13 +6,16 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -21,18 +24,28 @@ import (
 	"volley/internal/comparison"
 	"volley/internal/selection"
 	"volley/research/plot"
+	"volley/research/simulate"
 )
 
 const usage = `Draw what the algorithms cost, for many K.
 
   chart -k 2..256 --plot ratio -o ratio.svg
   chart --matrix cauchy -k 64 --plot size -o crossings.png
+  chart -k 16,64 --plot time --jitter 0.2 --stragglers 0.05x4 -o times.csv
 
 --plot c1, c2, ratio (of C2 to its lower bound) and time are against K. For one
 K, --plot size draws the time of every plan against the size of a packet and
 marks where which plan is the cheapest; --plot memory and compute draw the
 least time against the packets, or multiply-adds, allowed. The algorithms and
 their costs are those of volley cost: volley help costs.
+
+--jitter and --stragglers draw the median and the 95 % quantile of the times of
+simulated runs, in which a processor goes on to the next round when its own
+messages of the last one have arrived. Each message takes β·X + d·W·τ·Y for d
+packets. X and Y are lognormal of mean 1, and --jitter 0.2 is their standard
+deviation; of exponential:0.2 they are 1 and a delay of that mean. With
+--stragglers 0.05x4 each processor is with probability 0.05 one whose messages
+take 4 times as long.
 
 Flags:
 `
@@ -67,11 +80,14 @@ var plots = []string{"c1", "c2", "ratio", "time", "size", "memory", "compute"}
 // A costJob is a comparison to draw.
 type costJob struct {
 	comparison.Comparison
-	noise           comparison.NoiseFlags
+	noise           noiseFlags
 	ports, over     string
 	plot, output    string
 	bytes           int64 // of a packet
 	firstSize, last int64 // of --plot size
+
+	times map[simulated]simulate.Sample // of simulated runs; nil: there are none
+	runs  string                        // what they are
 }
 
 func draw(ctx context.Context, args []string, stdout io.Writer) error {
@@ -84,10 +100,7 @@ func draw(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	write := plot.SVG
-	if strings.HasSuffix(j.output, ".png") {
-		write = plot.PNG
-	}
+	write := map[string]func(io.Writer, plot.Chart) error{"": plot.SVG, ".svg": plot.SVG, ".png": plot.PNG, ".csv": writePoints}[filepath.Ext(j.output)]
 	var drawing bytes.Buffer
 	err = write(&drawing, j.chart(rows))
 	if errors.Is(err, plot.ErrEmpty) {
@@ -110,7 +123,7 @@ func (j *costJob) parse(args []string) (help string, err error) {
 	f.SortFlags, f.Usage = false, func() {}
 	var processors, algorithms string
 	f.StringVar(&j.plot, "plot", "c2", "`WHAT` to draw: "+strings.Join(plots, ", "))
-	f.StringVarP(&j.output, "output", "o", "", "`FILE` to write, .svg or .png (default: SVG to stdout)")
+	f.StringVarP(&j.output, "output", "o", "", "`FILE` to write, .svg, .png, or .csv for the points (default: SVG to stdout)")
 	f.StringVarP(&processors, "processors", "k", "2..64", "`K`, the numbers of processors: a list such as 4,8,16..20")
 	f.StringVar(&algorithms, "algorithm", "", "only these `NAMES` that volley algorithms lists, with commas")
 	s.AddSize(f)
@@ -121,7 +134,7 @@ func (j *costJob) parse(args []string) (help string, err error) {
 	j.ports = "1"
 	selection.MakeList(f, "ports", &j.ports)
 	selection.MakeList(f, "rounds-over", &j.over)
-	j.noise.Add(f)
+	j.noise.add(f)
 	switch err := f.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		return usage + f.FlagUsagesWrapped(80), nil
@@ -134,9 +147,9 @@ func (j *costJob) parse(args []string) (help string, err error) {
 	switch end := filepath.Ext(j.output); {
 	case !slices.Contains(plots, j.plot):
 		return "", faultf("plot", "--plot %q: want one of %s", j.plot, strings.Join(plots, ", "))
-	case j.output != "" && end != ".svg" && end != ".png":
-		return "", faultf("output", "-o %s: want a name that ends with .svg or .png", j.output)
-	case j.noise.Given() && (j.plot != "time" || s.ByModel == selection.NetworkModel):
+	case j.output != "" && !slices.Contains([]string{".svg", ".png", ".csv"}, end):
+		return "", faultf("output", "-o %s: want a name that ends with .svg, .png or .csv", j.output)
+	case j.noise.given() && (j.plot != "time" || s.ByModel == selection.NetworkModel):
 		return "", faultf("jitter", "--jitter and --stragglers simulate the links of --model paper and change times only: leave them out, or draw --plot time by that model")
 	}
 	j.Comparison = comparison.Comparison{Selection: s, Given: f.Changed("matrix"), AllPlans: j.sweeps() || j.trades(), Frugal: j.trades()}
@@ -153,8 +166,13 @@ func (j *costJob) parse(args []string) (help string, err error) {
 	case j.AllPlans && n != 1:
 		return "", faultf("plot", "--plot %s: it is for one K, one -p and one --rounds-over: say which", j.plot)
 	}
-	if err := j.noise.Set(&j.Comparison); err != nil {
+	noise, err := j.noise.noise()
+	if err != nil {
 		return "", err
+	}
+	if noise != nil {
+		j.runs = j.noise.describe(noise)
+		j.simulate(noise)
 	}
 	if j.sweeps() {
 		err = j.parseSizes(f.Changed("size"))
@@ -162,6 +180,21 @@ func (j *costJob) parse(args []string) (help string, err error) {
 		j.bytes, err = s.Bytes()
 	}
 	return "", cmp.Or(err, j.Prepare(algorithms, j.bytes))
+}
+
+// writePoints writes the points of a chart as CSV.
+func writePoints(w io.Writer, c plot.Chart) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"series", c.X.Label, c.Y.Label})
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			if !math.IsNaN(p.Y) {
+				out.Write([]string{s.Name, strconv.FormatFloat(p.X, 'g', -1, 64), strconv.FormatFloat(p.Y, 'g', -1, 64)})
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
 }
 
 // sweeps reports whether times are wanted for many packet sizes.

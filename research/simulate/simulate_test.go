@@ -1,4 +1,4 @@
-package sim_test
+package simulate_test
 
 import (
 	"context"
@@ -10,18 +10,20 @@ import (
 
 	"volley/algo"
 	"volley/algo/algotest"
+	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/plan"
+	"volley/research/simulate"
 	"volley/sim"
 )
 
 // unit has β = 1 ms and 1 ms for an element.
 var unit = sim.Model{Beta: time.Millisecond, Tau: 1e-6, Bytes: 1000}
 
-func simulate(t testing.TB, p plan.Plan, m sim.Model, n sim.Noise, seed uint64, runs int) sim.Sample {
+func run(t testing.TB, p plan.Plan, m sim.Model, n simulate.Noise, seed uint64, runs int) simulate.Sample {
 	t.Helper()
-	s, err := sim.Simulate(context.Background(), p, m, n, seed, runs)
+	s, err := simulate.Run(context.Background(), p, m, n, seed, runs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +62,39 @@ func fourWay(t *testing.T) *plan.Materialized {
 	return messages(t, 4, [][3]int{{0, 1, 3}, {2, 3, 1}}, [][3]int{{0, 1, 1}, {2, 3, 3}})
 }
 
+// uneven is a plan in which two processors send messages of different sizes.
+func uneven(t *testing.T) *plan.Materialized {
+	t.Helper()
+	f, err := field.Parse("2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := plan.Term{Slot: 0, Coef: field.One}
+	m := &plan.Materialized{
+		Common: plan.Info{
+			Field: f, Processors: 2, Ports: 1, Rows: 2, Columns: 2,
+			Phases: []plan.Phase{{Name: "exchange", Rounds: 3}},
+		},
+		Programs: []*plan.Program{
+			{Proc: 0, Inputs: 1, Rounds: []plan.Round{
+				{Sends: []plan.Send{{Dst: 1, Slots: []int{0, 0, 0}}}, Recvs: []plan.Recv{{Src: 1, Count: 1}}},
+				{}, // nobody sends
+				{Sends: []plan.Send{{Dst: 1, Slots: []int{0, 1}}}},
+			}, Compute: []plan.Combination{{one}}, Outputs: []int{2}},
+			{Proc: 1, Inputs: 1, Rounds: []plan.Round{
+				{Sends: []plan.Send{{Dst: 0, Slots: []int{0}}}, Recvs: []plan.Recv{{Src: 0, Count: 3}}},
+				{},
+				{Compute: []plan.Combination{{one, one}}, Recvs: []plan.Recv{{Src: 0, Count: 2}}},
+			}, Compute: []plan.Combination{{one, one}}, Outputs: []int{5}},
+		},
+		Rows: [][]int{{0}, {1}}, Columns: [][]int{{0}, {1}},
+	}
+	if err := plan.Validate(m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // cut returns a plan that is the same but that packets are cut into pieces.
 func cut(m *plan.Materialized, pieces int) plan.Plan {
 	c := *m
@@ -76,28 +111,28 @@ func TestSimulateByHand(t *testing.T) {
 		name  string
 		plan  plan.Plan
 		model sim.Model
-		noise sim.Noise
+		noise simulate.Noise
 		runs  int // of 3: one where all are alike
 		want  time.Duration
 	}{
-		{"the empty round costs nothing", uneven(t), unit, sim.Noise{}, 1, (1 + 3 + 1 + 2) * ms},
-		{"nobody waits for the other pair", fourWay(t), unit, sim.Noise{}, 1, (1 + 3 + 1 + 1) * ms},
-		{"one waits for what it receives", messages(t, 3, [][3]int{{0, 1, 3}}, [][3]int{{1, 2, 1}}), unit, sim.Noise{}, 1, (1 + 3 + 1 + 1) * ms},
-		{"all are stragglers", fourWay(t), unit, sim.Noise{Stragglers: 1, Slowdown: 2.5}, 3, 15 * ms},
-		{"nobody is", fourWay(t), unit, sim.Noise{Slowdown: 9}, 1, 6 * ms},
-		{"stragglers no slower", fourWay(t), unit, sim.Noise{Stragglers: 1, Slowdown: 1}, 1, 6 * ms},
-		{"jitter of no size", fourWay(t), unit, sim.Noise{Jitter: sim.Lognormal}, 1, 6 * ms},
-		{"a size and no jitter", fourWay(t), unit, sim.Noise{Size: 0.5}, 1, 6 * ms},
-		{"elements of a quarter", cut(fourWay(t), 4), unit, sim.Noise{}, 1, 3 * ms},
-		{"coding where there is none", fourWay(t), coded, sim.Noise{}, 1, 6 * ms},
-		{"nor another processor", messages(t, 1), coded, sim.Noise{}, 1, 0},
-		{"coding of 1 term and of 4", uneven(t), coded, sim.Noise{}, 1, 11 * ms},
-		{"by stragglers", uneven(t), coded, sim.Noise{Stragglers: 1, Slowdown: 2.5}, 3, 27*ms + ms/2},
-		{"of halves", cut(uneven(t), 2), coded, sim.Noise{}, 1, 6*ms + ms/2},
-		{"of 4 terms of half a nanosecond", uneven(t), half, sim.Noise{}, 1, 2},
-		{"as long as can be", messages(t, 2, [][3]int{{0, 1, 1}}), sim.Model{Beta: math.MaxInt64}, sim.Noise{}, 1, math.MaxInt64},
+		{"the empty round costs nothing", uneven(t), unit, simulate.Noise{}, 1, (1 + 3 + 1 + 2) * ms},
+		{"nobody waits for the other pair", fourWay(t), unit, simulate.Noise{}, 1, (1 + 3 + 1 + 1) * ms},
+		{"one waits for what it receives", messages(t, 3, [][3]int{{0, 1, 3}}, [][3]int{{1, 2, 1}}), unit, simulate.Noise{}, 1, (1 + 3 + 1 + 1) * ms},
+		{"all are stragglers", fourWay(t), unit, simulate.Noise{Stragglers: 1, Slowdown: 2.5}, 3, 15 * ms},
+		{"nobody is", fourWay(t), unit, simulate.Noise{Slowdown: 9}, 1, 6 * ms},
+		{"stragglers no slower", fourWay(t), unit, simulate.Noise{Stragglers: 1, Slowdown: 1}, 1, 6 * ms},
+		{"jitter of no size", fourWay(t), unit, simulate.Noise{Jitter: simulate.Lognormal}, 1, 6 * ms},
+		{"a size and no jitter", fourWay(t), unit, simulate.Noise{Size: 0.5}, 1, 6 * ms},
+		{"elements of a quarter", cut(fourWay(t), 4), unit, simulate.Noise{}, 1, 3 * ms},
+		{"coding where there is none", fourWay(t), coded, simulate.Noise{}, 1, 6 * ms},
+		{"nor another processor", messages(t, 1), coded, simulate.Noise{}, 1, 0},
+		{"coding of 1 term and of 4", uneven(t), coded, simulate.Noise{}, 1, 11 * ms},
+		{"by stragglers", uneven(t), coded, simulate.Noise{Stragglers: 1, Slowdown: 2.5}, 3, 27*ms + ms/2},
+		{"of halves", cut(uneven(t), 2), coded, simulate.Noise{}, 1, 6*ms + ms/2},
+		{"of 4 terms of half a nanosecond", uneven(t), half, simulate.Noise{}, 1, 2},
+		{"as long as can be", messages(t, 2, [][3]int{{0, 1, 1}}), sim.Model{Beta: math.MaxInt64}, simulate.Noise{}, 1, math.MaxInt64},
 	} {
-		if s := simulate(t, c.plan, c.model, c.noise, 1, 3); len(s) != c.runs || s.Quantile(0.5) != c.want || s.Mean() != c.want {
+		if s := run(t, c.plan, c.model, c.noise, 1, 3); len(s) != c.runs || s.Quantile(0.5) != c.want || s.Mean() != c.want {
 			t.Errorf("%s: %v, want %d of %v", c.name, s, c.runs, c.want)
 		}
 	}
@@ -119,7 +154,7 @@ func TestNoNoise(t *testing.T) {
 				}
 				model := unit.Time(sim.Count(p))
 				for _, q := range []plan.Plan{p, all} {
-					got := simulate(t, q, unit, sim.Noise{}, 0, 5)[0]
+					got := run(t, q, unit, simulate.Noise{}, 0, 5)[0]
 					if diff := model - got; diff < -1 || a.Name != "central" && diff > 1 {
 						t.Errorf("%s K=%d p=%d: %v, in the model %v", a.Name, k, ports, got, model)
 					}
@@ -131,12 +166,12 @@ func TestNoNoise(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	p := algotest.Compile(t, "universal", "2^8", "random:1", 27, 2)
-	n := sim.Noise{Jitter: sim.Lognormal, Size: 0.3, Stragglers: 0.1, Slowdown: 3}
-	a := simulate(t, p, unit, n, 7, 50)
-	if b := simulate(t, p, unit, n, 7, 50); !slices.Equal(a, b) {
+	n := simulate.Noise{Jitter: simulate.Lognormal, Size: 0.3, Stragglers: 0.1, Slowdown: 3}
+	a := run(t, p, unit, n, 7, 50)
+	if b := run(t, p, unit, n, 7, 50); !slices.Equal(a, b) {
 		t.Errorf("one seed, two samples: %v and %v", a, b)
 	}
-	if b := simulate(t, p, unit, n, 8, 50); slices.Equal(a, b) {
+	if b := run(t, p, unit, n, 8, 50); slices.Equal(a, b) {
 		t.Errorf("two seeds, one sample: %v", a)
 	}
 	if !slices.IsSorted(a) || a[0] == a[49] {
@@ -149,7 +184,7 @@ func TestSeed(t *testing.T) {
 
 // TestSameSample checks that a seed gives the times that it has always given.
 func TestSameSample(t *testing.T) {
-	s := simulate(t, fourWay(t), unit, sim.Noise{Jitter: sim.Exponential, Size: 1, Stragglers: 0.3, Slowdown: 3}, 7, 5)
+	s := run(t, fourWay(t), unit, simulate.Noise{Jitter: simulate.Exponential, Size: 1, Stragglers: 0.3, Slowdown: 3}, 7, 5)
 	for i, want := range []time.Duration{21480345, 34715836, 37997487, 41619513, 53069063} {
 		if (s[i] - want).Abs() > 1 { // where floats are rounded in another way
 			t.Errorf("run %d: %d ns, want %d ns", i, s[i], want)
@@ -162,10 +197,10 @@ func TestSameSample(t *testing.T) {
 func TestStragglersMonotone(t *testing.T) {
 	for _, name := range []string{"universal", "ring-allgather", "central"} {
 		p := algotest.Compile(t, name, "2^8", "random:1", 24, 1)
-		for _, jitter := range []sim.Jitter{sim.Fixed, sim.Lognormal, sim.Exponential} {
-			var before sim.Sample
+		for _, jitter := range []simulate.Jitter{simulate.Fixed, simulate.Lognormal, simulate.Exponential} {
+			var before simulate.Sample
 			for _, x := range []struct{ share, slowdown float64 }{{0, 1}, {0.1, 1}, {0.1, 1.5}, {0.1, 4}, {0.3, 4}, {0.3, 100}, {1, 100}} {
-				s := simulate(t, p, unit, sim.Noise{jitter, 0.5, x.share, x.slowdown}, 3, 40)
+				s := run(t, p, unit, simulate.Noise{jitter, 0.5, x.share, x.slowdown}, 3, 40)
 				for i := range before {
 					if now := s[min(i, len(s)-1)]; now < before[i] {
 						t.Errorf("%s, %s, %+v: %v after %v", name, jitter, x, now, before[i])
@@ -184,16 +219,16 @@ func TestJitter(t *testing.T) {
 	one := algotest.Compile(t, "direct", "2^8", "random:1", 2, 1)
 	many := algotest.Compile(t, "universal", "2^8", "random:1", 64, 1)
 	for _, c := range []struct {
-		jitter     sim.Jitter
+		jitter     simulate.Jitter
 		mean, sdev float64 // of the larger of two
 	}{
 		// Exponential, size 0.2: 1 + 0.2·max of two, mean 1.5 and variance 1.25.
-		{sim.Exponential, 1.3, 0.2 * math.Sqrt(1.25)},
+		{simulate.Exponential, 1.3, 0.2 * math.Sqrt(1.25)},
 		// Lognormal: mean of the larger is 2·Φ(σ/√2) for factors of mean 1.
-		{sim.Lognormal, 1 + math.Erf(math.Sqrt(math.Log1p(0.04))/2), 0},
+		{simulate.Lognormal, 1 + math.Erf(math.Sqrt(math.Log1p(0.04))/2), 0},
 	} {
-		n := sim.Noise{Jitter: c.jitter, Size: 0.2}
-		s := simulate(t, one, m, n, 1, 20_000)
+		n := simulate.Noise{Jitter: c.jitter, Size: 0.2}
+		s := run(t, one, m, n, 1, 20_000)
 		mean, square := s.Mean().Seconds(), 0.0
 		for _, d := range s {
 			square += (d.Seconds() - mean) * (d.Seconds() - mean) / float64(len(s))
@@ -201,7 +236,7 @@ func TestJitter(t *testing.T) {
 		if math.Abs(mean-c.mean) > 0.005 || c.sdev > 0 && math.Abs(math.Sqrt(square)-c.sdev) > 0.01 {
 			t.Errorf("%s: mean %.4f, deviation %.4f, want %.4f and %.4f", c.jitter, mean, math.Sqrt(square), c.mean, c.sdev)
 		}
-		if got, quiet := simulate(t, many, unit, n, 1, 50).Quantile(0.5), unit.Time(sim.Count(many)); got <= quiet {
+		if got, quiet := run(t, many, unit, n, 1, 50).Quantile(0.5), unit.Time(sim.Count(many)); got <= quiet {
 			t.Errorf("%s: K = 64 takes %v with jitter and %v without", c.jitter, got, quiet)
 		}
 	}
@@ -213,7 +248,7 @@ func TestCoding(t *testing.T) {
 	m := unit
 	m.Gamma = 1e-6
 	for _, q := range []plan.Plan{p, materialize(t, p)} {
-		if got, want := simulate(t, q, m, sim.Noise{}, 1, 1)[0], m.Time(sim.Count(q)); (got-want).Abs() > 1 || want <= unit.Time(sim.Count(q)) {
+		if got, want := run(t, q, m, simulate.Noise{}, 1, 1)[0], m.Time(sim.Count(q)); (got-want).Abs() > 1 || want <= unit.Time(sim.Count(q)) {
 			t.Errorf("with coding: %v, in the model %v", got, want)
 		}
 	}
@@ -230,28 +265,28 @@ func materialize(t *testing.T, p plan.Plan) plan.Plan {
 
 func TestSimulateErrors(t *testing.T) {
 	p := uneven(t)
-	for _, n := range []sim.Noise{
+	for _, n := range []simulate.Noise{
 		{Jitter: "gauss"}, {Size: -1}, {Size: math.NaN()}, {Size: math.Inf(1)}, {Stragglers: -0.1}, {Stragglers: 1.1}, {Stragglers: math.NaN()},
-		{Size: sim.MostJitter + 1}, {Stragglers: 1.1, Slowdown: 2}, {Stragglers: 0.5, Slowdown: sim.MostSlowdown + 1},
+		{Size: simulate.MostJitter + 1}, {Stragglers: 1.1, Slowdown: 2}, {Stragglers: 0.5, Slowdown: simulate.MostSlowdown + 1},
 		{Stragglers: 0.5, Slowdown: 0.5}, {Stragglers: 0.5, Slowdown: math.NaN()}, {Stragglers: 0.5, Slowdown: math.Inf(1)},
 	} {
-		if _, err := sim.Simulate(context.Background(), p, unit, n, 1, 1); err == nil {
+		if _, err := simulate.Run(context.Background(), p, unit, n, 1, 1); err == nil {
 			t.Errorf("%+v: no error", n)
 		}
 	}
-	simulate(t, p, unit, sim.Noise{sim.Lognormal, sim.MostJitter, 1, sim.MostSlowdown}, 1, 1)
-	if _, err := sim.Simulate(context.Background(), p, unit, sim.Noise{}, 1, 0); err == nil {
+	run(t, p, unit, simulate.Noise{simulate.Lognormal, simulate.MostJitter, 1, simulate.MostSlowdown}, 1, 1)
+	if _, err := simulate.Run(context.Background(), p, unit, simulate.Noise{}, 1, 0); err == nil {
 		t.Error("0 runs: no error")
 	}
 	ring := algotest.Compile(t, "ring-allgather", "2^16", "random:1", 10_000, 1)
-	if _, err := sim.Simulate(context.Background(), ring, unit, sim.Noise{Jitter: sim.Lognormal, Size: 1}, 1, 1); !errors.Is(err, sim.ErrTooLarge) {
+	if _, err := simulate.Run(context.Background(), ring, unit, simulate.Noise{Jitter: simulate.Lognormal, Size: 1}, 1, 1); !errors.Is(err, sim.ErrTooLarge) {
 		t.Errorf("10^8 messages: %v", err)
 	}
-	if got, want := simulate(t, ring, unit, sim.Noise{}, 1, 1)[0], unit.Time(sim.Count(ring)); got != want {
+	if got, want := run(t, ring, unit, simulate.Noise{}, 1, 1)[0], unit.Time(sim.Count(ring)); got != want {
 		t.Errorf("10^8 messages, all alike: %v, want %v", got, want)
 	}
 	slow := sim.Model{Beta: time.Hour, Tau: 1, Bytes: 1 << 60}
-	if got := simulate(t, p, slow, sim.Noise{Jitter: sim.Lognormal, Size: 1}, 1, 1)[0]; got != math.MaxInt64 {
+	if got := run(t, p, slow, simulate.Noise{Jitter: simulate.Lognormal, Size: 1}, 1, 1)[0]; got != math.MaxInt64 {
 		t.Errorf("%v, want the longest duration there is", got)
 	}
 }
@@ -262,8 +297,8 @@ func TestSimulateLarge(t *testing.T) {
 		t.Skip("some seconds")
 	}
 	p := algotest.Compile(t, "universal", "2^16", "random:1", verifyall.Most(20_000, 100_000), 3)
-	n := sim.Noise{Jitter: sim.Exponential, Size: 0.2, Stragglers: 0.001, Slowdown: 4}
-	s := simulate(t, p, unit, n, 1, 4)
+	n := simulate.Noise{Jitter: simulate.Exponential, Size: 0.2, Stragglers: 0.001, Slowdown: 4}
+	s := run(t, p, unit, n, 1, 4)
 	if quiet := unit.Time(sim.Count(p)); s[0] <= quiet || s[3] > 100*quiet {
 		t.Errorf("%v, without noise %v", s, quiet)
 	}

@@ -1,4 +1,6 @@
-package sim
+// Package simulate is what a plan takes where messages are slower, or quicker, than a model
+// says: with jitter, and with stragglers.
+package simulate
 
 import (
 	"cmp"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"volley/plan"
+	"volley/sim"
 )
 
 // A Jitter is how the times of messages vary.
@@ -52,13 +55,13 @@ func (n Noise) none() bool {
 func (n Noise) check() error {
 	switch {
 	case n.Jitter != Fixed && !slices.Contains(Jitters, n.Jitter):
-		return fmt.Errorf("sim: jitter %q: want one of %v", string(n.Jitter), Jitters)
+		return fmt.Errorf("simulate: jitter %q: want one of %v", string(n.Jitter), Jitters)
 	case !(n.Size >= 0 && n.Size <= MostJitter):
-		return fmt.Errorf("sim: jitter of relative size %v: want 0 to %d", n.Size, MostJitter)
+		return fmt.Errorf("simulate: jitter of relative size %v: want 0 to %d", n.Size, MostJitter)
 	case !(n.Stragglers >= 0 && n.Stragglers <= 1):
-		return fmt.Errorf("sim: a share of %v stragglers: want 0 to 1", n.Stragglers)
+		return fmt.Errorf("simulate: a share of %v stragglers: want 0 to 1", n.Stragglers)
 	case n.Stragglers > 0 && !(n.Slowdown >= 1 && n.Slowdown <= MostSlowdown):
-		return fmt.Errorf("sim: stragglers slower by a factor of %v: want 1 to %d", n.Slowdown, MostSlowdown)
+		return fmt.Errorf("simulate: stragglers slower by a factor of %v: want 1 to %d", n.Slowdown, MostSlowdown)
 	}
 	return nil
 }
@@ -81,7 +84,7 @@ func (s Sample) Mean() time.Duration {
 	return nanoseconds(total / float64(len(s)))
 }
 
-// mostMessages is how many messages a plan may have for [Simulate]: 400 MB.
+// mostMessages is how many messages a plan may have for [Run]: 400 MB.
 const mostMessages = 1 << 25
 
 // A message is one of a round; a round's are in the order of their senders.
@@ -89,7 +92,7 @@ type message struct {
 	src, dst, count int32
 }
 
-// Simulate returns the times of so many runs of p, each with its own noise. The same
+// Run returns the times of so many runs of p, each with its own noise. The same
 // seed gives the same times, and the same draws of chance for other slowdowns and
 // shares of stragglers.
 //
@@ -97,18 +100,18 @@ type message struct {
 // sends and receives in round t have arrived; one that comes early waits for it. A
 // message of d elements takes β·X + d·W·τ·Y, where X and Y are drawn for each message
 // and are larger by the slowdown if one of its two ends is a straggler. Coding counts
-// after the last round. So without noise no run takes longer than [Model.Time], which
+// after the last round. So without noise no run takes longer than [sim.Model.Time], which
 // has all wait for the largest message of each round.
 //
-// Up to some 30 million messages are held in memory; where there are more, Simulate
+// Up to some 30 million messages are held in memory; where there are more, Run
 // needs processors that are all alike and no noise, or it returns an error that wraps
-// [ErrTooLarge]. Other errors are those of ctx and of a noise that does not exist.
-func Simulate(ctx context.Context, p plan.Plan, m Model, n Noise, seed uint64, runs int) (Sample, error) {
+// [sim.ErrTooLarge]. Other errors are those of ctx and of a noise that does not exist.
+func Run(ctx context.Context, p plan.Plan, m sim.Model, n Noise, seed uint64, runs int) (Sample, error) {
 	if err := n.check(); err != nil {
 		return nil, err
 	}
 	if runs < 1 {
-		return nil, fmt.Errorf("sim: %d runs: want 1 or more", runs)
+		return nil, fmt.Errorf("simulate: %d runs: want 1 or more", runs)
 	}
 	element := float64(m.Bytes) / float64(p.Info().PieceCount())
 	w := &world{
@@ -157,13 +160,13 @@ func (w *world) alone(s plan.Schedule) time.Duration {
 
 // load reads the schedules, one at a time.
 func (w *world) load(p plan.Plan) error {
-	cost := Count(p)
+	cost := sim.Count(p)
 	total := 0
 	for _, r := range cost.Rounds {
 		total += r.Messages
 	}
 	if total > mostMessages {
-		return fmt.Errorf("sim: %w: %d messages, of which %d can be simulated", ErrTooLarge, total, mostMessages)
+		return fmt.Errorf("simulate: %w: %d messages, of which %d can be simulated", sim.ErrTooLarge, total, mostMessages)
 	}
 	if w.multiply > 0 {
 		w.terms = make([]float64, w.processors)

@@ -38,7 +38,7 @@ func TestGolden(t *testing.T) {
 	}{
 		{"testdata/universal-4-1.svg", "universal", 4, 1},
 		{"testdata/central-5-2.svg", "central", 5, 2},
-		{"../docs/schedule.svg", "universal", 8, 1},
+		{"../../docs/schedule.svg", "universal", 8, 1},
 	} {
 		got := svg(t, algotest.Compile(t, c.algorithm, "2^8", "cauchy", c.k, c.ports))
 		if *update {

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"volley/internal/cli"
+)
+
+// planned returns a plan as volley prints it.
+func planned(t *testing.T, k string) *bytes.Buffer {
+	t.Helper()
+	var text, stderr bytes.Buffer
+	if code := cli.Main([]string{"plan", "--model", "paper", "-k", k, "--format", "json"}, &text, &stderr); code != 0 {
+		t.Fatalf("exit %d, %s", code, stderr.String())
+	}
+	return &text
+}
+
+// TestPicture draws the picture of the README.
+func TestPicture(t *testing.T) {
+	t.Setenv("VOLLEY_TUNE", "off")
+	var stdout, stderr bytes.Buffer
+	if code := run(nil, planned(t, "8"), &stdout, &stderr); code != 0 || stderr.Len() > 0 {
+		t.Fatalf("exit %d, %s", code, stderr.String())
+	}
+	want, err := os.ReadFile("../../../docs/schedule.svg")
+	if err != nil || !bytes.Equal(stdout.Bytes(), want) {
+		t.Errorf("docs/schedule.svg is not what volley plan --model paper -k 8 --format json | draw makes: %v", err)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	t.Setenv("VOLLEY_TUNE", "off")
+	for _, c := range []struct {
+		args []string
+		plan string
+		want string
+	}{
+		{nil, "", "draw: decode: EOF"},
+		{nil, `{"format":"volley-plan","version":7}`, "version 7"},
+		{nil, planned(t, "65").String(), "65 processors are too many to draw: want 64 at most"},
+		{[]string{"schedule.svg"}, "", "volley plan"},
+	} {
+		var stdout, stderr strings.Builder
+		if code := run(c.args, strings.NewReader(c.plan), &stdout, &stderr); code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("%v %.40s: exit %d, %s%s", c.args, c.plan, code, stdout.String(), stderr.String())
+		}
+	}
+}
