@@ -164,7 +164,7 @@ func (l *lane) allocate() {
 		}
 	}
 	size := l.at(0).element
-	l.arena = segments.take(len(lack)*(size+apart))
+	l.arena = segments.take(len(lack) * (size + apart))
 	for _, i := range lack {
 		l.buffers[i] = l.arena.take(size)
 		l.memory[i] = l.buffers[i] // for good, where it is of no packet
