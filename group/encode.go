@@ -83,7 +83,7 @@ func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(
 // repair brings back the given blocks of symbols. A check, if there is one, sees all that goes in
 // and comes out.
 func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
-	p, err := r.compile(b.bytes())
+	p, err := r.compile(&s.Options, b.bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -142,11 +142,15 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 // mostSegment bounds what is run of every packet at a time, beside the memory.
 const mostSegment = 4 << 20
 
+// model returns the cost model for packets of so many bytes.
+func (o *Options) model(f field.Field, bytes int64) sim.Model {
+	return sim.Model{Network: o.Network, Gamma: o.Gamma, Bytes: bytes, SymbolBytes: f.SymbolBytes()}
+}
+
 // volleyOptions are those of an all-to-all encode.
 func (o *Options) volleyOptions() []volley.Option {
 	return []volley.Option{
-		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithPorts(o.Ports), volley.WithBeta(o.Beta),
-		volley.WithTau(o.Tau), volley.WithCutting(),
+		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithNetwork(o.Network), volley.WithGamma(o.Gamma),
 	}
 }
 

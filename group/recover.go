@@ -360,7 +360,7 @@ func (s *session) planRepairs(conditions []*condition) ([]blockRepair, map[lostB
 	for _, key := range order {
 		rows := rowsOf[key]
 		p := patterns[rows[0]]
-		r, lost, err := c.repairing(setOf(p.bad), setOf(p.wanted), s.Ports)
+		r, lost, err := c.repairing(setOf(p.bad), setOf(p.wanted))
 		if err != nil {
 			return nil, nil, err
 		}
