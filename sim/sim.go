@@ -149,6 +149,9 @@ type Model struct {
 	SymbolBytes int           // of a symbol, which no plan cuts; 0: 1
 }
 
+// Paper reports whether the model is that of the paper.
+func (m Model) Paper() bool { return m.Network == Network{} }
+
 // Symbols returns how many symbols a packet has.
 func (m Model) Symbols() int64 { return m.Bytes / int64(max(1, m.SymbolBytes)) }
 
@@ -162,7 +165,7 @@ func (m Model) Time(c Cost) time.Duration {
 	pieces := float64(max(1, c.Pieces))
 	element := math.Ceil(float64(m.Symbols())/pieces) * float64(max(1, m.SymbolBytes)) // the last piece is filled up
 	ns := float64(c.C1)*float64(m.Beta) + float64(c.C2)*float64(m.Tau)*element*float64(time.Second)
-	if m.Network != (Network{}) {
+	if !m.Paper() {
 		ns = m.Network.time(c, element)
 	}
 	ns += float64(c.C3) * float64(m.Gamma) * element * float64(time.Second)

@@ -26,7 +26,7 @@ typedef struct volley_options {
 	const char *field;     /* 2^8, as volley fields lists them */
 	const char *matrix;    /* cauchy, as volley encode --help lists them */
 	const char *algorithm; /* auto */
-	int ports;             /* 1 */
+	int ports;             /* 0: as many messages at a time as suit the network; or p of the paper's model */
 	double timeout;        /* seconds without a message until the run fails: 30; below 0: never */
 	size_t memory;         /* bytes of packets that a process holds at a time: 64 MiB */
 	int unchecked;         /* leave the check of the result out */
@@ -34,6 +34,7 @@ typedef struct volley_options {
 	                          processes agree in the first call on a communicator, and later calls with
 	                          the same options start with data. Where one fails, all later ones on that
 	                          communicator do: use a duplicate of it. 0: they agree in each call */
+	const char *network;   /* RATE/LATENCY such as 10gbit/20us: as volley tune --comm mpi has measured, or 10gbit/20us */
 } volley_options;
 
 /* Encodes: with x_i the packet of process i of comm, of bytes bytes and padded with zeros to

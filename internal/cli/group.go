@@ -11,7 +11,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"volley"
 	"volley/executor"
 	"volley/field"
 	"volley/group"
@@ -21,13 +20,12 @@ import (
 
 // groupOptions is the flags of the verbs for groups of nodes.
 type groupOptions struct {
-	choice // of which only ports and the cost model are used
+	choice // of which only the network is used
 	joining
 	json    bool
 	key     string
 	believe string
 	members []string
-	assumed string // what the model takes that was measured
 }
 
 func (o *groupOptions) add(cmd *cobra.Command) {
@@ -41,12 +39,8 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	end()
 	end = flagGroup(cmd, "Run")
 	o.joining.add(f, "node")
-	f.IntVarP(&o.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a node sends, and receives, at a time")
+	o.AddNetwork(f)
 	end()
-	end = flagGroup(cmd, "Cost model")
-	o.AddPaperModel(f)
-	end()
-	cmd.Flags().MarkHidden("gamma")
 }
 
 // begin joins the others, sets the library's options and returns the directories of the
@@ -64,8 +58,8 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	if o.timeout < 0 || o.Ports < 1 {
-		return nil, usagef("--timeout %v, --ports %d: want 0 or more, 1 or more", o.timeout, o.Ports)
+	if o.timeout < 0 {
+		return nil, usagef("--timeout %v: want 0 or more", o.timeout)
 	}
 	if len(args) == 0 {
 		return nil, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
@@ -74,13 +68,12 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	o.Place = o.party.place(max(o.party.Size(), len(args)))
+	o.Place, o.Process = o.party.place(max(o.party.Size(), len(args))), !o.party.job()
 	m, err := o.Model(bytes, 1)
 	if err != nil {
 		return nil, err
 	}
-	o.assumed = o.Assumed(m)
-	*options = group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members}
+	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Members: o.members}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
 	}
@@ -165,8 +158,8 @@ func newProtect() *cobra.Command {
 			}
 			p.MaxDeleted = max(p.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
 			r, err := group.Protect(cmd.Context(), o.party.Transport, dirs, p)
-			if err == nil && o.assumed != "" {
-				r.Notes = append(r.Notes, o.assumed)
+			if err == nil && o.Assumed != "" {
+				r.Notes = append(r.Notes, o.Assumed)
 			}
 			return o.finish(cmd, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
 		},
@@ -194,7 +187,7 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 			printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
 			continue
 		}
-		printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s in the largest messages (%s), %.3g s by the model\n",
+		printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s at the busiest node (%s), %.3g s by the model\n",
 			c.Layout, size(c.StoredBytes), printable.Count(c.Rounds, "round"), size(c.SentBytes), c.Plan, c.Seconds)
 	}
 	if dry {

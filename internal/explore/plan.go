@@ -50,8 +50,8 @@ func (f flags) ask(ctx context.Context) (*question, error) {
 func (q *question) plan() (plan.Plan, error) {
 	p, err := q.encoder.Plan(q.model.Symbols())
 	field := "algorithm"
-	if limits := new(algo.LimitError); errors.As(err, &limits) {
-		field = selection.LimitFlag(limits.Limits)
+	if errors.As(err, new(*algo.LimitError)) {
+		field = q.LimitFlag()
 	}
 	return p, at(field, err)
 }
