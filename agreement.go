@@ -40,9 +40,9 @@ type own struct {
 	Bytes int64 // length of its packet; in what greet returns, of the longest
 
 	// Those of processor 0 are used by all. The others say 0.
-	Seed    uint64      // of the fingerprints
-	Network sim.Network // the zero one: the model of the paper
-	Beta    int64       // ns
+	Seed    uint64 // of the fingerprints
+	Network sim.Network
+	Beta    int64 // ns
 	Tau     sim.PerByte
 	Gamma   sim.PerByte
 }
@@ -101,7 +101,7 @@ func (o own) impossible() string {
 	if o.Bytes < 0 || o.Bytes > mostPacket {
 		return fmt.Sprintf("its packet has %d bytes: want 0 to %d", o.Bytes, int64(mostPacket))
 	}
-	m := options{network: o.Network, ports: 1, beta: time.Duration(o.Beta), tau: o.Tau, gamma: o.Gamma, memory: 1, algorithm: algo.Auto}
+	m := options{network: o.Network, paper: o.model(1).Paper(), ports: 1, beta: time.Duration(o.Beta), tau: o.Tau, gamma: o.Gamma, memory: 1, algorithm: algo.Auto}
 	if err := m.validate(); err != nil {
 		return strings.TrimPrefix(err.Error(), "volley: ")
 	}
@@ -141,7 +141,7 @@ func (e *Encoder) greeting(rank int, size int64) greeting {
 			Check:     e.options.check,
 			Order:     uint8(e.options.order),
 			Separate:  e.options.separate,
-			Whole:     e.options.whole || e.options.paper() && !e.options.cut,
+			Whole:     e.options.whole,
 			Limits:    [3]int64{int64(e.options.limits.Rounds.Over()), int64(e.options.limits.Memory), int64(e.options.limits.Compute)},
 		},
 		Own: own{Bytes: size},

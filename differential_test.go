@@ -218,21 +218,22 @@ type trial struct {
 	style string // of entries that are drawn
 	views []string
 
-	algorithm  string
-	ports      int
-	separate   bool
-	order      algo.Order
-	cut, check bool
-	limits     algo.Limits
-	memory     int64
-	beta       time.Duration
-	tau        sim.PerByte // negative: the default
-	gamma      sim.PerByte
-	longest    []int // symbols of the longest packet, by run
-	lengths    string
-	flaw       string
-	call       string
-	data       uint64 // seed of packets, entries and points
+	algorithm string
+	ports     int
+	separate  bool
+	order     algo.Order
+	whole     bool
+	check     bool
+	limits    algo.Limits
+	memory    int64
+	beta      time.Duration
+	tau       sim.PerByte // negative: the default
+	gamma     sim.PerByte
+	longest   []int // symbols of the longest packet, by run
+	lengths   string
+	flaw      string
+	call      string
+	data      uint64 // seed of packets, entries and points
 
 	o *oracle
 	a matrix.Matrix
@@ -272,8 +273,8 @@ func (c *trial) String() string {
 	if c.algorithm == "" { // not drawn yet
 		return s.String()
 	}
-	fmt.Fprintf(&s, "\nK = %d, R = %d, separate %v, p = %d, algorithm %s, order %v, cut %v, check %v, limits %+v, memory %d, β %v, τ %v, γ %v",
-		c.a.Rows(), c.a.Cols(), c.separate, c.ports, c.algorithm, c.order, c.cut, c.check, c.limits, c.memory, c.beta, c.tau, c.gamma)
+	fmt.Fprintf(&s, "\nK = %d, R = %d, separate %v, p = %d, algorithm %s, order %v, whole %v, check %v, limits %+v, memory %d, β %v, τ %v, γ %v",
+		c.a.Rows(), c.a.Cols(), c.separate, c.ports, c.algorithm, c.order, c.whole, c.check, c.limits, c.memory, c.beta, c.tau, c.gamma)
 	fmt.Fprintf(&s, "\nlongest packets of %v symbols, lengths %s, flaw %q, by %s", c.longest, c.lengths, c.flaw, c.call)
 	return s.String()
 }
@@ -727,11 +728,14 @@ func (c *trial) drawRun(t *rapid.T) {
 		c.algorithm = pick(t, "algorithm", names...)
 	}
 	c.ports = rapid.IntRange(1, 6).Draw(t, "p")
-	if chance(t, "one port", 2) {
+	switch {
+	case chance(t, "network", 3):
+		c.ports = 0
+	case chance(t, "one port", 2):
 		c.ports = 1
 	}
 	c.order = pick(t, "order", algo.Natural, algo.Any)
-	c.cut, c.check = rapid.Bool().Draw(t, "cut"), rapid.Bool().Draw(t, "check")
+	c.whole, c.check = chance(t, "whole", 4), rapid.Bool().Draw(t, "check")
 	c.limits = algo.Limits{}
 	if chance(t, "rounds over", 6) {
 		c.limits.Rounds = algo.FewestPlus(rapid.IntRange(0, 4).Draw(t, "over"))
@@ -780,18 +784,20 @@ func (c *trial) drawRun(t *rapid.T) {
 
 func (c *trial) options() []volley.Option {
 	list := []volley.Option{
-		volley.WithAlgorithm(c.algorithm), volley.WithPorts(c.ports), volley.WithOrder(c.order), volley.WithCheck(c.check),
-		volley.WithLimits(c.limits), volley.WithMemory(c.memory), volley.WithBeta(c.beta), volley.WithGamma(c.gamma),
+		volley.WithAlgorithm(c.algorithm), volley.WithOrder(c.order), volley.WithCheck(c.check),
+		volley.WithLimits(c.limits), volley.WithMemory(c.memory), volley.WithGamma(c.gamma),
 		volley.WithTimeout(3 * time.Minute), // for a run that hangs, not for one of many processors on a busy machine
 	}
-	if c.tau >= 0 {
-		list = append(list, volley.WithTau(c.tau))
+	if m := c.model(0); c.ports > 0 {
+		list = append(list, volley.WithPaperModel(c.ports, m.Beta, m.Tau))
+	} else {
+		list = append(list, volley.WithNetwork(m.Network))
 	}
 	if c.separate {
 		list = append(list, volley.WithSeparateSinks())
 	}
-	if c.cut {
-		list = append(list, volley.WithCutting())
+	if c.whole {
+		list = append(list, volley.WithWholePackets())
 	}
 	return list
 }
@@ -800,6 +806,10 @@ func (c *trial) model(symbols int) sim.Model {
 	m := sim.Model{Beta: c.beta, Tau: c.tau, Gamma: c.gamma, Bytes: int64(symbols * c.o.symbolBytes), SymbolBytes: c.o.symbolBytes}
 	if c.tau < 0 {
 		m.Tau = volley.DefaultTau
+	}
+	if c.ports == 0 {
+		m.Network = sim.Network{Latency: m.Beta, Overhead: m.Beta / 10, Gaps: sim.Gaps{{Messages: 1, PerByte: m.Tau}, {Messages: 9, PerByte: 2 * m.Tau}}}
+		m.Beta, m.Tau = 0, 0
 	}
 	return m
 }
@@ -944,7 +954,7 @@ func (c *trial) plan(t *rapid.T, d *differential) plan.Plan {
 		c.keeps(t, p)
 		return p
 	case errors.As(err, &limit):
-		if c.limits == (algo.Limits{}) {
+		if c.limits == (algo.Limits{}) && !(limit.Whole && c.whole) {
 			t.Fatalf("%v\nwithout limits: %v", c, err)
 		}
 		c.loosen(t, limit)
@@ -982,7 +992,7 @@ func (c *trial) keeps(t *rapid.T, p plan.Plan) {
 		t.Fatalf("%v\n%d packets held", c, held)
 	case l.Compute > 0 && cost.PacketC3() > l.Compute:
 		t.Fatalf("%v\n%d multiply-adds", c, cost.PacketC3())
-	case c.algorithm == algo.Auto && c.square() && !c.cut && cost.Pieces > 1:
+	case problem.Whole && cost.Pieces > 1:
 		t.Fatalf("%v\n%d pieces", c, cost.Pieces)
 	}
 	if c.processors() <= 24 {
@@ -998,14 +1008,15 @@ func (c *trial) keeps(t *rapid.T, p plan.Plan) {
 	if err != nil {
 		return
 	}
-	if theirs := sim.Count(q); (theirs.Pieces == 1 || !c.square() || c.cut) && model.Time(theirs) < model.Time(cost) {
+	if theirs := sim.Count(q); model.Time(theirs) < model.Time(cost) {
 		t.Fatalf("%v\nauto takes %s %s, %v; %s %s would take %v", c, p.Info().Algorithm, p.Info().Parameters, model.Time(cost),
 			other, q.Info().Parameters, model.Time(theirs))
 	}
 }
 
 func (c *trial) problem(t *rapid.T) *algo.Problem {
-	p := &algo.Problem{Matrix: c.a, Separate: c.separate, Ports: c.ports, Order: c.order, Limits: c.limits, Whole: c.square() && c.algorithm == algo.Auto && !c.cut}
+	p := &algo.Problem{Matrix: c.a, Separate: c.separate, Ports: c.ports, Order: c.order, Limits: c.limits}
+	p.Whole = c.whole || c.ports > 0 && c.square() && c.algorithm == algo.Auto
 	if err := p.Prepare(); err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}
@@ -1326,7 +1337,7 @@ func (c *trial) compareReports(t *rapid.T, run int, packets [][]byte, reports []
 	if c.square() {
 		sinks = 0
 	}
-	if r.Field != c.canonical || r.Matrix != c.a.ID() || r.K != c.a.Rows() || r.Sinks != sinks || r.Processors != n || r.Ports != max(1, min(c.ports, n-1)) ||
+	if r.Field != c.canonical || r.Matrix != c.a.ID() || r.K != c.a.Rows() || r.Sinks != sinks || r.Processors != n || r.Ports != info.Ports || c.ports > 0 && r.Ports != max(1, min(c.ports, n-1)) ||
 		r.PacketBytes != int64(longest) || r.SymbolsPerPacket != int64(longest/c.o.symbolBytes) || r.Verified != c.check || len(r.PlanHash) != 64 {
 		t.Fatalf("%v\nrun %d: report %+v", c, run, r)
 	}

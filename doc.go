@@ -10,7 +10,7 @@
 // Every processor calls [Encode] with its own end of a transport and the same
 // matrix and options:
 //
-//	coded, report, err := volley.Encode(ctx, t, a, packet, volley.WithPorts(2))
+//	coded, report, err := volley.Encode(ctx, t, a, packet, volley.WithNetwork(network))
 //
 // [NewEncoder] makes an [Encoder] once for many runs, and for packets that do not
 // fit in memory. Processors of one process talk over package transport/local,

@@ -96,11 +96,8 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	problem := &algo.Problem{Matrix: a, Separate: o.separate, Order: o.order, Limits: o.limits, Whole: o.whole}
-	if o.paper() {
-		problem.Ports = o.ports
-		problem.Whole = o.whole || problem.Square() && o.algorithm == algo.Auto && !o.cut
-	}
+	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, Whole: o.whole}
+	problem.Whole = problem.WholeFor(o.algorithm)
 	if o.plan != nil {
 		problem.Ports = o.plan.Info().Ports
 	}
@@ -392,7 +389,7 @@ type MemoryError = executor.MemoryError
 func planHash(p plan.Plan, a matrix.Matrix, g own) []byte {
 	info := p.Info()
 	h := sha256.New()
-	fmt.Fprintf(h, "volley %d\nplan %d\nfield %s\nmatrix %s\nprocessors %d\nports %d\nalgorithm %s %s\nbytes %d\nbeta %d\ntau %x\ngamma %x\n",
-		collective.Protocol, plan.Version, info.Field.Name(), a.ID(), info.Processors, info.Ports, info.Algorithm, info.Parameters, g.Bytes, g.Beta, float64(g.Tau), float64(g.Gamma))
+	fmt.Fprintf(h, "volley %d\nplan %d\nfield %s\nmatrix %s\nprocessors %d\nports %d\nalgorithm %s %s\nagreed %x\n",
+		collective.Protocol, plan.Version, info.Field.Name(), a.ID(), info.Processors, info.Ports, info.Algorithm, info.Parameters, g.words())
 	return h.Sum(nil)
 }

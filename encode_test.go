@@ -39,7 +39,7 @@ func TestEncode(t *testing.T) {
 					if algorithm.Structured {
 						continue
 					}
-					coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(algorithm.Name), volley.WithPorts(2)))
+					coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(algorithm.Name), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau)))
 					for j := range want {
 						if !bytes.Equal(coded[j], want[j]) {
 							t.Errorf("%s, K=%d, %s: processor %d: got %x, want %x", name, k, algorithm.Name, j, coded[j], want[j])
@@ -261,7 +261,7 @@ func TestCompileErrors(t *testing.T) {
 func TestEstimate(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	a := randomMatrix(t, f, 7, 1)
-	encoder, err := volley.NewEncoder(a, volley.WithPorts(2))
+	encoder, err := volley.NewEncoder(a, volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestEstimate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, report := mustEncode(t, alike(a, randomPackets(f, 100, 100, 100, 100, 100, 100, 100), volley.WithPorts(2)))
+	_, report := mustEncode(t, alike(a, randomPackets(f, 100, 100, 100, 100, 100, 100, 100), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau)))
 	if report.Algorithm != estimate.Algorithm || report.Parameters != estimate.Parameters ||
 		report.C1 != estimate.C1 || report.C2 != estimate.C2 || report.C3 != estimate.C3 {
 		t.Errorf("got %+v, estimated %+v", report, estimate)

@@ -38,10 +38,10 @@ func ExampleEncode() {
 		log.Fatal(err)
 	}
 	r := volley.Merge(reports)
-	fmt.Printf("%s: %d rounds, %d packets, verified: %v\n", r.Algorithm, r.C1, r.C2, r.Verified)
+	fmt.Printf("%s: C1 %d, C2 %d, verified: %v\n", r.Algorithm, r.C1, r.C2, r.Verified)
 	fmt.Println("processor 0 has", coded[0])
 	// Output:
-	// universal: 2 rounds, 2 packets, verified: true
+	// universal: C1 1, C2 1, verified: true
 	// processor 0 has [214 142 70]
 }
 
@@ -67,7 +67,7 @@ func ExampleEncoder_Run() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoder, err := volley.NewEncoder(a, volley.WithMemory(1<<20), volley.WithPorts(2))
+	encoder, err := volley.NewEncoder(a, volley.WithMemory(1<<20))
 	if err != nil {
 		log.Fatal(err)
 	}

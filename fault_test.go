@@ -28,7 +28,7 @@ import (
 func TestDisagreement(t *testing.T) {
 	const k = 5
 	bytes8 := fieldtest.Parse(t, "2^8")
-	same := member{matrix: randomMatrix(t, bytes8, k, 1), packet: make([]byte, 100), opts: []volley.Option{volley.WithPorts(2)}}
+	same := member{matrix: randomMatrix(t, bytes8, k, 1), packet: make([]byte, 100), opts: []volley.Option{volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau)}}
 	with := func(opts ...volley.Option) member {
 		m := same
 		m.opts = append(slices.Clone(same.opts), opts...)
@@ -48,11 +48,11 @@ func TestDisagreement(t *testing.T) {
 		{other("2^8", 2), []string{"matrix"}},
 		{member{matrix: matrix.DenseOf(same.matrix), packet: same.packet, opts: same.opts}, []string{"matrix"}}, // equal, but by another name
 		{other("2^16", 3), []string{"field", "matrix"}},
-		{with(volley.WithPorts(1)), []string{"ports"}},
+		{with(volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)), []string{"ports"}},
 		{with(volley.WithAlgorithm("universal")), []string{"algorithm"}},
 		{with(volley.WithMemory(1 << 20)), []string{"memory"}},
 		{with(volley.WithCheck(false)), []string{"check"}},
-		{with(volley.WithPorts(3), volley.WithAlgorithm("direct"), volley.WithMemory(1<<20), volley.WithCheck(false)), []string{"ports", "algorithm", "memory", "check"}},
+		{with(volley.WithPaperModel(3, volley.DefaultBeta, volley.DefaultTau), volley.WithAlgorithm("direct"), volley.WithMemory(1<<20), volley.WithCheck(false)), []string{"ports", "algorithm", "memory", "check"}},
 	} {
 		for _, who := range [][]int{{0}, {3}, {0, 4}, {1, 2}} {
 			synctest.Test(t, func(t *testing.T) {
@@ -102,9 +102,9 @@ func TestNoDisagreement(t *testing.T) {
 	packets := randomPackets(a.Field(), 5, 5, 5)
 	members := alike(a, packets)
 	for k, opts := range [][]volley.Option{
-		{volley.WithPorts(2), volley.WithTimeout(time.Hour)},
-		{volley.WithPorts(3), volley.WithTimeout(time.Minute)},
-		{volley.WithPorts(math.MaxInt)},
+		{volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau), volley.WithTimeout(time.Hour)},
+		{volley.WithPaperModel(3, volley.DefaultBeta, volley.DefaultTau), volley.WithTimeout(time.Minute)},
+		{volley.WithPaperModel(math.MaxInt, volley.DefaultBeta, volley.DefaultTau)},
 	} {
 		members[k].opts = opts
 	}
@@ -155,7 +155,7 @@ func TestFlippedData(t *testing.T) {
 			t.Run(name+"/"+algorithm.Name, func(t *testing.T) {
 				for src := range k {
 					members := func(check bool) []member {
-						return alike(a, packets, volley.WithAlgorithm(algorithm.Name), volley.WithPorts(2), volley.WithCheck(check))
+						return alike(a, packets, volley.WithAlgorithm(algorithm.Name), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau), volley.WithCheck(check))
 					}
 					for i, pick := range sends(t, members(true), src) {
 						struck := func(check bool) []result {
@@ -225,8 +225,8 @@ func TestFlippedSinks(t *testing.T) {
 		{"sinks", 4, 2, []volley.Option{volley.WithSeparateSinks()}},
 		{"pipeline", 6, 1, nil},
 		{"exchange", 4, 2, nil},
-		{"exchange", 4, 4, []volley.Option{volley.WithCutting()}},
-		{"cauchy", 8, 8, []volley.Option{volley.WithTau(1)}},
+		{"exchange", 4, 4, nil},
+		{"cauchy", 8, 8, []volley.Option{volley.WithPaperModel(1, volley.DefaultBeta, 1)}},
 	} {
 		a, err := matrix.Spec{Family: "cauchy"}.Build(f, c.k, c.r)
 		if err != nil {

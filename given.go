@@ -11,8 +11,8 @@ import (
 	"volley/verify"
 )
 
-// WithPlan runs p, a plan that may come from anywhere, such as [plan.Decode]. Ports are
-// those of p, and [WithAlgorithm], [WithPorts] and [WithLimits] choose nothing. [NewEncoder]
+// WithPlan runs p, a plan that may come from anywhere, such as [plan.Decode]: [WithAlgorithm],
+// [WithNetwork], [WithPaperModel] and [WithLimits] choose nothing. [NewEncoder]
 // then returns a *[PlanError] unless p keeps the rules of the model, computes the matrix
 // exactly, and has every packet, initial or coded, at the processor that [Encode] says.
 // That takes K² symbols and more.

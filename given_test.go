@@ -51,8 +51,8 @@ func TestWithPlan(t *testing.T) {
 		a    matrix.Matrix
 		opts []Option
 	}{
-		{square, []Option{WithAlgorithm("direct"), WithPorts(3)}},
-		{square, []Option{WithCutting(), WithAlgorithm("exchange")}},
+		{square, []Option{WithAlgorithm("direct"), WithPaperModel(3, DefaultBeta, DefaultTau)}},
+		{square, []Option{WithAlgorithm("exchange")}},
 		{wide, []Option{WithSeparateSinks()}},
 	} {
 		p := given(t, x.a, x.opts...)

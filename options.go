@@ -16,8 +16,9 @@ type Option func(*options)
 
 type options struct {
 	algorithm   string
-	network     sim.Network // the zero one: the model of the paper, with the next three
-	ports       int
+	network     sim.Network
+	paper       bool // the model of the paper instead, with the next three
+	ports       int  // 0: the planner chooses
 	beta        time.Duration
 	tau         sim.PerByte
 	memory      int64
@@ -26,7 +27,6 @@ type options struct {
 	check       bool
 	order       algo.Order
 	separate    bool
-	cut         bool
 	whole       bool
 	limits      algo.Limits
 	gamma       sim.PerByte
@@ -36,47 +36,46 @@ type options struct {
 
 // Defaults of the options of the same names.
 const (
-	DefaultPorts   = 1
-	DefaultBeta    = 20 * time.Microsecond
-	DefaultTau     = sim.PerByte(0.8e-9) // as on a link of 10 Gbit/s
 	DefaultMemory  = 64 << 20
 	DefaultTimeout = 30 * time.Second
 )
 
+// Usual arguments of [WithPaperModel].
+const (
+	DefaultPorts = 1
+	DefaultBeta  = 20 * time.Microsecond
+	DefaultTau   = sim.PerByte(0.8e-9) // as on a link of 10 Gbit/s
+)
+
+// DefaultNetwork returns the default of [WithNetwork]: 10gbit/20us.
+func DefaultNetwork() sim.Network {
+	n, _ := sim.ParseNetwork("10gbit/20us") // which is a preset
+	return n
+}
+
 func defaults() options {
-	return options{
-		algorithm: algo.Auto, ports: DefaultPorts, beta: DefaultBeta, tau: DefaultTau, memory: DefaultMemory,
-		timeout: DefaultTimeout, check: true,
-	}
+	return options{algorithm: algo.Auto, network: DefaultNetwork(), memory: DefaultMemory, timeout: DefaultTimeout, check: true}
 }
 
 // WithAlgorithm names the algorithm, as [algo.Algorithms] lists them. The default,
 // "auto", takes the one of least model time.
 func WithAlgorithm(name string) Option { return func(o *options) { o.algorithm = name } }
 
-// WithPorts sets p, the messages a processor may send, and receive, at a time. More
-// than K-1 count as K-1. The default is 1.
-func WithPorts(p int) Option { return func(o *options) { o.ports = p } }
-
-// WithBeta sets β, the time a message takes to start, for the choice of algorithm.
-// That of processor 0 is used by all. The default is 20 µs.
-func WithBeta(d time.Duration) Option { return func(o *options) { o.beta = d } }
-
-// WithTau sets τ, the time a byte of a message takes, for the choice of algorithm. That of
-// processor 0 is used by all. The default is 0.8 ns.
-func WithTau(t sim.PerByte) Option { return func(o *options) { o.tau = t } }
-
-// WithNetwork chooses the plan by the model of a network with one link per node, instead of that
-// of the paper: [WithPorts], [WithBeta], [WithTau] and [WithCutting] count for nothing. Messages
+// WithNetwork sets the network that the plan is chosen for, with one link per node. Messages
 // share the link, so that the plan has as many at a time as suits it. Packets are cut into pieces
-// where that is cheaper, see [WithWholePackets]. The network of processor 0 is used by all; all
-// processors give one, or none.
-func WithNetwork(n sim.Network) Option { return func(o *options) { o.network = n } }
+// where that is cheaper, see [WithWholePackets]. The network of processor 0 is used by all. The
+// default is [DefaultNetwork].
+func WithNetwork(n sim.Network) Option {
+	return func(o *options) { o.network, o.paper, o.ports = n, false, 0 }
+}
 
-// DefaultNetwork returns a usual network for [WithNetwork]: 10gbit/20us.
-func DefaultNetwork() sim.Network {
-	n, _ := sim.ParseNetwork("10gbit/20us") // which is a preset
-	return n
+// WithPaperModel chooses the plan by the model of the paper instead of a network's. A processor
+// sends, and receives, at most p messages at a time, each over a port of its own; more than K-1
+// count as K-1. A message takes β to start, and τ for each byte. Packets stay whole where every
+// processor is source and sink, unless [WithAlgorithm] names an algorithm that cuts them. β and τ
+// of processor 0 are used by all; all processors give this model, or none.
+func WithPaperModel(p int, beta time.Duration, tau sim.PerByte) Option {
+	return func(o *options) { o.network, o.paper, o.ports, o.beta, o.tau = sim.Network{}, true, p, beta, tau }
 }
 
 // WithWholePackets keeps packets whole: no plan cuts them into pieces.
@@ -114,11 +113,6 @@ func WithOrder(order algo.Order) Option { return func(o *options) { o.order = or
 // processors that are source and sink two of a square one.
 func WithSeparateSinks() Option { return func(o *options) { o.separate = true } }
 
-// WithCutting lets the plan cut packets into pieces although every processor is
-// source and sink: for large packets that takes fewer bytes than any schedule of whole
-// packets. All other plans may do so in any case.
-func WithCutting() Option { return func(o *options) { o.cut = true } }
-
 // WithLimits bounds what the plan may take. The zero [algo.Limits], which are the default,
 // have no limits.
 func WithLimits(l algo.Limits) Option { return func(o *options) { o.limits = l } }
@@ -131,14 +125,11 @@ func WithGamma(t sim.PerByte) Option { return func(o *options) { o.gamma = t } }
 // default, nil, records nothing.
 func WithTrace(r *trace.Recorder) Option { return func(o *options) { o.trace = r } }
 
-// paper reports whether the model is that of the paper.
-func (o *options) paper() bool { return o.network == (sim.Network{}) }
-
 func (o *options) validate() error {
 	switch {
-	case !o.paper() && o.network.Validate() != nil:
+	case !o.paper && o.network.Validate() != nil:
 		return fmt.Errorf("volley: %w", o.network.Validate())
-	case o.ports < 1:
+	case o.paper && o.ports < 1:
 		return fmt.Errorf("volley: %d ports: want 1 or more", o.ports)
 	case o.beta < 0:
 		return fmt.Errorf("volley: β = %v: want 0 or more", o.beta)

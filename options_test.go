@@ -24,14 +24,15 @@ func TestOptionsOutOfRange(t *testing.T) {
 		bad  volley.Option
 		text string
 	}{
-		{volley.WithPorts(0), "0 ports: want 1 or more"},
-		{volley.WithPorts(-3), "-3 ports: want 1 or more"},
+		{volley.WithNetwork(sim.Network{}), "network without a time per byte"},
+		{volley.WithPaperModel(0, 0, 0), "0 ports: want 1 or more"},
+		{volley.WithPaperModel(-3, 0, 0), "-3 ports: want 1 or more"},
 		{volley.WithAlgorithm("magic"), `no algorithm "magic"`},
 		{volley.WithAlgorithm(""), `no algorithm ""`},
-		{volley.WithBeta(-1), "β = -1ns: want 0 or more"},
-		{volley.WithTau(-0.5), "τ = -500 ms/B: want"},
-		{volley.WithTau(sim.PerByte(math.NaN())), "τ = NaN s/B: want"},
-		{volley.WithTau(sim.PerByte(math.Inf(1))), "τ = +Inf s/B: want"},
+		{volley.WithPaperModel(1, -1, 0), "β = -1ns: want 0 or more"},
+		{volley.WithPaperModel(1, 0, -0.5), "τ = -500 ms/B: want"},
+		{volley.WithPaperModel(1, 0, sim.PerByte(math.NaN())), "τ = NaN s/B: want"},
+		{volley.WithPaperModel(1, 0, sim.PerByte(math.Inf(1))), "τ = +Inf s/B: want"},
 		{volley.WithMemory(0), "0 bytes of memory: want 1 or more"},
 		{volley.WithTimeout(-time.Second), "timeout -1s: want 0 or more"},
 	} {
@@ -40,7 +41,7 @@ func TestOptionsOutOfRange(t *testing.T) {
 		}
 	}
 	for _, fine := range []volley.Option{
-		volley.WithPorts(math.MaxInt), volley.WithBeta(0), volley.WithTau(0), volley.WithMemory(1), volley.WithTimeout(0),
+		volley.WithPaperModel(math.MaxInt, 0, 0), volley.WithNetwork(sim.Network{Gaps: sim.Gaps{{Messages: 1}}}), volley.WithWholePackets(), volley.WithMemory(1), volley.WithTimeout(0),
 	} {
 		if _, err := volley.NewEncoder(a, fine); err != nil {
 			t.Error(err)
@@ -63,8 +64,8 @@ func effect(t *testing.T, opts ...volley.Option) *volley.Report {
 
 func TestDefaults(t *testing.T) {
 	got := effect(t)
-	want := effect(t, volley.WithAlgorithm(algo.Auto), volley.WithPorts(volley.DefaultPorts), volley.WithBeta(volley.DefaultBeta),
-		volley.WithTau(volley.DefaultTau), volley.WithMemory(volley.DefaultMemory), volley.WithTimeout(volley.DefaultTimeout),
+	want := effect(t, volley.WithAlgorithm(algo.Auto), volley.WithNetwork(volley.DefaultNetwork()),
+		volley.WithMemory(volley.DefaultMemory), volley.WithTimeout(volley.DefaultTimeout),
 		volley.WithCheck(true))
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -82,21 +83,22 @@ func TestWithAlgorithm(t *testing.T) {
 	}
 }
 
-func TestWithPorts(t *testing.T) {
+func TestPorts(t *testing.T) {
 	for _, c := range []struct{ ports, want, c1 int }{{1, 1, 4}, {3, 3, 2}, {15, 15, 1}, {100, 15, 1}} {
-		if r := effect(t, volley.WithPorts(c.ports)); r.Ports != c.want || r.C1 != c.c1 {
+		if r := effect(t, volley.WithPaperModel(c.ports, volley.DefaultBeta, volley.DefaultTau)); r.Ports != c.want || r.C1 != c.c1 {
 			t.Errorf("p=%d: ran with %d ports in %d rounds, want %d and %d", c.ports, r.Ports, r.C1, c.want, c.c1)
 		}
 	}
 }
 
-// TestWithBetaAndTau checks that they are what a plan is chosen and known by. As
+// TestPaperModel checks that they are what a plan is chosen and known by. As
 // long as one algorithm beats all others at every β and τ, the choice itself
 // cannot show it.
-func TestWithBetaAndTau(t *testing.T) {
+func TestPaperModel(t *testing.T) {
 	hashes := map[string]bool{}
 	for _, opts := range [][]volley.Option{
-		nil, {volley.WithBeta(time.Second)}, {volley.WithTau(1e-3)}, {volley.WithBeta(time.Second), volley.WithTau(1e-3)},
+		{volley.WithPaperModel(1, 0, 0)}, {volley.WithPaperModel(1, time.Second, 0)},
+		{volley.WithPaperModel(1, 0, 1e-3)}, {volley.WithPaperModel(1, time.Second, 1e-3)},
 	} {
 		hashes[effect(t, opts...).PlanHash] = true
 	}
@@ -111,7 +113,7 @@ func TestModelOfProcessor0(t *testing.T) {
 	a := randomMatrix(t, f, 3, 1)
 	packets := randomPackets(f, 10, 10, 10)
 	own := func(k int) []volley.Option {
-		return []volley.Option{volley.WithBeta(time.Duration(k+1) * time.Second), volley.WithTau(sim.PerByte(k + 1))}
+		return []volley.Option{volley.WithPaperModel(1, time.Duration(k+1)*time.Second, sim.PerByte(k+1))}
 	}
 	_, want := mustEncode(t, alike(a, packets, own(0)...))
 	members := alike(a, packets)
@@ -132,7 +134,8 @@ func TestWithMemory(t *testing.T) {
 	if r := effect(t); r.Segments != 1 {
 		t.Errorf("%d segments, want 1", r.Segments)
 	}
-	little, less := effect(t, volley.WithMemory(64<<10)), effect(t, volley.WithMemory(16<<10))
+	paper := volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)
+	little, less := effect(t, paper, volley.WithMemory(64<<10)), effect(t, paper, volley.WithMemory(16<<10))
 	if little.Segments < 2 || less.Segments <= little.Segments {
 		t.Errorf("%d and %d segments", little.Segments, less.Segments)
 	}

@@ -62,7 +62,7 @@ func TestAlternatingSizes(t *testing.T) {
 // it is to lie: then one rank needs no segments. A reader or writer around the memory does.
 func TestPacketInPlace(t *testing.T) {
 	const k, size = 4, 3 * maxSegment
-	e := testEncoder(t, k, WithCheck(false))
+	e := testEncoder(t, k, WithCheck(false), WithWholePackets())
 	for _, wrapped := range []bool{false, true} {
 		packets, out := make([]Packet, k), make([][]byte, k)
 		for i := range packets {

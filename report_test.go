@@ -27,12 +27,12 @@ func TestReport(t *testing.T) {
 				continue
 			}
 			for _, memory := range []int64{16 << 10, volley.DefaultMemory} {
-				_, got := mustEncode(t, alike(a, packets, volley.WithAlgorithm(algorithm.Name), volley.WithPorts(2), volley.WithMemory(memory)))
+				_, got := mustEncode(t, alike(a, packets, volley.WithAlgorithm(algorithm.Name), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau), volley.WithMemory(memory)))
 				p, err := algorithm.Compile(a, 2)
 				if err != nil {
 					t.Fatal(err)
 				}
-				encoder, err := volley.NewEncoder(a, volley.WithAlgorithm(algorithm.Name), volley.WithPorts(2))
+				encoder, err := volley.NewEncoder(a, volley.WithAlgorithm(algorithm.Name), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -66,7 +66,7 @@ func TestPacketBytes(t *testing.T) {
 				codes := []matrix.Matrix{randomMatrix(t, f, k, 1), randomMatrix(t, f, k, 2)}
 				var encoders []*volley.Encoder
 				for i, a := range codes {
-					encoders = append(encoders, mustEncoder(t, a, volley.WithPacketBytes(most*int64(f.SymbolBytes())), volley.WithCheck(check), volley.WithPorts(i+1)))
+					encoders = append(encoders, mustEncoder(t, a, volley.WithPacketBytes(most*int64(f.SymbolBytes())), volley.WithCheck(check), volley.WithPaperModel(i+1, volley.DefaultBeta, volley.DefaultTau)))
 				}
 				met := map[int]bool{}
 				for run, length := range []int{100, most, 1, 0, 299, 7, most} {
@@ -209,7 +209,7 @@ func TestOtherEncoder(t *testing.T) {
 				"length":     mustEncoder(t, c.a, append(declared, volley.WithPacketBytes(128))...),
 				"check":      mustEncoder(t, c.a, append(declared, volley.WithCheck(false))...),
 				"undeclared": mustEncoder(t, c.a, volley.WithTimeout(0), volley.WithAlgorithm(c.algorithm)),
-				"ports":      mustEncoder(t, c.a, append(declared, volley.WithPorts(2))...),
+				"model":      mustEncoder(t, c.a, append(declared, volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))...),
 			} {
 				for _, who := range []func(rank int) bool{
 					func(rank int) bool { return rank == 0 }, func(rank int) bool { return rank == k-1 },

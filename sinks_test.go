@@ -51,8 +51,8 @@ func TestSinks(t *testing.T) {
 						continue
 					}
 				}
-				for _, beta := range []volley.Option{volley.WithBeta(0), volley.WithTau(0)} {
-					opts := []volley.Option{volley.WithAlgorithm(name), volley.WithPorts(2), beta, volley.WithCutting()}
+				for _, model := range []volley.Option{volley.WithPaperModel(2, 0, volley.DefaultTau), volley.WithPaperModel(2, volley.DefaultBeta, 0), volley.WithNetwork(volley.DefaultNetwork())} {
+					opts := []volley.Option{volley.WithAlgorithm(name), model}
 					if separate {
 						opts = append(opts, volley.WithSeparateSinks())
 					}

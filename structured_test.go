@@ -66,8 +66,8 @@ func TestEncodeStructured(t *testing.T) {
 			want := product(a, packets)
 			for _, name := range append(strings.Fields(c.algorithms), algo.Auto) {
 				for _, order := range []algo.Order{algo.Natural, algo.Any} {
-					for _, beta := range []volley.Option{volley.WithBeta(0), volley.WithTau(0)} { // most rounds, fewest
-						coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithPorts(2), volley.WithOrder(order), beta))
+					for _, model := range []volley.Option{volley.WithPaperModel(2, 0, volley.DefaultTau), volley.WithPaperModel(2, volley.DefaultBeta, 0), volley.WithNetwork(volley.DefaultNetwork())} { // most rounds, fewest
+						coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithOrder(order), model))
 						for j := range want {
 							column := j
 							if len(report.Columns) > 0 {
@@ -96,8 +96,8 @@ func TestOrderAny(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	a := build(t, f, matrix.Spec{Family: "dft"}, 128)
 	packets := randomPackets(f, make([]int, 128)...)
-	_, natural := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft")))
-	_, anyOrder := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithOrder(algo.Any)))
+	_, natural := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
+	_, anyOrder := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithOrder(algo.Any), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
 	if natural.C1 != 8 || natural.C2 != 8 || natural.Order != "natural" || natural.Columns != nil {
 		t.Errorf("natural: %d/%d, order %s", natural.C1, natural.C2, natural.Order)
 	}
@@ -293,7 +293,7 @@ func TestLeopard(t *testing.T) {
 			if err := leopard.Encode(shards); err != nil {
 				t.Fatal(err)
 			}
-			coded, report := mustEncode(t, alike(a, packets, volley.WithBeta(0)))
+			coded, report := mustEncode(t, alike(a, packets, volley.WithPaperModel(1, 0, volley.DefaultTau)))
 			for j := range k {
 				if !bytes.Equal(toLeopard(f, mapSymbols(f, coded[j], inverse)), shards[k+j]) {
 					t.Fatalf("%s, K=%d: parity %d differs", c.field, k, j)
@@ -337,7 +337,7 @@ func TestManyProcessors(t *testing.T) {
 	packets[77] = append(packets[77], 1, 2, 3, 4)
 	want := product(a, packets)
 	for _, name := range []string{"universal", "cauchy", "bruck-allgather"} {
-		coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithPorts(2)))
+		coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau)))
 		for j := range want {
 			if !bytes.Equal(coded[j], want[j]) {
 				t.Fatalf("%s: processor %d differs", name, j)
@@ -347,8 +347,8 @@ func TestManyProcessors(t *testing.T) {
 			t.Errorf("%s: not verified", name)
 		}
 	}
-	members := alike(a, packets, volley.WithPorts(2))
-	members[100].opts = []volley.Option{volley.WithPorts(3)}
+	members := alike(a, packets, volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
+	members[100].opts = []volley.Option{volley.WithPaperModel(3, volley.DefaultBeta, volley.DefaultTau)}
 	for j, r := range encode(t.Context(), members) {
 		var e *volley.DisagreementError
 		if !errors.As(r.err, &e) || len(e.Processors) != 1 || e.Processors[0] != 100 || e.In[0] != "ports" {

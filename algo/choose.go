@@ -43,8 +43,8 @@ func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
 	choices := p.portChoices()
 	for _, a := range algorithms {
-		for i, ports := range choices {
-			plans, err := a.Plans(p.with(ports))
+		for i, fewer := range choices[1:] {
+			plans, err := a.Plans(p.with(choices[i], fewer))
 			if p.Ended() != nil {
 				return list, rejected
 			}
@@ -56,7 +56,7 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 			}
 		}
 	}
-	if len(choices) > 1 {
+	if p.Ports == 0 {
 		list = unbeaten(list)
 	}
 	return list, rejected
@@ -212,8 +212,9 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 	var broken []Candidate
 	var reasons []error
 	skip := len(algorithms) > 1 && !p.minds(model)
-	for _, ports := range p.portChoices() {
-		p := p.with(ports)
+	choices := p.portChoices()
+	for i, fewer := range choices[1:] {
+		p := p.with(choices[i], fewer)
 		p.late = late
 		reasons = nil // are the same for all
 		for _, a := range algorithms {

@@ -9,15 +9,23 @@ import (
 	"sync"
 
 	"volley"
+	"volley/algo"
 	"volley/field"
 	"volley/matrix"
+	"volley/sim"
 	"volley/transport/local"
 	"volley/verify"
 )
 
-// here is what messages cost in one process, next to nothing: auto takes the plan of the
-// fewest multiply-adds.
-var here = []volley.Option{volley.WithBeta(0), volley.WithTau(0), volley.WithGamma(1e-9)}
+// here says that messages are those of one process, where nothing is gained by pieces.
+func here(algorithm string) []volley.Option {
+	n, _ := sim.ParseNetwork("process") // which is a preset
+	list := []volley.Option{volley.WithNetwork(n), volley.WithGamma(sim.ProcessGamma), volley.WithAlgorithm(algorithm)}
+	if algorithm == algo.Auto {
+		list = append(list, volley.WithWholePackets())
+	}
+	return list
+}
 
 // encode returns the workload of the matrix on the packets, without a peer.
 func encode(a matrix.Matrix, in [][]byte) *workload {
@@ -29,7 +37,7 @@ func encode(a matrix.Matrix, in [][]byte) *workload {
 	w.start = func(algorithm string) (run, error) {
 		encoders := map[bool]*volley.Encoder{}
 		for _, check := range []bool{false, true} {
-			e, err := volley.NewEncoder(a, append(here, volley.WithAlgorithm(algorithm), volley.WithCheck(check))...)
+			e, err := volley.NewEncoder(a, append(here(algorithm), volley.WithCheck(check))...)
 			if err != nil {
 				return nil, err
 			}

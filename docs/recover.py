@@ -70,9 +70,24 @@ def blocks(m, count):
     return [[(row * count + c * n, n) for row, n in rows] for c in range(count)]
 
 
-def digests(text):
-    raw = base64.b64decode(text or "")
-    return [raw[i:i + 32].hex() for i in range(0, len(raw), 32)]
+def part_digest(m):
+    """What makes the digest of a segment or parity block. Of the three only SHA-256 comes with Python."""
+    try:
+        if m["digest"] == "blake3":
+            import blake3
+            return lambda part: blake3.blake3(part).digest()
+        if m["digest"] == "xxh3":
+            import xxhash
+            return lambda part: xxhash.xxh3_128_digest(bytes(part))
+    except ImportError as e:
+        sys.exit(f"the group has digest {m['digest']}: install the Python module {e.name}")
+    return lambda part: hashlib.sha256(part).digest()
+
+
+def same(m, parts, text):
+    """Whether parts have the digests that a record has."""
+    of = part_digest(m)
+    return b"".join(of(part) for part in parts) == base64.b64decode(text or "")
 
 
 def with_data(entries):
@@ -104,7 +119,7 @@ def read(m, n, member, directory):
     check(m, n, member, data, directory)
     parity = open(os.path.join(directory, ".volley", f"parity.{m['generation']}"), "rb").read()
     order = sorted(b for chunk in blocks(m, m["parity_chunks"]) for b in chunk if b[1])
-    if [digest(parity[at:at + length]) for at, length in order] != digests(member["parity"]):
+    if not same(m, [parity[at:at + length] for at, length in order], member["parity"]):
         sys.exit(f"{directory}: its parity is not what node {n} had when it was protected: are the directories in order?")
     for kind, stored in ("data", bytes(data)), ("parity", parity):
         for c, chunk in enumerate(blocks(m, m[kind + "_chunks"])):
@@ -113,7 +128,7 @@ def read(m, n, member, directory):
 
 
 def check(m, n, member, data, what):
-    if [digest(data[a:b]) for a, b in segments(m, member["entries"])] != digests(member["segments"]):
+    if not same(m, [data[a:b] for a, b in segments(m, member["entries"])], member["segments"]):
         sys.exit(f"{what}: its data is not what node {n} had when it was protected: are the directories in order?")
 
 
@@ -258,8 +273,8 @@ def describe(path, e):
 
 def main(out, *dirs):
     m, lost = in_force(dirs), [n for n, d in enumerate(dirs) if not os.path.isdir(d) or not os.listdir(d)]
-    if (m.get("format"), m.get("version"), m.get("nodes")) != ("volley-group", 2, len(dirs)):
-        sys.exit(f"no manifest of volley-group, version 2, of {len(dirs)} nodes: give the directories of all, lost ones too")
+    if m.get("format") != "volley-group" or m.get("version") not in (2, 3) or m.get("nodes") != len(dirs):
+        sys.exit(f"no manifest of volley-group, version 2 or 3, of {len(dirs)} nodes: give the directories of all, lost ones too")
     if len(lost) > m["tolerate"]:
         sys.exit(f"nodes {lost} are lost: {m['tolerate']} at most can be recovered")
     field, chunks = Field(*{"2^8": (1, 0x11d), "2^16": (2, 0x1100b)}[m["field"]]), {}

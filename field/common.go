@@ -37,6 +37,7 @@ func (c *common) Characteristic() *big.Int { return c.characteristic.Int() }
 func (c *common) Degree() int              { return c.m }
 func (c *common) SymbolBytes() int         { return c.symbolBytes }
 func (c *common) Generator() Element       { return Code(c.generator) }
+func (c *common) contains(e Element) bool  { return e.Less(c.order) }
 
 func (c *common) FirstInvalid(packet []byte) int {
 	q := c.order[0]

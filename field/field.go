@@ -107,15 +107,30 @@ type Field interface {
 }
 
 // Contains reports whether e is an element of f: whether its code is below q.
-func Contains(f Field, e Element) bool { return e.Int().Cmp(f.Order()) < 0 }
-
-// ParseElement reads the decimal symbol code of an element of f. The error says
-// whether s is no number or too large.
-func ParseElement(f Field, s string) (Element, error) {
-	v, ok := new(big.Int).SetString(strings.TrimSpace(s), 10)
-	if !ok {
-		return Element{}, fmt.Errorf("%s is not a decimal number", quote(s))
+func Contains(f Field, e Element) bool {
+	if own, ok := f.(interface{ contains(Element) bool }); ok { // without an integer for q
+		return own.contains(e)
 	}
+	return e.Int().Cmp(f.Order()) < 0
+}
+
+// mostDigits is more than any element has (78), and few enough to convert at once.
+const mostDigits = 100
+
+// ParseElement reads the decimal symbol code of an element of f, which may have spaces around
+// it. The error says whether s is no number or too large.
+func ParseElement(f Field, s string) (Element, error) {
+	s = strings.TrimSpace(s)
+	if code, err := strconv.ParseUint(s, 10, 64); err == nil && Contains(f, Code(code)) {
+		return Code(code), nil
+	}
+	switch digits := strings.TrimPrefix(s, "-"); {
+	case digits == "" || strings.Trim(digits, "0123456789") != "":
+		return Element{}, fmt.Errorf("%s is not a decimal number", quote(s))
+	case len(digits) > mostDigits:
+		return Element{}, fmt.Errorf("%s is outside the field %s: no element has over %d digits", quote(s), f.Name(), mostDigits)
+	}
+	v, _ := new(big.Int).SetString(s, 10)
 	if v.Sign() < 0 || v.Cmp(f.Order()) >= 0 {
 		return Element{}, fmt.Errorf("%s is outside the field %s: want 0 to %v", shorten(v.String()), f.Name(), new(big.Int).Sub(f.Order(), big.NewInt(1)))
 	}

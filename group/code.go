@@ -2,13 +2,16 @@ package group
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"volley"
 	"volley/algo"
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 )
 
 // Layouts of parity.
@@ -75,7 +78,7 @@ func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
 			for _, w := range c.words {
 				parity = append(parity, w.parity...)
 			}
-			c.relay, _, err = c.repairing(setOf(parity), setOf(parity), o.Ports)
+			c.relay, _, err = c.repairing(setOf(parity), setOf(parity))
 			c.relay.problem.Pieces = 1 // stripes keep all nodes busy as they are
 		}
 		return c.relay, err
@@ -160,14 +163,30 @@ type repair struct {
 	outputs [][]symbol
 }
 
-// compile returns the plan of a repair of symbols of so many bytes, those of the first call.
-func (r *repair) compile(bytes int64) (_ plan.Plan, err error) {
-	if r.plan == nil {
-		p := r.problem
-		p.Pieces = int(max(1, min(int64(p.Pieces), bytes/leastPiece)))
-		r.plan, err = algo.Relay(p)
+// compile returns the plan of a repair of symbols of so many bytes, those of the first call: one
+// message of a node after the other or, where that waits for the latency most of the time, all at once.
+func (r *repair) compile(o *Options, bytes int64) (plan.Plan, error) {
+	if r.plan != nil {
+		return r.plan, nil
 	}
-	return r.plan, err
+	p := r.problem
+	p.Pieces = int(max(1, min(int64(p.Pieces), bytes/leastPiece)))
+	m := o.model(p.Field, bytes)
+	least := time.Duration(math.MaxInt64)
+	for _, p.Ports = range []int{1, max(1, len(p.Inputs)-1)} {
+		q, err := algo.Relay(p)
+		if err != nil {
+			return nil, err
+		}
+		cost := sim.Count(q)
+		if t := m.Time(cost); t < least {
+			r.plan, least = q, t
+		}
+		if 2*time.Duration(cost.C1)*o.Network.Latency < least {
+			break
+		}
+	}
+	return r.plan, nil
 }
 
 // leastPiece is how many bytes a message is worth having.
@@ -175,9 +194,9 @@ const leastPiece = 64 << 10
 
 // repairing returns the relay that brings back the wanted symbols from those that are not
 // bad, and the wanted symbols of codewords that have lost more than they may.
-func (c *code) repairing(bad, wanted map[symbol]bool, ports int) (_ *repair, lost []symbol, err error) {
+func (c *code) repairing(bad, wanted map[symbol]bool) (_ *repair, lost []symbol, err error) {
 	r := &repair{inputs: make([][]symbol, c.k), outputs: make([][]symbol, c.k)}
-	r.problem = algo.RelayProblem{Field: c.field, Ports: ports}
+	r.problem = algo.RelayProblem{Field: c.field}
 	places := map[symbol]algo.Place{}
 	place := func(s symbol, of [][]symbol) algo.Place {
 		at, ok := places[s]

@@ -67,7 +67,7 @@ func (t *Traffic) total(ctx context.Context, s *session) error {
 }
 
 // makeParity makes the given blocks of all parity. The check is for several runs, of different numbers.
-func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check, number int) (*Traffic, error) {
+func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) executor.Input, output func(symbol) io.WriterAt, check *check, number int) (*Traffic, error) {
 	if b.bytes() == 0 {
 		return &Traffic{Plan: noPlan}, nil
 	}
@@ -82,8 +82,8 @@ func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(
 
 // repair brings back the given blocks of symbols. A check, if there is one, sees all that goes in
 // and comes out.
-func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
-	p, err := r.compile(b.bytes())
+func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) executor.Input, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
+	p, err := r.compile(&s.Options, b.bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	}
 	for _, n := range s.nodes {
 		for _, x := range r.inputs[n.index] {
-			job.Inputs = append(job.Inputs, executor.Input{Reader: input(x)})
+			job.Inputs = append(job.Inputs, input(x))
 		}
 		for _, x := range r.outputs[n.index] {
 			job.Outputs = append(job.Outputs, executor.Output{Writer: output(x)})
@@ -142,11 +142,15 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 // mostSegment bounds what is run of every packet at a time, beside the memory.
 const mostSegment = 4 << 20
 
+// model returns the cost model for packets of so many bytes.
+func (o *Options) model(f field.Field, bytes int64) sim.Model {
+	return sim.Model{Network: o.Network, Gamma: o.Gamma, Bytes: bytes, SymbolBytes: f.SymbolBytes()}
+}
+
 // volleyOptions are those of an all-to-all encode.
 func (o *Options) volleyOptions() []volley.Option {
 	return []volley.Option{
-		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithPorts(o.Ports), volley.WithBeta(o.Beta),
-		volley.WithTau(o.Tau), volley.WithCutting(),
+		volley.WithMemory(o.Memory), volley.WithTimeout(o.Timeout), volley.WithNetwork(o.Network), volley.WithGamma(o.Gamma),
 	}
 }
 

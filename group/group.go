@@ -15,9 +15,8 @@ import (
 type Options struct {
 	Memory  int64         // bytes of packets in memory, for each node; 0: volley.DefaultMemory
 	Timeout time.Duration // a run fails after this long without a message; 0: never
-	Ports   int           // messages that a node sends, and receives, at a time; 0: 1
-	Beta    time.Duration // β of the links; 0: volley.DefaultBeta
-	Tau     sim.PerByte   // τ; 0: volley.DefaultTau
+	Network sim.Network   // that plans are chosen for; the zero one: volley.DefaultNetwork
+	Gamma   sim.PerByte   // γ, of a multiply-add on a byte
 
 	// Believe names a node by its directory or number. Its newest generation is in force if
 	// the nodes contradict each other.
@@ -40,14 +39,8 @@ func (o *Options) defaults() {
 	if o.Memory == 0 {
 		o.Memory = volley.DefaultMemory
 	}
-	if o.Ports == 0 {
-		o.Ports = volley.DefaultPorts
-	}
-	if o.Beta == 0 {
-		o.Beta = volley.DefaultBeta
-	}
-	if o.Tau == 0 {
-		o.Tau = volley.DefaultTau
+	if o.Network == (sim.Network{}) {
+		o.Network = volley.DefaultNetwork()
 	}
 	if o.disk == nil {
 		o.disk = disk.OS

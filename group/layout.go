@@ -7,7 +7,7 @@ type Cost struct {
 	Layout      string  `json:"layout"`
 	Possible    bool    `json:"possible"`
 	StoredBytes int64   `json:"stored_bytes"` // of parity, at each node
-	SentBytes   int64   `json:"sent_bytes"`   // C2: the largest messages of all rounds
+	SentBytes   int64   `json:"sent_bytes"`   // by the busiest node, or received
 	Rounds      int     `json:"rounds"`
 	Seconds     float64 `json:"model_seconds"`
 	Plan        string  `json:"plan"`
@@ -62,15 +62,15 @@ func (s *session) cost(list []candidate, most int64) error {
 		if err != nil {
 			return err
 		}
-		p, err := r.compile(m.ChunkBytes)
+		p, err := r.compile(&s.Options, m.ChunkBytes)
 		if err != nil {
 			return err
 		}
 		cost := sim.Count(p)
 		x.Plan, x.Rounds = p.Info().Algorithm, cost.C1
 		x.StoredBytes = int64(x.code.parity) * m.ChunkBytes
-		x.SentBytes = int64(cost.PacketC2() * float64(m.ChunkBytes))
-		x.Seconds = float64(x.Rounds)*s.Beta.Seconds() + float64(x.SentBytes)*float64(s.Tau)
+		x.SentBytes = int64(cost.NodePackets() * float64(m.ChunkBytes))
+		x.Seconds = s.model(x.code.field, m.ChunkBytes).Time(cost).Seconds()
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package group
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -15,10 +14,10 @@ import (
 	"volley/internal/disk"
 )
 
-// Format and Version are those of manifests.
+// Format and Version are those of manifests. Version 2, which is read too, has SHA-256 only.
 const (
 	Format  = "volley-group"
-	Version = 2
+	Version = 3
 )
 
 // A Manifest says how the parity of a generation was made, and whose records belong to it.
@@ -33,7 +32,7 @@ type Manifest struct {
 	Layout     string `json:"layout"`
 	Field      string `json:"field"`
 	Matrix     string `json:"matrix"`
-	Digest     string `json:"digest,omitempty"` // of segments, parity and records
+	Digest     string `json:"digest"` // of segments and parity
 
 	DataChunks   int   `json:"data_chunks"` // of every node
 	ParityChunks int   `json:"parity_chunks"`
@@ -57,16 +56,13 @@ type Member struct {
 	Bytes   int64   `json:"bytes"` // of its data, with what is between files
 	Entries []Entry `json:"entries"`
 
-	// SHA-256 of its segments, in the order of their places, one after the other. A segment
+	// Digests of its segments, in the order of their places, one after the other. A segment
 	// is the part of a file in a block.
 	Segments []byte `json:"segments"`
 
-	// SHA-256 of its parity blocks, in the order of their places.
+	// Digests of its parity blocks, in the order of their places.
 	Parity []byte `json:"parity"`
 }
-
-// digestName is what the digests of version 2 are.
-const digestName = "sha256"
 
 // rows returns how many blocks a chunk has.
 func (m *Manifest) rows() int { return int((m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes) }
@@ -187,7 +183,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	switch {
 	case head.Format != Format:
 		return nil, fmt.Errorf("format: %q: want %q", head.Format, Format)
-	case head.Version != Version:
+	case head.Version != 2 && head.Version != Version:
 		return nil, &versionError{head.Version}
 	}
 	m := &Manifest{mac: mac}
@@ -201,7 +197,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 type versionError struct{ version int }
 
 func (e *versionError) Error() string {
-	return fmt.Sprintf("version: %d: this program knows version %d", e.version, Version)
+	return fmt.Sprintf("version: %d: this program knows versions 2 and %d", e.version, Version)
 }
 
 // validate returns an error that names a field which contradicts others.
@@ -213,8 +209,8 @@ func (m *Manifest) validate() error {
 		return err
 	}
 	switch {
-	case m.Digest != digestName:
-		return fmt.Errorf("digest: %q: this program knows %s", m.Digest, digestName)
+	case digestBytes[m.Digest] == 0 || m.Version == 2 && m.Digest != SHA256:
+		return fmt.Errorf("digest: %q: version %d has no such digest", m.Digest, m.Version)
 	case m.Copies < 1 || m.Copies > m.Nodes:
 		return fmt.Errorf("copies: %d: want 1 to %d", m.Copies, m.Nodes)
 	}
@@ -290,7 +286,7 @@ func (m *Manifest) validateMember(x *Member) error {
 			return fmt.Errorf("entries: %q: its directory is not among them", string(p))
 		}
 	}
-	if n := m.countSegments(list); int64(len(x.Segments))/sha256.Size != n || len(x.Segments)%sha256.Size != 0 {
+	if n, each := m.countSegments(list), int64(digestBytes[m.Digest]); int64(len(x.Segments))/each != n || int64(len(x.Segments))%each != 0 {
 		return fmt.Errorf("segments: %d bytes of digests of %d segments", len(x.Segments), n)
 	}
 	return nil
@@ -311,7 +307,7 @@ func (m *Manifest) countSegments(x extents) int64 {
 // validateDigests checks the number of digests of chunks. What there are bounds the rows.
 func (m *Manifest) validateDigests(name string, digests []byte, chunks int) error {
 	// Rows are compared first, as the product may overflow.
-	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(digests)) || int64(len(digests)) != int64(chunks)*rows*sha256.Size {
+	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(digests)) || int64(len(digests)) != int64(chunks)*rows*int64(digestBytes[m.Digest]) {
 		return fmt.Errorf("%s: %d bytes of digests of %d chunks of %d blocks", name, len(digests), chunks, rows)
 	}
 	return nil
@@ -382,7 +378,7 @@ func (m *Manifest) geometry(most int64, earlier *Manifest) {
 // follows reports whether the parity of an earlier generation can be that of this one, where
 // nothing has changed: it is made in the same way.
 func (m *Manifest) follows(earlier *Manifest) bool {
-	return earlier != nil && earlier.Version == m.Version && earlier.Layout == m.Layout && earlier.Nodes == m.Nodes &&
+	return earlier != nil && earlier.Digest == m.Digest && earlier.Layout == m.Layout && earlier.Nodes == m.Nodes &&
 		earlier.Tolerate == m.Tolerate && cmp.Or(earlier.Matrix, Cauchy) == cmp.Or(m.Matrix, Cauchy)
 }
 

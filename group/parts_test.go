@@ -129,11 +129,11 @@ func TestWait(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	var o Options
 	o.defaults()
-	if o.Memory != volley.DefaultMemory || o.Ports != volley.DefaultPorts || o.Beta != volley.DefaultBeta || o.Tau != volley.DefaultTau || o.disk != disk.OS || o.Timeout != 0 {
+	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.disk != disk.OS || o.Timeout != 0 {
 		t.Errorf("%+v", o)
 	}
 	w := newWorld(2, 1, Full)
-	given := Options{Memory: 1, Ports: 2, Beta: 3, Tau: 4, disk: w.Process()}
+	given := Options{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}, disk: w.Process()}
 	o = given
 	if o.defaults(); fmt.Sprint(o) != fmt.Sprint(given) {
 		t.Errorf("%+v", o)
@@ -212,7 +212,7 @@ func TestChooseLayout(t *testing.T) {
 			}
 		}
 	}
-	s := &session{k: 4, Options: Options{Beta: time.Second, Tau: 2, Ports: 1, Memory: 1 << 20}}
+	s := &session{k: 4, Options: Options{Network: sim.Network{Latency: time.Second, Gaps: sim.Gaps{{Messages: 1, PerByte: 2}}}, Memory: 1 << 20}}
 	list, err := candidates(4, &ProtectOptions{Tolerate: 3}, Cauchy)
 	must(t, err)
 	must(t, s.cost(list, 800))
@@ -231,7 +231,7 @@ func TestRepairing(t *testing.T) {
 		c, err := newCode(x.k, x.r, x.layout, Cauchy)
 		must(t, err)
 		lost := map[symbol]bool{{1, false, 0}: true}
-		r, beyond, err := c.repairing(lost, lost, 1)
+		r, beyond, err := c.repairing(lost, lost)
 		if err != nil || beyond != nil || r.problem.Pieces != x.pieces || len(r.outputs[1]) != 1 {
 			t.Errorf("%+v: %+v, %v, %v", x, r, beyond, err)
 		}
@@ -239,7 +239,7 @@ func TestRepairing(t *testing.T) {
 	c, err := newCode(4, 1, Striped, Cauchy)
 	must(t, err)
 	lost := map[symbol]bool{{0, false, 0}: true, {0, true, 0}: true, {1, false, 0}: true, {1, false, 1}: true, {1, false, 2}: true, {1, true, 0}: true}
-	r, beyond, err := c.repairing(lost, map[symbol]bool{{0, false, 0}: true, {1, true, 0}: true}, 1)
+	r, beyond, err := c.repairing(lost, map[symbol]bool{{0, false, 0}: true, {1, true, 0}: true})
 	if err != nil || len(beyond)+len(r.outputs[0])+len(r.outputs[1]) != 2 || len(beyond) == 0 {
 		t.Errorf("%v beyond, %+v, %v", beyond, r, err)
 	}
@@ -262,9 +262,9 @@ func TestRepairLoad(t *testing.T) {
 				}
 			}
 		}
-		r, _, err := c.repairing(lost, lost, 1)
+		r, _, err := c.repairing(lost, lost)
 		must(t, err)
-		p, err := r.compile(16 * leastPiece)
+		p, err := r.compile(&Options{Network: volley.DefaultNetwork()}, 16*leastPiece)
 		must(t, err)
 		load, err := sim.LoadOf(t.Context(), p)
 		must(t, err)

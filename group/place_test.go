@@ -147,7 +147,7 @@ func TestPlaceGaps(t *testing.T) {
 
 // drawManifest draws one with sizes only.
 func drawManifest(t *rapid.T) *Manifest {
-	m := &Manifest{Version: rapid.IntRange(1, 2).Draw(t, "version"), DataChunks: rapid.IntRange(1, 5).Draw(t, "data"), ParityChunks: rapid.IntRange(1, 3).Draw(t, "parity")}
+	m := &Manifest{Digest: rapid.SampledFrom([]string{SHA256, BLAKE3, XXH3}).Draw(t, "digest"), DataChunks: rapid.IntRange(1, 5).Draw(t, "data"), ParityChunks: rapid.IntRange(1, 3).Draw(t, "parity")}
 	m.BlockBytes = align * rapid.Int64Range(1, 6).Draw(t, "block")
 	m.ChunkBytes = align * rapid.Int64Range(1, 30).Draw(t, "chunk")
 	return m
@@ -272,7 +272,7 @@ func TestSizes(t *testing.T) {
 	}
 	like := Manifest{Version: Version, Layout: Full, Nodes: 3, Tolerate: 1}
 	for i, change := range []func(*Manifest){
-		func(*Manifest) {}, func(m *Manifest) { m.Matrix = Cauchy }, func(m *Manifest) { m.Version = 1 }, func(m *Manifest) { m.Layout = Striped },
+		func(*Manifest) {}, func(m *Manifest) { m.Matrix = Cauchy }, func(m *Manifest) { m.Digest = XXH3 }, func(m *Manifest) { m.Layout = Striped },
 		func(m *Manifest) { m.Nodes = 4 }, func(m *Manifest) { m.Tolerate = 2 }, func(m *Manifest) { m.Matrix = FTI },
 	} {
 		m := like

@@ -20,6 +20,7 @@ type ProtectOptions struct {
 	Tolerate int    // nodes that may be lost
 	Layout   string // Full, Striped, or "" for that of an earlier run, else the better one
 	Matrix   string // Cauchy, FTI, or "" for that of an earlier run, else Cauchy
+	Digest   string // SHA256, BLAKE3, XXH3, or "" for that of an earlier run, else SHA256; XXH3 not with a key
 	Force    bool   // protect what is there, although nodes are lost or files damaged
 	DryRun   bool   // write nothing
 
@@ -42,6 +43,7 @@ type ProtectReport struct {
 	Layout      string   `json:"layout"`
 	Field       string   `json:"field"`
 	Matrix      string   `json:"matrix"`
+	Digest      string   `json:"digest"`
 	Generation  int64    `json:"generation"`
 	Files       int      `json:"files"`
 	Deleted     int      `json:"deleted_files"` // since the last run, of all nodes; those emptied are among them
@@ -68,7 +70,7 @@ type ProtectReport struct {
 // at any moment, calling it again completes it. It returns an [*InputError] for directories
 // that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, force %v, dry run %v, deleted %v %v", o.Tolerate, o.Layout, o.Matrix, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted)
+	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, force %v, dry run %v, deleted %v %v", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted)
 	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: args, writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
@@ -82,14 +84,12 @@ type work struct {
 	member  Member
 
 	// Of the pass:
-	force    bool
-	sums     *sums
-	parity   disk.File    // that is written
-	earlier  *earlierData // nil: the node had no record
-	kept     *paddedFile  // earlier parity
-	window   []byte       // data of the window
-	old      []byte       // parity of the window, as it was
-	oldRight map[int]bool // rows of the window of which that is right
+	force   bool
+	sums    *sums
+	parity  disk.File    // that is written
+	earlier *earlierData // nil: the node had no record
+	kept    *paddedFile  // earlier parity
+	windows [2]window    // one is read while the other is coded
 }
 
 func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport, error) {
@@ -97,14 +97,17 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	earlier := s.manifest
 	m := &Manifest{
 		Format: Format, Version: Version, Generation: s.newest + 1, Nodes: s.k, Tolerate: o.Tolerate,
-		Matrix: o.Matrix, Group: rand.Text(), Digest: digestName,
+		Matrix: o.Matrix, Group: rand.Text(), Digest: o.Digest,
 	}
 	if earlier != nil {
 		m.Group = earlier.Group
-		m.Matrix = cmp.Or(m.Matrix, earlier.Matrix)
+		m.Matrix, m.Digest = cmp.Or(m.Matrix, earlier.Matrix), cmp.Or(m.Digest, earlier.Digest)
 	}
-	m.Matrix = cmp.Or(m.Matrix, Cauchy)
+	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
 	layouts, err := candidates(s.k, &o, m.Matrix)
+	if err == nil {
+		err = checkDigest(m.Digest, s.Key)
+	}
 	if err == nil && m.Generation > mostGeneration {
 		err = inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.newest, metaName)
 	}
@@ -126,7 +129,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 			w.data.close()
 		}
 	}()
-	r := &ProtectReport{Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Generation: m.Generation, Notes: s.notes()}
+	r := &ProtectReport{Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.notes()}
 	if err := s.compareDeleted(ctx, works, &o, r); err != nil {
 		return nil, err
 	}

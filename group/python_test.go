@@ -97,6 +97,30 @@ func TestPython(t *testing.T) {
 	}
 }
 
+// TestPythonDigests recovers by docs/recover.py what was protected with digests that do not come
+// with Python. It needs a module for each, and says which.
+func TestPythonDigests(t *testing.T) {
+	needPython(t)
+	for digest, module := range map[string]string{group.BLAKE3: "blake3", group.XXH3: "xxhash"} {
+		dirs := trees(t, 3, 4, 100_000, 1)
+		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1, Digest: digest})
+		must(t, err)
+		want := files(t, dirs[1])
+		must(t, os.RemoveAll(dirs[1]))
+		out := filepath.Join(t.TempDir(), "out")
+		text, failed := python(t, out, dirs)
+		if exec.Command("python3", "-c", "import "+module).Run() != nil {
+			if !failed || !strings.Contains(text, "install the Python module "+module) {
+				t.Errorf("%s: %s", digest, text)
+			}
+			continue
+		}
+		if got := listing(t, filepath.Join(out, "1")); failed || got != want {
+			t.Errorf("%s: %s: node 1 was\n%s\nand is\n%s", digest, text, want, got)
+		}
+	}
+}
+
 // files is a listing without .volley.
 func files(t *testing.T, dir string) string {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/sim"
 	"volley/transport"
 )
 
@@ -80,7 +81,6 @@ func TestArgumentsRefused(t *testing.T) {
 		return err
 	}
 	for what, change := range map[string]func(o *Options){
-		"ports":   func(o *Options) { o.Ports = 2 },
 		"memory":  func(o *Options) { o.Memory = 1 << 21 },
 		"believe": func(o *Options) { o.Believe = "/n1" },
 		"members": func(o *Options) { o.Members = []string{"/n1"} },
@@ -89,7 +89,7 @@ func TestArgumentsRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if err := other(func(o *Options) { o.Timeout *= 2; o.Beta, o.Tau = 1, 1 }); err != nil {
+	if err := other(func(o *Options) { o.Timeout *= 2; o.Network = sim.Network{Gaps: sim.Gaps{{Messages: 1}}} }); err != nil {
 		t.Errorf("what may differ: %v", err)
 	}
 	w := newWorld(4, 1, Striped)

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -99,11 +100,14 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 			return s.alike(ctx, inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.t.Rank()))
 		}
 		a, b := x.Options, ranks[0].Options
-		if x.What != ranks[0].What || a.Ports != b.Ports || a.Memory != b.Memory || a.Believe != b.Believe || a.NoKey != b.NoKey || !slices.Equal(a.Members, b.Members) {
+		if x.What != ranks[0].What || a.Memory != b.Memory || a.Believe != b.Believe || a.NoKey != b.NoKey || !slices.Equal(a.Members, b.Members) {
 			return s.alike(ctx, inputf("process %d was started with other arguments than process 0: %q, %q: start all with the same", r, x.What, ranks[0].What))
 		}
 	}
-	s.Beta, s.Tau = ranks[0].Options.Beta, ranks[0].Options.Tau // all have to choose alike
+	s.Network, s.Gamma = ranks[0].Options.Network, ranks[0].Options.Gamma // all have to choose alike
+	if err := cmp.Or(s.Network.Validate(), s.Gamma.Validate()); err != nil {
+		return s.alike(ctx, inputf("the network or γ of process 0 cannot be: %w", err))
+	}
 	if s.k < 2 || s.k < s.t.Size() {
 		return s.alike(ctx, inputf("need at least %d directories, got %d: name those of all nodes, one or more for each process", max(2, s.t.Size()), s.k))
 	}
@@ -136,7 +140,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	}
 	for _, x := range s.states {
 		if x.Other > 0 {
-			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, metaName))
+			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows versions 2 and %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, metaName))
 		}
 	}
 	for _, n := range s.nodes { // all have their locks, and nothing is written yet

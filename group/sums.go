@@ -3,7 +3,6 @@ package group
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"slices"
@@ -78,8 +77,7 @@ func (s *sums) add(at int64, block []byte) []int {
 	for ; s.next < len(s.list) && s.list[s.next].at < at+int64(len(block)); s.next++ {
 		x := s.list[s.next]
 		part := block[x.at-at:][:x.n]
-		is := sha256.Sum256(part)
-		s.digests = append(s.digests, is[:]...)
+		s.digests = s.m.appendSum(s.digests, part)
 		in = append(in, s.next)
 	}
 	return in
@@ -98,14 +96,14 @@ func (s *sums) skip(end int64, d *data) bool {
 	if i == s.next {
 		return false
 	}
-	s.digests = append(s.digests, make([]byte, (i-s.next)*sha256.Size)...)
+	s.digests = append(s.digests, make([]byte, (i-s.next)*digestBytes[s.m.Digest])...)
 	s.next = i
 	return true
 }
 
 // same reports whether a segment is as in a record with the same files.
 func (s *sums) same(x *Member, i int) bool {
-	return bytes.Equal(s.digests[i*sha256.Size:][:sha256.Size], x.Segments[i*sha256.Size:][:sha256.Size])
+	return bytes.Equal(s.m.digestOf(s.digests, i), s.m.digestOf(x.Segments, i))
 }
 
 // compareFiles returns which of some files are not as a record says.
@@ -115,7 +113,7 @@ func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, so
 	files := extentsOf(x.Entries)
 	for i, g := range m.segments(files) {
 		if some[files[g.file].Path] {
-			these.Segments = append(these.Segments, x.Segments[i*sha256.Size:][:sha256.Size]...)
+			these.Segments = append(these.Segments, m.digestOf(x.Segments, i)...)
 		}
 	}
 	d := newData(dir, these.Entries, true)
@@ -147,13 +145,7 @@ func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Mem
 
 // sameParity reports whether a parity block is that of a record.
 func (m *Manifest) sameParity(x *Member, row, chunk int, block []byte) bool {
-	return sameDigest(block, x.Parity, m.number(row, chunk, m.ParityChunks))
-}
-
-// sameDigest reports whether a part has the digest number i of a list.
-func sameDigest(part, digests []byte, i int) bool {
-	is := sha256.Sum256(part)
-	return bytes.Equal(is[:], digests[i*sha256.Size:][:sha256.Size])
+	return m.sameDigest(block, x.Parity, m.number(row, chunk, m.ParityChunks))
 }
 
 // allRows returns the rows of a chunk.

@@ -156,7 +156,7 @@ func (x *target) copyGood(ctx context.Context) error {
 		if _, err := d.ReadAt(part, g.at); err != nil {
 			return err
 		}
-		if !sameDigest(part, x.member.Segments, i) {
+		if !m.sameDigest(part, x.member.Segments, i) {
 			return wrongFile(x.node.path(file.Path))
 		}
 		if err := x.write(part, g.at); err != nil {
@@ -212,7 +212,7 @@ func (x *target) put(of symbol, row int, block []byte) error {
 	})
 	for i := first; i < len(x.sums.list) && x.sums.list[i].at < at+int64(len(block)); i++ {
 		g := x.sums.list[i]
-		if !sameDigest(block[g.at-at:][:g.n], x.member.Segments, i) {
+		if !m.sameDigest(block[g.at-at:][:g.n], x.member.Segments, i) {
 			return wrongFile(x.node.path(x.sums.files[g.file].Path))
 		}
 	}

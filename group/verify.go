@@ -30,7 +30,8 @@ type VerifyReport struct {
 	Nodes      []NodeReport `json:"nodes"`
 	Tolerate   int          `json:"tolerate"`
 	Layout     string       `json:"layout,omitempty"`
-	Whole      bool         `json:"whole"` // all of it, as it was protected
+	Digest     string       `json:"digest,omitempty"` // that data and parity were compared by; with Quick, where there is damage
+	Whole      bool         `json:"whole"`            // all of it, as it was protected
 	Quick      bool         `json:"quick"`
 	Words      int          `json:"words_wrong,omitempty"` // codewords that do not fit together, with Quick
 	MovedBytes int64        `json:"moved_bytes,omitempty"` // by each node, with Quick
@@ -66,7 +67,7 @@ func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyRepor
 		r.Notes = append(r.Notes, s.unprotected().Error())
 		return r, nil
 	}
-	r.Tolerate, r.Layout = s.manifest.Tolerate, s.manifest.Layout
+	r.Tolerate, r.Layout, r.Digest = s.manifest.Tolerate, s.manifest.Layout, s.manifest.Digest
 	conditions, err := s.examineAll(ctx, o.Quick, false)
 	if err != nil {
 		return nil, err

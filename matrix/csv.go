@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"volley/field"
@@ -39,7 +40,6 @@ func readCSV(f field.Field, r io.Reader, name string, keep int) (*Dense, int, er
 	in.FieldsPerRecord = -1
 	in.TrimLeadingSpace = true
 	in.ReuseRecord = true
-	parser := newDecimalParser(f)
 
 	d := &Dense{f: f, size: f.SymbolBytes()}
 	rows, line, firstLine := 0, 0, 0
@@ -67,7 +67,7 @@ func readCSV(f field.Field, r io.Reader, name string, keep int) (*Dense, int, er
 		}
 		rows++
 		for j, text := range record {
-			e, err := parser.parse(strings.TrimSpace(text))
+			e, err := field.ParseElement(f, text)
 			if err != nil {
 				return fail(line, "column %d: %w", j+1, err)
 			}
@@ -133,4 +133,12 @@ func WriteCSV(w io.Writer, m Matrix) error {
 		return fmt.Errorf("matrix: writing %s: %w", m.ID(), err)
 	}
 	return nil
+}
+
+// appendDecimal appends the symbol code of e to b.
+func appendDecimal(b []byte, e field.Element) []byte {
+	if e[1]|e[2]|e[3] == 0 {
+		return strconv.AppendUint(b, e[0], 10)
+	}
+	return e.Int().Append(b, 10)
 }

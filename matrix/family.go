@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -81,4 +82,13 @@ func (f Family) checkArgument(argument string) error {
 		return f.check(argument)
 	}
 	return nil
+}
+
+// quote returns s in quotes, shortened where it is long.
+func quote(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	return strconv.Quote(s[:most]) + "…"
 }

@@ -15,8 +15,7 @@ import (
 // text at fault; for a point given twice, both its places. More than 2^24
 // points are an error.
 func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
-	p := &listedPoints{f: f}
-	parser := newDecimalParser(f)
+	var points []field.Element
 	seen := make(map[field.Element]int) // line of each point
 	in := bufio.NewReader(r)
 	line, comment, begun := 1, false, false // begun: the line has had other than spaces
@@ -31,18 +30,18 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 		switch c {
 		case '\n', '\r', '\t', ' ', ',':
 			if len(text) > 0 && !comment {
-				e, err := parser.parse(string(text))
+				e, err := field.ParseElement(f, string(text))
 				if err != nil {
 					return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
 				}
 				if first, ok := seen[e]; ok {
 					return nil, fmt.Errorf("matrix: %s line %d: the point %v is on line %d already: want distinct points", name, line, e, first)
 				}
-				if len(p.points) == maxFilePoints {
+				if len(points) == maxFilePoints {
 					return nil, fmt.Errorf("matrix: %s line %d: more than %d points", name, line, maxFilePoints)
 				}
 				seen[e] = line
-				p.points = append(p.points, e)
+				points = append(points, e)
 			}
 			text = text[:0]
 			if c == '\n' {
@@ -53,20 +52,22 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 			fallthrough
 		default:
 			begun = true
-			if len(text) <= maxDigits { // one more is enough to refuse it
+			if len(text) <= mostDigits { // one more is enough to refuse it
 				text = append(text, c)
 			} else if !comment { // of what may never end
-				_, err := parser.parse(string(text))
+				_, err := field.ParseElement(f, string(text))
 				return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
 			}
 		}
 	}
-	if len(p.points) == 0 {
+	if len(points) == 0 {
 		return nil, fmt.Errorf("matrix: %s has no points: want decimal values", name)
 	}
-	p.id = p.hash()
-	return p, nil
+	return listed(f, points), nil
 }
+
+// mostDigits is more than any element has (78); ReadPoints refuses longer ones before their end.
+const mostDigits = 100
 
 // maxFilePoints bounds the memory ReadPoints takes, to a few GiB.
 const maxFilePoints = 1 << 24

@@ -54,7 +54,7 @@ func TestReadPointsErrors(t *testing.T) {
 		{"comments only", "#1\n# 2\n , \n", "matrix: p.txt has no points: want decimal values"},
 		{"no number", "1\n2, x7\n", `matrix: p.txt line 2: "x7" is not a decimal number`},
 		{"too large", "1\n\n# c\n256\n", "matrix: p.txt line 4: 256 is outside the field 2^8: want 0 to 255"},
-		{"too long", long, `matrix: p.txt line 1: "` + long[:40] + `"… is outside the field 2^8: no element has over 100 digits`},
+		{"too long", long, `matrix: p.txt line 1: "` + long[:37] + `..." is outside the field 2^8: no element has over 100 digits`},
 		{"twice", "1 2\n3\n4 2\n", "matrix: p.txt line 3: the point 2 is on line 1 already: want distinct points"},
 		{"twice in a line", "1\n7 07", "matrix: p.txt line 2: the point 7 is on line 2 already: want distinct points"},
 		{"comment behind a value", "1 # one\n", `matrix: p.txt line 1: "#" is not a decimal number`},

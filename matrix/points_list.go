@@ -3,6 +3,7 @@ package matrix
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"volley/field"
 )
@@ -23,34 +24,22 @@ func NewPoints(f field.Field, points []field.Element) (Points, error) {
 		}
 		seen[e] = k
 	}
-	p := &listedPoints{f: f, points: append([]field.Element(nil), points...)}
-	p.id = p.hash()
-	return p, nil
+	return listed(f, slices.Clone(points)), nil
 }
 
-// listedPoints are points that are stored.
-type listedPoints struct {
-	f      field.Field
-	points []field.Element
-	id     string
-}
-
-func (p *listedPoints) Field() field.Field { return p.f }
-func (p *listedPoints) Len() int           { return len(p.points) }
-func (p *listedPoints) ID() string         { return p.id }
-
-func (p *listedPoints) At(k int) field.Element {
-	checkPoint(k, len(p.points))
-	return p.points[k]
-}
-
-// hash returns "points:" and the SHA-256, in hexadecimal, of the points.
-func (p *listedPoints) hash() string {
+// listed returns points that are stored. Their ID is "points:" and their SHA-256, in hexadecimal.
+func listed(f field.Field, points []field.Element) *sequence {
 	h := sha256.New()
-	symbol := make([]byte, p.f.SymbolBytes())
-	for _, e := range p.points {
-		field.PutSymbol(p.f, symbol, e)
+	symbol := make([]byte, f.SymbolBytes())
+	for _, e := range points {
+		field.PutSymbol(f, symbol, e)
 		h.Write(symbol)
 	}
-	return fmt.Sprintf("points:%x", h.Sum(nil))
+	id := fmt.Sprintf("points:%x", h.Sum(nil))
+	return &sequence{f, 0, len(points), func(first, n int) string {
+		if n == len(points) {
+			return id
+		}
+		return fmt.Sprintf("%s[%d:%d of %d]", id, first, first+n, len(points))
+	}, func(k int) field.Element { return points[k] }}
 }

@@ -137,18 +137,25 @@ func (n Network) String() string {
 const Goodput = 0.945
 
 // Presets are names that [ParseNetwork] reads.
-var Presets = []string{"100mbit/1ms", "10gbit/20us", "200gbit/2us", "wan"}
+var Presets = []string{"100mbit/1ms", "10gbit/20us", "200gbit/2us", "wan", "process"}
+
+// ProcessGamma is a usual γ, for the preset "process": one of most fields, within a factor of 3.
+const ProcessGamma = PerByte(0.1e-9)
 
 var rateLatency = regexp.MustCompile(`^([0-9.]+)(k|m|g|t)bit/([0-9.]+(?:ns|us|µs|ms|s))$`)
 
 // ParseNetwork reads a network RATE/LATENCY such as "10gbit/20us", or "wan", which is
-// 1gbit/30ms. Data get [Goodput] of the rate. The overhead of a message is a tenth of the
+// 1gbit/30ms, or "process": between processors in one process messages take no time for their
+// bytes, which stay where they are. Otherwise data get [Goodput] of the rate. The overhead of a message is a tenth of the
 // latency, but 0.5 µs at least, as with a network card that reads memory by itself, and 20 µs
 // at most, as with a kernel's TCP.
 func ParseNetwork(name string) (Network, error) {
 	text := name
-	if name == "wan" {
+	switch name {
+	case "wan":
 		text = "1gbit/30ms"
+	case "process":
+		return Network{Latency: 100 * time.Nanosecond, Overhead: 50 * time.Nanosecond, Gaps: Gaps{{Messages: 1}}}, nil
 	}
 	bad := fmt.Errorf("sim: network %q: want a rate and a latency such as %v", name, Presets)
 	parts := rateLatency.FindStringSubmatch(text)

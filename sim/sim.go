@@ -104,7 +104,7 @@ func (m Model) RoundTimes(c Cost) []time.Duration {
 	list := make([]time.Duration, len(c.Rounds))
 	for t, r := range c.Rounds {
 		ns := float64(m.Beta) + float64(r.Largest)*float64(m.Tau)*m.element(c)*float64(time.Second)
-		if m.Network != (Network{}) {
+		if !m.Paper() {
 			ns = m.Network.round(c.Nodes[t], m.element(c))
 		}
 		list[t] = time.Duration(min(ns, math.MaxInt64/2))
@@ -168,6 +168,9 @@ type Model struct {
 	SymbolBytes int           // of a symbol, which no plan cuts; 0: 1
 }
 
+// Paper reports whether the model is that of the paper.
+func (m Model) Paper() bool { return m.Network == Network{} }
+
 // Symbols returns how many symbols a packet has.
 func (m Model) Symbols() int64 { return m.Bytes / int64(max(1, m.SymbolBytes)) }
 
@@ -180,7 +183,7 @@ func (m Model) Symbols() int64 { return m.Bytes / int64(max(1, m.SymbolBytes)) }
 func (m Model) Time(c Cost) time.Duration {
 	element := m.element(c)
 	ns := float64(c.C1)*float64(m.Beta) + float64(c.C2)*float64(m.Tau)*element*float64(time.Second)
-	if m.Network != (Network{}) {
+	if !m.Paper() {
 		ns = m.Network.time(c, element)
 	}
 	ns += float64(c.C3) * float64(m.Gamma) * element * float64(time.Second)

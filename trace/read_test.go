@@ -22,7 +22,7 @@ func all(start int64) []trace.Event {
 		{Kind: trace.Plan, Last: 3, Length: 1},
 		{Kind: trace.Compile, Last: 3},
 		{Kind: trace.Turn, Row: trace.SecondLane, Last: 3, Segment: 1, Length: 2},
-		{Kind: trace.Read, Row: trace.ReadAhead, Last: 3, Segment: 2, Length: 3, Bytes: 1 << 40},
+		{Kind: trace.Read, Row: trace.FirstLane, Last: 3, Segment: 2, Length: 3, Bytes: 1 << 40},
 		{Kind: trace.Code, Row: trace.FirstLane, Last: 3, Round: 0, Length: 4},
 		{Kind: trace.Code, Rank: 1, Row: trace.FirstLane, First: 4, Last: 7, Round: 12, Length: 4},
 		{Kind: trace.Send, Rank: 1, Row: trace.Messages, First: 5, Last: 5, Segment: 3, Round: 2, Port: 1, Peer: 7, Partner: 30, Bytes: 99, Length: 1_000_000_007},
@@ -31,7 +31,7 @@ func all(start int64) []trace.Event {
 		{Kind: trace.Settle, Rank: 1, Row: trace.SecondLane, First: 4, Last: 4, Round: 2, Peer: 2, Partner: 9, Bytes: 1, Length: 6},
 		{Kind: trace.Code, Row: trace.FirstLane, Last: 3, Round: trace.AfterRounds, Length: 7},
 		{Kind: trace.Observe, Row: trace.FirstLane, Last: 3, Length: 8},
-		{Kind: trace.Write, Row: trace.WriteBehind, Last: 3, Length: 9},
+		{Kind: trace.Write, Row: trace.SecondLane, Last: 3, Length: 9},
 		{Kind: trace.Check, Last: 3, Length: 10},
 	}
 	for i := range events {
@@ -114,7 +114,7 @@ func TestReadEventsErrors(t *testing.T) {
 		{changed(span, `"ts":1.5`, `"ts":1e300`), at + `.ts: 1e300: want a number from -4e+15 to 4e+15`},
 		{changed(span, `"pid":0`, `"pid":-1`), at + `.pid: -1: want a whole number from 0 to 2147483647`},
 		{changed(span, `"pid":0`, `"pid":0.5`), at + `.pid: 0.5: want a whole number from 0 to 2147483647`},
-		{changed(span, `"tid":1`, `"tid":5`), at + `.tid: 5: want a whole number from 0 to 4`},
+		{changed(span, `"tid":1`, `"tid":5`), at + `.tid: 5: want a whole number from 0 to 2`},
 		{changed(span, `"args":`, `"arg":`), at + `: args is missing`},
 		{changed(span, `processors 0–3`, `processors 3–0`), at + `.args.processors: "processors 3–0": want processor 3, or processors 4–7`},
 		{changed(span, `processors 0–3`, `processor -1`), at + `.args.processors: "processor -1": want processor 3, or processors 4–7`},

@@ -43,11 +43,9 @@ type Row int
 
 // The rows of a rank. Messages are in none.
 const (
-	RunRow      Row = iota // from greeting to check
-	FirstLane              // every segment, or every other
-	SecondLane             // the other ones
-	ReadAhead              // of older traces: read the next segment, at the only rank
-	WriteBehind            // of older traces: wrote the last one
+	RunRow     Row = iota // from greeting to check
+	FirstLane             // every segment, or every other
+	SecondLane            // the other ones
 	Messages
 )
 

@@ -30,7 +30,7 @@ type id struct {
 }
 
 var rowNames = map[Row]string{
-	RunRow: "run", FirstLane: "lane 0", SecondLane: "lane 1", ReadAhead: "read ahead", WriteBehind: "write behind",
+	RunRow: "run", FirstLane: "lane 0", SecondLane: "lane 1",
 }
 
 // WriteTo writes all events as trace-event JSON: a process for each rank, a thread for

@@ -49,7 +49,7 @@ func drawn(r *rand.Rand) (path, body string) {
 			flags = append(flags, `"`+name+`":"`+number()+`"`)
 		}
 	}
-	for _, name := range []string{"inverse", "separate", "cut"} {
+	for _, name := range []string{"inverse", "separate", "whole"} {
 		if r.IntN(8) == 0 {
 			flags = append(flags, `"`+name+`":"true"`)
 		}

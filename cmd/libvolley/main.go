@@ -26,7 +26,9 @@ import (
 	"volley/group"
 	"volley/internal/printable"
 	"volley/matrix"
+	"volley/sim"
 	"volley/transport/mpi"
+	"volley/tune"
 )
 
 // main is not called.
@@ -65,7 +67,8 @@ func (errUsage) ExitCode() int { return C.VOLLEY_USAGE }
 
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
+	keep := o.packet_bytes > 0 && o.unchecked == 0 // then all processes fail, or none
+	return drive(comm, keep, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -80,7 +83,7 @@ func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result
 
 //export volleyDecode
 func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
+	return drive(comm, false, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -110,11 +113,11 @@ func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
 
 //export volleyProtect
 func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
-		dirs, options, err := groupOptions(path, o)
+	return drive(comm, false, func(e *mpi.Endpoint) error {
+		dirs, options, err := groupOptions(e, path, o)
 		if err == nil {
 			_, err = group.Protect(context.Background(), e, dirs, group.ProtectOptions{
-				Options: options, Tolerate: int(tolerate), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
+				Options: options, Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
 			})
 		}
 		return err
@@ -123,8 +126,8 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
-	return drive(comm, func(e *mpi.Endpoint) error {
-		dirs, options, err := groupOptions(path, o)
+	return drive(comm, false, func(e *mpi.Endpoint) error {
+		dirs, options, err := groupOptions(e, path, o)
 		if err != nil {
 			return err
 		}
@@ -138,19 +141,23 @@ func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.i
 
 // groupOptions returns the directory of this process's node and the options of both functions for
 // groups.
-func groupOptions(path *C.char, o *C.volley_group_options) (dirs []string, g group.Options, err error) {
+func groupOptions(e *mpi.Endpoint, path *C.char, o *C.volley_group_options) (dirs []string, g group.Options, err error) {
 	dir := C.GoString(path)
 	if dir == "" {
 		return nil, g, errUsage{errors.New("path: none was given: each process names the directory of its node")}
 	}
 	g = group.Options{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
+	if g.Network, err = networkOf(e, nil); err != nil {
+		return nil, g, err
+	}
 	err = g.UseKey(C.GoString(o.key))
 	return []string{dir}, g, err
 }
 
-// drive calls f with this process's endpoint, and returns what the C function does.
-func drive(comm C.MPI_Fint, f func(*mpi.Endpoint) error) C.int {
-	return result(mpi.Drive(int(comm), func(e *mpi.Endpoint) error {
+// drive calls f with this process's endpoint, which may be kept for later calls, and returns what the
+// C function does.
+func drive(comm C.MPI_Fint, keep bool, f func(*mpi.Endpoint) error) C.int {
+	return result(mpi.Drive(int(comm), keep, func(e *mpi.Endpoint) error {
 		err := f(e)
 		if err != nil {
 			e.Abort(err) // the others wait, or will
@@ -184,7 +191,40 @@ func timeoutOf(seconds C.double) time.Duration {
 	return max(0, time.Duration(float64(seconds)*float64(time.Second)))
 }
 
-// codeOf returns the matrix of the processes of e, the encoder's options and its timeout.
+// networkOf returns the network of that name or, without one, that of the processes of e as far as
+// is known.
+func networkOf(e *mpi.Endpoint, name *C.char) (sim.Network, error) {
+	if text := C.GoString(name); text != "" {
+		n, err := sim.ParseNetwork(text)
+		if err != nil {
+			err = errUsage{err}
+		}
+		return n, err
+	}
+	measured, err := tune.Find(tune.Place{Transport: "mpi", Ranks: e.Size()})
+	switch {
+	case err != nil:
+		return sim.Network{}, errUsage{err}
+	case measured != nil:
+		return measured.Network, nil
+	}
+	return volley.DefaultNetwork(), nil
+}
+
+// modelOf returns the option of the model that plans are chosen by.
+func modelOf(e *mpi.Endpoint, o *C.volley_options) (volley.Option, error) {
+	switch {
+	case o.ports == 0:
+		n, err := networkOf(e, o.network)
+		return volley.WithNetwork(n), err
+	case C.GoString(o.network) != "":
+		return nil, errUsage{errors.New("ports: they belong to the model of the paper, and network to another: leave one of them 0")}
+	}
+	return volley.WithPaperModel(int(o.ports), volley.DefaultBeta, volley.DefaultTau), nil
+}
+
+// codeOf returns the matrix of the processes of e, the encoder's options but the model, and its
+// timeout.
 func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Option, time.Duration, error) {
 	timeout := timeoutOf(o.timeout)
 	f, err := field.Parse(cmp.Or(C.GoString(o.field), "2^8"))
@@ -202,9 +242,6 @@ func codeOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Optio
 	options := []volley.Option{volley.WithCheck(o.unchecked == 0), volley.WithTimeout(timeout)}
 	if name := C.GoString(o.algorithm); name != "" {
 		options = append(options, volley.WithAlgorithm(name))
-	}
-	if o.ports != 0 {
-		options = append(options, volley.WithPorts(int(o.ports)))
 	}
 	if o.memory != 0 {
 		options = append(options, volley.WithMemory(int64(o.memory)))
@@ -233,13 +270,17 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 		return nil, err
 	}
 	// The matrix by what it is: a file that it is read from may have changed.
-	of := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, timeout, o.memory, o.unchecked)
+	of := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, C.GoString(o.network), timeout, o.memory, o.unchecked, o.packet_bytes)
 	encoders.Lock()
 	defer encoders.Unlock()
 	list := encoders.list
 	i := slices.IndexFunc(list, func(k keptEncoder) bool { return k.of == of })
 	if i < 0 {
-		encoder, err := volley.NewEncoder(a, options...)
+		model, err := modelOf(e, o)
+		if err != nil {
+			return nil, err
+		}
+		encoder, err := volley.NewEncoder(a, append(options, model, volley.WithPacketBytes(int64(o.packet_bytes)))...)
 		if err != nil {
 			return nil, errUsage{err}
 		}
@@ -258,7 +299,11 @@ func encode(e *mpi.Endpoint, packet, result []byte, o *C.volley_options) error {
 	if err != nil {
 		return err
 	}
-	_, err = encoder.Run(context.Background(), e, volley.Packet{Data: packet, Coded: room(result)})
+	p := volley.Packet{Data: packet, Coded: room(result)}
+	if n := int(o.packet_bytes); 0 < n && n <= len(result) { // the length is known
+		p = volley.Packet{Data: packet, Result: &result}
+	}
+	_, err = encoder.Run(context.Background(), e, p)
 	return err
 }
 
@@ -268,7 +313,11 @@ func decode(e *mpi.Endpoint, packet []byte, lost bool, parity []byte, o *C.volle
 	if err != nil {
 		return err
 	}
-	d := coded.MemoryDecoding{Matrix: a, Timeout: timeout, Options: options, Inputs: map[int][]byte{}, Coded: map[int][]byte{}}
+	model, err := modelOf(e, o)
+	if err != nil {
+		return err
+	}
+	d := coded.MemoryDecoding{Matrix: a, Timeout: timeout, Options: append(options, model), Inputs: map[int][]byte{}, Coded: map[int][]byte{}}
 	if !lost {
 		d.Inputs[e.Rank()] = packet
 	}

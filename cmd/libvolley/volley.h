@@ -26,10 +26,15 @@ typedef struct volley_options {
 	const char *field;     /* 2^8, as volley fields lists them */
 	const char *matrix;    /* cauchy, as volley encode --help lists them */
 	const char *algorithm; /* auto */
-	int ports;             /* 1 */
+	int ports;             /* 0: as many messages at a time as suit the network; or p of the paper's model */
 	double timeout;        /* seconds without a message until the run fails: 30; below 0: never */
 	size_t memory;         /* bytes of packets that a process holds at a time: 64 MiB */
 	int unchecked;         /* leave the check of the result out */
+	size_t packet_bytes;   /* no packet of any call is longer, and coded packets have this length: the
+	                          processes agree in the first call on a communicator, and later calls with
+	                          the same options start with data. Where one fails, all later ones on that
+	                          communicator do: use a duplicate of it. 0: they agree in each call */
+	const char *network;   /* RATE/LATENCY such as 10gbit/20us: as volley tune --comm mpi has measured, or 10gbit/20us */
 } volley_options;
 
 /* Encodes: with x_i the packet of process i of comm, of bytes bytes and padded with zeros to
@@ -71,6 +76,8 @@ typedef struct volley_group_options {
 	const char *believe; /* number of the node whose newest generation counts, where that cannot be told */
 	const char *key;     /* path of a file with the key of the group, the same key at all processes, as volley protect --key:
 	                        none. "none": do not check, and protect without a key */
+	const char *digest;  /* sha256, blake3, or xxh3, which finds accidents only and goes with no key: that of the last
+	                        run, or sha256 */
 } volley_group_options;
 
 /* Protects the files of a group of nodes, such as a checkpoint that each has written. After it

@@ -105,7 +105,7 @@ func TestNoFaults(t *testing.T) {
 	} {
 		for _, ports := range []int{1, 3} {
 			t.Run(fmt.Sprintf("K=%d/groups=%d/d=%d/p=%d", test.shards, test.groups, test.degree, ports), func(t *testing.T) {
-				newComputation(t, test.shards, test.groups, test.degree, volley.WithPorts(ports)).run(t, nil, -1, nil)
+				newComputation(t, test.shards, test.groups, test.degree, volley.WithPaperModel(ports, volley.DefaultBeta, volley.DefaultTau)).run(t, nil, -1, nil)
 			})
 		}
 	}

@@ -51,7 +51,7 @@ func demonstrate(ctx context.Context, w io.Writer, ports int, counts ...int) err
 		fmt.Fprintln(table, "  \tC1\tC2\tsent by a processor\tresult")
 		var chosen *volley.Report
 		for _, name := range []string{algo.Auto, "bruck-allgather"} {
-			got, report, err := extendAll(ctx, blobs[:n], volley.WithAlgorithm(name), volley.WithPorts(ports))
+			got, report, err := extendAll(ctx, blobs[:n], volley.WithAlgorithm(name), volley.WithPaperModel(ports, volley.DefaultBeta, volley.DefaultTau))
 			if err != nil {
 				return err
 			}

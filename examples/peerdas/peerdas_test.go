@@ -68,7 +68,7 @@ func TestExtend(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s/p=%d/beta=%v", test.algorithm, test.ports, test.beta), func(t *testing.T) {
 			got, report, err := extendAll(t.Context(), blobs, volley.WithAlgorithm(test.algorithm),
-				volley.WithPorts(test.ports), volley.WithBeta(test.beta))
+				volley.WithPaperModel(test.ports, test.beta, volley.DefaultTau))
 			if err != nil {
 				t.Fatal(err)
 			}

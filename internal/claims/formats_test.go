@@ -74,7 +74,7 @@ func TestFormats(t *testing.T) {
 	// Plans that together have all keys: layers and notes, pieces, and neither.
 	keys := map[string]bool{}
 	for _, command := range []string{
-		"plan -k 4 --cut --algorithm exchange", "plan -k 64", "plan -k 16 --field 257 --matrix dft",
+		"plan -k 4 --algorithm exchange", "plan --model paper -k 64", "plan --model paper -k 16 --field 257 --matrix dft",
 	} {
 		var plan any
 		if err := json.Unmarshal([]byte(volley(t, append(strings.Fields(command), "--format", "json")...)), &plan); err != nil {

@@ -144,7 +144,7 @@ func TestPaperFactor(t *testing.T) {
 	if bound, c2 := counted("1025"); bound != 45 || c2 != 94 {
 		t.Errorf("K = 1025: %d packets, the bound is %d", c2, bound)
 	}
-	if out := volley(t, "plan", "-k", "27", "-p", "2", "--algorithm", "prepare-and-shoot"); !strings.Contains(out, "C2 = 5 packets = 1 + 3 + 1") {
+	if out := volley(t, "plan", "--model", "paper", "-k", "27", "-p", "2", "--algorithm", "prepare-and-shoot"); !strings.Contains(out, "C2 = 5 packets = 1 + 3 + 1") {
 		t.Errorf("K = 27, p = 2: %s", out)
 	}
 }
@@ -166,7 +166,7 @@ func TestPaperFigure1(t *testing.T) {
 	if out := volley(t, append([]string{"matrix"}, a...)...); !strings.Contains(out, "5,0,2,4\n") {
 		t.Errorf("the matrix is\n%s", out)
 	}
-	out := volley(t, append([]string{"plan", "--algorithm", "prepare-and-shoot", "--processor", "1"}, a...)...)
+	out := volley(t, append([]string{"plan", "--model", "paper", "--algorithm", "prepare-and-shoot", "--processor", "1"}, a...)...)
 	if !strings.Contains(fold(out), "receive from 0 on port 0: s1 round 1 shoot s2 = 6·s0 + 4·s1 send to 3") {
 		t.Errorf("processor 1 does not pass on x_0:\n%s", out)
 	}
@@ -176,7 +176,7 @@ func TestPaperFigure1(t *testing.T) {
 func TestPaperFigures(t *testing.T) {
 	// partners returns to whom processor k sends, or from whom it receives, in a round.
 	partners := func(k, processor, round int, to string) []int {
-		out := volley(t, "plan", "-k", strconv.Itoa(k), "-p", "2", "--algorithm", "prepare-and-shoot", "--processor", strconv.Itoa(processor))
+		out := volley(t, "plan", "--model", "paper", "-k", strconv.Itoa(k), "-p", "2", "--algorithm", "prepare-and-shoot", "--processor", strconv.Itoa(processor))
 		_, out, _ = strings.Cut(out, "round "+strconv.Itoa(round))
 		out, _, _ = strings.Cut(out, "round "+strconv.Itoa(round+1))
 		var list []int

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"volley/internal/comparison"
 	"volley/internal/printable"
@@ -46,26 +45,18 @@ func newCost() *cobra.Command {
 	f := cmd.Flags()
 	f.Lookup("matrix").DefValue = "any matrix"
 	f.StringVarP(&o.processors, "processors", "k", "2..64", "`K`, the numbers of processors: a list such as 4,8,16..20")
-	f.StringVarP(&o.portList, "ports", "p", "1", "`P`, the messages a processor sends, and receives, at a time: a number, or a list as for -k")
 	f.StringVar(&o.Algorithm, "algorithm", "", "only these `NAMES` that volley algorithms lists, with commas")
-	o.addModel(cmd)
+	o.addModel(cmd, selection.PaperModel)
 	o.addLimits(cmd)
-	replaceRoundsOver(f, &o.overList)
+	o.portList = "1"
+	selection.MakeList(f, "ports", &o.portList)
+	selection.MakeList(f, "rounds-over", &o.overList)
 	o.AddSize(f)
 	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
 	f.BoolVar(&o.load, "load", false, "print what processors send, receive, hold and compute")
 	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write instead of stdout")
 	return cmd
-}
-
-// replaceRoundsOver makes --rounds-over a list.
-func replaceRoundsOver(f *pflag.FlagSet, list *string) {
-	var text pflag.FlagSet
-	text.StringVar(list, "rounds-over", "", "")
-	one := f.Lookup("rounds-over")
-	one.Value, one.DefValue = text.Lookup("rounds-over").Value, ""
-	one.Usage = "at most `N` rounds more than the fewest: a number, or a list as for -k (default: as β and τ decide)"
 }
 
 // A costJob is a comparison whose arguments are all right.
@@ -104,11 +95,6 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	}
 	if job.Settings, err = comparison.Settings(o.portList, o.overList); err != nil {
 		return nil, err
-	}
-	if o.ByModel == selection.NetworkModel {
-		for i := range job.Settings {
-			job.Settings[i].Ports = 0 // the planner chooses
-		}
 	}
 	if len(job.Settings)*len(job.Processors) > selection.MostNumbers {
 		return nil, usagef("%d values of -k, for %d of -p and --rounds-over: want %d rows at most", len(job.Processors), len(job.Settings), selection.MostNumbers)

@@ -137,7 +137,7 @@ func TestDecode(t *testing.T) {
 					wants(t, out, "4 inputs in "+back, "verified")
 
 					// Two of the inputs stand for two of the coded files, if they can.
-					r = volleyRun("decode", coded, filepath.Join(in, "packet.01"), filepath.Join(in, "packet.03"), "-o", back+"2", "-p", "2")
+					r = volleyRun("decode", coded, filepath.Join(in, "packet.01"), filepath.Join(in, "packet.03"), "-o", back+"2", "--model", "paper", "-p", "2")
 					if r.code != exitOK {
 						wants(t, r.stderr, "needed")
 						return
@@ -160,14 +160,14 @@ func TestDecodeWays(t *testing.T) {
 		flags     string
 		survivors []string
 	}{
-		{"--cut --beta 0", nil},
-		{"--cut --beta 0 -p 2 --field 257", nil},
-		{"--field 257 --matrix dft --order any --beta 0", nil},
-		{"--field 257 --matrix dft --order any --beta 0 --inverse", nil},
+		{"--algorithm exchange", nil},
+		{"--network wan --algorithm exchange:2,2 --field 257", nil},
+		{"--field 257 --matrix dft --order any --model paper --beta 0", nil},
+		{"--field 257 --matrix dft --order any --model paper --beta 0 --inverse", nil},
 		{"--sinks 6", nil},
 		{"--sinks 4 --separate --field goldilocks", nil},
 		{"--sinks 3 --matrix rs:vandermonde", []string{"packet.02"}},
-		{"--sinks 1 --separate --beta 0", []string{"packet.00", "packet.01", "packet.03"}},
+		{"--sinks 1 --separate --model paper --beta 0", []string{"packet.00", "packet.01", "packet.03"}},
 	} {
 		t.Run(c.flags, func(t *testing.T) {
 			coded, in, packets := encoded(t, []int{1000, 0, 1, 777}, strings.Fields(c.flags)...)
@@ -187,8 +187,8 @@ func TestDecodeLarge(t *testing.T) {
 	for _, name := range []string{"2^8", "257", "bls12-381"} {
 		coded, in, packets := encoded(t, []int{3_000_000, 1, 2_999_999, 65_537, 0, 1 << 20}, "--field", name)
 		for i, flags := range [][]string{
-			{}, {"--memory", "1MiB", "-p", "2"}, {"--algorithm", "ring-allgather"}, {"--algorithm", "central"},
-			{"--algorithm", "direct", "--check", "off", "--beta", "1s", "--tau", "1ns", "--timeout", "1m"},
+			{}, {"--memory", "1MiB", "--network", "wan"}, {"--memory", "1MiB", "--model", "paper", "-p", "2"}, {"--algorithm", "ring-allgather"}, {"--algorithm", "central"},
+			{"--algorithm", "direct", "--check", "off", "--model", "paper", "--beta", "1s", "--tau", "1ns", "--timeout", "1m"},
 		} {
 			back := filepath.Join(t.TempDir(), "back")
 			args := append([]string{"decode", "--json", coded, "-o", back}, flags...)
@@ -214,7 +214,7 @@ func TestDecodeLarge(t *testing.T) {
 // matrix: to decode takes the algorithm that it took to encode.
 func TestDecodeStructure(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--field 257 --matrix dft": "dft", "--field goldilocks --matrix vandermonde": "draw-and-loose", "--matrix cauchy": "universal",
+		"--field 257 --matrix dft": "dft", "--field goldilocks --matrix vandermonde": "draw-and-loose", "--matrix cauchy": "cauchy",
 	} {
 		for _, inverse := range []string{"--inverse=false", "--inverse"} {
 			coded, _, packets := encoded(t, slices.Repeat([]int{1000}, 16), append(strings.Fields(flags), inverse)...)
@@ -406,7 +406,7 @@ func TestDecodeSurvivors(t *testing.T) {
 	mustRun(t, "encode", "--force", "-o", coded, "--field", "2^16", in)
 	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--algorithm", "magic"), "magic")
 	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--memory", "7"), "needs at least")
-	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "-p", "0"), "0 ports")
+	wants(t, refused(t, exitUsage, coded, odd+"/x", odd+"/of node five", "--model", "paper", "-p", "0"), "0 ports")
 }
 
 // TestDecodeSymbols decodes inputs that were symbols already.

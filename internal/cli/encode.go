@@ -34,7 +34,7 @@ func newEncode() *cobra.Command {
 		Short: "Encode files: one in and one out for each processor",
 		Long:  encodeHelp,
 		Example: `  volley encode -o encoded examples/packets
-  volley encode -p 2 -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
+  volley encode --sinks 4 -o coded2 -k 8 'examples/packets/node-0{rank}.ckpt'`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runEncode(cmd, o, args) },
 	}
 	forOperators(cmd)
@@ -100,7 +100,7 @@ func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Enc
 }
 
 // chosenBy are the flags that choose a plan: one that is given leaves no choice.
-var chosenBy = []string{"algorithm", "ports", "cut", "whole", "model", "network", "rounds-over", "max-memory", "max-compute"}
+var chosenBy = []string{"algorithm", "model", "network", "gamma", "ports", "beta", "tau", "rounds-over", "max-memory", "max-compute", "whole"}
 
 // usePlan makes a run use the plan of --plan, and its field unless there is a --field.
 func (o *encodeOptions) usePlan(cmd *cobra.Command, options *coded.Options) error {

@@ -126,8 +126,8 @@ func TestEncodeEqualsReedSolomon(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{}, {"-p", "3", "--memory", "1MiB"}, {"--algorithm", "prepare-and-shoot"}, {"--algorithm", "bruck-allgather", "-p", "2"},
-		{"--algorithm", "ring-allgather"}, {"--algorithm", "direct", "-p", "4"}, {"--algorithm", "central"},
+		{}, {"--model", "paper", "-p", "3", "--memory", "1MiB"}, {"--algorithm", "prepare-and-shoot"}, {"--algorithm", "bruck-allgather", "--model", "paper", "-p", "2"},
+		{"--algorithm", "ring-allgather"}, {"--algorithm", "direct", "--model", "paper", "-p", "4"}, {"--algorithm", "central"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "coded")
@@ -228,7 +228,7 @@ func TestEncodeInverse(t *testing.T) {
 func TestEncodeReport(t *testing.T) {
 	in, _ := writePackets(t, make([]int, 17)...)
 	dir := t.TempDir()
-	out := mustRun(t, "encode", "--json", "-o", filepath.Join(dir, "a"), in, "--algorithm", "prepare-and-shoot")
+	out := mustRun(t, "encode", "--json", "-o", filepath.Join(dir, "a"), in, "--model", "paper", "--algorithm", "prepare-and-shoot")
 	var object map[string]any
 	if err := json.Unmarshal([]byte(out), &object); err != nil {
 		t.Fatalf("%v in %s", err, out)
@@ -274,10 +274,10 @@ func encodeReport(t *testing.T, args ...string) volley.Report {
 // TestEncodeFlags checks the effect of each flag.
 func TestEncodeFlags(t *testing.T) {
 	in, _ := writePackets(t, 200_000, 200_000, 200_000, 200_000, 200_000, 200_000, 200_000, 200_000, 200_000)
-	if r := encodeReport(t, "-p", "2", in); r.Ports != 2 || r.C1 != 2 {
+	if r := encodeReport(t, "--model", "paper", "-p", "2", in); r.Ports != 2 || r.C1 != 2 {
 		t.Errorf("-p 2: %d ports, %d rounds", r.Ports, r.C1)
 	}
-	if r := encodeReport(t, "-p", "100", in); r.Ports != 8 || r.C1 != 1 {
+	if r := encodeReport(t, "--model", "paper", "-p", "100", in); r.Ports != 8 || r.C1 != 1 {
 		t.Errorf("-p 100: %d ports, %d rounds, want 8 and 1", r.Ports, r.C1)
 	}
 	whole, pieces := encodeReport(t, in), encodeReport(t, "--memory", "256KiB", in)
@@ -298,12 +298,12 @@ func TestEncodeFlags(t *testing.T) {
 	}
 	// Without transmission time, the fewest rounds win; without start-up time, the
 	// least volume; a central processor never does.
-	if r := encodeReport(t, "--beta", "1s", "--tau", "0s", in); r.C1 != 4 {
+	if r := encodeReport(t, "--model", "paper", "--beta", "1s", "--tau", "0s", in); r.C1 != 4 {
 		t.Errorf("--beta 1s --tau 0s: %s in %d rounds, want 4", r.Algorithm, r.C1)
 	}
 	for _, beta := range []string{"0s", "1ms"} {
 		for _, tau := range []string{"0.1ns", "1us"} {
-			r := encodeReport(t, "--beta", beta, "--tau", tau, in)
+			r := encodeReport(t, "--model", "paper", "--beta", beta, "--tau", tau, in)
 			if c := (sim.Cost{C1: r.C1, C2: r.C2}); c.C2 > 5 {
 				t.Errorf("--beta %s --tau %s: %s with %+v", beta, tau, r.Algorithm, c)
 			}

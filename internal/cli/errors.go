@@ -110,7 +110,7 @@ func flagFor(err error) string {
 	case errors.Is(err, executor.ErrTimeout):
 		return "--timeout waits longer"
 	case errors.As(err, &limit) && limit.Whole:
-		return "leave --whole out, or add --model network"
+		return "leave --whole out"
 	case errors.As(err, &limit):
 		var flags []string
 		if limit.Limits.Rounds.Over() >= 0 {

@@ -100,7 +100,7 @@ func TestBadInput(t *testing.T) {
 		{"encode -o OUT --matrix fti --field 2^8 MANY", "K <= 128, or a field such as 2^16"},
 		{"encode -o OUT --matrix lagrange --omega powers --alpha powers MANY", "K <= 127, or a field such as 2^16"},
 		{"encode -o OUT --matrix lch --field 257 IN", "lch over 257"},
-		{"plan --matrix random:1 -k 16 --max-memory 2", "want 11 or more packets of memory"},
+		{"plan --matrix random:1 -k 16 --max-memory 2", "want 4 or more packets of memory"},
 		{"plan --matrix random:1 -k 16 --max-compute 2", "want 16 or more multiply-adds per symbol"},
 		{"plan --matrix dft --field 257 -k 16 --algorithm dft --rounds-over 0 --max-memory 4", "no plan keeps the limits"},
 		{"plan -k 16 --max-memory 0", "--max-memory \"0\": want a whole number, 1 or more"},
@@ -117,16 +117,16 @@ func TestBadInput(t *testing.T) {
 		{"matrix --matrix vandermonde -k 256", "K <= 255, or a field such as 2^16"},
 		{"matrix --matrix dft -k 8", "want K = 5 or 15, or a field such as 17"},
 		{"matrix --matrix dft -k 8 --order reversed", "want K = 5 or 15, or a field such as 17"},
-		{"encode -o OUT -p 0 IN", "0 ports"},
-		{"encode -o OUT -p -3 IN", "-3 ports"},
+		{"encode -o OUT --model paper -p 0 IN", "0 ports"},
+		{"encode -o OUT --model paper -p -3 IN", "-3 ports"},
 		{"encode -o OUT " + dir + "/missing IN", "missing"},
 		{"encode -o OUT " + empty, "empty"},
 		{"encode -o OUT " + dir + "/p{rank}", "-k"},
 		{"encode -o OUT /dev/null IN", "not a regular file"},
 		{"encode -o " + odd + "/out IN", "odd"},
-		{"encode -o OUT --beta 5 IN", "unit"},
-		{"encode -o OUT --beta -5us IN", "-5us"},
-		{"encode -o OUT --tau fast IN", "fast"},
+		{"encode -o OUT --model paper --beta 5 IN", "unit"},
+		{"encode -o OUT --model paper --beta -5us IN", "-5us"},
+		{"encode -o OUT --model paper --tau fast IN", "fast"},
 		{"encode -o OUT --memory lots IN", "lots"},
 		{"encode -o OUT --memory 7 IN", "needs at least"},
 		{"encode -o OUT --check maybe IN", "maybe"},
@@ -147,8 +147,8 @@ func TestBadInput(t *testing.T) {
 		{"plan -k 4 extra", "extra"},
 		{"plan -k 4 --size big", "big"},
 		{"plan -k 4 --algorithm magic", "magic"},
-		{"plan -k 4 -p 0", "0 ports"},
-		{"plan -k 4 -p 0 --why", "0 ports"},
+		{"plan -k 4 --model paper -p 0", "0 ports"},
+		{"plan -k 4 --model paper -p 0 --why", "0 ports"},
 		{"matrix", "-k"},
 		{"matrix -k 4 --format xml", "xml"},
 		{"cost -k 5..2", "5..2"},
@@ -231,7 +231,7 @@ func TestOutputDirectory(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	in, _ := writePackets(t, 10, 20, 30, 40)
 	out := filepath.Join(t.TempDir(), "out")
-	text := mustRun(t, "encode", "--dry-run", "-o", out, in)
+	text := mustRun(t, "encode", "--dry-run", "--model", "paper", "-o", out, in)
 	if !strings.Contains(text, "C1         2 rounds") || !strings.Contains(text, "not checked") {
 		t.Errorf("%s", text)
 	}

@@ -38,7 +38,7 @@ func TestExplore(t *testing.T) {
 	if page := get(t, client, strings.TrimSpace(line), ""); !strings.Contains(page, "Volley") {
 		t.Errorf("the page: %s", page)
 	}
-	if answer := get(t, client, at+"/api/plan", `{"flags":{"processors":"4"}}`); !strings.Contains(answer, `"command":"volley plan -k 4"`) {
+	if answer := get(t, client, at+"/api/plan", `{"flags":{"processors":"4"}}`); !strings.Contains(answer, `"command":"volley plan --model paper -k 4"`) {
 		t.Errorf("the plan: %s", answer)
 	}
 	r2 := volleyRun("explore", "--addr", strings.TrimPrefix(at, "http://"))

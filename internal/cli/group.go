@@ -11,7 +11,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"volley"
 	"volley/executor"
 	"volley/field"
 	"volley/group"
@@ -21,13 +20,12 @@ import (
 
 // groupOptions is the flags of the verbs for groups of nodes.
 type groupOptions struct {
-	choice // of which only ports and the cost model are used
+	choice // of which only the network is used
 	joining
 	json    bool
 	key     string
 	believe string
 	members []string
-	assumed string // what the model takes that was measured
 }
 
 func (o *groupOptions) add(cmd *cobra.Command) {
@@ -41,12 +39,8 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	end()
 	end = flagGroup(cmd, "Run")
 	o.joining.add(f, "node")
-	f.IntVarP(&o.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a node sends, and receives, at a time")
+	o.AddNetwork(f)
 	end()
-	end = flagGroup(cmd, "Cost model")
-	o.AddPaperModel(f)
-	end()
-	cmd.Flags().MarkHidden("gamma")
 }
 
 // begin joins the others, sets the library's options and returns the directories of the
@@ -64,8 +58,8 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	if o.timeout < 0 || o.Ports < 1 {
-		return nil, usagef("--timeout %v, --ports %d: want 0 or more, 1 or more", o.timeout, o.Ports)
+	if o.timeout < 0 {
+		return nil, usagef("--timeout %v: want 0 or more", o.timeout)
 	}
 	if len(args) == 0 {
 		return nil, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
@@ -74,13 +68,12 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	o.Place = o.party.place(max(o.party.Size(), len(args)))
+	o.Place, o.Process = o.party.place(max(o.party.Size(), len(args))), !o.party.job()
 	m, err := o.Model(bytes, 1)
 	if err != nil {
 		return nil, err
 	}
-	o.assumed = o.Assumed(m)
-	*options = group.Options{Memory: memory, Timeout: o.timeout, Ports: o.Ports, Beta: m.Beta, Tau: m.Tau, Believe: o.believe, Members: o.members}
+	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Members: o.members}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
 	}
@@ -165,8 +158,8 @@ func newProtect() *cobra.Command {
 			}
 			p.MaxDeleted = max(p.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
 			r, err := group.Protect(cmd.Context(), o.party.Transport, dirs, p)
-			if err == nil && o.assumed != "" {
-				r.Notes = append(r.Notes, o.assumed)
+			if err == nil && o.Assumed != "" {
+				r.Notes = append(r.Notes, o.Assumed)
 			}
 			return o.finish(cmd, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
 		},
@@ -175,6 +168,7 @@ func newProtect() *cobra.Command {
 	f.IntVar(&p.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time")
 	f.StringVar(&p.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
 	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
+	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, and write nothing")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
@@ -193,7 +187,7 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 			printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
 			continue
 		}
-		printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s in the largest messages (%s), %.3g s by the model\n",
+		printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s at the busiest node (%s), %.3g s by the model\n",
 			c.Layout, size(c.StoredBytes), printable.Count(c.Rounds, "round"), size(c.SentBytes), c.Plan, c.Seconds)
 	}
 	if dry {
@@ -221,7 +215,7 @@ protected, generation %d
 const verifyHelp = `Verify that the files of protected nodes are as they were protected.
 
 verify reads every file, the parity and the records, and compares their
-SHA-256. The exit code is 3 unless all is whole. --quick compares names,
+digests. The exit code is 3 unless all is whole. --quick compares names,
 lengths and times, and then random combinations of all data and parity: it
 moves little, and misses damage with a probability of about 2^-32. More: volley
 help groups`
@@ -260,7 +254,11 @@ func printVerify(w io.Writer, r *group.VerifyReport) error {
 	if !r.Protected {
 		return nil
 	}
-	_, err := printable.Fprintf(w, "%s, layout %s, any %d may be lost, generation %d\n", printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation)
+	by := r.Digest
+	if r.Quick && r.Words == 0 {
+		by = "random combinations"
+	}
+	_, err := printable.Fprintf(w, "%s, layout %s, any %d may be lost, generation %d, compared by %s\n", printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation, by)
 	return err
 }
 

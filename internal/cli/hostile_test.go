@@ -249,7 +249,7 @@ func TestHostile(t *testing.T) {
 	var bases []string
 	for i, flags := range [][]string{
 		{in}, {"--field", "257", "--matrix", "file:" + a, in}, {"--field", "goldilocks", "--matrix", "vandermonde", "--sinks", "6", in},
-		{"--field", "17", "--matrix", "dft", "--order", "any", "--beta", "0", in}, {"--csv", symbols},
+		{"--field", "17", "--matrix", "dft", "--order", "any", "--model", "paper", "--beta", "0", in}, {"--csv", symbols},
 	} {
 		base := filepath.Join(root, fmt.Sprint("base", i))
 		mustRun(t, append([]string{"encode", "-o", base}, flags...)...)

@@ -477,9 +477,9 @@ func TestMisuse(t *testing.T) {
 		}},
 		{"8 small nodes that grow", func(t *testing.T) {
 			m := misuse(t, 8, 300)
-			m.protect("layout full")
+			m.volley(exitOK, []string{"protect", "--tolerate", "2", "--network", "10gbit/20us"}, "layout full")
 			m.shell("for n in n0 n1 n2 n3 n4 n5 n6 n7; do head -c 4000000 /dev/urandom > $n/big; done")
-			out := m.protect("layout striped")
+			out := m.volley(exitOK, []string{"protect", "--tolerate", "2", "--network", "10gbit/20us"}, "layout striped")
 			if !regexp.MustCompile(`parity +1\.[0-9] MiB`).MatchString(out) {
 				t.Error(out)
 			}

@@ -122,7 +122,7 @@ func TestJobs(t *testing.T) {
 		{17, 17, nil},
 		{4, 16, []string{"--per-rank", "4"}},
 		{3, 7, []string{"-k", "7"}},
-		{6, 6, []string{"--sinks", "2", "-p", "2"}},
+		{6, 6, []string{"--sinks", "2", "--model", "paper", "-p", "2"}},
 		{8, 6, []string{"--sinks", "2", "--separate"}},
 		{5, 5, []string{"--field", "257", "--matrix", "random:3"}},
 		{4, 4, []string{"--memory", "64KiB", "--field", "2^16"}},

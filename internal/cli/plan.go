@@ -27,10 +27,11 @@ type planOptions struct {
 
 const planHelp = `Show a schedule: who sends what to whom in each round, and what that costs.
 
-It is the schedule that encode runs on packets of --size. In the text, →2: x0
-is a message to processor 2 that carries packet x0, and y5(x0,x1) stands for
-the part of the coded packet y5 that comes from x0 and x1. Rounds and
-processors count from 0.`
+It is the schedule that encode runs over such a network on packets of --size;
+in one process, that of --network process --whole. In the text, →2: x0 is a
+message to processor 2 that carries packet x0, x0.3 is piece 3 of it, and
+y5(x0,x1) stands for the part of the coded packet y5 that comes from x0 and x1.
+Rounds and processors count from 0.`
 
 var planFormats = []string{"text", "json"}
 
@@ -45,7 +46,8 @@ func newPlan() *cobra.Command {
 		Short: "Show a schedule: per round who sends what to whom",
 		Long:  planHelp,
 		Example: `  volley plan -k 4
-  volley plan -k 16 -p 3 --format json > plan.json
+  volley plan -k 64 --network 100mbit/1ms --size 16KiB --why
+  volley plan -k 16 --model paper -p 3 --format json > plan.json
   volley plan -k 1000 --field 2^16 --processor 12 --format json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
@@ -131,7 +133,7 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 // writeCost prints the costs of the plan and the bounds.
 func writeCost(w io.Writer, r *volley.Report, model sim.Model) error {
 	formula := "C1·β + C2·W·τ + C3·W·γ"
-	if model.Network != (sim.Network{}) {
+	if !model.Paper() {
 		formula = fmt.Sprintf("sum of L + o·m + G·b, and C3·W·γ (%v)", model.Network)
 	}
 	minCut := ""
@@ -165,15 +167,15 @@ func (o *planOptions) writeFronts(w io.Writer, encoder *volley.Encoder, model si
 	if _, err := printable.Fprintf(w, "structure: %s\n", structure); err != nil {
 		return err
 	}
-	if o.ByModel == selection.NetworkModel {
+	if !model.Paper() {
 		if _, err := printable.Fprintf(w, "\nnetwork: %v\n", model.Network); err != nil {
 			return err
 		}
 	}
-	if err := writeCandidates(w, encoder.Problem(), model); err != nil || o.ByModel == selection.PaperModel {
+	if err := writeCandidates(w, encoder.Problem(), model); err != nil || model.Paper() {
 		return err
 	}
-	other := o.Other()
+	other := o.Paper()
 	a := encoder.Problem().Matrix
 	model, err := other.Model(a.Field(), model.Symbols())
 	if err != nil {
@@ -228,7 +230,7 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		{Name: "C3", Unit: "multiply-adds", Value: func(c algo.Candidate) any { return c.Cost.PacketC3() }},
 		{Name: "memory", Unit: "packets", Value: func(c algo.Candidate) any { return c.Memory }},
 		{Name: "time", Unit: formula, Value: func(c algo.Candidate) any { return report.Seconds(c.Time.Seconds()) }},
-		{Name: "limit", Value: brokenBy},
+		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
 	}), list)
 	if err != nil || len(rejected) == 0 {
 		return err
@@ -242,12 +244,4 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		}
 	}
 	return nil
-}
-
-// brokenBy says which limit a plan breaks, and with which flag it may.
-func brokenBy(c algo.Candidate) any {
-	if c.Broken == algo.CutsPackets {
-		return c.Broken + ": ask with --cut"
-	}
-	return c.Broken
 }

@@ -82,14 +82,14 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 	if o.party.job() {
 		plan.Place = o.party.place(o.party.Size())
 	} else {
-		plan.Place = o.party.place(0) // as many as there will be packets
+		plan.Place, plan.Process = o.party.place(0), true // as many as there will be packets
 	}
 	o.bar = newBar(cmd.ErrOrStderr())
 	return coded.Options{
 		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.party.job(), PerRank: o.perRank, Timeout: o.timeout, Trace: o.recorder,
 		Encoder: func(f field.Field, symbols int64) ([]volley.Option, error) {
 			model, err := plan.Model(f, symbols)
-			o.assumed = plan.Assumed(model)
+			o.assumed = plan.Assumed
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
 		Guard: o.checkTrace, Finish: o.writeTrace, Progress: o.bar.add,

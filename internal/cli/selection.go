@@ -17,26 +17,23 @@ func (c *choice) addMatrix(cmd *cobra.Command) {
 	cmd.PreRun = func(*cobra.Command, []string) { c.SetDefaults() }
 }
 
-// addPlan adds the flags that select a plan for a matrix.
+// addPlan adds the flags that select a plan for a matrix, by the model of a network.
 func (c *choice) addPlan(cmd *cobra.Command) {
 	end := flagGroup(cmd, "Plan")
 	c.AddPlan(cmd.Flags())
 	end()
-	c.addModel(cmd)
+	c.addModel(cmd, selection.NetworkModel)
 	c.addLimits(cmd)
 }
 
-// addLimits adds the flags that widen or bound the choice of a plan.
+// addLimits adds the flags that bound the choice of a plan.
 func (c *choice) addLimits(cmd *cobra.Command) {
-	end := flagGroup(cmd, "Plan")
-	c.AddCut(cmd.Flags())
-	end()
 	defer flagGroup(cmd, "Limit")()
 	c.AddLimits(cmd.Flags())
 }
 
 // addModel adds the flags of the cost model.
-func (c *choice) addModel(cmd *cobra.Command) {
+func (c *choice) addModel(cmd *cobra.Command, usual string) {
 	defer flagGroup(cmd, "Cost model")()
-	c.AddModel(cmd.Flags())
+	c.AddModel(cmd.Flags(), usual)
 }

@@ -41,7 +41,8 @@ func topic(name, list string) string {
 func tuningFlags() string {
 	var s selection.Selection
 	var parts []string
-	for i, add := range []func(*pflag.FlagSet){s.AddLimits, s.AddModel} {
+	model := func(set *pflag.FlagSet) { s.AddModel(set, selection.NetworkModel) }
+	for i, add := range []func(*pflag.FlagSet){s.AddLimits, model} {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		set.SortFlags = false
 		add(set)

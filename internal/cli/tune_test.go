@@ -182,7 +182,7 @@ func TestAssumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "chosen for the network that volley tune measured on " + list[0].Date.Format(time.DateOnly) + ": local, 2 ranks on 1 host"
+	want := "chosen for one process, in which messages cost next to nothing, with the γ that volley tune measured on " + list[0].Date.Format(time.DateOnly) + ": local, 2 ranks on 1 host"
 	var args []string
 	for _, name := range []string{"a", "b", "c"} {
 		node := filepath.Join(dir, name)

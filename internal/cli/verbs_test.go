@@ -23,7 +23,7 @@ import (
 func TestPlanJSON(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	for _, flags := range [][]string{
-		{"-k", "7"}, {"-k", "12", "-p", "3", "--algorithm", "direct"}, {"-k", "9", "--matrix", "vandermonde"},
+		{"-k", "7"}, {"-k", "12", "--model", "paper", "-p", "3", "--algorithm", "direct"}, {"-k", "9", "--matrix", "vandermonde"},
 		{"-k", "8", "--matrix", "dft", "--inverse"}, {"-k", "5", "--matrix", "random:9", "--algorithm", "central"},
 	} {
 		flags = append(flags, "--field", "257")
@@ -32,7 +32,7 @@ func TestPlanJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		flags = slices.DeleteFunc(flags, func(s string) bool {
-			return s == "-p" || s == "3" || s == "--algorithm" || s == "direct" || s == "central"
+			return s == "--model" || s == "paper" || s == "-p" || s == "3" || s == "--algorithm" || s == "direct" || s == "central"
 		})
 		a, err := matrix.FromCSV(f, strings.NewReader(mustRun(t, append([]string{"matrix"}, flags...)...)), "A")
 		if err != nil {
@@ -45,16 +45,16 @@ func TestPlanJSON(t *testing.T) {
 }
 
 func TestPlanText(t *testing.T) {
-	text := mustRun(t, "plan", "-k", "4")
+	text := mustRun(t, "plan", "--model", "paper", "-k", "4")
 	for _, want := range []string{"→1: x0", "→2: y2(x0,x3)", "C1 = 2 rounds", "C2 = 2 packets = 1 + 1", "round 1 shoot"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if text := mustRun(t, "plan", "-k", "500", "--matrix", "random:1"); strings.Count(text, "\n") > 10 || !strings.Contains(text, "--processor N") {
+	if text := mustRun(t, "plan", "--model", "paper", "-k", "500", "--matrix", "random:1"); strings.Count(text, "\n") > 10 || !strings.Contains(text, "--processor N") {
 		t.Errorf("500 processors: %s", text)
 	}
-	if text := mustRun(t, "plan", "-k", "500", "--matrix", "random:1", "--processor", "7"); !strings.Contains(text, "processor 7\n") || !strings.Contains(text, "y7 = ") {
+	if text := mustRun(t, "plan", "--model", "paper", "-k", "500", "--matrix", "random:1", "--processor", "7"); !strings.Contains(text, "processor 7\n") || !strings.Contains(text, "y7 = ") {
 		t.Errorf("processor 7: %s", text)
 	}
 	var program struct{ Proc int }

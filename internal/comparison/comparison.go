@@ -4,6 +4,7 @@
 package comparison
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,11 @@ func (c *Comparison) Prepare(names string, bytes int64) (err error) {
 		return err
 	}
 	c.Model, err = c.Selection.Model(c.Field, field.PackingOf(c.Field).Symbols(bytes))
+	for i := range c.Settings {
+		if !c.Model.Paper() {
+			c.Settings[i].Ports = 0 // the planner chooses
+		}
+	}
 	return err
 }
 
@@ -160,7 +166,7 @@ func (p Plan) String() string {
 // planOf returns what is kept of a candidate. Where the planner chooses the ports, they share a
 // link: C2 is then what the busiest processor sends, or receives, through it.
 func (c *Comparison) planOf(name string, x algo.Candidate) Plan {
-	if c.Model.Network != (sim.Network{}) {
+	if !c.Model.Paper() {
 		x.Cost.C2 = x.Cost.NodeElements()
 	}
 	return Plan{Algorithm: name, Parameters: x.Plan.Info().Parameters, Cost: x.Cost, Memory: x.Memory}
@@ -217,7 +223,7 @@ func (c *Comparison) nothing(missing error) error {
 		}
 		return faultf(flag, "no algorithm for this: %s", selection.Message(c.unsuited))
 	}
-	return faultf(selection.LimitFlag(c.Selection.Limits), "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute")
+	return faultf(c.Selection.LimitFlag(), "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute, or leave --whole out")
 }
 
 // matrix returns that for K processors.
@@ -247,12 +253,12 @@ func (m withoutZeros) At(i, j int) field.Element {
 // problem returns the problem of computing a in the setting.
 func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*algo.Problem, error) {
 	o := c.Selection
-	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Context: ctx}
+	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Whole: o.Whole, Context: ctx}
 	p.Limits.Rounds = algo.FewestPlus(s.Over)
 	if c.Frugal && p.Limits == (algo.Limits{Rounds: p.Limits.Rounds}) {
 		p.Limits.Memory, p.Limits.Compute = math.MaxInt32, math.MaxInt32
 	}
-	if c.Model.Network == (sim.Network{}) { // which has ports
+	if c.Model.Paper() { // which has ports
 		if _, err := algo.Ports(1, s.Ports); err != nil {
 			return nil, &selection.Error{Flag: "ports", Err: err}
 		}
@@ -260,14 +266,8 @@ func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*
 	if err := p.Prepare(); err != nil {
 		return nil, &selection.Error{Flag: "ports", Err: err}
 	}
-	p.Whole = c.whole(p, o.Algorithm)
+	p.Whole = p.WholeFor(cmp.Or(o.Algorithm, algo.Auto))
 	return p, nil
-}
-
-// whole reports whether packets stay whole: in the model of the paper, where every processor is
-// source and sink and no algorithm is named.
-func (c *Comparison) whole(p *algo.Problem, named string) bool {
-	return c.Selection.Whole || c.Selection.ByModel == selection.PaperModel && !c.Selection.Cut && p.Square() && named == ""
 }
 
 // bound fills in the bounds of a row, which depend on the shape of the matrix only.
@@ -387,7 +387,8 @@ func (c *Comparison) choose(p *algo.Problem) *Plan {
 		return nil
 	}
 	own := *p
-	own.Whole = c.whole(p, names) // whatever algorithms to compare are named
+	own.Whole = c.Selection.Whole // whatever algorithms to compare are named
+	own.Whole = own.WholeFor(c.Planner)
 	q, err := algo.ChooseAmong(list, &own, c.Model)
 	if err != nil {
 		return nil

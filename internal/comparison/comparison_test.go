@@ -24,10 +24,12 @@ func compare(t *testing.T, args ...string) *comparison.Comparison {
 	s.AddProcessors(f)
 	s.AddPlan(f)
 	s.AddLimits(f)
-	s.AddCut(f)
-	s.AddModel(f)
+	s.AddModel(f, selection.PaperModel)
 	s.AddSize(f)
-	if err := f.Parse(append([]string{"--beta", "20us", "--tau", "0.8ns", "--gamma", "0"}, args...)); err != nil {
+	if !slices.Contains(args, "network") {
+		args = append([]string{"--beta", "20us", "--tau", "0.8ns"}, args...)
+	}
+	if err := f.Parse(append([]string{"--gamma", "0"}, args...)); err != nil {
 		t.Fatal(err)
 	}
 	s.SetDefaults()
@@ -67,7 +69,7 @@ func TestCrossings(t *testing.T) {
 	found := 0
 	for _, args := range [][]string{
 		{"--matrix", "cauchy", "-k", "64"},
-		{"--matrix", "cauchy", "-k", "64", "--cut"},
+		{"--matrix", "cauchy", "-k", "64", "--model", "network", "--network", "10gbit/20us"},
 		{"--matrix", "lagrange", "--field", "257", "-k", "64", "-p", "2"},
 		{"--matrix", "cauchy", "-k", "20", "--sinks", "6"},
 		{"-k", "64", "--gamma", "0.1ns"},
@@ -113,7 +115,7 @@ func TestChosen(t *testing.T) {
 	for _, args := range [][]string{
 		{"--matrix", "cauchy"},
 		{"--matrix", "cauchy", "--size", "64MiB"},
-		{"--matrix", "cauchy", "--size", "64MiB", "--cut"},
+		{"--matrix", "cauchy", "--size", "64MiB", "--model", "network", "--network", "10gbit/20us"},
 		{"--matrix", "cauchy", "-p", "3", "--rounds-over", "1"},
 		{"--matrix", "cauchy", "--gamma", "1ns", "--max-memory", "20"},
 		{"--matrix", "cauchy", "--algorithm", "exchange"},
@@ -176,7 +178,7 @@ func TestChosenForAny(t *testing.T) {
 // TestFront checks that no plan of a row beats one of its front, and that each other one is
 // beaten.
 func TestFront(t *testing.T) {
-	r := row(t, compare(t, "--matrix", "cauchy", "-k", "64", "--cut"))
+	r := row(t, compare(t, "--matrix", "cauchy", "-k", "64", "--sinks", "20"))
 	if len(r.Front) < 3 || len(r.Front) == len(r.Plans) {
 		t.Fatalf("a front of %v, of %v", r.Front, r.Plans)
 	}

@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	},
 	"web":           {"internal/explore"},
 	"cmd/volley":    {"internal/cli"},
-	"cmd/libvolley": {"", "coded", "field", "group", "internal/printable", "matrix", "transport/mpi"},
+	"cmd/libvolley": {"", "coded", "field", "group", "internal/printable", "matrix", "sim", "transport/mpi", "tune"},
 }
 
 // TestImports compares the table with the imports there are, without those of

@@ -106,7 +106,7 @@ func TestEstimates(t *testing.T) {
 		{"run", `{"flags":{"processors":"8","matrix":"random:1"},"size":"16MiB"}`},
 		{"run", `{"flags":{"processors":"64","matrix":"random:1"},"size":"1MiB"}`},
 		{"run", `{"flags":{"processors":"64","matrix":"random:1","algorithm":"ring-allgather"},"size":"256KiB"}`},
-		{"run", `{"flags":{"processors":"16","matrix":"random:1","algorithm":"exchange","cut":"true"},"size":"4MiB"}`},
+		{"run", `{"flags":{"processors":"16","matrix":"random:1","algorithm":"exchange"},"size":"4MiB"}`},
 		{"run", `{"flags":{"processors":"8","sinks":"3","separate":"true","matrix":"random:1"},"size":"2MiB","pace":"1ms"}`},
 		{"load", text(report)},
 		{"load", text(long)},
@@ -263,7 +263,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add(uint8(0), "8", "1", "2^8", "random:1", "", "", "1KiB")
 	f.Add(uint8(1), "1024", "1000", "goldilocks", "dft", "", "sinks=1000000000", "-1")
 	f.Add(uint8(2), "2048", "3", "bn254", "lagrange", "auto", "inverse=true", "1PiB")
-	f.Add(uint8(3), "64", "63", "257", "cauchy", "ring-allgather", "cut=true", "16MiB")
+	f.Add(uint8(3), "64", "63", "257", "cauchy", "ring-allgather", "whole=true", "16MiB")
 	f.Add(uint8(4), "81", "9223372036854775807", "163", "dft", "dft", "order=any", "0")
 	f.Fuzz(func(t *testing.T, which uint8, processors, ports, name, matrix, algorithm, other, size string) {
 		method := []string{"plan", "cost", "sizes", "run", "trees"}[which%5]

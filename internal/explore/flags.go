@@ -22,8 +22,7 @@ func newFlagSet() (*pflag.FlagSet, *selection.Selection) {
 	s.AddProcessors(set)
 	s.AddPlan(set)
 	s.AddLimits(set)
-	s.AddCut(set)
-	s.AddModel(set)
+	s.AddModel(set, selection.PaperModel) // whose figures the page shows
 	s.AddSize(set)
 	return set, s
 }
@@ -68,6 +67,9 @@ func (f flags) parse() (*selection.Selection, error) {
 func (f flags) command(verb string, more ...string) string {
 	set, _ := newFlagSet()
 	words := []string{"volley", verb}
+	if by := strings.TrimSpace(f["model"]); verb != "cost" && (by == "" || by == selection.PaperModel) {
+		words = append(words, "--model", selection.PaperModel) // the verb's default is another
+	}
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		text, flag := strings.TrimSpace(f[name]), set.Lookup(name)
 		switch {

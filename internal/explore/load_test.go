@@ -34,7 +34,7 @@ func encoded(t testing.TB, ranks int, options ...volley.Option) (report, traced 
 		t.Fatal(err)
 	}
 	recorder := trace.New()
-	e, err := volley.NewEncoder(a, append(options, volley.WithTrace(recorder))...)
+	e, err := volley.NewEncoder(a, append(options, volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau), volley.WithTrace(recorder))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func loadText(text string, f flags) (*loaded, error) {
 }
 
 func TestLoadReport(t *testing.T) {
-	for _, options := range [][]volley.Option{nil, {volley.WithCutting(), volley.WithAlgorithm("exchange")}} {
+	for _, options := range [][]volley.Option{nil, {volley.WithAlgorithm("exchange")}} {
 		text, _ := encoded(t, 1, options...)
 		x, err := loadText(text, flags{"beta": "1ms", "tau": "1us"})
 		if err != nil {

@@ -50,8 +50,8 @@ func (f flags) ask(ctx context.Context) (*question, error) {
 func (q *question) plan() (plan.Plan, error) {
 	p, err := q.encoder.Plan(q.model.Symbols())
 	field := "algorithm"
-	if limits := new(algo.LimitError); errors.As(err, &limits) {
-		field = selection.LimitFlag(limits.Limits)
+	if errors.As(err, new(*algo.LimitError)) {
+		field = q.LimitFlag()
 	}
 	return p, at(field, err)
 }
@@ -198,7 +198,7 @@ func (q *question) cost(p plan.Plan) (planCost, error) {
 		Beta: q.model.Beta.Seconds(), Tau: q.model.Tau, Gamma: q.model.Gamma, Times: []float64{},
 	}
 	counted := sim.Count(p)
-	if n := q.model.Network; n != (sim.Network{}) {
+	if n := q.model.Network; !q.model.Paper() {
 		c.Network = &planNetwork{n.Latency.Seconds(), n.Overhead.Seconds(), n.Gap(1), counted.Messages(), counted.NodePackets()}
 	}
 	for _, d := range q.model.RoundTimes(counted) {

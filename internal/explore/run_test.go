@@ -119,7 +119,7 @@ func TestRun(t *testing.T) {
 	for _, text := range []string{
 		"processors=4", "processors=8", "processors=8 ports=2", "processors=8 field=257 matrix=dft", "processors=8 field=257 matrix=dft order=reversed",
 		"processors=4 field=goldilocks matrix=random:1 ports=2", "processors=8 sinks=3", "processors=8 sinks=3 separate=true", "processors=4 sinks=6 separate=true",
-		"processors=8 cut=true algorithm=exchange", "processors=4 algorithm=ring-allgather", "processors=4 algorithm=central field=bn254", "processors=1", "processors=2",
+		"processors=8 algorithm=exchange", "processors=4 algorithm=ring-allgather", "processors=4 algorithm=central field=bn254", "processors=1", "processors=2",
 	} {
 		for _, pace := range []string{"", "2ms"} {
 			t.Run(text+" "+pace, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestRunAnswer(t *testing.T) {
 	if r, err := volley.ReadReport(bytes.NewReader(last.Result.Report)); err != nil || !r.Verified || r.PacketBytes != 1024 {
 		t.Errorf("report %+v, error %v", r, err)
 	}
-	if want := "volley encode --matrix random:1 -k 4 -o coded --trace trace.json 'packet.{rank}'"; last.Result.Command != want {
+	if want := "volley encode --model paper --matrix random:1 -k 4 -o coded --trace trace.json 'packet.{rank}'"; last.Result.Command != want {
 		t.Errorf("command %s, want %s", last.Result.Command, want)
 	}
 }

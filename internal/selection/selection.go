@@ -41,7 +41,6 @@ type Selection struct {
 	ByModel    string // network or paper
 	Network    string // a preset; empty: as measured
 	Whole      bool
-	Cut        bool
 	Ports      int
 	Algorithm  string
 	Beta, Tau  string
@@ -49,6 +48,10 @@ type Selection struct {
 	Size       string // of a packet
 	Limits     algo.Limits
 	Place      tune.Place // of the run that the model is for
+	Process    bool       // the run is in one process
+
+	// Assumed says for a report which network [Selection.Model] has taken; "" where flags say it.
+	Assumed string
 
 	flags      *pflag.FlagSet // of a matrix
 	modelFlags *pflag.FlagSet // of the model
@@ -141,49 +144,30 @@ func (s *Selection) AddProcessors(f *pflag.FlagSet) {
 	f.IntVarP(&s.Processors, "processors", "k", 0, "`K`, the number of processors")
 }
 
-// AddPlan adds the flags that select a plan for a matrix.
+// AddPlan adds the flag that selects a plan for a matrix.
 func (s *Selection) AddPlan(f *pflag.FlagSet) {
-	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time")
 	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, with parameters or without, as in exchange:8,8; or auto for the cheapest")
 }
 
 // AddLimits adds the flags that bound the choice of a plan.
 func (s *Selection) AddLimits(f *pflag.FlagSet) {
-	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most `N` rounds more than the fewest (default: as β and τ decide)")
+	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most `N` rounds more than the fewest (default: as the model decides)")
 	f.Var(AtLeast{&s.Limits.Memory, 1, 0}, "max-memory", "at most `N` packets held by a processor (default: any number)")
 	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most `N` multiply-adds per symbol at a processor (default: any number)")
+	f.BoolVar(&s.Whole, "whole", false, "keep packets whole: no plan cuts them into pieces")
 }
 
 // LimitFlag returns the flag to name where no plan keeps the limits: the first that is set.
-func LimitFlag(l algo.Limits) string {
+func (s *Selection) LimitFlag() string {
 	switch {
-	case l.Memory > 0:
+	case s.Limits.Memory > 0:
 		return "max-memory"
-	case l.Compute > 0:
+	case s.Limits.Compute > 0:
 		return "max-compute"
+	case s.Whole:
+		return "whole"
 	}
 	return "rounds-over"
-}
-
-// AddCut adds the flags that widen or narrow the choice of a plan.
-func (s *Selection) AddCut(f *pflag.FlagSet) {
-	f.BoolVar(&s.Cut, "cut", false, "let auto cut packets into pieces: fewer bytes, more rounds (--model paper)")
-	f.BoolVar(&s.Whole, "whole", false, "keep packets whole (--model network, which else cuts them where that is cheaper)")
-}
-
-// AddModel adds the flags of the cost model.
-func (s *Selection) AddModel(f *pflag.FlagSet) {
-	s.modelFlags = f
-	f.StringVar(&s.ByModel, "model", PaperModel, "`MODEL` of costs: paper, with -p, β and τ, or network")
-	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY` for --model network, or wan (default: as measured, or 10gbit/20us)")
-	s.AddPaperModel(f)
-}
-
-// AddPaperModel adds the flags of the model of the paper.
-func (s *Selection) AddPaperModel(f *pflag.FlagSet) {
-	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (default: as volley tune has measured, or "+volley.DefaultBeta.String()+")")
-	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (default: as measured, or 0.8ns)")
-	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: as measured, or 0)")
 }
 
 // The models that a time is by.
@@ -192,14 +176,46 @@ const (
 	PaperModel   = "paper"
 )
 
+// AddModel adds the flags of the cost model, which is the one of that name unless --model says
+// another.
+func (s *Selection) AddModel(f *pflag.FlagSet, usual string) {
+	f.StringVar(&s.ByModel, "model", usual, "`MODEL` of costs: network, or that of the paper: paper")
+	s.AddNetwork(f)
+	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: as measured, or 0)")
+	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time (--model paper)")
+	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (--model paper; default: as measured, or "+volley.DefaultBeta.String()+")")
+	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (--model paper; default: as measured, or 0.8ns)")
+}
+
+// AddNetwork adds the flag of the network.
+func (s *Selection) AddNetwork(f *pflag.FlagSet) {
+	s.modelFlags = f
+	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: as volley tune has measured, or "+usualNetwork+")")
+}
+
+// Names of networks: that of [volley.DefaultNetwork], and that of processors in one process.
+const (
+	usualNetwork = "10gbit/20us"
+	process      = "process"
+)
+
+// MakeList makes the flag of a number that of a list, whose default the list is.
+func MakeList(f *pflag.FlagSet, name string, list *string) {
+	var text pflag.FlagSet
+	text.StringVar(list, name, *list, "")
+	one := f.Lookup(name)
+	one.Value, one.DefValue = text.Lookup(name).Value, *list
+	one.Usage += "; or a list as for -k"
+}
+
 // checkModel returns an *Error where flags that were given are those of another model than
 // --model says.
 func (s *Selection) checkModel() error {
-	others, other := []string{"ports", "cut", "beta", "tau"}, PaperModel
+	others, other := []string{"ports", "beta", "tau"}, PaperModel
 	switch s.ByModel {
-	case NetworkModel:
+	case NetworkModel, "": // which verbs have that know no other
 	case PaperModel:
-		others, other = []string{"network", "whole"}, NetworkModel
+		others, other = []string{"network"}, NetworkModel
 	default:
 		return markf("model", "--model %q: want %s or %s", s.ByModel, NetworkModel, PaperModel)
 	}
@@ -270,32 +286,44 @@ func (s *Selection) BuildFor(spec matrix.Spec, f field.Field, k int) (matrix.Mat
 // or that of a file of volley tune.
 func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	m := sim.Model{Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes()}
-	if s.modelFlags == nil { // of a verb that has the model of the paper only
-		s.ByModel = PaperModel
-	} else if err := s.checkModel(); err != nil {
+	if err := s.checkModel(); err != nil {
 		return m, err
 	}
 	measured, err := tune.Find(s.Place)
 	if err != nil {
 		return m, mark("model", err)
 	}
+	s.Assumed = ""
+	name, by := s.Network, ""
+	if s.Process && name == "" && s.ByModel != PaperModel {
+		name, s.Assumed = process, "chosen for one process, in which messages cost next to nothing"
+	}
+	if name == process {
+		m.Gamma = sim.ProcessGamma
+	}
 	if measured != nil {
-		m.Gamma, _ = measured.Gamma(f.Name())
+		by = fmt.Sprintf("that volley tune measured on %s: %v", measured.Date.Format(time.DateOnly), measured.Place)
+		if gamma, ok := measured.Gamma(f.Name()); ok {
+			if m.Gamma = gamma; s.Assumed != "" {
+				s.Assumed += ", with the γ " + by
+			}
+		}
 	}
 	switch {
 	case s.ByModel == PaperModel:
 		m.Beta, m.Tau = volley.DefaultBeta, volley.DefaultTau
 		if measured != nil {
 			m.Beta, m.Tau = measured.Beta(), measured.Tau()
+			s.Assumed = "chosen for the β and τ " + by
 		}
-	case s.Network != "":
-		if m.Network, err = sim.ParseNetwork(s.Network); err != nil {
+	case name != "":
+		if m.Network, err = sim.ParseNetwork(name); err != nil {
 			return m, mark("network", err)
 		}
 	case measured != nil:
-		m.Network = measured.Network
+		m.Network, s.Assumed = measured.Network, "chosen for the network "+by
 	default:
-		m.Network = volley.DefaultNetwork()
+		m.Network, s.Assumed = volley.DefaultNetwork(), "chosen for the network "+usualNetwork+", a preset: volley tune measures yours"
 	}
 	if s.Beta != "" {
 		seconds, err := ParseDuration("beta", s.Beta)
@@ -321,16 +349,11 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	return m, nil
 }
 
-// Other returns the selection by the other model, with the defaults of its flags.
-func (s *Selection) Other() *Selection {
-	other := *s
-	other.Network, other.Whole, other.Cut, other.Beta, other.Tau, other.Ports = "", false, false, "", "", volley.DefaultPorts
-	other.modelFlags = pflag.NewFlagSet("", pflag.ContinueOnError)
-	other.ByModel = NetworkModel
-	if s.ByModel == NetworkModel {
-		other.ByModel = PaperModel
-	}
-	return &other
+// Paper returns the selection by the model of the paper, with the defaults of its flags.
+func (s *Selection) Paper() *Selection {
+	paper := *s
+	paper.ByModel, paper.modelFlags = PaperModel, pflag.NewFlagSet("", pflag.ContinueOnError)
+	return &paper
 }
 
 // Bytes returns the bytes of a packet of --size. The error is an *Error.
@@ -354,14 +377,11 @@ func (s *Selection) Options(m sim.Model) []volley.Option {
 		volley.WithAlgorithm(s.Algorithm), volley.WithGamma(m.Gamma), volley.WithOrder(s.PlanOrder()), volley.WithLimits(s.Limits),
 	}
 	if s.ByModel == PaperModel {
-		list = append(list, volley.WithPorts(s.Ports), volley.WithBeta(m.Beta), volley.WithTau(m.Tau))
+		list = append(list, volley.WithPaperModel(s.Ports, m.Beta, m.Tau))
 	} else {
 		list = append(list, volley.WithNetwork(m.Network))
 	}
-	if s.Cut {
-		list = append(list, volley.WithCutting())
-	}
-	if s.Whole {
+	if s.Whole || s.Process && s.Algorithm == algo.Auto { // pieces save nothing that goes nowhere
 		list = append(list, volley.WithWholePackets())
 	}
 	if s.Separate {

@@ -147,7 +147,14 @@ const abortDrain = 2 * time.Second
 
 // Close gives up what is still under way. What was sent still arrives: progress goes on in
 // the background.
-func (e *Endpoint) Close() error {
+func (e *Endpoint) Close() (err error) {
+	e.drain()
+	call(func() { err = e.close() })
+	return err
+}
+
+// drain waits until control messages are on their way, for a while.
+func (e *Endpoint) drain() {
 	for begun := time.Now(); time.Since(begun) < abortDrain; sleep(leastSleep) {
 		left := 0
 		call(func() {
@@ -160,27 +167,28 @@ func (e *Endpoint) Close() error {
 			break
 		}
 	}
-	var err error
-	call(func() {
-		if e.closed {
-			return
+}
+
+// close is Close for who holds the lock.
+func (e *Endpoint) close() (err error) {
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	left := len(e.held) + e.active - 1 // but the control receive
+	for i, s := range e.slots {
+		if t, ok := s.owner.(*transfer); s.owner == e.control || ok && t.Receive {
+			err = errors.Join(err, e.cancel(i))
 		}
-		e.closed = true
-		left := len(e.held) + e.active - 1 // but the control receive
-		for i, s := range e.slots {
-			if t, ok := s.owner.(*transfer); s.owner == e.control || ok && t.Receive {
-				err = errors.Join(err, e.cancel(i))
-			}
-		}
-		delete(engine.open, e)
-		err = errors.Join(err, e.poll())
-		// Messages that are left would be found in the next group of the same context.
-		if e.broken || e.abort != nil || left+e.active > 0 {
-			engine.lost = append(engine.lost, e)
-		} else {
-			err = errors.Join(err, e.free())
-		}
-		e.drop()
-	})
+	}
+	delete(engine.open, e)
+	err = errors.Join(err, e.poll())
+	// Messages that are left would be found in the next group of the same context.
+	if e.broken || e.abort != nil || left+e.active > 0 {
+		engine.lost = append(engine.lost, e)
+	} else {
+		err = errors.Join(err, e.free())
+	}
+	e.drop()
 	return err
 }

@@ -141,8 +141,10 @@ func Init() (*Endpoint, error) {
 // Drive calls f with this process's rank of a duplicate of a communicator, which is given
 // by its Fortran handle (MPI_Comm_c2f). All its processes call it. It is for what a C
 // program calls that has started MPI: while f runs, it is this thread that calls MPI where
-// the library wants no other, and afterwards nothing of this package does.
-func Drive(handle int, f func(*Endpoint) error) error {
+// the library wants no other, and afterwards nothing of this package does. Where keep is set, f gets the
+// same endpoint in all such calls on the communicator, until that is freed. When one has failed, all
+// later ones do.
+func Drive(handle int, keep bool, f func(*Endpoint) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	engine.Lock()
@@ -162,8 +164,14 @@ func Drive(handle int, f func(*Endpoint) error) error {
 	done := make(chan error, 1)
 	go func() {
 		end := progressAll()
-		e, err := newEndpoint(&handle)
-		if err == nil {
+		var e *Endpoint
+		var err error
+		if keep {
+			if e, err = keptEndpoint(handle); err == nil {
+				err = f(e)
+				e.leave()
+			}
+		} else if e, err = newEndpoint(&handle); err == nil {
 			err = errors.Join(f(e), e.Close())
 		}
 		end() // while its calls are still made

@@ -3,8 +3,9 @@ package transporttest
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
+	"crypto/sha256"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"volley/transport"
@@ -25,26 +26,8 @@ func (l message) String() string {
 
 // fill writes the bytes of a part.
 func (l message) fill(part int, b []byte) {
-	state := uint64(1)
-	for _, v := range []int{l.src, l.dst, l.tag.Round, l.tag.Port, l.serial, part} {
-		state = mix(state + uint64(v))
-	}
-	for ; len(b) >= 8; b = b[8:] {
-		state = mix(state)
-		binary.LittleEndian.PutUint64(b, state)
-	}
-	for i := range b {
-		state = mix(state)
-		b[i] = byte(state)
-	}
-}
-
-// mix is a step of the generator SplitMix64.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	seed := sha256.Sum256(fmt.Append(nil, l.src, l.dst, l.tag.Round, l.tag.Port, l.serial, part))
+	rand.NewChaCha8(seed).Read(b)
 }
 
 // parts returns the parts in new memory.

@@ -169,24 +169,31 @@ func (s shiftedSums) addTo(c *schedule.Sum, member int) {
 const (
 	mostShiftRounds = 6
 	mostShiftSize   = 1 << 12
-	mostShiftWork   = 1 << 16 // steps looked at, times K; those in the fewest rounds in any case
+	mostShiftWork   = 1 << 16 // steps looked at, times K, and fewer where plans for fewer ports are looked for
 )
 
 // findShifts returns the step of least C2 for each number of rounds that has one,
 // over all mixed radices with r_t <= p+1 and all orders of their weights, the fewest rounds
-// first until it has looked at many. Once the problem's context has ended it looks at no more.
+// first until it has looked at many; of those that fewer ports allow only where none are looked
+// for with these. Once the problem's context has ended it looks at no more.
 func findShifts(task schedule.Task) []*shifts {
 	m, size := task.Matrix, task.Matrix.Rows()
 	if size > mostShiftSize {
 		return nil
 	}
 	best := map[int]*shifts{}
-	work := 0
+	work, most := 0, mostShiftWork
+	if task.Fewer > 0 {
+		most /= 8
+	}
 	lists := factorisations(size, task.Ports+1, mostShiftRounds)
 	slices.SortStableFunc(lists, func(a, b []int) int { return len(a) - len(b) })
 	for _, radices := range lists {
-		if work > mostShiftWork && best[len(radices)] == nil {
+		if work > most && best[len(radices)] == nil {
 			break
+		}
+		if task.Fewer > 0 && slices.Max(radices) <= task.Fewer+1 {
+			continue
 		}
 		weights, w := make([]int, len(radices)), 1
 		for t, r := range radices {
@@ -194,7 +201,7 @@ func findShifts(task schedule.Task) []*shifts {
 			w *= r
 		}
 		permutations(len(radices), func(order []int) {
-			if task.Ended() != nil {
+			if task.Ended() != nil || task.Fewer > 0 && work > most {
 				return
 			}
 			by, rs := make([]int, len(order)), make([]int, len(order))

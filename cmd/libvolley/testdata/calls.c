@@ -6,7 +6,13 @@
 #include <string.h>
 #include <volley.h>
 
-static int rank, wrong;
+static int rank, wrong, duplicates;
+
+/* Calls of the library come here, too. */
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *to) {
+	duplicates++;
+	return PMPI_Comm_dup(comm, to);
+}
 
 static void expect(const char *what, int got, int want, const char *text) {
 	if (got == want && strstr(volley_error(), text) != NULL) return;
@@ -101,6 +107,35 @@ static void decodes(const unsigned char *x, size_t bytes, unsigned char *coded, 
 	free(back);
 }
 
+/* keeps declares the length of packets: the library keeps what it has of a communicator from call to
+ * call, until that is freed. When one fails, all others do. */
+static void keeps(MPI_Comm comm, const unsigned char *x, size_t bytes, unsigned char *y, int first, int fail) {
+	volley_options o = {.timeout = 20, .packet_bytes = bytes}, each = {.timeout = 20};
+	unsigned char *z = malloc(bytes);
+	expect("in each call", volley_encode(comm, x, bytes, y, bytes, &each), VOLLEY_OK, "");
+	int before = duplicates;
+	for (int turn = 0; turn < 10; turn++) {
+		memset(z, 1, bytes);
+		expect("with a length", volley_encode(comm, x, bytes, z, bytes, &o), VOLLEY_OK, "");
+		if (memcmp(y, z, bytes) != 0) expect("the same with a length", -1, 0, "");
+	}
+	if (duplicates != before + first) expect("duplicates", duplicates - before, first, "");
+	expect("a shorter packet", volley_encode(comm, x, bytes / 2, z, bytes, &o), VOLLEY_OK, "");
+	if (memcmp(y, z, bytes / 2) != 0) expect("its first half", -1, 0, "");
+	for (size_t i = bytes / 2; i < bytes; i++)
+		if (z[i] != 0) {
+			expect("zeros after it", -1, 0, "");
+			break;
+		}
+	if (fail) {
+		MPI_Barrier(comm); /* else some may hear of it in this call already */
+		int rc = volley_encode(comm, rank == 0 ? NULL : x, bytes, z, bytes, &o);
+		expect("a call that fails", rc, rank == 0 ? VOLLEY_USAGE : VOLLEY_FAILED, "packet: NULL");
+		expect("a call after it", volley_encode(comm, x, bytes, z, bytes, &o), VOLLEY_FAILED, "use a duplicate of it");
+	}
+	free(z);
+}
+
 int main(int argc, char **argv) {
 	int provided, size;
 	if (argc > 1 && strcmp(argv[1], "multiple") == 0) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -174,6 +209,14 @@ int main(int argc, char **argv) {
 	expect("protect without a path", volley_protect(MPI_COMM_WORLD, NULL, 1, NULL), VOLLEY_USAGE, "path: none");
 	expect("recover without a path", volley_recover(MPI_COMM_WORLD, "", NULL), VOLLEY_USAGE, "path: none");
 	if (size == 1) expect("a group of one", volley_protect(MPI_COMM_WORLD, ".", 1, NULL), VOLLEY_USAGE, "need at least 2 directories");
+
+	MPI_Comm other;
+	for (int turn = 0; turn < 5; turn++) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &other);
+		keeps(other, x, bytes, y, 1, 1);
+		if (turn % 2 == 0) keeps(MPI_COMM_WORLD, x, bytes, y, turn == 0, 0);
+		MPI_Comm_free(&other);
+	}
 
 	MPI_Comm half;
 	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);

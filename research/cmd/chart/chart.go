@@ -10,7 +10,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"volley/internal/comparison"
-	"volley/internal/selection"
 	"volley/research/plot"
 	"volley/sim"
 )
@@ -40,7 +39,9 @@ func (j *costJob) subtitle() string {
 		}
 	}
 	parts := []string{fmt.Sprintf("%s over %s", a, j.Field.Name())}
-	if list := strings.Split(j.ports, ","); len(list) > 1 {
+	if list := strings.Split(j.ports, ","); !j.Model.Paper() {
+		parts = append(parts, j.Model.Network.String())
+	} else if len(list) > 1 {
 		parts = append(parts, "p = "+strings.Join(list, ", "))
 	} else {
 		parts = append(parts, "p = "+j.ports)
@@ -48,9 +49,7 @@ func (j *costJob) subtitle() string {
 	if j.over != "" {
 		parts = append(parts, "rounds over the fewest ≤ "+j.over)
 	}
-	if j.Selection.ByModel == selection.NetworkModel {
-		parts = append(parts, j.Model.Network.String())
-	} else {
+	if j.Model.Paper() {
 		parts = append(parts, "β = "+inUnits(j.Model.Beta.Seconds()), "τ = "+inUnits(float64(j.Model.Tau)))
 	}
 	if j.Model.Gamma > 0 {

@@ -125,21 +125,15 @@ func (j *costJob) parse(args []string) (help string, err error) {
 	f.StringVar(&j.plot, "plot", "c2", "`WHAT` to draw: "+strings.Join(plots, ", "))
 	f.StringVarP(&j.output, "output", "o", "", "`FILE` to write, .svg, .png, or .csv for the points (default: SVG to stdout)")
 	f.StringVarP(&processors, "processors", "k", "2..64", "`K`, the numbers of processors: a list such as 4,8,16..20")
-	f.StringVarP(&j.ports, "ports", "p", "1", "`P`, the messages a processor sends, and receives, at a time: a list as for -k")
 	f.StringVar(&algorithms, "algorithm", "", "only these `NAMES` that volley algorithms lists, with commas")
-	f.StringVar(&j.over, "rounds-over", "", "at most `N` rounds more than the fewest: a list as for -k (default: as β and τ decide)")
 	s.AddSize(f)
 	f.Lookup("size").Usage += "; for --plot size a range (default " + usualSizes + ")"
 	s.AddMatrix(f)
-	s.AddModel(f)
-	s.AddCut(f)
-	limits := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.AddLimits(limits)
-	limits.VisitAll(func(flag *pflag.Flag) {
-		if flag.Name != "rounds-over" { // which is a list here
-			f.AddFlag(flag)
-		}
-	})
+	s.AddModel(f, selection.PaperModel)
+	s.AddLimits(f)
+	j.ports = "1"
+	selection.MakeList(f, "ports", &j.ports)
+	selection.MakeList(f, "rounds-over", &j.over)
 	j.noise.add(f)
 	switch err := f.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
@@ -164,11 +158,6 @@ func (j *costJob) parse(args []string) (help string, err error) {
 	}
 	if j.Settings, err = comparison.Settings(j.ports, j.over); err != nil {
 		return "", err
-	}
-	if s.ByModel == selection.NetworkModel {
-		for i := range j.Settings {
-			j.Settings[i].Ports = 0 // the planner chooses
-		}
 	}
 	n := len(j.Processors) * len(j.Settings)
 	switch {

@@ -13,7 +13,7 @@ import (
 func planned(t *testing.T, k string) *bytes.Buffer {
 	t.Helper()
 	var text, stderr bytes.Buffer
-	if code := cli.Main([]string{"plan", "-k", k, "--format", "json"}, &text, &stderr); code != 0 {
+	if code := cli.Main([]string{"plan", "--model", "paper", "-k", k, "--format", "json"}, &text, &stderr); code != 0 {
 		t.Fatalf("exit %d, %s", code, stderr.String())
 	}
 	return &text
@@ -28,7 +28,7 @@ func TestPicture(t *testing.T) {
 	}
 	want, err := os.ReadFile("../../../docs/schedule.svg")
 	if err != nil || !bytes.Equal(stdout.Bytes(), want) {
-		t.Errorf("docs/schedule.svg is not what volley plan -k 8 --format json | draw makes: %v", err)
+		t.Errorf("docs/schedule.svg is not what volley plan --model paper -k 8 --format json | draw makes: %v", err)
 	}
 }
 

@@ -1,0 +1,61 @@
+package group
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zeebo/blake3"
+	"github.com/zeebo/xxh3"
+)
+
+// Digests of segments and parity. Manifests and records always have SHA-256.
+const (
+	SHA256 = "sha256"
+	BLAKE3 = "blake3"
+	XXH3   = "xxh3" // 128 bits, against accidents: whoever can write a node can make up data that has a given one
+)
+
+// digestBytes is how long the digests are.
+var digestBytes = map[string]int{SHA256: sha256.Size, BLAKE3: 32, XXH3: 16}
+
+// checkDigest returns an error where there is no such digest, or it is of no use with a key.
+func checkDigest(name string, key []byte) error {
+	switch {
+	case digestBytes[name] == 0:
+		return inputf("digest %q: want %s", name, strings.Join(slices.Sorted(maps.Keys(digestBytes)), ", "))
+	case name == XXH3 && len(key) > 0:
+		return inputf("digest xxh3 finds accidents, and a key is against people, who can make up data for it: with a key take sha256 or blake3")
+	}
+	return nil
+}
+
+// appendSum appends the digest of a part.
+func (m *Manifest) appendSum(to, part []byte) []byte {
+	switch m.Digest {
+	case SHA256:
+		is := sha256.Sum256(part)
+		return append(to, is[:]...)
+	case BLAKE3:
+		is := blake3.Sum256(part)
+		return append(to, is[:]...)
+	case XXH3:
+		is := xxh3.Hash128(part).Bytes()
+		return append(to, is[:]...)
+	}
+	panic(fmt.Sprintf("group: digest %q", m.Digest))
+}
+
+// digestOf returns digest number i of a list.
+func (m *Manifest) digestOf(list []byte, i int) []byte {
+	n := digestBytes[m.Digest]
+	return list[i*n:][:n]
+}
+
+// sameDigest reports whether a part has digest number i of a list.
+func (m *Manifest) sameDigest(part, list []byte, i int) bool {
+	return bytes.Equal(m.appendSum(nil, part), m.digestOf(list, i))
+}

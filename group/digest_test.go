@@ -1,0 +1,154 @@
+package group
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"volley/internal/disk"
+)
+
+// TestSums compares digests with the test vectors of their authors: for BLAKE3 the first bytes of
+// 0, 1, …, 250, 0, …, and for the others what sha256sum and xxh128sum print.
+func TestSums(t *testing.T) {
+	count := make([]byte, 102400)
+	for i := range count {
+		count[i] = byte(i % 251)
+	}
+	for _, x := range []struct {
+		digest string
+		bytes  int
+		want   string
+	}{
+		{SHA256, 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		{BLAKE3, 0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"},
+		{BLAKE3, 1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"},
+		{BLAKE3, 102400, "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085"},
+		{XXH3, 0, "99aa06d3014798d86001c324468d497f"},
+	} {
+		m := &Manifest{Digest: x.digest}
+		if is := hex.EncodeToString(m.appendSum(nil, count[:x.bytes])); is != x.want || len(is) != 2*digestBytes[x.digest] {
+			t.Errorf("%s of %d bytes: %s: want %s", x.digest, x.bytes, is, x.want)
+		}
+	}
+}
+
+// TestDigests protects with each digest after each: what it was made with stays until another is
+// asked for, damage is found and mended, and a file that has rotted is found whatever comes next.
+func TestDigests(t *testing.T) {
+	for _, layout := range []string{Full, Striped} {
+		for _, ranks := range []int{1, 2} {
+			w := newWorld(4, 1, layout)
+			w.ranks = ranks
+			was := w.trees()
+			protect := func(digest string) *ProtectReport {
+				t.Helper()
+				r, err := w.protectBy(w.Process(), ProtectOptions{Digest: digest})
+				must(t, err)
+				must(t, w.whole())
+				return r
+			}
+			for _, digest := range []string{"", XXH3, BLAKE3, SHA256} {
+				r := protect(digest)
+				if digest == "" {
+					digest = SHA256
+				}
+				if r.Digest != digest || r.Coded != r.Blocks {
+					t.Errorf("%s: %+v", digest, r)
+				}
+				if r := protect(""); r.Digest != digest || r.Coded != 0 {
+					t.Errorf("%s again: %+v", digest, r)
+				}
+				w.Overwrite("/n2/plain", 3, []byte("#"), true)
+				v, err := w.verifyBy(w.Process(), VerifyOptions{})
+				must(t, err)
+				if n := v.Nodes[2]; v.Digest != digest || n.Status != Damaged || len(n.Findings) != 1 || n.Findings[0].Path != "plain" {
+					t.Errorf("%s: %+v", digest, v)
+				}
+				for _, next := range []string{SHA256, BLAKE3, XXH3} {
+					if _, err := w.protectBy(w.Process(), ProtectOptions{Digest: next}); !IsInputError(err) || !strings.Contains(err.Error(), "/n2/plain is damaged") {
+						t.Errorf("%s, then %s: %v", digest, next, err)
+					}
+				}
+				must(t, w.recover())
+				w.lose(1, 3)
+				must(t, w.recover())
+				must(t, w.whole())
+				for n := range w.dirs {
+					if err := diff(digest, was[n], w.tree(n)); err != nil {
+						t.Errorf("node %d: %v", n, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestDigestRefused asks for a digest that there is not, and for one that is of no use with a key.
+func TestDigestRefused(t *testing.T) {
+	key := []byte("sixteen bytes and more")
+	w := newWorld(3, 1, Striped)
+	for _, x := range []struct {
+		o    ProtectOptions
+		want string
+	}{
+		{ProtectOptions{Digest: "md5"}, `digest "md5": want blake3, sha256, xxh3`},
+		{ProtectOptions{Digest: XXH3, Options: Options{Key: key}}, "with a key take sha256 or blake3"},
+	} {
+		if _, err := w.protectBy(w.Process(), x.o); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%v: want %q", err, x.want)
+		}
+	}
+	_, err := w.protectBy(w.Process(), ProtectOptions{Digest: XXH3})
+	must(t, err)
+	if _, err := w.protectBy(w.Process(), ProtectOptions{Options: Options{Key: key}}); !IsInputError(err) || !strings.Contains(err.Error(), "with a key take") {
+		t.Errorf("a key for a group of xxh3: %v", err)
+	}
+	_, err = w.protectBy(w.Process(), ProtectOptions{Digest: BLAKE3, Options: Options{Key: key}})
+	must(t, err)
+}
+
+// TestVersion2 verifies, recovers and protects a group that has version 2, which differs in its
+// number alone. What has not changed is not coded again.
+func TestVersion2(t *testing.T) {
+	w := newWorld(4, 2, Striped)
+	was := w.trees()
+	must(t, w.protect())
+	for _, dir := range w.dirs {
+		text, err := w.ReadFile(dir + "/.volley/manifest.1.json")
+		must(t, err)
+		line, _, _ := bytes.Cut(bytes.Replace(text, fmt.Appendf(nil, `"version":%d`, Version), []byte(`"version":2`), 1), []byte("\n"))
+		w.WriteFile(dir+"/.volley/manifest.1.json", disk.Seal(line), 0o600)
+	}
+	must(t, w.whole())
+	w.lose(0, 1, 2)
+	must(t, w.recover())
+	must(t, w.whole())
+	for n := range w.dirs {
+		must(t, diff("recovered", was[n], w.tree(n)))
+	}
+	r, err := w.protectBy(w.Process(), ProtectOptions{})
+	must(t, err)
+	if r.Coded != 0 || r.Generation != 2 {
+		t.Errorf("%+v", r)
+	}
+	must(t, w.tidy(2))
+	must(t, w.whole())
+}
+
+// BenchmarkDigest measures the digests on blocks.
+func BenchmarkDigest(b *testing.B) {
+	block := make([]byte, usualBlock)
+	for _, digest := range []string{SHA256, BLAKE3, XXH3} {
+		m := &Manifest{Digest: digest}
+		b.Run(digest, func(b *testing.B) {
+			b.SetBytes(usualBlock)
+			var sum []byte
+			for b.Loop() {
+				sum = m.appendSum(sum[:0], block)
+			}
+		})
+	}
+}
