@@ -31,7 +31,7 @@ test("the page loads, and steps a schedule to its end", async () => {
 });
 
 test("every message of volley plan is an arrow, and says what it carries", async () => {
-  const plan = await explorer.json("plan", "-k", "9", "-p", "2", "--matrix", "random:1", "--field", "7", "--format", "json");
+  const plan = await explorer.json("plan", "--model", "paper", "-k", "9", "-p", "2", "--matrix", "random:1", "--field", "7", "--format", "json");
   const opened = await explorer.show("#/schedule?k=9&p=2&matrix=random:1&field=7");
   const { page } = opened;
   const arrows = page.locator("path.arrow");
