@@ -1,18 +1,30 @@
 package executor
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // An arena is memory for buffers. It comes with whatever was in it.
 type arena struct {
 	data []byte
 	used int
-	pool *sync.Pool
+	of   *arenas
 }
 
-// These hold arenas that were freed, each of its own sizes. To make one anew costs as
-// much as to add something to all its buffers, as the system has to find and clear the
-// pages.
-var segments, scratches sync.Pool
+// arenas hold arenas that were freed. To make one anew costs as much as to add something to
+// all its buffers, as the system has to find and clear the pages. A pool forgets what two garbage
+// collections find in it, and has an arena for each core that a run was on, so one stays for good.
+type arenas struct {
+	last atomic.Pointer[arena]
+	pool sync.Pool
+}
+
+// mostKept bounds the arena that stays.
+const mostKept = 64 << 20
+
+// These are for each of its own sizes.
+var segments, scratches arenas
 
 // apart is what buffers lie apart: packets are often as long as a power of two, and equal
 // offsets in many of them would share few sets of a cache.
@@ -22,11 +34,14 @@ const apart = 192
 // each other made one of two workers a third slower than the other.
 const leastScratch = 1 << 20
 
-// newArena returns an arena for buffers of size bytes, apart included, from a pool.
-func newArena(pool *sync.Pool, size int) *arena {
-	a, ok := pool.Get().(*arena)
-	if !ok || len(a.data) < size {
-		a = &arena{data: make([]byte, size), pool: pool}
+// take returns an arena for buffers of size bytes, apart included.
+func (s *arenas) take(size int) *arena {
+	a := s.last.Swap(nil)
+	if a == nil {
+		a, _ = s.pool.Get().(*arena)
+	}
+	if a == nil || len(a.data) < size {
+		a = &arena{data: make([]byte, size), of: s}
 	}
 	a.used = 0
 	return a
@@ -40,4 +55,8 @@ func (a *arena) take(n int) []byte {
 }
 
 // free gives the buffers back. Nobody may use them any more.
-func (a *arena) free() { a.pool.Put(a) }
+func (a *arena) free() {
+	if len(a.data) > mostKept || !a.of.last.CompareAndSwap(nil, a) {
+		a.of.pool.Put(a)
+	}
+}

@@ -164,13 +164,13 @@ func (l *lane) allocate() {
 		}
 	}
 	size := l.at(0).element
-	l.arena = newArena(&segments, len(lack)*(size+apart))
+	l.arena = segments.take(len(lack) * (size + apart))
 	for _, i := range lack {
 		l.buffers[i] = l.arena.take(size)
 		l.memory[i] = l.buffers[i] // for good, where it is of no packet
 	}
 	for range l.workersFor(l.blocks(size)) {
-		memory := newArena(&scratches, max(x.scratch*l.stride, min(x.scratch, 1)*leastScratch))
+		memory := scratches.take(max(x.scratch*l.stride, min(x.scratch, 1)*leastScratch))
 		l.workers = append(l.workers, worker{memory, memory.take(x.scratch * l.stride), make([][]byte, x.widest)})
 	}
 }

@@ -56,7 +56,7 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 // Then they poll ever more seldom, unless they are woken, so that a long one costs little and adds
 // little to its own length: there may be many more ranks than cores.
 const (
-	spinHere   = 20 * time.Millisecond // where all ranks are on this machine: nothing but polls makes progress
+	spinHere   = 100 * time.Millisecond // where all ranks are on this machine: nothing but polls makes progress
 	spinApart  = time.Millisecond
 	leastSleep = 20 * time.Microsecond
 	mostSleep  = 5 * time.Millisecond
