@@ -101,7 +101,7 @@ func prepare(at place, names []string, exists error, replace bool) (_ *directory
 		if err := check(at.Disk, at.Path, names, exists, replace); err != nil {
 			return err
 		}
-		undo, err := at.Disk.Make(at.Path, 0o777)
+		undo, err := disk.Make(at.Disk, at.Path, 0o777)
 		if err != nil {
 			return err
 		}

@@ -59,18 +59,6 @@ func (f *fault) Open(path string) (disk.Dir, error) {
 	return &faultDir{d, f}, err
 }
 
-func (f *fault) Make(path string, perm fs.FileMode) (func(), error) {
-	if err := f.next(); err != nil {
-		return nil, err
-	}
-	undo, err := f.Disk.Make(path, perm)
-	return func() {
-		if f.next() == nil {
-			undo()
-		}
-	}, err
-}
-
 type faultDir struct {
 	disk.Dir
 	f *fault

@@ -237,7 +237,7 @@ func writes(c disktest.Call) bool { return c.Writes }
 // grows reports whether a call takes space.
 func grows(c disktest.Call) bool {
 	switch c.Op {
-	case "create", "write", "truncate", "mkdir", "symlink", "link", "make":
+	case "create", "write", "truncate", "mkdir", "symlink", "link":
 		return true
 	}
 	return false

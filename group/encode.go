@@ -67,7 +67,7 @@ func (t *Traffic) total(ctx context.Context, s *session) error {
 }
 
 // makeParity makes the given blocks of all parity. The check is for several runs, of different numbers.
-func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check, number int) (*Traffic, error) {
+func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) executor.Input, output func(symbol) io.WriterAt, check *check, number int) (*Traffic, error) {
 	if b.bytes() == 0 {
 		return &Traffic{Plan: noPlan}, nil
 	}
@@ -82,7 +82,7 @@ func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(
 
 // repair brings back the given blocks of symbols. A check, if there is one, sees all that goes in
 // and comes out.
-func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) io.ReaderAt, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
+func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) executor.Input, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
 	p, err := r.compile(&s.Options, b.bytes())
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	}
 	for _, n := range s.nodes {
 		for _, x := range r.inputs[n.index] {
-			job.Inputs = append(job.Inputs, executor.Input{Reader: input(x)})
+			job.Inputs = append(job.Inputs, input(x))
 		}
 		for _, x := range r.outputs[n.index] {
 			job.Outputs = append(job.Outputs, executor.Output{Writer: output(x)})

@@ -30,7 +30,7 @@ func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
 	n.dir, err = d.Open(n.given)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && v.makes:
-		if n.undo, err = d.Make(n.given, 0o777); err == nil {
+		if n.undo, err = disk.Make(d, n.given, 0o777); err == nil {
 			n.dir, err = d.Open(n.given)
 		}
 	case errors.Is(err, fs.ErrNotExist) && v.needs:

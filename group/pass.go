@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
+
+	"volley/executor"
 )
 
 // A pass reads the data of the nodes once, window by window: some rows at a time, which are
-// in memory while their digests are taken and they are coded. Rows in which no node has
-// changed keep their parity.
+// in memory while their digests are taken and they are coded. Meanwhile the next window is read.
+// Rows in which no node has changed keep their parity.
 type pass struct {
 	s       *session
 	m       *Manifest
@@ -20,6 +23,38 @@ type pass struct {
 	check   *check
 	coded   int // rows
 	traffic Traffic
+	reading sync.WaitGroup
+}
+
+// A window is some rows of a node.
+type window struct {
+	m          *Manifest
+	first, end int
+	data       []byte // chunk by chunk
+	old        []byte // parity as it was, in the order in which it is stored
+	changed    []int  // rows that are not as they were, or have lost their parity
+}
+
+// span returns how many bytes of a chunk the window has.
+func (w *window) span() int64 {
+	offset, n := w.m.block(w.end - 1)
+	return offset + n - int64(w.first)*w.m.BlockBytes
+}
+
+// packet returns the blocks of a chunk in some of the rows, one after the other. The rows that are
+// not among them are lost.
+func (w *window) packet(chunk int, b blocks) []byte {
+	span := w.span()
+	all := w.data[int64(chunk)*span:][:span]
+	if len(b.rows) == w.end-w.first {
+		return all
+	}
+	packet := all[:0]
+	for _, row := range b.rows {
+		_, n := w.m.block(row)
+		packet = append(packet, all[int64(row-w.first)*w.m.BlockBytes:][:n]...)
+	}
+	return packet
 }
 
 // earlierData is what a node had.
@@ -123,21 +158,37 @@ func (n *work) compareMoved(ctx context.Context, follows bool) error {
 }
 
 // mostWindow bounds the data and parity of a window in a process, in bytes.
-const mostWindow = 64 << 20
+const mostWindow = 32 << 20
 
 // windowRows returns how many rows a window has, at all ranks.
 func (p *pass) windowRows() int {
 	m := p.m
 	hosted := (p.s.k + p.s.t.Size() - 1) / p.s.t.Size()
-	most := min(p.s.Memory/2, int64(mostWindow/hosted))
+	most := min(p.s.Memory/4, int64(mostWindow/hosted))
 	return int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
 }
 
 // run reads and codes everything, and sets the digests of the members.
 func (p *pass) run(ctx context.Context) error {
+	// What is read ahead ends before the run does.
+	ctx, cancel := context.WithCancel(ctx)
+	defer p.reading.Wait()
+	defer cancel()
 	rows := p.windowRows()
-	for first := 0; first < p.m.rows(); first += rows {
-		if err := p.window(ctx, first, min(first+rows, p.m.rows())); err != nil {
+	read := p.read(ctx, 0, rows)
+	for number, first := 0, 0; first < p.m.rows(); number, first = number+1, first+rows {
+		if err := p.s.steady(ctx, func(ctx context.Context) error {
+			select {
+			case err := <-read:
+				return err
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}); err != nil {
+			return err
+		}
+		read = p.read(ctx, number+1, rows)
+		if err := p.window(ctx, number%2); err != nil {
 			return err
 		}
 	}
@@ -150,25 +201,37 @@ func (p *pass) run(ctx context.Context) error {
 	return p.traffic.total(ctx, p.s)
 }
 
-// window reads and codes rows.
-func (p *pass) window(ctx context.Context, first, end int) error {
-	s, m := p.s, p.m
-	changed := make([][]int, len(p.works))
-	if err := s.each(ctx, func(ctx context.Context, i int, _ *node) (err error) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		changed[i], err = p.works[i].read(m, first, end)
-		return err
-	}); err != nil {
-		return err
+// read begins to read a window of so many rows at the nodes here.
+func (p *pass) read(ctx context.Context, number, rows int) <-chan error {
+	done := make(chan error, 1)
+	first := number * rows
+	if first >= p.m.rows() {
+		return done
 	}
+	p.reading.Go(func() {
+		done <- p.s.here(func(i int, _ *node) error {
+			w := &p.works[i].windows[number%2]
+			w.m, w.first, w.end = p.m, first, min(first+rows, p.m.rows())
+			return p.works[i].read(ctx, w)
+		})
+	})
+	return done
+}
+
+// window codes a window that was read.
+func (p *pass) window(ctx context.Context, number int) error {
+	s, m, here := p.s, p.m, p.s.nodes[0].index
+	first, end := p.works[0].windows[number].first, p.works[0].windows[number].end
 	b := blocks{m: m}
 	if !p.follows {
 		for row := first; row < end; row++ {
 			b.rows = append(b.rows, row)
 		}
 	} else {
+		var changed [][]int
+		for _, n := range p.works {
+			changed = append(changed, n.windows[number].changed)
+		}
 		all, err := exchange(ctx, s, changed)
 		if err != nil {
 			return err
@@ -181,9 +244,8 @@ func (p *pass) window(ctx context.Context, first, end int) error {
 		}
 	}
 	p.coded += len(b.rows)
-	base, here := m.offsetOf(first, 0, m.DataChunks), s.nodes[0].index
-	t, err := s.makeParity(ctx, p.code, b, func(x symbol) io.ReaderAt {
-		return &blockReader{b, inMemory{p.works[x.node-here].window, base}, x.index, m.DataChunks}
+	t, err := s.makeParity(ctx, p.code, b, func(x symbol) executor.Input {
+		return executor.Input{Memory: p.works[x.node-here].windows[number].packet(x.index, b)}
 	}, func(x symbol) io.WriterAt {
 		return newBlockWriter(b, func(row int, block []byte) error {
 			return p.works[x.node-here].put(m, row, x.index, block)
@@ -193,51 +255,45 @@ func (p *pass) window(ctx context.Context, first, end int) error {
 		return err
 	}
 	p.traffic.add(t)
-	return s.here(func(i int, _ *node) error { return p.works[i].keep(m, first, end, b.rows) })
+	return s.here(func(i int, _ *node) error { return p.works[i].keep(&p.works[i].windows[number], b.rows) })
 }
 
-// inMemory is a part of a longer thing.
-type inMemory struct {
-	part []byte
-	base int64 // where it begins
-}
-
-func (r inMemory) ReadAt(p []byte, offset int64) (int, error) {
-	return copy(p, r.part[offset-r.base:]), nil
-}
-
-// read reads the rows of a window, and returns those that are not as they were.
-func (n *work) read(m *Manifest, first, end int) ([]int, error) {
-	from, to := m.offsetOf(first, 0, m.DataChunks), m.end(end-1, m.DataChunks)
-	n.window = slices.Grow(n.window[:0], int(to-from))[:to-from]
-	if _, err := n.data.ReadAt(n.window, from); err != nil {
-		return nil, err
-	}
-	n.oldRight = map[int]bool{}
+// read reads the rows of a window, and finds out which are not as they were.
+func (n *work) read(ctx context.Context, w *window) error {
+	m, span := w.m, w.span()
+	size := int(span) * m.DataChunks
+	w.data = slices.Grow(w.data[:0], size)[:size]
 	if n.kept != nil {
-		pfrom, pto := m.offsetOf(first, 0, m.ParityChunks), m.end(end-1, m.ParityChunks)
-		n.old = slices.Grow(n.old[:0], int(pto-pfrom))[:pto-pfrom]
-		if _, err := n.kept.ReadAt(n.old, pfrom); err != nil {
-			clear(n.old) // its digests tell
+		from, to := m.offsetOf(w.first, 0, m.ParityChunks), m.end(w.end-1, m.ParityChunks)
+		w.old = slices.Grow(w.old[:0], int(to-from))[:to-from]
+		if _, err := n.kept.ReadAt(w.old, from); err != nil {
+			clear(w.old) // its digests tell
 		}
 	}
-	var changed []int
-	for row := first; row < end; row++ {
-		at, stop := m.offsetOf(row, 0, m.DataChunks), m.end(row, m.DataChunks)
+	w.changed = w.changed[:0]
+	for row := w.first; row < w.end; row++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		before := n.sums.next
-		n.sums.add(at, n.window[at-from:stop-from])
+		for chunk := range m.DataChunks {
+			_, length := m.block(row)
+			block := w.data[int64(chunk)*span+int64(row-w.first)*m.BlockBytes:][:length]
+			at := m.offsetOf(row, chunk, m.DataChunks)
+			if _, err := n.data.ReadAt(block, at); err != nil {
+				return err
+			}
+			n.sums.add(at, block)
+		}
 		same, err := n.same(m, row, before)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if same {
-			n.oldRight[row] = n.rightParity(m, row, first)
-		}
-		if !same || !n.oldRight[row] {
-			changed = append(changed, row)
+		if !same || !n.rightParity(w, row) {
+			w.changed = append(w.changed, row)
 		}
 	}
-	return changed, nil
+	return nil
 }
 
 // end returns where the blocks of a row end.
@@ -292,15 +348,16 @@ func (n *work) same(m *Manifest, row, before int) (bool, error) {
 }
 
 // rightParity reports whether the earlier parity of a row is as it was made.
-func (n *work) rightParity(m *Manifest, row, first int) bool {
+func (n *work) rightParity(w *window, row int) bool {
 	if n.kept == nil {
 		return false
 	}
-	base := m.offsetOf(first, 0, m.ParityChunks)
+	m := w.m
+	base := m.offsetOf(w.first, 0, m.ParityChunks)
 	_, length := m.block(row)
 	for chunk := range m.ParityChunks {
 		at := m.offsetOf(row, chunk, m.ParityChunks) - base
-		if !m.sameParity(n.earlier.member, row, chunk, n.old[at:at+length]) {
+		if !m.sameParity(n.earlier.member, row, chunk, w.old[at:at+length]) {
 			return false
 		}
 	}
@@ -315,14 +372,15 @@ func (n *work) put(m *Manifest, row, chunk int, block []byte) error {
 }
 
 // keep copies the parity of rows of a window that were not coded.
-func (n *work) keep(m *Manifest, first, end int, coded []int) error {
-	base := m.offsetOf(first, 0, m.ParityChunks)
-	for row := first; row < end; row++ {
+func (n *work) keep(w *window, coded []int) error {
+	m := w.m
+	base := m.offsetOf(w.first, 0, m.ParityChunks)
+	for row := w.first; row < w.end; row++ {
 		if _, is := slices.BinarySearch(coded, row); is {
 			continue
 		}
 		from, to := m.offsetOf(row, 0, m.ParityChunks), m.end(row, m.ParityChunks)
-		if _, err := n.parity.WriteAt(n.old[from-base:to-base], from); err != nil {
+		if _, err := n.parity.WriteAt(w.old[from-base:to-base], from); err != nil {
 			return err
 		}
 		for chunk := range m.ParityChunks {

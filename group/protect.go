@@ -84,14 +84,12 @@ type work struct {
 	member  Member
 
 	// Of the pass:
-	force    bool
-	sums     *sums
-	parity   disk.File    // that is written
-	earlier  *earlierData // nil: the node had no record
-	kept     *paddedFile  // earlier parity
-	window   []byte       // data of the window
-	old      []byte       // parity of the window, as it was
-	oldRight map[int]bool // rows of the window of which that is right
+	force   bool
+	sums    *sums
+	parity  disk.File    // that is written
+	earlier *earlierData // nil: the node had no record
+	kept    *paddedFile  // earlier parity
+	windows [2]window    // one is read while the other is coded
 }
 
 func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport, error) {

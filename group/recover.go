@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/executor"
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/transport"
@@ -443,11 +444,11 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 		}
 	}
 	for _, r := range list {
-		t, err := s.repair(ctx, r.repair, r.blocks, func(x symbol) io.ReaderAt {
+		t, err := s.repair(ctx, r.repair, r.blocks, func(x symbol) executor.Input {
 			if x.parity {
-				return &blockReader{r.blocks, parity[x.node], x.index, m.ParityChunks}
+				return executor.Input{Reader: &blockReader{r.blocks, parity[x.node], x.index, m.ParityChunks}}
 			}
-			return &blockReader{r.blocks, sources[x.node], x.index, m.DataChunks}
+			return executor.Input{Reader: &blockReader{r.blocks, sources[x.node], x.index, m.DataChunks}}
 		}, func(x symbol) io.WriterAt {
 			return newBlockWriter(r.blocks, func(row int, block []byte) error {
 				to := targets[x.node]

@@ -506,8 +506,10 @@ func (d *data) length(i int) int64 {
 
 // ReadAt reads the data at any offset; there is no end to it.
 func (d *data) ReadAt(p []byte, offset int64) (int, error) {
-	clear(p)
+	done := int64(0) // of p; what lies between files is zeros
 	err := d.overlapping(offset, int64(len(p)), func(i int, e *Entry, from, to int64) error {
+		clear(p[done : from-offset])
+		done = to - offset
 		part := p[from-offset : to-offset]
 		f, err := d.file(i)
 		n := 0
@@ -534,6 +536,7 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	clear(p[done:])
 	return len(p), nil
 }
 

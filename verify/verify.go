@@ -64,14 +64,7 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 	if info.Rows != a.Rows() || info.Columns != a.Cols() {
 		return fmt.Errorf("verify: a plan of %d rows and %d columns and a matrix of %d and %d", info.Rows, info.Columns, a.Rows(), a.Cols())
 	}
-	if err := plan.Validate(p); err != nil {
-		return err
-	}
-	m, err := plan.Materialize(p)
-	if err != nil {
-		return err
-	}
-	memories, err := Trace(context.Background(), m)
+	m, memories, err := run(p)
 	if err != nil {
 		return err
 	}
@@ -95,6 +88,19 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 		return &wrong
 	}
 	return nil
+}
+
+// run checks the rules of the model and traces the plan.
+func run(p plan.Plan) (*plan.Materialized, []*Memory, error) {
+	if err := plan.Validate(p); err != nil {
+		return nil, nil, err
+	}
+	m, err := plan.Materialize(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	memories, err := Trace(context.Background(), m)
+	return m, memories, err
 }
 
 // InPieces returns the matrix of the pieces of packets, n of each, of which every one is
@@ -126,14 +132,7 @@ func (m inPieces) At(i, j int) field.Element {
 // first. Time and memory are those of running it on packets of as many symbols
 // as the matrix has rows.
 func TransferMatrix(p plan.Plan) (*matrix.Dense, error) {
-	if err := plan.Validate(p); err != nil {
-		return nil, err
-	}
-	m, err := plan.Materialize(p)
-	if err != nil {
-		return nil, err
-	}
-	memories, err := Trace(context.Background(), m)
+	m, memories, err := run(p)
 	if err != nil {
 		return nil, err
 	}

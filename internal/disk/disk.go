@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -22,10 +23,6 @@ import (
 type Disk interface {
 	// Open opens a directory. The error is fs.ErrNotExist where there is none.
 	Open(path string) (Dir, error)
-
-	// Make makes a directory and those above it that are missing, and makes their names
-	// last. Undo removes those it has made, as far as they are empty.
-	Make(path string, perm fs.FileMode) (undo func(), err error)
 }
 
 // A Dir is an open directory. Names are relative, their parts separated by slashes; "." is
@@ -245,6 +242,50 @@ func readText(d Dir, name string, most int64, to io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// Make makes a directory and those above it that are missing, and makes their names last. Undo
+// removes those it has made, as far as they are empty.
+func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
+	var missing []string // the innermost first
+	above := filepath.Clean(dir)
+	at, err := d.Open(above)
+	for ; (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && above != filepath.Dir(above); at, err = d.Open(above) {
+		missing, above = append(missing, filepath.Base(above)), filepath.Dir(above)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer at.Close()
+	var made []string
+	undo = func() {
+		at, err := d.Open(above)
+		if err != nil {
+			return
+		}
+		defer at.Close()
+		for _, name := range slices.Backward(made) {
+			at.Remove(name) // fails, as it should, where something lies in it
+		}
+	}
+	name := "."
+	for _, part := range slices.Backward(missing) {
+		name = path.Join(name, part)
+		err := at.Mkdir(name, perm)
+		if err == nil {
+			made = append(made, name)
+			err = at.SyncDir(path.Dir(name))
+		} else if info, there := at.Lstat(name); there == nil && info.IsDir() {
+			err = nil // another process has made it meanwhile
+		} else if there == nil {
+			err = &fs.PathError{Op: "mkdir", Path: filepath.Join(above, filepath.FromSlash(name)), Err: syscall.ENOTDIR}
+		}
+		if err != nil {
+			undo()
+			return nil, err
+		}
+	}
+	return undo, nil
 }
 
 // MkdirAll makes a directory below d and those above it that are missing, and makes their

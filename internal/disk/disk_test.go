@@ -138,7 +138,7 @@ func TestWhole(t *testing.T) {
 // TestMake makes directories and takes them back.
 func TestMake(t *testing.T) {
 	path := t.TempDir()
-	undo, err := disk.OS.Make(filepath.Join(path, "a", "b"), 0o755)
+	undo, err := disk.Make(disk.OS, filepath.Join(path, "a", "b"), 0o755)
 	if err != nil {
 		t.Fatal(err)
 	}

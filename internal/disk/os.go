@@ -57,32 +57,6 @@ func (osDisk) Open(path string) (Dir, error) {
 	return &osDir{root: root, path: whole}, nil
 }
 
-func (osDisk) Make(path string, perm fs.FileMode) (undo func(), err error) {
-	var made []string // the innermost first
-	undo = func() {
-		for _, dir := range made {
-			os.Remove(dir) // fails, as it should, where something lies in it
-		}
-	}
-	for up := filepath.Clean(path); ; up = filepath.Dir(up) {
-		if _, err := os.Lstat(up); !errors.Is(err, fs.ErrNotExist) {
-			break // at the latest for "." or "/"
-		}
-		made = append(made, up)
-	}
-	if err := os.MkdirAll(path, perm); err != nil {
-		undo()
-		return nil, err
-	}
-	for _, dir := range slices.Backward(made) {
-		if err := syncDir(os.OpenFile(filepath.Dir(dir), os.O_RDONLY, 0)); err != nil {
-			undo()
-			return nil, err
-		}
-	}
-	return undo, nil
-}
-
 type osDir struct {
 	root *os.Root
 	path string

@@ -429,10 +429,10 @@ func TestDisk(t *testing.T) {
 			t.Errorf("%s can be reached", name)
 		}
 	}
-	if _, err := p.Make("/d/file/x", 0o755); err == nil {
+	if _, err := disk.Make(p, "/d/file/x", 0o755); err == nil {
 		t.Error("a directory is in a file")
 	}
-	undo, err := p.Make("/d/link/a/b", 0o777)
+	undo, err := disk.Make(p, "/d/link/a/b", 0o777)
 	must(t, err)
 	c := m.Clone()
 	if c.PowerCut(nil); tree(c, "/d/real") != "a a/b" {

@@ -46,7 +46,7 @@ type Process struct {
 
 // A Call is an operation of a process.
 type Call struct {
-	Op     string // open, create, read, write, sync, truncate, stat, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, make, opendir
+	Op     string // open, create, read, write, sync, truncate, stat, mkdir, lstat, readdir, readlink, symlink, link, rename, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, opendir
 	Path   string // whole
 	New    string // of link and rename
 	N      int    // counts the calls of the process from 0
@@ -191,64 +191,6 @@ func (p *Process) Open(name string) (disk.Dir, error) {
 	return d, nil
 }
 
-// Make makes a directory and those above it that are missing, as one operation.
-func (p *Process) Make(name string, perm fs.FileMode) (undo func(), err error) {
-	whole := clean(name)
-	m := p.m
-	var made []*inode // the outermost first
-	takeBack := func() {
-		for _, x := range slices.Backward(made) {
-			if d := m.nodes[x.up]; m.child(d, x.name) == x {
-				_ = m.remove(d, x.name) // fails, as it should, where something lies in it
-			}
-		}
-	}
-	err = p.do(Call{Op: "make", Path: whole, Writes: true}, func(int) error {
-		at := "/"
-		for part := range strings.SplitSeq(whole[1:], "/") {
-			at = path.Join(at, part)
-			d, last, x, err := m.walk(at, true)
-			if err == nil && x == nil {
-				if d.links == 0 {
-					err = syscall.ENOENT
-				} else {
-					x = m.mkdir(d, last, perm)
-					made = append(made, x)
-				}
-			}
-			if err == nil && !x.now.mode.IsDir() {
-				err = syscall.ENOTDIR
-			}
-			if err != nil {
-				takeBack()
-				return err
-			}
-		}
-		for _, x := range made {
-			m.syncDir(m.nodes[x.up])
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, pathError("mkdir", whole, err)
-	}
-	return func() {
-		if len(made) == 0 {
-			return
-		}
-		_ = p.do(Call{Op: "remove", Path: whole, Writes: true}, func(int) error {
-			takeBack()
-			return nil
-		})
-	}, nil
-}
-
-func (m *Machine) mkdir(d *inode, name string, perm fs.FileMode) *inode {
-	x := m.node(fs.ModeDir | perm&special&^umask)
-	m.put(d, name, x)
-	return x
-}
-
 // A dir is a directory that a process has open.
 type dir struct {
 	p      *Process
@@ -370,7 +312,7 @@ func (d *dir) Mkdir(name string, perm fs.FileMode) error {
 	return pathError("mkdir", whole, d.p.do(Call{Op: "mkdir", Path: whole, Writes: true}, func(int) error {
 		in, last, err := d.free(name)
 		if err == nil {
-			d.p.m.mkdir(in, last, perm)
+			d.p.m.put(in, last, d.p.m.node(fs.ModeDir|perm&special&^umask))
 		}
 		return err
 	}))
