@@ -254,7 +254,7 @@ var aspects = []struct {
 	{"field", func(a, b terms) bool { return a.Field == b.Field }},
 	{"matrix", func(a, b terms) bool { return a.Matrix == b.Matrix }},
 	{"model", func(a, b terms) bool { return (a.Ports == 0) == (b.Ports == 0) }},
-	{"ports", func(a, b terms) bool { return a.Ports == b.Ports }},
+	{"ports", func(a, b terms) bool { return a.Ports == b.Ports || a.Ports == 0 || b.Ports == 0 }},
 	{"algorithm", func(a, b terms) bool { return a.Algorithm == b.Algorithm }},
 	{"memory", func(a, b terms) bool { return a.Memory == b.Memory }},
 	{"packet length", func(a, b terms) bool { return a.Declared == b.Declared }},

@@ -49,6 +49,8 @@ func TestDisagreement(t *testing.T) {
 		{member{matrix: matrix.DenseOf(same.matrix), packet: same.packet, opts: same.opts}, []string{"matrix"}}, // equal, but by another name
 		{other("2^16", 3), []string{"field", "matrix"}},
 		{with(volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)), []string{"ports"}},
+		{with(volley.WithNetwork(volley.DefaultNetwork())), []string{"model"}},
+		{with(volley.WithWholePackets()), []string{"whole packets"}},
 		{with(volley.WithAlgorithm("universal")), []string{"algorithm"}},
 		{with(volley.WithMemory(1 << 20)), []string{"memory"}},
 		{with(volley.WithCheck(false)), []string{"check"}},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"volley/algo/schedule"
 	"volley/plan"
 	"volley/sim"
 )
@@ -229,7 +230,11 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 				reasons = append(reasons, err)
 			}
 			for _, q := range plans {
-				if late(sim.Cost{C1: q.Info().Rounds()}) { // nothing needs to be counted
+				least := sim.Cost{C1: q.Info().Rounds()}
+				if own, ok := q.(*schedule.Plan); ok && own.Least.Nodes != nil {
+					least = own.Least
+				}
+				if late(least) { // nothing needs to be counted
 					continue
 				}
 				cost, all := sim.CountUntil(q, late)

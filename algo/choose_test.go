@@ -10,6 +10,7 @@ import (
 
 	"volley/algo"
 	"volley/algo/algotest"
+	"volley/algo/schedule"
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
@@ -238,13 +239,14 @@ func TestChooseTies(t *testing.T) {
 	}
 }
 
-// TestChooseLeast compares the choice with all candidates, also on a network on which a byte
+// TestChooseLeast compares the choice with all candidates, and what these take with the least that
+// they say, also on a network on which a byte
 // takes less time the more messages there are.
 func TestChooseLeast(t *testing.T) {
 	for _, c := range []struct {
 		k, r     int
 		separate bool
-	}{{16, 16, false}, {24, 8, true}, {24, 8, false}, {6, 25, true}} {
+	}{{16, 16, false}, {36, 36, false}, {24, 8, true}, {24, 8, false}, {6, 25, true}} {
 		p := &algo.Problem{Matrix: must(matrix.Cauchy(fieldtest.Parse(t, "2^8"), c.k, c.r))(t), Separate: c.separate}
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
@@ -254,6 +256,11 @@ func TestChooseLeast(t *testing.T) {
 				n := sim.Network{Latency: 20 * time.Microsecond, Overhead: 2 * time.Microsecond, Gaps: gaps}
 				model := sim.Model{Network: n, Bytes: bytes, Gamma: 1e-10}
 				list, _ := algo.Candidates(p, model)
+				for _, c := range list {
+					if own, ok := c.Plan.(*schedule.Plan); ok && model.Floor().Time(own.Least) > c.Time {
+						t.Errorf("%s takes %v, and by itself at least %v", algo.NameOf(c.Plan.Info()), c.Time, model.Time(own.Least))
+					}
+				}
 				least := slices.MinFunc(list, func(a, b algo.Candidate) int { return int(a.Time - b.Time) })
 				if q := must(algo.Choose(algo.Auto, p, model))(t); model.Time(sim.Count(q)) > least.Time {
 					t.Errorf("%+v, %v, %d bytes: %s takes %v, %s %v", c, n, bytes, algo.NameOf(q.Info()), model.Time(sim.Count(q)), algo.NameOf(least.Plan.Info()), least.Time)

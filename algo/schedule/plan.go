@@ -1,6 +1,9 @@
 package schedule
 
-import "volley/plan"
+import (
+	"volley/plan"
+	"volley/sim"
+)
 
 // A Plan is a plan of which a function writes the programs.
 type Plan struct {
@@ -13,6 +16,10 @@ type Plan struct {
 	// Kinds returns the classes. Where it is nil, or returns nil, every processor is on its
 	// own.
 	Kinds func() []plan.Class
+
+	// Least, where it has Nodes, is what the plan costs at least, by which the planner need not
+	// count plans that are too dear.
+	Least sim.Cost
 
 	// RowOf and ColumnOf say where inputs and outputs belong; nil: each processor has one,
 	// and its own number.

@@ -238,10 +238,10 @@ func TestDemonstrate(t *testing.T) {
 		"late         31 of them: [5 6 7 ",
 		"wrong        processor 16, in symbol 149\nfound wrong  processor 16\n",
 		"result       f of all 16 shards, equal to the direct computation\n",
-		"broadcast  4           1000                 2   2 ",
-		"encode     16          1000                 4   6 ",
-		"decode     31          1000                 5   10 ",
-		"with rows of zeros: C1 = 6, C2 = 14.",
+		"broadcast  4           1000                 1   1 ",
+		"encode     16          1000                 2   2 ",
+		"decode     31          1000                 2   2 ",
+		"with rows of zeros: C1 = 4, C2 = 10.",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output lacks %q:\n%s", want, out.String())

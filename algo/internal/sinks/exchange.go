@@ -49,7 +49,7 @@ func ExchangePlans(t schedule.Task, fact *matrix.Factorisation) ([]plan.Plan, er
 	for _, first := range lists {
 		for _, last := range lists {
 			a, b := there.estimate(first), back.estimate(last)
-			options = append(options, option{first, last, sim.Cost{C1: a.C1 + b.C1, C2: a.C2 + b.C2}})
+			options = append(options, option{first, last, sim.Cost{C1: a.C1 + b.C1, C2: a.C2 + b.C2, Pieces: there.helpers, Nodes: slices.Concat(a.Nodes, b.Nodes)}})
 		}
 	}
 	slices.SortStableFunc(options, func(a, b option) int {
@@ -60,7 +60,11 @@ func ExchangePlans(t schedule.Task, fact *matrix.Factorisation) ([]plan.Plan, er
 	for _, o := range options {
 		if len(plans) == 0 || 20*o.C2 < 19*least { // not many that are nearly the same
 			least = o.C2
-			plans = append(plans, exchangePlan(t, fact, o.there, o.back))
+			p := exchangePlan(t, fact, o.there, o.back)
+			if t.Square() { // all processors take part
+				p.Least = o.Cost
+			}
+			plans = append(plans, p)
 		}
 	}
 	return plans, nil
@@ -276,23 +280,24 @@ func (e exchange) estimate(radices []int) sim.Cost {
 	var c sim.Cost
 	for _, st := range e.digitStages(radices) {
 		for _, round := range st.rounds {
-			most := 0
+			most, all := 0, 0
 			for _, digit := range round {
 				n := 0
 				for _, offset := range e.offsets(st, digit) {
 					n += min(e.window(st, offset), e.ends, e.others)
 				}
-				most = max(most, n)
+				most, all = max(most, n), all+n
 			}
 			c.C1++
 			c.C2 += most
+			c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(round), Elements: all})
 		}
 	}
 	return c
 }
 
 // exchangePlan returns the plan with these radices for the ways there and back.
-func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int) plan.Plan {
+func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int) *schedule.Plan {
 	there, back := exchanges(t)
 	there.stages, back.stages = there.digitStages(first), back.digitStages(last)
 	m, layers := there.helpers, local(fact)

@@ -40,10 +40,14 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 				for over := range 3 {
 					m, n := universal.Tune(k/size, t.Ports, over)
 					a, b, c := way.estimate(there), way.estimate(back), universal.Cost(m, n, t.Ports)
-					options = append(options, option{
-						splitPlan(t, size, there, back, universal.New(k/size, t.Ports, m, n)),
-						sim.Cost{C1: a.C1 + b.C1 + c.C1, C2: a.C2 + b.C2 + c.C2*size, Pieces: size},
-					})
+					middle := slices.Repeat([]sim.NodeRound{{Messages: 1}}, c.C1)
+					middle[0].Elements = c.C2 * size
+					cost := sim.Cost{
+						C1: a.C1 + b.C1 + c.C1, C2: a.C2 + b.C2 + c.C2*size, Pieces: size, Nodes: slices.Concat(a.Nodes, middle, b.Nodes),
+					}
+					p := splitPlan(t, size, there, back, universal.New(k/size, t.Ports, m, n))
+					p.Least = cost
+					options = append(options, option{p, cost})
 				}
 			}
 		}
@@ -63,7 +67,7 @@ const mostSlices = 512
 
 // splitPlan returns the plan with groups of a size, radices for the ways there and back, and
 // a step for the groups.
-func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Step) plan.Plan {
+func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Step) *schedule.Plan {
 	way := exchange{helpers: size, ports: t.Ports, ends: size, others: size, step: 1}
 	there, back := way, way
 	back.step = -1
