@@ -140,7 +140,9 @@ static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_S
 		long passed = volley_now() - begun;
 		if (rc != MPI_SUCCESS || *over > 0 || *wanted > 0 || passed > limit) return rc;
 		if (waited + passed < spin) {
-			if (crowded) sched_yield(); // to a rank that has something to send
+			// To a rank that has something to send. In short waits that is left to the library: to yield
+			// twice for each look would cost two changes of the running rank.
+			if (crowded && waited + passed > 1000000) sched_yield();
 			continue;
 		}
 		long d = waited + passed, e = idle + passed > pace ? idle + passed : pace;
