@@ -297,7 +297,7 @@ func (s *requests) poll() error {
 
 // pollFor polls until a request is over, somebody else wants the lock, or mostPoll has
 // passed, in a wait that has lasted so long and spins for spin. Where ranks are crowded, it yields its
-// core between polls. It sleeps in C, as the runtime's own timers are for milliseconds and what it does
+// core between polls after 1 ms. It sleeps in C, as the runtime's own timers are for milliseconds and what it does
 // around each of many short calls takes more than the polls.
 func (s *requests) pollFor(waited, spin time.Duration, crowded bool, wanted *atomic.Int32) error {
 	yields := C.int(0)
