@@ -3,7 +3,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The modules beside the product, which go.work ties to it.
 MODULES = bench bench/network examples internal/mutation research
 
-.PHONY: build test check modules module race mpi page site browser verify-all differential mutation bench fuzz
+.PHONY: build test check modules module race mpi page site browser verify-all differential mutation bench compare fuzz
 
 build: ## the binary
 	go build ./cmd/volley
@@ -74,6 +74,12 @@ mutation: ## changes in the code that no test notices; some hours, see docs/test
 
 bench: ## of kernels, and against peers; bench/cmd/speed measures these in turns
 	go test -run '^$$' -bench . ./bench ./field ./transport/local
+
+COMPARE =
+compare: ## volley protect and recover beside redset and FTI, built from checkouts: see bench/compare/build
+	@test -n "$(REDSET)$(FTI)" || { echo "nothing to compare with: make compare REDSET=DIR FTI=DIR [COMPARE='--ranks 8 --mib 128']"; exit 2; }
+	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && bench/compare/build $$dir "$(REDSET)" "$(FTI)" && \
+	go build -tags mpi -o $$dir/bin/volley ./cmd/volley && bench/compare/compare.py --volley $$dir/bin/volley $(COMPARE) $$dir/bin
 
 FUZZTIME = 1m
 fuzz: ## every fuzz test in turn

@@ -18,6 +18,12 @@ import (
 // runLanes runs all lanes, one of them here. When it returns, all have ended. The first
 // error counts, and the group is aborted by then.
 func (r *run) runLanes(ctx context.Context, lanes []*lane) error {
+	if len(lanes) == 1 {
+		if err := lanes[0].runSegments(ctx); err != nil {
+			return fail(r.t, err)
+		}
+		return nil
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var (
@@ -49,7 +55,7 @@ func (l *lane) runSegments(ctx context.Context) error {
 	l.allocate()
 	l.queue = l.t.NewQueue()
 	defer l.pool.stop()
-	stride := int64(len(l.reading)) * l.Segment
+	stride := int64(max(1, len(l.reading))) * l.Segment
 	for offset := int64(l.number) * l.Segment; offset < l.Bytes || offset == 0; offset += stride {
 		l.segment = l.at(offset)
 		if err := l.runSegment(ctx); err != nil {
@@ -94,8 +100,11 @@ func (l *lane) runSegment(ctx context.Context) error {
 // turns are a token that goes from lane to lane: each has room for it.
 type turns []chan struct{}
 
-// newTurns returns the turns of so many lanes, the first of which has the token.
+// newTurns returns the turns of so many lanes, the first of which has the token; none for a single lane.
 func newTurns(count int) turns {
+	if count == 1 {
+		return nil
+	}
 	t := make(turns, count)
 	for i := range t {
 		t[i] = make(chan struct{}, 1)
@@ -108,9 +117,11 @@ func newTurns(count int) turns {
 // it fails. The error wraps the cause of ctx when that ends first.
 func (l *lane) inTurn(ctx context.Context, t turns, do func() error) error {
 	began := l.Trace.Now()
-	select {
-	case <-t[l.number]:
-	case <-ctx.Done():
+	if t != nil {
+		select {
+		case <-t[l.number]:
+		case <-ctx.Done():
+		}
 	}
 	l.done(trace.Turn, began, 0)
 	if ctx.Err() != nil {
@@ -120,7 +131,7 @@ func (l *lane) inTurn(ctx context.Context, t turns, do func() error) error {
 		return of(l.x.first, context.Cause(ctx))
 	}
 	err := do()
-	if err == nil {
+	if err == nil && t != nil {
 		t[(l.number+1)%len(t)] <- struct{}{}
 	}
 	return err

@@ -85,12 +85,17 @@ func (n Network) time(c Cost, element float64) float64 {
 	}
 	ns := 0.0
 	for _, x := range nodes {
-		if x.Messages > 0 {
-			ns += float64(n.Latency) + float64(x.Messages)*float64(n.Overhead)
-			ns += float64(n.Gap(x.Messages)) * float64(x.Elements) * element * float64(time.Second)
-		}
+		ns += n.round(x, element)
 	}
 	return ns
+}
+
+// round returns the nanoseconds of a round.
+func (n Network) round(x NodeRound, element float64) float64 {
+	if x.Messages == 0 {
+		return 0
+	}
+	return float64(n.Latency) + float64(x.Messages)*float64(n.Overhead) + float64(n.Gap(x.Messages))*float64(x.Elements)*element*float64(time.Second)
 }
 
 // Validate returns an error unless the times are 0 or more and at most an hour, and the gaps,

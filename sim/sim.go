@@ -93,6 +93,25 @@ func CountUntil(p plan.Plan, enough func(Cost) bool) (Cost, bool) {
 	return c, true
 }
 
+// element returns the bytes of an element of a plan: the last piece of a packet is filled up.
+func (m Model) element(c Cost) float64 {
+	return math.Ceil(float64(m.Symbols())/float64(max(1, c.Pieces))) * float64(max(1, m.SymbolBytes))
+}
+
+// RoundTimes returns the parts of [Model.Time] that the messages of each round take, for a cost
+// that was counted.
+func (m Model) RoundTimes(c Cost) []time.Duration {
+	list := make([]time.Duration, len(c.Rounds))
+	for t, r := range c.Rounds {
+		ns := float64(m.Beta) + float64(r.Largest)*float64(m.Tau)*m.element(c)*float64(time.Second)
+		if !m.Paper() {
+			ns = m.Network.round(c.Nodes[t], m.element(c))
+		}
+		list[t] = time.Duration(min(ns, math.MaxInt64/2))
+	}
+	return list
+}
+
 // Floor returns the model for costs counted in part: G is the least for any number of messages.
 func (m Model) Floor() Model {
 	if list := m.Network.Gaps.Entries(); len(list) > 1 {
@@ -162,8 +181,7 @@ func (m Model) Symbols() int64 { return m.Bytes / int64(max(1, m.SymbolBytes)) }
 // m messages and b bytes of the busiest processor; where these were not counted, the least
 // that C1 and C2 allow.
 func (m Model) Time(c Cost) time.Duration {
-	pieces := float64(max(1, c.Pieces))
-	element := math.Ceil(float64(m.Symbols())/pieces) * float64(max(1, m.SymbolBytes)) // the last piece is filled up
+	element := m.element(c)
 	ns := float64(c.C1)*float64(m.Beta) + float64(c.C2)*float64(m.Tau)*element*float64(time.Second)
 	if !m.Paper() {
 		ns = m.Network.time(c, element)

@@ -120,6 +120,21 @@ func TestCountUntil(t *testing.T) {
 	}
 }
 
+// TestRoundTimes checks that the rounds take the time of the messages together.
+func TestRoundTimes(t *testing.T) {
+	c := sim.Count(uneven(t))
+	network := sim.Network{Latency: 20, Overhead: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 2e-9}}}
+	for _, m := range []sim.Model{{Beta: 7, Tau: 1e-9, Bytes: 4}, {Network: network, Bytes: 4}} {
+		sum := time.Duration(0)
+		for _, d := range m.RoundTimes(c) {
+			sum += d
+		}
+		if list := m.RoundTimes(c); sum != m.Time(c) || len(list) != 3 || list[0] <= list[2] {
+			t.Errorf("%+v: %v, %v in all", m, list, m.Time(c))
+		}
+	}
+}
+
 // TestFloor checks that G is the least for all messages.
 func TestFloor(t *testing.T) {
 	m := sim.Model{Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{1, 4}, {3, 2}, {7, 8}}}}

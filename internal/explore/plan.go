@@ -107,7 +107,19 @@ type planCost struct {
 	Beta        float64             `json:"beta"`
 	Tau         sim.PerByte         `json:"tau"`
 	Gamma       sim.PerByte         `json:"gamma"`
+	Network     *planNetwork        `json:"network"` // nil: the model of the paper
 	Rounds      []plan.RoundTraffic `json:"rounds"`
+	Times       []float64           `json:"times"` // of the rounds' messages, in the model
+}
+
+// planNetwork is LogGP's L, o and G of one message, in seconds, and what the busiest processor
+// exchanges.
+type planNetwork struct {
+	Latency  float64     `json:"latency"`
+	Overhead float64     `json:"overhead"`
+	Gap      sim.PerByte `json:"gap"`
+	Messages int         `json:"messages"`
+	Packets  float64     `json:"packets"`
 }
 
 type candidate struct {
@@ -139,7 +151,7 @@ func showPlan(ctx context.Context, request planRequest, _ func(any) error) (*pla
 	}
 	a := &planAnswer{Command: request.Flags.command("plan"), Info: describe(p.Info())}
 	a.Info.Structure, _ = q.encoder.Problem().Structure()
-	if a.Cost, err = q.cost(); err != nil {
+	if a.Cost, err = q.cost(p); err != nil {
 		return nil, err
 	}
 	a.Candidates, a.Rejected = q.candidates(p.Info())
@@ -175,7 +187,7 @@ func describe(i plan.Info) planInfo {
 	return d
 }
 
-func (q *question) cost() (planCost, error) {
+func (q *question) cost(p plan.Plan) (planCost, error) {
 	r, err := q.encoder.Estimate(q.model.Symbols())
 	if err != nil {
 		return planCost{}, at("algorithm", err)
@@ -183,7 +195,14 @@ func (q *question) cost() (planCost, error) {
 	c := planCost{
 		C1: r.C1, C2: r.C2, C3: r.C3, PacketsC2: r.C2Packets, BoundC1: r.BoundC1, BoundC2: r.BoundC2,
 		Seconds: r.Seconds, Bytes: q.bytes, PacketBytes: r.PacketBytes, Rounds: list(r.Rounds),
-		Beta: q.model.Beta.Seconds(), Tau: q.model.Tau, Gamma: q.model.Gamma,
+		Beta: q.model.Beta.Seconds(), Tau: q.model.Tau, Gamma: q.model.Gamma, Times: []float64{},
+	}
+	counted := sim.Count(p)
+	if n := q.model.Network; !q.model.Paper() {
+		c.Network = &planNetwork{n.Latency.Seconds(), n.Overhead.Seconds(), n.Gap(1), counted.Messages(), counted.NodePackets()}
+	}
+	for _, d := range q.model.RoundTimes(counted) {
+		c.Times = append(c.Times, d.Seconds())
 	}
 	if b, ok := r.BoundMinCut(); ok {
 		c.MinCut = &b

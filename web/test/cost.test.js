@@ -40,8 +40,8 @@ test("the planner's choice and the crossings are marked", async () => {
   const { page } = opened;
   await page.locator("figure[data-chart=sizes] svg").waitFor();
   await page.locator("[data-crossing]").first().waitFor();
-  const small = await explorer.json("plan", "-k", "64", "--size", "1KiB", "--format", "json");
-  const large = await explorer.json("plan", "-k", "64", "--size", "64MiB", "--format", "json");
+  const small = await explorer.json("plan", "--model", "paper", "-k", "64", "--size", "1KiB", "--format", "json");
+  const large = await explorer.json("plan", "--model", "paper", "-k", "64", "--size", "64MiB", "--format", "json");
   assert.notEqual(`${small.algorithm} ${small.parameters}`, `${large.algorithm} ${large.parameters}`);
   const text = await page.locator("main").textContent();
   assert.ok(text.includes(large.algorithm) && text.includes(small.algorithm));

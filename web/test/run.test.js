@@ -66,7 +66,7 @@ test("a run on sample data is watched, and verified", async () => {
   await page.locator('[data-live="true"]').waitFor();
   await page.locator('.state[data-state="whole"]').waitFor();
   assert.match(await page.locator(".state").textContent(), /Verified/);
-  const plan = await explorer.json("plan", "-k", "8", "-p", "2", "--size", "4KiB", "--format", "json");
+  const plan = await explorer.json("plan", "--model", "paper", "-k", "8", "-p", "2", "--size", "4KiB", "--format", "json");
   const timeline = page.locator(".timeline");
   assert.equal(await timeline.getAttribute("data-ranks"), "8");
   assert.equal(Number(await timeline.getAttribute("data-rounds")), plan.programs[0].rounds.length);

@@ -31,7 +31,7 @@ test("the page loads, and steps a schedule to its end", async () => {
 });
 
 test("every message of volley plan is an arrow, and says what it carries", async () => {
-  const plan = await explorer.json("plan", "-k", "9", "-p", "2", "--matrix", "random:1", "--field", "7", "--format", "json");
+  const plan = await explorer.json("plan", "--model", "paper", "-k", "9", "-p", "2", "--matrix", "random:1", "--field", "7", "--format", "json");
   const opened = await explorer.show("#/schedule?k=9&p=2&matrix=random:1&field=7");
   const { page } = opened;
   const arrows = page.locator("path.arrow");
@@ -160,6 +160,12 @@ test("addresses that make no sense show the page, and what is wrong", async () =
   await done(wrong);
 });
 
+test("nothing is wider than the window at 390 px", async () => {
+  const opened = await explorer.show("#/schedule?k=8&model=network&axis=time", { viewport: { width: 390, height: 900 } });
+  assert.ok((await opened.page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
+  await done(opened);
+});
+
 test("nothing is wider than the window at 1,024 px, in light and dark", async () => {
   for (const colorScheme of ["light", "dark"]) {
     for (const hash of ["#/schedule?k=4", "#/schedule?k=16&p=3", "#/schedule?k=64", "#/schedule?k=64&follow=5&tree=gather", "#/schedule?k=300&field=2%5E16"]) {
@@ -184,5 +190,55 @@ test("light and dark: as the system has it, or as chosen; paper is light", async
   await page.emulateMedia({ media: "print" });
   assert.equal(await paper(), 255);
   assert.equal(await page.locator(".sidebar").isVisible(), false);
+  await done(opened);
+});
+
+test("a plan that cuts packets says in words and colours which piece is where", async () => {
+  const opened = await explorer.show("#/schedule?k=8&algorithm=exchange:8");
+  const { page } = opened;
+  const legend = page.locator(".legend");
+  assert.match(await legend.textContent(), /Each packet is cut in 8 pieces: x2\.1 is piece 1 of packet 2\./);
+  assert.match(await legend.textContent(), /The helper of piece 1 is processor 1:/);
+  assert.match(await legend.textContent(), /piece 3: helper 3/);
+  // Bars at 8 processors, above and below, of 8 pieces each; and at the tail of each message one of 1.
+  const messages = await page.locator("path.arrow").count();
+  assert.equal(messages, 14 * 8);
+  assert.equal(await page.locator("rect.bar").count(), 16 + messages);
+  assert.equal(await page.locator("rect.piece").count(), 16 * 8 + messages);
+  assert.equal(await page.locator("text.label").count(), 0);
+  // What goes to helper 3 has the colour of piece 3, and so has its column.
+  const colour = await page.locator('path.arrow[aria-label^="round 0: 2 → 3"]').getAttribute("stroke");
+  assert.equal(await page.locator("line.life.helper").nth(3).evaluate((e) => e.style.stroke), colour);
+  assert.equal(await page.locator('path.arrow[aria-label^="round 7: 3 → "]').getAttribute("stroke"), colour);
+  await page.locator('path.arrow[aria-label^="round 7: 3 → "]').focus();
+  await page.getByRole("region", { name: "Message" }).getByText(/^piece 3 of y\d$/).waitFor();
+  assert.match(await page.locator("text.label").textContent(), /^piece 3 of y\d$/);
+  await done(opened);
+});
+
+test("on a network the planner chooses p, and rounds can be drawn as long as they take", async () => {
+  const plan = await explorer.json("plan", "-k", "8", "--model", "network", "--network", "10gbit/20us", "--algorithm", "universal:4,2", "--size", "4KiB", "--format", "json");
+  const opened = await explorer.show("#/schedule?k=8&model=network&network=10gbit/20us&algorithm=universal:4,2&size=4KiB");
+  const { page } = opened;
+  assert.equal(await page.getByLabel("Ports p").inputValue(), "");
+  assert.match(await page.locator(".heading").textContent(), new RegExp(`p = ${plan.ports}`));
+  assert.match(await page.locator(".cost").textContent(), /L = 20 µs, o = 2 µs, G = 0\.847 ns/);
+  await page.getByRole("button", { name: "time", exact: true }).click();
+  await page.waitForFunction(() => location.hash.includes("axis=time"));
+  // L + o for each message + G for each byte, of the busiest processor.
+  const rounds = plan.programs[0].rounds.map((_, t) => {
+    const most = (count) => Math.max(...plan.programs.map((p) => count(p.rounds[t])));
+    const messages = most((r) => Math.max(r.sends?.length ?? 0, r.recvs?.length ?? 0));
+    const elements = most((r) => Math.max((r.sends ?? []).reduce((n, s) => n + s.slots.length, 0), (r.recvs ?? []).reduce((n, x) => n + x.count, 0)));
+    return 20e-6 + 2e-6 * messages + (elements * 4096 * 8) / (10e9 * 0.945);
+  });
+  assert.ok(rounds.length > 1);
+  const titles = await page.locator(".band text.title").allTextContents();
+  const ends = titles.filter((t) => t.includes("–")).map((t) => parseFloat(t.split("–")[1]) * 1e-6);
+  let end = 0;
+  for (const [t, seconds] of rounds.entries()) {
+    end += seconds;
+    assert.ok(Math.abs(ends[t] / end - 1) < 0.01, `round ${t} ends at ${ends[t]}, want ${end}`);
+  }
   await done(opened);
 });

@@ -104,7 +104,11 @@ export interface Cost {
   beta: number;
   tau: number;
   gamma: number;
+  /** L, o and G in seconds, and what the busiest processor exchanges; null in the model of the paper. */
+  network: { latency: number; overhead: number; gap: number; messages: number; packets: number } | null;
   rounds: { largest_message: number; messages: number }[];
+  /** Seconds of the rounds' messages, in the model. */
+  times: number[];
 }
 
 export interface Candidate {

@@ -12,6 +12,9 @@ class Player {
   /** The rounds of what is stepped through, where that is not the plan of the page. */
   others: number | null = $state(null);
 
+  /** Of the rounds, where each is to pass in proportion to its own; else all pass alike. */
+  times: number[] | null = null;
+
   private frame = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -71,7 +74,9 @@ class Player {
       this.playing = false;
       return;
     }
-    const duration = this.rounds <= 12 ? 1000 : Math.max(250, 12000 / this.rounds);
+    const all = this.rounds <= 12 ? 1000 * this.rounds : Math.max(250 * this.rounds, 12000);
+    const sum = this.times?.reduce((a, b) => a + b, 0);
+    const duration = sum ? (all * this.times![this.position]!) / sum : all / this.rounds;
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
       this.end();
       if (this.playing) this.timer = setTimeout(() => this.playing && this.move(), duration);

@@ -33,11 +33,16 @@ class Explorer {
 
   /** The flags of a request: K is always there. */
   get request(): Flags {
-    return { ...pageDefaults, ...this.flags };
+    return { ...this.defaults, ...this.flags };
+  }
+
+  /** On a network the planner chooses the ports. */
+  private get defaults(): Flags {
+    return this.flags.model === "network" ? { processors: pageDefaults.processors! } : pageDefaults;
   }
 
   flag(name: FlagName): string {
-    return this.flags[name] ?? pageDefaults[name] ?? "";
+    return this.flags[name] ?? this.defaults[name] ?? "";
   }
 
   setFlag(name: FlagName, text: string, how: How = "replace"): void {

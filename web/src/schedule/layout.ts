@@ -1,7 +1,11 @@
 // The places of everything in a drawing: processors are columns, rounds are bands. The
 // drawing is a cylinder, cut open at the sides: arrows that leave at one come in at the other.
 import { textWidth } from "../lib/text";
+import { seconds } from "../lib/format";
+import { dashes, portColour } from "../lib/ports";
 import { carried, treeSubject, type Arrow, type Schedule } from "./model";
+import type { Pace } from "./pace";
+import { carriedPieces, pieceColour } from "./pieces";
 import { fit, shorten } from "./words";
 
 export interface Point {
@@ -16,6 +20,10 @@ export interface Drawn {
   pieces: Segment[];
   path: string;
   wide: number;
+  colour: string;
+  dashes?: string;
+  /** That it carries, of a packet that is cut. */
+  carries: number[];
 }
 
 export interface Text {
@@ -52,6 +60,8 @@ export interface Layout {
   top: number;
   bottom: number;
   bands: Band[];
+  /** Of the bars of pieces beside the processors; 0 where there are none. */
+  bar: number;
   /** Every so many processors have their number. */
   tick: number;
   /** By processor; "" where there is no room. */
@@ -69,15 +79,16 @@ const narrowest = 7;
 const widest = 120;
 const manyRounds = 24;
 
-export function layout(s: Schedule, available: number): Layout {
-  const few = s.plan.info.processors <= labelled;
-  let first = arrange(s, available, 0, 0, few);
-  if (first.bands.some((b) => b.labels.some((t) => b.departs - t.y > 5 + mostRows * sizes.line))) first = arrange(s, available, 0, 0, false);
+/** With a pace, bands are as high as their rounds are long. */
+export function layout(s: Schedule, available: number, pace: Pace | null = null): Layout {
+  const few = s.plan.info.processors <= labelled && s.plan.info.pieces === 1 && !pace;
+  let first = arrange(s, available, 0, 0, few, pace);
+  if (first.bands.some((b) => b.labels.some((t) => b.departs - t.y > 5 + mostRows * sizes.line))) first = arrange(s, available, 0, 0, false, pace);
   // Labels of the outer processors may stick out: then that gutter becomes wider.
   const reach = (anchor: Text["anchor"]) =>
     Math.max(0, ...first.bands.flatMap((b) => b.labels.filter((t) => t.anchor === anchor).map((t) => over(first, t))));
   const [left, right] = [reach("end"), reach("start")];
-  return left + right > 0 ? arrange(s, available, left, right, true) : first;
+  return left + right > 0 ? arrange(s, available, left, right, true, pace) : first;
 }
 
 function over(l: Layout, t: Text): number {
@@ -85,9 +96,9 @@ function over(l: Layout, t: Text): number {
   return t.anchor === "start" ? t.x + w - l.width : l.titles - (t.x - w);
 }
 
-function arrange(s: Schedule, available: number, wideLeft: number, wideRight: number, withLabels: boolean): Layout {
+function arrange(s: Schedule, available: number, wideLeft: number, wideRight: number, withLabels: boolean, pace: Pace | null): Layout {
   const k = s.plan.info.processors;
-  const titles = 14 + Math.max(60, ...s.rounds.flatMap((_, t) => title(s, t).map((line) => textWidth(line, sizes.title))));
+  const titles = 14 + Math.max(60, ...s.rounds.flatMap((_, t) => title(s, t, pace).map((line) => textWidth(line, sizes.title))));
   const gutter = k <= labelled ? 20 + textWidth(`from ${k - 1}`, sizes.side) : 14;
   const column = Math.min(widest, Math.max(narrowest, (available - titles - 2 * gutter - wideLeft - wideRight - margin) / k));
   const left = titles + gutter + wideLeft;
@@ -96,26 +107,53 @@ function arrange(s: Schedule, available: number, wideLeft: number, wideRight: nu
   const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 10.5) + 8)) ?? 32;
   const names = column >= textWidth(`y${k - 1}`, 12) + 4;
   const top = Math.ceil(30 + radius);
+  const { pieces } = s.plan.info;
+  const bar = pieces > 1 && column - 8 >= 2 * pieces ? Math.min(column - 8, 12 * pieces) : 0;
   const l: Layout = {
-    width: Math.floor(right + gutter + wideRight + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], tick,
+    width: Math.floor(right + gutter + wideRight + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], bar, tick,
     inputs: s.detail.inputs.map((_, i) => (names ? fit(treeSubject(s.detail, "spread", i), 12, column) : "")),
     outputs: s.detail.outputs.map((_, i) => (names ? fit(treeSubject(s.detail, "gather", i), 12, column) : "")),
     x: (processor) => r(left + (processor + 0.5) * column),
   };
-  let y = Math.ceil(top + radius + 10);
+  let y = Math.ceil(top + radius + 10 + (bar > 0 ? barHeight + 6 : 0));
+  const perSecond = pace ? pixelsPerSecond(pace) : 0;
   for (const [t, list] of s.rounds.entries()) {
-    const band = place(l, s, t, list, y, withLabels);
+    const band = pace ? placeByTime(l, s, t, list, y, pace, perSecond) : place(l, s, t, list, y, withLabels);
     l.bands.push(band);
     y += band.height;
   }
-  l.bottom = y + radius + 10;
+  l.bottom = y + radius + 10 + (bar > 0 ? barHeight + 6 : 0);
   l.height = l.bottom + radius + 24;
   return l;
 }
 
-function title(s: Schedule, round: number): string[] {
+export const barHeight = 7;
+
+function title(s: Schedule, round: number, pace: Pace | null): string[] {
   const phase = s.phases[round] ?? "";
-  return [`round ${round}`, phase, s.patterns[round]!].filter((line) => line !== "");
+  const last = pace ? `${seconds(pace.starts[round]!)} – ${seconds(pace.starts[round + 1]!)}` : s.patterns[round]!;
+  return [`round ${round}`, phase, last].filter((line) => line !== "");
+}
+
+/** So many that the shortest round can be seen, as far as the longest does not get too long. */
+function pixelsPerSecond({ starts }: Pace): number {
+  const all = starts.at(-1)! || 1;
+  const shortest = Math.min(...starts.slice(1).map((end, t) => end - starts[t]!).filter((d) => d > 0), all);
+  return Math.min(2400, Math.max(480, (64 * all) / shortest)) / all;
+}
+
+function placeByTime(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, pace: Pace, perSecond: number): Band {
+  const start = pace.starts[round]!;
+  const height = (pace.starts[round + 1]! - start) * perSecond;
+  const lines = title(s, round, pace).slice(0, Math.floor((height - 8) / 15));
+  const band: Band = { y, height, departs: y, arrives: y + height, title: lines, arrows: [], labels: [], sides: [] };
+  const at = (time: number) => y + (time - start) * perSecond;
+  band.arrows = list.map((a) => {
+    const [leaves, arrives] = pace.messages.get(a.id)!;
+    return draw(l, { ...band, departs: at(leaves), arrives: at(arrives) }, a, s);
+  });
+  if (s.plan.info.processors <= labelled) band.sides = sides(l, band);
+  return band;
 }
 
 function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, withLabels: boolean): Band {
@@ -126,11 +164,11 @@ function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, 
   const [steep, most] = l.column < 20 ? [0.34, 150] : [0.2, 120];
   const drop = s.rounds.length > manyRounds ? 34 : Math.min(most, Math.max(46, 30 + steep * far));
   const departs = y + (labels.length > 0 ? 8 + sizes.line * rows : 17);
-  const least = s.rounds.length > manyRounds ? 0 : 8 + 15 * title(s, round).length + 10;
+  const least = s.rounds.length > manyRounds ? 0 : 8 + 15 * title(s, round, null).length + 10;
   const height = Math.ceil(Math.max(least, departs - y + drop + 6));
   const arrives = y + height - 5;
-  const band: Band = { y, height, departs, arrives, title: title(s, round), arrows: [], labels: [], sides: [] };
-  band.arrows = list.map((a) => draw(l, band, a));
+  const band: Band = { y, height, departs, arrives, title: title(s, round, null), arrows: [], labels: [], sides: [] };
+  band.arrows = list.map((a) => draw(l, band, a, s));
   band.labels = labels.map((t) => ({
     id: t.id, x: t.x, y: departs - 5 - sizes.line * (t.row + t.lines.length - 1), anchor: t.anchor, port: t.port, lines: t.lines,
   }));
@@ -138,11 +176,14 @@ function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, 
   return band;
 }
 
-function draw(l: Layout, band: Band, arrow: Arrow): Drawn {
-  const { src, dst, slots } = arrow.message;
+function draw(l: Layout, band: Band, arrow: Arrow, { plan, detail }: Schedule): Drawn {
+  const { src, dst, slots, port } = arrow.message;
+  const cut = plan.info.pieces > 1;
+  const carries = cut ? carriedPieces(detail, arrow.message) : [];
+  const colour = !cut ? portColour(port) : carries.length === 1 ? pieceColour(carries[0]!, plan.info.pieces) : "var(--soft)";
   const wide = Math.min(3.2, 1.1 + 0.45 * Math.log2(slots.length)) * Math.min(1, 0.25 + l.column / 24);
   const pieces = piecesOf(l, band, arrow.span, src, dst);
-  return { arrow, pieces, wide, path: pathOf(pieces, l.column < 14 ? 3.6 : 5 + wide) };
+  return { arrow, pieces, wide, colour, dashes: cut ? undefined : dashes(port), carries, path: pathOf(pieces, l.column < 14 ? 3.6 : 5 + wide) };
 }
 
 function piecesOf(l: Layout, band: Band, span: number, src: number, dst: number): Segment[] {
@@ -219,6 +260,7 @@ function touch(a: Tag, b: Tag): boolean {
 /** As far as there is room. */
 function sides(l: Layout, band: Band): Text[] {
   const texts: Text[] = [];
+  if (band.arrows.length > 6 * l.inputs.length) return texts; // nobody finds theirs
   const add = ({ id, message: { port } }: Arrow, at: Point, text: string) => {
     const anchor = at.x === l.left ? "end" : "start";
     const y = at.y + 3;
