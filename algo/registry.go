@@ -244,6 +244,19 @@ var registry = []Algorithm{
 		Make:       planned(sinks.SplitPlans),
 	},
 	{
+		Name:       "cut-layers",
+		Title:      "packets in r slices; a processor computes one slice of a group of each layer",
+		Problem:    "DFT, Vandermonde, lch and Moore matrices of K = r^D <= 1024, as dft, draw-and-loose, additive-fft, moore",
+		C1:         "D*ceil((r-1)/p) + ceil(r/p); (D+1)*ceil((r-1)/p) in any order",
+		C2:         "C1/r packets",
+		Source:     "ours",
+		Example:    "--field 257 --matrix dft -k 16",
+		Structured: true,
+		Make: func(p *Problem) ([]plan.Plan, error) {
+			return structured.CutPlans(p.Task(), p.factor(), p.Order == Any)
+		},
+	},
+	{
 		Name:    "prepare-and-shoot",
 		Title:   "the paper's universal algorithm, corrected",
 		Problem: "any A, K, p",

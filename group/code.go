@@ -182,12 +182,15 @@ func (r *repair) compile(o *Options, bytes int64) (plan.Plan, error) {
 		if t := m.Time(cost); t < least {
 			r.plan, least = q, t
 		}
-		if 2*time.Duration(cost.C1)*o.Network.Latency < least {
+		if 2*time.Duration(cost.C1)*o.Network.Latency < least || len(p.Inputs) > mostAtOnce {
 			break
 		}
 	}
 	return r.plan, nil
 }
+
+// mostAtOnce is the most nodes for which another plan is worth the time that it takes to make.
+const mostAtOnce = 256
 
 // leastPiece is how many bytes a message is worth having.
 const leastPiece = 64 << 10

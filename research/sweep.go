@@ -51,6 +51,7 @@ func UsualSweep() Sweep {
 		{Matrix: "lch", Field: "2^16", Processors: []int{16, 64, 256, 1024}},
 		{Matrix: "moore", Field: "2^16", Processors: []int{4, 8, 16}},
 		{Matrix: "gabidulin", Field: "2^16", Processors: []int{4, 8}},
+		{Matrix: "cauchy", Field: "257", Processors: []int{27, 48, 54}}, // 3h² and 6h², which lifted takes
 	}
 	sinks := []func(k int) int{
 		func(int) int { return 1 }, func(k int) int { return max(1, k/10) }, func(k int) int { return max(2, k/4) }, func(k int) int { return 4 * k },

@@ -140,7 +140,9 @@ static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_S
 		long passed = volley_now() - begun;
 		if (rc != MPI_SUCCESS || *over > 0 || *wanted > 0 || passed > limit) return rc;
 		if (waited + passed < spin) {
-			if (crowded) sched_yield(); // to a rank that has something to send
+			// To a rank that has something to send. In short waits that is left to the library: to yield
+			// twice for each look would cost two changes of the running rank.
+			if (crowded && waited + passed > 1000000) sched_yield();
 			continue;
 		}
 		long d = waited + passed, e = idle + passed > pace ? idle + passed : pace;
@@ -295,7 +297,7 @@ func (s *requests) poll() error {
 
 // pollFor polls until a request is over, somebody else wants the lock, or mostPoll has
 // passed, in a wait that has lasted so long and spins for spin. Where ranks are crowded, it yields its
-// core between polls. It sleeps in C, as the runtime's own timers are for milliseconds and what it does
+// core between polls after 1 ms. It sleeps in C, as the runtime's own timers are for milliseconds and what it does
 // around each of many short calls takes more than the polls.
 func (s *requests) pollFor(waited, spin time.Duration, crowded bool, wanted *atomic.Int32) error {
 	yields := C.int(0)

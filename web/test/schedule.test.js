@@ -73,7 +73,7 @@ test("algorithm and p change the schedule; the address has all of it", async () 
   await page.locator("select[name=algorithm]").selectOption("universal");
   await page.locator("input[name=ports]").fill("3");
   await page.getByText("2 rounds").first().waitFor();
-  assert.equal(await page.locator(".command code").textContent(), "volley plan --algorithm universal -p 3 -k 16");
+  assert.equal(await page.locator(".command code").textContent(), "volley plan --model paper --algorithm universal -p 3 -k 16");
   await page.waitForFunction(() => location.hash === "#/schedule?k=16&p=3&algorithm=universal");
   const again = await explorer.show(new URL(page.url()).hash);
   assert.equal(await again.page.locator("path.arrow").count(), await page.locator("path.arrow").count());

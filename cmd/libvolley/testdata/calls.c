@@ -186,6 +186,12 @@ int main(int argc, char **argv) {
 
 	o.matrix = "no such";
 	expect("a wrong matrix", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &o), VOLLEY_USAGE, "no such");
+	volley_options bad = {.network = "fast"};
+	expect("a wrong network", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &bad), VOLLEY_USAGE, "want a rate");
+	bad = (volley_options){.network = "wan", .ports = 2};
+	expect("two models", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &bad), VOLLEY_USAGE, "leave one of them 0");
+	bad = (volley_options){.ports = -1};
+	expect("a wrong number of ports", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &bad), VOLLEY_USAGE, "-1 ports");
 	o.matrix = NULL;
 	o.field = "2^16";
 	expect("another field", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &o), VOLLEY_OK, "");

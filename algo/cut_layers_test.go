@@ -1,0 +1,75 @@
+package algo_test
+
+import (
+	"fmt"
+	"testing"
+
+	"volley/algo"
+	"volley/field/fieldtest"
+	"volley/internal/verifyall"
+	"volley/matrix"
+	"volley/sim"
+	"volley/verify"
+)
+
+// TestCutLayersCost compares costs with the formula, and with the table of the theory, whose
+// results are in any order.
+func TestCutLayersCost(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	for _, c := range []struct {
+		k, ports int
+		any      string // C1/C2 in packets, of each radix that no other one beats
+		natural  string
+	}{
+		{16, 1, "5/2.5 9/2.25", "6/3 10/2.5"},
+		{64, 1, "7/3.5 12/3 21/2.625", "8/4 13/3.25 22/2.75"},
+		{64, 3, "4/1", "5/1.25 9/1.125"},
+		{256, 1, "9/4.5 15/3.75 45/2.8125", "10/5 16/4 46/2.875"},
+	} {
+		for order, want := range map[algo.Order]string{algo.Any: c.any, algo.Natural: c.natural} {
+			plans := must(lookup(t, "cut-layers").Plans(problem(t, must(matrix.DFT(f, c.k))(t), c.ports, order)))(t)
+			got := ""
+			for _, q := range plans {
+				cost := sim.Count(q)
+				got += fmt.Sprintf(" %d/%v", cost.C1, cost.PacketC2())
+			}
+			if got != " "+want {
+				t.Errorf("K=%d p=%d, %v:%s, want %s", c.k, c.ports, order, got, want)
+			}
+		}
+	}
+}
+
+// TestCutLayersTransfer compares transfer matrices with A, for the matrices of products of layers.
+func TestCutLayersTransfer(t *testing.T) {
+	plans := map[string]int{}
+	for _, name := range []string{"257", "163", "2^8", "2^16", "61"} {
+		f := fieldtest.Parse(t, name)
+		for _, k := range []int{4, 8, 9, 16, 25, 27, 32, 36, 64, 81, 100, 121, 128, 144, 169, 196, 225, 243, 256} {
+			if k > verifyall.Most(36, 256) {
+				continue
+			}
+			for what, m := range structuredMatrices(t, f, k) {
+				for ports := 1; ports <= min(4, k-1); ports++ {
+					for _, order := range []algo.Order{algo.Natural, algo.Any} {
+						list, err := lookup(t, "cut-layers").Plans(problem(t, m, ports, order))
+						if err != nil {
+							continue
+						}
+						for _, q := range list {
+							plans[what]++
+							if err := verify.Check(q, m); err != nil {
+								t.Errorf("%s over %s, K=%d p=%d, %v, %s: %v", what, name, k, ports, order, q.Info().Parameters, err)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, what := range []string{"dft", "inverse dft", "vandermonde", "lch", "moore"} {
+		if plans[what] == 0 {
+			t.Errorf("no plan of %s was checked: %v", what, plans)
+		}
+	}
+}
