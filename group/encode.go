@@ -217,10 +217,11 @@ func (x *check) end() {
 
 func (x *check) blockBytes() int64 { return int64(x.block * x.code.field.SymbolBytes()) }
 
-// add takes the next parts of symbols.
+// add takes the next parts of symbols: of each as many as the plan cuts a packet into.
 func (x *check) add(symbols []symbol, parts [][]byte) {
-	for i, s := range symbols {
-		x.prints[s.node-x.first][x.code.chunk(s)].Add(parts[i])
+	for i, part := range parts {
+		s := symbols[i*len(symbols)/len(parts)]
+		x.prints[s.node-x.first][x.code.chunk(s)].Add(part)
 	}
 }
 

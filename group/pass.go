@@ -158,7 +158,7 @@ func (n *work) compareMoved(ctx context.Context, follows bool) error {
 }
 
 // mostWindow bounds the data and parity of a window in a process, in bytes.
-const mostWindow = 32 << 20
+const mostWindow = 64 << 20
 
 // windowRows returns how many rows a window has, at all ranks.
 func (p *pass) windowRows() int {
