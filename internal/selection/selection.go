@@ -381,7 +381,8 @@ func (s *Selection) Options(m sim.Model) []volley.Option {
 	} else {
 		list = append(list, volley.WithNetwork(m.Network))
 	}
-	if s.Whole || s.Process && s.Algorithm == algo.Auto { // pieces save nothing that goes nowhere
+	here := s.Process && s.ByModel != PaperModel && s.Network == "" && s.Algorithm == algo.Auto
+	if s.Whole || here { // pieces save nothing of what goes nowhere
 		list = append(list, volley.WithWholePackets())
 	}
 	if s.Separate {
