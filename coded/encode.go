@@ -193,7 +193,7 @@ func (j *encodeJob) gather(m *Manifest) (perm fs.FileMode, err error) {
 func (j *encodeJob) manifest(r *volley.Report) *Manifest {
 	m := &Manifest{
 		Format: Format, Version: Version,
-		Field: r.Field, Algorithm: r.Algorithm, Processors: r.K, Sinks: r.Sinks, Ports: r.Ports,
+		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
 		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
 		Matrix: Matrix{Family: j.e.Matrix.Family, Inverse: j.e.Matrix.Inverse, Base: matrix.BaseOf(j.plain), Columns: r.Columns},
 	}

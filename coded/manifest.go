@@ -34,10 +34,8 @@ type Manifest struct {
 
 	Field      string `json:"field"`
 	Matrix     Matrix `json:"matrix"`
-	Algorithm  string `json:"algorithm"`
 	Processors int    `json:"processors"`      // with an initial packet
 	Sinks      int    `json:"sinks,omitempty"` // coded packets, where not as many
-	Ports      int    `json:"ports"`
 
 	SymbolBytes      int   `json:"symbol_bytes"`       // of a symbol in a coded file
 	SymbolsPerPacket int64 `json:"symbols_per_packet"` // initial packets are padded to it with zeros
@@ -46,6 +44,10 @@ type Manifest struct {
 	// stream of that many bits for each symbol. It is 0 where the inputs were
 	// symbols already.
 	BitsPerSymbol int `json:"bits_per_symbol"`
+
+	// Algorithm and Ports were those of the plan. Manifests had them once.
+	Algorithm string `json:"algorithm,omitempty"`
+	Ports     int    `json:"ports,omitempty"`
 
 	Files  []Entry `json:"files"`
 	Inputs []Entry `json:"inputs"`

@@ -8,7 +8,7 @@ let directory, report, trace;
 const explorer = new Explorer(async ({ directory: there, volley }) => {
   directory = there;
   [report, trace] = [join(directory, "report.json"), join(directory, "trace.json")];
-  writeFileSync(report, await run(volley, ["encode", "-o", join(directory, "coded"), "--json", "--trace", trace, join(repository, "examples/packets")]));
+  writeFileSync(report, await run(volley, ["encode", "--model", "paper", "-o", join(directory, "coded"), "--json", "--trace", trace, join(repository, "examples/packets")]));
 });
 
 test("a report and a trace are loaded", async () => {
@@ -26,7 +26,7 @@ test("a report and a trace are loaded", async () => {
 test("a report is loaded where it is dropped, on any view", async () => {
   const opened = await explorer.show("#/schedule?k=4");
   const { page } = opened;
-  const text = JSON.stringify(await explorer.json("encode", "--model", "paper", "-o", join(directory, "dropped"), "--json", join(repository, "examples/packets")));
+  const text = JSON.stringify(await explorer.json("encode", "-o", join(directory, "dropped"), "--json", join(repository, "examples/packets")));
   const transfer = await page.evaluateHandle((data) => {
     const t = new DataTransfer();
     t.items.add(new File([data], "report.json", { type: "application/json" }));
