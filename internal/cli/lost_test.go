@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -333,6 +334,10 @@ func TestCopies(t *testing.T) {
 func TestHangUp(t *testing.T) {
 	binary := asProcess(t)
 	for _, ignored := range []bool{false, true} {
+		if !ignored && signal.Ignored(syscall.SIGHUP) {
+			t.Log("these tests run under nohup, as their children do: only that is tested")
+			continue
+		}
 		in := t.TempDir()
 		for k := range 4 { // large and sparse: nothing to read from the disk, and no end before the signal
 			f, err := os.Create(filepath.Join(in, fmt.Sprint("packet.", k)))
