@@ -295,7 +295,7 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	}
 	s.Assumed = ""
 	name, by := s.Network, ""
-	if s.Process && name == "" && s.ByModel != PaperModel {
+	if s.inProcess() {
 		name, s.Assumed = process, "chosen for one process, in which messages cost next to nothing"
 	}
 	if name == process {
@@ -304,7 +304,8 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	if measured != nil {
 		by = fmt.Sprintf("that volley tune measured on %s: %v", measured.Date.Format(time.DateOnly), measured.Place)
 		if gamma, ok := measured.Gamma(f.Name()); ok {
-			if m.Gamma = gamma; s.Assumed != "" {
+			m.Gamma = gamma
+			if s.Assumed != "" {
 				s.Assumed += ", with the γ " + by
 			}
 		}
@@ -349,6 +350,11 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	return m, nil
 }
 
+// inProcess reports whether plans are for processors of one process, as no flag says otherwise.
+func (s *Selection) inProcess() bool {
+	return s.Process && s.Network == "" && s.ByModel != PaperModel
+}
+
 // Paper returns the selection by the model of the paper, with the defaults of its flags.
 func (s *Selection) Paper() *Selection {
 	paper := *s
@@ -381,8 +387,7 @@ func (s *Selection) Options(m sim.Model) []volley.Option {
 	} else {
 		list = append(list, volley.WithNetwork(m.Network))
 	}
-	here := s.Process && s.ByModel != PaperModel && s.Network == "" && s.Algorithm == algo.Auto
-	if s.Whole || here { // pieces save nothing of what goes nowhere
+	if s.Whole || s.inProcess() && s.Algorithm == algo.Auto { // pieces save nothing of what goes nowhere
 		list = append(list, volley.WithWholePackets())
 	}
 	if s.Separate {
