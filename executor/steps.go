@@ -38,6 +38,12 @@ func (c *compiler) sortedSources(list []int, values ...int) []int {
 	return slices.Compact(list)
 }
 
+// waits reports whether a value is a sum that no step has yet.
+func (c *compiler) waits(id int) bool {
+	v := &c.values[id]
+	return v.kind == sumValue && v.step < 0
+}
+
 // assignSteps makes a step of the messages of a round that need the same, those that need the
 // least first, and a last one of the outputs that need others. Every value is computed in the first
 // step that needs it.
@@ -73,6 +79,12 @@ func (c *compiler) assignSteps() {
 				}
 			}
 		}
+		before := make([][]int, len(c.ends)) // what they need as the round begins
+		for k, id := range c.ends {
+			if len(order) > 0 && c.waits(id) {
+				before[k] = c.sortedSources(nil, id)
+			}
+		}
 		for len(order) > 0 {
 			n := 1
 			for n < len(order) && slices.Equal(needs[order[n]], needs[order[0]]) {
@@ -84,8 +96,10 @@ func (c *compiler) assignSteps() {
 				values = append(values, r.sends[k].slots...)
 				x.sends = append(x.sends, r.sends[k])
 			}
-			for _, id := range c.ends { // of the same sources, so that these are read once
-				if v := &c.values[id]; v.kind == sumValue && v.step < 0 && slices.Equal(c.sortedSources(nil, id), needs[order[0]]) {
+			for k, id := range c.ends { // of the same sources, so that these are read once
+				// Steps of this round add sources that no message of it has: what differed before differs still.
+				same := slices.Equal(before[k], needs[order[0]])
+				if same && c.waits(id) && slices.Equal(c.sortedSources(nil, id), needs[order[0]]) {
 					values = append(values, id)
 				}
 			}
