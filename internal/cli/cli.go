@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
+	"volley/engine/ssh"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/transport"
@@ -41,16 +42,23 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return runSession(ctx, new(session), args, stdout, stderr)
+}
+
+func runSession(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
 	cmd := newCommand(stderr)
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	s := new(session)
 	err := cmd.ExecuteContext(context.WithValue(ctx, sessionKey{}, s))
 	if s.party == nil && !s.alone && err != nil && commOf(args) != "" { // the others may be waiting
 		s.party, _ = join(context.Background(), commOf(args), volley.DefaultTimeout)
 	}
-	return s.end(err, func(text string) { printable.Fprintf(stderr, "volley: %s\n", text) })
+	return s.end(err, func(text string) {
+		if text != "" { // a launch has said it
+			printable.Fprintf(stderr, "volley: %s\n", text)
+		}
+	})
 }
 
 // end ends a session with an error, which one process of all says, and returns the exit
@@ -59,6 +67,17 @@ func (s *session) end(err error, say func(string)) int {
 	mine := ending{Code: exitCode(err)}
 	if err != nil {
 		mine.Text = message(err)
+	}
+	switch {
+	case s.report != nil:
+		mine.Heard = errors.Is(err, ssh.ErrGone)
+		if aborted := new(transport.AbortError); errors.As(err, &aborted) {
+			mine.Heard = mine.Heard || aborted.Rank != s.party.Rank()
+		} else if err != nil && s.party != nil && mine.Code != exitWrong {
+			s.party.Abort(err)
+		}
+		s.report(mine)
+		return mine.Code
 	}
 	if s.party == nil || !s.party.job() {
 		if err != nil {
@@ -124,7 +143,12 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
 	cobra.EnableCommandSorting = false // the usual ones first
-	cmd.AddCommand(newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newAlgorithms(), newFields())
+	cmd.AddCommand(newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newAlgorithms(), newFields())
+	for _, verb := range cmd.Commands() {
+		if verb.Flags().Lookup("comm") != nil {
+			launchable(verb)
+		}
+	}
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 
 	"volley"
 	"volley/collective"
+	"volley/engine"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/transport/local"
@@ -89,9 +90,13 @@ type ending struct {
 // A session is a run of the command line. The verb that joins others leaves the party
 // there, and errors come out by it.
 type session struct {
-	verb  string // what this process does
-	party *party
-	alone bool // the others did not come
+	verb   string // what this process does
+	party  *party
+	alone  bool          // the others did not come
+	place  *engine.Place // TMP
+	table  []string
+	node   start        // what the launch says of this rank
+	report func(ending) // tells the launch how this rank ended; nil: there is none
 }
 
 type sessionKey struct{}
@@ -103,6 +108,13 @@ func join(ctx context.Context, name string, limit time.Duration) (*party, error)
 		return nil, err
 	}
 	s, ok := ctx.Value(sessionKey{}).(*session)
+	if ok && s.place != nil && s.party == nil {
+		c.join = func(limit time.Duration) (*party, error) {
+			t, err := s.place.Join(ctx, s.table, limit)
+			return &party{Transport: t, part: func(mine ending, say func(string)) int { panic("x") }}, err
+		}
+		name = "grpc"
+	}
 	if ok && s.party != nil {
 		return s.party, nil
 	}

@@ -79,6 +79,9 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
 	}
+	if s, ok := cmd.Context().Value(sessionKey{}).(*session); ok && s.node.Name != "" {
+		options.Names, options.Absent = []string{s.node.Name}, []string{s.node.Absent}
+	}
 	dirs = slices.Clone(args)
 	if o.party.job() && len(args) > 1 && !strings.Contains(args[0], rankWord) { // those of all
 		first, end := executor.Hosted(len(args), o.party.Rank(), o.party.Size())
