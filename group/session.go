@@ -40,6 +40,7 @@ type session struct {
 	members  map[int]*Member        // of the nodes here
 	gone     []int                  // nodes whose records no node has any more
 	records  map[int]map[int][]byte // of nodes here that lack some: all that they store
+	out      map[int]bool           // nodes that are recovered elsewhere; nil: each where it is
 	adopt    bool                   // what was made without a key gets one
 }
 
