@@ -58,14 +58,20 @@ func (e *Endpoint) Rank() int { return e.rank }
 func (e *Endpoint) Size() int { return len(e.addresses) }
 
 // Cores returns this rank's share of the cores of its machine.
-func (e *Endpoint) Cores() int {
-	here, own := 0, hostOf(e.addresses[e.rank])
+func (e *Endpoint) Cores() int { return max(1, runtime.GOMAXPROCS(0)/e.here()) }
+
+// Overlaps returns whether there are several machines, or more cores than ranks.
+func (e *Endpoint) Overlaps() bool { return e.here() < e.Size() || e.Size() < runtime.NumCPU() }
+
+// here returns how many ranks have the host of this one.
+func (e *Endpoint) here() (n int) {
+	own := hostOf(e.addresses[e.rank])
 	for _, address := range e.addresses {
 		if hostOf(address) == own {
-			here++
+			n++
 		}
 	}
-	return max(1, runtime.GOMAXPROCS(0)/here)
+	return n
 }
 
 func hostOf(address string) string {

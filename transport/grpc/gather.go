@@ -55,7 +55,9 @@ func (l *Listener) Gather(ctx context.Context, address string, mine Record, limi
 		ctx, cancel = context.WithTimeout(ctx, limit+connectTime) // rank 0 says who is missing
 		defer cancel()
 	}
-	conn, err := l.client(address)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	conn, err := l.client(address, cancel)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,7 @@ func (l *Listener) Gather(ctx context.Context, address string, mine Record, limi
 	}
 	var answer []byte
 	if err := conn.Invoke(ctx, "/"+service+"/"+gatherMethod, &text, &answer, rpc.WaitForReady(true), rpc.MaxCallRecvMsgSize(mostAnswer)); err != nil {
-		return nil, fmt.Errorf("rank %d cannot meet rank 0 at %s: %s", mine.Rank, address, status.Convert(err).Message())
+		return nil, fmt.Errorf("rank %d cannot meet rank 0 at %s: %w", mine.Rank, address, reason(ctx, err))
 	}
 	var said answered
 	if err := json.Unmarshal(answer, &said); err != nil || len(said.Records) != mine.Size && said.Error == "" {

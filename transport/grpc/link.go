@@ -43,21 +43,29 @@ func (p *peer) connect() {
 // dial opens a stream and serves it until it ends.
 func (p *peer) dial() error {
 	e := p.e
-	conn, err := e.listener.client(e.addresses[p.rank])
+	ctx, cancel := context.WithCancelCause(metadata.AppendToOutgoingContext(e.streams,
+		helloKey, fmt.Sprintf(helloForm, Protocol, e.session, e.rank, p.rank)))
+	defer cancel(nil)
+	conn, err := e.listener.client(e.addresses[p.rank], cancel)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(e.streams,
-		helloKey, fmt.Sprintf(helloForm, Protocol, e.session, e.rank, p.rank)))
-	defer cancel()
-	late := time.AfterFunc(connectTime, cancel)
+	late := time.AfterFunc(connectTime, func() { cancel(nil) })
 	s, err := conn.NewStream(ctx, &exchange, "/"+service+"/"+exchange.StreamName, rpc.WaitForReady(true))
 	if err != nil {
-		return errors.New(status.Convert(err).Message())
+		return reason(ctx, err)
 	}
 	late.Stop()
 	return p.serve(s)
+}
+
+// reason returns why a call failed.
+func reason(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrStranger) {
+		return cause
+	}
+	return errors.New(status.Convert(err).Message())
 }
 
 // serve sends and takes frames until the stream ends.
@@ -85,7 +93,7 @@ func (p *peer) serve(s stream) error {
 	for {
 		if err := s.RecvMsg(take); err != nil {
 			if wrong == nil {
-				wrong = errors.New(status.Convert(err).Message())
+				wrong = reason(s.Context(), err)
 			}
 			return wrong
 		}

@@ -3,6 +3,7 @@ package grpc
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"math"
 	"net"
 	"slices"
@@ -57,7 +58,7 @@ func Serve(at net.Listener, security *tls.Config) *Listener {
 	stream, unary := exchange, rpc.MethodDesc{MethodName: gatherMethod, Handler: l.gather}
 	stream.Handler = l.accept
 	l.server = rpc.NewServer(
-		rpc.Creds(guard{l.security, l}), rpc.ForceServerCodecV2(codec{}), rpc.ConnectionTimeout(handshakeTime),
+		rpc.Creds(guard{l.security, l, nil}), rpc.ForceServerCodecV2(codec{}), rpc.ConnectionTimeout(handshakeTime),
 		rpc.MaxRecvMsgSize(headerBytes+frameBytes), rpc.MaxSendMsgSize(math.MaxInt32), rpc.MaxConcurrentStreams(4), rpc.MaxHeaderListSize(4<<10),
 		rpc.InitialWindowSize(streamWindow), rpc.InitialConnWindowSize(connWindow),
 		rpc.ReadBufferSize(frameBytes), rpc.WriteBufferSize(frameBytes), rpc.SharedWriteBuffer(true),
@@ -69,10 +70,11 @@ func Serve(at net.Listener, security *tls.Config) *Listener {
 	return l
 }
 
-// client returns a connection to a rank, which is made when it is used.
-func (l *Listener) client(address string) (*rpc.ClientConn, error) {
+// client returns a connection to a rank, which is made when it is used. Stranger is called where the peer may not
+// take part.
+func (l *Listener) client(address string, stranger func(error)) (*rpc.ClientConn, error) {
 	return rpc.NewClient("passthrough:///"+address,
-		rpc.WithTransportCredentials(l.security), rpc.WithDefaultCallOptions(rpc.ForceCodecV2(codec{})),
+		rpc.WithTransportCredentials(guard{l.security, l, stranger}), rpc.WithDefaultCallOptions(rpc.ForceCodecV2(codec{})),
 		rpc.WithNoProxy(), rpc.WithDisableRetry(), rpc.WithDisableServiceConfig(), rpc.WithDisableHealthCheck(),
 		rpc.WithInitialWindowSize(streamWindow), rpc.WithInitialConnWindowSize(connWindow),
 		rpc.WithReadBufferSize(frameBytes), rpc.WithWriteBufferSize(frameBytes), rpc.WithSharedWriteBuffer(true),
@@ -129,10 +131,14 @@ func (g gate) Accept() (net.Conn, error) {
 	return c, nil
 }
 
+// ErrStranger is to be wrapped by the errors of a tls.Config's VerifyConnection: the peer may not take part.
+var ErrStranger = errors.New("refused")
+
 // guard notes when handshakes end, and logs those that fail.
 type guard struct {
 	credentials.TransportCredentials
-	l *Listener
+	l        *Listener
+	stranger func(error) // of a connection that this rank opens
 }
 
 func (g guard) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -146,6 +152,15 @@ func (g guard) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, erro
 	return secured, info, err
 }
 
+// ClientHandshake ends the call at once where the peer is a stranger: it would stay one.
+func (g guard) ClientHandshake(ctx context.Context, authority string, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secured, info, err := g.TransportCredentials.ClientHandshake(ctx, authority, c)
+	if errors.Is(err, ErrStranger) {
+		g.stranger(err)
+	}
+	return secured, info, err
+}
+
 func (g guard) Clone() credentials.TransportCredentials {
-	return guard{g.TransportCredentials.Clone(), g.l}
+	return guard{g.TransportCredentials.Clone(), g.l, g.stranger}
 }
