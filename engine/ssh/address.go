@@ -37,7 +37,9 @@ func Parse(arg string) (Address, error) {
 	} else {
 		colon := strings.IndexByte(arg, ':')
 		if at := strings.IndexByte(arg, '['); at >= 0 && at < colon {
-			colon = at + strings.Index(arg[at:], "]:") + 1
+			if colon = at + strings.Index(arg[at:], "]:") + 1; colon == at {
+				return a, fmt.Errorf("%q: %q has no end", arg, "[")
+			}
 		}
 		if slash := strings.IndexByte(arg, '/'); colon <= 0 || slash >= 0 && slash < colon {
 			return a, nil

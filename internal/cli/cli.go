@@ -45,6 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return runSession(ctx, new(session), args, stdout, stderr)
 }
 
+// runSession is run in a session that knows its place.
 func runSession(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
 	cmd := newCommand(stderr)
 	cmd.SetArgs(args)
@@ -68,26 +69,18 @@ func (s *session) end(err error, say func(string)) int {
 	if err != nil {
 		mine.Text = message(err)
 	}
-	switch {
-	case s.report != nil:
-		mine.Heard = errors.Is(err, ssh.ErrGone)
-		if aborted := new(transport.AbortError); errors.As(err, &aborted) {
-			mine.Heard = mine.Heard || aborted.Rank != s.party.Rank()
-		} else if err != nil && s.party != nil && mine.Code != exitWrong {
-			s.party.Abort(err)
-		}
-		s.report(mine)
-		return mine.Code
-	}
 	if s.party == nil || !s.party.job() {
-		if err != nil {
+		switch {
+		case s.at != nil:
+			s.at.report(mine)
+		case err != nil:
 			say(mine.Text)
 		}
 		return mine.Code
 	}
-	if aborted := new(transport.AbortError); errors.As(err, &aborted) && aborted.Rank != s.party.Rank() {
+	if aborted := new(transport.AbortError); errors.As(err, &aborted) && aborted.Rank != s.party.Rank() || errors.Is(err, ssh.ErrGone) {
 		mine.Heard = true
-	} else if err != nil {
+	} else if err != nil && mine.Code != exitWrong { // which all find
 		s.party.Abort(err)
 	}
 	return s.party.part(mine, say)

@@ -112,7 +112,7 @@ func TestLaunch(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		damage(t, filepath.Join(dirs[1], "ckpt"))
-		if r := volleyRun(again...); r.code != exitWrong || !strings.Contains(r.stdout, "damaged") || strings.Count(r.stderr, "volley: ") != 1 {
+		if r := volleyRun(again...); r.code != exitWrong || !strings.Contains(r.stdout, "damaged") || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
 			t.Fatalf("damage: %+v", r)
 		}
 		mustRun(t, append([]string{"recover"}, dirs...)...)
@@ -223,9 +223,9 @@ func TestLaunchErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{with("--tolerate", "1"), exitFailed, fmt.Sprintf("host1:%s: %s is busy: volley verify uses it since", dirs[1], dirs[1])},
+		{with("--tolerate", "1"), exitFailed, fmt.Sprintf("rank 1 (host1): %s is busy: volley verify uses it since", dirs[1])},
 		{with("--tolerate", "1", "dead:/x"), exitFailed, "no connection to dead: ssh: connect to host dead port 22: No route to host"},
-		{with("--tolerate", "1", "mute:/x"), exitFailed, "volley at mute ended"},
+		{with("--tolerate", "1", "mute:/x"), exitFailed, "the connection to mute has ended"},
 		{with("--tolerate", "1", "-x:/x"), exitUsage, "unknown shorthand flag"},
 		{with("--tolerate", "1", "--", "-x:/x"), exitUsage, `"-x" is no host`},
 		{with("--tolerate", "1", "host7:"), exitUsage, "no path after the host"},
@@ -241,7 +241,7 @@ func TestLaunchErrors(t *testing.T) {
 		{[]string{"recover", "--to", "{host}:/x", "a:/x", "b:/x"}, exitUsage, "--to {host}:/x"},
 	} {
 		r := volleyRun(c.args...)
-		if r.code != c.code || !strings.Contains(r.stderr, c.want) || strings.Count(r.stderr, "volley: ") != 1 {
+		if r.code != c.code || !strings.Contains(r.stderr, c.want) || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
 			t.Errorf("volley %s: %+v: want exit %d and one error, %q", strings.Join(c.args, " "), r, c.code, c.want)
 		}
 		if strings.Contains(c.want, "busy") {

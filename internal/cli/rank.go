@@ -70,22 +70,45 @@ func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
 	if err := p.Receive(&run); err != nil {
 		return err
 	}
-	place, err := engine.Listen(run)
-	if err != nil {
-		return p.Send(said{End: &ending{Text: message(err), Code: exitCode(err)}})
+	at := &place{start: s, parent: p}
+	var err error
+	if at.Place, err = engine.Listen(run); err != nil {
+		at.report(ending{Text: message(err), Code: exitCode(err)})
+		return nil
 	}
-	if err := p.Send(said{Listen: place.Address()}); err != nil {
+	if err := p.Send(said{Listen: at.Address()}); err != nil {
 		return err
 	}
-	var table []string
-	if err := p.Receive(&table); err != nil {
+	if err := p.Receive(&at.table); err != nil {
 		return err
 	}
-	in := &session{place: place, table: table, node: s, report: func(e ending) { p.Send(said{End: &e}) }}
-	runSession(ctx, in, s.Args, output{p}, cmd.ErrOrStderr())
+	runSession(ctx, &session{at: at}, s.Args, output{p}, cmd.ErrOrStderr())
 	<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
 	return nil
 }
+
+// A place is that of a rank in a launch.
+type place struct {
+	*engine.Place
+	start
+	table  []string // of all ranks' addresses
+	parent *ssh.Parent
+}
+
+// join is that of a comm.
+func (p *place) join(limit time.Duration) (*party, error) {
+	t, err := p.Join(context.Background(), p.table, limit)
+	if err != nil {
+		return nil, err
+	}
+	return &party{Transport: t, part: func(mine ending, _ func(string)) int {
+		p.report(mine)
+		return mine.Code
+	}}, nil
+}
+
+// report tells the launch how this rank has ended.
+func (p *place) report(mine ending) { p.parent.Send(said{End: &mine}) }
 
 // output sends what a verb prints.
 type output struct{ *ssh.Parent }
