@@ -136,12 +136,11 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
 	cobra.EnableCommandSorting = false // the usual ones first
-	cmd.AddCommand(newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newAlgorithms(), newFields())
-	for _, verb := range cmd.Commands() {
-		if verb.Flags().Lookup("comm") != nil {
-			launchable(verb)
-		}
+	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus()} {
+		launchable(verb)
+		cmd.AddCommand(verb)
 	}
+	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newAlgorithms(), newFields())
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }

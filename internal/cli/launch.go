@@ -32,8 +32,8 @@ const hostWord = "{host}"
 func launchable(cmd *cobra.Command) {
 	f := cmd.Flags()
 	end := flagGroup(cmd, "Run")
-	command := f.String("ssh", "ssh", "`CMD` for ssh, with arguments, for directories given as HOST:DIR")
-	program := f.String("remote-path", "volley", "`FILE` that volley is on these hosts")
+	command := f.String("ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
+	program := f.String("remote-path", "volley", "`FILE` of volley on these hosts")
 	copied := f.Bool("copy-binary", false, "copy this volley to these hosts for the run")
 	end()
 	here := cmd.RunE
