@@ -126,7 +126,7 @@ func TestLaunchHosts(t *testing.T) {
 		t.Helper()
 		for begun := time.Now(); ; {
 			r := l.run(t, verb, dirs...)
-			if strings.Contains(r.stderr, "Connection refused") && time.Since(begun) < 20*time.Second { // sshd is starting
+			if r.code != exitOK && strings.Contains(r.stderr, "Connection refused") && time.Since(begun) < 20*time.Second { // sshd is starting
 				continue
 			}
 			if r.code != exitOK {
