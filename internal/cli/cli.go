@@ -41,14 +41,18 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return runSession(ctx, new(session), args, stdout, stderr)
+}
+
+func runSession(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
 	cmd := newCommand(stderr)
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	s := new(session)
-	err := cmd.ExecuteContext(context.WithValue(ctx, sessionKey{}, s))
-	if s.party == nil && !s.alone && err != nil && commOf(args) != "" { // the others may be waiting
-		s.party, _ = join(context.Background(), commOf(args), volley.DefaultTimeout)
+	ctx = context.WithValue(ctx, sessionKey{}, s)
+	err := cmd.ExecuteContext(ctx)
+	if verb, rest, unknown := cmd.Find(args); s.party == nil && !s.alone && err != nil && unknown == nil && verb.Flags().Lookup("comm") != nil {
+		s.joinAnyhow(rest) // the others may be waiting
 	}
 	return s.end(err, func(text string) { printable.Fprintf(stderr, "volley: %s\n", text) })
 }
