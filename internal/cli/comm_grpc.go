@@ -154,10 +154,10 @@ func partGRPC(place *engine.Place, rank int, mine ending, say func(string)) int 
 		for _, line := range sayings(all) {
 			say(line)
 		}
-	case rank == 0 && err != nil:
-		say(fmt.Sprintf("some ranks do not say how they ended: %v", err))
 	case len(records) == 0 && mine.Text != "": // rank 0 cannot
 		say(fmt.Sprintf("rank %d: %s", rank, mine.Text))
+	case len(records) == 0, rank == 0 && err != nil:
+		say(fmt.Sprintf("rank %d does not hear how others ended: %v", rank, err))
 	}
 	if err != nil {
 		return max(mine.Code, worst(all), exitFailed)
