@@ -26,7 +26,7 @@ func flagGroup(cmd *cobra.Command, name string) (end func()) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
 	return func() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !before[f.Name] {
+			if !before[f.Name] && f.Annotations[groupKey] == nil {
 				f.Annotations = map[string][]string{groupKey: {name}}
 			}
 		})
