@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"math/bits"
 	"math/rand/v2"
@@ -15,54 +16,56 @@ import (
 type Seed [32]byte
 
 // A Fingerprint is a short linear function of a packet, drawn at random. The packet is cut into
-// blocks of B symbols, the last one padded with zeros, and e sums Σ_b r_{c,b}·block_b are taken
-// for c = 1 … e, with the r_{c,b} drawn from the seed. These sums are then cut into blocks of 16
-// bytes, or of one symbol where that is longer, and summed in m ways.
+// blocks of B symbols, the last one padded with zeros, and these into batches of 32. Of them e sums
+// Σ_g s_{c,g}·Σ_b r_{c,b}·block_{g,b} are taken, for c = 1 … e, with r and s drawn from the seed. The sums
+// together are cut into blocks of 32 bytes, and of these m such sums are taken. Of each of the m one symbol is
+// left: the sum of its symbols with random coefficients.
 //
-// It is linear. If y = Σ_i a_i·x_i then the fingerprint of y is Σ_i a_i times that of x_i, for
-// the same seed. If y is any other packet over the field, that holds with probability at most
-// q^-e + q^-m: the difference is not zero at some position of some block, and whatever it is
-// elsewhere, each r_{c,b} of that block cancels it for one of its q values at most; so it is
-// with the sums. e and m are such that q^-e <= 2^-32 and q^-m <= 2^-40. This takes a y that
-// does not depend on the seed. So a run is checked by comparing its outputs' fingerprints, of
-// some 80 bytes, with the combinations of its inputs'.
+// It is linear. If y = Σ_i a_i·x_i then the fingerprint of y is Σ_i a_i times that of x_i, for the same seed.
+// If y is any other packet over the field, the difference is not zero at some position of some block. Whatever
+// it is elsewhere, r and s cancel it in a sum only where each has one of its q values: with probability at most
+// 2/q in each of the e sums, and at most 3/q in each of the m symbols. So a wrong y has the right fingerprint
+// with probability at most (2/q)^e + (3/q)^m. Exactly it is 1-(1-1/q)^2 and 1-(1-1/q)^3, and e and m are the least
+// with which each power is at most 2^-33: a wrong y passes with probability 2^-32 at most. This takes a y that does
+// not depend on the seed. So a run is checked by comparing its outputs' fingerprints, 6 bytes over 2^8, with the
+// combinations of its inputs'.
 type Fingerprint struct {
 	field field.Field
 	seed  Seed
 	rng   *rand.ChaCha8
 	draw  field.Sampler
-	block int      // bytes
-	sums  [][]byte // so far, e blocks
-	next  []byte   // scratch, the size of a sum
-	tail  []byte   // the last block, padded
+	block int // bytes
 
-	// A sum so far and the blocks of a batch that are to be added to it, with
-	// their coefficients by sum: the kernel is worth calling for many blocks at
-	// a time.
-	sources [][]byte
-	coefs   [][]field.Element
+	inner  [][]field.Element // r_{c,b} of a batch, by sum
+	of     field.Map         // the same, once all are drawn
+	sums   [][]byte          // of the batches that are complete
+	batch  [][]byte          // sums of the one that is not, without its outer coefficients
+	next   []byte            // scratch, a block
+	tail   []byte            // the last block, padded
+	number int               // of blocks so far
+	blocks [][]byte          // of these those that are in no sum yet, all of one batch
+
+	drawn   []field.Element // scratch
+	symbols []byte          // the same
 }
 
-// batch is how many blocks are combined in one call of the kernel.
+// batch is how many blocks are combined by the same coefficients. A map of so many reads each block once.
 const batch = 32
 
-// combinations returns the least number e with q^e >= 2^bits.
-func combinations(f field.Field, bits uint) int {
-	want := new(big.Int).Lsh(big.NewInt(1), bits)
-	e, power := 1, f.Order()
-	for power.Cmp(want) < 0 {
-		power.Mul(power, f.Order())
-		e++
-	}
-	return e
+// symbols returns the least number of symbols that are all zero with a probability of at most 2^-33, where
+// each is unless so many random elements are all other than one of q.
+func symbols(f field.Field, elements float64) int {
+	q, _ := new(big.Float).SetInt(f.Order()).Float64()
+	zero := -math.Expm1(elements * math.Log1p(-1/q)) // exact for large q, too
+	return int(math.Ceil(-33 / math.Log2(zero)))
 }
 
 // BlockSymbols returns B for packets of the given number of symbols, W: the power of two next
-// to 2·√W, but 64 to 4096, and no more than hold a packet. Longer blocks need fewer random
+// to √W, but 64 to 4096, and no more than hold a packet. Longer blocks need fewer random
 // numbers, shorter ones less work on the sums. Packets in pieces are cut where blocks end: the
 // blocks are short enough to lengthen a piece by 1/32 at most.
 func BlockSymbols(symbols int64, pieces int) int {
-	power := max(6, min(12, (2+bits.Len64(uint64(symbols)))/2))
+	power := max(6, min(12, bits.Len64(uint64(symbols))/2))
 	block := int64(1) << min(power, bits.Len64(uint64(max(1, symbols)-1)))
 	piece := (symbols + int64(pieces) - 1) / int64(pieces)
 	for pieces > 1 && block > 1 && 32*((piece+block-1)/block*block) > 33*piece {
@@ -74,25 +77,37 @@ func BlockSymbols(symbols int64, pieces int) int {
 // NewFingerprint returns the fingerprint of an empty packet, to be cut into blocks
 // of blockSymbols symbols, see [BlockSymbols], to which [Fingerprint.Add] adds.
 func NewFingerprint(f field.Field, seed Seed, blockSymbols int) *Fingerprint {
-	p := newFingerprint(f, seed, blockSymbols, 32)
+	p := newFingerprint(f, seed, blockSymbols, symbols(f, 2))
 	p.seed = seed
 	return p
 }
 
-func newFingerprint(f field.Field, seed Seed, blockSymbols int, bits uint) *Fingerprint {
+func newFingerprint(f field.Field, seed Seed, blockSymbols, sums int) *Fingerprint {
 	p := &Fingerprint{
-		field: f,
-		rng:   rand.NewChaCha8(seed),
-		draw:  field.NewSampler(f),
-		block: blockSymbols * f.SymbolBytes(),
+		field: f, rng: rand.NewChaCha8(seed), draw: field.NewSampler(f), block: blockSymbols * f.SymbolBytes(),
 	}
-	for range combinations(f, bits) {
-		p.sums = append(p.sums, make([]byte, p.block))
-		p.coefs = append(p.coefs, append(make([]field.Element, 0, 1+batch), field.One))
+	rows, memory := make([]field.Element, sums*batch), make([]byte, (2*sums+1)*p.block)
+	take := func() (block []byte) {
+		block, memory = memory[:p.block], memory[p.block:]
+		return block
 	}
-	p.next = make([]byte, p.block)
-	p.sources = append(make([][]byte, 0, 1+batch), nil)
+	p.inner, p.sums, p.batch = make([][]field.Element, sums), make([][]byte, sums), make([][]byte, sums)
+	for c := range sums {
+		p.inner[c], p.sums[c], p.batch[c] = rows[c*batch:][:0:batch], take(), take()
+	}
+	p.next, p.blocks = take(), make([][]byte, 0, batch)
 	return p
+}
+
+// elements draws so many elements, which are there until the next call.
+func (p *Fingerprint) elements(n int) []field.Element {
+	symbol := p.field.SymbolBytes()
+	p.drawn, p.symbols = slices.Grow(p.drawn[:0], n)[:n], slices.Grow(p.symbols[:0], n*symbol)[:n*symbol]
+	p.draw.Fill(p.symbols, p.rng.Uint64)
+	for i := range p.drawn {
+		p.drawn[i] = field.Symbol(p.field, p.symbols[i*symbol:])
+	}
+	return p.drawn
 }
 
 // Add adds the next bytes of the packet. Their number is a multiple of the block
@@ -107,42 +122,80 @@ func (p *Fingerprint) Add(data []byte) {
 			block = p.tail
 		}
 		data = data[n:]
-		p.sources = append(p.sources, block)
-		for c := range p.coefs {
-			p.coefs[c] = append(p.coefs[c], p.draw.Draw(p.rng.Uint64))
+		p.blocks = append(p.blocks, block)
+		if p.number < batch {
+			for c, e := range p.elements(len(p.inner)) {
+				p.inner[c] = append(p.inner[c], e)
+			}
 		}
-		if len(p.sources) == 1+batch {
+		if p.number++; p.number%batch == 0 {
 			p.flush()
 		}
 	}
 	p.flush()
 }
 
-// flush adds the batch to the sums.
+// flush adds the blocks to the sums of their batch, and the batch to the sums when it is complete.
 func (p *Fingerprint) flush() {
-	if len(p.sources) == 1 {
+	n := len(p.blocks)
+	if n == 0 {
 		return
 	}
-	for c, sum := range p.sums {
-		p.sources[0] = sum
-		p.field.Combine(p.next, p.coefs[c], p.sources)
-		p.sums[c], p.next = p.next, sum
-		p.coefs[c] = p.coefs[c][:1]
+	first, of := (p.number-n)%batch, p.of
+	if of == nil || n < batch {
+		rows := make([][]field.Element, len(p.inner))
+		for c, row := range p.inner {
+			rows[c] = row[first:][:n]
+		}
+		if of = p.field.Map(rows); n == batch {
+			p.of = of
+		}
 	}
-	clear(p.sources)
-	p.sources = p.sources[:1]
+	of.Apply(p.batch, p.blocks, first > 0)
+	clear(p.blocks)
+	p.blocks = p.blocks[:0]
+	if first+n == batch {
+		p.complete()
+	}
 }
 
-// Bytes returns the fingerprint as a packet, as long as that of any other packet over the field.
+// complete adds the batch to the sums.
+func (p *Fingerprint) complete() {
+	for c, outer := range p.elements(len(p.sums)) {
+		p.field.Combine(p.next, []field.Element{field.One, outer}, [][]byte{p.sums[c], p.batch[c]})
+		p.sums[c], p.next = p.next, p.sums[c]
+	}
+}
+
+// Bytes returns the fingerprint of what was added as a packet, as long as that of any other packet over
+// the field. Nothing is added after.
 func (p *Fingerprint) Bytes() []byte {
+	if p.number%batch > 0 {
+		p.complete()
+	}
+	f, n := p.field, p.field.SymbolBytes()
 	seed := p.seed
 	seed[len(seed)-1] ^= 1 // other numbers than those of the blocks
-	short := newFingerprint(p.field, seed, max(1, 16/p.field.SymbolBytes()), 40)
+	short := newFingerprint(f, seed, max(1, shortBytes/n), symbols(f, 3))
 	for _, sum := range p.sums {
 		short.Add(sum)
 	}
-	return slices.Concat(short.sums...)
+	if short.number%batch > 0 {
+		short.complete()
+	}
+	print := make([]byte, len(short.sums)*n)
+	for c, sum := range short.sums {
+		var symbols [][]byte
+		for at := 0; at < len(sum); at += n {
+			symbols = append(symbols, sum[at:at+n])
+		}
+		f.Combine(print[c*n:][:n], short.elements(len(symbols)), symbols)
+	}
+	return print
 }
+
+// shortBytes is how long the sums of sums are: shorter ones take the kernels as long.
+const shortBytes = 32
 
 // A CheckError says that a finished run failed the check at a processor.
 type CheckError struct{ Proc int }
