@@ -27,8 +27,8 @@ type check struct {
 	comm       *collective.Comm
 	first, end int // processors here
 
-	in, out []*verify.Fingerprint // of processors here
-	took    atomic.Int64          // ns that fingerprints took during the run, of all processors together
+	prints []*verify.Fingerprints // of each processor here: of its packet, if it is a source, and of its result
+	took   atomic.Int64           // ns that fingerprints took during the run, of all processors together
 }
 
 // newCheck returns the check of a run. The seed is the same at all ranks.
@@ -37,9 +37,14 @@ func (e *Encoder) newCheck(t transport.Transport, c *collective.Comm, p plan.Pla
 	x.first, x.end = executor.Hosted(e.problem.Processors(), t.Rank(), t.Size())
 	var key verify.Seed
 	binary.LittleEndian.PutUint64(key[:], seed)
-	for range x.end - x.first {
-		x.in = append(x.in, verify.NewFingerprint(e.matrix.Field(), key, block))
-		x.out = append(x.out, verify.NewFingerprint(e.matrix.Field(), key, block))
+	for k := x.first; k < x.end; k++ {
+		_, source := e.problem.Source(k)
+		_, sink := e.problem.Sink(k)
+		packets := 1
+		if source && sink {
+			packets = 2
+		}
+		x.prints = append(x.prints, verify.NewFingerprints(e.matrix.Field(), key, block, packets))
 	}
 	return x
 }
@@ -47,14 +52,20 @@ func (e *Encoder) newCheck(t transport.Transport, c *collective.Comm, p plan.Pla
 // observe is [executor.Job].Observe.
 func (x *check) observe(proc int, inputs, outputs [][]byte) error {
 	began := time.Now()
-	for _, part := range inputs {
-		x.in[proc-x.first].Add(part)
-	}
 	for _, part := range outputs {
 		if x.e.matrix.Field().FirstInvalid(part) >= 0 { // came so over the wire; the arithmetic might not notice
 			return &verify.CheckError{Proc: proc}
 		}
-		x.out[proc-x.first].Add(part)
+	}
+	for i := range max(len(inputs), len(outputs)) {
+		var parts [][]byte
+		if i < len(inputs) {
+			parts = append(parts, inputs[i])
+		}
+		if i < len(outputs) {
+			parts = append(parts, outputs[i])
+		}
+		x.prints[proc-x.first].Add(parts...)
 	}
 	x.took.Add(int64(time.Since(began)))
 	return nil
@@ -108,13 +119,16 @@ func (x *check) finish(ctx context.Context) error {
 // most returns the largest number of processors at a rank.
 func (x *check) most() int { return (x.e.problem.Processors() + x.t.Size() - 1) / x.t.Size() }
 
-// record returns the fingerprints of the packets here, as long as at any rank.
+// record returns the fingerprints of the packets here, two of each processor, as long as at any rank.
 func (x *check) record() []byte {
 	var record []byte
-	for i := range x.in {
-		record = append(append(record, x.in[i].Bytes()...), x.out[i].Bytes()...)
+	length := 0
+	for _, p := range x.prints {
+		all := p.Bytes() // of a source or a sink alone, one, which is both
+		length = len(all[0])
+		record = append(append(record, all[0]...), all[len(all)-1]...)
 	}
-	return append(record, make([]byte, (x.most()-len(x.in))*len(record)/len(x.in))...)
+	return append(record, make([]byte, (x.most()-len(x.prints))*2*length)...)
 }
 
 // expect returns the fingerprints that the outputs of processors [first, end) are to have by those of all
@@ -165,5 +179,5 @@ func (x *check) expect(in [][]byte, first, end int) [][]byte {
 
 // observed returns how long fingerprints have taken during the run, on as many cores as there are.
 func (x *check) observed() time.Duration {
-	return time.Duration(x.took.Load()) / time.Duration(min(len(x.in), runtime.GOMAXPROCS(0)))
+	return time.Duration(x.took.Load()) / time.Duration(min(len(x.prints), runtime.GOMAXPROCS(0)))
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
@@ -53,7 +54,9 @@ const (
 // A node is one of the group whose directory is here.
 type node struct {
 	index  int
-	given  string   // its directory as it was given
+	at     string   // its directory
+	given  string   // what the caller calls that
+	absent string   // why it cannot be reached
 	dir    disk.Dir // nil: there is none, or it cannot be read
 	unlock func(remove bool)
 	undo   func()            // removes the directories that were made for it
@@ -74,6 +77,21 @@ type identity struct {
 	Node   int    `json:"node"`
 }
 
+// readIdentity reads node.json.
+func readIdentity(d disk.Dir) (id identity, err error) {
+	text, err := disk.ReadText(d, metaPath(nodeFile), mostNode)
+	if err == nil {
+		text, err = disk.Unseal(text)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &id)
+	}
+	if err == nil && id.Format != Format {
+		err = fmt.Errorf("format: %q: want %q", id.Format, Format)
+	}
+	return id, err
+}
+
 // metaPath returns the name of a file of .volley.
 func metaPath(name string) string { return path.Join(metaName, name) }
 
@@ -84,10 +102,7 @@ func recordPath(g int64, n int) string { return metaPath(fmt.Sprint(recordName, 
 
 // path returns the whole path of an entry.
 func (n *node) path(p Name) string {
-	if n.dir == nil {
-		return joinPath(n.given, p)
-	}
-	return joinPath(n.dir.Path(), p)
+	return joinPath(n.given, p)
 }
 
 // A state is what is found of a node before anything else is looked at.
@@ -115,8 +130,9 @@ type held struct {
 	Tolerate   int
 	Root       string // SHA-256 of the manifest, which has those of all records
 	Committed  bool
-	Keyed      bool  // it has an HMAC
-	Vouched    bool  // which was made with the key
+	Keyed      bool // it has an HMAC
+	Vouched    bool // which was made with the key
+	Since      time.Time
 	Complete   bool  // the parity and all records are there
 	Records    []int // nodes whose records are there and right
 }
@@ -148,19 +164,8 @@ func (n *node) load(k int, key []byte) *state {
 	}
 	s.Open = len(n.exposed(entries)) > 0
 	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
-	if text, err := disk.ReadText(n.dir, metaPath(nodeFile), mostNode); err == nil {
-		var id identity
-		if text, err = disk.Unseal(text); err == nil {
-			err = json.Unmarshal(text, &id)
-		}
-		if err == nil && id.Format != Format {
-			err = fmt.Errorf("format: %q: want %q", id.Format, Format)
-		}
-		if err != nil {
-			s.bad(n, nodeFile, err)
-		} else {
-			s.Node, s.Group = id.Node, id.Group
-		}
+	if id, err := readIdentity(n.dir); err == nil {
+		s.Node, s.Group = id.Node, id.Group
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		s.bad(n, nodeFile, err)
 	}
@@ -198,6 +203,9 @@ func (n *node) load(k int, key []byte) *state {
 		}
 		h := n.complete(l)
 		h.Committed = kind == manifestName
+		if info, err := n.dir.Lstat(metaPath(name)); err == nil {
+			h.Since = info.ModTime()
+		}
 		h.Keyed, h.Vouched = l.manifest.mac != "", madeWith(key, l.text)
 		if i := slices.IndexFunc(s.Held, func(o held) bool { return o.Generation == g }); i >= 0 {
 			if h.Committed { // which is read first, by their names

@@ -29,7 +29,11 @@ type Seed [32]byte
 // with which each power is at most 2^-33: a wrong y passes with probability 2^-32 at most. This takes a y that does
 // not depend on the seed. So a run is checked by comparing its outputs' fingerprints, 6 bytes over 2^8, with the
 // combinations of its inputs'.
-type Fingerprint struct {
+type Fingerprint struct{ Fingerprints }
+
+// Fingerprints are those of packets of one length, which are added side by side: random numbers are drawn once for
+// all of them.
+type Fingerprints struct {
 	field field.Field
 	seed  Seed
 	rng   *rand.ChaCha8
@@ -38,15 +42,15 @@ type Fingerprint struct {
 
 	inner  [][]field.Element // r_{c,b} of a batch, by sum
 	of     field.Map         // the same, once all are drawn
-	sums   [][]byte          // of the batches that are complete
-	batch  [][]byte          // sums of the one that is not, without its outer coefficients
-	next   []byte            // scratch, a block
-	tail   []byte            // the last block, padded
+	sums   [][][]byte        // of each packet: of the batches that are complete
+	batch  [][][]byte        // the same of the one that is not, without its outer coefficients
 	number int               // of blocks so far
-	blocks [][]byte          // of these those that are in no sum yet, all of one batch
 
-	drawn   []field.Element // scratch
-	symbols []byte          // the same
+	next    []byte // scratch, a block
+	tail    []byte // the last block, padded
+	blocks  [][]byte
+	drawn   []field.Element
+	symbols []byte
 }
 
 // batch is how many blocks are combined by the same coefficients. A map of so many reads each block once.
@@ -61,11 +65,11 @@ func symbols(f field.Field, elements float64) int {
 }
 
 // BlockSymbols returns B for packets of the given number of symbols, W: the power of two next
-// to √W, but 64 to 4096, and no more than hold a packet. Longer blocks need fewer random
+// to √W, but 64 to 2048, and no more than hold a packet. Longer blocks need fewer random
 // numbers, shorter ones less work on the sums. Packets in pieces are cut where blocks end: the
 // blocks are short enough to lengthen a piece by 1/32 at most.
 func BlockSymbols(symbols int64, pieces int) int {
-	power := max(6, min(12, bits.Len64(uint64(symbols))/2))
+	power := max(6, min(11, bits.Len64(uint64(symbols))/2))
 	block := int64(1) << min(power, bits.Len64(uint64(max(1, symbols)-1)))
 	piece := (symbols + int64(pieces) - 1) / int64(pieces)
 	for pieces > 1 && block > 1 && 32*((piece+block-1)/block*block) > 33*piece {
@@ -77,30 +81,38 @@ func BlockSymbols(symbols int64, pieces int) int {
 // NewFingerprint returns the fingerprint of an empty packet, to be cut into blocks
 // of blockSymbols symbols, see [BlockSymbols], to which [Fingerprint.Add] adds.
 func NewFingerprint(f field.Field, seed Seed, blockSymbols int) *Fingerprint {
-	p := newFingerprint(f, seed, blockSymbols, symbols(f, 2))
-	p.seed = seed
-	return p
+	return &Fingerprint{*NewFingerprints(f, seed, blockSymbols, 1)}
 }
 
-func newFingerprint(f field.Field, seed Seed, blockSymbols, sums int) *Fingerprint {
-	p := &Fingerprint{
-		field: f, rng: rand.NewChaCha8(seed), draw: field.NewSampler(f), block: blockSymbols * f.SymbolBytes(),
+// NewFingerprints returns those of so many empty packets. Each is what [NewFingerprint] makes of its packet.
+func NewFingerprints(f field.Field, seed Seed, blockSymbols, packets int) *Fingerprints {
+	return newFingerprints(f, seed, blockSymbols, packets, symbols(f, 2))
+}
+
+func newFingerprints(f field.Field, seed Seed, blockSymbols, packets, sums int) *Fingerprints {
+	p := &Fingerprints{
+		field: f, seed: seed, rng: rand.NewChaCha8(seed), draw: field.NewSampler(f), block: blockSymbols * f.SymbolBytes(),
+		inner: make([][]field.Element, sums), blocks: make([][]byte, 0, batch),
 	}
-	rows, memory := make([]field.Element, sums*batch), make([]byte, (2*sums+1)*p.block)
-	take := func() (block []byte) {
-		block, memory = memory[:p.block], memory[p.block:]
-		return block
-	}
-	p.inner, p.sums, p.batch = make([][]field.Element, sums), make([][]byte, sums), make([][]byte, sums)
+	rows, memory := make([]field.Element, sums*batch), make([]byte, (2*packets*sums+1)*p.block)
 	for c := range sums {
-		p.inner[c], p.sums[c], p.batch[c] = rows[c*batch:][:0:batch], take(), take()
+		p.inner[c] = rows[c*batch:][:0:batch]
 	}
-	p.next, p.blocks = take(), make([][]byte, 0, batch)
+	take := func() (blocks [][]byte) {
+		for range sums {
+			blocks, memory = append(blocks, memory[:p.block]), memory[p.block:]
+		}
+		return blocks
+	}
+	for range packets {
+		p.sums, p.batch = append(p.sums, take()), append(p.batch, take())
+	}
+	p.next = memory
 	return p
 }
 
 // elements draws so many elements, which are there until the next call.
-func (p *Fingerprint) elements(n int) []field.Element {
+func (p *Fingerprints) elements(n int) []field.Element {
 	symbol := p.field.SymbolBytes()
 	p.drawn, p.symbols = slices.Grow(p.drawn[:0], n)[:n], slices.Grow(p.symbols[:0], n*symbol)[:n*symbol]
 	p.draw.Fill(p.symbols, p.rng.Uint64)
@@ -113,88 +125,105 @@ func (p *Fingerprint) elements(n int) []field.Element {
 // Add adds the next bytes of the packet. Their number is a multiple of the block
 // size in bytes, except at the end of the packet, and their symbols belong to
 // the field. It does not keep data.
-func (p *Fingerprint) Add(data []byte) {
-	for len(data) > 0 {
-		n := min(len(data), p.block)
-		block := data[:n]
-		if n < p.block {
-			p.tail = append(append(p.tail[:0], block...), make([]byte, p.block-n)...)
-			block = p.tail
-		}
-		data = data[n:]
-		p.blocks = append(p.blocks, block)
-		if p.number < batch {
-			for c, e := range p.elements(len(p.inner)) {
-				p.inner[c] = append(p.inner[c], e)
-			}
-		}
-		if p.number++; p.number%batch == 0 {
-			p.flush()
-		}
-	}
-	p.flush()
-}
-
-// flush adds the blocks to the sums of their batch, and the batch to the sums when it is complete.
-func (p *Fingerprint) flush() {
-	n := len(p.blocks)
-	if n == 0 {
-		return
-	}
-	first, of := (p.number-n)%batch, p.of
-	if of == nil || n < batch {
-		rows := make([][]field.Element, len(p.inner))
-		for c, row := range p.inner {
-			rows[c] = row[first:][:n]
-		}
-		if of = p.field.Map(rows); n == batch {
-			p.of = of
-		}
-	}
-	of.Apply(p.batch, p.blocks, first > 0)
-	clear(p.blocks)
-	p.blocks = p.blocks[:0]
-	if first+n == batch {
-		p.complete()
-	}
-}
-
-// complete adds the batch to the sums.
-func (p *Fingerprint) complete() {
-	for c, outer := range p.elements(len(p.sums)) {
-		p.field.Combine(p.next, []field.Element{field.One, outer}, [][]byte{p.sums[c], p.batch[c]})
-		p.sums[c], p.next = p.next, p.sums[c]
-	}
-}
+func (p *Fingerprint) Add(data []byte) { p.Fingerprints.Add(data) }
 
 // Bytes returns the fingerprint of what was added as a packet, as long as that of any other packet over
 // the field. Nothing is added after.
-func (p *Fingerprint) Bytes() []byte {
+func (p *Fingerprint) Bytes() []byte { return p.Fingerprints.Bytes()[0] }
+
+// Add adds the next bytes of every packet, of all as many, as [Fingerprint.Add] does. Where it adds no whole blocks,
+// zeros follow them: then all packets that are compared are to be added in the same parts.
+func (p *Fingerprints) Add(parts ...[]byte) {
+	for at := 0; at < len(parts[0]); {
+		first := p.number % batch
+		n := min(len(parts[0])-at, (batch-first)*p.block)
+		blocks := (n + p.block - 1) / p.block
+		of := p.coefficients(first, blocks)
+		for i, part := range parts {
+			p.blocks = p.blocks[:0]
+			for block := range slices.Chunk(part[at:at+n], p.block) {
+				if len(block) < p.block {
+					p.tail = append(append(p.tail[:0], block...), make([]byte, p.block-len(block))...)
+					block = p.tail
+				}
+				p.blocks = append(p.blocks, block)
+			}
+			of.Apply(p.batch[i], p.blocks, first > 0)
+		}
+		at += n
+		if p.number += blocks; p.number%batch == 0 {
+			p.complete()
+		}
+	}
+	clear(p.blocks[:cap(p.blocks)])
+}
+
+// coefficients returns the map of so many of the blocks of a batch.
+func (p *Fingerprints) coefficients(first, blocks int) field.Map {
+	for range min(batch, p.number+blocks) - len(p.inner[0]) {
+		for c, e := range p.elements(len(p.inner)) {
+			p.inner[c] = append(p.inner[c], e)
+		}
+	}
+	if blocks == batch && p.of != nil {
+		return p.of
+	}
+	rows := make([][]field.Element, len(p.inner))
+	for c, row := range p.inner {
+		rows[c] = row[first:][:blocks]
+	}
+	of := p.field.Map(rows)
+	if blocks == batch {
+		p.of = of
+	}
+	return of
+}
+
+// complete adds the batches to the sums.
+func (p *Fingerprints) complete() {
+	for c, outer := range p.elements(len(p.inner)) {
+		for i, sums := range p.sums {
+			p.field.Combine(p.next, []field.Element{field.One, outer}, [][]byte{sums[c], p.batch[i][c]})
+			sums[c], p.next = p.next, sums[c]
+		}
+	}
+}
+
+// end returns the sums of every packet.
+func (p *Fingerprints) end() [][][]byte {
 	if p.number%batch > 0 {
 		p.complete()
 	}
+	return p.sums
+}
+
+// Bytes returns the fingerprint of every packet. Nothing is added after.
+func (p *Fingerprints) Bytes() [][]byte {
 	f, n := p.field, p.field.SymbolBytes()
 	seed := p.seed
 	seed[len(seed)-1] ^= 1 // other numbers than those of the blocks
-	short := newFingerprint(f, seed, max(1, shortBytes/n), symbols(f, 3))
-	for _, sum := range p.sums {
-		short.Add(sum)
-	}
-	if short.number%batch > 0 {
-		short.complete()
-	}
-	print := make([]byte, len(short.sums)*n)
-	for c, sum := range short.sums {
-		var symbols [][]byte
-		for at := 0; at < len(sum); at += n {
-			symbols = append(symbols, sum[at:at+n])
+	short := newFingerprints(f, seed, max(1, shortBytes/n), len(p.sums), symbols(f, 3))
+	sums := p.end()
+	for c := range p.inner {
+		var parts [][]byte
+		for _, of := range sums {
+			parts = append(parts, of[c])
 		}
-		f.Combine(print[c*n:][:n], short.elements(len(symbols)), symbols)
+		short.Add(parts...)
 	}
-	return print
+	sums, all := short.end(), make([][]byte, len(p.sums))
+	for c := range short.inner {
+		weights := short.elements(short.block / n)
+		for i := range all {
+			total := make([]byte, n)
+			f.Combine(total, weights, slices.Collect(slices.Chunk(sums[i][c], n)))
+			all[i] = append(all[i], total...)
+		}
+	}
+	return all
 }
 
-// shortBytes is how long the sums of sums are: shorter ones take the kernels as long.
+// shortBytes is how long the sums of sums are, by measurement.
 const shortBytes = 32
 
 // A CheckError says that a finished run failed the check at a processor.

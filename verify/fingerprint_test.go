@@ -199,9 +199,9 @@ func TestFingerprintSize(t *testing.T) {
 	}
 	for _, w := range []int64{0, 1, 63, 1000, 1 << 15, 1<<16 - 1, 1 << 16, 100_000, 1 << 20, 1<<21 - 1, 1 << 22, 1 << 40, math.MaxInt64} {
 		b := verify.BlockSymbols(w, 1)
-		least, most := max(64, min(2896, math.Sqrt(float64(w)/2))), max(64, math.Sqrt(2*(1+float64(w))))
+		least, most := max(64, min(1448, math.Sqrt(float64(w)/2))), max(64, math.Sqrt(2*(1+float64(w))))
 		least, most = min(least, float64(max(1, w))), min(most, max(1, 2*float64(w)-1)) // no more than hold a packet
-		if b&(b-1) != 0 || b > 4096 || float64(b) < least || float64(b) > most {
+		if b&(b-1) != 0 || b > 2048 || float64(b) < least || float64(b) > most {
 			t.Errorf("W = %d: blocks of %d symbols, want a power of two from %.0f to %.0f", w, b, least, most)
 		}
 	}
@@ -329,6 +329,27 @@ func BenchmarkFingerprint(b *testing.B) {
 				}
 				b.ReportMetric(float64(b.Elapsed())/float64(coding), "vs-coding-16")
 			})
+		}
+	}
+}
+
+// TestFingerprintsSideBySide checks that packets that are added side by side have the fingerprints that each has by
+// itself.
+func TestFingerprintsSideBySide(t *testing.T) {
+	for _, name := range fingerprintFields {
+		f := fieldNamed(t, name)
+		rng := rand.New(rand.NewPCG(7, 8))
+		for _, n := range []int{1, 64, 1000, 20000} {
+			packets := [][]byte{symbols(f, rng, n), symbols(f, rng, n), symbols(f, rng, n)}
+			p := verify.NewFingerprints(f, verify.Seed{9}, 64, len(packets))
+			half := n / 128 * 64 * f.SymbolBytes()
+			p.Add(packets[0][:half], packets[1][:half], packets[2][:half])
+			p.Add(packets[0][half:], packets[1][half:], packets[2][half:])
+			for i, is := range p.Bytes() {
+				if !bytes.Equal(is, fingerprint(f, verify.Seed{9}, packets[i])) {
+					t.Errorf("%s, %d symbols: packet %d has another fingerprint than by itself", name, n, i)
+				}
+			}
 		}
 	}
 }
