@@ -251,7 +251,7 @@ func TestReports(t *testing.T) {
 			for n, dir := range w.dirs {
 				var sum int64
 				for _, name := range w.meta(n) {
-					if strings.HasPrefix(name, recordName) || strings.HasPrefix(name, manifestName) {
+					if strings.HasPrefix(name, recordName) || strings.HasPrefix(name, recordsName) || strings.HasPrefix(name, manifestName) {
 						info, err := w.Lstat(dir + "/.volley/" + name)
 						must(t, err)
 						sum += info.Size()
