@@ -280,7 +280,7 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	header := digest[:] // no message of an earlier run, or another agreement, has it
 	block := verify.BlockSymbols(r.SymbolsPerPacket, p.Info().PieceCount())
 	align := int64(block) * symbol
-	segment, ahead, err := chosen.segment(shared.Bytes, e.options.memory, align, t.Size())
+	segment, ahead, err := chosen.segment(shared.Bytes, e.options.memory, align, t.Size(), transport.Overlaps(t))
 	if err != nil {
 		return nil, c.Alike(ctx, err)
 	}
@@ -341,9 +341,9 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 }
 
 // segment returns how many bytes of packets are run at a time, a multiple of align, and
-// whether two segments may be under way, all within bytes of memory for each processor. It
-// returns a *[MemoryError] where these are too few.
-func (c *choice) segment(bytes, memory, align int64, ranks int) (n int64, ahead bool, err error) {
+// whether two segments may be under way, all within bytes of memory for each processor; two are of
+// use where messages overlap with computing. It returns a *[MemoryError] where these are too few.
+func (c *choice) segment(bytes, memory, align int64, ranks int, overlaps bool) (n int64, ahead bool, err error) {
 	pieces, slots := int64(c.Info().PieceCount()), int64(c.slots)
 	if ranks == 1 {
 		most := bytes
@@ -355,7 +355,7 @@ func (c *choice) segment(bytes, memory, align int64, ranks int) (n int64, ahead 
 	}
 	count := max(1, bytes/(pieces*minMessage))
 	n, err = executor.SegmentBytes(c, c.slots, bytes, memory, align)
-	if err != nil || count == 1 && n >= bytes {
+	if err != nil || count == 1 && n >= bytes || !overlaps {
 		return n, false, err
 	}
 	// Two are under way, each of which takes all slots; one, where that is too much.

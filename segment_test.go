@@ -55,7 +55,7 @@ func TestSegment(t *testing.T) {
 		{"pieces of 4 MiB", cut, pieces * 12 * mib, 1 << 40, 8, pieces * 4 * mib, true},
 		{"pieces that are shorter", cut, pieces * 3 * mib, 1 << 40, 8, pieces * 3 * mib, false},
 	} {
-		n, ahead, err := c.choice.segment(c.bytes, c.memory, 64, c.ranks)
+		n, ahead, err := c.choice.segment(c.bytes, c.memory, 64, c.ranks, true)
 		if err != nil || n != c.want || ahead != c.ahead {
 			t.Errorf("%s: %d bytes, ahead %v, error %v: want %d, %v", c.what, n, ahead, err, c.want, c.ahead)
 		}
@@ -67,7 +67,12 @@ func TestSegment(t *testing.T) {
 			t.Errorf("%s: segments of %d bytes take %d bytes of memory: it is %d", c.what, n, held, c.memory)
 		}
 	}
-	if _, _, err := whole.segment(mib, slots*64-1, 64, 8); err == nil {
+	for memory, want := range map[int64]int64{1 << 30: 32 * mib, slots * 20 * mib: 20 * mib} {
+		if n, ahead, err := whole.segment(32*mib, memory, 64, 8, false); err != nil || n != want || ahead {
+			t.Errorf("no overlap, %d bytes of memory: %d bytes, ahead %v, error %v: want %d", memory, n, ahead, err, want)
+		}
+	}
+	if _, _, err := whole.segment(mib, slots*64-1, 64, 8, true); err == nil {
 		t.Error("too little memory is no error")
 	}
 }

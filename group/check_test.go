@@ -4,41 +4,33 @@ import (
 	"bytes"
 	"testing"
 
-	"volley/transport"
-	"volley/transport/local"
+	"volley/field"
+	"volley/verify"
 )
 
-// TestCheckPieces has a check take packets in pieces, as the plans of layout full cut them: it sees
-// all of them, so that a wrong byte anywhere is noticed.
+// TestCheckPieces has a check take packets in pieces, as the plans of layout full cut them, and chunks in any
+// order: it sees all of them at their places, so that a wrong byte anywhere is noticed.
 func TestCheckPieces(t *testing.T) {
-	c, err := newCode(4, 1, Full, Cauchy)
+	f, err := field.Parse("2^8")
 	must(t, err)
-	s := &session{t: transport.Transport(local.New(1)[0]), k: 4}
-	for n := range s.k {
-		s.nodes = append(s.nodes, &node{index: n})
-	}
 	const length = 1 << 12
-	sums := func(seed *check, data []byte, cut int) []byte {
-		x, err := s.newCheck(t.Context(), c, length)
-		must(t, err)
-		x.seed = seed.seed
-		x.begin(0)
+	sums := func(data []byte, cut int, symbols ...symbol) []byte {
+		x := verify.NewFingerprints(f, verify.Seed{3}, 64, 2)
 		var parts [][]byte
-		for i := range 2 * cut {
-			parts = append(parts, data[i*len(data)/(2*cut):(i+1)*len(data)/(2*cut)])
+		for _, s := range symbols {
+			for p := range cut {
+				parts = append(parts, data[s.index*length:][p*length/cut:(p+1)*length/cut])
+			}
 		}
-		x.add([]symbol{{0, false, 0}, {3, true, 0}}, parts)
-		x.end()
-		return bytes.Join(append(x.sums[0], x.sums[3]...), nil)
+		addTo(x, symbols, parts)
+		return bytes.Join(x.Bytes(), nil)
 	}
-	seed, err := s.newCheck(t.Context(), c, length)
-	must(t, err)
-	data := make([]byte, 2*length)
-	whole := sums(seed, data, 1)
+	data, first, second := make([]byte, 2*length), symbol{0, false, 0}, symbol{0, false, 1}
+	whole := sums(data, 1, first, second)
 	for at := 100; at < len(data); at += 1 << 10 {
 		data[at] = 1
-		wrong := sums(seed, data, 1)
-		if pieces := sums(seed, data, 4); bytes.Equal(wrong, whole) || !bytes.Equal(wrong, pieces) {
+		wrong := sums(data, 1, first, second)
+		if pieces := sums(data, 4, second, first); bytes.Equal(wrong, whole) || !bytes.Equal(wrong, pieces) {
 			t.Errorf("byte %d: noticed %v, in pieces %v", at, !bytes.Equal(wrong, whole), !bytes.Equal(pieces, whole))
 		}
 		data[at] = 0

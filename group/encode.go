@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -66,8 +63,8 @@ func (t *Traffic) total(ctx context.Context, s *session) error {
 	return err
 }
 
-// makeParity makes the given blocks of all parity. The check is for several runs, of different numbers.
-func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) executor.Input, output func(symbol) io.WriterAt, check *check, number int) (*Traffic, error) {
+// makeParity makes the given blocks of all parity.
+func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) executor.Input, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
 	if b.bytes() == 0 {
 		return &Traffic{Plan: noPlan}, nil
 	}
@@ -75,8 +72,6 @@ func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(
 	if err != nil {
 		return nil, err
 	}
-	check.begin(number)
-	defer check.end()
 	return s.repair(ctx, r, b, input, output, check)
 }
 
@@ -89,10 +84,10 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	}
 	job := executor.Job{Bytes: b.bytes(), Align: align, Timeout: s.Timeout}
 	if check != nil {
-		job.Align = check.blockBytes()
+		job.Align = check.block
 		job.Observe = func(n int, inputs, outputs [][]byte) error {
-			check.add(r.inputs[n], inputs)
-			check.add(r.outputs[n], outputs)
+			addTo(check.data[n-check.first], r.inputs[n], inputs)
+			addTo(check.parity[n-check.first], r.outputs[n], outputs)
 			return nil
 		}
 	}
@@ -154,21 +149,15 @@ func (o *Options) volleyOptions() []volley.Option {
 	}
 }
 
-// A check compares random combinations of all chunks, which obey the code as the chunks do. It
-// sums those of several runs.
+// A check compares random combinations of all chunks, which obey the code as the chunks do.
 type check struct {
-	code   *code
-	seed   verify.Seed
-	first  int                     // node here
-	block  int                     // symbols
-	prints [][]*verify.Fingerprint // of a run, by node here and chunk
-	sums   []prints                // of runs that have ended, by node here
+	code         *code
+	first        int                    // node here
+	block        int64                  // bytes
+	data, parity []*verify.Fingerprints // of the chunks of each node here
 }
 
-// prints are the fingerprints of the chunks of a node, the data first.
-type prints [][]byte
-
-// chunk returns which of the chunks of its node a symbol is.
+// chunk returns which of the chunks of its node a symbol is, the data first.
 func (c *code) chunk(s symbol) int {
 	if s.parity {
 		return c.data + s.index
@@ -176,7 +165,7 @@ func (c *code) chunk(s symbol) int {
 	return s.index
 }
 
-// newCheck returns a check of chunks of so many bytes, of the nodes at this rank.
+// newCheck returns a check of chunks of which so many bytes are added at a time, of the nodes at this rank.
 func (s *session) newCheck(ctx context.Context, c *code, n int64) (*check, error) {
 	var seed verify.Seed
 	rand.Read(seed[:])
@@ -185,51 +174,36 @@ func (s *session) newCheck(ctx context.Context, c *code, n int64) (*check, error
 		return nil, err
 	}
 	copy(seed[:], seeds[0])
-	x := &check{code: c, seed: seed, first: s.nodes[0].index, block: verify.BlockSymbols(n/int64(c.field.SymbolBytes()), 1)}
+	symbol := int64(c.field.SymbolBytes())
+	block := verify.BlockSymbols(n/symbol, 1)
+	x := &check{code: c, first: s.nodes[0].index, block: int64(block) * symbol}
 	for range s.nodes {
-		x.prints, x.sums = append(x.prints, make([]*verify.Fingerprint, c.data+c.parity)), append(x.sums, make(prints, c.data+c.parity))
+		x.data = append(x.data, verify.NewFingerprints(c.field, seed, block, c.data))
+		x.parity = append(x.parity, verify.NewFingerprints(c.field, seed, block, c.parity))
 	}
 	return x, nil
 }
 
-// begin begins a run, which has a number of its own.
-func (x *check) begin(number int) {
-	seed := verify.Seed(sha256.Sum256(binary.LittleEndian.AppendUint64(x.seed[:], uint64(number))))
-	for _, list := range x.prints {
-		for chunk := range list {
-			list[chunk] = verify.NewFingerprint(x.code.field, seed, x.block)
+// addTo adds the next parts of the chunks of a node: of each as many as the plan cuts a packet into.
+func addTo(prints *verify.Fingerprints, symbols []symbol, parts [][]byte) {
+	pieces, side := len(parts)/len(symbols), make([][]byte, len(symbols))
+	for p := range pieces {
+		for i, s := range symbols {
+			side[s.index] = parts[i*pieces+p]
 		}
+		prints.Add(side...)
 	}
 }
 
-// end adds the run to those before.
-func (x *check) end() {
-	for i, list := range x.prints {
-		for chunk, f := range list {
-			is := f.Bytes()
-			if was := x.sums[i][chunk]; was != nil {
-				subtle.XORBytes(is, is, was)
-			}
-			x.sums[i][chunk] = is
-		}
+// gather gives the fingerprints of all nodes to all: of each those of its chunks, the data first.
+func (x *check) gather(ctx context.Context, s *session) ([][][]byte, error) {
+	var mine [][][]byte
+	for i := range s.nodes {
+		mine = append(mine, append(x.data[i].Bytes(), x.parity[i].Bytes()...))
 	}
-}
-
-func (x *check) blockBytes() int64 { return int64(x.block * x.code.field.SymbolBytes()) }
-
-// add takes the next parts of symbols: of each as many as the plan cuts a packet into.
-func (x *check) add(symbols []symbol, parts [][]byte) {
-	for i, part := range parts {
-		s := symbols[i*len(symbols)/len(parts)]
-		x.prints[s.node-x.first][x.code.chunk(s)].Add(part)
-	}
-}
-
-// gather gives the sums of all nodes to all.
-func (x *check) gather(ctx context.Context, s *session) ([]prints, error) {
-	all, err := exchange(ctx, s, x.sums)
+	all, err := exchange(ctx, s, mine)
 	for n, list := range all {
-		wrong := func(sum []byte) bool { return len(sum) != len(x.sums[0][0]) }
+		wrong := func(sum []byte) bool { return len(sum) != len(mine[0][0]) }
 		if len(list) != x.code.data+x.code.parity || slices.ContainsFunc(list, wrong) {
 			return nil, fmt.Errorf("%s has %d sums: want %d, all of one length", s.name(n), len(list), x.code.data+x.code.parity)
 		}
@@ -252,7 +226,7 @@ func (x *check) verify(ctx context.Context, s *session) error {
 }
 
 // fits reports whether the fingerprints of a codeword obey the code.
-func fits(c *code, w *codeword, all []prints) bool {
+func fits(c *code, w *codeword, all [][][]byte) bool {
 	var sources [][]byte
 	for _, d := range w.data {
 		sources = append(sources, all[d.node][c.chunk(d)])

@@ -26,6 +26,14 @@ type Options struct {
 	// nothing there shows it.
 	Members []string
 
+	// Names are what to call the directories at this rank, where others have the same ones at
+	// other machines; nil: as they are given. Believe and Members use these names.
+	Names []string
+
+	// Absent says of directories at this rank why they cannot be reached; "" or nil: they can be.
+	// Such a node is failing.
+	Absent []string
+
 	// Key authenticates manifests: those made with another key or none do not count. All ranks
 	// give the same; [ReadKey] reads it. Without Key, a group that has one is refused, unless
 	// NoKey is set: then nothing is checked, and Protect makes manifests without HMAC.

@@ -27,11 +27,11 @@ func (n *node) open(d disk.Disk, v verb, holder disk.Holder) (err error) {
 const openTimes = 100
 
 func (n *node) tryOpen(d disk.Disk, v verb, holder disk.Holder) (err error) {
-	n.dir, err = d.Open(n.given)
+	n.dir, err = d.Open(n.at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && v.makes:
-		if n.undo, err = disk.Make(d, n.given, 0o777); err == nil {
-			n.dir, err = d.Open(n.given)
+		if n.undo, err = disk.Make(d, n.at, 0o777); err == nil {
+			n.dir, err = d.Open(n.at)
 		}
 	case errors.Is(err, fs.ErrNotExist) && v.needs:
 		return inputf("%s: no such directory", n.given)

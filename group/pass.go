@@ -250,7 +250,7 @@ func (p *pass) window(ctx context.Context, number int) error {
 		return newBlockWriter(b, func(row int, block []byte) error {
 			return p.works[x.node-here].put(m, row, x.index, block)
 		})
-	}, p.check, first)
+	}, p.check)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,12 @@ func TestDirectoriesRefused(t *testing.T) {
 		{"a file named .volley", func(w *world) { w.WriteFile("/n1/.volley", nil, 0o600) }, all, "/n1/.volley: it is not a directory, and the name is Volley's own: move it away"},
 		{"not protected", func(*world) {}, all[1:2], "the group is not protected: no node has a manifest that counts"},
 		{"all lost", func(w *world) { w.lose(0, 0, 1, 2) }, all[1:2], "all nodes are lost"},
-		{"in another order", func(w *world) { must(t, w.protect()); slices.Reverse(w.dirs) }, all, "is node 2 of its group and was given as node 0"},
+		{"in another order, at three processes", func(w *world) { must(t, w.protect()); slices.Reverse(w.dirs); w.ranks = 3 }, all, "is node 2 of its group and was given as node 0"},
+		{"node 2 twice", func(w *world) {
+			must(t, w.protect())
+			id, _ := w.ReadFile("/n2/.volley/node.json")
+			w.WriteFile("/n0/.volley/node.json", id, 0o600)
+		}, all[1:], "/n0 is node 2 of its group and was given as node 0"},
 		{"too few", func(w *world) { must(t, w.protect()); w.dirs = w.dirs[:2] }, all, "/n0 is of a group of 3 nodes, and 2 were given"},
 		{"strangers", func(w *world) {
 			must(t, w.protect())

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"volley/internal/disk"
-	"volley/internal/disk/disktest"
 )
 
 // found writes what is the matter with each node, a line for each thing.
@@ -41,8 +40,8 @@ func same[T ~string](t *testing.T, what string, is, want []T) {
 }
 
 // failing has calls on some paths fail.
-func failing(p *disktest.Process, err error, op string, paths ...string) *disktest.Process {
-	p.Before = func(c disktest.Call) error {
+func failing(p *Process, err error, op string, paths ...string) *Process {
+	p.Before = func(c Call) error {
 		if c.Op == op && slices.Contains(paths, c.Path) {
 			return err
 		}
@@ -135,53 +134,53 @@ func TestFindings(t *testing.T) {
 func TestMetaFindings(t *testing.T) {
 	for _, x := range []struct {
 		what string
-		do   func(w *world) *disktest.Process // nil: any
-		want []string                         // of node 1
-		left bool                             // recover cannot mend it
-		slow bool                             // verify with Quick does not see it
+		do   func(w *world) *Process // nil: any
+		want []string                // of node 1
+		left bool                    // recover cannot mend it
+		slow bool                    // verify with Quick does not see it
 	}{
-		{"node.json", func(w *world) *disktest.Process { w.Remove("/n1/.volley/node.json"); return nil }, []string{"damaged", ".volley/node.json: damaged"}, false, false},
-		{"manifest", func(w *world) *disktest.Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest: damaged"}, false, false},
-		{"own record", func(w *world) *disktest.Process { w.Remove("/n1/.volley/member.1.1.json"); return nil }, []string{"damaged", ".volley/member: damaged"}, false, false},
-		{"another's record", func(w *world) *disktest.Process {
+		{"node.json", func(w *world) *Process { w.Remove("/n1/.volley/node.json"); return nil }, []string{"damaged", ".volley/node.json: damaged"}, false, false},
+		{"manifest", func(w *world) *Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest: damaged"}, false, false},
+		{"own record", func(w *world) *Process { w.Remove("/n1/.volley/member.1.1.json"); return nil }, []string{"damaged", ".volley/member: damaged"}, false, false},
+		{"another's record", func(w *world) *Process {
 			w.Overwrite("/n1/.volley/member.1.0.json", 9, []byte("#"), true)
 			return nil
 		}, []string{"damaged", ".volley/member: damaged"}, false, false},
-		{"no parity", func(w *world) *disktest.Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false, true},
-		{"longer parity", func(w *world) *disktest.Process { w.AppendFile("/n1/.volley/parity.1", []byte("#")); return nil }, []string{"damaged", ".volley/parity.1: damaged"}, false, false},
-		{"rotten parity", func(w *world) *disktest.Process {
+		{"no parity", func(w *world) *Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false, true},
+		{"longer parity", func(w *world) *Process { w.AppendFile("/n1/.volley/parity.1", []byte("#")); return nil }, []string{"damaged", ".volley/parity.1: damaged"}, false, false},
+		{"rotten parity", func(w *world) *Process {
 			w.Overwrite("/n1/.volley/parity.1", 9, []byte("rot"), true)
 			return nil
 		}, []string{"damaged", ".volley/parity.1: damaged"}, false, false},
-		{"parity is a directory", func(w *world) *disktest.Process {
+		{"parity is a directory", func(w *world) *Process {
 			w.Remove("/n1/.volley/parity.1")
 			w.MkdirAll("/n1/.volley/parity.1", 0o700)
 			return nil
 		}, []string{"damaged", ".volley/parity.1: damaged is a directory, and no regular file"}, true, true},
-		{"unreadable parity", func(w *world) *disktest.Process {
+		{"unreadable parity", func(w *world) *Process {
 			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/parity.1")
 		}, []string{"damaged", ".volley/parity.1: damaged input/output error"}, false, true},
-		{"recovery", func(w *world) *disktest.Process {
+		{"recovery", func(w *world) *Process {
 			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1}`)), 0o600)
 			return nil
 		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
-		{"recovery, no seal", func(w *world) *disktest.Process {
+		{"recovery, no seal", func(w *world) *Process {
 			w.WriteFile("/n1/.volley/recovering.json", []byte(`{"generation":1,"directories":[{"path":"sub"}]}`), 0o600)
 			return nil
 		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
-		{"recovery, nonsense", func(w *world) *disktest.Process {
+		{"recovery, nonsense", func(w *world) *Process {
 			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1,"directories":[{"path":"sub"},3]}`)), 0o600)
 			return nil
 		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
-		{"unreadable recovery", func(w *world) *disktest.Process {
+		{"unreadable recovery", func(w *world) *Process {
 			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1}`)), 0o600)
 			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/recovering.json")
 		}, []string{"failing"}, true, false},
-		{"unreadable file", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },
+		{"unreadable file", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },
 			[]string{"damaged", "plain: damaged input/output error"}, false, true},
-		{"unreadable directory", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1/closed") },
+		{"unreadable directory", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1/closed") },
 			[]string{"damaged", "closed/broken: damaged input/output error", "closed/inner: damaged input/output error", "closed/inner/z: damaged input/output error"}, true, false},
-		{"unreadable names", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1") }, []string{"failing"}, true, false},
+		{"unreadable names", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1") }, []string{"failing"}, true, false},
 	} {
 		w := newWorld(4, 2, Striped)
 		must(t, w.protect())

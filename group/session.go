@@ -116,10 +116,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 			return s.alike(ctx, inputf("process %d has %d of %d directories: give every process the same number", r, x.Nodes, s.k))
 		}
 	}
-	first, _ := executor.Hosted(s.k, s.t.Rank(), s.t.Size())
-	for i, dir := range dirs {
-		s.nodes = append(s.nodes, &node{index: first + i, given: dir})
-	}
+	s.place(dirs)
 	holder := disk.HolderOf(v.name, ranks[0].Run)
 	holder.Rank = s.t.Rank()
 	failing, err := s.open(ctx, v, holder)
@@ -164,12 +161,41 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	return s.fetch(ctx)
 }
 
+// place makes the nodes of the directories here, in the order in which they say that they are.
+// Those at other ranks are in order: see Order.
+func (s *session) place(dirs []string) {
+	first, _ := executor.Hosted(s.k, s.t.Rank(), s.t.Size())
+	ids := make([]Identity, len(dirs))
+	for i, dir := range dirs {
+		n := &node{index: first + i, at: dir, given: dir}
+		if s.Names != nil {
+			n.given = s.Names[i]
+		}
+		if s.Absent != nil {
+			n.absent = s.Absent[i]
+		}
+		s.nodes = append(s.nodes, n)
+		ids[i] = identify(s.disk, dir)
+	}
+	if s.t.Size() > 1 {
+		return
+	}
+	given := slices.Clone(s.nodes)
+	for place, i := range Order(ids) {
+		s.nodes[place] = given[i]
+		s.nodes[place].index = place
+	}
+}
+
 // open opens and locks the nodes here, member 0 before all others: of two runs at once that
 // write, the one that has it wins. It returns why nodes cannot be read.
 func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]string, error) {
 	failing := make([]string, len(s.nodes))
 	open := func(i int) error {
 		n := s.nodes[i]
+		if failing[i] = n.absent; n.absent != "" {
+			return nil
+		}
 		err := n.open(s.disk, v, holder)
 		busy := new(disk.BusyError)
 		switch {

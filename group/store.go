@@ -55,7 +55,9 @@ const (
 // A node is one of the group whose directory is here.
 type node struct {
 	index  int
-	given  string   // its directory as it was given
+	at     string   // its directory
+	given  string   // what the caller calls that
+	absent string   // why it cannot be reached
 	dir    disk.Dir // nil: there is none, or it cannot be read
 	unlock func(remove bool)
 	undo   func()            // removes the directories that were made for it
@@ -76,6 +78,21 @@ type identity struct {
 	Node   int    `json:"node"`
 }
 
+// readIdentity reads node.json.
+func readIdentity(d disk.Dir) (id identity, err error) {
+	text, err := disk.ReadText(d, metaPath(nodeFile), mostNode)
+	if err == nil {
+		text, err = disk.Unseal(text)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &id)
+	}
+	if err == nil && id.Format != Format {
+		err = fmt.Errorf("format: %q: want %q", id.Format, Format)
+	}
+	return id, err
+}
+
 // metaPath returns the name of a file of .volley.
 func metaPath(name string) string { return path.Join(metaName, name) }
 
@@ -87,10 +104,7 @@ func recordPath(g int64, n int) string { return metaPath(fmt.Sprint(recordName, 
 
 // path returns the whole path of an entry.
 func (n *node) path(p Name) string {
-	if n.dir == nil {
-		return joinPath(n.given, p)
-	}
-	return joinPath(n.dir.Path(), p)
+	return joinPath(n.given, p)
 }
 
 // A state is what is found of a node before anything else is looked at.
@@ -152,19 +166,8 @@ func (n *node) load(k int, key []byte) *state {
 	}
 	s.Open = len(n.exposed(entries)) > 0
 	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
-	if text, err := disk.ReadText(n.dir, metaPath(nodeFile), mostNode); err == nil {
-		var id identity
-		if text, err = disk.Unseal(text); err == nil {
-			err = json.Unmarshal(text, &id)
-		}
-		if err == nil && id.Format != Format {
-			err = fmt.Errorf("format: %q: want %q", id.Format, Format)
-		}
-		if err != nil {
-			s.bad(n, nodeFile, err)
-		} else {
-			s.Node, s.Group = id.Node, id.Group
-		}
+	if id, err := readIdentity(n.dir); err == nil {
+		s.Node, s.Group = id.Node, id.Group
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		s.bad(n, nodeFile, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"volley/transport"
+	"volley/verify"
 )
 
 // VerifyOptions say how to verify.
@@ -100,11 +101,9 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 	if err != nil {
 		return err
 	}
-	x.begin(0)
 	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error { return s.fingerprint(ctx, n, x, i) }); err != nil {
 		return err
 	}
-	x.end()
 	all, err := x.gather(ctx, s)
 	if err != nil {
 		return err
@@ -146,23 +145,27 @@ func (s *session) fingerprint(ctx context.Context, n *node, x *check, i int) err
 		defer f.Close()
 		parity = f
 	}
-	everything := blocks{m, m.allRows()}
-	buffer := make([]byte, max(x.blockBytes(), 1<<20/x.blockBytes()*x.blockBytes()))
-	for chunk, p := range x.prints[i] {
-		r := &blockReader{everything, d, chunk, m.DataChunks}
-		if chunk >= m.DataChunks {
-			r = &blockReader{everything, parity, chunk - m.DataChunks, m.ParityChunks}
-		}
-		for at := int64(0); at < m.ChunkBytes; at += int64(len(buffer)) {
+	rows := m.allRows()
+	each := max(x.block, 64<<10/x.block*x.block)
+	take := func(prints *verify.Fingerprints, from io.ReaderAt, chunks int) error {
+		buffer, parts := make([]byte, int64(chunks)*each), make([][]byte, chunks)
+		for at := int64(0); at < m.ChunkBytes; at += each {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			part := buffer[:min(int64(len(buffer)), m.ChunkBytes-at)]
-			if _, err := r.ReadAt(part, at); err != nil {
-				clear(part)
+			for chunk := range parts {
+				parts[chunk] = buffer[int64(chunk)*each:][:min(each, m.ChunkBytes-at)]
+				r := blockReader{blocks{m, rows}, from, chunk, chunks}
+				if _, err := r.ReadAt(parts[chunk], at); err != nil {
+					clear(parts[chunk])
+				}
 			}
-			p.Add(part)
+			prints.Add(parts...)
 		}
+		return nil
 	}
-	return nil
+	if err := take(x.data[i], d, m.DataChunks); err != nil {
+		return err
+	}
+	return take(x.parity[i], parity, m.ParityChunks)
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"volley/internal/disk"
-	"volley/internal/disk/disktest"
 )
 
 // version1 returns a group that was protected by the program that wrote version 1.
@@ -24,7 +23,7 @@ func version1(t testing.TB, layout string) *world {
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	must(t, err)
-	w := &world{Machine: disktest.New(), r: 1, layout: layout, ranks: 1, dirs: []string{"/n0", "/n1", "/n2"}}
+	w := &world{Machine: newMachine(), r: 1, layout: layout, ranks: 1, dirs: []string{"/n0", "/n1", "/n2"}}
 	var headers []*tar.Header
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()

@@ -140,6 +140,10 @@ func (t *Transfer) Lengths() []int {
 type CoreSharer interface {
 	// Cores returns how many of the cores that this process may use are this rank's share.
 	Cores() int
+
+	// Overlaps reports, alike at all ranks, whether messages travel while a rank computes. They do
+	// not where all ranks are on one machine and have no core for it: then computing waits.
+	Overlaps() bool
 }
 
 // Cores returns how many goroutines of this rank may compute at a time: runtime.GOMAXPROCS,
@@ -150,6 +154,13 @@ func Cores(t Transport) int {
 		return min(cores, s.Cores())
 	}
 	return cores
+}
+
+// Overlaps reports whether messages travel while a rank computes, which is so unless t is a
+// [CoreSharer] that says otherwise.
+func Overlaps(t Transport) bool {
+	s, ok := t.(CoreSharer)
+	return !ok || s.Overlaps()
 }
 
 // An Inquirer is a Transport that can ask other ranks whom they wait for.

@@ -26,25 +26,25 @@ type Seed [32]byte
 // with the sums. e and m are such that q^-e <= 2^-32 and q^-m <= 2^-40. This takes a y that
 // does not depend on the seed. So a run is checked by comparing its outputs' fingerprints, of
 // some 80 bytes, with the combinations of its inputs'.
-type Fingerprint struct {
+type Fingerprint struct{ Fingerprints }
+
+// Fingerprints are those of packets of one length, which are added side by side: random numbers are drawn once for
+// all of them.
+type Fingerprints struct {
 	field field.Field
 	seed  Seed
 	rng   *rand.ChaCha8
 	draw  field.Sampler
-	block int      // bytes
-	sums  [][]byte // so far, e blocks
-	next  []byte   // scratch, the size of a sum
+	block int        // bytes
+	sums  [][][]byte // so far, e blocks of each packet
+	rows  [][]field.Element
+	in    [][]byte // scratch
 	tail  []byte   // the last block, padded
-
-	// A sum so far and the blocks of a batch that are to be added to it, with
-	// their coefficients by sum: the kernel is worth calling for many blocks at
-	// a time.
-	sources [][]byte
-	coefs   [][]field.Element
 }
 
-// batch is how many blocks are combined in one call of the kernel.
-const batch = 32
+// batch is how many blocks of a packet are added in one call of the kernel: some 64 KiB. By measurement; blocks
+// of a power of two bytes compete for the same lines of the first cache.
+func (p *Fingerprints) batch() int { return max(16, min(64, 64<<10/p.block)) }
 
 // combinations returns the least number e with q^e >= 2^bits.
 func combinations(f field.Field, bits uint) int {
@@ -74,74 +74,88 @@ func BlockSymbols(symbols int64, pieces int) int {
 // NewFingerprint returns the fingerprint of an empty packet, to be cut into blocks
 // of blockSymbols symbols, see [BlockSymbols], to which [Fingerprint.Add] adds.
 func NewFingerprint(f field.Field, seed Seed, blockSymbols int) *Fingerprint {
-	p := newFingerprint(f, seed, blockSymbols, 32)
-	p.seed = seed
-	return p
+	return &Fingerprint{*NewFingerprints(f, seed, blockSymbols, 1)}
 }
 
-func newFingerprint(f field.Field, seed Seed, blockSymbols int, bits uint) *Fingerprint {
-	p := &Fingerprint{
+// NewFingerprints returns those of so many empty packets. Each is what [NewFingerprint] makes of its packet.
+func NewFingerprints(f field.Field, seed Seed, blockSymbols, packets int) *Fingerprints {
+	return newFingerprints(f, seed, blockSymbols, packets, 32)
+}
+
+func newFingerprints(f field.Field, seed Seed, blockSymbols, packets int, bits uint) *Fingerprints {
+	p := &Fingerprints{
 		field: f,
+		seed:  seed,
 		rng:   rand.NewChaCha8(seed),
 		draw:  field.NewSampler(f),
 		block: blockSymbols * f.SymbolBytes(),
+		rows:  make([][]field.Element, combinations(f, bits)),
 	}
-	for range combinations(f, bits) {
-		p.sums = append(p.sums, make([]byte, p.block))
-		p.coefs = append(p.coefs, append(make([]field.Element, 0, 1+batch), field.One))
+	for range packets {
+		sums := make([][]byte, len(p.rows))
+		for c := range sums {
+			sums[c] = make([]byte, p.block)
+		}
+		p.sums = append(p.sums, sums)
 	}
-	p.next = make([]byte, p.block)
-	p.sources = append(make([][]byte, 0, 1+batch), nil)
 	return p
 }
 
 // Add adds the next bytes of the packet. Their number is a multiple of the block
 // size in bytes, except at the end of the packet, and their symbols belong to
 // the field. It does not keep data.
-func (p *Fingerprint) Add(data []byte) {
-	for len(data) > 0 {
-		n := min(len(data), p.block)
-		block := data[:n]
-		if n < p.block {
-			p.tail = append(append(p.tail[:0], block...), make([]byte, p.block-n)...)
-			block = p.tail
-		}
-		data = data[n:]
-		p.sources = append(p.sources, block)
-		for c := range p.coefs {
-			p.coefs[c] = append(p.coefs[c], p.draw.Draw(p.rng.Uint64))
-		}
-		if len(p.sources) == 1+batch {
-			p.flush()
-		}
-	}
-	p.flush()
-}
-
-// flush adds the batch to the sums.
-func (p *Fingerprint) flush() {
-	if len(p.sources) == 1 {
-		return
-	}
-	for c, sum := range p.sums {
-		p.sources[0] = sum
-		p.field.Combine(p.next, p.coefs[c], p.sources)
-		p.sums[c], p.next = p.next, sum
-		p.coefs[c] = p.coefs[c][:1]
-	}
-	clear(p.sources)
-	p.sources = p.sources[:1]
-}
+func (p *Fingerprint) Add(data []byte) { p.Fingerprints.Add(data) }
 
 // Bytes returns the fingerprint as a packet, as long as that of any other packet over the field.
-func (p *Fingerprint) Bytes() []byte {
+func (p *Fingerprint) Bytes() []byte { return p.Fingerprints.Bytes()[0] }
+
+// Add adds the next bytes of every packet, of all as many, as [Fingerprint.Add] does. Where it adds no whole blocks,
+// zeros follow them: then all packets that are compared are to be added in the same parts.
+func (p *Fingerprints) Add(parts ...[]byte) {
+	for at := 0; at < len(parts[0]); at += p.batch() * p.block {
+		n := min(len(parts[0])-at, p.batch()*p.block)
+		blocks := (n + p.block - 1) / p.block
+		for c := range p.rows {
+			p.rows[c] = slices.Grow(p.rows[c][:0], blocks)[:blocks]
+		}
+		for b := range blocks {
+			for _, row := range p.rows {
+				row[b] = p.draw.Draw(p.rng.Uint64)
+			}
+		}
+		combine := p.field.Map(p.rows)
+		for i, part := range parts {
+			p.in = p.in[:0]
+			for block := range slices.Chunk(part[at:at+n], p.block) {
+				if len(block) < p.block {
+					p.tail = append(append(p.tail[:0], block...), make([]byte, p.block-len(block))...)
+					block = p.tail
+				}
+				p.in = append(p.in, block)
+			}
+			combine.Apply(p.sums[i], p.in, true)
+		}
+	}
+	clear(p.in[:cap(p.in)])
+}
+
+// Bytes returns the fingerprint of every packet.
+func (p *Fingerprints) Bytes() [][]byte {
 	seed := p.seed
 	seed[len(seed)-1] ^= 1 // other numbers than those of the blocks
-	short := newFingerprint(p.field, seed, max(1, 16/p.field.SymbolBytes()), 40)
-	for _, sum := range p.sums {
-		short.Add(sum)
+	short := newFingerprints(p.field, seed, max(1, 16/p.field.SymbolBytes()), len(p.sums), 40)
+	for c := range p.rows {
+		var sums [][]byte
+		for _, of := range p.sums {
+			sums = append(sums, of[c])
+		}
+		short.Add(sums...)
 	}
-	return slices.Concat(short.sums...)
+	var all [][]byte
+	for _, sums := range short.sums {
+		all = append(all, slices.Concat(sums...))
+	}
+	return all
 }
 
 // A CheckError says that a finished run failed the check at a processor.

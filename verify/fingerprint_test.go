@@ -304,3 +304,24 @@ func BenchmarkFingerprint(b *testing.B) {
 		}
 	}
 }
+
+// TestFingerprintsSideBySide checks that packets that are added side by side have the fingerprints that each has by
+// itself.
+func TestFingerprintsSideBySide(t *testing.T) {
+	for _, name := range fingerprintFields {
+		f := fieldNamed(t, name)
+		rng := rand.New(rand.NewPCG(7, 8))
+		for _, n := range []int{1, 64, 1000, 20000} {
+			packets := [][]byte{symbols(f, rng, n), symbols(f, rng, n), symbols(f, rng, n)}
+			p := verify.NewFingerprints(f, verify.Seed{9}, 64, len(packets))
+			half := n / 128 * 64 * f.SymbolBytes()
+			p.Add(packets[0][:half], packets[1][:half], packets[2][:half])
+			p.Add(packets[0][half:], packets[1][half:], packets[2][half:])
+			for i, is := range p.Bytes() {
+				if !bytes.Equal(is, fingerprint(f, verify.Seed{9}, packets[i])) {
+					t.Errorf("%s, %d symbols: packet %d has another fingerprint than by itself", name, n, i)
+				}
+			}
+		}
+	}
+}

@@ -297,10 +297,11 @@ func brokenOf(r *group.VerifyReport) error {
 
 const recoverHelp = `Recover lost nodes and damaged files of a protected group.
 
-Name all nodes in the order in which they were protected, lost ones too. For a
-node whose disk fails, name another, empty directory in its place. No file gets
-its name before its digest is right. If more nodes are lost than --tolerate
-said, nothing is written, and the exit code is 2. More: volley help groups`
+Name all nodes, lost ones too. For a node whose disk fails, name another, empty
+directory in its place. Empty directories take the places that are free, in
+their order. No file gets its name before its digest is right. If more nodes
+are lost than --tolerate said, nothing is written, and the exit code is 2.
+More: volley help groups`
 
 func newRecover() *cobra.Command {
 	o := &groupOptions{}

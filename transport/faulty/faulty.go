@@ -89,6 +89,9 @@ func (t *Transport) Size() int { return t.below.Size() }
 // Cores returns what the transport below says.
 func (t *Transport) Cores() int { return transport.Cores(t.below) }
 
+// Overlaps reports what the transport below does.
+func (t *Transport) Overlaps() bool { return transport.Overlaps(t.below) }
+
 // A queue is a queue below, with the faults.
 type queue struct {
 	t     *Transport

@@ -369,6 +369,7 @@ type communicator struct {
 	mostTag    int
 	cores      int    // this rank's share of those of its machine
 	here       []bool // of each rank: whether it is on this machine
+	overlaps   bool   // not all ranks are here, or each has two cores or more
 	mostSpin   time.Duration
 	crowded    bool // there are more ranks on this machine than cores
 }
@@ -398,20 +399,20 @@ func (g *communicator) findNeighbours() error {
 	if err := failed("MPI_Allgather", code); err != nil {
 		return err
 	}
-	ranks, together := 0, 0
+	ranks, together, least := 0, 0, cores
 	for _, other := range all {
 		g.here = append(g.here, int64(other[0]) == own)
 		if int64(other[0]) == own {
-			ranks, together = ranks+1, together+int(other[1])
+			ranks, together, least = ranks+1, together+int(other[1]), min(least, int(other[1]))
 		}
 	}
-	g.mostSpin = spinHere
-	if slices.Contains(g.here, false) {
-		g.mostSpin = spinApart
-	}
 	online := int(C.sysconf(C._SC_NPROCESSORS_ONLN))
-	g.crowded = ranks > online
-	g.cores = max(1, cores*online/max(together, online))
+	share := func(cores int) int { return max(1, cores*online/max(together, online)) }
+	g.crowded, g.cores = ranks > online, share(cores)
+	g.mostSpin, g.overlaps = spinHere, share(least) > 1
+	if ranks < g.size {
+		g.mostSpin, g.overlaps = spinApart, true
+	}
 	return nil
 }
 

@@ -114,6 +114,9 @@ func (e *Endpoint) Exclusive(f func()) { call(f) }
 // Cores returns this rank's share of the cores of its machine.
 func (e *Endpoint) Cores() int { return e.cores }
 
+// Overlaps reports whether messages travel while a rank computes.
+func (e *Endpoint) Overlaps() bool { return e.overlaps }
+
 // shiftStreams gives the number of a stream its place in tags.
 func (e *Endpoint) shiftStreams() {
 	e.streamShift = 1 + max(1, min(mostHashBits, bits.Len(uint(e.mostTag))-bits.Len(streams)-1))

@@ -1,4 +1,4 @@
-package disktest
+package group
 
 import (
 	"errors"
@@ -18,8 +18,8 @@ var (
 	errAppend   = errors.New("invalid use of WriteAt on a file opened to append")
 )
 
-// A file is a file, or a directory to read, that a process has open.
-type file struct {
+// An openFile is a file, or a directory to read, that a process has open.
+type openFile struct {
 	p      *Process
 	x      *inode
 	path   string
@@ -43,7 +43,7 @@ func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, erro
 		}
 	}
 	m.mu.Unlock()
-	f := &file{p: d.p, path: whole, name: path.Base(filepath.ToSlash(name)), flag: flag}
+	f := &openFile{p: d.p, path: whole, name: path.Base(filepath.ToSlash(name)), flag: flag}
 	err := d.p.do(call, func(int) error {
 		in, last, x, err := d.find(name)
 		switch {
@@ -70,10 +70,10 @@ func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, erro
 	return f, nil
 }
 
-func (f *file) Name() string { return f.path }
+func (f *openFile) Name() string { return f.path }
 
 // do does an operation on an open file.
-func (f *file) do(op, name string, writes bool, work func(most int) error) error {
+func (f *openFile) do(op, name string, writes bool, work func(most int) error) error {
 	err := f.p.do(Call{Op: op, Path: f.path, Writes: writes}, func(most int) error {
 		if f.closed {
 			return fs.ErrClosed
@@ -87,7 +87,7 @@ func (f *file) do(op, name string, writes bool, work func(most int) error) error
 }
 
 // read reads at a place.
-func (f *file) read(b []byte, off int64, most int) (int, error) {
+func (f *openFile) read(b []byte, off int64, most int) (int, error) {
 	switch {
 	case len(b) == 0:
 		return 0, nil
@@ -104,7 +104,7 @@ func (f *file) read(b []byte, off int64, most int) (int, error) {
 	return copy(b, f.x.now.data[off:]), nil
 }
 
-func (f *file) Read(b []byte) (n int, err error) {
+func (f *openFile) Read(b []byte) (n int, err error) {
 	err = f.do("read", "read", false, func(most int) error {
 		n, err = f.read(b, f.off, most)
 		f.off += int64(n)
@@ -113,7 +113,7 @@ func (f *file) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
+func (f *openFile) ReadAt(b []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, pathError("readat", f.path, errNegative)
 	}
@@ -128,7 +128,7 @@ func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
 }
 
 // write writes at a place.
-func (f *file) write(b []byte, off int64, most int) (int, error) {
+func (f *openFile) write(b []byte, off int64, most int) (int, error) {
 	if f.flag&access == os.O_RDONLY {
 		return 0, syscall.EBADF
 	}
@@ -139,7 +139,7 @@ func (f *file) write(b []byte, off int64, most int) (int, error) {
 	return len(b), nil
 }
 
-func (f *file) Write(b []byte) (n int, err error) {
+func (f *openFile) Write(b []byte) (n int, err error) {
 	err = f.do("write", "write", true, func(most int) error {
 		if f.flag&os.O_APPEND != 0 && f.flag&access != os.O_RDONLY && len(b) > 0 {
 			f.off = int64(len(f.x.now.data))
@@ -151,7 +151,7 @@ func (f *file) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
+func (f *openFile) WriteAt(b []byte, off int64) (n int, err error) {
 	switch {
 	case f.flag&os.O_APPEND != 0:
 		return 0, errAppend
@@ -165,7 +165,7 @@ func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-func (f *file) Sync() error {
+func (f *openFile) Sync() error {
 	return f.do("sync", "sync", true, func(int) error {
 		if f.x.now.mode.IsDir() {
 			f.p.m.syncDir(f.x)
@@ -176,14 +176,14 @@ func (f *file) Sync() error {
 	})
 }
 
-func (f *file) Chmod(mode fs.FileMode) error {
+func (f *openFile) Chmod(mode fs.FileMode) error {
 	return f.do("chmod", "chmod", true, func(int) error {
 		f.p.m.chmod(f.x, mode)
 		return nil
 	})
 }
 
-func (f *file) Truncate(size int64) error {
+func (f *openFile) Truncate(size int64) error {
 	return f.do("truncate", "truncate", true, func(int) error {
 		if size < 0 || f.flag&access == os.O_RDONLY {
 			return syscall.EINVAL
@@ -193,7 +193,7 @@ func (f *file) Truncate(size int64) error {
 	})
 }
 
-func (f *file) Stat() (fs.FileInfo, error) {
+func (f *openFile) Stat() (fs.FileInfo, error) {
 	var i *info
 	err := f.do("stat", "stat", false, func(int) error {
 		i = infoOf(f.name, f.x)
@@ -205,7 +205,7 @@ func (f *file) Stat() (fs.FileInfo, error) {
 	return i, nil
 }
 
-func (f *file) Close() error {
+func (f *openFile) Close() error {
 	f.p.m.mu.Lock()
 	defer f.p.m.mu.Unlock()
 	switch {

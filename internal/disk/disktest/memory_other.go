@@ -4,5 +4,3 @@ package disktest
 
 // InMemory does nothing here.
 func InMemory() {}
-
-func (i *info) sys() any { return nil }

@@ -1,3 +1,5 @@
+// Package disktest is disks for tests: temporary directories in memory, and locks that nobody
+// else sees.
 package disktest
 
 import (

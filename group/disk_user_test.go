@@ -1,4 +1,4 @@
-package disktest
+package group
 
 import (
 	"crypto/sha256"
@@ -145,7 +145,7 @@ func (m *Machine) RemoveAll(name string) {
 	}
 	var all func(d *inode, last string, x *inode)
 	all = func(d *inode, last string, x *inode) {
-		for _, name := range inOrder(x.names) {
+		for _, name := range sortedNames(x.names) {
 			all(x, name, m.nodes[x.names[name]])
 		}
 		for _, g := range m.groups() { // what was moved out is safe
@@ -229,7 +229,7 @@ func (m *Machine) CopyTree(from, to string) {
 		x.frozen = len(x.now.data)
 		y.now.data, y.frozen, y.target = slices.Clip(x.now.data), len(x.now.data), x.target
 		m.put(d, last, y)
-		for _, name := range inOrder(x.names) {
+		for _, name := range sortedNames(x.names) {
 			add(m.nodes[x.names[name]], y, name)
 		}
 		m.setTime(y, x.now.mtime)
@@ -317,7 +317,7 @@ func (m *Machine) Tree(name string, skip ...string) string {
 			fmt.Fprintf(&text, " -> %s", x.target)
 		}
 		text.WriteByte('\n')
-		for _, name := range inOrder(x.names) {
+		for _, name := range sortedNames(x.names) {
 			if !slices.Contains(skip, name) {
 				list(m.nodes[x.names[name]], path.Join(at, name))
 			}

@@ -1,4 +1,4 @@
-package disktest_test
+package group
 
 import (
 	"errors"
@@ -15,19 +15,18 @@ import (
 	"pgregory.net/rapid"
 
 	"volley/internal/disk"
-	"volley/internal/disk/disktest"
 )
 
-// TestConformance does the same on the memory disk and on that of the machine, and compares
+// TestDiskConformance does the same on the memory disk and on that of the machine, and compares
 // what each operation returns and what is there after it.
-func TestConformance(t *testing.T) {
+func TestDiskConformance(t *testing.T) {
 	top, n := t.TempDir(), 0
 	old := syscall.Umask(0o022)
 	defer syscall.Umask(old)
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		path := filepath.Join(top, fmt.Sprint(n))
-		m := disktest.New()
+		m := newMachine()
 		m.MkdirAll(path, 0o755)
 		if err := os.Mkdir(path, 0o755); err != nil {
 			t.Fatal(err)
@@ -270,9 +269,9 @@ func (s *side) each(name string, f func(string, fs.FileInfo)) {
 	}
 }
 
-// TestTimes checks that each write is seen by ctime, also where it sets the time back.
-func TestTimes(t *testing.T) {
-	m := disktest.New()
+// TestDiskTimes checks that each write is seen by ctime, also where it sets the time back.
+func TestDiskTimes(t *testing.T) {
+	m := newMachine()
 	m.WriteFile("/x", []byte("abc"), 0o644)
 	was, err := m.Lstat("/x")
 	must(t, err)
@@ -288,11 +287,11 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestPowerCutAny cuts the power after anything: what is kept is all there, what is lost is
+// TestDiskPowerCutAny cuts the power after anything: what is kept is all there, what is lost is
 // not asked for twice, and a clone fares the same.
-func TestPowerCutAny(t *testing.T) {
+func TestDiskPowerCutAny(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := disktest.New()
+		m := newMachine()
 		m.MkdirAll("/d", 0o755)
 		p := m.Process()
 		dir, err := p.Open("/d")

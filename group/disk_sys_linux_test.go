@@ -1,21 +1,10 @@
-package disktest
+package group
 
 import (
 	"io/fs"
-	"os"
 	"syscall"
 	"time"
 )
-
-// InMemory lets the temporary directories of tests lie in memory, unless the environment names a
-// place or there is little room: most tests sync often, and need no disk for that.
-func InMemory() {
-	const shared, noexec, room = "/dev/shm", 8, 1 << 30
-	var s syscall.Statfs_t
-	if os.Getenv("TMPDIR") == "" && syscall.Statfs(shared, &s) == nil && s.Flags&noexec == 0 && s.Bavail*uint64(s.Bsize) >= room {
-		os.Setenv("TMPDIR", shared)
-	}
-}
 
 func (i *info) sys() any {
 	s := &syscall.Stat_t{Dev: 1, Ino: uint64(i.number), Size: i.size, Uid: uint32(i.uid), Gid: uint32(i.gid), Blocks: i.size/512 + 1}

@@ -1,4 +1,4 @@
-package disktest
+package group
 
 import (
 	"encoding/json"
@@ -332,7 +332,7 @@ func (d *dir) Lstat(name string) (fs.FileInfo, error) {
 
 func (d *dir) ReadDir(name string) (list []fs.DirEntry, err error) {
 	err = d.on("readdir", "readdir", name, func(x *inode) error {
-		for _, name := range inOrder(x.names) {
+		for _, name := range sortedNames(x.names) {
 			list = append(list, fs.FileInfoToDirEntry(infoOf(name, d.p.m.nodes[x.names[name]])))
 		}
 		return isDir(x)

@@ -1,6 +1,7 @@
-// Package disktest is a file system in memory, for tests of what is left when a program
-// ends anywhere, or the machine does.
-package disktest
+package group
+
+// The file system in memory of these tests, which show what is left when a program ends
+// anywhere, or the machine does.
 
 import (
 	"io/fs"
@@ -45,10 +46,10 @@ const (
 // An inode is a file, directory or symbolic link.
 type inode struct {
 	number int
-	now    content
-	last   content // what is made last
-	dirty  bool    // now and last may differ
-	frozen int     // so many bytes of now.data are shared
+	now    stored
+	last   stored // what is made last
+	dirty  bool   // now and last may differ
+	frozen int    // so many bytes of now.data are shared
 	links  int
 	target string // of a symbolic link
 
@@ -61,8 +62,8 @@ type inode struct {
 	locks []*lock
 }
 
-// A content is what Sync makes last.
-type content struct {
+// stored is what Sync makes last.
+type stored struct {
 	mode         fs.FileMode
 	uid, gid     int
 	attributes   map[string]string // never written to: it is shared
@@ -82,8 +83,8 @@ type move struct {
 	number   int // of what was moved
 }
 
-// New returns a machine with an empty root directory.
-func New() *Machine {
+// newMachine returns a machine with an empty root directory.
+func newMachine() *Machine {
 	m := &Machine{nodes: make([]*inode, rootNumber), clock: time.Unix(1_600_000_000, 0)}
 	root := m.node(lostDir)
 	root.up, root.links, root.dirty = root.number, 1, false
@@ -185,7 +186,7 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 		both := map[string]int{}
 		maps.Copy(both, d.lastNames)
 		maps.Copy(both, d.names)
-		for _, name := range inOrder(both) {
+		for _, name := range sortedNames(both) {
 			if d.names[name] == d.lastNames[name] {
 				continue
 			}
@@ -208,7 +209,7 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 			x.now = x.last
 		}
 		x.sync()
-		for _, name := range inOrder(x.names) {
+		for _, name := range sortedNames(x.names) {
 			y := m.nodes[x.names[name]]
 			if there[y.number] != nil {
 				if y.now.mode.IsDir() { // never at two places
@@ -313,8 +314,8 @@ func (m *Machine) node(mode fs.FileMode) *inode {
 	at := m.tick()
 	x := &inode{
 		number: len(m.nodes),
-		now:    content{mode: mode, mtime: at, ctime: at},
-		last:   content{mode: lostFile, mtime: at, ctime: at},
+		now:    stored{mode: mode, mtime: at, ctime: at},
+		last:   stored{mode: lostFile, mtime: at, ctime: at},
 		dirty:  true,
 	}
 	switch {
@@ -539,5 +540,5 @@ func with(names map[string]int, name string, number int) map[string]int {
 	return names
 }
 
-// inOrder returns the names, ascending.
-func inOrder(names map[string]int) []string { return slices.Sorted(maps.Keys(names)) }
+// sortedNames returns the names, ascending.
+func sortedNames(names map[string]int) []string { return slices.Sorted(maps.Keys(names)) }

@@ -1,4 +1,4 @@
-package disktest_test
+package group
 
 import (
 	"bytes"
@@ -15,17 +15,7 @@ import (
 	"time"
 
 	"volley/internal/disk"
-	"volley/internal/disk/disktest"
 )
-
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func open(t *testing.T, d disk.Disk, path string) disk.Dir {
 	t.Helper()
@@ -48,7 +38,7 @@ func write(t *testing.T, d disk.Dir, name, text string, sync bool) {
 }
 
 // tree returns the names and contents of the files below a path, and the empty directories.
-func tree(m *disktest.Machine, path string) string {
+func tree(m *Machine, path string) string {
 	var list []string
 	for line := range strings.Lines(m.Tree(path)) {
 		name, _, _ := strings.Cut(line, " ")
@@ -63,8 +53,8 @@ func tree(m *disktest.Machine, path string) string {
 	return strings.Join(list, " ")
 }
 
-// TestPowerCut checks what a power cut leaves of what a program has done.
-func TestPowerCut(t *testing.T) {
+// TestDiskPowerCut checks what a power cut leaves of what a program has done.
+func TestDiskPowerCut(t *testing.T) {
 	all := func(string) bool { return true }
 	only := func(names ...string) func(string) bool {
 		return func(path string) bool { return slices.Contains(names, path) }
@@ -147,7 +137,7 @@ func TestPowerCut(t *testing.T) {
 		}, all, "a b b/y=Y"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := disktest.New()
+			m := newMachine()
 			m.MkdirAll("/d/a", 0o755)
 			m.MkdirAll("/d/b", 0o755)
 			m.WriteFile("/d/a/x", []byte("X"), 0o644)
@@ -161,7 +151,7 @@ func TestPowerCut(t *testing.T) {
 			if got := tree(m, "/d"); got != c.want {
 				t.Errorf("%s\nwant %s", got, c.want)
 			}
-			if _, err := d.Lstat("."); !errors.Is(err, disktest.ErrKilled) {
+			if _, err := d.Lstat("."); !errors.Is(err, ErrKilled) {
 				t.Errorf("the process lives: %v", err)
 			}
 			after := m.Tree("/")
@@ -183,9 +173,9 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestPowerCutModes checks modes and times after a power cut.
-func TestPowerCutModes(t *testing.T) {
-	m := disktest.New()
+// TestDiskPowerCutModes checks modes and times after a power cut.
+func TestDiskPowerCutModes(t *testing.T) {
+	m := newMachine()
 	m.MkdirAll("/d", 0o755)
 	m.WriteFile("/d/x", []byte("X"), 0o600)
 	at := time.Unix(10_000_000_000, 5)
@@ -212,9 +202,9 @@ func TestPowerCutModes(t *testing.T) {
 	}
 }
 
-// TestUserLasts checks that what the user does lasts, and what it needs.
-func TestUserLasts(t *testing.T) {
-	m := disktest.New()
+// TestDiskUserLasts checks that what the user does lasts, and what it needs.
+func TestDiskUserLasts(t *testing.T) {
+	m := newMachine()
 	m.MkdirAll("/d", 0o755)
 	m.WriteFile("/d/x", []byte("X"), 0o644)
 	d := open(t, m.Process(), "/d")
@@ -252,12 +242,12 @@ func TestUserLasts(t *testing.T) {
 	}
 }
 
-// TestKill kills a process at each of its calls.
-func TestKill(t *testing.T) {
-	m := disktest.New()
+// TestDiskKill kills a process at each of its calls.
+func TestDiskKill(t *testing.T) {
+	m := newMachine()
 	m.MkdirAll("/d", 0o755)
 	m.WriteFile("/d/x", []byte("old"), 0o644)
-	run := func(p *disktest.Process) error {
+	run := func(p *Process) error {
 		d, err := p.Open("/d")
 		if err != nil {
 			return err
@@ -282,7 +272,7 @@ func TestKill(t *testing.T) {
 		}
 		return d.SyncDir(".")
 	}
-	calls := m.Calls(func(p *disktest.Process) { must(t, run(p)) })
+	calls := m.Calls(func(p *Process) { must(t, run(p)) })
 	var ops []string
 	for i, c := range calls {
 		ops = append(ops, c.Op)
@@ -299,10 +289,10 @@ func TestKill(t *testing.T) {
 			p := m.Process()
 			p.KillAt(n)
 			err := run(p)
-			if !errors.Is(err, disktest.ErrKilled) && call.Op != "unlock" {
+			if !errors.Is(err, ErrKilled) && call.Op != "unlock" {
 				t.Errorf("%v: %v", call, err)
 			}
-			if _, err := p.Open("/"); !errors.Is(err, disktest.ErrKilled) {
+			if _, err := p.Open("/"); !errors.Is(err, ErrKilled) {
 				t.Errorf("%v: %v", call, err)
 			}
 			if cut {
@@ -329,9 +319,9 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestBefore makes calls fail, and a write after a part of it.
-func TestBefore(t *testing.T) {
-	m := disktest.New()
+// TestDiskBefore makes calls fail, and a write after a part of it.
+func TestDiskBefore(t *testing.T) {
+	m := newMachine()
 	m.MkdirAll("/d", 0o755)
 	p := m.Process()
 	p.FailAt(1, syscall.EIO)
@@ -342,21 +332,21 @@ func TestBefore(t *testing.T) {
 	}
 	for _, kill := range []bool{false, true} {
 		p := m.Process()
-		p.Before = func(c disktest.Call) error {
+		p.Before = func(c Call) error {
 			if c.Op != "write" {
 				return nil
 			}
 			if kill {
 				p.Kill()
-				return &disktest.Partial{N: 2, Err: disktest.ErrKilled}
+				return &Partial{N: 2, Err: ErrKilled}
 			}
-			return &disktest.Partial{N: 3, Err: syscall.ENOSPC}
+			return &Partial{N: 3, Err: syscall.ENOSPC}
 		}
 		f, err := open(t, p, "/d").OpenFile("f", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 		must(t, err)
 		n, err := f.Write([]byte("abcdef"))
 		data, _ := m.ReadFile("/d/f")
-		if kill && (!errors.Is(err, disktest.ErrKilled) || string(data) != "ab") || !kill && (n != 3 || !errors.Is(err, syscall.ENOSPC) || string(data) != "abc") {
+		if kill && (!errors.Is(err, ErrKilled) || string(data) != "ab") || !kill && (n != 3 || !errors.Is(err, syscall.ENOSPC) || string(data) != "abc") {
 			t.Errorf("kill %v: %d, %v, %q", kill, n, err, data)
 		}
 	}
@@ -370,9 +360,9 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// TestLock checks who gets a lock, and what the others are told.
-func TestLock(t *testing.T) {
-	m := disktest.New()
+// TestDiskLock checks who gets a lock, and what the others are told.
+func TestDiskLock(t *testing.T) {
+	m := newMachine()
 	m.MkdirAll("/d", 0o755)
 	mine := disk.HolderOf("protect", "run")
 	p := m.Process()
@@ -410,7 +400,7 @@ func TestLock(t *testing.T) {
 
 // TestDisk checks Open and Make, and names that lead out.
 func TestDisk(t *testing.T) {
-	m := disktest.New()
+	m := newMachine()
 	m.MkdirAll("/d/real", 0o755)
 	m.WriteFile("/d/file", nil, 0o600)
 	m.Symlink("real", "/d/link")
@@ -444,9 +434,9 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// TestAppend checks that clones and what was made last share no bytes that change.
-func TestAppend(t *testing.T) {
-	m := disktest.New()
+// TestDiskAppend checks that clones and what was made last share no bytes that change.
+func TestDiskAppend(t *testing.T) {
+	m := newMachine()
 	d := open(t, m.Process(), "/")
 	f, err := d.OpenFile("f", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	must(t, err, d.SyncDir("."))
@@ -476,13 +466,13 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestMany has processes and clones work at the same time.
-func TestMany(t *testing.T) {
-	m := disktest.New()
+// TestDiskMany has processes and clones work at the same time.
+func TestDiskMany(t *testing.T) {
+	m := newMachine()
 	m.MkdirAll("/d", 0o755)
 	p := m.Process()
 	n := 0
-	p.Before = func(disktest.Call) error { n++; return nil }
+	p.Before = func(Call) error { n++; return nil }
 	d := open(t, p, "/d")
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -501,8 +491,8 @@ func TestMany(t *testing.T) {
 	}
 }
 
-func BenchmarkClone(b *testing.B) {
-	m := disktest.New()
+func BenchmarkDiskClone(b *testing.B) {
+	m := newMachine()
 	for i := range 30 {
 		m.MkdirAll(fmt.Sprintf("/d/%d", i%5), 0o755)
 		m.WriteFile(fmt.Sprintf("/d/%d/%d", i%5, i), make([]byte, 5000), 0o644)

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package group
+
+func (i *info) sys() any { return nil }

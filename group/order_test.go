@@ -1,0 +1,71 @@
+package group_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"volley/group"
+)
+
+// TestOrder recovers groups whose directories are given in another order, lost ones in others' places.
+func TestOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 2))
+	for range 8 {
+		dirs := trees(t, 5, 6, 3000, rng.Uint64())
+		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2})
+		must(t, err)
+		before := listings(t, dirs)
+		lost := rng.Perm(5)[:2]
+		slices.Sort(lost)
+		given := slices.Clone(dirs)
+		for _, n := range lost {
+			must(t, os.RemoveAll(dirs[n]))
+			dirs[n] = filepath.Join(t.TempDir(), "new")
+			given[n] = dirs[n]
+		}
+		rng.Shuffle(5, func(i, j int) { given[i], given[j] = given[j], given[i] })
+		if slices.Index(given, dirs[lost[0]]) > slices.Index(given, dirs[lost[1]]) { // places are taken in their order
+			dirs[lost[0]], dirs[lost[1]] = dirs[lost[1]], dirs[lost[0]]
+		}
+		r, err := recoverAll(1, given)
+		must(t, err)
+		for n, x := range r.Nodes {
+			if x.Dir != dirs[n] {
+				t.Errorf("node %d is %s, want %s", n, x.Dir, dirs[n])
+			}
+		}
+		compare(t, "in another order", before, listings(t, dirs))
+		whole(t, 1, given)
+	}
+}
+
+// TestOrderOf compares places with what they have to be.
+func TestOrderOf(t *testing.T) {
+	id := func(nodes ...int) (list []group.Identity) {
+		for _, n := range nodes {
+			list = append(list, group.Identity{Group: "g", Node: n})
+		}
+		return list
+	}
+	strange := id(1, 0, 2)
+	strange[1].Group = "h"
+	for _, c := range []struct {
+		ids  []group.Identity
+		want []int
+	}{
+		{id(-1, -1, -1), []int{0, 1, 2}},
+		{id(2, 0, 1), []int{1, 2, 0}},
+		{id(2, -1, 0, -1), []int{2, 1, 0, 3}},
+		{id(-1, -1, 1, 0), []int{3, 2, 0, 1}},
+		{id(1, 1, -1), []int{0, 1, 2}}, // contradictions
+		{id(3, 1, 0), []int{0, 1, 2}},
+		{strange, []int{0, 1, 2}},
+	} {
+		if got := group.Order(c.ids); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.ids, got, c.want)
+		}
+	}
+}

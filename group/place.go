@@ -1,0 +1,54 @@
+package group
+
+import (
+	"slices"
+
+	"volley/internal/disk"
+)
+
+// An Identity is which node of which group a directory says that it is. Node is -1 where it says
+// nothing.
+type Identity struct {
+	Group string `json:"group"`
+	Node  int    `json:"node"`
+}
+
+// Identify returns what a directory says. A verb reads it anew, once it has the lock.
+func Identify(dir string) Identity { return identify(disk.OS, dir) }
+
+func identify(d disk.Disk, dir string) Identity {
+	if at, err := d.Open(dir); err == nil {
+		defer at.Close()
+		if id, err := readIdentity(at); err == nil {
+			return Identity{id.Group, id.Node}
+		}
+	}
+	return Identity{Node: -1}
+}
+
+// Order returns, by node of the group, which of the directories is its: those that say which node they
+// are keep their places, and the others take the places that are free, in their order. Where
+// directories contradict each other, which the verbs report, it is the order in which they are given.
+func Order(ids []Identity) []int {
+	order := make([]int, len(ids))
+	given := slices.Clone(order)
+	for i := range ids {
+		order[i], given[i] = -1, i
+	}
+	group := ""
+	for i, id := range ids {
+		switch {
+		case id.Node < 0:
+			continue
+		case id.Node >= len(ids) || order[id.Node] >= 0 || group != "" && id.Group != group:
+			return given
+		}
+		order[id.Node], group = i, id.Group
+	}
+	for i, id := range ids {
+		if id.Node < 0 {
+			order[slices.Index(order, -1)] = i
+		}
+	}
+	return order
+}
