@@ -126,6 +126,9 @@ func padded(text []byte, length int64) memory {
 	return append(text, make([]byte, length-int64(len(text)))...)
 }
 
+// fewBytes is the length of packets from which on few bytes are worth more than few messages.
+const fewBytes = 1 << 20
+
 // oneBlock is all of chunks of that length.
 func oneBlock(bytes int64) blocks {
 	return blocks{&Manifest{ChunkBytes: bytes, BlockBytes: bytes}, []int{0}}
@@ -284,9 +287,13 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.makeParity(ctx, c, oneBlock(chunk), func(x symbol) executor.Input {
+	r, err := c.making(&s.Options, max(chunk, fewBytes)) // the plan that sends least
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.repair(ctx, r, oneBlock(chunk), func(x symbol) executor.Input {
 		return executor.Input{Memory: data[x.node-first][int64(x.index)*chunk:][:chunk]}
-	}, func(x symbol) io.WriterAt { return parity[x.node-first].chunks[int64(x.index)*chunk:] }, check, 0); err != nil {
+	}, func(x symbol) io.WriterAt { return parity[x.node-first].chunks[int64(x.index)*chunk:] }, check); err != nil {
 		return nil, err
 	}
 	var texts [][]byte

@@ -143,7 +143,7 @@ func TestMetaFindings(t *testing.T) {
 		{"manifest", func(w *world) *Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest: damaged"}, false, false},
 		{"own record", func(w *world) *Process { w.Remove("/n1/.volley/member.1.1.json"); return nil }, []string{"damaged", ".volley/member: damaged"}, false, false},
 		{"another's record", func(w *world) *Process {
-			w.Overwrite("/n1/.volley/member.1.0.json", 9, []byte("#"), true)
+			w.Overwrite("/n1/.volley/records.1", 9, []byte("#"), true)
 			return nil
 		}, []string{"damaged", ".volley/member: damaged"}, false, false},
 		{"no parity", func(w *world) *Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false, true},
