@@ -1,7 +1,6 @@
 package volley
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -16,22 +15,14 @@ import (
 // round, of which no plan has more than 2^20.
 const maxReport = 96 << 20
 
-// A ReportError says why a text is no report.
-type ReportError struct {
-	Line   int // from 1
-	Reason string
-}
-
-func (e *ReportError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
+// A ReportError says why a text is no report: its Line, from 1, and the Reason.
+type ReportError = located.Error
 
 // ReadReport reads the JSON form of a report, such as volley encode --json prints. Keys that
 // are no fields of a [Report] are passed over. The error is a *[ReportError], also where the
 // rounds do not add up to C1 and C2, or that of r.
 func ReadReport(r io.Reader) (*Report, error) {
 	report, err := readReport(r)
-	if wrong := new(located.Error); errors.As(err, &wrong) {
-		return nil, (*ReportError)(wrong)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -17,20 +17,21 @@ import (
 
 // An Algorithm is a row of the registry.
 type Algorithm struct {
-	Name     string // as --algorithm takes it
-	Title    string // what it does, in one line
-	Problem  string // the matrices, K and p it takes
-	C1, C2   string // closed formulas; plans are counted, formulas are tests of them
-	Source   string
-	Example  string // flags of a plan that the command line prints
-	Baseline bool   // known from elsewhere, here to compare with
+	Name     string `json:"name"`    // as --algorithm takes it
+	Title    string `json:"title"`   // what it does, in one line
+	Problem  string `json:"problem"` // the matrices, K and p it takes
+	C1       string `json:"c1"`      // a closed formula; plans are counted, formulas are tests of them
+	C2       string `json:"c2"`
+	Source   string `json:"source"`
+	Example  string `json:"-"`        // flags of a plan that the command line prints
+	Baseline bool   `json:"baseline"` // known from elsewhere, here to compare with
 
 	// Structured says that the algorithm has no plan for some square matrices.
-	Structured bool
+	Structured bool `json:"structured"`
 
 	// Conditional says that it takes any matrix that meets a condition, so that why
 	// it does not take one is worth knowing.
-	Conditional bool
+	Conditional bool `json:"-"`
 
 	// Make returns the plans for a problem, one or more: those of which none is worse than
 	// another in both C1 and C2, the fewest rounds first. Each passes [plan.Validate] and
@@ -38,12 +39,12 @@ type Algorithm struct {
 	// [schedule.ErrStructure] where the algorithm has no plan for the problem. Make may be called by
 	// several goroutines at once; it returns equal plans for equal problems, as all
 	// processors plan by themselves.
-	Make func(p *Problem) ([]plan.Plan, error)
+	Make func(p *Problem) ([]plan.Plan, error) `json:"-"`
 
 	// With returns the plan with parameters of one's own, which [Lookup] reads after the name:
 	// lists of numbers of 1 and more. The error wraps [schedule.ErrStructure] where they do not
 	// fit the problem. Where With is nil, parameters select one of the plans of Make.
-	With func(p *Problem, parameters [][]int) (plan.Plan, error)
+	With func(p *Problem, parameters [][]int) (plan.Plan, error) `json:"-"`
 }
 
 // Algorithms returns the registry, in the order in which people should read it: those that

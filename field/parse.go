@@ -15,9 +15,9 @@ const (
 
 // A Kind is a form of name that [Parse] reads.
 type Kind struct {
-	Pattern string // with p a prime, m and w exponents
-	Example string
-	Doc     string
+	Pattern string `json:"name"` // with p a prime, m and w exponents
+	Example string `json:"example"`
+	Doc     string `json:"title"`
 }
 
 // Kinds returns the forms of names that [Parse] reads.

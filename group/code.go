@@ -8,6 +8,7 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/executor"
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
@@ -57,22 +58,27 @@ type code struct {
 	words        []codeword
 
 	encoder *volley.Encoder // of Full, once parity was asked for
-	relay   *repair         // of Striped, once it was
+	made    *repair         // what makes all parity, once it was
+	of      int64           // bytes of a chunk, for which Full has made
 }
 
 // making returns what makes all parity, for chunks of so many bytes. The options are the same
 // each time.
 func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
-	if c.layout == Striped {
-		if c.relay == nil { // as if all parity were lost
-			var parity []symbol
-			for _, w := range c.words {
-				parity = append(parity, w.parity...)
-			}
-			c.relay, _, err = c.repairing(setOf(parity), setOf(parity))
-			c.relay.problem.Pieces = 1 // stripes keep all nodes busy as they are
+	if c.made != nil && (c.layout == Striped || c.of == bytes) {
+		return c.made, nil
+	}
+	if c.layout == Striped { // as if all parity were lost
+		var parity []symbol
+		for _, w := range c.words {
+			parity = append(parity, w.parity...)
 		}
-		return c.relay, err
+		r, _, err := c.repairing(setOf(parity), setOf(parity))
+		if err == nil {
+			r.problem.Pieces = 1 // stripes keep all nodes busy as they are
+			c.made = r
+		}
+		return r, err
 	}
 	if c.encoder == nil {
 		if c.encoder, err = volley.NewEncoder(c.matrix, o.volleyOptions()...); err != nil {
@@ -83,7 +89,9 @@ func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {
 	for n := range c.k {
 		r.inputs, r.outputs = append(r.inputs, []symbol{{n, false, 0}}), append(r.outputs, []symbol{{n, true, 0}})
 	}
-	r.plan, err = c.encoder.Plan(max(1, bytes/int64(c.field.SymbolBytes())))
+	if r.plan, err = c.encoder.Plan(max(1, bytes/int64(c.field.SymbolBytes()))); err == nil {
+		c.made, c.of = r, bytes
+	}
 	return r, err
 }
 
@@ -152,6 +160,10 @@ type repair struct {
 	problem algo.RelayProblem
 	inputs  [][]symbol // of each node
 	outputs [][]symbol
+
+	executable *executor.Executable // of the plan at this rank, once it was run
+	slots      int
+	cost       sim.Cost
 }
 
 // compile returns the plan of a repair of symbols of so many bytes, those of the first call: one

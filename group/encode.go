@@ -81,10 +81,14 @@ func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(
 // and comes out.
 func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) executor.Input, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
 	p, err := r.compile(&s.Options, b.bytes())
+	if err == nil && r.executable == nil {
+		r.slots, r.cost = plan.MemorySlots(p), sim.Count(p)
+		r.executable, err = executor.Prepare(p, s.t.Rank(), s.t.Size())
+	}
 	if err != nil {
 		return nil, err
 	}
-	job := executor.Job{Bytes: b.bytes(), Align: align, Timeout: s.Timeout}
+	job := executor.Job{Executable: r.executable, Bytes: b.bytes(), Align: align, Timeout: s.Timeout}
 	if check != nil {
 		job.Align = check.block
 		job.Observe = func(n int, inputs, outputs [][]byte) error {
@@ -101,10 +105,7 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 			job.Outputs = append(job.Outputs, executor.Output{Writer: output(x)})
 		}
 	}
-	if job.Executable, err = executor.Prepare(p, s.t.Rank(), s.t.Size()); err != nil {
-		return nil, err
-	}
-	if job.Segment, err = executor.SegmentBytes(p, plan.MemorySlots(p), job.Bytes, s.Memory, job.Align); err != nil {
+	if job.Segment, err = executor.SegmentBytes(p, r.slots, job.Bytes, s.Memory, job.Align); err != nil {
 		return nil, &InputError{error: err}
 	}
 	info := p.Info()
@@ -125,9 +126,8 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 	for _, t := range done {
 		sent = append(sent, t.Bytes)
 	}
-	cost := sim.Count(p)
 	traffic := &Traffic{
-		Plan: info.Algorithm + " " + info.Parameters, C1: cost.C1, C2Bytes: int64(cost.PacketC2() * float64(job.Bytes)),
+		Plan: info.Algorithm + " " + info.Parameters, C1: r.cost.C1, C2Bytes: int64(r.cost.PacketC2() * float64(job.Bytes)),
 		Seconds: time.Since(start).Seconds(), sent: sent,
 	}
 	for _, list := range r.outputs {

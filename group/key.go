@@ -7,8 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,22 +23,9 @@ const (
 // ReadKey returns the key in a file, which is all of it but for a line break at the end. The
 // file has to be one that nobody but its owner can read or write, the caller's or root's.
 func ReadKey(path string) ([]byte, error) {
-	f, info, err := disk.OpenInput(path)
+	text, err := disk.ReadSecret(path, mostKey+2)
 	if err != nil {
 		return nil, inputf("cannot read the key: %w. A new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", err)
-	}
-	defer f.Close()
-	if owner, _, ok := disk.Owner(info); ok {
-		if info.Mode().Perm()&0o077 != 0 {
-			return nil, inputf("%s has mode %#o, with which others can read or change the key: chmod 600 it", path, info.Mode().Perm())
-		}
-		if owner != 0 && owner != os.Geteuid() {
-			return nil, inputf("%s is user %d's, who can change the key: give a file of your own, or root's", path, owner)
-		}
-	}
-	text, err := io.ReadAll(io.LimitReader(f, mostKey+2))
-	if err != nil {
-		return nil, err
 	}
 	key := bytes.TrimSuffix(text, []byte("\n"))
 	if err := checkKey(key); err != nil {

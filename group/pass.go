@@ -97,7 +97,7 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 		p.close()
 		return nil, err
 	}
-	if p.check, err = s.newCheck(ctx, c, int64(p.windowRows())*m.BlockBytes); err != nil {
+	if p.check, err = s.newCheck(ctx, c, m.ChunkBytes); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -157,8 +157,10 @@ func (n *work) compareMoved(ctx context.Context, follows bool) error {
 	return err
 }
 
-// mostWindow bounds the data and parity of a window in a process, in bytes.
-const mostWindow = 64 << 20
+// mostWindow is how many bytes of data and parity a window of all nodes in a process has, unless a row is longer:
+// two of them stay in a cache while they are hashed, coded and checked. On a wire it is the bytes of some hundred
+// latencies.
+const mostWindow = 4 << 20
 
 // windowRows returns how many rows a window has, at all ranks.
 func (p *pass) windowRows() int {

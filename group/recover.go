@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,11 @@ type RecoverOptions struct {
 	Revert bool // bring back files too that were changed since
 	Beyond bool // try although more nodes are lost than the group tolerates
 	DryRun bool // write nothing
+
+	// To, unless empty, is a directory in which the data of lost nodes comes back, that of node 3 in
+	// To/node.3, and nothing else is written. Where ranks are on several machines, it is on that of the lost
+	// node's rank.
+	To string
 }
 
 // A RecoverReport says what Recover has done.
@@ -82,8 +88,9 @@ func (r *RecoverReport) Incomplete() error {
 // run uses a node. After an error, or the end of a process at any moment, calling it again
 // completes it.
 func Recover(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
-	args := fmt.Sprintf("revert %v, beyond %v, dry run %v", o.Revert, o.Beyond, o.DryRun)
-	return run(ctx, t, dirs, o.Options, verb{name: "recover", args: args, writes: !o.DryRun, makes: !o.DryRun}, func(ctx context.Context, s *session) (*RecoverReport, error) {
+	args := fmt.Sprintf("revert %v, beyond %v, dry run %v, to %q", o.Revert, o.Beyond, o.DryRun, o.To)
+	writes := !o.DryRun && o.To == ""
+	return run(ctx, t, dirs, o.Options, verb{name: "recover", args: args, writes: writes, makes: writes}, func(ctx context.Context, s *session) (*RecoverReport, error) {
 		return recoverGroup(ctx, s, o)
 	})
 }
@@ -93,6 +100,14 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 	if s.manifest == nil {
 		return nil, s.alike(ctx, s.unprotected())
 	}
+	if o.To != "" {
+		s.out = map[int]bool{}
+		for i, x := range s.states {
+			if x.Lost || x.Failing != "" {
+				s.out[i], x.Lost, x.Failing = true, true, ""
+			}
+		}
+	}
 	conditions, err := s.examineAll(ctx, false, o.Revert)
 	if err != nil {
 		return nil, err
@@ -101,6 +116,11 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		return nil, s.alike(ctx, err)
 	}
 	r := &RecoverReport{Generation: s.generation, Notes: s.notes()}
+	if o.To != "" && !o.DryRun {
+		if err := s.openOut(ctx, o.To, r); err != nil {
+			return nil, err
+		}
+	}
 	for n, c := range conditions {
 		r.Nodes = append(r.Nodes, NodeReport{n, s.states[n].Dir, c.status(), c.Findings})
 		for _, f := range c.Findings {
@@ -118,7 +138,9 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 	}
 	left := make([][]string, len(s.nodes))
 	for i, n := range s.nodes {
-		left[i] = s.giveUp(n, conditions[n.index], beyond)
+		if s.restores(n.index) {
+			left[i] = s.giveUp(n, conditions[n.index], beyond)
+		}
 	}
 	if !o.DryRun {
 		if left, err = s.restore(ctx, r, conditions, repairs, left); err != nil {
@@ -136,6 +158,33 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
 }
+
+// openOut gives nodes that are recovered elsewhere their new directories.
+func (s *session) openOut(ctx context.Context, to string, r *RecoverReport) error {
+	at := func(n int) string { return filepath.Join(to, fmt.Sprint("node.", n)) }
+	for n := range s.k {
+		if s.out[n] {
+			r.Notes = append(r.Notes, fmt.Sprintf("what %s had comes to %s", s.name(n), at(n)))
+		}
+	}
+	return s.each(ctx, func(_ context.Context, _ int, n *node) error {
+		if !s.out[n.index] {
+			return nil
+		}
+		n.close()
+		n.at, n.given = at(n.index), at(n.index)
+		if err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
+			return err
+		}
+		if !n.load(s.k, s.Key).Lost {
+			return inputf("%s is not empty: name another directory to recover to, or move it away", n.at)
+		}
+		return nil
+	})
+}
+
+// restores reports whether what a node lacks is to come back.
+func (s *session) restores(n int) bool { return s.out == nil || s.out[n] }
 
 // unprotected returns the error of a group that has no generation in force.
 func (s *session) unprotected() error {
@@ -182,7 +231,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 		}
 	}()
 	for _, n := range s.nodes {
-		if n.dir != nil && conditions[n.index].Failing == "" {
+		if n.dir != nil && conditions[n.index].Failing == "" && s.restores(n.index) {
 			targets[n.index] = s.newTarget(n, conditions[n.index])
 		}
 	}
@@ -246,7 +295,12 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	if !complete { // an earlier generation may be of use yet
 		return left, nil
 	}
-	return left, s.here(func(_ int, n *node) error { return n.clean(s.generation) })
+	return left, s.here(func(_ int, n *node) error {
+		if !s.restores(n.index) {
+			return nil
+		}
+		return n.clean(s.generation)
+	})
 }
 
 // escaped returns texts in which paths may be any bytes as JSON can carry them.
@@ -318,7 +372,7 @@ func (s *session) planRepairs(conditions []*condition) ([]blockRepair, map[lostB
 		data, parity := symbol{node: n}, symbol{node: n, parity: true}
 		mark(x.Data, data, false)
 		mark(x.Parity, parity, false)
-		if x.Failing == "" {
+		if x.Failing == "" && s.restores(n) {
 			mark(x.Touched, data, true)
 			mark(x.Parity, parity, true)
 		}

@@ -40,6 +40,7 @@ type session struct {
 	members  map[int]*Member           // of the nodes here
 	gone     []int                     // nodes whose records no node has any more
 	records  map[int]map[string][]byte // record files that nodes here lack, by path
+	out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
 	adopt    bool                      // what was made without a key gets one
 }
 

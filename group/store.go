@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"volley/internal/atomicfile"
 	"volley/internal/disk"
@@ -133,8 +134,9 @@ type held struct {
 	Root       string // SHA-256 of the manifest, which has those of all records
 	Bytes      int64  // of the manifest
 	Committed  bool
-	Keyed      bool  // it has an HMAC
-	Vouched    bool  // which was made with the key
+	Keyed      bool // it has an HMAC
+	Vouched    bool // which was made with the key
+	Since      time.Time
 	Complete   bool  // the parity and all records are there
 	Records    []int // which of the record files are there and right
 }
@@ -205,6 +207,9 @@ func (n *node) load(k int, key []byte) *state {
 		}
 		h := n.complete(l)
 		h.Committed = kind == manifestName
+		if info, err := n.dir.Lstat(metaPath(name)); err == nil {
+			h.Since = info.ModTime()
+		}
 		h.Keyed, h.Vouched = l.manifest.mac != "", madeWith(key, l.text)
 		if i := slices.IndexFunc(s.Held, func(o held) bool { return o.Generation == g }); i >= 0 {
 			if h.Committed { // which is read first, by their names

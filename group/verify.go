@@ -13,7 +13,8 @@ import (
 // VerifyOptions say how to verify.
 type VerifyOptions struct {
 	Options
-	Quick bool // by random combinations of all data, instead of digests
+	Quick  bool // by random combinations of all data, instead of digests
+	Glance bool // by names, lengths and times alone: no file and no parity is read
 }
 
 // A NodeReport says how a node is.
@@ -30,6 +31,8 @@ type VerifyReport struct {
 	Generation int64        `json:"generation"`
 	Nodes      []NodeReport `json:"nodes"`
 	Tolerate   int          `json:"tolerate"`
+	MayLose    int          `json:"may_lose"`       // more nodes, at least; those that are not whole count as lost
+	Since      time.Time    `json:"since,omitzero"` // when the generation came into force at the first node that has it
 	Layout     string       `json:"layout,omitempty"`
 	Digest     string       `json:"digest,omitempty"` // that data and parity were compared by; with Quick, where there is damage
 	Whole      bool         `json:"whole"`            // all of it, as it was protected
@@ -43,10 +46,10 @@ type VerifyReport struct {
 // Verify compares the data, parity and manifests of all nodes with the digests in the
 // manifest. Quick compares names, lengths, times and modes, and then random combinations
 // of all data and parity, which takes no digests and finds any damage but with a probability
-// of about 2^-32; where there is some, digests say where. The report says what is found; that is no
-// error.
+// of about 2^-32; where there is some, digests say where. Glance compares names, lengths, times and
+// modes only. The report says what is found; that is no error.
 func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
-	return run(ctx, t, dirs, o.Options, verb{name: "verify", args: fmt.Sprintf("quick %v", o.Quick)}, func(ctx context.Context, s *session) (*VerifyReport, error) {
+	return run(ctx, t, dirs, o.Options, verb{name: "verify", args: fmt.Sprintf("quick %v, glance %v", o.Quick, o.Glance)}, func(ctx context.Context, s *session) (*VerifyReport, error) {
 		return verifyGroup(ctx, s, o)
 	})
 }
@@ -69,14 +72,21 @@ func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyRepor
 		return r, nil
 	}
 	r.Tolerate, r.Layout, r.Digest = s.manifest.Tolerate, s.manifest.Layout, s.manifest.Digest
-	conditions, err := s.examineAll(ctx, o.Quick, false)
+	conditions, err := s.examineAll(ctx, o.Quick || o.Glance, false)
 	if err != nil {
 		return nil, err
 	}
 	r.Whole = true
+	r.MayLose = r.Tolerate
 	for n, c := range conditions {
 		r.Nodes = append(r.Nodes, NodeReport{n, s.states[n].Dir, c.status(), c.Findings})
-		r.Whole = r.Whole && c.whole()
+		if h := s.states[n].of(s.current); h != nil && r.Since.IsZero() {
+			r.Since = h.Since
+		}
+		if !c.whole() {
+			r.Whole = false
+			r.MayLose = max(0, r.MayLose-1)
+		}
 	}
 	if o.Quick {
 		if err := s.quick(ctx, r); err != nil {

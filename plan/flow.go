@@ -2,7 +2,7 @@ package plan
 
 import (
 	"fmt"
-	"math/bits"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -13,13 +13,14 @@ import (
 // and which coded packets it goes into. It looks at which coefficients are zero
 // and not at their values, so it is a picture, not a proof: see package verify.
 type Flow struct {
-	slots   [][]flowSlot // by processor and slot
-	results map[int]set  // by column: the rows that reach it
+	slots   [][]flowSlot     // by processor and slot
+	results map[int]*big.Int // by column: the rows that reach it
 	pieces  int
 }
 
+// A flowSlot has sets: bit i of rows is for row i.
 type flowSlot struct {
-	rows, columns set
+	rows, columns *big.Int
 	raw           bool
 }
 
@@ -105,7 +106,7 @@ func Follow(p Plan) (*Flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Flow{slots: make([][]flowSlot, len(m.Programs)), results: map[int]set{}, pieces: m.Common.Pieces}
+	f := &Flow{slots: make([][]flowSlot, len(m.Programs)), results: map[int]*big.Int{}, pieces: m.Common.Pieces}
 	rounds := m.Messages()
 	f.forward(m, rounds)
 	f.backward(m, rounds)
@@ -115,27 +116,26 @@ func Follow(p Plan) (*Flow, error) {
 // Content returns what lies in a slot of a processor at the end of the plan.
 func (f *Flow) Content(proc int, slot Slot) Content {
 	s := f.slots[proc][slot]
-	c := Content{Rows: s.rows.list(), Columns: s.columns.list(), Raw: s.raw, Pieces: f.pieces}
+	c := Content{Rows: members(s.rows), Columns: members(s.columns), Raw: s.raw, Pieces: f.pieces}
 	if len(c.Columns) == 1 {
-		c.Whole = s.rows.equal(f.results[c.Columns[0]])
+		c.Whole = s.rows.Cmp(f.results[c.Columns[0]]) == 0
 	}
 	return c
 }
 
 // forward collects the rows of every slot, round by round.
 func (f *Flow) forward(m *Materialized, rounds [][]Message) {
-	rows, columns := newSet(m.Common.Rows), newSet(m.Common.Columns)
 	grow := func(k int, s flowSlot) {
-		s.columns = columns.clone()
+		s.columns = new(big.Int)
 		f.slots[k] = append(f.slots[k], s)
 	}
 	compute := func(k int, list []Combination) {
 		for _, c := range list {
-			s := flowSlot{rows: rows.clone()}
+			s := flowSlot{rows: new(big.Int)}
 			for _, term := range c {
 				if !term.Coef.IsZero() {
 					from := f.slots[k][term.Slot]
-					s.rows.union(from.rows)
+					s.rows.Or(s.rows, from.rows)
 					s.raw = from.raw && len(c) == 1 && term.Coef == field.One
 				}
 			}
@@ -144,9 +144,7 @@ func (f *Flow) forward(m *Materialized, rounds [][]Message) {
 	}
 	for k, prog := range m.Programs {
 		for i := range prog.Inputs {
-			s := flowSlot{rows: rows.clone(), raw: true}
-			s.rows.add(m.Rows[k][i])
-			grow(k, s)
+			grow(k, flowSlot{rows: new(big.Int).SetBit(new(big.Int), m.Rows[k][i], 1), raw: true})
 		}
 	}
 	for t, messages := range rounds {
@@ -157,7 +155,7 @@ func (f *Flow) forward(m *Materialized, rounds [][]Message) {
 		for _, x := range messages {
 			for _, slot := range x.Slots {
 				from := f.slots[x.Src][slot]
-				grow(x.Dst, flowSlot{rows: from.rows.clone(), raw: from.raw})
+				grow(x.Dst, flowSlot{rows: from.rows, raw: from.raw})
 			}
 		}
 	}
@@ -178,7 +176,8 @@ func (f *Flow) backward(m *Materialized, rounds [][]Message) {
 			to := f.slots[k][next[k]].columns
 			for _, term := range list[i] {
 				if !term.Coef.IsZero() {
-					f.slots[k][term.Slot].columns.union(to)
+					columns := f.slots[k][term.Slot].columns
+					columns.Or(columns, to)
 				}
 			}
 		}
@@ -186,7 +185,8 @@ func (f *Flow) backward(m *Materialized, rounds [][]Message) {
 	for k, prog := range m.Programs {
 		next[k] = len(f.slots[k])
 		for o, slot := range prog.Outputs {
-			f.slots[k][slot].columns.add(m.Columns[k][o])
+			columns := f.slots[k][slot].columns
+			columns.SetBit(columns, m.Columns[k][o], 1)
 		}
 		uncompute(k, prog.Compute)
 	}
@@ -194,7 +194,8 @@ func (f *Flow) backward(m *Materialized, rounds [][]Message) {
 		for _, x := range messages {
 			next[x.Dst] -= len(x.Slots)
 			for i, slot := range x.Slots {
-				f.slots[x.Src][slot].columns.union(f.slots[x.Dst][x.Received+i].columns)
+				columns := f.slots[x.Src][slot].columns
+				columns.Or(columns, f.slots[x.Dst][x.Received+i].columns)
 			}
 		}
 		for k, prog := range m.Programs {
@@ -203,32 +204,11 @@ func (f *Flow) backward(m *Materialized, rounds [][]Message) {
 	}
 }
 
-// set is a set of small integers.
-type set []uint64
-
-func newSet(n int) set   { return make(set, (n+63)/64) }
-func (s set) clone() set { return append(set(nil), s...) }
-func (s set) add(i int)  { s[i/64] |= 1 << (i % 64) }
-func (s set) union(other set) {
-	for i, w := range other {
-		s[i] |= w
-	}
-}
-
-func (s set) equal(other set) bool {
-	for i, w := range other {
-		if s[i] != w {
-			return false
-		}
-	}
-	return true
-}
-
-func (s set) list() []int {
-	var list []int
-	for i, w := range s {
-		for ; w != 0; w &= w - 1 {
-			list = append(list, 64*i+bits.TrailingZeros64(w))
+// members returns the numbers of a set, which is the bits of an integer.
+func members(s *big.Int) (list []int) {
+	for i := range s.BitLen() {
+		if s.Bit(i) == 1 {
+			list = append(list, i)
 		}
 	}
 	return list

@@ -21,24 +21,19 @@ const (
 
 // header is a plan file but for its programs, which follow in a list.
 type header struct {
-	Format     string      `json:"format"`
-	Version    int         `json:"version"`
-	Algorithm  string      `json:"algorithm"`
-	Parameters string      `json:"parameters"`
-	Field      string      `json:"field"`
-	Processors int         `json:"processors"`
-	Ports      int         `json:"ports"`
-	Rows       int         `json:"rows"`
-	Columns    int         `json:"columns"`
-	Pieces     int         `json:"pieces,omitempty"`
-	Phases     []phaseJSON `json:"phases"`
-	Notes      []string    `json:"notes,omitempty"`
-	Layers     []string    `json:"layers,omitempty"`
-}
-
-type phaseJSON struct {
-	Name   string `json:"name"`
-	Rounds int    `json:"rounds"`
+	Format     string   `json:"format"`
+	Version    int      `json:"version"`
+	Algorithm  string   `json:"algorithm"`
+	Parameters string   `json:"parameters"`
+	Field      string   `json:"field"`
+	Processors int      `json:"processors"`
+	Ports      int      `json:"ports"`
+	Rows       int      `json:"rows"`
+	Columns    int      `json:"columns"`
+	Pieces     int      `json:"pieces,omitempty"`
+	Phases     []Phase  `json:"phases"`
+	Notes      []string `json:"notes,omitempty"`
+	Layers     []string `json:"layers,omitempty"`
 }
 
 type programJSON struct {
@@ -51,20 +46,8 @@ type programJSON struct {
 
 type roundJSON struct {
 	Compute []combinationJSON `json:"compute"`
-	Sends   []sendJSON        `json:"sends"`
-	Recvs   []recvJSON        `json:"recvs"`
-}
-
-type sendJSON struct {
-	Port  int   `json:"port"`
-	Dst   int   `json:"dst"`
-	Slots []int `json:"slots"`
-}
-
-type recvJSON struct {
-	Port  int `json:"port"`
-	Src   int `json:"src"`
-	Count int `json:"count"`
+	Sends   []Send            `json:"sends"`
+	Recvs   []Recv            `json:"recvs"`
 }
 
 type outputJSON struct {
@@ -106,10 +89,7 @@ func Encode(w io.Writer, p Plan) error {
 		Format: Format, Version: Version,
 		Algorithm: info.Algorithm, Parameters: info.Parameters, Field: info.Field.Name(),
 		Processors: info.Processors, Ports: info.Ports, Rows: info.Rows, Columns: info.Columns, Pieces: info.Pieces,
-		Phases: []phaseJSON{}, Notes: info.Notes, Layers: info.Layers,
-	}
-	for _, ph := range info.Phases {
-		h.Phases = append(h.Phases, phaseJSON(ph))
+		Phases: append([]Phase{}, info.Phases...), Notes: info.Notes, Layers: info.Layers,
 	}
 	head, err := json.Marshal(h)
 	if err != nil {
@@ -161,19 +141,12 @@ func writeProgram(w io.Writer, p Plan, proc int) error {
 		if t > 0 {
 			out.text(",")
 		}
-		sends, recvs := []sendJSON{}, []recvJSON{}
-		for _, s := range r.Sends {
-			sends = append(sends, sendJSON(s))
-		}
-		for _, v := range r.Recvs {
-			recvs = append(recvs, recvJSON(v))
-		}
 		out.text(`{"compute":`)
 		out.combinations(r.Compute)
 		out.text(`,"sends":`)
-		out.value(sends)
+		out.value(append([]Send{}, r.Sends...)) // never null
 		out.text(`,"recvs":`)
-		out.value(recvs)
+		out.value(append([]Recv{}, r.Recvs...))
 		out.text("}")
 	}
 	out.text(`],"compute":`)
@@ -269,7 +242,7 @@ func Decode(r io.Reader) (*Materialized, error) {
 	m := &Materialized{Common: Info{
 		Algorithm: file.Algorithm, Parameters: file.Parameters, Field: f,
 		Processors: file.Processors, Ports: file.Ports, Rows: file.Rows, Columns: file.Columns, Pieces: file.Pieces,
-		Notes: file.Notes, Layers: file.Layers,
+		Phases: file.Phases, Notes: file.Notes, Layers: file.Layers,
 	}}
 	rounds := 0 // the sum is not to overflow
 	for _, ph := range file.Phases {
@@ -277,7 +250,6 @@ func Decode(r io.Reader) (*Materialized, error) {
 			return nil, fmt.Errorf("plan: decode: phase %q has %d rounds: want 0 or more, as many as the programs have", ph.Name, ph.Rounds)
 		}
 		rounds += ph.Rounds
-		m.Common.Phases = append(m.Common.Phases, Phase(ph))
 	}
 	for _, x := range file.Programs {
 		prog, columns, err := x.program(f)
@@ -298,15 +270,9 @@ func (x *programJSON) program(f field.Field) (*Program, []int, error) {
 	prog := &Program{Proc: x.Proc, Inputs: len(x.Rows)}
 	var err error
 	for t, r := range x.Rounds {
-		var y Round
+		y := Round{Sends: r.Sends, Recvs: r.Recvs}
 		if y.Compute, err = fromJSON(f, r.Compute); err != nil {
 			return nil, nil, fmt.Errorf("round %d: %w", t, err)
-		}
-		for _, s := range r.Sends {
-			y.Sends = append(y.Sends, Send(s))
-		}
-		for _, v := range r.Recvs {
-			y.Recvs = append(y.Recvs, Recv(v))
 		}
 		prog.Rounds = append(prog.Rounds, y)
 	}

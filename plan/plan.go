@@ -21,8 +21,9 @@ type Combination []Term
 //
 // Invariant: 0 <= Port < p, Dst is another processor, len(Slots) >= 1.
 type Send struct {
-	Port, Dst int
-	Slots     []Slot
+	Port  int    `json:"port"`
+	Dst   int    `json:"dst"`
+	Slots []Slot `json:"slots"`
 }
 
 // A Recv is the other end of a [Send]: Count elements arrive on Port from
@@ -31,7 +32,9 @@ type Send struct {
 // Invariant: Src has a Send to this processor in the same round on the same Port, of
 // Count slots.
 type Recv struct {
-	Port, Src, Count int
+	Port  int `json:"port"`
+	Src   int `json:"src"`
+	Count int `json:"count"`
 }
 
 // A Round is one synchronous step of one processor: it computes, then sends,
@@ -77,8 +80,8 @@ type ScheduleSend struct {
 
 // A Phase is a named group of consecutive rounds.
 type Phase struct {
-	Name   string
-	Rounds int
+	Name   string `json:"name"`
+	Rounds int    `json:"rounds"`
 }
 
 // Info is what all processors of a plan have in common.

@@ -2,8 +2,6 @@ package trace
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -26,13 +24,8 @@ const (
 	maxAmount = 1 << 60 // bytes
 )
 
-// A FormatError says why a file is no trace.
-type FormatError struct {
-	Line   int // from 1
-	Reason string
-}
-
-func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
+// A FormatError says why a file is no trace: its Line, from 1, and the Reason.
+type FormatError = located.Error
 
 // ReadEvents reads what [Recorder.WriteTo] has written: the spans in the order of the file, which
 // is that in which they began. Their Start counts from the first of them. Keys
@@ -41,14 +34,6 @@ func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %s", e.Line,
 // It takes memory in proportion to the file, of at most [MaxBytes] bytes. The error is a
 // *[FormatError], or that of r.
 func ReadEvents(r io.Reader) ([]Event, error) {
-	events, err := read(r)
-	if wrong := new(located.Error); errors.As(err, &wrong) {
-		return nil, (*FormatError)(wrong)
-	}
-	return events, err
-}
-
-func read(r io.Reader) ([]Event, error) {
 	v, err := located.Parse(r, MaxBytes)
 	if err != nil {
 		return nil, err

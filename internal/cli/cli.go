@@ -124,7 +124,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
 	cobra.EnableCommandSorting = false // the usual ones first
-	cmd.AddCommand(newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newAlgorithms(), newFields())
+	cmd.AddCommand(newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newAlgorithms(), newFields())
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }

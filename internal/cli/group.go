@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -262,6 +264,69 @@ func printVerify(w io.Writer, r *group.VerifyReport) error {
 	return err
 }
 
+const statusHelp = `Say how the nodes of a protected group are, by a glance at each of them.
+
+status compares names, lengths and times, and reads no file: volley verify
+does. It changes nothing, and says how the group is also where nodes are
+missing. The exit code is 3 where something is lost or damaged; files that have
+changed since volley protect are no damage. More: volley help groups`
+
+func newStatus() *cobra.Command {
+	o := &groupOptions{}
+	v := group.VerifyOptions{Glance: true}
+	cmd := &cobra.Command{
+		Use:   "status [flags] DIR...",
+		Short: "Say at a glance how the nodes of a group are",
+		Long:  statusHelp,
+		Example: `  volley status node.0 node.1 node.2 node.3 node.4
+  volley status --json a:/data b:/data c:/data`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dirs, err := o.begin(cmd, args, &v.Options, false)
+			if err != nil {
+				return err
+			}
+			r, err := group.Verify(cmd.Context(), o.party.Transport, dirs, v)
+			if err := o.finish(cmd, err, r, func(w io.Writer) error { return printStatus(w, r) }); err != nil {
+				return err
+			}
+			changed := func(n group.NodeReport) bool { return n.Status == group.Changed || n.Status == group.Whole }
+			if r.Protected && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return !changed(n) }) {
+				return nil
+			}
+			return brokenOf(r)
+		},
+	}
+	o.add(cmd)
+	return cmd
+}
+
+func printStatus(w io.Writer, r *group.VerifyReport) error {
+	for _, n := range r.Nodes {
+		counts := map[string]int{}
+		for _, f := range n.Findings {
+			counts[f.What]++
+		}
+		var list []string
+		for _, what := range slices.Sorted(maps.Keys(counts)) {
+			list = append(list, fmt.Sprintf("%d %s", counts[what], what))
+		}
+		of := ""
+		if list != nil {
+			of = "  " + strings.Join(list, ", ")
+		}
+		printable.Fprintf(w, "node %d  %s  %s%s\n", n.Node, n.Status, n.Dir, of)
+	}
+	for _, note := range r.Notes {
+		printable.Fprintf(w, "note: %s\n", note)
+	}
+	if !r.Protected {
+		return nil
+	}
+	_, err := printable.Fprintf(w, "%s, layout %s, generation %d of %s\ntolerates the loss of %d; %d more may be lost now\n",
+		printable.Count(len(r.Nodes), "node"), r.Layout, r.Generation, r.Since.Format(time.DateTime), r.Tolerate, r.MayLose)
+	return err
+}
+
 func printNodes(w io.Writer, nodes []group.NodeReport) {
 	for _, n := range nodes {
 		printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
@@ -300,8 +365,9 @@ const recoverHelp = `Recover lost nodes and damaged files of a protected group.
 Name all nodes, lost ones too. For a node whose disk fails, name another, empty
 directory in its place. Empty directories take the places that are free, in
 their order. No file gets its name before its digest is right. If more nodes
-are lost than --tolerate said, nothing is written, and the exit code is 2.
-More: volley help groups`
+are lost than --tolerate said, nothing is written, and the exit code is 2. --to
+copies the files of lost nodes out and changes nothing in the group. More:
+volley help groups`
 
 func newRecover() *cobra.Command {
 	o := &groupOptions{}
@@ -326,6 +392,7 @@ func newRecover() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
+	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")

@@ -8,9 +8,9 @@ import (
 
 // A Crossing is where another plan becomes the cheapest: from a size of packets on.
 type Crossing struct {
-	Bytes   float64
-	Seconds float64
-	Plan    int // its index
+	Plan    int     `json:"plan"` // its index
+	Bytes   float64 `json:"bytes"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Seconds returns the time that the plan takes on packets of so many bytes.
@@ -40,7 +40,7 @@ func (c *Comparison) Crossings(plans []Plan, sizes []float64) []Crossing {
 		case c.Cheapest(plans, a) == c.Cheapest(plans, b):
 		case b-a <= 1 || b/a < 1.0005:
 			best := c.Cheapest(plans, b)
-			list = append(list, Crossing{b, c.Seconds(plans[best], b), best})
+			list = append(list, Crossing{best, b, c.Seconds(plans[best], b)})
 		default:
 			middle := math.Sqrt(a * b)
 			search(a, middle)

@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -411,4 +412,23 @@ func (d *osDir) SyncAll() error {
 func (d *osDir) Close() error {
 	d.forget()
 	return d.root.Close()
+}
+
+// ReadSecret returns up to most bytes of a file that nobody but its owner can read or change, who is the caller
+// or root.
+func ReadSecret(path string, most int64) ([]byte, error) {
+	f, info, err := OpenInput(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if owner, _, ok := Owner(info); ok {
+		if info.Mode().Perm()&0o077 != 0 {
+			return nil, fmt.Errorf("%s has mode %#o, with which others can read or change it: chmod 600 it", path, info.Mode().Perm())
+		}
+		if owner != 0 && owner != os.Geteuid() {
+			return nil, fmt.Errorf("%s is user %d's, who can change it: give a file of your own, or root's", path, owner)
+		}
+	}
+	return io.ReadAll(io.LimitReader(f, most))
 }

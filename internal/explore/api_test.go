@@ -11,11 +11,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
+	"volley/algo"
+	"volley/field"
 )
 
 // answers are the types that the page knows by name.
 var answers = map[string]any{
-	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": fieldEntry{}, "MatrixEntry": matrixEntry{}, "AlgorithmEntry": algorithmEntry{},
+	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": field.Kind{}, "MatrixEntry": matrixEntry{}, "AlgorithmEntry": algo.Algorithm{},
 	"Plan": planAnswer{}, "Info": planInfo{}, "Cost": planCost{}, "Candidate": candidate{}, "Detail": detail{}, "Message": message{}, "Slot": slot{},
 	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
 	"CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},
@@ -44,7 +46,9 @@ func TestTypes(t *testing.T) {
 		}
 		for i := range reflect.TypeOf(value).NumField() {
 			key, _, _ := strings.Cut(reflect.TypeOf(value).Field(i).Tag.Get("json"), ",")
-			engine = append(engine, key)
+			if key != "-" {
+				engine = append(engine, key)
+			}
 		}
 		slices.Sort(page)
 		slices.Sort(engine)

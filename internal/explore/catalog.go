@@ -25,9 +25,9 @@ const (
 type catalogue struct {
 	Version        string           `json:"version"`
 	Flags          []flagEntry      `json:"flags"`
-	Fields         []fieldEntry     `json:"fields"`
+	Fields         []field.Kind     `json:"fields"`
 	Matrices       []matrixEntry    `json:"matrices"`
-	Algorithms     []algorithmEntry `json:"algorithms"`
+	Algorithms     []algo.Algorithm `json:"algorithms"`
 	MostDetailed   int              `json:"most_detailed"`
 	MostProcessors int              `json:"most_processors"`
 }
@@ -37,12 +37,6 @@ type flagEntry struct {
 	Short   string `json:"short,omitempty"`
 	Default string `json:"default"`
 	Usage   string `json:"usage"`
-}
-
-type fieldEntry struct {
-	Name    string `json:"name"`    // a pattern, such as "p^m"
-	Example string `json:"example"` // a field of it
-	Title   string `json:"title"`
 }
 
 type matrixEntry struct {
@@ -56,33 +50,19 @@ type matrixEntry struct {
 	Square   bool     `json:"square"`
 }
 
-type algorithmEntry struct {
-	Name       string `json:"name"`
-	Title      string `json:"title"`
-	Problem    string `json:"problem"`
-	C1         string `json:"c1"`
-	C2         string `json:"c2"`
-	Source     string `json:"source"`
-	Structured bool   `json:"structured"`
-	Baseline   bool   `json:"baseline"`
-}
-
 // catalog answers with the registries.
 func catalog(context.Context, struct{}, func(any) error) (*catalogue, error) {
-	c := &catalogue{Version: volley.Version, MostDetailed: mostDetailed, MostProcessors: mostProcessors}
+	c := &catalogue{
+		Version: volley.Version, MostDetailed: mostDetailed, MostProcessors: mostProcessors,
+		Fields: field.Kinds(), Algorithms: algo.Algorithms(),
+	}
 	set, _ := newFlagSet()
 	set.VisitAll(func(f *pflag.Flag) {
 		_, usage := pflag.UnquoteUsage(f)
 		c.Flags = append(c.Flags, flagEntry{f.Name, f.Shorthand, f.DefValue, usage})
 	})
-	for _, k := range field.Kinds() {
-		c.Fields = append(c.Fields, fieldEntry{k.Pattern, k.Example, k.Doc})
-	}
 	for _, m := range matrix.Families() {
 		c.Matrices = append(c.Matrices, matrixEntry{m.String(), m.Name, m.Argument, m.Formula, m.Doc, m.Field, list(m.Takes), m.Square})
-	}
-	for _, a := range algo.Algorithms() {
-		c.Algorithms = append(c.Algorithms, algorithmEntry{a.Name, a.Title, a.Problem, a.C1, a.C2, a.Source, a.Structured, a.Baseline})
 	}
 	return c, nil
 }

@@ -111,11 +111,11 @@ type sizesRequest struct {
 }
 
 type sizesAnswer struct {
-	Command   string      `json:"command"`
-	Sizes     []float64   `json:"sizes"` // whole bytes
-	Plans     []sizedPlan `json:"plans"`
-	Crossings []crossing  `json:"crossings"`
-	Chosen    *crossing   `json:"chosen"` // what the planner takes at --size
+	Command   string                `json:"command"`
+	Sizes     []float64             `json:"sizes"` // whole bytes
+	Plans     []sizedPlan           `json:"plans"`
+	Crossings []comparison.Crossing `json:"crossings"`
+	Chosen    *comparison.Crossing  `json:"chosen"` // what the planner takes at --size
 }
 
 type sizedPlan struct {
@@ -126,13 +126,6 @@ type sizedPlan struct {
 	C3         int       `json:"c3"`
 	Memory     int       `json:"memory"`
 	Seconds    []float64 `json:"seconds"` // for each size
-}
-
-// A crossing is a plan at a size of packets: from there on it is the cheapest.
-type crossing struct {
-	Plan    int     `json:"plan"`
-	Bytes   float64 `json:"bytes"`
-	Seconds float64 `json:"seconds"`
 }
 
 // compareSizes answers with the times of all plans for one K over the sizes of packets.
@@ -163,7 +156,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	own["size"] = ""
 	a := &sizesAnswer{
 		Command: own.costCommand("", "--format", "svg", "--plot", "size", "--size", request.From+".."+request.To),
-		Sizes:   comparison.Sizes(from, to), Crossings: []crossing{},
+		Sizes:   comparison.Sizes(from, to),
 	}
 	plans := rows[0].Plans
 	if p := rows[0].Chosen; p != nil {
@@ -171,7 +164,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 		if i < 0 { // skipping what takes longer, the planner may look further
 			i, plans = len(plans), append(plans, *p)
 		}
-		a.Chosen = &crossing{i, float64(bytes), c.Seconds(*p, float64(bytes))}
+		a.Chosen = &comparison.Crossing{Plan: i, Bytes: float64(bytes), Seconds: c.Seconds(*p, float64(bytes))}
 	}
 	for i, size := range a.Sizes {
 		a.Sizes[i] = math.Round(size)
@@ -183,8 +176,9 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 		}
 		a.Plans = append(a.Plans, sized)
 	}
-	for _, x := range c.Crossings(plans, a.Sizes) {
-		a.Crossings = append(a.Crossings, crossing{x.Plan, math.Round(x.Bytes), x.Seconds})
+	a.Crossings = list(c.Crossings(plans, a.Sizes))
+	for i := range a.Crossings {
+		a.Crossings[i].Bytes = math.Round(a.Crossings[i].Bytes)
 	}
 	return a, nil
 }

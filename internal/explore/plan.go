@@ -72,24 +72,19 @@ type planAnswer struct {
 }
 
 type planInfo struct {
-	Algorithm  string      `json:"algorithm"`
-	Parameters string      `json:"parameters"`
-	Field      string      `json:"field"`
-	Q          string      `json:"q"`
-	Processors int         `json:"processors"`
-	Ports      int         `json:"ports"`
-	Rows       int         `json:"rows"`
-	Columns    int         `json:"columns"`
-	Pieces     int         `json:"pieces"`
-	Phases     []planPhase `json:"phases"`
-	Notes      []string    `json:"notes"`
-	Layers     []string    `json:"layers"`
-	Structure  string      `json:"structure"` // of the matrix
-}
-
-type planPhase struct {
-	Name   string `json:"name"`
-	Rounds int    `json:"rounds"`
+	Algorithm  string       `json:"algorithm"`
+	Parameters string       `json:"parameters"`
+	Field      string       `json:"field"`
+	Q          string       `json:"q"`
+	Processors int          `json:"processors"`
+	Ports      int          `json:"ports"`
+	Rows       int          `json:"rows"`
+	Columns    int          `json:"columns"`
+	Pieces     int          `json:"pieces"`
+	Phases     []plan.Phase `json:"phases"`
+	Notes      []string     `json:"notes"`
+	Layers     []string     `json:"layers"`
+	Structure  string       `json:"structure"` // of the matrix
 }
 
 // planCost is what a plan costs; seconds are those of the model.
@@ -176,15 +171,11 @@ func showPlan(ctx context.Context, request planRequest, _ func(any) error) (*pla
 }
 
 func describe(i plan.Info) planInfo {
-	d := planInfo{
+	return planInfo{
 		Algorithm: i.Algorithm, Parameters: i.Parameters, Field: i.Field.Name(), Q: i.Field.Order().String(),
 		Processors: i.Processors, Ports: i.Ports, Rows: i.Rows, Columns: i.Columns, Pieces: i.PieceCount(),
-		Phases: []planPhase{}, Notes: list(i.Notes), Layers: list(i.Layers),
+		Phases: list(i.Phases), Notes: list(i.Notes), Layers: list(i.Layers),
 	}
-	for _, ph := range i.Phases {
-		d.Phases = append(d.Phases, planPhase(ph))
-	}
-	return d
 }
 
 func (q *question) cost(p plan.Plan) (planCost, error) {

@@ -50,7 +50,7 @@ type runStart struct {
 	Algorithm   string       `json:"algorithm"`
 	Parameters  string       `json:"parameters"`
 	Rounds      int          `json:"rounds"`
-	Phases      []planPhase  `json:"phases"`
+	Phases      []plan.Phase `json:"phases"`
 	PacketBytes int64        `json:"packet_bytes"`
 	Model       []roundModel `json:"model"` // of the messages as they are slowed
 }

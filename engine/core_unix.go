@@ -1,0 +1,16 @@
+//go:build unix
+
+package engine
+
+import "golang.org/x/sys/unix"
+
+// forbidCore has the kernel write no core file of this process, which would have the secret. A limit of 1
+// also keeps Linux from piping one to a program.
+func forbidCore() error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
+		return err
+	}
+	limit.Cur = min(1, limit.Max)
+	return unix.Setrlimit(unix.RLIMIT_CORE, &limit)
+}

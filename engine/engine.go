@@ -1,0 +1,239 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"volley/transport/grpc"
+)
+
+// A Run is the place of a process in a run. A parent gives it to its child as JSON, over standard input: an
+// argument would show the secret to all users of the machine.
+type Run struct {
+	Rank, Size int
+	Meet       string // host:port at which rank 0 listens; empty where Join is given the addresses
+	Bind       string // host to listen at; empty: loopback where Meet and Advertise are, else all interfaces
+	Advertise  string // host, or host:port, at which others reach this rank; empty: that of the route to Meet
+	Ports      Ports  // to listen at; zero: any
+	Secret     Secret
+
+	// Files with a cluster's certificate of this process, its key, and the authority of all ranks: instead of
+	// a secret.
+	Certificate, Key, Authority string
+}
+
+// Ports is a range of TCP ports.
+type Ports struct{ First, Last int }
+
+// ParsePorts reads a range such as 7000-7063, or one port. Empty is any port.
+func ParsePorts(text string) (p Ports, err error) {
+	if text == "" {
+		return p, nil
+	}
+	first, last, isRange := strings.Cut(text, "-")
+	p.First, err = strconv.Atoi(first)
+	if p.Last = p.First; err == nil && isRange {
+		p.Last, err = strconv.Atoi(last)
+	}
+	if err != nil || p.First < 1 || p.Last < p.First || p.Last > 1<<16-1 {
+		return p, fmt.Errorf("ports %q: want a range such as 7000-7063", text)
+	}
+	return p, nil
+}
+
+// An Error says what is wrong with a [Run]; it is the caller's to mend.
+type Error struct{ error }
+
+func (e *Error) Unwrap() error { return e.error }
+
+// ExitCode is that for bad input.
+func (e *Error) ExitCode() int { return 2 }
+
+func errorf(format string, args ...any) error { return &Error{fmt.Errorf(format, args...)} }
+
+// ErrOpen is wrapped by the error of a run that would let everybody connect.
+var ErrOpen = errors.New("neither a secret nor certificates")
+
+// A Place is a process that listens for its peers.
+type Place struct {
+	run      Run
+	listener *grpc.Listener
+	port     string
+	address  string   // "" until it is known
+	table    []string // of all ranks, after Join
+}
+
+// Listen binds this rank's port. It refuses to listen on anything but loopback without a secret or
+// certificates.
+func Listen(run Run) (*Place, error) {
+	if run.Size < 1 || run.Rank < 0 || run.Rank >= run.Size {
+		return nil, errorf("rank %d of %d: want ranks from 0 to below their number", run.Rank, run.Size)
+	}
+	meetPort := ""
+	if run.Meet != "" {
+		var err error
+		if _, meetPort, err = net.SplitHostPort(run.Meet); err != nil {
+			return nil, errorf("meeting point %q: want host:port", run.Meet)
+		}
+	}
+	if run.Bind == "" && loopback(run.Meet) && loopback(run.Advertise) {
+		run.Bind = "127.0.0.1"
+	}
+	security, err := run.security()
+	if err != nil {
+		return nil, &Error{err}
+	}
+	if security == nil && (run.Bind == "" || !loopback(run.Bind)) {
+		return nil, errorf("rank %d would listen for everybody who can reach it: %w", run.Rank, ErrOpen)
+	}
+	at, err := run.listen(meetPort)
+	if err != nil {
+		return nil, err
+	}
+	p := &Place{run: run, listener: grpc.Serve(at, security)}
+	_, p.port, _ = net.SplitHostPort(at.Addr().String())
+	switch host, port, err := net.SplitHostPort(run.Advertise); {
+	case err == nil:
+		p.address = net.JoinHostPort(host, port)
+	case run.Advertise != "":
+		p.address = net.JoinHostPort(run.Advertise, p.port)
+	case run.Rank == 0 && run.Meet != "":
+		p.address = run.Meet
+	case run.Bind != "":
+		p.address = net.JoinHostPort(run.Bind, p.port)
+	}
+	slog.Info("listens", "rank", run.Rank, "of", run.Size, "bind", at.Addr().String(), "advertise", p.address, "tls", security != nil)
+	return p, nil
+}
+
+// loopback reports whether a host, or the host of host:port, is this machine alone. None is, too.
+func loopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return host == "" || host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// security returns how connections are secured, or nil.
+func (r *Run) security() (*tls.Config, error) {
+	switch certificates := r.Certificate != "" || r.Key != "" || r.Authority != ""; {
+	case certificates && !r.Secret.IsZero():
+		return nil, errors.New("a secret and certificates: want one of both")
+	case certificates && (r.Certificate == "" || r.Key == "" || r.Authority == ""):
+		return nil, errors.New("certificates need three files: the certificate, its key and the authority")
+	case certificates:
+		return clusterTLS(r.Certificate, r.Key, r.Authority)
+	case !r.Secret.IsZero():
+		return r.Secret.tls()
+	}
+	return nil, nil
+}
+
+// listen binds the port of the meeting point at rank 0, and elsewhere another one of those allowed.
+func (r *Run) listen(meetPort string) (net.Listener, error) {
+	if r.Rank == 0 && meetPort != "" {
+		at, err := net.Listen("tcp", net.JoinHostPort(r.Bind, meetPort))
+		if err != nil {
+			err = errorf("rank 0 cannot listen at the meeting point %s: %w: give a free port of its host", r.Meet, err)
+		}
+		return at, err
+	}
+	if r.Ports == (Ports{}) {
+		return net.Listen("tcp", net.JoinHostPort(r.Bind, "0"))
+	}
+	n := r.Ports.Last - r.Ports.First + 1
+	var last error
+	for i := range n {
+		port := fmt.Sprint(r.Ports.First + (r.Rank+i)%n) // ranks of one host seldom try the same
+		if port == meetPort {
+			continue
+		}
+		at, err := net.Listen("tcp", net.JoinHostPort(r.Bind, port))
+		if err == nil {
+			return at, nil
+		}
+		last = err
+	}
+	return nil, errorf("rank %d finds no free port from %d to %d: %w", r.Rank, r.Ports.First, r.Ports.Last, last)
+}
+
+// Address returns the host:port at which others reach this rank, to be told to who makes the table for Join.
+func (p *Place) Address() string { return p.address }
+
+// Join brings the ranks together. Table has the addresses of all of them; nil is that they meet at rank 0,
+// within the time (0: any). Close the endpoint before the place.
+func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (*grpc.Endpoint, error) {
+	said := make([][]byte, len(table))
+	for r, address := range table {
+		said[r] = []byte(address)
+	}
+	if table == nil {
+		if err := p.route(ctx, limit); err != nil {
+			return nil, err
+		}
+		mine := fmt.Appendf(nil, "%s %s", p.address, rand.Text()) // a table like no other run's
+		var err error
+		if said, err = p.gather(ctx, p.run.Meet, "join", mine, limit); err != nil {
+			return nil, err
+		}
+	}
+	if len(said) != p.run.Size {
+		return nil, errorf("%d addresses for %d ranks", len(said), p.run.Size)
+	}
+	session := sha256.New()
+	for r, text := range said {
+		address, _, _ := strings.Cut(string(text), " ")
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return nil, errorf("rank %d says that its address is %q: want host:port", r, address)
+		}
+		p.table = append(p.table, address)
+		fmt.Fprintf(session, "%q", text)
+	}
+	return p.listener.Join(p.run.Rank, p.table, fmt.Sprintf("%x", session.Sum(nil))), nil
+}
+
+// route finds the address of this rank on the way to rank 0, whose name may not be known at once.
+func (p *Place) route(ctx context.Context, limit time.Duration) error {
+	for begun := time.Now(); p.address == ""; {
+		c, err := net.Dial("udp", p.run.Meet) // sends nothing
+		if err == nil {
+			p.address = net.JoinHostPort(c.LocalAddr().(*net.UDPAddr).IP.String(), p.port)
+			c.Close()
+			break
+		}
+		if limit > 0 && time.Since(begun) > limit {
+			return fmt.Errorf("rank %d finds no way to rank 0 at %s: %w", p.run.Rank, p.run.Meet, err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(routeAgain):
+		}
+	}
+	slog.Info("is reached", "rank", p.run.Rank, "at", p.address)
+	return nil
+}
+
+const routeAgain = 200 * time.Millisecond
+
+// Gather returns the record of every rank, once for a name, through rank 0 and also after an abort. Records of
+// ranks that do not come within the time are nil, and the error names them.
+func (p *Place) Gather(ctx context.Context, name string, mine []byte, limit time.Duration) ([][]byte, error) {
+	return p.gather(ctx, p.table[0], "later "+name, mine, limit)
+}
+
+func (p *Place) gather(ctx context.Context, at, name string, mine []byte, limit time.Duration) ([][]byte, error) {
+	return p.listener.Gather(ctx, at, grpc.Record{Name: name, Rank: p.run.Rank, Size: p.run.Size, Data: mine}, limit)
+}
+
+// Close ends all connections. Close the endpoint first.
+func (p *Place) Close() error { return p.listener.Close() }

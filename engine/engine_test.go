@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"volley/transport"
+	"volley/transport/grpc"
+	"volley/transport/transporttest"
+)
+
+// free returns an address of loopback at which nobody listens.
+func free(t testing.TB) string {
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer at.Close()
+	return at.Addr().String()
+}
+
+// joinAll starts ranks, which meet at rank 0, and returns their endpoints and errors.
+func joinAll(t testing.TB, limit time.Duration, runs ...Run) ([]*grpc.Endpoint, []error) {
+	ends, errs := make([]*grpc.Endpoint, len(runs)), make([]error, len(runs))
+	var all sync.WaitGroup
+	for i, run := range runs {
+		all.Go(func() {
+			p, err := Listen(run)
+			if err == nil {
+				t.Cleanup(func() { p.Close() })
+				ends[i], err = p.Join(t.Context(), nil, limit)
+			}
+			errs[i] = err
+		})
+	}
+	all.Wait()
+	return ends, errs
+}
+
+func runsOf(n int, meet string, secret Secret) (runs []Run) {
+	for r := range n {
+		runs = append(runs, Run{Rank: r, Size: n, Meet: meet, Secret: secret})
+	}
+	return runs
+}
+
+// member is a rank whose Close closes its place as well.
+type member struct {
+	*grpc.Endpoint
+	place *Place
+}
+
+func (m member) Close() error { return errors.Join(m.Endpoint.Close(), m.place.Close()) }
+
+func TestTransportWithSecret(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
+		secret := NewSecret()
+		places, table := make([]*Place, n), make([]string, n)
+		for r := range n {
+			var err error
+			if places[r], err = Listen(Run{Rank: r, Size: n, Secret: secret}); err != nil {
+				t.Fatal(err)
+			}
+			table[r] = places[r].Address()
+		}
+		all := make([]transport.Transport, n)
+		for r, p := range places {
+			e, err := p.Join(t.Context(), table, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[r] = member{e, p}
+		}
+		return all
+	})
+}
+
+func TestMeet(t *testing.T) {
+	const n = 8
+	ends, errs := joinAll(t, 10*time.Second, runsOf(n, free(t), NewSecret())...)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	var ring sync.WaitGroup
+	for r, e := range ends {
+		ring.Go(func() {
+			defer e.Close()
+			q, got := e.NewQueue(), make([]byte, 1)
+			q.Post(&transport.Transfer{Rank: (r + 1) % n, Parts: [][]byte{{byte(r)}}}, &transport.Transfer{Rank: (r + n - 1) % n, Parts: [][]byte{got}, Receive: true})
+			for range 2 {
+				if _, err := q.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if int(got[0]) != (r+n-1)%n {
+				t.Errorf("rank %d heard %d", r, got[0])
+			}
+		})
+	}
+	ring.Wait()
+}
+
+// Where the ranks contradict each other all of them say so.
+func TestContradictions(t *testing.T) {
+	secret := NewSecret()
+	for name, c := range map[string]struct {
+		change func(runs []Run)
+		want   string
+	}{
+		"a rank twice":    {func(runs []Run) { runs[2].Rank = 1 }, "two processes are rank 1"},
+		"another size":    {func(runs []Run) { runs[2].Size = 4 }, "rank 2 of 4"},
+		"a rank too many": {func(runs []Run) { runs[2].Rank, runs[2].Size = 3, 4 }, "rank 3 of 4"},
+		"a rank missing":  {func(runs []Run) { runs[2].Meet = "127.0.0.1:1" }, "rank 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := runsOf(3, free(t), secret)
+			c.change(runs)
+			_, errs := joinAll(t, time.Second, runs...)
+			for i, err := range errs {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("process %d: %v; want %q", i, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestStranger(t *testing.T) {
+	runs := runsOf(2, free(t), NewSecret())
+	runs[1].Secret = NewSecret()
+	_, errs := joinAll(t, time.Second, runs...)
+	if errs[0] == nil || !strings.Contains(errs[0].Error(), "have not come to rank 0 within 1s: 1") {
+		t.Errorf("rank 0: %v", errs[0])
+	}
+	if !errors.Is(errs[1], grpc.ErrStranger) {
+		t.Errorf("rank 1: %v", errs[1])
+	}
+}
+
+func TestOpen(t *testing.T) {
+	for _, run := range []Run{
+		{Bind: "0.0.0.0"}, {Bind: "::"}, {Meet: "192.0.2.1:7000"}, {Advertise: "node3"},
+	} {
+		run.Rank, run.Size = 1, 2
+		p, err := Listen(run)
+		if !errors.Is(err, ErrOpen) {
+			t.Errorf("%+v: %v", run, err)
+		}
+		if p != nil {
+			p.Close()
+		}
+	}
+}
+
+func TestSecretIsNotShown(t *testing.T) {
+	s := NewSecret()
+	text, err := s.MarshalText()
+	if err != nil || len(text) != 64 {
+		t.Fatal(len(text), err)
+	}
+	run := Run{Size: 1, Secret: s}
+	shown := fmt.Sprintf("%v %+v %#v %v %s %x %d", run, run, run, s, s, s, s)
+	if strings.Contains(strings.ToLower(shown), string(text[:8])) || strings.Contains(shown, fmt.Sprint(s.bytes[0], s.bytes[1], s.bytes[2])) {
+		t.Errorf("shown in %s", shown)
+	}
+	child, err := json.Marshal(run)
+	var back Run
+	if err != nil || json.Unmarshal(child, &back) != nil || back != run {
+		t.Errorf("%+v: %v", back, err)
+	}
+	for _, bad := range []string{"", "00", strings.Repeat("0", 64), string(text) + "0", strings.Repeat("g", 64)} {
+		if err := new(Secret).UnmarshalText([]byte(bad)); err == nil || len(bad) > 2 && strings.Contains(err.Error(), bad) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestSlurm(t *testing.T) {
+	step := map[string]string{"SLURM_STEP_NUM_TASKS": "3", "SLURM_PROCID": "2", "SLURM_STEP_NODELIST": "volley[0-2]", "SLURM_JOB_ID": "65", "SLURM_STEP_ID": "0"}
+	run, ok, err := Slurm(func(name string) string { return step[name] }, Ports{7000, 7063})
+	if !ok || err != nil || run.Rank != 2 || run.Size != 3 || run.Meet != "volley0:7001" {
+		t.Errorf("%+v, %v, %v", run, ok, err)
+	}
+	step["SLURM_PROCID"] = "3"
+	if _, ok, err := Slurm(func(name string) string { return step[name] }, Ports{7000, 7063}); ok || err == nil {
+		t.Error("task 3 of 3")
+	}
+	if _, ok, err := Slurm(func(string) string { return "" }, Ports{7000, 7063}); ok || err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFirstHost(t *testing.T) {
+	for list, want := range map[string]string{
+		"volley[0-2]": "volley0", "a1": "a1", "a1,b2": "a1", "n[003-010]x,y": "n003x", "rack[1-2]node[03-05,9],z": "rack1node03",
+		"n[7,9-11]": "n7", "10.0.0.1": "10.0.0.1", "": "", "n[": "", "n[a-b]": "", "[]": "", "n,": "n", ",": "", "n m": "", "n[1]/": "",
+	} {
+		if got, err := firstHost(list); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", list, got, err, want)
+		}
+	}
+}
+
+func FuzzFirstHost(f *testing.F) {
+	f.Add("rack[1-2]node[03-05,9],login")
+	f.Fuzz(func(t *testing.T, list string) {
+		host, err := firstHost(list)
+		if (err == nil) != (host != "") || strings.ContainsAny(host, "[],: /\x00") {
+			t.Errorf("%q: %q, %v", list, host, err)
+		}
+	})
+}
+
+func TestPorts(t *testing.T) {
+	for text, want := range map[string]Ports{"7000-7063": {7000, 7063}, "7000": {7000, 7000}, "": {}} {
+		if got, err := ParsePorts(text); got != want || err != nil {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, bad := range []string{"x", "0", "7-6", "1-65536", "1-", "-1", "1-2-3"} {
+		if _, err := ParsePorts(bad); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// Slurm returns the place of a task in a Slurm step, from the variables that srun sets, or false where there
+// is none or the step has one task. The tasks meet at the first host of the step, on one of the ports
+// that follows from job and step: steps of one host seldom have the same.
+func Slurm(getenv func(string) string, ports Ports) (run Run, ok bool, err error) {
+	run.Size, err = strconv.Atoi(getenv("SLURM_STEP_NUM_TASKS"))
+	if err != nil || run.Size < 2 {
+		return run, false, nil
+	}
+	if run.Rank, err = strconv.Atoi(getenv("SLURM_PROCID")); err != nil || run.Rank < 0 || run.Rank >= run.Size {
+		return run, false, errorf("SLURM_PROCID=%q: want a task of the %d of the step", getenv("SLURM_PROCID"), run.Size)
+	}
+	host, err := firstHost(getenv("SLURM_STEP_NODELIST"))
+	if err != nil {
+		return run, false, &Error{fmt.Errorf("SLURM_STEP_NODELIST: %w", err)}
+	}
+	job, _ := strconv.Atoi(getenv("SLURM_JOB_ID")) // 0 does as well
+	step, _ := strconv.Atoi(getenv("SLURM_STEP_ID"))
+	run.Ports = ports
+	n := ports.Last - ports.First + 1
+	run.Meet = net.JoinHostPort(host, strconv.Itoa(ports.First+(max(0, job)%n+max(0, step)%n)%n))
+	return run, true, nil
+}
+
+// Pod returns the rank of a pod of a Kubernetes Indexed Job.
+func Pod(getenv func(string) string) (rank int, ok bool) {
+	rank, err := strconv.Atoi(getenv("JOB_COMPLETION_INDEX"))
+	return rank, err == nil && rank >= 0
+}
+
+// firstHost returns the first host of a list as Slurm writes it, such as rack[1-2]node[03-05,9],login.
+func firstHost(list string) (string, error) {
+	var host strings.Builder
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
+		case c == ',':
+			list = list[:i] // the end
+		case c == '[':
+			end := strings.IndexByte(list[i:], ']')
+			if end < 0 {
+				return "", fmt.Errorf("%q: a bracket is not closed", list)
+			}
+			first, _, _ := strings.Cut(list[i+1:i+end], ",")
+			first, _, _ = strings.Cut(first, "-")
+			if _, err := strconv.ParseUint(first, 10, 32); err != nil {
+				return "", fmt.Errorf("%q: want numbers in brackets", list)
+			}
+			host.WriteString(first)
+			i += end
+		case c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '-', c == '.', c == '_':
+			host.WriteByte(c)
+		default:
+			return "", fmt.Errorf("%q: want names of hosts, such as node[01-04]", list)
+		}
+	}
+	if host.Len() == 0 {
+		return "", fmt.Errorf("%q names no host", list)
+	}
+	return host.String(), nil
+}

@@ -1,0 +1,118 @@
+package group_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/group"
+	"volley/transport"
+)
+
+// ofVolley matches the lines of a listing that are not about what the user has.
+var ofVolley = regexp.MustCompile(`(?m)^"(\.volley.*)" .*\n`)
+
+// TestRecoverTo copies lost nodes out, in one process and in one for each node, where lost ones are not
+// reached, and looks for changes elsewhere.
+func TestRecoverTo(t *testing.T) {
+	rng := rand.New(rand.NewPCG(32, 3))
+	for _, layout := range []string{group.Striped, group.Full} {
+		for _, ranks := range []int{1, 5} {
+			dirs := trees(t, 5, 7, 90_000, rng.Uint64())
+			_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2, Layout: layout})
+			must(t, err)
+			before := listings(t, dirs)
+			lost := rng.Perm(5)[:2]
+			for _, n := range lost {
+				must(t, os.RemoveAll(dirs[n]))
+			}
+			to := filepath.Join(t.TempDir(), "out")
+			copyOut := func() (*group.RecoverReport, error) {
+				return everywhere(ranks, dirs, func(ctx context.Context, x transport.Transport, mine []string) (*group.RecoverReport, error) {
+					o := group.RecoverOptions{To: to}
+					for _, dir := range mine {
+						o.Names = append(o.Names, "host:"+dir)
+						absent := ""
+						if _, err := os.Stat(dir); err != nil && ranks > 1 {
+							absent = "no route to host"
+						}
+						o.Absent = append(o.Absent, absent)
+					}
+					return group.Recover(ctx, x, mine, o)
+				})
+			}
+			r, err := copyOut()
+			must(t, err)
+			for n, dir := range dirs {
+				if r.Nodes[n].Dir != "host:"+dir {
+					t.Errorf("node %d is called %s", n, r.Nodes[n].Dir)
+				}
+				if !slices.Contains(lost, n) {
+					compare(t, fmt.Sprintf("%s, %d ranks, node %d", layout, ranks, n), before[n:n+1], []string{listing(t, dir)})
+					continue
+				}
+				if _, err := os.Stat(dir); err == nil {
+					t.Errorf("%s was made", dir)
+				}
+				out := listing(t, filepath.Join(to, fmt.Sprint("node.", n)))
+				compare(t, fmt.Sprintf("%s, %d ranks, copy of node %d", layout, ranks, n),
+					[]string{ofVolley.ReplaceAllString(before[n], "")}, []string{ofVolley.ReplaceAllString(out, "")})
+			}
+			if _, err := copyOut(); !group.IsInputError(err) || !strings.Contains(err.Error(), "is not empty") {
+				t.Errorf("a second copy in the same place: %v", err)
+			}
+			must(t, os.RemoveAll(to))
+			must(t, os.RemoveAll(dirs[slices.Index([]bool{slices.Contains(lost, 0), slices.Contains(lost, 1), slices.Contains(lost, 2)}, false)]))
+			if _, err := copyOut(); !group.IsInputError(err) || !strings.Contains(err.Error(), "tolerates the loss of 2") {
+				t.Errorf("3 lost: %v", err)
+			}
+			if _, err := os.Stat(to); err == nil {
+				t.Errorf("%s was made", to)
+			}
+		}
+	}
+}
+
+// TestGlance looks at groups of which files and nodes are missing.
+func TestGlance(t *testing.T) {
+	dirs := trees(t, 4, 7, 3000, 1)
+	glance := func() *group.VerifyReport {
+		t.Helper()
+		r, err := everywhere(2, dirs, func(ctx context.Context, x transport.Transport, dirs []string) (*group.VerifyReport, error) {
+			return group.Verify(ctx, x, dirs, group.VerifyOptions{Glance: true})
+		})
+		must(t, err)
+		return r
+	}
+	if r := glance(); r.Protected {
+		t.Errorf("%+v", r)
+	}
+	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 3})
+	must(t, err)
+	want := func(may int, statuses ...string) {
+		t.Helper()
+		r := glance()
+		var got []string
+		for _, n := range r.Nodes {
+			got = append(got, n.Status)
+		}
+		if !slices.Equal(got, statuses) || r.MayLose != may || r.Whole != (may == 3) || r.Since.IsZero() {
+			t.Errorf("%+v: want %v, %d may be lost", r, statuses, may)
+		}
+	}
+	before := listings(t, dirs)
+	want(3, group.Whole, group.Whole, group.Whole, group.Whole)
+	must(t, os.Remove(filepath.Join(dirs[1], "sub/x0")))
+	want(2, group.Whole, group.Damaged, group.Whole, group.Whole)
+	must(t, os.RemoveAll(dirs[3]))
+	want(1, group.Whole, group.Damaged, group.Whole, group.Lost)
+	must(t, os.Truncate(filepath.Join(dirs[2], ".volley/parity.1"), 1))
+	want(0, group.Whole, group.Damaged, group.Damaged, group.Lost)
+	compare(t, "node 0", before[:1], []string{listing(t, dirs[0])})
+}

@@ -1,0 +1,359 @@
+package grpc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/mem"
+
+	"volley/transport"
+)
+
+// An Endpoint is this process's rank of a run. Any number of goroutines may use it at once.
+type Endpoint struct {
+	listener  *Listener
+	rank      int
+	addresses []string // of all ranks
+	session   string   // the same at all ranks, and of no other run
+	streams   context.Context
+	endAll    context.CancelFunc
+	running   sync.WaitGroup
+	aborted   chan struct{}
+
+	mu        sync.Mutex // guards what follows, and what lies in peers, transfers and queues
+	peers     []*peer    // nil: this rank
+	turns     turns
+	waits     []*queue // under way, oldest first
+	abort     *transport.AbortError
+	answers   map[uint64]chan answer
+	questions uint64
+	closed    bool
+}
+
+var (
+	_ transport.Transport  = (*Endpoint)(nil)
+	_ transport.Inquirer   = (*Endpoint)(nil)
+	_ transport.CoreSharer = (*Endpoint)(nil)
+)
+
+// answer is what a rank says of itself.
+type answer struct {
+	rank int // that it waits for, or -1
+	time time.Duration
+}
+
+// Rank returns this rank.
+func (e *Endpoint) Rank() int { return e.rank }
+
+// Size returns the number of ranks of the run.
+func (e *Endpoint) Size() int { return len(e.addresses) }
+
+// Cores returns this rank's share of the cores of its machine.
+func (e *Endpoint) Cores() int { return max(1, runtime.GOMAXPROCS(0)/e.here()) }
+
+// Overlaps returns whether there are several machines, or more cores than ranks.
+func (e *Endpoint) Overlaps() bool { return e.here() < e.Size() || e.Size() < runtime.NumCPU() }
+
+// here returns how many ranks have the host of this one.
+func (e *Endpoint) here() (n int) {
+	own := hostOf(e.addresses[e.rank])
+	for _, address := range e.addresses {
+		if hostOf(address) == own {
+			n++
+		}
+	}
+	return n
+}
+
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return host
+}
+
+// A transfer is one under way.
+type transfer struct {
+	*transport.Transfer
+	queue *queue
+	size  int
+	moved int          // bytes that were put into frames, or received
+	left  atomic.Int64 // of a send: bytes that are not written, and one for the head
+	heard time.Time    // of a receive that was cleared: when something came
+}
+
+// pieces returns the next n bytes of the transfer, where they lie.
+func (t *transfer) pieces(n int) (pieces [][]byte) {
+	at := t.moved
+	t.moved += n
+	for _, part := range t.Parts {
+		if at < len(part) && n > 0 {
+			piece := part[at:min(len(part), at+n)]
+			pieces = append(pieces, piece)
+			n -= len(piece)
+			at = 0
+		} else {
+			at -= min(at, len(part))
+		}
+	}
+	return pieces
+}
+
+// fill puts what has come where it belongs.
+func fill(pieces [][]byte, from *mem.Reader) {
+	for _, piece := range pieces {
+		io.ReadFull(from, piece) // it lies in memory
+	}
+}
+
+// wrote notes that so many bytes of a send have been written.
+func (t *transfer) wrote(n int) {
+	if t.left.Add(-int64(n)) == 0 {
+		t.queue.finish(t, nil)
+	}
+}
+
+// A queue is a [transport.Queue].
+type queue struct {
+	e     *Endpoint
+	wake  chan struct{} // has a value when something is over
+	since time.Time     // of the wait under way, guarded by the endpoint's mu
+
+	mu     sync.Mutex // guards what follows; it is locked last
+	posted []*transfer
+	over   []result
+}
+
+type result struct {
+	transfer *transport.Transfer
+	err      error
+}
+
+// NewQueue returns an empty queue.
+func (e *Endpoint) NewQueue() transport.Queue { return &queue{e: e, wake: make(chan struct{}, 1)} }
+
+// finish makes a transfer over.
+func (q *queue) finish(t *transfer, err error) {
+	q.mu.Lock()
+	if i := slices.Index(q.posted, t); i >= 0 {
+		q.posted = slices.Delete(q.posted, i, i+1)
+		q.over = append(q.over, result{t.Transfer, err})
+	}
+	q.mu.Unlock()
+	select {
+	case q.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// Post starts transfers.
+func (q *queue) Post(transfers ...*transport.Transfer) {
+	e := q.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, what := range transfers {
+		t := &transfer{Transfer: what, queue: q, size: what.Bytes()}
+		q.mu.Lock()
+		q.posted = append(q.posted, t)
+		q.mu.Unlock()
+		p, err := e.peer(what.Rank)
+		switch {
+		case err != nil:
+			q.finish(t, fmt.Errorf("rank %d cannot %v: %w", e.rank, what, err))
+		case e.abort != nil: // nothing goes to those who have not heard of it
+			q.finish(t, e.abort)
+		case e.closed:
+			q.finish(t, fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
+		case min(what.Tag.Round, what.Tag.Port) < 0 || max(what.Tag.Round, what.Tag.Port) > math.MaxUint32:
+			q.finish(t, fmt.Errorf("rank %d cannot %v: %v is not a tag", e.rank, what, what.Tag))
+		case what.Receive:
+			p.receive(t)
+		default:
+			p.send(t)
+		}
+	}
+}
+
+// Wait waits as [transport.Queue] says.
+func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	if t, err, done := q.next(ctx); done {
+		return t, err
+	}
+	e := q.e
+	e.mu.Lock()
+	q.since = time.Now()
+	e.waits = append(e.waits, q)
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.waits = slices.DeleteFunc(e.waits, func(x *queue) bool { return x == q })
+	}()
+	for {
+		if t, err, done := q.next(ctx); done {
+			return t, err
+		}
+		select {
+		case <-q.wake:
+		case <-e.aborted:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// next returns what ends a wait, if something does.
+func (q *queue) next(ctx context.Context) (t *transport.Transfer, err error, done bool) {
+	select {
+	case <-q.e.aborted:
+		return nil, q.e.abort, true
+	default:
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.over) > 0 {
+		r := q.over[0]
+		q.over = slices.Delete(q.over, 0, 1)
+		return r.transfer, r.err, true
+	}
+	return nil, context.Cause(ctx), ctx.Err() != nil
+}
+
+// peer returns another rank.
+func (e *Endpoint) peer(r int) (*peer, error) {
+	if r < 0 || r >= e.Size() || r == e.rank {
+		return nil, fmt.Errorf("rank %d is not another rank of the run of %d", r, e.Size())
+	}
+	return e.peers[r], nil
+}
+
+// Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody.
+// It returns an error where no answer comes until ctx ends.
+func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
+	to := make(chan answer, 1)
+	e.mu.Lock()
+	p, err := e.peer(rank)
+	if err == nil && (p.left || e.closed) {
+		err = errLeft(rank)
+	}
+	if err != nil {
+		e.mu.Unlock()
+		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: %w", e.rank, rank, err)
+	}
+	e.questions++
+	number := e.questions
+	e.answers[number] = to
+	p.connect()
+	p.push(&frame{kind: askFrame, n: number})
+	e.mu.Unlock()
+	select {
+	case a := <-to:
+		return a.rank, a.time, nil
+	case <-ctx.Done():
+		e.mu.Lock()
+		delete(e.answers, number)
+		e.mu.Unlock()
+		return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, context.Cause(ctx))
+	}
+}
+
+// oldestWait returns whom this rank has waited for the longest, or -1.
+func (e *Endpoint) oldestWait() answer {
+	for _, q := range e.waits {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if len(q.posted) > 0 {
+			return answer{q.posted[0].Rank, time.Since(q.since)}
+		}
+	}
+	return answer{-1, 0}
+}
+
+// Abort ends the run; the first one that this rank hears of counts for it. After Close it does
+// nothing.
+func (e *Endpoint) Abort(cause error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stop(cause)
+}
+
+// stop is Abort for who holds the lock.
+func (e *Endpoint) stop(cause error) {
+	if e.abort != nil || e.closed {
+		return
+	}
+	e.end(&transport.AbortError{Rank: e.rank, Cause: cause})
+	why := cause.Error()
+	why = strings.ToValidUTF8(why[:min(len(why), textBytes)], "")
+	for _, p := range e.peers {
+		if p != nil && !p.left {
+			p.connect()
+			p.push(&frame{kind: abortFrame, data: [][]byte{[]byte(why)}})
+		}
+	}
+}
+
+// end notes the first abort.
+func (e *Endpoint) end(err *transport.AbortError) {
+	if e.abort == nil {
+		e.abort = err
+		close(e.aborted)
+	}
+}
+
+// closeTime bounds how long Close waits for peers to say that they have read everything.
+const closeTime = 3 * time.Second
+
+// Close gives up what is under way. It returns when every peer has what was sent to it, or does
+// not say so for a while.
+func (e *Endpoint) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	var read []<-chan struct{}
+	for _, p := range e.peers {
+		if p != nil && !p.left && (p.link != nil || p.connecting) {
+			p.rests = nil
+			p.push(&frame{kind: byeFrame})
+			read = append(read, p.read)
+		}
+	}
+	e.mu.Unlock()
+	limit, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	for _, r := range read {
+		select {
+		case <-r:
+		case <-limit.Done():
+		}
+	}
+	e.endAll()
+	e.running.Wait()
+	return nil
+}
+
+// errLeft says that a peer has closed.
+func errLeft(rank int) error { return fmt.Errorf("rank %d: %w", rank, transport.ErrClosed) }
+
+// lost ends the run as a peer is gone.
+func (e *Endpoint) lost(p *peer, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p.readAll()
+	if !p.left && !e.closed {
+		e.stop(fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w",
+			p.rank, e.addresses[p.rank], e.rank, e.addresses[e.rank], err))
+	}
+}

@@ -1,0 +1,188 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	rpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// A stream is an end of a stream of frames.
+type stream interface {
+	SendMsg(any) error
+	RecvMsg(any) error
+	Context() context.Context
+}
+
+// connectTime bounds how long a rank tries to reach another one.
+const connectTime = 10 * time.Second
+
+// helloKey is the metadata by which a rank opens a stream: protocol, session, its own rank, and the one
+// it means.
+const (
+	helloKey  = "volley-hello"
+	helloForm = "%d %s %d %d"
+)
+
+// connect opens a stream to the peer where there is none.
+func (p *peer) connect() {
+	if p.link != nil || p.connecting || p.left {
+		return
+	}
+	p.connecting = true
+	p.e.running.Go(func() { p.e.lost(p, p.dial()) })
+}
+
+// dial opens a stream and serves it until it ends.
+func (p *peer) dial() error {
+	e := p.e
+	ctx, cancel := context.WithCancelCause(metadata.AppendToOutgoingContext(e.streams,
+		helloKey, fmt.Sprintf(helloForm, Protocol, e.session, e.rank, p.rank)))
+	defer cancel(nil)
+	conn, err := e.listener.client(e.addresses[p.rank], cancel)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	late := time.AfterFunc(connectTime, func() { cancel(nil) })
+	s, err := conn.NewStream(ctx, &exchange, "/"+service+"/"+exchange.StreamName, rpc.WaitForReady(true))
+	if err != nil {
+		return reason(ctx, err)
+	}
+	late.Stop()
+	return p.serve(s)
+}
+
+// reason returns why a call failed.
+func reason(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrStranger) {
+		return cause
+	}
+	return errors.New(status.Convert(err).Message())
+}
+
+// serve sends and takes frames until the stream ends.
+func (p *peer) serve(s stream) error {
+	p.e.mu.Lock()
+	if p.link == nil {
+		p.link = s
+		done := make(chan struct{})
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			p.write(s, done)
+		}()
+		defer func() {
+			close(done)
+			<-written
+		}()
+	}
+	p.e.mu.Unlock()
+	var wrong error
+	take := reader(func(f *frame, data *mem.Reader) error {
+		wrong = p.take(f, data)
+		return wrong
+	})
+	for {
+		if err := s.RecvMsg(take); err != nil {
+			if wrong == nil {
+				wrong = reason(s.Context(), err)
+			}
+			return wrong
+		}
+	}
+}
+
+// write sends frames until the stream ends.
+func (p *peer) write(s stream, done <-chan struct{}) {
+	for {
+		p.e.mu.Lock()
+		f := p.next()
+		p.e.mu.Unlock()
+		if f == nil {
+			select {
+			case <-p.wake:
+			case <-done:
+				return
+			}
+			continue
+		}
+		if s.SendMsg(f) != nil {
+			return // who reads hears why
+		}
+		f.Put(nil)
+	}
+}
+
+// accept serves a stream that a peer has opened.
+func (l *Listener) accept(_ any, s rpc.ServerStream) error {
+	p, err := l.admit(s.Context())
+	if err != nil {
+		l.refused(s.Context(), err)
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.e.lost(p, p.serve(s))
+	}()
+	select {
+	case <-ended:
+	case <-p.e.streams.Done():
+	}
+	return nil
+}
+
+// admit returns the peer that a stream says it is from.
+func (l *Listener) admit(ctx context.Context) (*peer, error) {
+	select {
+	case <-l.joined:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-time.After(connectTime):
+		return nil, errors.New("this rank has not heard of the others")
+	}
+	e := l.endpoint
+	md, _ := metadata.FromIncomingContext(ctx)
+	var protocol, from, to int
+	var session string
+	hello := md.Get(helloKey)
+	if len(hello) != 1 {
+		return nil, errors.New("it does not say who it is")
+	}
+	if n, err := fmt.Sscanf(hello[0], helloForm, &protocol, &session, &from, &to); n < 4 || err != nil {
+		return nil, errors.New("it does not say who it is")
+	}
+	switch p, err := e.peer(from); {
+	case protocol != Protocol:
+		return nil, fmt.Errorf("it speaks protocol %d, and rank %d protocol %d: run the same version everywhere", protocol, e.rank, Protocol)
+	case session != e.session:
+		return nil, errors.New("it is of another run")
+	case err != nil:
+		return nil, err
+	case to != e.rank:
+		return nil, fmt.Errorf("it looks for rank %d, and this is rank %d", to, e.rank)
+	default:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if p.accepted {
+			return nil, fmt.Errorf("rank %d is connected already", from)
+		}
+		p.accepted = true
+		return p, nil
+	}
+}
+
+// refused logs a peer that is refused.
+func (l *Listener) refused(ctx context.Context, err error) { l.log(caller(ctx), err) }
+
+func (l *Listener) log(who string, err error) {
+	slog.Warn("refused a connection", "from", who, "because", err)
+}

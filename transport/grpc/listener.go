@@ -1,0 +1,166 @@
+package grpc
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"math"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	rpc "google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+// Protocol is the version of the frames and of what ranks say when they meet.
+const Protocol = 1
+
+const (
+	service = "volley"
+
+	handshakeTime  = 5 * time.Second // bounds a handshake
+	mostHandshakes = 128             // under way
+	aliveAfter     = 10 * time.Second
+	aliveWithin    = 20 * time.Second
+
+	// A stream and a connection may have so much under way.
+	streamWindow = 16 << 20
+	connWindow   = 32 << 20
+)
+
+var exchange = rpc.StreamDesc{StreamName: "Exchange", ServerStreams: true, ClientStreams: true}
+
+// A Listener is where the peers of a rank connect.
+type Listener struct {
+	security credentials.TransportCredentials
+	server   *rpc.Server
+	served   sync.WaitGroup
+	joined   chan struct{} // closed when the endpoint is there
+	endpoint *Endpoint
+
+	mu         sync.Mutex // guards what follows
+	handshakes []net.Conn // under way, oldest first
+	gathered   map[string]*gathering
+	begun      chan struct{} // closed when there is one more
+}
+
+// Serve accepts connections until Close. Security says whom; nil is anybody, without encryption.
+func Serve(at net.Listener, security *tls.Config) *Listener {
+	l := &Listener{joined: make(chan struct{}), gathered: map[string]*gathering{}, begun: make(chan struct{}), security: insecure.NewCredentials()}
+	if security != nil {
+		l.security = credentials.NewTLS(security)
+	}
+	stream, unary := exchange, rpc.MethodDesc{MethodName: gatherMethod, Handler: l.gather}
+	stream.Handler = l.accept
+	l.server = rpc.NewServer(
+		rpc.Creds(guard{l.security, l, nil}), rpc.ForceServerCodecV2(codec{}), rpc.ConnectionTimeout(handshakeTime),
+		rpc.MaxRecvMsgSize(headerBytes+frameBytes), rpc.MaxSendMsgSize(math.MaxInt32), rpc.MaxConcurrentStreams(4), rpc.MaxHeaderListSize(4<<10),
+		rpc.InitialWindowSize(streamWindow), rpc.InitialConnWindowSize(connWindow),
+		rpc.ReadBufferSize(frameBytes), rpc.WriteBufferSize(frameBytes), rpc.SharedWriteBuffer(true),
+		rpc.KeepaliveParams(keepalive.ServerParameters{Time: aliveAfter, Timeout: aliveWithin}),
+		rpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: aliveAfter / 2, PermitWithoutStream: true}),
+	)
+	l.server.RegisterService(&rpc.ServiceDesc{ServiceName: service, Streams: []rpc.StreamDesc{stream}, Methods: []rpc.MethodDesc{unary}}, nil)
+	l.served.Go(func() { l.server.Serve(gate{at, l}) })
+	return l
+}
+
+// client returns a connection to a rank, which is made when it is used. Stranger is called where the peer may not
+// take part.
+func (l *Listener) client(address string, stranger func(error)) (*rpc.ClientConn, error) {
+	return rpc.NewClient("passthrough:///"+address,
+		rpc.WithTransportCredentials(guard{l.security, l, stranger}), rpc.WithDefaultCallOptions(rpc.ForceCodecV2(codec{})),
+		rpc.WithNoProxy(), rpc.WithDisableRetry(), rpc.WithDisableServiceConfig(), rpc.WithDisableHealthCheck(),
+		rpc.WithInitialWindowSize(streamWindow), rpc.WithInitialConnWindowSize(connWindow),
+		rpc.WithReadBufferSize(frameBytes), rpc.WithWriteBufferSize(frameBytes), rpc.WithSharedWriteBuffer(true),
+		rpc.WithDefaultCallOptions(rpc.MaxCallRecvMsgSize(headerBytes+frameBytes), rpc.MaxRetryRPCBufferSize(0)), // nothing is kept once it is written
+		rpc.WithKeepaliveParams(keepalive.ClientParameters{Time: aliveAfter, Timeout: aliveWithin, PermitWithoutStream: true}),
+		rpc.WithConnectParams(rpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: handshakeTime,
+		}))
+}
+
+// Join makes this process a rank of a run: addresses are those of all ranks, and session tells the run from
+// others. It is called once. The endpoint is to be closed before the listener.
+func (l *Listener) Join(rank int, addresses []string, session string) *Endpoint {
+	e := &Endpoint{listener: l, rank: rank, addresses: slices.Clone(addresses), session: session, aborted: make(chan struct{}), answers: map[uint64]chan answer{}}
+	e.streams, e.endAll = context.WithCancel(context.Background())
+	e.peers = make([]*peer, len(addresses))
+	for r := range e.peers {
+		if r != rank {
+			e.peers[r] = newPeer(e, r)
+		}
+	}
+	l.endpoint = e
+	close(l.joined)
+	return e
+}
+
+// Close ends all connections.
+func (l *Listener) Close() error {
+	l.server.Stop()
+	l.served.Wait()
+	return nil
+}
+
+// gate is the listener for gRPC's server. Of too many handshakes under way the oldest ends: who may connect
+// needs milliseconds.
+type gate struct {
+	net.Listener
+	l *Listener
+}
+
+func (g gate) Accept() (net.Conn, error) {
+	c, err := g.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l := g.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.handshakes = append(l.handshakes, c); len(l.handshakes) > mostHandshakes {
+		l.handshakes[0].Close()
+		l.handshakes = slices.Delete(l.handshakes, 0, 1)
+	}
+	return c, nil
+}
+
+// ErrStranger is to be wrapped by the errors of a tls.Config's VerifyConnection: the peer may not take part.
+var ErrStranger = errors.New("refused")
+
+// guard notes when handshakes end, and logs those that fail.
+type guard struct {
+	credentials.TransportCredentials
+	l        *Listener
+	stranger func(error) // of a connection that this rank opens
+}
+
+func (g guard) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secured, info, err := g.TransportCredentials.ServerHandshake(c)
+	g.l.mu.Lock()
+	g.l.handshakes = slices.DeleteFunc(g.l.handshakes, func(x net.Conn) bool { return x == c })
+	g.l.mu.Unlock()
+	if err != nil {
+		g.l.log(c.RemoteAddr().String(), err)
+	}
+	return secured, info, err
+}
+
+// ClientHandshake ends the call at once where the peer is a stranger: it would stay one.
+func (g guard) ClientHandshake(ctx context.Context, authority string, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secured, info, err := g.TransportCredentials.ClientHandshake(ctx, authority, c)
+	if errors.Is(err, ErrStranger) {
+		g.stranger(err)
+	}
+	return secured, info, err
+}
+
+func (g guard) Clone() credentials.TransportCredentials {
+	return guard{g.TransportCredentials.Clone(), g.l, g.stranger}
+}

@@ -1,0 +1,43 @@
+package grpc
+
+import (
+	"slices"
+	"time"
+)
+
+// turns says which long messages may be sent to this rank: those of a round together, as ports may be
+// links, and those of the next when these have nearly come, or do not come at all for a while: then
+// the link is free.
+type turns struct {
+	waiting, cleared []*transfer // in the order in which their heads were taken
+	timer            *time.Timer
+}
+
+// clearAfter is how long nothing may come of a message whose sender was told clear-to-send.
+const clearAfter = 20 * time.Millisecond
+
+// clear sends the clear-to-send of messages whose turn it is.
+func (e *Endpoint) clear() {
+	s := &e.turns
+	s.cleared = slices.DeleteFunc(s.cleared, func(t *transfer) bool { return t.moved == t.size })
+	s.waiting = slices.DeleteFunc(s.waiting, func(t *transfer) bool {
+		for _, c := range s.cleared {
+			if c.Tag.Round != t.Tag.Round && c.size-c.moved > headBytes && time.Since(c.heard) < clearAfter {
+				return false
+			}
+		}
+		t.heard = time.Now()
+		s.cleared = append(s.cleared, t)
+		e.peers[t.Rank].tell(clearFrame, t.Tag, 0)
+		return true
+	})
+	if len(s.waiting) > 0 && s.timer == nil {
+		s.timer = time.AfterFunc(clearAfter, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if s.timer = nil; !e.closed {
+				e.clear()
+			}
+		})
+	}
+}
