@@ -185,7 +185,7 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	switch {
 	case h == nil:
 		c.note(metaName+"/manifest", Damaged, nil)
-	case len(h.Records) < s.manifest.Copies:
+	case len(h.Records) < len(s.manifest.recordFiles(n.index)):
 		c.note(metaName+"/member", Damaged, nil)
 	default:
 		c.Manifest = true
@@ -241,7 +241,7 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 	if last == nil || n.index >= last.manifest.Nodes {
 		return nil, nil, nil
 	}
-	text, err := n.record(last.manifest, n.index)
+	text, err := n.record(last.manifest)
 	if disk.Failed(err) {
 		return nil, nil, err
 	}

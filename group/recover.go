@@ -270,9 +270,6 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	if err := each(func(ctx context.Context, x *target) error { return x.prepare(ctx) }); err != nil {
 		return nil, err
 	}
-	if err := s.lackingRecords(ctx, conditions); err != nil {
-		return nil, err
-	}
 	if err := s.runRepairs(ctx, repairs, targets, &r.Traffic); err != nil {
 		return nil, err
 	}
@@ -338,24 +335,6 @@ func escaped(texts []string) []string {
 		texts[i] = printable.Text(texts[i])
 	}
 	return texts
-}
-
-// lackingRecords gets the records for nodes that lack any of those they store.
-func (s *session) lackingRecords(ctx context.Context, conditions []*condition) error {
-	s.records = map[int]map[int][]byte{}
-	wanted := make([][]int, s.k)
-	for n, c := range conditions {
-		if !c.Manifest && c.Failing == "" && s.restores(n) {
-			wanted[n] = s.manifest.stores(n)
-		}
-	}
-	return s.fetchRecords(ctx, wanted, func(p parcel, text []byte) error {
-		if s.records[p.to] == nil {
-			s.records[p.to] = map[int][]byte{}
-		}
-		s.records[p.to][p.of] = text
-		return nil
-	})
 }
 
 // renewTouches notes how the files of a node are now, if any is not as was noted.
