@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -91,7 +92,8 @@ type ending struct {
 type session struct {
 	verb  string // what this process does
 	party *party
-	alone bool // the others did not come
+	alone bool   // the others did not come
+	at    *place // in a launch; nil: there is none
 }
 
 type sessionKey struct{}
@@ -103,6 +105,9 @@ func join(ctx context.Context, name string, limit time.Duration) (*party, error)
 		return nil, err
 	}
 	s, ok := ctx.Value(sessionKey{}).(*session)
+	if ok && s.at != nil {
+		c = comm{name: "grpc", join: s.at.join}
+	}
 	if ok && s.party != nil {
 		return s.party, nil
 	}
@@ -119,7 +124,7 @@ func join(ctx context.Context, name string, limit time.Duration) (*party, error)
 		}
 	}
 	host, _ := os.Hostname() // or no name, which is one as well
-	p.name = name
+	p.name = c.name
 	if p.hosts, err = collective.AllgatherValues(ctx, p.Transport, host, limit); err != nil {
 		return p, err
 	}
@@ -200,4 +205,47 @@ func commOf(args []string) string {
 		}
 	}
 	return ""
+}
+
+// worst returns the exit code for all: that of the first who failed by himself.
+func worst(all []*ending) int {
+	code := exitOK
+	for _, heard := range []bool{true, false} {
+		for r := len(all) - 1; r >= 0; r-- {
+			if x := all[r]; x != nil && x.Code != exitOK && x.Heard == heard {
+				code = x.Code
+			}
+		}
+	}
+	return code
+}
+
+// sayings returns what failed, each once and with the ranks where it did, unless at all.
+func sayings(all []*ending) []string {
+	var texts []string
+	ranks := map[string][]int{}
+	for _, heard := range []bool{false, true} {
+		for r, x := range all {
+			if x == nil || x.Text == "" || x.Heard != heard {
+				continue
+			}
+			if ranks[x.Text] == nil {
+				texts = append(texts, x.Text)
+			}
+			ranks[x.Text] = append(ranks[x.Text], r)
+		}
+		if len(texts) > 0 {
+			break // what others only heard of has been said
+		}
+	}
+	for i, text := range texts {
+		switch list := ranks[text]; {
+		case len(list) == len(all) || len(all) == 1:
+		case len(list) == 1:
+			texts[i] = fmt.Sprintf("rank %d: %s", list[0], text)
+		default:
+			texts[i] = fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", ", "), text)
+		}
+	}
+	return texts
 }
