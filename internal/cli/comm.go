@@ -11,7 +11,6 @@ import (
 
 	"volley"
 	"volley/collective"
-	"volley/engine"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/transport/local"
@@ -88,11 +87,8 @@ func (p *party) job() bool { return p.part != nil }
 type session struct {
 	verb  string // what this process does
 	party *party
-	alone bool // the others did not come
-
-	// A launcher that gathers the ranks gives them their place, and the addresses of all.
-	place *engine.Place
-	table []string
+	alone bool   // the others did not come
+	at    *place // in a launch; nil: there is none
 }
 
 type sessionKey struct{}
@@ -119,19 +115,22 @@ func (o *joining) join(ctx context.Context) (err error) {
 
 // enter makes this process one of those of --comm, which it settles.
 func (o *joining) enter(ctx context.Context, s *session) (err error) {
-	if o.place, o.table = s.place, s.table; o.place != nil {
-		o.comm = "grpc"
-	} else if o.comm == autoComm {
-		if o.comm, err = o.engine(); err != nil {
+	c := comm{name: "grpc"}
+	if s.at != nil {
+		c.join = s.at.join
+	} else {
+		if o.comm == autoComm {
+			if o.comm, err = o.engine(); err != nil {
+				return err
+			}
+		}
+		if c, err = findComm(o.comm); err != nil {
 			return err
 		}
 	}
-	c, err := findComm(o.comm)
-	if err != nil {
-		return err
-	}
+	o.comm = c.name
 	if s.party, err = c.join(ctx, o); err == nil {
-		s.party.name = o.comm
+		s.party.name = c.name
 	}
 	return err
 }
@@ -155,8 +154,6 @@ type joining struct {
 	comm    string
 	ranks   rankFlags
 	party   *party // of comm, once join has returned
-	place   *engine.Place
-	table   []string
 	memory  string
 	timeout time.Duration
 }

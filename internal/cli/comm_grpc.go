@@ -119,17 +119,15 @@ func (o *rankFlags) run() (run engine.Run, err error) {
 
 // joinGRPC makes this process a rank of a run.
 func joinGRPC(ctx context.Context, o *joining) (*party, error) {
-	place := o.place
-	if place == nil {
-		run, err := o.ranks.run()
-		if err != nil {
-			return nil, err
-		}
-		if place, err = engine.Listen(run); err != nil {
-			return nil, err
-		}
+	run, err := o.ranks.run()
+	if err != nil {
+		return nil, err
 	}
-	e, err := place.Join(ctx, o.table, o.timeout)
+	place, err := engine.Listen(run)
+	if err != nil {
+		return nil, err
+	}
+	e, err := place.Join(ctx, nil, o.timeout)
 	if err != nil {
 		return nil, errors.Join(err, place.Close())
 	}
