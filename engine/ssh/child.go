@@ -136,10 +136,10 @@ func (x *Child) Send(v any) error {
 	if err == nil {
 		err = x.write(append(text, '\n'))
 	}
-	if errors.Is(err, os.ErrClosed) || err == nil {
-		return err
+	if err != nil {
+		return x.failed()
 	}
-	return x.failed()
+	return nil
 }
 
 // Receive receives a message. Its error says how the program ended.

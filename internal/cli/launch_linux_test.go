@@ -234,7 +234,6 @@ func TestLaunchErrors(t *testing.T) {
 		{with("--tolerate", "1", "--comm", "local"), exitUsage, "--comm: host"},
 		{with("--tolerate", "1", "--rank", "1"), exitUsage, "--rank: host"},
 		{with("--tolerate", "1", "--port", "x"), exitUsage, "--port: ports \"x\""},
-		{with("--tolerate", "1", "--port", "1"), exitUsage, "1"},
 		{with("--tolerate", "9"), exitUsage, "loss of 9 of 3 nodes"},
 		{with(), exitUsage, "--tolerate R"},
 		{with("--tolerate", "1", "--ssh", "/none/ssh"), exitFailed, "/none/ssh"},
