@@ -191,13 +191,13 @@ type MissingError struct{ error }
 // a time it ends the connection.
 func (x *Child) End(patience time.Duration) {
 	x.Stop()
+	x.out.Close() // what comes yet is not read
 	select {
 	case <-x.ended:
 		return
 	case <-time.After(patience):
 	}
 	x.cmd.Process.Kill()
-	x.out.Close()
 	<-x.ended
 }
 
