@@ -300,7 +300,7 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 		copy(list[0].chunks, records[i])
 		files = append(files, list)
 	}
-	check, err := s.newCheck(ctx, c, chunk)
+	check, err := s.newCheck(ctx, c, chunk/int64(s.k)) // the plan cuts packets in so many pieces
 	if err != nil {
 		return nil, err
 	}

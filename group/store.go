@@ -113,35 +113,35 @@ func (n *node) path(p Name) string {
 
 // A state is what is found of a node before anything else is looked at.
 type state struct {
-	Dir     string
-	Lost    bool   // no directory, or nothing in it but what a recovery began with
-	Failing string // why it cannot be read
-	Files   bool   // there are files that are not Volley's
-	Node    int    // that it says it is, or -1
-	Group   string
-	Held    []held
-	Bad     []string // files of Volley's that are damaged, and how
-	Left    []string // what interrupted runs have left
-	Open    bool     // others may read what is in .volley, or write to it
-	Begun   bool     // a recovery that did not end
-	Other   int      // version of a manifest that is whole, and that this program does not know; 0: there is none
-	Numbers []int64  // generations of which there is any file
+	Dir     string   `json:",omitempty"`
+	Lost    bool     `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
+	Failing string   `json:",omitempty"` // why it cannot be read
+	Files   bool     `json:",omitempty"` // there are files that are not Volley's
+	Node    int      // that it says it is, or -1
+	Group   string   `json:",omitempty"`
+	Held    []held   `json:",omitempty"`
+	Bad     []string `json:",omitempty"` // files of Volley's that are damaged, and how
+	Left    []string `json:",omitempty"` // what interrupted runs have left
+	Open    bool     `json:",omitempty"` // others may read what is in .volley, or write to it
+	Begun   bool     `json:",omitempty"` // a recovery that did not end
+	Other   int      `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
+	Numbers []int64  `json:",omitempty"` // generations of which there is any file
 }
 
 // held is a generation of which a node has the manifest.
 type held struct {
-	Generation int64
-	Group      string
-	Nodes      int
-	Tolerate   int
-	Root       string // SHA-256 of the manifest, which has those of all records
-	Bytes      int64  // of the manifest
-	Committed  bool
-	Keyed      bool // it has an HMAC
-	Vouched    bool // which was made with the key
+	Generation int64  `json:",omitempty"`
+	Group      string `json:",omitempty"`
+	Nodes      int    `json:",omitempty"`
+	Tolerate   int    `json:",omitempty"`
+	Root       string `json:",omitempty"` // SHA-256 of the manifest, which has those of all records
+	Bytes      int64  `json:",omitempty"` // of the manifest
+	Committed  bool   `json:",omitempty"`
+	Keyed      bool   `json:",omitempty"` // it has an HMAC
+	Vouched    bool   `json:",omitempty"` // which was made with the key
 	Since      time.Time
-	Complete   bool  // the parity and all records are there
-	Records    []int // which of the record files are there and right
+	Complete   bool  `json:",omitempty"` // the parity and all records are there
+	Records    []int `json:",omitempty"` // which of the record files are there and right
 }
 
 // load looks at a node of a group of k. The key, if there is one, tells manifests that were
