@@ -90,7 +90,6 @@ type work struct {
 	parity  disk.File    // that is written
 	earlier *earlierData // nil: the node had no record
 	kept    *paddedFile  // earlier parity
-	windows [2]window    // one is read while the other is coded
 }
 
 func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport, error) {
