@@ -215,8 +215,8 @@ func (x *check) gather(ctx context.Context, s *session) ([][][]byte, error) {
 }
 
 // folds returns for each node here a random combination of its fingerprints, as long as one: those of all nodes
-// add up to zero where all codewords obey the code. If one does not, they do with a probability of 2^-32 or so, as
-// each part of a fingerprint, of 16 bytes, has random numbers of its own.
+// add up to zero where all codewords obey the code. If one does not, they do with a probability of 2^-32 at most, as
+// each symbol of a fingerprint has random numbers of its own.
 func (x *check) folds() [][]byte {
 	f, seed := x.code.field, x.seed
 	seed[0] ^= 1 // other numbers than those of the fingerprints
@@ -227,7 +227,7 @@ func (x *check) folds() [][]byte {
 		prints = append(prints, append(x.data[i].Bytes(), x.parity[i].Bytes()...))
 		folds = append(folds, make([]byte, len(prints[i][0])))
 	}
-	const part = 16
+	part := f.SymbolBytes()
 	for at := 0; at < len(folds[0]); at += part {
 		coefficients, sources := make([][]field.Element, len(folds)), make([][][]byte, len(folds))
 		add := func(s symbol, c func() field.Element) {

@@ -128,7 +128,7 @@ func (p *Fingerprints) elements(n int) []field.Element {
 func (p *Fingerprint) Add(data []byte) { p.Fingerprints.Add(data) }
 
 // Bytes returns the fingerprint of what was added as a packet, as long as that of any other packet over
-// the field. Nothing is added after.
+// the field.
 func (p *Fingerprint) Bytes() []byte { return p.Fingerprints.Bytes()[0] }
 
 // Add adds the next bytes of every packet, of all as many, as [Fingerprint.Add] does. Where it adds no whole blocks,
@@ -189,15 +189,16 @@ func (p *Fingerprints) complete() {
 	}
 }
 
-// end returns the sums of every packet.
+// end returns the sums of every packet, as if zeros filled the batch.
 func (p *Fingerprints) end() [][][]byte {
-	if p.number%batch > 0 {
+	if over := p.number % batch; over > 0 {
 		p.complete()
+		p.number += batch - over
 	}
 	return p.sums
 }
 
-// Bytes returns the fingerprint of every packet. Nothing is added after.
+// Bytes returns the fingerprint of every packet.
 func (p *Fingerprints) Bytes() [][]byte {
 	f, n := p.field, p.field.SymbolBytes()
 	seed := p.seed
