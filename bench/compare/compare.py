@@ -23,6 +23,7 @@ parser.add_argument("--mib", type=int, default=128, help="of data at each rank")
 parser.add_argument("--files", type=numbers, default="1", help="at each rank")
 parser.add_argument("--repeat", type=int, default=5)
 parser.add_argument("--dir", default="/dev/shm")
+parser.add_argument("--only", metavar="REGEXP", default="", help="tools whose names have it, such as 'redset|striped sha256'")
 parser.add_argument("--lab", metavar="RATE", help="such as 100mbit")
 parser.add_argument("--stall", metavar="N", type=int)
 a = parser.parse_args()
@@ -163,7 +164,7 @@ def tools(k, files):
             list += [Volley(k, f"Volley striped {digest} {where}", r) for digest in ("sha256", "xxh3")]
         if 2 * r <= k:
             list.append(Volley(k, "Volley full sha256 over MPI", r))
-    return list
+    return [t for t in list if re.search(a.only, t.name)]
 
 
 def contents(nodes):
@@ -191,7 +192,7 @@ def compare(k, files):
     fill(k, files)
     list = tools(k, files)
     took = [[[], [], [], []] for _ in list]
-    for turn in range(a.repeat + 1):  # the first one warms up
+    for turn in range(bool(a.lab), a.repeat + 1):  # in memory the first one warms up
         for t, times in zip(list, took):
             steps = [timed(t.work, "protect"), timed(t.verify)]
             for lost in range(1, t.r + 1):
