@@ -176,6 +176,8 @@ func (x *Child) failed() error {
 		return fmt.Errorf("the connection to %s has ended%s", x.At(), said)
 	case exit.ExitCode() == 126, exit.ExitCode() == 127:
 		return &MissingError{fmt.Errorf("cannot start volley at %s%s", x.At(), said)}
+	case exit.ExitCode() == 255 && x.greeted:
+		return fmt.Errorf("volley at %s was killed, or the connection to it has ended%s", x.At(), said)
 	case exit.ExitCode() == 255:
 		return fmt.Errorf("no connection to %s%s", x.At(), said)
 	}

@@ -51,9 +51,10 @@ func runSession(ctx context.Context, s *session, args []string, stdout, stderr i
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	err := cmd.ExecuteContext(context.WithValue(ctx, sessionKey{}, s))
-	if s.party == nil && !s.alone && err != nil && commOf(args) != "" { // the others may be waiting
-		s.party, _ = join(context.Background(), commOf(args), volley.DefaultTimeout)
+	ctx = context.WithValue(ctx, sessionKey{}, s)
+	err := cmd.ExecuteContext(ctx)
+	if verb, rest, unknown := cmd.Find(args); s.party == nil && !s.alone && err != nil && unknown == nil && verb.Flags().Lookup("comm") != nil {
+		s.joinAnyhow(rest) // the others may be waiting
 	}
 	return s.end(err, func(text string) {
 		if text != "" { // a launch has said it

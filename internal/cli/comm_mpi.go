@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +19,8 @@ func init() {
 
 // joinMPI makes this process one of its job. It takes a second group for the end, as the
 // first may be broken by then.
-func joinMPI(limit time.Duration) (*party, error) {
+func joinMPI(_ context.Context, o *joining) (*party, error) {
+	limit := o.timeout
 	var e, last *mpi.Endpoint
 	r := enter()
 	joined := make(chan error, 1)
@@ -48,12 +48,6 @@ func joinMPI(limit time.Duration) (*party, error) {
 		return partMPI(e, last, mine, say)
 	}}, nil
 }
-
-// An ending is told in a record of endingBytes within endingTime.
-const (
-	endingBytes = 1 << 10
-	endingTime  = 3 * time.Second
-)
 
 // partMPI lets rank 0 gather the endings and say what went wrong. All take the exit code
 // from it.
@@ -117,15 +111,4 @@ func partMPI(e, last *mpi.Endpoint, mine ending, say func(string)) int {
 	}
 	mpi.AbortJob(max(verdict.Code, exitFailed))
 	return exitFailed
-}
-
-// record returns the ending in endingBytes.
-func record(x ending) []byte {
-	for {
-		text, err := json.Marshal(x)
-		if err == nil && len(text) <= endingBytes {
-			return append(text, bytes.Repeat([]byte(" "), endingBytes-len(text))...)
-		}
-		x.Text = x.Text[:len(x.Text)/2]
-	}
 }

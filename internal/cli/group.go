@@ -48,11 +48,6 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 // begin joins the others, sets the library's options and returns the directories of the
 // nodes here. Writes says that the verb writes.
 func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.Options, writes bool) (dirs []string, err error) {
-	if writes {
-		if err := o.refuseCopies(cmd); err != nil {
-			return nil, err
-		}
-	}
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, err
 	}

@@ -46,8 +46,11 @@ func launchable(cmd *cobra.Command) {
 			return usagef("-o %s: name the packets as HOST:FILE", output.Value)
 		case at == nil:
 			return here(cmd, args)
-		case cmd.Flags().Changed("comm"):
-			return usagef("--comm %s: %s is reached by ssh: leave --comm out", cmd.Flags().Lookup("comm").Value, at[0])
+		}
+		for _, name := range []string{"comm", "rank", "size", "meet", "secret", "advertise"} {
+			if cmd.Flags().Changed(name) {
+				return usagef("--%s: %s is reached by ssh, which settles that: leave the flag out", name, at[0])
+			}
 		}
 		self, err := os.Executable()
 		if err != nil {
@@ -58,7 +61,7 @@ func launchable(cmd *cobra.Command) {
 		if len(l.Command) == 0 {
 			return usagef("--ssh: no command")
 		}
-		if err := l.deal(cmd, at); err != nil {
+		if err := cmp.Or(l.deal(cmd, at), l.agree(cmd)); err != nil {
 			return err
 		}
 		return l.run(cmd)
@@ -93,8 +96,7 @@ type launch struct {
 	group          bool         // each rank has one node of a group
 	missing        bool         // it goes on where nodes cannot be reached
 	to             *ssh.Address // where files of lost nodes come; nil: where they were
-	bind           string
-	ports          engine.Ports
+	terms          engine.Run   // what all ranks have in common
 	ranks          []*far
 
 	mu      sync.Mutex // guards what follows, and stderr
@@ -184,12 +186,27 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 	return nil
 }
 
+// agree settles how the ranks listen, and who may connect.
+func (l *launch) agree(cmd *cobra.Command) (err error) {
+	value := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+	l.terms = engine.Run{Bind: value("bind"), Certificate: value("tls-cert"), Key: value("tls-key"), Authority: value("tls-ca")}
+	if l.terms.Certificate+l.terms.Key+l.terms.Authority == "" {
+		l.terms.Secret = engine.NewSecret()
+	}
+	if cmd.Flags().Changed("port") {
+		if l.terms.Ports, err = engine.ParsePorts(value("port")); err != nil {
+			return usagef("--port: %w", err)
+		}
+	}
+	return nil
+}
+
 // forwarded returns the verb and its flags as the ranks get them.
 func forwarded(cmd *cobra.Command) []string {
 	args := []string{cmd.Name()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch list, many := f.Value.(pflag.SliceValue); {
-		case slices.Contains([]string{"ssh", "remote-path", "copy-binary", "comm", "bind", "port", "output", "to"}, f.Name):
+		case slices.Contains([]string{"ssh", "remote-path", "copy-binary", "output", "to"}, f.Name), slices.Equal(f.Annotations[groupKey], []string{rankGroup}):
 		case many:
 			for _, value := range list.GetSlice() {
 				args = append(args, "--"+f.Name+"="+value)
@@ -244,13 +261,14 @@ func (l *launch) run(cmd *cobra.Command) error {
 			l.ranks[rank] = given[i]
 		}
 	}
-	secret, here, table := engine.NewSecret(), l.route(), []string(nil)
+	here, table := l.route(), []string(nil)
 	l.eachRank(func(rank int, x *far) error {
-		run := engine.Run{Rank: rank, Size: len(l.ranks), Secret: secret, Ports: l.ports, Advertise: x.hello.Address}
+		run := l.terms
+		run.Rank, run.Size, run.Advertise = rank, len(l.ranks), x.hello.Address
 		if ip := net.ParseIP(x.hello.Address); ip == nil || ip.IsLoopback() {
 			run.Advertise = here
 		}
-		run.Bind = cmp.Or(l.bind, run.Advertise)
+		run.Bind = cmp.Or(run.Bind, run.Advertise)
 		if err := x.Child.Send(run); err != nil {
 			return err
 		}

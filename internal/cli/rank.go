@@ -96,8 +96,8 @@ type place struct {
 }
 
 // join is that of a comm.
-func (p *place) join(limit time.Duration) (*party, error) {
-	t, err := p.Join(context.Background(), p.table, limit)
+func (p *place) join(_ context.Context, o *joining) (*party, error) {
+	t, err := p.Join(context.Background(), p.table, o.timeout)
 	if err != nil {
 		return nil, err
 	}

@@ -102,9 +102,10 @@ func (l *Listener) Join(rank int, addresses []string, session string) *Endpoint 
 	return e
 }
 
-// Close ends all connections.
+// Close ends all connections, once those who call have their answers.
 func (l *Listener) Close() error {
-	l.server.Stop()
+	defer time.AfterFunc(closeTime, l.server.Stop).Stop()
+	l.server.GracefulStop()
 	l.served.Wait()
 	return nil
 }
