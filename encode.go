@@ -308,9 +308,6 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	if e.options.check {
 		x = e.newCheck(t, c, p, shared.Seed, block)
 		job.Observe = x.observe
-		if x.beside = t.Size() > 1 && !slices.ContainsFunc(packets, func(p Packet) bool { return p.Source != nil }); x.beside {
-			job.Beside = append(job.Beside, x.exchange(packets))
-		}
 	}
 	traffic, err := executor.Run(ctx, t, job)
 	if err != nil {

@@ -220,12 +220,12 @@ func TestWithCheck(t *testing.T) {
 	if !on.Verified || off.Verified {
 		t.Errorf("verified: %v with the check, %v without", on.Verified, off.Verified)
 	}
-	// An exchange of greetings; with the check, one of fingerprints, and a barrier.
-	if off.ControlRounds != 2 || on.ControlRounds != 6 {
-		t.Errorf("%d control rounds with the check and %d without, want 6 and 2", on.ControlRounds, off.ControlRounds)
+	// An exchange of greetings; with the check, one of fingerprints.
+	if off.ControlRounds != 2 || on.ControlRounds != 4 {
+		t.Errorf("%d control rounds with the check and %d without, want 4 and 2", on.ControlRounds, off.ControlRounds)
 	}
-	fingerprint := int64(3 * 16) // three combinations of blocks of 16 bytes
-	if got := on.ControlBytes - off.ControlBytes; got != 15*fingerprint {
-		t.Errorf("%d bytes for the check, want %d", got, 15*fingerprint)
+	const fingerprints = 2 * 3 * 2 // of a packet and its result, of three symbols
+	if got := on.ControlBytes - off.ControlBytes; got != 15*fingerprints {
+		t.Errorf("%d bytes for the check, want %d", got, 15*fingerprints)
 	}
 }

@@ -96,7 +96,7 @@ func TestPacketBytes(t *testing.T) {
 					}
 					control := 0
 					if check {
-						control = 2 * rounds
+						control = rounds
 					}
 					if !met[which] {
 						control += rounds

@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/matrix"
 	"volley/plan"
@@ -112,7 +111,3 @@ func BoundMinCut(k, ports int) (c2 int, ok bool) {
 	}
 	return c2, true
 }
-
-// UniversalC2 is the C2 of the universal algorithm in at most so many rounds, which a new
-// algorithm has to beat.
-func UniversalC2(processors, ports, rounds int) int { return universal.C2(processors, ports, rounds) }

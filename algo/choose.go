@@ -43,6 +43,9 @@ func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 // whatever the reason.
 func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
 	choices := p.portChoices()
+	beaten := func(c sim.Cost) bool { // by a plan before it, whatever is still to be counted
+		return p.Ports == 0 && slices.ContainsFunc(list, func(d Candidate) bool { return d.Broken == "" && beats(d.Cost, c) })
+	}
 	for _, a := range algorithms {
 		for i, fewer := range choices[1:] {
 			plans, err := a.Plans(p.with(choices[i], fewer))
@@ -53,7 +56,12 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 				rejected = append(rejected, Rejection{a.Name, err})
 			}
 			for _, q := range plans {
-				list = append(list, p.Evaluate(q, model))
+				if beaten(leastCost(q)) {
+					continue
+				}
+				if cost, all := sim.CountUntil(q, beaten); all {
+					list = append(list, p.candidate(q, cost, model))
+				}
 			}
 		}
 	}
@@ -66,10 +74,7 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 // unbeaten returns the candidates that no other one beats in all that counts on a network; of
 // equal ones the first.
 func unbeaten(list []Candidate) []Candidate {
-	beats := func(a, b Candidate) bool {
-		return a.Cost.C1 <= b.Cost.C1 && a.Cost.Messages() <= b.Cost.Messages() && a.Cost.PacketC3() <= b.Cost.PacketC3() &&
-			a.Cost.NodePackets() <= b.Cost.NodePackets() && (a.Broken == "" || b.Broken != "")
-	}
+	beats := func(a, b Candidate) bool { return beats(a.Cost, b.Cost) && (a.Broken == "" || b.Broken != "") }
 	var best []Candidate
 	for i, c := range list {
 		if !slices.ContainsFunc(list[:i], func(d Candidate) bool { return beats(d, c) }) &&
@@ -78,6 +83,19 @@ func unbeaten(list []Candidate) []Candidate {
 		}
 	}
 	return best
+}
+
+// leastCost returns what is known of the cost of a plan before it is counted.
+func leastCost(q plan.Plan) sim.Cost {
+	if own, ok := q.(*schedule.Plan); ok && own.Least.Nodes != nil {
+		return own.Least
+	}
+	return sim.Cost{C1: q.Info().Rounds()}
+}
+
+// beats reports whether a is no more than b in all that counts on a network.
+func beats(a, b sim.Cost) bool {
+	return a.C1 <= b.C1 && a.Messages() <= b.Messages() && a.PacketC3() <= b.PacketC3() && a.NodePackets() <= b.NodePackets()
 }
 
 // CutsPackets is [Candidate].Broken of a plan that cuts packets that are to stay whole.
@@ -230,11 +248,7 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 				reasons = append(reasons, err)
 			}
 			for _, q := range plans {
-				least := sim.Cost{C1: q.Info().Rounds()}
-				if own, ok := q.(*schedule.Plan); ok && own.Least.Nodes != nil {
-					least = own.Least
-				}
-				if late(least) { // nothing needs to be counted
+				if late(leastCost(q)) { // nothing needs to be counted
 					continue
 				}
 				cost, all := sim.CountUntil(q, late)

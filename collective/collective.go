@@ -36,8 +36,8 @@ type Comm struct {
 // unless that is 0.
 func New(t transport.Transport, timeout time.Duration) *Comm { return &Comm{t: t, timeout: timeout} }
 
-// Beside returns a Comm of the same transport, the collectives of which may be under way while
-// those of c are. It counts by itself.
+// Beside returns a Comm of the same transport with tags of its own: what a rank says there is not taken
+// for what it says to c. It counts by itself.
 func (c *Comm) Beside() *Comm { return &Comm{t: c.t, timeout: c.timeout, first: mostRounds} }
 
 // mostRecord bounds what a rank may tell all others at once: the longest are lists of files and
@@ -182,8 +182,8 @@ const mostRounds = transport.ControlRounds / 2
 // (Bruck et al., 1997). In every round it sends to the ranks span, 2·span, … below its own what it
 // has heard from the span ranks that begin with itself, and receives the same from those above.
 // message returns what goes to the rank that is distance below, and how many bytes come
-// from the one as far above, which take is given. done, unless nil, is called after the last round.
-func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error, done func()) executor.Beside {
+// from the one as far above, which take is given.
+func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) executor.Beside {
 	k, rank := c.t.Size(), c.t.Rank()
 	number, span, left := c.first, 1, 0
 	return func(over *transport.Transfer, err error) (receives []*transport.Transfer, _ error) {
@@ -196,9 +196,6 @@ func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int
 			}
 		}
 		if span >= k {
-			if done != nil {
-				done()
-			}
 			return nil, nil
 		}
 		var sends []*transport.Transfer
@@ -274,44 +271,30 @@ func (c *Comm) fail(err error) error {
 	return err
 }
 
-// Gather returns an Allgather to be run beside other messages. It asks for the record of this rank
-// when it begins, and gives the records of all to done.
-func (c *Comm) Gather(record func() []byte, done func(records [][]byte)) executor.Beside {
-	k := c.t.Size()
-	var heard []byte // from this rank on
-	n := 0
-	b := c.rounds(func(span, distance int) ([]byte, int) {
+// Allgather returns the records of all ranks, which are equally long.
+func (c *Comm) Allgather(ctx context.Context, record []byte) ([][]byte, error) {
+	k, n := c.t.Size(), len(record)
+	heard := append(make([]byte, 0, k*n), record...)[:k*n] // from this rank on
+	err := c.run(ctx, c.rounds(func(span, distance int) ([]byte, int) {
 		data := heard[:min(span, k-distance)*n]
 		return data, len(data)
 	}, func(distance int, data []byte) error {
 		copy(heard[distance*n:], data)
 		return nil
-	}, func() {
-		records := make([][]byte, k)
-		for i := range records {
-			records[(c.t.Rank()+i)%k] = heard[i*n:][:n:n]
-		}
-		done(records)
-	})
-	return func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
-		if over == nil {
-			own := record()
-			n = len(own)
-			heard = append(make([]byte, 0, k*n), own...)[:k*n]
-		}
-		return b(over, err)
+	}))
+	if err != nil {
+		return nil, err
 	}
-}
-
-// Allgather returns the records of all ranks, which are equally long.
-func (c *Comm) Allgather(ctx context.Context, record []byte) (records [][]byte, err error) {
-	err = c.run(ctx, c.Gather(func() []byte { return record }, func(all [][]byte) { records = all }))
-	return records, err
+	records := make([][]byte, k)
+	for i := range records {
+		records[(c.t.Rank()+i)%k] = heard[i*n:][:n:n]
+	}
+	return records, nil
 }
 
 // Barrier returns when all ranks have come to it.
 func (c *Comm) Barrier(ctx context.Context) error {
-	return c.run(ctx, c.rounds(func(_, _ int) ([]byte, int) { return nil, 0 }, func(int, []byte) error { return nil }, nil))
+	return c.run(ctx, c.rounds(func(_, _ int) ([]byte, int) { return nil, 0 }, func(int, []byte) error { return nil }))
 }
 
 // Barrier returns when all ranks have come to it. A wait for one message is bounded by the

@@ -15,7 +15,7 @@ import (
 )
 
 // Protocol is the version of what ranks say to each other after they have greeted.
-const Protocol = 9
+const Protocol = 10
 
 // A hello is what every rank tells all others where they differ, whatever it is to do. No later
 // version changes its form, nor how it travels, nor what goes before it (see Comm.Greet): so any
@@ -122,7 +122,7 @@ func (c *Comm) largest(ctx context.Context, words []uint64) error {
 			words[i] = max(words[i], theirs[i])
 		}
 		return err
-	}, nil))
+	}))
 }
 
 // Resume is run in place of Greet, beside other messages, by a rank that goes on by an earlier

@@ -51,16 +51,27 @@ def in_force(dirs):
     return newest[1]
 
 
-def record(m, n, dirs):
-    """What node n had: its record, from any node that stores it."""
-    for d in dirs:
-        path = os.path.join(d, ".volley", f"member.{m['generation']}.{n}.json")
-        if os.path.exists(path):
-            text = open(path, "rb").read()
-            if digest(text) == m["members"][n]["sha256"]:
-                return json.loads(text)
-            print(f"{path}: is not what the manifest says", file=sys.stderr)
-    sys.exit(f"no node is left that has the record of node {n}")
+def records(m, dirs, field):
+    """What each node had: its record, from any node that has it or, from version 4 on, from the parity of records."""
+    paths = [p for d in dirs for kind in ("member", "records") for p in glob.glob(f"{glob.escape(d)}/.volley/{kind}.{m['generation']}*")]
+    found = {digest(text): text for text in [open(path, "rb").read() for path in paths]}
+    texts = [found.get(x["sha256"]) for x in m["members"]]
+    if None in texts and m["version"] >= 4:
+        k, r, chunks = m["nodes"], min(m["tolerate"] + 1, m["nodes"] - 1), {}
+        counts = {"data": 1, "parity": 1} if m["layout"] == "full" else {"data": k - r, "parity": r}
+        size = -(-max(x["bytes"] for x in m["members"]) // counts["data"] // 8) * 8
+        for n, x in enumerate(m["members"]):
+            for kind, text in ("data", texts[n]), ("parity", base64.b64decode(found.get(x["parity_sha256"], ""))):
+                for c in range(counts[kind] if text else 0):
+                    chunks[n, kind, c] = text[c * size:(c + 1) * size].ljust(size, b"\0")
+        for codeword in codewords(dict(m, tolerate=r)):
+            solve(field, chunks, *codeword)
+        back = [b"".join(chunks.get((n, "data", c), b"") for c in range(counts["data"])) for n in range(k)]
+        texts = [text[:x["bytes"]] for text, x in zip(back, m["members"])]
+    for n, x in enumerate(m["members"]):
+        if texts[n] is None or digest(texts[n]) != x["sha256"]:
+            sys.exit(f"too much is lost: no node has the record of node {n}, and it does not come back")
+    return [json.loads(text) for text in texts]
 
 
 def blocks(m, count):
@@ -273,12 +284,12 @@ def describe(path, e):
 
 def main(out, *dirs):
     m, lost = in_force(dirs), [n for n, d in enumerate(dirs) if not os.path.isdir(d) or not os.listdir(d)]
-    if m.get("format") != "volley-group" or m.get("version") not in (2, 3) or m.get("nodes") != len(dirs):
-        sys.exit(f"no manifest of volley-group, version 2 or 3, of {len(dirs)} nodes: give the directories of all, lost ones too")
+    if m.get("format") != "volley-group" or m.get("version") not in (2, 3, 4) or m.get("nodes") != len(dirs):
+        sys.exit(f"no manifest of volley-group, version 2 to 4, of {len(dirs)} nodes: give the directories of all, lost ones too")
     if len(lost) > m["tolerate"]:
         sys.exit(f"nodes {lost} are lost: {m['tolerate']} at most can be recovered")
     field, chunks = Field(*{"2^8": (1, 0x11d), "2^16": (2, 0x1100b)}[m["field"]]), {}
-    members = [record(m, n, dirs) for n in range(len(dirs))]
+    members = records(m, dirs, field)
     for n in set(range(len(dirs))) - set(lost):
         chunks.update(read(m, n, members[n], dirs[n]))
     for codeword in codewords(m):

@@ -35,9 +35,7 @@
 //     at the end.
 //   - primes below 2^31: 64-bit sums of products, reduced when the next could
 //     overflow.
-//   - F_{p^m}, p odd: the digits of a symbol in lanes of a 64-bit word, from
-//     tables, added without carries and reduced when a lane could overflow. Maps take
-//     digits to packets of F_p where that is faster.
+//   - F_{p^m}, p odd: by logarithms, symbol by symbol; no code in use has such a field
 //   - goldilocks: 192-bit sums of products, reduced once.
 //   - scalars of curves: the vectors of consensys/gnark-crypto.
 //   - all primes, on amd64 processors with AVX-512 (IFMA for goldilocks and scalars):

@@ -34,7 +34,6 @@ func Portable(name string) Field {
 		f.simd = nil
 		return f
 	case *extension:
-		f.base = nil
 		return f
 	}
 	panic(name + " is of no odd characteristic")

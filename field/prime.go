@@ -28,14 +28,14 @@ func newPrime(q uint64) *prime {
 	f := &prime{
 		small:   newSmall(primeName(q), q, 1, primitiveRoot(q)),
 		inverse: ^uint64(0) / q,
-		lanes:   newLanes(q, 2),
+		lanes:   newLanes(q),
 	}
 	room := func(lane uint64) int { return int(min((lane-(q-1))/((q-1)*(q-1)), 1<<30)) }
 	f.shift = 8 * uint(f.symbolBytes)
 	f.mask = 1<<f.shift - 1
 	f.words = 8 / f.symbolBytes
 	f.limit = room(1<<64 - 1)
-	if n := room(f.lanes.max()); f.symbolBytes < 4 && n >= minPaired {
+	if n := room(lowerLane); f.symbolBytes < 4 && n >= minPaired {
 		f.paired, f.limit = true, n
 		f.mask |= f.mask << 32
 		f.words /= 2

@@ -28,14 +28,16 @@ func (e Element) Less(other Element) bool {
 
 // A Sampler draws uniformly random elements of a field.
 type Sampler struct {
+	f     Field
 	last  Element // q-1
 	words int     // of last
 	mask  uint64  // of the last word
+	bytes bool    // all bytes are symbols
 }
 
 // NewSampler returns a sampler for f.
 func NewSampler(f Field) Sampler {
-	s := Sampler{last: Last(f), words: 1}
+	s := Sampler{f: f, last: Last(f), words: 1, bytes: PackingOf(f).identity()}
 	for w, limb := range s.last {
 		if limb != 0 {
 			s.words = w + 1
@@ -61,10 +63,9 @@ func (s *Sampler) Draw(source func() uint64) Element {
 	}
 }
 
-// FillRandom fills packet with uniformly random symbols of f, made of words of the source.
-func FillRandom(f Field, packet []byte, source func() uint64) {
-	symbol := f.SymbolBytes()
-	if PackingOf(f).identity() { // all bytes are symbols
+// Fill fills packet with uniformly random symbols, made of words of the source.
+func (s *Sampler) Fill(packet []byte, source func() uint64) {
+	if s.bytes {
 		for len(packet) > 0 {
 			var word [8]byte
 			binary.LittleEndian.PutUint64(word[:], source())
@@ -72,8 +73,13 @@ func FillRandom(f Field, packet []byte, source func() uint64) {
 		}
 		return
 	}
-	sampler := NewSampler(f)
-	for i := 0; i < len(packet); i += symbol {
-		PutSymbol(f, packet[i:], sampler.Draw(source))
+	for i := 0; i < len(packet); i += s.f.SymbolBytes() {
+		PutSymbol(s.f, packet[i:], s.Draw(source))
 	}
+}
+
+// FillRandom is [Sampler.Fill] by a new sampler.
+func FillRandom(f Field, packet []byte, source func() uint64) {
+	s := NewSampler(f)
+	s.Fill(packet, source)
 }

@@ -1,6 +1,9 @@
 package group
 
-import "io"
+import (
+	"io"
+	"slices"
+)
 
 // blocks are some blocks of every chunk, as a packet: one after the other.
 type blocks struct {
@@ -16,6 +19,13 @@ func (b blocks) bytes() int64 {
 		n += length
 	}
 	return n
+}
+
+// within returns those of the blocks that are in rows from first on, before end.
+func (b blocks) within(first, end int) blocks {
+	from, _ := slices.BinarySearch(b.rows, first)
+	to, _ := slices.BinarySearch(b.rows, end)
+	return blocks{b.m, b.rows[from:to]}
 }
 
 // parts calls f for the parts of blocks that n bytes of the packet from offset on are.

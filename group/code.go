@@ -62,15 +62,6 @@ type code struct {
 	of      int64           // bytes of a chunk, for which Full has made
 }
 
-// copies returns how many nodes store the record of each, so that it is not lost while the
-// parity could bring back what it speaks of.
-func (c *code) copies() int {
-	if c.layout == Full {
-		return c.k/2 + 1
-	}
-	return c.r + 1
-}
-
 // making returns what makes all parity, for chunks of so many bytes. The options are the same
 // each time.
 func (c *code) making(o *Options, bytes int64) (_ *repair, err error) {

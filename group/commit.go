@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"volley/internal/atomicfile"
 	"volley/internal/disk"
 )
 
@@ -161,8 +162,8 @@ func (x *target) commitMeta() error {
 			return err
 		}
 	}
-	for i, text := range x.s.records[n.index] {
-		if err := n.store(g, i, text); err != nil {
+	for path, text := range x.s.records[n.index] {
+		if err := atomicfile.WriteIn(n.dir, path, text, 0o600); err != nil {
 			return err
 		}
 	}

@@ -1,13 +1,9 @@
 package group
 
 import (
-	"bytes"
 	"encoding/hex"
-	"fmt"
 	"strings"
 	"testing"
-
-	"volley/internal/disk"
 )
 
 // TestSums compares digests with the test vectors of their authors: for BLAKE3 the first bytes of
@@ -108,34 +104,6 @@ func TestDigestRefused(t *testing.T) {
 	}
 	_, err = w.protectBy(w.Process(), ProtectOptions{Digest: BLAKE3, Options: Options{Key: key}})
 	must(t, err)
-}
-
-// TestVersion2 verifies, recovers and protects a group that has version 2, which differs in its
-// number alone. What has not changed is not coded again.
-func TestVersion2(t *testing.T) {
-	w := newWorld(4, 2, Striped)
-	was := w.trees()
-	must(t, w.protect())
-	for _, dir := range w.dirs {
-		text, err := w.ReadFile(dir + "/.volley/manifest.1.json")
-		must(t, err)
-		line, _, _ := bytes.Cut(bytes.Replace(text, fmt.Appendf(nil, `"version":%d`, Version), []byte(`"version":2`), 1), []byte("\n"))
-		w.WriteFile(dir+"/.volley/manifest.1.json", disk.Seal(line), 0o600)
-	}
-	must(t, w.whole())
-	w.lose(0, 1, 2)
-	must(t, w.recover())
-	must(t, w.whole())
-	for n := range w.dirs {
-		must(t, diff("recovered", was[n], w.tree(n)))
-	}
-	r, err := w.protectBy(w.Process(), ProtectOptions{})
-	must(t, err)
-	if r.Coded != 0 || r.Generation != 2 {
-		t.Errorf("%+v", r)
-	}
-	must(t, w.tidy(2))
-	must(t, w.whole())
 }
 
 // BenchmarkDigest measures the digests on blocks.

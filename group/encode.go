@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"slices"
 	"time"
 
@@ -152,6 +154,7 @@ func (o *Options) volleyOptions() []volley.Option {
 // A check compares random combinations of all chunks, which obey the code as the chunks do.
 type check struct {
 	code         *code
+	seed         verify.Seed
 	first        int                    // node here
 	block        int64                  // bytes
 	data, parity []*verify.Fingerprints // of the chunks of each node here
@@ -176,7 +179,7 @@ func (s *session) newCheck(ctx context.Context, c *code, n int64) (*check, error
 	copy(seed[:], seeds[0])
 	symbol := int64(c.field.SymbolBytes())
 	block := verify.BlockSymbols(n/symbol, 1)
-	x := &check{code: c, first: s.nodes[0].index, block: int64(block) * symbol}
+	x := &check{code: c, seed: seed, first: s.nodes[0].index, block: int64(block) * symbol}
 	for range s.nodes {
 		x.data = append(x.data, verify.NewFingerprints(c.field, seed, block, c.data))
 		x.parity = append(x.parity, verify.NewFingerprints(c.field, seed, block, c.parity))
@@ -211,18 +214,83 @@ func (x *check) gather(ctx context.Context, s *session) ([][][]byte, error) {
 	return all, err
 }
 
-// verify returns a *verify.CheckError where parity is wrong.
-func (x *check) verify(ctx context.Context, s *session) error {
-	all, err := x.gather(ctx, s)
-	if err != nil {
-		return err
+// folds returns for each node here a random combination of its fingerprints, as long as one: those of all nodes
+// add up to zero where all codewords obey the code. If one does not, they do with a probability of 2^-32 at most, as
+// each symbol of a fingerprint has random numbers of its own.
+func (x *check) folds() [][]byte {
+	f, seed := x.code.field, x.seed
+	seed[0] ^= 1 // other numbers than those of the fingerprints
+	rng, draw := mathrand.NewChaCha8(seed), field.NewSampler(f)
+	var folds [][]byte
+	var prints [][][]byte
+	for i := range x.data {
+		prints = append(prints, append(x.data[i].Bytes(), x.parity[i].Bytes()...))
+		folds = append(folds, make([]byte, len(prints[i][0])))
 	}
-	for i := range x.code.words {
-		if w := &x.code.words[i]; !fits(x.code, w, all) {
-			return &verify.CheckError{Proc: w.parity[0].node}
+	part := f.SymbolBytes()
+	for at := 0; at < len(folds[0]); at += part {
+		coefficients, sources := make([][]field.Element, len(folds)), make([][][]byte, len(folds))
+		add := func(s symbol, c func() field.Element) {
+			if i := s.node - x.first; i >= 0 && i < len(folds) {
+				coefficients[i], sources[i] = append(coefficients[i], c()), append(sources[i], prints[i][x.code.chunk(s)][at:][:part])
+			}
+		}
+		for _, w := range x.code.words {
+			random := make([]field.Element, len(w.parity))
+			for j, s := range w.parity {
+				random[j] = draw.Draw(rng.Uint64)
+				add(s, func() field.Element { return random[j] })
+			}
+			for i, s := range w.data {
+				add(s, func() (sum field.Element) {
+					for j, r := range random {
+						sum = f.Add(sum, f.Mul(r, w.coefficient(i, j)))
+					}
+					return sum
+				})
+			}
+		}
+		for i := range folds {
+			f.Combine(folds[i][at:][:part], coefficients[i], sources[i])
 		}
 	}
-	return nil
+	return folds
+}
+
+// wrong returns the codewords that do not obey the code, and how many bytes each node has sent for that.
+func (x *check) wrong(ctx context.Context, s *session) (list []*codeword, moved int64, err error) {
+	mine := x.folds()
+	folds, err := exchange(ctx, s, mine)
+	if err != nil {
+		return nil, 0, err
+	}
+	sum := make([]byte, len(mine[0]))
+	for n, fold := range folds {
+		if len(fold) != len(sum) {
+			return nil, 0, fmt.Errorf("%s has a fold of %d bytes: want %d", s.name(n), len(fold), len(sum))
+		}
+		subtle.XORBytes(sum, sum, fold)
+	}
+	moved = int64(len(sum))
+	if !slices.ContainsFunc(sum, func(b byte) bool { return b != 0 }) {
+		return nil, moved, nil
+	}
+	all, err := x.gather(ctx, s)
+	for i := range x.code.words {
+		if w := &x.code.words[i]; err == nil && !fits(x.code, w, all) {
+			list = append(list, w)
+		}
+	}
+	return list, moved * int64(1+x.code.data+x.code.parity), err
+}
+
+// verify returns a *verify.CheckError where parity is wrong.
+func (x *check) verify(ctx context.Context, s *session) error {
+	wrong, _, err := x.wrong(ctx, s)
+	if wrong != nil {
+		return &verify.CheckError{Proc: wrong[0].parity[0].node}
+	}
+	return err
 }
 
 // fits reports whether the fingerprints of a codeword obey the code.

@@ -48,6 +48,7 @@ type condition struct {
 	Data     [][]int // by chunk: the rows that are not as they were
 	Parity   [][]int
 	Touched  [][]int // by chunk: rows that are to come back; not those of changed files
+	Redo     []int   // rows of a node that was rebuilt in which something came out wrong
 	Manifest bool    // and all records are there, and right
 
 	// Of nodes here alone:
@@ -91,9 +92,9 @@ func (c *condition) note(p Name, what string, why error) {
 	c.Findings = append(c.Findings, f)
 }
 
-// examine compares a node with the manifest. Quickly is without reading files. Changed
-// files are to come back too if revert is set.
-func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*condition, error) {
+// examine compares a node with the manifest. Quickly is without reading files; they are not read either where
+// something has read them. Changed files are to come back too if revert is set.
+func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, read *reading) (*condition, error) {
 	m := s.manifest
 	x := s.members[n.index]
 	st := s.states[n.index]
@@ -131,15 +132,19 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 	var before *Member
 	if !quickly {
 		var err error
-		d := newData(n.dir, x.Entries, true)
-		defer d.close()
-		if is, err = m.compare(ctx, d, x); err != nil {
-			return nil, err
+		if read != nil {
+			is = read.data.result()
+		} else {
+			d := newData(n.dir, x.Entries, true)
+			defer d.close()
+			if is, err = m.compare(ctx, d, x); err != nil {
+				return nil, err
+			}
 		}
 		old, before, err = s.compareStale(ctx, n)
 		if disk.Failed(err) { // nobody knows which files are stale
 			st.Failing = err.Error()
-			return s.examine(ctx, n, quickly, revert)
+			return s.examine(ctx, n, quickly, revert, read)
 		}
 		if err != nil {
 			return nil, err
@@ -167,7 +172,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool) (*
 			}
 		}
 	}
-	return c, s.examineParity(ctx, n, x, c)
+	return c, s.examineParity(ctx, n, x, c, read)
 }
 
 // examineMeta looks at what of Volley's a node has.
@@ -180,7 +185,7 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	switch {
 	case h == nil:
 		c.note(metaName+"/manifest", Damaged, nil)
-	case len(h.Records) < s.manifest.Copies:
+	case len(h.Records) < len(s.manifest.recordFiles(n.index)):
 		c.note(metaName+"/member", Damaged, nil)
 	default:
 		c.Manifest = true
@@ -236,7 +241,7 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 	if last == nil || n.index >= last.manifest.Nodes {
 		return nil, nil, nil
 	}
-	text, err := n.record(last.manifest, n.index)
+	text, err := n.record(last.manifest)
 	if disk.Failed(err) {
 		return nil, nil, err
 	}
@@ -398,7 +403,7 @@ func (s *session) foreign(n *node, x *Member, c *condition, is *compared) {
 }
 
 // examineParity compares a node's parity.
-func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *condition) error {
+func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *condition, read *reading) error {
 	m := s.manifest
 	f, err := n.openParity(s.generation)
 	if err != nil {
@@ -411,7 +416,9 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 		return nil
 	}
 	defer f.Close()
-	if c.Parity, err = m.compareParity(ctx, f, x); err != nil {
+	if read != nil {
+		c.Parity = read.badParity
+	} else if c.Parity, err = m.compareParity(ctx, f, x); err != nil {
 		return err
 	}
 	c.earlier = true
@@ -425,9 +432,16 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 // examineAll returns what is found of all nodes. The fields that are not exported are those
 // of nodes here.
 func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
+	return s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {
+		return s.examine(ctx, n, quickly, revert, nil)
+	})
+}
+
+// conditions gives what every node is found to be like to all.
+func (s *session) conditions(ctx context.Context, of func(context.Context, int, *node) (*condition, error)) ([]*condition, error) {
 	mine := make([]*condition, len(s.nodes))
 	if err := s.each(ctx, func(ctx context.Context, i int, n *node) (err error) {
-		mine[i], err = s.examine(ctx, n, quickly, revert)
+		mine[i], err = of(ctx, i, n)
 		return err
 	}); err != nil {
 		return nil, err

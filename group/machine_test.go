@@ -215,8 +215,8 @@ func (w *world) tidy(g int64) error {
 			return err
 		}
 		want := []string{nodeFile, touchFile, path.Base(manifestPath(g)), path.Base(parityPath(g))}
-		for _, of := range m.stores(n) {
-			want = append(want, path.Base(recordPath(g, of)))
+		for _, f := range m.recordFiles(n) {
+			want = append(want, path.Base(f.path))
 		}
 		slices.Sort(want)
 		if is := w.meta(n); !slices.Equal(is, want) {

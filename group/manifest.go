@@ -14,10 +14,14 @@ import (
 	"volley/internal/disk"
 )
 
-// Format and Version are those of manifests. Version 2, which is read too, has SHA-256 only.
+// Format and Version are those of manifests. Versions 2 and 3, which are read too, have copies of
+// records, and version 2 has SHA-256 only.
 const (
 	Format  = "volley-group"
-	Version = 3
+	Version = 4
+
+	leastVersion = 2
+	codedRecords = 4 // the version from which on records have parity
 )
 
 // A Manifest says how the parity of a generation was made, and whose records belong to it.
@@ -39,7 +43,7 @@ type Manifest struct {
 	ChunkBytes   int64 `json:"chunk_bytes"`
 	BlockBytes   int64 `json:"block_bytes"` // of a chunk
 
-	Copies  int      `json:"copies,omitempty"` // nodes that store the record of a node
+	Copies  int      `json:"copies,omitempty"` // nodes that store the record of a node; before codedRecords
 	Records []Record `json:"members"`          // by node
 
 	mac string // HMAC of it, as stored; "": it was made without a key
@@ -49,6 +53,7 @@ type Manifest struct {
 type Record struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+	Parity string `json:"parity_sha256,omitempty"` // of the parity of records that the node stores; from codedRecords on
 }
 
 // A Member is the record of a node: what its data is, and the digests of its data and parity.
@@ -132,24 +137,6 @@ func (m *Manifest) segments(x extents) []segment {
 	return list
 }
 
-// copies returns the nodes that store the record of a node, itself first.
-func (m *Manifest) copies(n int) []int {
-	var list []int
-	for i := range m.Copies {
-		list = append(list, (n+i)%m.Nodes)
-	}
-	return list
-}
-
-// stores returns the nodes whose records a node stores, itself first.
-func (m *Manifest) stores(n int) []int {
-	var list []int
-	for i := range m.Copies {
-		list = append(list, (n-i+m.Nodes)%m.Nodes)
-	}
-	return list
-}
-
 // code returns the code of the manifest.
 func (m *Manifest) code() (*code, error) { return newCode(m.Nodes, m.Tolerate, m.Layout, m.Matrix) }
 
@@ -183,7 +170,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	switch {
 	case head.Format != Format:
 		return nil, fmt.Errorf("format: %q: want %q", head.Format, Format)
-	case head.Version != 2 && head.Version != Version:
+	case head.Version < leastVersion || head.Version > Version:
 		return nil, &versionError{head.Version}
 	}
 	m := &Manifest{mac: mac}
@@ -197,7 +184,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 type versionError struct{ version int }
 
 func (e *versionError) Error() string {
-	return fmt.Sprintf("version: %d: this program knows versions 2 and %d", e.version, Version)
+	return fmt.Sprintf("version: %d: this program knows versions %d to %d", e.version, leastVersion, Version)
 }
 
 // validate returns an error that names a field which contradicts others.
@@ -211,15 +198,20 @@ func (m *Manifest) validate() error {
 	switch {
 	case digestBytes[m.Digest] == 0 || m.Version == 2 && m.Digest != SHA256:
 		return fmt.Errorf("digest: %q: version %d has no such digest", m.Digest, m.Version)
-	case m.Copies < 1 || m.Copies > m.Nodes:
+	case m.Version < codedRecords && (m.Copies < 1 || m.Copies > m.Nodes):
 		return fmt.Errorf("copies: %d: want 1 to %d", m.Copies, m.Nodes)
 	}
 	for n, r := range m.Records {
-		if _, err := hex.DecodeString(r.SHA256); err != nil || len(r.SHA256) != 64 || r.Bytes < 0 {
-			return fmt.Errorf("members[%d]: want bytes, and a SHA-256", n)
+		if !isSHA256(r.SHA256) || m.Version >= codedRecords && !isSHA256(r.Parity) || r.Bytes < 0 || r.Bytes > mostRecord {
+			return fmt.Errorf("members[%d]: want bytes, 0 to %d, and the SHA-256 of the record and of the parity of records", n, int64(mostRecord))
 		}
 	}
 	return nil
+}
+
+func isSHA256(text string) bool {
+	_, err := hex.DecodeString(text)
+	return err == nil && len(text) == 64
 }
 
 // validateCode checks what says how parity is made.
@@ -344,6 +336,7 @@ const (
 	longBlock      = 1 << 26 // bytes, which are read at a time
 	fewBlocks      = 64      // of a node, which has more of them before they get longer
 	mostGeneration = 1 << 53
+	mostRecord     = 1 << 32   // bytes
 	mostID         = 1<<32 - 2 // of users and groups: the next one means none
 
 	// Blocks are what is found damaged, or changed, and coded again.
@@ -352,13 +345,15 @@ const (
 	mostBlocks = 1 << 16  // of a node, of data and parity, unless that takes longer blocks than before
 )
 
+func aligned(n int64) int64 { return (n + align - 1) / align * align }
+
 // geometry sets the sizes of chunks and blocks, for that many bytes of data at the node that
 // has most. Blocks stay as long as those of an earlier manifest unless that makes far too many
 // or too few of them: with others, all would be coded again.
 func (m *Manifest) geometry(most int64, earlier *Manifest) {
 	d := int64(m.DataChunks)
 	chunks := d + int64(m.ParityChunks)
-	m.ChunkBytes = ((most+d-1)/d + align - 1) / align * align
+	m.ChunkBytes = aligned((most + d - 1) / d)
 	for m.BlockBytes = usualBlock; d*m.BlockBytes > mostRow && m.BlockBytes > usualBlock/16; {
 		m.BlockBytes /= 2
 	}
@@ -371,7 +366,7 @@ func (m *Manifest) geometry(most int64, earlier *Manifest) {
 	}
 	// The last row is as long as it has to be, where it does not grow into a whole one.
 	if rest := most % (d * m.BlockBytes); rest > 0 {
-		m.ChunkBytes = most/(d*m.BlockBytes)*m.BlockBytes + ((rest+d-1)/d+align-1)/align*align
+		m.ChunkBytes = most/(d*m.BlockBytes)*m.BlockBytes + aligned((rest+d-1)/d)
 	}
 }
 

@@ -2,123 +2,22 @@ package group
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"volley"
-	"volley/executor"
 	"volley/internal/disk"
 	"volley/sim"
-	"volley/transport"
 	"volley/transport/local"
 )
 
-// A waited transport counts the transfers that nobody has waited for.
-type waited struct {
-	transport.Transport
-	open atomic.Int64
-}
-
-type waitedQueue struct {
-	transport.Queue
-	of *waited
-}
-
-func (w *waited) NewQueue() transport.Queue { return waitedQueue{w.Transport.NewQueue(), w} }
-
-func (q waitedQueue) Post(transfers ...*transport.Transfer) {
-	q.of.open.Add(int64(len(transfers)))
-	q.Queue.Post(transfers...)
-}
-
-func (q waitedQueue) Wait(ctx context.Context) (*transport.Transfer, error) {
-	q.of.open.Add(-1)
-	return q.Queue.Wait(ctx)
-}
-
-// TestDeliver carries parcels of all lengths between nodes at 1, 2 and 3 ranks.
-func TestDeliver(t *testing.T) {
-	const k = 5
-	lengths := []int{0, 1, mostParcel, 1000, mostParcel + 1, 2*mostParcel + 3, 7}
-	text := func(p parcel) []byte {
-		return bytes.Repeat([]byte{byte(1 + p.from), byte(10 * p.to), byte(p.of), 3}, lengths[p.of]/4+1)[:lengths[p.of]]
-	}
-	var list []parcel
-	for of := range lengths {
-		list = append(list, parcel{of % k, (of * 3) % k, of}, parcel{0, 4, of})
-	}
-	for _, ranks := range []int{1, 2, 3} {
-		got := make([]map[parcel]bool, ranks)
-		var wg sync.WaitGroup
-		for r, x := range local.New(ranks) {
-			wg.Go(func() {
-				defer x.Close()
-				w := &waited{Transport: x}
-				s := &session{t: w, k: k, Options: Options{Timeout: time.Minute}}
-				got[r] = map[parcel]bool{}
-				if err := s.deliver(t.Context(), list, func(p parcel) ([]byte, error) { return text(p), nil }, func(p parcel, is []byte) error {
-					if first, end := executor.Hosted(k, r, ranks); p.to < first || p.to >= end || !bytes.Equal(is, text(p)) {
-						t.Errorf("%d ranks: rank %d: %+v arrived with %d bytes", ranks, r, p, len(is))
-					}
-					got[r][p] = true
-					return nil
-				}); err != nil {
-					t.Errorf("%d ranks: rank %d: %v", ranks, r, err)
-				}
-				if n := w.open.Load(); n != 0 {
-					t.Errorf("%d ranks: rank %d has not waited for %d sends", ranks, r, n)
-				}
-			})
-		}
-		wg.Wait()
-		all := 0
-		for _, of := range got {
-			all += len(of)
-		}
-		if all != len(list) {
-			t.Errorf("%d ranks: %d of %d arrived", ranks, all, len(list))
-		}
-	}
-	no := errors.New("no")
-	s := &session{t: local.New(1)[0], k: k}
-	for i := range 2 {
-		err := s.deliver(t.Context(), list, func(parcel) ([]byte, error) {
-			if i == 0 {
-				return nil, no
-			}
-			return nil, nil
-		}, func(parcel, []byte) error { return no })
-		if err != no {
-			t.Errorf("%v: want %v", err, no)
-		}
-	}
-}
-
-// TestWait bounds waits by the timeout, where there is one.
-func TestWait(t *testing.T) {
-	for _, timeout := range []time.Duration{0, time.Nanosecond, time.Hour} {
-		s := &session{Options: Options{Timeout: timeout}}
-		if err := s.wait(t.Context(), func(ctx context.Context) error {
-			if _, bounded := ctx.Deadline(); bounded != (timeout > 0) {
-				t.Errorf("%v: bounded %v", timeout, bounded)
-			}
-			if timeout == time.Nanosecond {
-				<-ctx.Done()
-				return context.Cause(ctx)
-			}
-			return nil
-		}); errors.Is(err, executor.ErrTimeout) != (timeout == time.Nanosecond) {
-			t.Errorf("%v: %v", timeout, err)
-		}
-	}
+// TestHere returns the first error of several nodes.
+func TestHere(t *testing.T) {
 	s := &session{nodes: make([]*node, 3)}
 	if err := s.here(func(i int, _ *node) error { return []error{nil, fs.ErrExist, fs.ErrInvalid}[i] }); err != fs.ErrExist {
 		t.Errorf("the first error is %v", err)

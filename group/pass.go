@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"volley/executor"
 )
@@ -23,38 +22,6 @@ type pass struct {
 	check   *check
 	coded   int // rows
 	traffic Traffic
-	reading sync.WaitGroup
-}
-
-// A window is some rows of a node.
-type window struct {
-	m          *Manifest
-	first, end int
-	data       []byte // chunk by chunk
-	old        []byte // parity as it was, in the order in which it is stored
-	changed    []int  // rows that are not as they were, or have lost their parity
-}
-
-// span returns how many bytes of a chunk the window has.
-func (w *window) span() int64 {
-	offset, n := w.m.block(w.end - 1)
-	return offset + n - int64(w.first)*w.m.BlockBytes
-}
-
-// packet returns the blocks of a chunk in some of the rows, one after the other. The rows that are
-// not among them are lost.
-func (w *window) packet(chunk int, b blocks) []byte {
-	span := w.span()
-	all := w.data[int64(chunk)*span:][:span]
-	if len(b.rows) == w.end-w.first {
-		return all
-	}
-	packet := all[:0]
-	for _, row := range b.rows {
-		_, n := w.m.block(row)
-		packet = append(packet, all[int64(row-w.first)*w.m.BlockBytes:][:n]...)
-	}
-	return packet
 }
 
 // earlierData is what a node had.
@@ -157,42 +124,12 @@ func (n *work) compareMoved(ctx context.Context, follows bool) error {
 	return err
 }
 
-// mostWindow is how many bytes of data and parity a window of all nodes in a process has, unless a row is longer:
-// two of them stay in a cache while they are hashed, coded and checked. On a wire it is the bytes of some hundred
-// latencies.
-const mostWindow = 4 << 20
-
-// windowRows returns how many rows a window has, at all ranks.
-func (p *pass) windowRows() int {
-	m := p.m
-	hosted := (p.s.k + p.s.t.Size() - 1) / p.s.t.Size()
-	most := min(p.s.Memory/4, int64(mostWindow/hosted))
-	return int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
-}
-
 // run reads and codes everything, and sets the digests of the members.
 func (p *pass) run(ctx context.Context) error {
-	// What is read ahead ends before the run does.
-	ctx, cancel := context.WithCancel(ctx)
-	defer p.reading.Wait()
-	defer cancel()
-	rows := p.windowRows()
-	read := p.read(ctx, 0, rows)
-	for number, first := 0, 0; first < p.m.rows(); number, first = number+1, first+rows {
-		if err := p.s.steady(ctx, func(ctx context.Context) error {
-			select {
-			case err := <-read:
-				return err
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}); err != nil {
-			return err
-		}
-		read = p.read(ctx, number+1, rows)
-		if err := p.window(ctx, number%2); err != nil {
-			return err
-		}
+	if err := p.s.windows(ctx, p.m, func(ctx context.Context, i int, w *window) error {
+		return p.works[i].read(ctx, w)
+	}, p.window); err != nil {
+		return err
 	}
 	for _, n := range p.works {
 		n.member.Segments = n.sums.digests
@@ -203,27 +140,10 @@ func (p *pass) run(ctx context.Context) error {
 	return p.traffic.total(ctx, p.s)
 }
 
-// read begins to read a window of so many rows at the nodes here.
-func (p *pass) read(ctx context.Context, number, rows int) <-chan error {
-	done := make(chan error, 1)
-	first := number * rows
-	if first >= p.m.rows() {
-		return done
-	}
-	p.reading.Go(func() {
-		done <- p.s.here(func(i int, _ *node) error {
-			w := &p.works[i].windows[number%2]
-			w.m, w.first, w.end = p.m, first, min(first+rows, p.m.rows())
-			return p.works[i].read(ctx, w)
-		})
-	})
-	return done
-}
-
 // window codes a window that was read.
-func (p *pass) window(ctx context.Context, number int) error {
+func (p *pass) window(ctx context.Context, windows []*window) error {
 	s, m, here := p.s, p.m, p.s.nodes[0].index
-	first, end := p.works[0].windows[number].first, p.works[0].windows[number].end
+	first, end := windows[0].first, windows[0].end
 	b := blocks{m: m}
 	if !p.follows {
 		for row := first; row < end; row++ {
@@ -231,8 +151,8 @@ func (p *pass) window(ctx context.Context, number int) error {
 		}
 	} else {
 		var changed [][]int
-		for _, n := range p.works {
-			changed = append(changed, n.windows[number].changed)
+		for _, w := range windows {
+			changed = append(changed, w.changed)
 		}
 		all, err := exchange(ctx, s, changed)
 		if err != nil {
@@ -247,7 +167,7 @@ func (p *pass) window(ctx context.Context, number int) error {
 	}
 	p.coded += len(b.rows)
 	t, err := s.makeParity(ctx, p.code, b, func(x symbol) executor.Input {
-		return executor.Input{Memory: p.works[x.node-here].windows[number].packet(x.index, b)}
+		return executor.Input{Memory: windows[x.node-here].packet(windows[x.node-here].data, x.index, b)}
 	}, func(x symbol) io.WriterAt {
 		return newBlockWriter(b, func(row int, block []byte) error {
 			return p.works[x.node-here].put(m, row, x.index, block)
@@ -257,21 +177,12 @@ func (p *pass) window(ctx context.Context, number int) error {
 		return err
 	}
 	p.traffic.add(t)
-	return s.here(func(i int, _ *node) error { return p.works[i].keep(&p.works[i].windows[number], b.rows) })
+	return s.here(func(i int, _ *node) error { return p.works[i].keep(windows[i], b.rows) })
 }
 
 // read reads the rows of a window, and finds out which are not as they were.
 func (n *work) read(ctx context.Context, w *window) error {
-	m, span := w.m, w.span()
-	size := int(span) * m.DataChunks
-	w.data = slices.Grow(w.data[:0], size)[:size]
-	if n.kept != nil {
-		from, to := m.offsetOf(w.first, 0, m.ParityChunks), m.end(w.end-1, m.ParityChunks)
-		w.old = slices.Grow(w.old[:0], int(to-from))[:to-from]
-		if _, err := n.kept.ReadAt(w.old, from); err != nil {
-			clear(w.old) // its digests tell
-		}
-	}
+	m := w.m
 	w.changed = w.changed[:0]
 	for row := w.first; row < w.end; row++ {
 		if ctx.Err() != nil {
@@ -279,9 +190,7 @@ func (n *work) read(ctx context.Context, w *window) error {
 		}
 		before := n.sums.next
 		for chunk := range m.DataChunks {
-			_, length := m.block(row)
-			block := w.data[int64(chunk)*span+int64(row-w.first)*m.BlockBytes:][:length]
-			at := m.offsetOf(row, chunk, m.DataChunks)
+			block, at := w.block(w.data, row, chunk), m.offsetOf(row, chunk, m.DataChunks)
 			if _, err := n.data.ReadAt(block, at); err != nil {
 				return err
 			}
@@ -296,12 +205,6 @@ func (n *work) read(ctx context.Context, w *window) error {
 		}
 	}
 	return nil
-}
-
-// end returns where the blocks of a row end.
-func (m *Manifest) end(row, chunks int) int64 {
-	_, n := m.block(row)
-	return m.offsetOf(row, 0, chunks) + int64(chunks)*n
 }
 
 // same reports whether a row, whose segments are those from before on, is as it was. The error
@@ -349,17 +252,13 @@ func (n *work) same(m *Manifest, row, before int) (bool, error) {
 	return same, nil
 }
 
-// rightParity reports whether the earlier parity of a row is as it was made.
+// rightParity reads the earlier parity of a row, and reports whether it is as it was made.
 func (n *work) rightParity(w *window, row int) bool {
 	if n.kept == nil {
 		return false
 	}
-	m := w.m
-	base := m.offsetOf(w.first, 0, m.ParityChunks)
-	_, length := m.block(row)
-	for chunk := range m.ParityChunks {
-		at := m.offsetOf(row, chunk, m.ParityChunks) - base
-		if !m.sameParity(n.earlier.member, row, chunk, w.old[at:at+length]) {
+	for chunk := range w.m.ParityChunks {
+		if !w.m.readParity(n.kept, n.earlier.member, row, chunk, w.block(w.parity, row, chunk)) {
 			return false
 		}
 	}
@@ -376,16 +275,14 @@ func (n *work) put(m *Manifest, row, chunk int, block []byte) error {
 // keep copies the parity of rows of a window that were not coded.
 func (n *work) keep(w *window, coded []int) error {
 	m := w.m
-	base := m.offsetOf(w.first, 0, m.ParityChunks)
 	for row := w.first; row < w.end; row++ {
 		if _, is := slices.BinarySearch(coded, row); is {
 			continue
 		}
-		from, to := m.offsetOf(row, 0, m.ParityChunks), m.end(row, m.ParityChunks)
-		if _, err := n.parity.WriteAt(w.old[from-base:to-base], from); err != nil {
-			return err
-		}
 		for chunk := range m.ParityChunks {
+			if _, err := n.parity.WriteAt(w.block(w.parity, row, chunk), m.offsetOf(row, chunk, m.ParityChunks)); err != nil {
+				return err
+			}
 			i := m.number(row, chunk, m.ParityChunks)
 			copy(m.digestOf(n.member.Parity, i), m.digestOf(n.earlier.member.Parity, i))
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"volley/internal/atomicfile"
 	"volley/internal/disk"
 	"volley/transport"
 )
@@ -89,7 +90,6 @@ type work struct {
 	parity  disk.File    // that is written
 	earlier *earlierData // nil: the node had no record
 	kept    *paddedFile  // earlier parity
-	windows [2]window    // one is read while the other is coded
 }
 
 func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport, error) {
@@ -277,7 +277,6 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 	c := chosen.code
 	m.Layout = chosen.Layout
 	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
-	m.Copies = c.copies()
 	if !m.follows(earlier) {
 		most = fresh
 		for _, w := range works {
@@ -325,7 +324,8 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	}
 	r.Coded, r.Traffic = p.coded, p.traffic
 	type done struct {
-		Record Record
+		Record int64
+		SHA256 string
 		Files  int
 		Bytes  int64
 	}
@@ -343,7 +343,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		if err != nil {
 			return err
 		}
-		texts[i], mine[i].Record = text, Record{int64(len(text)), disk.Sum(text)}
+		texts[i], mine[i].Record, mine[i].SHA256 = text, int64(len(text)), disk.Sum(text)
 		for _, e := range w.member.Entries {
 			if e.Type == typeFile {
 				mine[i].Files++
@@ -359,9 +359,23 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		return "", err
 	}
 	for _, x := range all {
-		m.Records = append(m.Records, x.Record)
+		m.Records = append(m.Records, Record{Bytes: x.Record, SHA256: x.SHA256})
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
+	}
+	parity, err := s.codeRecords(ctx, m, texts)
+	if err != nil {
+		return "", err
+	}
+	var sums []string
+	for _, text := range parity {
+		sums = append(sums, disk.Sum(text))
+	}
+	if sums, err = exchange(ctx, s, sums); err != nil {
+		return "", err
+	}
+	for n := range m.Records {
+		m.Records[n].Parity = sums[n]
 	}
 	if err := m.validate(); err != nil {
 		return "", err
@@ -370,23 +384,12 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	if err != nil {
 		return "", err
 	}
-	var list []parcel
 	for n := range s.k {
 		bytes := int64(len(text))
-		for _, of := range m.stores(n) {
-			list = append(list, parcel{of, n, of})
-			bytes += m.Records[of].Bytes
+		for _, f := range m.recordFiles(n) {
+			bytes += f.bytes
 		}
 		r.RecordBytes = max(r.RecordBytes, bytes)
-	}
-	first := s.nodes[0].index
-	if err := s.deliver(ctx, list, func(p parcel) ([]byte, error) { return texts[p.of-first], nil }, func(p parcel, text []byte) error {
-		if disk.Sum(text) != m.Records[p.of].SHA256 {
-			return fmt.Errorf("the record of %s arrived damaged at %s", s.name(p.of), s.name(p.to))
-		}
-		return works[p.to-first].store(m.Generation, p.of, text)
-	}); err != nil {
-		return "", err
 	}
 	return disk.Sum(text), s.each(ctx, func(_ context.Context, i int, n *node) error {
 		if err := n.identify(m.Group); err != nil {
@@ -395,16 +398,16 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(m.Generation)); err != nil {
 			return err
 		}
+		for j, f := range m.recordFiles(n.index) {
+			if err := atomicfile.WriteIn(n.dir, f.path, [][]byte{texts[i], parity[i]}[j], 0o600); err != nil {
+				return err
+			}
+		}
 		if err := n.write(fmt.Sprint(pendingName, m.Generation, ".json"), text); err != nil {
 			return err
 		}
 		return n.sync()
 	})
-}
-
-// store writes the record of a node.
-func (n *node) store(g int64, of int, text []byte) error {
-	return n.write(fmt.Sprint(recordName, g, ".", of, ".json"), text)
 }
 
 // unchanged returns an error where the files of a node are not as they were scanned.

@@ -128,24 +128,19 @@ func TestPythonMetadata(t *testing.T) {
 	}
 }
 
-// forge changes the record of node 0 wherever it is stored, and makes manifests that go with it.
+// forge changes the record of node 0, stores it at all nodes, and makes manifests that go with it.
 func forge(t *testing.T, dirs []string, from, to string) {
 	t.Helper()
-	var was, is string
-	for _, dir := range dirs {
-		path := filepath.Join(dir, ".volley", "member.1.0.json")
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		changed := bytes.Replace(text, []byte(from), []byte(to), 1)
-		if bytes.Equal(text, changed) {
-			t.Fatalf("%s has no %s", path, from)
-		}
-		must(t, os.WriteFile(path, changed, 0o600))
-		was, is = digest(text), digest(changed)
+	const name = ".volley/member.1.0.json"
+	text, err := os.ReadFile(filepath.Join(dirs[0], name))
+	must(t, err)
+	changed := bytes.Replace(text, []byte(from), []byte(to), 1)
+	if bytes.Equal(text, changed) {
+		t.Fatalf("%s has no %s", name, from)
 	}
+	was, is := digest(text), digest(changed)
 	for _, dir := range dirs {
+		must(t, os.WriteFile(filepath.Join(dir, name), changed, 0o600))
 		path := filepath.Join(dir, ".volley", "manifest.1.json")
 		text, err := os.ReadFile(path)
 		must(t, err)

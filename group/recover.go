@@ -108,14 +108,43 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 			}
 		}
 	}
-	conditions, err := s.examineAll(ctx, false, o.Revert)
-	if err != nil {
-		return nil, err
+	r := &RecoverReport{Generation: s.generation}
+	targets := map[int]*target{} // of nodes here that can be read
+	defer func() {
+		for _, x := range targets {
+			x.discard()
+		}
+	}()
+	var conditions []*condition
+	var repairs []blockRepair
+	var beyond map[lostBlock]bool
+	rebuilt := map[int]bool{} // rows
+	rebuilds := s.rebuildable() && !o.DryRun && o.To == ""
+	for again := true; again; {
+		var err error
+		if rebuilds {
+			conditions, err = s.rebuild(ctx, o.Revert, targets, rebuilt, &r.Traffic)
+		} else {
+			conditions, err = s.examineAll(ctx, false, o.Revert)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.recoverable(conditions, o.Beyond); err != nil {
+			return nil, s.alike(ctx, err)
+		}
+		if repairs, beyond, err = s.planRepairs(conditions); err != nil {
+			return nil, s.alike(ctx, err)
+		}
+		if again = rebuilds && len(beyond) > 0; again { // of what was begun not all can come back
+			rebuilds = false
+			for n, x := range targets {
+				x.discard()
+				delete(targets, n)
+			}
+		}
 	}
-	if err := s.recoverable(conditions, o.Beyond); err != nil {
-		return nil, s.alike(ctx, err)
-	}
-	r := &RecoverReport{Generation: s.generation, Notes: s.notes()}
+	r.Notes = s.notes()
 	if o.To != "" && !o.DryRun {
 		if err := s.openOut(ctx, o.To, r); err != nil {
 			return nil, err
@@ -129,13 +158,12 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 			}
 		}
 	}
-	repairs, beyond, err := s.planRepairs(conditions)
-	if err != nil {
-		return nil, s.alike(ctx, err)
-	}
 	for _, x := range repairs {
-		r.Blocks += len(x.blocks.rows)
+		for _, row := range x.blocks.rows {
+			rebuilt[row] = true
+		}
 	}
+	r.Blocks = len(rebuilt)
 	left := make([][]string, len(s.nodes))
 	for i, n := range s.nodes {
 		if s.restores(n.index) {
@@ -143,7 +171,8 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		}
 	}
 	if !o.DryRun {
-		if left, err = s.restore(ctx, r, conditions, repairs, left); err != nil {
+		var err error
+		if left, err = s.restore(ctx, r, conditions, repairs, targets, left); err != nil {
 			return nil, err
 		}
 	}
@@ -223,15 +252,9 @@ func (s *session) recoverable(conditions []*condition, beyond bool) error {
 }
 
 // restore brings everything back. It returns, by node here, what it could not.
-func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*condition, repairs []blockRepair, left [][]string) ([][]string, error) {
-	targets := map[int]*target{} // of nodes that can be read
-	defer func() {
-		for _, x := range targets {
-			x.discard()
-		}
-	}()
+func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*condition, repairs []blockRepair, targets map[int]*target, left [][]string) ([][]string, error) {
 	for _, n := range s.nodes {
-		if n.dir != nil && conditions[n.index].Failing == "" && s.restores(n.index) {
+		if targets[n.index] == nil && n.dir != nil && conditions[n.index].Failing == "" && s.restores(n.index) {
 			targets[n.index] = s.newTarget(n, conditions[n.index])
 		}
 	}
@@ -247,10 +270,10 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	if err := each(func(ctx context.Context, x *target) error { return x.prepare(ctx) }); err != nil {
 		return nil, err
 	}
-	if err := s.lackingRecords(ctx, conditions); err != nil {
+	if err := s.runRepairs(ctx, repairs, targets, &r.Traffic); err != nil {
 		return nil, err
 	}
-	if err := s.runRepairs(ctx, repairs, targets, &r.Traffic); err != nil {
+	if err := r.Traffic.total(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := each(func(_ context.Context, x *target) error { return x.finish() }); err != nil {
@@ -312,24 +335,6 @@ func escaped(texts []string) []string {
 		texts[i] = printable.Text(texts[i])
 	}
 	return texts
-}
-
-// lackingRecords gets the records for nodes that lack any of those they store.
-func (s *session) lackingRecords(ctx context.Context, conditions []*condition) error {
-	s.records = map[int]map[int][]byte{}
-	wanted := make([][]int, s.k)
-	for n, c := range conditions {
-		if !c.Manifest && c.Failing == "" && s.restores(n) {
-			wanted[n] = s.manifest.stores(n)
-		}
-	}
-	return s.fetchRecords(ctx, wanted, func(p parcel, text []byte) error {
-		if s.records[p.to] == nil {
-			s.records[p.to] = map[int][]byte{}
-		}
-		s.records[p.to][p.of] = text
-		return nil
-	})
 }
 
 // renewTouches notes how the files of a node are now, if any is not as was noted.
@@ -514,7 +519,7 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 		}
 		traffic.add(t)
 	}
-	return traffic.total(ctx, s)
+	return nil
 }
 
 // unreadable is what cannot be opened.

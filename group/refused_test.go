@@ -139,13 +139,14 @@ func TestArgumentsRefused(t *testing.T) {
 		k, r   int
 		layout string
 		field  string // "": it is refused
-		copies int
+		parity int    // chunks of records
 	}{
-		{1, 1, Striped, "", 0}, {2, 1, Striped, "2^8", 2}, {2, 1, Full, "2^8", 2}, {5, 2, Full, "2^8", 3}, {5, 3, Full, "", 0}, {128, 2, Full, "2^8", 65},
-		{129, 2, Striped, "2^16", 3}, {1024, 1, Striped, "2^16", 2}, {1025, 1, Striped, "", 0},
+		{1, 1, Striped, "", 0}, {2, 1, Striped, "2^8", 1}, {2, 1, Full, "2^8", 1}, {5, 2, Full, "2^8", 1}, {5, 3, Full, "", 0}, {128, 2, Full, "2^8", 1},
+		{3, 1, Striped, "2^8", 2}, {129, 2, Striped, "2^16", 3}, {1024, 1, Striped, "2^16", 2}, {1025, 1, Striped, "", 0},
 	} {
 		c, err := newCode(x.k, x.r, x.layout, Cauchy)
-		if (x.field == "") != (err != nil) || err == nil && (c.field.Name() != x.field || c.copies() != x.copies) {
+		_, parity := (&Manifest{Version: Version, Nodes: x.k, Tolerate: x.r, Layout: x.layout}).recordChunks()
+		if (x.field == "") != (err != nil) || err == nil && (c.field.Name() != x.field || parity != x.parity) {
 			t.Errorf("%+v: %+v, %v", x, c, err)
 		}
 	}

@@ -35,13 +35,13 @@ type session struct {
 	nodes  []*node
 	states []*state // of all nodes
 	current
-	manifest *Manifest              // in force; nil: the group is not protected
-	text     []byte                 // of it, as stored
-	members  map[int]*Member        // of the nodes here
-	gone     []int                  // nodes whose records no node has any more
-	records  map[int]map[int][]byte // of nodes here that lack some: all that they store
-	out      map[int]bool           // nodes that are recovered elsewhere; nil: each where it is
-	adopt    bool                   // what was made without a key gets one
+	manifest *Manifest                 // in force; nil: the group is not protected
+	text     []byte                    // of it, as stored
+	members  map[int]*Member           // of the nodes here
+	gone     []int                     // nodes whose records no node has any more
+	records  map[int]map[string][]byte // record files that nodes here lack, by path
+	out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
+	adopt    bool                      // what was made without a key gets one
 }
 
 // terms are what ranks begin with.
@@ -138,7 +138,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	}
 	for _, x := range s.states {
 		if x.Other > 0 {
-			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows versions 2 and %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, metaName))
+			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows versions %d to %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, leastVersion, Version, metaName))
 		}
 	}
 	for _, n := range s.nodes { // all have their locks, and nothing is written yet
@@ -238,77 +238,6 @@ func (s *session) end() {
 	}
 }
 
-// fetch gets the manifest in force, and the records of the nodes here, from nodes that have
-// them.
-func (s *session) fetch(ctx context.Context) error {
-	from := slices.IndexFunc(s.states, func(x *state) bool { return x.of(s.current) != nil })
-	have := map[int]bool{}
-	for i, x := range s.states {
-		have[i] = x.of(s.current) != nil
-	}
-	var list []parcel
-	for n := range s.k {
-		if n != from && !have[n] {
-			list = append(list, parcel{from: from, to: n})
-		}
-	}
-	for _, n := range s.nodes {
-		if l := n.held[s.generation]; l != nil && have[n.index] && s.manifest == nil {
-			s.manifest, s.text = l.manifest, l.text
-		}
-	}
-	if err := s.deliver(ctx, list, func(parcel) ([]byte, error) { return s.text, nil }, func(_ parcel, text []byte) (err error) {
-		if disk.Sum(text) != s.root || len(s.Key) > 0 && !s.adopt && !madeWith(s.Key, text) {
-			return fmt.Errorf("another manifest than that of generation %d arrived", s.generation)
-		}
-		if s.manifest == nil {
-			s.text = text
-			s.manifest, err = DecodeManifest(text)
-		}
-		return err
-	}); err != nil {
-		return err
-	}
-	s.members = map[int]*Member{}
-	own := make([][]int, s.k)
-	for n := range own {
-		own[n] = []int{n}
-	}
-	return s.fetchRecords(ctx, own, func(p parcel, text []byte) (err error) {
-		s.members[p.to], err = s.manifest.decodeMember(text)
-		return err
-	})
-}
-
-// fetchRecords gets records from nodes that have them: by node, those of which nodes it wants.
-// Those that no node has are gone.
-func (s *session) fetchRecords(ctx context.Context, wanted [][]int, put func(parcel, []byte) error) error {
-	var list []parcel
-	for n, of := range wanted {
-		for _, i := range of {
-			copies := s.manifest.copies(i)
-			at := slices.IndexFunc(copies, func(at int) bool {
-				h := s.states[at].of(s.current)
-				return h != nil && slices.Contains(h.Records, i)
-			})
-			if at >= 0 {
-				list = append(list, parcel{copies[at], n, i})
-			} else if !slices.Contains(s.gone, i) {
-				s.gone = append(s.gone, i)
-			}
-		}
-	}
-	return s.deliver(ctx, list, func(p parcel) ([]byte, error) {
-		first := s.nodes[0].index
-		return s.nodes[p.from-first].record(s.manifest, p.of)
-	}, func(p parcel, text []byte) error {
-		if disk.Sum(text) != s.manifest.Records[p.of].SHA256 {
-			return fmt.Errorf("the record of %s arrived damaged at %s", s.name(p.of), s.name(p.to))
-		}
-		return put(p, text)
-	})
-}
-
 // name returns what to call a node: its directory, with its number where others have one of
 // the same name, each at its machine.
 func (s *session) name(n int) string {
@@ -375,103 +304,4 @@ func (s *session) together(ctx context.Context) error {
 // come to it: each is to return its own, and not that another has stopped.
 func (s *session) alike(ctx context.Context, err error) error {
 	return collective.New(s.t, s.Timeout).Alike(ctx, err)
-}
-
-// A parcel goes from a node to another, or to itself.
-type parcel struct {
-	from, to int
-	of       int // node whose record it is
-}
-
-// deliver carries parcels, which all ranks know. Get returns those of nodes here, and put
-// takes those for nodes here.
-func (s *session) deliver(ctx context.Context, list []parcel, get func(parcel) ([]byte, error), put func(parcel, []byte) error) error {
-	rank := func(n int) int { return executor.RankOf(n, s.k, s.t.Size()) }
-	type outgoing struct {
-		parcel
-		text []byte
-	}
-	var mine []outgoing
-	lengths := map[string]int{}
-	for _, p := range list {
-		if rank(p.from) != s.t.Rank() {
-			continue
-		}
-		text, err := get(p)
-		if err != nil {
-			return err
-		}
-		if rank(p.to) == s.t.Rank() {
-			if err := put(p, text); err != nil {
-				return err
-			}
-			continue
-		}
-		mine = append(mine, outgoing{p, text})
-		lengths[fmt.Sprint(p)] = len(text)
-	}
-	if s.t.Size() == 1 {
-		return nil
-	}
-	all, err := collective.AllgatherValues(ctx, s.t, lengths, s.Timeout)
-	if err != nil {
-		return err
-	}
-	// The messages between two ranks come in the order in which they were sent.
-	sending, count := s.t.NewQueue(), 0
-	for _, x := range mine {
-		for part := range slices.Chunk(x.text, mostParcel) {
-			sending.Post(&transport.Transfer{Rank: rank(x.to), Parts: [][]byte{part}})
-			count++
-		}
-	}
-	for _, p := range list {
-		from := rank(p.from)
-		if rank(p.to) != s.t.Rank() || from == s.t.Rank() {
-			continue
-		}
-		length, ok := all[from][fmt.Sprint(p)]
-		if !ok || length < 0 || int64(length) > mostDelivered {
-			return fmt.Errorf("rank %d announces a record of %d bytes: at most %d are possible", from, length, int64(mostDelivered))
-		}
-		var text []byte
-		for len(text) < length {
-			if err := s.wait(ctx, func(ctx context.Context) error {
-				part := make([]byte, min(mostParcel, length-len(text)))
-				err := transport.Receive(ctx, s.t, from, transport.Tag{}, part)
-				text = append(text, part...)
-				return err
-			}); err != nil {
-				return err
-			}
-		}
-		if err := put(p, text); err != nil {
-			return err
-		}
-	}
-	for range count {
-		if err := s.wait(ctx, func(ctx context.Context) error {
-			_, err := sending.Wait(ctx)
-			return err
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mostParcel is the bytes of a message, and mostDelivered those of a parcel.
-const (
-	mostParcel    = 4 << 20
-	mostDelivered = 1 << 32
-)
-
-// wait bounds one wait by the timeout.
-func (s *session) wait(ctx context.Context, f func(context.Context) error) error {
-	if s.Timeout > 0 {
-		late, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%w: nothing for %v", executor.ErrTimeout, s.Timeout))
-		defer cancel()
-		ctx = late
-	}
-	return f(ctx)
 }

@@ -22,7 +22,8 @@ import (
 //	node.json            group and number of the node
 //	manifest.<g>.json    the manifest; where any node has it, all have what it speaks of
 //	pending.<g>.json     it, until all nodes have it with all that it speaks of
-//	member.<g>.<n>.json  the record of a node: its own, and copies of others'
+//	member.<g>.<n>.json  the record of a node: its own, and in earlier versions copies of others'
+//	records.<g>          the parity of records, in base64
 //	parity.<g>           the parity chunks
 //	touches.json         inodes and ctimes of the node's files
 //	recovering.json      what recover has begun here
@@ -34,6 +35,7 @@ const (
 	manifestName   = "manifest."
 	pendingName    = "pending."
 	recordName     = "member."
+	recordsName    = "records."
 	parityName     = "parity."
 	touchFile      = "touches.json"
 	recoveringFile = "recovering.json"
@@ -98,6 +100,7 @@ func metaPath(name string) string { return path.Join(metaName, name) }
 func manifestPath(g int64) string      { return metaPath(fmt.Sprint(manifestName, g, ".json")) }
 func pendingPath(g int64) string       { return metaPath(fmt.Sprint(pendingName, g, ".json")) }
 func parityPath(g int64) string        { return metaPath(fmt.Sprint(parityName, g)) }
+func recordsPath(g int64) string       { return metaPath(fmt.Sprint(recordsName, g)) }
 func recordPath(g int64, n int) string { return metaPath(fmt.Sprint(recordName, g, ".", n, ".json")) }
 
 // path returns the whole path of an entry.
@@ -129,12 +132,13 @@ type held struct {
 	Nodes      int
 	Tolerate   int
 	Root       string // SHA-256 of the manifest, which has those of all records
+	Bytes      int64  // of the manifest
 	Committed  bool
 	Keyed      bool // it has an HMAC
 	Vouched    bool // which was made with the key
 	Since      time.Time
 	Complete   bool  // the parity and all records are there
-	Records    []int // nodes whose records are there and right
+	Records    []int // which of the record files are there and right
 }
 
 // load looks at a node of a group of k. The key, if there is one, tells manifests that were
@@ -260,16 +264,16 @@ func (s *state) bad(n *node, name string, err error) {
 // complete reads the records of a generation that a node has, and looks for the parity.
 func (n *node) complete(l *loaded) held {
 	m := l.manifest
-	h := held{Generation: m.Generation, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: disk.Sum(l.text)}
+	h := held{Generation: m.Generation, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: disk.Sum(l.text), Bytes: int64(len(l.text))}
 	info, err := n.dir.Lstat(parityPath(m.Generation))
 	h.Complete = err == nil && info.Size() == m.parityBytes()
 	if n.index >= m.Nodes {
 		return h
 	}
-	for _, i := range m.stores(n.index) {
-		is, err := disk.SumText(n.dir, recordPath(m.Generation, i), m.Records[i].Bytes)
-		if err != nil || is != m.Records[i].SHA256 {
-			if h.Complete = false; i == n.index && disk.Failed(err) {
+	for i, f := range m.recordFiles(n.index) {
+		is, err := disk.SumText(n.dir, f.path, f.bytes)
+		if err != nil || is != f.sha256 {
+			if h.Complete = false; i == 0 && disk.Failed(err) {
 				n.unread[m.Generation] = err
 			}
 			continue
@@ -279,9 +283,9 @@ func (n *node) complete(l *loaded) held {
 	return h
 }
 
-// record reads the record of a node, as the node has it here.
-func (n *node) record(m *Manifest, of int) ([]byte, error) {
-	return disk.ReadText(n.dir, recordPath(m.Generation, of), m.Records[of].Bytes)
+// record reads the own record of a node.
+func (n *node) record(m *Manifest) ([]byte, error) {
+	return disk.ReadText(n.dir, recordPath(m.Generation, n.index), m.Records[n.index].Bytes)
 }
 
 // leftover reports whether a name of .volley is of a run that was interrupted.
@@ -291,9 +295,9 @@ func leftover(name string) bool {
 
 // nameOf takes a name of .volley apart that belongs to a generation.
 func nameOf(name string) (kind string, g int64, ok bool) {
-	for _, kind := range []string{manifestName, pendingName, parityName, recordName} {
+	for _, kind := range []string{manifestName, pendingName, parityName, recordName, recordsName} {
 		rest, found := strings.CutPrefix(name, kind)
-		if kind != parityName && found {
+		if kind != parityName && kind != recordsName && found {
 			rest, found = strings.CutSuffix(rest, ".json")
 		}
 		if kind == recordName && found {

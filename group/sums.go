@@ -19,43 +19,60 @@ type compared struct {
 
 // compare reads what is there of a node's data, and compares it with its record.
 func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, error) {
-	c := &compared{blocks: make([][]int, m.DataChunks), files: map[Name]bool{}}
-	s := newSums(m, d.extents)
-	var buffer []byte
+	c := newComparer(m, d, x)
+	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	err := m.inOrder(m.DataChunks, func(row, chunk int, at, n int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		first := s.next
-		if first == len(s.list) || s.list[first].at >= at+n {
-			return nil // zeros, without a digest
-		}
-		if s.skip(at+n, d) {
-			c.blocks[chunk] = append(c.blocks[chunk], row)
-			for _, g := range s.list[first:s.next] {
-				c.files[d.extents[g.file].Path] = true
-			}
-			return nil
-		}
-		buffer = slices.Grow(buffer[:0], int(n))
-		block := buffer[:n]
-		if _, err := d.ReadAt(block, at); err != nil {
-			return err
-		}
-		same := true
-		for _, i := range s.add(at, block) {
-			if !s.same(x, i) {
-				same = false
-				c.files[d.extents[s.list[i].file].Path] = true
-			}
-		}
-		if !same {
-			c.blocks[chunk] = append(c.blocks[chunk], row)
-		}
+		c.block(row, chunk, buffer[:n], false)
 		return nil
 	})
-	c.failing = d.failing
-	return c, err
+	return c.result(), err
+}
+
+// A comparer compares a node's data with its record, block by block in the order of their places.
+type comparer struct {
+	compared
+	*sums
+	d *data
+	x *Member
+}
+
+func newComparer(m *Manifest, d *data, x *Member) *comparer {
+	return &comparer{compared{blocks: make([][]int, m.DataChunks), files: map[Name]bool{}}, newSums(m, d.extents), d, x}
+}
+
+func (c *comparer) result() *compared {
+	c.failing = c.d.failing
+	return &c.compared
+}
+
+// block compares the next block. It reads it into memory in any case where it is to be used.
+func (c *comparer) block(row, chunk int, to []byte, use bool) {
+	at, first := c.m.offsetOf(row, chunk, c.m.DataChunks), c.next
+	end := at + int64(len(to))
+	nothing := first == len(c.list) || c.list[first].at >= end // zeros, without a digest
+	if (nothing || c.skip(end, c.d)) && use {
+		clear(to)
+	}
+	switch {
+	case nothing:
+		return
+	case c.next == first:
+		c.d.ReadAt(to, at) // what cannot be read is zeros
+		c.add(at, to)
+	}
+	same := true
+	for i := first; i < c.next; i++ {
+		if !c.same(c.x, i) {
+			same = false
+			c.compared.files[c.d.extents[c.list[i].file].Path] = true
+		}
+	}
+	if !same {
+		c.blocks[chunk] = append(c.blocks[chunk], row)
+	}
 }
 
 // sums takes the digests of segments, in the order of their places.
@@ -71,16 +88,12 @@ func newSums(m *Manifest, files extents) *sums {
 	return &sums{m: m, files: files, list: m.segments(files)}
 }
 
-// add takes the next block, and returns the segments in it.
-func (s *sums) add(at int64, block []byte) []int {
-	var in []int
+// add takes the next block.
+func (s *sums) add(at int64, block []byte) {
 	for ; s.next < len(s.list) && s.list[s.next].at < at+int64(len(block)); s.next++ {
 		x := s.list[s.next]
-		part := block[x.at-at:][:x.n]
-		s.digests = s.m.appendSum(s.digests, part)
-		in = append(in, s.next)
+		s.digests = s.m.appendSum(s.digests, block[x.at-at:][:x.n])
 	}
-	return in
 }
 
 // skip goes past the segments before an end, if there are any and no file that is there has
@@ -126,21 +139,26 @@ func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, so
 func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Member) ([][]int, error) {
 	bad := make([][]int, m.ParityChunks)
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
-	err := m.inOrder(m.ParityChunks, func(row, chunk int, at, n int64) error {
+	err := m.inOrder(m.ParityChunks, func(row, chunk int, _, n int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if f, ok := parity.(*paddedFile); ok && at >= f.size {
-			bad[chunk] = append(bad[chunk], row)
-			return nil
-		}
-		_, err := parity.ReadAt(buffer[:n], at)
-		if err != nil || !m.sameParity(x, row, chunk, buffer[:n]) {
+		if !m.readParity(parity, x, row, chunk, buffer[:n]) {
 			bad[chunk] = append(bad[chunk], row)
 		}
 		return nil
 	})
 	return bad, err
+}
+
+// readParity reads a parity block, and reports whether it is that of a record.
+func (m *Manifest) readParity(parity io.ReaderAt, x *Member, row, chunk int, to []byte) bool {
+	at := m.offsetOf(row, chunk, m.ParityChunks)
+	if f, ok := parity.(*paddedFile); ok && at >= f.size {
+		return false
+	}
+	_, err := parity.ReadAt(to, at)
+	return err == nil && m.sameParity(x, row, chunk, to)
 }
 
 // sameParity reports whether a parity block is that of a record.

@@ -62,6 +62,9 @@ func (s *session) newTarget(n *node, c *condition) *target {
 // What cannot come back, as something is in its way, is blocked.
 func (x *target) prepare(ctx context.Context) (err error) {
 	n, c, m := x.node, x.condition, x.s.manifest
+	if x.stage != nil { // it was rebuilt
+		return nil
+	}
 	if err := n.tidy(x.s.states[n.index]); err != nil {
 		return err
 	}

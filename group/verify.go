@@ -114,20 +114,9 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error { return s.fingerprint(ctx, n, x, i) }); err != nil {
 		return err
 	}
-	all, err := x.gather(ctx, s)
-	if err != nil {
+	wrong, moved, err := x.wrong(ctx, s)
+	if r.Words, r.MovedBytes = len(wrong), moved; err != nil || wrong == nil {
 		return err
-	}
-	for _, p := range all[0] {
-		r.MovedBytes += int64(len(p))
-	}
-	for i := range c.words {
-		if !fits(c, &c.words[i], all) {
-			r.Words++
-		}
-	}
-	if r.Words == 0 {
-		return nil
 	}
 	r.Whole = false
 	conditions, err := s.examineAll(ctx, false, false)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"volley/field"
@@ -115,14 +114,12 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 // commas between them, per row. It stores no more than a row at a time.
 func WriteCSV(w io.Writer, m Matrix) error {
 	out := bufio.NewWriter(w)
-	var text []byte
 	for i := range m.Rows() {
 		for j := range m.Cols() {
-			text = text[:0]
 			if j > 0 {
-				text = append(text, ',')
+				out.WriteByte(',')
 			}
-			out.Write(appendDecimal(text, m.At(i, j)))
+			out.WriteString(m.At(i, j).String())
 		}
 		// The writer keeps its first error; here it ends a large matrix early.
 		if err := out.WriteByte('\n'); err != nil {
@@ -133,12 +130,4 @@ func WriteCSV(w io.Writer, m Matrix) error {
 		return fmt.Errorf("matrix: writing %s: %w", m.ID(), err)
 	}
 	return nil
-}
-
-// appendDecimal appends the symbol code of e to b.
-func appendDecimal(b []byte, e field.Element) []byte {
-	if e[1]|e[2]|e[3] == 0 {
-		return strconv.AppendUint(b, e[0], 10)
-	}
-	return e.Int().Append(b, 10)
 }

@@ -75,3 +75,23 @@ func relabelledPlan(name string, s schedule.Step, t schedule.Task, order []int, 
 	l.Common.Notes = notes
 	return l
 }
+
+// addAll adds slots to a sum as they are, with coefficient one.
+func addAll(sum *schedule.Sum, slots []plan.Slot) {
+	for _, slot := range slots {
+		sum.Add(slot, field.One)
+	}
+}
+
+// universalC2 is the C2 of the universal algorithm in at most so many rounds, which an algorithm
+// has to beat: the least of a window m and n strides with m·n >= size.
+func universalC2(size, ports, rounds int) int {
+	least := size
+	for m := 1; m <= size && schedule.Ceil(m-1, ports) < least; m++ {
+		n := schedule.Ceil(size, m)
+		if schedule.Clog(m, ports)+schedule.Clog(n, ports) <= rounds {
+			least = min(least, schedule.Ceil(m-1, ports)+schedule.Ceil(n-1, ports))
+		}
+	}
+	return least
+}

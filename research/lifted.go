@@ -208,7 +208,7 @@ func (s *lifted) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 			for below, coef := range of.surplus {
 				list.Add(surplus[below], coef)
 			}
-			list.AddAll(more)
+			addAll(&list, more)
 			return plan.Combination(list)
 		})
 	}
@@ -261,9 +261,9 @@ func (s *lifted) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 	return b.Compute(last*s.h+len(mine), func() plan.Combination {
 		var list schedule.Sum
 		for _, slots := range elements {
-			list.AddAll(slots)
+			addAll(&list, slots)
 		}
-		list.AddAll(mine)
+		addAll(&list, mine)
 		return plan.Combination(list)
 	})
 }
@@ -299,7 +299,7 @@ func liftedPlans(p *algo.Problem) ([]plan.Plan, error) {
 		if most := p.MostRounds(); most >= 0 && c.C1 > most {
 			return fmt.Sprintf("%d rounds, more than the %d allowed", c.C1, most)
 		}
-		if c2 := algo.UniversalC2(k, p.Ports, c.C1); c.C2 >= c2 {
+		if c2 := universalC2(k, p.Ports, c.C1); c.C2 >= c2 {
 			return fmt.Sprintf("%d packets, universal has %d with as many rounds", c.C2, c2)
 		}
 		return ""

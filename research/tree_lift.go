@@ -121,7 +121,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 			for z := range cells {
 				list.Add(held[z], g.At(g.Around(-z*s.cosets), g.Around(row*s.m*s.cosets+s.cosets-1)))
 			}
-			list.AddAll(more)
+			addAll(&list, more)
 			return plan.Combination(list)
 		}
 	}
@@ -163,7 +163,7 @@ func (s *treeLift) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) p
 			for y, coef := range factors.carried[at.r][at.i] {
 				list.Add(carriers[y], coef)
 			}
-			list.AddAll(more)
+			addAll(&list, more)
 			return plan.Combination(list)
 		})
 	}

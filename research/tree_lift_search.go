@@ -27,14 +27,14 @@ const (
 // first, then fewest rounds, then fewest equations. Their strides are to be found.
 func treeShapes(size, ports, rounds int) []treeShape {
 	least := algo.BoundC1(size, ports)
-	top := algo.UniversalC2(size, ports, least) // more packets are of no use
-	universal := map[int]int{}                  // packets by rounds
+	top := universalC2(size, ports, least) // more packets are of no use
+	universal := map[int]int{}             // packets by rounds
 	beats := func(c sim.Cost) bool {
 		if c.C2 >= top || rounds >= 0 && c.C1 > rounds {
 			return false
 		}
 		if _, ok := universal[c.C1]; !ok {
-			universal[c.C1] = algo.UniversalC2(size, ports, c.C1)
+			universal[c.C1] = universalC2(size, ports, c.C1)
 		}
 		return c.C2 < universal[c.C1]
 	}

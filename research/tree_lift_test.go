@@ -122,14 +122,14 @@ func TestTreeShapes(t *testing.T) {
 		for ports := 1; ports <= 3; ports++ {
 			var pay []treeShape
 			for _, s := range allTreeShapes(k, ports) {
-				if c := s.cost(); c.C2 < algo.UniversalC2(k, ports, c.C1) {
+				if c := s.cost(); c.C2 < universalC2(k, ports, c.C1) {
 					pay = append(pay, s)
 				}
 			}
 			list := treeShapes(k, ports, -1)
 			for i, s := range list {
 				c := s.cost()
-				if c.C2 >= algo.UniversalC2(k, ports, c.C1) || s.m*s.h < s.cells() || s.n*(s.m+s.h-1) < s.cells() || s.n*s.m > s.cells() {
+				if c.C2 >= universalC2(k, ports, c.C1) || s.m*s.h < s.cells() || s.n*(s.m+s.h-1) < s.cells() || s.n*s.m > s.cells() {
 					t.Fatalf("K=%d p=%d: %v of %v is no shape that pays", k, ports, s, c)
 				}
 				if i > 0 && list[i-1].cost().C2 > c.C2 {

@@ -225,7 +225,7 @@ func shapes(size, ports, c1, c2 int, simple bool, yield func(windowShape) bool) 
 // take above the fewest possible; more rounds than listed are of no use.
 func tunedFront(size, ports int) []int {
 	var front []int
-	c2 := func(over int) int { return algo.UniversalC2(size, ports, algo.BoundC1(size, ports)+over) }
+	c2 := func(over int) int { return universalC2(size, ports, algo.BoundC1(size, ports)+over) }
 	for best := c2(size); len(front) == 0 || front[len(front)-1] > best; {
 		front = append(front, c2(len(front)))
 	}
@@ -272,7 +272,7 @@ func (w windowShape) alternatives(ports int) iter.Seq[windowShape] {
 	return func(yield func(windowShape) bool) {
 		c := w.cost(ports)
 		more := yield(w)
-		for c2 := c.C2; more && c2 < algo.UniversalC2(w.size, ports, c.C1); c2++ {
+		for c2 := c.C2; more && c2 < universalC2(w.size, ports, c.C1); c2++ {
 			shapes(w.size, ports, c.C1, c2, false, func(other windowShape) bool {
 				if other != w && other.cells() != nil {
 					more = yield(other)

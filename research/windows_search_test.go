@@ -78,7 +78,7 @@ func TestWindowShapes(t *testing.T) {
 				last := pair{0, math.MaxInt}
 				for _, w := range windowTable(k, ports, over) {
 					c := w.cost(ports)
-					if w.cells() == nil || c.C1 <= last.C1 || c.C2 >= last.C2 || over >= 0 && c.C1 > algo.BoundC1(k, ports)+over || c.C2 >= algo.UniversalC2(k, ports, c.C1) {
+					if w.cells() == nil || c.C1 <= last.C1 || c.C2 >= last.C2 || over >= 0 && c.C1 > algo.BoundC1(k, ports)+over || c.C2 >= universalC2(k, ports, c.C1) {
 						t.Errorf("K=%d p=%d: %v, %d/%d after %d/%d", k, ports, w, c.C1, c.C2, last.C1, last.C2)
 					}
 					last = pairOf(c)

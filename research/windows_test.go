@@ -49,7 +49,7 @@ func checkWindows(t *testing.T, q plan.Plan, a matrix.Matrix) {
 	if got.C1 != want.C1 || got.C2 != want.C2 {
 		t.Errorf("%s: counted %d/%d, formula %d/%d", what, got.C1, got.C2, want.C1, want.C2)
 	}
-	if c2 := algo.UniversalC2(info.Processors, info.Ports, got.C1); got.C2 >= c2 {
+	if c2 := universalC2(info.Processors, info.Ports, got.C1); got.C2 >= c2 {
 		t.Errorf("%s: C2 = %d, universal has %d", what, got.C2, c2)
 	}
 	if info.Processors > 128 {

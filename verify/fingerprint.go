@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"math/bits"
 	"math/rand/v2"
@@ -15,17 +16,19 @@ import (
 type Seed [32]byte
 
 // A Fingerprint is a short linear function of a packet, drawn at random. The packet is cut into
-// blocks of B symbols, the last one padded with zeros, and e sums Σ_b r_{c,b}·block_b are taken
-// for c = 1 … e, with the r_{c,b} drawn from the seed. These sums are then cut into blocks of 16
-// bytes, or of one symbol where that is longer, and summed in m ways.
+// blocks of B symbols, the last one padded with zeros, and these into batches of 32. Of them e sums
+// Σ_g s_{c,g}·Σ_b r_{c,b}·block_{g,b} are taken, for c = 1 … e, with r and s drawn from the seed. The sums
+// together are cut into blocks of 32 bytes, and of these m such sums are taken. Of each of the m one symbol is
+// left: the sum of its symbols with random coefficients.
 //
-// It is linear. If y = Σ_i a_i·x_i then the fingerprint of y is Σ_i a_i times that of x_i, for
-// the same seed. If y is any other packet over the field, that holds with probability at most
-// q^-e + q^-m: the difference is not zero at some position of some block, and whatever it is
-// elsewhere, each r_{c,b} of that block cancels it for one of its q values at most; so it is
-// with the sums. e and m are such that q^-e <= 2^-32 and q^-m <= 2^-40. This takes a y that
-// does not depend on the seed. So a run is checked by comparing its outputs' fingerprints, of
-// some 80 bytes, with the combinations of its inputs'.
+// It is linear. If y = Σ_i a_i·x_i then the fingerprint of y is Σ_i a_i times that of x_i, for the same seed.
+// If y is any other packet over the field, the difference is not zero at some position of some block. Whatever
+// it is elsewhere, r and s cancel it in a sum only where each has one of its q values: with probability at most
+// 2/q in each of the e sums, and at most 3/q in each of the m symbols. So a wrong y has the right fingerprint
+// with probability at most (2/q)^e + (3/q)^m. Exactly it is 1-(1-1/q)^2 and 1-(1-1/q)^3, and e and m are the least
+// with which each power is at most 2^-33: a wrong y passes with probability 2^-32 at most. This takes a y that does
+// not depend on the seed. So a run is checked by comparing its outputs' fingerprints, 6 bytes over 2^8, with the
+// combinations of its inputs'.
 type Fingerprint struct{ Fingerprints }
 
 // Fingerprints are those of packets of one length, which are added side by side: random numbers are drawn once for
@@ -35,34 +38,38 @@ type Fingerprints struct {
 	seed  Seed
 	rng   *rand.ChaCha8
 	draw  field.Sampler
-	block int        // bytes
-	sums  [][][]byte // so far, e blocks of each packet
-	rows  [][]field.Element
-	in    [][]byte // scratch
-	tail  []byte   // the last block, padded
+	block int // bytes
+
+	inner  [][]field.Element // r_{c,b} of a batch, by sum
+	of     field.Map         // the same, once all are drawn
+	sums   [][][]byte        // of each packet: of the batches that are complete
+	batch  [][][]byte        // the same of the one that is not, without its outer coefficients
+	number int               // of blocks so far
+
+	next    []byte // scratch, a block
+	tail    []byte // the last block, padded
+	blocks  [][]byte
+	drawn   []field.Element
+	symbols []byte
 }
 
-// batch is how many blocks of a packet are added in one call of the kernel: some 64 KiB. By measurement; blocks
-// of a power of two bytes compete for the same lines of the first cache.
-func (p *Fingerprints) batch() int { return max(16, min(64, 64<<10/p.block)) }
+// batch is how many blocks are combined by the same coefficients. A map of so many reads each block once.
+const batch = 32
 
-// combinations returns the least number e with q^e >= 2^bits.
-func combinations(f field.Field, bits uint) int {
-	want := new(big.Int).Lsh(big.NewInt(1), bits)
-	e, power := 1, f.Order()
-	for power.Cmp(want) < 0 {
-		power.Mul(power, f.Order())
-		e++
-	}
-	return e
+// symbols returns the least number of symbols that are all zero with a probability of at most 2^-33, where
+// each is unless so many random elements are all other than one of q.
+func symbols(f field.Field, elements float64) int {
+	q, _ := new(big.Float).SetInt(f.Order()).Float64()
+	zero := -math.Expm1(elements * math.Log1p(-1/q)) // exact for large q, too
+	return int(math.Ceil(-33 / math.Log2(zero)))
 }
 
 // BlockSymbols returns B for packets of the given number of symbols, W: the power of two next
-// to 2·√W, but 64 to 4096, and no more than hold a packet. Longer blocks need fewer random
+// to √W, but 64 to 2048, and no more than hold a packet. Longer blocks need fewer random
 // numbers, shorter ones less work on the sums. Packets in pieces are cut where blocks end: the
 // blocks are short enough to lengthen a piece by 1/32 at most.
 func BlockSymbols(symbols int64, pieces int) int {
-	power := max(6, min(12, (2+bits.Len64(uint64(symbols)))/2))
+	power := max(6, min(11, bits.Len64(uint64(symbols))/2))
 	block := int64(1) << min(power, bits.Len64(uint64(max(1, symbols)-1)))
 	piece := (symbols + int64(pieces) - 1) / int64(pieces)
 	for pieces > 1 && block > 1 && 32*((piece+block-1)/block*block) > 33*piece {
@@ -79,26 +86,40 @@ func NewFingerprint(f field.Field, seed Seed, blockSymbols int) *Fingerprint {
 
 // NewFingerprints returns those of so many empty packets. Each is what [NewFingerprint] makes of its packet.
 func NewFingerprints(f field.Field, seed Seed, blockSymbols, packets int) *Fingerprints {
-	return newFingerprints(f, seed, blockSymbols, packets, 32)
+	return newFingerprints(f, seed, blockSymbols, packets, symbols(f, 2))
 }
 
-func newFingerprints(f field.Field, seed Seed, blockSymbols, packets int, bits uint) *Fingerprints {
+func newFingerprints(f field.Field, seed Seed, blockSymbols, packets, sums int) *Fingerprints {
 	p := &Fingerprints{
-		field: f,
-		seed:  seed,
-		rng:   rand.NewChaCha8(seed),
-		draw:  field.NewSampler(f),
-		block: blockSymbols * f.SymbolBytes(),
-		rows:  make([][]field.Element, combinations(f, bits)),
+		field: f, seed: seed, rng: rand.NewChaCha8(seed), draw: field.NewSampler(f), block: blockSymbols * f.SymbolBytes(),
+		inner: make([][]field.Element, sums), blocks: make([][]byte, 0, batch),
+	}
+	rows, memory := make([]field.Element, sums*batch), make([]byte, (2*packets*sums+1)*p.block)
+	for c := range sums {
+		p.inner[c] = rows[c*batch:][:0:batch]
+	}
+	take := func() (blocks [][]byte) {
+		for range sums {
+			blocks, memory = append(blocks, memory[:p.block]), memory[p.block:]
+		}
+		return blocks
 	}
 	for range packets {
-		sums := make([][]byte, len(p.rows))
-		for c := range sums {
-			sums[c] = make([]byte, p.block)
-		}
-		p.sums = append(p.sums, sums)
+		p.sums, p.batch = append(p.sums, take()), append(p.batch, take())
 	}
+	p.next = memory
 	return p
+}
+
+// elements draws so many elements, which are there until the next call.
+func (p *Fingerprints) elements(n int) []field.Element {
+	symbol := p.field.SymbolBytes()
+	p.drawn, p.symbols = slices.Grow(p.drawn[:0], n)[:n], slices.Grow(p.symbols[:0], n*symbol)[:n*symbol]
+	p.draw.Fill(p.symbols, p.rng.Uint64)
+	for i := range p.drawn {
+		p.drawn[i] = field.Symbol(p.field, p.symbols[i*symbol:])
+	}
+	return p.drawn
 }
 
 // Add adds the next bytes of the packet. Their number is a multiple of the block
@@ -106,57 +127,105 @@ func newFingerprints(f field.Field, seed Seed, blockSymbols, packets int, bits u
 // the field. It does not keep data.
 func (p *Fingerprint) Add(data []byte) { p.Fingerprints.Add(data) }
 
-// Bytes returns the fingerprint as a packet, as long as that of any other packet over the field.
+// Bytes returns the fingerprint of what was added as a packet, as long as that of any other packet over
+// the field.
 func (p *Fingerprint) Bytes() []byte { return p.Fingerprints.Bytes()[0] }
 
 // Add adds the next bytes of every packet, of all as many, as [Fingerprint.Add] does. Where it adds no whole blocks,
 // zeros follow them: then all packets that are compared are to be added in the same parts.
 func (p *Fingerprints) Add(parts ...[]byte) {
-	for at := 0; at < len(parts[0]); at += p.batch() * p.block {
-		n := min(len(parts[0])-at, p.batch()*p.block)
+	for at := 0; at < len(parts[0]); {
+		first := p.number % batch
+		n := min(len(parts[0])-at, (batch-first)*p.block)
 		blocks := (n + p.block - 1) / p.block
-		for c := range p.rows {
-			p.rows[c] = slices.Grow(p.rows[c][:0], blocks)[:blocks]
-		}
-		for b := range blocks {
-			for _, row := range p.rows {
-				row[b] = p.draw.Draw(p.rng.Uint64)
-			}
-		}
-		combine := p.field.Map(p.rows)
+		of := p.coefficients(first, blocks)
 		for i, part := range parts {
-			p.in = p.in[:0]
+			p.blocks = p.blocks[:0]
 			for block := range slices.Chunk(part[at:at+n], p.block) {
 				if len(block) < p.block {
 					p.tail = append(append(p.tail[:0], block...), make([]byte, p.block-len(block))...)
 					block = p.tail
 				}
-				p.in = append(p.in, block)
+				p.blocks = append(p.blocks, block)
 			}
-			combine.Apply(p.sums[i], p.in, true)
+			of.Apply(p.batch[i], p.blocks, first > 0)
+		}
+		at += n
+		if p.number += blocks; p.number%batch == 0 {
+			p.complete()
 		}
 	}
-	clear(p.in[:cap(p.in)])
+	clear(p.blocks[:cap(p.blocks)])
+}
+
+// coefficients returns the map of so many of the blocks of a batch.
+func (p *Fingerprints) coefficients(first, blocks int) field.Map {
+	for range min(batch, p.number+blocks) - len(p.inner[0]) {
+		for c, e := range p.elements(len(p.inner)) {
+			p.inner[c] = append(p.inner[c], e)
+		}
+	}
+	if blocks == batch && p.of != nil {
+		return p.of
+	}
+	rows := make([][]field.Element, len(p.inner))
+	for c, row := range p.inner {
+		rows[c] = row[first:][:blocks]
+	}
+	of := p.field.Map(rows)
+	if blocks == batch {
+		p.of = of
+	}
+	return of
+}
+
+// complete adds the batches to the sums.
+func (p *Fingerprints) complete() {
+	for c, outer := range p.elements(len(p.inner)) {
+		for i, sums := range p.sums {
+			p.field.Combine(p.next, []field.Element{field.One, outer}, [][]byte{sums[c], p.batch[i][c]})
+			sums[c], p.next = p.next, sums[c]
+		}
+	}
+}
+
+// end returns the sums of every packet, as if zeros filled the batch.
+func (p *Fingerprints) end() [][][]byte {
+	if over := p.number % batch; over > 0 {
+		p.complete()
+		p.number += batch - over
+	}
+	return p.sums
 }
 
 // Bytes returns the fingerprint of every packet.
 func (p *Fingerprints) Bytes() [][]byte {
+	f, n := p.field, p.field.SymbolBytes()
 	seed := p.seed
 	seed[len(seed)-1] ^= 1 // other numbers than those of the blocks
-	short := newFingerprints(p.field, seed, max(1, 16/p.field.SymbolBytes()), len(p.sums), 40)
-	for c := range p.rows {
-		var sums [][]byte
-		for _, of := range p.sums {
-			sums = append(sums, of[c])
+	short := newFingerprints(f, seed, max(1, shortBytes/n), len(p.sums), symbols(f, 3))
+	sums := p.end()
+	for c := range p.inner {
+		var parts [][]byte
+		for _, of := range sums {
+			parts = append(parts, of[c])
 		}
-		short.Add(sums...)
+		short.Add(parts...)
 	}
-	var all [][]byte
-	for _, sums := range short.sums {
-		all = append(all, slices.Concat(sums...))
+	sums, all := short.end(), make([][]byte, len(p.sums))
+	for c := range short.inner {
+		weights := short.elements(short.block / n)
+		for i := range all {
+			total := make([]byte, n)
+			f.Combine(total, weights, slices.Collect(slices.Chunk(sums[i][c], n)))
+			all[i] = append(all[i], total...)
+		}
 	}
 	return all
 }
+
+// shortBytes is how long the sums of sums are, by measurement.
+const shortBytes = 32
 
 // A CheckError says that a finished run failed the check at a processor.
 type CheckError struct{ Proc int }

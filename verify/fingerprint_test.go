@@ -51,38 +51,71 @@ func fingerprint(f field.Field, seed verify.Seed, packet []byte) []byte {
 
 // TestFingerprintDefinition compares with the sums by the schoolbook.
 func TestFingerprintDefinition(t *testing.T) {
-	const n = 200 // symbols: four blocks, the last one short
+	const n = 64*70 + 5 // symbols: two batches of blocks and some more, the last one short
 	for _, name := range fingerprintFields {
 		f := fieldNamed(t, name)
 		packet := symbols(f, rand.New(rand.NewPCG(1, 2)), n)
 		seed := verify.Seed{7}
-		sums := schoolbook(f, seed, symbolsOf(f, packet), 64, 32)
+		e, m := least(f, 2), least(f, 3)
+		sums, _ := schoolbook(f, seed, symbolsOf(f, packet), 64, e)
 		seed[31] = 1
-		want := schoolbook(f, seed, slices.Concat(sums...), max(1, 16/f.SymbolBytes()), 40)
+		short, draw := schoolbook(f, seed, slices.Concat(sums...), max(1, 32/f.SymbolBytes()), m)
+		var want []field.Element
+		for _, sum := range short {
+			want = append(want, field.Element{})
+			for i, r := range draw(len(sum)) {
+				want[len(want)-1] = f.Add(want[len(want)-1], f.Mul(r, sum[i]))
+			}
+		}
 		got := symbolsOf(f, fingerprint(f, verify.Seed{7}, packet))
-		if !slices.Equal(got, slices.Concat(want...)) {
+		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
 }
 
-// schoolbook returns random combinations of blocks, as many as misses of 2^-bits take.
-func schoolbook(f field.Field, seed verify.Seed, x []field.Element, block, bits int) [][]field.Element {
-	rng, draw := rand.NewChaCha8(seed), field.NewSampler(f)
-	e := int(math.Ceil(float64(bits) / math.Log2(float64(f.Order().Uint64()))))
-	sums := make([][]field.Element, e)
-	for from := 0; from < len(x); from += block {
-		for c := range sums {
-			r := draw.Draw(rng.Uint64)
-			if sums[c] == nil {
-				sums[c] = make([]field.Element, block)
-			}
-			for s := range min(block, len(x)-from) {
-				sums[c][s] = f.Add(sums[c][s], f.Mul(r, x[from+s]))
-			}
+// least returns how many symbols it takes until all are zero with a probability of 2^-33 at most, where each is unless
+// so many random elements are all other than one of q.
+func least(f field.Field, elements int) int {
+	q, _ := new(big.Float).SetInt(f.Order()).Float64()
+	miss, all := 0.0, 1.0
+	for range elements {
+		miss += (1 - miss) / q
+	}
+	for n := 0; ; n++ {
+		if all <= math.Ldexp(1, -33) {
+			return n
+		}
+		all *= miss
+	}
+}
+
+// schoolbook returns so many random combinations of blocks, and what draws more elements.
+func schoolbook(f field.Field, seed verify.Seed, x []field.Element, block, count int) (sums [][]field.Element, draw func(int) []field.Element) {
+	rng, sampler := rand.NewChaCha8(seed), field.NewSampler(f)
+	draw = func(n int) []field.Element {
+		packet := make([]byte, n*f.SymbolBytes())
+		sampler.Fill(packet, rng.Uint64)
+		return symbolsOf(f, packet)
+	}
+	var inner, outer [][]field.Element // by block of a batch, and by batch
+	blocks := (len(x) + block - 1) / block
+	for b := range blocks {
+		if b < 32 {
+			inner = append(inner, draw(count))
+		}
+		if b%32 == 31 || b == blocks-1 {
+			outer = append(outer, draw(count))
 		}
 	}
-	return sums
+	for c := range count {
+		sums = append(sums, make([]field.Element, block))
+		for s, e := range x {
+			b := s / block
+			sums[c][s%block] = f.Add(sums[c][s%block], f.Mul(f.Mul(inner[b%32][c], outer[b/32][c]), e))
+		}
+	}
+	return sums, draw
 }
 
 // symbolsOf returns the symbols of a packet.
@@ -152,17 +185,13 @@ func TestFingerprintKeepsNoData(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// TestFingerprintSize checks m, with q^m >= 2^40 and no more than that takes, and
-// B. A packet without symbols has a fingerprint too, of zeros.
+// TestFingerprintSize checks m and B. A packet without symbols has a fingerprint too, of zeros.
 func TestFingerprintSize(t *testing.T) {
 	for _, name := range append([]string{"3", "2^5", "2^12", "65521", "bls12-381"}, fingerprintFields...) {
 		f := fieldNamed(t, name)
 		empty := fingerprint(f, verify.Seed{1}, nil)
-		m := int64(len(empty) / max(16, f.SymbolBytes()))
-		power := func(n int64) *big.Int { return new(big.Int).Exp(f.Order(), big.NewInt(n), nil) }
-		want := new(big.Int).Lsh(big.NewInt(1), 40)
-		if power(m).Cmp(want) < 0 || power(m-1).Cmp(want) >= 0 {
-			t.Errorf("%s: %d combinations", name, m)
+		if m := len(empty) / f.SymbolBytes(); m != least(f, 3) {
+			t.Errorf("%s: %d symbols, want %d", name, m, least(f, 3))
 		}
 		if !bytes.Equal(empty, make([]byte, len(empty))) {
 			t.Errorf("%s: the fingerprint of nothing is %x", name, empty)
@@ -170,9 +199,9 @@ func TestFingerprintSize(t *testing.T) {
 	}
 	for _, w := range []int64{0, 1, 63, 1000, 1 << 15, 1<<16 - 1, 1 << 16, 100_000, 1 << 20, 1<<21 - 1, 1 << 22, 1 << 40, math.MaxInt64} {
 		b := verify.BlockSymbols(w, 1)
-		least, most := max(64, min(2896, math.Sqrt(2*float64(w)))), max(64, math.Sqrt(8*(1+float64(w))))
+		least, most := max(64, min(1448, math.Sqrt(float64(w)/2))), max(64, math.Sqrt(2*(1+float64(w))))
 		least, most = min(least, float64(max(1, w))), min(most, max(1, 2*float64(w)-1)) // no more than hold a packet
-		if b&(b-1) != 0 || b > 4096 || float64(b) < least || float64(b) > most {
+		if b&(b-1) != 0 || b > 2048 || float64(b) < least || float64(b) > most {
 			t.Errorf("W = %d: blocks of %d symbols, want a power of two from %.0f to %.0f", w, b, least, most)
 		}
 	}
@@ -197,7 +226,7 @@ func TestFingerprintCatches(t *testing.T) {
 			at *= size
 			field.PutSymbol(f, packet[at:], f.Add(field.Symbol(f, packet[at:]), by))
 		}
-		for trial := range 400 {
+		for trial := range 150 {
 			n := 1 + rng.IntN(500)
 			packet := symbols(f, rng, n)
 			seed := verify.Seed{byte(trial), byte(trial >> 8)}
@@ -236,36 +265,34 @@ func TestFingerprintCatches(t *testing.T) {
 	}
 }
 
-// TestFingerprintRandom checks that single combinations are wrong as often as
-// they should, by counting the coefficients: every value of a small field comes
-// up equally often.
+// TestFingerprintRandom counts the symbols of fingerprints of packets with one symbol that is not zero. A symbol is
+// zero as often as the bound says, at most, and else every other element equally often.
 func TestFingerprintRandom(t *testing.T) {
 	for _, name := range []string{"2", "3", "2^4", "3^4", "2^8", "257"} {
 		f := fieldNamed(t, name)
 		q := int(f.Order().Int64())
 		count := make([]int, q)
-		total := 0
-		// The fingerprint of a unit vector holds the coefficients of its block.
-		for seed := range 200 {
-			unit := make([]byte, 64*f.SymbolBytes())
-			for range 5 { // and a few blocks before it
-				unit = append(make([]byte, 64*f.SymbolBytes()), unit...)
-				field.PutSymbol(f, unit[len(unit)-64*f.SymbolBytes():], field.One)
-				rs := fingerprint(f, verify.Seed{byte(seed), byte(seed >> 8), 3}, unit)
-				for c := 0; c < len(rs); c += 64 * f.SymbolBytes() {
-					count[field.Symbol(f, rs[c:])[0]]++
-					total++
-				}
+		total := 0.0
+		for seed := range 300 {
+			unit := make([]byte, 64*40*f.SymbolBytes())
+			field.PutSymbol(f, unit[seed%(64*40)*f.SymbolBytes():], field.One)
+			for _, e := range symbolsOf(f, fingerprint(f, verify.Seed{byte(seed), byte(seed >> 8), 3}, unit)) {
+				count[e[0]]++
+				total++
 			}
 		}
-		mean := float64(total) / float64(q)
+		most := total * (1 - math.Pow(1-1/float64(q), 3))
+		if zeros := float64(count[0]); zeros > most+6*math.Sqrt(most) {
+			t.Errorf("%s: %v of %v symbols are zero, want at most %.0f", name, zeros, total, most)
+		}
+		mean := (total - float64(count[0])) / float64(q-1)
 		chi := 0.0
-		for _, n := range count {
+		for _, n := range count[1:] {
 			chi += (float64(n) - mean) * (float64(n) - mean) / mean
 		}
-		// χ² of q-1 degrees has mean q-1 and variance 2(q-1).
-		if dof := float64(q - 1); chi > dof+6*math.Sqrt(2*dof)+6 {
-			t.Errorf("%s: χ² = %.1f for %d degrees of freedom", name, chi, q-1)
+		// χ² of q-2 degrees has mean q-2 and variance 2(q-2).
+		if dof := float64(q - 2); chi > dof+6*math.Sqrt(2*dof)+6 {
+			t.Errorf("%s: χ² = %.1f for %v degrees of freedom", name, chi, dof)
 		}
 	}
 }
@@ -292,6 +319,7 @@ func BenchmarkFingerprint(b *testing.B) {
 					for range 2 {
 						p := verify.NewFingerprint(f, verify.Seed{1}, verify.BlockSymbols(int64(n), 1))
 						p.Add(packet)
+						p.Bytes()
 					}
 					b.StopTimer()
 					start := time.Now()

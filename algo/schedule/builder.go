@@ -269,10 +269,3 @@ func (s *Sum) Add(slot plan.Slot, coef field.Element) {
 		*s = append(*s, plan.Term{Slot: slot, Coef: coef})
 	}
 }
-
-// AddAll adds the slots as they are, with coefficient one.
-func (s *Sum) AddAll(slots []plan.Slot) {
-	for _, slot := range slots {
-		s.Add(slot, field.One)
-	}
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
+	"volley/engine/ssh"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/transport"
@@ -41,16 +42,25 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return runSession(ctx, new(session), args, stdout, stderr)
+}
+
+// runSession is run in a session that knows its place.
+func runSession(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
 	cmd := newCommand(stderr)
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	s := new(session)
-	err := cmd.ExecuteContext(context.WithValue(ctx, sessionKey{}, s))
-	if s.party == nil && !s.alone && err != nil && commOf(args) != "" { // the others may be waiting
-		s.party, _ = join(context.Background(), commOf(args), volley.DefaultTimeout)
+	ctx = context.WithValue(ctx, sessionKey{}, s)
+	err := cmd.ExecuteContext(ctx)
+	if verb, rest, unknown := cmd.Find(args); s.party == nil && !s.alone && err != nil && unknown == nil && verb.Flags().Lookup("comm") != nil {
+		s.joinAnyhow(rest) // the others may be waiting
 	}
-	return s.end(err, func(text string) { printable.Fprintf(stderr, "volley: %s\n", text) })
+	return s.end(err, func(text string) {
+		if text != "" { // a launch has said it
+			printable.Fprintf(stderr, "volley: %s\n", text)
+		}
+	})
 }
 
 // end ends a session with an error, which one process of all says, and returns the exit
@@ -61,14 +71,17 @@ func (s *session) end(err error, say func(string)) int {
 		mine.Text = message(err)
 	}
 	if s.party == nil || !s.party.job() {
-		if err != nil {
+		switch {
+		case s.at != nil:
+			s.at.report(mine)
+		case err != nil:
 			say(mine.Text)
 		}
 		return mine.Code
 	}
-	if aborted := new(transport.AbortError); errors.As(err, &aborted) && aborted.Rank != s.party.Rank() {
+	if aborted := new(transport.AbortError); errors.As(err, &aborted) && aborted.Rank != s.party.Rank() || errors.Is(err, ssh.ErrGone) {
 		mine.Heard = true
-	} else if err != nil {
+	} else if err != nil && mine.Code != exitWrong { // which all find
 		s.party.Abort(err)
 	}
 	return s.party.part(mine, say)
@@ -124,7 +137,11 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
 	cobra.EnableCommandSorting = false // the usual ones first
-	cmd.AddCommand(newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newAlgorithms(), newFields())
+	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus()} {
+		launchable(verb)
+		cmd.AddCommand(verb)
+	}
+	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newAlgorithms(), newFields())
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"volley"
@@ -25,13 +23,18 @@ type comm struct {
 	doc  string
 
 	// join returns this process's place, or an error where the others do not come within
-	// a time; 0 is any.
-	join func(limit time.Duration) (*party, error)
+	// the time of the flags.
+	join func(ctx context.Context, o *joining) (*party, error)
 }
+
+// autoComm takes the comm that the environment and the flags call for.
+const autoComm = "auto"
 
 // comms are the values of --comm, the default first.
 var comms = []comm{
-	{"local", "in this process", func(time.Duration) (*party, error) { return &party{Transport: local.New(1)[0]}, nil }},
+	{autoComm, "what started this process decides", nil},
+	{"local", "in this process", func(context.Context, *joining) (*party, error) { return &party{Transport: local.New(1)[0]}, nil }},
+	{"grpc", "by gRPC, in processes on any machines", joinGRPC},
 }
 
 // missing says of values of --comm why this program has not got them.
@@ -79,53 +82,66 @@ const rankWord = "{rank}"
 // job reports whether there may be other processes: then each has its own files.
 func (p *party) job() bool { return p.part != nil }
 
-// An ending is how a verb ended in a process.
-type ending struct {
-	Text  string // the error, empty where there was none
-	Heard bool   // another process failed
-	Code  int    // for exit
-}
-
 // A session is a run of the command line. The verb that joins others leaves the party
 // there, and errors come out by it.
 type session struct {
 	verb  string // what this process does
 	party *party
-	alone bool // the others did not come
+	alone bool   // the others did not come
+	at    *place // in a launch; nil: there is none
 }
 
 type sessionKey struct{}
 
-// join joins the others of a comm, once in a session, who are to do the same.
-func join(ctx context.Context, name string, limit time.Duration) (*party, error) {
-	c, err := findComm(name)
-	if err != nil {
-		return nil, err
-	}
+// join joins the others of --comm, once in a session, who are to do the same.
+func (o *joining) join(ctx context.Context) (err error) {
 	s, ok := ctx.Value(sessionKey{}).(*session)
-	if ok && s.party != nil {
-		return s.party, nil
+	if !ok {
+		s = new(session)
 	}
-	p, err := c.join(limit)
-	if ok {
-		s.party, s.alone = p, err != nil
-	}
-	if err != nil {
-		return p, err
-	}
-	if ok {
-		if err := volley.Greet(ctx, p.Transport, s.verb, limit); err != nil {
-			return p, err
+	if s.party == nil {
+		err = o.enter(ctx, s)
+		s.alone = s.party == nil
+		if err == nil && ok {
+			err = volley.Greet(ctx, s.party.Transport, s.verb, o.timeout)
+		}
+		if err == nil {
+			err = s.party.meet(ctx, o.timeout)
 		}
 	}
-	host, _ := os.Hostname() // or no name, which is one as well
-	p.name = name
-	if p.hosts, err = collective.AllgatherValues(ctx, p.Transport, host, limit); err != nil {
-		return p, err
+	o.party = s.party
+	return err
+}
+
+// enter makes this process one of those of --comm, which it settles.
+func (o *joining) enter(ctx context.Context, s *session) (err error) {
+	c := comm{name: "grpc"}
+	if s.at != nil {
+		c.join = s.at.join
+	} else {
+		if o.comm == autoComm {
+			if o.comm, err = o.engine(); err != nil {
+				return err
+			}
+		}
+		if c, err = findComm(o.comm); err != nil {
+			return err
+		}
 	}
+	o.comm = c.name
+	if s.party, err = c.join(ctx, o); err == nil {
+		s.party.name = c.name
+	}
+	return err
+}
+
+// meet finds the hosts of all processes.
+func (p *party) meet(ctx context.Context, limit time.Duration) (err error) {
+	host, _ := os.Hostname() // or no name, which is one as well
+	p.hosts, err = collective.AllgatherValues(ctx, p.Transport, host, limit)
 	slices.Sort(p.hosts)
 	p.hosts = slices.Compact(p.hosts)
-	return p, nil
+	return err
 }
 
 // place returns where a run of k processors is.
@@ -136,6 +152,7 @@ func (p *party) place(k int) tune.Place {
 // joining is the flags of how this process takes part in a run.
 type joining struct {
 	comm    string
+	ranks   rankFlags
 	party   *party // of comm, once join has returned
 	memory  string
 	timeout time.Duration
@@ -143,41 +160,16 @@ type joining struct {
 
 // add adds the flags; whose the memory is stands in the help.
 func (o *joining) add(f *pflag.FlagSet, whose string) {
-	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
+	o.addComm(f)
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+whose)
 	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
 }
 
-// join joins the others.
-func (o *joining) join(ctx context.Context) (err error) {
-	o.party, err = join(ctx, o.comm, o.timeout)
-	return err
-}
-
-// launchers are the variables in which a launcher of processes tells each of them how many
-// there are in the step it is of. Others tell what a whole allocation has.
-var launchers = []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}
-
-// refuseCopies returns an error where this process is one of several that a launcher has
-// started and --comm does not say whether they are one run. Verbs that write the
-// user's files call it before they join: each process would write the same ones.
-func (o *joining) refuseCopies(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("comm") {
-		return nil
-	}
-	for _, name := range launchers {
-		n, err := strconv.Atoi(os.Getenv(name))
-		if err != nil || n < 2 {
-			continue
-		}
-		job := "--comm mpi makes them one run"
-		if why := missing["mpi"]; why != "" {
-			job = "--comm mpi would make them one run, but " + why
-		}
-		return usagef("cannot run %s: it is one of %d copies that write the same files (%s=%d): %s; --comm local lets each run by itself",
-			cmd.CommandPath(), n, name, n, job)
-	}
-	return nil
+// addComm adds the flags that bring processes together.
+func (o *joining) addComm(f *pflag.FlagSet) {
+	o.timeout = volley.DefaultTimeout
+	f.StringVar(&o.comm, "comm", autoComm, commUsage())
+	o.ranks.add(f)
 }
 
 // memoryBytes returns the value of --memory.
@@ -187,17 +179,4 @@ func (o *joining) memoryBytes() (int64, error) {
 		return 0, usagef("--memory %q: want a size such as 64MiB", o.memory)
 	}
 	return n, nil
-}
-
-// commOf returns the value of --comm among arguments that may be wrong otherwise.
-func commOf(args []string) string {
-	for i, arg := range args {
-		if value, ok := strings.CutPrefix(arg, "--comm="); ok {
-			return value
-		}
-		if arg == "--comm" && i+1 < len(args) {
-			return args[i+1]
-		}
-	}
-	return ""
 }

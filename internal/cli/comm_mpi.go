@@ -3,12 +3,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"volley/transport"
@@ -21,7 +19,8 @@ func init() {
 
 // joinMPI makes this process one of its job. It takes a second group for the end, as the
 // first may be broken by then.
-func joinMPI(limit time.Duration) (*party, error) {
+func joinMPI(_ context.Context, o *joining) (*party, error) {
+	limit := o.timeout
 	var e, last *mpi.Endpoint
 	r := enter()
 	joined := make(chan error, 1)
@@ -49,12 +48,6 @@ func joinMPI(limit time.Duration) (*party, error) {
 		return partMPI(e, last, mine, say)
 	}}, nil
 }
-
-// An ending is told in a record of endingBytes within endingTime.
-const (
-	endingBytes = 1 << 10
-	endingTime  = 3 * time.Second
-)
 
 // partMPI lets rank 0 gather the endings and say what went wrong. All take the exit code
 // from it.
@@ -118,58 +111,4 @@ func partMPI(e, last *mpi.Endpoint, mine ending, say func(string)) int {
 	}
 	mpi.AbortJob(max(verdict.Code, exitFailed))
 	return exitFailed
-}
-
-// record returns the ending in endingBytes.
-func record(x ending) []byte {
-	for {
-		text, err := json.Marshal(x)
-		if err == nil && len(text) <= endingBytes {
-			return append(text, bytes.Repeat([]byte(" "), endingBytes-len(text))...)
-		}
-		x.Text = x.Text[:len(x.Text)/2]
-	}
-}
-
-// worst returns the exit code for all: that of the first who failed by himself.
-func worst(all []*ending) int {
-	code := exitOK
-	for _, heard := range []bool{true, false} {
-		for r := len(all) - 1; r >= 0; r-- {
-			if x := all[r]; x != nil && x.Code != exitOK && x.Heard == heard {
-				code = x.Code
-			}
-		}
-	}
-	return code
-}
-
-// sayings returns what failed, each once and with the ranks where it did, unless at all.
-func sayings(all []*ending) []string {
-	var texts []string
-	ranks := map[string][]int{}
-	for _, heard := range []bool{false, true} {
-		for r, x := range all {
-			if x == nil || x.Text == "" || x.Heard != heard {
-				continue
-			}
-			if ranks[x.Text] == nil {
-				texts = append(texts, x.Text)
-			}
-			ranks[x.Text] = append(ranks[x.Text], r)
-		}
-		if len(texts) > 0 {
-			break // what others only heard of has been said
-		}
-	}
-	for i, text := range texts {
-		switch list := ranks[text]; {
-		case len(list) == len(all) || len(all) == 1:
-		case len(list) == 1:
-			texts[i] = fmt.Sprintf("rank %d: %s", list[0], text)
-		default:
-			texts[i] = fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", ", "), text)
-		}
-	}
-	return texts
 }

@@ -8,6 +8,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/coded"
+	"volley/engine"
 	"volley/executor"
 	"volley/internal/selection"
 	"volley/transport"
@@ -107,6 +108,8 @@ func flagFor(err error) string {
 	switch {
 	case errors.As(err, new(*volley.MemoryError)):
 		return "--memory gives more"
+	case errors.Is(err, engine.ErrOpen):
+		return "--secret FILE or " + engine.SecretVariable + " gives a secret, and --bind 127.0.0.1 needs none"
 	case errors.Is(err, executor.ErrTimeout):
 		return "--timeout waits longer"
 	case errors.As(err, &limit) && limit.Whole:

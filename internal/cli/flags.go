@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// rankGroup is the group of flags that the topic ranks lists, and no verb.
+const rankGroup = "Rank"
+
 // flagGroups are the headings under which --help lists flags that verbs have in common,
 // in this order, after those of the verb itself.
 var flagGroups = []string{"Override", "Matrix", "Plan", "Limit", "Cost model", "Run"}
@@ -23,7 +26,7 @@ func flagGroup(cmd *cobra.Command, name string) (end func()) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
 	return func() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !before[f.Name] {
+			if !before[f.Name] && f.Annotations[groupKey] == nil {
 				f.Annotations = map[string][]string{groupKey: {name}}
 			}
 		})
@@ -69,8 +72,15 @@ func flagsInGroups(cmd *cobra.Command) string {
 		heading := strings.TrimSpace(name + " flags:")
 		parts = append(parts, strings.ToUpper(heading[:1])+heading[1:]+"\n"+flagUsages(sets[name]))
 	}
+	var topics []string
 	if cmd.Annotations[groupKey] != "" {
-		parts = append(parts, "More flags: volley help tuning")
+		topics = append(topics, "volley help tuning")
+	}
+	if sets[rankGroup] != nil {
+		topics = append(topics, "volley help ranks")
+	}
+	if topics != nil {
+		parts = append(parts, "More flags: "+strings.Join(topics, ", "))
 	}
 	return strings.Join(parts, "\n\n")
 }

@@ -48,11 +48,6 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 // begin joins the others, sets the library's options and returns the directories of the
 // nodes here. Writes says that the verb writes.
 func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.Options, writes bool) (dirs []string, err error) {
-	if writes {
-		if err := o.refuseCopies(cmd); err != nil {
-			return nil, err
-		}
-	}
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, err
 	}
@@ -78,6 +73,9 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Members: o.members}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
+	}
+	if s, ok := cmd.Context().Value(sessionKey{}).(*session); ok && s.at != nil {
+		options.Names, options.Absent = []string{s.at.Name}, []string{s.at.Absent}
 	}
 	dirs = slices.Clone(args)
 	if o.party.job() && len(args) > 1 && !strings.Contains(args[0], rankWord) { // those of all
@@ -146,6 +144,7 @@ func newProtect() *cobra.Command {
 		Short: "Protect the files of a group of nodes by parity at each of them",
 		Long:  protectHelp,
 		Example: `  volley protect --tolerate 2 node.0 node.1 node.2 node.3 node.4
+  volley protect --tolerate 1 a:/data b:/data c:/data
   mpirun -n 8 volley protect --comm mpi --tolerate 2 /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dirs, err := o.begin(cmd, args, &p.Options, !p.DryRun)

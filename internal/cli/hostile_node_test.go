@@ -148,18 +148,24 @@ func (h *hostileNode) forge() {
 		return
 	}
 	if records, ok := m["members"].([]any); ok && h.IntN(2) == 0 {
-		of := h.IntN(4)
-		name := filepath.Join(meta, fmt.Sprintf("member.2.%d.json", of))
+		put := func(name string, text []byte) string {
+			os.RemoveAll(filepath.Join(meta, name))
+			os.WriteFile(filepath.Join(meta, name), text, 0o600)
+			is := sha256.Sum256(text)
+			return hex.EncodeToString(is[:])
+		}
+		const own = "member.2.1.json"
 		var record map[string]any
-		if of < len(records) && json.Unmarshal(contentOf(name), &record) == nil && h.change(record) {
+		switch list, ok := records[min(1, len(records)-1)].(map[string]any); {
+		case !ok:
+		case h.IntN(4) == 0: // the parity of records
+			list["parity_sha256"] = put("records.2", []byte("AAAA"))
+		case json.Unmarshal(contentOf(filepath.Join(meta, own)), &record) == nil && h.change(record):
 			text, err := json.Marshal(record)
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			os.RemoveAll(name)
-			os.WriteFile(name, text, 0o600)
-			is := sha256.Sum256(text)
-			records[of] = map[string]any{"bytes": len(text), "sha256": hex.EncodeToString(is[:])}
+			list["bytes"], list["sha256"] = len(text), put(own, text)
 		}
 	} else {
 		h.change(m)

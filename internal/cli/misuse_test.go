@@ -618,9 +618,9 @@ func TestMisuse(t *testing.T) {
 			for _, env := range []string{"OMPI_COMM_WORLD_SIZE=4", "PMI_SIZE=4", "SLURM_STEP_NUM_TASKS=4"} {
 				m.env = []string{env}
 				m.volley(exitUsage, []string{"protect", "--tolerate", "2"}, "--comm")
+				m.volley(exitUsage, []string{"verify"}, "--comm")
 			}
 			m.volley(exitOK, []string{"protect", "--tolerate", "2", "--comm", "local"})
-			m.volley(exitOK, []string{"verify"})
 			m.env = []string{"WORLD_SIZE=4", "SLURM_NTASKS=4"}
 			m.protect()
 		}},

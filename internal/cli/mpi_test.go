@@ -370,15 +370,15 @@ func TestTwoJobs(t *testing.T) {
 	}
 }
 
-// TestJobCopies forgets --comm.
-func TestJobCopies(t *testing.T) {
+// TestJobAuto leaves --comm out.
+func TestJobAuto(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	j := newJob(t, 3, "encode", "-o", out, writeNumbered(t, 3, 100), "-k", "3")
-	if code, lines := j.do(t); code != exitUsage || len(lines) == 0 || !strings.Contains(lines[0], "OMPI_COMM_WORLD_SIZE=3): --comm mpi makes them one run") {
+	if code, _ := j.do(t); code != exitOK {
 		t.Errorf("exit code %d: %s", code, &j.out)
 	}
-	if _, err := os.Lstat(out); err == nil {
-		t.Error("the directory was made")
+	if files := tree(t, out); len(files) != 5 {
+		t.Errorf("the directory holds %v", files)
 	}
 }
 

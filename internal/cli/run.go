@@ -47,20 +47,13 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	defer flagGroup(cmd, "Run")()
 	o.joining.add(f, "processor")
-	if len(comms) > 1 {
-		f.Var(selection.AtLeast{Value: &o.perRank, Least: 1, Unset: 0}, "per-rank", "processors in each process of --comm mpi (default: 1)")
-	}
+	f.Var(selection.AtLeast{Value: &o.perRank, Least: 1, Unset: 0}, "per-rank", "processors in each process of several (default: 1)")
 	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
 	f.StringVar(&o.trace, "trace", "", "file for a trace of what is done when, which Perfetto shows")
 }
 
 // prepare checks the flags and joins the others. It returns what package coded is to know.
 func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options, err error) {
-	if !o.dryRun {
-		if err := o.refuseCopies(cmd); err != nil {
-			return c, err
-		}
-	}
 	if err := o.join(cmd.Context()); err != nil {
 		return c, err
 	}

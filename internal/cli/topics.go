@@ -19,6 +19,7 @@ func newTopics() []*cobra.Command {
 		{Use: "files", Short: "What encode and decode read and write", Long: topic("files", "")},
 		{Use: "groups", Short: "How directories of nodes are protected", Long: topic("groups", "")},
 		{Use: "tuning", Short: "Flags that decide which schedule is chosen", Long: topic("tuning", tuningFlags())},
+		{Use: "ranks", Short: "How processes on several machines make one run", Long: topic("ranks", rankUsages())},
 		{Use: "costs", Short: "The tables of volley cost", Long: topic("costs", "")},
 		{Use: "matrices", Short: "The matrices there are", Long: topic("matrices", families())},
 		{Use: "measuring", Short: "How volley tune measures", Long: topic("measuring", "")},
@@ -49,6 +50,14 @@ func tuningFlags() string {
 		parts = append(parts, tuningGroups[i]+" flags:\n"+flagUsages(set))
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// rankUsages lists the flags of ranks.
+func rankUsages() string {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	set.SortFlags = false
+	new(rankFlags).add(set)
+	return "Flags:\n" + flagUsages(set)
 }
 
 // families explains the matrices there are.

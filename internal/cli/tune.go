@@ -13,7 +13,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"volley"
 	"volley/field"
 	"volley/internal/printable"
 	"volley/internal/selection"
@@ -24,9 +23,8 @@ import (
 )
 
 type tuneOptions struct {
-	fields       string
-	comm         string
-	party        *party
+	fields string
+	joining
 	k            int
 	time         time.Duration
 	output       string
@@ -62,12 +60,12 @@ func newTune() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.fields, "field", tunedFields, "`FIELDS` whose arithmetic is measured, with commas (default: eight usual ones)")
 	f.Lookup("field").DefValue = ""
-	f.StringVar(&o.comm, "comm", comms[0].name, commUsage())
 	f.IntVarP(&o.k, "processors", "k", 2, "`K`, the number of processors")
 	f.DurationVar(&o.time, "time", tune.DefaultTime, "`TIME` to measure, about")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the result (default: where later runs look)")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON, as the file holds it")
 	f.BoolVar(&o.dryRun, "dry-run", false, "measure and print, and write nothing")
+	o.addComm(f)
 	return cmd
 }
 
@@ -76,7 +74,7 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.party, err = join(cmd.Context(), o.comm, volley.DefaultTimeout); err != nil {
+	if err := o.join(cmd.Context()); err != nil {
 		return err
 	}
 	if o.party.job() {
@@ -108,6 +106,10 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	}
 	if o.party.Rank() > 0 {
 		return nil
+	}
+	if !r.Fits() {
+		slog.Warn("the model is far off what was measured, twice, and so are the times of plans by it: measure again while nothing else runs",
+			"residual", fmt.Sprintf("%.0f %%", 100*r.Residual()))
 	}
 	var failed error
 	if path != "" {

@@ -22,7 +22,7 @@ type stream interface {
 }
 
 // connectTime bounds how long a rank tries to reach another one.
-const connectTime = 10 * time.Second
+const connectTime = 5 * time.Second
 
 // helloKey is the metadata by which a rank opens a stream: protocol, session, its own rank, and the one
 // it means.

@@ -23,7 +23,12 @@ var never = transport.Tag{Round: 1000}
 
 // Cases returns all tests, each for a group of its own.
 func Cases() []Case {
-	return []Case{
+	var list []Case
+	for _, c := range []struct {
+		name  string
+		ranks int
+		body  func(endpoint) error
+	}{
 		{"every rank hears every other", 1, everyRank},
 		{"ping-pong", 2, pingPong},
 		{"parts of all sizes", 2, partSizes},
@@ -46,11 +51,13 @@ func Cases() []Case {
 		{"only the first abort counts", 2, firstAbort},
 		{"aborts at once", 2, abortsAtOnce},
 		{"what was sent arrives after Close", 2, closeEarly},
+	} {
+		list = append(list, Case{c.name, c.ranks, func(ctx context.Context, tr transport.Transport) error { return c.body(endpoint{ctx, tr}) }})
 	}
+	return list
 }
 
-func everyRank(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func everyRank(d endpoint) error {
 	if d.Size() < 1 || d.Rank() < 0 || d.Rank() >= d.Size() {
 		return fmt.Errorf("it is rank %d of %d", d.Rank(), d.Size())
 	}
@@ -70,8 +77,7 @@ func (d endpoint) meet(tag transport.Tag) error {
 	return d.trade(out, in)
 }
 
-func pingPong(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func pingPong(d endpoint) error {
 	other, ok := d.partner()
 	if !ok {
 		return nil
@@ -101,8 +107,7 @@ func pingPong(ctx context.Context, tr transport.Transport) error {
 	return nil
 }
 
-func partSizes(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func partSizes(d endpoint) error {
 	for round, lengths := range [][]int{
 		nil,
 		{0},
@@ -122,16 +127,15 @@ func partSizes(ctx context.Context, tr transport.Transport) error {
 	return nil
 }
 
-func manyParts(ctx context.Context, tr transport.Transport) error {
+func manyParts(d endpoint) error {
 	lengths := make([]int, 5000) // more than the 1,024 buffers a system call takes
 	for i := range lengths {
 		lengths[i] = i % 13
 	}
-	return endpoint{ctx, tr}.pass(transport.Tag{}, lengths...)
+	return d.pass(transport.Tag{}, lengths...)
 }
 
-func tagsInAnyOrder(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func tagsInAnyOrder(d endpoint) error {
 	const count = 101 // prime, so that i -> 37·i runs through all
 	tag := func(i int) transport.Tag { return transport.Tag{Round: i / 7, Port: i % 7} }
 	var going []pending
@@ -151,8 +155,7 @@ func tagsInAnyOrder(ctx context.Context, tr transport.Transport) error {
 	return d.sent(going...)
 }
 
-func orderWithinTag(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func orderWithinTag(d endpoint) error {
 	const count = 200
 	var going []pending
 	var coming []pending
@@ -171,8 +174,7 @@ func orderWithinTag(ctx context.Context, tr transport.Transport) error {
 	return d.sent(going...)
 }
 
-func allPairs(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func allPairs(d endpoint) error {
 	for round := range 3 {
 		var out, in []message
 		for port := range 3 {
@@ -194,8 +196,7 @@ func allPairs(ctx context.Context, tr transport.Transport) error {
 
 // The order between two ranks is kept by a second message, on port 1.
 
-func receiveFirst(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func receiveFirst(d endpoint) error {
 	for round := range 10 {
 		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
 		coming := d.await(d.fromPrev(tag, 0, 1000))
@@ -214,8 +215,7 @@ func receiveFirst(ctx context.Context, tr transport.Transport) error {
 	return nil
 }
 
-func sendFirst(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func sendFirst(d endpoint) error {
 	for round := range 10 {
 		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
 		going := d.post(d.toNext(tag, 0, 1000))
@@ -233,8 +233,7 @@ func sendFirst(ctx context.Context, tr transport.Transport) error {
 	return nil
 }
 
-func largeBothWays(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func largeBothWays(d endpoint) error {
 	const size = 1<<20 + 3 // more than a socket takes in before its peer reads
 	var out, in []message
 	for port, r := range []int{d.next(), d.prev()} {
@@ -245,8 +244,7 @@ func largeBothWays(ctx context.Context, tr transport.Transport) error {
 	return d.trade(out, in)
 }
 
-func bufferFree(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func bufferFree(d endpoint) error {
 	other, ok := d.partner()
 	if !ok {
 		return nil
@@ -274,8 +272,7 @@ func bufferFree(ctx context.Context, tr transport.Transport) error {
 	return nil
 }
 
-func bufferReused(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func bufferReused(d endpoint) error {
 	tag := transport.Tag{}
 	parts := [][]byte{make([]byte, 300)}
 	for i := range 100 {
@@ -294,8 +291,7 @@ func bufferReused(ctx context.Context, tr transport.Transport) error {
 
 // oneByOne has a queue in which a message comes while others do not, and that is posted to
 // while somebody waits for it. What the context of a wait has left comes to the next.
-func oneByOne(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func oneByOne(d endpoint) error {
 	const count = 5
 	q := d.NewQueue()
 	var all []*transport.Transfer
@@ -307,7 +303,7 @@ func oneByOne(ctx context.Context, tr transport.Transport) error {
 			q.Post(t)
 		}
 	}
-	given, giveUp := context.WithTimeout(ctx, time.Millisecond)
+	given, giveUp := context.WithTimeout(d.ctx, time.Millisecond)
 	defer giveUp()
 	if t, err := q.Wait(given); t != nil || err == nil {
 		return fmt.Errorf("a transfer is over before it was sent: %v, error %w", t, err)
@@ -316,7 +312,7 @@ func oneByOne(ctx context.Context, tr transport.Transport) error {
 		return err
 	}
 	wait := func(receive bool, round int) error {
-		t, err := q.Wait(ctx)
+		t, err := q.Wait(d.ctx)
 		if err != nil {
 			return fmt.Errorf("wait for a message of round %d: %w", round, err)
 		}
@@ -354,8 +350,7 @@ func oneByOne(ctx context.Context, tr transport.Transport) error {
 
 // sideBySide has goroutines of one rank that trade by tags of their own, and one that waits
 // for what another goroutine sends only later.
-func sideBySide(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func sideBySide(d endpoint) error {
 	const lanes, rounds = 4, 25
 	errs := make([]error, lanes+2)
 	var all sync.WaitGroup
@@ -379,8 +374,7 @@ func sideBySide(ctx context.Context, tr transport.Transport) error {
 	return errors.Join(errs...)
 }
 
-func wrongLengths(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func wrongLengths(d endpoint) error {
 	for round, c := range []struct{ sent, asked []int }{
 		{[]int{10}, []int{9}},
 		{[]int{10}, []int{11}},
@@ -394,7 +388,7 @@ func wrongLengths(ctx context.Context, tr transport.Transport) error {
 	} {
 		tag := transport.Tag{Round: round, Port: 1}
 		going := d.post(d.toNext(tag, 0, c.sent...))
-		err := d.await(d.fromPrev(tag, 0, c.asked...)).Wait(ctx)
+		err := d.await(d.fromPrev(tag, 0, c.asked...)).Wait(d.ctx)
 		if err == nil {
 			return fmt.Errorf("receive of parts of %v bytes sent as %v: no error", c.asked, c.sent)
 		}
@@ -406,7 +400,7 @@ func wrongLengths(ctx context.Context, tr transport.Transport) error {
 			return fmt.Errorf("receive of parts of %v bytes sent as %v: got %+v", c.asked, c.sent, *wrong)
 		}
 		// The sender may be told or not, but not left waiting.
-		if err := going.Wait(ctx); err != nil && ctx.Err() != nil {
+		if err := going.Wait(d.ctx); err != nil && d.ctx.Err() != nil {
 			return fmt.Errorf("send of parts of %v bytes asked for as %v: %w", c.sent, c.asked, err)
 		}
 		if err := d.pass(tag, 10); err != nil {
@@ -423,17 +417,16 @@ func sum(sizes []int) (total int) {
 	return total
 }
 
-func wrongRanks(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func wrongRanks(d endpoint) error {
 	for _, r := range []int{d.Rank(), -1, d.Size(), d.Size() + 7} {
 		for doing, err := range map[string]error{
-			"send to":      transport.Send(ctx, tr, r, never, []byte{1}),
-			"receive from": transport.Receive(ctx, tr, r, never, []byte{1}),
+			"send to":      transport.Send(d.ctx, d, r, never, []byte{1}),
+			"receive from": transport.Receive(d.ctx, d, r, never, []byte{1}),
 		} {
 			switch {
 			case err == nil:
 				return fmt.Errorf("%s rank %d of %d: no error", doing, r, d.Size())
-			case ctx.Err() != nil:
+			case d.ctx.Err() != nil:
 				return fmt.Errorf("%s rank %d of %d: %w", doing, r, d.Size(), err)
 			case !strings.Contains(err.Error(), strconv.Itoa(r)):
 				return fmt.Errorf("%s rank %d of %d: %q does not name the rank", doing, r, d.Size(), err)
@@ -446,16 +439,15 @@ func wrongRanks(ctx context.Context, tr transport.Transport) error {
 	return d.pass(transport.Tag{}, 10)
 }
 
-func ctxEnds(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func ctxEnds(d endpoint) error {
 	cause := errors.New("enough")
 
-	cancelled, cancel := context.WithCancelCause(ctx)
+	cancelled, cancel := context.WithCancelCause(d.ctx)
 	defer cancel(nil)
 	time.AfterFunc(pause, func() { cancel(cause) })
-	late, stop := context.WithTimeoutCause(ctx, pause, cause)
+	late, stop := context.WithTimeoutCause(d.ctx, pause, cause)
 	defer stop()
-	ended, end := context.WithCancelCause(ctx)
+	ended, end := context.WithCancelCause(d.ctx)
 	end(cause)
 
 	for i, c := range []struct {
@@ -467,12 +459,12 @@ func ctxEnds(ctx context.Context, tr transport.Transport) error {
 		{"ended before Wait", ended},
 	} {
 		tag := transport.Tag{Round: never.Round + i}
-		if err := transport.Receive(c.ctx, tr, d.prev(), tag, []byte{1}); !errors.Is(err, cause) {
+		if err := transport.Receive(c.ctx, d, d.prev(), tag, []byte{1}); !errors.Is(err, cause) {
 			return fmt.Errorf("receive, ctx %s: %w", c.how, unwanted(err, "the cause of ctx"))
 		}
 		// A small message may be on its way in a copy.
 		tag.Port = 1
-		if err := transport.Send(c.ctx, tr, d.next(), tag, []byte{1}); err != nil && !errors.Is(err, cause) {
+		if err := transport.Send(c.ctx, d, d.next(), tag, []byte{1}); err != nil && !errors.Is(err, cause) {
 			return fmt.Errorf("send, ctx %s: %w", c.how, unwanted(err, "nil or the cause of ctx"))
 		}
 	}
@@ -529,8 +521,7 @@ func (d endpoint) aborted(rank int) error {
 	return nil
 }
 
-func abortUnderWay(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func abortUnderWay(d endpoint) error {
 	last := d.Size() - 1
 	if err := d.connect(); err != nil {
 		return err
@@ -540,21 +531,20 @@ func abortUnderWay(ctx context.Context, tr transport.Transport) error {
 		defer time.AfterFunc(pause, func() { d.Abort(cause) }).Stop()
 	}
 	send := d.post(d.toNext(never, 0, 1))
-	err := transport.Receive(ctx, tr, d.prev(), transport.Tag{Round: never.Round, Port: 1}, []byte{1})
+	err := transport.Receive(d.ctx, d, d.prev(), transport.Tag{Round: never.Round, Port: 1}, []byte{1})
 	if wrong := stoppedBy(last, err); wrong != nil {
 		return fmt.Errorf("receive: %w", wrong)
 	}
 	if d.Rank() == last && !errors.Is(err, cause) {
 		return fmt.Errorf("the error %q does not wrap this rank's cause", err)
 	}
-	if err := stoppedBy(last, send.Wait(ctx)); err != nil {
+	if err := stoppedBy(last, send.Wait(d.ctx)); err != nil {
 		return fmt.Errorf("send begun before: %w", err)
 	}
 	return d.aborted(last)
 }
 
-func abortLater(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func abortLater(d endpoint) error {
 	if err := d.connect(); err != nil {
 		return err
 	}
@@ -566,14 +556,13 @@ func abortLater(ctx context.Context, tr transport.Transport) error {
 		}
 	}
 	time.Sleep(pause)
-	if err := stoppedBy(0, receive.Wait(ctx)); err != nil {
+	if err := stoppedBy(0, receive.Wait(d.ctx)); err != nil {
 		return fmt.Errorf("receive begun before: %w", err)
 	}
 	return d.aborted(0)
 }
 
-func firstAbort(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func firstAbort(d endpoint) error {
 	if err := d.connect(); err != nil {
 		return err
 	}
@@ -591,8 +580,7 @@ func firstAbort(ctx context.Context, tr transport.Transport) error {
 	return nil
 }
 
-func abortsAtOnce(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func abortsAtOnce(d endpoint) error {
 	if err := d.connect(); err != nil {
 		return err
 	}
@@ -601,7 +589,7 @@ func abortsAtOnce(ctx context.Context, tr transport.Transport) error {
 	for range 4 {
 		aborts.Go(func() { d.Abort(stop(d.Rank())) })
 	}
-	err := transport.Receive(ctx, tr, d.prev(), never, []byte{1})
+	err := transport.Receive(d.ctx, d, d.prev(), never, []byte{1})
 	first, ok := errors.AsType[*transport.AbortError](err)
 	if !ok {
 		return unwanted(err, "an AbortError")
@@ -613,8 +601,7 @@ func abortsAtOnce(ctx context.Context, tr transport.Transport) error {
 	return d.aborted(first.Rank) // and no other one, whatever still comes in
 }
 
-func closeEarly(ctx context.Context, tr transport.Transport) error {
-	d := endpoint{ctx, tr}
+func closeEarly(d endpoint) error {
 	if d.Rank() == 0 {
 		var going []pending
 		for r := 1; r < d.Size(); r++ {

@@ -60,12 +60,6 @@ func Tune(size, ports, over int) (m, n int) {
 	return m, n
 }
 
-// C2 returns the packets of the universal step in at most so many rounds.
-func C2(size, ports, rounds int) int {
-	m, n := Tune(size, ports, rounds-schedule.Clog(size, ports))
-	return Cost(m, n, ports).C2
-}
-
 // Cost is the cost of the universal step with window m and n strides.
 func Cost(m, n, ports int) sim.Cost {
 	return sim.Cost{C1: schedule.Clog(m, ports) + schedule.Clog(n, ports), C2: schedule.Ceil(m-1, ports) + schedule.Ceil(n-1, ports)}

@@ -1,0 +1,69 @@
+// Package ssh starts a program on other hosts by OpenSSH's client, and talks with it by messages over
+// its standard input and output.
+package ssh
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"unicode"
+)
+
+// An Address is a path on a host.
+type Address struct {
+	Name string // as a user gives it
+	Host string // host or user@host, as ssh takes it; "": this machine
+	Port string // "": that of ssh's configuration
+	Path string
+}
+
+// Parse reads a path, host:path, user@host:path, or ssh://user@host:port/path, whose path is absolute.
+// An address of IPv6 stands in brackets. A colon after a slash belongs to a path, as in ./a:b.
+func Parse(arg string) (Address, error) {
+	a := Address{Name: arg, Path: arg}
+	if rest, ok := strings.CutPrefix(arg, "ssh://"); ok {
+		authority, path, _ := strings.Cut(rest, "/")
+		at := strings.LastIndexByte(authority, '@') + 1
+		a.Host, a.Path = authority, "/"+path
+		if host, port, err := net.SplitHostPort(authority[at:]); err == nil {
+			a.Host, a.Port = authority[:at]+host, port
+		}
+		if strings.Contains(authority[:at], ":") {
+			return a, fmt.Errorf("%q: ssh takes no password here: leave it out", arg)
+		}
+		if a.Path == "/" {
+			a.Path = ""
+		}
+	} else {
+		colon := strings.IndexByte(arg, ':')
+		if at := strings.IndexByte(arg, '['); at >= 0 && at < colon {
+			if colon = at + strings.Index(arg[at:], "]:") + 1; colon == at {
+				return a, fmt.Errorf("%q: %q has no end", arg, "[")
+			}
+		}
+		if slash := strings.IndexByte(arg, '/'); colon <= 0 || slash >= 0 && slash < colon {
+			return a, nil
+		}
+		a.Host, a.Path = arg[:colon], arg[colon+1:]
+	}
+	a.Host = strings.NewReplacer("[", "", "]", "").Replace(a.Host)
+	bad := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+	switch host := a.Host[strings.LastIndexByte(a.Host, '@')+1:]; {
+	case host == "" || strings.HasPrefix(host, "-") || strings.HasPrefix(a.Host, "-") || strings.ContainsFunc(a.Host+a.Port, bad):
+		return a, fmt.Errorf("%q: %q is no host; a file of that name here is ./%s", arg, a.Host, arg)
+	case a.Path == "":
+		return a, fmt.Errorf("%q: no path after the host", arg)
+	}
+	return a, nil
+}
+
+// String returns the address as it was given.
+func (a Address) String() string { return a.Name }
+
+// At returns what to call a host.
+func (a Address) At() string {
+	if a.Host == "" {
+		return "this machine"
+	}
+	return a.Host
+}

@@ -1,0 +1,255 @@
+package ssh
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Client starts programs.
+type Client struct {
+	Command []string // ssh, with arguments of the user's; nil: ssh
+	Program string   // the program's name or path there, as a shell finds it; ~/ is the user's home
+	Here    []string // the program on this machine, for addresses without a host
+	Verb    string   // its only argument
+
+	// Copy has the program of Here[0] copied to a temporary file there, which is removed when it has
+	// ended. Program is then not used.
+	Copy bool
+
+	Stderr func(host, line string) // is called with what is said there; calls do not overlap
+}
+
+// A Child is a program on another host, or here. One goroutine receives.
+type Child struct {
+	Address
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     *io.PipeReader
+	lines   *bufio.Scanner
+	mu      sync.Mutex // guards writes to in
+	said    string     // the last line of stderr
+	stderr  func(host, line string)
+	greeted bool
+	ended   chan struct{}
+	status  error // once ended
+}
+
+// greeting comes before all messages: what a shell says at login comes before that.
+const greeting = "volley: messages follow"
+
+// Bounds of a line, and of how long one who says nothing counts as there.
+const (
+	mostLine = 1 << 20
+	Beat     = 5 * time.Second
+	silence  = 12 * Beat
+)
+
+// options are for every ssh: no terminal and no ports for each of many sessions, and a host that
+// is dead is noticed.
+var options = []string{"-T", "-o", "ClearAllForwardings=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4", "-o", "ConnectTimeout=30"}
+
+// Start starts a program and returns at once: Receive says what is wrong with it.
+func (c *Client) Start(a Address) (*Child, error) {
+	line := append(slices.Clone(c.Here), c.Verb)
+	var program []byte
+	if a.Host != "" {
+		remote := quoteProgram(c.Program) + " " + c.Verb
+		if c.Copy {
+			var err error
+			if program, err = os.ReadFile(c.Here[0]); err != nil {
+				return nil, err
+			}
+			remote = copying(program, c.Verb)
+		}
+		line = slices.Concat(c.Command, options)
+		if c.Command == nil {
+			line = append([]string{"ssh"}, options...)
+		}
+		if a.Port != "" {
+			line = append(line, "-p", a.Port)
+		}
+		line = append(line, "--", a.Host, remote)
+	}
+	r, w := io.Pipe()
+	x := &Child{Address: a, cmd: exec.Command(line[0], line[1:]...), out: r, lines: bufio.NewScanner(r), stderr: c.Stderr, ended: make(chan struct{})}
+	x.lines.Buffer(nil, mostLine)
+	in, err := x.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	x.in = in
+	stderr := &lineWriter{line: func(text string) { x.said = text; c.Stderr(a.At(), text) }}
+	x.cmd.Stdout, x.cmd.Stderr = w, stderr
+	x.cmd.WaitDelay = time.Second // the master of a shared connection keeps stderr open
+	if err := x.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		x.status = x.cmd.Wait()
+		stderr.flush()
+		w.Close()
+		close(x.ended)
+	}()
+	x.mu.Lock()
+	go func() {
+		x.in.Write(program)
+		x.mu.Unlock()
+		x.beat()
+	}()
+	return x, nil
+}
+
+// beat tells the program that this one is there.
+func (x *Child) beat() {
+	for {
+		select {
+		case <-x.ended:
+			return
+		case <-time.After(Beat):
+			x.write([]byte("\n"))
+		}
+	}
+}
+
+func (x *Child) write(line []byte) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, err := x.in.Write(line)
+	return err
+}
+
+// Send sends a message.
+func (x *Child) Send(v any) error {
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = x.write(append(text, '\n'))
+	}
+	if err != nil {
+		return x.failed()
+	}
+	return nil
+}
+
+// Receive receives a message. Its error says how the program ended.
+func (x *Child) Receive(v any) error {
+	for x.lines.Scan() {
+		switch text := x.lines.Bytes(); {
+		case x.greeted:
+			if err := json.Unmarshal(text, v); err != nil {
+				return fmt.Errorf("%s says what volley does not say: %w", x.At(), err)
+			}
+			return nil
+		case string(text) == greeting:
+			x.greeted = true
+		default: // what a shell says at login
+			x.stderr(x.At(), string(text))
+		}
+	}
+	return x.failed()
+}
+
+// failed returns the error of a program that has ended, or says too much.
+func (x *Child) failed() error {
+	if err := x.lines.Err(); err != nil {
+		return fmt.Errorf("%s says what volley does not say: %w", x.At(), err)
+	}
+	x.End(Beat)
+	said := ""
+	if x.said != "" {
+		said = ": " + x.said
+	}
+	exit := new(exec.ExitError)
+	switch errors.As(x.status, &exit); {
+	case exit.ProcessState == nil:
+		return fmt.Errorf("the connection to %s has ended%s", x.At(), said)
+	case exit.ExitCode() == 126, exit.ExitCode() == 127:
+		return &MissingError{fmt.Errorf("cannot start volley at %s%s", x.At(), said)}
+	case exit.ExitCode() == 255 && x.greeted:
+		return fmt.Errorf("volley at %s was killed, or the connection to it has ended%s", x.At(), said)
+	case exit.ExitCode() == 255:
+		return fmt.Errorf("no connection to %s%s", x.At(), said)
+	}
+	return fmt.Errorf("volley at %s ended: %v%s", x.At(), x.status, said)
+}
+
+// A MissingError says that a program cannot be started on a host.
+type MissingError struct{ error }
+
+// End closes the standard input of the program, which ends it, and waits until it has ended. After
+// a time it ends the connection.
+func (x *Child) End(patience time.Duration) {
+	x.Stop()
+	x.out.Close() // what comes yet is not read
+	select {
+	case <-x.ended:
+		return
+	case <-time.After(patience):
+	}
+	x.cmd.Process.Kill()
+	<-x.ended
+}
+
+// Stop closes the standard input of the program and does not wait.
+func (x *Child) Stop() { x.in.Close() }
+
+// quote returns text as one word of a shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// quoteProgram quotes the path of a program, but for a ~/ which begins it.
+func quoteProgram(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return "~/" + quote(rest)
+	}
+	return quote(cmp.Or(path, "volley"))
+}
+
+// copying returns the command that takes a program from standard input, compares its digest, runs it
+// and removes it.
+func copying(program []byte, verb string) string {
+	script := `umask 077; d=$(mktemp -d) || exit 1
+dd iflag=fullblock bs=%d count=1 of="$d/volley" 2>/dev/null
+if echo "%x  $d/volley" | sha256sum -c >/dev/null; then chmod 700 "$d/volley"; "$d/volley" %s; s=$?
+else echo "the copy of volley has not arrived whole" >&2; s=1; fi
+rm -rf "$d"; exit $s`
+	return "exec sh -c " + quote(fmt.Sprintf(script, len(program), sha256.Sum256(program), verb))
+}
+
+// lineWriter calls line for every line that is written to it.
+type lineWriter struct {
+	line func(string)
+	rest []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	for {
+		at := bytes.IndexByte(w.rest, '\n')
+		if at < 0 && len(w.rest) < mostLine {
+			return len(p), nil
+		}
+		if at < 0 {
+			at = len(w.rest) - 1
+		}
+		w.line(strings.TrimRight(string(w.rest[:at]), "\r"))
+		w.rest = w.rest[at+1:]
+	}
+}
+
+// flush gives the line that has no end.
+func (w *lineWriter) flush() {
+	if len(w.rest) > 0 {
+		w.line(string(w.rest))
+	}
+}

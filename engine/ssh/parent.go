@@ -1,0 +1,64 @@
+package ssh
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// A Parent is the program that has started this one by a [Client].
+type Parent struct {
+	lines chan []byte // nil after the last
+	mu    sync.Mutex  // guards writes to out
+	out   io.Writer
+}
+
+// ErrGone says that the program that has started this one has ended, or its connection.
+var ErrGone = errors.New("the connection to where volley was started has ended")
+
+// Greet tells the parent that messages follow. Gone is called once, when the parent has closed this
+// program's standard input, or has said nothing for a minute.
+func Greet(in io.Reader, out io.Writer, gone func()) (*Parent, error) {
+	p := &Parent{lines: make(chan []byte, 4), out: out}
+	once := sync.OnceFunc(gone)
+	late := time.AfterFunc(silence, once)
+	go func() {
+		defer once()
+		defer close(p.lines)
+		lines := bufio.NewScanner(in)
+		lines.Buffer(nil, mostLine)
+		for lines.Scan() {
+			late.Reset(silence)
+			if len(lines.Bytes()) > 0 {
+				p.lines <- append([]byte{}, lines.Bytes()...)
+			}
+		}
+	}()
+	_, err := fmt.Fprintf(out, "%s\n", greeting)
+	return p, err
+}
+
+// Receive receives a message. The error is ErrGone after the last one.
+func (p *Parent) Receive(v any) error {
+	line, ok := <-p.lines
+	if !ok {
+		return ErrGone
+	}
+	return json.Unmarshal(line, v)
+}
+
+// Send sends a message. Goroutines may call it at once.
+func (p *Parent) Send(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err = p.out.Write(append(text, '\n'))
+	return err
+}

@@ -1,0 +1,179 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"volley/executor"
+	"volley/internal/disk"
+)
+
+// A reading is what a rebuild has found of a node that is not lost.
+type reading struct {
+	data      *comparer
+	parity    io.ReaderAt
+	badParity [][]int // by chunk: rows
+}
+
+// rebuildable reports whether nodes are lost, no more than may be, and the others seem to have all they need.
+func (s *session) rebuildable() bool {
+	lost := 0
+	for _, x := range s.states {
+		switch h := x.of(s.current); {
+		case x.Failing != "":
+			return false
+		case x.Lost:
+			lost++
+		case h == nil || len(h.Records) < s.manifest.Copies:
+			return false
+		}
+	}
+	return lost > 0 && lost <= s.manifest.Tolerate && s.gone == nil
+}
+
+// rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes the
+// digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions are as
+// if there was nothing to bring back in rows in which all was right; in the others all that is lost has to come
+// back yet.
+func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*target, rows map[int]bool, traffic *Traffic) ([]*condition, error) {
+	m := s.manifest
+	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {
+		if s.states[n.index].Lost {
+			return s.examine(ctx, n, false, revert, nil)
+		}
+		return new(condition), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	repairs, _, err := s.planRepairs(conditions)
+	if err != nil {
+		return nil, s.alike(ctx, err)
+	}
+	readings, redo := make([]*reading, len(s.nodes)), make([][]int, len(s.nodes))
+	defer func() {
+		for _, x := range readings {
+			if x == nil {
+				continue
+			}
+			x.data.d.close()
+			if f, ok := x.parity.(disk.File); ok {
+				f.Close()
+			}
+		}
+	}()
+	for i, n := range s.nodes {
+		if s.states[n.index].Lost {
+			targets[n.index] = s.newTarget(n, conditions[n.index])
+			continue
+		}
+		x := s.members[n.index]
+		readings[i] = &reading{newComparer(m, newData(n.dir, x.Entries, true), x), nil, make([][]int, m.ParityChunks)}
+		if f, err := n.openParity(s.generation); err == nil {
+			readings[i].parity = f
+		} else {
+			readings[i].parity = unreadable{err}
+		}
+	}
+	if err := s.each(ctx, func(ctx context.Context, _ int, n *node) error {
+		if x := targets[n.index]; x != nil {
+			return x.try(ctx, func() error { return x.prepare(ctx) })
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	here := s.nodes[0].index
+	if err := s.windows(ctx, m, func(ctx context.Context, i int, w *window) error {
+		if readings[i] == nil {
+			return nil
+		}
+		return readings[i].read(ctx, w)
+	}, func(ctx context.Context, windows []*window) error {
+		for _, r := range repairs {
+			b := r.blocks.within(windows[0].first, windows[0].end)
+			if len(b.rows) == 0 {
+				continue
+			}
+			t, err := s.repair(ctx, r.repair, b, func(x symbol) executor.Input {
+				w := windows[x.node-here]
+				if x.parity {
+					return executor.Input{Memory: w.packet(w.parity, x.index, b)}
+				}
+				return executor.Input{Memory: w.packet(w.data, x.index, b)}
+			}, func(x symbol) io.WriterAt {
+				return newBlockWriter(b, func(row int, block []byte) error {
+					to := targets[x.node]
+					return to.try(ctx, func() error {
+						err := to.put(x, row, block)
+						if errors.As(err, new(*WrongError)) { // something that it is made of has rotted
+							redo[x.node-here] = append(redo[x.node-here], row)
+							return nil
+						}
+						return err
+					})
+				})
+			}, nil)
+			if err != nil {
+				return err
+			}
+			traffic.add(t)
+			for _, row := range b.rows {
+				rows[row] = true
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if conditions, err = s.conditions(ctx, func(ctx context.Context, i int, n *node) (*condition, error) {
+		c, err := s.examine(ctx, n, false, revert, readings[i])
+		if err == nil {
+			c.Redo = redo[i]
+		}
+		return c, err
+	}); err != nil {
+		return nil, err
+	}
+	wrong := map[int]bool{} // rows
+	for _, c := range conditions {
+		lists := [][]int{c.Redo}
+		if !c.Lost || c.Failing != "" {
+			lists = slices.Concat(c.Data, c.Parity)
+		}
+		for _, row := range slices.Concat(lists...) {
+			wrong[row] = true
+		}
+	}
+	for _, c := range conditions {
+		if c.Lost && c.Failing == "" {
+			for _, of := range [][][]int{c.Data, c.Parity, c.Touched} {
+				for chunk, rows := range of {
+					of[chunk] = slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return !wrong[row] })
+				}
+			}
+		}
+	}
+	return conditions, nil
+}
+
+// read reads the rows of a window, and compares them with the record.
+func (x *reading) read(ctx context.Context, w *window) error {
+	m := w.m
+	for row := w.first; row < w.end; row++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for chunk := range m.DataChunks {
+			x.data.block(row, chunk, w.block(w.data, row, chunk), true)
+		}
+		for chunk := range m.ParityChunks {
+			if !m.readParity(x.parity, x.data.x, row, chunk, w.block(w.parity, row, chunk)) {
+				x.badParity[chunk] = append(x.badParity[chunk], row)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package group
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// newLong returns a group of 4 nodes of which any 2 may be lost, whose data takes many windows.
+func newLong(t *testing.T, layout string) *world {
+	w := newWorld(4, 2, layout)
+	rng := rand.New(rand.NewPCG(4, 2))
+	for _, dir := range w.dirs {
+		for i := range 4 {
+			w.WriteFile(fmt.Sprint(dir, "/long", i), random(rng, 300_000+rng.IntN(100_000)), 0o600)
+		}
+	}
+	must(t, w.protect())
+	return w
+}
+
+// TestRecoverReadsOnce checks that recover reads what the nodes that are not lost have as often as verify does: once.
+func TestRecoverReadsOnce(t *testing.T) {
+	for _, layout := range []string{Full, Striped} {
+		w := newLong(t, layout)
+		reads := func(run func(p *Process)) map[string]int {
+			count := map[string]int{}
+			for _, c := range w.Calls(run) {
+				data := !strings.Contains(c.Path, metaName) || strings.HasSuffix(c.Path, "/parity.1")
+				if c.Op == "read" && data && !strings.HasPrefix(c.Path, "/n1/") && !strings.HasPrefix(c.Path, "/n2/") {
+					count[c.Path]++
+				}
+			}
+			return count
+		}
+		want := reads(func(p *Process) {
+			_, err := w.verifyBy(p, VerifyOptions{})
+			must(t, err)
+		})
+		w.lose(0, 1, 2)
+		is := reads(func(p *Process) {
+			_, err := w.recoverBy(p, RecoverOptions{})
+			must(t, err)
+		})
+		if len(want) < 10 || !maps.Equal(is, want) {
+			t.Errorf("%s: recover reads %v, and verify %v", layout, is, want)
+		}
+	}
+}
+
+// TestRebuildDamaged has nodes lost, and others damaged in some blocks, which recover finds while it makes new
+// ones of them.
+func TestRebuildDamaged(t *testing.T) {
+	for _, layout := range []string{Full, Striped} {
+		w := newLong(t, layout)
+		was := w.trees()
+		parity := content(w, "/n3/.volley/parity.1")
+		w.lose(0, 1)
+		w.Overwrite("/n3/long0", 1000, []byte("rotten"), true)
+		w.Overwrite("/n3/long3", 200_000, []byte("rotten"), true)
+		w.Overwrite("/n3/.volley/parity.1", 150_000, []byte("rotten"), true)
+		r, err := w.recoverBy(w.Process(), RecoverOptions{})
+		must(t, err)
+		if r.Incomplete() != nil || r.Nodes[1].Status != Lost || r.Nodes[3].Status != Damaged {
+			t.Errorf("%s: %+v", layout, r)
+		}
+		for n := range was {
+			must(t, diff(fmt.Sprintf("%s: node %d", layout, n), was[n], w.tree(n)))
+		}
+		if content(w, "/n3/.volley/parity.1") != parity {
+			t.Errorf("%s: the parity is another", layout)
+		}
+		must(t, w.whole())
+	}
+}
+
+// TestRebuildTooMuch has more damaged in a block than may be: all other files of the lost node come back.
+func TestRebuildTooMuch(t *testing.T) {
+	for _, layout := range []string{Full, Striped} {
+		w := newLong(t, layout)
+		was := content(w, "/n1/long3")
+		w.lose(0, 1)
+		for n := range 4 {
+			if n != 1 {
+				w.Overwrite(fmt.Sprintf("/n%d/long0", n), 1000, slices.Repeat([]byte("rotten"), 200_000/6), true)
+			}
+		}
+		r, err := w.recoverBy(w.Process(), RecoverOptions{})
+		must(t, err)
+		if r.Incomplete() == nil || !strings.Contains(fmt.Sprint(r.Left), "long0: too many nodes are lost, damaged or changed") || strings.Contains(fmt.Sprint(r.Left), "long3") {
+			t.Errorf("%s: %q", layout, r.Left)
+		}
+		if content(w, "/n1/long3") != was {
+			t.Errorf("%s: a file that could come back has not", layout)
+		}
+	}
+}

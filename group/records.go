@@ -1,0 +1,304 @@
+package group
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"slices"
+
+	"volley/executor"
+	"volley/field"
+	"volley/internal/disk"
+)
+
+// A recordFile is a file of a node with its record, or with what it stores of others': parity in
+// base64, or in earlier versions copies.
+type recordFile struct {
+	path    string
+	bytes   int64
+	sha256  string
+	parity  bool     // it is base64
+	symbols []symbol // that lie in it, one after the other, and then zeros
+	chunks  memory   // these
+	comes   bool     // the node lacks it
+}
+
+// recordChunks returns how many chunks the record of a node has, and the parity of records. Records
+// are lost no sooner than the data of which they speak. Striped, one more may be lost than of
+// that: a record that has rotted takes nothing from the nodes that are lost.
+func (m *Manifest) recordChunks() (data, parity int) {
+	switch {
+	case m.Version < codedRecords:
+		return 1, m.Copies - 1
+	case m.Layout == Full:
+		return 1, 1
+	}
+	parity = min(m.Tolerate+1, m.Nodes-1)
+	return m.Nodes - parity, parity
+}
+
+// recordCode returns the code of the records.
+func (m *Manifest) recordCode() (*code, error) {
+	switch _, parity := m.recordChunks(); {
+	case m.Version < codedRecords:
+		return copying(m.Nodes, func(n int) (at []symbol) {
+			for i := range parity {
+				at = append(at, symbol{(n + 1 + i) % m.Nodes, true, i})
+			}
+			return at
+		})
+	case m.Layout == Full:
+		return m.code()
+	default:
+		return newCode(m.Nodes, parity, Striped, Cauchy)
+	}
+}
+
+// copying returns a code of copies: at says where those of what a node has lie.
+func copying(k int, at func(n int) []symbol) (*code, error) {
+	f, err := field.Parse("2^8")
+	c := &code{k: k, data: 1, field: f}
+	for n := range k {
+		c.words = append(c.words, codeword{[]symbol{{n, false, 0}}, at(n), func(_, _ int) field.Element { return field.One }})
+	}
+	return c, err
+}
+
+// recordChunk returns the length of the chunks of records, which is that of the longest.
+func (m *Manifest) recordChunk() int64 {
+	most := int64(1)
+	for _, r := range m.Records {
+		most = max(most, r.Bytes)
+	}
+	data, _ := m.recordChunks()
+	return aligned((most + int64(data) - 1) / int64(data))
+}
+
+// recordFiles returns those of a node, that of its own record first.
+func (m *Manifest) recordFiles(n int) []recordFile {
+	chunks := func(parity bool, count int) (list []symbol) {
+		for i := range count {
+			list = append(list, symbol{n, parity, i})
+		}
+		return list
+	}
+	of := func(n int, symbols []symbol) recordFile {
+		return recordFile{path: recordPath(m.Generation, n), bytes: m.Records[n].Bytes, sha256: m.Records[n].SHA256, symbols: symbols}
+	}
+	data, parity := m.recordChunks()
+	list := []recordFile{of(n, chunks(false, data))}
+	if m.Version >= codedRecords {
+		bytes := base64.StdEncoding.EncodedLen(parity * int(m.recordChunk()))
+		return append(list, recordFile{path: recordsPath(m.Generation), bytes: int64(bytes), sha256: m.Records[n].Parity, parity: true, symbols: chunks(true, parity)})
+	}
+	for i, x := range chunks(true, parity) {
+		list = append(list, of((n-1-i+m.Nodes)%m.Nodes, []symbol{x}))
+	}
+	return list
+}
+
+// memory takes chunks.
+type memory []byte
+
+func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p), nil }
+
+// read reads the chunks.
+func (f *recordFile) read(dir disk.Dir) error {
+	text, err := disk.ReadText(dir, f.path, f.bytes)
+	if err == nil && f.parity {
+		text, err = base64.StdEncoding.AppendDecode(nil, text)
+	}
+	copy(f.chunks, text)
+	return err
+}
+
+// text returns the content of the file.
+func (f *recordFile) text() []byte {
+	if f.parity {
+		return base64.StdEncoding.AppendEncode(nil, f.chunks)
+	}
+	return f.chunks[:f.bytes]
+}
+
+// padded returns a text with zeros up to a length.
+func padded(text []byte, length int64) memory {
+	return append(text, make([]byte, length-int64(len(text)))...)
+}
+
+// fewBytes is the length of packets from which on few bytes are worth more than few messages.
+const fewBytes = 1 << 20
+
+// oneBlock is all of chunks of that length.
+func oneBlock(bytes int64) blocks {
+	return blocks{&Manifest{ChunkBytes: bytes, BlockBytes: bytes}, []int{0}}
+}
+
+// bring runs a repair of symbols which, at the nodes here, have their places in memory.
+func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[symbol]memory) error {
+	if len(r.problem.Codewords) == 0 {
+		return nil
+	}
+	_, err := s.repair(ctx, r, oneBlock(bytes), func(x symbol) executor.Input { return executor.Input{Memory: places[x]} },
+		func(x symbol) io.WriterAt { return places[x] }, nil)
+	return err
+}
+
+// fetch gets the manifest in force, and the records of the nodes here.
+func (s *session) fetch(ctx context.Context) error {
+	has := func(x *state) bool { return x.of(s.current) != nil }
+	for _, n := range s.nodes {
+		if l := n.held[s.generation]; s.manifest == nil && has(s.states[n.index]) {
+			s.manifest, s.text = l.manifest, l.text
+		}
+	}
+	from := slices.IndexFunc(s.states, has)
+	length := s.states[from].of(s.current).Bytes
+	if length < 1 || length > mostManifest {
+		return fmt.Errorf("%s says that its manifest has %d bytes: want 1 to %d", s.name(from), length, mostManifest)
+	}
+	var lacking []symbol // the first node of each rank at which no node has it
+	for r := range s.t.Size() {
+		if first, end := executor.Hosted(s.k, r, s.t.Size()); !slices.ContainsFunc(s.states[first:end], has) {
+			lacking = append(lacking, symbol{first, true, 0})
+		}
+	}
+	c, err := copying(s.k, func(n int) []symbol {
+		if n == from {
+			return lacking
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r, _, err := c.repairing(setOf(lacking), setOf(lacking))
+	if err != nil {
+		return err
+	}
+	text := padded(slices.Clone(s.text), aligned(length))
+	if err := s.bring(ctx, r, aligned(length), map[symbol]memory{{from, false, 0}: text, {s.nodes[0].index, true, 0}: text}); err != nil {
+		return err
+	}
+	if s.manifest == nil {
+		s.text = text[:length]
+		if disk.Sum(s.text) != s.root || len(s.Key) > 0 && !s.adopt && !madeWith(s.Key, s.text) {
+			return fmt.Errorf("another manifest than that of generation %d arrived", s.generation)
+		}
+		if s.manifest, err = DecodeManifest(s.text); err != nil {
+			return err
+		}
+	}
+	return s.fetchRecords(ctx)
+}
+
+// fetchRecords reads the records of the nodes here. What these lack of record files comes back in
+// memory: recover writes it.
+func (s *session) fetchRecords(ctx context.Context) error {
+	m := s.manifest
+	c, err := m.recordCode()
+	if err != nil {
+		return err
+	}
+	has := func(n, file int) bool {
+		h := s.states[n].of(s.current)
+		return h != nil && slices.Contains(h.Records, file)
+	}
+	bad := map[symbol]bool{}
+	for n := range s.k {
+		for i, f := range m.recordFiles(n) {
+			for _, x := range f.symbols {
+				if !has(n, i) {
+					bad[x] = true
+				}
+			}
+		}
+	}
+	r, lost, err := c.repairing(bad, bad)
+	if err != nil {
+		return err
+	}
+	for _, x := range lost {
+		if !x.parity && !slices.Contains(s.gone, x.node) {
+			s.gone = append(s.gone, x.node)
+		}
+	}
+	slices.Sort(s.gone)
+	chunk := m.recordChunk()
+	var files []recordFile // of the nodes here that are read or come back
+	places := map[symbol]memory{}
+	for _, n := range s.nodes {
+		for i, f := range m.recordFiles(n.index) {
+			there := has(n.index, i)
+			if there && i > 0 && len(bad) == 0 || slices.ContainsFunc(f.symbols, func(x symbol) bool { return slices.Contains(lost, x) }) {
+				continue
+			}
+			f.chunks = make(memory, int64(len(f.symbols))*chunk)
+			if f.comes = !there; there {
+				if err := f.read(n.dir); err != nil {
+					return err
+				}
+			}
+			for at, x := range f.symbols {
+				places[x] = f.chunks[int64(at)*chunk:][:chunk]
+			}
+			files = append(files, f)
+		}
+	}
+	if err := s.bring(ctx, r, chunk, places); err != nil {
+		return err
+	}
+	s.members, s.records = map[int]*Member{}, map[int]map[string][]byte{}
+	for _, f := range files {
+		n, text := f.symbols[0].node, f.text()
+		if disk.Sum(text) != f.sha256 {
+			return fmt.Errorf("%s of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", f.path, s.name(n))
+		}
+		if f.comes {
+			if s.records[n] == nil {
+				s.records[n] = map[string][]byte{}
+			}
+			s.records[n][f.path] = text
+		}
+		if !f.symbols[0].parity {
+			if s.members[n], err = m.decodeMember(text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// codeRecords makes the parity of the records of the nodes here, as it is stored.
+func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]byte, error) {
+	c, err := m.recordCode()
+	if err != nil {
+		return nil, err
+	}
+	chunk, first := m.recordChunk(), s.nodes[0].index
+	var data []memory
+	var parity []recordFile
+	for i, n := range s.nodes {
+		f := m.recordFiles(n.index)[1]
+		f.chunks = make(memory, int64(c.parity)*chunk)
+		data, parity = append(data, padded(slices.Clone(records[i]), int64(c.data)*chunk)), append(parity, f)
+	}
+	check, err := s.newCheck(ctx, c, chunk)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.making(&s.Options, max(chunk, fewBytes)) // the plan that sends least
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.repair(ctx, r, oneBlock(chunk), func(x symbol) executor.Input {
+		return executor.Input{Memory: data[x.node-first][int64(x.index)*chunk:][:chunk]}
+	}, func(x symbol) io.WriterAt { return parity[x.node-first].chunks[int64(x.index)*chunk:] }, check); err != nil {
+		return nil, err
+	}
+	var texts [][]byte
+	for _, f := range parity {
+		texts = append(texts, f.text())
+	}
+	return texts, check.verify(ctx, s)
+}

@@ -1,0 +1,107 @@
+package group
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"volley/transport"
+)
+
+// A window is some rows of a node, in memory.
+type window struct {
+	m            *Manifest
+	first, end   int
+	data, parity []byte // chunk by chunk
+	changed      []int  // rows that protect has to code: they are not as they were, or have lost their parity
+}
+
+// span returns how many bytes of a chunk the window has.
+func (w *window) span() int64 {
+	offset, n := w.m.block(w.end - 1)
+	return offset + n - int64(w.first)*w.m.BlockBytes
+}
+
+// block returns the block of a row and chunk of data or parity.
+func (w *window) block(of []byte, row, chunk int) []byte {
+	_, n := w.m.block(row)
+	return of[int64(chunk)*w.span()+int64(row-w.first)*w.m.BlockBytes:][:n]
+}
+
+// packet returns the blocks of a chunk in some of the rows, one after the other.
+func (w *window) packet(of []byte, chunk int, b blocks) []byte {
+	first, last := b.rows[0], b.rows[len(b.rows)-1]
+	if last-first+1 == len(b.rows) { // they lie so
+		return of[int64(chunk)*w.span()+int64(first-w.first)*w.m.BlockBytes:][:b.bytes()]
+	}
+	var packet []byte
+	for _, row := range b.rows {
+		packet = append(packet, w.block(of, row, chunk)...)
+	}
+	return packet
+}
+
+// mostWindow is how many bytes of data and parity a window of all nodes in a process has, unless a row is longer:
+// two of them stay in a cache while they are hashed, coded and checked. Between machines, wireWindow, it is the bytes
+// of some hundred latencies: links are idle between windows.
+const (
+	mostWindow = 4 << 20
+	wireWindow = 16 << 20
+)
+
+// windows reads the nodes here, window by window, and uses what was read while the next window is read. All ranks have
+// the same windows.
+func (s *session) windows(ctx context.Context, m *Manifest, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
+	hosted := (s.k + s.t.Size() - 1) / s.t.Size()
+	most := int64(mostWindow / hosted)
+	if s.t.Size() > 1 && transport.Overlaps(s.t) {
+		most = int64(wireWindow / hosted)
+	}
+	most = min(most, s.Memory/4)
+	rows := int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
+	var sets [2][]*window
+	for i := range sets {
+		for range s.nodes {
+			sets[i] = append(sets[i], &window{m: m})
+		}
+	}
+	var reading sync.WaitGroup
+	ctx, cancel := context.WithCancel(ctx) // what is read ahead ends before the run does
+	defer reading.Wait()
+	defer cancel()
+	begin := func(number int) <-chan error {
+		done := make(chan error, 1)
+		first := number * rows
+		if first >= m.rows() {
+			return done
+		}
+		reading.Go(func() {
+			done <- s.here(func(i int, _ *node) error {
+				w := sets[number%2][i]
+				w.first, w.end = first, min(first+rows, m.rows())
+				data, parity := int(w.span())*m.DataChunks, int(w.span())*m.ParityChunks
+				w.data, w.parity = slices.Grow(w.data[:0], data)[:data], slices.Grow(w.parity[:0], parity)[:parity]
+				return read(ctx, i, w)
+			})
+		})
+		return done
+	}
+	done := begin(0)
+	for number := 0; number*rows < m.rows(); number++ {
+		if err := s.steady(ctx, func(ctx context.Context) error {
+			select {
+			case err := <-done:
+				return err
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}); err != nil {
+			return err
+		}
+		done = begin(number + 1)
+		if err := use(ctx, sets[number%2]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

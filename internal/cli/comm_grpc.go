@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"volley/engine"
+)
+
+// usualPorts are those of ranks that no launcher gathers, so that a firewall can let them through.
+const usualPorts = "7000-7063"
+
+// rankFlags is the flags that make this process a rank of --comm grpc.
+type rankFlags struct {
+	Rank, Size int
+	Meet       string
+	Secret     string // a file
+	Bind       string
+	Advertise  string
+	Ports      string
+
+	Certificate, Key, Authority string
+}
+
+func (o *rankFlags) add(f *pflag.FlagSet) {
+	f.IntVar(&o.Rank, "rank", -1, "`R`, the rank of this process, from 0")
+	f.IntVar(&o.Size, "size", 0, "`K`, the number of processes of the run")
+	f.StringVar(&o.Meet, "meet", "", "`HOST:PORT` at which rank 0 listens and all meet")
+	f.StringVar(&o.Secret, "secret", "", "`FILE` with the secret of the run: 64 hexadecimal digits, as openssl rand -hex 32 prints; - is standard input, fd:N a descriptor (default: "+engine.SecretVariable+")")
+	f.StringVar(&o.Bind, "bind", "", "`HOST` to listen at (default: all interfaces, or loopback where --meet is)")
+	f.StringVar(&o.Advertise, "advertise", "", "`HOST` or HOST:PORT at which others reach this process (default: that of the route to --meet)")
+	f.StringVar(&o.Ports, "port", usualPorts, "`PORTS` to listen at")
+	f.StringVar(&o.Certificate, "tls-cert", "", "`FILE` with this process's certificate, instead of a secret")
+	f.StringVar(&o.Key, "tls-key", "", "`FILE` with its key")
+	f.StringVar(&o.Authority, "tls-ca", "", "`FILE` with the authority of all certificates: who has one of it may take part")
+	for _, name := range []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"} {
+		f.Lookup(name).Annotations = map[string][]string{groupKey: {rankGroup}}
+	}
+}
+
+// launchers are the variables in which a launcher of processes tells each of them how many
+// there are in the step it is of. Others tell what a whole allocation has.
+var launchers = []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}
+
+// engine returns the comm that the flags and the variables of launchers call for.
+func (o *joining) engine() (string, error) {
+	if o.ranks.Meet != "" || o.ranks.Rank >= 0 || o.ranks.Size > 0 {
+		return "grpc", nil
+	}
+	several := map[string]bool{} // the launchers that have started several processes
+	for _, name := range launchers {
+		n, err := strconv.Atoi(os.Getenv(name))
+		several[name] = err == nil && n > 1
+	}
+	say := func(name, ways string) error {
+		return usagef("this is one of several processes that would do the same (%s=%s): %s; --comm local lets each run by itself", name, os.Getenv(name), ways)
+	}
+	const slurm = "SLURM_STEP_NUM_TASKS"
+	switch why := missing["mpi"]; {
+	case several[launchers[0]] && why == "", several[launchers[1]] && !several[slurm] && why == "":
+		return "mpi", nil
+	case several[launchers[0]]:
+		return "", say(launchers[0], "--comm mpi would make them one run, but "+why)
+	case several[launchers[1]] && !several[slurm]:
+		return "", say(launchers[1], "--comm mpi would make them one run, but "+why)
+	case several[launchers[1]] && why == "":
+		return "", say(slurm, "--comm mpi makes them one run by MPI, and --comm grpc without it")
+	case several[slurm] && o.ranks.Secret == "" && os.Getenv(engine.SecretVariable) == "" && o.ranks.Certificate == "":
+		return "", say(slurm, "with a secret they are one run: --secret FILE, or "+engine.SecretVariable)
+	case several[slurm]:
+		return "grpc", nil
+	}
+	if _, pod := engine.Pod(os.Getenv); pod {
+		return "", say("JOB_COMPLETION_INDEX", "--meet HOST:PORT and --size K make the pods of the Job one run")
+	}
+	return "local", nil
+}
+
+// run returns the place of this process: flags count before what launchers say.
+func (o *rankFlags) run() (run engine.Run, err error) {
+	ports, err := engine.ParsePorts(o.Ports)
+	if err != nil {
+		return run, usagef("--port: %w", err)
+	}
+	run, slurm, err := engine.Slurm(os.Getenv, cmp.Or(ports, engine.Ports{First: 7000, Last: 7063}))
+	if err != nil {
+		return run, err
+	}
+	rank, pod := engine.Pod(os.Getenv)
+	switch {
+	case o.Rank >= 0:
+		run.Rank = o.Rank
+	case slurm:
+	case pod:
+		run.Rank = rank
+	default:
+		return run, usagef("--comm grpc: no rank: start the processes with srun, or give each --rank, --size and --meet")
+	}
+	run.Size, run.Meet = cmp.Or(o.Size, run.Size), cmp.Or(o.Meet, run.Meet)
+	if run.Meet == "" || run.Size == 0 {
+		return run, usagef("--comm grpc: rank %d does not know how many ranks there are or where they meet: --size and --meet say it", run.Rank)
+	}
+	run.Ports, run.Bind, run.Advertise = ports, o.Bind, o.Advertise
+	run.Certificate, run.Key, run.Authority = o.Certificate, o.Key, o.Authority
+	if run.Certificate+run.Key+run.Authority == "" {
+		if run.Secret, err = engine.ReadSecret(o.Secret); err != nil {
+			return run, usage(err)
+		}
+	}
+	return run, nil
+}
+
+// joinGRPC makes this process a rank of a run.
+func joinGRPC(ctx context.Context, o *joining) (*party, error) {
+	run, err := o.ranks.run()
+	if err != nil {
+		return nil, err
+	}
+	place, err := engine.Listen(run)
+	if err != nil {
+		return nil, err
+	}
+	e, err := place.Join(ctx, nil, o.timeout)
+	if err != nil {
+		return nil, errors.Join(err, place.Close())
+	}
+	return &party{Transport: e, part: func(mine ending, say func(string)) int {
+		defer place.Close()
+		defer e.Close()
+		return partGRPC(place, e.Rank(), mine, say)
+	}}, nil
+}
+
+// partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
+func partGRPC(place *engine.Place, rank int, mine ending, say func(string)) int {
+	records, err := place.Gather(context.Background(), "end", record(mine), endingTime)
+	all := make([]*ending, len(records))
+	for r, text := range records {
+		if text != nil && json.Unmarshal(text, &all[r]) != nil {
+			all[r] = nil
+		}
+	}
+	switch {
+	case rank == 0 && len(sayings(all)) > 0:
+		for _, line := range sayings(all) {
+			say(line)
+		}
+	case len(records) == 0 && mine.Text != "": // rank 0 cannot
+		say(fmt.Sprintf("rank %d: %s", rank, mine.Text))
+	case len(records) == 0, rank == 0 && err != nil:
+		say(fmt.Sprintf("rank %d does not hear how others ended: %v", rank, err))
+	}
+	if err != nil {
+		return max(mine.Code, worst(all), exitFailed)
+	}
+	return worst(all)
+}
+
+// joinAnyhow joins the others by arguments that may be wrong otherwise, to tell them so.
+func (s *session) joinAnyhow(args []string) {
+	var o joining
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	o.add(f, "")
+	f.Parse(args) // as far as that goes
+	o.enter(context.Background(), s)
+}

@@ -1,0 +1,480 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley"
+	"volley/engine"
+	"volley/engine/ssh"
+	"volley/group"
+	"volley/internal/printable"
+)
+
+// hostWord stands for each host in a path that all hosts have.
+const hostWord = "{host}"
+
+// launchable has a verb start its ranks by ssh where arguments are host:path.
+func launchable(cmd *cobra.Command) {
+	f := cmd.Flags()
+	end := flagGroup(cmd, "Run")
+	command := f.String("ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
+	program := f.String("remote-path", "volley", "`FILE` of volley on these hosts")
+	copied := f.Bool("copy-binary", false, "copy this volley to these hosts for the run")
+	end()
+	here := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		at, err := addresses(args)
+		switch output := cmd.Flags().Lookup("output"); {
+		case err != nil:
+			return err
+		case at == nil && output != nil && strings.HasPrefix(output.Value.String(), hostWord+":"):
+			return usagef("-o %s: name the packets as HOST:FILE", output.Value)
+		case at == nil:
+			return here(cmd, args)
+		}
+		for _, name := range []string{"comm", "rank", "size", "meet", "secret", "advertise"} {
+			if cmd.Flags().Changed(name) {
+				return usagef("--%s: %s is reached by ssh, which settles that: leave the flag out", name, at[0])
+			}
+		}
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+		l.Client = ssh.Client{Command: strings.Fields(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Stderr: l.say}
+		if len(l.Command) == 0 {
+			return usagef("--ssh: no command")
+		}
+		if err := cmp.Or(l.deal(cmd, at), l.agree(cmd)); err != nil {
+			return err
+		}
+		return l.run(cmd)
+	}
+}
+
+// addresses returns what arguments name on hosts, or nil where they are all here.
+func addresses(args []string) (list []ssh.Address, err error) {
+	remote := false
+	for _, arg := range args {
+		a, err := ssh.Parse(arg)
+		if err != nil {
+			return nil, usage(err)
+		}
+		if a.Host != "" && !strings.HasPrefix(arg, "ssh://") {
+			if _, err := os.Lstat(arg); err == nil {
+				return nil, usagef("%s is a file here, and may be %s at host %s: write ./%s or ssh://%s/…", arg, a.Path, a.Host, arg, a.Host)
+			}
+		}
+		list, remote = append(list, a), remote || a.Host != ""
+	}
+	if !remote {
+		return nil, nil
+	}
+	return list, nil
+}
+
+// A launch is a run whose ranks this process starts at hosts.
+type launch struct {
+	ssh.Client
+	stdout, stderr io.Writer
+	group          bool         // each rank has one node of a group
+	missing        bool         // it goes on where nodes cannot be reached
+	to             *ssh.Address // where files of lost nodes come; nil: where they were
+	terms          engine.Run   // what all ranks have in common
+	ranks          []*far
+
+	mu      sync.Mutex // guards what follows, and stderr
+	stopped bool
+	cause   error // that the launch found first
+}
+
+// A far is a rank as the launch sees it.
+type far struct {
+	ssh.Address
+	*ssh.Child
+	start
+	hello
+	address string
+	ending  *ending
+}
+
+// A start is what a rank is told first.
+type start struct {
+	Args   []string
+	Dir    string // of the node, "" where there is none
+	Name   string // what the user calls it
+	Absent string // why the node cannot be reached
+}
+
+// A hello is what a rank answers.
+type hello struct {
+	Version string
+	Node    group.Identity
+	Empty   bool   // its directory
+	Address string // by which ssh has reached the host; "": not by ssh
+}
+
+// said is any message of a rank.
+type said struct {
+	Hello  *hello
+	Listen string
+	Out    []byte
+	End    *ending
+}
+
+// deal deals the arguments out to ranks: a node of a group each, and packets by their hosts.
+func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
+	output := cmd.Flags().Lookup("output")
+	l.group = output == nil
+	var to ssh.Address
+	if !l.group {
+		var err error
+		if to, err = ssh.Parse(output.Value.String()); output.Changed && (err != nil || to.Host != hostWord) {
+			return usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, hostWord)
+		}
+	}
+	args := forwarded(cmd)
+	l.missing = cmd.Name() == "status"
+	if f := cmd.Flags().Lookup("to"); f != nil && f.Changed {
+		a, err := ssh.Parse(f.Value.String())
+		if err != nil || a.Host == hostWord {
+			return usagef("--to %s: want a directory here, or HOST:DIR", f.Value)
+		}
+		l.missing, l.to = true, &a
+		args = append(args, "--to="+a.Path)
+	}
+	for _, a := range at {
+		same := func(x *far) bool { return x.Host == a.Host && x.Port == a.Port }
+		if a.Host == hostWord || !l.group && slices.ContainsFunc(l.ranks, same) {
+			continue
+		}
+		x := &far{Address: a, start: start{Args: slices.Clone(args)}}
+		if l.group {
+			x.Args, x.Dir, x.start.Name = append(x.Args, "--", a.Path), a.Path, a.Name
+		} else {
+			if output.Changed {
+				x.Args = append(x.Args, "--output="+to.Path)
+			}
+			x.Args = append(x.Args, "--")
+			for _, b := range at {
+				if b.Host == hostWord || same(&far{Address: b}) {
+					x.Args = append(x.Args, b.Path)
+				}
+			}
+		}
+		l.ranks = append(l.ranks, x)
+	}
+	if len(l.ranks) == 0 || l.group && len(l.ranks) < len(at) {
+		return usagef("%s: name the hosts", hostWord)
+	}
+	return nil
+}
+
+// agree settles how the ranks listen, and who may connect.
+func (l *launch) agree(cmd *cobra.Command) (err error) {
+	value := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+	l.terms = engine.Run{Bind: value("bind"), Certificate: value("tls-cert"), Key: value("tls-key"), Authority: value("tls-ca")}
+	if l.terms.Certificate+l.terms.Key+l.terms.Authority == "" {
+		l.terms.Secret = engine.NewSecret()
+	}
+	if cmd.Flags().Changed("port") {
+		if l.terms.Ports, err = engine.ParsePorts(value("port")); err != nil {
+			return usagef("--port: %w", err)
+		}
+	}
+	return nil
+}
+
+// forwarded returns the verb and its flags as the ranks get them.
+func forwarded(cmd *cobra.Command) []string {
+	args := []string{cmd.Name()}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch list, many := f.Value.(pflag.SliceValue); {
+		case slices.Contains([]string{"ssh", "remote-path", "copy-binary", "output", "to"}, f.Name), slices.Equal(f.Annotations[groupKey], []string{rankGroup}):
+		case many:
+			for _, value := range list.GetSlice() {
+				args = append(args, "--"+f.Name+"="+value)
+			}
+		default:
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	return args
+}
+
+// run starts the ranks, has them meet, and waits for their ends.
+func (l *launch) run(cmd *cobra.Command) error {
+	defer context.AfterFunc(cmd.Context(), l.stop)()
+	defer func() {
+		l.stop()
+		l.each(func(x *far) error {
+			if x.Child != nil {
+				x.Child.End(endTime)
+			}
+			return nil
+		})
+	}()
+	logins := map[string]*sync.Mutex{}
+	for _, x := range l.ranks {
+		logins[x.Host] = new(sync.Mutex)
+	}
+	l.each(func(x *far) error {
+		logins[x.Host].Lock() // an sshd refuses many at once
+		defer logins[x.Host].Unlock()
+		err := l.greet(x)
+		if err != nil && l.missing && cmd.Context().Err() == nil {
+			x.Absent, err = err.Error(), nil
+		}
+		return err
+	})
+	if l.missing && !l.over() {
+		if err := l.standIn(); err != nil {
+			return err
+		}
+	}
+	if l.over() {
+		return l.verdict(cmd.Context())
+	}
+	if l.group {
+		var ids []group.Identity
+		for _, x := range l.ranks {
+			ids = append(ids, x.Node)
+		}
+		var ranks []*far
+		for _, i := range group.Order(ids) {
+			ranks = append(ranks, l.ranks[i])
+		}
+		l.mu.Lock()
+		l.ranks = ranks
+		l.mu.Unlock()
+	}
+	here, table := l.route(), []string(nil)
+	l.eachRank(func(rank int, x *far) error {
+		run := l.terms
+		run.Rank, run.Size, run.Advertise = rank, len(l.ranks), x.hello.Address
+		if ip := net.ParseIP(x.hello.Address); ip == nil || ip.IsLoopback() {
+			run.Advertise = here
+		}
+		run.Bind = cmp.Or(run.Bind, run.Advertise)
+		if err := x.Child.Send(run); err != nil {
+			return err
+		}
+		m, err := l.next(x)
+		x.address = m.Listen
+		return err
+	})
+	for _, x := range l.ranks {
+		table = append(table, x.address)
+	}
+	if !l.over() {
+		l.each(func(x *far) error { return x.Child.Send(table) })
+		l.each(func(x *far) error {
+			if _, err := l.next(x); !errors.Is(err, errEnd) {
+				return cmp.Or(err, errors.New("a message that does not belong here"))
+			}
+			return nil
+		})
+	}
+	return l.verdict(cmd.Context())
+}
+
+// standIn starts ranks for the nodes that cannot be reached, where the files of lost nodes are to come,
+// or else at a host that is reached. Empty directories are lost nodes, too.
+func (l *launch) standIn() error {
+	at := l.to
+	if at == nil {
+		i := slices.IndexFunc(l.ranks, func(x *far) bool { return x.Absent == "" })
+		if i < 0 {
+			return errors.New(l.ranks[0].Absent)
+		}
+		at = &l.ranks[i].Address
+	}
+	l.each(func(x *far) error {
+		if l.to != nil && x.hello.Empty {
+			x.Absent = "it is empty"
+		}
+		if x.Absent == "" {
+			return nil
+		}
+		if x.Child != nil {
+			x.Child.End(endTime)
+		}
+		x.Address, x.Dir = *at, ""
+		return l.greet(x)
+	})
+	return nil
+}
+
+// route returns the address by which other hosts reach this machine, where there are any.
+func (l *launch) route() string {
+	for _, x := range l.ranks {
+		if ip := net.ParseIP(x.hello.Address); ip != nil && !ip.IsLoopback() {
+			if c, err := net.Dial("udp", net.JoinHostPort(x.hello.Address, "1")); err == nil { // sends nothing
+				defer c.Close()
+				return c.LocalAddr().(*net.UDPAddr).IP.String()
+			}
+		}
+	}
+	return "127.0.0.1"
+}
+
+// greet starts a rank, which says who it is.
+func (l *launch) greet(x *far) (err error) {
+	l.mu.Lock()
+	if !l.stopped {
+		x.Child, err = l.Start(x.Address)
+	}
+	l.mu.Unlock()
+	if err != nil || x.Child == nil {
+		return err
+	}
+	if err = x.Child.Send(x.start); err != nil {
+		return err
+	}
+	m, err := l.next(x)
+	if err != nil {
+		if errors.As(err, new(*ssh.MissingError)) {
+			err = fmt.Errorf("%w; --remote-path says where volley is there, --copy-binary copies this one", err)
+		}
+		return err
+	}
+	if m.Hello == nil || m.Hello.Version != volley.Version {
+		return fmt.Errorf("volley at %s is not version %s, which runs here: install it there, or --copy-binary", x.At(), volley.Version)
+	}
+	x.hello = *m.Hello
+	return nil
+}
+
+// errEnd says that a rank has said how it ended.
+var errEnd = errors.New("the rank has ended")
+
+// next returns the next message of a rank which is not output.
+func (l *launch) next(x *far) (m said, err error) {
+	for {
+		m = said{}
+		if err := x.Child.Receive(&m); err != nil {
+			return m, err
+		}
+		switch {
+		case m.End != nil:
+			x.ending = m.End
+			return m, errEnd
+		case m.Out == nil:
+			return m, nil
+		}
+		l.mu.Lock()
+		_, err := printable.Fprintf(l.stdout, "%s", printable.Lines(string(m.Out)))
+		l.mu.Unlock()
+		if err != nil {
+			return m, err
+		}
+	}
+}
+
+// each calls f for all ranks at once. The first error is the cause for all to stop.
+func (l *launch) each(f func(x *far) error) { l.eachRank(func(_ int, x *far) error { return f(x) }) }
+
+func (l *launch) eachRank(f func(rank int, x *far) error) {
+	var wg sync.WaitGroup
+	for rank, x := range l.ranks {
+		wg.Go(func() {
+			if err := f(rank, x); err != nil {
+				l.mu.Lock()
+				if !l.stopped && !errors.Is(err, errEnd) {
+					l.cause = err
+				}
+				l.mu.Unlock()
+				l.stop()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// over reports whether the ranks have to end.
+func (l *launch) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stopped
+}
+
+// stop ends all ranks, and does not wait.
+func (l *launch) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+	for _, x := range l.ranks {
+		if x.Child != nil {
+			x.Child.Stop()
+		}
+	}
+}
+
+// verdict says how the ranks ended, and returns the error of all.
+func (l *launch) verdict(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if l.cause != nil {
+		return l.cause
+	}
+	all := make([]*ending, len(l.ranks))
+	for rank, x := range l.ranks {
+		all[rank] = x.ending
+	}
+	code := worst(all)
+	if code == exitOK {
+		return nil
+	}
+	for _, text := range sayings(all) {
+		printable.Fprintf(l.stderr, "volley: %s\n", l.named(text))
+	}
+	return codeError(code)
+}
+
+// A codeError is an exit code about which all has been said.
+type codeError int
+
+func (codeError) Error() string { return "" }
+
+// ExitCode returns the code.
+func (e codeError) ExitCode() int { return int(e) }
+
+var rankNumber = regexp.MustCompile(`\b(?:[Rr]ank|process) (\d+)\b`)
+
+// named adds to the numbers of ranks which hosts they are.
+func (l *launch) named(text string) string {
+	return rankNumber.ReplaceAllStringFunc(text, func(match string) string {
+		rank, err := strconv.Atoi(rankNumber.FindStringSubmatch(match)[1])
+		if err != nil || rank >= len(l.ranks) {
+			return match
+		}
+		return fmt.Sprintf("%s (%s)", match, l.ranks[rank].At())
+	})
+}
+
+// say prints what a host has on its stderr.
+func (l *launch) say(host, line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	printable.Fprintf(l.stderr, "%s: %s\n", host, line)
+}
+
+// endTime is how long a rank may take from the end of its run to that of its process.
+const endTime = 15 * time.Second

@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var hosts = flag.Bool("hosts", false, "run TestLaunchHosts: it needs root, openssh-server, and bench/network/lab to itself")
+
+// A lab is hosts in network namespaces, of which the last one runs the launches.
+type lab struct {
+	script, volley, mark string
+	flags                []string
+	sshd                 []*exec.Cmd
+}
+
+const labHosts = 4
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	script, err := filepath.Abs("../../bench/network/lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := os.MkdirTemp("/tmp", "hosts") // where sshd lets everybody in the way be
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	l := &lab{script: script, volley: filepath.Join(base, "volley")}
+	do := func(name string, args ...string) {
+		t.Helper()
+		if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s %s: %v: %s", name, args, err, out)
+		}
+	}
+	do("go", "build", "-o", l.volley, "../../cmd/volley")
+	for _, key := range []string{"host", "user"} {
+		do("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(base, key))
+	}
+	do("mkdir", "-p", "/run/sshd")
+	do(script, "up", fmt.Sprint(labHosts+1), "200mbit", "1ms")
+	t.Cleanup(func() { do(script, "down") })
+	for k := range labHosts {
+		c := exec.Command(script, "exec", fmt.Sprint(k), "/usr/sbin/sshd", "-D", "-f", "/dev/null", "-h", filepath.Join(base, "host"),
+			"-o", "AuthorizedKeysFile="+filepath.Join(base, "user.pub"), "-o", "StrictModes=no", "-o", "UsePAM=no", "-o", "PidFile=none")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+		l.sshd = append(l.sshd, c)
+	}
+	ssh := fmt.Sprintf("ssh -F none -i %s -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=%s",
+		filepath.Join(base, "user"), filepath.Join(base, "known"))
+	l.flags = []string{"--ssh", ssh, "--remote-path", l.volley}
+	return l
+}
+
+// command returns a launch, each directory at the host of its number.
+func (l *lab) command(t *testing.T, verb []string, dirs ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	args := append([]string{"exec", fmt.Sprint(labHosts), l.volley, verb[0]}, append(l.flags, verb[1:]...)...)
+	return exec.CommandContext(ctx, l.script, append(args, dirs...)...)
+}
+
+func (l *lab) run(t *testing.T, verb []string, dirs ...string) result {
+	t.Helper()
+	c := l.command(t, verb, dirs...)
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	if err := c.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
+	l.ended(t)
+	return result{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// ranks returns the ranks that run at any host.
+func (l *lab) ranks() (ids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range all {
+		line, err := os.ReadFile(name)
+		if err == nil && strings.HasSuffix(string(line), "volley\x00"+rankVerb+"\x00") {
+			var pid int
+			fmt.Sscanf(name, "/proc/%d/", &pid)
+			ids = append(ids, pid)
+		}
+	}
+	return ids
+}
+
+func (l *lab) ended(t *testing.T) {
+	t.Helper()
+	for begun := time.Now(); len(l.ranks()) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > 90*time.Second {
+			t.Fatalf("ranks %v are left", l.ranks())
+		}
+	}
+}
+
+// TestLaunchHosts protects hosts of a network by sshd, kills ranks, launches, sshd and links meanwhile,
+// loses a host, and replaces it in another order.
+func TestLaunchHosts(t *testing.T) {
+	if !*hosts {
+		t.Skip("without -hosts")
+	}
+	l := newLab(t)
+	dirs := writeNodes(t, labHosts+1, 6_000_000)
+	spare, dirs := dirs[labHosts], dirs[:labHosts]
+	at := func(host int, dir string) string { return fmt.Sprintf("10.78.0.%d:%s", host+1, dir) }
+	var names []string
+	for k, dir := range dirs {
+		names = append(names, at(k, dir))
+	}
+	must := func(verb []string, dirs ...string) string {
+		t.Helper()
+		for begun := time.Now(); ; {
+			r := l.run(t, verb, dirs...)
+			if r.code != exitOK && strings.Contains(r.stderr, "Connection refused") && time.Since(begun) < 20*time.Second { // sshd is starting
+				continue
+			}
+			if r.code != exitOK {
+				t.Fatalf("%s: %+v", verb, r)
+			}
+			return r.stdout
+		}
+	}
+	protect := []string{"protect", "--tolerate", "2"}
+	must(protect, names...)
+	must([]string{"verify", "--copy-binary"}, names[2], names[0], names[3], names[1])
+
+	for _, fault := range []struct {
+		name string
+		do   func(c *exec.Cmd) (undo func())
+		want string // of stderr
+	}{
+		{"a rank is killed", func(*exec.Cmd) func() { kill(t, l.ranks()[1]); return nil }, "was killed, or the connection"},
+		{"the launch is killed", func(c *exec.Cmd) func() { kill(t, c.Process.Pid); return nil }, ""},
+		{"the launch is interrupted", func(c *exec.Cmd) func() { c.Process.Signal(os.Interrupt); return nil }, "interrupted"},
+		{"a session is killed", func(*exec.Cmd) func() { kill(t, parentOf(t, l.ranks()[1])); return nil }, "10.78.0."},
+		{"a host is cut off", func(*exec.Cmd) func() {
+			link := func(state string) { exec.Command(l.script, "exec", "2", "ip", "link", "set", "eth0", state).Run() }
+			link("down")
+			return func() { link("up") }
+		}, "10.78.0.3"},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			rewrite(t, filepath.Join(dirs[0], "ckpt"), bytes.Repeat([]byte(fault.name), 400_000))
+			want := filesOf(t, dirs[1])
+			c := l.command(t, protect, names...)
+			var stderr bytes.Buffer
+			c.Stderr = &stderr
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for len(l.ranks()) < labHosts {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(100 * time.Millisecond)
+			begun := time.Now()
+			undo := fault.do(c)
+			c.Wait()
+			t.Logf("ended after %v, %s", time.Since(begun).Round(100*time.Millisecond), stderr.String())
+			if c.ProcessState.ExitCode() == exitOK || !strings.Contains(stderr.String(), fault.want) {
+				t.Errorf("%v: want %q", c.ProcessState, fault.want)
+			}
+			if undo != nil {
+				undo()
+			}
+			l.ended(t)
+			if err := os.RemoveAll(dirs[1]); err != nil {
+				t.Fatal(err)
+			}
+			must([]string{"recover", "--revert"}, names...)
+			if got := filesOf(t, dirs[1]); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("recovered %v, want %v", got, want)
+			}
+			must(protect, names...)
+		})
+	}
+
+	want := filesOf(t, dirs[1])
+	kill(t, l.sshd[1].Process.Pid)
+	if err := os.RemoveAll(spare); err != nil {
+		t.Fatal(err)
+	}
+	if r := l.run(t, []string{"status"}, names...); r.code != exitWrong || !strings.Contains(r.stdout, "node 1  failing  10.78.0.2:") || !strings.Contains(r.stdout, "; 1 more may be lost now") {
+		t.Errorf("%+v", r)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	must([]string{"recover", "--to", out}, names...)
+	if got := filesOf(t, filepath.Join(out, "node.1")); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("copied out %v, want %v", got, want)
+	}
+	replaced := []string{at(3, dirs[3]), at(0, spare), at(2, dirs[2]), at(0, dirs[0])}
+	must([]string{"recover"}, replaced...)
+	if got := filesOf(t, spare); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("recovered %v, want %v", got, want)
+	}
+	if text := must([]string{"verify"}, replaced...); !strings.Contains(text, "node 1  whole  "+replaced[1]) {
+		t.Error(text)
+	}
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parentOf(t *testing.T, pid int) (parent int) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\nPPid:")
+	fmt.Sscan(rest, &parent)
+	return parent
+}

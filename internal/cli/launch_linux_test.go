@@ -1,0 +1,314 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"volley/internal/disk"
+)
+
+// fakeSSH is ssh for tests: every host is this machine, but for dead, which does not answer, and
+// mute, which loses the connection at once.
+const fakeSSH = `#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+case $2 in
+dead) echo "ssh: connect to host dead port 22: No route to host" >&2; exit 255 ;;
+mute) exit 0 ;;
+esac
+printf 'Welcome to %s\n\033[2J\n' "$2"
+cd / && exec sh -c "$3"
+`
+
+// A fleet is hosts that a launch reaches.
+type fleet struct {
+	flags []string
+	mark  string // in the environment of every process of theirs
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "ssh")
+	if err := os.WriteFile(name, []byte(fakeSSH), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f := &fleet{mark: fmt.Sprint("VOLLEY_TEST_FLEET=", os.Getpid(), "-", rand.Uint64())}
+	f.flags = []string{"--ssh", name + " -F /dev/null", "--remote-path", asProcess(t)}
+	key, value, _ := strings.Cut(f.mark, "=")
+	t.Setenv(key, value)
+	return f
+}
+
+// of returns the arguments of a verb, with a host for each directory.
+func (f *fleet) of(args ...string) []string {
+	list := slices.Concat(args[:1], f.flags)
+	for i, arg := range args[1:] {
+		if filepath.IsAbs(arg) {
+			arg = fmt.Sprintf("host%d:%s", i, arg)
+		}
+		list = append(list, arg)
+	}
+	return list
+}
+
+// processes returns those of the fleet but this one.
+func (f *fleet) processes() (ids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, name := range all {
+		var pid int
+		fmt.Sscanf(name, "/proc/%d/", &pid)
+		if data, err := os.ReadFile(name); err == nil && pid != os.Getpid() && bytes.Contains(data, []byte(f.mark)) {
+			ids = append(ids, pid)
+		}
+	}
+	return ids
+}
+
+// ended waits until no process is left.
+func (f *fleet) ended(t *testing.T) {
+	t.Helper()
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		left := f.processes()
+		switch {
+		case len(left) == 0:
+			return
+		case time.Since(begun) > 30*time.Second:
+			t.Fatalf("processes %v are left", left)
+		}
+	}
+}
+
+// TestLaunch protects hosts, loses one, and replaces it in another order.
+func TestLaunch(t *testing.T) {
+	f := newFleet(t)
+	dirs := writeNodes(t, 4, 200_000)
+	for _, flags := range [][]string{nil, {"--copy-binary", "--remote-path", "/none"}} {
+		f.flags = append(f.flags, flags...)
+		r := volleyRun(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2], dirs[3])...)
+		if r.code != exitOK || strings.Count(r.stdout, "protected, generation 1") != 1 {
+			t.Fatalf("%+v", r)
+		}
+		want := strings.Join(dataOfAll(t, dirs), "\n")
+		if err := os.RemoveAll(dirs[2]); err != nil {
+			t.Fatal(err)
+		}
+		again := f.of("recover", dirs[3], dirs[2], dirs[0], dirs[1])
+		if r := volleyRun(again...); r.code != exitOK || !strings.Contains(r.stdout, "node 2  lost  host1:"+dirs[2]) {
+			t.Fatalf("%+v", r)
+		}
+		if got := strings.Join(dataOfAll(t, dirs), "\n"); got != want {
+			t.Fatalf("recovered\n%s\nwant\n%s", got, want)
+		}
+		again[0] = "verify"
+		if r := volleyRun(again...); r.code != exitOK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
+			t.Fatalf("%+v", r)
+		}
+		damage(t, filepath.Join(dirs[1], "ckpt"))
+		if r := volleyRun(again...); r.code != exitWrong || !strings.Contains(r.stdout, "damaged") || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
+			t.Fatalf("damage: %+v", r)
+		}
+		mustRun(t, append([]string{"recover"}, dirs...)...)
+		mustRun(t, append([]string{"verify"}, dirs...)...) // as in one process
+		for _, dir := range dirs {
+			if err := os.RemoveAll(filepath.Join(dir, ".volley")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f.ended(t)
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "tmp.*", "volley")); left != nil {
+		t.Errorf("copies are left: %v", left)
+	}
+}
+
+func dataOfAll(t *testing.T, dirs []string) (list []string) {
+	for _, dir := range dirs {
+		list = append(list, dataOf(t, dir))
+	}
+	return list
+}
+
+// TestLaunchMissing asks for the status where a host does not answer, and copies its files out to
+// this machine and to a host.
+func TestLaunchMissing(t *testing.T) {
+	f := newFleet(t)
+	dirs := writeNodes(t, 4, 100_000)
+	mustRun(t, append([]string{"protect", "--tolerate", "2"}, dirs...)...)
+	want := filesOf(t, dirs[1])
+	before := dataOfAll(t, dirs)
+	args := f.of("status", dirs[0], dirs[2], dirs[3])
+	args = append(args, "dead:"+dirs[1])
+	r := volleyRun(args...)
+	for _, part := range []string{"node 1  failing  dead:" + dirs[1], "No route to host", "tolerates the loss of 2; 1 more may be lost now", "node 3  whole  host2:"} {
+		if r.code != exitWrong || !strings.Contains(r.stdout, part) {
+			t.Fatalf("%+v: want %q", r, part)
+		}
+	}
+	args[0] = "recover"
+	if r := volleyRun(args...); r.code != exitFailed || !strings.Contains(r.stderr, "volley: no connection to dead") {
+		t.Fatalf("recover without it: %+v", r)
+	}
+	for _, host := range []string{"", "host5:"} {
+		out := filepath.Join(t.TempDir(), "out")
+		if r := volleyRun(append(args, "--to", host+out)...); r.code != exitOK {
+			t.Fatalf("%+v", r)
+		}
+		if got := filesOf(t, filepath.Join(out, "node.1")); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	if after := dataOfAll(t, dirs); !slices.Equal(after, before) {
+		t.Errorf("%s, and was %s", after, before)
+	}
+	f.ended(t)
+}
+
+// TestLaunchFiles encodes a file at each host and decodes, once a host is another one without its files.
+func TestLaunchFiles(t *testing.T) {
+	f := newFleet(t)
+	base := t.TempDir()
+	at := func(name string) string { return filepath.Join(base, name) }
+	if err := os.MkdirAll(at("b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b/two words $x", "c'"} {
+		rewrite(t, at(name), bytes.Repeat([]byte(name), 5000))
+	}
+	line := func(verb string, rest ...string) []string { return slices.Concat([]string{verb}, f.flags, rest) }
+	r := volleyRun(line("encode", "-o", "{host}:"+at("coded"), "host0:"+at("a"), "ssh://me@host1:22"+at("b/two words $x"), at("c'"))...)
+	if r.code != exitOK || strings.Count(r.stdout, "verified by") != 1 {
+		t.Fatalf("%+v", r)
+	}
+	r = volleyRun(line("decode", "-o", "{host}:"+at("back"), "{host}:"+at("coded"), "host9:"+at("none"), "host1:"+at("b/two words $x"), at("c'"))...)
+	if r.code != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	if got, err := os.ReadFile(at("back/a")); err != nil || !bytes.Equal(got, bytes.Repeat([]byte("a"), 5000)) {
+		t.Errorf("%v, %d bytes", err, len(got))
+	}
+	f.ended(t)
+}
+
+// TestLaunchErrors gives launches what cannot be run.
+func TestLaunchErrors(t *testing.T) {
+	f := newFleet(t)
+	dirs := writeNodes(t, 3, 1000)
+	t.Chdir(t.TempDir())
+	rewrite(t, "here:1", nil)
+	all := f.of("protect", dirs[0], dirs[1], dirs[2])
+	with := func(args ...string) []string { return append(slices.Clone(all), args...) }
+	lock, err := disk.OS.Open(dirs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := os.Mkdir(filepath.Join(dirs[1], ".volley"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := lock.Lock(".volley/lock", false, disk.HolderOf("verify", "another"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock(true)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{with("--tolerate", "1"), exitFailed, fmt.Sprintf("rank 1 (host1): %s is busy: volley verify uses it since", dirs[1])},
+		{with("--tolerate", "1", "dead:/x"), exitFailed, "no connection to dead: ssh: connect to host dead port 22: No route to host"},
+		{with("--tolerate", "1", "mute:/x"), exitFailed, "the connection to mute has ended"},
+		{with("--tolerate", "1", "-x:/x"), exitUsage, "unknown shorthand flag"},
+		{with("--tolerate", "1", "--", "-x:/x"), exitUsage, `"-x" is no host`},
+		{with("--tolerate", "1", "host7:"), exitUsage, "no path after the host"},
+		{with("--tolerate", "1", "here:1"), exitUsage, "here:1 is a file here, and may be 1 at host here: write ./here:1"},
+		{with("--tolerate", "1", "--remote-path", "/no volley"), exitFailed, "--remote-path says where volley is there"},
+		{with("--tolerate", "1", "--comm", "local"), exitUsage, "--comm: host"},
+		{with("--tolerate", "1", "--rank", "1"), exitUsage, "--rank: host"},
+		{with("--tolerate", "1", "--port", "x"), exitUsage, "--port: ports \"x\""},
+		{with("--tolerate", "9"), exitUsage, "loss of 9 of 3 nodes"},
+		{with(), exitUsage, "--tolerate R"},
+		{with("--tolerate", "1", "--ssh", "/none/ssh"), exitFailed, "/none/ssh"},
+		{[]string{"encode", "-o", "coded", "a:/x"}, exitUsage, "-o {host}:DIR"},
+		{[]string{"encode", "-o", "{host}:/coded", dirs[0]}, exitUsage, "name the packets as HOST:FILE"},
+		{[]string{"encode", "-o", "{host}:/coded", "{host}:/x"}, exitUsage, "name the hosts"},
+		{[]string{"recover", "--to", "{host}:/x", "a:/x", "b:/x"}, exitUsage, "--to {host}:/x"},
+	} {
+		r := volleyRun(c.args...)
+		if r.code != c.code || !strings.Contains(r.stderr, c.want) || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
+			t.Errorf("volley %s: %+v: want exit %d and one error, %q", strings.Join(c.args, " "), r, c.code, c.want)
+		}
+		if strings.Contains(c.want, "busy") {
+			unlock(true)
+		}
+	}
+	f.ended(t)
+}
+
+// TestLaunchKilled kills at random moments a rank of a launch, its ssh or the launch itself, or interrupts
+// it: nothing is left running, and the group is as testKilled wants it.
+func TestLaunchKilled(t *testing.T) {
+	times := *groupKills
+	if testing.Short() {
+		times = 1
+	}
+	f := newFleet(t)
+	testKilled(t, times, 200_000, func(t *testing.T, rng *rand.Rand, limit time.Duration, args []string) bool {
+		p := newProgram(t, f.of(args...)...)
+		p.WaitDelay = time.Minute
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if limit > 0 {
+			time.Sleep(time.Duration(rng.Int64N(int64(limit))))
+			switch ids := f.processes(); {
+			case len(ids) == 0:
+			case rng.IntN(4) == 0:
+				p.Process.Signal([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}[rng.IntN(3)])
+			default: // the launch, a rank, or what stands for ssh
+				syscall.Kill(ids[rng.IntN(len(ids))], syscall.SIGKILL)
+			}
+		}
+		r := p.end(t)
+		f.ended(t)
+		if limit == 0 && r.code != exitOK {
+			t.Fatalf("%s: %+v", args, r)
+		}
+		if r.code > 0 && r.code != exitInterrupted && r.stderr == "" {
+			t.Errorf("exit %d without a word", r.code)
+		}
+		return r.code != exitOK
+	})
+}
+
+// TestLaunchGone starts a rank by hand: it ends when its standard input does, whatever it does.
+func TestLaunchGone(t *testing.T) {
+	f := newFleet(t)
+	for _, said := range []string{"", "{}\n", `{"Args":["verify","/none"]}` + "\n" + `{"Rank":0,"Size":2,"Bind":"127.0.0.1","Advertise":"127.0.0.1"}` + "\n" + `["127.0.0.1:1","127.0.0.1:2"]` + "\n", "[\n", strings.Repeat("x", 2<<20)} {
+		p := newProgram(t, rankVerb)
+		in, err := p.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		in.Write([]byte(said))
+		time.Sleep(20 * time.Millisecond)
+		if err := in.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+			t.Fatal(err)
+		}
+		if r := p.end(t); r.code == -1 || strings.Contains(r.stderr, "goroutine") {
+			t.Errorf("%.40q: %+v", said, r)
+		}
+	}
+	f.ended(t)
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"volley"
+	"volley/engine"
+	"volley/engine/ssh"
+	"volley/group"
+)
+
+// rankVerb is the verb that a launch starts at each host.
+const rankVerb = "rank"
+
+// newRank returns the verb of one rank of a launch, which tells it on standard input what to do.
+func newRank() *cobra.Command {
+	return &cobra.Command{
+		Use:    rankVerb,
+		Short:  "Be one rank of a run that volley starts elsewhere",
+		Hidden: true,
+		Args:   noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			signal.Ignore(syscall.SIGPIPE) // a write then fails, and the run ends in order
+			ctx, cancel := context.WithCancelCause(cmd.Context())
+			defer cancel(nil)
+			p, err := ssh.Greet(cmd.InOrStdin(), cmd.OutOrStdout(), func() {
+				cancel(ssh.ErrGone)
+				time.AfterFunc(endTime-ssh.Beat, func() { os.Exit(exitFailed) })
+			})
+			if err != nil {
+				return err
+			}
+			if err := beRank(ctx, cmd, p); ctx.Err() == nil {
+				return err
+			}
+			return nil
+		},
+	}
+}
+
+// beRank does what the launch says.
+func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
+	var s start
+	if err := p.Receive(&s); err != nil {
+		return err
+	}
+	h := hello{Version: volley.Version, Node: group.Identity{Node: -1}}
+	if s.Dir != "" {
+		h.Node = group.Identify(s.Dir)
+		entries, err := os.ReadDir(s.Dir)
+		h.Empty = h.Node.Node < 0 && (len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) || len(entries) == 1 && entries[0].Name() == ".volley")
+	}
+	if via := strings.Fields(os.Getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {
+		h.Address = via[2]
+	}
+	if err := p.Send(said{Hello: &h}); err != nil {
+		return err
+	}
+	var run engine.Run
+	if err := p.Receive(&run); err != nil {
+		return err
+	}
+	at := &place{start: s, parent: p}
+	var err error
+	if at.Place, err = engine.Listen(run); err != nil {
+		at.report(ending{Text: message(err), Code: exitCode(err)})
+		return nil
+	}
+	if err := p.Send(said{Listen: at.Address()}); err != nil {
+		return err
+	}
+	if err := p.Receive(&at.table); err != nil {
+		return err
+	}
+	runSession(ctx, &session{at: at}, s.Args, output{p}, cmd.ErrOrStderr())
+	<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
+	return nil
+}
+
+// A place is that of a rank in a launch.
+type place struct {
+	*engine.Place
+	start
+	table  []string // of all ranks' addresses
+	parent *ssh.Parent
+}
+
+// join is that of a comm.
+func (p *place) join(_ context.Context, o *joining) (*party, error) {
+	t, err := p.Join(context.Background(), p.table, o.timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &party{Transport: t, part: func(mine ending, _ func(string)) int {
+		p.report(mine)
+		return mine.Code
+	}}, nil
+}
+
+// report tells the launch how this rank has ended.
+func (p *place) report(mine ending) { p.parent.Send(said{End: &mine}) }
+
+// output sends what a verb prints.
+type output struct{ *ssh.Parent }
+
+func (o output) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		part := rest[:min(len(rest), 64<<10)]
+		if err := o.Send(said{Out: part}); err != nil {
+			return len(p) - len(rest), err
+		}
+		rest = rest[len(part):]
+	}
+	return len(p), nil
+}

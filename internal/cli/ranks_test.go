@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"volley/engine"
+)
+
+// A rankRun is several processes that meet on loopback.
+type rankRun struct {
+	commands []*exec.Cmd
+	out      []*bytes.Buffer
+}
+
+// newRanks returns processes with the arguments, in which {rank} is replaced; edit may change that of a rank.
+func newRanks(t *testing.T, n int, edit func(rank int, c *exec.Cmd), args ...string) *rankRun {
+	t.Helper()
+	binary := asProcess(t)
+	for _, name := range launchers {
+		t.Setenv(name, "")
+	}
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	meet := at.Addr().String()
+	at.Close()
+	secret, _ := engine.NewSecret().MarshalText()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	run := new(rankRun)
+	for r := range n {
+		// Ports of the kernel's choice, as other tests may run.
+		line := append([]string{args[0], "--rank", fmt.Sprint(r), "--size", fmt.Sprint(n), "--meet", meet, "--port", "", "--timeout", "3s"}, args[1:]...)
+		for i := range line {
+			line[i] = strings.ReplaceAll(line[i], "{RANK}", fmt.Sprint(r))
+		}
+		c, out := exec.CommandContext(ctx, binary, line...), new(bytes.Buffer)
+		c.Env = append(os.Environ(), engine.SecretVariable+"="+string(secret))
+		c.Stdout, c.Stderr = out, out
+		if edit != nil {
+			edit(r, c)
+		}
+		run.commands, run.out = append(run.commands, c), append(run.out, out)
+	}
+	return run
+}
+
+// do runs the processes and returns their exit codes and all that they print.
+func (x *rankRun) do() (codes []int, text string) {
+	var all sync.WaitGroup
+	codes = make([]int, len(x.commands))
+	for r, c := range x.commands {
+		all.Go(func() {
+			c.Run()
+			codes[r] = c.ProcessState.ExitCode()
+		})
+	}
+	all.Wait()
+	for _, out := range x.out {
+		text += out.String()
+	}
+	return codes, text
+}
+
+func allAre(codes []int, code int) bool {
+	return !slices.ContainsFunc(codes, func(c int) bool { return c != code })
+}
+
+// TestRanksEncode compares ranks with a run in one process, to the byte.
+func TestRanksEncode(t *testing.T) {
+	in, _ := writePackets(t, 70_000, 70_001, 69_000, 5, 70_002)
+	alone, together := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "out")
+	mustRun(t, "encode", in, "-o", alone, "--network", "10gbit/20us")
+	codes, text := newRanks(t, 5, nil, "encode", in, "-o", together, "--network", "10gbit/20us").do()
+	if !allAre(codes, exitOK) || strings.Count(text, "verified") != 1 {
+		t.Fatalf("exit codes %v: %s", codes, text)
+	}
+	if one, other := filesOf(t, alone), filesOf(t, together); !reflect.DeepEqual(one, other) {
+		t.Errorf("alone %v, together %v", one, other)
+	}
+}
+
+// TestRanksProtect loses what may be lost and brings it back.
+func TestRanksProtect(t *testing.T) {
+	dirs := writeNodes(t, 4, 100_000)
+	pattern := strings.TrimSuffix(dirs[0], "0") + "{RANK}"
+	want := [][]string{}
+	for _, dir := range dirs {
+		want = append(want, []string{dir, fmt.Sprint(filesOf(t, dir))})
+	}
+	for _, step := range [][]string{{"protect", "--tolerate", "2", pattern}, {"recover", pattern}, {"verify", pattern}} {
+		if step[0] == "recover" {
+			for _, r := range []int{1, 3} {
+				if err := os.RemoveAll(dirs[r]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if codes, text := newRanks(t, 4, nil, step...).do(); !allAre(codes, exitOK) {
+			t.Fatalf("%v: exit codes %v: %s", step, codes, text)
+		}
+	}
+	for i, dir := range dirs {
+		if got := fmt.Sprint(filesOf(t, dir)); got != want[i][1] {
+			t.Errorf("%s: got %s, want %s", dir, got, want[i][1])
+		}
+	}
+}
+
+// TestRanksErrors checks that what is wrong at one rank is said once, and ends all.
+func TestRanksErrors(t *testing.T) {
+	dirs := writeNodes(t, 3, 1000)
+	pattern := strings.TrimSuffix(dirs[0], "0") + "{RANK}"
+	set := func(rank int, change func(c *exec.Cmd)) func(int, *exec.Cmd) {
+		return func(r int, c *exec.Cmd) {
+			if r == rank {
+				change(c)
+			}
+		}
+	}
+	unreachable := func(r int, c *exec.Cmd) {
+		if c.Args = append(c.Args, "--timeout", "20s"); r == 1 {
+			c.Args = append(c.Args, "--advertise", "127.0.0.1:1")
+		}
+	}
+	for name, c := range map[string]struct {
+		edit  func(int, *exec.Cmd)
+		codes []int // -1: not looked at
+		want  string
+		once  bool
+	}{
+		"another verb":   {set(1, func(c *exec.Cmd) { c.Args[1] = "recover" }), []int{exitUsage, exitUsage, exitUsage}, "recover", false},
+		"a bad flag":     {set(2, func(c *exec.Cmd) { c.Args = append(c.Args, "--nonsense") }), []int{exitUsage, exitUsage, exitUsage}, "--nonsense", true},
+		"no such node":   {set(2, func(c *exec.Cmd) { c.Args[len(c.Args)-1] = "/dev/null" }), []int{exitUsage, exitUsage, exitUsage}, "/dev/null", true},
+		"another secret": {set(1, func(c *exec.Cmd) { c.Env = append(c.Env, engine.SecretVariable+"="+strings.Repeat("ab", 32)) }), []int{-1, exitFailed, -1}, "does not have the secret of this run", false},
+		"no secret": {set(1, func(c *exec.Cmd) {
+			c.Env = append(c.Env, engine.SecretVariable+"=")
+			c.Args = append(c.Args, "--bind", "0.0.0.0")
+		}), []int{-1, exitUsage, -1}, "64 hexadecimal digits", false},
+		"no such machine": {unreachable, []int{exitFailed, exitFailed, exitFailed}, "127.0.0.1:1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			codes, text := newRanks(t, 3, c.edit, "protect", "--tolerate", "1", pattern).do()
+			for r, code := range c.codes {
+				if code >= 0 && codes[r] != code {
+					t.Errorf("rank %d: exit code %d, want %d", r, codes[r], code)
+				}
+			}
+			if n := strings.Count(text, c.want); n == 0 || c.once && n != 1 {
+				t.Errorf("%d times %q in %s", n, c.want, text)
+			}
+			for _, dir := range dirs {
+				if _, err := os.Lstat(filepath.Join(dir, ".volley/node.json")); err == nil {
+					t.Errorf("%s was protected", dir)
+				}
+			}
+		})
+	}
+}
+
+// TestRanksKilled kills a rank: the others end and name it.
+func TestRanksKilled(t *testing.T) {
+	dirs := writeNodes(t, 3, 3_000_000)
+	run := newRanks(t, 3, nil, "protect", "--tolerate", "1", "--comm", "grpc", strings.TrimSuffix(dirs[0], "0")+"{RANK}")
+	go func() {
+		for range 1000 {
+			if list, _ := filepath.Glob(filepath.Join(dirs[1], ".volley/*")); list != nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		run.commands[1].Process.Kill()
+	}()
+	codes, text := run.do()
+	if codes[1] != -1 {
+		t.Skip("it had ended already")
+	}
+	if codes[0] == exitOK || codes[2] == exitOK || !strings.Contains(text, "rank 1") {
+		t.Errorf("exit codes %v: %s", codes, text)
+	}
+}
+
+// TestRanksSlurm has the place of each process in the variables of a Slurm step.
+func TestRanksSlurm(t *testing.T) {
+	dirs := writeNodes(t, 3, 1000)
+	run := newRanks(t, 3, func(r int, c *exec.Cmd) {
+		c.Args = slices.Concat(c.Args[:2], []string{"--tolerate", "1", dirs[r]})
+		c.Env = append(c.Env, "SLURM_STEP_NUM_TASKS=3", fmt.Sprintf("SLURM_PROCID=%d", r), "SLURM_STEP_NODELIST=localhost", fmt.Sprintf("SLURM_JOB_ID=%d", os.Getpid()))
+	}, "protect")
+	if codes, text := run.do(); !allAre(codes, exitOK) || strings.Count(text, "protected, generation 1") != 1 {
+		t.Errorf("exit codes %v: %s", codes, text)
+	}
+}
