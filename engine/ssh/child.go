@@ -136,10 +136,10 @@ func (x *Child) Send(v any) error {
 	if err == nil {
 		err = x.write(append(text, '\n'))
 	}
-	if errors.Is(err, os.ErrClosed) || err == nil {
-		return err
+	if err != nil {
+		return x.failed()
 	}
-	return x.failed()
+	return nil
 }
 
 // Receive receives a message. Its error says how the program ended.
@@ -191,13 +191,13 @@ type MissingError struct{ error }
 // a time it ends the connection.
 func (x *Child) End(patience time.Duration) {
 	x.Stop()
+	x.out.Close() // what comes yet is not read
 	select {
 	case <-x.ended:
 		return
 	case <-time.After(patience):
 	}
 	x.cmd.Process.Kill()
-	x.out.Close()
 	<-x.ended
 }
 

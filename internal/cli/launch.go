@@ -243,12 +243,12 @@ func (l *launch) run(cmd *cobra.Command) error {
 		}
 		return err
 	})
-	if l.missing && !l.stopped {
+	if l.missing && !l.over() {
 		if err := l.standIn(); err != nil {
 			return err
 		}
 	}
-	if l.stopped {
+	if l.over() {
 		return l.verdict(cmd.Context())
 	}
 	if l.group {
@@ -256,10 +256,13 @@ func (l *launch) run(cmd *cobra.Command) error {
 		for _, x := range l.ranks {
 			ids = append(ids, x.Node)
 		}
-		given := slices.Clone(l.ranks)
-		for rank, i := range group.Order(ids) {
-			l.ranks[rank] = given[i]
+		var ranks []*far
+		for _, i := range group.Order(ids) {
+			ranks = append(ranks, l.ranks[i])
 		}
+		l.mu.Lock()
+		l.ranks = ranks
+		l.mu.Unlock()
 	}
 	here, table := l.route(), []string(nil)
 	l.eachRank(func(rank int, x *far) error {
@@ -279,7 +282,7 @@ func (l *launch) run(cmd *cobra.Command) error {
 	for _, x := range l.ranks {
 		table = append(table, x.address)
 	}
-	if !l.stopped {
+	if !l.over() {
 		l.each(func(x *far) error { return x.Child.Send(table) })
 		l.each(func(x *far) error {
 			if _, err := l.next(x); !errors.Is(err, errEnd) {
@@ -333,7 +336,12 @@ func (l *launch) route() string {
 
 // greet starts a rank, which says who it is.
 func (l *launch) greet(x *far) (err error) {
-	if x.Child, err = l.Start(x.Address); err != nil {
+	l.mu.Lock()
+	if !l.stopped {
+		x.Child, err = l.Start(x.Address)
+	}
+	l.mu.Unlock()
+	if err != nil || x.Child == nil {
 		return err
 	}
 	if err = x.Child.Send(x.start); err != nil {
@@ -397,6 +405,13 @@ func (l *launch) eachRank(f func(rank int, x *far) error) {
 		})
 	}
 	wg.Wait()
+}
+
+// over reports whether the ranks have to end.
+func (l *launch) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stopped
 }
 
 // stop ends all ranks, and does not wait.

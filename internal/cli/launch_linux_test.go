@@ -24,7 +24,7 @@ case $2 in
 dead) echo "ssh: connect to host dead port 22: No route to host" >&2; exit 255 ;;
 mute) exit 0 ;;
 esac
-echo "Welcome to $2"
+printf 'Welcome to %s\n\033[2J\n' "$2"
 cd / && exec sh -c "$3"
 `
 
@@ -108,7 +108,7 @@ func TestLaunch(t *testing.T) {
 			t.Fatalf("recovered\n%s\nwant\n%s", got, want)
 		}
 		again[0] = "verify"
-		if r := volleyRun(again...); r.code != exitOK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") {
+		if r := volleyRun(again...); r.code != exitOK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
 			t.Fatalf("%+v", r)
 		}
 		damage(t, filepath.Join(dirs[1], "ckpt"))
@@ -234,7 +234,6 @@ func TestLaunchErrors(t *testing.T) {
 		{with("--tolerate", "1", "--comm", "local"), exitUsage, "--comm: host"},
 		{with("--tolerate", "1", "--rank", "1"), exitUsage, "--rank: host"},
 		{with("--tolerate", "1", "--port", "x"), exitUsage, "--port: ports \"x\""},
-		{with("--tolerate", "1", "--port", "1"), exitUsage, "1"},
 		{with("--tolerate", "9"), exitUsage, "loss of 9 of 3 nodes"},
 		{with(), exitUsage, "--tolerate R"},
 		{with("--tolerate", "1", "--ssh", "/none/ssh"), exitFailed, "/none/ssh"},

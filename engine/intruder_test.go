@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"volley/transport/grpc"
+)
+
+// An authority signs certificates in a directory.
+type authority struct {
+	dir  string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	a := &authority{dir: t.TempDir()}
+	a.cert, a.key = a.sign(t, "ca", time.Now().Add(time.Hour))
+	return a
+}
+
+// sign writes NAME.pem and NAME.key: the authority's own at first.
+func (a *authority) sign(t *testing.T, name string, until time.Time) (*x509.Certificate, *ecdsa.PrivateKey) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: until,
+		IsCA: a.cert == nil, BasicConstraintsValid: true,
+	}
+	by, byKey := a.cert, a.key
+	if by == nil {
+		by, byKey = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, by, key.Public(), byKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct {
+		name, kind string
+		bytes      []byte
+	}{{name + ".pem", "CERTIFICATE", der}, {name + ".key", "EC PRIVATE KEY", text}} {
+		if err := os.WriteFile(filepath.Join(a.dir, f.name), pem.EncodeToMemory(&pem.Block{Type: f.kind, Bytes: f.bytes}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+// show makes a run's rank use a certificate.
+func (a *authority) show(run *Run, name string) {
+	run.Certificate, run.Key, run.Authority = filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+".key"), filepath.Join(a.dir, "ca.pem")
+}
+
+func TestCertificates(t *testing.T) {
+	ours, other := newAuthority(t), newAuthority(t)
+	for _, name := range []string{"a", "b"} {
+		ours.sign(t, name, time.Now().Add(time.Hour))
+		other.sign(t, name, time.Now().Add(time.Hour))
+	}
+	ours.sign(t, "old", time.Now().Add(-time.Hour))
+	for name, c := range map[string]struct {
+		change func(run *Run)
+		want   string // in the error of rank 1; "": none
+	}{
+		"ours":              {func(run *Run) { ours.show(run, "b") }, ""},
+		"the same":          {func(run *Run) { ours.show(run, "a") }, ""},
+		"foreign authority": {func(run *Run) { other.show(run, "b") }, "unknown authority"},
+		"foreign, with our authority": {func(run *Run) {
+			other.show(run, "b")
+			run.Authority = filepath.Join(ours.dir, "ca.pem")
+		}, "rank 0"},
+		"expired":  {func(run *Run) { ours.show(run, "old") }, "rank 0"},
+		"a secret": {func(run *Run) { run.Secret = NewSecret() }, "secret"},
+		"nothing":  {func(run *Run) {}, "rank 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := runsOf(2, free(t), Secret{})
+			ours.show(&runs[0], "a")
+			c.change(&runs[1])
+			_, errs := joinAll(t, time.Second, runs...)
+			if c.want == "" {
+				if err := errors.Join(errs...); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if errs[0] == nil || errs[1] == nil || !strings.Contains(errs[1].Error(), c.want) {
+				t.Errorf("rank 0: %v; rank 1: %v; want %q", errs[0], errs[1], c.want)
+			}
+		})
+	}
+}
+
+// TestStrangerKey has a client with the key of another run, which looks away: rank 0 refuses it before it reads
+// anything.
+func TestStrangerKey(t *testing.T) {
+	meet := free(t)
+	p, err := Listen(Run{Size: 2, Meet: meet, Secret: NewSecret()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	foreign, err := NewSecret().tls()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(c *tls.Config){
+		"another key":    func(c *tls.Config) {},
+		"no certificate": func(c *tls.Config) { c.Certificates = nil },
+		"TLS 1.2":        func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 },
+	} {
+		own := foreign.Clone()
+		own.VerifyConnection, own.NextProtos = nil, []string{"h2"}
+		change(own)
+		c, err := tls.Dial("tcp", meet, own)
+		if err == nil { // in TLS 1.3 the client is through first
+			c.SetDeadline(time.Now().Add(10 * time.Second))
+			_, err = c.Read(make([]byte, 1))
+			c.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "remote error: tls") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestManyConnections has 1,000 connections that do not finish a handshake: the ranks meet, memory stays, and
+// the connections end.
+func TestManyConnections(t *testing.T) {
+	meet := free(t)
+	runs := runsOf(2, meet, NewSecret())
+	first, err := Listen(runs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	before := heap()
+	var open []net.Conn
+	for i := range 1000 {
+		c, err := net.Dial("tcp", meet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		open = append(open, c)
+		io.WriteString(c, "\x16\x03\x01\x40\x00\x01"[:i%7]) // a ClientHello begins so
+	}
+	grown := int64(heap()) - int64(before)
+	t.Logf("1,000 connections take %d KiB", grown>>10)
+	if grown > 16<<20 {
+		t.Errorf("1,000 connections take %d KiB of heap", grown>>10)
+	}
+	second, err := Listen(runs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	joined := make(chan error, 1)
+	var e *grpc.Endpoint
+	go func() {
+		var err error
+		e, err = first.Join(t.Context(), nil, 20*time.Second)
+		joined <- err
+	}()
+	other, err := second.Join(t.Context(), nil, 20*time.Second)
+	if err := errors.Join(err, <-joined); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	defer e.Close()
+	for i, c := range open {
+		c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("connection %d is still open", i)
+		}
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestReadSecret reads secrets from where they may be, and refuses those that others can read.
+func TestReadSecret(t *testing.T) {
+	want := NewSecret()
+	text, _ := want.MarshalText()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, append(text, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(SecretVariable, string(text))
+	for _, name := range []string{file, ""} {
+		if s, err := ReadSecret(name); err != nil || s != want {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, there := os.LookupEnv(SecretVariable); there {
+		t.Error("the variable is still there for children")
+	}
+	if s, err := ReadSecret(""); err != nil || !s.IsZero() {
+		t.Errorf("none: %v", err)
+	}
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{file, file + ".not", "fd:x", "fd:60000"} {
+		if s, err := ReadSecret(name); err == nil || !s.IsZero() || strings.Contains(err.Error(), string(text)) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

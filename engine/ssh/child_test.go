@@ -1,0 +1,125 @@
+package ssh
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A message as a test sends it.
+type message struct{ Text string }
+
+// FuzzMessages has a child and a parent receive what the other side of their connection may send.
+func FuzzMessages(f *testing.F) {
+	f.Add([]byte("Welcome\r\n" + greeting + "\n{\"Text\":\"x\"}\n[\n"))
+	f.Add([]byte(greeting + "\n\n\n" + strings.Repeat("x", 100)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ended := make(chan struct{})
+		close(ended)
+		r, w := io.Pipe()
+		w.Close()
+		x := &Child{lines: bufio.NewScanner(bytes.NewReader(data)), stderr: func(string, string) {}, ended: ended, in: w, out: r}
+		x.lines.Buffer(nil, mostLine)
+		for range len(data) + 1 {
+			var m message
+			if x.Receive(&m) != nil {
+				break
+			}
+		}
+		gone := make(chan bool)
+		p, err := Greet(bytes.NewReader(data), io.Discard, func() { close(gone) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			var m message
+			if err := p.Receive(&m); err == ErrGone {
+				break
+			}
+		}
+		<-gone
+	})
+}
+
+// TestChild talks with shells on this machine, and looks how their ends are told.
+func TestChild(t *testing.T) {
+	ssh := filepath.Join(t.TempDir(), "ssh")
+	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nexec sh -c \"$3\"\n"
+	if err := os.WriteFile(ssh, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ program, want string }{
+		{"echo " + greeting + "; read x; echo \"$x\"; exit 3", "exit status 3"},
+		{"echo " + greeting + "; read x; echo \"$x\"; echo first >&2; echo last >&2; exit 255", "was killed, or the connection to it has ended: last"},
+		{"exit 255", "no connection to far"},
+		{"exit 127", "cannot start volley at far"},
+		{"echo noise", "the connection to far has ended"},
+		{"echo " + greeting + "; echo '['", "says what volley does not say"},
+		{"echo " + greeting + "; kill -9 $$", "volley at far ended: "},
+	} {
+		client := Client{Command: []string{ssh}, Program: "sh", Verb: "-c " + quote(c.program), Stderr: func(string, string) {}}
+		x, err := client.Start(Address{Host: "far"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Send(message{"there and back"})
+		var m message
+		if err = x.Receive(&m); err == nil && m.Text != "there and back" {
+			t.Errorf("%q: %+v", c.program, m)
+		}
+		if err == nil {
+			err = x.Receive(&m)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.program, err, c.want)
+		}
+		x.End(time.Second)
+	}
+	if _, err := (&Client{Command: []string{"/none"}}).Start(Address{Host: "far"}); err == nil {
+		t.Error("there is no /none")
+	}
+}
+
+// TestStubborn ends a program that does not end by itself.
+func TestStubborn(t *testing.T) {
+	client := Client{Here: []string{"sleep"}, Verb: "1000", Stderr: func(string, string) {}}
+	x, err := client.Start(Address{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.End(10 * time.Millisecond)
+	if x.cmd.ProcessState == nil || x.status == nil {
+		t.Errorf("%v, %v", x.cmd.ProcessState, x.status)
+	}
+}
+
+// TestCopying runs a copied program, one that does not arrive whole, and looks for what is left.
+func TestCopying(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	program := []byte("#!/bin/sh\necho ran $1; exit 7\n")
+	for _, c := range []struct {
+		sent []byte
+		out  string
+		code int
+	}{
+		{append(bytes.Clone(program), "what the program reads\n"...), "ran verb\n", 7},
+		{program[:10], "", 1},
+		{bytes.ToUpper(program), "", 1},
+	} {
+		cmd := exec.Command("sh", "-c", copying(program, "verb"))
+		cmd.Stdin = bytes.NewReader(c.sent)
+		out, _ := cmd.Output()
+		if string(out) != c.out || cmd.ProcessState.ExitCode() != c.code {
+			t.Errorf("%q: %q, %v", c.sent, out, cmd.ProcessState)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*")); left != nil {
+		t.Errorf("%v is left", left)
+	}
+}

@@ -1,0 +1,239 @@
+package grpc
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	rpc "google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+
+	"volley/transport"
+)
+
+// forged is a frame in its bytes.
+func forged(k kind, a, b uint32, n uint64, data string) []byte {
+	f := []byte{byte(k)}
+	f = binary.LittleEndian.AppendUint32(f, a)
+	f = binary.LittleEndian.AppendUint32(f, b)
+	return append(binary.LittleEndian.AppendUint64(f, n), data...)
+}
+
+// call opens a stream to rank 0 as a peer that says what it likes.
+func call(t *testing.T, address, hello string) rpc.ClientStream {
+	t.Helper()
+	conn, err := rpc.NewClient("passthrough:///"+address, rpc.WithTransportCredentials(insecure.NewCredentials()), rpc.WithDefaultCallOptions(rpc.ForceCodecV2(codec{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(func() { cancel(); conn.Close() })
+	s, err := conn.NewStream(metadata.AppendToOutgoingContext(ctx, helloKey, hello), &exchange, "/volley/Exchange")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// end returns the error with which a stream ends.
+func end(s rpc.ClientStream) error {
+	for {
+		if err := s.RecvMsg(reader(func(*frame, *mem.Reader) error { return nil })); err != nil {
+			return err
+		}
+	}
+}
+
+// TestHello refuses who is not a peer, and goes on.
+func TestHello(t *testing.T) {
+	run := newRun(t, 3, nil)
+	defer func() {
+		for _, e := range run {
+			e.Close()
+		}
+	}()
+	address := run[0].(member).addresses[0]
+	for hello, want := range map[string]string{
+		"":                        "who it is",
+		"nonsense":                "who it is",
+		"1 test 1":                "who it is",
+		"2 test 1 0":              "protocol 2",
+		"1 other 1 0":             "another run",
+		"1 test 0 0":              "not another rank",
+		"1 test 3 0":              "not another rank",
+		"1 test -1 0":             "not another rank",
+		"1 test 1 2":              "looks for rank 2",
+		strings.Repeat("1", 2000): "who it is",
+	} {
+		if err := end(call(t, address, hello)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v", hello, err)
+		}
+	}
+	if err := transport.Send(t.Context(), run[0], 2, transport.Tag{}, []byte{1}); err != nil {
+		t.Errorf("the run does not go on: %v", err)
+	}
+	if err := end(call(t, address, "1 test 2 0")); err != nil && strings.Contains(err.Error(), "connected already") {
+		t.Errorf("rank 2 has not called: %v", err)
+	}
+}
+
+// TestRankTwice refuses a second process of a rank.
+func TestRankTwice(t *testing.T) {
+	run := newRun(t, 2, nil)
+	defer run[0].Close()
+	defer run[1].Close()
+	address := run[0].(member).addresses[0]
+	first := call(t, address, "1 test 1 0")
+	if err := first.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 1)
+	if err := transport.Receive(t.Context(), run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {
+		t.Fatal(got, err)
+	}
+	if err := end(call(t, address, "1 test 1 0")); err == nil || !strings.Contains(err.Error(), "connected already") {
+		t.Errorf("the second: %v", err)
+	}
+}
+
+// TestForgedFrames has a peer send what it must not: the run ends, and the error names the peer.
+func TestForgedFrames(t *testing.T) {
+	long := strings.Repeat("x", headBytes)
+	var flood [][]byte
+	for i := range earlyBytes/headBytes + 1 {
+		flood = append(flood, forged(headFrame, uint32(i), 0, headBytes, long))
+	}
+	var heads [][]byte
+	for range earlyHeads + 1 {
+		heads = append(heads, forged(headFrame, 5, 0, 0, ""))
+	}
+	for name, frames := range map[string][][]byte{
+		"short":                 {{byte(headFrame)}},
+		"empty":                 {{}},
+		"unknown":               {forged(99, 0, 0, 0, "")},
+		"too long a head":       {forged(headFrame, 1, 0, 1<<20, long+"x")},
+		"more than its message": {forged(headFrame, 1, 0, 3, "1234")},
+		"a huge message":        {forged(headFrame, 1, 0, 1<<63, "1")},
+		"early messages":        flood,
+		"many early messages":   heads,
+		"a rest nobody cleared": {forged(restFrame, 1, 0, 0, "1")},
+		"a rest of a small one": {forged(headFrame, 1, 0, 1, "1"), forged(restFrame, 1, 0, 0, "1")},
+		"a clear of nothing":    {forged(clearFrame, 1, 0, 0, "")},
+		"a drop of nothing":     {forged(dropFrame, 1, 0, 9, "")},
+		"too much credit":       {forged(creditFrame, 0, 0, 1<<60, "")},
+		"too long a text":       {forged(abortFrame, 0, 0, 0, long)},
+		"data in a question":    {forged(askFrame, 0, 0, 0, "1")},
+		"longer than a frame":   {[]byte(strings.Repeat("x", frameBytes+headerBytes+1))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := newRun(t, 2, nil)
+			defer run[0].Close()
+			defer run[1].Close()
+			s := call(t, run[0].(member).addresses[0], "1 test 1 0")
+			for _, f := range frames {
+				if s.SendMsg(&f) != nil {
+					break // it has been refused
+				}
+			}
+			err := transport.Receive(t.Context(), run[0], 1, transport.Tag{Round: 999}, make([]byte, 4))
+			aborted, ok := err.(*transport.AbortError)
+			if !ok || !strings.Contains(aborted.Cause.Error(), "rank 1, at") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestOversized asks for a message that its sender makes longer: nothing is taken for it.
+func TestOversized(t *testing.T) {
+	run := newRun(t, 2, nil)
+	defer run[0].Close()
+	defer run[1].Close()
+	s := call(t, run[0].(member).addresses[0], "1 test 1 0")
+	size := uint64(1) << 40
+	f := forged(headFrame, 0, 0, size, "1")
+	if err := s.SendMsg(&f); err != nil {
+		t.Fatal(err)
+	}
+	err := transport.Receive(t.Context(), run[0], 1, transport.Tag{}, make([]byte, 4))
+	wrong, ok := err.(*transport.LengthError)
+	if !ok || wrong.Got[0] != int(size) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzFrames gives a rank what a peer may send after its handshake: it never panics, and takes no more memory than
+// its bounds.
+func FuzzFrames(f *testing.F) {
+	for k := range goneFrame + 2 {
+		f.Add(append(frameText(forged(headFrame, 0, 0, 3, "abc")), frameText(forged(k, 0, 0, 1, "x"))...))
+	}
+	f.Add(append(frameText(forged(headFrame, 1, 0, 1<<40, "abc")), frameText(forged(restFrame, 1, 0, 0, "x"))...))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e := (&Listener{joined: make(chan struct{})}).Join(0, []string{"a:1", "b:2"}, "fuzz")
+		p := e.peers[1]
+		p.link = silent{} // nothing is dialled
+		q := e.NewQueue()
+		q.Post(
+			&transport.Transfer{Rank: 1, Receive: true, Parts: [][]byte{make([]byte, 3)}},
+			&transport.Transfer{Rank: 1, Receive: true, Tag: transport.Tag{Round: 1}, Parts: [][]byte{make([]byte, 2*headBytes)}},
+			&transport.Transfer{Rank: 1, Parts: [][]byte{make([]byte, 2*headBytes)}},
+		)
+		for len(text) > 2 {
+			n := min(int(binary.LittleEndian.Uint16(text)), len(text)-2)
+			data := mem.BufferSlice{mem.SliceBuffer(text[2:][:n])}
+			text = text[2+n:]
+			if (codec{}).Unmarshal(data, reader(p.take)) != nil {
+				break
+			}
+			for f := p.next(); f != nil && f.kind != restFrame; f = p.next() {
+			}
+		}
+		held := 0
+		for _, list := range p.early {
+			for _, m := range list {
+				held += len(m.data)
+			}
+		}
+		if held > earlyBytes || p.heads > earlyHeads || p.credit > earlyBytes {
+			t.Errorf("%d bytes in %d early heads, credit %d", held, p.heads, p.credit)
+		}
+	})
+}
+
+// frameText puts the length of a frame before it.
+func frameText(f []byte) []byte {
+	return append(binary.LittleEndian.AppendUint16(nil, uint16(len(f))), f...)
+}
+
+type silent struct{ stream }
+
+// FuzzGather gives rank 0 what a peer may say when the ranks meet.
+func FuzzGather(f *testing.F) {
+	f.Add([]byte(`{"Protocol":1,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
+	f.Add([]byte(`{"Protocol":1,"Name":"join","Rank":1000000000,"Size":1000000000}`))
+	f.Add([]byte(`{"Protocol":1,"Name":"other","Rank":1,"Size":2}`))
+	f.Add([]byte(`{"Rank":-1}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		l := &Listener{gathered: map[string]*gathering{}, begun: make(chan struct{})}
+		said := make(chan error, 1)
+		go func() {
+			records, err := l.Gather(t.Context(), "", Record{Name: "join", Rank: 0, Size: 2}, 20*time.Millisecond)
+			if len(records) != 2 {
+				err = fmt.Errorf("%d records: %w", len(records), err)
+			}
+			said <- err
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := l.gather(nil, ctx, func(v any) error { return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(text)}, v) }, nil)
+		if first := <-said; first == nil && err != nil {
+			t.Errorf("rank 0 has all, and answers %v", err)
+		}
+	})
+}

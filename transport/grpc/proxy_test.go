@@ -1,0 +1,154 @@
+package grpc
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"volley/transport"
+	"volley/transport/transporttest"
+)
+
+// A proxy stands between a rank and those that connect to it.
+type proxy struct {
+	net.Listener
+	to    string
+	delay time.Duration // of every piece of at most 16 KiB
+
+	mu    sync.Mutex
+	conns []*net.TCPConn
+	all   sync.WaitGroup
+}
+
+func newProxy(t testing.TB, to string, delay time.Duration) *proxy {
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{Listener: at, to: to, delay: delay}
+	p.all.Go(func() {
+		for {
+			in, err := at.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			p.mu.Lock()
+			p.conns = append(p.conns, in.(*net.TCPConn), out.(*net.TCPConn))
+			p.mu.Unlock()
+			p.all.Go(func() { p.pass(in, out) })
+			p.all.Go(func() { p.pass(out, in) })
+		}
+	})
+	return p
+}
+
+func (p *proxy) pass(from, to net.Conn) {
+	defer to.Close()
+	piece := make([]byte, 16<<10)
+	for {
+		n, err := from.Read(piece)
+		if n > 0 {
+			time.Sleep(p.delay)
+			if _, err := to.Write(piece[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// each does something to all connections.
+func (p *proxy) each(do func(c *net.TCPConn)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		do(c)
+	}
+}
+
+func (p *proxy) close() {
+	p.Close()
+	p.each(func(c *net.TCPConn) { c.Close() })
+	p.all.Wait()
+}
+
+// newProxied returns a run in which all connections pass proxies.
+func newProxied(t testing.TB, n int, delay time.Duration) ([]transport.Transport, []*proxy) {
+	var listeners []*Listener
+	var proxies []*proxy
+	var addresses []string
+	for range n {
+		at, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newProxy(t, at.Addr().String(), delay)
+		listeners, proxies, addresses = append(listeners, Serve(at, n, nil)), append(proxies, p), append(addresses, p.Addr().String())
+	}
+	var run []transport.Transport
+	for r, l := range listeners {
+		run = append(run, proxied{member{l.Join(r, addresses, "test")}, proxies[r]})
+	}
+	return run, proxies
+}
+
+// proxied is a rank whose Close ends its proxy as well.
+type proxied struct {
+	member
+	proxy *proxy
+}
+
+func (m proxied) Close() error {
+	err := m.member.Close()
+	m.proxy.close()
+	return err
+}
+
+func TestDelayed(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
+		run, _ := newProxied(t, n, 50*time.Microsecond)
+		return run
+	})
+}
+
+// TestCut breaks the connections in the middle of a long message: all ranks end, and name a peer.
+func TestCut(t *testing.T) {
+	for name, hurt := range map[string]func(c *net.TCPConn){
+		"cut":         func(c *net.TCPConn) { c.SetLinger(0); c.Close() },
+		"half-closed": func(c *net.TCPConn) { c.CloseWrite() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, proxies := newProxied(t, 2, 20*time.Millisecond)
+			time.AfterFunc(100*time.Millisecond, func() {
+				for _, p := range proxies {
+					p.each(hurt)
+				}
+			})
+			errs := make([]error, 2)
+			var both sync.WaitGroup
+			data := make([]byte, 8<<20)
+			both.Go(func() { errs[0] = transport.Send(t.Context(), run[0], 1, transport.Tag{}, data) })
+			both.Go(func() { errs[1] = transport.Receive(t.Context(), run[1], 0, transport.Tag{}, make([]byte, len(data))) })
+			both.Wait()
+			for r, err := range errs {
+				aborted := new(transport.AbortError)
+				if !errors.As(err, &aborted) || !strings.Contains(err.Error(), "is gone or cannot be reached") {
+					t.Errorf("rank %d: %v", r, err)
+				}
+			}
+			for _, e := range run {
+				e.Close()
+			}
+		})
+	}
+}
