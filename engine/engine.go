@@ -99,7 +99,7 @@ func Listen(run Run) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Place{run: run, listener: grpc.Serve(at, security)}
+	p := &Place{run: run, listener: grpc.Serve(at, run.Size, security)}
 	_, p.port, _ = net.SplitHostPort(at.Addr().String())
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"volley/transport"
 )
 
 // A window is some rows of a node, in memory.
@@ -40,15 +42,22 @@ func (w *window) packet(of []byte, chunk int, b blocks) []byte {
 }
 
 // mostWindow is how many bytes of data and parity a window of all nodes in a process has, unless a row is longer:
-// two of them stay in a cache while they are hashed, coded and checked. On a wire it is the bytes of some hundred
-// latencies.
-const mostWindow = 4 << 20
+// two of them stay in a cache while they are hashed, coded and checked. Between machines, wireWindow, it is the bytes
+// of some hundred latencies: links are idle between windows.
+const (
+	mostWindow = 4 << 20
+	wireWindow = 16 << 20
+)
 
 // windows reads the nodes here, window by window, and uses what was read while the next window is read. All ranks have
 // the same windows.
 func (s *session) windows(ctx context.Context, m *Manifest, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
 	hosted := (s.k + s.t.Size() - 1) / s.t.Size()
-	most := min(s.Memory/4, int64(mostWindow/hosted))
+	most := int64(mostWindow / hosted)
+	if s.t.Size() > 1 && transport.Overlaps(s.t) {
+		most = int64(wireWindow / hosted)
+	}
+	most = min(most, s.Memory/4)
 	rows := int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
 	var sets [2][]*window
 	for i := range sets {

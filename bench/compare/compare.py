@@ -1,31 +1,72 @@
 #!/usr/bin/env python3
-"""compare.py BIN: volley protect and recover beside redset and FTI, whose programs `build` has put into BIN.
+"""compare.py BIN: volley protect, verify and recover beside redset and FTI, whose programs `build` has put into BIN.
 
-All tools take turns in one loop, over MPI and in one process: protect, lose the directories of one rank and of two,
-rebuild, and compare every file with what it was. It prints a table of medians, in seconds inside the job: without the
-start of MPI. redset has no digests, so it does not notice when a survivor's file has changed.
+All tools take turns in one loop, over MPI and in one process: protect, verify, lose the directories of one rank and of
+two, rebuild, and compare every file with what it was. It prints a table of medians, in seconds inside the job: without
+the start of MPI. The row "hashing" is the time to read all data and to hash it by SHA-256 once, on all cores.
+redset has no digests, so it does not notice when a survivor's file has changed.
+
+--lab RATE runs every rank at a host of its own, whose link has that rate, as root: bench/network/lab. Behind each time
+stands how many times as long it is as the bytes of the busiest link take at that rate.
+
+--stall N protects N times by layout full, R = 2, over MPI, and prints the median, the maximum, and how many runs took
+more than twice the median.
 """
-import argparse, json, os, re, shutil, statistics, subprocess, sys, tempfile
+import argparse, concurrent.futures, glob, hashlib, json, os, re, shutil, signal, statistics, subprocess, sys, tempfile, time
 
+numbers = lambda text: [int(k) for k in text.split(",")]
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("bin", help="where build has put redset and fti; those that are not there are left out")
 parser.add_argument("--volley", default="volley", help="a binary made with -tags mpi")
-parser.add_argument("--ranks", type=lambda x: [int(k) for k in x.split(",")], default="4,8,16")
+parser.add_argument("--ranks", type=numbers, default="4,8,16")
 parser.add_argument("--mib", type=int, default=128, help="of data at each rank")
-parser.add_argument("--files", type=int, default=1, help="at each rank")
+parser.add_argument("--files", type=numbers, default="1", help="at each rank")
 parser.add_argument("--repeat", type=int, default=5)
 parser.add_argument("--dir", default="/dev/shm")
+parser.add_argument("--only", metavar="REGEXP", default="", help="tools whose names have it, such as 'redset|striped sha256'")
+parser.add_argument("--lab", metavar="RATE", help="such as 100mbit")
+parser.add_argument("--stall", metavar="N", type=int)
 a = parser.parse_args()
 env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
-base = tempfile.mkdtemp(prefix="volley-compare-", dir=a.dir)
+lab = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../network/lab")
+
+
+def alive(pid):
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+for old in glob.glob(f"{a.dir}/volley-compare-*"):  # of runs that were killed
+    pid = os.path.basename(old).split("-")[2]
+    if pid.isdigit() and not alive(pid):
+        shutil.rmtree(old, ignore_errors=True)
+for number in signal.SIGTERM, signal.SIGHUP:
+    signal.signal(number, lambda number, _: sys.exit(128 + number))
+base = tempfile.mkdtemp(prefix=f"volley-compare-{os.getpid()}-", dir=a.dir)
 
 
 def run(command):
-    """The output of a command that has to succeed."""
-    p = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+    """The output of a command that has to succeed. It ends when this program does."""
+    p = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        out, err = p.communicate(timeout=600)
+    except BaseException:
+        p.terminate()  # mpirun ends its ranks
+        p.wait(60)
+        raise
     if p.returncode:
-        sys.exit(f"{' '.join(command)}: exit code {p.returncode}\n{p.stdout}{p.stderr}")
-    return p.stdout
+        sys.exit(f"{' '.join(command)}: exit code {p.returncode}\n{out}{err}")
+    return out
+
+
+def busiest():
+    """The bytes that each link has carried, in either direction."""
+    return [int(n) for line in run([lab, "stats"]).splitlines()[1:] for n in (line.split()[1], line.split()[4])]
 
 
 def seconds(text):
@@ -39,7 +80,12 @@ class Tool:
         self.pattern = f"{base}/n{{rank}}"
 
     def mpi(self, *command):
+        if a.lab:
+            return run([lab, "mpirun", *command])
         return run(["mpirun", "--oversubscribe", "-n", str(self.k), *command])
+
+    def verify(self):
+        return None
 
     def clean(self):
         for n in self.nodes:
@@ -90,54 +136,120 @@ class Volley(Tool):
             return json.loads(run(command + self.nodes))["seconds"]
         return json.loads(self.mpi(*command, "--comm", "mpi", self.pattern))["seconds"]
 
+    def verify(self):
+        return self.work("verify")
 
-def tools(k):
-    list = []
+
+class Hashing(Tool):
+    def work(self, verb):
+        def digest(path):
+            with open(path, "rb") as f:
+                return hashlib.file_digest(f, "sha256").digest()
+
+        began = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for _ in pool.map(digest, [os.path.join(n, f) for n in self.nodes for f in os.listdir(n)]):
+                pass
+        return time.monotonic() - began
+
+
+def tools(k, files):
+    list = [] if a.lab else [Hashing(k, "hashing", 0)]
     if os.path.exists(f"{a.bin}/redset"):
         list += [Redset(k, "redset XOR", 1), Redset(k, "redset RS", 2)]
-    if os.path.exists(f"{a.bin}/fti") and a.files == 1:
+    if os.path.exists(f"{a.bin}/fti") and files == 1:
         list.append(FTI(k, "FTI level 3", 2))
     for r in 1, 2:
-        for where in "over MPI", "in one process":
+        for where in ["over MPI"] if a.lab else ["over MPI", "in one process"]:
             list += [Volley(k, f"Volley striped {digest} {where}", r) for digest in ("sha256", "xxh3")]
         if 2 * r <= k:
             list.append(Volley(k, "Volley full sha256 over MPI", r))
-    return list
+    return [t for t in list if re.search(a.only, t.name)]
 
 
 def contents(nodes):
     return {(n, f): open(os.path.join(n, f), "rb").read() for n in nodes for f in sorted(os.listdir(n)) if not f.startswith(".")}
 
 
-try:
-    print("| K | tool | R | protect | rebuild one | rebuild two |\n|---|---|---|---|---|---|")
-    for k in a.ranks:
-        for i in range(k):
-            os.makedirs(f"{base}/n{i}")
-            for f in range(a.files):
-                with open(f"{base}/n{i}/ckpt.{f}", "wb") as out:
-                    out.write(os.urandom((a.mib << 20) // a.files))
-        list = tools(k)
-        took = [[[], [], []] for _ in list]
-        for turn in range(a.repeat + 1):  # the first one warms up
-            for t, times in zip(list, took):
-                steps = [t.work("protect")]
-                for lost in range(1, t.r + 1):
-                    dead = [t.nodes[1], t.nodes[k - 2]][:lost]
-                    want = contents(dead) if not isinstance(t, FTI) else None  # its program compares
-                    for n in dead:
-                        shutil.rmtree(n)
-                    steps.append(t.work("recover"))
-                    if want is not None and contents(dead) != want:
-                        sys.exit(f"{t.name}: what it rebuilt is not what was lost")
-                t.clean()
-                if turn:
-                    for times_of, s in zip(times, steps):
-                        times_of.append(s)
+def fill(k, files):
+    for i in range(k):
+        os.makedirs(f"{base}/n{i}")
+        for f in range(files):
+            with open(f"{base}/n{i}/ckpt.{f}", "wb") as out:
+                out.write(os.urandom((a.mib << 20) // files))
+
+
+def timed(work, *args):
+    """Its seconds, and those that the busiest link takes for its bytes."""
+    before = busiest() if a.lab else []
+    took = work(*args)
+    if took is None or not a.lab:
+        return took, None
+    return took, max(y - x for x, y in zip(before, busiest())) * 8 / rate
+
+
+def compare(k, files):
+    fill(k, files)
+    list = tools(k, files)
+    took = [[[], [], [], []] for _ in list]
+    for turn in range(bool(a.lab), a.repeat + 1):  # in memory the first one warms up
         for t, times in zip(list, took):
-            cells = [f"{statistics.median(x):.2f}" if x else "–" for x in times]
-            print(f"| {k} | {t.name} | {t.r} | {' | '.join(cells)} |", flush=True)
-        for i in range(k):
-            shutil.rmtree(f"{base}/n{i}")
+            steps = [timed(t.work, "protect"), timed(t.verify)]
+            for lost in range(1, t.r + 1):
+                dead = [t.nodes[1], t.nodes[k - 2]][:lost]
+                want = contents(dead) if not isinstance(t, FTI) else None  # its program compares
+                for n in dead:
+                    shutil.rmtree(n)
+                steps.append(timed(t.work, "recover"))
+                if want is not None and contents(dead) != want:
+                    sys.exit(f"{t.name}: what it rebuilt is not what was lost")
+            t.clean()
+            if turn:
+                for times_of, step in zip(times, steps):
+                    times_of.append(step)
+    for t, times in zip(list, took):
+        print(f"| {k} | {files} | {t.name} | {t.r or '–'} | {' | '.join(map(cell, times))} |", flush=True)
+    for i in range(k):
+        shutil.rmtree(f"{base}/n{i}")
+
+
+def cell(times):
+    if not times or times[0][0] is None:
+        return "–"
+    text = f"{statistics.median(x for x, _ in times):.2f}"
+    return f"{text} ({statistics.median(x / link for x, link in times):.2f})" if a.lab else text
+
+
+def stall(k):
+    fill(k, 1)
+    t, took = Volley(k, "Volley full sha256 over MPI", 2), []
+    for _ in range(a.stall):
+        took.append(t.work("protect"))
+        t.clean()
+    median = statistics.median(took)
+    print(f"K = {k}, layout full, R = 2, {a.mib} MiB a rank: {a.stall} runs, median {median:.2f} s, maximum {max(took):.2f} s, "
+          f"{sum(x > 2 * median for x in took)} beyond twice the median", flush=True)
+    for n in t.nodes:
+        shutil.rmtree(n)
+
+
+up = False
+try:
+    if a.lab:
+        number, unit = re.fullmatch(r"(\d+)([kmg]bit)", a.lab).groups()
+        rate = int(number) * {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}[unit]
+    if not a.stall:
+        print("| K | files | tool | R | protect | verify | rebuild one | rebuild two |\n|---|---|---|---|---|---|---|---|")
+    for k in a.ranks:
+        if a.lab:
+            up = True
+            run([lab, "up", str(k), a.lab, "0"])
+        if a.stall:
+            stall(k)
+            continue
+        for files in a.files:
+            compare(k, files)
 finally:
+    if up:
+        subprocess.run([lab, "down"], env=env)
     shutil.rmtree(base, ignore_errors=True)

@@ -192,3 +192,15 @@ func TestRanksKilled(t *testing.T) {
 		t.Errorf("exit codes %v: %s", codes, text)
 	}
 }
+
+// TestRanksSlurm has the place of each process in the variables of a Slurm step.
+func TestRanksSlurm(t *testing.T) {
+	dirs := writeNodes(t, 3, 1000)
+	run := newRanks(t, 3, func(r int, c *exec.Cmd) {
+		c.Args = slices.Concat(c.Args[:2], []string{"--tolerate", "1", dirs[r]})
+		c.Env = append(c.Env, "SLURM_STEP_NUM_TASKS=3", fmt.Sprintf("SLURM_PROCID=%d", r), "SLURM_STEP_NODELIST=localhost", fmt.Sprintf("SLURM_JOB_ID=%d", os.Getpid()))
+	}, "protect")
+	if codes, text := run.do(); !allAre(codes, exitOK) || strings.Count(text, "protected, generation 1") != 1 {
+		t.Errorf("exit codes %v: %s", codes, text)
+	}
+}

@@ -60,8 +60,8 @@ func (e *Endpoint) Size() int { return len(e.addresses) }
 // Cores returns this rank's share of the cores of its machine.
 func (e *Endpoint) Cores() int { return max(1, runtime.GOMAXPROCS(0)/e.here()) }
 
-// Overlaps returns whether there are several machines, or more cores than ranks.
-func (e *Endpoint) Overlaps() bool { return e.here() < e.Size() || e.Size() < runtime.NumCPU() }
+// Overlaps reports whether there are several machines, or two cores for each rank.
+func (e *Endpoint) Overlaps() bool { return e.here() < e.Size() || 2*e.Size() <= runtime.NumCPU() }
 
 // here returns how many ranks have the host of this one.
 func (e *Endpoint) here() (n int) {

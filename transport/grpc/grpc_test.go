@@ -1,9 +1,12 @@
 package grpc
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
+	"sync"
 	"testing"
+	"time"
 
 	"volley/transport"
 	"volley/transport/transporttest"
@@ -28,7 +31,7 @@ func newRun(t testing.TB, n int, security *tls.Config) []transport.Transport {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listeners[r], addresses[r] = Serve(at, security), at.Addr().String()
+		listeners[r], addresses[r] = Serve(at, n, security), at.Addr().String()
 	}
 	run := make([]transport.Transport, n)
 	for r, l := range listeners {
@@ -39,4 +42,45 @@ func newRun(t testing.TB, n int, security *tls.Config) []transport.Transport {
 
 func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport { return newRun(t, n, nil) })
+}
+
+// TestManyRanks connects all pairs of 64 ranks.
+func TestManyRanks(t *testing.T) {
+	c := transporttest.Cases()[0]
+	var ranks sync.WaitGroup
+	for _, e := range newRun(t, 64, nil) {
+		ranks.Go(func() {
+			if err := c.Run(t.Context(), e); err != nil {
+				t.Errorf("rank %d: %v", e.Rank(), err)
+			}
+		})
+	}
+	ranks.Wait()
+}
+
+// TestInquire asks a rank that waits, one that does not, and one that has never been connected.
+func TestInquire(t *testing.T) {
+	run := newRun(t, 3, nil)
+	defer func() {
+		for _, e := range run {
+			e.Close()
+		}
+	}()
+	waiting, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		transport.Receive(waiting, run[2], 1, transport.Tag{}, []byte{0})
+		close(ended)
+	}()
+	for whom, since := -1, time.Duration(0); whom != 1; {
+		var err error
+		if whom, since, err = run[0].(transport.Inquirer).Inquire(t.Context(), 2); err != nil || since < 0 {
+			t.Fatal(err)
+		}
+	}
+	if whom, _, err := run[2].(transport.Inquirer).Inquire(t.Context(), 1); whom != -1 || err != nil {
+		t.Errorf("rank 1 waits for %d, %v", whom, err)
+	}
+	stop()
+	<-ended
 }

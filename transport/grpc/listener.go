@@ -31,6 +31,10 @@ const (
 	// A stream and a connection may have so much under way.
 	streamWindow = 16 << 20
 	connWindow   = 32 << 20
+
+	// All connections of a rank read into so many bytes together, unless that is less than so many each.
+	allBuffers  = 16 << 20
+	leastBuffer = 32 << 10
 )
 
 var exchange = rpc.StreamDesc{StreamName: "Exchange", ServerStreams: true, ClientStreams: true}
@@ -38,6 +42,7 @@ var exchange = rpc.StreamDesc{StreamName: "Exchange", ServerStreams: true, Clien
 // A Listener is where the peers of a rank connect.
 type Listener struct {
 	security credentials.TransportCredentials
+	buffer   int // bytes, each way of a connection
 	server   *rpc.Server
 	served   sync.WaitGroup
 	joined   chan struct{} // closed when the endpoint is there
@@ -49,9 +54,10 @@ type Listener struct {
 	begun      chan struct{} // closed when there is one more
 }
 
-// Serve accepts connections until Close. Security says whom; nil is anybody, without encryption.
-func Serve(at net.Listener, security *tls.Config) *Listener {
-	l := &Listener{joined: make(chan struct{}), gathered: map[string]*gathering{}, begun: make(chan struct{}), security: insecure.NewCredentials()}
+// Serve accepts connections of a run of so many ranks until Close. Security says whom; nil is anybody, without
+// encryption.
+func Serve(at net.Listener, size int, security *tls.Config) *Listener {
+	l := &Listener{buffer: max(leastBuffer, min(frameBytes, allBuffers/size)), joined: make(chan struct{}), gathered: map[string]*gathering{}, begun: make(chan struct{}), security: insecure.NewCredentials()}
 	if security != nil {
 		l.security = credentials.NewTLS(security)
 	}
@@ -61,7 +67,7 @@ func Serve(at net.Listener, security *tls.Config) *Listener {
 		rpc.Creds(guard{l.security, l, nil}), rpc.ForceServerCodecV2(codec{}), rpc.ConnectionTimeout(handshakeTime),
 		rpc.MaxRecvMsgSize(headerBytes+frameBytes), rpc.MaxSendMsgSize(math.MaxInt32), rpc.MaxConcurrentStreams(4), rpc.MaxHeaderListSize(4<<10),
 		rpc.InitialWindowSize(streamWindow), rpc.InitialConnWindowSize(connWindow),
-		rpc.ReadBufferSize(frameBytes), rpc.WriteBufferSize(frameBytes), rpc.SharedWriteBuffer(true),
+		rpc.ReadBufferSize(l.buffer), rpc.WriteBufferSize(l.buffer),
 		rpc.KeepaliveParams(keepalive.ServerParameters{Time: aliveAfter, Timeout: aliveWithin}),
 		rpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: aliveAfter / 2, PermitWithoutStream: true}),
 	)
@@ -77,7 +83,7 @@ func (l *Listener) client(address string, stranger func(error)) (*rpc.ClientConn
 		rpc.WithTransportCredentials(guard{l.security, l, stranger}), rpc.WithDefaultCallOptions(rpc.ForceCodecV2(codec{})),
 		rpc.WithNoProxy(), rpc.WithDisableRetry(), rpc.WithDisableServiceConfig(), rpc.WithDisableHealthCheck(),
 		rpc.WithInitialWindowSize(streamWindow), rpc.WithInitialConnWindowSize(connWindow),
-		rpc.WithReadBufferSize(frameBytes), rpc.WithWriteBufferSize(frameBytes), rpc.WithSharedWriteBuffer(true),
+		rpc.WithReadBufferSize(l.buffer), rpc.WithWriteBufferSize(l.buffer),
 		rpc.WithDefaultCallOptions(rpc.MaxCallRecvMsgSize(headerBytes+frameBytes), rpc.MaxRetryRPCBufferSize(0)), // nothing is kept once it is written
 		rpc.WithKeepaliveParams(keepalive.ClientParameters{Time: aliveAfter, Timeout: aliveWithin, PermitWithoutStream: true}),
 		rpc.WithConnectParams(rpc.ConnectParams{

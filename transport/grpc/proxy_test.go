@@ -93,7 +93,7 @@ func newProxied(t testing.TB, n int, delay time.Duration) ([]transport.Transport
 			t.Fatal(err)
 		}
 		p := newProxy(t, at.Addr().String(), delay)
-		listeners, proxies, addresses = append(listeners, Serve(at, nil)), append(proxies, p), append(addresses, p.Addr().String())
+		listeners, proxies, addresses = append(listeners, Serve(at, n, nil)), append(proxies, p), append(addresses, p.Addr().String())
 	}
 	var run []transport.Transport
 	for r, l := range listeners {
