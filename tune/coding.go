@@ -29,7 +29,7 @@ func (m *meter) coding(ctx context.Context, fields []field.Field, end float64) (
 	}
 	packets := make([][]byte, sources+1)
 	for i := range packets {
-		packets[i] = make([]byte, uncachedBytes)
+		packets[i] = m.memory[i*uncachedBytes:][:uncachedBytes]
 	}
 	list := make([]Coding, len(fields))
 	for i, f := range fields {

@@ -20,9 +20,9 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good)
-	f.Add([]byte(`{"format":"volley-tune","version":2,"results":[]}`))
+	f.Add([]byte(`{"format":"volley-tune","version":3,"results":[]}`))
 	f.Add([]byte(`{"format":"volley-tune","version":1,"beta_seconds":0,"tau_seconds_per_byte":0,"coding":[]}`))
-	f.Add([]byte(`{"format":"volley-tune","version":3}`))
+	f.Add([]byte(`{"format":"volley-tune","version":4}`))
 	f.Add([]byte(`{"format":3}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		defer fuzzlimit.Hold(t, len(data))()

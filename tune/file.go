@@ -25,7 +25,7 @@ import (
 // Format and Version name the form of a file.
 const (
 	Format  = "volley-tune"
-	Version = 2
+	Version = 3
 )
 
 // Variable is the environment variable that names another file than the usual one,

@@ -148,11 +148,13 @@ func TestVirtual(t *testing.T) {
 						t.Errorf("γ = %v: %+v", want, got)
 					}
 				}
-				gamma, ok := r.Gamma("257")
-				if !ok || gamma != sim.PerByte(r.Coding[1].Cached) {
-					t.Errorf("γ of 257: %v, %v", gamma, ok)
+				r.Coding[1].Uncached *= 2 // to tell them apart
+				for bytes, want := range map[int64]float64{0: r.Coding[1].Cached, 512 << 10: r.Coding[1].Cached, 1 << 20: r.Coding[1].Uncached} {
+					if gamma, ok := r.Gamma("257", bytes); !ok || gamma != sim.PerByte(want) {
+						t.Errorf("γ of 257 and %d bytes: %v, %v", bytes, gamma, ok)
+					}
 				}
-				if _, ok := r.Gamma("2^9"); ok {
+				if _, ok := r.Gamma("2^9", 0); ok {
 					t.Error("γ of 2^9 was not measured")
 				}
 				if want := fmt.Sprintf("virtual, %d ranks on 1 host", c.ranks); r.Place.String() != want || r.CPU == "" || r.CPUs < 1 {

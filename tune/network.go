@@ -44,8 +44,26 @@ type meter struct {
 	start time.Time
 
 	elapsed  float64 // seconds since the start, of the slowest rank
+	memory   []byte  // more than fits in the cache of a processor
 	outgoing []byte
 	incoming []byte
+	next     int // of both, what a round takes that is not in the cache
+}
+
+// mostCached is how many bytes a round takes from the cache. A plan has just computed what is short; long packets
+// are in memory.
+const mostCached = 64 << 10
+
+// place returns where in outgoing and incoming so many bytes of a round are.
+func (m *meter) place(n int) int {
+	if n <= mostCached {
+		return 0
+	}
+	if m.next+n > len(m.outgoing) {
+		m.next = 0
+	}
+	m.next += n
+	return m.next - n
 }
 
 // Rounds of tags: of the messages that are timed, and of those that agree.
@@ -92,17 +110,17 @@ func (m *meter) trade(ctx context.Context, transfers ...*transport.Transfer) err
 // round sends so many messages of size bytes to the ranks that follow, and receives as many
 // from those before.
 func (m *meter) round(ctx context.Context, messages, size int) error {
-	rank, k := m.t.Rank(), m.t.Size()
+	rank, k, at := m.t.Rank(), m.t.Size(), m.place(messages*size)
 	tag := transport.Tag{Round: timedRound}
 	var transfers []*transport.Transfer
 	for i := range messages {
 		transfers = append(transfers, &transport.Transfer{
-			Rank: (rank + k - 1 - i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.incoming[i*size:][:size]}, Receive: true,
+			Rank: (rank + k - 1 - i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.incoming[at+i*size:][:size]}, Receive: true,
 		})
 	}
 	for i := range messages {
 		transfers = append(transfers, &transport.Transfer{
-			Rank: (rank + 1 + i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.outgoing[i*size:][:size]},
+			Rank: (rank + 1 + i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.outgoing[at+i*size:][:size]},
 		})
 	}
 	return m.trade(ctx, transfers...)
@@ -127,12 +145,11 @@ func (m *meter) sample(ctx context.Context, p Point) (float64, error) {
 	return values[0], err
 }
 
-// network times rounds of all counts and totals, the largest unless they are too long for the
-// budget of seconds.
+// network times rounds of all counts and totals for so many seconds, the largest unless they are too long for that.
 func (m *meter) network(ctx context.Context, budget float64) ([]Point, error) {
+	end := m.elapsed + budget
 	numbers := counts(m.t.Size())
-	m.outgoing = make([]byte, max(totals[len(totals)-1], numbers[len(numbers)-1]))
-	m.incoming = make([]byte, len(m.outgoing))
+	m.outgoing, m.incoming = m.memory[:len(m.memory)/2], m.memory[len(m.memory)/2:]
 	var points []Point
 	longest := 0.0 // of the last total
 	for i, total := range totals {
@@ -154,7 +171,7 @@ func (m *meter) network(ctx context.Context, budget float64) ([]Point, error) {
 	}
 	samples := make([][]float64, len(points))
 	rng := rand.New(rand.NewPCG(1, 2)) // the same at all ranks
-	for turn := 0; turn < leastTurns || turn < mostTurns && m.elapsed < budget; turn++ {
+	for turn := 0; turn < leastTurns || turn < mostTurns && m.elapsed < end; turn++ {
 		for _, i := range rng.Perm(len(points)) {
 			seconds, err := m.sample(ctx, points[i])
 			if err != nil {
@@ -189,4 +206,4 @@ func median(s []float64) float64 {
 }
 
 // Memory is about how many bytes a rank takes to measure.
-const Memory = 2<<20 + (sources+1)*uncachedBytes
+const Memory = (sources + 1) * uncachedBytes

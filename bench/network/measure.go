@@ -282,7 +282,7 @@ func (c *contestant) settle() {
 // encoder returns an encoder of packets of so many bytes that chooses by what was measured, or has the
 // algorithm. Its second and later runs agree on nothing anew.
 func (j *job) encoder(a matrix.Matrix, algorithm string, check bool, bytes int) (*volley.Encoder, error) {
-	gamma, _ := j.measured.Gamma(a.Field().Name())
+	gamma, _ := j.measured.Gamma(a.Field().Name(), int64(bytes))
 	return volley.NewEncoder(a, volley.WithAlgorithm(algorithm), volley.WithCheck(check), volley.WithPacketBytes(int64(bytes)),
 		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.measured.Network), volley.WithGamma(gamma))
 }

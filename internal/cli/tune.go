@@ -107,6 +107,10 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	if o.party.Rank() > 0 {
 		return nil
 	}
+	if !r.Fits() {
+		slog.Warn("the model is far off what was measured, twice, and so are the times of plans by it: measure again while nothing else runs",
+			"residual", fmt.Sprintf("%.0f %%", 100*r.Residual()))
+	}
 	var failed error
 	if path != "" {
 		if err := r.Save(path); err != nil {

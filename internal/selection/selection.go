@@ -303,7 +303,11 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	}
 	if measured != nil {
 		by = fmt.Sprintf("that volley tune measured on %s: %v", measured.Date.Format(time.DateOnly), measured.Place)
-		if gamma, ok := measured.Gamma(f.Name()); ok {
+		bytes := m.Bytes
+		if s.inProcess() {
+			bytes = 0 // coded a segment at a time, which is in the cache
+		}
+		if gamma, ok := measured.Gamma(f.Name(), bytes); ok {
 			m.Gamma = gamma
 			if s.Assumed != "" {
 				s.Assumed += ", with the γ " + by
