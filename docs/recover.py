@@ -6,7 +6,7 @@ empty; the others have to be whole. With --key only manifests count that were ma
 in FILE. This is docs/format.md as a program, and needs nothing of Volley. It holds the data of all
 nodes in memory. What it may not set of a file, such as its owner, it names on standard error.
 """
-import base64, functools, glob, hashlib, hmac, json, os, re, sys
+import base64, functools, glob, hashlib, hmac, json, os, re, sys, zlib
 
 key = None
 
@@ -53,9 +53,11 @@ def in_force(dirs):
 
 def records(m, dirs, field):
     """What each node had: its record, from any node that has it or, from version 4 on, from the parity of records."""
-    paths = [p for d in dirs for kind in ("member", "records") for p in glob.glob(f"{glob.escape(d)}/.volley/{kind}.{m['generation']}*")]
+    paths = [p for d in dirs for kind in ("member", "record", "recordparity") for p in glob.glob(f"{glob.escape(d)}/.volley/{kind}.{m['generation']}*")]
     found = {digest(text): text for text in [open(path, "rb").read() for path in paths]}
     texts = [found.get(x["sha256"]) for x in m["members"]]
+    if m["version"] >= 4:
+        texts = [text and base64.b64decode(text) for text in texts]
     if None in texts and m["version"] >= 4:
         k, r, chunks = m["nodes"], min(m["tolerate"] + 1, m["nodes"] - 1), {}
         counts = {"data": 1, "parity": 1} if m["layout"] == "full" else {"data": k - r, "parity": r}
@@ -69,9 +71,9 @@ def records(m, dirs, field):
         back = [b"".join(chunks.get((n, "data", c), b"") for c in range(counts["data"])) for n in range(k)]
         texts = [text[:x["bytes"]] for text, x in zip(back, m["members"])]
     for n, x in enumerate(m["members"]):
-        if texts[n] is None or digest(texts[n]) != x["sha256"]:
+        if texts[n] is None or m["version"] >= 4 and digest(base64.b64encode(texts[n])) != x["sha256"]:
             sys.exit(f"too much is lost: no node has the record of node {n}, and it does not come back")
-    return [json.loads(text) for text in texts]
+    return [json.loads(zlib.decompress(text, 31) if m["version"] >= 4 else text) for text in texts]
 
 
 def blocks(m, count):

@@ -40,8 +40,8 @@
 //   - scalars of curves: the vectors of consensys/gnark-crypto.
 //   - all primes, on amd64 processors with AVX-512 (IFMA for goldilocks and scalars):
 //     sums of products that stay in registers for several outputs of a map, and are
-//     reduced once, in Montgomery's way. For few inputs, babybear and koalabear use
-//     the vectors of consensys/gnark-crypto, and scalars for sums and differences.
+//     reduced once, in Montgomery's way. For sums and differences, scalars use the
+//     vectors of consensys/gnark-crypto.
 //
 // F_{2^w}, 8 < w <= 16, is [Planar]: with the low bytes of 64 symbols before their high
 // ones, kernels need not part them.

@@ -3,8 +3,6 @@ package field
 import (
 	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	bn254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
-	"github.com/consensys/gnark-crypto/field/babybear"
-	"github.com/consensys/gnark-crypto/field/koalabear"
 )
 
 // Portable makes a field of odd characteristic without kernels of this package that
@@ -16,12 +14,6 @@ func Portable(name string) Field {
 	}
 	switch f := s.build().(type) {
 	case *prime:
-		f.simd = nil
-		return f
-	case *bear[babybear.Element]:
-		f.simd = nil
-		return f
-	case *bear[koalabear.Element]:
 		f.simd = nil
 		return f
 	case *gold:

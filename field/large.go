@@ -10,7 +10,7 @@ import (
 )
 
 // large are the prime fields with names, those of proof systems. Where build is
-// nil the prime is below 2^31 and the field as [buildPrime] has it.
+// nil the prime is below 2^31 and the field as [newPrime] makes it.
 var large = []struct {
 	name  string
 	order *big.Int

@@ -196,7 +196,7 @@ func (s spec) build() Field {
 		return buildLarge(s.large)
 	}
 	if s.m == 1 && s.p != 2 {
-		return buildPrime(s.p)
+		return newPrime(s.p)
 	}
 	name, poly := power(s.p, s.m), s.poly
 	switch {

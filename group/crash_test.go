@@ -181,7 +181,7 @@ func damage(w *world) {
 	w.Remove("/n2/nothing")
 	w.Overwrite("/n2/.volley/parity.1", 9, []byte("rot"), true)
 	w.Remove("/n2/.volley/manifest.1.json")
-	w.Remove("/n2/.volley/member.1.2.json")
+	w.Remove("/n2/.volley/record.1")
 	w.Remove("/n1/.volley/node.json")
 }
 

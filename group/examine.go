@@ -241,11 +241,11 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 	if last == nil || n.index >= last.manifest.Nodes {
 		return nil, nil, nil
 	}
-	text, err := n.record(last.manifest)
+	text, err := last.manifest.recordFiles(n.index)[0].read(n.dir)
 	if disk.Failed(err) {
 		return nil, nil, err
 	}
-	if err != nil || disk.Sum(text) != last.manifest.Records[n.index].SHA256 {
+	if err != nil {
 		return nil, nil, nil
 	}
 	x, err := last.manifest.decodeMember(text)

@@ -3,6 +3,7 @@ package group
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"volley/internal/disk"
@@ -57,13 +58,13 @@ func FuzzDecodeMember(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := m.decodeMember(text); err != nil {
+	if _, err := m.parseMember(text); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		defer fuzzlimit.Hold(t, len(text))()
-		x, err := m.decodeMember(text)
+		x, err := m.parseMember(text)
 		if err != nil {
 			return
 		}
@@ -71,8 +72,30 @@ func FuzzDecodeMember(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.decodeMember(again); err != nil {
+		if _, err := m.parseMember(again); err != nil {
 			t.Fatalf("%v: %s", err, again)
+		}
+	})
+}
+
+// FuzzUnpack reads records that are compressed: what is no record is refused, and nothing takes more memory than its
+// length allows.
+func FuzzUnpack(f *testing.F) {
+	for _, text := range []string{"", "{}", strings.Repeat("{}", 10_000)} {
+		f.Add(pack([]byte(text)))
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, record []byte) {
+		defer fuzzlimit.Hold(t, mostPacked*len(record))()
+		text, err := unpack(record)
+		if len(text) > mostPacked*len(record)+1 {
+			t.Fatalf("%d bytes have become %d", len(record), len(text))
+		}
+		if err != nil {
+			return
+		}
+		if again, err := unpack(pack(text)); err != nil || !bytes.Equal(again, text) {
+			t.Fatalf("%q: %v", text, err)
 		}
 	})
 }

@@ -1,11 +1,14 @@
 package group
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"path/filepath"
 	"strings"
@@ -49,11 +52,11 @@ type Manifest struct {
 	mac string // HMAC of it, as stored; "": it was made without a key
 }
 
-// A Record identifies the [Member] of a node, as it is stored.
+// A Record identifies the [Member] of a node, and its parity of records.
 type Record struct {
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
-	Parity string `json:"parity_sha256,omitempty"` // of the parity of records that the node stores; from codedRecords on
+	Bytes  int64  `json:"bytes"`                   // of the record; from codedRecords on compressed
+	SHA256 string `json:"sha256"`                  // of its file
+	Parity string `json:"parity_sha256,omitempty"` // of the file of parity; from codedRecords on
 }
 
 // A Member is the record of a node: what its data is, and the digests of its data and parity.
@@ -238,8 +241,50 @@ func (m *Manifest) validateCode() error {
 	return nil
 }
 
+// mostPacked is how many times shorter the text of a record may get.
+const mostPacked = 32
+
+// pack compresses the text of a record, unless it gets shorter than unpack takes.
+func pack(text []byte) []byte {
+	var b bytes.Buffer
+	for _, level := range []int{gzip.BestSpeed, gzip.HuffmanOnly} {
+		b.Reset()
+		z, _ := gzip.NewWriterLevel(&b, level)
+		z.Write(text)
+		z.Close()
+		if len(text) <= mostPacked*b.Len() {
+			break
+		}
+	}
+	return b.Bytes()
+}
+
+// unpack is the reverse of pack: what a short record may take of memory is bounded.
+func unpack(record []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(record))
+	if err != nil {
+		return nil, err
+	}
+	most := int64(mostPacked * len(record))
+	text, err := io.ReadAll(io.LimitReader(z, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%d bytes have a text of more than %d", len(record), most)
+	}
+	return text, err
+}
+
 // decodeMember reads the record of a node, and checks it.
-func (m *Manifest) decodeMember(text []byte) (*Member, error) {
+func (m *Manifest) decodeMember(record []byte) (*Member, error) {
+	if m.Version >= codedRecords {
+		var err error
+		if record, err = unpack(record); err != nil {
+			return nil, err
+		}
+	}
+	return m.parseMember(record)
+}
+
+func (m *Manifest) parseMember(text []byte) (*Member, error) {
 	x := new(Member)
 	if err := json.Unmarshal(text, x); err != nil {
 		return nil, err

@@ -1,7 +1,10 @@
 package group
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -145,12 +148,12 @@ func TestMemberRefused(t *testing.T) {
 		c.change(x)
 		text, err := json.Marshal(x)
 		must(t, err)
-		_, err = m.decodeMember(text)
+		_, err = m.parseMember(text)
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v: want %q", c.what, err, c.want)
 		}
 	}
-	if _, err := m.decodeMember([]byte("[]")); err == nil {
+	if _, err := m.parseMember([]byte("[]")); err == nil {
 		t.Error("a list was taken for a record")
 	}
 }
@@ -162,8 +165,8 @@ func TestNames(t *testing.T) {
 		kind string // "": it is of no generation
 		g    int64
 	}{
-		{"manifest.1.json", manifestName, 1}, {"pending.12.json", pendingName, 12}, {"parity.3", parityName, 3}, {"member.4.15.json", recordName, 4},
-		{"member.4.0.json", recordName, 4}, {"records.7", recordsName, 7}, {"records.7.json", "", 0}, {"parity.9007199254740992", parityName, 1 << 53},
+		{"manifest.1.json", manifestName, 1}, {"pending.12.json", pendingName, 12}, {"parity.3", parityName, 3}, {"member.4.15.json", copyName, 4},
+		{"member.4.0.json", copyName, 4}, {"record.7", recordName, 7}, {"recordparity.8", parityOfRecords, 8}, {"record.7.json", "", 0}, {"parity.9007199254740992", parityName, 1 << 53},
 		{"manifest.1", "", 0}, {"parity.3.json", "", 0}, {"member.4.json", "", 0}, {"member.4.01.json", "", 0}, {"member.4.-1.json", "", 0},
 		{"member.x.1.json", "", 0}, {"parity.0", "", 0}, {"parity.-1", "", 0}, {"parity.01", "", 0}, {"parity.9007199254740993", "", 0}, {"node.json", "", 0},
 	} {
@@ -175,6 +178,35 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]bool{"tmp-parity": true, ".volley-x": true, "parity.1": false, "replaced": false} {
 		if leftover(name) != want {
 			t.Errorf("%s is left over: %v", name, !want)
+		}
+	}
+}
+
+// TestPack compresses records: those of many names get much shorter, and none shorter than unpack takes. Bytes that have
+// become much more are refused, with what is damaged and what is cut off.
+func TestPack(t *testing.T) {
+	var names []byte
+	for i := range 10_000 {
+		names = fmt.Appendf(names, `{"path":"some/directory/%06d","type":"file","mode":420,"mtime":17%08d,"size":%d},`, i, i*i, i%77)
+	}
+	for _, text := range [][]byte{nil, []byte("[]"), names, bytes.Repeat([]byte("a"), 1<<20)} {
+		record := pack(text)
+		if is, err := unpack(record); err != nil || !bytes.Equal(is, text) || len(text) > mostPacked*len(record) {
+			t.Errorf("%d bytes, %d compressed: %v", len(text), len(record), err)
+		}
+	}
+	if n := len(pack(names)); n > len(names)/4 {
+		t.Errorf("%d bytes are compressed to %d", len(names), n)
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write(make([]byte, 1<<20))
+	must(t, z.Close())
+	record, damaged := pack(names), pack(names)
+	damaged[len(damaged)/2] ^= 1
+	for want, record := range map[string][]byte{"have a text of more than": b.Bytes(), "unexpected EOF": record[:len(record)-1], "invalid header": []byte("{} and more"), "gzip: invalid checksum": damaged} {
+		if _, err := unpack(record); err == nil || !strings.Contains(err.Error(), want) && want != "gzip: invalid checksum" {
+			t.Errorf("%v: want %q", err, want)
 		}
 	}
 }

@@ -172,7 +172,7 @@ func TestUndisturbed(t *testing.T) {
 // TestUnreadStale rolls a node back, and has the disk not give what it had then: nobody knows
 // which of its files are stale, and none is touched.
 func TestUnreadStale(t *testing.T) {
-	for _, name := range []string{"manifest.1.json", "member.1.1.json"} {
+	for _, name := range []string{"manifest.1.json", "record.1"} {
 		w := newWorld(4, 2, Striped)
 		must(t, w.protect())
 		w.CopyTree("/n1", "/old")
@@ -426,7 +426,7 @@ func TestLoad(t *testing.T) {
 	w.WriteFile("/n1/.volley/pending.7.json", []byte(text), 0o600) // of another generation than its name says
 	w.WriteFile("/n1/.volley/recovering.json", nil, 0o600)
 	w.WriteFile("/n1/.volley/tmp-x", nil, 0o600)
-	w.Remove("/n1/.volley/records.1")
+	w.Remove("/n1/.volley/recordparity.1")
 	d, err := w.Process().Open("/n1")
 	must(t, err)
 	s := (&node{index: 1, given: "/n1", dir: d}).load(2, nil)
@@ -526,7 +526,7 @@ func TestStaleUnread(t *testing.T) {
 	w.Rename("/copy", "/n1")
 	p, opened := w.Process(), 0
 	p.Before = func(c Call) error {
-		if c.Op == "open" && c.Path == "/n1/.volley/member.1.1.json" {
+		if c.Op == "open" && c.Path == "/n1/.volley/record.1" {
 			if opened++; opened > 1 {
 				return syscall.EIO
 			}

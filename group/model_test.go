@@ -467,7 +467,7 @@ func (m *model) hasMeta(s *state, x *node, c current) bool {
 	defer p.Kill()
 	x.dir, _ = p.Open(x.given)
 	l := x.held[c.generation]
-	text, err := x.record(l.manifest)
+	text, err := l.manifest.recordFiles(n)[0].read(x.dir)
 	if err != nil {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,8 +53,9 @@ func TestOverhead(t *testing.T) {
 			for n, end := range local.New(k) {
 				dirs = append(dirs, filepath.Join(base, fmt.Sprint("n", n)))
 				must(t, os.Mkdir(dirs[n], 0o700))
-				must(t, os.WriteFile(filepath.Join(dirs[n], "file"), nil, 0o600))
-				must(t, os.Truncate(filepath.Join(dirs[n], "file"), data))
+				content := make([]byte, data)
+				rand.NewChaCha8([32]byte{byte(n)}).Read(content)
+				must(t, os.WriteFile(filepath.Join(dirs[n], "file"), content, 0o600))
 				c := &counted{Transport: end}
 				counts, ts = append(counts, c), append(ts, c)
 			}

@@ -324,13 +324,12 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	}
 	r.Coded, r.Traffic = p.coded, p.traffic
 	type done struct {
-		Record int64
-		SHA256 string
+		Record int64 // bytes
 		Files  int
 		Bytes  int64
 	}
 	mine := make([]done, len(works))
-	texts := make([][]byte, len(works))
+	records := make([][]byte, len(works))
 	if err := s.each(ctx, func(_ context.Context, i int, n *node) error {
 		w := works[i]
 		if err := w.parity.Sync(); err != nil {
@@ -343,7 +342,8 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		if err != nil {
 			return err
 		}
-		texts[i], mine[i].Record, mine[i].SHA256 = text, int64(len(text)), disk.Sum(text)
+		records[i] = pack(text)
+		mine[i].Record = int64(len(records[i]))
 		for _, e := range w.member.Entries {
 			if e.Type == typeFile {
 				mine[i].Files++
@@ -359,23 +359,13 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		return "", err
 	}
 	for _, x := range all {
-		m.Records = append(m.Records, Record{Bytes: x.Record, SHA256: x.SHA256})
+		m.Records = append(m.Records, Record{Bytes: x.Record})
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
 	}
-	parity, err := s.codeRecords(ctx, m, texts)
+	files, err := s.codeRecords(ctx, m, records)
 	if err != nil {
 		return "", err
-	}
-	var sums []string
-	for _, text := range parity {
-		sums = append(sums, disk.Sum(text))
-	}
-	if sums, err = exchange(ctx, s, sums); err != nil {
-		return "", err
-	}
-	for n := range m.Records {
-		m.Records[n].Parity = sums[n]
 	}
 	if err := m.validate(); err != nil {
 		return "", err
@@ -387,7 +377,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	for n := range s.k {
 		bytes := int64(len(text))
 		for _, f := range m.recordFiles(n) {
-			bytes += f.bytes
+			bytes += f.stored()
 		}
 		r.RecordBytes = max(r.RecordBytes, bytes)
 	}
@@ -398,8 +388,8 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(m.Generation)); err != nil {
 			return err
 		}
-		for j, f := range m.recordFiles(n.index) {
-			if err := atomicfile.WriteIn(n.dir, f.path, [][]byte{texts[i], parity[i]}[j], 0o600); err != nil {
+		for _, f := range files[i] {
+			if err := atomicfile.WriteIn(n.dir, f.path, f.text(), 0o600); err != nil {
 				return err
 			}
 		}

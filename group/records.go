@@ -12,16 +12,24 @@ import (
 	"volley/internal/disk"
 )
 
-// A recordFile is a file of a node with its record, or with what it stores of others': parity in
-// base64, or in earlier versions copies.
+// A recordFile is a file of a node with its record, or with what it stores of others': parity, or in
+// earlier versions copies.
 type recordFile struct {
 	path    string
 	bytes   int64
-	sha256  string
-	parity  bool     // it is base64
+	base64  bool     // as which they are stored
+	sha256  string   // of the file
 	symbols []symbol // that lie in it, one after the other, and then zeros
 	chunks  memory   // these
 	comes   bool     // the node lacks it
+}
+
+// stored returns how long the file is.
+func (f *recordFile) stored() int64 {
+	if f.base64 {
+		return int64(base64.StdEncoding.EncodedLen(int(f.bytes)))
+	}
+	return f.bytes
 }
 
 // recordChunks returns how many chunks the record of a node has, and the parity of records. Records
@@ -83,15 +91,17 @@ func (m *Manifest) recordFiles(n int) []recordFile {
 		}
 		return list
 	}
-	of := func(n int, symbols []symbol) recordFile {
-		return recordFile{path: recordPath(m.Generation, n), bytes: m.Records[n].Bytes, sha256: m.Records[n].SHA256, symbols: symbols}
-	}
 	data, parity := m.recordChunks()
-	list := []recordFile{of(n, chunks(false, data))}
-	if m.Version >= codedRecords {
-		bytes := base64.StdEncoding.EncodedLen(parity * int(m.recordChunk()))
-		return append(list, recordFile{path: recordsPath(m.Generation), bytes: int64(bytes), sha256: m.Records[n].Parity, parity: true, symbols: chunks(true, parity)})
+	if own := &m.Records[n]; m.Version >= codedRecords {
+		return []recordFile{
+			{path: recordPath(m.Generation), bytes: own.Bytes, base64: true, sha256: own.SHA256, symbols: chunks(false, data)},
+			{path: recordParityPath(m.Generation), bytes: int64(parity) * m.recordChunk(), base64: true, sha256: own.Parity, symbols: chunks(true, parity)},
+		}
 	}
+	of := func(n int, symbols []symbol) recordFile {
+		return recordFile{path: copyPath(m.Generation, n), bytes: m.Records[n].Bytes, sha256: m.Records[n].SHA256, symbols: symbols}
+	}
+	list := []recordFile{of(n, chunks(false, data))}
 	for i, x := range chunks(true, parity) {
 		list = append(list, of((n-1-i+m.Nodes)%m.Nodes, []symbol{x}))
 	}
@@ -103,27 +113,24 @@ type memory []byte
 
 func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p), nil }
 
-// read reads the chunks.
-func (f *recordFile) read(dir disk.Dir) error {
-	text, err := disk.ReadText(dir, f.path, f.bytes)
-	if err == nil && f.parity {
+// read returns what lies in the file.
+func (f *recordFile) read(dir disk.Dir) ([]byte, error) {
+	text, err := disk.ReadText(dir, f.path, f.stored())
+	if err == nil && disk.Sum(text) != f.sha256 {
+		err = fmt.Errorf("%s: is not what was protected", f.path)
+	}
+	if err == nil && f.base64 {
 		text, err = base64.StdEncoding.AppendDecode(nil, text)
 	}
-	copy(f.chunks, text)
-	return err
+	return text, err
 }
 
 // text returns the content of the file.
 func (f *recordFile) text() []byte {
-	if f.parity {
-		return base64.StdEncoding.AppendEncode(nil, f.chunks)
+	if f.base64 {
+		return base64.StdEncoding.AppendEncode(nil, f.chunks[:f.bytes])
 	}
 	return f.chunks[:f.bytes]
-}
-
-// padded returns a text with zeros up to a length.
-func padded(text []byte, length int64) memory {
-	return append(text, make([]byte, length-int64(len(text)))...)
 }
 
 // fewBytes is the length of packets from which on few bytes are worth more than few messages.
@@ -135,12 +142,12 @@ func oneBlock(bytes int64) blocks {
 }
 
 // bring runs a repair of symbols which, at the nodes here, have their places in memory.
-func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[symbol]memory) error {
-	if len(r.problem.Codewords) == 0 {
+func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[symbol]memory, check *check) error {
+	if r.plan == nil && len(r.problem.Codewords) == 0 {
 		return nil
 	}
 	_, err := s.repair(ctx, r, oneBlock(bytes), func(x symbol) executor.Input { return executor.Input{Memory: places[x]} },
-		func(x symbol) io.WriterAt { return places[x] }, nil)
+		func(x symbol) io.WriterAt { return places[x] }, check)
 	return err
 }
 
@@ -176,8 +183,9 @@ func (s *session) fetch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := padded(slices.Clone(s.text), aligned(length))
-	if err := s.bring(ctx, r, aligned(length), map[symbol]memory{{from, false, 0}: text, {s.nodes[0].index, true, 0}: text}); err != nil {
+	text := make(memory, aligned(length))
+	copy(text, s.text)
+	if err := s.bring(ctx, r, aligned(length), map[symbol]memory{{from, false, 0}: text, {s.nodes[0].index, true, 0}: text}, nil); err != nil {
 		return err
 	}
 	if s.manifest == nil {
@@ -235,9 +243,11 @@ func (s *session) fetchRecords(ctx context.Context) error {
 			}
 			f.chunks = make(memory, int64(len(f.symbols))*chunk)
 			if f.comes = !there; there {
-				if err := f.read(n.dir); err != nil {
+				text, err := f.read(n.dir)
+				if err != nil {
 					return err
 				}
+				copy(f.chunks, text)
 			}
 			for at, x := range f.symbols {
 				places[x] = f.chunks[int64(at)*chunk:][:chunk]
@@ -245,7 +255,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 			files = append(files, f)
 		}
 	}
-	if err := s.bring(ctx, r, chunk, places); err != nil {
+	if err := s.bring(ctx, r, chunk, places, nil); err != nil {
 		return err
 	}
 	s.members, s.records = map[int]*Member{}, map[int]map[string][]byte{}
@@ -261,7 +271,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 			s.records[n][f.path] = text
 		}
 		if !f.symbols[0].parity {
-			if s.members[n], err = m.decodeMember(text); err != nil {
+			if s.members[n], err = m.decodeMember(f.chunks[:f.bytes]); err != nil {
 				return err
 			}
 		}
@@ -269,21 +279,28 @@ func (s *session) fetchRecords(ctx context.Context) error {
 	return nil
 }
 
-// codeRecords makes the parity of the records of the nodes here, as it is stored.
-func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]byte, error) {
+// codeRecords makes the parity of records, and returns the record files of the nodes here. The manifest has the lengths
+// of all records, and gets the digests.
+func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte) ([][]recordFile, error) {
 	c, err := m.recordCode()
 	if err != nil {
 		return nil, err
 	}
-	chunk, first := m.recordChunk(), s.nodes[0].index
-	var data []memory
-	var parity []recordFile
+	chunk, places := m.recordChunk(), map[symbol]memory{}
+	var files [][]recordFile
 	for i, n := range s.nodes {
-		f := m.recordFiles(n.index)[1]
-		f.chunks = make(memory, int64(c.parity)*chunk)
-		data, parity = append(data, padded(slices.Clone(records[i]), int64(c.data)*chunk)), append(parity, f)
+		list := m.recordFiles(n.index)
+		for j := range list {
+			f := &list[j]
+			f.chunks = make(memory, int64(len(f.symbols))*chunk)
+			for at, x := range f.symbols {
+				places[x] = f.chunks[int64(at)*chunk:][:chunk]
+			}
+		}
+		copy(list[0].chunks, records[i])
+		files = append(files, list)
 	}
-	check, err := s.newCheck(ctx, c, chunk)
+	check, err := s.newCheck(ctx, c, chunk/int64(s.k)) // the plan cuts packets in so many pieces
 	if err != nil {
 		return nil, err
 	}
@@ -291,14 +308,16 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.repair(ctx, r, oneBlock(chunk), func(x symbol) executor.Input {
-		return executor.Input{Memory: data[x.node-first][int64(x.index)*chunk:][:chunk]}
-	}, func(x symbol) io.WriterAt { return parity[x.node-first].chunks[int64(x.index)*chunk:] }, check); err != nil {
+	if err := s.bring(ctx, r, chunk, places, check); err != nil {
 		return nil, err
 	}
-	var texts [][]byte
-	for _, f := range parity {
-		texts = append(texts, f.text())
+	if err := check.verify(ctx, s); err != nil {
+		return nil, err
 	}
-	return texts, check.verify(ctx, s)
+	var mine []Record
+	for _, list := range files {
+		mine = append(mine, Record{list[0].bytes, disk.Sum(list[0].text()), disk.Sum(list[1].text())})
+	}
+	m.Records, err = exchange(ctx, s, mine)
+	return files, err
 }

@@ -95,10 +95,10 @@ func TestRecords(t *testing.T) {
 					record[n], parity[n] = true, true
 				}
 				if state == 2 || state == 4 {
-					spoil(fmt.Sprintf("member.1.%d.json", n))
+					spoil("record.1")
 				}
 				if state == 3 || state == 4 {
-					spoil("records.1")
+					spoil("recordparity.1")
 				}
 			}
 			if lost > x.r {

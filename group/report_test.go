@@ -141,9 +141,9 @@ func TestMetaFindings(t *testing.T) {
 	}{
 		{"node.json", func(w *world) *Process { w.Remove("/n1/.volley/node.json"); return nil }, []string{"damaged", ".volley/node.json: damaged"}, false, false},
 		{"manifest", func(w *world) *Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest: damaged"}, false, false},
-		{"own record", func(w *world) *Process { w.Remove("/n1/.volley/member.1.1.json"); return nil }, []string{"damaged", ".volley/member: damaged"}, false, false},
+		{"own record", func(w *world) *Process { w.Remove("/n1/.volley/record.1"); return nil }, []string{"damaged", ".volley/member: damaged"}, false, false},
 		{"another's record", func(w *world) *Process {
-			w.Overwrite("/n1/.volley/records.1", 9, []byte("#"), true)
+			w.Overwrite("/n1/.volley/recordparity.1", 9, []byte("#"), true)
 			return nil
 		}, []string{"damaged", ".volley/member: damaged"}, false, false},
 		{"no parity", func(w *world) *Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false, true},
@@ -250,7 +250,7 @@ func TestReports(t *testing.T) {
 			for n, dir := range w.dirs {
 				var sum int64
 				for _, name := range w.meta(n) {
-					if strings.HasPrefix(name, recordName) || strings.HasPrefix(name, recordsName) || strings.HasPrefix(name, manifestName) {
+					if strings.HasPrefix(name, recordName) || strings.HasPrefix(name, parityOfRecords) || strings.HasPrefix(name, manifestName) {
 						info, err := w.Lstat(dir + "/.volley/" + name)
 						must(t, err)
 						sum += info.Size()

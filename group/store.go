@@ -22,8 +22,9 @@ import (
 //	node.json            group and number of the node
 //	manifest.<g>.json    the manifest; where any node has it, all have what it speaks of
 //	pending.<g>.json     it, until all nodes have it with all that it speaks of
-//	member.<g>.<n>.json  the record of a node: its own, and in earlier versions copies of others'
-//	records.<g>          the parity of records, in base64
+//	record.<g>           the node's record
+//	recordparity.<g>     its parity of all records
+//	member.<g>.<n>.json  in versions 2 and 3 its record and copies of others'
 //	parity.<g>           the parity chunks
 //	touches.json         inodes and ctimes of the node's files
 //	recovering.json      what recover has begun here
@@ -31,18 +32,19 @@ import (
 //	tmp-*, .volley-*     what an interrupted run has left
 //	replaced/            files in whose place others were recovered
 const (
-	nodeFile       = "node.json"
-	manifestName   = "manifest."
-	pendingName    = "pending."
-	recordName     = "member."
-	recordsName    = "records."
-	parityName     = "parity."
-	touchFile      = "touches.json"
-	recoveringFile = "recovering.json"
-	lockFile       = "lock"
-	temporary      = "tmp-"
-	stageName      = temporary + "stage"
-	replacedName   = "replaced"
+	nodeFile        = "node.json"
+	manifestName    = "manifest."
+	pendingName     = "pending."
+	recordName      = "record."
+	parityOfRecords = "recordparity."
+	copyName        = "member."
+	parityName      = "parity."
+	touchFile       = "touches.json"
+	recoveringFile  = "recovering.json"
+	lockFile        = "lock"
+	temporary       = "tmp-"
+	stageName       = temporary + "stage"
+	replacedName    = "replaced"
 )
 
 // What files that are read as a whole may have, in bytes. A manifest of version 1, which is only
@@ -97,11 +99,12 @@ func readIdentity(d disk.Dir) (id identity, err error) {
 // metaPath returns the name of a file of .volley.
 func metaPath(name string) string { return path.Join(metaName, name) }
 
-func manifestPath(g int64) string      { return metaPath(fmt.Sprint(manifestName, g, ".json")) }
-func pendingPath(g int64) string       { return metaPath(fmt.Sprint(pendingName, g, ".json")) }
-func parityPath(g int64) string        { return metaPath(fmt.Sprint(parityName, g)) }
-func recordsPath(g int64) string       { return metaPath(fmt.Sprint(recordsName, g)) }
-func recordPath(g int64, n int) string { return metaPath(fmt.Sprint(recordName, g, ".", n, ".json")) }
+func manifestPath(g int64) string     { return metaPath(fmt.Sprint(manifestName, g, ".json")) }
+func pendingPath(g int64) string      { return metaPath(fmt.Sprint(pendingName, g, ".json")) }
+func parityPath(g int64) string       { return metaPath(fmt.Sprint(parityName, g)) }
+func recordPath(g int64) string       { return metaPath(fmt.Sprint(recordName, g)) }
+func recordParityPath(g int64) string { return metaPath(fmt.Sprint(parityOfRecords, g)) }
+func copyPath(g int64, n int) string  { return metaPath(fmt.Sprint(copyName, g, ".", n, ".json")) }
 
 // path returns the whole path of an entry.
 func (n *node) path(p Name) string {
@@ -110,35 +113,35 @@ func (n *node) path(p Name) string {
 
 // A state is what is found of a node before anything else is looked at.
 type state struct {
-	Dir     string
-	Lost    bool   // no directory, or nothing in it but what a recovery began with
-	Failing string // why it cannot be read
-	Files   bool   // there are files that are not Volley's
-	Node    int    // that it says it is, or -1
-	Group   string
-	Held    []held
-	Bad     []string // files of Volley's that are damaged, and how
-	Left    []string // what interrupted runs have left
-	Open    bool     // others may read what is in .volley, or write to it
-	Begun   bool     // a recovery that did not end
-	Other   int      // version of a manifest that is whole, and that this program does not know; 0: there is none
-	Numbers []int64  // generations of which there is any file
+	Dir     string   `json:",omitempty"`
+	Lost    bool     `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
+	Failing string   `json:",omitempty"` // why it cannot be read
+	Files   bool     `json:",omitempty"` // there are files that are not Volley's
+	Node    int      // that it says it is, or -1
+	Group   string   `json:",omitempty"`
+	Held    []held   `json:",omitempty"`
+	Bad     []string `json:",omitempty"` // files of Volley's that are damaged, and how
+	Left    []string `json:",omitempty"` // what interrupted runs have left
+	Open    bool     `json:",omitempty"` // others may read what is in .volley, or write to it
+	Begun   bool     `json:",omitempty"` // a recovery that did not end
+	Other   int      `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
+	Numbers []int64  `json:",omitempty"` // generations of which there is any file
 }
 
 // held is a generation of which a node has the manifest.
 type held struct {
-	Generation int64
-	Group      string
-	Nodes      int
-	Tolerate   int
-	Root       string // SHA-256 of the manifest, which has those of all records
-	Bytes      int64  // of the manifest
-	Committed  bool
-	Keyed      bool // it has an HMAC
-	Vouched    bool // which was made with the key
+	Generation int64  `json:",omitempty"`
+	Group      string `json:",omitempty"`
+	Nodes      int    `json:",omitempty"`
+	Tolerate   int    `json:",omitempty"`
+	Root       string `json:",omitempty"` // SHA-256 of the manifest, which has those of all records
+	Bytes      int64  `json:",omitempty"` // of the manifest
+	Committed  bool   `json:",omitempty"`
+	Keyed      bool   `json:",omitempty"` // it has an HMAC
+	Vouched    bool   `json:",omitempty"` // which was made with the key
 	Since      time.Time
-	Complete   bool  // the parity and all records are there
-	Records    []int // which of the record files are there and right
+	Complete   bool  `json:",omitempty"` // the parity and all records are there
+	Records    []int `json:",omitempty"` // which of the record files are there and right
 }
 
 // load looks at a node of a group of k. The key, if there is one, tells manifests that were
@@ -271,7 +274,7 @@ func (n *node) complete(l *loaded) held {
 		return h
 	}
 	for i, f := range m.recordFiles(n.index) {
-		is, err := disk.SumText(n.dir, f.path, f.bytes)
+		is, err := disk.SumText(n.dir, f.path, f.stored())
 		if err != nil || is != f.sha256 {
 			if h.Complete = false; i == 0 && disk.Failed(err) {
 				n.unread[m.Generation] = err
@@ -283,11 +286,6 @@ func (n *node) complete(l *loaded) held {
 	return h
 }
 
-// record reads the own record of a node.
-func (n *node) record(m *Manifest) ([]byte, error) {
-	return disk.ReadText(n.dir, recordPath(m.Generation, n.index), m.Records[n.index].Bytes)
-}
-
 // leftover reports whether a name of .volley is of a run that was interrupted.
 func leftover(name string) bool {
 	return strings.HasPrefix(name, temporary) || strings.HasPrefix(name, atomicfile.Hidden)
@@ -295,12 +293,12 @@ func leftover(name string) bool {
 
 // nameOf takes a name of .volley apart that belongs to a generation.
 func nameOf(name string) (kind string, g int64, ok bool) {
-	for _, kind := range []string{manifestName, pendingName, parityName, recordName, recordsName} {
+	for _, kind := range []string{manifestName, pendingName, parityName, recordName, parityOfRecords, copyName} {
 		rest, found := strings.CutPrefix(name, kind)
-		if kind != parityName && kind != recordsName && found {
+		if found && (kind == manifestName || kind == pendingName || kind == copyName) {
 			rest, found = strings.CutSuffix(rest, ".json")
 		}
-		if kind == recordName && found {
+		if kind == copyName && found {
 			var node string
 			rest, node, _ = strings.Cut(rest, ".")
 			n, err := strconv.Atoi(node)

@@ -104,7 +104,7 @@ func TestGroupSymlinks(t *testing.T) {
 			same()
 		}
 	})
-	for _, name := range []string{"lock", "parity.1", "manifest.1.json", "member.1.1.json", "records.1", "node.json", "touches.json", "tmp-parity", "recovering.json", "replaced"} {
+	for _, name := range []string{"lock", "parity.1", "manifest.1.json", "record.1", "recordparity.1", "node.json", "touches.json", "tmp-parity", "recovering.json", "replaced"} {
 		t.Run(".volley "+name, func(t *testing.T) {
 			m := misuse(t, 4, 20_000)
 			m.protect()
@@ -136,7 +136,7 @@ func TestGroupSpecialFiles(t *testing.T) {
 		delete(kinds, "socket")
 	}
 	for kind, makes := range kinds {
-		for _, name := range []string{"ckpt", ".volley/node.json", ".volley/manifest.1.json", ".volley/member.1.1.json", ".volley/records.1", ".volley/parity.1", ".volley/touches.json", ".volley/recovering.json", ".volley/pending.2.json", ".volley/lock"} {
+		for _, name := range []string{"ckpt", ".volley/node.json", ".volley/manifest.1.json", ".volley/record.1", ".volley/recordparity.1", ".volley/parity.1", ".volley/touches.json", ".volley/recovering.json", ".volley/pending.2.json", ".volley/lock"} {
 			if kind == "hole" && (name == "ckpt" || name == ".volley/lock") {
 				continue // that is a file, which is to be protected
 			}
@@ -371,7 +371,7 @@ func TestGroupDefaultACL(t *testing.T) {
 // TestGroupMovedIntoMeta has the user of a node move a directory in which others have files to names in
 // .volley that verbs remove: those files stay.
 func TestGroupMovedIntoMeta(t *testing.T) {
-	for _, name := range []string{"tmp-x", ".volley-x", "tmp-parity", "tmp-touches.json", "tmp-stage", "manifest.7.json", "pending.2.json", "parity.9", "member.1.9.json", "records.9", "recovering.json"} {
+	for _, name := range []string{"tmp-x", ".volley-x", "tmp-parity", "tmp-touches.json", "tmp-stage", "manifest.7.json", "pending.2.json", "parity.9", "member.1.9.json", "recordparity.9", "record.9", "recovering.json"} {
 		for _, args := range [][]string{{"recover"}, {"protect", "--tolerate", "2"}} {
 			m := misuse(t, 4, 20_000)
 			m.protect()

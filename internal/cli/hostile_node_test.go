@@ -3,11 +3,15 @@
 package cli
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -130,6 +134,20 @@ func (h *hostileNode) read(name string) (document map[string]any) {
 	return document
 }
 
+// unpacked returns the text of a record, or nothing.
+func unpacked(stored []byte) []byte {
+	packed, err := base64.StdEncoding.AppendDecode(nil, stored)
+	if err != nil {
+		return nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil
+	}
+	text, _ := io.ReadAll(z)
+	return text
+}
+
 // forge changes a manifest or a record, so that what it has of digests is right, and gives the
 // generation another number at times.
 func (h *hostileNode) forge() {
@@ -154,18 +172,22 @@ func (h *hostileNode) forge() {
 			is := sha256.Sum256(text)
 			return hex.EncodeToString(is[:])
 		}
-		const own = "member.2.1.json"
+		const own = "record.2"
 		var record map[string]any
 		switch list, ok := records[min(1, len(records)-1)].(map[string]any); {
 		case !ok:
 		case h.IntN(4) == 0: // the parity of records
-			list["parity_sha256"] = put("records.2", []byte("AAAA"))
-		case json.Unmarshal(contentOf(filepath.Join(meta, own)), &record) == nil && h.change(record):
+			list["parity_sha256"] = put("recordparity.2", []byte("AAAA"))
+		case json.Unmarshal(unpacked(contentOf(filepath.Join(meta, own))), &record) == nil && h.change(record):
 			text, err := json.Marshal(record)
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			list["bytes"], list["sha256"] = len(text), put(own, text)
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			z.Write(text)
+			z.Close()
+			list["bytes"], list["sha256"] = b.Len(), put(own, base64.StdEncoding.AppendEncode(nil, b.Bytes()))
 		}
 	} else {
 		h.change(m)

@@ -56,7 +56,7 @@ func launchable(cmd *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), bar: newBar(cmd.ErrOrStderr())}
 		l.Client = ssh.Client{Command: strings.Fields(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Stderr: l.say}
 		if len(l.Command) == 0 {
 			return usagef("--ssh: no command")
@@ -93,6 +93,7 @@ func addresses(args []string) (list []ssh.Address, err error) {
 type launch struct {
 	ssh.Client
 	stdout, stderr io.Writer
+	bar            *bar         // nil: nobody looks
 	group          bool         // each rank has one node of a group
 	missing        bool         // it goes on where nodes cannot be reached
 	to             *ssh.Address // where files of lost nodes come; nil: where they were
@@ -120,6 +121,7 @@ type start struct {
 	Dir    string // of the node, "" where there is none
 	Name   string // what the user calls it
 	Absent string // why the node cannot be reached
+	Watch  bool   // somebody looks at the progress
 }
 
 // A hello is what a rank answers.
@@ -136,6 +138,8 @@ type said struct {
 	Listen string
 	Out    []byte
 	End    *ending
+	Done   int // more bytes of the result, of Total at all ranks
+	Total  int64
 }
 
 // deal deals the arguments out to ranks: a node of a group each, and packets by their hosts.
@@ -164,7 +168,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 		if a.Host == hostWord || !l.group && slices.ContainsFunc(l.ranks, same) {
 			continue
 		}
-		x := &far{Address: a, start: start{Args: slices.Clone(args)}}
+		x := &far{Address: a, start: start{Args: slices.Clone(args), Watch: l.bar != nil}}
 		if l.group {
 			x.Args, x.Dir, x.start.Name = append(x.Args, "--", a.Path), a.Path, a.Name
 		} else {
@@ -222,6 +226,7 @@ func forwarded(cmd *cobra.Command) []string {
 func (l *launch) run(cmd *cobra.Command) error {
 	defer context.AfterFunc(cmd.Context(), l.stop)()
 	defer func() {
+		l.bar.stop()
 		l.stop()
 		l.each(func(x *far) error {
 			if x.Child != nil {
@@ -375,9 +380,13 @@ func (l *launch) next(x *far) (m said, err error) {
 		case m.End != nil:
 			x.ending = m.End
 			return m, errEnd
+		case m.Total > 0:
+			l.bar.add(m.Done, m.Total)
+			continue
 		case m.Out == nil:
 			return m, nil
 		}
+		l.bar.stop()
 		l.mu.Lock()
 		_, err := printable.Fprintf(l.stdout, "%s", printable.Lines(string(m.Out)))
 		l.mu.Unlock()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/engine/ssh"
 	"volley/internal/disk"
 )
 
@@ -311,4 +313,28 @@ func TestLaunchGone(t *testing.T) {
 		}
 	}
 	f.ended(t)
+}
+
+// TestLaunchProgress has a launch hear of the bytes that a rank writes.
+func TestLaunchProgress(t *testing.T) {
+	var out bytes.Buffer
+	parent, err := ssh.Greet(strings.NewReader(""), &out, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{parent: parent}
+	p.progress(7, 100)
+	p.progress(8, 100)
+	time.Sleep(2 * progressTime)
+	p.progress(9, 100)
+	var heard []int
+	for line := range strings.Lines(out.String()) {
+		var m said
+		if json.Unmarshal([]byte(line), &m) == nil {
+			heard = append(heard, m.Done)
+		}
+	}
+	if !slices.Equal(heard, []int{7, 17}) {
+		t.Error(heard)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -93,7 +94,23 @@ type place struct {
 	start
 	table  []string // of all ranks' addresses
 	parent *ssh.Parent
+
+	mu   sync.Mutex // guards what follows
+	done int        // bytes of the result that the launch has not heard of
+	told time.Time
 }
+
+// progress tells the launch of that many more bytes, of total, from time to time.
+func (p *place) progress(bytes int, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done += bytes; time.Since(p.told) > progressTime {
+		p.parent.Send(said{Done: p.done, Total: total})
+		p.done, p.told = 0, time.Now()
+	}
+}
+
+const progressTime = 200 * time.Millisecond
 
 // join is that of a comm.
 func (p *place) join(_ context.Context, o *joining) (*party, error) {

@@ -78,6 +78,10 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 		plan.Place, plan.Process = o.party.place(0), true // as many as there will be packets
 	}
 	o.bar = newBar(cmd.ErrOrStderr())
+	progress := o.bar.add
+	if s, ok := cmd.Context().Value(sessionKey{}).(*session); ok && s.at != nil && s.at.Watch {
+		progress = s.at.progress
+	}
 	return coded.Options{
 		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.party.job(), PerRank: o.perRank, Timeout: o.timeout, Trace: o.recorder,
 		Encoder: func(f field.Field, symbols int64) ([]volley.Option, error) {
@@ -85,7 +89,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 			o.assumed = plan.Assumed
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
-		Guard: o.checkTrace, Finish: o.writeTrace, Progress: o.bar.add,
+		Guard: o.checkTrace, Finish: o.writeTrace, Progress: progress,
 		Log: slog.Default(), Warn: func(text string) { printable.Fprintf(cmd.ErrOrStderr(), "volley: %s\n", text) },
 	}, nil
 }

@@ -113,6 +113,10 @@ static int volley_trust;   // how often it did of late
 static long volley_found;  // when sockets were looked for,
 static long volley_search; // and how long that took
 
+// Until when a wait for another machine spins for 1 ms at most: while others took the core from a spin, which a
+// socket would have got back sooner.
+static long volley_taken;
+
 static void volley_learn(int woken) {
 	if (woken) {
 		if (volley_trust < 8) volley_trust++;
@@ -131,15 +135,19 @@ static void volley_learn(int woken) {
 // polls for a share of the time waited so far, or of the time since one was over or, where that
 // is more, as it has been between them; for longer where a socket will wake it.
 static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_Status *statuses, volley_end *ends, int *over,
-	long waited, long idle, long pace, long limit, long spin, long least, long most, long share, int crowded, volatile int *wanted) {
+	long waited, long idle, long pace, long limit, long spin, long least, long most, long share, int apart, int crowded, volatile int *wanted) {
 	enum { polled, woken, late, napped } after = polled;
-	long begun = volley_now();
+	long begun = volley_now(), before = 0;
+	int spun = 0;
 	for (;;) {
 		int rc = volley_poll(count, requests, indices, statuses, ends, over);
 		if (*over > 0 && (after == woken || after == late)) volley_learn(after == woken);
 		long passed = volley_now() - begun;
+		if (spun && apart && passed - before > 1000000) volley_taken = begun + passed + 300 * (passed - before);
+		before = passed;
 		if (rc != MPI_SUCCESS || *over > 0 || *wanted > 0 || passed > limit) return rc;
-		if (waited + passed < spin) {
+		spun = waited + passed < (apart && begun + passed < volley_taken ? 1000000 : spin);
+		if (spun) {
 			// To a rank that has something to send. In short waits that is left to the library: to yield
 			// twice for each look would cost two changes of the running rank.
 			if (crowded && waited + passed > 1000000) sched_yield();
@@ -149,7 +157,7 @@ static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_S
 		d = (d < e ? d : e) / share;
 		d = d < least ? least : d > most ? most : d;
 		if (after == woken) { // by a part of a message, or something that is not MPI's
-			volley_sleep(d, 0);
+			volley_sleep(d < 500000 ? d : 500000, 0);
 			after = napped;
 			continue;
 		}
@@ -299,14 +307,18 @@ func (s *requests) poll() error {
 // passed, in a wait that has lasted so long and spins for spin. Where ranks are crowded, it yields its
 // core between polls after 1 ms. It sleeps in C, as the runtime's own timers are for milliseconds and what it does
 // around each of many short calls takes more than the polls.
-func (s *requests) pollFor(waited, spin time.Duration, crowded bool, wanted *atomic.Int32) error {
-	yields := C.int(0)
-	if crowded {
-		yields = 1
-	}
+func (s *requests) pollFor(waited, spin time.Duration, apart, crowded bool, wanted *atomic.Int32) error {
 	code := C.volley_poll_for(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &s.count, C.long(waited), C.long(time.Since(s.overAt)),
-		C.long(s.pace), C.long(mostPoll), C.long(spin), C.long(leastSleep), C.long(mostSleep), sleepShare, yields, (*C.int)(unsafe.Pointer(wanted)))
+		C.long(s.pace), C.long(mostPoll), C.long(spin), C.long(leastSleep), C.long(mostSleep), sleepShare, number(apart), number(crowded), (*C.int)(unsafe.Pointer(wanted)))
 	return s.note(code)
+}
+
+// number returns a bool of C.
+func number(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // note ends the requests that are over.

@@ -57,7 +57,7 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 // little to its own length: there may be many more ranks than cores.
 const (
 	spinHere   = 100 * time.Millisecond // where all ranks are on this machine: nothing but polls makes progress
-	spinApart  = time.Millisecond
+	spinApart  = 5 * time.Millisecond   // a wait for some 64 KiB over 100 Mbit/s
 	leastSleep = 20 * time.Microsecond
 	mostSleep  = 5 * time.Millisecond
 	sleepShare = 6                     // of the time waited so far
@@ -163,7 +163,7 @@ func (e *Endpoint) wait(waited time.Duration) {
 		spin = e.mostSpin
 	}
 	engine.asleep.Store(waited+mostPoll > spin)
-	err := e.pollFor(waited, spin, e.crowded, &engine.wanted)
+	err := e.pollFor(waited, spin, e.mostSpin == spinApart, e.crowded, &engine.wanted)
 	engine.asleep.Store(false)
 	e.went(err)
 }
