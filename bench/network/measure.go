@@ -292,10 +292,10 @@ func (j *job) encoder(a matrix.Matrix, algorithm string, check bool, bytes int) 
 func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contestant, error) {
 	var all []*contestant
 	unit := a.Field().SymbolBytes()
-	timed := func(e *volley.Encoder, x, y []byte) (*volley.Report, float64, error) {
+	timed := func(over transport.Transport, e *volley.Encoder, x, y []byte) (*volley.Report, float64, error) {
 		j.Exclusive(j.barrier)
 		start := time.Now()
-		r, err := e.Run(ctx, j.ranks, volley.Packet{Data: x, Result: &y})
+		r, err := e.Run(ctx, over, volley.Packet{Data: x, Result: &y})
 		return r, time.Since(start).Seconds(), err
 	}
 	for i, name := range j.plans {
@@ -314,13 +314,20 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 		if i == 0 {
 			way.Name = bare
 		}
-		all = append(all, &contestant{Way: way, work: w, encode: func() (sample, error) {
-			r, seconds, err := timed(e, w.x, w.y)
-			if err != nil {
-				return sample{}, err
-			}
-			return sample{seconds: seconds - r.AgreeSeconds, later: r.AgreeSeconds}, nil
-		}})
+		add := func(way Way, over transport.Transport) {
+			all = append(all, &contestant{Way: way, work: w, encode: func() (sample, error) {
+				r, seconds, err := timed(over, e, w.x, w.y)
+				if err != nil {
+					return sample{}, err
+				}
+				return sample{seconds: seconds - r.AgreeSeconds, later: r.AgreeSeconds}, nil
+			}})
+		}
+		add(way, j.ranks)
+		if j.grpc != nil {
+			way.Name += "-grpc"
+			add(way, j.grpc)
+		}
 	}
 	e, err := j.encoder(a, j.plans[0], true, len(w.x))
 	if err != nil {
@@ -332,7 +339,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 	copy(short, w.x)
 	scratch := make([]byte, len(short))
 	return append(all, &contestant{Way: Way{Name: asDefault, Plan: all[0].Plan}, work: w, encode: func() (s sample, err error) {
-		r, seconds, err := timed(e, w.x, w.y)
+		r, seconds, err := timed(j.ranks, e, w.x, w.y)
 		if err != nil {
 			return s, err
 		}
@@ -342,7 +349,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 			return s, err
 		}
 		time.Sleep(j.pause)
-		if r, _, err = timed(fresh, short, scratch); err == nil {
+		if r, _, err = timed(j.ranks, fresh, short, scratch); err == nil {
 			s.first = r.AgreeSeconds
 		}
 		return s, err

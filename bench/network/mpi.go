@@ -58,8 +58,11 @@ import (
 	"net/netip"
 	"runtime"
 	"strings"
+	"time"
 	"unsafe"
 
+	"volley/engine"
+	"volley/transport"
 	"volley/transport/mpi"
 )
 
@@ -78,6 +81,12 @@ func measure(args []string) error {
 		if err := r.join(s.subnet); err != nil {
 			return err
 		}
+	}
+	if s.withGRPC {
+		if s.grpc, err = r.joinGRPC(s.subnet); err != nil {
+			return err
+		}
+		defer s.grpc.Close()
 	}
 	var label Cell
 	r.Exclusive(func() { label.MPI = library() })
@@ -101,17 +110,48 @@ func (r *mpiRanks) join(network netip.Prefix) error {
 		return err
 	}
 	defer l.Close()
-	const length = 64 // of an address
+	r.plain, err = joinRaw(r.Rank(), l, r.tell(l.Addr().String()))
+	return err
+}
+
+// joinGRPC connects the ranks by gRPC, in this network or on loopback.
+func (r *mpiRanks) joinGRPC(network netip.Prefix) (transport.Transport, error) {
+	host := "127.0.0.1"
+	if network.IsValid() {
+		l, err := listen(network)
+		if err != nil {
+			return nil, err
+		}
+		host, _, _ = net.SplitHostPort(l.Addr().String())
+		l.Close()
+	}
+	run := engine.Run{Rank: r.Rank(), Size: r.Size(), Bind: host, Advertise: host}
+	secret, err := engine.NewSecret().MarshalText()
+	if err != nil {
+		return nil, err
+	}
+	if err := run.Secret.UnmarshalText([]byte(r.tell(string(secret))[0])); err != nil {
+		return nil, err
+	}
+	place, err := engine.Listen(run)
+	if err != nil {
+		return nil, err
+	}
+	return place.Join(context.Background(), r.tell(place.Address()), time.Minute)
+}
+
+// tell returns what all ranks tell, in at most 64 bytes.
+func (r *mpiRanks) tell(text string) []string {
+	const length = 64
 	all := make([]byte, length*r.Size())
 	mine := make([]byte, length)
-	copy(mine, l.Addr().String())
+	copy(mine, text)
 	r.Exclusive(func() { r.allgather(mine, all) })
-	addresses := make([]string, r.Size())
-	for i := range addresses {
-		addresses[i] = strings.TrimRight(string(all[i*length:][:length]), "\x00")
+	texts := make([]string, r.Size())
+	for i := range texts {
+		texts[i] = strings.TrimRight(string(all[i*length:][:length]), "\x00")
 	}
-	r.plain, err = joinRaw(r.Rank(), l, addresses)
-	return err
+	return texts
 }
 
 // listen listens at this host's address in the network.
