@@ -349,10 +349,10 @@ func (l *launch) greet(x *far) (err error) {
 	if err != nil || x.Child == nil {
 		return err
 	}
-	if err = x.Child.Send(x.start); err != nil {
-		return err
+	var m said
+	if err = x.Child.Send(x.start); err == nil {
+		m, err = l.next(x)
 	}
-	m, err := l.next(x)
 	if err != nil {
 		if errors.As(err, new(*ssh.MissingError)) {
 			err = fmt.Errorf("%w; --remote-path says where volley is there, --copy-binary copies this one", err)
