@@ -170,6 +170,11 @@ func newerThan(claims []*claim, x *claim) bool {
 func alikeGroup(states []*state) error {
 	of := map[string][]int{} // nodes, by group
 	most := ""
+	for _, s := range states {
+		if s.Node >= len(states) {
+			return inputf("%s is node %d of its group, and %d directories were given: give them all, lost ones too%s", s.Dir, s.Node, len(states), orEmpty)
+		}
+	}
 	for n, s := range states {
 		if s.Node >= 0 && s.Node != n {
 			return inputf("%s is node %d of its group and was given as node %d: give the directories in the order in which they were protected%s", s.Dir, s.Node, n, orEmpty)

@@ -44,6 +44,7 @@ func TestDirectoriesRefused(t *testing.T) {
 			id, _ := w.ReadFile("/n2/.volley/node.json")
 			w.WriteFile("/n0/.volley/node.json", id, 0o600)
 		}, all[1:], "/n0 is node 2 of its group and was given as node 0"},
+		{"too few, without one in the middle", func(w *world) { must(t, w.protect()); w.dirs = []string{"/n0", "/n2"} }, all, "/n2 is node 2 of its group, and 2 directories were given: give them all, lost ones too"},
 		{"too few", func(w *world) { must(t, w.protect()); w.dirs = w.dirs[:2] }, all, "/n0 is of a group of 3 nodes, and 2 were given"},
 		{"strangers", func(w *world) {
 			must(t, w.protect())

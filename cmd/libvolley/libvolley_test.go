@@ -103,6 +103,14 @@ func TestCheckpoint(t *testing.T) {
 		}
 	}
 	call("key")
+	call("digest")
+	manifests, err := filepath.Glob(filepath.Join(nodes[0], ".volley", "manifest.*.json"))
+	if err != nil || len(manifests) != 1 {
+		t.Fatal(manifests, err)
+	}
+	if text, err := os.ReadFile(manifests[0]); err != nil || !strings.Contains(string(text), `"digest":"xxh3"`) {
+		t.Errorf("%v: the manifest has another digest: %s", err, text)
+	}
 	before := make([]map[string]string, n)
 	for k := range nodes {
 		before[k] = files(t, nodes[k])

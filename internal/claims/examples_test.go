@@ -104,6 +104,9 @@ func TestInlineCommands(t *testing.T) {
 		if strings.Contains(help[verb], "volley help tuning") {
 			help[verb] += volley(t, "help", "tuning")
 		}
+		if strings.Contains(help[verb], "volley help ranks") {
+			help[verb] += volley(t, "help", "ranks")
+		}
 		all += help[verb]
 	}
 	has := func(help, flag string) bool {

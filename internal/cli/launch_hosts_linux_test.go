@@ -18,9 +18,9 @@ var hosts = flag.Bool("hosts", false, "run TestLaunchHosts: it needs root, opens
 
 // A lab is hosts in network namespaces, of which the last one runs the launches.
 type lab struct {
-	script, volley, mark string
-	flags                []string
-	sshd                 []*exec.Cmd
+	script, volley string
+	flags          []string
+	sshd           []*exec.Cmd
 }
 
 const labHosts = 4

@@ -38,13 +38,13 @@ func newRank() *cobra.Command {
 				cancel(ssh.ErrGone)
 				time.AfterFunc(endTime-ssh.Beat, func() { os.Exit(exitFailed) })
 			})
-			if err != nil {
-				return err
+			if err == nil {
+				err = beRank(ctx, cmd, p)
 			}
-			if err := beRank(ctx, cmd, p); ctx.Err() == nil {
-				return err
+			if ctx.Err() != nil || errors.Is(err, ssh.ErrGone) || errors.Is(err, syscall.EPIPE) { // the launch knows why
+				return nil
 			}
-			return nil
+			return err
 		},
 	}
 }

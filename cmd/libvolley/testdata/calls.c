@@ -43,6 +43,13 @@ static void checkpoint(const char *what, const char *dir, int size) {
 		expect("recover", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_OK, "");
 	} else if (strcmp(what, "recover_f") == 0) {
 		expect("recover by the Fortran handle", volley_recover_f(world, path, NULL), VOLLEY_OK, "");
+	} else if (strcmp(what, "digest") == 0) {
+		volley_group_options o = {.digest = "md5"};
+		expect("a digest that there is not", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "digest \"md5\"");
+		o.digest = rank == 1 ? "blake3" : "xxh3";
+		expect("two digests", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "other arguments");
+		o.digest = "xxh3";
+		expect("protect with a digest", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_OK, "");
 	} else if (strcmp(what, "key") == 0) { /* of a group that has none */
 		char key[4200], other[4200], open[4200], none[] = "none";
 		snprintf(key, sizeof key, "%s/key", dir);
@@ -53,6 +60,9 @@ static void checkpoint(const char *what, const char *dir, int size) {
 		o.key = key;
 		expect("recover with a key what has none", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_USAGE, "without a key");
 		expect("protect with a key", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_OK, "");
+		o.digest = "xxh3";
+		expect("a digest that goes with no key", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "with a key take");
+		o.digest = NULL;
 		expect("recover with a key", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_OK, "");
 		expect("protect without a key", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_USAGE, "give the key");
 		o.key = rank == 1 ? other : key;
