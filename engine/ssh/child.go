@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -41,7 +42,7 @@ type Child struct {
 	mu      sync.Mutex // guards writes to in
 	said    string     // the last line of stderr
 	stderr  func(host, line string)
-	greeted bool
+	greeted atomic.Bool
 	ended   chan struct{}
 	status  error // once ended
 }
@@ -146,25 +147,25 @@ func (x *Child) Send(v any) error {
 func (x *Child) Receive(v any) error {
 	for x.lines.Scan() {
 		switch text := x.lines.Bytes(); {
-		case x.greeted:
+		case x.greeted.Load():
 			if err := json.Unmarshal(text, v); err != nil {
 				return fmt.Errorf("%s says what volley does not say: %w", x.At(), err)
 			}
 			return nil
 		case string(text) == greeting:
-			x.greeted = true
+			x.greeted.Store(true)
 		default: // what a shell says at login
 			x.stderr(x.At(), string(text))
 		}
 	}
+	if err := x.lines.Err(); err != nil && err != io.ErrClosedPipe { // which End closes
+		return fmt.Errorf("%s says what volley does not say: %w", x.At(), err)
+	}
 	return x.failed()
 }
 
-// failed returns the error of a program that has ended, or says too much.
+// failed ends a program that does not talk any more, and returns the error that says how it ended.
 func (x *Child) failed() error {
-	if err := x.lines.Err(); err != nil {
-		return fmt.Errorf("%s says what volley does not say: %w", x.At(), err)
-	}
 	x.End(Beat)
 	said := ""
 	if x.said != "" {
@@ -176,7 +177,7 @@ func (x *Child) failed() error {
 		return fmt.Errorf("the connection to %s has ended%s", x.At(), said)
 	case exit.ExitCode() == 126, exit.ExitCode() == 127:
 		return &MissingError{fmt.Errorf("cannot start volley at %s%s", x.At(), said)}
-	case exit.ExitCode() == 255 && x.greeted:
+	case exit.ExitCode() == 255 && x.greeted.Load():
 		return fmt.Errorf("volley at %s was killed, or the connection to it has ended%s", x.At(), said)
 	case exit.ExitCode() == 255:
 		return fmt.Errorf("no connection to %s%s", x.At(), said)
