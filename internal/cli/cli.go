@@ -124,11 +124,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 					s.verb += " --dry-run"
 				}
 			}
-			level := slog.LevelWarn
-			if verbose {
-				level = slog.LevelInfo
-			}
-			slog.SetDefault(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})))
+			logTo(stderr, verbose)
 		},
 	}
 	cmd.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "say on stderr what is done")
@@ -144,6 +140,15 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newAlgorithms(), newFields())
 	cmd.AddCommand(newTopics()...)
 	return cmd
+}
+
+// logTo has the log written, with what is done if verbose.
+func logTo(w io.Writer, verbose bool) {
+	level := slog.LevelWarn
+	if verbose {
+		level = slog.LevelInfo
+	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})))
 }
 
 // flagError says what is wrong with a flag.

@@ -358,7 +358,7 @@ func TestSecretShown(t *testing.T) {
 		t.Fatalf("%v, %+v", err, r)
 	}
 	m := secretOf.FindSubmatch(told)
-	if m == nil || !strings.Contains(lists, rankVerb+"\x00") {
+	if m == nil || !strings.Contains(lists, rankVerb+"\x00") || !strings.Contains(r.stderr, "listens") {
 		t.Fatalf("told %q; processes %q", told, lists)
 	}
 	if secret := string(m[1]); strings.Contains(lists+r.stdout+r.stderr, secret) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -55,6 +56,7 @@ func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
 	if err := p.Receive(&s); err != nil {
 		return err
 	}
+	logTo(cmd.ErrOrStderr(), slices.Contains(s.Args, "--verbose=true"))
 	h := hello{Version: volley.Version, Node: group.Identity{Node: -1}}
 	if s.Dir != "" {
 		h.Node = group.Identify(s.Dir)
