@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -78,8 +79,31 @@ func TestHello(t *testing.T) {
 	if err := transport.Send(t.Context(), run[0], 2, transport.Tag{}, []byte{1}); err != nil {
 		t.Errorf("the run does not go on: %v", err)
 	}
-	if err := end(call(t, address, "1 test 2 0")); err != nil && strings.Contains(err.Error(), "connected already") {
-		t.Errorf("rank 2 has not called: %v", err)
+	s, got := call(t, address, "1 test 2 0"), make([]byte, 1)
+	if err := s.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := transport.Receive(t.Context(), run[0], 2, transport.Tag{}, got); err != nil || got[0] != 7 {
+		t.Errorf("rank 2, which has not called: %v, %v", got, err)
+	}
+}
+
+// TestUnreachable calls where nobody listens: the error says so, without gRPC's inner parts.
+func TestUnreachable(t *testing.T) {
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Serve(at, 2, nil)
+	defer l.Close()
+	conn, err := l.client("127.0.0.1:1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	err = reason(t.Context(), conn.Invoke(t.Context(), "/"+service+"/"+gatherMethod, new([]byte), new([]byte)))
+	if err.Error() != "Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused" {
+		t.Error(err)
 	}
 }
 

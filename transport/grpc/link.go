@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	rpc "google.golang.org/grpc"
@@ -65,7 +66,11 @@ func reason(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrStranger) {
 		return cause
 	}
-	return errors.New(status.Convert(err).Message())
+	text := status.Convert(err).Message()
+	if _, own, wrapped := strings.Cut(text, `desc = "transport: `); wrapped { // the rest is gRPC's inner parts
+		text = strings.TrimSuffix(own, `"`)
+	}
+	return errors.New(text)
 }
 
 // serve sends and takes frames until the stream ends.
