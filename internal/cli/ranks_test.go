@@ -120,6 +120,34 @@ func TestRanksProtect(t *testing.T) {
 	}
 }
 
+// TestRanksOrder starts the processes of a group in other orders, one of them with an empty directory.
+func TestRanksOrder(t *testing.T) {
+	dirs := writeNodes(t, 4, 100_000)
+	want := fmt.Sprint(filesOf(t, dirs[1]))
+	for _, step := range []struct {
+		order []int
+		args  []string
+	}{
+		{[]int{0, 1, 2, 3}, []string{"protect", "--tolerate", "1"}},
+		{[]int{2, 0, 3, 1}, []string{"verify"}},
+		{[]int{1, 3, 2, 0}, []string{"recover"}},
+		{[]int{3, 2, 1, 0}, []string{"protect", "--tolerate", "1"}},
+	} {
+		if step.args[0] == "recover" {
+			if err := os.RemoveAll(dirs[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		place := func(r int, c *exec.Cmd) { c.Args = append(c.Args, dirs[step.order[r]]) }
+		if codes, text := newRanks(t, 4, place, step.args...).do(); !allAre(codes, exitOK) {
+			t.Fatalf("%v in the order %v: exit codes %v: %s", step.args, step.order, codes, text)
+		}
+	}
+	if got := fmt.Sprint(filesOf(t, dirs[1])); got != want {
+		t.Errorf("%s: got %s, want %s", dirs[1], got, want)
+	}
+}
+
 // TestRanksErrors checks that what is wrong at one rank is said once, and ends all.
 func TestRanksErrors(t *testing.T) {
 	dirs := writeNodes(t, 3, 1000)
