@@ -1,7 +1,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The modules beside the product, which go.work ties to it.
-MODULES = bench bench/network examples internal/mutation research
+MODULES = bench bench/network deploy examples internal/mutation research
 
 .PHONY: build test check modules module race mpi page site browser verify-all differential mutation bench compare fuzz
 
