@@ -10,8 +10,8 @@
 // # Generations
 //
 // Every run of Protect makes a generation: a manifest, which has the digests of the records of
-// all K nodes, and at each node its parity, its record and the records of some others. The
-// SHA-256 of the manifest, its root, names the generation.
+// all K nodes, and at each node its parity, its record and parity of all records. The SHA-256 of
+// the manifest, its root, names the generation.
 //
 //	held       a node has the manifest, and it is committed, or everything that belongs to it
 //	           is there and right (complete)

@@ -79,6 +79,50 @@ func TestRecoverTo(t *testing.T) {
 	}
 }
 
+// TestRecoverToPlaces names places to copy out to that are, or lie in, nodes or hold files, and one in which a copy
+// was interrupted.
+func TestRecoverToPlaces(t *testing.T) {
+	for _, ranks := range []int{1, 3} {
+		base := t.TempDir()
+		var dirs []string
+		for n, dir := range trees(t, 3, 7, 30_000, 5) { // node 0 in node.1, and so on
+			dirs = append(dirs, filepath.Join(base, fmt.Sprint("node.", (n+1)%3)))
+			must(t, os.Rename(dir, dirs[n]))
+		}
+		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
+		must(t, err)
+		was := ofVolley.ReplaceAllString(listing(t, dirs[0]), "")
+		must(t, os.RemoveAll(dirs[0]))
+		volatile := regexp.MustCompile(`(?m)( d\S+) \d+$|^".*/lock" .*\n`) // times of directories, who had the locks
+		now := func() []string { return []string{volatile.ReplaceAllString(listing(t, base), "$1")} }
+		before := now()
+		copyOut := func(to string) error {
+			_, err := everywhere(ranks, dirs, func(ctx context.Context, x transport.Transport, mine []string) (*group.RecoverReport, error) {
+				return group.Recover(ctx, x, mine, group.RecoverOptions{To: to})
+			})
+			return err
+		}
+		full, out := t.TempDir(), t.TempDir()
+		must(t, os.MkdirAll(filepath.Join(full, "node.0/x"), 0o700))
+		refused := map[string]string{full: "is not empty"}
+		if ranks == 1 { // those of other processes may be on other machines
+			refused[base] = "are the same directory"
+			refused[dirs[1]] = "lies in"
+			refused[filepath.Join(dirs[2], "a/b")] = "lies in"
+		}
+		for to, want := range refused {
+			if err := copyOut(to); !group.IsInputError(err) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d ranks, to %s: %v: want %q", ranks, to, err, want)
+			}
+			compare(t, to, before, now())
+		}
+		must(t, os.MkdirAll(filepath.Join(out, "node.0/.volley/tmp-stage"), 0o700))
+		must(t, os.WriteFile(filepath.Join(out, "node.0/.volley/tmp-stage/0"), []byte("half"), 0o600))
+		must(t, copyOut(out))
+		compare(t, "the copy", []string{was}, []string{ofVolley.ReplaceAllString(listing(t, filepath.Join(out, "node.0")), "")})
+	}
+}
+
 // TestGlance looks at groups of which files and nodes are missing.
 func TestGlance(t *testing.T) {
 	dirs := trees(t, 4, 7, 3000, 1)

@@ -196,17 +196,25 @@ func (s *session) openOut(ctx context.Context, to string, r *RecoverReport) erro
 			r.Notes = append(r.Notes, fmt.Sprintf("what %s had comes to %s", s.name(n), at(n)))
 		}
 	}
-	return s.each(ctx, func(_ context.Context, _ int, n *node) error {
-		if !s.out[n.index] {
-			return nil
-		}
-		n.close()
-		n.at, n.given = at(n.index), at(n.index)
-		if err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
-			return err
-		}
-		if !n.load(s.k, s.Key).Lost {
-			return inputf("%s is not empty: name another directory to recover to, or move it away", n.at)
+	return s.steady(ctx, func(context.Context) error {
+		for _, n := range s.nodes {
+			if !s.out[n.index] {
+				continue
+			}
+			n.close()
+			n.at, n.given = at(n.index), at(n.index)
+			err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", ""))
+			if err := apart(s.nodes); err != nil { // first: a survivor is locked by this very run
+				return err
+			}
+			if err != nil {
+				return err
+			}
+			there := n.load(s.k, s.Key)
+			if !there.Lost {
+				return inputf("%s is not empty: name another directory to recover to, or move it away", n.at)
+			}
+			s.states[n.index].Left = there.Left
 		}
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	rpc "google.golang.org/grpc"
@@ -220,20 +221,22 @@ func FuzzGather(f *testing.F) {
 	f.Add([]byte(`{"Protocol":2,"Name":"other","Rank":1,"Size":2}`))
 	f.Add([]byte(`{"Rank":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		l := &Listener{gathered: map[string]*gathering{}, begun: make(chan struct{})}
-		said := make(chan error, 1)
-		go func() {
-			records, err := l.Gather(t.Context(), "", Record{Name: "join", Rank: 0, Size: 2}, 20*time.Millisecond)
-			if len(records) != 2 {
-				err = fmt.Errorf("%d records: %w", len(records), err)
+		synctest.Test(t, func(t *testing.T) { // in which waits take no time
+			l := &Listener{gathered: map[string]*gathering{}, begun: make(chan struct{})}
+			said := make(chan error, 1)
+			go func() {
+				records, err := l.Gather(t.Context(), "", Record{Name: "join", Rank: 0, Size: 2}, 20*time.Millisecond)
+				if len(records) != 2 {
+					err = fmt.Errorf("%d records: %w", len(records), err)
+				}
+				said <- err
+			}()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			_, err := l.gather(nil, ctx, func(v any) error { return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(text)}, v) }, nil)
+			if first := <-said; first == nil && err != nil {
+				t.Errorf("rank 0 has all, and answers %v", err)
 			}
-			said <- err
-		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		_, err := l.gather(nil, ctx, func(v any) error { return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(text)}, v) }, nil)
-		if first := <-said; first == nil && err != nil {
-			t.Errorf("rank 0 has all, and answers %v", err)
-		}
+		})
 	})
 }
