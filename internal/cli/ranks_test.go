@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -60,15 +59,23 @@ func newRanks(t *testing.T, n int, edit func(rank int, c *exec.Cmd), args ...str
 
 // do runs the processes and returns their exit codes and all that they print.
 func (x *rankRun) do() (codes []int, text string) {
-	var all sync.WaitGroup
-	codes = make([]int, len(x.commands))
-	for r, c := range x.commands {
-		all.Go(func() {
-			c.Run()
-			codes[r] = c.ProcessState.ExitCode()
-		})
+	x.start()
+	return x.wait()
+}
+
+func (x *rankRun) start() {
+	for _, c := range x.commands {
+		if err := c.Start(); err != nil {
+			panic(err)
+		}
 	}
-	all.Wait()
+}
+
+func (x *rankRun) wait() (codes []int, text string) {
+	for _, c := range x.commands {
+		c.Wait()
+		codes = append(codes, c.ProcessState.ExitCode())
+	}
 	for _, out := range x.out {
 		text += out.String()
 	}
@@ -216,16 +223,15 @@ func TestRanksErrors(t *testing.T) {
 func TestRanksKilled(t *testing.T) {
 	dirs := writeNodes(t, 3, 3_000_000)
 	run := newRanks(t, 3, nil, "protect", "--tolerate", "1", "--comm", "grpc", strings.TrimSuffix(dirs[0], "0")+"{RANK}")
-	go func() {
-		for range 1000 {
-			if list, _ := filepath.Glob(filepath.Join(dirs[1], ".volley/*")); list != nil {
-				break
-			}
-			time.Sleep(time.Millisecond)
+	run.start()
+	for range 1000 {
+		if list, _ := filepath.Glob(filepath.Join(dirs[1], ".volley/*")); list != nil {
+			break
 		}
-		run.commands[1].Process.Kill()
-	}()
-	codes, text := run.do()
+		time.Sleep(time.Millisecond)
+	}
+	run.commands[1].Process.Kill()
+	codes, text := run.wait()
 	if codes[1] != -1 {
 		t.Skip("it had ended already")
 	}
