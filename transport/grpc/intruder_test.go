@@ -240,9 +240,9 @@ type silent struct{ stream }
 
 // FuzzGather gives rank 0 what a peer may say when the ranks meet.
 func FuzzGather(f *testing.F) {
-	f.Add([]byte(`{"Protocol":1,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
-	f.Add([]byte(`{"Protocol":1,"Name":"join","Rank":1000000000,"Size":1000000000}`))
-	f.Add([]byte(`{"Protocol":1,"Name":"other","Rank":1,"Size":2}`))
+	f.Add([]byte(`{"Protocol":2,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
+	f.Add([]byte(`{"Protocol":2,"Name":"join","Rank":1000000000,"Size":1000000000}`))
+	f.Add([]byte(`{"Protocol":2,"Name":"other","Rank":1,"Size":2}`))
 	f.Add([]byte(`{"Rank":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		synctest.Test(t, func(t *testing.T) { // in which waits take no time
