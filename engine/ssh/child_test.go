@@ -63,7 +63,7 @@ func TestChild(t *testing.T) {
 		{"exit 255", "no connection to far"},
 		{"exit 127", "cannot start volley at far"},
 		{"echo noise", "the connection to far has ended"},
-		{"echo " + greeting + "; echo '['", "says what volley does not say"},
+		{"echo " + greeting + "; echo '['; read x", "says what volley does not say"},
 		{"echo " + greeting + "; kill -9 $$", "volley at far ended: "},
 	} {
 		client := Client{Command: []string{ssh}, Program: "sh", Verb: "-c " + quote(c.program), Stderr: func(string, string) {}}
