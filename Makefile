@@ -1,7 +1,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # The modules beside the product, which go.work ties to it.
-MODULES = bench bench/network examples internal/mutation research
+MODULES = bench bench/network deploy examples internal/mutation research
 
 .PHONY: build test check modules module race mpi page site browser verify-all differential mutation bench compare fuzz
 
@@ -27,8 +27,8 @@ module: ## gives the module another path, in every import: make module NAME=host
 	gofmt -w $$(git ls-files '*.go')
 
 race: ## the race detector, where goroutines meet
-	go test -race . ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore
-	go test -race -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs|SpecialFiles|Symlinks|Metadata|Owners|Private|JournalForged|DefaultACL|MovedIntoMeta|Mounted|Deep)|Misuse|(En|De)codeKilled|TwoEncodes|HangUp|Hostile|HostileNode|Forged.*|HugeNames)$$' ./internal/cli # these run processes
+	go test -race . ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore ./engine/...
+	go test -race -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs|SpecialFiles|Symlinks|Metadata|Owners|Private|JournalForged|DefaultACL|MovedIntoMeta|Mounted|Deep)|Misuse|(En|De)codeKilled|TwoEncodes|HangUp|Hostile|HostileNode|Forged.*|HugeNames|Ranks.*|Launch.*)$$' ./internal/cli # these run processes
 	go test -race -skip '^TestSimulateLarge$$' ./research/simulate # one goroutine computes that, for long
 	go test -race -skip '^Test(Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter)$$' ./group # these only repeat, for long, what the others do
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,6 +72,11 @@ type Place struct {
 	port     string
 	address  string   // "" until it is known
 	table    []string // of all ranks, after Join
+
+	// Says is what this rank tells the others when they meet. Order, unless nil, gives them their ranks by that: it
+	// returns, by new rank, the old one. All ranks have the same Order.
+	Says  []byte
+	Order func(said [][]byte) []int
 }
 
 // Listen binds this rank's port. It refuses to listen on anything but loopback without a secret or
@@ -180,7 +187,7 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 		if err := p.route(ctx, limit); err != nil {
 			return nil, err
 		}
-		mine := fmt.Appendf(nil, "%s %s", p.address, rand.Text()) // a table like no other run's
+		mine := fmt.Appendf(nil, "%s %s %s", p.address, rand.Text(), p.Says) // a table like no other run's
 		var err error
 		if said, err = p.gather(ctx, p.run.Meet, "join", mine, limit); err != nil {
 			return nil, err
@@ -188,6 +195,9 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 	}
 	if len(said) != p.run.Size {
 		return nil, errorf("%d addresses for %d ranks", len(said), p.run.Size)
+	}
+	if p.Order != nil {
+		said = p.reorder(said)
 	}
 	session := sha256.New()
 	for r, text := range said {
@@ -199,6 +209,22 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 		fmt.Fprintf(session, "%q", text)
 	}
 	return p.listener.Join(p.run.Rank, p.table, fmt.Sprintf("%x", session.Sum(nil))), nil
+}
+
+// reorder gives all ranks, this one too, those of Order.
+func (p *Place) reorder(said [][]byte) [][]byte {
+	says, ordered := make([][]byte, len(said)), make([][]byte, len(said))
+	for r, text := range said {
+		if parts := bytes.SplitN(text, []byte(" "), 3); len(parts) == 3 {
+			says[r] = parts[2]
+		}
+	}
+	order := p.Order(says)
+	for r, old := range order {
+		ordered[r] = said[old]
+	}
+	p.run.Rank = slices.Index(order, p.run.Rank)
+	return ordered
 }
 
 // route finds the address of this rank on the way to rank 0, whose name may not be known at once.

@@ -30,8 +30,9 @@ type Secret struct{ bytes [32]byte }
 // SecretVariable is the environment variable with the secret of a run.
 const SecretVariable = "VOLLEY_SECRET"
 
-// NewSecret returns a new secret.
+// NewSecret returns a new secret. It keeps core files from having it.
 func NewSecret() (s Secret) {
+	forbidCore() // or the system knows no limits
 	rand.Read(s.bytes[:])
 	return s
 }
@@ -45,7 +46,7 @@ func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, "[secret]") }
 // MarshalText returns the hexadecimal digits.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(s.bytes[:])), nil }
 
-// UnmarshalText reads hexadecimal digits. The error does not show them.
+// UnmarshalText reads hexadecimal digits, and keeps core files from having them. The error does not show them.
 func (s *Secret) UnmarshalText(text []byte) error {
 	text = bytes.TrimSpace(text)
 	var read Secret
@@ -53,7 +54,7 @@ func (s *Secret) UnmarshalText(text []byte) error {
 		return errors.New("want 64 hexadecimal digits, not all 0: openssl rand -hex 32 makes a secret")
 	}
 	*s = read
-	return nil
+	return forbidCore()
 }
 
 // ReadSecret reads the secret of a run from a file that only its owner can read or change, from standard
@@ -90,7 +91,7 @@ func ReadSecret(name string) (s Secret, err error) {
 	if err != nil {
 		return s, fmt.Errorf("cannot read the secret of the run in %s: %w", from, err)
 	}
-	return s, forbidCore()
+	return s, nil
 }
 
 // readLine returns the first line, of at most 128 bytes.

@@ -43,6 +43,7 @@ type Child struct {
 	said    string     // the last line of stderr
 	stderr  func(host, line string)
 	greeted atomic.Bool
+	mute    atomic.Bool // it was killed as it said nothing
 	ended   chan struct{}
 	status  error // once ended
 }
@@ -50,12 +51,14 @@ type Child struct {
 // greeting comes before all messages: what a shell says at login comes before that.
 const greeting = "volley: messages follow"
 
-// Bounds of a line, and of how long one who says nothing counts as there.
+// Bounds of a line, and of the time between two messages: a beat is an empty one.
 const (
 	mostLine = 1 << 20
 	Beat     = 5 * time.Second
-	silence  = 12 * Beat
 )
+
+// silence is how long a side that says nothing, not even a beat, counts as there. Tests shorten it.
+var silence = 12 * Beat
 
 // options are for every ssh: no terminal and no ports for each of many sessions, and a host that
 // is dead is noticed.
@@ -107,19 +110,19 @@ func (c *Client) Start(a Address) (*Child, error) {
 	go func() {
 		x.in.Write(program)
 		x.mu.Unlock()
-		x.beat()
+		beat(x.ended, x.write)
 	}()
 	return x, nil
 }
 
-// beat tells the program that this one is there.
-func (x *Child) beat() {
+// beat tells the other side that this one is there, until the end.
+func beat(end <-chan struct{}, write func([]byte) error) {
 	for {
 		select {
-		case <-x.ended:
+		case <-end:
 			return
 		case <-time.After(Beat):
-			x.write([]byte("\n"))
+			write([]byte("\n"))
 		}
 	}
 }
@@ -143,19 +146,30 @@ func (x *Child) Send(v any) error {
 	return nil
 }
 
-// Receive receives a message. Its error says how the program ended.
+// Receive receives a message. Its error says how the program ended. A program that has greeted and then says
+// nothing for a minute is killed: it may be stopped.
 func (x *Child) Receive(v any) error {
+	late := time.AfterFunc(silence, func() {
+		if x.greeted.Load() { // else a user may be typing a password
+			x.mute.Store(true)
+			x.cmd.Process.Kill()
+		}
+	})
+	defer late.Stop()
 	for x.lines.Scan() {
+		late.Reset(silence)
+		said, greets := bytes.CutSuffix(x.lines.Bytes(), []byte(greeting)) // a login may say a line without an end
 		switch text := x.lines.Bytes(); {
+		case x.greeted.Load() && len(text) == 0: // a beat
 		case x.greeted.Load():
 			if err := json.Unmarshal(text, v); err != nil {
 				return fmt.Errorf("%s says what volley does not say: %w", x.At(), err)
 			}
 			return nil
-		case string(text) == greeting:
-			x.greeted.Store(true)
 		default: // what a shell says at login
-			x.stderr(x.At(), string(text))
+			if x.greeted.Store(greets); !greets || len(said) > 0 {
+				x.stderr(x.At(), string(said))
+			}
 		}
 	}
 	if err := x.lines.Err(); err != nil && err != io.ErrClosedPipe { // which End closes
@@ -173,6 +187,8 @@ func (x *Child) failed() error {
 	}
 	exit := new(exec.ExitError)
 	switch errors.As(x.status, &exit); {
+	case x.mute.Load():
+		return fmt.Errorf("volley at %s has said nothing for %v%s", x.At(), silence, said)
 	case exit.ProcessState == nil:
 		return fmt.Errorf("the connection to %s has ended%s", x.At(), said)
 	case exit.ExitCode() == 126, exit.ExitCode() == 127:
@@ -188,22 +204,19 @@ func (x *Child) failed() error {
 // A MissingError says that a program cannot be started on a host.
 type MissingError struct{ error }
 
-// End closes the standard input of the program, which ends it, and waits until it has ended. After
-// a time it ends the connection.
+// End stops the program, and waits until it has ended.
 func (x *Child) End(patience time.Duration) {
-	x.Stop()
+	x.Stop(patience)
 	x.out.Close() // what comes yet is not read
-	select {
-	case <-x.ended:
-		return
-	case <-time.After(patience):
-	}
-	x.cmd.Process.Kill()
 	<-x.ended
 }
 
-// Stop closes the standard input of the program and does not wait.
-func (x *Child) Stop() { x.in.Close() }
+// Stop closes the standard input of the program, which ends it, and does not wait. After a time it ends the
+// connection.
+func (x *Child) Stop(patience time.Duration) {
+	x.in.Close()
+	time.AfterFunc(patience, func() { x.cmd.Process.Kill() })
+}
 
 // quote returns text as one word of a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

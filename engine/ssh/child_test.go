@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -57,6 +59,7 @@ func TestChild(t *testing.T) {
 	for _, c := range []struct{ program, want string }{
 		{"echo " + greeting + "; read x; echo \"$x\"; exit 3", "exit status 3"},
 		{"echo " + greeting + "; read x; echo \"$x\"; echo first >&2; echo last >&2; exit 255", "was killed, or the connection to it has ended: last"},
+		{"printf 'no end'; echo " + greeting + "; read x; echo; echo \"$x\"; exit 4", "exit status 4"},
 		{"exit 255", "no connection to far"},
 		{"exit 127", "cannot start volley at far"},
 		{"echo noise", "the connection to far has ended"},
@@ -86,17 +89,68 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// TestStubborn ends a program that does not end by itself.
+// TestStubborn ends a program that does not end by itself, also while its messages are awaited.
 func TestStubborn(t *testing.T) {
-	client := Client{Here: []string{"sleep"}, Verb: "1000", Stderr: func(string, string) {}}
-	x, err := client.Start(Address{})
+	for _, end := range []func(x *Child){
+		func(x *Child) { x.End(10 * time.Millisecond) },
+		func(x *Child) { x.Stop(10 * time.Millisecond); x.Receive(new(message)) },
+	} {
+		client := Client{Here: []string{"sleep"}, Verb: "1000", Stderr: func(string, string) {}}
+		x, err := client.Start(Address{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end(x); x.cmd.ProcessState == nil || x.status == nil {
+			t.Errorf("%v, %v", x.cmd.ProcessState, x.status)
+		}
+	}
+}
+
+// TestSilence awaits messages of a program that is stopped.
+func TestSilence(t *testing.T) {
+	defer func(d time.Duration) { silence = d }(silence)
+	silence = 100 * time.Millisecond
+	client := Client{Here: []string{"sh", "-c"}, Verb: "echo " + greeting + "; kill -STOP $$", Stderr: func(string, string) {}}
+	x, err := client.Start(Address{Host: ""})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.End(10 * time.Millisecond)
-	if x.cmd.ProcessState == nil || x.status == nil {
-		t.Errorf("%v, %v", x.cmd.ProcessState, x.status)
+	if err := x.Receive(new(message)); err == nil || !strings.Contains(err.Error(), "volley at this machine has said nothing for 100ms") {
+		t.Error(err)
 	}
+}
+
+// A counter counts the bytes that are written to it.
+type counter struct{ atomic.Int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// TestBeat looks for beats of both sides.
+func TestBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, parent := io.Pipe()
+		out := new(counter)
+		var gone atomic.Bool
+		if _, err := Greet(in, out, func() { gone.Store(true) }); err != nil {
+			t.Fatal(err)
+		}
+		for range 30 {
+			time.Sleep(Beat)
+			parent.Write([]byte("\n"))
+		}
+		time.Sleep(time.Second)
+		if n := out.Load() - int64(len(greeting)+1); gone.Load() || n != 30 {
+			t.Errorf("gone: %v, %d beats", gone.Load(), n)
+		}
+		time.Sleep(silence + time.Second)
+		if !gone.Load() {
+			t.Error("a parent that says nothing is still there")
+		}
+		parent.Close()
+	})
 }
 
 // TestCopying runs a copied program, one that does not arrive whole, and looks for what is left.

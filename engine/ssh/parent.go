@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -26,7 +25,9 @@ func Greet(in io.Reader, out io.Writer, gone func()) (*Parent, error) {
 	p := &Parent{lines: make(chan []byte, 4), out: out}
 	once := sync.OnceFunc(gone)
 	late := time.AfterFunc(silence, once)
+	end := make(chan struct{})
 	go func() {
+		defer close(end)
 		defer once()
 		defer close(p.lines)
 		lines := bufio.NewScanner(in)
@@ -38,7 +39,8 @@ func Greet(in io.Reader, out io.Writer, gone func()) (*Parent, error) {
 			}
 		}
 	}()
-	_, err := fmt.Fprintf(out, "%s\n", greeting)
+	err := p.write([]byte(greeting + "\n"))
+	go beat(end, p.write)
 	return p, err
 }
 
@@ -57,8 +59,12 @@ func (p *Parent) Send(v any) error {
 	if err != nil {
 		return err
 	}
+	return p.write(append(text, '\n'))
+}
+
+func (p *Parent) write(line []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, err = p.out.Write(append(text, '\n'))
+	_, err := p.out.Write(line)
 	return err
 }

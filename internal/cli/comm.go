@@ -153,6 +153,7 @@ func (p *party) place(k int) tune.Place {
 type joining struct {
 	comm    string
 	ranks   rankFlags
+	dir     string // of the one node that this process has; empty: none, or several
 	party   *party // of comm, once join has returned
 	memory  string
 	timeout time.Duration

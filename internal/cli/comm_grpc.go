@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/engine"
+	"volley/group"
 )
 
 // usualPorts are those of ranks that no launcher gathers, so that a firewall can let them through.
@@ -126,6 +127,20 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 	place, err := engine.Listen(run)
 	if err != nil {
 		return nil, err
+	}
+	mine := group.Identity{Node: -1}
+	if o.dir != "" {
+		mine = group.Identify(o.dir)
+	}
+	place.Says, _ = json.Marshal(mine)
+	place.Order = func(said [][]byte) []int { // a node keeps its place in the group, wherever its process runs
+		ids := make([]group.Identity, len(said))
+		for r, text := range said {
+			if json.Unmarshal(text, &ids[r]) != nil {
+				ids[r].Node = -1
+			}
+		}
+		return group.Order(ids)
 	}
 	e, err := place.Join(ctx, nil, o.timeout)
 	if err != nil {

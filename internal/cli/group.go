@@ -48,6 +48,9 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 // begin joins the others, sets the library's options and returns the directories of the
 // nodes here. Writes says that the verb writes.
 func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.Options, writes bool) (dirs []string, err error) {
+	if len(args) == 1 && !strings.Contains(args[0], rankWord) {
+		o.dir = args[0]
+	}
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, err
 	}

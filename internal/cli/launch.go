@@ -57,15 +57,31 @@ func launchable(cmd *cobra.Command) {
 			return err
 		}
 		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), bar: newBar(cmd.ErrOrStderr())}
-		l.Client = ssh.Client{Command: strings.Fields(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Stderr: l.say}
+		l.Client = ssh.Client{Command: words(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Stderr: l.say}
 		if len(l.Command) == 0 {
-			return usagef("--ssh: no command")
+			return usagef("--ssh %q: want a command, and what has blanks in quotes", *command)
 		}
 		if err := cmp.Or(l.deal(cmd, at), l.agree(cmd)); err != nil {
 			return err
 		}
 		return l.run(cmd)
 	}
+}
+
+var (
+	word   = regexp.MustCompile(`(?:[^\s"']|"[^"]*"|'[^']*')+`)
+	quoted = regexp.MustCompile(`"([^"]*)"|'([^']*)'`)
+)
+
+// words splits a command at blanks that are not in quotes, or returns nil where quotes have no end.
+func words(command string) (list []string) {
+	if strings.TrimSpace(word.ReplaceAllString(command, "")) != "" {
+		return nil
+	}
+	for _, text := range word.FindAllString(command, -1) {
+		list = append(list, quoted.ReplaceAllString(text, "$1$2"))
+	}
+	return list
 }
 
 // addresses returns what arguments name on hosts, or nil where they are all here.
@@ -430,7 +446,7 @@ func (l *launch) stop() {
 	l.stopped = true
 	for _, x := range l.ranks {
 		if x.Child != nil {
-			x.Child.Stop()
+			x.Child.Stop(endTime)
 		}
 	}
 }

@@ -27,7 +27,8 @@ case $2 in
 dead) echo "ssh: connect to host dead port 22: No route to host" >&2; exit 255 ;;
 mute) exit 0 ;;
 esac
-printf 'Welcome to %s\n\033[2J\n' "$2"
+printf 'Welcome to %s\n\033[2J' "$2" # some set the title so
+[ -z "$VOLLEY_TEST_TEE" ] || exec tee -a "$VOLLEY_TEST_TEE" | sh -c "$3"
 cd / && exec sh -c "$3"
 `
 
@@ -243,6 +244,7 @@ func TestLaunchErrors(t *testing.T) {
 		{with("--tolerate", "1", "--port", "x"), exitUsage, "--port: ports \"x\""},
 		{with("--tolerate", "9"), exitUsage, "loss of 9 of 3 nodes"},
 		{with(), exitUsage, "--tolerate R"},
+		{with("--tolerate", "1", "--ssh", "ssh 'x"), exitUsage, `--ssh "ssh 'x": want a command`},
 		{with("--tolerate", "1", "--ssh", "/none/ssh"), exitFailed, "/none/ssh"},
 		{[]string{"encode", "-o", "coded", "a:/x"}, exitUsage, "-o {host}:DIR"},
 		{[]string{"encode", "-o", "{host}:/coded", dirs[0]}, exitUsage, "name the packets as HOST:FILE"},
@@ -318,6 +320,69 @@ func TestLaunchGone(t *testing.T) {
 		}
 	}
 	f.ended(t)
+}
+
+// secretOf matches the secret in what a rank is told.
+var secretOf = regexp.MustCompile(`"Secret":"([0-9a-f]{64})"`)
+
+// TestSecretShown looks for the secret of a run in all arguments, in the environments, and in what -v prints.
+func TestSecretShown(t *testing.T) {
+	f := newFleet(t)
+	dirs := writeNodes(t, 3, 1_000_000)
+	tee := filepath.Join(t.TempDir(), "told")
+	t.Setenv("VOLLEY_TEST_TEE", tee)
+	end := make(chan struct{})
+	seen := make(chan string)
+	go func() {
+		lists := map[string]bool{}
+		for {
+			select {
+			case <-end:
+				seen <- fmt.Sprint(lists)
+				return
+			case <-time.After(time.Millisecond):
+			}
+			for _, pid := range f.processes() {
+				for _, name := range []string{"cmdline", "environ"} {
+					text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+					lists[string(text)] = true
+				}
+			}
+		}
+	}()
+	r := volleyRun(f.of("protect", "-v", "--tolerate", "1", dirs[0], dirs[1], dirs[2])...)
+	close(end)
+	lists := <-seen
+	told, err := os.ReadFile(tee)
+	if err != nil || r.code != exitOK {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	m := secretOf.FindSubmatch(told)
+	if m == nil || !strings.Contains(lists, rankVerb+"\x00") {
+		t.Fatalf("told %q; processes %q", told, lists)
+	}
+	if secret := string(m[1]); strings.Contains(lists+r.stdout+r.stderr, secret) {
+		t.Errorf("the secret %s is in\n%q\n%+v", secret, lists, r)
+	}
+}
+
+// TestWords splits commands as their users mean it.
+func TestWords(t *testing.T) {
+	for command, want := range map[string][]string{
+		"":                                nil,
+		" \t":                             nil,
+		"ssh":                             {"ssh"},
+		" ssh -p  22\n":                   {"ssh", "-p", "22"},
+		`ssh -p 22 -i "a b"`:              {"ssh", "-p", "22", "-i", "a b"},
+		`ssh -o 'User=it"s' -o X="a  b"c`: {"ssh", "-o", `User=it"s`, "-o", "X=a  bc"},
+		`ssh "" x`:                        {"ssh", "", "x"},
+		`ssh "a b`:                        nil,
+		`ssh it's`:                        nil,
+	} {
+		if got := words(command); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
 }
 
 // TestLaunchProgress has a launch hear of the bytes that a rank writes.

@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -60,15 +59,23 @@ func newRanks(t *testing.T, n int, edit func(rank int, c *exec.Cmd), args ...str
 
 // do runs the processes and returns their exit codes and all that they print.
 func (x *rankRun) do() (codes []int, text string) {
-	var all sync.WaitGroup
-	codes = make([]int, len(x.commands))
-	for r, c := range x.commands {
-		all.Go(func() {
-			c.Run()
-			codes[r] = c.ProcessState.ExitCode()
-		})
+	x.start()
+	return x.wait()
+}
+
+func (x *rankRun) start() {
+	for _, c := range x.commands {
+		if err := c.Start(); err != nil {
+			panic(err)
+		}
 	}
-	all.Wait()
+}
+
+func (x *rankRun) wait() (codes []int, text string) {
+	for _, c := range x.commands {
+		c.Wait()
+		codes = append(codes, c.ProcessState.ExitCode())
+	}
 	for _, out := range x.out {
 		text += out.String()
 	}
@@ -117,6 +124,47 @@ func TestRanksProtect(t *testing.T) {
 		if got := fmt.Sprint(filesOf(t, dir)); got != want[i][1] {
 			t.Errorf("%s: got %s, want %s", dir, got, want[i][1])
 		}
+	}
+}
+
+// TestRanksOrder starts the processes of a group in other orders, one of them with an empty directory.
+func TestRanksOrder(t *testing.T) {
+	dirs := writeNodes(t, 4, 100_000)
+	want := fmt.Sprint(filesOf(t, dirs[1]))
+	for _, step := range []struct {
+		order []int
+		args  []string
+	}{
+		{[]int{0, 1, 2, 3}, []string{"protect", "--tolerate", "1"}},
+		{[]int{2, 0, 3, 1}, []string{"verify"}},
+		{[]int{1, 3, 2, 0}, []string{"recover"}},
+		{[]int{3, 2, 1, 0}, []string{"protect", "--tolerate", "1"}},
+	} {
+		if step.args[0] == "recover" {
+			if err := os.RemoveAll(dirs[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		place := func(r int, c *exec.Cmd) { c.Args = append(c.Args, dirs[step.order[r]]) }
+		if codes, text := newRanks(t, 4, place, step.args...).do(); !allAre(codes, exitOK) {
+			t.Fatalf("%v in the order %v: exit codes %v: %s", step.args, step.order, codes, text)
+		}
+	}
+	if got := fmt.Sprint(filesOf(t, dirs[1])); got != want {
+		t.Errorf("%s: got %s, want %s", dirs[1], got, want)
+	}
+}
+
+// TestRanksSecret looks for the secret in what -v prints.
+func TestRanksSecret(t *testing.T) {
+	dirs := writeNodes(t, 2, 1000)
+	var secret string
+	run := newRanks(t, 2, func(_ int, c *exec.Cmd) {
+		_, secret, _ = strings.Cut(c.Env[len(c.Env)-1], "=")
+	}, "protect", "-v", "--tolerate", "1", strings.TrimSuffix(dirs[0], "0")+"{RANK}")
+	codes, text := run.do()
+	if !allAre(codes, exitOK) || !strings.Contains(text, "listens") || len(secret) != 64 || strings.Contains(text, secret) {
+		t.Errorf("exit codes %v, secret %s: %s", codes, secret, text)
 	}
 }
 
@@ -175,16 +223,15 @@ func TestRanksErrors(t *testing.T) {
 func TestRanksKilled(t *testing.T) {
 	dirs := writeNodes(t, 3, 3_000_000)
 	run := newRanks(t, 3, nil, "protect", "--tolerate", "1", "--comm", "grpc", strings.TrimSuffix(dirs[0], "0")+"{RANK}")
-	go func() {
-		for range 1000 {
-			if list, _ := filepath.Glob(filepath.Join(dirs[1], ".volley/*")); list != nil {
-				break
-			}
-			time.Sleep(time.Millisecond)
+	run.start()
+	for range 1000 {
+		if list, _ := filepath.Glob(filepath.Join(dirs[1], ".volley/*")); list != nil {
+			break
 		}
-		run.commands[1].Process.Kill()
-	}()
-	codes, text := run.do()
+		time.Sleep(time.Millisecond)
+	}
+	run.commands[1].Process.Kill()
+	codes, text := run.wait()
 	if codes[1] != -1 {
 		t.Skip("it had ended already")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	rpc "google.golang.org/grpc"
@@ -215,25 +216,27 @@ type silent struct{ stream }
 
 // FuzzGather gives rank 0 what a peer may say when the ranks meet.
 func FuzzGather(f *testing.F) {
-	f.Add([]byte(`{"Protocol":1,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
-	f.Add([]byte(`{"Protocol":1,"Name":"join","Rank":1000000000,"Size":1000000000}`))
-	f.Add([]byte(`{"Protocol":1,"Name":"other","Rank":1,"Size":2}`))
+	f.Add([]byte(`{"Protocol":2,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
+	f.Add([]byte(`{"Protocol":2,"Name":"join","Rank":1000000000,"Size":1000000000}`))
+	f.Add([]byte(`{"Protocol":2,"Name":"other","Rank":1,"Size":2}`))
 	f.Add([]byte(`{"Rank":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		l := &Listener{gathered: map[string]*gathering{}, begun: make(chan struct{})}
-		said := make(chan error, 1)
-		go func() {
-			records, err := l.Gather(t.Context(), "", Record{Name: "join", Rank: 0, Size: 2}, 20*time.Millisecond)
-			if len(records) != 2 {
-				err = fmt.Errorf("%d records: %w", len(records), err)
+		synctest.Test(t, func(t *testing.T) { // in which waits take no time
+			l := &Listener{gathered: map[string]*gathering{}, begun: make(chan struct{})}
+			said := make(chan error, 1)
+			go func() {
+				records, err := l.Gather(t.Context(), "", Record{Name: "join", Rank: 0, Size: 2}, 20*time.Millisecond)
+				if len(records) != 2 {
+					err = fmt.Errorf("%d records: %w", len(records), err)
+				}
+				said <- err
+			}()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			_, err := l.gather(nil, ctx, func(v any) error { return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(text)}, v) }, nil)
+			if first := <-said; first == nil && err != nil {
+				t.Errorf("rank 0 has all, and answers %v", err)
 			}
-			said <- err
-		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		_, err := l.gather(nil, ctx, func(v any) error { return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(text)}, v) }, nil)
-		if first := <-said; first == nil && err != nil {
-			t.Errorf("rank 0 has all, and answers %v", err)
-		}
+		})
 	})
 }

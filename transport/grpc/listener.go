@@ -18,7 +18,7 @@ import (
 )
 
 // Protocol is the version of the frames and of what ranks say when they meet.
-const Protocol = 1
+const Protocol = 2
 
 const (
 	service = "volley"

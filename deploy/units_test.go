@@ -1,0 +1,129 @@
+//go:build linux
+
+package deploy
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// settings returns the assignments of a unit, or of a file of its environment.
+func settings(t *testing.T, path string) map[string]string {
+	t.Helper()
+	s := map[string]string{}
+	for line := range strings.Lines(read(t, path)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			s[key] = value
+		}
+	}
+	return s
+}
+
+// TestSystemd has systemd read the units, where it is installed, and runs what they start.
+func TestSystemd(t *testing.T) {
+	bin, dir := binary(t), t.TempDir()
+	list, err := filepath.Glob("systemd/volley*")
+	if err != nil || len(list) != 5 {
+		t.Fatal(list, err)
+	}
+	units := []string{"verify", "--man=no"}
+	for _, unit := range list {
+		text := strings.ReplaceAll(read(t, unit), "/usr/local/bin/volley", filepath.Join(bin, "volley"))
+		to := filepath.Join(dir, strings.Replace(filepath.Base(unit), "@", "@volley-verify", 1))
+		write(t, to, text, 0o644)
+		units = append(units, to)
+	}
+	if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
+		if out, err := exec.CommandContext(limited(t), analyze, units...).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("systemd-analyze: %v: %s", err, out)
+		}
+	}
+	conf, dirs := settings(t, "systemd/group.conf"), nodes(t, 3)
+	run := func(unit string, want int) {
+		t.Helper()
+		words := strings.Fields(settings(t, "systemd/"+unit)["ExecStart"])
+		var args []string
+		for _, word := range words[1:] {
+			if name, ok := strings.CutPrefix(word, "$"); ok {
+				args = append(args, strings.Fields(conf[name])...)
+			} else {
+				args = append(args, word)
+			}
+		}
+		checkFlags(t, bin, unit, args)
+		for i, host := range []string{"a", "b", "c"} {
+			for j := range args {
+				args[j] = strings.Replace(args[j], host+":/data", dirs[i], 1)
+			}
+		}
+		if codes, text := together(t, []*exec.Cmd{exec.CommandContext(limited(t), filepath.Join(bin, "volley"), args...)}); codes[0] != want {
+			t.Fatalf("%s: exit code %d, want %d: %s", unit, codes[0], want, text)
+		}
+	}
+	run("volley-protect.service", exitOK)
+	run("volley-verify.service", exitOK)
+	if err := os.Remove(filepath.Join(dirs[1], "packet")); err != nil {
+		t.Fatal(err)
+	}
+	run("volley-verify.service", exitWhole)
+
+	// The operator is told by a command of several words.
+	write(t, filepath.Join(bin, "systemctl"), "#!/bin/sh\necho \"$@\"\nexit 3\n", 0o755)
+	words := strings.SplitN(settings(t, "systemd/volley-failed@.service")["ExecStart"], "'", 3)
+	script := strings.ReplaceAll(words[1], "$$", "$")
+	tell := exec.CommandContext(limited(t), "/bin/sh", append([]string{"-c", script}, strings.Fields(strings.ReplaceAll(words[2], "%i", "volley-verify"))...)...)
+	tell.Env = []string{"PATH=" + bin + ":/usr/bin:/bin", "TELL=sed s/^/told:/"}
+	if out, err := tell.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "told:status") || !strings.Contains(string(out), "volley-verify.service") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// srun starts three tasks here, as Slurm's does. Task i has directory i of ROOT in place of the one given.
+const srun = `#!/bin/bash
+export SLURM_STEP_NUM_TASKS=3 SLURM_STEP_NODELIST=127.0.0.1 SLURM_JOB_ID=%d SLURM_STEP_ID=0
+case "$*" in *$VOLLEY_SECRET*) echo "the secret is an argument"; exit 9;; esac
+for i in 0 1 2; do SLURM_PROCID=$i "${@/#\/local/$ROOT/$i}" & done
+code=0
+for job in $(jobs -p); do wait $job || code=$?; done
+exit $code
+`
+
+// TestSlurm runs the scripts with an srun that starts its tasks here.
+func TestSlurm(t *testing.T) {
+	bin, dirs := binary(t), nodes(t, 3)
+	write(t, filepath.Join(bin, "srun"), fmt.Sprintf(srun, os.Getpid()), 0o755)
+	batch := func(script string, args ...string) (int, string) {
+		t.Helper()
+		for line := range strings.Lines(read(t, "slurm/"+script)) {
+			if _, command, ok := strings.Cut(line, "srun volley "); ok {
+				checkFlags(t, bin, script, strings.Fields(command))
+			}
+		}
+		c := exec.CommandContext(limited(t), "slurm/"+script, args...)
+		c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "ROOT="+filepath.Dir(dirs[0]))
+		codes, text := together(t, []*exec.Cmd{c})
+		return codes[0], text
+	}
+	want := read(t, filepath.Join(dirs[1], "packet"))
+	if code, text := batch("protect.sbatch", "/local", "1"); code != exitOK || !strings.Contains(text, "protected, generation 1") {
+		t.Fatalf("protect: exit code %d: %s", code, text)
+	}
+	if err := os.RemoveAll(dirs[1]); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := batch("recover.sbatch", "/local"); code != exitOK {
+		t.Fatalf("recover: exit code %d: %s", code, text)
+	}
+	if read(t, filepath.Join(dirs[1], "packet")) != want {
+		t.Error("the packet of node 1 did not come back")
+	}
+	for _, script := range []string{"protect.sbatch", "recover.sbatch"} {
+		if code, text := batch(script); code == exitOK || !strings.Contains(text, "no directory") {
+			t.Errorf("%s without a directory: exit code %d: %s", script, code, text)
+		}
+	}
+}
