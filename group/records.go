@@ -119,6 +119,9 @@ func (f *recordFile) read(dir disk.Dir) ([]byte, error) {
 	if err == nil && f.base64 {
 		text, err = base64.StdEncoding.AppendDecode(nil, text)
 	}
+	if err == nil && int64(len(text)) != f.bytes {
+		err = fmt.Errorf("%s: has %d bytes: want %d", f.path, len(text), f.bytes)
+	}
 	return text, err
 }
 
@@ -229,31 +232,36 @@ func (s *session) fetchRecords(ctx context.Context) error {
 		}
 	}
 	slices.Sort(s.gone)
+	// If a record is gone nothing comes back: nothing that is there need be as long as the manifest says of it.
+	comes := len(bad) > 0 && s.gone == nil
 	chunk := m.recordChunk()
 	var files []recordFile // of the nodes here that are read or come back
 	places := map[symbol]memory{}
 	for _, n := range s.nodes {
 		for i, f := range m.recordFiles(n.index) {
 			there := has(n.index, i)
-			if there && i > 0 && len(bad) == 0 || slices.ContainsFunc(f.symbols, func(x symbol) bool { return slices.Contains(lost, x) }) {
+			if !comes && (i > 0 || !there) {
 				continue
 			}
-			f.chunks = make(memory, int64(len(f.symbols))*chunk)
-			if f.comes = !there; there {
-				text, err := f.read(n.dir)
-				if err != nil {
+			if there {
+				if f.chunks, err = f.read(n.dir); err != nil {
 					return err
 				}
-				copy(f.chunks, text)
 			}
-			for at, x := range f.symbols {
-				places[x] = f.chunks[int64(at)*chunk:][:chunk]
+			if comes {
+				f.comes = !there
+				f.chunks = append(f.chunks, make(memory, int64(len(f.symbols))*chunk-int64(len(f.chunks)))...)
+				for at, x := range f.symbols {
+					places[x] = f.chunks[int64(at)*chunk:][:chunk]
+				}
 			}
 			files = append(files, f)
 		}
 	}
-	if err := s.bring(ctx, r, chunk, places, nil); err != nil {
-		return err
+	if comes {
+		if err := s.bring(ctx, r, chunk, places, nil); err != nil {
+			return err
+		}
 	}
 	s.members, s.records = map[int]*Member{}, map[int]map[string][]byte{}
 	for _, f := range files {
