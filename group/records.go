@@ -32,35 +32,32 @@ func (f *recordFile) stored() int64 {
 	return f.bytes
 }
 
-// recordChunks returns how many chunks the record of a node has, and the parity of records. Records
-// are lost no sooner than the data of which they speak. Striped, one more may be lost than of
-// that: a record that has rotted takes nothing from the nodes that are lost.
+// recordChunks returns how many chunks the record of a node has, and the parity of records. One node
+// more may be lost than of data: a record that has rotted takes nothing from the nodes that are lost.
 func (m *Manifest) recordChunks() (data, parity int) {
-	switch {
-	case m.Version < codedRecords:
+	if m.Version < codedRecords {
 		return 1, m.Copies - 1
-	case m.Layout == Full:
-		return 1, 1
 	}
-	parity = min(m.Tolerate+1, m.Nodes-1)
+	most := m.Tolerate
+	if m.Layout == Full {
+		most = m.Nodes / 2 // as [RecoverOptions.Beyond] has it
+	}
+	parity = min(most+1, m.Nodes-1)
 	return m.Nodes - parity, parity
 }
 
 // recordCode returns the code of the records.
 func (m *Manifest) recordCode() (*code, error) {
-	switch _, parity := m.recordChunks(); {
-	case m.Version < codedRecords:
+	_, parity := m.recordChunks()
+	if m.Version < codedRecords {
 		return copying(m.Nodes, func(n int) (at []symbol) {
 			for i := range parity {
 				at = append(at, symbol{(n + 1 + i) % m.Nodes, true, i})
 			}
 			return at
 		})
-	case m.Layout == Full:
-		return m.code()
-	default:
-		return newCode(m.Nodes, parity, Striped, Cauchy)
 	}
+	return newCode(m.Nodes, parity, Striped, Cauchy)
 }
 
 // copying returns a code of copies: at says where those of what a node has lie.

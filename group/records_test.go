@@ -16,19 +16,7 @@ import (
 func goneRecords(layout string, k, r int, record, parity []bool) []int {
 	var gone []int
 	if layout == Full {
-		bad, left := []int{}, 0
-		for n := range k {
-			if record[n] {
-				bad = append(bad, n)
-			}
-			if !parity[n] {
-				left++
-			}
-		}
-		if len(bad) > left {
-			gone = bad
-		}
-		return gone
+		r = k / 2
 	}
 	r = min(r+1, k-1)
 	for t := range k { // parity at nodes t to t+r-1, data at the others
