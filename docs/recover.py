@@ -51,7 +51,7 @@ def in_force(dirs):
     return newest[1]
 
 
-def records(m, dirs, field):
+def records(m, dirs):
     """What each node had: its record, from any node that has it or, from version 4 on, from the parity of records."""
     paths = [p for d in dirs for kind in ("member", "record", "recordparity") for p in glob.glob(f"{glob.escape(d)}/.volley/{kind}.{m['generation']}*")]
     found = {digest(text): text for text in [open(path, "rb").read() for path in paths]}
@@ -59,14 +59,16 @@ def records(m, dirs, field):
     if m["version"] >= 4:
         texts = [text and base64.b64decode(text) for text in texts]
     if None in texts and m["version"] >= 4:
-        k, r, chunks = m["nodes"], min(m["tolerate"] + 1, m["nodes"] - 1), {}
-        counts = {"data": 1, "parity": 1} if m["layout"] == "full" else {"data": k - r, "parity": r}
+        k, chunks = m["nodes"], {}
+        r = min((k // 2 if m["layout"] == "full" else m["tolerate"]) + 1, k - 1)
+        counts = {"data": k - r, "parity": r}
         size = -(-max(x["bytes"] for x in m["members"]) // counts["data"] // 8) * 8
         for n, x in enumerate(m["members"]):
             for kind, text in ("data", texts[n]), ("parity", base64.b64decode(found.get(x["parity_sha256"], ""))):
                 for c in range(counts[kind] if text else 0):
                     chunks[n, kind, c] = text[c * size:(c + 1) * size].ljust(size, b"\0")
-        for codeword in codewords(dict(m, tolerate=r)):
+        field = Field("2^8" if k <= 128 else "2^16")
+        for codeword in codewords(dict(m, layout="striped", tolerate=r)):
             solve(field, chunks, *codeword)
         back = [b"".join(chunks.get((n, "data", c), b"") for c in range(counts["data"])) for n in range(k)]
         texts = [text[:x["bytes"]] for text, x in zip(back, m["members"])]
@@ -159,7 +161,8 @@ def codewords(m):
 class Field:
     """The field of 2^(8·width) elements. Sums are xor."""
 
-    def __init__(self, width, polynomial):
+    def __init__(self, called):
+        width, polynomial = {"2^8": (1, 0x11d), "2^16": (2, 0x1100b)}[called]
         self.width, self.order, self.powers, x = width, 256**width - 1, [], 1
         for _ in range(self.order):
             self.powers.append(x)
@@ -290,8 +293,8 @@ def main(out, *dirs):
         sys.exit(f"no manifest of volley-group, version 2 to 4, of {len(dirs)} nodes: give the directories of all, lost ones too")
     if len(lost) > m["tolerate"]:
         sys.exit(f"nodes {lost} are lost: {m['tolerate']} at most can be recovered")
-    field, chunks = Field(*{"2^8": (1, 0x11d), "2^16": (2, 0x1100b)}[m["field"]]), {}
-    members = records(m, dirs, field)
+    field, chunks = Field(m["field"]), {}
+    members = records(m, dirs)
     for n in set(range(len(dirs))) - set(lost):
         chunks.update(read(m, n, members[n], dirs[n]))
     for codeword in codewords(m):

@@ -32,35 +32,32 @@ func (f *recordFile) stored() int64 {
 	return f.bytes
 }
 
-// recordChunks returns how many chunks the record of a node has, and the parity of records. Records
-// are lost no sooner than the data of which they speak. Striped, one more may be lost than of
-// that: a record that has rotted takes nothing from the nodes that are lost.
+// recordChunks returns how many chunks the record of a node has, and the parity of records. One node
+// more may be lost than of data: a record that has rotted takes nothing from the nodes that are lost.
 func (m *Manifest) recordChunks() (data, parity int) {
-	switch {
-	case m.Version < codedRecords:
+	if m.Version < codedRecords {
 		return 1, m.Copies - 1
-	case m.Layout == Full:
-		return 1, 1
 	}
-	parity = min(m.Tolerate+1, m.Nodes-1)
+	most := m.Tolerate
+	if m.Layout == Full {
+		most = m.Nodes / 2 // as [RecoverOptions.Beyond] has it
+	}
+	parity = min(most+1, m.Nodes-1)
 	return m.Nodes - parity, parity
 }
 
 // recordCode returns the code of the records.
 func (m *Manifest) recordCode() (*code, error) {
-	switch _, parity := m.recordChunks(); {
-	case m.Version < codedRecords:
+	_, parity := m.recordChunks()
+	if m.Version < codedRecords {
 		return copying(m.Nodes, func(n int) (at []symbol) {
 			for i := range parity {
 				at = append(at, symbol{(n + 1 + i) % m.Nodes, true, i})
 			}
 			return at
 		})
-	case m.Layout == Full:
-		return m.code()
-	default:
-		return newCode(m.Nodes, parity, Striped, Cauchy)
 	}
+	return newCode(m.Nodes, parity, Striped, Cauchy)
 }
 
 // copying returns a code of copies: at says where those of what a node has lie.
@@ -121,6 +118,9 @@ func (f *recordFile) read(dir disk.Dir) ([]byte, error) {
 	}
 	if err == nil && f.base64 {
 		text, err = base64.StdEncoding.AppendDecode(nil, text)
+	}
+	if err == nil && int64(len(text)) != f.bytes {
+		err = fmt.Errorf("%s: has %d bytes: want %d", f.path, len(text), f.bytes)
 	}
 	return text, err
 }
@@ -232,31 +232,36 @@ func (s *session) fetchRecords(ctx context.Context) error {
 		}
 	}
 	slices.Sort(s.gone)
+	// If a record is gone nothing comes back: nothing that is there need be as long as the manifest says of it.
+	comes := len(bad) > 0 && s.gone == nil
 	chunk := m.recordChunk()
 	var files []recordFile // of the nodes here that are read or come back
 	places := map[symbol]memory{}
 	for _, n := range s.nodes {
 		for i, f := range m.recordFiles(n.index) {
 			there := has(n.index, i)
-			if there && i > 0 && len(bad) == 0 || slices.ContainsFunc(f.symbols, func(x symbol) bool { return slices.Contains(lost, x) }) {
+			if !comes && (i > 0 || !there) {
 				continue
 			}
-			f.chunks = make(memory, int64(len(f.symbols))*chunk)
-			if f.comes = !there; there {
-				text, err := f.read(n.dir)
-				if err != nil {
+			if there {
+				if f.chunks, err = f.read(n.dir); err != nil {
 					return err
 				}
-				copy(f.chunks, text)
 			}
-			for at, x := range f.symbols {
-				places[x] = f.chunks[int64(at)*chunk:][:chunk]
+			if comes {
+				f.comes = !there
+				f.chunks = append(f.chunks, make(memory, int64(len(f.symbols))*chunk-int64(len(f.chunks)))...)
+				for at, x := range f.symbols {
+					places[x] = f.chunks[int64(at)*chunk:][:chunk]
+				}
 			}
 			files = append(files, f)
 		}
 	}
-	if err := s.bring(ctx, r, chunk, places, nil); err != nil {
-		return err
+	if comes {
+		if err := s.bring(ctx, r, chunk, places, nil); err != nil {
+			return err
+		}
 	}
 	s.members, s.records = map[int]*Member{}, map[int]map[string][]byte{}
 	for _, f := range files {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/internal/fuzzlimit"
 	"volley/internal/verifyall"
 )
 
@@ -16,19 +17,7 @@ import (
 func goneRecords(layout string, k, r int, record, parity []bool) []int {
 	var gone []int
 	if layout == Full {
-		bad, left := []int{}, 0
-		for n := range k {
-			if record[n] {
-				bad = append(bad, n)
-			}
-			if !parity[n] {
-				left++
-			}
-		}
-		if len(bad) > left {
-			gone = bad
-		}
-		return gone
+		r = k / 2
 	}
 	r = min(r+1, k-1)
 	for t := range k { // parity at nodes t to t+r-1, data at the others
@@ -140,5 +129,36 @@ func TestRecords(t *testing.T) {
 	}
 	if refused < 20 || recovered < 100 {
 		t.Errorf("%d were refused, and %d recovered", refused, recovered)
+	}
+}
+
+// TestRecordsForged has the only node that is left say that records are longer than they are: verify and recover end, in
+// little memory.
+func TestRecordsForged(t *testing.T) {
+	for _, forge := range []func(m *Manifest){
+		func(m *Manifest) { m.Records[0].Bytes = mostRecord },
+		func(m *Manifest) { m.Records[1].Bytes = mostRecord },
+		func(m *Manifest) { m.Records[0].Bytes++ },
+	} {
+		w := newWorld(2, 1, Striped)
+		must(t, w.protect())
+		w.lose(0, 1)
+		const path = "/n0/.volley/manifest.1.json"
+		m, err := DecodeManifest([]byte(content(w, path)))
+		must(t, err)
+		forge(m)
+		text, err := m.encode(nil)
+		must(t, err)
+		w.WriteFile(path, text, 0o600)
+		before := w.everything()
+		end := fuzzlimit.Hold(t, len(text))
+		if r, err := w.verifyBy(w.Process(), VerifyOptions{}); err == nil && r.Whole {
+			t.Errorf("verify: %+v", r)
+		}
+		if err := w.recover(); err == nil {
+			t.Error("it is recovered")
+		}
+		end()
+		must(t, diff("after it", before, w.everything()))
 	}
 }

@@ -275,7 +275,8 @@ func (n *node) complete(l *loaded) held {
 	}
 	for i, f := range m.recordFiles(n.index) {
 		is, err := disk.SumText(n.dir, f.path, f.stored())
-		if err != nil || is != f.sha256 {
+		info, failed := n.dir.Lstat(f.path)
+		if err != nil || is != f.sha256 || failed != nil || info.Size() != f.stored() { // memory is taken by the length
 			if h.Complete = false; i == 0 && disk.Failed(err) {
 				n.unread[m.Generation] = err
 			}

@@ -63,13 +63,13 @@ func TestHello(t *testing.T) {
 	for hello, want := range map[string]string{
 		"":                        "who it is",
 		"nonsense":                "who it is",
-		"1 test 1":                "who it is",
-		"2 test 1 0":              "protocol 2",
-		"1 other 1 0":             "another run",
-		"1 test 0 0":              "not another rank",
-		"1 test 3 0":              "not another rank",
-		"1 test -1 0":             "not another rank",
-		"1 test 1 2":              "looks for rank 2",
+		"2 test 1":                "who it is",
+		"3 test 1 0":              "protocol 3",
+		"2 other 1 0":             "another run",
+		"2 test 0 0":              "not another rank",
+		"2 test 3 0":              "not another rank",
+		"2 test -1 0":             "not another rank",
+		"2 test 1 2":              "looks for rank 2",
 		strings.Repeat("1", 2000): "who it is",
 	} {
 		if err := end(call(t, address, hello)); err == nil || !strings.Contains(err.Error(), want) {
@@ -79,7 +79,7 @@ func TestHello(t *testing.T) {
 	if err := transport.Send(t.Context(), run[0], 2, transport.Tag{}, []byte{1}); err != nil {
 		t.Errorf("the run does not go on: %v", err)
 	}
-	s, got := call(t, address, "1 test 2 0"), make([]byte, 1)
+	s, got := call(t, address, "2 test 2 0"), make([]byte, 1)
 	if err := s.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestRankTwice(t *testing.T) {
 	defer run[0].Close()
 	defer run[1].Close()
 	address := run[0].(member).addresses[0]
-	first := call(t, address, "1 test 1 0")
+	first := call(t, address, "2 test 1 0")
 	if err := first.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestRankTwice(t *testing.T) {
 	if err := transport.Receive(t.Context(), run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {
 		t.Fatal(got, err)
 	}
-	if err := end(call(t, address, "1 test 1 0")); err == nil || !strings.Contains(err.Error(), "connected already") {
+	if err := end(call(t, address, "2 test 1 0")); err == nil || !strings.Contains(err.Error(), "connected already") {
 		t.Errorf("the second: %v", err)
 	}
 }
@@ -159,7 +159,7 @@ func TestForgedFrames(t *testing.T) {
 			run := newRun(t, 2, nil)
 			defer run[0].Close()
 			defer run[1].Close()
-			s := call(t, run[0].(member).addresses[0], "1 test 1 0")
+			s := call(t, run[0].(member).addresses[0], "2 test 1 0")
 			for _, f := range frames {
 				if s.SendMsg(&f) != nil {
 					break // it has been refused
@@ -179,7 +179,7 @@ func TestOversized(t *testing.T) {
 	run := newRun(t, 2, nil)
 	defer run[0].Close()
 	defer run[1].Close()
-	s := call(t, run[0].(member).addresses[0], "1 test 1 0")
+	s := call(t, run[0].(member).addresses[0], "2 test 1 0")
 	size := uint64(1) << 40
 	f := forged(headFrame, 0, 0, size, "1")
 	if err := s.SendMsg(&f); err != nil {
