@@ -3,6 +3,7 @@ package grpc
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -85,6 +86,23 @@ func TestHello(t *testing.T) {
 	}
 	if err := transport.Receive(t.Context(), run[0], 2, transport.Tag{}, got); err != nil || got[0] != 7 {
 		t.Errorf("rank 2, which has not called: %v, %v", got, err)
+	}
+}
+
+// TestClosedBefore has a rank first use another one that has closed: the run goes on.
+func TestClosedBefore(t *testing.T) {
+	run := newRun(t, 3, nil)
+	defer run[0].Close()
+	defer run[2].Close()
+	run[1].(member).Endpoint.Close()
+	defer run[1].Close()
+	q := run[0].NewQueue()
+	q.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{make([]byte, 2*headBytes)}})
+	if _, err := q.Wait(t.Context()); !errors.Is(err, transport.ErrClosed) {
+		t.Errorf("a send to it: %v", err)
+	}
+	if err := transport.Send(t.Context(), run[0], 2, transport.Tag{}, []byte{1}); err != nil {
+		t.Errorf("the run does not go on: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -58,7 +59,12 @@ func (p *peer) dial() error {
 		return reason(ctx, err)
 	}
 	late.Stop()
-	return p.serve(s)
+	if err = p.serve(s); err == io.EOF { // it closed before it took the stream, and so said no bye
+		e.mu.Lock()
+		p.leave()
+		e.mu.Unlock()
+	}
+	return err
 }
 
 // reason returns why a call failed.
@@ -97,6 +103,9 @@ func (p *peer) serve(s stream) error {
 	})
 	for {
 		if err := s.RecvMsg(take); err != nil {
+			if wrong == nil && err == io.EOF {
+				return err
+			}
 			if wrong == nil {
 				wrong = reason(s.Context(), err)
 			}
@@ -140,9 +149,10 @@ func (l *Listener) accept(_ any, s rpc.ServerStream) error {
 	}()
 	select {
 	case <-ended:
+		return status.Error(codes.Aborted, "the stream has failed at the other side")
 	case <-p.e.streams.Done():
+		return nil
 	}
-	return nil
 }
 
 // admit returns the peer that a stream says it is from.
