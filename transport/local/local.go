@@ -232,7 +232,10 @@ func (q *queue) next(ctx context.Context) (t *transport.Transfer, err error, don
 		q.over = slices.Delete(q.over, 0, 1)
 		return r.transfer, r.err, true
 	}
-	return nil, context.Cause(ctx), ctx.Err() != nil
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx), true
+	}
+	return nil, nil, false
 }
 
 func (e *Endpoint) note(q *queue) {
