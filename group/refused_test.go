@@ -142,7 +142,7 @@ func TestArgumentsRefused(t *testing.T) {
 		field  string // "": it is refused
 		parity int    // chunks of records
 	}{
-		{1, 1, Striped, "", 0}, {2, 1, Striped, "2^8", 1}, {2, 1, Full, "2^8", 1}, {5, 2, Full, "2^8", 1}, {5, 3, Full, "", 0}, {128, 2, Full, "2^8", 1},
+		{1, 1, Striped, "", 0}, {2, 1, Striped, "2^8", 1}, {2, 1, Full, "2^8", 1}, {5, 2, Full, "2^8", 3}, {5, 3, Full, "", 0}, {128, 2, Full, "2^8", 65},
 		{3, 1, Striped, "2^8", 2}, {129, 2, Striped, "2^16", 3}, {1024, 1, Striped, "2^16", 2}, {1025, 1, Striped, "", 0},
 	} {
 		c, err := newCode(x.k, x.r, x.layout, Cauchy)
