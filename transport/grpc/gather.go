@@ -52,7 +52,7 @@ func (l *Listener) Gather(ctx context.Context, address string, mine Record, limi
 	}
 	if limit > 0 {
 		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, limit+connectTime) // rank 0 says who is missing
+		ctx, cancel = context.WithTimeout(ctx, limit+5*time.Second) // rank 0 says who is missing
 		defer cancel()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -23,8 +23,8 @@ type stream interface {
 	Context() context.Context
 }
 
-// connectTime bounds how long a rank tries to reach another one.
-const connectTime = 5 * time.Second
+// connectTime bounds how long a rank tries to reach another one: many ranks of a busy machine take long.
+const connectTime = 20 * time.Second
 
 // helloKey is the metadata by which a rank opens a stream: protocol, session, its own rank, and the one
 // it means.
