@@ -4,11 +4,9 @@ package cli
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -107,32 +105,6 @@ func copyTree(t *testing.T, from, to string) {
 	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-}
-
-// filesOf returns the digests of the files below a directory but for .volley.
-func filesOf(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	list := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case d.Name() == ".volley":
-			return fs.SkipDir
-		case !d.Type().IsRegular():
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		rel, _ := filepath.Rel(dir, path)
-		list[rel] = fmt.Sprintf("%x", sha256.Sum256(content))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
 }
 
 // testKilled kills each verb that often, by strike, which runs it and says whether it was

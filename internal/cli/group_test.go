@@ -237,3 +237,29 @@ func TestGroupErrors(t *testing.T) {
 func sealed(line []byte) []byte {
 	return fmt.Appendf(append([]byte{}, line...), "\n{\"sha256\":\"%x\"}\n", sha256.Sum256(line))
 }
+
+// filesOf returns the digests of the files below a directory but for .volley.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	list := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case d.Name() == ".volley":
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		list[rel] = fmt.Sprintf("%x", sha256.Sum256(content))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
