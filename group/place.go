@@ -11,6 +11,7 @@ import (
 type Identity struct {
 	Group string `json:"group"`
 	Node  int    `json:"node"`
+	Nodes int    `json:"nodes"` // of the group; 0: not known
 }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
@@ -20,7 +21,7 @@ func identify(d disk.Disk, dir string) Identity {
 	if at, err := d.Open(dir); err == nil {
 		defer at.Close()
 		if id, err := readIdentity(at); err == nil {
-			return Identity{id.Group, id.Node}
+			return Identity{id.Group, id.Node, id.Nodes}
 		}
 	}
 	return Identity{Node: -1}

@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"collective":               {"executor", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
+	"group/sets":               {"group"},
 	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/located", "internal/printable", "matrix", "trace", "transport"},
 	"internal/disk":            {},
 	"internal/powercut":        {},
