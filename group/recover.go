@@ -104,7 +104,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		s.out = map[int]bool{}
 		for i, x := range s.states {
 			if x.Lost || x.Failing != "" {
-				s.out[i], x.Lost, x.Failing = true, true, ""
+				s.out[i], x.Lost, x.Failing, x.Unreachable = true, true, "", false
 			}
 		}
 	}
