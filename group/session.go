@@ -126,7 +126,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	}
 	loaded := make([]*state, len(s.nodes))
 	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error {
-		if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i]}); failing[i] == "" {
+		if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}); failing[i] == "" {
 			loaded[i] = n.load(s.k, s.Key)
 		}
 		return ctx.Err()
