@@ -19,7 +19,7 @@ import (
 type Member struct {
 	Name           string `json:"dir"`
 	Domain         string `json:"domain,omitempty"` // what fails together has the same; "": nothing does
-	group.Identity `json:"-"`
+	group.Identity
 }
 
 // A Set is members that are a group.

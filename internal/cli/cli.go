@@ -70,6 +70,9 @@ func (s *session) end(err error, say func(string)) int {
 	if err != nil {
 		mine.Text = message(err)
 	}
+	if s.party != nil {
+		mine.Set = s.party.set
+	}
 	if s.party == nil || !s.party.job() {
 		switch {
 		case s.at != nil:

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -74,6 +75,11 @@ type party struct {
 	// it for all. It returns what this one is to say, and the exit code. If some do not
 	// come, it ends the whole job and does not return.
 	part func(mine ending, say func(string)) (code int)
+
+	// Where the processes are in sets, Transport is that of this one's set, the name of which part says with the
+	// ending. apart does the work of it, and returns when all other sets have done theirs, too.
+	set   string
+	apart func(work func())
 }
 
 // rankWord stands for a number in the names of files: of a processor, or of a process.
@@ -102,6 +108,9 @@ func (o *joining) join(ctx context.Context) (err error) {
 	if s.party == nil {
 		err = o.enter(ctx, s)
 		s.alone = s.party == nil
+		if err == nil {
+			err = o.sets.err
+		}
 		if err == nil && ok {
 			err = volley.Greet(ctx, s.party.Transport, s.verb, o.timeout)
 		}
@@ -131,6 +140,9 @@ func (o *joining) enter(ctx context.Context, s *session) (err error) {
 	o.comm = c.name
 	if s.party, err = c.join(ctx, o); err == nil {
 		s.party.name = c.name
+		if o.sets.mine != nil {
+			s.party.set = fmt.Sprint("set ", o.sets.mine.Set)
+		}
 	}
 	return err
 }
@@ -153,6 +165,7 @@ func (p *party) place(k int) tune.Place {
 type joining struct {
 	comm    string
 	ranks   rankFlags
+	sets    setOptions
 	dir     string // of the one node that this process has; empty: none, or several
 	party   *party // of comm, once join has returned
 	memory  string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,6 +14,7 @@ type ending struct {
 	Text  string // the error, empty where there was none
 	Heard bool   // another process failed
 	Code  int    // for exit
+	Set   string // of the process; "": there are none
 }
 
 // An ending is told in a record of endingBytes within endingTime.
@@ -45,12 +47,31 @@ func worst(all []*ending) int {
 	return code
 }
 
-// sayings returns what failed, each once and with the ranks where it did, unless at all.
-func sayings(all []*ending) []string {
-	var texts []string
+// sayings returns what failed, each once and with the ranks where it did, unless at all of a set.
+func sayings(all []*ending) (texts []string) {
+	var names []string
+	for _, x := range all {
+		if x != nil && !slices.Contains(names, x.Set) {
+			names = append(names, x.Set)
+		}
+	}
+	for _, set := range names {
+		texts = append(texts, sayingsOf(set, all)...)
+	}
+	return texts
+}
+
+func sayingsOf(set string, all []*ending) (texts []string) {
+	var of []int // its ranks
+	for r, x := range all {
+		if x == nil && set == "" || x != nil && x.Set == set {
+			of = append(of, r)
+		}
+	}
 	ranks := map[string][]int{}
 	for _, heard := range []bool{false, true} {
-		for r, x := range all {
+		for _, r := range of {
+			x := all[r]
 			if x == nil || x.Text == "" || x.Heard != heard {
 				continue
 			}
@@ -65,11 +86,14 @@ func sayings(all []*ending) []string {
 	}
 	for i, text := range texts {
 		switch list := ranks[text]; {
-		case len(list) == len(all) || len(all) == 1:
+		case len(list) == len(of):
 		case len(list) == 1:
 			texts[i] = fmt.Sprintf("rank %d: %s", list[0], text)
 		default:
 			texts[i] = fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", ", "), text)
+		}
+		if set != "" {
+			texts[i] = set + ": " + texts[i]
 		}
 	}
 	return texts
