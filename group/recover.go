@@ -208,21 +208,24 @@ func (s *session) openOut(ctx context.Context, to string, r *RecoverReport) erro
 	}
 	return s.steady(ctx, func(context.Context) error {
 		for _, n := range s.nodes {
+			if s.out[n.index] {
+				n.close()
+				n.at, n.given, n.absent = at(n.index), at(n.index), ""
+			}
+		}
+		if err := s.apart(); err != nil {
+			return err
+		}
+		for _, n := range s.nodes {
 			if !s.out[n.index] {
 				continue
 			}
-			n.close()
-			n.at, n.given = at(n.index), at(n.index)
-			err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", ""))
-			if err := apart(s.nodes); err != nil { // first: a survivor is locked by this very run
-				return err
-			}
-			if err != nil {
+			if err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
 				return err
 			}
 			there := n.load(s.k, s.Key)
 			if !there.Lost {
-				return inputf("%s is not empty: name another directory to recover to, or move it away", n.at)
+				return inputf("%s is not empty: remove what an earlier recovery has left there, or name another directory to recover to", n.at)
 			}
 			s.states[n.index].Left = there.Left
 		}
