@@ -126,6 +126,9 @@ func TestContradictions(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("process %d: %v; want %q", i, err, c.want)
 				}
+				if input := errors.As(err, new(*grpc.InputError)); input != (name != "a rank missing") {
+					t.Errorf("process %d: %v: bad input: %v", i, err, input)
+				}
 			}
 		})
 	}

@@ -389,7 +389,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 			return err
 		}
 		for _, f := range files[i] {
-			if err := atomicfile.WriteIn(n.dir, f.path, f.text(), 0o600); err != nil {
+			if err := atomicfile.WriteIn(n.dir, f.path, f.content, 0o600); err != nil {
 				return err
 			}
 		}

@@ -208,11 +208,11 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 	_, err := printable.Fprintf(w, `data       %s in %s%s
 parity     %s at each node, and %s of records
 coded      %d of %s of each chunk; the others are as before
-traffic    %s sent by the busiest node in %s
+traffic    %s sent by the busiest node
 time       %.3f s
 protected, generation %d
 `, size(r.DataBytes), printable.Count(r.Files, "file"), deleted, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"),
-		size(r.Traffic.MostSent), printable.Count(r.Traffic.C1, "round"), r.Seconds, r.Generation)
+		size(r.Traffic.MostSent), r.Seconds, r.Generation)
 	return err
 }
 
@@ -421,7 +421,6 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry bool) error {
 		_, err := printable.Fprintf(w, "nothing written: a dry run\n")
 		return err
 	}
-	_, err := printable.Fprintf(w, "recovered %s; %s sent by the busiest node in %s, %.3f s\n",
-		printable.Count(r.Files, "file"), humanize.IBytes(uint64(r.Traffic.MostSent)), printable.Count(r.Traffic.C1, "round"), r.Seconds)
+	_, err := printable.Fprintf(w, "recovered %s in %.3f s; the busiest node sent %s\n", printable.Count(r.Files, "file"), r.Seconds, humanize.IBytes(uint64(r.Traffic.MostSent)))
 	return err
 }

@@ -144,7 +144,6 @@ type start struct {
 type hello struct {
 	Version string
 	Node    group.Identity
-	Empty   bool   // its directory
 	Address string // by which ssh has reached the host; "": not by ssh
 }
 
@@ -327,7 +326,7 @@ func (l *launch) standIn() error {
 		at = &l.ranks[i].Address
 	}
 	l.each(func(x *far) error {
-		if l.to != nil && x.hello.Empty {
+		if l.to != nil && x.hello.Node.Empty {
 			x.Absent = "it is empty"
 		}
 		if x.Absent == "" {
@@ -422,7 +421,7 @@ func (l *launch) eachRank(f func(rank int, x *far) error) {
 			if err := f(rank, x); err != nil {
 				l.mu.Lock()
 				if !l.stopped && !errors.Is(err, errEnd) {
-					l.cause = err
+					l.cause = cmp.Or(l.cause, err)
 				}
 				l.mu.Unlock()
 				l.stop()

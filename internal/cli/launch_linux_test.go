@@ -151,7 +151,7 @@ func TestLaunchMissing(t *testing.T) {
 	args := f.of("status", dirs[0], dirs[2], dirs[3])
 	args = append(args, "dead:"+dirs[1])
 	r := volleyRun(args...)
-	for _, part := range []string{"node 1  failing  dead:" + dirs[1], "No route to host", "tolerates the loss of 2; 1 more may be lost now", "node 3  whole  host2:"} {
+	for _, part := range []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "tolerates the loss of 2; 1 more may be lost now", "node 3  whole  host2:"} {
 		if r.code != exitWrong || !strings.Contains(r.stdout, part) {
 			t.Fatalf("%+v: want %q", r, part)
 		}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"net"
 	"os"
 	"os/signal"
@@ -60,8 +59,6 @@ func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
 	h := hello{Version: volley.Version, Node: group.Identity{Node: -1}}
 	if s.Dir != "" {
 		h.Node = group.Identify(s.Dir)
-		entries, err := os.ReadDir(s.Dir)
-		h.Empty = h.Node.Node < 0 && (len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) || len(entries) == 1 && entries[0].Name() == ".volley")
 	}
 	if via := strings.Fields(os.Getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {
 		h.Address = via[2]

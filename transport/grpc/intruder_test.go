@@ -135,8 +135,10 @@ func TestRankTwice(t *testing.T) {
 	if err := first.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
 	got := make([]byte, 1)
-	if err := transport.Receive(t.Context(), run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {
+	if err := transport.Receive(ctx, run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {
 		t.Fatal(got, err)
 	}
 	if err := end(call(t, address, "2 test 1 0")); err == nil || !strings.Contains(err.Error(), "connected already") {

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+
+	"volley/transport/internal/waits"
 )
 
 // Protocol is the version of the frames and of what ranks say when they meet.
@@ -96,6 +98,7 @@ func (l *Listener) client(address string, stranger func(error)) (*rpc.ClientConn
 // others. It is called once. The endpoint is to be closed before the listener.
 func (l *Listener) Join(rank int, addresses []string, session string) *Endpoint {
 	e := &Endpoint{listener: l, rank: rank, addresses: slices.Clone(addresses), session: session, aborted: make(chan struct{}), answers: map[uint64]chan answer{}}
+	e.waits = waits.New(e.aborted, func() error { return e.abort })
 	e.streams, e.endAll = context.WithCancel(context.Background())
 	e.peers = make([]*peer, len(addresses))
 	for r := range e.peers {

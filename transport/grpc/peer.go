@@ -94,7 +94,7 @@ func (p *peer) use() {
 // send sends the head of a message, and holds the rest.
 func (p *peer) send(t *transfer) {
 	if p.left {
-		t.queue.finish(t, errLeft(p.rank))
+		t.queue.Finish(t.Transfer, errLeft(p.rank))
 		return
 	}
 	p.use()
@@ -162,9 +162,9 @@ func (p *peer) began(t *transfer, size, n int) {
 			}
 			p.tell(dropFrame, t.Tag, waiting)
 		}
-		t.queue.finish(t, &transport.LengthError{Src: p.rank, Tag: t.Tag, Got: []int{size}, Want: t.Lengths()})
+		t.queue.Finish(t.Transfer, &transport.LengthError{Src: p.rank, Tag: t.Tag, Got: []int{size}, Want: t.Lengths()})
 	case n == size:
-		t.queue.finish(t, nil)
+		t.queue.Finish(t.Transfer, nil)
 	default:
 		p.coming[t.Tag] = append(p.coming[t.Tag], t)
 		p.e.turns.waiting = append(p.e.turns.waiting, t)
@@ -202,7 +202,7 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 		t.heard = time.Now()
 		if t.moved == t.size {
 			pop(p.coming, tag)
-			t.queue.finish(t, nil)
+			t.queue.Finish(t.Transfer, nil)
 		}
 		e.clear()
 	case clearFrame, dropFrame:
@@ -226,8 +226,8 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 		if len(p.urgent) > earlyHeads {
 			return errProtocol("more questions than answers are read")
 		}
-		a := e.oldestWait()
-		p.push(&frame{kind: answerFrame, a: uint32(a.rank + 1), b: uint32(a.time.Milliseconds()), n: f.n})
+		rank, waited := e.waits.Oldest()
+		p.push(&frame{kind: answerFrame, a: uint32(rank + 1), b: uint32(waited.Milliseconds()), n: f.n})
 	case answerFrame:
 		if to := e.answers[f.n]; to != nil && int(f.a) <= e.Size() {
 			delete(e.answers, f.n)
@@ -273,7 +273,7 @@ func (p *peer) leave() {
 	p.left = true
 	for _, list := range p.held {
 		for _, t := range list {
-			t.queue.finish(t, errLeft(p.rank))
+			t.queue.Finish(t.Transfer, errLeft(p.rank))
 		}
 	}
 	clear(p.held)
