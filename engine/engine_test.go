@@ -190,6 +190,10 @@ func TestSlurm(t *testing.T) {
 	if !ok || err != nil || run.Rank != 2 || run.Size != 3 || run.Meet != "volley0:7001" {
 		t.Errorf("%+v, %v, %v", run, ok, err)
 	}
+	step["SLURM_DISTRIBUTION"] = "arbitrary"
+	if run, ok, err := Slurm(func(name string) string { return step[name] }, Ports{7000, 7063}); !ok || err != nil || run.Rank != 2 || run.Meet != "" {
+		t.Errorf("task 0 anywhere: %+v, %v, %v", run, ok, err)
+	}
 	step["SLURM_PROCID"] = "3"
 	if _, ok, err := Slurm(func(name string) string { return step[name] }, Ports{7000, 7063}); ok || err == nil {
 		t.Error("task 3 of 3")
