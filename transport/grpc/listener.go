@@ -64,8 +64,8 @@ func Serve(at net.Listener, size int, security *tls.Config) *Listener {
 	if security != nil {
 		l.security = credentials.NewTLS(security)
 	}
-	stream, unary := exchange, rpc.MethodDesc{MethodName: gatherMethod, Handler: l.gather}
-	stream.Handler = l.accept
+	stream, probe, unary := exchange, probing, rpc.MethodDesc{MethodName: gatherMethod, Handler: l.gather}
+	stream.Handler, probe.Handler = l.accept, l.probed
 	l.server = rpc.NewServer(
 		rpc.Creds(guard{l.security, l, nil}), rpc.ForceServerCodecV2(codec{}), rpc.ConnectionTimeout(handshakeTime),
 		rpc.MaxRecvMsgSize(headerBytes+frameBytes), rpc.MaxSendMsgSize(math.MaxInt32), rpc.MaxConcurrentStreams(4), rpc.MaxHeaderListSize(4<<10),
@@ -74,7 +74,7 @@ func Serve(at net.Listener, size int, security *tls.Config) *Listener {
 		rpc.KeepaliveParams(keepalive.ServerParameters{Time: aliveAfter, Timeout: aliveWithin}),
 		rpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: aliveAfter / 2, PermitWithoutStream: true}),
 	)
-	l.server.RegisterService(&rpc.ServiceDesc{ServiceName: service, Streams: []rpc.StreamDesc{stream}, Methods: []rpc.MethodDesc{unary}}, nil)
+	l.server.RegisterService(&rpc.ServiceDesc{ServiceName: service, Streams: []rpc.StreamDesc{stream, probe}, Methods: []rpc.MethodDesc{unary}}, nil)
 	l.served.Go(func() { l.server.Serve(gate{at, l}) })
 	return l
 }
