@@ -7,6 +7,7 @@ package mpi
 #cgo mpich pkg-config: mpich
 #include <mpi.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "sleep.h"
@@ -159,10 +160,11 @@ static void volley_learn(int woken) {
 
 // volley_poll_for polls until requests of the weight are over, another thread wants MPI, or so many
 // nanoseconds have passed. It spins until nothing has come for so long, and then sleeps between
-// polls for a share of that time, or of the time since one was over or, where that
+// polls for a sixth of that time, or of the time since one was over or, where that
 // is more, as it has been between them; for longer where a socket will wake it.
-static int volley_poll_for(volley_requests *r, int weight, long waited, long idle, long pace, long limit, long spin, long least,
-	long most, long share, int apart, int crowded, volatile int *wanted) {
+static int volley_poll_for(volley_requests *r, int weight, long waited, long idle, long pace, long limit, long spin,
+	bool apart, bool crowded, volatile int *wanted) {
+	const long least = 20000, most = 5000000, share = 6;
 	enum { polled, woken, late, napped } after = polled;
 	long begun = volley_now(), before = 0;
 	int spun = 0;
@@ -327,16 +329,8 @@ func (s *requests) poll() error {
 // what it does around each of many short calls takes more than the polls.
 func (s *requests) pollFor(receives int, waited, spin time.Duration, apart, crowded bool, wanted *atomic.Int32) error {
 	code := C.volley_poll_for(&s.lists, C.int(receives), C.long(waited), C.long(time.Since(s.overAt)), C.long(s.pace), C.long(mostPoll),
-		C.long(spin), C.long(leastSleep), C.long(mostSleep), sleepShare, number(apart), number(crowded), (*C.int)(unsafe.Pointer(wanted)))
+		C.long(spin), C.bool(apart), C.bool(crowded), (*C.int)(unsafe.Pointer(wanted)))
 	return s.note(code)
-}
-
-// number returns a bool of C.
-func number(b bool) C.int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // note ends the requests that are over.

@@ -63,8 +63,6 @@ const (
 	spinHere   = 100 * time.Millisecond // where all ranks are on this machine: nothing but polls makes progress
 	spinApart  = 5 * time.Millisecond   // a wait for some 64 KiB over 100 Mbit/s
 	leastSleep = 20 * time.Microsecond
-	mostSleep  = 5 * time.Millisecond
-	sleepShare = 6                     // of the time waited so far
 	mostPoll   = 20 * time.Millisecond // in C, until ctx is looked at
 )
 
