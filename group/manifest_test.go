@@ -51,6 +51,14 @@ func TestManifestRefused(t *testing.T) {
 		{"the largest block", func(m *Manifest) { m.BlockBytes, m.ChunkBytes = longBlock, fewBlocks/2*longBlock }, ""},
 		{"a larger one", func(m *Manifest) { m.BlockBytes, m.ChunkBytes = longBlock+align, fewBlocks*longBlock }, "block_bytes:"},
 		{"blocks of any chunk", func(m *Manifest) { m.BlockBytes = 4 * usualBlock }, ""},
+		{"blocks that are few", func(m *Manifest) {
+			m.BlockBytes = 4*usualBlock + align
+			m.ChunkBytes = (fewBlocks/2 - 2) * m.BlockBytes
+		}, "too long for chunks of 7864560 bytes"},
+		{"as many as there have to be", func(m *Manifest) {
+			m.BlockBytes = 4*usualBlock + align
+			m.ChunkBytes = (fewBlocks/2 - 1) * m.BlockBytes
+		}, ""},
 		{"longer ones", func(m *Manifest) { m.BlockBytes = 4*usualBlock + align }, "block_bytes: 262152: too long for chunks of 8 bytes"},
 		{"digest", func(m *Manifest) { m.Digest = "md5" }, `digest: "md5": version 4 has no such digest`},
 		{"version 2", func(m *Manifest) { m.Version, m.Copies = 2, 2 }, ""},
