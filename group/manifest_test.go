@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/fuzzlimit"
 )
 
 // TestManifestRefused changes a manifest in one way at a time: what contradicts the rest is
@@ -161,8 +162,18 @@ func TestMemberRefused(t *testing.T) {
 			t.Errorf("%s: %v: want %q", c.what, err, c.want)
 		}
 	}
-	if _, err := m.parseMember([]byte("[]")); err == nil {
-		t.Error("a list was taken for a record")
+	for _, text := range []string{"[]", `{"entries":{}}`, `{"entries":"."}`, `{"entries":7}`, `{"entries":[7]}`} {
+		if _, err := m.parseMember([]byte(text)); err == nil {
+			t.Errorf("%s was taken for a record", text)
+		}
+	}
+	for _, one := range []string{"{},", "null,", `{"path":"a"},`, `{"path":"a","type":"dir"},`} {
+		text := []byte(`{"entries":[` + strings.Repeat(one, 4<<20/len(one)) + `{}]}`)
+		end := fuzzlimit.Hold(t, len(text)/mostPacked) // as little as a record with that text may have
+		if _, err := m.parseMember(text); err == nil {
+			t.Errorf("a list of %s was taken", one)
+		}
+		end()
 	}
 }
 
