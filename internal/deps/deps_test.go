@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"collective":               {"executor", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
 	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
+	"group/sets":               {"group"},
 	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/located", "internal/printable", "matrix", "trace", "transport"},
 	"internal/disk":            {},
 	"internal/powercut":        {},
@@ -59,7 +60,7 @@ var allowed = map[string][]string{
 	"internal/verifyall":       {},
 	"internal/race":            {},
 	"internal/explore": {
-		"", "algo", "field", "internal/comparison", "internal/located", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/late", "transport/local", "verify",
+		"", "algo", "field", "internal/comparison", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/late", "transport/local", "verify",
 	},
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
