@@ -94,7 +94,7 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 		option(&o)
 	}
 	if err := o.validate(); err != nil {
-		return nil, err
+		return nil, inputError{err}
 	}
 	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, Whole: o.whole}
 	problem.Whole = problem.WholeFor(o.algorithm)
@@ -105,7 +105,7 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 		return nil, err
 	}
 	if n := int64(a.Field().SymbolBytes()); o.packetBytes%n != 0 {
-		return nil, fmt.Errorf("volley: packets of %d bytes: symbols of %s have %d bytes", o.packetBytes, a.Field().Name(), n)
+		return nil, inputf("volley: packets of %d bytes: symbols of %s have %d bytes", o.packetBytes, a.Field().Name(), n)
 	}
 	if o.plan != nil {
 		if err := o.checkGiven(o.plan, problem); err != nil {
@@ -228,11 +228,11 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 	symbol := int64(f.SymbolBytes())
 	n := e.problem.Processors()
 	if t.Size() > n {
-		return nil, fmt.Errorf("volley: a matrix for %d processors on a transport of %d ranks", n, t.Size())
+		return nil, inputf("volley: a matrix for %d processors on a transport of %d ranks", n, t.Size())
 	}
 	first, end := executor.Hosted(n, t.Rank(), t.Size())
 	if len(packets) != end-first {
-		return nil, fmt.Errorf("volley: a matrix for %d processors on a transport of %d ranks: %d packets at rank %d, want those of processors %d to %d",
+		return nil, inputf("volley: a matrix for %d processors on a transport of %d ranks: %d packets at rank %d, want those of processors %d to %d",
 			n, t.Size(), len(packets), t.Rank(), first, end-1)
 	}
 	size := int64(0)
@@ -240,11 +240,11 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 		_, source := e.problem.Source(first + i)
 		_, sink := e.problem.Sink(first + i)
 		if err := p.validate(f, source, sink); err != nil {
-			return nil, fmt.Errorf("volley: processor %d: %w", first+i, err)
+			return nil, inputf("volley: processor %d: %w", first+i, err)
 		}
 		size = max(size, p.bytes())
 		if most := e.options.packetBytes; most > 0 && size > most {
-			return nil, fmt.Errorf("volley: processor %d: a packet of %d bytes: no more than %d were declared", first+i, size, most)
+			return nil, inputf("volley: processor %d: a packet of %d bytes: no more than %d were declared", first+i, size, most)
 		}
 	}
 	c := collective.New(t, e.options.timeout)
@@ -371,10 +371,17 @@ const maxSegment = 256 << 10
 // begin. Longer packets are cut, as one segment is coded while another is on its way.
 const minMessage = 4 << 20
 
-// IsInputError reports whether an error of a run is the caller's to mend: wrong symbols,
+// An inputError is the caller's to mend.
+type inputError struct{ error }
+
+func (e inputError) Unwrap() error { return e.error }
+
+func inputf(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
+
+// IsInputError reports whether an error of a run is the caller's to mend: wrong symbols, packets or options,
 // processors that disagree, or options that no plan keeps.
 func IsInputError(err error) bool {
-	return errors.As(err, new(*PlanError)) || errors.As(err, new(*SymbolError)) || errors.As(err, new(*collective.PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
+	return errors.As(err, new(inputError)) || errors.As(err, new(*PlanError)) || errors.As(err, new(*SymbolError)) || errors.As(err, new(*collective.PeerError)) || errors.As(err, new(*DisagreementError)) || errors.As(err, new(*MemoryError)) ||
 		errors.As(err, new(*algo.LimitError)) || errors.Is(err, algo.ErrStructure)
 }
 

@@ -204,7 +204,7 @@ func TestBadPackets(t *testing.T) {
 	for _, size := range []int64{-2, -1, 3} {
 		errs := run(t, encoder, size, bytes.NewReader(nil), bytes.NewReader(nil))
 		for _, err := range errs {
-			if text := fmt.Sprintf("a packet of %d bytes", size); !strings.Contains(fmt.Sprint(err), text) {
+			if text := fmt.Sprintf("a packet of %d bytes", size); !volley.IsInputError(err) || !strings.Contains(fmt.Sprint(err), text) {
 				t.Errorf("got error %v, want one that says %q", err, text)
 			}
 		}

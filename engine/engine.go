@@ -36,6 +36,12 @@ type Run struct {
 // Ports is a range of TCP ports.
 type Ports struct{ First, Last int }
 
+// UsualPorts are those of ranks that no launcher gathers, so that a firewall can let them through.
+var UsualPorts = Ports{7000, 7063}
+
+// String returns the range as ParsePorts reads it.
+func (p Ports) String() string { return fmt.Sprintf("%d-%d", p.First, p.Last) }
+
 // ParsePorts reads a range such as 7000-7063, or one port. Empty is any port.
 func ParsePorts(text string) (p Ports, err error) {
 	if text == "" {
@@ -170,7 +176,7 @@ func (r *Run) listen(meetPort string) (net.Listener, error) {
 		}
 		last = err
 	}
-	return nil, errorf("rank %d finds no free port from %d to %d: %w", r.Rank, r.Ports.First, r.Ports.Last, last)
+	return nil, errorf("no port of %v is free: %w", r.Ports, last)
 }
 
 // Address returns the host:port at which others reach this rank, to be told to who makes the table for Join.

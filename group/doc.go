@@ -54,6 +54,8 @@
 //	whole      all is as it was protected          codes changes     says so        writes nothing
 //	lost       no directory, or nothing in it      refuses (Force)   says so        brings all back
 //	failing    it cannot be read: a dying disk     refuses           says why       leaves it, the others go on
+//	unreachable                                    -                 status: says   To goes on without it
+//	           its host does not answer                              why
 //	foreign    it has files of its own, and        refuses           says so        refuses (Members)
 //	           nothing says whose node it is
 //	damaged    files, parity or records are        refuses files     names them     brings them back

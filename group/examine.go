@@ -16,17 +16,18 @@ import (
 // What is the matter with a file of a node, or the whole of it: see the package's
 // documentation.
 const (
-	Whole      = "whole"
-	Lost       = "lost"       // a node
-	Failing    = "failing"    // a node
-	Foreign    = "foreign"    // a node
-	Missing    = "missing"    // a file
-	Damaged    = "damaged"    // a file
-	Stale      = "stale"      // a file
-	Changed    = "changed"    // a file
-	New        = "new"        // a file
-	Metadata   = "metadata"   // mode, owner, attributes or, of a file, time
-	Unfinished = "unfinished" // recovery of a node
+	Whole       = "whole"
+	Lost        = "lost"        // a node
+	Failing     = "failing"     // a node
+	Unreachable = "unreachable" // a node
+	Foreign     = "foreign"     // a node
+	Missing     = "missing"     // a file
+	Damaged     = "damaged"     // a file
+	Stale       = "stale"       // a file
+	Changed     = "changed"     // a file
+	New         = "new"         // a file
+	Metadata    = "metadata"    // mode, owner, attributes or, of a file, time
+	Unfinished  = "unfinished"  // recovery of a node
 )
 
 // A Finding is what is the matter with a file, or with something of Volley's.
@@ -41,15 +42,16 @@ func (f *Finding) harmless() bool { return f.What == New || f.What == Metadata }
 
 // A condition is what is found of a node when all of it is compared with the manifest.
 type condition struct {
-	Lost     bool
-	Failing  string
-	Foreign  bool // it has files of its own, and nothing that shows whose node it is
-	Findings []Finding
-	Data     [][]int // by chunk: the rows that are not as they were
-	Parity   [][]int
-	Touched  [][]int // by chunk: rows that are to come back; not those of changed files
-	Redo     []int   // rows of a node that was rebuilt in which something came out wrong
-	Manifest bool    // and all records are there, and right
+	Lost        bool
+	Failing     string
+	Unreachable bool // it is failing as it cannot be reached
+	Foreign     bool // it has files of its own, and nothing that shows whose node it is
+	Findings    []Finding
+	Data        [][]int // by chunk: the rows that are not as they were
+	Parity      [][]int
+	Touched     [][]int // by chunk: rows that are to come back; not those of changed files
+	Redo        []int   // rows of a node that was rebuilt in which something came out wrong
+	Manifest    bool    // and all records are there, and right
 
 	// Of nodes here alone:
 	listing    *listing
@@ -67,6 +69,8 @@ func (c *condition) whole() bool {
 // status returns what is the matter with the node as a whole.
 func (c *condition) status() string {
 	switch {
+	case c.Unreachable:
+		return Unreachable
 	case c.Failing != "":
 		return Failing
 	case c.Lost:
@@ -98,7 +102,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	m := s.manifest
 	x := s.members[n.index]
 	st := s.states[n.index]
-	c := &condition{Lost: st.Lost, Failing: st.Failing, Touched: make([][]int, m.DataChunks)}
+	c := &condition{Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
 	if c.Failing == "" && !c.Lost {
 		err := s.examineMeta(n, c)
 		if err == nil {
@@ -461,7 +465,11 @@ func (s *session) notes() []string {
 	var list []string
 	for _, x := range s.states {
 		if x.Failing != "" {
-			list = append(list, fmt.Sprintf("%s cannot be read: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, x.Failing))
+			how := "read"
+			if x.Unreachable {
+				how = "reached"
+			}
+			list = append(list, fmt.Sprintf("%s cannot be %s: %s. To recover its data elsewhere, give another, empty directory in its place", x.Dir, how, x.Failing))
 		}
 		if x.Open {
 			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", joinPath(x.Dir, metaName)))

@@ -31,7 +31,7 @@ type Options struct {
 	Names []string
 
 	// Absent says of directories at this rank why they cannot be reached; "" or nil: they can be.
-	// Such a node is failing.
+	// Such a node is unreachable.
 	Absent []string
 
 	// Key authenticates manifests: those made with another key or none do not count. All ranks

@@ -86,19 +86,25 @@ func (n *node) close() {
 	n.dir, n.unlock, n.undo = nil, nil, nil
 }
 
-// apart returns an error where a directory is, or lies in, another.
-func apart(nodes []*node) error {
-	for i, a := range nodes {
-		for j, b := range nodes {
-			if i == j || a.dir == nil || b.dir == nil {
+// apart returns an error where a directory is, or lies in, another. It makes and changes none of them.
+func (s *session) apart() error {
+	paths := make([]string, len(s.nodes))
+	for i, n := range s.nodes {
+		if n.absent == "" {
+			paths[i], _ = disk.Whole(s.disk, n.at) // one that cannot be opened is failing
+		}
+	}
+	for i, a := range paths {
+		for j, b := range paths {
+			if i == j || a == "" || b == "" {
 				continue
 			}
-			switch rel, err := filepath.Rel(a.dir.Path(), b.dir.Path()); {
+			switch rel, err := filepath.Rel(a, b); {
 			case err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
 			case rel == ".":
-				return inputf("%s and %s are the same directory: give every node its own", a.given, b.given)
+				return inputf("%s and %s are the same directory: give every node its own", s.nodes[i].given, s.nodes[j].given)
 			default:
-				return inputf("%s lies in %s: give directories that lie apart", b.given, a.given)
+				return inputf("%s lies in %s: give directories that lie apart", s.nodes[j].given, s.nodes[i].given)
 			}
 		}
 	}

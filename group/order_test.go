@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"volley/group"
@@ -39,6 +40,33 @@ func TestOrder(t *testing.T) {
 		}
 		compare(t, "in another order", before, listings(t, dirs))
 		whole(t, 1, given)
+	}
+}
+
+// TestIdentify looks at directories that are there, are not, and have something in them.
+func TestIdentify(t *testing.T) {
+	dirs := trees(t, 3, 2, 100, 1)
+	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
+	must(t, err)
+	is := group.Identify(dirs[2])
+	if is.Node != 2 || is.Empty || is.Group == "" {
+		t.Errorf("%+v", is)
+	}
+	at := t.TempDir()
+	for _, c := range []struct {
+		name  string // of a file in a directory of that name
+		empty bool
+	}{{"none", true}, {"new/", true}, {"begun/.volley/", true}, {"locked/.volley/lock", true}, {"cut/.volley/.volley-tmp-x", true}, {"data/x", false}, {"odd/.volley/journal", false}} {
+		first, _, _ := strings.Cut(c.name, "/")
+		if c.name != first {
+			must(t, os.MkdirAll(filepath.Dir(filepath.Join(at, c.name+"x")), 0o700))
+		}
+		if !strings.HasSuffix(c.name, "/") && c.name != first {
+			must(t, os.WriteFile(filepath.Join(at, c.name), nil, 0o600))
+		}
+		if is := group.Identify(filepath.Join(at, first)); is != (group.Identity{Node: -1, Empty: c.empty}) {
+			t.Errorf("%s: %+v", c.name, is)
+		}
 	}
 }
 

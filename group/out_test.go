@@ -93,7 +93,7 @@ func TestRecoverToPlaces(t *testing.T) {
 		must(t, err)
 		was := ofVolley.ReplaceAllString(listing(t, dirs[0]), "")
 		must(t, os.RemoveAll(dirs[0]))
-		volatile := regexp.MustCompile(`(?m)( d\S+) \d+$|^".*/lock" .*\n`) // times of directories, who had the locks
+		volatile := regexp.MustCompile(`(?m)^(".*/.volley" d\S+) \d+$|^".*/lock" .*\n`) // times of .volley, who had the locks
 		now := func() []string { return []string{volatile.ReplaceAllString(listing(t, base), "$1")} }
 		before := now()
 		copyOut := func(to string) error {

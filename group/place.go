@@ -1,6 +1,8 @@
 package group
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 
 	"volley/internal/disk"
@@ -11,19 +13,24 @@ import (
 type Identity struct {
 	Group string `json:"group"`
 	Node  int    `json:"node"`
+	Nodes int    `json:"nodes"`           // of the group; 0: not known
+	Empty bool   `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
 }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
 func Identify(dir string) Identity { return identify(disk.OS, dir) }
 
 func identify(d disk.Disk, dir string) Identity {
-	if at, err := d.Open(dir); err == nil {
-		defer at.Close()
-		if id, err := readIdentity(at); err == nil {
-			return Identity{id.Group, id.Node}
-		}
+	at, err := d.Open(dir)
+	if err != nil {
+		return Identity{Node: -1, Empty: errors.Is(err, fs.ErrNotExist)}
 	}
-	return Identity{Node: -1}
+	defer at.Close()
+	if id, err := readIdentity(at); err == nil {
+		return Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes}
+	}
+	files, own, err := contents(at)
+	return Identity{Node: -1, Empty: err == nil && !files && empty(own)}
 }
 
 // Order returns, by node of the group, which of the directories is its: those that say which node they

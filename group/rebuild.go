@@ -17,16 +17,17 @@ type reading struct {
 	badParity [][]int // by chunk: rows
 }
 
-// rebuildable reports whether nodes are lost, no more than may be, and the others seem to have all they need.
+// rebuildable reports whether nodes are lost, no more than may be, and the others can be read and hold the generation in
+// force. Record files that they lack have been fetched.
 func (s *session) rebuildable() bool {
 	lost := 0
 	for _, x := range s.states {
-		switch h := x.of(s.current); {
+		switch {
 		case x.Failing != "":
 			return false
 		case x.Lost:
 			lost++
-		case h == nil || len(h.Records) < s.manifest.Copies:
+		case x.of(s.current) == nil:
 			return false
 		}
 	}

@@ -21,6 +21,7 @@ type recordFile struct {
 	sha256  string   // of the file
 	symbols []symbol // that lie in it, one after the other, and then zeros
 	chunks  memory   // these
+	content []byte   // of the file, once it is made
 	comes   bool     // the node lacks it
 }
 
@@ -321,7 +322,10 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 	}
 	var mine []Record
 	for _, list := range files {
-		mine = append(mine, Record{list[0].bytes, disk.Sum(list[0].text()), disk.Sum(list[1].text())})
+		for j := range list {
+			list[j].content = list[j].text()
+		}
+		mine = append(mine, Record{list[0].bytes, disk.Sum(list[0].content), disk.Sum(list[1].content)})
 	}
 	m.Records, err = exchange(ctx, s, mine)
 	return files, err

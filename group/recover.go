@@ -104,7 +104,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		s.out = map[int]bool{}
 		for i, x := range s.states {
 			if x.Lost || x.Failing != "" {
-				s.out[i], x.Lost, x.Failing = true, true, ""
+				s.out[i], x.Lost, x.Failing, x.Unreachable = true, true, "", false
 			}
 		}
 	}
@@ -115,42 +115,18 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 			x.discard()
 		}
 	}()
-	var conditions []*condition
-	var repairs []blockRepair
-	var beyond map[lostBlock]bool
-	rebuilt := map[int]bool{} // rows
-	rebuilds := s.rebuildable() && !o.DryRun && o.To == ""
-	for again := true; again; {
-		var err error
-		if rebuilds {
-			conditions, err = s.rebuild(ctx, o.Revert, targets, rebuilt, &r.Traffic)
-		} else {
-			conditions, err = s.examineAll(ctx, false, o.Revert)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := s.recoverable(conditions, o.Beyond); err != nil {
-			return nil, s.alike(ctx, err)
-		}
-		if repairs, beyond, err = s.planRepairs(conditions); err != nil {
-			return nil, s.alike(ctx, err)
-		}
-		if again = rebuilds && len(beyond) > 0; again { // of what was begun not all can come back
-			rebuilds = false
-			for n, x := range targets {
-				x.discard()
-				delete(targets, n)
-			}
-		}
+	found, err := s.survey(ctx, &o, s.rebuildable() && !o.DryRun && o.To == "", targets, &r.Traffic)
+	if err != nil {
+		return nil, err
 	}
+	r.Blocks = len(found.rows)
 	r.Notes = s.notes()
 	if o.To != "" && !o.DryRun {
 		if err := s.openOut(ctx, o.To, r); err != nil {
 			return nil, err
 		}
 	}
-	for n, c := range conditions {
+	for n, c := range found.conditions {
 		r.Nodes = append(r.Nodes, NodeReport{n, s.states[n].Dir, c.status(), c.Findings})
 		for _, f := range c.Findings {
 			if f.What == Changed && !o.Revert {
@@ -158,21 +134,14 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 			}
 		}
 	}
-	for _, x := range repairs {
-		for _, row := range x.blocks.rows {
-			rebuilt[row] = true
-		}
-	}
-	r.Blocks = len(rebuilt)
 	left := make([][]string, len(s.nodes))
 	for i, n := range s.nodes {
 		if s.restores(n.index) {
-			left[i] = s.giveUp(n, conditions[n.index], beyond)
+			left[i] = s.giveUp(n, found.conditions[n.index], found.beyond)
 		}
 	}
 	if !o.DryRun {
-		var err error
-		if left, err = s.restore(ctx, r, conditions, repairs, targets, left); err != nil {
+		if left, err = s.restore(ctx, r, found, targets, left); err != nil {
 			return nil, err
 		}
 	}
@@ -188,6 +157,47 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 	return r, nil
 }
 
+// A survey says what nodes lack.
+type survey struct {
+	conditions []*condition
+	repairs    []blockRepair      // that have to run
+	beyond     map[lostBlock]bool // what they do not bring back
+	rows       map[int]bool       // of which something comes back, or has while the nodes were read
+}
+
+// survey finds out what nodes lack. If it rebuilds and not all can come back, it starts over without rebuilding.
+func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, targets map[int]*target, traffic *Traffic) (*survey, error) {
+	var err error
+	found := &survey{rows: map[int]bool{}}
+	if rebuilds {
+		found.conditions, err = s.rebuild(ctx, o.Revert, targets, found.rows, traffic)
+	} else {
+		found.conditions, err = s.examineAll(ctx, false, o.Revert)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.recoverable(found.conditions, o.Beyond); err != nil {
+		return nil, s.alike(ctx, err)
+	}
+	if found.repairs, found.beyond, err = s.planRepairs(found.conditions); err != nil {
+		return nil, s.alike(ctx, err)
+	}
+	if rebuilds && len(found.beyond) > 0 {
+		for n, x := range targets {
+			x.discard()
+			delete(targets, n)
+		}
+		return s.survey(ctx, o, false, targets, traffic)
+	}
+	for _, x := range found.repairs {
+		for _, row := range x.blocks.rows {
+			found.rows[row] = true
+		}
+	}
+	return found, nil
+}
+
 // openOut gives nodes that are recovered elsewhere their new directories.
 func (s *session) openOut(ctx context.Context, to string, r *RecoverReport) error {
 	at := func(n int) string { return filepath.Join(to, fmt.Sprint("node.", n)) }
@@ -198,21 +208,24 @@ func (s *session) openOut(ctx context.Context, to string, r *RecoverReport) erro
 	}
 	return s.steady(ctx, func(context.Context) error {
 		for _, n := range s.nodes {
+			if s.out[n.index] {
+				n.close()
+				n.at, n.given, n.absent = at(n.index), at(n.index), ""
+			}
+		}
+		if err := s.apart(); err != nil {
+			return err
+		}
+		for _, n := range s.nodes {
 			if !s.out[n.index] {
 				continue
 			}
-			n.close()
-			n.at, n.given = at(n.index), at(n.index)
-			err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", ""))
-			if err := apart(s.nodes); err != nil { // first: a survivor is locked by this very run
-				return err
-			}
-			if err != nil {
+			if err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
 				return err
 			}
 			there := n.load(s.k, s.Key)
 			if !there.Lost {
-				return inputf("%s is not empty: name another directory to recover to, or move it away", n.at)
+				return inputf("%s is not empty: remove what an earlier recovery has left there, or name another directory to recover to", n.at)
 			}
 			s.states[n.index].Left = there.Left
 		}
@@ -260,10 +273,10 @@ func (s *session) recoverable(conditions []*condition, beyond bool) error {
 }
 
 // restore brings everything back. It returns, by node here, what it could not.
-func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*condition, repairs []blockRepair, targets map[int]*target, left [][]string) ([][]string, error) {
+func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, targets map[int]*target, left [][]string) ([][]string, error) {
 	for _, n := range s.nodes {
-		if targets[n.index] == nil && n.dir != nil && conditions[n.index].Failing == "" && s.restores(n.index) {
-			targets[n.index] = s.newTarget(n, conditions[n.index])
+		if targets[n.index] == nil && n.dir != nil && found.conditions[n.index].Failing == "" && s.restores(n.index) {
+			targets[n.index] = s.newTarget(n, found.conditions[n.index])
 		}
 	}
 	each := func(f func(ctx context.Context, x *target) error) error {
@@ -278,7 +291,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	if err := each(func(ctx context.Context, x *target) error { return x.prepare(ctx) }); err != nil {
 		return nil, err
 	}
-	if err := s.runRepairs(ctx, repairs, targets, &r.Traffic); err != nil {
+	if err := s.runRepairs(ctx, found.repairs, targets, &r.Traffic); err != nil {
 		return nil, err
 	}
 	if err := r.Traffic.total(ctx, s); err != nil {
@@ -306,7 +319,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, conditions []*c
 	for i, n := range s.nodes {
 		x := targets[n.index]
 		if x == nil {
-			mine[i].Complete = conditions[n.index].Failing == ""
+			mine[i].Complete = found.conditions[n.index].Failing == ""
 			continue
 		}
 		if x.failed != nil {

@@ -126,7 +126,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	}
 	loaded := make([]*state, len(s.nodes))
 	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error {
-		if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i]}); failing[i] == "" {
+		if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}); failing[i] == "" {
 			loaded[i] = n.load(s.k, s.Key)
 		}
 		return ctx.Err()
@@ -191,6 +191,9 @@ func (s *session) place(dirs []string) {
 // open opens and locks the nodes here, member 0 before all others: of two runs at once that
 // write, the one that has it wins. It returns why nodes cannot be read.
 func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]string, error) {
+	if err := s.apart(); err != nil {
+		return nil, err
+	}
 	failing := make([]string, len(s.nodes))
 	open := func(i int) error {
 		n := s.nodes[i]
@@ -201,9 +204,6 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 		busy := new(disk.BusyError)
 		switch {
 		case errors.As(err, &busy) && busy.Holder.Run == holder.Run:
-			if err := apart(s.nodes); err != nil { // both are here
-				return err
-			}
 			return &InputError{error: &disk.SharedError{Path: n.dir.Path(), Ranks: [2]int{min(holder.Rank, busy.Holder.Rank), max(holder.Rank, busy.Holder.Rank)}}}
 		case errors.As(err, &busy), IsInputError(err):
 			return err
@@ -228,7 +228,7 @@ func (s *session) open(ctx context.Context, v verb, holder disk.Holder) ([]strin
 			}
 		}
 	}
-	return failing, apart(s.nodes)
+	return failing, nil
 }
 
 // end gives back what the session has.

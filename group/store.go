@@ -79,6 +79,7 @@ type identity struct {
 	Format string `json:"format"`
 	Group  string `json:"group"`
 	Node   int    `json:"node"`
+	Nodes  int    `json:"nodes,omitempty"` // of the group, from codedRecords on
 }
 
 // readIdentity reads node.json.
@@ -113,19 +114,20 @@ func (n *node) path(p Name) string {
 
 // A state is what is found of a node before anything else is looked at.
 type state struct {
-	Dir     string   `json:",omitempty"`
-	Lost    bool     `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
-	Failing string   `json:",omitempty"` // why it cannot be read
-	Files   bool     `json:",omitempty"` // there are files that are not Volley's
-	Node    int      // that it says it is, or -1
-	Group   string   `json:",omitempty"`
-	Held    []held   `json:",omitempty"`
-	Bad     []string `json:",omitempty"` // files of Volley's that are damaged, and how
-	Left    []string `json:",omitempty"` // what interrupted runs have left
-	Open    bool     `json:",omitempty"` // others may read what is in .volley, or write to it
-	Begun   bool     `json:",omitempty"` // a recovery that did not end
-	Other   int      `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
-	Numbers []int64  `json:",omitempty"` // generations of which there is any file
+	Dir         string   `json:",omitempty"`
+	Lost        bool     `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
+	Failing     string   `json:",omitempty"` // why it cannot be read
+	Unreachable bool     `json:",omitempty"` // it is failing as it cannot be reached
+	Files       bool     `json:",omitempty"` // there are files that are not Volley's
+	Node        int      // that it says it is, or -1
+	Group       string   `json:",omitempty"`
+	Held        []held   `json:",omitempty"`
+	Bad         []string `json:",omitempty"` // files of Volley's that are damaged, and how
+	Left        []string `json:",omitempty"` // what interrupted runs have left
+	Open        bool     `json:",omitempty"` // others may read what is in .volley, or write to it
+	Begun       bool     `json:",omitempty"` // a recovery that did not end
+	Other       int      `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
+	Numbers     []int64  `json:",omitempty"` // generations of which there is any file
 }
 
 // held is a generation of which a node has the manifest.
@@ -156,21 +158,13 @@ func (n *node) load(k int, key []byte) *state {
 	fail := func(err error) *state {
 		return &state{Dir: n.given, Node: -1, Failing: err.Error()}
 	}
-	all, err := n.dir.ReadDir(".")
-	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
-		s.Lost = true
-		return s
-	}
+	files, entries, err := contents(n.dir)
 	if err != nil {
 		return fail(err)
 	}
-	s.Files = slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() != metaName })
-	entries, err := n.dir.ReadDir(metaName)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fail(err)
-	}
+	s.Files = files
 	s.Open = len(n.exposed(entries)) > 0
-	s.Lost = !s.Files && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
+	s.Lost = !s.Files && empty(entries)
 	if id, err := readIdentity(n.dir); err == nil {
 		s.Node, s.Group = id.Node, id.Group
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -292,6 +286,25 @@ func leftover(name string) bool {
 	return strings.HasPrefix(name, temporary) || strings.HasPrefix(name, atomicfile.Hidden)
 }
 
+// contents reports whether a directory has files that are not Volley's, and returns what is in .volley. A
+// directory that is not there has nothing.
+func contents(d disk.Dir) (files bool, own []fs.DirEntry, err error) {
+	all, err := d.ReadDir(".")
+	if err == nil {
+		files = slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() != metaName })
+		own, err = d.ReadDir(metaName)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return files, own, err
+}
+
+// empty reports whether nothing is in .volley but what a recovery begins with.
+func empty(own []fs.DirEntry) bool {
+	return !slices.ContainsFunc(own, func(e fs.DirEntry) bool { return e.Name() != lockFile && !leftover(e.Name()) })
+}
+
 // nameOf takes a name of .volley apart that belongs to a generation.
 func nameOf(name string) (kind string, g int64, ok bool) {
 	for _, kind := range []string{manifestName, pendingName, parityName, recordName, parityOfRecords, copyName} {
@@ -390,8 +403,12 @@ func (n *node) sync() error { return n.dir.SyncDir(metaName) }
 
 // identify writes node.json, and makes the name of .volley itself last: it is called before
 // anything counts on what lies in it.
-func (n *node) identify(group string) error {
-	text, err := json.Marshal(identity{Format, group, n.index})
+func (n *node) identify(m *Manifest) error {
+	id := identity{Format: Format, Group: m.Group, Node: n.index}
+	if m.Version >= codedRecords {
+		id.Nodes = m.Nodes
+	}
+	text, err := json.Marshal(id)
 	if err != nil {
 		return err
 	}

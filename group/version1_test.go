@@ -90,6 +90,17 @@ func (w *world) stored() string {
 	return b.String()
 }
 
+// version2 gives the manifests of a group of version 3 version 2, which differs from it in its number.
+func version2(t *testing.T, w *world) *world {
+	for _, dir := range w.dirs {
+		text, err := w.ReadFile(dir + "/.volley/manifest.1.json")
+		must(t, err)
+		line, _, _ := bytes.Cut(bytes.Replace(text, []byte(`"version":3`), []byte(`"version":2`), 1), []byte("\n"))
+		w.WriteFile(dir+"/.volley/manifest.1.json", disk.Seal(line), 0o600)
+	}
+	return w
+}
+
 // TestVersions verifies, recovers and protects groups that have version 3, and version 2, which differs from it
 // in its number and has one digest only. What recover writes is what the earlier program wrote. What has not
 // changed is not coded again, and the records are coded.
@@ -102,11 +113,8 @@ func TestVersions(t *testing.T) {
 		for _, ranks := range []int{1, 2, 4} {
 			w := archived(t, "version3", x.layout, k, r)
 			w.ranks = ranks
-			for _, dir := range w.dirs {
-				text, err := w.ReadFile(dir + "/.volley/manifest.1.json")
-				must(t, err)
-				line, _, _ := bytes.Cut(bytes.Replace(text, []byte(`"version":3`), fmt.Appendf(nil, `"version":%d`, x.version), 1), []byte("\n"))
-				w.WriteFile(dir+"/.volley/manifest.1.json", disk.Seal(line), 0o600)
+			if x.version == 2 {
+				version2(t, w)
 			}
 			v, err := w.verifyBy(w.Process(), VerifyOptions{})
 			must(t, err)

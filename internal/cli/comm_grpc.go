@@ -8,15 +8,13 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"volley/engine"
 	"volley/group"
 )
-
-// usualPorts are those of ranks that no launcher gathers, so that a firewall can let them through.
-const usualPorts = "7000-7063"
 
 // rankFlags is the flags that make this process a rank of --comm grpc.
 type rankFlags struct {
@@ -37,7 +35,7 @@ func (o *rankFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&o.Secret, "secret", "", "`FILE` with the secret of the run: 64 hexadecimal digits, as openssl rand -hex 32 prints; - is standard input, fd:N a descriptor (default: "+engine.SecretVariable+")")
 	f.StringVar(&o.Bind, "bind", "", "`HOST` to listen at (default: all interfaces, or loopback where --meet is)")
 	f.StringVar(&o.Advertise, "advertise", "", "`HOST` or HOST:PORT at which others reach this process (default: that of the route to --meet)")
-	f.StringVar(&o.Ports, "port", usualPorts, "`PORTS` to listen at")
+	f.StringVar(&o.Ports, "port", engine.UsualPorts.String(), "`PORTS` to listen at")
 	f.StringVar(&o.Certificate, "tls-cert", "", "`FILE` with this process's certificate, instead of a secret")
 	f.StringVar(&o.Key, "tls-key", "", "`FILE` with its key")
 	f.StringVar(&o.Authority, "tls-ca", "", "`FILE` with the authority of all certificates: who has one of it may take part")
@@ -48,7 +46,13 @@ func (o *rankFlags) add(f *pflag.FlagSet) {
 
 // launchers are the variables in which a launcher of processes tells each of them how many
 // there are in the step it is of. Others tell what a whole allocation has.
-var launchers = []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}
+const (
+	ofOpenMPI = "OMPI_COMM_WORLD_SIZE"
+	ofPMI     = "PMI_SIZE"
+	ofSlurm   = "SLURM_STEP_NUM_TASKS"
+)
+
+var launchers = []string{ofOpenMPI, ofPMI, ofSlurm}
 
 // engine returns the comm that the flags and the variables of launchers call for.
 func (o *joining) engine() (string, error) {
@@ -63,19 +67,20 @@ func (o *joining) engine() (string, error) {
 	say := func(name, ways string) error {
 		return usagef("this is one of several processes that would do the same (%s=%s): %s; --comm local lets each run by itself", name, os.Getenv(name), ways)
 	}
-	const slurm = "SLURM_STEP_NUM_TASKS"
+	mpirun := ofOpenMPI
+	if !several[ofOpenMPI] {
+		mpirun = ofPMI
+	}
 	switch why := missing["mpi"]; {
-	case several[launchers[0]] && why == "", several[launchers[1]] && !several[slurm] && why == "":
+	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]) && why == "":
 		return "mpi", nil
-	case several[launchers[0]]:
-		return "", say(launchers[0], "--comm mpi would make them one run, but "+why)
-	case several[launchers[1]] && !several[slurm]:
-		return "", say(launchers[1], "--comm mpi would make them one run, but "+why)
-	case several[launchers[1]] && why == "":
-		return "", say(slurm, "--comm mpi makes them one run by MPI, and --comm grpc without it")
-	case several[slurm] && o.ranks.Secret == "" && os.Getenv(engine.SecretVariable) == "" && o.ranks.Certificate == "":
-		return "", say(slurm, "with a secret they are one run: --secret FILE, or "+engine.SecretVariable)
-	case several[slurm]:
+	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]):
+		return "", say(mpirun, "--comm mpi would make them one run, but "+why)
+	case several[mpirun] && why == "":
+		return "", say(ofSlurm, "--comm mpi makes them one run by MPI, and --comm grpc without it")
+	case several[ofSlurm] && o.ranks.Secret == "" && os.Getenv(engine.SecretVariable) == "" && o.ranks.Certificate == "":
+		return "", say(ofSlurm, "with a secret they are one run: --secret FILE, or "+engine.SecretVariable)
+	case several[ofSlurm]:
 		return "grpc", nil
 	}
 	if _, pod := engine.Pod(os.Getenv); pod {
@@ -90,7 +95,7 @@ func (o *rankFlags) run() (run engine.Run, err error) {
 	if err != nil {
 		return run, usagef("--port: %w", err)
 	}
-	run, slurm, err := engine.Slurm(os.Getenv, cmp.Or(ports, engine.Ports{First: 7000, Last: 7063}))
+	run, slurm, err := engine.Slurm(os.Getenv, cmp.Or(ports, engine.UsualPorts))
 	if err != nil {
 		return run, err
 	}
@@ -146,7 +151,15 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, errors.Join(err, place.Close())
 	}
-	return &party{Transport: e, part: func(mine ending, say func(string)) int {
+	gather := func(ctx context.Context, record []byte, limit time.Duration) (list []json.RawMessage, err error) {
+		all, err := place.Gather(ctx, "pairs", record, limit)
+		for _, text := range all {
+			list = append(list, text)
+		}
+		return list, err
+	}
+	host, _ := os.Hostname()
+	return &party{Transport: e, here: place, host: host, gather: gather, part: func(mine ending, say func(string)) int {
 		defer place.Close()
 		defer e.Close()
 		return partGRPC(place, e.Rank(), mine, say)

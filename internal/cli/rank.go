@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"io/fs"
 	"net"
 	"os"
 	"os/signal"
@@ -60,8 +60,6 @@ func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
 	h := hello{Version: volley.Version, Node: group.Identity{Node: -1}}
 	if s.Dir != "" {
 		h.Node = group.Identify(s.Dir)
-		entries, err := os.ReadDir(s.Dir)
-		h.Empty = h.Node.Node < 0 && (len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) || len(entries) == 1 && entries[0].Name() == ".volley")
 	}
 	if via := strings.Fields(os.Getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {
 		h.Address = via[2]
@@ -120,10 +118,18 @@ func (p *place) join(_ context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &party{Transport: t, part: func(mine ending, _ func(string)) int {
+	return &party{Transport: t, here: p.Place, host: p.Name, gather: p.gather, part: func(mine ending, _ func(string)) int {
 		p.report(mine)
 		return mine.Code
 	}}, nil
+}
+
+// gather is that of a party, by the launch.
+func (p *place) gather(_ context.Context, record []byte, _ time.Duration) (all []json.RawMessage, err error) {
+	if err = p.parent.Send(said{Record: record}); err == nil {
+		err = p.parent.Receive(&all)
+	}
+	return all, err
 }
 
 // report tells the launch how this rank has ended.

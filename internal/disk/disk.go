@@ -244,15 +244,33 @@ func readText(d Dir, name string, most int64, to io.Writer) error {
 	return nil
 }
 
-// Make makes a directory and those above it that are missing, and makes their names last. Undo
-// removes those it has made, as far as they are empty.
-func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
-	var missing []string // the innermost first
-	above := filepath.Clean(dir)
-	at, err := d.Open(above)
+// nearest opens a directory or, where it is missing, the nearest one above it that is there. It returns the path of
+// that, and the names that are missing below it.
+func nearest(d Disk, dir string) (at Dir, above string, missing []string, err error) {
+	above = filepath.Clean(dir)
+	at, err = d.Open(above)
 	for ; (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && above != filepath.Dir(above); at, err = d.Open(above) {
 		missing, above = append(missing, filepath.Base(above)), filepath.Dir(above)
 	}
+	slices.Reverse(missing)
+	return at, above, missing, err
+}
+
+// Whole returns the path of a directory without symbolic links in it. A directory that is missing has the one that it
+// would get.
+func Whole(d Disk, dir string) (string, error) {
+	at, _, missing, err := nearest(d, dir)
+	if err != nil {
+		return "", err
+	}
+	defer at.Close()
+	return filepath.Join(append([]string{at.Path()}, missing...)...), nil
+}
+
+// Make makes a directory and those above it that are missing, and makes their names last. Undo
+// removes those it has made, as far as they are empty.
+func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
+	at, above, missing, err := nearest(d, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +287,7 @@ func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
 		}
 	}
 	name := "."
-	for _, part := range slices.Backward(missing) {
+	for _, part := range missing {
 		name = path.Join(name, part)
 		err := at.Mkdir(name, perm)
 		if err == nil {

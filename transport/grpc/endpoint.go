@@ -7,7 +7,6 @@ import (
 	"math"
 	"net"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"volley/transport"
+	"volley/transport/internal/waits"
 )
 
 // An Endpoint is this process's rank of a run. Any number of goroutines may use it at once.
@@ -28,11 +28,11 @@ type Endpoint struct {
 	endAll    context.CancelFunc
 	running   sync.WaitGroup
 	aborted   chan struct{}
+	waits     *waits.All
 
-	mu        sync.Mutex // guards what follows, and what lies in peers, transfers and queues
+	mu        sync.Mutex // guards what follows, and what lies in peers and transfers
 	peers     []*peer    // nil: this rank
 	turns     turns
-	waits     []*queue // under way, oldest first
 	abort     *transport.AbortError
 	answers   map[uint64]chan answer
 	questions uint64
@@ -85,11 +85,12 @@ func hostOf(address string) string {
 // A transfer is one under way.
 type transfer struct {
 	*transport.Transfer
-	queue *queue
-	size  int
-	moved int          // bytes that were put into frames, or received
-	left  atomic.Int64 // of a send: bytes that are not written, and one for the head
-	heard time.Time    // of a receive that was cleared: when something came
+	queue  *queue
+	size   int
+	moved  int          // bytes that were put into frames, or received
+	left   atomic.Int64 // of a send: bytes that are not written, and one for the head
+	number uint32       // how many of its tag were before it
+	heard  time.Time    // of a receive: when its sender was told clear-to-send, or something came since
 }
 
 // pieces returns the next n bytes of the transfer, where they lie.
@@ -119,42 +120,18 @@ func fill(pieces [][]byte, from *mem.Reader) {
 // wrote notes that so many bytes of a send have been written.
 func (t *transfer) wrote(n int) {
 	if t.left.Add(-int64(n)) == 0 {
-		t.queue.finish(t, nil)
+		t.queue.Finish(t.Transfer, nil)
 	}
 }
 
 // A queue is a [transport.Queue].
 type queue struct {
-	e     *Endpoint
-	wake  chan struct{} // has a value when something is over
-	since time.Time     // of the wait under way, guarded by the endpoint's mu
-
-	mu     sync.Mutex // guards what follows; it is locked last
-	posted []*transfer
-	over   []result
-}
-
-type result struct {
-	transfer *transport.Transfer
-	err      error
+	*waits.Queue
+	e *Endpoint
 }
 
 // NewQueue returns an empty queue.
-func (e *Endpoint) NewQueue() transport.Queue { return &queue{e: e, wake: make(chan struct{}, 1)} }
-
-// finish makes a transfer over.
-func (q *queue) finish(t *transfer, err error) {
-	q.mu.Lock()
-	if i := slices.Index(q.posted, t); i >= 0 {
-		q.posted = slices.Delete(q.posted, i, i+1)
-		q.over = append(q.over, result{t.Transfer, err})
-	}
-	q.mu.Unlock()
-	select {
-	case q.wake <- struct{}{}:
-	default: // it is awake
-	}
-}
+func (e *Endpoint) NewQueue() transport.Queue { return &queue{e.waits.NewQueue(), e} }
 
 // Post starts transfers.
 func (q *queue) Post(transfers ...*transport.Transfer) {
@@ -163,72 +140,23 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 	defer e.mu.Unlock()
 	for _, what := range transfers {
 		t := &transfer{Transfer: what, queue: q, size: what.Bytes()}
-		q.mu.Lock()
-		q.posted = append(q.posted, t)
-		q.mu.Unlock()
+		q.Begin(what)
 		p, err := e.peer(what.Rank)
 		switch {
 		case err != nil:
-			q.finish(t, fmt.Errorf("rank %d cannot %v: %w", e.rank, what, err))
+			q.Finish(what, fmt.Errorf("rank %d cannot %v: %w", e.rank, what, err))
 		case e.abort != nil: // nothing goes to those who have not heard of it
-			q.finish(t, e.abort)
+			q.Finish(what, e.abort)
 		case e.closed:
-			q.finish(t, fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
+			q.Finish(what, fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
 		case min(what.Tag.Round, what.Tag.Port) < 0 || max(what.Tag.Round, what.Tag.Port) > math.MaxUint32:
-			q.finish(t, fmt.Errorf("rank %d cannot %v: %v is not a tag", e.rank, what, what.Tag))
+			q.Finish(what, fmt.Errorf("rank %d cannot %v: %v is not a tag", e.rank, what, what.Tag))
 		case what.Receive:
 			p.receive(t)
 		default:
 			p.send(t)
 		}
 	}
-}
-
-// Wait waits as [transport.Queue] says.
-func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
-	if t, err, done := q.next(ctx); done {
-		return t, err
-	}
-	e := q.e
-	e.mu.Lock()
-	q.since = time.Now()
-	e.waits = append(e.waits, q)
-	e.mu.Unlock()
-	defer func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.waits = slices.DeleteFunc(e.waits, func(x *queue) bool { return x == q })
-	}()
-	for {
-		if t, err, done := q.next(ctx); done {
-			return t, err
-		}
-		select {
-		case <-q.wake:
-		case <-e.aborted:
-		case <-ctx.Done():
-		}
-	}
-}
-
-// next returns what ends a wait, if something does.
-func (q *queue) next(ctx context.Context) (t *transport.Transfer, err error, done bool) {
-	select {
-	case <-q.e.aborted:
-		return nil, q.e.abort, true
-	default:
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.over) > 0 {
-		r := q.over[0]
-		q.over = slices.Delete(q.over, 0, 1)
-		return r.transfer, r.err, true
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx), true
-	}
-	return nil, nil, false
 }
 
 // peer returns another rank.
@@ -267,18 +195,6 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 		e.mu.Unlock()
 		return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, context.Cause(ctx))
 	}
-}
-
-// oldestWait returns whom this rank has waited for the longest, or -1.
-func (e *Endpoint) oldestWait() answer {
-	for _, q := range e.waits {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if len(q.posted) > 0 {
-			return answer{q.posted[0].Rank, time.Since(q.since)}
-		}
-	}
-	return answer{-1, 0}
 }
 
 // Abort ends the run; the first one that this rank hears of counts for it. After Close it does

@@ -40,7 +40,16 @@ type gathering struct {
 type answered struct {
 	Records [][]byte
 	Error   string
+	Input   bool // the error is an InputError
 }
+
+// An InputError says how ranks of a run contradict each other.
+type InputError struct{ error }
+
+// ExitCode is that for bad input.
+func (*InputError) ExitCode() int { return 2 }
+
+func inputf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
 
 // Gather returns the data of all ranks, which call it with the same name and size, once in a run. They
 // meet at the listener of rank 0, which is at the address. Where some do not come within the time (0: any), or ranks
@@ -74,7 +83,10 @@ func (l *Listener) Gather(ctx context.Context, address string, mine Record, limi
 	if err := json.Unmarshal(answer, &said); err != nil || len(said.Records) != mine.Size && said.Error == "" {
 		return nil, fmt.Errorf("rank 0 at %s answers what is no table of %d ranks", address, mine.Size)
 	}
-	if said.Error != "" {
+	switch {
+	case said.Input:
+		return said.Records, &InputError{errors.New(said.Error)}
+	case said.Error != "":
 		return said.Records, errors.New(said.Error)
 	}
 	return said.Records, nil
@@ -146,7 +158,7 @@ func (l *Listener) gather(_ any, ctx context.Context, decode func(any) error, _ 
 	}
 	said := answered{Records: g.records}
 	if g.err != nil {
-		said.Error = g.err.Error()
+		said.Error, said.Input = g.err.Error(), errors.As(g.err, new(*InputError))
 	}
 	text, err := json.Marshal(said)
 	return &text, err
@@ -158,11 +170,11 @@ func (l *Listener) add(g *gathering, call context.Context, r Record) {
 	switch {
 	case g.ended():
 	case r.Protocol != Protocol:
-		g.end(fmt.Errorf("rank %d, at %s, speaks protocol %d and rank 0 protocol %d: run the same version of Volley everywhere", r.Rank, caller(call), r.Protocol, Protocol))
+		g.end(inputf("rank %d, at %s, speaks protocol %d and rank 0 protocol %d: run the same version of Volley everywhere", r.Rank, caller(call), r.Protocol, Protocol))
 	case r.Size != size || r.Rank >= size:
-		g.end(fmt.Errorf("%s says that it is rank %d of %d, and rank 0 that there are %d", caller(call), r.Rank, r.Size, size))
+		g.end(inputf("%s says that it is rank %d of %d, and rank 0 that there are %d", caller(call), r.Rank, r.Size, size))
 	case g.calls[r.Rank] != nil && g.calls[r.Rank].Err() == nil:
-		g.end(fmt.Errorf("two processes are rank %d: at %s and at %s", r.Rank, caller(g.calls[r.Rank]), caller(call)))
+		g.end(inputf("two processes are rank %d: at %s and at %s", r.Rank, caller(g.calls[r.Rank]), caller(call)))
 	default:
 		g.calls[r.Rank], g.records[r.Rank] = call, r.Data
 		for _, c := range g.calls {

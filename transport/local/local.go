@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"volley/transport"
+	"volley/transport/internal/waits"
 )
 
 // An Endpoint is one rank of a group.
@@ -24,13 +25,11 @@ type Endpoint struct {
 	group   *group
 	rank    int
 	aborted chan struct{} // one per rank: a single one for all would be fought over
+	waits   *waits.All
 
 	mu     sync.Mutex // guards what follows
 	halves map[stream][]half
 	closed bool
-
-	waitsMu sync.Mutex
-	waits   []*queue // under way, oldest first
 }
 
 var (
@@ -48,7 +47,9 @@ type group struct {
 func New(n int) []*Endpoint {
 	g := &group{ends: make([]*Endpoint, n)}
 	for r := range g.ends {
-		g.ends[r] = &Endpoint{group: g, rank: r, aborted: make(chan struct{}), halves: map[stream][]half{}}
+		aborted := make(chan struct{})
+		all := waits.New(aborted, func() error { return g.abort.Load() })
+		g.ends[r] = &Endpoint{group: g, rank: r, aborted: aborted, waits: all, halves: map[stream][]half{}}
 	}
 	return slices.Clone(g.ends)
 }
@@ -144,48 +145,22 @@ func (h half) copyTo(to half, src int) {
 }
 
 // finish ends a half.
-func (h half) finish(err error) {
-	q := h.queue
-	q.mu.Lock()
-	i := slices.Index(q.posted, h.Transfer)
-	q.posted = slices.Delete(q.posted, i, i+1)
-	q.over = append(q.over, result{h.Transfer, err})
-	q.mu.Unlock()
-	select {
-	case q.wake <- struct{}{}:
-	default: // it is awake
-	}
-}
+func (h half) finish(err error) { h.queue.Finish(h.Transfer, err) }
 
 // A queue is a [transport.Queue].
 type queue struct {
-	end  *Endpoint
-	wake chan struct{} // has a value when something is over
-
-	mu     sync.Mutex // guards what follows
-	posted []*transport.Transfer
-	over   []result
-
-	since time.Time // of the wait under way, guarded by end.waitsMu
-}
-
-type result struct {
-	transfer *transport.Transfer
-	err      error
+	*waits.Queue
+	end *Endpoint
 }
 
 // NewQueue returns an empty queue.
-func (e *Endpoint) NewQueue() transport.Queue {
-	return &queue{end: e, wake: make(chan struct{}, 1)}
-}
+func (e *Endpoint) NewQueue() transport.Queue { return &queue{e.waits.NewQueue(), e} }
 
 // Post starts transfers. A message whose other half is there is copied before it returns.
 func (q *queue) Post(transfers ...*transport.Transfer) {
 	e := q.end
 	for _, t := range transfers {
-		q.mu.Lock()
-		q.posted = append(q.posted, t)
-		q.mu.Unlock()
+		q.Begin(t)
 		h := half{t, q}
 		if !e.isPeer(t.Rank) {
 			h.finish(fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t, e.Size()))
@@ -201,72 +176,12 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 	}
 }
 
-// Wait waits as [transport.Queue] says.
-func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
-	if t, err, done := q.next(ctx); done {
-		return t, err
-	}
-	q.end.note(q)
-	defer q.end.forget(q)
-	for {
-		select {
-		case <-q.wake:
-		case <-q.end.aborted:
-		case <-ctx.Done():
-		}
-		if t, err, done := q.next(ctx); done {
-			return t, err
-		}
-	}
-}
-
-// next returns what ends a wait, if something does.
-func (q *queue) next(ctx context.Context) (t *transport.Transfer, err error, done bool) {
-	if aborted := q.end.group.abort.Load(); aborted != nil {
-		return nil, aborted, true
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.over) > 0 {
-		r := q.over[0]
-		q.over = slices.Delete(q.over, 0, 1)
-		return r.transfer, r.err, true
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx), true
-	}
-	return nil, nil, false
-}
-
-func (e *Endpoint) note(q *queue) {
-	e.waitsMu.Lock()
-	defer e.waitsMu.Unlock()
-	q.since = time.Now()
-	e.waits = append(e.waits, q)
-}
-
-func (e *Endpoint) forget(q *queue) {
-	e.waitsMu.Lock()
-	defer e.waitsMu.Unlock()
-	i := slices.Index(e.waits, q)
-	e.waits = slices.Delete(e.waits, i, i+1)
-}
-
 // Inquire looks whom a rank waits for. A closed one, and one that does something else, waits
 // for nobody.
 func (e *Endpoint) Inquire(_ context.Context, rank int) (whom int, since time.Duration, err error) {
 	if !e.isPeer(rank) {
 		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.Size())
 	}
-	other := e.group.ends[rank]
-	other.waitsMu.Lock()
-	defer other.waitsMu.Unlock()
-	for _, q := range other.waits {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if len(q.posted) > 0 {
-			return q.posted[0].Rank, time.Since(q.since), nil
-		}
-	}
-	return -1, 0, nil
+	whom, since = e.group.ends[rank].waits.Oldest()
+	return whom, since, nil
 }

@@ -1,0 +1,128 @@
+// Package waits is the bookkeeping of completion queues that transports share: which transfers are under way,
+// which are over, and for whom a rank waits.
+package waits
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"volley/transport"
+)
+
+// All are the waits under way at a rank.
+type All struct {
+	aborted <-chan struct{}
+	cause   func() error
+
+	mu     sync.Mutex // guards what follows, and since of the queues
+	queues []*Queue   // that somebody waits for, oldest wait first
+}
+
+// New returns no waits. All waits end with the cause once aborted is closed.
+func New(aborted <-chan struct{}, cause func() error) *All {
+	return &All{aborted: aborted, cause: cause}
+}
+
+// Oldest returns for whom the rank has waited the longest, and for how long; -1 is nobody.
+func (w *All) Oldest() (rank int, waited time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, q := range w.queues {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if len(q.posted) > 0 {
+			return q.posted[0].Rank, time.Since(q.since)
+		}
+	}
+	return -1, 0
+}
+
+// A Queue is a [transport.Queue] without Post.
+type Queue struct {
+	all   *All
+	wake  chan struct{} // has a value when something is over
+	since time.Time     // of the wait under way
+
+	mu     sync.Mutex // guards what follows; it is locked last
+	posted []*transport.Transfer
+	over   []result
+}
+
+type result struct {
+	transfer *transport.Transfer
+	err      error
+}
+
+// NewQueue returns an empty queue.
+func (w *All) NewQueue() *Queue { return &Queue{all: w, wake: make(chan struct{}, 1)} }
+
+// Begin notes that a transfer is under way.
+func (q *Queue) Begin(t *transport.Transfer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.posted = append(q.posted, t)
+}
+
+// Finish makes a transfer over, unless it is over already.
+func (q *Queue) Finish(t *transport.Transfer, err error) {
+	q.mu.Lock()
+	if i := slices.Index(q.posted, t); i >= 0 {
+		q.posted = slices.Delete(q.posted, i, i+1)
+		q.over = append(q.over, result{t, err})
+	}
+	q.mu.Unlock()
+	select {
+	case q.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// Wait waits as [transport.Queue] says.
+func (q *Queue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	if t, err, done := q.next(ctx); done {
+		return t, err
+	}
+	w := q.all
+	w.mu.Lock()
+	q.since = time.Now()
+	w.queues = append(w.queues, q)
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		i := slices.Index(w.queues, q)
+		w.queues = slices.Delete(w.queues, i, i+1)
+	}()
+	for {
+		select {
+		case <-q.wake:
+		case <-w.aborted:
+		case <-ctx.Done():
+		}
+		if t, err, done := q.next(ctx); done {
+			return t, err
+		}
+	}
+}
+
+// next returns what ends a wait, if something does.
+func (q *Queue) next(ctx context.Context) (t *transport.Transfer, err error, done bool) {
+	select {
+	case <-q.all.aborted:
+		return nil, q.all.cause(), true
+	default:
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.over) > 0 {
+		r := q.over[0]
+		q.over = slices.Delete(q.over, 0, 1)
+		return r.transfer, r.err, true
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx), true
+	}
+	return nil, nil, false
+}
