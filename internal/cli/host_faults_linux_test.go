@@ -344,7 +344,7 @@ func (x *trial) run(t *testing.T, f hostFault, n int, verb string, limit time.Du
 	struck := begun
 	moment := time.Duration(0)
 	if f.begin != nil {
-		moment = time.Duration(x.rng.Int64N(int64(limit)))
+		moment = time.Duration(x.rng.Int64N(int64(limit) * 3 / 4))
 		time.Sleep(moment)
 		struck = time.Now()
 		set(f.begin(t, x))
