@@ -253,6 +253,7 @@ func (c *Comm) run(ctx context.Context, b executor.Beside) error {
 		}
 		t := left[0]
 		err = c.wait(ctx, t.Rank, func(ctx context.Context) error {
+			transport.Gather(q, receives(left))
 			over, err := q.Wait(ctx)
 			t = cmp.Or(over, t)
 			return err
@@ -271,6 +272,16 @@ func (c *Comm) run(ctx context.Context, b executor.Beside) error {
 		return c.fail(unsent)
 	}
 	return nil
+}
+
+// receives counts those of transfers.
+func receives(transfers []*transport.Transfer) (n int) {
+	for _, t := range transfers {
+		if t.Receive {
+			n++
+		}
+	}
+	return n
 }
 
 // wait bounds a wait for a message from or to a rank.
