@@ -236,3 +236,45 @@ func TestPorts(t *testing.T) {
 		}
 	}
 }
+
+// TestProbe measures how ranks reach each other; one has another secret than its peer.
+func TestProbe(t *testing.T) {
+	secret := NewSecret()
+	var places []*Place
+	var table []string
+	for r := range 3 {
+		run := Run{Rank: r, Size: 3, Bind: "127.0.0.1", Secret: secret}
+		if r == 2 {
+			run.Secret = NewSecret()
+		}
+		p, err := Listen(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		places, table = append(places, p), append(table, p.Address())
+	}
+	for _, p := range places {
+		e, err := p.Join(t.Context(), table, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+	}
+	var running sync.WaitGroup
+	for r, p := range places {
+		running.Go(func() {
+			for to, x := range p.Probe(t.Context()) {
+				switch good := x.Error == "" && x.Handshake > 0 && x.Delay > 0 && x.Rate > 0; {
+				case r == to && x != (Reach{}):
+					t.Errorf("rank %d reaches itself: %+v", r, x)
+				case r != to && good != (r < 2 && to < 2):
+					t.Errorf("from %d to %d: %+v", r, to, x)
+				case r < 2 && to == 2 && !strings.Contains(x.Error, "does not have the secret"):
+					t.Errorf("from %d to %d: %+v", r, to, x)
+				}
+			}
+		})
+	}
+	running.Wait()
+}

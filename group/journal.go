@@ -109,7 +109,7 @@ func (x *target) begin() error {
 		}
 	}
 	if len(x.journal.Directories) == 0 {
-		return n.identify(x.s.manifest.Group)
+		return n.identify(x.s.manifest)
 	}
 	text, err := json.Marshal(x.journal)
 	if err != nil {
@@ -118,7 +118,7 @@ func (x *target) begin() error {
 	if err := n.write(recoveringFile, disk.Seal(text)); err != nil {
 		return err
 	}
-	if err := n.identify(x.s.manifest.Group); err != nil {
+	if err := n.identify(x.s.manifest); err != nil {
 		return err
 	}
 	for i := range locked {

@@ -8,6 +8,7 @@ type Cost struct {
 	Possible    bool    `json:"possible"`
 	StoredBytes int64   `json:"stored_bytes"` // of parity, at each node
 	SentBytes   int64   `json:"sent_bytes"`   // by the busiest node, or received
+	Messages    int     `json:"messages"`     // of that node
 	Rounds      int     `json:"rounds"`
 	Seconds     float64 `json:"model_seconds"`
 	Plan        string  `json:"plan"`
@@ -67,7 +68,7 @@ func (s *session) cost(list []candidate, most int64) error {
 			return err
 		}
 		cost := sim.Count(p)
-		x.Plan, x.Rounds = p.Info().Algorithm, cost.C1
+		x.Plan, x.Rounds, x.Messages = p.Info().Algorithm, cost.C1, cost.Messages()
 		x.StoredBytes = int64(x.code.parity) * m.ChunkBytes
 		x.SentBytes = int64(cost.NodePackets() * float64(m.ChunkBytes))
 		x.Seconds = s.model(x.code.field, m.ChunkBytes).Time(cost).Seconds()

@@ -13,6 +13,7 @@ import (
 type Identity struct {
 	Group string `json:"group"`
 	Node  int    `json:"node"`
+	Nodes int    `json:"nodes"`           // of the group; 0: not known
 	Empty bool   `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
 }
 
@@ -26,7 +27,7 @@ func identify(d disk.Disk, dir string) Identity {
 	}
 	defer at.Close()
 	if id, err := readIdentity(at); err == nil {
-		return Identity{Group: id.Group, Node: id.Node}
+		return Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes}
 	}
 	files, own, err := contents(at)
 	return Identity{Node: -1, Empty: err == nil && !files && empty(own)}

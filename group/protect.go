@@ -40,6 +40,7 @@ const DefaultMaxDeleted = 0.5
 // A ProtectReport says what Protect has done.
 type ProtectReport struct {
 	Nodes       int      `json:"nodes"`
+	Places      []string `json:"places"` // directories, by node
 	Tolerate    int      `json:"tolerate"`
 	Layout      string   `json:"layout"`
 	Field       string   `json:"field"`
@@ -130,10 +131,13 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		}
 	}()
 	r := &ProtectReport{Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.notes()}
+	for _, x := range s.states {
+		r.Places = append(r.Places, x.Dir)
+	}
 	if err := s.compareDeleted(ctx, works, &o, r); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, m, works, layouts, &o); err != nil {
+	if err := s.settle(ctx, m, works, layouts, &o, r); err != nil {
 		return nil, err
 	}
 	r.Layout, r.Field, r.ParityBytes, r.Blocks = m.Layout, m.Field, m.parityBytes(), m.rows()
@@ -242,12 +246,14 @@ func (s *session) entries(n int) []Entry {
 }
 
 // settle decides on the layout, and where everything lies.
-func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layouts []candidate, o *ProtectOptions) error {
+func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layouts []candidate, o *ProtectOptions, r *ProtectReport) error {
 	earlier := s.manifest
 	type size struct {
 		End   int64 // where the data ends, with files at the places that they had
 		Fresh int64 // with all places made afresh
 		Coded int64 // bytes that have to be coded in any case
+		Files int
+		Bytes int64 // of these
 		Group string
 	}
 	var mine []size
@@ -255,7 +261,14 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 		before := s.entries(w.index)
 		fresh := allocate(w.listing.entries, nil, true)
 		end := allocate(w.listing.entries, before, m.Matrix == FTI)
-		mine = append(mine, size{end, fresh, changedBytes(w.listing.entries, before), m.Group})
+		x := size{End: end, Fresh: fresh, Coded: changedBytes(w.listing.entries, before), Group: m.Group}
+		for _, e := range w.listing.entries {
+			if e.Type == typeFile {
+				x.Files++
+				x.Bytes += e.Size
+			}
+		}
+		mine = append(mine, x)
 	}
 	sizes, err := exchange(ctx, s, mine)
 	if err != nil {
@@ -265,6 +278,8 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 	var most, fresh, coded int64
 	for _, x := range sizes {
 		most, fresh, coded = max(most, x.End), max(fresh, x.Fresh), max(coded, x.Coded)
+		r.Files += x.Files
+		r.DataBytes += x.Bytes
 	}
 	if err := s.cost(layouts, most); err != nil {
 		return err
@@ -315,20 +330,15 @@ func changedBytes(now, was []Entry) int64 {
 // returns its root.
 func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
 	p, err := s.newPass(ctx, m, works, o.Force)
+	defer p.close()
 	if err != nil {
 		return "", err
 	}
-	defer p.close()
 	if err := p.run(ctx); err != nil {
 		return "", err
 	}
 	r.Coded, r.Traffic = p.coded, p.traffic
-	type done struct {
-		Record int64 // bytes
-		Files  int
-		Bytes  int64
-	}
-	mine := make([]done, len(works))
+	mine := make([]Record, len(works))
 	records := make([][]byte, len(works))
 	if err := s.each(ctx, func(_ context.Context, i int, n *node) error {
 		w := works[i]
@@ -343,25 +353,13 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 			return err
 		}
 		records[i] = pack(text)
-		mine[i].Record = int64(len(records[i]))
-		for _, e := range w.member.Entries {
-			if e.Type == typeFile {
-				mine[i].Files++
-				mine[i].Bytes += e.Size
-			}
-		}
+		mine[i].Bytes = int64(len(records[i]))
 		return nil
 	}); err != nil {
 		return "", err
 	}
-	all, err := exchange(ctx, s, mine)
-	if err != nil {
+	if m.Records, err = exchange(ctx, s, mine); err != nil {
 		return "", err
-	}
-	for _, x := range all {
-		m.Records = append(m.Records, Record{Bytes: x.Record})
-		r.Files += x.Files
-		r.DataBytes += x.Bytes
 	}
 	files, err := s.codeRecords(ctx, m, records)
 	if err != nil {
@@ -382,7 +380,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		r.RecordBytes = max(r.RecordBytes, bytes)
 	}
 	return disk.Sum(text), s.each(ctx, func(_ context.Context, i int, n *node) error {
-		if err := n.identify(m.Group); err != nil {
+		if err := n.identify(m); err != nil {
 			return err
 		}
 		if err := n.dir.Rename(metaPath(temporary+"parity"), parityPath(m.Generation)); err != nil {

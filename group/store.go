@@ -79,6 +79,7 @@ type identity struct {
 	Format string `json:"format"`
 	Group  string `json:"group"`
 	Node   int    `json:"node"`
+	Nodes  int    `json:"nodes,omitempty"` // of the group, from codedRecords on
 }
 
 // readIdentity reads node.json.
@@ -402,8 +403,12 @@ func (n *node) sync() error { return n.dir.SyncDir(metaName) }
 
 // identify writes node.json, and makes the name of .volley itself last: it is called before
 // anything counts on what lies in it.
-func (n *node) identify(group string) error {
-	text, err := json.Marshal(identity{Format, group, n.index})
+func (n *node) identify(m *Manifest) error {
+	id := identity{Format: Format, Group: m.Group, Node: n.index}
+	if m.Version >= codedRecords {
+		id.Nodes = m.Nodes
+	}
+	text, err := json.Marshal(id)
 	if err != nil {
 		return err
 	}

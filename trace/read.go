@@ -2,6 +2,8 @@ package trace
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -34,30 +36,16 @@ type FormatError = located.Error
 // It takes memory in proportion to the file, of at most [MaxBytes] bytes. The error is a
 // *[FormatError], or that of r.
 func ReadEvents(r io.Reader) ([]Event, error) {
-	v, err := located.Parse(r, MaxBytes)
+	text, err := located.Read(r, MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	file, err := v.Object()
-	if err != nil {
+	x := reading{open: map[way]int{}}
+	if err := located.List(text, "traceEvents", x.record); err != nil {
 		return nil, err
 	}
-	list, err := file.Get("traceEvents")
-	if err != nil {
-		return nil, err
-	}
-	x := reading{open: map[way]begun{}}
-	if err := list.List(x.record); err != nil {
-		return nil, err
-	}
-	var first *begun // of the messages without an end
-	for _, b := range x.open {
-		if first == nil || b.event < first.event {
-			first = &b
-		}
-	}
-	if first != nil {
-		return nil, first.value.Errorf("the message has no end, a record of ph e")
+	for key := range x.open {
+		return nil, &FormatError{Reason: fmt.Sprintf("the message of id2 %q at rank %d has no end, a record of ph e", key.id, key.rank)}
 	}
 	if len(x.events) == 0 {
 		return nil, nil
@@ -72,7 +60,7 @@ func ReadEvents(r io.Reader) ([]Event, error) {
 // reading is what was read so far.
 type reading struct {
 	events []Event
-	open   map[way]begun // messages that have begun and not ended
+	open   map[way]int // events of messages that have begun and not ended
 }
 
 // A way is how the end of a message finds its begin.
@@ -81,112 +69,132 @@ type way struct {
 	id   string
 }
 
-type begun struct {
-	event int
-	value located.Value
-}
-
 // record reads one of traceEvents.
-func (x *reading) record(v located.Value) error {
-	var err error
-	f := (&fields{err: &err}).object(v)
-	switch ph := f.text("ph"); ph {
-	case "M": // the name of a row
-	case "X":
-		e := f.event(false)
-		e.Row = Row(f.int("tid", 0, int64(Messages)-1))
-		e.Length = f.nanoseconds("dur", 0, maxMicros)
-		x.events = append(x.events, e)
-	case "b":
-		e := f.event(true)
-		e.Row = Messages
-		key := way{e.Rank, f.in("id2").text("local")}
-		if _, twice := x.open[key]; twice {
-			f.errorf("id2", "%q: the message of that id before it has no end", key.id)
-		}
-		x.open[key] = begun{len(x.events), v}
-		x.events = append(x.events, e)
-	case "e":
-		end := f.nanoseconds("ts", -maxMoment, maxMoment)
-		key := way{int(f.int("pid", 0, maxNumber)), f.in("id2").text("local")}
-		b, ok := x.open[key]
-		if !ok {
-			f.errorf("id2", "%q: no message of that id has begun at rank %d", key.id, key.rank)
-			break
-		}
-		delete(x.open, key)
-		e := &x.events[b.event]
-		if e.Length = end - e.Start; e.Length < 0 || e.Length > maxMicros*1000 {
-			f.errorf("ts", "the message ends %v after it has begun: want 0 to %v", time.Duration(e.Length), maxMicros*time.Microsecond)
-		}
-	default:
-		f.errorf("ph", "%q: want X, b, e or M", ph)
+func (x *reading) record(d *json.Decoder) error {
+	var r record
+	if err := d.Decode(&r); err != nil {
+		return err
 	}
+	switch r.Ph {
+	case "X", "b", "e":
+	case "M": // the name of a row
+		return nil
+	default:
+		return fmt.Errorf("ph: %q: want X, b, e or M", r.Ph)
+	}
+	start, err := nanoseconds("ts", r.Ts, -maxMoment, maxMoment)
+	if err != nil {
+		return err
+	}
+	if r.Pid < 0 || r.Pid > maxNumber {
+		return fmt.Errorf("pid: %d: want 0 to %d", r.Pid, maxNumber)
+	}
+	key := way{rank: r.Pid}
+	if r.Ph != "X" {
+		if r.ID == nil {
+			return fmt.Errorf("id2 is missing")
+		}
+		key.id = r.ID.Local
+	}
+	e := Event{Rank: r.Pid, Row: Row(r.Tid), Start: start}
+	began, open := x.open[key]
+	switch {
+	case r.Ph == "X" && (r.Tid < 0 || e.Row >= Messages):
+		return fmt.Errorf("tid: %d: want 0 to %d", r.Tid, Messages-1)
+	case r.Ph == "X":
+		e.Length, err = nanoseconds("dur", r.Dur, 0, maxMicros)
+	case r.Ph == "b" && open:
+		return fmt.Errorf("id2: %q: the message of that id before it has no end", key.id)
+	case r.Ph == "b":
+		e.Row = Messages
+		x.open[key] = len(x.events)
+	case !open:
+		return fmt.Errorf("id2: %q: no message of that id has begun at rank %d", key.id, key.rank)
+	default:
+		delete(x.open, key)
+		b := &x.events[began]
+		if b.Length = start - b.Start; b.Length < 0 || b.Length > maxMicros*1000 {
+			return fmt.Errorf("ts: the message ends %v after it has begun: want 0 to %v", time.Duration(b.Length), maxMicros*time.Microsecond)
+		}
+		return nil
+	}
+	if err == nil {
+		err = e.describe(r)
+	}
+	x.events = append(x.events, e)
 	return err
 }
 
-// fields reads the members of an object. After the first error, which it keeps, what it
-// returns is of no use.
-type fields struct {
-	located.Object
-	err *error
-}
-
-func (f *fields) keep(err error) {
-	if *f.err == nil {
-		*f.err = err
+// nanoseconds returns a time in µs, from least to most, in ns.
+func nanoseconds(name string, micros *float64, least, most float64) (int64, error) {
+	switch {
+	case micros == nil:
+		return 0, fmt.Errorf("%s is missing", name)
+	case !(*micros >= least && *micros <= most):
+		return 0, fmt.Errorf("%s: %v: want a number from %g to %g", name, *micros, least, most)
 	}
+	return int64(math.Round(1000 * *micros)), nil
 }
 
-// errorf keeps the error of a member, which is there.
-func (f *fields) errorf(key, format string, args ...any) {
-	v, _ := f.Find(key)
-	if *f.err == nil {
-		*f.err = v.Errorf(format, args...)
+// kinds are all there are.
+var kinds = []Kind{Agree, Plan, Compile, Check, Turn, Read, Code, Wait, Settle, Observe, Write, Send, Receive}
+
+// describe sets what [Event.records] writes as the name and the arguments.
+func (e *Event) describe(r record) (err error) {
+	coding := strings.HasPrefix(r.Name, codeRound)
+	if e.Kind = Kind(r.Name); coding {
+		e.Kind = Code
 	}
-}
-
-func (f *fields) object(v located.Value) *fields {
-	o, err := v.Object()
-	f.keep(err)
-	return &fields{o, f.err}
-}
-
-// get returns what a method of a member returns.
-func get[T any](f *fields, key string, read func(located.Value) (T, error)) (x T) {
-	if *f.err != nil {
-		return x
+	if !slices.Contains(kinds, e.Kind) {
+		return fmt.Errorf("name: %q: a run of volley has no such span", r.Name)
 	}
-	v, err := f.Get(key)
-	if err == nil {
-		x, err = read(v)
+	if (e.Row == Messages) != (e.Kind == Send || e.Kind == Receive) {
+		return fmt.Errorf("ph: want b and e for a message, which may overlap others, X for all else")
 	}
-	f.keep(err)
-	return x
-}
-
-func (f *fields) text(key string) string { return get(f, key, located.Value.Text) }
-
-func (f *fields) int(key string, least, most int64) int64 {
-	return get(f, key, func(v located.Value) (int64, error) { return v.Int(least, most) })
-}
-
-func (f *fields) nanoseconds(key string, least, most float64) int64 {
-	return int64(math.Round(1000 * get(f, key, func(v located.Value) (float64, error) { return v.Float(least, most) })))
-}
-
-// in returns the members of a member.
-func (f *fields) in(key string) *fields {
-	o := get(f, key, located.Value.Object)
-	return &fields{o, f.err}
+	if r.Args == nil {
+		return fmt.Errorf("args is missing")
+	}
+	number := func(name string, n *int) int {
+		switch {
+		case err != nil:
+		case n == nil:
+			err = fmt.Errorf("args.%s is missing", name)
+		case *n < 0 || *n > maxNumber:
+			err = fmt.Errorf("args.%s: %d: want 0 to %d", name, *n, maxNumber)
+		default:
+			return *n
+		}
+		return 0
+	}
+	if e.First, e.Last, err = processors("processors", r.Args.Processors); err != nil {
+		return err
+	}
+	switch e.Kind {
+	case Agree, Plan, Compile, Check:
+		return nil
+	case Wait, Settle, Send, Receive:
+		if e.Partner, _, err = processors("partner", r.Args.Partner); err != nil {
+			return err
+		}
+		e.Round, e.Port, e.Peer = number("round", r.Args.Round), number("port", r.Args.Port), number("rank", r.Args.Rank)
+	case Code:
+		e.Round = AfterRounds
+		if coding {
+			e.Round = number("round", r.Args.Round)
+		}
+	}
+	if e.Bytes = r.Args.Bytes; e.Bytes < 0 || e.Bytes > maxAmount {
+		return fmt.Errorf("args.bytes: %d: want 0 to %d", e.Bytes, int64(maxAmount))
+	}
+	e.Segment = number("segment", r.Args.Segment)
+	return err
 }
 
 // processors reads what span has written.
-func (f *fields) processors(key string) (first, last int) {
-	text := f.text(key)
+func processors(name, text string) (first, last int, err error) {
 	if rest, ok := strings.CutPrefix(text, "processor "); ok {
 		if n, err := strconv.ParseUint(rest, 10, 31); err == nil {
-			return int(n), int(n)
+			return int(n), int(n), nil
 		}
 	}
 	if rest, ok := strings.CutPrefix(text, "processors "); ok {
@@ -194,48 +202,8 @@ func (f *fields) processors(key string) (first, last int) {
 		first, err := strconv.ParseUint(a, 10, 31)
 		last, wrong := strconv.ParseUint(b, 10, 31)
 		if err == nil && wrong == nil && first <= last {
-			return int(first), int(last)
+			return int(first), int(last), nil
 		}
 	}
-	f.errorf(key, "%q: want processor 3, or processors 4–7", text)
-	return 0, 0
-}
-
-// kinds are all there are.
-var kinds = []Kind{Agree, Plan, Compile, Check, Turn, Read, Code, Wait, Settle, Observe, Write, Send, Receive}
-
-// event reads what spans and begins of messages have in common.
-func (f *fields) event(message bool) (e Event) {
-	name := f.text("name")
-	coding := strings.HasPrefix(name, codeRound)
-	if e.Kind = Kind(name); coding {
-		e.Kind = Code
-	}
-	if !slices.Contains(kinds, e.Kind) {
-		f.errorf("name", "%q: a run of volley has no such span", name)
-	}
-	if message != (e.Kind == Send || e.Kind == Receive) {
-		f.errorf("ph", "want b and e for a message, which may overlap others, X for all else")
-	}
-	e.Rank, e.Start = int(f.int("pid", 0, maxNumber)), f.nanoseconds("ts", -maxMoment, maxMoment)
-	args := f.in("args")
-	number := func(key string) int { return int(args.int(key, 0, maxNumber)) }
-	e.First, e.Last = args.processors("processors")
-	switch e.Kind {
-	case Agree, Plan, Compile, Check:
-		return e
-	case Wait, Settle, Send, Receive:
-		e.Round, e.Port, e.Peer = number("round"), number("port"), number("rank")
-		e.Partner, _ = args.processors("partner")
-	case Code:
-		e.Round = AfterRounds
-		if coding {
-			e.Round = number("round")
-		}
-	}
-	e.Segment = number("segment")
-	if _, ok := args.Find("bytes"); ok {
-		e.Bytes = args.int("bytes", 0, maxAmount)
-	}
-	return e
+	return 0, 0, fmt.Errorf("args.%s: %q: want processor 3, or processors 4–7", name, text)
 }

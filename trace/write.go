@@ -13,15 +13,28 @@ import (
 
 // A record is one of traceEvents. Times are in µs.
 type record struct {
-	Name string         `json:"name"`
-	Cat  string         `json:"cat,omitempty"`
-	Ph   string         `json:"ph"`
-	Ts   *float64       `json:"ts,omitempty"`
-	Dur  *float64       `json:"dur,omitempty"`
-	Pid  int            `json:"pid"`
-	Tid  int            `json:"tid"`
-	ID   *id            `json:"id2,omitempty"`
-	Args map[string]any `json:"args,omitempty"`
+	Name string     `json:"name"`
+	Cat  string     `json:"cat,omitempty"`
+	Ph   string     `json:"ph"`
+	Ts   *float64   `json:"ts,omitempty"`
+	Dur  *float64   `json:"dur,omitempty"`
+	Pid  int        `json:"pid"`
+	Tid  int        `json:"tid"`
+	ID   *id        `json:"id2,omitempty"`
+	Args *arguments `json:"args,omitempty"`
+}
+
+// arguments are what a record says besides. What is not said is nil or empty.
+type arguments struct {
+	Bytes      int64  `json:"bytes,omitempty"`
+	Name       string `json:"name,omitempty"`    // of a row
+	Partner    string `json:"partner,omitempty"` // processors, as span writes them
+	Port       *int   `json:"port,omitempty"`
+	Processors string `json:"processors,omitempty"`
+	Rank       *int   `json:"rank,omitempty"`
+	Round      *int   `json:"round,omitempty"`
+	Segment    *int   `json:"segment,omitempty"`
+	SortIndex  *int   `json:"sort_index,omitempty"` // of a row
 }
 
 // An id tells spans of messages apart, which may overlap. It counts within a pid.
@@ -85,15 +98,15 @@ func names(events []Event) []record {
 	for _, rank := range slices.Sorted(maps.Keys(ranks)) {
 		p := ranks[rank]
 		list = append(list,
-			record{Name: "process_name", Ph: "M", Pid: rank, Args: map[string]any{"name": fmt.Sprintf("rank %d (%s)", rank, span(p.first, p.last))}},
-			record{Name: "process_sort_index", Ph: "M", Pid: rank, Args: map[string]any{"sort_index": rank}})
+			record{Name: "process_name", Ph: "M", Pid: rank, Args: &arguments{Name: fmt.Sprintf("rank %d (%s)", rank, span(p.first, p.last))}},
+			record{Name: "process_sort_index", Ph: "M", Pid: rank, Args: &arguments{SortIndex: &rank}})
 		for _, row := range slices.Sorted(maps.Keys(rows[rank])) {
 			if row == Messages {
 				continue // viewers make rows of their own for what may overlap
 			}
 			list = append(list,
-				record{Name: "thread_name", Ph: "M", Pid: rank, Tid: int(row), Args: map[string]any{"name": rowNames[row]}},
-				record{Name: "thread_sort_index", Ph: "M", Pid: rank, Tid: int(row), Args: map[string]any{"sort_index": int(row)}})
+				record{Name: "thread_name", Ph: "M", Pid: rank, Tid: int(row), Args: &arguments{Name: rowNames[row]}},
+				record{Name: "thread_sort_index", Ph: "M", Pid: rank, Tid: int(row), Args: &arguments{SortIndex: new(int(row))}})
 		}
 	}
 	return list
@@ -131,23 +144,20 @@ func (e *Event) records(i int, zero int64) []record {
 }
 
 // args returns what is known of an event of its kind.
-func (e *Event) args() map[string]any {
-	args := map[string]any{"processors": span(e.First, e.Last)}
+func (e *Event) args() *arguments {
+	args := &arguments{Processors: span(e.First, e.Last)}
 	switch e.Kind {
 	case Agree, Plan, Compile, Check:
 		return args
 	case Wait, Settle, Send, Receive:
-		args["port"], args["rank"], args["partner"] = e.Port, e.Peer, span(e.Partner, e.Partner)
-		args["round"] = e.Round
+		args.Port, args.Rank, args.Partner = &e.Port, &e.Peer, span(e.Partner, e.Partner)
+		args.Round = &e.Round
 	case Code:
 		if e.Round != AfterRounds {
-			args["round"] = e.Round
+			args.Round = &e.Round
 		}
 	}
-	args["segment"] = e.Segment
-	if e.Bytes > 0 {
-		args["bytes"] = e.Bytes
-	}
+	args.Segment, args.Bytes = &e.Segment, e.Bytes
 	return args
 }
 

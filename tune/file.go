@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -120,54 +119,32 @@ func Load(path string) ([]*Result, error) {
 }
 
 func decode(r io.Reader) ([]*Result, error) {
-	v, err := located.Parse(r, longest)
+	text, err := located.Read(r, longest)
 	if err != nil {
 		return nil, err
 	}
-	o, err := v.Object()
-	if err != nil {
-		return nil, err
+	var head struct{ Format, Version json.RawMessage }
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, located.Wrong(text, err)
 	}
-	format, err := o.Get("format")
-	if err != nil {
-		return nil, err
-	}
-	if !bytes.Equal(format.Bytes(), []byte(`"`+Format+`"`)) {
-		return nil, format.Errorf("%s: want %q", format.Bytes(), Format)
-	}
-	version, err := o.Get("version")
-	if err != nil {
-		return nil, err
-	}
-	switch n, err := version.Int(0, math.MaxInt32); {
-	case err != nil:
-		return nil, err
-	case n < Version:
-		return nil, fmt.Errorf("%w: version %d, this one reads %d", ErrOld, n, Version)
-	case n > Version:
-		return nil, version.Errorf("%d: this volley reads version %d", n, Version)
-	}
-	results, err := o.Get("results")
-	if err != nil {
-		return nil, err
+	version, err := strconv.Atoi(string(head.Version))
+	switch {
+	case string(head.Format) != `"`+Format+`"`:
+		return nil, fmt.Errorf("format: %s: want %q", cmp.Or(string(head.Format), "missing"), Format)
+	case err != nil || version < 0 || version > Version:
+		return nil, fmt.Errorf("version: %s: this volley reads version %d", cmp.Or(string(head.Version), "missing"), Version)
+	case version < Version:
+		return nil, fmt.Errorf("%w: version %d, this one reads %d", ErrOld, version, Version)
 	}
 	list := []*Result{}
-	err = results.List(func(x located.Value) error {
-		r := new(Result)
-		d := json.NewDecoder(bytes.NewReader(x.Bytes()))
+	err = located.List(text, "results", func(d *json.Decoder) error {
 		d.DisallowUnknownFields()
-		err := d.Decode(r)
-		if kind := new(json.UnmarshalTypeError); errors.As(err, &kind) { // without Go's types
-			err = fmt.Errorf("%s: %s does not fit there", strings.TrimPrefix(kind.Field, "Place."), kind.Value)
-		}
-		if err == nil {
-			err = r.validate()
-		}
-		if err != nil {
-			return x.Errorf("%s", strings.TrimPrefix(err.Error(), "json: "))
+		r := new(Result)
+		if err := d.Decode(r); err != nil {
+			return err
 		}
 		list = append(list, r)
-		return nil
+		return r.validate()
 	})
 	return list, err
 }

@@ -17,7 +17,7 @@ type costOptions struct {
 	processors string
 	portList   string
 	overList   string
-	mean, load bool
+	mean       bool
 	format     string
 	output     string
 }
@@ -53,7 +53,6 @@ func newCost() *cobra.Command {
 	selection.MakeList(f, "rounds-over", &o.overList)
 	o.AddSize(f)
 	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
-	f.BoolVar(&o.load, "load", false, "print what processors send, receive, hold and compute")
 	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write instead of stdout")
 	return cmd
@@ -84,7 +83,7 @@ func runCost(cmd *cobra.Command, o *costOptions) error {
 // prepare checks all arguments.
 func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	job := &costJob{costOptions: o, Comparison: comparison.Comparison{
-		Selection: &o.Selection, Given: cmd.Flags().Changed("matrix"), Load: o.load,
+		Selection: &o.Selection, Given: cmd.Flags().Changed("matrix"),
 	}}
 	if err := o.checkForm(); err != nil {
 		return nil, err
@@ -106,23 +105,17 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	return job, job.Prepare(o.Algorithm, bytes)
 }
 
-// checkForm checks what to print, and that flags go together.
+// checkForm checks how to print, and where.
 func (o *costOptions) checkForm() error {
 	if err := checkFormat(o.format, report.Formats); err != nil {
 		return err
-	}
-	if o.mean && o.load {
-		return usagef("--mean and --load print different tables: leave one out")
 	}
 	return checkOutputFile("-o", o.output, ", or leave -o out to print")
 }
 
 // write writes what was asked for.
 func (j *costJob) write(w io.Writer, rows []comparison.Row) error {
-	switch {
-	case j.load:
-		return j.writeLoad(w, rows)
-	case j.mean:
+	if j.mean {
 		return j.writeMeans(w, rows)
 	}
 	if err := report.Write(w, j.format, j.columns(), rows); err != nil {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"volley/algo"
@@ -16,7 +15,18 @@ import (
 
 // columns returns those of the table of costs.
 func (j *costJob) columns() []report.Column[comparison.Row] {
-	columns := j.firstColumns()
+	columns := []report.Column[comparison.Row]{
+		{Name: "K", Value: func(r comparison.Row) any { return r.K }},
+		{Name: "p", Value: func(r comparison.Row) any {
+			if r.Used == 0 {
+				return nil // the planner chooses
+			}
+			return r.Used
+		}},
+	}
+	if j.overList != "" {
+		columns = append(columns, report.Column[comparison.Row]{Name: "rounds_over", Head: "over", Value: func(r comparison.Row) any { return r.Over }})
+	}
 	columns = append(columns,
 		report.Column[comparison.Row]{Name: "bound_C1", Head: "bound", Unit: "C1", Value: func(r comparison.Row) any { return r.C1 }},
 		report.Column[comparison.Row]{Name: "bound_C2", Join: "/", Unit: "C2", Value: func(r comparison.Row) any { return r.C2 }},
@@ -61,23 +71,6 @@ func front(r comparison.Row) string {
 	return strings.Join(list, " ")
 }
 
-// firstColumns say what a row is for.
-func (j *costJob) firstColumns() []report.Column[comparison.Row] {
-	columns := []report.Column[comparison.Row]{
-		{Name: "K", Value: func(r comparison.Row) any { return r.K }},
-		{Name: "p", Value: func(r comparison.Row) any {
-			if r.Used == 0 {
-				return nil // the planner chooses
-			}
-			return r.Used
-		}},
-	}
-	if j.overList != "" {
-		columns = append(columns, report.Column[comparison.Row]{Name: "rounds_over", Head: "over", Value: func(r comparison.Row) any { return r.Over }})
-	}
-	return columns
-}
-
 // ofCost returns a cell of the algorithm's cost, which is empty where it has none.
 func ofCost(a algo.Algorithm, value func(comparison.Plan) any) func(comparison.Row) any {
 	return func(r comparison.Row) any {
@@ -96,64 +89,6 @@ func inPackets(c comparison.Plan, elements float64) any {
 	} else {
 		return int64(p)
 	}
-}
-
-// loadRow is one algorithm in a row.
-type loadRow struct {
-	comparison.Row
-	comparison.Plan
-}
-
-// writeLoad prints what processors have to do, a line for each algorithm.
-func (j *costJob) writeLoad(w io.Writer, rows []comparison.Row) error {
-	var list []loadRow
-	for _, r := range rows {
-		for _, a := range j.Algorithms {
-			if c, ok := r.Costs[a.Name]; ok {
-				list = append(list, loadRow{r, c})
-			}
-		}
-	}
-	var columns []report.Column[loadRow]
-	for _, c := range j.firstColumns() {
-		columns = append(columns, report.Column[loadRow]{Name: c.Name, Head: c.Head, Value: func(r loadRow) any { return c.Value(r.Row) }})
-	}
-	short := func(v any) string {
-		if f, ok := v.(float64); ok {
-			return strconv.FormatFloat(f, 'g', 4, 64)
-		}
-		return fmt.Sprint(v)
-	}
-	add := func(name, head, join, unit string, value func(loadRow) any) {
-		columns = append(columns, report.Column[loadRow]{Name: name, Head: head, Join: join, Unit: unit, Value: value, Text: short})
-	}
-	add("algorithm", "", "", "", func(r loadRow) any { return r.Algorithm })
-	add("C1", "", "", "", func(r loadRow) any { return r.Cost.C1 })
-	add("C2", "", "/", "C2", func(r loadRow) any { return inPackets(r.Plan, float64(r.Cost.C2)) })
-	columns[len(columns)-2].Head, columns[len(columns)-2].Unit = "cost", "C1"
-	add("sent_most", "sent", "", "most", func(r loadRow) any { return inPackets(r.Plan, float64(r.Load.Sent.Most)) })
-	add("sent_mean", "", " ", "mean", func(r loadRow) any { return inPackets(r.Plan, r.Load.Sent.Mean) })
-	add("received_most", "received", "", "most", func(r loadRow) any { return inPackets(r.Plan, float64(r.Load.Received.Most)) })
-	add("received_mean", "", " ", "mean", func(r loadRow) any { return inPackets(r.Plan, r.Load.Received.Mean) })
-	add("traffic", "", "", "all", func(r loadRow) any { return inPackets(r.Plan, r.Load.Sent.Total) })
-	add("messages", "", "", "all", func(r loadRow) any { return inPackets(comparison.Plan{}, r.Load.Messages.Total) })
-	add("memory", "", "", "most", func(r loadRow) any { return inPackets(r.Plan, float64(r.Load.Memory.Most)) })
-	add("memory_forgetting", "forgetting", "", "most", func(r loadRow) any {
-		if r.Work == nil {
-			return nil
-		}
-		return inPackets(r.Plan, float64(r.Work.Live.Most))
-	})
-	add("multiply_adds", "multiply-adds", "", "most", func(r loadRow) any {
-		switch {
-		case r.Cost.C3 >= 0:
-			return inPackets(r.Plan, float64(r.Cost.C3))
-		case r.Work == nil:
-			return nil
-		}
-		return inPackets(r.Plan, float64(r.Work.MultiplyAdds.Most))
-	})
-	return report.Write(w, j.format, columns, list)
 }
 
 // A mean is that of C2 over its lower bound, of the K that have both.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -76,7 +75,6 @@ func TestCostUsage(t *testing.T) {
 		{"--algorithm ,", `""`},
 		{"-k 1..65536 -p 1,2", "65536 rows"},
 		{"--format svg", "want one of text, csv, json"},
-		{"--mean --load", "leave one out"},
 		{"--mean -k 1", "K above 1"},
 		{"--size 1KiB..1MiB", "--size"},
 		{"--matrix cauchy --algorithm lagrange -k 4", "lagrange"},
@@ -88,7 +86,7 @@ func TestCostUsage(t *testing.T) {
 			t.Errorf("%s: exit %d, printed %q, %q does not contain %q", c.args, r.code, r.stdout, r.stderr, c.want)
 		}
 	}
-	for _, args := range []string{"--mean", "--load", "--format csv"} {
+	for _, args := range []string{"--mean", "--format csv"} {
 		var stderr strings.Builder
 		code := run(context.Background(), append([]string{"cost", "-k", "4"}, strings.Fields(args)...), fullDisk{}, &stderr)
 		if code != exitFailed || !strings.Contains(stderr.String(), errFull.Error()) {
@@ -101,29 +99,11 @@ func TestCostUsage(t *testing.T) {
 func TestCostInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errInterrupted)
-	for _, args := range []string{"", "--load"} {
+	for _, args := range []string{"", "--mean"} {
 		var stdout, stderr strings.Builder
 		code := run(ctx, append([]string{"cost", "-k", "64"}, strings.Fields(args)...), &stdout, &stderr)
 		if code != exitInterrupted || stdout.String() != "" {
 			t.Errorf("%s: exit %d, %s%s", args, code, stdout.String(), stderr.String())
 		}
-	}
-}
-
-// TestLoad checks a table for a million processors, some of which is not worth finding out.
-func TestLoad(t *testing.T) {
-	text := mustRun(t, strings.Fields("cost -k 1000000 --algorithm universal,central --rounds-over 20 --load --format json")...)
-	var table struct{ Rows []map[string]any }
-	if err := json.Unmarshal([]byte(text), &table); err != nil {
-		t.Fatal(err)
-	}
-	if len(table.Rows) != 2 {
-		t.Fatalf("%v", table.Rows)
-	}
-	if r := table.Rows[0]; r["algorithm"] != "universal" || r["sent_most"] != r["C2"] || r["memory_forgetting"].(float64) > r["memory"].(float64) {
-		t.Errorf("%v", r)
-	}
-	if r := table.Rows[1]; r["received_most"] != 999_999.0 || r["memory_forgetting"] != nil || r["multiply_adds"] != 1e12 {
-		t.Errorf("%v", r)
 	}
 }

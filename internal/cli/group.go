@@ -191,12 +191,8 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 			printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
 			continue
 		}
-		printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s at the busiest node (%s), %.3g s by the model\n",
-			c.Layout, size(c.StoredBytes), printable.Count(c.Rounds, "round"), size(c.SentBytes), c.Plan, c.Seconds)
-	}
-	if dry {
-		_, err := printable.Fprintf(w, "nothing written: a dry run\n")
-		return err
+		printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s in %s at the busiest node (%s), %.3g s by the model\n",
+			c.Layout, size(c.StoredBytes), printable.Count(c.Rounds, "round"), size(c.SentBytes), printable.Count(c.Messages, "message"), c.Plan, c.Seconds)
 	}
 	for _, note := range r.Notes {
 		printable.Fprintf(w, "note: %s\n", note)
@@ -205,13 +201,20 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 	if r.Deleted > 0 {
 		deleted = fmt.Sprintf("; %s deleted or emptied since the last run", printable.Count(r.Deleted, "file"))
 	}
-	_, err := printable.Fprintf(w, `data       %s in %s%s
-parity     %s at each node, and %s of records
+	printable.Fprintf(w, "data       %s in %s%s\n", size(r.DataBytes), printable.Count(r.Files, "file"), deleted)
+	if dry {
+		for n, dir := range r.Places {
+			printable.Fprintf(w, "node %d  %s\n", n, dir)
+		}
+		_, err := printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
+		return err
+	}
+	_, err := printable.Fprintf(w, `parity     %s at each node, and %s of records
 coded      %d of %s of each chunk; the others are as before
 traffic    %s sent by the busiest node
 time       %.3f s
 protected, generation %d
-`, size(r.DataBytes), printable.Count(r.Files, "file"), deleted, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"),
+`, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"),
 		size(r.Traffic.MostSent), r.Seconds, r.Generation)
 	return err
 }

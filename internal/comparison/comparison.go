@@ -37,7 +37,6 @@ type Comparison struct {
 	Planner  string // unless empty: find out what the planner takes, with this for algorithm
 	AllPlans bool   // keep all plans of a row, not only the cheapest ones
 	Frugal   bool   // have plans, too, that only limits of memory and work make worth it
-	Load     bool   // find out the load of the cheapest plans
 
 	// Look, unless nil, is called with the cheapest plan of each algorithm for K processors in a
 	// setting. Its error ends the comparison.
@@ -154,8 +153,6 @@ type Plan struct {
 	Parameters string
 	Cost       sim.Cost
 	Memory     int // packets held, if none is forgotten
-	Load       sim.Load
-	Work       *sim.Work // nil where it is too large to find out
 }
 
 // String returns "C1/C2".
@@ -329,8 +326,10 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 			continue
 		}
 		cheapest := c.planOf(x.Name, best)
-		if err := c.look(ctx, r, &cheapest, best.Plan); err != nil {
-			return err
+		if c.Look != nil {
+			if err := c.Look(ctx, r.K, r.Setting, &cheapest, best.Plan); err != nil {
+				return err
+			}
 		}
 		r.Costs[x.Name] = cheapest
 	}
@@ -343,35 +342,6 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// look finds out more of a plan of a row, where that is wanted.
-func (c *Comparison) look(ctx context.Context, r *Row, p *Plan, q plan.Plan) error {
-	var err error
-	where := func(err error) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("%s at K = %d: %w", p.Algorithm, r.K, err)
-	}
-	if c.Look != nil {
-		if err := c.Look(ctx, r.K, r.Setting, p, q); err != nil {
-			return err
-		}
-	}
-	if c.Load {
-		if p.Load, err = sim.LoadOf(ctx, q); err != nil {
-			return where(err)
-		}
-		w, err := sim.WorkOf(ctx, q)
-		if err != nil && !errors.Is(err, sim.ErrTooLarge) {
-			return where(err)
-		}
-		if err == nil {
-			p.Work = &w
-		}
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"volley"
 	"volley/field"
-	"volley/internal/located"
 	"volley/plan"
 	"volley/sim"
 	"volley/trace"
@@ -87,14 +86,14 @@ func load(_ context.Context, request loadRequest, _ func(any) error) (*loaded, e
 	if name == "" {
 		name = "the file"
 	}
-	kind, err := kindOf(request.Text)
-	if err != nil {
-		return nil, at("file", fmt.Errorf("%s: %w", name, err))
+	wrong := func(err error) error {
+		return at("file", fmt.Errorf("%s: %w: want what volley encode prints with --json, or writes with --trace", name, err))
 	}
-	answer := &loaded{Kind: kind}
-	if kind == "trace" {
+	answer := new(loaded)
+	if strings.Contains(request.Text, `"traceEvents"`) {
+		answer.Kind = "trace"
 		if answer.Run, err = loadTrace(request.Text); err != nil {
-			return nil, at("file", fmt.Errorf("%s: %w", name, err))
+			return nil, wrong(err)
 		}
 		f, err := s.ParseField()
 		if err != nil {
@@ -108,13 +107,14 @@ func load(_ context.Context, request loadRequest, _ func(any) error) (*loaded, e
 		answer.Model = modelOfTrace(answer.Run, m)
 		return answer, nil
 	}
+	answer.Kind = "report"
 	r, err := volley.ReadReport(strings.NewReader(request.Text))
 	if err != nil {
-		return nil, at("file", fmt.Errorf("%s: %w", name, err))
+		return nil, wrong(err)
 	}
 	f, err := field.Parse(r.Field)
 	if err != nil {
-		return nil, at("file", fmt.Errorf("%s: field: %w", name, err))
+		return nil, wrong(err)
 	}
 	m, err := s.Model(f, r.SymbolsPerPacket)
 	if err != nil {
@@ -122,26 +122,6 @@ func load(_ context.Context, request loadRequest, _ func(any) error) (*loaded, e
 	}
 	answer.Report, answer.Model = r, modelOf(r.Rounds, r.Pieces, m)
 	return answer, nil
-}
-
-// kindOf finds out what a file is.
-func kindOf(text string) (string, error) {
-	v, err := located.Parse(strings.NewReader(text), mostBytes)
-	if err != nil {
-		return "", err
-	}
-	o, err := v.Object()
-	if err == nil {
-		if _, ok := o.Find("traceEvents"); ok {
-			return "trace", nil
-		}
-		for _, key := range []string{"algorithm", "rounds", "c1"} {
-			if _, ok := o.Find(key); ok {
-				return "report", nil
-			}
-		}
-	}
-	return "", v.Errorf("want what volley encode prints with --json, or writes with --trace")
 }
 
 func loadTrace(text string) (*timeline, error) {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -105,7 +106,7 @@ type message struct {
 //
 // Up to some 30 million messages are held in memory; where there are more, Run
 // needs processors that are all alike and no noise, or it returns an error that wraps
-// [sim.ErrTooLarge]. Other errors are those of ctx and of a noise that does not exist.
+// [ErrTooLarge]. Other errors are those of ctx and of a noise that does not exist.
 func Run(ctx context.Context, p plan.Plan, m sim.Model, n Noise, seed uint64, runs int) (Sample, error) {
 	if err := n.check(); err != nil {
 		return nil, err
@@ -158,6 +159,9 @@ func (w *world) alone(s plan.Schedule) time.Duration {
 	return nanoseconds(now + float64(s.Terms)*w.multiply)
 }
 
+// ErrTooLarge is wrapped by the errors of what would take too much memory to find out.
+var ErrTooLarge = errors.New("too large")
+
 // load reads the schedules, one at a time.
 func (w *world) load(p plan.Plan) error {
 	cost := sim.Count(p)
@@ -166,7 +170,7 @@ func (w *world) load(p plan.Plan) error {
 		total += r.Messages
 	}
 	if total > mostMessages {
-		return fmt.Errorf("simulate: %w: %d messages, of which %d can be simulated", sim.ErrTooLarge, total, mostMessages)
+		return fmt.Errorf("simulate: %w: %d messages, of which %d can be simulated", ErrTooLarge, total, mostMessages)
 	}
 	if w.multiply > 0 {
 		w.terms = make([]float64, w.processors)

@@ -279,7 +279,7 @@ func TestSimulateErrors(t *testing.T) {
 		t.Error("0 runs: no error")
 	}
 	ring := algotest.Compile(t, "ring-allgather", "2^16", "random:1", 10_000, 1)
-	if _, err := simulate.Run(context.Background(), ring, unit, simulate.Noise{Jitter: simulate.Lognormal, Size: 1}, 1, 1); !errors.Is(err, sim.ErrTooLarge) {
+	if _, err := simulate.Run(context.Background(), ring, unit, simulate.Noise{Jitter: simulate.Lognormal, Size: 1}, 1, 1); !errors.Is(err, simulate.ErrTooLarge) {
 		t.Errorf("10^8 messages: %v", err)
 	}
 	if got, want := run(t, ring, unit, simulate.Noise{}, 1, 1)[0], unit.Time(sim.Count(ring)); got != want {

@@ -14,7 +14,6 @@ import (
 	"volley/internal/selection"
 	"volley/plan"
 	"volley/research/simulate"
-	"volley/sim"
 )
 
 // noiseFlags are the flags of simulated runs.
@@ -89,7 +88,7 @@ func (j *costJob) simulate(n *simulate.Noise) {
 	j.times = map[simulated]simulate.Sample{}
 	j.Look = func(ctx context.Context, k int, s comparison.Setting, p *comparison.Plan, q plan.Plan) error {
 		times, err := simulate.Run(ctx, q, j.Model, *n, j.noise.seed, j.noise.repeat)
-		if errors.Is(err, sim.ErrTooLarge) {
+		if errors.Is(err, simulate.ErrTooLarge) {
 			return faultf("algorithm", "%s at K = %d: %s: leave it out, with the others in --algorithm", p.Algorithm, k, selection.Message(err))
 		}
 		j.times[simulated{s, k, p.Algorithm}] = times

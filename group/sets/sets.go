@@ -1,0 +1,260 @@
+// Package sets cuts the nodes of many hosts into sets, each of which is a group of its own (package group):
+// [Choose] says which nodes are a set. As far as it can, it takes no two nodes of a set from one failure domain, such
+// as a rack.
+//
+// Nothing but the groups themselves is stored: a directory says which node of which group it is, and how many nodes
+// that has. So the sets are found again in whatever order the nodes come, and a choice that was cut off between two
+// sets is completed.
+package sets
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"volley/group"
+)
+
+// A Member is a node that belongs to a set, or is to get a place in one.
+type Member struct {
+	Name           string `json:"dir"`
+	Domain         string `json:"domain,omitempty"` // what fails together has the same; "": nothing does
+	group.Identity `json:"-"`
+}
+
+// A Set is members that are a group.
+type Set struct {
+	Members []int    // by node; those that are not there are left out
+	Group   string   // that members name; "": none does
+	Notes   []string // of members that are lost together
+
+	places  []int          // members by node; -1: free
+	domains map[string]int // members of each, those of c.in too
+	room    int            // places for more
+}
+
+// An Error says what is wrong with the members, or with what was asked for.
+type Error struct{ text string }
+
+func (e *Error) Error() string { return e.text }
+
+// ExitCode returns 2, that of bad input.
+func (e *Error) ExitCode() int { return 2 }
+
+func errorf(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+
+// A choice is one under way.
+type choice struct {
+	members []Member
+	free    []int // members that have no place
+	sets    []*Set
+	in      []*Set // of members that had no place; nil: none
+}
+
+// Choose returns the sets of members, in the order of their first members. Members that say which node of which
+// group they are keep their places. The others take the places that are free there. Those that are left make new
+// sets of at most size members, and of nearly the same number. Members of one domain come to different sets
+// wherever that is possible. What is not possible is in Notes, or, where apart is set, an error for new sets.
+//
+// The choice depends on nothing but its arguments. Members in the order in which they were chosen first, some of which
+// say nothing any more, get the places that they had.
+func Choose(members []Member, size int, apart bool) ([]Set, error) {
+	if size < 2 || len(members) < 2 {
+		return nil, errorf("%d directories in sets of at most %d: want 2 or more of both", len(members), size)
+	}
+	c := &choice{members: members, in: make([]*Set, len(members))}
+	if err := c.find(size); err != nil {
+		return nil, err
+	}
+	old, left := len(c.sets), len(c.free)
+	for _, s := range c.sets {
+		left -= s.room
+	}
+	if left > 0 {
+		if err := c.cut(left, size); err != nil {
+			return nil, err
+		}
+	}
+	c.hint(size)
+	c.deal()
+	if apart {
+		if err := c.sharing(c.sets[old:]); err != nil {
+			return nil, err
+		}
+	}
+	var list []Set
+	for _, s := range c.sets {
+		list = append(list, c.finish(s))
+	}
+	slices.SortFunc(list, func(a, b Set) int { return slices.Min(a.Members) - slices.Min(b.Members) })
+	return list, nil
+}
+
+// find finds the sets that members name, and the members that name none.
+func (c *choice) find(size int) error {
+	for i, m := range c.members {
+		if m.Node < 0 {
+			c.free = append(c.free, i)
+			continue
+		}
+		at := slices.IndexFunc(c.sets, func(s *Set) bool { return s.Group == m.Group })
+		if at < 0 {
+			at = len(c.sets)
+			c.sets = append(c.sets, &Set{Group: m.Group, domains: map[string]int{}})
+		}
+		s := c.sets[at]
+		n := max(m.Nodes, m.Node+1)
+		if n > size {
+			return errorf("%s is in a set of %d members, and sets of at most %d are asked for: a set keeps its members. To choose anew, move the .volley of all members away", m.Name, n, size)
+		}
+		s.add(n - len(s.places))
+		if other := s.places[m.Node]; other >= 0 {
+			return errorf("%s and %s both say that they are node %d of a set: leave one of them out", c.members[other].Name, m.Name, m.Node)
+		}
+		s.places[m.Node] = i
+		s.domains[m.Domain]++
+		s.room--
+	}
+	return nil
+}
+
+// add adds free places.
+func (s *Set) add(n int) {
+	for ; n > 0; n-- {
+		s.places = append(s.places, -1)
+		s.room++
+	}
+}
+
+// cut makes new sets for so many members.
+func (c *choice) cut(members, size int) error {
+	n := (members + size - 1) / size
+	if members/n < 2 {
+		return errorf("%d directories are in no set, and cannot be cut into sets of 2 to %d: one would be alone", members, size)
+	}
+	for i := range n {
+		s := &Set{domains: map[string]int{}}
+		s.add((members + i) / n)
+		c.sets = append(c.sets, s)
+	}
+	return nil
+}
+
+// hint gives members without a place the sets that they would have if nobody had one. Directories that were lost so
+// come back to where they were.
+func (c *choice) hint(size int) {
+	first := &choice{members: c.members, in: make([]*Set, len(c.members))}
+	if len(c.free) == len(c.members) || first.cut(len(c.members), size) != nil {
+		return
+	}
+	for i := range c.members {
+		first.free = append(first.free, i)
+	}
+	first.deal()
+	now, before, most := map[*Set]*Set{}, map[*Set]*Set{}, len(c.members)
+	for i, s := range first.in {
+		at := slices.IndexFunc(c.sets, func(s *Set) bool { return slices.Contains(s.places, i) })
+		switch {
+		case at < 0:
+		case now[s] == nil && before[c.sets[at]] == nil:
+			now[s], before[c.sets[at]] = c.sets[at], s
+		case now[s] != c.sets[at]: // nobody comes where all are as they would be
+			most = 1
+		}
+	}
+	for _, i := range c.free {
+		if s := now[first.in[i]]; s != nil && s.room > 0 && c.fits(i, s, most) {
+			c.take(i, s)
+		}
+	}
+}
+
+// deal gives the members without a place their sets: as many as possible so that no domain has two in a set, as many of
+// the others so that none has three, and so on. It finds the augmenting paths of a maximum flow from
+// domains to sets (L. Ford, D. Fulkerson, 1956).
+func (c *choice) deal() {
+	left := slices.DeleteFunc(slices.Clone(c.free), func(i int) bool { return c.in[i] != nil })
+	for most := 1; len(left) > 0; most++ {
+		left = slices.DeleteFunc(left, func(i int) bool { return c.place(i, most, map[*Set]bool{}) })
+	}
+}
+
+// place gives a member a set in which its domain has fewer than most. Where such sets are full, another member moves
+// from one of them.
+func (c *choice) place(i, most int, seen map[*Set]bool) bool {
+	for _, s := range c.sets {
+		if s.room > 0 && c.fits(i, s, most) {
+			c.take(i, s)
+			return true
+		}
+	}
+	for _, s := range c.sets {
+		if seen[s] || !c.fits(i, s, most) {
+			continue
+		}
+		seen[s] = true
+		for j, of := range c.in {
+			if of == s && c.place(j, most, seen) {
+				s.domains[c.members[j].Domain]--
+				s.room++
+				c.take(i, s)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *choice) fits(i int, s *Set, most int) bool {
+	domain := c.members[i].Domain
+	return domain == "" || s.domains[domain] < most
+}
+
+func (c *choice) take(i int, s *Set) {
+	c.in[i] = s
+	s.domains[c.members[i].Domain]++
+	s.room--
+}
+
+// sharing returns an error where two members of a new set are in one domain.
+func (c *choice) sharing(sets []*Set) error {
+	count, worst := map[string]int{}, ""
+	for _, i := range c.free {
+		count[c.members[i].Domain]++
+	}
+	count[worst] = 0 // members that are in none
+	for _, i := range c.free {
+		domain := c.members[i].Domain
+		if count[domain] > count[worst] && c.in[i].domains[domain] > 1 && slices.Contains(sets, c.in[i]) {
+			worst = domain
+		}
+	}
+	if worst == "" {
+		return nil
+	}
+	n, advice := count[worst], "name more directories of other failure domains"
+	if size := (len(c.members) - 1) / (n - 1); len(sets) == len(c.sets) && len(c.members)/n > 1 {
+		advice = fmt.Sprintf("sets of at most %d keep them apart", size)
+	}
+	return errorf("failure domain %s has %d directories without a set, and there are %d new sets: two of them would be in one set, and be lost together; %s", worst, n, len(sets), advice)
+}
+
+// finish gives the members of a set that had no place the free ones, in order.
+func (c *choice) finish(s *Set) Set {
+	for i, of := range c.in {
+		if of == s {
+			s.places[slices.Index(s.places, -1)] = i
+		}
+	}
+	for _, i := range s.places {
+		if i >= 0 {
+			s.Members = append(s.Members, i)
+		}
+	}
+	for _, domain := range slices.Sorted(maps.Keys(s.domains)) {
+		if n := s.domains[domain]; domain != "" && n > 1 {
+			s.Notes = append(s.Notes, fmt.Sprintf("%d members are in failure domain %s, and are lost together", n, domain))
+		}
+	}
+	return *s
+}

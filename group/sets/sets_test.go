@@ -1,0 +1,363 @@
+package sets
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/group"
+	"volley/internal/fuzzlimit"
+)
+
+// membersOf returns members without a place, in the domains of the letters of a text; - is none.
+func membersOf(domains string) []Member {
+	var list []Member
+	for i, d := range domains {
+		m := Member{Name: fmt.Sprint("n", i), Domain: string(d), Identity: group.Identity{Node: -1}}
+		if d == '-' {
+			m.Domain = ""
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// settle gives members the places of a choice, as protect does.
+func settle(members []Member, list []Set) {
+	for n, s := range list {
+		for node, i := range s.Members {
+			members[i].Identity = group.Identity{Group: fmt.Sprint("g", n), Node: node, Nodes: len(s.Members)}
+		}
+	}
+}
+
+// checked fails unless every member has one place, and members that had one have kept it. It reports whether
+// two members of a set are in one domain.
+func checked(t *testing.T, members []Member, list []Set, size int) (shared bool) {
+	t.Helper()
+	seen := map[int]bool{}
+	for _, s := range list {
+		domains := map[string]int{}
+		nodes := 0
+		for _, i := range s.Members {
+			if m := members[i]; m.Node >= 0 {
+				nodes = m.Nodes
+				if m.Group != s.Group {
+					t.Fatalf("%+v is in set %+v", m, s)
+				}
+			}
+			if seen[i] {
+				t.Fatalf("member %d twice", i)
+			}
+			seen[i] = true
+			if d := members[i].Domain; d != "" {
+				domains[d]++
+			}
+		}
+		if nodes == 0 && (len(s.Members) < 2 || len(s.Members) > size) {
+			t.Fatalf("a new set of %d for size %d", len(s.Members), size)
+		}
+		if nodes > 0 && len(s.Members) == nodes {
+			for node, i := range s.Members {
+				if m := members[i]; m.Node >= 0 && m.Node != node {
+					t.Fatalf("%+v is node %d", m, node)
+				}
+			}
+		}
+		crowded := slices.ContainsFunc(slices.Collect(maps.Values(domains)), func(n int) bool { return n > 1 })
+		if crowded != (s.Notes != nil) {
+			t.Fatalf("domains %v, notes %q", domains, s.Notes)
+		}
+		shared = shared || crowded
+	}
+	if len(seen) != len(members) {
+		t.Fatalf("%d of %d members have a set", len(seen), len(members))
+	}
+	return shared
+}
+
+// possible reports, by trying all, whether members without a place can be put into sets with so many free places
+// each so that no domain of them is twice in a set.
+func possible(members []Member, free []int, rooms []int, domains []map[string]bool) bool {
+	if len(free) == 0 {
+		return true
+	}
+	d := members[free[0]].Domain
+	for s := range rooms {
+		if rooms[s] == 0 || d != "" && domains[s][d] {
+			continue
+		}
+		rooms[s]--
+		if d != "" {
+			domains[s][d] = true
+		}
+		ok := possible(members, free[1:], rooms, domains)
+		rooms[s]++
+		if d != "" {
+			delete(domains[s], d)
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// TestChooseAll compares all choices of few members, in up to four domains, with trying all.
+func TestChooseAll(t *testing.T) {
+	const labels = "-abc"
+	refused, kept := 0, 0
+	for k := 2; k <= 7; k++ {
+		for size := 2; size <= k; size++ {
+			sets := (k + size - 1) / size
+			var rooms []int
+			for i := range sets {
+				rooms = append(rooms, (k+i)/sets)
+			}
+			for code := range 1 << (2 * k) {
+				text := make([]byte, k)
+				for i := range text {
+					text[i] = labels[code>>(2*i)&3]
+				}
+				members := membersOf(string(text))
+				list, err := Choose(members, size, true)
+				if k/sets < 2 {
+					if err == nil {
+						t.Fatalf("%d in sets of %d: %+v", k, size, list)
+					}
+					continue
+				}
+				domains := make([]map[string]bool, sets)
+				var all []int
+				for i := range domains {
+					domains[i] = map[string]bool{}
+				}
+				for i := range members {
+					all = append(all, i)
+				}
+				want := possible(members, all, rooms, domains)
+				if want != (err == nil) {
+					t.Fatalf("%s in sets of %d: possible %v, got %v", text, size, want, err)
+				}
+				if err == nil {
+					kept++
+					if checked(t, members, list, size) {
+						t.Fatalf("%s in sets of %d: %+v", text, size, list)
+					}
+					continue
+				}
+				refused++
+				if _, advice, ok := strings.Cut(err.Error(), "sets of at most "); ok {
+					var n int
+					fmt.Sscan(advice, &n)
+					if _, err := Choose(members, n, true); err != nil && k/((k+n-1)/n) > 1 {
+						t.Fatalf("%s: sets of %d do not help: %v", text, n, err)
+					}
+				}
+				if list, err = Choose(members, size, false); err != nil || !checked(t, members, list, size) {
+					t.Fatalf("%s: %v", text, err)
+				}
+			}
+		}
+	}
+	if refused < 1000 || kept < 1000 {
+		t.Errorf("%d refused, %d kept", refused, kept)
+	}
+}
+
+// TestChooseAgain loses members of a choice: the same order gives all their places back; any other order, with other
+// hosts for those that are lost, keeps the places of the rest, and domains apart where trying all says that it can be.
+func TestChooseAgain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(32, 5))
+	found, broken := 0, 0
+	for range 3000 {
+		k, size := 4+rng.IntN(9), 2+rng.IntN(4)
+		text := make([]byte, k)
+		for i := range text {
+			text[i] = "-abcdef"[rng.IntN(7)]
+		}
+		members := membersOf(string(text))
+		list, err := Choose(members, size, false)
+		if err != nil {
+			continue
+		}
+		settle(members, list)
+		again := slices.Clone(members)
+		var lost []int
+		for i := range again {
+			if rng.IntN(3) == 0 && len(lost) < 5 {
+				again[i].Identity = group.Identity{Node: -1}
+				lost = append(lost, i)
+			}
+		}
+		whole := func(s Set) bool {
+			return slices.ContainsFunc(s.Members, func(i int) bool { return again[i].Node >= 0 })
+		}
+		if !slices.ContainsFunc(list, func(s Set) bool { return !whole(s) }) {
+			same, err := Choose(again, size, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n, s := range same {
+				if !slices.Equal(s.Members, list[n].Members) {
+					t.Fatalf("%s: lost %v: set %d is %v, was %v", text, lost, n, s.Members, list[n].Members)
+				}
+			}
+		} else {
+			continue
+		}
+		for _, i := range lost {
+			again[i].Domain = string("abcdefgh"[rng.IntN(8)])
+		}
+		rng.Shuffle(k, func(i, j int) { again[i], again[j] = again[j], again[i] })
+		now, err := Choose(again, size, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if twice, _ := Choose(again, size, false); fmt.Sprint(twice) != fmt.Sprint(now) {
+			t.Fatal("not the same twice")
+		}
+		checked(t, again, now, size)
+		var rooms, free []int
+		var domains []map[string]bool
+		for _, s := range list {
+			room, d := 0, map[string]bool{}
+			for _, i := range s.Members {
+				if slices.Contains(lost, i) {
+					room++
+				} else {
+					d[members[i].Domain] = true
+				}
+			}
+			rooms, domains = append(rooms, room), append(domains, d)
+		}
+		for i, m := range again {
+			if m.Node < 0 {
+				free = append(free, i)
+			}
+		}
+		met := false // one of them meets its own domain
+		for _, s := range now {
+			for _, i := range s.Members {
+				met = met || again[i].Node < 0 && slices.ContainsFunc(s.Members, func(j int) bool { return i != j && again[i].Domain == again[j].Domain })
+			}
+		}
+		if want := possible(again, free, rooms, domains); want == met {
+			t.Fatalf("%s: lost %v, now %+v: possible %v", text, lost, now, want)
+		}
+		if met {
+			broken++
+		} else {
+			found++
+		}
+	}
+	if found < 100 || broken < 100 {
+		t.Errorf("%d found, %d broken", found, broken)
+	}
+}
+
+// TestChooseMany chooses sets for many members, in racks as full as can be.
+func TestChooseMany(t *testing.T) {
+	var members []Member
+	for i := range 1024 {
+		members = append(members, Member{Name: fmt.Sprint(i), Domain: fmt.Sprint(i / 64), Identity: group.Identity{Node: -1}})
+	}
+	list, err := Choose(members, 16, true)
+	if err != nil || len(list) != 64 || checked(t, members, list, 16) {
+		t.Fatalf("%v", err)
+	}
+	settle(members, list)
+	for i := range 64 { // a rack is lost, and comes back with other hosts
+		members[i].Identity = group.Identity{Node: -1}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	if list, err = Choose(members, 16, true); err != nil || len(list) != 64 || checked(t, members, list, 16) {
+		t.Fatalf("%v", err)
+	}
+}
+
+// TestChooseErrors has members that contradict each other or what is asked for.
+func TestChooseErrors(t *testing.T) {
+	placed := func(size int, edit func(members []Member) []Member) error {
+		members := membersOf("abcdefgh")
+		list, err := Choose(members, 4, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settle(members, list)
+		_, err = Choose(edit(members), size, true)
+		return err
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{placed(4, func(m []Member) []Member { return m }), ""},
+		{placed(5, func(m []Member) []Member { return m }), ""},
+		{placed(3, func(m []Member) []Member { return m }), "n0 is in a set of 4 members, and sets of at most 3"},
+		{placed(1, func(m []Member) []Member { return m }), "want 2 or more"},
+		{placed(4, func(m []Member) []Member { m[5] = m[6]; m[5].Name = "x"; return m }), "x and n6 both say that they are node 2"},
+		{placed(4, func(m []Member) []Member { return append(m, membersOf("x")...) }), "1 directories are in no set"},
+		{placed(4, func(m []Member) []Member { return append(m, membersOf("xyz")...) }), ""},
+		{placed(4, func(m []Member) []Member { return append(m, membersOf("xxz")...) }), "failure domain x has 2 directories without a set, and there are 1 new sets"},
+		{placed(4, func(m []Member) []Member { return m[:7] }), ""},
+		{placed(4, func(m []Member) []Member { m[3] = membersOf("a")[0]; return m }), ""}, // where it is lost, it is only noted
+		{placed(4, func(m []Member) []Member { return m[:1] }), "want 2 or more"},
+	} {
+		switch code := (interface{ ExitCode() int })(nil); {
+		case c.want == "" && c.err == nil:
+		case c.want == "", c.err == nil, !strings.Contains(c.err.Error(), c.want), !errors.As(c.err, &code) || code.ExitCode() != 2:
+			t.Errorf("%v: want %q", c.err, c.want)
+		}
+	}
+}
+
+func TestReadDomains(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "domains")
+	for text, want := range map[string]string{
+		"# racks\n\n a  rack1\r\nb\track2\n/my data/0 rack1": "map[/my data/0:rack1 a:rack1 b:rack2]",
+		"a rack1\na rack1": "map[a:rack1]",
+		"a rack1\na rack2": "line 2: a is in domain rack2, and was in rack1",
+		"\n\nalone\n":      `line 3: "alone": want a host and its domain`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadDomains(name)
+		if said := fmt.Sprint(got, err); !strings.Contains(said, want) {
+			t.Errorf("%q: %s", text, said)
+		}
+	}
+	if _, err := ReadDomains(filepath.Join(name, "none")); err == nil {
+		t.Error("a file that is not there was read")
+	}
+	if f, err := os.Create(name); err != nil || f.Truncate(mostDomains+1) != nil {
+		t.Fatal(err)
+	} else if _, err := ReadDomains(name); err == nil {
+		t.Error("a file that is too long was read")
+	}
+}
+
+// FuzzDomains reads what somebody has written: each host that comes out stands in a line with its domain.
+func FuzzDomains(f *testing.F) {
+	f.Add("a b\n#c\n\td e f")
+	f.Fuzz(func(t *testing.T, text string) {
+		defer fuzzlimit.Hold(t, len(text))()
+		domains, err := parseDomains("x", text)
+		for host, domain := range domains {
+			if host == "" || domain == "" || strings.ContainsAny(domain, " \t\n") || !strings.Contains(text, host) {
+				t.Errorf("%q is in %q", host, domain)
+			}
+		}
+		if err != nil && domains != nil {
+			t.Error(err)
+		}
+	})
+}
