@@ -190,6 +190,10 @@ func TestSlurm(t *testing.T) {
 	if !ok || err != nil || run.Rank != 2 || run.Size != 3 || run.Meet != "volley0:7001" {
 		t.Errorf("%+v, %v, %v", run, ok, err)
 	}
+	step["SLURM_DISTRIBUTION"] = "arbitrary"
+	if run, ok, err := Slurm(func(name string) string { return step[name] }, Ports{7000, 7063}); !ok || err != nil || run.Rank != 2 || run.Meet != "" {
+		t.Errorf("task 0 anywhere: %+v, %v, %v", run, ok, err)
+	}
 	step["SLURM_PROCID"] = "3"
 	if _, ok, err := Slurm(func(name string) string { return step[name] }, Ports{7000, 7063}); ok || err == nil {
 		t.Error("task 3 of 3")
@@ -231,4 +235,46 @@ func TestPorts(t *testing.T) {
 			t.Errorf("%q: no error", bad)
 		}
 	}
+}
+
+// TestProbe measures how ranks reach each other; one has another secret than its peer.
+func TestProbe(t *testing.T) {
+	secret := NewSecret()
+	var places []*Place
+	var table []string
+	for r := range 3 {
+		run := Run{Rank: r, Size: 3, Bind: "127.0.0.1", Secret: secret}
+		if r == 2 {
+			run.Secret = NewSecret()
+		}
+		p, err := Listen(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		places, table = append(places, p), append(table, p.Address())
+	}
+	for _, p := range places {
+		e, err := p.Join(t.Context(), table, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+	}
+	var running sync.WaitGroup
+	for r, p := range places {
+		running.Go(func() {
+			for to, x := range p.Probe(t.Context()) {
+				switch good := x.Error == "" && x.Handshake > 0 && x.Delay > 0 && x.Rate > 0; {
+				case r == to && x != (Reach{}):
+					t.Errorf("rank %d reaches itself: %+v", r, x)
+				case r != to && good != (r < 2 && to < 2):
+					t.Errorf("from %d to %d: %+v", r, to, x)
+				case r < 2 && to == 2 && !strings.Contains(x.Error, "does not have the secret"):
+					t.Errorf("from %d to %d: %+v", r, to, x)
+				}
+			}
+		})
+	}
+	running.Wait()
 }

@@ -9,7 +9,8 @@ import (
 
 // Slurm returns the place of a task in a Slurm step, from the variables that srun sets, or false where there
 // is none or the step has one task. The tasks meet at the first host of the step, on one of the ports
-// that follows from job and step: steps of one host seldom have the same.
+// that follows from job and step: steps of one host seldom have the same. Where the user has placed the tasks
+// (srun -m arbitrary), Meet is empty.
 func Slurm(getenv func(string) string, ports Ports) (run Run, ok bool, err error) {
 	run.Size, err = strconv.Atoi(getenv("SLURM_STEP_NUM_TASKS"))
 	if err != nil || run.Size < 2 {
@@ -18,13 +19,16 @@ func Slurm(getenv func(string) string, ports Ports) (run Run, ok bool, err error
 	if run.Rank, err = strconv.Atoi(getenv("SLURM_PROCID")); err != nil || run.Rank < 0 || run.Rank >= run.Size {
 		return run, false, errorf("SLURM_PROCID=%q: want a task of the %d of the step", getenv("SLURM_PROCID"), run.Size)
 	}
+	run.Ports = ports
+	if getenv("SLURM_DISTRIBUTION") == "arbitrary" {
+		return run, true, nil // task 0 is at any of the hosts
+	}
 	host, err := firstHost(getenv("SLURM_STEP_NODELIST"))
 	if err != nil {
 		return run, false, &Error{fmt.Errorf("SLURM_STEP_NODELIST: %w", err)}
 	}
 	job, _ := strconv.Atoi(getenv("SLURM_JOB_ID")) // 0 does as well
 	step, _ := strconv.Atoi(getenv("SLURM_STEP_ID"))
-	run.Ports = ports
 	n := ports.Last - ports.First + 1
 	run.Meet = net.JoinHostPort(host, strconv.Itoa(ports.First+(max(0, job)%n+max(0, step)%n)%n))
 	return run, true, nil

@@ -110,9 +110,9 @@ func (x *target) notSet() []string {
 	var list []string
 	for _, what := range slices.Sorted(maps.Keys(x.unset)) {
 		paths := x.unset[what]
-		text := fmt.Sprintf("%s: %s not restored, as this user may not", x.node.path(paths[0]), what)
+		text := fmt.Sprintf("%s: %s", x.node.path(paths[0]), what)
 		if len(paths) > 1 {
-			text = fmt.Sprintf("%s and %d more: %s not restored, as this user may not", x.node.path(paths[0]), len(paths)-1, what)
+			text = fmt.Sprintf("%s and %d more: %s", x.node.path(paths[0]), len(paths)-1, what)
 		}
 		list = append(list, text)
 	}
@@ -211,7 +211,7 @@ func (x *target) setAside(e *Entry) error {
 	}
 	x.replaced = append(x.replaced, Name(n.path(Name(to))))
 	// The name is never without a file, where the file system has links.
-	if e.Type == typeFile && there.Mode().IsRegular() && n.dir.Link(name, to) == nil {
+	if e.Type != typeDir && there.Mode().IsRegular() && n.dir.Link(name, to) == nil {
 		return n.dir.SyncDir(path.Dir(to))
 	}
 	if err := n.dir.Rename(name, to); err != nil {
@@ -230,6 +230,6 @@ func (x *target) rotten(e *Entry) bool {
 	if e.Type == typeLink {
 		file = e.Target
 	}
-	was, ok := x.own[file]
-	return ok && was.Inode != 0 && was == l.touches[l.find(e.Path)]
+	was := x.own[file]
+	return was.Inode != 0 && was == l.touches[l.find(e.Path)]
 }

@@ -218,8 +218,8 @@ var interruptions = []interruption{
 	{"power cut, some lost", writes, func(w *world, p *Process, n int, rng *rand.Rand) {
 		at(p, n, func() { w.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
 	}, true},
-	{"EIO", nil, func(_ *world, p *Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.EIO) }, false},
-	{"ENOSPC", writes, func(_ *world, p *Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.ENOSPC) }, false},
+	{"EIO", fails, func(_ *world, p *Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.EIO) }, false},
+	{"ENOSPC", func(c Call) bool { return writes(c) && fails(c) }, func(_ *world, p *Process, n int, _ *rand.Rand) { p.FailAt(n, syscall.ENOSPC) }, false},
 	{"full disk", writes, func(w *world, p *Process, n int, rng *rand.Rand) {
 		dir := w.dirs[rng.IntN(len(w.dirs))]
 		p.Before = func(c Call) error {
@@ -233,6 +233,10 @@ var interruptions = []interruption{
 
 // writes reports whether an interruption at a call leaves something else than one before.
 func writes(c Call) bool { return c.Writes }
+
+// fails reports whether an error of a call keeps a verb from its end. What cannot be set is only noted, which
+// TestUnset checks.
+func fails(c Call) bool { return c.Op != "chown" && c.Op != "setxattr" }
 
 // grows reports whether a call takes space.
 func grows(c Call) bool {

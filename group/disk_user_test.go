@@ -206,13 +206,23 @@ func (m *Machine) Chmod(name string, mode fs.FileMode) {
 	m.user("chmod", name, true, existing(func(x *inode) { m.chmod(x, mode) }))
 }
 
+// Own gives a file, directory or symbolic link to a user and a group, and one attribute.
+func (m *Machine) Own(name string, uid, gid int, attribute, value string) {
+	m.user("chown", name, false, existing(func(x *inode) {
+		x.now.uid, x.now.gid = uid, gid
+		if attribute != "" {
+			x.now.attributes = map[string]string{attribute: value}
+		}
+	}))
+}
+
 // SetTime sets the time of the last change, of a symbolic link that of the link itself.
 func (m *Machine) SetTime(name string, at time.Time) {
 	m.user("settime", name, false, existing(func(x *inode) { m.setTime(x, at) }))
 }
 
 // CopyTree copies a file, or a directory with everything in it, as cp -a does: the copy has
-// the modes, times and hard links, and inodes and ctimes of its own.
+// the modes, owners, attributes, times and hard links, and inodes and ctimes of its own.
 func (m *Machine) CopyTree(from, to string) {
 	copies := map[int]*inode{}
 	var add func(x *inode, d *inode, last string)
@@ -228,6 +238,7 @@ func (m *Machine) CopyTree(from, to string) {
 		copies[x.number] = y
 		x.frozen = len(x.now.data)
 		y.now.data, y.frozen, y.target = slices.Clip(x.now.data), len(x.now.data), x.target
+		y.now.uid, y.now.gid, y.now.attributes = x.now.uid, x.now.gid, x.now.attributes
 		m.put(d, last, y)
 		for _, name := range sortedNames(x.names) {
 			add(m.nodes[x.names[name]], y, name)
@@ -304,6 +315,7 @@ func (m *Machine) Tree(name string, skip ...string) string {
 		return err.Error() + "\n"
 	}
 	var text strings.Builder
+	first := map[*inode]string{}
 	var list func(x *inode, at string)
 	list = func(x *inode, at string) {
 		fmt.Fprintf(&text, "%s %v", at, x.now.mode)
@@ -316,6 +328,16 @@ func (m *Machine) Tree(name string, skip ...string) string {
 		case x.now.mode&fs.ModeSymlink != 0:
 			fmt.Fprintf(&text, " -> %s", x.target)
 		}
+		if x.now.uid|x.now.gid != 0 {
+			fmt.Fprintf(&text, " of %d:%d", x.now.uid, x.now.gid)
+		}
+		if len(x.now.attributes) > 0 {
+			fmt.Fprintf(&text, " %q", x.now.attributes)
+		}
+		if first[x] != "" {
+			fmt.Fprintf(&text, " = %s", first[x])
+		}
+		first[x] = at
 		text.WriteByte('\n')
 		for _, name := range sortedNames(x.names) {
 			if !slices.Contains(skip, name) {

@@ -62,7 +62,7 @@ type Record struct {
 // A Member is the record of a node: what its data is, and the digests of its data and parity.
 type Member struct {
 	Bytes   int64   `json:"bytes"` // of its data, with what is between files
-	Entries []Entry `json:"entries"`
+	Entries entries `json:"entries"`
 
 	// Digests of its segments, in the order of their places, one after the other. A segment
 	// is the part of a file in a block.
@@ -302,9 +302,7 @@ func (m *Manifest) validateMember(x *Member) error {
 	seen := map[Name]string{}
 	var end int64
 	for i := range x.Entries {
-		if err := x.Entries[i].validate(seen); err != nil {
-			return fmt.Errorf("entries: %q: %w", string(x.Entries[i].Path), err)
-		}
+		seen[x.Entries[i].Path] = x.Entries[i].Type
 	}
 	list := extentsOf(x.Entries)
 	for _, e := range list {
@@ -346,6 +344,28 @@ func (m *Manifest) validateDigests(name string, digests []byte, chunks int) erro
 	// Rows are compared first, as the product may overflow.
 	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(digests)) || int64(len(digests)) != int64(chunks)*rows*int64(digestBytes[m.Digest]) {
 		return fmt.Errorf("%s: %d bytes of digests of %d chunks of %d blocks", name, len(digests), chunks, rows)
+	}
+	return nil
+}
+
+// entries are those of a record.
+type entries []Entry
+
+// UnmarshalJSON checks each entry as it comes: of a text of many empty ones it makes no long list.
+func (list *entries) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if begin, err := d.Token(); err != nil || begin != nil && begin != json.Delim('[') {
+		return fmt.Errorf("entries: %.20q: want a list", text)
+	}
+	for seen := map[Name]string{}; d.More(); {
+		var e Entry
+		if err := d.Decode(&e); err != nil {
+			return fmt.Errorf("entries: %w", err)
+		}
+		if err := e.validate(seen); err != nil {
+			return fmt.Errorf("entries: %q: %w", string(e.Path), err)
+		}
+		*list = append(*list, e)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"volley/internal/disk"
+	"volley/internal/fuzzlimit"
 )
 
 // TestManifestRefused changes a manifest in one way at a time: what contradicts the rest is
@@ -51,6 +52,14 @@ func TestManifestRefused(t *testing.T) {
 		{"the largest block", func(m *Manifest) { m.BlockBytes, m.ChunkBytes = longBlock, fewBlocks/2*longBlock }, ""},
 		{"a larger one", func(m *Manifest) { m.BlockBytes, m.ChunkBytes = longBlock+align, fewBlocks*longBlock }, "block_bytes:"},
 		{"blocks of any chunk", func(m *Manifest) { m.BlockBytes = 4 * usualBlock }, ""},
+		{"blocks that are few", func(m *Manifest) {
+			m.BlockBytes = 4*usualBlock + align
+			m.ChunkBytes = (fewBlocks/2 - 2) * m.BlockBytes
+		}, "too long for chunks of 7864560 bytes"},
+		{"as many as there have to be", func(m *Manifest) {
+			m.BlockBytes = 4*usualBlock + align
+			m.ChunkBytes = (fewBlocks/2 - 1) * m.BlockBytes
+		}, ""},
 		{"longer ones", func(m *Manifest) { m.BlockBytes = 4*usualBlock + align }, "block_bytes: 262152: too long for chunks of 8 bytes"},
 		{"digest", func(m *Manifest) { m.Digest = "md5" }, `digest: "md5": version 4 has no such digest`},
 		{"version 2", func(m *Manifest) { m.Version, m.Copies = 2, 2 }, ""},
@@ -153,8 +162,18 @@ func TestMemberRefused(t *testing.T) {
 			t.Errorf("%s: %v: want %q", c.what, err, c.want)
 		}
 	}
-	if _, err := m.parseMember([]byte("[]")); err == nil {
-		t.Error("a list was taken for a record")
+	for _, text := range []string{"[]", `{"entries":{}}`, `{"entries":"."}`, `{"entries":7}`, `{"entries":[7]}`} {
+		if _, err := m.parseMember([]byte(text)); err == nil {
+			t.Errorf("%s was taken for a record", text)
+		}
+	}
+	for _, one := range []string{"{},", "null,", `{"path":"a"},`, `{"path":"a","type":"dir"},`} {
+		text := []byte(`{"entries":[` + strings.Repeat(one, 4<<20/len(one)) + `{}]}`)
+		end := fuzzlimit.Hold(t, len(text)/mostPacked) // as little as a record with that text may have
+		if _, err := m.parseMember(text); err == nil {
+			t.Errorf("a list of %s was taken", one)
+		}
+		end()
 	}
 }
 

@@ -34,12 +34,12 @@ type earlierData struct {
 	entries map[Name]*Entry
 }
 
-func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force bool) (*pass, error) {
-	c, err := m.code()
-	if err != nil {
-		return nil, err
+// newPass begins a pass, which is to be closed after an error too.
+func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force bool) (p *pass, err error) {
+	p = &pass{s: s, m: m, works: works, follows: m.keeps(s.manifest)}
+	if p.code, err = m.code(); err != nil {
+		return p, err
 	}
-	p := &pass{s: s, m: m, code: c, works: works, follows: m.keeps(s.manifest)}
 	for _, n := range works {
 		n.sums, n.force = newSums(m, n.data.extents), force
 		n.member.Parity = make([]byte, m.rows()*m.ParityChunks*digestBytes[m.Digest])
@@ -47,8 +47,7 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 			err = n.parity.Truncate(m.parityBytes())
 		}
 		if err != nil {
-			p.close()
-			return nil, err
+			return p, err
 		}
 		if s.members[n.index] == nil {
 			continue
@@ -61,14 +60,10 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 		}
 	}
 	if err := s.each(ctx, func(ctx context.Context, i int, _ *node) error { return p.works[i].compareMoved(ctx, p.follows) }); err != nil {
-		p.close()
-		return nil, err
+		return p, err
 	}
-	if p.check, err = s.newCheck(ctx, c, m.ChunkBytes); err != nil {
-		p.close()
-		return nil, err
-	}
-	return p, nil
+	p.check, err = s.newCheck(ctx, p.code, m.ChunkBytes)
+	return p, err
 }
 
 // earlier returns what a node had in the generation in force.

@@ -330,10 +330,10 @@ func changedBytes(now, was []Entry) int64 {
 // returns its root.
 func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
 	p, err := s.newPass(ctx, m, works, o.Force)
+	defer p.close()
 	if err != nil {
 		return "", err
 	}
-	defer p.close()
 	if err := p.run(ctx); err != nil {
 		return "", err
 	}

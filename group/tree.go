@@ -551,6 +551,12 @@ func keptAttribute(name string) bool {
 // capability is the attribute that lets a program do what else root alone may.
 const capability = "security.capability"
 
+// cause returns the number in an error of the system; 0: there is none.
+func cause(err error) (number syscall.Errno) {
+	errors.As(err, &number)
+	return number
+}
+
 // setMeta gives what e is its owner, mode, attributes and time, and returns what of these the
 // process may not set. Without its owner a file does not get what would let everybody act as
 // the owner.
@@ -563,7 +569,7 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 		}
 		if uid, gid, ok := disk.Owner(info); !ok || uid != e.Owner.UID || gid != e.Owner.GID {
 			if err := dir.Chown(name, e.Owner.UID, e.Owner.GID); err != nil {
-				owned, unset = false, append(unset, "owner")
+				owned, unset = false, append(unset, fmt.Sprint("owner not restored: ", cause(err)))
 			}
 		}
 	}
@@ -586,13 +592,17 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 		if is, ok := there[string(attribute)]; ok && is == value {
 			continue
 		}
-		if attribute == capability && !owned || dir.SetAttribute(name, string(attribute), value) != nil {
-			unset = append(unset, "attribute "+string(attribute))
+		err := syscall.EPERM
+		if attribute != capability || owned {
+			err = cause(dir.SetAttribute(name, string(attribute), value))
+		}
+		if err != 0 {
+			unset = append(unset, fmt.Sprintf("attribute %s not restored: %v", attribute, err))
 		}
 	}
 	if special := mode & 0o6000; special != 0 && !owned {
 		mode &^= special
-		unset = append(unset, "setuid and setgid")
+		unset = append(unset, "setuid and setgid not restored, as the owner is not")
 	}
 	if err := dir.Chmod(name, fileMode(mode)); err != nil {
 		return unset, err

@@ -49,7 +49,11 @@ type VerifyReport struct {
 // of about 2^-32; where there is some, digests say where. Glance compares names, lengths, times and
 // modes only. The report says what is found; that is no error.
 func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyOptions) (*VerifyReport, error) {
-	return run(ctx, t, dirs, o.Options, verb{name: "verify", args: fmt.Sprintf("quick %v, glance %v", o.Quick, o.Glance)}, func(ctx context.Context, s *session) (*VerifyReport, error) {
+	name := "verify"
+	if o.Glance {
+		name = "status" // as the command line calls it, where it names who uses a node
+	}
+	return run(ctx, t, dirs, o.Options, verb{name: name, args: fmt.Sprintf("quick %v", o.Quick)}, func(ctx context.Context, s *session) (*VerifyReport, error) {
 		return verifyGroup(ctx, s, o)
 	})
 }

@@ -47,6 +47,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runSession is run in a session that knows its place.
 func runSession(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
+	logTo(stderr, false) // until the flags are known
 	cmd := newCommand(stderr)
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
@@ -81,7 +82,7 @@ func (s *session) end(err error, say func(string)) int {
 	}
 	if aborted := new(transport.AbortError); errors.As(err, &aborted) && aborted.Rank != s.party.Rank() || errors.Is(err, ssh.ErrGone) {
 		mine.Heard = true
-	} else if err != nil && mine.Code != exitWrong { // which all find
+	} else if err != nil && mine.Code != exitWrong && !errors.As(err, new(*pairsError)) { // which all find
 		s.party.Abort(err)
 	}
 	return s.party.part(mine, say)
@@ -133,11 +134,11 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
 	cobra.EnableCommandSorting = false // the usual ones first
-	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus()} {
+	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newTune()} {
 		launchable(verb)
 		cmd.AddCommand(verb)
 	}
-	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newTune(), newAlgorithms(), newFields())
+	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields())
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"volley"
 	"volley/collective"
+	"volley/engine"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/transport/local"
@@ -70,6 +72,11 @@ type party struct {
 	name  string   // of its comm
 	hosts []string // of the processes, each once, sorted
 
+	// Where pairs of processes can be measured, and what each says be told to all:
+	here   *engine.Place
+	host   string // what the user calls that of this process
+	gather func(ctx context.Context, record []byte, limit time.Duration) ([]json.RawMessage, error)
+
 	// part, unless nil, tells the processes how each of them ended, so that one of them says
 	// it for all. It returns what this one is to say, and the exit code. If some do not
 	// come, it ends the whole job and does not return.
@@ -102,6 +109,9 @@ func (o *joining) join(ctx context.Context) (err error) {
 	if s.party == nil {
 		err = o.enter(ctx, s)
 		s.alone = s.party == nil
+		if err == nil && o.probes && s.party.here != nil {
+			o.pairs, err = s.party.probe(ctx, o.timeout)
+		}
 		if err == nil && ok {
 			err = volley.Greet(ctx, s.party.Transport, s.verb, o.timeout)
 		}
@@ -154,6 +164,8 @@ type joining struct {
 	comm    string
 	ranks   rankFlags
 	dir     string // of the one node that this process has; empty: none, or several
+	probes  bool   // measures all pairs first
+	pairs   []pair // that were measured
 	party   *party // of comm, once join has returned
 	memory  string
 	timeout time.Duration
@@ -163,13 +175,12 @@ type joining struct {
 func (o *joining) add(f *pflag.FlagSet, whose string) {
 	o.addComm(f)
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+whose)
-	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
 }
 
 // addComm adds the flags that bring processes together.
 func (o *joining) addComm(f *pflag.FlagSet) {
-	o.timeout = volley.DefaultTimeout
 	f.StringVar(&o.comm, "comm", autoComm, commUsage())
+	f.DurationVar(&o.timeout, "timeout", volley.DefaultTimeout, "give up when no message comes for this long; 0: never")
 	o.ranks.add(f)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -150,7 +151,15 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, errors.Join(err, place.Close())
 	}
-	return &party{Transport: e, part: func(mine ending, say func(string)) int {
+	gather := func(ctx context.Context, record []byte, limit time.Duration) (list []json.RawMessage, err error) {
+		all, err := place.Gather(ctx, "pairs", record, limit)
+		for _, text := range all {
+			list = append(list, text)
+		}
+		return list, err
+	}
+	host, _ := os.Hostname()
+	return &party{Transport: e, here: place, host: host, gather: gather, part: func(mine ending, say func(string)) int {
 		defer place.Close()
 		defer e.Close()
 		return partGRPC(place, e.Rank(), mine, say)

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func launchable(cmd *cobra.Command) {
 	end()
 	here := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		at, err := addresses(args)
+		at, err := addresses(args, cmd.Name() == tuneVerb)
 		switch output := cmd.Flags().Lookup("output"); {
 		case err != nil:
 			return err
@@ -84,12 +85,12 @@ func words(command string) (list []string) {
 	return list
 }
 
-// addresses returns what arguments name on hosts, or nil where they are all here.
-func addresses(args []string) (list []ssh.Address, err error) {
+// addresses returns what arguments name on hosts, or nil where they are all here. Bare hosts have no path.
+func addresses(args []string, bare bool) (list []ssh.Address, err error) {
 	remote := false
 	for _, arg := range args {
 		a, err := ssh.Parse(arg)
-		if err != nil {
+		if err != nil && !(bare && errors.Is(err, ssh.ErrNoPath)) {
 			return nil, usage(err)
 		}
 		if a.Host != "" && !strings.HasPrefix(arg, "ssh://") {
@@ -128,6 +129,7 @@ type far struct {
 	start
 	hello
 	address string
+	record  json.RawMessage // for all
 	ending  *ending
 }
 
@@ -151,6 +153,7 @@ type hello struct {
 type said struct {
 	Hello  *hello
 	Listen string
+	Record json.RawMessage `json:",omitempty"` // for all ranks, which get the list of all records once all have come
 	Out    []byte
 	End    *ending
 	Done   int // more bytes of the result, of Total at all ranks
@@ -159,10 +162,13 @@ type said struct {
 
 // deal deals the arguments out to ranks: a node of a group each, and packets by their hosts.
 func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
-	output := cmd.Flags().Lookup("output")
+	output, bare := cmd.Flags().Lookup("output"), cmd.Name() == tuneVerb
 	l.group = output == nil
 	var to ssh.Address
-	if !l.group {
+	switch {
+	case bare && output.Changed:
+		to.Path = output.Value.String()
+	case !bare && !l.group:
 		var err error
 		if to, err = ssh.Parse(output.Value.String()); output.Changed && (err != nil || to.Host != hostWord) {
 			return usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, hostWord)
@@ -184,12 +190,15 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 			continue
 		}
 		x := &far{Address: a, start: start{Args: slices.Clone(args), Watch: l.bar != nil}}
-		if l.group {
+		if !l.group && output.Changed {
+			x.Args = append(x.Args, "--output="+to.Path)
+		}
+		switch {
+		case l.group:
 			x.Args, x.Dir, x.start.Name = append(x.Args, "--", a.Path), a.Path, a.Name
-		} else {
-			if output.Changed {
-				x.Args = append(x.Args, "--output="+to.Path)
-			}
+		case bare:
+			x.start.Name = a.At()
+		default:
 			x.Args = append(x.Args, "--")
 			for _, b := range at {
 				if b.Host == hostWord || same(&far{Address: b}) {
@@ -398,6 +407,11 @@ func (l *launch) next(x *far) (m said, err error) {
 		case m.Total > 0:
 			l.bar.add(m.Done, m.Total)
 			continue
+		case m.Record != nil:
+			if err := l.gather(x, m.Record); err != nil {
+				return m, err
+			}
+			continue
 		case m.Out == nil:
 			return m, nil
 		}
@@ -409,6 +423,28 @@ func (l *launch) next(x *far) (m said, err error) {
 			return m, err
 		}
 	}
+}
+
+// gather notes the record of a rank. All ranks get those of all when the last one has come.
+func (l *launch) gather(x *far, record json.RawMessage) error {
+	l.mu.Lock()
+	x.record = record
+	var all []json.RawMessage
+	for _, y := range l.ranks {
+		if y.record != nil {
+			all = append(all, y.record)
+		}
+	}
+	l.mu.Unlock()
+	if len(all) < len(l.ranks) {
+		return nil
+	}
+	for _, y := range l.ranks {
+		if err := y.Child.Send(all); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // each calls f for all ranks at once. The first error is the cause for all to stop.

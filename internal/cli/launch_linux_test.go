@@ -17,6 +17,7 @@ import (
 
 	"volley/engine/ssh"
 	"volley/internal/disk"
+	"volley/tune"
 )
 
 // fakeSSH is ssh for tests: every host is this machine, but for dead, which does not answer, and
@@ -171,6 +172,42 @@ func TestLaunchMissing(t *testing.T) {
 	}
 	if after := dataOfAll(t, dirs); !slices.Equal(after, before) {
 		t.Errorf("%s, and was %s", after, before)
+	}
+	f.ended(t)
+}
+
+// TestLaunchTune checks the network between hosts.
+func TestLaunchTune(t *testing.T) {
+	f := newFleet(t)
+	t.Setenv(tune.Variable, filepath.Join(t.TempDir(), "tune.json"))
+	args := slices.Concat([]string{"check-network"}, f.flags, []string{"--time", "10ms", "--field", "2^8", "host0:", "host1:/data", "ssh://me@host2"})
+	r := volleyRun(args...)
+	if r.code != exitOK || strings.Count(r.stdout, " good") != 6 || strings.Count(r.stdout, "\nhost1 ") != 2 || !strings.Contains(r.stdout, "grpc, 3 ranks") {
+		t.Fatalf("%+v", r)
+	}
+	var got tuned
+	r = volleyRun(append(args, "--json")...)
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Pairs) != 6 || got.Pairs[0].From != "host0" || got.Pairs[0].To != "host1" || got.Result == nil || got.Ranks != 3 {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if r := volleyRun(f.of("protect", "--tolerate", "1", writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0])...); r.code != exitOK || !strings.Contains(r.stdout, "the network that volley tune measured") {
+		t.Errorf("%+v", r)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{append(args, "dead:"), exitFailed, "no connection to dead"},
+		{append(args, "-k", "5"), exitUsage, "-k 5"},
+		{append(args, "--comm", "local"), exitUsage, "--comm"},
+		{args[:len(args)-2], exitUsage, "2 or more"},
+		{[]string{"tune", "a"}, exitUsage, `"a" is no host: write HOST:`},
+		{[]string{"tune", "{host}:"}, exitUsage, "name the hosts"},
+	} {
+		if r := volleyRun(c.args...); r.code != c.code || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("%s: %+v", c.args, r)
+		}
 	}
 	f.ended(t)
 }

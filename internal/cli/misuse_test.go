@@ -508,6 +508,38 @@ func TestMisuse(t *testing.T) {
 			}
 			m.shell("chmod 700 n1")
 		}},
+		{"something else in the place of a node", func(t *testing.T) {
+			m := misuse(t, 4, 10_000)
+			m.asNobody()
+			m.protect()
+			want := m.data()
+			m.shell("mv n1 away")
+			for _, x := range []struct {
+				do, verify, recover string
+				codes               [2]int // of verify and recover
+			}{
+				{"ln -s away n1", "node 1  whole", "recovered 0 files", [2]int{exitOK, exitOK}},
+				{"ln -s node.2 n1", "are the same directory", "are the same directory", [2]int{exitUsage, exitUsage}},
+				{"ln -s node.2/sub n1", "lies in", "lies in", [2]int{exitUsage, exitUsage}},
+				{"ln -s node.1 n1", "node 1  failing", "node.1 cannot be read", [2]int{exitWrong, exitWrong}},
+				{"ln -s nowhere n1", "node 1  lost", "node.1 cannot be read", [2]int{exitWrong, exitWrong}},
+				{"echo > n1", "node.1 is not a directory", "node.1 is not a directory", [2]int{exitUsage, exitUsage}},
+				{"mkfifo n1", "node.1 is not a directory", "node.1 is not a directory", [2]int{exitUsage, exitUsage}},
+			} {
+				m.shell(x.do)
+				before, _ := os.Lstat(m.dirs[1])
+				m.volley(x.codes[0], []string{"verify"}, x.verify)
+				m.volley(x.codes[1], []string{"recover"}, x.recover)
+				if after, err := os.Lstat(m.dirs[1]); err != nil || !os.SameFile(before, after) {
+					t.Errorf("%s: it is another one: %v", x.do, err)
+				}
+				m.same(want, 0, 2, 3)
+				m.shell("rm n1")
+			}
+			m.shell("mv away n1")
+			m.same(want, 1)
+			m.volley(exitOK, []string{"verify"})
+		}},
 		{"a .volley that cannot be read", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			m.asNobody()

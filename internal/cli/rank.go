@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -117,10 +118,18 @@ func (p *place) join(_ context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &party{Transport: t, part: func(mine ending, _ func(string)) int {
+	return &party{Transport: t, here: p.Place, host: p.Name, gather: p.gather, part: func(mine ending, _ func(string)) int {
 		p.report(mine)
 		return mine.Code
 	}}, nil
+}
+
+// gather is that of a party, by the launch.
+func (p *place) gather(_ context.Context, record []byte, _ time.Duration) (all []json.RawMessage, err error) {
+	if err = p.parent.Send(said{Record: record}); err == nil {
+		err = p.parent.Receive(&all)
+	}
+	return all, err
 }
 
 // report tells the launch how this rank has ended.

@@ -38,24 +38,35 @@ const tunedFields = "2^8,2^16,257,babybear,koalabear,goldilocks,bls12-381,bn254"
 // mostTuneMemory is as much as all processors may take to measure.
 const mostTuneMemory = 4 << 30
 
-const tuneHelp = `Measure the network and the arithmetic by which later runs choose a schedule.
+const tuneVerb = "tune"
 
-A round in which each node sends n messages, b bytes together, takes
-L + o·n + G(n)·b. tune measures L, o and G, and γ, the time of a multiply-add
-on a byte. With --comm mpi it measures the network of an MPI job. The result is
-stored where later runs look for it, beside those of other transports and
-hosts. Let the machine be idle. More: volley help measuring`
+const tuneHelp = `Check and measure the network, and the arithmetic, for later runs.
+
+Between hosts, tune first connects every pair, both ways, and prints address,
+handshake, delay and rate. If a pair cannot connect, it says what to open, and
+measures nothing else. HOST: stands for a host that ssh reaches; a Slurm step
+and the flags of ranks need none. Then tune measures a round of messages among
+all processors. A round in which each sends n messages, b bytes together, takes
+L + o·n + G(n)·b. It also measures γ, the time of a multiply-add on a byte.
+Later runs on these hosts take the result, which each host stores. Let the
+machines be idle. More: volley help measuring`
 
 func newTune() *cobra.Command {
 	o := &tuneOptions{}
 	cmd := &cobra.Command{
-		Use:   "tune [flags]",
-		Short: "Measure the network, and γ of fields, for later runs",
-		Long:  tuneHelp,
-		Example: `  volley tune --dry-run --time 500ms
+		Use:     tuneVerb + " [flags] [HOST:...]",
+		Aliases: []string{"check-network"},
+		Short:   "Check and measure the network, and γ of fields, for later runs",
+		Long:    tuneHelp,
+		Example: `  volley tune a: b: c:
+  volley tune --dry-run --time 500ms
   volley tune --dry-run --time 200ms --field 2^8,goldilocks -k 4 --json`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runTune(cmd, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("%q is no host: write HOST:, as in volley tune a: b: c:", args[0])
+			}
+			return runTune(cmd, o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.fields, "field", tunedFields, "`FIELDS` whose arithmetic is measured, with commas (default: eight usual ones)")
@@ -65,7 +76,9 @@ func newTune() *cobra.Command {
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the result (default: where later runs look)")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON, as the file holds it")
 	f.BoolVar(&o.dryRun, "dry-run", false, "measure and print, and write nothing")
+	end := flagGroup(cmd, "Run")
 	o.addComm(f)
+	end()
 	return cmd
 }
 
@@ -74,7 +87,14 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := o.join(cmd.Context()); err != nil {
+	o.probes = true
+	err = o.join(cmd.Context())
+	if o.pairs != nil && o.party.Rank() == 0 && !(o.json && err == nil) {
+		if err := o.printPairs(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if o.party.job() {
@@ -104,24 +124,24 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	if err := cmd.Context().Err(); err != nil {
 		return context.Cause(cmd.Context())
 	}
-	if o.party.Rank() > 0 {
-		return nil
-	}
-	if !r.Fits() {
+	lead := o.party.Rank() == 0
+	if !r.Fits() && lead {
 		slog.Warn("the model is far off what was measured, twice, and so are the times of plans by it: measure again while nothing else runs",
 			"residual", fmt.Sprintf("%.0f %%", 100*r.Residual()))
 	}
 	var failed error
-	if path != "" {
+	if path != "" && (lead || o.pairs != nil) {
 		if err := r.Save(path); err != nil {
 			failed, remark = fmt.Errorf("cannot store the result: %w: another place is -o FILE", err), "nothing stored"
 		} else {
 			slog.Info("stored", "file", path)
 		}
 	}
-	if o.json {
-		err = writeJSON(cmd.OutOrStdout(), r)
-	} else {
+	switch {
+	case !lead:
+	case o.json:
+		err = writeJSON(cmd.OutOrStdout(), tuned{o.pairs, r})
+	default:
 		err = printTune(cmd.OutOrStdout(), r, remark)
 	}
 	return cmp.Or(err, failed)
@@ -162,6 +182,9 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 		return "", "", usage(err)
 	}
 	remark = "stored in " + printable.Text(path)
+	if o.pairs != nil {
+		remark += " at each host"
+	}
 	if err != nil {
 		remark += fmt.Sprintf(", in place of a file of a version before %d", tune.Version)
 	}

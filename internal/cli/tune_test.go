@@ -24,10 +24,10 @@ const asCommand = "VOLLEY_TEST_COMMAND"
 
 // TestMain keeps what was measured on this machine out of the tests, and their files in memory.
 func TestMain(m *testing.M) {
-	os.Setenv(tune.Variable, "off")
 	if os.Getenv(asCommand) != "" {
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
+	os.Setenv(tune.Variable, "off") // also of the commands
 	disktest.InMemory()
 	os.Exit(m.Run())
 }

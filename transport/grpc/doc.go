@@ -6,8 +6,10 @@
 //
 // A message travels as a head, which has its first bytes, and a rest. The rest of a long message
 // waits for a clear-to-send, so that senders do not take a receiver's link from each other, and is
-// copied once, to where it is to lie. Heads that come before their receive is posted wait in memory, at most
-// earlyBytes of one peer. Longer messages than were announced, and what was not cleared, end the run.
+// copied once, to where it is to lie. The receiver sends the clear-to-send unasked, once it has posted the
+// receive and the messages of earlier rounds have nearly come. Heads that come before their receive is
+// posted wait in memory, at most earlyBytes of one peer. Longer messages than were announced, and what was
+// not cleared, end the run.
 //
 // Who may connect is the caller's to say, by a tls.Config. Peers send no paths and no commands.
 package grpc

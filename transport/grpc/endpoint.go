@@ -85,11 +85,12 @@ func hostOf(address string) string {
 // A transfer is one under way.
 type transfer struct {
 	*transport.Transfer
-	queue *queue
-	size  int
-	moved int          // bytes that were put into frames, or received
-	left  atomic.Int64 // of a send: bytes that are not written, and one for the head
-	heard time.Time    // of a receive that was cleared: when something came
+	queue  *queue
+	size   int
+	moved  int          // bytes that were put into frames, or received
+	left   atomic.Int64 // of a send: bytes that are not written, and one for the head
+	number uint32       // how many of its tag were before it
+	heard  time.Time    // of a receive: when its sender was told clear-to-send, or something came since
 }
 
 // pieces returns the next n bytes of the transfer, where they lie.

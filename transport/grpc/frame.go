@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc/mem"
@@ -16,9 +17,8 @@ type kind byte
 
 const (
 	headFrame   kind = iota + 1 // a message of n bytes, round a and port b; data is its beginning
-	restFrame                   // data is what follows of the message that was cleared
-	clearFrame                  // the rest of a message of round a and port b may be sent, of those held the one at n
-	dropFrame                   // the rest of such a message is not wanted
+	restFrame                   // data is what follows of the message that c of round a and port b were before
+	clearFrame                  // the message of round a and port b that has c others before it may be sent if it has n bytes; else its rest is not wanted
 	creditFrame                 // n bytes of heads have been taken
 	askFrame                    // question n: for whom does the receiver wait?
 	answerFrame                 // of question n: for rank a-1 since b ms; a = 0 is nobody
@@ -35,7 +35,7 @@ const (
 	headBytes = 64 << 10
 
 	// earlyBytes bounds the data of heads that a rank holds of one peer, and earlyHeads their
-	// number.
+	// number and that of clear-to-sends.
 	earlyBytes = 1 << 20
 	earlyHeads = 1 << 16
 
@@ -43,14 +43,14 @@ const (
 	textBytes = 1 << 10
 )
 
-// headerBytes is the length of a frame's header: kind, a, b and n, little-endian.
-const headerBytes = 1 + 4 + 4 + 8
+// headerBytes is the length of a frame's header: kind, a, b, c and n, little-endian.
+const headerBytes = 1 + 4 + 4 + 4 + 8
 
 type frame struct {
 	kind
-	a, b uint32
-	n    uint64
-	data [][]byte // sent from where it lies
+	a, b, c uint32
+	n       uint64
+	data    [][]byte // sent from where it lies
 
 	written func()       // unless nil: data may be changed again
 	left    atomic.Int32 // what of the frame is not yet written
@@ -61,6 +61,7 @@ func (f *frame) buffers() mem.BufferSlice {
 	small := append(make([]byte, 0, headerBytes), byte(f.kind))
 	small = binary.LittleEndian.AppendUint32(small, f.a)
 	small = binary.LittleEndian.AppendUint32(small, f.b)
+	small = binary.LittleEndian.AppendUint32(small, f.c)
 	small = binary.LittleEndian.AppendUint64(small, f.n)
 	f.left.Store(1)
 	var all mem.BufferSlice
@@ -86,6 +87,19 @@ func (f *frame) Put(*[]byte) {
 		f.written()
 	}
 }
+
+// pool has buffers of HTTP/2's frames, which are read whole: gRPC's own pool clears them first.
+var pool = &dirtyPool{sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}}
+
+type dirtyPool struct{ buffers sync.Pool }
+
+func (p *dirtyPool) Get(n int) *[]byte {
+	b := p.buffers.Get().(*[]byte)
+	*b = slices.Grow((*b)[:0], n)[:n]
+	return b
+}
+
+func (p *dirtyPool) Put(b *[]byte) { p.buffers.Put(b) }
 
 // A reader takes the frames of a stream: gRPC's buffers are gone when it returns.
 type reader func(f *frame, data *mem.Reader) error
@@ -132,7 +146,8 @@ func readFrame(from *mem.Reader) (*frame, error) {
 		kind: kind(header[0]),
 		a:    binary.LittleEndian.Uint32(header[1:]),
 		b:    binary.LittleEndian.Uint32(header[5:]),
-		n:    binary.LittleEndian.Uint64(header[9:]),
+		c:    binary.LittleEndian.Uint32(header[9:]),
+		n:    binary.LittleEndian.Uint64(header[13:]),
 	}
 	most := 0
 	switch f.kind {
@@ -149,8 +164,9 @@ func readFrame(from *mem.Reader) (*frame, error) {
 	return f, nil
 }
 
-// text reads what is left of a frame that has no message.
-func text(from *mem.Reader) string {
-	data, _ := io.ReadAll(from) // it lies in memory
-	return string(data)
+// rest returns what is left of a frame.
+func rest(from *mem.Reader) []byte {
+	data := make([]byte, from.Remaining())
+	io.ReadFull(from, data) // it lies in memory
+	return data
 }

@@ -24,6 +24,7 @@ func forged(k kind, a, b uint32, n uint64, data string) []byte {
 	f := []byte{byte(k)}
 	f = binary.LittleEndian.AppendUint32(f, a)
 	f = binary.LittleEndian.AppendUint32(f, b)
+	f = binary.LittleEndian.AppendUint32(f, 0)
 	return append(binary.LittleEndian.AppendUint64(f, n), data...)
 }
 
@@ -64,13 +65,13 @@ func TestHello(t *testing.T) {
 	for hello, want := range map[string]string{
 		"":                        "who it is",
 		"nonsense":                "who it is",
-		"2 test 1":                "who it is",
-		"3 test 1 0":              "protocol 3",
-		"2 other 1 0":             "another run",
-		"2 test 0 0":              "not another rank",
-		"2 test 3 0":              "not another rank",
-		"2 test -1 0":             "not another rank",
-		"2 test 1 2":              "looks for rank 2",
+		"3 test 1":                "who it is",
+		"4 test 1 0":              "protocol 4",
+		"3 other 1 0":             "another run",
+		"3 test 0 0":              "not another rank",
+		"3 test 3 0":              "not another rank",
+		"3 test -1 0":             "not another rank",
+		"3 test 1 2":              "looks for rank 2",
 		strings.Repeat("1", 2000): "who it is",
 	} {
 		if err := end(call(t, address, hello)); err == nil || !strings.Contains(err.Error(), want) {
@@ -80,7 +81,7 @@ func TestHello(t *testing.T) {
 	if err := transport.Send(t.Context(), run[0], 2, transport.Tag{}, []byte{1}); err != nil {
 		t.Errorf("the run does not go on: %v", err)
 	}
-	s, got := call(t, address, "2 test 2 0"), make([]byte, 1)
+	s, got := call(t, address, "3 test 2 0"), make([]byte, 1)
 	if err := s.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func TestRankTwice(t *testing.T) {
 	defer run[0].Close()
 	defer run[1].Close()
 	address := run[0].(member).addresses[0]
-	first := call(t, address, "2 test 1 0")
+	first := call(t, address, "3 test 1 0")
 	if err := first.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestRankTwice(t *testing.T) {
 	if err := transport.Receive(ctx, run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {
 		t.Fatal(got, err)
 	}
-	if err := end(call(t, address, "2 test 1 0")); err == nil || !strings.Contains(err.Error(), "connected already") {
+	if err := end(call(t, address, "3 test 1 0")); err == nil || !strings.Contains(err.Error(), "connected already") {
 		t.Errorf("the second: %v", err)
 	}
 }
@@ -157,6 +158,10 @@ func TestForgedFrames(t *testing.T) {
 	for range earlyHeads + 1 {
 		heads = append(heads, forged(headFrame, 5, 0, 0, ""))
 	}
+	var clears [][]byte
+	for i := range earlyHeads + 1 {
+		clears = append(clears, forged(clearFrame, uint32(i), 0, 1<<40, ""))
+	}
 	for name, frames := range map[string][][]byte{
 		"short":                 {{byte(headFrame)}},
 		"empty":                 {{}},
@@ -168,8 +173,7 @@ func TestForgedFrames(t *testing.T) {
 		"many early messages":   heads,
 		"a rest nobody cleared": {forged(restFrame, 1, 0, 0, "1")},
 		"a rest of a small one": {forged(headFrame, 1, 0, 1, "1"), forged(restFrame, 1, 0, 0, "1")},
-		"a clear of nothing":    {forged(clearFrame, 1, 0, 0, "")},
-		"a drop of nothing":     {forged(dropFrame, 1, 0, 9, "")},
+		"clears of nothing":     clears,
 		"too much credit":       {forged(creditFrame, 0, 0, 1<<60, "")},
 		"too long a text":       {forged(abortFrame, 0, 0, 0, long)},
 		"data in a question":    {forged(askFrame, 0, 0, 0, "1")},
@@ -179,7 +183,7 @@ func TestForgedFrames(t *testing.T) {
 			run := newRun(t, 2, nil)
 			defer run[0].Close()
 			defer run[1].Close()
-			s := call(t, run[0].(member).addresses[0], "2 test 1 0")
+			s := call(t, run[0].(member).addresses[0], "3 test 1 0")
 			for _, f := range frames {
 				if s.SendMsg(&f) != nil {
 					break // it has been refused
@@ -199,7 +203,7 @@ func TestOversized(t *testing.T) {
 	run := newRun(t, 2, nil)
 	defer run[0].Close()
 	defer run[1].Close()
-	s := call(t, run[0].(member).addresses[0], "2 test 1 0")
+	s := call(t, run[0].(member).addresses[0], "3 test 1 0")
 	size := uint64(1) << 40
 	f := forged(headFrame, 0, 0, size, "1")
 	if err := s.SendMsg(&f); err != nil {
@@ -240,12 +244,12 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 		held := 0
-		for _, list := range p.early {
-			for _, m := range list {
+		for _, l := range p.lines {
+			for _, m := range l.early {
 				held += len(m.data)
 			}
 		}
-		if held > earlyBytes || p.heads > earlyHeads || p.credit > earlyBytes {
+		if held > earlyBytes || p.heads > earlyHeads || p.clears > earlyHeads || p.credit > earlyBytes {
 			t.Errorf("%d bytes in %d early heads, credit %d", held, p.heads, p.credit)
 		}
 	})
@@ -260,9 +264,9 @@ type silent struct{ stream }
 
 // FuzzGather gives rank 0 what a peer may say when the ranks meet.
 func FuzzGather(f *testing.F) {
-	f.Add([]byte(`{"Protocol":2,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
-	f.Add([]byte(`{"Protocol":2,"Name":"join","Rank":1000000000,"Size":1000000000}`))
-	f.Add([]byte(`{"Protocol":2,"Name":"other","Rank":1,"Size":2}`))
+	f.Add([]byte(`{"Protocol":3,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
+	f.Add([]byte(`{"Protocol":3,"Name":"join","Rank":1000000000,"Size":1000000000}`))
+	f.Add([]byte(`{"Protocol":3,"Name":"other","Rank":1,"Size":2}`))
 	f.Add([]byte(`{"Rank":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		synctest.Test(t, func(t *testing.T) { // in which waits take no time

@@ -142,8 +142,12 @@ func (l *Listener) accept(_ any, s rpc.ServerStream) error {
 		l.refused(s.Context(), err)
 		return status.Error(codes.PermissionDenied, err.Error())
 	}
+	if p == nil {
+		return nil // to the peer this rank is closed, not lost
+	}
 	ended := make(chan struct{})
 	go func() {
+		defer p.e.running.Done()
 		defer close(ended)
 		p.e.lost(p, p.serve(s))
 	}()
@@ -155,7 +159,7 @@ func (l *Listener) accept(_ any, s rpc.ServerStream) error {
 	}
 }
 
-// admit returns the peer that a stream says it is from.
+// admit returns the peer that a stream says it is from, which counts as running; after Close it returns nil.
 func (l *Listener) admit(ctx context.Context) (*peer, error) {
 	select {
 	case <-l.joined:
@@ -187,10 +191,14 @@ func (l *Listener) admit(ctx context.Context) (*peer, error) {
 	default:
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if p.accepted {
+		switch {
+		case p.accepted:
 			return nil, fmt.Errorf("rank %d is connected already", from)
+		case e.closed:
+			return nil, nil
 		}
 		p.accepted = true
+		e.running.Add(1)
 		return p, nil
 	}
 }

@@ -14,19 +14,20 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 
 	"volley/transport/internal/waits"
 )
 
 // Protocol is the version of the frames and of what ranks say when they meet.
-const Protocol = 2
+const Protocol = 3
 
 const (
 	service = "volley"
 
-	handshakeTime  = 5 * time.Second // bounds a handshake
-	mostHandshakes = 128             // under way
+	handshakeTime  = 10 * time.Second // bounds a handshake: on a busy machine it takes seconds
+	mostHandshakes = 128              // under way
 	aliveAfter     = 10 * time.Second
 	aliveWithin    = 20 * time.Second
 
@@ -63,17 +64,17 @@ func Serve(at net.Listener, size int, security *tls.Config) *Listener {
 	if security != nil {
 		l.security = credentials.NewTLS(security)
 	}
-	stream, unary := exchange, rpc.MethodDesc{MethodName: gatherMethod, Handler: l.gather}
-	stream.Handler = l.accept
+	stream, probe, unary := exchange, probing, rpc.MethodDesc{MethodName: gatherMethod, Handler: l.gather}
+	stream.Handler, probe.Handler = l.accept, l.probed
 	l.server = rpc.NewServer(
 		rpc.Creds(guard{l.security, l, nil}), rpc.ForceServerCodecV2(codec{}), rpc.ConnectionTimeout(handshakeTime),
 		rpc.MaxRecvMsgSize(headerBytes+frameBytes), rpc.MaxSendMsgSize(math.MaxInt32), rpc.MaxConcurrentStreams(4), rpc.MaxHeaderListSize(4<<10),
 		rpc.InitialWindowSize(streamWindow), rpc.InitialConnWindowSize(connWindow),
-		rpc.ReadBufferSize(l.buffer), rpc.WriteBufferSize(l.buffer),
+		rpc.ReadBufferSize(l.buffer), rpc.WriteBufferSize(l.buffer), experimental.BufferPool(pool),
 		rpc.KeepaliveParams(keepalive.ServerParameters{Time: aliveAfter, Timeout: aliveWithin}),
 		rpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: aliveAfter / 2, PermitWithoutStream: true}),
 	)
-	l.server.RegisterService(&rpc.ServiceDesc{ServiceName: service, Streams: []rpc.StreamDesc{stream}, Methods: []rpc.MethodDesc{unary}}, nil)
+	l.server.RegisterService(&rpc.ServiceDesc{ServiceName: service, Streams: []rpc.StreamDesc{stream, probe}, Methods: []rpc.MethodDesc{unary}}, nil)
 	l.served.Go(func() { l.server.Serve(gate{at, l}) })
 	return l
 }
@@ -85,7 +86,7 @@ func (l *Listener) client(address string, stranger func(error)) (*rpc.ClientConn
 		rpc.WithTransportCredentials(guard{l.security, l, stranger}), rpc.WithDefaultCallOptions(rpc.ForceCodecV2(codec{})),
 		rpc.WithNoProxy(), rpc.WithDisableRetry(), rpc.WithDisableServiceConfig(), rpc.WithDisableHealthCheck(),
 		rpc.WithInitialWindowSize(streamWindow), rpc.WithInitialConnWindowSize(connWindow),
-		rpc.WithReadBufferSize(l.buffer), rpc.WithWriteBufferSize(l.buffer),
+		rpc.WithReadBufferSize(l.buffer), rpc.WithWriteBufferSize(l.buffer), experimental.WithBufferPool(pool),
 		rpc.WithDefaultCallOptions(rpc.MaxCallRecvMsgSize(headerBytes+frameBytes), rpc.MaxRetryRPCBufferSize(0)), // nothing is kept once it is written
 		rpc.WithKeepaliveParams(keepalive.ClientParameters{Time: aliveAfter, Timeout: aliveWithin, PermitWithoutStream: true}),
 		rpc.WithConnectParams(rpc.ConnectParams{

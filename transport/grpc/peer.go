@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/mem"
@@ -20,22 +21,31 @@ type peer struct {
 	accepted   bool // it has opened a stream
 	left       bool // it has closed
 	read       chan struct{}
-	allRead    bool // read is closed: nothing more is known to get there
+	readAll    func() // closes read: Close need not wait for the peer
 	wake       chan struct{}
 
 	// What is sent.
 	urgent []*frame    // heads and what is no message
 	rests  []*transfer // of cleared messages
-	held   map[transport.Tag][]*transfer
-	credit int // for heads
+	credit int         // for heads
 
 	// What is received.
-	posted map[transport.Tag][]*transfer
-	early  map[transport.Tag][]early
 	heads  int // early ones
+	clears int // that came before their messages were sent
 	taken  int // bytes of heads that came, and the sender has not got back as credit
 	owed   int // of these, what it should get
-	coming map[transport.Tag][]*transfer
+
+	lines map[transport.Tag]*line
+}
+
+// A line has the messages of a tag: the i-th that is sent meets the i-th receive.
+type line struct {
+	sends, receives uint32      // so far
+	held            []*transfer // sends whose rest waits for a clear-to-send
+	clears          []*frame    // clear-to-sends that came before their messages were sent
+	posted          []*transfer // receives whose head has not come
+	early           []early
+	coming          []*transfer // receives whose rest has not come
 }
 
 // early is the head of a message that came before its receive was posted.
@@ -45,26 +55,36 @@ type early struct {
 }
 
 func newPeer(e *Endpoint, rank int) *peer {
+	read := make(chan struct{})
 	return &peer{
-		e: e, rank: rank, credit: earlyBytes, read: make(chan struct{}), wake: make(chan struct{}, 1),
-		held: map[transport.Tag][]*transfer{}, posted: map[transport.Tag][]*transfer{},
-		early: map[transport.Tag][]early{}, coming: map[transport.Tag][]*transfer{},
+		e: e, rank: rank, read: read, readAll: sync.OnceFunc(func() { close(read) }), wake: make(chan struct{}, 1),
+		credit: earlyBytes, lines: map[transport.Tag]*line{},
 	}
 }
 
-// pop takes the first of a list that a tag has.
-func pop[T any](lists map[transport.Tag][]T, tag transport.Tag) (first T, ok bool) {
-	list := lists[tag]
-	if len(list) == 0 {
+// line returns the line of a tag.
+func (p *peer) line(tag transport.Tag) *line {
+	l := p.lines[tag]
+	if l == nil {
+		l = &line{}
+		p.lines[tag] = l
+	}
+	return l
+}
+
+// pull takes the first that matches out of a list.
+func pull[T any](list *[]T, matches func(T) bool) (first T, ok bool) {
+	i := slices.IndexFunc(*list, matches)
+	if i < 0 {
 		return first, false
 	}
-	if first = list[0]; len(list) == 1 {
-		delete(lists, tag)
-	} else {
-		lists[tag] = list[1:]
-	}
+	first = (*list)[i]
+	*list = slices.Delete(*list, i, i+1)
 	return first, true
 }
+
+// pop takes the first out of a list.
+func pop[T any](list *[]T) (first T, ok bool) { return pull(list, func(T) bool { return true }) }
 
 // push has a frame sent before all rests.
 func (p *peer) push(f *frame) {
@@ -79,9 +99,10 @@ func (p *peer) signal() {
 	}
 }
 
-// tell pushes a frame about the message of a tag that has n others before it of which neither was told.
-func (p *peer) tell(k kind, tag transport.Tag, n int) {
-	p.push(&frame{kind: k, a: uint32(tag.Round), b: uint32(tag.Port), n: uint64(n)})
+// tell sends the clear-to-send of a receive, at once where its message has another length: then the sender drops it.
+func (p *peer) tell(t *transfer) {
+	t.heard = time.Now()
+	p.push(&frame{kind: clearFrame, a: uint32(t.Tag.Round), b: uint32(t.Tag.Port), c: t.number, n: uint64(t.size)})
 }
 
 // use connects the pair: the lower rank does it, as the other one gets to it as well.
@@ -91,13 +112,16 @@ func (p *peer) use() {
 	}
 }
 
-// send sends the head of a message, and holds the rest.
+// send sends the head of a message, and holds the rest unless it is cleared.
 func (p *peer) send(t *transfer) {
 	if p.left {
 		t.queue.Finish(t.Transfer, errLeft(p.rank))
 		return
 	}
 	p.use()
+	l := p.line(t.Tag)
+	t.number = l.sends
+	l.sends++
 	t.left.Store(int64(t.size) + 1)
 	n := min(t.size, headBytes, p.credit)
 	p.credit -= n
@@ -105,9 +129,27 @@ func (p *peer) send(t *transfer) {
 		kind: headFrame, a: uint32(t.Tag.Round), b: uint32(t.Tag.Port), n: uint64(t.size),
 		data: t.pieces(n), written: func() { t.wrote(n + 1) },
 	})
-	if n < t.size {
-		p.held[t.Tag] = append(p.held[t.Tag], t)
+	clear, ok := pull(&l.clears, func(f *frame) bool { return f.c == t.number })
+	if ok {
+		p.clears--
 	}
+	switch {
+	case n == t.size:
+	case ok:
+		p.cleared(t, clear.n)
+	default:
+		l.held = append(l.held, t)
+	}
+}
+
+// cleared sends the rest of a message if its receiver wants so many bytes.
+func (p *peer) cleared(t *transfer, size uint64) {
+	if size != uint64(t.size) {
+		t.wrote(t.size - t.moved)
+		return
+	}
+	p.rests = append(p.rests, t)
+	p.signal()
 }
 
 // next returns what to send next, or nil.
@@ -122,30 +164,36 @@ func (p *peer) next() *frame {
 	}
 	t := p.rests[0]
 	n := min(frameBytes, t.size-t.moved)
-	f := &frame{kind: restFrame, a: uint32(t.Tag.Round), b: uint32(t.Tag.Port), data: t.pieces(n), written: func() { t.wrote(n) }}
+	f := &frame{kind: restFrame, a: uint32(t.Tag.Round), b: uint32(t.Tag.Port), c: t.number, data: t.pieces(n), written: func() { t.wrote(n) }}
 	if t.moved == t.size {
 		p.rests = p.rests[1:]
 	}
 	return f
 }
 
-// receive takes a message that has come, or waits for it.
+// receive takes a message that has come, or waits for it. The sender of a long one is told clear-to-send before it asks.
 func (p *peer) receive(t *transfer) {
-	m, ok := pop(p.early, t.Tag)
+	l := p.line(t.Tag)
+	t.number = l.receives
+	l.receives++
+	m, ok := pop(&l.early)
 	if !ok {
 		p.use()
-		p.posted[t.Tag] = append(p.posted[t.Tag], t)
+		l.posted = append(l.posted, t)
+		if t.size > headBytes {
+			p.e.await(t)
+		}
 		return
 	}
 	p.heads--
 	if m.size == t.size {
 		fill(t.pieces(len(m.data)), mem.BufferSlice{mem.SliceBuffer(m.data)}.Reader())
 	}
-	p.began(t, m.size, len(m.data))
+	p.began(l, t, m.size, len(m.data))
 }
 
 // began goes on after the head of a message of that size, which had n bytes, was taken.
-func (p *peer) began(t *transfer, size, n int) {
+func (p *peer) began(l *line, t *transfer, size, n int) {
 	if p.owed += n; p.owed >= earlyBytes/4 {
 		p.push(&frame{kind: creditFrame, n: uint64(p.owed)})
 		p.taken -= p.owed
@@ -153,22 +201,16 @@ func (p *peer) began(t *transfer, size, n int) {
 	}
 	switch {
 	case size != t.size:
-		if n < size {
-			waiting := 0
-			for _, other := range p.coming[t.Tag] {
-				if other.heard.IsZero() {
-					waiting++
-				}
-			}
-			p.tell(dropFrame, t.Tag, waiting)
+		if n < size && t.heard.IsZero() {
+			p.tell(t)
 		}
+		p.e.turns.forget(t)
 		t.queue.Finish(t.Transfer, &transport.LengthError{Src: p.rank, Tag: t.Tag, Got: []int{size}, Want: t.Lengths()})
 	case n == size:
 		t.queue.Finish(t.Transfer, nil)
 	default:
-		p.coming[t.Tag] = append(p.coming[t.Tag], t)
-		p.e.turns.waiting = append(p.e.turns.waiting, t)
-		p.e.clear()
+		l.coming = append(l.coming, t)
+		p.e.await(t)
 	}
 }
 
@@ -187,12 +229,13 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 	case headFrame:
 		return p.takeHead(tag, f.n, from)
 	case restFrame:
-		if len(p.coming[tag]) == 0 {
+		l, n := p.line(tag), from.Remaining()
+		i := slices.IndexFunc(l.coming, func(t *transfer) bool { return t.number == f.c })
+		if i < 0 || l.coming[i].heard.IsZero() {
 			return errProtocol("%v was not cleared", tag)
 		}
-		t := p.coming[tag][0]
-		n := from.Remaining()
-		if t.heard.IsZero() || n == 0 || n > t.size-t.moved {
+		t := l.coming[i]
+		if n == 0 || n > t.size-t.moved {
 			return errProtocol("%d bytes of %v, of which %d are to come", n, tag, t.size-t.moved)
 		}
 		pieces := t.pieces(n)
@@ -201,21 +244,19 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 		e.mu.Lock()
 		t.heard = time.Now()
 		if t.moved == t.size {
-			pop(p.coming, tag)
+			l.coming = slices.DeleteFunc(l.coming, func(x *transfer) bool { return x == t })
 			t.queue.Finish(t.Transfer, nil)
 		}
 		e.clear()
-	case clearFrame, dropFrame:
-		if f.n >= uint64(len(p.held[tag])) {
-			return errProtocol("a clear-to-send of %v, which has no message", tag)
-		}
-		t := p.held[tag][f.n]
-		p.held[tag] = slices.Delete(p.held[tag], int(f.n), int(f.n)+1)
-		if f.kind == dropFrame {
-			t.wrote(t.size - t.moved)
-		} else {
-			p.rests = append(p.rests, t)
-			p.signal()
+	case clearFrame:
+		l := p.line(tag)
+		if t, ok := pull(&l.held, func(t *transfer) bool { return t.number == f.c }); ok {
+			p.cleared(t, f.n)
+		} else if f.c >= l.sends {
+			if p.clears++; p.clears > earlyHeads {
+				return errProtocol("%d clear-to-sends of messages that are not sent", p.clears)
+			}
+			l.clears = append(l.clears, f)
 		}
 	case creditFrame:
 		if f.n > uint64(earlyBytes-p.credit) {
@@ -235,7 +276,7 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 		}
 	case abortFrame:
 		if !e.closed {
-			e.end(&transport.AbortError{Rank: p.rank, Cause: errors.New(text(from))})
+			e.end(&transport.AbortError{Rank: p.rank, Cause: errors.New(string(rest(from)))})
 		}
 	case byeFrame:
 		p.leave()
@@ -254,37 +295,32 @@ func (p *peer) takeHead(tag transport.Tag, size uint64, from *mem.Reader) error 
 		return errProtocol("%d bytes of a message of %d before they are asked for", n, size)
 	}
 	p.taken += n
-	if t, ok := pop(p.posted, tag); ok {
+	l := p.line(tag)
+	if t, ok := pop(&l.posted); ok {
 		if int(size) == t.size {
 			fill(t.pieces(n), from)
 		}
-		p.began(t, int(size), n)
+		p.began(l, t, int(size), n)
 		return nil
 	}
 	if p.heads++; p.heads > earlyHeads {
 		return errProtocol("%d messages that nobody asks for", p.heads)
 	}
-	p.early[tag] = append(p.early[tag], early{int(size), []byte(text(from))})
+	l.early = append(l.early, early{int(size), rest(from)})
 	return nil
 }
 
 // leave notes that the peer has closed: sends to it fail.
 func (p *peer) leave() {
 	p.left = true
-	for _, list := range p.held {
-		for _, t := range list {
-			t.queue.Finish(t.Transfer, errLeft(p.rank))
-		}
+	for _, l := range p.lines {
+		p.rests = append(p.rests, l.held...)
+		l.held = nil
 	}
-	clear(p.held)
+	for _, t := range p.rests {
+		t.queue.Finish(t.Transfer, errLeft(p.rank))
+	}
+	p.rests = nil
 	p.readAll()
 	p.push(&frame{kind: goneFrame})
-}
-
-// readAll says that Close need not wait for the peer.
-func (p *peer) readAll() {
-	if !p.allRead {
-		p.allRead = true
-		close(p.read)
-	}
 }

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"volley/transport/grpc"
+)
+
+// A Reach is how this rank reaches another one.
+type Reach struct {
+	grpc.Probe
+	Error string `json:",omitempty"` // why it does not
+}
+
+const (
+	probeSlot  = 500 * time.Millisecond // in which each rank measures one other, and is measured by one
+	probeLimit = 15 * time.Second
+)
+
+// ProbeTime bounds Probe for so many ranks.
+func ProbeTime(size int) time.Duration { return time.Duration(size)*probeSlot + probeLimit }
+
+// Probe measures how this rank reaches the others, after Join, which does not connect them all. All ranks call it
+// at about the same time. The result is by rank; that of this one is zero.
+func (p *Place) Probe(ctx context.Context) []Reach {
+	k := len(p.table)
+	all := make([]Reach, k)
+	var running sync.WaitGroup
+	for step := 1; step < k; step++ {
+		running.Go(func() {
+			select {
+			case <-time.After(time.Duration(step-1) * probeSlot):
+			case <-ctx.Done():
+			}
+			ctx, cancel := context.WithTimeout(ctx, probeLimit)
+			defer cancel()
+			to := (p.run.Rank + step) % k
+			var err error
+			if all[to].Probe, err = p.listener.Probe(ctx, p.table[to]); err != nil {
+				all[to].Error = err.Error()
+			}
+		})
+	}
+	running.Wait()
+	return all
+}
+
+// Addresses returns those of all ranks, after Join.
+func (p *Place) Addresses() []string { return slices.Clone(p.table) }
+
+// Ports returns those at which this rank may listen; zero: any.
+func (p *Place) Ports() Ports { return p.run.Ports }

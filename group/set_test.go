@@ -1,0 +1,249 @@
+package group
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"volley/internal/disk"
+	"volley/internal/verifyall"
+)
+
+// TestUnset recovers as a user who may not give files away, or set their attributes: all data is back, the report names
+// what is not and why, and no file that is now this user's is setuid.
+func TestUnset(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	w.Own("/n1/big", 1000, 1000, "", "")
+	must(t, w.protect())
+	w.lose(0, 1)
+	p := w.Process()
+	p.Before = func(c Call) error {
+		switch c.Op {
+		case "chown":
+			return syscall.EPERM
+		case "setxattr":
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	r, err := w.recoverBy(p, RecoverOptions{})
+	must(t, err)
+	for _, want := range []string{
+		"/n1/big and 3 more: owner not restored: operation not permitted",
+		"/n1/plain: setuid and setgid not restored, as the owner is not",
+		"/n1/plain: attribute user.note not restored: no space left on device",
+		"/n1/sub: attribute system.posix_acl_default not restored: no space left on device",
+	} {
+		if !slices.Contains(r.Notes, want) {
+			t.Errorf("%q: want %q", r.Notes, want)
+		}
+	}
+	if info, err := w.Lstat("/n1/plain"); err != nil || info.Mode() != 0o644 || r.Incomplete() != nil {
+		t.Errorf("%v, %v, %v", info.Mode(), err, r.Incomplete())
+	}
+	v, err := w.verifyBy(w.Process(), VerifyOptions{})
+	if err != nil || len(v.Nodes[1].Findings) == 0 || slices.ContainsFunc(v.Nodes[1].Findings, func(x Finding) bool { return x.What != Metadata }) {
+		t.Errorf("%v: %+v", err, v.Nodes[1])
+	}
+}
+
+// TestRecoverLinks damages a file that has two names, and puts a directory in its place: both names are again of one
+// file, or both are named as what cannot come back.
+func TestRecoverLinks(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	was := w.trees()
+	w.Overwrite("/n1/twin", 5, []byte("rot"), true)
+	must(t, w.recover())
+	must(t, diff("both names", was[1], w.tree(1)))
+	w.Remove("/n1/sub/deep/y")
+	w.Remove("/n1/twin")
+	w.MkdirAll("/n1/sub/deep/y/mine", 0o700)
+	r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	must(t, err)
+	same(t, "in its place", r.Left, []string{
+		"/n1/sub/deep/y is a directory, and was a file when it was protected: move it away",
+		"/n1/twin: it is another name of /n1/sub/deep/y",
+	})
+	w.RemoveAll("/n1/sub/deep/y")
+	must(t, w.recover())
+	must(t, diff("moved away", was[1], w.tree(1)))
+}
+
+// TestJournalOfAnother has a journal that says which mode a directory gets: another user's is not followed.
+func TestJournalOfAnother(t *testing.T) {
+	for _, uid := range []int{0, 1000} {
+		w := newWorld(3, 1, Striped)
+		must(t, w.protect())
+		was := w.tree(1)
+		w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1,"directories":[{"path":"closed","type":"dir","mode":511}]}`)), 0o600)
+		w.Own("/n1/.volley/recovering.json", uid, 0, "", "")
+		must(t, w.recover())
+		info, err := w.Lstat("/n1/closed")
+		must(t, err)
+		if followed := info.Mode() == fs.ModeDir|0o777; followed != (uid == 0) {
+			t.Errorf("of user %d: followed %v", uid, followed)
+		}
+		if uid != 0 {
+			must(t, diff("a journal of another user", was, w.tree(1)))
+		}
+	}
+}
+
+// TestMetaLinked has a file in .volley that has another name elsewhere: its mode stays, as the other name's may be
+// meant.
+func TestMetaLinked(t *testing.T) {
+	w := newWorld(2, 1, Striped)
+	w.MkdirAll("/n1/.volley", 0o755)
+	w.WriteFile("/elsewhere", []byte("for all"), 0o644)
+	w.Link("/elsewhere", "/n1/.volley/linked")
+	w.WriteFile("/n1/.volley/open", nil, 0o644)
+	must(t, w.protect())
+	for name, want := range map[string]fs.FileMode{"/elsewhere": 0o644, "/n1/.volley/open": 0o600, "/n1/.volley": fs.ModeDir | 0o700} {
+		if info, err := w.Lstat(name); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v: want %v", name, info, err, want)
+		}
+	}
+}
+
+// TestGone removes a node when it is open already: it counts as lost.
+func TestGone(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	p := w.Process()
+	p.Before = func(c Call) error {
+		if c.Op == "readdir" && c.Path == "/n1" {
+			return syscall.ENOENT
+		}
+		return nil
+	}
+	r, err := w.verifyBy(p, VerifyOptions{})
+	if err != nil || r.Nodes[1].Status != Lost || r.Whole {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// TestCleanOrder kills protect at every removal of what it does not need any more: whatever manifest is left at a node,
+// all that the manifest speaks of is there.
+func TestCleanOrder(t *testing.T) {
+	inOrder(t)
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	w.AppendFile("/n1/plain", []byte("more"))
+	removals := 0
+	for _, c := range w.Calls(func(p *Process) { _, err := w.clone().protectBy(p, ProtectOptions{}); must(t, err) }) {
+		if c.Op != "remove" || !strings.Contains(c.Path, ".1") {
+			continue
+		}
+		removals++
+		x := w.clone()
+		p := x.Process()
+		p.KillAt(c.N + 1)
+		x.protectBy(p, ProtectOptions{})
+		for n, at := range x.dirs {
+			d, err := x.Process().Open(at)
+			must(t, err)
+			for _, h := range (&node{index: n, given: at, dir: d}).load(3, nil).Held {
+				if !h.Complete {
+					t.Errorf("killed after %v: node %d has the manifest of generation %d, and not what it speaks of", c, n, h.Generation)
+				}
+			}
+		}
+	}
+	if removals < 3*4 {
+		t.Errorf("%d removals", removals)
+	}
+}
+
+// TestRecordsReadOnce counts how often verify opens record files where nothing is missing: once to compare their
+// digests, and the node's own once more.
+func TestRecordsReadOnce(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	opened := map[string]int{}
+	for _, c := range w.Calls(func(p *Process) { _, err := w.verifyBy(p, VerifyOptions{Quick: true}); must(t, err) }) {
+		if c.Op == "open" {
+			opened[c.Path]++
+		}
+	}
+	for n := range w.dirs {
+		if own, parity := opened[fmt.Sprintf("/n%d/.volley/record.1", n)], opened[fmt.Sprintf("/n%d/.volley/recordparity.1", n)]; own != 2 || parity != 1 {
+			t.Errorf("node %d: the record is opened %d times, and the parity of records %d times", n, own, parity)
+		}
+	}
+}
+
+// TestMissingAhead removes a file of many blocks that lies before others: these are right, and it is missing.
+func TestMissingAhead(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	for i := range 3 {
+		w.WriteFile(fmt.Sprint("/n1/a", i), slices.Repeat([]byte{byte(i), 3, 5}, 100_000), 0o600)
+	}
+	must(t, w.protect())
+	was := w.tree(1)
+	w.Remove("/n1/a0")
+	r, err := w.verifyBy(w.Process(), VerifyOptions{})
+	must(t, err)
+	if list := r.Nodes[1].Findings; len(list) != 1 || list[0].Path != "a0" || list[0].What != Missing {
+		t.Errorf("%+v", list)
+	}
+	must(t, w.recover())
+	must(t, diff("it is back", was, w.tree(1)))
+}
+
+// TestRecoverToInterrupted kills recover at calls while it copies a lost node out, and fills the disk there: no node
+// changes, what is there is right, and the next copy tells what to do, or completes.
+func TestRecoverToInterrupted(t *testing.T) {
+	inOrder(t)
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	want := w.trees()
+	w.lose(1, 1)
+	w.MkdirAll("/out", 0o755)
+	before, refused := w.trees(), 0
+	o := RecoverOptions{To: "/out"}
+	for i, c := range w.Calls(func(p *Process) { _, err := w.recoverBy(p, o); must(t, err) }) {
+		if !c.Writes || i%verifyall.Most(7, 1) != 0 {
+			continue
+		}
+		for how, do := range map[string]func(*Process){
+			"killed":  func(p *Process) { p.KillAt(c.N) },
+			"no room": func(p *Process) { p.FailAt(c.N, syscall.ENOSPC) },
+			"full disk": func(p *Process) {
+				p.Before = func(o Call) error {
+					if o.N >= c.N && grows(o) && strings.HasPrefix(o.Path, "/out/") {
+						return syscall.ENOSPC
+					}
+					return nil
+				}
+			},
+		} {
+			x := w.clone()
+			p := x.Process()
+			do(p)
+			r, err := x.recoverBy(p, o)
+			p.Kill()
+			for n, is := range x.trees() {
+				must(t, diff(fmt.Sprintf("%s at %v: node %d", how, c, n), before[n], is))
+			}
+			unset := c.Op == "chown" || c.Op == "setxattr"
+			if err == nil && r.Incomplete() == nil && !unset {
+				must(t, diff(fmt.Sprintf("%s at %v: the copy", how, c), want[1], x.Tree("/out/node.1", metaName)))
+			}
+			r, err = x.recoverBy(x.Process(), o)
+			if IsInputError(err) && strings.Contains(err.Error(), "/out/node.1 is not empty: remove what an earlier recovery has left there, or name another directory") {
+				refused++
+				x.RemoveAll("/out/node.1")
+				r, err = x.recoverBy(x.Process(), o)
+			}
+			must(t, err)
+			must(t, r.Incomplete(), diff(fmt.Sprintf("%s at %v: once more", how, c), want[1], x.Tree("/out/node.1", metaName)))
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was left half-way")
+	}
+}

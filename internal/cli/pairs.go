@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"volley/engine"
+	"volley/report"
+	"volley/tune"
+)
+
+// A pair is how one process reaches another.
+type pair struct {
+	From      string  `json:"from"` // hosts
+	To        string  `json:"to"`
+	Source    string  `json:"from_address"` // host:port at which each listens
+	Address   string  `json:"to_address"`
+	Handshake float64 `json:"handshake_seconds"`
+	Delay     float64 `json:"delay_seconds"` // half of the least round trip
+	Rate      int64   `json:"bytes_per_second"`
+	Error     string  `json:"error,omitempty"` // why it does not
+}
+
+// tuned is what volley tune --json prints.
+type tuned struct {
+	Pairs []pair `json:"pairs,omitempty"`
+	*tune.Result
+}
+
+// A pairsError says which pairs cannot connect. All processes find it.
+type pairsError struct{ text string }
+
+func (e *pairsError) Error() string { return e.text }
+
+// reaches is what a process says of how it reaches others.
+type reaches struct {
+	Host string
+	To   []engine.Reach
+}
+
+// probe measures all pairs of processes. The error is a *pairsError where some cannot connect.
+func (p *party) probe(ctx context.Context, limit time.Duration) ([]pair, error) {
+	record, err := json.Marshal(reaches{p.host, p.here.Probe(ctx)})
+	if err != nil {
+		return nil, err
+	}
+	records, err := p.gather(ctx, record, limit+engine.ProbeTime(p.Size()))
+	if err != nil {
+		return nil, err
+	}
+	said := make([]reaches, p.Size())
+	for r, record := range records {
+		if err := json.Unmarshal(record, &said[r]); err != nil || len(said[r].To) != p.Size() {
+			return nil, fmt.Errorf("rank %d does not say how it reaches others", r)
+		}
+	}
+	name := func(rank int) string {
+		same := func(x reaches) bool { return x.Host == said[rank].Host }
+		if i := slices.IndexFunc(said, same); i < rank || slices.ContainsFunc(said[rank+1:], same) {
+			return fmt.Sprintf("%s (rank %d)", said[rank].Host, rank)
+		}
+		return said[rank].Host
+	}
+	at := p.here.Addresses()
+	var pairs []pair
+	var failed []string
+	for from, x := range said {
+		for to, y := range x.To {
+			if from == to {
+				continue
+			}
+			if y.Error != "" {
+				failed = append(failed, fmt.Sprintf("%s cannot reach %s: %s; %s", name(from), name(to), y.Error, toOpen(at[from], at[to], p.here.Ports())))
+			}
+			pairs = append(pairs, pair{name(from), name(to), at[from], at[to], y.Handshake.Seconds(), y.Delay.Seconds(), y.Rate, y.Error})
+		}
+	}
+	if failed == nil {
+		return pairs, nil
+	}
+	return pairs, &pairsError{fmt.Sprintf("%d of %d connections fail: %s", len(failed), len(pairs), strings.Join(failed, ". "))}
+}
+
+// toOpen says what to open between two addresses.
+func toOpen(from, to string, ports engine.Ports) string {
+	source, _, _ := net.SplitHostPort(from)
+	host, port, _ := net.SplitHostPort(to)
+	if ports != (engine.Ports{}) {
+		return fmt.Sprintf("open TCP ports %v of %s for %s", ports, host, source)
+	}
+	return fmt.Sprintf("open TCP port %s of %s for %s, or with --port %v these", port, host, source, engine.UsualPorts)
+}
+
+// printPairs prints the table of pairs.
+func (o *tuneOptions) printPairs(w io.Writer) error {
+	if o.json {
+		return writeJSON(w, tuned{Pairs: o.pairs})
+	}
+	of := func(value func(p pair) any) func(pair) any {
+		return func(p pair) any {
+			if p.Error != "" {
+				return nil
+			}
+			return value(p)
+		}
+	}
+	err := report.Text(w, []report.Column[pair]{
+		{Name: "from", Value: func(p pair) any { return p.From }},
+		{Name: "to", Value: func(p pair) any { return p.To }},
+		{Name: "address", Value: func(p pair) any { return p.Address }},
+		{Name: "handshake", Text: report.Seconds, Value: of(func(p pair) any { return p.Handshake })},
+		{Name: "delay", Text: report.Seconds, Value: of(func(p pair) any { return p.Delay })},
+		{Name: "rate", Unit: "per second", Value: of(func(p pair) any { return humanize.Bytes(uint64(p.Rate)) })},
+		{Name: "state", Value: func(p pair) any {
+			if p.Error != "" {
+				return "fails"
+			}
+			return "good"
+		}},
+	}, o.pairs)
+	if err == nil {
+		_, err = io.WriteString(w, "\n")
+	}
+	return err
+}

@@ -1,0 +1,184 @@
+package grpc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/mem"
+
+	"volley/transport"
+)
+
+// alone returns rank 0 of a run in which nothing is dialled.
+func alone(n int) *Endpoint {
+	e := (&Listener{joined: make(chan struct{})}).Join(0, slices.Repeat([]string{"a:1"}, n), "test")
+	for _, p := range e.peers[1:] {
+		p.link = silent{}
+	}
+	return e
+}
+
+// sent takes what a rank would send to a peer, as kinds and bytes.
+func sent(p *peer) (frames []string) {
+	for f := p.next(); f != nil; f = p.next() {
+		bytes := 0
+		for _, piece := range f.data {
+			bytes += len(piece)
+		}
+		frames = append(frames, fmt.Sprintf("%d:%d", f.kind, bytes))
+	}
+	return frames
+}
+
+// TestClearBefore posts a long receive before anything has come, and a long send after its clear-to-send: neither
+// waits for the other rank.
+func TestClearBefore(t *testing.T) {
+	e := alone(2)
+	p, q, message := e.peers[1], e.NewQueue(), [][]byte{make([]byte, frameBytes+headBytes+1)}
+	q.Post(&transport.Transfer{Rank: 1, Receive: true, Parts: message})
+	if got, want := sent(p), []string{fmt.Sprintf("%d:0", clearFrame)}; !slices.Equal(got, want) {
+		t.Errorf("a receive sends %v, want %v", got, want)
+	}
+	head, all := fmt.Sprintf("%d:%d", headFrame, headBytes), uint64(len(message[0]))
+	for _, c := range []struct {
+		number uint32 // of the clear-to-send
+		size   uint64
+		want   []string
+	}{
+		{0, all, []string{head, fmt.Sprintf("%d:%d", restFrame, frameBytes), fmt.Sprintf("%d:1", restFrame)}},
+		{1, all - 1, []string{head}}, // the receiver wants another length
+		{3, all, []string{head}},     // this is of the next message
+	} {
+		if err := p.take(&frame{kind: clearFrame, c: c.number, n: c.size}, mem.BufferSlice{}.Reader()); err != nil {
+			t.Fatal(err)
+		}
+		q.Post(&transport.Transfer{Rank: 1, Parts: message})
+		if got := sent(p); !slices.Equal(got, c.want) {
+			t.Errorf("clear-to-send of message %d and %d bytes: sent %v, want %v", c.number, c.size, got, c.want)
+		}
+	}
+}
+
+// TestTurns posts long receives of three rounds: the second is cleared when the first has nearly come, and the third
+// when nothing comes any more.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // in which code takes no time
+		e := alone(5)
+		q := e.NewQueue()
+		for i, round := range []int{0, 0, 1, 2} {
+			q.Post(&transport.Transfer{Rank: 1 + i, Receive: true, Tag: transport.Tag{Round: round}, Parts: [][]byte{make([]byte, 4*headBytes)}})
+		}
+		cleared := func(when string, want ...int) {
+			t.Helper()
+			var got []int
+			for _, p := range e.peers[1:] {
+				e.mu.Lock()
+				got = append(got, len(p.urgent))
+				e.mu.Unlock()
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: clear-to-sends %v, want %v", when, got, want)
+			}
+		}
+		take := func(r int, k kind) {
+			from := mem.BufferSlice{mem.SliceBuffer(make([]byte, headBytes))}.Reader()
+			if err := e.peers[r].take(&frame{kind: k, n: 4 * headBytes}, from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cleared("nothing has come", 1, 1, 0, 0)
+		take(1, headFrame)
+		take(2, headFrame)
+		time.Sleep(clearAfter * 3 / 4)
+		take(1, restFrame)
+		take(2, restFrame)
+		time.Sleep(clearAfter * 3 / 4)
+		cleared("half has come", 1, 1, 0, 0)
+		take(1, restFrame)
+		cleared("one has nearly come", 1, 1, 0, 0)
+		take(2, restFrame)
+		cleared("both have nearly come", 1, 1, 1, 0)
+		time.Sleep(2 * clearAfter)
+		synctest.Wait()
+		cleared("nothing comes any more", 1, 1, 1, 1)
+	})
+}
+
+// TestManyOfOneTag sends long, short and wrong messages of one tag to receives that are posted before or after: each
+// gets its own.
+func TestManyOfOneTag(t *testing.T) {
+	sizes := []int{3 * headBytes, 1, 2 * headBytes, 2 * headBytes, headBytes + 1, 0, 5 * headBytes}
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprint("late=", late), func(t *testing.T) {
+			run := newRun(t, 2, nil)
+			defer run[0].Close()
+			defer run[1].Close()
+			var both sync.WaitGroup
+			in, out := run[1].NewQueue(), run[0].NewQueue()
+			receive := func() {
+				for i, size := range sizes {
+					if i == 2 { // the receiver wants less
+						size--
+					}
+					in.Post(&transport.Transfer{Rank: 0, Receive: true, ID: i, Parts: [][]byte{make([]byte, size)}})
+				}
+			}
+			if !late {
+				receive()
+			}
+			for i, size := range sizes {
+				data := slices.Repeat([]byte{byte(i)}, size)
+				out.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{data}})
+			}
+			if late {
+				transport.Send(t.Context(), run[0], 1, transport.Tag{Round: 1}, nil)
+				transport.Receive(t.Context(), run[1], 0, transport.Tag{Round: 1}, nil)
+				receive()
+			}
+			both.Go(func() {
+				for range sizes {
+					if _, err := out.Wait(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			for range sizes {
+				m, err := in.Wait(t.Context())
+				if wrong := errors.As(err, new(*transport.LengthError)); wrong != (m.ID == 2) || err != nil && !wrong {
+					t.Errorf("message %d: %v", m.ID, err)
+				}
+				for _, b := range m.Parts[0] {
+					if m.ID != 2 && b != byte(m.ID) {
+						t.Fatalf("message %d has a byte of message %d", m.ID, b)
+					}
+				}
+			}
+			both.Wait()
+		})
+	}
+}
+
+// TestReceiverCloses closes a rank to which a long message is under way: the send ends.
+func TestReceiverCloses(t *testing.T) {
+	run, proxies := newProxied(t, 2, time.Millisecond)
+	defer proxies[0].close()
+	defer proxies[1].close()
+	defer run[0].(proxied).member.Close()
+	run[1].NewQueue().Post(&transport.Transfer{Rank: 0, Receive: true, Parts: [][]byte{make([]byte, 64<<20)}})
+	q := run[0].NewQueue()
+	q.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{make([]byte, 64<<20)}})
+	for e, begun := run[0].(proxied).Endpoint, false; !begun; {
+		e.mu.Lock()
+		begun = len(e.peers[1].rests) > 0
+		e.mu.Unlock()
+	}
+	run[1].(proxied).member.Close()
+	if _, err := q.Wait(t.Context()); !errors.Is(err, transport.ErrClosed) {
+		t.Errorf("the send ended with %v", err)
+	}
+}
