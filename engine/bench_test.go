@@ -3,7 +3,11 @@
 package engine
 
 import (
+	"crypto/tls"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
 	"syscall"
 	"testing"
 	"time"
@@ -11,53 +15,112 @@ import (
 	"volley/transport"
 )
 
-// BenchmarkExchange has two ranks exchange messages over loopback, with TLS by a secret and without. CPU time is that
-// of both ranks for a byte that one of them receives.
+// An exchanger sends one message of a round, and receives one of the same length.
+type exchanger func(round int, out, in []byte) error
+
+// BenchmarkExchange has two ranks exchange messages over loopback, with TLS by a secret and without, and bare
+// connections do the same. CPU time is that of both ends for a byte that one of them receives.
 func BenchmarkExchange(b *testing.B) {
-	for _, secret := range []Secret{{}, NewSecret()} {
-		for _, size := range []int{4 << 10, 64 << 10, 1 << 20, 16 << 20} {
-			b.Run(fmt.Sprintf("tls=%v/%dKiB", !secret.IsZero(), size>>10), func(b *testing.B) {
-				ends, errs := joinAll(b, 0, runsOf(2, free(b), secret)...)
-				for _, err := range errs {
-					if err != nil {
-						b.Fatal(err)
-					}
-				}
-				defer ends[1].Close()
-				defer ends[0].Close()
-				data := [2][]byte{make([]byte, size), make([]byte, size)}
-				done := make(chan error)
-				b.SetBytes(2 * int64(size))
-				before := cpu()
-				b.ResetTimer()
-				for r, e := range ends {
-					go func() {
-						q, in := e.NewQueue(), make([]byte, size)
-						for i := range b.N {
-							tag := transport.Tag{Round: i}
-							q.Post(
-								&transport.Transfer{Rank: 1 - r, Tag: tag, Receive: true, Parts: [][]byte{in}},
-								&transport.Transfer{Rank: 1 - r, Tag: tag, Parts: [][]byte{data[r]}},
-							)
-							for range 2 {
-								if _, err := q.Wait(b.Context()); err != nil {
-									done <- err
-									return
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	for _, size := range []int{4 << 10, 64 << 10, 1 << 20, 16 << 20} {
+		for _, secret := range []Secret{{}, NewSecret()} {
+			for name, connect := range map[string]func(*testing.B, Secret) [2]exchanger{"grpc": connectRanks, "bare": connectBare} {
+				b.Run(fmt.Sprintf("%dKiB/tls=%v/%s", size>>10, !secret.IsZero(), name), func(b *testing.B) {
+					ends, done := connect(b, secret), make(chan error, 2)
+					run := func(rounds int) {
+						for _, exchange := range ends {
+							go func() {
+								out, in := make([]byte, size), make([]byte, size)
+								for i := range rounds {
+									if err := exchange(i, out, in); err != nil {
+										done <- err
+										return
+									}
 								}
+								done <- nil
+							}()
+						}
+						for range ends {
+							if err := <-done; err != nil {
+								b.Fatal(err)
 							}
 						}
-						done <- nil
-					}()
-				}
-				for range ends {
-					if err := <-done; err != nil {
-						b.Fatal(err)
 					}
-				}
-				b.ReportMetric(float64(cpu()-before)/float64(2*size)/float64(b.N), "cpu-ns/B")
-			})
+					run(3) // connects
+					b.SetBytes(2 * int64(size))
+					before := cpu()
+					b.ResetTimer()
+					run(b.N)
+					b.ReportMetric(float64(cpu()-before)/float64(2*size)/float64(b.N), "cpu-ns/B")
+				})
+			}
 		}
 	}
+}
+
+// connectRanks joins two ranks.
+func connectRanks(b *testing.B, secret Secret) (ends [2]exchanger) {
+	ranks, errs := joinAll(b, 0, runsOf(2, free(b), secret)...)
+	for r, err := range errs {
+		if err != nil {
+			b.Fatal(err)
+		}
+		e, q := ranks[r], ranks[r].NewQueue()
+		b.Cleanup(func() { e.Close() })
+		ends[r] = func(round int, out, in []byte) error {
+			tag := transport.Tag{Round: round % 8}
+			q.Post(
+				&transport.Transfer{Rank: 1 - r, Tag: tag, Receive: true, Parts: [][]byte{in}},
+				&transport.Transfer{Rank: 1 - r, Tag: tag, Parts: [][]byte{out}},
+			)
+			for range 2 {
+				if _, err := q.Wait(b.Context()); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return ends
+}
+
+// connectBare opens one connection.
+func connectBare(b *testing.B, secret Secret) (ends [2]exchanger) {
+	at, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer at.Close()
+	var conns [2]net.Conn
+	if conns[0], err = net.Dial("tcp", at.Addr().String()); err != nil {
+		b.Fatal(err)
+	}
+	if conns[1], err = at.Accept(); err != nil {
+		b.Fatal(err)
+	}
+	if !secret.IsZero() {
+		c, err := secret.tls()
+		if err != nil {
+			b.Fatal(err)
+		}
+		conns[0], conns[1] = tls.Client(conns[0], c), tls.Server(conns[1], c)
+	}
+	for r, c := range conns {
+		b.Cleanup(func() { c.Close() })
+		ends[r] = func(_ int, out, in []byte) error {
+			sent := make(chan error, 1)
+			go func() {
+				_, err := c.Write(out)
+				sent <- err
+			}()
+			if _, err := io.ReadFull(c, in); err != nil {
+				return err
+			}
+			return <-sent
+		}
+	}
+	return ends
 }
 
 func cpu() time.Duration {

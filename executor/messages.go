@@ -36,7 +36,7 @@ func (l *lane) runSteps(ctx context.Context) error {
 	for i := range l.receives {
 		l.receives[i].over = false
 	}
-	l.posted, l.oldest = 0, 0
+	l.posted, l.oldest, l.receiving = 0, 0, 0
 	l.postReceives()
 	for begun := l.offset > 0; ; {
 		for n := 0; n < len(l.ready); n++ { // it grows
@@ -105,6 +105,7 @@ func (l *lane) postReceives() {
 		}
 		l.add(t, &m.message)
 		l.posted++
+		l.receiving++
 	}
 }
 
@@ -161,6 +162,9 @@ func (l *lane) await(ctx context.Context) error {
 	began := l.Trace.Now()
 	missing := l.missing()
 	l.watchdog.start(missing.Rank)
+	if l.Trace == nil { // which tells when each message came
+		transport.Gather(l.queue, l.enough())
+	}
 	t, err := l.queue.Wait(ctx)
 	err = l.watchdog.stop(err)
 	t = cmp.Or(t, missing)
@@ -201,6 +205,7 @@ func (l *lane) received(id int, began int64, err error) error {
 		}
 	}
 	t.over = true
+	l.receiving--
 	for l.oldest < len(l.receives) && l.receives[l.oldest].over {
 		l.oldest++
 	}
@@ -209,6 +214,25 @@ func (l *lane) received(id int, began int64, err error) error {
 	}
 	l.wake(m.wakes)
 	return nil
+}
+
+// enough returns how many receives have to be over before anything follows, or less.
+func (l *lane) enough() int {
+	n, more := l.receiving, 0
+	for _, needs := range l.needs {
+		if needs > 0 {
+			n = min(n, needs)
+		}
+	}
+	for _, b := range l.beside {
+		if b.Receive {
+			more++
+		}
+	}
+	if n == 0 || more > 0 && more < n {
+		return more
+	}
+	return n
 }
 
 // missing returns the transfer that has been waited for the longest.

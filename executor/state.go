@@ -41,16 +41,17 @@ type lane struct {
 	written []bool   // the output was computed where it is to lie
 	arena   *arena   // of buffers
 
-	queue    transport.Queue
-	sends    []transfer
-	receives []transfer
-	batch    []*transport.Transfer // to be posted
-	sending  int                   // sends that are not over
-	posted   int                   // receives
-	oldest   int                   // receive that is not over, or all of them
-	beside   []beside              // transfers of Job.Beside that are not over
-	needs    []int                 // what each step still needs
-	ready    []int                 // steps
+	queue     transport.Queue
+	sends     []transfer
+	receives  []transfer
+	batch     []*transport.Transfer // to be posted
+	sending   int                   // sends that are not over
+	posted    int                   // receives
+	receiving int                   // of these that are not over
+	oldest    int                   // receive that is not over, or all of them
+	beside    []beside              // transfers of Job.Beside that are not over
+	needs     []int                 // what each step still needs
+	ready     []int                 // steps
 
 	workers  []worker
 	pool     workerPool

@@ -72,6 +72,14 @@ type Queue interface {
 	Wait(ctx context.Context) (*Transfer, error)
 }
 
+// Gather says that nothing will follow from the next [Queue.Wait] until so many receives are over.
+// Where the queue has a method Gather, Wait may wait for them, or a while: each return of it has its price.
+func Gather(q Queue, receives int) {
+	if g, ok := q.(interface{ Gather(receives int) }); ok {
+		g.Gather(receives)
+	}
+}
+
 // A Transport is one rank's end of the connections of a group.
 //
 // A send may be over only when its receiver has posted the receive, so a rank that waits for

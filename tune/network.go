@@ -95,13 +95,19 @@ func (m *meter) agree(ctx context.Context, values []float64) error {
 	return nil
 }
 
-// trade posts transfers and waits for all of them.
+// trade posts transfers, as many receives as sends, and waits for all of them.
 func (m *meter) trade(ctx context.Context, transfers ...*transport.Transfer) error {
 	q := m.t.NewQueue()
 	q.Post(transfers...)
+	receives := len(transfers) / 2
 	for range transfers {
-		if _, err := q.Wait(ctx); err != nil {
+		transport.Gather(q, receives)
+		t, err := q.Wait(ctx)
+		if err != nil {
 			return err
+		}
+		if t.Receive {
+			receives--
 		}
 	}
 	return nil

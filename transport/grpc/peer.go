@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/mem"
@@ -20,7 +21,7 @@ type peer struct {
 	accepted   bool // it has opened a stream
 	left       bool // it has closed
 	read       chan struct{}
-	allRead    bool // read is closed: nothing more is known to get there
+	readAll    func() // closes read: Close need not wait for the peer
 	wake       chan struct{}
 
 	// What is sent.
@@ -54,7 +55,11 @@ type early struct {
 }
 
 func newPeer(e *Endpoint, rank int) *peer {
-	return &peer{e: e, rank: rank, credit: earlyBytes, read: make(chan struct{}), wake: make(chan struct{}, 1), lines: map[transport.Tag]*line{}}
+	read := make(chan struct{})
+	return &peer{
+		e: e, rank: rank, read: read, readAll: sync.OnceFunc(func() { close(read) }), wake: make(chan struct{}, 1),
+		credit: earlyBytes, lines: map[transport.Tag]*line{},
+	}
 }
 
 // line returns the line of a tag.
@@ -318,12 +323,4 @@ func (p *peer) leave() {
 	p.rests = nil
 	p.readAll()
 	p.push(&frame{kind: goneFrame})
-}
-
-// readAll says that Close need not wait for the peer.
-func (p *peer) readAll() {
-	if !p.allRead {
-		p.allRead = true
-		close(p.read)
-	}
 }

@@ -8,6 +8,9 @@ import (
 // turns says which long messages may be sent to this rank: those of a round together, as ports may be
 // links, and those of the next when these have nearly come, or do not come at all for a while: then
 // the link is free.
+//
+// transport/mpi has the same rule. It counts fragments, as MPI says of whole ones only that they have come, waits
+// for connections and for the pace of a link: what both would share is less than the interface that it takes.
 type turns struct {
 	waiting, cleared []*transfer // in the order in which they were posted
 	timer            *time.Timer

@@ -7,6 +7,7 @@ package mpi
 #cgo mpich pkg-config: mpich
 #include <mpi.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "sleep.h"
@@ -40,26 +41,57 @@ static int volley_duplicate(MPI_Comm comm, MPI_Comm *dup, int *rank, int *size, 
 // pointer into Go's memory is not kept in C's.
 typedef struct {
 	unsigned long at;
-	int bytes, rank, tag, send, slot;
+	int bytes, rank, tag, send, slot, weight;
 } volley_piece;
 
+// A volley_end is what a request that is over came to: bytes are -1 where it was cancelled.
+typedef struct {
+	int index, bytes, from, code;
+} volley_end;
+
+// volley_requests are requests in lists of slots, and how many are over of late.
+typedef struct {
+	int count, room, over;
+	MPI_Request *requests;
+	MPI_Status *statuses;
+	int *indices, *weights;
+	volley_end *ends;
+	long quiet;  // for how long nothing had come before what came last, in ns
+} volley_requests;
+
+// volley_add adds a slot.
+static void volley_add(volley_requests *r) {
+	if (r->count == r->room) {
+		int n = r->room = r->room ? 2 * r->room : 64;
+		r->requests = realloc(r->requests, n * sizeof *r->requests);
+		r->statuses = realloc(r->statuses, n * sizeof *r->statuses);
+		r->indices = realloc(r->indices, n * sizeof *r->indices);
+		r->weights = realloc(r->weights, n * sizeof *r->weights);
+		r->ends = realloc(r->ends, n * sizeof *r->ends);
+	}
+	r->requests[r->count++] = MPI_REQUEST_NULL;
+}
+
+// volley_drop gives the lists back.
+static void volley_drop(volley_requests *r) {
+	free(r->requests), free(r->statuses), free(r->indices), free(r->weights), free(r->ends);
+	*r = (volley_requests){0};
+}
+
 // volley_post posts pieces until one fails, and tells how many it has.
-static int volley_post(int count, const volley_piece *pieces, MPI_Comm comm, MPI_Request *requests, int *posted) {
+static int volley_post(int count, const volley_piece *pieces, MPI_Comm comm, volley_requests *r, int *posted) {
 	for (*posted = 0; *posted < count; ++*posted) {
 		const volley_piece *p = &pieces[*posted];
-		MPI_Request *request = &requests[p->slot];
+		MPI_Request *request = &r->requests[p->slot];
+		r->weights[p->slot] = p->weight;
 		int rc = p->send ? MPI_Isend((void *)p->at, p->bytes, MPI_BYTE, p->rank, p->tag, comm, request) :
 			MPI_Irecv((void *)p->at, p->bytes, MPI_BYTE, p->rank < 0 ? MPI_ANY_SOURCE : p->rank, p->tag, comm, request);
 		if (rc != MPI_SUCCESS) {
-			for (int i = *posted; i < count; i++) requests[pieces[i].slot] = MPI_REQUEST_NULL;
+			for (int i = *posted; i < count; i++) r->requests[pieces[i].slot] = MPI_REQUEST_NULL;
 			return rc;
 		}
 	}
 	return MPI_SUCCESS;
-}
-
-static void volley_no_requests(MPI_Request *requests, int from, int to) {
-	for (; from < to; from++) requests[from] = MPI_REQUEST_NULL;
 }
 
 // volley_discard takes a message, if one has come, and tells its length.
@@ -83,26 +115,22 @@ static int volley_peek(int src, MPI_Comm comm, int *there, int *tag) {
 	return rc;
 }
 
-// A volley_end is what a request that is over came to: bytes are -1 where it was cancelled.
-typedef struct {
-	int index, bytes, from, code;
-} volley_end;
-
-// volley_poll finds out which of count requests are over. There is room for all of them.
-static int volley_poll(int count, MPI_Request *requests, int *indices, MPI_Status *statuses, volley_end *ends, int *over) {
-	int rc = MPI_Testsome(count, requests, over, indices, statuses), class = MPI_SUCCESS;
+// volley_poll adds the requests that are over by now to the ends.
+static int volley_poll(volley_requests *r) {
+	int found = 0, rc = MPI_Testsome(r->count, r->requests, &found, r->indices, r->statuses), class = MPI_SUCCESS;
 	if (rc != MPI_SUCCESS) MPI_Error_class(rc, &class);
 	if (rc != MPI_SUCCESS && class != MPI_ERR_IN_STATUS) return rc;
-	if (*over == MPI_UNDEFINED) *over = 0;
-	for (int i = 0; i < *over; i++) {
-		volley_end *e = &ends[i];
+	if (found == MPI_UNDEFINED) found = 0;
+	for (int i = 0; i < found; i++) {
+		MPI_Status *status = &r->statuses[i];
+		volley_end *e = &r->ends[r->over++];
 		int cancelled = 0;
-		e->index = indices[i];
-		e->code = class == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : MPI_SUCCESS;
-		e->from = statuses[i].MPI_SOURCE;
-		MPI_Test_cancelled(&statuses[i], &cancelled);
+		e->index = r->indices[i];
+		e->code = class == MPI_ERR_IN_STATUS ? status->MPI_ERROR : MPI_SUCCESS;
+		e->from = status->MPI_SOURCE;
+		MPI_Test_cancelled(status, &cancelled);
 		if (cancelled) e->bytes = -1;
-		else MPI_Get_count(&statuses[i], MPI_BYTE, &e->bytes);
+		else MPI_Get_count(status, MPI_BYTE, &e->bytes);
 	}
 	return MPI_SUCCESS;
 }
@@ -130,22 +158,29 @@ static void volley_learn(int woken) {
 	volley_search = volley_found - now;
 }
 
-// volley_poll_for polls until a request is over, another thread wants MPI, or so many
-// nanoseconds have passed. It spins until the wait has lasted so long, and then sleeps between
-// polls for a share of the time waited so far, or of the time since one was over or, where that
+// volley_poll_for polls until requests of the weight are over, another thread wants MPI, or so many
+// nanoseconds have passed. It spins until nothing has come for so long, and then sleeps between
+// polls for a sixth of that time, or of the time since one was over or, where that
 // is more, as it has been between them; for longer where a socket will wake it.
-static int volley_poll_for(int count, MPI_Request *requests, int *indices, MPI_Status *statuses, volley_end *ends, int *over,
-	long waited, long idle, long pace, long limit, long spin, long least, long most, long share, int apart, int crowded, volatile int *wanted) {
+static int volley_poll_for(volley_requests *r, int weight, long waited, long idle, long pace, long limit, long spin,
+	bool apart, bool crowded, volatile int *wanted) {
+	const long least = 20000, most = 5000000, share = 6;
 	enum { polled, woken, late, napped } after = polled;
 	long begun = volley_now(), before = 0;
 	int spun = 0;
 	for (;;) {
-		int rc = volley_poll(count, requests, indices, statuses, ends, over);
-		if (*over > 0 && (after == woken || after == late)) volley_learn(after == woken);
+		int had = r->over;
+		int rc = volley_poll(r);
 		long passed = volley_now() - begun;
 		if (spun && apart && passed - before > 1000000) volley_taken = begun + passed + 300 * (passed - before);
 		before = passed;
-		if (rc != MPI_SUCCESS || *over > 0 || *wanted > 0 || passed > limit) return rc;
+		if (r->over > had) {
+			if (after == woken || after == late) volley_learn(after == woken);
+			for (; had < r->over; had++) weight -= r->weights[r->ends[had].index];
+			r->quiet = waited + passed;
+			waited = idle = -passed;
+		}
+		if (rc != MPI_SUCCESS || r->over > 0 && weight <= 0 || *wanted > 0 || passed > limit) return rc;
 		spun = waited + passed < (apart && begun + passed < volley_taken ? 1000000 : spin);
 		if (spun) {
 			// To a rank that has something to send. In short waits that is left to the library: to yield
@@ -182,6 +217,7 @@ import "C"
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -226,19 +262,15 @@ type slot struct {
 // requests are those of a communicator. What MPI takes lists of is in C memory, as it is
 // written between calls.
 type requests struct {
-	slots    []slot // the request of each is in handles
-	idle     []int
-	active   int
-	adding   []C.volley_piece // to be posted
-	room     int
-	handles  *C.MPI_Request
-	indices  *C.int
-	statuses *C.MPI_Status
-	ends     *C.volley_end
-	count    C.int          // that a call tells: of requests posted, or over
-	over     []C.volley_end // copies: who hears of one may post more
-	overAt   time.Time      // when one was over
-	pace     time.Duration  // between one that was over and the next
+	slots  []slot // the request of each is in lists
+	idle   []int
+	active int
+	adding []C.volley_piece // to be posted
+	lists  C.volley_requests
+	posted C.int
+	over   []C.volley_end // copies: who hears of one may post more
+	overAt time.Time      // when one was over
+	pace   time.Duration  // between one that was over and the next
 }
 
 // add has a piece posted with the next ones.
@@ -248,40 +280,28 @@ func (s *requests) add(o owner, piece int, send bool, rank, tag int, memory []by
 	} else {
 		index = len(s.slots)
 		s.slots = append(s.slots, slot{})
-		s.grow()
+		C.volley_add(&s.lists)
 	}
 	s.slots[index] = slot{o, piece}
 	s.active++
 	p := C.volley_piece{at: C.ulong(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), bytes: C.int(len(memory)), rank: C.int(rank), tag: C.int(tag), slot: C.int(index)}
-	if send {
+	switch {
+	case send:
 		p.send = 1
+	case tag == controlTag:
+		p.weight = math.MaxInt32 // somebody may wait for what follows from it
+	default:
+		p.weight = 1
 	}
 	s.adding = append(s.adding, p)
 	return index
 }
 
-// grow makes room in C memory for all slots.
-func (s *requests) grow() {
-	if len(s.slots) <= s.room {
-		return
-	}
-	before := s.room
-	s.room = max(64, 2*s.room)
-	grow := func(p unsafe.Pointer, size uintptr) unsafe.Pointer {
-		return C.realloc(p, C.size_t(s.room)*C.size_t(size))
-	}
-	s.handles = (*C.MPI_Request)(grow(unsafe.Pointer(s.handles), unsafe.Sizeof(*s.handles)))
-	s.indices = (*C.int)(grow(unsafe.Pointer(s.indices), unsafe.Sizeof(*s.indices)))
-	s.statuses = (*C.MPI_Status)(grow(unsafe.Pointer(s.statuses), unsafe.Sizeof(*s.statuses)))
-	s.ends = (*C.volley_end)(grow(unsafe.Pointer(s.ends), unsafe.Sizeof(*s.ends)))
-	C.volley_no_requests(s.handles, C.int(before), C.int(s.room))
-}
-
 // post posts what was added, in one call.
 func (g *communicator) post() {
 	for len(g.adding) > 0 {
-		code := C.volley_post(C.int(len(g.adding)), &g.adding[0], g.comm, g.handles, &g.count)
-		failures := slices.Clone(g.adding[g.count:])
+		code := C.volley_post(C.int(len(g.adding)), &g.adding[0], g.comm, &g.lists, &g.posted)
+		failures := slices.Clone(g.adding[g.posted:])
 		g.adding = g.adding[:0]
 		for _, p := range failures {
 			g.end(int(p.slot), -1, int(p.rank), failed("MPI_Isend or MPI_Irecv", code))
@@ -300,25 +320,17 @@ func (s *requests) end(index, bytes, from int, err error) {
 
 // poll finds out which requests are over. It is the one call by which MPI goes on.
 func (s *requests) poll() error {
-	return s.note(C.volley_poll(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &s.count))
+	return s.note(C.volley_poll(&s.lists))
 }
 
-// pollFor polls until a request is over, somebody else wants the lock, or mostPoll has
-// passed, in a wait that has lasted so long and spins for spin. Where ranks are crowded, it yields its
-// core between polls after 1 ms. It sleeps in C, as the runtime's own timers are for milliseconds and what it does
-// around each of many short calls takes more than the polls.
-func (s *requests) pollFor(waited, spin time.Duration, apart, crowded bool, wanted *atomic.Int32) error {
-	code := C.volley_poll_for(C.int(len(s.slots)), s.handles, s.indices, s.statuses, s.ends, &s.count, C.long(waited), C.long(time.Since(s.overAt)),
-		C.long(s.pace), C.long(mostPoll), C.long(spin), C.long(leastSleep), C.long(mostSleep), sleepShare, number(apart), number(crowded), (*C.int)(unsafe.Pointer(wanted)))
+// pollFor polls until so many receives are over, or anything for 0, a control message has come, somebody else wants
+// the lock, or mostPoll has passed. Nothing has come for the time waited; it spins for spin. Where ranks are crowded,
+// it yields its core between polls after 1 ms. It sleeps in C, as the runtime's own timers are for milliseconds and
+// what it does around each of many short calls takes more than the polls.
+func (s *requests) pollFor(receives int, waited, spin time.Duration, apart, crowded bool, wanted *atomic.Int32) error {
+	code := C.volley_poll_for(&s.lists, C.int(receives), C.long(waited), C.long(time.Since(s.overAt)), C.long(s.pace), C.long(mostPoll),
+		C.long(spin), C.bool(apart), C.bool(crowded), (*C.int)(unsafe.Pointer(wanted)))
 	return s.note(code)
-}
-
-// number returns a bool of C.
-func number(b bool) C.int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // note ends the requests that are over.
@@ -326,15 +338,15 @@ func (s *requests) note(code C.int) error {
 	if err := failed("MPI_Testsome", code); err != nil {
 		return err
 	}
-	over := s.count
-	if over > 0 {
+	s.over = append(s.over[:0], unsafe.Slice(s.lists.ends, s.lists.over)...)
+	s.lists.over = 0
+	if over := len(s.over); over > 0 {
 		now := time.Now()
 		if !s.overAt.IsZero() {
 			s.pace = (s.pace + now.Sub(s.overAt)/time.Duration(over)) / 2
 		}
 		s.overAt = now
 	}
-	s.over = append(s.over[:0], unsafe.Slice(s.ends, s.room)[:over]...)
 	for _, e := range s.over {
 		s.end(int(e.index), int(e.bytes), int(e.from), failed("MPI_Testsome", e.code))
 	}
@@ -343,16 +355,11 @@ func (s *requests) note(code C.int) error {
 
 // cancel ends a receive for which nothing has come. It is over when poll says so.
 func (s *requests) cancel(index int) error {
-	return failed("MPI_Cancel", C.MPI_Cancel(&unsafe.Slice(s.handles, s.room)[index]))
+	return failed("MPI_Cancel", C.MPI_Cancel(&unsafe.Slice(s.lists.requests, s.lists.count)[index]))
 }
 
 // drop gives the lists back. What is left keeps its memory.
-func (s *requests) drop() {
-	for _, p := range []unsafe.Pointer{unsafe.Pointer(s.handles), unsafe.Pointer(s.indices), unsafe.Pointer(s.statuses), unsafe.Pointer(s.ends)} {
-		C.free(p)
-	}
-	s.handles, s.indices, s.statuses, s.ends = nil, nil, nil, nil
-}
+func (s *requests) drop() { C.volley_drop(&s.lists) }
 
 // anyRank stands for the sender of a message from whomever.
 const anyRank = -1

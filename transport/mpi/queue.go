@@ -19,6 +19,7 @@ type queue struct {
 	underWay int
 	pins     runtime.Pinner // of what is under way
 	wake     chan struct{}  // ends a wait in which another goroutine polls
+	gather   int            // see [transport.Gather]
 
 	// Of the wait under way. A step of it is made once, as waits are many.
 	step  func()
@@ -52,6 +53,9 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 	})
 }
 
+// Gather is as [transport.Gather] says.
+func (q *queue) Gather(receives int) { q.gather = receives }
+
 // Waits poll as soon as they begin and spin for a while, where waits have been as short of late.
 // Then they poll ever more seldom, unless they are woken, so that a long one costs little and adds
 // little to its own length: there may be many more ranks than cores.
@@ -59,8 +63,6 @@ const (
 	spinHere   = 100 * time.Millisecond // where all ranks are on this machine: nothing but polls makes progress
 	spinApart  = 5 * time.Millisecond   // a wait for some 64 KiB over 100 Mbit/s
 	leastSleep = 20 * time.Microsecond
-	mostSleep  = 5 * time.Millisecond
-	sleepShare = 6                     // of the time waited so far
 	mostPoll   = 20 * time.Millisecond // in C, until ctx is looked at
 )
 
@@ -101,7 +103,11 @@ func (q *queue) tryWait() {
 		return
 	}
 	e.poller = q
-	e.wait(time.Since(q.since))
+	gather := q.gather
+	if len(e.waits) > 1 || len(e.held)+len(e.uncleared) > 0 { // others wait, or messages for what comes
+		gather = 0
+	}
+	e.wait(time.Since(q.since), gather)
 	if q.next(); q.done {
 		q.stop()
 	}
@@ -131,7 +137,7 @@ func (q *queue) stop() {
 	if q.since.IsZero() {
 		return
 	}
-	if waited := time.Since(q.since); waited < e.mostSpin {
+	if time.Duration(e.lists.quiet) < e.mostSpin {
 		e.patience = mostPatience
 	} else {
 		e.patience--
@@ -156,14 +162,14 @@ func (q *queue) signal() {
 	}
 }
 
-// wait polls until something is over, or somebody else wants MPI.
-func (e *Endpoint) wait(waited time.Duration) {
+// wait polls until so many receives are over, or somebody else wants MPI.
+func (e *Endpoint) wait(waited time.Duration, receives int) {
 	spin := time.Duration(0)
 	if e.patience > 0 || e.patience%mostPatience == 0 {
 		spin = e.mostSpin
 	}
 	engine.asleep.Store(waited+mostPoll > spin)
-	err := e.pollFor(waited, spin, e.mostSpin == spinApart, e.crowded, &engine.wanted)
+	err := e.pollFor(receives, waited, spin, e.mostSpin == spinApart, e.crowded, &engine.wanted)
 	engine.asleep.Store(false)
 	e.went(err)
 }
