@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -47,7 +46,7 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 		return nil, r.missing(limit)
 	}
 	ends := []*mpi.Endpoint{e, last}
-	p := &party{Transport: e, part: func(mine ending, say func(string)) int { return partMPI(last, ends, mine, say) }}
+	p := &party{Transport: e, part: func(mine ending, say func(saying)) int { return partMPI(last, ends, mine, say) }}
 	if o.sets.size == 0 {
 		return p, nil
 	}
@@ -74,7 +73,7 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 
 // partMPI lets rank 0 gather the endings and say what went wrong. All take the exit code
 // from it. Then all endpoints are closed.
-func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, say func(string)) int {
+func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, say func(saying)) int {
 	ctx, cancel := context.WithTimeout(context.Background(), endingTime)
 	defer cancel()
 	all := make([]*ending, last.Size())
@@ -116,7 +115,7 @@ func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, say func(str
 			}
 		}
 		if complete = err == nil; !complete && mine.Text != "" && !mine.Heard {
-			say(fmt.Sprintf("rank %d: %s", last.Rank(), mine.Text)) // rank 0 cannot
+			say(saying{mine.Text, []int{last.Rank()}, mine.Host}) // rank 0 cannot
 		}
 	}
 	if complete {
@@ -134,7 +133,7 @@ func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, say func(str
 				return verdict.Code
 			}
 		case <-time.After(2 * endingTime): // somebody is gone since; mpirun ends those who wait
-			say("a process does not end")
+			say(saying{Text: "a process does not end"})
 			return max(verdict.Code, exitFailed)
 		}
 	}

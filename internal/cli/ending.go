@@ -12,6 +12,7 @@ import (
 // An ending is how a verb ended in a process.
 type ending struct {
 	Text  string // the error, empty where there was none
+	Host  string // where
 	Heard bool   // another process failed
 	Code  int    // for exit
 	Set   string // of the process; "": there are none
@@ -47,54 +48,66 @@ func worst(all []*ending) int {
 	return code
 }
 
-// sayings returns what failed, each once and with the ranks where it did, unless at all of a set.
-func sayings(all []*ending) (texts []string) {
-	var names []string
-	for _, x := range all {
-		if x != nil && !slices.Contains(names, x.Set) {
-			names = append(names, x.Set)
-		}
-	}
-	for _, set := range names {
-		texts = append(texts, sayingsOf(set, all)...)
-	}
-	return texts
+// A saying is what failed, at which ranks.
+type saying struct {
+	Text  string
+	Ranks []int  // none: at all of them, or of the set
+	Host  string // of the first one
 }
 
-func sayingsOf(set string, all []*ending) (texts []string) {
-	var of []int // its ranks
-	for r, x := range all {
-		if x == nil && set == "" || x != nil && x.Set == set {
-			of = append(of, r)
+// String names the ranks before the text.
+func (x saying) String() string {
+	switch len(x.Ranks) {
+	case 0:
+		return x.Text
+	case 1:
+		return fmt.Sprintf("rank %d: %s", x.Ranks[0], x.Text)
+	}
+	return fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(x.Ranks), "[]"), " ", ", "), x.Text)
+}
+
+// sayings returns what failed, each once, of one set after the other.
+func sayings(all []*ending) (list []saying) {
+	var sets []string
+	for _, x := range all {
+		if x != nil && !slices.Contains(sets, x.Set) {
+			sets = append(sets, x.Set)
 		}
 	}
-	ranks := map[string][]int{}
+	for _, set := range sets {
+		list = append(list, sayingsOf(set, all)...)
+	}
+	return list
+}
+
+func sayingsOf(set string, all []*ending) (list []saying) {
+	others := 0 // ranks of other sets
 	for _, heard := range []bool{false, true} {
-		for _, r := range of {
-			x := all[r]
-			if x == nil || x.Text == "" || x.Heard != heard {
+		others = 0
+		for r, x := range all {
+			if x != nil && x.Set != set {
+				others++
+			}
+			if x == nil || x.Set != set || x.Text == "" || x.Heard != heard {
 				continue
 			}
-			if ranks[x.Text] == nil {
-				texts = append(texts, x.Text)
+			i := slices.IndexFunc(list, func(y saying) bool { return y.Text == x.Text })
+			if i < 0 {
+				i, list = len(list), append(list, saying{Text: x.Text, Host: x.Host})
 			}
-			ranks[x.Text] = append(ranks[x.Text], r)
+			list[i].Ranks = append(list[i].Ranks, r)
 		}
-		if len(texts) > 0 {
+		if len(list) > 0 {
 			break // what others only heard of has been said
 		}
 	}
-	for i, text := range texts {
-		switch list := ranks[text]; {
-		case len(list) == len(of):
-		case len(list) == 1:
-			texts[i] = fmt.Sprintf("rank %d: %s", list[0], text)
-		default:
-			texts[i] = fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", ", "), text)
+	for i := range list {
+		if len(list[i].Ranks) == len(all)-others {
+			list[i].Ranks = nil
 		}
 		if set != "" {
-			texts[i] = set + ": " + texts[i]
+			list[i].Text = set + ": " + list[i].Text
 		}
 	}
-	return texts
+	return list
 }

@@ -35,6 +35,7 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	forOperators(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.String(metricsFlag, "", "`FILE` for metrics of the run as OpenMetrics, such as in a node exporter's textfile directory")
 	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check keys, and protect without one")
 	end := flagGroup(cmd, "Override")
 	f.StringVar(&o.believe, "believe", "", "`NODE`, by DIR or number, whose newest generation counts where that cannot be told")
@@ -82,7 +83,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
 	}
-	if s, ok := cmd.Context().Value(sessionKey{}).(*session); ok && s.at != nil {
+	if s := sessionOf(cmd.Context()); s.at != nil {
 		options.Names, options.Absent = []string{s.at.Name}, []string{s.at.Absent}
 	}
 	dirs = slices.Clone(args)
@@ -124,13 +125,15 @@ func wayOn(err error) error {
 
 // finish prints the report of a verb at rank 0, as JSON if asked, or says what can be done
 // about the error with which the verb ended.
-func (o *groupOptions) finish(w io.Writer, err error, report any, text func(io.Writer) error) error {
+func (o *groupOptions) finish(cmd *cobra.Command, w io.Writer, err error, report any, text func(io.Writer) error) error {
 	switch {
 	case err != nil:
 		return wayOn(err)
 	case o.party.Rank() > 0:
 		return nil
-	case o.json:
+	}
+	sessionOf(cmd.Context()).note(values(report))
+	if o.json {
 		return writeJSON(w, report)
 	}
 	return text(w)
@@ -171,7 +174,7 @@ func newProtect() *cobra.Command {
 				if err == nil && o.Assumed != "" {
 					r.Notes = append(r.Notes, o.Assumed)
 				}
-				return o.finish(w, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
+				return o.finish(cmd, w, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
 			})
 		},
 	}
@@ -250,7 +253,7 @@ func newVerify() *cobra.Command {
 			}
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
 				r, err := group.Verify(cmd.Context(), t, dirs, v)
-				if err := o.finish(w, err, r, func(w io.Writer) error { return printVerify(w, r) }); err != nil {
+				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printVerify(w, r) }); err != nil {
 					return err
 				}
 				return brokenOf(r)
@@ -301,7 +304,7 @@ func newStatus() *cobra.Command {
 			}
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
 				r, err := group.Verify(cmd.Context(), t, dirs, v)
-				if err := o.finish(w, err, r, func(w io.Writer) error { return printStatus(w, r) }); err != nil {
+				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printStatus(w, r) }); err != nil {
 					return err
 				}
 				changed := func(n group.NodeReport) bool { return n.Status == group.Changed || n.Status == group.Whole }
@@ -401,7 +404,7 @@ func newRecover() *cobra.Command {
 			}
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
 				r, err := group.Recover(cmd.Context(), t, dirs, x)
-				if err := o.finish(w, err, r, func(w io.Writer) error { return printRecover(w, r, x.DryRun) }); err != nil {
+				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printRecover(w, r, x.DryRun) }); err != nil {
 					return err
 				}
 				return r.Incomplete()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"regexp"
@@ -37,6 +38,7 @@ func launchable(cmd *cobra.Command) {
 	command := f.String("ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
 	program := f.String("remote-path", "volley", "`FILE` of volley on these hosts")
 	copied := f.Bool("copy-binary", false, "copy this volley to these hosts for the run")
+	step := f.String("launch", "", "`CMD` that starts the processes of the run, such as 'srun -N8 --ntasks-per-node=1': it gets this command without --launch, and a secret in the environment")
 	end()
 	here := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -46,6 +48,10 @@ func launchable(cmd *cobra.Command) {
 			return err
 		case at == nil && output != nil && strings.HasPrefix(output.Value.String(), hostWord+":"):
 			return usagef("-o %s: name the packets as HOST:FILE", output.Value)
+		case *step != "" && at == nil:
+			return runStep(cmd, words(*step), *program, args)
+		case *step != "":
+			return usagef("--launch: %s is reached by ssh, which starts the processes: leave one of both out", at[0])
 		case at == nil:
 			return here(cmd, args)
 		}
@@ -58,7 +64,7 @@ func launchable(cmd *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), bar: newBar(cmd.ErrOrStderr())}
+		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), bar: newBar(cmd.ErrOrStderr()), json: sessionOf(cmd.Context()).json}
 		l.Client = ssh.Client{Command: words(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Stderr: l.say}
 		if len(l.Command) == 0 {
 			return usagef("--ssh %q: want a command, and what has blanks in quotes", *command)
@@ -66,6 +72,7 @@ func launchable(cmd *cobra.Command) {
 		if err := cmp.Or(l.deal(cmd, at), l.agree(cmd)); err != nil {
 			return err
 		}
+		defer func() { sessionOf(cmd.Context()).note(l.values) }()
 		return l.run(cmd)
 	}
 }
@@ -112,6 +119,7 @@ type launch struct {
 	ssh.Client
 	stdout, stderr io.Writer
 	bar            *bar         // nil: nobody looks
+	json           bool         // the log is
 	group          bool         // each rank has one node of a group
 	missing        bool         // it goes on where nodes cannot be reached
 	to             *ssh.Address // where files of lost nodes come; nil: where they were
@@ -121,7 +129,8 @@ type launch struct {
 
 	mu      sync.Mutex // guards what follows, and stderr
 	stopped bool
-	cause   error // that the launch found first
+	cause   error              // that the launch found first
+	values  map[string]float64 // of metrics
 }
 
 // A far is a rank as the launch sees it.
@@ -159,7 +168,8 @@ type hello struct {
 type said struct {
 	Hello  *hello
 	Listen string
-	Record json.RawMessage `json:",omitempty"` // for all ranks, which get the list of all records once all have come
+	Record json.RawMessage    `json:",omitempty"` // for all ranks, which get the list of all records once all have come
+	Values map[string]float64 `json:",omitempty"` // of metrics
 	Out    []byte
 	End    *ending
 	Done   int // more bytes of the result, of Total at all ranks
@@ -180,7 +190,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 			return usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, hostWord)
 		}
 	}
-	args := forwarded(cmd)
+	args := forwarded(cmd, slices.Concat([]string{"ssh", "remote-path", "copy-binary", "output", "to", "group-size", "domain", metricsFlag}, rankFlagNames)...)
 	if f := cmd.Flags(); f.Lookup("group-size") != nil {
 		l.sets.size, _ = f.GetInt("group-size")
 		l.sets.domain, _ = f.GetString("domain")
@@ -245,12 +255,12 @@ func (l *launch) agree(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// forwarded returns the verb and its flags as the ranks get them.
-func forwarded(cmd *cobra.Command) []string {
+// forwarded returns the verb and its flags, without some, as the ranks get them.
+func forwarded(cmd *cobra.Command, without ...string) []string {
 	args := []string{cmd.Name()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch list, many := f.Value.(pflag.SliceValue); {
-		case slices.Contains([]string{"ssh", "remote-path", "copy-binary", "output", "to", "group-size", "domain"}, f.Name), slices.Equal(f.Annotations[groupKey], []string{rankGroup}):
+		case slices.Contains(without, f.Name):
 		case many:
 			for _, value := range list.GetSlice() {
 				args = append(args, "--"+f.Name+"="+value)
@@ -340,9 +350,14 @@ func (l *launch) inSets(cmd *cobra.Command) error {
 		}
 		wg.Go(func() {
 			if r.err = set.meet(cmd.Context()); errors.As(r.err, new(codeError)) {
-				texts, _ := set.ended()
+				list, _ := set.ended()
+				var texts []string
+				for _, x := range list {
+					texts = append(texts, x.String())
+				}
 				r.Error = strings.Join(texts, "; ")
 			}
+			sessionOf(cmd.Context()).note(set.values)
 		})
 	}
 	wg.Wait()
@@ -471,6 +486,11 @@ func (l *launch) next(x *far) (m said, err error) {
 				return m, err
 			}
 			continue
+		case m.Values != nil:
+			l.mu.Lock()
+			l.values = m.Values
+			l.mu.Unlock()
+			continue
 		case m.Out == nil:
 			return m, nil
 		}
@@ -553,9 +573,9 @@ func (l *launch) verdict(ctx context.Context) error {
 	if l.cause != nil {
 		return l.cause
 	}
-	texts, code := l.ended()
-	for _, text := range texts {
-		printable.Fprintf(l.stderr, "volley: %s\n", text)
+	list, code := l.ended()
+	for _, x := range list {
+		sessionOf(ctx).say(l.stderr, slog.LevelError, x)
 	}
 	if code == exitOK {
 		return nil
@@ -564,15 +584,21 @@ func (l *launch) verdict(ctx context.Context) error {
 }
 
 // ended returns what ranks have said of their ends, and the exit code.
-func (l *launch) ended() (texts []string, code int) {
+func (l *launch) ended() (list []saying, code int) {
 	all := make([]*ending, len(l.ranks))
 	for rank, x := range l.ranks {
 		all[rank] = x.ending
 	}
-	for _, text := range sayings(all) {
-		texts = append(texts, l.named(text))
+	for _, x := range sayings(all) {
+		if x.Ranks != nil {
+			x.Host = l.ranks[x.Ranks[0]].At()
+		}
+		if !l.json {
+			x = saying{Text: l.named(x.String())}
+		}
+		list = append(list, x)
 	}
-	return texts, worst(all)
+	return list, worst(all)
 }
 
 // A codeError is an exit code about which all has been said.
@@ -600,7 +626,14 @@ func (l *launch) named(text string) string {
 func (l *launch) say(host, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	printable.Fprintf(l.stderr, "%s: %s\n", host, line)
+	switch {
+	case !l.json:
+		printable.Fprintf(l.stderr, "%s: %s\n", host, line)
+	case json.Valid([]byte(line)): // a record of a rank's log
+		fmt.Fprintln(l.stderr, line)
+	default:
+		slog.Warn(line, "host", host)
+	}
 }
 
 // endTime is how long a rank may take from the end of its run to that of its process.

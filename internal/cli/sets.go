@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -217,7 +219,7 @@ func printSets(ctx context.Context, stdout, stderr io.Writer, asJSON bool, repor
 		if r.err == nil {
 			continue
 		}
-		printable.Fprintf(stderr, "volley: set %d: %s\n", r.Set, r.Error)
+		sessionOf(ctx).say(stderr, slog.LevelError, saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
 		if code == exitOK {
 			code = exitCode(r.err)
 		}
