@@ -859,7 +859,7 @@ func (c *trial) mayHave() (there, none bool) {
 	switch c.algorithm {
 	case algo.Auto:
 		return true, false
-	case "universal", "prepare-and-shoot", "bruck-allgather", "ring-allgather", "direct", "central":
+	case "universal", "prepare-and-shoot", "bruck-allgather":
 		return c.square(), !c.square()
 	case "exchange":
 		n, most := max(k, r), 256
@@ -1392,12 +1392,6 @@ func formulaOf(algorithm string, k, p int) (c1, c2 int, ok bool) {
 	switch algorithm {
 	case "bruck-allgather":
 		return clog(k, p), each, true
-	case "ring-allgather":
-		return k - 1, k - 1, true
-	case "direct":
-		return each, each, true
-	case "central":
-		return 2 * clog(k, p), 2 * each, true
 	case "prepare-and-shoot":
 		if k == 1 {
 			return 0, 0, true

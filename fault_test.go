@@ -54,7 +54,7 @@ func TestDisagreement(t *testing.T) {
 		{with(volley.WithAlgorithm("universal")), []string{"algorithm"}},
 		{with(volley.WithMemory(1 << 20)), []string{"memory"}},
 		{with(volley.WithCheck(false)), []string{"check"}},
-		{with(volley.WithPaperModel(3, volley.DefaultBeta, volley.DefaultTau), volley.WithAlgorithm("direct"), volley.WithMemory(1<<20), volley.WithCheck(false)), []string{"ports", "algorithm", "memory", "check"}},
+		{with(volley.WithPaperModel(3, volley.DefaultBeta, volley.DefaultTau), volley.WithAlgorithm("bruck-allgather"), volley.WithMemory(1<<20), volley.WithCheck(false)), []string{"ports", "algorithm", "memory", "check"}},
 	} {
 		for _, who := range [][]int{{0}, {3}, {0, 4}, {1, 2}} {
 			synctest.Test(t, func(t *testing.T) {
@@ -289,10 +289,10 @@ func TestInvalidData(t *testing.T) {
 			f := fieldtest.Parse(t, c.field)
 			a := matrix.NewDense(f, 2, 2) // all packets coded are zero
 			for _, check := range []bool{false, true} {
-				members := alike(a, randomPackets(f, 5, 5), volley.WithAlgorithm("central"), volley.WithCheck(check))
+				members := alike(a, randomPackets(f, 5, 5), volley.WithAlgorithm("exchange"), volley.WithCheck(check))
 				data := sends(t, members, 0)
 				for _, bit := range c.bits {
-					members[0].faults = append(members[0].faults, faulty.Flip(data[len(data)-1], 1, bit[0], bit[1]))
+					members[0].faults = append(members[0].faults, faulty.Flip(data[len(data)-1], 0, bit[0], bit[1]))
 				}
 				results := encode(t.Context(), members)
 				if len(results[0].idle) > 0 {
@@ -465,7 +465,7 @@ func TestWrongCoefficient(t *testing.T) {
 	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), k, 1)
 	packets := randomPackets(a.Field(), 9, 9, 9, 9, 9)
 	want := product(a, packets)[victim]
-	for _, name := range []string{"universal", "direct", "central"} {
+	for _, name := range []string{"universal", "exchange"} {
 		caught := 0
 		for i := range k {
 			members := alike(a, packets, volley.WithAlgorithm(name))

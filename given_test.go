@@ -51,7 +51,7 @@ func TestWithPlan(t *testing.T) {
 		a    matrix.Matrix
 		opts []Option
 	}{
-		{square, []Option{WithAlgorithm("direct"), WithPaperModel(3, DefaultBeta, DefaultTau)}},
+		{square, []Option{WithAlgorithm("bruck-allgather"), WithPaperModel(3, DefaultBeta, DefaultTau)}},
 		{square, []Option{WithAlgorithm("exchange")}},
 		{wide, []Option{WithSeparateSinks()}},
 	} {
@@ -159,7 +159,7 @@ func TestWithPlanDisagreement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plans := []plan.Plan{given(t, a), given(t, a, WithAlgorithm("direct"))}
+	plans := []plan.Plan{given(t, a), given(t, a, WithAlgorithm("bruck-allgather"))}
 	err = local.Run(t.Context(), 4, func(ctx context.Context, tr transport.Transport) error {
 		_, _, err := Encode(ctx, tr, a, []byte{1, 0}, WithPlan(plans[tr.Rank()%2]))
 		return err

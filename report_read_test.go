@@ -20,7 +20,7 @@ import (
 func reports(t testing.TB) (list []*volley.Report) {
 	f := fieldtest.Parse(t, "257")
 	a := randomMatrix(t, f, 4, 1)
-	for _, options := range [][]volley.Option{{}, {volley.WithAlgorithm("exchange")}, {volley.WithAlgorithm("central")}} {
+	for _, options := range [][]volley.Option{{}, {volley.WithAlgorithm("exchange")}, {volley.WithAlgorithm("bruck-allgather")}} {
 		e, err := volley.NewEncoder(a, options...)
 		if err != nil {
 			t.Fatal(err)

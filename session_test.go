@@ -199,7 +199,7 @@ func TestOtherEncoder(t *testing.T) {
 		for _, c := range []struct {
 			a         matrix.Matrix
 			algorithm string
-		}{{square, "universal"}, {square, "ring-allgather"}, {square, "central"}, {column, "pipeline"}} {
+		}{{square, "universal"}, {square, "bruck-allgather"}, {square, "exchange"}, {column, "pipeline"}} {
 			if c.algorithm == "pipeline" && k == 2 {
 				continue // too few
 			}

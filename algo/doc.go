@@ -9,7 +9,6 @@
 //
 //   - schedule: what an algorithm is written with, such as builder, groups and broadcasts;
 //   - internal/universal: prepare-and-shoot and its generalisation, for every matrix;
-//   - internal/baseline: the schedules of MPI libraries, to compare with;
 //   - internal/structured: products of layers, for matrices with structure;
 //   - internal/sinks: sources and sinks, pipelines and exchanges.
 //

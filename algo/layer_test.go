@@ -6,7 +6,6 @@ import (
 
 	"volley/algo"
 	"volley/algo/algotest"
-	"volley/algo/internal/baseline"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/field"
@@ -30,9 +29,6 @@ func TestLayers(t *testing.T) {
 		{"universal", func(size, ports int) schedule.Step { return universal.Tuned(size, ports) }},
 		{"prepare-and-shoot", func(size, ports int) schedule.Step { return universal.NewPrepareAndShoot(size, ports) }},
 		{"bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }},
-		{"ring-allgather", func(size, _ int) schedule.Step { return baseline.RingAllgather{Size: size} }},
-		{"direct", func(size, ports int) schedule.Step { return baseline.Direct{Size: size, Ports: ports} }},
-		{"central", func(size, ports int) schedule.Step { return baseline.NewCentral(size, ports) }},
 	} {
 		for _, sizes := range [][]int{{1}, {9, 7}, {7, 9, 1, 2}, {16, 3, 5}, {4, 4, 4}, {10, 6, 10}, {17, 16, 15, 1}} {
 			for ports := 1; ports <= 3; ports++ {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"volley/algo/internal/baseline"
 	"volley/algo/internal/sinks"
 	"volley/algo/internal/structured"
 	"volley/algo/internal/universal"
@@ -277,39 +276,6 @@ var registry = []Algorithm{
 		Example:  "-k 16",
 		Baseline: true,
 		Make:     stepped("bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }),
-	},
-	{
-		Name:     "ring-allgather",
-		Title:    "allgather around a ring, then local coding; FTI level 3",
-		Problem:  "any A, K, p; uses one port",
-		C1:       "K-1",
-		C2:       "K-1",
-		Source:   "MPI libraries; FTI",
-		Example:  "-k 16",
-		Baseline: true,
-		Make:     stepped("ring-allgather", func(size, _ int) schedule.Step { return baseline.RingAllgather{Size: size} }),
-	},
-	{
-		Name:     "direct",
-		Title:    "every scaled packet straight to where it is needed",
-		Problem:  "any A, K, p",
-		C1:       "ceil((K-1)/p)",
-		C2:       "ceil((K-1)/p)",
-		Source:   "MPI libraries (pairwise alltoall)",
-		Example:  "-k 16",
-		Baseline: true,
-		Make:     stepped("direct", func(size, ports int) schedule.Step { return baseline.Direct{Size: size, Ports: ports} }),
-	},
-	{
-		Name:     "central",
-		Title:    "gather at processor 0, encode there, scatter",
-		Problem:  "any A, K, p",
-		C1:       "2*clog(K)",
-		C2:       "2*ceil((K-1)/p)",
-		Source:   "MPI libraries (binomial gather and scatter)",
-		Example:  "-k 16",
-		Baseline: true,
-		Make:     stepped("central", func(size, ports int) schedule.Step { return baseline.NewCentral(size, ports) }),
 	},
 }
 

@@ -29,7 +29,7 @@ func TestMeasure(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s: no small size", c.Name)
 		}
-		for _, names := range [][]string{nil, {"universal", "ring-allgather"}} {
+		for _, names := range [][]string{nil, {"universal", "bruck-allgather"}} {
 			progress := 0
 			results, err := c.Measure(t.Context(), s.k, s.size, Options{Algorithms: names, Iterations: 2, Progress: func(int) { progress++ }})
 			if err != nil {
@@ -180,7 +180,7 @@ func TestCheck(t *testing.T) {
 	if _, err := denseCase.Measure(t.Context(), 4, 8, Options{Iterations: 1, Algorithms: []string{"dft"}}); !errors.Is(err, algo.ErrStructure) {
 		t.Errorf("a DFT of a random matrix: %v", err)
 	}
-	if r, err := denseCase.Measure(t.Context(), 4, 8, Options{Iterations: 1, Algorithms: []string{"dft", "direct"}}); err != nil || len(r) != 1 || r[0].Algorithm != "direct" {
+	if r, err := denseCase.Measure(t.Context(), 4, 8, Options{Iterations: 1, Algorithms: []string{"dft", "bruck-allgather"}}); err != nil || len(r) != 1 || r[0].Algorithm != "bruck-allgather" {
 		t.Errorf("of two algorithms one takes the matrix: %v, %v", r, err)
 	}
 }

@@ -44,34 +44,38 @@ func (c *Comm) Beside() *Comm { return &Comm{t: c.t, timeout: c.timeout, first: 
 // traces.
 const mostRecord = 1 << 28
 
+// mostShort is how long records may be that travel along with their lengths, in bytes.
+const mostShort = 120
+
 // Allgatherv gives the record of every rank, of any length up to 256 MiB, to all of them. A wait
 // for one message is bounded by the timeout, unless that is 0. It returns an error where a rank
 // announces a longer record.
 func Allgatherv(ctx context.Context, t transport.Transport, record []byte, timeout time.Duration) ([][]byte, error) {
 	c := New(t, timeout)
-	lengths, err := c.Allgather(ctx, binary.LittleEndian.AppendUint64(nil, uint64(len(record))))
+	head := append(binary.LittleEndian.AppendUint64(make([]byte, 0, 8+mostShort), uint64(len(record))), record[:min(len(record), mostShort)]...)
+	heads, err := c.Allgather(ctx, head[:8+mostShort])
 	if err != nil {
 		return nil, err
 	}
 	most := uint64(0)
-	for r, data := range lengths {
-		n := binary.LittleEndian.Uint64(data)
+	records := make([][]byte, len(heads))
+	for r, head := range heads {
+		n := binary.LittleEndian.Uint64(head)
 		if n > mostRecord {
 			return nil, fmt.Errorf("collective: rank %d announces a record of %d bytes: at most %d are possible", r, n, mostRecord)
 		}
 		most = max(most, n)
+		records[r] = head[8:]
 	}
-	if most == 0 {
-		return make([][]byte, len(lengths)), nil
+	if most > mostShort {
+		padded := make([]byte, most)
+		copy(padded, record)
+		if records, err = c.Allgather(ctx, padded); err != nil {
+			return nil, err
+		}
 	}
-	padded := make([]byte, most)
-	copy(padded, record)
-	records, err := c.Allgather(ctx, padded)
-	if err != nil {
-		return nil, err
-	}
-	for r, n := range lengths {
-		records[r] = records[r][:binary.LittleEndian.Uint64(n)]
+	for r, head := range heads {
+		records[r] = records[r][:binary.LittleEndian.Uint64(head)]
 	}
 	return records, nil
 }

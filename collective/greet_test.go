@@ -130,7 +130,7 @@ func TestGreetMany(t *testing.T) {
 // TestGreetForm keeps the form of greetings, which other versions rely on.
 func TestGreetForm(t *testing.T) {
 	record := sealed("encode", Version, []byte{1, 2})
-	want := "volley\r\n" + "\x0a\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
+	want := "volley\r\n" + "\x0b\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
 	sum := sha256.Sum256([]byte(want))
 	if want += string(sum[:8]); string(record) != want {
 		t.Errorf("got %q, want %q", record, want)
@@ -252,6 +252,34 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestAllgatherv gives records of many lengths to all, and short ones in one collective.
+func TestAllgatherv(t *testing.T) {
+	for n := 1; n <= 10; n++ {
+		for _, lengths := range [][]int{{0}, {0, 1}, {mostShort, 3}, {mostShort + 1}, {5, mostShort + 1, 0}, {10000, mostShort, 0, 7}} {
+			record := func(r int) []byte { return bytes.Repeat([]byte{byte(r + 1)}, lengths[r%len(lengths)]) }
+			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
+				got, err := Allgatherv(ctx, tr, record(tr.Rank()), time.Minute)
+				if err != nil {
+					return err
+				}
+				if len(got) != n {
+					return fmt.Errorf("%d records", len(got))
+				}
+				for r := range got {
+					if !bytes.Equal(got[r], record(r)) {
+						return fmt.Errorf("of rank %d: %v", r, got[r])
+					}
+				}
+				return nil
+			}) {
+				if err != nil {
+					t.Errorf("lengths %v, rank %d of %d: %v", lengths, r, n, err)
+				}
+			}
+		}
+	}
+}
+
 // TestImpossible has a rank say what cannot be: all name it, and nobody makes room for it.
 func TestImpossible(t *testing.T) {
 	for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
@@ -259,7 +287,7 @@ func TestImpossible(t *testing.T) {
 			_, err := Allgatherv(ctx, tr, []byte{1}, time.Minute)
 			return err
 		}
-		_, err := New(tr, time.Minute).Allgather(ctx, binary.LittleEndian.AppendUint64(nil, 1<<62))
+		_, err := New(tr, time.Minute).Allgather(ctx, append(binary.LittleEndian.AppendUint64(nil, 1<<62), make([]byte, mostShort)...))
 		return err
 	}) {
 		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 announces a record of 4611686018427387904 bytes")) {

@@ -3,6 +3,8 @@ package executor
 import (
 	"sync"
 	"sync/atomic"
+
+	"volley/internal/hugepage"
 )
 
 // An arena is memory for buffers. It comes with whatever was in it.
@@ -41,7 +43,7 @@ func (s *arenas) take(size int) *arena {
 		a, _ = s.pool.Get().(*arena)
 	}
 	if a == nil || len(a.data) < size {
-		a = &arena{data: make([]byte, size), of: s}
+		a = &arena{data: hugepage.Make(size), of: s}
 	}
 	a.used = 0
 	return a

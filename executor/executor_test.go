@@ -144,7 +144,7 @@ func TestHeader(t *testing.T) {
 	const k = 9
 	f := fieldtest.Parse(t, "257")
 	header := []byte("who goes there?")
-	for _, name := range []string{"universal", "direct", "ring-allgather", "central"} {
+	for _, name := range []string{"universal", "prepare-and-shoot", "bruck-allgather", "exchange"} {
 		t.Run(name, func(t *testing.T) {
 			heard := make([]map[int]int, k)
 			r := &run{

@@ -167,7 +167,7 @@ func TestTimeoutNamesPartner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fieldtest.Parse(t, "257")
 		r := &run{
-			plan: compile(t, "central", randomMatrix(t, f, 2), 1), packets: randomPackets(f, 1, 5, 5),
+			plan: compile(t, "exchange", randomMatrix(t, f, 2), 1), packets: randomPackets(f, 1, 5, 5),
 			bytes: 10, segment: 10,
 			job: func(_ int, job *executor.Job) { job.Timeout = time.Second },
 			wrap: func(below transport.Transport) transport.Transport {

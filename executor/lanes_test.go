@@ -53,7 +53,7 @@ func TestLanes(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{2, 5, 8, 13} {
 		a := randomMatrix(t, f, k)
-		for _, algorithm := range []string{"universal", "direct", "ring-allgather", "prepare-and-shoot"} {
+		for _, algorithm := range []string{"universal", "bruck-allgather", "prepare-and-shoot"} {
 			p := compile(t, algorithm, a, min(2, k-1))
 			for _, ranks := range []int{2, (k + 1) / 2, k} {
 				if ranks < 2 {

@@ -2,9 +2,9 @@ package group
 
 import (
 	"context"
-	"slices"
 	"sync"
 
+	"volley/internal/hugepage"
 	"volley/transport"
 )
 
@@ -12,6 +12,7 @@ import (
 type window struct {
 	m            *Manifest
 	first, end   int
+	memory       []byte // of the longest window until now
 	data, parity []byte // chunk by chunk
 	changed      []int  // rows that protect has to code: they are not as they were, or have lost their parity
 }
@@ -80,7 +81,10 @@ func (s *session) windows(ctx context.Context, m *Manifest, read func(ctx contex
 				w := sets[number%2][i]
 				w.first, w.end = first, min(first+rows, m.rows())
 				data, parity := int(w.span())*m.DataChunks, int(w.span())*m.ParityChunks
-				w.data, w.parity = slices.Grow(w.data[:0], data)[:data], slices.Grow(w.parity[:0], parity)[:parity]
+				if len(w.memory) < data+parity {
+					w.memory = hugepage.Make(data + parity)
+				}
+				w.data, w.parity = w.memory[:data], w.memory[data:][:parity]
 				return read(ctx, i, w)
 			})
 		})

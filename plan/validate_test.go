@@ -250,7 +250,7 @@ func TestValidateFindsLies(t *testing.T) {
 // TestValidationErrorIsBounded checks that a plan that is wrong everywhere gives
 // an error of bounded size.
 func TestValidationErrorIsBounded(t *testing.T) {
-	m, err := plan.Materialize(algotest.Compile(t, "direct", "257", "random:1", 40, 1))
+	m, err := plan.Materialize(algotest.Compile(t, "bruck-allgather", "257", "random:1", 40, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +443,7 @@ func TestDecodeValidates(t *testing.T) {
 
 func TestDecodeErrors(t *testing.T) {
 	var file bytes.Buffer
-	if err := plan.Encode(&file, algotest.Compile(t, "direct", "257", "random:1", 2, 1)); err != nil {
+	if err := plan.Encode(&file, algotest.Compile(t, "universal", "257", "random:1", 2, 1)); err != nil {
 		t.Fatal(err)
 	}
 	good := file.String()
@@ -476,7 +476,7 @@ func TestDecodeErrors(t *testing.T) {
 // FuzzDecode checks that the decoder survives any input and that what it returns
 // can be encoded, decoded, described and traced.
 func FuzzDecode(f *testing.F) {
-	for _, name := range []string{"universal", "direct", "central"} {
+	for _, name := range []string{"universal", "prepare-and-shoot", "bruck-allgather"} {
 		var file bytes.Buffer
 		if err := plan.Encode(&file, algotest.Compile(f, name, "257", "random:1", 3, 2)); err != nil {
 			f.Fatal(err)

@@ -1,6 +1,10 @@
 package research
 
-import "volley/algo"
+import (
+	"volley/algo"
+	"volley/algo/schedule"
+	"volley/plan"
+)
 
 // Algorithms are the families of this package, in the order in which people should read them.
 var Algorithms = []algo.Algorithm{
@@ -40,6 +44,49 @@ var Algorithms = []algo.Algorithm{
 		Conditional: true,
 		Make:        liftedPlans,
 	},
+	{
+		Name:     "ring-allgather",
+		Title:    "allgather around a ring, then local coding; FTI level 3",
+		Problem:  "any A, K, p; uses one port",
+		C1:       "K-1",
+		C2:       "K-1",
+		Source:   "MPI libraries; FTI",
+		Example:  "-k 16",
+		Baseline: true,
+		Make:     stepped("ring-allgather", func(size, _ int) schedule.Step { return ringAllgather{Size: size} }),
+	},
+	{
+		Name:     "direct",
+		Title:    "every scaled packet straight to where it is needed",
+		Problem:  "any A, K, p",
+		C1:       "ceil((K-1)/p)",
+		C2:       "ceil((K-1)/p)",
+		Source:   "MPI libraries (pairwise alltoall)",
+		Example:  "-k 16",
+		Baseline: true,
+		Make:     stepped("direct", func(size, ports int) schedule.Step { return direct{Size: size, Ports: ports} }),
+	},
+	{
+		Name:     "central",
+		Title:    "gather at processor 0, encode there, scatter",
+		Problem:  "any A, K, p",
+		C1:       "2*clog(K)",
+		C2:       "2*ceil((K-1)/p)",
+		Source:   "MPI libraries (binomial gather and scatter)",
+		Example:  "-k 16",
+		Baseline: true,
+		Make:     stepped("central", func(size, ports int) schedule.Step { return newCentral(size, ports) }),
+	},
+}
+
+// stepped returns the plan of one step for all processors.
+func stepped(name string, step func(size, ports int) schedule.Step) func(p *algo.Problem) ([]plan.Plan, error) {
+	return func(p *algo.Problem) ([]plan.Plan, error) {
+		if err := p.Task().MustBeSquare(name); err != nil {
+			return nil, err
+		}
+		return []plan.Plan{schedule.OnAll(name, step(p.Matrix.Rows(), p.Ports), p.Task())}, nil
+	}
 }
 
 func init() {

@@ -44,7 +44,7 @@ func materialize(t *testing.T, algorithm string) (*plan.Materialized, matrix.Mat
 // TestCheckFindsWrongCoefficient changes each coefficient of each program, one at
 // a time: every one matters, and the mismatch names processor and entry.
 func TestCheckFindsWrongCoefficient(t *testing.T) {
-	for _, algorithm := range []string{"universal", "prepare-and-shoot", "direct", "central"} {
+	for _, algorithm := range []string{"universal", "prepare-and-shoot", "bruck-allgather"} {
 		m, a := materialize(t, algorithm)
 		if err := verify.Check(m, a); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestCheckFindsWrongWiring(t *testing.T) {
 
 // TestCheckRejects checks that rules, shapes and fields are checked too.
 func TestCheckRejects(t *testing.T) {
-	m, a := materialize(t, "direct")
+	m, a := materialize(t, "bruck-allgather")
 	other, err := field.Parse("2^8")
 	if err != nil {
 		t.Fatal(err)

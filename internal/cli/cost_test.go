@@ -78,7 +78,7 @@ func TestCostUsage(t *testing.T) {
 		{"--mean -k 1", "K above 1"},
 		{"--size 1KiB..1MiB", "--size"},
 		{"--matrix cauchy --algorithm lagrange -k 4", "lagrange"},
-		{"-k 4 --algorithm ring-allgather --rounds-over 0", "--rounds-over"},
+		{"-k 16 --field 257 --matrix lagrange --algorithm lagrange --rounds-over 0", "--rounds-over"},
 		{"--matrix cauchy --algorithm lagrange,dft -k 4", "no algorithm for this: dft"},
 	} {
 		r := volleyRun(append([]string{"cost"}, strings.Fields(c.args)...)...)

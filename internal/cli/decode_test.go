@@ -187,8 +187,8 @@ func TestDecodeLarge(t *testing.T) {
 	for _, name := range []string{"2^8", "257", "bls12-381"} {
 		coded, in, packets := encoded(t, []int{3_000_000, 1, 2_999_999, 65_537, 0, 1 << 20}, "--field", name)
 		for i, flags := range [][]string{
-			{}, {"--memory", "1MiB", "--network", "wan"}, {"--memory", "1MiB", "--model", "paper", "-p", "2"}, {"--algorithm", "ring-allgather"}, {"--algorithm", "central"},
-			{"--algorithm", "direct", "--check", "off", "--model", "paper", "--beta", "1s", "--tau", "1ns", "--timeout", "1m"},
+			{}, {"--memory", "1MiB", "--network", "wan"}, {"--memory", "1MiB", "--model", "paper", "-p", "2"}, {"--algorithm", "exchange"},
+			{"--algorithm", "bruck-allgather", "--check", "off", "--model", "paper", "--beta", "1s", "--tau", "1ns", "--timeout", "1m"},
 		} {
 			back := filepath.Join(t.TempDir(), "back")
 			args := append([]string{"decode", "--json", coded, "-o", back}, flags...)

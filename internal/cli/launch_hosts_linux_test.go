@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-var hosts = flag.Bool("hosts", false, "run TestLaunchHosts: it needs root, openssh-server, and bench/network/lab to itself")
+var hosts = flag.Bool("hosts", false, "run TestLaunchHosts and TestHostFaults: they need root, openssh-server, and bench/network/lab to itself")
 
 // A lab is hosts in network namespaces, of which the last one runs the launches.
 type lab struct {
@@ -25,7 +25,7 @@ type lab struct {
 
 const labHosts = 4
 
-func newLab(t *testing.T) *lab {
+func newLab(t *testing.T, rate, delay string) *lab {
 	t.Helper()
 	script, err := filepath.Abs("../../bench/network/lab")
 	if err != nil {
@@ -48,21 +48,33 @@ func newLab(t *testing.T) *lab {
 		do("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(base, key))
 	}
 	do("mkdir", "-p", "/run/sshd")
-	do(script, "up", fmt.Sprint(labHosts+1), "200mbit", "1ms")
+	do(script, "up", fmt.Sprint(labHosts+1), rate, delay)
 	t.Cleanup(func() { do(script, "down") })
+	l.sshd = make([]*exec.Cmd, labHosts)
 	for k := range labHosts {
-		c := exec.Command(script, "exec", fmt.Sprint(k), "/usr/sbin/sshd", "-D", "-f", "/dev/null", "-h", filepath.Join(base, "host"),
-			"-o", "AuthorizedKeysFile="+filepath.Join(base, "user.pub"), "-o", "StrictModes=no", "-o", "UsePAM=no", "-o", "PidFile=none")
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
-		l.sshd = append(l.sshd, c)
+		l.serve(t, k)
+		t.Cleanup(func() { l.sshd[k].Process.Kill(); l.sshd[k].Wait() })
 	}
 	ssh := fmt.Sprintf("ssh -F none -i %s -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=%s",
 		filepath.Join(base, "user"), filepath.Join(base, "known"))
 	l.flags = []string{"--ssh", ssh, "--remote-path", l.volley}
 	return l
+}
+
+// serve starts the sshd of a host.
+func (l *lab) serve(t *testing.T, host int) {
+	t.Helper()
+	base := filepath.Dir(l.volley)
+	c := exec.Command(l.script, "exec", fmt.Sprint(host), "/usr/sbin/sshd", "-D", "-f", "/dev/null", "-h", filepath.Join(base, "host"),
+		"-o", "AuthorizedKeysFile="+filepath.Join(base, "user.pub"), "-o", "StrictModes=no", "-o", "UsePAM=no", "-o", "PidFile=none")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	l.sshd[host] = c
+	up := fmt.Sprintf("until (: >/dev/tcp/10.78.0.%d/22) 2>/dev/null; do sleep 0.02; done", host+1)
+	if out, err := exec.CommandContext(t.Context(), l.script, "exec", fmt.Sprint(host), "bash", "-c", up).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // command returns a launch, each directory at the host of its number.
@@ -114,7 +126,7 @@ func TestLaunchHosts(t *testing.T) {
 	if !*hosts {
 		t.Skip("without -hosts")
 	}
-	l := newLab(t)
+	l := newLab(t, "200mbit", "1ms")
 	dirs := writeNodes(t, labHosts+1, 6_000_000)
 	spare, dirs := dirs[labHosts], dirs[:labHosts]
 	at := func(host int, dir string) string { return fmt.Sprintf("10.78.0.%d:%s", host+1, dir) }
@@ -124,16 +136,11 @@ func TestLaunchHosts(t *testing.T) {
 	}
 	must := func(verb []string, dirs ...string) string {
 		t.Helper()
-		for begun := time.Now(); ; {
-			r := l.run(t, verb, dirs...)
-			if r.code != exitOK && strings.Contains(r.stderr, "Connection refused") && time.Since(begun) < 20*time.Second { // sshd is starting
-				continue
-			}
-			if r.code != exitOK {
-				t.Fatalf("%s: %+v", verb, r)
-			}
-			return r.stdout
+		r := l.run(t, verb, dirs...)
+		if r.code != exitOK {
+			t.Fatalf("%s: %+v", verb, r)
 		}
+		return r.stdout
 	}
 	protect := []string{"protect", "--tolerate", "2"}
 	must(protect, names...)

@@ -23,8 +23,8 @@ import (
 func TestPlanJSON(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	for _, flags := range [][]string{
-		{"-k", "7"}, {"-k", "12", "--model", "paper", "-p", "3", "--algorithm", "direct"}, {"-k", "9", "--matrix", "vandermonde"},
-		{"-k", "8", "--matrix", "dft", "--inverse"}, {"-k", "5", "--matrix", "random:9", "--algorithm", "central"},
+		{"-k", "7"}, {"-k", "12", "--model", "paper", "-p", "3", "--algorithm", "bruck-allgather"}, {"-k", "9", "--matrix", "vandermonde"},
+		{"-k", "8", "--matrix", "dft", "--inverse"}, {"-k", "5", "--matrix", "random:9", "--algorithm", "prepare-and-shoot"},
 	} {
 		flags = append(flags, "--field", "257")
 		p, err := plan.Decode(strings.NewReader(mustRun(t, append([]string{"plan", "--format", "json"}, flags...)...)))
@@ -32,7 +32,7 @@ func TestPlanJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		flags = slices.DeleteFunc(flags, func(s string) bool {
-			return s == "--model" || s == "paper" || s == "-p" || s == "3" || s == "--algorithm" || s == "direct" || s == "central"
+			return s == "--model" || s == "paper" || s == "-p" || s == "3" || s == "--algorithm" || s == "bruck-allgather" || s == "prepare-and-shoot"
 		})
 		a, err := matrix.FromCSV(f, strings.NewReader(mustRun(t, append([]string{"matrix"}, flags...)...)), "A")
 		if err != nil {
@@ -128,7 +128,7 @@ func TestCost(t *testing.T) {
 		want string
 	}{
 		{1, "universal_C2", "3"}, {2, "universal_C1", "4"}, {2, "universal_C2", "6"}, {2, "bound_C2", "5"}, {2, "min_cut", "6"},
-		{3, "prepare-and-shoot_C2", "10"}, {3, "universal_C2", "7"}, {3, "min_cut", ""}, {3, "ring-allgather_C1", "16"},
+		{3, "prepare-and-shoot_C2", "10"}, {3, "universal_C2", "7"}, {3, "min_cut", ""}, {3, "bruck-allgather_C2", "16"},
 		{4, "K", "27"},
 	} {
 		if got := cell(c.row, c.name); got != c.want {

@@ -119,7 +119,7 @@ func TestChosen(t *testing.T) {
 		{"--matrix", "cauchy", "-p", "3", "--rounds-over", "1"},
 		{"--matrix", "cauchy", "--gamma", "1ns", "--max-memory", "20"},
 		{"--matrix", "cauchy", "--algorithm", "exchange"},
-		{"--matrix", "cauchy", "--algorithm", "central"},
+		{"--matrix", "cauchy", "--algorithm", "bruck-allgather"},
 		{"--matrix", "dft", "--field", "257", "--order", "any", "--size", "1KiB"},
 		{"--matrix", "cauchy", "--sinks", "3", "--separate"},
 	} {
@@ -250,7 +250,7 @@ func TestFaults(t *testing.T) {
 		{"algorithm", "-k 4 --matrix cauchy --algorithm dft,lagrange"},
 		{"max-memory", "-k 8 --max-memory 2"},
 		{"max-compute", "-k 8 --max-compute 2"},
-		{"rounds-over", "-k 8 --algorithm ring-allgather --rounds-over 0"},
+		{"rounds-over", "-k 16 --field 257 --matrix lagrange --algorithm lagrange --rounds-over 0"},
 		{"ports", "-k 8 -p 0"},
 	} {
 		_, err := compare(t, strings.Fields(c.args)...).Rows(t.Context())

@@ -92,20 +92,20 @@ func TestEstimates(t *testing.T) {
 	for _, c := range []struct{ method, request string }{
 		{"plan", `{"flags":{"processors":"1","matrix":"random:1"}}`},
 		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","ports":"80"}}`},
-		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"ring-allgather"}}`},
-		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"direct"}}`},
+		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"bruck-allgather"}}`},
+		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"bruck-allgather"}}`},
 		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"prepare-and-shoot"}}`},
 		{"plan", `{"flags":{"processors":"27","matrix":"random:1","field":"bn254","algorithm":"exchange"}}`},
 		{"plan", `{"flags":{"processors":"40","sinks":"41","separate":"true","matrix":"random:1","field":"bn254"}}`},
-		{"plan", `{"flags":{"processors":"1024","matrix":"random:1","algorithm":"ring-allgather"}}`},
-		{"plan", `{"flags":{"processors":"256","matrix":"random:1","field":"bn254","inverse":"true","algorithm":"direct"}}`},
+		{"plan", `{"flags":{"processors":"1024","matrix":"random:1","algorithm":"bruck-allgather"}}`},
+		{"plan", `{"flags":{"processors":"256","matrix":"random:1","field":"bn254","inverse":"true","algorithm":"bruck-allgather"}}`},
 		{"cost", `{"flags":{"matrix":"cauchy","field":"2^16","max-memory":"100000"},"processors":"500..504"}`},
 		{"sizes", `{"flags":{"processors":"512","matrix":"cauchy","field":"2^16"}}`},
 		{"trees", `{"flags":{"processors":"81","matrix":"dft","field":"163","ports":"2"}}`},
 		{"run", `{"flags":{"processors":"2","matrix":"random:1"},"size":"1KiB"}`},
 		{"run", `{"flags":{"processors":"8","matrix":"random:1"},"size":"16MiB"}`},
 		{"run", `{"flags":{"processors":"64","matrix":"random:1"},"size":"1MiB"}`},
-		{"run", `{"flags":{"processors":"64","matrix":"random:1","algorithm":"ring-allgather"},"size":"256KiB"}`},
+		{"run", `{"flags":{"processors":"64","matrix":"random:1","algorithm":"bruck-allgather"},"size":"256KiB"}`},
 		{"run", `{"flags":{"processors":"16","matrix":"random:1","algorithm":"exchange"},"size":"4MiB"}`},
 		{"run", `{"flags":{"processors":"8","sinks":"3","separate":"true","matrix":"random:1"},"size":"2MiB","pace":"1ms"}`},
 		{"load", text(report)},
@@ -243,7 +243,7 @@ func TestAbandoned(t *testing.T) {
 		{"plan", `{"flags":{"processors":"1024","matrix":"random:1","gamma":"1ns"}}`},
 		{"sizes", `{"flags":{"processors":"2048","matrix":"dft","field":"goldilocks","ports":"1000"}}`},
 		{"cost", `{"flags":{"matrix":"dft","field":"goldilocks","ports":"1000"},"processors":"1024,512,2048"}`},
-		{"plan", `{"flags":{"processors":"81","matrix":"random:1","algorithm":"direct"}}`},
+		{"plan", `{"flags":{"processors":"81","matrix":"random:1","algorithm":"bruck-allgather"}}`},
 	} {
 		for _, after := range []int64{0, 1, 5, 20} {
 			ctx := &fuse{Context: t.Context()}
@@ -263,7 +263,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add(uint8(0), "8", "1", "2^8", "random:1", "", "", "1KiB")
 	f.Add(uint8(1), "1024", "1000", "goldilocks", "dft", "", "sinks=1000000000", "-1")
 	f.Add(uint8(2), "2048", "3", "bn254", "lagrange", "auto", "inverse=true", "1PiB")
-	f.Add(uint8(3), "64", "63", "257", "cauchy", "ring-allgather", "whole=true", "16MiB")
+	f.Add(uint8(3), "64", "63", "257", "cauchy", "bruck-allgather", "whole=true", "16MiB")
 	f.Add(uint8(4), "81", "9223372036854775807", "163", "dft", "dft", "order=any", "0")
 	f.Fuzz(func(t *testing.T, which uint8, processors, ports, name, matrix, algorithm, other, size string) {
 		method := []string{"plan", "cost", "sizes", "run", "trees"}[which%5]

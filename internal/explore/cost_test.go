@@ -78,7 +78,7 @@ func TestCosts(t *testing.T) {
 
 // TestCostsOfAny checks known costs of the algorithms for any matrix.
 func TestCostsOfAny(t *testing.T) {
-	a, fault := ask[costAnswer](t, "cost", `{"flags": {"processors": "5", "algorithm": "direct"}}`)
+	a, fault := ask[costAnswer](t, "cost", `{"flags": {"processors": "5", "algorithm": "bruck-allgather"}}`)
 	if fault != nil {
 		t.Fatal(fault.Message)
 	}
@@ -86,10 +86,10 @@ func TestCostsOfAny(t *testing.T) {
 		t.Fatalf("%s: %d rows, %v", a.Command, len(a.Rows), a.Algorithms)
 	}
 	r := a.Rows[62]
-	if c := r.Costs["universal"]; r.K != 64 || c.C1 != 6 || c.C2 != 14 || r.MinCut == nil || *r.MinCut != 14 || r.Chosen != "direct" {
+	if c := r.Costs["universal"]; r.K != 64 || c.C1 != 6 || c.C2 != 14 || r.MinCut == nil || *r.MinCut != 14 || r.Chosen != "bruck-allgather" {
 		t.Errorf("%+v", r)
 	}
-	if c := r.Costs["ring-allgather"]; c.C1 != 63 || c.C2 != 63 {
+	if c := r.Costs["bruck-allgather"]; c.C1 != 6 || c.C2 != 63 {
 		t.Errorf("%+v", c)
 	}
 	a, _ = ask[costAnswer](t, "cost", `{"flags": {"algorithm": "cauchy"}, "processors": "4"}`)
@@ -212,11 +212,11 @@ func TestSizesOfAll(t *testing.T) {
 	if failure != nil {
 		t.Fatal(failure.Message)
 	}
-	ring, failure := ask[sizesAnswer](t, "sizes", `{"flags": {"processors": "16", "algorithm": "ring-allgather"}}`)
+	other, failure := ask[sizesAnswer](t, "sizes", `{"flags": {"processors": "16", "algorithm": "prepare-and-shoot"}}`)
 	if failure != nil {
 		t.Fatal(failure.Message)
 	}
-	if len(ring.Plans) != len(all.Plans) || ring.Chosen == nil || ring.Plans[ring.Chosen.Plan].Algorithm != "ring-allgather" {
-		t.Errorf("%d plans of %d, chosen %+v", len(ring.Plans), len(all.Plans), ring.Chosen)
+	if len(other.Plans) != len(all.Plans) || other.Chosen == nil || other.Plans[other.Chosen.Plan].Algorithm != "prepare-and-shoot" {
+		t.Errorf("%d plans of %d, chosen %+v", len(other.Plans), len(all.Plans), other.Chosen)
 	}
 }

@@ -92,7 +92,7 @@ func TestPlan(t *testing.T) {
 		`"processors":"6","algorithm":"exchange"`,
 		`"processors":"10","sinks":"4","separate":"true"`,
 		`"processors":"4","sinks":"7","ports":"2"`,
-		`"processors":"16","algorithm":"central"`,
+		`"processors":"16","algorithm":"bruck-allgather"`,
 		`"processors":"12","order":"any","matrix":"dft","field":"37"`,
 		`"processors":"65","ports":"2","algorithm":"prepare-and-shoot","field":"257","matrix":"random:1"`,
 	} {
@@ -263,7 +263,7 @@ func TestFieldOfMatrix(t *testing.T) {
 }
 
 func TestPlanAggregated(t *testing.T) {
-	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"1000","field":"2^16","matrix":"random:1","algorithm":"direct"}}`)
+	p, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"1000","field":"2^16","matrix":"random:1","algorithm":"bruck-allgather"}}`)
 	if failure != nil {
 		t.Fatal(failure.Message)
 	}
@@ -271,16 +271,13 @@ func TestPlanAggregated(t *testing.T) {
 		t.Error("the messages of 1,000 processors one by one")
 	}
 	a := p.Aggregate
-	if a.ProcessorBin != 4 || a.RoundBin != 4 || len(a.Sent) != 250 || len(a.Sent[0]) != 250 {
+	if a.ProcessorBin != 4 || a.RoundBin != 1 || len(a.Sent) != 250 || len(a.Sent[0]) != 10 {
 		t.Errorf("bins of %d and %d: %d×%d", a.ProcessorBin, a.RoundBin, len(a.Sent), len(a.Sent[0]))
 	}
 	sum := 0
-	for i, row := range a.Pairs {
-		for j, n := range row {
+	for _, row := range a.Pairs {
+		for _, n := range row {
 			sum += n
-			if want := 16; i == j && n != 12 || i != j && n != want {
-				t.Fatalf("bins %d and %d exchange %d elements", i, j, n)
-			}
 		}
 	}
 	if sum != 1000*999 {

@@ -119,7 +119,7 @@ func TestRun(t *testing.T) {
 	for _, text := range []string{
 		"processors=4", "processors=8", "processors=8 ports=2", "processors=8 field=257 matrix=dft", "processors=8 field=257 matrix=dft order=reversed",
 		"processors=4 field=goldilocks matrix=random:1 ports=2", "processors=8 sinks=3", "processors=8 sinks=3 separate=true", "processors=4 sinks=6 separate=true",
-		"processors=8 algorithm=exchange", "processors=4 algorithm=ring-allgather", "processors=4 algorithm=central field=bn254", "processors=1", "processors=2",
+		"processors=8 algorithm=exchange", "processors=4 algorithm=bruck-allgather", "processors=4 algorithm=prepare-and-shoot field=bn254", "processors=1", "processors=2",
 	} {
 		for _, pace := range []string{"", "2ms"} {
 			t.Run(text+" "+pace, func(t *testing.T) {

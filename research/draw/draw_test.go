@@ -17,6 +17,7 @@ import (
 	"volley/algo/algotest"
 	"volley/field"
 	"volley/plan"
+	_ "volley/research"
 )
 
 var update = flag.Bool("update", false, "write the golden files and docs/schedule.svg")

@@ -14,6 +14,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/plan"
+	_ "volley/research"
 	"volley/research/simulate"
 	"volley/sim"
 )

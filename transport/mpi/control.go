@@ -107,21 +107,18 @@ func (r *controlReceive) ended(_, bytes, from int, err error) {
 // Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody.
 // It returns an error where no answer comes until ctx ends.
 func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
+	if rank < 0 || rank >= e.size || rank == e.rank {
+		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.size)
+	}
 	to := make(chan answer, 1)
 	var number int
-	var err error
 	call(func() {
-		if err = e.peer("ask", rank); err == nil {
-			e.questions++
-			number = e.questions
-			e.answers[number] = to
-			e.sendControl(rank, controlMessage{Ask: number})
-			e.post()
-		}
+		e.questions++
+		number = e.questions
+		e.answers[number] = to
+		e.sendControl(rank, controlMessage{Ask: number})
+		e.post()
 	})
-	if err != nil {
-		return -1, 0, err
-	}
 	for {
 		select {
 		case a := <-to:

@@ -136,14 +136,6 @@ func (e *Endpoint) tagOf(t transport.Tag, parts [][]byte) (int, error) {
 	return (1+number)<<e.streamShift | lengthHash(parts, e.streamShift-1)<<1, nil
 }
 
-// peer returns an error unless r is another rank.
-func (e *Endpoint) peer(doing string, r int) error {
-	if r < 0 || r >= e.size || r == e.rank {
-		return fmt.Errorf("rank %d cannot %s rank %d: not another rank of the group of %d", e.rank, doing, r, e.size)
-	}
-	return nil
-}
-
 // abortDrain is how long Close waits for control messages, such as those of an abort, to be
 // on their way.
 const abortDrain = 2 * time.Second

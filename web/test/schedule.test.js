@@ -68,8 +68,8 @@ test("a processor is followed: where its packet goes, where its result comes fro
 test("algorithm and p change the schedule; the address has all of it", async () => {
   const opened = await explorer.show("#/schedule?k=16");
   const { page } = opened;
-  await page.locator("select[name=algorithm]").selectOption("ring-allgather");
-  await page.getByText("15 rounds").first().waitFor();
+  await page.locator("select[name=algorithm]").selectOption("exchange");
+  await page.getByText("30 rounds").first().waitFor();
   await page.locator("select[name=algorithm]").selectOption("universal");
   await page.locator("input[name=ports]").fill("3");
   await page.getByText("2 rounds").first().waitFor();

@@ -23,6 +23,7 @@ import (
 	"volley/internal/atomicfile"
 	"volley/internal/comparison"
 	"volley/internal/selection"
+	_ "volley/research"
 	"volley/research/plot"
 	"volley/research/simulate"
 )

@@ -1,4 +1,4 @@
-package baseline
+package research
 
 import (
 	"volley/algo/schedule"
@@ -12,7 +12,7 @@ import (
 //	problem  every A, every K and p
 //	cost     C1 = 2·clog(K), C2 = 2·⌈(K-1)/p⌉ (TestBaselineCosts)
 //	source   MPI_Gather, encode at the root, MPI_Scatter with binomial trees; for
-//	         p ports Bruck et al. (see [universal.NewBruckAllgather])
+//	         p ports Bruck et al. (see bruck-allgather)
 //
 // The tree is that of the window schedule: in the stage from v to w a processor
 // that answers for the members [base, base+w) hands a chunk of [v, w) to each of
@@ -22,8 +22,8 @@ type central struct {
 	Stages []schedule.WindowRound
 }
 
-// NewCentral returns the step for groups of up to size processors.
-func NewCentral(size, ports int) central { return central{size, schedule.WindowRounds(size, ports)} }
+// newCentral returns the step for groups of up to size processors.
+func newCentral(size, ports int) central { return central{size, schedule.WindowRounds(size, ports)} }
 
 func (central) Parameters() string { return "" }
 
@@ -121,9 +121,9 @@ func (s central) scatter(b *schedule.Builder, g schedule.Group, slots []plan.Slo
 	return slots[0]
 }
 
-// Gather is scatter transposed: it returns the slots of the packets of all members at
+// gather is scatter transposed: it returns the slots of the packets of all members at
 // member 0, and elsewhere nil.
-func (s central) Gather(b *schedule.Builder, g schedule.Group, in plan.Slot) []plan.Slot {
+func (s central) gather(b *schedule.Builder, g schedule.Group, in plan.Slot) []plan.Slot {
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 		var all []plan.Slot
 		if g.Index == 0 {
@@ -134,7 +134,7 @@ func (s central) Gather(b *schedule.Builder, g schedule.Group, in plan.Slot) []p
 }
 
 func (s central) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	held := s.Gather(b, g, in)
+	held := s.gather(b, g, in)
 	var results []plan.Slot
 	for j := range held { // at member 0
 		results = append(results, b.Total(schedule.Weighted(held, func(i int) field.Element { return g.At(i, j) })))

@@ -1,2 +1,0 @@
-// Package baseline has schedules that are known from MPI libraries, to compare with.
-package baseline

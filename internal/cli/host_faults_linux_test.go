@@ -1,0 +1,406 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var (
+	hostTrials = flag.Int("hosts.trials", 1, "how often TestHostFaults tries each fault")
+	hostSeed   = flag.Uint64("hosts.seed", 0, "what TestHostFaults draws from (default: the time)")
+)
+
+// A trial is a run between hosts to which something happens.
+type trial struct {
+	*lab
+	rng  *rand.Rand
+	dirs []string // of the members, each on a small disk of its own
+	host int      // to which it happens
+	cmd  *exec.Cmd
+	done chan struct{} // the run has ended
+}
+
+// A hostFault is what happens to a host. Those of begin come at a random moment of the run, and those of
+// before are there when it begins. Both return what ends them, or nil.
+type hostFault struct {
+	name          string
+	before, begin func(t *testing.T, x *trial) (end func())
+	lasts         time.Duration // at most; 0: as long as the run
+	names         bool          // an error of the run names the host
+	survives      bool          // the run does not fail
+}
+
+var hostFaults = []hostFault{
+	{name: "a rank is killed", names: true, begin: func(t *testing.T, x *trial) func() {
+		if pid := x.rank(x.host); pid > 0 {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		return nil
+	}},
+	{name: "the launch is killed", begin: func(t *testing.T, x *trial) func() {
+		x.cmd.Process.Kill()
+		return nil
+	}},
+	{name: "an sshd is killed", names: true, begin: func(t *testing.T, x *trial) func() {
+		if pid := x.rank(x.host); pid > 0 {
+			syscall.Kill(parentOf(t, pid), syscall.SIGKILL)
+		}
+		x.sshd[x.host].Process.Kill()
+		x.sshd[x.host].Wait()
+		return func() { x.serve(t, x.host) }
+	}},
+	{name: "a rank is stopped, and goes on", names: true, lasts: 2 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
+		pid := x.rank(x.host)
+		if pid == 0 {
+			return nil
+		}
+		syscall.Kill(pid, syscall.SIGSTOP)
+		return func() { syscall.Kill(pid, syscall.SIGCONT) }
+	}},
+	{name: "a host is cut off from the others", names: true, lasts: 2 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
+		return x.cut(t, labHosts, true, true)
+	}},
+	{name: "a host is cut off from the others and the launch", names: true, lasts: 2 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
+		return x.cut(t, labHosts+1, true, true)
+	}},
+	{name: "a host is cut off in one direction", names: true, lasts: 2 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
+		out := x.rng.IntN(2) == 0
+		return x.cut(t, labHosts+x.rng.IntN(2), out, !out)
+	}},
+	{name: "a link is slow", survives: true, begin: func(t *testing.T, x *trial) func() {
+		rate := func(rate string) {
+			x.in(t, x.host, "tc", "qdisc", "replace", "dev", "eth0", "root", "handle", "1:", "tbf", "rate", rate, "burst", "25000", "limit", "33554432")
+		}
+		rate("20mbit")
+		return func() { rate(trialRate) }
+	}},
+	{name: "a disk is full", names: true, before: func(t *testing.T, x *trial) func() {
+		disk := filepath.Dir(x.dirs[x.host])
+		var is syscall.Statfs_t
+		if err := syscall.Statfs(disk, &is); err != nil {
+			t.Fatal(err)
+		}
+		size := func(bytes int64) {
+			if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, fmt.Sprint("size=", bytes)); err != nil {
+				t.Error(err)
+			}
+		}
+		size(int64(is.Blocks-is.Bfree)*is.Bsize + x.rng.Int64N(trialSize))
+		return func() { size(trialDisk) }
+	}},
+	{name: "a clock is an hour ahead", survives: true, before: func(t *testing.T, x *trial) func() {
+		ahead := filepath.Join(filepath.Dir(x.volley), "ahead."+fmt.Sprint(x.host+1))
+		rewrite(t, ahead, nil)
+		late := time.Now().Add(time.Hour)
+		if err := os.Chtimes(filepath.Join(x.dirs[x.host], "ckpt"), late, late); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return func() { os.Remove(ahead) }
+	}},
+}
+
+const (
+	trialTimeout = 3 * time.Second
+	trialRate    = "200mbit"
+	trialSize    = 2_000_000 // of a member, about
+	trialDisk    = 64 << 20
+)
+
+// rank returns the process of the rank at a host, for which it waits, or 0 if the run ends before.
+func (x *trial) rank(host int) int {
+	for {
+		for _, pid := range x.ranks() {
+			env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+			if bytes.Contains(env, fmt.Appendf(nil, " 10.78.0.%d 22\x00", host+1)) { // SSH_CONNECTION
+				return pid
+			}
+		}
+		select {
+		case <-x.done:
+			return 0
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// in runs a command in a host.
+func (x *trial) in(t *testing.T, host int, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(x.script, append([]string{"exec", fmt.Sprint(host)}, args...)...).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v: %s", args, err, out)
+	}
+}
+
+// cut has what the host sends to the first n others, or what these send to it, go to nobody.
+func (x *trial) cut(t *testing.T, n int, out, in bool) (end func()) {
+	set := func(address string) {
+		way := func(from, to int, mac string) {
+			x.in(t, from, "ip", "neigh", "replace", fmt.Sprintf("10.78.0.%d", to+1), "lladdr", mac, "dev", "eth0", "nud", "permanent")
+		}
+		for k := range n {
+			if k != x.host && out {
+				way(x.host, k, fmt.Sprintf(address, k))
+			}
+			if k != x.host && in {
+				way(k, x.host, fmt.Sprintf(address, x.host))
+			}
+		}
+	}
+	set("02:00:00:00:ff:%02x")
+	return func() { set("02:00:00:00:00:%02x") } // the lab's
+}
+
+// clocks has hosts with a file ahead.N run a volley whose clock is an hour ahead.
+func (l *lab) clocks(t *testing.T) {
+	t.Helper()
+	base := filepath.Dir(l.volley)
+	at := func(name string) string { return filepath.Join(base, name) }
+	clock := filepath.Join(runtime.GOROOT(), "src/time/time.go")
+	text, err := os.ReadFile(clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const now = "\tsec, nsec, mono := runtimeNow()\n"
+	if strings.Count(string(text), now) != 1 {
+		t.Fatalf("%s: want one %q", clock, now)
+	}
+	rewrite(t, at("time.go"), []byte(strings.Replace(string(text), now, now+"\tsec += 3600\n", 1)))
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{clock: at("time.go")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, at("overlay.json"), overlay)
+	if out, err := exec.Command("go", "build", "-overlay", at("overlay.json"), "-o", at("ahead/volley"), "../../cmd/volley").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	script := fmt.Sprintf("#!/bin/sh\nset -- \"$1\" $SSH_CONNECTION\n[ ! -e %s/ahead.${4##*.} ] || exec %s/ahead/volley \"$1\"\nexec %s \"$1\"\n", base, base, l.volley)
+	rewrite(t, at("at"), []byte(script))
+	if err := os.Chmod(at("at"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l.flags = append(l.flags, "--remote-path", at("at"))
+}
+
+// fill gives a member a file of its own.
+func (x *trial) fill(t *testing.T, k int, name string) {
+	t.Helper()
+	path := filepath.Join(x.dirs[k], name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	content := make([]byte, trialSize/2+k*7)
+	rand.NewChaCha8([32]byte{byte(x.rng.Uint32()), byte(x.rng.Uint32())}).Read(content)
+	rewrite(t, path, content)
+}
+
+func (x *trial) remove(t *testing.T, k int) {
+	t.Helper()
+	if err := os.RemoveAll(x.dirs[k]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (x *trial) files(t *testing.T) (list []map[string]string) {
+	for _, dir := range x.dirs {
+		list = append(list, filesOf(t, dir))
+	}
+	return list
+}
+
+// arguments returns a verb and its flags.
+func arguments(verb string) []string {
+	args := []string{verb, "--timeout", fmt.Sprint(trialTimeout)}
+	if verb == "protect" {
+		args = append(args, "--tolerate", "2")
+	}
+	return args
+}
+
+// TestHostFaults has faults at random moments of protect, recover and verify between hosts. After each nothing
+// is left running, the group has its old or its new generation, whatever may be lost comes back, an error
+// has named the host, and the next run works.
+func TestHostFaults(t *testing.T) {
+	if !*hosts {
+		t.Skip("without -hosts")
+	}
+	seed := *hostSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-hosts.seed %d", seed)
+	base := t.TempDir()
+	var dirs []string
+	for k := range labHosts {
+		disk := filepath.Join(base, fmt.Sprint("disk.", k))
+		if err := os.Mkdir(disk, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprint("size=", trialDisk)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { syscall.Unmount(disk, 0) })
+		dirs = append(dirs, filepath.Join(disk, "node"))
+	}
+	l := newLab(t, trialRate, "0")
+	l.clocks(t)
+	limits := map[string]time.Duration{} // how long a run takes
+	for i, f := range append([]hostFault{{name: "none", survives: true}}, hostFaults...) {
+		t.Run(f.name, func(t *testing.T) {
+			runs, failed, longest := 0, 0, time.Duration(0)
+			for n := range *hostTrials {
+				x := &trial{lab: l, rng: rand.New(rand.NewPCG(seed, uint64(i)<<32+uint64(n))), dirs: dirs}
+				verbs := []string{"protect", "recover", "verify"}
+				if f.name != "none" {
+					verbs = verbs[x.rng.IntN(5)/2:][:1]
+				} else if n > 0 {
+					break
+				}
+				for _, verb := range verbs {
+					runs++
+					code, took, after := x.run(t, f, n, verb, limits[verb])
+					if code != exitOK {
+						failed++
+					}
+					if longest = max(longest, after); f.name == "none" {
+						limits[verb] = took
+					}
+				}
+			}
+			t.Logf("of %d runs %d failed; a run went on for %v after the fault at most", runs, failed, longest.Round(10*time.Millisecond))
+		})
+	}
+}
+
+// run makes a group, and runs the verb with the fault before limit. It returns how long the run took, and how long it
+// went on after the fault.
+func (x *trial) run(t *testing.T, f hostFault, n int, verb string, limit time.Duration) (code int, took, after time.Duration) {
+	t.Helper()
+	x.host = x.rng.IntN(labHosts)
+	other := (x.host + 1 + x.rng.IntN(labHosts-1)) % labHosts
+	changed := []int{x.host, other}[x.rng.IntN(2)]
+	stale := verb == "recover" && changed == x.host && x.rng.IntN(2) == 0 // the other has an old generation
+	for k := range x.dirs {
+		x.remove(t, k)
+		x.fill(t, k, "ckpt")
+		x.fill(t, k, "sub/b")
+	}
+	protect := append([]string{"protect", "--tolerate", "2"}, x.dirs...)
+	mustRun(t, protect...)
+	if stale {
+		copyTree(t, x.dirs[other], x.dirs[other]+".old")
+		x.fill(t, x.host, "ckpt")
+		mustRun(t, protect...)
+		x.remove(t, other)
+		if err := os.Rename(x.dirs[other]+".old", x.dirs[other]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := x.files(t)
+	was := want[changed]
+	switch verb {
+	case "protect":
+		x.fill(t, changed, "ckpt")
+		want = x.files(t)
+	case "recover":
+		x.remove(t, changed)
+	}
+
+	end := func() {}
+	set := func(undo func()) {
+		if undo != nil {
+			end = sync.OnceFunc(undo)
+		}
+	}
+	defer func() { end() }()
+	if f.before != nil {
+		set(f.before(t, x))
+	}
+	var names []string
+	for k, dir := range x.dirs {
+		names = append(names, fmt.Sprintf("10.78.0.%d:%s", k+1, dir))
+	}
+	x.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	x.cmd, x.done = x.command(t, arguments(verb), names...), make(chan struct{})
+	var stdout, stderr bytes.Buffer
+	x.cmd.Stdout, x.cmd.Stderr = &stdout, &stderr
+	begun := time.Now()
+	if err := x.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { x.cmd.Wait(); close(x.done) }()
+	struck := begun
+	moment := time.Duration(0)
+	if f.begin != nil {
+		moment = time.Duration(x.rng.Int64N(int64(limit) * 3 / 4))
+		time.Sleep(moment)
+		struck = time.Now()
+		set(f.begin(t, x))
+		if f.lasts > 0 {
+			select {
+			case <-x.done:
+			case <-time.After(time.Duration(x.rng.Int64N(int64(f.lasts)))):
+			}
+			end()
+		}
+	}
+	<-x.done
+	code, took, after = x.cmd.ProcessState.ExitCode(), time.Since(begun), time.Since(struck)
+	end()
+	x.ended(t)
+
+	fail := func(format string, args ...any) {
+		t.Helper()
+		t.Fatalf("trial %d, %s at host 10.78.0.%d after %v, changed 10.78.0.%d, stale %v: exit code %d after %v: %s\n%s%s",
+			n, verb, x.host+1, moment, changed+1, stale, code, took, fmt.Sprintf(format, args...), stdout.String(), stderr.String())
+	}
+	if code != exitOK && f.survives {
+		fail("want success")
+	}
+	if code != exitOK && f.names && !strings.Contains(stderr.String(), fmt.Sprintf("10.78.0.%d", x.host+1)) {
+		fail("the host is not named")
+	}
+	lose := []int{other}
+	switch {
+	case verb == "protect" && changed == other:
+		lose = []int{x.host}
+	case verb == "recover" && stale:
+		lose = nil
+	case verb == "recover" && changed == other:
+		lose = []int{x.host}
+	case verb == "verify":
+		lose = []int{x.host, other}
+	}
+	for _, k := range lose {
+		x.remove(t, k)
+	}
+	if r := volleyRun(append([]string{"recover", "--revert"}, x.dirs...)...); r.code != exitOK {
+		fail("lost %v, and recover: %+v", lose, r)
+	}
+	got := x.files(t)
+	if verb == "protect" && code != exitOK && maps.Equal(got[changed], was) { // the old generation
+		got[changed] = want[changed]
+	}
+	for k := range got {
+		if !maps.Equal(got[k], want[k]) {
+			fail("lost %v: host 10.78.0.%d has other files", lose, k+1)
+		}
+	}
+	next := x.lab.run(t, arguments("protect"), names...)
+	if next.code != exitOK {
+		fail("the next run: %+v", next)
+	}
+	return code, took, after
+}

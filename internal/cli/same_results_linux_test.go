@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Ways are those to run a verb on nodes or files, with one process each but for local. They return the exit code and
+// what was printed. A build with MPI has one more.
+var ways = map[string]func(t *testing.T, verb []string, at []string) (int, string){
+	"local": func(_ *testing.T, verb []string, at []string) (int, string) {
+		r := volleyRun(append(verb, at...)...)
+		return r.code, r.stdout + r.stderr
+	},
+	"grpc": func(t *testing.T, verb []string, at []string) (int, string) {
+		codes, text := newRanks(t, len(at), func(r int, c *exec.Cmd) { c.Args = append(c.Args, at[r]) }, verb...).do()
+		return slices.Max(codes), text
+	},
+	"ssh": func(t *testing.T, verb []string, at []string) (int, string) {
+		verb = slices.Clone(verb)
+		if i := slices.Index(verb, "-o"); i > 0 {
+			verb[i+1] = hostWord + ":" + verb[i+1]
+		}
+		line := append(newFleet(t).flags, verb[1:]...)
+		for i, name := range at {
+			line = append(line, fmt.Sprintf("host%d:%s", i, name))
+		}
+		r := volleyRun(append(verb[:1], line...)...)
+		return r.code, r.stdout + welcomed.ReplaceAllString(r.stderr, "")
+	},
+}
+
+// welcomed are the lines that fakeSSH says at login.
+var welcomed = regexp.MustCompile(`(?m)^host\d: (Welcome.*|\\x1b\[2J)\n`)
+
+// reported are what reports say of times, hosts and the transport: how long something took, when, which
+// host has a directory, and what the ranks told each other before the first packet, which one process needs not. The
+// records of nodes have the time of the run, compressed: their length may be another by some bytes. c1 of a group counts
+// the rounds of all windows, and one process with all nodes takes smaller windows.
+var reported = regexp.MustCompile(`"(\w*seconds|since|control_rounds|control_bytes|record_bytes)": [^,\n]+|\bhost\d:|(?m)^    "c1": .*$`)
+
+// TestSameResults compares what verbs make and say in one process, by flags, by ssh and by MPI, to the byte.
+func TestSameResults(t *testing.T) {
+	base := filepath.Dir(writeNodes(t, 4, 300_000)[0])
+	saved := base + ".saved"
+	if err := os.Rename(base, saved); err != nil {
+		t.Fatal(err)
+	}
+	var dirs, files []string
+	for k := range 4 {
+		dirs = append(dirs, filepath.Join(base, fmt.Sprintf("node.%d", k)))
+		files = append(files, filepath.Join(dirs[k], "ckpt"))
+	}
+	coded := filepath.Join(base, "coded")
+	network := []string{"--json", "--network", "10gbit/20us"} // else one process takes another plan
+	outcome := func(way string) (reports []string, made map[string]string) {
+		os.RemoveAll(base)
+		copyTree(t, saved, base)
+		do := func(want int, at []string, verb ...string) {
+			t.Helper()
+			code, text := ways[way](t, slices.Concat(verb, network), at)
+			if code != want {
+				t.Fatalf("%s: %s: exit code %d, want %d: %s", way, verb, code, want, text)
+			}
+			reports = append(reports, reported.ReplaceAllString(text, "$1"))
+		}
+		do(exitOK, dirs, "protect", "--tolerate", "2")
+		rewrite(t, files[0], []byte("other content"))
+		do(exitOK, dirs, "protect", "--tolerate", "2")
+		if err := os.RemoveAll(dirs[1]); err != nil {
+			t.Fatal(err)
+		}
+		damage(t, files[2])
+		do(exitWrong, dirs, "verify")
+		do(exitOK, dirs, "recover")
+		do(exitOK, dirs, "verify")
+		do(exitOK, files, "encode", "-o", coded)
+		made = filesOf(t, base)
+		for _, dir := range dirs {
+			parity, err := os.ReadFile(filepath.Join(dir, ".volley/parity.2"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			made[dir+" parity"] = string(parity)
+		}
+		return reports, made
+	}
+	reports, made := outcome("local")
+	for way := range ways {
+		if way == "local" {
+			continue
+		}
+		t.Run(way, func(t *testing.T) {
+			r, m := outcome(way)
+			for i := range reports {
+				got, want := strings.Split(r[i], "\n"), strings.Split(reports[i], "\n")
+				for n := range max(len(got), len(want)) {
+					if n >= len(got) || n >= len(want) || got[n] != want[n] {
+						t.Errorf("report %d, from line %d on:\n%q\nin one process\n%q", i, n, got[min(n, len(got)):], want[min(n, len(want)):])
+						break
+					}
+				}
+			}
+			if len(m) != len(made) {
+				t.Errorf("%d files, want %d", len(m), len(made))
+			}
+			for name, content := range made {
+				if m[name] != content {
+					t.Errorf("%s differs", name)
+				}
+			}
+		})
+	}
+}
