@@ -9,6 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // settings returns the assignments of a unit, or of a file of its environment.
@@ -21,6 +25,34 @@ func settings(t *testing.T, path string) map[string]string {
 		}
 	}
 	return s
+}
+
+// checkMetrics reads a file of metrics as the node exporter does.
+func checkMetrics(t *testing.T, path string, want map[string]float64) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range families {
+		if x.GetHelp() == "" || x.GetType() != dto.MetricType_GAUGE || len(x.Metric) != 1 || x.Metric[0].Label[0].GetName() != "verb" {
+			t.Errorf("%s: %s: %v", path, name, x)
+		}
+	}
+	for name, v := range want {
+		if x := families["volley_"+name]; x == nil || x.Metric[0].GetGauge().GetValue() != v {
+			t.Errorf("%s: %s is %v, want %v", path, name, x, v)
+		}
+	}
+	if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("%s: %v, %v: the exporter is another user", path, info, err)
+	}
 }
 
 // TestSystemd has systemd read the units, where it is installed, and runs what they start.
@@ -58,6 +90,7 @@ func TestSystemd(t *testing.T) {
 		for i, host := range []string{"a", "b", "c"} {
 			for j := range args {
 				args[j] = strings.Replace(args[j], host+":/data", dirs[i], 1)
+				args[j] = strings.Replace(args[j], "/var/lib/volley", dir, 1)
 			}
 		}
 		if codes, text := together(t, []*exec.Cmd{exec.CommandContext(limited(t), filepath.Join(bin, "volley"), args...)}); codes[0] != want {
@@ -66,10 +99,13 @@ func TestSystemd(t *testing.T) {
 	}
 	run("volley-protect.service", exitOK)
 	run("volley-verify.service", exitOK)
+	checkMetrics(t, filepath.Join(dir, "protect.prom"), map[string]float64{"success": 1, "nodes": 3, "generation": 1})
+	checkMetrics(t, filepath.Join(dir, "verify.prom"), map[string]float64{"success": 1, "may_lose_nodes": 1})
 	if err := os.Remove(filepath.Join(dirs[1], "packet")); err != nil {
 		t.Fatal(err)
 	}
 	run("volley-verify.service", exitWhole)
+	checkMetrics(t, filepath.Join(dir, "verify.prom"), map[string]float64{"success": 0, "exit_code": exitWhole, "damaged_nodes": 1, "lost_nodes": 0})
 
 	// The operator is told by a command of several words.
 	write(t, filepath.Join(bin, "systemctl"), "#!/bin/sh\necho \"$@\"\nexit 3\n", 0o755)

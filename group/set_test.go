@@ -159,15 +159,22 @@ func TestCleanOrder(t *testing.T) {
 }
 
 // TestRecordsReadOnce counts how often verify opens record files where nothing is missing: once to compare their
-// digests, and the node's own once more.
+// digests, and the node's own once more. A quick one sends a few bytes, and no fingerprints.
 func TestRecordsReadOnce(t *testing.T) {
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
-	opened := map[string]int{}
-	for _, c := range w.Calls(func(p *Process) { _, err := w.verifyBy(p, VerifyOptions{Quick: true}); must(t, err) }) {
+	opened, sent := map[string]int{}, int64(0)
+	for _, c := range w.Calls(func(p *Process) {
+		r, err := w.verifyBy(p, VerifyOptions{Quick: true})
+		must(t, err)
+		sent = r.MovedBytes
+	}) {
 		if c.Op == "open" {
 			opened[c.Path]++
 		}
+	}
+	if sent == 0 || sent > 8 {
+		t.Errorf("%d bytes are sent", sent)
 	}
 	for n := range w.dirs {
 		if own, parity := opened[fmt.Sprintf("/n%d/.volley/record.1", n)], opened[fmt.Sprintf("/n%d/.volley/recordparity.1", n)]; own != 2 || parity != 1 {
@@ -245,5 +252,40 @@ func TestRecoverToInterrupted(t *testing.T) {
 	}
 	if refused == 0 {
 		t.Error("nothing was left half-way")
+	}
+}
+
+// TestSourcesChange has what a file is made of again change, after recover has found it right: nothing that is wrong
+// takes the place of the file.
+func TestSourcesChange(t *testing.T) {
+	w := newWorld(4, 2, Striped)
+	must(t, w.protect())
+	w.Overwrite("/n1/big", 5, []byte("rot"), true)
+	damaged := w.tree(1)
+	_, err := w.recoverBy(once(w.Process(), "create", "/n1/.volley/tmp-stage/0", func() {
+		for _, dir := range []string{"/n0", "/n2", "/n3"} {
+			w.Overwrite(dir+"/big", 5, []byte("rot"), true)
+			w.Overwrite(dir+"/.volley/parity.1", 5, []byte("rot"), true)
+		}
+	}), RecoverOptions{})
+	if err == nil || !strings.Contains(err.Error(), "/n1/big: what was recovered is not what was protected") {
+		t.Errorf("%v", err)
+	}
+	must(t, diff("it is as it was", damaged, w.tree(1)))
+}
+
+// TestNothingComesBack damages all of two nodes where one may be lost: no block is said to be recovered.
+func TestNothingComesBack(t *testing.T) {
+	w := newWorld(3, 1, Striped)
+	must(t, w.protect())
+	for _, dir := range w.dirs[:2] {
+		for _, name := range []string{"/big", "/.volley/parity.1"} {
+			w.Overwrite(dir+name, 0, slices.Repeat([]byte{7}, len(content(w, dir+name))), true)
+		}
+	}
+	r, err := w.recoverBy(w.Process(), RecoverOptions{})
+	must(t, err)
+	if r.Blocks != 0 || r.Files != 0 || r.Incomplete() == nil {
+		t.Errorf("%+v", r)
 	}
 }

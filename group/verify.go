@@ -53,7 +53,7 @@ func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyO
 	if o.Glance {
 		name = "status" // as the command line calls it, where it names who uses a node
 	}
-	return run(ctx, t, dirs, o.Options, verb{name: name, args: fmt.Sprintf("quick %v", o.Quick)}, func(ctx context.Context, s *session) (*VerifyReport, error) {
+	return run(ctx, t, dirs, o.Options, verb{name: name, args: fmt.Sprintf("quick %v, glance %v", o.Quick, o.Glance)}, func(ctx context.Context, s *session) (*VerifyReport, error) {
 		return verifyGroup(ctx, s, o)
 	})
 }

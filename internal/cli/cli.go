@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,27 +48,33 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runSession is run in a session that knows its place.
 func runSession(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
-	logTo(stderr, false) // until the flags are known
+	logTo(stderr, false, false) // until the flags are known
 	cmd := newCommand(stderr)
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
+	s.begun = time.Now()
 	ctx = context.WithValue(ctx, sessionKey{}, s)
 	err := cmd.ExecuteContext(ctx)
 	if verb, rest, unknown := cmd.Find(args); s.party == nil && !s.alone && err != nil && unknown == nil && verb.Flags().Lookup("comm") != nil {
 		s.joinAnyhow(rest) // the others may be waiting
 	}
-	return s.end(err, func(text string) {
-		if text != "" { // a launch has said it
-			printable.Fprintf(stderr, "volley: %s\n", text)
+	say := func(x saying) { s.say(stderr, slog.LevelError, x) }
+	code := s.end(err, say)
+	if s.metrics != "" && s.at == nil && (s.party == nil || s.party.Rank() == 0) {
+		if err := s.writeMetrics(code); err != nil {
+			say(saying{Text: message(err)})
+			code = max(code, exitFailed)
 		}
-	})
+	}
+	return code
 }
 
 // end ends a session with an error, which one process of all says, and returns the exit
 // code.
-func (s *session) end(err error, say func(string)) int {
-	mine := ending{Code: exitCode(err)}
+func (s *session) end(err error, say func(saying)) int {
+	host, _ := os.Hostname()
+	mine := ending{Code: exitCode(err), Host: host}
 	if err != nil {
 		mine.Text = message(err)
 	}
@@ -76,7 +83,7 @@ func (s *session) end(err error, say func(string)) int {
 		case s.at != nil:
 			s.at.report(mine)
 		case err != nil:
-			say(mine.Text)
+			say(saying{Text: mine.Text})
 		}
 		return mine.Code
 	}
@@ -104,6 +111,7 @@ verification; 130 interrupted.`
 
 func newCommand(stderr io.Writer) *cobra.Command {
 	var verbose bool
+	var format string
 	cmd := &cobra.Command{
 		Use:           "volley",
 		Short:         "All-to-all encode",
@@ -118,17 +126,28 @@ func newCommand(stderr io.Writer) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
-			if s, ok := cmd.Context().Value(sessionKey{}).(*session); ok {
-				s.verb = cmd.Name()
-				if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
-					s.verb += " --dry-run"
-				}
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			s := sessionOf(cmd.Context())
+			s.verb = cmd.Name()
+			if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
+				s.verb += " --dry-run"
 			}
-			logTo(stderr, verbose)
+			if err := checkFormat("--log-format", format, "text", "json"); err != nil {
+				return err
+			}
+			s.json = format == "json"
+			logTo(stderr, verbose, s.json)
+			if f := cmd.Flags().Lookup(metricsFlag); f != nil {
+				if err := checkOutputFile("--"+metricsFlag, f.Value.String(), ""); err != nil {
+					return err
+				}
+				s.metrics = f.Value.String()
+			}
+			return nil
 		},
 	}
 	cmd.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "say on stderr what is done")
+	cmd.PersistentFlags().StringVar(&format, "log-format", "text", "`FORMAT` of the log: text or json")
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())
@@ -144,12 +163,44 @@ func newCommand(stderr io.Writer) *cobra.Command {
 }
 
 // logTo has the log written, with what is done if verbose.
-func logTo(w io.Writer, verbose bool) {
-	level := slog.LevelWarn
+func logTo(w io.Writer, verbose, json bool) {
+	options := &slog.HandlerOptions{Level: slog.LevelWarn}
 	if verbose {
-		level = slog.LevelInfo
+		options.Level = slog.LevelInfo
 	}
-	slog.SetDefault(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})))
+	if json {
+		slog.SetDefault(slog.New(slog.NewJSONHandler(w, options)))
+	} else {
+		slog.SetDefault(slog.New(slog.NewTextHandler(w, options)))
+	}
+}
+
+// say prints an error or a warning, or logs it where the log is JSON: with the rank and the host where it was found,
+// which are those of this process unless it knows others.
+func (s *session) say(stderr io.Writer, level slog.Level, x saying) {
+	if x.Text == "" { // a launch has said it
+		return
+	}
+	if !s.json {
+		printable.Fprintf(stderr, "volley: %v\n", x)
+		return
+	}
+	if x.Host == "" {
+		x.Host, _ = os.Hostname()
+	}
+	rank := 0
+	if s.party != nil {
+		rank = s.party.Rank()
+	}
+	at := slog.Int("rank", rank)
+	switch len(x.Ranks) {
+	case 0:
+	case 1:
+		at = slog.Int("rank", x.Ranks[0])
+	default:
+		at = slog.Any("ranks", x.Ranks)
+	}
+	slog.Log(context.Background(), level, x.Text, "verb", s.verb, "host", x.Host, at)
 }
 
 // flagError says what is wrong with a flag.

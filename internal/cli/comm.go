@@ -80,7 +80,7 @@ type party struct {
 	// part, unless nil, tells the processes how each of them ended, so that one of them says
 	// it for all. It returns what this one is to say, and the exit code. If some do not
 	// come, it ends the whole job and does not return.
-	part func(mine ending, say func(string)) (code int)
+	part func(mine ending, say func(saying)) (code int)
 }
 
 // rankWord stands for a number in the names of files: of a processor, or of a process.
@@ -96,23 +96,33 @@ type session struct {
 	party *party
 	alone bool   // the others did not come
 	at    *place // in a launch; nil: there is none
+
+	begun   time.Time
+	json    bool               // the log is, and so are errors
+	metrics string             // the file; "": none
+	values  map[string]float64 // of metrics, from the report
 }
 
 type sessionKey struct{}
 
+// sessionOf returns the session of a verb.
+func sessionOf(ctx context.Context) *session {
+	if s, ok := ctx.Value(sessionKey{}).(*session); ok {
+		return s
+	}
+	return new(session)
+}
+
 // join joins the others of --comm, once in a session, who are to do the same.
 func (o *joining) join(ctx context.Context) (err error) {
-	s, ok := ctx.Value(sessionKey{}).(*session)
-	if !ok {
-		s = new(session)
-	}
+	s := sessionOf(ctx)
 	if s.party == nil {
 		err = o.enter(ctx, s)
 		s.alone = s.party == nil
 		if err == nil && o.probes && s.party.here != nil {
 			o.pairs, err = s.party.probe(ctx, o.timeout)
 		}
-		if err == nil && ok {
+		if err == nil && s.verb != "" {
 			err = volley.Greet(ctx, s.party.Transport, s.verb, o.timeout)
 		}
 		if err == nil {

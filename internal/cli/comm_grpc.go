@@ -28,6 +28,8 @@ type rankFlags struct {
 	Certificate, Key, Authority string
 }
 
+var rankFlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"}
+
 func (o *rankFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&o.Rank, "rank", -1, "`R`, the rank of this process, from 0")
 	f.IntVar(&o.Size, "size", 0, "`K`, the number of processes of the run")
@@ -39,7 +41,7 @@ func (o *rankFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&o.Certificate, "tls-cert", "", "`FILE` with this process's certificate, instead of a secret")
 	f.StringVar(&o.Key, "tls-key", "", "`FILE` with its key")
 	f.StringVar(&o.Authority, "tls-ca", "", "`FILE` with the authority of all certificates: who has one of it may take part")
-	for _, name := range []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"} {
+	for _, name := range rankFlagNames {
 		f.Lookup(name).Annotations = map[string][]string{groupKey: {rankGroup}}
 	}
 }
@@ -159,7 +161,7 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 		return list, err
 	}
 	host, _ := os.Hostname()
-	return &party{Transport: e, here: place, host: host, gather: gather, part: func(mine ending, say func(string)) int {
+	return &party{Transport: e, here: place, host: host, gather: gather, part: func(mine ending, say func(saying)) int {
 		defer place.Close()
 		defer e.Close()
 		return partGRPC(place, e.Rank(), mine, say)
@@ -167,7 +169,7 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 }
 
 // partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
-func partGRPC(place *engine.Place, rank int, mine ending, say func(string)) int {
+func partGRPC(place *engine.Place, rank int, mine ending, say func(saying)) int {
 	records, err := place.Gather(context.Background(), "end", record(mine), endingTime)
 	all := make([]*ending, len(records))
 	for r, text := range records {
@@ -181,9 +183,9 @@ func partGRPC(place *engine.Place, rank int, mine ending, say func(string)) int 
 			say(line)
 		}
 	case len(records) == 0 && mine.Text != "": // rank 0 cannot
-		say(fmt.Sprintf("rank %d: %s", rank, mine.Text))
+		say(saying{mine.Text, []int{rank}, mine.Host})
 	case len(records) == 0, rank == 0 && err != nil:
-		say(fmt.Sprintf("rank %d does not hear how others ended: %v", rank, err))
+		say(saying{fmt.Sprintf("does not hear how others ended: %v", err), []int{rank}, mine.Host})
 	}
 	if err != nil {
 		return max(mine.Code, worst(all), exitFailed)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"volley/transport"
@@ -44,14 +43,14 @@ func joinMPI(_ context.Context, o *joining) (*party, error) {
 	case <-late:
 		return nil, r.missing(limit)
 	}
-	return &party{Transport: e, part: func(mine ending, say func(string)) int {
+	return &party{Transport: e, part: func(mine ending, say func(saying)) int {
 		return partMPI(e, last, mine, say)
 	}}, nil
 }
 
 // partMPI lets rank 0 gather the endings and say what went wrong. All take the exit code
 // from it.
-func partMPI(e, last *mpi.Endpoint, mine ending, say func(string)) int {
+func partMPI(e, last *mpi.Endpoint, mine ending, say func(saying)) int {
 	ctx, cancel := context.WithTimeout(context.Background(), endingTime)
 	defer cancel()
 	all := make([]*ending, last.Size())
@@ -93,7 +92,7 @@ func partMPI(e, last *mpi.Endpoint, mine ending, say func(string)) int {
 			}
 		}
 		if complete = err == nil; !complete && mine.Text != "" && !mine.Heard {
-			say(fmt.Sprintf("rank %d: %s", last.Rank(), mine.Text)) // rank 0 cannot
+			say(saying{mine.Text, []int{last.Rank()}, mine.Host}) // rank 0 cannot
 		}
 	}
 	if complete {
@@ -105,7 +104,7 @@ func partMPI(e, last *mpi.Endpoint, mine ending, say func(string)) int {
 				return verdict.Code
 			}
 		case <-time.After(2 * endingTime): // somebody is gone since; mpirun ends those who wait
-			say("a process does not end")
+			say(saying{Text: "a process does not end"})
 			return max(verdict.Code, exitFailed)
 		}
 	}

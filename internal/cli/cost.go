@@ -107,7 +107,7 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 
 // checkForm checks how to print, and where.
 func (o *costOptions) checkForm() error {
-	if err := checkFormat(o.format, report.Formats); err != nil {
+	if err := checkFormat("--format", o.format, report.Formats...); err != nil {
 		return err
 	}
 	return checkOutputFile("-o", o.output, ", or leave -o out to print")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -11,6 +12,7 @@ import (
 // An ending is how a verb ended in a process.
 type ending struct {
 	Text  string // the error, empty where there was none
+	Host  string // where
 	Heard bool   // another process failed
 	Code  int    // for exit
 }
@@ -45,32 +47,45 @@ func worst(all []*ending) int {
 	return code
 }
 
-// sayings returns what failed, each once and with the ranks where it did, unless at all.
-func sayings(all []*ending) []string {
-	var texts []string
-	ranks := map[string][]int{}
+// A saying is what failed, at which ranks.
+type saying struct {
+	Text  string
+	Ranks []int  // none: at all of them
+	Host  string // of the first one
+}
+
+// String names the ranks before the text.
+func (x saying) String() string {
+	switch len(x.Ranks) {
+	case 0:
+		return x.Text
+	case 1:
+		return fmt.Sprintf("rank %d: %s", x.Ranks[0], x.Text)
+	}
+	return fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(x.Ranks), "[]"), " ", ", "), x.Text)
+}
+
+// sayings returns what failed, each once.
+func sayings(all []*ending) (list []saying) {
 	for _, heard := range []bool{false, true} {
 		for r, x := range all {
 			if x == nil || x.Text == "" || x.Heard != heard {
 				continue
 			}
-			if ranks[x.Text] == nil {
-				texts = append(texts, x.Text)
+			i := slices.IndexFunc(list, func(y saying) bool { return y.Text == x.Text })
+			if i < 0 {
+				i, list = len(list), append(list, saying{Text: x.Text, Host: x.Host})
 			}
-			ranks[x.Text] = append(ranks[x.Text], r)
+			list[i].Ranks = append(list[i].Ranks, r)
 		}
-		if len(texts) > 0 {
+		if len(list) > 0 {
 			break // what others only heard of has been said
 		}
 	}
-	for i, text := range texts {
-		switch list := ranks[text]; {
-		case len(list) == len(all) || len(all) == 1:
-		case len(list) == 1:
-			texts[i] = fmt.Sprintf("rank %d: %s", list[0], text)
-		default:
-			texts[i] = fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", ", "), text)
+	for i := range list {
+		if len(list[i].Ranks) == len(all) {
+			list[i].Ranks = nil
 		}
 	}
-	return texts
+	return list
 }

@@ -34,6 +34,7 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	forOperators(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.String(metricsFlag, "", "`FILE` for metrics of the run as OpenMetrics, such as in a node exporter's textfile directory")
 	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check keys, and protect without one")
 	end := flagGroup(cmd, "Override")
 	f.StringVar(&o.believe, "believe", "", "`NODE`, by DIR or number, whose newest generation counts where that cannot be told")
@@ -77,7 +78,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
 	}
-	if s, ok := cmd.Context().Value(sessionKey{}).(*session); ok && s.at != nil {
+	if s := sessionOf(cmd.Context()); s.at != nil {
 		options.Names, options.Absent = []string{s.at.Name}, []string{s.at.Absent}
 	}
 	dirs = slices.Clone(args)
@@ -125,7 +126,9 @@ func (o *groupOptions) finish(cmd *cobra.Command, err error, report any, text fu
 		return wayOn(err)
 	case o.party.Rank() > 0:
 		return nil
-	case o.json:
+	}
+	sessionOf(cmd.Context()).note(values(report))
+	if o.json {
 		return writeJSON(cmd.OutOrStdout(), report)
 	}
 	return text(cmd.OutOrStdout())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"regexp"
@@ -36,6 +37,7 @@ func launchable(cmd *cobra.Command) {
 	command := f.String("ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
 	program := f.String("remote-path", "volley", "`FILE` of volley on these hosts")
 	copied := f.Bool("copy-binary", false, "copy this volley to these hosts for the run")
+	step := f.String("launch", "", "`CMD` that starts the processes of the run, such as 'srun -N8 --ntasks-per-node=1': it gets this command without --launch, and a secret in the environment")
 	end()
 	here := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -45,6 +47,10 @@ func launchable(cmd *cobra.Command) {
 			return err
 		case at == nil && output != nil && strings.HasPrefix(output.Value.String(), hostWord+":"):
 			return usagef("-o %s: name the packets as HOST:FILE", output.Value)
+		case *step != "" && at == nil:
+			return runStep(cmd, words(*step), *program, args)
+		case *step != "":
+			return usagef("--launch: %s is reached by ssh, which starts the processes: leave one of both out", at[0])
 		case at == nil:
 			return here(cmd, args)
 		}
@@ -57,7 +63,7 @@ func launchable(cmd *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), bar: newBar(cmd.ErrOrStderr())}
+		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), bar: newBar(cmd.ErrOrStderr()), json: sessionOf(cmd.Context()).json}
 		l.Client = ssh.Client{Command: words(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Stderr: l.say}
 		if len(l.Command) == 0 {
 			return usagef("--ssh %q: want a command, and what has blanks in quotes", *command)
@@ -65,6 +71,7 @@ func launchable(cmd *cobra.Command) {
 		if err := cmp.Or(l.deal(cmd, at), l.agree(cmd)); err != nil {
 			return err
 		}
+		defer func() { sessionOf(cmd.Context()).note(l.values) }()
 		return l.run(cmd)
 	}
 }
@@ -111,6 +118,7 @@ type launch struct {
 	ssh.Client
 	stdout, stderr io.Writer
 	bar            *bar         // nil: nobody looks
+	json           bool         // the log is
 	group          bool         // each rank has one node of a group
 	missing        bool         // it goes on where nodes cannot be reached
 	to             *ssh.Address // where files of lost nodes come; nil: where they were
@@ -119,7 +127,8 @@ type launch struct {
 
 	mu      sync.Mutex // guards what follows, and stderr
 	stopped bool
-	cause   error // that the launch found first
+	cause   error              // that the launch found first
+	values  map[string]float64 // of metrics
 }
 
 // A far is a rank as the launch sees it.
@@ -153,7 +162,8 @@ type hello struct {
 type said struct {
 	Hello  *hello
 	Listen string
-	Record json.RawMessage `json:",omitempty"` // for all ranks, which get the list of all records once all have come
+	Record json.RawMessage    `json:",omitempty"` // for all ranks, which get the list of all records once all have come
+	Values map[string]float64 `json:",omitempty"` // of metrics
 	Out    []byte
 	End    *ending
 	Done   int // more bytes of the result, of Total at all ranks
@@ -174,7 +184,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 			return usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, hostWord)
 		}
 	}
-	args := forwarded(cmd)
+	args := forwarded(cmd, slices.Concat([]string{"ssh", "remote-path", "copy-binary", "output", "to", metricsFlag}, rankFlagNames)...)
 	l.missing = cmd.Name() == "status"
 	if f := cmd.Flags().Lookup("to"); f != nil && f.Changed {
 		a, err := ssh.Parse(f.Value.String())
@@ -229,12 +239,12 @@ func (l *launch) agree(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// forwarded returns the verb and its flags as the ranks get them.
-func forwarded(cmd *cobra.Command) []string {
+// forwarded returns the verb and its flags, without some, as the ranks get them.
+func forwarded(cmd *cobra.Command, without ...string) []string {
 	args := []string{cmd.Name()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch list, many := f.Value.(pflag.SliceValue); {
-		case slices.Contains([]string{"ssh", "remote-path", "copy-binary", "output", "to"}, f.Name), slices.Equal(f.Annotations[groupKey], []string{rankGroup}):
+		case slices.Contains(without, f.Name):
 		case many:
 			for _, value := range list.GetSlice() {
 				args = append(args, "--"+f.Name+"="+value)
@@ -412,6 +422,11 @@ func (l *launch) next(x *far) (m said, err error) {
 				return m, err
 			}
 			continue
+		case m.Values != nil:
+			l.mu.Lock()
+			l.values = m.Values
+			l.mu.Unlock()
+			continue
 		case m.Out == nil:
 			return m, nil
 		}
@@ -502,19 +517,17 @@ func (l *launch) verdict(ctx context.Context) error {
 	if code == exitOK {
 		return nil
 	}
-	for _, text := range sayings(all) {
-		printable.Fprintf(l.stderr, "volley: %s\n", l.named(text))
+	for _, x := range sayings(all) {
+		if x.Ranks != nil {
+			x.Host = l.ranks[x.Ranks[0]].At()
+		}
+		if !l.json {
+			x = saying{Text: l.named(x.String())}
+		}
+		sessionOf(ctx).say(l.stderr, slog.LevelError, x)
 	}
-	return codeError(code)
+	return exitError{errSaid, code}
 }
-
-// A codeError is an exit code about which all has been said.
-type codeError int
-
-func (codeError) Error() string { return "" }
-
-// ExitCode returns the code.
-func (e codeError) ExitCode() int { return int(e) }
 
 var rankNumber = regexp.MustCompile(`\b(?:[Rr]ank|process) (\d+)\b`)
 
@@ -533,7 +546,14 @@ func (l *launch) named(text string) string {
 func (l *launch) say(host, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	printable.Fprintf(l.stderr, "%s: %s\n", host, line)
+	switch {
+	case !l.json:
+		printable.Fprintf(l.stderr, "%s: %s\n", host, line)
+	case json.Valid([]byte(line)): // a record of a rank's log
+		fmt.Fprintln(l.stderr, line)
+	default:
+		slog.Warn(line, "host", host)
+	}
 }
 
 // endTime is how long a rank may take from the end of its run to that of its process.

@@ -45,7 +45,7 @@ func newMatrix() *cobra.Command {
 }
 
 func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
-	if err := checkFormat(o.format, matrixFormats); err != nil {
+	if err := checkFormat("--format", o.format, matrixFormats...); err != nil {
 		return err
 	}
 	a, err := o.Build()

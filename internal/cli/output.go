@@ -16,10 +16,10 @@ import (
 	"volley/internal/atomicfile"
 )
 
-// checkFormat refuses a --format that is none of those.
-func checkFormat(format string, formats []string) error {
+// checkFormat refuses the value of a flag that is none of those.
+func checkFormat(flag, format string, formats ...string) error {
 	if !slices.Contains(formats, format) {
-		return usagef("--format %q: want one of %s", format, strings.Join(formats, ", "))
+		return usagef("%s %q: want one of %s", flag, format, strings.Join(formats, ", "))
 	}
 	return nil
 }

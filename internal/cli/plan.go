@@ -64,7 +64,7 @@ func newPlan() *cobra.Command {
 }
 
 func runPlan(cmd *cobra.Command, o *planOptions) error {
-	if err := checkFormat(o.format, planFormats); err != nil {
+	if err := checkFormat("--format", o.format, planFormats...); err != nil {
 		return err
 	}
 	one := cmd.Flags().Changed("processor")

@@ -56,7 +56,7 @@ func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
 	if err := p.Receive(&s); err != nil {
 		return err
 	}
-	logTo(cmd.ErrOrStderr(), slices.Contains(s.Args, "--verbose=true"))
+	logTo(cmd.ErrOrStderr(), slices.Contains(s.Args, "--verbose=true"), slices.Contains(s.Args, "--log-format=json"))
 	h := hello{Version: volley.Version, Node: group.Identity{Node: -1}}
 	if s.Dir != "" {
 		h.Node = group.Identify(s.Dir)
@@ -118,7 +118,7 @@ func (p *place) join(_ context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &party{Transport: t, here: p.Place, host: p.Name, gather: p.gather, part: func(mine ending, _ func(string)) int {
+	return &party{Transport: t, here: p.Place, host: p.Name, gather: p.gather, part: func(mine ending, _ func(saying)) int {
 		p.report(mine)
 		return mine.Code
 	}}, nil

@@ -49,7 +49,7 @@ func registry[R any](name, short string, text func(io.Writer, []report.Column[R]
 		Short: short,
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkFormat(format, report.Formats); err != nil {
+			if err := checkFormat("--format", format, report.Formats...); err != nil {
 				return err
 			}
 			w := cmd.OutOrStdout()

@@ -79,7 +79,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 	}
 	o.bar = newBar(cmd.ErrOrStderr())
 	progress := o.bar.add
-	if s, ok := cmd.Context().Value(sessionKey{}).(*session); ok && s.at != nil && s.at.Watch {
+	if s := sessionOf(cmd.Context()); s.at != nil && s.at.Watch {
 		progress = s.at.progress
 	}
 	return coded.Options{
@@ -90,7 +90,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
 		Guard: o.checkTrace, Finish: o.writeTrace, Progress: progress,
-		Log: slog.Default(), Warn: func(text string) { printable.Fprintf(cmd.ErrOrStderr(), "volley: %s\n", text) },
+		Log: slog.Default(), Warn: func(text string) { sessionOf(cmd.Context()).say(cmd.ErrOrStderr(), slog.LevelWarn, saying{Text: text}) },
 	}, nil
 }
 

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"volley/group"
+)
+
+// gauges are the metrics of a run, with what they say. All are gauges, which OpenMetrics and the text format that a
+// node exporter reads write alike.
+var gauges = map[string]string{
+	"success":                    "1 where the last run ended with exit code 0, or else 0",
+	"exit_code":                  "of the last run",
+	"last_run_timestamp_seconds": "when the last run ended",
+	lastSuccess:                  "when a run last ended with exit code 0",
+	"duration_seconds":           "of the last run",
+	"generation":                 "of the protection",
+	"nodes":                      "of the group",
+	"tolerated_nodes":            "that may be lost at a time",
+	"may_lose_nodes":             "that may be lost now",
+	"lost_nodes":                 "that are lost, failing or unreachable",
+	"damaged_nodes":              "that are damaged, stale or foreign",
+	"data_bytes":                 "that are protected, of all nodes",
+	"parity_bytes":               "at each node",
+	"sent_bytes":                 "by the busiest node",
+	"recovered_files":            "in the last run",
+}
+
+const lastSuccess = "last_success_timestamp_seconds"
+
+// values returns the gauges that a report has.
+func values(report any) map[string]float64 {
+	v := map[string]float64{}
+	nodes := func(list []group.NodeReport) {
+		v["nodes"], v["lost_nodes"], v["damaged_nodes"] = float64(len(list)), 0, 0
+		for _, n := range list {
+			switch n.Status {
+			case group.Whole, group.Changed:
+			case group.Lost, group.Failing, group.Unreachable:
+				v["lost_nodes"]++
+			default:
+				v["damaged_nodes"]++
+			}
+		}
+	}
+	switch r := report.(type) {
+	case *group.ProtectReport:
+		v["nodes"], v["tolerated_nodes"], v["generation"] = float64(r.Nodes), float64(r.Tolerate), float64(r.Generation)
+		v["data_bytes"], v["parity_bytes"], v["sent_bytes"] = float64(r.DataBytes), float64(r.ParityBytes), float64(r.Traffic.MostSent)
+	case *group.VerifyReport:
+		nodes(r.Nodes)
+		if r.Protected {
+			v["tolerated_nodes"], v["may_lose_nodes"], v["generation"] = float64(r.Tolerate), float64(r.MayLose), float64(r.Generation)
+		}
+	case *group.RecoverReport:
+		nodes(r.Nodes)
+		v["generation"], v["recovered_files"], v["sent_bytes"] = float64(r.Generation), float64(r.Files), float64(r.Traffic.MostSent)
+	}
+	return v
+}
+
+// metricsFlag is the flag that names the file.
+const metricsFlag = "metrics"
+
+// note keeps the values of a report, or sends them to the launch.
+func (s *session) note(values map[string]float64) {
+	if s.values = values; s.at != nil {
+		s.at.parent.Send(said{Values: values})
+	}
+}
+
+// writeMetrics writes the gauges of a run, in place of those of an earlier one. The time of the last success stays
+// where the run failed.
+func (s *session) writeMetrics(code int) error {
+	v, now := maps.Clone(s.values), float64(time.Now().Unix())
+	if v == nil {
+		v = map[string]float64{}
+	}
+	v["success"], v["exit_code"], v["last_run_timestamp_seconds"], v["duration_seconds"] = 0, float64(code), now, time.Since(s.begun).Seconds()
+	if code == exitOK {
+		v["success"], v[lastSuccess] = 1, now
+	} else {
+		earlier, _ := os.ReadFile(s.metrics) // or there is none
+		for line := range strings.Lines(string(earlier)) {
+			var at float64
+			if n, _ := fmt.Sscanf(line, sample(lastSuccess, s.verb)+"%g", &at); n == 1 {
+				v[lastSuccess] = at
+			}
+		}
+	}
+	err := writeFile("--"+metricsFlag, s.metrics, func(w io.Writer) error {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			fmt.Fprintf(w, "# HELP volley_%s %s\n# TYPE volley_%s gauge\n%s%g\n", name, gauges[name], name, sample(name, s.verb), v[name])
+		}
+		_, err := io.WriteString(w, "# EOF\n")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return os.Chmod(s.metrics, 0o644) // an exporter is another user
+}
+
+// sample returns a line of the metrics up to its value.
+func sample(name, verb string) string { return fmt.Sprintf("volley_%s{verb=%q} ", name, verb) }

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"volley/engine"
+)
+
+// runStep has a launcher such as srun start the processes of a run, with a new secret in their environment. The exit
+// code is the launcher's. Who interrupts this process interrupts the launcher, which is to interrupt the others.
+func runStep(cmd *cobra.Command, launcher []string, program string, args []string) error {
+	for _, name := range []string{"rank", "secret", "ssh", "copy-binary"} {
+		if cmd.Flags().Changed(name) {
+			return usagef("--%s: --launch starts the processes, and makes their secret: leave one of both out", name)
+		}
+	}
+	if len(launcher) == 0 {
+		return usagef("--launch %q: want a command, and what has blanks in quotes", cmd.Flags().Lookup("launch").Value)
+	}
+	if !cmd.Flags().Changed("remote-path") {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	sessionOf(cmd.Context()).metrics = "" // rank 0 writes them
+	line := append(append(launcher, program), forwarded(cmd, "launch", "remote-path")...)
+	c := exec.CommandContext(cmd.Context(), line[0], append(append(line[1:], "--"), args...)...)
+	c.Stdout, c.Stderr, c.Env = cmd.OutOrStdout(), cmd.ErrOrStderr(), os.Environ()
+	if !cmd.Flags().Changed("tls-cert") {
+		secret, err := engine.NewSecret().MarshalText()
+		if err != nil {
+			return err
+		}
+		c.Env = append(c.Env, engine.SecretVariable+"="+string(secret))
+	}
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = 2 * endTime
+	defer endWithParent(c)()
+	err := c.Run()
+	exit := new(exec.ExitError)
+	switch {
+	case cmd.Context().Err() != nil:
+		return context.Cause(cmd.Context())
+	case errors.As(err, &exit) && exit.ExitCode() > 0: // the processes have said why
+		return exitError{errSaid, exit.ExitCode()}
+	case err != nil:
+		return fmt.Errorf("--launch: %s: %w", strings.Join(launcher, " "), err)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"volley/engine"
+)
+
+// fakeSrun is srun -nN for tests: it starts N processes here with the variables of a step, passes on a SIGTERM, and
+// ends with their largest exit code.
+const fakeSrun = `#!/bin/bash
+n=${1#-n}; shift
+export SLURM_STEP_NUM_TASKS=$n SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=%d
+for ((i = 0; i < n; i++)); do SLURM_PROCID=$i "${@//RANK/$i}" & pids+=($!); done
+trap 'kill -TERM "${pids[@]}"' TERM
+most=0
+for p in "${pids[@]}"; do
+	while :; do wait "$p"; code=$?; kill -0 "$p" 2>/dev/null || break; done
+	((code > most)) && most=$code
+done
+exit $most
+`
+
+// newSrun returns the fake srun, for which no rank has variables of another launcher.
+func newSrun(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "srun")
+	if err := os.WriteFile(name, fmt.Appendf(nil, fakeSrun, os.Getpid()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, variable := range append(slices.Clone(launchers), engine.SecretVariable) {
+		t.Setenv(variable, "")
+		os.Unsetenv(variable)
+	}
+	return name
+}
+
+// TestStep has a step of several processes protect, recover and verify, with metrics.
+func TestStep(t *testing.T) {
+	f := newFleet(t) // its mark finds the processes
+	srun, self := newSrun(t), asProcess(t)
+	dirs := writeNodes(t, 3, 100_000)
+	pattern := strings.TrimSuffix(dirs[0], "0") + "RANK"
+	at := filepath.Join(t.TempDir(), "volley.prom")
+	want := fmt.Sprint(filesOf(t, dirs[1]))
+	run := func(verb string, flags ...string) result {
+		return volleyRun(append(append([]string{verb, "--launch", srun + " -n3", "--remote-path", self, "--port", "7200-7263"}, flags...), pattern)...)
+	}
+	if r := run("protect", "--tolerate", "1", "--metrics", at); r.code != exitOK || strings.Count(r.stdout, "protected, generation 1") != 1 {
+		t.Fatalf("%+v", r)
+	}
+	if got := metricsOf(t, at, "protect"); got["success"] != 1 || got["nodes"] != 3 {
+		t.Errorf("%v", got)
+	}
+	if err := os.RemoveAll(dirs[1]); err != nil {
+		t.Fatal(err)
+	}
+	if r := run("verify"); r.code != exitWrong || strings.Count(r.stderr, "volley: ") != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := run("recover"); r.code != exitOK || fmt.Sprint(filesOf(t, dirs[1])) != want {
+		t.Errorf("%+v", r)
+	}
+	if r := run("verify", "--log-format", "json", "--quick=x"); r.code != exitUsage || !strings.Contains(r.stderr, "--quick") {
+		t.Errorf("%+v", r)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--launch", "'x"}, exitUsage, "--launch"},
+		{[]string{"--launch", "/none/srun -n3"}, exitFailed, "--launch: /none/srun"},
+		{[]string{"--launch", srun, "--secret", "x"}, exitUsage, "--secret: --launch starts"},
+		{[]string{"--launch", srun, "--rank", "1"}, exitUsage, "--rank: --launch starts"},
+		{[]string{"--launch", srun, "a:/x"}, exitUsage, "a:/x is reached by ssh"},
+	} {
+		if r := volleyRun(append([]string{"verify"}, c.args...)...); r.code != c.code || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("%s: %+v", c.args, r)
+		}
+	}
+	f.ended(t)
+}
+
+// TestStepEnded interrupts a step, and kills what started it: nothing is left, and the secret was in no argument.
+func TestStepEnded(t *testing.T) {
+	f := newFleet(t)
+	srun, self := newSrun(t), asProcess(t)
+	dirs := writeNodes(t, 2, 1000)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, os.Kill} {
+		// A step of three, of which one waits for nobody: the others wait for it.
+		waits := filepath.Join(t.TempDir(), "volley")
+		if err := os.WriteFile(waits, []byte("#!/bin/sh\n[ $SLURM_PROCID = 2 ] && exec sleep 300\nexec "+self+" \"$@\"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		p := newProgram(t, "protect", "--tolerate", "1", "--launch", srun+" -n3", "--remote-path", waits, "--port", "7300-7363", "--timeout", "2m", strings.TrimSuffix(dirs[0], "0")+"RANK")
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for begun := time.Now(); len(f.processes()) < 5 && time.Since(begun) < 30*time.Second; {
+			time.Sleep(5 * time.Millisecond)
+		}
+		for _, pid := range f.processes() {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+			if _, secret, ok := strings.Cut(string(environment), engine.SecretVariable+"="); ok && strings.Contains(string(line), secret[:64]) {
+				t.Errorf("%q has the secret", line)
+			}
+		}
+		time.Sleep(100 * time.Millisecond) // until volley listens for signals
+		p.Process.Signal(s)
+		r := p.end(t)
+		if s != os.Kill && r.code != exitInterrupted {
+			t.Errorf("%v: %+v", s, r)
+		}
+		f.ended(t)
+	}
+}
+
+// TestLogJSON reads the log of launches and ranks as records.
+func TestLogJSON(t *testing.T) {
+	f := newFleet(t)
+	dirs := writeNodes(t, 3, 1000)
+	records := func(stderr string) (list []map[string]any) {
+		for line := range strings.Lines(stderr) {
+			var x map[string]any
+			if err := json.Unmarshal([]byte(line), &x); err != nil {
+				t.Errorf("%q: %v", line, err)
+			}
+			list = append(list, x)
+		}
+		return list
+	}
+	host, _ := os.Hostname()
+	for _, c := range []struct {
+		args []string
+		want map[string]any // of the last record
+		more string         // in an earlier one
+	}{
+		{append([]string{"verify", "--log-format", "json"}, dirs...), map[string]any{"verb": "verify", "host": host, "rank": 0.0, "msg": "the group is not protected"}, ""},
+		{append(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2]), "--log-format=json", "-v"), nil, `"msg":"listens"`},
+		{append(f.of("protect", "--tolerate", "1", dirs[0], "/dev/null", dirs[2]), "--log-format=json"), map[string]any{"verb": "protect", "host": "host3", "rank": 1.0, "level": "ERROR"}, "Welcome"},
+		{append(f.of("protect", "--tolerate", "1", dirs[0]), "dead:/x", "--log-format=json"), map[string]any{"verb": "protect", "host": host}, "No route"},
+	} {
+		r := volleyRun(c.args...)
+		list := records(r.stderr)
+		if c.want == nil == (r.code != exitOK) || len(list) == 0 || !strings.Contains(r.stderr, c.more) {
+			t.Fatalf("%s: %+v", c.args, r)
+		}
+		for key, v := range c.want {
+			if got := list[len(list)-1][key]; got != v {
+				t.Errorf("%s: %s is %v, want %v: %s", c.args, key, got, v, r.stderr)
+			}
+		}
+	}
+	if r := volleyRun("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exitUsage || !strings.Contains(r.stderr, "want one of text, json") {
+		t.Errorf("%+v", r)
+	}
+	f.ended(t)
+}
