@@ -526,16 +526,8 @@ func (l *launch) verdict(ctx context.Context) error {
 		}
 		sessionOf(ctx).say(l.stderr, slog.LevelError, x)
 	}
-	return codeError(code)
+	return exitError{errSaid, code}
 }
-
-// A codeError is an exit code about which all has been said.
-type codeError int
-
-func (codeError) Error() string { return "" }
-
-// ExitCode returns the code.
-func (e codeError) ExitCode() int { return int(e) }
 
 var rankNumber = regexp.MustCompile(`\b(?:[Rr]ank|process) (\d+)\b`)
 
