@@ -37,49 +37,41 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// A usageError marks an error as the caller's to mend.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// ExitCode is exitUsage, unless the error inside has an exit code of its own.
-func (e usageError) ExitCode() int {
-	var own interface{ ExitCode() int }
-	if errors.As(e.error, &own) {
-		return own.ExitCode()
-	}
-	return exitUsage
+// An exitError is an error with the exit code for it.
+type exitError struct {
+	error
+	code int
 }
 
-// usage marks err, unless nil, as the caller's to mend.
+func (e exitError) Unwrap() error { return e.error }
+
+// ExitCode returns the code.
+func (e exitError) ExitCode() int { return e.code }
+
+// usage marks err, unless nil or with an exit code of its own, as the caller's to mend.
 func usage(err error) error {
-	if err == nil {
-		return nil
+	var own interface{ ExitCode() int }
+	if err == nil || errors.As(err, &own) {
+		return err
 	}
-	return usageError{err}
+	return exitError{err, exitUsage}
 }
 
 // usagef is fmt.Errorf for errors that are the caller's to mend.
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
-// A wrongResult says that what a verb has looked at or made is not what it has to be.
-type wrongResult struct{ error }
+// wrongf is fmt.Errorf for what is not what it has to be.
+func wrongf(format string, args ...any) error {
+	return exitError{fmt.Errorf(format, args...), exitWrong}
+}
 
-// ExitCode is exitWrong.
-func (wrongResult) ExitCode() int { return exitWrong }
+var (
+	// errInterrupted is the cause of a context that Ctrl-C has ended.
+	errInterrupted error = exitError{errors.New("interrupted"), exitInterrupted}
 
-// wrongf is fmt.Errorf for a *wrongResult.
-func wrongf(format string, args ...any) error { return wrongResult{fmt.Errorf(format, args...)} }
-
-// errInterrupted is the cause of a context that Ctrl-C has ended.
-var errInterrupted error = interruptedError{}
-
-type interruptedError struct{}
-
-func (interruptedError) Error() string { return "interrupted" }
-
-// ExitCode is exitInterrupted.
-func (interruptedError) ExitCode() int { return exitInterrupted }
+	// errSaid is that of a run that has said all about it.
+	errSaid = errors.New("")
+)
 
 // message returns what to print of an error, in one line: the failure itself,
 // without who heard of it, and that of one processor where several failed.

@@ -344,12 +344,12 @@ func (l *launch) inSets(cmd *cobra.Command) error {
 	}
 	var wg sync.WaitGroup
 	for n, r := range reports {
-		set := &launch{Client: l.Client, stdout: &r.body, stderr: io.Discard, group: true, terms: l.terms}
+		set := &launch{Client: l.Client, stdout: &r.body, group: true, terms: l.terms}
 		for _, i := range list[n].Members {
 			set.ranks = append(set.ranks, l.ranks[i])
 		}
 		wg.Go(func() {
-			if r.err = set.meet(cmd.Context()); errors.As(r.err, new(codeError)) {
+			if r.err = set.meet(cmd.Context()); errors.Is(r.err, errSaid) {
 				list, _ := set.ended()
 				var texts []string
 				for _, x := range list {
@@ -575,12 +575,15 @@ func (l *launch) verdict(ctx context.Context) error {
 	}
 	list, code := l.ended()
 	for _, x := range list {
+		if l.stderr == nil { // a set, of which the report says it
+			break
+		}
 		sessionOf(ctx).say(l.stderr, slog.LevelError, x)
 	}
 	if code == exitOK {
 		return nil
 	}
-	return codeError(code)
+	return exitError{errSaid, code}
 }
 
 // ended returns what ranks have said of their ends, and the exit code.
@@ -600,14 +603,6 @@ func (l *launch) ended() (list []saying, code int) {
 	}
 	return list, worst(all)
 }
-
-// A codeError is an exit code about which all has been said.
-type codeError int
-
-func (codeError) Error() string { return "" }
-
-// ExitCode returns the code.
-func (e codeError) ExitCode() int { return int(e) }
 
 var rankNumber = regexp.MustCompile(`\b(?:[Rr]ank|process) (\d+)\b`)
 

@@ -227,7 +227,7 @@ func printSets(ctx context.Context, stdout, stderr io.Writer, asJSON bool, repor
 	if code == exitOK {
 		return nil
 	}
-	return codeError(code)
+	return exitError{errSaid, code}
 }
 
 // inSets runs a verb on the nodes here: on each set of them side by side, or with the other ranks of this rank's set.

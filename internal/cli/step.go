@@ -51,7 +51,7 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 	case cmd.Context().Err() != nil:
 		return context.Cause(cmd.Context())
 	case errors.As(err, &exit) && exit.ExitCode() > 0: // the processes have said why
-		return codeError(exit.ExitCode())
+		return exitError{errSaid, exit.ExitCode()}
 	case err != nil:
 		return fmt.Errorf("--launch: %s: %w", strings.Join(launcher, " "), err)
 	}

@@ -64,13 +64,13 @@ func TestClearBefore(t *testing.T) {
 	}
 }
 
-// TestTurns posts long receives of three rounds: the second is cleared when the first has nearly come, and the third
-// when nothing comes any more.
+// TestTurns posts long receives of four rounds: the second is cleared when the first has nearly come, the third when its
+// head comes before anything of the second, and the last when nothing comes any more.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which code takes no time
-		e := alone(5)
+		e := alone(6)
 		q := e.NewQueue()
-		for i, round := range []int{0, 0, 1, 2} {
+		for i, round := range []int{0, 0, 1, 2, 3} {
 			q.Post(&transport.Transfer{Rank: 1 + i, Receive: true, Tag: transport.Tag{Round: round}, Parts: [][]byte{make([]byte, 4*headBytes)}})
 		}
 		cleared := func(when string, want ...int) {
@@ -87,25 +87,27 @@ func TestTurns(t *testing.T) {
 		}
 		take := func(r int, k kind) {
 			from := mem.BufferSlice{mem.SliceBuffer(make([]byte, headBytes))}.Reader()
-			if err := e.peers[r].take(&frame{kind: k, n: 4 * headBytes}, from); err != nil {
+			if err := e.peers[r].take(&frame{kind: k, a: uint32(max(0, r-2)), n: 4 * headBytes}, from); err != nil {
 				t.Fatal(err)
 			}
 		}
-		cleared("nothing has come", 1, 1, 0, 0)
+		cleared("nothing has come", 1, 1, 0, 0, 0)
 		take(1, headFrame)
 		take(2, headFrame)
 		time.Sleep(clearAfter * 3 / 4)
 		take(1, restFrame)
 		take(2, restFrame)
 		time.Sleep(clearAfter * 3 / 4)
-		cleared("half has come", 1, 1, 0, 0)
+		cleared("half has come", 1, 1, 0, 0, 0)
 		take(1, restFrame)
-		cleared("one has nearly come", 1, 1, 0, 0)
+		cleared("one has nearly come", 1, 1, 0, 0, 0)
 		take(2, restFrame)
-		cleared("both have nearly come", 1, 1, 1, 0)
+		cleared("both have nearly come", 1, 1, 1, 0, 0)
+		take(4, headFrame)
+		cleared("a head has come", 1, 1, 1, 1, 0)
 		time.Sleep(2 * clearAfter)
 		synctest.Wait()
-		cleared("nothing comes any more", 1, 1, 1, 1)
+		cleared("nothing comes any more", 1, 1, 1, 1, 1)
 	})
 }
 

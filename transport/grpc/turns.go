@@ -7,7 +7,7 @@ import (
 
 // turns says which long messages may be sent to this rank: those of a round together, as ports may be
 // links, and those of the next when these have nearly come, or do not come at all for a while: then
-// the link is free.
+// the link is free. A message whose head has come does not wait for one of which nothing has come.
 //
 // transport/mpi has the same rule. It counts fragments, as MPI says of whole ones only that they have come, waits
 // for connections and for the pace of a link: what both would share is less than the interface that it takes.
@@ -21,10 +21,13 @@ const clearAfter = 20 * time.Millisecond
 
 // await has the sender of a message told clear-to-send when it is its turn, once.
 func (e *Endpoint) await(t *transfer) {
-	if t.heard.IsZero() && !slices.Contains(e.turns.waiting, t) {
-		e.turns.waiting = append(e.turns.waiting, t)
-		e.clear()
+	if !t.heard.IsZero() {
+		return
 	}
+	if !slices.Contains(e.turns.waiting, t) {
+		e.turns.waiting = append(e.turns.waiting, t)
+	}
+	e.clear()
 }
 
 // forget takes a message out that does not come.
@@ -39,7 +42,7 @@ func (e *Endpoint) clear() {
 	s.cleared = slices.DeleteFunc(s.cleared, func(t *transfer) bool { return t.moved == t.size })
 	s.waiting = slices.DeleteFunc(s.waiting, func(t *transfer) bool {
 		for _, c := range s.cleared {
-			if c.Tag.Round != t.Tag.Round && c.size-c.moved > headBytes && time.Since(c.heard) < clearAfter {
+			if c.Tag.Round != t.Tag.Round && (c.moved > 0 || t.moved == 0) && c.size-c.moved > headBytes && time.Since(c.heard) < clearAfter {
 				return false
 			}
 		}
