@@ -100,6 +100,22 @@ func TestSets(t *testing.T) {
 	}
 }
 
+// TestSetsMany loses as many of each of eight sets as may be lost.
+func TestSetsMany(t *testing.T) {
+	dirs := writeNodes(t, 128, 1000)
+	before := contents(t, dirs)
+	verb := func(args ...string) []string { return slices.Concat(args, []string{"--group-size", "16"}, dirs) }
+	mustRun(t, verb("protect", "--tolerate", "2")...)
+	for i := 0; i < len(dirs); i += 16 {
+		removeAll(t, dirs[i+3], dirs[i+9])
+	}
+	mustRun(t, verb("recover")...)
+	mustRun(t, verb("verify")...)
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Error("not what was protected")
+	}
+}
+
 // TestSetsCutOff has a first protect of sets end in the middle: the next one makes the sets that are missing.
 func TestSetsCutOff(t *testing.T) {
 	dirs := writeNodes(t, 9, 20_000)
