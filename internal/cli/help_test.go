@@ -110,7 +110,7 @@ func TestExamples(t *testing.T) {
 				if args[0] == "mpirun" {
 					continue
 				}
-				hosts := strings.Contains(command, ":/")
+				hosts := strings.Contains(command, ":/") || strings.HasSuffix(command, ":")
 				if n++; args[0] != "volley" || verb.Name() == "explore" || hosts {
 					if err := verb.ParseFlags(args[2:]); err != nil {
 						t.Errorf("%s: %v", line, err)

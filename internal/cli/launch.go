@@ -625,7 +625,7 @@ func (l *launch) say(host, line string) {
 	case !l.json:
 		printable.Fprintf(l.stderr, "%s: %s\n", host, line)
 	case json.Valid([]byte(line)): // a record of a rank's log
-		fmt.Fprintln(l.stderr, line)
+		printable.Fprintf(l.stderr, "%s\n", line)
 	default:
 		slog.Warn(line, "host", host)
 	}

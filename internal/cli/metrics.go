@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"volley/group"
+	"volley/internal/printable"
 )
 
 // gauges are the metrics of a run, with what they say. All are gauges, which OpenMetrics and the text format that a
@@ -114,9 +115,9 @@ func (s *session) writeMetrics(code int) error {
 	}
 	err := writeFile("--"+metricsFlag, s.metrics, func(w io.Writer) error {
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			fmt.Fprintf(w, "# HELP volley_%s %s\n# TYPE volley_%s gauge\n%s%g\n", name, gauges[name], name, sample(name, s.verb), v[name])
+			printable.Fprintf(w, "# HELP volley_%s %s\n# TYPE volley_%s gauge\n%s%g\n", name, gauges[name], name, sample(name, s.verb), v[name])
 		}
-		_, err := io.WriteString(w, "# EOF\n")
+		_, err := printable.Fprintf(w, "# EOF\n")
 		return err
 	})
 	if err != nil {

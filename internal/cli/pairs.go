@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"volley/engine"
+	"volley/internal/printable"
 	"volley/report"
 	"volley/tune"
 )
@@ -127,7 +128,7 @@ func (o *tuneOptions) printPairs(w io.Writer) error {
 		}},
 	}, o.pairs)
 	if err == nil {
-		_, err = io.WriteString(w, "\n")
+		_, err = printable.Fprintf(w, "\n")
 	}
 	return err
 }
