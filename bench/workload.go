@@ -73,9 +73,9 @@ func wrongBySum(a matrix.Matrix, in, out [][]byte) int {
 		if f.FirstInvalid(packet) >= 0 {
 			return // no packet over the field at all
 		}
-		p := verify.NewFingerprint(f, seed, block)
+		p := verify.NewFingerprints(f, seed, block, 1)
 		p.Add(packet)
-		prints[i] = p.Bytes()
+		prints[i] = p.Bytes()[0]
 	})
 	wrong := make([]bool, n)
 	spread(n, func(j int) {

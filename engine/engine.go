@@ -79,10 +79,11 @@ type Place struct {
 	address  string   // "" until it is known
 	table    []string // of all ranks, after Join
 
-	// Says is what this rank tells the others when they meet. Order, unless nil, gives them their ranks by that: it
-	// returns, by new rank, the old one. All ranks have the same Order.
-	Says  []byte
-	Order func(said [][]byte) []int
+	// Says is what this rank tells the others when they meet. Sets, unless nil, cuts the ranks by that into sets that
+	// do not hear of each other: it returns, for each set, the ranks that become its rank 0, 1, …. All ranks have the
+	// same Sets. For the place, the ranks of set 0 are the first, then come those of set 1, and so on.
+	Says []byte
+	Sets func(said [][]byte) [][]int
 }
 
 // Listen binds this rank's port. It refuses to listen on anything but loopback without a secret or
@@ -202,8 +203,9 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 	if len(said) != p.run.Size {
 		return nil, errorf("%d addresses for %d ranks", len(said), p.run.Size)
 	}
-	if p.Order != nil {
-		said = p.reorder(said)
+	first, end := 0, len(said) // of the set of this rank
+	if p.Sets != nil {
+		said, first, end = p.cut(said)
 	}
 	session := sha256.New()
 	for r, text := range said {
@@ -212,26 +214,36 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 			return nil, errorf("rank %d says that its address is %q: want host:port", r, address)
 		}
 		p.table = append(p.table, address)
-		fmt.Fprintf(session, "%q", text)
+		if first <= r && r < end {
+			fmt.Fprintf(session, "%q", text)
+		}
 	}
-	return p.listener.Join(p.run.Rank, p.table, fmt.Sprintf("%x", session.Sum(nil))), nil
+	return p.listener.Join(p.run.Rank-first, p.table[first:end], fmt.Sprintf("%x", session.Sum(nil))), nil
 }
 
-// reorder gives all ranks, this one too, those of Order.
-func (p *Place) reorder(said [][]byte) [][]byte {
-	says, ordered := make([][]byte, len(said)), make([][]byte, len(said))
+// cut gives all ranks, this one too, those of Sets. It returns what they have said, and the ranks of this one's set.
+func (p *Place) cut(said [][]byte) (ordered [][]byte, first, end int) {
+	says := make([][]byte, len(said))
 	for r, text := range said {
 		if parts := bytes.SplitN(text, []byte(" "), 3); len(parts) == 3 {
 			says[r] = parts[2]
 		}
 	}
-	order := p.Order(says)
-	for r, old := range order {
-		ordered[r] = said[old]
+	mine := p.run.Rank
+	for _, set := range p.Sets(says) {
+		if at := slices.Index(set, mine); at >= 0 {
+			first, end = len(ordered), len(ordered)+len(set)
+			p.run.Rank = first + at
+		}
+		for _, r := range set {
+			ordered = append(ordered, said[r])
+		}
 	}
-	p.run.Rank = slices.Index(order, p.run.Rank)
-	return ordered
+	return ordered, first, end
 }
+
+// Rank returns the rank of this process in the run, once it has joined.
+func (p *Place) Rank() int { return p.run.Rank }
 
 // route finds the address of this rank on the way to rank 0, whose name may not be known at once.
 func (p *Place) route(ctx context.Context, limit time.Duration) error {

@@ -15,7 +15,7 @@ import (
 // use the same one, drawn afresh for the run.
 type Seed [32]byte
 
-// A Fingerprint is a short linear function of a packet, drawn at random. The packet is cut into
+// Fingerprints are short linear functions of packets, drawn at random. A packet is cut into
 // blocks of B symbols, the last one padded with zeros, and these into batches of 32. Of them e sums
 // Σ_g s_{c,g}·Σ_b r_{c,b}·block_{g,b} are taken, for c = 1 … e, with r and s drawn from the seed. The sums
 // together are cut into blocks of 32 bytes, and of these m such sums are taken. Of each of the m one symbol is
@@ -29,10 +29,8 @@ type Seed [32]byte
 // with which each power is at most 2^-33: a wrong y passes with probability 2^-32 at most. This takes a y that does
 // not depend on the seed. So a run is checked by comparing its outputs' fingerprints, 6 bytes over 2^8, with the
 // combinations of its inputs'.
-type Fingerprint struct{ Fingerprints }
-
-// Fingerprints are those of packets of one length, which are added side by side: random numbers are drawn once for
-// all of them.
+//
+// Packets of one length are added side by side: random numbers are drawn once for all of them.
 type Fingerprints struct {
 	field field.Field
 	seed  Seed
@@ -78,13 +76,8 @@ func BlockSymbols(symbols int64, pieces int) int {
 	return int(block)
 }
 
-// NewFingerprint returns the fingerprint of an empty packet, to be cut into blocks
-// of blockSymbols symbols, see [BlockSymbols], to which [Fingerprint.Add] adds.
-func NewFingerprint(f field.Field, seed Seed, blockSymbols int) *Fingerprint {
-	return &Fingerprint{*NewFingerprints(f, seed, blockSymbols, 1)}
-}
-
-// NewFingerprints returns those of so many empty packets. Each is what [NewFingerprint] makes of its packet.
+// NewFingerprints returns the fingerprints of so many empty packets, to be cut into blocks of blockSymbols
+// symbols, see [BlockSymbols].
 func NewFingerprints(f field.Field, seed Seed, blockSymbols, packets int) *Fingerprints {
 	return newFingerprints(f, seed, blockSymbols, packets, symbols(f, 2))
 }
@@ -122,17 +115,9 @@ func (p *Fingerprints) elements(n int) []field.Element {
 	return p.drawn
 }
 
-// Add adds the next bytes of the packet. Their number is a multiple of the block
-// size in bytes, except at the end of the packet, and their symbols belong to
-// the field. It does not keep data.
-func (p *Fingerprint) Add(data []byte) { p.Fingerprints.Add(data) }
-
-// Bytes returns the fingerprint of what was added as a packet, as long as that of any other packet over
-// the field.
-func (p *Fingerprint) Bytes() []byte { return p.Fingerprints.Bytes()[0] }
-
-// Add adds the next bytes of every packet, of all as many, as [Fingerprint.Add] does. Where it adds no whole blocks,
-// zeros follow them: then all packets that are compared are to be added in the same parts.
+// Add adds the next bytes of every packet, of all as many. Their symbols belong to the field. Add keeps none of
+// them. Where it adds no whole blocks, zeros follow them: then all packets that are compared are to be added in the
+// same parts.
 func (p *Fingerprints) Add(parts ...[]byte) {
 	for at := 0; at < len(parts[0]); {
 		first := p.number % batch

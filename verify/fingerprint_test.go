@@ -44,9 +44,9 @@ func element(f field.Field, rng *rand.Rand) field.Element {
 // fingerprint returns the fingerprint of a packet added at once, in blocks of 64
 // symbols.
 func fingerprint(f field.Field, seed verify.Seed, packet []byte) []byte {
-	p := verify.NewFingerprint(f, seed, 64)
+	p := verify.NewFingerprints(f, seed, 64, 1)
 	p.Add(packet)
-	return p.Bytes()
+	return p.Bytes()[0]
 }
 
 // TestFingerprintDefinition compares with the sums by the schoolbook.
@@ -155,13 +155,13 @@ func TestFingerprintPieces(t *testing.T) {
 			packet := symbols(f, rng, n)
 			want := fingerprint(f, verify.Seed{1}, packet)
 			for range 5 {
-				p := verify.NewFingerprint(f, verify.Seed{1}, 64)
+				p := verify.NewFingerprints(f, verify.Seed{1}, 64, 1)
 				for rest := packet; len(rest) > 0; {
 					piece := min(len(rest), 64*f.SymbolBytes()*rng.IntN(50))
 					p.Add(rest[:piece])
 					rest = rest[piece:]
 				}
-				if !bytes.Equal(p.Bytes(), want) {
+				if !bytes.Equal(p.Bytes()[0], want) {
 					t.Errorf("%s, %d symbols: pieces give another fingerprint", name, n)
 				}
 			}
@@ -174,7 +174,7 @@ func TestFingerprintPieces(t *testing.T) {
 
 // TestFingerprintKeepsNoData checks that what was added can be collected.
 func TestFingerprintKeepsNoData(t *testing.T) {
-	p := verify.NewFingerprint(fieldNamed(t, "2^8"), verify.Seed{1}, 64)
+	p := verify.NewFingerprints(fieldNamed(t, "2^8"), verify.Seed{1}, 64, 1)
 	data := make([]byte, 64*40)
 	kept := weak.Make(&data[0])
 	p.Add(data)
@@ -317,7 +317,7 @@ func BenchmarkFingerprint(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					for range 2 {
-						p := verify.NewFingerprint(f, verify.Seed{1}, verify.BlockSymbols(int64(n), 1))
+						p := verify.NewFingerprints(f, verify.Seed{1}, verify.BlockSymbols(int64(n), 1), 1)
 						p.Add(packet)
 						p.Bytes()
 					}

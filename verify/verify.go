@@ -7,7 +7,7 @@
 // is for tests and for people who want to be sure.
 //
 // A finished run on real packets is checked by random linear combinations that
-// move a few hundred bytes: see [Fingerprint].
+// move a few hundred bytes: see [Fingerprints].
 package verify
 
 import (

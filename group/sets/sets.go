@@ -17,9 +17,9 @@ import (
 
 // A Member is a node that belongs to a set, or is to get a place in one.
 type Member struct {
-	Name           string `json:"dir"`
-	Domain         string `json:"domain,omitempty"` // what fails together has the same; "": nothing does
-	group.Identity `json:"-"`
+	Name   string `json:"dir"`
+	Domain string `json:"domain,omitempty"` // what fails together has the same; "": nothing does
+	group.Identity
 }
 
 // A Set is members that are a group.

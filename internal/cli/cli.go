@@ -78,6 +78,9 @@ func (s *session) end(err error, say func(saying)) int {
 	if err != nil {
 		mine.Text = message(err)
 	}
+	if s.party != nil {
+		mine.Set = s.party.set
+	}
 	if s.party == nil || !s.party.job() {
 		switch {
 		case s.at != nil:

@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -81,6 +83,11 @@ type party struct {
 	// it for all. It returns what this one is to say, and the exit code. If some do not
 	// come, it ends the whole job and does not return.
 	part func(mine ending, say func(saying)) (code int)
+
+	// Where the processes are in sets, Transport is that of this one's set, the name of which part says with the
+	// ending. apart does the work of it, and returns when all other sets have done theirs, too.
+	set   string
+	apart func(work func())
 }
 
 // rankWord stands for a number in the names of files: of a processor, or of a process.
@@ -100,6 +107,7 @@ type session struct {
 	begun   time.Time
 	json    bool               // the log is, and so are errors
 	metrics string             // the file; "": none
+	noting  sync.Mutex         // guards what follows
 	values  map[string]float64 // of metrics, from the report
 }
 
@@ -119,6 +127,9 @@ func (o *joining) join(ctx context.Context) (err error) {
 	if s.party == nil {
 		err = o.enter(ctx, s)
 		s.alone = s.party == nil
+		if err == nil {
+			err = o.sets.err
+		}
 		if err == nil && o.probes && s.party.here != nil {
 			o.pairs, err = s.party.probe(ctx, o.timeout)
 		}
@@ -151,6 +162,9 @@ func (o *joining) enter(ctx context.Context, s *session) (err error) {
 	o.comm = c.name
 	if s.party, err = c.join(ctx, o); err == nil {
 		s.party.name = c.name
+		if o.sets.mine != nil {
+			s.party.set = fmt.Sprint("set ", o.sets.mine.Set)
+		}
 	}
 	return err
 }
@@ -173,6 +187,7 @@ func (p *party) place(k int) tune.Place {
 type joining struct {
 	comm    string
 	ranks   rankFlags
+	sets    setOptions
 	dir     string // of the one node that this process has; empty: none, or several
 	probes  bool   // measures all pairs first
 	pairs   []pair // that were measured

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"volley/engine"
-	"volley/group"
 )
 
 // rankFlags is the flags that make this process a rank of --comm grpc.
@@ -135,20 +135,8 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
-	mine := group.Identity{Node: -1}
-	if o.dir != "" {
-		mine = group.Identify(o.dir)
-	}
-	place.Says, _ = json.Marshal(mine)
-	place.Order = func(said [][]byte) []int { // a node keeps its place in the group, wherever its process runs
-		ids := make([]group.Identity, len(said))
-		for r, text := range said {
-			if json.Unmarshal(text, &ids[r]) != nil {
-				ids[r].Node = -1
-			}
-		}
-		return group.Order(ids)
-	}
+	place.Says = o.says()
+	place.Sets = func(said [][]byte) [][]int { return o.share(said, place.Rank()) }
 	e, err := place.Join(ctx, nil, o.timeout)
 	if err != nil {
 		return nil, errors.Join(err, place.Close())
@@ -164,12 +152,41 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 	return &party{Transport: e, here: place, host: host, gather: gather, part: func(mine ending, say func(saying)) int {
 		defer place.Close()
 		defer e.Close()
-		return partGRPC(place, e.Rank(), mine, say)
-	}}, nil
+		return partGRPC(place, mine, say)
+	}, apart: func(work func()) { apartGRPC(place, work) }}, nil
 }
 
+// apartGRPC does the work of a set. Ranks that work say so from time to time, and those that have done wait until
+// nobody says so.
+func apartGRPC(place *engine.Place, work func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work()
+	}()
+	for n := 0; ; n++ {
+		state := "done"
+		select {
+		case <-done:
+		case <-time.After(apartTime):
+			state = "works"
+		}
+		said, _ := place.Gather(context.Background(), fmt.Sprint("apart ", n), []byte(state), 3*apartTime)
+		if said == nil { // rank 0 is gone
+			<-done
+			return
+		}
+		if !slices.ContainsFunc(said, func(x []byte) bool { return string(x) == "works" }) {
+			return
+		}
+	}
+}
+
+const apartTime = 5 * time.Second
+
 // partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
-func partGRPC(place *engine.Place, rank int, mine ending, say func(saying)) int {
+func partGRPC(place *engine.Place, mine ending, say func(saying)) int {
+	rank := place.Rank()
 	records, err := place.Gather(context.Background(), "end", record(mine), endingTime)
 	all := make([]*ending, len(records))
 	for r, text := range records {

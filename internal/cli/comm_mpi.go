@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
+	"volley/collective"
 	"volley/transport"
 	"volley/transport/mpi"
 )
@@ -18,7 +20,7 @@ func init() {
 
 // joinMPI makes this process one of its job. It takes a second group for the end, as the
 // first may be broken by then.
-func joinMPI(_ context.Context, o *joining) (*party, error) {
+func joinMPI(ctx context.Context, o *joining) (*party, error) {
 	limit := o.timeout
 	var e, last *mpi.Endpoint
 	r := enter()
@@ -43,14 +45,35 @@ func joinMPI(_ context.Context, o *joining) (*party, error) {
 	case <-late:
 		return nil, r.missing(limit)
 	}
-	return &party{Transport: e, part: func(mine ending, say func(saying)) int {
-		return partMPI(e, last, mine, say)
-	}}, nil
+	ends := []*mpi.Endpoint{e, last}
+	p := &party{Transport: e, part: func(mine ending, say func(saying)) int { return partMPI(last, ends, mine, say) }}
+	if o.sets.size == 0 {
+		return p, nil
+	}
+	said, err := collective.Allgatherv(ctx, e, o.says(), limit)
+	if err != nil {
+		return p, err
+	}
+	for n, ranks := range o.share(said, e.Rank()) {
+		at := slices.Index(ranks, e.Rank())
+		if at < 0 {
+			continue
+		}
+		set, err := mpi.Split(n, at)
+		if err != nil {
+			return p, err
+		}
+		p.Transport, ends = set, append(ends, set)
+		p.apart = func(work func()) {
+			collective.Steady(context.Background(), e, limit, func(context.Context) error { work(); return nil })
+		}
+	}
+	return p, nil
 }
 
 // partMPI lets rank 0 gather the endings and say what went wrong. All take the exit code
-// from it.
-func partMPI(e, last *mpi.Endpoint, mine ending, say func(saying)) int {
+// from it. Then all endpoints are closed.
+func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, say func(saying)) int {
 	ctx, cancel := context.WithTimeout(context.Background(), endingTime)
 	defer cancel()
 	all := make([]*ending, last.Size())
@@ -97,7 +120,13 @@ func partMPI(e, last *mpi.Endpoint, mine ending, say func(saying)) int {
 	}
 	if complete {
 		done := make(chan error, 1)
-		go func() { done <- errors.Join(e.Close(), last.Close(), mpi.Finalize()) }()
+		go func() {
+			var err error
+			for _, e := range ends {
+				err = errors.Join(err, e.Close())
+			}
+			done <- errors.Join(err, mpi.Finalize())
+		}()
 		select {
 		case err := <-done:
 			if err == nil {

@@ -15,6 +15,7 @@ type ending struct {
 	Host  string // where
 	Heard bool   // another process failed
 	Code  int    // for exit
+	Set   string // of the process; "": there are none
 }
 
 // An ending is told in a record of endingBytes within endingTime.
@@ -50,7 +51,7 @@ func worst(all []*ending) int {
 // A saying is what failed, at which ranks.
 type saying struct {
 	Text  string
-	Ranks []int  // none: at all of them
+	Ranks []int  // none: at all of them, or of the set
 	Host  string // of the first one
 }
 
@@ -65,11 +66,29 @@ func (x saying) String() string {
 	return fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(x.Ranks), "[]"), " ", ", "), x.Text)
 }
 
-// sayings returns what failed, each once.
+// sayings returns what failed, each once, of one set after the other.
 func sayings(all []*ending) (list []saying) {
+	var sets []string
+	for _, x := range all {
+		if x != nil && !slices.Contains(sets, x.Set) {
+			sets = append(sets, x.Set)
+		}
+	}
+	for _, set := range sets {
+		list = append(list, sayingsOf(set, all)...)
+	}
+	return list
+}
+
+func sayingsOf(set string, all []*ending) (list []saying) {
+	others := 0 // ranks of other sets
 	for _, heard := range []bool{false, true} {
+		others = 0
 		for r, x := range all {
-			if x == nil || x.Text == "" || x.Heard != heard {
+			if x != nil && x.Set != set {
+				others++
+			}
+			if x == nil || x.Set != set || x.Text == "" || x.Heard != heard {
 				continue
 			}
 			i := slices.IndexFunc(list, func(y saying) bool { return y.Text == x.Text })
@@ -83,8 +102,11 @@ func sayings(all []*ending) (list []saying) {
 		}
 	}
 	for i := range list {
-		if len(list[i].Ranks) == len(all) {
+		if len(list[i].Ranks) == len(all)-others {
 			list[i].Ranks = nil
+		}
+		if set != "" {
+			list[i].Text = set + ": " + list[i].Text
 		}
 	}
 	return list

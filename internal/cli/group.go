@@ -18,6 +18,7 @@ import (
 	"volley/group"
 	"volley/internal/printable"
 	"volley/internal/selection"
+	"volley/transport"
 )
 
 // groupOptions is the flags of the verbs for groups of nodes.
@@ -41,14 +42,15 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	f.StringArrayVar(&o.members, "member", nil, "`NODE`, by DIR or number, that lies in its DIR although nothing there shows it")
 	end()
 	end = flagGroup(cmd, "Run")
+	o.sets.add(f)
 	o.joining.add(f, "node")
 	o.AddNetwork(f)
 	end()
 }
 
 // begin joins the others, sets the library's options and returns the directories of the
-// nodes here. Writes says that the verb writes.
-func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.Options, writes bool) (dirs []string, err error) {
+// nodes here.
+func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.Options) (dirs []string, err error) {
 	if len(args) == 1 && !strings.Contains(args[0], rankWord) {
 		o.dir = args[0]
 	}
@@ -57,6 +59,9 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	}
 	memory, err := o.memoryBytes()
 	if err != nil {
+		return nil, err
+	}
+	if err := o.sets.check(cmd.Flags()); err != nil {
 		return nil, err
 	}
 	if o.timeout < 0 {
@@ -120,7 +125,7 @@ func wayOn(err error) error {
 
 // finish prints the report of a verb at rank 0, as JSON if asked, or says what can be done
 // about the error with which the verb ended.
-func (o *groupOptions) finish(cmd *cobra.Command, err error, report any, text func(io.Writer) error) error {
+func (o *groupOptions) finish(cmd *cobra.Command, w io.Writer, err error, report any, text func(io.Writer) error) error {
 	switch {
 	case err != nil:
 		return wayOn(err)
@@ -129,9 +134,9 @@ func (o *groupOptions) finish(cmd *cobra.Command, err error, report any, text fu
 	}
 	sessionOf(cmd.Context()).note(values(report))
 	if o.json {
-		return writeJSON(cmd.OutOrStdout(), report)
+		return writeJSON(w, report)
 	}
-	return text(cmd.OutOrStdout())
+	return text(w)
 }
 
 const protectHelp = `Protect the files in directories, one for each node: any R nodes may be lost.
@@ -153,7 +158,7 @@ func newProtect() *cobra.Command {
   volley protect --tolerate 1 a:/data b:/data c:/data
   mpirun -n 8 volley protect --comm mpi --tolerate 2 /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.begin(cmd, args, &p.Options, !p.DryRun)
+			dirs, err := o.begin(cmd, args, &p.Options)
 			if err != nil {
 				return err
 			}
@@ -164,11 +169,13 @@ func newProtect() *cobra.Command {
 				return usagef("--max-deleted %v: want a share from 0 to 1", p.MaxDeleted)
 			}
 			p.MaxDeleted = max(p.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
-			r, err := group.Protect(cmd.Context(), o.party.Transport, dirs, p)
-			if err == nil && o.Assumed != "" {
-				r.Notes = append(r.Notes, o.Assumed)
-			}
-			return o.finish(cmd, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
+				r, err := group.Protect(cmd.Context(), t, dirs, p)
+				if err == nil && o.Assumed != "" {
+					r.Notes = append(r.Notes, o.Assumed)
+				}
+				return o.finish(cmd, w, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -240,15 +247,17 @@ func newVerify() *cobra.Command {
 		Example: `  volley verify node.0 node.1 node.2 node.3 node.4
   volley verify --quick node.0 node.1 node.2 node.3 node.4`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.begin(cmd, args, &v.Options, false)
+			dirs, err := o.begin(cmd, args, &v.Options)
 			if err != nil {
 				return err
 			}
-			r, err := group.Verify(cmd.Context(), o.party.Transport, dirs, v)
-			if err := o.finish(cmd, err, r, func(w io.Writer) error { return printVerify(w, r) }); err != nil {
-				return err
-			}
-			return brokenOf(r)
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
+				r, err := group.Verify(cmd.Context(), t, dirs, v)
+				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printVerify(w, r) }); err != nil {
+					return err
+				}
+				return brokenOf(r)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&v.Quick, "quick", false, "compare random combinations of all data instead of digests")
@@ -289,19 +298,21 @@ func newStatus() *cobra.Command {
 		Example: `  volley status node.0 node.1 node.2 node.3 node.4
   volley status --json a:/data b:/data c:/data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.begin(cmd, args, &v.Options, false)
+			dirs, err := o.begin(cmd, args, &v.Options)
 			if err != nil {
 				return err
 			}
-			r, err := group.Verify(cmd.Context(), o.party.Transport, dirs, v)
-			if err := o.finish(cmd, err, r, func(w io.Writer) error { return printStatus(w, r) }); err != nil {
-				return err
-			}
-			changed := func(n group.NodeReport) bool { return n.Status == group.Changed || n.Status == group.Whole }
-			if r.Protected && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return !changed(n) }) {
-				return nil
-			}
-			return brokenOf(r)
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
+				r, err := group.Verify(cmd.Context(), t, dirs, v)
+				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printStatus(w, r) }); err != nil {
+					return err
+				}
+				changed := func(n group.NodeReport) bool { return n.Status == group.Changed || n.Status == group.Whole }
+				if r.Protected && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return !changed(n) }) {
+					return nil
+				}
+				return brokenOf(r)
+			})
 		},
 	}
 	o.add(cmd)
@@ -387,15 +398,17 @@ func newRecover() *cobra.Command {
 		Example: `  volley recover node.0 node.1 node.2 node.3 node.4
   mpirun -n 8 volley recover --comm mpi /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.begin(cmd, args, &x.Options, !x.DryRun)
+			dirs, err := o.begin(cmd, args, &x.Options)
 			if err != nil {
 				return err
 			}
-			r, err := group.Recover(cmd.Context(), o.party.Transport, dirs, x)
-			if err := o.finish(cmd, err, r, func(w io.Writer) error { return printRecover(w, r, x.DryRun) }); err != nil {
-				return err
-			}
-			return r.Incomplete()
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
+				r, err := group.Recover(cmd.Context(), t, dirs, x)
+				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printRecover(w, r, x.DryRun) }); err != nil {
+					return err
+				}
+				return r.Incomplete()
+			})
 		},
 	}
 	f := cmd.Flags()

@@ -24,6 +24,7 @@ import (
 	"volley/engine"
 	"volley/engine/ssh"
 	"volley/group"
+	"volley/group/sets"
 	"volley/internal/printable"
 )
 
@@ -122,7 +123,8 @@ type launch struct {
 	group          bool         // each rank has one node of a group
 	missing        bool         // it goes on where nodes cannot be reached
 	to             *ssh.Address // where files of lost nodes come; nil: where they were
-	terms          engine.Run   // what all ranks have in common
+	sets           setOptions
+	terms          engine.Run // what all ranks have in common
 	ranks          []*far
 
 	mu      sync.Mutex // guards what follows, and stderr
@@ -134,6 +136,7 @@ type launch struct {
 // A far is a rank as the launch sees it.
 type far struct {
 	ssh.Address
+	host string // that the user has named
 	*ssh.Child
 	start
 	hello
@@ -149,6 +152,8 @@ type start struct {
 	Name   string // what the user calls it
 	Absent string // why the node cannot be reached
 	Watch  bool   // somebody looks at the progress
+
+	Variable string // which has the failure domain; "": none
 }
 
 // A hello is what a rank answers.
@@ -156,6 +161,7 @@ type hello struct {
 	Version string
 	Node    group.Identity
 	Address string // by which ssh has reached the host; "": not by ssh
+	Domain  string // what the variable says
 }
 
 // said is any message of a rank.
@@ -184,8 +190,17 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 			return usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, hostWord)
 		}
 	}
-	args := forwarded(cmd, slices.Concat([]string{"ssh", "remote-path", "copy-binary", "output", "to", metricsFlag}, rankFlagNames)...)
-	l.missing = cmd.Name() == "status"
+	args := forwarded(cmd, slices.Concat([]string{"ssh", "remote-path", "copy-binary", "output", "to", "group-size", "domain", metricsFlag}, rankFlagNames)...)
+	if f := cmd.Flags(); f.Lookup("group-size") != nil {
+		l.sets.size, _ = f.GetInt("group-size")
+		l.sets.domain, _ = f.GetString("domain")
+		if err := l.sets.check(f); err != nil {
+			return err
+		}
+	}
+	// A set whose nodes cannot all be reached does not hold up the others. Which place a lost node has, recover
+	// cannot tell before it has seen all.
+	l.missing = cmd.Name() == "status" || l.sets.size != 0 && cmd.Name() != "recover"
 	if f := cmd.Flags().Lookup("to"); f != nil && f.Changed {
 		a, err := ssh.Parse(f.Value.String())
 		if err != nil || a.Host == hostWord {
@@ -194,12 +209,13 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 		l.missing, l.to = true, &a
 		args = append(args, "--to="+a.Path)
 	}
+	local, _ := os.Hostname()
 	for _, a := range at {
 		same := func(x *far) bool { return x.Host == a.Host && x.Port == a.Port }
 		if a.Host == hostWord || !l.group && slices.ContainsFunc(l.ranks, same) {
 			continue
 		}
-		x := &far{Address: a, start: start{Args: slices.Clone(args), Watch: l.bar != nil}}
+		x := &far{Address: a, host: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], local), start: start{Args: slices.Clone(args), Watch: l.bar != nil, Variable: l.sets.variable()}}
 		if !l.group && output.Changed {
 			x.Args = append(x.Args, "--output="+to.Path)
 		}
@@ -256,7 +272,7 @@ func forwarded(cmd *cobra.Command, without ...string) []string {
 	return args
 }
 
-// run starts the ranks, has them meet, and waits for their ends.
+// run starts the ranks, and has them meet, or those of each set.
 func (l *launch) run(cmd *cobra.Command) error {
 	defer context.AfterFunc(cmd.Context(), l.stop)()
 	defer func() {
@@ -290,6 +306,9 @@ func (l *launch) run(cmd *cobra.Command) error {
 	if l.over() {
 		return l.verdict(cmd.Context())
 	}
+	if l.sets.size != 0 {
+		return l.inSets(cmd)
+	}
 	if l.group {
 		var ids []group.Identity
 		for _, x := range l.ranks {
@@ -303,6 +322,51 @@ func (l *launch) run(cmd *cobra.Command) error {
 		l.ranks = ranks
 		l.mu.Unlock()
 	}
+	return l.meet(cmd.Context())
+}
+
+// inSets has the ranks of each set meet, and prints how the sets have ended.
+func (l *launch) inSets(cmd *cobra.Command) error {
+	var members []sets.Member
+	for _, x := range l.ranks {
+		m := sets.Member{Name: x.start.Name, Identity: x.Node}
+		if x.Absent == "" || x.Variable == "" { // else nobody knows
+			var err error
+			if m.Domain, err = l.sets.domainOf(x.Domain, x.start.Name, x.host); err != nil {
+				return err
+			}
+		}
+		members = append(members, m)
+	}
+	list, reports, err := l.sets.choose(members)
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	for n, r := range reports {
+		set := &launch{Client: l.Client, stdout: &r.body, group: true, terms: l.terms}
+		for _, i := range list[n].Members {
+			set.ranks = append(set.ranks, l.ranks[i])
+		}
+		wg.Go(func() {
+			if r.err = set.meet(cmd.Context()); errors.Is(r.err, errSaid) {
+				list, _ := set.ended()
+				var texts []string
+				for _, x := range list {
+					texts = append(texts, x.String())
+				}
+				r.Error = strings.Join(texts, "; ")
+			}
+			sessionOf(cmd.Context()).note(set.values)
+		})
+	}
+	wg.Wait()
+	asJSON, _ := cmd.Flags().GetBool("json")
+	return printSets(cmd.Context(), l.stdout, l.stderr, asJSON, reports)
+}
+
+// meet has the ranks meet, and waits for their ends.
+func (l *launch) meet(ctx context.Context) error {
 	here, table := l.route(), []string(nil)
 	l.eachRank(func(rank int, x *far) error {
 		run := l.terms
@@ -330,7 +394,7 @@ func (l *launch) run(cmd *cobra.Command) error {
 			return nil
 		})
 	}
-	return l.verdict(cmd.Context())
+	return l.verdict(ctx)
 }
 
 // standIn starts ranks for the nodes that cannot be reached, where the files of lost nodes are to come,
@@ -509,13 +573,24 @@ func (l *launch) verdict(ctx context.Context) error {
 	if l.cause != nil {
 		return l.cause
 	}
+	list, code := l.ended()
+	for _, x := range list {
+		if l.stderr == nil { // a set, of which the report says it
+			break
+		}
+		sessionOf(ctx).say(l.stderr, slog.LevelError, x)
+	}
+	if code == exitOK {
+		return nil
+	}
+	return exitError{errSaid, code}
+}
+
+// ended returns what ranks have said of their ends, and the exit code.
+func (l *launch) ended() (list []saying, code int) {
 	all := make([]*ending, len(l.ranks))
 	for rank, x := range l.ranks {
 		all[rank] = x.ending
-	}
-	code := worst(all)
-	if code == exitOK {
-		return nil
 	}
 	for _, x := range sayings(all) {
 		if x.Ranks != nil {
@@ -524,9 +599,9 @@ func (l *launch) verdict(ctx context.Context) error {
 		if !l.json {
 			x = saying{Text: l.named(x.String())}
 		}
-		sessionOf(ctx).say(l.stderr, slog.LevelError, x)
+		list = append(list, x)
 	}
-	return exitError{errSaid, code}
+	return list, worst(all)
 }
 
 var rankNumber = regexp.MustCompile(`\b(?:[Rr]ank|process) (\d+)\b`)

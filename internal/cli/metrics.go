@@ -68,9 +68,27 @@ func values(report any) map[string]float64 {
 // metricsFlag is the flag that names the file.
 const metricsFlag = "metrics"
 
-// note keeps the values of a report, or sends them to the launch.
+// note keeps the values of a report, or sends them to the launch. Of several sets it keeps the sum, or what is
+// the worst of them.
 func (s *session) note(values map[string]float64) {
-	if s.values = values; s.at != nil {
+	s.noting.Lock()
+	defer s.noting.Unlock()
+	if s.values == nil {
+		s.values = map[string]float64{}
+	}
+	for name, x := range values {
+		switch old, more := s.values[name]; {
+		case !more:
+		case name == "generation", name == "tolerated_nodes", name == "may_lose_nodes":
+			x = min(x, old)
+		case name == "parity_bytes", name == "sent_bytes":
+			x = max(x, old)
+		default:
+			x += old
+		}
+		s.values[name] = x
+	}
+	if s.at != nil {
 		s.at.parent.Send(said{Values: values})
 	}
 }

@@ -751,3 +751,42 @@ func TestDecodeJobKilled(t *testing.T) {
 		t.Errorf("files %v, want %v", got, want)
 	}
 }
+
+// TestSetsJob has MPI processes with a directory each go apart into sets. One that fails holds up no other.
+func TestSetsJob(t *testing.T) {
+	dirs := writeNodes(t, 6, 30_000)
+	before := contents(t, dirs)
+	do := func(want int, args ...string) string {
+		t.Helper()
+		var line []string
+		for i, dir := range dirs {
+			if i > 0 {
+				line = append(line, ":")
+			}
+			line = append(append(line, args...), "--comm", "mpi", "--timeout", "20s", "--group-size", "3", dir)
+		}
+		j := newJob(t, 1, line...)
+		if code, _ := j.do(t); code != want {
+			t.Fatalf("%s: exit code %d, want %d: %s", args, code, want, &j.out)
+		}
+		return j.out.String()
+	}
+	if out := do(exitOK, "protect", "--tolerate", "1"); strings.Count(out, "protected, generation 1") != 2 || strings.Count(out, "set 1 of 2: ") != 1 {
+		t.Fatal(out)
+	}
+	removeAll(t, dirs[1], dirs[4]) // one of each: hosts are dealt out, here one
+	do(exitOK, "recover")
+	slices.Reverse(dirs)
+	do(exitOK, "verify")
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	removeAll(t, dirs[0], dirs[1], dirs[3])
+	if out := do(exitUsage, "recover"); strings.Count(out, "volley: set ") != 1 || strings.Count(out, "recovered ") != 1 {
+		t.Error(out)
+	}
+	dirs = append(dirs, dirs[5])
+	if out := do(exitUsage, "verify"); strings.Count(out, "volley: ") != 1 || !strings.Contains(out, "both say that they are node") {
+		t.Error(out)
+	}
+}

@@ -60,6 +60,7 @@ func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
 	h := hello{Version: volley.Version, Node: group.Identity{Node: -1}}
 	if s.Dir != "" {
 		h.Node = group.Identify(s.Dir)
+		h.Domain = os.Getenv(s.Variable)
 	}
 	if via := strings.Fields(os.Getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {
 		h.Address = via[2]

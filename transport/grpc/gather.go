@@ -198,6 +198,7 @@ func (g *gathering) ended() bool {
 func (g *gathering) end(err error) {
 	if !g.ended() {
 		g.err = err
+		clear(g.calls) // who comes late needs nothing of them
 		close(g.over)
 	}
 }

@@ -25,8 +25,8 @@ static int volley_init(int *provided) {
 	return MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, provided);
 }
 
-static int volley_duplicate(MPI_Comm comm, MPI_Comm *dup, int *rank, int *size, int *most) {
-	int rc = MPI_Comm_dup(comm, dup);
+static int volley_duplicate(MPI_Comm comm, int set, int place, MPI_Comm *dup, int *rank, int *size, int *most) {
+	int rc = set < 0 ? MPI_Comm_dup(comm, dup) : MPI_Comm_split(comm, set, place, dup);
 	if (rc == MPI_SUCCESS) rc = MPI_Comm_set_errhandler(*dup, MPI_ERRORS_RETURN);
 	if (rc == MPI_SUCCESS) rc = MPI_Comm_rank(*dup, rank);
 	if (rc == MPI_SUCCESS) rc = MPI_Comm_size(*dup, size);
@@ -394,15 +394,15 @@ type communicator struct {
 }
 
 // duplicate makes a communicator of the ranks of another, given by its Fortran handle, or
-// where that is nil of all. All ranks call it.
-func duplicate(handle *int) (*communicator, error) {
+// where that is nil of all; or of those that name the same set, in the order of their places. All ranks call it.
+func duplicate(handle *int, set, place int) (*communicator, error) {
 	of := C.volley_world()
 	if handle != nil {
 		of = C.volley_comm(C.MPI_Fint(*handle))
 	}
 	g := new(communicator)
 	var rank, size, most C.int
-	if err := failed("MPI_Comm_dup", C.volley_duplicate(of, &g.comm, &rank, &size, &most)); err != nil {
+	if err := failed("MPI_Comm_dup", C.volley_duplicate(of, C.int(set), C.int(place), &g.comm, &rank, &size, &most)); err != nil {
 		return nil, err
 	}
 	g.rank, g.size, g.mostTag = int(rank), int(size), int(most)

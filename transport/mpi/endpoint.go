@@ -79,10 +79,10 @@ func lengthHash(parts [][]byte, bits int) int {
 	return int(h >> (64 - bits))
 }
 
-func newEndpoint(handle *int) (e *Endpoint, err error) {
+func newEndpoint(handle *int, set, place int) (e *Endpoint, err error) {
 	call(func() {
 		var g *communicator
-		if g, err = duplicate(handle); err != nil {
+		if g, err = duplicate(handle, set, place); err != nil {
 			return
 		}
 		e = &Endpoint{

@@ -135,8 +135,15 @@ func Init() (*Endpoint, error) {
 	if err := start(); err != nil {
 		return nil, err
 	}
-	return newEndpoint(nil)
+	return newEndpoint(nil, whole, 0)
 }
+
+// whole stands for all ranks, in place of a set.
+const whole = -1
+
+// Split returns this process's rank of the processes that name the same set, from 0, in the order of their places.
+// All processes of the job call it, after [Init].
+func Split(set, place int) (*Endpoint, error) { return newEndpoint(nil, set, place) }
 
 // Drive calls f with this process's rank of a duplicate of a communicator, which is given
 // by its Fortran handle (MPI_Comm_c2f). All its processes call it. It is for what a C
@@ -171,7 +178,7 @@ func Drive(handle int, keep bool, f func(*Endpoint) error) error {
 				err = f(e)
 				e.leave()
 			}
-		} else if e, err = newEndpoint(&handle); err == nil {
+		} else if e, err = newEndpoint(&handle, whole, 0); err == nil {
 			err = errors.Join(f(e), e.Close())
 		}
 		end() // while its calls are still made

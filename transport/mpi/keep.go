@@ -65,7 +65,7 @@ func keptEndpoint(handle int) (e *Endpoint, err error) {
 	if e != nil || err != nil {
 		return e, err
 	}
-	if e, err = newEndpoint(&handle); err != nil {
+	if e, err = newEndpoint(&handle, whole, 0); err != nil {
 		return nil, err
 	}
 	call(func() {

@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley/group"
+	"volley/group/sets"
+	"volley/internal/printable"
+	"volley/transport"
+	"volley/transport/local"
+)
+
+// setOptions is the flags that cut nodes into sets.
+type setOptions struct {
+	size    int // 0: the nodes are one group
+	domain  string
+	domains map[string]string // of the file
+	mine    *setReport        // the set of this rank
+	err     error             // all ranks find it
+}
+
+func (o *setOptions) add(f *pflag.FlagSet) {
+	f.IntVar(&o.size, "group-size", 0, "cut the nodes into sets of at most `N`, each a group of its own; they run side by side")
+	f.StringVar(&o.domain, "domain", "", "what fails together, of which a set gets one node: `FILE` with lines HOST DOMAIN, or env:NAME, a variable of each rank (default: a host, where that is possible)")
+}
+
+// check refuses flags that do not go with sets.
+func (o *setOptions) check(f *pflag.FlagSet) error {
+	if o.size == 0 && o.domain != "" {
+		return usagef("--domain %s: it is for sets: --group-size N says how large they are", o.domain)
+	}
+	for _, name := range []string{"believe", "member", "to"} {
+		if flag := f.Lookup(name); o.size != 0 && flag != nil && flag.Changed {
+			return usagef("--%s is for one group: leave --group-size out, and name the directories of one set", name)
+		}
+	}
+	return nil
+}
+
+// variable returns that which has the domain of each rank, or "".
+func (o *setOptions) variable() string {
+	name, _ := strings.CutPrefix(o.domain, "env:")
+	if name == o.domain {
+		return ""
+	}
+	return name
+}
+
+// domainOf returns the domain of a node: value is that of the variable, names are what the file may call it.
+func (o *setOptions) domainOf(value string, names ...string) (string, error) {
+	switch {
+	case o.domain == "":
+		return names[len(names)-1], nil
+	case o.variable() != "" && value == "":
+		return "", usagef("--domain %s: the variable is not set at %s", o.domain, names[0])
+	case o.variable() != "":
+		return value, nil
+	case o.domains == nil:
+		var err error
+		if o.domains, err = sets.ReadDomains(o.domain); err != nil {
+			return "", err
+		}
+	}
+	for _, name := range names {
+		if domain := o.domains[name]; domain != "" {
+			return domain, nil
+		}
+	}
+	return "", usagef("--domain %s: no line says the domain of %s", o.domain, names[0])
+}
+
+// choose returns the sets of members, and what to report of each.
+func (o *setOptions) choose(members []sets.Member) ([]sets.Set, []*setReport, error) {
+	list, err := sets.Choose(members, o.size, o.domain != "")
+	var reports []*setReport
+	for n, s := range list {
+		r := &setReport{Set: n, Sets: len(list), Notes: s.Notes}
+		for _, i := range s.Members {
+			r.Dirs = append(r.Dirs, members[i].Name)
+			if o.domain != "" {
+				r.Domains = append(r.Domains, members[i].Domain)
+			}
+		}
+		reports = append(reports, r)
+	}
+	return list, reports, err
+}
+
+// A rankSays is what a rank says of its node when the ranks meet.
+type rankSays struct {
+	sets.Member
+	Size  int
+	Apart bool
+	Error string
+}
+
+// says returns what this rank says.
+func (o *joining) says() []byte {
+	host, _ := os.Hostname()
+	x := rankSays{Size: o.sets.size, Apart: o.sets.domain != "", Member: sets.Member{Name: host + ":" + o.dir, Identity: group.Identity{Node: -1}}}
+	if o.dir != "" {
+		x.Identity = group.Identify(o.dir)
+	}
+	if o.sets.size != 0 {
+		var err error
+		if x.Domain, err = o.sets.domainOf(os.Getenv(o.sets.variable()), x.Name, o.dir, host); err == nil && o.dir == "" {
+			err = usagef("--group-size: give each process one directory, its own")
+		}
+		if err != nil {
+			x.Error = err.Error()
+		}
+	}
+	text, _ := json.Marshal(x)
+	return text
+}
+
+// share returns the ranks of each set by what all ranks have said, in the order of their nodes. Where there are no
+// sets it is one. This process is a rank.
+func (o *joining) share(said [][]byte, rank int) (ranks [][]int) {
+	all, members, ids := make([]rankSays, len(said)), make([]sets.Member, len(said)), make([]group.Identity, len(said))
+	for r, text := range said {
+		if json.Unmarshal(text, &all[r]) != nil {
+			all[r].Node = -1
+		}
+		x := all[r]
+		members[r], ids[r] = x.Member, x.Identity
+		switch {
+		case o.sets.err != nil:
+		case x.Error != "":
+			o.sets.err = usagef("rank %d: %s", r, x.Error)
+		case x.Size != all[0].Size || x.Apart != all[0].Apart:
+			o.sets.err = usagef("ranks 0 and %d were started with different --group-size or --domain: start all with the same", r)
+		}
+	}
+	if o.sets.err == nil && o.sets.size != 0 {
+		var list []sets.Set
+		var reports []*setReport
+		if list, reports, o.sets.err = o.sets.choose(members); o.sets.err == nil {
+			for n, s := range list {
+				if ranks = append(ranks, s.Members); slices.Contains(s.Members, rank) {
+					o.sets.mine = reports[n]
+				}
+			}
+			return ranks
+		}
+	}
+	return [][]int{group.Order(ids)}
+}
+
+// A setReport says what a verb has done with a set.
+type setReport struct {
+	Set     int             `json:"set"`
+	Sets    int             `json:"sets"`
+	Dirs    []string        `json:"dirs"` // by node
+	Domains []string        `json:"domains,omitempty"`
+	Notes   []string        `json:"notes,omitempty"`
+	Report  json.RawMessage `json:"report,omitempty"` // the verb's
+	Error   string          `json:"error,omitempty"`
+
+	body bytes.Buffer // what the verb prints
+	err  error
+}
+
+// print prints the report in one go.
+func (r *setReport) print(w io.Writer, asJSON bool) error {
+	var b bytes.Buffer
+	if asJSON {
+		r.Report = r.body.Bytes()
+		if err := writeJSON(&b, r); err != nil {
+			return err
+		}
+	} else {
+		var list []string
+		for i, dir := range r.Dirs {
+			if r.Domains != nil {
+				dir += " (" + r.Domains[i] + ")"
+			}
+			list = append(list, dir)
+		}
+		printable.Fprintf(&b, "set %d of %d: %s\n", r.Set, r.Sets, strings.Join(list, ", "))
+		for _, note := range r.Notes {
+			printable.Fprintf(&b, "note: %s\n", note)
+		}
+		b.Write(r.body.Bytes())
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// printSets prints the reports of all sets, and says which have failed. It returns the exit code of the first of these.
+func printSets(ctx context.Context, stdout, stderr io.Writer, asJSON bool, reports []*setReport) error {
+	code := exitOK
+	for _, r := range reports {
+		if r.err != nil && r.Error == "" {
+			r.Error = message(r.err)
+		}
+		if err := r.print(stdout, asJSON); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for _, r := range reports {
+		if r.err == nil {
+			continue
+		}
+		sessionOf(ctx).say(stderr, slog.LevelError, saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
+		if code == exitOK {
+			code = exitCode(r.err)
+		}
+	}
+	if code == exitOK {
+		return nil
+	}
+	return exitError{errSaid, code}
+}
+
+// inSets runs a verb on the nodes here: on each set of them side by side, or with the other ranks of this rank's set.
+func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t transport.Transport, dirs []string, w io.Writer) error) error {
+	out := cmd.OutOrStdout()
+	switch mine := o.sets.mine; {
+	case o.sets.size == 0:
+		return verb(o.party.Transport, dirs, out)
+	case mine != nil:
+		o.party.apart(func() { mine.err = verb(o.party.Transport, dirs, &mine.body) })
+		if mine.err != nil {
+			mine.Error = message(mine.err)
+		}
+		if o.party.Rank() == 0 {
+			mine.err = errors.Join(mine.err, mine.print(out, o.json))
+		}
+		return mine.err
+	}
+	var members []sets.Member
+	for _, dir := range dirs {
+		m := sets.Member{Name: dir, Identity: group.Identify(dir)}
+		if o.sets.domain != "" {
+			var err error
+			if m.Domain, err = o.sets.domainOf("", dir); err != nil {
+				return err
+			}
+		}
+		members = append(members, m)
+	}
+	_, reports, err := o.sets.choose(members)
+	if err != nil {
+		return err
+	}
+	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for _, r := range reports {
+		limit <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-limit }()
+			r.err = verb(local.New(1)[0], r.Dirs, &r.body)
+		})
+	}
+	wg.Wait()
+	return printSets(cmd.Context(), out, cmd.ErrOrStderr(), o.json, reports)
+}

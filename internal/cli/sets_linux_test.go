@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSetsLaunch protects the directories of six hosts in two sets, loses one of each set, and replaces both. A host
+// that does not answer holds up its set only.
+func TestSetsLaunch(t *testing.T) {
+	f := newFleet(t)
+	dirs := writeNodes(t, 6, 20_000)
+	before := contents(t, dirs)
+	racks := filepath.Join(t.TempDir(), "racks")
+	if err := os.WriteFile(racks, []byte("host0 A\nhost1 A\nhost2 B\nhost3 B\nhost4 C\nhost5 C\ndead D\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	with := func(verb string, args ...string) []string {
+		return append(f.of(slices.Concat([]string{verb}, dirs)...), slices.Concat(args, []string{"--group-size", "3", "--domain", racks})...)
+	}
+	text := mustRun(t, with("protect", "--tolerate", "1")...)
+	wants(t, text, "set 0 of 2: host0:"+dirs[0]+" (A), host2:"+dirs[2]+" (B), host4:"+dirs[4]+" (C)\n", "set 1 of 2: host1:")
+	if strings.Count(text, "protected, generation 1") != 2 {
+		t.Fatal(text)
+	}
+	removeAll(t, dirs[2], dirs[5])
+	dirs[2], dirs[5] = filepath.Join(t.TempDir(), "new.0"), filepath.Join(t.TempDir(), "new.1")
+	if text = mustRun(t, with("recover")...); strings.Contains(text, "failure domain") {
+		t.Error(text)
+	}
+	if list := setsOf(t, mustRun(t, with("verify", "--json")...)); len(list) != 2 || len(list[0].Report) == 0 || list[1].Domains[2] != "C" {
+		t.Errorf("%+v", list)
+	}
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	args := with("protect", "--tolerate", "1")
+	args[slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "host3:") })] = "dead:" + dirs[3]
+	r := volleyRun(args...)
+	if r.code == exitOK || strings.Count(r.stdout, "protected, generation 2") != 1 || strings.Count("\n"+r.stderr, "\nvolley: set 1: dead:") != 1 {
+		t.Errorf("%+v", r)
+	}
+	args[0] = "recover"
+	if r := volleyRun(slices.DeleteFunc(args, func(a string) bool { return a == "--tolerate" || a == "1" })...); r.code == exitOK || !strings.Contains(r.stderr, "No route to host") || strings.Contains(r.stdout, "recovered") {
+		t.Errorf("%+v", r)
+	}
+	if r := volleyRun(append(with("recover"), "--to", fmt.Sprint(t.TempDir()))...); r.code != exitUsage || !strings.Contains(r.stderr, "--to is for one group") {
+		t.Errorf("%+v", r)
+	}
+	f.ended(t)
+}

@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// setsOf decodes the reports of sets.
+func setsOf(t *testing.T, text string) (list []setReport) {
+	t.Helper()
+	for d := json.NewDecoder(strings.NewReader(text)); d.More(); {
+		var r setReport
+		if err := d.Decode(&r); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// removeAll removes directories.
+func removeAll(t *testing.T, dirs ...string) {
+	t.Helper()
+	for _, dir := range dirs {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// contents returns what directories hold, sorted: lost ones may come back in each other's place.
+func contents(t *testing.T, dirs []string) (list []string) {
+	t.Helper()
+	for _, dir := range dirs {
+		list = append(list, dataOf(t, dir))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestSets protects ten directories in sets, loses one of each set, and brings them back in any order. A set that has
+// lost too much holds up no other.
+func TestSets(t *testing.T) {
+	dirs := writeNodes(t, 10, 20_000)
+	with := func(verb string, args ...string) []string {
+		return slices.Concat([]string{verb, "--group-size", "4", "--json"}, args, dirs)
+	}
+	before := contents(t, dirs)
+	list := setsOf(t, mustRun(t, with("protect", "--tolerate", "1", "--dry-run")...))
+	if len(list) != 3 || len(list[0].Dirs) != 3 || len(list[2].Dirs) != 4 || !strings.Contains(string(list[2].Report), `"places"`) {
+		t.Fatalf("%+v", list)
+	}
+	for _, dir := range dirs {
+		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
+			t.Fatal("a dry run has written")
+		}
+	}
+	for n, r := range setsOf(t, mustRun(t, with("protect", "--tolerate", "1")...)) {
+		if !slices.Equal(r.Dirs, list[n].Dirs) {
+			t.Errorf("set %d is %v, and was to be %v", n, r.Dirs, list[n].Dirs)
+		}
+	}
+	wants(t, mustRun(t, slices.Concat([]string{"verify", "--group-size", "4"}, dirs)...), "set 0 of 3: "+list[0].Dirs[0]+", ", "node 2  whole")
+	was := dataOf(t, dirs[7])
+	removeAll(t, dirs[2], dirs[3], dirs[7])
+	if r := volleyRun(with("status")...); r.code != exitWrong || strings.Count(r.stderr, "volley: set ") != 3 {
+		t.Errorf("%+v", r)
+	}
+	mustRun(t, with("recover")...)
+	if got := dataOf(t, dirs[7]); got != was {
+		t.Errorf("%s is %s, was %s", dirs[7], got, was)
+	}
+	removeAll(t, dirs[2], dirs[3], dirs[7])
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return slices.Contains([]string{dirs[2], dirs[3], dirs[7]}, dir) })
+	slices.Reverse(dirs)
+	for i := range 3 {
+		dirs = append(dirs, filepath.Join(t.TempDir(), fmt.Sprint("new.", i)))
+	}
+	mustRun(t, with("recover")...)
+	mustRun(t, with("verify")...)
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	mustRun(t, with("protect", "--tolerate", "1")...) // a generation more, in the same sets
+	all := setsOf(t, mustRun(t, with("verify")...))
+	removeAll(t, all[0].Dirs[0], all[1].Dirs[0], all[1].Dirs[1], all[2].Dirs[0])
+	r := volleyRun(with("recover")...)
+	if r.code != exitUsage || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
+		t.Fatalf("%+v", r)
+	}
+	wants(t, r.stderr, "volley: set ", "2 nodes are lost, and the group tolerates the loss of 1")
+	if r := volleyRun(with("verify")...); r.code != exitWrong || strings.Count(r.stderr, "volley: set ") != 1 {
+		t.Fatalf("%+v", r)
+	}
+}
+
+// TestSetsMany loses as many of each of eight sets as may be lost.
+func TestSetsMany(t *testing.T) {
+	dirs := writeNodes(t, 128, 1000)
+	before := contents(t, dirs)
+	verb := func(args ...string) []string { return slices.Concat(args, []string{"--group-size", "16"}, dirs) }
+	mustRun(t, verb("protect", "--tolerate", "2")...)
+	for i := 0; i < len(dirs); i += 16 {
+		removeAll(t, dirs[i+3], dirs[i+9])
+	}
+	mustRun(t, verb("recover")...)
+	mustRun(t, verb("verify")...)
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Error("not what was protected")
+	}
+}
+
+// TestSetsCutOff has a first protect of sets end in the middle: the next one makes the sets that are missing.
+func TestSetsCutOff(t *testing.T) {
+	dirs := writeNodes(t, 9, 20_000)
+	verb := func(args ...string) []string { return slices.Concat(args, []string{"--group-size", "3"}, dirs) }
+	mustRun(t, verb("protect", "--tolerate", "1")...)
+	for n, dir := range dirs[3:] { // nothing of set 2; of set 1 one node has said who it is
+		entries, err := os.ReadDir(filepath.Join(dir, ".volley"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if n != 1 || e.Name() != "node.json" {
+				removeAll(t, filepath.Join(dir, ".volley", e.Name()))
+			}
+		}
+	}
+	slices.Reverse(dirs)
+	mustRun(t, verb("protect", "--tolerate", "1")...)
+	list := setsOf(t, mustRun(t, verb("verify", "--json")...))
+	if len(list) != 3 {
+		t.Fatalf("%+v", list)
+	}
+	removeAll(t, list[0].Dirs[1], list[1].Dirs[0], list[2].Dirs[2])
+	mustRun(t, verb("recover")...)
+	mustRun(t, verb("verify")...)
+}
+
+// TestSetsDomains has a file of domains, and what is wrong with flags.
+func TestSetsDomains(t *testing.T) {
+	dirs := writeNodes(t, 6, 1000)
+	file := filepath.Join(t.TempDir(), "racks")
+	write := func(racks string) {
+		var text strings.Builder
+		for i, rack := range racks {
+			fmt.Fprintf(&text, "%s rack%c\n", dirs[i], rack)
+		}
+		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	protect := func(args ...string) result {
+		return volleyRun(slices.Concat([]string{"protect", "--tolerate", "1", "--dry-run"}, args, dirs)...)
+	}
+	write("AABBCC")
+	r := protect("--group-size", "3", "--domain", file)
+	if r.code != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	wants(t, r.stdout, "set 0 of 2: "+dirs[0]+" (rackA), "+dirs[2]+" (rackB), "+dirs[4]+" (rackC)\n")
+	write("AAABBC")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--group-size", "3", "--domain", file}, "failure domain rackA has 3 directories without a set, and there are 2 new sets: two of them would be in one set, and be lost together; sets of at most 2 keep them apart"},
+		{[]string{"--group-size", "3", "--domain", "none"}, "none: no such file"},
+		{[]string{"--group-size", "3", "--domain", "env:RACK"}, "--domain env:RACK: the variable is not set"},
+		{[]string{"--domain", file}, "--group-size N says how large"},
+		{[]string{"--group-size", "-3"}, "want 2 or more"},
+		{[]string{"--group-size", "3", "--believe", "0"}, "--believe is for one group"},
+		{[]string{"--group-size", "3", "--member", dirs[0]}, "--member is for one group"},
+	} {
+		if r := protect(c.args...); r.code != exitUsage || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("%v: %+v", c.args, r)
+		}
+	}
+	write("AAABB")
+	if r := protect("--group-size", "3", "--domain", file); r.code != exitUsage || !strings.Contains(r.stderr, "no line says the domain of "+dirs[5]) {
+		t.Errorf("%+v", r)
+	}
+	if r := protect("--group-size", "3", "--tolerate", "3"); r.code != exitUsage || strings.Count(r.stderr, "volley: set ") != 2 {
+		t.Errorf("as many as a set has: %+v", r)
+	}
+}
+
+// TestSetsRanks has a process for each node, which find their sets by a variable of their environment. A set that
+// fails holds up no other, and all processes end alike.
+func TestSetsRanks(t *testing.T) {
+	dirs := writeNodes(t, 7, 50_000)
+	before := contents(t, dirs)
+	order := []int{0, 1, 2, 3, 4, 5, 6}
+	ranks := func(args ...string) ([]int, string) {
+		t.Helper()
+		return newRanks(t, 7, func(r int, c *exec.Cmd) {
+			c.Args = append(c.Args, dirs[order[r]])
+			c.Env = append(c.Env, fmt.Sprint("RACK=rack", order[r]%4))
+		}, slices.Concat(args[:1], []string{"--group-size", "4", "--domain", "env:RACK"}, args[1:])...).do()
+	}
+	codes, text := ranks("protect", "--tolerate", "1")
+	if !allAre(codes, exitOK) || strings.Count(text, "protected, generation 1") != 2 || strings.Count(text, "set 1 of 2: ") != 1 {
+		t.Fatalf("%v: %s", codes, text)
+	}
+	var sets [2][]string // the directories of each
+	for line := range strings.Lines(text) {
+		var n int
+		if _, err := fmt.Sscanf(line, "set %d of 2:", &n); err == nil {
+			for _, dir := range dirs {
+				if strings.Contains(line, dir+" ") {
+					sets[n] = append(sets[n], dir)
+				}
+			}
+		}
+	}
+	if len(sets[0])+len(sets[1]) != 7 {
+		t.Fatal(text)
+	}
+	removeAll(t, sets[0][1], sets[1][2])
+	order = []int{3, 6, 1, 0, 5, 4, 2}
+	if codes, text = ranks("recover"); !allAre(codes, exitOK) {
+		t.Fatalf("%v: %s", codes, text)
+	}
+	if codes, text = ranks("verify"); !allAre(codes, exitOK) {
+		t.Fatalf("%v: %s", codes, text)
+	}
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	removeAll(t, sets[0][0], sets[0][1], sets[1][0])
+	codes, text = ranks("recover")
+	if !allAre(codes, exitUsage) || strings.Count(text, "volley: ") != 1 || !strings.Contains(text, ": 2 nodes are lost") {
+		t.Fatalf("%v: %s", codes, text)
+	}
+	if codes, text = ranks("status"); !allAre(codes, exitWrong) || strings.Count(text, "volley: set ") != 1 {
+		t.Fatalf("%v: %s", codes, text)
+	}
+}
