@@ -62,7 +62,7 @@ var hostFaults = []hostFault{
 		x.sshd[x.host].Wait()
 		return func() { x.serve(t, x.host) }
 	}},
-	{name: "a rank is stopped, and goes on", names: true, lasts: 2 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
+	{name: "a rank is stopped, and goes on", names: true, lasts: 3 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
 		pid := x.rank(x.host)
 		if pid == 0 {
 			return nil
@@ -70,13 +70,13 @@ var hostFaults = []hostFault{
 		syscall.Kill(pid, syscall.SIGSTOP)
 		return func() { syscall.Kill(pid, syscall.SIGCONT) }
 	}},
-	{name: "a host is cut off from the others", names: true, lasts: 2 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
+	{name: "a host is cut off from the others", names: true, lasts: 3 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
 		return x.cut(t, labHosts, true, true)
 	}},
-	{name: "a host is cut off from the others and the launch", names: true, lasts: 2 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
+	{name: "a host is cut off from the others and the launch", names: true, lasts: 3 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
 		return x.cut(t, labHosts+1, true, true)
 	}},
-	{name: "a host is cut off in one direction", names: true, lasts: 2 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
+	{name: "a host is cut off in one direction", names: true, lasts: 3 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
 		out := x.rng.IntN(2) == 0
 		return x.cut(t, labHosts+x.rng.IntN(2), out, !out)
 	}},
@@ -344,8 +344,13 @@ func (x *trial) run(t *testing.T, f hostFault, n int, verb string, limit time.Du
 	struck := begun
 	moment := time.Duration(0)
 	if f.begin != nil {
-		moment = time.Duration(x.rng.Int64N(int64(limit) * 3 / 4))
-		time.Sleep(moment)
+		most := limit * 3 / 4
+		if x.rng.IntN(2) == 0 { // not while ssh logs in
+			x.rank(x.host)
+			most = limit / 4
+		}
+		time.Sleep(time.Duration(x.rng.Int64N(int64(most))))
+		moment = time.Since(begun)
 		struck = time.Now()
 		set(f.begin(t, x))
 		if f.lasts > 0 {
