@@ -94,7 +94,7 @@ func (c *Client) Start(a Address) (*Child, error) {
 		return nil, err
 	}
 	x.in = in
-	stderr := &lineWriter{line: func(text string) { x.said = text; c.Stderr(a.At(), text) }}
+	stderr := &LineWriter{Line: func(text string) { x.said = text; c.Stderr(a.At(), text) }}
 	x.cmd.Stdout, x.cmd.Stderr = w, stderr
 	x.cmd.WaitDelay = time.Second // the master of a shared connection keeps stderr open
 	if err := x.cmd.Start(); err != nil {
@@ -102,7 +102,7 @@ func (c *Client) Start(a Address) (*Child, error) {
 	}
 	go func() {
 		x.status = x.cmd.Wait()
-		stderr.flush()
+		stderr.Flush()
 		w.Close()
 		close(x.ended)
 	}()
@@ -240,13 +240,13 @@ rm -rf "$d"; exit $s`
 	return "exec sh -c " + quote(fmt.Sprintf(script, len(program), sha256.Sum256(program), verb))
 }
 
-// lineWriter calls line for every line that is written to it.
-type lineWriter struct {
-	line func(string)
+// A LineWriter calls Line for every line that is written to it.
+type LineWriter struct {
+	Line func(string)
 	rest []byte
 }
 
-func (w *lineWriter) Write(p []byte) (int, error) {
+func (w *LineWriter) Write(p []byte) (int, error) {
 	w.rest = append(w.rest, p...)
 	for {
 		at := bytes.IndexByte(w.rest, '\n')
@@ -256,14 +256,14 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 		if at < 0 {
 			at = len(w.rest) - 1
 		}
-		w.line(strings.TrimRight(string(w.rest[:at]), "\r"))
+		w.Line(strings.TrimRight(string(w.rest[:at]), "\r"))
 		w.rest = w.rest[at+1:]
 	}
 }
 
-// flush gives the line that has no end.
-func (w *lineWriter) flush() {
+// Flush gives the line that has no end.
+func (w *LineWriter) Flush() {
 	if len(w.rest) > 0 {
-		w.line(string(w.rest))
+		w.Line(string(w.rest))
 	}
 }

@@ -3,6 +3,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,28 +54,57 @@ func runSession(ctx context.Context, s *session, args []string, stdout, stderr i
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	s.begun = time.Now()
+	s.begun, s.stderr = time.Now(), stderr
 	ctx = context.WithValue(ctx, sessionKey{}, s)
 	err := cmd.ExecuteContext(ctx)
-	if verb, rest, unknown := cmd.Find(args); s.party == nil && !s.alone && err != nil && unknown == nil && verb.Flags().Lookup("comm") != nil {
+	verb, rest, unknown := cmd.Find(args)
+	if err != nil && s.verb == "" {
+		s.scan(verb, rest)
+	}
+	if s.party == nil && !s.alone && err != nil && unknown == nil && verb.Flags().Lookup("comm") != nil {
 		s.joinAnyhow(rest) // the others may be waiting
 	}
-	say := func(x saying) { s.say(stderr, slog.LevelError, x) }
-	code := s.end(err, say)
-	if s.metrics != "" && s.at == nil && (s.party == nil || s.party.Rank() == 0) {
-		if err := s.writeMetrics(code); err != nil {
-			say(saying{Text: message(err)})
-			code = max(code, exitFailed)
-		}
+	return s.conclude(s.end(err))
+}
+
+// scan takes from arguments that are wrong what they say of the log and of metrics, which are to have the error.
+func (s *session) scan(verb *cobra.Command, args []string) {
+	f := looseFlags()
+	format := f.String("log-format", "", "")
+	f.StringVar(&s.metrics, metricsFlag, "", "")
+	f.Parse(args)
+	if verb.Flags().Lookup(metricsFlag) == nil {
+		s.metrics = ""
+	}
+	s.verb, s.json = verb.Name(), *format == "json"
+	logTo(s.stderr, false, s.json)
+}
+
+// looseFlags returns flags for arguments some of which may be unknown.
+func looseFlags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.Usage = func() {} // --help is none of ours
+	return f
+}
+
+// conclude writes the metrics, if this process is to, and returns the exit code.
+func (s *session) conclude(code int) int {
+	if s.metrics == "" || s.party != nil && s.party.job() && !s.leads {
+		return code
+	}
+	if err := s.writeMetrics(code); err != nil {
+		s.say(slog.LevelError, saying{Text: message(err)})
+		return max(code, exitFailed)
 	}
 	return code
 }
 
 // end ends a session with an error, which one process of all says, and returns the exit
 // code.
-func (s *session) end(err error, say func(saying)) int {
+func (s *session) end(err error) int {
 	host, _ := os.Hostname()
-	mine := ending{Code: exitCode(err), Host: host}
+	mine := ending{Code: exitCode(err), Host: host, Values: s.values}
 	if err != nil {
 		mine.Text = message(err)
 	}
@@ -86,7 +116,7 @@ func (s *session) end(err error, say func(saying)) int {
 		case s.at != nil:
 			s.at.report(mine)
 		case err != nil:
-			say(saying{Text: mine.Text})
+			s.say(slog.LevelError, saying{Text: mine.Text})
 		}
 		return mine.Code
 	}
@@ -95,7 +125,20 @@ func (s *session) end(err error, say func(saying)) int {
 	} else if err != nil && mine.Code != exitWrong && !errors.As(err, new(*pairsError)) { // which all find
 		s.party.Abort(err)
 	}
-	return s.party.part(mine, say)
+	return s.party.part(mine, s)
+}
+
+// hear says what went wrong in a run of which this is rank 0, and keeps what others note of their sets.
+func (s *session) hear(all []*ending) {
+	s.leads = true
+	for _, x := range sayings(all) {
+		s.say(slog.LevelError, x)
+	}
+	for r, x := range all {
+		if r > 0 && x != nil {
+			s.note(x.Values)
+		}
+	}
 }
 
 const longHelp = `Volley encodes data where it is: each of K machines ends with a coded file.
@@ -141,6 +184,9 @@ func newCommand(stderr io.Writer) *cobra.Command {
 			s.json = format == "json"
 			logTo(stderr, verbose, s.json)
 			if f := cmd.Flags().Lookup(metricsFlag); f != nil {
+				if f.Changed && s.verb != cmd.Name() {
+					return usagef("--%s: a dry run has no metrics: leave --dry-run or --%s out", metricsFlag, metricsFlag)
+				}
 				if err := checkOutputFile("--"+metricsFlag, f.Value.String(), ""); err != nil {
 					return err
 				}
@@ -178,14 +224,14 @@ func logTo(w io.Writer, verbose, json bool) {
 	}
 }
 
-// say prints an error or a warning, or logs it where the log is JSON: with the rank and the host where it was found,
-// which are those of this process unless it knows others.
-func (s *session) say(stderr io.Writer, level slog.Level, x saying) {
+// say prints an error or a warning, or logs it where the log is JSON: with the rank and the host where it was found, which are those
+// of this process unless it knows others.
+func (s *session) say(level slog.Level, x saying) {
 	if x.Text == "" { // a launch has said it
 		return
 	}
 	if !s.json {
-		printable.Fprintf(stderr, "volley: %v\n", x)
+		printable.Fprintf(s.stderr, "volley: %v\n", x)
 		return
 	}
 	if x.Host == "" {
@@ -204,6 +250,15 @@ func (s *session) say(stderr io.Writer, level slog.Level, x saying) {
 		at = slog.Any("ranks", x.Ranks)
 	}
 	slog.Log(context.Background(), level, x.Text, "verb", s.verb, "host", x.Host, at)
+}
+
+// pass passes a line on that another process has on its stderr: a record of its log, or what is to become one.
+func pass(w io.Writer, host, line string) {
+	if strings.HasPrefix(line, "{") && json.Valid([]byte(line)) {
+		printable.Fprintf(w, "%s\n", line)
+	} else {
+		slog.Warn(line, "host", host)
+	}
 }
 
 // flagError says what is wrong with a flag.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ type party struct {
 	// part, unless nil, tells the processes how each of them ended, so that one of them says
 	// it for all. It returns what this one is to say, and the exit code. If some do not
 	// come, it ends the whole job and does not return.
-	part func(mine ending, say func(saying)) (code int)
+	part func(mine ending, s *session) (code int)
 
 	// Where the processes are in sets, Transport is that of this one's set, the name of which part says with the
 	// ending. apart does the work of it, and returns when all other sets have done theirs, too.
@@ -103,6 +104,9 @@ type session struct {
 	party *party
 	alone bool   // the others did not come
 	at    *place // in a launch; nil: there is none
+	leads bool   // it has heard how all processes ended
+
+	stderr io.Writer
 
 	begun   time.Time
 	json    bool               // the log is, and so are errors

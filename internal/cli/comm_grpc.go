@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -149,10 +150,10 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 		return list, err
 	}
 	host, _ := os.Hostname()
-	return &party{Transport: e, here: place, host: host, gather: gather, part: func(mine ending, say func(saying)) int {
+	return &party{Transport: e, here: place, host: host, gather: gather, part: func(mine ending, s *session) int {
 		defer place.Close()
 		defer e.Close()
-		return partGRPC(place, mine, say)
+		return partGRPC(place, mine, s)
 	}, apart: func(work func()) { apartGRPC(place, work) }}, nil
 }
 
@@ -185,7 +186,7 @@ func apartGRPC(place *engine.Place, work func()) {
 const apartTime = 5 * time.Second
 
 // partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
-func partGRPC(place *engine.Place, mine ending, say func(saying)) int {
+func partGRPC(place *engine.Place, mine ending, s *session) int {
 	rank := place.Rank()
 	records, err := place.Gather(context.Background(), "end", record(mine), endingTime)
 	all := make([]*ending, len(records))
@@ -194,15 +195,15 @@ func partGRPC(place *engine.Place, mine ending, say func(saying)) int {
 			all[r] = nil
 		}
 	}
+	if rank == 0 {
+		s.hear(all)
+	}
 	switch {
 	case rank == 0 && len(sayings(all)) > 0:
-		for _, line := range sayings(all) {
-			say(line)
-		}
 	case len(records) == 0 && mine.Text != "": // rank 0 cannot
-		say(saying{mine.Text, []int{rank}, mine.Host})
+		s.say(slog.LevelError, saying{mine.Text, []int{rank}, mine.Host})
 	case len(records) == 0, rank == 0 && err != nil:
-		say(saying{fmt.Sprintf("does not hear how others ended: %v", err), []int{rank}, mine.Host})
+		s.say(slog.LevelError, saying{fmt.Sprintf("does not hear how others ended: %v", err), []int{rank}, mine.Host})
 	}
 	if err != nil {
 		return max(mine.Code, worst(all), exitFailed)
@@ -213,8 +214,7 @@ func partGRPC(place *engine.Place, mine ending, say func(saying)) int {
 // joinAnyhow joins the others by arguments that may be wrong otherwise, to tell them so.
 func (s *session) joinAnyhow(args []string) {
 	var o joining
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.ParseErrorsAllowlist.UnknownFlags = true
+	f := looseFlags()
 	o.add(f, "")
 	f.Parse(args) // as far as that goes
 	o.enter(context.Background(), s)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -46,7 +47,7 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 		return nil, r.missing(limit)
 	}
 	ends := []*mpi.Endpoint{e, last}
-	p := &party{Transport: e, part: func(mine ending, say func(saying)) int { return partMPI(last, ends, mine, say) }}
+	p := &party{Transport: e, part: func(mine ending, s *session) int { return partMPI(last, ends, mine, s) }}
 	if o.sets.size == 0 {
 		return p, nil
 	}
@@ -73,7 +74,7 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 
 // partMPI lets rank 0 gather the endings and say what went wrong. All take the exit code
 // from it. Then all endpoints are closed.
-func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, say func(saying)) int {
+func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, s *session) int {
 	ctx, cancel := context.WithTimeout(context.Background(), endingTime)
 	defer cancel()
 	all := make([]*ending, last.Size())
@@ -92,9 +93,7 @@ func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, say func(say
 				complete = false
 			}
 		}
-		for _, line := range sayings(all) {
-			say(line)
-		}
+		s.hear(all)
 		verdict.Code = worst(all)
 		for r, x := range all {
 			if r > 0 && x != nil {
@@ -115,7 +114,7 @@ func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, say func(say
 			}
 		}
 		if complete = err == nil; !complete && mine.Text != "" && !mine.Heard {
-			say(saying{mine.Text, []int{last.Rank()}, mine.Host}) // rank 0 cannot
+			s.say(slog.LevelError, saying{mine.Text, []int{last.Rank()}, mine.Host}) // rank 0 cannot
 		}
 	}
 	if complete {
@@ -133,10 +132,10 @@ func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, say func(say
 				return verdict.Code
 			}
 		case <-time.After(2 * endingTime): // somebody is gone since; mpirun ends those who wait
-			say(saying{Text: "a process does not end"})
+			s.say(slog.LevelError, saying{Text: "a process does not end"})
 			return max(verdict.Code, exitFailed)
 		}
 	}
-	mpi.AbortJob(max(verdict.Code, exitFailed))
+	mpi.AbortJob(s.conclude(max(verdict.Code, exitFailed)))
 	return exitFailed
 }

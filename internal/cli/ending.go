@@ -16,6 +16,8 @@ type ending struct {
 	Heard bool   // another process failed
 	Code  int    // for exit
 	Set   string // of the process; "": there are none
+
+	Values map[string]float64 `json:",omitempty"` // of metrics, at rank 0 of a set
 }
 
 // An ending is told in a record of endingBytes within endingTime.

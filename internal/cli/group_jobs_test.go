@@ -47,7 +47,7 @@ func TestGroupJobPairs(t *testing.T) {
 			var results [2]result
 			var wg sync.WaitGroup
 			for i, v := range verbs {
-				j := newJob(t, 4, append(v.args, append([]string{"--comm", "mpi", "--timeout", "20s"}, g.dirs...)...)...)
+				j := newJob(t, 4, g.with(append(slices.Clone(v.args), "--comm", "mpi", "--timeout", "20s")...)...)
 				wg.Go(func() {
 					code, lines := j.do(t)
 					results[i] = result{code, j.out.String(), strings.Join(lines, "\n")}

@@ -72,7 +72,6 @@ func launchable(cmd *cobra.Command) {
 		if err := cmp.Or(l.deal(cmd, at), l.agree(cmd)); err != nil {
 			return err
 		}
-		defer func() { sessionOf(cmd.Context()).note(l.values) }()
 		return l.run(cmd)
 	}
 }
@@ -129,8 +128,7 @@ type launch struct {
 
 	mu      sync.Mutex // guards what follows, and stderr
 	stopped bool
-	cause   error              // that the launch found first
-	values  map[string]float64 // of metrics
+	cause   error // that the launch found first
 }
 
 // A far is a rank as the launch sees it.
@@ -168,8 +166,7 @@ type hello struct {
 type said struct {
 	Hello  *hello
 	Listen string
-	Record json.RawMessage    `json:",omitempty"` // for all ranks, which get the list of all records once all have come
-	Values map[string]float64 `json:",omitempty"` // of metrics
+	Record json.RawMessage `json:",omitempty"` // for all ranks, which get the list of all records once all have come
 	Out    []byte
 	End    *ending
 	Done   int // more bytes of the result, of Total at all ranks
@@ -360,12 +357,11 @@ func (l *launch) inSets(cmd *cobra.Command) error {
 				}
 				r.Error = strings.Join(texts, "; ")
 			}
-			sessionOf(cmd.Context()).note(set.values)
 		})
 	}
 	wg.Wait()
 	asJSON, _ := cmd.Flags().GetBool("json")
-	return printSets(cmd.Context(), l.stdout, l.stderr, asJSON, reports)
+	return printSets(cmd.Context(), l.stdout, asJSON, reports)
 }
 
 // meet has the ranks meet, and waits for their ends.
@@ -489,11 +485,6 @@ func (l *launch) next(x *far) (m said, err error) {
 				return m, err
 			}
 			continue
-		case m.Values != nil:
-			l.mu.Lock()
-			l.values = m.Values
-			l.mu.Unlock()
-			continue
 		case m.Out == nil:
 			return m, nil
 		}
@@ -570,6 +561,11 @@ func (l *launch) stop() {
 
 // verdict says how the ranks ended, and returns the error of all.
 func (l *launch) verdict(ctx context.Context) error {
+	for _, x := range l.ranks {
+		if x.ending != nil {
+			sessionOf(ctx).note(x.ending.Values)
+		}
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -581,7 +577,7 @@ func (l *launch) verdict(ctx context.Context) error {
 		if l.stderr == nil { // a set, of which the report says it
 			break
 		}
-		sessionOf(ctx).say(l.stderr, slog.LevelError, x)
+		sessionOf(ctx).say(slog.LevelError, x)
 	}
 	if code == exitOK {
 		return nil
@@ -624,13 +620,10 @@ func (l *launch) named(text string) string {
 func (l *launch) say(host, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case !l.json:
+	if l.json {
+		pass(l.stderr, host, line)
+	} else {
 		printable.Fprintf(l.stderr, "%s: %s\n", host, line)
-	case json.Valid([]byte(line)): // a record of a rank's log
-		printable.Fprintf(l.stderr, "%s\n", line)
-	default:
-		slog.Warn(line, "host", host)
 	}
 }
 

@@ -69,8 +69,7 @@ func values(report any) map[string]float64 {
 // metricsFlag is the flag that names the file.
 const metricsFlag = "metrics"
 
-// note keeps the values of a report, or sends them to the launch. Of several sets it keeps the sum, or what is
-// the worst of them.
+// note keeps the values of a report. Of several sets it keeps the sum, or what is the worst of them.
 func (s *session) note(values map[string]float64) {
 	s.noting.Lock()
 	defer s.noting.Unlock()
@@ -88,9 +87,6 @@ func (s *session) note(values map[string]float64) {
 			x += old
 		}
 		s.values[name] = x
-	}
-	if s.at != nil {
-		s.at.parent.Send(said{Values: values})
 	}
 }
 

@@ -80,6 +80,7 @@ func TestMetrics(t *testing.T) {
 	}
 	damage(t, filepath.Join(dirs[2], "ckpt"))
 	check("protect", exitUsage, map[string]float64{lastSuccess: success}, "--tolerate", "2") // it failed, and says when it did not
+	check("protect", exitUsage, map[string]float64{lastSuccess: success}, "--tolerant")
 	check("status", exitWrong, map[string]float64{"lost_nodes": 1, "may_lose_nodes": 1, "generation": 1})
 	check("verify", exitWrong, map[string]float64{"lost_nodes": 1, "damaged_nodes": 1, "may_lose_nodes": 0, "nodes": 4})
 	if got := metricsOf(t, at, "verify"); got[lastSuccess] != 0 {
@@ -92,6 +93,10 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s: %+v", bad, r)
 		}
 	}
+	if r := volleyRun(append([]string{"protect", "--tolerate=2", "--dry-run", "--metrics", at}, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "a dry run has no metrics") {
+		t.Errorf("%+v", r)
+	}
+	metricsOf(t, at, "verify") // as before
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(at), "*")); len(left) != 1 {
 		t.Errorf("%v", left)
 	}

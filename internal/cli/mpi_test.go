@@ -771,8 +771,12 @@ func TestSetsJob(t *testing.T) {
 		}
 		return j.out.String()
 	}
-	if out := do(exitOK, "protect", "--tolerate", "1"); strings.Count(out, "protected, generation 1") != 2 || strings.Count(out, "set 1 of 2: ") != 1 {
+	at := filepath.Join(t.TempDir(), "volley.prom")
+	if out := do(exitOK, "protect", "--tolerate", "1", "--metrics", at); strings.Count(out, "protected, generation 1") != 2 || strings.Count(out, "set 1 of 2: ") != 1 {
 		t.Fatal(out)
+	}
+	if got := metricsOf(t, at, "protect"); got["nodes"] != 6 {
+		t.Errorf("metrics of two sets: %v", got)
 	}
 	removeAll(t, dirs[1], dirs[4]) // one of each: hosts are dealt out, here one
 	do(exitOK, "recover")

@@ -119,7 +119,7 @@ func (p *place) join(_ context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &party{Transport: t, here: p.Place, host: p.Name, gather: p.gather, part: func(mine ending, _ func(saying)) int {
+	return &party{Transport: t, here: p.Place, host: p.Name, gather: p.gather, part: func(mine ending, _ *session) int {
 		p.report(mine)
 		return mine.Code
 	}}, nil

@@ -202,7 +202,7 @@ func (r *setReport) print(w io.Writer, asJSON bool) error {
 }
 
 // printSets prints the reports of all sets, and says which have failed. It returns the exit code of the first of these.
-func printSets(ctx context.Context, stdout, stderr io.Writer, asJSON bool, reports []*setReport) error {
+func printSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*setReport) error {
 	code := exitOK
 	for _, r := range reports {
 		if r.err != nil && r.Error == "" {
@@ -219,7 +219,7 @@ func printSets(ctx context.Context, stdout, stderr io.Writer, asJSON bool, repor
 		if r.err == nil {
 			continue
 		}
-		sessionOf(ctx).say(stderr, slog.LevelError, saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
+		sessionOf(ctx).say(slog.LevelError, saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
 		if code == exitOK {
 			code = exitCode(r.err)
 		}
@@ -274,5 +274,5 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 		})
 	}
 	wg.Wait()
-	return printSets(cmd.Context(), out, cmd.ErrOrStderr(), o.json, reports)
+	return printSets(cmd.Context(), out, o.json, reports)
 }

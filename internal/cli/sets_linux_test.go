@@ -22,7 +22,11 @@ func TestSetsLaunch(t *testing.T) {
 	with := func(verb string, args ...string) []string {
 		return append(f.of(slices.Concat([]string{verb}, dirs)...), slices.Concat(args, []string{"--group-size", "3", "--domain", racks})...)
 	}
-	text := mustRun(t, with("protect", "--tolerate", "1")...)
+	at := filepath.Join(t.TempDir(), "volley.prom")
+	text := mustRun(t, with("protect", "--tolerate", "1", "--metrics", at)...)
+	if got := metricsOf(t, at, "protect"); got["nodes"] != 6 || got["generation"] != 1 {
+		t.Errorf("metrics of two sets: %v", got)
+	}
 	wants(t, text, "set 0 of 2: host0:"+dirs[0]+" (A), host2:"+dirs[2]+" (B), host4:"+dirs[4]+" (C)\n", "set 1 of 2: host1:")
 	if strings.Count(text, "protected, generation 1") != 2 {
 		t.Fatal(text)

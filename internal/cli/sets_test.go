@@ -221,9 +221,13 @@ func TestSetsRanks(t *testing.T) {
 			c.Env = append(c.Env, fmt.Sprint("RACK=rack", order[r]%4))
 		}, slices.Concat(args[:1], []string{"--group-size", "4", "--domain", "env:RACK"}, args[1:])...).do()
 	}
-	codes, text := ranks("protect", "--tolerate", "1")
+	at := filepath.Join(t.TempDir(), "volley.prom")
+	codes, text := ranks("protect", "--tolerate", "1", "--metrics", at)
 	if !allAre(codes, exitOK) || strings.Count(text, "protected, generation 1") != 2 || strings.Count(text, "set 1 of 2: ") != 1 {
 		t.Fatalf("%v: %s", codes, text)
+	}
+	if got := metricsOf(t, at, "protect"); got["nodes"] != 7 || got["generation"] != 1 {
+		t.Errorf("metrics of two sets: %v", got)
 	}
 	var sets [2][]string // the directories of each
 	for line := range strings.Lines(text) {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/engine"
+	"volley/engine/ssh"
 )
 
 // runStep has a launcher such as srun start the processes of a run, with a new secret in their environment. The exit
@@ -41,6 +42,12 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 			return err
 		}
 		c.Env = append(c.Env, engine.SecretVariable+"="+string(secret))
+	}
+	if sessionOf(cmd.Context()).json { // what the launcher says becomes records, too
+		host, _ := os.Hostname()
+		w := &ssh.LineWriter{Line: func(line string) { pass(cmd.ErrOrStderr(), host, line) }}
+		defer w.Flush()
+		c.Stderr = w
 	}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = 2 * endTime

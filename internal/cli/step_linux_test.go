@@ -149,6 +149,10 @@ func TestLogJSON(t *testing.T) {
 		{append(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2]), "--log-format=json", "-v"), nil, `"msg":"listens"`},
 		{append(f.of("protect", "--tolerate", "1", dirs[0], "/dev/null", dirs[2]), "--log-format=json"), map[string]any{"verb": "protect", "host": "host3", "rank": 1.0, "level": "ERROR"}, "Welcome"},
 		{append(f.of("protect", "--tolerate", "1", dirs[0]), "dead:/x", "--log-format=json"), map[string]any{"verb": "protect", "host": host}, "No route"},
+		{[]string{"verify", "--log-format=json", "--quikc", dirs[0]}, map[string]any{"verb": "verify", "level": "ERROR", "msg": "unknown flag: --quikc: see volley verify --help"}, ""},
+		{[]string{"verify", "--timeout", "x", "--log-format", "json"}, map[string]any{"verb": "verify", "level": "ERROR"}, "want a duration"},
+		{[]string{"--log-format=json", "none"}, map[string]any{"verb": "volley", "level": "ERROR"}, "unknown verb"},
+		{[]string{"verify", "--launch", "sh -c 'echo 7 >&2; exit 1'", "--log-format=json"}, map[string]any{"host": host}, ""},
 	} {
 		r := volleyRun(c.args...)
 		list := records(r.stderr)
