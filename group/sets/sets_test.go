@@ -190,9 +190,10 @@ func TestChooseAgain(t *testing.T) {
 		settle(members, list)
 		again := slices.Clone(members)
 		var lost []int
+		empty := rng.IntN(2) == 0
 		for i := range again {
 			if rng.IntN(3) == 0 && len(lost) < 5 {
-				again[i].Identity = group.Identity{Node: -1}
+				again[i].Identity = group.Identity{Node: -1, Empty: empty}
 				lost = append(lost, i)
 			}
 		}
@@ -259,6 +260,21 @@ func TestChooseAgain(t *testing.T) {
 	}
 	if found < 100 || broken < 100 {
 		t.Errorf("%d found, %d broken", found, broken)
+	}
+}
+
+// TestChooseEmpty has a lost node come back along with new ones: it gets the place that is free.
+func TestChooseEmpty(t *testing.T) {
+	members := membersOf("----")
+	list, err := Choose(members, 4, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(members, list)
+	members[1].Identity = group.Identity{Node: -1, Empty: true}
+	members = slices.Concat(membersOf("--"), members)
+	if list, err = Choose(members, 4, false); err != nil || len(list) != 2 || !slices.Equal(list[1].Members, []int{2, 3, 4, 5}) {
+		t.Errorf("%v, %+v", err, list)
 	}
 }
 
