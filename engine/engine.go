@@ -168,7 +168,7 @@ func (r *Run) listen(meetPort string) (net.Listener, error) {
 	var last error
 	for i := range n {
 		port := fmt.Sprint(r.Ports.First + (r.Rank+i)%n) // ranks of one host seldom try the same
-		if port == meetPort {
+		if port == meetPort && n > 1 {
 			continue
 		}
 		at, err := net.Listen("tcp", net.JoinHostPort(r.Bind, port))

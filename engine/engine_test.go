@@ -237,6 +237,28 @@ func TestPorts(t *testing.T) {
 	}
 }
 
+// TestOnePort has hosts that let one port through, that of the meeting point.
+func TestOnePort(t *testing.T) {
+	meet := free(t)
+	_, text, _ := net.SplitHostPort(meet)
+	ports, err := ParsePorts(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := Run{Rank: 1, Size: 2, Meet: meet, Bind: "127.0.0.1", Ports: ports}
+	p, err := Listen(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if p.Address() != meet {
+		t.Errorf("listens at %s, want %s", p.Address(), meet)
+	}
+	if _, err := Listen(run); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("where it is taken: %v", err)
+	}
+}
+
 // TestProbe measures how ranks reach each other; one has another secret than its peer.
 func TestProbe(t *testing.T) {
 	secret := NewSecret()

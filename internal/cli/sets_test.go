@@ -146,6 +146,23 @@ func TestSetsCutOff(t *testing.T) {
 	mustRun(t, verb("verify")...)
 }
 
+// TestSetsApart names a directory twice, by another name, and one within another: no set begins.
+func TestSetsApart(t *testing.T) {
+	dirs := writeNodes(t, 4, 100)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dirs[0], link); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{dirs[0], link, filepath.Join(dirs[0], "sub")} {
+		if r := volleyRun("protect", "--tolerate", "1", "--group-size", "2", dirs[0], dirs[1], other, dirs[2]); r.code != exitUsage || !strings.Contains(r.stderr, "give ") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if list, err := filepath.Glob(filepath.Join(filepath.Dir(dirs[0]), "*", ".volley")); err != nil || list != nil {
+		t.Errorf("%v was written: %v", list, err)
+	}
+}
+
 // TestSetsDomains has a file of domains, and what is wrong with flags.
 func TestSetsDomains(t *testing.T) {
 	dirs := writeNodes(t, 6, 1000)

@@ -65,21 +65,13 @@ func (e *Endpoint) Overlaps() bool { return e.here() < e.Size() || 2*e.Size() <=
 
 // here returns how many ranks have the host of this one.
 func (e *Endpoint) here() (n int) {
-	own := hostOf(e.addresses[e.rank])
+	own, _, _ := net.SplitHostPort(e.addresses[e.rank])
 	for _, address := range e.addresses {
-		if hostOf(address) == own {
+		if host, _, _ := net.SplitHostPort(address); host == own {
 			n++
 		}
 	}
 	return n
-}
-
-func hostOf(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return address
-	}
-	return host
 }
 
 // A transfer is one under way.

@@ -135,7 +135,7 @@ func (l *Listener) gather(_ any, ctx context.Context, decode func(any) error, _ 
 	}
 	var r Record
 	if err := json.Unmarshal(text, &r); err != nil || r.Rank <= 0 {
-		l.refused(ctx, errors.New("it sends no record of a rank"))
+		l.refused(caller(ctx), errors.New("it sends no record of a rank"))
 		return nil, status.Error(codes.InvalidArgument, "no record of a rank")
 	}
 	var g *gathering
@@ -198,7 +198,7 @@ func (g *gathering) ended() bool {
 func (g *gathering) end(err error) {
 	if !g.ended() {
 		g.err = err
-		clear(g.calls) // who comes late needs nothing of them
+		g.calls = nil // who comes late needs nothing of them
 		close(g.over)
 	}
 }

@@ -139,7 +139,7 @@ func (p *peer) write(s stream, done <-chan struct{}) {
 func (l *Listener) accept(_ any, s rpc.ServerStream) error {
 	p, err := l.admit(s.Context())
 	if err != nil {
-		l.refused(s.Context(), err)
+		l.refused(caller(s.Context()), err)
 		return status.Error(codes.PermissionDenied, err.Error())
 	}
 	if p == nil {
@@ -203,9 +203,7 @@ func (l *Listener) admit(ctx context.Context) (*peer, error) {
 	}
 }
 
-// refused logs a peer that is refused.
-func (l *Listener) refused(ctx context.Context, err error) { l.log(caller(ctx), err) }
-
-func (l *Listener) log(who string, err error) {
+// refused logs a connection that is refused.
+func (l *Listener) refused(who string, err error) {
 	slog.Warn("refused a connection", "from", who, "because", err)
 }

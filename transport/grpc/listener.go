@@ -158,7 +158,7 @@ func (g guard) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo, erro
 	g.l.handshakes = slices.DeleteFunc(g.l.handshakes, func(x net.Conn) bool { return x == c })
 	g.l.mu.Unlock()
 	if err != nil {
-		g.l.log(c.RemoteAddr().String(), err)
+		g.l.refused(c.RemoteAddr().String(), err)
 	}
 	return secured, info, err
 }

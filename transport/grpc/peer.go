@@ -38,7 +38,8 @@ type peer struct {
 	lines map[transport.Tag]*line
 }
 
-// A line has the messages of a tag: the i-th that is sent meets the i-th receive.
+// A line has the messages of a tag: the i-th that is sent meets the i-th receive. It is kept: tags are few and come
+// again.
 type line struct {
 	sends, receives uint32      // so far
 	held            []*transfer // sends whose rest waits for a clear-to-send
@@ -252,7 +253,7 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 		l := p.line(tag)
 		if t, ok := pull(&l.held, func(t *transfer) bool { return t.number == f.c }); ok {
 			p.cleared(t, f.n)
-		} else if f.c >= l.sends {
+		} else if f.c-l.sends < 1<<31 { // not sent yet; the number wraps
 			if p.clears++; p.clears > earlyHeads {
 				return errProtocol("%d clear-to-sends of messages that are not sent", p.clears)
 			}
