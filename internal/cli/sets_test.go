@@ -67,6 +67,9 @@ func TestSets(t *testing.T) {
 		}
 	}
 	wants(t, mustRun(t, slices.Concat([]string{"verify", "--group-size", "4"}, dirs)...), "set 0 of 3: "+list[0].Dirs[0]+", ", "node 2  whole")
+	if r := volleyRun(append([]string{"verify"}, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "of 3 groups: give those of one; --group-size N") {
+		t.Errorf("%+v", r)
+	}
 	was := dataOf(t, dirs[7])
 	removeAll(t, dirs[2], dirs[3], dirs[7])
 	if r := volleyRun(with("status")...); r.code != exitWrong || strings.Count(r.stderr, "volley: set ") != 3 {
