@@ -139,7 +139,7 @@ func (s *Set) add(n int) {
 func (c *choice) cut(members, size int) error {
 	n := (members + size - 1) / size
 	if members/n < 2 {
-		return errorf("%d directories are in no set, and cannot be cut into sets of 2 to %d: one would be alone", members, size)
+		return errorf("directories that are in no set: %d; in sets of 2 to %d one of them would be alone: name more of them, or leave some out", members, size)
 	}
 	for i := range n {
 		s := &Set{domains: map[string]int{}}

@@ -320,7 +320,7 @@ func TestChooseErrors(t *testing.T) {
 		{placed(3, func(m []Member) []Member { return m }), "n0 is in a set of 4 members, and sets of at most 3"},
 		{placed(1, func(m []Member) []Member { return m }), "want 2 or more"},
 		{placed(4, func(m []Member) []Member { m[5] = m[6]; m[5].Name = "x"; return m }), "x and n6 both say that they are node 2"},
-		{placed(4, func(m []Member) []Member { return append(m, membersOf("x")...) }), "1 directories are in no set"},
+		{placed(4, func(m []Member) []Member { return append(m, membersOf("x")...) }), "in no set: 1; in sets of 2 to 4 one of them would be alone"},
 		{placed(4, func(m []Member) []Member { return append(m, membersOf("xyz")...) }), ""},
 		{placed(4, func(m []Member) []Member { return append(m, membersOf("xxz")...) }), "failure domain x has 2 directories without a set, and there are 1 new sets"},
 		{placed(4, func(m []Member) []Member { return m[:7] }), ""},
