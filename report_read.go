@@ -59,8 +59,8 @@ func (r *Report) check() error {
 		}
 	}
 	for i, x := range r.Rounds {
-		if x.Largest < 0 || x.Largest > math.MaxInt32 || x.Messages < 0 || (x.Largest == 0) != (x.Messages == 0) {
-			return fmt.Errorf("rounds[%d]: %d messages, the largest of %d elements: want both 0 or none", i, x.Messages, x.Largest)
+		if x.Largest < 0 || x.Largest > math.MaxInt32 || x.Messages < 0 || x.Messages > math.MaxInt32 || (x.Largest == 0) != (x.Messages == 0) {
+			return fmt.Errorf("rounds[%d]: %d messages, the largest of %d elements: want both 0, or both 1 to %d", i, x.Messages, x.Largest, math.MaxInt32)
 		}
 	}
 	counted := *r

@@ -124,9 +124,9 @@ func TestReadReportErrors(t *testing.T) {
 		{changed(`"packet_bytes": 8`, `"packet_bytes": 0`), "packet_bytes: 0, for 8 symbols"},
 		{changed(`"symbols_per_packet": 8`, `"symbols_per_packet": 0`), "packet_bytes: 8, for 0 symbols"},
 		{changed(`"rounds": [`, `"rounds": 2, "r": [`), "line 8: rounds: number does not fit there"},
-		{changed(`{"largest_message": 1, "messages": 3}]`, `{"messages": 3}]`), "rounds[1]: 3 messages, the largest of 0 elements: want both 0 or none"},
-		{changed(`{"largest_message": 1, "messages": 3}]`, `{"largest_message": 2147483648, "messages": 3}]`), "rounds[1]: 3 messages, the largest of 2147483648 elements: want both 0 or none"},
-		{changed(`"messages": 3}]`, `"messages": -3}]`), "rounds[1]: -3 messages, the largest of 1 elements: want both 0 or none"},
+		{changed(`{"largest_message": 1, "messages": 3}]`, `{"messages": 3}]`), "rounds[1]: 3 messages, the largest of 0 elements: want both 0, or both 1 to 2147483647"},
+		{changed(`{"largest_message": 1, "messages": 3}]`, `{"largest_message": 2147483648, "messages": 3}]`), "rounds[1]: 3 messages, the largest of 2147483648 elements: want both 0, or both 1 to 2147483647"},
+		{changed(`"messages": 3}]`, `"messages": -3}]`), "rounds[1]: -3 messages, the largest of 1 elements: want both 0, or both 1 to 2147483647"},
 		{changed(`0.5`, `-0.5`), "seconds: -0.5: want 0 to 1152921504606846976"},
 		{changed(`0.5`, `2e18`), "seconds: 2e+18: want 0 to 1152921504606846976"},
 	} {

@@ -168,6 +168,16 @@ func newerThan(claims []*claim, x *claim) bool {
 // alikeGroup returns an error that names a node which is of another group than most, or another
 // node of this one.
 func alikeGroup(states []*state) error {
+	count := map[string]int{} // of nodes that say which group they are of
+	for _, s := range states {
+		if s.Node >= 0 {
+			count[s.Group]++
+		}
+	}
+	maps.DeleteFunc(count, func(_ string, n int) bool { return n == 1 })
+	if len(count) > 1 {
+		return &InputError{Way: WaySets, error: fmt.Errorf("the directories are of %d groups: give those of one", len(count))}
+	}
 	of := map[string][]int{} // nodes, by group
 	most := ""
 	for _, s := range states {

@@ -287,6 +287,12 @@ func TestDecideGroups(t *testing.T) {
 			t.Errorf("%v: want %q", err, x.want)
 		}
 	}
+	// Two groups side by side: no order of these directories would do.
+	two := []*state{stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1), stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1)}
+	two[2].Group, two[3].Group = "H", "H"
+	if err, input := alikeGroup(two), new(InputError); !errors.As(err, &input) || input.Way != WaySets {
+		t.Errorf("two groups: %v", err)
+	}
 	var states []*state
 	for n := range 3 {
 		states = append(states, stateOf('1', n, 3, 1))

@@ -357,6 +357,7 @@ func (list *entries) UnmarshalJSON(text []byte) error {
 	if begin, err := d.Token(); err != nil || begin != nil && begin != json.Delim('[') {
 		return fmt.Errorf("entries: %.20q: want a list", text)
 	}
+	*list = nil // of a key that is there twice the last one counts
 	for seen := map[Name]string{}; d.More(); {
 		var e Entry
 		if err := d.Decode(&e); err != nil {

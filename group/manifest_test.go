@@ -103,6 +103,10 @@ func TestManifestRefused(t *testing.T) {
 
 // TestMemberRefused does the same with the record of a node, whose chunk has two blocks of 8 bytes.
 func TestMemberRefused(t *testing.T) {
+	again := new(Member)
+	if err := json.Unmarshal([]byte(`{"entries":[{"path":"d","type":"dir"}],"entries":[{"path":"d","type":"dir"}]}`), again); err != nil || len(again.Entries) != 1 {
+		t.Errorf("two lists of entries: %v, %v", again.Entries, err)
+	}
 	m := fuzzManifest()
 	m.ChunkBytes, m.BlockBytes = 16, 8
 	add := func(e Entry) func(*Member) { return func(x *Member) { x.Entries = append(x.Entries, e) } }

@@ -86,13 +86,24 @@ func (n *node) close() {
 	n.dir, n.unlock, n.undo = nil, nil, nil
 }
 
-// apart returns an error where a directory is, or lies in, another. It makes and changes none of them.
+// Apart returns an error where one of directories here is, or lies in, another. It makes and changes none of them.
+func Apart(dirs []string) error { return apart(disk.OS, dirs, dirs) }
+
+// apart checks the nodes here.
 func (s *session) apart() error {
-	paths := make([]string, len(s.nodes))
-	for i, n := range s.nodes {
+	var dirs, given []string
+	for _, n := range s.nodes {
 		if n.absent == "" {
-			paths[i], _ = disk.Whole(s.disk, n.at) // one that cannot be opened is failing
+			dirs, given = append(dirs, n.at), append(given, n.given)
 		}
+	}
+	return apart(s.disk, dirs, given)
+}
+
+func apart(d disk.Disk, dirs, given []string) error {
+	paths := make([]string, len(dirs))
+	for i, dir := range dirs {
+		paths[i], _ = disk.Whole(d, dir) // one that cannot be opened is failing
 	}
 	for i, a := range paths {
 		for j, b := range paths {
@@ -102,9 +113,9 @@ func (s *session) apart() error {
 			switch rel, err := filepath.Rel(a, b); {
 			case err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)):
 			case rel == ".":
-				return inputf("%s and %s are the same directory: give every node its own", s.nodes[i].given, s.nodes[j].given)
+				return inputf("%s and %s are the same directory: give every node its own", given[i], given[j])
 			default:
-				return inputf("%s lies in %s: give directories that lie apart", s.nodes[j].given, s.nodes[i].given)
+				return inputf("%s lies in %s: give directories that lie apart", given[j], given[i])
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package group_test
 
 import (
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/internal/disk"
 )
 
 // TestOrder recovers groups whose directories are given in another order, lost ones in others' places.
@@ -51,6 +54,23 @@ func TestIdentify(t *testing.T) {
 	is := group.Identify(dirs[2])
 	if is.Node != 2 || is.Empty || is.Group == "" {
 		t.Errorf("%+v", is)
+	}
+	file := filepath.Join(dirs[2], ".volley", "node.json")
+	for what, c := range map[string]struct {
+		text string
+		want group.Identity
+	}{
+		"damaged":        {"x", is},
+		"of version 3":   {fmt.Sprintf(`{"format":"volley-group","group":%q,"node":1}`, is.Group), group.Identity{Group: is.Group, Node: 1, Nodes: 3}},
+		"far too large":  {fmt.Sprintf(`{"format":"volley-group","group":%q,"node":%d}`, is.Group, math.MaxInt), is},
+		"below 0":        {fmt.Sprintf(`{"format":"volley-group","group":%q,"node":-7,"nodes":3}`, is.Group), is},
+		"of few":         {fmt.Sprintf(`{"format":"volley-group","group":%q,"node":3,"nodes":3}`, is.Group), is},
+		"of other nodes": {`{"format":"volley-group","group":"other","node":1}`, group.Identity{Group: "other", Node: 1}},
+	} {
+		must(t, os.WriteFile(file, disk.Seal([]byte(c.text)), 0o600))
+		if got := group.Identify(dirs[2]); got != c.want {
+			t.Errorf("%s: %+v: want %+v", what, got, c.want)
+		}
 	}
 	at := t.TempDir()
 	for _, c := range []struct {

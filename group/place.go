@@ -26,11 +26,43 @@ func identify(d disk.Disk, dir string) Identity {
 		return Identity{Node: -1, Empty: errors.Is(err, fs.ErrNotExist)}
 	}
 	defer at.Close()
-	if id, err := readIdentity(at); err == nil {
+	id, err := readIdentity(at)
+	if err == nil && id.Nodes > 0 {
 		return Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes}
 	}
-	files, own, err := contents(at)
-	return Identity{Node: -1, Empty: err == nil && !files && empty(own)}
+	files, own, failed := contents(at)
+	for _, e := range own {
+		if kind, _, ok := nameOf(e.Name()); !ok || kind != manifestName {
+			continue
+		}
+		text, _ := disk.ReadText(at, metaPath(e.Name()), mostManifest)
+		m, wrong := DecodeManifest(text)
+		switch {
+		case wrong != nil:
+		case err == nil && m.Group == id.Group: // an old node.json has no number of nodes
+			return Identity{Group: id.Group, Node: id.Node, Nodes: m.Nodes}
+		case err != nil:
+			if n := m.whose(at); n >= 0 {
+				return Identity{Group: m.Group, Node: n, Nodes: m.Nodes}
+			}
+		}
+	}
+	if err == nil {
+		return Identity{Group: id.Group, Node: id.Node}
+	}
+	return Identity{Node: -1, Empty: failed == nil && !files && empty(own)}
+}
+
+// whose returns the node whose own record a directory without a good node.json has; -1: none, or several have
+// the same.
+func (m *Manifest) whose(dir disk.Dir) int {
+	is, err := disk.SumText(dir, recordPath(m.Generation), mostRecord)
+	same := func(r Record) bool { return err == nil && r.SHA256 == is }
+	n := slices.IndexFunc(m.Records, same)
+	if n >= 0 && slices.ContainsFunc(m.Records[n+1:], same) {
+		return -1
+	}
+	return n
 }
 
 // Order returns, by node of the group, which of the directories is its: those that say which node they

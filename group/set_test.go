@@ -1,6 +1,7 @@
 package group
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -43,6 +44,16 @@ func TestUnset(t *testing.T) {
 	}
 	if info, err := w.Lstat("/n1/plain"); err != nil || info.Mode() != 0o644 || r.Incomplete() != nil {
 		t.Errorf("%v, %v, %v", info.Mode(), err, r.Incomplete())
+	}
+	w.lose(0, 1)
+	p.Before = func(c Call) error {
+		if c.Op == "setxattr" {
+			return &fs.PathError{Op: c.Op, Path: "x", Err: errors.New("no number has this")}
+		}
+		return nil
+	}
+	if r, err = w.recoverBy(p, RecoverOptions{}); err != nil || !slices.Contains(r.Notes, "/n1/plain: attribute user.note not restored: no number has this") {
+		t.Errorf("%v, %+v", err, r)
 	}
 	v, err := w.verifyBy(w.Process(), VerifyOptions{})
 	if err != nil || len(v.Nodes[1].Findings) == 0 || slices.ContainsFunc(v.Nodes[1].Findings, func(x Finding) bool { return x.What != Metadata }) {

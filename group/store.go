@@ -94,6 +94,9 @@ func readIdentity(d disk.Dir) (id identity, err error) {
 	if err == nil && id.Format != Format {
 		err = fmt.Errorf("format: %q: want %q", id.Format, Format)
 	}
+	if err == nil && (id.Node < 0 || id.Node >= mostNodes || id.Nodes != 0 && (id.Nodes <= id.Node || id.Nodes > mostNodes)) {
+		err = fmt.Errorf("node: %d of %d nodes: a group has at most %d", id.Node, id.Nodes, mostNodes)
+	}
 	return id, err
 }
 

@@ -551,10 +551,12 @@ func keptAttribute(name string) bool {
 // capability is the attribute that lets a program do what else root alone may.
 const capability = "security.capability"
 
-// cause returns the number in an error of the system; 0: there is none.
-func cause(err error) (number syscall.Errno) {
-	errors.As(err, &number)
-	return number
+// cause returns the innermost error of err: it names no file.
+func cause(err error) error {
+	for errors.Unwrap(err) != nil {
+		err = errors.Unwrap(err)
+	}
+	return err
 }
 
 // setMeta gives what e is its owner, mode, attributes and time, and returns what of these the
@@ -592,11 +594,11 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 		if is, ok := there[string(attribute)]; ok && is == value {
 			continue
 		}
-		err := syscall.EPERM
+		err := error(syscall.EPERM)
 		if attribute != capability || owned {
 			err = cause(dir.SetAttribute(name, string(attribute), value))
 		}
-		if err != 0 {
+		if err != nil {
 			unset = append(unset, fmt.Sprintf("attribute %s not restored: %v", attribute, err))
 		}
 	}

@@ -18,8 +18,11 @@ func ReadDomains(name string) (map[string]string, error) {
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, mostDomains+1))
-	if err != nil || len(text) > mostDomains {
-		return nil, errorf("%s: not a file of at most %d bytes that can be read: %v", name, mostDomains, err)
+	if err != nil {
+		return nil, errorf("failure domains: %v", err)
+	}
+	if len(text) > mostDomains {
+		return nil, errorf("%s: longer than %d bytes: want lines of a host and its domain", name, mostDomains)
 	}
 	return parseDomains(name, string(text))
 }

@@ -46,15 +46,17 @@ func errorf(format string, args ...any) error { return &Error{fmt.Sprintf(format
 // A choice is one under way.
 type choice struct {
 	members []Member
-	free    []int // members that have no place
+	free    []int // members that have no place: empty ones first, which may be in the place of lost ones
+	empty   int   // so many are empty
 	sets    []*Set
 	in      []*Set // of members that had no place; nil: none
 }
 
 // Choose returns the sets of members, in the order of their first members. Members that say which node of which
-// group they are keep their places. The others take the places that are free there. Those that are left make new
-// sets of at most size members, and of nearly the same number. Members of one domain come to different sets
-// wherever that is possible. What is not possible is in Notes, or, where apart is set, an error for new sets.
+// group they are keep their places. The others, empty ones first, take the places that are free there. Those that
+// are left make new sets of at most size members, and of nearly the same number. Members of one domain come to
+// different sets wherever that is possible. What is not possible is in Notes, or, where apart is set, an error for new
+// sets.
 //
 // The choice depends on nothing but its arguments. Members in the order in which they were chosen first, some of which
 // say nothing any more, get the places that they had.
@@ -75,8 +77,10 @@ func Choose(members []Member, size int, apart bool) ([]Set, error) {
 			return nil, err
 		}
 	}
-	c.hint(size)
-	c.deal()
+	for _, c.free = range [][]int{c.free[:c.empty], c.free} {
+		c.hint(size)
+		c.deal()
+	}
 	if apart {
 		if err := c.sharing(c.sets[old:]); err != nil {
 			return nil, err
@@ -93,7 +97,12 @@ func Choose(members []Member, size int, apart bool) ([]Set, error) {
 // find finds the sets that members name, and the members that name none.
 func (c *choice) find(size int) error {
 	for i, m := range c.members {
-		if m.Node < 0 {
+		switch {
+		case m.Node < 0 && m.Empty:
+			c.free = slices.Insert(c.free, c.empty, i)
+			c.empty++
+			continue
+		case m.Node < 0:
 			c.free = append(c.free, i)
 			continue
 		}
@@ -130,7 +139,7 @@ func (s *Set) add(n int) {
 func (c *choice) cut(members, size int) error {
 	n := (members + size - 1) / size
 	if members/n < 2 {
-		return errorf("%d directories are in no set, and cannot be cut into sets of 2 to %d: one would be alone", members, size)
+		return errorf("directories that are in no set: %d; in sets of 2 to %d one of them would be alone: name more of them, or leave some out", members, size)
 	}
 	for i := range n {
 		s := &Set{domains: map[string]int{}}
@@ -163,7 +172,7 @@ func (c *choice) hint(size int) {
 		}
 	}
 	for _, i := range c.free {
-		if s := now[first.in[i]]; s != nil && s.room > 0 && c.fits(i, s, most) {
+		if s := now[first.in[i]]; c.in[i] == nil && s != nil && s.room > 0 && c.fits(i, s, most) {
 			c.take(i, s)
 		}
 	}

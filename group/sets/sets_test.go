@@ -190,9 +190,10 @@ func TestChooseAgain(t *testing.T) {
 		settle(members, list)
 		again := slices.Clone(members)
 		var lost []int
+		empty := rng.IntN(2) == 0
 		for i := range again {
 			if rng.IntN(3) == 0 && len(lost) < 5 {
-				again[i].Identity = group.Identity{Node: -1}
+				again[i].Identity = group.Identity{Node: -1, Empty: empty}
 				lost = append(lost, i)
 			}
 		}
@@ -262,6 +263,21 @@ func TestChooseAgain(t *testing.T) {
 	}
 }
 
+// TestChooseEmpty has a lost node come back along with new ones: it gets the place that is free.
+func TestChooseEmpty(t *testing.T) {
+	members := membersOf("----")
+	list, err := Choose(members, 4, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(members, list)
+	members[1].Identity = group.Identity{Node: -1, Empty: true}
+	members = slices.Concat(membersOf("--"), members)
+	if list, err = Choose(members, 4, false); err != nil || len(list) != 2 || !slices.Equal(list[1].Members, []int{2, 3, 4, 5}) {
+		t.Errorf("%v, %+v", err, list)
+	}
+}
+
 // TestChooseMany chooses sets for many members, in racks as full as can be.
 func TestChooseMany(t *testing.T) {
 	var members []Member
@@ -304,7 +320,7 @@ func TestChooseErrors(t *testing.T) {
 		{placed(3, func(m []Member) []Member { return m }), "n0 is in a set of 4 members, and sets of at most 3"},
 		{placed(1, func(m []Member) []Member { return m }), "want 2 or more"},
 		{placed(4, func(m []Member) []Member { m[5] = m[6]; m[5].Name = "x"; return m }), "x and n6 both say that they are node 2"},
-		{placed(4, func(m []Member) []Member { return append(m, membersOf("x")...) }), "1 directories are in no set"},
+		{placed(4, func(m []Member) []Member { return append(m, membersOf("x")...) }), "in no set: 1; in sets of 2 to 4 one of them would be alone"},
 		{placed(4, func(m []Member) []Member { return append(m, membersOf("xyz")...) }), ""},
 		{placed(4, func(m []Member) []Member { return append(m, membersOf("xxz")...) }), "failure domain x has 2 directories without a set, and there are 1 new sets"},
 		{placed(4, func(m []Member) []Member { return m[:7] }), ""},

@@ -94,7 +94,7 @@ func (s *session) conclude(code int) int {
 		return code
 	}
 	if err := s.writeMetrics(code); err != nil {
-		s.say(slog.LevelError, saying{Text: message(err)})
+		s.say(slog.LevelError, saying{Text: fmt.Sprintf("--%s %s: not written: %v", metricsFlag, s.metrics, err)})
 		return max(code, exitFailed)
 	}
 	return code

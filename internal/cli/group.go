@@ -105,6 +105,7 @@ var waysOn = map[group.Way]string{
 	group.WayAllowDeleted: "if it was meant, --allow-deleted",
 	group.WayBeyond:       "--beyond does it",
 	group.WayKey:          "--key FILE names it, --key none goes without",
+	group.WaySets:         "--group-size N takes all, where protect cut them into sets",
 }
 
 // wayOn adds to an error what the command line can do about it.

@@ -327,6 +327,9 @@ func (l *launch) inSets(cmd *cobra.Command) error {
 	var members []sets.Member
 	for _, x := range l.ranks {
 		m := sets.Member{Name: x.start.Name, Identity: x.Node}
+		if slices.ContainsFunc(members, func(o sets.Member) bool { return o.Name == m.Name }) {
+			return usagef("%s is there twice: give every node its own", m.Name)
+		}
 		if x.Absent == "" || x.Variable == "" { // else nobody knows
 			var err error
 			if m.Domain, err = l.sets.domainOf(x.Domain, x.start.Name, x.host); err != nil {

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"volley/group"
+	"volley/internal/atomicfile"
 	"volley/internal/printable"
 )
 
@@ -109,14 +110,12 @@ func (s *session) writeMetrics(code int) error {
 			}
 		}
 	}
-	err := writeFile("--"+metricsFlag, s.metrics, func(w io.Writer) error {
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			printable.Fprintf(w, "# HELP volley_%s %s\n# TYPE volley_%s gauge\n%s%g\n", name, gauges[name], name, sample(name, s.verb), v[name])
-		}
-		_, err := printable.Fprintf(w, "# EOF\n")
-		return err
-	})
-	if err != nil {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		printable.Fprintf(&b, "# HELP volley_%s %s\n# TYPE volley_%s gauge\n%s%g\n", name, gauges[name], name, sample(name, s.verb), v[name])
+	}
+	printable.Fprintf(&b, "# EOF\n")
+	if err := atomicfile.Write(s.metrics, b.Bytes()); err != nil {
 		return err
 	}
 	return os.Chmod(s.metrics, 0o644) // an exporter is another user

@@ -97,6 +97,11 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	metricsOf(t, at, "verify") // as before
+	if _, err := os.Stat("/proc"); err != nil {
+		t.Log("no /proc, in which nobody can make a file")
+	} else if r := volleyRun(append([]string{"status", "--metrics", "/proc/x.prom"}, dirs...)...); r.code != exitFailed || !strings.Contains(r.stderr, "--metrics /proc/x.prom: not written: ") || !strings.Contains(r.stdout, "4 nodes") {
+		t.Errorf("%+v", r)
+	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(at), "*")); len(left) != 1 {
 		t.Errorf("%v", left)
 	}

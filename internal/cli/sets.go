@@ -246,6 +246,9 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 		}
 		return mine.err
 	}
+	if err := group.Apart(dirs); err != nil {
+		return err
+	}
 	var members []sets.Member
 	for _, dir := range dirs {
 		m := sets.Member{Name: dir, Identity: group.Identify(dir)}

@@ -42,6 +42,9 @@ func TestSetsLaunch(t *testing.T) {
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
+	if r := volleyRun(append(with("verify"), "host0:"+dirs[0])...); r.code != exitUsage || !strings.Contains(r.stderr, "host0:"+dirs[0]+" is there twice") {
+		t.Errorf("%+v", r)
+	}
 	args := with("protect", "--tolerate", "1")
 	args[slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "host3:") })] = "dead:" + dirs[3]
 	r := volleyRun(args...)

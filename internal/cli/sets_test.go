@@ -67,6 +67,9 @@ func TestSets(t *testing.T) {
 		}
 	}
 	wants(t, mustRun(t, slices.Concat([]string{"verify", "--group-size", "4"}, dirs)...), "set 0 of 3: "+list[0].Dirs[0]+", ", "node 2  whole")
+	if r := volleyRun(append([]string{"verify"}, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "of 3 groups: give those of one; --group-size N") {
+		t.Errorf("%+v", r)
+	}
 	was := dataOf(t, dirs[7])
 	removeAll(t, dirs[2], dirs[3], dirs[7])
 	if r := volleyRun(with("status")...); r.code != exitWrong || strings.Count(r.stderr, "volley: set ") != 3 {
@@ -141,6 +144,23 @@ func TestSetsCutOff(t *testing.T) {
 	removeAll(t, list[0].Dirs[1], list[1].Dirs[0], list[2].Dirs[2])
 	mustRun(t, verb("recover")...)
 	mustRun(t, verb("verify")...)
+}
+
+// TestSetsApart names a directory twice, by another name, and one within another: no set begins.
+func TestSetsApart(t *testing.T) {
+	dirs := writeNodes(t, 4, 100)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dirs[0], link); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{dirs[0], link, filepath.Join(dirs[0], "sub")} {
+		if r := volleyRun("protect", "--tolerate", "1", "--group-size", "2", dirs[0], dirs[1], other, dirs[2]); r.code != exitUsage || !strings.Contains(r.stderr, "give ") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if list, err := filepath.Glob(filepath.Join(filepath.Dir(dirs[0]), "*", ".volley")); err != nil || list != nil {
+		t.Errorf("%v was written: %v", list, err)
+	}
 }
 
 // TestSetsDomains has a file of domains, and what is wrong with flags.
