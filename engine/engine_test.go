@@ -300,3 +300,74 @@ func TestProbe(t *testing.T) {
 	}
 	running.Wait()
 }
+
+// TestPlaceSets cuts ranks into two sets. One of a set dies, and others of it hear so; the other set goes on, and all
+// that live meet at the end, at the rank that is the first now.
+func TestPlaceSets(t *testing.T) {
+	sets := [][]int{{5, 3, 1}, {4, 2, 0}}
+	secret, meet := NewSecret(), free(t)
+	var ranks, dead sync.WaitGroup
+	dead.Add(1)
+	for r := range 6 {
+		ranks.Go(func() {
+			p, err := Listen(Run{Rank: r, Size: 6, Meet: meet, Secret: secret})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer p.Close()
+			p.Says = []byte{byte(r)}
+			p.Sets = func(said [][]byte) [][]int {
+				if len(said) != 6 || said[r][0] != byte(r) {
+					t.Errorf("rank %d: said %q", r, said)
+				}
+				return sets
+			}
+			e, err := p.Join(t.Context(), nil, 10*time.Second)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer e.Close()
+			if set, at := p.Rank()/3, p.Rank()%3; e.Size() != 3 || e.Rank() != at || sets[set][at] != r {
+				t.Errorf("rank %d is %d of %d, in set %d", r, e.Rank(), e.Size(), set)
+			}
+			ring := func(round int) (err error) {
+				tag, q, got := transport.Tag{Round: round}, e.NewQueue(), make([]byte, 1)
+				q.Post(&transport.Transfer{Rank: (e.Rank() + 1) % 3, Tag: tag, Parts: [][]byte{{byte(p.Rank())}}}, &transport.Transfer{Rank: (e.Rank() + 2) % 3, Tag: tag, Parts: [][]byte{got}, Receive: true})
+				for range 2 {
+					if _, waited := q.Wait(t.Context()); waited != nil {
+						err = waited
+					}
+				}
+				if want := p.Rank() - e.Rank() + (e.Rank()+2)%3; err == nil && int(got[0]) != want {
+					t.Errorf("rank %d heard %d, want %d", r, got[0], want)
+				}
+				return err
+			}
+			if err := ring(0); err != nil {
+				t.Error(err)
+			}
+			if r == 3 {
+				p.listener.Close() // as if it were killed
+				dead.Done()
+				return
+			}
+			dead.Wait()
+			if err := ring(1); (err != nil) != (r == 1) && r != 5 { // which only sends to it
+				t.Errorf("rank %d, after one has died: %v", r, err)
+			}
+			said, err := p.Gather(t.Context(), "end", []byte{byte(r)}, time.Second)
+			if err == nil || !strings.HasSuffix(err.Error(), ": 1") || len(said) != 6 {
+				t.Errorf("rank %d: %q, %v", r, said, err)
+				return
+			}
+			for at, text := range said {
+				if x := sets[at/3][at%3]; x != 3 && string(text) != string([]byte{byte(x)}) {
+					t.Errorf("rank %d: %d said %q", r, x, text)
+				}
+			}
+		})
+	}
+	ranks.Wait()
+}

@@ -72,8 +72,8 @@ type Queue interface {
 	Wait(ctx context.Context) (*Transfer, error)
 }
 
-// Gather says that nothing will follow from the next [Queue.Wait] until so many receives are over.
-// Where the queue has a method Gather, Wait may wait for them, or a while: each return of it has its price.
+// Gather says that nothing will follow from the next [Queue.Wait] until so many receives are over. A
+// queue with a method Gather may then return from it only when they are, or after a while: a return has its price.
 func Gather(q Queue, receives int) {
 	if g, ok := q.(interface{ Gather(receives int) }); ok {
 		g.Gather(receives)

@@ -224,8 +224,8 @@ func logTo(w io.Writer, verbose, json bool) {
 	}
 }
 
-// say prints an error or a warning, or logs it where the log is JSON: with the rank and the host where it was found, which are those
-// of this process unless it knows others.
+// say prints an error or a warning, or logs it where the log is JSON: with the rank and the host where it was found,
+// which are those of this process unless it knows others.
 func (s *session) say(level slog.Level, x saying) {
 	if x.Text == "" { // a launch has said it
 		return
@@ -254,8 +254,8 @@ func (s *session) say(level slog.Level, x saying) {
 
 // pass passes a line on that another process has on its stderr: a record of its log, or what is to become one.
 func pass(w io.Writer, host, line string) {
-	if strings.HasPrefix(line, "{") && json.Valid([]byte(line)) {
-		printable.Fprintf(w, "%s\n", line)
+	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
+		fmt.Fprintln(w, text)
 	} else {
 		slog.Warn(line, "host", host)
 	}

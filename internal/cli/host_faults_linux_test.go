@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -168,7 +167,11 @@ func (l *lab) clocks(t *testing.T) {
 	t.Helper()
 	base := filepath.Dir(l.volley)
 	at := func(name string) string { return filepath.Join(base, name) }
-	clock := filepath.Join(runtime.GOROOT(), "src/time/time.go")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := filepath.Join(strings.TrimSpace(string(root)), "src/time/time.go")
 	text, err := os.ReadFile(clock)
 	if err != nil {
 		t.Fatal(err)

@@ -251,3 +251,29 @@ func TestRanksSlurm(t *testing.T) {
 		t.Errorf("exit codes %v: %s", codes, text)
 	}
 }
+
+// TestRanksSets has ranks with a directory each go apart into sets. One set that fails, and a rank that is killed, hold
+// up no other set.
+func TestRanksSets(t *testing.T) {
+	dirs := writeNodes(t, 6, 30_000)
+	before := contents(t, dirs)
+	do := func(args ...string) (codes []int, text string) {
+		place := func(r int, c *exec.Cmd) { c.Args = append(c.Args, "--group-size", "3", dirs[r]) }
+		return newRanks(t, 6, place, args...).do()
+	}
+	if codes, text := do("protect", "--tolerate", "1"); !allAre(codes, exitOK) || strings.Count(text, "protected, generation 1") != 2 {
+		t.Fatalf("protect: exit codes %v: %s", codes, text)
+	}
+	removeAll(t, dirs[1], dirs[4])
+	slices.Reverse(dirs)
+	if codes, text := do("recover"); !allAre(codes, exitOK) || strings.Count(text, "recovered ") != 2 {
+		t.Fatalf("recover: exit codes %v: %s", codes, text)
+	}
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	removeAll(t, dirs[0], dirs[1], dirs[3])
+	if codes, text := do("recover"); !allAre(codes, exitUsage) || strings.Count(text, "volley: set ") != 1 || strings.Count(text, "recovered ") != 1 {
+		t.Errorf("more than may be lost of one set: exit codes %v: %s", codes, text)
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -169,4 +170,21 @@ func TestLogJSON(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)
+}
+
+// TestPass has lines with characters that a terminal is not to get: each is a record all the same.
+func TestPass(t *testing.T) {
+	for _, text := range []string{"", "7", `"x"`, "{", "\x7f", "\u0085", "\U000e0001", "\xff", "\x1b[2J"} {
+		record, _ := json.Marshal(map[string]string{"msg": text})
+		for _, line := range []string{text, string(record)} {
+			var b bytes.Buffer
+			logTo(&b, false, true)
+			pass(&b, "host", line)
+			var x map[string]any
+			if err := json.Unmarshal(b.Bytes(), &x); err != nil || strings.Count(b.String(), "\n") != 1 {
+				t.Errorf("%q: %q: %v", line, &b, err)
+			}
+		}
+	}
+	logTo(os.Stderr, false, false)
 }

@@ -16,9 +16,9 @@ import (
 type kind byte
 
 const (
-	headFrame   kind = iota + 1 // a message of n bytes, round a and port b; data is its beginning
-	restFrame                   // data is what follows of the message that c of round a and port b were before
-	clearFrame                  // the message of round a and port b that has c others before it may be sent if it has n bytes; else its rest is not wanted
+	headFrame   kind = iota + 1 // the next message of round a and port b, of n bytes; data is its beginning
+	restFrame                   // data is what follows of message c, from 0, of round a and port b
+	clearFrame                  // message c of round a and port b may be sent if it has n bytes; else its rest is not wanted
 	creditFrame                 // n bytes of heads have been taken
 	askFrame                    // question n: for whom does the receiver wait?
 	answerFrame                 // of question n: for rank a-1 since b ms; a = 0 is nobody

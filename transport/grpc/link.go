@@ -73,6 +73,9 @@ func reason(ctx context.Context, err error) error {
 		return cause
 	}
 	text := status.Convert(err).Message()
+	if text == context.Canceled.Error() { // gRPC's word for it at the side that was called
+		text = "the connection has ended"
+	}
 	if _, own, wrapped := strings.Cut(text, `desc = "transport: `); wrapped { // the rest is gRPC's inner parts
 		text = strings.TrimSuffix(own, `"`)
 	}
