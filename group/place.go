@@ -14,6 +14,7 @@ type Identity struct {
 	Group string `json:"group"`
 	Node  int    `json:"node"`
 	Nodes int    `json:"nodes"`           // of the group; 0: not known
+	Held  bool   `json:"held,omitempty"`  // there is a manifest, so that a protect has come that far
 	Empty bool   `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
 }
 
@@ -27,12 +28,17 @@ func identify(d disk.Disk, dir string) Identity {
 	}
 	defer at.Close()
 	id, err := readIdentity(at)
-	if err == nil && id.Nodes > 0 {
-		return Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes}
-	}
 	files, own, failed := contents(at)
+	is := Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes}
+	if err != nil {
+		is = Identity{Node: -1, Empty: failed == nil && !files && empty(own)}
+	}
 	for _, e := range own {
-		if kind, _, ok := nameOf(e.Name()); !ok || kind != manifestName {
+		kind, _, ok := nameOf(e.Name())
+		if !ok || kind != manifestName && kind != pendingName {
+			continue
+		}
+		if is.Held = true; is.Nodes > 0 {
 			continue
 		}
 		text, _ := disk.ReadText(at, metaPath(e.Name()), mostManifest)
@@ -40,17 +46,14 @@ func identify(d disk.Disk, dir string) Identity {
 		switch {
 		case wrong != nil:
 		case err == nil && m.Group == id.Group: // an old node.json has no number of nodes
-			return Identity{Group: id.Group, Node: id.Node, Nodes: m.Nodes}
+			is.Nodes = m.Nodes
 		case err != nil:
 			if n := m.whose(at); n >= 0 {
-				return Identity{Group: m.Group, Node: n, Nodes: m.Nodes}
+				is = Identity{Group: m.Group, Node: n, Nodes: m.Nodes, Held: true}
 			}
 		}
 	}
-	if err == nil {
-		return Identity{Group: id.Group, Node: id.Node}
-	}
-	return Identity{Node: -1, Empty: failed == nil && !files && empty(own)}
+	return is
 }
 
 // whose returns the node whose own record a directory without a good node.json has; -1: none, or several have

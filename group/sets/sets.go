@@ -96,13 +96,17 @@ func Choose(members []Member, size int, apart bool) ([]Set, error) {
 
 // find finds the sets that members name, and the members that name none.
 func (c *choice) find(size int) error {
+	held := map[string]bool{} // the other groups are left of protects that were cut off
+	for _, m := range c.members {
+		held[m.Group] = held[m.Group] || m.Held
+	}
 	for i, m := range c.members {
 		switch {
 		case m.Node < 0 && m.Empty:
 			c.free = slices.Insert(c.free, c.empty, i)
 			c.empty++
 			continue
-		case m.Node < 0:
+		case m.Node < 0 || !held[m.Group]:
 			c.free = append(c.free, i)
 			continue
 		}

@@ -32,7 +32,7 @@ func membersOf(domains string) []Member {
 func settle(members []Member, list []Set) {
 	for n, s := range list {
 		for node, i := range s.Members {
-			members[i].Identity = group.Identity{Group: fmt.Sprint("g", n), Node: node, Nodes: len(s.Members)}
+			members[i].Identity = group.Identity{Group: fmt.Sprint("g", n), Node: node, Nodes: len(s.Members), Held: true}
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"volley/internal/disk"
 )
 
 // setsOf decodes the reports of sets.
@@ -144,6 +146,27 @@ func TestSetsCutOff(t *testing.T) {
 	removeAll(t, list[0].Dirs[1], list[1].Dirs[0], list[2].Dirs[2])
 	mustRun(t, verb("recover")...)
 	mustRun(t, verb("verify")...)
+}
+
+// TestSetsCutOffTwice has two protects of a set end when each has told a node of its own who it is.
+func TestSetsCutOffTwice(t *testing.T) {
+	dirs := writeNodes(t, 6, 1000)
+	protect := slices.Concat([]string{"protect", "--tolerate", "1", "--group-size", "3"}, dirs)
+	mustRun(t, protect...)
+	for n, dir := range dirs[3:] {
+		removeAll(t, filepath.Join(dir, ".volley"))
+		text := fmt.Sprintf(`{"format":"volley-group","group":"of protect %d","node":%d,"nodes":3}`, n, n)
+		if err := os.Mkdir(filepath.Join(dir, ".volley"), 0o700); n < 2 && err == nil {
+			err = os.WriteFile(filepath.Join(dir, ".volley", "node.json"), disk.Seal([]byte(text)), 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	mustRun(t, protect...)
+	if list := setsOf(t, mustRun(t, slices.Concat([]string{"verify", "--json", "--group-size", "3"}, dirs)...)); len(list) != 2 {
+		t.Errorf("%+v", list)
+	}
 }
 
 // TestSetsApart names a directory twice, by another name, and one within another: no set begins.
