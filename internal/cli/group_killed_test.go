@@ -82,23 +82,6 @@ func rewrite(t *testing.T, path string, content []byte) {
 	}
 }
 
-// damage changes some bytes in the middle of a file and leaves its time.
-func damage(t *testing.T, path string) {
-	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteAt([]byte("rot"), info.Size()/2)
-	if err := errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // copyTree copies a directory with the modes and times of everything in it.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()

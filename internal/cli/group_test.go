@@ -263,3 +263,20 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	}
 	return list
 }
+
+// damage changes some bytes in the middle of a file and leaves its time.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt([]byte("rot"), info.Size()/2)
+	if err := errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+}
