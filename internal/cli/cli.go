@@ -255,7 +255,7 @@ func (s *session) say(level slog.Level, x saying) {
 // pass passes a line on that another process has on its stderr: a record of its log, or what is to become one.
 func pass(w io.Writer, host, line string) {
 	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-		fmt.Fprintln(w, text)
+		printable.Fprintf(w, "%s\n", text)
 	} else {
 		slog.Warn(line, "host", host)
 	}
