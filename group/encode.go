@@ -35,7 +35,7 @@ type Traffic struct {
 
 // add adds the traffic of a run that followed.
 func (t *Traffic) add(o *Traffic) {
-	if t.Plan == "" || t.Plan == noPlan {
+	if t.Plan == "" {
 		t.Plan = o.Plan
 	}
 	t.C1 += o.C1
@@ -50,31 +50,16 @@ func (t *Traffic) add(o *Traffic) {
 	}
 }
 
-// noPlan is the plan where nothing had to be coded.
-const noPlan = "none"
-
 // total finds out what the busiest node has sent.
 func (t *Traffic) total(ctx context.Context, s *session) error {
 	if t.Plan == "" {
-		t.Plan = noPlan
+		t.Plan = "none"
 	}
 	all, err := collective.AllgatherValues(ctx, s.t, t.sent, s.Timeout) // none where nothing was coded
 	for _, n := range slices.Concat(all...) {
 		t.MostSent = max(t.MostSent, n)
 	}
 	return err
-}
-
-// makeParity makes the given blocks of all parity.
-func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) executor.Input, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
-	if b.bytes() == 0 {
-		return &Traffic{Plan: noPlan}, nil
-	}
-	r, err := c.making(&s.Options, b.bytes())
-	if err != nil {
-		return nil, err
-	}
-	return s.repair(ctx, r, b, input, output, check)
 }
 
 // repair brings back the given blocks of symbols. A check, if there is one, sees all that goes in

@@ -9,7 +9,8 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"volley"
 	"volley/collective"
@@ -127,7 +128,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	loaded := make([]*state, len(s.nodes))
 	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error {
 		if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}); failing[i] == "" {
-			loaded[i] = n.load(s.k, s.Key)
+			loaded[i] = n.load(s.Key)
 		}
 		return ctx.Err()
 	}); err != nil {
@@ -252,23 +253,12 @@ func (s *session) name(n int) string {
 
 // here calls f for all nodes at this rank, on all cores, and returns the first error.
 func (s *session) here(f func(i int, n *node) error) error {
-	errs := make([]error, len(s.nodes))
-	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
 	for i, n := range s.nodes {
-		limit <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-limit }()
-			errs[i] = f(i, n)
-		})
+		all.Go(func() error { return f(i, n) })
 	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return all.Wait()
 }
 
 // each calls f for all nodes at this rank, as here does, while the others wait.
