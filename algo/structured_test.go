@@ -61,17 +61,11 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 	}
 	m, err = matrix.LCH(f, k, k)
 	add("lch", m, err)
-	if p, err := matrix.MoorePoints(f, 0, k); err == nil {
-		m, err = matrix.Moore(p, 0)
-		add("moore", m, err)
-	}
-	m, err = matrix.Gabidulin(f, 0, k, k)
-	add("gabidulin", m, err)
 	return list
 }
 
 // families are the algorithms for families of matrices.
-var families = []string{"dft", "draw-and-loose", "lagrange", "folded-lagrange", "cauchy", "additive-fft", "moore", "gabidulin"}
+var families = []string{"dft", "draw-and-loose", "lagrange", "folded-lagrange", "cauchy", "additive-fft"}
 
 // checkStructured verifies every plan of every family that takes one of the
 // matrices, in both orders, and that the costs counted from classes are those of
@@ -318,17 +312,6 @@ func TestStructuredCosts(t *testing.T) {
 	cauchy := must(matrix.Cauchy(b8, 64, 64))(t)
 	for _, c := range [][2]int{{7, 12}, {8, 10}} {
 		has(cauchy, "cauchy", 1, c[0], c[1])
-	}
-	// Moore.
-	for _, c := range []struct {
-		field string
-		k     int
-		ports int
-		want  int
-	}{{"2^4", 4, 1, 2}, {"2^8", 8, 1, 3}, {"2^16", 16, 1, 4}, {"2^16", 16, 3, 2}, {"2^9", 9, 2, 2}} {
-		m := must(matrix.Moore(must(matrix.MoorePoints(fieldtest.Parse(t, c.field), 0, c.k))(t), 0))(t)
-		has(m, "moore", c.ports, c.want, c.want)
-		has(must(matrix.Inverse(m))(t), "moore", c.ports, c.want, c.want)
 	}
 }
 

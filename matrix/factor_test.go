@@ -81,14 +81,6 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 	}
 	m, err = LCH(f, k, k)
 	add("lch", m, err)
-	for _, base := range []uint64{0, 4, 9} {
-		if p, err := MoorePoints(f, base, k); err == nil {
-			m, err = Moore(p, base)
-			add(fmt.Sprint("moore ", base), m, err)
-		}
-		m, err = Gabidulin(f, base, k, k)
-		add(fmt.Sprint("gabidulin ", base), m, err)
-	}
 	m, err = Cauchy(f, k, k)
 	add("cauchy", m, err)
 	omega, err := CosetPoints(f, k)
@@ -114,7 +106,7 @@ func TestFactor(t *testing.T) {
 			}
 		}
 	}
-	for _, family := range []string{"dft", "dft-reversed", "vandermonde", "vandermonde on powers", "lch", "moore 0", "gabidulin 0", "cauchy", "lagrange"} {
+	for _, family := range []string{"dft", "dft-reversed", "vandermonde", "vandermonde on powers", "lch", "cauchy", "lagrange"} {
 		for _, variant := range []string{"", "inverse of ", "transpose of "} {
 			if found[variant+family] == 0 {
 				t.Errorf("%s%s was never factored", variant, family)
@@ -349,7 +341,7 @@ func TestFactorOne(t *testing.T) {
 	five := must(CodePoints(f, 5, 1))(t)
 	for _, m := range []Matrix{
 		must(DFT(f, 1))(t), must(Inverse(must(DFT(f, 1))(t)))(t), must(LCH(f, 1, 1))(t), Vandermonde(five), Vandermonde(must(CosetPoints(f, 1))(t)),
-		must(Lagrange(five, must(CodePoints(f, 7, 1))(t)))(t), must(Moore(must(MoorePoints(f, 0, 1))(t), 0))(t),
+		must(Lagrange(five, must(CodePoints(f, 7, 1))(t)))(t),
 		must(CauchyOn(five, must(CodePoints(f, 7, 1))(t)))(t),
 	} {
 		fact := Factor(m)
@@ -359,16 +351,8 @@ func TestFactorOne(t *testing.T) {
 	}
 }
 
-// TestFactorLayers has the layers by name: of the Moore matrices, which have them where
-// K and the degree over F_base have a common factor, and of what is made of others.
+// TestFactorLayers has the layers by name.
 func TestFactorLayers(t *testing.T) {
-	moore := func(name string, base uint64, k int) Matrix {
-		f := fieldtest.Parse(t, name)
-		return must(Moore(must(MoorePoints(f, base, k))(t), base))(t)
-	}
-	gabidulin := func(name string, base uint64, k int) Matrix {
-		return must(Gabidulin(fieldtest.Parse(t, name), base, k, k))(t)
-	}
 	f := fieldtest.Parse(t, "257")
 	lagrange := must(Spec{Family: "lagrange"}.Build(f, 12, 12))(t)
 	vandermonde := must(Spec{Family: "vandermonde"}.Build(f, 6, 6))(t)
@@ -377,20 +361,6 @@ func TestFactorLayers(t *testing.T) {
 		half int
 		want string
 	}{
-		{moore("2^8", 0, 2), 0, "[loose]"},
-		{moore("2^8", 0, 3), 0, "no structure"},
-		{moore("2^8", 0, 4), 0, "[loose loose]"},
-		{moore("2^8", 0, 6), 0, "[draw loose]"},
-		{moore("2^9", 0, 2), 0, "no structure"},
-		{moore("2^9", 0, 6), 0, "[draw loose]"},
-		{moore("2^16", 16, 3), 0, "no structure"},
-		{Transpose(moore("2^8", 0, 6)), 0, "[transposed loose transposed draw]"},
-		{gabidulin("2^8", 0, 1), 0, "[]"},
-		{gabidulin("2^8", 0, 2), 1, "[inverse loose loose]"},
-		{gabidulin("2^8", 0, 3), 0, "no structure"},
-		{gabidulin("2^8", 0, 4), 2, "[inverse loose inverse loose loose loose]"},
-		{gabidulin("2^9", 0, 2), 0, "no structure"},
-		{gabidulin("2^16", 0, 6), 2, "[inverse loose inverse draw draw loose]"},
 		{must(DFT(f, 4))(t), 0, "[stage stage]"},
 		{vandermonde, 0, "[draw loose]"},
 		{Transpose(vandermonde), 0, "[transposed loose transposed draw]"},
@@ -415,9 +385,6 @@ func TestFactorLayers(t *testing.T) {
 		want string
 	}{
 		{must(DFT(fieldtest.Parse(t, "97"), 12))(t), "radices 2·2·3"},
-		{moore("2^8", 0, 4), "1 multiple of the subfield of 2^4 elements, by a tower of degrees 2·2"},
-		{moore("2^8", 4, 2), "1 multiple of the subfield of 4^2 elements, by a tower of degrees 2"},
-		{gabidulin("2^16", 0, 6), "3 multiples of the subfield of 2^2 elements, by a tower of degrees 2"},
 		{must(LCH(fieldtest.Parse(t, "2^8"), 12, 12))(t), "3 cosets of an additive subgroup of order 4"},
 	} {
 		if got := Factor(c.m).Structure; got != c.want {
