@@ -85,7 +85,7 @@ func TestPhases(t *testing.T) {
 			text.WriteString("; " + note)
 		}
 		want := map[string]string{
-			"universal": "prepare 2, shoot 2, m=4 n=4", "dft reversed": "stage 4, groups 2·2·2·2; structure: radices 2·2·2·2", "dft": "shift 4, shifts 2,4,1,8; structure: radices 2·2·2·2; natural order by a schedule of shifts",
+			"universal": "prepare 2, shoot 2, m=4 n=4", "dft reversed": "stage 4, groups 2·2·2·2; structure: radices 2·2·2·2", "dft": "stage 4, permute 1, groups 2·2·2·2 permute; structure: radices 2·2·2·2; natural order by one round that permutes the results",
 			"draw-and-loose": "loose 5, groups 3·2·2·2; structure: a coset of the multiplicative subgroup of order 24", "lagrange": "inverse loose 4, loose 4, groups 2·2·2·2·2·2·2·2; structure: both point sets a coset of the multiplicative subgroup of order 16",
 			"folded-lagrange": "inverse loose 1, fused 3, loose 1, groups 2·8·2; structure: both point sets a coset of the multiplicative subgroup of order 16", "exchange": "hand out 15, hand back 15, pieces=16 radices 16, 16; structure: both point sets a coset of an additive subgroup of order 16; by its layers each processor computes its slice of the results",
 			"additive-fft": "loose 4, groups 2·2·2·2; structure: a coset of an additive subgroup of order 16",

@@ -85,11 +85,11 @@ var registry = []Algorithm{
 	},
 	{
 		Name:       "dft",
-		Title:      "a round or two for each radix of K; natural order by shifts or a permutation",
+		Title:      "a round or two for each radix of K; natural order by a permutation",
 		Problem:    "DFT matrices, their inverses and transposes; K | q-1",
 		C1:         "H for K = (p+1)^H in reversed order, H+1 natural",
 		C2:         "H in reversed order, H+1 natural; sum of Psi(r) for K a product of radices r",
-		Source:     "paper, section Computing a DFT Matrix; mixed radices and shifts beyond it",
+		Source:     "paper, section Computing a DFT Matrix; mixed radices beyond it",
 		Example:    "--field 257 --matrix dft -k 16",
 		Structured: true,
 		Make:       family("dft", "dft", structured.AnyFusing),

@@ -21,10 +21,6 @@ type Factorisation struct {
 	// called folded. Otherwise it is 0.
 	Half int
 
-	// Fourier says that the entries are c·ω^(ij), ω of order K: those of a DFT or its
-	// inverse in natural order.
-	Fourier bool
-
 	In, Out Labels
 }
 
