@@ -397,21 +397,29 @@ func table(t *testing.T, d *datadriven.TestData, out string) []map[string]string
 // have both: a line for each algorithm and one for the least of them at each K, and a column for
 // each p or, where there are several, for each number of rounds over the fewest.
 func means(rows []map[string]string) string {
-	setting := func(row map[string]string) string { return "ratio_p" + row["p"] }
-	switch first := rows[0]; {
-	case slices.ContainsFunc(rows, func(row map[string]string) bool { return row["rounds_over"] != first["rounds_over"] }):
-		setting = func(row map[string]string) string { return "ratio_over" + row["rounds_over"] }
-	case !slices.ContainsFunc(rows, func(row map[string]string) bool { return row["p"] != first["p"] }):
-		setting = func(map[string]string) string { return "ratio" }
+	seen := map[string]int{} // by K: each p and each number of rounds over the fewest has all K
+	var names []string       // of these settings; a small K uses fewer ports
+	var of []int
+	overs := slices.ContainsFunc(rows, func(row map[string]string) bool { return row["rounds_over"] != rows[0]["rounds_over"] })
+	for _, row := range rows {
+		at := seen[row["K"]]
+		seen[row["K"]]++
+		if at == len(names) {
+			names = append(names, "")
+		}
+		if names[at] = "ratio_p" + row["p"]; overs {
+			names[at] = "ratio_over" + row["rounds_over"]
+		}
+		of = append(of, at)
+	}
+	if len(names) == 1 {
+		names[0] = "ratio"
 	}
 	const least = "least of these"
-	var settings, algorithms []string
+	var algorithms []string
 	sums, counts := map[[2]string]float64{}, map[[2]string]float64{}
-	for _, row := range rows {
-		s := setting(row)
-		if !slices.Contains(settings, s) {
-			settings = append(settings, s)
-		}
+	for i, row := range rows {
+		s := names[of[i]]
 		bound, _ := strconv.ParseFloat(row["bound_C2"], 64)
 		fewest := math.Inf(1)
 		for column, cell := range row {
@@ -434,10 +442,10 @@ func means(rows []map[string]string) string {
 	}
 	slices.Sort(algorithms)
 	slices.Reverse(algorithms)
-	text := "algorithm," + strings.Join(settings, ",") + "\n"
+	text := "algorithm," + strings.Join(names, ",") + "\n"
 	for _, name := range append(algorithms, least) {
 		text += name
-		for _, s := range settings {
+		for _, s := range names {
 			text += fmt.Sprintf(",%.3f", sums[[2]string{name, s}]/counts[[2]string{name, s}])
 		}
 		text += "\n"
