@@ -161,7 +161,7 @@ func (j *decodeJob) write() (*volley.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := createFiles(at, j.names, j.Replace)
+	dir, err := create(at, j.names, ErrFileExists, j.Replace)
 	if err != nil {
 		return nil, outputError(err)
 	}

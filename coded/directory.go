@@ -69,22 +69,12 @@ type directory struct {
 	promised bool
 }
 
-// create prepares the directory for a result with a manifest: it makes it where it
-// does not exist, takes the lock, finishes what an interrupted run has committed and
+// create prepares the directory for files, those of a result with a manifest or others: it makes it
+// where it does not exist, takes the lock, finishes what an interrupted run has committed and
 // removes what else one has left. It returns a [*disk.BusyError] where another run has the
-// lock, and an error wrapping [ErrExists] when the directory holds a manifest and replace
-// is false. All is then as it was.
-func create(at place, replace bool) (*directory, error) {
-	return prepare(at, manifests, ErrExists, replace)
-}
-
-// createFiles is [create] for files of the given names and no manifest. It returns
-// an error wrapping [ErrFileExists] when one of them exists and replace is false.
-func createFiles(at place, names []string, replace bool) (*directory, error) {
-	return prepare(at, names, ErrFileExists, replace)
-}
-
-func prepare(at place, names []string, exists error, replace bool) (_ *directory, err error) {
+// lock, and an error wrapping exists when one of the names is there and replace is false. All is
+// then as it was.
+func create(at place, names []string, exists error, replace bool) (_ *directory, err error) {
 	at.Disk = cmp.Or(at.Disk, disk.OS)
 	at.Holder.Run = cmp.Or(at.Holder.Run, newRun())
 	alone := at.Together == nil

@@ -71,7 +71,7 @@ func write(t *testing.T, d *directory, processors int, text string) *Manifest {
 
 func mustCreate(t *testing.T, path string, replace bool) *directory {
 	t.Helper()
-	d, err := create(place{Path: path}, replace)
+	d, err := create(place{Path: path}, manifests, ErrExists, replace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestReplace(t *testing.T) {
 	fill(t, path, 12, "old")
 	put(t, "left over", path, hidden+"coded.3")
 	put(t, "theirs", path, "coded.x")
-	if _, err := create(place{Path: path}, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
+	if _, err := create(place{Path: path}, manifests, ErrExists, false); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a second result: %v, want an ErrExists that names %s", err, path)
 	}
 	if !strings.Contains(listing(t, path), hidden) {
@@ -219,7 +219,7 @@ func TestTwoRuns(t *testing.T) {
 	before := listing(t, path)
 	for _, at := range []place{{Path: path}, {Path: path, Holder: disk.HolderOf("encode", "other")}} {
 		busy := new(disk.BusyError)
-		if _, err := create(at, true); !errors.As(err, &busy) || busy.Holder.Run != first.Holder.Run {
+		if _, err := create(at, manifests, ErrExists, true); !errors.As(err, &busy) || busy.Holder.Run != first.Holder.Run {
 			t.Errorf("%v, want that %s has it", err, first.Holder.Run)
 		}
 	}
@@ -249,7 +249,7 @@ func TestSharedDirectory(t *testing.T) {
 				return collective.Steady(ctx, tr, time.Minute, func(context.Context) error { return work() })
 			}}
 			at.Holder.Rank = tr.Rank()
-			d, err := create(at, true)
+			d, err := create(at, manifests, ErrExists, true)
 			if err == nil {
 				_, err = d.Create(CodedName(tr.Rank(), 2))
 				err = errors.Join(err, at.Together(func() error { return nil }))
@@ -290,7 +290,7 @@ func TestCommitFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	names := []string{"a", strings.Repeat("b", longestName)}
 	run := func(replace bool, text string) error {
-		d, err := createFiles(place{Path: path}, names, replace)
+		d, err := create(place{Path: path}, names, ErrFileExists, replace)
 		if err != nil {
 			return err
 		}
@@ -340,7 +340,7 @@ func TestCommitFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(path, "a")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := createFiles(place{Path: path}, []string{"c", "d"}, false)
+	d, err := create(place{Path: path}, []string{"c", "d"}, ErrFileExists, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ func TestCommitFiles(t *testing.T) {
 	if got := listing(t, path); got != names[1]+" d theirs" {
 		t.Errorf("left: %s", got)
 	}
-	if _, err := createFiles(place{Path: path}, []string{"x", "d"}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
+	if _, err := create(place{Path: path}, []string{"x", "d"}, ErrFileExists, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a directory in the way: %v", err)
 	}
 }
@@ -387,7 +387,7 @@ func TestCreateErrors(t *testing.T) {
 	}
 	before := listing(t, root)
 	for _, name := range []string{"file", "file/out", "odd", "link"} {
-		if _, err := create(place{Path: filepath.Join(root, name)}, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
+		if _, err := create(place{Path: filepath.Join(root, name)}, manifests, ErrExists, true); err == nil || !strings.Contains(err.Error(), strings.SplitN(name, "/", 2)[0]) {
 			t.Errorf("%s: %v, want an error that names it", name, err)
 		}
 	}
@@ -515,7 +515,7 @@ func TestForgedJournal(t *testing.T) {
 		}
 		dir.Close()
 		before := listing(t, path)
-		if d, err := create(place{Path: path}, true); err == nil || !strings.Contains(err.Error(), journalName) {
+		if d, err := create(place{Path: path}, manifests, ErrExists, true); err == nil || !strings.Contains(err.Error(), journalName) {
 			t.Errorf("%+v: %v", j, err)
 			d.Discard()
 		}

@@ -100,7 +100,7 @@ func (j *encodeJob) do() (*volley.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := create(at, j.Replace)
+	dir, err := create(at, manifests, ErrExists, j.Replace)
 	if err != nil {
 		return nil, outputError(err)
 	}

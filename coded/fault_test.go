@@ -135,7 +135,7 @@ func (f *faultFile) Close() error {
 
 // replace puts a result of that many files in the place of another, on a disk.
 func replace(f *fault, path string, processors int, text string) error {
-	d, err := create(place{Disk: f, Path: path}, true)
+	d, err := create(place{Disk: f, Path: path}, manifests, ErrExists, true)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func TestFaultyReplace(t *testing.T) {
 				if names := listing(t, path); err != nil && got == was && f.err != nil && f.calls > f.at && strings.Contains(names, hidden) && !errors.Is(err, errKilled) {
 					t.Errorf("%v: left: %s", err, names)
 				}
-				if d, err := create(place{Path: path}, true); err != nil {
+				if d, err := create(place{Path: path}, manifests, ErrExists, true); err != nil {
 					t.Error(err)
 				} else {
 					d.Discard()
@@ -258,7 +258,7 @@ func TestFaultyReplace(t *testing.T) {
 func TestFaultyFiles(t *testing.T) {
 	names := []string{"a", strings.Repeat("b", longestName), "c"}
 	write := func(f *fault, path, text string) error {
-		d, err := createFiles(place{Disk: f, Path: path}, names, true)
+		d, err := create(place{Disk: f, Path: path}, names, ErrFileExists, true)
 		if err != nil {
 			return err
 		}
@@ -301,7 +301,7 @@ func TestFaultyFiles(t *testing.T) {
 				t.Errorf("%s, and no journal: %v", got, err)
 			}
 		}
-		d, err2 := createFiles(place{Path: path}, nil, true)
+		d, err2 := create(place{Path: path}, nil, ErrFileExists, true)
 		if err2 != nil {
 			t.Fatal(err2)
 		}
@@ -351,7 +351,7 @@ func TestOpenFinishes(t *testing.T) {
 	if err != nil || !r.Finished {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := create(place{Path: path}, true); !errors.As(err, new(*disk.BusyError)) {
+	if _, err := create(place{Path: path}, manifests, ErrExists, true); !errors.As(err, new(*disk.BusyError)) {
 		t.Errorf("written while it is read: %v", err)
 	}
 	r.Close()
@@ -391,7 +391,7 @@ func TestDamagedJournal(t *testing.T) {
 	for _, text := range []string{"", "{}", "{}\n{}\n", `{"format":"volley-commit","version":1,"files":[{"from":"../x","to":"a"}]}`} {
 		put(t, text, path, journalName)
 		before := listing(t, path)
-		if _, err := create(place{Path: path}, true); err == nil || !strings.Contains(err.Error(), journalName) {
+		if _, err := create(place{Path: path}, manifests, ErrExists, true); err == nil || !strings.Contains(err.Error(), journalName) {
 			t.Errorf("%q: %v, want an error that names it", text, err)
 		}
 		if got := listing(t, path); got != before {

@@ -139,11 +139,11 @@ func (r *run) options(f field.Field, symbols int64) (all []volley.Option, err er
 // check returns an error when files of these names may not be written to Dir, or the run
 // would lose one of the files that it reads. With a manifest, this is about whole results.
 func (r *run) check(reads, names []string, manifest bool) error {
+	all, shown, exists := names, names, ErrFileExists
+	if manifest {
+		all, shown, exists = slices.Concat(names, manifests), manifests, ErrExists
+	}
 	if r.Guard != nil {
-		all := names
-		if manifest {
-			all = append(slices.Clone(names), manifests...)
-		}
 		if err := r.Guard(reads, all); err != nil {
 			return input(err)
 		}
@@ -151,13 +151,7 @@ func (r *run) check(reads, names []string, manifest bool) error {
 	if r.Dir == "" {
 		return nil
 	}
-	var err error
-	if manifest {
-		err = check(disk.OS, r.Dir, manifests, ErrExists, r.Replace)
-	} else {
-		err = check(disk.OS, r.Dir, names, ErrFileExists, r.Replace)
-	}
-	if err != nil {
+	if err := check(disk.OS, r.Dir, shown, exists, r.Replace); err != nil {
 		return outputError(err)
 	}
 	for _, path := range replaces(r.Dir, names, manifest) {

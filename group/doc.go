@@ -67,12 +67,7 @@
 //
 // # Files
 //
-//	missing  it is not there                                       Recover brings it back
-//	damaged  content differs, the time of change does not: rot     Recover brings it back
-//	stale    the node was left behind with an earlier generation,
-//	         and the file is as it was in that                     Recover brings it back
-//	changed  content and time differ, or it is of another type     Recover leaves it (Revert)
-//	new      it was not there                                      Recover leaves it
+// docs/protect.md says when a file is missing, damaged, stale, changed or new, and what Recover does.
 //
 // Where a file takes the place of another, that is kept in .volley/replaced, unless the node's
 // own record of inodes and ctimes shows that nobody has written to it since.

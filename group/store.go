@@ -18,20 +18,7 @@ import (
 	"volley/internal/disk"
 )
 
-// What lies in a node's .volley, <g> being a generation and <n> a node:
-//
-//	node.json            group and number of the node
-//	manifest.<g>.json    the manifest; where any node has it, all have what it speaks of
-//	pending.<g>.json     it, until all nodes have it with all that it speaks of
-//	record.<g>           the node's record
-//	recordparity.<g>     its parity of all records
-//	member.<g>.<n>.json  in versions 2 and 3 its record and copies of others'
-//	parity.<g>           the parity chunks
-//	touches.json         inodes and ctimes of the node's files
-//	recovering.json      what recover has begun here
-//	lock                 locked by a run
-//	tmp-*, .volley-*     what an interrupted run has left
-//	replaced/            files in whose place others were recovered
+// What lies in a node's .volley: docs/format.md says what each is.
 const (
 	nodeFile        = "node.json"
 	manifestName    = "manifest."

@@ -133,8 +133,6 @@ func loadTrace(text string) (*timeline, error) {
 		if rank := max(e.Rank, e.Peer); rank >= mostProcessors {
 			return nil, fmt.Errorf("there is a rank %d, and the page shows %d at most", rank, mostProcessors)
 		}
-	}
-	for _, e := range events {
 		if e.Round >= mostLoaded {
 			return nil, fmt.Errorf("there is a round %d, and the page shows %d at most", e.Round, mostLoaded)
 		}

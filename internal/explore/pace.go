@@ -23,28 +23,23 @@ type link struct {
 	pace pace
 	ctx  context.Context // what is under way ends with it
 
-	mu   sync.Mutex   // guards what follows
-	met  map[int]bool // ranks that were sent data
+	mu   sync.Mutex
 	late *late.Delays
 }
 
 func newLink(ctx context.Context, t transport.Transport, p pace) *link {
-	l := &link{Transport: t, pace: p, ctx: ctx, met: map[int]bool{}}
+	l := &link{Transport: t, pace: p, ctx: ctx}
 	l.late = late.New(&l.mu)
 	return l
 }
 
-// time returns how long a message takes. The caller holds l.mu.
-func (l *link) time(dst int, tag transport.Tag, parts [][]byte) time.Duration {
-	if tag.Round < transport.ControlRounds {
+// time returns how long a message takes.
+func (l *link) time(t *transport.Transfer) time.Duration {
+	if t.Tag.Round < transport.ControlRounds {
 		return 0
 	}
-	if !l.met[dst] { // the first message of packets to a rank has a header
-		l.met[dst] = true
-		parts = parts[1:]
-	}
 	bytes := 0
-	for _, part := range parts {
+	for _, part := range t.Parts {
 		bytes += len(part)
 	}
 	return l.pace.beta + time.Duration(float64(bytes)*float64(l.pace.tau)*float64(time.Second))
@@ -67,7 +62,7 @@ func (q slowQueue) Post(transfers ...*transport.Transfer) {
 		if t.Receive {
 			q.Queue.Post(t)
 		} else {
-			l.late.Post(l.ctx, t.Rank, t.Tag, l.time(t.Rank, t.Tag, t.Parts), func() { q.Queue.Post(t) })
+			l.late.Post(l.ctx, t.Rank, t.Tag, l.time(t), func() { q.Queue.Post(t) })
 		}
 	}
 }

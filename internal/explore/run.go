@@ -20,15 +20,14 @@ import (
 
 // What a run from the page may take.
 const (
-	mostRunning   = 64        // processors
-	mostPacket    = 16 << 20  // bytes
-	mostPackets   = 256 << 20 // bytes of all packets together
-	mostMemory    = 256 << 20 // of all processors together, beyond the packets
-	mostSpans     = 1 << 17
-	mostPaced     = time.Minute
-	reportsEvery  = 50 * time.Millisecond
-	longestStall  = 5 * time.Minute // more than any message takes
-	sampleOfBytes = 1 << 20         // written between looks at the context
+	mostRunning  = 64        // processors
+	mostPacket   = 16 << 20  // bytes
+	mostPackets  = 256 << 20 // bytes of all packets together
+	mostMemory   = 256 << 20 // of all processors together, beyond the packets
+	mostSpans    = 1 << 17
+	mostPaced    = time.Minute
+	reportsEvery = 50 * time.Millisecond
+	longestStall = 5 * time.Minute // more than any message takes
 )
 
 type runRequest struct {
@@ -211,12 +210,12 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 	packets := make([]volley.Packet, n)
 	random := rand.NewChaCha8([32]byte{})
 	for k := range packets {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if _, source := problem.Source(k); source {
-			packet, err := sample(ctx, q.matrix.Field(), r.bytes, random)
-			if err != nil {
-				return nil, err
-			}
-			packets[k].Data = packet
+			packets[k].Data = make([]byte, r.bytes)
+			field.FillRandom(q.matrix.Field(), packets[k].Data, random.Uint64)
 		}
 		if _, sink := problem.Sink(k); sink {
 			packets[k].Result = new([]byte)
@@ -246,19 +245,4 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 		return nil, err
 	}
 	return volley.Merge(reports), nil
-}
-
-// sample returns random symbols of f in so many bytes. It returns the cause of ctx when that
-// ends first.
-func sample(ctx context.Context, f field.Field, bytes int64, random *rand.ChaCha8) ([]byte, error) {
-	packet := make([]byte, bytes)
-	for rest := packet; len(rest) > 0; {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		n := min(len(rest), sampleOfBytes)
-		field.FillRandom(f, rest[:n], random.Uint64)
-		rest = rest[n:]
-	}
-	return packet, nil
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"volley"
-	"volley/field"
 	"volley/plan"
 	"volley/sim"
 	"volley/trace"
@@ -313,40 +311,6 @@ func TestRunCancelled(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestSample checks that random packets have all symbols of the field, and no others.
-func TestSample(t *testing.T) {
-	for _, name := range []string{"2", "2^8", "257", "3^4", "2^16", "goldilocks"} {
-		f, err := field.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const symbols = 4000
-		packet, err := sample(t.Context(), f, int64(symbols*f.SymbolBytes()), rand.NewChaCha8([32]byte{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if at := f.FirstInvalid(packet); at >= 0 {
-			t.Errorf("%s: symbol %d is none", name, at)
-		}
-		seen := map[field.Element]bool{}
-		for i := 0; i < len(packet); i += f.SymbolBytes() {
-			seen[field.Symbol(f, packet[i:])] = true
-		}
-		if q := f.Order(); q.IsInt64() && q.Int64() <= 257 && int64(len(seen)) != q.Int64() || len(seen) < 2 || q.BitLen() > 12 && len(seen) < symbols/2 {
-			t.Errorf("%s: %d values in %d symbols", name, len(seen), symbols)
-		}
-	}
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	f, err := field.Parse("257")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sample(ended, f, 100, rand.NewChaCha8([32]byte{})); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: %v", err)
 	}
 }
 
