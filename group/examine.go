@@ -444,13 +444,10 @@ func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*cond
 // conditions gives what every node is found to be like to all.
 func (s *session) conditions(ctx context.Context, of func(context.Context, int, *node) (*condition, error)) ([]*condition, error) {
 	mine := make([]*condition, len(s.nodes))
-	if err := s.each(ctx, func(ctx context.Context, i int, n *node) (err error) {
+	all, err := collect(ctx, s, func(ctx context.Context, i int, n *node) (_ *condition, err error) {
 		mine[i], err = of(ctx, i, n)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	all, err := exchange(ctx, s, mine)
+		return mine[i], err
+	})
 	if err != nil {
 		return nil, err
 	}
