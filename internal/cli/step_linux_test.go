@@ -113,6 +113,7 @@ func TestStepIgnored(t *testing.T) {
 		if got := run(ctx, []string{"verify", "--launch", `bash -c "` + script + `"`, "/none"}, io.Discard, &stderr); got != code || !strings.Contains(stderr.String(), want) {
 			t.Errorf("%s: exit code %d: %s", script, got, &stderr)
 		}
+		cancel(nil)
 		f.ended(t)
 	}
 }
