@@ -693,7 +693,7 @@ func (c *trial) suited() []string {
 		"dft": {"dft", "dft"}, "vandermonde": {"draw-and-loose", "draw-and-loose"}, "rs:par1": {"draw-and-loose"},
 		"lagrange": {"lagrange", "folded-lagrange"}, "rs:vandermonde": {"lagrange", "folded-lagrange"},
 		"cauchy": {"cauchy"}, "rs:cauchy": {"cauchy"}, "fti": {"cauchy"},
-		"lch": {"additive-fft", "additive-fft"}, "moore": {"moore", "moore"}, "gabidulin": {"gabidulin", "gabidulin"},
+		"lch": {"additive-fft", "additive-fft"},
 	}
 	return append(list, slices.Repeat(of[c.family], 3)...)
 }
@@ -883,13 +883,6 @@ func (c *trial) mayHave() (there, none bool) {
 			(c.family == "cauchy" || c.family == "rs:cauchy" || c.family == "fti"), !c.square()
 	case "additive-fft":
 		return plain && c.square() && c.family == "lch" && k%2 == 0, !c.square() || c.family != "lch"
-	case "moore":
-		_, degree, _ := c.o.frobenius(c.base)
-		return plain && c.square() && c.family == "moore" && (c.points == "" || c.points == "coset") && gcd(k, degree) > 1,
-			!c.square() || c.family != "moore"
-	case "gabidulin":
-		_, degree, _ := c.o.frobenius(c.base)
-		return plain && c.square() && c.family == "gabidulin" && gcd(k, degree) > 1, !c.square() || c.family != "gabidulin"
 	}
 	return false, false
 }

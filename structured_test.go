@@ -52,8 +52,6 @@ func TestEncodeStructured(t *testing.T) {
 		{"2^8", "rs:vandermonde", 16, "folded-lagrange"},
 		{"2^16", "fti", 16, "cauchy"},
 		{"2^8", "lch", 20, "additive-fft"},
-		{"2^16", "moore", 16, "moore"},
-		{"2^16", "gabidulin", 8, "gabidulin"},
 	} {
 		f := fieldtest.Parse(t, c.field)
 		for _, inverse := range []bool{false, true} {

@@ -47,8 +47,8 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 		return p.Ports == 0 && slices.ContainsFunc(list, func(d Candidate) bool { return d.Broken == "" && beats(d.Cost, c) })
 	}
 	for _, a := range algorithms {
-		for i, fewer := range choices[1:] {
-			plans, err := a.Plans(p.with(choices[i], fewer))
+		for i, ports := range choices {
+			plans, err := a.Plans(p.with(ports))
 			if p.Ended() != nil {
 				return list, rejected
 			}
@@ -231,9 +231,8 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan
 	var broken []Candidate
 	var reasons []error
 	skip := len(algorithms) > 1 && !p.minds(model)
-	choices := p.portChoices()
-	for i, fewer := range choices[1:] {
-		p := p.with(choices[i], fewer)
+	for _, ports := range p.portChoices() {
+		p := p.with(ports)
 		p.late = late
 		reasons = nil // are the same for all
 		for _, a := range algorithms {

@@ -67,7 +67,7 @@ func TestCutLayersTransfer(t *testing.T) {
 			}
 		}
 	}
-	for _, what := range []string{"dft", "inverse dft", "vandermonde", "lch", "moore"} {
+	for _, what := range []string{"dft", "inverse dft", "vandermonde", "lch"} {
 		if plans[what] == 0 {
 			t.Errorf("no plan of %s was checked: %v", what, plans)
 		}

@@ -40,7 +40,6 @@ type Problem struct {
 	factor func() *matrix.Factorisation // nil where none is known
 	fewest func() int                   // rounds of any plan
 	late   func(sim.Cost) bool          // nil: no plan is known yet
-	fewer  int                          // schedule.Task.Fewer
 }
 
 // Limits are what a plan may take. The zero value has no limits.
@@ -64,7 +63,7 @@ func (l RoundLimit) Over() int { return l.n - 1 }
 
 // Task returns what the plan is for, without the limits.
 func (p *Problem) Task() schedule.Task {
-	return schedule.Task{Matrix: p.Matrix, Separate: p.Separate, Ports: p.Ports, Fewer: p.fewer, Context: p.Context}
+	return schedule.Task{Matrix: p.Matrix, Separate: p.Separate, Ports: p.Ports, Context: p.Context}
 }
 
 // Processors returns how many processors there are.
@@ -105,12 +104,12 @@ func (p *Problem) mostPorts() int {
 	return p.Ports
 }
 
-// portChoices returns the ports to look for plans with, the most first, and 0. On a network a stage of
+// portChoices returns the ports to look for plans with, the most first. On a network a stage of
 // radix r has r-1 messages at once: the radices are the roots of the sizes of groups, and powers
 // of two, as layers have them.
 func (p *Problem) portChoices() []int {
 	if p.Ports > 0 {
-		return []int{p.Ports, 0}
+		return []int{p.Ports}
 	}
 	most := p.mostPorts()
 	large, small := max(p.Matrix.Rows(), p.Matrix.Cols()), min(p.Matrix.Rows(), p.Matrix.Cols())
@@ -127,13 +126,13 @@ func (p *Problem) portChoices() []int {
 		}
 	}
 	slices.SortFunc(list, func(a, b int) int { return b - a })
-	return append(slices.Compact(list), 0)
+	return slices.Compact(list)
 }
 
-// with returns the problem for so many ports, after which it is looked at for fewer.
-func (p *Problem) with(ports, fewer int) *Problem {
+// with returns the problem for so many ports.
+func (p *Problem) with(ports int) *Problem {
 	own := *p
-	own.Ports, own.fewer = ports, fewer
+	own.Ports = ports
 	return &own
 }
 
@@ -200,7 +199,7 @@ func (p *Problem) fewestRounds() int {
 	if p.Square() {
 		return bound
 	}
-	own := p.with(p.mostPorts(), 0)
+	own := p.with(p.mostPorts())
 	own.Limits = Limits{}
 	fewest := -1
 	for _, a := range registry {

@@ -31,7 +31,7 @@ const mostSearched = 1 << 17
 // findTower looks for the composition of folds of largest degree of which every
 // one of the point sets, all equally long, is a union of full fibres, and arranges
 // each of them. Only monomials count where the order of the coefficients matters;
-// else centres, subspaces and cubics are tried as well. Of a subgroup, or a
+// else subspaces are tried as well. Of a subgroup, or a
 // subspace, the largest is found; of mixed towers perhaps not. Sets whose fibres are
 // made of the same processors get the same labels.
 //
@@ -127,54 +127,28 @@ func (p fold) fibres(points []field.Element) (images []field.Element, members []
 }
 
 // foldsOf yields the folds of prime degree r that may have full fibres in all the
-// sets, which are equally long. Sums of powers tell most others apart: over a full fibre of
-// (z-a)^r + b·(z-a), r > 2, y = z-a has the sums Σy = 0 and Σy² = -2b for r = 3,
-// 0 for others.
+// sets, which are equally long: of a full fibre of z^r the sums of z^j, j < r, are zero.
 func foldsOf(f field.Field, r int, sets [][]field.Element, onlyMonomials bool) func(yield func(fold) bool) {
 	return func(yield func(fold) bool) {
-		points := sets[0]
-		n := big.NewInt(int64(len(points)))
 		radix := big.NewInt(int64(r))
-		roots := new(big.Int).Mod(unitCount(f), radix).Sign() == 0 // there are r-th roots of unity
-		// cosets reports whether the points may be cosets of these around a.
-		cosets := func(a field.Element) bool {
-			if !roots {
-				return false
-			}
-			for j := uint64(1); j <= 3; j++ {
-				if j%uint64(r) != 0 && slices.ContainsFunc(sets, func(s []field.Element) bool { return !powerSum(f, s, a, j).IsZero() }) {
-					return false
-				}
-			}
-			return true
+		cosets := new(big.Int).Mod(unitCount(f), radix).Sign() == 0 // there are r-th roots of unity
+		for j := uint64(1); j <= 3 && cosets; j++ {
+			cosets = j%uint64(r) == 0 || !slices.ContainsFunc(sets, func(s []field.Element) bool { return !powerSum(f, s, j).IsZero() })
 		}
-		if cosets(field.Element{}) && !yield(fold{f: f, radix: r}) || onlyMonomials {
+		if cosets && !yield(fold{f: f, radix: r}) || onlyMonomials {
 			return
 		}
 		if f.Characteristic().Cmp(radix) == 0 {
-			subspaces(f, r, points, yield)
-			return
-		}
-		// The sum of a fibre is r·a, so all points together have the mean a.
-		size, err := field.FromInt(n.Mod(n, f.Characteristic()))
-		if err != nil || size.IsZero() {
-			return
-		}
-		a := f.Mul(powerSum(f, points, field.Element{}, 1), f.Inv(size))
-		if !a.IsZero() && cosets(a) && !yield(fold{f: f, radix: r, center: a}) {
-			return
-		}
-		if r == 3 {
-			cubics(f, points, a, size, yield)
+			subspaces(f, r, sets[0], yield)
 		}
 	}
 }
 
-// powerSum returns Σ (z-a)^j over the points.
-func powerSum(f field.Field, points []field.Element, a field.Element, j uint64) field.Element {
+// powerSum returns Σ z^j over the points.
+func powerSum(f field.Field, points []field.Element, j uint64) field.Element {
 	var s field.Element
 	for _, z := range points {
-		s = f.Add(s, field.Exp(f, f.Sub(z, a), j))
+		s = f.Add(s, field.Exp(f, z, j))
 	}
 	return s
 }
@@ -189,34 +163,6 @@ func subspaces(f field.Field, r int, points []field.Element, yield func(fold) bo
 		}
 		b := f.Sub(field.Element{}, field.Exp(f, c, uint64(r-1)))
 		if !yield(fold{f: f, radix: r, linear: b}) {
-			return
-		}
-	}
-}
-
-// cubics yields the folds y³ + b·y, y = z-a, that may fit; size is the number of
-// points in the field.
-func cubics(f field.Field, points []field.Element, a, size field.Element, yield func(fold) bool) {
-	if !isBinary(f) { // K/3 fibres with Σy² = -2b each
-		two := f.Add(field.One, field.One)
-		three := f.Add(two, field.One)
-		b := f.Mul(f.Mul(three, powerSum(f, points, a, 2)), f.Inv(f.Mul(two, size)))
-		if !b.IsZero() {
-			yield(fold{f: f, radix: 3, center: a, linear: f.Sub(field.Element{}, b)})
-		}
-		return
-	}
-	// y0, y1 and y2 = -y0-y1 are the roots of y³ + b·y + constant.
-	there := setOf(points)
-	y0 := f.Sub(points[0], a)
-	for _, z := range points[1:] {
-		y1 := f.Sub(z, a)
-		s := f.Add(y0, y1)
-		if !there[f.Sub(a, s)] {
-			continue
-		}
-		b := f.Sub(f.Mul(y0, y1), f.Mul(s, s))
-		if !b.IsZero() && !yield(fold{f: f, radix: 3, center: a, linear: b}) {
 			return
 		}
 	}

@@ -46,7 +46,6 @@ func (m *permuted) factor() *Factorisation {
 	if fact == nil {
 		return nil
 	}
-	fact.Fourier = false
 	out := fact.Out
 	fact.Out = Labels{
 		func(k int) int { return out.Label(m.columns[k]) },

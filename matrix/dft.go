@@ -170,7 +170,7 @@ func (m *dft) factor() *Factorisation {
 		return m.powers.at(int(e % uint64(m.rows)))
 	}
 	fact := &Factorisation{
-		Name: "dft", Structure: fmt.Sprintf("radices %s", product(forward)), Layers: w.layers(), Fourier: true,
+		Name: "dft", Structure: fmt.Sprintf("radices %s", product(forward)), Layers: w.layers(),
 		Out: Labels{
 			func(k int) int { return reverseDigits(k, backward) },
 			func(l int) int { return reverseDigits(l, forward) },
@@ -188,7 +188,7 @@ func (m *dft) factor() *Factorisation {
 // factor returns the factorisation of the dft in the order that its layers have.
 func (m *reversedDFT) factor() *Factorisation {
 	fact := m.dft.factor()
-	fact.In, fact.Out, fact.Fourier = Labels{}, Labels{}, false
+	fact.In, fact.Out = Labels{}, Labels{}
 	if m.rows { // the transpose of what reversed columns give, as a DFT matrix is symmetric
 		return fact.transposed()
 	}

@@ -21,10 +21,6 @@ type Factorisation struct {
 	// called folded. Otherwise it is 0.
 	Half int
 
-	// Fourier says that the entries are c·ω^(ij), ω of order K: those of a DFT or its
-	// inverse in natural order.
-	Fourier bool
-
 	In, Out Labels
 }
 
@@ -68,8 +64,8 @@ func (l Labels) Processor(label int) int {
 // searches points for structure, in about as many field operations as there are points.
 //
 // The sources are the paper, sections "Computing a DFT Matrix", "Generalization"
-// and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy, Moore
-// and points on other fibres than cosets go beyond the paper.
+// and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy and points
+// on other fibres than cosets go beyond the paper.
 func Factor(m Matrix) *Factorisation {
 	if s, ok := m.(interface{ factor() *Factorisation }); ok && m.Rows() == m.Cols() {
 		return s.factor()

@@ -81,14 +81,6 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 	}
 	m, err = LCH(f, k, k)
 	add("lch", m, err)
-	for _, base := range []uint64{0, 4, 9} {
-		if p, err := MoorePoints(f, base, k); err == nil {
-			m, err = Moore(p, base)
-			add(fmt.Sprint("moore ", base), m, err)
-		}
-		m, err = Gabidulin(f, base, k, k)
-		add(fmt.Sprint("gabidulin ", base), m, err)
-	}
 	m, err = Cauchy(f, k, k)
 	add("cauchy", m, err)
 	omega, err := CosetPoints(f, k)
@@ -114,7 +106,7 @@ func TestFactor(t *testing.T) {
 			}
 		}
 	}
-	for _, family := range []string{"dft", "dft-reversed", "vandermonde", "vandermonde on powers", "lch", "moore 0", "gabidulin 0", "cauchy", "lagrange"} {
+	for _, family := range []string{"dft", "dft-reversed", "vandermonde", "vandermonde on powers", "lch", "cauchy", "lagrange"} {
 		for _, variant := range []string{"", "inverse of ", "transpose of "} {
 			if found[variant+family] == 0 {
 				t.Errorf("%s%s was never factored", variant, family)
@@ -167,83 +159,6 @@ func TestFactorArrangement(t *testing.T) {
 	}
 }
 
-// TestFactorTowers finds fibres that are no cosets: theory of polynomial towers.
-func TestFactorTowers(t *testing.T) {
-	for _, c := range []struct {
-		field   string
-		k       int
-		folds   []fold
-		depth   int
-		message string
-	}{
-		{"127", 16, []fold{{radix: 2}}, 4, "z^2-2"},
-		{"107", 9, []fold{{radix: 3}}, 2, "z^3-3z"},
-		{"107", 18, []fold{{radix: 3}}, 2, "z^3-3z"},
-		{"127", 24, []fold{{radix: 2}}, 3, "z^2-2"},
-	} {
-		f := fieldtest.Parse(t, c.field)
-		q := f.Order().Uint64()
-		// Chebyshev-like map of the degree.
-		apply := func(z field.Element) field.Element {
-			v := field.Exp(f, z, uint64(c.folds[0].radix))
-			if c.folds[0].radix == 2 {
-				return f.Sub(v, field.Code(2))
-			}
-			return f.Sub(v, f.Mul(field.Code(3), z))
-		}
-		preimages := map[field.Element][]field.Element{}
-		for z := range q {
-			preimages[apply(field.Code(z))] = append(preimages[apply(field.Code(z))], field.Code(z))
-		}
-		fibre := func(top field.Element) []field.Element {
-			list := []field.Element{top}
-			for range c.depth {
-				var below []field.Element
-				for _, z := range list {
-					if len(preimages[z]) != c.folds[0].radix {
-						return nil
-					}
-					below = append(below, preimages[z]...)
-				}
-				list = below
-			}
-			return list
-		}
-		var sets []Points
-		var points []field.Element
-		for z := uint64(0); z < q && len(sets) < 2; z++ {
-			points = append(points, fibre(field.Code(z))...)
-			if len(points) == c.k {
-				p, err := NewPoints(f, points)
-				if err != nil {
-					t.Fatal(err)
-				}
-				sets, points = append(sets, p), nil
-			}
-		}
-		if len(sets) < 2 {
-			t.Fatalf("%s over %s: too few fibres for K=%d", c.message, c.field, c.k)
-		}
-		m, err := Lagrange(sets[0], sets[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		fact := checkFactor(t, m)
-		if fact == nil || fact.Half < c.depth {
-			t.Errorf("%s over %s, K=%d: found %+v, want %d folds", c.message, c.field, c.k, fact, c.depth)
-			continue
-		}
-		t.Log(fact.Structure)
-		c, err := CauchyOn(sets[0], sets[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if checkFactor(t, c) == nil {
-			t.Error("no factorisation of the Cauchy matrix on the same points")
-		}
-	}
-}
-
 // TestFactorFolds finds the composition of folds whose full fibres the points are, in
 // the order of their codes, and says what it is.
 func TestFactorFolds(t *testing.T) {
@@ -259,14 +174,6 @@ func TestFactorFolds(t *testing.T) {
 		{"2^6", []fold{{radix: 2, linear: field.Code(37)}}, 10, "5 cosets of an additive subgroup of order 2"},
 		{"3^3", []fold{{radix: 3, linear: field.Code(2)}}, 6, "2 cosets of an additive subgroup of order 3"},
 		{"3^4", []fold{{radix: 2}, {radix: 3, linear: field.Code(2)}}, 6, "1 full fibre of a composition of degree 6: z^2, z^3 + 2·z"},
-		{"127", []fold{{radix: 2, center: field.Code(5)}}, 10, "5 full fibres of a composition of degree 2: (z - 5)^2"},
-		{"31", []fold{{radix: 3, linear: field.Code(3)}}, 6, "2 full fibres of a composition of degree 3: z^3 + 3·z"},
-		{"31", []fold{{radix: 3, center: field.Code(4), linear: field.Code(3)}}, 6, "2 full fibres of a composition of degree 3: (z - 4)^3 + 3·(z - 4)"},
-		{"31", []fold{{radix: 3, center: field.Code(4)}}, 9, "3 full fibres of a composition of degree 3: (z - 4)^3"},
-		{"2^6", []fold{{radix: 3, linear: field.Code(7)}}, 15, "5 full fibres of a composition of degree 3: z^3 + 7·z"},
-		{"2^6", []fold{{radix: 3, center: field.Code(9), linear: field.Code(7)}}, 15, "5 full fibres of a composition of degree 3: (z - 9)^3 + 7·(z - 9)"},
-		{"2^7", []fold{{radix: 3, center: field.Code(9), linear: field.Code(7)}}, 15, "5 full fibres of a composition of degree 3: (z - 9)^3 + 7·(z - 9)"},
-		{"2^6", []fold{{radix: 3, center: field.Code(9)}}, 15, "5 full fibres of a composition of degree 3: (z - 9)^3"},
 	} {
 		f := fieldtest.Parse(t, c.field)
 		degree := 1
@@ -278,8 +185,7 @@ func TestFactorFolds(t *testing.T) {
 		for code := range f.Order().Uint64() {
 			v := field.Code(code)
 			for _, p := range c.folds {
-				y := f.Sub(v, p.center)
-				v = f.Add(field.Exp(f, y, uint64(p.radix)), f.Mul(p.linear, y))
+				v = f.Add(field.Exp(f, v, uint64(p.radix)), f.Mul(p.linear, v))
 			}
 			fibres[v] = append(fibres[v], field.Code(code))
 			if len(fibres[v]) == degree {
@@ -349,7 +255,7 @@ func TestFactorOne(t *testing.T) {
 	five := must(CodePoints(f, 5, 1))(t)
 	for _, m := range []Matrix{
 		must(DFT(f, 1))(t), must(Inverse(must(DFT(f, 1))(t)))(t), must(LCH(f, 1, 1))(t), Vandermonde(five), Vandermonde(must(CosetPoints(f, 1))(t)),
-		must(Lagrange(five, must(CodePoints(f, 7, 1))(t)))(t), must(Moore(must(MoorePoints(f, 0, 1))(t), 0))(t),
+		must(Lagrange(five, must(CodePoints(f, 7, 1))(t)))(t),
 		must(CauchyOn(five, must(CodePoints(f, 7, 1))(t)))(t),
 	} {
 		fact := Factor(m)
@@ -359,16 +265,8 @@ func TestFactorOne(t *testing.T) {
 	}
 }
 
-// TestFactorLayers has the layers by name: of the Moore matrices, which have them where
-// K and the degree over F_base have a common factor, and of what is made of others.
+// TestFactorLayers has the layers by name.
 func TestFactorLayers(t *testing.T) {
-	moore := func(name string, base uint64, k int) Matrix {
-		f := fieldtest.Parse(t, name)
-		return must(Moore(must(MoorePoints(f, base, k))(t), base))(t)
-	}
-	gabidulin := func(name string, base uint64, k int) Matrix {
-		return must(Gabidulin(fieldtest.Parse(t, name), base, k, k))(t)
-	}
 	f := fieldtest.Parse(t, "257")
 	lagrange := must(Spec{Family: "lagrange"}.Build(f, 12, 12))(t)
 	vandermonde := must(Spec{Family: "vandermonde"}.Build(f, 6, 6))(t)
@@ -377,20 +275,6 @@ func TestFactorLayers(t *testing.T) {
 		half int
 		want string
 	}{
-		{moore("2^8", 0, 2), 0, "[loose]"},
-		{moore("2^8", 0, 3), 0, "no structure"},
-		{moore("2^8", 0, 4), 0, "[loose loose]"},
-		{moore("2^8", 0, 6), 0, "[draw loose]"},
-		{moore("2^9", 0, 2), 0, "no structure"},
-		{moore("2^9", 0, 6), 0, "[draw loose]"},
-		{moore("2^16", 16, 3), 0, "no structure"},
-		{Transpose(moore("2^8", 0, 6)), 0, "[transposed loose transposed draw]"},
-		{gabidulin("2^8", 0, 1), 0, "[]"},
-		{gabidulin("2^8", 0, 2), 1, "[inverse loose loose]"},
-		{gabidulin("2^8", 0, 3), 0, "no structure"},
-		{gabidulin("2^8", 0, 4), 2, "[inverse loose inverse loose loose loose]"},
-		{gabidulin("2^9", 0, 2), 0, "no structure"},
-		{gabidulin("2^16", 0, 6), 2, "[inverse loose inverse draw draw loose]"},
 		{must(DFT(f, 4))(t), 0, "[stage stage]"},
 		{vandermonde, 0, "[draw loose]"},
 		{Transpose(vandermonde), 0, "[transposed loose transposed draw]"},
@@ -415,9 +299,6 @@ func TestFactorLayers(t *testing.T) {
 		want string
 	}{
 		{must(DFT(fieldtest.Parse(t, "97"), 12))(t), "radices 2·2·3"},
-		{moore("2^8", 0, 4), "1 multiple of the subfield of 2^4 elements, by a tower of degrees 2·2"},
-		{moore("2^8", 4, 2), "1 multiple of the subfield of 4^2 elements, by a tower of degrees 2"},
-		{gabidulin("2^16", 0, 6), "3 multiples of the subfield of 2^2 elements, by a tower of degrees 2"},
 		{must(LCH(fieldtest.Parse(t, "2^8"), 12, 12))(t), "3 cosets of an additive subgroup of order 4"},
 	} {
 		if got := Factor(c.m).Structure; got != c.want {

@@ -374,7 +374,7 @@ func TestRandomUniform(t *testing.T) {
 func TestFamilyErrors(t *testing.T) {
 	f8, f257, f2, f31 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2"), fieldtest.Parse(t, "2147483647")
 	moore := func(f field.Field, base uint64, n int) func() (any, error) {
-		return func() (any, error) { return MoorePoints(f, base, n) }
+		return func() (any, error) { return MoorePoints(f, base, "K", n) }
 	}
 	codes := func(f field.Field, first, n int) Points { return must(CodePoints(f, first, n))(t) }
 	for _, c := range []struct {
@@ -519,13 +519,13 @@ func TestOutOfRange(t *testing.T) {
 		must(Cauchy(f, 4, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
 		Vandermonde(must(CosetPoints(f, 4))(t)), Transpose(must(Cauchy(f, 4, 4))(t)), must(Inverse(must(Cauchy(f, 4, 4))(t)))(t),
 		must(DFTReversed(f, 4))(t), must(Inverse(must(DFTReversed(f, 4))(t)))(t), must(ReedSolomonVandermonde(f, 4, 4))(t),
-		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t), must(Moore(must(MoorePoints(f8, 0, 4))(t), 0))(t),
+		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t), must(Moore(must(MoorePoints(f8, 0, "K", 4))(t), 0, 4))(t),
 	} {
 		for _, at := range [][2]int{{4, 0}, {0, 4}, {-1, 0}, {0, -1}} {
 			wantPanic(t, "of a 4×4 matrix", func() { m.At(at[0], at[1]) })
 		}
 	}
-	for _, p := range []Points{must(CodePoints(f, 1, 4))(t), must(PowerPoints(f, 4))(t), must(CosetPoints(f, 4))(t), must(MoorePoints(f8, 0, 4))(t)} {
+	for _, p := range []Points{must(CodePoints(f, 1, 4))(t), must(PowerPoints(f, 4))(t), must(CosetPoints(f, 4))(t), must(MoorePoints(f8, 0, "K", 4))(t)} {
 		wantPanic(t, "point 4 of 4", func() { p.At(4) })
 		wantPanic(t, "point -1 of 4", func() { p.At(-1) })
 	}

@@ -38,34 +38,21 @@ func Gabidulin(f field.Field, base uint64, k, r int) (Matrix, error) {
 			f.Name(), needs, k+r, t.q, t.m, want, t.higherDegree(k+r))
 	}
 	z := gcd(gcd(k, r), t.m)
-	omega := newMoorePoints(t, k, z, 0)
-	alpha := newMoorePoints(t, r, z, k/z)
-	inv, err := Inverse(&moore{omega, k, t})
+	inv, err := Inverse(t.moore(t.points(k, z, 0), k))
 	if err != nil {
 		return nil, err
 	}
-	product, err := Mul(inv, &moore{alpha, k, t})
+	product, err := Mul(inv, t.moore(t.points(r, z, k/z), k))
 	if err != nil {
 		return nil, err
 	}
-	return &gabidulin{product, omega, alpha}, nil
+	return &gabidulin{product, t.q}, nil
 }
 
 type gabidulin struct {
-	*Dense       // small: K + R <= m
-	omega, alpha *moorePoints
+	*Dense // small: K + R <= m
+	q      uint64
 }
 
-func (m *gabidulin) ID() string   { return fmt.Sprintf("gabidulin(%d)", m.omega.q) }
-func (m *gabidulin) base() uint64 { return m.omega.q }
-
-func (m *gabidulin) factor() *Factorisation {
-	if m.omega.z == 1 && m.omega.n > 1 {
-		return nil
-	}
-	inverse := Inverted(m.omega.layers())
-	return &Factorisation{
-		Name: "gabidulin", Structure: m.omega.structure(),
-		Layers: append(inverse, m.alpha.layers()...), Half: len(inverse),
-	}
-}
+func (m *gabidulin) ID() string   { return fmt.Sprintf("gabidulin(%d)", m.q) }
+func (m *gabidulin) base() uint64 { return m.q }

@@ -19,53 +19,43 @@ var mooreFamily = Family{
 func buildMoore(b *builder) (Matrix, error) {
 	p, err := b.points("alpha", cmp.Or(b.Points, "coset"), []string{"coset", "powers"}, func(word string) (Points, error) {
 		if word == "coset" {
-			return pointsMoore(b.f, b.Base, b.letter("R"), b.r)
+			return MoorePoints(b.f, b.Base, b.letter("R"), b.r)
 		}
 		return b.firstPoints(word, "R", b.r, 1)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newMoore(p, b.Base, b.k)
+	return Moore(p, b.Base, b.k)
 }
 
-// Moore returns the K×K Moore matrix of the K given points, on demand:
+// Moore returns the Moore matrix of the given points with that many rows, on demand:
 //
 //	A[i][j] = a_j^(q^i)
 //
 // The coded packets are the values of the linearised polynomial Σ x_i·z^(q^i): the
 // generator matrix of a Gabidulin code. The base q is a power of the
 // characteristic, and F_q a subfield of the points' field; 0 stands for the
-// characteristic. The matrix is invertible exactly when the points are independent
+// characteristic. A square matrix is invertible exactly when the points are independent
 // over F_q.
-func Moore(points Points, base uint64) (Matrix, error) {
-	return newMoore(points, base, points.Len())
-}
-
-// newMoore returns the matrix of [Moore] with that many rows.
-func newMoore(points Points, base uint64, rows int) (Matrix, error) {
+func Moore(points Points, base uint64, rows int) (Matrix, error) {
 	t, err := newFrobenius(points.Field(), base)
 	if err != nil {
 		return nil, err
 	}
-	return &moore{points, rows, t}, nil
+	return t.moore(points, rows), nil
 }
 
-// A moore has a number of rows, and as many columns as there are points.
 type moore struct {
+	formula
 	points Points
-	rows   int
-	frobenius
+	q      uint64
 }
 
-func (m *moore) Field() field.Field { return m.f }
-func (m *moore) Rows() int          { return m.rows }
-func (m *moore) Cols() int          { return m.points.Len() }
-func (m *moore) ID() string         { return fmt.Sprintf("moore(%d, %s)", m.q, m.points.ID()) }
-
-func (m *moore) At(i, j int) field.Element {
-	checkEntry(i, j, m.rows, m.points.Len())
-	return m.apply(m.points.At(j), i)
+func (t frobenius) moore(points Points, rows int) *moore {
+	return &moore{formula{shape{t.f, rows, points.Len()}, fmt.Sprintf("moore(%d, %s)", t.q, points.ID()), func(i, j int) field.Element {
+		return t.apply(points.At(j), i)
+	}}, points, t.q}
 }
 
 func (m *moore) pointSets() []PointSet { return []PointSet{{"alpha", m.points}} }
@@ -107,21 +97,15 @@ func (t frobenius) apply(z field.Element, i int) field.Element {
 	return z
 }
 
-// MoorePoints returns n points of F_(q^m) that are independent over F_q, arranged
-// so that their Moore matrix is a product of small layers. With Z = gcd(n, m),
+// MoorePoints returns n points of F_(q^m) that are independent over F_q. With Z = gcd(n, m),
 // n = M·Z and prime radices r_0 <= r_1 <= … of Z, R_t = r_0 … r_(t-1),
 //
 //	point j + Z·i = g^i · Π_t λ_t^(j_t), λ_t = g^((q^m-1)/(q^R_(t+1)-1))
 //
 // where j_t are the digits of j: λ_t^0 … λ_t^(r_t-1) is a basis of F_(q^R_(t+1))
 // over F_(q^R_t). It is an error where n > m, as no more points are independent,
-// and for a base that [Moore] refuses.
-func MoorePoints(f field.Field, base uint64, n int) (Points, error) {
-	return pointsMoore(f, base, "K", n)
-}
-
-// pointsMoore is MoorePoints; what names n, "K" or "R".
-func pointsMoore(f field.Field, base uint64, what string, n int) (Points, error) {
+// and for a base that [Moore] refuses; what names n, such as "K".
+func MoorePoints(f field.Field, base uint64, what string, n int) (Points, error) {
 	if err := checkSize("points", n); err != nil {
 		return nil, err
 	}
@@ -132,7 +116,7 @@ func pointsMoore(f field.Field, base uint64, what string, n int) (Points, error)
 	if n > t.m {
 		return nil, fmt.Errorf("matrix: moore over %s: %s = %d points independent over F_%d: the field has degree %d over it: want %s <= %d%s", f.Name(), what, n, t.q, t.m, what, t.m, t.higherDegree(n))
 	}
-	return newMoorePoints(t, n, gcd(n, t.m), 0), nil
+	return t.points(n, gcd(n, t.m), 0), nil
 }
 
 // higherDegree continues the advice of an error with a field of degree n over F_q,
@@ -149,92 +133,28 @@ func (t frobenius) higherDegree(n int) string {
 	return ", or a field such as " + name
 }
 
-// moorePoints has M cosets, as it were, from number first on.
-type moorePoints struct {
-	frobenius
-	n, z, first int
-	radices     []int
-	basis       []field.Element // λ_t
-}
-
-// newMoorePoints takes Z that divide both n and m.
-func newMoorePoints(t frobenius, n, z, first int) *moorePoints {
-	p := &moorePoints{frobenius: t, n: n, z: z, first: first, radices: primeFactors(z)}
+// points returns the points of [MoorePoints] for a Z that divides n and m, times g^first.
+func (t frobenius) points(n, z, first int) *sequence {
+	radices := primeFactors(z)
 	units := unitCount(t.f)
+	var basis []field.Element // λ_t
 	degree := int64(1)
-	for _, r := range p.radices {
+	for _, r := range radices {
 		degree *= int64(r)
 		sub := new(big.Int).Exp(new(big.Int).SetUint64(t.q), big.NewInt(degree), nil)
 		sub.Sub(sub, big.NewInt(1))
-		p.basis = append(p.basis, field.ExpInt(t.f, t.f.Generator(), new(big.Int).Quo(units, sub)))
+		basis = append(basis, field.ExpInt(t.f, t.f.Generator(), new(big.Int).Quo(units, sub)))
 	}
-	return p
-}
-
-func (p *moorePoints) Field() field.Field { return p.f }
-func (p *moorePoints) Len() int           { return p.n }
-
-func (p *moorePoints) ID() string {
-	name := fmt.Sprintf("moore-coset:%d", p.q)
-	if p.z != gcd(p.n, p.m) { // the one that the name alone stands for
-		name += fmt.Sprintf(":%d", p.z)
+	name := fmt.Sprintf("moore-coset:%d", t.q)
+	if z != gcd(n, t.m) { // the one that the name alone stands for
+		name += fmt.Sprintf(":%d", z)
 	}
-	return shifted(name, p.first)
-}
-
-func (p *moorePoints) At(k int) field.Element {
-	checkPoint(k, p.n)
-	v := p.representative(k / p.z)
-	for t, r := range p.radices {
-		v = p.f.Mul(v, field.Exp(p.f, p.basis[t], uint64(k%r)))
-		k /= r
-	}
-	return v
-}
-
-// representative returns g^(first+i).
-func (p *moorePoints) representative(i int) field.Element {
-	return field.Exp(p.f, p.f.Generator(), uint64(p.first+i))
-}
-
-// layers returns the factorisation of the Moore matrix of the points: as
-// b^(q^i) with b in F_(q^R_(t+1)) depends on i modulo R_(t+1) only, a linearised
-// polynomial splits into r_t of them at each level, like an FFT, but without any
-// root of unity.
-func (p *moorePoints) layers() []Layer {
-	var list []Layer
-	if m := p.n / p.z; m > 1 {
-		part := Partition{p.n, []digit{{p.z, m}}}
-		list = append(list, Layer{"draw", part, p.f, func(group, w, i int) field.Element {
-			return p.apply(p.representative(i), group+p.z*w)
-		}})
-	}
-	weight := p.z
-	for t := len(p.radices) - 1; t >= 0; t-- {
-		r := p.radices[t]
-		weight /= r
-		at := weight // R_t
-		list = append(list, Layer{"loose", Partition{p.n, []digit{{at, r}}}, p.f, func(group, rho, s int) field.Element {
-			return p.apply(field.Exp(p.f, p.basis[t], uint64(s)), rho*at+group%at)
-		}})
-	}
-	if p.n == p.z && p.n > 1 { // the draw is a diagonal
-		scaleRows(list, func(l int) field.Element { return p.apply(p.representative(0), l) })
-	}
-	return list
-}
-
-// structure says what the points are, for people.
-func (p *moorePoints) structure() string {
-	return fmt.Sprintf("%s the subfield of %d^%d elements, by a tower of degrees %s", count(p.n/p.z, "multiple")+" of", p.q, p.z, product(p.radices))
-}
-
-// factor returns the layers of the default points; no others are known to have
-// any.
-func (m *moore) factor() *Factorisation {
-	p, ok := m.points.(*moorePoints)
-	if !ok || p.z == 1 && p.n > 1 {
-		return nil
-	}
-	return &Factorisation{Name: "moore", Structure: p.structure(), Layers: p.layers()}
+	return &sequence{t.f, 0, n, wholeID(shifted(name, first), n), func(k int) field.Element {
+		v := field.Exp(t.f, t.f.Generator(), uint64(first+k/z))
+		for d, r := range radices {
+			v = t.f.Mul(v, field.Exp(t.f, basis[d], uint64(k%r)))
+			k /= r
+		}
+		return v
+	}}
 }

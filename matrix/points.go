@@ -75,7 +75,17 @@ func part(p Points, first, n int) Points {
 	if n == p.Len() {
 		return p
 	}
-	return &sequence{p.Field(), first, n, func(first, n int) string { return fmt.Sprintf("%s[%d:%d of %d]", p.ID(), first, first+n, p.Len()) }, p.At}
+	return &sequence{p.Field(), first, n, wholeID(p.ID(), p.Len()), p.At}
+}
+
+// wholeID returns the IDs of parts of all points that have the given one.
+func wholeID(id string, all int) func(first, n int) string {
+	return func(first, n int) string {
+		if n == all {
+			return id
+		}
+		return fmt.Sprintf("%s[%d:%d of %d]", id, first, first+n, all)
+	}
 }
 
 // PowerPoints returns the n points g^0, g^1, …, on demand. It is an error

@@ -35,11 +35,5 @@ func listed(f field.Field, points []field.Element) *sequence {
 		field.PutSymbol(f, symbol, e)
 		h.Write(symbol)
 	}
-	id := fmt.Sprintf("points:%x", h.Sum(nil))
-	return &sequence{f, 0, len(points), func(first, n int) string {
-		if n == len(points) {
-			return id
-		}
-		return fmt.Sprintf("%s[%d:%d of %d]", id, first, first+n, len(points))
-	}, func(k int) field.Element { return points[k] }}
+	return &sequence{f, 0, len(points), wholeID(fmt.Sprintf("points:%x", h.Sum(nil)), len(points)), func(k int) field.Element { return points[k] }}
 }

@@ -94,16 +94,16 @@ func TestGabidulinFor(t *testing.T) {
 		if Factor(m) != nil {
 			t.Error("a factorisation of a matrix that is not square")
 		}
-		g := m.(*gabidulin)
-		omega := must(newMoore(g.omega, c.base, c.k))(t)
-		if !Equal(must(Mul(omega, m))(t), must(newMoore(g.alpha, c.base, c.k))(t)) {
+		z := gcd(gcd(c.k, c.r), must(newFrobenius(f, c.base))(t).m)
+		omega, alpha := must(newFrobenius(f, c.base))(t).points(c.k, z, 0), must(newFrobenius(f, c.base))(t).points(c.r, z, c.k/z)
+		if !Equal(must(Mul(must(Moore(omega, c.base, c.k))(t), m))(t), must(Moore(alpha, c.base, c.k))(t)) {
 			t.Errorf("gabidulin %d×%d over %s, base %d: another matrix", c.k, c.r, c.field, c.base)
 		}
-		if own, err := MoorePoints(f, c.base, c.k); err == nil && own.ID() == g.omega.ID() && !slices.Equal(elements(own), elements(g.omega)) {
+		if own, err := MoorePoints(f, c.base, "K", c.k); err == nil && own.ID() == omega.ID() && !slices.Equal(elements(own), elements(omega)) {
 			t.Errorf("gabidulin %d×%d over %s, base %d: other points under the ID %s", c.k, c.r, c.field, c.base, own.ID())
 		}
-		all := must(NewPoints(f, append(elements(g.omega), elements(g.alpha)...)))(t)
-		if rank := DenseOf(must(Moore(all, c.base))(t)).Rank(); rank != c.k+c.r {
+		all := must(NewPoints(f, append(elements(omega), elements(alpha)...)))(t)
+		if rank := DenseOf(must(Moore(all, c.base, c.k+c.r))(t)).Rank(); rank != c.k+c.r {
 			t.Errorf("gabidulin %d×%d over %s, base %d: %d independent points", c.k, c.r, c.field, c.base, rank)
 		}
 	}
@@ -115,7 +115,7 @@ func TestMooreFor(t *testing.T) {
 	for _, shape := range [][2]int{{3, 8}, {8, 3}, {20, 5}, {1, 4}} {
 		k, r := shape[0], shape[1]
 		m := must(Spec{Family: "moore"}.Build(f, k, r))(t)
-		points := must(MoorePoints(f, 0, r))(t)
+		points := must(MoorePoints(f, 0, "K", r))(t)
 		for i := range k {
 			for j := range r {
 				want := points.At(j)

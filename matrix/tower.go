@@ -8,49 +8,37 @@ import (
 	"volley/field"
 )
 
-// A fold is the polynomial map π(z) = (z-a)^r + b·(z-a), r a prime. It takes the r
-// points of a full fibre to one:
+// A fold is the polynomial map π(z) = z^r + b·z, r a prime. It takes the r points of a
+// full fibre to one:
 //
-//	b = 0                       cosets of the r-th roots of unity around a
+//	b = 0                            cosets of the r-th roots of unity
 //	b = -c^(r-1), characteristic r   cosets of the multiples of c: subspaces
-//	r = 3, b ≠ 0                the cubic Chebyshev and Dickson polynomials
 type fold struct {
 	f      field.Field
 	radix  int
-	center field.Element // a
 	linear field.Element // b
 }
 
 func (p fold) apply(z field.Element) field.Element {
-	y := p.f.Sub(z, p.center)
-	v := field.Exp(p.f, y, uint64(p.radix))
+	v := field.Exp(p.f, z, uint64(p.radix))
 	if p.linear.IsZero() {
 		return v
 	}
-	return p.f.Add(v, p.f.Mul(p.linear, y))
+	return p.f.Add(v, p.f.Mul(p.linear, z))
 }
 
 // derivative returns π'(z).
 func (p fold) derivative(z field.Element) field.Element {
-	y := p.f.Sub(z, p.center)
 	r := new(big.Int).Mod(big.NewInt(int64(p.radix)), p.f.Characteristic())
-	v := p.f.Mul(field.Code(r.Uint64()), field.Exp(p.f, y, uint64(p.radix-1)))
+	v := p.f.Mul(field.Code(r.Uint64()), field.Exp(p.f, z, uint64(p.radix-1)))
 	return p.f.Add(v, p.linear)
 }
 
-// monomial reports whether π(z) = z^r.
-func (p fold) monomial() bool { return p.center.IsZero() && p.linear.IsZero() }
-
 func (p fold) String() string {
-	z := "z"
-	if !p.center.IsZero() {
-		z = fmt.Sprintf("(z - %v)", p.center)
+	if p.linear.IsZero() {
+		return fmt.Sprintf("z^%d", p.radix)
 	}
-	s := fmt.Sprintf("%s^%d", z, p.radix)
-	if !p.linear.IsZero() {
-		s += fmt.Sprintf(" + %v·%s", p.linear, z)
-	}
-	return s
+	return fmt.Sprintf("z^%d + %v·z", p.radix, p.linear)
 }
 
 // A tower arranges K = M·Z points as M full fibres of a composition of folds
@@ -164,8 +152,8 @@ func (w *tower) String() string {
 	monomial, additive := true, true
 	var folds []string
 	for _, p := range w.folds {
-		monomial = monomial && p.monomial()
-		additive = additive && !p.linear.IsZero() && w.f.Characteristic().Cmp(big.NewInt(int64(p.radix))) == 0
+		monomial = monomial && p.linear.IsZero()
+		additive = additive && !p.linear.IsZero()
 		folds = append(folds, p.String())
 	}
 	cosets := fmt.Sprintf("%d cosets of", w.n/z)

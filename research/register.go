@@ -45,6 +45,17 @@ var Algorithms = []algo.Algorithm{
 		Make:        liftedPlans,
 	},
 	{
+		Name:       "dft-shifts",
+		Title:      "natural order without a round for it: every round shifts all processors alike",
+		Problem:    "DFT matrices in natural order and their inverses; K a product of radices up to p+1",
+		C1:         "H for K a product of H radices",
+		C2:         "3 for K = a*b*c, c | a; 5 for K = 16, 7 for K = 32, 9 for K = 64 at p = 1",
+		Source:     "ours",
+		Example:    "--field 257 --matrix dft -k 16",
+		Structured: true,
+		Make:       shiftPlans,
+	},
+	{
 		Name:     "ring-allgather",
 		Title:    "allgather around a ring, then local coding; FTI level 3",
 		Problem:  "any A, K, p; uses one port",

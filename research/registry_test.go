@@ -54,6 +54,7 @@ func TestBoundCut(t *testing.T) {
 			algotest.CheckBoundCut(t, "2^16", "random:1", k, k, false, ports, plans)
 		}
 	}
+	algotest.CheckBoundCut(t, "257", "dft", 16, 16, false, 1, plans)
 	for _, a := range Algorithms {
 		if plans[a.Name] == 0 {
 			t.Errorf("no plan of %s was checked", a.Name)

@@ -49,8 +49,6 @@ func UsualSweep() Sweep {
 		{Matrix: "vandermonde", Field: "65537", Processors: []int{12, 24, 48, 96, 384}},
 		{Matrix: "lagrange", Field: "65537", Processors: []int{16, 24, 64, 256}},
 		{Matrix: "lch", Field: "2^16", Processors: []int{16, 64, 256, 1024}},
-		{Matrix: "moore", Field: "2^16", Processors: []int{4, 8, 16}},
-		{Matrix: "gabidulin", Field: "2^16", Processors: []int{4, 8}},
 		{Matrix: "cauchy", Field: "257", Processors: []int{27, 48, 54}}, // 3h² and 6h², which lifted takes
 	}
 	sinks := []func(k int) int{

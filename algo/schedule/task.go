@@ -13,7 +13,6 @@ type Task struct {
 	Matrix   matrix.Matrix
 	Separate bool // sinks are processors of their own
 	Ports    int
-	Fewer    int // ports with which plans are looked for next; 0: none are
 
 	// Context, unless nil, ends planning.
 	Context context.Context

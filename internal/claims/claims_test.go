@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -44,6 +45,7 @@ func TestMain(m *testing.M) {
 //	count              how many lines there are
 //	cells COLUMN …     of each row of CSV those columns; A/B are two of them, with a slash
 //	keys KEY.KEY …     of JSON the values of those keys
+//	means              of the table of volley cost the means of C2 over its bound
 //
 // Besides volley there are rm, cp, mkdir, cat, file, for one that is there, ls, with lengths, and
 // manifest DIR KEY.KEY ….
@@ -301,6 +303,8 @@ func show(t *testing.T, d *datadriven.TestData, command string) string {
 		}
 	case "count":
 		fmt.Fprintln(&b, strings.Count(out, "\n"))
+	case "means":
+		return means(table(t, d, out))
 	case "cells":
 		for _, row := range table(t, d, out) {
 			for i, name := range strings.Fields(rest) {
@@ -389,6 +393,66 @@ func table(t *testing.T, d *datadriven.TestData, out string) []map[string]string
 	return list
 }
 
+// means returns, from the table of volley cost, the means of C2 over its lower bound over all K that
+// have both: a line for each algorithm and one for the least of them at each K, and a column for
+// each p or, where there are several, for each number of rounds over the fewest.
+func means(rows []map[string]string) string {
+	seen := map[string]int{} // by K: each p and each number of rounds over the fewest has all K
+	var names []string       // of these settings; a small K uses fewer ports
+	var of []int
+	overs := slices.ContainsFunc(rows, func(row map[string]string) bool { return row["rounds_over"] != rows[0]["rounds_over"] })
+	for _, row := range rows {
+		at := seen[row["K"]]
+		seen[row["K"]]++
+		if at == len(names) {
+			names = append(names, "")
+		}
+		if names[at] = "ratio_p" + row["p"]; overs {
+			names[at] = "ratio_over" + row["rounds_over"]
+		}
+		of = append(of, at)
+	}
+	if len(names) == 1 {
+		names[0] = "ratio"
+	}
+	const least = "least of these"
+	var algorithms []string
+	sums, counts := map[[2]string]float64{}, map[[2]string]float64{}
+	for i, row := range rows {
+		s := names[of[i]]
+		bound, _ := strconv.ParseFloat(row["bound_C2"], 64)
+		fewest := math.Inf(1)
+		for column, cell := range row {
+			name, of := strings.CutSuffix(column, "_C2")
+			packets, err := strconv.ParseFloat(cell, 64)
+			if !of || name == "bound" || err != nil || bound == 0 {
+				continue
+			}
+			if !slices.Contains(algorithms, name) {
+				algorithms = append(algorithms, name)
+			}
+			sums[[2]string{name, s}] += packets / bound
+			counts[[2]string{name, s}]++
+			fewest = min(fewest, packets)
+		}
+		if !math.IsInf(fewest, 1) {
+			sums[[2]string{least, s}] += fewest / bound
+			counts[[2]string{least, s}]++
+		}
+	}
+	slices.Sort(algorithms)
+	slices.Reverse(algorithms)
+	text := "algorithm," + strings.Join(names, ",") + "\n"
+	for _, name := range append(algorithms, least) {
+		text += name
+		for _, s := range names {
+			text += fmt.Sprintf(",%.3f", sums[[2]string{name, s}]/counts[[2]string{name, s}])
+		}
+		text += "\n"
+	}
+	return text
+}
+
 var (
 	placeholder = regexp.MustCompile(`\{([a-z0-9]+)\.([A-Za-z0-9_-]+)(?:@([0-9]+))?\}`)
 	optional    = regexp.MustCompile(`\[[^]]*\]`)
@@ -413,6 +477,7 @@ func rows(t *testing.T, d *datadriven.TestData, doc string, wrong *problems) str
 			continue
 		}
 		name, command, ok := strings.Cut(line, " = ")
+		command, ofMeans := strings.CutSuffix(command, " | means")
 		args := strings.Fields(command)
 		if !ok || len(args) == 0 || args[0] != "volley" {
 			d.Fatalf(t, "%q: want NAME = volley …, or row …", line)
@@ -420,6 +485,9 @@ func rows(t *testing.T, d *datadriven.TestData, doc string, wrong *problems) str
 		out, errs, code := run(args[1:]...)
 		if code != 0 {
 			d.Fatalf(t, "%s: exit %d, %s", command, code, errs)
+		}
+		if ofMeans {
+			out = means(table(t, d, out))
 		}
 		for _, row := range table(t, d, out) {
 			k, p := row["K"], row["p"]

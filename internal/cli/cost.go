@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/internal/comparison"
-	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/report"
 )
@@ -17,7 +16,6 @@ type costOptions struct {
 	processors string
 	portList   string
 	overList   string
-	mean       bool
 	format     string
 	output     string
 }
@@ -36,8 +34,7 @@ func newCost() *cobra.Command {
 		Long:  costHelp,
 		Example: `  volley cost -k 2..64
   volley cost -k 8,16,32,64 -p 2 --size 64KiB --format csv
-  volley cost --field 257 --matrix lagrange -k 16,24,32,48,64,96,128
-  volley cost -k 2..2048 -p 1,2,4,8 --algorithm universal --mean`,
+  volley cost --field 257 --matrix lagrange -k 16,24,32,48,64,96,128`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCost(cmd, o) },
 	}
@@ -52,7 +49,6 @@ func newCost() *cobra.Command {
 	selection.MakeList(f, "ports", &o.portList)
 	selection.MakeList(f, "rounds-over", &o.overList)
 	o.AddSize(f)
-	f.BoolVar(&o.mean, "mean", false, "print only the mean of C2 / lower bound over all K")
 	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write instead of stdout")
 	return cmd
@@ -73,7 +69,7 @@ func runCost(cmd *cobra.Command, o *costOptions) error {
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return job.write(w, rows) }
+	write := func(w io.Writer) error { return report.Write(w, o.format, job.columns(), rows) }
 	if o.output == "" {
 		return write(cmd.OutOrStdout())
 	}
@@ -85,10 +81,13 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	job := &costJob{costOptions: o, Comparison: comparison.Comparison{
 		Selection: &o.Selection, Given: cmd.Flags().Changed("matrix"),
 	}}
-	if err := o.checkForm(); err != nil {
+	if err := checkFormat("--format", o.format, report.Formats...); err != nil {
 		return nil, err
 	}
-	var err error
+	err := checkOutputFile("-o", o.output, ", or leave -o out to print")
+	if err != nil {
+		return nil, err
+	}
 	if job.Processors, err = selection.ParseProcessors(o.processors); err != nil {
 		return nil, usagef("-k %q: %w", o.processors, err)
 	}
@@ -103,29 +102,4 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 		return nil, err
 	}
 	return job, job.Prepare(o.Algorithm, bytes)
-}
-
-// checkForm checks how to print, and where.
-func (o *costOptions) checkForm() error {
-	if err := checkFormat("--format", o.format, report.Formats...); err != nil {
-		return err
-	}
-	return checkOutputFile("-o", o.output, ", or leave -o out to print")
-}
-
-// write writes what was asked for.
-func (j *costJob) write(w io.Writer, rows []comparison.Row) error {
-	if j.mean {
-		return j.writeMeans(w, rows)
-	}
-	if err := report.Write(w, j.format, j.columns(), rows); err != nil {
-		return err
-	}
-	if j.format != "text" || len(j.Processors) < 2 || j.Given {
-		return nil
-	}
-	if _, err := printable.Fprintf(w, "\n"); err != nil {
-		return err
-	}
-	return j.writeMeans(w, rows)
 }

@@ -3,31 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
-
-// TestMeans checks the means of C2 over its lower bound that docs and reports name: of the
-// paper's algorithm, and of the tuned one in as many rounds.
-func TestMeans(t *testing.T) {
-	text := mustRun(t, strings.Fields("cost -k 2..2048 -p 1,2,4,8 --algorithm universal,prepare-and-shoot --rounds-over 0 --mean --format csv")...)
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range [][]float64{{1.393, 1.406, 1.387, 1.357}, {1.665, 1.911, 2.465, 2.645}} {
-		for c, most := range want {
-			got, err := strconv.ParseFloat(rows[i+1][c+1], 64)
-			if err != nil || got > most+0.0005 || i == 1 && got < most-0.0005 {
-				t.Errorf("%s, %s: %v, %v, want %v", rows[i+1][0], rows[0][c+1], got, err, most)
-			}
-		}
-	}
-}
 
 // TestCostOutput checks that a file is written whole, or stays as it was.
 func TestCostOutput(t *testing.T) {
@@ -41,7 +21,7 @@ func TestCostOutput(t *testing.T) {
 	}
 	mustRun(t, "cost", "-k", "4", "-o", name) // replaces it
 	before := readFile(t, name)
-	for _, args := range []string{"-k 1 --mean", "-k x", "-k 4 --format svg"} {
+	for _, args := range []string{"-k 1 -p 0", "-k x", "-k 4 --format svg"} {
 		if r := volleyRun(append([]string{"cost", "-o", name}, strings.Fields(args)...)...); r.code != exitUsage {
 			t.Errorf("%s: exit %d", args, r.code)
 		}
@@ -75,7 +55,6 @@ func TestCostUsage(t *testing.T) {
 		{"--algorithm ,", `""`},
 		{"-k 1..65536 -p 1,2", "65536 rows"},
 		{"--format svg", "want one of text, csv, json"},
-		{"--mean -k 1", "K above 1"},
 		{"--size 1KiB..1MiB", "--size"},
 		{"--matrix cauchy --algorithm lagrange -k 4", "lagrange"},
 		{"-k 16 --field 257 --matrix lagrange --algorithm lagrange --rounds-over 0", "--rounds-over"},
@@ -86,7 +65,7 @@ func TestCostUsage(t *testing.T) {
 			t.Errorf("%s: exit %d, printed %q, %q does not contain %q", c.args, r.code, r.stdout, r.stderr, c.want)
 		}
 	}
-	for _, args := range []string{"--mean", "--format csv"} {
+	for _, args := range []string{"--format text", "--format csv"} {
 		var stderr strings.Builder
 		code := run(context.Background(), append([]string{"cost", "-k", "4"}, strings.Fields(args)...), fullDisk{}, &stderr)
 		if code != exitFailed || !strings.Contains(stderr.String(), errFull.Error()) {
@@ -99,11 +78,8 @@ func TestCostUsage(t *testing.T) {
 func TestCostInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errInterrupted)
-	for _, args := range []string{"", "--mean"} {
-		var stdout, stderr strings.Builder
-		code := run(ctx, append([]string{"cost", "-k", "64"}, strings.Fields(args)...), &stdout, &stderr)
-		if code != exitInterrupted || stdout.String() != "" {
-			t.Errorf("%s: exit %d, %s%s", args, code, stdout.String(), stderr.String())
-		}
+	var stdout, stderr strings.Builder
+	if code := run(ctx, []string{"cost", "-k", "64"}, &stdout, &stderr); code != exitInterrupted || stdout.String() != "" {
+		t.Errorf("exit %d, %s%s", code, stdout.String(), stderr.String())
 	}
 }

@@ -27,7 +27,7 @@ func Cases() []Case {
 	for _, c := range []struct {
 		name  string
 		ranks int
-		body  func(endpoint) error
+		body  func(endpoint)
 	}{
 		{"every rank hears every other", 1, everyRank},
 		{"ping-pong", 2, pingPong},
@@ -52,16 +52,40 @@ func Cases() []Case {
 		{"aborts at once", 2, abortsAtOnce},
 		{"what was sent arrives after Close", 2, closeEarly},
 	} {
-		list = append(list, Case{c.name, c.ranks, func(ctx context.Context, tr transport.Transport) error { return c.body(endpoint{ctx, tr}) }})
+		list = append(list, Case{c.name, c.ranks, func(ctx context.Context, tr transport.Transport) (err error) {
+			defer func() {
+				switch x := recover().(type) {
+				case nil:
+				case failure:
+					err = x.error
+				default:
+					panic(x)
+				}
+			}()
+			c.body(endpoint{ctx, tr})
+			return nil
+		}})
 	}
 	return list
 }
 
-func everyRank(d endpoint) error {
-	if d.Size() < 1 || d.Rank() < 0 || d.Rank() >= d.Size() {
-		return fmt.Errorf("it is rank %d of %d", d.Rank(), d.Size())
+// A failure ends the body of a rank, by a panic in the goroutine of the body.
+type failure struct{ error }
+
+func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// must fails where there is an error; doing says what failed.
+func must(err error, doing ...string) {
+	if err != nil {
+		fail("%s%w", strings.Join(append(doing, ""), ": "), err)
 	}
-	return d.meet(transport.Tag{})
+}
+
+func everyRank(d endpoint) {
+	if d.Size() < 1 || d.Rank() < 0 || d.Rank() >= d.Size() {
+		fail("it is rank %d of %d", d.Rank(), d.Size())
+	}
+	must(d.meet(transport.Tag{}))
 }
 
 // meet trades a message with every other rank.
@@ -77,10 +101,10 @@ func (d endpoint) meet(tag transport.Tag) error {
 	return d.trade(out, in)
 }
 
-func pingPong(d endpoint) error {
+func pingPong(d endpoint) {
 	other, ok := d.partner()
 	if !ok {
-		return nil
+		return
 	}
 	for round := range 50 {
 		tag := transport.Tag{Round: round}
@@ -89,25 +113,16 @@ func pingPong(d endpoint) error {
 		out, in := there, back
 		if d.Rank() == there.dst {
 			out, in = back, there
-			if err := d.read(d.await(in)); err != nil {
-				return err
-			}
-			if err := d.sent(d.post(out)); err != nil {
-				return err
-			}
+			must(d.read(d.await(in)))
+			must(d.sent(d.post(out)))
 			continue
 		}
-		if err := d.sent(d.post(out)); err != nil {
-			return err
-		}
-		if err := d.read(d.await(in)); err != nil {
-			return err
-		}
+		must(d.sent(d.post(out)))
+		must(d.read(d.await(in)))
 	}
-	return nil
 }
 
-func partSizes(d endpoint) error {
+func partSizes(d endpoint) {
 	for round, lengths := range [][]int{
 		nil,
 		{0},
@@ -120,22 +135,19 @@ func partSizes(d endpoint) error {
 		{7, 1<<20 - 3, 0, 11},
 		nil,
 	} {
-		if err := d.pass(transport.Tag{Round: round}, lengths...); err != nil {
-			return fmt.Errorf("parts of %v bytes: %w", lengths, err)
-		}
+		must(d.pass(transport.Tag{Round: round}, lengths...), fmt.Sprintf("parts of %v bytes", lengths))
 	}
-	return nil
 }
 
-func manyParts(d endpoint) error {
+func manyParts(d endpoint) {
 	lengths := make([]int, 5000) // more than the 1,024 buffers a system call takes
 	for i := range lengths {
 		lengths[i] = i % 13
 	}
-	return d.pass(transport.Tag{}, lengths...)
+	must(d.pass(transport.Tag{}, lengths...))
 }
 
-func tagsInAnyOrder(d endpoint) error {
+func tagsInAnyOrder(d endpoint) {
 	const count = 101 // prime, so that i -> 37·i runs through all
 	tag := func(i int) transport.Tag { return transport.Tag{Round: i / 7, Port: i % 7} }
 	var going []pending
@@ -148,14 +160,12 @@ func tagsInAnyOrder(d endpoint) error {
 		coming = append(coming, d.await(d.fromPrev(tag(i), 0, i)))
 	}
 	slices.Reverse(coming)
-	if err := d.read(coming...); err != nil {
-		return err
-	}
+	must(d.read(coming...))
 	slices.Reverse(going)
-	return d.sent(going...)
+	must(d.sent(going...))
 }
 
-func orderWithinTag(d endpoint) error {
+func orderWithinTag(d endpoint) {
 	const count = 200
 	var going []pending
 	var coming []pending
@@ -168,13 +178,11 @@ func orderWithinTag(d endpoint) error {
 	for i := count / 2; i < count; i++ {
 		coming = append(coming, d.await(d.fromPrev(transport.Tag{}, i, 10)))
 	}
-	if err := d.read(coming...); err != nil {
-		return err
-	}
-	return d.sent(going...)
+	must(d.read(coming...))
+	must(d.sent(going...))
 }
 
-func allPairs(d endpoint) error {
+func allPairs(d endpoint) {
 	for round := range 3 {
 		var out, in []message
 		for port := range 3 {
@@ -187,53 +195,36 @@ func allPairs(d endpoint) error {
 			}
 		}
 		slices.Reverse(in) // so that tags matter
-		if err := d.trade(out, in); err != nil {
-			return err
-		}
+		must(d.trade(out, in))
 	}
-	return nil
 }
 
 // The order between two ranks is kept by a second message, on port 1.
 
-func receiveFirst(d endpoint) error {
+func receiveFirst(d endpoint) {
 	for round := range 10 {
 		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
 		coming := d.await(d.fromPrev(tag, 0, 1000))
 		begun := d.post(message{d.Rank(), d.prev(), ready, 0, []int{1}})
-		if err := d.read(d.await(message{d.next(), d.Rank(), ready, 0, []int{1}})); err != nil {
-			return err
-		}
+		must(d.read(d.await(message{d.next(), d.Rank(), ready, 0, []int{1}})))
 		going := d.post(d.toNext(tag, 0, 1000))
-		if err := d.read(coming); err != nil {
-			return err
-		}
-		if err := d.sent(begun, going); err != nil {
-			return err
-		}
+		must(d.read(coming))
+		must(d.sent(begun, going))
 	}
-	return nil
 }
 
-func sendFirst(d endpoint) error {
+func sendFirst(d endpoint) {
 	for round := range 10 {
 		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
 		going := d.post(d.toNext(tag, 0, 1000))
 		begun := d.post(d.toNext(ready, 0, 1))
-		if err := d.read(d.await(d.fromPrev(ready, 0, 1))); err != nil {
-			return err
-		}
-		if err := d.read(d.await(d.fromPrev(tag, 0, 1000))); err != nil {
-			return err
-		}
-		if err := d.sent(going, begun); err != nil {
-			return err
-		}
+		must(d.read(d.await(d.fromPrev(ready, 0, 1))))
+		must(d.read(d.await(d.fromPrev(tag, 0, 1000))))
+		must(d.sent(going, begun))
 	}
-	return nil
 }
 
-func largeBothWays(d endpoint) error {
+func largeBothWays(d endpoint) {
 	const size = 1<<20 + 3 // more than a socket takes in before its peer reads
 	var out, in []message
 	for port, r := range []int{d.next(), d.prev()} {
@@ -241,57 +232,45 @@ func largeBothWays(d endpoint) error {
 		out = append(out, message{d.Rank(), r, transport.Tag{Port: port}, 0, []int{size}})
 		in = append(in, message{r, d.Rank(), transport.Tag{Port: 1 - port}, 0, []int{size}})
 	}
-	return d.trade(out, in)
+	must(d.trade(out, in))
 }
 
-func bufferFree(d endpoint) error {
+func bufferFree(d endpoint) {
 	other, ok := d.partner()
 	if !ok {
-		return nil
+		return
 	}
 	for round, size := range []int{1, 1000, 1 << 18} {
 		l := message{min(d.Rank(), other), max(d.Rank(), other), transport.Tag{Round: round}, 0, []int{size}}
 		if d.Rank() == l.src {
 			parts := l.parts()
-			if err := d.sent(d.start(l, &transport.Transfer{Rank: l.dst, Tag: l.tag, Parts: parts})); err != nil {
-				return err
-			}
+			must(d.sent(d.start(l, &transport.Transfer{Rank: l.dst, Tag: l.tag, Parts: parts})))
 			clear(parts[0])
 			parts[0] = nil
 			continue
 		}
 		coming := d.await(l)
-		if err := d.read(coming); err != nil {
-			return err
-		}
+		must(d.read(coming))
 		time.Sleep(pause)
-		if err := l.check(coming.Parts); err != nil {
-			return fmt.Errorf("changed after Wait: %w", err)
-		}
+		must(l.check(coming.Parts), "changed after Wait")
 	}
-	return nil
 }
 
-func bufferReused(d endpoint) error {
+func bufferReused(d endpoint) {
 	tag := transport.Tag{}
 	parts := [][]byte{make([]byte, 300)}
 	for i := range 100 {
 		l := d.toNext(tag, i, len(parts[0]))
 		l.fill(0, parts[0])
 		going := d.start(l, &transport.Transfer{Rank: l.dst, Tag: tag, Parts: parts})
-		if err := d.read(d.await(d.fromPrev(tag, i, len(parts[0])))); err != nil {
-			return err
-		}
-		if err := d.sent(going); err != nil {
-			return err
-		}
+		must(d.read(d.await(d.fromPrev(tag, i, len(parts[0])))))
+		must(d.sent(going))
 	}
-	return nil
 }
 
 // oneByOne has a queue in which a message comes while others do not, and that is posted to
 // while somebody waits for it. What the context of a wait has left comes to the next.
-func oneByOne(d endpoint) error {
+func oneByOne(d endpoint) {
 	const count = 5
 	q := d.NewQueue()
 	var all []*transport.Transfer
@@ -306,59 +285,46 @@ func oneByOne(d endpoint) error {
 	given, giveUp := context.WithTimeout(d.ctx, time.Millisecond)
 	defer giveUp()
 	if t, err := q.Wait(given); t != nil || err == nil {
-		return fmt.Errorf("a transfer is over before it was sent: %v, error %w", t, err)
+		fail("a transfer is over before it was sent: %v, error %w", t, err)
 	}
-	if err := d.meet(transport.Tag{Round: count}); err != nil { // no rank sends before all have waited
-		return err
-	}
-	wait := func(receive bool, round int) error {
+	must(d.meet(transport.Tag{Round: count})) // no rank sends before all have waited
+	wait := func(receive bool, round int) {
 		t, err := q.Wait(d.ctx)
-		if err != nil {
-			return fmt.Errorf("wait for a message of round %d: %w", round, err)
-		}
+		must(err, fmt.Sprintf("wait for a message of round %d", round))
 		if t.Receive != receive || t.Tag.Round != round {
-			return fmt.Errorf("wait for a message of round %d: got that of %v (received: %v)", round, t.Tag, t.Receive)
+			fail("wait for a message of round %d: got that of %v (received: %v)", round, t.Tag, t.Receive)
 		}
 		if receive {
-			return d.fromPrev(t.Tag, 0, t.Lengths()...).check(t.Parts)
+			must(d.fromPrev(t.Tag, 0, t.Lengths()...).check(t.Parts))
 		}
-		return nil
 	}
 	for i := range count {
 		i = count - 1 - i
 		going := []pending{d.post(d.toNext(all[2*i].Tag, 0, 10)), d.post(d.toNext(all[2*i].Tag, 0, 1<<18))}
 		for range going {
-			if err := wait(true, i); err != nil {
-				return err
-			}
+			wait(true, i)
 		}
-		if err := d.sent(going...); err != nil {
-			return err
-		}
-		if err := d.meet(transport.Tag{Round: count + 1 + i}); err != nil {
-			return err
-		}
+		must(d.sent(going...))
+		must(d.meet(transport.Tag{Round: count + 1 + i}))
 	}
 	late := d.toNext(transport.Tag{Round: 3 * count}, 0, 100)
 	coming := d.await(d.fromPrev(late.tag, 0, 100))
 	defer time.AfterFunc(pause, func() { q.Post(late.outgoing()) }).Stop()
-	if err := wait(false, late.tag.Round); err != nil {
-		return err
-	}
-	return d.read(coming)
+	wait(false, late.tag.Round)
+	must(d.read(coming))
 }
 
 // sideBySide has goroutines of one rank that trade by tags of their own, and one that waits
 // for what another goroutine sends only later.
-func sideBySide(d endpoint) error {
+func sideBySide(d endpoint) {
 	const lanes, rounds = 4, 25
 	errs := make([]error, lanes+2)
 	var all sync.WaitGroup
 	for lane := range lanes {
 		all.Go(func() {
 			for round := range rounds {
-				if err := d.pass(transport.Tag{Round: lane*rounds + round, Port: round % 2}, round, 3000*lane); err != nil {
-					errs[lane] = fmt.Errorf("goroutine %d: %w", lane, err)
+				tag := transport.Tag{Round: lane*rounds + round, Port: round % 2}
+				if errs[lane] = d.pass(tag, round, 3000*lane); errs[lane] != nil {
 					return
 				}
 			}
@@ -371,10 +337,10 @@ func sideBySide(d endpoint) error {
 		errs[lanes+1] = d.sent(d.post(d.toNext(tag, 0, 10)))
 	})
 	all.Wait()
-	return errors.Join(errs...)
+	must(errors.Join(errs...))
 }
 
-func wrongLengths(d endpoint) error {
+func wrongLengths(d endpoint) {
 	for round, c := range []struct{ sent, asked []int }{
 		{[]int{10}, []int{9}},
 		{[]int{10}, []int{11}},
@@ -389,25 +355,19 @@ func wrongLengths(d endpoint) error {
 		tag := transport.Tag{Round: round, Port: 1}
 		going := d.post(d.toNext(tag, 0, c.sent...))
 		err := d.await(d.fromPrev(tag, 0, c.asked...)).Wait(d.ctx)
-		if err == nil {
-			return fmt.Errorf("receive of parts of %v bytes sent as %v: no error", c.asked, c.sent)
-		}
 		wrong, ok := errors.AsType[*transport.LengthError](err)
 		if !ok {
-			return fmt.Errorf("receive of parts of %v bytes sent as %v: got error %w; want a LengthError", c.asked, c.sent, err)
+			fail("receive of parts of %v bytes sent as %v: %w", c.asked, c.sent, unwanted(err, "a LengthError"))
 		}
 		if wrong.Src != d.prev() || wrong.Tag != tag || sum(wrong.Got) != sum(c.sent) || !slices.Equal(wrong.Want, c.asked) {
-			return fmt.Errorf("receive of parts of %v bytes sent as %v: got %+v", c.asked, c.sent, *wrong)
+			fail("receive of parts of %v bytes sent as %v: got %+v", c.asked, c.sent, *wrong)
 		}
 		// The sender may be told or not, but not left waiting.
 		if err := going.Wait(d.ctx); err != nil && d.ctx.Err() != nil {
-			return fmt.Errorf("send of parts of %v bytes asked for as %v: %w", c.sent, c.asked, err)
+			fail("send of parts of %v bytes asked for as %v: %w", c.sent, c.asked, err)
 		}
-		if err := d.pass(tag, 10); err != nil {
-			return fmt.Errorf("after a message of a wrong length: %w", err)
-		}
+		must(d.pass(tag, 10), "after a message of a wrong length")
 	}
-	return nil
 }
 
 func sum(sizes []int) (total int) {
@@ -417,7 +377,7 @@ func sum(sizes []int) (total int) {
 	return total
 }
 
-func wrongRanks(d endpoint) error {
+func wrongRanks(d endpoint) {
 	for _, r := range []int{d.Rank(), -1, d.Size(), d.Size() + 7} {
 		for doing, err := range map[string]error{
 			"send to":      transport.Send(d.ctx, d, r, never, []byte{1}),
@@ -425,21 +385,20 @@ func wrongRanks(d endpoint) error {
 		} {
 			switch {
 			case err == nil:
-				return fmt.Errorf("%s rank %d of %d: no error", doing, r, d.Size())
+				fail("%s rank %d of %d: no error", doing, r, d.Size())
 			case d.ctx.Err() != nil:
-				return fmt.Errorf("%s rank %d of %d: %w", doing, r, d.Size(), err)
+				fail("%s rank %d of %d: %w", doing, r, d.Size(), err)
 			case !strings.Contains(err.Error(), strconv.Itoa(r)):
-				return fmt.Errorf("%s rank %d of %d: %q does not name the rank", doing, r, d.Size(), err)
+				fail("%s rank %d of %d: %q does not name the rank", doing, r, d.Size(), err)
 			}
 		}
 	}
-	if d.Size() == 1 {
-		return nil
+	if d.Size() > 1 {
+		must(d.pass(transport.Tag{}, 10))
 	}
-	return d.pass(transport.Tag{}, 10)
 }
 
-func ctxEnds(d endpoint) error {
+func ctxEnds(d endpoint) {
 	cause := errors.New("enough")
 
 	cancelled, cancel := context.WithCancelCause(d.ctx)
@@ -460,18 +419,15 @@ func ctxEnds(d endpoint) error {
 	} {
 		tag := transport.Tag{Round: never.Round + i}
 		if err := transport.Receive(c.ctx, d, d.prev(), tag, []byte{1}); !errors.Is(err, cause) {
-			return fmt.Errorf("receive, ctx %s: %w", c.how, unwanted(err, "the cause of ctx"))
+			fail("receive, ctx %s: %w", c.how, unwanted(err, "the cause of ctx"))
 		}
 		// A small message may be on its way in a copy.
 		tag.Port = 1
 		if err := transport.Send(c.ctx, d, d.next(), tag, []byte{1}); err != nil && !errors.Is(err, cause) {
-			return fmt.Errorf("send, ctx %s: %w", c.how, unwanted(err, "nil or the cause of ctx"))
+			fail("send, ctx %s: %w", c.how, unwanted(err, "nil or the cause of ctx"))
 		}
 	}
-	if err := d.pass(transport.Tag{}, 10); err != nil {
-		return fmt.Errorf("after a wait that was given up: %w", err)
-	}
-	return nil
+	must(d.pass(transport.Tag{}, 10), "after a wait that was given up")
 }
 
 // unwanted wraps what a Wait returned, so that a rank which another one's
@@ -521,69 +477,48 @@ func (d endpoint) aborted(rank int) error {
 	return nil
 }
 
-func abortUnderWay(d endpoint) error {
+func abortUnderWay(d endpoint) {
 	last := d.Size() - 1
-	if err := d.connect(); err != nil {
-		return err
-	}
+	must(d.connect())
 	cause := stop(d.Rank())
 	if d.Rank() == last {
 		defer time.AfterFunc(pause, func() { d.Abort(cause) }).Stop()
 	}
 	send := d.post(d.toNext(never, 0, 1))
 	err := transport.Receive(d.ctx, d, d.prev(), transport.Tag{Round: never.Round, Port: 1}, []byte{1})
-	if wrong := stoppedBy(last, err); wrong != nil {
-		return fmt.Errorf("receive: %w", wrong)
-	}
+	must(stoppedBy(last, err), "receive")
 	if d.Rank() == last && !errors.Is(err, cause) {
-		return fmt.Errorf("the error %q does not wrap this rank's cause", err)
+		fail("the error %q does not wrap this rank's cause", err)
 	}
-	if err := stoppedBy(last, send.Wait(d.ctx)); err != nil {
-		return fmt.Errorf("send begun before: %w", err)
-	}
-	return d.aborted(last)
+	must(stoppedBy(last, send.Wait(d.ctx)), "send begun before")
+	must(d.aborted(last))
 }
 
-func abortLater(d endpoint) error {
-	if err := d.connect(); err != nil {
-		return err
-	}
+func abortLater(d endpoint) {
+	must(d.connect())
 	receive := d.await(d.fromPrev(transport.Tag{Round: never.Round, Port: 1}, 0, 1))
 	if d.Rank() == 0 {
 		d.Abort(stop(0))
-		if err := d.aborted(0); err != nil { // here it holds at once
-			return err
-		}
+		must(d.aborted(0)) // here it holds at once
 	}
 	time.Sleep(pause)
-	if err := stoppedBy(0, receive.Wait(d.ctx)); err != nil {
-		return fmt.Errorf("receive begun before: %w", err)
-	}
-	return d.aborted(0)
+	must(stoppedBy(0, receive.Wait(d.ctx)), "receive begun before")
+	must(d.aborted(0))
 }
 
-func firstAbort(d endpoint) error {
-	if err := d.connect(); err != nil {
-		return err
-	}
+func firstAbort(d endpoint) {
+	must(d.connect())
 	if d.Rank() == 0 {
 		d.Abort(stop(0))
 		d.Abort(errors.New("second thoughts"))
 	}
-	if err := d.aborted(0); err != nil {
-		return err
-	}
+	must(d.aborted(0))
 	d.Abort(stop(d.Rank()))
-	if err := d.aborted(0); err != nil {
-		return fmt.Errorf("after a second abort: %w", err)
-	}
-	return nil
+	must(d.aborted(0), "after a second abort")
 }
 
-func abortsAtOnce(d endpoint) error {
-	if err := d.connect(); err != nil {
-		return err
-	}
+func abortsAtOnce(d endpoint) {
+	must(d.connect())
 	var aborts sync.WaitGroup
 	defer aborts.Wait()
 	for range 4 {
@@ -592,16 +527,14 @@ func abortsAtOnce(d endpoint) error {
 	err := transport.Receive(d.ctx, d, d.prev(), never, []byte{1})
 	first, ok := errors.AsType[*transport.AbortError](err)
 	if !ok {
-		return unwanted(err, "an AbortError")
+		must(unwanted(err, "an AbortError"))
 	}
-	if err := stoppedBy(first.Rank, err); err != nil {
-		return err
-	}
+	must(stoppedBy(first.Rank, err))
 	time.Sleep(pause)
-	return d.aborted(first.Rank) // and no other one, whatever still comes in
+	must(d.aborted(first.Rank)) // and no other one, whatever still comes in
 }
 
-func closeEarly(d endpoint) error {
+func closeEarly(d endpoint) {
 	if d.Rank() == 0 {
 		var going []pending
 		for r := 1; r < d.Size(); r++ {
@@ -609,13 +542,11 @@ func closeEarly(d endpoint) error {
 				going = append(going, d.post(message{0, r, transport.Tag{}, i, []int{10, 1000 * i}}))
 			}
 		}
-		return d.sent(going...) // and then it closes
+		must(d.sent(going...)) // and then it closes
+		return
 	}
 	time.Sleep(pause)
 	for i := range 10 {
-		if err := d.read(d.await(message{0, d.Rank(), transport.Tag{}, i, []int{10, 1000 * i}})); err != nil {
-			return err
-		}
+		must(d.read(d.await(message{0, d.Rank(), transport.Tag{}, i, []int{10, 1000 * i}})))
 	}
-	return nil
 }

@@ -12,7 +12,7 @@ import (
 // CutPlans returns the plans of a product of layers whose packets are cut into slices: each
 // processor computes one slice of a whole group of each layer.
 //
-//	problem  DFT, draw-and-loose, additive FFT and Moore matrices, K = r^D
+//	problem  DFT, draw-and-loose and additive FFT matrices, K = r^D
 //	cost     C1 = D·⌈(r-1)/p⌉ + ⌈r/p⌉, C2 = C1/r packets; (D+1)·⌈(r-1)/p⌉ in any order
 //	         (TestCutLayersCost)
 //	source   ours

@@ -45,11 +45,6 @@ func Plans(name, family string, mode Fusing, t schedule.Task, fact *matrix.Facto
 	for _, cuts := range Fusions(fact.Layers, t.Ports, allowed) {
 		plans = append(plans, fused(t, name, fact, cuts, anyOrder))
 	}
-	if fact.Fourier && !anyOrder && !fact.Natural(t.Matrix.Rows()) {
-		for _, s := range findShifts(t) {
-			plans = append(plans, shifted(t, name, fact, s))
-		}
-	}
 	if len(plans) == 0 {
 		plans = append(plans, fused(t, name, fact, []int{len(fact.Layers)}, anyOrder))
 	}
@@ -77,13 +72,6 @@ func Short(id string) string {
 		return string(r[:most]) + "…"
 	}
 	return id
-}
-
-// shifted returns the plan for a schedule of shifts.
-func shifted(t schedule.Task, name string, fact *matrix.Factorisation, s *shifts) plan.Plan {
-	l := schedule.OnAll(name, s, t)
-	l.Common.Notes = []string{"structure: " + fact.Structure, "natural order by a schedule of shifts"}
-	return l
 }
 
 // fused returns the plan for a factorisation whose layers are fused up to each of

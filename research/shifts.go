@@ -1,15 +1,55 @@
-package structured
+package research
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"volley/algo"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
 )
+
+// shiftPlans returns the plans of a DFT matrix by schedules of shifts.
+func shiftPlans(p *algo.Problem) ([]plan.Plan, error) {
+	const name = "dft-shifts"
+	t := p.Task()
+	if err := t.MustBeSquare(name); err != nil {
+		return nil, err
+	}
+	var plans []plan.Plan
+	if isFourier(t.Matrix, p.Factorisation()) {
+		for _, s := range findShifts(t) {
+			plans = append(plans, schedule.OnAll(name, s, t))
+		}
+	}
+	if len(plans) == 0 {
+		return nil, schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: it is for DFT matrices in natural order, of K that is a product of at most %d radices up to p+1: take another algorithm, such as dft",
+			name, t.Matrix.Rows(), t.Ports, mostShiftRounds))
+	}
+	return schedule.Undominated(plans), nil
+}
+
+// isFourier reports whether the entries are c·ω^(ij), ω of order K. Those of a matrix whose layers
+// are a DFT's are c·ω^(σ(i)·τ(j)) for some orders σ of its rows and τ of its columns. Row and column
+// 1 tell whether these multiply i and j.
+func isFourier(m matrix.Matrix, fact *matrix.Factorisation) bool {
+	if fact == nil || fact.Name != "dft" || m.Rows() < 2 {
+		return false
+	}
+	f, c := m.Field(), m.At(0, 0)
+	omega := f.Mul(m.At(1, 1), f.Inv(c))
+	want := c
+	for i := range m.Rows() {
+		if m.At(1, i) != want || m.At(i, 1) != want || m.At(0, i) != c || m.At(i, 0) != c {
+			return false
+		}
+		want = f.Mul(want, omega)
+	}
+	return true
+}
 
 // shifts computes a DFT in natural order on both sides without a round for
 // reordering.
@@ -169,31 +209,24 @@ func (s shiftedSums) addTo(c *schedule.Sum, member int) {
 const (
 	mostShiftRounds = 6
 	mostShiftSize   = 1 << 12
-	mostShiftWork   = 1 << 16 // steps looked at, times K, and fewer where plans for fewer ports are looked for
+	mostShiftWork   = 1 << 16 // steps looked at, times K
 )
 
 // findShifts returns the step of least C2 for each number of rounds that has one,
 // over all mixed radices with r_t <= p+1 and all orders of their weights, the fewest rounds
-// first until it has looked at many; of those that fewer ports allow only where none are looked
-// for with these. Once the problem's context has ended it looks at no more.
+// first until it has looked at many. Once the problem's context has ended it looks at no more.
 func findShifts(task schedule.Task) []*shifts {
 	m, size := task.Matrix, task.Matrix.Rows()
 	if size > mostShiftSize {
 		return nil
 	}
 	best := map[int]*shifts{}
-	work, most := 0, mostShiftWork
-	if task.Fewer > 0 {
-		most /= 8
-	}
+	work := 0
 	lists := factorisations(size, task.Ports+1, mostShiftRounds)
 	slices.SortStableFunc(lists, func(a, b []int) int { return len(a) - len(b) })
 	for _, radices := range lists {
-		if work > most && best[len(radices)] == nil {
+		if work > mostShiftWork && best[len(radices)] == nil {
 			break
-		}
-		if task.Fewer > 0 && slices.Max(radices) <= task.Fewer+1 {
-			continue
 		}
 		weights, w := make([]int, len(radices)), 1
 		for t, r := range radices {
@@ -201,7 +234,7 @@ func findShifts(task schedule.Task) []*shifts {
 			w *= r
 		}
 		permutations(len(radices), func(order []int) {
-			if task.Ended() != nil || task.Fewer > 0 && work > most {
+			if task.Ended() != nil {
 				return
 			}
 			by, rs := make([]int, len(order)), make([]int, len(order))
