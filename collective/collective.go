@@ -45,18 +45,28 @@ func (c *Comm) Beside() *Comm { return &Comm{t: c.t, timeout: c.timeout, first: 
 const mostRecord = 1 << 28
 
 // mostShort is how long records may be that travel along with their lengths, in bytes.
-const mostShort = 120
+const mostShort = 504
 
 // Allgatherv gives the record of every rank, of any length up to 256 MiB, to all of them. A wait
 // for one message is bounded by the timeout, unless that is 0. It returns an error where a rank
 // announces a longer record.
 func Allgatherv(ctx context.Context, t transport.Transport, record []byte, timeout time.Duration) ([][]byte, error) {
 	c := New(t, timeout)
-	head := append(binary.LittleEndian.AppendUint64(make([]byte, 0, 8+mostShort), uint64(len(record))), record[:min(len(record), mostShort)]...)
-	heads, err := c.Allgather(ctx, head[:8+mostShort])
+	heads, err := c.Allgather(ctx, headOf(record))
 	if err != nil {
 		return nil, err
 	}
+	return c.rest(ctx, heads, record)
+}
+
+// headOf returns the length of a record and its first bytes, padded with zeros.
+func headOf(record []byte) []byte {
+	head := append(binary.LittleEndian.AppendUint64(make([]byte, 0, 8+mostShort), uint64(len(record))), record[:min(len(record), mostShort)]...)
+	return head[:8+mostShort]
+}
+
+// rest returns the records of all ranks, whose heads have come.
+func (c *Comm) rest(ctx context.Context, heads [][]byte, record []byte) (_ [][]byte, err error) {
 	most := uint64(0)
 	records := make([][]byte, len(heads))
 	for r, head := range heads {
@@ -91,6 +101,11 @@ func AllgatherValues[T any](ctx context.Context, t transport.Transport, mine T, 
 	if err != nil {
 		return nil, err
 	}
+	return values[T](records)
+}
+
+// values returns what records say.
+func values[T any](records [][]byte) ([]T, error) {
 	all := make([]T, len(records))
 	for r, record := range records {
 		if err := json.Unmarshal(record, &all[r]); err != nil {
@@ -112,13 +127,42 @@ const beat = time.Second
 // [transport.AbortError], and the contexts of their works end. All ranks call Steady. The work
 // does not use t, and it has ended when Steady returns.
 func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, work func(context.Context) error) error {
+	_, err := steady(ctx, t, timeout, false, func(ctx context.Context) ([]byte, error) { return nil, work(ctx) })
+	return err
+}
+
+// SteadyValues is [Steady] of works that each return a value, and [AllgatherValues] of the values, in one exchange.
+func SteadyValues[T any](ctx context.Context, t transport.Transport, timeout time.Duration, work func(context.Context) (T, error)) ([]T, error) {
+	records, err := steady(ctx, t, timeout, true, func(ctx context.Context) ([]byte, error) {
+		mine, err := work(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(mine)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return values[T](records)
+}
+
+// steady does what Steady does. It returns the records that all works have returned, if these are wanted.
+func steady(ctx context.Context, t transport.Transport, timeout time.Duration, wanted bool, work func(context.Context) ([]byte, error)) (records [][]byte, err error) {
 	if t.Size() == 1 {
-		return work(ctx)
+		record, err := work(ctx)
+		return [][]byte{record}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	result := make(chan error, 1)
-	go func() { result <- work(ctx) }()
+	type result struct {
+		record []byte
+		err    error
+	}
+	results := make(chan result, 1)
+	go func() {
+		record, err := work(ctx)
+		results <- result{record, err}
+	}()
 	period := beat
 	if timeout > 0 {
 		period = min(period, max(timeout/4, 1))
@@ -128,14 +172,14 @@ func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 	c := New(t, timeout)
 	const working, succeeded, failed = 0, 1, 2
 	state := byte(working)
-	var failure error
-	ended := func(err error) {
-		failure, state = err, succeeded
-		if err != nil {
+	var is result // of the work here
+	ended := func(r result) {
+		is, state = r, succeeded
+		if r.err != nil {
 			state = failed
 		}
-		if err != nil && ctx.Err() != nil { // which is why
-			failure = context.Cause(ctx)
+		if r.err != nil && ctx.Err() != nil { // which is why
+			is.err = context.Cause(ctx)
 		}
 	}
 	aborting := false // a rank has said that it has failed
@@ -144,33 +188,43 @@ func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 		case state != working:
 		case aborting:
 			select {
-			case err := <-result:
-				ended(err)
+			case r := <-results:
+				ended(r)
 			default:
 			}
 		default:
 			select {
-			case err := <-result:
-				ended(err)
+			case r := <-results:
+				ended(r)
 			case <-ticks.C:
 			case <-ctx.Done(): // the exchange says so to all
 			}
 		}
-		all, err := c.Allgather(ctx, []byte{state})
+		say := []byte{state}
+		if wanted {
+			say = append(say, headOf(is.record)...)
+		}
+		all, err := c.Allgather(ctx, say)
 		switch {
-		case failure != nil: // only now, when others have had the time to find the same
-			t.Abort(failure)
-			return failure
+		case is.err != nil: // only now, when others have had the time to find the same
+			t.Abort(is.err)
+			return nil, is.err
 		case err != nil:
 			cancel(err)
 			if state == working {
-				<-result
+				<-results
 			}
-			return err
-		case !slices.ContainsFunc(all, func(record []byte) bool { return record[0] != succeeded }):
-			return nil
+			return nil, err
+		case !slices.ContainsFunc(all, func(said []byte) bool { return said[0] != succeeded }):
+			if !wanted {
+				return nil, nil
+			}
+			for r, said := range all {
+				all[r] = said[1:]
+			}
+			return c.rest(ctx, all, is.record)
 		}
-		aborting = slices.ContainsFunc(all, func(record []byte) bool { return record[0] == failed })
+		aborting = slices.ContainsFunc(all, func(said []byte) bool { return said[0] == failed })
 	}
 }
 

@@ -141,3 +141,56 @@ func TestSteadyFails(t *testing.T) {
 		})
 	}
 }
+
+// TestSteadyValues gives the values of all ranks to all, short and long ones, however long one takes.
+func TestSteadyValues(t *testing.T) {
+	for _, n := range []int{1, 2, 9} {
+		for _, most := range []int{0, 100, 600, 5000} {
+			synctest.Test(t, func(t *testing.T) {
+				err := local.Run(t.Context(), n, func(ctx context.Context, tr transport.Transport) error {
+					all, err := collective.SteadyValues(ctx, tr, time.Second, func(context.Context) (string, error) {
+						if tr.Rank() == n/2 {
+							time.Sleep(time.Minute)
+						}
+						return strings.Repeat("x", most*tr.Rank()/n), nil
+					})
+					for r, x := range all {
+						if len(x) != most*r/n {
+							t.Errorf("%d ranks: rank %d hears %d bytes of rank %d, want %d", n, tr.Rank(), len(x), r, most*r/n)
+						}
+					}
+					if len(all) != n {
+						t.Errorf("%d ranks: rank %d hears %d", n, tr.Rank(), len(all))
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestSteadyValuesFail lets the work of one rank fail: it returns its error, and the others that it has stopped.
+func TestSteadyValuesFail(t *testing.T) {
+	full := errors.New("the disk is full")
+	var errs [4]error
+	local.Run(t.Context(), 4, func(ctx context.Context, tr transport.Transport) error {
+		all, err := collective.SteadyValues(ctx, tr, time.Minute, func(context.Context) (int, error) {
+			if tr.Rank() == 2 {
+				return 5, full
+			}
+			return 5, nil
+		})
+		if errs[tr.Rank()] = err; all != nil {
+			t.Errorf("rank %d hears %v", tr.Rank(), all)
+		}
+		return nil
+	})
+	for r, err := range errs {
+		if stopped := new(transport.AbortError); r == 2 && err != full || r != 2 && (!errors.As(err, &stopped) || stopped.Rank != 2) {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -65,24 +64,17 @@ const mostNamed = 5
 
 // compareDeleted returns an error where more is gone than is usual: to protect the rest would
 // make an accident final.
-func (s *session) compareDeleted(ctx context.Context, works []*work, o *ProtectOptions, r *ProtectReport) error {
-	var mine []shrinkage
-	for _, w := range works {
-		mine = append(mine, shrunk(s.entries(w.index), w.listing.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted)))
-	}
-	all, err := exchange(ctx, s, mine)
-	if err != nil {
-		return err
-	}
+func (s *session) compareDeleted(ctx context.Context, found []scanned, o *ProtectOptions, r *ProtectReport) error {
 	less := 0
-	for _, x := range all {
-		r.Deleted += x.Deleted
-		if x.Less {
+	for _, x := range found {
+		r.Deleted += x.Left.Deleted
+		if x.Left.Less {
 			less++
 		}
 	}
 	var list []string
-	for n, x := range all {
+	for n, x := range found {
+		x := x.Left
 		if !x.Empty && (!x.Less || 2*less >= s.k) || o.Force && s.states[n].of(s.current) == nil {
 			continue
 		}

@@ -3,7 +3,6 @@ package group
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/subtle"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"volley"
-	"volley/collective"
 	"volley/executor"
 	"volley/field"
 	"volley/internal/disk"
@@ -35,7 +33,7 @@ type Traffic struct {
 
 // add adds the traffic of a run that followed.
 func (t *Traffic) add(o *Traffic) {
-	if t.Plan == "" || t.Plan == noPlan {
+	if t.Plan == noPlan {
 		t.Plan = o.Plan
 	}
 	t.C1 += o.C1
@@ -43,9 +41,6 @@ func (t *Traffic) add(o *Traffic) {
 	t.TotalBytes += o.TotalBytes
 	t.Seconds += o.Seconds
 	for i, n := range o.sent {
-		if i == len(t.sent) {
-			t.sent = append(t.sent, 0)
-		}
 		t.sent[i] += n
 	}
 }
@@ -53,29 +48,8 @@ func (t *Traffic) add(o *Traffic) {
 // noPlan is the plan where nothing had to be coded.
 const noPlan = "none"
 
-// total finds out what the busiest node has sent.
-func (t *Traffic) total(ctx context.Context, s *session) error {
-	if t.Plan == "" {
-		t.Plan = noPlan
-	}
-	all, err := collective.AllgatherValues(ctx, s.t, t.sent, s.Timeout) // none where nothing was coded
-	for _, n := range slices.Concat(all...) {
-		t.MostSent = max(t.MostSent, n)
-	}
-	return err
-}
-
-// makeParity makes the given blocks of all parity.
-func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) executor.Input, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
-	if b.bytes() == 0 {
-		return &Traffic{Plan: noPlan}, nil
-	}
-	r, err := c.making(&s.Options, b.bytes())
-	if err != nil {
-		return nil, err
-	}
-	return s.repair(ctx, r, b, input, output, check)
-}
+// traffic returns that of no run yet.
+func (s *session) traffic() Traffic { return Traffic{Plan: noPlan, sent: make([]int64, len(s.nodes))} }
 
 // repair brings back the given blocks of symbols. A check, if there is one, sees all that goes in
 // and comes out.
@@ -169,22 +143,15 @@ func (c *code) chunk(s symbol) int {
 }
 
 // newCheck returns a check of chunks of which so many bytes are added at a time, of the nodes at this rank.
-func (s *session) newCheck(ctx context.Context, c *code, n int64) (*check, error) {
-	var seed verify.Seed
-	rand.Read(seed[:])
-	seeds, err := collective.Allgatherv(ctx, s.t, seed[:], s.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	copy(seed[:], seeds[0])
+func (s *session) newCheck(c *code, n int64) *check {
 	symbol := int64(c.field.SymbolBytes())
 	block := verify.BlockSymbols(n/symbol, 1)
-	x := &check{code: c, seed: seed, first: s.nodes[0].index, block: int64(block) * symbol}
+	x := &check{code: c, seed: s.seed, first: s.nodes[0].index, block: int64(block) * symbol}
 	for range s.nodes {
-		x.data = append(x.data, verify.NewFingerprints(c.field, seed, block, c.data))
-		x.parity = append(x.parity, verify.NewFingerprints(c.field, seed, block, c.parity))
+		x.data = append(x.data, verify.NewFingerprints(c.field, s.seed, block, c.data))
+		x.parity = append(x.parity, verify.NewFingerprints(c.field, s.seed, block, c.parity))
 	}
-	return x, nil
+	return x
 }
 
 // addTo adds the next parts of the chunks of a node: of each as many as the plan cuts a packet into.
@@ -257,14 +224,10 @@ func (x *check) folds() [][]byte {
 	return folds
 }
 
-// wrong returns the codewords that do not obey the code, and how many bytes each node has sent for that.
-func (x *check) wrong(ctx context.Context, s *session) (list []*codeword, moved int64, err error) {
-	mine := x.folds()
-	folds, err := exchange(ctx, s, mine)
-	if err != nil {
-		return nil, 0, err
-	}
-	sum := make([]byte, len(mine[0]))
+// wrong returns the codewords that do not obey the code, by the folds of all nodes, and how many bytes each node has
+// sent for that.
+func (x *check) wrong(ctx context.Context, s *session, folds [][]byte) (list []*codeword, moved int64, err error) {
+	sum := make([]byte, len(folds[x.first]))
 	for n, fold := range folds {
 		if len(fold) != len(sum) {
 			return nil, 0, fmt.Errorf("%s has a fold of %d bytes: want %d", s.name(n), len(fold), len(sum))
@@ -285,8 +248,8 @@ func (x *check) wrong(ctx context.Context, s *session) (list []*codeword, moved 
 }
 
 // verify returns a *verify.CheckError where parity is wrong.
-func (x *check) verify(ctx context.Context, s *session) error {
-	wrong, _, err := x.wrong(ctx, s)
+func (x *check) verify(ctx context.Context, s *session, folds [][]byte) error {
+	wrong, _, err := x.wrong(ctx, s, folds)
 	if wrong != nil {
 		return &verify.CheckError{Proc: wrong[0].parity[0].node}
 	}

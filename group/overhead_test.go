@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"volley/group"
 	"volley/internal/verifyall"
@@ -21,7 +22,8 @@ import (
 // counted counts the bytes that a rank sends.
 type counted struct {
 	transport.Transport
-	sent atomic.Int64
+	sent     atomic.Int64
+	messages atomic.Int64 // of collectives
 }
 
 func (t *counted) NewQueue() transport.Queue { return &countedQueue{t.Transport.NewQueue(), t} }
@@ -35,6 +37,9 @@ func (q *countedQueue) Post(list ...*transport.Transfer) {
 	for _, x := range list {
 		if !x.Receive {
 			q.of.sent.Add(int64(x.Bytes()))
+			if x.Tag.Round < transport.ControlRounds {
+				q.of.messages.Add(1)
+			}
 		}
 	}
 	q.Queue.Post(list...)
@@ -87,6 +92,52 @@ func TestOverhead(t *testing.T) {
 				t.Errorf("K = %d, %s: %d bytes stored beside parity, and %d sent beside %d", k, layout, stored, sent, reports[0].Traffic.MostSent)
 			}
 			must(t, os.RemoveAll(base))
+		}
+	}
+}
+
+// TestCollectives counts how often ranks wait for all others besides the coding: on a network each time costs some
+// latencies. Of 8 ranks each sends the others one message then.
+func TestCollectives(t *testing.T) {
+	const k = 8
+	dirs := trees(t, k, 3, 20_000, 1)
+	o := group.Options{Names: []string{"a"}} // whatever the length of a temporary directory's is
+	count := func(run func(ctx context.Context, tr transport.Transport, dir string) error) (collectives int64) {
+		synctest.Test(t, func(t *testing.T) { // where no rank takes so long that it has to say that it is alive
+			var counts [k]*counted
+			must(t, local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+				counts[tr.Rank()] = &counted{Transport: tr}
+				return run(ctx, counts[tr.Rank()], dirs[tr.Rank()])
+			}))
+			for _, c := range counts {
+				collectives = max(collectives, c.messages.Load()/(k-1))
+			}
+		})
+		return collectives
+	}
+	for _, c := range []struct {
+		name string
+		most int64
+		run  func(ctx context.Context, tr transport.Transport, dir string) error
+	}{
+		{"protect", 12, func(ctx context.Context, tr transport.Transport, dir string) error {
+			_, err := group.Protect(ctx, tr, []string{dir}, group.ProtectOptions{Options: o, Tolerate: 1, Layout: group.Striped})
+			return err
+		}},
+		{"recover", 11, func(ctx context.Context, tr transport.Transport, dir string) error {
+			if tr.Rank() == 1 {
+				must(t, os.RemoveAll(dir))
+			}
+			_, err := group.Recover(ctx, tr, []string{dir}, group.RecoverOptions{Options: o})
+			return err
+		}},
+		{"verify", 5, func(ctx context.Context, tr transport.Transport, dir string) error {
+			_, err := group.Verify(ctx, tr, []string{dir}, group.VerifyOptions{Options: o})
+			return err
+		}},
+	} {
+		if n := count(c.run); n != c.most {
+			t.Errorf("%s: %d collectives, want %d", c.name, n, c.most)
 		}
 	}
 }

@@ -35,8 +35,8 @@ type earlierData struct {
 }
 
 // newPass begins a pass, which is to be closed after an error too.
-func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force bool) (p *pass, err error) {
-	p = &pass{s: s, m: m, works: works, follows: m.keeps(s.manifest)}
+func (s *session) newPass(m *Manifest, works []*work, force bool) (p *pass, err error) {
+	p = &pass{s: s, m: m, works: works, follows: m.keeps(s.manifest), traffic: s.traffic()}
 	if p.code, err = m.code(); err != nil {
 		return p, err
 	}
@@ -59,11 +59,8 @@ func (s *session) newPass(ctx context.Context, m *Manifest, works []*work, force
 			}
 		}
 	}
-	if err := s.each(ctx, func(ctx context.Context, i int, _ *node) error { return p.works[i].compareMoved(ctx, p.follows) }); err != nil {
-		return p, err
-	}
-	p.check, err = s.newCheck(ctx, p.code, m.ChunkBytes)
-	return p, err
+	p.check = s.newCheck(p.code, m.ChunkBytes)
+	return p, nil
 }
 
 // earlier returns what a node had in the generation in force.
@@ -121,18 +118,18 @@ func (n *work) compareMoved(ctx context.Context, follows bool) error {
 
 // run reads and codes everything, and sets the digests of the members.
 func (p *pass) run(ctx context.Context) error {
-	if err := p.s.windows(ctx, p.m, func(ctx context.Context, i int, w *window) error {
+	err := p.s.windows(ctx, p.m, func(ctx context.Context, i int, w *window) error {
+		if w.first == 0 {
+			if err := p.works[i].compareMoved(ctx, p.follows); err != nil {
+				return err
+			}
+		}
 		return p.works[i].read(ctx, w)
-	}, p.window); err != nil {
-		return err
-	}
+	}, p.window)
 	for _, n := range p.works {
 		n.member.Segments = n.sums.digests
 	}
-	if err := p.check.verify(ctx, p.s); err != nil {
-		return err
-	}
-	return p.traffic.total(ctx, p.s)
+	return err
 }
 
 // window codes a window that was read.
@@ -160,18 +157,23 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 			return fmt.Errorf("a rank says that blocks %d to %d have changed: want %d to %d", b.rows[0], b.rows[n-1], first, end-1)
 		}
 	}
-	p.coded += len(b.rows)
-	t, err := s.makeParity(ctx, p.code, b, func(x symbol) executor.Input {
-		return executor.Input{Memory: windows[x.node-here].packet(windows[x.node-here].data, x.index, b)}
-	}, func(x symbol) io.WriterAt {
-		return newBlockWriter(b, func(row int, block []byte) error {
-			return p.works[x.node-here].put(m, row, x.index, block)
-		})
-	}, p.check)
-	if err != nil {
-		return err
+	if p.coded += len(b.rows); len(b.rows) > 0 {
+		r, err := p.code.making(&s.Options, b.bytes())
+		if err != nil {
+			return err
+		}
+		t, err := s.repair(ctx, r, b, func(x symbol) executor.Input {
+			return executor.Input{Memory: windows[x.node-here].packet(windows[x.node-here].data, x.index, b)}
+		}, func(x symbol) io.WriterAt {
+			return &blockWriter{blocks: b, take: func(row int, block []byte) error {
+				return p.works[x.node-here].put(m, row, x.index, block)
+			}}
+		}, p.check)
+		if err != nil {
+			return err
+		}
+		p.traffic.add(t)
 	}
-	p.traffic.add(t)
 	return s.here(func(i int, _ *node) error { return p.works[i].keep(windows[i], b.rows) })
 }
 

@@ -3,7 +3,6 @@ package group
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +89,7 @@ type work struct {
 	sums    *sums
 	parity  disk.File    // that is written
 	earlier *earlierData // nil: the node had no record
-	kept    *paddedFile  // earlier parity
+	kept    disk.File    // earlier parity
 }
 
 func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport, error) {
@@ -98,7 +97,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	earlier := s.manifest
 	m := &Manifest{
 		Format: Format, Version: Version, Generation: s.newest + 1, Nodes: s.k, Tolerate: o.Tolerate,
-		Matrix: o.Matrix, Group: rand.Text(), Digest: o.Digest,
+		Matrix: o.Matrix, Group: s.run, Digest: o.Digest,
 	}
 	if earlier != nil {
 		m.Group = earlier.Group
@@ -121,7 +120,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if err := s.complete(o.Force); err != nil {
 		return nil, s.alike(ctx, err)
 	}
-	works, err := s.scan(ctx)
+	works, found, err := s.scan(ctx, m, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -134,10 +133,10 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	for _, x := range s.states {
 		r.Places = append(r.Places, x.Dir)
 	}
-	if err := s.compareDeleted(ctx, works, &o, r); err != nil {
+	if err := s.compareDeleted(ctx, found, &o, r); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx, m, works, layouts, &o, r); err != nil {
+	if err := s.settle(m, works, found, layouts, &o, r); err != nil {
 		return nil, err
 	}
 	r.Layout, r.Field, r.ParityBytes, r.Blocks = m.Layout, m.Field, m.parityBytes(), m.rows()
@@ -201,20 +200,45 @@ func (s *session) complete(force bool) error {
 	return nil
 }
 
-// scan lists the files of the nodes here.
-func (s *session) scan(ctx context.Context) ([]*work, error) {
+// scanned is what a node has to protect.
+type scanned struct {
+	Left  shrinkage
+	End   int64 // where the data ends, with files at the places that they had
+	Fresh int64 // with all places made afresh
+	Coded int64 // bytes that have to be coded in any case
+	Files int
+	Bytes int64 // of these
+}
+
+// scan lists the files of the nodes here, and says what all nodes have.
+func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*work, []scanned, error) {
 	works := make([]*work, len(s.nodes))
-	return works, s.each(ctx, func(_ context.Context, i int, n *node) error {
+	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (x scanned, err error) {
 		l, err := scan(n.dir, true)
 		works[i] = &work{node: n, listing: l, data: &data{}}
 		if errors.Is(err, errSpecial) {
-			return &InputError{error: err}
+			return x, &InputError{error: err}
 		}
 		if err == nil {
 			err = n.hiding(l)
 		}
-		return err
+		if err != nil {
+			return x, err
+		}
+		before := s.entries(n.index)
+		x.Left = shrunk(before, l.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
+		x.Fresh = allocate(l.entries, nil, true)
+		x.End = allocate(l.entries, before, m.Matrix == FTI)
+		x.Coded = changedBytes(l.entries, before)
+		for _, e := range l.entries {
+			if e.Type == typeFile {
+				x.Files++
+				x.Bytes += e.Size
+			}
+		}
+		return x, nil
 	})
+	return works, all, err
 }
 
 // hiding returns an error that names a file which has data, and a length of 0.
@@ -246,37 +270,10 @@ func (s *session) entries(n int) []Entry {
 }
 
 // settle decides on the layout, and where everything lies.
-func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layouts []candidate, o *ProtectOptions, r *ProtectReport) error {
+func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []candidate, o *ProtectOptions, r *ProtectReport) error {
 	earlier := s.manifest
-	type size struct {
-		End   int64 // where the data ends, with files at the places that they had
-		Fresh int64 // with all places made afresh
-		Coded int64 // bytes that have to be coded in any case
-		Files int
-		Bytes int64 // of these
-		Group string
-	}
-	var mine []size
-	for _, w := range works {
-		before := s.entries(w.index)
-		fresh := allocate(w.listing.entries, nil, true)
-		end := allocate(w.listing.entries, before, m.Matrix == FTI)
-		x := size{End: end, Fresh: fresh, Coded: changedBytes(w.listing.entries, before), Group: m.Group}
-		for _, e := range w.listing.entries {
-			if e.Type == typeFile {
-				x.Files++
-				x.Bytes += e.Size
-			}
-		}
-		mine = append(mine, x)
-	}
-	sizes, err := exchange(ctx, s, mine)
-	if err != nil {
-		return err
-	}
-	m.Group = sizes[0].Group
 	var most, fresh, coded int64
-	for _, x := range sizes {
+	for _, x := range found {
 		most, fresh, coded = max(most, x.End), max(fresh, x.Fresh), max(coded, x.Coded)
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
@@ -299,12 +296,12 @@ func (s *session) settle(ctx context.Context, m *Manifest, works []*work, layout
 		}
 	}
 	m.geometry(most, earlier)
-	for i, w := range works {
+	for _, w := range works {
 		w.data = newData(w.dir, w.listing.entries, false)
 		w.data.listing = w.listing
-		w.member = Member{Bytes: mine[i].End, Entries: w.listing.entries}
+		w.member = Member{Bytes: found[w.index].End, Entries: w.listing.entries}
 		if !m.follows(earlier) {
-			w.member.Bytes = mine[i].Fresh
+			w.member.Bytes = found[w.index].Fresh
 		}
 	}
 	return nil
@@ -329,7 +326,7 @@ func changedBytes(now, was []Entry) int64 {
 // write writes parity, records and manifest of a generation, which is not in force yet. It
 // returns its root.
 func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
-	p, err := s.newPass(ctx, m, works, o.Force)
+	p, err := s.newPass(m, works, o.Force)
 	defer p.close()
 	if err != nil {
 		return "", err
@@ -337,28 +334,36 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 	if err := p.run(ctx); err != nil {
 		return "", err
 	}
-	r.Coded, r.Traffic = p.coded, p.traffic
-	mine := make([]Record, len(works))
+	type made struct {
+		Record int // bytes
+		Sent   int64
+		Fold   []byte
+	}
+	here := p.check.folds()
 	records := make([][]byte, len(works))
-	if err := s.each(ctx, func(_ context.Context, i int, n *node) error {
+	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (x made, err error) {
 		w := works[i]
 		if err := w.parity.Sync(); err != nil {
-			return err
+			return x, err
 		}
 		if err := unchanged(w); err != nil {
-			return err
+			return x, err
 		}
 		text, err := json.Marshal(&w.member)
-		if err != nil {
-			return err
-		}
 		records[i] = pack(text)
-		mine[i].Bytes = int64(len(records[i]))
-		return nil
-	}); err != nil {
+		return made{len(records[i]), p.traffic.sent[i], here[i]}, err
+	})
+	if err != nil {
 		return "", err
 	}
-	if m.Records, err = exchange(ctx, s, mine); err != nil {
+	var folds [][]byte
+	for _, x := range all {
+		m.Records = append(m.Records, Record{Bytes: int64(x.Record)})
+		p.traffic.MostSent = max(p.traffic.MostSent, x.Sent)
+		folds = append(folds, x.Fold)
+	}
+	r.Coded, r.Traffic = p.coded, p.traffic
+	if err := p.check.verify(ctx, s, folds); err != nil {
 		return "", err
 	}
 	files, err := s.codeRecords(ctx, m, records)

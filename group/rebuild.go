@@ -105,7 +105,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 				}
 				return executor.Input{Memory: w.packet(w.data, x.index, b)}
 			}, func(x symbol) io.WriterAt {
-				return newBlockWriter(b, func(row int, block []byte) error {
+				return &blockWriter{blocks: b, take: func(row int, block []byte) error {
 					to := targets[x.node]
 					return to.try(ctx, func() error {
 						err := to.put(x, row, block)
@@ -115,7 +115,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 						}
 						return err
 					})
-				})
+				}}
 			}, nil)
 			if err != nil {
 				return err

@@ -306,10 +306,7 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 		copy(list[0].chunks, records[i])
 		files = append(files, list)
 	}
-	check, err := s.newCheck(ctx, c, chunk/int64(s.k)) // the plan cuts packets in so many pieces
-	if err != nil {
-		return nil, err
-	}
+	check := s.newCheck(c, chunk/int64(s.k))             // the plan cuts packets in so many pieces
 	r, err := c.making(&s.Options, max(chunk, fewBytes)) // the plan that sends least
 	if err != nil {
 		return nil, err
@@ -317,16 +314,26 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 	if err := s.bring(ctx, r, chunk, places, check); err != nil {
 		return nil, err
 	}
-	if err := check.verify(ctx, s); err != nil {
-		return nil, err
+	type coded struct {
+		Record
+		Fold []byte
 	}
-	var mine []Record
-	for _, list := range files {
+	folds := check.folds()
+	var mine []coded
+	for i, list := range files {
 		for j := range list {
 			list[j].content = list[j].text()
 		}
-		mine = append(mine, Record{list[0].bytes, disk.Sum(list[0].content), disk.Sum(list[1].content)})
+		mine = append(mine, coded{Record{list[0].bytes, disk.Sum(list[0].content), disk.Sum(list[1].content)}, folds[i]})
 	}
-	m.Records, err = exchange(ctx, s, mine)
-	return files, err
+	all, err := exchange(ctx, s, mine)
+	if err != nil {
+		return nil, err
+	}
+	folds = nil
+	for n, x := range all {
+		m.Records[n] = x.Record
+		folds = append(folds, x.Fold)
+	}
+	return files, check.verify(ctx, s, folds)
 }

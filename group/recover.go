@@ -108,7 +108,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 			}
 		}
 	}
-	r := &RecoverReport{Generation: s.generation}
+	r := &RecoverReport{Generation: s.generation, Traffic: s.traffic()}
 	targets := map[int]*target{} // of nodes here that can be read
 	defer func() {
 		for _, x := range targets {
@@ -140,19 +140,18 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 			left[i] = s.giveUp(n, found.conditions[n.index], found.beyond)
 		}
 	}
-	if !o.DryRun {
-		if left, err = s.restore(ctx, r, found, targets, left); err != nil {
-			return nil, err
+	if o.DryRun {
+		for i := range left {
+			left[i] = escaped(left[i])
 		}
+		left, err = exchange(ctx, s, left)
+		r.Left = slices.Concat(left...)
+	} else {
+		err = s.restore(ctx, r, found, targets, left)
 	}
-	for i := range left {
-		left[i] = escaped(left[i])
-	}
-	all, err := exchange(ctx, s, left)
 	if err != nil {
 		return nil, err
 	}
-	r.Left = slices.Concat(all...)
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
 }
@@ -223,7 +222,7 @@ func (s *session) openOut(ctx context.Context, to string, r *RecoverReport) erro
 			if err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
 				return err
 			}
-			there := n.load(s.k, s.Key)
+			there := n.load(s.Key)
 			if !there.Lost {
 				return inputf("%s is not empty: remove what an earlier recovery has left there, or name another directory to recover to", n.at)
 			}
@@ -272,8 +271,8 @@ func (s *session) recoverable(conditions []*condition, beyond bool) error {
 	return nil
 }
 
-// restore brings everything back. It returns, by node here, what it could not.
-func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, targets map[int]*target, left [][]string) ([][]string, error) {
+// restore brings everything back, but for what is left of the nodes here.
+func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, targets map[int]*target, left [][]string) error {
 	for _, n := range s.nodes {
 		if targets[n.index] == nil && n.dir != nil && found.conditions[n.index].Failing == "" && s.restores(n.index) {
 			targets[n.index] = s.newTarget(n, found.conditions[n.index])
@@ -289,60 +288,60 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 		})
 	}
 	if err := each(func(ctx context.Context, x *target) error { return x.prepare(ctx) }); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.runRepairs(ctx, found.repairs, targets, &r.Traffic); err != nil {
-		return nil, err
-	}
-	if err := r.Traffic.total(ctx, s); err != nil {
-		return nil, err
+		return err
 	}
 	if err := each(func(_ context.Context, x *target) error { return x.finish() }); err != nil {
-		return nil, err
-	}
-	// Everything that is to be written is there, at all nodes that are not left out.
-	if err := each(func(_ context.Context, x *target) error {
-		if err := x.commit(); err != nil {
-			return err
-		}
-		return s.renewTouches(x.node, x.condition)
-	}); err != nil {
-		return nil, err
+		return err
 	}
 	type done struct {
-		Files    int
-		Replaced []Name
-		Notes    []string
-		Complete bool
+		Files       int
+		Sent        int64
+		Replaced    []Name
+		Left, Notes []string
+		Complete    bool
 	}
-	mine := make([]done, len(s.nodes))
-	for i, n := range s.nodes {
-		x := targets[n.index]
+	// Everything that is to be written is there, at all nodes that are not left out.
+	all, err := collect(ctx, s, func(ctx context.Context, i int, n *node) (done, error) {
+		d, x := done{Sent: r.Traffic.sent[i]}, targets[n.index]
 		if x == nil {
-			mine[i].Complete = found.conditions[n.index].Failing == ""
-			continue
+			d.Left, d.Complete = escaped(left[i]), found.conditions[n.index].Failing == ""
+			return d, nil
+		}
+		if err := x.try(ctx, func() error {
+			if err := x.commit(); err != nil {
+				return err
+			}
+			return s.renewTouches(x.node, x.condition)
+		}); err != nil {
+			return d, err
 		}
 		if x.failed != nil {
 			x.left = append(x.left, fmt.Sprintf("%s: nothing more is recovered here: %v", n.given, x.failed))
 		}
-		left[i] = append(append(left[i], x.blocked...), x.left...)
-		mine[i] = done{Files: x.placed, Replaced: x.replaced, Notes: escaped(append(x.notes, x.notSet()...)), Complete: x.left == nil}
-	}
-	all, err := exchange(ctx, s, mine)
+		d.Files, d.Replaced, d.Complete = x.placed, x.replaced, x.left == nil
+		d.Left = escaped(slices.Concat(left[i], x.blocked, x.left))
+		d.Notes = escaped(append(x.notes, x.notSet()...))
+		return d, nil
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	complete := true
 	for _, d := range all {
 		r.Files += d.Files
+		r.Traffic.MostSent = max(r.Traffic.MostSent, d.Sent)
+		r.Left = append(r.Left, d.Left...)
 		r.Replaced = append(r.Replaced, d.Replaced...)
 		r.Notes = append(r.Notes, d.Notes...)
 		complete = complete && d.Complete
 	}
 	if !complete { // an earlier generation may be of use yet
-		return left, nil
+		return nil
 	}
-	return left, s.here(func(_ int, n *node) error {
+	return s.here(func(_ int, n *node) error {
 		if !s.restores(n.index) {
 			return nil
 		}
@@ -518,7 +517,7 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 	for _, n := range s.nodes {
 		sources[n.index] = newData(n.dir, s.members[n.index].Entries, true)
 		if f, err := n.openParity(s.generation); err == nil {
-			parity[n.index] = f.File
+			parity[n.index] = f
 		} else {
 			parity[n.index] = unreadable{err} // that of a lost node, which nobody reads
 		}
@@ -530,10 +529,10 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 			}
 			return executor.Input{Reader: &blockReader{r.blocks, sources[x.node], x.index, m.DataChunks}}
 		}, func(x symbol) io.WriterAt {
-			return newBlockWriter(r.blocks, func(row int, block []byte) error {
+			return &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error {
 				to := targets[x.node]
 				return to.try(ctx, func() error { return to.put(x, row, block) })
-			})
+			}}
 		}, nil)
 		if err != nil {
 			return err

@@ -9,13 +9,15 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"volley"
 	"volley/collective"
 	"volley/executor"
 	"volley/internal/disk"
 	"volley/transport"
+	"volley/verify"
 )
 
 // A verb is what ranks do together.
@@ -35,6 +37,8 @@ type session struct {
 	nodes  []*node
 	states []*state // of all nodes
 	current
+	seed     verify.Seed               // of the checks of this run
+	run      string                    // its name
 	manifest *Manifest                 // in force; nil: the group is not protected
 	text     []byte                    // of it, as stored
 	members  map[int]*Member           // of the nodes here
@@ -46,10 +50,11 @@ type session struct {
 
 // terms are what ranks begin with.
 type terms struct {
-	Nodes   int    // there
-	What    string // they are to do
-	Run     string // its name, rank 0's
-	MAC     string // of that name, which tells whether another rank has another key
+	Nodes   int         // there
+	What    string      // they are to do
+	Run     string      // its name, rank 0's
+	Seed    verify.Seed // rank 0's
+	MAC     string      // of that name, which tells whether another rank has another key
 	Options Options
 }
 
@@ -86,6 +91,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 		}
 	}
 	mine := terms{Nodes: len(dirs), What: what, Run: rand.Text(), Options: s.Options}
+	rand.Read(mine.Seed[:])
 	mine.MAC = macOf(s.Key, ofRun, []byte(mine.Run))
 	mine.Options.Key = nil // which is nobody's but the caller's
 	ranks, err := collective.AllgatherValues(ctx, s.t, mine, s.Timeout)
@@ -105,6 +111,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 			return s.alike(ctx, inputf("process %d was started with other arguments than process 0: %q, %q: start all with the same", r, x.What, ranks[0].What))
 		}
 	}
+	s.run, s.seed = ranks[0].Run, ranks[0].Seed
 	s.Network, s.Gamma = ranks[0].Options.Network, ranks[0].Options.Gamma // all have to choose alike
 	if err := cmp.Or(s.Network.Validate(), s.Gamma.Validate()); err != nil {
 		return s.alike(ctx, inputf("the network or γ of process 0 cannot be: %w", err))
@@ -118,22 +125,18 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 		}
 	}
 	s.place(dirs)
-	holder := disk.HolderOf(v.name, ranks[0].Run)
+	holder := disk.HolderOf(v.name, s.run)
 	holder.Rank = s.t.Rank()
 	failing, err := s.open(ctx, v, holder)
 	if err != nil {
 		return err
 	}
-	loaded := make([]*state, len(s.nodes))
-	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error {
-		if loaded[i] = (&state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}); failing[i] == "" {
-			loaded[i] = n.load(s.k, s.Key)
+	if s.states, err = collect(ctx, s, func(ctx context.Context, i int, n *node) (*state, error) {
+		if failing[i] == "" {
+			return n.load(s.Key), ctx.Err()
 		}
-		return ctx.Err()
+		return &state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}, nil
 	}); err != nil {
-		return err
-	}
-	if s.states, err = exchange(ctx, s, loaded); err != nil {
 		return err
 	}
 	for _, x := range s.states {
@@ -252,23 +255,12 @@ func (s *session) name(n int) string {
 
 // here calls f for all nodes at this rank, on all cores, and returns the first error.
 func (s *session) here(f func(i int, n *node) error) error {
-	errs := make([]error, len(s.nodes))
-	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
 	for i, n := range s.nodes {
-		limit <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-limit }()
-			errs[i] = f(i, n)
-		})
+		all.Go(func() error { return f(i, n) })
 	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return all.Wait()
 }
 
 // each calls f for all nodes at this rank, as here does, while the others wait.
@@ -286,6 +278,24 @@ func (s *session) steady(ctx context.Context, f func(context.Context) error) err
 // exchange gives what every node has to say to all of them, in order.
 func exchange[T any](ctx context.Context, s *session, mine []T) ([]T, error) {
 	all, err := collective.AllgatherValues(ctx, s.t, mine, s.Timeout)
+	return byNode(s, all, err)
+}
+
+// collect calls f for all nodes at this rank, as each does, and gives what it returns of every node to all of them,
+// in order.
+func collect[T any](ctx context.Context, s *session, f func(ctx context.Context, i int, n *node) (T, error)) ([]T, error) {
+	all, err := collective.SteadyValues(ctx, s.t, s.Timeout, func(ctx context.Context) ([]T, error) {
+		mine := make([]T, len(s.nodes))
+		return mine, s.here(func(i int, n *node) (err error) {
+			mine[i], err = f(ctx, i, n)
+			return err
+		})
+	})
+	return byNode(s, all, err)
+}
+
+// byNode returns what ranks say of their nodes, in order.
+func byNode[T any](s *session, all [][]T, err error) ([]T, error) {
 	for r, list := range all {
 		first, end := executor.Hosted(s.k, r, s.t.Size())
 		if len(list) != end-first || slices.ContainsFunc(list, func(x T) bool { v := reflect.ValueOf(x); return v.Kind() == reflect.Pointer && v.IsNil() }) {

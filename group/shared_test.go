@@ -118,10 +118,8 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 	s := &session{t: tr, Options: o}
 	s.together(ctx) // of terms that are wrong, or of nodes that have member 0
 	if states != "" {
-		if err := s.steady(ctx, func(context.Context) error { return nil }); err != nil {
-			return err
-		}
-		if _, err := collective.Allgatherv(ctx, tr, []byte(states), time.Minute); err != nil {
+		says := func(context.Context) (json.RawMessage, error) { return json.RawMessage(states), nil }
+		if _, err := collective.SteadyValues(ctx, tr, time.Minute, says); err != nil {
 			return err
 		}
 	}

@@ -111,14 +111,15 @@ func (s *session) quick(ctx context.Context, r *VerifyReport) error {
 	if m.ChunkBytes == 0 {
 		return nil
 	}
-	x, err := s.newCheck(ctx, c, m.ChunkBytes)
-	if err != nil {
-		return err
-	}
+	x := s.newCheck(c, m.ChunkBytes)
 	if err := s.each(ctx, func(ctx context.Context, i int, n *node) error { return s.fingerprint(ctx, n, x, i) }); err != nil {
 		return err
 	}
-	wrong, moved, err := x.wrong(ctx, s)
+	folds, err := exchange(ctx, s, x.folds())
+	if err != nil {
+		return err
+	}
+	wrong, moved, err := x.wrong(ctx, s, folds)
 	if r.Words, r.MovedBytes = len(wrong), moved; err != nil || wrong == nil {
 		return err
 	}
