@@ -165,22 +165,6 @@ func addTo(prints *verify.Fingerprints, symbols []symbol, parts [][]byte) {
 	}
 }
 
-// gather gives the fingerprints of all nodes to all: of each those of its chunks, the data first.
-func (x *check) gather(ctx context.Context, s *session) ([][][]byte, error) {
-	var mine [][][]byte
-	for i := range s.nodes {
-		mine = append(mine, append(x.data[i].Bytes(), x.parity[i].Bytes()...))
-	}
-	all, err := exchange(ctx, s, mine)
-	for n, list := range all {
-		wrong := func(sum []byte) bool { return len(sum) != len(mine[0][0]) }
-		if len(list) != x.code.data+x.code.parity || slices.ContainsFunc(list, wrong) {
-			return nil, fmt.Errorf("%s has %d sums: want %d, all of one length", s.name(n), len(list), x.code.data+x.code.parity)
-		}
-	}
-	return all, err
-}
-
 // folds returns for each node here a random combination of its fingerprints, as long as one: those of all nodes
 // add up to zero where all codewords obey the code. If one does not, they do with a probability of 2^-32 at most, as
 // each symbol of a fingerprint has random numbers of its own.
@@ -224,54 +208,23 @@ func (x *check) folds() [][]byte {
 	return folds
 }
 
-// wrong returns the codewords that do not obey the code, by the folds of all nodes, and how many bytes each node has
-// sent for that.
-func (x *check) wrong(ctx context.Context, s *session, folds [][]byte) (list []*codeword, moved int64, err error) {
+// fits reports whether all codewords obey the code, by the folds of all nodes.
+func (x *check) fits(s *session, folds [][]byte) (bool, error) {
 	sum := make([]byte, len(folds[x.first]))
 	for n, fold := range folds {
 		if len(fold) != len(sum) {
-			return nil, 0, fmt.Errorf("%s has a fold of %d bytes: want %d", s.name(n), len(fold), len(sum))
+			return false, fmt.Errorf("%s has a fold of %d bytes: want %d", s.name(n), len(fold), len(sum))
 		}
 		subtle.XORBytes(sum, sum, fold)
 	}
-	moved = int64(len(sum))
-	if !slices.ContainsFunc(sum, func(b byte) bool { return b != 0 }) {
-		return nil, moved, nil
-	}
-	all, err := x.gather(ctx, s)
-	for i := range x.code.words {
-		if w := &x.code.words[i]; err == nil && !fits(x.code, w, all) {
-			list = append(list, w)
-		}
-	}
-	return list, moved * int64(1+x.code.data+x.code.parity), err
+	return !slices.ContainsFunc(sum, func(b byte) bool { return b != 0 }), nil
 }
 
-// verify returns a *verify.CheckError where parity is wrong.
-func (x *check) verify(ctx context.Context, s *session, folds [][]byte) error {
-	wrong, _, err := x.wrong(ctx, s, folds)
-	if wrong != nil {
-		return &verify.CheckError{Proc: wrong[0].parity[0].node}
+// verify returns a [*WrongError] where parity is wrong.
+func (x *check) verify(s *session, folds [][]byte) error {
+	fits, err := x.fits(s, folds)
+	if err == nil && !fits {
+		err = &WrongError{"the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
 	}
 	return err
-}
-
-// fits reports whether the fingerprints of a codeword obey the code.
-func fits(c *code, w *codeword, all [][][]byte) bool {
-	var sources [][]byte
-	for _, d := range w.data {
-		sources = append(sources, all[d.node][c.chunk(d)])
-	}
-	for j, p := range w.parity {
-		var coefficients []field.Element
-		for i := range w.data {
-			coefficients = append(coefficients, w.coefficient(i, j))
-		}
-		want := make([]byte, len(sources[0]))
-		c.field.Combine(want, coefficients, sources)
-		if !bytes.Equal(want, all[p.node][c.chunk(p)]) {
-			return false
-		}
-	}
-	return true
 }

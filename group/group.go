@@ -110,8 +110,8 @@ func (e *TooManyError) Error() string {
 	return text
 }
 
-// A WrongError says that something that was recovered is not what was protected. Nothing of
-// it has been kept.
+// A WrongError says that something that was recovered is not what was protected, or that parity
+// does not fit the data. Nothing of it has been kept.
 type WrongError struct{ what string }
 
 // ExitCode returns the exit code of the command line where a result is wrong.

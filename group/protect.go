@@ -363,7 +363,7 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		folds = append(folds, x.Fold)
 	}
 	r.Coded, r.Traffic = p.coded, p.traffic
-	if err := p.check.verify(ctx, s, folds); err != nil {
+	if err := p.check.verify(s, folds); err != nil {
 		return "", err
 	}
 	files, err := s.codeRecords(ctx, m, records)

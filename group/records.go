@@ -335,5 +335,5 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 		m.Records[n] = x.Record
 		folds = append(folds, x.Fold)
 	}
-	return files, check.verify(ctx, s, folds)
+	return files, check.verify(s, folds)
 }

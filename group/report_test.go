@@ -84,7 +84,7 @@ func TestFindings(t *testing.T) {
 		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: metadata", "4 /n4 lost",
 	}
 	same(t, "verify", found(r.Nodes), first)
-	if !r.Protected || r.Whole || r.Generation != 1 || r.Tolerate != 3 || r.Layout != Striped || r.Quick || r.Words != 0 || r.MovedBytes != 0 || r.Notes != nil {
+	if !r.Protected || r.Whole || r.Generation != 1 || r.Tolerate != 3 || r.Layout != Striped || r.Quick || r.MovedBytes != 0 || r.Notes != nil {
 		t.Errorf("%+v", r)
 	}
 	before := everything(&world{Machine: w.Machine, dirs: w.dirs[:4]})
@@ -272,7 +272,7 @@ func TestReports(t *testing.T) {
 			}
 			q, err := w.verifyBy(w.Process(), VerifyOptions{Quick: true})
 			must(t, err)
-			if !q.Whole || !q.Quick || q.Words != 0 || q.MovedBytes <= 0 || q.MovedBytes > parity || q.Generation != 1 {
+			if !q.Whole || !q.Quick || q.MovedBytes <= 0 || q.MovedBytes > parity || q.Generation != 1 {
 				t.Errorf("%s: %+v", layout, q)
 			}
 			// Nothing has changed, and a node that is lost comes back.

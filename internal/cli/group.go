@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -274,10 +275,7 @@ func printVerify(w io.Writer, r *group.VerifyReport) error {
 	if !r.Protected {
 		return nil
 	}
-	by := r.Digest
-	if r.Quick && r.Words == 0 {
-		by = "random combinations"
-	}
+	by := cmp.Or(r.Digest, "random combinations")
 	_, err := printable.Fprintf(w, "%s, layout %s, any %d may be lost, generation %d, compared by %s\n", printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation, by)
 	return err
 }
