@@ -14,7 +14,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"volley"
 	"volley/executor"
@@ -36,8 +37,8 @@ type filesAtHand struct {
 	first   int      // slot here
 	here    []atSlot // slots here
 	opened  []packetFile
-	scratch []disk.File // packets of other ranks
-	unfit   []string    // survivors that are left out, and why
+	scratch map[int]disk.File // packets of other ranks, by slot
+	unfit   []string          // survivors that are left out, and why
 }
 
 // atSlot is a slot of this rank.
@@ -49,7 +50,7 @@ type atSlot struct {
 
 // choose opens the packets to decode from.
 func (j *decodeJob) choose() (err error) {
-	h := &filesAtHand{stored: j.stored, run: &j.run, names: j.names, inputs: map[int]packetFile{}, coded: map[int]packetFile{}}
+	h := &filesAtHand{stored: j.stored, run: &j.run, names: j.names, inputs: map[int]packetFile{}, coded: map[int]packetFile{}, scratch: map[int]disk.File{}}
 	j.packets = h
 	if err := h.match(j.survivors); err != nil {
 		return err
@@ -496,10 +497,16 @@ func (h *filesAtHand) sink(p int, to *volley.Packet) {
 	}
 }
 
+func (h *filesAtHand) from(s slot) io.ReaderAt {
+	f, _ := h.fileOf(s)
+	return f
+}
+
+func (h *filesAtHand) to(p int) io.WriterAt { return h.scratch[p] }
+
 // create makes the files of the results here. Packets of this rank whose slots are at another
 // one go there, into files without names.
 func (h *filesAtHand) create(dir *directory) error {
-	var moves []move
 	err := h.run.together(func() error {
 		for i := range h.here {
 			s := &h.here[i]
@@ -516,24 +523,14 @@ func (h *filesAtHand) create(dir *directory) error {
 			if err != nil {
 				return outputError(err)
 			}
-			h.scratch = append(h.scratch, scratch)
-			s.packet = scratch
-			moves = append(moves, move{slot: h.first + i, rank: s.from, bytes: h.bytes(s.slot), to: scratch})
+			h.scratch[h.first+i], s.packet = scratch, scratch
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	at := newHeld(h.run.t.Size(), len(h.all), 0)
-	for rank := range at.ranks {
-		for p, end := at.hosted(rank); p < end; p++ {
-			if f, here := h.fileOf(h.all[p]); here && rank != h.run.t.Rank() {
-				moves = append(moves, move{slot: p, rank: rank, bytes: h.bytes(h.all[p]), from: f})
-			}
-		}
-	}
-	return h.run.move(moves, at, h.all)
+	return h.run.move(newHeld(h.run.t.Size(), len(h.all), 0), h.all, h)
 }
 
 // cutWriter takes a packet and writes the first size bytes of it.
@@ -603,18 +600,17 @@ func (h *filesAtHand) close() {
 // digests returns the SHA-256 of files, in hexadecimal, or why there is none.
 func digests(ctx context.Context, files []packetFile) ([]string, []error) {
 	sums, errs := make([]string, len(files)), make([]error, len(files))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range files {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
+		all.Go(func() error {
 			h := sha256.New()
 			_, errs[i] = io.CopyBuffer(h, &interruptible{ctx, io.NewSectionReader(f, 0, f.bytes)}, make([]byte, 1<<18))
 			sums[i] = hex.EncodeToString(h.Sum(nil))
+			return nil
 		})
 	}
-	wg.Wait()
+	all.Wait()
 	return sums, errs
 }
 

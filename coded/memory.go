@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"io"
 	"time"
 
 	"volley"
@@ -168,32 +169,30 @@ func (h *packetsAtHand) packet(s slot) []byte {
 	return h.d.Inputs[s.input]
 }
 
+// bytes returns the length of the packet of a slot.
+func (h *packetsAtHand) bytes(s slot) int64 {
+	if s.coded >= 0 {
+		return h.length
+	}
+	return h.lengths[s.input]
+}
+
+func (h *packetsAtHand) from(s slot) io.ReaderAt { return bytes.NewReader(h.packet(s)) }
+
+func (h *packetsAtHand) to(p int) io.WriterAt {
+	h.moved[p] = make([]byte, h.bytes(h.slots[p]))
+	return memory(h.moved[p])
+}
+
 // place sends packets to the ranks of their slots, and makes room for the results.
 func (h *packetsAtHand) place(at *held) error {
 	h.moved, h.results = map[int][]byte{}, map[int][]byte{}
-	var moves []move
-	for rank := range at.ranks {
-		for p, end := at.hosted(rank); p < end; p++ {
-			s, here := h.slots[p], rank == h.t.Rank()
-			if here && s.coded >= 0 {
-				h.results[s.result] = make([]byte, h.length)
-			}
-			switch {
-			case s.from == rank:
-			case here:
-				n := h.length
-				if s.coded < 0 {
-					n = h.lengths[s.input]
-				}
-				h.moved[p] = make([]byte, n)
-				moves = append(moves, move{slot: p, rank: s.from, bytes: n, to: memory(h.moved[p])})
-			case s.from == h.t.Rank():
-				packet := h.packet(s)
-				moves = append(moves, move{slot: p, rank: rank, bytes: int64(len(packet)), from: bytes.NewReader(packet)})
-			}
+	for p, end := at.hosted(h.t.Rank()); p < end; p++ {
+		if s := h.slots[p]; s.coded >= 0 {
+			h.results[s.result] = make([]byte, h.length)
 		}
 	}
-	return h.move(moves, at, h.slots)
+	return h.move(at, h.slots, h)
 }
 
 func (h *packetsAtHand) source(p int, to *volley.Packet) {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"volley/executor"
 	"volley/transport"
@@ -19,41 +20,42 @@ type move struct {
 	to    io.WriterAt // at that of its slot
 }
 
-// A message has moveBytes of a packet, or less where many packets are moved: those of a rank have
-// mostMoved together.
+// A message has moveBytes of a packet, or less of many packets: those of a rank have mostMoved together.
 const (
 	moveBytes = 256 << 10
 	mostMoved = 16 << 20
 	leastMove = 4 << 10
 )
 
-// move does the moves of this rank, all at once. All ranks call it, with all slots.
-func (r *run) move(moves []move, at *held, slots []slot) error {
-	all := 0
+// A mover has the packets of this rank, by slot.
+type mover interface {
+	bytes(s slot) int64      // of the packet of a slot
+	from(s slot) io.ReaderAt // a packet that this rank has
+	to(p int) io.WriterAt    // takes the packet of a slot of this rank
+}
+
+// move brings all packets to the ranks of their slots, at once. All ranks call it.
+func (r *run) move(at *held, slots []slot, of mover) error {
+	size := int64(max(leastMove, min(moveBytes, mostMoved/len(slots))))
+	var all errgroup.Group
 	for rank := range at.ranks {
 		for p, end := at.hosted(rank); p < end; p++ {
-			if slots[p].from != rank {
-				all++
+			s := slots[p]
+			m := move{slot: p, bytes: of.bytes(s)}
+			switch {
+			case s.from == rank:
+				continue
+			case r.t.Rank() == rank:
+				m.rank, m.to = s.from, of.to(p)
+			case r.t.Rank() == s.from:
+				m.rank, m.from = rank, of.from(s)
+			default:
+				continue
 			}
+			all.Go(func() error { return r.fail(r.moveOne(m, size)) }) // or others would wait
 		}
 	}
-	size := max(leastMove, min(moveBytes, mostMoved/max(all, 1)))
-	errs := make([]error, len(moves))
-	var wg sync.WaitGroup
-	for i, m := range moves {
-		wg.Go(func() {
-			if errs[i] = r.moveOne(m, int64(size)); errs[i] != nil {
-				r.fail(errs[i]) // or others would wait
-			}
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return all.Wait()
 }
 
 func (r *run) moveOne(m move, size int64) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"time"
 
 	"volley/field"
 	"volley/internal/disk"
@@ -75,13 +74,6 @@ func (r *stored) Close() {
 	r.close = func() {}
 }
 
-// A reader lets go of a lock that it has for moments, to remove its file; another one tries
-// that often until then.
-const (
-	shareTries = 10
-	shareTime  = 20 * time.Millisecond
-)
-
 // openStored is [readStored] with a shared lock, and first finishes what an interrupted run has
 // committed: both as far as they can be done, as the disk may be for reading only. It
 // returns a [*disk.BusyError] where a run writes the directory.
@@ -109,19 +101,10 @@ func openStored(path string, holder disk.Holder) (_ *stored, err error) {
 			own(true)
 		}
 	}
-	for try := 1; ; try++ {
-		shared, err := dir.Lock(LockName, true, holder)
-		if err == nil {
-			unlock = shared
-			break
-		}
-		if !errors.As(err, new(*disk.BusyError)) {
-			break
-		}
-		if try == shareTries {
-			return nil, err
-		}
-		time.Sleep(shareTime)
+	if shared, err := dir.Lock(LockName, true, holder); err == nil {
+		unlock = shared
+	} else if errors.As(err, new(*disk.BusyError)) {
+		return nil, err
 	}
 	r, err := read(dir, path)
 	if err != nil {

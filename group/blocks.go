@@ -76,10 +76,6 @@ type blockWriter struct {
 	take   func(row int, block []byte) error
 }
 
-func newBlockWriter(b blocks, take func(row int, block []byte) error) *blockWriter {
-	return &blockWriter{blocks: b, take: take}
-}
-
 func (w *blockWriter) WriteAt(p []byte, offset int64) (n int, err error) {
 	err = w.parts(offset, int64(len(p)), func(row int, within, from, to int64) error {
 		_, length := w.m.block(row)

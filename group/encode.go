@@ -50,18 +50,6 @@ const noPlan = "none"
 // traffic returns that of no run yet.
 func (s *session) traffic() Traffic { return Traffic{Plan: noPlan, sent: make([]int64, len(s.nodes))} }
 
-// makeParity makes the given blocks of all parity.
-func (s *session) makeParity(ctx context.Context, c *code, b blocks, input func(symbol) executor.Input, output func(symbol) executor.Output) (*Traffic, error) {
-	if b.bytes() == 0 {
-		return &Traffic{Plan: noPlan}, nil
-	}
-	r, err := c.making(&s.Options, b.bytes())
-	if err != nil {
-		return nil, err
-	}
-	return s.repair(ctx, r, b, input, output)
-}
-
 // repair brings back the given blocks of symbols.
 func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) executor.Input, output func(symbol) executor.Output) (*Traffic, error) {
 	p, err := r.compile(&s.Options, b.bytes())

@@ -155,7 +155,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		}
 	}
 	c.Data = is.blocks
-	s.compareEntries(n, x, c, is, old, before, revert)
+	compareEntries(x, c, is, old, before, revert)
 	s.foreign(n, x, c, is)
 	if quickly {
 		if info, err := n.dir.Lstat(parityPath(s.generation)); err != nil || info.Size() != m.parityBytes() {
@@ -263,7 +263,7 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 }
 
 // compareEntries adds what is the matter with files, and which of them are to come back.
-func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *compared, before *Member, revert bool) {
+func compareEntries(x *Member, c *condition, is, old *compared, before *Member, revert bool) {
 	then := map[Name]*Entry{}
 	if before != nil {
 		for i := range before.Entries {
@@ -322,7 +322,7 @@ func (s *session) compareEntries(n *node, x *Member, c *condition, is, old *comp
 			c.restore = append(c.restore, i)
 		}
 	}
-	s.compareLinks(x, c)
+	compareLinks(x, c)
 	for at, is := range known {
 		if e := &c.listing.entries[at]; !is && e.Path != "." {
 			c.note(e.Path, New, nil)
@@ -344,7 +344,7 @@ func (l *listing) relinked(e *Entry) string {
 }
 
 // compareLinks has names of files come back that are to come back themselves.
-func (s *session) compareLinks(x *Member, c *condition) {
+func compareLinks(x *Member, c *condition) {
 	what := map[Name]string{}
 	for _, f := range c.Findings {
 		what[f.Path] = f.What
@@ -410,6 +410,11 @@ func (s *session) foreign(n *node, x *Member, c *condition, is *compared) {
 func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *condition, read *reading) error {
 	m := s.manifest
 	f, err := n.openParity(s.generation)
+	var info fs.FileInfo
+	if err == nil {
+		defer f.Close()
+		info, err = f.Stat()
+	}
 	if err != nil {
 		what := Damaged
 		if errors.Is(err, fs.ErrNotExist) {
@@ -419,14 +424,13 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 		c.note(Name(parityPath(s.generation)), what, err)
 		return nil
 	}
-	defer f.Close()
 	if read != nil {
 		c.Parity = read.badParity
 	} else if c.Parity, err = m.compareParity(ctx, f, x); err != nil {
 		return err
 	}
 	c.earlier = true
-	c.parity = f.size != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
+	c.parity = info.Size() != m.parityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.parity {
 		c.note(Name(parityPath(s.generation)), Damaged, nil)
 	}

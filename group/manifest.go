@@ -296,8 +296,9 @@ func (m *Manifest) validateMember(x *Member) error {
 	if x.Bytes < 0 || x.Bytes > int64(m.DataChunks)*m.ChunkBytes {
 		return fmt.Errorf("bytes: %d: more than %d chunks of %d hold", x.Bytes, m.DataChunks, m.ChunkBytes)
 	}
-	if err := m.validateDigests("parity", x.Parity, m.ParityChunks); err != nil {
-		return err
+	// Rows are compared first, as the product may overflow. What digests there are bounds them.
+	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(x.Parity)) || int64(len(x.Parity)) != int64(m.ParityChunks)*rows*int64(digestBytes[m.Digest]) {
+		return fmt.Errorf("parity: %d bytes of digests of %d chunks of %d blocks", len(x.Parity), m.ParityChunks, rows)
 	}
 	seen := map[Name]string{}
 	var end int64
@@ -337,15 +338,6 @@ func (m *Manifest) countSegments(x extents) int64 {
 		n += int64(m.number(last, d, m.DataChunks) - m.number(first, c, m.DataChunks) + 1)
 	}
 	return n
-}
-
-// validateDigests checks the number of digests of chunks. What there are bounds the rows.
-func (m *Manifest) validateDigests(name string, digests []byte, chunks int) error {
-	// Rows are compared first, as the product may overflow.
-	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(digests)) || int64(len(digests)) != int64(chunks)*rows*int64(digestBytes[m.Digest]) {
-		return fmt.Errorf("%s: %d bytes of digests of %d chunks of %d blocks", name, len(digests), chunks, rows)
-	}
-	return nil
 }
 
 // entries are those of a record.

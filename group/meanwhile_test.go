@@ -429,7 +429,7 @@ func TestLoad(t *testing.T) {
 	w.Remove("/n1/.volley/recordparity.1")
 	d, err := w.Process().Open("/n1")
 	must(t, err)
-	s := (&node{index: 1, given: "/n1", dir: d}).load(2, nil)
+	s := (&node{index: 1, given: "/n1", dir: d}).load(nil)
 	if len(s.Held) != 1 || !s.Held[0].Committed || s.Held[0].Complete || !slices.Equal(s.Held[0].Records, []int{0}) || s.Held[0].Bytes != int64(len(text)) || s.Held[0].Root != disk.Sum([]byte(text)) ||
 		!slices.Equal(s.Left, []string{"tmp-x"}) || !s.Begun || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7.json: generation: 1" {
 		t.Errorf("%+v", s)

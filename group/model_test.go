@@ -292,7 +292,7 @@ func (m *model) look() ([]*state, []*node) {
 	for n, dir := range m.dirs {
 		x := &node{index: n, given: dir}
 		x.dir, _ = p.Open(dir)
-		states, nodes = append(states, x.load(len(m.dirs), nil)), append(nodes, x)
+		states, nodes = append(states, x.load(nil)), append(nodes, x)
 	}
 	return states, nodes
 }

@@ -157,15 +157,20 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 			return fmt.Errorf("a rank says that blocks %d to %d have changed: want %d to %d", b.rows[0], b.rows[n-1], first, end-1)
 		}
 	}
-	p.coded += len(b.rows)
-	t, err := s.makeParity(ctx, p.code, b, func(x symbol) executor.Input {
-		w := windows[x.node-here]
-		return w.input(w.data, x.index, b)
-	}, func(x symbol) executor.Output { return windows[x.node-here].output(x.index, b) })
-	if err != nil {
-		return err
+	if p.coded += len(b.rows); len(b.rows) > 0 {
+		r, err := p.code.making(&s.Options, b.bytes())
+		if err != nil {
+			return err
+		}
+		t, err := s.repair(ctx, r, b, func(x symbol) executor.Input {
+			w := windows[x.node-here]
+			return w.input(w.data, x.index, b)
+		}, func(x symbol) executor.Output { return windows[x.node-here].output(x.index, b) })
+		if err != nil {
+			return err
+		}
+		p.traffic.add(t)
 	}
-	p.traffic.add(t)
 	return s.here(func(i int, _ *node) error { return p.works[i].store(windows[i], b.rows, p.check.parity[i]) })
 }
 

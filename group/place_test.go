@@ -307,11 +307,11 @@ func TestBlockPackets(t *testing.T) {
 		r := &blockReader{b, bytes.NewReader(whole), chunk, m.DataChunks}
 		var rows []int
 		back := make([]byte, len(whole))
-		w := newBlockWriter(b, func(row int, block []byte) error {
+		w := &blockWriter{blocks: b, take: func(row int, block []byte) error {
 			rows = append(rows, row)
 			copy(back[m.offsetOf(row, chunk, m.DataChunks):], block)
 			return nil
-		})
+		}}
 		for at := 0; at < len(want); {
 			n := min(rapid.IntRange(1, 100).Draw(t, "part"), len(want)-at)
 			part := make([]byte, n)

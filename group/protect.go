@@ -89,7 +89,7 @@ type work struct {
 	sums    *sums
 	parity  disk.File    // that is written
 	earlier *earlierData // nil: the node had no record
-	kept    *paddedFile  // earlier parity
+	kept    disk.File    // earlier parity
 }
 
 func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport, error) {

@@ -105,7 +105,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 				}
 				return w.input(w.data, x.index, b)
 			}, func(x symbol) executor.Output {
-				return executor.Output{Writer: newBlockWriter(b, func(row int, block []byte) error {
+				return executor.Output{Writer: &blockWriter{blocks: b, take: func(row int, block []byte) error {
 					to := targets[x.node]
 					return to.try(ctx, func() error {
 						err := to.put(x, row, block)
@@ -115,7 +115,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 						}
 						return err
 					})
-				})}
+				}}}
 			})
 			if err != nil {
 				return err

@@ -222,7 +222,7 @@ func (s *session) openOut(ctx context.Context, to string, r *RecoverReport) erro
 			if err := n.open(s.disk, verb{writes: true, makes: true}, disk.HolderOf("recover", "")); err != nil {
 				return err
 			}
-			there := n.load(s.k, s.Key)
+			there := n.load(s.Key)
 			if !there.Lost {
 				return inputf("%s is not empty: remove what an earlier recovery has left there, or name another directory to recover to", n.at)
 			}
@@ -517,7 +517,7 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 	for _, n := range s.nodes {
 		sources[n.index] = newData(n.dir, s.members[n.index].Entries, true)
 		if f, err := n.openParity(s.generation); err == nil {
-			parity[n.index] = f.File
+			parity[n.index] = f
 		} else {
 			parity[n.index] = unreadable{err} // that of a lost node, which nobody reads
 		}
@@ -529,10 +529,10 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 			}
 			return executor.Input{Reader: &blockReader{r.blocks, sources[x.node], x.index, m.DataChunks}}
 		}, func(x symbol) executor.Output {
-			return executor.Output{Writer: newBlockWriter(r.blocks, func(row int, block []byte) error {
+			return executor.Output{Writer: &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error {
 				to := targets[x.node]
 				return to.try(ctx, func() error { return to.put(x, row, block) })
-			})}
+			}}}
 		})
 		if err != nil {
 			return err

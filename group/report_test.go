@@ -278,7 +278,7 @@ func TestReports(t *testing.T) {
 			// Nothing has changed, and a node that is lost comes back.
 			r, err = w.protectBy(w.Process(), ProtectOptions{})
 			must(t, err)
-			if r.Coded != 0 || r.Generation != 2 || r.Traffic.Plan != noPlan || r.Traffic.C1 != 0 || r.Traffic.MostSent != 0 || r.Traffic.TotalBytes != 0 {
+			if r.Coded != 0 || r.Generation != 2 || r.Traffic.Plan != "none" || r.Traffic.C1 != 0 || r.Traffic.MostSent != 0 || r.Traffic.TotalBytes != 0 {
 				t.Errorf("%s, again: %+v", layout, r)
 			}
 			w.lose(0, 1)

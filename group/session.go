@@ -9,7 +9,8 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"volley"
 	"volley/collective"
@@ -132,7 +133,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	}
 	if s.states, err = collect(ctx, s, func(ctx context.Context, i int, n *node) (*state, error) {
 		if failing[i] == "" {
-			return n.load(s.k, s.Key), ctx.Err()
+			return n.load(s.Key), ctx.Err()
 		}
 		return &state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}, nil
 	}); err != nil {
@@ -254,23 +255,12 @@ func (s *session) name(n int) string {
 
 // here calls f for all nodes at this rank, on all cores, and returns the first error.
 func (s *session) here(f func(i int, n *node) error) error {
-	errs := make([]error, len(s.nodes))
-	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
 	for i, n := range s.nodes {
-		limit <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-limit }()
-			errs[i] = f(i, n)
-		})
+		all.Go(func() error { return f(i, n) })
 	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return all.Wait()
 }
 
 // each calls f for all nodes at this rank, as here does, while the others wait.

@@ -157,7 +157,7 @@ func TestCleanOrder(t *testing.T) {
 		for n, at := range x.dirs {
 			d, err := x.Process().Open(at)
 			must(t, err)
-			for _, h := range (&node{index: n, given: at, dir: d}).load(3, nil).Held {
+			for _, h := range (&node{index: n, given: at, dir: d}).load(nil).Held {
 				if !h.Complete {
 					t.Errorf("killed after %v: node %d has the manifest of generation %d, and not what it speaks of", c, n, h.Generation)
 				}

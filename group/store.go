@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,9 +150,9 @@ type held struct {
 	Records    []int `json:",omitempty"` // which of the record files are there and right
 }
 
-// load looks at a node of a group of k. The key, if there is one, tells manifests that were
+// load looks at a node. The key, if there is one, tells manifests that were
 // made with it.
-func (n *node) load(k int, key []byte) *state {
+func (n *node) load(key []byte) *state {
 	s := &state{Dir: n.given, Node: -1}
 	if n.dir == nil {
 		s.Lost = true
@@ -310,29 +311,15 @@ func empty(own []fs.DirEntry) bool {
 
 // nameOf takes a name of .volley apart that belongs to a generation.
 func nameOf(name string) (kind string, g int64, ok bool) {
-	for _, kind := range []string{manifestName, pendingName, parityName, recordName, parityOfRecords, copyName} {
-		rest, found := strings.CutPrefix(name, kind)
-		if found && (kind == manifestName || kind == pendingName || kind == copyName) {
-			rest, found = strings.CutSuffix(rest, ".json")
-		}
-		if kind == copyName && found {
-			var node string
-			rest, node, _ = strings.Cut(rest, ".")
-			n, err := strconv.Atoi(node)
-			found = err == nil && fmt.Sprint(n) == node && n >= 0
-		}
-		if found {
-			g, ok := generationOf(rest)
-			return kind, g, ok
-		}
+	parts := generationName.FindStringSubmatch(name)
+	if parts == nil {
+		return "", 0, false
 	}
-	return "", 0, false
+	g, err := strconv.ParseInt(parts[2]+parts[4]+parts[6], 10, 64) // of one form, the others are empty
+	return parts[1] + parts[3] + parts[5], g, err == nil && g <= mostGeneration
 }
 
-func generationOf(text string) (int64, bool) {
-	g, err := strconv.ParseInt(text, 10, 64)
-	return g, err == nil && g > 0 && g <= mostGeneration && fmt.Sprint(g) == text
-}
+var generationName = regexp.MustCompile(`^(?:(manifest\.|pending\.)([1-9][0-9]*)\.json|(parity\.|record\.|recordparity\.)([1-9][0-9]*)|(member\.)([1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.json)$`)
 
 // rollForward puts the pending manifest of a generation in force at the node, if it is that of
 // the root: two runs may have made different ones under one number.
@@ -436,34 +423,9 @@ func (n *node) create(name string) (disk.File, error) {
 }
 
 // openParity opens the parity of a generation.
-func (n *node) openParity(g int64) (*paddedFile, error) {
+func (n *node) openParity(g int64) (disk.File, error) {
 	if n.dir == nil {
 		return nil, fs.ErrNotExist
 	}
-	f, err := n.dir.OpenFile(parityPath(g), os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &paddedFile{f, info.Size()}, nil
-}
-
-// A paddedFile reads zeros where it has ended.
-type paddedFile struct {
-	disk.File
-	size int64
-}
-
-// ReadAt reads at any offset.
-func (f *paddedFile) ReadAt(p []byte, offset int64) (int, error) {
-	there := max(0, min(int64(len(p)), f.size-offset))
-	if n, err := f.File.ReadAt(p[:there], offset); int64(n) < there {
-		return n, err
-	}
-	clear(p[there:])
-	return len(p), nil
+	return n.dir.OpenFile(parityPath(g), os.O_RDONLY, 0)
 }

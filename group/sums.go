@@ -153,12 +153,8 @@ func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Mem
 
 // readParity reads a parity block, and reports whether it is that of a record.
 func (m *Manifest) readParity(parity io.ReaderAt, x *Member, row, chunk int, to []byte) bool {
-	at := m.offsetOf(row, chunk, m.ParityChunks)
-	if f, ok := parity.(*paddedFile); ok && at >= f.size {
-		return false
-	}
-	_, err := parity.ReadAt(to, at)
-	return err == nil && m.sameParity(x, row, chunk, to)
+	n, _ := parity.ReadAt(to, m.offsetOf(row, chunk, m.ParityChunks))
+	return n == len(to) && m.sameParity(x, row, chunk, to)
 }
 
 // sameParity reports whether a parity block is that of a record.

@@ -64,10 +64,10 @@ func (w *window) output(chunk int, b blocks) executor.Output {
 	if memory := w.lying(w.parity, chunk, b); memory != nil {
 		return executor.Output{Memory: memory}
 	}
-	return executor.Output{Writer: newBlockWriter(b, func(row int, block []byte) error {
+	return executor.Output{Writer: &blockWriter{blocks: b, take: func(row int, block []byte) error {
 		copy(w.block(w.parity, row, chunk), block)
 		return nil
-	})}
+	}}}
 }
 
 // mostWindow is how many bytes of data and parity a window of all nodes in a process has, unless a row is longer:

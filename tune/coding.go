@@ -20,6 +20,7 @@ const (
 	mostSamples  = 25
 	mostRepeats  = 1 << 10 // of a sample
 	meetings     = 5       // with nothing to do
+	clearly      = 8       // times as long as a meeting a sample is to be, as no two meetings take as long
 )
 
 // coding times the combinations of every field, until end seconds after the start.
@@ -68,14 +69,13 @@ func (m *meter) gamma(ctx context.Context, c *combiner, n int, share float64) (l
 		own, whole, err := m.together(ctx, times, func() { c.combine(n) })
 		return max(own, whole-meeting) / float64(times), err
 	}
-	if _, err := sample(1); err != nil { // warms up
-		return 0, 0, err
+	var once float64
+	for range 2 { // the first warms up
+		if once, _, err = m.together(ctx, 1, func() { c.combine(n) }); err != nil {
+			return 0, 0, err
+		}
 	}
-	once, err := sample(1)
-	if err != nil {
-		return 0, 0, err
-	}
-	times := fitting(share/mostSamples, once, mostRepeats)
+	times := fitting(max(share/mostSamples, clearly*meeting), once, mostRepeats)
 	var samples []float64
 	for len(samples) < leastSamples || len(samples) < mostSamples && m.elapsed < end {
 		seconds, err := sample(times)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -35,7 +36,8 @@ type link struct {
 	gap     float64 // G, in seconds
 	mu      sync.Mutex
 	late    *late.Delays
-	free    time.Time // of the link
+	free    time.Time  // of the link
+	uneven  *rand.Rand // messages take up to twice as long, unless nil
 }
 
 type linkQueue struct {
@@ -59,7 +61,11 @@ func (q linkQueue) Post(transfers ...*transport.Transfer) {
 			l.free = now
 		}
 		l.free = l.free.Add(l.network.Overhead + time.Duration(math.Round(float64(t.Bytes())*l.gap*1e9)))
-		l.late.Post(context.Background(), t.Rank, t.Tag, l.free.Add(l.network.Latency).Sub(now), func() { q.Queue.Post(t) })
+		latency := l.network.Latency
+		if l.uneven != nil {
+			latency += time.Duration(l.uneven.Int64N(int64(latency)))
+		}
+		l.late.Post(context.Background(), t.Rank, t.Tag, l.free.Add(latency).Sub(now), func() { q.Queue.Post(t) })
 	}
 }
 
@@ -201,6 +207,27 @@ func TestVirtualSlow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVirtualUneven measures coding among ranks of which no two meetings take as long: a multiply-add takes 50 µs
+// for a block, and a meeting up to half a second.
+func TestVirtualUneven(t *testing.T) {
+	const gamma = 0.2e-9
+	synctest.Test(t, func(t *testing.T) {
+		fields := []field.Field{slow{fieldtest.Parse(t, "2^8"), gamma}}
+		for _, err := range onLinks(8, network("60ms", "1ms", 1e-8), func(rank int, l transport.Transport) error {
+			l.(*link).uneven = rand.New(rand.NewPCG(uint64(rank), 1))
+			r, err := tune.Measure(t.Context(), l, tune.Place{Transport: "virtual"}, fields, time.Second)
+			if err == nil && math.Abs(r.Coding[0].Cached/gamma-1) > 0.5 {
+				t.Errorf("γ is %v, want %v", r.Coding[0].Cached, gamma)
+			}
+			return err
+		}) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 // measureLocal measures with ranks in this process.

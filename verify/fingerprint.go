@@ -34,7 +34,7 @@ type Seed [32]byte
 type Fingerprints struct {
 	field field.Field
 	seed  Seed
-	rng   *rand.ChaCha8
+	rng   func() uint64
 	draw  field.Sampler
 	block int // bytes
 
@@ -47,6 +47,7 @@ type Fingerprints struct {
 	next    []byte // scratch, a block
 	tail    []byte // the last block, padded
 	blocks  [][]byte
+	pair    [2]field.Element // 1, and a coefficient
 	drawn   []field.Element
 	symbols []byte
 }
@@ -84,16 +85,17 @@ func NewFingerprints(f field.Field, seed Seed, blockSymbols, packets int) *Finge
 
 func newFingerprints(f field.Field, seed Seed, blockSymbols, packets, sums int) *Fingerprints {
 	p := &Fingerprints{
-		field: f, seed: seed, rng: rand.NewChaCha8(seed), draw: field.NewSampler(f), block: blockSymbols * f.SymbolBytes(),
-		inner: make([][]field.Element, sums), blocks: make([][]byte, 0, batch),
+		field: f, seed: seed, rng: rand.NewChaCha8(seed).Uint64, draw: field.NewSampler(f), block: blockSymbols * f.SymbolBytes(),
+		inner: make([][]field.Element, sums), blocks: make([][]byte, 0, batch), pair: [2]field.Element{field.One},
 	}
 	rows, memory := make([]field.Element, sums*batch), make([]byte, (2*packets*sums+1)*p.block)
 	for c := range sums {
 		p.inner[c] = rows[c*batch:][:0:batch]
 	}
-	take := func() (blocks [][]byte) {
-		for range sums {
-			blocks, memory = append(blocks, memory[:p.block]), memory[p.block:]
+	take := func() [][]byte {
+		blocks := make([][]byte, sums)
+		for c := range blocks {
+			blocks[c], memory = memory[:p.block], memory[p.block:]
 		}
 		return blocks
 	}
@@ -108,7 +110,7 @@ func newFingerprints(f field.Field, seed Seed, blockSymbols, packets, sums int) 
 func (p *Fingerprints) elements(n int) []field.Element {
 	symbol := p.field.SymbolBytes()
 	p.drawn, p.symbols = slices.Grow(p.drawn[:0], n)[:n], slices.Grow(p.symbols[:0], n*symbol)[:n*symbol]
-	p.draw.Fill(p.symbols, p.rng.Uint64)
+	p.draw.Fill(p.symbols, p.rng)
 	for i := range p.drawn {
 		p.drawn[i] = field.Symbol(p.field, p.symbols[i*symbol:])
 	}
@@ -167,8 +169,10 @@ func (p *Fingerprints) coefficients(first, blocks int) field.Map {
 // complete adds the batches to the sums.
 func (p *Fingerprints) complete() {
 	for c, outer := range p.elements(len(p.inner)) {
+		p.pair[1] = outer
 		for i, sums := range p.sums {
-			p.field.Combine(p.next, []field.Element{field.One, outer}, [][]byte{sums[c], p.batch[i][c]})
+			p.blocks = append(p.blocks[:0], sums[c], p.batch[i][c])
+			p.field.Combine(p.next, p.pair[:], p.blocks)
 			sums[c], p.next = p.next, sums[c]
 		}
 	}
@@ -189,21 +193,27 @@ func (p *Fingerprints) Bytes() [][]byte {
 	seed := p.seed
 	seed[len(seed)-1] ^= 1 // other numbers than those of the blocks
 	short := newFingerprints(f, seed, max(1, shortBytes/n), len(p.sums), symbols(f, 3))
-	sums := p.end()
-	for c := range p.inner {
-		var parts [][]byte
-		for _, of := range sums {
-			parts = append(parts, of[c])
-		}
-		short.Add(parts...)
+	all := make([][]byte, len(p.sums))
+	for i, sums := range p.end() {
+		all[i] = slices.Concat(sums...)
 	}
-	sums, all := short.end(), make([][]byte, len(p.sums))
+	short.Add(all...)
+	sums, total := short.end(), make([]byte, len(all)*n)
+	clear(all)
 	for c := range short.inner {
 		weights := short.elements(short.block / n)
+		p.tail, p.blocks = p.tail[:0], p.blocks[:0]
+		for s := range weights {
+			for _, of := range sums {
+				p.tail = append(p.tail, of[c][s*n:][:n]...)
+			}
+		}
+		for side := range slices.Chunk(p.tail, len(total)) { // a symbol of each packet
+			p.blocks = append(p.blocks, side)
+		}
+		f.Combine(total, weights, p.blocks)
 		for i := range all {
-			total := make([]byte, n)
-			f.Combine(total, weights, slices.Collect(slices.Chunk(sums[i][c], n)))
-			all[i] = append(all[i], total...)
+			all[i] = append(all[i], total[i*n:][:n]...)
 		}
 	}
 	return all

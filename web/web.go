@@ -124,9 +124,11 @@ func local(r *http.Request) bool {
 // answer answers a call of a method, line by line.
 func answer(w http.ResponseWriter, r *http.Request) {
 	method := r.PathValue("method")
-	ctx, most, release, err := explore.Admit(r.Context(), method, r.ContentLength)
+	most, release, err := explore.Admit(r.Context(), method)
 	if err != nil {
-		busy(w)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // it has waited
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, explore.ErrBusy.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer release()
@@ -143,15 +145,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	// What cannot be written has nobody to read it.
-	if _, err := explore.Answer(ctx, method, request, &flusher{w}); errors.Is(err, explore.ErrBusy) {
-		busy(w)
-	}
-}
-
-func busy(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // it has waited
-	w.Header().Set("Retry-After", "10")
-	http.Error(w, explore.ErrBusy.Error(), http.StatusServiceUnavailable)
+	_, _ = explore.Answer(r.Context(), method, request, &flusher{w})
 }
 
 // A flusher sends every line at once, and gives the client time for each.

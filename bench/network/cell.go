@@ -39,6 +39,7 @@ type Way struct {
 	Wrong   int     `json:"wrong,omitempty"`    // results, of all runs and ranks
 
 	Dropped float64 `json:"dropped,omitempty"` // packets of the network, in a run
+	CPU     float64 `json:"cpu,omitempty"`     // seconds, of all ranks together in a run: the median
 
 	// Of Volley alone. Seconds are those of the bare encode: without agreement and check.
 	Plan  string  `json:"plan,omitempty"` // algorithm and parameters

@@ -30,7 +30,7 @@ func TestJob(t *testing.T) {
 		}
 		return c.ProcessState.ExitCode(), string(b)
 	}
-	names := slices.Concat(peers, uncoded, []string{codingAlone})
+	names := slices.Concat(peers, uncoded, later, []string{codingAlone})
 	code, out := job("--sizes", "768,300KiB", "--runs", "2", "--fit", "100ms", "--pauses", "0,1ms", "--raw", "127.0.0.0/8",
 		"--plans", "auto exchange", "--peers", strings.Join(names, ","), "--json", output)
 	if code != 0 {
@@ -46,7 +46,7 @@ func TestJob(t *testing.T) {
 	}
 	for _, c := range cells {
 		for _, name := range append(names, bare, bare+"-exchange", asDefault, raw) {
-			if w, ok := c.way(name); !ok || w.Wrong > 0 || w.Seconds <= 0 {
+			if w, ok := c.way(name); !ok || w.Wrong > 0 || w.Seconds <= 0 || w.CPU <= 0 {
 				t.Errorf("%d bytes, %s: %+v", c.Size, name, w)
 			}
 		}

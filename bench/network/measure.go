@@ -32,6 +32,7 @@ type ranks interface {
 	assemble()            // returns when all ranks have called it, and sleeps meanwhile
 	greatest(v []float64) // sets every value to the greatest of all ranks
 	sum(v []float64)      // to the sum
+	used() float64        // seconds of CPU, of this process so far
 }
 
 // A job is what a rank measures.
@@ -136,7 +137,7 @@ type contestant struct {
 }
 
 // A sample is what was measured of a run, in seconds: of a way, and of parts of it.
-type sample struct{ seconds, first, later, check float64 }
+type sample struct{ seconds, cpu, first, later, check float64 }
 
 // measure measures everything on packets of one size. There is a cell for each matrix.
 func (j *job) measure(ctx context.Context, size int) ([]Cell, error) {
@@ -209,7 +210,7 @@ func (j *job) prepare(ctx context.Context, size int) (cells []Cell, list []*cont
 			return nil, nil, err
 		}
 		for _, name := range j.names {
-			if slices.Contains(peers, name) || name == codingAlone {
+			if slices.Contains(peers, name) || slices.Contains(later, name) || name == codingAlone {
 				ways = append(ways, j.theirs(name, w))
 			}
 		}
@@ -241,9 +242,9 @@ func (j *job) run(c *contestant) (s sample, dropped float64, err error) {
 		return s, 0, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	// A check ends when all have come to it, so the rank that came last tells what it takes.
-	slowest, wrong := []float64{s.seconds, s.first, s.later, -s.check}, []float64{0}
+	slowest, sums := []float64{s.seconds, s.first, s.later, -s.check}, []float64{0, s.cpu}
 	if c.want != nil && !bytes.Equal(c.work.y, c.want) {
-		wrong[0] = 1
+		sums[0] = 1
 	}
 	before := j.soFar
 	if j.soFar, err = j.dropped(); err != nil {
@@ -254,10 +255,10 @@ func (j *job) run(c *contestant) (s sample, dropped float64, err error) {
 			j.assemble()
 		}
 		j.greatest(slowest)
-		j.sum(wrong)
+		j.sum(sums)
 	})
-	c.Wrong += int(wrong[0])
-	return sample{slowest[0], slowest[1], slowest[2], -slowest[3]}, j.soFar - before, nil
+	c.Wrong += int(sums[0])
+	return sample{slowest[0], sums[1], slowest[1], slowest[2], -slowest[3]}, j.soFar - before, nil
 }
 
 // settle works out the figures of the way from those of its runs.
@@ -274,6 +275,7 @@ func (c *contestant) settle() {
 	c.First = median(func(s sample) float64 { return s.first })
 	c.Later = median(func(s sample) float64 { return s.later })
 	c.Check = median(func(s sample) float64 { return s.check })
+	c.CPU = median(func(s sample) float64 { return s.cpu })
 	c.Seconds = median(func(s sample) float64 { return s.seconds }) // last: it sets Least and Most
 	c.Runs = len(c.samples)
 	c.Dropped = c.dropped / float64(c.Runs)
@@ -292,11 +294,11 @@ func (j *job) encoder(a matrix.Matrix, algorithm string, check bool, bytes int) 
 func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contestant, error) {
 	var all []*contestant
 	unit := a.Field().SymbolBytes()
-	timed := func(over transport.Transport, e *volley.Encoder, x, y []byte) (*volley.Report, float64, error) {
+	timed := func(over transport.Transport, e *volley.Encoder, x, y []byte) (r *volley.Report, s sample, err error) {
 		j.Exclusive(j.barrier)
-		start := time.Now()
-		r, err := e.Run(ctx, over, volley.Packet{Data: x, Result: &y})
-		return r, time.Since(start).Seconds(), err
+		start, used := time.Now(), j.used()
+		r, err = e.Run(ctx, over, volley.Packet{Data: x, Result: &y})
+		return r, sample{seconds: time.Since(start).Seconds(), cpu: j.used() - used}, err
 	}
 	for i, name := range j.plans {
 		e, err := j.encoder(a, name, false, len(w.x))
@@ -316,11 +318,12 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 		}
 		add := func(way Way, over transport.Transport) {
 			all = append(all, &contestant{Way: way, work: w, encode: func() (sample, error) {
-				r, seconds, err := timed(over, e, w.x, w.y)
+				r, s, err := timed(over, e, w.x, w.y)
 				if err != nil {
-					return sample{}, err
+					return s, err
 				}
-				return sample{seconds: seconds - r.AgreeSeconds, later: r.AgreeSeconds}, nil
+				s.seconds, s.later = s.seconds-r.AgreeSeconds, r.AgreeSeconds
+				return s, nil
 			}})
 		}
 		add(way, j.ranks)
@@ -338,12 +341,12 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 	short := make([]byte, unit*j.Size())
 	copy(short, w.x)
 	scratch := make([]byte, len(short))
-	return append(all, &contestant{Way: Way{Name: asDefault, Plan: all[0].Plan}, work: w, encode: func() (s sample, err error) {
-		r, seconds, err := timed(j.ranks, e, w.x, w.y)
+	return append(all, &contestant{Way: Way{Name: asDefault, Plan: all[0].Plan}, work: w, encode: func() (sample, error) {
+		r, s, err := timed(j.ranks, e, w.x, w.y)
 		if err != nil {
 			return s, err
 		}
-		s.seconds, s.check = seconds, r.CheckSeconds
+		s.check = r.CheckSeconds
 		fresh, err := j.encoder(a, j.plans[0], false, len(short))
 		if err != nil {
 			return s, err
@@ -361,9 +364,9 @@ func (j *job) theirs(name string, w *peerWork) *contestant {
 	return &contestant{Way: Way{Name: name}, work: w, encode: func() (s sample, err error) {
 		j.Exclusive(func() {
 			j.barrier()
-			start := time.Now()
+			start, used := time.Now(), j.used()
 			err = w.encode(name)
-			s.seconds = time.Since(start).Seconds()
+			s.seconds, s.cpu = time.Since(start).Seconds(), j.used()-used
 		})
 		return s, err
 	}}
@@ -437,6 +440,7 @@ func columns(c Cell) []report.Column[Way] {
 		number("agreement", "first run", span, func(w Way) float64 { return w.First }),
 		number("agreement", "later", span, func(w Way) float64 { return w.Later }),
 		number("check", "", span, func(w Way) float64 { return w.Check }),
+		number("CPU", "all ranks", span, func(w Way) float64 { return w.CPU }),
 		number("dropped", "packets", digits, func(w Way) float64 { return w.Dropped }),
 		{Name: "#wrong", Value: func(w Way) any { return w.Wrong }},
 		{Name: "left out", Value: func(w Way) any { return w.LeftOut }},

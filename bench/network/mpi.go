@@ -8,6 +8,7 @@ package main
 #cgo !mpich pkg-config: mpi
 #cgo mpich pkg-config: mpich
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -24,8 +25,18 @@ static void network_assemble(void) {
 }
 static void network_greatest(double *v, int n) { MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD); }
 static void network_sum(double *v, int n) { MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
-static void network_allgather(void *x, int n, void *all) { MPI_Allgather(x, n, MPI_BYTE, all, n, MPI_BYTE, MPI_COMM_WORLD); }
-static void network_alltoall(void *out, int n, void *in) { MPI_Alltoall(out, n, MPI_BYTE, in, n, MPI_BYTE, MPI_COMM_WORLD); }
+static void network_allgather(void *x, int n, void *all, bool nonblocking) {
+	MPI_Request request = MPI_REQUEST_NULL;
+	if (nonblocking) MPI_Iallgather(x, n, MPI_BYTE, all, n, MPI_BYTE, MPI_COMM_WORLD, &request);
+	else MPI_Allgather(x, n, MPI_BYTE, all, n, MPI_BYTE, MPI_COMM_WORLD);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void network_alltoall(void *out, int n, void *in, bool nonblocking) {
+	MPI_Request request = MPI_REQUEST_NULL;
+	if (nonblocking) MPI_Ialltoall(out, n, MPI_BYTE, in, n, MPI_BYTE, MPI_COMM_WORLD, &request);
+	else MPI_Alltoall(out, n, MPI_BYTE, in, n, MPI_BYTE, MPI_COMM_WORLD);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
 static void network_exchange(char *out, int n, char *in, int rank, int k) {
 	MPI_Request *requests = malloc(2 * k * sizeof *requests);
 	int m = 0;
@@ -60,6 +71,8 @@ import (
 	"strings"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"volley/engine"
 	"volley/transport"
@@ -146,7 +159,7 @@ func (r *mpiRanks) tell(text string) []string {
 	all := make([]byte, length*r.Size())
 	mine := make([]byte, length)
 	copy(mine, text)
-	r.Exclusive(func() { r.allgather(mine, all) })
+	r.Exclusive(func() { r.allgather(mine, all, false) })
 	texts := make([]string, r.Size())
 	for i := range texts {
 		texts[i] = strings.TrimRight(string(all[i*length:][:length]), "\x00")
@@ -181,10 +194,19 @@ func (r *mpiRanks) sum(v []float64) {
 	C.network_sum((*C.double)(unsafe.SliceData(v)), C.int(len(v)))
 }
 
-func (r *mpiRanks) allgather(x, all []byte) { C.network_allgather(at(x), C.int(len(x)), at(all)) }
+func (r *mpiRanks) allgather(x, all []byte, nonblocking bool) {
+	C.network_allgather(at(x), C.int(len(x)), at(all), C.bool(nonblocking))
+}
 
-func (r *mpiRanks) alltoall(out, in []byte) {
-	C.network_alltoall(at(out), C.int(len(out)/r.Size()), at(in))
+func (r *mpiRanks) alltoall(out, in []byte, nonblocking bool) {
+	C.network_alltoall(at(out), C.int(len(out)/r.Size()), at(in), C.bool(nonblocking))
+}
+
+// used returns the seconds of CPU that this process has taken so far.
+func (r *mpiRanks) used() float64 {
+	var u unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &u) // fails for no such argument
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
 func (r *mpiRanks) exchange(out, in []byte) {

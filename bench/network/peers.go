@@ -16,6 +16,9 @@ const (
 	alltoall2 = "alltoall2" // MPI_Alltoall of slices, each rank codes one of all packets, MPI_Alltoall back
 	isend2    = "isend2"    // the same by MPI_Isend and MPI_Irecv of all slices
 
+	iallgather = "iallgather" // allgather by MPI_Iallgather and MPI_Wait
+	ialltoall2 = "ialltoall2" // alltoall2 by MPI_Ialltoall and MPI_Wait
+
 	alltoall2Uncoded = "alltoall2-uncoded"
 	isend2Uncoded    = "isend2-uncoded"
 	raw              = "raw" // as these over plain TCP
@@ -25,13 +28,14 @@ const (
 var (
 	peers   = []string{allgather, ring, alltoall2, isend2} // that code
 	uncoded = []string{alltoall2Uncoded, isend2Uncoded}
+	later   = []string{iallgather, ialltoall2} // that code, by nonblocking collectives; not measured unless asked for
 )
 
 // messages are what the peers send, and MPI's for them.
 type messages interface {
-	allgather(x, all []byte)
-	alltoall(out, in []byte) // slice j of out goes to rank j; slices lie one after the other
-	exchange(out, in []byte) // alltoall with a message to and from each other rank; the own slice stays
+	allgather(x, all []byte, nonblocking bool)
+	alltoall(out, in []byte, nonblocking bool) // slice j of out goes to rank j; slices lie one after the other
+	exchange(out, in []byte)                   // alltoall with a message to and from each other rank; the own slice stays
 	shift(out, in []byte, to, from int) (wait func())
 	raw(out, in []byte) error // exchange without MPI
 }
@@ -74,17 +78,17 @@ func newPeerWork(m messages, a matrix.Matrix, rank, threads int, x []byte, b *bu
 // encode runs a peer.
 func (w *peerWork) encode(name string) error {
 	switch name {
-	case allgather:
+	case allgather, iallgather:
 		w.needAll()
-		w.allgather(w.x, w.all)
+		w.allgather(w.x, w.all, name == iallgather)
 		w.apply(w.column, [][]byte{w.y}, w.cut(w.all), false)
 	case ring:
 		w.needAll()
 		w.ring()
-	case alltoall2:
-		w.alltoall(w.x, w.in)
+	case alltoall2, ialltoall2:
+		w.alltoall(w.x, w.in, name == ialltoall2)
 		w.apply(w.whole, w.cut(w.out), w.cut(w.in), false)
-		w.alltoall(w.out, w.y)
+		w.alltoall(w.out, w.y, name == ialltoall2)
 	case isend2:
 		w.exchange(w.x, w.in)
 		in, out := w.cut(w.in), w.cut(w.out)
@@ -92,8 +96,8 @@ func (w *peerWork) encode(name string) error {
 		w.apply(w.whole, out, in, false)
 		w.exchange(w.out, w.y)
 	case alltoall2Uncoded:
-		w.alltoall(w.x, w.in)
-		w.alltoall(w.in, w.y)
+		w.alltoall(w.x, w.in, false)
+		w.alltoall(w.in, w.y, false)
 	case isend2Uncoded:
 		w.exchange(w.x, w.in)
 		w.exchange(w.in, w.y)

@@ -86,7 +86,9 @@ func (r *thread) sum(v []float64) {
 	r.reduce(v, func(a, b float64) float64 { return a + b })
 }
 
-func (r *thread) allgather(x, all []byte) {
+func (r *thread) used() float64 { return 0 }
+
+func (r *thread) allgather(x, all []byte, _ bool) {
 	r.show(x, func(shown []any) {
 		for i, b := range shown {
 			copy(all[i*len(x):], b.([]byte))
@@ -94,7 +96,7 @@ func (r *thread) allgather(x, all []byte) {
 	})
 }
 
-func (r *thread) alltoall(out, in []byte) {
+func (r *thread) alltoall(out, in []byte, _ bool) {
 	own, n := r.Rank(), len(in)/r.Size()
 	if r.lies {
 		out = slices.Clone(out)
@@ -109,7 +111,7 @@ func (r *thread) alltoall(out, in []byte) {
 
 func (r *thread) exchange(out, in []byte) {
 	own := slices.Clone(in)
-	r.alltoall(out, in)
+	r.alltoall(out, in, false)
 	n := len(in) / r.Size()
 	copy(in[r.Rank()*n:][:n], own[r.Rank()*n:]) // stays
 }
@@ -150,7 +152,7 @@ func TestPeers(t *testing.T) {
 				t.Fatal(err)
 			}
 			size := k * k * unit // k slices of k symbols
-			for _, peer := range append(slices.Clone(peers), uncoded...) {
+			for _, peer := range slices.Concat(peers, later, uncoded) {
 				err := run(t, k, func(r *thread) error {
 					b := &buffers{in: make([]byte, size), out: make([]byte, size), y: make([]byte, size)}
 					x := make([]byte, size)

@@ -96,7 +96,7 @@ func TestExplorePublic(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel(errInterrupted)
-	if code := <-ended; code != exitOK || !strings.HasPrefix(stderr.String(), "warning: other machines reach ") || !strings.Contains(stderr.String(), "1024 MiB") {
+	if code := <-ended; code != exitOK || !strings.HasPrefix(stderr.String(), "warning: other machines reach ") || !strings.Contains(stderr.String(), "2048 MiB") {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }

@@ -130,7 +130,10 @@ func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(re
 		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !alive(busy.Holder) {
 			return nil, holderTime, &BusyError{Path: d.path} // it is about to say who it is, or to end
 		}
-		return nil, 0, busy
+		if shared { // another reader has the lock for a moment, to remove its file
+			patience = holderTime
+		}
+		return nil, patience, busy
 	}
 	if !d.has(l, name) { // its file has been removed by the run that had the lock before
 		l.Close()

@@ -63,14 +63,8 @@ type osDir struct {
 	path string
 
 	turn sync.Mutex
-	near *nearby // the directory that was read in last
-}
-
-// A nearby is a directory that is kept open: most names follow others of their directory.
-type nearby struct {
-	name string
-	root *os.Root
-	uses int // the last one closes it
+	near *os.Root // the directory that was read in last, as most names follow others of their directory
+	name string   // of it
 }
 
 func (d *osDir) Path() string { return d.path }
@@ -107,40 +101,29 @@ func (d *osDir) reading(name string, f func(parent *os.Root, last string) error)
 		return d.whole(name, f(d.root, last))
 	}
 	d.turn.Lock()
-	if d.near == nil || d.near.name != up {
-		root, err := d.walk(up)
+	defer d.turn.Unlock()
+	if d.near == nil || d.name != up {
+		near, err := d.walk(up)
 		if err != nil {
-			d.turn.Unlock()
 			return d.whole(name, err)
 		}
-		d.release(d.near)
-		d.near = &nearby{up, root, 1}
+		d.drop()
+		d.near, d.name = near, up
 	}
-	near := d.near
-	near.uses++
-	d.turn.Unlock()
-	defer func() {
-		d.turn.Lock()
-		defer d.turn.Unlock()
-		d.release(near)
-	}()
-	return d.whole(name, f(near.root, last))
+	return d.whole(name, f(d.near, last))
 }
 
 // forget closes what reading has kept open: it may have another name soon.
 func (d *osDir) forget() {
 	d.turn.Lock()
 	defer d.turn.Unlock()
-	d.release(d.near)
-	d.near = nil
+	d.drop()
 }
 
-func (d *osDir) release(near *nearby) {
-	if near == nil {
-		return
-	}
-	if near.uses--; near.uses == 0 {
-		near.root.Close()
+func (d *osDir) drop() {
+	if d.near != nil {
+		d.near.Close()
+		d.near = nil
 	}
 }
 

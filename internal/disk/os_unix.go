@@ -43,15 +43,8 @@ func two(op string, from, to *os.Root, f func(from, to int) error) error {
 	err := at(from, op, "", func(a int) error {
 		return at(to, op, "", func(b int) error { return f(a, b) })
 	})
-	if err != nil {
-		return &os.LinkError{Op: op, Err: errnoOf(err)}
-	}
-	return nil
-}
-
-func errnoOf(err error) error {
 	if no := unix.Errno(0); errors.As(err, &no) {
-		return no
+		return &os.LinkError{Op: op, Err: no}
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"time"
 
@@ -15,102 +14,42 @@ import (
 	"volley/internal/selection"
 )
 
-// What all requests together may take. Memory is counted by estimates, which are no less
-// than what the heap then has of a request, what is not yet collected included
-// (TestEstimates).
-const (
-	Budget   = 1 << 30 // bytes
-	patience = 10 * time.Second
-)
+// Budget is the bytes that all requests together may take of memory.
+const Budget = 2 << 30
 
-// What requests take. A page asks up to three things at a time.
-const (
-	baseBytes         = 24 << 20
-	bytesPerProcessor = 64 << 10 // of a plan
-	bytesPerSpan      = 1 << 10
-	loadFactor        = 24 // bytes for each of a file
-	fewestCores       = 4
-)
-
-var (
-	memory = semaphore.NewWeighted(Budget)
-	cores  = semaphore.NewWeighted(int64(max(fewestCores, runtime.GOMAXPROCS(0))))
-)
-
-// ErrBusy is the error where others have the memory or the cores that a request needs.
-var ErrBusy = errors.New("volley explore is busy: other requests take the memory or the cores that it has for all: try again when they have ended, or use the command line")
-
-// A share is what a request has of the budget.
-type share struct {
-	bytes int64
-	cores int64
+// shares is what a request takes of it at most, what is not yet collected included, within the bounds that there are
+// on what it asks (TestShares).
+var shares = map[string]int64{
+	"plan": 544 << 20, "cost": 192 << 20, "sizes": 192 << 20, "trees": 64 << 20, "load": 800 << 20, "run": 960 << 20,
 }
 
-type shareKey struct{}
+var memory = semaphore.NewWeighted(Budget)
 
-// Admit returns a context with which [Answer] keeps to the budget, for a request of so many
-// bytes, -1 where that is not known, which is yet to be read; no more than most of them are
-// to be. What the request has of the budget is its own until release is called. The error is
-// [ErrBusy] or the cause of ctx.
-func Admit(ctx context.Context, method string, bytes int64) (admitted context.Context, most int64, release func(), err error) {
-	s := new(share)
-	ctx = context.WithValue(ctx, shareKey{}, s)
-	release = func() {
-		memory.Release(s.bytes)
-		cores.Release(s.cores)
-	}
-	if method != "load" {
-		return ctx, mostRequest, release, nil
-	}
-	if bytes < 0 || bytes > mostBytes {
-		bytes = mostBytes
-	}
-	if err := take(ctx, baseBytes+loadFactor*bytes); err != nil {
-		release()
-		return nil, 0, nil, err
-	}
-	return ctx, mostBytes, release, nil
-}
+// patience is how long a request waits for its share.
+const patience = 10 * time.Second
 
-// take adds bytes to the share of a request and, unless it has one, a core, and waits for
-// them a while. The error is [ErrBusy] or the cause of ctx. Without a budget it does nothing.
-func take(ctx context.Context, bytes int64) error {
-	s, ok := ctx.Value(shareKey{}).(*share)
-	if !ok {
-		return nil
-	}
+// ErrBusy is the error where others have the memory that a request needs.
+var ErrBusy = errors.New("volley explore is busy: other requests take the memory that it has for all: try again when they have ended, or use the command line")
+
+// Admit waits for the share of a request, which is yet to be read and may have so many bytes. What it has of the budget
+// is its own until release is called. The error is [ErrBusy] or the cause of ctx.
+func Admit(ctx context.Context, method string) (most int64, release func(), err error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, ErrBusy)
 	defer cancel()
-	if s.cores == 0 {
-		if cores.Acquire(waiting, 1) != nil {
-			return context.Cause(waiting)
-		}
-		s.cores = 1
+	share := shares[method]
+	if memory.Acquire(waiting, share) != nil {
+		return 0, nil, context.Cause(waiting)
 	}
-	if memory.Acquire(waiting, bytes) != nil {
-		return context.Cause(waiting)
+	most = mostRequest
+	if method == "load" {
+		most = mostBytes
 	}
-	s.bytes += bytes
-	return nil
+	return most, func() { memory.Release(share) }, nil
 }
 
-// rest gives the core of a request back, which is going to wait most of the time.
-func rest(ctx context.Context) {
-	if s, ok := ctx.Value(shareKey{}).(*share); ok {
-		cores.Release(s.cores)
-		s.cores = 0
-	}
-}
-
-// planBytes is what a plan for so many processors takes.
-func planBytes(processors int) int64 {
-	return baseBytes + int64(processors)*bytesPerProcessor
-}
-
-// admit returns what the flags select, for at most so many processors, and takes what that
-// needs of the budget: for some K or, where there are none, for that of the flags. The error
-// is a *selection.Error, or that of ctx or the budget.
-func (f flags) admit(ctx context.Context, mostK int, ks []int) (*selection.Selection, error) {
+// bounded returns what the flags select, for at most so many processors: for some K or, where there are none, for that
+// of the flags. The error is a *selection.Error.
+func (f flags) bounded(mostK int, ks []int) (*selection.Selection, error) {
 	s, err := f.parse()
 	if err != nil {
 		return nil, err
@@ -127,10 +66,7 @@ func (f flags) admit(ctx context.Context, mostK int, ks []int) (*selection.Selec
 	if ks != nil {
 		most = slices.Max(ks)
 	}
-	if err := invertible(s, most); err != nil {
-		return nil, err
-	}
-	return s, take(ctx, planBytes(most+s.Sinks))
+	return s, invertible(s, most)
 }
 
 // bounded returns an error where a number of s is larger than the page takes. K is at most

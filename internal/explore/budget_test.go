@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"volley/field"
 	"volley/internal/race"
 )
 
@@ -79,8 +78,14 @@ func peakOf(f func()) int64 {
 	return int64(peak) - int64(before)
 }
 
-// TestEstimates compares what requests are reckoned to take with what the heap then has.
-func TestEstimates(t *testing.T) {
+// What a file may take of the heap: so much, and so many bytes for each of its own.
+const (
+	baseBytes  = 24 << 20
+	loadFactor = 24
+)
+
+// TestShares compares what requests have of the budget with what the heap then has.
+func TestShares(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector has memory of its own")
 	}
@@ -93,20 +98,21 @@ func TestEstimates(t *testing.T) {
 		{"plan", `{"flags":{"processors":"1","matrix":"random:1"}}`},
 		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","ports":"80"}}`},
 		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"bruck-allgather"}}`},
-		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"bruck-allgather"}}`},
 		{"plan", `{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"prepare-and-shoot"}}`},
 		{"plan", `{"flags":{"processors":"27","matrix":"random:1","field":"bn254","algorithm":"exchange"}}`},
 		{"plan", `{"flags":{"processors":"40","sinks":"41","separate":"true","matrix":"random:1","field":"bn254"}}`},
 		{"plan", `{"flags":{"processors":"1024","matrix":"random:1","algorithm":"bruck-allgather"}}`},
 		{"plan", `{"flags":{"processors":"256","matrix":"random:1","field":"bn254","inverse":"true","algorithm":"bruck-allgather"}}`},
+		{"cost", `{"flags":{"matrix":"dft","field":"goldilocks"},"processors":"2048"}`},
 		{"cost", `{"flags":{"matrix":"cauchy","field":"2^16","max-memory":"100000"},"processors":"500..504"}`},
 		{"sizes", `{"flags":{"processors":"512","matrix":"cauchy","field":"2^16"}}`},
 		{"trees", `{"flags":{"processors":"81","matrix":"dft","field":"163","ports":"2"}}`},
 		{"run", `{"flags":{"processors":"2","matrix":"random:1"},"size":"1KiB"}`},
 		{"run", `{"flags":{"processors":"8","matrix":"random:1"},"size":"16MiB"}`},
-		{"run", `{"flags":{"processors":"64","matrix":"random:1"},"size":"1MiB"}`},
-		{"run", `{"flags":{"processors":"64","matrix":"random:1","algorithm":"bruck-allgather"},"size":"256KiB"}`},
-		{"run", `{"flags":{"processors":"16","matrix":"random:1","algorithm":"exchange"},"size":"4MiB"}`},
+		{"run", `{"flags":{"processors":"64","matrix":"random:1"},"size":"4MiB"}`},
+		{"run", `{"flags":{"processors":"64","matrix":"random:1","algorithm":"bruck-allgather"},"size":"4MiB"}`},
+		{"run", `{"flags":{"processors":"16","matrix":"random:1","algorithm":"exchange"},"size":"16MiB"}`},
+		{"run", `{"flags":{"processors":"64","matrix":"random:1","ports":"63"},"size":"256KiB"}`},
 		{"run", `{"flags":{"processors":"8","sinks":"3","separate":"true","matrix":"random:1"},"size":"2MiB","pace":"1ms"}`},
 		{"load", text(report)},
 		{"load", text(long)},
@@ -114,36 +120,31 @@ func TestEstimates(t *testing.T) {
 		{"load", text("[" + strings.Repeat("1,", 1<<20) + "1]")},
 		{"load", text(`{"traceEvents":[` + strings.Repeat("{},", 1<<20) + "{}]}")},
 	} {
-		var reckoned, answer int64
+		var answer counter
+		share := shares[c.method]
+		if c.method == "load" {
+			share = baseBytes + loadFactor*int64(len(c.request))
+		}
 		peak := peakOf(func() {
-			ctx, most, release, err := Admit(t.Context(), c.method, int64(len(c.request)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer release()
-			if int64(len(c.request)) > most {
-				t.Fatalf("%d bytes, at most %d", len(c.request), most)
-			}
 			request, err := io.ReadAll(strings.NewReader(c.request)) // as the server does
 			if err != nil {
 				t.Fatal(err)
 			}
-			var n counter
-			if _, err := Answer(ctx, c.method, request, &n); err != nil {
+			if _, err := Answer(t.Context(), c.method, request, &answer); err != nil {
 				t.Error(err)
 			}
-			answer = int64(n)
-			reckoned = ctx.Value(shareKey{}).(*share).bytes
 		})
-		text := fmt.Sprintf("%s %.110s: %d KiB on the heap, %d KiB reckoned, an answer of %d", c.method, c.request, peak>>10, reckoned>>10, answer)
-		if t.Log(text); peak > reckoned || reckoned > Budget {
+		text := fmt.Sprintf("%s %.110s: %d KiB on the heap, a share of %d, an answer of %d", c.method, c.request, peak>>10, share>>10, answer)
+		if t.Log(text); peak > share {
 			t.Error(text)
 		}
 	}
-	if !memory.TryAcquire(Budget) {
-		t.Fatal("some of the budget is not given back")
+	if shares["load"] < baseBytes+loadFactor*mostBytes {
+		t.Error("the share of a file is too small for the largest")
 	}
-	memory.Release(Budget)
+	if shares["run"]+shares["plan"]+shares["cost"]+shares["sizes"] > Budget {
+		t.Error("a page cannot watch a run and show another plan")
+	}
 }
 
 type counter int
@@ -161,65 +162,35 @@ func quotedJSON(s string) string {
 	return string(data)
 }
 
-// TestLargest checks that whatever is within the bounds fits in the budget, if it is alone.
-func TestLargest(t *testing.T) {
-	f, err := field.Parse("bn254")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, bytes := range map[string]int64{
-		"costs":        planBytes(2 * largestCompared),
-		"every detail": planBytes(mostProcessors) + mostCoefficients*coefficientBytes(f),
-		"a run":        planBytes(mostRunning) + 2*mostPackets + mostMemory + mostSpans*bytesPerSpan,
-		"a file":       baseBytes + mostBytes*loadFactor,
-	} {
-		if bytes > Budget {
-			t.Errorf("%s: %d MiB, and there are %d", name, bytes>>20, Budget>>20)
-		}
-	}
-}
-
 // TestBusy checks that a request waits a while for its share, and is then told so.
 func TestBusy(t *testing.T) {
-	for _, c := range []struct {
-		what string
-		hold interface {
-			Acquire(context.Context, int64) error
-			Release(int64)
-		}
-		n       int64
-		methods []string
-	}{
-		{"memory", memory, Budget, []string{"plan", "cost", "sizes", "run", "trees", "load"}},
-		{"cores", cores, int64(max(fewestCores, runtime.GOMAXPROCS(0))), []string{"plan", "load"}},
-	} {
-		for _, method := range c.methods {
-			synctest.Test(t, func(t *testing.T) {
-				if err := c.hold.Acquire(t.Context(), c.n); err != nil {
-					t.Fatal(err)
-				}
-				defer c.hold.Release(c.n)
-				request := `{"flags":{"processors":"4","matrix":"dft","field":"17"}}`
-				start := time.Now()
-				ctx, _, release, err := Admit(t.Context(), method, 10)
-				var n counter
-				if method != "load" {
-					_, err = Answer(ctx, method, []byte(request), &n)
-					release()
-				}
-				if !errors.Is(err, ErrBusy) || n > 0 || time.Since(start) != patience {
-					t.Errorf("%s, no %s: %v after %v and %d bytes", method, c.what, err, time.Since(start), n)
-				}
-				if ctx, _, release, err = Admit(t.Context(), "catalog", 2); err != nil {
-					t.Fatal(err)
-				}
-				defer release()
-				if ok, err := Answer(ctx, "catalog", []byte("{}"), &n); !ok || err != nil {
-					t.Errorf("the catalogue: %v", err)
-				}
-			})
-		}
+	for method, share := range shares {
+		synctest.Test(t, func(t *testing.T) {
+			if err := memory.Acquire(t.Context(), Budget-share+1); err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if _, _, err := Admit(t.Context(), method); !errors.Is(err, ErrBusy) || time.Since(start) != patience {
+				t.Errorf("%s: %v after %v", method, err, time.Since(start))
+			}
+			if _, release, err := Admit(t.Context(), "catalog"); err != nil {
+				t.Errorf("the catalogue: %v", err)
+			} else {
+				release()
+			}
+			memory.Release(1)
+			_, release, err := Admit(t.Context(), method)
+			if err != nil {
+				t.Fatalf("%s: %v", method, err)
+			}
+			release()
+			memory.Release(Budget - share)
+		})
 	}
+	if !memory.TryAcquire(Budget) {
+		t.Fatal("some of the budget is not given back")
+	}
+	memory.Release(Budget)
 }
 
 // A fuse is a context that ends when it has been asked so many times.
@@ -257,8 +228,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// FuzzRequests asks for anything with any flags: it is answered or refused, within the
-// budget, and soon after nobody wants it any more.
+// FuzzRequests asks for anything with any flags: it is answered or refused, within its
+// share, and soon after nobody wants it any more.
 func FuzzRequests(f *testing.F) {
 	f.Add(uint8(0), "8", "1", "2^8", "random:1", "", "", "1KiB")
 	f.Add(uint8(1), "1024", "1000", "goldilocks", "dft", "", "sinks=1000000000", "-1")
@@ -279,13 +250,8 @@ func FuzzRequests(f *testing.F) {
 		if method == "cost" {
 			request = fmt.Appendf(nil, `{"flags":%s,"processors":%s}`, flags, quotedJSON(processors))
 		}
-		ended, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		ctx, _, release, err := Admit(ended, method, int64(len(request)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer release()
 		start := time.Now()
 		var b strings.Builder
 		peak := peakOf(func() { _, err = Answer(ctx, method, request, &b) })
@@ -295,8 +261,8 @@ func FuzzRequests(f *testing.F) {
 		if took := time.Since(start); took > mostAfter {
 			t.Errorf("%s %s: it took %v", method, request, took)
 		}
-		if s := ctx.Value(shareKey{}).(*share); peak > max(s.bytes, baseBytes) {
-			t.Errorf("%s %s: %d KiB on the heap, %d KiB reckoned", method, request, peak>>10, s.bytes>>10)
+		if peak > shares[method] {
+			t.Errorf("%s %s: %d KiB on the heap, a share of %d", method, request, peak>>10, shares[method]>>10)
 		}
 	})
 }

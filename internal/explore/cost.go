@@ -67,7 +67,7 @@ func compareCosts(ctx context.Context, request costRequest, _ func(any) error) (
 	maps.Copy(own, request.Flags)
 	delete(own, "processors")
 	only := strings.TrimSpace(request.Only)
-	c, err := own.comparison(ctx, only, ks)
+	c, err := own.comparison(only, ks)
 	if err != nil {
 		return nil, onlyOf(only, err)
 	}
@@ -134,7 +134,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := request.Flags.comparison(ctx, "", nil)
+	c, err := request.Flags.comparison("", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -205,10 +205,9 @@ func (r *sizesRequest) bounds() (from, to int64, err error) {
 }
 
 // comparison returns a comparison of the algorithms named, or of all, for some K or that of
-// the flags, and takes what it needs of the budget. The error is a *selection.Error, or that
-// of ctx or the budget.
-func (f flags) comparison(ctx context.Context, names string, ks []int) (*comparison.Comparison, error) {
-	s, err := f.admit(ctx, largestCompared, ks)
+// the flags. The error is a *selection.Error.
+func (f flags) comparison(names string, ks []int) (*comparison.Comparison, error) {
+	s, err := f.bounded(largestCompared, ks)
 	if err != nil {
 		return nil, err
 	}

@@ -138,13 +138,6 @@ func slotsOf(p plan.Plan) int {
 	return n
 }
 
-// coefficientBytes is what a coefficient takes at most: a number, its text, and that of the
-// answer.
-func coefficientBytes(f field.Field) int64 {
-	const number = 48
-	return number + 2*int64(len(f.Order().String()))
-}
-
 // remember lists what processor k holds, slot by slot, and where it came from.
 func (t *tracer) remember(k int) {
 	prog := t.Programs[k]

@@ -63,8 +63,7 @@ type problem struct {
 }
 
 // Answer writes the answer of the method to the request, lines of JSON as the package says.
-// It returns false where the answer is an error, and the error of w. Where others have what
-// the request needs ([Admit]) it writes nothing and returns [ErrBusy].
+// It returns false where the answer is an error, and the error of w.
 func Answer(ctx context.Context, name string, request []byte, w io.Writer) (ok bool, err error) {
 	var mutex sync.Mutex // of w
 	put := func(l line) error {
@@ -80,9 +79,6 @@ func Answer(ctx context.Context, name string, request []byte, w io.Writer) (ok b
 	result, err := call(ctx, name, request, func(event any) error { return put(line{Event: event}) })
 	if err == nil {
 		return true, put(line{Result: result})
-	}
-	if errors.Is(err, ErrBusy) {
-		return false, ErrBusy
 	}
 	p := &problem{Message: selection.Message(err)}
 	if f := new(selection.Error); errors.As(err, &f) {

@@ -22,10 +22,9 @@ type question struct {
 	encoder *volley.Encoder
 }
 
-// ask builds what the flags select, and takes what that needs of the budget; planning ends
-// with ctx. The error is a *selection.Error, or that of ctx or the budget.
+// ask builds what the flags select; planning ends with ctx. The error is a *selection.Error.
 func (f flags) ask(ctx context.Context) (*question, error) {
-	s, err := f.admit(ctx, mostProcessors, nil)
+	s, err := f.bounded(mostProcessors, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -159,12 +158,8 @@ func showPlan(ctx context.Context, request planRequest, _ func(any) error) (*pla
 	if a.Info.Processors > mostDetailed {
 		return a, nil
 	}
-	coefficients := slotsOf(p) * a.Info.Rows
-	if coefficients > mostCoefficients {
+	if slotsOf(p)*a.Info.Rows > mostCoefficients {
 		return a, nil
-	}
-	if err := take(ctx, int64(coefficients)*coefficientBytes(p.Info().Field)); err != nil {
-		return nil, err
 	}
 	a.Detail, err = detailOf(ctx, p, q.matrix)
 	return a, err

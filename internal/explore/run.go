@@ -25,7 +25,6 @@ const (
 	mostPackets   = 256 << 20 // bytes of all packets together
 	mostMemory    = 256 << 20 // of all processors together, beyond the packets
 	mostSpans     = 1 << 17
-	shortMessage  = 1 << 20 // bytes: packets are cut into no shorter ones unless memory wants it
 	mostPaced     = time.Minute
 	reportsEvery  = 50 * time.Millisecond
 	longestStall  = 5 * time.Minute // more than any message takes
@@ -69,7 +68,6 @@ type sampleRun struct {
 	model    sim.Model // of the messages as they are slowed
 	paced    bool
 	recorder *trace.Recorder
-	spans    int // at most
 }
 
 // run encodes random packets with what the flags select, each processor at a rank of its
@@ -97,8 +95,7 @@ func run(ctx context.Context, request runRequest, event func(any) error) (*runAn
 	return &runAnswer{like.command("encode", "-o", "coded", "--trace", "trace.json", "packet.{rank}"), report, timelineOf(spans)}, nil
 }
 
-// prepare returns what is asked for, and takes what it needs of the budget. The error is a
-// *selection.Error, or that of ctx or the budget.
+// prepare returns what is asked for. The error is a *selection.Error.
 func (request runRequest) prepare(ctx context.Context) (*sampleRun, error) {
 	selected := flags{}
 	maps.Copy(selected, request.Flags)
@@ -130,15 +127,6 @@ func (request runRequest) prepare(ctx context.Context) (*sampleRun, error) {
 	if err := r.slow(request.Pace); err != nil {
 		return nil, at("pace", err)
 	}
-	r.spans = r.mostSpans()
-	packets := r.bytes * int64(q.matrix.Rows()+q.matrix.Cols())
-	held := min(r.memory(), r.segmentSlots()*r.bytes+baseBytes/mostRunning)
-	if err := take(ctx, packets+held*n+bytesPerSpan*int64(r.spans)); err != nil {
-		return nil, err
-	}
-	if r.paced {
-		rest(ctx)
-	}
 	return r, nil
 }
 
@@ -146,21 +134,6 @@ func (request runRequest) prepare(ctx context.Context) (*sampleRun, error) {
 func (r *sampleRun) memory() int64 {
 	n := int64(r.question.encoder.Problem().Processors())
 	return min(volley.DefaultMemory, mostMemory/n)
-}
-
-// segmentSlots is what a processor holds of two segments, in packets.
-func (r *sampleRun) segmentSlots() int64 { return int64(2 * (plan.MemorySlots(r.plan) + 2)) }
-
-// mostSpans is more spans than the run has, but no more than the page takes: those of each
-// message, of its ends and of coding, in segments for two of which there is memory.
-func (r *sampleRun) mostSpans() int {
-	info, n := r.plan.Info(), r.question.encoder.Problem().Processors()
-	messages := 0
-	for _, round := range sim.Count(r.plan).Rounds {
-		messages += round.Messages
-	}
-	segments := 2 + 2*r.bytes*r.segmentSlots()/(r.memory()*int64(info.PieceCount())) + r.bytes/shortMessage
-	return int(min(mostSpans, segments*int64(4*messages+n*(info.Rounds()+8))+int64(16*n)))
 }
 
 // slow makes messages take a β, and τ so much longer as β becomes.
@@ -209,8 +182,8 @@ func (r *sampleRun) watch(ctx context.Context, event func(any) error) (report *v
 			continue
 		}
 		spans = append(spans, more...)
-		if len(spans) > r.spans {
-			failed := at("size", fmt.Errorf("it has more than %d messages and what goes with them, which the page does not keep: want shorter packets or fewer processors; volley encode takes more", r.spans/4))
+		if len(spans) > mostSpans {
+			failed := at("size", fmt.Errorf("it has more than %d messages and what goes with them, which the page does not keep: want shorter packets or fewer processors; volley encode takes more", mostSpans/4))
 			cancel(failed)
 			<-ended
 			return nil, nil, failed
