@@ -2,8 +2,8 @@
 // that chooses among their plans, and lower bounds.
 //
 // [Choose] takes the plan of least model time; [Algorithms] and [Lookup] name what it
-// chooses from, and [Register] adds an algorithm of one's own. [Relay], [Broadcast],
-// [Gather] and [Allgather] are plans for other traffic.
+// chooses from, and [Register] adds an algorithm of one's own. [Relay] has plans for other
+// traffic.
 //
 // The algorithms are in packages of their own, each of which imports only those before it:
 //

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"volley/algo"
 	"volley/algo/algotest"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
@@ -63,30 +62,6 @@ func TestLayers(t *testing.T) {
 				if err := verify.Check(schedule.Compile("layers", "", f, k, ports, first, second), product); err != nil {
 					t.Errorf("%s, two layers: %v", name, err)
 				}
-			}
-		}
-	}
-}
-
-// TestAllgather checks that every processor obtains every packet in its place.
-func TestAllgather(t *testing.T) {
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range []int{1, 2, 3, 7, 16, 17} {
-		for _, ports := range []int{1, 2, 3} {
-			if ports > max(1, k-1) {
-				continue
-			}
-			want := matrix.NewDense(f, k, k*k)
-			for proc := range k {
-				for i := range k {
-					want.Set(i, proc*k+i, field.One)
-				}
-			}
-			if err := verify.Check(algo.Allgather(f, k, ports), want); err != nil {
-				t.Errorf("K=%d p=%d: %v", k, ports, err)
 			}
 		}
 	}

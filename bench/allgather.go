@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"volley"
-	"volley/algo"
+	"volley/algo/schedule"
 	"volley/executor"
 	"volley/field"
 	"volley/plan"
@@ -32,7 +32,7 @@ var allgatherCase = Case{
 		w.out = alike(all)
 		w.peer = func() error { copyAll(w.out, all); return nil }
 		w.wrong = func() int { return wrongByBytes(w.out, all) }
-		w.start = func(string) (run, error) { return gather(algo.Allgather(f, k, volley.DefaultPorts), w, size) }
+		w.start = func(string) (run, error) { return gather(allgather(f, k, volley.DefaultPorts), w, size) }
 		return w, nil
 	},
 }
@@ -68,4 +68,28 @@ func gather(p plan.Plan, w *workload, size int64) (run, error) {
 			CompileSeconds: compiled, Seconds: compiled + time.Since(start).Seconds(),
 		}, nil
 	}, nil
+}
+
+// allgather returns a plan whose output i at every processor is the packet of
+// processor i, in the rounds of the algorithm "bruck-allgather". Its matrix has K² columns:
+// column K·k + i is output i of processor k. C1 = clog(K), C2 = ⌈(K-1)/p⌉.
+func allgather(f field.Field, processors, ports int) plan.Plan {
+	stages := schedule.WindowRounds(processors, ports)
+	return &schedule.Plan{
+		Common: plan.Info{
+			Algorithm: "allgather", Field: f, Processors: processors, Ports: ports,
+			Rows: processors, Columns: processors * processors,
+			Phases: []plan.Phase{{Name: "gather", Rounds: len(stages)}},
+		},
+		Write: func(b *schedule.Builder, proc int) []plan.Slot {
+			g := schedule.Everyone(processors, proc)
+			outputs := make([]plan.Slot, processors)
+			for i, slot := range schedule.Gather(b, g, stages, 1, processors, b.Inputs(1)) {
+				outputs[g.Around(-i)] = slot
+			}
+			return outputs
+		},
+		ColumnOf: func(proc, output int) int { return processors*proc + output },
+		Kinds:    func() []plan.Class { return schedule.Alike(processors) },
+	}
 }

@@ -78,6 +78,7 @@ type Place struct {
 	port     string
 	address  string   // "" until it is known
 	table    []string // of all ranks, after Join
+	met      []int    // after Sets: which rank each was when they met; nil: the same
 
 	// Says is what this rank tells the others when they meet. Sets, unless nil, cuts the ranks by that into sets that
 	// do not hear of each other: it returns, for each set, the ranks that become its rank 0, 1, …. All ranks have the
@@ -196,7 +197,7 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 		}
 		mine := fmt.Appendf(nil, "%s %s %s", p.address, rand.Text(), p.Says) // a table like no other run's
 		var err error
-		if said, err = p.gather(ctx, p.run.Meet, "join", mine, limit); err != nil {
+		if said, err = p.listener.Gather(ctx, p.run.Meet, grpc.Record{Name: "join", Rank: p.run.Rank, Size: p.run.Size, Data: mine}, limit); err != nil {
 			return nil, err
 		}
 	}
@@ -232,12 +233,13 @@ func (p *Place) cut(said [][]byte) (ordered [][]byte, first, end int) {
 	mine := p.run.Rank
 	for _, set := range p.Sets(says) {
 		if at := slices.Index(set, mine); at >= 0 {
-			first, end = len(ordered), len(ordered)+len(set)
+			first, end = len(p.met), len(p.met)+len(set)
 			p.run.Rank = first + at
 		}
-		for _, r := range set {
-			ordered = append(ordered, said[r])
-		}
+		p.met = append(p.met, set...)
+	}
+	for _, r := range p.met {
+		ordered = append(ordered, said[r])
 	}
 	return ordered, first, end
 }
@@ -269,14 +271,34 @@ func (p *Place) route(ctx context.Context, limit time.Duration) error {
 
 const routeAgain = 200 * time.Millisecond
 
-// Gather returns the record of every rank, once for a name, through rank 0 and also after an abort. Records of
-// ranks that do not come within the time are nil, and the error names them.
+// Gather returns the record of every rank that has met, once for a name, also after an abort. Records of ranks that
+// have ended, or do not come within the time (0: any), are nil, and the error names them. There are none where the rank
+// is gone that was rank 0 when they met.
 func (p *Place) Gather(ctx context.Context, name string, mine []byte, limit time.Duration) ([][]byte, error) {
-	return p.gather(ctx, p.table[0], "later "+name, mine, limit)
-}
-
-func (p *Place) gather(ctx context.Context, at, name string, mine []byte, limit time.Duration) ([][]byte, error) {
-	return p.listener.Gather(ctx, at, grpc.Record{Name: name, Rank: p.run.Rank, Size: p.run.Size, Data: mine}, limit)
+	rank := p.run.Rank
+	if p.met != nil {
+		rank = p.met[rank]
+	}
+	said, err := p.listener.Gather(ctx, p.run.Meet, grpc.Record{Name: "later " + name, Rank: rank, Size: len(p.table), Data: mine}, limit)
+	if said == nil {
+		return nil, err
+	}
+	ordered, absent := said, []string(nil)
+	if p.met != nil {
+		ordered = nil
+		for _, r := range p.met {
+			ordered = append(ordered, said[r])
+		}
+	}
+	for r, record := range ordered {
+		if record == nil {
+			absent = append(absent, fmt.Sprint(r))
+		}
+	}
+	if absent != nil {
+		err = fmt.Errorf("of %d ranks these have ended or do not answer: %s", len(ordered), strings.Join(absent, ", "))
+	}
+	return ordered, err
 }
 
 // Close ends all connections. Close the endpoint first.

@@ -37,7 +37,7 @@ func TestCompiled(t *testing.T) {
 		{"dft", "257", "dft", 64, 1, 1,
 			"1 steps, 321 operations of 32 maps, 0 added, 0 copies, 513 read, 513 written, 0 received, 64 kept, 66 blocks, widest 4"},
 		{"dft", "257", "dft", 16, 1, 4,
-			"20 steps, 78 operations of 78 maps, 0 added, 0 copies, 240 read, 92 written, 60 received, 92 kept, 0 blocks, widest 6"},
+			"16 steps, 65 operations of 23 maps, 0 added, 0 copies, 113 read, 81 written, 44 received, 32 kept, 24 blocks, widest 4"},
 		{"additive-fft", "2^16", "lch", 64, 1, 1,
 			"1 steps, 319 operations of 74 maps, 2 added, 127 copies, 509 read, 448 written, 0 received, 63 kept, 50 blocks, widest 4"},
 		{"additive-fft", "2^8", "lch", 32, 1, 1,

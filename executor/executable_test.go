@@ -12,7 +12,6 @@ import (
 	"time"
 	"unsafe"
 
-	"volley/algo"
 	"volley/algo/algotest"
 	"volley/executor"
 	"volley/field"
@@ -21,7 +20,6 @@ import (
 	"volley/matrix"
 	"volley/plan"
 	"volley/transport/local"
-	"volley/verify"
 )
 
 // within reports whether a part of a packet lies in its memory.
@@ -240,10 +238,7 @@ func TestElementTwice(t *testing.T) {
 			},
 			Rows: [][]int{{0}, {}}, Columns: [][]int{{}, {0, 1, 2}},
 		}
-		a, err := verify.TransferMatrix(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := transferMatrix(t, p)
 		packets := randomPackets(f, 1, 50)
 		for _, ranks := range []int{1, 2} {
 			r := &run{plan: p, packets: packets, ranks: ranks, bytes: 50 * f.SymbolBytes(), segment: 16 * f.SymbolBytes()}
@@ -386,7 +381,7 @@ func TestCores(t *testing.T) {
 func TestAllgatherTogether(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	packets := randomPackets(f, 1, equal(7, 10)...)
-	var p plan.Plan = algo.Allgather(f, 7, 1)
+	var p plan.Plan = allgather(f, 7, 1)
 	for _, ranks := range []int{1, 2, 3} {
 		r := &run{plan: p, packets: packets, ranks: ranks, bytes: 10, segment: 4}
 		r.mustDo(t)

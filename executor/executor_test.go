@@ -20,7 +20,6 @@ import (
 	"volley/transport"
 	"volley/transport/faulty"
 	"volley/transport/local"
-	"volley/verify"
 )
 
 // TestEncode runs every algorithm and compares with the dense product, and what
@@ -229,7 +228,7 @@ func TestAllgather(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{1, 2, 7, 16} {
 		packets := randomPackets(f, 1, equal(k, 10)...)
-		r := &run{plan: algo.Allgather(f, k, 1), packets: packets, bytes: 10, segment: 4}
+		r := &run{plan: allgather(f, k, 1), packets: packets, bytes: 10, segment: 4}
 		r.mustDo(t)
 		for proc, outputs := range r.outputs {
 			for i, out := range outputs {
@@ -277,10 +276,7 @@ func TestHelpers(t *testing.T) {
 	for _, name := range []string{"257", "3^4"} {
 		f := fieldtest.Parse(t, name)
 		p := helpers(f)
-		a, err := verify.TransferMatrix(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := transferMatrix(t, p)
 		const symbols = 11
 		packets := randomPackets(f, 3, symbols, symbols, symbols)
 		r := &run{plan: p, packets: packets, bytes: symbols * f.SymbolBytes(), segment: 4 * f.SymbolBytes()}

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/algo/schedule"
 	"volley/executor"
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
 	"volley/transport"
 	"volley/transport/local"
+	"volley/verify"
 )
 
 func randomMatrix(t testing.TB, f field.Field, k int) matrix.Matrix {
@@ -239,4 +241,50 @@ func (q watchedQueue) Wait(ctx context.Context) (*transport.Transfer, error) {
 	}
 	delete(q.w.sent, t)
 	return t, err
+}
+
+// transferMatrix returns the matrix that p computes.
+func transferMatrix(t testing.TB, p plan.Plan) *matrix.Dense {
+	t.Helper()
+	m, err := plan.Materialize(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memories, err := verify.Trace(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := matrix.NewDense(m.Common.Field, m.Common.Rows, m.Common.Columns)
+	for k, memory := range memories {
+		for o, slot := range m.Programs[k].Outputs {
+			for i := range m.Common.Rows {
+				a.Set(i, m.Column(k, o), memory.Coefficient(slot, i))
+			}
+		}
+	}
+	return a
+}
+
+// allgather returns a plan whose output i at every processor is the packet of
+// processor i, in the rounds of the algorithm "bruck-allgather". Its matrix has K² columns:
+// column K·k + i is output i of processor k. C1 = clog(K), C2 = ⌈(K-1)/p⌉.
+func allgather(f field.Field, processors, ports int) plan.Plan {
+	stages := schedule.WindowRounds(processors, ports)
+	return &schedule.Plan{
+		Common: plan.Info{
+			Algorithm: "allgather", Field: f, Processors: processors, Ports: ports,
+			Rows: processors, Columns: processors * processors,
+			Phases: []plan.Phase{{Name: "gather", Rounds: len(stages)}},
+		},
+		Write: func(b *schedule.Builder, proc int) []plan.Slot {
+			g := schedule.Everyone(processors, proc)
+			outputs := make([]plan.Slot, processors)
+			for i, slot := range schedule.Gather(b, g, stages, 1, processors, b.Inputs(1)) {
+				outputs[g.Around(-i)] = slot
+			}
+			return outputs
+		},
+		ColumnOf: func(proc, output int) int { return processors*proc + output },
+		Kinds:    func() []plan.Class { return schedule.Alike(processors) },
+	}
 }

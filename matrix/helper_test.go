@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"bytes"
 	"fmt"
 	"math/big"
 	"strings"
@@ -120,4 +121,34 @@ func testFields(t testing.TB) []field.Field {
 		all = append(all, fieldtest.Parse(t, name))
 	}
 	return append(all, frBLS12381)
+}
+
+// Equal reports whether a and b have the same field, shape and entries. It
+// compares every entry, whatever the IDs say.
+func Equal(a, b Matrix) bool {
+	if !sameField(a.Field(), b.Field()) || a.Rows() != b.Rows() || a.Cols() != b.Cols() {
+		return false
+	}
+	da, aDense := a.(*Dense)
+	db, bDense := b.(*Dense)
+	if aDense && bDense {
+		return bytes.Equal(da.data, db.data)
+	}
+	for i := range a.Rows() {
+		for j := range a.Cols() {
+			if a.At(i, j) != b.At(i, j) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Identity returns the k×k identity matrix, on demand. It panics when k is
+// negative.
+func Identity(f field.Field, k int) Matrix {
+	if k < 0 {
+		panic(fmt.Sprintf("matrix: Identity: k = %d", k))
+	}
+	return &formula{shape{f, k, k}, "identity", func(i, j int) field.Element { return unit(i == j) }}
 }

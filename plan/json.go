@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"strconv"
 
 	"volley/field"
@@ -36,35 +37,36 @@ type header struct {
 	Layers     []string `json:"layers,omitempty"`
 }
 
-type programJSON struct {
-	Proc    int               `json:"proc"`
-	Rows    []int             `json:"rows"` // one per input
-	Rounds  []roundJSON       `json:"rounds"`
-	Compute []combinationJSON `json:"compute"`
-	Outputs []outputJSON      `json:"outputs"`
+// programFile is a program in a file.
+type programFile struct {
+	Proc    int           `json:"proc"`
+	Rows    []int         `json:"rows"` // one per input
+	Rounds  []Round       `json:"rounds"`
+	Compute []Combination `json:"compute"`
+	Outputs []output      `json:"outputs"`
 }
 
-type roundJSON struct {
-	Compute []combinationJSON `json:"compute"`
-	Sends   []Send            `json:"sends"`
-	Recvs   []Recv            `json:"recvs"`
-}
-
-type outputJSON struct {
+type output struct {
 	Slot   int `json:"slot"`
 	Column int `json:"column"`
 }
 
-type combinationJSON []termJSON
-
-// termJSON is written [slot, "coefficient"]. The coefficient is a string, so
+// MarshalJSON writes each term as [slot, "coefficient"]. The coefficient is a string, so
 // that readers whose numbers are floats keep all of its digits.
-type termJSON struct {
-	slot int
-	coef string
+func (c Combination) MarshalJSON() ([]byte, error) {
+	data := []byte{'['}
+	for i, t := range c {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = strconv.AppendInt(append(data, '['), int64(t.Slot), 10)
+		data = append(append(append(data, `,"`...), t.Coef.String()...), `"]`...)
+	}
+	return append(data, ']'), nil
 }
 
-func (t *termJSON) UnmarshalJSON(data []byte) error {
+// UnmarshalJSON reads what [Combination.MarshalJSON] writes, over whatever field.
+func (t *Term) UnmarshalJSON(data []byte) error {
 	var pair []json.RawMessage
 	if err := json.Unmarshal(data, &pair); err != nil {
 		return err
@@ -72,13 +74,21 @@ func (t *termJSON) UnmarshalJSON(data []byte) error {
 	if len(pair) != 2 {
 		return fmt.Errorf("term %s: want [slot, \"coefficient\"]", data)
 	}
-	if err := json.Unmarshal(pair[0], &t.slot); err != nil {
+	if err := json.Unmarshal(pair[0], &t.Slot); err != nil {
 		return fmt.Errorf("term %s: slot: %w", data, err)
 	}
-	if err := json.Unmarshal(pair[1], &t.coef); err != nil {
+	var coef string
+	if err := json.Unmarshal(pair[1], &coef); err != nil {
 		return fmt.Errorf("term %s: coefficient: %w", data, err)
 	}
-	return nil
+	const most = 78 // digits of 2^256
+	v, ok := new(big.Int).SetString(coef[:min(len(coef), most)], 10)
+	if !ok || len(coef) > most {
+		return fmt.Errorf("term %.100s: coefficient: want a decimal number of at most %d digits", data, most)
+	}
+	var err error
+	t.Coef, err = field.FromInt(v)
+	return err
 }
 
 // Encode writes the JSON form of p, a program at a time: its memory is that of
@@ -98,14 +108,15 @@ func Encode(w io.Writer, p Plan) error {
 	b := bufio.NewWriter(w)
 	b.Write(head[:len(head)-1]) // the closing brace comes after the programs
 	b.WriteString(",\"programs\":[")
+	separator := "\n"
 	for k := range info.Processors {
-		if k > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteByte('\n')
-		if err := writeProgram(b, p, k); err != nil {
+		data, err := programJSON(p, k)
+		if err != nil {
 			return err
 		}
+		b.WriteString(separator)
+		b.Write(data)
+		separator = ",\n"
 	}
 	b.WriteString("\n]}\n")
 	if err := b.Flush(); err != nil {
@@ -117,109 +128,41 @@ func Encode(w io.Writer, p Plan) error {
 // EncodeProgram writes one element of the programs list of [Encode]: the JSON
 // form of one processor's program.
 func EncodeProgram(w io.Writer, p Plan, proc int) error {
-	if err := writeProgram(w, p, proc); err != nil {
+	data, err := programJSON(p, proc)
+	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
+	if _, err := w.Write(append(data, '\n')); err != nil {
 		return fmt.Errorf("plan: encode: %w", err)
 	}
 	return nil
 }
 
-func writeProgram(w io.Writer, p Plan, proc int) error {
+func programJSON(p Plan, proc int) ([]byte, error) {
 	prog, err := p.Program(proc)
 	if err != nil {
-		return fmt.Errorf("plan: program of processor %d: %w", proc, err)
+		return nil, fmt.Errorf("plan: program of processor %d: %w", proc, err)
 	}
-	out := &programWriter{w: w}
-	out.text(`{"proc":`)
-	out.value(prog.Proc)
-	out.text(`,"rows":`)
-	out.value(indices(prog.Inputs, func(i int) int { return p.Row(proc, i) }))
-	out.text(`,"rounds":[`)
-	for t, r := range prog.Rounds {
-		if t > 0 {
-			out.text(",")
-		}
-		out.text(`{"compute":`)
-		out.combinations(r.Compute)
-		out.text(`,"sends":`)
-		out.value(append([]Send{}, r.Sends...)) // never null
-		out.text(`,"recvs":`)
-		out.value(append([]Recv{}, r.Recvs...))
-		out.text("}")
+	file := programFile{
+		Proc: prog.Proc, Rows: indices(prog.Inputs, func(i int) int { return p.Row(proc, i) }),
+		Rounds: []Round{}, Compute: append([]Combination{}, prog.Compute...), Outputs: []output{}, // never null
 	}
-	out.text(`],"compute":`)
-	out.combinations(prog.Compute)
-	outputs := []outputJSON{}
+	for _, r := range prog.Rounds {
+		file.Rounds = append(file.Rounds, Round{append([]Combination{}, r.Compute...), append([]Send{}, r.Sends...), append([]Recv{}, r.Recvs...)})
+	}
 	for o, slot := range prog.Outputs {
-		outputs = append(outputs, outputJSON{slot, p.Column(proc, o)})
+		file.Outputs = append(file.Outputs, output{slot, p.Column(proc, o)})
 	}
-	out.text(`,"outputs":`)
-	out.value(outputs)
-	out.text("}")
-	out.flush()
-	if out.err != nil {
-		return fmt.Errorf("plan: encode: %w", out.err)
-	}
-	return nil
-}
-
-// programWriter writes JSON term by term: a program may have millions.
-type programWriter struct {
-	w    io.Writer
-	data []byte
-	err  error
-}
-
-func (w *programWriter) flush() {
-	if w.err == nil {
-		_, w.err = w.w.Write(w.data)
-	}
-	w.data = w.data[:0]
-}
-
-func (w *programWriter) text(s string) { w.data = append(w.data, s...) }
-
-func (w *programWriter) value(v any) {
-	data, _ := json.Marshal(v) // numbers, which can be written
-	w.data = append(w.data, data...)
-}
-
-// combinations writes each term as [slot, "coefficient"].
-func (w *programWriter) combinations(list []Combination) {
-	w.text("[")
-	for i, c := range list {
-		if i > 0 {
-			w.text(",")
-		}
-		w.text("[")
-		for j, term := range c {
-			if j > 0 {
-				w.text(",")
-			}
-			w.text("[")
-			w.data = strconv.AppendInt(w.data, int64(term.Slot), 10)
-			w.text(`,"`)
-			w.text(term.Coef.String())
-			w.text(`"]`)
-			if len(w.data) > 1<<15 {
-				w.flush()
-			}
-		}
-		w.text("]")
-	}
-	w.text("]")
+	return json.Marshal(file)
 }
 
 // Decode reads the JSON form of a plan and validates it: a plan that Decode
 // returns meets every rule of [Validate]. It returns an error for another
-// format or version, an unknown key, a coefficient outside the field, data
-// after the plan, and a *[ValidationError].
+// format or version, an unknown key, data after the plan, and a *[ValidationError].
 func Decode(r io.Reader) (*Materialized, error) {
 	var file struct {
 		header
-		Programs []programJSON `json:"programs"`
+		Programs []programFile `json:"programs"`
 	}
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()
@@ -252,9 +195,11 @@ func Decode(r io.Reader) (*Materialized, error) {
 		rounds += ph.Rounds
 	}
 	for _, x := range file.Programs {
-		prog, columns, err := x.program(f)
-		if err != nil {
-			return nil, fmt.Errorf("plan: decode: processor %d: %w", x.Proc, err)
+		prog := &Program{Proc: x.Proc, Inputs: len(x.Rows), Rounds: x.Rounds, Compute: x.Compute}
+		columns := make([]int, len(x.Outputs))
+		for o, out := range x.Outputs {
+			prog.Outputs = append(prog.Outputs, out.Slot)
+			columns[o] = out.Column
 		}
 		m.Programs = append(m.Programs, prog)
 		m.Rows = append(m.Rows, x.Rows)
@@ -264,41 +209,4 @@ func Decode(r io.Reader) (*Materialized, error) {
 		return nil, err
 	}
 	return m, nil
-}
-
-func (x *programJSON) program(f field.Field) (*Program, []int, error) {
-	prog := &Program{Proc: x.Proc, Inputs: len(x.Rows)}
-	var err error
-	for t, r := range x.Rounds {
-		y := Round{Sends: r.Sends, Recvs: r.Recvs}
-		if y.Compute, err = fromJSON(f, r.Compute); err != nil {
-			return nil, nil, fmt.Errorf("round %d: %w", t, err)
-		}
-		prog.Rounds = append(prog.Rounds, y)
-	}
-	if prog.Compute, err = fromJSON(f, x.Compute); err != nil {
-		return nil, nil, err
-	}
-	columns := make([]int, len(x.Outputs))
-	for o, out := range x.Outputs {
-		prog.Outputs = append(prog.Outputs, out.Slot)
-		columns[o] = out.Column
-	}
-	return prog, columns, nil
-}
-
-func fromJSON(f field.Field, list []combinationJSON) ([]Combination, error) {
-	var out []Combination
-	for i, c := range list {
-		combination := make(Combination, len(c))
-		for j, term := range c {
-			coef, err := field.ParseElement(f, term.coef)
-			if err != nil {
-				return nil, fmt.Errorf("combination %d, term %d: %w", i, j, err)
-			}
-			combination[j] = Term{term.slot, coef}
-		}
-		out = append(out, combination)
-	}
-	return out, nil
 }

@@ -42,9 +42,9 @@ type Recv struct {
 //
 // Invariant: no two Sends have one Port, nor two Recvs; Recvs are in port order.
 type Round struct {
-	Compute []Combination
-	Sends   []Send
-	Recvs   []Recv
+	Compute []Combination `json:"compute"`
+	Sends   []Send        `json:"sends"`
+	Recvs   []Recv        `json:"recvs"`
 }
 
 // A Program is one processor's part of a plan. [Validate] checks the invariants of it

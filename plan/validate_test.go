@@ -325,16 +325,7 @@ func TestJSONByHand(t *testing.T) {
 	}
 }
 
-// writes keeps what it is given to write, one by one.
-type writes [][]byte
-
-func (w *writes) Write(data []byte) (int, error) {
-	*w = append(*w, bytes.Clone(data))
-	return len(data), nil
-}
-
-// TestEncodeProgram checks that a program is what it is in the file of the plan, and that
-// a long one is written bit by bit.
+// TestEncodeProgram checks that a program is what it is in the file of the plan, also a long one.
 func TestEncodeProgram(t *testing.T) {
 	m := handmade(t)
 	long := make(plan.Combination, 10_000)
@@ -347,15 +338,12 @@ func TestEncodeProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k, want := range strings.Split(file.String(), "\n")[1:4] {
-		var w writes
+		var w bytes.Buffer
 		if err := plan.EncodeProgram(&w, m, k); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(bytes.Join(w, nil)); got != strings.TrimSuffix(want, ",")+"\n" {
+		if got := w.String(); got != strings.TrimSuffix(want, ",")+"\n" {
 			t.Errorf("processor %d: %d bytes, want %d: %.100s and %.100s", k, len(got), len(want), got, want)
-		}
-		if wrote := len(want)/(32<<10) + 2; len(w) != wrote {
-			t.Errorf("processor %d: %d bytes in %d writes, want %d", k, len(want), len(w), wrote)
 		}
 	}
 	got, err := plan.Decode(&file)
@@ -456,8 +444,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"a later version", strings.Replace(good, `"version":1`, `"version":2`, 1), "version 2"},
 		{"unknown key", strings.Replace(good, `"ports"`, `"prots"`, 1), "prots"},
 		{"unknown field", strings.Replace(good, `"field":"257"`, `"field":"256x"`, 1), "256x"},
-		{"coefficient outside", strings.Replace(good, `"1"`, `"257"`, 1), "outside the field"},
-		{"coefficient no number", strings.Replace(good, `"1"`, `"one"`, 1), "not a decimal number"},
+		{"coefficient outside", strings.Replace(good, `"1"`, `"257"`, 1), "got 257, want an element of 257"},
+		{"coefficient no number", strings.Replace(good, `"1"`, `"one"`, 1), "want a decimal number"},
 		{"coefficient as number", strings.Replace(good, `"1"`, `1`, 1), "coefficient"},
 		{"term of three", strings.Replace(good, `,"1"]`, `,"1",1]`, 1), "want [slot"},
 		{"programs missing", strings.Replace(good, `"processors":2`, `"processors":3`, 1), "2 programs: want 3"},

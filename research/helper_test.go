@@ -35,3 +35,23 @@ func (m askedMatrix) At(i, j int) field.Element {
 	*m.asked++
 	return m.Matrix.At(i, j)
 }
+
+// identity returns the k×k identity matrix.
+func identity(f field.Field, k int) matrix.Matrix {
+	a, err := matrix.Random(f, k, k, 0)
+	if err != nil {
+		panic(err) // of a k below 1
+	}
+	return identityMatrix{a}
+}
+
+type identityMatrix struct{ matrix.Matrix }
+
+func (identityMatrix) ID() string { return "identity" }
+
+func (identityMatrix) At(i, j int) field.Element {
+	if i == j {
+		return field.One
+	}
+	return field.Element{}
+}

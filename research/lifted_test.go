@@ -279,7 +279,7 @@ func TestLiftedLarge(t *testing.T) {
 					rank1.Set(i, j, field.Code(uint64((i+1)*(j*j+1)%11)))
 				}
 			}
-			for _, a := range []matrix.Matrix{algotest.Random(t, f, c.k, 1), matrix.Identity(f, c.k), rank1} {
+			for _, a := range []matrix.Matrix{algotest.Random(t, f, c.k, 1), identity(f, c.k), rank1} {
 				p, _ := liftedPlan(t, a, c.ports, true)
 				checkLiftedRandom(t, p, a, 16)
 				checkLiftedClasses(t, p)
@@ -321,10 +321,10 @@ func TestLiftedPlans(t *testing.T) {
 		{algotest.Random(t, f, 24, 1), 1, 7, "T=3 h=2"},
 		{algotest.Random(t, f, 75, 1), 1, 14, "T=2 h=5"},
 		{algotest.Random(t, f, 75, 8), 1, 14, "T=2 h=5 relabelled"},
-		{matrix.Identity(f, 75), 1, 15, "T=2 h=5 corrected"},
+		{identity(f, 75), 1, 15, "T=2 h=5 corrected"},
 		{algotest.Random(t, fieldtest.Parse(t, "7"), 75, 1), 1, 15, "T=2 h=5 corrected"},
-		{matrix.Identity(f, 147), 2, 11, "T=2 h=7 corrected"}, // a free port for the correction
-		{matrix.Identity(f, 48), 4, 3, "T=2 h=4 corrected"},   // in as many rounds as universal with 4
+		{identity(f, 147), 2, 11, "T=2 h=7 corrected"}, // a free port for the correction
+		{identity(f, 48), 4, 3, "T=2 h=4 corrected"},   // in as many rounds as universal with 4
 	} {
 		plans := liftPlans(t, liftedPlans, c.a, c.ports, -1)
 		info := plans[0].Info()
@@ -349,11 +349,11 @@ func TestLiftedRefusals(t *testing.T) {
 		want  string
 	}{
 		{cauchy(t, f, 25), 1, -1, "K is neither 3·h² nor 6·h²"},
-		{matrix.Identity(fieldtest.Parse(t, "5"), 75), 1, -1, "the minor of rows 25 to 29 and columns 0 6 12 18 24 is zero, and to correct it takes a field of more than h = 5 elements"},
-		{matrix.Identity(f, 24), 1, -1, "corrected it has 9 packets, universal has 8"},
+		{identity(fieldtest.Parse(t, "5"), 75), 1, -1, "the minor of rows 25 to 29 and columns 0 6 12 18 24 is zero, and to correct it takes a field of more than h = 5 elements"},
+		{identity(f, 24), 1, -1, "corrected it has 9 packets, universal has 8"},
 		{cauchy(t, f, 12), 1, -1, "5 packets, universal has 5"},
 		{cauchy(t, f, 96), 1, 2, "13 rounds, more than the 9 allowed"},
-		{matrix.Identity(f, 3*33*33), 1, -1, "h = 33"},
+		{identity(f, 3*33*33), 1, -1, "h = 33"},
 		{matrix.NewDense(f, 24, 20), 1, -1, "sources and 20 sinks"},
 	} {
 		p := &algo.Problem{Matrix: c.a, Ports: c.ports, Limits: algo.Limits{Rounds: algo.FewestPlus(c.over)}}

@@ -251,9 +251,9 @@ func TestTreeLiftRefusals(t *testing.T) {
 		{cauchy(t, f, 113), -1, "for no K = R·Z"},
 		{cauchy(t, f, 112), 1, "for no K = R·Z are there parameters within the limits"},
 		{matrix.NewDense(f, 112, 112), -1, "the equations of processor 0 depend on one another for R=2 m=8 h=7 n=4 stride=14"},
-		{matrix.Identity(f, 112), -1, "the equations of processor 0 depend on one another"},
+		{identity(f, 112), -1, "the equations of processor 0 depend on one another"},
 		{algotest.Random(t, fieldtest.Parse(t, "2"), 112, 1), -1, "depend on one another"},
-		{matrix.Identity(f, 20000), -1, "more than 16384 processors"},
+		{identity(f, 20000), -1, "more than 16384 processors"},
 		{matrix.NewDense(f, 112, 100), -1, "112 sources and 100 sinks"},
 	} {
 		p := &algo.Problem{Matrix: c.a, Ports: 1, Limits: algo.Limits{Rounds: algo.FewestPlus(c.over)}}

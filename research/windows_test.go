@@ -214,10 +214,10 @@ func TestWindowsRefusals(t *testing.T) {
 	}{
 		{matrix.NewDense(f, 7, 7), 1, -1, "windows for K = 7, p = 1: pivot 1 of processor 0 is zero, the entry in row 1 and column 0; in other orders of the processors, another one"},
 		{matrix.NewDense(f, 64, 64), 1, -1, "is zero, the entry in row"},
-		{matrix.Identity(f, 64), 1, -1, "is zero, the entry in row"},
+		{identity(f, 64), 1, -1, "is zero, the entry in row"},
 		{ones, 1, 2, "is zero, the minor of rows"},
 		{sparse, 4, 0, "is zero"},
-		{matrix.Identity(f, 600), 2, -1, "is zero"},
+		{identity(f, 600), 2, -1, "is zero"},
 		{cauchy(t, f, 24), 1, 0, "universal has as few packets in up to 5 rounds"},
 		{cauchy(t, f, 5), 1, -1, "universal has as few packets"},
 		{cauchy(t, f, 1), 1, -1, "universal has as few packets"},

@@ -64,7 +64,14 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 	if info.Rows != a.Rows() || info.Columns != a.Cols() {
 		return fmt.Errorf("verify: a plan of %d rows and %d columns and a matrix of %d and %d", info.Rows, info.Columns, a.Rows(), a.Cols())
 	}
-	m, memories, err := run(p)
+	if err := plan.Validate(p); err != nil {
+		return err
+	}
+	m, err := plan.Materialize(p)
+	if err != nil {
+		return err
+	}
+	memories, err := Trace(context.Background(), m)
 	if err != nil {
 		return err
 	}
@@ -90,19 +97,6 @@ func Check(p plan.Plan, a matrix.Matrix) error {
 	return nil
 }
 
-// run checks the rules of the model and traces the plan.
-func run(p plan.Plan) (*plan.Materialized, []*Memory, error) {
-	if err := plan.Validate(p); err != nil {
-		return nil, nil, err
-	}
-	m, err := plan.Materialize(p)
-	if err != nil {
-		return nil, nil, err
-	}
-	memories, err := Trace(context.Background(), m)
-	return m, memories, err
-}
-
 // InPieces returns the matrix of the pieces of packets, n of each, of which every one is
 // coded by a.
 func InPieces(a matrix.Matrix, n int) matrix.Matrix {
@@ -125,26 +119,6 @@ func (m inPieces) At(i, j int) field.Element {
 		return field.Element{}
 	}
 	return m.Matrix.At(i/m.pieces, j/m.pieces)
-}
-
-// TransferMatrix returns the matrix that p computes: entry (i, j) is the
-// coefficient of initial packet i in coded packet j. It validates the plan
-// first. Time and memory are those of running it on packets of as many symbols
-// as the matrix has rows.
-func TransferMatrix(p plan.Plan) (*matrix.Dense, error) {
-	m, memories, err := run(p)
-	if err != nil {
-		return nil, err
-	}
-	t := matrix.NewDense(m.Common.Field, m.Common.Rows, m.Common.Columns)
-	for k, memory := range memories {
-		for o, slot := range m.Programs[k].Outputs {
-			for i := range m.Common.Rows {
-				t.Set(i, m.Column(k, o), memory.Coefficient(slot, i))
-			}
-		}
-	}
-	return t, nil
 }
 
 // A Memory is what lies in the slots of one processor, as combinations of the initial

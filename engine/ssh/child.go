@@ -29,6 +29,9 @@ type Client struct {
 	// ended. Program is then not used.
 	Copy bool
 
+	// Limit is how long a host, or the program there, may be silent before it counts as dead; 0: a minute.
+	Limit time.Duration
+
 	Stderr func(host, line string) // is called with what is said there; calls do not overlap
 }
 
@@ -43,7 +46,8 @@ type Child struct {
 	said    string     // the last line of stderr
 	stderr  func(host, line string)
 	greeted atomic.Bool
-	mute    atomic.Bool // it was killed as it said nothing
+	silence time.Duration // that ends it
+	mute    atomic.Bool   // it was killed as it said nothing
 	ended   chan struct{}
 	status  error // once ended
 }
@@ -54,15 +58,20 @@ const greeting = "volley: messages follow"
 // Bounds of a line, and of the time between two messages: a beat is an empty one.
 const (
 	mostLine = 1 << 20
-	Beat     = 5 * time.Second
+	Beat     = 2 * time.Second
 )
 
 // silence is how long a side that says nothing, not even a beat, counts as there. Tests shorten it.
-var silence = 12 * Beat
+var silence = time.Minute
 
-// options are for every ssh: no terminal and no ports for each of many sessions, and a host that
-// is dead is noticed.
-var options = []string{"-T", "-o", "ClearAllForwardings=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4", "-o", "ConnectTimeout=30"}
+// options are for every ssh: no terminal and no ports for each of many sessions, and a host that is dead is noticed.
+// That takes ssh one interval more than it counts.
+func (c *Client) options() []string {
+	seconds := int(min(cmp.Or(c.Limit, silence), silence/2) / time.Second)
+	interval := max(1, seconds/6)
+	option := func(name string, n int) string { return fmt.Sprintf("-o%s=%d", name, max(1, n)) }
+	return []string{"-T", "-oClearAllForwardings=yes", option("ServerAliveInterval", interval), option("ServerAliveCountMax", seconds/interval-2), option("ConnectTimeout", seconds)}
+}
 
 // Start starts a program and returns at once: Receive says what is wrong with it.
 func (c *Client) Start(a Address) (*Child, error) {
@@ -77,9 +86,9 @@ func (c *Client) Start(a Address) (*Child, error) {
 			}
 			remote = copying(program, c.Verb)
 		}
-		line = slices.Concat(c.Command, options)
+		line = slices.Concat(c.Command, c.options())
 		if c.Command == nil {
-			line = append([]string{"ssh"}, options...)
+			line = append([]string{"ssh"}, c.options()...)
 		}
 		if a.Port != "" {
 			line = append(line, "-p", a.Port)
@@ -87,7 +96,8 @@ func (c *Client) Start(a Address) (*Child, error) {
 		line = append(line, "--", a.Host, remote)
 	}
 	r, w := io.Pipe()
-	x := &Child{Address: a, cmd: exec.Command(line[0], line[1:]...), out: r, lines: bufio.NewScanner(r), stderr: c.Stderr, ended: make(chan struct{})}
+	x := &Child{Address: a, cmd: exec.Command(line[0], line[1:]...), out: r, lines: bufio.NewScanner(r), stderr: c.Stderr, ended: make(chan struct{}),
+		silence: min(silence, max(cmp.Or(c.Limit, silence), 3*Beat))}
 	x.lines.Buffer(nil, mostLine)
 	in, err := x.cmd.StdinPipe()
 	if err != nil {
@@ -147,9 +157,9 @@ func (x *Child) Send(v any) error {
 }
 
 // Receive receives a message. Its error says how the program ended. A program that has greeted and then says
-// nothing for a minute is killed: it may be stopped.
+// nothing for too long is killed: it may be stopped.
 func (x *Child) Receive(v any) error {
-	late := time.AfterFunc(silence, func() {
+	late := time.AfterFunc(x.silence, func() {
 		if x.greeted.Load() { // else a user may be typing a password
 			x.mute.Store(true)
 			x.cmd.Process.Kill()
@@ -157,7 +167,7 @@ func (x *Child) Receive(v any) error {
 	})
 	defer late.Stop()
 	for x.lines.Scan() {
-		late.Reset(silence)
+		late.Reset(x.silence)
 		said, greets := bytes.CutSuffix(x.lines.Bytes(), []byte(greeting)) // a login may say a line without an end
 		switch text := x.lines.Bytes(); {
 		case x.greeted.Load() && len(text) == 0: // a beat
@@ -188,7 +198,7 @@ func (x *Child) failed() error {
 	exit := new(exec.ExitError)
 	switch errors.As(x.status, &exit); {
 	case x.mute.Load():
-		return fmt.Errorf("volley at %s has said nothing for %v%s", x.At(), silence, said)
+		return fmt.Errorf("volley at %s has said nothing for %v%s", x.At(), x.silence, said)
 	case exit.ProcessState == nil:
 		return fmt.Errorf("the connection to %s has ended%s", x.At(), said)
 	case exit.ExitCode() == 126, exit.ExitCode() == 127:

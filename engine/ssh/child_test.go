@@ -3,6 +3,7 @@ package ssh
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -175,5 +176,16 @@ func TestCopying(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*")); left != nil {
 		t.Errorf("%v is left", left)
+	}
+}
+
+// TestOptions adds up when ssh gives a silent host up: it takes one interval more than it counts.
+func TestOptions(t *testing.T) {
+	for limit, most := range map[time.Duration]int{0: 30, time.Second: 2, 3 * time.Second: 3, 10 * time.Second: 10, 30 * time.Second: 30, time.Hour: 30} {
+		var interval, count int
+		text := strings.Join((&Client{Limit: limit}).options()[2:], " ")
+		if n, err := fmt.Sscanf(text, "-oServerAliveInterval=%d -oServerAliveCountMax=%d", &interval, &count); n != 2 || interval*(count+1) > most || interval*(count+2) < most {
+			t.Errorf("%v: %s: %v", limit, text, err)
+		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
@@ -154,41 +153,17 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 		defer place.Close()
 		defer e.Close()
 		return partGRPC(place, mine, s)
-	}, apart: func(work func()) { apartGRPC(place, work) }}, nil
+	}}, nil
 }
-
-// apartGRPC does the work of a set. Ranks that work say so from time to time, and those that have done wait until
-// nobody says so.
-func apartGRPC(place *engine.Place, work func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		work()
-	}()
-	for n := 0; ; n++ {
-		state := "done"
-		select {
-		case <-done:
-		case <-time.After(apartTime):
-			state = "works"
-		}
-		said, _ := place.Gather(context.Background(), fmt.Sprint("apart ", n), []byte(state), 3*apartTime)
-		if said == nil { // rank 0 is gone
-			<-done
-			return
-		}
-		if !slices.ContainsFunc(said, func(x []byte) bool { return string(x) == "works" }) {
-			return
-		}
-	}
-}
-
-const apartTime = 5 * time.Second
 
 // partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
 func partGRPC(place *engine.Place, mine ending, s *session) int {
 	rank := place.Rank()
-	records, err := place.Gather(context.Background(), "end", record(mine), endingTime)
+	limit := endingTime
+	if mine.Set != "" { // others may take longer
+		limit = 0
+	}
+	records, err := place.Gather(context.Background(), "end", record(mine), limit)
 	all := make([]*ending, len(records))
 	for r, text := range records {
 		if text != nil && json.Unmarshal(text, &all[r]) != nil {

@@ -329,7 +329,7 @@ func TestHostile(t *testing.T) {
 		case !h.edited: // of a text there is no digest that could tell
 			f := fieldtest.Parse(t, "2^8")
 			out, err := matrix.FromCSV(f, bytes.NewReader(readFile(t, back, listDir(t, back)[0])), "out")
-			if first, _ := matrix.FromCSV(f, bytes.NewReader(readFile(t, symbols)), "symbols"); err != nil || !matrix.Equal(out, first) {
+			if first, _ := matrix.FromCSV(f, bytes.NewReader(readFile(t, symbols)), "symbols"); err != nil || out.ID() != first.ID() {
 				fail("other symbols come back: %v", err)
 			}
 		}

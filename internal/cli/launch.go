@@ -66,6 +66,7 @@ func launchable(cmd *cobra.Command) {
 		}
 		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), bar: newBar(cmd.ErrOrStderr()), json: sessionOf(cmd.Context()).json}
 		l.Client = ssh.Client{Command: words(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Stderr: l.say}
+		l.Limit, _ = cmd.Flags().GetDuration("timeout")
 		if len(l.Command) == 0 {
 			return usagef("--ssh %q: want a command, and what has blanks in quotes", *command)
 		}
@@ -627,5 +628,5 @@ func (l *launch) say(host, line string) {
 	}
 }
 
-// endTime is how long a rank may take from the end of its run to that of its process.
-const endTime = 15 * time.Second
+// endTime is how long a rank may take from the end of its run to that of its process. Tests shorten it.
+var endTime = 15 * time.Second

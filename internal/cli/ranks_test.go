@@ -155,19 +155,6 @@ func TestRanksOrder(t *testing.T) {
 	}
 }
 
-// TestRanksSecret looks for the secret in what -v prints.
-func TestRanksSecret(t *testing.T) {
-	dirs := writeNodes(t, 2, 1000)
-	var secret string
-	run := newRanks(t, 2, func(_ int, c *exec.Cmd) {
-		_, secret, _ = strings.Cut(c.Env[len(c.Env)-1], "=")
-	}, "protect", "-v", "--tolerate", "1", strings.TrimSuffix(dirs[0], "0")+"{RANK}")
-	codes, text := run.do()
-	if !allAre(codes, exitOK) || !strings.Contains(text, "listens") || len(secret) != 64 || strings.Contains(text, secret) {
-		t.Errorf("exit codes %v, secret %s: %s", codes, secret, text)
-	}
-}
-
 // TestRanksErrors checks that what is wrong at one rank is said once, and ends all.
 func TestRanksErrors(t *testing.T) {
 	dirs := writeNodes(t, 3, 1000)
@@ -219,24 +206,33 @@ func TestRanksErrors(t *testing.T) {
 	}
 }
 
-// TestRanksKilled kills a rank: the others end and name it.
+// TestRanksKilled kills a rank where no time ends anything: the others end and name it. With sets the other set goes on.
 func TestRanksKilled(t *testing.T) {
-	dirs := writeNodes(t, 3, 3_000_000)
-	run := newRanks(t, 3, nil, "protect", "--tolerate", "1", "--comm", "grpc", strings.TrimSuffix(dirs[0], "0")+"{RANK}")
-	run.start()
-	for range 1000 {
-		if list, _ := filepath.Glob(filepath.Join(dirs[1], ".volley/*")); list != nil {
-			break
+	for _, c := range []struct {
+		victim int
+		flags  []string
+	}{{1, nil}, {0, nil}, {2, []string{"--group-size", "3"}}, {0, []string{"--group-size", "3"}}} {
+		dirs := writeNodes(t, 6, 20_000_000)
+		run := newRanks(t, 6, nil, slices.Concat([]string{"protect", "--tolerate", "1", "--comm", "grpc", "--timeout", "0"}, c.flags, []string{strings.TrimSuffix(dirs[0], "0") + "{RANK}"})...)
+		run.start()
+		for range 1000 {
+			if list, _ := filepath.Glob(filepath.Join(dirs[c.victim], ".volley/*")); list != nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(time.Millisecond)
-	}
-	run.commands[1].Process.Kill()
-	codes, text := run.wait()
-	if codes[1] != -1 {
-		t.Skip("it had ended already")
-	}
-	if codes[0] == exitOK || codes[2] == exitOK || !strings.Contains(text, "rank 1") {
-		t.Errorf("exit codes %v: %s", codes, text)
+		run.commands[c.victim].Process.Kill()
+		codes, text := run.wait()
+		if codes[c.victim] != -1 {
+			t.Logf("%+v: it had ended already", c)
+			continue
+		}
+		if slices.Contains(codes, exitOK) || !strings.Contains(text, "is gone or cannot be reached") {
+			t.Errorf("%+v: exit codes %v: %s", c, codes, text)
+		}
+		if c.flags != nil && strings.Count(text, "protected, generation 1") != 1 {
+			t.Errorf("%+v: the other set does not go on: %s", c, text)
+		}
 	}
 }
 

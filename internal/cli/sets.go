@@ -237,7 +237,12 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	case o.sets.size == 0:
 		return verb(o.party.Transport, dirs, out)
 	case mine != nil:
-		o.party.apart(func() { mine.err = verb(o.party.Transport, dirs, &mine.body) })
+		work := func() { mine.err = verb(o.party.Transport, dirs, &mine.body) }
+		if o.party.apart == nil {
+			work()
+		} else {
+			o.party.apart(work)
+		}
 		if mine.err != nil {
 			mine.Error = message(mine.err)
 		}

@@ -13,10 +13,12 @@ import (
 
 	"volley/engine"
 	"volley/engine/ssh"
+	"volley/internal/printable"
 )
 
 // runStep has a launcher such as srun start the processes of a run, with a new secret in their environment. The exit
-// code is the launcher's. Who interrupts this process interrupts the launcher, which is to interrupt the others.
+// code is the launcher's. Who interrupts this process interrupts the launcher, which is to interrupt the others. What is
+// left of them a while later is killed.
 func runStep(cmd *cobra.Command, launcher []string, program string, args []string) error {
 	for _, name := range []string{"rank", "secret", "ssh", "copy-binary"} {
 		if cmd.Flags().Changed(name) {
@@ -43,24 +45,32 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 		}
 		c.Env = append(c.Env, engine.SecretVariable+"="+string(secret))
 	}
-	if sessionOf(cmd.Context()).json { // what the launcher says becomes records, too
-		host, _ := os.Hostname()
-		w := &ssh.LineWriter{Line: func(line string) { pass(cmd.ErrOrStderr(), host, line) }}
-		defer w.Flush()
-		c.Stderr = w
-	}
+	host, _ := os.Hostname()
+	said := false // by the launcher, or a process
+	c.Stderr = &ssh.LineWriter{Line: func(line string) {
+		if said = true; sessionOf(cmd.Context()).json { // it becomes a record
+			pass(cmd.ErrOrStderr(), host, line)
+		} else {
+			printable.Fprintf(cmd.ErrOrStderr(), "%s\n", line)
+		}
+	}}
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
-	c.WaitDelay = 2 * endTime
-	defer endWithParent(c)()
+	c.WaitDelay = endTime
+	release := endWithParent(c)
 	err := c.Run()
+	endRest(c)
+	release()
+	c.Stderr.(*ssh.LineWriter).Flush()
 	exit := new(exec.ExitError)
 	switch {
 	case cmd.Context().Err() != nil:
 		return context.Cause(cmd.Context())
-	case errors.As(err, &exit) && exit.ExitCode() > 0: // the processes have said why
+	case err == nil:
+		return nil
+	case errors.As(err, &exit) && exit.ExitCode() > 0 && said: // why
 		return exitError{errSaid, exit.ExitCode()}
-	case err != nil:
-		return fmt.Errorf("--launch: %s: %w", strings.Join(launcher, " "), err)
+	case errors.Is(err, exec.ErrWaitDelay):
+		err = errors.New("it has ended before the processes that it has started; they have been ended, too")
 	}
-	return nil
+	return exitError{fmt.Errorf("--launch: %s: %w", strings.Join(launcher, " "), err), max(exit.ExitCode(), exitFailed)}
 }

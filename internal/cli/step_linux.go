@@ -4,12 +4,29 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 )
 
-// endWithParent has the kernel end the command when this process is killed. What it returns is called when the command
-// has ended: until then the thread that starts the command stays.
+// endWithParent has the kernel end the command when this process is killed, and gives the command a session of its
+// own, which endRest ends. What it returns is called when the command has ended: until then the thread that starts the
+// command stays.
 func endWithParent(c *exec.Cmd) (release func()) {
 	runtime.LockOSThread()
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setsid: true}
 	return runtime.UnlockOSThread
+}
+
+// endRest ends the processes that a command has left.
+func endRest(c *exec.Cmd) {
+	if c.Process == nil {
+		return
+	}
+	signal := syscall.SIGTERM
+	for begun := time.Now(); syscall.Kill(-c.Process.Pid, signal) == nil; time.Sleep(10 * time.Millisecond) {
+		signal = 0 // is any left?
+		if time.Since(begun) > endTime {
+			syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+			return
+		}
+	}
 }

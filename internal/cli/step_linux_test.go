@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,6 +82,8 @@ func TestStep(t *testing.T) {
 	}{
 		{[]string{"--launch", "'x"}, exitUsage, "--launch"},
 		{[]string{"--launch", "/none/srun -n3"}, exitFailed, "--launch: /none/srun"},
+		{[]string{"--launch", "false"}, exitFailed, "--launch: false: exit status 1"},
+		{[]string{"--launch", "sh -c 'kill -9 $$'"}, exitFailed, "--launch: sh -c kill -9 $$: signal: killed"},
 		{[]string{"--launch", srun, "--secret", "x"}, exitUsage, "--secret: --launch starts"},
 		{[]string{"--launch", srun, "--rank", "1"}, exitUsage, "--rank: --launch starts"},
 		{[]string{"--launch", srun, "a:/x"}, exitUsage, "a:/x is reached by ssh"},
@@ -89,6 +93,29 @@ func TestStep(t *testing.T) {
 		}
 	}
 	f.ended(t)
+}
+
+// TestStepIgnored interrupts a launcher that ignores it, and one that does not tell its processes; another one ends
+// before them. Nothing is left.
+func TestStepIgnored(t *testing.T) {
+	defer func(d time.Duration) { endTime = d }(endTime)
+	endTime = time.Second
+	f := newFleet(t)
+	for _, script := range []string{"trap '' TERM; sleep 300 & wait; wait", "sleep 300 & exec sleep 300", ""} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var stderr bytes.Buffer
+		code, want := exitInterrupted, "interrupted"
+		if script == "" {
+			script, code, want = "sleep 300 &", exitFailed, "it has ended before the processes"
+		} else {
+			time.AfterFunc(200*time.Millisecond, func() { cancel(errInterrupted) })
+		}
+		if got := run(ctx, []string{"verify", "--launch", `bash -c "` + script + `"`, "/none"}, io.Discard, &stderr); got != code || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: exit code %d: %s", script, got, &stderr)
+		}
+		cancel(nil)
+		f.ended(t)
+	}
 }
 
 // TestStepEnded interrupts a step, and kills what started it: nothing is left, and the secret was in no argument.

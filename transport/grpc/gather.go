@@ -14,10 +14,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-const (
-	gatherMethod = "Gather"
-	mostAnswer   = 64 << 20 // bytes of what rank 0 answers
-)
+// mostAnswer bounds what rank 0 answers, in bytes.
+const mostAnswer = 64 << 20
+
+var meeting = rpc.StreamDesc{StreamName: "Meet", ServerStreams: true, ClientStreams: true}
 
 // A Record is what a rank tells all others through rank 0.
 type Record struct {
@@ -30,7 +30,7 @@ type Record struct {
 
 // A gathering is one at rank 0. Its listener's lock guards it until it is over.
 type gathering struct {
-	calls   []context.Context // of the ranks that have come
+	calls   []context.Context // of the ranks that have come: each ends with its rank
 	records [][]byte
 	over    chan struct{} // closed when all have come, or err says why not
 	err     error
@@ -51,33 +51,29 @@ func (*InputError) ExitCode() int { return 2 }
 
 func inputf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
 
-// Gather returns the data of all ranks, which call it with the same name and size, once in a run. They
-// meet at the listener of rank 0, which is at the address. Where some do not come within the time (0: any), or ranks
-// contradict each other, all return an error that says which, with what the others have said.
+// Gather returns the data of all ranks, which call it with the same name and size, once in a run, for one gathering
+// after the other. They meet at the listener of rank 0, which is at the address, and stay connected with it. Where some
+// do not come within the time (0: any), or ranks contradict each other, all return an error that says which, with what
+// the others have said. After the first gathering nobody waits for a rank that has ended. There are no records where
+// that is rank 0.
 func (l *Listener) Gather(ctx context.Context, address string, mine Record, limit time.Duration) ([][]byte, error) {
 	mine.Protocol = Protocol
 	if mine.Rank == 0 {
 		return l.lead(ctx, mine, limit)
 	}
 	if limit > 0 {
+		limit += 5 * time.Second // rank 0 says who is missing
 		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, limit+5*time.Second) // rank 0 says who is missing
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 		defer cancel()
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	conn, err := l.client(address, cancel)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
 	text, err := json.Marshal(mine)
 	if err != nil {
 		return nil, err
 	}
-	var answer []byte
-	if err := conn.Invoke(ctx, "/"+service+"/"+gatherMethod, &text, &answer, rpc.WaitForReady(true), rpc.MaxCallRecvMsgSize(mostAnswer)); err != nil {
-		return nil, fmt.Errorf("rank %d cannot meet rank 0 at %s: %w", mine.Rank, address, reason(ctx, err))
+	answer, err := l.ask(ctx, address, text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot meet rank 0 at %s: %w", address, reason(l.meets, err))
 	}
 	var said answered
 	if err := json.Unmarshal(answer, &said); err != nil || len(said.Records) != mine.Size && said.Error == "" {
@@ -92,6 +88,23 @@ func (l *Listener) Gather(ctx context.Context, address string, mine Record, limi
 	return said.Records, nil
 }
 
+// ask returns what rank 0 answers to a record. It connects the first time; a context that ends breaks the connection.
+func (l *Listener) ask(ctx context.Context, address string, text []byte) (answer []byte, err error) {
+	defer context.AfterFunc(ctx, func() { l.leave(context.Cause(ctx)) })()
+	if l.stream == nil {
+		conn, err := l.client(address, l.leave, false)
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(l.meets, func() { conn.Close() })
+		if l.stream, err = conn.NewStream(l.meets, &meeting, "/"+service+"/"+meeting.StreamName, rpc.WaitForReady(true), rpc.MaxCallRecvMsgSize(mostAnswer)); err != nil {
+			return nil, err
+		}
+	}
+	l.stream.SendMsg(&text) // who receives hears what is wrong
+	return answer, l.stream.RecvMsg(&answer)
+}
+
 // lead is Gather at rank 0.
 func (l *Listener) lead(ctx context.Context, mine Record, limit time.Duration) ([][]byte, error) {
 	g := &gathering{calls: make([]context.Context, mine.Size), records: make([][]byte, mine.Size), over: make(chan struct{})}
@@ -99,7 +112,7 @@ func (l *Listener) lead(ctx context.Context, mine Record, limit time.Duration) (
 	l.gathered[mine.Name] = g
 	close(l.begun)
 	l.begun = make(chan struct{})
-	l.add(g, ctx, mine)
+	l.add(g, context.Background(), mine)
 	l.mu.Unlock()
 	var late <-chan time.Time
 	if limit > 0 {
@@ -127,12 +140,32 @@ func (l *Listener) lead(ctx context.Context, mine Record, limit time.Duration) (
 	return g.records, g.err
 }
 
-// gather is Gather for the ranks that call.
-func (l *Listener) gather(_ any, ctx context.Context, decode func(any) error, _ rpc.UnaryServerInterceptor) (any, error) {
-	var text []byte
-	if err := decode(&text); err != nil {
-		return nil, err
+// meet answers the records of a rank, one after the other, until the rank ends or this listener closes.
+func (l *Listener) meet(_ any, s rpc.ServerStream) error {
+	for {
+		var text []byte
+		heard := make(chan error, 1)
+		go func() { heard <- s.RecvMsg(&text) }()
+		select {
+		case err := <-heard:
+			if err != nil {
+				return nil // the rank has ended
+			}
+		case <-l.meets.Done():
+			return nil
+		}
+		answer, err := l.answer(s.Context(), text)
+		if err != nil {
+			return err
+		}
+		if err := s.SendMsg(&answer); err != nil {
+			return err
+		}
 	}
+}
+
+// answer is Gather for a rank that calls.
+func (l *Listener) answer(ctx context.Context, text []byte) ([]byte, error) {
 	var r Record
 	if err := json.Unmarshal(text, &r); err != nil || r.Rank <= 0 {
 		l.refused(caller(ctx), errors.New("it sends no record of a rank"))
@@ -160,8 +193,7 @@ func (l *Listener) gather(_ any, ctx context.Context, decode func(any) error, _ 
 	if g.err != nil {
 		said.Error, said.Input = g.err.Error(), errors.As(g.err, new(*InputError))
 	}
-	text, err := json.Marshal(said)
-	return &text, err
+	return json.Marshal(said)
 }
 
 // add notes the record of a rank. A contradiction ends the gathering for all.
@@ -177,12 +209,34 @@ func (l *Listener) add(g *gathering, call context.Context, r Record) {
 		g.end(inputf("two processes are rank %d: at %s and at %s", r.Rank, caller(g.calls[r.Rank]), caller(call)))
 	default:
 		g.calls[r.Rank], g.records[r.Rank] = call, r.Data
-		for _, c := range g.calls {
-			if c == nil {
-				return
-			}
+		l.complete(g)
+	}
+}
+
+// complete ends a gathering if all ranks have come, or have ended since they met.
+func (l *Listener) complete(g *gathering) {
+	for r, call := range g.calls {
+		if call == nil && (l.met == nil || l.met[r].Err() == nil) {
+			return
 		}
-		g.end(nil)
+	}
+	if l.met == nil {
+		l.met = g.calls
+		for _, call := range l.met {
+			context.AfterFunc(call, l.ended)
+		}
+	}
+	g.end(nil)
+}
+
+// ended looks what is complete now that a rank has ended.
+func (l *Listener) ended() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.gathered {
+		if !g.ended() {
+			l.complete(g)
+		}
 	}
 }
 

@@ -65,13 +65,13 @@ func TestHello(t *testing.T) {
 	for hello, want := range map[string]string{
 		"":                        "who it is",
 		"nonsense":                "who it is",
-		"3 test 1":                "who it is",
-		"4 test 1 0":              "protocol 4",
-		"3 other 1 0":             "another run",
-		"3 test 0 0":              "not another rank",
-		"3 test 3 0":              "not another rank",
-		"3 test -1 0":             "not another rank",
-		"3 test 1 2":              "looks for rank 2",
+		"4 test 1":                "who it is",
+		"5 test 1 0":              "protocol 5",
+		"4 other 1 0":             "another run",
+		"4 test 0 0":              "not another rank",
+		"4 test 3 0":              "not another rank",
+		"4 test -1 0":             "not another rank",
+		"4 test 1 2":              "looks for rank 2",
 		strings.Repeat("1", 2000): "who it is",
 	} {
 		if err := end(call(t, address, hello)); err == nil || !strings.Contains(err.Error(), want) {
@@ -81,7 +81,7 @@ func TestHello(t *testing.T) {
 	if err := transport.Send(t.Context(), run[0], 2, transport.Tag{}, []byte{1}); err != nil {
 		t.Errorf("the run does not go on: %v", err)
 	}
-	s, got := call(t, address, "3 test 2 0"), make([]byte, 1)
+	s, got := call(t, address, "4 test 2 0"), make([]byte, 1)
 	if err := s.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -115,13 +115,8 @@ func TestUnreachable(t *testing.T) {
 	}
 	l := Serve(at, 2, nil)
 	defer l.Close()
-	conn, err := l.client("127.0.0.1:1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	err = reason(t.Context(), conn.Invoke(t.Context(), "/"+service+"/"+gatherMethod, new([]byte), new([]byte)))
-	if err.Error() != "Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused" {
+	_, err = l.Probe(t.Context(), "127.0.0.1:1")
+	if err == nil || err.Error() != "dial tcp 127.0.0.1:1: connect: connection refused" {
 		t.Error(err)
 	}
 }
@@ -132,7 +127,7 @@ func TestRankTwice(t *testing.T) {
 	defer run[0].Close()
 	defer run[1].Close()
 	address := run[0].(member).addresses[0]
-	first := call(t, address, "3 test 1 0")
+	first := call(t, address, "4 test 1 0")
 	if err := first.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +137,7 @@ func TestRankTwice(t *testing.T) {
 	if err := transport.Receive(ctx, run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {
 		t.Fatal(got, err)
 	}
-	if err := end(call(t, address, "3 test 1 0")); err == nil || !strings.Contains(err.Error(), "connected already") {
+	if err := end(call(t, address, "4 test 1 0")); err == nil || !strings.Contains(err.Error(), "connected already") {
 		t.Errorf("the second: %v", err)
 	}
 }
@@ -183,7 +178,7 @@ func TestForgedFrames(t *testing.T) {
 			run := newRun(t, 2, nil)
 			defer run[0].Close()
 			defer run[1].Close()
-			s := call(t, run[0].(member).addresses[0], "3 test 1 0")
+			s := call(t, run[0].(member).addresses[0], "4 test 1 0")
 			for _, f := range frames {
 				if s.SendMsg(&f) != nil {
 					break // it has been refused
@@ -203,7 +198,7 @@ func TestOversized(t *testing.T) {
 	run := newRun(t, 2, nil)
 	defer run[0].Close()
 	defer run[1].Close()
-	s := call(t, run[0].(member).addresses[0], "3 test 1 0")
+	s := call(t, run[0].(member).addresses[0], "4 test 1 0")
 	size := uint64(1) << 40
 	f := forged(headFrame, 0, 0, size, "1")
 	if err := s.SendMsg(&f); err != nil {
@@ -264,9 +259,9 @@ type silent struct{ stream }
 
 // FuzzGather gives rank 0 what a peer may say when the ranks meet.
 func FuzzGather(f *testing.F) {
-	f.Add([]byte(`{"Protocol":3,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
-	f.Add([]byte(`{"Protocol":3,"Name":"join","Rank":1000000000,"Size":1000000000}`))
-	f.Add([]byte(`{"Protocol":3,"Name":"other","Rank":1,"Size":2}`))
+	f.Add([]byte(`{"Protocol":4,"Name":"join","Rank":1,"Size":2,"Data":"AA=="}`))
+	f.Add([]byte(`{"Protocol":4,"Name":"join","Rank":1000000000,"Size":1000000000}`))
+	f.Add([]byte(`{"Protocol":4,"Name":"other","Rank":1,"Size":2}`))
 	f.Add([]byte(`{"Rank":-1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		synctest.Test(t, func(t *testing.T) { // in which waits take no time
@@ -281,7 +276,7 @@ func FuzzGather(f *testing.F) {
 			}()
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
-			_, err := l.gather(nil, ctx, func(v any) error { return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(text)}, v) }, nil)
+			_, err := l.answer(ctx, text)
 			if first := <-said; first == nil && err != nil {
 				t.Errorf("rank 0 has all, and answers %v", err)
 			}

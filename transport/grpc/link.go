@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"syscall"
 	"time"
 
 	rpc "google.golang.org/grpc"
@@ -48,12 +49,12 @@ func (p *peer) dial() error {
 	ctx, cancel := context.WithCancelCause(metadata.AppendToOutgoingContext(e.streams,
 		helloKey, fmt.Sprintf(helloForm, Protocol, e.session, e.rank, p.rank)))
 	defer cancel(nil)
-	conn, err := e.listener.client(e.addresses[p.rank], cancel)
+	conn, err := e.listener.client(e.addresses[p.rank], cancel, true)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	late := time.AfterFunc(connectTime, func() { cancel(nil) })
+	late := time.AfterFunc(connectTime, func() { cancel(fmt.Errorf("no connection within %v", connectTime)) })
 	s, err := conn.NewStream(ctx, &exchange, "/"+service+"/"+exchange.StreamName, rpc.WaitForReady(true))
 	if err != nil {
 		return reason(ctx, err)
@@ -69,15 +70,18 @@ func (p *peer) dial() error {
 
 // reason returns why a call failed.
 func reason(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, ErrStranger) {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrStranger) || errors.Is(cause, syscall.ECONNREFUSED) {
 		return cause
 	}
 	text := status.Convert(err).Message()
-	if text == context.Canceled.Error() { // gRPC's word for it at the side that was called
-		text = "the connection has ended"
-	}
-	if _, own, wrapped := strings.Cut(text, `desc = "transport: `); wrapped { // the rest is gRPC's inner parts
+	switch _, own, wrapped := strings.Cut(text, `desc = "transport: `); {
+	case wrapped: // the rest is gRPC's inner parts
 		text = strings.TrimSuffix(own, `"`)
+	case cause != nil && cause != context.Canceled:
+		return cause
+	case text == context.Canceled.Error(): // gRPC's word for it at the side that was called
+		text = "the connection has ended"
 	}
 	return errors.New(text)
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	rpc "google.golang.org/grpc"
@@ -21,7 +22,7 @@ import (
 )
 
 // Protocol is the version of the frames and of what ranks say when they meet.
-const Protocol = 3
+const Protocol = 4
 
 const (
 	service = "volley"
@@ -51,10 +52,15 @@ type Listener struct {
 	joined   chan struct{} // closed when the endpoint is there
 	endpoint *Endpoint
 
+	meets  context.Context // ends the stream, which is nil before the first gathering
+	leave  func(error)
+	stream rpc.ClientStream // to rank 0
+
 	mu         sync.Mutex // guards what follows
 	handshakes []net.Conn // under way, oldest first
 	gathered   map[string]*gathering
-	begun      chan struct{} // closed when there is one more
+	begun      chan struct{}     // closed when there is one more
+	met        []context.Context // of the first one: each ends with its rank
 }
 
 // Serve accepts connections of a run of so many ranks until Close. Security says whom; nil is anybody, without
@@ -64,8 +70,9 @@ func Serve(at net.Listener, size int, security *tls.Config) *Listener {
 	if security != nil {
 		l.security = credentials.NewTLS(security)
 	}
-	stream, probe, unary := exchange, probing, rpc.MethodDesc{MethodName: gatherMethod, Handler: l.gather}
-	stream.Handler, probe.Handler = l.accept, l.probed
+	l.meets, l.leave = context.WithCancelCause(context.Background())
+	stream, probe, meet := exchange, probing, meeting
+	stream.Handler, probe.Handler, meet.Handler = l.accept, l.probed, l.meet
 	l.server = rpc.NewServer(
 		rpc.Creds(guard{l.security, l, nil}), rpc.ForceServerCodecV2(codec{}), rpc.ConnectionTimeout(handshakeTime),
 		rpc.MaxRecvMsgSize(headerBytes+frameBytes), rpc.MaxSendMsgSize(math.MaxInt32), rpc.MaxConcurrentStreams(4), rpc.MaxHeaderListSize(4<<10),
@@ -74,16 +81,23 @@ func Serve(at net.Listener, size int, security *tls.Config) *Listener {
 		rpc.KeepaliveParams(keepalive.ServerParameters{Time: aliveAfter, Timeout: aliveWithin}),
 		rpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: aliveAfter / 2, PermitWithoutStream: true}),
 	)
-	l.server.RegisterService(&rpc.ServiceDesc{ServiceName: service, Streams: []rpc.StreamDesc{stream, probe}, Methods: []rpc.MethodDesc{unary}}, nil)
+	l.server.RegisterService(&rpc.ServiceDesc{ServiceName: service, Streams: []rpc.StreamDesc{stream, probe, meet}}, nil)
 	l.served.Go(func() { l.server.Serve(gate{at, l}) })
 	return l
 }
 
-// client returns a connection to a rank, which is made when it is used. Stranger is called where the peer may not
-// take part.
-func (l *Listener) client(address string, stranger func(error)) (*rpc.ClientConn, error) {
+// client returns a connection to a rank, which is made when it is used. Never is called where it cannot be made: the
+// peer may not take part, or, if it has listened before, does not do so any more.
+func (l *Listener) client(address string, never func(error), listened bool) (*rpc.ClientConn, error) {
 	return rpc.NewClient("passthrough:///"+address,
-		rpc.WithTransportCredentials(guard{l.security, l, stranger}), rpc.WithDefaultCallOptions(rpc.ForceCodecV2(codec{})),
+		rpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+			if listened && errors.Is(err, syscall.ECONNREFUSED) {
+				never(err)
+			}
+			return c, err
+		}),
+		rpc.WithTransportCredentials(guard{l.security, l, never}), rpc.WithDefaultCallOptions(rpc.ForceCodecV2(codec{})),
 		rpc.WithNoProxy(), rpc.WithDisableRetry(), rpc.WithDisableServiceConfig(), rpc.WithDisableHealthCheck(),
 		rpc.WithInitialWindowSize(streamWindow), rpc.WithInitialConnWindowSize(connWindow),
 		rpc.WithReadBufferSize(l.buffer), rpc.WithWriteBufferSize(l.buffer), experimental.WithBufferPool(pool),
@@ -114,6 +128,7 @@ func (l *Listener) Join(rank int, addresses []string, session string) *Endpoint 
 
 // Close ends all connections, once those who call have their answers.
 func (l *Listener) Close() error {
+	l.leave(nil)
 	defer time.AfterFunc(closeTime, l.server.Stop).Stop()
 	l.server.GracefulStop()
 	l.served.Wait()

@@ -29,7 +29,7 @@ const (
 func (l *Listener) Probe(ctx context.Context, address string) (p Probe, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	conn, err := l.client(address, cancel)
+	conn, err := l.client(address, cancel, true)
 	if err != nil {
 		return p, err
 	}
