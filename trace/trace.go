@@ -108,13 +108,17 @@ func (r *Recorder) End(e Event) {
 }
 
 // Events returns what was recorded so far, in the order in which it ended.
-func (r *Recorder) Events() []Event {
+func (r *Recorder) Events() []Event { return r.Since(0) }
+
+// Since returns what was recorded after the first n events, of which there are as many, in
+// the order in which it ended.
+func (r *Recorder) Since(n int) []Event {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.events)
+	return slices.Clone(r.events[n:])
 }
 
 // Merge adds the events of another recorder, such as that of another process. Where both

@@ -162,6 +162,9 @@ func TestConcurrent(t *testing.T) {
 	if n := len(r.Events()); n != 400 {
 		t.Errorf("%d events", n)
 	}
+	if got, want := r.Since(390), r.Events()[390:]; !reflect.DeepEqual(got, want) || len(r.Since(400)) > 0 {
+		t.Errorf("since: got %+v, want %+v", got, want)
+	}
 }
 
 var errFull = errors.New("full")
