@@ -339,7 +339,8 @@ func (e *Encoder) run(ctx context.Context, t transport.Transport, packets []Pack
 
 // segment returns how many bytes of packets are run at a time, a multiple of align, and
 // whether two segments may be under way, all within bytes of memory for each processor; two are of
-// use where messages overlap with computing. It returns a *[MemoryError] where these are too few.
+// use where messages overlap with computing. Elsewhere a segment that stays in a cache until it is coded and
+// checked is better. It returns a *[MemoryError] where these are too few.
 func (c *choice) segment(bytes, memory, align int64, ranks int, overlaps bool) (n int64, ahead bool, err error) {
 	pieces, slots := int64(c.Info().PieceCount()), int64(c.slots)
 	if ranks == 1 {
@@ -350,16 +351,19 @@ func (c *choice) segment(bytes, memory, align int64, ranks int, overlaps bool) (
 		n, err = executor.SegmentBytes(c, c.slots, most, memory, align)
 		return n, n/pieces*(slots+2*pieces) <= memory, err
 	}
-	count := max(1, bytes/(pieces*minMessage))
+	element, under := int64(minMessage), 2 // under way, each of which takes all slots
+	if !overlaps {
+		element, under = cachedElement, 1
+	}
+	count := max(1, bytes/(pieces*element))
 	n, err = executor.SegmentBytes(c, c.slots, bytes, memory, align)
-	if err != nil || count == 1 && n >= bytes || !overlaps {
+	if err != nil || count == 1 && n >= bytes {
 		return n, false, err
 	}
-	// Two are under way, each of which takes all slots; one, where that is too much.
-	if half, err := executor.SegmentBytes(c, 2*c.slots, (bytes+count-1)/count, memory, align); err == nil {
-		return half, true, nil
+	if part, err := executor.SegmentBytes(c, under*c.slots, (bytes+count-1)/count, memory, align); err == nil {
+		return part, overlaps, nil
 	}
-	return n, false, nil
+	return n, false, nil // two are too much
 }
 
 // maxSegment bounds a segment at the only rank below what memory would allow: past it,
@@ -370,6 +374,10 @@ const maxSegment = 256 << 10
 // each segment pays C1·β anew. A message of these takes 3 ms at 10 Gbit/s, against 20 µs to
 // begin. Longer packets are cut, as one segment is coded while another is on its way.
 const minMessage = 4 << 20
+
+// cachedElement is how many bytes an element has about where messages do not overlap with computing: with 4 MiB
+// and more, messages, coding and check read from memory, each by itself.
+const cachedElement = 1 << 20
 
 // An inputError is the caller's to mend.
 type inputError struct{ error }

@@ -67,9 +67,15 @@ func TestSegment(t *testing.T) {
 			t.Errorf("%s: segments of %d bytes take %d bytes of memory: it is %d", c.what, n, held, c.memory)
 		}
 	}
-	for memory, want := range map[int64]int64{1 << 30: 32 * mib, slots * 20 * mib: 20 * mib} {
-		if n, ahead, err := whole.segment(32*mib, memory, 64, 8, false); err != nil || n != want || ahead {
-			t.Errorf("no overlap, %d bytes of memory: %d bytes, ahead %v, error %v: want %d", memory, n, ahead, err, want)
+	for _, c := range []struct {
+		choice              *choice
+		bytes, memory, want int64
+	}{
+		{whole, 2*mib - 64, 1 << 30, 2*mib - 64}, {whole, 2 * mib, 1 << 30, mib}, {whole, 32 * mib, slots * mib / 2, mib / 2},
+		{cut, pieces * 5 * mib / 2, 1 << 40, pieces * 5 * mib / 4},
+	} {
+		if n, ahead, err := c.choice.segment(c.bytes, c.memory, 64, 8, false); err != nil || n != c.want || ahead {
+			t.Errorf("no overlap, %d bytes, %d bytes of memory: %d bytes, ahead %v, error %v: want %d", c.bytes, c.memory, n, ahead, err, c.want)
 		}
 	}
 	if _, _, err := whole.segment(mib, slots*64-1, 64, 8, true); err == nil {

@@ -56,8 +56,8 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 	add("fti", m, err)
 	m, err = matrix.ReedSolomonVandermonde(f, k, k)
 	add("rs:vandermonde", m, err)
-	if p, err := matrix.PowerPoints(f, k); err == nil { // structure in another arrangement
-		add("vandermonde on powers", matrix.Vandermonde(p), nil)
+	if m, err := (matrix.Spec{Family: "vandermonde", Points: "powers"}).Build(f, k, k); err == nil { // structure in another arrangement
+		add("vandermonde on powers", m, nil)
 	}
 	m, err = matrix.LCH(f, k, k)
 	add("lch", m, err)

@@ -316,4 +316,31 @@ func TestSlurmCluster(t *testing.T) {
 		same(1, was)
 		want(exitOK, by(way.env, way.flags, "verify")...)
 	}
+
+	// Two sets, of which each loses a host.
+	for k := range first {
+		lose(k)
+		fill(k, "fifth")
+	}
+	sets := []string{"--group-size", "2", ckpt}
+	_, text, _ := strings.Cut(want(exitOK, srun(first, append([]string{"volley", "protect", "--tolerate", "1"}, sets...)...)), "set 0 of 2: ")
+	text, _, _ = strings.Cut(text, "\n")
+	lost := []int{-1, -1} // of each set
+	for k := range first {
+		set := 1
+		if strings.Contains(text, fmt.Sprintf("node%d:", k)) {
+			set = 0
+		}
+		lost[set] = k
+	}
+	var were []string
+	for _, k := range lost {
+		were = append(were, read(t, data(k)))
+		lose(k)
+	}
+	slices.Reverse(first)
+	want(exitOK, srun(first, append([]string{"volley", "recover"}, sets...)...))
+	for i, k := range lost {
+		same(k, were[i])
+	}
 }

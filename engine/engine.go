@@ -78,7 +78,7 @@ type Place struct {
 	port     string
 	address  string   // "" until it is known
 	table    []string // of all ranks, after Join
-	met      []int    // after Sets: which rank each was when they met; nil: the same
+	met      []int    // after Join: which rank each was when they met
 
 	// Says is what this rank tells the others when they meet. Sets, unless nil, cuts the ranks by that into sets that
 	// do not hear of each other: it returns, for each set, the ranks that become its rank 0, 1, …. All ranks have the
@@ -205,6 +205,9 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 		return nil, errorf("%d addresses for %d ranks", len(said), p.run.Size)
 	}
 	first, end := 0, len(said) // of the set of this rank
+	for r := range said {
+		p.met = append(p.met, r)
+	}
 	if p.Sets != nil {
 		said, first, end = p.cut(said)
 	}
@@ -231,6 +234,7 @@ func (p *Place) cut(said [][]byte) (ordered [][]byte, first, end int) {
 		}
 	}
 	mine := p.run.Rank
+	p.met = nil
 	for _, set := range p.Sets(says) {
 		if at := slices.Index(set, mine); at >= 0 {
 			first, end = len(p.met), len(p.met)+len(set)
@@ -275,23 +279,14 @@ const routeAgain = 200 * time.Millisecond
 // have ended, or do not come within the time (0: any), are nil, and the error names them. There are none where the rank
 // is gone that was rank 0 when they met.
 func (p *Place) Gather(ctx context.Context, name string, mine []byte, limit time.Duration) ([][]byte, error) {
-	rank := p.run.Rank
-	if p.met != nil {
-		rank = p.met[rank]
-	}
-	said, err := p.listener.Gather(ctx, p.run.Meet, grpc.Record{Name: "later " + name, Rank: rank, Size: len(p.table), Data: mine}, limit)
+	said, err := p.listener.Gather(ctx, p.run.Meet, grpc.Record{Name: "later " + name, Rank: p.met[p.run.Rank], Size: len(p.met), Data: mine}, limit)
 	if said == nil {
 		return nil, err
 	}
-	ordered, absent := said, []string(nil)
-	if p.met != nil {
-		ordered = nil
-		for _, r := range p.met {
-			ordered = append(ordered, said[r])
-		}
-	}
-	for r, record := range ordered {
-		if record == nil {
+	var ordered [][]byte
+	var absent []string
+	for r, at := range p.met {
+		if ordered = append(ordered, said[at]); said[at] == nil {
 			absent = append(absent, fmt.Sprint(r))
 		}
 	}

@@ -286,7 +286,7 @@ func TestProbe(t *testing.T) {
 	var running sync.WaitGroup
 	for r, p := range places {
 		running.Go(func() {
-			for to, x := range p.Probe(t.Context()) {
+			for to, x := range p.Probe(t.Context(), 0) {
 				switch good := x.Error == "" && x.Handshake > 0 && x.Delay > 0 && x.Rate > 0; {
 				case r == to && x != (Reach{}):
 					t.Errorf("rank %d reaches itself: %+v", r, x)

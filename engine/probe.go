@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -16,17 +17,19 @@ type Reach struct {
 }
 
 const (
-	probeSlot  = 500 * time.Millisecond // in which each rank measures one other, and is measured by one
-	probeLimit = 15 * time.Second
+	probeSlot = 500 * time.Millisecond // in which each rank measures one other, and is measured by one
+	mostProbe = 15 * time.Second       // for one other
 )
 
 // ProbeTime bounds Probe for so many ranks.
-func ProbeTime(size int) time.Duration { return time.Duration(size)*probeSlot + probeLimit }
+func ProbeTime(size int) time.Duration { return time.Duration(size)*probeSlot + mostProbe }
 
 // Probe measures how this rank reaches the others, after Join, which does not connect them all. All ranks call it
-// at about the same time. The result is by rank; that of this one is zero.
-func (p *Place) Probe(ctx context.Context) []Reach {
+// at about the same time. Another one that takes longer than the limit (0: 15 s, which is the most) is not reached. The
+// result is by rank; that of this one is zero.
+func (p *Place) Probe(ctx context.Context, limit time.Duration) []Reach {
 	k := len(p.table)
+	limit = min(cmp.Or(limit, mostProbe), mostProbe)
 	all := make([]Reach, k)
 	var running sync.WaitGroup
 	for step := 1; step < k; step++ {
@@ -35,7 +38,7 @@ func (p *Place) Probe(ctx context.Context) []Reach {
 			case <-time.After(time.Duration(step-1) * probeSlot):
 			case <-ctx.Done():
 			}
-			ctx, cancel := context.WithTimeout(ctx, probeLimit)
+			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			to := (p.run.Rank + step) % k
 			var err error

@@ -39,12 +39,8 @@ func newBinary(name string, r *ring) Field {
 func (f *binaryField) vectors() bool { return f.poly == 0x11d }
 
 func (f *binaryField) Map(rows [][]Element) Map {
-	shape := shapeOf(f, rows)
-	switch {
-	case currentKernels != nil:
-		return newKernelMap(f, shape, currentKernels, rows, false)
-	case f.vectors() && shape.outputs*shape.inputs >= minEncoder:
-		return newEncoderMap(shape, rows)
+	if currentKernels != nil {
+		return newKernelMap(f, shapeOf(f, rows), currentKernels, rows, false)
 	}
 	return newCombineMap(f, rows)
 }

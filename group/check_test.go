@@ -1,38 +1,84 @@
-package group
+package group_test
 
 import (
-	"bytes"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
-	"volley/field"
-	"volley/verify"
+	"volley/group"
+	"volley/transport"
+	"volley/transport/local"
 )
 
-// TestCheckPieces has a check take packets in pieces, as the plans of layout full cut them, and chunks in any
-// order: it sees all of them at their places, so that a wrong byte anywhere is noticed.
-func TestCheckPieces(t *testing.T) {
-	f, err := field.Parse("2^8")
-	must(t, err)
-	const length = 1 << 12
-	sums := func(data []byte, cut int, symbols ...symbol) []byte {
-		x := verify.NewFingerprints(f, verify.Seed{3}, 64, 2)
-		var parts [][]byte
-		for _, s := range symbols {
-			for p := range cut {
-				parts = append(parts, data[s.index*length:][p*length/cut:(p+1)*length/cut])
-			}
+// A liar changes one byte of the message of a plan that it sends after so many others.
+type liar struct {
+	transport.Transport
+	left *atomic.Int64
+}
+
+func (l *liar) NewQueue() transport.Queue { return &liarQueue{l.Transport.NewQueue(), l.left} }
+
+type liarQueue struct {
+	transport.Queue
+	left *atomic.Int64
+}
+
+func (q *liarQueue) Post(list ...*transport.Transfer) {
+	for _, x := range list {
+		if n := len(x.Parts); !x.Receive && x.Tag.Round >= transport.ControlRounds && n > 0 && q.left.Add(-1) == -1 {
+			wrong := slices.Clone(x.Parts[n-1])
+			wrong[len(wrong)/2] ^= 4
+			x.Parts = append(slices.Clone(x.Parts[:n-1]), wrong)
 		}
-		addTo(x, symbols, parts)
-		return bytes.Join(x.Bytes(), nil)
 	}
-	data, first, second := make([]byte, 2*length), symbol{0, false, 0}, symbol{0, false, 1}
-	whole := sums(data, 1, first, second)
-	for at := 100; at < len(data); at += 1 << 10 {
-		data[at] = 1
-		wrong := sums(data, 1, first, second)
-		if pieces := sums(data, 4, second, first); bytes.Equal(wrong, whole) || !bytes.Equal(wrong, pieces) {
-			t.Errorf("byte %d: noticed %v, in pieces %v", at, !bytes.Equal(wrong, whole), !bytes.Equal(pieces, whole))
+	q.Queue.Post(list...)
+}
+
+// TestWrongParity has one byte of a message change, of each in turn, of data and of records: no rank takes the parity
+// that comes of it. The second time around only some blocks are coded.
+func TestWrongParity(t *testing.T) {
+	const k = 4
+	for _, layout := range []string{group.Full, group.Striped} {
+		for _, again := range []bool{false, true} {
+			dirs := trees(t, k, 2, 400_000, 5)
+			o := group.ProtectOptions{Options: group.Options{Timeout: time.Minute}, Tolerate: 2, Layout: layout}
+			if again {
+				_, err := protect(1, dirs, o)
+				must(t, err)
+				for _, dir := range dirs[:2] {
+					must(t, os.WriteFile(dir+"/new", []byte("something"), 0o600))
+				}
+			}
+			messages := 0
+			for ; ; messages++ {
+				left := new(atomic.Int64)
+				left.Store(int64(messages))
+				errs := make([]error, k)
+				local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+					if tr.Rank() == 1 {
+						tr = &liar{tr, left}
+					}
+					_, errs[tr.Rank()] = group.Protect(ctx, tr, dirs[tr.Rank():][:1], o)
+					return nil
+				})
+				if left.Load() >= 0 { // there are not so many
+					must(t, errors.Join(errs...))
+					break
+				}
+				for r, err := range errs {
+					if !errors.As(err, new(*group.WrongError)) {
+						t.Errorf("%s, again %v, message %d: rank %d: %v", layout, again, messages, r, err)
+					}
+				}
+			}
+			if messages < 4 {
+				t.Errorf("%s, again %v: %d messages", layout, again, messages)
+			}
+			whole(t, 1, dirs)
 		}
-		data[at] = 0
 	}
 }

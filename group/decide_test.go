@@ -329,6 +329,10 @@ func TestDecideGroups(t *testing.T) {
 	if n, err := nodeNamed(states, "2"); err != nil || n != 2 {
 		t.Errorf("2 is node %d, %v", n, err)
 	}
+	states[0].Dir = "3"
+	if n, err := nodeNamed(states, "3"); err != nil || n != 0 {
+		t.Errorf("directory 3 is node %d, %v", n, err)
+	}
 }
 
 // TestWhoHas checks what an error says of nodes of which it cannot be told what is in force.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"fmt"
-	"io"
 	mathrand "math/rand/v2"
 	"slices"
 	"time"
@@ -51,9 +50,8 @@ const noPlan = "none"
 // traffic returns that of no run yet.
 func (s *session) traffic() Traffic { return Traffic{Plan: noPlan, sent: make([]int64, len(s.nodes))} }
 
-// repair brings back the given blocks of symbols. A check, if there is one, sees all that goes in
-// and comes out.
-func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) executor.Input, output func(symbol) io.WriterAt, check *check) (*Traffic, error) {
+// repair brings back the given blocks of symbols.
+func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(symbol) executor.Input, output func(symbol) executor.Output) (*Traffic, error) {
 	p, err := r.compile(&s.Options, b.bytes())
 	if err == nil && r.executable == nil {
 		r.slots, r.cost = plan.MemorySlots(p), sim.Count(p)
@@ -63,20 +61,12 @@ func (s *session) repair(ctx context.Context, r *repair, b blocks, input func(sy
 		return nil, err
 	}
 	job := executor.Job{Executable: r.executable, Bytes: b.bytes(), Align: align, Timeout: s.Timeout}
-	if check != nil {
-		job.Align = check.block
-		job.Observe = func(n int, inputs, outputs [][]byte) error {
-			addTo(check.data[n-check.first], r.inputs[n], inputs)
-			addTo(check.parity[n-check.first], r.outputs[n], outputs)
-			return nil
-		}
-	}
 	for _, n := range s.nodes {
 		for _, x := range r.inputs[n.index] {
 			job.Inputs = append(job.Inputs, input(x))
 		}
 		for _, x := range r.outputs[n.index] {
-			job.Outputs = append(job.Outputs, executor.Output{Writer: output(x)})
+			job.Outputs = append(job.Outputs, output(x))
 		}
 	}
 	if job.Segment, err = executor.SegmentBytes(p, r.slots, job.Bytes, s.Memory, job.Align); err != nil {
@@ -142,27 +132,16 @@ func (c *code) chunk(s symbol) int {
 	return s.index
 }
 
-// newCheck returns a check of chunks of which so many bytes are added at a time, of the nodes at this rank.
+// newCheck returns a check of chunks of so many bytes, of the nodes at this rank.
 func (s *session) newCheck(c *code, n int64) *check {
 	symbol := int64(c.field.SymbolBytes())
-	block := verify.BlockSymbols(n/symbol, 1)
+	block := max(1, verify.BlockSymbols(n/symbol, 1)/int(symbol)) // 64 KiB have whole batches
 	x := &check{code: c, seed: s.seed, first: s.nodes[0].index, block: int64(block) * symbol}
 	for range s.nodes {
 		x.data = append(x.data, verify.NewFingerprints(c.field, s.seed, block, c.data))
 		x.parity = append(x.parity, verify.NewFingerprints(c.field, s.seed, block, c.parity))
 	}
 	return x
-}
-
-// addTo adds the next parts of the chunks of a node: of each as many as the plan cuts a packet into.
-func addTo(prints *verify.Fingerprints, symbols []symbol, parts [][]byte) {
-	pieces, side := len(parts)/len(symbols), make([][]byte, len(symbols))
-	for p := range pieces {
-		for i, s := range symbols {
-			side[s.index] = parts[i*pieces+p]
-		}
-		prints.Add(side...)
-	}
 }
 
 // folds returns for each node here a random combination of its fingerprints, as long as one: those of all nodes

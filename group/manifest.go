@@ -422,10 +422,6 @@ func (m *Manifest) geometry(most int64, earlier *Manifest) {
 	if m.follows(earlier) && blocks(earlier.BlockBytes) <= 4*mostBlocks && earlier.BlockBytes <= 4*m.BlockBytes {
 		m.BlockBytes = earlier.BlockBytes
 	}
-	// The last row is as long as it has to be, where it does not grow into a whole one.
-	if rest := most % (d * m.BlockBytes); rest > 0 {
-		m.ChunkBytes = most/(d*m.BlockBytes)*m.BlockBytes + aligned((rest+d-1)/d)
-	}
 }
 
 // follows reports whether the parity of an earlier generation can be that of this one, where

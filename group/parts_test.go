@@ -13,6 +13,7 @@ import (
 	"volley"
 	"volley/internal/disk"
 	"volley/sim"
+	"volley/transport/local"
 )
 
 // TestHere returns the error of a node.
@@ -382,5 +383,50 @@ func TestWindows(t *testing.T) {
 		for n := range was {
 			must(t, diff(layout, was[n], w.tree(n)))
 		}
+	}
+}
+
+// TestDeletedSome finds the one node of some that has lost most.
+func TestDeletedSome(t *testing.T) {
+	s := &session{k: 3, t: local.New(1)[0], states: []*state{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
+	for n, x := range s.states {
+		found := make([]scanned, 3)
+		found[n].Left = shrinkage{Were: 10, Files: 1, Deleted: 9, Less: true}
+		r := new(ProtectReport)
+		err := s.compareDeleted(t.Context(), found, &ProtectOptions{}, r)
+		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || r.Deleted != 9 {
+			t.Errorf("%s: %v, %d deleted", x.Dir, err, r.Deleted)
+		}
+	}
+}
+
+// TestManyTouches reads the touches of many files back.
+func TestManyTouches(t *testing.T) {
+	w := newWorld(2, 1, Full)
+	must(t, w.protect())
+	d, err := w.Process().Open("/n0")
+	must(t, err)
+	n, x, l := &node{given: "/n0", dir: d}, &Member{}, &listing{}
+	for i := range 1000 {
+		e := Entry{Path: Name(fmt.Sprintf("%04d", i)), Type: typeFile}
+		x.Entries, l.entries, l.touches = append(x.Entries, e), append(l.entries, e), append(l.touches, touch{1 << 60, 1 << 40, 999_999_999})
+	}
+	must(t, n.writeTouches(1, x, l))
+	if of := n.readTouches(1, x); len(of) != 1000 {
+		t.Errorf("%d of 1000 touches", len(of))
+	}
+}
+
+// TestEmptyAttribute brings back an attribute without a value.
+func TestEmptyAttribute(t *testing.T) {
+	w := newWorld(2, 1, Full)
+	must(t, w.protect())
+	d, err := w.Process().Open("/n0")
+	must(t, err)
+	_, err = setMeta(d, "plain", &Entry{Path: "plain", Type: typeFile, Mode: 0o600, Attributes: attributes{"user.empty": {}}})
+	must(t, err)
+	there, err := d.Attributes("plain")
+	if _, ok := there["user.empty"]; err != nil || !ok {
+		t.Errorf("%v, %v", there, err)
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"volley/executor"
+	"volley/verify"
 )
 
 // A pass reads the data of the nodes once, window by window: some rows at a time, which are
@@ -124,7 +124,7 @@ func (p *pass) run(ctx context.Context) error {
 				return err
 			}
 		}
-		return p.works[i].read(ctx, w)
+		return p.works[i].read(ctx, w, p.check.data[i])
 	}, p.window)
 	for _, n := range p.works {
 		n.member.Segments = n.sums.digests
@@ -163,22 +163,20 @@ func (p *pass) window(ctx context.Context, windows []*window) error {
 			return err
 		}
 		t, err := s.repair(ctx, r, b, func(x symbol) executor.Input {
-			return executor.Input{Memory: windows[x.node-here].packet(windows[x.node-here].data, x.index, b)}
-		}, func(x symbol) io.WriterAt {
-			return &blockWriter{blocks: b, take: func(row int, block []byte) error {
-				return p.works[x.node-here].put(m, row, x.index, block)
-			}}
-		}, p.check)
+			w := windows[x.node-here]
+			return w.input(w.data, x.index, b)
+		}, func(x symbol) executor.Output { return windows[x.node-here].output(x.index, b) })
 		if err != nil {
 			return err
 		}
 		p.traffic.add(t)
 	}
-	return s.here(func(i int, _ *node) error { return p.works[i].keep(windows[i], b.rows) })
+	return s.here(func(i int, _ *node) error { return p.works[i].store(windows[i], b.rows, p.check.parity[i]) })
 }
 
-// read reads the rows of a window, and finds out which are not as they were.
-func (n *work) read(ctx context.Context, w *window) error {
+// read reads the rows of a window, and finds out which are not as they were. While they are in the cache, it adds them to
+// their fingerprints.
+func (n *work) read(ctx context.Context, w *window, prints *verify.Fingerprints) error {
 	m := w.m
 	w.changed = w.changed[:0]
 	for row := w.first; row < w.end; row++ {
@@ -193,6 +191,7 @@ func (n *work) read(ctx context.Context, w *window) error {
 			}
 			n.sums.add(at, block)
 		}
+		prints.Add(w.row(w.data, row, m.DataChunks)...)
 		same, err := n.same(m, row, before)
 		if err != nil {
 			return err
@@ -262,27 +261,24 @@ func (n *work) rightParity(w *window, row int) bool {
 	return true
 }
 
-// put writes a parity block.
-func (n *work) put(m *Manifest, row, chunk int, block []byte) error {
-	m.appendSum(m.digestOf(n.member.Parity, m.number(row, chunk, m.ParityChunks))[:0], block)
-	_, err := n.parity.WriteAt(block, m.offsetOf(row, chunk, m.ParityChunks))
-	return err
-}
-
-// keep copies the parity of rows of a window that were not coded.
-func (n *work) keep(w *window, coded []int) error {
+// store writes the parity of a window: of the rows that were coded, and of those that stay as they were.
+func (n *work) store(w *window, coded []int, prints *verify.Fingerprints) error {
 	m := w.m
 	for row := w.first; row < w.end; row++ {
-		if _, is := slices.BinarySearch(coded, row); is {
-			continue
-		}
-		for chunk := range m.ParityChunks {
-			if _, err := n.parity.WriteAt(w.block(w.parity, row, chunk), m.offsetOf(row, chunk, m.ParityChunks)); err != nil {
+		_, is := slices.BinarySearch(coded, row)
+		blocks := w.row(w.parity, row, m.ParityChunks)
+		for chunk, block := range blocks {
+			if _, err := n.parity.WriteAt(block, m.offsetOf(row, chunk, m.ParityChunks)); err != nil {
 				return err
 			}
 			i := m.number(row, chunk, m.ParityChunks)
-			copy(m.digestOf(n.member.Parity, i), m.digestOf(n.earlier.member.Parity, i))
+			if digest := m.digestOf(n.member.Parity, i); is {
+				m.appendSum(digest[:0], block)
+			} else {
+				copy(digest, m.digestOf(n.earlier.member.Parity, i))
+			}
 		}
+		prints.Add(blocks...)
 	}
 	return nil
 }

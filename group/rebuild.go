@@ -101,11 +101,11 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 			t, err := s.repair(ctx, r.repair, b, func(x symbol) executor.Input {
 				w := windows[x.node-here]
 				if x.parity {
-					return executor.Input{Memory: w.packet(w.parity, x.index, b)}
+					return w.input(w.parity, x.index, b)
 				}
-				return executor.Input{Memory: w.packet(w.data, x.index, b)}
-			}, func(x symbol) io.WriterAt {
-				return &blockWriter{blocks: b, take: func(row int, block []byte) error {
+				return w.input(w.data, x.index, b)
+			}, func(x symbol) executor.Output {
+				return executor.Output{Writer: &blockWriter{blocks: b, take: func(row int, block []byte) error {
 					to := targets[x.node]
 					return to.try(ctx, func() error {
 						err := to.put(x, row, block)
@@ -115,8 +115,8 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 						}
 						return err
 					})
-				}}
-			}, nil)
+				}}}
+			})
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"slices"
 
 	"volley/executor"
@@ -20,7 +19,7 @@ type recordFile struct {
 	base64  bool     // as which they are stored
 	sha256  string   // of the file
 	symbols []symbol // that lie in it, one after the other, and then zeros
-	chunks  memory   // these
+	chunks  []byte   // these
 	content []byte   // of the file, once it is made
 	comes   bool     // the node lacks it
 }
@@ -106,11 +105,6 @@ func (m *Manifest) recordFiles(n int) []recordFile {
 	return list
 }
 
-// memory takes chunks.
-type memory []byte
-
-func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p), nil }
-
 // read returns what lies in the file.
 func (f *recordFile) read(dir disk.Dir) ([]byte, error) {
 	text, err := disk.ReadText(dir, f.path, f.stored())
@@ -143,12 +137,12 @@ func oneBlock(bytes int64) blocks {
 }
 
 // bring runs a repair of symbols which, at the nodes here, have their places in memory.
-func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[symbol]memory, check *check) error {
+func (s *session) bring(ctx context.Context, r *repair, bytes int64, places map[symbol][]byte) error {
 	if r.plan == nil && len(r.problem.Codewords) == 0 {
 		return nil
 	}
 	_, err := s.repair(ctx, r, oneBlock(bytes), func(x symbol) executor.Input { return executor.Input{Memory: places[x]} },
-		func(x symbol) io.WriterAt { return places[x] }, check)
+		func(x symbol) executor.Output { return executor.Output{Memory: places[x]} })
 	return err
 }
 
@@ -184,9 +178,9 @@ func (s *session) fetch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text := make(memory, aligned(length))
+	text := make([]byte, aligned(length))
 	copy(text, s.text)
-	if err := s.bring(ctx, r, aligned(length), map[symbol]memory{{from, false, 0}: text, {s.nodes[0].index, true, 0}: text}, nil); err != nil {
+	if err := s.bring(ctx, r, aligned(length), map[symbol][]byte{{from, false, 0}: text, {s.nodes[0].index, true, 0}: text}); err != nil {
 		return err
 	}
 	if s.manifest == nil {
@@ -237,7 +231,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 	comes := len(bad) > 0 && s.gone == nil
 	chunk := m.recordChunk()
 	var files []recordFile // of the nodes here that are read or come back
-	places := map[symbol]memory{}
+	places := map[symbol][]byte{}
 	for _, n := range s.nodes {
 		for i, f := range m.recordFiles(n.index) {
 			there := has(n.index, i)
@@ -251,7 +245,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 			}
 			if comes {
 				f.comes = !there
-				f.chunks = append(f.chunks, make(memory, int64(len(f.symbols))*chunk-int64(len(f.chunks)))...)
+				f.chunks = append(f.chunks, make([]byte, int64(len(f.symbols))*chunk-int64(len(f.chunks)))...)
 				for at, x := range f.symbols {
 					places[x] = f.chunks[int64(at)*chunk:][:chunk]
 				}
@@ -260,7 +254,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 		}
 	}
 	if comes {
-		if err := s.bring(ctx, r, chunk, places, nil); err != nil {
+		if err := s.bring(ctx, r, chunk, places); err != nil {
 			return err
 		}
 	}
@@ -292,13 +286,13 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 	if err != nil {
 		return nil, err
 	}
-	chunk, places := m.recordChunk(), map[symbol]memory{}
+	chunk, places := m.recordChunk(), map[symbol][]byte{}
 	var files [][]recordFile
 	for i, n := range s.nodes {
 		list := m.recordFiles(n.index)
 		for j := range list {
 			f := &list[j]
-			f.chunks = make(memory, int64(len(f.symbols))*chunk)
+			f.chunks = make([]byte, int64(len(f.symbols))*chunk)
 			for at, x := range f.symbols {
 				places[x] = f.chunks[int64(at)*chunk:][:chunk]
 			}
@@ -306,17 +300,21 @@ func (s *session) codeRecords(ctx context.Context, m *Manifest, records [][]byte
 		copy(list[0].chunks, records[i])
 		files = append(files, list)
 	}
-	check := s.newCheck(c, chunk/int64(s.k))             // the plan cuts packets in so many pieces
 	r, err := c.making(&s.Options, max(chunk, fewBytes)) // the plan that sends least
 	if err != nil {
 		return nil, err
 	}
-	if err := s.bring(ctx, r, chunk, places, check); err != nil {
+	if err := s.bring(ctx, r, chunk, places); err != nil {
 		return nil, err
 	}
 	type coded struct {
 		Record
 		Fold []byte
+	}
+	check := s.newCheck(c, chunk)
+	for i, list := range files {
+		check.data[i].Add(slices.Collect(slices.Chunk(list[0].chunks, int(chunk)))...)
+		check.parity[i].Add(slices.Collect(slices.Chunk(list[1].chunks, int(chunk)))...)
 	}
 	folds := check.folds()
 	var mine []coded

@@ -528,12 +528,12 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 				return executor.Input{Reader: &blockReader{r.blocks, parity[x.node], x.index, m.ParityChunks}}
 			}
 			return executor.Input{Reader: &blockReader{r.blocks, sources[x.node], x.index, m.DataChunks}}
-		}, func(x symbol) io.WriterAt {
-			return &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error {
+		}, func(x symbol) executor.Output {
+			return executor.Output{Writer: &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error {
 				to := targets[x.node]
 				return to.try(ctx, func() error { return to.put(x, row, block) })
-			}}
-		}, nil)
+			}}}
+		})
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"volley/executor"
 	"volley/internal/hugepage"
 	"volley/transport"
 )
@@ -29,17 +30,44 @@ func (w *window) block(of []byte, row, chunk int) []byte {
 	return of[int64(chunk)*w.span()+int64(row-w.first)*w.m.BlockBytes:][:n]
 }
 
-// packet returns the blocks of a chunk in some of the rows, one after the other.
-func (w *window) packet(of []byte, chunk int, b blocks) []byte {
+// row returns the blocks of all chunks in a row.
+func (w *window) row(of []byte, row, chunks int) (blocks [][]byte) {
+	for chunk := range chunks {
+		blocks = append(blocks, w.block(of, row, chunk))
+	}
+	return blocks
+}
+
+// lying returns the blocks of a chunk in some of the rows, if they lie one after the other, else nil.
+func (w *window) lying(of []byte, chunk int, b blocks) []byte {
 	first, last := b.rows[0], b.rows[len(b.rows)-1]
-	if last-first+1 == len(b.rows) { // they lie so
-		return of[int64(chunk)*w.span()+int64(first-w.first)*w.m.BlockBytes:][:b.bytes()]
+	if last-first+1 > len(b.rows) {
+		return nil
+	}
+	return of[int64(chunk)*w.span()+int64(first-w.first)*w.m.BlockBytes:][:b.bytes()]
+}
+
+// input returns the blocks of a chunk in some of the rows, one after the other.
+func (w *window) input(of []byte, chunk int, b blocks) executor.Input {
+	if memory := w.lying(of, chunk, b); memory != nil {
+		return executor.Input{Memory: memory}
 	}
 	var packet []byte
 	for _, row := range b.rows {
 		packet = append(packet, w.block(of, row, chunk)...)
 	}
-	return packet
+	return executor.Input{Memory: packet}
+}
+
+// output takes the blocks of a chunk of parity in some of the rows.
+func (w *window) output(chunk int, b blocks) executor.Output {
+	if memory := w.lying(w.parity, chunk, b); memory != nil {
+		return executor.Output{Memory: memory}
+	}
+	return executor.Output{Writer: &blockWriter{blocks: b, take: func(row int, block []byte) error {
+		copy(w.block(w.parity, row, chunk), block)
+		return nil
+	}}}
 }
 
 // mostWindow is how many bytes of data and parity a window of all nodes in a process has, unless a row is longer:

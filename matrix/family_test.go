@@ -55,11 +55,11 @@ func TestPrimeFormulas(t *testing.T) {
 		wantEntries(t, must(Cauchy(f, int(k), int(k)))(t), int(k), int(k), func(i, j int64) int64 {
 			return modExp(i-(k+j), p-2, p)
 		})
-		wantEntries(t, Vandermonde(must(PowerPoints(f, int(k)))(t)), int(k), int(k), func(i, j int64) int64 {
+		wantEntries(t, Vandermonde(newPowerPoints(f, 0, int(k))), int(k), int(k), func(i, j int64) int64 {
 			return modExp(g, i*j, p)
 		})
 	}
-	wantEntries(t, must(CauchyOn(must(CodePoints(f, 5, 3))(t), must(CodePoints(f, 100, 9))(t)))(t), 3, 9,
+	wantEntries(t, must(CauchyOn(codes(f, 5, 3), codes(f, 100, 9)))(t), 3, 9,
 		func(i, j int64) int64 { return modExp(5+i-100-j, p-2, p) })
 }
 
@@ -70,7 +70,7 @@ func TestCodePoints(t *testing.T) {
 		f        field.Field
 		first, n int
 	}{{f, 0, 256}, {f, 255, 1}, {frBLS12381, maxSize, 2}} {
-		p := must(CodePoints(c.f, c.first, c.n))(t)
+		p := codes(c.f, c.first, c.n)
 		for k := range c.n {
 			if want := field.Code(uint64(c.first) + uint64(k)); p.Len() != c.n || p.At(k) != want {
 				t.Fatalf("%d codes from %d, wanted %d: number %d is %v, want %v", p.Len(), c.first, c.n, k, p.At(k), want)
@@ -140,7 +140,7 @@ func TestPowersDistinct(t *testing.T) {
 	for _, name := range []string{"2", "5", "3^4", "257", "2^8", "2^16"} {
 		f := fieldtest.Parse(t, name)
 		n := int(unitCount(f).Int64())
-		p := must(PowerPoints(f, n))(t) // those for smaller K are its first
+		p := newPowerPoints(f, 0, n) // those for smaller K are its first
 		seen := map[field.Element]bool{}
 		for k := range n {
 			seen[p.At(k)] = true
@@ -149,7 +149,7 @@ func TestPowersDistinct(t *testing.T) {
 			t.Errorf("%s: %d distinct powers of %d", name, len(seen), n)
 		}
 		for _, m := range []int{n/2 + 1, digitSize, digitSize + 1} {
-			if m <= n && must(PowerPoints(f, m))(t).At(m-1) != p.At(m-1) {
+			if m <= n && newPowerPoints(f, 0, m).At(m-1) != p.At(m-1) {
 				t.Errorf("%s: point %d depends on K", name, m-1)
 			}
 		}
@@ -203,8 +203,8 @@ func TestFullRank(t *testing.T) {
 			for _, m := range []Matrix{
 				must(Cauchy(f, k, k))(t),
 				Vandermonde(must(CosetPoints(f, k))(t)),
-				Vandermonde(must(PowerPoints(f, k))(t)),
-				Vandermonde(must(CodePoints(f, 0, k))(t)),
+				Vandermonde(newPowerPoints(f, 0, k)),
+				Vandermonde(codes(f, 0, k)),
 			} {
 				if r := DenseOf(m).Rank(); r != k {
 					t.Errorf("%s over %s has rank %d of %d", m.ID(), name, r, k)
@@ -216,7 +216,7 @@ func TestFullRank(t *testing.T) {
 
 // TestVandermondeZero: 0^0 is 1, so that row 0 is all ones.
 func TestVandermondeZero(t *testing.T) {
-	m := Vandermonde(must(CodePoints(fieldtest.Parse(t, "5"), 0, 3))(t))
+	m := Vandermonde(codes(fieldtest.Parse(t, "5"), 0, 3))
 	for j, want := range []uint64{1, 0, 0} {
 		if got := m.At(j, 0); got != field.Code(want) {
 			t.Errorf("A[%d][0] = %v at the point 0, want %d", j, got, want)
@@ -376,7 +376,7 @@ func TestFamilyErrors(t *testing.T) {
 	moore := func(f field.Field, base uint64, n int) func() (any, error) {
 		return func() (any, error) { return MoorePoints(f, base, "K", n) }
 	}
-	codes := func(f field.Field, first, n int) Points { return must(CodePoints(f, first, n))(t) }
+	codes := func(f field.Field, first, n int) Points { return codes(f, first, n) }
 	for _, c := range []struct {
 		name string
 		do   func() (any, error)
@@ -393,12 +393,6 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: cauchy: the points y_0 and y_1 are both 1: want distinct points"},
 		{"cauchy's fields differ", func() (any, error) { return CauchyOn(codes(f8, 0, 4), codes(f257, 3, 4)) },
 			"matrix: cauchy: points x over 2^8 and y over 257: want one field"},
-		{"codes outside the field", func() (any, error) { return CodePoints(f8, 200, 57) },
-			"matrix: no 57 symbol codes from 200 in the field 2^8: q = 256"},
-		{"negative codes", func() (any, error) { return CodePoints(f8, -1, 1) },
-			"matrix: no 1 symbol codes from -1 in the field 2^8: q = 256"},
-		{"codes from below 0 on", func() (any, error) { return CodePoints(f8, -1, 2) },
-			"matrix: no 2 symbol codes from -1 in the field 2^8: q = 256"},
 		{"cauchy too large by a factor", func() (any, error) { return Cauchy(fieldtest.Parse(t, "2^4"), 128, 128) },
 			"matrix: cauchy over 2^4: K = 128 needs 256 distinct points and q = 16: want K <= 8, or a field such as 2^8"},
 		{"dft between divisors", func() (any, error) { return DFT(f8, 8) },
@@ -427,7 +421,7 @@ func TestFamilyErrors(t *testing.T) {
 		{"dft without advice", func() (any, error) { return DFT(f8, 2147483647) },
 			"matrix: dft over 2^8: K = 2147483647 does not divide q-1 = 255: want a divisor of q-1"},
 		{"dft without K", func() (any, error) { return DFT(f8, -2) }, "matrix: K = -2: want 1 to 2147483647"},
-		{"too few powers", func() (any, error) { return PowerPoints(f8, 256) },
+		{"too few powers", func() (any, error) { return Spec{Family: "vandermonde", Points: "powers"}.Build(f8, 256, 256) },
 			"matrix: powers points over 2^8: K = 256 needs as many nonzero elements: want K <= 255, or a field such as 2^16"},
 		{"too few cosets", func() (any, error) { return CosetPoints(f257, 65536) },
 			"matrix: coset points over 257: K = 65536 needs as many nonzero elements: want K <= 256, or a field such as 2147483647"},
@@ -460,7 +454,7 @@ func TestFamilyErrors(t *testing.T) {
 func TestIDs(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	const k = 8
-	codes := func(first int) Points { return must(CodePoints(f, first, k))(t) }
+	codes := func(first int) Points { return codes(f, first, k) }
 	var ms []Matrix
 	for range 2 {
 		ms = append(ms,
@@ -469,13 +463,13 @@ func TestIDs(t *testing.T) {
 			must(Cauchy(f, k, k))(t),
 			must(CauchyOn(codes(0), codes(k)))(t),
 			must(CauchyOn(codes(k), codes(0)))(t),
-			must(CauchyOn(must(PowerPoints(f, k))(t), codes(50)))(t),
+			must(CauchyOn(newPowerPoints(f, 0, k), codes(50)))(t),
 			must(Random(f, k, k, 1))(t),
 			must(Random(f, k, k, 2))(t),
 			Vandermonde(codes(0)),
 			Vandermonde(codes(1)),
 			Vandermonde(must(CosetPoints(f, k))(t)),
-			Vandermonde(must(PowerPoints(f, k))(t)),
+			Vandermonde(newPowerPoints(f, 0, k)),
 			Vandermonde(must(ReadPoints(f, strings.NewReader("1 2 3 4 5 6 7 8"), ""))(t)),
 			Vandermonde(must(ReadPoints(f, strings.NewReader("1 2 3 4 5 6 8 7"), ""))(t)),
 			DenseOf(must(Random(f, k, k, 1))(t)),
@@ -525,7 +519,7 @@ func TestOutOfRange(t *testing.T) {
 			wantPanic(t, "of a 4×4 matrix", func() { m.At(at[0], at[1]) })
 		}
 	}
-	for _, p := range []Points{must(CodePoints(f, 1, 4))(t), must(PowerPoints(f, 4))(t), must(CosetPoints(f, 4))(t), must(MoorePoints(f8, 0, "K", 4))(t)} {
+	for _, p := range []Points{codes(f, 1, 4), newPowerPoints(f, 0, 4), must(CosetPoints(f, 4))(t), must(MoorePoints(f8, 0, "K", 4))(t)} {
 		wantPanic(t, "point 4 of 4", func() { p.At(4) })
 		wantPanic(t, "point -1 of 4", func() { p.At(-1) })
 	}
@@ -548,8 +542,7 @@ func TestOnDemand(t *testing.T) {
 			return Vandermonde(p), err
 		},
 		func() (Matrix, error) {
-			p, err := PowerPoints(f, 1_000_000)
-			return Vandermonde(p), err
+			return Vandermonde(newPowerPoints(f, 0, 1_000_000)), nil
 		},
 		func() (Matrix, error) { return Identity(f, 1_000_000), nil },
 	} {

@@ -34,8 +34,8 @@ func LCH(f field.Field, k, r int) (Matrix, error) {
 	if r > k {
 		what, most = "R", r
 	}
-	if _, err := CodePoints(f, 0, most); err != nil {
-		return nil, fmt.Errorf("%w: want %s <= %v", err, what, f.Order())
+	if err := checkCodes("lch", f, what, most, 0); err != nil {
+		return nil, err
 	}
 	m := &lch{shape: shape{f, k, r}}
 	m.tower = &tower{f: f, n: k}

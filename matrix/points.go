@@ -31,18 +31,6 @@ func checkPoint(k, n int) {
 	}
 }
 
-// CodePoints returns the n points with symbol codes first, first+1, …, on
-// demand. It is an error where these are not all elements of the field.
-func CodePoints(f field.Field, first, n int) (Points, error) {
-	if err := checkSize("points", n); err != nil {
-		return nil, err
-	}
-	if first < 0 || first > maxSize || !field.Contains(f, field.Code(uint64(first)+uint64(n)-1)) {
-		return nil, fmt.Errorf("matrix: no %d symbol codes from %d in the field %s: q = %v", n, first, f.Name(), f.Order())
-	}
-	return codes(f, first, n), nil
-}
-
 // A sequence is n points from number first on of one that goes on. Its parts are
 // sequences.
 type sequence struct {
@@ -61,7 +49,7 @@ func (p *sequence) At(k int) field.Element {
 	return p.at(p.first + k)
 }
 
-// codes returns the points with the codes first … first+n-1.
+// codes returns the points with the codes first … first+n-1, which are elements of the field.
 func codes(f field.Field, first, n int) *sequence {
 	return &sequence{f, first, n, func(first, _ int) string { return fmt.Sprintf("codes:%d", first) },
 		func(k int) field.Element { return field.Code(uint64(k)) }}
@@ -86,15 +74,6 @@ func wholeID(id string, all int) func(first, n int) string {
 		}
 		return fmt.Sprintf("%s[%d:%d of %d]", id, first, first+n, all)
 	}
-}
-
-// PowerPoints returns the n points g^0, g^1, …, on demand. It is an error
-// where n > q-1, for then they repeat.
-func PowerPoints(f field.Field, n int) (Points, error) {
-	if err := checkUnits("powers", f, "K", n); err != nil {
-		return nil, err
-	}
-	return newPowerPoints(f, 0, n), nil
 }
 
 // newPowerPoints returns g^first … g^(first+n-1).

@@ -1,9 +1,9 @@
 package matrix
 
 import (
+	"bufio"
 	"fmt"
 	"io"
-	"strings"
 
 	"volley/field"
 )
@@ -12,35 +12,52 @@ import (
 // between them, on any number of lines. Lines that begin with '#' are comments.
 //
 // The error names the file, by the given name, and the line (from 1) and the
-// text at fault; for a point given twice, both its places. A file of more than
-// 256 MiB is an error.
+// text at fault; for a point given twice, both its places. More than 2^24
+// points are an error.
 func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxPointsFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("matrix: %s: %w", name, err)
-	}
-	if len(text) > maxPointsFile {
-		return nil, fmt.Errorf("matrix: %s has more than %d MiB", name, maxPointsFile>>20)
-	}
-	const separators = " \t\r\n,"
 	var points []field.Element
 	seen := make(map[field.Element]int) // line of each point
-	line := 0
-	for words := range strings.Lines(string(text)) {
-		line++
-		if strings.HasPrefix(strings.TrimLeft(words, separators), "#") {
-			continue
+	in := bufio.NewReader(r)
+	line, comment, begun := 1, false, false // begun: the line has had other than spaces
+	var text []byte
+	for eof := false; !eof; {
+		c, err := in.ReadByte()
+		if err == io.EOF {
+			c, eof = '\n', true
+		} else if err != nil {
+			return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
 		}
-		for _, word := range strings.FieldsFunc(words, func(c rune) bool { return strings.ContainsRune(separators, c) }) {
-			e, err := field.ParseElement(f, word)
-			if err != nil {
+		switch c {
+		case '\n', '\r', '\t', ' ', ',':
+			if len(text) > 0 && !comment {
+				e, err := field.ParseElement(f, string(text))
+				if err != nil {
+					return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
+				}
+				if first, ok := seen[e]; ok {
+					return nil, fmt.Errorf("matrix: %s line %d: the point %v is on line %d already: want distinct points", name, line, e, first)
+				}
+				if len(points) == maxFilePoints {
+					return nil, fmt.Errorf("matrix: %s line %d: more than %d points", name, line, maxFilePoints)
+				}
+				seen[e] = line
+				points = append(points, e)
+			}
+			text = text[:0]
+			if c == '\n' {
+				line, comment, begun = line+1, false, false
+			}
+		case '#':
+			comment = comment || !begun
+			fallthrough
+		default:
+			begun = true
+			if len(text) <= mostDigits { // one more is enough to refuse it
+				text = append(text, c)
+			} else if !comment { // of what may never end
+				_, err := field.ParseElement(f, string(text))
 				return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
 			}
-			if first, ok := seen[e]; ok {
-				return nil, fmt.Errorf("matrix: %s line %d: the point %v is on line %d already: want distinct points", name, line, e, first)
-			}
-			seen[e] = line
-			points = append(points, e)
 		}
 	}
 	if len(points) == 0 {
@@ -49,4 +66,8 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 	return listed(f, points), nil
 }
 
-const maxPointsFile = 256 << 20
+// mostDigits is more than any element has (78); ReadPoints refuses longer ones before their end.
+const mostDigits = 100
+
+// maxFilePoints bounds the memory ReadPoints takes, to a few GiB.
+const maxFilePoints = 1 << 24

@@ -53,7 +53,7 @@ func TestPointsOf(t *testing.T) {
 // TestSuperregular: what is said to be superregular has no singular part.
 func TestSuperregular(t *testing.T) {
 	f := fieldtest.Parse(t, "2^4")
-	codes := func(first, n int) Points { return must(CodePoints(f, first, n))(t) }
+	codes := func(first, n int) Points { return codes(f, first, n) }
 	cauchy := must(Cauchy(f, 4, 4))(t)
 	for _, c := range []struct {
 		m    Matrix

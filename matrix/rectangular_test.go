@@ -16,8 +16,8 @@ func TestBuildForAgain(t *testing.T) {
 	for _, name := range []string{"2^8", "257"} {
 		f := fieldtest.Parse(t, name)
 		const k, r = 5, 3
-		read := must(CodePoints(f, 50, r))(t)
-		codes := func(first, n int) Points { return must(CodePoints(f, first, n))(t) }
+		read := codes(f, 50, r)
+		codes := func(first, n int) Points { return codes(f, first, n) }
 		entries := NewDense(f, k, r)
 		for i, v := range []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 0, 0, 0, 1, 0} {
 			entries.Set(i/r, i%r, field.Code(v))
@@ -165,8 +165,8 @@ func TestBuildForErrors(t *testing.T) {
 		{"too many codes", Spec{Family: "vandermonde", Points: "codes"}, 5, 257, "matrix: vandermonde over 2^8: R = 257 needs 257 distinct points and q = 256: want R <= 256, or a field such as 2^16"},
 		{"moore", Spec{Family: "moore"}, 3, 9, "matrix: moore over 2^8: R = 9 points independent over F_2: the field has degree 8 over it: want R <= 8, or a field such as 2^9"},
 		{"gabidulin", Spec{Family: "gabidulin"}, 6, 3, "matrix: gabidulin over 2^8: K = 6 and R = 3 need 9 points independent over F_2, and the field has degree 8 over it: want K + R <= 8, or a field such as 2^9"},
-		{"lch with more sources", Spec{Family: "lch"}, 512, 5, "matrix: no 512 symbol codes from 0 in the field 2^8: q = 256: want K <= 256"},
-		{"lch with more sinks", Spec{Family: "lch"}, 5, 300, "matrix: no 300 symbol codes from 0 in the field 2^8: q = 256: want R <= 256"},
+		{"lch with more sources", Spec{Family: "lch"}, 512, 5, "matrix: lch over 2^8: K = 512 needs 512 distinct points and q = 256: want K <= 256, or a field such as 2^16"},
+		{"lch with more sinks", Spec{Family: "lch"}, 5, 300, "matrix: lch over 2^8: R = 300 needs 300 distinct points and q = 256: want R <= 256, or a field such as 2^16"},
 		{"points for sources", Spec{Family: "cauchy", Omega: points}, 4, 5, "matrix: " + points + " has 5 points, and K = 4: want one for each source"},
 		{"points for sinks", Spec{Family: "lagrange", Alpha: points}, 5, 4, "matrix: " + points + " has 5 points, and R = 4: want one for each sink"},
 		{"points of a vandermonde matrix", Spec{Family: "vandermonde", Points: points}, 5, 4, "matrix: " + points + " has 5 points, and R = 4: want one for each sink"},
@@ -179,7 +179,7 @@ func TestBuildForErrors(t *testing.T) {
 			wantError(t, err, c.want)
 		})
 	}
-	codes := func(name string, first, n int) PointSet { return PointSet{name, must(CodePoints(f, first, n))(t)} }
+	codes := func(name string, first, n int) PointSet { return PointSet{name, codes(f, first, n)} }
 	for _, c := range []struct {
 		name    string
 		spec    Spec

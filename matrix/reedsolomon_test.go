@@ -557,7 +557,7 @@ func lchEntry(f field.Field, q int64, k, r int) entry {
 // TestMooreLarge: over F_p the map is z^p = z, so that all rows are the points, and the
 // base needs no name.
 func TestMooreLarge(t *testing.T) {
-	m := must(Moore(must(CodePoints(frBLS12381, 5, 2))(t), 0, 2))(t)
+	m := must(Moore(codes(frBLS12381, 5, 2), 0, 2))(t)
 	wantEntries(t, m, 2, 2, func(i, j int64) int64 { return 5 + j })
 	if m.ID() != "moore(0, codes:5)" || BaseOf(m) != 0 {
 		t.Errorf("%s with the base %d", m.ID(), BaseOf(m))

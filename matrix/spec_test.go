@@ -72,7 +72,7 @@ func TestBuild(t *testing.T) {
 	read := must(ReadPoints(f, strings.NewReader("5,6,7,8,9"), ""))(t)
 	far := writeFile(t, "far", "50 51 52 53 54")
 	farID := must(ReadPoints(f, strings.NewReader("50 51 52 53 54"), ""))(t).ID()
-	codes := func(first int) Points { return must(CodePoints(f, first, k))(t) }
+	codes := func(first int) Points { return codes(f, first, k) }
 
 	for _, c := range []struct {
 		name string
@@ -90,11 +90,11 @@ func TestBuild(t *testing.T) {
 		{"rs:cauchy", Spec{Family: "rs:cauchy"}, must(Cauchy(f, k, k))(t), "rs:cauchy"},
 		{"rs:par1", Spec{Family: "rs:par1"}, Transpose(Vandermonde(codes(1))), "rs:par1"},
 		{"rs:jerasure", Spec{Family: "rs:jerasure"}, must(ReedSolomonJerasure(f, k, k))(t), "rs:jerasure"},
-		{"cauchy with omega", Spec{Family: "cauchy", Omega: far}, must(CauchyOn(must(CodePoints(f, 50, k))(t), codes(k)))(t), "cauchy(" + farID + ", codes:5)"},
-		{"cauchy with both", Spec{Family: "cauchy", Omega: far, Alpha: points}, must(CauchyOn(must(CodePoints(f, 50, k))(t), codes(k)))(t), "cauchy(" + farID + ", " + read.ID() + ")"},
+		{"cauchy with omega", Spec{Family: "cauchy", Omega: far}, must(CauchyOn(codes(50), codes(k)))(t), "cauchy(" + farID + ", codes:5)"},
+		{"cauchy with both", Spec{Family: "cauchy", Omega: far, Alpha: points}, must(CauchyOn(codes(50), codes(k)))(t), "cauchy(" + farID + ", " + read.ID() + ")"},
 		{"lagrange", Spec{Family: "lagrange"}, must(Lagrange(must(CosetPoints(f, k))(t), must(ShiftedCosetPoints(f, k, 1))(t)))(t), "lagrange(coset, coset+1)"},
 		{"lagrange codes", Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, must(Lagrange(codes(0), codes(k)))(t), "lagrange(codes:0, codes:5)"},
-		{"lagrange on powers and a file", Spec{Family: "lagrange", Omega: "powers", Alpha: points}, must(Lagrange(must(PowerPoints(f, k))(t), codes(5)))(t), "lagrange(powers, " + read.ID() + ")"},
+		{"lagrange on powers and a file", Spec{Family: "lagrange", Omega: "powers", Alpha: points}, must(Lagrange(newPowerPoints(f, 0, k), codes(5)))(t), "lagrange(powers, " + read.ID() + ")"},
 		{"lagrange to later powers", Spec{Family: "lagrange", Omega: points, Alpha: "powers"}, must(Lagrange(codes(5), must(NewPoints(f, []field.Element{field.Code(32), field.Code(64), field.Code(128), field.Code(29), field.Code(58)}))(t)))(t), "lagrange(" + read.ID() + ", powers+5)"},
 		{"moore", Spec{Family: "moore"}, must(Moore(must(MoorePoints(f, 2, "K", k))(t), 2, k))(t), "moore(2, moore-coset:2)"},
 		{"moore on a file", Spec{Family: "moore", Base: 16, Points: points}, must(Moore(codes(5), 16, k))(t), "moore(16, " + read.ID() + ")"},
@@ -102,8 +102,8 @@ func TestBuild(t *testing.T) {
 		{"codes", Spec{Family: "vandermonde", Points: "codes"}, Vandermonde(codes(0)), "vandermonde(codes:0)"},
 		{"default points", Spec{Family: "vandermonde"}, Vandermonde(must(CosetPoints(f, k))(t)), "vandermonde(coset)"},
 		{"coset", Spec{Family: "vandermonde", Points: "coset"}, Vandermonde(must(CosetPoints(f, k))(t)), "vandermonde(coset)"},
-		{"powers", Spec{Family: "vandermonde", Points: "powers"}, Vandermonde(must(PowerPoints(f, k))(t)), "vandermonde(powers)"},
-		{"points file", Spec{Family: "vandermonde", Points: points}, Vandermonde(must(CodePoints(f, 5, k))(t)), "vandermonde(" + read.ID() + ")"},
+		{"powers", Spec{Family: "vandermonde", Points: "powers"}, Vandermonde(newPowerPoints(f, 0, k)), "vandermonde(powers)"},
+		{"points file", Spec{Family: "vandermonde", Points: points}, Vandermonde(codes(5)), "vandermonde(" + read.ID() + ")"},
 		{"file", Spec{Family: "file", Argument: csv}, diagonal, diagonal.ID()},
 		{"inverse", Spec{Family: "cauchy", Inverse: true}, must(Inverse(must(Cauchy(f, k, k))(t)))(t), "inverse(cauchy)"},
 	} {
@@ -163,7 +163,7 @@ func TestBuildErrors(t *testing.T) {
 		{"moore too large", Spec{Family: "moore", Base: 4}, 5, "matrix: moore over 2^8: K = 5 points independent over F_4: the field has degree 4 over it: want K <= 4, or a field such as 2^10"},
 		{"moore's base", Spec{Family: "moore", Base: 8}, 2, "matrix: moore over 2^8: base 8: want a power 2^d with d dividing 8"},
 		{"gabidulin too large", Spec{Family: "gabidulin"}, 5, "matrix: gabidulin over 2^8: K = 5 needs 10 points independent over F_2, and the field has degree 8 over it: want K <= 4, or a field such as 2^10"},
-		{"lch too large", Spec{Family: "lch"}, 257, "matrix: no 257 symbol codes from 0 in the field 2^8: q = 256: want K <= 256"},
+		{"lch too large", Spec{Family: "lch"}, 257, "matrix: lch over 2^8: K = 257 needs 257 distinct points and q = 256: want K <= 256, or a field such as 2^16"},
 		{"cauchy far too large", Spec{Family: "cauchy"}, 300, "matrix: cauchy over 2^8: K = 300 needs 600 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
 		{"fti too large", Spec{Family: "fti"}, 129, "matrix: fti over 2^8: K = 129 needs 258 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
 		{"rs:vandermonde too large", Spec{Family: "rs:vandermonde"}, 129, "matrix: rs:vandermonde over 2^8: K = 129 needs 258 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
@@ -230,7 +230,7 @@ func TestFamilies(t *testing.T) {
 
 func TestBuildFromErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	codes := func(name string, first, n int) PointSet { return PointSet{name, must(CodePoints(f, first, n))(t)} }
+	codeSet := func(name string, first, n int) PointSet { return PointSet{name, codes(f, first, n)} }
 	for _, c := range []struct {
 		name    string
 		spec    Spec
@@ -238,11 +238,11 @@ func TestBuildFromErrors(t *testing.T) {
 		entries Matrix
 		want    string
 	}{
-		{"no points", Spec{Family: "vandermonde"}, []PointSet{codes("omega", 0, 3)}, nil, "matrix: vandermonde without its points alpha"},
-		{"one set", Spec{Family: "lagrange"}, []PointSet{codes("omega", 0, 3)}, nil, "matrix: lagrange without its points alpha"},
-		{"few points", Spec{Family: "moore"}, []PointSet{codes("alpha", 0, 2)}, nil, "matrix: 2 points in alpha, and K = 3: want one for each processor"},
-		{"another field", Spec{Family: "vandermonde"}, []PointSet{{"alpha", must(CodePoints(fieldtest.Parse(t, "257"), 0, 3))(t)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
-		{"points meet", Spec{Family: "cauchy"}, []PointSet{codes("y", 0, 3), codes("x", 2, 3)}, nil, "matrix: cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
+		{"no points", Spec{Family: "vandermonde"}, []PointSet{codeSet("omega", 0, 3)}, nil, "matrix: vandermonde without its points alpha"},
+		{"one set", Spec{Family: "lagrange"}, []PointSet{codeSet("omega", 0, 3)}, nil, "matrix: lagrange without its points alpha"},
+		{"few points", Spec{Family: "moore"}, []PointSet{codeSet("alpha", 0, 2)}, nil, "matrix: 2 points in alpha, and K = 3: want one for each processor"},
+		{"another field", Spec{Family: "vandermonde"}, []PointSet{{"alpha", codes(fieldtest.Parse(t, "257"), 0, 3)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
+		{"points meet", Spec{Family: "cauchy"}, []PointSet{codeSet("y", 0, 3), codeSet("x", 2, 3)}, nil, "matrix: cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
 		{"no entries", Spec{Family: "file", Argument: "A.csv"}, nil, nil, "matrix: file:A.csv without its entries"},
 		{"entries over another field", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(fieldtest.Parse(t, "257"), 3), "matrix: entries of a 3×3 matrix over 257, and K = 3 processors need 3×3 over 2^8"},
 		{"few entries", Spec{Family: "file", Argument: "A.csv"}, nil, Identity(f, 2), "matrix: entries of a 2×2 matrix over 2^8, and K = 3 processors need 3×3 over 2^8"},

@@ -17,15 +17,15 @@ func Describe(w io.Writer, p Plan) error {
 		return err
 	}
 	info := p.Info()
-	if err := describeInfo(w, info); err != nil {
+	if _, err := io.WriteString(w, head(info)); err != nil {
 		return err
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	head := []string{"processor"}
+	columns := []string{"processor"}
 	for t, name := range info.PhaseOf() {
-		head = append(head, fmt.Sprintf("round %d %s", t, name))
+		columns = append(columns, fmt.Sprintf("round %d %s", t, name))
 	}
-	fmt.Fprintln(tw, strings.Join(append(head, "result"), "\t"))
+	fmt.Fprintln(tw, strings.Join(append(columns, "result"), "\t"))
 	for k := range info.Processors {
 		prog, err := p.Program(k)
 		if err != nil {
@@ -52,11 +52,8 @@ func DescribeProgram(w io.Writer, p Plan, proc int) error {
 		return fmt.Errorf("plan: program of processor %d: %w", proc, err)
 	}
 	info := p.Info()
-	if err := describeInfo(w, info); err != nil {
-		return err
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "processor %d\n", proc)
+	fmt.Fprintf(&b, "%sprocessor %d\n", head(info), proc)
 	slot := 0
 	for i := range prog.Inputs {
 		fmt.Fprintf(&b, "  s%d = %s\n", slot, info.InitialName(p.Row(proc, i)))
@@ -122,20 +119,17 @@ func (i Info) PhaseOf() []string {
 	return names
 }
 
-func describeInfo(w io.Writer, i Info) error {
+// head returns the lines that a description begins with.
+func head(i Info) string {
 	name := i.Algorithm
 	if i.Parameters != "" {
 		name += " (" + i.Parameters + ")"
 	}
-	if _, err := fmt.Fprintf(w, "%s: K = %d processors, p = %d, field %s, %d rounds\n", name, i.Processors, i.Ports, i.Field.Name(), i.Rounds()); err != nil {
-		return err
-	}
+	text := fmt.Sprintf("%s: K = %d processors, p = %d, field %s, %d rounds\n", name, i.Processors, i.Ports, i.Field.Name(), i.Rounds())
 	for _, note := range slices.Concat(i.Notes, i.Layers) {
-		if _, err := fmt.Fprintln(w, note); err != nil {
-			return err
-		}
+		text += note + "\n"
 	}
-	return nil
+	return text
 }
 
 // list names the content of several slots.

@@ -87,8 +87,10 @@ func (t *Term) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("term %.100s: coefficient: want a decimal number of at most %d digits", data, most)
 	}
 	var err error
-	t.Coef, err = field.FromInt(v)
-	return err
+	if t.Coef, err = field.FromInt(v); err != nil {
+		return fmt.Errorf("term %s: coefficient: %w", data, err)
+	}
+	return nil
 }
 
 // Encode writes the JSON form of p, a program at a time: its memory is that of

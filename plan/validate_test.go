@@ -446,6 +446,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"unknown field", strings.Replace(good, `"field":"257"`, `"field":"256x"`, 1), "256x"},
 		{"coefficient outside", strings.Replace(good, `"1"`, `"257"`, 1), "got 257, want an element of 257"},
 		{"coefficient no number", strings.Replace(good, `"1"`, `"one"`, 1), "want a decimal number"},
+		{"coefficient below 0", strings.Replace(good, `"1"`, `"-1"`, 1), `"-1"]: coefficient`},
 		{"coefficient as number", strings.Replace(good, `"1"`, `1`, 1), "coefficient"},
 		{"term of three", strings.Replace(good, `,"1"]`, `,"1",1]`, 1), "want [slot"},
 		{"programs missing", strings.Replace(good, `"processors":2`, `"processors":3`, 1), "2 programs: want 3"},

@@ -93,11 +93,9 @@ func newFingerprints(f field.Field, seed Seed, blockSymbols, packets, sums int) 
 		p.inner[c] = rows[c*batch:][:0:batch]
 	}
 	take := func() [][]byte {
-		blocks := make([][]byte, sums)
-		for c := range blocks {
-			blocks[c], memory = memory[:p.block], memory[p.block:]
-		}
-		return blocks
+		blocks := memory[:sums*p.block]
+		memory = memory[sums*p.block:]
+		return slices.AppendSeq(make([][]byte, 0, sums), slices.Chunk(blocks, p.block))
 	}
 	for range packets {
 		p.sums, p.batch = append(p.sums, take()), append(p.batch, take())
@@ -202,15 +200,13 @@ func (p *Fingerprints) Bytes() [][]byte {
 	clear(all)
 	for c := range short.inner {
 		weights := short.elements(short.block / n)
-		p.tail, p.blocks = p.tail[:0], p.blocks[:0]
+		p.tail = p.tail[:0] // a symbol of each packet, then the next
 		for s := range weights {
 			for _, of := range sums {
 				p.tail = append(p.tail, of[c][s*n:][:n]...)
 			}
 		}
-		for side := range slices.Chunk(p.tail, len(total)) { // a symbol of each packet
-			p.blocks = append(p.blocks, side)
-		}
+		p.blocks = slices.AppendSeq(p.blocks[:0], slices.Chunk(p.tail, len(total)))
 		f.Combine(total, weights, p.blocks)
 		for i := range all {
 			all[i] = append(all[i], total[i*n:][:n]...)

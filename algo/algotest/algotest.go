@@ -2,7 +2,6 @@
 package algotest
 
 import (
-	"errors"
 	"testing"
 
 	"volley/algo"
@@ -11,7 +10,6 @@ import (
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
-	"volley/sim"
 )
 
 // Compile returns the plan of least C2 of the named algorithm for a square matrix: spec
@@ -39,55 +37,6 @@ func Compile(t testing.TB, algorithm, fieldName, spec string, k, ports int, chan
 		t.Fatal(err)
 	}
 	return p
-}
-
-// CheckBoundCut checks that every plan there is for a matrix moves as much, and has as large a C2,
-// as [algo.BoundCut] says, where that holds. It counts plans by algorithm. spec is as for
-// [Compile]; nothing is checked where there is no such matrix.
-func CheckBoundCut(t testing.TB, fieldName, spec string, k, r int, separate bool, ports int, plans map[string]int) {
-	t.Helper()
-	s, err := matrix.ParseSpec(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := s.Build(fieldtest.Parse(t, fieldName), k, r)
-	if err != nil {
-		return
-	}
-	p := &algo.Problem{Matrix: m, Separate: separate, Ports: ports, Limits: algo.Limits{Memory: 1 << 30}}
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	bound, ok := p.BoundCut()
-	if !ok {
-		return
-	}
-	for _, a := range algo.Algorithms() {
-		list, err := a.Plans(p)
-		if err != nil && !errors.Is(err, algo.ErrStructure) {
-			t.Fatal(err)
-		}
-		for _, q := range list {
-			plans[a.Name]++
-			sent := 0
-			for _, c := range q.Classes() {
-				for _, round := range q.Schedule(c.Representative).Rounds {
-					for _, x := range round.Sends {
-						sent += c.Count * x.Count
-					}
-				}
-			}
-			cost := sim.Count(q)
-			total := k + r - 2
-			if separate {
-				total++
-			}
-			if moved := float64(sent) / float64(q.Info().PieceCount()); moved < float64(total) || cost.PacketC2() < bound {
-				t.Errorf("%s %s, %s over %s, K=%d R=%d separate=%t p=%d: %v packets move, C2 = %v: the bounds are %d and %v",
-					a.Name, q.Info().Parameters, spec, fieldName, k, r, separate, ports, moved, cost.PacketC2(), total, bound)
-			}
-		}
-	}
 }
 
 // Random returns the random k×k matrix of a seed.

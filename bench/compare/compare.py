@@ -6,6 +6,10 @@ two, rebuild, and compare every file with what it was. It prints a table of medi
 the start of MPI. The row "hashing" is the time to read all data and to hash it by SHA-256 once, on all cores.
 redset has no digests, so it does not notice when a survivor's file has changed.
 
+Behind a time of Volley stands how many times as long it is as its yardstick. With xxh3 that is redset's time, with
+SHA-256 redset's and h, for verify h alone, and for layout full the time with xxh3 and h. h is the time of hashing for
+data and parity together.
+
 --lab RATE runs every rank at a host of its own, whose link has that rate, as root: bench/network/lab. Behind each time
 stands how many times as long it is as the bytes of the busiest link take at that rate.
 
@@ -73,9 +77,12 @@ def seconds(text):
     return float(re.search(r"^seconds ([\d.]+)", text, re.M)[1])
 
 
+redset = {1: "redset XOR", 2: "redset RS"}
+
+
 class Tool:
     def __init__(self, k, name, r):
-        self.k, self.name, self.r = k, name, r
+        self.k, self.name, self.r, self.lost = k, name, r, r
         self.nodes = [f"{base}/n{i}" for i in range(k)]
         self.pattern = f"{base}/n{{rank}}"
 
@@ -137,7 +144,7 @@ class Volley(Tool):
         return json.loads(self.mpi(*command, "--comm", "mpi", self.pattern))["seconds"]
 
     def verify(self):
-        return self.work("verify")
+        return None if a.lab else self.work("verify")
 
 
 class Hashing(Tool):
@@ -156,14 +163,15 @@ class Hashing(Tool):
 def tools(k, files):
     list = [] if a.lab else [Hashing(k, "hashing", 0)]
     if os.path.exists(f"{a.bin}/redset"):
-        list += [Redset(k, "redset XOR", 1), Redset(k, "redset RS", 2)]
+        list += [Redset(k, redset[r], r) for r in (1, 2) if r < k]
     if os.path.exists(f"{a.bin}/fti") and files == 1:
         list.append(FTI(k, "FTI level 3", 2))
-    for r in 1, 2:
+    for r in range(1, min(3, k)):
         for where in ["over MPI"] if a.lab else ["over MPI", "in one process"]:
             list += [Volley(k, f"Volley striped {digest} {where}", r) for digest in ("sha256", "xxh3")]
         if 2 * r <= k:
-            list.append(Volley(k, "Volley full sha256 over MPI", r))
+            list += [Volley(k, f"Volley full {digest} over MPI", r) for digest in ("sha256", "xxh3")]
+            list[-1].lost = 0  # it is a yardstick
     return [t for t in list if re.search(a.only, t.name)]
 
 
@@ -195,7 +203,7 @@ def compare(k, files):
     for turn in range(bool(a.lab), a.repeat + 1):  # in memory the first one warms up
         for t, times in zip(list, took):
             steps = [timed(t.work, "protect"), timed(t.verify)]
-            for lost in range(1, t.r + 1):
+            for lost in range(1, t.lost + 1):
                 dead = [t.nodes[1], t.nodes[k - 2]][:lost]
                 want = contents(dead) if not isinstance(t, FTI) else None  # its program compares
                 for n in dead:
@@ -207,17 +215,35 @@ def compare(k, files):
             if turn:
                 for times_of, step in zip(times, steps):
                     times_of.append(step)
+    medians = {(t.name, t.r): [statistics.median(x for x, _ in step) if step and step[0][0] is not None else None for step in times]
+               for t, times in zip(list, took)}
     for t, times in zip(list, took):
-        print(f"| {k} | {files} | {t.name} | {t.r or '–'} | {' | '.join(map(cell, times))} |", flush=True)
+        cells = [cell(step, yardstick(medians, t, i)) for i, step in enumerate(times)]
+        print(f"| {k} | {files} | {t.name} | {t.r or '–'} | {' | '.join(cells)} |", flush=True)
     for i in range(k):
         shutil.rmtree(f"{base}/n{i}")
 
 
-def cell(times):
+def yardstick(medians, t, step):
+    """What the time of a step is compared with, or None."""
+    words, hashing = t.name.split(), medians.get(("hashing", 0), [None])[0]
+    if words[0] != "Volley" or a.lab:
+        return None
+    hashes, full = words[2] == "sha256", words[1] == "full"
+    other = (t.name.replace("sha256", "xxh3"), t.r) if full else (redset[t.r], t.r)
+    parts = [] if step == 1 else [medians.get(other, [None] * 4)[step]]
+    if hashes:
+        parts.append(hashing and hashing * (2 if full else t.k / (t.k - t.r)))
+    return None if None in parts or full and not hashes else sum(parts)
+
+
+def cell(times, yard):
     if not times or times[0][0] is None:
         return "–"
-    text = f"{statistics.median(x for x, _ in times):.2f}"
-    return f"{text} ({statistics.median(x / link for x, link in times):.2f})" if a.lab else text
+    median = statistics.median(x for x, _ in times)
+    if a.lab:
+        yard = median / statistics.median(x / link for x, link in times)
+    return f"{median:.2f} ({median / yard:.2f})" if yard else f"{median:.2f}"
 
 
 def stall(k):

@@ -153,7 +153,7 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 		defer place.Close()
 		defer e.Close()
 		return partGRPC(place, mine, s)
-	}}, nil
+	}, apart: func(work func()) { work() }}, nil
 }
 
 // partGRPC gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,7 +165,11 @@ func TestLaunchHosts(t *testing.T) {
 		t.Run(fault.name, func(t *testing.T) {
 			rewrite(t, filepath.Join(dirs[0], "ckpt"), bytes.Repeat([]byte(fault.name), 400_000))
 			want := filesOf(t, dirs[1])
-			c := l.command(t, protect, names...)
+			verb := protect
+			if strings.Contains(fault.name, "cut off") {
+				verb = append(verb[:3:3], "--timeout", "5s") // in which ssh is to notice
+			}
+			c := l.command(t, verb, names...)
 			var stderr bytes.Buffer
 			c.Stderr = &stderr
 			if err := c.Start(); err != nil {
@@ -196,8 +201,51 @@ func TestLaunchHosts(t *testing.T) {
 		})
 	}
 
+	// A host drops what another one sends to the ports of runs.
+	var bare []string
+	for k := range labHosts {
+		bare = append(bare, at(k, ""))
+	}
+	drop := func(do string) {
+		line := []string{"exec", "2", "iptables", "-w", do, "INPUT", "-s", "10.78.0.1", "-p", "tcp", "--dport", "7000:7063", "-j", "DROP"}
+		if out, err := exec.Command(l.script, line...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	drop("-A")
+	r := l.run(t, []string{"tune", "--port", "7000-7063", "--timeout", "3s"}, bare...)
+	drop("-D")
+	for _, part := range []string{
+		"volley: 1 of 12 connections fail: 10.78.0.1 cannot reach 10.78.0.3: ", "; open TCP ports 7000-7063 of 10.78.0.3 for 10.78.0.1",
+	} {
+		if r.code != exitFailed || strings.Count(r.stdout, " good") != 11 || !strings.Contains(r.stderr, part) {
+			t.Errorf("%+v: want %q", r, part)
+		}
+	}
+
+	// Two sets, of hosts in two racks. Each loses a host.
+	parts := writeNodes(t, labHosts, 100_000)
+	racks := filepath.Join(t.TempDir(), "racks")
+	rewrite(t, racks, []byte("10.78.0.1 A\n10.78.0.2 A\n10.78.0.3 B\n10.78.0.4 B\n"))
+	sets := []string{"--group-size", "2", "--domain", racks}
+	before := contents(t, parts)
+	text := must(append([]string{"protect", "--tolerate", "1"}, sets...), at(0, parts[0]), at(1, parts[1]), at(2, parts[2]), at(3, parts[3]))
+	if strings.Count(text, " (A), ") != 2 || strings.Count(text, " (B)\n") != 2 {
+		t.Errorf("two of a rack are in a set: %s", text)
+	}
+	removeAll(t, parts[0], parts[1])
+	again := []string{at(3, parts[3]), at(1, parts[1]), at(0, parts[0]), at(2, parts[2])}
+	must(append([]string{"recover"}, sets...), again...)
+	if got := contents(t, parts); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+
 	want := filesOf(t, dirs[1])
 	kill(t, l.sshd[1].Process.Pid)
+	r = l.run(t, append([]string{"status"}, sets...), again...)
+	if r.code != exitWrong || strings.Count(r.stdout, "unreachable  10.78.0.2:") != 1 || strings.Count(r.stdout, "  whole  ") != 3 {
+		t.Errorf("%+v", r)
+	}
 	if err := os.RemoveAll(spare); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +262,7 @@ func TestLaunchHosts(t *testing.T) {
 	if got := filesOf(t, spare); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("recovered %v, want %v", got, want)
 	}
-	if text := must([]string{"verify"}, replaced...); !strings.Contains(text, "node 1  whole  "+replaced[1]) {
+	if text = must([]string{"verify"}, replaced...); !strings.Contains(text, "node 1  whole  "+replaced[1]) {
 		t.Error(text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -362,44 +363,68 @@ func TestLaunchGone(t *testing.T) {
 // secretOf matches the secret in what a rank is told.
 var secretOf = regexp.MustCompile(`"Secret":"([0-9a-f]{64})"`)
 
-// TestSecretShown looks for the secret of a run in all arguments, in the environments, and in what -v prints.
+// TestSecretShown looks for the secret of a run in all arguments and in what -v prints, by each engine, and over ssh in
+// the environments, too.
 func TestSecretShown(t *testing.T) {
 	f := newFleet(t)
 	dirs := writeNodes(t, 3, 1_000_000)
-	tee := filepath.Join(t.TempDir(), "told")
-	t.Setenv("VOLLEY_TEST_TEE", tee)
-	end := make(chan struct{})
-	seen := make(chan string)
-	go func() {
-		lists := map[string]bool{}
-		for {
-			select {
-			case <-end:
-				seen <- fmt.Sprint(lists)
-				return
-			case <-time.After(time.Millisecond):
-			}
-			for _, pid := range f.processes() {
-				for _, name := range []string{"cmdline", "environ"} {
-					text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
-					lists[string(text)] = true
+	pattern := strings.TrimSuffix(dirs[0], "0") + "{rank}"
+	told := filepath.Join(t.TempDir(), "told")
+	t.Setenv("VOLLEY_TEST_TEE", told)
+	srun, self := newSrun(t), asProcess(t)
+	saves := filepath.Join(t.TempDir(), "saves")
+	if err := os.WriteFile(saves, []byte("#!/bin/sh\nprintf '\"Secret\":\"%s\"' $VOLLEY_SECRET >"+told+"\nexec \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, run := range map[string]func(flags ...string) result{
+		"ssh": func(flags ...string) result {
+			return volleyRun(append(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2]), flags...)...)
+		},
+		"launch": func(flags ...string) result {
+			return volleyRun(append([]string{"protect", "--tolerate", "1", pattern, "--launch", saves + " " + srun + " -n3", "--remote-path", self, "--port", "7400-7463"}, flags...)...)
+		},
+		"flags": func(flags ...string) result {
+			codes, text := newRanks(t, 3, func(_ int, c *exec.Cmd) {
+				_, secret, _ := strings.Cut(c.Env[len(c.Env)-1], "=")
+				rewrite(t, told, []byte(`"Secret":"`+secret+`"`))
+			}, append([]string{"protect", "--tolerate", "1", pattern}, flags...)...).do()
+			return result{code: slices.Max(codes), stderr: text}
+		},
+	} {
+		for _, flags := range [][]string{{"-v"}, {"-v", "--log-format", "json"}} {
+			end, seen := make(chan struct{}), make(chan string)
+			go func() {
+				lists := map[string]bool{}
+				for {
+					select {
+					case <-end:
+						seen <- fmt.Sprint(lists)
+						return
+					case <-time.After(time.Millisecond):
+					}
+					for _, pid := range f.processes() {
+						for _, what := range []string{"cmdline", "environ"} {
+							text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, what))
+							if what == "cmdline" || name == "ssh" {
+								lists[string(text)] = true
+							}
+						}
+					}
 				}
+			}()
+			rewrite(t, told, nil)
+			r := run(flags...)
+			close(end)
+			lists := <-seen
+			text, err := os.ReadFile(told)
+			m := secretOf.FindSubmatch(text)
+			if err != nil || r.code != exitOK || m == nil || !strings.Contains(lists, "protect") && !strings.Contains(lists, rankVerb+"\x00") || !strings.Contains(r.stderr, "listens") {
+				t.Fatalf("%s: %v: %+v: told %q; processes %q", name, err, r, text, lists)
+			}
+			if secret := string(m[1]); strings.Contains(lists+r.stdout+r.stderr, secret) {
+				t.Errorf("%s: the secret %s is in\n%q\n%+v", name, secret, lists, r)
 			}
 		}
-	}()
-	r := volleyRun(f.of("protect", "-v", "--tolerate", "1", dirs[0], dirs[1], dirs[2])...)
-	close(end)
-	lists := <-seen
-	told, err := os.ReadFile(tee)
-	if err != nil || r.code != exitOK {
-		t.Fatalf("%v, %+v", err, r)
-	}
-	m := secretOf.FindSubmatch(told)
-	if m == nil || !strings.Contains(lists, rankVerb+"\x00") || !strings.Contains(r.stderr, "listens") {
-		t.Fatalf("told %q; processes %q", told, lists)
-	}
-	if secret := string(m[1]); strings.Contains(lists+r.stdout+r.stderr, secret) {
-		t.Errorf("the secret %s is in\n%q\n%+v", secret, lists, r)
 	}
 }
 

@@ -49,7 +49,7 @@ type reaches struct {
 
 // probe measures all pairs of processes. The error is a *pairsError where some cannot connect.
 func (p *party) probe(ctx context.Context, limit time.Duration) ([]pair, error) {
-	record, err := json.Marshal(reaches{p.host, p.here.Probe(ctx)})
+	record, err := json.Marshal(reaches{p.host, p.here.Probe(ctx, limit)})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -162,19 +163,16 @@ time = %s = %s for packets of %s
 
 // writeFronts prints what auto chooses from by the model; after that of a network also by that
 // of the paper.
-func (o *planOptions) writeFronts(w io.Writer, encoder *volley.Encoder, model sim.Model) error {
+func (o *planOptions) writeFronts(to io.Writer, encoder *volley.Encoder, model sim.Model) error {
+	w := bufio.NewWriter(to) // keeps its first error
 	structure, _ := encoder.Problem().Structure()
-	if _, err := printable.Fprintf(w, "structure: %s\n", structure); err != nil {
-		return err
+	printable.Fprintf(w, "structure: %s\n", structure)
+	if model.Paper() {
+		writeCandidates(w, encoder.Problem(), model)
+		return w.Flush()
 	}
-	if !model.Paper() {
-		if _, err := printable.Fprintf(w, "\nnetwork: %v\n", model.Network); err != nil {
-			return err
-		}
-	}
-	if err := writeCandidates(w, encoder.Problem(), model); err != nil || model.Paper() {
-		return err
-	}
+	printable.Fprintf(w, "\nnetwork: %v\n", model.Network)
+	writeCandidates(w, encoder.Problem(), model)
 	other := o.Paper()
 	a := encoder.Problem().Matrix
 	model, err := other.Model(a.Field(), model.Symbols())
@@ -184,14 +182,13 @@ func (o *planOptions) writeFronts(w io.Writer, encoder *volley.Encoder, model si
 	if encoder, err = volley.NewEncoder(a, other.Options(model)...); err != nil {
 		return usage(err)
 	}
-	if _, err := printable.Fprintf(w, "\npaper: p = %d, β = %v, τ = %v\n", other.Ports, model.Beta, model.Tau); err != nil {
-		return err
-	}
-	return writeCandidates(w, encoder.Problem(), model)
+	printable.Fprintf(w, "\npaper: p = %d, β = %v, τ = %v\n", other.Ports, model.Beta, model.Tau)
+	writeCandidates(w, encoder.Problem(), model)
+	return w.Flush()
 }
 
 // writeCandidates prints what auto chooses from by a model, cheapest first.
-func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
+func writeCandidates(w *bufio.Writer, p *algo.Problem, model sim.Model) {
 	list, rejected := algo.Candidates(p, model)
 	slices.SortStableFunc(list, func(a, b algo.Candidate) int {
 		if (a.Broken == "") != (b.Broken == "") { // what may not be chosen comes last
@@ -220,10 +217,8 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 			{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},
 		}
 	}
-	if _, err := printable.Fprintf(w, "lower bounds: %s\n", bounds); err != nil {
-		return err
-	}
-	err := report.Text(w, slices.Concat([]column{
+	printable.Fprintf(w, "lower bounds: %s\n", bounds)
+	report.Text(w, slices.Concat([]column{
 		{Name: "algorithm", Value: func(c algo.Candidate) any { return algo.NameOf(c.Plan.Info()) }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},
 	}, traffic, []column{
@@ -232,16 +227,10 @@ func writeCandidates(w io.Writer, p *algo.Problem, model sim.Model) error {
 		{Name: "time", Unit: formula, Value: func(c algo.Candidate) any { return report.Seconds(c.Time.Seconds()) }},
 		{Name: "limit", Value: func(c algo.Candidate) any { return c.Broken }},
 	}), list)
-	if err != nil || len(rejected) == 0 {
-		return err
-	}
-	if _, err := printable.Fprintf(w, "\nnot possible:\n"); err != nil {
-		return err
-	}
-	for _, r := range rejected {
-		if _, err := printable.Fprintf(w, "%s: %s\n", r.Algorithm, selection.Message(r.Reason)); err != nil {
-			return err
+	for i, r := range rejected {
+		if i == 0 {
+			printable.Fprintf(w, "\nnot possible:\n")
 		}
+		printable.Fprintf(w, "%s: %s\n", r.Algorithm, selection.Message(r.Reason))
 	}
-	return nil
 }

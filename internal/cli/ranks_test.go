@@ -155,19 +155,6 @@ func TestRanksOrder(t *testing.T) {
 	}
 }
 
-// TestRanksSecret looks for the secret in what -v prints.
-func TestRanksSecret(t *testing.T) {
-	dirs := writeNodes(t, 2, 1000)
-	var secret string
-	run := newRanks(t, 2, func(_ int, c *exec.Cmd) {
-		_, secret, _ = strings.Cut(c.Env[len(c.Env)-1], "=")
-	}, "protect", "-v", "--tolerate", "1", strings.TrimSuffix(dirs[0], "0")+"{RANK}")
-	codes, text := run.do()
-	if !allAre(codes, exitOK) || !strings.Contains(text, "listens") || len(secret) != 64 || strings.Contains(text, secret) {
-		t.Errorf("exit codes %v, secret %s: %s", codes, secret, text)
-	}
-}
-
 // TestRanksErrors checks that what is wrong at one rank is said once, and ends all.
 func TestRanksErrors(t *testing.T) {
 	dirs := writeNodes(t, 3, 1000)

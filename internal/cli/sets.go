@@ -237,12 +237,7 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	case o.sets.size == 0:
 		return verb(o.party.Transport, dirs, out)
 	case mine != nil:
-		work := func() { mine.err = verb(o.party.Transport, dirs, &mine.body) }
-		if o.party.apart == nil {
-			work()
-		} else {
-			o.party.apart(work)
-		}
+		o.party.apart(func() { mine.err = verb(o.party.Transport, dirs, &mine.body) })
 		if mine.err != nil {
 			mine.Error = message(mine.err)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -213,14 +214,12 @@ func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first 
 	return first, err
 }
 
-func printTune(w io.Writer, r *tune.Result, remark string) error {
-	n := r.Network
-	if _, err := printable.Fprintf(w, `measured   %v, %s, %s
+func printTune(to io.Writer, r *tune.Result, remark string) error {
+	w, n := bufio.NewWriter(to), r.Network // the writer keeps its first error
+	printable.Fprintf(w, `measured   %v, %s, %s
 L          %s for each round
 o          %s for each message
-`, r.Place, r.CPU, printable.Count(r.CPUs, "CPU"), report.Seconds(n.Latency.Seconds()), report.Seconds(n.Overhead.Seconds())); err != nil {
-		return err
-	}
+`, r.Place, r.CPU, printable.Count(r.CPUs, "CPU"), report.Seconds(n.Latency.Seconds()), report.Seconds(n.Overhead.Seconds()))
 	for i, g := range n.Gaps.Entries() {
 		name, under := "G", ""
 		if i > 0 {
@@ -229,14 +228,10 @@ o          %s for each message
 		if n.Gaps[1].Messages > 0 {
 			under = ", " + printable.Count(int(g.Messages), "message") + " under way"
 		}
-		if _, err := printable.Fprintf(w, "%-10s %s for each byte, %.3g GB/s%s\n", name, report.Seconds(float64(g.PerByte)), 1e-9/float64(g.PerByte), under); err != nil {
-			return err
-		}
+		printable.Fprintf(w, "%-10s %s for each byte, %.3g GB/s%s\n", name, report.Seconds(float64(g.PerByte)), 1e-9/float64(g.PerByte), under)
 	}
-	if _, err := printable.Fprintf(w, "residual   %.1f %% relative RMS\n\n", 100*r.Residual()); err != nil {
-		return err
-	}
-	err := report.Text(w, []report.Column[tune.Point]{
+	printable.Fprintf(w, "residual   %.1f %% relative RMS\n\n", 100*r.Residual())
+	report.Text(w, []report.Column[tune.Point]{
 		{Name: "messages", Value: func(p tune.Point) any { return p.Messages }},
 		{Name: "bytes", Unit: "together", Value: func(p tune.Point) any { return p.Bytes }},
 		{Name: "round", Value: func(p tune.Point) any { return p.Seconds }, Text: report.Seconds},
@@ -248,22 +243,14 @@ o          %s for each message
 			return fmt.Sprintf("%+.1f %%", 100*(r.Model(p)/p.Seconds-1))
 		}},
 	}, r.Points)
-	if err != nil {
-		return err
-	}
-	if _, err := printable.Fprintf(w, "\n"); err != nil {
-		return err
-	}
-	err = report.Text(w, []report.Column[tune.Coding]{
+	printable.Fprintf(w, "\n")
+	report.Text(w, []report.Column[tune.Coding]{
 		{Name: "field", Value: func(c tune.Coding) any { return c.Field }},
 		{Name: "γ", Unit: "per symbol", Text: report.Seconds, Value: func(c tune.Coding) any { return c.Cached * float64(c.SymbolBytes) }},
 		{Name: "in cache", Unit: "per byte", Text: report.Seconds, Value: func(c tune.Coding) any { return c.Cached }},
 		{Name: "in memory", Unit: "per byte", Text: report.Seconds, Value: func(c tune.Coding) any { return c.Uncached }},
 		{Name: "spread", Value: func(c tune.Coding) any { return fmt.Sprintf("%.1f %%", 100*c.Spread) }},
 	}, r.Coding)
-	if err != nil {
-		return err
-	}
-	_, err = printable.Fprintf(w, "\n%s\n", printable.Lines(remark))
-	return err
+	printable.Fprintf(w, "\n%s\n", printable.Lines(remark))
+	return w.Flush()
 }

@@ -102,7 +102,8 @@ func (l *Listener) ask(ctx context.Context, address string, text []byte) (answer
 		}
 	}
 	l.stream.SendMsg(&text) // who receives hears what is wrong
-	return answer, l.stream.RecvMsg(&answer)
+	err = l.stream.RecvMsg(&answer)
+	return answer, err
 }
 
 // lead is Gather at rank 0.
