@@ -27,7 +27,7 @@ func FuzzMessages(f *testing.F) {
 		close(ended)
 		r, w := io.Pipe()
 		w.Close()
-		x := &Child{lines: bufio.NewScanner(bytes.NewReader(data)), stderr: func(string, string) {}, ended: ended, in: w, out: r}
+		x := &Child{lines: bufio.NewScanner(bytes.NewReader(data)), stderr: func(string, string) {}, ended: ended, in: w, out: r, silence: time.Minute}
 		x.lines.Buffer(nil, mostLine)
 		for range len(data) + 1 {
 			var m message
