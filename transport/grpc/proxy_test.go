@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ type proxy struct {
 	net.Listener
 	to    string
 	delay time.Duration // of every piece of at most 16 KiB
+	moved atomic.Int64  // bytes, both ways
 
 	mu    sync.Mutex
 	conns []*net.TCPConn
@@ -60,6 +62,7 @@ func (p *proxy) pass(from, to net.Conn) {
 			if _, err := to.Write(piece[:n]); err != nil {
 				return
 			}
+			p.moved.Add(int64(n))
 		}
 		if err != nil {
 			return
@@ -129,11 +132,14 @@ func TestCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run, proxies := newProxied(t, 2, 20*time.Millisecond)
-			time.AfterFunc(100*time.Millisecond, func() {
+			go func() {
+				for proxies[0].moved.Load()+proxies[1].moved.Load() < 512<<10 {
+					time.Sleep(time.Millisecond)
+				}
 				for _, p := range proxies {
 					p.each(hurt)
 				}
-			})
+			}()
 			errs := make([]error, 2)
 			var both sync.WaitGroup
 			data := make([]byte, 8<<20)
