@@ -5,7 +5,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +17,6 @@ type proxy struct {
 	net.Listener
 	to    string
 	delay time.Duration // of every piece of at most 16 KiB
-	moved atomic.Int64  // bytes, both ways
 
 	mu    sync.Mutex
 	conns []*net.TCPConn
@@ -62,7 +60,6 @@ func (p *proxy) pass(from, to net.Conn) {
 			if _, err := to.Write(piece[:n]); err != nil {
 				return
 			}
-			p.moved.Add(int64(n))
 		}
 		if err != nil {
 			return
@@ -132,16 +129,18 @@ func TestCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run, proxies := newProxied(t, 2, 20*time.Millisecond)
-			go func() {
-				for proxies[0].moved.Load()+proxies[1].moved.Load() < 512<<10 {
-					time.Sleep(time.Millisecond)
-				}
+			var both sync.WaitGroup
+			both.Go(func() { transport.Send(t.Context(), run[0], 1, transport.Tag{}) })
+			if err := transport.Receive(t.Context(), run[1], 0, transport.Tag{}); err != nil {
+				t.Fatal(err) // they are connected now
+			}
+			both.Wait()
+			time.AfterFunc(100*time.Millisecond, func() {
 				for _, p := range proxies {
 					p.each(hurt)
 				}
-			}()
+			})
 			errs := make([]error, 2)
-			var both sync.WaitGroup
 			data := make([]byte, 8<<20)
 			both.Go(func() { errs[0] = transport.Send(t.Context(), run[0], 1, transport.Tag{}, data) })
 			both.Go(func() { errs[1] = transport.Receive(t.Context(), run[1], 0, transport.Tag{}, make([]byte, len(data))) })
