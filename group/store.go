@@ -68,6 +68,7 @@ type identity struct {
 	Group  string `json:"group"`
 	Node   int    `json:"node"`
 	Nodes  int    `json:"nodes,omitempty"` // of the group, from codedRecords on
+	Part
 }
 
 // readIdentity reads node.json.
@@ -84,6 +85,9 @@ func readIdentity(d disk.Dir) (id identity, err error) {
 	}
 	if err == nil && (id.Node < 0 || id.Node >= mostNodes || id.Nodes != 0 && (id.Nodes <= id.Node || id.Nodes > mostNodes)) {
 		err = fmt.Errorf("node: %d of %d nodes: a group has at most %d", id.Node, id.Nodes, mostNodes)
+	}
+	if err == nil && !id.Part.Valid() {
+		err = fmt.Errorf("set, sets: %d of %d: want 0 of 0, or one of 1 to %d", id.Set, id.Sets, mostSets)
 	}
 	return id, err
 }
@@ -381,7 +385,7 @@ func (n *node) sync() error { return n.dir.SyncDir(metaName) }
 // identify writes node.json, and makes the name of .volley itself last: it is called before
 // anything counts on what lies in it.
 func (n *node) identify(m *Manifest) error {
-	id := identity{Format: Format, Group: m.Group, Node: n.index}
+	id := identity{Format: Format, Group: m.Group, Node: n.index, Part: m.Part}
 	if m.Version >= codedRecords {
 		id.Nodes = m.Nodes
 	}
