@@ -225,7 +225,7 @@ func TestFlippedSinks(t *testing.T) {
 	}{
 		{"sinks", 6, 2, nil},
 		{"sinks", 4, 2, []volley.Option{volley.WithSeparateSinks()}},
-		{"pipeline", 6, 1, nil},
+		{"helpers", 6, 1, nil},
 		{"exchange", 4, 2, nil},
 		{"exchange", 4, 4, nil},
 		{"cauchy", 8, 8, []volley.Option{volley.WithPaperModel(1, volley.DefaultBeta, 1)}},
