@@ -23,14 +23,8 @@ import (
 )
 
 // open returns the packets that the caller names.
-func (j *encodeJob) open() (toEncode, error) {
+func (j *encodeJob) open() (*filePackets, error) {
 	e := j.e
-	if e.Text != "" {
-		if j.t.Size() > 1 {
-			return nil, option("Text", "one process reads and writes all packets of a text")
-		}
-		return openText(e.Field, e.Text, e.Sinks)
-	}
 	names, here, err := j.here()
 	if err != nil {
 		return nil, err
@@ -294,8 +288,7 @@ func (p *filePackets) add(in *inputFile) error {
 	return nil
 }
 
-func (p *filePackets) count() int { return p.k }
-
+// symbols returns the length of the longest packet here.
 func (p *filePackets) symbols() int64 {
 	most := int64(0)
 	for _, in := range p.inputs {
@@ -304,6 +297,7 @@ func (p *filePackets) symbols() int64 {
 	return most
 }
 
+// perm returns what the files of all packets here allow.
 func (p *filePackets) perm() fs.FileMode {
 	all := fs.ModePerm
 	for _, in := range p.inputs {
@@ -336,6 +330,7 @@ func shrunk(name string, bytes, now int64) error {
 	return &ChangedError{name, fmt.Sprintf("%d bytes at first and then %d", bytes, now)}
 }
 
+// sources returns the files that the packets here come from.
 func (p *filePackets) sources() []string {
 	var names []string
 	for _, in := range p.inputs {
@@ -346,6 +341,7 @@ func (p *filePackets) sources() []string {
 	return names
 }
 
+// targets returns the names of the coded files, of all processors.
 func (p *filePackets) targets() []string {
 	names := make([]string, p.sinks)
 	for s := range names {
@@ -354,6 +350,7 @@ func (p *filePackets) targets() []string {
 	return names
 }
 
+// create makes the files of the coded packets here.
 func (p *filePackets) create(dir *directory) error {
 	for _, name := range p.targets()[p.to:p.toEnd] {
 		f, err := dir.Create(name)
@@ -365,7 +362,8 @@ func (p *filePackets) create(dir *directory) error {
 	return nil
 }
 
-func (p *filePackets) finish(_ *directory, m *Manifest) error {
+// finish describes the files here in m.
+func (p *filePackets) finish(m *Manifest) error {
 	if p.packing != nil {
 		m.BitsPerSymbol = p.packing.Bits()
 	}

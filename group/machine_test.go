@@ -219,7 +219,7 @@ func (w *world) tidy(g int64) error {
 		if err != nil {
 			return err
 		}
-		want := []string{nodeFile, touchFile, path.Base(manifestPath(g)), path.Base(parityPath(g))}
+		want := []string{nodeFile, path.Base(manifestPath(g)), path.Base(parityPath(g))}
 		for _, f := range m.recordFiles(n) {
 			want = append(want, path.Base(f.path))
 		}

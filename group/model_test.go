@@ -325,7 +325,7 @@ func (m *model) verb(verb string, x *accident) {
 
 	// What is the user's stays.
 	for n := range m.dirs {
-		if slices.Contains(metaBefore[n], recoveringFile) && strings.HasPrefix(name, "cut") {
+		if slices.Contains(metaBefore[n], stageName) && strings.HasPrefix(name, "cut") {
 			continue // a recovery that did not end has made nothing last
 		}
 		if verb != "recover" && (x == nil || !strings.Contains(x.name, "recover")) {
@@ -379,7 +379,7 @@ func (m *model) verb(verb string, x *accident) {
 		m.current = now // of another group, where nothing was left of the one before
 	}
 	if verb == "verify" && err == nil && x == nil && m.generation > 0 && g == m.generation {
-		whole := !slices.Contains(healthy, false) && !m.unfinished()
+		whole := !slices.Contains(healthy, false)
 		if done && !whole || whole && !done && len(m.attempts[m.generation]) == 1 { // else it may be of another attempt
 			m.fail("verify says whole: %v; healthy are %v", done, healthy)
 		}
@@ -401,10 +401,6 @@ func (m *model) metas() [][]string {
 		list = append(list, m.meta(n))
 	}
 	return list
-}
-
-func (m *model) unfinished() bool {
-	return slices.ContainsFunc(m.metas(), func(list []string) bool { return slices.Contains(list, recoveringFile) })
 }
 
 // contents returns, by node, the files in which each content is, wherever it is.

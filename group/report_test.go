@@ -160,22 +160,6 @@ func TestMetaFindings(t *testing.T) {
 		{"unreadable parity", func(w *world) *Process {
 			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/parity.1")
 		}, []string{"damaged", ".volley/parity.1: damaged input/output error"}, false, true},
-		{"recovery", func(w *world) *Process {
-			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1}`)), 0o600)
-			return nil
-		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
-		{"recovery, no seal", func(w *world) *Process {
-			w.WriteFile("/n1/.volley/recovering.json", []byte(`{"generation":1,"directories":[{"path":"sub"}]}`), 0o600)
-			return nil
-		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
-		{"recovery, nonsense", func(w *world) *Process {
-			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1,"directories":[{"path":"sub"},3]}`)), 0o600)
-			return nil
-		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
-		{"unreadable recovery", func(w *world) *Process {
-			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1}`)), 0o600)
-			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/recovering.json")
-		}, []string{"failing"}, true, false},
 		{"unreadable file", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },
 			[]string{"damaged", "plain: damaged input/output error"}, false, true},
 		{"unreadable directory", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1/closed") },

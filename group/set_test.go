@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"volley/internal/disk"
 	"volley/internal/verifyall"
 )
 
@@ -82,26 +81,6 @@ func TestRecoverLinks(t *testing.T) {
 	w.RemoveAll("/n1/sub/deep/y")
 	must(t, w.recover())
 	must(t, diff("moved away", was[1], w.tree(1)))
-}
-
-// TestJournalOfAnother has a journal that says which mode a directory gets: another user's is not followed.
-func TestJournalOfAnother(t *testing.T) {
-	for _, uid := range []int{0, 1000} {
-		w := newWorld(3, 1, Striped)
-		must(t, w.protect())
-		was := w.tree(1)
-		w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1,"directories":[{"path":"closed","type":"dir","mode":511}]}`)), 0o600)
-		w.Own("/n1/.volley/recovering.json", uid, 0, "", "")
-		must(t, w.recover())
-		info, err := w.Lstat("/n1/closed")
-		must(t, err)
-		if followed := info.Mode() == fs.ModeDir|0o777; followed != (uid == 0) {
-			t.Errorf("of user %d: followed %v", uid, followed)
-		}
-		if uid != 0 {
-			must(t, diff("a journal of another user", was, w.tree(1)))
-		}
-	}
 }
 
 // TestMetaLinked has a file in .volley that has another name elsewhere: its mode stays, as the other name's may be

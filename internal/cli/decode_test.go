@@ -424,41 +424,6 @@ func TestDecodeSymbols(t *testing.T) {
 	checkDecoded(t, back+"2", packets)
 }
 
-// TestDecodeText decodes text.
-func TestDecodeText(t *testing.T) {
-	dir := t.TempDir()
-	plain, odd := filepath.Join(dir, "plain.csv"), filepath.Join(dir, "odd.csv")
-	write(t, plain, "1,2,256\n0,5,100\n")
-	write(t, odd, "# two rows\n1, 2, 256\n0, 5, 100\n")
-	for _, name := range []string{plain, odd} {
-		for _, inverse := range []string{"--inverse=false", "--inverse"} {
-			coded, back := filepath.Join(t.TempDir(), "coded"), filepath.Join(t.TempDir(), "back")
-			mustRun(t, "encode", "--csv", "--field", "257", "--matrix", "random:2", inverse, "-o", coded, name)
-			r := volleyRun("decode", coded, "-o", back)
-			if r.code != exitOK || !bytes.Equal(readFile(t, back, filepath.Base(name)), readFile(t, plain)) {
-				t.Errorf("%s: exit %d, %s%q", name, r.code, r.stderr, readFile(t, back, filepath.Base(name)))
-			}
-			if note := "volley: " + back + "/odd.csv is not " + odd + " byte for byte: spaces, comments and leading zeros are not coded\n"; name == odd && r.stderr != note || name == plain && r.stderr != "" {
-				t.Errorf("%s: %q", name, r.stderr)
-			}
-			wants(t, refused(t, exitUsage, coded, name), "nothing to decode")
-			wants(t, refused(t, exitUsage, coded, filepath.Join(coded, "coded.csv")), "none is an input of")
-			write(t, filepath.Join(coded, "coded.csv"), "1,2,3\n4,5,6\n")
-			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: damaged")
-			editManifest(t, coded, func(m *codedpkg.Manifest) { m.Files[0].Bytes, m.Files[0].SHA256 = 12, sha([]byte("1,2,3\n4,5,6\n")) })
-			editManifest(t, coded, func(m *codedpkg.Manifest) { m.SymbolsPerPacket = 2 })
-			wants(t, refused(t, exitUsage, coded), "2 rows of 3 symbols", "2 symbols_per_packet")
-			remove(t, coded, "coded.csv")
-			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: missing")
-		}
-	}
-	a := filepath.Join(dir, "a.csv")
-	write(t, a, "1,1\n1,1\n")
-	coded := filepath.Join(t.TempDir(), "coded")
-	mustRun(t, "encode", "--csv", "--field", "257", "--matrix", "file:"+a, "-o", coded, plain)
-	wants(t, refused(t, exitUsage, coded), "cannot decode "+coded, "singular", "rank 1 of 2")
-}
-
 // TestDecodeNames encodes inputs whose names cannot be those of the files of one
 // directory.
 func TestDecodeNames(t *testing.T) {

@@ -230,7 +230,6 @@ func TestJobErrors(t *testing.T) {
 		{"an unknown flag", 3, []string{"--memroy", "3"}, exitUsage, `^volley: unknown flag: --memroy: see volley encode --help$`},
 		{"too many processes", 4, []string{"-k", "3", pattern}, exitUsage, `^volley: 4 processes for 3 processors: start no more of them$`},
 		{"a wrong --per-rank", 2, []string{"-k", "3", "--per-rank", "2", pattern}, exitUsage, `^volley: --per-rank 2: 2 processes for 3 processors$`},
-		{"text", 2, []string{"--csv", pattern}, exitUsage, `^volley: --csv: one process reads and writes all packets`},
 		{"another matrix", 3, []string{pattern, ":", "encode", "--comm", "mpi", "-o", "{out}", "--matrix", "random:1", pattern}, exitUsage,
 			`^volley: processor 3 differs from processor 0 in matrix: start all with the same$`},
 		{"too little memory", 2, []string{"--memory", "1B", pattern}, exitUsage, `^volley: 1 bytes of memory: `},
