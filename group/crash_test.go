@@ -148,10 +148,10 @@ func scenes(t testing.TB, layout string) []*scene {
 	add(&scene{name: "recover, revert", changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{Revert: true}),
 		keep: map[int][]string{1: {"written since", "this too"}}})
 
-	for _, quick := range []bool{false, true} {
+	for _, glance := range []bool{false, true} {
 		w = protected()
-		add(&scene{name: fmt.Sprint("verify, quick ", quick), changed: -1, world: w, was: w.trees(), verb: func(w *world, p *Process) (bool, error) {
-			r, err := w.verifyBy(p, VerifyOptions{Quick: quick})
+		add(&scene{name: fmt.Sprint("verify, at a glance ", glance), changed: -1, world: w, was: w.trees(), verb: func(w *world, p *Process) (bool, error) {
+			r, err := w.verifyBy(p, VerifyOptions{Glance: glance})
 			return err == nil && r.Whole, err
 		}})
 	}

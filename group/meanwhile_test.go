@@ -271,14 +271,14 @@ func TestClosed(t *testing.T) {
 			case "recover":
 				return Recover(ctx, t, dirs, RecoverOptions{Options: o})
 			}
-			return Verify(ctx, t, dirs, VerifyOptions{Options: o, Quick: verb == "quick"})
+			return Verify(ctx, t, dirs, VerifyOptions{Options: o, Glance: verb == "glance"})
 		})
 		return err
 	}
 	for _, x := range []struct {
 		w    *world
 		verb string
-	}{{changed, "protect"}, {damaged, "recover"}, {damaged, "verify"}, {damaged, "quick"}} {
+	}{{changed, "protect"}, {damaged, "recover"}, {damaged, "verify"}, {damaged, "glance"}} {
 		calls := x.w.Calls(func(p *Process) { must(t, run(x.w.clone(), x.verb, p)) })
 		last := map[string]int{"none": -1} // of its kind, when most is open
 		for _, c := range calls {

@@ -59,7 +59,7 @@ func TestModel(t *testing.T) {
 			for range rapid.IntRange(0, 2).Draw(t, "actions") {
 				m.act()
 			}
-			m.verb(rapid.SampledFrom([]string{"protect", "protect", "recover", "recover", "verify", "quick"}).Draw(t, "verb"), m.interruption())
+			m.verb(rapid.SampledFrom([]string{"protect", "protect", "recover", "recover", "verify"}).Draw(t, "verb"), m.interruption())
 			m.safe()
 		}
 		m.end()
@@ -268,7 +268,7 @@ func (m *model) run(verb string, p *Process) (g int64, done bool, err error) {
 		}
 		return r.Generation, r.Left == nil && r.Kept == nil && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Status == Failing }), nil
 	}
-	r, err := m.verifyBy(p, VerifyOptions{Quick: verb == "quick"})
+	r, err := m.verifyBy(p, VerifyOptions{})
 	if err != nil {
 		return 0, false, err
 	}

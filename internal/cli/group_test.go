@@ -93,7 +93,6 @@ func TestGroup(t *testing.T) {
 		t.Error(out)
 	}
 	mustRun(t, with("verify")...)
-	mustRun(t, with("verify", "--quick")...)
 	before := dataOf(t, dirs[2])
 	if err := os.RemoveAll(dirs[2]); err != nil {
 		t.Fatal(err)

@@ -145,7 +145,7 @@ func TestGroupSpecialFiles(t *testing.T) {
 				want := m.data()
 				m.shell("rm -f n1/" + name)
 				m.shell(fmt.Sprintf(makes, "n1/"+name))
-				for _, args := range [][]string{{"verify"}, {"verify", "--quick"}, {"recover"}} {
+				for _, args := range [][]string{{"verify"}, {"recover"}} {
 					if r := m.limited(args...); r.code != exitOK && r.code != exitWrong && r.code != exitUsage && r.code != exitFailed {
 						t.Fatalf("%v: %+v", args, r)
 					}

@@ -241,7 +241,7 @@ func TestHostileNode(t *testing.T) {
 			h.attack()
 		}
 		recovers := [][]string{{"recover"}, {"recover", "--revert"}, {"recover", "--beyond"}}[h.IntN(3)]
-		for _, args := range [][]string{{"verify"}, {"verify", "--quick"}, {"recover", "--dry-run"}, recovers} {
+		for _, args := range [][]string{{"verify"}, {"recover", "--dry-run"}, recovers} {
 			r := soonOf(t, 256<<10, slices.Concat(args, []string{"--memory", "1MiB"}, m.dirs)...)
 			codes[r.code]++
 			fail := func(format string, a ...any) {
