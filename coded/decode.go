@@ -206,9 +206,6 @@ func (j *decodeJob) openManifest() error {
 		if err := j.checkRanks(j.stored.Manifest.Processors); err != nil {
 			return err
 		}
-		if j.stored.Finished {
-			j.log("finished what an interrupted run had committed", "directory", path)
-		}
 		if damage := j.stored.Damage; damage != nil {
 			j.warn("%v: its copy %s is used", damage, CopyName)
 		}

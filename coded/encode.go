@@ -12,8 +12,7 @@ import (
 	"volley/transport"
 )
 
-// An Encoding says what [Encode] does. All ranks give the same, except for Files, Packets and
-// the directory.
+// An Encoding says what [Encode] does. All ranks give the same, except for Files and the directory.
 type Encoding struct {
 	Options
 
@@ -26,19 +25,10 @@ type Encoding struct {
 	// a file of each processor, whose number goes in.
 	Files []string
 
-	// Packets, unless nil, are the packets of this rank's processors in memory, in place of Files.
-	Packets []Packet
-
 	Processors int  // K; 0: as many as packets, or one for each rank
 	Sinks      int  // R, how many processors get a coded file; 0: all
 	Separate   bool // the sinks are processors of their own, after the others
 	Symbols    bool // the bytes of the packets are symbols already; else they are packed
-}
-
-// A Packet is a packet in memory.
-type Packet struct {
-	Name string // that the manifest gives the input
-	Data []byte // which is only read
 }
 
 // Encode encodes packets into a directory of coded files, with a manifest. Every rank of t

@@ -37,12 +37,19 @@ func (x *target) begin() error {
 		if e.Type != typeDir {
 			continue
 		}
+		open := e // all that it is to be, if the run is interrupted
+		open.Mode |= 0o700
 		if info, err := n.dir.Lstat(string(e.Path)); err == nil && info.IsDir() { // the node's own, or it could not be read
 			note(e, info)
+			if err := n.inOpened(&x.opened[len(x.opened)-1], func(dir disk.Dir) error {
+				_, err := setMeta(dir, ".", &open)
+				return err
+			}); err != nil && !errors.Is(err, fs.ErrPermission) { // which end notes
+				return err
+			}
 			continue
 		}
-		name, open := fmt.Sprint("dir-", i), e
-		open.Mode |= 0o700
+		name := fmt.Sprint("dir-", i)
 		if err := x.stage.Mkdir(name, 0o700); err != nil {
 			return err
 		}
