@@ -682,7 +682,7 @@ func (c *trial) view(t *rapid.T) {
 // suited lists algorithms that may have a plan for the matrix.
 func (c *trial) suited() []string {
 	if !c.square() {
-		list := []string{"sinks", "pipeline", "pipeline", "exchange"}
+		list := []string{"sinks", "helpers", "exchange"}
 		if few, many := min(c.a.Rows(), c.a.Cols()), max(c.a.Rows(), c.a.Cols()); many%few == 0 && few > 7 && c.style == "" {
 			list = append(list, slices.Repeat([]string{"sinks-structured"}, 4)...)
 		}
@@ -869,7 +869,7 @@ func (c *trial) mayHave() (there, none bool) {
 		return n > 1 && n <= most, n == 1 || n > most
 	case "sinks":
 		return !c.square(), c.square()
-	case "sinks-structured", "pipeline":
+	case "sinks-structured", "helpers":
 		return false, c.square()
 	case "dft":
 		return plain && c.square() && c.family == "dft", !c.square() || c.family != "dft"

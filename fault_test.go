@@ -168,11 +168,11 @@ func TestFlippedData(t *testing.T) {
 								faulty.Flip(pick, 1, last, 0),
 							}
 							results := encode(t.Context(), m)
-							if len(results[src].idle) > 0 { // a message of one part
+							if results[src].idle > 0 { // a message of one part
 								m[src].faults = []faulty.Fault{faulty.Flip(pick, 0, last, 0)}
 								results = encode(t.Context(), m)
-								if len(results[src].idle) > 0 {
-									t.Fatalf("never struck: %v", results[src].idle)
+								if results[src].idle > 0 {
+									t.Fatalf("never struck: %d of %d faults", results[src].idle, len(m[src].faults))
 								}
 							}
 							return results
@@ -225,7 +225,7 @@ func TestFlippedSinks(t *testing.T) {
 	}{
 		{"sinks", 6, 2, nil},
 		{"sinks", 4, 2, []volley.Option{volley.WithSeparateSinks()}},
-		{"pipeline", 6, 1, nil},
+		{"helpers", 6, 1, nil},
 		{"exchange", 4, 2, nil},
 		{"exchange", 4, 4, nil},
 		{"cauchy", 8, 8, []volley.Option{volley.WithPaperModel(1, volley.DefaultBeta, 1)}},
@@ -253,11 +253,11 @@ func TestFlippedSinks(t *testing.T) {
 					var results []result
 					for part := 1; part >= 0; part-- { // part 0 may be the header
 						m[src].faults = []faulty.Fault{faulty.Flip(pick, part, 3, 5)}
-						if results = encode(t.Context(), m); len(results[src].idle) == 0 {
+						if results = encode(t.Context(), m); results[src].idle == 0 {
 							break
 						}
 					}
-					if len(results[src].idle) > 0 {
+					if results[src].idle > 0 {
 						t.Fatalf("send %d of processor %d: never struck", i, src)
 					}
 					struck++
@@ -295,8 +295,8 @@ func TestInvalidData(t *testing.T) {
 					members[0].faults = append(members[0].faults, faulty.Flip(data[len(data)-1], 0, bit[0], bit[1]))
 				}
 				results := encode(t.Context(), members)
-				if len(results[0].idle) > 0 {
-					t.Fatalf("never struck: %v", results[0].idle)
+				if results[0].idle > 0 {
+					t.Fatalf("never struck: %d of %d faults", results[0].idle, len(members[0].faults))
 				}
 				if check {
 					if err := results[1].err; !errors.As(err, new(*verify.CheckError)) {
@@ -341,7 +341,7 @@ func TestFlippedControl(t *testing.T) {
 					members := alike(a, packets)
 					members[src].faults = []faulty.Fault{faulty.Flip(faulty.Nth(send), part, offset, (offset+send)%8)}
 					results := encode(t.Context(), members)
-					if len(results[src].idle) > 0 {
+					if results[src].idle > 0 {
 						break
 					}
 					struck++
@@ -349,7 +349,7 @@ func TestFlippedControl(t *testing.T) {
 						if r.err != nil {
 							failed++
 						} else if !bytes.Equal(r.coded, want[j]) || !r.report.Verified {
-							t.Errorf("%v: processor %d returns a wrong packet", members[src].faults[0], j)
+							t.Errorf("byte %d of part %d of send %d of processor %d: processor %d returns a wrong packet", offset, part, send, src, j)
 						}
 					}
 				}
@@ -374,7 +374,7 @@ func TestHangAndDie(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, k, 1)
 	packets := randomPackets(f, 100, 100, 100, 100, 100)
-	for _, stop := range []func(int) faulty.Fault{faulty.Hang, faulty.Die} {
+	for name, stop := range map[string]func(int) faulty.Fault{"hang": faulty.Hang, "die": faulty.Die} {
 		for _, round := range []int{0, 1, transport.ControlRounds} { // the greeting, the check, the run
 			synctest.Test(t, func(t *testing.T) {
 				members := alike(a, packets, volley.WithTimeout(timeout))
@@ -383,13 +383,13 @@ func TestHangAndDie(t *testing.T) {
 				for j, r := range encode(t.Context(), members) {
 					switch {
 					case r.err == nil:
-						t.Errorf("%v: processor %d noticed nothing", stop(round), j)
+						t.Errorf("%s in round %d: processor %d noticed nothing", name, round, j)
 					case j != 2 && (!errors.Is(r.err, executor.ErrTimeout) || !strings.Contains(r.err.Error(), "timed out: nothing for 10s")):
-						t.Errorf("%v: processor %d: %v", stop(round), j, r.err)
+						t.Errorf("%s in round %d: processor %d: %v", name, round, j, r.err)
 					}
 				}
 				if took := time.Since(start); took != timeout {
-					t.Errorf("%v: took %v, want %v", stop(round), took, timeout)
+					t.Errorf("%s in round %d: took %v, want %v", name, round, took, timeout)
 				}
 			})
 		}
@@ -409,7 +409,7 @@ func TestDropped(t *testing.T) {
 			members := alike(a, packets)
 			members[1].faults = []faulty.Fault{faulty.Drop(faulty.Nth(i))}
 			results := encode(t.Context(), members)
-			done = len(results[1].idle) > 0
+			done = results[1].idle > 0
 			failed := 0
 			for j, r := range results {
 				if r.err != nil {

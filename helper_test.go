@@ -77,7 +77,7 @@ type result struct {
 	coded  []byte
 	report *volley.Report
 	err    error
-	idle   []faulty.Fault // that never struck
+	idle   int // faults that never struck
 }
 
 // alike returns a member for each packet.

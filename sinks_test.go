@@ -41,7 +41,7 @@ func TestSinks(t *testing.T) {
 			}
 			packets := randomPackets(f, lengths...)
 			want := product(a, packets[:c.k])
-			for _, name := range []string{"sinks", "sinks-structured", "pipeline", "exchange", algo.Auto} {
+			for _, name := range []string{"sinks", "sinks-structured", "helpers", "exchange", algo.Auto} {
 				if name != algo.Auto {
 					algorithm, err := algo.Lookup(name)
 					if err != nil {

@@ -10,7 +10,7 @@
 //   - schedule: what an algorithm is written with, such as builder, groups and broadcasts;
 //   - internal/universal: prepare-and-shoot and its generalisation, for every matrix;
 //   - internal/structured: products of layers, for matrices with structure;
-//   - internal/sinks: sources and sinks, pipelines and exchanges.
+//   - internal/sinks: sources and sinks, and exchanges of slices.
 //
 // Throughout, K is the number of processors, p the number of ports, clog(n) the
 // least t with (p+1)^t >= n, and the source "paper" is C. Wang and N. Raviv,

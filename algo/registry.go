@@ -172,17 +172,6 @@ var registry = []Algorithm{
 		Make:       planned(sinks.StructuredPlans),
 	},
 	{
-		Name:       "pipeline",
-		Title:      "sinks with packets in S pieces, reduced or broadcast on circulant graphs in the fewest rounds",
-		Problem:    "as sinks, large packets; c >= 3 processors that add up or obtain one packet, or 2 and p >= 2",
-		C1:         "clog(ceil(B/n)) + ceil(S/p) - 1 + ceil(log2(c)), c = n or n+1",
-		C2:         "Psi(ceil(B/n)) + (ceil(S/p) - 1 + ceil(log2(c)))/S packets",
-		Source:     "Träff, arXiv:2407.18004, for broadcast and reduction; with the steps ours",
-		Example:    "--matrix cauchy -k 24 --sinks 1",
-		Structured: true,
-		Make:       planned(sinks.PipelinePlans),
-	},
-	{
 		Name:       "exchange",
 		Title:      "slices of all packets to each processor, which computes a slice of all results, and back",
 		Problem:    "any A, K, R, p, square too; large packets; max(K,R) <= 256, square 512, of layers 1024",
@@ -220,19 +209,6 @@ var registry = []Algorithm{
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
 		Make:       planned(sinks.SplitPlans),
-	},
-	{
-		Name:       "cut-layers",
-		Title:      "packets in r slices; a processor computes one slice of a group of each layer",
-		Problem:    "DFT, Vandermonde and lch matrices of K = r^D <= 1024, as dft, draw-and-loose, additive-fft",
-		C1:         "D*ceil((r-1)/p) + ceil(r/p); (D+1)*ceil((r-1)/p) in any order",
-		C2:         "C1/r packets",
-		Source:     "ours",
-		Example:    "--field 257 --matrix dft -k 16",
-		Structured: true,
-		Make: func(p *Problem) ([]plan.Plan, error) {
-			return structured.CutPlans(p.Task(), p.factor(), p.Order == Any)
-		},
 	},
 	{
 		Name:    "prepare-and-shoot",

@@ -47,6 +47,9 @@ type place struct {
 	// Check, unless nil, is called when the lock is held, before anything changes.
 	Check func() error
 
+	// Undo, unless nil, removes the directories that the run makes, as far as they are empty.
+	Undo func()
+
 	// Together, unless nil, is for several processes that run at once. They may write one
 	// directory or several, each its own files and all the same manifest. It does the work
 	// here and returns when all processes have done theirs; all call it as often.
@@ -95,7 +98,9 @@ func create(at place, names []string, exists error, replace bool) (_ *directory,
 		if err != nil {
 			return err
 		}
-		d.undo = undo
+		if d.undo = undo; at.Undo != nil {
+			d.undo = at.Undo
+		}
 		if d.dir, err = at.Disk.Open(at.Path); err != nil {
 			return err
 		}

@@ -165,7 +165,8 @@ func (r *run) check(reads, names []string, manifest bool) error {
 // place returns Dir, for all ranks of the run. Check is called again when nobody else can
 // change it any more.
 func (r *run) place(check func() error) (place, error) {
-	at := place{Path: r.Dir, Check: check}
+	// The last rank removes the directory, whichever has made it. None has, before all have come to the exchange.
+	at := place{Path: r.Dir, Check: check, Undo: disk.Unmake(disk.OS, r.Dir)}
 	runs, err := exchange(r, newRun())
 	if err != nil {
 		return at, err

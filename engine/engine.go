@@ -205,11 +205,12 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 		return nil, errorf("%d addresses for %d ranks", len(said), p.run.Size)
 	}
 	first, end := 0, len(said) // of the set of this rank
-	for r := range said {
-		p.met = append(p.met, r)
-	}
 	if p.Sets != nil {
 		said, first, end = p.cut(said)
+	} else {
+		for r := range said {
+			p.met = append(p.met, r)
+		}
 	}
 	session := sha256.New()
 	for r, text := range said {
@@ -234,7 +235,6 @@ func (p *Place) cut(said [][]byte) (ordered [][]byte, first, end int) {
 		}
 	}
 	mine := p.run.Rank
-	p.met = nil
 	for _, set := range p.Sets(says) {
 		if at := slices.Index(set, mine); at >= 0 {
 			first, end = len(p.met), len(p.met)+len(set)

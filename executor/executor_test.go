@@ -18,7 +18,6 @@ import (
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
-	"volley/transport/faulty"
 	"volley/transport/local"
 )
 
@@ -657,7 +656,7 @@ func TestNoBarrier(t *testing.T) {
 				if below.Rank() != late {
 					return below
 				}
-				return faulty.New(below, faulty.Delay(faulty.Every(), time.Hour))
+				return delayed(below, time.Hour)
 			}
 			r.mustDo(t)
 			prompt, delayed := 5-late, 2+late

@@ -122,7 +122,7 @@ func TestReadAndWriteErrors(t *testing.T) {
 // TestTimeout lets a processor hang or die and looks at what the others say.
 func TestTimeout(t *testing.T) {
 	whom := regexp.MustCompile(`round \d: (receive from|send to) processor \d: timed out: nothing for 1m0s; rank 2 waits for nobody: it computes, reads or writes, or it hangs( \(rank \d waits for rank \d.*\))?$`)
-	for _, fault := range []func(round int) faulty.Fault{faulty.Hang, faulty.Die} {
+	for name, fault := range map[string]func(round int) faulty.Fault{"hang": faulty.Hang, "die": faulty.Die} {
 		for round := range 7 { // from 3 on those of the second lane
 			synctest.Test(t, func(t *testing.T) {
 				r := newRun(t)
@@ -144,17 +144,17 @@ func TestTimeout(t *testing.T) {
 					return
 				}
 				if took := time.Since(start); took != time.Minute {
-					t.Errorf("%v: took %v", fault(round), took)
+					t.Errorf("%s in round %d: took %v", name, round, took)
 				}
 				for proc, err := range r.errs {
 					if proc == 2 {
 						if err == nil {
-							t.Errorf("%v: it does not know itself", fault(round))
+							t.Errorf("%s in round %d: it does not know itself", name, round)
 						}
 						continue
 					}
 					if !errors.Is(err, executor.ErrTimeout) || !whom.MatchString(err.Error()) {
-						t.Errorf("%v: processor %d: %v", fault(round), proc, err)
+						t.Errorf("%s in round %d: processor %d: %v", name, round, proc, err)
 					}
 				}
 			})
@@ -184,14 +184,14 @@ func TestTimeoutNamesPartner(t *testing.T) {
 	})
 }
 
-// late is a transport whose waits ignore their context and take two seconds.
-type late struct{ transport.Transport }
+// overdue is a transport whose waits ignore their context and take two seconds.
+type overdue struct{ transport.Transport }
 
-type lateQueue struct{ transport.Queue }
+type overdueQueue struct{ transport.Queue }
 
-func (l late) NewQueue() transport.Queue { return lateQueue{l.Transport.NewQueue()} }
+func (l overdue) NewQueue() transport.Queue { return overdueQueue{l.Transport.NewQueue()} }
 
-func (q lateQueue) Wait(context.Context) (*transport.Transfer, error) {
+func (q overdueQueue) Wait(context.Context) (*transport.Transfer, error) {
 	time.Sleep(2 * time.Second)
 	return q.Queue.Wait(context.Background())
 }
@@ -208,7 +208,7 @@ func TestLate(t *testing.T) {
 		}
 		r.wrap = func(below transport.Transport) transport.Transport {
 			if below.Rank() == 1 {
-				return late{below}
+				return overdue{below}
 			}
 			return below
 		}
@@ -227,7 +227,7 @@ func TestSlow(t *testing.T) {
 			if below.Rank() != 1 {
 				return below
 			}
-			return faulty.New(below, faulty.Delay(faulty.Every(), 900*time.Millisecond))
+			return delayed(below, 900*time.Millisecond)
 		}
 		start := time.Now()
 		r.mustDo(t)

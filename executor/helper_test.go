@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"volley/algo"
 	"volley/algo/schedule"
@@ -15,9 +16,15 @@ import (
 	"volley/matrix"
 	"volley/plan"
 	"volley/transport"
+	"volley/transport/late"
 	"volley/transport/local"
 	"volley/verify"
 )
+
+// delayed returns a transport whose messages are so late.
+func delayed(t transport.Transport, d time.Duration) transport.Transport {
+	return late.New(context.Background(), t, func(*transport.Transfer) time.Duration { return d })
+}
 
 func randomMatrix(t testing.TB, f field.Field, k int) matrix.Matrix {
 	t.Helper()

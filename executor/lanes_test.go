@@ -223,7 +223,7 @@ func TestLanesOverlap(t *testing.T) {
 					job.Inputs[0].Reader = slowPacket{job.Inputs[0].Reader, read}
 				}
 				r.wrap = func(below transport.Transport) transport.Transport {
-					return faulty.New(below, faulty.Delay(faulty.Every(), time.Second))
+					return delayed(below, time.Second)
 				}
 				start := time.Now()
 				r.mustDo(t)

@@ -34,6 +34,9 @@ type Options struct {
 	// Such a node is unreachable.
 	Absent []string
 
+	// Part is what Protect notes at the nodes; the zero one keeps what is noted.
+	Part
+
 	// Key authenticates manifests: those made with another key or none do not count. All ranks
 	// give the same; [ReadKey] reads it. Without Key, a group that has one is refused, unless
 	// NoKey is set: then nothing is checked, and Protect makes manifests without HMAC.

@@ -42,6 +42,8 @@ type Manifest struct {
 	ChunkBytes   int64 `json:"chunk_bytes"`
 	BlockBytes   int64 `json:"block_bytes"` // of a chunk
 
+	Part
+
 	Records []Record `json:"members"` // by node
 
 	mac string // HMAC of it, as stored; "": it was made without a key
@@ -223,6 +225,8 @@ func (m *Manifest) validateCode() error {
 		return fmt.Errorf("group: %q: want a name", m.Group)
 	case m.Generation < 1 || m.Generation > mostGeneration:
 		return fmt.Errorf("generation: %d: want 1 to %d", m.Generation, int64(mostGeneration))
+	case !m.Part.Valid():
+		return fmt.Errorf("set, sets: %d of %d: want 0 of 0, or one of 1 to %d", m.Set, m.Sets, mostSets)
 	case m.ChunkBytes < 0 || m.ChunkBytes%align != 0 || m.ChunkBytes > mostChunk:
 		return fmt.Errorf("chunk_bytes: %d: want a multiple of %d, to %d", m.ChunkBytes, align, int64(mostChunk))
 	case m.BlockBytes < align || m.BlockBytes%align != 0 || m.BlockBytes > longBlock:

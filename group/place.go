@@ -8,14 +8,30 @@ import (
 	"volley/internal/disk"
 )
 
+// A Part says which of several groups a group is that were chosen together, as package sets does. The zero one
+// says nothing.
+type Part struct {
+	Set  int `json:"set,omitempty"` // from 0
+	Sets int `json:"sets,omitempty"`
+}
+
+// mostSets bounds Sets.
+const mostSets = 1 << 12
+
+// Valid reports whether there may be such a part.
+func (p Part) Valid() bool {
+	return p == Part{} || 0 <= p.Set && p.Set < p.Sets && p.Sets <= mostSets
+}
+
 // An Identity is which node of which group a directory says that it is. Node is -1 where it says
 // nothing.
 type Identity struct {
 	Group string `json:"group"`
 	Node  int    `json:"node"`
-	Nodes int    `json:"nodes"`           // of the group; 0: not known
-	Held  bool   `json:"held,omitempty"`  // there is a manifest, so that a protect has come that far
-	Empty bool   `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
+	Nodes int    `json:"nodes"` // of the group; 0: not known
+	Part
+	Held  bool `json:"held,omitempty"`  // there is a manifest, so that a protect has come that far
+	Empty bool `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
 }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
@@ -29,7 +45,7 @@ func identify(d disk.Disk, dir string) Identity {
 	defer at.Close()
 	id, err := readIdentity(at)
 	files, own, failed := contents(at)
-	is := Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes}
+	is := Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes, Part: id.Part}
 	if err != nil {
 		is = Identity{Node: -1, Empty: failed == nil && !files && empty(own)}
 	}
@@ -44,7 +60,7 @@ func identify(d disk.Disk, dir string) Identity {
 		text, _ := disk.ReadText(at, metaPath(e.Name()), mostManifest)
 		if m, wrong := DecodeManifest(text); wrong == nil {
 			if n := m.whose(at); n >= 0 {
-				is = Identity{Group: m.Group, Node: n, Nodes: m.Nodes, Held: true}
+				is = Identity{Group: m.Group, Node: n, Nodes: m.Nodes, Part: m.Part, Held: true}
 			}
 		}
 	}

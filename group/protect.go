@@ -71,7 +71,7 @@ type ProtectReport struct {
 // at any moment, calling it again completes it. It returns an [*InputError] for directories
 // that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, force %v, dry run %v, deleted %v %v", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted)
+	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, force %v, dry run %v, deleted %v %v, part %v", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted, o.Part)
 	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: args, writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
@@ -97,10 +97,10 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	earlier := s.manifest
 	m := &Manifest{
 		Format: Format, Version: Version, Generation: s.newest + 1, Nodes: s.k, Tolerate: o.Tolerate,
-		Matrix: o.Matrix, Group: s.run, Digest: o.Digest,
+		Matrix: o.Matrix, Group: s.run, Digest: o.Digest, Part: o.Part,
 	}
 	if earlier != nil {
-		m.Group = earlier.Group
+		m.Group, m.Part = earlier.Group, cmp.Or(m.Part, earlier.Part)
 		m.Matrix, m.Digest = cmp.Or(m.Matrix, earlier.Matrix), cmp.Or(m.Digest, earlier.Digest)
 	}
 	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)

@@ -64,6 +64,7 @@ type identity struct {
 	Group  string `json:"group"`
 	Node   int    `json:"node"`
 	Nodes  int    `json:"nodes"` // of the group
+	Part
 }
 
 // readIdentity reads node.json.
@@ -80,6 +81,9 @@ func readIdentity(d disk.Dir) (id identity, err error) {
 	}
 	if err == nil && (id.Node < 0 || id.Nodes <= id.Node || id.Nodes > mostNodes) {
 		err = fmt.Errorf("node: %d of %d nodes: a group has at most %d", id.Node, id.Nodes, mostNodes)
+	}
+	if err == nil && !id.Part.Valid() {
+		err = fmt.Errorf("set, sets: %d of %d: want 0 of 0, or one of 1 to %d", id.Set, id.Sets, mostSets)
 	}
 	return id, err
 }
@@ -377,7 +381,7 @@ func (n *node) sync() error { return n.dir.SyncDir(metaName) }
 // identify writes node.json, and makes the name of .volley itself last: it is called before
 // anything counts on what lies in it.
 func (n *node) identify(m *Manifest) error {
-	text, err := json.Marshal(identity{Format: Format, Group: m.Group, Node: n.index, Nodes: m.Nodes})
+	text, err := json.Marshal(identity{Format: Format, Group: m.Group, Node: n.index, Nodes: m.Nodes, Part: m.Part})
 	if err != nil {
 		return err
 	}

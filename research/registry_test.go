@@ -50,8 +50,8 @@ func TestRegistered(t *testing.T) {
 func TestBoundCut(t *testing.T) {
 	plans := map[string]int{}
 	check := func(a matrix.Matrix, ports int) {
-		p, err := algo.NewProblem(a, ports, algo.Natural)
-		if err != nil {
+		p := &algo.Problem{Matrix: a, Ports: ports}
+		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}
 		bound, ok := p.BoundCut()
@@ -82,6 +82,11 @@ func TestBoundCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(dft, 1)
+	column, err := matrix.Cauchy(fieldtest.Parse(t, "2^8"), 24, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(column, 2)
 	for _, a := range Algorithms {
 		if plans[a.Name] == 0 {
 			t.Errorf("no plan of %s was checked", a.Name)

@@ -66,6 +66,7 @@ func UsualSweep() Sweep {
 type FamilyWorth struct {
 	Name   string
 	Chosen float64   // of all cells, those in which one of its plans takes the least time
+	Pays   float64   // of all cells, those in which the best other plan takes 10 % longer, or more
 	Loss   []float64 // by network: the most that the best other plan takes longer, as a part
 	Where  string    // the cell of the largest
 }
@@ -121,6 +122,7 @@ func (s Sweep) Run(ctx context.Context) ([]FamilyWorth, error) {
 	var list []FamilyWorth
 	for _, w := range worth {
 		w.Chosen /= float64(cells)
+		w.Pays /= float64(cells)
 		list = append(list, *w)
 	}
 	slices.SortFunc(list, func(a, b FamilyWorth) int {
@@ -232,6 +234,9 @@ func (s Sweep) compare(c SweepCase, k int, plans []familyCost, symbol int, netwo
 					w.Where = fmt.Sprintf("%s, %s, %s, γ %v", c.name(k), s.Networks[at], size(bytes), gamma)
 				}
 				w.Loss[at] = max(w.Loss[at], loss)
+				if loss >= 0.1 {
+					w.Pays++
+				}
 			}
 		}
 	}

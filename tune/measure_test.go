@@ -28,57 +28,42 @@ import (
 	"volley/tune"
 )
 
-// link is one rank's end of a network with one link per node: messages of o and G for each
+// A link is one rank's of a network with one link per node: messages of o and G for each
 // byte leave one after the other, and arrive L later.
 type link struct {
-	transport.Transport
 	network sim.Network
-	gap     float64 // G, in seconds
-	mu      sync.Mutex
-	late    *late.Delays
-	free    time.Time  // of the link
-	uneven  *rand.Rand // messages take up to twice as long, unless nil
+	gap     float64    // G, in seconds
+	free    time.Time  // when the last message has left
+	uneven  *rand.Rand // unless nil, makes messages take up to twice as long
 }
 
-type linkQueue struct {
-	transport.Queue
-	of *link
-}
-
-func (l *link) NewQueue() transport.Queue { return linkQueue{l.Transport.NewQueue(), l} }
-
-func (q linkQueue) Post(transfers ...*transport.Transfer) {
-	l := q.of
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, t := range transfers {
-		if t.Receive {
-			q.Queue.Post(t)
-			continue
-		}
-		now := time.Now()
-		if l.free.Before(now) {
-			l.free = now
-		}
-		l.free = l.free.Add(l.network.Overhead + time.Duration(math.Round(float64(t.Bytes())*l.gap*1e9)))
-		latency := l.network.Latency
-		if l.uneven != nil {
-			latency += time.Duration(l.uneven.Int64N(int64(latency)))
-		}
-		l.late.Post(context.Background(), t.Rank, t.Tag, l.free.Add(latency).Sub(now), func() { q.Queue.Post(t) })
+// delay returns how long a message takes.
+func (l *link) delay(t *transport.Transfer) time.Duration {
+	now := time.Now()
+	if l.free.Before(now) {
+		l.free = now
 	}
+	l.free = l.free.Add(l.network.Overhead + time.Duration(math.Round(float64(t.Bytes())*l.gap*1e9)))
+	latency := l.network.Latency
+	if l.uneven != nil {
+		latency += time.Duration(l.uneven.Int64N(int64(latency)))
+	}
+	return l.free.Add(latency).Sub(now)
 }
 
-// onLinks calls f for all ranks of a network, and returns its errors.
-func onLinks(k int, n sim.Network, f func(rank int, t transport.Transport) error) []error {
+// onLinks calls f for all ranks of a network, and returns its errors. Where they are uneven, messages
+// take up to twice as long.
+func onLinks(k int, n sim.Network, uneven bool, f func(rank int, t transport.Transport) error) []error {
 	errs := make([]error, k)
 	var ranks sync.WaitGroup
 	for rank, end := range local.New(k) {
-		l := &link{Transport: end, network: n, gap: float64(n.Gap(1))}
-		l.late = late.New(&l.mu)
+		l := &link{network: n, gap: float64(n.Gap(1))}
+		if uneven {
+			l.uneven = rand.New(rand.NewPCG(uint64(rank), 1))
+		}
 		ranks.Go(func() {
-			errs[rank] = f(rank, l)
-			l.late.Wait()
+			t := late.New(context.Background(), end, l.delay)
+			errs[rank] = errors.Join(f(rank, t), t.Close())
 		})
 	}
 	ranks.Wait()
@@ -88,7 +73,7 @@ func onLinks(k int, n sim.Network, f func(rank int, t transport.Transport) error
 // measureLinks measures a network among k ranks. Rank r begins r milliseconds late.
 func measureLinks(t *testing.T, k int, n sim.Network, fields []field.Field, d time.Duration) []*tune.Result {
 	results := make([]*tune.Result, k)
-	err := errors.Join(onLinks(k, n, func(rank int, l transport.Transport) (err error) {
+	err := errors.Join(onLinks(k, n, false, func(rank int, l transport.Transport) (err error) {
 		time.Sleep(time.Duration(rank) * time.Millisecond)
 		results[rank], err = tune.Measure(t.Context(), l, tune.Place{Transport: "virtual", Hosts: []string{"here"}}, fields, d)
 		return err
@@ -215,8 +200,7 @@ func TestVirtualUneven(t *testing.T) {
 	const gamma = 0.2e-9
 	synctest.Test(t, func(t *testing.T) {
 		fields := []field.Field{slow{fieldtest.Parse(t, "2^8"), gamma}}
-		for _, err := range onLinks(8, network("60ms", "1ms", 1e-8), func(rank int, l transport.Transport) error {
-			l.(*link).uneven = rand.New(rand.NewPCG(uint64(rank), 1))
+		for _, err := range onLinks(8, network("60ms", "1ms", 1e-8), true, func(rank int, l transport.Transport) error {
 			r, err := tune.Measure(t.Context(), l, tune.Place{Transport: "virtual"}, fields, time.Second)
 			if err == nil && math.Abs(r.Coding[0].Cached/gamma-1) > 0.5 {
 				t.Errorf("γ is %v, want %v", r.Coding[0].Cached, gamma)
@@ -355,7 +339,7 @@ func runLinks(t *testing.T, k int, n sim.Network, p plan.Plan, a matrix.Matrix, 
 		t.Fatal(err)
 	}
 	took := make([]time.Duration, k)
-	for rank, err := range onLinks(k, n, func(rank int, l transport.Transport) error {
+	for rank, err := range onLinks(k, n, false, func(rank int, l transport.Transport) error {
 		start := time.Now()
 		r, err := e.Run(t.Context(), l, volley.Packet{Data: make([]byte, bytes), Result: new([]byte)})
 		if err == nil {

@@ -28,7 +28,7 @@ func drawn(r *rand.Rand) (path, body string) {
 	number := func() string {
 		return one("", "0", "-1", "x", "1e9", "1000000000", "9223372036854775807", "99999999999999999999", fmt.Sprint(r.IntN(64)), fmt.Sprint(r.IntN(64)), fmt.Sprint(r.IntN(1100)), "1024", "2048", "81")
 	}
-	method := one("plan", "plan", "cost", "sizes", "run", "run", "trees", "load", "catalog", "none")
+	method := one("plan", "plan", "cost", "sizes", "run", "run", "load", "catalog", "none")
 	more, wild := "", r.IntN(3) == 0
 	if !wild { // what there is to compute, small and as large as it may be
 		number = func() string { return one("1", "4", "9", "16", "64", "81", "128", "256", "512", "1000", "1024") }

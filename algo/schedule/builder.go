@@ -82,67 +82,6 @@ func (b *Builder) Inputs(n int) []plan.Slot {
 	return list
 }
 
-// PerPiece writes a part of a program once for every piece of a packet: every slot,
-// combination and message of what write does for one piece is there for each of them,
-// next to each other, in the same rounds. The packet lies in slots in, if there is one,
-// and the result in the slots returned. Write gets and returns -1 for none.
-func (b *Builder) PerPiece(in []plan.Slot, pieces int, write func(one *Builder, in plan.Slot) plan.Slot) []plan.Slot {
-	one := &Builder{Field: b.Field, Coding: b.Coding}
-	packet := -1
-	if in != nil {
-		packet = one.Inputs(1)[0]
-	}
-	result := write(one, packet)
-
-	inputs, base := one.program.Inputs, b.slots
-	slot := func(s plan.Slot, piece int) plan.Slot {
-		if s < inputs {
-			return in[piece]
-		}
-		return base + (s-inputs)*pieces + piece
-	}
-	compute := func(list []plan.Combination) {
-		for _, c := range list {
-			for piece := range pieces {
-				var each plan.Combination
-				for _, term := range c {
-					each = append(each, plan.Term{Slot: slot(term.Slot, piece), Coef: term.Coef})
-				}
-				b.round.Compute = append(b.round.Compute, each)
-			}
-		}
-	}
-	for _, r := range one.program.Rounds {
-		compute(r.Compute)
-		for _, x := range r.Sends {
-			slots := make([]plan.Slot, 0, len(x.Slots)*pieces)
-			for _, s := range x.Slots {
-				for piece := range pieces {
-					slots = append(slots, slot(s, piece))
-				}
-			}
-			b.Send(x.Port, x.Dst, slots)
-		}
-		for _, x := range r.Recvs {
-			x.Count *= pieces
-			b.round.Recvs = append(b.round.Recvs, x)
-		}
-		b.EndRound()
-	}
-	compute(one.round.Compute)
-	b.slots += (one.slots - inputs) * pieces
-	b.terms += one.terms * pieces
-
-	if result < 0 {
-		return nil
-	}
-	slots := make([]plan.Slot, pieces)
-	for piece := range slots {
-		slots[piece] = slot(result, piece)
-	}
-	return slots
-}
-
 // An Addend is a part of a sum: slots, weighted or not, or the terms of a combination that
 // is not computed by itself.
 type Addend struct {

@@ -12,32 +12,30 @@ type Communicator struct {
 	Size   int
 	At     int               // this one's position
 	Member func(pos int) int // the processor at a position
-	Have   []plan.Slot       // its own part, piece by piece; nil: none
+	Have   plan.Slot         // that of its own part; -1: none
 }
 
 // Broadcast writes broadcasts in communicators on (p+1)-ary trees, all at once, in as many
 // rounds as the largest takes: C1 = C2 = clog(size). Position 0 of each has a packet, and in
 // the end all have it. A processor may be in two communicators if it is in the last position
 // of one of them and the first of the other. It returns the slot of the packet of each.
-func Broadcast(b *Builder, rounds []WindowRound, comms []Communicator) [][]plan.Slot {
-	have := make([][]plan.Slot, len(comms))
+func Broadcast(b *Builder, rounds []WindowRound, comms []Communicator) []plan.Slot {
+	have := make([]plan.Slot, len(comms))
 	for i, c := range comms {
-		if c.At == 0 {
-			have[i] = c.Have
-		}
+		have[i] = c.Have
 	}
 	for _, st := range rounds { // positions below st.From have it
 		for port, ch := range st.Chunks {
 			for i, c := range comms {
 				if c.At < ch.Count && c.At+ch.At < c.Size {
-					b.Send(port, c.Member(c.At+ch.At), have[i])
+					b.Send(port, c.Member(c.At+ch.At), []plan.Slot{have[i]})
 				}
 			}
 		}
 		for port, ch := range st.Chunks {
 			for i, c := range comms {
 				if ch.At <= c.At && c.At < ch.At+ch.Count {
-					have[i] = b.Receive(port, c.Member(c.At-ch.At), 1)
+					have[i] = b.Receive(port, c.Member(c.At-ch.At), 1)[0]
 				}
 			}
 		}
@@ -46,31 +44,25 @@ func Broadcast(b *Builder, rounds []WindowRound, comms []Communicator) [][]plan.
 	return have
 }
 
-// Reduce is a broadcast in communicators transposed: it adds up their parts. It returns, for each
-// communicator, the slots of the sums, piece by piece, at position 0, and elsewhere nil.
-func Reduce(b *Builder, pieces int, comms []Communicator, spread func(b *Builder, comms []Communicator) [][]plan.Slot) [][]plan.Slot {
-	var own [][]Addend
-	leads := -1 // the communicator in which this processor is at position 0
+// Reduce is a broadcast in communicators transposed: it adds up their parts. It returns the
+// slot of the sum where this processor is at position 0 of one of them, and else -1.
+func Reduce(b *Builder, rounds []WindowRound, comms []Communicator) plan.Slot {
+	own := make([][]Addend, len(comms))
+	lead := slices.IndexFunc(comms, func(c Communicator) bool { return c.At == 0 })
 	for i, c := range comms {
-		for piece := range pieces {
-			if own = append(own, nil); c.Have != nil {
-				own[len(own)-1] = InSlot(c.Have[piece])
-			}
-		}
-		if c.At == 0 {
-			leads = i
+		if c.Have >= 0 {
+			own[i] = InSlot(c.Have)
 		}
 	}
 	sums := b.Transposed(func(forward *Builder) ([]plan.Slot, [][]Addend) {
 		comms := slices.Clone(comms)
-		if leads >= 0 {
-			comms[leads].Have = forward.Inputs(pieces)
+		if lead >= 0 {
+			comms[lead].Have = forward.Inputs(1)[0]
 		}
-		return slices.Concat(spread(forward, comms)...), own
+		return Broadcast(forward, rounds, comms), own
 	})
-	list := make([][]plan.Slot, len(comms))
-	if leads >= 0 {
-		list[leads] = sums
+	if lead < 0 {
+		return -1
 	}
-	return list
+	return sums[0]
 }

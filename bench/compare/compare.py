@@ -3,7 +3,7 @@
 
 All tools take turns in one loop, over MPI and in one process: protect, verify, lose the directories of one rank and of
 two, rebuild, and compare every file with what it was. It prints a table of medians, in seconds inside the job: without
-the start of MPI. The row "hashing" is the time to read all data and to hash it by SHA-256 once, on all cores.
+the start of MPI. Each row comes when the tool has ended its last turn; each turn is reported on stderr. The row "hashing" is the time to read all data and to hash it by SHA-256 once, on all cores.
 redset has no digests, so it does not notice when a survivor's file has changed.
 
 Behind a time of Volley stands how many times as long it is as its yardstick. With xxh3 that is redset's time, with
@@ -168,10 +168,10 @@ def tools(k, files):
         list.append(FTI(k, "FTI level 3", 2))
     for r in range(1, min(3, k)):
         for where in ["over MPI"] if a.lab else ["over MPI", "in one process"]:
-            list += [Volley(k, f"Volley striped {digest} {where}", r) for digest in ("sha256", "xxh3")]
+            list += [Volley(k, f"Volley striped {digest} {where}", r) for digest in ("xxh3", "sha256")]
         if 2 * r <= k:
-            list += [Volley(k, f"Volley full {digest} over MPI", r) for digest in ("sha256", "xxh3")]
-            list[-1].lost = 0  # it is a yardstick
+            list += [Volley(k, f"Volley full {digest} over MPI", r) for digest in ("xxh3", "sha256")]
+            list[-2].lost = 0  # it is a yardstick
     return [t for t in list if re.search(a.only, t.name)]
 
 
@@ -200,8 +200,10 @@ def compare(k, files):
     fill(k, files)
     list = tools(k, files)
     took = [[[], [], [], []] for _ in list]
+    medians = {}
     for turn in range(bool(a.lab), a.repeat + 1):  # in memory the first one warms up
         for t, times in zip(list, took):
+            print(f"turn {turn}: {t.name}", end="", file=sys.stderr, flush=True)
             steps = [timed(t.work, "protect"), timed(t.verify)]
             for lost in range(1, t.lost + 1):
                 dead = [t.nodes[1], t.nodes[k - 2]][:lost]
@@ -212,14 +214,15 @@ def compare(k, files):
                 if want is not None and contents(dead) != want:
                     sys.exit(f"{t.name}: what it rebuilt is not what was lost")
             t.clean()
+            print(": " + ", ".join(f"{x:.2f} s" for x, _ in steps if x is not None), file=sys.stderr, flush=True)
             if turn:
                 for times_of, step in zip(times, steps):
                     times_of.append(step)
-    medians = {(t.name, t.r): [statistics.median(x for x, _ in step) if step and step[0][0] is not None else None for step in times]
-               for t, times in zip(list, took)}
-    for t, times in zip(list, took):
-        cells = [cell(step, yardstick(medians, t, i)) for i, step in enumerate(times)]
-        print(f"| {k} | {files} | {t.name} | {t.r or '–'} | {' | '.join(cells)} |", flush=True)
+            if turn < a.repeat:
+                continue
+            medians[t.name, t.r] = [statistics.median(x for x, _ in step) if step and step[0][0] is not None else None for step in times]
+            cells = [cell(step, yardstick(medians, t, i)) for i, step in enumerate(times)]
+            print(f"| {k} | {files} | {t.name} | {t.r or '–'} | {' | '.join(cells)} |", flush=True)
     for i in range(k):
         shutil.rmtree(f"{base}/n{i}")
 

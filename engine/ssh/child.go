@@ -20,7 +20,7 @@ import (
 
 // A Client starts programs.
 type Client struct {
-	Command []string // ssh, with arguments of the user's; nil: ssh
+	Command []string // ssh, with arguments of the user's
 	Program string   // the program's name or path there, as a shell finds it; ~/ is the user's home
 	Here    []string // the program on this machine, for addresses without a host
 	Verb    string   // its only argument
@@ -87,9 +87,6 @@ func (c *Client) Start(a Address) (*Child, error) {
 			remote = copying(program, c.Verb)
 		}
 		line = slices.Concat(c.Command, c.options())
-		if c.Command == nil {
-			line = append([]string{"ssh"}, c.options()...)
-		}
 		if a.Port != "" {
 			line = append(line, "-p", a.Port)
 		}

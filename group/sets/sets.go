@@ -2,9 +2,9 @@
 // [Choose] says which nodes are a set. As far as it can, it takes no two nodes of a set from one failure domain, such
 // as a rack.
 //
-// Nothing but the groups themselves is stored: a directory says which node of which group it is, and how many nodes
-// that has. So the sets are found again in whatever order the nodes come, and a choice that was cut off between two
-// sets is completed.
+// Nothing but the groups themselves is stored: a directory says which node of which group it is, how many nodes that
+// has, and which of how many sets it is. So the sets are found again in whatever order the nodes come, a choice that was
+// cut off between two sets is completed, and a set that is not there is missed.
 package sets
 
 import (
@@ -24,7 +24,7 @@ type Member struct {
 
 // A Set is members that are a group.
 type Set struct {
-	Members []int    // by node; those that are not there are left out
+	Members []int    // by node; those that are not there are left out; none: the set is not there
 	Group   string   // that members name; "": none does
 	Notes   []string // of members that are lost together
 
@@ -52,7 +52,10 @@ type choice struct {
 	in      []*Set // of members that had no place; nil: none
 }
 
-// Choose returns the sets of members, in the order of their first members. Members that say which node of which
+// Choose returns the sets of members. They keep the numbers that their groups have noted; others come in the order of
+// their first members. A set that was chosen along with them has no members where none is named.
+//
+// Members that say which node of which
 // group they are keep their places. The others, empty ones first, take the places that are free there. Those that
 // are left make new sets of at most size members, and of nearly the same number. Members of one domain come to
 // different sets wherever that is possible. What is not possible is in Notes, or, where apart is set, an error for new
@@ -91,7 +94,35 @@ func Choose(members []Member, size int, apart bool) ([]Set, error) {
 		list = append(list, c.finish(s))
 	}
 	slices.SortFunc(list, func(a, b Set) int { return slices.Min(a.Members) - slices.Min(b.Members) })
-	return list, nil
+	return numbered(members, list), nil
+}
+
+// numbered puts each set where its members say that it is, and the others where there is room.
+func numbered(members []Member, list []Set) []Set {
+	all := make([]Set, len(list))
+	for _, m := range members {
+		if m.Part.Valid() {
+			all = append(all, make([]Set, max(0, m.Sets-len(all)))...)
+		}
+	}
+	var rest []Set
+	for _, s := range list {
+		i := slices.IndexFunc(s.Members, func(i int) bool {
+			m := members[i]
+			return m.Group == s.Group && m.Sets > 0 && m.Part.Valid() && all[m.Set].Members == nil
+		})
+		if i < 0 {
+			rest = append(rest, s)
+		} else {
+			all[members[s.Members[i]].Set] = s
+		}
+	}
+	for i := range all {
+		if all[i].Members == nil && len(rest) > 0 {
+			all[i], rest = rest[0], rest[1:]
+		}
+	}
+	return all
 }
 
 // find finds the sets that members name, and the members that name none.

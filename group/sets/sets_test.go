@@ -32,7 +32,7 @@ func membersOf(domains string) []Member {
 func settle(members []Member, list []Set) {
 	for n, s := range list {
 		for node, i := range s.Members {
-			members[i].Identity = group.Identity{Group: fmt.Sprint("g", n), Node: node, Nodes: len(s.Members), Held: true}
+			members[i].Identity = group.Identity{Group: fmt.Sprint("g", n), Node: node, Nodes: len(s.Members), Part: group.Part{Set: n, Sets: len(list)}, Held: true}
 		}
 	}
 }
@@ -263,6 +263,51 @@ func TestChooseAgain(t *testing.T) {
 	}
 }
 
+// TestChooseLost leaves out the members of some sets: their numbers stay free, or go to new sets. What members say that
+// cannot be counts for nothing.
+func TestChooseLost(t *testing.T) {
+	members := membersOf("--------")
+	list, err := Choose(members, 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(members, list)
+	choose := func(members ...Member) (names []string) {
+		list, err := Choose(members, 2, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range list {
+			text := ""
+			for _, i := range s.Members {
+				text += members[i].Name
+			}
+			names = append(names, text)
+		}
+		return names
+	}
+	of := func(set int) []Member { // one that is left, and one that is not
+		lost := members[list[set].Members[1]]
+		lost.Identity = group.Identity{Node: -1, Empty: true}
+		return []Member{members[list[set].Members[0]], lost}
+	}
+	three, two := slices.Concat(of(3), of(1), of(0)), slices.Concat(of(3), of(1))
+	a, b, d := choose(of(0)...)[0], choose(of(1)...)[1], choose(of(3)...)[3]
+	if got := choose(three...); !slices.Equal(got, []string{a, b, "", d}) {
+		t.Errorf("three of four: %q", got)
+	}
+	if got := choose(append(two, membersOf("--")...)...); !slices.Equal(got, []string{"n0n1", b, "", d}) {
+		t.Errorf("two of four, and a new one: %q", got)
+	}
+	for _, part := range []group.Part{{}, {Set: -1, Sets: 4}, {Set: 1 << 60, Sets: 1 << 61}, {Set: 4, Sets: 4}, {Sets: -1}} {
+		wrong := slices.Clone(two)
+		wrong[0].Part = part
+		if got := choose(wrong...); !slices.Equal(got, []string{d, b, "", ""}) {
+			t.Errorf("%+v: %q", part, got)
+		}
+	}
+}
+
 // TestChooseEmpty has a lost node come back along with new ones: it gets the place that is free.
 func TestChooseEmpty(t *testing.T) {
 	members := membersOf("----")
@@ -273,7 +318,7 @@ func TestChooseEmpty(t *testing.T) {
 	settle(members, list)
 	members[1].Identity = group.Identity{Node: -1, Empty: true}
 	members = slices.Concat(membersOf("--"), members)
-	if list, err = Choose(members, 4, false); err != nil || len(list) != 2 || !slices.Equal(list[1].Members, []int{2, 3, 4, 5}) {
+	if list, err = Choose(members, 4, false); err != nil || len(list) != 2 || !slices.Equal(list[0].Members, []int{2, 3, 4, 5}) {
 		t.Errorf("%v, %+v", err, list)
 	}
 }

@@ -66,7 +66,7 @@ func TestFormats(t *testing.T) {
 		}
 	}
 	measured = slices.DeleteFunc(measured, func(key string) bool { return key == "gaps" }) // of network
-	check("tune", measured, append(slices.DeleteFunc(keysOf(reflect.TypeFor[tune.Result](), nil), func(key string) bool { return key == "" }), keysOf(reflect.TypeFor[tune.Place](), nil)...))
+	check("tune", measured, keysOf(reflect.TypeFor[tune.Result](), nil))
 	check("tune, gaps", within["gaps"], keysOf(reflect.TypeFor[sim.Gap](), nil))
 	check("tune, points", within["points"], keysOf(reflect.TypeFor[tune.Point](), nil))
 	check("tune, coding", within["coding"], keysOf(reflect.TypeFor[tune.Coding](), nil))
@@ -137,6 +137,10 @@ func keysOf(kind reflect.Type, inside map[string]bool) []string {
 			continue
 		}
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && key == "" {
+			list = append(list, keysOf(f.Type, nil)...)
+			continue
+		}
 		if !inside[key] {
 			list = append(list, key)
 			continue

@@ -86,7 +86,8 @@ type party struct {
 	part func(mine ending, s *session) (code int)
 
 	// Where the processes are in sets, Transport is that of this one's set, the name of which part says with the
-	// ending. apart does the work of it, and returns when all other sets have done theirs, too.
+	// ending. apart does the work of it. Over MPI, where processes may not end before others, it returns when
+	// all sets have done theirs.
 	set   string
 	apart func(work func())
 }

@@ -159,6 +159,7 @@ func newProtect() *cobra.Command {
   volley protect --tolerate 1 a:/data b:/data c:/data
   mpirun -n 8 volley protect --comm mpi --tolerate 2 /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.sets.forget = p.Force
 			dirs, err := o.begin(cmd, args, &p.Options)
 			if err != nil {
 				return err
@@ -170,7 +171,9 @@ func newProtect() *cobra.Command {
 				return usagef("--max-deleted %v: want a share from 0 to 1", p.MaxDeleted)
 			}
 			p.MaxDeleted = max(p.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
+				p := p
+				p.Part = of
 				r, err := group.Protect(cmd.Context(), t, dirs, p)
 				if err == nil && o.Assumed != "" {
 					r.Notes = append(r.Notes, o.Assumed)
@@ -249,7 +252,7 @@ func newVerify() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
 				r, err := group.Verify(cmd.Context(), t, dirs, v)
 				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printVerify(w, r) }); err != nil {
 					return err
@@ -295,7 +298,7 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
 				r, err := group.Verify(cmd.Context(), t, dirs, v)
 				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printStatus(w, r) }); err != nil {
 					return err
@@ -392,7 +395,7 @@ func newRecover() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, w io.Writer) error {
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
 				r, err := group.Recover(cmd.Context(), t, dirs, x)
 				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printRecover(w, r, x.DryRun) }); err != nil {
 					return err

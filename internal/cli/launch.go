@@ -124,6 +124,7 @@ type launch struct {
 	missing        bool         // it goes on where nodes cannot be reached
 	to             *ssh.Address // where files of lost nodes come; nil: where they were
 	sets           setOptions
+	part           group.Part // the group is
 	terms          engine.Run // what all ranks have in common
 	ranks          []*far
 
@@ -153,6 +154,12 @@ type start struct {
 	Watch  bool   // somebody looks at the progress
 
 	Variable string // which has the failure domain; "": none
+}
+
+// A table is what a rank is told last.
+type table struct {
+	Addresses []string // of all ranks
+	group.Part
 }
 
 // A hello is what a rank answers.
@@ -192,6 +199,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 	if f := cmd.Flags(); f.Lookup("group-size") != nil {
 		l.sets.size, _ = f.GetInt("group-size")
 		l.sets.domain, _ = f.GetString("domain")
+		l.sets.forget, _ = f.GetBool("force")
 		if err := l.sets.check(f); err != nil {
 			return err
 		}
@@ -345,7 +353,10 @@ func (l *launch) inSets(cmd *cobra.Command) error {
 	}
 	var wg sync.WaitGroup
 	for n, r := range reports {
-		set := &launch{Client: l.Client, stdout: &r.body, group: true, terms: l.terms}
+		if r.err != nil {
+			continue
+		}
+		set := &launch{Client: l.Client, stdout: &r.body, group: true, terms: l.terms, part: r.part()}
 		for _, i := range list[n].Members {
 			set.ranks = append(set.ranks, l.ranks[i])
 		}
@@ -367,7 +378,7 @@ func (l *launch) inSets(cmd *cobra.Command) error {
 
 // meet has the ranks meet, and waits for their ends.
 func (l *launch) meet(ctx context.Context) error {
-	here, table := l.route(), []string(nil)
+	here, table := l.route(), table{Part: l.part}
 	l.eachRank(func(rank int, x *far) error {
 		run := l.terms
 		run.Rank, run.Size, run.Advertise = rank, len(l.ranks), x.hello.Address
@@ -383,7 +394,7 @@ func (l *launch) meet(ctx context.Context) error {
 		return err
 	})
 	for _, x := range l.ranks {
-		table = append(table, x.address)
+		table.Addresses = append(table.Addresses, x.address)
 	}
 	if !l.over() {
 		l.each(func(x *far) error { return x.Child.Send(table) })

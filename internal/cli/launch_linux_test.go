@@ -95,6 +95,8 @@ func (f *fleet) ended(t *testing.T) {
 // TestLaunch protects hosts, loses one, and replaces it in another order.
 func TestLaunch(t *testing.T) {
 	f := newFleet(t)
+	copies := t.TempDir()
+	t.Setenv("TMPDIR", copies)
 	dirs := writeNodes(t, 4, 200_000)
 	for _, flags := range [][]string{nil, {"--copy-binary", "--remote-path", "/none"}} {
 		f.flags = append(f.flags, flags...)
@@ -130,8 +132,8 @@ func TestLaunch(t *testing.T) {
 		}
 	}
 	f.ended(t)
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "tmp.*", "volley")); left != nil {
-		t.Errorf("copies are left: %v", left)
+	if left, err := os.ReadDir(copies); err != nil || len(left) > 0 {
+		t.Errorf("copies are left: %v, %v", left, err)
 	}
 }
 

@@ -93,7 +93,7 @@ func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
 type place struct {
 	*engine.Place
 	start
-	table  []string // of all ranks' addresses
+	table
 	parent *ssh.Parent
 
 	mu   sync.Mutex // guards what follows
@@ -115,7 +115,7 @@ const progressTime = 200 * time.Millisecond
 
 // join is that of a comm.
 func (p *place) join(_ context.Context, o *joining) (*party, error) {
-	t, err := p.Join(context.Background(), p.table, o.timeout)
+	t, err := p.Join(context.Background(), p.table.Addresses, o.timeout)
 	if err != nil {
 		return nil, err
 	}

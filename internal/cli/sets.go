@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,8 @@ type setOptions struct {
 	domain  string
 	domains map[string]string // of the file
 	mine    *setReport        // the set of this rank
+	lost    []*setReport      // sets of no rank, which rank 0 reports
+	forget  bool              // sets of which no directory is named
 	err     error             // all ranks find it
 }
 
@@ -83,12 +86,18 @@ func (o *setOptions) domainOf(value string, names ...string) (string, error) {
 	return "", usagef("--domain %s: no line says the domain of %s", o.domain, names[0])
 }
 
-// choose returns the sets of members, and what to report of each.
+// choose returns the sets of members, and what to report of each: of one without members an error.
 func (o *setOptions) choose(members []sets.Member) ([]sets.Set, []*setReport, error) {
 	list, err := sets.Choose(members, o.size, o.domain != "")
+	if o.forget {
+		list = slices.DeleteFunc(list, func(s sets.Set) bool { return s.Members == nil })
+	}
 	var reports []*setReport
 	for n, s := range list {
-		r := &setReport{Set: n, Sets: len(list), Notes: s.Notes}
+		r := &setReport{Set: n, Sets: len(list), Dirs: []string{}, Notes: s.Notes}
+		if s.Members == nil {
+			r.err = wrongf("none of its directories is named: name them, lost ones too; protect --force goes on without the set")
+		}
 		for _, i := range s.Members {
 			r.Dirs = append(r.Dirs, members[i].Name)
 			if o.domain != "" {
@@ -151,6 +160,10 @@ func (o *joining) share(said [][]byte, rank int) (ranks [][]int) {
 		var reports []*setReport
 		if list, reports, o.sets.err = o.sets.choose(members); o.sets.err == nil {
 			for n, s := range list {
+				if s.Members == nil {
+					o.sets.lost = append(o.sets.lost, reports[n])
+					continue
+				}
 				if ranks = append(ranks, s.Members); slices.Contains(s.Members, rank) {
 					o.sets.mine = reports[n]
 				}
@@ -174,6 +187,8 @@ type setReport struct {
 	body bytes.Buffer // what the verb prints
 	err  error
 }
+
+func (r *setReport) part() group.Part { return group.Part{Set: r.Set, Sets: r.Sets} }
 
 // print prints the report in one go.
 func (r *setReport) print(w io.Writer, asJSON bool) error {
@@ -231,18 +246,25 @@ func printSets(ctx context.Context, stdout io.Writer, asJSON bool, reports []*se
 }
 
 // inSets runs a verb on the nodes here: on each set of them side by side, or with the other ranks of this rank's set.
-func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t transport.Transport, dirs []string, w io.Writer) error) error {
+func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error) error {
 	out := cmd.OutOrStdout()
 	switch mine := o.sets.mine; {
 	case o.sets.size == 0:
-		return verb(o.party.Transport, dirs, out)
+		part := group.Part{}
+		if at := sessionOf(cmd.Context()).at; at != nil {
+			part = at.Part
+		}
+		return verb(o.party.Transport, dirs, part, out)
 	case mine != nil:
-		o.party.apart(func() { mine.err = verb(o.party.Transport, dirs, &mine.body) })
+		o.party.apart(func() { mine.err = verb(o.party.Transport, dirs, mine.part(), &mine.body) })
 		if mine.err != nil {
 			mine.Error = message(mine.err)
 		}
 		if o.party.Rank() == 0 {
 			mine.err = errors.Join(mine.err, mine.print(out, o.json))
+		}
+		if o.party.here.Rank() == 0 {
+			return cmp.Or(mine.err, printSets(cmd.Context(), out, o.json, o.sets.lost))
 		}
 		return mine.err
 	}
@@ -267,10 +289,13 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
 	for _, r := range reports {
+		if r.err != nil {
+			continue
+		}
 		limit <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-limit }()
-			r.err = verb(local.New(1)[0], r.Dirs, &r.body)
+			r.err = verb(local.New(1)[0], r.Dirs, r.part(), &r.body)
 		})
 	}
 	wg.Wait()

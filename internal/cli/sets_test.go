@@ -234,6 +234,40 @@ func TestSetsDomains(t *testing.T) {
 	}
 }
 
+// TestSetsLost loses a set as a whole, of which no directory is named: every verb says so, with the number that protect
+// gave it, and does its work with the others.
+func TestSetsLost(t *testing.T) {
+	dirs := writeNodes(t, 8, 5000)
+	with := func(verb string, args ...string) []string {
+		return slices.Concat([]string{verb, "--group-size", "2"}, args, dirs)
+	}
+	sets := setsOf(t, mustRun(t, with("protect", "--tolerate", "1", "--json")...))
+	lost := sets[2].Dirs
+	removeAll(t, lost...)
+	removeAll(t, sets[3].Dirs[1])
+	if r := volleyRun(with("verify")...); r.code != exitWrong || !strings.Contains(r.stderr, "volley: set 2: ") {
+		t.Errorf("named: %+v", r)
+	}
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return slices.Contains(lost, dir) })
+	slices.Reverse(dirs)
+	const missing = "volley: set 2: none of its directories is named: "
+	for _, args := range [][]string{{"recover"}, {"verify"}, {"status"}, {"protect", "--tolerate", "1"}, {"verify"}} {
+		r := volleyRun(with(args[0], args[1:]...)...)
+		if r.code != exitWrong || strings.Count(r.stderr, "volley: ") != 1 || !strings.HasPrefix(r.stderr, missing) || !strings.Contains(r.stdout, "set 3 of 4: "+sets[3].Dirs[0]) {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+	mustRun(t, append([]string{"protect", "--tolerate", "1"}, sets[3].Dirs...)...) // by itself: it stays the same set
+	list := setsOf(t, volleyRun(with("verify", "--json")...).stdout)
+	if len(list) != 4 || list[2].Error == "" || list[2].Dirs == nil || len(list[2].Dirs) != 0 || !slices.Equal(list[3].Dirs, sets[3].Dirs) {
+		t.Errorf("%+v", list)
+	}
+	mustRun(t, with("protect", "--tolerate", "1", "--force")...)
+	if list := setsOf(t, mustRun(t, with("verify", "--json")...)); len(list) != 3 {
+		t.Errorf("%+v", list)
+	}
+}
+
 // TestSetsRanks has a process for each node, which find their sets by a variable of their environment. A set that
 // fails holds up no other, and all processes end alike.
 func TestSetsRanks(t *testing.T) {
@@ -242,7 +276,7 @@ func TestSetsRanks(t *testing.T) {
 	order := []int{0, 1, 2, 3, 4, 5, 6}
 	ranks := func(args ...string) ([]int, string) {
 		t.Helper()
-		return newRanks(t, 7, func(r int, c *exec.Cmd) {
+		return newRanks(t, len(order), func(r int, c *exec.Cmd) {
 			c.Args = append(c.Args, dirs[order[r]])
 			c.Env = append(c.Env, fmt.Sprint("RACK=rack", order[r]%4))
 		}, slices.Concat(args[:1], []string{"--group-size", "4", "--domain", "env:RACK"}, args[1:])...).do()
@@ -280,6 +314,12 @@ func TestSetsRanks(t *testing.T) {
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
+	seven := dirs
+	dirs, order = sets[1], []int{0, 1, 2, 3}[:len(sets[1])]
+	if codes, text = ranks("verify"); !allAre(codes, exitWrong) || strings.Count(text, "volley: ") != 1 || !strings.Contains(text, "volley: set 0: none of its directories is named: ") {
+		t.Errorf("%v: %s", codes, text)
+	}
+	dirs, order = seven, []int{3, 6, 1, 0, 5, 4, 2}
 	removeAll(t, sets[0][0], sets[0][1], sets[1][0])
 	codes, text = ranks("recover")
 	if !allAre(codes, exitUsage) || strings.Count(text, "volley: ") != 1 || !strings.Contains(text, ": 2 nodes are lost") {

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// endWithParent has the kernel end the command when this process is killed, and gives the command a session of its
-// own, which endRest ends. What it returns is called when the command has ended: until then the thread that starts the
-// command stays.
+// endWithParent has the kernel end the command when this process is killed, and gives the command a session and a
+// process group of its own; endRest ends the group. What it returns is called when the command has ended: until then
+// the thread that starts the command stays.
 func endWithParent(c *exec.Cmd) (release func()) {
 	runtime.LockOSThread()
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM, Setsid: true}
 	return runtime.UnlockOSThread
 }
 
-// endRest ends the processes that a command has left.
+// endRest ends the processes of its group that a command has left.
 func endRest(c *exec.Cmd) {
 	if c.Process == nil {
 		return

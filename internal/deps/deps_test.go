@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"transport/internal/waits": {"transport"},
 	"transport/local":          {"transport", "transport/internal/waits"},
 	"transport/late":           {"transport"},
-	"transport/faulty":         {"transport", "transport/late"},
+	"transport/faulty":         {"transport"},
 	"transport/mpi":            {"transport"},
 	"transport/grpc":           {"transport", "transport/internal/waits"},
 	"transport/transporttest":  {"transport"},

@@ -245,6 +245,32 @@ func Whole(d Disk, dir string) (string, error) {
 	return filepath.Join(append([]string{at.Path()}, missing...)...), nil
 }
 
+// Unmake returns what removes a directory, and those above it, that are missing now and are made later, by whomever, as
+// far as they are empty then.
+func Unmake(d Disk, dir string) (undo func()) {
+	at, above, missing, err := nearest(d, dir)
+	if err != nil {
+		return func() {}
+	}
+	at.Close()
+	for i := range missing[min(1, len(missing)):] {
+		missing[i+1] = path.Join(missing[i], missing[i+1])
+	}
+	return func() { removeEmpty(d, above, missing) }
+}
+
+// removeEmpty removes directories below another one, the last first, as far as they are empty.
+func removeEmpty(d Disk, above string, names []string) {
+	at, err := d.Open(above)
+	if err != nil {
+		return
+	}
+	defer at.Close()
+	for _, name := range slices.Backward(names) {
+		at.Remove(name) // fails, as it should, where something lies in it
+	}
+}
+
 // Make makes a directory and those above it that are missing, and makes their names last. Undo
 // removes those it has made, as far as they are empty.
 func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
@@ -254,16 +280,7 @@ func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
 	}
 	defer at.Close()
 	var made []string
-	undo = func() {
-		at, err := d.Open(above)
-		if err != nil {
-			return
-		}
-		defer at.Close()
-		for _, name := range slices.Backward(made) {
-			at.Remove(name) // fails, as it should, where something lies in it
-		}
-	}
+	undo = func() { removeEmpty(d, above, made) }
 	name := "."
 	for _, part := range missing {
 		name = path.Join(name, part)

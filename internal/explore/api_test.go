@@ -22,7 +22,6 @@ var answers = map[string]any{
 	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
 	"CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},
 	"RunStart": runStart{}, "ModelRound": roundModel{}, "RunResult": runAnswer{}, "Report": volley.Report{}, "Loaded": loaded{}, "Run": timeline{}, "Span": span{},
-	"Trees": trees{}, "TreeNode": treeNode{},
 }
 
 // TestTypes compares the types of the page with those of the engine, key by key.

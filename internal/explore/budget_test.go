@@ -20,19 +20,18 @@ import (
 // with the limit.
 func TestBounds(t *testing.T) {
 	for _, c := range []struct{ methods, request, field, want string }{
-		{"plan run trees", `"processors":"4","sinks":"1000000000"`, "sinks", "1000000000 sinks: the page takes 1024 at most; the command line"},
+		{"plan run", `"processors":"4","sinks":"1000000000"`, "sinks", "1000000000 sinks: the page takes 1024 at most; the command line"},
 		{"cost sizes", `"processors":"4","sinks":"1000000000"`, "sinks", "the page takes 2048 at most; the command line"},
-		{"plan run trees", `"processors":"1000000000"`, "processors", "the page takes 1024 at most; the command line"},
+		{"plan run", `"processors":"1000000000"`, "processors", "the page takes 1024 at most; the command line"},
 		{"sizes", `"processors":"1000000000"`, "processors", "the page takes 2048 at most; the command line"},
 		{"plan run", `"processors":"1000","sinks":"1000","separate":"true"`, "sinks", "the page takes 1024 at most"},
 		{"sizes", `"processors":"2000","sinks":"2000","separate":"true"`, "sinks", "the page takes 2048 at most"},
-		{"trees", `"processors":"9","matrix":"dft","field":"19","ports":"9223372036854775807"`, "ports", "the page takes 2048 at most"},
 		{"plan cost sizes run", `"processors":"4","ports":"1000000000"`, "ports", "the page takes 2048 at most"},
 		{"plan cost sizes run", `"processors":"4","rounds-over":"9223372036854775807"`, "rounds-over", "the page takes 2147483647 at most"},
 		{"plan cost sizes run", `"processors":"4","max-memory":"9223372036854775807"`, "max-memory", "the page takes 2147483647 at most"},
 		{"plan cost sizes", `"processors":"4","size":"2PiB"`, "size", "the page takes 1PiB at most"},
 		{"plan sizes run", `"processors":"1000","matrix":"random:1","field":"bn254","inverse":"true"`, "inverse", "the page takes 256 rows at most"},
-		{"plan cost sizes run trees load", `"matrix":"random:` + strings.Repeat("1", 1000) + `"`, "matrix", "1007 characters: the page takes 200 at most"},
+		{"plan cost sizes run load", `"matrix":"random:` + strings.Repeat("1", 1000) + `"`, "matrix", "1007 characters: the page takes 200 at most"},
 	} {
 		for method := range strings.FieldsSeq(c.methods) {
 			_, fault := ask[any](t, method, `{"flags":{`+c.request+`}}`)
@@ -106,7 +105,6 @@ func TestShares(t *testing.T) {
 		{"cost", `{"flags":{"matrix":"dft","field":"goldilocks"},"processors":"2048"}`},
 		{"cost", `{"flags":{"matrix":"cauchy","field":"2^16","max-memory":"100000"},"processors":"500..504"}`},
 		{"sizes", `{"flags":{"processors":"512","matrix":"cauchy","field":"2^16"}}`},
-		{"trees", `{"flags":{"processors":"81","matrix":"dft","field":"163","ports":"2"}}`},
 		{"run", `{"flags":{"processors":"2","matrix":"random:1"},"size":"1KiB"}`},
 		{"run", `{"flags":{"processors":"8","matrix":"random:1"},"size":"16MiB"}`},
 		{"run", `{"flags":{"processors":"64","matrix":"random:1"},"size":"4MiB"}`},
@@ -237,7 +235,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add(uint8(3), "64", "63", "257", "cauchy", "bruck-allgather", "whole=true", "16MiB")
 	f.Add(uint8(4), "81", "9223372036854775807", "163", "dft", "dft", "order=any", "0")
 	f.Fuzz(func(t *testing.T, which uint8, processors, ports, name, matrix, algorithm, other, size string) {
-		method := []string{"plan", "cost", "sizes", "run", "trees"}[which%5]
+		method := []string{"plan", "cost", "sizes", "run"}[which%4]
 		own := withFlags(other)
 		for flag, text := range map[string]string{"processors": processors, "ports": ports, "field": name, "matrix": matrix, "algorithm": algorithm, "size": size} {
 			own[flag] = text

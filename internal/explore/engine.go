@@ -24,7 +24,6 @@ var methods = map[string]method{
 	"plan":    answer(showPlan),
 	"run":     answer(run),
 	"sizes":   answer(compareSizes),
-	"trees":   answer(dftTrees),
 }
 
 // answer makes a method of a function with a typed request.

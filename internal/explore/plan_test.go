@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,23 +15,6 @@ import (
 	"volley/field"
 	"volley/matrix"
 )
-
-// TestTreesOfPaper compares the trees for K = 9, p = 2 with the caption of the paper's figure,
-// where f_1 is x1 + x4·z + x7·z^2.
-func TestTreesOfPaper(t *testing.T) {
-	tr, failure := ask[trees](t, "trees", `{"flags":{"matrix":"dft","field":"19","processors":"9","ports":"2"}}`)
-	if failure != nil {
-		t.Fatal(failure.Message)
-	}
-	f1, leaf := tr.Polynomials[1][1], tr.Polynomials[2][3]
-	if f1.Text != "x1 + x4·z + x7·z^2" || f1.Digits != "1" || leaf.Text != "x3" || leaf.Digits != "01" || leaf.Parent != 0 {
-		t.Errorf("polynomials %+v, %+v", f1, leaf)
-	}
-	g1, g10 := tr.Elements[1][1], tr.Elements[2][3]
-	if g1.Power != 3 || g10.Power != 3 || g10.Digits != "10" || g10.Parent != 0 || tr.Elements[2][1].Digits != "01" {
-		t.Errorf("elements %+v, %+v", g1, g10)
-	}
-}
 
 // ask returns the result of a method, and the error as the page gets it.
 func ask[R any](t *testing.T, name, request string) (result R, failure *problem) {
@@ -374,8 +356,6 @@ func TestErrors(t *testing.T) {
 		{"plan", `"processors":"16","max-compute":"1"`, "max-compute", "multiply-adds"},
 		{"plan", `"processors":"16","rounds-over":"-1"`, "rounds-over", "0 or more"},
 		{"plan", `"nosuch":"4"`, "nosuch", "no flag --nosuch"},
-		{"trees", `"processors":"9","ports":"2"`, "matrix", "dft"},
-		{"trees", `"processors":"6","ports":"2","matrix":"dft","field":"7"`, "processors", "power of p+1 = 3"},
 	} {
 		_, failure := ask[any](t, x.method, `{"flags":{`+x.flags+`}}`)
 		switch {
@@ -421,78 +401,22 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TestTrees folds the tree of polynomials at the elements of the other tree and compares
-// the leaves with the DFT.
-func TestTrees(t *testing.T) {
-	for _, x := range []struct {
-		k, p int
-		f    string
-	}{{2, 1, "5"}, {8, 1, "17"}, {9, 2, "19"}, {27, 2, "109"}, {16, 3, "257"}} {
-		tr, failure := ask[trees](t, "trees", fmt.Sprintf(`{"flags":{"matrix":"dft","field":%q,"processors":"%d","ports":"%d"}}`, x.f, x.k, x.p))
-		if failure != nil {
-			t.Fatal(failure.Message)
+// TestPaperFigure4 looks for the polynomials of the first tree in the DFT of figure 4: after round 0 a processor has
+// f_r = x_r + x_(r+3)·z + x_(r+6)·z^2 at a z that is a power of β^3 = 7.
+func TestPaperFigure4(t *testing.T) {
+	a, failure := ask[shownPlan](t, "plan", `{"flags":{"processors":"9","ports":"2","algorithm":"dft","field":"19","matrix":"dft","order":"reversed"}}`)
+	if failure != nil {
+		t.Fatal(failure.Message)
+	}
+	for k, memory := range a.Detail.Memory {
+		i := slices.IndexFunc(memory, func(s slot) bool { return s.Kind == "computed" && s.Round == 1 && s.Coefs[0] == "1" })
+		if i < 0 {
+			t.Fatalf("processor %d computes nothing before round 1", k)
 		}
-		f, err := field.Parse(x.f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := matrix.DFT(f, x.k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		value := func(level, node int) field.Element {
-			e, err := field.ParseElement(f, tr.Elements[level][node].Text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return e
-		}
-		// at returns the coefficients of the x's in polynomial node of the level at z.
-		at := func(level, node int, z field.Element) []field.Element {
-			sum := make([]field.Element, x.k)
-			y := field.One
-			for _, row := range tr.Polynomials[level][node].Rows {
-				sum[row] = y
-				y = f.Mul(y, z)
-			}
-			return sum
-		}
-		for k := range x.k {
-			node := k
-			for level := tr.Height; level >= 0; level-- {
-				if root := value(level, node); level > 0 {
-					parent := tr.Elements[level][node].Parent
-					if field.Exp(f, root, uint64(x.p+1)) != value(level-1, parent) {
-						t.Fatalf("K = %d: %s is no root of %s", x.k, root, value(level-1, parent))
-					}
-					node = parent
-				}
-			}
-			for row, got := range at(0, 0, value(tr.Height, k)) {
-				if got != a.At(row, k) {
-					t.Fatalf("K = %d: entry (%d, %d): %s, want %s", x.k, row, k, got, a.At(row, k))
-				}
-			}
-		}
-		if root := tr.Polynomials[0][0]; root.Parent != -1 || tr.Elements[0][0].Parent != -1 || !strings.HasPrefix(root.Text, "x0 + x1·z") {
-			t.Errorf("K = %d: the root is %+v", x.k, root)
-		}
-		for level := 1; level <= tr.Height; level++ {
-			for n, node := range tr.Polynomials[level] {
-				parent := tr.Polynomials[level-1][node.Parent]
-				if strings.TrimPrefix(node.Digits, parent.Digits) == node.Digits && parent.Digits != "" {
-					t.Errorf("K = %d: %s below %s", x.k, node.Digits, parent.Digits)
-				}
-				child, err := strconv.Atoi(strings.TrimPrefix(node.Digits, parent.Digits))
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i, row := range node.Rows {
-					if parent.Rows[i*tr.Radix+child] != row {
-						t.Errorf("K = %d: level %d, node %d: coefficient %d is x%d", x.k, level, n, i, row)
-					}
-				}
-			}
+		z := []int{1, 7, 7 * 7 % 19}[k/3]
+		rows, coefs := []int{k % 3, k%3 + 3, k%3 + 6}, fmt.Sprint([]int{1, z, z * z % 19})
+		if s := memory[i]; !slices.Equal(s.Rows, rows) || fmt.Sprint(s.Coefs) != coefs {
+			t.Errorf("processor %d has rows %v with %v before round 1: want %v with %v", k, s.Rows, s.Coefs, rows, coefs)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"volley/sim"
 	"volley/trace"
 	"volley/transport"
+	"volley/transport/late"
 	"volley/transport/local"
 )
 
@@ -196,6 +197,14 @@ func (r *sampleRun) watch(ctx context.Context, event func(any) error) (report *v
 	return report, spans, err
 }
 
+// delay returns how long a message of packets takes. Those of the agreement on a run and of its check arrive at once.
+func (r *sampleRun) delay(t *transport.Transfer) time.Duration {
+	if t.Tag.Round < transport.ControlRounds {
+		return 0
+	}
+	return r.model.Beta + time.Duration(float64(t.Bytes())*float64(r.model.Tau)*float64(time.Second))
+}
+
 // encode runs all processors. The first failure cancels the others, and is the error.
 func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) (*volley.Report, error) {
 	q := r.question
@@ -221,13 +230,11 @@ func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) 
 			packets[k].Result = new([]byte)
 		}
 	}
-	slow := pace{r.model.Beta, r.model.Tau}
 	reports := make([]*volley.Report, n)
 	err = local.Run(ctx, n, func(ctx context.Context, t transport.Transport) (err error) {
 		if r.paced {
-			slowed := newLink(ctx, t, slow)
-			defer slowed.Close() // also without an error nothing is to be left
-			t = slowed
+			t = late.New(ctx, t, r.delay)
+			defer t.Close() // also without an error nothing is to be left
 		}
 		k := t.Rank()
 		if reports[k], err = encoder.Run(ctx, t, packets[k]); err != nil {

@@ -10,14 +10,12 @@
 package faulty
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"sync"
 	"time"
 
 	"volley/transport"
-	"volley/transport/late"
 )
 
 // ErrDead is what the waits of a rank return after [Die].
@@ -25,20 +23,18 @@ var ErrDead = errors.New("faulty: this rank is dead")
 
 // A Transport is one rank's end of a group, with faults.
 type Transport struct {
-	below  transport.Transport
-	faults []Fault
+	transport.Transport // below
+	faults              []Fault
 
 	mu     sync.Mutex // guards what follows, and the start of transfers below
 	state  state
 	struck []bool // by fault
 	sends  int
-	late   *late.Delays
 }
 
 var (
-	_ transport.Transport  = (*Transport)(nil)
-	_ transport.Inquirer   = (*Transport)(nil)
-	_ transport.CoreSharer = (*Transport)(nil)
+	_ transport.Transport = (*Transport)(nil)
+	_ transport.Inquirer  = (*Transport)(nil)
 )
 
 type state int
@@ -49,53 +45,36 @@ const (
 	dead
 )
 
-// New wraps a rank's transport. Faults that strike the same send do so in the
-// order given; what is then left to send is delayed, or copied, or dropped.
+// New wraps a rank's transport. Faults that strike the same send do so in the order given.
 func New(t transport.Transport, faults ...Fault) *Transport {
-	w := &Transport{below: t, faults: faults, struck: make([]bool, len(faults))}
-	w.late = late.New(&w.mu)
-	return w
+	return &Transport{Transport: t, faults: faults, struck: make([]bool, len(faults))}
 }
 
-// Idle returns the faults that have not struck yet, so that a test can tell that
-// it tested something.
-func (t *Transport) Idle() []Fault {
+// Idle returns how many faults have not struck yet, so that a test can tell that it tested something.
+func (t *Transport) Idle() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var idle []Fault
-	for i, f := range t.faults {
-		if !t.struck[i] {
-			idle = append(idle, f)
+	for _, struck := range t.struck {
+		if !struck {
+			n++
 		}
 	}
-	return idle
+	return n
 }
 
 // Inquire asks below, if that can be asked.
 func (t *Transport) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
-	q, ok := t.below.(transport.Inquirer)
+	q, ok := t.Transport.(transport.Inquirer)
 	if !ok {
 		return -1, 0, errors.New("faulty: the transport below asks nobody")
 	}
 	return q.Inquire(ctx, rank)
 }
 
-// Rank returns the rank below.
-func (t *Transport) Rank() int { return t.below.Rank() }
-
-// Size returns the size below.
-func (t *Transport) Size() int { return t.below.Size() }
-
-// Cores returns what the transport below says.
-func (t *Transport) Cores() int { return transport.Cores(t.below) }
-
-// Overlaps reports what the transport below does.
-func (t *Transport) Overlaps() bool { return transport.Overlaps(t.below) }
-
 // A queue is a queue below, with the faults.
 type queue struct {
-	t     *Transport
-	below transport.Queue
+	transport.Queue
+	t *Transport
 
 	// Guarded by t.mu.
 	lost     []*transport.Transfer // on nobody's way, so their parts are free
@@ -104,7 +83,7 @@ type queue struct {
 
 // NewQueue returns an empty queue.
 func (t *Transport) NewQueue() transport.Queue {
-	return &queue{t: t, below: t.below.NewQueue(), replaced: map[*transport.Transfer]*transport.Transfer{}}
+	return &queue{t: t, Queue: t.Transport.NewQueue(), replaced: map[*transport.Transfer]*transport.Transfer{}}
 }
 
 // Post posts what the faults leave of the transfers.
@@ -113,45 +92,51 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, x := range transfers {
-		if x.Receive {
-			if t.state == running {
-				q.below.Post(x)
-			}
-			continue
+		switch {
+		case x.Receive && t.state == running:
+			q.Queue.Post(x)
+		case !x.Receive && t.enter(x.Tag.Round) == running:
+			q.send(x, t.strike(x))
 		}
-		if t.enter(x.Tag.Round) != running {
-			continue
-		}
-		m := &message{index: t.sends, dst: x.Rank, tag: x.Tag, parts: x.Parts}
-		t.sends++
-		for i, f := range t.faults {
-			if f.strike != nil && f.strike(m) {
-				t.struck[i] = true
-			}
-		}
-		if m.drop {
-			q.lost = append(q.lost, x)
-			continue
-		}
-		t.late.Post(context.Background(), m.dst, m.tag, m.delay, func() { q.handOn(m, x) })
 	}
 }
 
-// handOn sends a message below in place of x, unless the rank has stopped since. The caller
-// holds t.mu.
-func (q *queue) handOn(m *message, x *transport.Transfer) {
-	if q.t.state != running {
-		return
-	}
-	y := &transport.Transfer{Rank: m.dst, Tag: m.tag, Parts: m.parts}
-	q.replaced[y] = x
-	q.below.Post(y)
-	for range m.copies {
-		again := &transport.Transfer{Rank: m.dst, Tag: m.tag}
-		for _, part := range m.parts {
-			again.Parts = append(again.Parts, bytes.Clone(part))
+// strike returns what the faults leave of a send. The caller holds the lock.
+func (t *Transport) strike(x *transport.Transfer) []message {
+	messages := []message{x.Parts}
+	for i, f := range t.faults {
+		if f.strike == nil || !f.picks(t.sends, x) {
+			continue
 		}
-		q.t.below.NewQueue().Post(again)
+		var left []message
+		for _, m := range messages {
+			instead := f.strike(m)
+			if instead == nil {
+				instead = []message{m}
+			} else {
+				t.struck[i] = true
+			}
+			left = append(left, instead...)
+		}
+		messages = left
+	}
+	t.sends++
+	return messages
+}
+
+// send sends messages in place of x, which is over when the first of them is. The caller holds t.mu.
+func (q *queue) send(x *transport.Transfer, messages []message) {
+	if len(messages) == 0 {
+		q.lost = append(q.lost, x)
+	}
+	for i, parts := range messages {
+		y := &transport.Transfer{Rank: x.Rank, Tag: x.Tag, Parts: parts}
+		if i > 0 {
+			q.t.Transport.NewQueue().Post(y) // nobody waits for it
+			continue
+		}
+		q.replaced[y] = x
+		q.Queue.Post(y)
 	}
 }
 
@@ -170,7 +155,7 @@ func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
 		return x, nil
 	}
 	t.mu.Unlock()
-	x, err := q.below.Wait(ctx)
+	x, err := q.Queue.Wait(ctx)
 	if x == nil {
 		return nil, err
 	}
@@ -194,15 +179,8 @@ func (t *Transport) Abort(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.state == running {
-		t.below.Abort(cause)
+		t.Transport.Abort(cause)
 	}
-}
-
-// Close closes the transport below, also where this rank hangs or is dead, once
-// the delayed messages are handed on.
-func (t *Transport) Close() error {
-	t.late.Wait()
-	return t.below.Close()
 }
 
 // enter notes that the rank comes to this round and returns its state. The caller holds t.mu.

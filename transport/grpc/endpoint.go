@@ -7,7 +7,6 @@ import (
 	"math"
 	"net"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -203,12 +202,10 @@ func (e *Endpoint) stop(cause error) {
 		return
 	}
 	e.end(&transport.AbortError{Rank: e.rank, Cause: cause})
-	why := cause.Error()
-	why = strings.ToValidUTF8(why[:min(len(why), textBytes)], "")
 	for _, p := range e.peers {
 		if p != nil && !p.left {
 			p.connect()
-			p.push(&frame{kind: abortFrame, data: [][]byte{[]byte(why)}})
+			p.tellAbort()
 		}
 	}
 }
@@ -218,6 +215,18 @@ func (e *Endpoint) end(err *transport.AbortError) {
 	if e.abort == nil {
 		e.abort = err
 		close(e.aborted)
+	}
+}
+
+// abortTime is how long a rank that finds a peer closed waits for the abort that the peer may have heard first.
+const abortTime = time.Second
+
+// hearAbort waits for an abort, or for Close, but not long.
+func (e *Endpoint) hearAbort() {
+	select {
+	case <-e.aborted:
+	case <-e.streams.Done():
+	case <-time.After(abortTime):
 	}
 }
 
@@ -237,6 +246,9 @@ func (e *Endpoint) Close() error {
 	for _, p := range e.peers {
 		if p != nil && !p.left && (p.link != nil || p.connecting) {
 			p.rests = nil
+			if e.abort != nil { // the peer may hear of the bye first, and take it for the cause
+				p.tellAbort()
+			}
 			p.push(&frame{kind: byeFrame})
 			read = append(read, p.read)
 		}

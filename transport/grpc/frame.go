@@ -22,7 +22,7 @@ const (
 	creditFrame                 // n bytes of heads have been taken
 	askFrame                    // question n: for whom does the receiver wait?
 	answerFrame                 // of question n: for rank a-1 since b ms; a = 0 is nobody
-	abortFrame                  // the sender ends the run; data is why
+	abortFrame                  // rank a has ended the run; data is why
 	byeFrame                    // the sender closes
 	goneFrame                   // a bye has been read, and all before it
 )

@@ -3,10 +3,16 @@ package grpc
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	rpc "google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
 
 	"volley/internal/race"
 	"volley/transport"
@@ -87,4 +93,61 @@ func TestInquire(t *testing.T) {
 	}
 	stop()
 	<-ended
+}
+
+// A rank that ends after an abort is not taken for its cause by those who have not heard of it.
+func TestCauseOfEnd(t *testing.T) {
+	t.Run("before the others reach it", func(t *testing.T) {
+		for name, end := range map[string]func(member) error{"": member.Close, ", but listens": func(m member) error { return m.Endpoint.Close() }} {
+			run := newRun(t, 3, nil)
+			end(run[2].(member))
+			heard := make(chan error)
+			go func() { heard <- transport.Send(t.Context(), run[1], 2, transport.Tag{}, make([]byte, 2*headBytes)) }()
+			time.Sleep(100 * time.Millisecond)
+			run[0].Abort(errors.New("the cause"))
+			if err := <-heard; fmt.Sprint(err) != "rank 0 stopped: the cause" {
+				t.Errorf("rank 2 has ended%s: %v", name, err)
+			}
+			for _, e := range run {
+				e.Close()
+			}
+		}
+	})
+	t.Run("and passes the abort on", func(t *testing.T) {
+		run := newRun(t, 3, nil)
+		as := func(rank int) rpc.ClientStream {
+			return call(t, run[2].(member).addresses[2], fmt.Sprintf(helloForm, Protocol, "test", rank, 2))
+		}
+		first, second := as(0), as(1)
+		say := func(s rpc.ClientStream, f []byte) {
+			if err := s.SendMsg(&f); err != nil {
+				t.Error(err)
+			}
+		}
+		say(first, forged(headFrame, 0, 0, 0, ""))
+		if err := transport.Receive(t.Context(), run[2], 0, transport.Tag{}); err != nil {
+			t.Fatal(err) // rank 0 is connected now
+		}
+		say(second, forged(abortFrame, 1, 0, 0, "the cause"))
+		transport.Receive(t.Context(), run[2], 1, transport.Tag{})
+		var closed sync.WaitGroup
+		for _, e := range run {
+			closed.Go(func() { e.Close() })
+		}
+		var kinds []kind
+		for first.RecvMsg(reader(func(f *frame, from *mem.Reader) error {
+			kinds = append(kinds, f.kind)
+			if text := rest(from); f.kind == abortFrame && (f.a != 1 || string(text) != "the cause") {
+				t.Errorf("rank %d stopped: %s", f.a, text)
+			}
+			return nil
+		})) == nil && !slices.Contains(kinds, byeFrame) {
+		}
+		if !slices.Equal(kinds, []kind{abortFrame, byeFrame}) {
+			t.Errorf("frames of kinds %v", kinds)
+		}
+		say(first, forged(goneFrame, 0, 0, 0, ""))
+		say(second, forged(goneFrame, 0, 0, 0, ""))
+		closed.Wait()
+	})
 }

@@ -170,6 +170,7 @@ func TestForgedFrames(t *testing.T) {
 		"a rest of a small one": {forged(headFrame, 1, 0, 1, "1"), forged(restFrame, 1, 0, 0, "1")},
 		"clears of nothing":     clears,
 		"too much credit":       {forged(creditFrame, 0, 0, 1<<60, "")},
+		"an abort of nobody":    {forged(abortFrame, 2, 0, 0, "")},
 		"too long a text":       {forged(abortFrame, 0, 0, 0, long)},
 		"data in a question":    {forged(askFrame, 0, 0, 0, "1")},
 		"longer than a frame":   {[]byte(strings.Repeat("x", frameBytes+headerBytes+1))},

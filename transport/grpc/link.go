@@ -57,10 +57,15 @@ func (p *peer) dial() error {
 	late := time.AfterFunc(connectTime, func() { cancel(fmt.Errorf("no connection within %v", connectTime)) })
 	s, err := conn.NewStream(ctx, &exchange, "/"+service+"/"+exchange.StreamName, rpc.WaitForReady(true))
 	if err != nil {
-		return reason(ctx, err)
+		err = reason(ctx, err)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			e.hearAbort()
+		}
+		return err
 	}
 	late.Stop()
 	if err = p.serve(s); err == io.EOF { // it closed before it took the stream, and so said no bye
+		e.hearAbort()
 		e.mu.Lock()
 		p.leave()
 		e.mu.Unlock()

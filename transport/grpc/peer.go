@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,6 +105,13 @@ func (p *peer) signal() {
 func (p *peer) tell(t *transfer) {
 	t.heard = time.Now()
 	p.push(&frame{kind: clearFrame, a: uint32(t.Tag.Round), b: uint32(t.Tag.Port), c: t.number, n: uint64(t.size)})
+}
+
+// tellAbort sends the abort that counts for this rank.
+func (p *peer) tellAbort() {
+	why := p.e.abort.Cause.Error()
+	why = strings.ToValidUTF8(why[:min(len(why), textBytes)], "")
+	p.push(&frame{kind: abortFrame, a: uint32(p.e.abort.Rank), data: [][]byte{[]byte(why)}})
 }
 
 // use connects the pair: the lower rank does it, as the other one gets to it as well.
@@ -276,8 +284,11 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 			to <- answer{int(f.a) - 1, time.Duration(f.b) * time.Millisecond}
 		}
 	case abortFrame:
+		if int(f.a) >= e.Size() {
+			return errProtocol("an abort of rank %d of %d", f.a, e.Size())
+		}
 		if !e.closed {
-			e.end(&transport.AbortError{Rank: p.rank, Cause: errors.New(string(rest(from)))})
+			e.end(&transport.AbortError{Rank: int(f.a), Cause: errors.New(string(rest(from)))})
 		}
 	case byeFrame:
 		p.leave()

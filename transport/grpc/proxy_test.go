@@ -129,13 +129,18 @@ func TestCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run, proxies := newProxied(t, 2, 20*time.Millisecond)
+			var both sync.WaitGroup
+			both.Go(func() { transport.Send(t.Context(), run[0], 1, transport.Tag{}) })
+			if err := transport.Receive(t.Context(), run[1], 0, transport.Tag{}); err != nil {
+				t.Fatal(err) // they are connected now
+			}
+			both.Wait()
 			time.AfterFunc(100*time.Millisecond, func() {
 				for _, p := range proxies {
 					p.each(hurt)
 				}
 			})
 			errs := make([]error, 2)
-			var both sync.WaitGroup
 			data := make([]byte, 8<<20)
 			both.Go(func() { errs[0] = transport.Send(t.Context(), run[0], 1, transport.Tag{}, data) })
 			both.Go(func() { errs[1] = transport.Receive(t.Context(), run[1], 0, transport.Tag{}, make([]byte, len(data))) })

@@ -9,53 +9,77 @@ import (
 	"volley/transport"
 )
 
-// Delays hand messages on to a transport when their time has come, and those to one
-// receiver with one tag in their order.
-type Delays struct {
-	mu   *sync.Mutex
-	last map[stream]chan struct{} // closed when the message is handed on
+type late struct {
+	transport.Transport
+	ctx   context.Context
+	delay func(*transport.Transfer) time.Duration
+
+	mu   sync.Mutex // guards what follows, and calls of delay
+	last map[stream]chan struct{}
 	all  sync.WaitGroup
 }
 
+// A stream is what keeps its order. The channel of its last message is closed when that is sent.
 type stream struct {
 	dst int
 	tag transport.Tag
 }
 
-// New returns Delays without messages. The caller of [Delays.Post] holds mu, and so do the
-// Delays when they hand a message on.
-func New(mu *sync.Mutex) *Delays { return &Delays{mu: mu, last: map[stream]chan struct{}{}} }
+// New returns a transport that sends each message so much later than it is posted, or when ctx has ended, and those to
+// one receiver with one tag in their order. Calls of delay do not overlap. Close waits until all are sent.
+func New(ctx context.Context, t transport.Transport, delay func(*transport.Transfer) time.Duration) transport.Transport {
+	return &late{Transport: t, ctx: ctx, delay: delay, last: map[stream]chan struct{}{}}
+}
 
-// Post calls hand, which posts the message: at once where there is nothing to wait for,
-// else after the delay, or when ctx has ended, and after the messages ahead.
-func (d *Delays) Post(ctx context.Context, dst int, tag transport.Tag, delay time.Duration, hand func()) {
-	key := stream{dst, tag}
-	ahead := d.last[key]
+type queue struct {
+	transport.Queue
+	of *late
+}
+
+func (l *late) NewQueue() transport.Queue { return queue{l.Transport.NewQueue(), l} }
+
+func (q queue) Post(transfers ...*transport.Transfer) {
+	l := q.of
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range transfers {
+		if t.Receive {
+			q.Queue.Post(t)
+		} else {
+			q.send(t, l.delay(t))
+		}
+	}
+}
+
+// send sends a message after the delay and after those ahead. The caller holds the lock.
+func (q queue) send(t *transport.Transfer, delay time.Duration) {
+	l, key := q.of, stream{t.Rank, t.Tag}
+	ahead := l.last[key]
 	if ahead == nil && delay == 0 {
-		hand()
+		q.Queue.Post(t)
 		return
 	}
-	handed := make(chan struct{})
-	d.last[key] = handed
-	d.all.Go(func() {
-		timer := time.NewTimer(delay)
-		defer timer.Stop()
+	sent := make(chan struct{})
+	l.last[key] = sent
+	l.all.Go(func() {
 		select {
-		case <-timer.C:
-		case <-ctx.Done():
+		case <-time.After(delay):
+		case <-l.ctx.Done():
 		}
 		if ahead != nil {
 			<-ahead
 		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		hand()
-		if d.last[key] == handed {
-			delete(d.last, key)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		q.Queue.Post(t)
+		if l.last[key] == sent {
+			delete(l.last, key)
 		}
-		close(handed)
+		close(sent)
 	})
 }
 
-// Wait waits until all messages are handed on. The caller does not hold the lock.
-func (d *Delays) Wait() { d.all.Wait() }
+func (l *late) Close() error {
+	l.all.Wait()
+	return l.Transport.Close()
+}

@@ -2,34 +2,79 @@ package late_test
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"volley/transport"
 	"volley/transport/late"
+	"volley/transport/local"
+	"volley/transport/transporttest"
 )
 
-// TestOrder checks that a message without a delay stays behind a late one of its stream, and
-// overtakes those of others; and that the end of a context ends delays.
-func TestOrder(t *testing.T) {
-	var mu sync.Mutex
-	d := late.New(&mu)
-	ctx, cancel := context.WithCancel(t.Context())
-	var order []string
-	post := func(name string, dst int, delay time.Duration) {
-		mu.Lock()
-		defer mu.Unlock()
-		d.Post(ctx, dst, transport.Tag{}, delay, func() { order = append(order, name) })
+// Delays break no promise.
+func TestTransport(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
+		group := make([]transport.Transport, n)
+		for r, e := range local.New(n) {
+			group[r] = late.New(t.Context(), e, func(*transport.Transfer) time.Duration { return time.Millisecond })
+		}
+		return group
+	})
+}
+
+// post has rank 0 send rank 1 messages of one byte, the first an hour late and the others at once.
+func post(ctx context.Context, group []*local.Endpoint, ports ...int) transport.Transport {
+	sender := late.New(ctx, group[0], func(x *transport.Transfer) time.Duration {
+		if x.Parts[0][0] == 0 {
+			return time.Hour
+		}
+		return 0
+	})
+	q := sender.NewQueue()
+	for i, port := range ports {
+		q.Post(&transport.Transfer{Rank: 1, Tag: transport.Tag{Port: port}, Parts: [][]byte{{byte(i)}}})
 	}
-	post("late", 1, time.Hour)
-	post("behind", 1, 0)
-	post("elsewhere", 2, 0)
-	cancel()
-	d.Wait()
-	post("later", 1, 0) // at once, as nothing is ahead any more
-	if want := []string{"elsewhere", "late", "behind", "later"}; !slices.Equal(order, want) {
-		t.Errorf("handed on %q, want %q", order, want)
+	return sender
+}
+
+// TestOrder checks that a message without a delay stays behind a late one of its stream, and overtakes those of others.
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		group, start := local.New(2), time.Now()
+		post(t.Context(), group, 0, 0, 1)
+		for _, c := range []struct {
+			port  int
+			want  byte
+			after time.Duration
+		}{{1, 2, 0}, {0, 0, time.Hour}, {0, 1, time.Hour}} {
+			got := []byte{9}
+			if err := transport.Receive(t.Context(), group[1], 0, transport.Tag{Port: c.port}, got); err != nil {
+				t.Fatal(err)
+			}
+			if got[0] != c.want || time.Since(start) != c.after {
+				t.Errorf("got %d after %v, want %d after %v", got[0], time.Since(start), c.want, c.after)
+			}
+		}
+	})
+}
+
+// TestEnd checks that the end of a context ends delays, and that Close waits until all is sent.
+func TestEnd(t *testing.T) {
+	for _, given := range []time.Duration{time.Minute, 2 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), given)
+			defer cancel()
+			group, start := local.New(2), time.Now()
+			if err := post(ctx, group, 0, 0).Close(); err != nil || time.Since(start) != min(given, time.Hour) {
+				t.Errorf("closed after %v, error %v", time.Since(start), err)
+			}
+			for want := range byte(2) {
+				got := []byte{9}
+				if err := transport.Receive(t.Context(), group[1], 0, transport.Tag{}, got); err != nil || got[0] != want {
+					t.Errorf("got %d, error %v; want %d", got[0], err, want)
+				}
+			}
+		})
 	}
 }

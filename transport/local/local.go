@@ -71,8 +71,8 @@ func (e *Endpoint) Abort(cause error) {
 }
 
 // Close fails the transfers to this rank that have not met their other half,
-// at the sender as well, with [transport.ErrClosed]. All that this rank has
-// sent still arrives. Closing again does nothing.
+// at the sender as well, with [transport.ErrClosed] or the abort before it. All that
+// this rank has sent still arrives. Closing again does nothing.
 func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -86,7 +86,13 @@ func (e *Endpoint) Close() error {
 	return nil
 }
 
-func (e *Endpoint) closedError() error { return fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed) }
+// closedError says why this rank takes part no more. Who has not yet heard of an abort hears of it here.
+func (e *Endpoint) closedError() error {
+	if abort := e.group.abort.Load(); abort != nil {
+		return abort
+	}
+	return fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed)
+}
 
 func (e *Endpoint) isPeer(r int) bool { return 0 <= r && r < e.Size() && r != e.rank }
 

@@ -134,6 +134,24 @@ func TestAbortOfSeveral(t *testing.T) {
 	}
 }
 
+// TestAbortThenClose has a rank close after an abort: who sends to it hears of the abort, however far the abort has
+// come.
+func TestAbortThenClose(t *testing.T) {
+	for range 5 {
+		group := local.New(10_000)
+		first, last := group[1], group[len(group)-1]
+		waits := receive(first, 0)
+		go group[0].Abort(errors.New("full"))
+		if err := waits(t.Context()); !errors.As(err, new(*transport.AbortError)) {
+			t.Error(err)
+		}
+		first.Close()
+		if err := send(last, 1)(t.Context()); !errors.As(err, new(*transport.AbortError)) {
+			t.Error(err)
+		}
+	}
+}
+
 func TestAbortAfterArrival(t *testing.T) {
 	group := local.New(2)
 	sending := send(group[0], 1)

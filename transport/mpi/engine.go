@@ -64,18 +64,20 @@ func progressAll() (end func()) {
 		defer close(gone)
 		timer := time.NewTimer(progressEvery)
 		defer timer.Stop()
-		for {
+		for waited := false; ; {
 			select {
 			case <-stop:
 				return
 			case <-timer.C:
 			}
-			if engine.waits.Load() > 0 {
+			begun := !waited
+			if waited = engine.waits.Load() > 0; waited {
 				timer.Reset(progressIdle)
 			} else {
 				timer.Reset(progressEvery)
 			}
-			if time.Since(time.Unix(0, engine.progressed.Load())) < progressEvery {
+			// A wait that has begun since the last time polls by itself: it is not to be disturbed.
+			if begun && waited || time.Since(time.Unix(0, engine.progressed.Load())) < progressEvery {
 				continue
 			}
 			call(func() {

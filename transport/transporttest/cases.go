@@ -74,10 +74,17 @@ type failure struct{ error }
 
 func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// must fails where there is an error; doing says what failed.
-func must(err error, doing ...string) {
+// must fails where there is an error.
+func must(err error) {
 	if err != nil {
-		fail("%s%w", strings.Join(append(doing, ""), ": "), err)
+		fail("%w", err)
+	}
+}
+
+// mustDo is must that says what failed.
+func mustDo(doing string, err error) {
+	if err != nil {
+		fail("%s: %w", doing, err)
 	}
 }
 
@@ -135,7 +142,7 @@ func partSizes(d endpoint) {
 		{7, 1<<20 - 3, 0, 11},
 		nil,
 	} {
-		must(d.pass(transport.Tag{Round: round}, lengths...), fmt.Sprintf("parts of %v bytes", lengths))
+		mustDo(fmt.Sprintf("parts of %v bytes", lengths), d.pass(transport.Tag{Round: round}, lengths...))
 	}
 }
 
@@ -252,7 +259,7 @@ func bufferFree(d endpoint) {
 		coming := d.await(l)
 		must(d.read(coming))
 		time.Sleep(pause)
-		must(l.check(coming.Parts), "changed after Wait")
+		mustDo("changed after Wait", l.check(coming.Parts))
 	}
 }
 
@@ -290,7 +297,7 @@ func oneByOne(d endpoint) {
 	must(d.meet(transport.Tag{Round: count})) // no rank sends before all have waited
 	wait := func(receive bool, round int) {
 		t, err := q.Wait(d.ctx)
-		must(err, fmt.Sprintf("wait for a message of round %d", round))
+		mustDo(fmt.Sprintf("wait for a message of round %d", round), err)
 		if t.Receive != receive || t.Tag.Round != round {
 			fail("wait for a message of round %d: got that of %v (received: %v)", round, t.Tag, t.Receive)
 		}
@@ -366,7 +373,7 @@ func wrongLengths(d endpoint) {
 		if err := going.Wait(d.ctx); err != nil && d.ctx.Err() != nil {
 			fail("send of parts of %v bytes asked for as %v: %w", c.sent, c.asked, err)
 		}
-		must(d.pass(tag, 10), "after a message of a wrong length")
+		mustDo("after a message of a wrong length", d.pass(tag, 10))
 	}
 }
 
@@ -427,7 +434,7 @@ func ctxEnds(d endpoint) {
 			fail("send, ctx %s: %w", c.how, unwanted(err, "nil or the cause of ctx"))
 		}
 	}
-	must(d.pass(transport.Tag{}, 10), "after a wait that was given up")
+	mustDo("after a wait that was given up", d.pass(transport.Tag{}, 10))
 }
 
 // unwanted wraps what a Wait returned, so that a rank which another one's
@@ -486,11 +493,11 @@ func abortUnderWay(d endpoint) {
 	}
 	send := d.post(d.toNext(never, 0, 1))
 	err := transport.Receive(d.ctx, d, d.prev(), transport.Tag{Round: never.Round, Port: 1}, []byte{1})
-	must(stoppedBy(last, err), "receive")
+	mustDo("receive", stoppedBy(last, err))
 	if d.Rank() == last && !errors.Is(err, cause) {
 		fail("the error %q does not wrap this rank's cause", err)
 	}
-	must(stoppedBy(last, send.Wait(d.ctx)), "send begun before")
+	mustDo("send begun before", stoppedBy(last, send.Wait(d.ctx)))
 	must(d.aborted(last))
 }
 
@@ -502,7 +509,7 @@ func abortLater(d endpoint) {
 		must(d.aborted(0)) // here it holds at once
 	}
 	time.Sleep(pause)
-	must(stoppedBy(0, receive.Wait(d.ctx)), "receive begun before")
+	mustDo("receive begun before", stoppedBy(0, receive.Wait(d.ctx)))
 	must(d.aborted(0))
 }
 
@@ -514,7 +521,7 @@ func firstAbort(d endpoint) {
 	}
 	must(d.aborted(0))
 	d.Abort(stop(d.Rank()))
-	must(d.aborted(0), "after a second abort")
+	mustDo("after a second abort", d.aborted(0))
 }
 
 func abortsAtOnce(d endpoint) {

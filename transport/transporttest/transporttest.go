@@ -34,10 +34,10 @@ import (
 )
 
 // Limit is how long a case may take before its waits are given up.
-const Limit = 20 * time.Second
+const Limit = time.Minute
 
 // grace is how long after that a rank may take to return.
-const grace = 2 * time.Second
+const grace = 10 * time.Second
 
 // sizes are the group sizes that Run tests.
 var sizes = []int{1, 2, 3, 5, 16}
@@ -109,7 +109,7 @@ func Run(t *testing.T, factory func(t *testing.T, n int) []transport.Transport) 
 	if t.Failed() {
 		return // a rank that hangs is no news
 	}
-	if stacks := leak(before, 5*time.Second); stacks != "" {
+	if stacks := leak(before, 20*time.Second); stacks != "" {
 		t.Errorf("goroutines are left after Close:\n%s", stacks)
 	}
 }

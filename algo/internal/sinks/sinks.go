@@ -2,7 +2,6 @@ package sinks
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"volley/algo/internal/universal"
@@ -33,7 +32,7 @@ func Plans(t schedule.Task) ([]plan.Plan, error) {
 	}
 	var plans []plan.Plan
 	for _, w := range worthwhile(t, ways(t)) {
-		plans = append(plans, grouped(t, "sinks", w, 1))
+		plans = append(plans, grouped(t, "sinks", w))
 	}
 	return plans, nil
 }
@@ -322,98 +321,76 @@ type groupPlan struct {
 	*way
 	*schedule.Plan
 	task   schedule.Task
-	pieces int
 	stages []schedule.WindowRound // of the communicators' trees
 	rounds int                    // of the groups' steps
 }
 
-// grouped returns the plan for a way, with packets cut into pieces.
-func grouped(t schedule.Task, name string, w *way, pieces int) plan.Plan {
+// grouped returns the plan for a way.
+func grouped(t schedule.Task, name string, w *way) plan.Plan {
 	q := &groupPlan{
-		way: w, task: t, pieces: pieces,
+		way: w, task: t, stages: schedule.WindowRounds(w.most(), t.Ports),
 		Plan: &schedule.Plan{Common: plan.Info{
 			Algorithm: name, Parameters: w.parameters, Field: t.Matrix.Field(), Processors: t.Processors(), Ports: t.Ports,
-			Rows: w.sources * pieces, Columns: w.sinks * pieces, Notes: w.notes, Layers: w.layerNotes,
+			Rows: w.sources, Columns: w.sinks, Notes: w.notes, Layers: w.layerNotes,
 		}},
-	}
-	comms := plan.Phase{Name: "reduce"}
-	if !w.gather() {
-		comms.Name = "broadcast"
-	}
-	if pieces > 1 {
-		q.Common.Pieces = pieces
-		q.Common.Parameters = fmt.Sprintf("pieces=%d %s", pieces, w.parameters)
-		comms.Name += " in pieces"
-		comms.Rounds = schedule.PipelineRounds(w.most(), pieces, t.Ports)
-	} else {
-		q.stages = schedule.WindowRounds(w.most(), t.Ports)
-		comms.Rounds = len(q.stages)
 	}
 	phases := w.phases()
 	for _, ph := range phases {
 		q.rounds += ph.Rounds
 	}
 	if w.gather() {
-		phases = append(phases, comms)
+		phases = append(phases, plan.Phase{Name: "reduce", Rounds: len(q.stages)})
 	} else {
-		phases = append([]plan.Phase{comms}, phases...)
+		phases = append([]plan.Phase{{Name: "broadcast", Rounds: len(q.stages)}}, phases...)
 	}
 	q.Common.Phases = schedule.Joined(phases)
 	q.Write, q.Kinds = q.write, q.kinds
-	q.RowOf = func(proc, input int) int { return proc*pieces + input }
-	q.ColumnOf = func(proc, output int) int {
+	q.ColumnOf = func(proc, _ int) int {
 		sink, _ := t.Sink(proc)
-		return sink*pieces + output
+		return sink
 	}
 	return q
 }
 
 func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
-	var own []plan.Slot
+	own := -1
 	if _, ok := q.task.Source(proc); ok {
-		own = b.Inputs(q.pieces)
+		own = b.Inputs(1)[0]
 	}
 	group, i, member := q.memberOf(proc)
 	comms, carried := q.communicators(proc)
-	leads := len(comms) > 0 && comms[0].At == 0
-	step := func(in []plan.Slot) []plan.Slot {
-		if !member {
-			for range q.rounds {
-				b.EndRound()
-			}
-			return nil
-		}
-		return b.PerPiece(in, q.pieces, func(b *schedule.Builder, in plan.Slot) plan.Slot {
-			return q.encode(b, q.task.Matrix, group, i, in)
-		})
+	for at := range comms {
+		comms[at].Have = -1
 	}
-	var result []plan.Slot
+	step := func(in plan.Slot) plan.Slot {
+		if member {
+			return q.encode(b, q.task.Matrix, group, i, in)
+		}
+		for range q.rounds {
+			b.EndRound()
+		}
+		return -1
+	}
+	result := -1
 	if q.gather() {
 		if part := step(own); carried >= 0 {
 			comms[carried].Have = part
 		}
-		if sums := schedule.Reduce(b, q.pieces, comms, q.spread); leads {
-			result = sums[0]
-		}
+		result = schedule.Reduce(b, q.stages, comms)
 	} else {
-		if leads {
+		if len(comms) > 0 && comms[0].At == 0 {
 			comms[0].Have = own
 		}
-		var in []plan.Slot
-		if got := q.spread(b, comms); carried >= 0 {
+		in := -1
+		if got := schedule.Broadcast(b, q.stages, comms); carried >= 0 {
 			in = got[carried]
 		}
 		result = step(in)
 	}
-	return result
-}
-
-// spread runs the communicators' broadcasts, in pieces or not.
-func (q *groupPlan) spread(b *schedule.Builder, comms []schedule.Communicator) [][]plan.Slot {
-	if q.pieces > 1 {
-		return schedule.BroadcastPieces(b, q.pieces, q.Common.Ports, q.most(), comms)
+	if result < 0 {
+		return nil
 	}
-	return schedule.Broadcast(b, q.stages, comms)
+	return []plan.Slot{result}
 }
 
 // kinds puts together the processors at the same place in groups of the same size
@@ -465,9 +442,6 @@ func (q *groupPlan) kinds() []plan.Class {
 
 // duties describes what a position sends and receives, round by round.
 func (q *groupPlan) duties(c schedule.Communicator) string {
-	if q.pieces > 1 {
-		return strconv.Itoa(c.At) + " of " + strconv.Itoa(c.Size)
-	}
 	var s strings.Builder
 	for _, st := range q.stages {
 		for _, ch := range st.Chunks {

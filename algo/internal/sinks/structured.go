@@ -38,7 +38,7 @@ func StructuredPlans(t schedule.Task) ([]plan.Plan, error) {
 	}
 	var plans []plan.Plan
 	for _, w := range worthwhile(t, ways) {
-		plans = append(plans, grouped(t, name, w, 1))
+		plans = append(plans, grouped(t, name, w))
 	}
 	return plans, nil
 }

@@ -3,14 +3,12 @@ package sinks
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"volley/algo/schedule"
 	"volley/field/fieldtest"
 	"volley/matrix"
-	"volley/plan"
 )
 
 // TestSinksStructured checks plans for blocks with structure: what they compute and
@@ -69,13 +67,6 @@ func TestSinksStructured(t *testing.T) {
 			}
 			if strings.Join(got, " ") != want {
 				t.Errorf("%v, K=%d R=%d separate=%t p=%d: %v, want %q", c.spec, c.k, c.r, separate, c.ports, got, want)
-			}
-			few := func(t schedule.Task) ([]plan.Plan, error) { // pieces
-				plans, err := PipelinePlans(p)
-				return slices.DeleteFunc(plans, func(q plan.Plan) bool { return q.Info().Pieces > 2 }), err
-			}
-			if c.k*c.r <= 1024 {
-				checkSinks(t, sinksFamily{"pipeline", few}, p)
 			}
 		}
 	}

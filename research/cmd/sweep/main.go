@@ -28,10 +28,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "sweep:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("| family | best in, %% | loss without it, %%: %s | most at |\n|---|---|%s---|\n",
+	fmt.Printf("| family | best in, %% | by 10 %%, %% | loss without it, %%: %s | most at |\n|---|---|---|%s---|\n",
 		strings.Join(s.Networks, " | "), strings.Repeat("---|", len(s.Networks)))
 	for _, w := range list {
-		fmt.Printf("| `%s` | %.1f |", w.Name, 100*w.Chosen)
+		fmt.Printf("| `%s` | %.1f | %.1f |", w.Name, 100*w.Chosen, 100*w.Pays)
 		for _, loss := range w.Loss {
 			fmt.Printf(" %.0f |", 100*loss)
 		}

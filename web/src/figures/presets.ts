@@ -60,8 +60,8 @@ export const figures: Figure[] = [
     name: "DFT",
     title: "The two trees of a DFT for K = 9, p = 2",
     says:
-      "One tree splits f, whose coefficients are the packets, by the exponents modulo 3; the other has below each element its three cube roots, powers of β = 4, which has order 9 in F₁₉. " +
-      "Each round goes one level up in the first tree and one down in the second: from nine constants to f₀, f₁ and f₂, each at three elements, and then to f at nine.",
+      "Result y0 is f(1) for the polynomial f whose coefficients are the packets: round 0 makes f₀, f₁ and f₂, which have every third coefficient, and round 1 makes f of these. " +
+      "At the same time x0 goes to three processors and then to nine, which evaluate at three and then at nine powers of β = 4, an element of order 9 in F₁₉.",
     flags: { processors: "9", ports: "2", algorithm: "dft", field: "19", matrix: "dft", order: "reversed" },
     params: {},
     drawing: "transform",

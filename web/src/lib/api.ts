@@ -299,25 +299,3 @@ export interface Span {
   partner: number;
   bytes: number;
 }
-
-// trees
-
-/** The two trees of a DFT. A node of level h has h digits of base radix. */
-export interface Trees {
-  height: number;
-  radix: number;
-  root_of_unity: string;
-  polynomials: TreeNode[][];
-  elements: TreeNode[][];
-}
-
-export interface TreeNode {
-  digits: string;
-  /** Its place in the level before; -1 at the root. */
-  parent: number;
-  text: string;
-  /** Of a polynomial: the packets that are its coefficients. */
-  rows?: number[];
-  /** Of an element: the exponent of the root of unity. */
-  power?: number;
-}

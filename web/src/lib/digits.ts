@@ -1,8 +1,4 @@
-/** Digits as indices and as exponents. */
+/** Digits as an index. */
 export function subscript(digits: string | number): string {
   return String(digits).replace(/\d/g, (d) => "₀₁₂₃₄₅₆₇₈₉"[Number(d)]!);
-}
-
-export function superscript(digits: string | number): string {
-  return String(digits).replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(d)]!);
 }

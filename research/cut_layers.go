@@ -1,15 +1,16 @@
-package structured
+package research
 
 import (
 	"fmt"
 
+	"volley/algo"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
 )
 
-// CutPlans returns the plans of a product of layers whose packets are cut into slices: each
+// cutPlans returns the plans of a product of layers whose packets are cut into slices: each
 // processor computes one slice of a whole group of each layer.
 //
 //	problem  DFT, draw-and-loose and additive FFT matrices, K = r^D
@@ -21,20 +22,18 @@ import (
 // member s of the group. It multiplies by the layer's block, and hands each product to the
 // processor that has this slice of the product's group in the next layer. From the last layer
 // slices go to the processors whose results they are of.
-func CutPlans(t schedule.Task, fact *matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
-	const name, most = "cut-layers", 1024 // schedules are counted one by one
+func cutPlans(p *algo.Problem) ([]plan.Plan, error) {
+	const most = 1024 // schedules are counted one by one
+	t, fact := p.Task(), p.Factorisation()
 	k := t.Matrix.Rows()
-	if fact == nil || fact.Half > 0 || k > most {
-		return nil, &familyError{name, t.Matrix}
-	}
 	var plans []plan.Plan
-	for radix := 2; radix*radix <= k; radix++ {
+	for radix := 2; radix*radix <= k && k <= most && fact != nil && fact.Half == 0; radix++ {
 		if c := newCut(fact, radix); c != nil {
-			plans = append(plans, c.plan(t, name, anyOrder))
+			plans = append(plans, c.plan(t, p.Order == algo.Any))
 		}
 	}
 	if len(plans) == 0 {
-		return nil, &familyError{name, t.Matrix}
+		return nil, schedule.Misfit(fmt.Sprintf("algo: cut-layers for K = %d: it is for DFT, Vandermonde and lch matrices of K = r^D up to %d whose layers have r processors each: take another algorithm, such as exchange", k, most))
 	}
 	return schedule.Undominated(plans), nil
 }
@@ -116,7 +115,7 @@ func (c *cut) member(layer int, d duty, i int) int {
 	return l.Member(l.Group(d.label), i)
 }
 
-func (c *cut) plan(t schedule.Task, name string, anyOrder bool) plan.Plan {
+func (c *cut) plan(t schedule.Task, anyOrder bool) plan.Plan {
 	k, r, end := t.Matrix.Rows(), c.radix, len(c.layers)-1
 	between, first := schedule.Ceil(r-1, t.Ports), 0
 	sink, result := c.Out.Processor, c.Out.Label // of a label the processor with its result; and back
@@ -127,7 +126,7 @@ func (c *cut) plan(t schedule.Task, name string, anyOrder bool) plan.Plan {
 	}
 	return &schedule.Plan{
 		Common: plan.Info{
-			Algorithm: name, Parameters: fmt.Sprintf("radix=%d", r),
+			Algorithm: "cut-layers", Parameters: fmt.Sprintf("radix=%d", r),
 			Field: t.Matrix.Field(), Processors: k, Ports: t.Ports, Rows: k * r, Columns: k * r, Pieces: r,
 			Phases: []plan.Phase{{Name: "layers", Rounds: len(c.layers) * between}, {Name: "hand back", Rounds: schedule.Ceil(r-first, t.Ports)}},
 			Notes:  []string{"structure: " + c.Structure},

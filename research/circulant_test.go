@@ -1,8 +1,10 @@
-package schedule
+package research
 
 import (
 	"slices"
 	"testing"
+
+	"volley/algo/schedule"
 )
 
 // TestCirculant checks the broadcasts in blocks on up to 200 positions: every position
@@ -11,7 +13,7 @@ func TestCirculant(t *testing.T) {
 	for n := 2; n <= 200; n++ {
 		c := newCirculant(n)
 		for _, blocks := range []int{1, 2, 3, 7, 8, 9, 20} {
-			if got, want := blocks-1+c.q(), blocks-1+Clog(n, 1); got != want {
+			if got, want := blocks-1+c.q(), blocks-1+schedule.Clog(n, 1); got != want {
 				t.Fatalf("n=%d, %d blocks: %d rounds, want %d", n, blocks, got, want)
 			}
 			all := make([]transfers, n)
@@ -47,17 +49,6 @@ func TestCirculant(t *testing.T) {
 					t.Fatalf("n=%d, %d blocks: position %d has not all: %v", n, blocks, r, since)
 				}
 			}
-		}
-	}
-}
-
-// TestPipelineRounds checks the rounds of a few pipelines by hand.
-func TestPipelineRounds(t *testing.T) {
-	for _, c := range []struct{ size, pieces, ports, want int }{
-		{0, 4, 1, 0}, {1, 4, 2, 0}, {2, 4, 1, 4}, {2, 4, 2, 2}, {5, 1, 1, 3}, {8, 7, 2, 6}, {9, 8, 3, 6},
-	} {
-		if got := PipelineRounds(c.size, c.pieces, c.ports); got != c.want {
-			t.Errorf("%d members, %d pieces, %d ports: %d rounds, want %d", c.size, c.pieces, c.ports, got, c.want)
 		}
 	}
 }

@@ -1,10 +1,6 @@
-package schedule
+package research
 
-import (
-	"slices"
-
-	"volley/plan"
-)
+import "slices"
 
 // A circulant is the graph of a broadcast in blocks from position 0 to n positions in
 // which every position receives one block and sends one in every round, but for the
@@ -135,64 +131,4 @@ func (c circulant) transfers(r, blocks int) transfers {
 		x.sends = append(x.sends, next[k][t])
 	}
 	return x
-}
-
-// PipelineRounds returns the rounds of a broadcast in pieces, or of a reduction: every
-// port broadcasts pieces of its own, all at once; pieces >= ports.
-func PipelineRounds(size, pieces, ports int) int {
-	if size < 2 {
-		return 0
-	}
-	return (pieces+ports-1)/ports - 1 + newCirculant(size).q()
-}
-
-// streams returns the transfers of each port for a communicator of which a processor is
-// part; pieces >= ports. Block i of a port's stream is piece i·ports + port.
-func streams(c Communicator, pieces, ports int) []transfers {
-	if c.Size < 2 {
-		return nil
-	}
-	graph := newCirculant(c.Size)
-	list := make([]transfers, ports)
-	for port := range list {
-		if blocks := (pieces - port + ports - 1) / ports; port > 0 && blocks == len(list[port-1].sends)+1-graph.q() {
-			list[port] = list[port-1]
-		} else {
-			list[port] = graph.transfers(c.At, blocks)
-		}
-	}
-	return list
-}
-
-// BroadcastPieces is [Broadcast] of packets in pieces, by round-optimal broadcasts on each
-// port: C1 = C2 = ⌈pieces/p⌉ - 1 + ⌈log2 size⌉, in pieces. No processor may be in two
-// communicators. A communicator smaller than the largest has idle rounds at its end.
-func BroadcastPieces(b *Builder, pieces, ports, largest int, comms []Communicator) [][]plan.Slot {
-	var c Communicator
-	var list []transfers
-	have := make([]plan.Slot, pieces)
-	if len(comms) > 0 {
-		c = comms[0]
-		list = streams(c, pieces, ports)
-		if c.At == 0 {
-			copy(have, c.Have)
-		}
-	}
-	for t := range PipelineRounds(largest, pieces, ports) {
-		for port, x := range list {
-			if t < len(x.sends) && x.sends[t] >= 0 {
-				b.Send(port, c.Member(x.to[t]), []plan.Slot{have[x.sends[t]*len(list)+port]})
-			}
-		}
-		for port, x := range list {
-			if t < len(x.receives) && x.receives[t] >= 0 {
-				have[x.receives[t]*len(list)+port] = b.Receive(port, c.Member(x.from[t]), 1)[0]
-			}
-		}
-		b.EndRound()
-	}
-	if len(comms) == 0 {
-		return nil
-	}
-	return [][]plan.Slot{have}
 }
