@@ -253,14 +253,16 @@ func (s *session) name(n int) string {
 	return dir
 }
 
-// here calls f for all nodes at this rank, on all cores, and returns the first error.
+// here calls f for all nodes at this rank, on all cores, and returns the error of the first of them that has one.
 func (s *session) here(f func(i int, n *node) error) error {
+	errs := make([]error, len(s.nodes))
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
 	for i, n := range s.nodes {
-		all.Go(func() error { return f(i, n) })
+		all.Go(func() error { errs[i] = f(i, n); return nil })
 	}
-	return all.Wait()
+	all.Wait()
+	return cmp.Or(errs...)
 }
 
 // each calls f for all nodes at this rank, as here does, while the others wait.
