@@ -126,10 +126,10 @@ func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candida
 
 // minds reports whether memory or the work of coding matter. Where they do not, no
 // baseline beats the universal algorithm, which has the fewest rounds and no more
-// packets; at large K, counting them takes a while. Nor does one on a network, unless by
-// arithmetic alone.
+// packets. In one process, where bytes take no time, a baseline would save arithmetic alone.
 func (p *Problem) minds(model sim.Model) bool {
-	return model.Gamma > 0 && p.Ports > 0 || p.Limits.Memory > 0 || p.Limits.Compute > 0
+	free := p.Ports == 0 && model.Network.Gap(1) == 0
+	return model.Gamma > 0 && !free || p.Limits.Memory > 0 || p.Limits.Compute > 0
 }
 
 // A LimitError says that every plan there is breaks a limit, and which limits would

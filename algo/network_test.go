@@ -184,3 +184,17 @@ func TestFewestPlus(t *testing.T) {
 		t.Errorf("%d rounds, and the bound is %d: want 6 and 5", q.Info().Rounds(), bound)
 	}
 }
+
+// TestNetworkArithmetic takes an allgather where all else is alike but what ranks multiply, and in one process,
+// where bytes take no time either, an algorithm that sends less.
+func TestNetworkArithmetic(t *testing.T) {
+	a := algotest.Random(t, fieldtest.Parse(t, "2^8"), 16, 1)
+	p := must(algo.NewProblem(a, 0, algo.Natural))(t)
+	for name, want := range map[string]string{"200gbit/2us": "bruck-allgather", "process": "prepare-and-shoot"} {
+		n := must(sim.ParseNetwork(name))(t)
+		model := sim.Model{Network: n, Bytes: 1 << 10, SymbolBytes: 1, Gamma: 1e-9}
+		if got := must(algo.Choose(algo.Auto, p, model))(t).Info().Algorithm; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

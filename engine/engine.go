@@ -58,16 +58,6 @@ func ParsePorts(text string) (p Ports, err error) {
 	return p, nil
 }
 
-// An Error says what is wrong with a [Run]; it is the caller's to mend.
-type Error struct{ error }
-
-func (e *Error) Unwrap() error { return e.error }
-
-// ExitCode is that for bad input.
-func (e *Error) ExitCode() int { return 2 }
-
-func errorf(format string, args ...any) error { return &Error{fmt.Errorf(format, args...)} }
-
 // ErrOpen is wrapped by the error of a run that would let everybody connect.
 var ErrOpen = errors.New("neither a secret nor certificates")
 
@@ -91,13 +81,13 @@ type Place struct {
 // certificates.
 func Listen(run Run) (*Place, error) {
 	if run.Size < 1 || run.Rank < 0 || run.Rank >= run.Size {
-		return nil, errorf("rank %d of %d: want ranks from 0 to below their number", run.Rank, run.Size)
+		return nil, grpc.Inputf("rank %d of %d: want ranks from 0 to below their number", run.Rank, run.Size)
 	}
 	meetPort := ""
 	if run.Meet != "" {
 		var err error
 		if _, meetPort, err = net.SplitHostPort(run.Meet); err != nil {
-			return nil, errorf("meeting point %q: want host:port", run.Meet)
+			return nil, grpc.Inputf("meeting point %q: want host:port", run.Meet)
 		}
 	}
 	if run.Bind == "" && loopback(run.Meet) && loopback(run.Advertise) {
@@ -105,10 +95,10 @@ func Listen(run Run) (*Place, error) {
 	}
 	security, err := run.security()
 	if err != nil {
-		return nil, &Error{err}
+		return nil, grpc.Inputf("%w", err)
 	}
 	if security == nil && (run.Bind == "" || !loopback(run.Bind)) {
-		return nil, errorf("rank %d would listen for everybody who can reach it: %w", run.Rank, ErrOpen)
+		return nil, grpc.Inputf("rank %d would listen for everybody who can reach it: %w", run.Rank, ErrOpen)
 	}
 	at, err := run.listen(meetPort)
 	if err != nil {
@@ -158,7 +148,7 @@ func (r *Run) listen(meetPort string) (net.Listener, error) {
 	if r.Rank == 0 && meetPort != "" {
 		at, err := net.Listen("tcp", net.JoinHostPort(r.Bind, meetPort))
 		if err != nil {
-			err = errorf("rank 0 cannot listen at the meeting point %s: %w: give a free port of its host", r.Meet, err)
+			err = grpc.Inputf("rank 0 cannot listen at the meeting point %s: %w: give a free port of its host", r.Meet, err)
 		}
 		return at, err
 	}
@@ -178,7 +168,7 @@ func (r *Run) listen(meetPort string) (net.Listener, error) {
 		}
 		last = err
 	}
-	return nil, errorf("no port of %v is free: %w", r.Ports, last)
+	return nil, grpc.Inputf("no port of %v is free: %w", r.Ports, last)
 }
 
 // Address returns the host:port at which others reach this rank, to be told to who makes the table for Join.
@@ -202,7 +192,7 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 		}
 	}
 	if len(said) != p.run.Size {
-		return nil, errorf("%d addresses for %d ranks", len(said), p.run.Size)
+		return nil, grpc.Inputf("%d addresses for %d ranks", len(said), p.run.Size)
 	}
 	first, end := 0, len(said) // of the set of this rank
 	if p.Sets != nil {
@@ -216,7 +206,7 @@ func (p *Place) Join(ctx context.Context, table []string, limit time.Duration) (
 	for r, text := range said {
 		address, _, _ := strings.Cut(string(text), " ")
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			return nil, errorf("rank %d says that its address is %q: want host:port", r, address)
+			return nil, grpc.Inputf("rank %d says that its address is %q: want host:port", r, address)
 		}
 		p.table = append(p.table, address)
 		if first <= r && r < end {

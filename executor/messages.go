@@ -43,13 +43,13 @@ func (l *lane) runSteps(ctx context.Context) error {
 			l.runStep(l.ready[n])
 		}
 		l.ready = l.ready[:0]
-		l.post()
 		for i := 0; i < len(l.Beside) && !begun; i++ {
 			if err := l.goOn(beside{of: l.Beside[i]}, nil); err != nil {
 				return err
 			}
 		}
 		begun = true
+		l.post()
 		if l.oldest == len(x.receives) {
 			break
 		}
@@ -140,7 +140,7 @@ func (l *lane) post() {
 	}
 }
 
-// goOn tells a [Job].Beside what is over, and posts what it returns.
+// goOn tells a [Job].Beside what is over, and has what it returns posted with the next ones.
 func (l *lane) goOn(b beside, err error) error {
 	if err != nil {
 		err = fmt.Errorf("rank %d: %v: %w", l.x.rank, b.Transfer, err)
@@ -152,7 +152,7 @@ func (l *lane) goOn(b beside, err error) error {
 	for _, t := range more {
 		l.beside = append(l.beside, beside{t, b.of})
 	}
-	l.queue.Post(more...)
+	l.batch = append(l.batch, more...)
 	return nil
 }
 
@@ -216,21 +216,19 @@ func (l *lane) received(id int, began int64, err error) error {
 	return nil
 }
 
-// enough returns how many receives have to be over before anything follows, or less.
+// enough returns how many receives have to be over before anything follows for the packets, or less. What runs
+// beside them can wait: in its first messages a return from each would cost more than it.
 func (l *lane) enough() int {
-	n, more := l.receiving, 0
+	n := l.receiving
 	for _, needs := range l.needs {
 		if needs > 0 {
 			n = min(n, needs)
 		}
 	}
-	for _, b := range l.beside {
-		if b.Receive {
-			more++
+	for i := 0; i < len(l.beside) && l.receiving == 0; i++ {
+		if l.beside[i].Receive {
+			n++
 		}
-	}
-	if n == 0 || more > 0 && more < n {
-		return more
 	}
 	return n
 }

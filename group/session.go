@@ -141,7 +141,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	}
 	for _, x := range s.states {
 		if x.Other > 0 {
-			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows versions %d to %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, leastVersion, Version, metaName))
+			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, metaName))
 		}
 	}
 	for _, n := range s.nodes { // all have their locks, and nothing is written yet
@@ -253,14 +253,16 @@ func (s *session) name(n int) string {
 	return dir
 }
 
-// here calls f for all nodes at this rank, on all cores, and returns the first error.
+// here calls f for all nodes at this rank, on all cores, and returns the error of the first of them that has one.
 func (s *session) here(f func(i int, n *node) error) error {
+	errs := make([]error, len(s.nodes))
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
 	for i, n := range s.nodes {
-		all.Go(func() error { return f(i, n) })
+		all.Go(func() error { errs[i] = f(i, n); return nil })
 	}
-	return all.Wait()
+	all.Wait()
+	return cmp.Or(errs...)
 }
 
 // each calls f for all nodes at this rank, as here does, while the others wait.

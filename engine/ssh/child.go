@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -38,12 +37,12 @@ type Client struct {
 // A Child is a program on another host, or here. One goroutine receives.
 type Child struct {
 	Address
+	sender
 	cmd     *exec.Cmd
-	in      io.WriteCloser
+	in      io.Closer
 	out     *io.PipeReader
 	lines   *bufio.Scanner
-	mu      sync.Mutex // guards writes to in
-	said    string     // the last line of stderr
+	said    string // the last line of stderr
 	stderr  func(host, line string)
 	greeted atomic.Bool
 	silence time.Duration // that ends it
@@ -100,7 +99,7 @@ func (c *Client) Start(a Address) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.in = in
+	x.in, x.to = in, in
 	stderr := &LineWriter{Line: func(text string) { x.said = text; c.Stderr(a.At(), text) }}
 	x.cmd.Stdout, x.cmd.Stderr = w, stderr
 	x.cmd.WaitDelay = time.Second // the master of a shared connection keeps stderr open
@@ -115,7 +114,7 @@ func (c *Client) Start(a Address) (*Child, error) {
 	}()
 	x.mu.Lock()
 	go func() {
-		x.in.Write(program)
+		x.to.Write(program)
 		x.mu.Unlock()
 		beat(x.ended, x.write)
 	}()
@@ -134,20 +133,9 @@ func beat(end <-chan struct{}, write func([]byte) error) {
 	}
 }
 
-func (x *Child) write(line []byte) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	_, err := x.in.Write(line)
-	return err
-}
-
-// Send sends a message.
+// Send sends a message. Its error says how the program ended.
 func (x *Child) Send(v any) error {
-	text, err := json.Marshal(v)
-	if err == nil {
-		err = x.write(append(text, '\n'))
-	}
-	if err != nil {
+	if x.sender.Send(v) != nil {
 		return x.failed()
 	}
 	return nil

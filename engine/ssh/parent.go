@@ -11,9 +11,8 @@ import (
 
 // A Parent is the program that has started this one by a [Client].
 type Parent struct {
+	*sender
 	lines chan []byte // nil after the last
-	mu    sync.Mutex  // guards writes to out
-	out   io.Writer
 }
 
 // ErrGone says that the program that has started this one has ended, or its connection.
@@ -22,7 +21,7 @@ var ErrGone = errors.New("the connection to where volley was started has ended")
 // Greet tells the parent that messages follow. Gone is called once, when the parent has closed this
 // program's standard input, or has said nothing for a minute.
 func Greet(in io.Reader, out io.Writer, gone func()) (*Parent, error) {
-	p := &Parent{lines: make(chan []byte, 4), out: out}
+	p := &Parent{&sender{to: out}, make(chan []byte, 4)}
 	once := sync.OnceFunc(gone)
 	late := time.AfterFunc(silence, once)
 	end := make(chan struct{})
@@ -53,18 +52,24 @@ func (p *Parent) Receive(v any) error {
 	return json.Unmarshal(line, v)
 }
 
+// A sender writes messages, a line for each.
+type sender struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
 // Send sends a message. Goroutines may call it at once.
-func (p *Parent) Send(v any) error {
+func (s *sender) Send(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return p.write(append(text, '\n'))
+	return s.write(append(text, '\n'))
 }
 
-func (p *Parent) write(line []byte) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, err := p.out.Write(line)
+func (s *sender) write(line []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.to.Write(line)
 	return err
 }

@@ -24,8 +24,9 @@ type Member struct {
 
 // A Set is members that are a group.
 type Set struct {
-	Members []int    // by node; those that are not there are left out; none: the set is not there
+	Members []int    // by node; those that are not there are left out
 	Group   string   // that members name; "": none does
+	Lost    bool     // it was chosen along with others, and has no members now, or empty ones only
 	Notes   []string // of members that are lost together
 
 	places  []int          // members by node; -1: free
@@ -53,7 +54,7 @@ type choice struct {
 }
 
 // Choose returns the sets of members. They keep the numbers that their groups have noted; others come in the order of
-// their first members. A set that was chosen along with them has no members where none is named.
+// their first members. A set that was chosen along with them is there, too, if it is lost.
 //
 // Members that say which node of which
 // group they are keep their places. The others, empty ones first, take the places that are free there. Those that
@@ -99,12 +100,13 @@ func Choose(members []Member, size int, apart bool) ([]Set, error) {
 
 // numbered puts each set where its members say that it is, and the others where there is room.
 func numbered(members []Member, list []Set) []Set {
-	all := make([]Set, len(list))
+	old := 0
 	for _, m := range members {
 		if m.Part.Valid() {
-			all = append(all, make([]Set, max(0, m.Sets-len(all)))...)
+			old = max(old, m.Sets)
 		}
 	}
+	all := make([]Set, max(old, len(list)))
 	var rest []Set
 	for _, s := range list {
 		i := slices.IndexFunc(s.Members, func(i int) bool {
@@ -120,7 +122,9 @@ func numbered(members []Member, list []Set) []Set {
 	for i := range all {
 		if all[i].Members == nil && len(rest) > 0 {
 			all[i], rest = rest[0], rest[1:]
+			all[i].Lost = i < old && !slices.ContainsFunc(all[i].Members, func(i int) bool { return !members[i].Empty })
 		}
+		all[i].Lost = all[i].Lost || all[i].Members == nil
 	}
 	return all
 }

@@ -282,6 +282,9 @@ func TestChooseLost(t *testing.T) {
 			for _, i := range s.Members {
 				text += members[i].Name
 			}
+			if s.Lost {
+				text += "?"
+			}
 			names = append(names, text)
 		}
 		return names
@@ -293,16 +296,21 @@ func TestChooseLost(t *testing.T) {
 	}
 	three, two := slices.Concat(of(3), of(1), of(0)), slices.Concat(of(3), of(1))
 	a, b, d := choose(of(0)...)[0], choose(of(1)...)[1], choose(of(3)...)[3]
-	if got := choose(three...); !slices.Equal(got, []string{a, b, "", d}) {
+	if got := choose(three...); !slices.Equal(got, []string{a, b, "?", d}) {
 		t.Errorf("three of four: %q", got)
 	}
-	if got := choose(append(two, membersOf("--")...)...); !slices.Equal(got, []string{"n0n1", b, "", d}) {
+	if got := choose(append(two, membersOf("--")...)...); !slices.Equal(got, []string{"n0n1", b, "?", d}) {
 		t.Errorf("two of four, and a new one: %q", got)
+	}
+	empty := membersOf("--")
+	empty[0].Empty, empty[1].Empty = true, true
+	if got := choose(append(two, empty...)...); !slices.Equal(got, []string{"n0n1?", b, "?", d}) {
+		t.Errorf("two of four, and an empty one: %q", got)
 	}
 	for _, part := range []group.Part{{}, {Set: -1, Sets: 4}, {Set: 1 << 60, Sets: 1 << 61}, {Set: 4, Sets: 4}, {Sets: -1}} {
 		wrong := slices.Clone(two)
 		wrong[0].Part = part
-		if got := choose(wrong...); !slices.Equal(got, []string{d, b, "", ""}) {
+		if got := choose(wrong...); !slices.Equal(got, []string{d, b, "?", "?"}) {
 			t.Errorf("%+v: %q", part, got)
 		}
 	}

@@ -86,7 +86,7 @@ func (o *setOptions) domainOf(value string, names ...string) (string, error) {
 	return "", usagef("--domain %s: no line says the domain of %s", o.domain, names[0])
 }
 
-// choose returns the sets of members, and what to report of each: of one without members an error.
+// choose returns the sets of members, and what to report of each: of a lost one an error.
 func (o *setOptions) choose(members []sets.Member) ([]sets.Set, []*setReport, error) {
 	list, err := sets.Choose(members, o.size, o.domain != "")
 	if o.forget {
@@ -95,8 +95,8 @@ func (o *setOptions) choose(members []sets.Member) ([]sets.Set, []*setReport, er
 	var reports []*setReport
 	for n, s := range list {
 		r := &setReport{Set: n, Sets: len(list), Dirs: []string{}, Notes: s.Notes}
-		if s.Members == nil {
-			r.err = wrongf("none of its directories is named: name them, lost ones too; protect --force goes on without the set")
+		if s.Lost && !o.forget {
+			r.err = wrongf("none of its directories is named, or all are empty: name them; protect --force gives up what they had")
 		}
 		for _, i := range s.Members {
 			r.Dirs = append(r.Dirs, members[i].Name)
@@ -206,7 +206,7 @@ func (r *setReport) print(w io.Writer, asJSON bool) error {
 			}
 			list = append(list, dir)
 		}
-		printable.Fprintf(&b, "set %d of %d: %s\n", r.Set, r.Sets, strings.Join(list, ", "))
+		printable.Fprintf(&b, "set %d of %d: %s\n", r.Set, r.Sets, cmp.Or(strings.Join(list, ", "), "no directory"))
 		for _, note := range r.Notes {
 			printable.Fprintf(&b, "note: %s\n", note)
 		}
@@ -256,7 +256,11 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 		}
 		return verb(o.party.Transport, dirs, part, out)
 	case mine != nil:
-		o.party.apart(func() { mine.err = verb(o.party.Transport, dirs, mine.part(), &mine.body) })
+		o.party.apart(func() {
+			if mine.err == nil {
+				mine.err = verb(o.party.Transport, dirs, mine.part(), &mine.body)
+			}
+		})
 		if mine.err != nil {
 			mine.Error = message(mine.err)
 		}

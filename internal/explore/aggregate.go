@@ -3,7 +3,6 @@ package explore
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"volley/plan"
@@ -28,10 +27,6 @@ type aggregate struct {
 }
 
 type roundFigure struct {
-	Round    int      `json:"round"`
-	Phase    string   `json:"phase"`
-	Largest  int      `json:"largest"` // elements of the largest message
-	Messages int      `json:"messages"`
 	Elements int      `json:"elements"`
 	Offsets  []offset `json:"offsets"` // the most frequent ones, at most mostOffsets
 }
@@ -40,7 +35,6 @@ type roundFigure struct {
 type offset struct {
 	Offset   int `json:"offset"` // receiver minus sender, modulo the processors
 	Messages int `json:"messages"`
-	Elements int `json:"elements"`
 }
 
 // aggregateOf counts the messages of p. It holds one schedule at a time. The error is that
@@ -52,16 +46,12 @@ func aggregateOf(ctx context.Context, p plan.Plan) (*aggregate, error) {
 		size = max(1, (n+mostCells-1)/mostCells)
 		return size, (n + size - 1) / size
 	}
-	a := &aggregate{Rounds: []roundFigure{}}
+	a := &aggregate{Rounds: make([]roundFigure, min(rounds, mostRounds))}
 	var processorBins, roundBins int
 	a.ProcessorBin, processorBins = bins(k)
 	a.RoundBin, roundBins = bins(rounds)
 	a.Sent, a.Pairs = grid(processorBins, roundBins), grid(processorBins, processorBins)
-	phases := info.PhaseOf()
-	for r := range min(rounds, mostRounds) {
-		a.Rounds = append(a.Rounds, roundFigure{Round: r, Phase: phases[r]})
-	}
-	offsets := make([]map[int]offset, len(a.Rounds))
+	offsets := make([]map[int]int, len(a.Rounds)) // messages by offset
 	for src := range k {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -74,24 +64,23 @@ func aggregateOf(ctx context.Context, p plan.Plan) (*aggregate, error) {
 				if r >= len(a.Rounds) {
 					continue
 				}
-				f := &a.Rounds[r]
-				f.Largest, f.Messages, f.Elements = max(f.Largest, s.Count), f.Messages+1, f.Elements+s.Count
-				far := (s.Dst - src + k) % k
+				a.Rounds[r].Elements += s.Count
 				if offsets[r] == nil {
-					offsets[r] = map[int]offset{}
+					offsets[r] = map[int]int{}
 				}
-				o := offsets[r][far]
-				offsets[r][far] = offset{far, o.Messages + 1, o.Elements + s.Count}
+				offsets[r][(s.Dst-src+k)%k]++
 			}
 			cell := &a.Sent[src/a.ProcessorBin][r/a.RoundBin]
 			*cell = max(*cell, sent)
 		}
 	}
 	for r, of := range offsets {
-		sorted := slices.SortedFunc(maps.Values(of), func(x, y offset) int {
-			return cmp.Or(cmp.Compare(y.Messages, x.Messages), cmp.Compare(x.Offset, y.Offset))
-		})
-		a.Rounds[r].Offsets = list(sorted[:min(len(sorted), mostOffsets)])
+		all := []offset{}
+		for far, messages := range of {
+			all = append(all, offset{far, messages})
+		}
+		slices.SortFunc(all, func(x, y offset) int { return cmp.Or(y.Messages-x.Messages, x.Offset-y.Offset) })
+		a.Rounds[r].Offsets = all[:min(len(all), mostOffsets)]
 	}
 	return a, nil
 }

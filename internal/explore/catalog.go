@@ -23,13 +23,12 @@ const (
 
 // catalogue is what there is to choose from.
 type catalogue struct {
-	Version        string           `json:"version"`
-	Flags          []flagEntry      `json:"flags"`
-	Fields         []field.Kind     `json:"fields"`
-	Matrices       []matrixEntry    `json:"matrices"`
-	Algorithms     []algo.Algorithm `json:"algorithms"`
-	MostDetailed   int              `json:"most_detailed"`
-	MostProcessors int              `json:"most_processors"`
+	Version      string           `json:"version"`
+	Flags        []flagEntry      `json:"flags"`
+	Fields       []field.Kind     `json:"fields"`
+	Matrices     []matrixEntry    `json:"matrices"`
+	Algorithms   []algo.Algorithm `json:"algorithms"`
+	MostDetailed int              `json:"most_detailed"`
 }
 
 type flagEntry struct {
@@ -53,7 +52,7 @@ type matrixEntry struct {
 // catalog answers with the registries.
 func catalog(context.Context, struct{}, func(any) error) (*catalogue, error) {
 	c := &catalogue{
-		Version: volley.Version, MostDetailed: mostDetailed, MostProcessors: mostProcessors,
+		Version: volley.Version, MostDetailed: mostDetailed,
 		Fields: field.Kinds(), Algorithms: algo.Algorithms(),
 	}
 	set, _ := newFlagSet()

@@ -43,13 +43,16 @@ type answered struct {
 	Input   bool // the error is an InputError
 }
 
-// An InputError says how ranks of a run contradict each other.
+// An InputError says what is wrong with a run, such as ranks that contradict each other; it is the caller's to mend.
 type InputError struct{ error }
+
+func (e *InputError) Unwrap() error { return e.error }
 
 // ExitCode is that for bad input.
 func (*InputError) ExitCode() int { return 2 }
 
-func inputf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
+// Inputf is fmt.Errorf for an [InputError].
+func Inputf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
 
 // Gather returns the data of all ranks, which call it with the same name and size, once in a run, for one gathering
 // after the other. They meet at the listener of rank 0, which is at the address, and stay connected with it. Where some
@@ -81,7 +84,7 @@ func (l *Listener) Gather(ctx context.Context, address string, mine Record, limi
 	}
 	switch {
 	case said.Input:
-		return said.Records, &InputError{errors.New(said.Error)}
+		return said.Records, Inputf("%s", said.Error)
 	case said.Error != "":
 		return said.Records, errors.New(said.Error)
 	}
@@ -203,11 +206,11 @@ func (l *Listener) add(g *gathering, call context.Context, r Record) {
 	switch {
 	case g.ended():
 	case r.Protocol != Protocol:
-		g.end(inputf("rank %d, at %s, speaks protocol %d and rank 0 protocol %d: run the same version of Volley everywhere", r.Rank, caller(call), r.Protocol, Protocol))
+		g.end(Inputf("rank %d, at %s, speaks protocol %d and rank 0 protocol %d: run the same version of Volley everywhere", r.Rank, caller(call), r.Protocol, Protocol))
 	case r.Size != size || r.Rank >= size:
-		g.end(inputf("%s says that it is rank %d of %d, and rank 0 that there are %d", caller(call), r.Rank, r.Size, size))
+		g.end(Inputf("%s says that it is rank %d of %d, and rank 0 that there are %d", caller(call), r.Rank, r.Size, size))
 	case g.calls[r.Rank] != nil && g.calls[r.Rank].Err() == nil:
-		g.end(inputf("two processes are rank %d: at %s and at %s", r.Rank, caller(g.calls[r.Rank]), caller(call)))
+		g.end(Inputf("two processes are rank %d: at %s and at %s", r.Rank, caller(g.calls[r.Rank]), caller(call)))
 	default:
 		g.calls[r.Rank], g.records[r.Rank] = call, r.Data
 		l.complete(g)

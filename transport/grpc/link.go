@@ -25,7 +25,7 @@ type stream interface {
 }
 
 // connectTime bounds how long a rank tries to reach another one: many ranks of a busy machine take long.
-const connectTime = 20 * time.Second
+const connectTime = time.Minute
 
 // helloKey is the metadata by which a rank opens a stream: protocol, session, its own rank, and the one
 // it means.

@@ -64,18 +64,18 @@ func progressAll() (end func()) {
 		defer close(gone)
 		timer := time.NewTimer(progressEvery)
 		defer timer.Stop()
-		for {
+		for every := progressEvery; ; timer.Reset(every) {
 			select {
 			case <-stop:
 				return
 			case <-timer.C:
 			}
-			if engine.waits.Load() > 0 {
-				timer.Reset(progressIdle)
-			} else {
-				timer.Reset(progressEvery)
+			before := every
+			if every = progressEvery; engine.waits.Load() > 0 {
+				every = progressIdle
 			}
-			if time.Since(time.Unix(0, engine.progressed.Load())) < progressEvery {
+			// A wait that has begun since the last time polls by itself: it is not to be disturbed.
+			if every > before || time.Since(time.Unix(0, engine.progressed.Load())) < progressEvery {
 				continue
 			}
 			call(func() {

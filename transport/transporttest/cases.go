@@ -97,15 +97,14 @@ func everyRank(d endpoint) {
 
 // meet trades a message with every other rank.
 func (d endpoint) meet(tag transport.Tag) error {
-	var out, in []message
+	var all []message
 	for r := range d.Size() {
 		if r != d.Rank() {
 			// The sizes of the group as both ends see them go into the message.
-			out = append(out, message{d.Rank(), r, tag, d.Size(), []int{8}})
-			in = append(in, message{r, d.Rank(), tag, d.Size(), []int{8}})
+			all = append(all, message{r, d.Rank(), tag, d.Size(), []int{8}}, message{d.Rank(), r, tag, d.Size(), []int{8}})
 		}
 	}
-	return d.trade(out, in)
+	return d.trade(all...)
 }
 
 func pingPong(d endpoint) {
@@ -116,16 +115,8 @@ func pingPong(d endpoint) {
 	for round := range 50 {
 		tag := transport.Tag{Round: round}
 		there := message{min(d.Rank(), other), max(d.Rank(), other), tag, 0, []int{round * round}}
-		back := message{there.dst, there.src, tag, 1, []int{round}}
-		out, in := there, back
-		if d.Rank() == there.dst {
-			out, in = back, there
-			must(d.read(d.await(in)))
-			must(d.sent(d.post(out)))
-			continue
-		}
-		must(d.sent(d.post(out)))
-		must(d.read(d.await(in)))
+		must(d.finish(d.post(there)))
+		must(d.finish(d.post(message{there.dst, there.src, tag, 1, []int{round}})))
 	}
 }
 
@@ -164,12 +155,12 @@ func tagsInAnyOrder(d endpoint) {
 	var coming []pending
 	for i := range count {
 		i = 37 * i % count
-		coming = append(coming, d.await(d.fromPrev(tag(i), 0, i)))
+		coming = append(coming, d.post(d.fromPrev(tag(i), 0, i)))
 	}
 	slices.Reverse(coming)
-	must(d.read(coming...))
+	must(d.finish(coming...))
 	slices.Reverse(going)
-	must(d.sent(going...))
+	must(d.finish(going...))
 }
 
 func orderWithinTag(d endpoint) {
@@ -178,15 +169,15 @@ func orderWithinTag(d endpoint) {
 	var coming []pending
 	for i := range count {
 		if i < count/2 { // the first half of the receives come early
-			coming = append(coming, d.await(d.fromPrev(transport.Tag{}, i, 10)))
+			coming = append(coming, d.post(d.fromPrev(transport.Tag{}, i, 10)))
 		}
 		going = append(going, d.post(d.toNext(transport.Tag{}, i, 10)))
 	}
 	for i := count / 2; i < count; i++ {
-		coming = append(coming, d.await(d.fromPrev(transport.Tag{}, i, 10)))
+		coming = append(coming, d.post(d.fromPrev(transport.Tag{}, i, 10)))
 	}
-	must(d.read(coming...))
-	must(d.sent(going...))
+	must(d.finish(coming...))
+	must(d.finish(going...))
 }
 
 func allPairs(d endpoint) {
@@ -202,7 +193,7 @@ func allPairs(d endpoint) {
 			}
 		}
 		slices.Reverse(in) // so that tags matter
-		must(d.trade(out, in))
+		must(d.trade(append(in, out...)...))
 	}
 }
 
@@ -211,12 +202,12 @@ func allPairs(d endpoint) {
 func receiveFirst(d endpoint) {
 	for round := range 10 {
 		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
-		coming := d.await(d.fromPrev(tag, 0, 1000))
+		coming := d.post(d.fromPrev(tag, 0, 1000))
 		begun := d.post(message{d.Rank(), d.prev(), ready, 0, []int{1}})
-		must(d.read(d.await(message{d.next(), d.Rank(), ready, 0, []int{1}})))
+		must(d.finish(d.post(message{d.next(), d.Rank(), ready, 0, []int{1}})))
 		going := d.post(d.toNext(tag, 0, 1000))
-		must(d.read(coming))
-		must(d.sent(begun, going))
+		must(d.finish(coming))
+		must(d.finish(begun, going))
 	}
 }
 
@@ -225,21 +216,20 @@ func sendFirst(d endpoint) {
 		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
 		going := d.post(d.toNext(tag, 0, 1000))
 		begun := d.post(d.toNext(ready, 0, 1))
-		must(d.read(d.await(d.fromPrev(ready, 0, 1))))
-		must(d.read(d.await(d.fromPrev(tag, 0, 1000))))
-		must(d.sent(going, begun))
+		must(d.finish(d.post(d.fromPrev(ready, 0, 1))))
+		must(d.finish(d.post(d.fromPrev(tag, 0, 1000))))
+		must(d.finish(going, begun))
 	}
 }
 
 func largeBothWays(d endpoint) {
 	const size = 1<<20 + 3 // more than a socket takes in before its peer reads
-	var out, in []message
+	var all []message
 	for port, r := range []int{d.next(), d.prev()} {
 		// What leaves for the next rank on port 0 comes from its previous one.
-		out = append(out, message{d.Rank(), r, transport.Tag{Port: port}, 0, []int{size}})
-		in = append(in, message{r, d.Rank(), transport.Tag{Port: 1 - port}, 0, []int{size}})
+		all = append(all, message{r, d.Rank(), transport.Tag{Port: 1 - port}, 0, []int{size}}, message{d.Rank(), r, transport.Tag{Port: port}, 0, []int{size}})
 	}
-	must(d.trade(out, in))
+	must(d.trade(all...))
 }
 
 func bufferFree(d endpoint) {
@@ -251,13 +241,13 @@ func bufferFree(d endpoint) {
 		l := message{min(d.Rank(), other), max(d.Rank(), other), transport.Tag{Round: round}, 0, []int{size}}
 		if d.Rank() == l.src {
 			parts := l.parts()
-			must(d.sent(d.start(l, &transport.Transfer{Rank: l.dst, Tag: l.tag, Parts: parts})))
+			must(d.finish(d.start(l, &transport.Transfer{Rank: l.dst, Tag: l.tag, Parts: parts})))
 			clear(parts[0])
 			parts[0] = nil
 			continue
 		}
-		coming := d.await(l)
-		must(d.read(coming))
+		coming := d.post(l)
+		must(d.finish(coming))
 		time.Sleep(pause)
 		mustDo("changed after Wait", l.check(coming.Parts))
 	}
@@ -270,8 +260,8 @@ func bufferReused(d endpoint) {
 		l := d.toNext(tag, i, len(parts[0]))
 		l.fill(0, parts[0])
 		going := d.start(l, &transport.Transfer{Rank: l.dst, Tag: tag, Parts: parts})
-		must(d.read(d.await(d.fromPrev(tag, i, len(parts[0])))))
-		must(d.sent(going))
+		must(d.finish(d.post(d.fromPrev(tag, i, len(parts[0])))))
+		must(d.finish(going))
 	}
 }
 
@@ -283,7 +273,7 @@ func oneByOne(d endpoint) {
 	var all []*transport.Transfer
 	for i := range count {
 		for _, n := range []int{10, 1 << 18} {
-			t := d.fromPrev(transport.Tag{Round: i}, 0, n).incoming()
+			t := d.transfer(d.fromPrev(transport.Tag{Round: i}, 0, n))
 			t.ID = i
 			all = append(all, t)
 			q.Post(t)
@@ -311,14 +301,14 @@ func oneByOne(d endpoint) {
 		for range going {
 			wait(true, i)
 		}
-		must(d.sent(going...))
+		must(d.finish(going...))
 		must(d.meet(transport.Tag{Round: count + 1 + i}))
 	}
 	late := d.toNext(transport.Tag{Round: 3 * count}, 0, 100)
-	coming := d.await(d.fromPrev(late.tag, 0, 100))
-	defer time.AfterFunc(pause, func() { q.Post(late.outgoing()) }).Stop()
+	coming := d.post(d.fromPrev(late.tag, 0, 100))
+	defer time.AfterFunc(pause, func() { q.Post(d.transfer(late)) }).Stop()
 	wait(false, late.tag.Round)
-	must(d.read(coming))
+	must(d.finish(coming))
 }
 
 // sideBySide has goroutines of one rank that trade by tags of their own, and one that waits
@@ -338,10 +328,10 @@ func sideBySide(d endpoint) {
 		})
 	}
 	tag := transport.Tag{Round: lanes * rounds}
-	all.Go(func() { errs[lanes] = d.read(d.await(d.fromPrev(tag, 0, 10))) })
+	all.Go(func() { errs[lanes] = d.finish(d.post(d.fromPrev(tag, 0, 10))) })
 	all.Go(func() {
 		time.Sleep(pause)
-		errs[lanes+1] = d.sent(d.post(d.toNext(tag, 0, 10)))
+		errs[lanes+1] = d.finish(d.post(d.toNext(tag, 0, 10)))
 	})
 	all.Wait()
 	must(errors.Join(errs...))
@@ -361,7 +351,7 @@ func wrongLengths(d endpoint) {
 	} {
 		tag := transport.Tag{Round: round, Port: 1}
 		going := d.post(d.toNext(tag, 0, c.sent...))
-		err := d.await(d.fromPrev(tag, 0, c.asked...)).Wait(d.ctx)
+		err := d.post(d.fromPrev(tag, 0, c.asked...)).Wait(d.ctx)
 		wrong, ok := errors.AsType[*transport.LengthError](err)
 		if !ok {
 			fail("receive of parts of %v bytes sent as %v: %w", c.asked, c.sent, unwanted(err, "a LengthError"))
@@ -503,7 +493,7 @@ func abortUnderWay(d endpoint) {
 
 func abortLater(d endpoint) {
 	must(d.connect())
-	receive := d.await(d.fromPrev(transport.Tag{Round: never.Round, Port: 1}, 0, 1))
+	receive := d.post(d.fromPrev(transport.Tag{Round: never.Round, Port: 1}, 0, 1))
 	if d.Rank() == 0 {
 		d.Abort(stop(0))
 		must(d.aborted(0)) // here it holds at once
@@ -549,11 +539,11 @@ func closeEarly(d endpoint) {
 				going = append(going, d.post(message{0, r, transport.Tag{}, i, []int{10, 1000 * i}}))
 			}
 		}
-		must(d.sent(going...)) // and then it closes
+		must(d.finish(going...)) // and then it closes
 		return
 	}
 	time.Sleep(pause)
 	for i := range 10 {
-		must(d.read(d.await(message{0, d.Rank(), transport.Tag{}, i, []int{10, 1000 * i}})))
+		must(d.finish(d.post(message{0, d.Rank(), transport.Tag{}, i, []int{10, 1000 * i}})))
 	}
 }

@@ -87,11 +87,32 @@ func (d endpoint) partner() (r int, ok bool) {
 	return r, r < d.Size()
 }
 
+// transfer returns this end of a message: what is sent, or memory with other bytes.
+func (d endpoint) transfer(l message) *transport.Transfer {
+	if l.src == d.Rank() {
+		return &transport.Transfer{Rank: l.dst, Tag: l.tag, Parts: l.parts()}
+	}
+	t := &transport.Transfer{Rank: l.src, Tag: l.tag, Receive: true}
+	for _, n := range l.lengths {
+		t.Parts = append(t.Parts, bytes.Repeat([]byte{0xA5}, n))
+	}
+	return t
+}
+
 // A pending is a message on its way, in a queue of its own.
 type pending struct {
 	message
 	*transport.Transfer
 	queue transport.Queue
+}
+
+// post starts this end of a message.
+func (d endpoint) post(l message) pending { return d.start(l, d.transfer(l)) }
+
+func (d endpoint) start(l message, t *transport.Transfer) pending {
+	p := pending{l, t, d.NewQueue()}
+	p.queue.Post(t)
+	return p
 }
 
 // Wait waits until the message is there, or its memory free.
@@ -103,88 +124,46 @@ func (p pending) Wait(ctx context.Context) error {
 	return err
 }
 
-func (d endpoint) start(l message, t *transport.Transfer) pending {
-	p := pending{l, t, d.NewQueue()}
-	p.queue.Post(t)
-	return p
-}
-
-// outgoing returns the transfer of a message that is sent.
-func (l message) outgoing() *transport.Transfer {
-	return &transport.Transfer{Rank: l.dst, Tag: l.tag, Parts: l.parts()}
-}
-
-// incoming returns that of one received, into memory with other bytes.
-func (l message) incoming() *transport.Transfer {
-	t := &transport.Transfer{Rank: l.src, Tag: l.tag, Receive: true}
-	for _, n := range l.lengths {
-		t.Parts = append(t.Parts, bytes.Repeat([]byte{0xA5}, n))
-	}
-	return t
-}
-
-func (d endpoint) post(l message) pending { return d.start(l, l.outgoing()) }
-
-func (d endpoint) await(l message) pending { return d.start(l, l.incoming()) }
-
-// sent waits until the messages' memory is free.
-func (d endpoint) sent(messages ...pending) error {
+// finish waits for messages in turn, and checks what has come.
+func (d endpoint) finish(messages ...pending) error {
 	for _, p := range messages {
-		if err := p.Wait(d.ctx); err != nil {
-			return fmt.Errorf("send of %v: %w", p.message, err)
-		}
-	}
-	return nil
-}
-
-// read waits for the messages in turn and checks what they say.
-func (d endpoint) read(messages ...pending) error {
-	for _, p := range messages {
-		if err := p.Wait(d.ctx); err != nil {
-			return fmt.Errorf("receive of %v: %w", p.message, err)
-		}
-		if err := p.check(p.Parts); err != nil {
+		if err := p.over(p.Transfer, p.Wait(d.ctx)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// trade sends and receives all at once, in one queue.
-func (d endpoint) trade(out, in []message) error {
-	q := d.NewQueue()
-	var all []*transport.Transfer
-	for i, l := range in {
-		t := l.incoming()
-		t.ID = i
-		all = append(all, t)
+// over returns what is wrong with a transfer of the message that has ended with an error, or nil.
+func (l message) over(t *transport.Transfer, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("%v: %v: %w", l, t, err)
+	case t.Receive:
+		return l.check(t.Parts)
 	}
-	for i, l := range out {
-		t := l.outgoing()
-		t.ID = i
-		all = append(all, t)
+	return nil
+}
+
+// trade sends and receives all at once, in one queue.
+func (d endpoint) trade(messages ...message) error {
+	q, all := d.NewQueue(), make([]*transport.Transfer, len(messages))
+	for i, l := range messages {
+		all[i] = d.transfer(l)
 	}
 	q.Post(all...)
-	for range slices.Clone(all) {
+	for left := len(all); left > 0; left-- {
 		t, err := q.Wait(d.ctx)
-		if err != nil && t == nil {
-			return fmt.Errorf("%d of %d messages under way, such as that of %v: %w", len(all), len(in)+len(out), all[0].Tag, err)
+		if t == nil {
+			first := slices.IndexFunc(all, func(t *transport.Transfer) bool { return t != nil })
+			return fmt.Errorf("%d of %d messages under way, such as %v: %w", left, len(all), messages[first], err)
 		}
 		i := slices.Index(all, t)
 		if i < 0 {
 			return fmt.Errorf("a transfer that was not posted, or is named twice: %+v", *t)
 		}
-		all = slices.Delete(all, i, i+1)
-		if !t.Receive {
-			if err != nil {
-				return fmt.Errorf("send of %v: %w", out[t.ID], err)
-			}
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("receive of %v: %w", in[t.ID], err)
-		}
-		if err := in[t.ID].check(t.Parts); err != nil {
+		all[i] = nil
+		if err := messages[i].over(t, err); err != nil {
 			return err
 		}
 	}
@@ -193,5 +172,5 @@ func (d endpoint) trade(out, in []message) error {
 
 // pass trades one message of these lengths around the ring.
 func (d endpoint) pass(tag transport.Tag, lengths ...int) error {
-	return d.trade([]message{d.toNext(tag, 0, lengths...)}, []message{d.fromPrev(tag, 0, lengths...)})
+	return d.trade(d.fromPrev(tag, 0, lengths...), d.toNext(tag, 0, lengths...))
 }

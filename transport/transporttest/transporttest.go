@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -144,13 +145,7 @@ func runGroup(ctx context.Context, c Case, group []transport.Transport, limit, g
 		})
 	}
 	ranks.Wait()
-	var wrong []error
-	for _, err := range errs {
-		if err != nil {
-			wrong = append(wrong, err)
-		}
-	}
-	return wrong
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 // leak waits until no more than before goroutines run. After the patience it

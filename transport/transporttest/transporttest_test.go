@@ -143,11 +143,11 @@ func TestBrokenTransports(t *testing.T) {
 				c := caseNamed(t, name)
 				var wrong []error
 				for _, n := range []int{2, 3} {
-					if wrong == nil {
+					if len(wrong) == 0 {
 						wrong = runGroup(t.Context(), c, group(n, broken.wrap), 300*time.Millisecond, 100*time.Millisecond)
 					}
 				}
-				if wrong == nil {
+				if len(wrong) == 0 {
 					t.Errorf("%q did not notice", name)
 				}
 				for _, err := range wrong {
@@ -193,7 +193,7 @@ func TestFailureStopsOthers(t *testing.T) {
 		if tr.Rank() == 1 {
 			return errors.New("no luck")
 		}
-		return endpoint{ctx, tr}.read(endpoint{ctx, tr}.await(message{src: 1, dst: tr.Rank(), tag: never}))
+		return endpoint{ctx, tr}.finish(endpoint{ctx, tr}.post(message{src: 1, dst: tr.Rank(), tag: never}))
 	}}
 	wrong := runGroup(t.Context(), c, group(3, same), time.Minute, time.Minute)
 	if got := fmt.Sprint(wrong); got != "[rank 1: no luck]" || time.Since(start) > 30*time.Second {

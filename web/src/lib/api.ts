@@ -18,7 +18,6 @@ export interface Catalog {
   matrices: MatrixEntry[];
   algorithms: AlgorithmEntry[];
   most_detailed: number;
-  most_processors: number;
 }
 
 export interface FlagEntry {
@@ -134,7 +133,6 @@ export interface Detail {
   memory: Slot[][];
   matrix: string[][];
   partial: [row: number, column: number, value: string][][];
-  equal: boolean;
   mismatches: { row: number; column: number; got: string; want: string }[];
 }
 
@@ -173,12 +171,8 @@ export interface Aggregate {
 }
 
 export interface AggregateRound {
-  round: number;
-  phase: string;
-  largest: number;
-  messages: number;
   elements: number;
-  offsets: { offset: number; messages: number; elements: number }[];
+  offsets: { offset: number; messages: number }[];
 }
 
 // cost and sizes
