@@ -381,7 +381,7 @@ func TestCores(t *testing.T) {
 func TestAllgatherTogether(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	packets := randomPackets(f, 1, equal(7, 10)...)
-	var p plan.Plan = allgather(f, 7, 1)
+	var p plan.Plan = allgather(t, f, 7, 1)
 	for _, ranks := range []int{1, 2, 3} {
 		r := &run{plan: p, packets: packets, ranks: ranks, bytes: 10, segment: 4}
 		r.mustDo(t)

@@ -227,7 +227,7 @@ func TestAllgather(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{1, 2, 7, 16} {
 		packets := randomPackets(f, 1, equal(k, 10)...)
-		r := &run{plan: allgather(f, k, 1), packets: packets, bytes: 10, segment: 4}
+		r := &run{plan: allgather(t, f, k, 1), packets: packets, bytes: 10, segment: 4}
 		r.mustDo(t)
 		for proc, outputs := range r.outputs {
 			for i, out := range outputs {

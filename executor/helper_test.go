@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"volley/algo"
-	"volley/algo/schedule"
 	"volley/executor"
 	"volley/field"
 	"volley/matrix"
@@ -272,26 +271,22 @@ func transferMatrix(t testing.TB, p plan.Plan) *matrix.Dense {
 	return a
 }
 
-// allgather returns a plan whose output i at every processor is the packet of
-// processor i, in the rounds of the algorithm "bruck-allgather". Its matrix has K² columns:
-// column K·k + i is output i of processor k. C1 = clog(K), C2 = ⌈(K-1)/p⌉.
-func allgather(f field.Field, processors, ports int) plan.Plan {
-	stages := schedule.WindowRounds(processors, ports)
-	return &schedule.Plan{
-		Common: plan.Info{
-			Algorithm: "allgather", Field: f, Processors: processors, Ports: ports,
-			Rows: processors, Columns: processors * processors,
-			Phases: []plan.Phase{{Name: "gather", Rounds: len(stages)}},
-		},
-		Write: func(b *schedule.Builder, proc int) []plan.Slot {
-			g := schedule.Everyone(processors, proc)
-			outputs := make([]plan.Slot, processors)
-			for i, slot := range schedule.Gather(b, g, stages, 1, processors, b.Inputs(1)) {
-				outputs[g.Around(-i)] = slot
-			}
-			return outputs
-		},
-		ColumnOf: func(proc, output int) int { return processors*proc + output },
-		Kinds:    func() []plan.Class { return schedule.Alike(processors) },
+// allgather returns a plan whose output i at every processor is the packet of processor i.
+func allgather(t testing.TB, f field.Field, processors, ports int) plan.Plan {
+	t.Helper()
+	p := algo.RelayProblem{Field: f, Ports: ports}
+	for i := range processors {
+		p.Inputs, p.Outputs = append(p.Inputs, 1), append(p.Outputs, processors)
+		w := algo.Codeword{Sources: []algo.Place{{Proc: i}}}
+		for k := range processors {
+			w.Sinks = append(w.Sinks, algo.Place{Proc: k, Index: i})
+			w.Coefficients = append(w.Coefficients, []field.Element{field.One})
+		}
+		p.Codewords = append(p.Codewords, w)
 	}
+	q, err := algo.Relay(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
 }
