@@ -13,8 +13,7 @@ type binaryField struct {
 
 	affine, nibbles coefTable // where there are kernels
 
-	// combineGo is Combine where there are none.
-	combineGo func(dst []byte, coef []Element, src [][]byte)
+	row rowFunc // where there are none
 }
 
 func newBinary(name string, r *ring) Field {
@@ -24,12 +23,12 @@ func newBinary(name string, r *ring) Field {
 	}
 	switch {
 	case r.m > 8:
-		f.combineGo = f.combine16
+		f.row = f.row16
 		return &binary16{f}
 	case f.vectors():
-		f.combineGo = f.combineVectors
+		f.row = vectorRow
 	default:
-		f.combineGo = newTable8(f).combine
+		f.row = newTable8(f).row
 	}
 	return f
 }
@@ -42,7 +41,7 @@ func (f *binaryField) Map(rows [][]Element) Map {
 	if currentKernels != nil {
 		return newKernelMap(f, shapeOf(f, rows), currentKernels, rows, false)
 	}
-	return newCombineMap(f, rows)
+	return newRowMap(f, rows, blockBytes, f.row)
 }
 
 func (f *binaryField) Combine(dst []byte, coef []Element, src [][]byte) {
@@ -51,7 +50,7 @@ func (f *binaryField) Combine(dst []byte, coef []Element, src [][]byte) {
 		f.combineKernels(currentKernels, dst, coef, src)
 		return
 	}
-	f.combineGo(dst, coef, src)
+	combineRow(dst, coef, src, blockBytes, f.row)
 }
 
 func (f *binaryField) Add(a, b Element) Element { return Code(a[0] ^ b[0]) }
@@ -67,46 +66,35 @@ var lowLevel reedsolomon.LowLevel
 // xor sets dst = dst + src.
 func xor(dst, src []byte) { lowLevel.GalMulSliceXor(1, src, dst) }
 
-// combineVectors is Combine by the library.
-func (f *binaryField) combineVectors(dst []byte, coef []Element, src [][]byte) {
-	for lo := 0; lo < len(dst); lo += blockBytes {
-		hi := min(lo+blockBytes, len(dst))
-		d, empty := dst[lo:hi], true
-		for i, s := range src {
-			switch c := byte(coef[i][0]); {
-			case c == 0:
-			case empty:
-				lowLevel.GalMulSlice(c, s[lo:hi], d)
-				empty = false
-			default:
-				lowLevel.GalMulSliceXor(c, s[lo:hi], d)
-			}
+// vectorRow is the row by the library.
+func vectorRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+	for j, s := range in {
+		switch c := byte(coef[j][0]); {
+		case c == 0:
+		case add:
+			lowLevel.GalMulSliceXor(c, s[lo:hi], dst)
+		default:
+			lowLevel.GalMulSlice(c, s[lo:hi], dst)
+			add = true
 		}
-		if empty {
-			clear(d)
-		}
+	}
+	if !add {
+		clear(dst)
 	}
 }
 
-// combineTables is Combine by tables: mulAdd sets dst = dst + c·src, c neither 0 nor 1.
-// Of many sources sums for each power of X are faster.
-func (f *binaryField) combineTables(dst []byte, coef []Element, src [][]byte, mulAdd func(dst, src []byte, c uint64)) {
-	if f.powersPay(len(src), len(dst)) {
-		f.combinePowers(dst, coef, src)
-		return
+// tableRow is the row by tables: mulAdd sets dst = dst + c·src, c neither 0 nor 1.
+func tableRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool, mulAdd func(dst, src []byte, c uint64)) {
+	if !add {
+		clear(dst)
 	}
-	for lo := 0; lo < len(dst); lo += blockBytes {
-		hi := min(lo+blockBytes, len(dst))
-		d := dst[lo:hi]
-		clear(d)
-		for i, s := range src {
-			switch c := coef[i][0]; c {
-			case 0:
-			case 1:
-				xor(d, s[lo:hi])
-			default:
-				mulAdd(d, s[lo:hi], c)
-			}
+	for j, s := range in {
+		switch c := coef[j][0]; c {
+		case 0:
+		case 1:
+			xor(dst, s[lo:hi])
+		default:
+			mulAdd(dst, s[lo:hi], c)
 		}
 	}
 }
@@ -131,8 +119,8 @@ func newTable8(f *binaryField) *table8 {
 	return t
 }
 
-func (t *table8) combine(dst []byte, coef []Element, src [][]byte) {
-	t.combineTables(dst, coef, src, func(dst, src []byte, c uint64) { mulAdd8(dst, src, &t.rows[c]) })
+func (t *table8) row(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+	tableRow(dst, coef, in, lo, hi, add, func(dst, src []byte, c uint64) { mulAdd8(dst, src, &t.rows[c]) })
 }
 
 // mulAdd8 sets dst = dst + c·src, row being that of c.
@@ -156,32 +144,25 @@ type binary16 struct{ *binaryField }
 // pays.
 const minTable = 512
 
-// combine16 is Combine for symbols of two bytes.
-func (f *binaryField) combine16(dst []byte, coef []Element, src [][]byte) {
+// row16 is the row for symbols of two bytes.
+func (f *binaryField) row16(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 	if len(dst) < minTable {
-		f.combineShort(dst, coef, src)
+		tableRow(dst, coef, in, lo, hi, add, f.mulAddShort)
 		return
 	}
 	var t table16
-	f.combineTables(dst, coef, src, func(dst, src []byte, c uint64) {
+	tableRow(dst, coef, in, lo, hi, add, func(dst, src []byte, c uint64) {
 		f.setTable(&t, c)
 		t.mulAdd(dst, src)
 	})
 }
 
-// combineShort is Combine without any preparation.
-func (f *binaryField) combineShort(dst []byte, coef []Element, src [][]byte) {
-	clear(dst)
-	for i, s := range src {
-		c := coef[i][0]
-		if c == 0 {
-			continue
-		}
-		logc := int(f.log[c])
-		for k := 0; k+2 <= len(dst); k += 2 {
-			if x := uint64(le.Uint16(s[k:])) & (f.q - 1); x != 0 {
-				le.PutUint16(dst[k:], le.Uint16(dst[k:])^f.exp[logc+int(f.log[x])])
-			}
+// mulAddShort sets dst = dst + c·src without any preparation.
+func (f *binaryField) mulAddShort(dst, src []byte, c uint64) {
+	logc := int(f.log[c])
+	for k := 0; k+2 <= len(dst); k += 2 {
+		if x := uint64(le.Uint16(src[k:])) & (f.q - 1); x != 0 {
+			le.PutUint16(dst[k:], le.Uint16(dst[k:])^f.exp[logc+int(f.log[x])])
 		}
 	}
 }

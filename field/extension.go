@@ -64,14 +64,20 @@ func (f *extension) minus(a uint64) uint64 {
 	return uint64(f.exp[int(f.log[a])+len(f.zech)/2])
 }
 
-func (f *extension) Map(rows [][]Element) Map { return newCombineMap(f, rows) }
+func (f *extension) Map(rows [][]Element) Map { return newRowMap(f, rows, blockBytes, f.row) }
 
 func (f *extension) Combine(dst []byte, coef []Element, src [][]byte) {
 	f.checkCombine(dst, coef, src)
-	clear(dst)
-	for i, s := range src {
-		if c := coef[i][0]; c != 0 {
-			f.mulAdd(dst, s, c)
+	combineRow(dst, coef, src, blockBytes, f.row)
+}
+
+func (f *extension) row(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+	if !add {
+		clear(dst)
+	}
+	for j, s := range in {
+		if c := coef[j][0]; c != 0 {
+			f.mulAdd(dst, s[lo:hi], c)
 		}
 	}
 }

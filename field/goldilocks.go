@@ -47,10 +47,7 @@ func (f *gold) Combine(dst []byte, coef []Element, src [][]byte) {
 	if f.laneCombine(dst, coef, src) {
 		return
 	}
-	for lo := 0; lo < len(dst); lo += 8 * goldBlock {
-		hi := min(lo+8*goldBlock, len(dst))
-		goldRow(dst[lo:hi], coef, src, lo, hi, false)
-	}
+	combineRow(dst, coef, src, 8*goldBlock, goldRow)
 }
 
 // goldRow sets dst, a block, to Σ coef[j]·in[j][lo:hi], or adds that to dst. It sums

@@ -1,9 +1,6 @@
 package field
 
-import (
-	"fmt"
-	"sync"
-)
+import "fmt"
 
 // A Map is a linear map of packets, made ready by [Field.Map] to be applied many
 // times. It is immutable and safe for concurrent use.
@@ -66,49 +63,4 @@ func (s mapShape) check(out, in [][]byte, symbolBytes int) int {
 		}
 	}
 	return n
-}
-
-// combineMap applies the rows one at a time.
-type combineMap struct {
-	mapShape
-	field Field
-	rows  [][]Element // each with a One in the end, for what is added to
-	pool  sync.Pool   // of *combineScratch
-}
-
-type combineScratch struct {
-	sources [][]byte
-	sum     []byte
-}
-
-// newCombineMap is [Field.Map] for a field that has nothing better than its Combine.
-func newCombineMap(f Field, rows [][]Element) Map {
-	m := &combineMap{mapShape: shapeOf(f, rows), field: f}
-	for _, row := range rows {
-		m.rows = append(m.rows, append(append([]Element(nil), row...), One))
-	}
-	m.pool.New = func() any { return new(combineScratch) }
-	return m
-}
-
-func (m *combineMap) Apply(out, in [][]byte, add bool) {
-	n := m.check(out, in, m.field.SymbolBytes())
-	if !add {
-		for i, dst := range out {
-			m.field.Combine(dst, m.rows[i][:m.inputs], in)
-		}
-		return
-	}
-	t := m.pool.Get().(*combineScratch)
-	defer m.pool.Put(t)
-	if cap(t.sum) < n {
-		t.sum = make([]byte, n)
-	}
-	t.sources = append(append(t.sources[:0], in...), nil)
-	for i, dst := range out {
-		t.sources[m.inputs] = t.sum[:n]
-		copy(t.sum, dst)
-		m.field.Combine(dst, m.rows[i], t.sources)
-	}
-	clear(t.sources)
 }

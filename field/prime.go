@@ -112,11 +112,7 @@ func (f *prime) Combine(dst []byte, coef []Element, src [][]byte) {
 	if f.laneCombine(dst, coef, src) {
 		return
 	}
-	block := f.block()
-	for lo := 0; lo < len(dst); lo += block {
-		hi := min(lo+block, len(dst))
-		f.row(dst[lo:hi], coef, src, lo, hi, false)
-	}
+	combineRow(dst, coef, src, f.block(), f.row)
 }
 
 // primeWords is how many words of sums there are.

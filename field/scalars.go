@@ -129,10 +129,7 @@ func (f *scalars) Combine(dst []byte, coef []Element, src [][]byte) {
 		f.simd.combine(dst, coef, src)
 		return
 	}
-	for lo := 0; lo < len(dst); lo += scalarBlock {
-		hi := min(lo+scalarBlock, len(dst))
-		f.row(dst[lo:hi], coef, src, lo, hi, false)
-	}
+	combineRow(dst, coef, src, scalarBlock, f.row)
 }
 
 // row sets dst, a block, to Σ coef[j]·in[j][lo:hi], or adds that to dst.
