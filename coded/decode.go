@@ -42,7 +42,6 @@ type Decoded struct {
 	Report *volley.Report // of all ranks
 	Inputs int            // K
 	From   []string       // the coded files that were decoded from, one for each input that was lost
-	Text   string         // the name of the file of all inputs, where they are one text; else empty
 }
 
 // Decode decodes the inputs of an [Encode] into a directory, those that have survived too. Each
@@ -68,27 +67,11 @@ type decodeJob struct {
 	run
 	d         Decoding
 	stored    *stored
-	packets   toDecode
+	packets   *filesAtHand
 	names     []string // of the files to write
 	survivors []string // the files that this rank names
 	sources   []string // the files that may be read
 	encoder   *volley.Encoder
-}
-
-// toDecode are the packets that a decode takes, one of each slot. The results are the inputs.
-type toDecode interface {
-	packets
-	slots() []slot
-	perm() fs.FileMode // what the files here that the inputs come from all allow
-
-	// create makes the files of the results here, and gets the packets of other ranks.
-	create(dir *directory) error
-
-	// finish writes what is left to write. It returns a *WrongError when the inputs are not
-	// what they were.
-	finish(dir *directory) error
-
-	close()
 }
 
 func (j *decodeJob) close() {
@@ -115,11 +98,8 @@ func (j *decodeJob) do() (*Decoded, error) {
 		return nil, err
 	}
 	result := &Decoded{Inputs: m.Processors}
-	if m.Text() {
-		result.Text = j.names[0]
-	}
-	for _, s := range j.packets.slots() {
-		if s.coded >= 0 && !m.Text() {
+	for _, s := range j.packets.slots {
+		if s.coded >= 0 {
 			result.From = append(result.From, m.Files[s.coded].Name)
 		}
 	}
@@ -139,7 +119,7 @@ func (j *decodeJob) compile() error {
 	if err != nil {
 		return err
 	}
-	a, err := j.stored.code.decoder(j.packets.slots(), m.CodedPackets())
+	a, err := j.stored.code.decoder(j.packets.slots, m.CodedPackets())
 	if err != nil {
 		return inputf("cannot decode %s: %w", j.stored.path, err)
 	}
@@ -174,7 +154,7 @@ func (j *decodeJob) write() (*volley.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := j.packets.finish(dir); err != nil {
+	if err := j.packets.finish(); err != nil {
 		return nil, err
 	}
 	perms, err := exchange(&j.run, j.packets.perm())
@@ -223,14 +203,8 @@ func (j *decodeJob) openManifest() error {
 		if err := j.stored.load(); err != nil {
 			return inputf("%s: %w", filepath.Join(path, ManifestName), err)
 		}
-		if j.stored.Manifest.Text() && j.t.Size() > 1 {
-			return inputf("%s: one process reads and writes all packets of a text", filepath.Join(path, TextName))
-		}
 		if err := j.checkRanks(j.stored.Manifest.Processors); err != nil {
 			return err
-		}
-		if j.stored.Finished {
-			j.log("finished what an interrupted run had committed", "directory", path)
 		}
 		if damage := j.stored.Damage; damage != nil {
 			j.warn("%v: its copy %s is used", damage, CopyName)
@@ -312,11 +286,6 @@ func (c *stored) load() (err error) {
 	if err = c.checkField(); err != nil {
 		return err
 	}
-	if m.Text() {
-		if err = c.checkText(); err != nil {
-			return err
-		}
-	}
 	c.code, err = codeOf(m.Matrix, c.field, m.Processors, m.CodedPackets())
 	return err
 }
@@ -331,7 +300,7 @@ func (c *stored) checkField() (err error) {
 	switch {
 	case m.SymbolBytes != c.field.SymbolBytes():
 		return fmt.Errorf("symbol_bytes: %d: a symbol of %s has %d", m.SymbolBytes, m.Field, c.field.SymbolBytes())
-	case m.BitsPerSymbol != 0 && (m.Text() || m.BitsPerSymbol != packing.Bits()):
+	case m.BitsPerSymbol != 0 && m.BitsPerSymbol != packing.Bits():
 		return fmt.Errorf("bits_per_symbol: %d: want 0, as for symbols, or %d, what a symbol of %s holds", m.BitsPerSymbol, packing.Bits(), m.Field)
 	}
 	longest := int64(0)
@@ -342,30 +311,14 @@ func (c *stored) checkField() (err error) {
 		}
 		longest = max(longest, symbols)
 		switch {
-		case m.Text():
 		case m.BitsPerSymbol == 0 && in.Bytes%int64(m.SymbolBytes) != 0:
 			return fmt.Errorf("inputs[%d].bytes: %d: a symbol of %s has %d", k, in.Bytes, m.Field, m.SymbolBytes)
 		case symbols > m.SymbolsPerPacket:
 			return fmt.Errorf("inputs[%d].bytes: %d: more than the %d symbols of a packet hold", k, in.Bytes, m.SymbolsPerPacket)
 		}
 	}
-	if !m.Text() && longest != m.SymbolsPerPacket { // else inputs that all survive would be padded to any length
+	if longest != m.SymbolsPerPacket { // else inputs that all survive would be padded to any length
 		return fmt.Errorf("symbols_per_packet: %d: the longest of the inputs has %d", m.SymbolsPerPacket, longest)
-	}
-	return nil
-}
-
-// checkText checks the numbers of packets in a text by its length, before anything is made of them.
-func (c *stored) checkText() error {
-	m, entry := c.Manifest, c.Manifest.Files[0]
-	info, err := os.Stat(c.File(entry.Name))
-	switch {
-	case err != nil:
-		return fmt.Errorf("cannot decode: %s, which holds all coded packets: %s", c.File(entry.Name), reason(err))
-	case info.Size() != entry.Bytes:
-		return fmt.Errorf("cannot decode: %s, which holds all coded packets: %w: %d bytes, not %d", c.File(entry.Name), errDamaged, info.Size(), entry.Bytes)
-	case m.Processors > m.CodedPackets():
-		return fmt.Errorf("cannot decode: %d coded packets tell no more than %d of %d inputs", m.CodedPackets(), m.CodedPackets(), m.Processors)
 	}
 	return nil
 }

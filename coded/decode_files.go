@@ -33,7 +33,7 @@ type filesAtHand struct {
 
 	inputs  map[int]packetFile // that have survived and are here
 	coded   map[int]packetFile // coded files here that are decoded from
-	all     []slot
+	slots   []slot
 	first   int      // slot here
 	here    []atSlot // slots here
 	opened  []packetFile
@@ -54,13 +54,6 @@ func (j *decodeJob) choose() (err error) {
 	j.packets = h
 	if err := h.match(j.survivors); err != nil {
 		return err
-	}
-	if j.stored.Manifest.Text() {
-		h.close()
-		return j.together(func() (err error) {
-			j.packets, err = j.openText()
-			return err
-		})
 	}
 	return h.pick()
 }
@@ -291,10 +284,10 @@ func (h *filesAtHand) pick() error {
 	if err != nil {
 		return err
 	}
-	h.all = at.slots(chosen)
+	h.slots = at.slots(chosen)
 	first, end := at.hosted(h.run.t.Rank())
 	h.first = first
-	for _, s := range h.all[first:end] {
+	for _, s := range h.slots[first:end] {
 		h.here = append(h.here, atSlot{slot: s})
 	}
 	if h.run.t.Rank() > 0 {
@@ -447,11 +440,10 @@ func (h *filesAtHand) tooFew(c *codedFiles, lost []int, there, rank int) error {
 	return inputf("%s", text)
 }
 
-func (h *filesAtHand) slots() []slot { return h.all }
-
+// perm returns what the files here that the inputs come from all allow.
 func (h *filesAtHand) perm() fs.FileMode {
 	all := fs.ModePerm
-	for _, s := range h.all {
+	for _, s := range h.slots {
 		if f, here := h.fileOf(s); here {
 			all &= disk.Permissions(f.info)
 		}
@@ -530,7 +522,7 @@ func (h *filesAtHand) create(dir *directory) error {
 	if err != nil {
 		return err
 	}
-	return h.run.move(newHeld(h.run.t.Size(), len(h.all), 0), h.all, h)
+	return h.run.move(newHeld(h.run.t.Size(), len(h.slots), 0), h.slots, h)
 }
 
 // cutWriter takes a packet and writes the first size bytes of it.
@@ -563,7 +555,8 @@ func (w unpackingWriter) WriteAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-func (h *filesAtHand) finish(*directory) error {
+// finish returns a *WrongError where the inputs are not what they were.
+func (h *filesAtHand) finish() error {
 	var wrong []string
 	for _, s := range h.here {
 		in := h.Manifest.Inputs[s.result]

@@ -196,13 +196,13 @@ func TestReplaces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	fill(t, path, 3, "old")
 	put(t, "", path, hidden+"x")
-	put(t, "", path, "coded.csv")
+	put(t, "", path, "coded.new")
 	put(t, "", path, "notes")
 	var names []string
-	for _, p := range replaces(path, []string{"coded.csv"}, true) {
+	for _, p := range replaces(path, []string{"coded.new"}, true) {
 		names = append(names, filepath.Base(p))
 	}
-	if got := strings.Join(names, " "); got != "manifest.json manifest.copy.json coded.csv coded.0 coded.1 coded.2 .volley-x" {
+	if got := strings.Join(names, " "); got != "manifest.json manifest.copy.json coded.new coded.0 coded.1 coded.2 .volley-x" {
 		t.Errorf("%s", got)
 	}
 	if got := replaces(filepath.Join(path, "none"), nil, true); len(got) != 2 {
@@ -431,7 +431,7 @@ func TestCodedName(t *testing.T) {
 const valid = `{"format":"volley-manifest","version":1,"field":"2^8","matrix":{"family":"file:A.csv","inverse":true,` +
 	`"points":[{"name":"x","values":["0","1"]}],"entries":[["1","2"],["3","4"]]},"algorithm":"universal","processors":2,` +
 	`"ports":1,"symbol_bytes":1,"symbols_per_packet":5,"bits_per_symbol":8,` +
-	`"files":[{"name":"coded.csv","processor":-1,"bytes":5,"sha256":"00"}],"inputs":[]}`
+	`"files":[{"name":"coded.0","processor":0,"bytes":5,"sha256":"00"}],"inputs":[]}`
 
 func TestReadManifestErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m")
@@ -443,10 +443,11 @@ func TestReadManifestErrors(t *testing.T) {
 		`{"format":"volley-plan","version":1}`: "volley-plan",
 		`{"format":"volley-manifest","version":2,"new":0}`:                              "version 2",
 		`{"format":"volley-manifest","version":1,"new":0}`:                              "new",
-		strings.Replace(valid, "coded.csv", "../coded.csv", 1):                          "../coded.csv",
-		strings.Replace(valid, "coded.csv", "/coded.0", 1):                              "/coded.0",
-		strings.Replace(valid, "coded.csv", "coded.0\\n", 1):                            "coded.0",
-		strings.Replace(valid, "coded.csv", "manifest.json", 1):                         "manifest.json",
+		strings.Replace(valid, "coded.0", "../coded.csv", 1):                            "../coded.csv",
+		strings.Replace(valid, "coded.0", "/coded.0", 1):                                "/coded.0",
+		strings.Replace(valid, "coded.0", "coded.0\\n", 1):                              "coded.0",
+		strings.Replace(valid, "coded.0", "manifest.json", 1):                           "manifest.json",
+		strings.Replace(valid, "coded.0", "coded.csv", 1):                               "coded.csv",
 		strings.Replace(valid, `"symbols_per_packet":5`, `"symbols_per_packet":"5"`, 1): "symbols_per_packet",
 		"{\n\n\"format\":,}": "line 3: ",
 	} {
@@ -457,7 +458,7 @@ func TestReadManifestErrors(t *testing.T) {
 		}
 	}
 	put(t, valid, path)
-	if m, err := ReadManifest(path); err != nil || m.Files[0].Name != "coded.csv" || m.Matrix.Entries[1][0] != "3" {
+	if m, err := ReadManifest(path); err != nil || m.Files[0].Name != "coded.0" || m.Matrix.Entries[1][0] != "3" {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if _, err := ReadManifest(path + "x"); !errors.Is(err, fs.ErrNotExist) {
@@ -537,7 +538,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if m.Validate() == nil && len(m.Files) != m.Processors && !m.Text() {
+		if m.Validate() == nil && len(m.Files) != m.Processors {
 			t.Fatalf("%d files of %d processors", len(m.Files), m.Processors)
 		}
 		for _, file := range m.Files {

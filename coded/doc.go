@@ -1,6 +1,6 @@
 // Package coded encodes files into a directory of coded files, and decodes them again.
 //
-// [Encode] reads a packet of each processor, from a file or from memory. It writes a coded
+// [Encode] reads a packet of each processor, from a file. It writes a coded
 // file for each processor that obtains a coded packet, and a [Manifest], which says what
 // they are. [Decode] reads such a directory and the inputs that have survived, and writes
 // all inputs. With K inputs and the default Cauchy matrix, any K of the inputs and coded

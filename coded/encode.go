@@ -12,8 +12,7 @@ import (
 	"volley/transport"
 )
 
-// An Encoding says what [Encode] does. All ranks give the same, except for Files, Packets and
-// the directory.
+// An Encoding says what [Encode] does. All ranks give the same, except for Files and the directory.
 type Encoding struct {
 	Options
 
@@ -26,23 +25,10 @@ type Encoding struct {
 	// a file of each processor, whose number goes in.
 	Files []string
 
-	// Packets, unless nil, are the packets of this rank's processors in memory, in place of Files.
-	Packets []Packet
-
-	// Text, unless empty, is the one file of symbols in decimal, a row for each processor, which
-	// is in place of Files. The result is then a text file, too. There is one rank.
-	Text string
-
 	Processors int  // K; 0: as many as packets, or one for each rank
 	Sinks      int  // R, how many processors get a coded file; 0: all
 	Separate   bool // the sinks are processors of their own, after the others
 	Symbols    bool // the bytes of the packets are symbols already; else they are packed
-}
-
-// A Packet is a packet in memory.
-type Packet struct {
-	Name string // that the manifest gives the input
-	Data []byte // which is only read
 }
 
 // Encode encodes packets into a directory of coded files, with a manifest. Every rank of t
@@ -60,25 +46,7 @@ type encodeJob struct {
 	e       Encoding
 	plain   matrix.Matrix // before the inverse is taken; what the manifest describes
 	encoder *volley.Encoder
-	packets toEncode
-}
-
-// toEncode are the packets of an encode.
-type toEncode interface {
-	packets
-	count() int        // K
-	symbols() int64    // of the longest packet here
-	perm() fs.FileMode // what the files of all packets here allow
-	sources() []string // the files that the packets here come from
-	targets() []string // the names of the coded files, of all processors
-
-	// create makes the files of the coded packets here.
-	create(dir *directory) error
-
-	// finish writes what is left to write and describes the files here in m.
-	finish(dir *directory, m *Manifest) error
-
-	close()
+	packets *filePackets
 }
 
 func (j *encodeJob) do() (*volley.Report, error) {
@@ -114,7 +82,7 @@ func (j *encodeJob) do() (*volley.Report, error) {
 		return nil, err
 	}
 	m := j.manifest(report)
-	if err := j.packets.finish(dir, m); err != nil {
+	if err := j.packets.finish(m); err != nil {
 		return nil, err
 	}
 	perm, err := j.gather(m)
@@ -135,7 +103,7 @@ func (j *encodeJob) prepare() (err error) {
 	if j.packets, err = j.open(); err != nil {
 		return err
 	}
-	k := j.packets.count()
+	k := j.packets.k
 	if j.e.Processors != 0 && j.e.Processors != k {
 		return option("Processors", "%d packets for %d processors", k, j.e.Processors)
 	}

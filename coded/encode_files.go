@@ -1,11 +1,9 @@
 package coded
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -23,14 +21,8 @@ import (
 )
 
 // open returns the packets that the caller names.
-func (j *encodeJob) open() (toEncode, error) {
+func (j *encodeJob) open() (*filePackets, error) {
 	e := j.e
-	if e.Text != "" {
-		if j.t.Size() > 1 {
-			return nil, option("Text", "one process reads and writes all packets of a text")
-		}
-		return openText(e.Field, e.Text, e.Sinks)
-	}
 	names, here, err := j.here()
 	if err != nil {
 		return nil, err
@@ -40,17 +32,11 @@ func (j *encodeJob) open() (toEncode, error) {
 		packing := field.PackingOf(e.Field)
 		p.packing = &packing
 	}
-	for _, packet := range e.Packets {
-		err = errors.Join(err, p.add(&inputFile{name: packet.Name, src: bytes.NewReader(packet.Data), bytes: int64(len(packet.Data)), mode: 0o600}))
-	}
 	for _, name := range names {
-		if err == nil {
-			err = p.open(name)
+		if err := p.open(name); err != nil {
+			p.close()
+			return nil, input(err)
 		}
-	}
-	if err != nil {
-		p.close()
-		return nil, input(err)
 	}
 	return p, nil
 }
@@ -91,7 +77,7 @@ func (j *encodeJob) span(k int) (span, error) {
 // rankWord stands in the name of a file for the number of a processor, or of a rank.
 const rankWord = "{rank}"
 
-// here returns which packets are here, and their files where they are not in memory.
+// here returns the files of the packets here, and which packets these are.
 func (j *encodeJob) here() ([]string, span, error) {
 	e, alone := j.e, j.t.Size() == 1 && !j.Job
 	pattern := len(e.Files) == 1 && strings.Contains(e.Files[0], rankWord)
@@ -104,10 +90,6 @@ func (j *encodeJob) here() ([]string, span, error) {
 	var names []string
 	var err error
 	switch {
-	case e.Packets != nil:
-		if alone {
-			k = len(e.Packets)
-		}
 	case len(e.Files) == 0:
 		return nil, span{}, inputf("no packets: name one input file for each processor")
 	case !pattern:
@@ -130,12 +112,12 @@ func (j *encodeJob) here() ([]string, span, error) {
 			names, err = expandDirectories(names)
 		}
 	}
-	switch own, here := s.end-s.first, max(len(names), len(e.Packets)); {
+	switch own, here := s.end-s.first, len(names); {
 	case err != nil:
 		return nil, s, input(err)
 	case here == own:
 		return names, s, nil
-	case here == k && !pattern && e.Packets == nil:
+	case here == k && !pattern:
 		return names[s.first:s.end], s, nil
 	default:
 		return nil, s, inputf("%s named: want %d for the processors of this process, or all %d", printable.Count(here, "packet"), own, k)
@@ -257,45 +239,33 @@ func (f packetFile) ReadAt(p []byte, offset int64) (int, error) {
 
 // inputFile is an input that is read front to back, once.
 type inputFile struct {
-	name    string
-	src     io.ReaderAt
-	bytes   int64
-	mode    fs.FileMode // that the coded files may have
-	file    *packetFile // nil: the packet is in memory
+	packetFile
 	symbols int64
 	digest  hash.Hash
 	read    int64 // bytes that digest has seen
 }
 
-// Name returns the name of the file, for errors.
-func (in *inputFile) Name() string { return in.name }
-
+// open takes the packet of a file.
 func (p *filePackets) open(name string) error {
 	f, err := openPacket(name)
 	if err != nil {
 		return err
 	}
-	return p.add(&inputFile{name: name, src: f, bytes: f.bytes, mode: disk.Permissions(f.info), file: &f})
-}
-
-// add takes a packet.
-func (p *filePackets) add(in *inputFile) error {
+	in := &inputFile{packetFile: f, digest: sha256.New()}
 	p.inputs = append(p.inputs, in)
-	in.digest = sha256.New()
 	symbol := int64(p.field.SymbolBytes())
 	switch {
 	case p.packing != nil:
 		in.symbols = p.packing.Symbols(in.bytes)
 	case in.bytes%symbol != 0:
-		return fmt.Errorf("packet %s: %d bytes: a symbol of %s has %d", in.name, in.bytes, p.field.Name(), symbol)
+		return fmt.Errorf("packet %s: %d bytes: a symbol of %s has %d", name, in.bytes, p.field.Name(), symbol)
 	default:
 		in.symbols = in.bytes / symbol
 	}
 	return nil
 }
 
-func (p *filePackets) count() int { return p.k }
-
+// symbols returns the length of the longest packet here.
 func (p *filePackets) symbols() int64 {
 	most := int64(0)
 	for _, in := range p.inputs {
@@ -304,10 +274,11 @@ func (p *filePackets) symbols() int64 {
 	return most
 }
 
+// perm returns what the files of all packets here allow.
 func (p *filePackets) perm() fs.FileMode {
 	all := fs.ModePerm
 	for _, in := range p.inputs {
-		all &= in.mode
+		all &= disk.Permissions(in.info)
 	}
 	return all
 }
@@ -324,7 +295,7 @@ func (p *filePackets) sink(s int, to *volley.Packet) { to.Coded = p.outputs[s-p.
 
 // ReadAt reads and digests what has not been read yet.
 func (in *inputFile) ReadAt(p []byte, offset int64) (int, error) {
-	n, err := in.src.ReadAt(p, offset)
+	n, err := in.packetFile.ReadAt(p, offset)
 	if end := offset + int64(n); offset <= in.read && in.read < end {
 		in.digest.Write(p[in.read-offset : n])
 		in.read = end
@@ -336,16 +307,16 @@ func shrunk(name string, bytes, now int64) error {
 	return &ChangedError{name, fmt.Sprintf("%d bytes at first and then %d", bytes, now)}
 }
 
+// sources returns the files that the packets here come from.
 func (p *filePackets) sources() []string {
 	var names []string
 	for _, in := range p.inputs {
-		if in.file != nil {
-			names = append(names, in.name)
-		}
+		names = append(names, in.Name())
 	}
 	return names
 }
 
+// targets returns the names of the coded files, of all processors.
 func (p *filePackets) targets() []string {
 	names := make([]string, p.sinks)
 	for s := range names {
@@ -354,6 +325,7 @@ func (p *filePackets) targets() []string {
 	return names
 }
 
+// create makes the files of the coded packets here.
 func (p *filePackets) create(dir *directory) error {
 	for _, name := range p.targets()[p.to:p.toEnd] {
 		f, err := dir.Create(name)
@@ -365,22 +337,21 @@ func (p *filePackets) create(dir *directory) error {
 	return nil
 }
 
-func (p *filePackets) finish(_ *directory, m *Manifest) error {
+// finish describes the files here in m.
+func (p *filePackets) finish(m *Manifest) error {
 	if p.packing != nil {
 		m.BitsPerSymbol = p.packing.Bits()
 	}
 	names := p.targets()
 	for i, in := range p.inputs {
 		if in.read != in.bytes {
-			return shrunk(in.name, in.bytes, in.read)
+			return shrunk(in.Name(), in.bytes, in.read)
 		}
-		if in.file != nil {
-			if err := in.file.unchanged(); err != nil {
-				return err
-			}
+		if err := in.unchanged(); err != nil {
+			return err
 		}
 		m.Inputs = append(m.Inputs, Entry{
-			Name: in.name, Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
+			Name: in.Name(), Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
 		})
 	}
 	for i, out := range p.outputs {
@@ -395,8 +366,6 @@ func (p *filePackets) finish(_ *directory, m *Manifest) error {
 
 func (p *filePackets) close() {
 	for _, in := range p.inputs {
-		if in.file != nil {
-			in.file.Close()
-		}
+		in.Close()
 	}
 }

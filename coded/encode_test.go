@@ -17,7 +17,7 @@ import (
 )
 
 // opened returns the packets of two files, of 10 and 20 bytes.
-func opened(t *testing.T) (toEncode, string) {
+func opened(t *testing.T) (*filePackets, string) {
 	t.Helper()
 	in := t.TempDir()
 	for k, n := range []int{10, 20} {
@@ -120,7 +120,7 @@ func TestChangedInput(t *testing.T) {
 			path := filepath.Join(in, "packet.1")
 			change(path)
 			read(20)
-			err := p.finish(nil, new(Manifest))
+			err := p.finish(new(Manifest))
 			if changed := new(ChangedError); !errors.As(err, &changed) || !strings.HasPrefix(err.Error(), "packet "+path+": ") || !strings.Contains(err.Error(), "changed while it was read") {
 				t.Errorf("%s after %d bytes: %v", name, when, err)
 			}

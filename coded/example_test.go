@@ -15,8 +15,7 @@ import (
 	"volley/transport/local"
 )
 
-// Three ranks encode what they have in memory into a directory. One of them is lost; two ranks that
-// are left decode all.
+// Three ranks encode a file each into a directory. One of them is lost; two ranks that are left decode all.
 func Example() {
 	f, err := field.Parse("2^8")
 	if err != nil {
@@ -28,10 +27,14 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	err = local.Run(context.Background(), 3, func(ctx context.Context, t transport.Transport) error {
+		state := filepath.Join(dir, fmt.Sprint("state.", t.Rank()))
+		if err := os.WriteFile(state, fmt.Appendf(nil, "what rank %d knows", t.Rank()), 0o600); err != nil {
+			return err
+		}
 		_, err := coded.Encode(ctx, t, coded.Encoding{
 			Options: coded.Options{Dir: filepath.Join(dir, "coded"), Timeout: volley.DefaultTimeout},
 			Field:   f, Matrix: matrix.Spec{Family: "cauchy"},
-			Packets: []coded.Packet{{Name: fmt.Sprint("state.", t.Rank()), Data: fmt.Appendf(nil, "what rank %d knows", t.Rank())}},
+			Files: []string{state},
 		})
 		return err
 	})

@@ -315,9 +315,9 @@ func TestFaultyFiles(t *testing.T) {
 	})
 }
 
-// TestOpenFinishes reads a directory whose journal a killed run has left: the reader finishes
-// it, or reads what it lists where it cannot write.
-func TestOpenFinishes(t *testing.T) {
+// TestOpenPending reads a directory whose journal a killed run has left: the reader takes the files that it
+// lists, and leaves them to the next run that writes.
+func TestOpenPending(t *testing.T) {
 	path := t.TempDir()
 	fill(t, path, 3, "old")
 	f := &fault{Disk: disk.OS}
@@ -348,14 +348,25 @@ func TestOpenFinishes(t *testing.T) {
 		t.Errorf("it holds %q", got)
 	}
 	r, err := openStored(path, disk.HolderOf("decode", ""))
-	if err != nil || !r.Finished {
+	if err != nil || len(r.Manifest.Files) != 1 {
 		t.Fatalf("%+v, %v", r, err)
+	}
+	if text, err := os.ReadFile(r.File("coded.0")); err != nil || !strings.Contains(string(text), "new") {
+		t.Errorf("coded.0 is %q, %v", text, err)
 	}
 	if _, err := create(place{Path: path}, manifests, ErrExists, true); !errors.As(err, new(*disk.BusyError)) {
 		t.Errorf("written while it is read: %v", err)
 	}
 	r.Close()
 	r.Close()
+	if !pending(path) {
+		t.Error("the reader has changed the directory")
+	}
+	d, err := create(place{Path: path}, manifests, ErrExists, true)
+	if err != nil || !d.Finished {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	d.Discard()
 	if names, _ := filepath.Glob(filepath.Join(path, hidden+"*")); len(names) > 0 {
 		t.Errorf("left: %v", names)
 	}

@@ -79,8 +79,7 @@ type PointSet struct {
 }
 
 // An Entry is a file of the manifest: a coded file of the directory, or an input
-// that a processor's initial packet was read from. Processor is -1 for a file
-// that holds the packets of all.
+// that a processor's initial packet was read from.
 type Entry struct {
 	Name      string `json:"name"`
 	Processor int    `json:"processor"`
@@ -90,11 +89,7 @@ type Entry struct {
 
 // codedName matches the names that a manifest may give to files, none of which
 // leads out of the directory.
-var codedName = regexp.MustCompile(`^coded\.([0-9]+|csv)$`)
-
-// TextName is the name of the file that holds the coded packets of all processors
-// as text.
-const TextName = "coded.csv"
+var codedName = regexp.MustCompile(`^coded\.[0-9]+$`)
 
 // CodedName returns the name of the coded file of a processor: its number in as
 // many digits as the last one has.
@@ -195,10 +190,6 @@ func atLine(data []byte, err error) error {
 	return err
 }
 
-// Text reports whether one text file holds the packets of all processors, and
-// another one the inputs.
-func (m *Manifest) Text() bool { return len(m.Files) > 0 && m.Files[0].Processor == -1 }
-
 // CodedPackets returns how many coded packets there are.
 func (m *Manifest) CodedPackets() int {
 	if m.Sinks > 0 {
@@ -215,8 +206,6 @@ func (m *Manifest) Validate() error {
 		return fmt.Errorf("processors: %d: want 1 or more", m.Processors)
 	case m.Sinks < 0:
 		return fmt.Errorf("sinks: %d: want 1 or more, or none", m.Sinks)
-	case m.Text() && m.SymbolsPerPacket < 1:
-		return fmt.Errorf("symbols_per_packet: %d: want 1 or more in a row", m.SymbolsPerPacket)
 	case m.SymbolBytes < 1 || m.SymbolBytes > 32:
 		return fmt.Errorf("symbol_bytes: %d: want 1 to 32", m.SymbolBytes)
 	case m.SymbolsPerPacket < 0 || m.SymbolsPerPacket > mostSymbols:
@@ -224,18 +213,13 @@ func (m *Manifest) Validate() error {
 	case m.BitsPerSymbol < 0 || m.BitsPerSymbol > 8*m.SymbolBytes:
 		return fmt.Errorf("bits_per_symbol: %d: want 0 to %d, what symbol_bytes hold", m.BitsPerSymbol, 8*m.SymbolBytes)
 	}
-	text := m.Text()
 	packet := m.SymbolsPerPacket * int64(m.SymbolBytes)
 	coded := m.CodedPackets()
-	err := validate("files", m.Files, coded, text, func(f Entry) error {
+	err := validate("files", m.Files, coded, func(f Entry) error {
 		switch {
-		case text && f.Name != TextName:
-			return fmt.Errorf("name: %q: want %s, as processor is -1", f.Name, TextName)
-		case text && m.SymbolsPerPacket > f.Bytes/2/int64(coded): // each with what ends it
-			return fmt.Errorf("bytes: %d: want more for %d packets of %d symbols", f.Bytes, coded, m.SymbolsPerPacket)
-		case !text && f.Name != CodedName(f.Processor, coded):
+		case f.Name != CodedName(f.Processor, coded):
 			return fmt.Errorf("name: %q: want %s for processor %d", f.Name, CodedName(f.Processor, coded), f.Processor)
-		case !text && f.Bytes != packet:
+		case f.Bytes != packet:
 			return fmt.Errorf("bytes: %d: want %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
 		}
 		return nil
@@ -243,8 +227,8 @@ func (m *Manifest) Validate() error {
 	if err != nil {
 		return err
 	}
-	return validate("inputs", m.Inputs, m.Processors, text, func(f Entry) error {
-		if !text && f.Bytes > packet {
+	return validate("inputs", m.Inputs, m.Processors, func(f Entry) error {
+		if f.Bytes > packet {
 			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", f.Bytes, packet)
 		}
 		return nil
@@ -252,24 +236,16 @@ func (m *Manifest) Validate() error {
 }
 
 // validate returns an error unless the list has an entry for each processor in
-// order, or for text one for all.
-func validate(key string, list []Entry, processors int, text bool, more func(Entry) error) error {
-	want := processors
-	if text {
-		want = 1
-	}
-	if len(list) != want {
-		return fmt.Errorf("%s: %d of them: want %d", key, len(list), want)
+// order.
+func validate(key string, list []Entry, processors int, more func(Entry) error) error {
+	if len(list) != processors {
+		return fmt.Errorf("%s: %d of them: want %d", key, len(list), processors)
 	}
 	for k, f := range list {
-		processor := k
-		if text {
-			processor = -1
-		}
 		err := error(nil)
 		switch {
-		case f.Processor != processor:
-			err = fmt.Errorf("processor: %d: want %d", f.Processor, processor)
+		case f.Processor != k:
+			err = fmt.Errorf("processor: %d: want %d", f.Processor, k)
 		case f.Bytes < 0:
 			err = fmt.Errorf("bytes: %d: want 0 or more", f.Bytes)
 		case !digest.MatchString(f.SHA256):

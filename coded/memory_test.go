@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -198,15 +199,18 @@ func TestDecodeInOrder(t *testing.T) {
 // TestOptionsMissing leaves out what has no default, and gives what no run can have.
 func TestOptionsMissing(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	packets := []Packet{{"a", []byte{1}}, {"b", []byte{2}}}
+	in := t.TempDir()
+	writeText(t, filepath.Join(in, "a"), "1")
+	writeText(t, filepath.Join(in, "b"), "2")
+	files := []string{in}
 	spec := matrix.Spec{Family: "cauchy"}
 	for name, run := range map[string]func(transport.Transport, Options) error{
 		"Field": func(tr transport.Transport, o Options) error {
-			_, err := Encode(t.Context(), tr, Encoding{Options: o, Matrix: spec, Packets: packets})
+			_, err := Encode(t.Context(), tr, Encoding{Options: o, Matrix: spec, Files: files})
 			return err
 		},
 		"Sinks": func(tr transport.Transport, o Options) error {
-			_, err := Encode(t.Context(), tr, Encoding{Options: o, Field: f, Matrix: spec, Packets: packets, Sinks: -1})
+			_, err := Encode(t.Context(), tr, Encoding{Options: o, Field: f, Matrix: spec, Files: files, Sinks: -1})
 			return err
 		},
 		"Matrix": func(tr transport.Transport, _ Options) error {
@@ -214,7 +218,7 @@ func TestOptionsMissing(t *testing.T) {
 			return err
 		},
 		"": func(tr transport.Transport, o Options) error {
-			_, err := Encode(t.Context(), tr, Encoding{Options: o, Field: f, Matrix: spec, Packets: packets, Sinks: 1 << 40})
+			_, err := Encode(t.Context(), tr, Encoding{Options: o, Field: f, Matrix: spec, Files: files, Sinks: 1 << 40})
 			return err
 		},
 	} {

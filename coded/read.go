@@ -14,7 +14,6 @@ import (
 type stored struct {
 	Manifest *Manifest
 	Damage   error // of the manifest where its copy took its place
-	Finished bool  // openStored has finished what an interrupted run had committed
 
 	path   string            // of this rank
 	drafts map[string]string // names of files that have not got theirs yet
@@ -74,9 +73,8 @@ func (r *stored) Close() {
 	r.close = func() {}
 }
 
-// openStored is [readStored] with a shared lock, and first finishes what an interrupted run has
-// committed: both as far as they can be done, as the disk may be for reading only. It
-// returns a [*disk.BusyError] where a run writes the directory.
+// openStored is [readStored] with a shared lock, unless the disk is for reading only. It returns a
+// [*disk.BusyError] where a run writes the directory.
 func openStored(path string, holder disk.Holder) (_ *stored, err error) {
 	dir, err := disk.OS.Open(path)
 	if err != nil {
@@ -92,15 +90,6 @@ func openStored(path string, holder disk.Holder) (_ *stored, err error) {
 			free()
 		}
 	}()
-	finished := false
-	if j := journalOf(dir); len(j.Files) > 0 {
-		if own, err := dir.Lock(LockName, false, holder); err == nil {
-			if j, err := readJournal(dir); j != nil && err == nil {
-				finished = j.finish(dir) == nil // else it is read as it is
-			}
-			own(true)
-		}
-	}
 	if shared, err := dir.Lock(LockName, true, holder); err == nil {
 		unlock = shared
 	} else if errors.As(err, new(*disk.BusyError)) {
@@ -110,6 +99,6 @@ func openStored(path string, holder disk.Holder) (_ *stored, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Finished, r.close = finished, free
+	r.close = free
 	return r, nil
 }

@@ -52,13 +52,11 @@ def in_force(dirs):
 
 
 def records(m, dirs):
-    """What each node had: its record, from any node that has it or, from version 4 on, from the parity of records."""
-    paths = [p for d in dirs for kind in ("member", "record", "recordparity") for p in glob.glob(f"{glob.escape(d)}/.volley/{kind}.{m['generation']}*")]
+    """What each node had: its record, which the node has, or which comes back from the parity of records."""
+    paths = [p for d in dirs for kind in ("record", "recordparity") for p in glob.glob(f"{glob.escape(d)}/.volley/{kind}.{m['generation']}*")]
     found = {digest(text): text for text in [open(path, "rb").read() for path in paths]}
-    texts = [found.get(x["sha256"]) for x in m["members"]]
-    if m["version"] >= 4:
-        texts = [text and base64.b64decode(text) for text in texts]
-    if None in texts and m["version"] >= 4:
+    texts = [base64.b64decode(found[x["sha256"]]) if x["sha256"] in found else None for x in m["members"]]
+    if None in texts:
         k, chunks = m["nodes"], {}
         r = min((k // 2 if m["layout"] == "full" else m["tolerate"]) + 1, k - 1)
         counts = {"data": k - r, "parity": r}
@@ -73,9 +71,9 @@ def records(m, dirs):
         back = [b"".join(chunks.get((n, "data", c), b"") for c in range(counts["data"])) for n in range(k)]
         texts = [text[:x["bytes"]] for text, x in zip(back, m["members"])]
     for n, x in enumerate(m["members"]):
-        if texts[n] is None or m["version"] >= 4 and digest(base64.b64encode(texts[n])) != x["sha256"]:
+        if digest(base64.b64encode(texts[n])) != x["sha256"]:
             sys.exit(f"too much is lost: no node has the record of node {n}, and it does not come back")
-    return [json.loads(zlib.decompress(text, 31) if m["version"] >= 4 else text) for text in texts]
+    return [json.loads(zlib.decompress(text, 31)) for text in texts]
 
 
 def blocks(m, count):
@@ -289,8 +287,8 @@ def describe(path, e):
 
 def main(out, *dirs):
     m, lost = in_force(dirs), [n for n, d in enumerate(dirs) if not os.path.isdir(d) or not os.listdir(d)]
-    if m.get("format") != "volley-group" or m.get("version") not in (2, 3, 4) or m.get("nodes") != len(dirs):
-        sys.exit(f"no manifest of volley-group, version 2 to 4, of {len(dirs)} nodes: give the directories of all, lost ones too")
+    if m.get("format") != "volley-group" or m.get("version") != 4 or m.get("nodes") != len(dirs):
+        sys.exit(f"no manifest of volley-group, version 4, of {len(dirs)} nodes: give the directories of all, lost ones too")
     if len(lost) > m["tolerate"]:
         sys.exit(f"nodes {lost} are lost: {m['tolerate']} at most can be recovered")
     field, chunks = Field(m["field"]), {}

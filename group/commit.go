@@ -172,17 +172,13 @@ func (x *target) commitMeta() error {
 			return err
 		}
 	}
-	if err := disk.Discard(n.dir, metaPath(recoveringFile)); err != nil {
-		return err
-	}
 	if err := x.unstage(); err != nil {
 		return err
 	}
 	return n.sync()
 }
 
-// setAside keeps what has the name of an entry, unless it is certain that nobody has written
-// it. Earlier copies stay.
+// setAside keeps what has the name of an entry: somebody may have written it. Earlier copies stay.
 func (x *target) setAside(e *Entry) error {
 	n := x.node
 	name := string(e.Path)
@@ -192,9 +188,6 @@ func (x *target) setAside(e *Entry) error {
 	}
 	if err != nil {
 		return err
-	}
-	if x.rotten(e) {
-		return nil // it goes when the file takes its name
 	}
 	base := path.Join(metaName, replacedName, fmt.Sprint(x.s.generation), name)
 	to := base
@@ -218,18 +211,4 @@ func (x *target) setAside(e *Entry) error {
 		return err
 	}
 	return n.dir.SyncDir(path.Dir(to))
-}
-
-// rotten reports whether nobody has written to a file since it was protected, or recovered.
-func (x *target) rotten(e *Entry) bool {
-	l := x.condition.listing
-	if l == nil || e.Type != typeFile && e.Type != typeLink || l.find(e.Path) < 0 {
-		return false
-	}
-	file := e.Path
-	if e.Type == typeLink {
-		file = e.Target
-	}
-	was := x.own[file]
-	return was.Inode != 0 && was == l.touches[l.find(e.Path)]
 }

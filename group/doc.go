@@ -69,6 +69,5 @@
 //
 // docs/protect.md says when a file is missing, damaged, stale, changed or new, and what Recover does.
 //
-// Where a file takes the place of another, that is kept in .volley/replaced, unless the node's
-// own record of inodes and ctimes shows that nobody has written to it since.
+// Where a file takes the place of another, that is kept in .volley/replaced.
 package group

@@ -187,23 +187,17 @@ func (x *check) folds() [][]byte {
 	return folds
 }
 
-// fits reports whether all codewords obey the code, by the folds of all nodes.
-func (x *check) fits(s *session, folds [][]byte) (bool, error) {
+// verify returns a [*WrongError] unless all codewords obey the code, by the folds of all nodes.
+func (x *check) verify(s *session, folds [][]byte) error {
 	sum := make([]byte, len(folds[x.first]))
 	for n, fold := range folds {
 		if len(fold) != len(sum) {
-			return false, fmt.Errorf("%s has a fold of %d bytes: want %d", s.name(n), len(fold), len(sum))
+			return fmt.Errorf("%s has a fold of %d bytes: want %d", s.name(n), len(fold), len(sum))
 		}
 		subtle.XORBytes(sum, sum, fold)
 	}
-	return !slices.ContainsFunc(sum, func(b byte) bool { return b != 0 }), nil
-}
-
-// verify returns a [*WrongError] where parity is wrong.
-func (x *check) verify(s *session, folds [][]byte) error {
-	fits, err := x.fits(s, folds)
-	if err == nil && !fits {
-		err = &WrongError{"the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
+	if slices.ContainsFunc(sum, func(b byte) bool { return b != 0 }) {
+		return &WrongError{"the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
 	}
-	return err
+	return nil
 }

@@ -2,11 +2,9 @@ package group
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -27,7 +25,6 @@ const (
 	Changed     = "changed"     // a file
 	New         = "new"         // a file
 	Metadata    = "metadata"    // mode, owner, attributes or, of a file, time
-	Unfinished  = "unfinished"  // recovery of a node
 )
 
 // A Finding is what is the matter with a file, or with something of Volley's.
@@ -54,11 +51,10 @@ type condition struct {
 	Manifest    bool    // and all records are there, and right
 
 	// Of nodes here alone:
-	listing    *listing
-	restore    []int // entries that are to come back
-	parity     bool  // is to be written anew
-	earlier    bool  // there is some, which may be right in part
-	unfinished *journal
+	listing *listing
+	restore []int // entries that are to come back
+	parity  bool  // is to be written anew
+	earlier bool  // there is some, which may be right in part
 }
 
 // whole reports whether nothing is the matter that takes anything from the protection.
@@ -104,10 +100,9 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	st := s.states[n.index]
 	c := &condition{Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
 	if c.Failing == "" && !c.Lost {
-		err := s.examineMeta(n, c)
-		if err == nil {
-			c.listing, err = scan(n.dir, false)
-		}
+		s.examineMeta(n, c)
+		var err error
+		c.listing, err = scan(n.dir, false)
 		for g, unread := range n.unread {
 			if err == nil && st.of(s.current) == nil && g < s.generation { // nobody knows which files are stale
 				err = unread
@@ -180,7 +175,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 }
 
 // examineMeta looks at what of Volley's a node has.
-func (s *session) examineMeta(n *node, c *condition) error {
+func (s *session) examineMeta(n *node, c *condition) {
 	st := s.states[n.index]
 	h := st.of(s.current)
 	if st.Node < 0 {
@@ -194,28 +189,6 @@ func (s *session) examineMeta(n *node, c *condition) error {
 	default:
 		c.Manifest = true
 	}
-	info, err := n.dir.Lstat(metaPath(recoveringFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var text []byte
-	if uid, _, ok := disk.Owner(info); !ok || uid == 0 || uid == os.Geteuid() { // else somebody may have made it up
-		if text, err = disk.ReadText(n.dir, metaPath(recoveringFile), mostJournal); err != nil {
-			return err
-		}
-	}
-	c.note(metaName+"/"+recoveringFile, Unfinished, nil)
-	c.unfinished = new(journal)
-	if text, err = disk.Unseal(text); err == nil {
-		err = json.Unmarshal(text, c.unfinished)
-	}
-	if err != nil { // what it says is of use, and no more than that
-		c.unfinished = new(journal)
-	}
-	return nil
 }
 
 // lostRows returns, by chunk, the rows in which a node has data.

@@ -157,18 +157,16 @@ func (w *world) recover() error {
 	return err
 }
 
-// whole returns an error unless verify, both ways, finds nothing. It runs on a copy, as
+// whole returns an error unless verify finds nothing. It runs on a copy, as
 // verify makes files to lock.
 func (w *world) whole() error {
 	c := w.clone()
-	for _, quick := range []bool{false, true} {
-		r, err := c.verifyBy(c.Process(), VerifyOptions{Quick: quick})
-		if err != nil {
-			return fmt.Errorf("verify, quick %v: %w", quick, err)
-		}
-		if !r.Whole {
-			return fmt.Errorf("verify, quick %v: %+v", quick, *r)
-		}
+	r, err := c.verifyBy(c.Process(), VerifyOptions{})
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	if !r.Whole {
+		return fmt.Errorf("verify: %+v", *r)
 	}
 	return nil
 }
@@ -219,7 +217,7 @@ func (w *world) tidy(g int64) error {
 		if err != nil {
 			return err
 		}
-		want := []string{nodeFile, touchFile, path.Base(manifestPath(g)), path.Base(parityPath(g))}
+		want := []string{nodeFile, path.Base(manifestPath(g)), path.Base(parityPath(g))}
 		for _, f := range m.recordFiles(n) {
 			want = append(want, path.Base(f.path))
 		}

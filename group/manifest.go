@@ -17,14 +17,10 @@ import (
 	"volley/internal/disk"
 )
 
-// Format and Version are those of manifests. Versions 2 and 3, which are read too, have copies of
-// records, and version 2 has SHA-256 only.
+// Format and Version are those of manifests.
 const (
 	Format  = "volley-group"
 	Version = 4
-
-	leastVersion = 2
-	codedRecords = 4 // the version from which on records have parity
 )
 
 // A Manifest says how the parity of a generation was made, and whose records belong to it.
@@ -48,17 +44,16 @@ type Manifest struct {
 
 	Part
 
-	Copies  int      `json:"copies,omitempty"` // nodes that store the record of a node; before codedRecords
-	Records []Record `json:"members"`          // by node
+	Records []Record `json:"members"` // by node
 
 	mac string // HMAC of it, as stored; "": it was made without a key
 }
 
 // A Record identifies the [Member] of a node, and its parity of records.
 type Record struct {
-	Bytes  int64  `json:"bytes"`                   // of the record; from codedRecords on compressed
-	SHA256 string `json:"sha256"`                  // of its file
-	Parity string `json:"parity_sha256,omitempty"` // of the file of parity; from codedRecords on
+	Bytes  int64  `json:"bytes"`         // of the record, compressed
+	SHA256 string `json:"sha256"`        // of its file
+	Parity string `json:"parity_sha256"` // of the file of parity
 }
 
 // A Member is the record of a node: what its data is, and the digests of its data and parity.
@@ -175,7 +170,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	switch {
 	case head.Format != Format:
 		return nil, fmt.Errorf("format: %q: want %q", head.Format, Format)
-	case head.Version < leastVersion || head.Version > Version:
+	case head.Version != Version:
 		return nil, &versionError{head.Version}
 	}
 	m := &Manifest{mac: mac}
@@ -189,7 +184,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 type versionError struct{ version int }
 
 func (e *versionError) Error() string {
-	return fmt.Sprintf("version: %d: this program knows versions %d to %d", e.version, leastVersion, Version)
+	return fmt.Sprintf("version: %d: this program knows version %d", e.version, Version)
 }
 
 // validate returns an error that names a field which contradicts others.
@@ -200,14 +195,11 @@ func (m *Manifest) validate() error {
 	if err := m.validateCode(); err != nil {
 		return err
 	}
-	switch {
-	case digestBytes[m.Digest] == 0 || m.Version == 2 && m.Digest != SHA256:
-		return fmt.Errorf("digest: %q: version %d has no such digest", m.Digest, m.Version)
-	case m.Version < codedRecords && (m.Copies < 1 || m.Copies > m.Nodes):
-		return fmt.Errorf("copies: %d: want 1 to %d", m.Copies, m.Nodes)
+	if digestBytes[m.Digest] == 0 {
+		return fmt.Errorf("digest: %q: there is no such digest", m.Digest)
 	}
 	for n, r := range m.Records {
-		if !isSHA256(r.SHA256) || m.Version >= codedRecords && !isSHA256(r.Parity) || r.Bytes < 0 || r.Bytes > mostRecord {
+		if !isSHA256(r.SHA256) || !isSHA256(r.Parity) || r.Bytes < 0 || r.Bytes > mostRecord {
 			return fmt.Errorf("members[%d]: want bytes, 0 to %d, and the SHA-256 of the record and of the parity of records", n, int64(mostRecord))
 		}
 	}
@@ -279,13 +271,11 @@ func unpack(record []byte) ([]byte, error) {
 
 // decodeMember reads the record of a node, and checks it.
 func (m *Manifest) decodeMember(record []byte) (*Member, error) {
-	if m.Version >= codedRecords {
-		var err error
-		if record, err = unpack(record); err != nil {
-			return nil, err
-		}
+	text, err := unpack(record)
+	if err != nil {
+		return nil, err
 	}
-	return m.parseMember(record)
+	return m.parseMember(text)
 }
 
 func (m *Manifest) parseMember(text []byte) (*Member, error) {

@@ -24,7 +24,7 @@ func TestManifestRefused(t *testing.T) {
 	}{
 		{"nothing", func(*Manifest) {}, ""},
 		{"format", func(m *Manifest) { m.Format = "volley" }, `format: "volley": want "volley-group"`},
-		{"version 0", func(m *Manifest) { m.Version = 0 }, "version: 0: this program knows versions 2 to 4"},
+		{"version 0", func(m *Manifest) { m.Version = 0 }, "version: 0: this program knows version 4"},
 		{"version 1", func(m *Manifest) { m.Version = 1 }, "version: 1"},
 		{"version 5", func(m *Manifest) { m.Version = 5 }, "version: 5"},
 		{"a record less", func(m *Manifest) { m.Records = m.Records[1:] }, "members: 1 of 2 nodes"},
@@ -61,17 +61,11 @@ func TestManifestRefused(t *testing.T) {
 			m.ChunkBytes = (fewBlocks/2 - 1) * m.BlockBytes
 		}, ""},
 		{"longer ones", func(m *Manifest) { m.BlockBytes = 4*usualBlock + align }, "block_bytes: 262152: too long for chunks of 8 bytes"},
-		{"digest", func(m *Manifest) { m.Digest = "md5" }, `digest: "md5": version 4 has no such digest`},
-		{"version 2", func(m *Manifest) { m.Version, m.Copies = 2, 2 }, ""},
-		{"version 2 of another digest", func(m *Manifest) { m.Version, m.Copies, m.Digest = 2, 2, XXH3 }, `digest: "xxh3": version 2 has no such digest`},
-		{"no copies", func(m *Manifest) { m.Version, m.Copies = 3, 0 }, "copies: 0: want 1 to 2"},
-		{"one copy", func(m *Manifest) { m.Version, m.Copies = 3, 1 }, ""},
-		{"a copy too many", func(m *Manifest) { m.Version, m.Copies = 3, 3 }, "copies: 3"},
+		{"digest", func(m *Manifest) { m.Digest = "md5" }, `digest: "md5": there is no such digest`},
 		{"bytes of a record", func(m *Manifest) { m.Records[1].Bytes = -1 }, "members[1]: want bytes, 0 to 4294967296, and the SHA-256"},
 		{"the most bytes of a record", func(m *Manifest) { m.Records[1].Bytes = mostRecord }, ""},
 		{"more", func(m *Manifest) { m.Records[1].Bytes = mostRecord + 1 }, "members[1]:"},
 		{"no parity", func(m *Manifest) { m.Records[1].Parity = "" }, "members[1]:"},
-		{"no parity in version 3", func(m *Manifest) { m.Version, m.Copies, m.Records[1].Parity = 3, 2, "" }, ""},
 		{"no bytes of a record", func(m *Manifest) { m.Records[1].Bytes = 0 }, ""},
 		{"no digits", func(m *Manifest) { m.Records[1].SHA256 = strings.Repeat("x", 64) }, "members[1]:"},
 		{"few digits", func(m *Manifest) { m.Records[1].SHA256 = "00" }, "members[1]:"},
@@ -188,10 +182,10 @@ func TestNames(t *testing.T) {
 		kind string // "": it is of no generation
 		g    int64
 	}{
-		{"manifest.1.json", manifestName, 1}, {"pending.12.json", pendingName, 12}, {"parity.3", parityName, 3}, {"member.4.15.json", copyName, 4},
-		{"member.4.0.json", copyName, 4}, {"record.7", recordName, 7}, {"recordparity.8", parityOfRecords, 8}, {"record.7.json", "", 0}, {"parity.9007199254740992", parityName, 1 << 53},
-		{"manifest.1", "", 0}, {"parity.3.json", "", 0}, {"member.4.json", "", 0}, {"member.4.01.json", "", 0}, {"member.4.-1.json", "", 0},
-		{"member.x.1.json", "", 0}, {"parity.0", "", 0}, {"parity.-1", "", 0}, {"parity.01", "", 0}, {"parity.9007199254740993", "", 0}, {"node.json", "", 0},
+		{"manifest.1.json", manifestName, 1}, {"pending.12.json", pendingName, 12}, {"parity.3", parityName, 3},
+		{"record.7", recordName, 7}, {"recordparity.8", parityOfRecords, 8}, {"record.7.json", "", 0}, {"parity.9007199254740992", parityName, 1 << 53},
+		{"manifest.1", "", 0}, {"parity.3.json", "", 0}, {"member.4.0.json", "", 0},
+		{"parity.0", "", 0}, {"parity.-1", "", 0}, {"parity.01", "", 0}, {"parity.9007199254740993", "", 0}, {"node.json", "", 0},
 	} {
 		kind, g, ok := nameOf(x.name)
 		if ok != (x.kind != "") || ok && (kind != x.kind || g != x.g) {

@@ -126,24 +126,11 @@ func TestRecoverMeanwhile(t *testing.T) {
 func TestUndisturbed(t *testing.T) {
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
-	must(t, w.recover()) // which notes how files are now
 	w.WriteFile("/n1/new", []byte("new"), 0o600)
 	for _, c := range w.Calls(func(p *Process) { _, err := w.recoverBy(p, RecoverOptions{}); must(t, err) }) {
 		if c.Writes && c.Op != "lock" && c.Op != "unlock" && c.Op != "syncdir" {
 			t.Errorf("%v", c)
 		}
-	}
-	// Who has only touched a file has not changed it, and recover notes how it is now.
-	w.Chmod("/n1/plain", 0o600)
-	w.Chmod("/n1/plain", 0o644)
-	must(t, w.recover())
-	d, err := w.Process().Open("/n1")
-	must(t, err)
-	l, err := scan(d, true)
-	must(t, err)
-	noted := (&node{dir: d}).readTouches(1, &Member{Entries: slices.DeleteFunc(slices.Clone(l.entries), func(e Entry) bool { return e.Path == "new" })})
-	if at := l.find("plain"); noted["plain"] != l.touches[at] {
-		t.Errorf("%+v is noted, and it is %+v", noted["plain"], l.touches[at])
 	}
 	// A directory that is another user's, and a file system without links, stop nothing.
 	w.Remove("/n1/sub/x")
@@ -284,14 +271,14 @@ func TestClosed(t *testing.T) {
 			case "recover":
 				return Recover(ctx, t, dirs, RecoverOptions{Options: o})
 			}
-			return Verify(ctx, t, dirs, VerifyOptions{Options: o, Quick: verb == "quick"})
+			return Verify(ctx, t, dirs, VerifyOptions{Options: o, Glance: verb == "glance"})
 		})
 		return err
 	}
 	for _, x := range []struct {
 		w    *world
 		verb string
-	}{{changed, "protect"}, {damaged, "recover"}, {damaged, "verify"}, {damaged, "quick"}} {
+	}{{changed, "protect"}, {damaged, "recover"}, {damaged, "verify"}, {damaged, "glance"}} {
 		calls := x.w.Calls(func(p *Process) { must(t, run(x.w.clone(), x.verb, p)) })
 		last := map[string]int{"none": -1} // of its kind, when most is open
 		for _, c := range calls {
@@ -372,7 +359,7 @@ func TestTooMuch(t *testing.T) {
 
 // TestCancelled ends verbs by their context, before they begin and at their last call: each says so.
 func TestCancelled(t *testing.T) {
-	for _, name := range []string{"", "/n1/.volley/tmp-touches.json"} {
+	for _, name := range []string{"", "/n1/.volley/pending.1.json"} {
 		w := newWorld(2, 1, Striped)
 		ctx, cancel := context.WithCancel(t.Context())
 		p := w.Process()
@@ -392,7 +379,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := w.Process()
 	p.Before = func(c Call) error {
-		if c.Op == "rename" && c.Path == "/n1/.volley/tmp-touches.json" {
+		if c.Op == "rename" && c.Path == "/n1/.volley/pending.1.json" {
 			cancel()
 			return syscall.EIO
 		}
@@ -424,14 +411,13 @@ func TestLoad(t *testing.T) {
 	text := content(w, "/n1/.volley/manifest.1.json")
 	w.WriteFile("/n1/.volley/pending.1.json", []byte(text), 0o600)
 	w.WriteFile("/n1/.volley/pending.7.json", []byte(text), 0o600) // of another generation than its name says
-	w.WriteFile("/n1/.volley/recovering.json", nil, 0o600)
-	w.WriteFile("/n1/.volley/tmp-x", nil, 0o600)
+	w.WriteFile("/n1/.volley/tmp-stage", nil, 0o600)
 	w.Remove("/n1/.volley/recordparity.1")
 	d, err := w.Process().Open("/n1")
 	must(t, err)
 	s := (&node{index: 1, given: "/n1", dir: d}).load(nil)
 	if len(s.Held) != 1 || !s.Held[0].Committed || s.Held[0].Complete || !slices.Equal(s.Held[0].Records, []int{0}) || s.Held[0].Bytes != int64(len(text)) || s.Held[0].Root != disk.Sum([]byte(text)) ||
-		!slices.Equal(s.Left, []string{"tmp-x"}) || !s.Begun || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7.json: generation: 1" {
+		!slices.Equal(s.Left, []string{"tmp-stage"}) || !s.interrupted() || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7.json: generation: 1" {
 		t.Errorf("%+v", s)
 	}
 }

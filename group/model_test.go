@@ -59,7 +59,7 @@ func TestModel(t *testing.T) {
 			for range rapid.IntRange(0, 2).Draw(t, "actions") {
 				m.act()
 			}
-			m.verb(rapid.SampledFrom([]string{"protect", "protect", "recover", "recover", "verify", "quick"}).Draw(t, "verb"), m.interruption())
+			m.verb(rapid.SampledFrom([]string{"protect", "protect", "recover", "recover", "verify"}).Draw(t, "verb"), m.interruption())
 			m.safe()
 		}
 		m.end()
@@ -268,7 +268,7 @@ func (m *model) run(verb string, p *Process) (g int64, done bool, err error) {
 		}
 		return r.Generation, r.Left == nil && r.Kept == nil && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Status == Failing }), nil
 	}
-	r, err := m.verifyBy(p, VerifyOptions{Quick: verb == "quick"})
+	r, err := m.verifyBy(p, VerifyOptions{})
 	if err != nil {
 		return 0, false, err
 	}
@@ -325,7 +325,7 @@ func (m *model) verb(verb string, x *accident) {
 
 	// What is the user's stays.
 	for n := range m.dirs {
-		if slices.Contains(metaBefore[n], recoveringFile) && strings.HasPrefix(name, "cut") {
+		if slices.Contains(metaBefore[n], stageName) && strings.HasPrefix(name, "cut") {
 			continue // a recovery that did not end has made nothing last
 		}
 		if verb != "recover" && (x == nil || !strings.Contains(x.name, "recover")) {
@@ -379,7 +379,7 @@ func (m *model) verb(verb string, x *accident) {
 		m.current = now // of another group, where nothing was left of the one before
 	}
 	if verb == "verify" && err == nil && x == nil && m.generation > 0 && g == m.generation {
-		whole := !slices.Contains(healthy, false) && !m.unfinished()
+		whole := !slices.Contains(healthy, false)
 		if done && !whole || whole && !done && len(m.attempts[m.generation]) == 1 { // else it may be of another attempt
 			m.fail("verify says whole: %v; healthy are %v", done, healthy)
 		}
@@ -401,10 +401,6 @@ func (m *model) metas() [][]string {
 		list = append(list, m.meta(n))
 	}
 	return list
-}
-
-func (m *model) unfinished() bool {
-	return slices.ContainsFunc(m.metas(), func(list []string) bool { return slices.Contains(list, recoveringFile) })
 }
 
 // contents returns, by node, the files in which each content is, wherever it is.

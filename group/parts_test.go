@@ -278,65 +278,6 @@ func TestJSONNames(t *testing.T) {
 	}
 }
 
-// TestTouches reads touches back, which are a node's own, of one generation.
-func TestTouches(t *testing.T) {
-	w := newWorld(2, 1, Full)
-	must(t, w.protect())
-	at := func(dir string) *node {
-		d, err := w.Process().Open(dir)
-		must(t, err)
-		return &node{given: dir, dir: d}
-	}
-	n := at("/n0")
-	l, err := scan(n.dir, true)
-	must(t, err)
-	x := &Member{Entries: l.entries}
-	w.AppendFile("/n0/plain", []byte("more")) // which is not as the record says
-	now, err := scan(n.dir, true)
-	must(t, err)
-	must(t, n.writeTouches(1, x, now))
-	of := n.readTouches(1, x)
-	for i, e := range x.Entries {
-		want := touch{}
-		if e.Path != "plain" {
-			want = now.touches[i]
-		}
-		if is, ok := of[e.Path]; ok != (e.Type == typeFile) || ok && (is != want || is.Inode == 0 && e.Path != "plain") {
-			t.Errorf("%s: %+v: want %+v", e.Path, is, want)
-		}
-	}
-	for what, other := range map[string]func(*Entry){
-		"another length":     func(e *Entry) { e.Size++ },
-		"another time":       func(e *Entry) { e.Seconds++ },
-		"a link of its name": func(e *Entry) { e.Type = typeLink },
-	} { // of a file, since it was recorded
-		since := *l
-		since.entries = slices.Clone(l.entries)
-		at := since.find("plain")
-		other(&since.entries[at])
-		must(t, n.writeTouches(1, x, &since))
-		if is := n.readTouches(1, x)["plain"]; is != (touch{}) {
-			t.Errorf("%s: %+v is noted as what was protected", what, is)
-		}
-	}
-	must(t, n.writeTouches(1, x, now))
-	if n.readTouches(2, x) != nil {
-		t.Error("touches of another generation were taken")
-	}
-	w.CopyTree("/n0", "/copy")
-	if at("/copy").readTouches(1, x) != nil {
-		t.Error("those of a copy were taken")
-	}
-	w.Overwrite("/n0/.volley/touches.json", 3, []byte("#"), false)
-	if n.readTouches(1, x) != nil {
-		t.Error("damaged ones were taken")
-	}
-	w.Remove("/n0/.volley/touches.json")
-	if n.readTouches(1, x) != nil {
-		t.Error("there are none")
-	}
-}
-
 // TestEarlierMember looks for what a node had in a generation of fewer nodes: nothing.
 func TestEarlierMember(t *testing.T) {
 	n := &node{index: 3, held: map[int64]*loaded{1: {manifest: &Manifest{Generation: 1, Nodes: 3}}}}
@@ -399,23 +340,6 @@ func TestDeletedSome(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || r.Deleted != 9 {
 			t.Errorf("%s: %v, %d deleted", x.Dir, err, r.Deleted)
 		}
-	}
-}
-
-// TestManyTouches reads the touches of many files back.
-func TestManyTouches(t *testing.T) {
-	w := newWorld(2, 1, Full)
-	must(t, w.protect())
-	d, err := w.Process().Open("/n0")
-	must(t, err)
-	n, x, l := &node{given: "/n0", dir: d}, &Member{}, &listing{}
-	for i := range 1000 {
-		e := Entry{Path: Name(fmt.Sprintf("%04d", i)), Type: typeFile}
-		x.Entries, l.entries, l.touches = append(x.Entries, e), append(l.entries, e), append(l.touches, touch{1 << 60, 1 << 40, 999_999_999})
-	}
-	must(t, n.writeTouches(1, x, l))
-	if of := n.readTouches(1, x); len(of) != 1000 {
-		t.Errorf("%d of 1000 touches", len(of))
 	}
 }
 

@@ -58,12 +58,7 @@ func identify(d disk.Disk, dir string) Identity {
 			continue
 		}
 		text, _ := disk.ReadText(at, metaPath(e.Name()), mostManifest)
-		m, wrong := DecodeManifest(text)
-		switch {
-		case wrong != nil:
-		case err == nil && m.Group == id.Group: // an old node.json has no number of nodes
-			is.Nodes = m.Nodes
-		case err != nil:
+		if m, wrong := DecodeManifest(text); wrong == nil {
 			if n := m.whose(at); n >= 0 {
 				is = Identity{Group: m.Group, Node: n, Nodes: m.Nodes, Part: m.Part, Held: true}
 			}

@@ -171,7 +171,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if err := s.together(ctx); err != nil { // others may commit it
 		return nil, err
 	}
-	if err := s.commit(ctx, m.Generation, root, works); err != nil {
+	if err := s.commit(ctx, m.Generation, root); err != nil {
 		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
@@ -193,7 +193,7 @@ func (s *session) complete(force bool) error {
 		if x.of(s.current) == nil {
 			return &InputError{Way: WayForce, error: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
 		}
-		if x.Begun { // directories may not have their modes and times
+		if x.interrupted() { // directories may not have their modes and times
 			return &InputError{Way: WayForce, error: fmt.Errorf("a recovery of %s has not ended: recover it first", s.name(n))}
 		}
 	}
@@ -427,7 +427,7 @@ func unchanged(w *work) error {
 
 // commit puts a generation in force that all nodes have, and removes what was before when all
 // have done so.
-func (s *session) commit(ctx context.Context, g int64, root string, works []*work) error {
+func (s *session) commit(ctx context.Context, g int64, root string) error {
 	// From the first of these on it is the one that counts.
 	if err := s.here(func(_ int, n *node) error { return n.rollForward(g, root) }); err != nil {
 		return err
@@ -435,10 +435,5 @@ func (s *session) commit(ctx context.Context, g int64, root string, works []*wor
 	if err := s.together(ctx); err != nil {
 		return err
 	}
-	return s.here(func(i int, n *node) error {
-		if err := n.writeTouches(g, &works[i].member, works[i].listing); err != nil {
-			return err
-		}
-		return n.clean(g)
-	})
+	return s.here(func(_ int, n *node) error { return n.clean(g) })
 }

@@ -35,7 +35,7 @@ func readsOf(w *world, nodes []int, run func(p *Process)) map[string]int {
 }
 
 // TestRecoverReadsOnce checks that recover reads what the nodes that are not lost have as often as verify does: once.
-// It does so too where one of them lacks a record file, in all versions of manifests.
+// It does so too where one of them lacks a record file.
 func TestRecoverReadsOnce(t *testing.T) {
 	for _, x := range []struct {
 		name string
@@ -46,8 +46,6 @@ func TestRecoverReadsOnce(t *testing.T) {
 		{"striped", newLong(t, Striped), ""},
 		{"without a record", newLong(t, Striped), "record.1"},
 		{"without parity of records", newLong(t, Full), "recordparity.1"},
-		{"version 2, without a copy of a record", version2(t, archived(t, "version3", Full, 4, 2)), "member.1.2.json"},
-		{"version 3, without a copy of a record", archived(t, "version3", Striped, 4, 2), "member.1.3.json"},
 	} {
 		w := x.w
 		want := readsOf(w, []int{0, 3}, func(p *Process) {

@@ -11,12 +11,10 @@ import (
 	"volley/internal/disk"
 )
 
-// A recordFile is a file of a node with its record, or with what it stores of others': parity, or in
-// earlier versions copies.
+// A recordFile is a file of a node, in base64: its record, or its parity of records.
 type recordFile struct {
 	path    string
 	bytes   int64
-	base64  bool     // as which they are stored
 	sha256  string   // of the file
 	symbols []symbol // that lie in it, one after the other, and then zeros
 	chunks  []byte   // these
@@ -25,19 +23,11 @@ type recordFile struct {
 }
 
 // stored returns how long the file is.
-func (f *recordFile) stored() int64 {
-	if f.base64 {
-		return int64(base64.StdEncoding.EncodedLen(int(f.bytes)))
-	}
-	return f.bytes
-}
+func (f *recordFile) stored() int64 { return int64(base64.StdEncoding.EncodedLen(int(f.bytes))) }
 
 // recordChunks returns how many chunks the record of a node has, and the parity of records. One node
 // more may be lost than of data: a record that has rotted takes nothing from the nodes that are lost.
 func (m *Manifest) recordChunks() (data, parity int) {
-	if m.Version < codedRecords {
-		return 1, m.Copies - 1
-	}
 	most := m.Tolerate
 	if m.Layout == Full {
 		most = m.Nodes / 2 // as [RecoverOptions.Beyond] has it
@@ -49,25 +39,7 @@ func (m *Manifest) recordChunks() (data, parity int) {
 // recordCode returns the code of the records.
 func (m *Manifest) recordCode() (*code, error) {
 	_, parity := m.recordChunks()
-	if m.Version < codedRecords {
-		return copying(m.Nodes, func(n int) (at []symbol) {
-			for i := range parity {
-				at = append(at, symbol{(n + 1 + i) % m.Nodes, true, i})
-			}
-			return at
-		})
-	}
 	return newCode(m.Nodes, parity, Striped, Cauchy)
-}
-
-// copying returns a code of copies: at says where those of what a node has lie.
-func copying(k int, at func(n int) []symbol) (*code, error) {
-	f, err := field.Parse("2^8")
-	c := &code{k: k, data: 1, field: f}
-	for n := range k {
-		c.words = append(c.words, codeword{[]symbol{{n, false, 0}}, at(n), func(_, _ int) field.Element { return field.One }})
-	}
-	return c, err
 }
 
 // recordChunk returns the length of the chunks of records, which is that of the longest.
@@ -89,20 +61,11 @@ func (m *Manifest) recordFiles(n int) []recordFile {
 		return list
 	}
 	data, parity := m.recordChunks()
-	if own := &m.Records[n]; m.Version >= codedRecords {
-		return []recordFile{
-			{path: recordPath(m.Generation), bytes: own.Bytes, base64: true, sha256: own.SHA256, symbols: chunks(false, data)},
-			{path: recordParityPath(m.Generation), bytes: int64(parity) * m.recordChunk(), base64: true, sha256: own.Parity, symbols: chunks(true, parity)},
-		}
+	own := &m.Records[n]
+	return []recordFile{
+		{path: recordPath(m.Generation), bytes: own.Bytes, sha256: own.SHA256, symbols: chunks(false, data)},
+		{path: recordParityPath(m.Generation), bytes: int64(parity) * m.recordChunk(), sha256: own.Parity, symbols: chunks(true, parity)},
 	}
-	of := func(n int, symbols []symbol) recordFile {
-		return recordFile{path: copyPath(m.Generation, n), bytes: m.Records[n].Bytes, sha256: m.Records[n].SHA256, symbols: symbols}
-	}
-	list := []recordFile{of(n, chunks(false, data))}
-	for i, x := range chunks(true, parity) {
-		list = append(list, of((n-1-i+m.Nodes)%m.Nodes, []symbol{x}))
-	}
-	return list
 }
 
 // read returns what lies in the file.
@@ -111,7 +74,7 @@ func (f *recordFile) read(dir disk.Dir) ([]byte, error) {
 	if err == nil && disk.Sum(text) != f.sha256 {
 		err = fmt.Errorf("%s: is not what was protected", f.path)
 	}
-	if err == nil && f.base64 {
+	if err == nil {
 		text, err = base64.StdEncoding.AppendDecode(nil, text)
 	}
 	if err == nil && int64(len(text)) != f.bytes {
@@ -121,12 +84,7 @@ func (f *recordFile) read(dir disk.Dir) ([]byte, error) {
 }
 
 // text returns the content of the file.
-func (f *recordFile) text() []byte {
-	if f.base64 {
-		return base64.StdEncoding.AppendEncode(nil, f.chunks[:f.bytes])
-	}
-	return f.chunks[:f.bytes]
-}
+func (f *recordFile) text() []byte { return base64.StdEncoding.AppendEncode(nil, f.chunks[:f.bytes]) }
 
 // fewBytes is the length of packets from which on few bytes are worth more than few messages.
 const fewBytes = 1 << 20
@@ -165,16 +123,13 @@ func (s *session) fetch(ctx context.Context) error {
 			lacking = append(lacking, symbol{first, true, 0})
 		}
 	}
-	c, err := copying(s.k, func(n int) []symbol {
-		if n == from {
-			return lacking
-		}
-		return nil
-	})
+	bytes, err := field.Parse("2^8")
 	if err != nil {
 		return err
 	}
-	r, _, err := c.repairing(setOf(lacking), setOf(lacking))
+	one := func(_, _ int) field.Element { return field.One }
+	copies := &code{k: s.k, data: 1, field: bytes, words: []codeword{{[]symbol{{from, false, 0}}, lacking, one}}}
+	r, _, err := copies.repairing(setOf(lacking), setOf(lacking))
 	if err != nil {
 		return err
 	}

@@ -76,8 +76,8 @@ func (r *RecoverReport) Incomplete() error {
 // Recover brings back what is lost or damaged at any node, as it was protected: files with
 // their names, modes and times, parity and manifests. It writes nothing at a node that is
 // whole, and no file before its digests are right. Files that were changed since stay as they
-// are unless o.Revert is set, and count as lost where others need them. Where another file may
-// have been written by somebody, it is kept in .volley/replaced.
+// are unless o.Revert is set, and count as lost where others need them. Where a file takes the
+// place of another, that is kept in .volley/replaced.
 //
 // What cannot be brought back, as too much else is damaged or changed, or a node cannot be
 // written to, is in the report, and the rest is recovered.
@@ -310,12 +310,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 			d.Left, d.Complete = escaped(left[i]), found.conditions[n.index].Failing == ""
 			return d, nil
 		}
-		if err := x.try(ctx, func() error {
-			if err := x.commit(); err != nil {
-				return err
-			}
-			return s.renewTouches(x.node, x.condition)
-		}); err != nil {
+		if err := x.try(ctx, x.commit); err != nil {
 			return d, err
 		}
 		if x.failed != nil {
@@ -355,28 +350,6 @@ func escaped(texts []string) []string {
 		texts[i] = printable.Text(texts[i])
 	}
 	return texts
-}
-
-// renewTouches notes how the files of a node are now, if any is not as was noted.
-func (s *session) renewTouches(n *node, c *condition) error {
-	x := s.members[n.index]
-	if own := n.readTouches(s.generation, x); own != nil && c.whole() {
-		same := true
-		for p, was := range own {
-			same = same && was == c.listing.touches[c.listing.find(p)]
-		}
-		if same {
-			return nil
-		}
-	}
-	l, err := scan(n.dir, false)
-	if err != nil {
-		return err
-	}
-	if err := n.writeTouches(s.generation, x, l); err != nil {
-		return err
-	}
-	return n.sync()
 }
 
 // blockRepair is a repair of the rows in which the same symbols are bad.

@@ -55,7 +55,7 @@ func TestDirectoriesRefused(t *testing.T) {
 			w.WriteFile("/n1/a", []byte("of somebody else"), 0o600)
 		}, all[1:2], "/n1 has other files than node 1 of the group had"},
 		{"lost", func(w *world) { must(t, w.protect()); w.lose(1, 1) }, all[:1], "/n1 is missing what was protected: recover it first"},
-		{"a recovery", func(w *world) { must(t, w.protect()); w.WriteFile("/n1/.volley/recovering.json", nil, 0o600) }, all[:1], "a recovery of /n1 has not ended: recover it first"},
+		{"a recovery", func(w *world) { must(t, w.protect()); w.MkdirAll("/n1/.volley/tmp-stage", 0o700) }, all[:1], "a recovery of /n1 has not ended: recover it first"},
 		{"lost beyond R", func(w *world) { must(t, w.protect()); w.lose(0, 0, 1) }, all[1:2], "2 nodes are lost, and the group tolerates the loss of 1: /n0, /n1"},
 	} {
 		for i, verb := range x.verbs {

@@ -84,7 +84,7 @@ func TestFindings(t *testing.T) {
 		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: metadata", "4 /n4 lost",
 	}
 	same(t, "verify", found(r.Nodes), first)
-	if !r.Protected || r.Whole || r.Generation != 1 || r.Tolerate != 3 || r.Layout != Striped || r.Quick || r.MovedBytes != 0 || r.Notes != nil {
+	if !r.Protected || r.Whole || r.Generation != 1 || r.Tolerate != 3 || r.Layout != Striped || r.Notes != nil {
 		t.Errorf("%+v", r)
 	}
 	before := everything(&world{Machine: w.Machine, dirs: w.dirs[:4]})
@@ -137,73 +137,51 @@ func TestMetaFindings(t *testing.T) {
 		do   func(w *world) *Process // nil: any
 		want []string                // of node 1
 		left bool                    // recover cannot mend it
-		slow bool                    // verify with Quick does not see it
 	}{
-		{"node.json", func(w *world) *Process { w.Remove("/n1/.volley/node.json"); return nil }, []string{"damaged", ".volley/node.json: damaged"}, false, false},
-		{"manifest", func(w *world) *Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest: damaged"}, false, false},
-		{"own record", func(w *world) *Process { w.Remove("/n1/.volley/record.1"); return nil }, []string{"damaged", ".volley/member: damaged"}, false, false},
+		{"node.json", func(w *world) *Process { w.Remove("/n1/.volley/node.json"); return nil }, []string{"damaged", ".volley/node.json: damaged"}, false},
+		{"manifest", func(w *world) *Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest: damaged"}, false},
+		{"own record", func(w *world) *Process { w.Remove("/n1/.volley/record.1"); return nil }, []string{"damaged", ".volley/member: damaged"}, false},
 		{"another's record", func(w *world) *Process {
 			w.Overwrite("/n1/.volley/recordparity.1", 9, []byte("#"), true)
 			return nil
-		}, []string{"damaged", ".volley/member: damaged"}, false, false},
-		{"no parity", func(w *world) *Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false, true},
-		{"longer parity", func(w *world) *Process { w.AppendFile("/n1/.volley/parity.1", []byte("#")); return nil }, []string{"damaged", ".volley/parity.1: damaged"}, false, false},
+		}, []string{"damaged", ".volley/member: damaged"}, false},
+		{"no parity", func(w *world) *Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false},
+		{"longer parity", func(w *world) *Process { w.AppendFile("/n1/.volley/parity.1", []byte("#")); return nil }, []string{"damaged", ".volley/parity.1: damaged"}, false},
 		{"rotten parity", func(w *world) *Process {
 			w.Overwrite("/n1/.volley/parity.1", 9, []byte("rot"), true)
 			return nil
-		}, []string{"damaged", ".volley/parity.1: damaged"}, false, false},
+		}, []string{"damaged", ".volley/parity.1: damaged"}, false},
 		{"parity is a directory", func(w *world) *Process {
 			w.Remove("/n1/.volley/parity.1")
 			w.MkdirAll("/n1/.volley/parity.1", 0o700)
 			return nil
-		}, []string{"damaged", ".volley/parity.1: damaged is a directory, and no regular file"}, true, true},
+		}, []string{"damaged", ".volley/parity.1: damaged is a directory, and no regular file"}, true},
 		{"unreadable parity", func(w *world) *Process {
 			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/parity.1")
-		}, []string{"damaged", ".volley/parity.1: damaged input/output error"}, false, true},
-		{"recovery", func(w *world) *Process {
-			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1}`)), 0o600)
-			return nil
-		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
-		{"recovery, no seal", func(w *world) *Process {
-			w.WriteFile("/n1/.volley/recovering.json", []byte(`{"generation":1,"directories":[{"path":"sub"}]}`), 0o600)
-			return nil
-		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
-		{"recovery, nonsense", func(w *world) *Process {
-			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1,"directories":[{"path":"sub"},3]}`)), 0o600)
-			return nil
-		}, []string{"damaged", ".volley/recovering.json: unfinished"}, false, false},
-		{"unreadable recovery", func(w *world) *Process {
-			w.WriteFile("/n1/.volley/recovering.json", disk.Seal([]byte(`{"generation":1}`)), 0o600)
-			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/recovering.json")
-		}, []string{"failing"}, true, false},
+		}, []string{"damaged", ".volley/parity.1: damaged input/output error"}, false},
 		{"unreadable file", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },
-			[]string{"damaged", "plain: damaged input/output error"}, false, true},
+			[]string{"damaged", "plain: damaged input/output error"}, false},
 		{"unreadable directory", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1/closed") },
-			[]string{"damaged", "closed/broken: damaged input/output error", "closed/inner: damaged input/output error", "closed/inner/z: damaged input/output error"}, true, false},
-		{"unreadable names", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1") }, []string{"failing"}, true, false},
+			[]string{"damaged", "closed/broken: damaged input/output error", "closed/inner: damaged input/output error", "closed/inner/z: damaged input/output error"}, true},
+		{"unreadable names", func(w *world) *Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1") }, []string{"failing"}, true},
 	} {
 		w := newWorld(4, 2, Striped)
 		must(t, w.protect())
 		was := w.trees()
 		p := x.do(w)
-		for _, quick := range []bool{false, true} {
-			if quick && x.slow {
-				continue
-			}
-			q := w.Process()
-			if p != nil {
-				q.Before = p.Before
-			}
-			r, err := w.verifyBy(q, VerifyOptions{Quick: quick})
-			must(t, err)
-			want := []string{"0 /n0 whole", "1 /n1 " + x.want[0]}
-			for _, f := range x.want[1:] {
-				want = append(want, "1 "+f)
-			}
-			same(t, fmt.Sprint(x.what, ", quick ", quick), found(r.Nodes), append(want, "2 /n2 whole", "3 /n3 whole"))
-			if r.Whole || r.Quick != quick || strings.Contains(fmt.Sprint(r.Notes), "all digests are right") {
-				t.Errorf("%s: %+v", x.what, r)
-			}
+		v := w.Process()
+		if p != nil {
+			v.Before = p.Before
+		}
+		is, err := w.verifyBy(v, VerifyOptions{})
+		must(t, err)
+		want := []string{"0 /n0 whole", "1 /n1 " + x.want[0]}
+		for _, f := range x.want[1:] {
+			want = append(want, "1 "+f)
+		}
+		same(t, x.what, found(is.Nodes), append(want, "2 /n2 whole", "3 /n3 whole"))
+		if is.Whole {
+			t.Errorf("%s: %+v", x.what, is)
 		}
 		if x.left {
 			continue
@@ -269,11 +247,6 @@ func TestReports(t *testing.T) {
 			}
 			if cost.StoredBytes != parity || !cost.Possible || cost.Why != "" || cost.Seconds <= 0 {
 				t.Errorf("%s: %+v", layout, cost)
-			}
-			q, err := w.verifyBy(w.Process(), VerifyOptions{Quick: true})
-			must(t, err)
-			if !q.Whole || !q.Quick || q.MovedBytes <= 0 || q.MovedBytes > parity || q.Generation != 1 {
-				t.Errorf("%s: %+v", layout, q)
 			}
 			// Nothing has changed, and a node that is lost comes back.
 			r, err = w.protectBy(w.Process(), ProtectOptions{})

@@ -141,7 +141,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	}
 	for _, x := range s.states {
 		if x.Other > 0 {
-			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows versions %d to %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, leastVersion, Version, metaName))
+			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, metaName))
 		}
 	}
 	for _, n := range s.nodes { // all have their locks, and nothing is written yet

@@ -65,7 +65,8 @@ func (x *target) create(name string, size int64) (disk.File, error) {
 	return f, nil
 }
 
-// unstage removes the directory in which everything was made.
+// unstage removes the directory in which everything was made. It stays, empty, where directories of the
+// node are open yet: the next recovery closes them.
 func (x *target) unstage() error {
 	if x.stage == nil {
 		return nil
@@ -77,6 +78,9 @@ func (x *target) unstage() error {
 	entries, err := x.stage.ReadDir(".")
 	for _, e := range entries {
 		err = errors.Join(err, x.stage.Remove(e.Name()))
+	}
+	if x.opened != nil {
+		return err
 	}
 	return errors.Join(err, x.node.dir.Remove(metaPath(stageName)))
 }

@@ -25,10 +25,7 @@ const (
 	pendingName     = "pending."
 	recordName      = "record."
 	parityOfRecords = "recordparity."
-	copyName        = "member."
 	parityName      = "parity."
-	touchFile       = "touches.json"
-	recoveringFile  = "recovering.json"
 	lockFile        = "lock"
 	temporary       = "tmp-"
 	stageName       = temporary + "stage"
@@ -40,7 +37,6 @@ const (
 const (
 	mostNode     = 4 << 10
 	mostManifest = 256 << 20
-	mostJournal  = 256 << 20
 )
 
 // A node is one of the group whose directory is here.
@@ -67,7 +63,7 @@ type identity struct {
 	Format string `json:"format"`
 	Group  string `json:"group"`
 	Node   int    `json:"node"`
-	Nodes  int    `json:"nodes,omitempty"` // of the group, from codedRecords on
+	Nodes  int    `json:"nodes"` // of the group
 	Part
 }
 
@@ -83,7 +79,7 @@ func readIdentity(d disk.Dir) (id identity, err error) {
 	if err == nil && id.Format != Format {
 		err = fmt.Errorf("format: %q: want %q", id.Format, Format)
 	}
-	if err == nil && (id.Node < 0 || id.Node >= mostNodes || id.Nodes != 0 && (id.Nodes <= id.Node || id.Nodes > mostNodes)) {
+	if err == nil && (id.Node < 0 || id.Nodes <= id.Node || id.Nodes > mostNodes) {
 		err = fmt.Errorf("node: %d of %d nodes: a group has at most %d", id.Node, id.Nodes, mostNodes)
 	}
 	if err == nil && !id.Part.Valid() {
@@ -100,7 +96,6 @@ func pendingPath(g int64) string      { return metaPath(fmt.Sprint(pendingName, 
 func parityPath(g int64) string       { return metaPath(fmt.Sprint(parityName, g)) }
 func recordPath(g int64) string       { return metaPath(fmt.Sprint(recordName, g)) }
 func recordParityPath(g int64) string { return metaPath(fmt.Sprint(parityOfRecords, g)) }
-func copyPath(g int64, n int) string  { return metaPath(fmt.Sprint(copyName, g, ".", n, ".json")) }
 
 // path returns the whole path of an entry.
 func (n *node) path(p Name) string {
@@ -120,7 +115,6 @@ type state struct {
 	Bad         []string `json:",omitempty"` // files of Volley's that are damaged, and how
 	Left        []string `json:",omitempty"` // what interrupted runs have left
 	Open        bool     `json:",omitempty"` // others may read what is in .volley, or write to it
-	Begun       bool     `json:",omitempty"` // a recovery that did not end
 	Other       int      `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
 	Numbers     []int64  `json:",omitempty"` // generations of which there is any file
 }
@@ -140,6 +134,9 @@ type held struct {
 	Complete   bool  `json:",omitempty"` // the parity and all records are there
 	Records    []int `json:",omitempty"` // which of the record files are there and right
 }
+
+// interrupted reports whether a recovery of the node was interrupted.
+func (s *state) interrupted() bool { return slices.Contains(s.Left, stageName) }
 
 // load looks at a node. The key, if there is one, tells manifests that were
 // made with it.
@@ -170,7 +167,6 @@ func (n *node) load(key []byte) *state {
 		if leftover(name) {
 			s.Left = append(s.Left, name)
 		}
-		s.Begun = s.Begun || name == recoveringFile
 		kind, g, ok := nameOf(name)
 		if !ok {
 			continue
@@ -306,11 +302,11 @@ func nameOf(name string) (kind string, g int64, ok bool) {
 	if parts == nil {
 		return "", 0, false
 	}
-	g, err := strconv.ParseInt(parts[2]+parts[4]+parts[6], 10, 64) // of one form, the others are empty
-	return parts[1] + parts[3] + parts[5], g, err == nil && g <= mostGeneration
+	g, err := strconv.ParseInt(parts[2]+parts[4], 10, 64) // of one form, the other is empty
+	return parts[1] + parts[3], g, err == nil && g <= mostGeneration
 }
 
-var generationName = regexp.MustCompile(`^(?:(manifest\.|pending\.)([1-9][0-9]*)\.json|(parity\.|record\.|recordparity\.)([1-9][0-9]*)|(member\.)([1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.json)$`)
+var generationName = regexp.MustCompile(`^(?:(manifest\.|pending\.)([1-9][0-9]*)\.json|(parity\.|record\.|recordparity\.)([1-9][0-9]*))$`)
 
 // rollForward puts the pending manifest of a generation in force at the node, if it is that of
 // the root: two runs may have made different ones under one number.
@@ -339,7 +335,7 @@ func (n *node) clean(g int64) error {
 			if is := kind == manifestName || kind == pendingName; is != manifests {
 				return false
 			}
-			return leftover(name) || name == recoveringFile || ok && (of != g || kind == pendingName)
+			return leftover(name) || ok && (of != g || kind == pendingName)
 		}); err != nil {
 			return err
 		}
@@ -385,11 +381,7 @@ func (n *node) sync() error { return n.dir.SyncDir(metaName) }
 // identify writes node.json, and makes the name of .volley itself last: it is called before
 // anything counts on what lies in it.
 func (n *node) identify(m *Manifest) error {
-	id := identity{Format: Format, Group: m.Group, Node: n.index, Part: m.Part}
-	if m.Version >= codedRecords {
-		id.Nodes = m.Nodes
-	}
-	text, err := json.Marshal(id)
+	text, err := json.Marshal(identity{Format: Format, Group: m.Group, Node: n.index, Nodes: m.Nodes, Part: m.Part})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,6 @@ type target struct {
 	node      *node
 	member    *Member
 	condition *condition
-	own       map[Name]touch
 	sums      *sums           // of the member
 	files     []Entry         // that come back
 	stage     disk.Dir        // in which everything that comes back is made
@@ -36,7 +35,7 @@ type target struct {
 	replaced  []Name
 	notes     []string
 	unset     map[string][]Name // what of entries could not be set
-	journal   journal
+	opened    []openedDir
 }
 
 // try calls f, unless the node is left out. An error of f leaves it out: one node that cannot be
@@ -68,13 +67,12 @@ func (x *target) prepare(ctx context.Context) (err error) {
 	if err := n.tidy(x.s.states[n.index]); err != nil {
 		return err
 	}
-	if c.whole() && len(x.s.states[n.index].Bad) == 0 {
+	if st := x.s.states[n.index]; c.whole() && len(st.Bad) == 0 && !st.interrupted() {
 		return nil
 	}
 	if x.stage, err = n.stage(); err != nil {
 		return err
 	}
-	x.own = n.readTouches(x.s.generation, x.member)
 	x.sums = newSums(m, extentsOf(x.member.Entries))
 	coming := map[Name]bool{}
 	for _, i := range c.restore {

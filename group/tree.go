@@ -161,6 +161,17 @@ type listing struct {
 	bad     map[Name]error
 }
 
+// A touch tells whether a file was written to since: every write, and every change of its mode or
+// name, gives it another ctime, and a copy is another inode.
+type touch struct {
+	inode   uint64
+	changed int64 // nanoseconds since 1970
+}
+
+func touchOf(info fs.FileInfo) touch {
+	return touch{disk.Inode(info), disk.Changed(info).UnixNano()}
+}
+
 // scan lists a directory. Strictly, it returns an error that names what cannot be read, or is
 // neither file, directory nor symbolic link; else the listing has what cannot be read.
 func scan(dir disk.Dir, strictly bool) (*listing, error) {

@@ -122,33 +122,9 @@ func TestSpecialFiles(t *testing.T) {
 				t.Errorf("encode: %s for %s: exit %d, %s", what, name, r.code, r.stderr)
 			}
 		}
-		path := filepath.Join(t.TempDir(), "symbols.csv")
-		if err := make(path); err != nil {
-			t.Fatal(err)
-		}
-		if r := soonOf(t, 64<<20, "encode", "--csv", "-o", filepath.Join(t.TempDir(), "out"), path); r.code != exitUsage || !strings.Contains(r.stderr, "symbols.csv") {
-			t.Errorf("encode --csv: %s: exit %d, %s", what, r.code, r.stderr)
-		}
 		if r := soon(t, "matrix", "--matrix", "vandermonde", "-k", "2", "--points", "/dev/zero"); r.code != exitUsage {
 			t.Errorf("points: exit %d, %s", r.code, r.stderr)
 		}
-	}
-}
-
-// TestPiped encodes text from a pipe, as that of a shell.
-func TestPiped(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		w.WriteString("1,2\n3,4\n")
-		w.Close()
-	}()
-	defer r.Close()
-	out := filepath.Join(t.TempDir(), "out")
-	if got := soon(t, "encode", "--csv", "-o", out, fmt.Sprintf("/dev/fd/%d", r.Fd())); got.code != exitOK {
-		t.Errorf("exit %d: %s", got.code, got.stderr)
 	}
 }
 
@@ -181,14 +157,7 @@ func TestModes(t *testing.T) {
 		mustRun(t, "encode", "-o", coded, in)
 		mustRun(t, "decode", "-o", back, coded)
 		checkDecoded(t, back, packets)
-		text := filepath.Join(t.TempDir(), "symbols.csv")
-		write(t, text, "1,2\n3,4\n")
-		if err := os.Chmod(text, c.in[2]&c.in[1]&c.in[0]); err != nil {
-			t.Fatal(err)
-		}
-		mustRun(t, "encode", "--csv", "-o", coded+".csv", text)
-		mustRun(t, "decode", "-o", back+".csv", coded+".csv")
-		for _, dir := range []string{coded, back, coded + ".csv", back + ".csv"} {
+		for _, dir := range []string{coded, back} {
 			for _, name := range listDir(t, dir) {
 				if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode() != c.want {
 					t.Errorf("inputs %v, umask %03o: %s is %v, %v; want %v", c.in, c.umask, name, info.Mode(), err, c.want)
@@ -229,17 +198,16 @@ func TestModesOfGroups(t *testing.T) {
 // TestManifestNumbers says in manifests that there is much more than there is: that is refused
 // before memory is asked for.
 func TestManifestNumbers(t *testing.T) {
-	symbols := filepath.Join(t.TempDir(), "symbols.csv")
-	write(t, symbols, "1,2\n3,4\n")
 	for name, edit := range map[string]func(m *codedpkg.Manifest){
-		"processors of a text": func(m *codedpkg.Manifest) { m.Processors = 1 << 30 },
-		"sinks of a text":      func(m *codedpkg.Manifest) { m.Sinks = 1 << 30 },
-		"both":                 func(m *codedpkg.Manifest) { m.Processors, m.Sinks = 1<<30, 1<<30 },
-		"both, and bytes":      func(m *codedpkg.Manifest) { m.Processors, m.Sinks, m.Files[0].Bytes = 1<<30, 1<<30, 1<<50 },
+		"processors":      func(m *codedpkg.Manifest) { m.Processors = 1 << 30 },
+		"sinks":           func(m *codedpkg.Manifest) { m.Sinks = 1 << 30 },
+		"both":            func(m *codedpkg.Manifest) { m.Processors, m.Sinks = 1<<30, 1<<30 },
+		"both, and bytes": func(m *codedpkg.Manifest) { m.Processors, m.Sinks, m.Files[0].Bytes = 1<<30, 1<<30, 1<<50 },
 	} {
 		for _, family := range []string{"random:1", "cauchy"} {
+			in, _ := writePackets(t, 9, 30)
 			coded := filepath.Join(t.TempDir(), "coded")
-			mustRun(t, "encode", "--csv", "--field", "2147483647", "--matrix", family, "-o", coded, symbols)
+			mustRun(t, "encode", "--field", "2147483647", "--matrix", family, "-o", coded, in)
 			editManifest(t, coded, edit)
 			if r := soon(t, "decode", "-o", filepath.Join(t.TempDir(), "back"), coded); r.code != exitUsage {
 				t.Errorf("%s: exit %d, %s", name, r.code, r.stderr)

@@ -192,5 +192,5 @@ func (s *session) joinAnyhow(args []string) {
 	f := looseFlags()
 	o.add(f, "")
 	f.Parse(args) // as far as that goes
-	o.enter(context.Background(), s)
+	o.enter(context.WithValue(context.Background(), sessionKey{}, s), s)
 }

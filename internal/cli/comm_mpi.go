@@ -3,10 +3,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"time"
 
@@ -24,7 +27,6 @@ func init() {
 func joinMPI(ctx context.Context, o *joining) (*party, error) {
 	limit := o.timeout
 	var e, last *mpi.Endpoint
-	r := enter()
 	joined := make(chan error, 1)
 	go func() {
 		var err error
@@ -39,12 +41,15 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 	}
 	select {
 	case err := <-joined:
-		r.remove()
 		if err != nil {
 			return nil, err
 		}
-	case <-late:
-		return nil, r.missing(limit)
+	case <-late: // MPI cannot say who is missing: all others say that they wait
+		host, _ := os.Hostname()
+		rank := cmp.Or(os.Getenv("OMPI_COMM_WORLD_RANK"), os.Getenv("PMI_RANK"), os.Getenv("SLURM_PROCID"), "?")
+		sessionOf(ctx).say(slog.LevelError, saying{Text: fmt.Sprintf("MPI did not bring all processes together within %v: rank %s waits on %s, and those that say nothing have not come; where all have, --timeout waits longer", limit, rank, host), Host: host})
+		time.Sleep(endingTime) // mpirun ends the others when the first has ended
+		return nil, exitError{errSaid, exitFailed}
 	}
 	ends := []*mpi.Endpoint{e, last}
 	p := &party{Transport: e, part: func(mine ending, s *session) int { return partMPI(last, ends, mine, s) }}

@@ -59,8 +59,6 @@ func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
 // decodedFrom says which inputs there are, and what those that were lost come from.
 func decodedFrom(d *coded.Decoded) string {
 	switch lost := len(d.From); {
-	case d.Text != "":
-		return d.Text
 	case lost == 0:
 		return fmt.Sprintf("%s, which all survive,", printable.Count(d.Inputs, "input"))
 	case lost == d.Inputs:

@@ -424,41 +424,6 @@ func TestDecodeSymbols(t *testing.T) {
 	checkDecoded(t, back+"2", packets)
 }
 
-// TestDecodeText decodes text.
-func TestDecodeText(t *testing.T) {
-	dir := t.TempDir()
-	plain, odd := filepath.Join(dir, "plain.csv"), filepath.Join(dir, "odd.csv")
-	write(t, plain, "1,2,256\n0,5,100\n")
-	write(t, odd, "# two rows\n1, 2, 256\n0, 5, 100\n")
-	for _, name := range []string{plain, odd} {
-		for _, inverse := range []string{"--inverse=false", "--inverse"} {
-			coded, back := filepath.Join(t.TempDir(), "coded"), filepath.Join(t.TempDir(), "back")
-			mustRun(t, "encode", "--csv", "--field", "257", "--matrix", "random:2", inverse, "-o", coded, name)
-			r := volleyRun("decode", coded, "-o", back)
-			if r.code != exitOK || !bytes.Equal(readFile(t, back, filepath.Base(name)), readFile(t, plain)) {
-				t.Errorf("%s: exit %d, %s%q", name, r.code, r.stderr, readFile(t, back, filepath.Base(name)))
-			}
-			if note := "volley: " + back + "/odd.csv is not " + odd + " byte for byte: spaces, comments and leading zeros are not coded\n"; name == odd && r.stderr != note || name == plain && r.stderr != "" {
-				t.Errorf("%s: %q", name, r.stderr)
-			}
-			wants(t, refused(t, exitUsage, coded, name), "nothing to decode")
-			wants(t, refused(t, exitUsage, coded, filepath.Join(coded, "coded.csv")), "none is an input of")
-			write(t, filepath.Join(coded, "coded.csv"), "1,2,3\n4,5,6\n")
-			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: damaged")
-			editManifest(t, coded, func(m *codedpkg.Manifest) { m.Files[0].Bytes, m.Files[0].SHA256 = 12, sha([]byte("1,2,3\n4,5,6\n")) })
-			editManifest(t, coded, func(m *codedpkg.Manifest) { m.SymbolsPerPacket = 2 })
-			wants(t, refused(t, exitUsage, coded), "2 rows of 3 symbols", "2 symbols_per_packet")
-			remove(t, coded, "coded.csv")
-			wants(t, refused(t, exitUsage, coded), "coded.csv, which holds all coded packets: missing")
-		}
-	}
-	a := filepath.Join(dir, "a.csv")
-	write(t, a, "1,1\n1,1\n")
-	coded := filepath.Join(t.TempDir(), "coded")
-	mustRun(t, "encode", "--csv", "--field", "257", "--matrix", "file:"+a, "-o", coded, plain)
-	wants(t, refused(t, exitUsage, coded), "cannot decode "+coded, "singular", "rank 1 of 2")
-}
-
 // TestDecodeNames encodes inputs whose names cannot be those of the files of one
 // directory.
 func TestDecodeNames(t *testing.T) {
@@ -575,34 +540,34 @@ var cauchyPoints = []codedpkg.PointSet{{Name: "x", Values: []string{"0", "1", "2
 func TestDecodeManifest(t *testing.T) {
 	type manifest = codedpkg.Manifest
 	for want, edit := range map[string]func(m *manifest){
-		"processors: 0":                          func(m *manifest) { m.Processors = 0 },
-		"files: 3 of them: want 4":               func(m *manifest) { m.Processors = 4 },
-		`"2^99"`:                                 func(m *manifest) { m.Field = "2^99" },
-		"symbol_bytes: 2":                        func(m *manifest) { m.Field = "2^8" },
-		"symbol_bytes: 0":                        func(m *manifest) { m.SymbolBytes = 0 },
-		"bits_per_symbol: 7":                     func(m *manifest) { m.BitsPerSymbol = 7 },
-		"symbols_per_packet: -1":                 func(m *manifest) { m.SymbolsPerPacket = -1 },
-		"files[0].bytes: 60":                     func(m *manifest) { m.SymbolsPerPacket = 31 },
-		"inputs[2].bytes: 31":                    func(m *manifest) { m.Inputs[2].Bytes = 31 },
-		"inputs[2].bytes: 61":                    func(m *manifest) { m.Inputs[2].Bytes = 61 },
-		"inputs[0].bytes: 15: a symbol":          func(m *manifest) { m.BitsPerSymbol, m.Inputs[0].Bytes = 0, 15 },
-		"inputs[1].sha256":                       func(m *manifest) { m.Inputs[1].SHA256 = "00" },
-		"files[1].processor: 2: want 1":          func(m *manifest) { m.Files[1], m.Files[2] = m.Files[2], m.Files[1] },
-		"files[1].name":                          func(m *manifest) { m.Files[1].Name = "coded.0" },
-		"inputs: 0 of them":                      func(m *manifest) { m.Inputs = nil },
-		`unknown matrix "magic"`:                 func(m *manifest) { m.Matrix.Family = "magic" },
-		"without its points alpha":               func(m *manifest) { m.Matrix.Points = nil },
-		"matrix.points[0].values[1]: 257":        func(m *manifest) { m.Matrix.Points[0].Values[1] = "257" },
-		`matrix.points[0].values[2]: "x"`:        func(m *manifest) { m.Matrix.Points[0].Values[2] = "x" },
-		"matrix.points[0].values: the points":    func(m *manifest) { m.Matrix.Points[0].Values[2] = m.Matrix.Points[0].Values[0] },
-		"2 points":                               func(m *manifest) { m.Matrix.Points[0].Values = m.Matrix.Points[0].Values[1:] },
-		"without its entries":                    func(m *manifest) { m.Matrix.Family = "file:A.csv" },
-		"matrix.entries[1]: 1 value: want 2":     func(m *manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"3"}} },
-		"matrix.entries[1][0]: -1":               func(m *manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"-1", "2"}} },
-		"1×2":                                    func(m *manifest) { m.Matrix.Family, m.Matrix.Entries = "file:A.csv", [][]string{{"1", "2"}} },
-		"takes no base":                          func(m *manifest) { m.Matrix.Base = 3 },
-		"order":                                  func(m *manifest) { m.Matrix.Order = "sideways" },
-		"files[0].name: \"coded.0\": want coded": func(m *manifest) { m.Files, m.Inputs = m.Files[:1], m.Inputs[:1]; m.Files[0].Processor = -1 },
+		"processors: 0":                       func(m *manifest) { m.Processors = 0 },
+		"files: 3 of them: want 4":            func(m *manifest) { m.Processors = 4 },
+		`"2^99"`:                              func(m *manifest) { m.Field = "2^99" },
+		"symbol_bytes: 2":                     func(m *manifest) { m.Field = "2^8" },
+		"symbol_bytes: 0":                     func(m *manifest) { m.SymbolBytes = 0 },
+		"bits_per_symbol: 7":                  func(m *manifest) { m.BitsPerSymbol = 7 },
+		"symbols_per_packet: -1":              func(m *manifest) { m.SymbolsPerPacket = -1 },
+		"files[0].bytes: 60":                  func(m *manifest) { m.SymbolsPerPacket = 31 },
+		"inputs[2].bytes: 31":                 func(m *manifest) { m.Inputs[2].Bytes = 31 },
+		"inputs[2].bytes: 61":                 func(m *manifest) { m.Inputs[2].Bytes = 61 },
+		"inputs[0].bytes: 15: a symbol":       func(m *manifest) { m.BitsPerSymbol, m.Inputs[0].Bytes = 0, 15 },
+		"inputs[1].sha256":                    func(m *manifest) { m.Inputs[1].SHA256 = "00" },
+		"files[1].processor: 2: want 1":       func(m *manifest) { m.Files[1], m.Files[2] = m.Files[2], m.Files[1] },
+		"files[1].name":                       func(m *manifest) { m.Files[1].Name = "coded.0" },
+		"inputs: 0 of them":                   func(m *manifest) { m.Inputs = nil },
+		`unknown matrix "magic"`:              func(m *manifest) { m.Matrix.Family = "magic" },
+		"without its points alpha":            func(m *manifest) { m.Matrix.Points = nil },
+		"matrix.points[0].values[1]: 257":     func(m *manifest) { m.Matrix.Points[0].Values[1] = "257" },
+		`matrix.points[0].values[2]: "x"`:     func(m *manifest) { m.Matrix.Points[0].Values[2] = "x" },
+		"matrix.points[0].values: the points": func(m *manifest) { m.Matrix.Points[0].Values[2] = m.Matrix.Points[0].Values[0] },
+		"2 points":                            func(m *manifest) { m.Matrix.Points[0].Values = m.Matrix.Points[0].Values[1:] },
+		"without its entries":                 func(m *manifest) { m.Matrix.Family = "file:A.csv" },
+		"matrix.entries[1]: 1 value: want 2":  func(m *manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"3"}} },
+		"matrix.entries[1][0]: -1":            func(m *manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"-1", "2"}} },
+		"1×2":                                 func(m *manifest) { m.Matrix.Family, m.Matrix.Entries = "file:A.csv", [][]string{{"1", "2"}} },
+		"takes no base":                       func(m *manifest) { m.Matrix.Base = 3 },
+		"order":                               func(m *manifest) { m.Matrix.Order = "sideways" },
+		"files[0].processor: -1: want 0":      func(m *manifest) { m.Files[0].Processor = -1 },
 	} {
 		coded, _, _ := encoded(t, []int{10, 20, 30}, "--field", "257", "--matrix", "vandermonde")
 		editManifest(t, coded, edit)

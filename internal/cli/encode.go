@@ -13,7 +13,6 @@ import (
 type encodeOptions struct {
 	choice
 	runOptions
-	csv     bool
 	symbols bool
 	plan    string // file
 }
@@ -47,7 +46,6 @@ func newEncode() *cobra.Command {
 	f.StringVar(&o.plan, "plan", "", "`FILE` with a plan of your own, which volley check checks, to run instead of one that Volley chooses")
 	end()
 	f.Lookup("processors").Usage = "`K`, the number of processors (default: of packets)"
-	f.BoolVar(&o.csv, "csv", false, "read and write symbols as text, a row for each processor")
 	f.BoolVar(&o.symbols, "symbols", false, "the bytes of the files are symbols already; do not pack them")
 	return cmd
 }
@@ -68,9 +66,6 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 
 // encoding returns what the flags say.
 func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Encoding, err error) {
-	if o.csv && o.symbols {
-		return e, usagef("--csv and --symbols: a text file holds symbols anyway; leave --symbols out")
-	}
 	options, err := o.prepare(cmd, &o.choice)
 	if err != nil {
 		return e, err
@@ -87,16 +82,8 @@ func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Enc
 	if e.Field, err = field.Parse(o.Field); err != nil {
 		return e, usage(err)
 	}
-	if e.Matrix, err = o.Spec(); err != nil {
-		return e, err
-	}
-	if o.csv && len(args) > 0 {
-		if len(args) > 1 {
-			return e, usagef("--csv reads one file, got %d", len(args))
-		}
-		e.Text = args[0]
-	}
-	return e, nil
+	e.Matrix, err = o.Spec()
+	return e, err
 }
 
 // chosenBy are the flags that choose a plan: one that is given leaves no choice.

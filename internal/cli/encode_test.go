@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -335,24 +336,32 @@ func TestEncodeDirectory(t *testing.T) {
 	}
 }
 
-// TestEncodeText encodes symbols given as text.
-func TestEncodeText(t *testing.T) {
+// TestEncodeSymbols encodes symbols: two packets of three, of two bytes each.
+func TestEncodeSymbols(t *testing.T) {
 	dir := t.TempDir()
-	name := filepath.Join(dir, "x.csv")
-	if err := os.WriteFile(name, []byte("# two packets of three symbols\n1,2,256\n0,5,100\n"), 0o666); err != nil {
-		t.Fatal(err)
+	symbols := func(values ...uint16) (text []byte) {
+		for _, v := range values {
+			text = binary.LittleEndian.AppendUint16(text, v)
+		}
+		return text
+	}
+	var in []string
+	for k, text := range [][]byte{symbols(1, 2, 256), symbols(0, 5, 100)} {
+		in = append(in, filepath.Join(dir, fmt.Sprint("x.", k)))
+		if err := os.WriteFile(in[k], text, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	a := filepath.Join(dir, "a.csv")
 	if err := os.WriteFile(a, []byte("1,1\n1,2\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "out")
-	mustRun(t, "encode", "--field", "257", "--matrix", "file:"+a, "--csv", "-o", out, name)
-	if got, want := string(readFile(t, out, "coded.csv")), "1,7,99\n1,12,199\n"; got != want {
-		t.Errorf("coded.csv is %q, want %q", got, want)
-	}
-	if got := listDir(t, out); len(got) != 3 {
-		t.Errorf("the directory holds %v, want coded.csv, manifest.json and its copy", got)
+	mustRun(t, "encode", "--field", "257", "--matrix", "file:"+a, "--symbols", "-o", out, in[0], in[1])
+	for k, want := range [][]byte{symbols(1, 7, 99), symbols(1, 12, 199)} {
+		if got := readFile(t, out, codedpkg.CodedName(k, 2)); !bytes.Equal(got, want) {
+			t.Errorf("coded file %d is %x, want %x", k, got, want)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 func FuzzArguments(f *testing.F) {
 	for _, line := range []string{
 		"encode -o out packets", "encode --dry-run --model paper --field 257 -p 2 --matrix random:1 packets",
-		"encode -o out --separate --sinks 2 --json packets", "encode --csv -o out symbols.csv", "decode out -o back",
+		"encode -o out --separate --sinks 2 --json packets", "decode out -o back",
 		"plan -k 4", "plan -k 5 --why --max-memory 3", "plan -k 8 --model paper -p 3 --format json --processor 7",
 		"plan -k 3 --field 2^8:0x11b --algorithm bruck-allgather --format json",
 		"matrix -k 3 --sinks 2 --matrix lagrange --omega codes --alpha powers --field 17 --format json",
@@ -49,7 +49,6 @@ func FuzzArguments(f *testing.F) {
 		write(t, filepath.Join("packets", "a"), "some bytes")
 		write(t, filepath.Join("packets", "b"), "other bytes")
 		write(t, filepath.Join("packets", "c"), "")
-		write(t, "symbols.csv", "1,2\n3,4\n")
 		write(t, "A.csv", "1,2\n3,5\n")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -94,7 +93,7 @@ func quick(args []string) bool {
 func FuzzDecodeManifest(f *testing.F) {
 	for _, text := range []string{
 		`{"format":"volley-manifest","version":1,"field":"2^8","matrix":{"family":"random:1"},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":8,"files":[{"name":"coded.0","processor":0,"bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}],"inputs":[{"name":"a","processor":0,"bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}]}`,
-		`{"format":"volley-manifest","version":1,"field":"3","matrix":{"family":"vandermonde","points":[{"name":"alpha","values":["2"]}]},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":0,"files":[{"name":"coded.csv","processor":-1,"bytes":1,"sha256":""}],"inputs":[{"name":"a","processor":-1}]}`,
+		`{"format":"volley-manifest","version":1,"field":"3","matrix":{"family":"vandermonde","points":[{"name":"alpha","values":["2"]}]},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":0,"files":[{"name":"coded.0","processor":0,"bytes":1,"sha256":""}],"inputs":[{"name":"a","processor":0}]}`,
 	} {
 		f.Add([]byte(text))
 	}

@@ -73,7 +73,6 @@ var pairVerbs = []pairVerb{
 	{name: "protect changed", args: []string{"protect", "--tolerate", "2"}, codes: []int{0, 2}},
 	{name: "protect --dry-run", args: []string{"protect", "--tolerate", "2", "--dry-run"}, reads: true, codes: []int{0, 2}},
 	{name: "verify", args: []string{"verify"}, reads: true, codes: []int{0, 3}},
-	{name: "verify --quick", args: []string{"verify", "--quick"}, reads: true, codes: []int{0, 3}},
 	{name: "recover lost", args: []string{"recover"}, codes: []int{0}},
 	{name: "recover damaged", args: []string{"recover"}, codes: []int{0}},
 	{name: "recover --dry-run", args: []string{"recover", "--dry-run"}, reads: true, codes: []int{0}},
@@ -339,7 +338,6 @@ func TestGroupFirstPairs(t *testing.T) {
 	for _, b := range []pairVerb{
 		first,
 		{name: "verify", args: []string{"verify"}, reads: true, codes: []int{0, 3}},
-		{name: "verify --quick", args: []string{"verify", "--quick"}, reads: true, codes: []int{0, 3}},
 		{name: "protect --dry-run", args: []string{"protect", "--tolerate", "2", "--dry-run"}, reads: true, codes: []int{0}},
 		{name: "recover", args: []string{"recover"}, codes: []int{0, 2}},
 	} {

@@ -229,7 +229,7 @@ func TestDecodeKilled(t *testing.T) {
 		stop := errors.New("stop")
 		_, err := codedpkg.Encode(t.Context(), local.New(1)[0], codedpkg.Encoding{
 			Options: codedpkg.Options{Dir: back, Finish: func() error { return stop }},
-			Field:   fieldtest.Parse(t, "2^8"), Matrix: matrix.Spec{Family: "cauchy"}, Packets: []codedpkg.Packet{{Name: "x", Data: []byte("x")}},
+			Field:   fieldtest.Parse(t, "2^8"), Matrix: matrix.Spec{Family: "cauchy"}, Files: []string{in[0]},
 		})
 		if !errors.Is(err, stop) {
 			t.Fatal(err)

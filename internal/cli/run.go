@@ -104,8 +104,6 @@ func (o *runOptions) advise(err error) error {
 		return usagef("%w: -k has to be the number of packets", err)
 	case wrong.Option == "PerRank":
 		return usagef("--per-rank %d: %w", o.perRank, err)
-	case wrong.Option == "Text":
-		return usagef("--csv: %w: leave --comm %s out", err, o.comm)
 	}
 	return err
 }

@@ -72,7 +72,7 @@ func TestStep(t *testing.T) {
 	if r := run("recover"); r.code != exitOK || fmt.Sprint(filesOf(t, dirs[1])) != want {
 		t.Errorf("%+v", r)
 	}
-	if r := run("verify", "--log-format", "json", "--quick=x"); r.code != exitUsage || !strings.Contains(r.stderr, "--quick") {
+	if r := run("verify", "--log-format", "json", "--json=x"); r.code != exitUsage || !strings.Contains(r.stderr, "--json") {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range []struct {

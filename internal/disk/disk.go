@@ -141,28 +141,6 @@ func Among(file fs.FileInfo, names []string) bool {
 	})
 }
 
-// ReadInput returns what a file of any directory holds, and its [Permissions]. It takes at most
-// so many bytes of a pipe or a device, and does not wait for somebody to open a pipe.
-func ReadInput(path string, most int64) ([]byte, fs.FileMode, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, err
-	}
-	if info.Mode().IsRegular() {
-		most = max(most, info.Size())
-	}
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("more than %d bytes that are no file's: make a file of them", most)}
-	}
-	return data, Permissions(info), err
-}
-
 // ReadText returns the content of a regular file of at most that many bytes, none of which is
 // zero: a hole in a file costs whoever made it nothing, and would cost its reader memory.
 func ReadText(d Dir, name string, most int64) ([]byte, error) {

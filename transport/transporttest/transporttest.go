@@ -28,6 +28,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -162,13 +163,7 @@ func runGroup(ctx context.Context, c Case, group []transport.Transport, limit, g
 		})
 	}
 	ranks.Wait()
-	var wrong []error
-	for _, err := range errs {
-		if err != nil {
-			wrong = append(wrong, err)
-		}
-	}
-	return wrong
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 // leak waits until no more than before goroutines run. After the patience it
