@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -42,33 +43,16 @@ func Pod(getenv func(string) string) (rank int, ok bool) {
 	return rank, err == nil && rank >= 0
 }
 
+var (
+	numbers = regexp.MustCompile(`\[([0-9]+)[-,0-9]*\]`)
+	name    = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
+)
+
 // firstHost returns the first host of a list as Slurm writes it, such as rack[1-2]node[03-05,9],login.
 func firstHost(list string) (string, error) {
-	var host strings.Builder
-	for i := 0; i < len(list); i++ {
-		switch c := list[i]; {
-		case c == ',':
-			list = list[:i] // the end
-		case c == '[':
-			end := strings.IndexByte(list[i:], ']')
-			if end < 0 {
-				return "", fmt.Errorf("%q: a bracket is not closed", list)
-			}
-			first, _, _ := strings.Cut(list[i+1:i+end], ",")
-			first, _, _ = strings.Cut(first, "-")
-			if _, err := strconv.ParseUint(first, 10, 32); err != nil {
-				return "", fmt.Errorf("%q: want numbers in brackets", list)
-			}
-			host.WriteString(first)
-			i += end
-		case c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '-', c == '.', c == '_':
-			host.WriteByte(c)
-		default:
-			return "", fmt.Errorf("%q: want names of hosts, such as node[01-04]", list)
-		}
+	host, _, _ := strings.Cut(numbers.ReplaceAllString(list, "$1"), ",")
+	if !name.MatchString(host) {
+		return "", fmt.Errorf("%q: want names of hosts, such as node[01-04]", list)
 	}
-	if host.Len() == 0 {
-		return "", fmt.Errorf("%q names no host", list)
-	}
-	return host.String(), nil
+	return host, nil
 }

@@ -2,12 +2,8 @@
 
 package field
 
-import (
-	"github.com/consensys/gnark-crypto/utils/cpu"
-)
-
 // goldLanes is whether there are the instructions of the kernels.
-var goldLanes = cpu.SupportAVX512IFMA
+var goldLanes = hasIFMA
 
 // goldLaneInputs is how many inputs the kernels take at once: 3 products of 52 bits
 // of each are added up in 64.

@@ -4,8 +4,6 @@ package field
 
 import (
 	"math/big"
-
-	"github.com/consensys/gnark-crypto/utils/cpu"
 )
 
 // scalarLanes are the AVX-512 kernels for a prime of 32 bytes. They multiply 52 bits
@@ -22,7 +20,7 @@ const scalarInputs = 32
 
 // newScalarLanes returns nil without the instructions.
 func newScalarLanes(q *big.Int, lifted func(c Element) Element) *scalarLanes {
-	if !cpu.SupportAVX512IFMA || q.BitLen() > 255 {
+	if !hasIFMA || q.BitLen() > 255 {
 		return nil
 	}
 	l := &scalarLanes{lifted: lifted}

@@ -85,17 +85,17 @@ func (n Network) time(c Cost, element float64) float64 {
 	}
 	ns := 0.0
 	for _, x := range nodes {
-		ns += n.round(x, element)
+		ns += n.Round(x.Messages, float64(x.Elements)*element)
 	}
 	return ns
 }
 
-// round returns the nanoseconds of a round.
-func (n Network) round(x NodeRound, element float64) float64 {
-	if x.Messages == 0 {
+// Round returns the nanoseconds of a round in which the busiest node exchanges so many messages, and bytes in them.
+func (n Network) Round(messages int, bytes float64) float64 {
+	if messages == 0 {
 		return 0
 	}
-	return float64(n.Latency) + float64(x.Messages)*float64(n.Overhead) + float64(n.Gap(x.Messages))*float64(x.Elements)*element*float64(time.Second)
+	return float64(n.Latency) + float64(messages)*float64(n.Overhead) + float64(n.Gap(messages))*bytes*float64(time.Second)
 }
 
 // Validate returns an error unless the times are 0 or more and at most an hour, and the gaps,

@@ -105,7 +105,7 @@ func (m Model) RoundTimes(c Cost) []time.Duration {
 	for t, r := range c.Rounds {
 		ns := float64(m.Beta) + float64(r.Largest)*float64(m.Tau)*m.element(c)*float64(time.Second)
 		if !m.Paper() {
-			ns = m.Network.round(c.Nodes[t], m.element(c))
+			ns = m.Network.Round(c.Nodes[t].Messages, float64(c.Nodes[t].Elements)*m.element(c))
 		}
 		list[t] = time.Duration(min(ns, math.MaxInt64/2))
 	}

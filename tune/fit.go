@@ -100,8 +100,7 @@ func (s slopes) median() float64 {
 
 // Model returns the time of a round by the fit, in seconds.
 func (r *Result) Model(p Point) float64 {
-	n := r.Network
-	return n.Latency.Seconds() + n.Overhead.Seconds()*float64(p.Messages) + float64(n.Gap(p.Messages))*float64(p.Bytes)
+	return r.Network.Round(p.Messages, float64(p.Bytes)) / float64(time.Second)
 }
 
 // Residual returns the root mean square of what the fit is off, relative to each point.

@@ -43,9 +43,9 @@ func TestTypes(t *testing.T) {
 		for _, key := range regexp.MustCompile(`(?m)^  (\w+)\??:`).FindAllStringSubmatch(m[2], -1) {
 			page = append(page, key[1])
 		}
-		for i := range reflect.TypeOf(value).NumField() {
-			key, _, _ := strings.Cut(reflect.TypeOf(value).Field(i).Tag.Get("json"), ",")
-			if key != "-" {
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(value)) {
+			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if key != "-" && !field.Anonymous {
 				engine = append(engine, key)
 			}
 		}

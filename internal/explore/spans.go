@@ -8,33 +8,19 @@ import (
 	"volley/trace"
 )
 
-// A span is one of a trace as the page draws it. Times are in seconds from the begin of the
+// A span is an event of a trace as the page draws it. Times are in seconds from the begin of the
 // run, or from the first span of a file.
 type span struct {
-	Kind    trace.Kind `json:"kind"`
-	Rank    int        `json:"rank"`
-	Row     trace.Row  `json:"row"`
-	Start   float64    `json:"start"`
-	Length  float64    `json:"length"`
-	First   int        `json:"first"` // processor
-	Last    int        `json:"last"`
-	Segment int        `json:"segment"`
-	Round   int        `json:"round"`
-	Port    int        `json:"port"`
-	Peer    int        `json:"peer"`    // rank
-	Partner int        `json:"partner"` // processor
-	Bytes   int64      `json:"bytes"`
+	trace.Event
+	Start  float64 `json:"start"`
+	Length float64 `json:"length"`
 }
 
 // spansOf returns events as spans, with times from a moment on.
 func spansOf(events []trace.Event, zero int64) []span {
-	seconds := func(ns int64) float64 { return float64(ns) / float64(time.Second) }
 	spans := make([]span, len(events))
 	for i, e := range events {
-		spans[i] = span{
-			Kind: e.Kind, Rank: e.Rank, Row: e.Row, Start: seconds(e.Start - zero), Length: seconds(e.Length),
-			First: e.First, Last: e.Last, Segment: e.Segment, Round: e.Round, Port: e.Port, Peer: e.Peer, Partner: e.Partner, Bytes: e.Bytes,
-		}
+		spans[i] = span{e, time.Duration(e.Start - zero).Seconds(), time.Duration(e.Length).Seconds()}
 	}
 	return spans
 }

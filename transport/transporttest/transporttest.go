@@ -25,13 +25,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"runtime"
+	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"volley/transport"
 )
+
+// Free returns an address of loopback at which nobody listens. Its port is none that the kernel gives to connections,
+// of which other tests have many.
+func Free(t testing.TB) string {
+	for {
+		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			defer at.Close()
+			return at.Addr().String()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
+	}
+}
 
 // Limit is how long a case may take before its waits are given up.
 const Limit = time.Minute
@@ -144,13 +163,7 @@ func runGroup(ctx context.Context, c Case, group []transport.Transport, limit, g
 		})
 	}
 	ranks.Wait()
-	var wrong []error
-	for _, err := range errs {
-		if err != nil {
-			wrong = append(wrong, err)
-		}
-	}
-	return wrong
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 // leak waits until no more than before goroutines run. After the patience it

@@ -143,11 +143,11 @@ func TestBrokenTransports(t *testing.T) {
 				c := caseNamed(t, name)
 				var wrong []error
 				for _, n := range []int{2, 3} {
-					if wrong == nil {
+					if len(wrong) == 0 {
 						wrong = runGroup(t.Context(), c, group(n, broken.wrap), 300*time.Millisecond, 100*time.Millisecond)
 					}
 				}
-				if wrong == nil {
+				if len(wrong) == 0 {
 					t.Errorf("%q did not notice", name)
 				}
 				for _, err := range wrong {
