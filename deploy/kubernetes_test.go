@@ -5,6 +5,7 @@ package deploy
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -115,7 +116,8 @@ func TestKubernetes(t *testing.T) {
 // directory i.
 func (c *cluster) pods(t *testing.T, bin, name string, dirs []string) []*exec.Cmd {
 	t.Helper()
-	at, err := net.Listen("tcp", "127.0.0.1:0")
+	// A port that the kernel gives to no connection.
+	at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
 	if err != nil {
 		t.Fatal(err)
 	}

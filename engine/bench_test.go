@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"volley/transport"
+	"volley/transport/transporttest"
 )
 
 // An exchanger sends one message of a round, and receives one of the same length.
@@ -61,7 +62,7 @@ func BenchmarkExchange(b *testing.B) {
 
 // connectRanks joins two ranks.
 func connectRanks(b *testing.B, secret Secret) (ends [2]exchanger) {
-	ranks, errs := joinAll(b, 0, runsOf(2, free(b), secret)...)
+	ranks, errs := joinAll(b, 0, runsOf(2, transporttest.Free(b), secret)...)
 	for r, err := range errs {
 		if err != nil {
 			b.Fatal(err)

@@ -15,16 +15,6 @@ import (
 	"volley/transport/transporttest"
 )
 
-// free returns an address of loopback at which nobody listens.
-func free(t testing.TB) string {
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer at.Close()
-	return at.Addr().String()
-}
-
 // joinAll starts ranks, which meet at rank 0, and returns their endpoints and errors.
 func joinAll(t testing.TB, limit time.Duration, runs ...Run) ([]*grpc.Endpoint, []error) {
 	ends, errs := make([]*grpc.Endpoint, len(runs)), make([]error, len(runs))
@@ -83,7 +73,7 @@ func TestTransportWithSecret(t *testing.T) {
 
 func TestMeet(t *testing.T) {
 	const n = 8
-	ends, errs := joinAll(t, 10*time.Second, runsOf(n, free(t), NewSecret())...)
+	ends, errs := joinAll(t, 10*time.Second, runsOf(n, transporttest.Free(t), NewSecret())...)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +109,7 @@ func TestContradictions(t *testing.T) {
 		"a rank missing":  {func(runs []Run) { runs[2].Meet = "127.0.0.1:1" }, "rank 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			runs := runsOf(3, free(t), secret)
+			runs := runsOf(3, transporttest.Free(t), secret)
 			c.change(runs)
 			_, errs := joinAll(t, time.Second, runs...)
 			for i, err := range errs {
@@ -135,7 +125,7 @@ func TestContradictions(t *testing.T) {
 }
 
 func TestStranger(t *testing.T) {
-	runs := runsOf(2, free(t), NewSecret())
+	runs := runsOf(2, transporttest.Free(t), NewSecret())
 	runs[1].Secret = NewSecret()
 	_, errs := joinAll(t, time.Second, runs...)
 	if errs[0] == nil || !strings.Contains(errs[0].Error(), "have not come to rank 0 within 1s: 1") {
@@ -239,7 +229,7 @@ func TestPorts(t *testing.T) {
 
 // TestOnePort has hosts that let one port through, that of the meeting point.
 func TestOnePort(t *testing.T) {
-	meet := free(t)
+	meet := transporttest.Free(t)
 	_, text, _ := net.SplitHostPort(meet)
 	ports, err := ParsePorts(text)
 	if err != nil {
@@ -305,7 +295,7 @@ func TestProbe(t *testing.T) {
 // that live meet at the end, at the rank that is the first now.
 func TestPlaceSets(t *testing.T) {
 	sets := [][]int{{5, 3, 1}, {4, 2, 0}}
-	secret, meet := NewSecret(), free(t)
+	secret, meet := NewSecret(), transporttest.Free(t)
 	var ranks, dead sync.WaitGroup
 	dead.Add(1)
 	for r := range 6 {

@@ -84,7 +84,12 @@ func vectorRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 }
 
 // tableRow is the row by tables: mulAdd sets dst = dst + c·src, c neither 0 nor 1.
-func tableRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool, mulAdd func(dst, src []byte, c uint64)) {
+// Of many sources sums for each power of X are faster.
+func (f *binaryField) tableRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool, mulAdd func(dst, src []byte, c uint64)) {
+	if f.powersPay(len(in), len(dst)) {
+		f.powersRow(dst, coef, in, lo, add)
+		return
+	}
 	if !add {
 		clear(dst)
 	}
@@ -120,7 +125,7 @@ func newTable8(f *binaryField) *table8 {
 }
 
 func (t *table8) row(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
-	tableRow(dst, coef, in, lo, hi, add, func(dst, src []byte, c uint64) { mulAdd8(dst, src, &t.rows[c]) })
+	t.tableRow(dst, coef, in, lo, hi, add, func(dst, src []byte, c uint64) { mulAdd8(dst, src, &t.rows[c]) })
 }
 
 // mulAdd8 sets dst = dst + c·src, row being that of c.
@@ -147,11 +152,11 @@ const minTable = 512
 // row16 is the row for symbols of two bytes.
 func (f *binaryField) row16(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 	if len(dst) < minTable {
-		tableRow(dst, coef, in, lo, hi, add, f.mulAddShort)
+		f.tableRow(dst, coef, in, lo, hi, add, f.mulAddShort)
 		return
 	}
 	var t table16
-	tableRow(dst, coef, in, lo, hi, add, func(dst, src []byte, c uint64) {
+	f.tableRow(dst, coef, in, lo, hi, add, func(dst, src []byte, c uint64) {
 		f.setTable(&t, c)
 		t.mulAdd(dst, src)
 	})

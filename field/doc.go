@@ -30,15 +30,18 @@
 //   - F_{2^w}: on amd64, kernels in assembly for whole maps, of which Combine is one:
 //     products by matrices of bits (GFNI, with AVX-512 or AVX) or by tables of nibbles
 //     (AVX2). Elsewhere, and with the build tag purego, F_{2^8} by 0x11d has the vector
-//     instructions of klauspost/reedsolomon, and the others products by table.
+//     instructions of klauspost/reedsolomon, and the others products by table, or, over
+//     many sources, sums by xor for each bit of the coefficients and one Horner scheme
+//     at the end.
 //   - primes below 2^31: 64-bit sums of products, reduced when the next could
 //     overflow.
 //   - F_{p^m}, p odd: by logarithms, symbol by symbol; no code in use has such a field
 //   - goldilocks: 192-bit sums of products, reduced once.
-//   - scalars of curves: symbol by symbol, in Montgomery's way.
+//   - scalars of curves: the vectors of consensys/gnark-crypto.
 //   - all primes, on amd64 processors with AVX-512 (IFMA for goldilocks and scalars):
 //     sums of products that stay in registers for several outputs of a map, and are
-//     reduced once, in Montgomery's way.
+//     reduced once, in Montgomery's way. For sums and differences, scalars use the
+//     vectors of consensys/gnark-crypto.
 //
 // F_{2^w}, 8 < w <= 16, is [Planar]: with the low bytes of 64 symbols before their high
 // ones, kernels need not part them.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"volley/engine"
+	"volley/transport/transporttest"
 )
 
 // A rankRun is several processes that meet on loopback.
@@ -30,12 +30,7 @@ func newRanks(t *testing.T, n int, edit func(rank int, c *exec.Cmd), args ...str
 	for _, name := range launchers {
 		t.Setenv(name, "")
 	}
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	meet := at.Addr().String()
-	at.Close()
+	meet := transporttest.Free(t)
 	secret, _ := engine.NewSecret().MarshalText()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)

@@ -27,7 +27,7 @@ const Protocol = 4
 const (
 	service = "volley"
 
-	handshakeTime  = 10 * time.Second // bounds a handshake: on a busy machine it takes seconds
+	handshakeTime  = 20 * time.Second // bounds a handshake: on a busy machine it takes seconds
 	mostHandshakes = 128              // under way
 	aliveAfter     = 10 * time.Second
 	aliveWithin    = 20 * time.Second

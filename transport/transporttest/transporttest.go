@@ -25,14 +25,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"volley/transport"
 )
+
+// Free returns an address of loopback at which nobody listens. Its port is none that the kernel gives to connections,
+// of which other tests have many.
+func Free(t testing.TB) string {
+	for {
+		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			defer at.Close()
+			return at.Addr().String()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
+	}
+}
 
 // Limit is how long a case may take before its waits are given up.
 const Limit = time.Minute
