@@ -429,8 +429,8 @@ func TestCodedName(t *testing.T) {
 }
 
 const valid = `{"format":"volley-manifest","version":1,"field":"2^8","matrix":{"family":"file:A.csv","inverse":true,` +
-	`"points":[{"name":"x","values":["0","1"]}],"entries":[["1","2"],["3","4"]]},"algorithm":"universal","processors":2,` +
-	`"ports":1,"symbol_bytes":1,"symbols_per_packet":5,"bits_per_symbol":8,` +
+	`"points":[{"name":"x","values":["0","1"]}],"entries":[["1","2"],["3","4"]]},"processors":2,` +
+	`"symbol_bytes":1,"symbols_per_packet":5,"bits_per_symbol":8,` +
 	`"files":[{"name":"coded.0","processor":0,"bytes":5,"sha256":"00"}],"inputs":[]}`
 
 func TestReadManifestErrors(t *testing.T) {

@@ -45,10 +45,6 @@ type Manifest struct {
 	// symbols already.
 	BitsPerSymbol int `json:"bits_per_symbol"`
 
-	// Algorithm and Ports were those of the plan. Manifests had them once.
-	Algorithm string `json:"algorithm,omitempty"`
-	Ports     int    `json:"ports,omitempty"`
-
 	Files  []Entry `json:"files"`
 	Inputs []Entry `json:"inputs"`
 

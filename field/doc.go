@@ -37,10 +37,11 @@
 //     overflow.
 //   - F_{p^m}, p odd: by logarithms, symbol by symbol; no code in use has such a field
 //   - goldilocks: 192-bit sums of products, reduced once.
-//   - scalars of curves: symbol by symbol, in Montgomery's way.
+//   - scalars of curves: the vectors of consensys/gnark-crypto.
 //   - all primes, on amd64 processors with AVX-512 (IFMA for goldilocks and scalars):
 //     sums of products that stay in registers for several outputs of a map, and are
-//     reduced once, in Montgomery's way.
+//     reduced once, in Montgomery's way. For sums and differences, scalars use the
+//     vectors of consensys/gnark-crypto.
 //
 // F_{2^w}, 8 < w <= 16, is [Planar]: with the low bytes of 64 symbols before their high
 // ones, kernels need not part them.

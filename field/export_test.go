@@ -1,5 +1,10 @@
 package field
 
+import (
+	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	bn254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+)
+
 // Portable makes a field of odd characteristic without kernels of this package that
 // need vector instructions.
 func Portable(name string) Field {
@@ -14,7 +19,10 @@ func Portable(name string) Field {
 	case *gold:
 		f.simd = false
 		return f
-	case *scalars:
+	case *scalars[bls12381.Element, *bls12381.Element]:
+		f.simd = nil
+		return f
+	case *scalars[bn254.Element, *bn254.Element]:
 		f.simd = nil
 		return f
 	case *extension:

@@ -1,8 +1,14 @@
 package field
 
-import "math/bits"
+import (
+	"math/bits"
 
-// gold is F_q for q = 2^64-2^32+1.
+	"github.com/consensys/gnark-crypto/field/goldilocks"
+)
+
+// gold is F_q for q = 2^64-2^32+1: elements by gnark-crypto, with codes and
+// Montgomery forms as in [scalars], and packets by kernels of its own, many
+// times as fast as the vectors of gnark-crypto, which lack vector instructions.
 type gold struct {
 	common
 	simd bool // there are vector instructions
@@ -19,17 +25,24 @@ func newGoldilocks(name string) *gold {
 }
 
 func (f *gold) Add(a, b Element) Element {
-	sum, carry := bits.Add64(a[0], b[0], 0)
-	return Code(wideSum{lo: sum, mid: carry}.mod())
+	x, y := goldilocks.Element{a[0]}, goldilocks.Element{b[0]}
+	return Code(x.Add(&x, &y)[0])
 }
 
-func (f *gold) Sub(a, b Element) Element { return f.Add(a, Code(goldOrder-b[0])) }
+func (f *gold) Sub(a, b Element) Element {
+	x, y := goldilocks.Element{a[0]}, goldilocks.Element{b[0]}
+	return Code(x.Sub(&x, &y)[0])
+}
 
-func (f *gold) Mul(a, b Element) Element { return Code(wideSum{}.mulAdd(a[0], b[0]).mod()) }
+func (f *gold) Mul(a, b Element) Element {
+	x, y := goldilocks.Element{a[0]}, goldilocks.NewElement(b[0])
+	return Code(x.Mul(&x, &y)[0])
+}
 
 func (f *gold) Inv(a Element) Element {
 	f.checkInv(a)
-	return Exp(f, a, goldOrder-2)
+	x := goldilocks.NewElement(a[0])
+	return Code(x.Inverse(&x).Uint64())
 }
 
 // goldBlock is how many symbols are worked on at a time.

@@ -2,8 +2,12 @@
 
 package field
 
+import (
+	"github.com/consensys/gnark-crypto/utils/cpu"
+)
+
 // goldLanes is whether there are the instructions of the kernels.
-var goldLanes = hasIFMA
+var goldLanes = cpu.SupportAVX512IFMA
 
 // goldLaneInputs is how many inputs the kernels take at once: 3 products of 52 bits
 // of each are added up in 64.

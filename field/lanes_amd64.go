@@ -2,18 +2,7 @@
 
 package field
 
-import (
-	"sync"
-
-	"github.com/klauspost/cpuid/v2"
-)
-
-// avx512 is what the kernels for odd characteristics need, and hasIFMA whether there is what
-// those need that multiply 52 bits by 52.
-var (
-	avx512  = []cpuid.FeatureID{cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512CD, cpuid.AVX512DQ, cpuid.AVX512VL, cpuid.AVX512VBMI2}
-	hasIFMA = cpuid.CPU.Supports(append(avx512, cpuid.AVX512IFMA)...)
-)
+import "sync"
 
 // A laneGroup is the rows that a kernel takes at once: 4 (where there are), 2 or 1.
 type laneGroup[T any] struct {

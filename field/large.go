@@ -3,6 +3,10 @@ package field
 import (
 	"math/big"
 	"strings"
+
+	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	bn254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"github.com/consensys/gnark-crypto/field/goldilocks"
 )
 
 // large are the prime fields with names, those of proof systems. Where build is
@@ -11,30 +15,28 @@ var large = []struct {
 	name  string
 	order *big.Int
 	doc   string
-	build func(name string, order *big.Int) Field
+	build func(name string) Field
 }{
-	{"goldilocks", hexadecimal("ffffffff00000001"), "integers modulo 2^64-2^32+1; symbols of 8 bytes",
-		func(name string, _ *big.Int) Field { return newGoldilocks(name) }},
+	{"goldilocks", goldilocks.Modulus(), "integers modulo 2^64-2^32+1; symbols of 8 bytes",
+		func(name string) Field { return newGoldilocks(name) }},
 	{"babybear", big.NewInt(1<<31 - 1<<27 + 1), "integers modulo 2^31-2^27+1 = 2013265921; symbols of 4 bytes", nil},
 	{"koalabear", big.NewInt(1<<31 - 1<<24 + 1), "integers modulo 2^31-2^24+1 = 2130706433; symbols of 4 bytes", nil},
-	{"bls12-381", hexadecimal(bls12381), "scalars of BLS12-381: q = 0x" + bls12381 + "; 32 bytes",
-		func(name string, order *big.Int) Field { return newScalars(name, order, 7) }},
-	{"bn254", hexadecimal(bn254), "scalars of BN254: q = 0x" + bn254 + "; 32 bytes",
-		func(name string, order *big.Int) Field { return newScalars(name, order, 5) }},
-}
-
-const (
-	bls12381 = "73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001"
-	bn254    = "30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000001"
-)
-
-// hexadecimal returns a number that is written as one.
-func hexadecimal(digits string) *big.Int {
-	v, ok := new(big.Int).SetString(digits, 16)
-	if !ok {
-		panic("field: " + digits + " is no number")
-	}
-	return v
+	{"bls12-381", bls12381.Modulus(), "scalars of BLS12-381: q = 0x" + bls12381.Modulus().Text(16) + "; 32 bytes",
+		func(name string) Field {
+			return newScalars(name, bls12381.Modulus(), 7, &vectors[bls12381.Element]{
+				add:   func(z, x, y []bls12381.Element) { (*bls12381.Vector)(&z).Add(x, y) },
+				sub:   func(z, x, y []bls12381.Element) { (*bls12381.Vector)(&z).Sub(x, y) },
+				scale: func(z, x []bls12381.Element, c *bls12381.Element) { (*bls12381.Vector)(&z).ScalarMul(x, c) },
+			})
+		}},
+	{"bn254", bn254.Modulus(), "scalars of BN254: q = 0x" + bn254.Modulus().Text(16) + "; 32 bytes",
+		func(name string) Field {
+			return newScalars(name, bn254.Modulus(), 5, &vectors[bn254.Element]{
+				add:   func(z, x, y []bn254.Element) { (*bn254.Vector)(&z).Add(x, y) },
+				sub:   func(z, x, y []bn254.Element) { (*bn254.Vector)(&z).Sub(x, y) },
+				scale: func(z, x []bn254.Element, c *bn254.Element) { (*bn254.Vector)(&z).ScalarMul(x, c) },
+			})
+		}},
 }
 
 // largeNames returns the names for an error.
@@ -64,7 +66,7 @@ func parseLarge(name string) (spec, bool) {
 func buildLarge(name string) Field {
 	for _, l := range large {
 		if l.name == name {
-			return l.build(name, l.order)
+			return l.build(name)
 		}
 	}
 	panic("field: no large field " + name)

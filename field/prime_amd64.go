@@ -2,7 +2,9 @@
 
 package field
 
-import "github.com/klauspost/cpuid/v2"
+import (
+	"github.com/consensys/gnark-crypto/utils/cpu"
+)
 
 // primeLanes are the constants of the AVX-512 kernels for symbols of a prime field,
 // in Montgomery's way: sums are kept below q·R, and x·(1/R) mod q is
@@ -15,7 +17,7 @@ type primeLanes struct {
 }
 
 func newPrimeLanes(q uint64) *primeLanes {
-	if !cpuid.CPU.Supports(avx512...) {
+	if !cpu.SupportAVX512 { // with VBMI2, which no processor has without BW
 		return nil
 	}
 	l := &primeLanes{shift: 32}

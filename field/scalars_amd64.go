@@ -4,6 +4,8 @@ package field
 
 import (
 	"math/big"
+
+	"github.com/consensys/gnark-crypto/utils/cpu"
 )
 
 // scalarLanes are the AVX-512 kernels for a prime of 32 bytes. They multiply 52 bits
@@ -20,7 +22,7 @@ const scalarInputs = 32
 
 // newScalarLanes returns nil without the instructions.
 func newScalarLanes(q *big.Int, lifted func(c Element) Element) *scalarLanes {
-	if !hasIFMA || q.BitLen() > 255 {
+	if !cpu.SupportAVX512IFMA || q.BitLen() > 255 {
 		return nil
 	}
 	l := &scalarLanes{lifted: lifted}

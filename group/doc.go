@@ -56,7 +56,7 @@
 //	failing    it cannot be read: a dying disk     refuses           says why       leaves it, the others go on
 //	unreachable                                    -                 status: says   To goes on without it
 //	           its host does not answer                              why
-//	foreign    it has files of its own, and        refuses           says so        refuses (Members)
+//	foreign    it has files of its own, and        refuses           says so        refuses
 //	           nothing says whose node it is
 //	damaged    files, parity or records are        refuses files     names them     brings them back
 //	           missing or not what they were       that rotted

@@ -359,11 +359,6 @@ func (s *session) foreign(n *node, x *Member, c *condition, is *compared) {
 	if st.Node >= 0 || len(st.Held) > 0 || !st.Files {
 		return
 	}
-	for _, name := range s.Members {
-		if m, err := nodeNamed(s.states, name); err == nil && m == n.index {
-			return
-		}
-	}
 	there, match := 0, 0
 	for i := range c.listing.entries {
 		if c.listing.entries[i].Type == typeFile {

@@ -22,12 +22,8 @@ type Options struct {
 	// the nodes contradict each other.
 	Believe string
 
-	// Members names nodes, by directory or number, that lie in their directories although
-	// nothing there shows it.
-	Members []string
-
 	// Names are what to call the directories at this rank, where others have the same ones at
-	// other machines; nil: as they are given. Believe and Members use these names.
+	// other machines; nil: as they are given. Believe uses these names.
 	Names []string
 
 	// Absent says of directories at this rank why they cannot be reached; "" or nil: they can be.
@@ -64,7 +60,6 @@ type Way string
 // The ways on.
 const (
 	WayBelieve      Way = "Believe"
-	WayMembers      Way = "Members"
 	WayForce        Way = "Force"
 	WayAllowDeleted Way = "AllowDeleted"
 	WayBeyond       Way = "Beyond"

@@ -202,22 +202,18 @@ func TestForeign(t *testing.T) {
 		}
 		is := &compared{files: map[Name]bool{}}
 		for _, y := range []struct {
-			state   *state
-			members []string
-			may     bool
+			state *state
+			may   bool
 		}{
-			{&state{Dir: "/n0", Node: -1, Files: true}, nil, true},
-			{&state{Dir: "/n0", Node: -1, Files: true}, []string{"/n1", "5"}, true},
-			{&state{Dir: "/n0", Node: -1, Files: true}, []string{"/n0"}, false},
-			{&state{Dir: "/n0", Node: -1, Files: true}, []string{"0"}, false},
-			{&state{Dir: "/n0", Node: 0, Files: true}, nil, false},
-			{&state{Dir: "/n0", Node: -1}, nil, false},
-			{&state{Dir: "/n0", Node: -1, Files: true, Held: make([]held, 1)}, nil, false},
+			{&state{Dir: "/n0", Node: -1, Files: true}, true},
+			{&state{Dir: "/n0", Node: 0, Files: true}, false},
+			{&state{Dir: "/n0", Node: -1}, false},
+			{&state{Dir: "/n0", Node: -1, Files: true, Held: make([]held, 1)}, false},
 		} {
-			s := &session{Options: Options{Members: y.members}, states: []*state{y.state, {Dir: "/n1"}}}
+			s := &session{states: []*state{y.state, {Dir: "/n1"}}}
 			c.Foreign = false
 			if s.foreign(&node{}, m, c, is); c.Foreign != (x.want && y.may) {
-				t.Errorf("%d files, %d of them the node's, %+v, members %v: foreign %v", x.there, x.match, y.state, y.members, c.Foreign)
+				t.Errorf("%d files, %d of them the node's, %+v: foreign %v", x.there, x.match, y.state, c.Foreign)
 			}
 		}
 		// What has the length and another content does not count.

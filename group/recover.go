@@ -252,7 +252,7 @@ func (s *session) recoverable(conditions []*condition, beyond bool) error {
 	few := &TooManyError{Tolerate: s.manifest.Tolerate, Possible: s.manifest.Layout == Full && s.gone == nil}
 	for n, c := range conditions {
 		if c.Foreign {
-			return &InputError{Way: WayMembers, error: fmt.Errorf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.name(n), n)}
+			return inputf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.name(n), n)
 		}
 		if c.Lost || c.Failing != "" {
 			few.Nodes = append(few.Nodes, s.name(n))

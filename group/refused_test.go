@@ -95,7 +95,6 @@ func TestArgumentsRefused(t *testing.T) {
 	for what, change := range map[string]func(o *Options){
 		"memory":  func(o *Options) { o.Memory = 1 << 21 },
 		"believe": func(o *Options) { o.Believe = "/n1" },
-		"members": func(o *Options) { o.Members = []string{"/n1"} },
 	} {
 		if err := other(change); !IsInputError(err) || !strings.Contains(err.Error(), "process 1 was started with other arguments than process 0") {
 			t.Errorf("%s: %v", what, err)

@@ -107,7 +107,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 			return s.alike(ctx, inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.t.Rank()))
 		}
 		a, b := x.Options, ranks[0].Options
-		if x.What != ranks[0].What || a.Memory != b.Memory || a.Believe != b.Believe || a.NoKey != b.NoKey || !slices.Equal(a.Members, b.Members) {
+		if x.What != ranks[0].What || a.Memory != b.Memory || a.Believe != b.Believe || a.NoKey != b.NoKey {
 			return s.alike(ctx, inputf("process %d was started with other arguments than process 0: %q, %q: start all with the same", r, x.What, ranks[0].What))
 		}
 	}

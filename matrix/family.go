@@ -9,13 +9,13 @@ import (
 
 // A Family is a row of the table of matrices that can be named.
 type Family struct {
-	Name     string   // as in "random:SEED"
-	Argument string   // what follows the colon; empty where nothing may
-	Formula  string   // the entries
-	Doc      string   // what they are for, and the condition on K and R
-	Field    string   // the field to take where none is named; empty where any is as good
-	Takes    []string // which of points, omega, alpha, base and order a [Spec] may have
-	Square   bool     // for K×K only, not K×R
+	Name     string   `json:"name"`     // as in "random:SEED"
+	Argument string   `json:"argument"` // what follows the colon; empty where nothing may
+	Formula  string   `json:"formula"`  // the entries
+	Doc      string   `json:"doc"`      // what they are for, and the condition on K and R
+	Field    string   `json:"-"`        // the field to take where none is named; empty where any is as good
+	Takes    []string `json:"-"`        // which of points, omega, alpha, base and order a [Spec] may have
+	Square   bool     `json:"-"`        // for K×K only, not K×R
 
 	build  func(b *builder) (Matrix, error)
 	check  func(argument string) error // of its form; nil where any will do

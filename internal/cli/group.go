@@ -28,7 +28,6 @@ type groupOptions struct {
 	json    bool
 	key     string
 	believe string
-	members []string
 }
 
 func (o *groupOptions) add(cmd *cobra.Command) {
@@ -39,7 +38,6 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check keys, and protect without one")
 	end := flagGroup(cmd, "Override")
 	f.StringVar(&o.believe, "believe", "", "`NODE`, by DIR or number, whose newest generation counts where that cannot be told")
-	f.StringArrayVar(&o.members, "member", nil, "`NODE`, by DIR or number, that lies in its DIR although nothing there shows it")
 	end()
 	end = flagGroup(cmd, "Run")
 	o.sets.add(f)
@@ -79,7 +77,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Members: o.members}
+	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
 	}
@@ -100,7 +98,6 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 // waysOn says with which flag a verb does what it has refused.
 var waysOn = map[group.Way]string{
 	group.WayBelieve:      "name with --believe DIR the node to go by",
-	group.WayMembers:      "--member DIR says that it is",
 	group.WayForce:        "--force protects the group as it is",
 	group.WayAllowDeleted: "if it was meant, --allow-deleted",
 	group.WayBeyond:       "--beyond does it",

@@ -67,7 +67,8 @@ func (l *lab) serve(t *testing.T, host int) {
 	t.Helper()
 	base := filepath.Dir(l.volley)
 	c := exec.Command(l.script, "exec", fmt.Sprint(host), "/usr/sbin/sshd", "-D", "-f", "/dev/null", "-h", filepath.Join(base, "host"),
-		"-o", "AuthorizedKeysFile="+filepath.Join(base, "user.pub"), "-o", "StrictModes=no", "-o", "UsePAM=no", "-o", "PidFile=none")
+		"-o", "AuthorizedKeysFile="+filepath.Join(base, "user.pub"), "-o", "StrictModes=no", "-o", "UsePAM=no", "-o", "PidFile=none",
+		"-o", "SetEnv=SHLVL=2") // bash then reads no ~/.bashrc, which may take long
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -443,15 +443,15 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			m.shell("mv n1 away; mkdir -p n1/photos; for i in 1 2 3; do echo $i > n1/photos/$i; done")
 			there := dataOf(t, m.dirs[1])
-			m.volley(exitUsage, []string{"recover"}, "node.1 has other files than node 1", "--member")
+			m.volley(exitUsage, []string{"recover"}, "node.1 has other files than node 1")
 			if now := dataOf(t, m.dirs[1]); now != there {
 				t.Errorf("it was\n%s\nand is\n%s", there, now)
 			}
-			m.volley(exitOK, []string{"recover", "--member", m.dirs[1]})
-			if is := m.content("n1/photos/2"); is != "2\n" {
+			m.shell("mv n1 elsewhere; mkdir n1")
+			m.volley(exitOK, []string{"recover"})
+			if is := m.content("elsewhere/photos/2"); is != "2\n" {
 				t.Errorf("%q", is)
 			}
-			m.shell("rm -r n1/photos")
 			m.same(want, 0, 1, 2, 3)
 			m.shell("rm -r n1/.volley") // its own files, and nothing says so
 			m.volley(exitOK, []string{"recover"})

@@ -13,11 +13,12 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field"
+	"volley/matrix"
 )
 
 // answers are the types that the page knows by name.
 var answers = map[string]any{
-	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": field.Kind{}, "MatrixEntry": matrixEntry{}, "AlgorithmEntry": algo.Algorithm{},
+	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": field.Kind{}, "MatrixEntry": matrix.Family{}, "AlgorithmEntry": algo.Algorithm{},
 	"Plan": planAnswer{}, "Info": planInfo{}, "Cost": planCost{}, "Candidate": candidate{}, "Detail": detail{}, "Message": message{}, "Slot": slot{},
 	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
 	"CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},
@@ -45,7 +46,7 @@ func TestTypes(t *testing.T) {
 		}
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(value)) {
 			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if key != "-" && !field.Anonymous {
+			if key != "-" && !field.Anonymous && field.IsExported() {
 				engine = append(engine, key)
 			}
 		}

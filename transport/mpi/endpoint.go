@@ -97,7 +97,7 @@ func newEndpoint(handle *int, set, place int) (e *Endpoint, err error) {
 		e.control.pins.Pin(&e.control.buffer[0])
 		e.postControl()
 		e.post()
-		engine.open[e] = true
+		e.isOpen(true)
 	})
 	return e, err
 }
@@ -176,7 +176,7 @@ func (e *Endpoint) close() (err error) {
 			err = errors.Join(err, e.cancel(i))
 		}
 	}
-	delete(engine.open, e)
+	e.isOpen(false)
 	err = errors.Join(err, e.poll())
 	// Messages that are left would be found in the next group of the same context.
 	if e.broken || e.abort != nil || left+e.active > 0 {

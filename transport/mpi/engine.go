@@ -24,6 +24,7 @@ var engine struct {
 	wanted      atomic.Int32 // how many goroutines want the lock
 	asleep      atomic.Bool  // whoever has the lock may sleep
 	waits       atomic.Int32 // under way
+	endpoints   atomic.Int32 // that are open
 	endProgress func()
 }
 
@@ -70,12 +71,12 @@ func progressAll() (end func()) {
 				return
 			case <-timer.C:
 			}
-			before := every
-			if every = progressEvery; engine.waits.Load() > 0 {
+			waits := engine.waits.Load() > 0
+			if every = progressEvery; waits {
 				every = progressIdle
 			}
-			// A wait that has begun since the last time polls by itself: it is not to be disturbed.
-			if every > before || time.Since(time.Unix(0, engine.progressed.Load())) < progressEvery {
+			// A wait polls for its endpoint. Where that is the only one, it is not to be disturbed.
+			if waits && engine.endpoints.Load() == 1 || time.Since(time.Unix(0, engine.progressed.Load())) < progressEvery {
 				continue
 			}
 			call(func() {
@@ -122,6 +123,14 @@ func start() error {
 	serve(calls)
 	engine.endProgress = progressAll()
 	return nil
+}
+
+// isOpen notes that an endpoint is open, or no longer is. The caller holds the lock.
+func (e *Endpoint) isOpen(open bool) {
+	if delete(engine.open, e); open {
+		engine.open[e] = true
+	}
+	engine.endpoints.Store(int32(len(engine.open)))
 }
 
 // serve says that MPI is started, and by whom calls are made. The caller holds the lock.

@@ -58,7 +58,7 @@ func keptEndpoint(handle int) (e *Endpoint, err error) {
 		if e = kept[int(id)]; e == nil {
 			return
 		}
-		if engine.open[e] = true; e.abort != nil {
+		if e.isOpen(true); e.abort != nil {
 			err = fmt.Errorf("an earlier call on this communicator has failed: use a duplicate of it (%v)", e.abort)
 		}
 	})
@@ -80,7 +80,7 @@ func keptEndpoint(handle int) (e *Endpoint, err error) {
 // it only in their next call, and would wait for ever in another duplicate.
 func (e *Endpoint) leave() {
 	e.drain()
-	call(func() { delete(engine.open, e) })
+	call(func() { e.isOpen(false) })
 }
 
 //export volleyForget

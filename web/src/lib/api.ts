@@ -35,17 +35,11 @@ export interface FieldEntry {
 }
 
 export interface MatrixEntry {
-  /** With its argument, such as random:SEED. */
   name: string;
-  family: string;
+  /** What follows its colon, such as SEED; "" if nothing may. */
   argument: string;
   formula: string;
   doc: string;
-  /** To take where none is named; "" if any is as good. */
-  field: string;
-  /** Which of points, omega, alpha, base and order it may have. */
-  takes: string[];
-  square: boolean;
 }
 
 export interface AlgorithmEntry {
