@@ -127,13 +127,18 @@ const beat = time.Second
 // [transport.AbortError], and the contexts of their works end. All ranks call Steady. The work
 // does not use t, and it has ended when Steady returns.
 func Steady(ctx context.Context, t transport.Transport, timeout time.Duration, work func(context.Context) error) error {
-	_, err := steady(ctx, t, timeout, false, func(ctx context.Context) ([]byte, error) { return nil, work(ctx) })
+	return New(t, timeout).Steady(ctx, work)
+}
+
+// Steady is [Steady] with the tags of c.
+func (c *Comm) Steady(ctx context.Context, work func(context.Context) error) error {
+	_, err := c.steady(ctx, false, func(ctx context.Context) ([]byte, error) { return nil, work(ctx) })
 	return err
 }
 
 // SteadyValues is [Steady] of works that each return a value, and [AllgatherValues] of the values, in one exchange.
 func SteadyValues[T any](ctx context.Context, t transport.Transport, timeout time.Duration, work func(context.Context) (T, error)) ([]T, error) {
-	records, err := steady(ctx, t, timeout, true, func(ctx context.Context) ([]byte, error) {
+	records, err := New(t, timeout).steady(ctx, true, func(ctx context.Context) ([]byte, error) {
 		mine, err := work(ctx)
 		if err != nil {
 			return nil, err
@@ -147,8 +152,8 @@ func SteadyValues[T any](ctx context.Context, t transport.Transport, timeout tim
 }
 
 // steady does what Steady does. It returns the records that all works have returned, if these are wanted.
-func steady(ctx context.Context, t transport.Transport, timeout time.Duration, wanted bool, work func(context.Context) ([]byte, error)) (records [][]byte, err error) {
-	if t.Size() == 1 {
+func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Context) ([]byte, error)) (records [][]byte, err error) {
+	if c.t.Size() == 1 {
 		record, err := work(ctx)
 		return [][]byte{record}, err
 	}
@@ -164,12 +169,11 @@ func steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 		results <- result{record, err}
 	}()
 	period := beat
-	if timeout > 0 {
-		period = min(period, max(timeout/4, 1))
+	if c.timeout > 0 {
+		period = min(period, max(c.timeout/4, 1))
 	}
 	ticks := time.NewTicker(period)
 	defer ticks.Stop()
-	c := New(t, timeout)
 	const working, succeeded, failed = 0, 1, 2
 	state := byte(working)
 	var is result // of the work here
@@ -207,7 +211,7 @@ func steady(ctx context.Context, t transport.Transport, timeout time.Duration, w
 		all, err := c.Allgather(ctx, say)
 		switch {
 		case is.err != nil: // only now, when others have had the time to find the same
-			t.Abort(is.err)
+			c.t.Abort(is.err)
 			return nil, is.err
 		case err != nil:
 			cancel(err)

@@ -46,6 +46,37 @@ func TestSteady(t *testing.T) {
 	}
 }
 
+// TestSteadyBeside has ranks work beside collectives of the same ranks: what they say there is not taken for signs of
+// life, nor the other way round.
+func TestSteadyBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
+			c := collective.New(tr, time.Second)
+			done := make(chan error, 1)
+			go func() {
+				done <- c.Beside().Steady(ctx, func(context.Context) error {
+					time.Sleep(time.Duration(1+tr.Rank()) * time.Minute)
+					return nil
+				})
+			}()
+			for range 10 {
+				all, err := c.Allgather(ctx, []byte{7, byte(tr.Rank())})
+				if err == nil && fmt.Sprint(all) != "[[7 0] [7 1] [7 2]]" {
+					err = fmt.Errorf("rank %d hears %v", tr.Rank(), all)
+				}
+				if err != nil {
+					return err
+				}
+				time.Sleep(10 * time.Second)
+			}
+			return <-done
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestSteadyTimeouts gives ranks timeouts that differ.
 func TestSteadyTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,8 +2,10 @@ package group
 
 import (
 	"context"
+	"errors"
 	"sync"
 
+	"volley/collective"
 	"volley/executor"
 	"volley/internal/hugepage"
 	"volley/transport"
@@ -95,43 +97,44 @@ func (s *session) windows(ctx context.Context, m *Manifest, read func(ctx contex
 		}
 	}
 	var reading sync.WaitGroup
-	ctx, cancel := context.WithCancel(ctx) // what is read ahead ends before the run does
+	ctx, cancel := context.WithCancelCause(ctx) // what is read ahead ends before the run does
 	defer reading.Wait()
-	defer cancel()
+	defer cancel(nil)
+	beside := collective.New(s.t, s.Timeout).Beside() // of what is sent of the window before
 	begin := func(number int) <-chan error {
 		done := make(chan error, 1)
 		first := number * rows
 		if first >= m.rows() {
+			close(done)
 			return done
 		}
 		reading.Go(func() {
-			done <- s.here(func(i int, _ *node) error {
-				w := sets[number%2][i]
-				w.first, w.end = first, min(first+rows, m.rows())
-				data, parity := int(w.span())*m.DataChunks, int(w.span())*m.ParityChunks
-				if len(w.memory) < data+parity {
-					w.memory = hugepage.Make(data + parity)
-				}
-				w.data, w.parity = w.memory[:data], w.memory[data:][:parity]
-				return read(ctx, i, w)
+			done <- beside.Steady(ctx, func(ctx context.Context) error {
+				return s.here(func(i int, _ *node) error {
+					w := sets[number%2][i]
+					w.first, w.end = first, min(first+rows, m.rows())
+					data, parity := int(w.span())*m.DataChunks, int(w.span())*m.ParityChunks
+					if len(w.memory) < data+parity {
+						w.memory = hugepage.Make(data + parity)
+					}
+					w.data, w.parity = w.memory[:data], w.memory[data:][:parity]
+					return read(ctx, i, w)
+				})
 			})
 		})
 		return done
 	}
 	done := begin(0)
 	for number := 0; number*rows < m.rows(); number++ {
-		if err := s.steady(ctx, func(ctx context.Context) error {
-			select {
-			case err := <-done:
-				return err
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}); err != nil {
+		if err := <-done; err != nil {
 			return err
 		}
 		done = begin(number + 1)
 		if err := use(ctx, sets[number%2]); err != nil {
+			cancel(err)
+			if ahead := <-done; ahead != nil && !errors.As(ahead, new(*transport.AbortError)) {
+				return ahead // which may have ended what was used
+			}
 			return err
 		}
 	}
