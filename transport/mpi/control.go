@@ -133,7 +133,7 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 	}
 }
 
-// oldestWait returns whom this rank has waited for the longest, or -1.
+// oldestWait returns whom this rank has waited for the longest, also in vain, or -1.
 func (e *Endpoint) oldestWait() (rank int, waited time.Duration) {
 	var oldest *queue
 	for q := range e.waits {
@@ -147,6 +147,9 @@ func (e *Endpoint) oldestWait() (rank int, waited time.Duration) {
 				return t.Rank, time.Since(oldest.since)
 			}
 		}
+	}
+	if e.vain != nil {
+		return e.vain.rank, e.vain.time
 	}
 	return -1, 0
 }

@@ -137,6 +137,10 @@ func (q *queue) stop() {
 	if q.since.IsZero() {
 		return
 	}
+	if q.ends.transfer == nil && e.vain == nil { // others who give up at the same time ask why
+		rank, waited := e.oldestWait()
+		e.vain = &answer{rank, waited}
+	}
 	if time.Duration(e.lists.quiet) < e.mostSpin {
 		e.patience = mostPatience
 	} else {

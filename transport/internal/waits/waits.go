@@ -17,7 +17,7 @@ type All struct {
 	cause   func() error
 
 	mu     sync.Mutex // guards what follows, and since of the queues
-	queues []*Queue   // that somebody waits for, oldest wait first
+	queues []*Queue   // that somebody waits for, or has given up, oldest wait first
 }
 
 // New returns no waits. All waits end with the cause once aborted is closed.
@@ -25,7 +25,8 @@ func New(aborted <-chan struct{}, cause func() error) *All {
 	return &All{aborted: aborted, cause: cause}
 }
 
-// Oldest returns for whom the rank has waited the longest, and for how long; -1 is nobody.
+// Oldest returns for whom the rank has waited the longest, and for how long; -1 is nobody. A wait that was given up
+// counts: those who give up at the same time ask why.
 func (w *All) Oldest() (rank int, waited time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,16 +81,21 @@ func (q *Queue) Finish(t *transport.Transfer, err error) {
 }
 
 // Wait waits as [transport.Queue] says.
-func (q *Queue) Wait(ctx context.Context) (*transport.Transfer, error) {
+func (q *Queue) Wait(ctx context.Context) (t *transport.Transfer, err error) {
 	if t, err, done := q.next(ctx); done {
 		return t, err
 	}
 	w := q.all
 	w.mu.Lock()
-	q.since = time.Now()
-	w.queues = append(w.queues, q)
+	if !slices.Contains(w.queues, q) {
+		q.since = time.Now()
+		w.queues = append(w.queues, q)
+	}
 	w.mu.Unlock()
 	defer func() {
+		if t == nil {
+			return // given up
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		i := slices.Index(w.queues, q)

@@ -34,7 +34,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestOldest has two queues wait: the rank waits for the oldest transfer of the one that began first.
+// TestOldest has two queues wait: the rank waits for the oldest transfer of the one that began first, also when an
+// abort has ended that.
 func TestOldest(t *testing.T) {
 	aborted, cause := make(chan struct{}), errors.New("stopped")
 	all := New(aborted, func() error { return cause })
@@ -74,7 +75,7 @@ func TestOldest(t *testing.T) {
 			t.Errorf("a wait ended with %v", err)
 		}
 	}
-	if rank, _ := all.Oldest(); rank != -1 {
-		t.Errorf("all waits are over, and the rank waits for %d", rank)
+	if rank, _ := all.Oldest(); rank != 5 {
+		t.Errorf("the rank has given up to wait for 5, and says %d", rank)
 	}
 }
