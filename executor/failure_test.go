@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,16 +186,28 @@ func TestTimeoutNamesPartner(t *testing.T) {
 	})
 }
 
-// overdue is a transport whose waits ignore their context and take two seconds.
-type overdue struct{ transport.Transport }
+// overdue is a transport whose waits ignore their context and take two seconds. It notes what the first wait of each
+// queue returned.
+type overdue struct {
+	transport.Transport
+	mu    sync.Mutex
+	first map[transport.Queue]*transport.Transfer
+}
 
-type overdueQueue struct{ transport.Queue }
+type overdueQueue struct {
+	transport.Queue
+	l *overdue
+}
 
-func (l overdue) NewQueue() transport.Queue { return overdueQueue{l.Transport.NewQueue()} }
+func (l *overdue) NewQueue() transport.Queue { return overdueQueue{l.Transport.NewQueue(), l} }
 
 func (q overdueQueue) Wait(context.Context) (*transport.Transfer, error) {
 	time.Sleep(2 * time.Second)
-	return q.Queue.Wait(context.Background())
+	t, err := q.Queue.Wait(context.Background())
+	q.l.mu.Lock()
+	defer q.l.mu.Unlock()
+	q.l.first[q.Queue] = cmp.Or(q.l.first[q.Queue], t)
+	return t, err
 }
 
 // TestLate checks that a message that comes too late is what the error names,
@@ -206,15 +220,26 @@ func TestLate(t *testing.T) {
 				job.Timeout = time.Second
 			}
 		}
+		late := &overdue{first: map[transport.Queue]*transport.Transfer{}}
 		r.wrap = func(below transport.Transport) transport.Transport {
 			if below.Rank() == 1 {
-				return overdue{below}
+				late.Transport = below
+				return late
 			}
 			return below
 		}
 		r.do(t.Context())
-		src := r.plan.Schedule(1).Rounds[0].Recvs[0].Src
-		checkAborted(t, r.errs, executor.ErrTimeout, fmt.Sprintf("round 0: receive from processor %d: timed out", src))
+		named := false
+		for _, t := range late.first {
+			if t != nil { // else the abort ended the wait
+				how := map[bool]string{true: "receive from", false: "send to"}[t.Receive]
+				named = named || strings.Contains(r.errs[1].Error(), fmt.Sprintf("%s processor %d: timed out", how, t.Rank))
+			}
+		}
+		checkAborted(t, r.errs, executor.ErrTimeout, "timed out")
+		if !named {
+			t.Errorf("%v names no message that came late", r.errs[1])
+		}
 	})
 }
 
