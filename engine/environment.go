@@ -44,14 +44,14 @@ func Pod(getenv func(string) string) (rank int, ok bool) {
 }
 
 var (
-	numbers = regexp.MustCompile(`\[([0-9]+)[-,0-9]*\]`)
-	name    = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
+	bracket  = regexp.MustCompile(`\[([0-9]+)[-,0-9]*\]`)
+	hostName = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
 )
 
 // firstHost returns the first host of a list as Slurm writes it, such as rack[1-2]node[03-05,9],login.
 func firstHost(list string) (string, error) {
-	host, _, _ := strings.Cut(numbers.ReplaceAllString(list, "$1"), ",")
-	if !name.MatchString(host) {
+	host, _, _ := strings.Cut(bracket.ReplaceAllString(list, "$1"), ",")
+	if !hostName.MatchString(host) {
 		return "", fmt.Errorf("%q: want names of hosts, such as node[01-04]", list)
 	}
 	return host, nil

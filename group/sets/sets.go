@@ -56,11 +56,10 @@ type choice struct {
 // Choose returns the sets of members. They keep the numbers that their groups have noted; others come in the order of
 // their first members. A set that was chosen along with them is there, too, if it is lost.
 //
-// Members that say which node of which
-// group they are keep their places. The others, empty ones first, take the places that are free there. Those that
-// are left make new sets of at most size members, and of nearly the same number. Members of one domain come to
-// different sets wherever that is possible. What is not possible is in Notes, or, where apart is set, an error for new
-// sets.
+// Members that say which node of which group they are keep their places. The others, empty ones first, take the places
+// that are free there. Those that are left make new sets of at most size members, and of nearly the same number.
+// Members of one domain come to different sets wherever that is possible. What is not possible is in Notes, or, where
+// apart is set, an error for new sets.
 //
 // The choice depends on nothing but its arguments. Members in the order in which they were chosen first, some of which
 // say nothing any more, get the places that they had.
