@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -72,6 +73,51 @@ func TestFragments(t *testing.T) {
 	defer func() { apart = false }()
 	for _, fragmentBytes = range []int{1000, 60 << 10, 1 << 30} {
 		TestTransport(t)
+	}
+}
+
+// TestNextPoller has three waits at each rank, and two of them end in one poll. The third polls then, also where the
+// one that polled chose the other that ended.
+func TestNextPoller(t *testing.T) {
+	e := group(t)
+	defer e.Close()
+	if e.Size() < 2 {
+		t.Skip("needs more ranks")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Limit)
+	defer cancel()
+	next, prev := (e.Rank()+1)%e.Size(), (e.Rank()+e.Size()-1)%e.Size()
+	for round := range 20 { // the choice is random
+		waits, sends := make([]chan error, 3), e.NewQueue().(*queue)
+		tag := func(port int) transport.Tag { return transport.Tag{Round: round, Port: port} }
+		start := func(port int) {
+			sends.underWay++
+			e.start(sends, &transport.Transfer{Rank: next, Tag: tag(port), Parts: [][]byte{{1}}})
+			e.post()
+		}
+		for port := range waits {
+			waits[port] = make(chan error, 1)
+			go func() { waits[port] <- transport.Receive(ctx, e, prev, tag(port), []byte{0}) }()
+		}
+		time.Sleep(5 * time.Millisecond) // all of them wait
+		e.Exclusive(func() {
+			start(0)
+			start(1)
+			time.Sleep(10 * time.Millisecond) // both messages of prev come before the next poll
+		})
+		for port, wait := range waits {
+			if port == 2 {
+				e.Exclusive(func() { start(2) })
+			}
+			if err := <-wait; err != nil {
+				t.Fatalf("rank %d, round %d, port %d: %v", e.Rank(), round, port, err)
+			}
+		}
+		for range waits {
+			if _, err := sends.Wait(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

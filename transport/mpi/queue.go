@@ -131,7 +131,7 @@ func (q *queue) next() {
 	}
 }
 
-// stop ends a wait, and has another one poll.
+// stop ends a wait, and has another one poll. One that was woken to poll may end at once, and wakes the next.
 func (q *queue) stop() {
 	e := q.e
 	if q.since.IsZero() {
@@ -149,7 +149,7 @@ func (q *queue) stop() {
 	q.since = time.Time{}
 	delete(e.waits, q)
 	engine.waits.Add(-1)
-	if e.poller == q {
+	if e.poller == q || e.poller == nil {
 		e.poller = nil
 		for other := range e.waits {
 			other.signal()
