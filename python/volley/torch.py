@@ -233,7 +233,7 @@ class Checkpointer:
         Raises `volley.RunFailed` at all ranks if one cannot write, such as for want of space.
         """
         self._finish()
-        temporary, final, error = self.root / f"writing-{step}", self.root / f"step-{step}", ""
+        temporary, final, error = self.root / f".writing-{step}", self.root / f"step-{step}", ""
         try:
             if step < 0:
                 raise ValueError(f"step {step}: want 0 or more")
@@ -312,7 +312,7 @@ class Checkpointer:
 
     def _clear(self) -> None:
         """Removes what ranks that were killed have begun to write."""
-        for begun in self.root.glob("writing-*") if self._leads else ():
+        for begun in self.root.glob(".writing-*") if self._leads else ():
             shutil.rmtree(begun, ignore_errors=True)
 
     def _set_aside(self) -> None:
