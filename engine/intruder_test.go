@@ -141,7 +141,7 @@ func TestStrangerKey(t *testing.T) {
 		change(own)
 		c, err := tls.Dial("tcp", meet, own)
 		if err == nil { // in TLS 1.3 the client is through first
-			c.SetDeadline(time.Now().Add(10 * time.Second))
+			c.SetDeadline(time.Now().Add(transporttest.Limit))
 			_, err = c.Read(make([]byte, 1))
 			c.Close()
 		}
