@@ -3,7 +3,6 @@ package matrix
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"os"
 	"slices"
 	"strings"
@@ -27,21 +26,17 @@ type builder struct {
 var pointWords = []string{"coset", "powers", "codes"}
 
 // points returns the given set of points or, where none are given, those that name
-// stands for: one of the words, of which meaning returns the points, or a file.
-func (b *builder) points(set, name string, words []string, meaning func(word string) (Points, error)) (Points, error) {
+// stands for: one of [pointWords], of which meaning returns the points, or a file.
+func (b *builder) points(set, name string, meaning func(word string) (Points, error)) (Points, error) {
 	if b.given {
-		return b.set(set, words, meaning)
+		return b.set(set, meaning)
 	}
-	if slices.Contains(words, name) {
-		return meaning(name)
-	}
-	want := `"` + strings.Join(words, `", "`) + `"`
 	if slices.Contains(pointWords, name) {
-		return nil, fmt.Errorf("matrix: %s has no points %q: want %s or a file", b.Family, name, want)
+		return meaning(name)
 	}
 	r, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("matrix: points are %s or a file: %w", want, err)
+		return nil, fmt.Errorf(`matrix: points are "%s" or a file: %w`, strings.Join(pointWords, `", "`), err)
 	}
 	defer r.Close()
 	p, err := ReadPoints(b.f, r, name)
@@ -67,7 +62,7 @@ func (b *builder) size(set string) (n int, want string) {
 
 // set returns the given point set of that name: where a word has the same points,
 // those of the word, whose structure is known.
-func (b *builder) set(name string, words []string, meaning func(word string) (Points, error)) (Points, error) {
+func (b *builder) set(name string, meaning func(word string) (Points, error)) (Points, error) {
 	i := slices.IndexFunc(b.sets, func(s PointSet) bool { return s.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("matrix: %s without its points %s", b.Family, name)
@@ -79,7 +74,7 @@ func (b *builder) set(name string, words []string, meaning func(word string) (Po
 	if n, want := b.size(name); p.Len() != n {
 		return nil, fmt.Errorf("matrix: %s in %s, and %s", count(p.Len(), "point"), name, want)
 	}
-	for _, word := range words {
+	for _, word := range pointWords {
 		if known, err := meaning(word); err == nil && slices.Equal(elements(known), elements(p)) {
 			return known, nil
 		}
@@ -99,21 +94,14 @@ func (b *builder) letter(what string) string {
 // firstPoints returns what a word means for the first n points, on cosets of z
 // elements. What names n, "K" or "R".
 func (b *builder) firstPoints(word, what string, n, z int) (Points, error) {
-	what = b.letter(what)
-	switch word {
-	case "codes":
-		if err := checkCodes(b.Family, b.f, what, n, 0); err != nil {
-			return nil, err
-		}
-		return codes(b.f, 0, n), nil
-	case "powers":
-		if err := checkUnits(word, b.f, what, n); err != nil {
-			return nil, err
-		}
-		return newPowerPoints(b.f, 0, n), nil
-	}
-	if err := checkUnits(word, b.f, what, n); err != nil {
+	err := checkElements(word+" points", b.f, b.letter(what), int64(n), 0, word != "codes")
+	switch {
+	case err != nil:
 		return nil, err
+	case word == "codes":
+		return codes(b.f, 0, n), nil
+	case word == "powers":
+		return newPowerPoints(b.f, 0, n), nil
 	}
 	return newCosetPoints(b.f, n, z, 0), nil
 }
@@ -122,57 +110,33 @@ func (b *builder) firstPoints(word, what string, n, z int) (Points, error) {
 // where there are too few and the points may be among the first, they are on those from
 // number 1 on; apart says that they may not.
 func (b *builder) nextPoints(word string, z int, apart bool) (Points, error) {
-	switch word {
-	case "codes":
-		if err := checkBoth(b.Family, b.f, b.k, b.r, 0); err != nil {
-			return nil, err
-		}
+	err := checkElements(word+" points", b.f, "K + R", int64(b.k)+int64(b.r), 0, word != "codes")
+	first := b.k / z
+	if word == "coset" && err != nil && !apart {
+		first, err = 1, checkElements("coset points", b.f, b.letter("R"), int64(b.r), 0, true)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case word == "codes":
 		return codes(b.f, b.k, b.r), nil
-	case "powers":
-		if err := b.checkNext(word); err != nil {
-			return nil, err
-		}
+	case word == "powers":
 		return newPowerPoints(b.f, b.k, b.r), nil
 	}
-	if err := checkUnits(word, b.f, b.letter("R"), b.r); err != nil {
-		return nil, err
-	}
-	err := b.checkNext(word)
-	switch {
-	case err == nil:
-		return newCosetPoints(b.f, b.r, z, b.k/z), nil
-	case apart:
-		return nil, err
-	}
-	return newCosetPoints(b.f, b.r, z, 1), nil // of all q-1 points, another order
-}
-
-// checkNext returns an error when f has fewer than K + R nonzero elements.
-func (b *builder) checkNext(word string) error {
-	units, need := unitCount(b.f), int64(b.k)+int64(b.r)
-	if units.Cmp(big.NewInt(need)) >= 0 {
-		return nil
-	}
-	points := fmt.Sprintf("alpha after the K = %d points of omega", b.k)
-	if b.k != b.r {
-		points = fmt.Sprintf("R = %d of %s", b.r, points)
-	}
-	_, want := together(b.k, b.r, units)
-	return fmt.Errorf("matrix: %s points over %s: %s needs %d nonzero elements and there are %v: want %s%s",
-		word, b.f.Name(), points, need, units, want, largerField(uint64(need)+1))
+	return newCosetPoints(b.f, b.r, z, first), nil // from 1 on, of all q-1 points, in another order
 }
 
 // pair returns the points omega and alpha, which as given sets have those names;
 // usual is the word where nothing is said, and apart says that they may not share points.
 func (b *builder) pair(omega, alpha, usual string, apart bool) (Points, Points, error) {
 	z := cosetSize(b.f, gcd(b.k, b.r))
-	x, err := b.points(omega, cmp.Or(b.Omega, usual), pointWords, func(word string) (Points, error) {
+	x, err := b.points(omega, cmp.Or(b.Omega, usual), func(word string) (Points, error) {
 		return b.firstPoints(word, "K", b.k, z)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	y, err := b.points(alpha, cmp.Or(b.Alpha, usual), pointWords, func(word string) (Points, error) {
+	y, err := b.points(alpha, cmp.Or(b.Alpha, usual), func(word string) (Points, error) {
 		return b.nextPoints(word, z, apart)
 	})
 	return x, y, err

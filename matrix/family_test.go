@@ -373,9 +373,6 @@ func TestRandomUniform(t *testing.T) {
 
 func TestFamilyErrors(t *testing.T) {
 	f8, f257, f2, f31 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2"), fieldtest.Parse(t, "2147483647")
-	moore := func(f field.Field, base uint64, n int) func() (any, error) {
-		return func() (any, error) { return MoorePoints(f, base, "K", n) }
-	}
 	codes := func(f field.Field, first, n int) Points { return codes(f, first, n) }
 	for _, c := range []struct {
 		name string
@@ -383,9 +380,9 @@ func TestFamilyErrors(t *testing.T) {
 		want string
 	}{
 		{"cauchy too large", func() (any, error) { return Cauchy(f8, 129, 129) },
-			"matrix: cauchy over 2^8: K = 129 needs 258 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
+			"matrix: cauchy over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
 		{"cauchy far too large", func() (any, error) { return Cauchy(f257, 1<<30, 1<<30) },
-			"matrix: cauchy over 257: K = 1073741824 needs 2147483648 distinct points and q = 257: want K <= 128"},
+			"matrix: cauchy over 257: K + R = 2147483648 needs 2147483648 elements and there are 257: want K + R <= 257"},
 		{"no K", func() (any, error) { return Cauchy(f8, 0, 0) }, "matrix: K = 0: want 1 to 2147483647"},
 		{"cauchy's points meet", func() (any, error) { return CauchyOn(codes(f8, 0, 4), codes(f8, 3, 4)) },
 			"matrix: cauchy: the points x_3 and y_0 are both 3: want distinct points"},
@@ -394,7 +391,7 @@ func TestFamilyErrors(t *testing.T) {
 		{"cauchy's fields differ", func() (any, error) { return CauchyOn(codes(f8, 0, 4), codes(f257, 3, 4)) },
 			"matrix: cauchy: points x over 2^8 and y over 257: want one field"},
 		{"cauchy too large by a factor", func() (any, error) { return Cauchy(fieldtest.Parse(t, "2^4"), 128, 128) },
-			"matrix: cauchy over 2^4: K = 128 needs 256 distinct points and q = 16: want K <= 8, or a field such as 2^8"},
+			"matrix: cauchy over 2^4: K + R = 256 needs 256 elements and there are 16: want K + R <= 16, or a field such as 2^8"},
 		{"dft between divisors", func() (any, error) { return DFT(f8, 8) },
 			"matrix: dft over 2^8: K = 8 does not divide q-1 = 255: want K = 5 or 15, or a field such as 17"},
 		{"dft just below q-1", func() (any, error) { return DFT(f257, 200) },
@@ -422,9 +419,9 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: dft over 2^8: K = 2147483647 does not divide q-1 = 255: want a divisor of q-1"},
 		{"dft without K", func() (any, error) { return DFT(f8, -2) }, "matrix: K = -2: want 1 to 2147483647"},
 		{"too few powers", func() (any, error) { return Spec{Family: "vandermonde", Points: "powers"}.Build(f8, 256, 256) },
-			"matrix: powers points over 2^8: K = 256 needs as many nonzero elements: want K <= 255, or a field such as 2^16"},
+			"matrix: powers points over 2^8: K = 256 needs 256 nonzero elements and there are 255: want K <= 255, or a field such as 2^16"},
 		{"too few cosets", func() (any, error) { return CosetPoints(f257, 65536) },
-			"matrix: coset points over 257: K = 65536 needs as many nonzero elements: want K <= 256, or a field such as 2147483647"},
+			"matrix: coset points over 257: K = 65536 needs 65536 nonzero elements and there are 256: want K <= 256, or a field such as 2147483647"},
 		{"cosets beyond the last", func() (any, error) { return ShiftedCosetPoints(f257, 24, 30) },
 			"matrix: coset points over 257: no cosets 30 to 32 of 8 elements: the field has 32"},
 		{"cosets before the first", func() (any, error) { return ShiftedCosetPoints(f257, 24, -1) },
@@ -433,13 +430,6 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: the points 1 and 3 are both 1: want distinct points"},
 		{"a point outside the field", func() (any, error) { return NewPoints(f8, []field.Element{{255}, {256}}) },
 			"matrix: point 1 = 256 is outside the field 2^8"},
-		{"points of no base", moore(f8, 1, 2), "matrix: moore over 2^8: base 1: want a power 2^d with d dividing 8"},
-		{"points of a composite base", moore(f8, 6, 2), "matrix: moore over 2^8: base 6: want a power 2^d with d dividing 8"},
-		{"base over 256 bits", moore(frBLS12381, 1, 1), "matrix: moore over " + frBLS12381.Name() + ": base 1: want the characteristic " + frBLS12381.Name()},
-		{"moore in a field of a higher power", moore(f8, 0, 16), "matrix: moore over 2^8: K = 16 points independent over F_2: the field has degree 8 over it: want K <= 8, or a field such as 2^16"},
-		{"moore in no field", moore(f8, 0, 17), "matrix: moore over 2^8: K = 17 points independent over F_2: the field has degree 8 over it: want K <= 8"},
-		{"moore in another field", moore(f257, 0, 2), "matrix: moore over 257: K = 2 points independent over F_257: the field has degree 1 over it: want K <= 1, or a field such as 2^8"},
-		{"moore in another, larger field", moore(f257, 0, 16), "matrix: moore over 257: K = 16 points independent over F_257: the field has degree 1 over it: want K <= 1, or a field such as 2^16"},
 		{"no columns", func() (any, error) { return Random(f8, 1, 0, 1) }, "matrix: cols = 0: want 1 to 2147483647"},
 		{"no rows", func() (any, error) { return Random(f8, 0, 1, 1) }, "matrix: rows = 0: want 1 to 2147483647"},
 	} {
@@ -513,13 +503,13 @@ func TestOutOfRange(t *testing.T) {
 		must(Cauchy(f, 4, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
 		Vandermonde(must(CosetPoints(f, 4))(t)), Transpose(must(Cauchy(f, 4, 4))(t)), must(Inverse(must(Cauchy(f, 4, 4))(t)))(t),
 		must(DFTReversed(f, 4))(t), must(Inverse(must(DFTReversed(f, 4))(t)))(t), must(ReedSolomonVandermonde(f, 4, 4))(t),
-		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t), must(Moore(must(MoorePoints(f8, 0, "K", 4))(t), 0, 4))(t),
+		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t),
 	} {
 		for _, at := range [][2]int{{4, 0}, {0, 4}, {-1, 0}, {0, -1}} {
 			wantPanic(t, "of a 4×4 matrix", func() { m.At(at[0], at[1]) })
 		}
 	}
-	for _, p := range []Points{codes(f, 1, 4), newPowerPoints(f, 0, 4), must(CosetPoints(f, 4))(t), must(MoorePoints(f8, 0, "K", 4))(t)} {
+	for _, p := range []Points{codes(f, 1, 4), newPowerPoints(f, 0, 4), must(CosetPoints(f, 4))(t)} {
 		wantPanic(t, "point 4 of 4", func() { p.At(4) })
 		wantPanic(t, "point -1 of 4", func() { p.At(-1) })
 	}
