@@ -3,7 +3,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The modules beside the product, which go.work ties to it.
 MODULES = bench bench/network deploy examples internal/mutation research
 
-.PHONY: build test check modules module race mpi page site browser verify-all differential mutation bench compare fuzz
+.PHONY: build test check modules module race mpi wheel python page site browser verify-all differential mutation bench compare fuzz
 
 build: ## the binary
 	go build ./cmd/volley
@@ -43,6 +43,19 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config and
 	go build -tags mpi -o $$dir/example ./examples/mpi && timeout 60 mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
 	go test -tags mpi -count 1 ./cmd/libvolley ./bench/network
 	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|GroupJobKilled|GroupJobPairs|Job|JobCopies|JobErrors|JobDiffers|JobMissing|JobModes|DecodeJobs|DecodeJobErrors|DecodeJobKilled|TwoJobs|Jobs|OwnDirectories|SameResults|Killed|Stopped)$$' ./internal/cli -group.kills 1
+
+# The binary is static, and so runs on every Linux of its processor.
+PYTHON = python3
+WHEEL = dist
+wheel: ## the Python package with the binary, into WHEEL; needs Python with pip, setuptools and wheel
+	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && cp -r python/volley python/setup.py python/pyproject.toml python/README.md $$dir && \
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $$dir/volley/bin/volley ./cmd/volley && \
+	VOLLEY_PLATFORM=$$(go env GOOS)/$$(go env GOARCH) $(PYTHON) -m pip wheel -q --no-build-isolation --no-index --no-deps -w $(WHEEL) $$dir
+
+python: ## the Python package: types and tests; needs Python with mypy, pytest, pip, venv, setuptools and wheel
+	cd python && $(PYTHON) -m mypy
+	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -o $$dir/volley ./cmd/volley && cd python && \
+	VOLLEY=$$dir/volley $(PYTHON) -m pytest -q -p no:cacheprovider $(PYTEST)
 
 page: ## web/dist, the page of volley explore, from its sources; needs Node.js and npm
 	cd web && npm ci --no-audit --no-fund && npm run check && npm run build

@@ -289,7 +289,6 @@ type recipe struct {
 	seed                 uint64 // of random
 	points, omega, alpha string
 	lists                [2][]number // points, where the word is "list"; omega and alpha, or alpha
-	base                 uint64
 	reversed, inverse    bool
 	k, r                 int
 }
@@ -297,21 +296,6 @@ type recipe struct {
 // atMost reports whether n <= q+more.
 func (o *oracle) atMost(n, more int) bool {
 	return big.NewInt(int64(n-more)).Cmp(o.q) <= 0
-}
-
-// frobenius returns the exponent of z → z^base and the degree of the field over
-// F_base, and false for a base that is not one.
-func (o *oracle) frobenius(base uint64) (exponent *big.Int, degree int, ok bool) {
-	if base == 0 {
-		return o.p, o.m, true
-	}
-	exponent = new(big.Int).SetUint64(base)
-	for d := 1; d <= o.m; d++ {
-		if exponent.Cmp(new(big.Int).Exp(o.p, big.NewInt(int64(d)), nil)) == 0 {
-			return exponent, o.m / d, o.m%d == 0
-		}
-	}
-	return nil, 0, false
 }
 
 // fits reports whether the documentation says that there is such a matrix, apart from
@@ -354,12 +338,6 @@ func (o *oracle) fits(c recipe) bool {
 		return o.atMost(both, 1)
 	case "vandermonde":
 		return c.points == "list" || c.points == "codes" && o.atMost(c.r, 0) || units(c.r)
-	case "moore":
-		_, degree, ok := o.frobenius(c.base)
-		return ok && (c.points == "list" || c.points == "powers" && units(c.r) || c.points != "powers" && c.r <= degree)
-	case "gabidulin":
-		_, degree, ok := o.frobenius(c.base)
-		return ok && both <= degree
 	case "dft":
 		last := new(big.Int).Sub(o.q, big.NewInt(1))
 		return last.Rem(last, big.NewInt(int64(c.k))).Sign() == 0
@@ -512,21 +490,6 @@ func (o *oracle) formula(c recipe) (entry func(i, j int) number, relation law) {
 			alpha = o.word(word, c.r, 0, o.unitGCD(c.r))
 		}
 		entry = func(i, j int) number { return o.pow(alpha[j], big.NewInt(int64(i))) }
-	case "moore":
-		_, degree, _ := o.frobenius(c.base)
-		alpha := c.lists[1]
-		switch orElse(c.points, "coset") {
-		case "powers":
-			alpha = o.word("powers", c.r, 0, 1)
-		case "coset":
-			alpha = o.moorePoints(c.base, c.r, gcd(c.r, degree), 0)
-		}
-		entry = o.moore(c.base, alpha)
-	case "gabidulin":
-		_, degree, _ := o.frobenius(c.base)
-		z := gcd(gcd(c.k, c.r), degree)
-		relation.left = o.moore(c.base, o.moorePoints(c.base, c.k, z, 0))
-		relation.right = o.moore(c.base, o.moorePoints(c.base, c.r, z, c.k/z))
 	case "dft":
 		omega := o.pow(o.generator, new(big.Int).Quo(new(big.Int).Sub(o.q, big.NewInt(1)), big.NewInt(int64(c.k))))
 		entry = func(i, j int) number {
@@ -585,35 +548,6 @@ func orElse(word, usual string) string {
 		return usual
 	}
 	return word
-}
-
-func (o *oracle) moore(base uint64, points []number) func(i, j int) number {
-	exponent, degree, _ := o.frobenius(base)
-	return func(i, j int) number { // z^(q^degree) = z
-		return o.pow(points[j], new(big.Int).Exp(exponent, big.NewInt(int64(i%degree)), nil))
-	}
-}
-
-// moorePoints returns g^(first+i)·Π λ_t^(j_t), see [matrix.PointsMoore].
-func (o *oracle) moorePoints(base uint64, n, z, first int) []number {
-	exponent, _, _ := o.frobenius(base)
-	last := new(big.Int).Sub(o.q, big.NewInt(1))
-	list := make([]number, n)
-	for k := range list {
-		v := o.gPow(first + k/z)
-		j, rest, degree := k%z, z, int64(1)
-		for r := 2; rest > 1; r++ {
-			for ; rest%r == 0; rest /= r {
-				degree *= int64(r)
-				sub := new(big.Int).Exp(exponent, big.NewInt(degree), nil)
-				lambda := o.pow(o.generator, new(big.Int).Quo(last, sub.Sub(sub, big.NewInt(1))))
-				v = o.mul(v, o.pow(lambda, big.NewInt(int64(j%r))))
-				j /= r
-			}
-		}
-		list[k] = v
-	}
-	return list
 }
 
 // pool returns n distinct elements that are, as far as they go, fibres of one map:

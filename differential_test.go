@@ -134,15 +134,11 @@ func chance(t *rapid.T, label string, n int) bool {
 	return rapid.IntRange(0, n-1).Draw(t, label) == n-1
 }
 
-// drawField draws a field of characteristic 2, or of degree 2 or more, where a family
-// needs one.
-func drawField(t *rapid.T, binary, extension bool) fieldChoice {
+// drawField draws a field, of characteristic 2 where a family needs one.
+func drawField(t *rapid.T, binary bool) fieldChoice {
 	kinds := fieldKinds
-	switch {
-	case binary:
+	if binary {
 		kinds = fieldKinds[3:9]
-	case extension:
-		kinds = fieldKinds[3:11]
 	}
 	c := fieldChoice{kind: pick(t, "field", kinds...), m: 1}
 	power := func(p int64, m int) {
@@ -245,7 +241,7 @@ func (c *trial) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "field %s, matrix %s", c.name, c.family)
 	for _, x := range []struct{ name, value string }{
-		{"seed", fmt.Sprint(c.seed)}, {"entries", c.style}, {"points", c.points}, {"omega", c.omega}, {"alpha", c.alpha}, {"base", fmt.Sprint(c.base)},
+		{"seed", fmt.Sprint(c.seed)}, {"entries", c.style}, {"points", c.points}, {"omega", c.omega}, {"alpha", c.alpha},
 	} {
 		if x.value != "" && x.value != "0" {
 			fmt.Fprintf(&s, " %s %s", x.name, x.value)
@@ -292,7 +288,7 @@ func (c *trial) drawMatrix(t *rapid.T) {
 		families = append(families, f.Name)
 	}
 	c.family = pick(t, "family", families...)
-	c.fieldChoice = drawField(t, c.family == "lch", c.family == "moore" || c.family == "gabidulin")
+	c.fieldChoice = drawField(t, c.family == "lch")
 	c.o = c.oracle()
 	c.data = rapid.Uint64().Draw(t, "data")
 
@@ -343,23 +339,12 @@ func (c *trial) drawMatrix(t *rapid.T) {
 		}
 	case "vandermonde":
 		c.points = pick(t, "points", words...)
-	case "moore":
-		c.points = pick(t, "points", "", "coset", "powers", "list")
 	case "dft":
 		c.reversed = chance(t, "reversed", 3)
 	case "random":
 		c.seed = rapid.Uint64().Draw(t, "seed")
 	case "file", "dense":
 		c.style = pick(t, "entries", "any", "any", "bits", "sparse", "permutation", "rank one", "triangular", "identity", "zero", "blocks")
-	}
-	if c.family == "moore" || c.family == "gabidulin" {
-		var bases []uint64
-		for d := 1; d <= c.m; d++ {
-			if c.m%d == 0 {
-				bases = append(bases, new(big.Int).Exp(c.p, big.NewInt(int64(d)), nil).Uint64())
-			}
-		}
-		c.base = pick(t, "base", append([]uint64{0, 0}, bases...)...)
 	}
 	if !chance(t, "as it comes", 20) { // no matrix: an error
 		c.shrink()
@@ -478,7 +463,7 @@ func (c *trial) build(t *rapid.T, f field.Field, file string) bool {
 	o := c.o
 	var a matrix.Matrix
 	var err error
-	spec := matrix.Spec{Family: c.family, Points: c.points, Omega: c.omega, Alpha: c.alpha, Base: c.base, Inverse: c.inverse}
+	spec := matrix.Spec{Family: c.family, Points: c.points, Omega: c.omega, Alpha: c.alpha, Inverse: c.inverse}
 	if c.reversed {
 		spec.Order = "reversed"
 	}

@@ -26,7 +26,7 @@ func codeOf(m Matrix, f field.Field, k, sinks int) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec.Base, spec.Order = m.Base, m.Order
+	spec.Order = m.Order
 	var sets []matrix.PointSet
 	for i, set := range m.Points {
 		key := fmt.Sprintf("matrix.points[%d].values", i)

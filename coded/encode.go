@@ -163,7 +163,7 @@ func (j *encodeJob) manifest(r *volley.Report) *Manifest {
 		Format: Format, Version: Version,
 		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
 		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
-		Matrix: Matrix{Family: j.e.Matrix.Family, Inverse: j.e.Matrix.Inverse, Base: matrix.BaseOf(j.plain), Columns: r.Columns},
+		Matrix: Matrix{Family: j.e.Matrix.Family, Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
 	}
 	if j.e.Matrix.Argument != "" {
 		m.Matrix.Family += ":" + j.e.Matrix.Argument

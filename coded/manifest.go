@@ -59,7 +59,6 @@ type Matrix struct {
 	Family  string `json:"family"`          // as the command line takes it, such as "random:7"
 	Inverse bool   `json:"inverse"`         // A is the inverse of that
 	Order   string `json:"order,omitempty"` // of the columns, where it is not natural
-	Base    uint64 `json:"base,omitempty"`  // of families that have one
 
 	// Columns says which column of A each coded file has, where that is not the
 	// one of its own number.

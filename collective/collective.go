@@ -296,7 +296,11 @@ func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int
 // run runs a collective by itself. What a message says counts before the error of a send, whose
 // receiver may have gone.
 func (c *Comm) run(ctx context.Context, b executor.Beside) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watchdog := executor.Watchdog{Transport: c.t, Timeout: c.timeout, Cancel: cancel}
 	q := c.t.NewQueue()
+	var t *transport.Transfer
 	var left []*transport.Transfer
 	var unsent error
 	more, err := b(nil, nil)
@@ -309,13 +313,11 @@ func (c *Comm) run(ctx context.Context, b executor.Beside) error {
 		if len(left) == 0 || unsent != nil && !left[0].Receive {
 			break
 		}
-		t := left[0]
-		err = c.wait(ctx, t.Rank, func(ctx context.Context) error {
-			transport.Gather(q, receives(left))
-			over, err := q.Wait(ctx)
-			t = cmp.Or(over, t)
-			return err
-		})
+		watchdog.Start(left[0].Rank)
+		transport.Gather(q, receives(left))
+		t, err = q.Wait(ctx)
+		err = watchdog.Stop(err)
+		t = cmp.Or(t, left[0])
 		left = slices.DeleteFunc(left, func(x *transport.Transfer) bool { return x == t })
 		if err != nil {
 			err = fmt.Errorf("rank %d: %v: %w", c.t.Rank(), t, err)
@@ -340,18 +342,6 @@ func receives(transfers []*transport.Transfer) (n int) {
 		}
 	}
 	return n
-}
-
-// wait bounds a wait for a message from or to a rank.
-func (c *Comm) wait(ctx context.Context, rank int, wait func(context.Context) error) error {
-	if c.timeout > 0 {
-		limited, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		timer := time.AfterFunc(c.timeout, func() { cancel(executor.Late(c.t, rank, c.timeout)) })
-		defer timer.Stop()
-		ctx = limited
-	}
-	return wait(ctx)
 }
 
 // fail aborts the group, unless another rank has, and returns the error that counts.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -239,6 +240,54 @@ func TestLate(t *testing.T) {
 		checkAborted(t, r.errs, executor.ErrTimeout, "timed out")
 		if !named {
 			t.Errorf("%v names no message that came late", r.errs[1])
+		}
+	})
+}
+
+// An asking transport takes its time to ask.
+type asking struct {
+	transport.Transport
+	now atomic.Int32 // how many ask
+}
+
+func (a *asking) Inquire(context.Context, int) (int, time.Duration, error) {
+	a.now.Add(1)
+	defer a.now.Add(-1)
+	time.Sleep(time.Second)
+	return -1, 0, nil
+}
+
+// slow is a packet that cannot be read, which takes it longer than the timeout.
+type slow struct{}
+
+func (slow) ReadAt([]byte, int64) (int, error) {
+	time.Sleep(1500 * time.Millisecond)
+	return 0, errors.New("broken disk")
+}
+
+// TestAsking has the group end while a rank asks why it waits. The rank returns when it asks no more, as then
+// the transport may be closed, and with the cause.
+func TestAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, a := newRun(t), &asking{}
+		r.job = func(proc int, job *executor.Job) {
+			switch proc {
+			case 1:
+				job.Timeout = time.Second
+			case 2:
+				job.Inputs[0].Reader = slow{}
+			}
+		}
+		r.wrap = func(below transport.Transport) transport.Transport {
+			if below.Rank() == 1 {
+				a.Transport = below
+				return a
+			}
+			return below
+		}
+		r.do(t.Context())
+		if aborted := new(transport.AbortError); a.now.Load() != 0 || !errors.As(r.errs[1], &aborted) || aborted.Rank != 2 {
+			t.Errorf("%d ask, %v", a.now.Load(), r.errs[1])
 		}
 	})
 }

@@ -51,7 +51,7 @@ func (r *run) runLanes(ctx context.Context, lanes []*lane) error {
 func (l *lane) runSegments(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l.watchdog = watchdog{t: l.t, timeout: l.Timeout, cancel: cancel}
+	l.watchdog = Watchdog{Transport: l.t, Timeout: l.Timeout, Cancel: cancel}
 	l.allocate()
 	l.queue = l.t.NewQueue()
 	defer l.pool.stop()

@@ -161,12 +161,12 @@ func (l *lane) await(ctx context.Context) error {
 	l.post()
 	began := l.Trace.Now()
 	missing := l.missing()
-	l.watchdog.start(missing.Rank)
+	l.watchdog.Start(missing.Rank)
 	if l.Trace == nil { // which tells when each message came
 		transport.Gather(l.queue, l.enough())
 	}
 	t, err := l.queue.Wait(ctx)
-	err = l.watchdog.stop(err)
+	err = l.watchdog.Stop(err)
 	t = cmp.Or(t, missing)
 	if i := slices.IndexFunc(l.beside, func(b beside) bool { return b.Transfer == t }); i >= 0 {
 		b := l.beside[i]

@@ -32,7 +32,7 @@ type lane struct {
 	*run
 	segment      // that is under way
 	number   int // the segments are every len(turns)-th, from this one on
-	watchdog watchdog
+	watchdog Watchdog
 
 	memory  [][]byte // elements: inputs, received, computed
 	buffers [][]byte // for memory, nil for what lies elsewhere

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -8,44 +9,49 @@ import (
 	"volley/transport"
 )
 
-// A watchdog bounds waits, one at a time: it ends their context when one takes
+// A Watchdog bounds waits for messages, one at a time: it ends their context when one takes
 // too long. One timer serves all of them.
-type watchdog struct {
-	t       transport.Transport
-	timeout time.Duration // 0: no bound
-	cancel  context.CancelCauseFunc
-	timer   *time.Timer
-	rank    int // that is waited for
+type Watchdog struct {
+	Transport transport.Transport
+	Timeout   time.Duration           // 0: no bound
+	Cancel    context.CancelCauseFunc // of the context of the waits
+
+	timer *time.Timer
+	rank  int // that is waited for
+	late  chan error
 }
 
-// start is called before a wait for a rank.
-func (w *watchdog) start(rank int) {
+// Start is called before a wait for a rank.
+func (w *Watchdog) Start(rank int) {
 	w.rank = rank
 	switch {
-	case w.timeout == 0:
+	case w.Timeout == 0:
 	case w.timer == nil:
-		w.timer = time.AfterFunc(w.timeout, func() { w.cancel(w.late()) }) // others may ask while it waits
+		w.late = make(chan error, 1)
+		w.timer = time.AfterFunc(w.Timeout, func() { // others may ask while it waits
+			err := w.whom()
+			w.Cancel(err)
+			w.late <- err
+		})
 	default:
-		w.timer.Reset(w.timeout)
+		w.timer.Reset(w.Timeout)
 	}
 }
 
-// stop is called after a wait, with its error, and returns the error to go by:
-// a wait that ended well, but too late, must not make the next one fail.
-func (w *watchdog) stop(err error) error {
-	if w.timer != nil && !w.timer.Stop() && err == nil {
-		return w.late()
+// Stop is called after a wait, with its error, and returns the error to go by, which wraps [ErrTimeout] where the wait
+// took too long. One that ended well, but too late, must not make the next one fail. The transport is not asked anything
+// after Stop.
+func (w *Watchdog) Stop(err error) error {
+	if w.timer == nil || w.timer.Stop() {
+		return err
 	}
-	return err
+	return cmp.Or(err, <-w.late)
 }
 
-func (w *watchdog) late() error { return Late(w.t, w.rank, w.timeout) }
-
-// Late returns the error of a wait for a rank that took longer than the timeout. It wraps
-// [ErrTimeout] and says whom the rank waits for.
-func Late(t transport.Transport, rank int, timeout time.Duration) error {
-	err := fmt.Errorf("%w: nothing for %v", ErrTimeout, timeout)
-	if who := transport.Blame(t, rank); who != "" {
+// whom says for whom the rank waits.
+func (w *Watchdog) whom() error {
+	err := fmt.Errorf("%w: nothing for %v", ErrTimeout, w.Timeout)
+	if who := transport.Blame(w.Transport, w.rank); who != "" {
 		err = fmt.Errorf("%w; %s", err, who)
 	}
 	return err

@@ -134,7 +134,7 @@ func blocks(t *testing.T, f field.Field) []Matrix {
 	for _, spec := range []Spec{
 		{Family: "cauchy"}, {Family: "cauchy", Omega: "coset", Alpha: "coset"}, {Family: "fti"}, {Family: "rs:vandermonde"}, {Family: "rs:cauchy"},
 		{Family: "rs:par1"}, {Family: "rs:jerasure"}, {Family: "lagrange"}, {Family: "lagrange", Alpha: "codes"}, {Family: "lagrange", Omega: "powers", Alpha: "powers"},
-		{Family: "vandermonde"}, {Family: "vandermonde", Points: "codes"}, {Family: "moore", Points: "powers"},
+		{Family: "vandermonde"}, {Family: "vandermonde", Points: "codes"},
 		{Family: "dft"}, {Family: "dft", Order: "reversed"}, {Family: "lch"}, {Family: "random", Argument: "3"},
 	} {
 		for _, shape := range [][2]int{{1, 1}, {2, 1}, {6, 2}, {8, 4}, {4, 8}, {5, 5}, {8, 8}, {6, 3}, {10, 5}, {3, 7}} {

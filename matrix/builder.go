@@ -27,21 +27,17 @@ type builder struct {
 var pointWords = []string{"coset", "powers", "codes"}
 
 // points returns the given set of points or, where none are given, those that name
-// stands for: one of the words, of which meaning returns the points, or a file.
-func (b *builder) points(set, name string, words []string, meaning func(word string) (Points, error)) (Points, error) {
+// stands for: one of [pointWords], of which meaning returns the points, or a file.
+func (b *builder) points(set, name string, meaning func(word string) (Points, error)) (Points, error) {
 	if b.given {
-		return b.set(set, words, meaning)
+		return b.set(set, meaning)
 	}
-	if slices.Contains(words, name) {
-		return meaning(name)
-	}
-	want := `"` + strings.Join(words, `", "`) + `"`
 	if slices.Contains(pointWords, name) {
-		return nil, fmt.Errorf("matrix: %s has no points %q: want %s or a file", b.Family, name, want)
+		return meaning(name)
 	}
 	r, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("matrix: points are %s or a file: %w", want, err)
+		return nil, fmt.Errorf(`matrix: points are "%s" or a file: %w`, strings.Join(pointWords, `", "`), err)
 	}
 	defer r.Close()
 	p, err := ReadPoints(b.f, r, name)
@@ -67,7 +63,7 @@ func (b *builder) size(set string) (n int, want string) {
 
 // set returns the given point set of that name: where a word has the same points,
 // those of the word, whose structure is known.
-func (b *builder) set(name string, words []string, meaning func(word string) (Points, error)) (Points, error) {
+func (b *builder) set(name string, meaning func(word string) (Points, error)) (Points, error) {
 	i := slices.IndexFunc(b.sets, func(s PointSet) bool { return s.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("matrix: %s without its points %s", b.Family, name)
@@ -79,7 +75,7 @@ func (b *builder) set(name string, words []string, meaning func(word string) (Po
 	if n, want := b.size(name); p.Len() != n {
 		return nil, fmt.Errorf("matrix: %s in %s, and %s", count(p.Len(), "point"), name, want)
 	}
-	for _, word := range words {
+	for _, word := range pointWords {
 		if known, err := meaning(word); err == nil && slices.Equal(elements(known), elements(p)) {
 			return known, nil
 		}
@@ -166,13 +162,13 @@ func (b *builder) checkNext(word string) error {
 // usual is the word where nothing is said, and apart says that they may not share points.
 func (b *builder) pair(omega, alpha, usual string, apart bool) (Points, Points, error) {
 	z := cosetSize(b.f, gcd(b.k, b.r))
-	x, err := b.points(omega, cmp.Or(b.Omega, usual), pointWords, func(word string) (Points, error) {
+	x, err := b.points(omega, cmp.Or(b.Omega, usual), func(word string) (Points, error) {
 		return b.firstPoints(word, "K", b.k, z)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	y, err := b.points(alpha, cmp.Or(b.Alpha, usual), pointWords, func(word string) (Points, error) {
+	y, err := b.points(alpha, cmp.Or(b.Alpha, usual), func(word string) (Points, error) {
 		return b.nextPoints(word, z, apart)
 	})
 	return x, y, err

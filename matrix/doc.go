@@ -19,7 +19,6 @@
 //	[Lagrange]     from values at one set of points to values at another
 //	[Cauchy]       1/(x_i - y_j); [FTI] is one
 //	[LCH]          the additive FFT's
-//	[Moore]        α_j^(b^i); [Gabidulin] is made of two
 //	[Random]       uniform, a function of a seed
 //
 // [ReedSolomonVandermonde], [ReedSolomonCauchy], [ReedSolomonPAR1] and

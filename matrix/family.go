@@ -14,7 +14,7 @@ type Family struct {
 	Formula  string   `json:"formula"`  // the entries
 	Doc      string   `json:"doc"`      // what they are for, and the condition on K and R
 	Field    string   `json:"-"`        // the field to take where none is named; empty where any is as good
-	Takes    []string `json:"-"`        // which of points, omega, alpha, base and order a [Spec] may have
+	Takes    []string `json:"-"`        // which of points, omega, alpha and order a [Spec] may have
 	Square   bool     `json:"-"`        // for K×K only, not K×R
 
 	build  func(b *builder) (Matrix, error)
@@ -33,8 +33,6 @@ var families = []Family{
 	rsJerasureFamily,
 	lagrangeFamily,
 	vandermondeFamily,
-	mooreFamily,
-	gabidulinFamily,
 	dftFamily,
 	lchFamily,
 	randomFamily,

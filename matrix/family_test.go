@@ -373,9 +373,6 @@ func TestRandomUniform(t *testing.T) {
 
 func TestFamilyErrors(t *testing.T) {
 	f8, f257, f2, f31 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257"), fieldtest.Parse(t, "2"), fieldtest.Parse(t, "2147483647")
-	moore := func(f field.Field, base uint64, n int) func() (any, error) {
-		return func() (any, error) { return MoorePoints(f, base, "K", n) }
-	}
 	codes := func(f field.Field, first, n int) Points { return codes(f, first, n) }
 	for _, c := range []struct {
 		name string
@@ -433,13 +430,6 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: the points 1 and 3 are both 1: want distinct points"},
 		{"a point outside the field", func() (any, error) { return NewPoints(f8, []field.Element{{255}, {256}}) },
 			"matrix: point 1 = 256 is outside the field 2^8"},
-		{"points of no base", moore(f8, 1, 2), "matrix: moore over 2^8: base 1: want a power 2^d with d dividing 8"},
-		{"points of a composite base", moore(f8, 6, 2), "matrix: moore over 2^8: base 6: want a power 2^d with d dividing 8"},
-		{"base over 256 bits", moore(frBLS12381, 1, 1), "matrix: moore over " + frBLS12381.Name() + ": base 1: want the characteristic " + frBLS12381.Name()},
-		{"moore in a field of a higher power", moore(f8, 0, 16), "matrix: moore over 2^8: K = 16 points independent over F_2: the field has degree 8 over it: want K <= 8, or a field such as 2^16"},
-		{"moore in no field", moore(f8, 0, 17), "matrix: moore over 2^8: K = 17 points independent over F_2: the field has degree 8 over it: want K <= 8"},
-		{"moore in another field", moore(f257, 0, 2), "matrix: moore over 257: K = 2 points independent over F_257: the field has degree 1 over it: want K <= 1, or a field such as 2^8"},
-		{"moore in another, larger field", moore(f257, 0, 16), "matrix: moore over 257: K = 16 points independent over F_257: the field has degree 1 over it: want K <= 1, or a field such as 2^16"},
 		{"no columns", func() (any, error) { return Random(f8, 1, 0, 1) }, "matrix: cols = 0: want 1 to 2147483647"},
 		{"no rows", func() (any, error) { return Random(f8, 0, 1, 1) }, "matrix: rows = 0: want 1 to 2147483647"},
 	} {
@@ -513,13 +503,13 @@ func TestOutOfRange(t *testing.T) {
 		must(Cauchy(f, 4, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
 		Vandermonde(must(CosetPoints(f, 4))(t)), Transpose(must(Cauchy(f, 4, 4))(t)), must(Inverse(must(Cauchy(f, 4, 4))(t)))(t),
 		must(DFTReversed(f, 4))(t), must(Inverse(must(DFTReversed(f, 4))(t)))(t), must(ReedSolomonVandermonde(f, 4, 4))(t),
-		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t), must(Moore(must(MoorePoints(f8, 0, "K", 4))(t), 0, 4))(t),
+		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t),
 	} {
 		for _, at := range [][2]int{{4, 0}, {0, 4}, {-1, 0}, {0, -1}} {
 			wantPanic(t, "of a 4×4 matrix", func() { m.At(at[0], at[1]) })
 		}
 	}
-	for _, p := range []Points{codes(f, 1, 4), newPowerPoints(f, 0, 4), must(CosetPoints(f, 4))(t), must(MoorePoints(f8, 0, "K", 4))(t)} {
+	for _, p := range []Points{codes(f, 1, 4), newPowerPoints(f, 0, 4), must(CosetPoints(f, 4))(t)} {
 		wantPanic(t, "point 4 of 4", func() { p.At(4) })
 		wantPanic(t, "point -1 of 4", func() { p.At(-1) })
 	}

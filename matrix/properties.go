@@ -10,7 +10,6 @@ import (
 // its type may have:
 //
 //	pointSets() []PointSet                   the points that define it: [PointSetsOf]
-//	base() uint64                            its base: [BaseOf]
 //	superregular() bool                      that no minor is zero: [Superregular]
 //	inverse() Matrix                         the inverse on demand, under any ID: [Inverse]
 //	rowBlock(first, rows int) Matrix         some rows, with structure; nil: none known: [Block]
@@ -20,7 +19,7 @@ import (
 
 // A PointSet is one of the point sets that define a matrix: "x" and "y" of a
 // Cauchy matrix, "omega" and "alpha" of a Lagrange matrix, "alpha" of a Vandermonde
-// or Moore matrix.
+// matrix.
 type PointSet struct {
 	Name   string
 	Points Points
@@ -33,14 +32,6 @@ func PointSetsOf(m Matrix) []PointSet {
 		return m.pointSets()
 	}
 	return nil
-}
-
-// BaseOf returns the base of a Moore or Gabidulin matrix, and 0 for others.
-func BaseOf(m Matrix) uint64 {
-	if m, ok := m.(interface{ base() uint64 }); ok {
-		return m.base()
-	}
-	return 0
 }
 
 // Superregular reports whether no minor of m is zero by the way it was made: it is a

@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"slices"
 	"testing"
 
 	"volley/field"
@@ -38,7 +37,6 @@ func TestBuildForAgain(t *testing.T) {
 			{Spec{Family: "lagrange", Omega: "powers", Alpha: "powers"}, nil},
 			{Spec{Family: "vandermonde"}, nil},
 			{Spec{Family: "vandermonde", Points: list}, nil},
-			{Spec{Family: "moore", Points: "powers"}, nil},
 			{Spec{Family: "rs:par1"}, nil},
 			{Spec{Family: "rs:jerasure"}, nil},
 		} {
@@ -53,7 +51,7 @@ func TestBuildForAgain(t *testing.T) {
 			for _, set := range PointSetsOf(m) {
 				sets = append(sets, PointSet{set.Name, must(NewPoints(f, elements(set.Points)))(t)})
 			}
-			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Base: BaseOf(m)}
+			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument}
 			again := must(values.BuildFrom(f, k, r, sets, DenseOf(m)))(t)
 			if !Equal(again, m) {
 				t.Errorf("%+v over %s: another matrix from values", c.spec, name)
@@ -82,60 +80,9 @@ func TestLagrangeInterpolates(t *testing.T) {
 	}
 }
 
-// TestGabidulinFor: Moore(ω)·A = Moore(α), and all K+R points are independent.
-func TestGabidulinFor(t *testing.T) {
-	for _, c := range []struct {
-		field string
-		base  uint64
-		k, r  int
-	}{{"2^8", 0, 6, 2}, {"2^8", 0, 2, 6}, {"2^8", 0, 4, 2}, {"2^8", 0, 5, 3}, {"2^8", 4, 3, 1}, {"2^16", 0, 12, 4}, {"2^16", 4, 4, 2}, {"3^4", 0, 3, 1}, {"3^4", 0, 1, 2}} {
-		f := fieldtest.Parse(t, c.field)
-		m := must(Spec{Family: "gabidulin", Base: c.base}.Build(f, c.k, c.r))(t)
-		if Factor(m) != nil {
-			t.Error("a factorisation of a matrix that is not square")
-		}
-		z := gcd(gcd(c.k, c.r), must(newFrobenius(f, c.base))(t).m)
-		omega, alpha := must(newFrobenius(f, c.base))(t).points(c.k, z, 0), must(newFrobenius(f, c.base))(t).points(c.r, z, c.k/z)
-		if !Equal(must(Mul(must(Moore(omega, c.base, c.k))(t), m))(t), must(Moore(alpha, c.base, c.k))(t)) {
-			t.Errorf("gabidulin %d×%d over %s, base %d: another matrix", c.k, c.r, c.field, c.base)
-		}
-		if own, err := MoorePoints(f, c.base, "K", c.k); err == nil && own.ID() == omega.ID() && !slices.Equal(elements(own), elements(omega)) {
-			t.Errorf("gabidulin %d×%d over %s, base %d: other points under the ID %s", c.k, c.r, c.field, c.base, own.ID())
-		}
-		all := must(NewPoints(f, append(elements(omega), elements(alpha)...)))(t)
-		if rank := DenseOf(must(Moore(all, c.base, c.k+c.r))(t)).Rank(); rank != c.k+c.r {
-			t.Errorf("gabidulin %d×%d over %s, base %d: %d independent points", c.k, c.r, c.field, c.base, rank)
-		}
-	}
-}
-
-// TestMooreFor: the default points of K×R Moore matrices are R independent ones.
-func TestMooreFor(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	for _, shape := range [][2]int{{3, 8}, {8, 3}, {20, 5}, {1, 4}} {
-		k, r := shape[0], shape[1]
-		m := must(Spec{Family: "moore"}.Build(f, k, r))(t)
-		points := must(MoorePoints(f, 0, "K", r))(t)
-		for i := range k {
-			for j := range r {
-				want := points.At(j)
-				for range i {
-					want = f.Mul(want, want)
-				}
-				if got := m.At(i, j); got != want {
-					t.Fatalf("moore %d×%d: A[%d][%d] = %v, want %v", k, r, i, j, got, want)
-				}
-			}
-		}
-		if rank := DenseOf(m).Rank(); rank != min(k, r) {
-			t.Errorf("moore %d×%d has rank %d", k, r, rank)
-		}
-	}
-}
-
 func TestBuildForErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	const families = "cauchy, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, moore, gabidulin, lch, random:SEED, file:A.csv"
+	const families = "cauchy, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, lch, random:SEED, file:A.csv"
 	csv := writeFile(t, "A.csv", "1,0,7\n0,1,7\n")
 	points := writeFile(t, "points", "9 8 7 6 5")
 	for _, c := range []struct {
@@ -163,8 +110,6 @@ func TestBuildForErrors(t *testing.T) {
 		{"too many points", Spec{Family: "vandermonde"}, 5, 256, "matrix: coset points over 2^8: R = 256 needs as many nonzero elements: want R <= 255, or a field such as 2^16"},
 		{"too many powers", Spec{Family: "vandermonde", Points: "powers"}, 5, 256, "matrix: powers points over 2^8: R = 256 needs as many nonzero elements: want R <= 255, or a field such as 2^16"},
 		{"too many codes", Spec{Family: "vandermonde", Points: "codes"}, 5, 257, "matrix: vandermonde over 2^8: R = 257 needs 257 distinct points and q = 256: want R <= 256, or a field such as 2^16"},
-		{"moore", Spec{Family: "moore"}, 3, 9, "matrix: moore over 2^8: R = 9 points independent over F_2: the field has degree 8 over it: want R <= 8, or a field such as 2^9"},
-		{"gabidulin", Spec{Family: "gabidulin"}, 6, 3, "matrix: gabidulin over 2^8: K = 6 and R = 3 need 9 points independent over F_2, and the field has degree 8 over it: want K + R <= 8, or a field such as 2^9"},
 		{"lch with more sources", Spec{Family: "lch"}, 512, 5, "matrix: lch over 2^8: K = 512 needs 512 distinct points and q = 256: want K <= 256, or a field such as 2^16"},
 		{"lch with more sinks", Spec{Family: "lch"}, 5, 300, "matrix: lch over 2^8: R = 300 needs 300 distinct points and q = 256: want R <= 256, or a field such as 2^16"},
 		{"points for sources", Spec{Family: "cauchy", Omega: points}, 4, 5, "matrix: " + points + " has 5 points, and K = 4: want one for each source"},

@@ -404,24 +404,6 @@ var formulas = []struct {
 	{spec: Spec{Family: "vandermonde", Points: "codes"}, entry: func(f field.Field, q int64, k, r int) entry {
 		return vandermondeEntry(f, q, wantCodes(q, 0, r))
 	}},
-	{spec: Spec{Family: "moore", Points: "powers"}, entry: func(f field.Field, q int64, k, r int) entry {
-		points := wantPowers(f, q, 0, r)
-		if points == nil {
-			return nil
-		}
-		return func(i, j int) field.Element {
-			return power(f, q, points[j], new(big.Int).Exp(f.Characteristic(), big.NewInt(int64(i)), nil))
-		}
-	}},
-	{spec: Spec{Family: "moore", Points: "powers", Base: 4}, entry: func(f field.Field, q int64, k, r int) entry {
-		points := wantPowers(f, q, 0, r)
-		if points == nil || f.Characteristic().Int64() != 2 {
-			return nil
-		}
-		return func(i, j int) field.Element {
-			return power(f, q, points[j], new(big.Int).Exp(big.NewInt(4), big.NewInt(int64(i)), nil))
-		}
-	}},
 	{spec: Spec{Family: "dft"}, entry: func(f field.Field, q int64, k, r int) entry { return dftEntry(f, q, k, r, false) }},
 	{spec: Spec{Family: "dft", Order: "any"}, entry: func(f field.Field, q int64, k, r int) entry { return dftEntry(f, q, k, r, false) }},
 	{spec: Spec{Family: "dft", Order: "natural"}, entry: func(f field.Field, q int64, k, r int) entry { return dftEntry(f, q, k, r, false) }},
@@ -551,52 +533,5 @@ func lchEntry(f field.Field, q int64, k, r int) entry {
 			}
 		}
 		return f.Mul(v, field.Exp(f, vanishing(t, j), uint64(i>>t)))
-	}
-}
-
-// TestMooreLarge: over F_p the map is z^p = z, so that all rows are the points, and the
-// base needs no name.
-func TestMooreLarge(t *testing.T) {
-	m := must(Moore(codes(frBLS12381, 5, 2), 0, 2))(t)
-	wantEntries(t, m, 2, 2, func(i, j int64) int64 { return 5 + j })
-	if m.ID() != "moore(0, codes:5)" || BaseOf(m) != 0 {
-		t.Errorf("%s with the base %d", m.ID(), BaseOf(m))
-	}
-}
-
-// TestMooreDefault: the default points of a Moore matrix are those that it says it
-// has, and make it invertible.
-func TestMooreDefault(t *testing.T) {
-	for _, c := range []struct {
-		field string
-		base  uint64
-		most  int // K
-	}{{"2^4", 0, 4}, {"2^8", 0, 8}, {"2^8", 2, 8}, {"2^8", 4, 4}, {"2^8", 16, 2}, {"2^16", 0, 16}, {"2^16", 16, 4}, {"3^4", 0, 4}, {"3^4", 9, 2}, {"257", 0, 1}} {
-		f := fieldtest.Parse(t, c.field)
-		q := f.Order().Int64()
-		base := big.NewInt(int64(c.base))
-		if c.base == 0 {
-			base = f.Characteristic()
-		}
-		for k := 1; k <= c.most; k++ {
-			m := must(Spec{Family: "moore", Base: c.base}.Build(f, k, k))(t)
-			if BaseOf(m) != base.Uint64() {
-				t.Errorf("%s: base %d, want %v", c.field, BaseOf(m), base)
-			}
-			points := PointSetsOf(m)[0].Points
-			for i := range k {
-				for j := range k {
-					if got, want := m.At(i, j), power(f, q, points.At(j), new(big.Int).Exp(base, big.NewInt(int64(i)), nil)); got != want {
-						t.Fatalf("%s, base %v, K = %d: A[%d][%d] = %v, want %v", c.field, base, k, i, j, got, want)
-					}
-				}
-			}
-			if r := DenseOf(m).Rank(); r != k {
-				t.Errorf("%s, base %v, K = %d: rank %d", c.field, base, k, r)
-			}
-		}
-		if _, err := (Spec{Family: "moore", Base: c.base}).Build(f, c.most+1, c.most+1); err == nil {
-			t.Errorf("%s, base %v: a matrix for K = %d", c.field, base, c.most+1)
-		}
 	}
 }

@@ -13,11 +13,11 @@ import (
 //
 // Point sets are words or files of [ReadPoints]; an empty one is the default.
 // The words, and what they are for the K points of omega; alpha has the R points
-// that come next, and a vandermonde or moore matrix R as if these were omega's:
+// that come next, and a vandermonde matrix R as if these were omega's:
 //
-//	coset    [CosetPoints], and for moore [MoorePoints]: the default, except for cauchy
+//	coset    [CosetPoints]: the default, except for cauchy
 //	powers   g^0 … g^(K-1); alpha g^K … g^(K+R-1), an error where K+R > q-1
-//	codes    symbol codes 0 … K-1, not for moore; alpha K … K+R-1: the default for cauchy
+//	codes    symbol codes 0 … K-1; alpha K … K+R-1: the default for cauchy
 //
 // The points of omega and alpha on cosets are on cosets of one size, Z = gcd(K, R,
 // q-1), each in the order of CosetPoints: omega has the cosets 0 … K/Z-1 and alpha
@@ -27,10 +27,9 @@ import (
 type Spec struct {
 	Family   string // the name of one of [Families]
 	Argument string // the family's argument
-	Points   string // the points of a vandermonde or moore matrix
+	Points   string // the points of a vandermonde matrix
 	Omega    string // the points of a lagrange matrix that have values; the x of a cauchy matrix
 	Alpha    string // the points of a lagrange matrix that get values; the y of a cauchy matrix
-	Base     uint64 // the base of a moore or gabidulin matrix; 0 is the characteristic
 	Order    string // the order of columns: "reversed", for dft only, or "natural" or "any", which build the same as ""
 	Inverse  bool   // the inverse of that matrix
 }
@@ -143,10 +142,7 @@ func (s Spec) build(b *builder) (Matrix, error) {
 
 // check returns an error when s has an option that the family does not take.
 func (s Spec) check(family Family) error {
-	base, order := "", s.Order
-	if s.Base != 0 {
-		base = fmt.Sprint(s.Base)
-	}
+	order := s.Order
 	if order != "" && !slices.Contains(orders, order) {
 		return fmt.Errorf("matrix: order %s: want one of %s", quote(order), strings.Join(orders, ", "))
 	}
@@ -154,7 +150,7 @@ func (s Spec) check(family Family) error {
 		order = "" // what every family has
 	}
 	for _, option := range []struct{ name, value string }{
-		{"points", s.Points}, {"omega", s.Omega}, {"alpha", s.Alpha}, {"base", base}, {"order", order},
+		{"points", s.Points}, {"omega", s.Omega}, {"alpha", s.Alpha}, {"order", order},
 	} {
 		if option.value != "" && !slices.Contains(family.Takes, option.name) {
 			return fmt.Errorf("matrix: %s takes no %s, got %s: leave that out, or take one of %s",

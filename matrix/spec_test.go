@@ -14,7 +14,7 @@ import (
 	"volley/internal/fuzzlimit"
 )
 
-const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, moore, gabidulin, dft, lch, random:SEED, file:A.csv"
+const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, dft, lch, random:SEED, file:A.csv"
 
 func TestParseSpec(t *testing.T) {
 	for s, want := range map[string]Spec{
@@ -96,8 +96,6 @@ func TestBuild(t *testing.T) {
 		{"lagrange codes", Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, must(Lagrange(codes(0), codes(k)))(t), "lagrange(codes:0, codes:5)"},
 		{"lagrange on powers and a file", Spec{Family: "lagrange", Omega: "powers", Alpha: points}, must(Lagrange(newPowerPoints(f, 0, k), codes(5)))(t), "lagrange(powers, " + read.ID() + ")"},
 		{"lagrange to later powers", Spec{Family: "lagrange", Omega: points, Alpha: "powers"}, must(Lagrange(codes(5), must(NewPoints(f, []field.Element{field.Code(32), field.Code(64), field.Code(128), field.Code(29), field.Code(58)}))(t)))(t), "lagrange(" + read.ID() + ", powers+5)"},
-		{"moore", Spec{Family: "moore"}, must(Moore(must(MoorePoints(f, 2, "K", k))(t), 2, k))(t), "moore(2, moore-coset:2)"},
-		{"moore on a file", Spec{Family: "moore", Base: 16, Points: points}, must(Moore(codes(5), 16, k))(t), "moore(16, " + read.ID() + ")"},
 		{"lch", Spec{Family: "lch"}, must(LCH(f, k, k))(t), "lch"},
 		{"codes", Spec{Family: "vandermonde", Points: "codes"}, Vandermonde(codes(0)), "vandermonde(codes:0)"},
 		{"default points", Spec{Family: "vandermonde"}, Vandermonde(must(CosetPoints(f, k))(t)), "vandermonde(coset)"},
@@ -124,7 +122,7 @@ func TestBuild(t *testing.T) {
 			for _, set := range PointSetsOf(built) {
 				sets = append(sets, PointSet{set.Name, must(NewPoints(f, elements(set.Points)))(t)})
 			}
-			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Base: BaseOf(built), Order: c.spec.Order, Inverse: c.spec.Inverse}
+			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Order: c.spec.Order, Inverse: c.spec.Inverse}
 			again := must(values.BuildFrom(f, k, k, sets, DenseOf(built)))(t)
 			if !Equal(again, c.want) {
 				t.Error("another matrix from values")
@@ -153,16 +151,11 @@ func TestBuildErrors(t *testing.T) {
 		{"argument", Spec{Family: "cauchy", Argument: "x"}, 2, `matrix: cauchy takes no argument, got "x": want "cauchy"`},
 		{"no argument", Spec{Family: "file"}, 2, `matrix: file needs an argument: want "file:A.csv"`},
 		{"seed", Spec{Family: "random", Argument: "x"}, 2, `matrix: random: the seed "x" is not a decimal number below 2^64`},
-		{"points", Spec{Family: "dft", Points: "coset"}, 5, `matrix: dft takes no points, got "coset": leave that out, or take one of vandermonde, moore`},
+		{"points", Spec{Family: "dft", Points: "coset"}, 5, `matrix: dft takes no points, got "coset": leave that out, or take one of vandermonde`},
 		{"omega", Spec{Family: "vandermonde", Omega: "codes"}, 5, `matrix: vandermonde takes no omega, got "codes": leave that out, or take one of cauchy, lagrange`},
-		{"alpha", Spec{Family: "moore", Alpha: "codes"}, 5, `matrix: moore takes no alpha, got "codes": leave that out, or take one of cauchy, lagrange`},
-		{"base", Spec{Family: "lch", Base: 2}, 5, `matrix: lch takes no base, got "2": leave that out, or take one of moore, gabidulin`},
+		{"alpha", Spec{Family: "lch", Alpha: "codes"}, 5, `matrix: lch takes no alpha, got "codes": leave that out, or take one of cauchy, lagrange`},
 		{"reversed", Spec{Family: "cauchy", Order: "reversed"}, 5, `matrix: cauchy takes no order, got "reversed": leave that out, or take one of dft`},
 		{"order", Spec{Family: "dft", Order: "up"}, 5, `matrix: order "up": want one of natural, reversed, any`},
-		{"points of another family", Spec{Family: "moore", Points: "codes"}, 5, `matrix: moore has no points "codes": want "coset", "powers" or a file`},
-		{"moore too large", Spec{Family: "moore", Base: 4}, 5, "matrix: moore over 2^8: K = 5 points independent over F_4: the field has degree 4 over it: want K <= 4, or a field such as 2^10"},
-		{"moore's base", Spec{Family: "moore", Base: 8}, 2, "matrix: moore over 2^8: base 8: want a power 2^d with d dividing 8"},
-		{"gabidulin too large", Spec{Family: "gabidulin"}, 5, "matrix: gabidulin over 2^8: K = 5 needs 10 points independent over F_2, and the field has degree 8 over it: want K <= 4, or a field such as 2^10"},
 		{"lch too large", Spec{Family: "lch"}, 257, "matrix: lch over 2^8: K = 257 needs 257 distinct points and q = 256: want K <= 256, or a field such as 2^16"},
 		{"cauchy far too large", Spec{Family: "cauchy"}, 300, "matrix: cauchy over 2^8: K = 300 needs 600 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
 		{"fti too large", Spec{Family: "fti"}, 129, "matrix: fti over 2^8: K = 129 needs 258 distinct points and q = 256: want K <= 128, or a field such as 2^16"},
@@ -240,7 +233,7 @@ func TestBuildFromErrors(t *testing.T) {
 	}{
 		{"no points", Spec{Family: "vandermonde"}, []PointSet{codeSet("omega", 0, 3)}, nil, "matrix: vandermonde without its points alpha"},
 		{"one set", Spec{Family: "lagrange"}, []PointSet{codeSet("omega", 0, 3)}, nil, "matrix: lagrange without its points alpha"},
-		{"few points", Spec{Family: "moore"}, []PointSet{codeSet("alpha", 0, 2)}, nil, "matrix: 2 points in alpha, and K = 3: want one for each processor"},
+		{"few points", Spec{Family: "vandermonde"}, []PointSet{codeSet("alpha", 0, 2)}, nil, "matrix: 2 points in alpha, and K = 3: want one for each processor"},
 		{"another field", Spec{Family: "vandermonde"}, []PointSet{{"alpha", codes(fieldtest.Parse(t, "257"), 0, 3)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
 		{"points meet", Spec{Family: "cauchy"}, []PointSet{codeSet("y", 0, 3), codeSet("x", 2, 3)}, nil, "matrix: cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
 		{"no entries", Spec{Family: "file", Argument: "A.csv"}, nil, nil, "matrix: file:A.csv without its entries"},
@@ -287,12 +280,11 @@ func TestDefaultField(t *testing.T) {
 // it is an error or a matrix over the field.
 func FuzzParseSpec(f *testing.F) {
 	for _, family := range families {
-		f.Add(family.String(), "257", uint8(3), uint8(2), "coset", uint64(0))
+		f.Add(family.String(), "257", uint8(3), uint8(2), "coset")
 	}
-	f.Add("random:7", "2^8", uint8(5), uint8(5), "powers", uint64(2))
-	f.Add("moore", "2^16", uint8(4), uint8(4), "", uint64(16))
-	f.Add("lagrange", "3^4", uint8(4), uint8(6), "codes", uint64(0))
-	f.Fuzz(func(t *testing.T, text, fieldName string, k, r uint8, points string, base uint64) {
+	f.Add("random:7", "2^8", uint8(5), uint8(5), "powers")
+	f.Add("lagrange", "3^4", uint8(4), uint8(6), "codes")
+	f.Fuzz(func(t *testing.T, text, fieldName string, k, r uint8, points string) {
 		defer fuzzlimit.Hold(t, len(text)+len(fieldName))()
 		spec, err := ParseSpec(text)
 		if err != nil {
@@ -312,7 +304,6 @@ func FuzzParseSpec(f *testing.F) {
 		if slices.Contains(families[slices.IndexFunc(families, func(f Family) bool { return f.Name == spec.Family })].Takes, "points") {
 			spec.Points = points
 		}
-		spec.Base = base
 		m, err := spec.Build(over, int(k%17), int(r%17))
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "matrix: ") {

@@ -12,7 +12,7 @@ var vandermondeFamily = Family{
 	Doc:     "values of the polynomial whose coefficients are the initial packets; R <= q-1 unless the points are codes or from a file",
 	Takes:   []string{"points"},
 	build: func(b *builder) (Matrix, error) {
-		p, err := b.points("alpha", cmp.Or(b.Points, "coset"), pointWords, func(word string) (Points, error) {
+		p, err := b.points("alpha", cmp.Or(b.Points, "coset"), func(word string) (Points, error) {
 			return b.firstPoints(word, "R", b.r, cosetSize(b.f, b.r))
 		})
 		if err != nil {

@@ -38,7 +38,7 @@ func drawn(r *rand.Rand) (path, body string) {
 	}
 	flags := []string{
 		`"processors":"` + number() + `"`,
-		`"matrix":"` + one("cauchy", "random:1", "dft", "lagrange", "vandermonde", "moore", "rs:jerasure", "fti", "file:/etc/passwd", "no") + `"`,
+		`"matrix":"` + one("cauchy", "random:1", "dft", "lagrange", "vandermonde", "rs:jerasure", "fti", "file:/etc/passwd", "no") + `"`,
 		`"field":"` + one("", "2^8", "2^16", "257", "65537", "goldilocks", "bn254", "3^4", "12", "2^99") + `"`,
 	}
 	if !wild {

@@ -114,7 +114,7 @@ func TestDecode(t *testing.T) {
 		for _, family := range matrix.Families() {
 			spec := strings.NewReplacer("SEED", "5", "A.csv", file).Replace(family.String())
 			flagsets := [][]string{{}, {"--inverse"}}
-			if slices.Contains([]string{"vandermonde", "moore"}, family.Name) {
+			if family.Name == "vandermonde" {
 				flagsets = append(flagsets, []string{"--points", "powers"}, []string{"--points", points, "--inverse"})
 			}
 			if family.Name == "dft" {
@@ -565,7 +565,6 @@ func TestDecodeManifest(t *testing.T) {
 		"matrix.entries[1]: 1 value: want 2":  func(m *manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"3"}} },
 		"matrix.entries[1][0]: -1":            func(m *manifest) { m.Matrix.Entries = [][]string{{"1", "2"}, {"-1", "2"}} },
 		"1×2":                                 func(m *manifest) { m.Matrix.Family, m.Matrix.Entries = "file:A.csv", [][]string{{"1", "2"}} },
-		"takes no base":                       func(m *manifest) { m.Matrix.Base = 3 },
 		"order":                               func(m *manifest) { m.Matrix.Order = "sideways" },
 		"files[0].processor: -1: want 0":      func(m *manifest) { m.Files[0].Processor = -1 },
 	} {

@@ -26,7 +26,7 @@ func FuzzArguments(f *testing.F) {
 		"plan -k 4", "plan -k 5 --why --max-memory 3", "plan -k 8 --model paper -p 3 --format json --processor 7",
 		"plan -k 3 --field 2^8:0x11b --algorithm bruck-allgather --format json",
 		"matrix -k 3 --sinks 2 --matrix lagrange --omega codes --alpha powers --field 17 --format json",
-		"matrix -k 4 --matrix moore --base 4 --field 2^8 --inverse", "matrix --matrix file:A.csv -k 2",
+		"matrix -k 4 --matrix vandermonde --field 2^8 --inverse", "matrix --matrix file:A.csv -k 2",
 		"cost -k 2..5,8 -p 1,2 --rounds-over 0..1 --size 64KiB", "cost -k 4 --size 1MiB --format csv",
 		"cost -k 4 --format csv",
 		"algorithms --format csv", "fields", "help plan", "--version", "",

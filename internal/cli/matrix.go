@@ -22,8 +22,8 @@ const matrixHelp = `Print the matrix A that encode uses with the same flags.
 
 A has K rows of R values in decimal: row i for the initial packet of processor
 i, column j for the coded packet of sink j. R is the number of sinks, which is
-K without --sinks. Lines that begin with # give the points of A, and its base
-or order, if it has some. The output can be read back with --matrix file:A.csv.
+K without --sinks. Lines that begin with # give the points of A, and its order,
+if it has some. The output can be read back with --matrix file:A.csv.
 The matrices there are: volley help matrices`
 
 var matrixFormats = []string{"csv", "json"}
@@ -59,9 +59,6 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 		for _, set := range matrix.PointSetsOf(a) {
 			printable.Fprintf(w, "# %s %s\n", set.Name, strings.Join(field.Decimals(set.Points.Len(), set.Points.At), " "))
 		}
-		if base := matrix.BaseOf(a); base > 0 {
-			printable.Fprintf(w, "# base %d\n", base)
-		}
 		if o.Order != "natural" {
 			printable.Fprintf(w, "# order %s\n", o.Order)
 		}
@@ -79,9 +76,6 @@ func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix) {
 	}
 	name, _ := json.Marshal(o.Matrix)
 	printable.Fprintf(w, "{\"field\":%q,\"matrix\":%s,\"inverse\":%v,\"order\":%q,", a.Field().Name(), string(name), o.Inverse, o.Order)
-	if base := matrix.BaseOf(a); base > 0 {
-		printable.Fprintf(w, "\"base\":%d,", base)
-	}
 	printable.Fprintf(w, "\"rows\":%d,\"columns\":%d,\n\"points\":{", a.Rows(), a.Cols())
 	for i, set := range matrix.PointSetsOf(a) {
 		if i > 0 {

@@ -155,7 +155,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	maps.Copy(own, request.Flags)
 	own["size"] = ""
 	a := &sizesAnswer{
-		Command: own.costCommand("", "--format", "svg", "--plot", "size", "--size", request.From+".."+request.To),
+		Command: "go run ./research/cmd/chart" + strings.TrimPrefix(own.costCommand("", "--plot", "size", "--size", request.From+".."+request.To, "-o", "chart.svg"), "volley cost"),
 		Sizes:   comparison.Sizes(from, to),
 	}
 	plans := rows[0].Plans

@@ -341,7 +341,6 @@ func TestErrors(t *testing.T) {
 		{"plan", `"processors":"4","matrix":"file:/etc/passwd"`, "matrix", "reads no files"},
 		{"plan", `"processors":"4","matrix":"vandermonde","points":"/etc/passwd"`, "points", "command line"},
 		{"plan", `"processors":"4","order":"sideways"`, "order", "natural, reversed, any"},
-		{"plan", `"processors":"4","base":"x","matrix":"moore"`, "base", "subfield"},
 		{"plan", `"processors":"4","beta":"3"`, "beta", "unit"},
 		{"plan", `"processors":"4","tau":"-1s"`, "tau", "unit"},
 		{"plan", `"processors":"4","gamma":"x"`, "gamma", "unit"},

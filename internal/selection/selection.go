@@ -32,7 +32,6 @@ type Selection struct {
 	Points     string
 	Omega      string
 	Alpha      string
-	Base       string
 	Order      string // natural, reversed or any
 	Inverse    bool
 	Processors int
@@ -122,10 +121,9 @@ func (s *Selection) AddMatrix(f *pflag.FlagSet) {
 	s.flags = f
 	f.StringVar(&s.Field, "field", UsualField, "finite `FIELD`, one that volley fields lists; for fti 2^16")
 	f.StringVar(&s.Matrix, "matrix", "cauchy", "`MATRIX`, one of those that volley help matrices lists")
-	f.StringVar(&s.Points, "points", "coset", "`POINTS` of a vandermonde or moore matrix: coset, powers, codes, or a file of decimal values")
+	f.StringVar(&s.Points, "points", "coset", "`POINTS` of a vandermonde matrix: coset, powers, codes, or a file of decimal values")
 	f.StringVar(&s.Omega, "omega", "", "`POINTS` ω of a lagrange matrix, x of a cauchy matrix: coset, powers, codes, or a file (default coset; cauchy: codes)")
 	f.StringVar(&s.Alpha, "alpha", "", "`POINTS` α of a lagrange matrix, y of a cauchy matrix; here the words of --omega mean the points after ω")
-	f.StringVar(&s.Base, "base", "", "`ORDER` of a subfield, the base of a moore or gabidulin matrix (default the characteristic)")
 	f.StringVar(&s.Order, "order", "natural", "`ORDER` of the coded packets: natural, reversed (of digits, for dft), or any that is cheapest")
 	f.BoolVar(&s.Inverse, "inverse", false, "use the inverse of the matrix")
 	f.Var(AtLeast{&s.Sinks, 1, 0}, "sinks", "`R`, the processors that get a coded packet: the first ones or, with --separate, others (default: all)")
@@ -250,11 +248,6 @@ func (s *Selection) Spec() (matrix.Spec, error) {
 	spec.Omega, spec.Alpha, spec.Order, spec.Inverse = s.Omega, s.Alpha, s.Order, s.Inverse
 	if !slices.Contains(orders, s.Order) {
 		return spec, markf("order", "--order %q: want one of %s", s.Order, strings.Join(orders, ", "))
-	}
-	if s.Base != "" {
-		if spec.Base, err = strconv.ParseUint(s.Base, 10, 64); err != nil || spec.Base == 0 {
-			return spec, markf("base", "--base %q: want the order of a subfield, such as 2", s.Base)
-		}
 	}
 	return spec, nil
 }

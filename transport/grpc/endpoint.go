@@ -159,12 +159,16 @@ func (e *Endpoint) peer(r int) (*peer, error) {
 }
 
 // Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody.
-// It returns an error where no answer comes until ctx ends.
+// It returns an error where no answer comes until ctx or the run ends.
 func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
 	to := make(chan answer, 1)
 	e.mu.Lock()
 	p, err := e.peer(rank)
-	if err == nil && (p.left || e.closed) {
+	switch {
+	case err != nil:
+	case e.abort != nil:
+		err = e.abort
+	case p.left || e.closed:
 		err = errLeft(rank)
 	}
 	if err != nil {
@@ -181,11 +185,14 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 	case a := <-to:
 		return a.rank, a.time, nil
 	case <-ctx.Done():
-		e.mu.Lock()
-		delete(e.answers, number)
-		e.mu.Unlock()
-		return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, context.Cause(ctx))
+		err = context.Cause(ctx)
+	case <-e.aborted:
+		err = e.abort
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.answers, number)
+	return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, err)
 }
 
 // Abort ends the run; the first one that this rank hears of counts for it. After Close it does

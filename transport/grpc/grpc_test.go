@@ -93,6 +93,10 @@ func TestInquire(t *testing.T) {
 	}
 	stop()
 	<-ended
+	run[0].Abort(errors.New("stopped"))
+	if whom, _, err := run[0].(transport.Inquirer).Inquire(context.Background(), 2); whom != -1 || !errors.As(err, new(*transport.AbortError)) {
+		t.Errorf("after an abort rank 2 waits for %d, %v", whom, err)
+	}
 }
 
 // A rank that ends after an abort is not taken for its cause by those who have not heard of it.

@@ -64,7 +64,14 @@ func (p *peer) dial() error {
 		return err
 	}
 	late.Stop()
-	if err = p.serve(s); err == io.EOF { // it closed before it took the stream, and so said no bye
+	err = p.serve(s)
+	taken, _ := s.Header()
+	e.mu.Lock()
+	if taken == nil && p.link == stream(s) && !p.again { // an abort goes by another one
+		p.again, p.connecting, p.link, p.urgent, p.rests = true, false, nil, nil, nil
+	}
+	e.mu.Unlock()
+	if err == io.EOF { // it closed before it took the stream, and so said no bye
 		e.hearAbort()
 		e.mu.Lock()
 		p.leave()
@@ -157,6 +164,7 @@ func (l *Listener) accept(_ any, s rpc.ServerStream) error {
 	if p == nil {
 		return nil // to the peer this rank is closed, not lost
 	}
+	s.SendHeader(nil) // who opened it knows now that it is taken
 	ended := make(chan struct{})
 	go func() {
 		defer p.e.running.Done()

@@ -19,6 +19,7 @@ type peer struct {
 	rank       int
 	link       stream // what is sent goes there; nil: not yet
 	connecting bool
+	again      bool // the first stream was lost before the peer took it
 	accepted   bool // it has opened a stream
 	left       bool // it has closed
 	read       chan struct{}

@@ -1,6 +1,7 @@
 package grpc
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strings"
@@ -155,5 +156,42 @@ func TestCut(t *testing.T) {
 				e.Close()
 			}
 		})
+	}
+}
+
+// TestCutEarly breaks a connection before the peer has taken the stream, as it joins late. Yet it hears of the abort, or of
+// the connection.
+func TestCutEarly(t *testing.T) {
+	var listeners []*Listener
+	var addresses []string
+	var p *proxy
+	for range 2 {
+		at, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = newProxy(t, at.Addr().String(), 0)
+		defer p.close()
+		listeners, addresses = append(listeners, Serve(at, 2, nil)), append(addresses, p.Addr().String())
+	}
+	first := member{listeners[0].Join(0, addresses, "test")}
+	defer first.Close()
+	heard := make(chan error)
+	go func() { heard <- transport.Receive(t.Context(), first, 1, transport.Tag{}, []byte{0}) }()
+	for opened := false; !opened; time.Sleep(time.Millisecond) {
+		first.mu.Lock()
+		opened = first.peers[1].link != nil
+		first.mu.Unlock()
+	}
+	p.each(func(c *net.TCPConn) { c.Close() })
+	err := <-heard
+	late := member{listeners[1].Join(1, addresses, "test")}
+	defer late.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Limit)
+	defer cancel()
+	for rank, err := range []error{err, transport.Receive(ctx, late, 0, transport.Tag{}, []byte{0})} {
+		if !errors.As(err, new(*transport.AbortError)) {
+			t.Errorf("rank %d: %v", rank, err)
+		}
 	}
 }

@@ -170,9 +170,9 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 		h := half{t, q}
 		if !e.isPeer(t.Rank) {
 			h.finish(fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t, e.Size()))
-			continue
-		}
-		if t.Receive {
+		} else if abort := e.group.abort.Load(); abort != nil { // nothing goes to those who have not heard of it
+			h.finish(abort)
+		} else if t.Receive {
 			if other, met := e.meet(stream{t.Rank, t.Tag}, h); met {
 				other.copyTo(h, t.Rank)
 			}

@@ -105,7 +105,7 @@ func (r *controlReceive) ended(_, bytes, from int, err error) {
 }
 
 // Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody.
-// It returns an error where no answer comes until ctx ends.
+// It returns an error where no answer comes until ctx or the group ends.
 func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
 	if rank < 0 || rank >= e.size || rank == e.rank {
 		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.size)
@@ -123,35 +123,37 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 		select {
 		case a := <-to:
 			return a.rank, a.time, nil
-		case <-ctx.Done():
-			call(func() { delete(e.answers, number) })
-			return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, context.Cause(ctx))
 		default:
 			sleep(leastSleep)
-			call(e.progress)
+		}
+		err := context.Cause(ctx)
+		call(func() {
+			if e.abort != nil {
+				err = e.abort
+			}
+			if e.progress(); err != nil {
+				delete(e.answers, number)
+			}
+		})
+		if err != nil {
+			return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, err)
 		}
 	}
 }
 
-// oldestWait returns whom this rank has waited for the longest, also in vain, or -1.
+// oldestWait returns whom this rank has waited for the longest, or -1. A wait that was given up counts: those who give
+// up at the same time ask why.
 func (e *Endpoint) oldestWait() (rank int, waited time.Duration) {
-	var oldest *queue
-	for q := range e.waits {
-		if oldest == nil || q.since.Before(oldest.since) {
-			oldest = q
+	var oldest *transfer
+	for _, t := range append(e.underWay(), e.held...) {
+		if _, waits := e.waits[t.queue]; waits && (oldest == nil || t.queue.since.Before(oldest.queue.since)) {
+			oldest = t
 		}
 	}
-	if oldest != nil {
-		for _, t := range append(e.underWay(), e.held...) {
-			if t.queue == oldest {
-				return t.Rank, time.Since(oldest.since)
-			}
-		}
+	if oldest == nil {
+		return -1, 0
 	}
-	if e.vain != nil {
-		return e.vain.rank, e.vain.time
-	}
-	return -1, 0
+	return oldest.Rank, time.Since(oldest.queue.since)
 }
 
 // end notes the first abort.

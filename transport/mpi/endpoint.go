@@ -34,10 +34,9 @@ type Endpoint struct {
 	answers      map[int]chan answer
 	questions    int // so far: the number of one is its place in answers
 
-	waits    map[*queue]bool
-	vain     *answer // the first wait that was given up
-	poller   *queue  // that polls for all
-	patience int     // see mostPatience
+	waits    map[*queue]bool // whether somebody waits, or has given up
+	poller   *queue          // that polls for all
+	patience int             // see mostPatience
 	abort    *transport.AbortError
 	closed   bool
 	broken   bool // a wait was given up: messages may be left that nobody takes

@@ -76,7 +76,7 @@ func progressAll() (end func()) {
 				every = progressIdle
 			}
 			// A wait polls for its endpoint. Where that is the only one, it is not to be disturbed.
-			if waits && engine.endpoints.Load() == 1 || time.Since(time.Unix(0, engine.progressed.Load())) < progressEvery {
+			if engine.endpoints.Load() == 1 && (waits || time.Since(time.Unix(0, engine.progressed.Load())) < progressEvery) {
 				continue
 			}
 			call(func() {

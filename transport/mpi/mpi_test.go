@@ -121,42 +121,90 @@ func TestNextPoller(t *testing.T) {
 	}
 }
 
-// TestInquire has a chain of waits, at whose end somebody does something else.
+// TestInquire has a chain of ranks, each of which has given up to wait for the next one. The last waits for nobody, and
+// nobody does when the messages have come.
 func TestInquire(t *testing.T) {
 	e := group(t)
 	defer e.Close()
 	if e.Size() < 3 {
 		t.Skip("needs more ranks")
 	}
-	tag := transport.Tag{Round: 1}
-	switch last := e.Size() - 1; e.Rank() {
-	case last: // busy
-		time.Sleep(500 * time.Millisecond)
-		if err := transport.Send(t.Context(), e, last-1, tag, []byte{1}); err != nil {
-			t.Error(err)
+	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Limit)
+	defer cancel()
+	begin, chain, end := transport.Tag{Round: 1}, transport.Tag{Round: 2}, transport.Tag{Round: 3}
+	receive := func(from int, tag transport.Tag) *queue {
+		q := e.NewQueue().(*queue)
+		q.Post(&transport.Transfer{Rank: from, Tag: tag, Parts: [][]byte{{0}}, Receive: true})
+		return q
+	}
+	until := func(is func() bool) { // without a wait
+		for done := false; !done; e.Exclusive(func() { done = is() }) {
+			if ctx.Err() != nil {
+				t.Errorf("rank %d: %v", e.Rank(), ctx.Err())
+				return
+			}
+			time.Sleep(time.Millisecond)
 		}
-	default:
-		if e.Rank() == 0 {
-			time.AfterFunc(200*time.Millisecond, func() {
-				for r := 1; r <= last; r++ {
-					want := r + 1
-					if r == last {
-						want = -1
-					}
-					if got, d, err := e.Inquire(t.Context(), r); err != nil || got != want || r < last && d < 50*time.Millisecond {
-						t.Errorf("rank %d waits for %d for %v, %v; want %d", r, got, d, err, want)
-					}
+	}
+	send := func(to int, tag transport.Tag) {
+		if err := transport.Send(ctx, e, to, tag, []byte{1}); err != nil {
+			t.Fatalf("rank %d: %v", e.Rank(), err)
+		}
+	}
+	last := e.Size() - 1
+	if e.Rank() == 0 {
+		ask := func(r, want int) {
+			for got := r; got != want; {
+				var err error
+				if got, _, err = e.Inquire(ctx, r); err != nil {
+					t.Fatalf("rank %d waits for %d, %v; want %d", r, got, err, want)
 				}
-			})
-		}
-		if err := transport.Receive(t.Context(), e, e.Rank()+1, tag, []byte{0}); err != nil {
-			t.Fatal(err)
-		}
-		if e.Rank() > 0 {
-			if err := transport.Send(t.Context(), e, e.Rank()-1, tag, []byte{1}); err != nil {
-				t.Error(err)
 			}
 		}
+		ask(last, -1)
+		for r := 1; r < last; r++ {
+			ask(r, r+1)
+		}
+		send(last, begin)
+		for r := 1; r <= last; r++ {
+			ask(r, -1)
+			send(r, end)
+		}
+		return
+	}
+	ends := receive(0, end)
+	from, tag := 0, begin
+	if e.Rank() < last {
+		from, tag = e.Rank()+1, chain
+	}
+	q := receive(from, tag)
+	if e.Rank() < last {
+		waiting, giveUp := context.WithCancel(ctx)
+		go func() {
+			until(func() bool { return e.waits[q] })
+			giveUp()
+		}()
+		if _, err := q.Wait(waiting); !errors.Is(err, context.Canceled) {
+			t.Fatalf("rank %d: %v", e.Rank(), err)
+		}
+	}
+	until(func() bool { return len(q.over) > 0 })
+	if e.Rank() > 1 {
+		send(e.Rank()-1, chain)
+	}
+	until(func() bool { return len(ends.over) > 0 })
+}
+
+// TestInquireAborted asks after an abort: who timed out at the same time is not to be waited for.
+func TestInquireAborted(t *testing.T) {
+	e := group(t)
+	defer e.Close()
+	if e.Size() < 2 {
+		t.Skip("needs more ranks")
+	}
+	e.Abort(errors.New("stopped"))
+	if whom, _, err := e.Inquire(context.Background(), (e.Rank()+1)%e.Size()); whom != -1 || !errors.As(err, new(*transport.AbortError)) {
+		t.Errorf("rank %d: it waits for %d, %v", e.Rank(), whom, err)
 	}
 }
 

@@ -94,7 +94,7 @@ func (q *queue) tryWait() {
 		q.stop()
 		return
 	}
-	if q.since.IsZero() {
+	if !e.waits[q] {
 		q.since = time.Now()
 		e.waits[q] = true
 		engine.waits.Add(1)
@@ -134,26 +134,25 @@ func (q *queue) next() {
 // stop ends a wait, and has another one poll. One that was woken to poll may end at once, and wakes the next.
 func (q *queue) stop() {
 	e := q.e
-	if q.since.IsZero() {
+	if !e.waits[q] {
 		return
-	}
-	if q.ends.transfer == nil && e.vain == nil { // others who give up at the same time ask why
-		rank, waited := e.oldestWait()
-		e.vain = &answer{rank, waited}
 	}
 	if time.Duration(e.lists.quiet) < e.mostSpin {
 		e.patience = mostPatience
 	} else {
 		e.patience--
 	}
-	q.since = time.Time{}
-	delete(e.waits, q)
+	if delete(e.waits, q); q.ends.transfer == nil {
+		e.waits[q] = false
+	}
 	engine.waits.Add(-1)
 	if e.poller == q || e.poller == nil {
 		e.poller = nil
-		for other := range e.waits {
-			other.signal()
-			break
+		for other, waits := range e.waits {
+			if waits {
+				other.signal()
+				break
+			}
 		}
 	}
 }

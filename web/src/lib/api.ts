@@ -4,7 +4,7 @@
 export type Flags = Partial<Record<FlagName, string>>;
 
 export const flagNames = [
-  "processors", "ports", "field", "matrix", "points", "omega", "alpha", "base", "order", "inverse",
+  "processors", "ports", "field", "matrix", "points", "omega", "alpha", "order", "inverse",
   "sinks", "separate", "algorithm", "size", "beta", "tau", "gamma", "model", "network", "whole", "rounds-over", "max-memory", "max-compute",
 ] as const;
 export type FlagName = (typeof flagNames)[number];

@@ -1,0 +1,35 @@
+"""Protect directories of many machines, so that those that are lost come back.
+
+`protect`, `verify`, `recover` and `status` do what the verbs of the command line do, and return its reports.
+`volley.torch` protects the checkpoints of a job under torch.distributed.
+
+The package starts the binary `volley`: the one that `$VOLLEY` names, else the one in the wheel, else the first
+in the `PATH`.
+"""
+
+from ._run import Error, NotWhole, Refused, RunFailed, binary
+from ._version import __version__
+from .reports import Cost, Finding, NodeReport, ProtectReport, RecoverReport, SetReport, Traffic, VerifyReport
+from .verbs import in_sets, protect, recover, status, verify
+
+__all__ = [
+    "Cost",
+    "Error",
+    "Finding",
+    "NodeReport",
+    "NotWhole",
+    "ProtectReport",
+    "RecoverReport",
+    "Refused",
+    "RunFailed",
+    "SetReport",
+    "Traffic",
+    "VerifyReport",
+    "__version__",
+    "binary",
+    "in_sets",
+    "protect",
+    "recover",
+    "status",
+    "verify",
+]

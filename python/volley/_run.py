@@ -1,0 +1,112 @@
+"""Finds and runs the binary."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Iterable, Iterator, Sequence, Union
+
+log = logging.getLogger("volley")
+
+Dir = Union[str, "os.PathLike[str]"]
+
+
+class Error(Exception):
+    """A run of the binary that failed.
+
+    The text is the binary's. `code` is its exit code, `verb` what it was to do, and `reports` what it printed
+    before it failed: nothing, a report, or one for each set.
+    """
+
+    def __init__(self, text: str, code: int, verb: str, reports: Sequence[Any] = ()) -> None:
+        super().__init__(text)
+        self.code, self.verb, self.reports = code, verb, list(reports)
+
+
+class RunFailed(Error):
+    """The run failed: a disk, a peer, or another run has the lock (exit code 1). The group is as it was."""
+
+
+class Refused(Error):
+    """The request cannot be done (exit code 2): wrong directories, or more nodes lost than tolerated."""
+
+
+class NotWhole(Error):
+    """Something is lost or damaged (exit code 3): of `recover`, not everything is back."""
+
+
+def binary() -> str:
+    """Returns the path of the binary. FileNotFoundError: there is none."""
+    named = os.environ.get("VOLLEY")
+    if named:
+        found = shutil.which(named)
+        if not found:
+            raise FileNotFoundError(f"VOLLEY={named}: no program: it has to name the binary volley")
+        return found
+    carried = Path(__file__).with_name("bin") / "volley"
+    found = shutil.which(str(carried)) or shutil.which("volley")
+    if not found:
+        raise FileNotFoundError("no binary volley: put it in the PATH, name it in VOLLEY, or install the wheel that carries it")
+    return found
+
+
+def places(dirs: Iterable[Dir]) -> list[str]:
+    """Returns directories as arguments. A string may be HOST:DIR, a path object is of this machine."""
+    if isinstance(dirs, (str, bytes, os.PathLike)):
+        raise TypeError(f"{dirs!r} is one directory: give a list of all nodes")
+    return [d if isinstance(d, str) else os.path.abspath(d) for d in dirs]
+
+
+def failure(code: int, text: str, verb: str, reports: Sequence[Any] = ()) -> Error:
+    """Returns the exception of an exit code."""
+    kind = {1: RunFailed, 2: Refused, 3: NotWhole}.get(code, Error)
+    return kind(text or f"volley {verb} ended with exit code {code} and said nothing", code, verb, reports)
+
+
+def said(lines: Iterable[str]) -> Iterator[str]:
+    """Returns the errors in a log in JSON. Warnings go to the logger volley; other lines are errors, too."""
+    for line in lines:
+        try:
+            record = json.loads(line)
+            level, text = record["level"], record["msg"]
+        except (ValueError, KeyError, TypeError):
+            level, text = "ERROR", line.strip()
+        if level == "ERROR" and text:
+            yield text
+        elif level == "WARN":
+            log.warning("%s", text)
+
+
+def documents(text: str) -> list[Any]:
+    """Returns the JSON documents of a text."""
+    found, decoder, at = [], json.JSONDecoder(), 0
+    text = text.strip()
+    while at < len(text):
+        value, at = decoder.raw_decode(text, at)
+        at += len(text[at:]) - len(text[at:].lstrip())
+        found.append(value)
+    return found
+
+
+def run(verb: str, flags: Sequence[str], dirs: Iterable[Dir]) -> tuple[list[Any], int, str]:
+    """Runs a verb to its end, and returns what it printed, its exit code and its errors.
+
+    If Python is interrupted meanwhile, the run ends as by Ctrl-C: the group stays as protected as it was.
+    """
+    command = [binary(), verb, "--json", "--log-format", "json", *flags, "--", *places(dirs)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace") as child:
+        try:
+            out, err = child.communicate()
+        except BaseException:
+            child.terminate()
+            child.communicate()
+            raise
+    errors = "\n".join(said(err.splitlines()))
+    try:
+        return documents(out), child.returncode, errors
+    except ValueError:
+        raise failure(child.returncode, errors or f"{command[0]} printed no JSON: is it Volley?", verb) from None

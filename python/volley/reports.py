@@ -1,0 +1,162 @@
+"""The reports of the verbs, as `--json` prints them."""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timezone
+from typing import Any, Type, TypeVar
+
+R = TypeVar("R")
+
+
+def read(kind: Type[R], data: dict[str, Any]) -> R:
+    """Returns a report of what JSON has. What a newer binary adds is left out."""
+    names = {f.name for f in fields(kind)}
+    return kind(**{name: value for name, value in data.items() if name in names})
+
+
+def _name(text: str) -> str:
+    """Returns a file name as Python writes it: bytes that are no UTF-8 as os.fsdecode does."""
+    if not text.startswith("base64:"):
+        return text
+    return os.fsdecode(base64.b64decode(text[len("base64:") :]))
+
+
+@dataclass
+class Finding:
+    """What is the matter with a file, or with something of Volley's."""
+
+    path: str  # below the node's directory
+    what: str  # missing, damaged, stale, changed, new or metadata
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        self.path = _name(self.path)
+
+
+@dataclass
+class NodeReport:
+    """How a node is."""
+
+    node: int
+    dir: str
+    status: str  # whole, lost, failing, unreachable, foreign, or the worst of its findings
+    findings: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.findings = [read(Finding, f) for f in self.findings]  # type: ignore[arg-type]
+
+
+@dataclass
+class VerifyReport:
+    """How a group is. `may_lose` is how many more nodes may be lost now, at least."""
+
+    protected: bool
+    whole: bool  # all of it is as it was protected
+    nodes: list[NodeReport]
+    generation: int = 0
+    tolerate: int = 0
+    may_lose: int = 0
+    since: datetime | None = None  # when the generation came into force
+    layout: str = ""
+    digest: str = ""
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]
+        if isinstance(self.since, str):  # its nanoseconds are more than datetime has
+            self.since = datetime.strptime(self.since[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+
+
+@dataclass
+class Traffic:
+    """What was sent, and by which schedule."""
+
+    plan: str
+    c1: int  # rounds
+    c2_bytes: int  # the largest messages of all rounds
+    most_sent: int  # bytes that the busiest node sent
+    result_bytes: int  # of parity, or data and parity, that came of it
+    seconds: float
+
+
+@dataclass
+class Cost:
+    """What a layout would take."""
+
+    layout: str
+    possible: bool
+    stored_bytes: int  # of parity, at each node
+    sent_bytes: int  # by the busiest node
+    messages: int  # of the busiest node
+    rounds: int
+    model_seconds: float
+    plan: str
+    why: str = ""  # it is not possible
+
+
+@dataclass
+class ProtectReport:
+    """What protecting took."""
+
+    nodes: int
+    places: list[str]  # directories, by node
+    tolerate: int
+    layout: str
+    field: str
+    matrix: str
+    digest: str
+    generation: int
+    files: int
+    deleted_files: int  # since the last run
+    data_bytes: int  # of all nodes
+    parity_bytes: int  # at each node
+    record_bytes: int  # at the node that has most
+    blocks: int  # of each chunk
+    coded_blocks: int  # that were not as before
+    traffic: Traffic
+    costs: list[Cost]
+    seconds: float
+    notes: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        self.traffic = read(Traffic, self.traffic)  # type: ignore[arg-type]
+        self.costs = [read(Cost, c) for c in self.costs]  # type: ignore[arg-type]
+        self.notes = self.notes or []
+
+
+@dataclass
+class RecoverReport:
+    """What came back. `nodes` are as they were found."""
+
+    generation: int
+    nodes: list[NodeReport]
+    files: int  # brought back
+    blocks: int
+    traffic: Traffic
+    seconds: float
+    kept: list[str] = field(default_factory=list)  # files that have changed and were left alone
+    replaced: list[str] = field(default_factory=list)  # where files lie now in whose place others were recovered
+    unrecovered: list[str] = field(default_factory=list)  # files that could not be brought back, and why
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]
+        self.traffic = read(Traffic, self.traffic)  # type: ignore[arg-type]
+        self.kept, self.replaced = [_name(p) for p in self.kept], [_name(p) for p in self.replaced]
+
+
+@dataclass
+class SetReport:
+    """What a verb did with a set. `report` is the verb's, or None where the set has failed: `error` says why."""
+
+    set: int
+    sets: int
+    dirs: list[str]
+    domains: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    report: ProtectReport | VerifyReport | RecoverReport | None = None
+    error: str = ""

@@ -1,0 +1,117 @@
+"""The verbs for groups of nodes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterable, Sequence
+
+from ._run import Dir, failure, run
+from .reports import ProtectReport, RecoverReport, SetReport, VerifyReport, read
+
+_REPORTS: dict[str, Any] = {"protect": ProtectReport, "verify": VerifyReport, "recover": RecoverReport, "status": VerifyReport}
+_NOT_WHOLE = 3  # exit code
+
+
+def _flags(options: dict[str, Any], more: Sequence[str]) -> list[str]:
+    """Returns the flags of options that are set: a name with its value, or by itself where that is True."""
+    found = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            found.append(flag)
+        elif value is not None and value is not False:
+            found.append(f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+    return found + list(more)
+
+
+def _one(verb: str, dirs: Iterable[Dir], options: dict[str, Any], more: Sequence[str]) -> Any:
+    """Runs a verb on a group. A report that says that the group is not whole answers verify and status."""
+    found, code, errors = run(verb, _flags(options, more), dirs)
+    reports = [read(_REPORTS[verb], x) for x in found]
+    if len(reports) != 1 or code != 0 and not (code == _NOT_WHOLE and verb in ("verify", "status")):
+        raise failure(code, errors, verb, reports)
+    return reports[0]
+
+
+def protect(
+    dirs: Iterable[Dir],
+    tolerate: int,
+    *,
+    layout: str | None = None,
+    digest: str | None = None,
+    dry_run: bool = False,
+    allow_deleted: bool = False,
+    force: bool = False,
+    key: Dir | None = None,
+    flags: Sequence[str] = (),
+) -> ProtectReport:
+    """Protects directories, one for each node: any `tolerate` of the nodes may then be lost.
+
+    `layout` is full or striped, `digest` sha256, blake3 or xxh3; without them Volley chooses. `dry_run` says what
+    it would take, and writes nothing. `allow_deleted` protects although many files are gone, and `force` although
+    nodes are lost. `key` is a file with the key of the group. `flags` are others of the command line.
+
+    Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
+    """
+    options = {"tolerate": tolerate, "layout": layout, "digest": digest, "dry_run": dry_run, "allow_deleted": allow_deleted, "force": force, "key": key}
+    report: ProtectReport = _one("protect", dirs, options, flags)
+    return report
+
+
+def verify(dirs: Iterable[Dir], *, key: Dir | None = None, flags: Sequence[str] = ()) -> VerifyReport:
+    """Reads every byte of a group, and compares it with the digests. `whole` of the report says whether all is right.
+
+    Raises `Refused` or `RunFailed` where that cannot be told.
+    """
+    report: VerifyReport = _one("verify", dirs, {"key": key}, flags)
+    return report
+
+
+def status(dirs: Iterable[Dir], *, key: Dir | None = None, flags: Sequence[str] = ()) -> VerifyReport:
+    """Says at a glance how a group is: it compares names, lengths and times, and reads no file.
+
+    Raises `Refused` or `RunFailed` where that cannot be told.
+    """
+    report: VerifyReport = _one("status", dirs, {"key": key}, flags)
+    return report
+
+
+def recover(
+    dirs: Iterable[Dir],
+    *,
+    to: Dir | None = None,
+    revert: bool = False,
+    beyond: bool = False,
+    dry_run: bool = False,
+    key: Dir | None = None,
+    flags: Sequence[str] = (),
+) -> RecoverReport:
+    """Brings back what lost nodes had, and damaged files. Name all nodes: of lost ones an empty directory.
+
+    `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back changed files,
+    too. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
+
+    Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where
+    nothing is.
+    """
+    options = {"to": to, "revert": revert, "beyond": beyond, "dry_run": dry_run, "key": key}
+    report: RecoverReport = _one("recover", dirs, options, flags)
+    return report
+
+
+def in_sets(verb: str, dirs: Iterable[Dir], group_size: int, *, domain: str | None = None, flags: Sequence[str] = (), **options: Any) -> list[SetReport]:
+    """Runs a verb on many nodes that are cut into sets of at most `group_size`, each a group of its own.
+
+    `domain` is what fails together: a file, or `env:NAME`. `options` are those of the verb, such as `tolerate=2`.
+    A set that fails does not hold up the others: raises the error of the first one, with all `reports`.
+    """
+    if verb not in _REPORTS:
+        raise ValueError(f"{verb!r}: want one of {', '.join(_REPORTS)}")
+    found, code, errors = run(verb, _flags({"group_size": group_size, "domain": domain, **options}, flags), dirs)
+    reports = [read(SetReport, x) for x in found]
+    for r in reports:
+        if r.report is not None:
+            r.report = read(_REPORTS[verb], r.report)  # type: ignore[arg-type]
+    if not reports or code not in (0, _NOT_WHOLE) or any(r.report is None for r in reports) or code and verb == "recover":
+        raise failure(code, errors, verb, reports)
+    return reports
