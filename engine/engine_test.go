@@ -73,7 +73,7 @@ func TestTransportWithSecret(t *testing.T) {
 
 func TestMeet(t *testing.T) {
 	const n = 8
-	ends, errs := joinAll(t, 10*time.Second, runsOf(n, transporttest.Free(t), NewSecret())...)
+	ends, errs := joinAll(t, transporttest.Limit, runsOf(n, transporttest.Free(t), NewSecret())...)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
@@ -109,9 +109,11 @@ func TestContradictions(t *testing.T) {
 		"a rank missing":  {func(runs []Run) { runs[2].Meet = "127.0.0.1:1" }, "rank 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			runs := runsOf(3, transporttest.Free(t), secret)
-			c.change(runs)
-			_, errs := joinAll(t, time.Second, runs...)
+			runs, limit := runsOf(3, transporttest.Free(t), secret), transporttest.Limit
+			if c.change(runs); name == "a rank missing" {
+				limit = time.Second
+			}
+			_, errs := joinAll(t, limit, runs...)
 			for i, err := range errs {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("process %d: %v; want %q", i, err, c.want)
@@ -127,8 +129,8 @@ func TestContradictions(t *testing.T) {
 func TestStranger(t *testing.T) {
 	runs := runsOf(2, transporttest.Free(t), NewSecret())
 	runs[1].Secret = NewSecret()
-	_, errs := joinAll(t, time.Second, runs...)
-	if errs[0] == nil || !strings.Contains(errs[0].Error(), "have not come to rank 0 within 1s: 1") {
+	_, errs := joinAll(t, 5*time.Second, runs...)
+	if errs[0] == nil || !strings.Contains(errs[0].Error(), "have not come to rank 0 within 5s: 1") {
 		t.Errorf("rank 0: %v", errs[0])
 	}
 	if !errors.Is(errs[1], grpc.ErrStranger) {
@@ -313,7 +315,7 @@ func TestPlaceSets(t *testing.T) {
 				}
 				return sets
 			}
-			e, err := p.Join(t.Context(), nil, 10*time.Second)
+			e, err := p.Join(t.Context(), nil, transporttest.Limit)
 			if err != nil {
 				t.Error(err)
 				return
@@ -347,7 +349,7 @@ func TestPlaceSets(t *testing.T) {
 			if err := ring(1); (err != nil) != (r == 1) && r != 5 { // which only sends to it
 				t.Errorf("rank %d, after one has died: %v", r, err)
 			}
-			said, err := p.Gather(t.Context(), "end", []byte{byte(r)}, time.Second)
+			said, err := p.Gather(t.Context(), "end", []byte{byte(r)}, 10*time.Second)
 			if err == nil || !strings.HasSuffix(err.Error(), ": 1") || len(said) != 6 {
 				t.Errorf("rank %d: %q, %v", r, said, err)
 				return

@@ -39,7 +39,14 @@ type Options struct {
 	Key   []byte
 	NoKey bool
 
-	disk disk.Disk // nil: disk.OS
+	// Roots says that the directories are roots of snapshots, of which the verb takes one: see [Snapshots].
+	// Step is its number, or Latest. Verify and Recover take the newest one that is in force, or that can be
+	// recovered; Protect takes the newest one that is at every root.
+	Roots bool
+	Step  int64
+
+	passed map[int64]string // snapshots that turned out not to come back, and why; nil: there is no other to take
+	disk   disk.Disk        // nil: disk.OS
 }
 
 func (o *Options) defaults() {

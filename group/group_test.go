@@ -129,7 +129,7 @@ func everywhere[T any](ranks int, dirs []string, f func(context.Context, transpo
 	return results[0], nil
 }
 
-var options = group.Options{Timeout: 20 * time.Second}
+var options = group.Options{Timeout: time.Minute}
 
 func protect(ranks int, dirs []string, o group.ProtectOptions) (*group.ProtectReport, error) {
 	o.Options = options

@@ -29,6 +29,10 @@ type ProtectOptions struct {
 	// gone at half of the nodes or more.
 	MaxDeleted float64
 
+	// Retain is how many of the snapshots that are in force, or can be recovered, stay: older ones are removed
+	// when this one is in force at every node. 0: all stay.
+	Retain int
+
 	// AllowDeleted is for more, and for a node at which nothing is left.
 	AllowDeleted bool
 }
@@ -38,6 +42,8 @@ const DefaultMaxDeleted = 0.5
 
 // A ProtectReport says what Protect has done.
 type ProtectReport struct {
+	Step        *int64   `json:"step,omitempty"`    // of the snapshot
+	Removed     []int64  `json:"removed,omitempty"` // older snapshots
 	Nodes       int      `json:"nodes"`
 	Places      []string `json:"places"` // directories, by node
 	Tolerate    int      `json:"tolerate"`
@@ -71,7 +77,7 @@ type ProtectReport struct {
 // at any moment, calling it again completes it. It returns an [*InputError] for directories
 // that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, force %v, dry run %v, deleted %v %v, part %v", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted, o.Part)
+	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, force %v, dry run %v, deleted %v %v, part %v, retain %d", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted, o.Part, o.Retain)
 	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: args, writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
@@ -104,6 +110,9 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		m.Matrix, m.Digest = cmp.Or(m.Matrix, earlier.Matrix), cmp.Or(m.Digest, earlier.Digest)
 	}
 	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
+	if o.Retain < 0 {
+		return nil, s.alike(ctx, inputf("%d snapshots to retain: want 0 or more", o.Retain))
+	}
 	layouts, err := candidates(s.k, &o, m.Matrix)
 	if err == nil {
 		err = checkDigest(m.Digest, s.Key)
@@ -129,7 +138,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 			w.data.close()
 		}
 	}()
-	r := &ProtectReport{Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.notes()}
+	r := &ProtectReport{Step: s.step, Nodes: s.k, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.notes()}
 	for _, x := range s.states {
 		r.Places = append(r.Places, x.Dir)
 	}
@@ -173,6 +182,11 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	}
 	if err := s.commit(ctx, m.Generation, root); err != nil {
 		return nil, err
+	}
+	if s.step != nil && o.Retain > 0 {
+		if err := s.retire(ctx, o.Retain, r); err != nil {
+			return nil, err
+		}
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil

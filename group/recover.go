@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -30,6 +31,7 @@ type RecoverOptions struct {
 
 // A RecoverReport says what Recover has done.
 type RecoverReport struct {
+	Step       *int64       `json:"step,omitempty"` // of the snapshot
 	Generation int64        `json:"generation"`
 	Nodes      []NodeReport `json:"nodes"` // as they were found
 	Files      int          `json:"files"` // brought back
@@ -82,6 +84,9 @@ func (r *RecoverReport) Incomplete() error {
 // What cannot be brought back, as too much else is damaged or changed, or a node cannot be
 // written to, is in the report, and the rest is recovered.
 //
+// Of the snapshots of roots, Latest takes the newest one that comes back whole, and sets newer ones aside, which are
+// then no snapshots any more.
+//
 // It returns a *[TooManyError], at every rank, where more nodes are lost than the group
 // tolerates, unless o.Beyond is set, and an [*InputError] for directories that are not those
 // of a group; nothing has been written then. The error is a [*disk.BusyError] where another
@@ -90,9 +95,37 @@ func (r *RecoverReport) Incomplete() error {
 func Recover(ctx context.Context, t transport.Transport, dirs []string, o RecoverOptions) (*RecoverReport, error) {
 	args := fmt.Sprintf("revert %v, beyond %v, dry run %v, to %q", o.Revert, o.Beyond, o.DryRun, o.To)
 	writes := !o.DryRun && o.To == ""
-	return run(ctx, t, dirs, o.Options, verb{name: "recover", args: args, writes: writes, makes: writes}, func(ctx context.Context, s *session) (*RecoverReport, error) {
-		return recoverGroup(ctx, s, o)
-	})
+	latest := o.Roots && o.Step == Latest
+	if latest {
+		o.passed = map[int64]string{}
+	}
+	for {
+		r, err := run(ctx, t, dirs, o.Options, verb{name: "recover", args: args, writes: writes, makes: writes}, func(ctx context.Context, s *session) (*RecoverReport, error) {
+			if latest && s.manifest == nil && len(s.Key) == 0 && s.complete(false) == nil && !slices.ContainsFunc(s.states, func(x *state) bool { return x.Lost }) {
+				r := &RecoverReport{Step: s.step, Notes: []string{stepName(*s.step) + " is at every node, and not protected: nothing was compared"}}
+				return r, s.setAside(ctx, r, writes)
+			}
+			r, err := recoverGroup(ctx, s, o)
+			if err != nil || !latest {
+				return r, err
+			}
+			if err := r.Incomplete(); err != nil {
+				return nil, s.alike(ctx, err)
+			}
+			return r, s.setAside(ctx, r, writes)
+		})
+		if passed := new(passedError); errors.As(err, &passed) {
+			o.passed[passed.step] = passed.Error()
+			continue
+		}
+		return r, err
+	}
+}
+
+// A passedError is that of a snapshot in whose place an older one may come back. All ranks find it.
+type passedError struct {
+	step int64
+	error
 }
 
 func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverReport, error) {
@@ -108,7 +141,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 			}
 		}
 	}
-	r := &RecoverReport{Generation: s.generation, Traffic: s.traffic()}
+	r := &RecoverReport{Step: s.step, Generation: s.generation, Traffic: s.traffic()}
 	targets := map[int]*target{} // of nodes here that can be read
 	defer func() {
 		for _, x := range targets {

@@ -46,6 +46,9 @@ type session struct {
 	records  map[int]map[string][]byte // record files that nodes here lack, by path
 	out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
 	adopt    bool                      // what was made without a key gets one
+	step     *int64                    // the snapshot that the nodes are; nil: none
+	around   *surroundings             // the others, where the step was to be found
+	agreed   bool                      // all ranks find the error
 }
 
 // terms are what ranks begin with.
@@ -58,17 +61,29 @@ type terms struct {
 	Options Options
 }
 
-// run does a verb's work on a session, and tells the other ranks of an error.
-func run[T any](ctx context.Context, t transport.Transport, dirs []string, o Options, v verb, f func(context.Context, *session) (T, error)) (result T, err error) {
+// run does a verb's work on a session.
+func run[T any](ctx context.Context, t transport.Transport, dirs []string, o Options, v verb, f func(context.Context, *session) (T, error)) (T, error) {
+	return meeting(ctx, t, o, func(s *session) (result T, err error) {
+		if err = s.begin(ctx, dirs, v); err == nil {
+			result, err = f(ctx, s)
+		}
+		return result, err
+	})
+}
+
+// meeting calls f with a session, and tells the other ranks of an error.
+func meeting[T any](ctx context.Context, t transport.Transport, o Options, f func(*session) (T, error)) (result T, err error) {
 	s := &session{Options: o, t: t}
 	defer s.end()
-	if err = s.begin(ctx, dirs, v); err == nil {
-		result, err = f(ctx, s)
-	}
+	result, err = f(s)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	if err != nil && !errors.As(err, new(*transport.AbortError)) {
+	switch {
+	case err == nil || errors.As(err, new(*transport.AbortError)):
+	case s.passed != nil && s.step != nil && s.agreed:
+		return result, &passedError{*s.step, err}
+	default:
 		t.Abort(err)
 	}
 	return result, err
@@ -77,11 +92,64 @@ func run[T any](ctx context.Context, t transport.Transport, dirs []string, o Opt
 // begin takes the directories of the nodes at this rank, locks them, and finds out what all
 // nodes hold.
 func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
+	if err := s.meet(ctx, dirs, v); err != nil {
+		return err
+	}
+	if s.Roots {
+		if err := s.pick(ctx, v); err != nil {
+			return err
+		}
+	}
+	holder := disk.HolderOf(v.name, s.run)
+	holder.Rank = s.t.Rank()
+	failing, err := s.open(ctx, v, holder)
+	if err != nil {
+		return err
+	}
+	if s.states, err = collect(ctx, s, func(ctx context.Context, i int, n *node) (*state, error) {
+		if failing[i] == "" {
+			return n.load(s.Key), ctx.Err()
+		}
+		return &state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}, nil
+	}); err != nil {
+		return err
+	}
+	for _, x := range s.states {
+		if x.Other > 0 {
+			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, metaName))
+		}
+	}
+	for _, n := range s.nodes { // all have their locks, and nothing is written yet
+		if n.unlock == nil || !v.writes {
+			continue
+		}
+		err := disk.Confirm(n.dir, metaPath(lockFile), holder)
+		if shared := new(disk.SharedError); errors.As(err, &shared) {
+			err = &InputError{error: err}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.current, s.adopt, err = inForce(s.states, &s.Options, v.name == "protect"); err != nil {
+		return s.alike(ctx, err)
+	}
+	if s.generation == 0 {
+		return nil
+	}
+	return s.fetch(ctx)
+}
+
+// meet agrees with the other ranks on what they do, and makes the nodes.
+func (s *session) meet(ctx context.Context, dirs []string, v verb) error {
 	s.defaults()
 	if err := volley.Greet(ctx, s.t, v.name, s.Timeout); err != nil {
 		return err
 	}
 	what := v.name + " " + v.args
+	if s.Roots {
+		what += fmt.Sprintf(", step %d of roots", s.Step)
+	}
 	switch {
 	case len(s.Key) > 0 && s.NoKey:
 		return inputf("there are both a key and NoKey: give one of them")
@@ -125,44 +193,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 		}
 	}
 	s.place(dirs)
-	holder := disk.HolderOf(v.name, s.run)
-	holder.Rank = s.t.Rank()
-	failing, err := s.open(ctx, v, holder)
-	if err != nil {
-		return err
-	}
-	if s.states, err = collect(ctx, s, func(ctx context.Context, i int, n *node) (*state, error) {
-		if failing[i] == "" {
-			return n.load(s.Key), ctx.Err()
-		}
-		return &state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}, nil
-	}); err != nil {
-		return err
-	}
-	for _, x := range s.states {
-		if x.Other > 0 {
-			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, metaName))
-		}
-	}
-	for _, n := range s.nodes { // all have their locks, and nothing is written yet
-		if n.unlock == nil || !v.writes {
-			continue
-		}
-		err := disk.Confirm(n.dir, metaPath(lockFile), holder)
-		if shared := new(disk.SharedError); errors.As(err, &shared) {
-			err = &InputError{error: err}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if s.current, s.adopt, err = inForce(s.states, &s.Options, v.name == "protect"); err != nil {
-		return s.alike(ctx, err)
-	}
-	if s.generation == 0 {
-		return nil
-	}
-	return s.fetch(ctx)
+	return nil
 }
 
 // place makes the nodes of the directories here, in the order in which they say that they are.
@@ -179,7 +210,10 @@ func (s *session) place(dirs []string) {
 			n.absent = s.Absent[i]
 		}
 		s.nodes = append(s.nodes, n)
-		ids[i] = identify(s.disk, dir)
+		if ids[i] = identify(s.disk, dir); s.Roots {
+			n.root, n.rootName = n.at, n.given
+			ids[i] = identifyRoot(s.disk, dir)
+		}
 	}
 	if s.t.Size() > 1 {
 		return
@@ -315,5 +349,6 @@ func (s *session) together(ctx context.Context) error {
 // alike returns an error that all ranks find in what they know of each other, once all have
 // come to it: each is to return its own, and not that another has stopped.
 func (s *session) alike(ctx context.Context, err error) error {
+	s.agreed = true
 	return collective.New(s.t, s.Timeout).Alike(ctx, err)
 }

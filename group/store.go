@@ -41,15 +41,17 @@ const (
 
 // A node is one of the group whose directory is here.
 type node struct {
-	index  int
-	at     string   // its directory
-	given  string   // what the caller calls that
-	absent string   // why it cannot be reached
-	dir    disk.Dir // nil: there is none, or it cannot be read
-	unlock func(remove bool)
-	undo   func()            // removes the directories that were made for it
-	held   map[int64]*loaded // by generation
-	unread map[int64]error   // generations whose manifest, or own record, the disk does not give
+	index    int
+	at       string   // its directory
+	given    string   // what the caller calls that
+	absent   string   // why it cannot be reached
+	root     string   // in which the directory is a snapshot; "": it is none
+	rootName string   // what the caller calls the root
+	dir      disk.Dir // nil: there is none, or it cannot be read
+	unlock   func(remove bool)
+	undo     func()            // removes the directories that were made for it
+	held     map[int64]*loaded // by generation
+	unread   map[int64]error   // generations whose manifest, or own record, the disk does not give
 }
 
 // loaded is what a node has of a generation.

@@ -24,6 +24,7 @@ type NodeReport struct {
 
 // A VerifyReport says how the nodes of a group are.
 type VerifyReport struct {
+	Step       *int64       `json:"step,omitempty"` // of the snapshot
 	Protected  bool         `json:"protected"`
 	Generation int64        `json:"generation"`
 	Nodes      []NodeReport `json:"nodes"`
@@ -52,7 +53,7 @@ func Verify(ctx context.Context, t transport.Transport, dirs []string, o VerifyO
 
 func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyReport, error) {
 	start := time.Now()
-	r := &VerifyReport{Generation: s.generation, Notes: s.notes()}
+	r := &VerifyReport{Step: s.step, Generation: s.generation, Notes: s.notes()}
 	if r.Protected = s.manifest != nil; !r.Protected {
 		for n, x := range s.states {
 			status := "not protected"

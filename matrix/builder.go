@@ -3,7 +3,6 @@ package matrix
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"os"
 	"slices"
 	"strings"
@@ -95,21 +94,14 @@ func (b *builder) letter(what string) string {
 // firstPoints returns what a word means for the first n points, on cosets of z
 // elements. What names n, "K" or "R".
 func (b *builder) firstPoints(word, what string, n, z int) (Points, error) {
-	what = b.letter(what)
-	switch word {
-	case "codes":
-		if err := checkCodes(b.Family, b.f, what, n, 0); err != nil {
-			return nil, err
-		}
-		return codes(b.f, 0, n), nil
-	case "powers":
-		if err := checkUnits(word, b.f, what, n); err != nil {
-			return nil, err
-		}
-		return newPowerPoints(b.f, 0, n), nil
-	}
-	if err := checkUnits(word, b.f, what, n); err != nil {
+	err := checkElements(word+" points", b.f, b.letter(what), int64(n), 0, word != "codes")
+	switch {
+	case err != nil:
 		return nil, err
+	case word == "codes":
+		return codes(b.f, 0, n), nil
+	case word == "powers":
+		return newPowerPoints(b.f, 0, n), nil
 	}
 	return newCosetPoints(b.f, n, z, 0), nil
 }
@@ -118,44 +110,20 @@ func (b *builder) firstPoints(word, what string, n, z int) (Points, error) {
 // where there are too few and the points may be among the first, they are on those from
 // number 1 on; apart says that they may not.
 func (b *builder) nextPoints(word string, z int, apart bool) (Points, error) {
-	switch word {
-	case "codes":
-		if err := checkBoth(b.Family, b.f, b.k, b.r, 0); err != nil {
-			return nil, err
-		}
+	err := checkElements(word+" points", b.f, "K + R", int64(b.k)+int64(b.r), 0, word != "codes")
+	first := b.k / z
+	if word == "coset" && err != nil && !apart {
+		first, err = 1, checkElements("coset points", b.f, b.letter("R"), int64(b.r), 0, true)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case word == "codes":
 		return codes(b.f, b.k, b.r), nil
-	case "powers":
-		if err := b.checkNext(word); err != nil {
-			return nil, err
-		}
+	case word == "powers":
 		return newPowerPoints(b.f, b.k, b.r), nil
 	}
-	if err := checkUnits(word, b.f, b.letter("R"), b.r); err != nil {
-		return nil, err
-	}
-	err := b.checkNext(word)
-	switch {
-	case err == nil:
-		return newCosetPoints(b.f, b.r, z, b.k/z), nil
-	case apart:
-		return nil, err
-	}
-	return newCosetPoints(b.f, b.r, z, 1), nil // of all q-1 points, another order
-}
-
-// checkNext returns an error when f has fewer than K + R nonzero elements.
-func (b *builder) checkNext(word string) error {
-	units, need := unitCount(b.f), int64(b.k)+int64(b.r)
-	if units.Cmp(big.NewInt(need)) >= 0 {
-		return nil
-	}
-	points := fmt.Sprintf("alpha after the K = %d points of omega", b.k)
-	if b.k != b.r {
-		points = fmt.Sprintf("R = %d of %s", b.r, points)
-	}
-	_, want := together(b.k, b.r, units)
-	return fmt.Errorf("matrix: %s points over %s: %s needs %d nonzero elements and there are %v: want %s%s",
-		word, b.f.Name(), points, need, units, want, largerField(uint64(need)+1))
+	return newCosetPoints(b.f, b.r, z, first), nil // from 1 on, of all q-1 points, in another order
 }
 
 // pair returns the points omega and alpha, which as given sets have those names;

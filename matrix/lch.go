@@ -34,7 +34,7 @@ func LCH(f field.Field, k, r int) (Matrix, error) {
 	if r > k {
 		what, most = "R", r
 	}
-	if err := checkCodes("lch", f, what, most, 0); err != nil {
+	if err := checkElements("lch", f, what, int64(most), 0, false); err != nil {
 		return nil, err
 	}
 	m := &lch{shape: shape{f, k, r}}

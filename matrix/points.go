@@ -81,58 +81,27 @@ func newPowerPoints(f field.Field, first, n int) *sequence {
 	return &sequence{f, first, n, func(first, _ int) string { return shifted("powers", first) }, newPowers(f, f.Generator(), first+n).at}
 }
 
-// checkUnits returns an error when f has fewer than n nonzero elements. What names
-// n, "K" or "R".
-func checkUnits(name string, f field.Field, what string, n int) error {
-	if err := checkSize(what, n); err != nil {
-		return err
+// checkElements returns an error when f has fewer than n + more elements, or nonzero ones, which
+// points or a matrix of that name take. What names n, such as "K + R".
+func checkElements(name string, f field.Field, what string, n, more int64, nonzero bool) error {
+	there, of, larger := f.Order(), "elements", n+more
+	if nonzero {
+		there, of, larger = unitCount(f), "nonzero elements", n+more+1
 	}
-	if units := unitCount(f); units.Cmp(big.NewInt(int64(n))) < 0 {
-		return fmt.Errorf("matrix: %s points over %s: %s = %d needs as many nonzero elements: want %s <= %v%s",
-			name, f.Name(), what, n, what, units, largerField(uint64(n)+1))
+	most := new(big.Int).Sub(there, big.NewInt(more))
+	if most.Cmp(big.NewInt(n)) >= 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("matrix: %s over %s: %s = %d needs %d %s and there are %v: want %s <= %v%s",
+		name, f.Name(), what, n, n+more, of, there, what, most, largerField(uint64(larger)))
 }
 
-// checkCodes returns an error when f has fewer than n + more elements, which a
-// matrix of that name takes for its points. What names n, "K" or "R".
-func checkCodes(name string, f field.Field, what string, n, more int) error {
-	if err := checkSize(what, n); err != nil {
-		return err
-	}
-	return checkDistinct(name, f, int64(n)+int64(more), func() (needs, want string) {
-		return fmt.Sprintf("%s = %d needs", what, n), fmt.Sprintf("%s <= %v", what, new(big.Int).Sub(f.Order(), big.NewInt(int64(more))))
-	})
-}
-
-// checkBoth is checkCodes for K + R + more elements.
-func checkBoth(name string, f field.Field, k, r, more int) error {
+// checkBoth is checkElements for the K + R + more elements of a matrix.
+func checkBoth(name string, f field.Field, k, r int, more int64) error {
 	if err := checkShape(k, r); err != nil {
 		return err
 	}
-	return checkDistinct(name, f, int64(k)+int64(r)+int64(more), func() (needs, want string) {
-		return together(k, r, new(big.Int).Sub(f.Order(), big.NewInt(int64(more))))
-	})
-}
-
-// checkDistinct returns an error when f has fewer elements than need; say returns the
-// subject of its sentence and the condition to keep.
-func checkDistinct(name string, f field.Field, need int64, say func() (needs, want string)) error {
-	if f.Order().Cmp(big.NewInt(need)) >= 0 {
-		return nil
-	}
-	needs, want := say()
-	return fmt.Errorf("matrix: %s over %s: %s %d distinct points and q = %v: want %s%s",
-		name, f.Name(), needs, need, f.Order(), want, largerField(uint64(need)))
-}
-
-// together says of what needs K and R together that they do, and that K + R <= most; of a
-// square matrix, what that means for K.
-func together(k, r int, most *big.Int) (needs, want string) {
-	if k == r {
-		return fmt.Sprintf("K = %d needs", k), fmt.Sprintf("K <= %v", new(big.Int).Rsh(most, 1))
-	}
-	return fmt.Sprintf("K = %d and R = %d need", k, r), fmt.Sprintf("K + R <= %v", most)
+	return checkElements(name, f, "K + R", int64(k)+int64(r), more, false)
 }
 
 // largerField continues the advice of an error with a field of at least n
@@ -175,7 +144,10 @@ func CosetPoints(f field.Field, n int) (Points, error) { return ShiftedCosetPoin
 // on the M cosets from number first on. It is an error where the field has fewer
 // than first+M cosets of Z points, or n > q-1.
 func ShiftedCosetPoints(f field.Field, n, first int) (Points, error) {
-	if err := checkUnits("coset", f, "K", n); err != nil {
+	if err := checkSize("points", n); err != nil {
+		return nil, err
+	}
+	if err := checkElements("coset points", f, "K", int64(n), 0, true); err != nil {
 		return nil, err
 	}
 	z := cosetSize(f, n)

@@ -75,7 +75,7 @@ func ReedSolomonPAR1(f field.Field, k, r int) (Matrix, error) {
 	if err := checkShape(k, r); err != nil {
 		return nil, err
 	}
-	if err := checkCodes(id, f, "K", k, 1); err != nil {
+	if err := checkElements(id, f, "K", int64(k), 1, false); err != nil {
 		return nil, err
 	}
 	return named{Transpose(vandermonde{codes(f, 1, k), r}), id}, nil

@@ -25,6 +25,7 @@ import (
 	"volley/transport/faulty"
 	"volley/transport/late"
 	"volley/transport/local"
+	"volley/transport/transporttest"
 	"volley/tune"
 )
 
@@ -269,7 +270,7 @@ func TestErrors(t *testing.T) {
 
 // TestDeath checks that no rank waits for one that has failed.
 func TestDeath(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Limit)
 	defer cancel()
 	err := local.Run(ctx, 3, func(ctx context.Context, tr transport.Transport) error {
 		if tr.Rank() == 1 {

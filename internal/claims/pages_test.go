@@ -1,10 +1,12 @@
 package claims
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,6 +45,42 @@ func TestHPC(t *testing.T) {
 	}
 	if stored < 4 {
 		t.Errorf("%d rows: were they found?", stored)
+	}
+}
+
+// TestCheckpoints computes the table of docs/checkpoints.md from that of docs/protect.md.
+func TestCheckpoints(t *testing.T) {
+	protected := tableRows(t, "protect.md")
+	computed := 0
+	for _, row := range tableRows(t, "checkpoints.md") {
+		if len(row) != 7 || row[0] == "K" || row[0] == "---" {
+			continue
+		}
+		at := slices.IndexFunc(protected, func(p []string) bool { return len(p) == 12 && slices.Equal(row[:3], []string{p[0], p[1], p[5]}) })
+		if at < 0 {
+			t.Errorf("docs/protect.md has no row for %v", row)
+			continue
+		}
+		computed++
+		const data = 12.0 // GB
+		value := func(text string) float64 {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return x
+		}
+		r := value(row[1])
+		want := []string{
+			fmt.Sprintf("%.1f", 2*data*value(row[2])), fmt.Sprintf("%.0f", 2*data*r),
+			fmt.Sprintf("%.1f", data*value(protected[at][7])), fmt.Sprintf("%.0f", data*r),
+		}
+		if !slices.Equal(row[3:], want) {
+			t.Errorf("%v: want %v", row, want)
+		}
+	}
+	if computed < 7 {
+		t.Errorf("%d rows: were they found?", computed)
 	}
 }
 

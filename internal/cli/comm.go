@@ -194,6 +194,7 @@ type joining struct {
 	ranks   rankFlags
 	sets    setOptions
 	dir     string // of the one node that this process has; empty: none, or several
+	roots   bool   // directories are roots of snapshots
 	probes  bool   // measures all pairs first
 	pairs   []pair // that were measured
 	party   *party // of comm, once join has returned

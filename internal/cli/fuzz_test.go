@@ -50,7 +50,7 @@ func FuzzArguments(f *testing.F) {
 		write(t, filepath.Join("packets", "b"), "other bytes")
 		write(t, filepath.Join("packets", "c"), "")
 		write(t, "A.csv", "1,2\n3,5\n")
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var stdout, stderr bytes.Buffer
 		code := run(ctx, args, &stdout, &stderr)

@@ -28,7 +28,26 @@ type groupOptions struct {
 	json    bool
 	key     string
 	believe string
+	step    int64
 }
+
+// addSnapshots adds the flags that make roots of snapshots of the directories.
+func (o *groupOptions) addSnapshots(cmd *cobra.Command, name, usage string) {
+	f := cmd.Flags()
+	f.Bool(name, false, usage)
+	f.Int64Var(&o.step, "step", group.Latest, "each DIR is a root: take its snapshot step-`N`")
+}
+
+// ofRoots reports whether the directories that a verb is given are roots of snapshots.
+func ofRoots(cmd *cobra.Command) bool {
+	on := func(name string) bool {
+		f := cmd.Flags().Lookup(name)
+		return f != nil && f.Changed && f.Value.String() != "false"
+	}
+	return on("root") || on("latest") || on("step") || cmd.Name() == snapshotsVerb
+}
+
+const snapshotsVerb = "snapshots"
 
 func (o *groupOptions) add(cmd *cobra.Command) {
 	forOperators(cmd)
@@ -52,6 +71,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if len(args) == 1 && !strings.Contains(args[0], rankWord) {
 		o.dir = args[0]
 	}
+	o.roots = ofRoots(cmd)
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, err
 	}
@@ -59,8 +79,14 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	if err := o.sets.check(cmd.Flags()); err != nil {
+	if err := o.sets.check(cmd); err != nil {
 		return nil, err
+	}
+	if flag := cmd.Flags().Lookup("step"); flag != nil && flag.Changed && o.step < 0 {
+		return nil, usagef("--step %d: want 0 or more", o.step)
+	}
+	if flag := cmd.Flags().Lookup("latest"); flag != nil && flag.Changed && o.step != group.Latest {
+		return nil, usagef("--latest, --step %d: leave one of both out", o.step)
 	}
 	if o.timeout < 0 {
 		return nil, usagef("--timeout %v: want 0 or more", o.timeout)
@@ -77,7 +103,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe}
+	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Roots: o.roots, Step: o.step}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
 	}
@@ -154,6 +180,7 @@ func newProtect() *cobra.Command {
 		Long:  protectHelp,
 		Example: `  volley protect --tolerate 2 node.0 node.1 node.2 node.3 node.4
   volley protect --tolerate 1 a:/data b:/data c:/data
+  volley protect --tolerate 1 --root --retain 2 a:/ckpt b:/ckpt c:/ckpt
   mpirun -n 8 volley protect --comm mpi --tolerate 2 /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.sets.forget = p.Force
@@ -163,6 +190,9 @@ func newProtect() *cobra.Command {
 			}
 			if !cmd.Flags().Changed("tolerate") {
 				return usagef("say with --tolerate R how many nodes may be lost")
+			}
+			if p.Retain < 0 || p.Retain > 0 && !o.roots {
+				return usagef("--retain %d: want how many snapshots of roots stay, with --root or --step", p.Retain)
 			}
 			if p.MaxDeleted < 0 || p.MaxDeleted > 1 {
 				return usagef("--max-deleted %v: want a share from 0 to 1", p.MaxDeleted)
@@ -185,6 +215,8 @@ func newProtect() *cobra.Command {
 	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
 	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, and write nothing")
+	o.addSnapshots(cmd, "root", "each DIR is a root of snapshots, directories step-N in it: protect the newest that all roots have")
+	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
 	end := flagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
 	f.Float64Var(&p.MaxDeleted, "max-deleted", group.DefaultMaxDeleted, "`SHARE` of a node's files, or of their bytes, that may be gone")
@@ -208,6 +240,7 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 	for _, note := range r.Notes {
 		printable.Fprintf(w, "note: %s\n", note)
 	}
+	printStep(w, r.Step)
 	deleted := ""
 	if r.Deleted > 0 {
 		deleted = fmt.Sprintf("; %s deleted or emptied since the last run", printable.Count(r.Deleted, "file"))
@@ -220,6 +253,9 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 		_, err := printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
 		return err
 	}
+	for _, step := range r.Removed {
+		printable.Fprintf(w, "removed    step-%d\n", step)
+	}
 	_, err := printable.Fprintf(w, `parity     %s at each node, and %s of records
 coded      %d of %s of each chunk; the others are as before
 traffic    %s sent by the busiest node
@@ -228,6 +264,13 @@ protected, generation %d
 `, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"),
 		size(r.Traffic.MostSent), r.Seconds, r.Generation)
 	return err
+}
+
+// printStep prints which snapshot it is, if it is one.
+func printStep(w io.Writer, step *int64) {
+	if step != nil {
+		printable.Fprintf(w, "snapshot   step-%d\n", *step)
+	}
 }
 
 const verifyHelp = `Verify that the files of protected nodes are as they were protected.
@@ -258,6 +301,7 @@ func newVerify() *cobra.Command {
 			})
 		},
 	}
+	o.addSnapshots(cmd, "latest", "each DIR is a root of snapshots, directories step-N in it: take the newest that is in force or can be recovered")
 	o.add(cmd)
 	return cmd
 }
@@ -308,6 +352,7 @@ func newStatus() *cobra.Command {
 			})
 		},
 	}
+	o.addSnapshots(cmd, "latest", "each DIR is a root of snapshots, directories step-N in it: take the newest that is in force or can be recovered")
 	o.add(cmd)
 	return cmd
 }
@@ -386,6 +431,7 @@ func newRecover() *cobra.Command {
 		Short: "Recover lost nodes and damaged files of a protected group",
 		Long:  recoverHelp,
 		Example: `  volley recover node.0 node.1 node.2 node.3 node.4
+  volley recover --latest a:/ckpt b:/ckpt c:/ckpt
   mpirun -n 8 volley recover --comm mpi /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dirs, err := o.begin(cmd, args, &x.Options)
@@ -402,6 +448,7 @@ func newRecover() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	o.addSnapshots(cmd, "latest", "each DIR is a root of snapshots, directories step-N in it: take the newest that is in force or can be recovered")
 	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
 	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
@@ -413,6 +460,7 @@ func newRecover() *cobra.Command {
 }
 
 func printRecover(w io.Writer, r *group.RecoverReport, dry bool) error {
+	printStep(w, r.Step)
 	printNodes(w, r.Nodes)
 	for _, note := range r.Notes {
 		printable.Fprintf(w, "note: %s\n", note)

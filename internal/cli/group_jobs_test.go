@@ -47,7 +47,7 @@ func TestGroupJobPairs(t *testing.T) {
 			var results [2]result
 			var wg sync.WaitGroup
 			for i, v := range verbs {
-				j := newJob(t, 4, g.with(append(slices.Clone(v.args), "--comm", "mpi", "--timeout", "20s")...)...)
+				j := newJob(t, 4, g.with(append(slices.Clone(v.args), "--comm", "mpi", "--timeout", "1m")...)...)
 				wg.Go(func() {
 					code, lines := j.do(t)
 					results[i] = result{code, j.out.String(), strings.Join(lines, "\n")}
@@ -89,7 +89,7 @@ func TestGroupJobKilled(t *testing.T) {
 	const n = 5
 	testKilled(t, *groupKills, 200_000, func(t *testing.T, rng *rand.Rand, limit time.Duration, args []string) bool {
 		begun := time.Now()
-		j := newJob(t, n, append(slices.Clone(args), "--comm", "mpi", "--timeout", "20s")...)
+		j := newJob(t, n, append(slices.Clone(args), "--comm", "mpi", "--timeout", "1m")...)
 		j.id()
 		if err := j.Start(); err != nil {
 			t.Fatal(err)
@@ -112,12 +112,7 @@ func TestGroupJobKilled(t *testing.T) {
 		if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 			t.Fatalf("%v: %s", err, &j.out)
 		}
-		for _, pid := range j.processesOf(n) {
-			if pid != 0 {
-				t.Errorf("process %d is left", pid)
-				syscall.Kill(pid, syscall.SIGKILL)
-			}
-		}
+		j.ended(t, n)
 		if code := j.ProcessState.ExitCode(); limit == 0 && code != exitOK {
 			t.Fatalf("%s: %d: %s", args, code, &j.out)
 		}

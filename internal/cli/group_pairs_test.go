@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"volley/transport/transporttest"
 )
 
 var groupPairs = flag.Int("group.pairs", 1, "how often each pair of verbs is run at once on one group")
@@ -397,7 +399,7 @@ func (g *pairGroup) stopped(t *testing.T, v pairVerb) *program {
 			t.Fatal(err)
 		}
 		pid := []byte(fmt.Sprintf(`"pid":%d,`, p.Process.Pid))
-		for begun := time.Now(); time.Since(begun) < 10*time.Second; {
+		for begun := time.Now(); time.Since(begun) < transporttest.Limit; {
 			if text, _ := os.ReadFile(lock); bytes.Contains(text, pid) {
 				break
 			}

@@ -149,6 +149,7 @@ type far struct {
 type start struct {
 	Args   []string
 	Dir    string // of the node, "" where there is none
+	Roots  bool   // it is a root of snapshots
 	Name   string // what the user calls it
 	Absent string // why the node cannot be reached
 	Watch  bool   // somebody looks at the progress
@@ -200,13 +201,13 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 		l.sets.size, _ = f.GetInt("group-size")
 		l.sets.domain, _ = f.GetString("domain")
 		l.sets.forget, _ = f.GetBool("force")
-		if err := l.sets.check(f); err != nil {
+		if err := l.sets.check(cmd); err != nil {
 			return err
 		}
 	}
 	// A set whose nodes cannot all be reached does not hold up the others. Which place a lost node has, recover
 	// cannot tell before it has seen all.
-	l.missing = cmd.Name() == "status" || l.sets.size != 0 && cmd.Name() != "recover"
+	l.missing = cmd.Name() == "status" || cmd.Name() == snapshotsVerb || l.sets.size != 0 && cmd.Name() != "recover"
 	if f := cmd.Flags().Lookup("to"); f != nil && f.Changed {
 		a, err := ssh.Parse(f.Value.String())
 		if err != nil || a.Host == hostWord {
@@ -221,7 +222,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 		if a.Host == hostWord || !l.group && slices.ContainsFunc(l.ranks, same) {
 			continue
 		}
-		x := &far{Address: a, host: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], local), start: start{Args: slices.Clone(args), Watch: l.bar != nil, Variable: l.sets.variable()}}
+		x := &far{Address: a, host: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], local), start: start{Args: slices.Clone(args), Roots: ofRoots(cmd), Watch: l.bar != nil, Variable: l.sets.variable()}}
 		if !l.group && output.Changed {
 			x.Args = append(x.Args, "--output="+to.Path)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"volley/engine/ssh"
 	"volley/internal/disk"
+	"volley/transport/transporttest"
 	"volley/tune"
 )
 
@@ -86,7 +87,7 @@ func (f *fleet) ended(t *testing.T) {
 		switch {
 		case len(left) == 0:
 			return
-		case time.Since(begun) > 30*time.Second:
+		case time.Since(begun) > transporttest.Limit:
 			t.Fatalf("processes %v are left", left)
 		}
 	}

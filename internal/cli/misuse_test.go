@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"volley/group"
+	"volley/transport/transporttest"
 )
 
 var misuseProgram = flag.String("misuse.program", "", "program that TestMisuse runs; its own where it is empty")
@@ -660,7 +661,7 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 4_000_000)
 			p := m.command("protect", "--tolerate", "2")
 			m.must(p.Start())
-			for begun := time.Now(); time.Since(begun) < 10*time.Second; {
+			for begun := time.Now(); time.Since(begun) < transporttest.Limit; {
 				if _, err := os.Lstat(filepath.Join(m.dirs[3], ".volley/tmp-parity")); err == nil {
 					break
 				}

@@ -24,6 +24,7 @@ import (
 	"volley"
 
 	codedpkg "volley/coded"
+	"volley/transport/transporttest"
 )
 
 // A job is a run under mpirun.
@@ -47,7 +48,7 @@ func newJob(t *testing.T, n int, args ...string) *job {
 			line = append(line, "-n", "1", path)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*transporttest.Limit)
 	t.Cleanup(cancel)
 	j := &job{Cmd: exec.CommandContext(ctx, "mpirun", line...)}
 	j.Env = append(os.Environ(), asCommand+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
@@ -433,7 +434,7 @@ func strike(t *testing.T, n, victim int, there string, after time.Duration, sig 
 		t.Fatal(err)
 	}
 	var ids []int
-	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < transporttest.Limit; time.Sleep(5 * time.Millisecond) {
 		if ids = j.processesOf(n); !slices.Contains(ids, 0) {
 			if _, err := os.Lstat(there); err == nil {
 				break
@@ -445,10 +446,15 @@ func strike(t *testing.T, n, victim int, there string, after time.Duration, sig 
 		syscall.Kill(ids[victim], sig)
 	}
 	j.Wait()
-	// mpirun does not wait for the processes that it has told to end.
+	j.ended(t, n)
+	return j
+}
+
+// ended waits until no process is left: mpirun does not wait for those that it has told to end.
+func (j *job) ended(t *testing.T, n int) {
 	some := func(pid int) bool { return pid != 0 }
 	left := j.processesOf(n)
-	for begun := time.Now(); slices.ContainsFunc(left, some) && time.Since(begun) < 10*time.Second; left = j.processesOf(n) {
+	for begun := time.Now(); slices.ContainsFunc(left, some) && time.Since(begun) < transporttest.Limit; left = j.processesOf(n) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	for _, pid := range left {
@@ -457,25 +463,24 @@ func strike(t *testing.T, n, victim int, there string, after time.Duration, sig 
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	return j
 }
 
 // TestKilled kills a process at random moments: the job fails in time, no result appears
 // that is not whole, nothing goes on, and the next run removes what is left.
 func TestKilled(t *testing.T) {
-	testStruck(t, syscall.SIGKILL, 20, regexp.MustCompile(`process rank 2 .* exited on signal 9`))
+	testStruck(t, syscall.SIGKILL, 20, "1m", regexp.MustCompile(`process rank 2 .* exited on signal 9`))
 }
 
 // TestStopped stops one: the others name it.
 func TestStopped(t *testing.T) {
-	testStruck(t, syscall.SIGSTOP, 6, regexp.MustCompile(`rank 2 does not answer|a process does not end|MPI did not bring all processes together within 2s: rank . waits`))
+	testStruck(t, syscall.SIGSTOP, 6, "5s", regexp.MustCompile(`rank 2 does not answer|a process does not end|MPI did not bring all processes together within 5s: rank . waits`))
 }
 
-func testStruck(t *testing.T, sig syscall.Signal, times int, names *regexp.Regexp) {
+func testStruck(t *testing.T, sig syscall.Signal, times int, timeout string, names *regexp.Regexp) {
 	const n = 5
 	pattern := writeNumbered(t, n, 16<<20)
 	out := filepath.Join(t.TempDir(), "out")
-	args := []string{"encode", "--comm", "mpi", "--force", "--timeout", "2s", "--memory", "256KiB", "-o", out, pattern}
+	args := []string{"encode", "--comm", "mpi", "--force", "--timeout", timeout, "--memory", "256KiB", "-o", out, pattern}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -505,7 +510,7 @@ func testStruck(t *testing.T, sig syscall.Signal, times int, names *regexp.Regex
 			t.Errorf("after %v: nobody names rank 2: %s", after, &j.out)
 		}
 		if i == 0 { // what is left goes
-			j := newJob(t, n, args...)
+			j := newJob(t, n, append(args, "--timeout", "1m")...)
 			if code, _ := j.do(t); code != 0 {
 				t.Fatalf("the next run: exit code %d: %s", code, &j.out)
 			}
@@ -526,7 +531,7 @@ func TestGroupJob(t *testing.T) {
 	pattern := filepath.Join(filepath.Dir(dirs[0]), "node.{rank}")
 	do := func(want int, args ...string) string {
 		t.Helper()
-		j := newJob(t, 8, append(args, "--comm", "mpi", "--timeout", "20s", pattern)...)
+		j := newJob(t, 8, append(args, "--comm", "mpi", "--timeout", "1m", pattern)...)
 		if code, _ := j.do(t); code != want {
 			t.Fatalf("%s: exit code %d, want %d: %s", args, code, want, &j.out)
 		}
@@ -722,7 +727,7 @@ func TestDecodeJobKilled(t *testing.T) {
 		remove(t, strings.ReplaceAll(pattern, rankWord, fmt.Sprint(k)))
 	}
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	args := []string{"decode", "--comm", "mpi", "--force", "--timeout", "2s", "--memory", "256KiB", "-o", back, coded, pattern}
+	args := []string{"decode", "--comm", "mpi", "--force", "--timeout", "1m", "--memory", "256KiB", "-o", back, coded, pattern}
 	for range 8 {
 		os.RemoveAll(back)
 		after := time.Duration(random.IntN(200)) * time.Millisecond
@@ -761,7 +766,7 @@ func TestSetsJob(t *testing.T) {
 			if i > 0 {
 				line = append(line, ":")
 			}
-			line = append(append(line, args...), "--comm", "mpi", "--timeout", "20s", "--group-size", "3", dir)
+			line = append(append(line, args...), "--comm", "mpi", "--timeout", "1m", "--group-size", "3", dir)
 		}
 		j := newJob(t, 1, line...)
 		if code, _ := j.do(t); code != want {

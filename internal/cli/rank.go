@@ -59,7 +59,7 @@ func beRank(ctx context.Context, cmd *cobra.Command, p *ssh.Parent) error {
 	logTo(cmd.ErrOrStderr(), slices.Contains(s.Args, "--verbose=true"), slices.Contains(s.Args, "--log-format=json"))
 	h := hello{Version: volley.Version, Node: group.Identity{Node: -1}}
 	if s.Dir != "" {
-		h.Node = group.Identify(s.Dir)
+		h.Node = identify(s.Dir, s.Roots)
 		h.Domain = os.Getenv(s.Variable)
 	}
 	if via := strings.Fields(os.Getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {

@@ -32,12 +32,12 @@ func newRanks(t *testing.T, n int, edit func(rank int, c *exec.Cmd), args ...str
 	}
 	meet := transporttest.Free(t)
 	secret, _ := engine.NewSecret().MarshalText()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*transporttest.Limit)
 	t.Cleanup(cancel)
 	run := new(rankRun)
 	for r := range n {
 		// Ports of the kernel's choice, as other tests may run.
-		line := append([]string{args[0], "--rank", fmt.Sprint(r), "--size", fmt.Sprint(n), "--meet", meet, "--port", "", "--timeout", "3s"}, args[1:]...)
+		line := append([]string{args[0], "--rank", fmt.Sprint(r), "--size", fmt.Sprint(n), "--meet", meet, "--port", "", "--timeout", "1m"}, args[1:]...)
 		for i := range line {
 			line[i] = strings.ReplaceAll(line[i], "{RANK}", fmt.Sprint(r))
 		}
@@ -161,9 +161,10 @@ func TestRanksErrors(t *testing.T) {
 			}
 		}
 	}
-	unreachable := func(r int, c *exec.Cmd) {
-		if c.Args = append(c.Args, "--timeout", "20s"); r == 1 {
-			c.Args = append(c.Args, "--advertise", "127.0.0.1:1")
+	late := func(change func(c *exec.Cmd)) func(int, *exec.Cmd) { // the others wait for rank 1
+		return func(r int, c *exec.Cmd) {
+			c.Args = append(c.Args, "--timeout", "10s")
+			set(1, change)(r, c)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -175,12 +176,12 @@ func TestRanksErrors(t *testing.T) {
 		"another verb":   {set(1, func(c *exec.Cmd) { c.Args[1] = "recover" }), []int{exitUsage, exitUsage, exitUsage}, "recover", false},
 		"a bad flag":     {set(2, func(c *exec.Cmd) { c.Args = append(c.Args, "--nonsense") }), []int{exitUsage, exitUsage, exitUsage}, "--nonsense", true},
 		"no such node":   {set(2, func(c *exec.Cmd) { c.Args[len(c.Args)-1] = "/dev/null" }), []int{exitUsage, exitUsage, exitUsage}, "/dev/null", true},
-		"another secret": {set(1, func(c *exec.Cmd) { c.Env = append(c.Env, engine.SecretVariable+"="+strings.Repeat("ab", 32)) }), []int{-1, exitFailed, -1}, "does not have the secret of this run", false},
-		"no secret": {set(1, func(c *exec.Cmd) {
+		"another secret": {late(func(c *exec.Cmd) { c.Env = append(c.Env, engine.SecretVariable+"="+strings.Repeat("ab", 32)) }), []int{-1, exitFailed, -1}, "does not have the secret of this run", false},
+		"no secret": {late(func(c *exec.Cmd) {
 			c.Env = append(c.Env, engine.SecretVariable+"=")
 			c.Args = append(c.Args, "--bind", "0.0.0.0")
 		}), []int{-1, exitUsage, -1}, "64 hexadecimal digits", false},
-		"no such machine": {unreachable, []int{exitFailed, exitFailed, exitFailed}, "127.0.0.1:1", false},
+		"no such machine": {set(1, func(c *exec.Cmd) { c.Args = append(c.Args, "--advertise", "127.0.0.1:1") }), []int{exitFailed, exitFailed, exitFailed}, "127.0.0.1:1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			codes, text := newRanks(t, 3, c.edit, "protect", "--tolerate", "1", pattern).do()
@@ -210,7 +211,7 @@ func TestRanksKilled(t *testing.T) {
 		dirs := writeNodes(t, 6, 20_000_000)
 		run := newRanks(t, 6, nil, slices.Concat([]string{"protect", "--tolerate", "1", "--comm", "grpc", "--timeout", "0"}, c.flags, []string{strings.TrimSuffix(dirs[0], "0") + "{RANK}"})...)
 		run.start()
-		for range 1000 {
+		for begun := time.Now(); time.Since(begun) < transporttest.Limit; {
 			if list, _ := filepath.Glob(filepath.Join(dirs[c.victim], ".volley/*")); list != nil {
 				break
 			}

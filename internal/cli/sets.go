@@ -42,7 +42,11 @@ func (o *setOptions) add(f *pflag.FlagSet) {
 }
 
 // check refuses flags that do not go with sets.
-func (o *setOptions) check(f *pflag.FlagSet) error {
+func (o *setOptions) check(cmd *cobra.Command) error {
+	f := cmd.Flags()
+	if o.size != 0 && ofRoots(cmd) {
+		return usagef("--group-size: snapshots are of one group: leave it out, and name the roots of one set")
+	}
 	if o.size == 0 && o.domain != "" {
 		return usagef("--domain %s: it is for sets: --group-size N says how large they are", o.domain)
 	}
@@ -117,12 +121,20 @@ type rankSays struct {
 	Error string
 }
 
+// identify returns which node a directory is, or a root of snapshots.
+func identify(dir string, root bool) group.Identity {
+	if root {
+		return group.IdentifyRoot(dir)
+	}
+	return group.Identify(dir)
+}
+
 // says returns what this rank says.
 func (o *joining) says() []byte {
 	host, _ := os.Hostname()
 	x := rankSays{Size: o.sets.size, Apart: o.sets.domain != "", Member: sets.Member{Name: host + ":" + o.dir, Identity: group.Identity{Node: -1}}}
 	if o.dir != "" {
-		x.Identity = group.Identify(o.dir)
+		x.Identity = identify(o.dir, o.roots)
 	}
 	if o.sets.size != 0 {
 		var err error

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"volley/engine"
+	"volley/transport/transporttest"
 )
 
 // fakeSrun is srun -nN for tests: it starts N processes here with the variables of a step, passes on a SIGTERM, and
@@ -133,7 +134,7 @@ func TestStepEnded(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for begun := time.Now(); len(f.processes()) < 5 && time.Since(begun) < 30*time.Second; {
+		for begun := time.Now(); len(f.processes()) < 5 && time.Since(begun) < transporttest.Limit; {
 			time.Sleep(5 * time.Millisecond)
 		}
 		for _, pid := range f.processes() {

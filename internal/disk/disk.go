@@ -5,6 +5,7 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -189,6 +190,25 @@ func Reason(err error) string {
 func Failed(err error) bool {
 	failed := syscall.Errno(0)
 	return errors.As(err, &failed) && failed != syscall.ENOENT
+}
+
+// RemoveAll removes a file, or a directory with everything in it. One that is missing is no error.
+func RemoveAll(d Dir, name string) error {
+	info, err := d.Lstat(name)
+	if err == nil && info.IsDir() {
+		if info.Mode()&0o700 != 0o700 {
+			d.Chmod(name, 0o700) // or removing fails
+		}
+		var entries []fs.DirEntry
+		entries, err = d.ReadDir(name)
+		for _, e := range entries {
+			err = cmp.Or(err, RemoveAll(d, name+"/"+e.Name()))
+		}
+	}
+	if err == nil {
+		err = d.Remove(name)
+	}
+	return ignoreMissing(err)
 }
 
 func readText(d Dir, name string, most int64, to io.Writer) error {

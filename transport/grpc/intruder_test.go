@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"volley/transport"
+	"volley/transport/transporttest"
 )
 
 // forged is a frame in its bytes.
@@ -35,7 +36,7 @@ func call(t *testing.T, address, hello string) rpc.ClientStream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Limit)
 	t.Cleanup(func() { cancel(); conn.Close() })
 	s, err := conn.NewStream(metadata.AppendToOutgoingContext(ctx, helloKey, hello), &exchange, "/volley/Exchange")
 	if err != nil {
@@ -131,7 +132,7 @@ func TestRankTwice(t *testing.T) {
 	if err := first.SendMsg(&frame{kind: headFrame, n: 1, data: [][]byte{{7}}}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Limit)
 	defer cancel()
 	got := make([]byte, 1)
 	if err := transport.Receive(ctx, run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {

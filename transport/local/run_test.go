@@ -5,10 +5,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"volley/transport"
 	"volley/transport/local"
+	"volley/transport/transporttest"
 )
 
 func TestRun(t *testing.T) {
@@ -30,7 +30,7 @@ func TestRun(t *testing.T) {
 // TestRunReportsTheCause checks that ranks that only heard of a failure do not
 // repeat it, and that none of them waits for ever.
 func TestRunReportsTheCause(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), transporttest.Limit)
 	defer cancel()
 	cause := errors.New("disk full")
 	err := local.Run(ctx, 4, func(ctx context.Context, t transport.Transport) error {

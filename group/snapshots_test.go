@@ -1,0 +1,481 @@
+package group
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"volley/internal/disk"
+	"volley/transport"
+)
+
+// roots are the roots of snapshots of a group in memory, and what its snapshots were.
+type roots struct {
+	*world
+	was map[int64][]string // trees of snapshots, by node
+}
+
+// newRoots returns the roots of nodes, that many of which may be lost, with some snapshots in force.
+func newRoots(t testing.TB, k, r int, steps ...int64) *roots {
+	w := &roots{&world{Machine: newMachine(), r: r, ranks: 1}, map[int64][]string{}}
+	for n := range k {
+		w.dirs = append(w.dirs, fmt.Sprintf("/r%d", n))
+		w.MkdirAll(w.dirs[n], 0o755)
+	}
+	w.SyncAll()
+	for _, step := range steps {
+		w.save(step)
+		if _, err := w.protectStep(w.Process(), Latest, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// save writes a snapshot as a training job does, and gives it its name when it is complete.
+func (w *roots) save(step int64) {
+	rng := rand.New(rand.NewPCG(uint64(step), 1))
+	w.was[step] = nil
+	for n, root := range w.dirs {
+		w.MkdirAll(root+"/.new/sub", 0o755)
+		w.WriteFile(root+"/.new/rank0", random(rng, 300+20*n), 0o644)
+		w.WriteFile(root+"/.new/sub/rank1", random(rng, 200), 0o600)
+		w.Rename(root+"/.new", root+"/"+stepName(step))
+		w.was[step] = append(w.was[step], w.Tree(root+"/"+stepName(step), metaName))
+	}
+	w.SyncAll()
+	w.Wait(1e9)
+}
+
+func (w *roots) clone() *roots { return &roots{w.world.clone(), w.was} }
+
+func (w *roots) protectStep(p *Process, step int64, retain int) (*ProtectReport, error) {
+	return w.protectBy(p, ProtectOptions{Options: Options{Roots: true, Step: step}, Retain: retain, Layout: Striped})
+}
+
+func (w *roots) latest(p *Process) (*RecoverReport, error) {
+	return w.recoverBy(p, RecoverOptions{Options: Options{Roots: true, Step: Latest}})
+}
+
+func (w *roots) snapshots(t testing.TB) *SnapshotsReport {
+	t.Helper()
+	r, err := onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*SnapshotsReport, error) {
+		return Snapshots(ctx, t, dirs, optionsOf(w.Process(), Options{}))
+	})
+	must(t, err)
+	return r
+}
+
+// names returns what lies in a root.
+func (w *roots) names(n int) (list []string) {
+	for line := range strings.Lines(w.Tree(w.dirs[n])) {
+		if name, _, _ := strings.Cut(line, " "); name != "." && !strings.Contains(name, "/") {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// comesBack loses nodes, and returns an error unless the latest snapshot comes back as it was, at every node, and is
+// one of those that may be the latest.
+func (w *roots) comesBack(lost []int, how int, may ...int64) (step int64, err error) {
+	x := w.clone()
+	x.lose(how, lost...)
+	r, err := x.latest(x.Process())
+	if err != nil {
+		return 0, fmt.Errorf("lost %v: %w", lost, err)
+	}
+	if !slices.Contains(may, *r.Step) {
+		return 0, fmt.Errorf("lost %v: step %d came back, want one of %d", lost, *r.Step, may)
+	}
+	for n, root := range x.dirs {
+		if err := diff(fmt.Sprintf("lost %v: step %d, node %d", lost, *r.Step, n), w.was[*r.Step][n], x.Tree(root+"/"+stepName(*r.Step), metaName)); err != nil {
+			return 0, err
+		}
+		for _, name := range x.names(n) { // what is newer is no snapshot any more
+			if step, ok := stepOf(name); ok && name == stepName(step) && step > *r.Step {
+				return 0, fmt.Errorf("lost %v: %s stays beside step %d", lost, name, *r.Step)
+			}
+		}
+	}
+	// The job runs on, and saves the next one.
+	next := *r.Step + 1
+	x.was = map[int64][]string{}
+	x.save(next)
+	p, err := x.protectStep(x.Process(), Latest, 1)
+	if err != nil || *p.Step != next {
+		return 0, fmt.Errorf("lost %v: the next snapshot: %+v, %w", lost, p, err)
+	}
+	for n := range x.dirs {
+		if is := x.names(n); !slices.Equal(is, []string{stepName(next)}) {
+			return 0, fmt.Errorf("lost %v: root %d has %q after step %d, retain 1", lost, n, is, next)
+		}
+	}
+	return *r.Step, nil
+}
+
+// TestSnapshotsCrash interrupts the protection of a snapshot, which removes the oldest, at every call: by a kill, a
+// power cut, an error, a full disk. Then nodes are lost, and the latest one in force comes back.
+func TestSnapshotsCrash(t *testing.T) {
+	inOrder(t)
+	w := newRoots(t, 4, 2, 1, 2)
+	w.save(3)
+	calls := w.Calls(func(p *Process) {
+		c := w.clone()
+		c.Machine = nil // which is that of the process
+		_, err := c.protectStep(p, Latest, 2)
+		must(t, err)
+	})
+	tried := 0
+	for i := range interruptions {
+		x := &interruptions[i]
+		for _, call := range calls {
+			if x.at != nil && !x.at(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
+				continue
+			}
+			tried++
+			rng := rand.New(rand.NewPCG(uint64(call.N), 5))
+			c := w.clone()
+			p := c.Process()
+			x.do(c.world, p, call.N, rng)
+			_, err := c.protectStep(p, Latest, 2)
+			p.Kill()
+			may := []int64{2, 3}
+			if err == nil {
+				may = []int64{3}
+			}
+			if _, wrong := c.comesBack(rng.Perm(4)[:2], rng.IntN(2), may...); wrong != nil {
+				t.Fatalf("%s at %v, the run ended with %v: %v", x.name, call, err, wrong)
+			}
+			// Nothing is lost: once more, and it is done.
+			if _, err := c.protectStep(c.Process(), 3, 2); err != nil {
+				t.Fatalf("%s at %v: once more: %v", x.name, call, err)
+			}
+			for n := range c.dirs {
+				if is := c.names(n); !slices.Equal(is, []string{"step-2", "step-3"}) {
+					t.Fatalf("%s at %v: once more: root %d has %q", x.name, call, n, is)
+				}
+			}
+		}
+	}
+	t.Logf("%d runs were interrupted", tried)
+}
+
+// TestSnapshotsRecoverCrash interrupts the recovery of the latest snapshot: the next one completes it.
+func TestSnapshotsRecoverCrash(t *testing.T) {
+	inOrder(t)
+	w := newRoots(t, 4, 2, 1, 2)
+	w.save(3) // which is not protected, and gone with the nodes
+	w.lose(0, 1, 2)
+	w.SyncAll()
+	calls := w.Calls(func(p *Process) {
+		c := w.clone()
+		c.Machine = nil
+		r, err := c.latest(p)
+		must(t, err)
+		if *r.Step != 2 {
+			t.Fatalf("%+v", r)
+		}
+	})
+	for i := range interruptions {
+		x := &interruptions[i]
+		for _, call := range calls {
+			if x.at != nil && !x.at(call) || *mostCalls > 0 && (call.N+i)%11 > 0 {
+				continue
+			}
+			rng := rand.New(rand.NewPCG(uint64(call.N), 5))
+			c := w.clone()
+			p := c.Process()
+			x.do(c.world, p, call.N, rng)
+			_, err := c.latest(p)
+			p.Kill()
+			may := []int64{2}
+			if !x.ends { // a third node that cannot be read, or written to, is more than can be lost
+				may = []int64{1, 2}
+			}
+			if _, wrong := c.comesBack(nil, 0, may...); wrong != nil {
+				t.Fatalf("%s at %v, the run ended with %v: %v", x.name, call, err, wrong)
+			}
+		}
+	}
+}
+
+// TestSnapshotsLosses loses a node at 100 random moments of the protection of the next snapshot, which ends with it or
+// goes on without its disk. The last one in force comes back.
+func TestSnapshotsLosses(t *testing.T) {
+	inOrder(t)
+	w := newRoots(t, 4, 1, 1, 2)
+	w.save(3)
+	var calls []Call
+	calls = w.Calls(func(p *Process) {
+		c := w.clone()
+		c.Machine = nil
+		_, err := c.protectStep(p, Latest, 2)
+		must(t, err)
+	})
+	came := map[int64]int{}
+	rng := rand.New(rand.NewPCG(*callSeed, 8))
+	for range 100 {
+		n, lost, kills := calls[rng.IntN(len(calls))].N, rng.IntN(4), rng.IntN(2) == 0
+		c := w.clone()
+		p := c.Process()
+		dying(p, n, c.dirs[lost], syscall.EIO)
+		dead := p.Before
+		p.Before = func(call Call) error {
+			if call.N == n && kills {
+				p.Kill()
+			}
+			return dead(call)
+		}
+		c.protectStep(p, Latest, 2)
+		p.Kill()
+		step, err := c.comesBack([]int{lost}, rng.IntN(2), 2, 3)
+		if err != nil {
+			t.Fatalf("node %d lost at %v: %v", lost, calls[n], err)
+		}
+		came[step]++
+	}
+	if len(came) < 2 {
+		t.Errorf("step 2 or 3 never came back: %v", came)
+	}
+}
+
+var lockLine = regexp.MustCompile(`(?m)^.*/\.volley/lock .*$`)
+
+// TestSnapshotsLatest checks which snapshot is the latest, and who says so.
+func TestSnapshotsLatest(t *testing.T) {
+	refuses := func(w *roots, want ...string) {
+		t.Helper()
+		tree := func() string { return lockLine.ReplaceAllString(w.Tree("/"), "") }
+		before := tree()
+		_, err := w.latest(w.Process())
+		if !IsInputError(err) {
+			t.Fatalf("%v", err)
+		}
+		for _, text := range want {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("%v: want %q in it", err, text)
+			}
+		}
+		if err := diff("refused", before, tree()); err != nil {
+			t.Error(err)
+		}
+	}
+	latest := func(w *roots, want int64, note string) {
+		t.Helper()
+		r, err := w.latest(w.Process())
+		must(t, err)
+		if *r.Step != want || note != "" && !strings.Contains(strings.Join(r.Notes, "\n"), note) {
+			t.Fatalf("step %d, notes %q: want %d, %q", *r.Step, r.Notes, want, note)
+		}
+	}
+	states := func(w *roots, want ...string) {
+		t.Helper()
+		var is []string
+		for _, x := range w.snapshots(t).Snapshots {
+			is = append(is, fmt.Sprint(x.Step, " ", x.State))
+		}
+		if !slices.Equal(is, want) {
+			t.Fatalf("%q: want %q", is, want)
+		}
+	}
+
+	w := newRoots(t, 4, 1)
+	states(w)
+	refuses(w, "no root has a directory step-N")
+	for _, name := range []string{"step-01", "step--1", "step-x", "step-7.tmp", "step-99999999999999999999", "checkpoint"} {
+		w.MkdirAll("/r0/"+name, 0o755)
+	}
+	w.WriteFile("/r1/step-5", []byte("no directory"), 0o644)
+	w.Symlink("/r0/checkpoint", "/r2/step-6")
+	states(w)
+	w.save(8)
+	states(w, "8 unprotected")
+	latest(w, 8, "not protected")
+	w.RemoveAll("/r3/step-8")
+	refuses(w, "step-8: it is not protected, and missing at /r3")
+
+	w = newRoots(t, 4, 1, 1, 2)
+	w.save(3)
+	w.save(4)
+	w.RemoveAll("/r1/step-4")
+	states(w, "4 incomplete", "3 unprotected", "2 in force", "1 in force")
+	c := w.clone()
+	latest(c, 3, "step-4 is passed over: it is not protected, and missing at /r1")
+	w.lose(0, 2)
+	states(w, "4 incomplete", "3 incomplete", "2 recoverable", "1 recoverable")
+	c = w.clone()
+	c.lose(0, 1)
+	refuses(c, "step-3:", "step-2: 2 nodes are lost, and the group tolerates the loss of 1: /r1, /r2", "step-1:")
+	latest(w, 2, "step-3 is passed over")
+
+	// The newest has lost more than its records tell: the older one comes back.
+	w = newRoots(t, 4, 1, 1, 2)
+	for _, name := range []string{"/r0/step-2/rank0", "/r1/step-2/rank0"} {
+		w.Overwrite(name, 0, bytes.Repeat([]byte("rot"), 100), true)
+	}
+	states(w, "2 in force", "1 in force")
+	latest(w, 1, "step-2 is passed over: not everything is recovered: /r0/step-2/rank0")
+
+	// One that is being protected may be in force in a moment.
+	w = newRoots(t, 4, 1, 1, 2)
+	w.save(3)
+	c = w.clone()
+	p := c.Process()
+	dir, err := p.Open("/r2/step-3")
+	must(t, err)
+	must(t, dir.Mkdir(metaName, 0o700))
+	_, err = dir.Lock(metaPath(lockFile), false, disk.HolderOf("protect", "another"))
+	must(t, err)
+	if _, err := c.latest(c.Process()); !isBusy(err) {
+		t.Errorf("%v", err)
+	}
+	states(c, "3 incomplete", "2 in force", "1 in force")
+	p.Kill()
+	latest(c, 3, "")
+
+	// With a key, what is not protected does not count, nor what was protected with another.
+	key := func(text string) Options {
+		return Options{Roots: true, Step: Latest, Key: []byte(strings.Repeat(text, 32))}
+	}
+	w = newRoots(t, 4, 1)
+	w.save(1)
+	_, err = w.protectBy(w.Process(), ProtectOptions{Options: key("k"), Layout: Striped})
+	must(t, err)
+	w.save(2)
+	r, err := w.recoverBy(w.Process(), RecoverOptions{Options: key("k")})
+	must(t, err)
+	if *r.Step != 1 {
+		t.Errorf("%+v", r)
+	}
+	refuses(w, "step-1: the group was protected with a key")
+	if _, err := w.recoverBy(w.Process(), RecoverOptions{Options: key("x")}); !IsInputError(err) || !strings.Contains(err.Error(), "made with another") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSnapshotsPlaces gives roots in other orders, and empty ones in the place of lost ones.
+func TestSnapshotsPlaces(t *testing.T) {
+	w := newRoots(t, 5, 2, 1, 2)
+	for turn := range 20 {
+		rng := rand.New(rand.NewPCG(uint64(turn), 3))
+		c := w.clone()
+		lost := rng.Perm(5)[:2]
+		for _, n := range lost {
+			c.RemoveAll(c.dirs[n])
+			c.dirs[n] = fmt.Sprintf("/new%d", n)
+		}
+		rng.Shuffle(5, func(i, j int) { c.dirs[i], c.dirs[j] = c.dirs[j], c.dirs[i] })
+		r, err := c.latest(c.Process())
+		must(t, err)
+		var trees []string
+		for n := range 5 {
+			trees = append(trees, c.Tree(strings.TrimSuffix(r.Nodes[n].Dir, "/"), metaName))
+		}
+		for n := range 5 {
+			if want := w.was[2][n]; !slices.Contains(lost, n) && trees[n] != want || !slices.Contains(trees, want) {
+				t.Fatalf("lost %v: node %d is not back", lost, n)
+			}
+		}
+		c.was = map[int64][]string{}
+		c.save(3)
+		p, err := c.protectStep(c.Process(), Latest, 2)
+		must(t, err)
+		for n, dir := range p.Places {
+			if root := path.Dir(r.Nodes[n].Dir); dir != root+"/step-3" {
+				t.Fatalf("node %d was at %s, and is at %s", n, root, dir)
+			}
+		}
+		if p.Removed == nil || p.Removed[0] != 1 {
+			t.Fatalf("%+v", p)
+		}
+	}
+}
+
+// TestSnapshotsRetain checks what protect takes, and what goes.
+func TestSnapshotsRetain(t *testing.T) {
+	w := newRoots(t, 3, 1, 1, 2, 3)
+	_, err := w.protectStep(w.Process(), 4, 1)
+	if !IsInputError(err) || !strings.Contains(err.Error(), "step-4 is not at every node: /r0 has step-3, step-2, step-1") {
+		t.Fatalf("%v", err)
+	}
+	w.Chmod("/r0/step-1/sub", 0o500)
+	w.save(4)
+	w.save(5)
+	w.RemoveAll("/r1/step-5") // not there yet
+	r, err := w.protectStep(w.Process(), Latest, 0)
+	must(t, err)
+	if *r.Step != 4 || r.Removed != nil {
+		t.Fatalf("%+v", r)
+	}
+	has := func(want ...string) {
+		t.Helper()
+		for n := range w.dirs {
+			if is := w.names(n); !slices.Equal(is, want) {
+				t.Fatalf("root %d has %q: want %q", n, is, want)
+			}
+		}
+	}
+	must(t, func() error { _, err := w.latest(w.Process()); return err }()) // sets step 5 aside
+	w.save(6)                                                               // which is never protected
+	w.save(7)
+	p := w.Process() // a run that uses step 2
+	dir, err := p.Open("/r1/step-2")
+	must(t, err)
+	_, err = dir.Lock(metaPath(lockFile), false, disk.HolderOf("recover", "another"))
+	must(t, err)
+	r, err = w.protectStep(w.Process(), Latest, 2)
+	must(t, err)
+	if *r.Step != 7 || !slices.Equal(r.Removed, []int64{3, 1}) || !strings.Contains(strings.Join(r.Notes, ""), "/r1/step-2 stays: ") {
+		t.Fatalf("%+v", r)
+	}
+	p.Kill()
+	r, err = w.protectStep(w.Process(), Latest, 2)
+	must(t, err)
+	has("step-4", "step-6", "step-7")
+	// Whoever protects an old one does not remove that, nor what is newer.
+	r, err = w.protectStep(w.Process(), 4, 1)
+	must(t, err)
+	if !slices.Equal(r.Removed, []int64{6}) {
+		t.Fatalf("%+v", r)
+	}
+	has("step-4", "step-7")
+	if _, err := w.protectStep(w.Process(), Latest, -1); !IsInputError(err) {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.protectStep(w.Process(), -2, 1); !IsInputError(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSnapshotsAtRanks runs the verbs at several ranks, which all find the same.
+func TestSnapshotsAtRanks(t *testing.T) {
+	w := newRoots(t, 4, 2)
+	w.ranks = 4
+	for step := range int64(3) {
+		w.save(step)
+		_, err := w.protectStep(w.Process(), Latest, 2)
+		must(t, err)
+	}
+	w.lose(0, 0, 3)
+	w.Overwrite("/r1/step-2/rank0", 0, bytes.Repeat([]byte("rot"), 100), true)
+	r, err := w.latest(w.Process())
+	must(t, err)
+	if *r.Step != 1 || !strings.Contains(strings.Join(r.Notes, ""), "step-2 is passed over") {
+		t.Fatalf("%+v", r)
+	}
+	for range 20 {
+		c := w.clone()
+		c.lose(0, 0, 1, 2)
+		if _, err := c.latest(c.Process()); !IsInputError(err) {
+			t.Fatalf("%v", err)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"volley/group"
+	"volley/internal/printable"
+	"volley/report"
+	"volley/transport"
+)
+
+const snapshotsHelp = `List the snapshots of the nodes of a group: directories step-N in their roots.
+
+Each DIR is a root, one for each node. A snapshot is in force where every node
+has it as it was protected, and recoverable where lost nodes can be recovered:
+volley recover --latest takes the newest of both. Whoever writes a snapshot
+gives it the name step-N when it is complete; other names do not count. More:
+volley help groups`
+
+func newSnapshots() *cobra.Command {
+	o := &groupOptions{step: group.Latest}
+	cmd := &cobra.Command{
+		Use:   snapshotsVerb + " [flags] DIR...",
+		Short: "List the snapshots of a group of nodes",
+		Long:  snapshotsHelp,
+		Example: `  volley snapshots a:/ckpt b:/ckpt c:/ckpt
+  volley snapshots --json a:/ckpt b:/ckpt c:/ckpt`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var options group.Options
+			dirs, err := o.begin(cmd, args, &options)
+			if err != nil {
+				return err
+			}
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
+				r, err := group.Snapshots(cmd.Context(), t, dirs, options)
+				return o.finish(cmd, w, err, r, func(w io.Writer) error { return printSnapshots(w, r) })
+			})
+		},
+	}
+	o.add(cmd)
+	return cmd
+}
+
+func printSnapshots(w io.Writer, r *group.SnapshotsReport) error {
+	for _, note := range r.Notes {
+		printable.Fprintf(w, "note: %s\n", note)
+	}
+	if len(r.Snapshots) == 0 {
+		_, err := printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros)\n")
+		return err
+	}
+	return report.Text(w, []report.Column[group.Snapshot]{
+		{Name: "step", Value: func(x group.Snapshot) any { return x.Step }},
+		{Name: "protected", Value: func(x group.Snapshot) any {
+			if x.Since.IsZero() {
+				return "no"
+			}
+			return x.Since.Format(time.DateTime)
+		}},
+		{Name: "nodes", Value: func(x group.Snapshot) any { return fmt.Sprintf("%d of %d", len(x.Present), r.Nodes) }},
+		{Name: "state", Value: func(x group.Snapshot) any {
+			if x.Why == "" {
+				return x.State
+			}
+			return x.State + ": " + x.Why
+		}},
+	}, r.Snapshots)
+}
