@@ -10,6 +10,8 @@ import (
 
 	"github.com/zeebo/blake3"
 	"github.com/zeebo/xxh3"
+
+	"volley/internal/twosums"
 )
 
 // Digests of segments and parity. Manifests and records always have SHA-256.
@@ -47,6 +49,34 @@ func (m *Manifest) appendSum(to, part []byte) []byte {
 		return append(to, is[:]...)
 	}
 	panic(fmt.Sprintf("group: digest %q", m.Digest))
+}
+
+// A pairing takes digests of parts, two at a time where that takes less time. A part stays as it is until the next one
+// is added, or flush is called.
+type pairing struct {
+	m        *Manifest
+	to, part []byte // that wait for another part
+}
+
+// add has the digest of a part written.
+func (p *pairing) add(to, part []byte) {
+	switch {
+	case p.m.Digest != SHA256:
+		p.m.appendSum(to[:0], part)
+	case p.part == nil:
+		p.to, p.part = to, part
+	default:
+		twosums.SHA256(p.to, to, p.part, part)
+		p.part = nil
+	}
+}
+
+// flush has all digests written.
+func (p *pairing) flush() {
+	if p.part != nil {
+		p.m.appendSum(p.to[:0], p.part)
+		p.part = nil
+	}
 }
 
 // digestOf returns digest number i of a list.

@@ -191,6 +191,7 @@ func (n *work) read(ctx context.Context, w *window, prints *verify.Fingerprints)
 			}
 			n.sums.add(at, block)
 		}
+		n.sums.flush()
 		prints.Add(w.row(w.data, row, m.DataChunks)...)
 		same, err := n.same(m, row, before)
 		if err != nil {
@@ -264,6 +265,8 @@ func (n *work) rightParity(w *window, row int) bool {
 // store writes the parity of a window: of the rows that were coded, and of those that stay as they were.
 func (n *work) store(w *window, coded []int, prints *verify.Fingerprints) error {
 	m := w.m
+	digests := pairing{m: m}
+	defer digests.flush()
 	for row := w.first; row < w.end; row++ {
 		_, is := slices.BinarySearch(coded, row)
 		blocks := w.row(w.parity, row, m.ParityChunks)
@@ -273,7 +276,7 @@ func (n *work) store(w *window, coded []int, prints *verify.Fingerprints) error 
 			}
 			i := m.number(row, chunk, m.ParityChunks)
 			if digest := m.digestOf(n.member.Parity, i); is {
-				m.appendSum(digest[:0], block)
+				digests.add(digest, block)
 			} else {
 				copy(digest, m.digestOf(n.earlier.member.Parity, i))
 			}

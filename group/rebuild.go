@@ -170,6 +170,7 @@ func (x *reading) read(ctx context.Context, w *window) error {
 		for chunk := range m.DataChunks {
 			x.data.block(row, chunk, w.block(w.data, row, chunk), true)
 		}
+		x.data.settle()
 		for chunk := range m.ParityChunks {
 			if !m.readParity(x.parity, x.data.x, row, chunk, w.block(w.parity, row, chunk)) {
 				x.badParity[chunk] = append(x.badParity[chunk], row)

@@ -73,7 +73,7 @@ func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Opt
 			}
 		}
 		r.Snapshots = append(r.Snapshots, found.list...)
-		if i := slices.IndexFunc(found.list, func(x Snapshot) bool { return x.State != Incomplete }); i >= 0 {
+		if i := slices.IndexFunc(found.list, found.latest); i >= 0 {
 			r.Latest = &found.list[i].Step
 		}
 		r.Seconds = time.Since(start).Seconds()
@@ -86,9 +86,6 @@ func (x Snapshot) protected() bool { return x.State == InForce || x.State == Rec
 
 // stepName returns the name of a snapshot's directory in a root.
 func stepName(step int64) string { return fmt.Sprint("step-", step) }
-
-// asideName begins the names of snapshots that are to go.
-func asideName(step int64) string { return stepName(step) + ".aside-" }
 
 // stepOf returns the snapshot of which a directory is, or was until it was set aside.
 func stepOf(name string) (step int64, ok bool) {
@@ -154,19 +151,19 @@ type rootState struct {
 	Dir     string
 	Failing string // why it cannot be read
 	Steps   map[int64]*state
-	Busy    map[int64]*disk.BusyError // who else writes to them
 }
 
 // surroundings are the snapshots that there are.
 type surroundings struct {
-	roots []rootState // by node
-	list  []Snapshot  // the newest first
+	roots  []rootState // by node
+	list   []Snapshot  // the newest first
+	others bool        // one is of another number of nodes: roots may have been left out
 }
 
 // lookAround finds out which snapshots there are, but for the one that this run has locked.
 func (s *session) lookAround(ctx context.Context) (*surroundings, error) {
 	roots, err := collect(ctx, s, func(ctx context.Context, _ int, n *node) (rootState, error) {
-		x := rootState{Dir: n.rootName, Failing: n.absent, Steps: map[int64]*state{}, Busy: map[int64]*disk.BusyError{}}
+		x := rootState{Dir: n.rootName, Failing: n.absent, Steps: map[int64]*state{}}
 		if x.Failing != "" {
 			return x, nil
 		}
@@ -184,9 +181,9 @@ func (s *session) lookAround(ctx context.Context) (*surroundings, error) {
 			busy := new(disk.BusyError)
 			switch err := at.open(s.disk, verb{}, disk.HolderOf("snapshots", s.run)); {
 			case errors.As(err, &busy):
-				x.Busy[step], x.Steps[step] = busy, &state{Dir: at.given, Node: -1, Files: true}
+				x.Steps[step] = &state{Node: -1, Busy: busy}
 			case err != nil:
-				x.Steps[step] = &state{Dir: at.given, Node: -1, Failing: err.Error()}
+				x.Steps[step] = &state{Node: -1, Failing: err.Error()}
 			default:
 				x.Steps[step] = at.load(s.Key)
 			}
@@ -235,7 +232,8 @@ func (f *surroundings) judge(step int64, o *Options) Snapshot {
 		if is.Dir = joinPath(root.Dir, Name(stepName(step))); is.Lost || is.Failing != "" {
 			lost = append(lost, root.Dir)
 		}
-		x.busy = cmp.Or(x.busy, root.Busy[step])
+		x.busy = cmp.Or(x.busy, is.Busy)
+		f.others = f.others || slices.ContainsFunc(is.Held, func(h held) bool { return h.Nodes != len(f.roots) })
 		states = append(states, is)
 	}
 	in, _, err := inForce(states, o, false)
@@ -270,6 +268,11 @@ func (f *surroundings) judge(step int64, o *Options) Snapshot {
 	return x
 }
 
+// latest reports whether Recover takes a snapshot, if it is the newest of these.
+func (f *surroundings) latest(x Snapshot) bool {
+	return x.protected() || x.State == Unprotected && !f.others
+}
+
 // noneOf returns the error of roots of which no snapshot will do.
 func (f *surroundings) noneOf(passed map[int64]string) error {
 	var list []string
@@ -289,17 +292,13 @@ func (s *session) pick(ctx context.Context, v verb) error {
 		return s.alike(ctx, inputf("there is no step %d: a step is 0 or more", step))
 	}
 	if step == Latest || v.needs {
-		found, err := s.lookAround(ctx)
-		if err == nil {
-			step, err = s.choose(found, v)
-			if err != nil {
-				err = s.alike(ctx, err)
-			}
-		}
-		if err != nil {
+		var err error
+		if s.around, err = s.lookAround(ctx); err != nil {
 			return err
 		}
-		s.around = found
+		if step, err = s.choose(s.around, v); err != nil {
+			return s.alike(ctx, err)
+		}
 	}
 	for _, n := range s.nodes {
 		*n = *n.snapshot(step)
@@ -315,7 +314,7 @@ func (s *session) choose(found *surroundings, v verb) (int64, error) {
 			if x.busy != nil && v.writes { // which may put it in force, or be about to use it
 				return 0, x.busy
 			}
-			if (x.protected() || x.State == Unprotected && s.passed != nil) && s.passed[x.Step] == "" {
+			if (x.protected() || s.passed != nil && found.latest(x)) && s.passed[x.Step] == "" {
 				return x.Step, nil
 			}
 		}
@@ -399,7 +398,7 @@ func (s *session) clear(ctx context.Context, which func(Snapshot) bool, remove b
 			at := n.snapshot(step)
 			err := at.open(s.disk, verb{writes: true}, disk.HolderOf("protect", s.run))
 			if err == nil && at.dir != nil {
-				err = root.Rename(stepName(step), asideName(step)+s.run)
+				err = root.Rename(stepName(step), stepName(step)+".aside-"+s.run)
 			}
 			if at.close(); err != nil {
 				x.Steps, x.Notes = append(x.Steps, step), append(x.Notes, fmt.Sprintf("%s stays: %v", at.given, err))

@@ -213,8 +213,7 @@ func TestSnapshotsLosses(t *testing.T) {
 	inOrder(t)
 	w := newRoots(t, 4, 1, 1, 2)
 	w.save(3)
-	var calls []Call
-	calls = w.Calls(func(p *Process) {
+	calls := w.Calls(func(p *Process) {
 		c := w.clone()
 		c.Machine = nil
 		_, err := c.protectStep(p, Latest, 2)
@@ -341,6 +340,12 @@ func TestSnapshotsLatest(t *testing.T) {
 	p.Kill()
 	latest(c, 3, "")
 
+	// Roots that are left out may lack what all others have.
+	w = newRoots(t, 4, 1, 1)
+	w.save(2)
+	w.dirs = w.dirs[:3]
+	refuses(w, "step-2: it is not protected", "is of a group of 4 nodes, and 3 were given")
+
 	// With a key, what is not protected does not count, nor what was protected with another.
 	key := func(text string) Options {
 		return Options{Roots: true, Step: Latest, Key: []byte(strings.Repeat(text, 32))}
@@ -437,7 +442,7 @@ func TestSnapshotsRetain(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	p.Kill()
-	r, err = w.protectStep(w.Process(), Latest, 2)
+	_, err = w.protectStep(w.Process(), Latest, 2)
 	must(t, err)
 	has("step-4", "step-6", "step-7")
 	// Whoever protects an old one does not remove that, nor what is newer.

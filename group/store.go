@@ -119,6 +119,8 @@ type state struct {
 	Open        bool     `json:",omitempty"` // others may read what is in .volley, or write to it
 	Other       int      `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
 	Numbers     []int64  `json:",omitempty"` // generations of which there is any file
+
+	Busy *disk.BusyError `json:",omitempty"` // of a snapshot: who writes to it; nothing else is known
 }
 
 // held is a generation of which a node has the manifest.

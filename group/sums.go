@@ -20,12 +20,15 @@ type compared struct {
 // compare reads what is there of a node's data, and compares it with its record.
 func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, error) {
 	c := newComparer(m, d, x)
-	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
+	buffers := make([]byte, 2*min(m.BlockBytes, m.ChunkBytes))
 	err := m.inOrder(m.DataChunks, func(row, chunk int, at, n int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		c.block(row, chunk, buffer[:n], false)
+		if len(c.unsettled) == 2 {
+			c.settle()
+		}
+		c.block(row, chunk, buffers[len(c.unsettled)*len(buffers)/2:][:n], false)
 		return nil
 	})
 	return c.result(), err
@@ -35,20 +38,25 @@ func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, 
 type comparer struct {
 	compared
 	*sums
-	d *data
-	x *Member
+	d         *data
+	x         *Member
+	unsettled []unsettled
 }
 
+// An unsettled block was read, and is not compared yet.
+type unsettled struct{ row, chunk, first, end int }
+
 func newComparer(m *Manifest, d *data, x *Member) *comparer {
-	return &comparer{compared{blocks: make([][]int, m.DataChunks), files: map[Name]bool{}}, newSums(m, d.extents), d, x}
+	return &comparer{compared{blocks: make([][]int, m.DataChunks), files: map[Name]bool{}}, newSums(m, d.extents), d, x, nil}
 }
 
 func (c *comparer) result() *compared {
+	c.settle()
 	c.failing = c.d.failing
 	return &c.compared
 }
 
-// block compares the next block. It reads it into memory in any case where it is to be used.
+// block reads the next block, in any case where it is to be used. It stays in memory until settle compares it.
 func (c *comparer) block(row, chunk int, to []byte, use bool) {
 	at, first := c.m.offsetOf(row, chunk, c.m.DataChunks), c.next
 	end := at + int64(len(to))
@@ -63,36 +71,47 @@ func (c *comparer) block(row, chunk int, to []byte, use bool) {
 		c.d.ReadAt(to, at) // what cannot be read is zeros
 		c.add(at, to)
 	}
-	same := true
-	for i := first; i < c.next; i++ {
-		if !c.same(c.x, i) {
-			same = false
-			c.compared.files[c.d.extents[c.list[i].file].Path] = true
-		}
-	}
-	if !same {
-		c.blocks[chunk] = append(c.blocks[chunk], row)
-	}
+	c.unsettled = append(c.unsettled, unsettled{row, chunk, first, c.next})
 }
 
-// sums takes the digests of segments, in the order of their places.
+// settle compares the blocks that were read.
+func (c *comparer) settle() {
+	c.flush()
+	for _, b := range c.unsettled {
+		same := true
+		for i := b.first; i < b.end; i++ {
+			if !c.same(c.x, i) {
+				same = false
+				c.compared.files[c.d.extents[c.list[i].file].Path] = true
+			}
+		}
+		if !same {
+			c.blocks[b.chunk] = append(c.blocks[b.chunk], b.row)
+		}
+	}
+	c.unsettled = c.unsettled[:0]
+}
+
+// sums takes the digests of segments, in the order of their places. Those of blocks that were added are there after a
+// flush.
 type sums struct {
-	m       *Manifest
+	pairing
 	files   extents
 	list    []segment
 	next    int    // of the list
-	digests []byte // of those before
+	digests []byte // zeros from there on
 }
 
 func newSums(m *Manifest, files extents) *sums {
-	return &sums{m: m, files: files, list: m.segments(files)}
+	list := m.segments(files)
+	return &sums{pairing: pairing{m: m}, files: files, list: list, digests: make([]byte, len(list)*digestBytes[m.Digest])}
 }
 
 // add takes the next block.
 func (s *sums) add(at int64, block []byte) {
 	for ; s.next < len(s.list) && s.list[s.next].at < at+int64(len(block)); s.next++ {
 		x := s.list[s.next]
-		s.digests = s.m.appendSum(s.digests, block[x.at-at:][:x.n])
+		s.pairing.add(s.m.digestOf(s.digests, s.next), block[x.at-at:][:x.n])
 	}
 }
 
@@ -109,7 +128,6 @@ func (s *sums) skip(end int64, d *data) bool {
 	if i == s.next {
 		return false
 	}
-	s.digests = append(s.digests, make([]byte, (i-s.next)*digestBytes[s.m.Digest])...)
 	s.next = i
 	return true
 }

@@ -190,7 +190,7 @@ func (m *reversedDFT) factor() *Factorisation {
 	fact := m.dft.factor()
 	fact.In, fact.Out = Labels{}, Labels{}
 	if m.rows { // the transpose of what reversed columns give, as a DFT matrix is symmetric
-		return fact.transposed()
+		return fact.backwards(Transposed)
 	}
 	return fact
 }

@@ -74,18 +74,8 @@ func Factor(m Matrix) *Factorisation {
 }
 
 func (m named) factor() *Factorisation     { return Factor(m.Matrix) }
-func (m inverted) factor() *Factorisation  { return Factor(m.of).inverted() }
-func (m transpose) factor() *Factorisation { return Factor(m.m).transposed() }
-
-// inverted returns the factorisation of the inverse.
-func (f *Factorisation) inverted() *Factorisation {
-	return f.backwards(Inverted)
-}
-
-// transposed returns the factorisation of the transpose.
-func (f *Factorisation) transposed() *Factorisation {
-	return f.backwards(Transposed)
-}
+func (m inverted) factor() *Factorisation  { return Factor(m.of).backwards(Inverted) }
+func (m transpose) factor() *Factorisation { return Factor(m.m).backwards(Transposed) }
 
 // between returns the factorisation of the product of three matrices: the diagonal
 // matrix of left(label), that of f, and the diagonal one of right(label), where nil is
@@ -104,6 +94,7 @@ func (f *Factorisation) between(left, right func(label int) field.Element) *Fact
 	return f
 }
 
+// backwards returns the factorisation of the inverse, by [Inverted], or of the transpose, by [Transposed].
 func (f *Factorisation) backwards(layers func([]Layer) []Layer) *Factorisation {
 	if f == nil {
 		return nil

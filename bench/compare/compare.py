@@ -13,8 +13,8 @@ data and parity together.
 --lab RATE runs every rank at a host of its own, whose link has that rate, as root: bench/network/lab. Behind each time
 stands how many times as long it is as the bytes of the busiest link take at that rate.
 
---stall N protects N times by layout full, R = 2, over MPI, and prints the median, the maximum, and how many runs took
-more than twice the median.
+--stall N protects N times by layout full, R = 2, over MPI. It prints the seconds of each run as the run ends, and then
+the median, the maximum, and how many runs took more than twice the median.
 """
 import argparse, concurrent.futures, glob, hashlib, json, os, re, shutil, signal, statistics, subprocess, sys, tempfile, time
 
@@ -252,9 +252,10 @@ def cell(times, yard):
 def stall(k):
     fill(k, 1)
     t, took = Volley(k, "Volley full sha256 over MPI", 2), []
-    for _ in range(a.stall):
+    for i in range(a.stall):
         took.append(t.work("protect"))
         t.clean()
+        print(f"run {i + 1} of {a.stall}: {took[-1]:.2f} s", flush=True)
     median = statistics.median(took)
     print(f"K = {k}, layout full, R = 2, {a.mib} MiB a rank: {a.stall} runs, median {median:.2f} s, maximum {max(took):.2f} s, "
           f"{sum(x > 2 * median for x in took)} beyond twice the median", flush=True)

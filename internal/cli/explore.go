@@ -56,7 +56,7 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 	if !loopback(listener.Addr()) {
 		if !o.public {
 			listener.Close()
-			return o.refusal()
+			return usagef("--addr %s: other machines would reach it, and whoever has the token can compute here: take 127.0.0.1 or [::1], or add --public", o.addr)
 		}
 		printable.Fprintf(cmd.ErrOrStderr(), "warning: other machines reach %s: whoever has the token, which goes over the network unencrypted, can compute on this machine's cores and with %d MiB of its memory; files of this machine are not read\n",
 			listener.Addr(), web.Budget>>20)
@@ -89,10 +89,6 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 		return server.Close() // of those who are still being answered
 	}
 	return nil
-}
-
-func (o *exploreOptions) refusal() error {
-	return usagef("--addr %s: other machines would reach it, and whoever has the token can compute here: take 127.0.0.1 or [::1], or add --public", o.addr)
 }
 
 // loopback reports whether only this machine reaches an address.

@@ -42,6 +42,9 @@ func newSnapshots() *cobra.Command {
 		},
 	}
 	o.add(cmd)
+	for _, name := range []string{"group-size", "domain", "believe"} { // which are for one snapshot, or none
+		cmd.Flags().MarkHidden(name)
+	}
 	return cmd
 }
 

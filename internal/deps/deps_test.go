@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"tune":                     {"field", "internal/atomicfile", "internal/located", "sim", "transport"},
 	"collective":               {"executor", "transport"},
 	"":                         {"algo", "collective", "executor", "field", "internal/located", "matrix", "plan", "sim", "trace", "transport", "verify"},
-	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/hugepage", "internal/printable", "matrix", "plan", "sim", "transport", "verify"},
+	"group":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/hugepage", "internal/printable", "internal/twosums", "matrix", "plan", "sim", "transport", "verify"},
 	"group/sets":               {"group"},
 	"coded":                    {"", "algo", "collective", "executor", "field", "internal/atomicfile", "internal/disk", "internal/located", "internal/printable", "matrix", "trace", "transport"},
 	"internal/disk":            {},
@@ -57,6 +57,7 @@ var allowed = map[string][]string{
 	"internal/located":         {},
 	"internal/printable":       {},
 	"internal/verifyall":       {},
+	"internal/twosums":         {},
 	"internal/hugepage":        {},
 	"internal/race":            {},
 	"internal/explore": {

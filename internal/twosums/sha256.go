@@ -1,0 +1,15 @@
+// Package twosums takes the SHA-256 of two messages at a time. The processor's instructions for SHA-256 wait for each
+// other within a message: those of the other message fill the gaps.
+package twosums
+
+import "crypto/sha256"
+
+// SHA256 writes the SHA-256 of a and b to x and y. It is fast where a and b are equally long.
+func SHA256(x, y, a, b []byte) {
+	if len(a) == len(b) && len(a) >= sha256.BlockSize && together(x, y, a, b) {
+		return
+	}
+	one, other := sha256.Sum256(a), sha256.Sum256(b)
+	copy(x, one[:])
+	copy(y, other[:])
+}
