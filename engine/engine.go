@@ -22,7 +22,7 @@ import (
 // argument would show the secret to all users of the machine.
 type Run struct {
 	Rank, Size int
-	Meet       string // host:port at which rank 0 listens; empty where Join is given the addresses
+	Meet       string // host:port at which rank 0 listens, at any port for 0; empty where Join is given the addresses
 	Bind       string // host to listen at; empty: loopback where Meet and Advertise are, else all interfaces
 	Advertise  string // host, or host:port, at which others reach this rank; empty: that of the route to Meet
 	Ports      Ports  // to listen at; zero: any
@@ -104,8 +104,11 @@ func Listen(run Run) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Place{run: run, listener: grpc.Serve(at, run.Size, security)}
-	_, p.port, _ = net.SplitHostPort(at.Addr().String())
+	_, port, _ := net.SplitHostPort(at.Addr().String())
+	if host, zero, _ := net.SplitHostPort(run.Meet); run.Rank == 0 && zero == "0" {
+		run.Meet = net.JoinHostPort(host, port)
+	}
+	p := &Place{run: run, port: port, listener: grpc.Serve(at, run.Size, security)}
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:
 		p.address = net.JoinHostPort(host, port)

@@ -252,6 +252,34 @@ func TestOnePort(t *testing.T) {
 }
 
 // TestProbe measures how ranks reach each other; one has another secret than its peer.
+// TestAnyPort has rank 0 meet the others at any port, of which the parent of the ranks tells them.
+func TestAnyPort(t *testing.T) {
+	secret := NewSecret()
+	first, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	second, err := Listen(Run{Rank: 1, Size: 2, Meet: first.Address(), Secret: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	joined := make(chan error, 2)
+	for _, p := range []*Place{first, second} {
+		go func() {
+			e, err := p.Join(t.Context(), nil, 20*time.Second)
+			if err == nil {
+				defer e.Close()
+			}
+			joined <- err
+		}()
+	}
+	if err := errors.Join(<-joined, <-joined); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestProbe(t *testing.T) {
 	secret := NewSecret()
 	var places []*Place

@@ -137,6 +137,31 @@ def test_sets(nodes: list[Path], tmp_path: Path) -> None:
         volley.in_sets("encode", four, 2)
 
 
+def test_snapshots(tmp_path: Path) -> None:
+    roots = [tmp_path / f"root.{n}" for n in range(3)]
+    assert volley.snapshots(roots).snapshots == []
+    for step in 10, 20, 30:
+        for root in roots:
+            (root / f"step-{step}").mkdir(parents=True)
+            (root / f"step-{step}" / "data").write_text(f"{step} of {root.name}")
+        done = volley.protect(roots, 1, step=step, retain=2)
+        assert done.step == step
+    assert done.removed == [10] and not (roots[0] / "step-10").exists()
+    (roots[0] / "step-40").mkdir()
+    shutil.rmtree(roots[1])
+    seen = volley.snapshots(roots)
+    assert [s.step for s in seen.snapshots] == [40, 30, 20] and seen.latest == 30
+    assert seen.snapshots[1].state == "recoverable" and seen.snapshots[1].holders == [0, 2]
+    assert seen.snapshots[1].protected_at is not None and seen.snapshots[0].state == "incomplete"
+    assert not volley.status(roots, latest=True).whole
+    assert volley.recover(roots, latest=True).step == 30
+    assert (roots[1] / "step-30" / "data").read_text() == "30 of root.1"
+    assert not (roots[0] / "step-40").exists() and not (roots[1] / "step-20").exists()
+    assert volley.verify(roots, latest=True).step == 30 and volley.recover(roots, step=20).files > 0
+    with pytest.raises(volley.Refused, match="50"):
+        volley.protect(roots, 1, step=50)
+
+
 def test_a_path_is_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     dirs = [Path("a:x"), Path("b:x"), Path("--c")]

@@ -1,6 +1,6 @@
 """Protect directories of many machines, so that those that are lost come back.
 
-`protect`, `verify`, `recover` and `status` do what the verbs of the command line do, and return its reports.
+`protect`, `verify`, `recover`, `status` and `snapshots` do what the verbs of the command line do, and return its reports.
 `volley.torch` protects the checkpoints of a job under torch.distributed.
 
 The package starts the binary `volley`: the one that `$VOLLEY` names, else the one in the wheel, else the first
@@ -9,8 +9,8 @@ in the `PATH`.
 
 from ._run import Error, NotWhole, Refused, RunFailed, binary
 from ._version import __version__
-from .reports import Cost, Finding, NodeReport, ProtectReport, RecoverReport, SetReport, Traffic, VerifyReport
-from .verbs import in_sets, protect, recover, status, verify
+from .reports import Cost, Finding, NodeReport, ProtectReport, RecoverReport, SetReport, Snapshot, SnapshotsReport, Traffic, VerifyReport
+from .verbs import in_sets, protect, recover, snapshots, status, verify
 
 __all__ = [
     "Cost",
@@ -23,6 +23,8 @@ __all__ = [
     "Refused",
     "RunFailed",
     "SetReport",
+    "Snapshot",
+    "SnapshotsReport",
     "Traffic",
     "VerifyReport",
     "__version__",
@@ -30,6 +32,7 @@ __all__ = [
     "in_sets",
     "protect",
     "recover",
+    "snapshots",
     "status",
     "verify",
 ]

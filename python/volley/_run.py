@@ -23,8 +23,11 @@ class Error(Exception):
     """
 
     def __init__(self, text: str, code: int, verb: str, reports: Sequence[Any] = ()) -> None:
-        super().__init__(text)
+        super().__init__(text, code, verb, list(reports))  # all of it, for pickle
         self.code, self.verb, self.reports = code, verb, list(reports)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class RunFailed(Error):

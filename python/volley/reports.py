@@ -24,6 +24,11 @@ def _name(text: str) -> str:
     return os.fsdecode(base64.b64decode(text[len("base64:") :]))
 
 
+def _time(text: Any) -> datetime | None:
+    """Returns a time in UTC. Its nanoseconds are more than datetime has."""
+    return datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc) if text else None
+
+
 @dataclass
 class Finding:
     """What is the matter with a file, or with something of Volley's."""
@@ -64,11 +69,11 @@ class VerifyReport:
     digest: str = ""
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    step: int | None = None  # of a snapshot
 
     def __post_init__(self) -> None:
         self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]
-        if isinstance(self.since, str):  # its nanoseconds are more than datetime has
-            self.since = datetime.strptime(self.since[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+        self.since = _time(self.since)
 
 
 @dataclass
@@ -121,6 +126,8 @@ class ProtectReport:
     costs: list[Cost]
     seconds: float
     notes: list[str] | None = None
+    step: int | None = None  # of a snapshot
+    removed: list[int] | None = None  # steps of older snapshots
 
     def __post_init__(self) -> None:
         self.traffic = read(Traffic, self.traffic)  # type: ignore[arg-type]
@@ -142,11 +149,42 @@ class RecoverReport:
     replaced: list[str] = field(default_factory=list)  # where files lie now in whose place others were recovered
     unrecovered: list[str] = field(default_factory=list)  # files that could not be brought back, and why
     notes: list[str] = field(default_factory=list)
+    step: int | None = None  # of a snapshot
 
     def __post_init__(self) -> None:
         self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]
         self.traffic = read(Traffic, self.traffic)  # type: ignore[arg-type]
         self.kept, self.replaced = [_name(p) for p in self.kept], [_name(p) for p in self.replaced]
+
+
+@dataclass
+class Snapshot:
+    """How a snapshot is. `holders` are the nodes that have it protected, `present` those that have its directory."""
+
+    step: int
+    state: str  # in force, recoverable or incomplete
+    protected_at: datetime | None = None
+    holders: list[int] = field(default_factory=list)
+    present: list[int] = field(default_factory=list)
+    why: str = ""  # it is incomplete
+
+    def __post_init__(self) -> None:
+        self.protected_at = _time(self.protected_at)
+
+
+@dataclass
+class SnapshotsReport:
+    """Which snapshots there are, the newest first. `latest` is the newest that can be brought back."""
+
+    nodes: int
+    places: list[str]  # roots, by node
+    snapshots: list[Snapshot]
+    latest: int | None = None
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.snapshots = [read(Snapshot, s) for s in self.snapshots]  # type: ignore[arg-type]
 
 
 @dataclass

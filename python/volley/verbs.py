@@ -6,9 +6,9 @@ import os
 from typing import Any, Iterable, Sequence
 
 from ._run import Dir, failure, run
-from .reports import ProtectReport, RecoverReport, SetReport, VerifyReport, read
+from .reports import ProtectReport, RecoverReport, SetReport, SnapshotsReport, VerifyReport, read
 
-_REPORTS: dict[str, Any] = {"protect": ProtectReport, "verify": VerifyReport, "recover": RecoverReport, "status": VerifyReport}
+_REPORTS: dict[str, Any] = {"protect": ProtectReport, "verify": VerifyReport, "recover": RecoverReport, "status": VerifyReport, "snapshots": SnapshotsReport}
 _NOT_WHOLE = 3  # exit code
 
 
@@ -42,6 +42,9 @@ def protect(
     dry_run: bool = False,
     allow_deleted: bool = False,
     force: bool = False,
+    root: bool = False,
+    step: int | None = None,
+    retain: int | None = None,
     key: Dir | None = None,
     flags: Sequence[str] = (),
 ) -> ProtectReport:
@@ -49,30 +52,40 @@ def protect(
 
     `layout` is full or striped, `digest` sha256, blake3 or xxh3; without them Volley chooses. `dry_run` says what
     it would take, and writes nothing. `allow_deleted` protects although many files are gone, and `force` although
-    nodes are lost. `key` is a file with the key of the group. `flags` are others of the command line.
+    nodes are lost. With `root` or `step` each directory is a root of snapshots: their newest `step-N`, or this one, is
+    protected, and then those older than the newest `retain` are removed. `key` is a file with the key of the group. `flags` are others of the command line.
 
     Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
     """
-    options = {"tolerate": tolerate, "layout": layout, "digest": digest, "dry_run": dry_run, "allow_deleted": allow_deleted, "force": force, "key": key}
+    options: dict[str, Any] = {"tolerate": tolerate, "layout": layout, "digest": digest, "dry_run": dry_run, "allow_deleted": allow_deleted, "force": force}
+    options.update(root=root, step=step, retain=retain, key=key)
     report: ProtectReport = _one("protect", dirs, options, flags)
     return report
 
 
-def verify(dirs: Iterable[Dir], *, key: Dir | None = None, flags: Sequence[str] = ()) -> VerifyReport:
+def verify(
+    dirs: Iterable[Dir], *, latest: bool = False, step: int | None = None, key: Dir | None = None, flags: Sequence[str] = ()
+) -> VerifyReport:
     """Reads every byte of a group, and compares it with the digests. `whole` of the report says whether all is right.
+
+    With `latest` or `step` each directory is a root of snapshots: the newest one, or `step-N`, is verified.
 
     Raises `Refused` or `RunFailed` where that cannot be told.
     """
-    report: VerifyReport = _one("verify", dirs, {"key": key}, flags)
+    report: VerifyReport = _one("verify", dirs, {"latest": latest, "step": step, "key": key}, flags)
     return report
 
 
-def status(dirs: Iterable[Dir], *, key: Dir | None = None, flags: Sequence[str] = ()) -> VerifyReport:
+def status(
+    dirs: Iterable[Dir], *, latest: bool = False, step: int | None = None, key: Dir | None = None, flags: Sequence[str] = ()
+) -> VerifyReport:
     """Says at a glance how a group is: it compares names, lengths and times, and reads no file.
+
+    `latest` and `step` are those of `verify`.
 
     Raises `Refused` or `RunFailed` where that cannot be told.
     """
-    report: VerifyReport = _one("status", dirs, {"key": key}, flags)
+    report: VerifyReport = _one("status", dirs, {"latest": latest, "step": step, "key": key}, flags)
     return report
 
 
@@ -83,6 +96,8 @@ def recover(
     revert: bool = False,
     beyond: bool = False,
     dry_run: bool = False,
+    latest: bool = False,
+    step: int | None = None,
     key: Dir | None = None,
     flags: Sequence[str] = (),
 ) -> RecoverReport:
@@ -91,11 +106,23 @@ def recover(
     `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back changed files,
     too. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
 
+    With `latest` each directory is a root of snapshots: the newest that can be brought back is, and those that are
+    newer are set aside. `step` brings back `step-N`, and sets none aside.
+
     Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where
     nothing is.
     """
-    options = {"to": to, "revert": revert, "beyond": beyond, "dry_run": dry_run, "key": key}
+    options = {"to": to, "revert": revert, "beyond": beyond, "dry_run": dry_run, "latest": latest, "step": step, "key": key}
     report: RecoverReport = _one("recover", dirs, options, flags)
+    return report
+
+
+def snapshots(roots: Iterable[Dir], *, key: Dir | None = None, flags: Sequence[str] = ()) -> SnapshotsReport:
+    """Says which snapshots `step-N` are below the roots of all nodes, and which of them can be brought back.
+
+    Raises `Refused` or `RunFailed` where that cannot be told.
+    """
+    report: SnapshotsReport = _one("snapshots", roots, {"key": key}, flags)
     return report
 
 
@@ -105,8 +132,8 @@ def in_sets(verb: str, dirs: Iterable[Dir], group_size: int, *, domain: str | No
     `domain` is what fails together: a file, or `env:NAME`. `options` are those of the verb, such as `tolerate=2`.
     A set that fails does not hold up the others: raises the error of the first one, with all `reports`.
     """
-    if verb not in _REPORTS:
-        raise ValueError(f"{verb!r}: want one of {', '.join(_REPORTS)}")
+    if verb not in _REPORTS or verb == "snapshots":
+        raise ValueError(f"{verb!r}: want protect, verify, recover or status")
     found, code, errors = run(verb, _flags({"group_size": group_size, "domain": domain, **options}, flags), dirs)
     reports = [read(SetReport, x) for x in found]
     for r in reports:
