@@ -2,10 +2,12 @@ package executor
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"volley/algo/algotest"
 	"volley/field"
+	"volley/plan"
 )
 
 // TestCompiled counts what executables compute, sum over all ranks: a pass that no longer
@@ -89,6 +91,44 @@ func TestCompiled(t *testing.T) {
 			steps, operations, maps, added, copies, reads, writes, received, computed, scratch, widest)
 		if got != c.want {
 			t.Errorf("%s over %s, K=%d, p=%d, %d ranks:\n got %s\nwant %s", c.algorithm, c.field, c.k, c.ports, c.ranks, got, c.want)
+		}
+	}
+}
+
+// TestAhead has processor 0 send in 30 rounds and receive in rounds 0, 1 and 12: what it sends waits for the last
+// message that it was to have 8 rounds ago, also where that came in an earlier round.
+func TestAhead(t *testing.T) {
+	f, err := field.Parse("2^8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := []*plan.Program{{Proc: 0, Inputs: 1}, {Proc: 1, Inputs: 1}}
+	receives := []int{0, 1, 12}
+	for r := range 30 {
+		to, from := plan.Round{Sends: []plan.Send{{Dst: 1, Slots: []plan.Slot{0}}}}, plan.Round{Recvs: []plan.Recv{{Src: 0, Count: 1}}}
+		if slices.Contains(receives, r) {
+			to.Recvs = []plan.Recv{{Src: 1, Count: 1}}
+			from.Sends = []plan.Send{{Dst: 0, Slots: []plan.Slot{0}}}
+		}
+		programs[0].Rounds, programs[1].Rounds = append(programs[0].Rounds, to), append(programs[1].Rounds, from)
+	}
+	p := &plan.Materialized{
+		Common:   plan.Info{Algorithm: "many rounds", Field: f, Processors: 2, Rows: 2, Ports: 1, Phases: []plan.Phase{{Name: "all", Rounds: 30}}},
+		Programs: programs, Rows: [][]int{{0}, {1}}, Columns: [][]int{{}, {}},
+	}
+	if err := plan.Validate(p); err != nil {
+		t.Fatal(err)
+	}
+	x, err := Prepare(p, 0, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, step := range x.steps[:len(x.steps)-1] { // the last one has no messages
+		for n, from := range receives {
+			last := from+8 <= step.round && (n == 2 || receives[n+1]+8 > step.round)
+			if got := slices.Contains(x.receives[n].wakes, s); got != last {
+				t.Errorf("messages of round %d wait for the one that is received in round %d: %v, want %v", step.round, from, got, last)
+			}
 		}
 	}
 }

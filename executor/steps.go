@@ -57,7 +57,11 @@ func (c *compiler) assignSteps() {
 			x.receives = append(x.receives, m)
 		}
 	}
-	for i, r := range c.rounds {
+	var (
+		ahead []int // the last receives so many rounds ago: a rank that needs none sends no faster than others do
+		due   int
+	)
+	for _, r := range c.rounds {
 		type stream struct{ rank, port int }
 		streams := map[stream][]int{} // what its messages need, which go in order
 		for _, m := range r.sends {
@@ -71,13 +75,11 @@ func (c *compiler) assignSteps() {
 		slices.SortStableFunc(order, func(a, b int) int {
 			return cmp.Or(len(needs[a])-len(needs[b]), slices.Compare(needs[a], needs[b]))
 		})
-		var ahead []int
-		if i >= roundsAhead {
-			for n, m := range x.receives {
-				if m.round == c.rounds[i-roundsAhead].number {
-					ahead = append(ahead, n)
-				}
+		for ; due < len(x.receives) && x.receives[due].round+roundsAhead <= r.number; due++ {
+			if due > 0 && x.receives[due].round > x.receives[due-1].round {
+				ahead = ahead[:0]
 			}
+			ahead = append(ahead, due)
 		}
 		before := make([][]int, len(c.ends)) // what they need as the round begins
 		for k, id := range c.ends {

@@ -394,7 +394,10 @@ func TestSecretShown(t *testing.T) {
 			return result{code: slices.Max(codes), stderr: text}
 		},
 	} {
-		for _, flags := range [][]string{{"-v"}, {"-v", "--log-format", "json"}} {
+		// A run whose processes have ended before one was seen is done again.
+		begun := time.Now()
+		for list := [][]string{{"-v"}, {"-v", "--log-format", "json"}}; len(list) > 0; {
+			flags := list[0]
 			end, seen := make(chan struct{}), make(chan string)
 			go func() {
 				lists := map[string]bool{}
@@ -421,12 +424,17 @@ func TestSecretShown(t *testing.T) {
 			lists := <-seen
 			text, err := os.ReadFile(told)
 			m := secretOf.FindSubmatch(text)
-			if err != nil || r.code != exitOK || m == nil || !strings.Contains(lists, "protect") && !strings.Contains(lists, rankVerb+"\x00") || !strings.Contains(r.stderr, "listens") {
+			looked := strings.Contains(lists, "protect") || strings.Contains(lists, rankVerb+"\x00")
+			if !looked && r.code == exitOK && time.Since(begun) < transporttest.Limit {
+				continue
+			}
+			if err != nil || r.code != exitOK || m == nil || !looked || !strings.Contains(r.stderr, "listens") {
 				t.Fatalf("%s: %v: %+v: told %q; processes %q", name, err, r, text, lists)
 			}
 			if secret := string(m[1]); strings.Contains(lists+r.stdout+r.stderr, secret) {
 				t.Errorf("%s: the secret %s is in\n%q\n%+v", name, secret, lists, r)
 			}
+			list = list[1:]
 		}
 	}
 }

@@ -22,8 +22,7 @@ type Endpoint struct {
 	held      []*transfer         // sends that wait for a clear-to-send, or for others of their stream
 	clears    map[destination]int // clear-to-sends that came before the sends
 	connected []bool              // ranks that were sent or have sent something
-	cleared   []*transfer         // long receives whose senders were told clear-to-send, and that have not come
-	uncleared []*transfer         // those whose senders were not, oldest first
+	uncleared []*transfer         // long receives whose senders were not told clear-to-send, oldest first
 	refused   []*transfer         // receives that get messages of other lengths
 	checked   time.Time           // when messages of other lengths were looked for
 

@@ -28,28 +28,13 @@ func (e *Endpoint) underWay() []*transfer {
 	return list
 }
 
-// clearAfter is how long nothing may come of a message whose sender was told clear-to-send.
-const clearAfter = 20 * time.Millisecond
-
-// clear sends the clear-to-send of long messages, in the order in which they were posted: of
-// one round together, as ports may be links, and of the next when these have nearly
-// come, or do not come at all for a while: then the link is free.
+// clear sends the clear-to-send of long messages whose receives are posted. All of them travel at a time, and share
+// the link: were it one at a time, a link would be idle whenever two ranks want the same sender's message.
 func (e *Endpoint) clear() {
-	if len(e.uncleared) == 0 {
-		return
-	}
-	e.cleared = slices.DeleteFunc(e.cleared, func(t *transfer) bool { return t.over == len(t.pieces) })
 	e.uncleared = slices.DeleteFunc(e.uncleared, func(t *transfer) bool {
 		if !e.connected[t.Rank] { // the first of two ranks to speak connects them, and should not be both
 			return false
 		}
-		for _, c := range e.cleared {
-			if c.Tag.Round != t.Tag.Round && len(c.pieces)-c.over > eagerFragments && time.Since(c.heard) < clearAfter+4*e.pace {
-				return false
-			}
-		}
-		t.heard = time.Now()
-		e.cleared = append(e.cleared, t)
 		e.sendControl(t.Rank, controlMessage{Clear: t.mpiTag})
 		return true
 	})

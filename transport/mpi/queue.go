@@ -200,13 +200,12 @@ type transfer struct {
 	serial int // in the order of posting
 	mpiTag int
 	pieces []piece
-	posted int       // of the pieces
-	over   int       // of those posted
-	slots  []int     // of a receive
-	long   bool      // it needs a clear-to-send
-	heard  time.Time // when a piece came, or the clear-to-send went
-	other  int       // MPI's tag of a message of other lengths that came instead
-	refuse bool      // that one is to be taken
+	posted int   // of the pieces
+	over   int   // of those posted
+	slots  []int // of a receive
+	long   bool  // it needs a clear-to-send
+	other  int   // MPI's tag of a message of other lengths that came instead
+	refuse bool  // that one is to be taken
 	err    error
 }
 
@@ -230,10 +229,9 @@ const (
 var fragmentBytes = 60 << 10
 
 // Of a message of more than so many full fragments to another machine the others wait for a
-// clear-to-send. The receiver sends it once it has posted the receive, and the long messages
-// before have come, or nearly. Else a rank that is ahead would take its receiver's link from the
-// one whose turn it is. A clear-to-send is not asked for, and goes ahead of what the receiver
-// sends in that round: an answer would queue behind that.
+// clear-to-send. The receiver sends it once it has posted the receive. Else a rank that is far ahead
+// would take its receiver's link from those whose turn it is. A clear-to-send is not asked for, and
+// goes ahead of what the receiver sends in that round: an answer would queue behind that.
 const eagerFragments = 2
 
 // cut cuts a message into pieces, none of them empty unless it is the only one. Pieces have no more
@@ -373,7 +371,6 @@ func (t *transfer) post(end int) {
 func (t *transfer) ended(i, bytes, from int, err error) {
 	e := t.queue.e
 	t.over++
-	t.heard = time.Now()
 	p := t.pieces[i]
 	switch {
 	case err != nil:
