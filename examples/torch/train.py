@@ -41,7 +41,7 @@ def main(root: str, steps: int, seed: int, out: str) -> None:
             checkpoints.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, step)
     if rank == 0:
         torch.save(model.state_dict(), out)
-        print(f"ends after step {step}, loss {loss.item():.4f}", flush=True)
+        print(f"ends after step {step}", flush=True)
     dist.barrier()
 
 
