@@ -229,7 +229,10 @@ func (f *surroundings) judge(step int64, o *Options) Snapshot {
 		default:
 			is = &state{Node: -1, Lost: true}
 		}
-		if is.Dir = joinPath(root.Dir, Name(stepName(step))); is.Lost || is.Failing != "" {
+		is.Dir = joinPath(root.Dir, Name(stepName(step)))
+		if is.Failing != "" {
+			lost = append(lost, fmt.Sprintf("%s (%s)", root.Dir, is.Failing))
+		} else if is.Lost {
 			lost = append(lost, root.Dir)
 		}
 		x.busy = cmp.Or(x.busy, is.Busy)

@@ -323,11 +323,29 @@ func TestSnapshotsLatest(t *testing.T) {
 	states(w, "2 in force", "1 in force")
 	latest(w, 1, "step-2 is passed over: not everything is recovered: /r0/step-2/rank0")
 
+	// A disk that fails is named, with the reason.
+	w = newRoots(t, 4, 1, 1, 2)
+	p := w.Process()
+	dying(p, 0, "/r0/step-2/"+metaName, syscall.EIO)
+	dead := p.Before
+	p.Before = func(c Call) error {
+		if strings.HasPrefix(c.Path, "/r1/step-2/") {
+			return syscall.EIO
+		}
+		return dead(c)
+	}
+	failing, err := w.recoverBy(p, RecoverOptions{Options: Options{Roots: true, Step: Latest}, DryRun: true})
+	must(t, err)
+	if notes := strings.Join(failing.Notes, ""); *failing.Step != 1 || !strings.Contains(notes, "step-2 is passed over: 2 nodes are lost") || !strings.Contains(notes, "/r0 (") || !strings.Contains(notes, "input/output error") {
+		t.Errorf("%+v", failing)
+	}
+	p.Kill()
+
 	// One that is being protected may be in force in a moment.
 	w = newRoots(t, 4, 1, 1, 2)
 	w.save(3)
 	c = w.clone()
-	p := c.Process()
+	p = c.Process()
 	dir, err := p.Open("/r2/step-3")
 	must(t, err)
 	must(t, dir.Mkdir(metaName, 0o700))

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -42,6 +43,9 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 		}
 	}
 	if err := in.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("a line of more than %d MiB", maxLine>>20)
+		}
 		return nil, fmt.Errorf("matrix: %s line %d: %w", name, line, err)
 	}
 	if len(points) == 0 {

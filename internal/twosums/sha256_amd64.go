@@ -24,9 +24,6 @@ var h = [8]uint32{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x
 // lanes is where a word of a state lies in a register, as the instructions have it.
 var lanes = [8]int{3, 2, 7, 6, 1, 0, 5, 4}
 
-// bigEndian has PSHUFB turn the bytes of four words around.
-var bigEndian = [16]byte{3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12}
-
 // blocks adds n blocks of 64 bytes from p and q to two states. n is 1 or more.
 //
 //go:noescape

@@ -3,6 +3,11 @@
 
 #include "textflag.h"
 
+// bigEndian has PSHUFB turn the bytes of four words around.
+DATA bigEndian<>+0(SB)/8, $0x0405060700010203
+DATA bigEndian<>+8(SB)/8, $0x0c0d0e0f08090a0b
+GLOBL bigEndian<>(SB), RODATA|NOPTR, $16
+
 // ROUNDS does four rounds of a stream, with the message words cur.
 #define ROUNDS(group, abef, cdgh, cur) \
 	MOVOU group*16(CX), X0; \
@@ -53,7 +58,7 @@ TEXT ·blocks(SB), NOSPLIT, $64-40
 	MOVOU 16(DI), X2
 	MOVOU 32(DI), X7
 	MOVOU 48(DI), X8
-	MOVOU ·bigEndian(SB), X13
+	MOVOU bigEndian<>(SB), X13
 
 loop:
 	MOVOU X1, 0(SP)
