@@ -88,6 +88,7 @@ def main() -> None:
     p.add_argument("--steps", type=int, default=100)
     p.add_argument("--seed", type=int, default=random.randrange(1 << 20), help="of the first run (default: random)")
     a = p.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # no rank is left behind
     for seed in range(a.seed, a.seed + a.runs):
         directory = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="survive."))
         took = train(directory / "undisturbed", a.steps, seed, directory / "want.pt")
