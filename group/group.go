@@ -42,8 +42,8 @@ type Options struct {
 	// Roots says that the directories are roots of snapshots, of which the verb takes one: see [Snapshots].
 	// Step is its number, or Latest. Verify and Recover take the newest one that is in force, or that can be
 	// recovered; Protect takes the newest one that is at every root.
-	Roots bool
-	Step  int64
+	Roots bool  `json:"-"` // ranks compare them as part of what they are to do
+	Step  int64 `json:"-"`
 
 	passed map[int64]string // snapshots that turned out not to come back, and why; nil: there is no other to take
 	disk   disk.Disk        // nil: disk.OS

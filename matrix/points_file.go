@@ -14,7 +14,7 @@ import (
 // between them, on any number of lines. Lines that begin with '#' are comments.
 //
 // The error names the file, by the given name, and the line (from 1) and the
-// text at fault; for a point given twice, both its places. A line over 64 MiB and more than 2^24
+// text at fault; for a point given twice, both its places. A line over 16 MiB and more than 2^24
 // points are an error.
 func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 	var points []field.Element
@@ -55,7 +55,7 @@ func ReadPoints(f field.Field, r io.Reader, name string) (Points, error) {
 }
 
 // maxLine bounds a line, in bytes.
-const maxLine = 64 << 20
+const maxLine = 16 << 20
 
 // maxFilePoints bounds the memory ReadPoints takes, to a few GiB.
 const maxFilePoints = 1 << 24

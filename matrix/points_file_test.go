@@ -70,7 +70,7 @@ func TestReadPointsErrors(t *testing.T) {
 		t.Errorf("error %v does not wrap the reader's", err)
 	}
 	_, err = ReadPoints(f, io.MultiReader(strings.NewReader("1\n# "), endless("1 ")), "p.txt")
-	wantError(t, err, "matrix: p.txt line 2: a line of more than 64 MiB")
+	wantError(t, err, "matrix: p.txt line 2: a line of more than 16 MiB")
 }
 
 // FuzzReadPoints: what is read can be written and read again, and has no point
