@@ -15,6 +15,7 @@ import (
 
 	"volley/group"
 	"volley/internal/verifyall"
+	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -140,4 +141,22 @@ func TestCollectives(t *testing.T) {
 			t.Errorf("%s: %d collectives, want %d", c.name, n, c.most)
 		}
 	}
+}
+
+// TestNetworkOfRankZero has ranks that were told of three networks, by which they would choose other plans: all take
+// rank 0's.
+func TestNetworkOfRankZero(t *testing.T) {
+	const k = 8
+	dirs := trees(t, k, 3, 1_000, 1)
+	must(t, local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+		network, err := sim.ParseNetwork([]string{"100mbit/1ms", "wan", "process"}[min(tr.Rank(), 2)])
+		if err != nil {
+			return err
+		}
+		r, err := group.Protect(ctx, tr, []string{dirs[tr.Rank()]}, group.ProtectOptions{Options: group.Options{Network: network}, Tolerate: 1})
+		if err == nil && r.Layout != group.Striped { // the others would take the full one
+			t.Errorf("rank %d: layout %s", tr.Rank(), r.Layout)
+		}
+		return err
+	}))
 }

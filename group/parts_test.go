@@ -330,10 +330,10 @@ func TestDeletedSome(t *testing.T) {
 	s := &session{k: 3, t: local.New(1)[0], states: []*state{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
 	for n, x := range s.states {
 		found := make([]scanned, 3)
-		found[n].Left = shrinkage{Were: 10, Files: 1, Deleted: 9, Less: true}
+		found[n].Left = shrinkage{Were: 10, Files: 1, Deleted: 9, First: []string{"f"}, Less: true}
 		r := new(ProtectReport)
 		err := s.compareDeleted(t.Context(), found, &ProtectOptions{}, r)
-		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || r.Deleted != 9 {
+		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || !strings.Contains(err.Error(), `"f" and 8 more)`) || r.Deleted != 9 {
 			t.Errorf("%s: %v, %d deleted", x.Dir, err, r.Deleted)
 		}
 	}
