@@ -36,7 +36,7 @@ func (o *groupOptions) addSnapshots(cmd *cobra.Command, name, usage string) {
 	f := cmd.Flags()
 	f.Bool(name, false, usage)
 	f.Int64Var(&o.step, "step", group.Latest, "each DIR is a root: take its snapshot step-`N`")
-	f.Lookup("step").DefValue = ""
+	f.Lookup("step").DefValue = "0" // not shown
 }
 
 // ofRoots reports whether the directories that a verb is given are roots of snapshots.
