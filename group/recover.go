@@ -84,8 +84,8 @@ func (r *RecoverReport) Incomplete() error {
 // What cannot be brought back, as too much else is damaged or changed, or a node cannot be
 // written to, is in the report, and the rest is recovered.
 //
-// Of the snapshots of roots, Latest takes the newest one that comes back whole, and sets newer ones aside, which are
-// then no snapshots any more.
+// With Latest, Recover takes the newest snapshot that comes back whole. It renames newer ones, which are then no
+// snapshots any more.
 //
 // It returns a *[TooManyError], at every rank, where more nodes are lost than the group
 // tolerates, unless o.Beyond is set, and an [*InputError] for directories that are not those

@@ -407,7 +407,7 @@ func (s *session) clear(ctx context.Context, which func(Snapshot) bool, remove b
 				x.Steps, x.Notes = append(x.Steps, step), append(x.Notes, fmt.Sprintf("%s stays: %v", at.given, err))
 			}
 		}
-		root.SyncDir(".") // or it is done again
+		root.SyncDir(".") // a rename that a power cut undoes is made again by the next run
 		entries, _ := root.ReadDir(".")
 		for _, e := range entries {
 			if step, ok := stepOf(e.Name()); ok && remove && e.Name() != stepName(step) {

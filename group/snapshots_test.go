@@ -121,18 +121,23 @@ func (w *roots) comesBack(lost []int, how int, may ...int64) (step int64, err er
 	return *r.Step, nil
 }
 
+// protectCalls returns the calls to the disk of a protection of the newest snapshot that retains two.
+func (w *roots) protectCalls(t testing.TB) []Call {
+	return w.Calls(func(p *Process) {
+		c := w.clone()
+		c.Machine = nil // which is that of the process
+		_, err := c.protectStep(p, Latest, 2)
+		must(t, err)
+	})
+}
+
 // TestSnapshotsCrash interrupts the protection of a snapshot, which removes the oldest, at every call: by a kill, a
 // power cut, an error, a full disk. Then nodes are lost, and the latest one in force comes back.
 func TestSnapshotsCrash(t *testing.T) {
 	inOrder(t)
 	w := newRoots(t, 4, 2, 1, 2)
 	w.save(3)
-	calls := w.Calls(func(p *Process) {
-		c := w.clone()
-		c.Machine = nil // which is that of the process
-		_, err := c.protectStep(p, Latest, 2)
-		must(t, err)
-	})
+	calls := w.protectCalls(t)
 	tried := 0
 	for i := range interruptions {
 		x := &interruptions[i]
@@ -213,12 +218,7 @@ func TestSnapshotsLosses(t *testing.T) {
 	inOrder(t)
 	w := newRoots(t, 4, 1, 1, 2)
 	w.save(3)
-	calls := w.Calls(func(p *Process) {
-		c := w.clone()
-		c.Machine = nil
-		_, err := c.protectStep(p, Latest, 2)
-		must(t, err)
-	})
+	calls := w.protectCalls(t)
 	came := map[int64]int{}
 	rng := rand.New(rand.NewPCG(*callSeed, 8))
 	for range 100 {

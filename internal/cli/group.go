@@ -50,6 +50,8 @@ func ofRoots(cmd *cobra.Command) bool {
 
 const snapshotsVerb = "snapshots"
 
+const latestUsage = "each DIR is a root of snapshots, directories step-N in it: take the newest that is in force or can be recovered"
+
 func (o *groupOptions) add(cmd *cobra.Command) {
 	forOperators(cmd)
 	f := cmd.Flags()
@@ -302,7 +304,7 @@ func newVerify() *cobra.Command {
 			})
 		},
 	}
-	o.addSnapshots(cmd, "latest", "each DIR is a root of snapshots, directories step-N in it: take the newest that is in force or can be recovered")
+	o.addSnapshots(cmd, "latest", latestUsage)
 	o.add(cmd)
 	return cmd
 }
@@ -353,7 +355,7 @@ func newStatus() *cobra.Command {
 			})
 		},
 	}
-	o.addSnapshots(cmd, "latest", "each DIR is a root of snapshots, directories step-N in it: take the newest that is in force or can be recovered")
+	o.addSnapshots(cmd, "latest", latestUsage)
 	o.add(cmd)
 	return cmd
 }
@@ -449,7 +451,7 @@ func newRecover() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	o.addSnapshots(cmd, "latest", "each DIR is a root of snapshots, directories step-N in it: take the newest that is in force or can be recovered")
+	o.addSnapshots(cmd, "latest", latestUsage)
 	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
 	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")

@@ -269,8 +269,8 @@ class Checkpointer:
     def load_latest(self, map_location: Any = "cpu") -> Optional[Tuple[int, Any]]:
         """Brings back what lost nodes had of the newest snapshot, and returns its step and this rank's state.
 
-        None: no snapshot was ever in force or complete. The state is read by torch.load, which runs what a pickle says: protect a
-        job only between hosts that you trust.
+        Returns None where no snapshot was ever in force or complete. torch.load reads the state, and runs what a pickle
+        says: protect a job only between hosts that you trust.
 
         Raises `volley.Refused` where there are snapshots, and none can be brought back. Nothing is then changed.
         """

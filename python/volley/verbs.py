@@ -53,7 +53,8 @@ def protect(
     `layout` is full or striped, `digest` sha256, blake3 or xxh3; without them Volley chooses. `dry_run` says what
     it would take, and writes nothing. `allow_deleted` protects although many files are gone, and `force` although
     nodes are lost. With `root` or `step` each directory is a root of snapshots: their newest `step-N`, or this one, is
-    protected, and then those older than the newest `retain` are removed. `key` is a file with the key of the group. `flags` are others of the command line.
+    protected, and then those older than the newest `retain` are removed. `key` is a file with the key of the group.
+    `flags` are others of the command line.
 
     Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
     """
