@@ -116,8 +116,8 @@ int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *
 /* The same by the communicator's Fortran handle; path ends with a null character. */
 int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options *options);
 
-/* What went wrong in the last call in this process, in one line; "" if nothing did. It is
- * good until the next call. */
+/* What went wrong in the last call in this thread, in one line; "" if nothing did. It is
+ * good until the next call in this thread. */
 const char *volley_error(void);
 
 /* The version of the library. */
