@@ -211,9 +211,12 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cobra.EnableCommandSorting = false // the usual ones first
 	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newSnapshots(), newTune()} {
 		launchable(verb)
+		if verb.Flags().Lookup("key") != nil {
+			grouped(verb)
+		}
 		cmd.AddCommand(verb)
 	}
-	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields())
+	cmd.AddCommand(newRank(), newGroup(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields())
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }
