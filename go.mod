@@ -5,6 +5,7 @@ go 1.26.8
 ignore ./web/node_modules
 
 require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/cli/browser v1.3.0
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/consensys/gnark-crypto v0.22.0
