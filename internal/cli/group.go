@@ -130,6 +130,7 @@ var waysOn = map[group.Way]string{
 	group.WayForce:        "--force protects the group as it is",
 	group.WayAllowDeleted: "if it was meant, --allow-deleted",
 	group.WayBeyond:       "--beyond does it",
+	group.WayGiveUp:       "--force gives it up",
 	group.WayKey:          "--key FILE names it, --key none goes without",
 	group.WaySets:         "--group-size N takes all, where protect cut them into sets",
 }
