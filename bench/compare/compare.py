@@ -20,9 +20,9 @@ data and parity together.
 --lab RATE runs every rank at a host of its own, whose link has that rate, as root: bench/network/lab. Behind each time
 stands how many times as long it is as the bytes of the busiest link take at that rate.
 
---traffic, with --lab, prints bytes in place of seconds, as the links count them, in units of a rank's data. protect and
-rebuild: what all hosts have sent together, and in brackets what the busiest link has carried. stored: what all hosts
-store beside the data. Plain copies to R others by TCP take part (replicate.py), and Volley over gRPC.
+--traffic, with --lab, prints bytes in place of seconds, as the links count them, in units of a host's data. protect: what
+a host sends; rebuild: what all hosts send together; in brackets what the busiest link carries. stored: what a host
+stores beside its data. In the lab plain copies to R others by TCP take part (replicate.py), and Volley over gRPC.
 
 --stall N protects N times by layout full, R = 2, over MPI. It prints the seconds of each run as the run ends, and then
 the median, the maximum, and how many runs took more than twice the median.
@@ -350,14 +350,14 @@ def fill(k, files):
 
 
 def measured(work, *args):
-    """Its seconds, and those that the busiest link takes for its bytes. With --traffic bytes, in units of a rank's data."""
+    """Its seconds, and those that the busiest link takes for its bytes. With --traffic bytes, in units of a host's data."""
     before = carried() if a.lab else []
     took = work(*args)
     if took is None or not a.lab:
         return took, None
     sent, received = ([y - x for x, y in zip(*way)] for way in zip(before, carried()))
     if a.traffic:
-        return sum(sent) / data, max(sent + received) / data
+        return sum(sent) / data / (len(sent) if "protect" in args else 1), max(sent + received) / data
     return took, max(sent + received) * 8 / rate
 
 
@@ -369,7 +369,7 @@ def compare(k, files):
     for turn in range(bool(a.lab), a.repeat + 1):  # in memory the first one warms up
         for t, times in zip(list, took):
             print(f"turn {turn}: {t.name}", end="", file=sys.stderr, flush=True)
-            steps = [measured(t.work, "protect"), (t.stored() / data, None) if a.traffic else measured(t.verify)]
+            steps = [measured(t.work, "protect"), (t.stored() / data / k, None) if a.traffic else measured(t.verify)]
             for lost in range(1, t.lost + 1):
                 dead = [t.nodes[1], t.nodes[k - 2]][:lost]
                 want = contents(dead) if not isinstance(t, FTI) else None  # its program compares
@@ -410,7 +410,7 @@ def cell(times, yard):
         return "–"
     median = statistics.median(x for x, _ in times)
     if a.traffic:
-        return f"{median:.2f}" + (f" ({statistics.median(y for _, y in times):.2f})" if times[0][1] else "")
+        return f"{median:.3g}" + (f" ({statistics.median(y for _, y in times):.3g})" if times[0][1] else "")
     if a.lab:
         yard = median / statistics.median(x / link for x, link in times)
     return f"{median:.2f} ({median / yard:.2f})" if yard else f"{median:.2f}"
