@@ -1,8 +1,8 @@
-/* Volley for C and Fortran programs that use MPI: libvolley.so.
+/* Volley for C and Fortran programs that use MPI: libvolley.so, which make install installs.
  *
- *   go build -tags mpi -buildmode=c-shared -o libvolley.so ./cmd/libvolley
- *   mpicc -I cmd/libvolley program.c -L . -lvolley
- */
+ *   mpicc program.c $(pkg-config --cflags --libs volley)
+ *
+ * Fortran programs use the module volley, in volley.f90. */
 #ifndef VOLLEY_H
 #define VOLLEY_H
 
