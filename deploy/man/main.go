@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,7 @@ func write(dir string) error {
 			name = "volley-" + name
 		}
 		cmd.DisableAutoGenTag = true
+		cmd.Long = blocks(cmd.Long)
 		page, err := os.Create(filepath.Join(dir, name+"."+section))
 		if err != nil {
 			return err
@@ -58,4 +60,21 @@ func write(dir string) error {
 		}
 	}
 	return nil
+}
+
+// blocks returns a text with what is indented as Markdown's blocks, the lines of which stay as they are.
+func blocks(text string) string {
+	var b strings.Builder
+	inside := false
+	for line := range strings.Lines(text) {
+		if indented := strings.HasPrefix(line, "  "); indented != inside && line != "\n" {
+			b.WriteString("\n")
+			inside = indented
+		}
+		if inside {
+			b.WriteString("    ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
