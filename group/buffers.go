@@ -141,11 +141,9 @@ func sizesOf(buffers [][]byte) []int64 {
 	return sizes
 }
 
-// bufferData is the data of a rank.
-func bufferData(buffers [][]byte) *data {
-	d := newData(nil, bufferEntries(sizesOf(buffers)), false)
+// hold has the data of a rank be that of buffers.
+func (d *data) hold(buffers [][]byte) {
 	d.memory = slices.DeleteFunc(slices.Clone(buffers), func(b []byte) bool { return len(b) == 0 })
-	return d
 }
 
 // buffering calls f with a session in which every rank is a node.
@@ -165,11 +163,11 @@ func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptio
 	})
 }
 
-// ParityBytes returns how long the parity of buffers of these lengths is, which [ProtectBuffers] makes, at any rank. All
-// ranks call it. What is in the buffers does not matter.
-func ParityBytes(ctx context.Context, t transport.Transport, buffers [][]byte, o BuffersOptions) (int64, error) {
+// ParityBytes returns how many bytes the parity of buffers of so many bytes has at the rank that has most:
+// [ProtectBuffers] takes as much room at every rank. All ranks call it.
+func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o BuffersOptions) (int64, error) {
 	return buffering(ctx, t, o, verb{name: "parity bytes", args: o.args()}, func(s *session) (int64, error) {
-		_, n, err := s.layOut(ctx, buffers, o)
+		_, n, err := s.layOut(ctx, sizes, o)
 		return n, err
 	})
 }
@@ -179,7 +177,7 @@ func (o *BuffersOptions) args() string {
 }
 
 // layOut says where everything lies, and how long the parity is at the rank that has most.
-func (s *session) layOut(ctx context.Context, buffers [][]byte, o BuffersOptions) (*pass, int64, error) {
+func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (*pass, int64, error) {
 	m := &Manifest{
 		Format: Format, Version: Version, Group: s.run, Generation: 1, Nodes: s.k, Tolerate: o.Tolerate,
 		Layout: Striped, Matrix: Cauchy, Digest: cmp.Or(o.Digest, XXH3),
@@ -195,8 +193,9 @@ func (s *session) layOut(ctx context.Context, buffers [][]byte, o BuffersOptions
 		return nil, 0, s.alike(ctx, err)
 	}
 	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
-	w := &work{node: s.nodes[0], data: bufferData(buffers), member: Member{Entries: bufferEntries(sizesOf(buffers))}}
-	for _, n := range sizesOf(buffers) {
+	w := &work{node: s.nodes[0], member: Member{Entries: bufferEntries(sizes)}}
+	w.data = newData(nil, w.member.Entries, false)
+	for _, n := range sizes {
 		w.member.Bytes += n
 	}
 	bytes, err := exchange(ctx, s, []int64{w.member.Bytes})
@@ -237,7 +236,7 @@ func (s *session) layOut(ctx context.Context, buffers [][]byte, o BuffersOptions
 // It returns an [*InputError] where the options will not do, or there is no room for the parity.
 func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o BuffersOptions) error {
 	_, err := buffering(ctx, t, o, verb{name: "protect buffers", args: o.args()}, func(s *session) (none struct{}, err error) {
-		p, n, err := s.layOut(ctx, buffers, o)
+		p, n, err := s.layOut(ctx, sizesOf(buffers), o)
 		if err != nil {
 			return none, err
 		}
@@ -245,6 +244,7 @@ func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte
 			return none, inputf("rank %d: room for %d bytes of parity: want %d", t.Rank(), len(parity), n)
 		}
 		clear(parity[:headerBytes]) // it does not count until it is complete
+		p.works[0].data.hold(buffers)
 		p.works[0].parity = memory(parity[headerBytes:])
 		text, files, err := p.make(ctx, func(w *work) ([]byte, error) { return json.Marshal(&w.member) })
 		if err != nil {
@@ -431,7 +431,9 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 	if int64(len(parity)) < h.bytes() {
 		return inputf("%s: room for %d bytes of parity: want %d", n.given, len(parity), h.bytes())
 	}
-	parts, x, d := h.parts(parity), s.members[here], bufferData(buffers)
+	parts, x := h.parts(parity), s.members[here]
+	d := newData(nil, x.Entries, false)
+	d.hold(buffers)
 	has := s.states[here].of(s.current)
 	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, _ *node) (*condition, error) {
 		c := &condition{Lost: s.states[here].Lost, Manifest: has != nil && len(has.Records) == 2}

@@ -94,11 +94,18 @@ func (j *job) run(f func(ctx context.Context, t transport.Transport, r int) erro
 	return errs
 }
 
+func lengths(buffers [][]byte) (list []int64) {
+	for _, b := range buffers {
+		list = append(list, int64(len(b)))
+	}
+	return list
+}
+
 // size makes room for parity.
 func (j *job) size() []error {
 	j.parity = make([][]byte, len(j.buffers))
 	return j.run(func(ctx context.Context, t transport.Transport, r int) error {
-		n, err := group.ParityBytes(ctx, t, j.buffers[r], j.options[r])
+		n, err := group.ParityBytes(ctx, t, lengths(j.buffers[r]), j.options[r])
 		j.parity[r] = make([]byte, n)
 		return err
 	})
@@ -293,11 +300,7 @@ func TestBufferSizes(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		var want []int64
-		for _, b := range j.buffers[r] {
-			want = append(want, int64(len(b)))
-		}
-		if !slices.Equal(sizes, want) || n != int64(len(j.parity[r])) {
+		if !slices.Equal(sizes, lengths(j.buffers[r])) || n != int64(len(j.parity[r])) {
 			return fmt.Errorf("rank %d: %v, %d", r, sizes, n)
 		}
 		return nil
