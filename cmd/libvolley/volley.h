@@ -1,8 +1,8 @@
-/* Volley for C and Fortran programs that use MPI: libvolley.so.
+/* Volley for C and Fortran programs that use MPI: libvolley.so, which make install installs.
  *
- *   go build -tags mpi -buildmode=c-shared -o libvolley.so ./cmd/libvolley
- *   mpicc -I cmd/libvolley program.c -L . -lvolley
- */
+ *   mpicc program.c $(pkg-config --cflags --libs volley)
+ *
+ * Fortran programs use the module volley, in volley.f90. */
 #ifndef VOLLEY_H
 #define VOLLEY_H
 
@@ -201,8 +201,8 @@ int volley_protect_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, 
 int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request);
 
-/* What went wrong in the last call in this process, in one line; "" if nothing did. It is
- * good until the next call. */
+/* What went wrong in the last call in this thread, in one line; "" if nothing did. It is
+ * good until the next call in this thread. */
 const char *volley_error(void);
 
 /* The version of the library. */
