@@ -3,10 +3,16 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The modules beside the product, which go.work ties to it.
 MODULES = bench bench/network deploy examples internal/mutation research
 
-.PHONY: build test check modules module race mpi wheel python page site browser verify-all differential mutation bench compare fuzz
+.PHONY: build install test check modules module race mpi wheel python page site browser verify-all differential mutation bench compare fuzz
 
 build: ## the binary
 	go build ./cmd/volley
+
+PREFIX = /usr/local
+DESTDIR =
+MPI =
+install: ## the binary and, where MPI is, libvolley for C and Fortran: make install PREFIX=/usr/local [DESTDIR=] [MPI=none]
+	@MPI='$(MPI)' cmd/libvolley/install '$(PREFIX)' '$(DESTDIR)'
 
 test: ## what the README says
 	go test ./...
@@ -35,7 +41,7 @@ race: ## the race detector, where goroutines meet
 MPI_RANKS = 1 2 3 5 16
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1
 mpi: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
-mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config and a C compiler
+mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gcc and gfortran
 	go vet -tags mpi ./...
 	go run $(STATICCHECK) -tags mpi ./transport/mpi ./internal/cli ./cmd/... ./examples/mpi ./bench/...
 	@dir=$$(mktemp -d) && go test -tags mpi -c -o $$dir/transport ./transport/mpi && \

@@ -1,5 +1,7 @@
 //go:build mpi
 
+#include <stdio.h>
+
 #include "volley.h"
 #include "_cgo_export.h"
 
@@ -39,6 +41,10 @@ int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options
 	return volleyRecover(comm, (char *)path, options != NULL ? (volley_group_options *)options : &no_group_options);
 }
 
-const char *volley_error(void) { return volleyError(); }
+static _Thread_local char last[4096]; /* error of this thread's last call */
+
+void volley_note(const char *error) { snprintf(last, sizeof last, "%s", error); }
+
+const char *volley_error(void) { return last; }
 
 const char *volley_version(void) { return volleyVersion(); }

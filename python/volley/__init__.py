@@ -9,7 +9,7 @@ in the `PATH`.
 
 from ._run import Error, NotWhole, Refused, RunFailed, binary
 from ._version import __version__
-from .reports import Cost, Finding, NodeReport, ProtectReport, RecoverReport, SetReport, Snapshot, SnapshotsReport, Traffic, VerifyReport
+from .reports import Cost, Finding, NodeReport, ProtectReport, Recovered, RecoverReport, SetReport, Snapshot, SnapshotsReport, Traffic, VerifyReport
 from .verbs import in_sets, protect, recover, snapshots, status, verify
 
 __all__ = [
