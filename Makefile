@@ -38,20 +38,22 @@ race: ## the race detector, where goroutines meet
 	go test -race -skip '^TestSimulateLarge$$' ./research/simulate # one goroutine computes that, for long
 	go test -race -skip '^Test(Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|Snapshots(Crash|RecoverCrash|Losses))$$' ./group # these only repeat, for long, what the others do
 
+PYTHON = python3
 MPI_RANKS = 1 2 3 5 16
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1
 mpi: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
-mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gcc and gfortran
+mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gcc, gfortran, and Python with mpi4py, NumPy and pytest
 	go vet -tags mpi ./...
 	go run $(STATICCHECK) -tags mpi ./transport/mpi ./internal/cli ./cmd/... ./examples/mpi ./bench/...
 	@dir=$$(mktemp -d) && go test -tags mpi -c -o $$dir/transport ./transport/mpi && \
 	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout 300 mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
 	go build -tags mpi -o $$dir/example ./examples/mpi && timeout 60 mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
 	go test -tags mpi -count 1 ./cmd/libvolley ./bench/network
+	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -tags mpi -buildmode=c-shared -o $$dir/libvolley.so ./cmd/libvolley && cd python && \
+	VOLLEY_LIBRARY=$$dir/libvolley.so timeout 300 mpirun --oversubscribe -n 4 $(PYTHON) -m pytest -q -x -p no:cacheprovider tests/test_mpi.py
 	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|GroupJobKilled|GroupJobPairs|Job|JobCopies|JobErrors|JobDiffers|JobMissing|JobModes|DecodeJobs|DecodeJobErrors|DecodeJobKilled|TwoJobs|Jobs|OwnDirectories|SameResults|Killed|Stopped)$$' ./internal/cli -group.kills 1
 
 # The binary is static, and so runs on every Linux of its processor.
-PYTHON = python3
 WHEEL = dist
 wheel: ## the Python package with the binary, into WHEEL; needs Python with pip, setuptools and wheel
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && cp -r python/volley python/setup.py python/pyproject.toml python/README.md $$dir && \

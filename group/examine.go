@@ -415,7 +415,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
 	for _, n := range s.nodes {
 		if x, st := s.members[n.index], s.states[n.index]; !quickly && x != nil && !st.Lost && st.Failing == "" {
-			s.Progress(0, x.Bytes+s.manifest.parityBytes())
+			s.progress(0, x.Bytes+s.manifest.parityBytes())
 		}
 	}
 	return s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {
@@ -428,7 +428,7 @@ func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*cond
 }
 
 // read tells of that many bytes that have been read.
-func (s *session) read(n int64) { s.Progress(n, 0) }
+func (s *session) read(n int64) { s.progress(n, 0) }
 
 // conditions gives what every node is found to be like to all.
 func (s *session) conditions(ctx context.Context, of func(context.Context, int, *node) (*condition, error)) ([]*condition, error) {

@@ -63,8 +63,12 @@ func (o *Options) defaults() {
 	if o.disk == nil {
 		o.disk = disk.OS
 	}
-	if o.Progress == nil {
-		o.Progress = func(int64, int64) {}
+}
+
+// progress tells of more bytes that are done, and of more that have to be.
+func (o *Options) progress(done, more int64) {
+	if o.Progress != nil {
+		o.Progress(done, more)
 	}
 }
 

@@ -535,7 +535,7 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 	}
 	for _, r := range list {
 		for _, n := range s.nodes {
-			s.Progress(0, int64(len(r.outputs[n.index]))*r.blocks.bytes())
+			s.progress(0, int64(len(r.outputs[n.index]))*r.blocks.bytes())
 		}
 	}
 	for _, r := range list {
@@ -547,7 +547,7 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 		}, func(x symbol) executor.Output {
 			return executor.Output{Writer: &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error {
 				to := targets[x.node]
-				s.Progress(int64(len(block)), 0)
+				s.progress(int64(len(block)), 0)
 				return to.try(ctx, func() error { return to.put(x, row, block) })
 			}}}
 		})

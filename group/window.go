@@ -91,7 +91,7 @@ func (s *session) windows(ctx context.Context, m *Manifest, bytes int64, read fu
 	most = min(most, s.Memory/4)
 	rows := int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
 	until := func(row int) int64 { return int64(float64(bytes) * (float64(min(row, m.rows())) / float64(m.rows()))) }
-	s.Progress(0, bytes)
+	s.progress(0, bytes)
 	var sets [2][]*window
 	for i := range sets {
 		for range s.nodes {
@@ -139,7 +139,7 @@ func (s *session) windows(ctx context.Context, m *Manifest, bytes int64, read fu
 			}
 			return err
 		}
-		s.Progress(until((number+1)*rows)-until(number*rows), 0)
+		s.progress(until((number+1)*rows)-until(number*rows), 0)
 	}
 	return nil
 }
