@@ -97,8 +97,7 @@ bench: ## of kernels, and against peers; bench/cmd/speed measures these in turns
 	go test -run '^$$' -bench . ./bench ./field ./transport/local
 
 COMPARE =
-compare: ## volley protect and recover beside redset and FTI, built from checkouts: see bench/compare/build
-	@test -n "$(REDSET)$(FTI)" || { echo "nothing to compare with: make compare REDSET=DIR FTI=DIR [COMPARE='--ranks 8 --mib 128']"; exit 2; }
+compare: ## volley protect and recover beside par2, SnapRAID, zfec, redset and FTI: see bench/compare/build
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && trap "exit 143" INT TERM HUP && bench/compare/build $$dir "$(REDSET)" "$(FTI)" && \
 	go build -tags mpi -o $$dir/bin/volley ./cmd/volley && bench/compare/compare.py --volley $$dir/bin/volley $(COMPARE) $$dir/bin
 
