@@ -3,10 +3,16 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The modules beside the product, which go.work ties to it.
 MODULES = bench bench/network deploy examples internal/mutation research
 
-.PHONY: build test check modules module race mpi wheel python page site browser verify-all differential mutation bench compare fuzz
+.PHONY: build install test check modules module race mpi wheel python page site browser verify-all differential mutation bench compare fuzz
 
 build: ## the binary
 	go build ./cmd/volley
+
+PREFIX = /usr/local
+DESTDIR =
+MPI =
+install: ## the binary and, where MPI is, libvolley for C and Fortran: make install PREFIX=/usr/local [DESTDIR=] [MPI=none]
+	@MPI='$(MPI)' cmd/libvolley/install '$(PREFIX)' '$(DESTDIR)'
 
 test: ## what the README says
 	go test ./...
@@ -32,20 +38,22 @@ race: ## the race detector, where goroutines meet
 	go test -race -skip '^TestSimulateLarge$$' ./research/simulate # one goroutine computes that, for long
 	go test -race -skip '^Test(Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|Snapshots(Crash|RecoverCrash|Losses))$$' ./group # these only repeat, for long, what the others do
 
+PYTHON = python3
 MPI_RANKS = 1 2 3 5 16
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1
 mpi: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
-mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config and a C compiler
+mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gcc, gfortran, and Python with mpi4py, NumPy and pytest
 	go vet -tags mpi ./...
 	go run $(STATICCHECK) -tags mpi ./transport/mpi ./internal/cli ./cmd/... ./examples/mpi ./bench/...
 	@dir=$$(mktemp -d) && go test -tags mpi -c -o $$dir/transport ./transport/mpi && \
 	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout 300 mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
 	go build -tags mpi -o $$dir/example ./examples/mpi && timeout 60 mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
 	go test -tags mpi -count 1 ./cmd/libvolley ./bench/network
+	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -tags mpi -buildmode=c-shared -o $$dir/libvolley.so ./cmd/libvolley && cd python && \
+	VOLLEY_LIBRARY=$$dir/libvolley.so timeout 300 mpirun --oversubscribe -n 4 $(PYTHON) -m pytest -q -x -p no:cacheprovider tests/test_mpi.py
 	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|GroupJobKilled|GroupJobPairs|Job|JobCopies|JobErrors|JobDiffers|JobMissing|JobModes|DecodeJobs|DecodeJobErrors|DecodeJobKilled|TwoJobs|Jobs|OwnDirectories|SameResults|Killed|Stopped)$$' ./internal/cli -group.kills 1
 
 # The binary is static, and so runs on every Linux of its processor.
-PYTHON = python3
 WHEEL = dist
 wheel: ## the Python package with the binary, into WHEEL; needs Python with pip, setuptools and wheel
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && cp -r python/volley python/setup.py python/pyproject.toml python/README.md $$dir && \
@@ -90,8 +98,7 @@ bench: ## of kernels, and against peers; bench/cmd/speed measures these in turns
 	go test -run '^$$' -bench . ./bench ./field ./transport/local
 
 COMPARE =
-compare: ## volley protect and recover beside redset and FTI, built from checkouts: see bench/compare/build
-	@test -n "$(REDSET)$(FTI)" || { echo "nothing to compare with: make compare REDSET=DIR FTI=DIR [COMPARE='--ranks 8 --mib 128']"; exit 2; }
+compare: ## volley protect and recover beside par2, SnapRAID, zfec, redset and FTI: see bench/compare/build
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && trap "exit 143" INT TERM HUP && bench/compare/build $$dir "$(REDSET)" "$(FTI)" && \
 	go build -tags mpi -o $$dir/bin/volley ./cmd/volley && bench/compare/compare.py --volley $$dir/bin/volley $(COMPARE) $$dir/bin
 

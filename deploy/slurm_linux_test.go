@@ -214,13 +214,13 @@ func TestSlurmCluster(t *testing.T) {
 	later := []string{"node3", "node4", "node0", "node2"}
 	want(exitOK, srun(later, "volley", "recover", ckpt))
 	same(4, was)
-	if text := want(exitOK, srun(later, "volley", "verify", ckpt)); strings.Count(text, "whole") != 4 {
+	if text := want(exitOK, srun(later, "volley", "verify", ckpt)); strings.Count(text, "whole: 4 nodes") != 1 {
 		t.Errorf("want four whole nodes: %s", text)
 	}
 
 	// The step is one that volley starts, with a secret of its own.
 	step := []string{"--launch", "srun -N4 -n4 -w node0,node2,node3,node4"}
-	if text := want(exitOK, c.on(t, 0, append([]string{"volley", "verify", ckpt}, step...)...)); strings.Count(text, "whole") != 4 {
+	if text := want(exitOK, c.on(t, 0, append([]string{"volley", "verify", ckpt}, step...)...)); strings.Count(text, "whole: 4 nodes") != 1 {
 		t.Errorf("want four whole nodes: %s", text)
 	}
 

@@ -23,7 +23,7 @@ var large = []struct {
 	{"koalabear", big.NewInt(1<<31 - 1<<24 + 1), "integers modulo 2^31-2^24+1 = 2130706433; symbols of 4 bytes", nil},
 	{"bls12-381", bls12381.Modulus(), "scalars of BLS12-381: q = 0x" + bls12381.Modulus().Text(16) + "; 32 bytes",
 		func(name string) Field {
-			return newScalars(name, bls12381.Modulus(), 7, &vectors[bls12381.Element]{
+			return newScalars(name, bls12381.Modulus(), 7, vectors[bls12381.Element]{
 				add:   func(z, x, y []bls12381.Element) { (*bls12381.Vector)(&z).Add(x, y) },
 				sub:   func(z, x, y []bls12381.Element) { (*bls12381.Vector)(&z).Sub(x, y) },
 				scale: func(z, x []bls12381.Element, c *bls12381.Element) { (*bls12381.Vector)(&z).ScalarMul(x, c) },
@@ -31,7 +31,7 @@ var large = []struct {
 		}},
 	{"bn254", bn254.Modulus(), "scalars of BN254: q = 0x" + bn254.Modulus().Text(16) + "; 32 bytes",
 		func(name string) Field {
-			return newScalars(name, bn254.Modulus(), 5, &vectors[bn254.Element]{
+			return newScalars(name, bn254.Modulus(), 5, vectors[bn254.Element]{
 				add:   func(z, x, y []bn254.Element) { (*bn254.Vector)(&z).Add(x, y) },
 				sub:   func(z, x, y []bn254.Element) { (*bn254.Vector)(&z).Sub(x, y) },
 				scale: func(z, x []bn254.Element, c *bn254.Element) { (*bn254.Vector)(&z).ScalarMul(x, c) },

@@ -11,10 +11,12 @@ import (
 // Montgomery form.
 type scalars[E ~[4]uint64, PE scalar[E]] struct {
 	common
-	*vectors[E]
+	vectors  vectors[E]
+	minusOne Element
 	square   E         // limbs R^2 mod q: a product with it takes a code into Montgomery form
 	one      E         // limbs 1: a product with it takes it back
 	operands sync.Pool // of *[2]E
+	scratch  sync.Pool // of *vectorScratch[E]
 
 	simd *scalarLanes // nil without vector instructions
 	lift E            // 2^260 in Montgomery form
@@ -31,16 +33,16 @@ type scalar[E any] interface {
 	SetBigInt(x *big.Int) *E
 }
 
-func newScalars[E ~[4]uint64, PE scalar[E]](name string, order *big.Int, generator uint64, v *vectors[E]) *scalars[E, PE] {
+func newScalars[E ~[4]uint64, PE scalar[E]](name string, order *big.Int, generator uint64, v vectors[E]) *scalars[E, PE] {
 	q, err := FromInt(order)
 	if err != nil {
 		panic(err) // a modulus of four limbs
 	}
-	v.load, v.store = loadScalars[E], storeScalars[E]
-	f := &scalars[E, PE]{common: newCommon(name, q, 1, q, generator), one: E{1}}
+	f := &scalars[E, PE]{common: newCommon(name, q, 1, q, generator), vectors: v, one: E{1}}
 	f.operands.New = func() any { return new([2]E) }
+	f.scratch.New = func() any { return new(vectorScratch[E]) }
+	f.minusOne = f.Sub(Element{}, One)
 	PE(&f.square).SetBigInt(new(big.Int).Lsh(big.NewInt(1), 256)) // R in Montgomery form
-	f.vectors = v.complete(f, &f.common, f.montgomery)
 	PE(&f.lift).SetBigInt(new(big.Int).Lsh(big.NewInt(1), 260))
 	f.simd = newScalarLanes(order, f.lifted)
 	return f
@@ -87,16 +89,16 @@ func (f *scalars[E, PE]) Map(rows [][]Element) Map {
 	if shape := shapeOf(f, rows); f.simd != nil && !f.unitary(rows) {
 		return f.simd.newMap(shape, rows)
 	}
-	return newVectorMap(f, f.vectors, rows)
+	return newRowMap(f, rows, 32*vectorSymbols, f.row)
 }
 
 func (f *scalars[E, PE]) Combine(dst []byte, coef []Element, src [][]byte) {
+	f.checkCombine(dst, coef, src)
 	if f.simd != nil && len(src) > 1 {
-		f.checkCombine(dst, coef, src)
 		f.simd.combine(dst, coef, src)
 		return
 	}
-	f.combine(dst, coef, src)
+	combineRow(dst, coef, src, 32*vectorSymbols, f.row)
 }
 
 // loadScalars sets z to the symbols of src.

@@ -1,11 +1,5 @@
 package field
 
-import (
-	"cmp"
-	"slices"
-	"sync"
-)
-
 // vectors are operations of gnark-crypto on vectors of its elements E, which hold x
 // in Montgomery form: as limbs x·R mod q, of which it multiplies a and b to a·b/R.
 // The limbs of a code, used as they are, times a Montgomery form make a code; so
@@ -14,164 +8,62 @@ import (
 // They are functions with types, not methods of a type parameter: of those the
 // compiler does not know that they keep no pointers, and allocates the slices.
 type vectors[E any] struct {
-	add, sub func(z, x, y []E)       // z may be x
-	scale    func(z, x []E, c *E)    // z = c·x, with c in Montgomery form
-	load     func(z []E, src []byte) // the symbols of src
-	store    func(dst []byte, z []E)
-
-	field      *common
-	minusOne   Element
-	montgomery func(Element) E
-	pool       sync.Pool // of *vectorScratch[E]
+	add, sub func(z, x, y []E)    // z may be x
+	scale    func(z, x []E, c *E) // z = c·x, with c in Montgomery form
 }
 
-// vectorBytes is how much of a packet a map of vectors works on at a time.
-const vectorBytes = 4096
+// vectorSymbols is how many symbols of a packet vectors work on at a time.
+const vectorSymbols = 128
 
-// vectorScratch is for one application of a row. The vectors hold vectorBytes.
+// vectorScratch is for one row.
 type vectorScratch[E any] struct {
-	product, x, z []E
-	terms         []vectorTerm[E] // of Combine
+	product, x, z [vectorSymbols]E
+	c             E // a coefficient in Montgomery form
 }
 
-// complete sets what the operations do not say; f is the field v is for.
-func (v *vectors[E]) complete(f Field, c *common, montgomery func(Element) E) *vectors[E] {
-	v.field, v.minusOne, v.montgomery = c, Last(f), montgomery
-	v.pool.New = func() any {
-		n := vectorBytes / c.symbolBytes
-		return &vectorScratch[E]{product: make([]E, n), x: make([]E, n), z: make([]E, n)}
-	}
-	return v
-}
-
-// A vectorTerm is a coefficient of an input of a map, other than 0.
-type vectorTerm[E any] struct {
-	input int
-	kind  termKind
-	c     E // in Montgomery form
-}
-
-// A termKind says how a term enters the sum. Sums begin with what needs no work
-// and end with what cannot begin one.
-type termKind int8
-
-const (
-	termOne termKind = iota
-	termOther
-	termMinusOne
-)
-
-// appendTerms appends the terms of a row, the cheap ones to begin with first.
-func (v *vectors[E]) appendTerms(terms []vectorTerm[E], row []Element) []vectorTerm[E] {
-	for j, c := range row {
-		t := vectorTerm[E]{input: j, kind: termOther}
-		switch c {
-		case Element{}:
-			continue
-		case One:
-			t.kind = termOne
-		case v.minusOne:
-			t.kind = termMinusOne
-		default:
-			t.c = v.montgomery(c)
-		}
-		terms = append(terms, t)
-	}
-	slices.SortStableFunc(terms, func(a, b vectorTerm[E]) int { return cmp.Compare(a.kind, b.kind) })
-	return terms
-}
-
-// unitary reports whether rows have no coefficients but 0, 1 and -1.
-func (v *vectors[E]) unitary(rows [][]Element) bool {
-	for _, row := range rows {
-		for _, c := range row {
-			if c != v.minusOne && c != One && !c.IsZero() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// vectorMap is a map by vectors.
-type vectorMap[E any] struct {
-	mapShape
-	*vectors[E]
-	rows [][]vectorTerm[E]
-}
-
-func newVectorMap[E any](f Field, v *vectors[E], rows [][]Element) Map {
-	m := &vectorMap[E]{mapShape: shapeOf(f, rows), vectors: v}
-	for _, row := range rows {
-		m.rows = append(m.rows, v.appendTerms(nil, row))
-	}
-	return m
-}
-
-func (m *vectorMap[E]) Apply(out, in [][]byte, add bool) {
-	n := m.check(out, in, m.field.symbolBytes)
-	t := m.pool.Get().(*vectorScratch[E])
-	defer m.pool.Put(t)
-	for lo := 0; lo < n; lo += vectorBytes {
-		hi := min(lo+vectorBytes, n)
-		for i, dst := range out {
-			m.row(dst[lo:hi], m.rows[i], in, lo, hi, add, t)
-		}
-	}
-}
-
-func (v *vectors[E]) combine(dst []byte, coef []Element, src [][]byte) {
-	v.field.checkCombine(dst, coef, src)
-	t := v.pool.Get().(*vectorScratch[E])
-	defer v.pool.Put(t)
-	t.terms = v.appendTerms(t.terms[:0], coef)
-	for lo := 0; lo < len(dst); lo += vectorBytes {
-		hi := min(lo+vectorBytes, len(dst))
-		v.row(dst[lo:hi], t.terms, src, lo, hi, false, t)
-	}
-}
-
-// row sets dst to the sum of terms of in[j][lo:hi], or adds that to dst.
-func (v *vectors[E]) row(dst []byte, terms []vectorTerm[E], in [][]byte, lo, hi int, add bool, t *vectorScratch[E]) {
+// row is a rowFunc by vectors.
+func (f *scalars[E, PE]) row(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+	t := f.scratch.Get().(*vectorScratch[E])
+	defer f.scratch.Put(t)
 	z, viewed := view[E](dst)
 	if !viewed {
-		z = t.z[:len(dst)*len(t.z)/vectorBytes]
+		z = t.z[:len(dst)/f.symbolBytes]
 		if add {
-			v.load(z, dst)
+			loadScalars(z, dst)
 		}
 	}
 	var sum []E // so far: nil for zero, z, or an input itself
 	if add {
 		sum = z
 	}
-	for k := range terms {
-		term := &terms[k]
-		x, ok := view[E](in[term.input][lo:hi])
+	for j, c := range coef {
+		one := c == One
+		if !one && c.IsZero() {
+			continue
+		}
+		x, ok := view[E](in[j][lo:hi])
 		if !ok {
 			x = t.x[:len(z)]
-			if sum == nil && term.kind == termOne {
+			if sum == nil && one {
 				x = z // where it stays
 			}
-			v.load(x, in[term.input][lo:hi])
+			loadScalars(x, in[j][lo:hi])
 		}
 		switch {
-		case term.kind == termOne && sum == nil:
+		case one && sum == nil:
 			sum = x
 			continue
-		case term.kind == termOne:
-			v.add(z, sum, x)
-		case term.kind == termMinusOne:
-			if sum == nil {
-				clear(z)
-				sum = z
-			}
-			v.sub(z, sum, x)
+		case one:
+			f.vectors.add(z, sum, x)
+		case c == f.minusOne && sum != nil:
+			f.vectors.sub(z, sum, x)
 		case sum == nil:
-			v.scale(z, x, &term.c)
+			t.c = f.montgomery(c)
+			f.vectors.scale(z, x, &t.c)
 		default:
-			product := t.product[:len(z)]
-			v.scale(product, x, &term.c)
-			v.add(z, sum, product)
+			t.c = f.montgomery(c)
+			f.vectors.scale(t.product[:len(z)], x, &t.c)
+			f.vectors.add(z, sum, t.product[:len(z)])
 		}
 		sum = z
 	}
@@ -182,6 +74,18 @@ func (v *vectors[E]) row(dst []byte, terms []vectorTerm[E], in [][]byte, lo, hi 
 		copy(z, sum)
 	}
 	if !viewed {
-		v.store(dst, z)
+		storeScalars(dst, z)
 	}
+}
+
+// unitary reports whether rows have no coefficients but 0, 1 and -1.
+func (f *scalars[E, PE]) unitary(rows [][]Element) bool {
+	for _, row := range rows {
+		for _, c := range row {
+			if c != f.minusOne && c != One && !c.IsZero() {
+				return false
+			}
+		}
+	}
+	return true
 }

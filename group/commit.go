@@ -39,12 +39,17 @@ func (x *target) commit() error {
 			return err
 		}
 	}
-	x.placed = len(x.files) - (len(x.left) - before)
+	x.back.Files = len(x.files) - (len(x.left) - before)
+	before = len(x.left)
 	if err := x.commitLinks(synced); err != nil {
 		return err
 	}
 	if err := x.commitSymlinks(synced); err != nil {
 		return err
+	}
+	x.back.Others = len(x.others) - (len(x.left) - before)
+	if slices.ContainsFunc(x.others, func(i int) bool { return x.member.Entries[i].Path == "." }) {
+		x.back.Others-- // that is the node
 	}
 	if err := x.end(synced); err != nil {
 		return err
@@ -161,13 +166,16 @@ func (x *target) commitMeta() error {
 		if err := n.dir.Rename(staged("parity"), parityPath(g)); err != nil {
 			return err
 		}
+		x.back.Parity = x.s.manifest.parityBytes()
 	}
+	x.back.Records = len(x.s.records[n.index]) > 0
 	for path, text := range x.s.records[n.index] {
 		if err := atomicfile.WriteIn(n.dir, path, text, 0o600); err != nil {
 			return err
 		}
 	}
 	if text, err := disk.ReadText(n.dir, manifestPath(g), int64(len(x.s.text))); err != nil || disk.Sum(text) != x.s.root {
+		x.back.Records = true
 		if err := n.write(fmt.Sprint(manifestName, g, ".json"), x.s.text); err != nil {
 			return err
 		}

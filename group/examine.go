@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -113,7 +114,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		}
 	}
 	if x == nil { // nothing says what was there
-		c.note(metaName+"/member", Missing, nil)
+		c.note(Name(recordPath(s.generation)), Missing, nil)
 		c.Data, c.Parity = all(m, m.DataChunks), all(m, m.ParityChunks)
 		return c, nil
 	}
@@ -183,11 +184,15 @@ func (s *session) examineMeta(n *node, c *condition) {
 	}
 	switch {
 	case h == nil:
-		c.note(metaName+"/manifest", Damaged, nil)
-	case len(h.Records) < len(s.manifest.recordFiles(n.index)):
-		c.note(metaName+"/member", Damaged, nil)
+		c.note(Name(manifestPath(s.generation)), Damaged, nil)
 	default:
-		c.Manifest = true
+		files := s.manifest.recordFiles(n.index)
+		c.Manifest = len(h.Records) == len(files)
+		for i, f := range files {
+			if !slices.Contains(h.Records, i) {
+				c.note(Name(f.path), Damaged, nil)
+			}
+		}
 	}
 }
 
@@ -409,7 +414,11 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 // of nodes here.
 func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
 	return s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {
-		return s.examine(ctx, n, quickly, revert, nil)
+		c, err := s.examine(ctx, n, quickly, revert, nil)
+		if err == nil {
+			slog.Info("compared", "node", n.given, "status", c.status())
+		}
+		return c, err
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -153,6 +154,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		return nil, err
 	}
 	r.Blocks = len(found.rows)
+	slog.Info("found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
 	r.Notes = s.notes()
 	if o.To != "" && !o.DryRun {
 		if err := s.openOut(ctx, o.To, r); err != nil {
@@ -160,7 +162,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		}
 	}
 	for n, c := range found.conditions {
-		r.Nodes = append(r.Nodes, NodeReport{n, s.states[n].Dir, c.status(), c.Findings})
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
 		for _, f := range c.Findings {
 			if f.What == Changed && !o.Revert {
 				r.Kept = append(r.Kept, Name(joinPath(s.states[n].Dir, f.Path)))
@@ -330,7 +332,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 		return err
 	}
 	type done struct {
-		Files       int
+		Back        Recovered
 		Sent        int64
 		Replaced    []Name
 		Left, Notes []string
@@ -349,7 +351,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 		if x.failed != nil {
 			x.left = append(x.left, fmt.Sprintf("%s: nothing more is recovered here: %v", n.given, x.failed))
 		}
-		d.Files, d.Replaced, d.Complete = x.placed, x.replaced, x.left == nil
+		d.Back, d.Replaced, d.Complete = x.back, x.replaced, x.left == nil
 		d.Left = escaped(slices.Concat(left[i], x.blocked, x.left))
 		d.Notes = escaped(append(x.notes, x.notSet()...))
 		return d, nil
@@ -358,8 +360,11 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 		return err
 	}
 	complete := true
-	for _, d := range all {
-		r.Files += d.Files
+	for n, d := range all {
+		r.Files += d.Back.Files
+		if d.Back != (Recovered{}) {
+			r.Nodes[n].Recovered = &d.Back
+		}
 		r.Traffic.MostSent = max(r.Traffic.MostSent, d.Sent)
 		r.Left = append(r.Left, d.Left...)
 		r.Replaced = append(r.Replaced, d.Replaced...)

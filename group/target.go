@@ -31,7 +31,7 @@ type target struct {
 	failed    error     // why the node is left out from here on: see try
 	blocked   []string  // what cannot come back, and why
 	left      []string  // what could not get its name, and why
-	placed    int       // files that could
+	back      Recovered // what could
 	replaced  []Name
 	notes     []string
 	unset     map[string][]Name // what of entries could not be set

@@ -20,6 +20,16 @@ type NodeReport struct {
 	Dir      string    `json:"dir"`
 	Status   string    `json:"status"`
 	Findings []Finding `json:"findings,omitempty"`
+
+	Recovered *Recovered `json:"recovered,omitempty"` // by Recover; nil: nothing
+}
+
+// Recovered is what Recover has brought back at a node.
+type Recovered struct {
+	Files   int   `json:"files"`
+	Others  int   `json:"others"` // directories and links: names that are not those of files
+	Parity  int64 `json:"parity_bytes"`
+	Records bool  `json:"records"` // any of them, or the manifest
 }
 
 // A VerifyReport says how the nodes of a group are.
@@ -76,7 +86,7 @@ func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyRepor
 	r.Whole = true
 	r.MayLose = r.Tolerate
 	for n, c := range conditions {
-		r.Nodes = append(r.Nodes, NodeReport{n, s.states[n].Dir, c.status(), c.Findings})
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
 		if h := s.states[n].of(s.current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
 		}

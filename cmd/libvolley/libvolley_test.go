@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,27 +36,33 @@ func build(t *testing.T, source string) string {
 		"go build -tags mpi -buildmode=c-shared -o " + dir + "/libvolley.so .",
 		"mpicc -Wall -Werror -I . -o " + dir + "/program " + source + " -L " + dir + " -lvolley -Wl,-rpath," + dir,
 	} {
-		args := strings.Fields(line)
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", line, err, out)
-		}
+		command(t, nil, strings.Fields(line)...)
 	}
 	return filepath.Join(dir, "program")
 }
 
-// mpirun runs a program in n processes.
-func mpirun(t *testing.T, n int, args ...string) string {
+// command runs a command with more variables, and returns what it prints.
+func command(t *testing.T, env []string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "mpirun", append([]string{"--oversubscribe", "-n", fmt.Sprint(n)}, args...)...)
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = slices.Concat(os.Environ(), []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}, env)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("mpirun -n %d %v: %v\n%s", n, args, err, out)
+		t.Fatalf("%v: %v\n%s", args, err, out)
 	}
 	return string(out)
+}
+
+// mpirunArgs is the command that runs a program in n processes.
+func mpirunArgs(n int) []string { return []string{"mpirun", "--oversubscribe", "-n", fmt.Sprint(n)} }
+
+// mpirun runs a program in n processes.
+func mpirun(t *testing.T, n int, args ...string) string {
+	t.Helper()
+	return command(t, nil, append(mpirunArgs(n), args...)...)
 }
 
 // TestCalls runs testdata/calls.c, which checks what the calls return.
@@ -163,6 +170,54 @@ func files(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// TestInstall builds a C and a Fortran program with what make install has put into place, as their authors would.
+func TestInstall(t *testing.T) {
+	stage, prefix := t.TempDir(), filepath.Join(t.TempDir(), "volley")
+	command(t, nil, "make", "-s", "-C", "../..", "install", "PREFIX="+prefix, "DESTDIR="+stage)
+	if err := os.Rename(filepath.Join(stage, prefix), prefix); err != nil { // what a package manager does
+		t.Fatal(err)
+	}
+	env := []string{"PKG_CONFIG_PATH=" + prefix + "/lib/pkgconfig", "LD_LIBRARY_PATH=" + prefix + "/lib"}
+	if out := command(t, env, prefix+"/bin/volley", "--version"); !strings.Contains(out, volley.Version) {
+		t.Errorf("the binary says %q", out)
+	}
+	if out := command(t, env, "pkg-config", "--modversion", "volley"); strings.TrimSpace(out) != volley.Version {
+		t.Errorf("volley.pc says version %q", out)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/ckpt.0", []byte("packet"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	command(t, env, "sh", "-c", "cc -Wall -Werror -o "+dir+"/c ../../examples/mpi-c/checkpoint.c $(pkg-config --cflags --libs volley)")
+	command(t, env, append(mpirunArgs(1), dir+"/c", dir+"/ckpt", dir+"/coded")...)
+
+	command(t, env, "sh", "-c", "mpif90 -std=f2018 -Wall -Werror -ffree-line-length-none -J "+dir+" -o "+dir+"/fortran testdata/calls.f90 $(pkg-config --cflags --libs volley-fortran)")
+	for _, n := range []int{1, 4} {
+		if out := command(t, env, append(mpirunArgs(n), dir+"/fortran")...); !strings.Contains(out, "done with volley "+volley.Version) {
+			t.Errorf("%d processes: %s", n, out)
+		}
+	}
+	const n = 3
+	for k := range n {
+		if err := os.Mkdir(fmt.Sprint(dir, "/node.", k), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command(t, env, append(mpirunArgs(n), dir+"/fortran", "protect", dir)...)
+	if err := os.RemoveAll(dir + "/node.1"); err != nil {
+		t.Fatal(err)
+	}
+	command(t, env, append(mpirunArgs(n), dir+"/fortran", "recover", dir)...)
+
+	stage = t.TempDir()
+	if out := command(t, nil, "make", "-s", "-C", "../..", "install", "DESTDIR="+stage, "MPI=none"); !strings.Contains(out, "libvolley was left out") {
+		t.Error(out)
+	}
+	if got := slices.Collect(maps.Keys(files(t, stage))); !slices.Equal(got, []string{"/usr/local/bin/volley"}) {
+		t.Errorf("without MPI it installs %v", got)
+	}
 }
 
 // TestResult compares the numbers of errors with volley.h.

@@ -8,6 +8,7 @@ package main
 // #cgo mpich pkg-config: mpich
 // #include <stdlib.h>
 // #include "volley.h"
+// void volley_note(const char *);
 import "C"
 
 import (
@@ -34,24 +35,11 @@ import (
 // main is not called.
 func main() {}
 
-// last is the error of the last call.
-var last = struct {
-	sync.Mutex
-	text *C.char
-}{text: C.CString("")}
-
+// note keeps the error of this thread's last call.
 func note(text string) {
-	last.Lock()
-	defer last.Unlock()
-	C.free(unsafe.Pointer(last.text))
-	last.text = C.CString(text)
-}
-
-//export volleyError
-func volleyError() *C.char {
-	last.Lock()
-	defer last.Unlock()
-	return last.text
+	c := C.CString(text)
+	defer C.free(unsafe.Pointer(c))
+	C.volley_note(c)
 }
 
 // version is in C memory for good.

@@ -1,5 +1,9 @@
 //go:build mpi
 
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "volley.h"
 #include "_cgo_export.h"
 
@@ -39,6 +43,23 @@ int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options
 	return volleyRecover(comm, (char *)path, options != NULL ? (volley_group_options *)options : &no_group_options);
 }
 
-const char *volley_error(void) { return volleyError(); }
+/* The error of each thread's last call. _Thread_local memory would be of the few static bytes that a program has for
+ * libraries it loads later: Go's linker asks for that model. */
+static pthread_key_t last;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_last(void) { pthread_key_create(&last, free); }
+
+void volley_note(const char *error) {
+	pthread_once(&once, make_last);
+	free(pthread_getspecific(last));
+	pthread_setspecific(last, *error != 0 ? strdup(error) : NULL);
+}
+
+const char *volley_error(void) {
+	pthread_once(&once, make_last);
+	const char *error = pthread_getspecific(last);
+	return error != NULL ? error : "";
+}
 
 const char *volley_version(void) { return volleyVersion(); }

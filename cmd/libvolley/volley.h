@@ -1,8 +1,8 @@
-/* Volley for C and Fortran programs that use MPI: libvolley.so.
+/* Volley for C and Fortran programs that use MPI: libvolley.so, which make install installs.
  *
- *   go build -tags mpi -buildmode=c-shared -o libvolley.so ./cmd/libvolley
- *   mpicc -I cmd/libvolley program.c -L . -lvolley
- */
+ *   mpicc program.c $(pkg-config --cflags --libs volley)
+ *
+ * Fortran programs use the module volley, in volley.f90. */
 #ifndef VOLLEY_H
 #define VOLLEY_H
 
@@ -116,8 +116,8 @@ int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *
 /* The same by the communicator's Fortran handle; path ends with a null character. */
 int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options *options);
 
-/* What went wrong in the last call in this process, in one line; "" if nothing did. It is
- * good until the next call. */
+/* What went wrong in the last call in this thread, in one line; "" if nothing did. It is
+ * good until the next call in this thread. */
 const char *volley_error(void);
 
 /* The version of the library. */

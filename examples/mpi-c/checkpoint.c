@@ -1,8 +1,7 @@
 /* Each process has a file; afterwards each has another one, from which, with any of the
  * others, lost files come back: what volley encode and decode do, in a program that uses MPI.
  *
- *   go build -tags mpi -buildmode=c-shared -o libvolley.so ./cmd/libvolley
- *   mpicc -I cmd/libvolley -o checkpoint examples/mpi-c/checkpoint.c -L . -lvolley -Wl,-rpath,$PWD
+ *   mpicc -o checkpoint checkpoint.c $(pkg-config --cflags --libs volley)
  *   mpirun -n 4 ./checkpoint ckpt coded       reads ckpt.0 ... ckpt.3, writes coded.0 ... coded.3
  *   mpirun -n 4 ./checkpoint ckpt coded back  reads what is left of both, writes back.0 ... back.3
  */

@@ -15,6 +15,8 @@ def main(root: str, steps: int, seed: int, out: str) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank, ranks = dist.get_rank(), dist.get_world_size()
+    if rank == 0:
+        print("joined", flush=True)
     torch.manual_seed(seed)
     model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.Tanh(), torch.nn.Linear(256, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)

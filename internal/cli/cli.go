@@ -69,7 +69,9 @@ func runSession(ctx context.Context, s *session, args []string, stdout, stderr i
 	if s.party == nil && !s.alone && err != nil && unknown == nil && verb.Flags().Lookup("comm") != nil {
 		s.joinAnyhow(rest) // the others may be waiting
 	}
-	return s.conclude(s.end(err))
+	code := s.conclude(s.end(err))
+	slog.Info("ended", "verb", s.verb, "exit_code", code, "seconds", time.Since(s.begun).Seconds())
+	return code
 }
 
 // scan takes from arguments that are wrong what they say of the log and of metrics, which are to have the error.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -180,6 +181,7 @@ func (p *party) meet(ctx context.Context, limit time.Duration) (err error) {
 	p.hosts, err = collective.AllgatherValues(ctx, p.Transport, host, limit)
 	slices.Sort(p.hosts)
 	p.hosts = slices.Compact(p.hosts)
+	slog.Info("joined", "comm", p.name, "rank", p.Rank(), "of", p.Size(), "hosts", p.hosts)
 	return err
 }
 

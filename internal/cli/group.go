@@ -240,9 +240,7 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 		printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s in %s at the busiest node (%s), %.3g s by the model\n",
 			c.Layout, size(c.StoredBytes), printable.Count(c.Rounds, "round"), size(c.SentBytes), printable.Count(c.Messages, "message"), c.Plan, c.Seconds)
 	}
-	for _, note := range r.Notes {
-		printable.Fprintf(w, "note: %s\n", note)
-	}
+	printNotes(w, r.Notes)
 	printStep(w, r.Step)
 	deleted := ""
 	if r.Deleted > 0 {
@@ -297,7 +295,7 @@ func newVerify() *cobra.Command {
 			}
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
 				r, err := group.Verify(cmd.Context(), t, dirs, v)
-				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printVerify(w, r) }); err != nil {
+				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printVerify(w, r, verbose(cmd)) }); err != nil {
 					return err
 				}
 				return brokenOf(r)
@@ -309,16 +307,36 @@ func newVerify() *cobra.Command {
 	return cmd
 }
 
-func printVerify(w io.Writer, r *group.VerifyReport) error {
-	printNodes(w, r.Nodes)
-	for _, note := range r.Notes {
-		printable.Fprintf(w, "note: %s\n", note)
+func printVerify(w io.Writer, r *group.VerifyReport, all bool) error {
+	head := ""
+	if r.Whole {
+		head = "whole: "
 	}
+	if all || !r.Whole {
+		printNodes(w, r.Nodes, all)
+	}
+	printNotes(w, r.Notes)
 	if !r.Protected {
 		return nil
 	}
-	_, err := printable.Fprintf(w, "%s, layout %s, any %d may be lost, generation %d, compared by %s\n", printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation, r.Digest)
+	if r.Step != nil {
+		head += fmt.Sprintf("step-%d, ", *r.Step)
+	}
+	_, err := printable.Fprintf(w, "%s%s, layout %s, any %d may be lost, generation %d, compared by %s%s\n",
+		head, printable.Count(len(r.Nodes), "node"), r.Layout, r.Tolerate, r.Generation, r.Digest, harmless(r))
 	return err
+}
+
+// harmless counts what verify finds at a whole group.
+func harmless(r *group.VerifyReport) (text string) {
+	var all []group.Finding
+	for _, n := range r.Nodes {
+		all = append(all, n.Findings...)
+	}
+	if r.Whole && all != nil {
+		text = "; " + counts(all)
+	}
+	return text
 }
 
 const statusHelp = `Say how the nodes of a protected group are, by a glance at each of them.
@@ -344,7 +362,7 @@ func newStatus() *cobra.Command {
 			}
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
 				r, err := group.Verify(cmd.Context(), t, dirs, v)
-				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printStatus(w, r) }); err != nil {
+				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printStatus(w, r, verbose(cmd)) }); err != nil {
 					return err
 				}
 				changed := func(n group.NodeReport) bool { return n.Status == group.Changed || n.Status == group.Whole }
@@ -360,25 +378,23 @@ func newStatus() *cobra.Command {
 	return cmd
 }
 
-func printStatus(w io.Writer, r *group.VerifyReport) error {
+func printStatus(w io.Writer, r *group.VerifyReport, all bool) error {
+	whole := 0
 	for _, n := range r.Nodes {
-		counts := map[string]int{}
-		for _, f := range n.Findings {
-			counts[f.What]++
+		if n.Status == group.Whole && n.Findings == nil && len(r.Nodes) > mostLines && !all {
+			whole++
+			continue
 		}
-		var list []string
-		for _, what := range slices.Sorted(maps.Keys(counts)) {
-			list = append(list, fmt.Sprintf("%d %s", counts[what], what))
-		}
-		of := ""
-		if list != nil {
-			of = "  " + strings.Join(list, ", ")
+		of := counts(n.Findings)
+		if of != "" {
+			of = "  " + of
 		}
 		printable.Fprintf(w, "node %d  %s  %s%s\n", n.Node, n.Status, n.Dir, of)
 	}
-	for _, note := range r.Notes {
-		printable.Fprintf(w, "note: %s\n", note)
+	if whole > 0 {
+		printable.Fprintf(w, "%s whole\n", printable.Count(whole, "node"))
 	}
+	printNotes(w, r.Notes)
 	if !r.Protected {
 		return nil
 	}
@@ -387,17 +403,76 @@ func printStatus(w io.Writer, r *group.VerifyReport) error {
 	return err
 }
 
-func printNodes(w io.Writer, nodes []group.NodeReport) {
+// counts says how many findings there are of each kind.
+func counts(findings []group.Finding) string {
+	of := map[string]int{}
+	for _, f := range findings {
+		of[f.What]++
+	}
+	var list []string
+	for _, what := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, fmt.Sprintf("%d %s", of[what], what))
+	}
+	return strings.Join(list, ", ")
+}
+
+func printNotes(w io.Writer, notes []string) {
+	for _, note := range notes {
+		printable.Fprintf(w, "note: %s\n", note)
+	}
+}
+
+// verbose reports whether all is to be printed.
+func verbose(cmd *cobra.Command) bool { return cmd.Flag("verbose").Value.String() == "true" }
+
+// mostLines is how many lines of a kind are printed without -v.
+const mostLines = 20
+
+// printLines prints a line for each of a list, or for the first ones.
+func printLines[T any](w io.Writer, list []T, all bool, line func(T) string) {
+	for i, x := range list {
+		if i == mostLines && !all {
+			printable.Fprintf(w, "        and %d more: -v prints all\n", len(list)-i)
+			return
+		}
+		printable.Fprintf(w, "%s\n", line(x))
+	}
+}
+
+func printNodes(w io.Writer, nodes []group.NodeReport, all bool) {
 	for _, n := range nodes {
-		printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
-		for _, f := range n.Findings {
+		switch back := n.Recovered; back {
+		case nil:
+			printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
+		default:
+			printable.Fprintf(w, "recovered node %d: %s  %s\n", n.Node, recovered(back), n.Dir)
+		}
+		printLines(w, n.Findings, all, func(f group.Finding) string {
 			why := ""
 			if f.Why != "" {
 				why = ": " + f.Why
 			}
-			printable.Fprintf(w, "        %s: %q%s\n", f.What, string(f.Path), why)
-		}
+			return fmt.Sprintf("        %s: %q%s", f.What, string(f.Path), why)
+		})
 	}
+}
+
+// recovered says what has come back at a node.
+func recovered(r *group.Recovered) string {
+	var list []string
+	if r.Files > 0 {
+		list = append(list, printable.Count(r.Files, "file"))
+	}
+	if r.Others > 0 {
+		list = append(list, printable.Count(r.Others, "other name"))
+	}
+	if r.Parity > 0 {
+		list = append(list, humanize.IBytes(uint64(r.Parity))+" of parity")
+	}
+	if r.Records {
+		list = append(list, "records")
+	}
+	return strings.Join(list, ", ")
 }
 
 // brokenOf returns an error unless the group is whole.
@@ -443,7 +518,7 @@ func newRecover() *cobra.Command {
 			}
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
 				r, err := group.Recover(cmd.Context(), t, dirs, x)
-				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printRecover(w, r, x.DryRun) }); err != nil {
+				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printRecover(w, r, x.DryRun, verbose(cmd)) }); err != nil {
 					return err
 				}
 				return r.Incomplete()
@@ -462,18 +537,16 @@ func newRecover() *cobra.Command {
 	return cmd
 }
 
-func printRecover(w io.Writer, r *group.RecoverReport, dry bool) error {
+func printRecover(w io.Writer, r *group.RecoverReport, dry, all bool) error {
 	printStep(w, r.Step)
-	printNodes(w, r.Nodes)
-	for _, note := range r.Notes {
-		printable.Fprintf(w, "note: %s\n", note)
+	nodes := r.Nodes
+	if !dry && !all {
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n group.NodeReport) bool { return n.Status == group.Whole && n.Recovered == nil })
 	}
-	for _, path := range r.Kept {
-		printable.Fprintf(w, "changed, left as it is: %s\n", path)
-	}
-	for _, path := range r.Replaced {
-		printable.Fprintf(w, "what was there is in %s\n", path)
-	}
+	printNodes(w, nodes, all)
+	printNotes(w, r.Notes)
+	printLines(w, r.Kept, all, func(p group.Name) string { return "changed, left as it is: " + string(p) })
+	printLines(w, r.Replaced, all, func(p group.Name) string { return "what was there is in " + string(p) })
 	for _, text := range r.Left {
 		printable.Fprintf(w, "not recovered: %s\n", text)
 	}
@@ -481,6 +554,12 @@ func printRecover(w io.Writer, r *group.RecoverReport, dry bool) error {
 		_, err := printable.Fprintf(w, "nothing written: a dry run\n")
 		return err
 	}
-	_, err := printable.Fprintf(w, "recovered %s in %.3f s; the busiest node sent %s\n", printable.Count(r.Files, "file"), r.Seconds, humanize.IBytes(uint64(r.Traffic.MostSent)))
+	switch {
+	case !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Whole }):
+		printable.Fprintf(w, "all nodes are whole\n")
+	case !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Recovered != nil }):
+		printable.Fprintf(w, "nothing to recover\n")
+	}
+	_, err := printable.Fprintf(w, "time       %.3f s; the busiest node sent %s\n", r.Seconds, humanize.IBytes(uint64(r.Traffic.MostSent)))
 	return err
 }

@@ -208,7 +208,7 @@ func TestGroupMetadata(t *testing.T) {
 	again("rot in a file of three names")
 	if root {
 		m.shell("chown 1009 n1/tool")
-		m.volley(exitOK, []string{"verify"}, `metadata: "tool"`)
+		m.volley(exitOK, []string{"verify", "-v"}, `metadata: "tool"`)
 	}
 }
 
@@ -380,7 +380,7 @@ func TestGroupMounted(t *testing.T) {
 	m.protect()
 	want := m.data()
 	m.shell("rm -r n1/a/* n1/ckpt n1/sub")
-	m.volley(exitWrong, []string{"recover"}, "a/again: another file system is mounted there: unmount it", "a/in: it is another name of", "recovered 3 files")
+	m.volley(exitWrong, []string{"recover"}, "a/again: another file system is mounted there: unmount it", "a/in: it is another name of", ": 3 files")
 	if _, err := os.Stat(filepath.Join(m.dirs[1], "sub/b")); err != nil || m.content("n1/ckpt") == "" {
 		t.Error("what lies elsewhere has not come back")
 	}

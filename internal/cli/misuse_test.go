@@ -519,7 +519,7 @@ func TestMisuse(t *testing.T) {
 				do, verify, recover string
 				codes               [2]int // of verify and recover
 			}{
-				{"ln -s away n1", "node 1  whole", "recovered 0 files", [2]int{exitOK, exitOK}},
+				{"ln -s away n1", "whole: 4 nodes", "all nodes are whole", [2]int{exitOK, exitOK}},
 				{"ln -s node.2 n1", "are the same directory", "are the same directory", [2]int{exitUsage, exitUsage}},
 				{"ln -s node.2/sub n1", "lies in", "lies in", [2]int{exitUsage, exitUsage}},
 				{"ln -s node.1 n1", "node 1  failing", "node.1 cannot be read", [2]int{exitWrong, exitWrong}},

@@ -219,9 +219,7 @@ func (r *setReport) print(w io.Writer, asJSON bool) error {
 			list = append(list, dir)
 		}
 		printable.Fprintf(&b, "set %d of %d: %s\n", r.Set, r.Sets, cmp.Or(strings.Join(list, ", "), "no directory"))
-		for _, note := range r.Notes {
-			printable.Fprintf(&b, "note: %s\n", note)
-		}
+		printNotes(&b, r.Notes)
 		b.Write(r.body.Bytes())
 	}
 	_, err := w.Write(b.Bytes())

@@ -68,7 +68,7 @@ func TestSets(t *testing.T) {
 			t.Errorf("set %d is %v, and was to be %v", n, r.Dirs, list[n].Dirs)
 		}
 	}
-	wants(t, mustRun(t, slices.Concat([]string{"verify", "--group-size", "4"}, dirs)...), "set 0 of 3: "+list[0].Dirs[0]+", ", "node 2  whole")
+	wants(t, mustRun(t, slices.Concat([]string{"verify", "--group-size", "4"}, dirs)...), "set 0 of 3: "+list[0].Dirs[0]+", ", "\nwhole: 3 nodes")
 	if r := volleyRun(append([]string{"verify"}, dirs...)...); r.code != exitUsage || !strings.Contains(r.stderr, "of 3 groups: give those of one; --group-size N") {
 		t.Errorf("%+v", r)
 	}

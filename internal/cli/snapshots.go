@@ -49,9 +49,7 @@ func newSnapshots() *cobra.Command {
 }
 
 func printSnapshots(w io.Writer, r *group.SnapshotsReport) error {
-	for _, note := range r.Notes {
-		printable.Fprintf(w, "note: %s\n", note)
-	}
+	printNotes(w, r.Notes)
 	if len(r.Snapshots) == 0 {
 		_, err := printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros)\n")
 		return err

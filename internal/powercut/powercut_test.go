@@ -239,7 +239,7 @@ func (r *run) volley(certain bool, args ...string) error {
 	out, err := r.command(args...).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("volley %s: %v: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
-	} else if args[0] == "verify" && (bytes.Contains(out, []byte("metadata: ")) || bytes.Contains(out, []byte("note: "))) {
+	} else if args[0] == "verify" && (bytes.Contains(out, []byte(" metadata")) || bytes.Contains(out, []byte("note: "))) {
 		err = fmt.Errorf("volley %s: %s", strings.Join(args, " "), out)
 	}
 	if certain {

@@ -1,7 +1,8 @@
 """Protect directories of many machines, so that those that are lost come back.
 
 `protect`, `verify`, `recover`, `status` and `snapshots` do what the verbs of the command line do, and return its reports.
-`volley.torch` protects the checkpoints of a job under torch.distributed.
+`volley.torch` protects the checkpoints of a job under torch.distributed. `volley.mpi` calls libvolley in the
+processes of an MPI job.
 
 The package starts the binary `volley`: the one that `$VOLLEY` names, else the one in the wheel, else the first
 in the `PATH`.
@@ -9,7 +10,7 @@ in the `PATH`.
 
 from ._run import Error, NotWhole, Refused, RunFailed, binary
 from ._version import __version__
-from .reports import Cost, Finding, NodeReport, ProtectReport, RecoverReport, SetReport, Snapshot, SnapshotsReport, Traffic, VerifyReport
+from .reports import Cost, Finding, NodeReport, ProtectReport, Recovered, RecoverReport, SetReport, Snapshot, SnapshotsReport, Traffic, VerifyReport
 from .verbs import in_sets, protect, recover, snapshots, status, verify
 
 __all__ = [

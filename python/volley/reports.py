@@ -42,6 +42,16 @@ class Finding:
 
 
 @dataclass
+class Recovered:
+    """What `recover` has brought back at a node."""
+
+    files: int
+    others: int  # directories and links
+    parity_bytes: int
+    records: bool  # any of them, or the manifest
+
+
+@dataclass
 class NodeReport:
     """How a node is."""
 
@@ -49,9 +59,11 @@ class NodeReport:
     dir: str
     status: str  # whole, lost, failing, unreachable, foreign, or the worst of its findings
     findings: list[Finding] = field(default_factory=list)
+    recovered: Recovered | None = None
 
     def __post_init__(self) -> None:
         self.findings = [read(Finding, f) for f in self.findings]  # type: ignore[arg-type]
+        self.recovered = read(Recovered, self.recovered) if self.recovered else None  # type: ignore[arg-type]
 
 
 @dataclass

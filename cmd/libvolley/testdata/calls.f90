@@ -1,0 +1,111 @@
+! Calls of module volley, of what each returns and tells. With the argument protect or recover: for the directory
+! node.RANK below the second argument.
+module checks
+  use volley
+  implicit none
+  integer :: rank, wrong = 0
+contains
+  subroutine expect(what, got, want, text)
+    character(*), intent(in) :: what, text
+    integer, intent(in) :: got, want
+    if (got == want .and. (index(volley_error(), text) > 0 .or. text == "") .and. (want /= volley_ok .or. volley_error() == "")) return
+    wrong = 1
+    print "(a, i0, 3a, i0, a, i0, 5a)", "rank ", rank, ": ", what, ": returned ", got, ", want ", want, &
+      '; error "', volley_error(), '", want "', text, '"'
+  end subroutine
+
+  ! The handle of MPI_COMM_WORLD in the module mpi.
+  integer function world()
+    use mpi, only: MPI_COMM_WORLD
+    world = MPI_COMM_WORLD
+  end function
+end module
+
+program calls
+  use, intrinsic :: iso_c_binding, only: c_double, c_size_t
+  use mpi_f08
+  use checks
+  implicit none
+  character(4096) :: verb, dir
+  integer :: size_of_world
+
+  call MPI_Init()
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, size_of_world)
+  call get_command_argument(1, verb)
+  call get_command_argument(2, dir)
+  if (verb == "") then
+    call packets()
+  else
+    call directories()
+  end if
+  if (rank == 0) print "(2a)", "done with volley ", volley_version()
+  call MPI_Finalize()
+  if (wrong /= 0) error stop
+
+contains
+
+  subroutine packets()
+    real(c_double) :: x(500, 3), back(500, 3), coded(500, 3), again(500, 3), every(1000, 3)
+    integer(c_size_t) :: bytes
+    integer :: first, code
+    call random_number(x)
+    bytes = storage_size(x) / 8 * size(x, kind=c_size_t)
+    every = 0
+    every(1::2, :) = x
+    call expect("encode", volley_encode(MPI_COMM_WORLD%MPI_VAL, x, bytes, coded, bytes), volley_ok, "")
+    call expect("all options", volley_encode(world(), every(1::2, :), bytes, again, bytes, field="2^8  ", matrix="cauchy", &
+      algorithm="auto", ports=1, timeout=20d0, memory=100000000_c_size_t, unchecked=.false.), volley_ok, "")
+    if (any(transfer(again, [0]) /= transfer(coded, [0]))) call expect("a section that is not contiguous", -1, 0, "")
+    call expect("a length for all calls", volley_encode(world(), x, bytes, again, bytes, packet_bytes=bytes, network="wan"), volley_ok, "")
+    if (any(transfer(again, [0]) /= transfer(coded, [0]))) call expect("the same on another network", -1, 0, "")
+    do first = 0, size_of_world - 1 ! as many as are needed are left
+      back = merge(-1d0, x, rank >= first)
+      if (rank < first) then
+        code = volley_decode(world(), back, bytes, lost=.false., timeout=20d0)
+      else
+        code = volley_decode(world(), back, bytes, .true., coded, bytes, timeout=20d0)
+      end if
+      call expect("decode", code, volley_ok, "")
+      if (any(back /= x)) call expect("the packet comes back", -1, 0, "")
+    end do
+    call expect("too few", volley_decode(world(), back, bytes, .true.), volley_usage, "packets")
+    call expect("a wrong matrix", volley_encode(world(), x, bytes, coded, bytes, matrix="no such"), volley_usage, "no such")
+    call expect("two models", volley_encode(world(), x, bytes, coded, bytes, ports=2, network="wan"), volley_usage, "leave one of them")
+    call expect("no path", volley_protect(world(), "", 1), volley_usage, "path: none")
+    call expect("no path to recover", volley_recover(world(), " "), volley_usage, "path: none")
+  end subroutine
+
+  subroutine directories()
+    character(:), allocatable :: path
+    character(8) :: number
+    real(c_double) :: x(2000), back(2000)
+    integer :: unit
+    x = [(rank + sqrt(real(unit, c_double)), unit = 1, size(x))]
+    write (number, "(i0)") rank
+    path = trim(dir) // "/node." // trim(number)
+    if (verb == "protect") then
+      open (newunit=unit, file=path // "/state", form="unformatted", access="stream", status="replace")
+      write (unit) x
+      close (unit)
+      call expect("not yet protected", volley_recover(world(), path), volley_usage, "not protected")
+      call expect("a wrong digest", volley_protect(world(), path, 1, digest="md5"), volley_usage, 'digest "md5"')
+      call expect("a key that is not there", volley_protect(world(), path, 1, key="/no/such/key"), volley_usage, "/no/such/key")
+      call expect("protect", volley_protect(world(), path // "  ", 1, timeout=20d0, memory=100000000_c_size_t, digest="xxh3"), volley_ok, "")
+      open (newunit=unit, file=path // "/state", status="old")
+      close (unit, status="delete")
+      call expect("all deleted", volley_protect(world(), path, 1, max_deleted=0.1d0), volley_usage, "")
+      call expect("all deleted, and that is right", volley_protect(world(), path, 1, allow_deleted=.true.), volley_ok, "")
+      open (newunit=unit, file=path // "/state", form="unformatted", access="stream", status="new")
+      write (unit) x
+      close (unit)
+      call expect("protect again", volley_protect(MPI_COMM_WORLD%MPI_VAL, path, 1, key="none"), volley_ok, "")
+    else
+      call expect("recover", volley_recover(world(), path, timeout=20d0, revert=.true.), volley_ok, "")
+      open (newunit=unit, file=path // "/state", form="unformatted", access="stream", status="old")
+      read (unit) back
+      close (unit)
+      if (any(back /= x)) call expect("the file comes back", -1, 0, "")
+    end if
+  end subroutine
+end program

@@ -1,0 +1,194 @@
+"""volley.mpi: mpirun -n 4 python3 -m pytest runs these tests in every process, and make mpi calls it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+if "OMPI_COMM_WORLD_SIZE" not in os.environ:
+    pytest.skip("these tests run under mpirun", allow_module_level=True)
+
+import numpy as np
+import volley
+import volley.mpi
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+rank, ranks = world.rank, world.size
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[Path]:
+    """A directory that all ranks see."""
+    yield world.bcast(tmp_path)
+    world.barrier()
+
+
+def array(dtype: object, shape: object, seed: int = 0) -> np.ndarray:
+    made = np.empty(shape, dtype)
+    made.view(np.uint8).reshape(-1)[:] = np.random.default_rng(1000 * seed + rank).integers(0, 256, made.nbytes, np.uint8)
+    return made
+
+
+@pytest.mark.parametrize(
+    "dtype, shape",
+    [(np.uint8, (1000 + rank,)), (np.float64, (30 + rank, 7)), (np.complex64, (3, 2, 5)), ([("a", "i4"), ("b", "M8[s]")], (50,)), ("U3", (0,))],
+    ids=["bytes", "unequal", "three axes", "structs", "empty"],
+)
+def test_what_is_encoded_comes_back(dtype: object, shape: object) -> None:
+    packet = array(dtype, shape)
+    was = packet.tobytes()
+    packet.flags.writeable = False
+    coded = volley.mpi.encode(world, packet)
+    assert coded.dtype == np.uint8 and len(coded) == world.allreduce(packet.nbytes, MPI.MAX)
+    out = np.empty(coded.nbytes // 2 * 2, np.uint8).reshape(2, -1) if coded.nbytes % 2 == 0 else np.empty_like(coded)
+    assert volley.mpi.encode(world, packet, out, timeout=20, network="wan") is out and out.tobytes() == coded.tobytes()
+    lost = rank >= ranks // 2
+    back = np.full_like(packet, 0) if lost else packet
+    volley.mpi.decode(world, back, coded if lost else None, lost)
+    assert back.tobytes() == was and back.shape == packet.shape
+
+
+def test_encode_is_linear() -> None:
+    x, y = array(np.uint8, 500), array(np.uint8, 500, seed=1)
+    each = [volley.mpi.encode(world, v, matrix="random:3", packet_bytes=500) for v in (x, y, x ^ y)]
+    assert (each[0] ^ each[1] == each[2]).all() and each[0].any()
+
+
+def test_arrays_that_are_refused() -> None:
+    good = array(np.uint8, (10, 10))
+    fixed = good.copy()
+    fixed.flags.writeable = False
+    for packet, kind, words in [
+        (good[:, ::2], ValueError, "packet: not C-contiguous"),
+        (good.T, ValueError, "packet: not C-contiguous"),
+        (np.array([object()]), TypeError, "packet: an array of Python objects"),
+        ([1, 2], TypeError, "packet: list: want a NumPy array"),
+    ]:
+        with pytest.raises(kind, match=words):
+            volley.mpi.encode(world, packet)
+    with pytest.raises(ValueError, match="out: read-only"):
+        volley.mpi.encode(world, good, fixed)
+    with pytest.raises(ValueError, match="packet: read-only"):
+        volley.mpi.decode(world, fixed, good, lost=True)
+    with pytest.raises(ValueError, match="null character"):
+        volley.mpi.protect(world, "a\0b", 1)
+
+
+def test_directories(shared: Path) -> None:
+    node = shared / f"node.{rank}"
+    node.mkdir()
+    (node / "state").write_bytes(array(np.float64, 5000 + rank).tobytes())
+    was = (node / "state").read_bytes()
+    with pytest.raises(volley.Refused, match="not protected"):
+        volley.mpi.recover(world, node)
+    volley.mpi.protect(world, node, 2, digest="xxh3", timeout=20)
+    world.barrier()
+    if rank < 2:
+        shutil.rmtree(node)
+    world.barrier()
+    volley.mpi.recover(world, str(node))
+    assert (node / "state").read_bytes() == was
+    world.barrier()
+    if rank < 3:
+        shutil.rmtree(node)
+    world.barrier()
+    with pytest.raises(volley.Refused, match="nodes are lost") as refused:
+        volley.mpi.recover(world, node)
+    assert refused.value.code == 2 and refused.value.verb == "recover"
+    assert node.exists() == (rank >= 3)
+
+
+def test_errors_have_the_words_of_the_library() -> None:
+    x = array(np.uint8, 100)
+    with pytest.raises(volley.Refused, match="no such"):
+        volley.mpi.encode(world, x, matrix="no such")
+    with pytest.raises(volley.Refused, match="processor 0 and processor 1|in matrix"):
+        volley.mpi.encode(world, x, matrix=f"random:{rank}")
+    with pytest.raises(volley.Refused, match="packet"):
+        volley.mpi.decode(world, x, None, lost=True)
+    with pytest.raises(volley.Refused, match="/no/such/key"):
+        volley.mpi.protect(world, ".", 1, key="/no/such/key")
+
+
+def test_parts_of_the_processes(tmp_path: Path) -> None:
+    half = world.Split(rank % 2, rank)
+    x = array(np.uint8, 100)
+    with pytest.raises(volley.Refused, match="want 1 to"):
+        volley.mpi.protect(half, tmp_path, half.size)
+    assert volley.mpi.encode(half, x).shape == (100,)
+    half.Free()
+
+
+def test_signals_stay_those_of_python() -> None:
+    x = array(np.uint8, 100_000)
+    seen = []
+    earlier = signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+    stop = threading.Event()
+    sent = []
+
+    def send() -> None:
+        while not stop.wait(0.001):
+            os.kill(os.getpid(), signal.SIGUSR1)
+            sent.append(1)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    first = volley.mpi.encode(world, x)
+    for _ in range(50):
+        assert (volley.mpi.encode(world, x) == first).all()
+    stop.set()
+    sender.join()
+    signal.signal(signal.SIGUSR1, earlier)
+    assert sent and seen
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with pytest.raises(BrokenPipeError):  # Python ignores SIGPIPE
+        os.write(writer, b"x")
+    os.close(writer)
+
+
+def test_a_fork_is_refused_the_library() -> None:
+    x = array(np.uint8, 10)
+    volley.mpi.encode(world, x)
+    child = os.fork()
+    if child == 0:
+        try:
+            volley.mpi.encode(world, x, np.empty(10, np.uint8))
+            os._exit(1)
+        except RuntimeError as e:
+            os._exit(0 if "forked" in str(e) else 2)
+        finally:
+            os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    volley.mpi.encode(world, x)
+    assert subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True).stdout == b"1\n"
+
+
+def test_which_library(tmp_path: Path) -> None:
+    if rank > 0:
+        return
+    script = "import volley.mpi, numpy; volley.mpi.encode(volley.mpi.MPI.COMM_WORLD, numpy.ones(3))"
+    alone = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))} | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def run(library: object) -> str:
+        return subprocess.run([sys.executable, "-c", script], env=alone | {"VOLLEY_LIBRARY": str(library)}, capture_output=True, text=True).stderr
+
+    assert run(os.environ["VOLLEY_LIBRARY"]) == ""
+    assert "/no/such: cannot open" in run("/no/such") and "make install" in run("/no/such")
+    assert "no libvolley" in run("libm.so.6")
+    (tmp_path / "other.c").write_text('const char *volley_error(void) { return ""; } const char *volley_version(void) { return "9.9"; }')
+    other = tmp_path / "libother.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", other, tmp_path / "other.c"], check=True)
+    assert "is libvolley 9.9, and this package 0.1.0" in run(other)
