@@ -213,7 +213,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 		launchable(verb)
 		cmd.AddCommand(verb)
 	}
-	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields())
+	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore())
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }
