@@ -78,12 +78,15 @@ func Text[R any](w io.Writer, columns []Column[R], rows []R) error {
 }
 
 // align writes lines of cells such that cells of the same place begin below each
-// other.
+// other. A line of one cell stands for itself.
 func align(w io.Writer, lines [][]string) error {
 	var table, trimmed bytes.Buffer
 	tw := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	for _, cells := range lines {
-		fmt.Fprintln(tw, strings.Join(cells, "\t")+"\t") // the last one is a cell, too
+		if len(cells) > 1 {
+			cells = append(cells, "") // so that the last one is a cell, too
+		}
+		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
 	tw.Flush()
 	for line := range bytes.Lines(table.Bytes()) {
@@ -92,6 +95,25 @@ func align(w io.Writer, lines [][]string) error {
 	}
 	_, err := w.Write(trimmed.Bytes())
 	return err
+}
+
+// Records writes each row as a paragraph: the first cell, and under it a line for
+// each other that is not empty, without units. It is for cells too long for a
+// table.
+func Records[R any](w io.Writer, columns []Column[R], rows []R) error {
+	var lines [][]string
+	for i, r := range rows {
+		if i > 0 {
+			lines = append(lines, nil)
+		}
+		lines = append(lines, []string{columns[0].text(r)})
+		for _, c := range columns[1:] {
+			if text := c.text(r); text != "" {
+				lines = append(lines, []string{"  " + c.head(), text})
+			}
+		}
+	}
+	return align(w, lines)
 }
 
 // writeCSV writes a line of names and a line for each row.

@@ -88,6 +88,25 @@ Mars,2,687,1.8809034907597535
 	}
 }
 
+func TestRecords(t *testing.T) {
+	var b strings.Builder
+	if err := Records(&b, columns, planets[:2]); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+Earth
+  has   1
+  days  365
+  year  1.00
+
+Haumea, dwarf
+  has  2
+`
+	if got := "\n" + b.String(); got != want {
+		t.Errorf("%s\nwant:%s", got, want)
+	}
+}
+
 // TestNoRows checks that a table without rows is a table.
 func TestNoRows(t *testing.T) {
 	for format, want := range map[string]string{"csv": "name,moons,days,year\n", "json": "{\n  \"rows\": []\n}\n"} {
@@ -146,5 +165,8 @@ func TestWriteErrors(t *testing.T) {
 		if err := Write(fullDisk{}, format, columns, planets); !errors.Is(err, errFull) {
 			t.Errorf("%s on a full disk: %v", format, err)
 		}
+	}
+	if err := Records(fullDisk{}, columns, planets); !errors.Is(err, errFull) {
+		t.Errorf("records on a full disk: %v", err)
 	}
 }

@@ -220,7 +220,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 		launchable(verb)
 		cmd.AddCommand(verb)
 	}
-	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newVersion())
+	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields(), newVersion())
 	for _, verb := range append(cmd.Commands(), cmd) {
 		completeValues(verb)
 	}

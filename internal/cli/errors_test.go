@@ -149,6 +149,8 @@ func TestBadInput(t *testing.T) {
 		{"cost -p 0", "0 ports"},
 		{"cost --format xml", "xml"},
 		{"cost --algorithm magic", "magic"},
+		{"algorithms --format xml", "xml"},
+		{"fields now", "now"},
 		{"juggle", "juggle"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -141,7 +141,7 @@ func TestCannotPrint(t *testing.T) {
 	for _, args := range []string{
 		"plan -k 4", "plan -k 4 --why", "plan -k 4 --format json", "plan -k 4 --processor 1", "plan -k 99",
 		"matrix -k 4", "matrix -k 4 --format json", "cost -k 4", "cost -k 2..4", "cost -k 4 --format csv", "cost -k 4 --format json",
-		"check ../../examples/plan.json", "check ../../examples/plan.json --json",
+		"check ../../examples/plan.json", "check ../../examples/plan.json --json", "algorithms", "algorithms --format json", "fields", "fields --format csv",
 	} {
 		var stderr strings.Builder
 		code := run(context.Background(), strings.Fields(args), fullDisk{}, &stderr)

@@ -29,7 +29,7 @@ func FuzzArguments(f *testing.F) {
 		"matrix -k 4 --matrix vandermonde --field 2^8 --inverse", "matrix --matrix file:A.csv -k 2",
 		"cost -k 2..5,8 -p 1,2 --rounds-over 0..1 --size 64KiB", "cost -k 4 --size 1MiB --format csv",
 		"cost -k 4 --format csv",
-		"algorithms", "fields", "help plan", "--version", "",
+		"algorithms --format csv", "fields", "help plan", "--version", "",
 	} {
 		f.Add(line)
 	}

@@ -133,6 +133,8 @@ func TestEvilNames(t *testing.T) {
 	do(1, "tune", "--time", "1ms", "-o", filepath.Join(table, "x"))
 	do(2, "tune", evil)
 	do(2, "explore", "--listen", evil)
+	do(2, "algorithms", evil)
+	do(2, "fields", evil)
 }
 
 // TestPrinted keeps the command line from writing but by package printable. The

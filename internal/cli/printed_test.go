@@ -80,7 +80,7 @@ func TestVerboseVerbs(t *testing.T) {
 		}
 		wants(t, r.stderr, x.wants...)
 	}
-	if r := volleyRun("plan", "-k", "3", "-v"); !strings.Contains(r.stderr, "msg=ended verb=plan exit_code=0") {
+	if r := volleyRun("fields", "-v"); !strings.Contains(r.stderr, "msg=ended verb=fields exit_code=0") {
 		t.Errorf("%+v", r)
 	}
 }

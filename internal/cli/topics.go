@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"volley/algo"
-	"volley/field"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/matrix"
@@ -24,8 +22,6 @@ func newTopics() []*cobra.Command {
 		{Use: "ranks", Short: "How processes on several machines make one run", Long: topic("ranks", rankUsages())},
 		{Use: "costs", Short: "The tables of volley cost", Long: topic("costs", "")},
 		{Use: "matrices", Short: "The matrices there are", Long: topic("matrices", families())},
-		{Use: "algorithms", Short: "The algorithms there are, and what they cost", Long: topic("algorithms", algorithms())},
-		{Use: "fields", Short: "The finite fields there are", Long: topic("fields", fields())},
 		{Use: "measuring", Short: "How volley tune measures", Long: topic("measuring", "")},
 	}
 }
@@ -71,33 +67,6 @@ func families() string {
 		printable.Fprintf(&text, "%s\n  %s\n  %s\n", f, printable.Lines(wrapped(f.Formula, 2)), printable.Lines(wrapped(f.Doc, 2)))
 	}
 	return strings.TrimSpace(text.String())
-}
-
-// algorithms explains the algorithms there are.
-func algorithms() string {
-	var text strings.Builder
-	for _, a := range algo.Algorithms() {
-		printable.Fprintf(&text, "\n%s\n", a.Name)
-		for _, x := range [][2]string{
-			{"C1", a.C1}, {"C2", a.C2}, {"title", a.Title}, {"for", a.Problem}, {"source", a.Source}, {"example", a.Example},
-		} {
-			printable.Fprintf(&text, "  %-7s  %s\n", x[0], printable.Lines(wrapped(x[1], 11)))
-		}
-	}
-	return text.String()
-}
-
-// fields explains the fields there are.
-func fields() string {
-	var text strings.Builder
-	for _, k := range field.Kinds() {
-		name := k.Pattern
-		if k.Example != name {
-			name += ", such as " + k.Example
-		}
-		printable.Fprintf(&text, "%s\n  %s\n", name, printable.Lines(wrapped(k.Doc, 2)))
-	}
-	return text.String()
 }
 
 // wrapped breaks text that begins in a column into lines that all begin there.

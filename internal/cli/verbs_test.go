@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"volley/algo"
-	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/selection"
 	"volley/matrix"
@@ -146,16 +145,15 @@ func TestCost(t *testing.T) {
 }
 
 func TestRegistries(t *testing.T) {
-	algorithms := mustRun(t, "algorithms")
-	for _, a := range algo.Algorithms() {
-		if !strings.Contains(algorithms, "\n"+a.Name+"\n") {
-			t.Errorf("algorithms does not explain %s", a.Name)
+	for _, format := range []string{"text", "csv", "json"} {
+		algorithms := mustRun(t, "algorithms", "--format", format)
+		for _, a := range algo.Algorithms() {
+			if !strings.Contains(algorithms, a.Name) {
+				t.Errorf("algorithms --format %s does not name %s", format, a.Name)
+			}
 		}
-	}
-	fields := mustRun(t, "help", "fields")
-	for _, k := range field.Kinds() {
-		if !strings.Contains(fields, "\n"+k.Pattern) {
-			t.Errorf("fields does not explain %s", k.Pattern)
+		if fields := mustRun(t, "fields", "--format", format); !strings.Contains(fields, "2^8") {
+			t.Errorf("fields --format %s: %s", format, fields)
 		}
 	}
 }

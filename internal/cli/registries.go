@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"volley/algo"
+	"volley/field"
+	"volley/report"
+)
+
+func newAlgorithms() *cobra.Command {
+	columns := []report.Column[algo.Algorithm]{
+		{Name: "name", Value: func(a algo.Algorithm) any { return a.Name }},
+		{Name: "C1", Value: func(a algo.Algorithm) any { return a.C1 }},
+		{Name: "C2", Value: func(a algo.Algorithm) any { return a.C2 }},
+		{Name: "title", Value: func(a algo.Algorithm) any { return a.Title }},
+		{Name: "problem", Head: "for", Value: func(a algo.Algorithm) any { return a.Problem }},
+		{Name: "source", Value: func(a algo.Algorithm) any { return a.Source }},
+		{Name: "example", Value: func(a algo.Algorithm) any { return "volley plan --algorithm " + a.Name + " " + a.Example }},
+	}
+	const note = `
+C1 counts rounds, C2 packets, for K processors with p ports; clog(n) is the least
+t with (p+1)^t >= n, and Psi(n) is C2 of universal. --algorithm auto takes the plan
+of least C1·β + C2·W·τ + C3·W·γ.
+`
+	return registry("algorithms", "List the algorithms and what they cost", report.Records, columns, algo.Algorithms, note)
+}
+
+func newFields() *cobra.Command {
+	columns := []report.Column[field.Kind]{
+		{Name: "name", Value: func(k field.Kind) any { return k.Pattern }},
+		{Name: "example", Value: func(k field.Kind) any { return k.Example }},
+		{Name: "field", Value: func(k field.Kind) any { return k.Doc }},
+	}
+	return registry("fields", "List the finite fields", report.Text, columns, field.Kinds, "")
+}
+
+// registry makes a verb that prints a table of what there is; text writes its text
+// form, and the note comes after that.
+func registry[R any](name, short string, text func(io.Writer, []report.Column[R], []R) error,
+	columns []report.Column[R], rows func() []R, note string) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   name,
+		Short: short,
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkFormat("--format", format, report.Formats...); err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			if format != "text" {
+				return report.Write(w, format, columns, rows())
+			}
+			if err := text(w, columns, rows()); err != nil {
+				return err
+			}
+			_, err := fmt.Fprint(w, note)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))
+	return cmd
+}
