@@ -3,7 +3,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The modules beside the product, which go.work ties to it.
 MODULES = bench bench/network deploy examples internal/mutation research
 
-.PHONY: build install test check modules module race mpi wheel python page site browser verify-all differential mutation bench compare fuzz
+.PHONY: build install test check modules module race mpi wheel python page site browser release verify-all differential mutation bench compare fuzz
 
 build: ## the binary
 	go build ./cmd/volley
@@ -77,13 +77,17 @@ site: ## web/site, the page as static files
 	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o web/site/volley.wasm ./web/wasm
 	@echo "$$(gzip -9 -c web/site/volley.wasm | wc -c) bytes of WebAssembly, compressed"
 
-browser: site ## the page in a real browser; needs Node.js, npm and Chromium
-	cd web && npm ci --no-audit --no-fund && npm test && node test/measure.js
+# Firefox gets fewer random actions: it is there for what browsers do differently.
+browser: site ## the page in real browsers; needs Node.js, npm, Chromium and Firefox
+	cd web && npm ci --no-audit --no-fund && npm test && BROWSER=firefox MONKEY_ACTIONS=300 npm test && node test/measure.js
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group
 	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group -skip TestVerifyAll
 	go test ./web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
+
+release: ## archives and packages for other machines, in dist/release; needs zip, and MPI for the one with MPI
+	deploy/release
 
 TIME = 20m
 differential: ## random problems through the library against arithmetic of its own

@@ -25,6 +25,7 @@ const (
 	Stale       = "stale"       // a file
 	Changed     = "changed"     // a file
 	New         = "new"         // a file
+	Deleted     = "deleted"     // a file, and the next Protect no longer protects it
 	Metadata    = "metadata"    // mode, owner, attributes or, of a file, time
 )
 
@@ -103,7 +104,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	if c.Failing == "" && !c.Lost {
 		s.examineMeta(n, c)
 		var err error
-		c.listing, err = scan(n.dir, false)
+		c.listing, err = scan(n.dir, false, m.Exclude)
 		for g, unread := range n.unread {
 			if err == nil && st.of(s.current) == nil && g < s.generation { // nobody knows which files are stale
 				err = unread
@@ -137,7 +138,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		} else {
 			d := newData(n.dir, x.Entries, true)
 			defer d.close()
-			if is, err = m.compare(ctx, d, x); err != nil {
+			if is, err = m.compare(ctx, d, x, s.read); err != nil {
 				return nil, err
 			}
 		}
@@ -223,7 +224,7 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 	if last == nil || n.index >= last.manifest.Nodes {
 		return nil, nil, nil
 	}
-	text, err := last.manifest.recordFiles(n.index)[0].read(n.dir)
+	text, err := n.read(&last.manifest.recordFiles(n.index)[0])
 	if disk.Failed(err) {
 		return nil, nil, err
 	}
@@ -236,7 +237,7 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 	}
 	d := newData(n.dir, x.Entries, true)
 	defer d.close()
-	is, err := last.manifest.compare(ctx, d, x)
+	is, err := last.manifest.compare(ctx, d, x, nil)
 	return is, x, err
 }
 
@@ -399,7 +400,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 	}
 	if read != nil {
 		c.Parity = read.badParity
-	} else if c.Parity, err = m.compareParity(ctx, f, x); err != nil {
+	} else if c.Parity, err = m.compareParity(ctx, f, x, s.read); err != nil {
 		return err
 	}
 	c.earlier = true
@@ -413,14 +414,22 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 // examineAll returns what is found of all nodes. The fields that are not exported are those
 // of nodes here.
 func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
+	for _, n := range s.nodes {
+		if x, st := s.members[n.index], s.states[n.index]; !quickly && x != nil && !st.Lost && st.Failing == "" {
+			s.progress(0, x.Bytes+s.manifest.parityBytes())
+		}
+	}
 	return s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {
 		c, err := s.examine(ctx, n, quickly, revert, nil)
 		if err == nil {
-			slog.Info("compared", "node", n.given, "status", c.status())
+			slog.Debug("compared", "node", n.given, "status", c.status())
 		}
 		return c, err
 	})
 }
+
+// read tells of that many bytes that have been read.
+func (s *session) read(n int64) { s.progress(n, 0) }
 
 // conditions gives what every node is found to be like to all.
 func (s *session) conditions(ctx context.Context, of func(context.Context, int, *node) (*condition, error)) ([]*condition, error) {

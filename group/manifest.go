@@ -42,6 +42,8 @@ type Manifest struct {
 	ChunkBytes   int64 `json:"chunk_bytes"`
 	BlockBytes   int64 `json:"block_bytes"` // of a chunk
 
+	Exclude excludes `json:"exclude,omitempty"` // patterns of what is not protected
+
 	Part
 
 	Records []Record `json:"members"` // by node
@@ -195,6 +197,9 @@ func (m *Manifest) validate() error {
 	if err := m.validateCode(); err != nil {
 		return err
 	}
+	if err := m.Exclude.validate(); err != nil {
+		return err
+	}
 	if digestBytes[m.Digest] == 0 {
 		return fmt.Errorf("digest: %q: there is no such digest", m.Digest)
 	}
@@ -255,8 +260,12 @@ func pack(text []byte) []byte {
 	return b.Bytes()
 }
 
-// unpack is the reverse of pack: what a short record may take of memory is bounded.
+// unpack is the reverse of pack: what a short record may take of memory is bounded. The record of a process that has
+// protected buffers is not compressed.
 func unpack(record []byte) ([]byte, error) {
+	if bytes.HasPrefix(record, []byte("{")) {
+		return record, nil
+	}
 	z, err := gzip.NewReader(bytes.NewReader(record))
 	if err != nil {
 		return nil, err

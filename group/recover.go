@@ -154,7 +154,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		return nil, err
 	}
 	r.Blocks = len(found.rows)
-	slog.Info("found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
+	slog.Debug("found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
 	r.Notes = s.notes()
 	if o.To != "" && !o.DryRun {
 		if err := s.openOut(ctx, o.To, r); err != nil {
@@ -512,7 +512,6 @@ func setOf(list []symbol) map[symbol]bool {
 
 // runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
 func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets map[int]*target, traffic *Traffic) error {
-	m := s.manifest
 	sources := map[int]*data{}
 	parity := map[int]io.ReaderAt{}
 	defer func() {
@@ -533,16 +532,36 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 			parity[n.index] = unreadable{err} // that of a lost node, which nobody reads
 		}
 	}
+	return s.runOn(ctx, list, func(x symbol) io.ReaderAt {
+		if x.parity {
+			return parity[x.node]
+		}
+		return sources[x.node]
+	}, func(x symbol, row int, block []byte) error {
+		to := targets[x.node]
+		return to.try(ctx, func() error { return to.put(x, row, block) })
+	}, traffic)
+}
+
+// runOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
+func (s *session) runOn(ctx context.Context, list []blockRepair, from func(symbol) io.ReaderAt, put func(x symbol, row int, block []byte) error, traffic *Traffic) error {
+	m := s.manifest
+	for _, r := range list {
+		for _, n := range s.nodes {
+			s.progress(0, int64(len(r.outputs[n.index]))*r.blocks.bytes())
+		}
+	}
 	for _, r := range list {
 		t, err := s.repair(ctx, r.repair, r.blocks, func(x symbol) executor.Input {
+			chunks := m.DataChunks
 			if x.parity {
-				return executor.Input{Reader: &blockReader{r.blocks, parity[x.node], x.index, m.ParityChunks}}
+				chunks = m.ParityChunks
 			}
-			return executor.Input{Reader: &blockReader{r.blocks, sources[x.node], x.index, m.DataChunks}}
+			return executor.Input{Reader: &blockReader{r.blocks, from(x), x.index, chunks}}
 		}, func(x symbol) executor.Output {
 			return executor.Output{Writer: &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error {
-				to := targets[x.node]
-				return to.try(ctx, func() error { return to.put(x, row, block) })
+				s.progress(int64(len(block)), 0)
+				return put(x, row, block)
 			}}}
 		})
 		if err != nil {

@@ -17,8 +17,9 @@ type compared struct {
 	failing map[Name]error // those of them that the disk does not give
 }
 
-// compare reads what is there of a node's data, and compares it with its record.
-func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, error) {
+// compare reads what is there of a node's data, and compares it with its record. It calls done, unless nil, with the
+// bytes that it has read.
+func (m *Manifest) compare(ctx context.Context, d *data, x *Member, done func(n int64)) (*compared, error) {
 	c := newComparer(m, d, x)
 	buffers := make([]byte, 2*min(m.BlockBytes, m.ChunkBytes))
 	err := m.inOrder(m.DataChunks, func(row, chunk int, at, n int64) error {
@@ -29,6 +30,9 @@ func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, 
 			c.settle()
 		}
 		c.block(row, chunk, buffers[len(c.unsettled)*len(buffers)/2:][:n], false)
+		if done != nil {
+			done(max(0, min(n, x.Bytes-at)))
+		}
 		return nil
 	})
 	return c.result(), err
@@ -137,6 +141,24 @@ func (s *sums) same(x *Member, i int) bool {
 	return bytes.Equal(s.m.digestOf(s.digests, i), s.m.digestOf(x.Segments, i))
 }
 
+// wrong returns the first file of which a block that was recovered has something else than a record says; nil: there is
+// none.
+func (s *sums) wrong(x *Member, at int64, block []byte) *Entry {
+	first, _ := slices.BinarySearchFunc(s.list, at, func(g segment, at int64) int {
+		if g.at < at {
+			return -1
+		}
+		return 1
+	})
+	for i := first; i < len(s.list) && s.list[i].at < at+int64(len(block)); i++ {
+		g := s.list[i]
+		if !s.m.sameDigest(block[g.at-at:][:g.n], x.Segments, i) {
+			return &s.files[g.file]
+		}
+	}
+	return nil
+}
+
 // compareFiles returns which of some files are not as a record says.
 func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, some map[Name]bool) (map[Name]bool, error) {
 	other := func(e Entry) bool { return !some[e.Path] }
@@ -149,12 +171,13 @@ func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, so
 	}
 	d := newData(dir, these.Entries, true)
 	defer d.close()
-	is, err := m.compare(ctx, d, these)
+	is, err := m.compare(ctx, d, these, nil)
 	return is.files, err
 }
 
-// compareParity returns, by chunk, the rows of a node's parity that are not as they were.
-func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Member) ([][]int, error) {
+// compareParity returns, by chunk, the rows of a node's parity that are not as they were. It calls done,
+// unless nil, with the bytes that it has read.
+func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Member, done func(n int64)) ([][]int, error) {
 	bad := make([][]int, m.ParityChunks)
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	err := m.inOrder(m.ParityChunks, func(row, chunk int, _, n int64) error {
@@ -163,6 +186,9 @@ func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Mem
 		}
 		if !m.readParity(parity, x, row, chunk, buffer[:n]) {
 			bad[chunk] = append(bad[chunk], row)
+		}
+		if done != nil {
+			done(n)
 		}
 		return nil
 	})

@@ -54,10 +54,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runSession is run in a session that knows its place.
 func runSession(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
-	logTo(stderr, false, false) // until the flags are known
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0)) // --cores lowers it
+	logTo(stderr, false, false)                     // until the flags are known
 	cmd := newCommand(stderr)
 	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
+	cmd.SetOut(clearing{stdout, s})
 	cmd.SetErr(stderr)
 	s.begun, s.stderr = time.Now(), stderr
 	ctx = context.WithValue(ctx, sessionKey{}, s)
@@ -162,18 +163,25 @@ Begin with
 Exit codes: 0 done; 1 the run failed; 2 usage or bad input; 3 the result failed
 verification; 130 interrupted.`
 
+// Command returns the command line, for its man pages.
+func Command() *cobra.Command { return newCommand(io.Discard) }
+
 func newCommand(stderr io.Writer) *cobra.Command {
 	var verbose bool
 	var format string
 	cmd := &cobra.Command{
-		Use:           "volley",
-		Short:         "All-to-all encode",
-		Long:          longHelp,
-		Version:       volley.Version,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Use:                        "volley",
+		Short:                      "All-to-all encode",
+		Long:                       longHelp,
+		Version:                    volley.Version,
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
+				if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+					return usagef("unknown verb %q: did you mean %s? See volley --help", args[0], strings.Join(like, " or "))
+				}
 				return usagef("unknown verb %q: see volley --help", args[0])
 			}
 			return nil
@@ -190,6 +198,10 @@ func newCommand(stderr io.Writer) *cobra.Command {
 			}
 			s.json = format == "json"
 			logTo(stderr, verbose, s.json)
+			quiet, _ := cmd.Flags().GetBool("quiet")
+			if json, _ := cmd.Flags().GetBool("json"); quiet && !json {
+				cmd.SetOut(io.Discard)
+			}
 			if f := cmd.Flags().Lookup(metricsFlag); f != nil {
 				if f.Changed && s.verb != cmd.Name() {
 					return usagef("--%s: a dry run has no metrics: leave --dry-run or --%s out", metricsFlag, metricsFlag)
@@ -211,9 +223,15 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cobra.EnableCommandSorting = false // the usual ones first
 	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newSnapshots(), newTune()} {
 		launchable(verb)
+		if verb.Flags().Lookup("key") != nil {
+			grouped(verb)
+		}
 		cmd.AddCommand(verb)
 	}
-	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields())
+	cmd.AddCommand(newRank(), newGroup(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields(), newVersion())
+	for _, verb := range append(cmd.Commands(), cmd) {
+		completeValues(verb)
+	}
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }
@@ -222,7 +240,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 func logTo(w io.Writer, verbose, json bool) {
 	options := &slog.HandlerOptions{Level: slog.LevelWarn}
 	if verbose {
-		options.Level = slog.LevelInfo
+		options.Level = slog.LevelDebug
 	}
 	if json {
 		slog.SetDefault(slog.New(slog.NewJSONHandler(w, options)))
@@ -237,6 +255,7 @@ func (s *session) say(level slog.Level, x saying) {
 	if x.Text == "" { // a launch has said it
 		return
 	}
+	s.meter.clear()
 	if !s.json {
 		printable.Fprintf(s.stderr, "volley: %v\n", x)
 		return
@@ -244,11 +263,7 @@ func (s *session) say(level slog.Level, x saying) {
 	if x.Host == "" {
 		x.Host, _ = os.Hostname()
 	}
-	rank := 0
-	if s.party != nil {
-		rank = s.party.Rank()
-	}
-	at := slog.Int("rank", rank)
+	at := slog.Int("rank", s.rank())
 	switch len(x.Ranks) {
 	case 0:
 	case 1:
@@ -257,6 +272,14 @@ func (s *session) say(level slog.Level, x saying) {
 		at = slog.Any("ranks", x.Ranks)
 	}
 	slog.Log(context.Background(), level, x.Text, "verb", s.verb, "host", x.Host, at)
+}
+
+// rank returns that of this process.
+func (s *session) rank() int {
+	if s.party == nil {
+		return 0
+	}
+	return s.party.Rank()
 }
 
 // pass passes a line on that another process has on its stderr: a record of its log, or what is to become one.
