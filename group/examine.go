@@ -416,7 +416,7 @@ func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*cond
 	return s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {
 		c, err := s.examine(ctx, n, quickly, revert, nil)
 		if err == nil {
-			slog.Info("compared", "node", n.given, "status", c.status())
+			slog.Debug("compared", "node", n.given, "status", c.status())
 		}
 		return c, err
 	})

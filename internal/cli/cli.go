@@ -232,7 +232,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 func logTo(w io.Writer, verbose, json bool) {
 	options := &slog.HandlerOptions{Level: slog.LevelWarn}
 	if verbose {
-		options.Level = slog.LevelInfo
+		options.Level = slog.LevelDebug // of the library, which a program that imports it does not see
 	}
 	if json {
 		slog.SetDefault(slog.New(slog.NewJSONHandler(w, options)))
