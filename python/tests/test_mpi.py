@@ -192,3 +192,105 @@ def test_which_library(tmp_path: Path) -> None:
     other = tmp_path / "libother.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", other, tmp_path / "other.c"], check=True)
     assert "is libvolley 9.9, and this package 0.1.0" in run(other)
+
+
+def arrays_of(seed: int) -> list:
+    """Arrays of other lengths at each rank: rank 1 has none with bytes."""
+    return [] if rank == 1 else [array(np.float64, (1000 * rank + 10, 3), seed), array(np.uint8, 0), array(np.int16, (7, rank + 1), seed)]
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["calls", "requests"])
+def test_lost_arrays_come_back(begun: bool) -> None:
+    arrays = arrays_of(2)
+    was = [a.tobytes() for a in arrays]
+    for a in arrays:
+        a.flags.writeable = False
+    if begun:
+        request = volley.mpi.protect_buffers_start(world, arrays, 2)
+        while not request.test():
+            pass
+        parity = request.wait()
+        assert request.test() and request.wait() is parity
+    else:
+        parity = volley.mpi.protect_buffers(world, arrays, 2, timeout=20)
+    assert parity.nbytes == volley.mpi.parity_bytes(world, arrays, 2)
+    before = parity.copy()
+    lost = rank in (0, 2)
+    sizes, room = volley.mpi.buffer_sizes(world, None if lost else parity)
+    assert (sizes, room) == ([len(w) for w in was], parity.nbytes)
+    back = [np.full(n, 7, np.uint8) for n in sizes] if lost else [a.copy() for a in arrays]
+    if lost:
+        parity = np.zeros(room, np.uint8)
+    if begun:
+        assert volley.mpi.recover_buffers_start(world, back, parity, lost).wait() is None
+    else:
+        volley.mpi.recover_buffers(world, back, parity, lost)
+    assert [b.tobytes() for b in back] == was
+    assert not (parity != before).any(), np.nonzero(parity != before)
+
+
+def test_what_is_damaged_comes_back(caplog: pytest.LogCaptureFixture) -> None:
+    arrays = arrays_of(3)
+    was = [a.tobytes() for a in arrays]
+    parity = volley.mpi.protect_buffers(world, arrays, 1)
+    if rank == 3:
+        arrays[0][5, 1] += 1
+    volley.mpi.recover_buffers(world, arrays, parity)
+    assert [a.tobytes() for a in arrays] == was
+    assert any("3" in r.getMessage() for r in caplog.records)
+
+
+def test_errors_of_arrays() -> None:
+    arrays = arrays_of(4)
+    parity = volley.mpi.protect_buffers(world, arrays, 1)
+    untouched = [a.copy() for a in arrays]
+    with pytest.raises(volley.Refused, match="lost") as refused:
+        volley.mpi.recover_buffers(world, untouched, parity.copy(), lost=rank < 2)
+    assert refused.value.verb == "recover_buffers"
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(arrays, untouched))
+    with pytest.raises(volley.Refused):
+        volley.mpi.protect_buffers(world, arrays, ranks)
+    with pytest.raises(volley.Error, match="room for 3 bytes of parity"):
+        volley.mpi.protect_buffers(world, arrays, 1, np.empty(3, np.uint8))
+    with pytest.raises(volley.Error, match="room for 3 bytes of parity"):
+        volley.mpi.protect_buffers_start(world, arrays, 1, np.empty(3, np.uint8)).wait()
+    with pytest.raises(TypeError, match="want a list of arrays"):
+        volley.mpi.protect_buffers(world, np.ones(3), 1, parity)
+    fixed = np.ones(3)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match=r"arrays\[0\]: read-only"):
+        volley.mpi.recover_buffers(world, [fixed], parity)
+    with pytest.raises(ValueError, match="parity: read-only"):
+        volley.mpi.protect_buffers(world, [fixed], 1, fixed)
+
+
+def test_directories_beside_the_caller(shared: Path) -> None:
+    node = shared / f"node.{rank}"
+    node.mkdir()
+    (node / "state").write_bytes(os.urandom(100_000))
+    was = (node / "state").read_bytes()
+    request = volley.mpi.protect_start(world, node, 1, digest="xxh3")
+    total = sum(world.allreduce(n) for n in range(100))  # MPI goes on meanwhile
+    assert total == 4950 * ranks and request.wait() is None
+    world.barrier()
+    if rank == 3:
+        shutil.rmtree(node)
+    world.barrier()
+    volley.mpi.recover(world, node)
+    assert (node / "state").read_bytes() == was
+
+
+def test_a_process_waits_for_its_requests() -> None:
+    script = """if True:
+        import numpy, volley.mpi
+        from mpi4py import MPI
+        volley.mpi.protect_buffers_start(MPI.COMM_WORLD, [numpy.ones(1_000_000)], 1)
+        volley.mpi.protect_buffers_start(MPI.COMM_WORLD, [numpy.ones(1_000_000)], 1)
+        print("ends")
+    """
+    if rank == 0:
+        alone = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))}
+        alone |= {"PYTHONPATH": os.pathsep.join(sys.path), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        run = subprocess.run(["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", script], env=alone, capture_output=True, text=True)
+        assert (run.returncode, run.stdout, run.stderr) == (0, "ends\n" * 3, "")
+    world.barrier()
