@@ -3,7 +3,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The modules beside the product, which go.work ties to it.
 MODULES = bench bench/network deploy examples internal/mutation research
 
-.PHONY: build install test check modules module race mpi wheel python page site browser verify-all differential mutation bench compare fuzz
+.PHONY: build install test check modules module race mpi wheel python page site browser release verify-all differential mutation bench compare fuzz
 
 build: ## the binary
 	go build ./cmd/volley
@@ -85,6 +85,9 @@ verify-all: ## transfer matrices of every algorithm, family, field, sources and 
 	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group -skip TestVerifyAll
 	go test ./web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
 
+release: ## archives and packages for other machines, in dist/release; needs zip, and MPI for the one with MPI
+	deploy/release
+
 TIME = 20m
 differential: ## random problems through the library against arithmetic of its own
 	go test -run 'TestDifferential$$' -v -timeout 3h -differential.time $(TIME) .
@@ -97,8 +100,7 @@ bench: ## of kernels, and against peers; bench/cmd/speed measures these in turns
 	go test -run '^$$' -bench . ./bench ./field ./transport/local
 
 COMPARE =
-compare: ## volley protect and recover beside redset and FTI, built from checkouts: see bench/compare/build
-	@test -n "$(REDSET)$(FTI)" || { echo "nothing to compare with: make compare REDSET=DIR FTI=DIR [COMPARE='--ranks 8 --mib 128']"; exit 2; }
+compare: ## volley protect and recover beside par2, SnapRAID, zfec, redset and FTI: see bench/compare/build
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && trap "exit 143" INT TERM HUP && bench/compare/build $$dir "$(REDSET)" "$(FTI)" && \
 	go build -tags mpi -o $$dir/bin/volley ./cmd/volley && bench/compare/compare.py --volley $$dir/bin/volley $(COMPARE) $$dir/bin
 

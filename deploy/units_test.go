@@ -64,7 +64,7 @@ func TestSystemd(t *testing.T) {
 	}
 	units := []string{"verify", "--man=no"}
 	for _, unit := range list {
-		text := strings.ReplaceAll(read(t, unit), "/usr/local/bin/volley", filepath.Join(bin, "volley"))
+		text := strings.ReplaceAll(read(t, unit), "ExecStart=volley", "ExecStart="+filepath.Join(bin, "volley"))
 		to := filepath.Join(dir, strings.Replace(filepath.Base(unit), "@", "@volley-verify", 1))
 		write(t, to, text, 0o644)
 		units = append(units, to)

@@ -49,6 +49,16 @@ func bestKernels() *kernels {
 	return kernelPaths[0]
 }
 
+// Kernels returns the name of the kernels in use for binary fields: a set of instructions, or "Go".
+func Kernels() string { return pathName(currentKernels) }
+
+func pathName(path *kernels) string {
+	if path == nil {
+		return "Go"
+	}
+	return path.name
+}
+
 // A coefTable is what makes coefficients ready for kernels: the form of c, a string of
 // words, is linear in c, and so the sum of those of its digits to the base 2^bits.
 type coefTable struct {

@@ -16,13 +16,6 @@ func withKernels(path *kernels, f func()) {
 	f()
 }
 
-func pathName(path *kernels) string {
-	if path == nil {
-		return "Go"
-	}
-	return path.name
-}
-
 // packets returns n packets of random bytes with something around them: no two are
 // aligned alike.
 func packets(rng *rand.Rand, n, length int) (whole, parts [][]byte) {

@@ -223,7 +223,7 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 	if last == nil || n.index >= last.manifest.Nodes {
 		return nil, nil, nil
 	}
-	text, err := last.manifest.recordFiles(n.index)[0].read(n.dir)
+	text, err := n.read(&last.manifest.recordFiles(n.index)[0])
 	if disk.Failed(err) {
 		return nil, nil, err
 	}

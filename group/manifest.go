@@ -255,8 +255,12 @@ func pack(text []byte) []byte {
 	return b.Bytes()
 }
 
-// unpack is the reverse of pack: what a short record may take of memory is bounded.
+// unpack is the reverse of pack: what a short record may take of memory is bounded. The record of a process that has
+// protected buffers is not compressed.
 func unpack(record []byte) ([]byte, error) {
+	if bytes.HasPrefix(record, []byte("{")) {
+		return record, nil
+	}
 	z, err := gzip.NewReader(bytes.NewReader(record))
 	if err != nil {
 		return nil, err

@@ -34,33 +34,43 @@ type earlierData struct {
 	entries map[Name]*Entry
 }
 
-// newPass begins a pass, which is to be closed after an error too.
-func (s *session) newPass(m *Manifest, works []*work, force bool) (p *pass, err error) {
-	p = &pass{s: s, m: m, works: works, follows: m.keeps(s.manifest), traffic: s.traffic()}
-	if p.code, err = m.code(); err != nil {
-		return p, err
+// newPass begins a pass of works that have their data, and get their digests.
+func (s *session) newPass(m *Manifest, works []*work) (*pass, error) {
+	c, err := m.code()
+	if err != nil {
+		return nil, err
 	}
 	for _, n := range works {
-		n.sums, n.force = newSums(m, n.data.extents), force
+		n.sums = newSums(m, n.data.extents)
 		n.member.Parity = make([]byte, m.rows()*m.ParityChunks*digestBytes[m.Digest])
-		if n.parity, err = n.create(temporary + "parity"); err == nil {
-			err = n.parity.Truncate(m.parityBytes())
-		}
+	}
+	return &pass{s: s, m: m, code: c, works: works, follows: m.keeps(s.manifest), check: s.newCheck(c, m.ChunkBytes), traffic: s.traffic()}, nil
+}
+
+// open opens the files that parity is written to and, where it can be kept, read from. They are to be closed after an
+// error too.
+func (p *pass) open(force bool) error {
+	for _, n := range p.works {
+		n.force = force
+		f, err := n.create(temporary + "parity")
 		if err != nil {
-			return p, err
+			return err
 		}
-		if s.members[n.index] == nil {
+		n.parity, n.file = f, f
+		if err := f.Truncate(p.m.parityBytes()); err != nil {
+			return err
+		}
+		if p.s.members[n.index] == nil {
 			continue
 		}
-		n.earlier = s.earlier(n.node)
+		n.earlier = p.s.earlier(n.node)
 		if p.follows {
-			if n.kept, err = n.openParity(s.generation); err != nil {
+			if n.kept, err = n.openParity(p.s.generation); err != nil {
 				n.kept = nil // all of it is made anew
 			}
 		}
 	}
-	p.check = s.newCheck(p.code, m.ChunkBytes)
-	return p, nil
+	return nil
 }
 
 // earlier returns what a node had in the generation in force.
@@ -288,8 +298,8 @@ func (n *work) store(w *window, coded []int, prints *verify.Fingerprints) error 
 
 func (p *pass) close() {
 	for _, n := range p.works {
-		if n.parity != nil {
-			n.parity.Close()
+		if n.file != nil {
+			n.file.Close()
 		}
 		if n.kept != nil {
 			n.kept.Close()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -94,7 +95,8 @@ type work struct {
 	// Of the pass:
 	force   bool
 	sums    *sums
-	parity  disk.File    // that is written
+	parity  io.WriterAt  // that is written
+	file    disk.File    // of it; nil: it is in memory
 	earlier *earlierData // nil: the node had no record
 	kept    disk.File    // earlier parity
 }
@@ -343,57 +345,28 @@ func changedBytes(now, was []Entry) int64 {
 // write writes parity, records and manifest of a generation, which is not in force yet. It
 // returns its root.
 func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
-	p, err := s.newPass(m, works, o.Force)
-	defer p.close()
+	p, err := s.newPass(m, works)
 	if err != nil {
 		return "", err
 	}
-	if err := p.run(ctx); err != nil {
+	defer p.close()
+	if err := p.open(o.Force); err != nil {
 		return "", err
 	}
-	type made struct {
-		Record int // bytes
-		Sent   int64
-		Fold   []byte
-	}
-	here := p.check.folds()
-	records := make([][]byte, len(works))
-	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (x made, err error) {
-		w := works[i]
-		if err := w.parity.Sync(); err != nil {
-			return x, err
+	text, files, err := p.make(ctx, func(w *work) ([]byte, error) {
+		if err := w.file.Sync(); err != nil {
+			return nil, err
 		}
 		if err := unchanged(w); err != nil {
-			return x, err
+			return nil, err
 		}
 		text, err := json.Marshal(&w.member)
-		records[i] = pack(text)
-		return made{len(records[i]), p.traffic.sent[i], here[i]}, err
+		return pack(text), err
 	})
 	if err != nil {
 		return "", err
 	}
-	var folds [][]byte
-	for _, x := range all {
-		m.Records = append(m.Records, Record{Bytes: int64(x.Record)})
-		p.traffic.MostSent = max(p.traffic.MostSent, x.Sent)
-		folds = append(folds, x.Fold)
-	}
 	r.Coded, r.Traffic = p.coded, p.traffic
-	if err := p.check.verify(s, folds); err != nil {
-		return "", err
-	}
-	files, err := s.codeRecords(ctx, m, records)
-	if err != nil {
-		return "", err
-	}
-	if err := m.validate(); err != nil {
-		return "", err
-	}
-	text, err := m.encode(s.Key)
-	if err != nil {
-		return "", err
-	}
 	for n := range s.k {
 		bytes := int64(len(text))
 		for _, f := range m.recordFiles(n) {
@@ -418,6 +391,47 @@ func (s *session) write(ctx context.Context, m *Manifest, works []*work, o *Prot
 		}
 		return n.sync()
 	})
+}
+
+// make codes everything, and returns the manifest as it is stored, and the record files of the nodes here. Record
+// returns the record of a node, once its parity is made.
+func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (text []byte, files [][]recordFile, err error) {
+	s, m := p.s, p.m
+	if err := p.run(ctx); err != nil {
+		return nil, nil, err
+	}
+	type made struct {
+		Record int // bytes
+		Sent   int64
+		Fold   []byte
+	}
+	here := p.check.folds()
+	records := make([][]byte, len(p.works))
+	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (_ made, err error) {
+		records[i], err = record(p.works[i])
+		return made{len(records[i]), p.traffic.sent[i], here[i]}, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var folds [][]byte
+	m.Records = nil
+	for _, x := range all {
+		m.Records = append(m.Records, Record{Bytes: int64(x.Record)})
+		p.traffic.MostSent = max(p.traffic.MostSent, x.Sent)
+		folds = append(folds, x.Fold)
+	}
+	if err := p.check.verify(s, folds); err != nil {
+		return nil, nil, err
+	}
+	if files, err = s.codeRecords(ctx, m, records); err != nil {
+		return nil, nil, err
+	}
+	if err := m.validate(); err != nil {
+		return nil, nil, err
+	}
+	text, err = m.encode(s.Key)
+	return text, files, err
 }
 
 // unchanged returns an error where the files of a node are not as they were scanned.

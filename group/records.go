@@ -68,9 +68,11 @@ func (m *Manifest) recordFiles(n int) []recordFile {
 	}
 }
 
-// read returns what lies in the file.
-func (f *recordFile) read(dir disk.Dir) ([]byte, error) {
-	text, err := disk.ReadText(dir, f.path, f.stored())
+// read returns what lies in a record file of the node.
+func (n *node) read(f *recordFile) (text []byte, err error) {
+	if text = n.stored[f.path]; text == nil {
+		text, err = disk.ReadText(n.dir, f.path, f.stored())
+	}
 	if err == nil && disk.Sum(text) != f.sha256 {
 		err = fmt.Errorf("%s: is not what was protected", f.path)
 	}
@@ -194,7 +196,7 @@ func (s *session) fetchRecords(ctx context.Context) error {
 				continue
 			}
 			if there {
-				if f.chunks, err = f.read(n.dir); err != nil {
+				if f.chunks, err = n.read(&f); err != nil {
 					return err
 				}
 			}

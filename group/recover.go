@@ -512,7 +512,6 @@ func setOf(list []symbol) map[symbol]bool {
 
 // runRepairs runs repairs, one after the other. What nobody is to write is thrown away.
 func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets map[int]*target, traffic *Traffic) error {
-	m := s.manifest
 	sources := map[int]*data{}
 	parity := map[int]io.ReaderAt{}
 	defer func() {
@@ -533,17 +532,29 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 			parity[n.index] = unreadable{err} // that of a lost node, which nobody reads
 		}
 	}
+	return s.runOn(ctx, list, func(x symbol) io.ReaderAt {
+		if x.parity {
+			return parity[x.node]
+		}
+		return sources[x.node]
+	}, func(x symbol, row int, block []byte) error {
+		to := targets[x.node]
+		return to.try(ctx, func() error { return to.put(x, row, block) })
+	}, traffic)
+}
+
+// runOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
+func (s *session) runOn(ctx context.Context, list []blockRepair, from func(symbol) io.ReaderAt, put func(x symbol, row int, block []byte) error, traffic *Traffic) error {
+	m := s.manifest
 	for _, r := range list {
 		t, err := s.repair(ctx, r.repair, r.blocks, func(x symbol) executor.Input {
+			chunks := m.DataChunks
 			if x.parity {
-				return executor.Input{Reader: &blockReader{r.blocks, parity[x.node], x.index, m.ParityChunks}}
+				chunks = m.ParityChunks
 			}
-			return executor.Input{Reader: &blockReader{r.blocks, sources[x.node], x.index, m.DataChunks}}
+			return executor.Input{Reader: &blockReader{r.blocks, from(x), x.index, chunks}}
 		}, func(x symbol) executor.Output {
-			return executor.Output{Writer: &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error {
-				to := targets[x.node]
-				return to.try(ctx, func() error { return to.put(x, row, block) })
-			}}}
+			return executor.Output{Writer: &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error { return put(x, row, block) }}}
 		})
 		if err != nil {
 			return err

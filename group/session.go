@@ -93,9 +93,10 @@ func meeting[T any](ctx context.Context, t transport.Transport, o Options, f fun
 // begin takes the directories of the nodes at this rank, locks them, and finds out what all
 // nodes hold.
 func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
-	if err := s.meet(ctx, dirs, v); err != nil {
+	if err := s.meet(ctx, len(dirs), v); err != nil {
 		return err
 	}
+	s.place(dirs)
 	if s.Roots {
 		if err := s.pick(ctx, v); err != nil {
 			return err
@@ -142,8 +143,8 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	return s.fetch(ctx)
 }
 
-// meet agrees with the other ranks on what they do, and makes the nodes.
-func (s *session) meet(ctx context.Context, dirs []string, v verb) error {
+// meet agrees with the other ranks on what they do, and on how many nodes each has.
+func (s *session) meet(ctx context.Context, nodes int, v verb) error {
 	s.defaults()
 	if err := volley.Greet(ctx, s.t, v.name, s.Timeout); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (s *session) meet(ctx context.Context, dirs []string, v verb) error {
 			return err
 		}
 	}
-	mine := terms{Nodes: len(dirs), What: what, Run: rand.Text(), Options: s.Options}
+	mine := terms{Nodes: nodes, What: what, Run: rand.Text(), Options: s.Options}
 	rand.Read(mine.Seed[:])
 	mine.MAC = macOf(s.Key, ofRun, []byte(mine.Run))
 	mine.Options.Key = nil // which is nobody's but the caller's
@@ -194,7 +195,6 @@ func (s *session) meet(ctx context.Context, dirs []string, v verb) error {
 			return s.alike(ctx, inputf("process %d has %d of %d directories: give every process the same number", r, x.Nodes, s.k))
 		}
 	}
-	s.place(dirs)
 	return nil
 }
 

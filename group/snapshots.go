@@ -59,9 +59,10 @@ func Snapshots(ctx context.Context, t transport.Transport, roots []string, o Opt
 	o.Roots = true
 	return meeting(ctx, t, o, func(s *session) (*SnapshotsReport, error) {
 		start := time.Now()
-		if err := s.meet(ctx, roots, verb{name: "snapshots"}); err != nil {
+		if err := s.meet(ctx, len(roots), verb{name: "snapshots"}); err != nil {
 			return nil, err
 		}
+		s.place(roots)
 		found, err := s.lookAround(ctx)
 		if err != nil {
 			return nil, err

@@ -50,6 +50,7 @@ type node struct {
 	dir      disk.Dir // nil: there is none, or it cannot be read
 	unlock   func(remove bool)
 	undo     func()            // removes the directories that were made for it
+	stored   map[string][]byte // its record files, where they are in memory, by path
 	held     map[int64]*loaded // by generation
 	unread   map[int64]error   // generations whose manifest, or own record, the disk does not give
 }

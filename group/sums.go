@@ -137,6 +137,24 @@ func (s *sums) same(x *Member, i int) bool {
 	return bytes.Equal(s.m.digestOf(s.digests, i), s.m.digestOf(x.Segments, i))
 }
 
+// wrong returns the first file of which a block that was recovered has something else than a record says; nil: there is
+// none.
+func (s *sums) wrong(x *Member, at int64, block []byte) *Entry {
+	first, _ := slices.BinarySearchFunc(s.list, at, func(g segment, at int64) int {
+		if g.at < at {
+			return -1
+		}
+		return 1
+	})
+	for i := first; i < len(s.list) && s.list[i].at < at+int64(len(block)); i++ {
+		g := s.list[i]
+		if !s.m.sameDigest(block[g.at-at:][:g.n], x.Segments, i) {
+			return &s.files[g.file]
+		}
+	}
+	return nil
+}
+
 // compareFiles returns which of some files are not as a record says.
 func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, some map[Name]bool) (map[Name]bool, error) {
 	other := func(e Entry) bool { return !some[e.Path] }

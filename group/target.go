@@ -205,17 +205,8 @@ func (x *target) put(of symbol, row int, block []byte) error {
 		return err
 	}
 	at := m.offsetOf(row, of.index, m.DataChunks)
-	first, _ := slices.BinarySearchFunc(x.sums.list, at, func(g segment, at int64) int {
-		if g.at < at {
-			return -1
-		}
-		return 1
-	})
-	for i := first; i < len(x.sums.list) && x.sums.list[i].at < at+int64(len(block)); i++ {
-		g := x.sums.list[i]
-		if !m.sameDigest(block[g.at-at:][:g.n], x.member.Segments, i) {
-			return wrongFile(x.node.path(x.sums.files[g.file].Path))
-		}
+	if wrong := x.sums.wrong(x.member, at, block); wrong != nil {
+		return wrongFile(x.node.path(wrong.Path))
 	}
 	return x.write(block, at)
 }

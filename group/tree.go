@@ -393,6 +393,7 @@ type data struct {
 	listing *listing       // with it, another file than was listed is an error
 	failing map[Name]error // of these, files that are there, which the disk does not give
 	handles handles[int]
+	memory  [][]byte // in place of the files of the extents; nil: they are files
 }
 
 func newData(dir disk.Dir, list []Entry, lenient bool) *data {
@@ -503,6 +504,9 @@ func changedMeanwhile(path string) error {
 // length returns how long a file is, which may be shorter than its entry says. It is that of
 // the entry where nobody can tell.
 func (d *data) length(i int) int64 {
+	if d.memory != nil {
+		return d.extents[i].Size
+	}
 	f, err := d.file(i)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return 0
@@ -522,6 +526,10 @@ func (d *data) ReadAt(p []byte, offset int64) (int, error) {
 		clear(p[done : from-offset])
 		done = to - offset
 		part := p[from-offset : to-offset]
+		if d.memory != nil {
+			copy(part, d.memory[i][from-e.Offset:])
+			return nil
+		}
 		f, err := d.file(i)
 		n := 0
 		if err == nil {

@@ -34,7 +34,7 @@ func build(t *testing.T, source string) string {
 	dir := t.TempDir()
 	for _, line := range []string{
 		"go build -tags mpi -buildmode=c-shared -o " + dir + "/libvolley.so .",
-		"mpicc -Wall -Werror -I . -o " + dir + "/program " + source + " -L " + dir + " -lvolley -Wl,-rpath," + dir,
+		"mpicc -Wall -Werror -pthread -I . -o " + dir + "/program " + source + " -L " + dir + " -lvolley -Wl,-rpath," + dir,
 	} {
 		command(t, nil, strings.Fields(line)...)
 	}
@@ -73,6 +73,20 @@ func TestCalls(t *testing.T) {
 			if out := mpirun(t, n, program, mode); !strings.Contains(out, "done") {
 				t.Errorf("%d processes, %s: %s", n, mode, out)
 			}
+		}
+	}
+}
+
+// TestBuffers runs testdata/buffers.c, which checks what the calls for buffers and requests return.
+func TestBuffers(t *testing.T) {
+	program := build(t, "testdata/buffers.c")
+	for _, c := range []struct {
+		n    int
+		mode string
+	}{{1, "single"}, {2, "single"}, {5, "single"}, {2, "multiple"}, {5, "multiple"}, {3, "finalize"}, {3, "memory"}} {
+		out := mpirun(t, c.n, program, c.mode)
+		if t.Logf("%d processes, %s: %s", c.n, c.mode, out); !strings.Contains(out, "done") {
+			t.Error("a process has not come to the end")
 		}
 	}
 }

@@ -99,59 +99,94 @@ func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), int(bytes)), nil
 }
 
+// An operation is what C arguments say, which it does not need any more.
+type operation struct {
+	run  func(*mpi.Endpoint) error
+	note string // what there is to say after success
+}
+
+// do runs an operation.
+func (op *operation) do(comm C.MPI_Fint) C.int { return op.result(drive(comm, false, op.run)) }
+
+// result notes what there is to say of an operation that has ended so.
+func (op *operation) result(code C.int) C.int {
+	if code == C.VOLLEY_OK {
+		note(op.note)
+	}
+	return code
+}
+
+// operate returns an operation that is run, unless its arguments are wrong: the others hear of that.
+func operate(run func(*mpi.Endpoint) error, wrong error) *operation {
+	if wrong != nil {
+		run = func(*mpi.Endpoint) error { return wrong }
+	}
+	return &operation{run: run}
+}
+
 //export volleyProtect
-func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options) C.int {
-	return drive(comm, false, func(e *mpi.Endpoint) error {
-		dirs, options, err := groupOptions(e, path, o)
-		if err == nil {
-			_, err = group.Protect(context.Background(), e, dirs, group.ProtectOptions{
-				Options: options, Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
-			})
+func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, request *C.volley_request) C.int {
+	dirs, options, err := directoryOptions(path, o)
+	p := group.ProtectOptions{
+		Options: options, Tolerate: int(tolerate), Digest: C.GoString(o.digest), MaxDeleted: float64(o.max_deleted), AllowDeleted: o.allow_deleted != 0,
+	}
+	return operate(func(e *mpi.Endpoint) (err error) {
+		if p.Network, err = networkOf(e, nil); err == nil {
+			_, err = group.Protect(context.Background(), e, dirs, p)
 		}
 		return err
-	})
+	}, err).start(comm, request)
 }
 
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
-	return drive(comm, false, func(e *mpi.Endpoint) error {
-		dirs, options, err := groupOptions(e, path, o)
-		if err != nil {
+	dirs, options, err := directoryOptions(path, o)
+	p := group.RecoverOptions{Options: options, Revert: o.revert != 0}
+	return operate(func(e *mpi.Endpoint) (err error) {
+		if p.Network, err = networkOf(e, nil); err != nil {
 			return err
 		}
-		r, err := group.Recover(context.Background(), e, dirs, group.RecoverOptions{Options: options, Revert: o.revert != 0})
+		r, err := group.Recover(context.Background(), e, dirs, p)
 		if err != nil {
 			return err
 		}
 		return r.Incomplete()
-	})
+	}, err).do(comm)
 }
 
-// groupOptions returns the directory of this process's node and the options of both functions for
-// groups.
-func groupOptions(e *mpi.Endpoint, path *C.char, o *C.volley_group_options) (dirs []string, g group.Options, err error) {
+// directoryOptions returns the directory of this process's node and the options of both functions for
+// directories, but the network.
+func directoryOptions(path *C.char, o *C.volley_group_options) (dirs []string, g group.Options, err error) {
 	dir := C.GoString(path)
 	if dir == "" {
 		return nil, g, errUsage{errors.New("path: none was given: each process names the directory of its node")}
 	}
-	g = group.Options{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
-	if g.Network, err = networkOf(e, nil); err != nil {
-		return nil, g, err
-	}
-	err = g.UseKey(C.GoString(o.key))
+	g, err = groupOptions(o)
 	return []string{dir}, g, err
+}
+
+// groupOptions returns options but the network.
+func groupOptions(o *C.volley_group_options) (g group.Options, err error) {
+	g = group.Options{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
+	err = g.UseKey(C.GoString(o.key))
+	return g, err
 }
 
 // drive calls f with this process's endpoint, which may be kept for later calls, and returns what the
 // C function does.
 func drive(comm C.MPI_Fint, keep bool, f func(*mpi.Endpoint) error) C.int {
-	return result(mpi.Drive(int(comm), keep, func(e *mpi.Endpoint) error {
+	return result(mpi.Drive(int(comm), keep, aborting(f)))
+}
+
+// aborting has the others hear of an error.
+func aborting(f func(*mpi.Endpoint) error) func(*mpi.Endpoint) error {
+	return func(e *mpi.Endpoint) error {
 		err := f(e)
 		if err != nil {
-			e.Abort(err) // the others wait, or will
+			e.Abort(err) // they wait, or will
 		}
 		return err
-	}))
+	}
 }
 
 // result notes how a call has ended, and returns the number for it.

@@ -25,14 +25,26 @@ int volley_decode_f(MPI_Fint comm, void *packet, size_t bytes, int lost, const v
 	return volleyDecode(comm, packet, bytes, lost, (void *)coded, coded_bytes, options != NULL ? (volley_options *)options : &none);
 }
 
-static volley_group_options no_group_options;
+/* group returns options for groups, or the default ones. */
+static volley_group_options *group(const volley_group_options *options) {
+	static volley_group_options none;
+	return options != NULL ? (volley_group_options *)options : &none;
+}
 
 int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options) {
 	return volley_protect_f(MPI_Comm_c2f(comm), path, tolerate, options);
 }
 
 int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options) {
-	return volleyProtect(comm, (char *)path, tolerate, options != NULL ? (volley_group_options *)options : &no_group_options);
+	return volleyProtect(comm, (char *)path, tolerate, group(options), NULL);
+}
+
+int volley_protect_start(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request) {
+	return volley_protect_start_f(MPI_Comm_c2f(comm), path, tolerate, options, request);
+}
+
+int volley_protect_start_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request) {
+	return volleyProtect(comm, (char *)path, tolerate, group(options), request);
 }
 
 int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *options) {
@@ -40,7 +52,74 @@ int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *
 }
 
 int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options *options) {
-	return volleyRecover(comm, (char *)path, options != NULL ? (volley_group_options *)options : &no_group_options);
+	return volleyRecover(comm, (char *)path, group(options));
+}
+
+int volley_parity_bytes(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
+	const volley_group_options *options, size_t *parity_bytes) {
+	return volley_parity_bytes_f(MPI_Comm_c2f(comm), buffers, count, tolerate, options, parity_bytes);
+}
+
+int volley_parity_bytes_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
+	const volley_group_options *options, size_t *parity_bytes) {
+	return volleyParityBytes(comm, (volley_buffer *)buffers, count, tolerate, group(options), parity_bytes);
+}
+
+int volley_protect_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
+	void *parity, size_t parity_bytes, const volley_group_options *options) {
+	return volley_protect_buffers_f(MPI_Comm_c2f(comm), buffers, count, tolerate, parity, parity_bytes, options);
+}
+
+int volley_protect_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
+	void *parity, size_t parity_bytes, const volley_group_options *options) {
+	return volleyProtectBuffers(comm, (volley_buffer *)buffers, count, tolerate, parity, parity_bytes, group(options), NULL);
+}
+
+int volley_protect_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
+	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
+	return volley_protect_buffers_start_f(MPI_Comm_c2f(comm), buffers, count, tolerate, parity, parity_bytes, options, request);
+}
+
+int volley_protect_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
+	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
+	return volleyProtectBuffers(comm, (volley_buffer *)buffers, count, tolerate, parity, parity_bytes, group(options), request);
+}
+
+int volley_buffer_sizes(MPI_Comm comm, const void *parity, size_t *parity_bytes, size_t *bytes, int *count,
+	const volley_group_options *options) {
+	return volley_buffer_sizes_f(MPI_Comm_c2f(comm), parity, parity_bytes, bytes, count, options);
+}
+
+int volley_buffer_sizes_f(MPI_Fint comm, const void *parity, size_t *parity_bytes, size_t *bytes, int *count,
+	const volley_group_options *options) {
+	return volleyBufferSizes(comm, (void *)parity, parity_bytes, bytes, count, group(options));
+}
+
+int volley_recover_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
+	void *parity, size_t parity_bytes, const volley_group_options *options) {
+	return volley_recover_buffers_f(MPI_Comm_c2f(comm), buffers, count, lost, parity, parity_bytes, options);
+}
+
+int volley_recover_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
+	void *parity, size_t parity_bytes, const volley_group_options *options) {
+	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), NULL);
+}
+
+int volley_recover_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
+	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
+	return volley_recover_buffers_start_f(MPI_Comm_c2f(comm), buffers, count, lost, parity, parity_bytes, options, request);
+}
+
+int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
+	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request) {
+	return volleyRecoverBuffers(comm, (volley_buffer *)buffers, count, lost, parity, parity_bytes, group(options), request);
+}
+
+int volley_test(volley_request *request, int *done) { return volleyTest(request, 0, done); }
+
+int volley_wait(volley_request *request) {
+	int done;
+	return volleyTest(request, 1, &done);
 }
 
 /* The error of each thread's last call. _Thread_local memory would be of the few static bytes that a program has for

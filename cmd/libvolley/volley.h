@@ -116,6 +116,91 @@ int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *
 /* The same by the communicator's Fortran handle; path ends with a null character. */
 int volley_recover_f(MPI_Fint comm, const char *path, const volley_group_options *options);
 
+/* A buffer is a piece of this process's memory: bytes from data on. */
+typedef struct volley_buffer {
+	void *data;
+	size_t bytes;
+} volley_buffer;
+
+/* Protects buffers in memory, without files: parity of the buffers of all processes, from which those of any tolerate of
+ * them come back. Each process has count buffers, of any number and lengths, and room for the parity: parity_bytes, as many
+ * as volley_parity_bytes says, or more. That is tolerate/(K-tolerate) of the data of the process that has most, with K
+ * processes, and a little more. The parity describes itself: the library keeps nothing. Its digest is xxh3 or, with a
+ * key, sha256, unless options say otherwise. Those of options that are for directories stay 0: max_deleted,
+ * allow_deleted, revert, believe.
+ *
+ * All processes of comm, 2 or more, call it, and change no buffer meanwhile. MPI is as for volley_encode. When it has
+ * returned VOLLEY_OK at one process, the parity of all is complete. Keep two sets of buffers, each with its parity,
+ * and protect them in turns: what the last call has protected is recovered while the next one runs, and has to stay as
+ * it is until that has returned VOLLEY_OK. If a process dies meanwhile, recover from the newer set, and if that is
+ * refused from the older one.
+ *
+ * It returns VOLLEY_USAGE where an argument is wrong, or there is no room. Where only some processes have such an error,
+ * the others return VOLLEY_FAILED. */
+int volley_protect_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
+	void *parity, size_t parity_bytes, const volley_group_options *options);
+
+/* Sets parity_bytes to what volley_protect_buffers takes for buffers of these lengths, the same at all processes, which
+ * all call it. data may be NULL. */
+int volley_parity_bytes(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
+	const volley_group_options *options, size_t *parity_bytes);
+
+/* Brings back the buffers and the parity of processes that are lost. There lost is not 0, and both are written, whatever
+ * is in them. Their lengths are as protected: see volley_buffer_sizes. The other processes give what they had. What is
+ * damaged of that, or was changed since, comes back, too; then volley_error tells what, although VOLLEY_OK is returned.
+ *
+ * All processes of comm call it, as many as have protected, each with what the same rank had. MPI is as for volley_encode.
+ * Where too much is lost, or processes have parity of two calls, it returns VOLLEY_USAGE at all of them, and has written
+ * nothing. After another failure call it again: who was lost is lost again. */
+int volley_recover_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
+	void *parity, size_t parity_bytes, const volley_group_options *options);
+
+/* Tells a process that has lost everything what to allocate. All processes of comm call it. parity is what this process
+ * has, of parity_bytes, or NULL where it is lost. Then parity_bytes is the room to make for parity, count how many
+ * buffers this process had, and bytes their lengths, as far as there was room for count of them. */
+int volley_buffer_sizes(MPI_Comm comm, const void *parity, size_t *parity_bytes, size_t *bytes, int *count,
+	const volley_group_options *options);
+
+/* A request is a call that goes on beside the caller. */
+typedef int volley_request;
+enum { VOLLEY_REQUEST_NULL = 0 };
+
+/* These start what the functions without _start do, and return when all processes of comm have called them, as MPI_Comm_dup
+ * does. What path, options and the list of buffers say is copied. What the buffers, the parity and the files hold stays
+ * untouched until volley_wait returns or volley_test says done. Several requests may be open, on one communicator, too: all
+ * processes start them in the same order.
+ *
+ * MPI was started for MPI_THREAD_MULTIPLE, by MPI_Init_thread: else they return VOLLEY_USAGE. MPI_Finalize waits for
+ * requests that are open. */
+int volley_protect_start(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request);
+int volley_protect_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int tolerate,
+	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request);
+int volley_recover_buffers_start(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
+	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request);
+
+/* Waits for a request, and returns what it has come to; volley_error tells its error. request becomes VOLLEY_REQUEST_NULL, of
+ * which it returns VOLLEY_OK at once. Any thread may wait, and one of several that wait for the same request gets its
+ * result: the others return VOLLEY_USAGE, as for a copy of a request that is over. */
+int volley_wait(volley_request *request);
+
+/* Where the request is over, sets done to 1 and does as volley_wait does; else sets done to 0 and returns VOLLEY_OK. */
+int volley_test(volley_request *request, int *done);
+
+/* The same by the communicator's Fortran handle; path ends with a null character. */
+int volley_protect_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
+	void *parity, size_t parity_bytes, const volley_group_options *options);
+int volley_parity_bytes_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
+	const volley_group_options *options, size_t *parity_bytes);
+int volley_recover_buffers_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
+	void *parity, size_t parity_bytes, const volley_group_options *options);
+int volley_buffer_sizes_f(MPI_Fint comm, const void *parity, size_t *parity_bytes, size_t *bytes, int *count,
+	const volley_group_options *options);
+int volley_protect_start_f(MPI_Fint comm, const char *path, int tolerate, const volley_group_options *options, volley_request *request);
+int volley_protect_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int tolerate,
+	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request);
+int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, int count, int lost,
+	void *parity, size_t parity_bytes, const volley_group_options *options, volley_request *request);
+
 /* What went wrong in the last call in this thread, in one line; "" if nothing did. It is
  * good until the next call in this thread. */
 const char *volley_error(void);

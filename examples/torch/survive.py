@@ -31,6 +31,10 @@ HOSTS, RANKS, LOST = 4, 2, 2  # RANKS of each host
 PATIENCE = 300  # seconds that a job may take
 
 
+class Failed(Exception):
+    """What a run shows to be wrong. Its files stay."""
+
+
 class Host:
     """Processes with an address, and a root in memory."""
 
@@ -99,12 +103,12 @@ class Job:
         self._check()
 
     def _check(self) -> None:
-        """Ends the program if a rank has failed, or the job takes too long."""
+        """Raises Failed if a rank has failed, or the job takes too long."""
         for p, log in zip(self._ranks, self._logs):
             if p.poll():
-                raise SystemExit(f"a rank failed with exit code {p.returncode}: {log}\n{log.read_text()}")
+                raise Failed(f"a rank failed with exit code {p.returncode}: {log}\n{log.read_text()}")
         if time.monotonic() > self._end:
-            raise SystemExit(f"the job has not ended in {PATIENCE} s: {self._logs[0]}")
+            raise Failed(f"the job has not ended in {PATIENCE} s: {self._logs[0]}")
 
 
 def train(directory: Path, steps: int, seed: int, out: Path, lab: bool, losses: Sequence[int] = (), seconds: float = 0) -> float:
@@ -143,6 +147,18 @@ def train(directory: Path, steps: int, seed: int, out: Path, lab: bool, losses: 
             h.link("up")
 
 
+def compare(directory: Path, steps: int, seed: int, lab: bool) -> None:
+    """Trains undisturbed and with losses, and compares the weights."""
+    print(f"seed {seed}: ", end="", flush=True)
+    took = train(directory / "undisturbed", steps, seed, directory / "want.pt", lab)
+    print(f"it trains for {took:.2f} s\n  ", end="", flush=True)
+    train(directory / "disturbed", steps, seed, directory / "got.pt", lab, [LOST] if seed % 2 else [1] * LOST, took)
+    want, got = torch.load(directory / "want.pt"), torch.load(directory / "got.pt")
+    if want.keys() != got.keys() or not all(torch.equal(want[k], got[k]) for k in want):
+        raise Failed(f"the weights differ: {directory}")
+    print("the weights are the same", flush=True)
+
+
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--runs", type=int, default=1)
@@ -156,16 +172,13 @@ def main() -> None:
             subprocess.run([LAB, "up", str(HOSTS + LOST), a.lab, "0"], check=True)
         for seed in range(a.seed, a.seed + a.runs):
             directory = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="survive."))
-            print(f"seed {seed}: ", end="", flush=True)
-            took = train(directory / "undisturbed", a.steps, seed, directory / "want.pt", bool(a.lab))
-            print(f"it trains for {took:.2f} s", flush=True)
-            losses = [LOST] if seed % 2 else [1] * LOST
-            print("  ", end="")
-            train(directory / "disturbed", a.steps, seed, directory / "got.pt", bool(a.lab), losses, took)
-            want, got = torch.load(directory / "want.pt"), torch.load(directory / "got.pt")
-            if want.keys() != got.keys() or not all(torch.equal(want[k], got[k]) for k in want):
-                raise SystemExit(f"the weights differ: {directory}")
-            print("the weights are the same")
+            try:
+                compare(directory, a.steps, seed, bool(a.lab))
+            except Failed as e:
+                raise SystemExit(f"\nseed {seed}: {e}")
+            except BaseException:
+                shutil.rmtree(directory)
+                raise
             shutil.rmtree(directory)
     finally:
         if a.lab:

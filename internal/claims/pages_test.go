@@ -2,6 +2,7 @@ package claims
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +82,62 @@ func TestCheckpoints(t *testing.T) {
 	}
 	if computed < 7 {
 		t.Errorf("%d rows: were they found?", computed)
+	}
+}
+
+// TestIntervals computes how often docs/checkpoints.md says to protect, by Young's formula.
+func TestIntervals(t *testing.T) {
+	rows := 0
+	for _, row := range tableRows(t, "checkpoints.md") {
+		stops, err := strconv.ParseFloat(strings.TrimSuffix(row[0], " s"), 64)
+		if err != nil || len(row) != 4 {
+			continue
+		}
+		rows++
+		for i, days := range []float64{1, 7, 30} {
+			if want := fmt.Sprintf("%.0f min", math.Sqrt(2*stops*days*86400)/60); row[i+1] != want {
+				t.Errorf("%v: %s, want %s", row, row[i+1], want)
+			}
+		}
+	}
+	if rows != 3 {
+		t.Errorf("%d rows: were they found?", rows)
+	}
+}
+
+// TestTraffic compares what docs/checkpoints.md measured with what algorithms send and store. Links carry headers
+// and handshakes, too: 5 to 9 % more.
+func TestTraffic(t *testing.T) {
+	rows := 0
+	for _, row := range tableRows(t, "checkpoints.md") { // K, files, tool, R, protect, stored, rebuild one, rebuild two
+		if len(row) != 8 || row[0] == "K" || row[0] == "---" || strings.HasPrefix(row[2], "FTI") {
+			continue
+		}
+		rows++
+		number := func(text string) float64 {
+			x, err := strconv.ParseFloat(strings.Fields(text)[0], 64)
+			if err != nil {
+				t.Fatalf("%v: %v", row, err)
+			}
+			return x
+		}
+		k, r := number(row[0]), number(row[3])
+		sent, stored := r, r/(k-r) // of redset
+		switch {
+		case strings.HasPrefix(row[2], "copies"):
+			stored = r
+		case strings.HasPrefix(row[2], "Volley"):
+			sent = (k - 1) / (k - r)
+		}
+		if x := number(row[4]) / sent; x < 1 || x > 1.09 {
+			t.Errorf("%v: sends %.3f times what the algorithm does", row, x)
+		}
+		if x := number(row[5]) / stored; x < 0.99 || x > 1.03 {
+			t.Errorf("%v: stores %.3f times what the algorithm does", row, x)
+		}
+	}
+	if rows < 8 {
+		t.Errorf("%d rows: were they found?", rows)
 	}
 }
 

@@ -162,18 +162,25 @@ Begin with
 Exit codes: 0 done; 1 the run failed; 2 usage or bad input; 3 the result failed
 verification; 130 interrupted.`
 
+// Command returns the command line, for its man pages.
+func Command() *cobra.Command { return newCommand(io.Discard) }
+
 func newCommand(stderr io.Writer) *cobra.Command {
 	var verbose bool
 	var format string
 	cmd := &cobra.Command{
-		Use:           "volley",
-		Short:         "All-to-all encode",
-		Long:          longHelp,
-		Version:       volley.Version,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Use:                        "volley",
+		Short:                      "All-to-all encode",
+		Long:                       longHelp,
+		Version:                    volley.Version,
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
+				if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+					return usagef("unknown verb %q: did you mean %s? See volley --help", args[0], strings.Join(like, " or "))
+				}
 				return usagef("unknown verb %q: see volley --help", args[0])
 			}
 			return nil
@@ -213,7 +220,10 @@ func newCommand(stderr io.Writer) *cobra.Command {
 		launchable(verb)
 		cmd.AddCommand(verb)
 	}
-	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields())
+	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields(), newVersion())
+	for _, verb := range append(cmd.Commands(), cmd) {
+		completeValues(verb)
+	}
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }

@@ -48,18 +48,18 @@ var missing = map[string]string{}
 
 // findComm returns the comm of that name.
 func findComm(name string) (comm, error) {
-	var names []string
 	for _, c := range comms {
 		if c.name == name {
 			return c, nil
 		}
-		names = append(names, c.name)
 	}
 	if why := missing[name]; why != "" {
 		return comm{}, usagef("--comm %s: %s", name, why)
 	}
-	return comm{}, usagef("--comm %q: want %s", name, strings.Join(names, " or "))
+	return comm{}, usagef("--comm %q: want %s", name, strings.Join(commNames(), " or "))
 }
+
+func commNames() []string { return names(comms, func(c comm) string { return c.name }) }
 
 // commUsage is the help of --comm.
 func commUsage() string {

@@ -163,7 +163,8 @@ func partGRPC(place *engine.Place, mine ending, s *session) int {
 	if mine.Set != "" { // others may take longer
 		limit = 0
 	}
-	records, err := place.Gather(context.Background(), "end", record(mine), limit)
+	text, _ := json.Marshal(mine)
+	records, err := place.Gather(context.Background(), "end", text, limit)
 	all := make([]*ending, len(records))
 	for r, text := range records {
 		if text != nil && json.Unmarshal(text, &all[r]) != nil {

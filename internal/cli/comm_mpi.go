@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"volley/collective"
-	"volley/transport"
 	"volley/transport/mpi"
 )
 
@@ -77,52 +75,21 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 	return p, nil
 }
 
-// partMPI lets rank 0 gather the endings and say what went wrong. All take the exit code
+// partMPI has all processes hear how each of them has ended. Rank 0 says what went wrong, and all take the exit code
 // from it. Then all endpoints are closed.
 func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, s *session) int {
-	ctx, cancel := context.WithTimeout(context.Background(), endingTime)
-	defer cancel()
-	all := make([]*ending, last.Size())
-	all[last.Rank()] = &mine
-	verdict := mine
-	complete := true
-	if last.Rank() == 0 {
-		coming := last.NewQueue()
-		for r := 1; r < last.Size(); r++ {
-			coming.Post(&transport.Transfer{Rank: r, Parts: [][]byte{make([]byte, endingBytes)}, Receive: true})
-		}
-		for range last.Size() - 1 {
-			if t, err := coming.Wait(ctx); err != nil {
-				complete = false
-			} else if err := json.Unmarshal(t.Parts[0], &all[t.Rank]); err != nil {
-				complete = false
-			}
-		}
-		s.hear(all)
-		verdict.Code = worst(all)
-		for r, x := range all {
-			if r > 0 && x != nil {
-				complete = transport.Send(ctx, last, r, transport.Tag{Round: 1}, record(verdict)) == nil && complete
-			}
-		}
-	} else {
-		err := transport.Send(ctx, last, 0, transport.Tag{}, record(mine))
-		if err == nil {
-			later, cancel := context.WithTimeout(context.Background(), 2*endingTime)
-			defer cancel()
-			var x ending
-			text := make([]byte, endingBytes)
-			if err = transport.Receive(later, last, 0, transport.Tag{Round: 1}, text); err == nil {
-				if err = json.Unmarshal(text, &x); err == nil {
-					verdict.Code = x.Code
-				}
-			}
-		}
-		if complete = err == nil; !complete && mine.Text != "" && !mine.Heard {
-			s.say(slog.LevelError, saying{mine.Text, []int{last.Rank()}, mine.Host}) // rank 0 cannot
-		}
+	all, wrong := collective.AllgatherValues(context.Background(), last, &mine, 2*endingTime)
+	if wrong != nil { // somebody does not come
+		all = make([]*ending, last.Size())
+		all[last.Rank()] = &mine
 	}
-	if complete {
+	if last.Rank() == 0 {
+		s.hear(all)
+	} else if wrong != nil && mine.Text != "" && !mine.Heard {
+		s.say(slog.LevelError, saying{mine.Text, []int{last.Rank()}, mine.Host}) // rank 0 cannot
+	}
+	code := worst(all)
+	if wrong == nil {
 		done := make(chan error, 1)
 		go func() {
 			var err error
@@ -134,13 +101,13 @@ func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine ending, s *session) 
 		select {
 		case err := <-done:
 			if err == nil {
-				return verdict.Code
+				return code
 			}
 		case <-time.After(2 * endingTime): // somebody is gone since; mpirun ends those who wait
 			s.say(slog.LevelError, saying{Text: "a process does not end"})
-			return max(verdict.Code, exitFailed)
+			return max(code, exitFailed)
 		}
 	}
-	mpi.AbortJob(s.conclude(max(verdict.Code, exitFailed)))
+	mpi.AbortJob(s.conclude(max(code, exitFailed)))
 	return exitFailed
 }

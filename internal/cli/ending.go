@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,22 +18,8 @@ type ending struct {
 	Values map[string]float64 `json:",omitempty"` // of metrics, at rank 0 of a set
 }
 
-// An ending is told in a record of endingBytes within endingTime.
-const (
-	endingBytes = 1 << 10
-	endingTime  = 3 * time.Second
-)
-
-// record returns the ending in endingBytes.
-func record(x ending) []byte {
-	for {
-		text, err := json.Marshal(x)
-		if err == nil && len(text) <= endingBytes {
-			return append(text, bytes.Repeat([]byte(" "), endingBytes-len(text))...)
-		}
-		x.Text = x.Text[:len(x.Text)/2]
-	}
-}
+// endingTime is how long a process waits to hear how others have ended.
+const endingTime = 3 * time.Second
 
 // worst returns the exit code for all: that of the first who failed by himself.
 func worst(all []*ending) int {

@@ -448,14 +448,18 @@ func machine() int64 {
 
 func (g *communicator) free() error { return failed("MPI_Comm_free", C.MPI_Comm_free(&g.comm)) }
 
-// initialize starts MPI unless it is started, and reports whether any thread may call it,
-// one at a time.
-func initialize() (anyThread bool, err error) {
+// threads says which threads may call MPI.
+type threads C.int
+
+// any reports whether any thread may, one at a time; multiple, whether several may at once.
+func (t threads) any() bool      { return t >= C.MPI_THREAD_SERIALIZED }
+func (t threads) multiple() bool { return t >= C.MPI_THREAD_MULTIPLE }
+
+// initialize starts MPI unless it is started.
+func initialize() (threads, error) {
 	var provided C.int
-	if err := failed("MPI_Init_thread", C.volley_init(&provided)); err != nil {
-		return false, err
-	}
-	return provided >= C.MPI_THREAD_SERIALIZED, nil
+	err := failed("MPI_Init_thread", C.volley_init(&provided))
+	return threads(provided), err
 }
 
 func finalize() error { return failed("MPI_Finalize", C.volley_finalize()) }

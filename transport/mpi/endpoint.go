@@ -79,11 +79,16 @@ func lengthHash(parts [][]byte, bits int) int {
 }
 
 func newEndpoint(handle *int, set, place int) (e *Endpoint, err error) {
+	var g *communicator
+	if duplicates := func() { g, err = duplicate(handle, set, place) }; engine.multiple {
+		duplicates() // other endpoints go on until all processes have come
+	} else {
+		call(duplicates)
+	}
+	if err != nil {
+		return nil, err
+	}
 	call(func() {
-		var g *communicator
-		if g, err = duplicate(handle, set, place); err != nil {
-			return
-		}
 		e = &Endpoint{
 			communicator: g,
 			clears:       map[destination]int{},

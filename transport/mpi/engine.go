@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -16,6 +17,8 @@ var engine struct {
 	sync.Mutex
 	started   bool
 	anyThread bool
+	multiple  bool        // threads, at once
+	drives    int         // calls of a C program under way
 	driver    chan func() // what the one thread is to call, where not any may
 	open      map[*Endpoint]bool
 	lost      []*Endpoint // closed ones: MPI may use their memory at any time
@@ -107,8 +110,8 @@ func start() error {
 	calls := make(chan func())
 	go func() {
 		runtime.LockOSThread()
-		anyThread, err := initialize()
-		engine.anyThread = anyThread
+		threads, err := initialize()
+		engine.anyThread, engine.multiple = threads.any(), threads.multiple()
 		failed <- err
 		if err != nil {
 			return
@@ -159,27 +162,16 @@ func Split(set, place int) (*Endpoint, error) { return newEndpoint(nil, set, pla
 // program calls that has started MPI: while f runs, it is this thread that calls MPI where
 // the library wants no other, and afterwards nothing of this package does. Where keep is set, f gets the
 // same endpoint in all such calls on the communicator, until that is freed. When one has failed, all
-// later ones do.
+// later ones do. With MPI_THREAD_MULTIPLE several threads may call it at once.
 func Drive(handle int, keep bool, f func(*Endpoint) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	engine.Lock()
-	if engine.started {
-		engine.Unlock()
-		return errors.New("mpi: busy with another call")
-	}
-	anyThread, err := initialize()
+	calls, err := engage()
 	if err != nil {
-		engine.Unlock()
 		return err
 	}
-	calls := make(chan func())
-	engine.anyThread = anyThread
-	serve(calls)
-	engine.Unlock()
 	done := make(chan error, 1)
 	go func() {
-		end := progressAll()
 		var e *Endpoint
 		var err error
 		if keep {
@@ -190,13 +182,8 @@ func Drive(handle int, keep bool, f func(*Endpoint) error) error {
 		} else if e, err = newEndpoint(&handle, whole, 0); err == nil {
 			err = errors.Join(f(e), e.Close())
 		}
-		end() // while its calls are still made
+		disengage() // while its calls are still made
 		done <- err
-	}()
-	defer func() {
-		engine.Lock()
-		engine.started = false
-		engine.Unlock()
 	}()
 	for {
 		select {
@@ -206,6 +193,84 @@ func Drive(handle int, keep bool, f func(*Endpoint) error) error {
 			return err
 		}
 	}
+}
+
+// ErrOneThread is the error of [Begin] where MPI was started for less than several threads at once.
+var ErrOneThread = errors.New("MPI was started with less than MPI_THREAD_MULTIPLE: call MPI_Init_thread with it, and look at what it provides")
+
+// Begin is [Drive] beside the caller, and needs MPI_THREAD_MULTIPLE. It returns when all processes of the communicator
+// have called it. Then f runs, and after it done. MPI_Finalize waits for that.
+func Begin(handle int, f func(*Endpoint) error, done func(error)) error {
+	if threads, err := initialize(); err != nil || !threads.multiple() {
+		return cmp.Or(err, ErrOneThread)
+	}
+	if _, err := engage(); err != nil {
+		return err
+	}
+	err := beforeFinalize()
+	var e *Endpoint
+	if err == nil {
+		e, err = newEndpoint(&handle, whole, 0)
+	}
+	if err != nil {
+		disengage()
+		return err
+	}
+	begun.Add(1)
+	go func() {
+		defer begun.Done()
+		err := errors.Join(f(e), e.Close())
+		disengage()
+		done(err)
+	}()
+	return nil
+}
+
+// begun are the calls of [Begin] that are not over.
+var begun sync.WaitGroup
+
+// turn is held while the engine is started or ends for C programs.
+var turn sync.Mutex
+
+// engage starts the engine for a call of a C program, unless it is started for another one. It returns what this thread
+// is to call.
+func engage() (calls chan func(), err error) {
+	turn.Lock()
+	defer turn.Unlock()
+	engine.Lock()
+	defer engine.Unlock()
+	if engine.started && (engine.drives == 0 || !engine.multiple) {
+		return nil, errors.New("mpi: busy with another call")
+	}
+	if engine.drives == 0 {
+		threads, err := initialize()
+		if err != nil {
+			return nil, err
+		}
+		engine.anyThread, engine.multiple = threads.any(), threads.multiple()
+		calls = make(chan func())
+		serve(calls)
+		engine.endProgress = progressAll()
+	}
+	engine.drives++
+	return calls, nil
+}
+
+// disengage ends what engage has begun, after the last call.
+func disengage() {
+	turn.Lock()
+	defer turn.Unlock()
+	engine.Lock()
+	engine.drives--
+	last := engine.drives == 0
+	engine.Unlock()
+	if !last {
+		return
+	}
+	engine.endProgress()
+	engine.Lock()
+	engine.started = false
+	engine.Unlock()
 }
 
 // Finalize ends MPI, when all endpoints are closed. All processes of the job call it.

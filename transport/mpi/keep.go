@@ -6,6 +6,7 @@ package mpi
 #include <mpi.h>
 
 extern void volleyForget(int);
+extern void volleyFinish(void);
 
 // volley_forget is called when a communicator is freed, or its attribute deleted. At the end of MPI
 // it is too late to free anything.
@@ -22,6 +23,19 @@ static int volley_key(int *key) {
 	int rc = made != MPI_KEYVAL_INVALID ? MPI_SUCCESS : MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, volley_forget, &made, NULL);
 	*key = made;
 	return rc;
+}
+
+// volley_finish is called by MPI_Finalize, before anything else.
+static int volley_finish(MPI_Comm comm, int key, void *value, void *extra) {
+	volleyFinish();
+	return MPI_SUCCESS;
+}
+
+static int volley_before_finalize(void) {
+	static int key = MPI_KEYVAL_INVALID;
+	if (key != MPI_KEYVAL_INVALID) return MPI_SUCCESS;
+	int rc = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, volley_finish, &key, NULL);
+	return rc == MPI_SUCCESS ? MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) : rc;
 }
 
 static int volley_kept(MPI_Fint comm, int *id) {
@@ -83,8 +97,19 @@ func (e *Endpoint) leave() {
 	call(func() { e.isOpen(false) })
 }
 
+// beforeFinalize has MPI_Finalize wait for what [Begin] has begun.
+func beforeFinalize() (err error) {
+	call(func() { err = failed("MPI_Comm_set_attr", C.volley_before_finalize()) })
+	return err
+}
+
+//export volleyFinish
+func volleyFinish() { begun.Wait() }
+
 //export volleyForget
 func volleyForget(id C.int) {
+	engine.Lock()
+	defer engine.Unlock()
 	e := kept[int(id)]
 	delete(kept, int(id))
 	e.close()

@@ -30,17 +30,14 @@ func Cases() []Case {
 		body  func(endpoint)
 	}{
 		{"every rank hears every other", 1, everyRank},
-		{"ping-pong", 2, pingPong},
 		{"parts of all sizes", 2, partSizes},
 		{"many parts", 2, manyParts},
 		{"tags in any order", 2, tagsInAnyOrder},
 		{"order within a tag", 2, orderWithinTag},
 		{"all pairs on three ports", 1, allPairs},
-		{"receive before send", 2, receiveFirst},
 		{"send before receive", 2, sendFirst},
 		{"large messages both ways", 2, largeBothWays},
 		{"a sent buffer is free after Wait", 2, bufferFree},
-		{"one buffer for all rounds", 2, bufferReused},
 		{"messages of a queue one by one", 2, oneByOne},
 		{"several goroutines at once", 2, sideBySide},
 		{"wrong lengths", 2, wrongLengths},
@@ -105,19 +102,6 @@ func (d endpoint) meet(tag transport.Tag) error {
 		}
 	}
 	return d.trade(all...)
-}
-
-func pingPong(d endpoint) {
-	other, ok := d.partner()
-	if !ok {
-		return
-	}
-	for round := range 50 {
-		tag := transport.Tag{Round: round}
-		there := message{min(d.Rank(), other), max(d.Rank(), other), tag, 0, []int{round * round}}
-		must(d.finish(d.post(there)))
-		must(d.finish(d.post(message{there.dst, there.src, tag, 1, []int{round}})))
-	}
 }
 
 func partSizes(d endpoint) {
@@ -198,19 +182,6 @@ func allPairs(d endpoint) {
 }
 
 // The order between two ranks is kept by a second message, on port 1.
-
-func receiveFirst(d endpoint) {
-	for round := range 10 {
-		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
-		coming := d.post(d.fromPrev(tag, 0, 1000))
-		begun := d.post(message{d.Rank(), d.prev(), ready, 0, []int{1}})
-		must(d.finish(d.post(message{d.next(), d.Rank(), ready, 0, []int{1}})))
-		going := d.post(d.toNext(tag, 0, 1000))
-		must(d.finish(coming))
-		must(d.finish(begun, going))
-	}
-}
-
 func sendFirst(d endpoint) {
 	for round := range 10 {
 		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
@@ -250,18 +221,6 @@ func bufferFree(d endpoint) {
 		must(d.finish(coming))
 		time.Sleep(pause)
 		mustDo("changed after Wait", l.check(coming.Parts))
-	}
-}
-
-func bufferReused(d endpoint) {
-	tag := transport.Tag{}
-	parts := [][]byte{make([]byte, 300)}
-	for i := range 100 {
-		l := d.toNext(tag, i, len(parts[0]))
-		l.fill(0, parts[0])
-		going := d.start(l, &transport.Transfer{Rank: l.dst, Tag: tag, Parts: parts})
-		must(d.finish(d.post(d.fromPrev(tag, i, len(parts[0])))))
-		must(d.finish(going))
 	}
 }
 

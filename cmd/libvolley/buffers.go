@@ -1,0 +1,196 @@
+//go:build mpi
+
+package main
+
+// #include "volley.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"volley/group"
+	"volley/transport/mpi"
+)
+
+//export volleyParityBytes
+func volleyParityBytes(comm C.MPI_Fint, buffers *C.volley_buffer, count, tolerate C.int, o *C.volley_group_options, bytes *C.size_t) C.int {
+	list, err := listOf(buffers, count)
+	var sizes []int64
+	for _, b := range list {
+		sizes = append(sizes, int64(min(uint64(b.bytes), math.MaxInt64)))
+	}
+	p, wrong := bufferOptions(tolerate, o)
+	var n int64
+	code := operate(func(e *mpi.Endpoint) (err error) {
+		n, err = group.ParityBytes(context.Background(), e, sizes, p)
+		return err
+	}, errors.Join(err, wrong)).do(comm)
+	if code == C.VOLLEY_OK {
+		*bytes = C.size_t(n)
+	}
+	return code
+}
+
+//export volleyProtectBuffers
+func volleyProtectBuffers(comm C.MPI_Fint, buffers *C.volley_buffer, count, tolerate C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, request *C.volley_request) C.int {
+	data, room, err := buffersOf(buffers, count, parity, parityBytes)
+	p, wrong := bufferOptions(tolerate, o)
+	return operate(func(e *mpi.Endpoint) (err error) {
+		if p.Network, err = networkOf(e, nil); err == nil {
+			err = group.ProtectBuffers(context.Background(), e, data, room, p)
+		}
+		return err
+	}, errors.Join(err, wrong)).start(comm, request)
+}
+
+//export volleyBufferSizes
+func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, bytes *C.size_t, count *C.int, o *C.volley_group_options) C.int {
+	room := unsafe.Slice(bytes, max(0, *count)) // of a length of 0 where it is NULL
+	var has []byte
+	var err error
+	if parity != nil {
+		has, err = memory("parity", parity, *parityBytes)
+	}
+	p, wrong := bufferOptions(0, o)
+	var sizes []int64
+	var n int64
+	code := operate(func(e *mpi.Endpoint) (err error) {
+		sizes, n, err = group.BufferSizes(context.Background(), e, has, p)
+		return err
+	}, errors.Join(err, wrong)).do(comm)
+	if code == C.VOLLEY_OK {
+		*parityBytes, *count = C.size_t(n), C.int(len(sizes))
+		for i := range min(len(sizes), len(room)) {
+			room[i] = C.size_t(sizes[i])
+		}
+	}
+	return code
+}
+
+//export volleyRecoverBuffers
+func volleyRecoverBuffers(comm C.MPI_Fint, buffers *C.volley_buffer, count, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, request *C.volley_request) C.int {
+	data, room, err := buffersOf(buffers, count, parity, parityBytes)
+	p, wrong := bufferOptions(0, o)
+	op := operate(nil, errors.Join(err, wrong))
+	if op.run == nil {
+		op.run = func(e *mpi.Endpoint) (err error) {
+			if p.Network, err = networkOf(e, nil); err != nil {
+				return err
+			}
+			r, err := group.RecoverBuffers(context.Background(), e, data, lost != 0, room, p)
+			if err == nil {
+				op.note = strings.Join(r.Notes, "; ")
+			}
+			return err
+		}
+	}
+	return op.start(comm, request)
+}
+
+// listOf returns the buffers as C has them.
+func listOf(buffers *C.volley_buffer, count C.int) ([]C.volley_buffer, error) {
+	if count < 0 || buffers == nil && count > 0 {
+		return nil, errUsage{fmt.Errorf("buffers: NULL, or count %d below 0", int(count))}
+	}
+	return unsafe.Slice(buffers, int(count)), nil
+}
+
+// buffersOf returns the caller's buffers, and the room for parity.
+func buffersOf(buffers *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes C.size_t) (data [][]byte, room []byte, err error) {
+	list, err := listOf(buffers, count)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, b := range list {
+		m, err := memory(fmt.Sprintf("buffers[%d]", i), b.data, b.bytes)
+		if err != nil {
+			return nil, nil, err
+		}
+		data = append(data, m)
+	}
+	room, err = memory("parity", parity, bytes)
+	return data, room, err
+}
+
+// bufferOptions returns the options for buffers, but the network.
+func bufferOptions(tolerate C.int, o *C.volley_group_options) (p group.BuffersOptions, err error) {
+	if o.max_deleted != 0 || o.allow_deleted != 0 || o.revert != 0 || o.believe != nil {
+		return p, errUsage{errors.New("max_deleted, allow_deleted, revert, believe: they are for directories: leave them 0")}
+	}
+	g, err := groupOptions(o)
+	return group.BuffersOptions{Options: g, Tolerate: int(tolerate), Digest: C.GoString(o.digest)}, err
+}
+
+// A request is an operation that goes on beside the caller.
+type request struct {
+	*operation
+	over chan struct{}
+	err  error
+}
+
+// requests are those that nobody has waited for, by their numbers.
+var requests = struct {
+	sync.Mutex
+	last C.volley_request
+	open map[C.volley_request]*request
+}{open: map[C.volley_request]*request{}}
+
+// start runs an operation, or begins it where there is a request for it.
+func (op *operation) start(comm C.MPI_Fint, to *C.volley_request) C.int {
+	if to == nil {
+		return op.do(comm)
+	}
+	*to = C.VOLLEY_REQUEST_NULL
+	r := &request{operation: op, over: make(chan struct{})}
+	err := mpi.Begin(int(comm), aborting(op.run), func(err error) {
+		r.err = err
+		close(r.over)
+	})
+	if errors.Is(err, mpi.ErrOneThread) {
+		err = errUsage{err}
+	}
+	if err != nil {
+		return result(err)
+	}
+	requests.Lock()
+	defer requests.Unlock()
+	requests.last++
+	*to, requests.open[requests.last] = requests.last, r
+	return result(nil)
+}
+
+//export volleyTest
+func volleyTest(number *C.volley_request, wait C.int, done *C.int) C.int {
+	*done = 1
+	if *number == C.VOLLEY_REQUEST_NULL {
+		return result(nil)
+	}
+	requests.Lock()
+	r := requests.open[*number]
+	requests.Unlock()
+	if r != nil && wait == 0 {
+		select {
+		case <-r.over:
+		default:
+			*done = 0
+			return result(nil)
+		}
+	} else if r != nil {
+		<-r.over
+	}
+	requests.Lock()
+	r = requests.open[*number] // nil where another thread has waited for it, too
+	delete(requests.open, *number)
+	requests.Unlock()
+	if r == nil {
+		return result(errUsage{fmt.Errorf("request: there is no request %d any more: somebody has waited for it", int(*number))})
+	}
+	*number = C.VOLLEY_REQUEST_NULL
+	return r.result(result(r.err))
+}

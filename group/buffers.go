@@ -1,0 +1,539 @@
+package group
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"volley/internal/disk"
+	"volley/transport"
+)
+
+// BuffersOptions say how to protect and recover buffers. Of Options, Memory, Timeout, Network, Gamma, Key and NoKey
+// count. All ranks give the same.
+type BuffersOptions struct {
+	Options
+	Tolerate int    // ranks that may be lost; only to protect
+	Digest   string // SHA256, BLAKE3, XXH3, or "" for XXH3, with a key SHA256; only to protect
+}
+
+// A BuffersReport says what RecoverBuffers has done.
+type BuffersReport struct {
+	Lost    []int    `json:"lost,omitempty"`    // ranks that said so
+	Damaged []int    `json:"damaged,omitempty"` // ranks whose buffers or parity were not as they were protected
+	Blocks  int      `json:"blocks"`            // that came back
+	Notes   []string `json:"notes,omitempty"`   // what was damaged
+	Traffic Traffic  `json:"traffic"`
+	Seconds float64  `json:"seconds"`
+}
+
+// The parity of buffers begins with a header, zeros after it to headerBytes, and has the parts whose lengths the header
+// gives, in this order.
+type parityHeader struct {
+	Format       string `json:"format"`
+	Version      int    `json:"version"`
+	Rank         int    `json:"rank"`
+	Parity       int64  `json:"parity"`
+	Manifest     int64  `json:"manifest"`
+	Record       int64  `json:"record"`
+	RecordParity int64  `json:"record_parity"`
+}
+
+// ParityFormat and ParityVersion are those of the parity of buffers.
+const (
+	ParityFormat  = "volley-parity"
+	ParityVersion = 1
+	headerBytes   = 512
+)
+
+// newParityHeader returns the header at a rank, for a manifest of so many bytes.
+func newParityHeader(m *Manifest, rank, manifest int) *parityHeader {
+	files := m.recordFiles(rank)
+	return &parityHeader{ParityFormat, ParityVersion, rank, m.parityBytes(), int64(manifest), files[0].stored(), files[1].stored()}
+}
+
+// bytes returns the length of header and parts.
+func (h *parityHeader) bytes() int64 {
+	return headerBytes + h.Parity + h.Manifest + h.Record + h.RecordParity
+}
+
+// mostParityBytes returns the longest of all ranks.
+func mostParityBytes(m *Manifest, manifest int) (most int64) {
+	for r := range m.Nodes {
+		most = max(most, newParityHeader(m, r, manifest).bytes())
+	}
+	return most
+}
+
+// A parityParts is the parity of buffers, in memory of the caller.
+type parityParts struct{ header, parity, manifest, record, recordParity []byte }
+
+func (h *parityHeader) parts(memory []byte) (p parityParts) {
+	next := func(n int64) (part []byte) {
+		part, memory = memory[:n:n], memory[n:]
+		return part
+	}
+	return parityParts{next(headerBytes), next(h.Parity), next(h.Manifest), next(h.Record), next(h.RecordParity)}
+}
+
+// seal writes the header: from then on the parity counts.
+func (h *parityHeader) seal(p parityParts) error {
+	line, err := json.Marshal(h)
+	clear(p.header)
+	copy(p.header, disk.Seal(line))
+	return err
+}
+
+// parseParity takes the parity of buffers apart. Nothing but the header is compared with its digest.
+func parseParity(memory []byte) (*parityHeader, error) {
+	if len(memory) < headerBytes {
+		return nil, fmt.Errorf("%d bytes: want %d or more", len(memory), headerBytes)
+	}
+	line, err := disk.Unseal(bytes.TrimRight(memory[:headerBytes], "\x00"))
+	if err != nil {
+		return nil, errors.New("it does not begin with a header: it is damaged, or was not completed")
+	}
+	h := new(parityHeader)
+	if err := json.Unmarshal(line, h); err != nil {
+		return nil, err
+	}
+	switch {
+	case h.Format != ParityFormat:
+		return nil, fmt.Errorf("format: %q: want %q", h.Format, ParityFormat)
+	case h.Version != ParityVersion:
+		return nil, &versionError{h.Version}
+	}
+	left := int64(len(memory)) - headerBytes
+	for _, n := range []int64{h.Parity, h.Manifest, h.Record, h.RecordParity} {
+		if n < 0 || n > left {
+			return nil, fmt.Errorf("it has %d bytes, and its header says more: %s", len(memory), line)
+		}
+		left -= n
+	}
+	return h, nil
+}
+
+// bufferEntries are those of the record of a rank: a file of every buffer, one after the other.
+func bufferEntries(sizes []int64) entries {
+	list := entries{{Path: ".", Type: typeDir}}
+	var at int64
+	for i, n := range sizes {
+		list = append(list, Entry{Path: Name(fmt.Sprint(i)), Type: typeFile, Size: n, Offset: at})
+		at += n
+	}
+	return list
+}
+
+// sizesOf returns the lengths of buffers.
+func sizesOf(buffers [][]byte) []int64 {
+	sizes := make([]int64, len(buffers))
+	for i, b := range buffers {
+		sizes[i] = int64(len(b))
+	}
+	return sizes
+}
+
+// hold has the data of a rank be that of buffers.
+func (d *data) hold(buffers [][]byte) {
+	d.memory = slices.DeleteFunc(slices.Clone(buffers), func(b []byte) bool { return len(b) == 0 })
+}
+
+// buffering calls f with a session in which every rank is a node.
+func buffering[T any](ctx context.Context, t transport.Transport, o BuffersOptions, v verb, f func(*session) (T, error)) (T, error) {
+	return meeting(ctx, t, o.Options, func(s *session) (none T, err error) {
+		if t.Size() < 2 {
+			return none, inputf("need at least 2 processes, got %d", t.Size())
+		}
+		if err := s.meet(ctx, 1, v); err != nil {
+			return none, err
+		}
+		for r := range s.k {
+			s.states = append(s.states, &state{Dir: fmt.Sprint("rank ", r), Node: -1})
+		}
+		s.nodes = []*node{{index: t.Rank(), given: s.states[t.Rank()].Dir}}
+		return f(s)
+	})
+}
+
+// ParityBytes returns how many bytes the parity of buffers of so many bytes has at the rank that has most:
+// [ProtectBuffers] takes as much room at every rank. All ranks call it.
+func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o BuffersOptions) (int64, error) {
+	return buffering(ctx, t, o, verb{name: "parity bytes", args: o.args()}, func(s *session) (int64, error) {
+		_, n, err := s.layOut(ctx, sizes, o)
+		return n, err
+	})
+}
+
+func (o *BuffersOptions) args() string {
+	return fmt.Sprintf("tolerate %d, digest %q", o.Tolerate, o.Digest)
+}
+
+// layOut says where everything lies, and how long the parity is at the rank that has most.
+func (s *session) layOut(ctx context.Context, sizes []int64, o BuffersOptions) (*pass, int64, error) {
+	m := &Manifest{
+		Format: Format, Version: Version, Group: s.run, Generation: 1, Nodes: s.k, Tolerate: o.Tolerate,
+		Layout: Striped, Matrix: Cauchy, Digest: cmp.Or(o.Digest, XXH3),
+	}
+	if o.Digest == "" && len(s.Key) > 0 {
+		m.Digest = SHA256
+	}
+	c, err := m.code()
+	if err != nil {
+		return nil, 0, s.alike(ctx, &InputError{error: err})
+	}
+	if err := checkDigest(m.Digest, s.Key); err != nil {
+		return nil, 0, s.alike(ctx, err)
+	}
+	m.Field, m.DataChunks, m.ParityChunks = c.field.Name(), c.data, c.parity
+	w := &work{node: s.nodes[0], member: Member{Entries: bufferEntries(sizes)}}
+	w.data = newData(nil, w.member.Entries, false)
+	for _, n := range sizes {
+		w.member.Bytes += n
+	}
+	bytes, err := exchange(ctx, s, []int64{w.member.Bytes})
+	if err != nil {
+		return nil, 0, err
+	}
+	m.geometry(slices.Max(bytes), nil)
+	p, err := s.newPass(m, []*work{w})
+	if err != nil {
+		return nil, 0, err
+	}
+	w.member.Segments = w.sums.digests
+	record, err := json.Marshal(&w.member)
+	if err != nil {
+		return nil, 0, err
+	}
+	records, err := exchange(ctx, s, []int{len(record)})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, n := range records { // digests are all equally long
+		m.Records = append(m.Records, Record{int64(n), disk.Sum(nil), disk.Sum(nil)})
+	}
+	if err := m.validate(); err != nil {
+		return nil, 0, s.alike(ctx, &InputError{error: err})
+	}
+	text, err := m.encode(s.Key)
+	return p, mostParityBytes(m, len(text)), err
+}
+
+// ProtectBuffers makes parity of the buffers of all ranks: with it [RecoverBuffers] brings back those of any o.Tolerate
+// ranks. Each rank has any number of buffers of any lengths. Parity has as many bytes as [ParityBytes] says, or more,
+// and describes itself. All ranks call it, and change no buffer until it returns.
+//
+// When it has returned without an error at one rank, the parity is complete at all ranks. So a rank keeps two sets of
+// buffers, each with its parity: what was protected before stays as it is until ProtectBuffers has returned.
+//
+// It returns an [*InputError] where the options will not do, or there is no room for the parity.
+func ProtectBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o BuffersOptions) error {
+	_, err := buffering(ctx, t, o, verb{name: "protect buffers", args: o.args()}, func(s *session) (none struct{}, err error) {
+		p, n, err := s.layOut(ctx, sizesOf(buffers), o)
+		if err != nil {
+			return none, err
+		}
+		if int64(len(parity)) < n {
+			return none, inputf("rank %d: room for %d bytes of parity: want %d", t.Rank(), len(parity), n)
+		}
+		clear(parity[:headerBytes]) // it does not count until it is complete
+		p.works[0].data.hold(buffers)
+		p.works[0].parity = memory(parity[headerBytes:])
+		text, files, err := p.make(ctx, func(w *work) ([]byte, error) { return json.Marshal(&w.member) })
+		if err != nil {
+			return none, err
+		}
+		h := newParityHeader(p.m, t.Rank(), len(text))
+		if h.bytes() > int64(len(parity)) {
+			return none, fmt.Errorf("rank %d: the parity has %d bytes, and %d were laid out", t.Rank(), h.bytes(), n)
+		}
+		parts := h.parts(parity)
+		copy(parts.manifest, text)
+		copy(parts.record, files[0][0].content)
+		copy(parts.recordParity, files[0][1].content)
+		if err := h.seal(parts); err != nil {
+			return none, err
+		}
+		return none, s.together(ctx)
+	})
+	return err
+}
+
+// memory is written at any offset, where there is room.
+type memory []byte
+
+func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p), nil }
+
+// BufferSizes returns the lengths of the buffers that this rank has protected, and that of the parity at the rank that
+// has most: what a rank that has lost both has to make. Its parity is nil. All ranks call it. The errors are those of
+// [RecoverBuffers].
+func BufferSizes(ctx context.Context, t transport.Transport, parity []byte, o BuffersOptions) (sizes []int64, parityBytes int64, err error) {
+	_, err = buffering(ctx, t, o, verb{name: "buffer sizes"}, func(s *session) (none struct{}, err error) {
+		if err := s.hold(ctx, parity, parity == nil); err != nil {
+			return none, err
+		}
+		sizes, err = s.bufferSizes()
+		parityBytes = mostParityBytes(s.manifest, len(s.text))
+		return none, err
+	})
+	return sizes, parityBytes, err
+}
+
+// bufferSizes returns the lengths of the buffers that this rank has protected.
+func (s *session) bufferSizes() (sizes []int64, err error) {
+	n := s.nodes[0]
+	list := s.members[n.index].Entries
+	for _, e := range list {
+		if e.Type == typeFile {
+			sizes = append(sizes, e.Size)
+		}
+	}
+	if !reflect.DeepEqual(bufferEntries(sizes), list) {
+		return nil, inputf("%s: the record is none of buffers", n.given)
+	}
+	return sizes, nil
+}
+
+// hold finds out which ranks have the parity of one protection, and gets its manifest and the record of this rank.
+func (s *session) hold(ctx context.Context, parity []byte, lost bool) (err error) {
+	n := s.nodes[0]
+	mine := &state{Dir: n.given, Node: -1, Lost: lost}
+	if !lost {
+		n.look(parity, s.Key, mine)
+	}
+	if s.states, err = exchange(ctx, s, []*state{mine}); err != nil {
+		return err
+	}
+	if err := s.agree(); err != nil {
+		return s.alike(ctx, err)
+	}
+	if err := s.fetch(ctx); err != nil {
+		return err
+	}
+	var lacking []*condition
+	for _, x := range s.states {
+		lacking = append(lacking, &condition{Lost: x.Lost})
+	}
+	if err := s.recoverable(lacking, false); err != nil {
+		return s.alike(ctx, err)
+	}
+	return nil
+}
+
+// look notes what a rank has of a protection.
+func (n *node) look(parity, key []byte, x *state) {
+	h, err := parseParity(parity)
+	l := new(loaded)
+	if err == nil {
+		l.text = h.parts(parity).manifest
+		l.manifest, err = DecodeManifest(l.text)
+	}
+	if version := new(versionError); errors.As(err, &version) {
+		x.Other = version.version
+	}
+	if err == nil && (h.Rank < 0 || h.Rank >= l.manifest.Nodes || *h != *newParityHeader(l.manifest, h.Rank, len(l.text))) {
+		err = errors.New("its header does not go with its manifest")
+	}
+	if err != nil {
+		x.Bad = append(x.Bad, fmt.Sprintf("%s: parity: %v", n.given, err))
+		return
+	}
+	m, parts := l.manifest, h.parts(parity)
+	x.Node, x.Group = h.Rank, m.Group
+	is := held{
+		Generation: m.Generation, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: disk.Sum(l.text), Bytes: int64(len(l.text)),
+		Committed: true, Keyed: m.mac != "", Vouched: madeWith(key, l.text),
+	}
+	n.held, n.stored = map[int64]*loaded{m.Generation: l}, map[string][]byte{}
+	for i, f := range m.recordFiles(h.Rank) {
+		part := [][]byte{parts.record, parts.recordParity}[i]
+		if disk.Sum(part) == f.sha256 {
+			n.stored[f.path], is.Records = part, append(is.Records, i)
+		}
+	}
+	x.Held = append(x.Held, is)
+}
+
+// agree returns an error unless all parity that ranks have is of one protection, and each has its own.
+func (s *session) agree() error {
+	if _, err := vouch(s.states, &s.Options, false); err != nil {
+		return err
+	}
+	of := ""
+	for r, x := range s.states {
+		if x.Other > 0 {
+			return inputf("%s has parity or a manifest of a version %d, which this program does not know: recover with the release that protected", x.Dir, x.Other)
+		}
+		for _, h := range x.Held {
+			switch {
+			case h.Nodes != s.k:
+				return inputf("%s has parity of %d processes, and %d are here: start as many as have protected", x.Dir, h.Nodes, s.k)
+			case x.Node != r:
+				return inputf("%s has the parity of rank %d: give every process what it had, or say that it is lost", x.Dir, x.Node)
+			case of != "" && h.Root != s.root:
+				return inputf("%s and %s have parity of two protections: give that of one, or say that a process has lost it", of, x.Dir)
+			}
+			of, s.current = x.Dir, current{h.Generation, h.Root, h.Generation}
+		}
+	}
+	if of == "" {
+		return inputf("no process has parity that is complete and whole: nothing can be recovered")
+	}
+	return nil
+}
+
+// RecoverBuffers brings back the buffers and the parity of ranks that are lost: what is in both there does not matter,
+// and is written. Their lengths are those that were protected, which [BufferSizes] returns. The others give what they
+// had. What is damaged of it, or was changed since, comes back, too, block by block. All ranks call it, as many as have
+// protected, each with what the same rank had.
+//
+// It returns a *[TooManyError] where more ranks are lost than o.Tolerate was, and an [*InputError] where too much else
+// is damaged, or ranks have parity of two protections. Nothing has been written then, at any rank. After another error,
+// or the end of a process, calling it again completes it: ranks that were lost say so again.
+func RecoverBuffers(ctx context.Context, t transport.Transport, buffers [][]byte, lost bool, parity []byte, o BuffersOptions) (*BuffersReport, error) {
+	return buffering(ctx, t, o, verb{name: "recover buffers"}, func(s *session) (*BuffersReport, error) {
+		start := time.Now()
+		if err := s.hold(ctx, parity, lost); err != nil {
+			return nil, err
+		}
+		r := &BuffersReport{Traffic: s.traffic()}
+		if err := s.recoverBuffers(ctx, buffers, parity, r); err != nil {
+			return nil, err
+		}
+		r.Seconds = time.Since(start).Seconds()
+		return r, nil
+	})
+}
+
+func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity []byte, r *BuffersReport) error {
+	m, n := s.manifest, s.nodes[0]
+	here := n.index
+	sizes, err := s.bufferSizes()
+	if err != nil {
+		return err
+	}
+	if len(sizes) != len(buffers) {
+		return inputf("%s has %d buffers, and has protected %d", n.given, len(buffers), len(sizes))
+	}
+	for i, b := range buffers {
+		if int64(len(b)) != sizes[i] {
+			return inputf("%s: buffer %d has %d bytes, and had %d when it was protected", n.given, i, len(b), sizes[i])
+		}
+	}
+	h := newParityHeader(m, here, len(s.text))
+	if int64(len(parity)) < h.bytes() {
+		return inputf("%s: room for %d bytes of parity: want %d", n.given, len(parity), h.bytes())
+	}
+	parts, x := h.parts(parity), s.members[here]
+	d := newData(nil, x.Entries, false)
+	d.hold(buffers)
+	has := s.states[here].of(s.current)
+	conditions, err := s.conditions(ctx, func(ctx context.Context, _ int, _ *node) (*condition, error) {
+		c := &condition{Lost: s.states[here].Lost, Manifest: has != nil && len(has.Records) == 2}
+		c.Data, c.Parity = m.lostRows(x), all(m, m.ParityChunks)
+		if !c.Lost {
+			is, err := m.compare(ctx, d, x)
+			if err != nil {
+				return nil, err
+			}
+			c.Data = is.blocks
+		}
+		if has != nil {
+			if c.Parity, err = m.compareParity(ctx, bytes.NewReader(parts.parity), x); err != nil {
+				return nil, err
+			}
+		}
+		c.Touched = c.Data
+		return c, nil
+	})
+	if err != nil {
+		return err
+	}
+	repairs, beyond, err := s.planRepairs(conditions)
+	if err == nil && len(beyond) > 0 {
+		var what []string
+		for rank, c := range conditions {
+			if text := s.damage(rank, c); text != "" {
+				what = append(what, text)
+			}
+		}
+		err = inputf("too much is lost or damaged: %d blocks do not come back, and nothing was written: %s", len(beyond), strings.Join(what, "; "))
+	}
+	if err != nil {
+		return s.alike(ctx, err)
+	}
+	for rank, c := range conditions {
+		r.Blocks += c.blocks()
+		if c.Lost {
+			r.Lost = append(r.Lost, rank)
+		} else if what := s.damage(rank, c); what != "" {
+			r.Damaged, r.Notes = append(r.Damaged, rank), append(r.Notes, what)
+		}
+	}
+	if conditions[here].Lost {
+		clear(parts.header)
+	}
+	sums := newSums(m, d.extents)
+	if err := s.runOn(ctx, repairs, func(of symbol) io.ReaderAt {
+		if of.parity {
+			return bytes.NewReader(parts.parity)
+		}
+		return d
+	}, func(of symbol, row int, block []byte) error {
+		switch {
+		case !of.parity:
+			at := m.offsetOf(row, of.index, m.DataChunks)
+			if wrong := sums.wrong(x, at, block); wrong != nil {
+				return wrongFile(fmt.Sprintf("%s: buffer %s", n.given, wrong.Path))
+			}
+			return d.overlapping(at, int64(len(block)), func(i int, e *Entry, from, to int64) error {
+				copy(d.memory[i][from-e.Offset:], block[from-at:to-at])
+				return nil
+			})
+		case !m.sameParity(x, row, of.index, block):
+			return wrongFile(n.given + ": parity")
+		}
+		copy(parts.parity[m.offsetOf(row, of.index, m.ParityChunks):], block)
+		return nil
+	}, &r.Traffic); err != nil {
+		return err
+	}
+	if !conditions[here].Manifest {
+		copy(parts.manifest, s.text)
+		for i, f := range m.recordFiles(here) {
+			copy([][]byte{parts.record, parts.recordParity}[i], s.records[here][f.path]) // nothing where it was right
+		}
+		if err := h.seal(parts); err != nil {
+			return err
+		}
+	}
+	return s.together(ctx)
+}
+
+// blocks returns how many are not as they were.
+func (c *condition) blocks() (n int) {
+	for _, rows := range slices.Concat(c.Data, c.Parity) {
+		n += len(rows)
+	}
+	return n
+}
+
+// damage says what a rank lacks, or "" if nothing.
+func (s *session) damage(rank int, c *condition) string {
+	switch n := c.blocks(); {
+	case c.Lost:
+		return s.states[rank].Dir + " is lost"
+	case n > 0:
+		return fmt.Sprintf("%s has %d damaged or changed blocks", s.states[rank].Dir, n)
+	case !c.Manifest:
+		return s.states[rank].Dir + " has damaged records in its parity"
+	}
+	return ""
+}

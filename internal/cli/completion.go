@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"volley/algo"
+	"volley/field"
+	"volley/group"
+	"volley/matrix"
+)
+
+// completeValues has the shell complete the values of a verb's flags, and directories for what names one.
+func completeValues(cmd *cobra.Command) {
+	values := map[string][]string{
+		"algorithm":  append(names(algo.Algorithms(), func(a algo.Algorithm) string { return a.Name }), algo.Auto),
+		"check":      {"full", "off"},
+		"comm":       commNames(),
+		"digest":     {group.SHA256, group.BLAKE3, group.XXH3},
+		"field":      names(field.Kinds(), func(k field.Kind) string { return k.Example }),
+		"layout":     {group.Striped, group.Full},
+		"log-format": {"text", "json"},
+		"matrix":     names(matrix.Families(), func(f matrix.Family) string { return f.Name }),
+		"points":     {"coset", "powers", "codes"},
+	}
+	if cmd.Annotations[groupKey] != "" {
+		values["matrix"] = []string{group.Cauchy, group.FTI}
+		cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if _, list, ok := strings.Cut(f.Usage, "`FORMAT`: "); ok {
+			values[f.Name] = strings.Split(list, ", ")
+		}
+		if list := values[f.Name]; list != nil {
+			cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
+		} else if strings.Contains(f.Usage, "`DIR`") {
+			cmd.MarkFlagDirname(f.Name)
+		}
+	})
+}
+
+func names[T any](of []T, name func(T) string) []string {
+	var list []string
+	for _, x := range of {
+		list = append(list, name(x))
+	}
+	return list
+}
