@@ -292,5 +292,5 @@ def test_a_process_waits_for_its_requests() -> None:
         alone = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))}
         alone |= {"PYTHONPATH": os.pathsep.join(sys.path), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         run = subprocess.run(["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", script], env=alone, capture_output=True, text=True)
-        assert (run.returncode, run.stdout, run.stderr) == (0, "ends\n" * 3, "")
+        assert (run.returncode, run.stdout.count("ends"), run.stderr) == (0, 3, "")
     world.barrier()
