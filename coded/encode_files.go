@@ -154,6 +154,9 @@ func expandDirectories(args []string) ([]string, error) {
 				continue
 			}
 			path := filepath.Join(arg, e.Name())
+			if e.Name() == ManifestName {
+				return nil, fmt.Errorf("%s: %s holds coded packets already: want the directory of the initial packets, or name the files", path, arg)
+			}
 			info, err := os.Stat(path) // follows links
 			if err != nil {
 				return nil, err

@@ -25,6 +25,7 @@ const (
 	Stale       = "stale"       // a file
 	Changed     = "changed"     // a file
 	New         = "new"         // a file
+	Deleted     = "deleted"     // a file, and the next Protect no longer protects it
 	Metadata    = "metadata"    // mode, owner, attributes or, of a file, time
 )
 
@@ -103,7 +104,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 	if c.Failing == "" && !c.Lost {
 		s.examineMeta(n, c)
 		var err error
-		c.listing, err = scan(n.dir, false)
+		c.listing, err = scan(n.dir, false, m.Exclude)
 		for g, unread := range n.unread {
 			if err == nil && st.of(s.current) == nil && g < s.generation { // nobody knows which files are stale
 				err = unread
@@ -416,7 +417,7 @@ func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*cond
 	return s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {
 		c, err := s.examine(ctx, n, quickly, revert, nil)
 		if err == nil {
-			slog.Info("compared", "node", n.given, "status", c.status())
+			slog.Debug("compared", "node", n.given, "status", c.status())
 		}
 		return c, err
 	})

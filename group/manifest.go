@@ -42,6 +42,8 @@ type Manifest struct {
 	ChunkBytes   int64 `json:"chunk_bytes"`
 	BlockBytes   int64 `json:"block_bytes"` // of a chunk
 
+	Exclude excludes `json:"exclude,omitempty"` // patterns of what is not protected
+
 	Part
 
 	Records []Record `json:"members"` // by node
@@ -193,6 +195,9 @@ func (m *Manifest) validate() error {
 		return fmt.Errorf("members: %d of %d nodes", len(m.Records), m.Nodes)
 	}
 	if err := m.validateCode(); err != nil {
+		return err
+	}
+	if err := m.Exclude.validate(); err != nil {
 		return err
 	}
 	if digestBytes[m.Digest] == 0 {

@@ -249,10 +249,10 @@ func TestModes(t *testing.T) {
 		d, err := w.Process().Open("/n0")
 		must(t, err)
 		odd := &oddDir{Dir: d, mode: map[string]fs.FileMode{"plain": mode}}
-		if _, err := scan(odd, true); !errors.Is(err, errSpecial) || !strings.Contains(err.Error(), "/n0/plain is a "+kind) {
+		if _, err := scan(odd, true, nil); !errors.Is(err, errSpecial) || !strings.Contains(err.Error(), "/n0/plain is a "+kind) {
 			t.Errorf("%v: %v", mode, err)
 		}
-		l, err := scan(odd, false)
+		l, err := scan(odd, false, nil)
 		must(t, err)
 		if e := l.entries[l.find("plain")]; e.Type != kind || len(l.bad) != 0 {
 			t.Errorf("%v: %+v, %v", mode, e, l.bad)

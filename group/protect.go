@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"volley/internal/atomicfile"
@@ -25,6 +26,10 @@ type ProtectOptions struct {
 	Digest   string // SHA256, BLAKE3, XXH3, or "" for that of an earlier run, else SHA256; XXH3 not with a key
 	Force    bool   // protect what is there, although nodes are lost or files damaged
 	DryRun   bool   // write nothing
+
+	// Exclude are patterns of what is not protected, as in .gitignore at the top of each node's directory; nil: those
+	// of an earlier run.
+	Exclude []string
 
 	// MaxDeleted is the share of a node's files, or of their bytes, that may be gone since
 	// the last run; 0: DefaultMaxDeleted. More looks like an accident, unless as much is
@@ -64,7 +69,18 @@ type ProtectReport struct {
 	Notes       []string `json:"notes,omitempty"`
 	Traffic     Traffic  `json:"traffic"`
 	Costs       []Cost   `json:"costs"`
-	Seconds     float64  `json:"seconds"`
+
+	Exclude []string   `json:"exclude,omitempty"` // patterns of what is not protected
+	Plan    []NodePlan `json:"plan,omitempty"`    // of a dry run, by node
+	Seconds float64    `json:"seconds"`
+}
+
+// A NodePlan says what a run would protect at a node.
+type NodePlan struct {
+	Files   int       `json:"files"`
+	Bytes   int64     `json:"bytes"`             // of these, which are read
+	Coded   int64     `json:"coded_bytes"`       // of these: of files that are new, have changed, or come to another place
+	Changes []Finding `json:"changes,omitempty"` // New, Changed and Deleted
 }
 
 // Protect makes the parity of the directories of all nodes, each a node's: with it and the
@@ -79,7 +95,7 @@ type ProtectReport struct {
 // at any moment, calling it again completes it. It returns an [*InputError] for directories
 // that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, force %v, dry run %v, deleted %v %v, part %v, retain %d", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted, o.Part, o.Retain)
+	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, exclude %v %q, force %v, dry run %v, deleted %v %v, part %v, retain %d", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Exclude != nil, o.Exclude, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted, o.Part, o.Retain)
 	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: args, writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
@@ -106,11 +122,14 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	earlier := s.manifest
 	m := &Manifest{
 		Format: Format, Version: Version, Generation: s.newest + 1, Nodes: s.k, Tolerate: o.Tolerate,
-		Matrix: o.Matrix, Group: s.run, Digest: o.Digest, Part: o.Part,
+		Matrix: o.Matrix, Group: s.run, Digest: o.Digest, Exclude: o.Exclude, Part: o.Part,
 	}
 	if earlier != nil {
 		m.Group, m.Part = earlier.Group, cmp.Or(m.Part, earlier.Part)
 		m.Matrix, m.Digest = cmp.Or(m.Matrix, earlier.Matrix), cmp.Or(m.Digest, earlier.Digest)
+		if o.Exclude == nil {
+			m.Exclude = earlier.Exclude
+		}
 	}
 	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
 	if o.Retain < 0 {
@@ -119,6 +138,9 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	layouts, err := candidates(s.k, &o, m.Matrix)
 	if err == nil {
 		err = checkDigest(m.Digest, s.Key)
+	}
+	if wrong := m.Exclude.validate(); err == nil && wrong != nil {
+		err = inputf("%w", wrong)
 	}
 	if err == nil && m.Generation > mostGeneration {
 		err = inputf("the group is at generation %d, after which there is no other: recover what is missing, remove the %s of all nodes, and protect it as a new group", s.newest, metaName)
@@ -155,7 +177,11 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	for _, x := range layouts {
 		r.Costs = append(r.Costs, x.Cost)
 	}
+	r.Exclude = m.Exclude
 	if o.DryRun {
+		for _, x := range found {
+			r.Plan = append(r.Plan, x.NodePlan)
+		}
 		return r, nil
 	}
 	if err := s.here(func(_ int, n *node) error {
@@ -172,7 +198,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	}); err != nil {
 		return nil, err
 	}
-	slog.Info("protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
+	slog.Debug("protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
 	root, err := s.write(ctx, m, works, &o, r)
 	if err != nil {
 		for _, n := range s.nodes { // nobody has committed it, as this rank has not come so far
@@ -181,7 +207,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 		}
 		return nil, err
 	}
-	slog.Info("written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
+	slog.Debug("written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
 	if err := s.together(ctx); err != nil { // others may commit it
 		return nil, err
 	}
@@ -224,16 +250,14 @@ type scanned struct {
 	Left  shrinkage
 	End   int64 // where the data ends, with files at the places that they had
 	Fresh int64 // with all places made afresh
-	Coded int64 // bytes that have to be coded in any case
-	Files int
-	Bytes int64 // of these
+	NodePlan
 }
 
 // scan lists the files of the nodes here, and says what all nodes have.
 func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*work, []scanned, error) {
 	works := make([]*work, len(s.nodes))
 	all, err := collect(ctx, s, func(_ context.Context, i int, n *node) (x scanned, err error) {
-		l, err := scan(n.dir, true)
+		l, err := scan(n.dir, true, m.Exclude)
 		works[i] = &work{node: n, listing: l, data: &data{}}
 		if errors.Is(err, errSpecial) {
 			return x, &InputError{error: err}
@@ -245,10 +269,13 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 			return x, err
 		}
 		before := s.entries(n.index)
-		x.Left = shrunk(before, l.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
+		kept := slices.DeleteFunc(slices.Clone(before), func(e Entry) bool { return m.Exclude.entry(&e) })
+		x.Left = shrunk(kept, l.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
 		x.Fresh = allocate(l.entries, nil, true)
 		x.End = allocate(l.entries, before, m.Matrix == FTI)
-		x.Coded = changedBytes(l.entries, before)
+		if x.Coded, x.Changes = changes(l.entries, before); !o.DryRun {
+			x.Changes = nil
+		}
 		for _, e := range l.entries {
 			if e.Type == typeFile {
 				x.Files++
@@ -326,20 +353,34 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 	return nil
 }
 
-// changedBytes returns how many bytes of files are not as they were, or lie elsewhere.
-func changedBytes(now, was []Entry) int64 {
+// changes returns how many bytes of files are not as they were, or lie elsewhere, and what is new, changed or gone.
+func changes(now, was []Entry) (n int64, list []Finding) {
 	then := map[Name]*Entry{}
 	for i := range was {
 		then[was[i].Path] = &was[i]
 	}
-	var n int64
 	for i := range now {
 		e := &now[i]
-		if o := then[e.Path]; e.Type == typeFile && (o == nil || o.Size != e.Size || o.Offset != e.Offset || !o.sameTime(e)) {
+		o := then[e.Path]
+		delete(then, e.Path)
+		same := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != typeFile || o.sameTime(e))
+		switch {
+		case e.Path == ".":
+		case o == nil:
+			list = append(list, Finding{Path: e.Path, What: New})
+		case !same:
+			list = append(list, Finding{Path: e.Path, What: Changed})
+		}
+		if e.Type == typeFile && (!same || o.Offset != e.Offset) {
 			n += e.Size
 		}
 	}
-	return n
+	for i := range was {
+		if then[was[i].Path] != nil {
+			list = append(list, Finding{Path: was[i].Path, What: Deleted})
+		}
+	}
+	return n, list
 }
 
 // write writes parity, records and manifest of a generation, which is not in force yet. It
@@ -436,7 +477,7 @@ func (p *pass) make(ctx context.Context, record func(*work) ([]byte, error)) (te
 
 // unchanged returns an error where the files of a node are not as they were scanned.
 func unchanged(w *work) error {
-	l, err := scan(w.dir, true)
+	l, err := scan(w.dir, true, w.listing.without)
 	if err != nil {
 		return err
 	}

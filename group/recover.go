@@ -154,7 +154,7 @@ func recoverGroup(ctx context.Context, s *session, o RecoverOptions) (*RecoverRe
 		return nil, err
 	}
 	r.Blocks = len(found.rows)
-	slog.Info("found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
+	slog.Debug("found what is missing", "blocks", r.Blocks, "repairs", len(found.repairs))
 	r.Notes = s.notes()
 	if o.To != "" && !o.DryRun {
 		if err := s.openOut(ctx, o.To, r); err != nil {

@@ -136,7 +136,7 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 	if s.current, s.adopt, err = inForce(s.states, &s.Options, v.name == "protect"); err != nil {
 		return s.alike(ctx, err)
 	}
-	slog.Info("found the group", "nodes", s.k, "generation", s.generation)
+	slog.Debug("found the group", "nodes", s.k, "generation", s.generation)
 	if s.generation == 0 {
 		return nil
 	}

@@ -159,6 +159,7 @@ type listing struct {
 	touches []touch       // by entry
 	files   []disk.FileID // by entry; zero for what is no file, or has one name only
 	bad     map[Name]error
+	without excludes // what is left out
 }
 
 // A touch tells whether a file was written to since: every write, and every change of its mode or
@@ -173,9 +174,9 @@ func touchOf(info fs.FileInfo) touch {
 }
 
 // scan lists a directory. Strictly, it returns an error that names what cannot be read, or is
-// neither file, directory nor symbolic link; else the listing has what cannot be read.
-func scan(dir disk.Dir, strictly bool) (*listing, error) {
-	l := &listing{bad: map[Name]error{}}
+// neither file, directory nor symbolic link; else the listing has what cannot be read. What is excluded it leaves out.
+func scan(dir disk.Dir, strictly bool, without excludes) (*listing, error) {
+	l := &listing{bad: map[Name]error{}, without: without}
 	if err := l.add(dir, ".", strictly); err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func scan(dir disk.Dir, strictly bool) (*listing, error) {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(string(l.entries[a].Path), string(l.entries[b].Path)) })
-	sorted := &listing{bad: l.bad}
+	sorted := &listing{bad: l.bad, without: without}
 	for _, i := range order {
 		sorted.entries, sorted.touches = append(sorted.entries, l.entries[i]), append(sorted.touches, l.touches[i])
 		sorted.files = append(sorted.files, l.files[i])
@@ -256,6 +257,8 @@ func (l *listing) add(dir disk.Dir, name string, strictly bool) error {
 			continue
 		case name == "." && d.Name() == metaName:
 			return fmt.Errorf("%s: it is not a directory, and the name is Volley's own: move it away", filepath.Join(dir.Path(), metaName))
+		case l.without.match(path.Join(name, d.Name()), d.IsDir()):
+			continue
 		}
 		if err := l.add(dir, path.Join(name, d.Name()), strictly); err != nil {
 			return err

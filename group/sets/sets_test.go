@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"volley/group"
-	"volley/internal/fuzzlimit"
 )
 
 // membersOf returns members without a place, in the domains of the letters of a text; - is none.
@@ -386,47 +383,4 @@ func TestChooseErrors(t *testing.T) {
 			t.Errorf("%v: want %q", c.err, c.want)
 		}
 	}
-}
-
-func TestReadDomains(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "domains")
-	for text, want := range map[string]string{
-		"# racks\n\n a  rack1\r\nb\track2\n/my data/0 rack1": "map[/my data/0:rack1 a:rack1 b:rack2]",
-		"a rack1\na rack1": "map[a:rack1]",
-		"a rack1\na rack2": "line 2: a is in domain rack2, and was in rack1",
-		"\n\nalone\n":      `line 3: "alone": want a host and its domain`,
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := ReadDomains(name)
-		if said := fmt.Sprint(got, err); !strings.Contains(said, want) {
-			t.Errorf("%q: %s", text, said)
-		}
-	}
-	if _, err := ReadDomains(filepath.Join(name, "none")); err == nil {
-		t.Error("a file that is not there was read")
-	}
-	if f, err := os.Create(name); err != nil || f.Truncate(mostDomains+1) != nil {
-		t.Fatal(err)
-	} else if _, err := ReadDomains(name); err == nil {
-		t.Error("a file that is too long was read")
-	}
-}
-
-// FuzzDomains reads what somebody has written: each host that comes out stands in a line with its domain.
-func FuzzDomains(f *testing.F) {
-	f.Add("a b\n#c\n\td e f")
-	f.Fuzz(func(t *testing.T, text string) {
-		defer fuzzlimit.Hold(t, len(text))()
-		domains, err := parseDomains("x", text)
-		for host, domain := range domains {
-			if host == "" || domain == "" || strings.ContainsAny(domain, " \t\n") || !strings.Contains(text, host) {
-				t.Errorf("%q is in %q", host, domain)
-			}
-		}
-		if err != nil && domains != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -218,9 +218,12 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cobra.EnableCommandSorting = false // the usual ones first
 	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newSnapshots(), newTune()} {
 		launchable(verb)
+		if verb.Flags().Lookup("key") != nil {
+			grouped(verb)
+		}
 		cmd.AddCommand(verb)
 	}
-	cmd.AddCommand(newRank(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields(), newVersion())
+	cmd.AddCommand(newRank(), newGroup(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields(), newVersion())
 	for _, verb := range append(cmd.Commands(), cmd) {
 		completeValues(verb)
 	}
@@ -232,7 +235,7 @@ func newCommand(stderr io.Writer) *cobra.Command {
 func logTo(w io.Writer, verbose, json bool) {
 	options := &slog.HandlerOptions{Level: slog.LevelWarn}
 	if verbose {
-		options.Level = slog.LevelInfo
+		options.Level = slog.LevelDebug
 	}
 	if json {
 		slog.SetDefault(slog.New(slog.NewJSONHandler(w, options)))

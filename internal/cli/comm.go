@@ -108,6 +108,8 @@ type session struct {
 	at    *place // in a launch; nil: there is none
 	leads bool   // it has heard how all processes ended
 
+	domains map[string]string // failure domains by directory, of the group file
+
 	stderr io.Writer
 
 	begun   time.Time

@@ -390,3 +390,13 @@ func TestManifest(t *testing.T) {
 		}
 	}
 }
+
+// TestEncodeCoded refuses what encode has made: its manifest is no packet.
+func TestEncodeCoded(t *testing.T) {
+	dir := t.TempDir()
+	coded := filepath.Join(dir, "coded")
+	mustRun(t, "encode", "-o", coded, filepath.Join("..", "..", "examples", "packets"))
+	if r := volleyRun("encode", "-o", filepath.Join(dir, "again"), coded); r.code != exitUsage || !strings.Contains(r.stderr, "holds coded packets already") {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+}

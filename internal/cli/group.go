@@ -200,6 +200,9 @@ func newProtect() *cobra.Command {
 			if p.MaxDeleted < 0 || p.MaxDeleted > 1 {
 				return usagef("--max-deleted %v: want a share from 0 to 1", p.MaxDeleted)
 			}
+			if cmd.Flags().Changed("exclude") { // or else nil
+				p.Exclude = slices.DeleteFunc(append([]string{}, p.Exclude...), func(pattern string) bool { return pattern == "" })
+			}
 			p.MaxDeleted = max(p.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
 			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
 				p := p
@@ -208,7 +211,7 @@ func newProtect() *cobra.Command {
 				if err == nil && o.Assumed != "" {
 					r.Notes = append(r.Notes, o.Assumed)
 				}
-				return o.finish(cmd, w, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun) })
+				return o.finish(cmd, w, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun, verbose(cmd)) })
 			})
 		},
 	}
@@ -217,7 +220,8 @@ func newProtect() *cobra.Command {
 	f.StringVar(&p.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
 	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
 	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
-	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, and write nothing")
+	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
+	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
 	o.addSnapshots(cmd, "root", "each DIR is a root of snapshots, directories step-N in it: protect the newest that all roots have")
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
 	end := flagGroup(cmd, "Override")
@@ -229,7 +233,7 @@ func newProtect() *cobra.Command {
 	return cmd
 }
 
-func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
+func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 	size := func(n int64) string { return humanize.IBytes(uint64(n)) }
 	printable.Fprintf(w, "%s, any %d of which may be lost: layout %s, matrix %s over %s\n", printable.Count(r.Nodes, "node"), r.Tolerate, r.Layout, r.Matrix, r.Field)
 	for _, c := range r.Costs {
@@ -247,9 +251,19 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry bool) error {
 		deleted = fmt.Sprintf("; %s deleted or emptied since the last run", printable.Count(r.Deleted, "file"))
 	}
 	printable.Fprintf(w, "data       %s in %s%s\n", size(r.DataBytes), printable.Count(r.Files, "file"), deleted)
+	if r.Exclude != nil {
+		printable.Fprintf(w, "excluded   %s\n", printable.List(r.Exclude))
+	}
 	if dry {
-		for n, dir := range r.Places {
-			printable.Fprintf(w, "node %d  %s\n", n, dir)
+		for n, x := range r.Plan {
+			what := counts(x.Changes)
+			if what != "" {
+				what = ": " + what
+			}
+			printable.Fprintf(w, "node %d  %s to read in %s, %s to code%s  %s\n", n, size(x.Bytes), printable.Count(x.Files, "file"), size(x.Coded), what, r.Places[n])
+			if all {
+				printFindings(w, x.Changes, all)
+			}
 		}
 		_, err := printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
 		return err
@@ -447,14 +461,18 @@ func printNodes(w io.Writer, nodes []group.NodeReport, all bool) {
 		default:
 			printable.Fprintf(w, "recovered node %d: %s  %s\n", n.Node, recovered(back), n.Dir)
 		}
-		printLines(w, n.Findings, all, func(f group.Finding) string {
-			why := ""
-			if f.Why != "" {
-				why = ": " + f.Why
-			}
-			return fmt.Sprintf("        %s: %q%s", f.What, string(f.Path), why)
-		})
+		printFindings(w, n.Findings, all)
 	}
+}
+
+func printFindings(w io.Writer, findings []group.Finding, all bool) {
+	printLines(w, findings, all, func(f group.Finding) string {
+		why := ""
+		if f.Why != "" {
+			why = ": " + f.Why
+		}
+		return fmt.Sprintf("        %s: %q%s", f.What, string(f.Path), why)
+	})
 }
 
 // recovered says what has come back at a node.

@@ -4,11 +4,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"volley"
+	"volley/field"
 )
 
 // verbs returns the verbs that have help.
@@ -131,5 +135,44 @@ func TestExamples(t *testing.T) {
 				t.Error("no example")
 			}
 		})
+	}
+}
+
+// TestVersion looks for what a report of an error needs.
+func TestVersion(t *testing.T) {
+	text := mustRun(t, "version")
+	for _, want := range []string{"volley " + volley.Version, "commit ", runtime.Version(), "kernels  " + field.Kernels(), "local, grpc"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+}
+
+// TestSuggestions checks what is said of a verb that does not exist.
+func TestSuggestions(t *testing.T) {
+	for verb, want := range map[string]string{"protct": "did you mean protect?", "recov": "did you mean recover?", "zzz": `"zzz": see volley --help`} {
+		if r := volleyRun(verb); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d, %s", verb, r.code, r.stderr)
+		}
+	}
+}
+
+// TestCompletion asks for values as a shell does.
+func TestCompletion(t *testing.T) {
+	for line, want := range map[string]string{
+		"encode --field":      "goldilocks\n",
+		"encode --algorithm":  "exchange\n",
+		"plan --matrix":       "lagrange\n",
+		"protect --matrix":    "cauchy\nfti\n:4\n",
+		"protect --digest":    "blake3\n",
+		"cost --format":       "csv\n",
+		"verify --log-format": "text\njson\n:4\n",
+		"encode --output":     ":16\n", // directories
+		"recover":             ":16\n",
+	} {
+		args := append([]string{"__complete"}, strings.Fields(line)...)
+		if text := mustRun(t, append(args, "")...); !strings.Contains(text, want) {
+			t.Errorf("%s: %q, want %q", line, text, want)
+		}
 	}
 }

@@ -196,7 +196,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 			return usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, hostWord)
 		}
 	}
-	args := forwarded(cmd, slices.Concat([]string{"ssh", "remote-path", "copy-binary", "output", "to", "group-size", "domain", metricsFlag}, rankFlagNames)...)
+	args := forwarded(cmd, slices.Concat([]string{"ssh", "remote-path", "copy-binary", "output", "to", "group-size", "domain", groupFlag, metricsFlag}, rankFlagNames)...)
 	if f := cmd.Flags(); f.Lookup("group-size") != nil {
 		l.sets.size, _ = f.GetInt("group-size")
 		l.sets.domain, _ = f.GetString("domain")

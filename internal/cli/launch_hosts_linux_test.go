@@ -226,24 +226,24 @@ func TestLaunchHosts(t *testing.T) {
 
 	// Two sets, of hosts in two racks. Each loses a host.
 	parts := writeNodes(t, labHosts, 100_000)
-	racks := filepath.Join(t.TempDir(), "racks")
-	rewrite(t, racks, []byte("10.78.0.1 A\n10.78.0.2 A\n10.78.0.3 B\n10.78.0.4 B\n"))
-	sets := []string{"--group-size", "2", "--domain", racks}
+	placed := []string{at(0, parts[0]), at(1, parts[1]), at(2, parts[2]), at(3, parts[3])}
+	sets := []string{"--group-size", "2", "--group", writeGroup(t, placed, []string{"A", "A", "B", "B"})}
 	before := contents(t, parts)
-	text := must(append([]string{"protect", "--tolerate", "1"}, sets...), at(0, parts[0]), at(1, parts[1]), at(2, parts[2]), at(3, parts[3]))
+	text := must(append([]string{"protect", "--tolerate", "1"}, sets...))
 	if strings.Count(text, " (A), ") != 2 || strings.Count(text, " (B)\n") != 2 {
 		t.Errorf("two of a rack are in a set: %s", text)
 	}
 	removeAll(t, parts[0], parts[1])
-	again := []string{at(3, parts[3]), at(1, parts[1]), at(0, parts[0]), at(2, parts[2])}
-	must(append([]string{"recover"}, sets...), again...)
+	slices.Reverse(placed)
+	sets[3] = writeGroup(t, placed, []string{"B", "B", "A", "A"})
+	must(append([]string{"recover"}, sets...))
 	if got := contents(t, parts); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
 
 	want := filesOf(t, dirs[1])
 	kill(t, l.sshd[1].Process.Pid)
-	r = l.run(t, append([]string{"status"}, sets...), again...)
+	r = l.run(t, append([]string{"status"}, sets...))
 	if r.code != exitWrong || strings.Count(r.stdout, "unreachable  10.78.0.2:") != 1 || strings.Count(r.stdout, "  whole  ") != 3 {
 		t.Errorf("%+v", r)
 	}

@@ -40,7 +40,7 @@ func newMatrix() *cobra.Command {
 	}
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())
-	cmd.Flags().StringVar(&o.format, "format", "csv", "`FORMAT`: "+strings.Join(matrixFormats, ", "))
+	addFormat(cmd.Flags(), &o.format, "csv", matrixFormats)
 	return cmd
 }
 

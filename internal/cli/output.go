@@ -11,10 +11,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"volley/internal/atomicfile"
 )
+
+// addFormat adds --format, and --json as another name of its value json.
+func addFormat(f *pflag.FlagSet, format *string, usual string, formats []string) {
+	f.StringVar(format, "format", usual, "`FORMAT`: "+strings.Join(formats, ", "))
+	f.BoolFunc("json", "the same as --format json", func(string) error { *format = "json"; return nil })
+}
 
 // checkFormat refuses the value of a flag that is none of those.
 func checkFormat(flag, format string, formats ...string) error {

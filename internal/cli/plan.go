@@ -57,7 +57,7 @@ func newPlan() *cobra.Command {
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(planFormats, ", "))
+	addFormat(f, &o.format, "text", planFormats)
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")

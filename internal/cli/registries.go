@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +62,6 @@ func registry[R any](name, short string, text func(io.Writer, []report.Column[R]
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))
+	addFormat(cmd.Flags(), &format, "text", report.Formats)
 	return cmd
 }

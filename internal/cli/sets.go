@@ -27,9 +27,9 @@ import (
 
 // setOptions is the flags that cut nodes into sets.
 type setOptions struct {
-	size    int // 0: the nodes are one group
-	domain  string
-	domains map[string]string // of the file
+	size    int               // 0: the nodes are one group
+	domain  string            // env:NAME, or ""
+	domains map[string]string // by directory, of the group file; nil: it has none
 	mine    *setReport        // the set of this rank
 	lost    []*setReport      // sets of no rank, which rank 0 reports
 	forget  bool              // sets of which no directory is named
@@ -38,7 +38,7 @@ type setOptions struct {
 
 func (o *setOptions) add(f *pflag.FlagSet) {
 	f.IntVar(&o.size, "group-size", 0, "cut the nodes into sets of at most `N`, each a group of its own; they run side by side")
-	f.StringVar(&o.domain, "domain", "", "what fails together, of which a set gets one node: `FILE` with lines HOST DOMAIN, or env:NAME, a variable of each rank (default: a host, where that is possible)")
+	f.StringVar(&o.domain, "domain", "", "what fails together, of which a set gets one node: `env:NAME`, a variable of each rank (default: that of the group file, or else a host, where that is possible)")
 }
 
 // check refuses flags that do not go with sets.
@@ -46,6 +46,9 @@ func (o *setOptions) check(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	if o.size != 0 && ofRoots(cmd) {
 		return usagef("--group-size: snapshots are of one group: leave it out, and name the roots of one set")
+	}
+	if o.domains = sessionOf(cmd.Context()).domains; o.domain != "" && o.variable() == o.domain {
+		return usagef("--domain %s: want env:NAME, or a group file with the domain of each member: volley group init --help", o.domain)
 	}
 	if o.size == 0 && o.domain != "" {
 		return usagef("--domain %s: it is for sets: --group-size N says how large they are", o.domain)
@@ -59,40 +62,27 @@ func (o *setOptions) check(cmd *cobra.Command) error {
 }
 
 // variable returns that which has the domain of each rank, or "".
-func (o *setOptions) variable() string {
-	name, _ := strings.CutPrefix(o.domain, "env:")
-	if name == o.domain {
-		return ""
-	}
-	return name
-}
+func (o *setOptions) variable() string { return strings.TrimPrefix(o.domain, "env:") }
 
-// domainOf returns the domain of a node: value is that of the variable, names are what the file may call it.
-func (o *setOptions) domainOf(value string, names ...string) (string, error) {
+// apart reports whether somebody has said what fails together.
+func (o *setOptions) apart() bool { return o.domain != "" || o.domains != nil }
+
+// domainOf returns the domain of a directory at a host: value is that of the variable.
+func (o *setOptions) domainOf(value, dir, host string) (string, error) {
 	switch {
-	case o.domain == "":
-		return names[len(names)-1], nil
-	case o.variable() != "" && value == "":
-		return "", usagef("--domain %s: the variable is not set at %s", o.domain, names[0])
-	case o.variable() != "":
+	case o.domain != "" && value == "":
+		return "", usagef("--domain %s: the variable is not set at %s", o.domain, dir)
+	case o.domain != "":
 		return value, nil
-	case o.domains == nil:
-		var err error
-		if o.domains, err = sets.ReadDomains(o.domain); err != nil {
-			return "", err
-		}
+	case o.domains != nil:
+		return o.domains[dir], nil
 	}
-	for _, name := range names {
-		if domain := o.domains[name]; domain != "" {
-			return domain, nil
-		}
-	}
-	return "", usagef("--domain %s: no line says the domain of %s", o.domain, names[0])
+	return host, nil
 }
 
 // choose returns the sets of members, and what to report of each: of a lost one an error.
 func (o *setOptions) choose(members []sets.Member) ([]sets.Set, []*setReport, error) {
-	list, err := sets.Choose(members, o.size, o.domain != "")
+	list, err := sets.Choose(members, o.size, o.apart())
 	if o.forget {
 		list = slices.DeleteFunc(list, func(s sets.Set) bool { return s.Members == nil })
 	}
@@ -104,7 +94,7 @@ func (o *setOptions) choose(members []sets.Member) ([]sets.Set, []*setReport, er
 		}
 		for _, i := range s.Members {
 			r.Dirs = append(r.Dirs, members[i].Name)
-			if o.domain != "" {
+			if o.apart() {
 				r.Domains = append(r.Domains, members[i].Domain)
 			}
 		}
@@ -132,13 +122,13 @@ func identify(dir string, root bool) group.Identity {
 // says returns what this rank says.
 func (o *joining) says() []byte {
 	host, _ := os.Hostname()
-	x := rankSays{Size: o.sets.size, Apart: o.sets.domain != "", Member: sets.Member{Name: host + ":" + o.dir, Identity: group.Identity{Node: -1}}}
+	x := rankSays{Size: o.sets.size, Apart: o.sets.apart(), Member: sets.Member{Name: host + ":" + o.dir, Identity: group.Identity{Node: -1}}}
 	if o.dir != "" {
 		x.Identity = identify(o.dir, o.roots)
 	}
 	if o.sets.size != 0 {
 		var err error
-		if x.Domain, err = o.sets.domainOf(os.Getenv(o.sets.variable()), x.Name, o.dir, host); err == nil && o.dir == "" {
+		if x.Domain, err = o.sets.domainOf(os.Getenv(o.sets.variable()), o.dir, host); err == nil && o.dir == "" {
 			err = usagef("--group-size: give each process one directory, its own")
 		}
 		if err != nil {
@@ -288,9 +278,9 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	var members []sets.Member
 	for _, dir := range dirs {
 		m := sets.Member{Name: dir, Identity: group.Identify(dir)}
-		if o.sets.domain != "" {
+		if o.sets.apart() {
 			var err error
-			if m.Domain, err = o.sets.domainOf("", dir); err != nil {
+			if m.Domain, err = o.sets.domainOf("", dir, ""); err != nil {
 				return err
 			}
 		}

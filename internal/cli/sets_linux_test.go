@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,12 +14,13 @@ func TestSetsLaunch(t *testing.T) {
 	f := newFleet(t)
 	dirs := writeNodes(t, 6, 20_000)
 	before := contents(t, dirs)
-	racks := filepath.Join(t.TempDir(), "racks")
-	if err := os.WriteFile(racks, []byte("host0 A\nhost1 A\nhost2 B\nhost3 B\nhost4 C\nhost5 C\ndead D\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	with := func(verb string, args ...string) []string {
-		return append(f.of(slices.Concat([]string{verb}, dirs)...), slices.Concat(args, []string{"--group-size", "3", "--domain", racks})...)
+		var at []string
+		for i, dir := range dirs {
+			at = append(at, fmt.Sprintf("host%d:%s", i, dir))
+		}
+		file := writeGroup(t, at, []string{"A", "A", "B", "B", "C", "C"})
+		return slices.Concat([]string{verb}, f.flags, args, []string{"--group-size", "3", "--group", file})
 	}
 	at := filepath.Join(t.TempDir(), "volley.prom")
 	text := mustRun(t, with("protect", "--tolerate", "1", "--metrics", at)...)
@@ -42,11 +42,12 @@ func TestSetsLaunch(t *testing.T) {
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
-	if r := volleyRun(append(with("verify"), "host0:"+dirs[0])...); r.code != exitUsage || !strings.Contains(r.stderr, "host0:"+dirs[0]+" is there twice") {
+	if r := volleyRun(append(f.of("verify", dirs[0], dirs[1]), "host0:"+dirs[0], "--group-size", "3")...); r.code != exitUsage || !strings.Contains(r.stderr, "host0:"+dirs[0]+" is there twice") {
 		t.Errorf("%+v", r)
 	}
 	args := with("protect", "--tolerate", "1")
-	args[slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "host3:") })] = "dead:" + dirs[3]
+	file := args[len(args)-1]
+	replaceIn(t, file, "host3:", "dead:")
 	r := volleyRun(args...)
 	if r.code == exitOK || strings.Count(r.stdout, "protected, generation 2") != 1 || strings.Count("\n"+r.stderr, "\nvolley: set 1: dead:") != 1 {
 		t.Errorf("%+v", r)

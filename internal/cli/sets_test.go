@@ -186,24 +186,25 @@ func TestSetsApart(t *testing.T) {
 	}
 }
 
-// TestSetsDomains has a file of domains, and what is wrong with flags.
+// TestSetsDomains has a group file with domains, and what is wrong with flags.
 func TestSetsDomains(t *testing.T) {
 	dirs := writeNodes(t, 6, 1000)
-	file := filepath.Join(t.TempDir(), "racks")
+	file := ""
 	write := func(racks string) {
-		var text strings.Builder
-		for i, rack := range racks {
-			fmt.Fprintf(&text, "%s rack%c\n", dirs[i], rack)
+		var list []string
+		for _, rack := range racks {
+			list = append(list, "rack"+string(rack))
 		}
-		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		file = writeGroup(t, dirs, list)
 	}
 	protect := func(args ...string) result {
-		return volleyRun(slices.Concat([]string{"protect", "--tolerate", "1", "--dry-run"}, args, dirs)...)
+		if !slices.Contains(args, "--group") {
+			args = append(args, dirs...)
+		}
+		return volleyRun(slices.Concat([]string{"protect", "--tolerate", "1", "--dry-run"}, args)...)
 	}
 	write("AABBCC")
-	r := protect("--group-size", "3", "--domain", file)
+	r := protect("--group-size", "3", "--group", file)
 	if r.code != exitOK {
 		t.Fatalf("%+v", r)
 	}
@@ -213,20 +214,17 @@ func TestSetsDomains(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--group-size", "3", "--domain", file}, "failure domain rackA has 3 directories without a set, and there are 2 new sets: two of them would be in one set, and be lost together; sets of at most 2 keep them apart"},
-		{[]string{"--group-size", "3", "--domain", "none"}, "none: no such file"},
+		{[]string{"--group-size", "3", "--group", file}, "failure domain rackA has 3 directories without a set, and there are 2 new sets: two of them would be in one set, and be lost together; sets of at most 2 keep them apart"},
+		{[]string{"--group-size", "3", "--group", "none"}, "none: no such file"},
+		{[]string{"--group-size", "3", "--domain", "none"}, "want env:NAME, or a group file"},
 		{[]string{"--group-size", "3", "--domain", "env:RACK"}, "--domain env:RACK: the variable is not set"},
-		{[]string{"--domain", file}, "--group-size N says how large"},
+		{[]string{"--domain", "env:RACK"}, "--group-size N says how large"},
 		{[]string{"--group-size", "-3"}, "want 2 or more"},
 		{[]string{"--group-size", "3", "--believe", "0"}, "--believe is for one group"},
 	} {
 		if r := protect(c.args...); r.code != exitUsage || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%v: %+v", c.args, r)
 		}
-	}
-	write("AAABB")
-	if r := protect("--group-size", "3", "--domain", file); r.code != exitUsage || !strings.Contains(r.stderr, "no line says the domain of "+dirs[5]) {
-		t.Errorf("%+v", r)
 	}
 	if r := protect("--group-size", "3", "--tolerate", "3"); r.code != exitUsage || strings.Count(r.stderr, "volley: set ") != 2 {
 		t.Errorf("as many as a set has: %+v", r)

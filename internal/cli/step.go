@@ -35,7 +35,7 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 		}
 	}
 	sessionOf(cmd.Context()).metrics = "" // rank 0 writes them
-	line := append(append(launcher, program), forwarded(cmd, "launch", "remote-path")...)
+	line := append(append(launcher, program), forwarded(cmd, "launch", "remote-path", groupFlag)...)
 	c := exec.CommandContext(cmd.Context(), line[0], append(append(line[1:], "--"), args...)...)
 	c.Stdout, c.Stderr, c.Env = cmd.OutOrStdout(), cmd.ErrOrStderr(), os.Environ()
 	if !cmd.Flags().Changed("tls-cert") {

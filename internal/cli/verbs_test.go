@@ -44,6 +44,29 @@ func TestPlanJSON(t *testing.T) {
 	}
 }
 
+// TestMatrixFile takes the numbers of processors and sinks from a file.
+func TestMatrixFile(t *testing.T) {
+	for _, shape := range [][]string{{"-k", "5"}, {"-k", "6", "--sinks", "2"}} {
+		want := mustRun(t, append([]string{"matrix"}, shape...)...)
+		file := filepath.Join(t.TempDir(), "A.csv")
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := mustRun(t, "matrix", "--matrix", "file:"+file)
+		if entries := want[strings.LastIndex(want, "#"):]; !strings.HasSuffix(entries, got) || !strings.Contains(got, ",") {
+			t.Errorf("%v: %s, want the entries of %s", shape, got, want)
+		}
+		if got := mustRun(t, "matrix", "--json", "--matrix", "file:"+file); !json.Valid([]byte(got)) {
+			t.Errorf("--json: %s", got)
+		}
+	}
+	for _, name := range []string{"none", filepath.Join(t.TempDir(), "none.csv")} {
+		if r := volleyRun("plan", "--matrix", "file:"+name); r.code != exitUsage || !strings.Contains(r.stderr, name) {
+			t.Errorf("%s: exit %d, %s", name, r.code, r.stderr)
+		}
+	}
+}
+
 func TestPlanText(t *testing.T) {
 	text := mustRun(t, "plan", "--model", "paper", "-k", "4")
 	for _, want := range []string{"→1: x0", "→2: y2(x0,x3)", "C1 = 2 rounds", "C2 = 2 packets = 1 + 1", "round 1 shoot"} {

@@ -4,9 +4,11 @@
 package selection
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -139,7 +141,7 @@ func (s *Selection) SetDefaults() {
 
 // AddProcessors adds the flag of the number of processors.
 func (s *Selection) AddProcessors(f *pflag.FlagSet) {
-	f.IntVarP(&s.Processors, "processors", "k", 0, "`K`, the number of processors")
+	f.IntVarP(&s.Processors, "processors", "k", 0, "`K`, the number of processors (default: of rows, with --matrix file:A.csv)")
 }
 
 // AddPlan adds the flag that selects a plan for a matrix.
@@ -261,6 +263,17 @@ func (s *Selection) Build() (matrix.Matrix, error) {
 	spec, err := s.Spec()
 	if err != nil {
 		return nil, err
+	}
+	if spec.Listed() && s.Processors == 0 {
+		text, err := os.ReadFile(spec.Argument)
+		if err != nil {
+			return nil, markf("matrix", "matrix: %w", err)
+		}
+		a, err := matrix.FromCSV(f, bytes.NewReader(text), spec.Argument)
+		if err != nil {
+			return nil, mark("matrix", err)
+		}
+		s.Processors, s.Sinks = a.Rows(), cmp.Or(s.Sinks, a.Cols())
 	}
 	if s.Processors < 1 {
 		return nil, markf("processors", "%d processors: say how many with -k, 1 or more", s.Processors)

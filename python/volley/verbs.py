@@ -130,7 +130,7 @@ def snapshots(roots: Iterable[Dir], *, key: Dir | None = None, flags: Sequence[s
 def in_sets(verb: str, dirs: Iterable[Dir], group_size: int, *, domain: str | None = None, flags: Sequence[str] = (), **options: Any) -> list[SetReport]:
     """Runs a verb on many nodes that are cut into sets of at most `group_size`, each a group of its own.
 
-    `domain` is what fails together: a file, or `env:NAME`. `options` are those of the verb, such as `tolerate=2`.
+    `domain` is what fails together: `env:NAME`. `options` are those of the verb, such as `tolerate=2`.
     A set that fails does not hold up the others: raises the error of the first one, with all `reports`.
     """
     if verb not in _REPORTS or verb == "snapshots":

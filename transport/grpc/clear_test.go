@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/mem"
@@ -80,51 +79,39 @@ func TestClearWraps(t *testing.T) {
 	}
 }
 
-// TestTurns posts long receives of four rounds: the second is cleared when the first has nearly come, the third when its
-// head comes before anything of the second, and the last when nothing comes any more.
-func TestTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // in which code takes no time
-		e := alone(6)
-		q := e.NewQueue()
-		for i, round := range []int{0, 0, 1, 2, 3} {
-			q.Post(&transport.Transfer{Rank: 1 + i, Receive: true, Tag: transport.Tag{Round: round}, Parts: [][]byte{make([]byte, 4*headBytes)}})
-		}
-		cleared := func(when string, want ...int) {
-			t.Helper()
-			var got []int
-			for _, p := range e.peers[1:] {
-				e.mu.Lock()
-				got = append(got, len(p.urgent))
-				e.mu.Unlock()
+// TestClear posts receives of several rounds: the senders of long ones are told clear-to-send at once, and once only.
+func TestClear(t *testing.T) {
+	e := alone(5)
+	q := e.NewQueue()
+	sizes := []int{4 * headBytes, headBytes + 1, headBytes, 0}
+	for i, size := range sizes {
+		q.Post(&transport.Transfer{Rank: 1 + i, Receive: true, Tag: transport.Tag{Round: i}, Parts: [][]byte{make([]byte, size)}})
+	}
+	for _, k := range []kind{0, headFrame, restFrame} {
+		for i, size := range sizes {
+			p, n := e.peers[1+i], min(size, headBytes)
+			if k == restFrame {
+				n = min(size-n, headBytes)
 			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: clear-to-sends %v, want %v", when, got, want)
+			if k == 0 || k == restFrame && n == 0 {
+				continue
 			}
-		}
-		take := func(r int, k kind) {
-			from := mem.BufferSlice{mem.SliceBuffer(make([]byte, headBytes))}.Reader()
-			if err := e.peers[r].take(&frame{kind: k, a: uint32(max(0, r-2)), n: 4 * headBytes}, from); err != nil {
+			if err := p.take(&frame{kind: k, a: uint32(i), n: uint64(size)}, mem.BufferSlice{mem.SliceBuffer(make([]byte, n))}.Reader()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		cleared("nothing has come", 1, 1, 0, 0, 0)
-		take(1, headFrame)
-		take(2, headFrame)
-		time.Sleep(clearAfter * 3 / 4)
-		take(1, restFrame)
-		take(2, restFrame)
-		time.Sleep(clearAfter * 3 / 4)
-		cleared("half has come", 1, 1, 0, 0, 0)
-		take(1, restFrame)
-		cleared("one has nearly come", 1, 1, 0, 0, 0)
-		take(2, restFrame)
-		cleared("both have nearly come", 1, 1, 1, 0, 0)
-		take(4, headFrame)
-		cleared("a head has come", 1, 1, 1, 1, 0)
-		time.Sleep(2 * clearAfter)
-		synctest.Wait()
-		cleared("nothing comes any more", 1, 1, 1, 1, 1)
-	})
+		for i, want := range []int{1, 1, 0, 0} {
+			cleared := 0
+			for _, f := range e.peers[1+i].urgent {
+				if f.kind == clearFrame {
+					cleared++
+				}
+			}
+			if cleared != want {
+				t.Errorf("after frames of kind %d: %d bytes: %d clear-to-sends, want %d", k, sizes[i], cleared, want)
+			}
+		}
+	}
 }
 
 // TestManyOfOneTag sends long, short and wrong messages of one tag to receives that are posted before or after: each

@@ -31,7 +31,6 @@ type Endpoint struct {
 
 	mu        sync.Mutex // guards what follows, and what lies in peers and transfers
 	peers     []*peer    // nil: this rank
-	turns     turns
 	abort     *transport.AbortError
 	answers   map[uint64]chan answer
 	questions uint64
@@ -76,12 +75,12 @@ func (e *Endpoint) here() (n int) {
 // A transfer is one under way.
 type transfer struct {
 	*transport.Transfer
-	queue  *queue
-	size   int
-	moved  int          // bytes that were put into frames, or received
-	left   atomic.Int64 // of a send: bytes that are not written, and one for the head
-	number uint32       // how many of its tag were before it
-	heard  time.Time    // of a receive: when its sender was told clear-to-send, or something came since
+	queue   *queue
+	size    int
+	moved   int          // bytes that were put into frames, or received
+	left    atomic.Int64 // of a send: bytes that are not written, and one for the head
+	number  uint32       // how many of its tag were before it
+	cleared bool         // of a receive: its sender was told clear-to-send
 }
 
 // pieces returns the next n bytes of the transfer, where they lie.

@@ -102,9 +102,14 @@ func (p *peer) signal() {
 	}
 }
 
-// tell sends the clear-to-send of a receive, at once where its message has another length: then the sender drops it.
-func (p *peer) tell(t *transfer) {
-	t.heard = time.Now()
+// clear sends the clear-to-send of a receive, once. Where the message has another length the sender drops it. All long
+// messages of which the receives are posted may come at a time: were it one after the other, a link would be idle whenever
+// two ranks want the same sender's message.
+func (p *peer) clear(t *transfer) {
+	if t.cleared {
+		return
+	}
+	t.cleared = true
 	p.push(&frame{kind: clearFrame, a: uint32(t.Tag.Round), b: uint32(t.Tag.Port), c: t.number, n: uint64(t.size)})
 }
 
@@ -191,7 +196,7 @@ func (p *peer) receive(t *transfer) {
 		p.use()
 		l.posted = append(l.posted, t)
 		if t.size > headBytes {
-			p.e.await(t)
+			p.clear(t)
 		}
 		return
 	}
@@ -211,16 +216,15 @@ func (p *peer) began(l *line, t *transfer, size, n int) {
 	}
 	switch {
 	case size != t.size:
-		if n < size && t.heard.IsZero() {
-			p.tell(t)
+		if n < size {
+			p.clear(t)
 		}
-		p.e.turns.forget(t)
 		t.queue.Finish(t.Transfer, &transport.LengthError{Src: p.rank, Tag: t.Tag, Got: []int{size}, Want: t.Lengths()})
 	case n == size:
 		t.queue.Finish(t.Transfer, nil)
 	default:
 		l.coming = append(l.coming, t)
-		p.e.await(t)
+		p.clear(t)
 	}
 }
 
@@ -241,7 +245,7 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 	case restFrame:
 		l, n := p.line(tag), from.Remaining()
 		i := slices.IndexFunc(l.coming, func(t *transfer) bool { return t.number == f.c })
-		if i < 0 || l.coming[i].heard.IsZero() {
+		if i < 0 {
 			return errProtocol("%v was not cleared", tag)
 		}
 		t := l.coming[i]
@@ -252,12 +256,10 @@ func (p *peer) take(f *frame, from *mem.Reader) error {
 		e.mu.Unlock()
 		fill(pieces, from)
 		e.mu.Lock()
-		t.heard = time.Now()
 		if t.moved == t.size {
 			l.coming = slices.DeleteFunc(l.coming, func(x *transfer) bool { return x == t })
 			t.queue.Finish(t.Transfer, nil)
 		}
-		e.clear()
 	case clearFrame:
 		l := p.line(tag)
 		if t, ok := pull(&l.held, func(t *transfer) bool { return t.number == f.c }); ok {

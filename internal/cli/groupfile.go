@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"volley/engine/ssh"
+)
+
+// groupFlag is the flag that names a group file: what a user would type for a group in every run.
+const groupFlag = "group"
+
+// groupKeys are the flags that a group file may have. A verb that has no such flag passes it over.
+var groupKeys = []string{"tolerate", "layout", "matrix", "digest", "exclude", "max-deleted", "key", "group-size", "domain",
+	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", "cores"}
+
+// mostGroupFile bounds a group file, in bytes.
+const mostGroupFile = 16 << 20
+
+// A groupFile is what a group file has.
+type groupFile struct {
+	flags   map[string][]string
+	lines   map[string]int
+	dirs    []string
+	domains map[string]string // by directory; nil: no member has one
+}
+
+// grouped has a verb take a group file in place of directories.
+func grouped(cmd *cobra.Command) {
+	name := cmd.Flags().String(groupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
+	plain := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed(groupFlag) {
+			return plain(cmd, args)
+		}
+		if len(args) > 0 {
+			return usagef("--%s %s: it has the directories: leave %s out", groupFlag, *name, args[0])
+		}
+		g, err := readGroup(*name)
+		if err != nil {
+			return err
+		}
+		for _, key := range groupKeys { // the command line has the last word
+			f := cmd.Flags().Lookup(key)
+			if f == nil || f.Changed {
+				continue
+			}
+			for _, value := range g.flags[key] {
+				if err := cmd.Flags().Set(key, value); err != nil {
+					return usagef("%s:%d: %w", *name, g.lines[key], flagError(cmd, err))
+				}
+			}
+		}
+		sessionOf(cmd.Context()).domains = g.domains
+		return plain(cmd, g.dirs)
+	}
+}
+
+// readGroup reads a group file. Directories here that are relative lie beside it.
+func readGroup(name string) (*groupFile, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, usagef("--%s: %w", groupFlag, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostGroupFile+1))
+	if err != nil {
+		return nil, usagef("--%s: %w", groupFlag, err)
+	}
+	if len(text) > mostGroupFile {
+		return nil, usagef("%s: longer than %d bytes: want a group file, as volley group init writes it", name, mostGroupFile)
+	}
+	base, err := filepath.Abs(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	g, err := parseGroup(base, text)
+	if err != nil {
+		return nil, usagef("%s:%w", name, err)
+	}
+	return g, nil
+}
+
+// parseGroup reads the text of a group file that lies in base. Errors begin with the line.
+func parseGroup(base string, text []byte) (*groupFile, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf(" %w", err)
+	}
+	g := &groupFile{flags: map[string][]string{}, lines: map[string]int{}}
+	if doc.Kind == 0 {
+		return nil, fmt.Errorf("1: nothing in it: want members")
+	}
+	err := pairs(doc.Content[0], "the file", func(key string, at, value *yaml.Node) (err error) {
+		switch {
+		case key == "members":
+			return g.addMembers(base, value)
+		case !slices.Contains(groupKeys, key):
+			return fmt.Errorf("%d: %s: want members, or one of %s", at.Line, key, strings.Join(groupKeys, ", "))
+		}
+		list := []*yaml.Node{value}
+		if value.Kind == yaml.SequenceNode && key == "exclude" {
+			list = value.Content
+		}
+		g.lines[key] = at.Line
+		for _, v := range list {
+			if v.Kind != yaml.ScalarNode || v.Value == "" {
+				return fmt.Errorf("%d: %s: want a value", v.Line, key)
+			}
+			g.flags[key] = append(g.flags[key], v.Value)
+		}
+		if key == "key" && value.Value != "none" && !filepath.IsAbs(value.Value) {
+			return fmt.Errorf("%d: key: %q: want an absolute path", at.Line, value.Value)
+		}
+		return nil
+	})
+	if err == nil && len(g.dirs) < 2 {
+		err = fmt.Errorf("%d: members: %d: a group has 2 or more", doc.Line, len(g.dirs))
+	}
+	return g, err
+}
+
+// pairs calls f for what a mapping has.
+func pairs(of *yaml.Node, what string, f func(key string, at, value *yaml.Node) error) error {
+	if of.Kind != yaml.MappingNode {
+		return fmt.Errorf("%d: %s: want lines KEY: VALUE", of.Line, what)
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(of.Content); i += 2 {
+		at := of.Content[i]
+		if seen[at.Value] {
+			return fmt.Errorf("%d: %s: it is there twice", at.Line, at.Value)
+		}
+		seen[at.Value] = true
+		if err := f(at.Value, at, of.Content[i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addMembers adds the nodes. Either all of them have failure domains, or none has.
+func (g *groupFile) addMembers(base string, list *yaml.Node) error {
+	if list.Kind != yaml.SequenceNode {
+		return fmt.Errorf("%d: members: want a list of - dir: DIR", list.Line)
+	}
+	lines, domains := map[string]int{}, map[string]string{}
+	for i, m := range list.Content {
+		wrong := func(line int, format string, args ...any) error {
+			return fmt.Errorf("%d: member %d: %s", line, i, fmt.Sprintf(format, args...))
+		}
+		var dir, domain string
+		err := pairs(m, fmt.Sprint("member ", i), func(key string, at, value *yaml.Node) error {
+			to := map[string]*string{"dir": &dir, "domain": &domain}[key]
+			if to == nil || value.Kind != yaml.ScalarNode || value.Value == "" {
+				return wrong(at.Line, "%s: want dir: DIR, and domain: what fails together", key)
+			}
+			*to = value.Value
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		a, err := ssh.Parse(dir)
+		switch {
+		case dir == "":
+			return wrong(m.Line, "want dir: DIR or HOST:DIR")
+		case err != nil:
+			return wrong(m.Line, "%v", err)
+		case a.Host == "" && !filepath.IsAbs(dir):
+			dir = filepath.Join(base, dir)
+		}
+		if lines[dir] > 0 {
+			return wrong(m.Line, "%s is in line %d, too: give every node its own", dir, lines[dir])
+		}
+		lines[dir] = m.Line
+		g.dirs = append(g.dirs, dir)
+		if domain != "" {
+			domains[dir] = domain
+		}
+		if len(domains) > 0 && len(domains) <= i {
+			return wrong(m.Line, "some members have a domain, and some have none: give all one")
+		}
+	}
+	if len(domains) > 0 {
+		g.domains = domains
+	}
+	return nil
+}
+
+const groupInitHelp = `Write a group file: the directories of a group and its flags.
+
+Every verb of groups takes it as --group FILE, in place of directories and
+flags. The file is YAML, to be edited by hand: after a loss put the new
+directory in the place of the lost one. A member may have a line domain: what
+fails together, such as its rack, for --group-size. Nothing else reads or
+changes the file.`
+
+// newGroup returns the verb that writes group files.
+func newGroup() *cobra.Command {
+	var output string
+	init := &cobra.Command{
+		Use:   "init [flags] -o FILE DIR...",
+		Short: "Write a group file",
+		Long:  groupInitHelp,
+		Example: `  volley group init --tolerate 2 -o group.yaml a:/data b:/data c:/data d:/data
+  volley protect --group group.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output == "" {
+				return usagef("say with -o FILE where the group file comes")
+			}
+			if _, err := os.Lstat(output); err == nil {
+				return usagef("-o %s: it is there: remove it, or choose another name", output)
+			}
+			text, err := groupText(cmd.Flags(), args)
+			if err != nil {
+				return err
+			}
+			return writeFile("-o", output, func(w io.Writer) error {
+				_, err := w.Write(text)
+				return err
+			})
+		},
+	}
+	verb := newProtect()
+	launchable(verb)
+	for _, key := range groupKeys {
+		if f := verb.Flags().Lookup(key); f != nil {
+			f.Annotations = nil
+			init.Flags().AddFlag(f)
+		}
+	}
+	forOperators(init)
+	init.Flags().StringVarP(&output, "output", "o", "", "`FILE` that is written")
+	cmd := &cobra.Command{Use: "group", Short: "Write the file that names the nodes of a group", Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(init)
+	return cmd
+}
+
+// groupText returns a group file. Directories here become absolute.
+func groupText(f *pflag.FlagSet, dirs []string) ([]byte, error) {
+	scalar := func(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
+	of := &yaml.Node{Kind: yaml.MappingNode}
+	for _, key := range groupKeys {
+		flag := f.Lookup(key)
+		if flag == nil || !flag.Changed {
+			continue
+		}
+		value := scalar(flag.Value.String())
+		if list, many := flag.Value.(pflag.SliceValue); many {
+			value = &yaml.Node{Kind: yaml.SequenceNode}
+			for _, x := range list.GetSlice() {
+				value.Content = append(value.Content, scalar(x))
+			}
+		}
+		of.Content = append(of.Content, scalar(key), value)
+	}
+	members := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, dir := range dirs {
+		if a, err := ssh.Parse(dir); err == nil && a.Host == "" {
+			if dir, err = filepath.Abs(dir); err != nil {
+				return nil, err
+			}
+		}
+		members.Content = append(members.Content, &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar("dir"), scalar(dir)}})
+	}
+	of.Content = append(of.Content, scalar("members"), members)
+	text, err := yaml.Marshal(of)
+	if err == nil {
+		_, err = parseGroup("/", text)
+	}
+	if err != nil {
+		return nil, usagef("not written: line %w", err)
+	}
+	return append([]byte("# volley protect --group FILE. After a loss put the new directory in the place of the lost one.\n"), text...), nil
+}

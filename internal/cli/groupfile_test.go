@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/internal/fuzzlimit"
+)
+
+// writeGroup writes a group file with the domains of directories, and options.
+func writeGroup(t *testing.T, dirs, domains []string, options ...string) string {
+	t.Helper()
+	text := strings.Join(append(options, "members:\n"), "\n")
+	for i, dir := range dirs {
+		text += fmt.Sprintf("  - dir: %s\n", dir)
+		if domains != nil {
+			text += fmt.Sprintf("    domain: %s\n", domains[i])
+		}
+	}
+	name := filepath.Join(t.TempDir(), "group.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestGroupFile writes a group file, and runs all verbs by it, also after a loss, with one line changed.
+func TestGroupFile(t *testing.T) {
+	dirs := writeNodes(t, 4, 20_000)
+	before := contents(t, dirs)
+	file := filepath.Join(t.TempDir(), "group.yaml")
+	t.Chdir(filepath.Dir(dirs[0])) // directories become absolute
+	init := []string{"group", "init", "--tolerate", "2", "--layout", "full", "--digest", "xxh3", "-o", file, "node.0", "node.1", dirs[2], dirs[3]}
+	mustRun(t, init...)
+	t.Chdir(t.TempDir())
+	if r := volleyRun(init...); r.code != exitUsage || !strings.Contains(r.stderr, "it is there") {
+		t.Errorf("%+v", r)
+	}
+	do := func(code int, args ...string) string {
+		t.Helper()
+		r := volleyRun(append(args, "--group", file)...)
+		if r.code != code {
+			t.Fatalf("volley %v: %+v", args, r)
+		}
+		return r.stdout + r.stderr
+	}
+	wants(t, do(exitOK, "protect"), "4 nodes, any 2 of which may be lost: layout full", "protected, generation 1")
+	wants(t, do(exitOK, "verify"), "whole: 4 nodes, layout full, any 2 may be lost, generation 1, compared by xxh3\n")
+	removeAll(t, dirs[1], dirs[3])
+	wants(t, do(exitWrong, "status"), "node 1  lost  "+dirs[1])
+	elsewhere := filepath.Join(t.TempDir(), "new")
+	replaceIn(t, file, dirs[1], elsewhere)
+	dirs[1] = elsewhere
+	wants(t, do(exitOK, "recover"), "recovered node 1: 4 files", "recovered node 3: ")
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	wants(t, do(exitOK, "protect", "--tolerate", "1"), "any 1 of which may be lost") // the command line has the last word
+	wants(t, do(exitUsage, "verify", dirs[0]), "leave "+dirs[0]+" out")
+	wants(t, do(exitOK, "protect", "--dry-run"), "any 2 of which may be lost")
+}
+
+// TestGroupFileErrors names the file, the line and the member.
+func TestGroupFileErrors(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"":           "group.yaml:1: nothing in it",
+		"members: x": "group.yaml:1: members: want a list",
+		"members: {": "line 1: did not find expected node content",
+		"[a]":        "group.yaml:1: the file: want lines KEY: VALUE",
+		"tolerat: 2": "group.yaml:1: tolerat: want members, or one of tolerate, ",
+		"tolerate: 2\ntolerate: 3\nmembers: [dir: a, dir: b]": "group.yaml:2: tolerate: it is there twice",
+		"members: [dir: a]":                                                                      "group.yaml:1: members: 1: a group has 2 or more",
+		"members:\n- dir: a\n- dir: ./a\n":                                                       "group.yaml:3: member 1: " + dir + "/a is in line 2, too",
+		"members:\n- dir: a\n- dir: b\n  rack: 1\n":                                              "group.yaml:4: member 1: rack: want dir: DIR, and domain",
+		"members:\n- dir: a\n- domain: b\n":                                                      "group.yaml:3: member 1: want dir: DIR",
+		"members:\n- dir: a\n  domain: x\n- dir: b\n- dir: c\n":                                  "group.yaml:4: member 1: some members have a domain",
+		"members:\n- dir: a\n- dir: b\n  domain: x\n- dir: c\n":                                  "group.yaml:3: member 1: some members have a domain",
+		"members:\n- dir: a\n- dir: '-h:/b'\n":                                                   `group.yaml:3: member 1: "-h:/b": "-h" is no host`,
+		"\ntolerate: many\nmembers: [dir: a, dir: b]":                                            `group.yaml:2: --tolerate "many": want a whole number`,
+		"tolerate: [1, 2]\nmembers: [dir: a, dir: b]":                                            "group.yaml:1: tolerate: want a value",
+		"key: group.key\nmembers: [dir: a, dir: b]":                                              `group.yaml:1: key: "group.key": want an absolute path`,
+		"a: &x {b: 1}\nmembers: [dir: *x]":                                                       "group.yaml:1: a: want members",
+		"members: [&x {dir: a}, *x]":                                                             "group.yaml:1: member 1: want lines KEY: VALUE",
+		"members: [dir: " + strings.Repeat("x", 20) + "]\n" + strings.Repeat("#", mostGroupFile): "longer than",
+	} {
+		name := filepath.Join(dir, "group.yaml")
+		rewrite(t, name, []byte(text))
+		if r := volleyRun("protect", "--group", name); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+			t.Errorf("%.80q: %d, %s: want %q", text, r.code, r.stderr, want)
+		}
+	}
+	if r := volleyRun("group", "init", "-o", filepath.Join(dir, "x"), "a"); r.code != exitUsage || !strings.Contains(r.stderr, "a group has 2 or more") {
+		t.Errorf("%+v", r)
+	}
+	if r := volleyRun("group", "init", "a", "b"); r.code != exitUsage || !strings.Contains(r.stderr, "-o FILE") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// FuzzGroupFile reads what somebody has written: what comes out are two directories or more, and flags that there are.
+func FuzzGroupFile(f *testing.F) {
+	f.Add("tolerate: 2\nexclude: ['*.o', b]\nmembers:\n- dir: a:/b\n  domain: c\n- {dir: d, domain: e}")
+	f.Fuzz(func(t *testing.T, text string) {
+		defer fuzzlimit.Hold(t, len(text))()
+		g, err := parseGroup("/", []byte(text))
+		if err != nil {
+			return
+		}
+		if len(g.dirs) < 2 || g.domains != nil && len(g.domains) != len(g.dirs) || slices.Contains(g.dirs, "") {
+			t.Errorf("%+v", g)
+		}
+		for key, values := range g.flags {
+			if !slices.Contains(groupKeys, key) || slices.Contains(values, "") {
+				t.Errorf("%s: %q", key, values)
+			}
+		}
+	})
+}
+
+// replaceIn replaces a word of a file.
+func replaceIn(t *testing.T, file, old, by string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(text), old) {
+		t.Fatalf("%s: %v, no %q in it", file, err, old)
+	}
+	rewrite(t, file, []byte(strings.Replace(string(text), old, by, 1)))
+}
