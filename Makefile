@@ -81,8 +81,9 @@ site: ## web/site, the page as static files
 	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o web/site/volley.wasm ./web/wasm
 	@echo "$$(gzip -9 -c web/site/volley.wasm | wc -c) bytes of WebAssembly, compressed"
 
-browser: site ## the page in a real browser; needs Node.js, npm and Chromium
-	cd web && npm ci --no-audit --no-fund && npm test && node test/measure.js
+# Firefox gets fewer random actions: it is there for what browsers do differently.
+browser: site ## the page in real browsers; needs Node.js, npm, Chromium and Firefox
+	cd web && npm ci --no-audit --no-fund && npm test && BROWSER=firefox MONKEY_ACTIONS=300 npm test && node test/measure.js
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group

@@ -8,14 +8,16 @@ import (
 
 	"volley"
 	"volley/field"
+	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
 	"volley/trace"
+	"volley/verify"
 )
 
-// What the page loads: bytes of a request with a file, bytes of any other request, and
-// rounds of a trace.
+// What the page loads: bytes of a request with a file, of a plan in it, and of any other request, and rounds of a trace.
 const (
+	mostPlan    = 4 << 20
 	mostBytes   = 32 << 20
 	mostRequest = 64 << 10
 	mostLoaded  = 1 << 16
@@ -27,9 +29,10 @@ type loadRequest struct {
 	Flags flags  `json:"flags"` // beta and tau of the model; for a trace also the field that tau is for
 }
 
-// A loaded is a file that a run has left, a report or a trace, and the model of its rounds.
+// A loaded is a plan, or a file that a run has left, a report or a trace, and the model of its rounds.
 type loaded struct {
-	Kind   string         `json:"kind"` // "report" or "trace"
+	Kind   string         `json:"kind"` // "plan", "report" or "trace"
+	Plan   *planAnswer    `json:"plan,omitempty"`
 	Report *volley.Report `json:"report,omitempty"`
 	Model  []roundModel   `json:"model,omitempty"`
 	Run    *timeline      `json:"run,omitempty"`
@@ -75,9 +78,39 @@ func modelOfTrace(x *timeline, m sim.Model) []roundModel {
 	return list
 }
 
-// load reads a file that a run has left. What is wrong with the file is a *selection.Error of
-// the field file.
-func load(_ context.Context, request loadRequest, _ func(any) error) (*loaded, error) {
+// ownPlan returns a plan of the user's own. The matrix that it is compared with is the one that it computes.
+func ownPlan(ctx context.Context, m *plan.Materialized, model sim.Model) (*planAnswer, error) {
+	i, c := m.Info(), sim.Count(m)
+	a := &planAnswer{Info: describe(i), Candidates: []candidate{}, Rejected: []rejection{}, Cost: planCost{
+		C1: c.C1, C2: c.C2, C3: c.PacketC3(), PacketsC2: c.PacketC2(), Seconds: model.Time(c).Seconds(), Bytes: model.Bytes, PacketBytes: model.Bytes,
+		Rounds: list(c.Rounds), Beta: model.Beta.Seconds(), Tau: model.Tau, Gamma: model.Gamma, Times: []float64{},
+	}}
+	for _, d := range model.RoundTimes(c) {
+		a.Cost.Times = append(a.Cost.Times, d.Seconds())
+	}
+	var err error
+	if a.Aggregate, err = aggregateOf(ctx, m); err != nil || i.Processors > mostDetailed || slotsOf(m)*i.Rows > mostCoefficients {
+		return a, err
+	}
+	memories, err := verify.Trace(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	n := i.PieceCount()
+	computed := matrix.NewDense(i.Field, i.Rows/n, i.Columns/n)
+	for k, columns := range m.Columns {
+		for o, column := range columns {
+			for row := 0; row < i.Rows && column%n == 0; row += n {
+				computed.Set(row/n, column/n, memories[k].Coefficient(m.Programs[k].Outputs[o], row))
+			}
+		}
+	}
+	a.Detail, err = detailOf(ctx, m, computed)
+	return a, err
+}
+
+// load reads a plan, or a file that a run has left. What is wrong with the file is a *selection.Error of the field file.
+func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded, error) {
 	s, err := request.Flags.parse()
 	if err != nil {
 		return nil, err
@@ -90,6 +123,29 @@ func load(_ context.Context, request loadRequest, _ func(any) error) (*loaded, e
 		return at("file", fmt.Errorf("%s: %w: want what volley encode prints with --json, or writes with --trace", name, err))
 	}
 	answer := new(loaded)
+	if strings.Contains(request.Text[:min(len(request.Text), 200)], `"volley-plan"`) {
+		answer.Kind = "plan"
+		if len(request.Text) > mostPlan {
+			return nil, at("file", fmt.Errorf("%s: %d bytes: the page reads plans of %d at most", name, len(request.Text), mostPlan))
+		}
+		p, err := plan.Decode(strings.NewReader(request.Text))
+		if err == nil && p.Common.Processors > mostProcessors {
+			err = fmt.Errorf("%d processors, and the page shows %d at most", p.Common.Processors, mostProcessors)
+		}
+		if err != nil {
+			return nil, at("file", fmt.Errorf("%s: %w: want what volley plan prints with --format json", name, err))
+		}
+		bytes, err := s.Bytes()
+		if err != nil {
+			return nil, err
+		}
+		m, err := s.Model(p.Common.Field, field.PackingOf(p.Common.Field).Symbols(bytes))
+		if err != nil {
+			return nil, err
+		}
+		answer.Plan, err = ownPlan(ctx, p, m)
+		return answer, err
+	}
 	if strings.Contains(request.Text, `"traceEvents"`) {
 		answer.Kind = "trace"
 		if answer.Run, err = loadTrace(request.Text); err != nil {

@@ -15,6 +15,7 @@ import (
 	"volley/field"
 	"volley/internal/selection"
 	"volley/matrix"
+	"volley/plan"
 	"volley/trace"
 	"volley/transport"
 	"volley/transport/local"
@@ -248,4 +249,42 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("got %+v", x)
 		}
 	})
+}
+
+// TestLoadPlan loads plans as volley plan prints them: they are shown as the plan of the flags is, whatever made them.
+func TestLoadPlan(t *testing.T) {
+	for _, f := range []flags{{"processors": "9", "ports": "2", "matrix": "random:1"}, {"processors": "4", "algorithm": "exchange:4"}, {"processors": "10", "sinks": "4"}} {
+		q, err := f.ask(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := q.plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := plan.Encode(&b, p); err != nil {
+			t.Fatal(err)
+		}
+		got, err := load(t.Context(), loadRequest{Name: "plan.json", Text: b.String()}, nil)
+		if err != nil {
+			t.Fatalf("%v: %v", f, err)
+		}
+		want, err := showPlan(t.Context(), planRequest{f}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Kind != "plan" || !reflect.DeepEqual(got.Plan.Detail, want.Detail) || !reflect.DeepEqual(got.Plan.Aggregate, want.Aggregate) {
+			t.Errorf("%v: the plan of the file differs from the plan of the flags", f)
+		}
+		if c := got.Plan.Cost; c.C1 != want.Cost.C1 || c.PacketsC2 != want.Cost.PacketsC2 || c.C3 != want.Cost.C3 || !reflect.DeepEqual(c.Times, want.Cost.Times) {
+			t.Errorf("%v: costs %+v, want %+v", f, c, want.Cost)
+		}
+		text := b.String()
+		for _, broken := range []string{text[:len(text)/2], strings.Replace(text, `"dst":1`, `"dst":99`, 1), text + strings.Repeat(" ", mostPlan)} {
+			if _, err := load(t.Context(), loadRequest{Name: "plan.json", Text: broken}, nil); err == nil || !strings.Contains(err.Error(), "plan.json: ") {
+				t.Errorf("%v: a broken plan: %v", f, err)
+			}
+		}
+	}
 }

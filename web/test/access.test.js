@@ -9,13 +9,13 @@ const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import
 
 for (const colorScheme of ["light", "dark"]) {
   for (const hash of [
-    "#/schedule?k=8&follow=2", "#/schedule?k=64&p=2", "#/schedule?k=1024&field=2%5E16&matrix=random:1", "#/schedule?k=x", "#/proof?k=8&round=1",
+    "", "#/protect?nodes=16&tolerate=2&lost=1,5", "#/protect?nodes=64&lost=1", "#/schedule?k=8&follow=2", "#/schedule?k=64&p=2", "#/schedule?k=1024&field=2%5E16&matrix=random:1", "#/schedule?k=x", "#/proof?k=8&round=1",
     "#/proof?k=64", "#/cost?k=16", "#/run?k=8&sample=1KiB&pace=5ms", "#/figures?figure=shoot", "#/figures?figure=dft",
   ]) {
     test(`axe finds nothing: ${hash}, ${colorScheme}`, async () => {
       const opened = await explorer.open(hash, { colorScheme });
       const { page } = opened;
-      await page.locator("main :is(svg, table, form, .banner)").first().waitFor();
+      await page.locator("main :is(svg, table, form.fields, .banner)").first().waitFor();
       if (hash.startsWith("#/run")) {
         await page.getByRole("button", { name: "Run on sample data" }).click();
         await page.locator('.state[data-state="whole"]').waitFor();

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before } from "node:test";
-import { chromium } from "playwright-core";
+import { chromium, firefox } from "playwright-core";
 
 export const repository = new URL("../..", import.meta.url).pathname;
 
@@ -46,8 +46,16 @@ export async function serve(volley) {
   return { address, end: () => (child.kill("SIGINT"), ended) };
 }
 
+/** BROWSER=firefox runs the tests in Firefox. Playwright does not tell it to prefer dark, or less motion. */
+export const inFirefox = process.env.BROWSER === "firefox";
+
 /** Starts the browser that is installed. */
 export function browse() {
+  if (inFirefox) {
+    return firefox.launch({
+      channel: "moz-firefox", executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr",
+    });
+  }
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -58,6 +66,7 @@ export function browse() {
 /** Opens a page of a given size; what it complains about is in problems. */
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce", ...options });
+  if (inFirefox && options.colorScheme === "dark") await context.addInitScript(() => location.protocol === "http:" && localStorage.setItem("volley-theme", "dark"));
   const page = await context.newPage();
   const problems = [];
   page.on("console", (message) => {

@@ -258,7 +258,8 @@ export interface Report {
 }
 
 export interface Loaded {
-  kind: "report" | "trace";
+  plan?: Plan;
+  kind: "plan" | "report" | "trace";
   report?: Report;
   run?: Run;
   model?: ModelRound[];

@@ -33,6 +33,17 @@ export class Asked<Q, R> {
     this.timer = setTimeout(() => void this.fetch(question), first ? 0 : delay);
   }
 
+  /** Shows a result that is not the engine's answer, until another question is asked. */
+  put(question: Q, result: R): void {
+    clearTimeout(this.timer);
+    this.control?.abort();
+    this.key = JSON.stringify(question);
+    this.result = result;
+    this.error = null;
+    this.busy = false;
+    this.report();
+  }
+
   /** Takes its message from the page. */
   leave(): void {
     problems.report(this.method, null);

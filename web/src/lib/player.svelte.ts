@@ -3,14 +3,18 @@
 import { planStore } from "./plan";
 import { explorer } from "./state.svelte";
 
+type Rounds = readonly unknown[];
+
 class Player {
-  playing = $state(false);
   /** How much of the next round has passed, from 0 to 1, while it moves. */
   progress = $state(0);
-  moving = $state(false);
 
   /** The rounds of what is stepped through, where that is not the plan of the page. */
-  others: number | null = $state(null);
+  others: Rounds | null = $state.raw(null);
+
+  // What plays and what moves belong to a plan. When another one is shown, they are over.
+  private played: Rounds | null = $state.raw(null);
+  private passing: { of: Rounds; round: number } | null = $state.raw(null);
 
   /** Of the rounds, where each is to pass in proportion to its own; else all pass alike. */
   times: number[] | null = null;
@@ -18,8 +22,20 @@ class Player {
   private frame = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
+  private get shown(): Rounds {
+    return this.others ?? planStore.result?.cost.rounds ?? none;
+  }
+
   get rounds(): number {
-    return this.others ?? planStore.result?.cost.rounds.length ?? 0;
+    return this.shown.length;
+  }
+
+  get playing(): boolean {
+    return this.played === this.shown;
+  }
+
+  get moving(): boolean {
+    return this.passing !== null && this.passing.of === this.shown && this.passing.round === this.position;
   }
 
   get position(): number {
@@ -40,7 +56,7 @@ class Player {
 
   /** Lets a round pass; one that passes already ends at once. */
   forward(): void {
-    this.playing = false;
+    this.pause();
     if (this.moving) this.seek(this.position + 1);
     else if (this.position < this.rounds) this.move();
   }
@@ -48,20 +64,20 @@ class Player {
   toggle(): void {
     if (this.playing) return this.pause();
     if (this.position >= this.rounds) this.seek(0);
-    this.playing = true;
+    this.played = this.shown;
     this.move();
   }
 
   pause(): void {
-    this.playing = false;
+    this.played = null;
   }
 
   /** Stops everything: the view is left. */
   halt(): void {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.timer);
-    this.playing = false;
-    this.moving = false;
+    this.pause();
+    this.passing = null;
     this.progress = 0;
   }
 
@@ -70,10 +86,7 @@ class Player {
   }
 
   private move(): void {
-    if (this.position >= this.rounds) {
-      this.playing = false;
-      return;
-    }
+    if (this.position >= this.rounds) return this.pause();
     const all = this.rounds <= 12 ? 1000 * this.rounds : Math.max(250 * this.rounds, 12000);
     const sum = this.times?.reduce((a, b) => a + b, 0);
     const duration = sum ? (all * this.times![this.position]!) / sum : all / this.rounds;
@@ -84,6 +97,7 @@ class Player {
     }
     let start: number | undefined;
     const tick = (now: number) => {
+      if (!this.moving) return this.halt();
       start ??= now;
       const part = Math.min(1, (now - start) / duration);
       if (part < 1) {
@@ -94,19 +108,21 @@ class Player {
       this.end();
       if (this.playing) this.move();
     };
-    this.moving = true;
+    this.passing = { of: this.shown, round: this.position };
     this.progress = 0;
     this.frame = requestAnimationFrame(tick);
   }
 
   /** The round has passed. */
   private end(): void {
-    this.moving = false;
+    this.passing = null;
     this.progress = 0;
     this.set(this.position + 1);
-    if (this.position >= this.rounds) this.playing = false;
+    if (this.position >= this.rounds) this.pause();
   }
 }
+
+const none: Rounds = [];
 
 function ease(part: number): number {
   return part * part * (3 - 2 * part);

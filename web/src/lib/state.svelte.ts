@@ -2,7 +2,7 @@
 // state, as in #/schedule?k=8&p=2&round=1. Defaults are left out.
 import { flagNames, type FlagName, type Flags } from "./api";
 
-export const views = ["schedule", "proof", "cost", "run", "figures"] as const;
+export const views = ["schedule", "protect", "proof", "cost", "run", "figures"] as const;
 export type View = (typeof views)[number];
 export type Params = Record<string, string>;
 
@@ -36,9 +36,12 @@ class Explorer {
     return { ...this.defaults, ...this.flags };
   }
 
-  /** On a network the planner chooses the ports. */
+  /** On a network the planner chooses the ports. Many processors need more elements than the usual field has. */
   private get defaults(): Flags {
-    return this.flags.model === "network" ? { processors: pageDefaults.processors! } : pageDefaults;
+    const defaults: Flags = this.flags.model === "network" ? { processors: pageDefaults.processors! } : { ...pageDefaults };
+    const k = Number(this.flags.processors ?? defaults.processors);
+    const many = k + Number(this.flags.sinks ?? k) > 256 && !this.flags.matrix?.startsWith("dft");
+    return many ? { ...defaults, field: "2^16" } : defaults;
   }
 
   flag(name: FlagName): string {
@@ -87,6 +90,16 @@ class Explorer {
     this.write(how);
   }
 
+  /** The guide is over, also for later visits. */
+  endGuide(): void {
+    try {
+      localStorage.setItem(guided, "over");
+    } catch {
+      // without storage it comes again
+    }
+    this.setParams({ guide: undefined });
+  }
+
   /** The address of what is shown. */
   get hash(): string {
     const pairs: string[] = [];
@@ -126,7 +139,18 @@ class Explorer {
     }
     this.view = views.find((v) => v === path) ?? "schedule";
     this.flags = trimmed(flags, pageDefaults) as Flags;
-    this.params = trimmed(params, {});
+    this.params = trimmed(path === "" && query === "" ? welcome() : params, {});
+  }
+}
+
+const guided = "volley-guide";
+
+/** Who opens the page sees a schedule before its first round, and at first with the guide. */
+function welcome(): Params {
+  try {
+    return { round: "0", guide: localStorage.getItem(guided) ? "" : "on" };
+  } catch {
+    return { round: "0", guide: "on" };
   }
 }
 

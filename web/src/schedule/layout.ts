@@ -5,7 +5,7 @@ import { seconds } from "../lib/format";
 import { dashes, portColour } from "../lib/ports";
 import { carried, treeSubject, type Arrow, type Schedule } from "./model";
 import type { Pace } from "./pace";
-import { carriedPieces, pieceColour } from "./pieces";
+import { aboutPieces, carriedPieces, pieceColour } from "./pieces";
 import { fit, shorten } from "./words";
 
 export interface Point {
@@ -31,9 +31,9 @@ export interface Text {
   id: string;
   x: number;
   y: number;
-  anchor: "start" | "middle" | "end";
-  port: number;
-  lines: string[];
+  anchor: "start" | "end";
+  colour: string;
+  text: string;
 }
 
 export interface Band {
@@ -74,34 +74,20 @@ export const sizes = { title: 12, label: 11, side: 10, line: 13 };
 
 const margin = 1;
 const labelled = 16; // with more processors only some arrows have labels
-const mostRows = 7; // of labels above the arrows of a round; where there are more, nobody finds theirs
+const narrow = 520;
 const narrowest = 7;
 const widest = 120;
 const manyRounds = 24;
 
 /** With a pace, bands are as high as their rounds are long. */
 export function layout(s: Schedule, available: number, pace: Pace | null = null): Layout {
-  const few = s.plan.info.processors <= labelled && s.plan.info.pieces === 1 && !pace;
-  let first = arrange(s, available, 0, 0, few, pace);
-  if (first.bands.some((b) => b.labels.some((t) => b.departs - t.y > 5 + mostRows * sizes.line))) first = arrange(s, available, 0, 0, false, pace);
-  // Labels of the outer processors may stick out: then that gutter becomes wider.
-  const reach = (anchor: Text["anchor"]) =>
-    Math.max(0, ...first.bands.flatMap((b) => b.labels.filter((t) => t.anchor === anchor).map((t) => over(first, t))));
-  const [left, right] = [reach("end"), reach("start")];
-  return left + right > 0 ? arrange(s, available, left, right, true, pace) : first;
-}
-
-function over(l: Layout, t: Text): number {
-  const w = Math.max(...t.lines.map((line) => textWidth(line, sizes.label, true)));
-  return t.anchor === "start" ? t.x + w - l.width : l.titles - (t.x - w);
-}
-
-function arrange(s: Schedule, available: number, wideLeft: number, wideRight: number, withLabels: boolean, pace: Pace | null): Layout {
   const k = s.plan.info.processors;
-  const titles = 14 + Math.max(60, ...s.rounds.flatMap((_, t) => title(s, t, pace).map((line) => textWidth(line, sizes.title))));
+  const withLabels = k <= labelled && s.plan.info.pieces === 1 && !pace;
+  const above = available < narrow && !pace; // titles then stand above the arrows
+  const titles = above ? 0 : 14 + Math.max(60, ...s.rounds.flatMap((_, t) => title(s, t, pace).map((line) => textWidth(line, sizes.title))));
   const gutter = k <= labelled ? 20 + textWidth(`from ${k - 1}`, sizes.side) : 14;
-  const column = Math.min(widest, Math.max(narrowest, (available - titles - 2 * gutter - wideLeft - wideRight - margin) / k));
-  const left = titles + gutter + wideLeft;
+  const column = Math.min(widest, Math.max(narrowest, (available - titles - 2 * gutter - margin) / k));
+  const left = titles + gutter;
   const right = left + k * column;
   const radius = Math.min(11, Math.max(2, 0.36 * column));
   const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 10.5) + 8)) ?? 32;
@@ -110,7 +96,7 @@ function arrange(s: Schedule, available: number, wideLeft: number, wideRight: nu
   const { pieces } = s.plan.info;
   const bar = pieces > 1 && column - 8 >= 2 * pieces ? Math.min(column - 8, 12 * pieces) : 0;
   const l: Layout = {
-    width: Math.floor(right + gutter + wideRight + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], bar, tick,
+    width: Math.floor(right + gutter + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], bar, tick,
     inputs: s.detail.inputs.map((_, i) => (names ? fit(treeSubject(s.detail, "spread", i), 12, column) : "")),
     outputs: s.detail.outputs.map((_, i) => (names ? fit(treeSubject(s.detail, "gather", i), 12, column) : "")),
     x: (processor) => r(left + (processor + 0.5) * column),
@@ -118,7 +104,7 @@ function arrange(s: Schedule, available: number, wideLeft: number, wideRight: nu
   let y = Math.ceil(top + radius + 10 + (bar > 0 ? barHeight + 6 : 0));
   const perSecond = pace ? pixelsPerSecond(pace) : 0;
   for (const [t, list] of s.rounds.entries()) {
-    const band = pace ? placeByTime(l, s, t, list, y, pace, perSecond) : place(l, s, t, list, y, withLabels);
+    const band = pace ? placeByTime(l, s, t, list, y, pace, perSecond) : place(l, s, t, list, y, withLabels, above);
     l.bands.push(band);
     y += band.height;
   }
@@ -156,22 +142,18 @@ function placeByTime(l: Layout, s: Schedule, round: number, list: Arrow[], y: nu
   return band;
 }
 
-function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, withLabels: boolean): Band {
-  const labels = withLabels ? tags(l, s, list) : [];
-  const rows = Math.max(0, ...labels.map((t) => t.row + t.lines.length));
+function place(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, withLabels: boolean, above: boolean): Band {
   const far = l.column * Math.max(0, ...list.map((a) => Math.abs(a.span)));
   // Steep enough to be followed by the eye.
   const [steep, most] = l.column < 20 ? [0.34, 150] : [0.2, 120];
   const drop = s.rounds.length > manyRounds ? 34 : Math.min(most, Math.max(46, 30 + steep * far));
-  const departs = y + (labels.length > 0 ? 8 + sizes.line * rows : 17);
-  const least = s.rounds.length > manyRounds ? 0 : 8 + 15 * title(s, round, null).length + 10;
+  const lines = title(s, round, null);
+  const departs = y + (withLabels ? 8 + sizes.line : 17) + (above ? 15 : 0);
+  const least = above || s.rounds.length > manyRounds ? 0 : 8 + 15 * lines.length + 10;
   const height = Math.ceil(Math.max(least, departs - y + drop + 6));
-  const arrives = y + height - 5;
-  const band: Band = { y, height, departs, arrives, title: title(s, round, null), arrows: [], labels: [], sides: [] };
+  const band: Band = { y, height, departs, arrives: y + height - 5, title: above ? [lines.join(" · ")] : lines, arrows: [], labels: [], sides: [] };
   band.arrows = list.map((a) => draw(l, band, a, s));
-  band.labels = labels.map((t) => ({
-    id: t.id, x: t.x, y: departs - 5 - sizes.line * (t.row + t.lines.length - 1), anchor: t.anchor, port: t.port, lines: t.lines,
-  }));
+  if (withLabels) band.labels = labelsOf(l, s, band.arrows, Math.max(l.column - 8, Math.min(2 * l.column - 10, 130), 84));
   if (s.plan.info.processors <= labelled) band.sides = sides(l, band);
   return band;
 }
@@ -210,69 +192,56 @@ function pathOf(pieces: Segment[], head: number): string {
 /** To a tenth of a pixel. */
 const r = (x: number) => Math.round(10 * x) / 10;
 
-interface Tag {
-  id: string;
-  x: number;
-  left: number;
-  right: number;
-  anchor: "start" | "end";
-  port: number;
-  lines: string[];
-  /** Of the last line, counted upwards from the tails. */
-  row: number;
-}
-
 /**
- * Labels stand at the tails of their arrows, on the side to which these go. Those of a port
- * and direction take turns in so few rows that they do not touch.
+ * A label stands at the tail of its arrow, on the side to which the arrow goes or, where there
+ * is no room, on the other. Where it would touch another one, it is left out.
  */
-function tags(l: Layout, s: Schedule, list: Arrow[]): Tag[] {
-  const groups = new Map<string, Tag[]>();
-  const wide = Math.max(l.column - 8, Math.min(2 * l.column - 10, 130), 84);
-  for (const a of [...list].sort((a, b) => a.message.port - b.message.port || a.message.src - b.message.src)) {
-    const { src, port } = a.message;
-    const lines = shorten(carried(s.detail, a.message), 2, sizes.label, wide);
-    const w = Math.max(...lines.map((line) => textWidth(line, sizes.label, true)));
-    const back = a.span < 0;
-    const x = l.x(src) + (back ? -5 : 5);
-    const tag: Tag = { id: a.id, x, left: back ? x - w - 3 : x - 3, right: back ? x + 3 : x + w + 3, anchor: back ? "end" : "start", port, lines, row: 0 };
-    const key = `${port} ${tag.anchor}`;
-    groups.set(key, [...(groups.get(key) ?? []), tag]);
-  }
-  const placed: Tag[] = [];
-  for (const group of groups.values()) {
-    const high = Math.max(...group.map((t) => t.lines.length));
-    let turns = 1;
-    while (group.some((t, i) => i >= turns && touch(t, group[i - turns]!))) turns++;
-    for (let base = 0; ; base++) {
-      group.forEach((t, i) => (t.row = base + high * (i % turns)));
-      if (!group.some((t) => placed.some((o) => touch(t, o) && o.row < t.row + t.lines.length && t.row < o.row + o.lines.length))) break;
+export function labelsOf(l: Layout, s: Schedule, arrows: Drawn[], wide: number): Text[] {
+  const placed: Text[] = [];
+  for (const d of arrows) {
+    const slots = carried(s.detail, d.arrow.message);
+    const [line = ""] = s.plan.info.pieces > 1 ? [aboutPieces(s.detail, slots)] : shorten(slots, 1, sizes.label, wide);
+    const { x, y } = d.pieces[0]![0];
+    const sides = d.arrow.span < 0 ? (["end", "start"] as const) : (["start", "end"] as const);
+    for (const anchor of sides) {
+      const label: Text = { id: d.arrow.id, x: x + (anchor === "end" ? -4 : 4), y: y - 4, anchor, colour: d.colour, text: line };
+      const [left, right] = ends(label);
+      if (left < l.titles || right > l.width || placed.some((o) => touch(label, o))) continue;
+      placed.push(label);
+      break;
     }
-    placed.push(...group);
   }
   return placed;
 }
 
-function touch(a: Tag, b: Tag): boolean {
-  return a.left < b.right && b.left < a.right;
+function ends(t: Text): [left: number, right: number] {
+  const w = textWidth(t.text, sizes.label, true);
+  return t.anchor === "end" ? [t.x - w, t.x] : [t.x, t.x + w];
+}
+
+export function touch(a: Text, b: Text): boolean {
+  const [[left, right], [from, to]] = [ends(a), ends(b)];
+  return Math.abs(a.y - b.y) < sizes.line && left < to + 5 && from < right + 5;
 }
 
 /** As far as there is room. */
 function sides(l: Layout, band: Band): Text[] {
   const texts: Text[] = [];
   if (band.arrows.length > 6 * l.inputs.length) return texts; // nobody finds theirs
-  const add = ({ id, message: { port } }: Arrow, at: Point, text: string) => {
+  const add = ({ arrow: { id }, carries, colour: own }: Drawn, at: Point, text: string) => {
+    const colour = carries.length > 0 ? "var(--soft)" : own;
     const anchor = at.x === l.left ? "end" : "start";
     const y = at.y + 3;
     const inside = y > band.y + 8 && y < band.y + band.height;
     // Labels of the outer processors reach into the gutters, as far down as the tails.
     const free = y - sizes.side > band.departs - 5 && texts.every((t) => t.anchor !== anchor || Math.abs(t.y - y) >= sizes.side);
-    if (inside && free) texts.push({ id, x: at.x + (anchor === "end" ? -4 : 4), y, anchor, port, lines: [text] });
+    if (inside && free) texts.push({ id, x: at.x + (anchor === "end" ? -4 : 4), y, anchor, colour, text });
   };
-  for (const { arrow, pieces } of band.arrows) {
+  for (const d of band.arrows) {
+    const { pieces, arrow: { message } } = d;
     if (pieces.length < 2) continue;
-    add(arrow, pieces[0]![1], `to ${arrow.message.dst}`);
-    add(arrow, pieces[1]![0], `from ${arrow.message.src}`);
+    add(d, pieces[0]![1], `to ${message.dst}`);
+    add(d, pieces[1]![0], `from ${message.src}`);
   }
   return texts;
 }

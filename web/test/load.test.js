@@ -1,0 +1,56 @@
+// Files of one's own that are no report and no trace.
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { done, Explorer, repository, run } from "./explorer.js";
+
+let directory;
+const explorer = new Explorer(async (binary) => (directory = binary.directory));
+
+function drop(page, name, text) {
+  return page.locator("input[type=file]").setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+}
+
+test("a plan of one's own is drawn, and proven, until a field is changed", async () => {
+  const text = await run(explorer.binary.volley, ["plan", "--model", "paper", "-k", "6", "--matrix", "random:1", "--format", "json"]);
+  const opened = await explorer.show("#/run?k=4");
+  const { page } = opened;
+  await drop(page, "mine.json", text);
+  await page.getByText("from mine.json").waitFor();
+  const messages = JSON.parse(text).programs.flatMap((p) => p.rounds.flatMap((r) => r.sends ?? [])).length;
+  assert.equal(await page.locator("path.arrow").count(), messages);
+  await page.getByRole("tab", { name: "Proof" }).click();
+  await page.keyboard.press("End");
+  await page.getByText("all 36 entries equal over").waitFor();
+  await page.getByRole("tab", { name: "Schedule" }).click();
+  await page.locator("input[name=processors]").fill("5");
+  await page.locator(".heading").getByText("K = 5").waitFor();
+  await page.getByRole("tab", { name: "Run" }).click();
+  await drop(page, "cut.json", text.slice(0, 300));
+  await page.locator(".banner").getByText(/^cut\.json: /).waitFor();
+  await done(opened);
+});
+
+test("the manifest of a group shows the group, that of volley encode its matrix", async () => {
+  const nodes = Array.from({ length: 4 }, (_, i) => join(directory, `node.${i}`));
+  for (const node of nodes) {
+    mkdirSync(node);
+    cpSync(join(repository, "examples/packets"), node, { recursive: true });
+  }
+  await run(explorer.binary.volley, ["protect", "--tolerate", "1", ...nodes]);
+  const manifest = readFileSync(join(nodes[0], ".volley", readdirSync(join(nodes[0], ".volley")).find((n) => n.startsWith("manifest."))), "utf8");
+  const opened = await explorer.show("#/run?k=4");
+  const { page } = opened;
+  await drop(page, "manifest.1.json", manifest);
+  await page.getByText(`group ${JSON.parse(manifest.split("\n")[0]).group}, generation 1`).waitFor();
+  assert.equal(await page.locator("thead th").count(), 4);
+  await page.getByRole("tab", { name: "Run" }).click();
+  await drop(page, "manifest.1.json", manifest.replace('"nodes":4', '"nodes":1'));
+  await page.getByText("manifest.1.json: nodes: 1: want 2 to 1024").waitFor();
+  const coded = join(directory, "coded");
+  await run(explorer.binary.volley, ["encode", "-o", coded, join(repository, "examples/packets")]);
+  await drop(page, "manifest.json", readFileSync(join(coded, "manifest.json"), "utf8"));
+  await page.locator(".heading").getByText("K = 16").waitFor();
+  await done(opened);
+});

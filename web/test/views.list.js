@@ -1,0 +1,20 @@
+// What there is to see, with the addresses that show it.
+export const views = [
+  ["first", ""],
+  ["schedule", "#/schedule?k=8"],
+  ["followed", "#/schedule?k=16&p=2&round=2&follow=5&tree=gather"],
+  ["drawn64", "#/schedule?k=64&p=2"],
+  ["pieces", "#/schedule?k=8&algorithm=exchange:8"],
+  ["time", "#/schedule?k=8&model=network&axis=time"],
+  ["sizes", "#/schedule?k=500"],
+  ["wrong", "#/schedule?k=x"],
+  ["protect", "#/protect?nodes=8&tolerate=2&lost=1,4"],
+  ["protect64", "#/protect?nodes=64&tolerate=6&lost=1,4,40"],
+  ["full", "#/protect?nodes=6&tolerate=2&layout=full&lost=2"],
+  ["proof", "#/proof?k=8&round=1"],
+  ["proof64", "#/proof?k=64"],
+  ["cost", "#/cost?k=16"],
+  ["run", "#/run?k=8&sample=1KiB"],
+  ["universal", "#/figures?figure=universal"],
+  ["dft", "#/figures?figure=dft"],
+];
