@@ -47,7 +47,7 @@ class Checkpoint:
             return int(self.state["step"][0])
         except volley.Refused as e:
             if world.rank == 0 and not self.lost:
-                print(f"step of a checkpoint that does not come back: {e}")
+                print(f"a checkpoint does not come back: {e}")
             return -1
 
 

@@ -35,7 +35,7 @@ class Job:
         self.pids: list = []
         self.residuals: dict = {}
         for line in self.process.stdout:
-            print(line if line.startswith("step") else "", end="")
+            print("" if line.startswith("begins") else line, end="")
             if line.startswith("begins"):
                 self.begun, pids = line.split(", processes ")
                 self.pids = [int(p) for p in pids.split()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -192,6 +193,25 @@ def test_which_library(tmp_path: Path) -> None:
         subprocess.run(["cc", "-shared", "-fPIC", "-o", other, tmp_path / "other.c"], check=True)
         assert "is libvolley 9.9, and this package 0.1.0" in run(other)
     world.barrier()
+
+
+def members(text: str, begin: str, end: str) -> list:
+    """The names of the members of a struct in C or of a type in Fortran."""
+    body = re.sub(r"/\*.*?\*/|!.*|=[^,\n]*", "", text[text.index(begin) + len(begin) : text.index(end, text.index(begin))], flags=re.S)
+    return re.findall(r"(\w+)\s*(?=[;,]|\n)", body)
+
+
+def test_options_are_those_of_the_library() -> None:
+    library = Path(__file__).resolve().parents[2] / "cmd" / "libvolley"
+    header, module = (library / "volley.h").read_text(), re.sub(r" !.*", "", (library / "fortran" / "volley.f90").read_text())
+    for struct, kind, here in [
+        ("volley_options", "options", volley.mpi._Options),
+        ("volley_group_options", "group_options", volley.mpi._GroupOptions),
+        ("volley_buffer", "volley_buffer", volley.mpi._Buffer),
+    ]:
+        want = members(header, f"typedef struct {struct} {{", "}")
+        assert [name for name, _ in here._fields_] == want and len(want) > 1
+        assert members(module, f"type, bind(c) :: {kind}\n", "end type") == want
 
 
 def arrays_of(seed: int) -> list:
