@@ -59,9 +59,9 @@ type Options struct {
 	// yet. Its error ends the run and leaves Dir as it was.
 	Finish func() error
 
-	// Progress, unless nil, is called when this rank has written bytes of the result, of total
-	// at all ranks. Goroutines call it at once.
-	Progress func(bytes int, total int64)
+	// Progress, unless nil, is called with how many more bytes of the result this rank has written, and how many
+	// more it has to. Goroutines call it at once.
+	Progress func(done, more int64)
 
 	// Warn, unless nil, is called with what the caller may want to know, such as that a coded
 	// file is damaged and left out. A text has one line, and names of files as they are.
@@ -213,7 +213,6 @@ func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Repor
 	problem := e.Problem()
 	a := problem.Matrix
 	r.log(r.verb[:len(r.verb)-1]+"ing", "processors", problem.Processors(), "field", a.Field().Name(), "matrix", a.ID())
-	total := int64(a.Cols()) * symbols * int64(a.Field().SymbolBytes())
 	first, end := executor.Hosted(problem.Processors(), r.t.Rank(), r.t.Size())
 	var mine []volley.Packet
 	for k := first; k < end; k++ {
@@ -224,7 +223,8 @@ func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Repor
 		if s, ok := problem.Sink(k); ok {
 			p.sink(s, &packet)
 			if r.Progress != nil && packet.Coded != nil {
-				packet.Coded = &counted{packet.Coded, func(n int) { r.Progress(n, total) }}
+				r.Progress(0, symbols*int64(a.Field().SymbolBytes()))
+				packet.Coded = &counted{packet.Coded, func(n int) { r.Progress(int64(n), 0) }}
 			}
 		}
 		mine = append(mine, packet)

@@ -439,14 +439,14 @@ func (s *session) recoverBuffers(ctx context.Context, buffers [][]byte, parity [
 		c := &condition{Lost: s.states[here].Lost, Manifest: has != nil && len(has.Records) == 2}
 		c.Data, c.Parity = m.lostRows(x), all(m, m.ParityChunks)
 		if !c.Lost {
-			is, err := m.compare(ctx, d, x)
+			is, err := m.compare(ctx, d, x, nil)
 			if err != nil {
 				return nil, err
 			}
 			c.Data = is.blocks
 		}
 		if has != nil {
-			if c.Parity, err = m.compareParity(ctx, bytes.NewReader(parts.parity), x); err != nil {
+			if c.Parity, err = m.compareParity(ctx, bytes.NewReader(parts.parity), x, nil); err != nil {
 				return nil, err
 			}
 		}

@@ -138,7 +138,7 @@ func (s *session) examine(ctx context.Context, n *node, quickly, revert bool, re
 		} else {
 			d := newData(n.dir, x.Entries, true)
 			defer d.close()
-			if is, err = m.compare(ctx, d, x); err != nil {
+			if is, err = m.compare(ctx, d, x, s.read); err != nil {
 				return nil, err
 			}
 		}
@@ -237,7 +237,7 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 	}
 	d := newData(n.dir, x.Entries, true)
 	defer d.close()
-	is, err := last.manifest.compare(ctx, d, x)
+	is, err := last.manifest.compare(ctx, d, x, nil)
 	return is, x, err
 }
 
@@ -400,7 +400,7 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 	}
 	if read != nil {
 		c.Parity = read.badParity
-	} else if c.Parity, err = m.compareParity(ctx, f, x); err != nil {
+	} else if c.Parity, err = m.compareParity(ctx, f, x, s.read); err != nil {
 		return err
 	}
 	c.earlier = true
@@ -414,6 +414,11 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 // examineAll returns what is found of all nodes. The fields that are not exported are those
 // of nodes here.
 func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
+	for _, n := range s.nodes {
+		if x, st := s.members[n.index], s.states[n.index]; !quickly && x != nil && !st.Lost && st.Failing == "" {
+			s.progress(0, x.Bytes+s.manifest.parityBytes())
+		}
+	}
 	return s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {
 		c, err := s.examine(ctx, n, quickly, revert, nil)
 		if err == nil {
@@ -422,6 +427,9 @@ func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*cond
 		return c, err
 	})
 }
+
+// read tells of that many bytes that have been read.
+func (s *session) read(n int64) { s.progress(n, 0) }
 
 // conditions gives what every node is found to be like to all.
 func (s *session) conditions(ctx context.Context, of func(context.Context, int, *node) (*condition, error)) ([]*condition, error) {

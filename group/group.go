@@ -45,6 +45,10 @@ type Options struct {
 	Roots bool  `json:"-"` // ranks compare them as part of what they are to do
 	Step  int64 `json:"-"`
 
+	// Progress, unless nil, is called with how many more bytes of the nodes at this rank are done, and how many more
+	// have to be. Goroutines call it at once.
+	Progress func(done, more int64) `json:"-"`
+
 	passed map[int64]string // snapshots that turned out not to come back, and why; nil: there is no other to take
 	disk   disk.Disk        // nil: disk.OS
 }
@@ -58,6 +62,13 @@ func (o *Options) defaults() {
 	}
 	if o.disk == nil {
 		o.disk = disk.OS
+	}
+}
+
+// progress tells of more bytes that are done, and of more that have to be.
+func (o *Options) progress(done, more int64) {
+	if o.Progress != nil {
+		o.Progress(done, more)
 	}
 }
 

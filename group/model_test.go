@@ -475,7 +475,7 @@ func (m *model) hasMeta(s *state, x *node, c current) bool {
 	if err != nil {
 		return false
 	}
-	bad, err := l.manifest.compareParity(m.t.Context(), parity, member)
+	bad, err := l.manifest.compareParity(m.t.Context(), parity, member, nil)
 	return err == nil && !slices.ContainsFunc(bad, func(rows []int) bool { return len(rows) > 0 })
 }
 

@@ -128,7 +128,11 @@ func (n *work) compareMoved(ctx context.Context, follows bool) error {
 
 // run reads and codes everything, and sets the digests of the members.
 func (p *pass) run(ctx context.Context) error {
-	err := p.s.windows(ctx, p.m, func(ctx context.Context, i int, w *window) error {
+	bytes := int64(0)
+	for _, n := range p.works {
+		bytes += n.member.Bytes
+	}
+	err := p.s.windows(ctx, p.m, bytes, func(ctx context.Context, i int, w *window) error {
 		if w.first == 0 {
 			if err := p.works[i].compareMoved(ctx, p.follows); err != nil {
 				return err

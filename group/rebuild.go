@@ -53,6 +53,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 	if err != nil {
 		return nil, s.alike(ctx, err)
 	}
+	bytes := int64(0)
 	readings, redo := make([]*reading, len(s.nodes)), make([][]int, len(s.nodes))
 	defer func() {
 		for _, x := range readings {
@@ -66,6 +67,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 		}
 	}()
 	for i, n := range s.nodes {
+		bytes += s.members[n.index].Bytes
 		if s.states[n.index].Lost {
 			targets[n.index] = s.newTarget(n, conditions[n.index])
 			continue
@@ -87,7 +89,7 @@ func (s *session) rebuild(ctx context.Context, revert bool, targets map[int]*tar
 		return nil, err
 	}
 	here := s.nodes[0].index
-	if err := s.windows(ctx, m, func(ctx context.Context, i int, w *window) error {
+	if err := s.windows(ctx, m, bytes, func(ctx context.Context, i int, w *window) error {
 		if readings[i] == nil {
 			return nil
 		}

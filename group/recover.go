@@ -547,6 +547,11 @@ func (s *session) runRepairs(ctx context.Context, list []blockRepair, targets ma
 func (s *session) runOn(ctx context.Context, list []blockRepair, from func(symbol) io.ReaderAt, put func(x symbol, row int, block []byte) error, traffic *Traffic) error {
 	m := s.manifest
 	for _, r := range list {
+		for _, n := range s.nodes {
+			s.progress(0, int64(len(r.outputs[n.index]))*r.blocks.bytes())
+		}
+	}
+	for _, r := range list {
 		t, err := s.repair(ctx, r.repair, r.blocks, func(x symbol) executor.Input {
 			chunks := m.DataChunks
 			if x.parity {
@@ -554,7 +559,10 @@ func (s *session) runOn(ctx context.Context, list []blockRepair, from func(symbo
 			}
 			return executor.Input{Reader: &blockReader{r.blocks, from(x), x.index, chunks}}
 		}, func(x symbol) executor.Output {
-			return executor.Output{Writer: &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error { return put(x, row, block) }}}
+			return executor.Output{Writer: &blockWriter{blocks: r.blocks, take: func(row int, block []byte) error {
+				s.progress(int64(len(block)), 0)
+				return put(x, row, block)
+			}}}
 		})
 		if err != nil {
 			return err

@@ -17,8 +17,9 @@ type compared struct {
 	failing map[Name]error // those of them that the disk does not give
 }
 
-// compare reads what is there of a node's data, and compares it with its record.
-func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, error) {
+// compare reads what is there of a node's data, and compares it with its record. It calls done, unless nil, with the
+// bytes that it has read.
+func (m *Manifest) compare(ctx context.Context, d *data, x *Member, done func(n int64)) (*compared, error) {
 	c := newComparer(m, d, x)
 	buffers := make([]byte, 2*min(m.BlockBytes, m.ChunkBytes))
 	err := m.inOrder(m.DataChunks, func(row, chunk int, at, n int64) error {
@@ -29,6 +30,9 @@ func (m *Manifest) compare(ctx context.Context, d *data, x *Member) (*compared, 
 			c.settle()
 		}
 		c.block(row, chunk, buffers[len(c.unsettled)*len(buffers)/2:][:n], false)
+		if done != nil {
+			done(max(0, min(n, x.Bytes-at)))
+		}
 		return nil
 	})
 	return c.result(), err
@@ -167,12 +171,13 @@ func (m *Manifest) compareFiles(ctx context.Context, dir disk.Dir, x *Member, so
 	}
 	d := newData(dir, these.Entries, true)
 	defer d.close()
-	is, err := m.compare(ctx, d, these)
+	is, err := m.compare(ctx, d, these, nil)
 	return is.files, err
 }
 
-// compareParity returns, by chunk, the rows of a node's parity that are not as they were.
-func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Member) ([][]int, error) {
+// compareParity returns, by chunk, the rows of a node's parity that are not as they were. It calls done,
+// unless nil, with the bytes that it has read.
+func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Member, done func(n int64)) ([][]int, error) {
 	bad := make([][]int, m.ParityChunks)
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	err := m.inOrder(m.ParityChunks, func(row, chunk int, _, n int64) error {
@@ -181,6 +186,9 @@ func (m *Manifest) compareParity(ctx context.Context, parity io.ReaderAt, x *Mem
 		}
 		if !m.readParity(parity, x, row, chunk, buffer[:n]) {
 			bad[chunk] = append(bad[chunk], row)
+		}
+		if done != nil {
+			done(n)
 		}
 		return nil
 	})

@@ -80,9 +80,9 @@ const (
 	wireWindow = 16 << 20
 )
 
-// windows reads the nodes here, window by window, and uses what was read while the next window is read. All ranks have
-// the same windows.
-func (s *session) windows(ctx context.Context, m *Manifest, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
+// windows reads the nodes here, which have so many bytes, window by window, and uses what was read while the next window
+// is read. All ranks have the same windows.
+func (s *session) windows(ctx context.Context, m *Manifest, bytes int64, read func(ctx context.Context, i int, w *window) error, use func(context.Context, []*window) error) error {
 	hosted := (s.k + s.t.Size() - 1) / s.t.Size()
 	most := int64(mostWindow / hosted)
 	if s.t.Size() > 1 && transport.Overlaps(s.t) {
@@ -90,6 +90,8 @@ func (s *session) windows(ctx context.Context, m *Manifest, read func(ctx contex
 	}
 	most = min(most, s.Memory/4)
 	rows := int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
+	until := func(row int) int64 { return int64(float64(bytes) * (float64(min(row, m.rows())) / float64(m.rows()))) }
+	s.progress(0, bytes)
 	var sets [2][]*window
 	for i := range sets {
 		for range s.nodes {
@@ -137,6 +139,7 @@ func (s *session) windows(ctx context.Context, m *Manifest, read func(ctx contex
 			}
 			return err
 		}
+		s.progress(until((number+1)*rows)-until(number*rows), 0)
 	}
 	return nil
 }

@@ -17,12 +17,13 @@ Behind a time of Volley stands how many times as long it is as its yardstick. Wi
 SHA-256 redset's and h, for verify h alone, and for layout full the time with xxh3 and h. h is the time of hashing for
 data and parity together.
 
---lab RATE runs every rank at a host of its own, whose link has that rate, as root: bench/network/lab. Behind each time
+--lab RATE runs every rank at a host of its own, whose link has that rate, as root: bench/network/lab. Volley runs over
+MPI and over gRPC. Behind each time
 stands how many times as long it is as the bytes of the busiest link take at that rate.
 
 --traffic, with --lab, prints bytes in place of seconds, as the links count them, in units of a host's data. protect: what
 a host sends; rebuild: what all hosts send together; in brackets what the busiest link carries. stored: what a host
-stores beside its data. In the lab plain copies to R others by TCP take part (replicate.py), and Volley over gRPC.
+stores beside its data. Plain copies to R others by TCP take part (replicate.py).
 
 --stall N protects N times by layout full, R = 2, over MPI. It prints the seconds of each run as the run ends, and then
 the median, the maximum, and how many runs took more than twice the median.
@@ -327,7 +328,7 @@ def tools(k, files):
         if importlib.util.find_spec("zfec"):
             list.append(Zfec(k, "zfec", 2))
     for r in range(1, min(3, k)):
-        if a.lab:
+        if a.traffic:
             list.append(Copies(k, "copies, plain TCP", r))
         for where in ["over MPI", "over gRPC"] if a.lab else ["over MPI", "in one process"]:
             list += [Volley(k, f"Volley striped {digest} {where}", r) for digest in ("xxh3", "sha256")]

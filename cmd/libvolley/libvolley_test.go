@@ -91,6 +91,15 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
+// TestComparison runs the benchmark of buffers with few bytes.
+func TestComparison(t *testing.T) {
+	program := build(t, "../../bench/compare/buffers.c")
+	out := mpirun(t, 3, program, filepath.Join(t.TempDir(), "buffers"), "1", "2", "1")
+	if !strings.Contains(out, "copy ") || !strings.Contains(out, "files ") || !strings.Contains(out, "buffers ") {
+		t.Error(out)
+	}
+}
+
 // TestCheckpoint protects a directory of each process, and brings back one that is lost. Too
 // much lost is an error at all processes, and nothing is written.
 func TestCheckpoint(t *testing.T) {

@@ -168,8 +168,8 @@ def main() -> None:
     a = p.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # no rank is left behind
     try:
-        if a.lab:
-            subprocess.run([LAB, "up", str(HOSTS + LOST), a.lab, "0"], check=True)
+        if a.lab and subprocess.run([LAB, "up", str(HOSTS + LOST), a.lab, "0"]).returncode:
+            raise SystemExit(1)  # it has said why
         for seed in range(a.seed, a.seed + a.runs):
             directory = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="survive."))
             try:

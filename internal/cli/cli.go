@@ -54,10 +54,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // runSession is run in a session that knows its place.
 func runSession(ctx context.Context, s *session, args []string, stdout, stderr io.Writer) int {
-	logTo(stderr, false, false) // until the flags are known
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0)) // --cores lowers it
+	logTo(stderr, false, false)                     // until the flags are known
 	cmd := newCommand(stderr)
 	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
+	cmd.SetOut(clearing{stdout, s})
 	cmd.SetErr(stderr)
 	s.begun, s.stderr = time.Now(), stderr
 	ctx = context.WithValue(ctx, sessionKey{}, s)
@@ -197,6 +198,10 @@ func newCommand(stderr io.Writer) *cobra.Command {
 			}
 			s.json = format == "json"
 			logTo(stderr, verbose, s.json)
+			quiet, _ := cmd.Flags().GetBool("quiet")
+			if json, _ := cmd.Flags().GetBool("json"); quiet && !json {
+				cmd.SetOut(io.Discard)
+			}
 			if f := cmd.Flags().Lookup(metricsFlag); f != nil {
 				if f.Changed && s.verb != cmd.Name() {
 					return usagef("--%s: a dry run has no metrics: leave --dry-run or --%s out", metricsFlag, metricsFlag)
@@ -250,6 +255,7 @@ func (s *session) say(level slog.Level, x saying) {
 	if x.Text == "" { // a launch has said it
 		return
 	}
+	s.meter.clear()
 	if !s.json {
 		printable.Fprintf(s.stderr, "volley: %v\n", x)
 		return
@@ -257,11 +263,7 @@ func (s *session) say(level slog.Level, x saying) {
 	if x.Host == "" {
 		x.Host, _ = os.Hostname()
 	}
-	rank := 0
-	if s.party != nil {
-		rank = s.party.Rank()
-	}
-	at := slog.Int("rank", rank)
+	at := slog.Int("rank", s.rank())
 	switch len(x.Ranks) {
 	case 0:
 	case 1:
@@ -270,6 +272,14 @@ func (s *session) say(level slog.Level, x saying) {
 		at = slog.Any("ranks", x.Ranks)
 	}
 	slog.Log(context.Background(), level, x.Text, "verb", s.verb, "host", x.Host, at)
+}
+
+// rank returns that of this process.
+func (s *session) rank() int {
+	if s.party == nil {
+		return 0
+	}
+	return s.party.Rank()
 }
 
 // pass passes a line on that another process has on its stderr: a record of its log, or what is to become one.

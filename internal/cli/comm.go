@@ -111,6 +111,7 @@ type session struct {
 	domains map[string]string // failure domains by directory, of the group file
 
 	stderr io.Writer
+	meter  *meter // nil: there is none
 
 	begun   time.Time
 	json    bool               // the log is, and so are errors
@@ -168,8 +169,12 @@ func (o *joining) enter(ctx context.Context, s *session) (err error) {
 		}
 	}
 	o.comm = c.name
+	if err := o.limits.apply(); err != nil {
+		return err
+	}
 	if s.party, err = c.join(ctx, o); err == nil {
 		s.party.name = c.name
+		err = o.limits.slow(ctx, s.party)
 		if o.sets.mine != nil {
 			s.party.set = fmt.Sprint("set ", o.sets.mine.Set)
 		}
@@ -201,6 +206,9 @@ type joining struct {
 	roots   bool   // directories are roots of snapshots
 	probes  bool   // measures all pairs first
 	pairs   []pair // that were measured
+	quiet   bool
+	every   time.Duration // between lines of progress; 0: as newMeter has it
+	limits  limits
 	party   *party // of comm, once join has returned
 	memory  string
 	timeout time.Duration
@@ -210,6 +218,9 @@ type joining struct {
 func (o *joining) add(f *pflag.FlagSet, whose string) {
 	o.addComm(f)
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+whose)
+	o.limits.add(f)
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print errors and warnings only, and --json")
+	f.DurationVar(&o.every, "progress", 0, "`TIME` between lines of progress of each process (default: a bar on a terminal, else a line each 10s)")
 }
 
 // addComm adds the flags that bring processes together.

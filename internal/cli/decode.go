@@ -47,12 +47,10 @@ func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
 	if len(args) == 0 {
 		return usagef("no directory of coded files: name what volley encode -o has made")
 	}
-	defer o.bar.stop()
 	d, err := coded.Decode(cmd.Context(), o.party.Transport, coded.Decoding{Options: options, Coded: args[0], Survivors: args[1:]})
 	if err != nil {
 		return o.advise(err)
 	}
-	o.bar.stop()
 	return o.print(cmd.OutOrStdout(), d.Report, fmt.Sprintf("%s in %s", decodedFrom(d), o.output))
 }
 

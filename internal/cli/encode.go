@@ -55,12 +55,10 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer o.bar.stop()
 	report, err := coded.Encode(cmd.Context(), o.party.Transport, e)
 	if err != nil {
 		return o.advise(err)
 	}
-	o.bar.stop()
 	return o.print(cmd.OutOrStdout(), report, fmt.Sprintf("coded packets in %s", o.output))
 }
 

@@ -91,8 +91,8 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if flag := cmd.Flags().Lookup("latest"); flag != nil && flag.Changed && o.step != group.Latest {
 		return nil, usagef("--latest, --step %d: leave one of both out", o.step)
 	}
-	if o.timeout < 0 {
-		return nil, usagef("--timeout %v: want 0 or more", o.timeout)
+	if o.timeout < 0 || o.every < 0 {
+		return nil, usagef("--timeout %v, --progress %v: want 0 or more", o.timeout, o.every)
 	}
 	if len(args) == 0 {
 		return nil, usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
@@ -106,7 +106,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err != nil {
 		return nil, err
 	}
-	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Roots: o.roots, Step: o.step}
+	*options = group.Options{Memory: memory, Timeout: o.timeout, Network: m.Network, Gamma: m.Gamma, Believe: o.believe, Roots: o.roots, Step: o.step, Progress: o.progress(sessionOf(cmd.Context()))}
 	if err := options.UseKey(o.key); err != nil {
 		return nil, err
 	}

@@ -64,7 +64,11 @@ func launchable(cmd *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), bar: newBar(cmd.ErrOrStderr()), json: sessionOf(cmd.Context()).json}
+		l := &launch{stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), json: sessionOf(cmd.Context()).json}
+		if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
+			every, _ := cmd.Flags().GetDuration("progress")
+			l.meter = newMeter(sessionOf(cmd.Context()), every)
+		}
 		l.Client = ssh.Client{Command: words(*command), Program: *program, Copy: *copied, Here: []string{self}, Verb: rankVerb, Stderr: l.say}
 		l.Limit, _ = cmd.Flags().GetDuration("timeout")
 		if len(l.Command) == 0 {
@@ -118,7 +122,7 @@ func addresses(args []string, bare bool) (list []ssh.Address, err error) {
 type launch struct {
 	ssh.Client
 	stdout, stderr io.Writer
-	bar            *bar         // nil: nobody looks
+	meter          *meter       // nil: nobody looks
 	json           bool         // the log is
 	group          bool         // each rank has one node of a group
 	missing        bool         // it goes on where nodes cannot be reached
@@ -178,8 +182,8 @@ type said struct {
 	Record json.RawMessage `json:",omitempty"` // for all ranks, which get the list of all records once all have come
 	Out    []byte
 	End    *ending
-	Done   int // more bytes of the result, of Total at all ranks
-	Total  int64
+	Done   int64 // bytes more
+	More   int64 // that have to be
 }
 
 // deal deals the arguments out to ranks: a node of a group each, and packets by their hosts.
@@ -222,7 +226,7 @@ func (l *launch) deal(cmd *cobra.Command, at []ssh.Address) error {
 		if a.Host == hostWord || !l.group && slices.ContainsFunc(l.ranks, same) {
 			continue
 		}
-		x := &far{Address: a, host: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], local), start: start{Args: slices.Clone(args), Roots: ofRoots(cmd), Watch: l.bar != nil, Variable: l.sets.variable()}}
+		x := &far{Address: a, host: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], local), start: start{Args: slices.Clone(args), Roots: ofRoots(cmd), Watch: l.meter != nil, Variable: l.sets.variable()}}
 		if !l.group && output.Changed {
 			x.Args = append(x.Args, "--output="+to.Path)
 		}
@@ -283,7 +287,6 @@ func forwarded(cmd *cobra.Command, without ...string) []string {
 func (l *launch) run(cmd *cobra.Command) error {
 	defer context.AfterFunc(cmd.Context(), l.stop)()
 	defer func() {
-		l.bar.stop()
 		l.stop()
 		l.each(func(x *far) error {
 			if x.Child != nil {
@@ -357,7 +360,7 @@ func (l *launch) inSets(cmd *cobra.Command) error {
 		if r.err != nil {
 			continue
 		}
-		set := &launch{Client: l.Client, stdout: &r.body, group: true, terms: l.terms, part: r.part()}
+		set := &launch{Client: l.Client, stdout: &r.body, meter: l.meter, group: true, terms: l.terms, part: r.part()}
 		for _, i := range list[n].Members {
 			set.ranks = append(set.ranks, l.ranks[i])
 		}
@@ -490,8 +493,8 @@ func (l *launch) next(x *far) (m said, err error) {
 		case m.End != nil:
 			x.ending = m.End
 			return m, errEnd
-		case m.Total > 0:
-			l.bar.add(m.Done, m.Total)
+		case m.Done+m.More > 0:
+			l.meter.add(m.Done, m.More)
 			continue
 		case m.Record != nil:
 			if err := l.gather(x, m.Record); err != nil {
@@ -501,7 +504,6 @@ func (l *launch) next(x *far) (m said, err error) {
 		case m.Out == nil:
 			return m, nil
 		}
-		l.bar.stop()
 		l.mu.Lock()
 		_, err := printable.Fprintf(l.stdout, "%s", printable.Lines(string(m.Out)))
 		l.mu.Unlock()
@@ -633,6 +635,7 @@ func (l *launch) named(text string) string {
 func (l *launch) say(host, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.meter.clear()
 	if l.json {
 		pass(l.stderr, host, line)
 	} else {

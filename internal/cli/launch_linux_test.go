@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -466,18 +467,18 @@ func TestLaunchProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &place{parent: parent}
-	p.progress(7, 100)
-	p.progress(8, 100)
+	p.progress(0, 100)
+	p.progress(8, 0)
 	time.Sleep(2 * progressTime)
-	p.progress(9, 100)
-	var heard []int
+	p.progress(9, 10)
+	var heard []said
 	for line := range strings.Lines(out.String()) {
 		var m said
 		if json.Unmarshal([]byte(line), &m) == nil {
-			heard = append(heard, m.Done)
+			heard = append(heard, said{Done: m.Done, More: m.More})
 		}
 	}
-	if !slices.Equal(heard, []int{7, 17}) {
-		t.Error(heard)
+	if want := []said{{More: 100}, {Done: 17, More: 10}}; !reflect.DeepEqual(heard, want) {
+		t.Errorf("%+v, want %+v", heard, want)
 	}
 }

@@ -96,18 +96,19 @@ type place struct {
 	table
 	parent *ssh.Parent
 
-	mu   sync.Mutex // guards what follows
-	done int        // bytes of the result that the launch has not heard of
-	told time.Time
+	mu     sync.Mutex // guards what follows
+	untold said       // progress that the launch has not heard of
+	told   time.Time
 }
 
-// progress tells the launch of that many more bytes, of total, from time to time.
-func (p *place) progress(bytes int, total int64) {
+// progress tells the launch of more bytes that are done, and of more that have to be, from time to time.
+func (p *place) progress(done, more int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.done += bytes; time.Since(p.told) > progressTime {
-		p.parent.Send(said{Done: p.done, Total: total})
-		p.done, p.told = 0, time.Now()
+	p.untold.Done, p.untold.More = p.untold.Done+done, p.untold.More+more
+	if time.Since(p.told) > progressTime {
+		p.parent.Send(p.untold)
+		p.untold, p.told = said{}, time.Now()
 	}
 }
 

@@ -6,11 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"volley"
@@ -35,7 +32,6 @@ type runOptions struct {
 
 	trace    string          // file
 	recorder *trace.Recorder // nil: none is wanted
-	bar      *bar            // nil: none is shown
 }
 
 // addRun adds the flags, with what --output and --force are for.
@@ -77,11 +73,6 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 	} else {
 		plan.Place, plan.Process = o.party.place(0), true // as many as there will be packets
 	}
-	o.bar = newBar(cmd.ErrOrStderr())
-	progress := o.bar.add
-	if s := sessionOf(cmd.Context()); s.at != nil && s.at.Watch {
-		progress = s.at.progress
-	}
 	return coded.Options{
 		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.party.job(), PerRank: o.perRank, Timeout: o.timeout, Trace: o.recorder,
 		Encoder: func(f field.Field, symbols int64) ([]volley.Option, error) {
@@ -89,7 +80,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *choice) (c coded.Options,
 			o.assumed = plan.Assumed
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
-		Guard: o.checkTrace, Finish: o.writeTrace, Progress: progress,
+		Guard: o.checkTrace, Finish: o.writeTrace, Progress: o.progress(sessionOf(cmd.Context())),
 		Log: slog.Default(), Warn: func(text string) { sessionOf(cmd.Context()).say(slog.LevelWarn, saying{Text: text}) },
 	}, nil
 }
@@ -173,49 +164,4 @@ func packetsOf(r *volley.Report) (amount, bound string) {
 	}
 	return fmt.Sprintf("%s packets, %s of 1/%d", report.Number(r.C2Packets), printable.Count(r.C2, "piece"), r.Pieces),
 		report.Number(float64(r.BoundC2) / float64(r.Pieces))
-}
-
-// bar is a progress bar of all processors together, where stderr is a terminal.
-type bar struct {
-	stderr io.Writer
-	mu     sync.Mutex // guards what follows
-	shown  *progressbar.ProgressBar
-	done   bool
-}
-
-// newBar returns a bar that shows once there is progress, or nil where nobody looks.
-func newBar(stderr io.Writer) *bar {
-	if !isTerminal(stderr) {
-		return nil
-	}
-	return &bar{stderr: stderr}
-}
-
-// add tells of that many more bytes, of total.
-func (b *bar) add(bytes int, total int64) {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.shown == nil {
-		b.shown = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(b.stderr), progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())
-	}
-	b.shown.Add(bytes)
-}
-
-// stop takes the bar away.
-func (b *bar) stop() {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.shown != nil && !b.done {
-		b.shown.Clear()
-	}
-	b.done = true
 }

@@ -2,10 +2,18 @@
 
 package cli
 
-import "os/exec"
+import (
+	"errors"
+	"os/exec"
+)
 
 // endWithParent does nothing: this system does not tell a command that its parent was killed.
 func endWithParent(*exec.Cmd) (release func()) { return func() {} }
 
 // endRest does nothing: this system does not tell which processes a command has left.
 func endRest(*exec.Cmd) {}
+
+// lowerPriority does nothing: only Linux has a priority for each thread, and nice starts a process with one.
+func lowerPriority(int) error {
+	return errors.New("--nice: this system needs the command nice in front of volley")
+}

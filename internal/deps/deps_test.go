@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},
 	"internal/cli": {
 		"", "algo", "coded", "collective", "engine", "engine/ssh", "executor", "field", "group", "group/sets", "internal/atomicfile", "internal/comparison", "internal/disk", "internal/located", "internal/printable", "internal/selection", "matrix", "plan", "report", "sim",
-		"trace", "transport", "transport/local", "transport/mpi", "tune", "verify", "web",
+		"trace", "transport", "transport/late", "transport/local", "transport/mpi", "tune", "verify", "web",
 	},
 	"web":           {"internal/explore"},
 	"cmd/volley":    {"internal/cli"},

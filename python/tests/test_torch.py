@@ -115,6 +115,25 @@ def test_wrong_uses(tmp_path: Path) -> None:
     assert steps(tmp_path) == [["step-1"]] * NODES  # nothing of what failed is left
 
 
+def watched(rank: int, root: Path) -> list[Any]:
+    c = checkpointer(rank, root, nice=3, cores=1, limit_rate="50MB", flags=["--progress", "1ns"])
+    job = c.save({"more": torch.rand(250_000)}, 1)
+    begun = job.progress.fraction
+    job.wait()
+    low = checkpointer(rank, root, limit_rate=1000)
+    low.load_latest()  # has no bound
+    try:
+        low.save({}, 2).wait()
+    except volley.Refused as e:
+        return [0 <= begun <= 1, job.progress.total // 1_000_000, job.progress.fraction, "--limit-rate" in str(e)]
+    return []
+
+
+def test_progress_and_limits(tmp_path: Path) -> None:
+    first, other = [True, 2, 1.0, True], [True, 0, 0.0, True]
+    assert ranks.run(watched, RANKS, tmp_path) == [first, other] * NODES
+
+
 def cancelled(rank: int, root: Path) -> list[Any]:
     c = checkpointer(rank, root)
     c.save(state(rank, 1), 1).wait()

@@ -115,6 +115,26 @@ def test_key(nodes: list[Path], tmp_path: Path) -> None:
         volley.verify(nodes)
 
 
+def test_progress(nodes: list[Path]) -> None:
+    seen: list[volley.Progress] = []
+    often = ["--progress", "1ns"]
+    volley.protect(nodes, 1, progress=seen.append, flags=often)
+    assert seen[-1].fraction == 1 and seen[-1].total > 500_000 and [p.done for p in seen] == sorted(p.done for p in seen)
+    shutil.rmtree(nodes[1])
+    for verb in (volley.recover, volley.verify):
+        seen.clear()
+        verb(nodes, progress=seen.append, flags=often)
+        assert seen[-1].fraction == 1 and all(p.done <= p.total for p in seen)
+    assert volley.Progress(0, 0).fraction == 0
+
+    def fail(at: volley.Progress) -> None:
+        raise KeyError(at.total)
+
+    with pytest.raises(KeyError):
+        volley.protect(nodes, 1, progress=fail, flags=often)
+    assert volley.verify(nodes).whole and volley.verify(nodes).generation in (1, 2)
+
+
 def test_sets(nodes: list[Path], tmp_path: Path) -> None:
     four = nodes[:4]
     first, second = volley.in_sets("protect", four, 2, tolerate=1)

@@ -8,7 +8,7 @@ The package starts the binary `volley`: the one that `$VOLLEY` names, else the o
 in the `PATH`.
 """
 
-from ._run import Error, NotWhole, Refused, RunFailed, binary
+from ._run import Error, NotWhole, Progress, Refused, RunFailed, binary
 from ._version import __version__
 from .reports import Cost, Finding, NodeReport, ProtectReport, Recovered, RecoverReport, SetReport, Snapshot, SnapshotsReport, Traffic, VerifyReport
 from .verbs import in_sets, protect, recover, snapshots, status, verify
@@ -19,6 +19,7 @@ __all__ = [
     "Finding",
     "NodeReport",
     "NotWhole",
+    "Progress",
     "ProtectReport",
     "RecoverReport",
     "Refused",

@@ -1,4 +1,4 @@
-"""Becomes the binary, with a lower priority, as a child that ends when its parent does: PARENT NICE BINARY ARGUMENT...
+"""Becomes the binary, as a child that ends when its parent does: PARENT BINARY ARGUMENT...
 
 It is a program of its own because what runs between fork and exec in a process with threads may hang.
 """
@@ -10,10 +10,8 @@ import sys
 _PR_SET_PDEATHSIG = 1
 
 if __name__ == "__main__":
-    parent, nice = int(sys.argv[1]), int(sys.argv[2])
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it has ended before
+    if os.getppid() != int(sys.argv[1]):  # it has ended before
         sys.exit("the parent has ended")
-    os.nice(nice)
-    os.execv(sys.argv[3], sys.argv[3:])
+    os.execv(sys.argv[2], sys.argv[2:])

@@ -7,12 +7,29 @@ import logging
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Sequence, Union
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
 log = logging.getLogger("volley")
 
 Dir = Union[str, "os.PathLike[str]"]
+
+
+class Progress(NamedTuple):
+    """How far a run is, in bytes. `total` may grow: `recover` finds out what is damaged while it reads."""
+
+    done: int
+    total: int
+
+    @property
+    def fraction(self) -> float:
+        """From 0 to 1; 0 where there is nothing to do, or nothing is known yet."""
+        return self.done / self.total if self.total else 0.0
+
+
+Heard = Optional[Callable[[Progress], None]]
+OFTEN = ["--progress", "500ms"]  # how often the binary says how far it is
 
 
 class Error(Exception):
@@ -70,14 +87,17 @@ def failure(code: int, text: str, verb: str, reports: Sequence[Any] = ()) -> Err
     return kind(text or f"volley {verb} ended with exit code {code} and said nothing", code, verb, reports)
 
 
-def said(lines: Iterable[str]) -> Iterator[str]:
+def said(lines: Iterable[str], progress: Heard = None) -> Iterator[str]:
     """Returns the errors in a log in JSON. Warnings go to the logger volley; other lines are errors, too."""
     for line in lines:
         try:
             record = json.loads(line)
             level, text = record["level"], record["msg"]
+            at = Progress(record["done"], record["total"]) if text == "progress" else None
         except (ValueError, KeyError, TypeError):
-            level, text = "ERROR", line.strip()
+            level, text, at = "ERROR", line.strip(), None
+        if at and progress:
+            progress(at)
         if level == "ERROR" and text:
             yield text
         elif level == "WARN":
@@ -95,21 +115,27 @@ def documents(text: str) -> list[Any]:
     return found
 
 
-def run(verb: str, flags: Sequence[str], dirs: Iterable[Dir]) -> tuple[list[Any], int, str]:
+def run(verb: str, flags: Sequence[str], dirs: Iterable[Dir], progress: Heard = None) -> tuple[list[Any], int, str]:
     """Runs a verb to its end, and returns what it printed, its exit code and its errors.
 
-    If Python is interrupted meanwhile, the run ends as by Ctrl-C: the group stays as protected as it was.
+    If Python is interrupted meanwhile, or `progress` raises an error, the run ends as by Ctrl-C: the group stays as
+    protected as it was.
     """
-    command = [binary(), verb, "--json", "--log-format", "json", *flags, "--", *places(dirs)]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace") as child:
+    command = [binary(), verb, "--json", "--log-format", "json", *(OFTEN if progress else []), *flags, "--", *places(dirs)]
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out, subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, encoding="utf-8", errors="replace"
+    ) as child:
+        assert child.stderr
         try:
-            out, err = child.communicate()
+            errors = "\n".join(said(child.stderr, progress))
+            child.wait()
         except BaseException:
             child.terminate()
             child.communicate()
             raise
-    errors = "\n".join(said(err.splitlines()))
+        out.seek(0)
+        printed = out.read()
     try:
-        return documents(out), child.returncode, errors
+        return documents(printed), child.returncode, errors
     except ValueError:
         raise failure(child.returncode, errors or f"{command[0]} printed no JSON: is it Volley?", verb) from None

@@ -24,13 +24,13 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 import torch.distributed as dist
 
 from . import _child
-from ._run import RunFailed, binary, documents, failure, said
+from ._run import OFTEN, Progress, RunFailed, binary, documents, failure, said
 from .reports import ProtectReport, read
 
 _END_SECONDS = 5.0  # that a run has to end after a signal
@@ -52,9 +52,10 @@ class _Child(threading.Thread):
     so a process that ends waits for its last protection.
     """
 
-    def __init__(self, command: Sequence[str], secret: str, environment: Dict[str, str]) -> None:
+    def __init__(self, command: Sequence[str], secret: str) -> None:
         super().__init__(name="volley")
-        self._command, self._secret, self._environment = command, secret, environment
+        self._command, self._secret = command, secret
+        self.progress = Progress(0, 0)
         self._process: Optional[subprocess.Popen[str]] = None
         self._started = threading.Event()
         self.meets: queue.SimpleQueue[str] = queue.SimpleQueue()  # where rank 0 listens; "" where it does not
@@ -73,7 +74,7 @@ class _Child(threading.Thread):
 
     def _run(self) -> None:
         with tempfile.TemporaryFile("w+", encoding="utf-8") as out, subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.PIPE, encoding="utf-8", errors="replace", env=self._environment
+            self._command, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.PIPE, encoding="utf-8", errors="replace"
         ) as process:
             self._process = process
             self._started.set()
@@ -87,6 +88,8 @@ class _Child(threading.Thread):
             for line in process.stderr:
                 if '"msg":"listens"' in line:
                     self.meets.put(json.loads(line)["advertise"])
+                elif '"msg":"progress"' in line:
+                    list(said([line], self._heard))
                 else:
                     lines.append(line)
             code = process.wait()
@@ -94,6 +97,11 @@ class _Child(threading.Thread):
             if code < 0:
                 lines.append(f"{socket.gethostname()}: volley was ended by signal {-code}")
             self.outcome = _Outcome(code if code >= 0 else 1, list(said(lines)), documents(out.read()))
+            if code == 0:
+                self.progress = Progress(self.progress.total, self.progress.total)
+
+    def _heard(self, at: Progress) -> None:
+        self.progress = at
 
     def cancel(self) -> None:
         if self._process and self._process.poll() is None:
@@ -117,6 +125,14 @@ class Job:
     def done(self) -> bool:
         """Whether this node's part has ended, well or not. At ranks that are not the first of their node it is True."""
         return self._child is None or not self._child.is_alive()
+
+    @property
+    def progress(self) -> Progress:
+        """How far this node's part is: `done` and `total` bytes, and their `fraction` from 0 to 1.
+
+        It is not older than a second. At ranks that are not the first of their node, and before the run begins, both are 0.
+        """
+        return self._child.progress if self._child else Progress(0, 0)
 
     def cancel(self) -> None:
         """Ends the protection at all nodes. The snapshot before stays in force. All ranks call it, or `wait` takes longer."""
@@ -162,8 +178,11 @@ class Checkpointer:
     same `root`, such as a directory in /dev/shm. `retain` snapshots are kept, all for 0.
 
     `address` is where others reach the host of rank 0: MASTER_ADDR, unless given. `port` is where a run meets there:
-    any, unless given, and the other ports are then those of the flag `--port`. `nice` and `cores` bound what a
-    protection takes from the training. `flags` are others of the command line, such as `["--timeout", "5m"]`.
+    any, unless given, and the other ports are then those of the flag `--port`.
+
+    `nice`, `cores` and `limit_rate` bound what a protection takes from the training at each node: it lowers its priority,
+    uses so many cores, and sends so many bytes a second, such as "100MB". What `load_latest` does has no bound.
+    `flags` are others of the command line, such as `["--timeout", "5m"]`.
 
     All ranks call it together, after `torch.distributed.init_process_group`.
     """
@@ -179,12 +198,13 @@ class Checkpointer:
         port: int = 0,
         nice: int = 10,
         cores: Optional[int] = None,
+        limit_rate: Union[str, int, None] = None,
         flags: Sequence[str] = (),
     ) -> None:
         self.root, self.tolerate, self.retain = Path(root).absolute(), tolerate, retain
-        self._flags, self._nice = list(flags), nice
-        self._protect = ["--tolerate", str(tolerate), "--retain", str(retain)] + (["--digest", digest] if digest else [])
-        self._environment = dict(os.environ, **({"GOMAXPROCS": str(cores)} if cores else {}))
+        self._flags = list(flags)
+        options = {"tolerate": tolerate, "retain": retain, "digest": digest, "nice": nice, "cores": cores, "limit-rate": limit_rate}
+        self._protect = [f"--{name}={value}" for name, value in options.items() if value is not None]
         self._group = dist.new_group(backend="gloo")  # its messages do not mix with those of the training
         self._rank = dist.get_rank()
         self._address = address if address else os.environ.get("MASTER_ADDR", "")
@@ -355,6 +375,6 @@ class Checkpointer:
 
     def _child(self, verb: str, flags: Sequence[str], meet: str, secret: str, *more: str) -> _Child:
         place = ["--comm", "grpc", "--rank", str(self._nodes.index(self._rank)), "--size", str(len(self._nodes)), "--meet", meet]
-        common = ["--json", "--log-format", "json", "--secret", "-", *([] if self._port else ["--port", ""]), *more, *self._flags, "--", str(self.root)]
-        wrapper = [sys.executable or "python3", "-I", "-S", str(_child.__file__), str(os.getpid()), str(self._nice), self._binary]
-        return _Child([*wrapper, verb, *flags, *place, *common], secret, self._environment)
+        common = ["--json", "--log-format", "json", *OFTEN, "--secret", "-", *([] if self._port else ["--port", ""]), *more, *self._flags, "--", str(self.root)]
+        wrapper = [sys.executable or "python3", "-I", "-S", str(_child.__file__), str(os.getpid()), self._binary]
+        return _Child([*wrapper, verb, *flags, *place, *common], secret)

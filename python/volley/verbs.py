@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Iterable, Sequence
 
-from ._run import Dir, failure, run
+from ._run import Dir, Heard, failure, run
 from .reports import ProtectReport, RecoverReport, SetReport, SnapshotsReport, VerifyReport, read
 
 _REPORTS: dict[str, Any] = {"protect": ProtectReport, "verify": VerifyReport, "recover": RecoverReport, "status": VerifyReport, "snapshots": SnapshotsReport}
@@ -24,9 +24,9 @@ def _flags(options: dict[str, Any], more: Sequence[str]) -> list[str]:
     return found + list(more)
 
 
-def _one(verb: str, dirs: Iterable[Dir], options: dict[str, Any], more: Sequence[str]) -> Any:
+def _one(verb: str, dirs: Iterable[Dir], options: dict[str, Any], more: Sequence[str], progress: Heard = None) -> Any:
     """Runs a verb on a group. A report that says that the group is not whole answers verify and status."""
-    found, code, errors = run(verb, _flags(options, more), dirs)
+    found, code, errors = run(verb, _flags(options, more), dirs, progress)
     reports = [read(_REPORTS[verb], x) for x in found]
     if len(reports) != 1 or code != 0 and not (code == _NOT_WHOLE and verb in ("verify", "status")):
         raise failure(code, errors, verb, reports)
@@ -46,6 +46,7 @@ def protect(
     step: int | None = None,
     retain: int | None = None,
     key: Dir | None = None,
+    progress: Heard = None,
     flags: Sequence[str] = (),
 ) -> ProtectReport:
     """Protects directories, one for each node: any `tolerate` of the nodes may then be lost.
@@ -54,26 +55,34 @@ def protect(
     it would take, and writes nothing. `allow_deleted` protects although many files are gone, and `force` although
     nodes are lost. With `root` or `step` each directory is a root of snapshots: their newest `step-N`, or this one, is
     protected, and then those older than the newest `retain` are removed. `key` is a file with the key of the group.
-    `flags` are others of the command line.
+    `progress` is called from time to time with a `Progress`: bytes done and in all. `flags` are others of the command
+    line, such as `["--limit-rate", "100MB"]`.
 
     Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
     """
     options: dict[str, Any] = {"tolerate": tolerate, "layout": layout, "digest": digest, "dry_run": dry_run, "allow_deleted": allow_deleted, "force": force}
     options.update(root=root, step=step, retain=retain, key=key)
-    report: ProtectReport = _one("protect", dirs, options, flags)
+    report: ProtectReport = _one("protect", dirs, options, flags, progress)
     return report
 
 
 def verify(
-    dirs: Iterable[Dir], *, latest: bool = False, step: int | None = None, key: Dir | None = None, flags: Sequence[str] = ()
+    dirs: Iterable[Dir],
+    *,
+    latest: bool = False,
+    step: int | None = None,
+    key: Dir | None = None,
+    progress: Heard = None,
+    flags: Sequence[str] = (),
 ) -> VerifyReport:
     """Reads every byte of a group, and compares it with the digests. `whole` of the report says whether all is right.
 
-    With `latest` or `step` each directory is a root of snapshots: the newest one, or `step-N`, is verified.
+    With `latest` or `step` each directory is a root of snapshots: the newest one, or `step-N`, is verified. `progress` is
+    that of `protect`.
 
     Raises `Refused` or `RunFailed` where that cannot be told.
     """
-    report: VerifyReport = _one("verify", dirs, {"latest": latest, "step": step, "key": key}, flags)
+    report: VerifyReport = _one("verify", dirs, {"latest": latest, "step": step, "key": key}, flags, progress)
     return report
 
 
@@ -100,6 +109,7 @@ def recover(
     latest: bool = False,
     step: int | None = None,
     key: Dir | None = None,
+    progress: Heard = None,
     flags: Sequence[str] = (),
 ) -> RecoverReport:
     """Brings back what lost nodes had, and damaged files. Name all nodes: of lost ones an empty directory.
@@ -108,13 +118,13 @@ def recover(
     too. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
 
     With `latest` each directory is a root of snapshots: the newest that can be brought back is, and those that are
-    newer are set aside. `step` brings back `step-N`, and sets none aside.
+    newer are set aside. `step` brings back `step-N`, and sets none aside. `progress` is that of `protect`.
 
     Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where
     nothing is.
     """
     options = {"to": to, "revert": revert, "beyond": beyond, "dry_run": dry_run, "latest": latest, "step": step, "key": key}
-    report: RecoverReport = _one("recover", dirs, options, flags)
+    report: RecoverReport = _one("recover", dirs, options, flags, progress)
     return report
 
 

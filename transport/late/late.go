@@ -1,8 +1,9 @@
-// Package late delays the messages of a transport, for tests and for people who watch a run.
+// Package late delays the messages of a transport: to bound a rank's rate, for tests, and for people who watch a run.
 package late
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -31,10 +32,41 @@ func New(ctx context.Context, t transport.Transport, delay func(*transport.Trans
 	return &late{Transport: t, ctx: ctx, delay: delay, last: map[stream]chan struct{}{}}
 }
 
+// Limit returns a transport that sends so many bytes a second on average. A message goes, at once, when those before
+// it have had their time. One of [transport.ControlRounds] does not wait: others may give up a rank that says nothing.
+func Limit(ctx context.Context, t transport.Transport, rate int64) transport.Transport {
+	var free time.Time // when all that was posted has had its time
+	return New(ctx, t, func(t *transport.Transfer) time.Duration {
+		now := time.Now()
+		if free.Before(now) {
+			free = now
+		}
+		delay := free.Sub(now)
+		free = free.Add(time.Duration(float64(t.Bytes()) / float64(rate) * float64(time.Second)))
+		if t.Tag.Round < transport.ControlRounds {
+			return 0
+		}
+		return delay
+	})
+}
+
+// Cores, Overlaps and Inquire are those of the transport.
+func (l *late) Cores() int     { return transport.Cores(l.Transport) }
+func (l *late) Overlaps() bool { return transport.Overlaps(l.Transport) }
+func (l *late) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
+	if q, ok := l.Transport.(transport.Inquirer); ok {
+		return q.Inquire(ctx, rank)
+	}
+	return -1, 0, errors.New("the transport cannot ask others")
+}
+
 type queue struct {
 	transport.Queue
 	of *late
 }
+
+// Gather is as [transport.Gather] says.
+func (q queue) Gather(receives int) { transport.Gather(q.Queue, receives) }
 
 func (l *late) NewQueue() transport.Queue { return queue{l.Transport.NewQueue(), l} }
 

@@ -78,3 +78,69 @@ func TestEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestLimited checks that a bound of the rate breaks no promise.
+func TestLimited(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
+		group := make([]transport.Transport, n)
+		for r, e := range local.New(n) {
+			group[r] = late.Limit(t.Context(), e, 1<<30)
+		}
+		return group
+	})
+}
+
+// TestLimit counts the bytes that come at a rank, by a clock of the test: a message waits until those before it have had
+// their time, to whomever they go, and what ranks say beside a plan does not wait. Time in which nothing is sent is lost.
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		group, start := local.New(3), time.Now()
+		const rate = 1000
+		limited := late.Limit(t.Context(), group[0], rate)
+		q := limited.NewQueue()
+		const plans = transport.ControlRounds
+		sizes := []int{500, 1500, 2000, 10}
+		for i, n := range sizes {
+			q.Post(&transport.Transfer{Rank: 1 + i%2, Tag: transport.Tag{Round: plans + i}, Parts: [][]byte{make([]byte, n)}})
+		}
+		q.Post(&transport.Transfer{Rank: 1, Tag: transport.Tag{}, Parts: [][]byte{make([]byte, 100)}})
+		expect := func(rank, round, n int, after time.Duration) {
+			t.Helper()
+			err := transport.Receive(t.Context(), group[rank], 0, transport.Tag{Round: round}, make([]byte, n))
+			if err != nil || time.Since(start) != after {
+				t.Errorf("round %d after %v, error %v; want %v", round, time.Since(start), err, after)
+			}
+		}
+		expect(1, 0, 100, 0)
+		sent := 0
+		for i, n := range sizes {
+			expect(1+i%2, plans+i, n, time.Duration(sent)*time.Second/rate)
+			sent += n
+		}
+		time.Sleep(time.Hour) // this lets nothing go faster
+		start = time.Now()
+		for i := range 3 {
+			q.Post(&transport.Transfer{Rank: 1, Tag: transport.Tag{Round: plans}, Parts: [][]byte{make([]byte, rate)}})
+			expect(1, plans, rate, time.Duration(i)*time.Second)
+		}
+		if err := limited.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestFarther checks that what a transport can do beside carrying messages is not lost.
+func TestFarther(t *testing.T) {
+	group := local.New(2)
+	limited := late.Limit(t.Context(), group[0], 1)
+	if _, ok := limited.(transport.CoreSharer); !ok || transport.Cores(limited) != transport.Cores(group[0]) || !transport.Overlaps(limited) {
+		t.Error("cores")
+	}
+	if whom, _, err := limited.(transport.Inquirer).Inquire(t.Context(), 1); whom != -1 || err != nil {
+		t.Errorf("waits for %d, error %v", whom, err)
+	}
+	bare := struct{ transport.Transport }{group[0]}
+	if _, _, err := late.Limit(t.Context(), bare, 1).(transport.Inquirer).Inquire(t.Context(), 1); err == nil {
+		t.Error("it asks by nothing")
+	}
+}

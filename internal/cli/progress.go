@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/schollz/progressbar/v3"
+
+	"volley/internal/printable"
+)
+
+// A meter tells how far a run is: by a bar on a terminal, else by a line from time to time.
+type meter struct {
+	s     *session
+	every time.Duration // between lines; 0: a bar
+
+	mu          sync.Mutex // guards what follows
+	done, total int64      // bytes
+	bar         *progressbar.ProgressBar
+	told        time.Time
+}
+
+// usualEvery is the time between lines of progress.
+const usualEvery = 10 * time.Second
+
+// newMeter returns the meter of a session, with lines as often as asked for: 0 is a bar where stderr is a terminal.
+func newMeter(s *session, every time.Duration) *meter {
+	if every == 0 && (s.json || !isTerminal(s.stderr)) {
+		every = usualEvery
+	}
+	s.meter = &meter{s: s, every: every, told: time.Now()}
+	return s.meter
+}
+
+// add tells of more bytes that are done, and of more that have to be.
+func (m *meter) add(done, more int64) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done, m.total = m.done+done, m.total+more
+	switch {
+	case m.done == 0:
+	case m.every > 0 && time.Since(m.told) >= m.every:
+		m.tell()
+	case m.every > 0:
+	case m.bar == nil:
+		m.bar = progressbar.NewOptions64(m.total,
+			progressbar.OptionSetWriter(m.s.stderr), progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionFullWidth())
+		fallthrough
+	default:
+		m.bar.ChangeMax64(m.total)
+		m.bar.Set64(min(m.done, m.total-1)) // one that is full does not move any more, and there may be more to do
+	}
+}
+
+// tell prints a line, or a record where the log has such. The caller holds the lock.
+func (m *meter) tell() {
+	m.told = time.Now()
+	if m.s.json {
+		host, _ := os.Hostname()
+		slog.New(slog.NewJSONHandler(m.s.stderr, nil)).Info("progress", "verb", m.s.verb, "host", host, "rank", m.s.rank(), "done", m.done, "total", m.total)
+		return
+	}
+	printable.Fprintf(m.s.stderr, "volley: %s: %s of %s, %d %%\n", m.s.verb, humanize.IBytes(uint64(m.done)), humanize.IBytes(uint64(m.total)), int(100*float64(m.done)/float64(m.total)))
+}
+
+// clear takes the bar away until there is more progress.
+func (m *meter) clear() {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bar != nil {
+		m.bar.Clear()
+	}
+}
+
+// A clearing writer takes the bar away before anything is written.
+type clearing struct {
+	io.Writer
+	s *session
+}
+
+func (w clearing) Write(p []byte) (int, error) {
+	w.s.meter.clear()
+	return w.Writer.Write(p)
+}
+
+// progress returns what hears how far this rank is, or nil: nobody does.
+func (o *joining) progress(s *session) func(done, more int64) {
+	switch leads := o.party.Rank() == 0 && (o.party.here == nil || o.party.here.Rank() == 0); {
+	case s.at != nil && s.at.Watch:
+		return s.at.progress
+	case s.at != nil, o.quiet, !leads && o.every == 0:
+		return nil
+	}
+	return newMeter(s, o.every).add
+}
