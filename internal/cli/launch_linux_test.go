@@ -111,7 +111,7 @@ func TestLaunch(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := f.of("recover", dirs[3], dirs[2], dirs[0], dirs[1])
-		if r := volleyRun(again...); r.code != exitOK || !strings.Contains(r.stdout, "node 2  lost  host1:"+dirs[2]) {
+		if r := volleyRun(again...); r.code != exitOK || !strings.Contains(r.stdout, "recovered node 2: 4 files, ") || !strings.Contains(r.stdout, "  host1:"+dirs[2]) {
 			t.Fatalf("%+v", r)
 		}
 		if got := strings.Join(dataOfAll(t, dirs), "\n"); got != want {
