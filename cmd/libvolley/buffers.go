@@ -51,7 +51,10 @@ func volleyProtectBuffers(comm C.MPI_Fint, buffers *C.volley_buffer, count, tole
 
 //export volleyBufferSizes
 func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, bytes *C.size_t, count *C.int, o *C.volley_group_options) C.int {
-	room := unsafe.Slice(bytes, max(0, *count)) // of a length of 0 where it is NULL
+	var room []C.size_t
+	if bytes != nil {
+		room = unsafe.Slice(bytes, max(0, *count))
+	}
 	var has []byte
 	var err error
 	if parity != nil {

@@ -41,6 +41,7 @@ static void recovers(MPI_Comm comm, const volley_buffer *want, const unsigned ch
 	int lost = (rank - first + size) % size < count, n = buffers;
 	size_t bytes[buffers], parity_bytes = room;
 	expect("sizes", volley_buffer_sizes(comm, lost ? NULL : parity, &parity_bytes, bytes, &n, NULL), VOLLEY_OK, "");
+	expect("sizes, without room for them", volley_buffer_sizes(comm, lost ? NULL : parity, &parity_bytes, NULL, &n, NULL), VOLLEY_OK, "");
 	if (n != buffers || parity_bytes != room) expect("sizes, what they are", n, buffers, "");
 	volley_buffer back[buffers];
 	unsigned char *again = malloc(parity_bytes);
