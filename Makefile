@@ -49,8 +49,12 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gc
 	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout 300 mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
 	go build -tags mpi -o $$dir/example ./examples/mpi && timeout 60 mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
 	go test -tags mpi -count 1 ./cmd/libvolley ./bench/network
-	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -tags mpi -buildmode=c-shared -o $$dir/libvolley.so ./cmd/libvolley && cd python && \
-	VOLLEY_LIBRARY=$$dir/libvolley.so timeout 300 mpirun --oversubscribe -n 4 $(PYTHON) -m pytest -q -x -p no:cacheprovider tests/test_mpi.py
+	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -tags mpi -buildmode=c-shared -o $$dir/libvolley.so ./cmd/libvolley && \
+	export VOLLEY_LIBRARY=$$dir/libvolley.so PYTHONPATH=$(CURDIR)/python && \
+	timeout 300 mpirun --oversubscribe -n 4 $(PYTHON) -m pytest -q -x -p no:cacheprovider python/tests/test_mpi.py && \
+	timeout 300 examples/solver/survive.py --seed 100 --runs 2 $(PYTHON) examples/mpi4py/train.py ROOT OUT 60 6 && \
+	mpicc -O2 -Wall -Werror -I cmd/libvolley -o $$dir/solver examples/solver/solver.c -L $$dir -lvolley -Wl,-rpath,$$dir -lm && \
+	timeout 300 examples/solver/survive.py --seed 100 --runs 2 $$dir/solver ROOT OUT 1024 100 10
 	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|GroupJobKilled|GroupJobPairs|Job|JobCopies|JobErrors|JobDiffers|JobMissing|JobModes|DecodeJobs|DecodeJobErrors|DecodeJobKilled|TwoJobs|Jobs|OwnDirectories|SameResults|Killed|Stopped)$$' ./internal/cli -group.kills 1
 
 # The binary is static, and so runs on every Linux of its processor.

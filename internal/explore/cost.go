@@ -111,7 +111,6 @@ type sizesRequest struct {
 }
 
 type sizesAnswer struct {
-	Command   string                `json:"command"`
 	Sizes     []float64             `json:"sizes"` // whole bytes
 	Plans     []sizedPlan           `json:"plans"`
 	Crossings []comparison.Crossing `json:"crossings"`
@@ -151,13 +150,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	if err != nil {
 		return nil, err
 	}
-	own := flags{}
-	maps.Copy(own, request.Flags)
-	own["size"] = ""
-	a := &sizesAnswer{
-		Command: "go run ./research/cmd/chart" + strings.TrimPrefix(own.costCommand("", "--plot", "size", "--size", request.From+".."+request.To, "-o", "chart.svg"), "volley cost"),
-		Sizes:   comparison.Sizes(from, to),
-	}
+	a := &sizesAnswer{Sizes: comparison.Sizes(from, to)}
 	plans := rows[0].Plans
 	if p := rows[0].Chosen; p != nil {
 		i := slices.IndexFunc(plans, func(x comparison.Plan) bool { return x.Algorithm == p.Algorithm && x.Parameters == p.Parameters })
@@ -222,9 +215,8 @@ func (f flags) comparison(names string, ks []int) (*comparison.Comparison, error
 	return c, c.Prepare(names, bytes)
 }
 
-// costCommand returns the command line of volley cost for the algorithms named, with more
-// arguments. Without a matrix it is for any, unlike other verbs.
-func (f flags) costCommand(names string, more ...string) string {
+// costCommand returns the command line of volley cost for the algorithms named. Without a matrix it is for any, unlike other verbs.
+func (f flags) costCommand(names string) string {
 	own := maps.Clone(f)
 	delete(own, "matrix")
 	delete(own, "algorithm")
@@ -235,5 +227,5 @@ func (f flags) costCommand(names string, more ...string) string {
 	if names != "" {
 		list = append(list, "--algorithm", names)
 	}
-	return own.command("cost", append(list, more...)...)
+	return own.command("cost", list...)
 }

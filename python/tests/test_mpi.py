@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -177,18 +178,139 @@ def test_a_fork_is_refused_the_library() -> None:
 
 
 def test_which_library(tmp_path: Path) -> None:
-    if rank > 0:
-        return
-    script = "import volley.mpi, numpy; volley.mpi.encode(volley.mpi.MPI.COMM_WORLD, numpy.ones(3))"
-    alone = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))} | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    script = "import mpi4py; mpi4py.rc.initialize = False; import volley.mpi; volley.mpi._library()"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
     def run(library: object) -> str:
-        return subprocess.run([sys.executable, "-c", script], env=alone | {"VOLLEY_LIBRARY": str(library)}, capture_output=True, text=True).stderr
+        return subprocess.run([sys.executable, "-c", script], env=environment | {"VOLLEY_LIBRARY": str(library)}, capture_output=True, text=True).stderr
 
-    assert run(os.environ["VOLLEY_LIBRARY"]) == ""
-    assert "/no/such: cannot open" in run("/no/such") and "make install" in run("/no/such")
-    assert "no libvolley" in run("libm.so.6")
-    (tmp_path / "other.c").write_text('const char *volley_error(void) { return ""; } const char *volley_version(void) { return "9.9"; }')
-    other = tmp_path / "libother.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", other, tmp_path / "other.c"], check=True)
-    assert "is libvolley 9.9, and this package 0.1.0" in run(other)
+    if rank == 0:
+        assert run(os.environ["VOLLEY_LIBRARY"]) == ""
+        assert "/no/such: cannot open" in run("/no/such") and "make install" in run("/no/such")
+        assert "no libvolley" in run("libm.so.6")
+        (tmp_path / "other.c").write_text('const char *volley_error(void) { return ""; } const char *volley_version(void) { return "9.9"; }')
+        other = tmp_path / "libother.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", other, tmp_path / "other.c"], check=True)
+        assert "is libvolley 9.9, and this package 0.1.0" in run(other)
+    world.barrier()
+
+
+def members(text: str, begin: str, end: str) -> list:
+    """The names of the members of a struct in C or of a type in Fortran."""
+    body = re.sub(r"/\*.*?\*/|!.*|=[^,\n]*", "", text[text.index(begin) + len(begin) : text.index(end, text.index(begin))], flags=re.S)
+    return re.findall(r"(\w+)\s*(?=[;,]|\n)", body)
+
+
+def test_options_are_those_of_the_library() -> None:
+    library = Path(__file__).resolve().parents[2] / "cmd" / "libvolley"
+    header, module = (library / "volley.h").read_text(), re.sub(r" !.*", "", (library / "fortran" / "volley.f90").read_text())
+    for struct, kind, here in [
+        ("volley_options", "options", volley.mpi._Options),
+        ("volley_group_options", "group_options", volley.mpi._GroupOptions),
+        ("volley_buffer", "volley_buffer", volley.mpi._Buffer),
+    ]:
+        want = members(header, f"typedef struct {struct} {{", "}")
+        assert [name for name, _ in here._fields_] == want and len(want) > 1
+        assert members(module, f"type, bind(c) :: {kind}\n", "end type") == want
+
+
+def arrays_of(seed: int) -> list:
+    """Arrays of other lengths at each rank: rank 1 has none with bytes."""
+    return [] if rank == 1 else [array(np.float64, (1000 * rank + 10, 3), seed), array(np.uint8, 0), array(np.int16, (7, rank + 1), seed)]
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["calls", "requests"])
+def test_lost_arrays_come_back(begun: bool) -> None:
+    arrays = arrays_of(2)
+    was = [a.tobytes() for a in arrays]
+    for a in arrays:
+        a.flags.writeable = False
+    if begun:
+        request = volley.mpi.protect_buffers_start(world, arrays, 2)
+        while not request.test():
+            pass
+        parity = request.wait()
+        assert request.test() and request.wait() is parity
+    else:
+        parity = volley.mpi.protect_buffers(world, arrays, 2, timeout=20)
+    assert parity.nbytes == volley.mpi.parity_bytes(world, arrays, 2)
+    before = parity.copy()
+    lost = rank in (0, 2)
+    sizes, room = volley.mpi.buffer_sizes(world, None if lost else parity)
+    assert (sizes, room) == ([len(w) for w in was], parity.nbytes)
+    back = [np.full(n, 7, np.uint8) for n in sizes] if lost else [a.copy() for a in arrays]
+    if lost:
+        parity = np.zeros(room, np.uint8)
+    if begun:
+        assert volley.mpi.recover_buffers_start(world, back, parity, lost).wait() is None
+    else:
+        volley.mpi.recover_buffers(world, back, parity, lost)
+    assert [b.tobytes() for b in back] == was
+    assert not (parity != before).any(), np.nonzero(parity != before)
+
+
+def test_what_is_damaged_comes_back(caplog: pytest.LogCaptureFixture) -> None:
+    arrays = arrays_of(3)
+    was = [a.tobytes() for a in arrays]
+    parity = volley.mpi.protect_buffers(world, arrays, 1)
+    if rank == 3:
+        arrays[0][5, 1] += 1
+    volley.mpi.recover_buffers(world, arrays, parity)
+    assert [a.tobytes() for a in arrays] == was
+    assert any("3" in r.getMessage() for r in caplog.records)
+
+
+def test_errors_of_arrays() -> None:
+    arrays = arrays_of(4)
+    parity = volley.mpi.protect_buffers(world, arrays, 1)
+    untouched = [a.copy() for a in arrays]
+    with pytest.raises(volley.Refused, match="lost") as refused:
+        volley.mpi.recover_buffers(world, untouched, parity.copy(), lost=rank < 2)
+    assert refused.value.verb == "recover_buffers"
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(arrays, untouched))
+    with pytest.raises(volley.Refused):
+        volley.mpi.protect_buffers(world, arrays, ranks)
+    with pytest.raises(volley.Error, match="room for 3 bytes of parity"):
+        volley.mpi.protect_buffers(world, arrays, 1, np.empty(3, np.uint8))
+    with pytest.raises(volley.Error, match="room for 3 bytes of parity"):
+        volley.mpi.protect_buffers_start(world, arrays, 1, np.empty(3, np.uint8)).wait()
+    with pytest.raises(TypeError, match="want a list of arrays"):
+        volley.mpi.protect_buffers(world, np.ones(3), 1, parity)
+    fixed = np.ones(3)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match=r"arrays\[0\]: read-only"):
+        volley.mpi.recover_buffers(world, [fixed], parity)
+    with pytest.raises(ValueError, match="parity: read-only"):
+        volley.mpi.protect_buffers(world, [fixed], 1, fixed)
+
+
+def test_directories_beside_the_caller(shared: Path) -> None:
+    node = shared / f"node.{rank}"
+    node.mkdir()
+    (node / "state").write_bytes(os.urandom(100_000))
+    was = (node / "state").read_bytes()
+    request = volley.mpi.protect_start(world, node, 1, digest="xxh3")
+    total = sum(world.allreduce(n) for n in range(100))  # MPI goes on meanwhile
+    assert total == 4950 * ranks and request.wait() is None
+    world.barrier()
+    if rank == 3:
+        shutil.rmtree(node)
+    world.barrier()
+    volley.mpi.recover(world, node)
+    assert (node / "state").read_bytes() == was
+
+
+def test_a_process_waits_for_its_requests() -> None:
+    script = """if True:
+        import numpy, volley.mpi
+        from mpi4py import MPI
+        volley.mpi.protect_buffers_start(MPI.COMM_WORLD, [numpy.ones(1_000_000)], 1)
+        volley.mpi.protect_buffers_start(MPI.COMM_WORLD, [numpy.ones(1_000_000)], 1)
+        print("ends")
+    """
+    if rank == 0:
+        alone = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))}
+        alone |= {"PYTHONPATH": os.pathsep.join(sys.path), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        run = subprocess.run(["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-c", script], env=alone, capture_output=True, text=True)
+        assert (run.returncode, run.stdout.count("ends"), run.stderr) == (0, 3, "")
+    world.barrier()

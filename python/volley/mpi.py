@@ -1,6 +1,7 @@
 """Encode, protect and recover what the processes of an MPI job have, by libvolley, with mpi4py and NumPy.
 
     volley.mpi.protect(MPI.COMM_WORLD, "/dev/shm/ckpt", tolerate=2)       # in every process: its node's directory
+    parity = volley.mpi.protect_buffers(MPI.COMM_WORLD, [weights, moments], tolerate=2)   # arrays, without files
     coded = volley.mpi.encode(MPI.COMM_WORLD, array)
 
 All processes of a communicator call a function together, like a collective of MPI. volley.h describes each function.
@@ -11,21 +12,23 @@ what the loader finds as libvolley.so.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Generic, List, Optional, Sequence, Set, Tuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from mpi4py import MPI
 
-from ._run import Dir, failure
+from ._run import Dir, Error, failure, log
 from ._version import __version__
 
 Array = npt.NDArray[Any]
+T = TypeVar("T")
 
 
 class _Options(ctypes.Structure):
@@ -59,12 +62,28 @@ class _GroupOptions(ctypes.Structure):
     ]
 
 
+class _Buffer(ctypes.Structure):
+    """volley_buffer."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+
+
 _PACKET = [ctypes.c_void_p, ctypes.c_size_t]
+_GROUP = ctypes.POINTER(_GroupOptions)
+_BUFFERS = [ctypes.POINTER(_Buffer), ctypes.c_int, ctypes.c_int, *_PACKET, _GROUP]
+_REQUEST = ctypes.POINTER(ctypes.c_int)
 _FUNCTIONS: Dict[str, List[Any]] = {  # with their arguments after the communicator
     "encode": [*_PACKET, *_PACKET, ctypes.POINTER(_Options)],
     "decode": [*_PACKET, ctypes.c_int, *_PACKET, ctypes.POINTER(_Options)],
-    "protect": [ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(_GroupOptions)],
-    "recover": [ctypes.c_char_p, ctypes.POINTER(_GroupOptions)],
+    "protect": [ctypes.c_char_p, ctypes.c_int, _GROUP],
+    "protect_start": [ctypes.c_char_p, ctypes.c_int, _GROUP, _REQUEST],
+    "recover": [ctypes.c_char_p, _GROUP],
+    "parity_bytes": [ctypes.POINTER(_Buffer), ctypes.c_int, ctypes.c_int, _GROUP, ctypes.POINTER(ctypes.c_size_t)],
+    "buffer_sizes": [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int), _GROUP],
+    "protect_buffers": _BUFFERS,
+    "protect_buffers_start": [*_BUFFERS, _REQUEST],
+    "recover_buffers": _BUFFERS,
+    "recover_buffers_start": [*_BUFFERS, _REQUEST],
 }
 
 _lock = threading.Lock()
@@ -104,9 +123,16 @@ def _library() -> ctypes.CDLL:
 def _call(function: str, comm: MPI.Comm, *arguments: Any) -> None:
     """Calls a function of the library, by the Fortran handle of the communicator, and raises its error."""
     library = _library()
-    code = getattr(library, "volley_" + function + "_f")(comm.py2f(), *arguments)
+    _ended(getattr(library, "volley_" + function + "_f")(comm.py2f(), *arguments), function)
+
+
+def _ended(code: int, function: str) -> None:
+    """Raises the error of a call. What recover_buffers has found goes to the log."""
+    text = _library().volley_error().decode("utf-8", "replace")
     if code:
-        raise failure(code, library.volley_error().decode("utf-8", "replace"), function)
+        raise failure(code, text, function)
+    if text:
+        log.warning("%s", text)
 
 
 def _memory(name: str, array: Array, write: bool) -> Tuple[int, int]:
@@ -129,6 +155,77 @@ def _text(value: Optional[Dir]) -> Optional[bytes]:
     if b"\0" in text:
         raise ValueError(f"{value!r}: has a null character")
     return text
+
+
+def _list(arrays: Sequence[Array], write: bool) -> Tuple[Any, int]:
+    """Returns the list of buffers that arrays are, and how many there are."""
+    if isinstance(arrays, np.ndarray):
+        raise TypeError("arrays: one array: want a list of arrays")
+    memory = [_Buffer(*_memory(f"arrays[{i}]", a, write)) for i, a in enumerate(arrays)]
+    return (_Buffer * len(memory))(*memory), len(memory)
+
+
+class Request(Generic[T]):
+    """A call that goes on beside the caller. Its arrays are held until it is done, and a process waits at its end."""
+
+    def __init__(self, function: str, handle: ctypes.c_int, result: T, arrays: Sequence[Array]) -> None:
+        self._function, self._handle, self._result, self._arrays = function, handle, result, arrays
+        self._lock = threading.Lock()
+        self._done = False
+        self._error: Optional[Error] = None
+        _open.add(self)
+
+    def test(self) -> bool:
+        """Says whether it is done. Raises its error."""
+        if not self._lock.acquire(blocking=False):  # another thread waits
+            return False
+        try:
+            done = ctypes.c_int(1)
+            if not self._done:
+                code = _library().volley_test(ctypes.byref(self._handle), ctypes.byref(done))
+                if done.value:
+                    self._end(code)
+        finally:
+            self._lock.release()
+        if self._error:
+            raise self._error
+        return bool(done.value)
+
+    def wait(self) -> T:
+        """Waits until it is done, and returns what the function without `_start` returns. Raises its error."""
+        with self._lock:
+            if not self._done:
+                self._end(_library().volley_wait(ctypes.byref(self._handle)))
+        if self._error:
+            raise self._error
+        return self._result
+
+    def _end(self, code: int) -> None:
+        self._done, self._arrays = True, ()
+        _open.discard(self)
+        try:
+            _ended(code, self._function)
+        except Error as e:
+            self._error = e
+
+
+_open: Set[Request[Any]] = set()  # the library writes to their arrays
+
+
+@atexit.register
+def _wait_for_all() -> None:
+    if _loaded and _loaded[1] == os.getpid():
+        for request in list(_open):
+            try:
+                request.wait()
+            except Error as e:
+                log.error("%s", e)
+
+
+def _start(function: str, comm: MPI.Comm, result: T, arrays: Sequence[Array], *arguments: Any) -> Request[T]:
+    handle = ctypes.c_int()
+    _call(function, comm, *arguments, ctypes.byref(handle))
+    return Request(function, handle, result, arrays)
 
 
 def encode(
@@ -216,6 +313,24 @@ def protect(
     _call("protect", comm, _text(path), tolerate, o)
 
 
+def protect_start(
+    comm: MPI.Comm,
+    path: Dir,
+    tolerate: int,
+    *,
+    timeout: float = 0,
+    memory: int = 0,
+    max_deleted: float = 0,
+    allow_deleted: bool = False,
+    believe: Optional[str] = None,
+    key: Optional[Dir] = None,
+    digest: Optional[str] = None,
+) -> Request[None]:
+    """Starts `protect`, which goes on beside the caller: leave the files alone until the request is done."""
+    o = _GroupOptions(timeout, memory, max_deleted, allow_deleted, 0, _text(believe), _text(key), _text(digest))
+    return _start("protect_start", comm, None, (), _text(path), tolerate, o)
+
+
 def recover(
     comm: MPI.Comm,
     path: Dir,
@@ -234,3 +349,104 @@ def recover(
     """
     o = _GroupOptions(timeout, memory, 0, 0, revert, _text(believe), _text(key), None)
     _call("recover", comm, _text(path), o)
+
+
+def parity_bytes(comm: MPI.Comm, arrays: Sequence[Array], tolerate: int, *, key: Optional[Dir] = None, digest: Optional[str] = None) -> int:
+    """Returns how many bytes of parity `protect_buffers` makes for arrays of these lengths: the same at all processes."""
+    n = ctypes.c_size_t()
+    _call("parity_bytes", comm, *_list(arrays, False), tolerate, _GroupOptions(key=_text(key), digest=_text(digest)), ctypes.byref(n))
+    return n.value
+
+
+def protect_buffers(
+    comm: MPI.Comm,
+    arrays: Sequence[Array],
+    tolerate: int,
+    parity: Optional[Array] = None,
+    *,
+    timeout: float = 0,
+    memory: int = 0,
+    key: Optional[Dir] = None,
+    digest: Optional[str] = None,
+) -> Array:
+    """Protects arrays in memory: returns parity, of uint8, from which those of any `tolerate` processes come back.
+
+    Processes may have any numbers of arrays, of any lengths. `parity` is room for the result, of `parity_bytes`. Keep
+    two sets of arrays, each with its parity, and protect them in turns: the last one stays as it is until the next one
+    is protected. `timeout` is in seconds, 0 the default of 30 and below 0 none; `memory` is in bytes.
+
+    Raises `Refused` or `RunFailed`.
+    """
+    if parity is None:
+        parity = np.zeros(parity_bytes(comm, arrays, tolerate, key=key, digest=digest), np.uint8)
+    o = _GroupOptions(timeout, memory, key=_text(key), digest=_text(digest))
+    _call("protect_buffers", comm, *_list(arrays, False), tolerate, *_memory("parity", parity, True), o)
+    return parity
+
+
+def protect_buffers_start(
+    comm: MPI.Comm,
+    arrays: Sequence[Array],
+    tolerate: int,
+    parity: Optional[Array] = None,
+    *,
+    timeout: float = 0,
+    memory: int = 0,
+    key: Optional[Dir] = None,
+    digest: Optional[str] = None,
+) -> Request[Array]:
+    """Starts `protect_buffers`, which goes on beside the caller: leave the arrays alone until the request is done."""
+    if parity is None:
+        parity = np.zeros(parity_bytes(comm, arrays, tolerate, key=key, digest=digest), np.uint8)
+    o = _GroupOptions(timeout, memory, key=_text(key), digest=_text(digest))
+    room = _memory("parity", parity, True)
+    return _start("protect_buffers_start", comm, parity, [*arrays, parity], *_list(arrays, False), tolerate, *room, o)
+
+
+def buffer_sizes(comm: MPI.Comm, parity: Optional[Array], *, key: Optional[Dir] = None) -> Tuple[List[int], int]:
+    """Tells a process that has lost its arrays what to make: the bytes of each array, and the bytes of the parity.
+
+    `parity` is what this process has, or None where it is lost. Raises `Refused` where no process has enough of it.
+    """
+    address, has = (None, 0) if parity is None else _memory("parity", parity, False)
+    o, count, none = _GroupOptions(key=_text(key)), ctypes.c_int(), ctypes.c_size_t()
+    _call("buffer_sizes", comm, address, ctypes.c_size_t(has), none, count, o)
+    sizes, room = (ctypes.c_size_t * count.value)(), ctypes.c_size_t(has)
+    _call("buffer_sizes", comm, address, room, sizes, count, o)
+    return list(sizes), room.value
+
+
+def recover_buffers(
+    comm: MPI.Comm,
+    arrays: Sequence[Array],
+    parity: Array,
+    lost: bool = False,
+    *,
+    timeout: float = 0,
+    memory: int = 0,
+    key: Optional[Dir] = None,
+) -> None:
+    """Brings back the arrays and the parity of the processes at which they are `lost`, whatever is in them there.
+
+    The other processes give what they had. What is damaged of that comes back, too, and the logger `volley` has a
+    warning. `buffer_sizes` tells how long arrays and parity were. `timeout` and `memory` are those of `protect_buffers`.
+
+    Raises `Refused` where too much is lost: then nothing was written. After `RunFailed` call it again.
+    """
+    o = _GroupOptions(timeout, memory, key=_text(key))
+    _call("recover_buffers", comm, *_list(arrays, True), lost, *_memory("parity", parity, True), o)
+
+
+def recover_buffers_start(
+    comm: MPI.Comm,
+    arrays: Sequence[Array],
+    parity: Array,
+    lost: bool = False,
+    *,
+    timeout: float = 0,
+    memory: int = 0,
+    key: Optional[Dir] = None,
+) -> Request[None]:
+    """Starts `recover_buffers`, which goes on beside the caller: leave the arrays alone until the request is done."""
+    o = _GroupOptions(timeout, memory, key=_text(key))
+    return _start("recover_buffers_start", comm, None, [*arrays, parity], *_list(arrays, True), lost, *_memory("parity", parity, True), o)

@@ -52,12 +52,9 @@ test("the command is what the command line takes", async () => {
   const opened = await explorer.open("#/cost?k=16&p=2&ks=4,8,16&beta=1ms");
   const { page } = opened;
   for (const chart of ["c1", "sizes"]) await page.locator(`figure[data-chart=${chart}] svg`).waitFor();
-  const commands = await page.locator("main code").allTextContents();
-  for (const start of ["volley cost ", "go run ./research/cmd/chart "]) {
-    const command = commands.find((text) => text.startsWith(start)) ?? "";
-    assert.match(command, /--beta 1ms/, start);
-    if (start === "volley cost ") assert.equal((await explorer.json(...command.split(" ").slice(1), "--format", "json")).rows.length, 3);
-  }
+  const command = await page.locator("main code").filter({ hasText: "volley cost " }).textContent();
+  assert.match(command, /--beta 1ms/);
+  assert.equal((await explorer.json(...command.split(" ").slice(1), "--format", "json")).rows.length, 3);
   await done(opened);
 });
 

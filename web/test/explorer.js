@@ -74,7 +74,7 @@ export async function open(browser, url, options = {}) {
   });
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("requestfailed", (request) => {
-    if (request.failure()?.errorText !== "net::ERR_ABORTED") problems.push(`${request.url()}: ${request.failure()?.errorText}`);
+    if (!/^(net::ERR_ABORTED|NS_BINDING_ABORTED)$/.test(request.failure()?.errorText)) problems.push(`${request.url()}: ${request.failure()?.errorText}`);
   });
   await page.goto(url);
   return { page, problems, close: () => context.close() };

@@ -57,7 +57,8 @@ test(`${actions} random actions, seed ${seed}`, { timeout: 600_000 }, async () =
         const options = e instanceof HTMLSelectElement ? [...e.options].map((o) => o.value) : null;
         return { x: x + width / 2, y: y + height / 2, id: e.id, name: e.name, tag: e.tagName, type: e.type, options, says: (e.getAttribute("aria-label") ?? e.textContent).trim().slice(0, 40) };
       }, [operable, n]);
-      if (!found) return;
+      const { width, height } = page.viewportSize();
+      if (!found || found.x < 0 || found.y < 0 || found.x >= width || found.y >= height) return;
       log.push(`${found.tag} ${found.name || found.id || found.says}`);
       if (found.options && found.id) await page.selectOption(`[id="${found.id}"]`, one(found.options), { timeout: 500, force: true }).catch(() => {});
       else if (found.type === "text" || found.type === "search") {
@@ -74,7 +75,8 @@ test(`${actions} random actions, seed ${seed}`, { timeout: 600_000 }, async () =
       await page.keyboard.press(key);
     },
     async point() {
-      const [x, y] = [pick(1100), pick(800)];
+      const { width, height } = page.viewportSize();
+      const [x, y] = [pick(width), pick(height)];
       log.push(`point ${x},${y}`);
       await page.mouse.move(x, y);
       if (pick(3) === 0) await page.mouse.click(x, y);

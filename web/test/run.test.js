@@ -11,6 +11,18 @@ const explorer = new Explorer(async ({ directory: there, volley }) => {
   writeFileSync(report, await run(volley, ["encode", "--model", "paper", "-o", join(directory, "coded"), "--json", "--trace", trace, join(repository, "examples/packets")]));
 });
 
+test("the view begins with an example; a span that is found stays in view", async () => {
+  const opened = await explorer.show("#/run?k=4");
+  const { page } = opened;
+  await page.locator('.state[data-state="whole"]').waitFor();
+  assert.equal(await page.locator(".timeline").getAttribute("data-ranks"), "4");
+  await page.getByRole("searchbox").fill("send p2 r0");
+  await page.getByRole("searchbox").press("Enter");
+  await page.getByText(/^1 of \d+$/).waitFor();
+  assert.match(await page.getByRole("region", { name: "Selected span" }).textContent(), /send, round 0\s+P2 → P\d/);
+  await done(opened);
+});
+
 test("a report and a trace are loaded", async () => {
   const opened = await explorer.show("#/run");
   const { page } = opened;

@@ -321,9 +321,28 @@ test("at 390 px the picture comes first, and the form behind a button", async ()
   await page.waitForFunction(() => document.querySelectorAll("path.arrow").length === 8);
   for (const hash of ["#/protect?nodes=16", "#/proof?k=8", "#/cost?k=16", "#/run?k=8", "#/figures?figure=dft"]) {
     await page.evaluate((h) => (location.hash = h), hash);
-    await page.waitForTimeout(300);
+    await page.locator("main :is(svg, table)").first().waitFor();
+    await page.waitForTimeout(500); // the last of several answers
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= 390, `${hash}: ${wide} px`);
   }
+  await done(opened);
+});
+
+test("a search finds messages, and Enter goes from one to the next", async () => {
+  const opened = await explorer.show("#/schedule?k=8");
+  const { page } = opened;
+  const search = page.getByRole("searchbox");
+  await search.fill("x3");
+  await page.getByText(/^[2-9]\d*: Enter$/).waitFor(); // in round 0, and in sums after that
+  await search.fill("r1 p2");
+  await page.getByText("2: Enter").waitFor();
+  await search.press("Enter");
+  await page.getByText("1 of 2").waitFor();
+  await page.getByRole("region", { name: "Message" }).getByText("2 → 6").waitFor();
+  await search.press("Enter");
+  await page.getByText("2 of 2").waitFor();
+  await search.fill("nothing");
+  await page.getByText("none", { exact: true }).waitFor();
   await done(opened);
 });

@@ -10,9 +10,18 @@ module volley
   implicit none
   private
   public :: volley_encode, volley_decode, volley_protect, volley_recover, volley_error, volley_version
+  public :: volley_buffer, volley_parity_bytes, volley_protect_buffers, volley_buffer_sizes, volley_recover_buffers
+  public :: volley_protect_start, volley_protect_buffers_start, volley_recover_buffers_start, volley_test, volley_wait
 
   ! What the functions return: volley_ok, or what kind of error volley_error tells.
   integer, parameter, public :: volley_ok = 0, volley_failed = 1, volley_usage = 2, volley_wrong = 3
+  integer, parameter, public :: volley_request_null = 0 ! requests are integers
+
+  ! A piece of this process's memory: volley_buffer(c_loc(x), bytes), where x has the attribute target.
+  type, bind(c) :: volley_buffer
+    type(c_ptr) :: data
+    integer(c_size_t) :: bytes
+  end type
 
   type, bind(c) :: options ! volley_options
     type(c_ptr) :: field = c_null_ptr, matrix = c_null_ptr, algorithm = c_null_ptr
@@ -67,6 +76,90 @@ module volley
       character(c_char), intent(in) :: path(*)
       type(group_options), intent(in) :: o
       integer(c_int) :: recover_f
+    end function
+
+    function parity_bytes_f(comm, buffers, count, tolerate, o, parity_bytes) bind(c, name="volley_parity_bytes_f")
+      import :: c_int, c_size_t, group_options, volley_buffer
+      integer(c_int), value :: comm, count, tolerate
+      type(volley_buffer), intent(in) :: buffers(*)
+      type(group_options), intent(in) :: o
+      integer(c_size_t), intent(out) :: parity_bytes
+      integer(c_int) :: parity_bytes_f
+    end function
+
+    function buffer_sizes_f(comm, parity, parity_bytes, bytes, count, o) bind(c, name="volley_buffer_sizes_f")
+      import :: c_int, c_ptr, c_size_t, group_options
+      integer(c_int), value :: comm
+      type(c_ptr), value :: parity
+      integer(c_size_t), intent(inout) :: parity_bytes, bytes(*)
+      integer(c_int), intent(inout) :: count
+      type(group_options), intent(in) :: o
+      integer(c_int) :: buffer_sizes_f
+    end function
+
+    function protect_buffers_f(comm, buffers, count, tolerate, parity, parity_bytes, o) bind(c, name="volley_protect_buffers_f")
+      import :: c_int, c_ptr, c_size_t, group_options, volley_buffer
+      integer(c_int), value :: comm, count, tolerate
+      type(volley_buffer), intent(in) :: buffers(*)
+      type(c_ptr), value :: parity
+      integer(c_size_t), value :: parity_bytes
+      type(group_options), intent(in) :: o
+      integer(c_int) :: protect_buffers_f
+    end function
+
+    function recover_buffers_f(comm, buffers, count, lost, parity, parity_bytes, o) bind(c, name="volley_recover_buffers_f")
+      import :: c_int, c_ptr, c_size_t, group_options, volley_buffer
+      integer(c_int), value :: comm, count, lost
+      type(volley_buffer), intent(in) :: buffers(*)
+      type(c_ptr), value :: parity
+      integer(c_size_t), value :: parity_bytes
+      type(group_options), intent(in) :: o
+      integer(c_int) :: recover_buffers_f
+    end function
+
+    function protect_start_f(comm, path, tolerate, o, request) bind(c, name="volley_protect_start_f")
+      import :: c_char, c_int, group_options
+      integer(c_int), value :: comm, tolerate
+      character(c_char), intent(in) :: path(*)
+      type(group_options), intent(in) :: o
+      integer(c_int), intent(out) :: request
+      integer(c_int) :: protect_start_f
+    end function
+
+    function protect_buffers_start_f(comm, buffers, count, tolerate, parity, parity_bytes, o, request) &
+        bind(c, name="volley_protect_buffers_start_f")
+      import :: c_int, c_ptr, c_size_t, group_options, volley_buffer
+      integer(c_int), value :: comm, count, tolerate
+      type(volley_buffer), intent(in) :: buffers(*)
+      type(c_ptr), value :: parity
+      integer(c_size_t), value :: parity_bytes
+      type(group_options), intent(in) :: o
+      integer(c_int), intent(out) :: request
+      integer(c_int) :: protect_buffers_start_f
+    end function
+
+    function recover_buffers_start_f(comm, buffers, count, lost, parity, parity_bytes, o, request) &
+        bind(c, name="volley_recover_buffers_start_f")
+      import :: c_int, c_ptr, c_size_t, group_options, volley_buffer
+      integer(c_int), value :: comm, count, lost
+      type(volley_buffer), intent(in) :: buffers(*)
+      type(c_ptr), value :: parity
+      integer(c_size_t), value :: parity_bytes
+      type(group_options), intent(in) :: o
+      integer(c_int), intent(out) :: request
+      integer(c_int) :: recover_buffers_start_f
+    end function
+
+    function c_test(request, done) bind(c, name="volley_test")
+      import :: c_int
+      integer(c_int), intent(inout) :: request, done
+      integer(c_int) :: c_test
+    end function
+
+    function c_wait(request) bind(c, name="volley_wait")
+      import :: c_int
+      integer(c_int), intent(inout) :: request
+      integer(c_int) :: c_wait
     end function
 
     function c_error() bind(c, name="volley_error")
@@ -183,6 +276,154 @@ contains
     if (present(memory)) o%memory = memory
     if (present(revert)) o%revert = flag(revert)
     code = recover_f(comm, text(path), o)
+  end function
+
+  ! Starts volley_protect, which goes on beside the caller.
+  integer function volley_protect_start(comm, path, tolerate, request, &
+      timeout, memory, max_deleted, allow_deleted, believe, key, digest) result(code)
+    integer, intent(in) :: comm, tolerate
+    character(*), intent(in) :: path
+    integer, intent(out) :: request
+    real(c_double), intent(in), optional :: timeout, max_deleted
+    integer(c_size_t), intent(in), optional :: memory
+    logical, intent(in), optional :: allow_deleted
+    character(*), intent(in), optional :: believe, key, digest
+    character(:), allocatable, target :: b, k, d
+    type(group_options) :: o
+
+    b = text(believe); k = text(key); d = text(digest)
+    o = group_options(believe=c_loc(b), key=c_loc(k), digest=c_loc(d))
+    if (present(timeout)) o%timeout = timeout
+    if (present(memory)) o%memory = memory
+    if (present(max_deleted)) o%max_deleted = max_deleted
+    if (present(allow_deleted)) o%allow_deleted = flag(allow_deleted)
+    code = protect_start_f(comm, text(path), tolerate, o, request)
+  end function
+
+  ! Sets parity_bytes to the room that volley_protect_buffers takes for buffers of these lengths.
+  integer function volley_parity_bytes(comm, buffers, tolerate, parity_bytes, key, digest) result(code)
+    integer, intent(in) :: comm, tolerate
+    type(volley_buffer), intent(in) :: buffers(:)
+    integer(c_size_t), intent(out) :: parity_bytes
+    character(*), intent(in), optional :: key, digest
+    character(:), allocatable, target :: k, d
+
+    k = text(key); d = text(digest)
+    code = parity_bytes_f(comm, buffers, size(buffers), tolerate, group_options(key=c_loc(k), digest=c_loc(d)), parity_bytes)
+  end function
+
+  ! Tells the lengths of what this process had. parity is absent where it is lost, and count is first the room in bytes.
+  integer function volley_buffer_sizes(comm, parity_bytes, bytes, count, parity, key) result(code)
+    integer, intent(in) :: comm
+    integer(c_size_t), intent(inout) :: parity_bytes, bytes(*)
+    integer, intent(inout) :: count
+    type(*), contiguous, target, intent(in), optional :: parity(..)
+    character(*), intent(in), optional :: key
+    character(:), allocatable, target :: k
+    type(c_ptr) :: has
+
+    k = text(key)
+    has = c_null_ptr
+    if (present(parity)) has = c_loc(parity)
+    code = buffer_sizes_f(comm, has, parity_bytes, bytes, count, group_options(key=c_loc(k)))
+  end function
+
+  ! Makes parity, of parity_bytes, of the buffers of all.
+  integer function volley_protect_buffers(comm, buffers, tolerate, parity, parity_bytes, timeout, memory, key, digest) result(code)
+    integer, intent(in) :: comm, tolerate
+    type(volley_buffer), intent(in) :: buffers(:)
+    type(*), contiguous, target, intent(inout) :: parity(..)
+    integer(c_size_t), intent(in) :: parity_bytes
+    real(c_double), intent(in), optional :: timeout
+    integer(c_size_t), intent(in), optional :: memory
+    character(*), intent(in), optional :: key, digest
+    character(:), allocatable, target :: k, d
+    type(group_options) :: o
+
+    k = text(key); d = text(digest)
+    o = group_options(key=c_loc(k), digest=c_loc(d))
+    if (present(timeout)) o%timeout = timeout
+    if (present(memory)) o%memory = memory
+    code = protect_buffers_f(comm, buffers, size(buffers), tolerate, c_loc(parity), parity_bytes, o)
+  end function
+
+  ! Brings back the buffers and the parity of processes where they are lost, and what is damaged elsewhere.
+  integer function volley_recover_buffers(comm, buffers, lost, parity, parity_bytes, timeout, memory, key) result(code)
+    integer, intent(in) :: comm
+    type(volley_buffer), intent(in) :: buffers(:)
+    logical, intent(in) :: lost
+    type(*), contiguous, target, intent(inout) :: parity(..)
+    integer(c_size_t), intent(in) :: parity_bytes
+    real(c_double), intent(in), optional :: timeout
+    integer(c_size_t), intent(in), optional :: memory
+    character(*), intent(in), optional :: key
+    character(:), allocatable, target :: k
+    type(group_options) :: o
+
+    k = text(key)
+    o = group_options(key=c_loc(k))
+    if (present(timeout)) o%timeout = timeout
+    if (present(memory)) o%memory = memory
+    code = recover_buffers_f(comm, buffers, size(buffers), flag(lost), c_loc(parity), parity_bytes, o)
+  end function
+
+  ! Starts volley_protect_buffers, which goes on beside the caller. parity is c_loc of a target.
+  integer function volley_protect_buffers_start(comm, buffers, tolerate, parity, parity_bytes, request, &
+      timeout, memory, key, digest) result(code)
+    integer, intent(in) :: comm, tolerate
+    type(volley_buffer), intent(in) :: buffers(:)
+    type(c_ptr), intent(in) :: parity
+    integer(c_size_t), intent(in) :: parity_bytes
+    integer, intent(out) :: request
+    real(c_double), intent(in), optional :: timeout
+    integer(c_size_t), intent(in), optional :: memory
+    character(*), intent(in), optional :: key, digest
+    character(:), allocatable, target :: k, d
+    type(group_options) :: o
+
+    k = text(key); d = text(digest)
+    o = group_options(key=c_loc(k), digest=c_loc(d))
+    if (present(timeout)) o%timeout = timeout
+    if (present(memory)) o%memory = memory
+    code = protect_buffers_start_f(comm, buffers, size(buffers), tolerate, parity, parity_bytes, o, request)
+  end function
+
+  ! Starts volley_recover_buffers, which goes on beside the caller. parity is c_loc of a target.
+  integer function volley_recover_buffers_start(comm, buffers, lost, parity, parity_bytes, request, &
+      timeout, memory, key) result(code)
+    integer, intent(in) :: comm
+    type(volley_buffer), intent(in) :: buffers(:)
+    logical, intent(in) :: lost
+    type(c_ptr), intent(in) :: parity
+    integer(c_size_t), intent(in) :: parity_bytes
+    integer, intent(out) :: request
+    real(c_double), intent(in), optional :: timeout
+    integer(c_size_t), intent(in), optional :: memory
+    character(*), intent(in), optional :: key
+    character(:), allocatable, target :: k
+    type(group_options) :: o
+
+    k = text(key)
+    o = group_options(key=c_loc(k))
+    if (present(timeout)) o%timeout = timeout
+    if (present(memory)) o%memory = memory
+    code = recover_buffers_start_f(comm, buffers, size(buffers), flag(lost), parity, parity_bytes, o, request)
+  end function
+
+  ! Says whether a request is done, and returns what it has come to.
+  integer function volley_test(request, done) result(code)
+    integer, intent(inout) :: request
+    logical, intent(out) :: done
+    integer(c_int) :: over
+
+    code = c_test(request, over)
+    done = over /= 0
+  end function
+
+  ! Waits for a request, and returns what it has come to.
+  integer function volley_wait(request) result(code)
+    integer, intent(inout) :: request
+    code = c_wait(request)
   end function
 
   ! What went wrong in the last call in this thread, in one line; empty if nothing did.

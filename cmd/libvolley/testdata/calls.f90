@@ -22,20 +22,21 @@ contains
 end module
 
 program calls
-  use, intrinsic :: iso_c_binding, only: c_double, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_double, c_int8_t, c_loc, c_size_t
   use mpi_f08
   use checks
   implicit none
   character(4096) :: verb, dir
-  integer :: size_of_world
+  integer :: size_of_world, threads
 
-  call MPI_Init()
+  call MPI_Init_thread(MPI_THREAD_MULTIPLE, threads)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, size_of_world)
   call get_command_argument(1, verb)
   call get_command_argument(2, dir)
   if (verb == "") then
     call packets()
+    if (size_of_world > 1) call buffers()
   else
     call directories()
   end if
@@ -76,11 +77,62 @@ contains
     call expect("no path to recover", volley_recover(world(), " "), volley_usage, "path: none")
   end subroutine
 
+  ! Rank 0 loses its buffers, which have other lengths at each rank.
+  subroutine buffers()
+    real(c_double), allocatable, target :: x(:, :), back(:, :)
+    integer, target :: small(3), small_back(3)
+    integer(c_int8_t), allocatable, target :: parity(:), before(:)
+    integer(c_size_t) :: bytes(2), sizes(2), room, found
+    integer :: count, request
+    type(volley_buffer) :: given(2), got(2)
+    logical :: lost, done
+    allocate (x(100 + rank, 5), back(100 + rank, 5))
+    call random_number(x)
+    small = [1, 2, 3] + rank
+    bytes = [8_c_size_t * size(x), 12_c_size_t]
+    given = [volley_buffer(c_loc(x), bytes(1)), volley_buffer(c_loc(small), bytes(2))]
+    got = [volley_buffer(c_loc(back), bytes(1)), volley_buffer(c_loc(small_back), bytes(2))]
+    call expect("parity_bytes", volley_parity_bytes(world(), given, 1, room, digest="sha256"), volley_ok, "")
+    allocate (parity(room))
+    parity = 0
+    call expect("tolerate all", volley_protect_buffers(world(), given, size_of_world, parity, room), volley_usage, "")
+    call expect("protect buffers", volley_protect_buffers(world(), given, 1, parity, room, timeout=20d0, digest="sha256"), volley_ok, "")
+    before = parity
+    lost = rank == 0
+    count = 2
+    if (lost) then
+      found = 0
+      call expect("sizes of what is lost", volley_buffer_sizes(world(), found, sizes, count), volley_ok, "")
+    else
+      found = room
+      call expect("sizes", volley_buffer_sizes(world(), found, sizes, count, parity), volley_ok, "")
+    end if
+    if (found /= room .or. count /= 2 .or. any(sizes /= bytes)) call expect("the sizes", -1, 0, "")
+    back = merge(0d0, x, lost)
+    small_back = merge(0, small, lost)
+    if (lost) parity = 1
+    call expect("recover buffers", volley_recover_buffers(world(), got, lost, parity, room, memory=100000000_c_size_t), volley_ok, "")
+    if (any(back /= x) .or. any(small_back /= small) .or. any(parity /= before)) call expect("the buffers come back", -1, 0, "")
+
+    call expect("start", volley_protect_buffers_start(world(), given, 1, c_loc(parity), room, request, digest="sha256"), volley_ok, "")
+    done = .false.
+    do while (.not. done)
+      call expect("test", volley_test(request, done), volley_ok, "")
+    end do
+    if (request /= volley_request_null) call expect("a request that is over", request, volley_request_null, "")
+    if (lost) back = 0
+    call expect("start to recover", volley_recover_buffers_start(world(), got, lost, c_loc(parity), room, request), volley_ok, "")
+    call expect("wait", volley_wait(request), volley_ok, "")
+    if (any(back /= x)) call expect("the buffers come back by a request", -1, 0, "")
+    call expect("start without a path", volley_protect_start(world(), "", 1, request), volley_ok, "")
+    call expect("wait for its error", volley_wait(request), volley_usage, "path: none")
+  end subroutine
+
   subroutine directories()
     character(:), allocatable :: path
     character(8) :: number
     real(c_double) :: x(2000), back(2000)
-    integer :: unit
+    integer :: unit, request
     x = [(rank + sqrt(real(unit, c_double)), unit = 1, size(x))]
     write (number, "(i0)") rank
     path = trim(dir) // "/node." // trim(number)
@@ -99,7 +151,8 @@ contains
       open (newunit=unit, file=path // "/state", form="unformatted", access="stream", status="new")
       write (unit) x
       close (unit)
-      call expect("protect again", volley_protect(MPI_COMM_WORLD%MPI_VAL, path, 1, key="none"), volley_ok, "")
+      call expect("protect again", volley_protect_start(MPI_COMM_WORLD%MPI_VAL, path, 1, request, key="none"), volley_ok, "")
+      call expect("wait", volley_wait(request), volley_ok, "")
     else
       call expect("recover", volley_recover(world(), path, timeout=20d0, revert=.true.), volley_ok, "")
       open (newunit=unit, file=path // "/state", form="unformatted", access="stream", status="old")

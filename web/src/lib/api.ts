@@ -188,7 +188,6 @@ export interface CostRow {
 }
 
 export interface Sizes {
-  command: string;
   sizes: number[];
   plans: { algorithm: string; parameters: string; c1: number; c2: number; c3: number; memory: number; seconds: number[] }[];
   crossings: { bytes: number; seconds: number; plan: number }[];

@@ -73,6 +73,19 @@ export function inWords(detail: Detail, arrow: Arrow): string {
   return `round ${arrow.round}: ${src} → ${dst} on port ${port}: ${labels.join(" ")}`;
 }
 
+/** The messages to which all words of a text apply: x3, y5, p2 for a processor, r1 for a round, or the beginning of a phase. */
+export function search(s: Schedule, text: string): string[] {
+  const words = text.split(/\s+/);
+  const applies = (a: Arrow, word: string) => {
+    const number = /^[pr](\d+)$/.exec(word);
+    if (word[0] === "p" && number) return [a.message.src, a.message.dst].includes(Number(number[1]));
+    if (number) return a.round === Number(number[1]);
+    if (s.phases[a.round]?.toLowerCase().startsWith(word)) return true;
+    return carried(s.detail, a.message).some((slot) => slot.label.split(/[^\w.]+/).includes(word));
+  };
+  return s.rounds.flat().filter((a) => words.every((word) => applies(a, word))).map((a) => a.id);
+}
+
 /** Where the packet of a processor goes, or where its result comes from. */
 export type TreeKind = "spread" | "gather";
 
