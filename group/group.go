@@ -81,8 +81,9 @@ const (
 	WayForce        Way = "Force"
 	WayAllowDeleted Way = "AllowDeleted"
 	WayBeyond       Way = "Beyond"
-	WayKey          Way = "Key"  // or NoKey
-	WaySets         Way = "Sets" // none of this package: package sets has one for each group
+	WayGiveUp       Way = "GiveUp" // Force of Unprotect
+	WayKey          Way = "Key"    // or NoKey
+	WaySets         Way = "Sets"   // none of this package: package sets has one for each group
 )
 
 // An InputError says what the caller has to change: directories, options, or too much that is

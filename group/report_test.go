@@ -139,12 +139,12 @@ func TestMetaFindings(t *testing.T) {
 		left bool                    // recover cannot mend it
 	}{
 		{"node.json", func(w *world) *Process { w.Remove("/n1/.volley/node.json"); return nil }, []string{"damaged", ".volley/node.json: damaged"}, false},
-		{"manifest", func(w *world) *Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest: damaged"}, false},
+		{"manifest", func(w *world) *Process { w.Remove("/n1/.volley/manifest.1.json"); return nil }, []string{"damaged", ".volley/manifest.1.json: damaged"}, false},
 		{"own record", func(w *world) *Process { w.Remove("/n1/.volley/record.1"); return nil }, []string{"damaged", ".volley/record.1: damaged"}, false},
 		{"another's record", func(w *world) *Process {
 			w.Overwrite("/n1/.volley/recordparity.1", 9, []byte("#"), true)
 			return nil
-		}, []string{"damaged", ".volley/record.1: damaged"}, false},
+		}, []string{"damaged", ".volley/recordparity.1: damaged"}, false},
 		{"no parity", func(w *world) *Process { w.Remove("/n1/.volley/parity.1"); return nil }, []string{"damaged", ".volley/parity.1: missing"}, false},
 		{"longer parity", func(w *world) *Process { w.AppendFile("/n1/.volley/parity.1", []byte("#")); return nil }, []string{"damaged", ".volley/parity.1: damaged"}, false},
 		{"rotten parity", func(w *world) *Process {

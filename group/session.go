@@ -28,6 +28,7 @@ type verb struct {
 	writes bool   // it takes locks that nobody shares
 	makes  bool   // directories that are missing
 	needs  bool   // all directories
+	ends   bool   // the protection: it goes on where an earlier run has begun to
 }
 
 // A session is a run of a verb at one rank.
@@ -133,7 +134,10 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 			return err
 		}
 	}
-	if s.current, s.adopt, err = inForce(s.states, &s.Options, v.name == "protect"); err != nil {
+	switch s.current, s.adopt, err = inForce(s.states, &s.Options, v.name == "protect"); {
+	case err != nil && v.ends && s.ending():
+		s.current = current{}
+	case err != nil:
 		return s.alike(ctx, err)
 	}
 	slog.Debug("found the group", "nodes", s.k, "generation", s.generation)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -78,6 +79,9 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, err
 	}
+	if o.party.job() { // beside what else runs here; garbage would take more than half of the memory
+		debug.SetGCPercent(50)
+	}
 	memory, err := o.memoryBytes()
 	if err != nil {
 		return nil, err
@@ -130,6 +134,7 @@ var waysOn = map[group.Way]string{
 	group.WayForce:        "--force protects the group as it is",
 	group.WayAllowDeleted: "if it was meant, --allow-deleted",
 	group.WayBeyond:       "--beyond does it",
+	group.WayGiveUp:       "--force gives it up",
 	group.WayKey:          "--key FILE names it, --key none goes without",
 	group.WaySets:         "--group-size N takes all, where protect cut them into sets",
 }
@@ -183,6 +188,7 @@ func newProtect() *cobra.Command {
 		Long:  protectHelp,
 		Example: `  volley protect --tolerate 2 node.0 node.1 node.2 node.3 node.4
   volley protect --tolerate 1 a:/data b:/data c:/data
+  volley protect --group group.yaml
   volley protect --tolerate 1 --root --retain 2 a:/ckpt b:/ckpt c:/ckpt
   mpirun -n 8 volley protect --comm mpi --tolerate 2 /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -20,7 +20,7 @@ const groupFlag = "group"
 
 // groupKeys are the flags that a group file may have. A verb that has no such flag passes it over.
 var groupKeys = []string{"tolerate", "layout", "matrix", "digest", "exclude", "max-deleted", "key", "group-size", "domain",
-	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", "cores"}
+	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", "cores", "nice"}
 
 // mostGroupFile bounds a group file, in bytes.
 const mostGroupFile = 16 << 20

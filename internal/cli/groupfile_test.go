@@ -97,6 +97,13 @@ func TestGroupFileErrors(t *testing.T) {
 	if r := volleyRun("group", "init", "-o", filepath.Join(dir, "x"), "a"); r.code != exitUsage || !strings.Contains(r.stderr, "a group has 2 or more") {
 		t.Errorf("%+v", r)
 	}
+	protect := newProtect()
+	launchable(protect)
+	for _, key := range groupKeys {
+		if protect.Flags().Lookup(key) == nil {
+			t.Errorf("protect has no flag %s", key)
+		}
+	}
 	if r := volleyRun("group", "init", "a", "b"); r.code != exitUsage || !strings.Contains(r.stderr, "-o FILE") {
 		t.Errorf("%+v", r)
 	}

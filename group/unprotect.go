@@ -1,0 +1,142 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"volley/transport"
+)
+
+// UnprotectOptions say how to end a protection.
+type UnprotectOptions struct {
+	Options
+	Force  bool // also where something is lost or damaged, which then never comes back; files are not read
+	DryRun bool // remove nothing
+}
+
+// An UnprotectReport says what Unprotect has removed.
+type UnprotectReport struct {
+	Generation  int64        `json:"generation"` // that was in force; 0: an earlier run had begun to remove it
+	Nodes       []NodeReport `json:"nodes"`      // as they were found
+	Tolerate    int          `json:"tolerate"`
+	ParityBytes int64        `json:"parity_bytes"` // at each node
+	Notes       []string     `json:"notes,omitempty"`
+}
+
+// endingName marks, in the .volley of all nodes, that the protection ends. It is the last file that goes.
+const endingName = temporary + "unprotect"
+
+// Unprotect removes the .volley of all nodes: the group is not protected any more. Files of the nodes stay as they
+// are. It reads them first, and returns an [*InputError] where something is lost or damaged, unless o.Force is set, and
+// where .volley/replaced holds files of the user's.
+//
+// Nothing is removed before all nodes are marked. Until then the protection is in force, and a later Protect or
+// Recover removes the marks. After an error, or the end of a process at any moment, calling it again completes it.
+func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o UnprotectOptions) (*UnprotectReport, error) {
+	v := verb{name: "unprotect", args: fmt.Sprintf("force %v, dry run %v", o.Force, o.DryRun), writes: !o.DryRun, ends: true}
+	return run(ctx, t, dirs, o.Options, v, func(ctx context.Context, s *session) (*UnprotectReport, error) {
+		r := &UnprotectReport{Generation: s.generation}
+		if s.manifest == nil && !s.ending() {
+			return nil, s.alike(ctx, s.unprotected())
+		}
+		if err := s.losesNothing(ctx, o.Force, r); err != nil {
+			return nil, err
+		}
+		r.Notes = s.notes()
+		if o.DryRun {
+			return r, nil
+		}
+		if err := s.each(ctx, func(_ context.Context, _ int, n *node) error { return n.mark() }); err != nil {
+			return nil, err
+		}
+		if err := s.together(ctx); err != nil {
+			return nil, err
+		}
+		return r, s.here(func(_ int, n *node) error { return n.forget() })
+	})
+}
+
+// ending reports whether an earlier Unprotect had marked all nodes that have a manifest.
+func (s *session) ending() bool {
+	marked := func(x *state) bool { return slices.Contains(x.Left, endingName) }
+	return slices.ContainsFunc(s.states, marked) && !slices.ContainsFunc(s.states, func(x *state) bool { return len(x.Held) > 0 && !marked(x) })
+}
+
+// losesNothing returns an error where files would be lost with the protection.
+func (s *session) losesNothing(ctx context.Context, force bool, r *UnprotectReport) error {
+	if err := s.each(ctx, func(_ context.Context, _ int, n *node) error {
+		if n.dir == nil {
+			return nil
+		}
+		kept, err := n.dir.ReadDir(metaPath(replacedName))
+		if len(kept) > 0 {
+			return inputf("%s has files that recover has replaced: move it away, and look what you need of them", n.path(Name(metaPath(replacedName))))
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}); err != nil || s.manifest == nil {
+		return err
+	}
+	r.Tolerate, r.ParityBytes = s.manifest.Tolerate, s.manifest.parityBytes()
+	conditions, err := s.examineAll(ctx, force, false)
+	if err != nil {
+		return err
+	}
+	for n, c := range conditions {
+		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
+		lost := c.status()
+		for _, f := range c.Findings {
+			if own := path.Dir(string(f.Path)) == metaName; !own && (f.What == Missing || f.What == Damaged || f.What == Stale) {
+				lost = fmt.Sprintf("%s: %s", f.What, joinPath(s.states[n].Dir, f.Path))
+			}
+		}
+		if whole := lost == Whole || lost == Changed || lost == Damaged || lost == Stale; !whole && !force {
+			return s.alike(ctx, &InputError{Way: WayGiveUp, error: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.name(n), lost)})
+		}
+	}
+	return nil
+}
+
+// mark notes at a node that the protection ends.
+func (n *node) mark() error {
+	if n.dir == nil {
+		return nil
+	}
+	f, err := n.create(endingName)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), n.sync())
+}
+
+// forget removes what is Volley's at a node: manifests, all else, and the mark last. What else lies in .volley stays.
+func (n *node) forget() error {
+	if n.dir == nil {
+		return nil
+	}
+	for _, which := range []func(name string) bool{
+		func(name string) bool {
+			kind, _, _ := nameOf(name)
+			return kind == manifestName || kind == pendingName
+		},
+		func(name string) bool {
+			_, _, ok := nameOf(name)
+			return ok || name == nodeFile || name == replacedName || leftover(name) && name != endingName
+		},
+		func(name string) bool { return name == endingName },
+	} {
+		if err := n.discard(which); err != nil {
+			return err
+		}
+		if err := n.sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

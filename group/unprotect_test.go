@@ -1,0 +1,157 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/transport"
+)
+
+func (w *world) unprotectBy(p *Process, o UnprotectOptions) (*UnprotectReport, error) {
+	o.Options = optionsOf(p, o.Options)
+	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*UnprotectReport, error) {
+		return Unprotect(ctx, t, dirs, o)
+	})
+}
+
+// bare returns an error where anything of Volley's is left but a lock.
+func (w *world) bare() error {
+	for n, dir := range w.dirs {
+		if own := w.meta(n); own != nil {
+			return fmt.Errorf("%s has %s", dir, strings.Join(own, ", "))
+		}
+	}
+	return nil
+}
+
+// TestUnprotectCrash interrupts Unprotect at calls of all kinds: with -group.calls 0 at every one. No file of the user's changes. Before the first node has lost
+// anything all is protected, and the next protect goes on. Once more, and nothing of Volley's is left.
+func TestUnprotectCrash(t *testing.T) {
+	for _, ranks := range []int{1, 2} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		w.ranks = ranks
+		before := w.trees()
+		calls := w.Calls(func(p *Process) {
+			c := w.clone()
+			c.Machine = nil
+			_, err := c.unprotectBy(p, UnprotectOptions{})
+			must(t, err)
+		})
+		rounds := 0
+		for i, x := range interruptions {
+			for n := range calls {
+				if x.at != nil && !x.at(calls[n]) || *mostCalls > 0 && (n+i)%29 > 0 {
+					continue
+				}
+				c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
+				p := c.Process()
+				x.do(c, p, n, rng)
+				_, err := c.unprotectBy(p, UnprotectOptions{})
+				p.Kill()
+				where := fmt.Sprintf("%d ranks, %s at call %d (%v), which ended with %v", ranks, x.name, n, calls[n], err)
+				if !slices.Equal(c.trees(), before) {
+					t.Fatalf("%s: files are others", where)
+				}
+				if err == nil && !x.ends {
+					if err := c.bare(); err != nil {
+						t.Fatalf("%s: %v", where, err)
+					}
+				}
+				held := 0
+				for n := range c.dirs {
+					if slices.Contains(c.meta(n), "manifest.1.json") && slices.Contains(c.meta(n), "parity.1") {
+						held++
+					}
+				}
+				if held == len(c.dirs) { // all is in force
+					y := c.clone()
+					y.lose(0, rng.Perm(4)[:2]...)
+					if err := y.recover(); err != nil || !slices.Equal(y.trees(), before) {
+						t.Fatalf("%s: recover: %v", where, err)
+					}
+					must(t, c.clone().protect())
+					rounds++
+				}
+				y := c.clone()
+				if _, err := y.unprotectBy(y.Process(), UnprotectOptions{}); err != nil && !(errors.As(err, new(*InputError)) && y.bare() == nil) {
+					t.Fatalf("%s: once more: %v", where, err)
+				}
+				if err := y.bare(); err != nil {
+					t.Fatalf("%s: once more: %v", where, err)
+				}
+				if !slices.Equal(y.trees(), before) {
+					t.Fatalf("%s: once more: files are others", where)
+				}
+				must(t, y.protect(), y.whole())
+			}
+		}
+		if rounds == 0 {
+			t.Error("no interruption left all nodes with what they had")
+		}
+	}
+}
+
+// TestUnprotectRefused has groups that lose something with their protection.
+func TestUnprotectRefused(t *testing.T) {
+	for _, x := range []struct {
+		name, want string
+		do         func(w *world)
+		forced     bool
+	}{
+		{"a lost node", "/n1 is lost: recover it first", func(w *world) { w.lose(0, 1) }, true},
+		{"a missing file", "missing: /n1/plain", func(w *world) { w.Remove("/n1/plain") }, true},
+		{"rot", "damaged: /n2/big", func(w *world) { w.Overwrite("/n2/big", 5, []byte("rot"), true) }, true},
+		{"a stale node", "/n1 is stale: /n1/", func(w *world) {
+			w.CopyTree("/n1", "/old")
+			w.Overwrite("/n1/big", 5, []byte("new"), false)
+			if err := w.protect(); err != nil {
+				panic(err)
+			}
+			w.RemoveAll("/n1")
+			w.Rename("/old", "/n1")
+		}, true},
+		{"replaced files", "/n1/.volley/replaced has files", func(w *world) {
+			w.MkdirAll("/n1/.volley/replaced/1", 0o700)
+			w.WriteFile("/n1/.volley/replaced/1/plain", []byte("mine"), 0o600)
+		}, false},
+		{"no protection", "the group is not protected", func(w *world) {
+			for n := range w.dirs {
+				w.RemoveAll(w.dirs[n] + "/.volley")
+			}
+		}, false},
+		{"a mark at one node", "/n1 is lost", func(w *world) {
+			w.WriteFile("/n0/.volley/"+endingName, nil, 0o600)
+			w.lose(0, 1)
+		}, true},
+	} {
+		w := newWorld(4, 2, Striped)
+		must(t, w.protect())
+		x.do(w)
+		before := w.everything()
+		if _, err := w.unprotectBy(w.Process(), UnprotectOptions{}); err == nil || !strings.Contains(err.Error(), x.want) || !IsInputError(err) {
+			t.Errorf("%s: %v", x.name, err)
+		}
+		if w.everything() != before {
+			t.Errorf("%s: something has changed", x.name)
+		}
+		trees := w.trees()
+		_, err := w.unprotectBy(w.Process(), UnprotectOptions{Force: true})
+		if (err == nil) != x.forced || !slices.Equal(w.trees(), trees) || x.forced && w.bare() != nil {
+			t.Errorf("%s: forced: %v, %v", x.name, err, w.bare())
+		}
+	}
+	w := newWorld(4, 2, Striped)
+	must(t, w.protect())
+	w.WriteFile("/n1/plain", []byte("mine now"), 0o600) // which nobody loses
+	before := w.everything()
+	r, err := w.unprotectBy(w.Process(), UnprotectOptions{Options: Options{}, DryRun: true})
+	if err != nil || r.Generation != 1 || r.ParityBytes == 0 || w.everything() != before {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"volley/group"
+	"volley/internal/printable"
+	"volley/transport"
+)
+
+const unprotectHelp = `End the protection of a group: remove the .volley of every node.
+
+Your files stay as they are. unprotect reads them first, and refuses where
+something is lost or damaged, as it could not be recovered afterwards. Without
+--yes it says what is in force, and removes nothing. A run that was cut off is
+completed by the next one.`
+
+func newUnprotect() *cobra.Command {
+	o := &groupOptions{}
+	u := group.UnprotectOptions{}
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "unprotect [flags] DIR...",
+		Short: "End the protection of a group of nodes",
+		Long:  unprotectHelp,
+		Example: `  volley unprotect node.0 node.1 node.2 node.3 node.4
+  volley unprotect --yes a:/data b:/data c:/data`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dirs, err := o.begin(cmd, args, &u.Options)
+			if err != nil {
+				return err
+			}
+			u.DryRun = !yes
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
+				r, err := group.Unprotect(cmd.Context(), t, dirs, u)
+				if err := o.finish(cmd, w, err, r, func(w io.Writer) error { return printUnprotect(w, r, yes, verbose(cmd)) }); err != nil {
+					return err
+				}
+				if !yes {
+					return usagef("nothing is removed: --yes removes the protection")
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
+	end := flagGroup(cmd, "Override")
+	cmd.Flags().BoolVar(&u.Force, "force", false, "also where something is lost or damaged, which then never comes back")
+	end()
+	o.add(cmd)
+	return cmd
+}
+
+func printUnprotect(w io.Writer, r *group.UnprotectReport, yes, all bool) error {
+	printNodes(w, r.Nodes, all)
+	printNotes(w, r.Notes)
+	if !yes {
+		_, err := printable.Fprintf(w, "in force: generation %d, any %d may be lost, %s of parity at each node\n", r.Generation, r.Tolerate, humanize.IBytes(uint64(r.ParityBytes)))
+		return err
+	}
+	_, err := printable.Fprintf(w, "the protection is removed: nothing comes back any more\n")
+	return err
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestUnprotect ends a protection: asked first, refused where something is lost, and with nothing left but the files.
+func TestUnprotect(t *testing.T) {
+	dirs := writeNodes(t, 4, 9000)
+	before := contents(t, dirs)
+	do := func(code int, args ...string) string {
+		t.Helper()
+		r := volleyRun(append(args, dirs...)...)
+		if r.code != code {
+			t.Fatalf("volley %v: %+v", args, r)
+		}
+		return r.stdout + r.stderr
+	}
+	wants(t, do(exitUsage, "unprotect", "--yes"), "the group is not protected")
+	do(exitOK, "protect", "--tolerate", "2")
+	wants(t, do(exitUsage, "unprotect"), "in force: generation 1, any 2 may be lost", "nothing is removed: --yes")
+	do(exitOK, "verify")
+	removeAll(t, filepath.Join(dirs[1], "ckpt"))
+	wants(t, do(exitUsage, "unprotect", "--yes"), dirs[1]+" is missing: ", "recover it first", "--force gives it up")
+	do(exitOK, "recover")
+	wants(t, do(exitOK, "unprotect", "--yes"), "the protection is removed")
+	for _, dir := range dirs {
+		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
+			t.Errorf("%s has a .volley", dir)
+		}
+	}
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	// A user's own file in .volley stays, and the next protect begins anew.
+	do(exitOK, "protect", "--tolerate", "1")
+	mine := filepath.Join(dirs[2], ".volley", "mine")
+	rewrite(t, mine, []byte("mine"))
+	do(exitOK, "unprotect", "--yes")
+	if text, err := os.ReadFile(mine); err != nil || !strings.Contains(string(text), "mine") {
+		t.Errorf("%q, %v", text, err)
+	}
+	wants(t, do(exitOK, "protect", "--tolerate", "1"), "protected, generation 1")
+}
