@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	o.roots = ofRoots(cmd)
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, err
+	}
+	if o.party.job() { // beside what else runs here; garbage would take more than half of the memory
+		debug.SetGCPercent(50)
 	}
 	memory, err := o.memoryBytes()
 	if err != nil {
