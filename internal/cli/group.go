@@ -188,7 +188,6 @@ func newProtect() *cobra.Command {
 		Long:  protectHelp,
 		Example: `  volley protect --tolerate 2 node.0 node.1 node.2 node.3 node.4
   volley protect --tolerate 1 a:/data b:/data c:/data
-  volley protect --group group.yaml
   volley protect --tolerate 1 --root --retain 2 a:/ckpt b:/ckpt c:/ckpt
   mpirun -n 8 volley protect --comm mpi --tolerate 2 /local/ckpt`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,8 +26,7 @@ func newUnprotect() *cobra.Command {
 		Use:   "unprotect [flags] DIR...",
 		Short: "End the protection of a group of nodes",
 		Long:  unprotectHelp,
-		Example: `  volley unprotect node.0 node.1 node.2 node.3 node.4
-  volley unprotect --yes a:/data b:/data c:/data`,
+		Example: `  volley unprotect --yes a:/data b:/data c:/data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dirs, err := o.begin(cmd, args, &u.Options)
 			if err != nil {
