@@ -5,7 +5,7 @@
     survive.py --runs 10 python3 ../mpi4py/train.py ROOT OUT 300 25
 
 ROOT and OUT become paths below /dev/shm. Each run has another seed. It runs the program once undisturbed. Then it runs it
-again and kills one or two processes with SIGKILL at a random moment, whereupon mpirun ends the others. It removes the
+again and kills one or two processes with SIGKILL after a random iteration, whereupon mpirun ends the others. It removes the
 directories of these processes, and starts the same command anew. Every residual that was printed, and the result, have to
 be the same, to the bit.
 """
@@ -42,21 +42,27 @@ class Job:
                 return
         self.end()
 
-    def end(self, killed: bool = False) -> None:
-        """Reads the residuals, and waits for the end."""
+    def read(self, until: int) -> None:
+        """Reads the residuals, up to that of an iteration."""
         for line in self.process.stdout:
             iteration, residual = line.split()
             self.residuals[int(iteration)] = residual
+            if int(iteration) == until:
+                return
+
+    def end(self, killed: bool = False) -> None:
+        """Reads all residuals, and waits for the end."""
+        self.read(-1)
         if self.process.wait() and not killed:
             self.log.seek(0)
             raise SystemExit(f"{self.process.args}:\n{self.log.read()}")
 
 
-def lose(job: Job, moment: random.Random, seconds: float, root: Path) -> None:
-    """Kills one or two processes, and removes their directories."""
+def lose(job: Job, moment: random.Random, iterations: list, seconds: float, root: Path) -> None:
+    """Kills one or two processes within or after one of the iterations, and removes their directories."""
     lost = moment.sample(range(RANKS), moment.choice([1, 2]))
-    wait = moment.uniform(0, seconds)
-    time.sleep(wait)
+    job.read(moment.choice(iterations))
+    time.sleep(moment.uniform(0, 2 * seconds / len(iterations)))
     for r in lost:
         try:
             os.kill(job.pids[r], signal.SIGKILL)
@@ -65,7 +71,7 @@ def lose(job: Job, moment: random.Random, seconds: float, root: Path) -> None:
     job.end(killed=True)
     for r in lost:
         shutil.rmtree(root / f"node.{r}")
-    print(f"nodes {sorted(lost)} lost after {wait:.2f} s and iteration {max(job.residuals, default=0)}", flush=True)
+    print(f"nodes {sorted(lost)} lost after iteration {max(job.residuals, default=0)}", flush=True)
 
 
 def main() -> None:
@@ -77,6 +83,7 @@ def main() -> None:
     if not {"ROOT", "OUT"} <= set(a.program):
         p.error("name a program with its arguments ROOT and OUT")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    late = 0  # runs that found a checkpoint
     for seed in range(a.seed, a.seed + a.runs):
         directory = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="solver."))
         job = Job(a.program, directory / "undisturbed", directory / "want")
@@ -86,9 +93,10 @@ def main() -> None:
         print(f"seed {seed}: undisturbed in {took:.2f} s", flush=True)
         root = directory / "disturbed"
         disturbed = Job(a.program, root, directory / "got")
-        lose(disturbed, random.Random(seed), took, root)
+        lose(disturbed, random.Random(seed), sorted(job.residuals), took, root)
         resumed = Job(a.program, root, directory / "got")
         print(f"  the program {resumed.begun}", flush=True)
+        late += resumed.begun.split()[-1] != "0"
         resumed.end()
         for run in disturbed, resumed:
             for iteration, residual in run.residuals.items():
@@ -100,7 +108,9 @@ def main() -> None:
             if (directory / f"want.{r}").read_bytes() != (directory / f"got.{r}").read_bytes():
                 raise SystemExit(f"seed {seed}: rank {r} has another result: {directory}")
         shutil.rmtree(directory)
-    print(f"{a.runs} runs: residuals and results are identical to the bit")
+    if not late:
+        raise SystemExit("no run was far enough for a checkpoint: give more iterations, or --runs")
+    print(f"{a.runs} runs, {late} from a checkpoint: residuals and results are identical to the bit")
 
 
 if __name__ == "__main__":
