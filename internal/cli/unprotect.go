@@ -23,9 +23,9 @@ func newUnprotect() *cobra.Command {
 	u := group.UnprotectOptions{}
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "unprotect [flags] DIR...",
-		Short: "End the protection of a group of nodes",
-		Long:  unprotectHelp,
+		Use:     "unprotect [flags] DIR...",
+		Short:   "End the protection of a group of nodes",
+		Long:    unprotectHelp,
 		Example: `  volley unprotect --yes a:/data b:/data c:/data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dirs, err := o.begin(cmd, args, &u.Options)
