@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,6 +113,14 @@ func (j *encodeJob) here() ([]string, span, error) {
 			names, err = expandDirectories(names)
 		}
 	}
+	for _, name := range names {
+		if filepath.Base(name) != ManifestName || slices.Contains(e.Files, name) {
+			continue
+		}
+		if _, err := ReadManifest(name); err == nil {
+			return nil, s, inputf("%s: the directory holds coded packets: want that of the initial packets, or name the files", name)
+		}
+	}
 	switch own, here := s.end-s.first, len(names); {
 	case err != nil:
 		return nil, s, input(err)
@@ -154,9 +163,6 @@ func expandDirectories(args []string) ([]string, error) {
 				continue
 			}
 			path := filepath.Join(arg, e.Name())
-			if e.Name() == ManifestName {
-				return nil, fmt.Errorf("%s: %s holds coded packets already: want the directory of the initial packets, or name the files", path, arg)
-			}
 			info, err := os.Stat(path) // follows links
 			if err != nil {
 				return nil, err

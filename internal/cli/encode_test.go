@@ -396,7 +396,12 @@ func TestEncodeCoded(t *testing.T) {
 	dir := t.TempDir()
 	coded := filepath.Join(dir, "coded")
 	mustRun(t, "encode", "-o", coded, filepath.Join("..", "..", "examples", "packets"))
-	if r := volleyRun("encode", "-o", filepath.Join(dir, "again"), coded); r.code != exitUsage || !strings.Contains(r.stderr, "holds coded packets already") {
+	again := filepath.Join(dir, "again")
+	if r := volleyRun("encode", "-o", again, coded); r.code != exitUsage || !strings.Contains(r.stderr, "manifest.json: the directory holds coded packets") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
+	if err := os.WriteFile(filepath.Join(coded, "manifest.json"), []byte("{}"), 0o644); err != nil { // of somebody else
+		t.Fatal(err)
+	}
+	mustRun(t, "encode", "-o", again, coded)
 }

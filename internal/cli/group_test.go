@@ -217,7 +217,7 @@ func TestGroupErrors(t *testing.T) {
 		{[]string{"protect", "--tolerate", "1", dirs[0], dirs[0] + "-none"}, 2, "no such directory"},
 		{[]string{"protect", "--tolerate", "1", dirs[1], file}, 2, "is not a directory: name the directory of a node"},
 		{append([]string{"protect", "--tolerate", "1"}, special...), 2, "socket is a socket"},
-		{[]string{"verify", dirs[1], dirs[0], dirs[2], dirs[3]}, 0, "node 0  whole  " + dirs[0]},
+		{[]string{"status", dirs[1], dirs[0], dirs[2], dirs[3]}, 0, "node 0  whole  " + dirs[0]},
 		{[]string{"verify", dirs[0], dirs[1], dirs[2]}, 2, "a group of 4 nodes, and 3 were given"},
 		{[]string{"verify", dirs[0], dirs[1], dirs[2], other[3]}, 2, "belongs to another group"},
 		{append([]string{"recover"}, special...), 2, "not protected"},

@@ -17,6 +17,21 @@ import (
 // mostExtra is what a protection or a recovery may take at a node beside parity, in memory and in .volley.
 const mostExtra = 64 << 20
 
+// statusBytes returns a number of bytes that a process has left in its [statusFile].
+func statusBytes(t *testing.T, file, name string) int64 {
+	t.Helper()
+	said, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(said)
+	if found == nil {
+		t.Fatalf("no %s in %s", name, said)
+	}
+	x, _ := strconv.ParseInt(string(found[1]), 10, 64)
+	return x << 10
+}
+
 // TestMemory measures the peak of four processes that protect directories in memory over gRPC, and recover one. Pages of
 // the program do not count: they are the same for all.
 func TestMemory(t *testing.T) {
@@ -52,19 +67,8 @@ func TestMemory(t *testing.T) {
 			t.Fatalf("%s: %v: %s", args, codes, text)
 		}
 		for n := range nodes {
-			said, err := os.ReadFile(fmt.Sprint(status, n))
-			if err != nil {
-				t.Fatal(err)
-			}
-			kib := func(name string) int64 {
-				found := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(said)
-				if found == nil {
-					t.Fatalf("no %s in %s", name, said)
-				}
-				x, _ := strconv.ParseInt(string(found[1]), 10, 64)
-				return x << 10
-			}
-			extra := kib("VmHWM") - kib("RssFile") - kib("RssShmem")
+			kept := fmt.Sprint(status, n)
+			extra := statusBytes(t, kept, "VmHWM") - statusBytes(t, kept, "RssFile") - statusBytes(t, kept, "RssShmem")
 			anonymous := extra
 			if err := filepath.WalkDir(filepath.Join(dir(n), ".volley"), func(_ string, d fs.DirEntry, err error) error {
 				if err == nil && d.Type().IsRegular() {
