@@ -183,7 +183,7 @@ type said struct {
 	Out    []byte
 	End    *ending
 	Done   int64 // bytes more
-	More   int64 // that have to be
+	More   int64 // that have to be; fewer below 0
 }
 
 // deal deals the arguments out to ranks: a node of a group each, and packets by their hosts.
@@ -493,7 +493,7 @@ func (l *launch) next(x *far) (m said, err error) {
 		case m.End != nil:
 			x.ending = m.End
 			return m, errEnd
-		case m.Done+m.More > 0:
+		case m.Done != 0 || m.More != 0:
 			l.meter.add(m.Done, m.More)
 			continue
 		case m.Record != nil:

@@ -106,7 +106,7 @@ func (p *place) progress(done, more int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.untold.Done, p.untold.More = p.untold.Done+done, p.untold.More+more
-	if time.Since(p.told) > progressTime {
+	if (p.untold.Done != 0 || p.untold.More != 0) && time.Since(p.told) > progressTime {
 		p.parent.Send(p.untold)
 		p.untold, p.told = said{}, time.Now()
 	}
