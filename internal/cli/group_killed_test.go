@@ -74,14 +74,6 @@ var killings = []killing{
 	}},
 	{name: "verify", args: []string{"verify"}},
 }
-
-func rewrite(t *testing.T, path string, content []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // copyTree copies a directory with the modes and times of everything in it.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()

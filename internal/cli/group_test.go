@@ -41,6 +41,13 @@ func writeNodes(t *testing.T, k, size int) []string {
 	return dirs
 }
 
+func rewrite(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // dataOf describes everything below a directory but for .volley.
 func dataOf(t *testing.T, dir string) string {
 	t.Helper()
