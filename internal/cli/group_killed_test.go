@@ -74,6 +74,7 @@ var killings = []killing{
 	}},
 	{name: "verify", args: []string{"verify"}},
 }
+
 // copyTree copies a directory with the modes and times of everything in it.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
