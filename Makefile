@@ -34,11 +34,9 @@ module: ## gives the module another path, in every import: make module NAME=host
 
 race: ## the race detector, where goroutines meet
 	go test -race . ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore ./engine/...
-	go test -race -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs|SpecialFiles|Symlinks|Metadata|Owners|Private|JournalForged|DefaultACL|MovedIntoMeta|Mounted|Deep)|Misuse|(En|De)codeKilled|TwoEncodes|HangUp|Hostile|HostileNode|Forged.*|HugeNames|Ranks.*|Launch.*)$$' ./internal/cli # these run processes
+	go test -race -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs|SpecialFiles|Symlinks|Metadata|Owners|Private|JournalForged|DefaultACL|MovedIntoMeta|Mounted|Deep)|Misuse|(En|De)codeKilled|TwoEncodes|HangUp|Hostile|HostileNode|Forged.*|HugeNames|Ranks.*|Launch.*|Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|Snapshots(Crash|RecoverCrash|Losses))$$' ./internal/cli ./group # the former run processes, the latter repeat for long what others do
 	go test -race -skip '^TestSimulateLarge$$' ./research/simulate # one goroutine computes that, for long
-	go test -race -skip '^Test(Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|Snapshots(Crash|RecoverCrash|Losses))$$' ./group # these only repeat, for long, what the others do
 
-PYTHON = python3
 MPI_RANKS = 1 2 3 5 16
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1
 mpi: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
