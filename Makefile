@@ -33,8 +33,8 @@ module: ## gives the module another path, in every import: make module NAME=host
 	gofmt -w $$(git ls-files '*.go')
 
 race: ## the race detector, where goroutines meet
-	go test -race . ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore ./engine/...
-	go test -race -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs|SpecialFiles|Symlinks|Metadata|Owners|Private|JournalForged|DefaultACL|MovedIntoMeta|Mounted|Deep)|Misuse|(En|De)codeKilled|TwoEncodes|HangUp|Hostile|HostileNode|Forged.*|HugeNames|Ranks.*|Launch.*|Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|Snapshots(Crash|RecoverCrash|Losses))$$' ./internal/cli ./group # the former run processes, the latter repeat for long what others do
+	go test -race . ./executor ./trace ./transport/... ./tune ./coded ./collective ./internal/disk/... ./internal/explore
+	go test -race -p 3 -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs|SpecialFiles|Symlinks|Metadata|Owners|Private|JournalForged|DefaultACL|MovedIntoMeta|Mounted|Deep)|Misuse|(En|De)codeKilled|TwoEncodes|HangUp|Hostile|HostileNode|Forged.*|HugeNames|Ranks.*|Launch.*|Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|Snapshots(Crash|RecoverCrash|Losses))$$' ./engine/... ./internal/cli ./group # what is left out runs processes, or repeats for long what others do; engine waits
 	go test -race -skip '^TestSimulateLarge$$' ./research/simulate # one goroutine computes that, for long
 
 MPI_RANKS = 1 2 3 5 16
