@@ -60,7 +60,7 @@ func TestMatrixFile(t *testing.T) {
 			t.Errorf("--json: %s", got)
 		}
 	}
-	for _, name := range []string{"none", filepath.Join(t.TempDir(), "none.csv")} {
+	for _, name := range []string{"none", filepath.Join(t.TempDir(), "none.csv"), "/dev/zero"} { // the last has no end
 		if r := volleyRun("plan", "--matrix", "file:"+name); r.code != exitUsage || !strings.Contains(r.stderr, name) {
 			t.Errorf("%s: exit %d, %s", name, r.code, r.stderr)
 		}

@@ -4,7 +4,6 @@
 package selection
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -265,11 +264,12 @@ func (s *Selection) Build() (matrix.Matrix, error) {
 		return nil, err
 	}
 	if spec.Listed() && s.Processors == 0 {
-		text, err := os.ReadFile(spec.Argument)
+		file, err := os.Open(spec.Argument)
 		if err != nil {
 			return nil, markf("matrix", "matrix: %w", err)
 		}
-		a, err := matrix.FromCSV(f, bytes.NewReader(text), spec.Argument)
+		defer file.Close()
+		a, err := matrix.FromCSV(f, file, spec.Argument)
 		if err != nil {
 			return nil, mark("matrix", err)
 		}
