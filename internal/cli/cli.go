@@ -57,6 +57,11 @@ func runSession(ctx context.Context, s *session, args []string, stdout, stderr i
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0)) // --cores lowers it
 	logTo(stderr, false, false)                     // until the flags are known
 	cmd := newCommand(stderr)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
+		for _, verb := range append(cmd.Commands(), cmd) {
+			completeValues(verb)
+		}
+	}
 	cmd.SetArgs(args)
 	cmd.SetOut(clearing{stdout, s})
 	cmd.SetErr(stderr)
@@ -229,9 +234,6 @@ func newCommand(stderr io.Writer) *cobra.Command {
 		cmd.AddCommand(verb)
 	}
 	cmd.AddCommand(newRank(), newGroup(), newPlan(), newCheck(), newCost(), newMatrix(), newExplore(), newAlgorithms(), newFields(), newVersion())
-	for _, verb := range append(cmd.Commands(), cmd) {
-		completeValues(verb)
-	}
 	cmd.AddCommand(newTopics()...)
 	return cmd
 }
