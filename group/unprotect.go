@@ -91,12 +91,15 @@ func (s *session) losesNothing(ctx context.Context, force bool, r *UnprotectRepo
 	for n, c := range conditions {
 		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
 		lost := c.status()
+		if slices.Contains([]string{Whole, Changed, Damaged, Stale}, lost) {
+			lost = "" // unless a finding is of a file
+		}
 		for _, f := range c.Findings {
 			if own := path.Dir(string(f.Path)) == metaName; !own && (f.What == Missing || f.What == Damaged || f.What == Stale) {
 				lost = fmt.Sprintf("%s: %s", f.What, joinPath(s.states[n].Dir, f.Path))
 			}
 		}
-		if whole := lost == Whole || lost == Changed || lost == Damaged || lost == Stale; !whole && !force {
+		if lost != "" && !force {
 			return s.alike(ctx, &InputError{Way: WayGiveUp, error: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.name(n), lost)})
 		}
 	}
