@@ -35,7 +35,7 @@ type Case struct {
 	build  func(k int, size int64) (*workload, error)
 }
 
-var cases = []Case{denseCase, parityCase, leopardCase, dftCase, allgatherCase}
+var cases = []Case{denseCase, cauchyCase, parityCase, leopardCase, dftCase, allgatherCase}
 
 // Cases returns all cases, in the order in which to measure them.
 func Cases() []Case { return slices.Clone(cases) }

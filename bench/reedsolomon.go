@@ -12,29 +12,37 @@ import (
 )
 
 // Bytes by a matrix without structure: every coded packet is a combination of all.
-var denseCase = Case{
-	Name: "dense", Doc: "a random matrix over bytes; klauspost/reedsolomon with the same matrix",
-	Field: "2^8", Ks: []int{4, 16, 32, 64, 128}, Size: 1 << 20, Unit: 1, Peer: "klauspost",
-	mostK: 128, held: func(k int) int { return 3 * k },
-	build: func(k int, size int64) (*workload, error) {
-		a, err := build("2^8", matrix.Spec{Family: "random", Argument: "1"}, k)
-		if err != nil {
-			return nil, err
-		}
-		w := encode(a, randomPackets(a.Field(), k, size))
-		rows := make([][]byte, k) // a row of theirs for a coded packet
-		for j := range rows {
-			for i := range k {
-				rows[j] = append(rows[j], byte(a.At(i, j)[0]))
+var denseCase = byteCase("dense", "a random matrix over bytes", matrix.Spec{Family: "random", Argument: "1"}, 4, 16, 32, 64, 128)
+
+// Bytes by a matrix that is a product of layers. The peer multiplies by its entries.
+var cauchyCase = byteCase("cauchy", "a Cauchy matrix over bytes", matrix.Spec{Family: "rs:cauchy"}, 32, 64, 128)
+
+// byteCase is a case of bytes with the same matrix on both sides.
+func byteCase(name, doc string, spec matrix.Spec, ks ...int) Case {
+	return Case{
+		Name: name, Doc: doc + "; klauspost/reedsolomon with the same matrix",
+		Field: "2^8", Ks: ks, Size: 1 << 20, Unit: 1, Peer: "klauspost",
+		mostK: 128, held: func(k int) int { return 3 * k },
+		build: func(k int, size int64) (*workload, error) {
+			a, err := build("2^8", spec, k)
+			if err != nil {
+				return nil, err
 			}
-		}
-		parity, err := w.reedSolomon(w.in, reedsolomon.WithCustomMatrix(rows))
-		if err != nil {
-			return nil, err
-		}
-		w.wrong = func() int { return wrongByBytes(w.out, parity) }
-		return w, nil
-	},
+			w := encode(a, randomPackets(a.Field(), k, size))
+			rows := make([][]byte, k) // a row of theirs for a coded packet
+			for j := range rows {
+				for i := range k {
+					rows[j] = append(rows[j], byte(a.At(i, j)[0]))
+				}
+			}
+			parity, err := w.reedSolomon(w.in, reedsolomon.WithCustomMatrix(rows))
+			if err != nil {
+				return nil, err
+			}
+			w.wrong = func() int { return wrongByBytes(w.out, parity) }
+			return w, nil
+		},
+	}
 }
 
 // As many parities as packets by additive FFTs. The matrices are not the same, so the
