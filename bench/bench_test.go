@@ -19,7 +19,7 @@ import (
 var small = map[string]struct {
 	k    int
 	size int64
-}{"dense": {5, 1000}, "parity": {12, 192}, "leopard": {16, 128}, "dft": {8, 3 * 32}, "allgather": {5, 1001}}
+}{"dense": {5, 1000}, "cauchy": {6, 1000}, "parity": {12, 192}, "leopard": {16, 128}, "dft": {8, 3 * 32}, "allgather": {5, 1001}}
 
 // TestMeasure measures each case at a small size: nothing is wrong, and all that a row
 // shows is there.
@@ -171,7 +171,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s, K = %d, %d bytes: %v, want %s", x.name, x.k, x.size, err, x.want)
 		}
 	}
-	if _, err := Lookup("sparse"); err == nil || !strings.Contains(err.Error(), "want one of dense, parity") {
+	if _, err := Lookup("sparse"); err == nil || !strings.Contains(err.Error(), "want one of dense, cauchy, parity") {
 		t.Error(err)
 	}
 	if _, err := denseCase.Measure(t.Context(), 4, 8, Options{}); err == nil {

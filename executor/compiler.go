@@ -34,13 +34,13 @@ type round struct {
 
 // passes are what follows once the programs have been followed, in order.
 var passes = []func(*compiler){
-	(*compiler).shareProducts,  // before products are lost in the sums that need them
-	(*compiler).inlineProducts, // sums are final, and it is known how often each is needed
-	(*compiler).convert,        // when the number of operands tells whether planes pay
-	(*compiler).assignSteps,    // which need every value, converted ones too
-	(*compiler).assignMemory,   // to what outlives its step
-	(*compiler).order,          // and scratch memory to the rest
-	(*compiler).locate,         // what messages and outputs are
+	(*compiler).shareProducts, // before products are lost in the sums that need them
+	(*compiler).inlineSums,    // sums are final, and it is known how often each is needed
+	(*compiler).convert,       // when the number of operands tells whether planes pay
+	(*compiler).assignSteps,   // which need every value, converted ones too
+	(*compiler).assignMemory,  // to what outlives its step
+	(*compiler).order,         // and scratch memory to the rest
+	(*compiler).locate,        // what messages and outputs are
 }
 
 // A value is an element: an input, one received, or a sum of others.

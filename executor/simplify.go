@@ -38,9 +38,11 @@ func (c *compiler) shareProducts() {
 
 func (v *value) isProduct() bool { return v.kind == sumValue && len(v.terms) == 1 }
 
-// inlineProducts lets the sum that needs a product make it where no other one does and
-// nobody is sent it. In characteristic 2 all that need a product make it themselves.
-func (c *compiler) inlineProducts() {
+// inlineSums lets the sum that needs another one, which no other sum does and nobody is sent, add
+// up its terms itself: that is as much arithmetic, and one sum less to write and read. In other
+// characteristics than 2 a sum of several terms has to be needed as it is, not scaled. In
+// characteristic 2 all that need a product make it themselves.
+func (c *compiler) inlineSums() {
 	for _, id := range c.ends {
 		c.values[id].kept = true
 	}
@@ -58,15 +60,25 @@ func (c *compiler) inlineProducts() {
 	}
 	for id := range c.values {
 		v := &c.values[id]
-		changed := false
+		var terms []term
 		for n, t := range v.terms {
-			if s := &c.values[t.value]; s.isProduct() && !s.kept && (c.x.binary || s.uses == 1) {
-				v.terms[n] = term{s.terms[0].value, c.field.Mul(t.coef, s.terms[0].coef)}
-				changed = true
+			s := &c.values[t.value]
+			alone := s.uses == 1 && (c.x.binary || s.isProduct() || t.coef == field.One)
+			if s.kind != sumValue || s.kept || !alone && !(c.x.binary && s.isProduct()) {
+				if terms != nil {
+					terms = append(terms, t)
+				}
+				continue
+			}
+			if terms == nil {
+				terms = slices.Clone(v.terms[:n])
+			}
+			for _, u := range s.terms {
+				terms = append(terms, term{u.value, c.field.Mul(t.coef, u.coef)})
 			}
 		}
-		if changed {
-			v.terms = c.tidy(v.terms)
+		if terms != nil {
+			v.terms = c.tidy(terms)
 		}
 	}
 }
