@@ -213,7 +213,7 @@ func newProtect() *cobra.Command {
 				p := p
 				p.Part = of
 				r, err := group.Protect(cmd.Context(), t, dirs, p)
-				if err == nil && o.Assumed != "" {
+				if err == nil && o.Assumed != "" && (o.json || p.DryRun || verbose(cmd)) {
 					r.Notes = append(r.Notes, o.Assumed)
 				}
 				return o.finish(cmd, w, err, r, func(w io.Writer) error { return printProtect(w, r, p.DryRun, verbose(cmd)) })
@@ -241,13 +241,15 @@ func newProtect() *cobra.Command {
 func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 	size := func(n int64) string { return humanize.IBytes(uint64(n)) }
 	printable.Fprintf(w, "%s, any %d of which may be lost: layout %s, matrix %s over %s\n", printable.Count(r.Nodes, "node"), r.Tolerate, r.Layout, r.Matrix, r.Field)
-	for _, c := range r.Costs {
-		if !c.Possible {
-			printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
-			continue
+	if dry || all {
+		for _, c := range r.Costs {
+			if !c.Possible {
+				printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
+				continue
+			}
+			printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s in %s at the busiest node (%s), %.3g s by the model\n",
+				c.Layout, size(c.StoredBytes), printable.Count(c.Rounds, "round"), size(c.SentBytes), printable.Count(c.Messages, "message"), c.Plan, c.Seconds)
 		}
-		printable.Fprintf(w, "%-10s %s of parity at each node, %s, %s in %s at the busiest node (%s), %.3g s by the model\n",
-			c.Layout, size(c.StoredBytes), printable.Count(c.Rounds, "round"), size(c.SentBytes), printable.Count(c.Messages, "message"), c.Plan, c.Seconds)
 	}
 	printNotes(w, r.Notes)
 	printStep(w, r.Step)
@@ -276,12 +278,16 @@ func printProtect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 	for _, step := range r.Removed {
 		printable.Fprintf(w, "removed    step-%d\n", step)
 	}
+	kept := ""
+	if r.Coded < r.Blocks {
+		kept = "; the others are as before"
+	}
 	_, err := printable.Fprintf(w, `parity     %s at each node, and %s of records
-coded      %d of %s of each chunk; the others are as before
+coded      %d of %s of each chunk%s
 traffic    %s sent by the busiest node
 time       %.3f s
 protected, generation %d
-`, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"),
+`, size(r.ParityBytes), size(r.RecordBytes), r.Coded, printable.Count(r.Blocks, "block"), kept,
 		size(r.Traffic.MostSent), r.Seconds, r.Generation)
 	return err
 }

@@ -195,7 +195,7 @@ func TestLaunchTune(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Pairs) != 6 || got.Pairs[0].From != "host0" || got.Pairs[0].To != "host1" || got.Result == nil || got.Ranks != 3 {
 		t.Errorf("%v: %+v", err, r)
 	}
-	if r := volleyRun(f.of("protect", "--tolerate", "1", writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0])...); r.code != exitOK || !strings.Contains(r.stdout, "the network that volley tune measured") {
+	if r := volleyRun(f.of("protect", "--tolerate", "1", "-v", writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0])...); r.code != exitOK || !strings.Contains(r.stdout, "the network that volley tune measured") {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range []struct {

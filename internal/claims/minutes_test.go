@@ -1,0 +1,100 @@
+package claims
+
+import (
+	flags "flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+var withMPI = flags.Bool("mpi", false, "run the sections of docs/first-minutes.md that need mpirun, too")
+
+// TestFirstMinutes runs docs/first-minutes.md, each section in a shell and a directory of its own, and compares what
+// the commands print with what the page says they print. In a block of the console a line that begins with $ is a
+// command, and the lines below it are what it prints. There … stands for what differs from run to run, and a line ...
+// for any lines. A block of Go is the file main.go.
+func TestFirstMinutes(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the page is for a shell and the tools of Linux")
+	}
+	root := repository(t)
+	bin := t.TempDir()
+	tags := ""
+	if *withMPI {
+		tags = "mpi"
+	}
+	build := exec.Command("go", "build", "-tags", tags, "-o", bin, "./cmd/volley")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, section := range strings.Split(read(t, filepath.Join(root, "docs", "first-minutes.md")), "\n## ")[1:] {
+		name, text, _ := strings.Cut(section, "\n")
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(text, "\n$ mpirun ") && !*withMPI {
+				t.Skip("run with -mpi")
+			}
+			inCopy(t, root)
+			if err := os.Symlink(root, "volley"); err != nil {
+				t.Fatal(err)
+			}
+			script, said := minutes(t, text)
+			if len(said) < 5 {
+				t.Errorf("%d commands: were they found?", len(said))
+			}
+			shell := exec.Command("bash", "-c", script)
+			shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GOWORK=", "GOFLAGS=",
+				"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1")
+			out, err := shell.CombinedOutput()
+			if err != nil {
+				t.Errorf("%v", err)
+			}
+			printed := strings.Split(string(out), end+"\n")
+			for i, want := range said {
+				if i >= len(printed) || !want.prints.MatchString(printed[i]) {
+					t.Fatalf("%s prints\n%s\nwant\n%s", want.command, strings.Join(printed[min(i, len(printed)):min(i+1, len(printed))], ""), want.text)
+				}
+			}
+		})
+	}
+}
+
+// end is the line that the script of a section prints behind what a command prints.
+const end = "\x1e"
+
+// said is what a page says a command prints.
+type said struct {
+	command, text string
+	prints        *regexp.Regexp
+}
+
+// minutes returns the commands of a section as a script, and what they print. It writes its block of Go.
+func minutes(t *testing.T, text string) (script string, list []said) {
+	t.Helper()
+	for i, block := range strings.Split(text, "```") {
+		kind, block, _ := strings.Cut(block, "\n")
+		switch {
+		case i%2 == 1 && kind == "go":
+			if err := os.WriteFile("main.go", []byte(block), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		case i%2 == 1 && kind == "console":
+			for part := range strings.SplitSeq("\n"+strings.TrimSuffix(block, "\n"), "\n$ ") {
+				if part == "" {
+					continue
+				}
+				command, prints, _ := strings.Cut(part, "\n")
+				script += command + "\necho " + end + "\n"
+				pattern := regexp.QuoteMeta(prints)
+				pattern = regexp.MustCompile(`(?m)^\\\.\\\.\\\.$`).ReplaceAllString(pattern, `(?:.*\n)*.*`)
+				pattern = strings.ReplaceAll(pattern, "…", `.*`)
+				list = append(list, said{command, prints, regexp.MustCompile(`^` + pattern + `\n?$`)})
+			}
+		}
+	}
+	return script, list
+}
