@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -51,61 +52,141 @@ func apartAndWithin(t *rapid.T, list []Entry, end int64) {
 	}
 }
 
+// bytesOf returns how many bytes files have.
+func bytesOf(list []Entry) (n int64) {
+	for _, e := range list {
+		n += e.Size
+	}
+	return n
+}
+
 // TestPlace checks that files lie apart, that what has not changed stays where it is, and
 // that gaps are used again.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawFiles(t, 1)
-		end := allocate(list, nil, false)
+		end := allocate(list, nil, mostChunk)
 		apartAndWithin(t, list, end)
-		var total int64
-		for _, e := range list {
-			total += e.Size
-		}
-		if end != total {
+		if total := bytesOf(list); end != total {
 			t.Fatalf("%d bytes take %d", total, end)
 		}
 		// The same again.
 		was := slices.Clone(list)
-		if again := allocate(list, was, false); again != end || !reflect.DeepEqual(list, was) {
+		if again := allocate(list, was, mostChunk); again != end || !reflect.DeepEqual(list, was) {
 			t.Fatalf("nothing has changed, and %v became %v", was, list)
 		}
-		// One is gone, one grows, one shrinks, one comes.
+		// One is gone, one grows, one shrinks, one comes, one is renamed.
 		i := rapid.IntRange(0, len(list)-1).Draw(t, "changes")
-		e := was[i]
-		var grown, gone bool
-		switch rapid.IntRange(0, 3).Draw(t, "how") {
+		changed, pushed := was[i].Path, int64(0)
+		switch rapid.IntRange(0, 4).Draw(t, "how") {
 		case 0:
 			list = slices.Delete(slices.Clone(was), i, i+1)
-			gone = true
 		case 1:
 			list[i].Size += rapid.Int64Range(1, 100).Draw(t, "more")
-			grown = true
+			pushed = list[i].Size
 		case 2:
 			list[i].Size /= 2
 		case 3:
-			list = append(list, file("new", rapid.Int64Range(1, 100).Draw(t, "new")))
-		}
-		end = allocate(list, was, false)
-		apartAndWithin(t, list, end)
-		total = 0
-		for _, e := range list {
-			total += e.Size
-		}
-		if end > 2*total {
-			t.Fatalf("%d bytes take %d", total, end)
-		}
-		if end == total && gone {
-			return // it may have been made afresh
-		}
-		before, now := offsets(was), offsets(list)
-		for p, at := range now {
-			old, known := before[p]
-			if size := list[slices.IndexFunc(list, func(e Entry) bool { return e.Path == p })].Size; known && size > 0 && at != old && !(grown && p == e.Path) {
-				t.Fatalf("%q changed, and %q went from %d to %d", e.Path, p, old, at)
+			list = append(list, file("new", rapid.Int64Range(51, 100).Draw(t, "new")))
+		case 4:
+			list[i].Path = "renamed"
+			if allocate(list, was, mostChunk); list[i].Offset != was[i].Offset {
+				t.Fatalf("renamed, and went from %d to %d", was[i].Offset, list[i].Offset)
 			}
 		}
+		before, old := bytesOf(was), end
+		end = allocate(list, was, mostChunk)
+		apartAndWithin(t, list, end)
+		total := bytesOf(list)
+		if 2*end > 3*total {
+			t.Fatalf("%d bytes take %d", total, end)
+		}
+		if pushed > 0 && 8*(before+pushed) > 10*total || pushed == 0 && 2*old > 3*total {
+			return // so much has gone that it may have been laid anew
+		}
+		then, moved := offsets(was), int64(0)
+		for _, e := range list {
+			if at, known := then[e.Path]; known && e.Size > 0 && e.Offset != at {
+				moved += e.Size
+			}
+		}
+		if moved > pushed {
+			t.Fatalf("%q changed, and files of %d bytes moved: %v became %v", changed, moved, was, list)
+		}
 	})
+}
+
+// TestRoom checks how much room a file has that grows, shrinks or stays.
+func TestRoom(t *testing.T) {
+	const mib = 1 << 20
+	for _, x := range []struct{ size, room, now, want int64 }{
+		{20 * mib, 0, 20 * mib, 0}, {20 * mib, 0, 10 * mib, 0}, // has never grown
+		{20 * mib, 0, 20*mib + 10, usualBlock}, {20 * mib, 0, 20*mib + 10_000, 160_000}, {20 * mib, 0, 24 * mib, 3 * mib}, {80, 0, 88, 11}, {7, 0, 8, 1}, {6, 0, 7, 0},
+		{20 * mib, mib, 20 * mib, mib}, {20 * mib, mib, 20*mib + 10, mib - 10}, {20 * mib, mib, 22 * mib, 22 * mib / 8}, {20 * mib, mib, 16 * mib, 2 * mib},
+	} {
+		if is := room(&Entry{Size: x.now}, &Entry{Size: x.size, Room: x.room}); is != x.want {
+			t.Errorf("%+v: %d", x, is)
+		}
+	}
+}
+
+// TestPlaceEdits edits the files of a node for long. What has a place keeps it, nothing overlaps, and gaps and
+// room together come to half of the bytes at most. The bytes at new places are bounded by those that were written.
+func TestPlaceEdits(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		var list []Entry
+		var written, laid int64
+		for step := range 300 {
+			was := slices.Clone(list)
+			for range 1 + rng.IntN(3) {
+				name := Name(fmt.Sprint("f", rng.IntN(30)))
+				i := slices.IndexFunc(list, func(e Entry) bool { return e.Path == name })
+				switch how := rng.IntN(6); {
+				case i < 0:
+					list = append(list, file(string(name), 1+rng.Int64N(4<<20)))
+					written += list[len(list)-1].Size
+				case how == 0:
+					written += list[i].Size // it may make others move
+					list = slices.Delete(list, i, i+1)
+				case how == 1:
+					written += list[i].Size / 2
+					list[i].Size -= list[i].Size / 2
+				case how == 2 && list[i].Size > 0:
+					list[i].Path = Name(fmt.Sprint("renamed", step))
+				default:
+					n := 1 + rng.Int64N(10_000)
+					written += n
+					list[i].Size += n
+				}
+			}
+			var at int64
+			end := allocate(list, was, mostChunk)
+			for _, e := range extentsOf(list) {
+				if e.Offset < at || e.Room < 0 || e.Room > e.Size/8 {
+					t.Fatalf("seed %d, step %d: %+v: the one before ends at %d", seed, step, e, at)
+				}
+				at = e.Offset + e.Size + e.Room
+			}
+			if 2*end > 3*bytesOf(list) {
+				t.Fatalf("seed %d, step %d: %d bytes take %d", seed, step, bytesOf(list), end)
+			}
+			starts := map[int64]int64{}
+			for _, e := range was {
+				starts[e.Offset] = e.Size
+			}
+			for _, e := range list {
+				laid += max(0, e.Size-starts[e.Offset])
+			}
+			again := slices.Clone(list)
+			if allocate(again, list, mostChunk); !reflect.DeepEqual(again, list) {
+				t.Fatalf("seed %d, step %d: nothing has changed, and %v became %v", seed, step, list, again)
+			}
+		}
+		if t.Logf("seed %d: %d MiB written, %d MiB laid", seed, written>>20, laid>>20); laid > written {
+			t.Errorf("seed %d: %d bytes were written or deleted, and %d laid", seed, written, laid)
+		}
+	}
 }
 
 // TestPlaceGaps checks which place a file gets.
@@ -117,24 +198,28 @@ func TestPlaceGaps(t *testing.T) {
 	}
 	was := []Entry{at("a", 0, 10), at("b", 10, 10), at("c", 20, 10), at("d", 30, 100)}
 	for _, x := range []struct {
-		what  string
-		list  []Entry
-		fresh bool
-		want  []int64
-		end   int64
+		what string
+		list []Entry
+		most int64
+		want []int64
+		end  int64
 	}{
-		{"the gap that it fits", []Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 10)}, false, []int64{0, 20, 30, 10}, 130},
-		{"part of a gap, and the rest of it", []Entry{file("a", 10), file("c", 10), file("d", 100), file("x", 4), file("y", 6)}, false, []int64{0, 20, 30, 10, 14}, 130},
-		{"no gap is long enough", []Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 11)}, false, []int64{0, 20, 30, 130}, 141},
-		{"the first gap is too short", []Entry{file("b", 10), file("d", 100), file("c", 5), file("new", 15)}, false, []int64{10, 30, 20, 130}, 145},
-		{"it grows over the next", []Entry{file("a", 11), file("b", 10), file("c", 10), file("d", 100)}, false, []int64{130, 10, 20, 30}, 141},
-		{"it grows at the end", []Entry{file("a", 10), file("b", 10), file("c", 10), file("d", 150)}, false, []int64{0, 10, 20, 30}, 180},
-		{"it was empty", []Entry{file("a", 10), file("b", 0), file("c", 10), file("d", 100)}, false, []int64{0, 0, 20, 30}, 130},
-		{"less than half is gaps", []Entry{file("c", 10), file("a", 10)}, false, []int64{20, 0}, 30},
-		{"more than half would be gaps", []Entry{file("d", 20)}, false, []int64{0}, 20},
-		{"afresh", []Entry{file("c", 10), file("d", 100)}, true, []int64{0, 10}, 110},
+		{"the gap that it fits", []Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 10)}, mostChunk, []int64{0, 20, 30, 10}, 130},
+		{"part of a gap, and the rest of it", []Entry{file("a", 10), file("c", 10), file("d", 100), file("x", 4), file("y", 6)}, mostChunk, []int64{0, 20, 30, 10, 14}, 130},
+		{"no gap is long enough", []Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 11)}, mostChunk, []int64{0, 20, 30, 130}, 141},
+		{"the first gap is too short", []Entry{file("b", 10), file("d", 100), file("c", 5), file("new", 15)}, mostChunk, []int64{10, 30, 20, 130}, 145},
+		{"it pushes the next away", []Entry{file("a", 11), file("b", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 130, 20, 30}, 140},
+		{"it pushes two away, for its room too", []Entry{file("a", 20), file("b", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 130, 140, 30}, 150},
+		{"the next is longer than it", []Entry{file("a", 10), file("b", 10), file("c", 11), file("d", 100)}, mostChunk, []int64{0, 10, 130, 30}, 141},
+		{"renamed", []Entry{file("a", 10), file("e", 10), file("c", 10), file("f", 100)}, mostChunk, []int64{0, 10, 20, 30}, 130},
+		{"a copy", []Entry{file("a", 10), file("b", 10), file("b2", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 10, 130, 20, 30}, 140},
+		{"it grows at the end", []Entry{file("a", 10), file("b", 10), file("c", 10), file("d", 150)}, mostChunk, []int64{0, 10, 20, 30}, 180},
+		{"it was empty", []Entry{file("a", 10), file("b", 0), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 0, 20, 30}, 130},
+		{"less than half is gaps", []Entry{file("c", 10), file("a", 10)}, mostChunk, []int64{20, 0}, 30},
+		{"more than half would be gaps", []Entry{file("d", 20)}, mostChunk, []int64{0}, 20},
+		{"afresh", []Entry{file("c", 10), file("d", 100)}, 0, []int64{0, 10}, 110},
 	} {
-		end := allocate(x.list, was, x.fresh)
+		end := allocate(x.list, was, x.most)
 		var is []int64
 		for _, e := range x.list {
 			is = append(is, e.Offset)
@@ -182,7 +267,7 @@ func TestBlocks(t *testing.T) {
 			}
 		}
 		list := drawFiles(t, 0)
-		allocate(list, nil, false)
+		allocate(list, nil, mostChunk)
 		list = slices.DeleteFunc(list, func(e Entry) bool { return e.Offset+e.Size > int64(m.DataChunks)*m.ChunkBytes })
 		files := extentsOf(list)
 		covered := make([]int64, len(files))

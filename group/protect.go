@@ -106,6 +106,7 @@ type work struct {
 	*node
 	listing *listing
 	data    *data
+	before  []Entry // whose places its files take
 	member  Member
 
 	// Of the pass:
@@ -250,6 +251,7 @@ type scanned struct {
 	Left  shrinkage
 	End   int64 // where the data ends, with files at the places that they had
 	Fresh int64 // with all places made afresh
+	Anew  int64 // bytes of files that come to other places, or are behind their earlier ends
 	NodePlan
 }
 
@@ -271,9 +273,12 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 		before := s.entries(n.index)
 		kept := slices.DeleteFunc(slices.Clone(before), func(e Entry) bool { return m.Exclude.entry(&e) })
 		x.Left = shrunk(kept, l.entries, cmp.Or(o.MaxDeleted, DefaultMaxDeleted))
-		x.Fresh = allocate(l.entries, nil, true)
-		x.End = allocate(l.entries, before, m.Matrix == FTI)
-		if x.Coded, x.Changes = changes(l.entries, before); !o.DryRun {
+		if m.Matrix != FTI { // whose files lie without gaps, in the order of their names
+			works[i].before = before
+		}
+		x.Fresh = allocate(l.entries, works[i].before, 0)
+		x.End = allocate(l.entries, works[i].before, mostChunk)
+		if x.Coded, x.Anew, x.Changes = changes(l.entries, before); !o.DryRun {
 			x.Changes = nil
 		}
 		for _, e := range l.entries {
@@ -318,9 +323,9 @@ func (s *session) entries(n int) []Entry {
 // settle decides on the layout, and where everything lies.
 func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []candidate, o *ProtectOptions, r *ProtectReport) error {
 	earlier := s.manifest
-	var most, fresh, coded int64
+	var most, fresh, anew int64
 	for _, x := range found {
-		most, fresh, coded = max(most, x.End), max(fresh, x.Fresh), max(coded, x.Coded)
+		most, fresh, anew = max(most, x.End), max(fresh, x.Fresh), max(anew, x.Anew)
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
 	}
@@ -328,7 +333,7 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 		return err
 	}
 	stay := earlier
-	if earlier != nil && 2*coded > most {
+	if earlier != nil && 2*anew > most {
 		stay = nil // most is coded anew anyhow
 	}
 	chosen := chooseLayout(o, m.Matrix, layouts, stay)
@@ -338,7 +343,7 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 	if !m.follows(earlier) {
 		most = fresh
 		for _, w := range works {
-			allocate(w.listing.entries, nil, true)
+			allocate(w.listing.entries, w.before, 0)
 		}
 	}
 	m.geometry(most, earlier)
@@ -353,11 +358,15 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 	return nil
 }
 
-// changes returns how many bytes of files are not as they were, or lie elsewhere, and what is new, changed or gone.
-func changes(now, was []Entry) (n int64, list []Finding) {
-	then := map[Name]*Entry{}
+// changes returns how many bytes of files are not as they were, or lie elsewhere, and how many of these come to a place
+// where no file began or to its end, and what is new, changed or gone.
+func changes(now, was []Entry) (n, anew int64, list []Finding) {
+	then, at := map[Name]*Entry{}, map[int64]*Entry{}
 	for i := range was {
-		then[was[i].Path] = &was[i]
+		e := &was[i]
+		if then[e.Path] = e; e.Type == typeFile && e.Size > 0 {
+			at[e.Offset] = e
+		}
 	}
 	for i := range now {
 		e := &now[i]
@@ -371,16 +380,20 @@ func changes(now, was []Entry) (n int64, list []Finding) {
 		case !same:
 			list = append(list, Finding{Path: e.Path, What: Changed})
 		}
-		if e.Type == typeFile && (!same || o.Offset != e.Offset) {
-			n += e.Size
+		if o = at[e.Offset]; e.Type != typeFile || e.Size == 0 || o != nil && o.Size == e.Size && o.sameTime(e) {
+			continue
 		}
+		if n += e.Size; o == nil {
+			o = &Entry{}
+		}
+		anew += max(0, e.Size-o.Size)
 	}
 	for i := range was {
 		if then[was[i].Path] != nil {
 			list = append(list, Finding{Path: was[i].Path, What: Deleted})
 		}
 	}
-	return n, list
+	return n, anew, list
 }
 
 // write writes parity, records and manifest of a generation, which is not in force yet. It

@@ -50,6 +50,7 @@ type Entry struct {
 	// Of files:
 	Size   int64 `json:"size,omitempty"`   // bytes
 	Offset int64 `json:"offset,omitempty"` // in the node's data
+	Room   int64 `json:"room,omitempty"`   // bytes behind it that are left to it: it has grown before
 }
 
 // time returns the time of the last change.
@@ -317,75 +318,140 @@ func entryOf(dir disk.Dir, name string, info fs.FileInfo) (Entry, error) {
 
 var errSpecial = errors.New("only files, directories and symbolic links can be protected")
 
-// allocate sets the offsets of the files of a node and returns where its data ends. Files that
-// earlier had an offset keep it where they fit, so that they need not be coded again. The others
-// take the first gap that holds them. All places are made afresh if afresh is set, or else more
-// than half of the data would be gaps.
-func allocate(list, earlier []Entry, afresh bool) int64 {
+// allocate sets the places of the files of a node and returns where its data ends. Files that had a place in an earlier
+// record keep it, by [placed], so that they need not be coded again, unless they would end after most. One that has
+// outgrown its place pushes the files behind it away, or moves where they have more bytes. The others take the first gap
+// that holds them. Where gaps and room come to more than half of the files' bytes, the last files are laid anew, and all
+// behind the first gap if that is not enough.
+func allocate(list, earlier []Entry, most int64) int64 {
 	var total int64
-	old := map[Name]int64{}
-	for _, e := range earlier {
-		if e.Type == typeFile && e.Size > 0 && !afresh {
-			old[e.Path] = e.Offset
-		}
-	}
 	var kept, others []*Entry
+	was := placed(list, earlier)
 	for i := range list {
 		e := &list[i]
-		if e.Offset = 0; e.Type != typeFile || e.Size == 0 {
+		if e.Offset, e.Room = 0, 0; e.Type != typeFile || e.Size == 0 {
 			continue
 		}
 		total += e.Size
-		if at, ok := old[e.Path]; ok {
-			e.Offset = at
-			kept = append(kept, e)
-		} else {
-			others = append(others, e)
-		}
-	}
-	slices.SortStableFunc(kept, func(a, b *Entry) int { return cmp.Compare(a.Offset, b.Offset) })
-	type gap struct{ at, n int64 }
-	var gaps []gap
-	var end int64
-	for i, e := range kept {
-		if i+1 < len(kept) && e.Offset+e.Size > kept[i+1].Offset || e.Offset < end {
+		if was[i] == nil {
 			others = append(others, e)
 			continue
 		}
-		if e.Offset > end {
-			gaps = append(gaps, gap{end, e.Offset - end})
+		e.Offset, e.Room = was[i].Offset, room(e, was[i])
+		kept = append(kept, e)
+	}
+	slices.SortStableFunc(kept, func(a, b *Entry) int { return cmp.Compare(a.Offset, b.Offset) })
+	last := slices.IndexFunc(kept, func(e *Entry) bool { return e.Offset+e.Size > most })
+	if last >= 0 {
+		kept, others = kept[:last:last], slices.Concat(kept[last:], others)
+	}
+	type gap struct{ at, n int64 }
+	var gaps []gap
+	var end, free int64 // free is behind the room of the last file
+	for len(kept) > 0 {
+		e, behind := kept[0], kept[1:]
+		pushed := int64(0)
+		if len(behind) > 0 && e.Offset+e.Size > behind[0].Offset {
+			n := 0
+			for ; n < len(behind) && behind[n].Offset < e.Offset+e.Size+e.Room; n++ {
+				pushed += behind[n].Size
+			}
+			if pushed <= e.Size {
+				others, behind = append(others, behind[:n]...), behind[n:]
+			}
 		}
-		end = e.Offset + e.Size
+		if kept = behind; pushed > e.Size {
+			others = append(others, e)
+			continue
+		}
+		if e.Offset > free {
+			gaps = append(gaps, gap{free, e.Offset - free})
+		}
+		if end = e.Offset + e.Size; len(behind) > 0 {
+			e.Room = min(e.Room, behind[0].Offset-end)
+		}
+		free = end + e.Room
 	}
 	first := 0 // of the gaps that are not used up
 	for _, e := range others {
 		for first < len(gaps) && gaps[first].n == 0 {
 			first++
 		}
-		i := first
-		for tried := 0; i < len(gaps) && gaps[i].n < e.Size; i++ {
-			if tried++; tried > mostGaps {
-				i = len(gaps)
-				break
-			}
+		i, last := first, min(len(gaps), first+mostGaps)
+		for i < last && gaps[i].n < e.Size+e.Room {
+			i++
 		}
-		if i < len(gaps) {
+		if i < last {
 			e.Offset = gaps[i].at
-			gaps[i].at, gaps[i].n = gaps[i].at+e.Size, gaps[i].n-e.Size
+			gaps[i].at, gaps[i].n = gaps[i].at+e.Size+e.Room, gaps[i].n-e.Size-e.Room
 			continue
 		}
-		e.Offset = end
-		end += e.Size
+		e.Offset = free
+		end = e.Offset + e.Size
+		free = end + e.Room
 	}
-	if end > 2*total && len(old) > 0 {
-		return allocate(list, nil, true)
+	switch {
+	case most == 0 || len(earlier) == 0 || 2*end <= 3*total:
+		return end
+	case most == mostChunk:
+		return allocate(list, earlier, total)
 	}
-	return end
+	return allocate(list, earlier, 0)
 }
 
 // mostGaps bounds the gaps that are tried for a file, so that placing many files takes no time
 // in proportion to their square.
 const mostGaps = 100
+
+// placed returns for each entry the earlier one whose place it takes, or nil: the one that it was, under any name, or
+// another of its length. What the place holds decides on what is coded, so that a wrong guess costs no more than a new
+// place.
+func placed(list, earlier []Entry) []*Entry {
+	type key struct {
+		path  Name
+		size  int64
+		s, ns int64
+	}
+	base := func(e *Entry) Name { return Name(path.Base(string(e.Path))) }
+	was, taken, next := make([]*Entry, len(list)), make([]bool, len(earlier)), make([]int, len(earlier))
+	for _, of := range []func(*Entry) key{ // the surest first
+		func(e *Entry) key { return key{e.Path, e.Size, e.Seconds, e.Nanoseconds} },
+		func(e *Entry) key { return key{base(e), e.Size, e.Seconds, e.Nanoseconds} },
+		func(e *Entry) key { return key{"", e.Size, e.Seconds, e.Nanoseconds} },
+		func(e *Entry) key { return key{path: e.Path} },
+		func(e *Entry) key { return key{path: base(e), size: e.Size} },
+		func(e *Entry) key { return key{size: e.Size} },
+	} {
+		left := map[key]int{} // the number behind that of the first with a key, and next that of the one after it
+		for i := range slices.Backward(earlier) {
+			if e := &earlier[i]; !taken[i] && e.Type == typeFile && e.Size > 0 {
+				left[of(e)], next[i] = i+1, left[of(e)]
+			}
+		}
+		for i := range list {
+			if e := &list[i]; was[i] == nil && e.Type == typeFile && e.Size > 0 && len(left) > 0 {
+				if n := left[of(e)] - 1; n >= 0 {
+					was[i], taken[n], left[of(e)] = &earlier[n], true, next[n]
+				}
+			}
+		}
+	}
+	return was
+}
+
+// room returns how many bytes behind a file are kept for it, which was another one before. A file that has never grown
+// has none. One that grows by n bytes gets room to do so 16 times, and for a block at least, but no more than an eighth
+// of its length.
+func room(e, was *Entry) int64 {
+	n := int64(0)
+	if was.Room > 0 {
+		n = was.Size + was.Room - e.Size
+	}
+	if e.Size > was.Size {
+		n = max(n, usualBlock, 16*(e.Size-was.Size))
+	}
+	return max(0, min(n, e.Size/8))
+}
 
 // data is the data of a node: its files at their places, with zeros between and after them.
 // It reads for one goroutine at a time.

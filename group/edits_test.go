@@ -1,0 +1,171 @@
+package group_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"volley/group"
+)
+
+// random returns n bytes.
+func random(seed uint64, n int) []byte {
+	content := make([]byte, n)
+	rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 3}).Read(content)
+	return content
+}
+
+// TestPlacesKept counts the blocks that are coded again after a file was renamed, has grown, shrunk or gone.
+func TestPlacesKept(t *testing.T) {
+	const mib = 1 << 20
+	base := t.TempDir()
+	var dirs []string
+	for n := range 4 {
+		dirs = append(dirs, filepath.Join(base, fmt.Sprint("n", n)))
+		must(t, os.Mkdir(dirs[n], 0o755))
+		must(t, os.WriteFile(filepath.Join(dirs[n], "log"), random(uint64(n), 20*mib), 0o644))
+		must(t, os.WriteFile(filepath.Join(dirs[n], "other"), random(uint64(9+n), 5*mib), 0o644))
+	}
+	log, other := filepath.Join(dirs[0], "log"), filepath.Join(dirs[0], "other")
+	more := func(n int) func() {
+		return func() {
+			f, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
+			must(t, err)
+			_, err = f.Write(random(7, n))
+			must(t, err)
+			must(t, f.Close())
+		}
+	}
+	before := int64(0)
+	const row = 3 * 64 << 10 // bytes of a node's data
+	for i, x := range []struct {
+		what string
+		do   func()
+		most int // blocks of each chunk that are coded
+	}{
+		{"at first", func() {}, 25*mib/row + 1},
+		{"nothing", func() {}, 0},
+		{"renamed", func() { must(t, os.Rename(other, other+".old")) }, 0},
+		{"a copy in its place", func() {
+			must(t, os.WriteFile(other, random(9, 5*mib), 0o644))
+			must(t, os.Remove(other+".old"))
+		}, 0},
+		{"10 bytes more, the first time", more(10), 1 + 5*mib/row + 2},
+		{"and again", more(10), 1}, {"and again", more(10), 1}, {"and again", more(60_000), 2}, {"more than there is room for", more(10_000), 1 + 5*mib/row + 2}, {"and again", more(100_000), 2},
+		{"a MiB shorter", func() { must(t, os.Truncate(log, 19*mib)) }, mib/row + 3},
+		{"the first MiB is other data", func() {
+			f, err := os.OpenFile(log, os.O_WRONLY, 0)
+			must(t, err)
+			_, err = f.Write(random(8, mib))
+			must(t, err)
+			must(t, f.Close())
+		}, mib/row + 1},
+		{"deleted", func() { must(t, os.Remove(other)) }, 5*mib/row + 3},
+	} {
+		x.do()
+		r, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
+		must(t, err)
+		if t.Logf("%s: %d of %d blocks coded, %d bytes of parity", x.what, r.Coded, r.Blocks, r.ParityBytes); r.Coded > x.most {
+			t.Errorf("%s: %d blocks were coded: want %d at most", x.what, r.Coded, x.most)
+		}
+		if i == 0 {
+			before = r.ParityBytes
+		} else if r.ParityBytes > before+before/20 {
+			t.Errorf("%s: %d bytes of parity became %d", x.what, before, r.ParityBytes)
+		}
+	}
+	was := listings(t, dirs)
+	lose(t, dirs, []int{0})
+	_, err := recoverAll(1, dirs)
+	must(t, err)
+	compare(t, "after all", was, listings(t, dirs))
+}
+
+// TestEdits edits files at random between runs. Every run leaves a group that is whole and that survives the loss of R
+// nodes, and stores at most half as much more as a group that is protected afresh.
+func TestEdits(t *testing.T) {
+	for _, c := range []struct {
+		k, r, ranks int
+		layout      string
+	}{{4, 2, 1, group.Striped}, {5, 2, 5, group.Striped}, {4, 2, 2, group.Full}} {
+		t.Run(fmt.Sprintf("K=%d,R=%d,%s,ranks=%d", c.k, c.r, c.layout, c.ranks), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(uint64(c.k*10+c.ranks), 5))
+			dirs := trees(t, c.k, 8, 300_000, 3)
+			for step := range 12 {
+				for range rng.IntN(8) {
+					edit(t, rng, dirs[rng.IntN(c.k)])
+				}
+				r, err := protect(c.ranks, dirs, group.ProtectOptions{Tolerate: c.r, Layout: c.layout, AllowDeleted: true})
+				must(t, err)
+				whole(t, c.ranks, dirs)
+				var most int64
+				for _, dir := range dirs {
+					most = max(most, bytesBelow(t, dir))
+				}
+				if chunks := map[string]int{group.Striped: c.k - c.r, group.Full: 1}[c.layout]; r.ParityBytes*int64(chunks) > (most*3/2+int64(8*chunks))*map[string]int64{group.Striped: int64(c.r), group.Full: 1}[c.layout] {
+					t.Errorf("step %d: %d bytes of parity of %d bytes", step, r.ParityBytes, most)
+				}
+				was := listings(t, dirs)
+				lose(t, dirs, rng.Perm(c.k)[:c.r])
+				_, err = recoverAll(c.ranks, dirs)
+				must(t, err)
+				compare(t, fmt.Sprint("step ", step), was, listings(t, dirs))
+			}
+		})
+	}
+}
+
+// edit changes a file below a directory, or makes one.
+func edit(t *testing.T, rng *rand.Rand, dir string) {
+	list, err := os.ReadDir(dir)
+	must(t, err)
+	var files []string
+	for _, e := range list {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	fresh := filepath.Join(dir, fmt.Sprint("new", rng.IntN(1000)))
+	how := rng.IntN(6)
+	if len(files) == 0 || how == 0 {
+		must(t, os.WriteFile(fresh, random(rng.Uint64(), rng.IntN(300_000)), 0o600))
+		return
+	}
+	name := files[rng.IntN(len(files))]
+	content, err := os.ReadFile(name)
+	must(t, err)
+	must(t, os.Chmod(name, 0o600))
+	switch how {
+	case 1:
+		must(t, os.Remove(name))
+	case 2:
+		must(t, os.Rename(name, fresh))
+	case 3:
+		must(t, os.WriteFile(name, content[:rng.IntN(len(content)+1)], 0o600))
+	case 4:
+		must(t, os.WriteFile(name, append(content, random(rng.Uint64(), 1+rng.IntN(5000))...), 0o600))
+	case 5: // other data of the same length
+		must(t, os.WriteFile(name, random(rng.Uint64(), len(content)), 0o600))
+	}
+}
+
+// bytesBelow returns how many bytes the files of a node have.
+func bytesBelow(t *testing.T, dir string) (n int64) {
+	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == ".volley" {
+			return filepath.SkipDir
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().IsRegular() {
+			n += info.Size()
+		}
+		return err
+	}))
+	return n
+}
