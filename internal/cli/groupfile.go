@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"volley/engine/ssh"
+	"volley/internal/disk"
 )
 
 // groupFlag is the flag that names a group file: what a user would type for a group in every run.
@@ -66,7 +67,7 @@ func grouped(cmd *cobra.Command) {
 
 // readGroup reads a group file. Directories here that are relative lie beside it.
 func readGroup(name string) (*groupFile, error) {
-	f, err := os.Open(name)
+	f, _, err := disk.OpenInput(name)
 	if err != nil {
 		return nil, usagef("--%s: %w", groupFlag, err)
 	}

@@ -97,6 +97,12 @@ func TestGroupFileErrors(t *testing.T) {
 	if r := volleyRun("group", "init", "-o", filepath.Join(dir, "x"), "a"); r.code != exitUsage || !strings.Contains(r.stderr, "a group has 2 or more") {
 		t.Errorf("%+v", r)
 	}
+	shell(t, `mkfifo "$1"`, filepath.Join(dir, "pipe")) // which nobody writes
+	for name, want := range map[string]string{filepath.Join(dir, "pipe"): "is a named pipe", dir: "is a directory", "/dev/null": "is a device"} {
+		if r := volleyRun("status", "--group", name); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: %+v: want %q", name, r, want)
+		}
+	}
 	protect := newProtect()
 	launchable(protect)
 	for _, key := range groupKeys {

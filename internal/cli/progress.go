@@ -43,7 +43,8 @@ func (m *meter) add(done, more int64) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.done, m.total = m.done+done, m.total+more
+	m.done += done
+	m.total = max(m.done, m.total+more) // a rank may find less to do than it said
 	switch {
 	case m.done == 0:
 	case m.every > 0 && time.Since(m.told) >= m.every:

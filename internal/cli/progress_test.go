@@ -131,6 +131,14 @@ func TestMeter(t *testing.T) {
 	if text := stderr.String(); !strings.Contains(text[strings.LastIndex(text, "\r"):], "99%") {
 		t.Errorf("%q", text)
 	}
+	stderr.Reset()
+	less := &meter{s: s, every: 1}
+	for _, x := range [][2]int64{{0, 1 << 20}, {1 << 18, -1 << 20}, {1 << 18, 0}} { // there is less to do than was said
+		less.add(x[0], x[1])
+	}
+	if want := "volley: protect: 256 KiB of 256 KiB, 100 %\nvolley: protect: 512 KiB of 512 KiB, 100 %\n"; stderr.String() != want {
+		t.Errorf("%q: want %q", &stderr, want)
+	}
 	var none *meter
 	none.add(1, 1)
 	none.clear()
