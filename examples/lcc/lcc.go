@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"volley"
+	"volley/examples/internal/subset"
 	"volley/field"
 	"volley/matrix"
 	"volley/transport"
@@ -330,47 +331,12 @@ func (s *Scheme) locate(syndromes []field.Element, present []int) (int, error) {
 // encode runs an all-to-all encode among some of the ranks of t, this one with
 // them, and adds it to the phases.
 func (s *Scheme) encode(ctx context.Context, t transport.Transport, name string, ranks []int, a matrix.Matrix, packet []byte, phases *[]Phase) ([]byte, error) {
-	g := &group{Transport: t, ranks: ranks, rank: slices.Index(ranks, t.Rank())}
-	coded, report, err := volley.Encode(ctx, g, a, packet, s.options...)
+	coded, report, err := volley.Encode(ctx, subset.New(t, ranks), a, packet, s.options...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	*phases = append(*phases, Phase{name, len(ranks), report})
 	return coded, nil
-}
-
-// A group is some of the ranks of a transport. Encodes of different groups may run
-// at the same time, as long as no two processors are in both.
-type group struct {
-	transport.Transport
-	ranks []int // of the transport
-	rank  int   // this one, of the group
-}
-
-func (g *group) Rank() int { return g.rank }
-func (g *group) Size() int { return len(g.ranks) }
-
-// A queue is one of the transport, posted to by ranks of the group.
-type queue struct {
-	transport.Queue
-	ranks []int
-}
-
-func (g *group) NewQueue() transport.Queue { return queue{g.Transport.NewQueue(), g.ranks} }
-
-func (q queue) Post(transfers ...*transport.Transfer) {
-	for _, t := range transfers {
-		t.Rank = q.ranks[t.Rank]
-	}
-	q.Queue.Post(transfers...)
-}
-
-func (q queue) Wait(ctx context.Context) (*transport.Transfer, error) {
-	t, err := q.Queue.Wait(ctx)
-	if t != nil {
-		t.Rank = slices.Index(q.ranks, t.Rank)
-	}
-	return t, err
 }
 
 func packetOf(f field.Field, symbols []field.Element) []byte {
