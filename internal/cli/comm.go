@@ -202,10 +202,12 @@ type joining struct {
 	comm    string
 	ranks   rankFlags
 	sets    setOptions
-	dir     string // of the one node that this process has; empty: none, or several
-	roots   bool   // directories are roots of snapshots
-	probes  bool   // measures all pairs first
-	pairs   []pair // that were measured
+	dirs    []string // that this process is given: its own, or those of all
+	rank    int      // of all, where that of the party is one of a set
+	dir     string   // of the one node that this process has; empty: none, or several
+	roots   bool     // directories are roots of snapshots
+	probes  bool     // measures all pairs first
+	pairs   []pair   // that were measured
 	quiet   bool
 	every   time.Duration // between lines of progress; 0: as newMeter has it
 	limits  limits

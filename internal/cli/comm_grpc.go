@@ -135,7 +135,7 @@ func joinGRPC(ctx context.Context, o *joining) (*party, error) {
 	if err != nil {
 		return nil, err
 	}
-	place.Says = o.says()
+	place.Says = o.says(run.Rank, run.Size)
 	place.Sets = func(said [][]byte) [][]int { return o.share(said, place.Rank()) }
 	e, err := place.Join(ctx, nil, o.timeout)
 	if err != nil {

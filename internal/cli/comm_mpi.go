@@ -54,7 +54,7 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 	if o.sets.size == 0 {
 		return p, nil
 	}
-	said, err := collective.Allgatherv(ctx, e, o.says(), limit)
+	said, err := collective.Allgatherv(ctx, e, o.says(e.Rank(), e.Size()), limit)
 	if err != nil {
 		return p, err
 	}

@@ -72,10 +72,7 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 // begin joins the others, sets the library's options and returns the directories of the
 // nodes here.
 func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.Options) (dirs []string, err error) {
-	if len(args) == 1 && !strings.Contains(args[0], rankWord) {
-		o.dir = args[0]
-	}
-	o.roots = ofRoots(cmd)
+	o.dirs, o.roots, o.sets.domains = args, ofRoots(cmd), sessionOf(cmd.Context()).domains
 	if err := o.join(cmd.Context()); err != nil {
 		return nil, err
 	}
@@ -116,6 +113,9 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string, options *group.O
 	}
 	if s := sessionOf(cmd.Context()); s.at != nil {
 		options.Names, options.Absent = []string{s.at.Name}, []string{s.at.Absent}
+	}
+	if o.dir != "" {
+		return []string{o.dir}, nil
 	}
 	dirs = slices.Clone(args)
 	if o.party.job() && len(args) > 1 && !strings.Contains(args[0], rankWord) { // those of all

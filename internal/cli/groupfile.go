@@ -20,7 +20,7 @@ import (
 const groupFlag = "group"
 
 // groupKeys are the flags that a group file may have. A verb that has no such flag passes it over.
-var groupKeys = []string{"tolerate", "layout", "matrix", "digest", "exclude", "max-deleted", "key", "group-size", "domain",
+var groupKeys = []string{"tolerate", "layout", "matrix", "digest", "exclude", "max-deleted", "key", "group-size", "domain", "root", "retain",
 	"ssh", "remote-path", "port", "bind", "memory", "timeout", "network", "limit-rate", "cores", "nice"}
 
 // mostGroupFile bounds a group file, in bytes.
@@ -51,11 +51,14 @@ func grouped(cmd *cobra.Command) {
 		}
 		for _, key := range groupKeys { // the command line has the last word
 			f := cmd.Flags().Lookup(key)
-			if f == nil || f.Changed {
+			if key == "root" && f == nil {
+				f = cmd.Flags().Lookup("latest")
+			}
+			if f == nil || f.Changed || key == "root" && cmd.Flags().Changed("step") {
 				continue
 			}
 			for _, value := range g.flags[key] {
-				if err := cmd.Flags().Set(key, value); err != nil {
+				if err := cmd.Flags().Set(f.Name, value); err != nil {
 					return usagef("%s:%d: %w", *name, g.lines[key], flagError(cmd, err))
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/internal/fuzzlimit"
+	"volley/transport/transporttest"
 )
 
 // writeGroup writes a group file with the domains of directories, and options.
@@ -62,6 +63,69 @@ func TestGroupFile(t *testing.T) {
 	wants(t, do(exitOK, "protect", "--tolerate", "1"), "any 1 of which may be lost") // the command line has the last word
 	wants(t, do(exitUsage, "verify", dirs[0]), "leave "+dirs[0]+" out")
 	wants(t, do(exitOK, "protect", "--dry-run"), "any 2 of which may be lost")
+}
+
+// TestGroupFileRanks starts a process for each member, in two sets by the domains of a group file.
+func TestGroupFileRanks(t *testing.T) {
+	dirs := writeNodes(t, 6, 20_000)
+	before := contents(t, dirs)
+	file := writeGroup(t, dirs, []string{"rack1", "rack1", "rack2", "rack2", "rack3", "rack3"}, "tolerate: 1", "group-size: 3")
+	do := func(ranks, code int, verb string, wanted ...string) {
+		t.Helper()
+		codes, text := newRanks(t, ranks, nil, verb, "--group", file).do()
+		if !allAre(codes, code) {
+			t.Fatalf("%s: %v, %s", verb, codes, text)
+		}
+		wants(t, text, wanted...)
+	}
+	do(6, exitOK, "protect", "set 0 of 2: ", dirs[1]+" (rack1)", "set 1 of 2: ")
+	removeAll(t, dirs[0], dirs[5]) // of two sets, as one rack has one node of each
+	do(6, exitOK, "recover")
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	do(6, exitOK, "verify", "whole")
+	do(5, exitUsage, "verify", "as many as there are processes")
+	wants(t, mustRun(t, "status", "--group", file), "set 1 of 2: ") // in one process, too
+
+	step := filepath.Join(t.TempDir(), "srun") // in place of Slurm's
+	script := "#!/bin/sh\nprogram=$1 verb=$2; shift 2\nfor r in 0 1 2 3 4 5; do \"$program\" $verb --rank $r --size 6 --meet " + transporttest.Free(t) + " --port '' \"$@\" & pids=\"$pids $!\"; done\nfor p in $pids; do wait $p || exit; done\n"
+	if err := os.WriteFile(step, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, mustRun(t, "verify", "--group", file, "--launch", step, "--remote-path", asProcess(t)), "set 1 of 2: ", "(rack3)")
+}
+
+// TestGroupFileSnapshots protects roots of snapshots by a group file.
+func TestGroupFileSnapshots(t *testing.T) {
+	roots := make([]string, 3)
+	save := func(step string) {
+		for n := range roots {
+			roots[n] = filepath.Join(filepath.Dir(roots[n]), fmt.Sprint("root.", n))
+			dir := filepath.Join(roots[n], step)
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			rewrite(t, filepath.Join(dir, "state"), fmt.Append(nil, n, step))
+		}
+	}
+	roots[0] = filepath.Join(t.TempDir(), "x")
+	roots[1], roots[2] = roots[0], roots[0]
+	file := filepath.Join(t.TempDir(), "group.yaml")
+	save("step-1")
+	mustRun(t, append([]string{"group", "init", "--tolerate", "1", "--root", "--retain", "2", "-o", file}, roots...)...)
+	for _, step := range []string{"step-1", "step-2", "step-3"} {
+		save(step)
+		wants(t, mustRun(t, "protect", "--group", file), "snapshot   "+step)
+	}
+	if _, err := os.Stat(filepath.Join(roots[0], "step-1")); err == nil {
+		t.Error("step-1 is there, and two were to stay")
+	}
+	removeAll(t, roots[2])
+	wants(t, mustRun(t, "recover", "--group", file), "snapshot   step-3")
+	wants(t, mustRun(t, "recover", "--group", file, "--step", "2"), "snapshot   step-2") // the command line has the last word
+	wants(t, mustRun(t, "verify", "--group", file), "whole")
+	wants(t, mustRun(t, "snapshots", "--group", file), "in force")
 }
 
 // TestGroupFileErrors names the file, the line and the member.

@@ -788,6 +788,10 @@ func TestSetsJob(t *testing.T) {
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
+	j := newJob(t, 6, "verify", "--comm", "mpi", "--timeout", "1m", "--group", writeGroup(t, dirs, nil, "group-size: 3"))
+	if code, _ := j.do(t); code != exitOK || strings.Count(j.out.String(), "whole: 3 nodes") != 2 {
+		t.Errorf("by a group file: exit code %d: %s", code, &j.out)
+	}
 	removeAll(t, dirs[0], dirs[1], dirs[3])
 	if out := do(exitUsage, "recover"); strings.Count(out, "volley: set ") != 1 || strings.Count(out, "recovered ") != 1 {
 		t.Error(out)

@@ -119,9 +119,17 @@ func identify(dir string, root bool) group.Identity {
 	return group.Identify(dir)
 }
 
-// says returns what this rank says.
-func (o *joining) says() []byte {
+// says returns what this rank says. It settles which directory is its own.
+func (o *joining) says(rank, size int) []byte {
 	host, _ := os.Hostname()
+	o.rank = rank
+	switch len(o.dirs) {
+	case 1:
+		o.dir = o.dirs[0]
+	case size:
+		o.dir = o.dirs[rank]
+	}
+	o.dir = strings.ReplaceAll(o.dir, rankWord, fmt.Sprint(rank))
 	x := rankSays{Size: o.sets.size, Apart: o.sets.apart(), Member: sets.Member{Name: host + ":" + o.dir, Identity: group.Identity{Node: -1}}}
 	if o.dir != "" {
 		x.Identity = identify(o.dir, o.roots)
@@ -129,7 +137,7 @@ func (o *joining) says() []byte {
 	if o.sets.size != 0 {
 		var err error
 		if x.Domain, err = o.sets.domainOf(os.Getenv(o.sets.variable()), o.dir, host); err == nil && o.dir == "" {
-			err = usagef("--group-size: give each process one directory, its own")
+			err = usagef("--group-size: give each process one directory, its own, or as many as there are processes")
 		}
 		if err != nil {
 			x.Error = err.Error()
@@ -267,7 +275,7 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 		if o.party.Rank() == 0 {
 			mine.err = errors.Join(mine.err, mine.print(out, o.json))
 		}
-		if o.party.here.Rank() == 0 {
+		if o.rank == 0 {
 			return cmp.Or(mine.err, printSets(cmd.Context(), out, o.json, o.sets.lost))
 		}
 		return mine.err

@@ -35,7 +35,11 @@ func runStep(cmd *cobra.Command, launcher []string, program string, args []strin
 		}
 	}
 	sessionOf(cmd.Context()).metrics = "" // rank 0 writes them
-	line := append(append(launcher, program), forwarded(cmd, "launch", "remote-path", groupFlag)...)
+	without := []string{"launch", "remote-path", groupFlag}
+	if sessionOf(cmd.Context()).domains != nil { // each process reads the group file, which has them
+		without, args = without[:2], nil
+	}
+	line := append(append(launcher, program), forwarded(cmd, without...)...)
 	c := exec.CommandContext(cmd.Context(), line[0], append(append(line[1:], "--"), args...)...)
 	c.Stdout, c.Stderr, c.Env = cmd.OutOrStdout(), cmd.ErrOrStderr(), os.Environ()
 	if !cmd.Flags().Changed("tls-cert") {
