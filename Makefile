@@ -37,6 +37,7 @@ race: ## the race detector, where goroutines meet
 	go test -race -p 3 -skip '^Test(Group(Busy|FirstPairs|Killed|Pairs|SpecialFiles|Symlinks|Metadata|Owners|Private|JournalForged|DefaultACL|MovedIntoMeta|Mounted|Deep)|Misuse|(En|De)codeKilled|TwoEncodes|HangUp|Hostile|HostileNode|Forged.*|HugeNames|Ranks.*|Launch.*|Crash|DecideHostile|Flips|Losses16|Model|PowerCutAfter|Snapshots(Crash|RecoverCrash|Losses))$$' ./engine/... ./internal/cli ./group # what is left out runs processes, or repeats for long what others do; engine waits
 	go test -race -skip '^TestSimulateLarge$$' ./research/simulate # one goroutine computes that, for long
 
+PYTHON = python3
 MPI_RANKS = 1 2 3 5 16
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1
 mpi: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
@@ -104,9 +105,9 @@ bench: ## of kernels, and against peers; bench/cmd/speed measures these in turns
 	go test -run '^$$' -bench . ./bench ./field ./transport/local
 
 COMPARE =
-compare: ## volley protect and recover beside par2, SnapRAID, zfec, redset and FTI: see bench/compare/build
+compare: ## volley protect and recover beside par2, SnapRAID, zfec, restic, redset and FTI: see bench/compare/build
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && trap "exit 143" INT TERM HUP && bench/compare/build $$dir "$(REDSET)" "$(FTI)" && \
-	go build -tags mpi -o $$dir/bin/volley ./cmd/volley && bench/compare/compare.py --volley $$dir/bin/volley $(COMPARE) $$dir/bin
+	go build -tags mpi -o $$dir/bin/volley ./cmd/volley && $(PYTHON) bench/compare/compare.py --volley $$dir/bin/volley $(COMPARE) $$dir/bin
 
 FUZZTIME = 1m
 fuzz: ## every fuzz test in turn

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """compare.py BIN: volley protect, verify and recover beside other tools.
 
-redset and FTI are those that `build` has put into BIN; par2, SnapRAID and zfec are Debian's packages par2, snapraid
-and python3-zfec. What is not there is left out. All tools take turns in one loop: protect, verify, lose the directories
+redset and FTI are those that `build` has put into BIN; par2, SnapRAID, zfec and restic are Debian's packages par2,
+snapraid, python3-zfec and restic. What is not there is left out. All tools take turns in one loop: protect, verify, lose the directories
 of one rank and of two, rebuild, and compare every file with what it was. It prints a table of medians, in seconds
 inside the job: without the start of MPI. Each row comes when the tool has ended its last turn; each turn is reported on
 stderr. The row "hashing" is the time to read all data and to hash it by SHA-256 once, on all cores.
 redset and zfec have no digests, so they do not notice when a survivor's file has changed.
 
-par2, SnapRAID and zfec run on one machine, and keep parity in directories of their own, which are never lost. Their
-times are those of their processes. par2 has blocks of 4 MiB: with shorter ones it takes longer to protect, with longer
+par2, SnapRAID, zfec and restic run on one machine, and keep parity in directories of their own, which are never lost;
+restic keeps encrypted copies there, verifies by check --read-data, and rebuilds by restore. Their times are those of their processes. par2 has blocks of 4 MiB: with shorter ones it takes longer to protect, with longer
 ones to verify and repair. SnapRAID is meant for disks: each directory is a file system of its own, in memory, which
 takes root. zfec is a library: zfeccode.py uses it.
 
@@ -264,6 +264,27 @@ class Zfec(Apart):
         return [sys.executable, f"{here}/zfeccode.py", str(self.k), ",".join(map(str, wanted)), *self.files(), *parity]
 
 
+class Restic(Apart):
+    """Its repository has a copy of all data."""
+
+    def work(self, verb):
+        env.update(RESTIC_PASSWORD="compare", RESTIC_REPOSITORY=f"{self.parity}/repository")
+        if verb == "protect":
+            run(["restic", "init", "-q"])
+        return super().work(verb)
+
+    def command(self, verb, lost):
+        common = ["restic", "-q", "--no-cache"]
+        if verb == "protect":
+            return [*common, "backup", *self.nodes]
+        if verb == "verify":
+            return [*common, "check", "--read-data"]
+        return [*common, "restore", "latest", "--target", "/", *(f"--include={self.nodes[i]}" for i in lost)]
+
+    def verify(self):
+        return self.work("verify")
+
+
 class SnapRAID(Apart):
     """It wants each directory to be a device."""
 
@@ -327,6 +348,8 @@ def tools(k, files):
             list.append(SnapRAID(k, "SnapRAID", 2))
         if importlib.util.find_spec("zfec"):
             list.append(Zfec(k, "zfec", 2))
+        if shutil.which("restic"):
+            list.append(Restic(k, "restic", 2))
     for r in range(1, min(3, k)):
         if a.traffic:
             list.append(Copies(k, "copies, plain TCP", r))
