@@ -69,8 +69,11 @@ python: ## the Python package: types and tests; needs Python with mypy, pytest, 
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -o $$dir/volley ./cmd/volley && cd python && \
 	VOLLEY=$$dir/volley $(PYTHON) -m pytest -q -p no:cacheprovider $(PYTEST)
 
-page: ## web/dist, the page of volley explore, from its sources; needs Node.js and npm
-	cd web && npm ci --no-audit --no-fund && npm run check && npm run build
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+
+page: web/node_modules/.package-lock.json ## web/dist, the page of volley explore, from its sources; needs Node.js and npm
+	cd web && npm run check && npm run build
 
 # The engine is then this code as WebAssembly, and no server is needed that computes.
 site: ## web/site, the page as static files
@@ -81,9 +84,8 @@ site: ## web/site, the page as static files
 	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o web/site/volley.wasm ./web/wasm
 	@echo "$$(gzip -9 -c web/site/volley.wasm | wc -c) bytes of WebAssembly, compressed"
 
-# Firefox gets fewer random actions: it is there for what browsers do differently.
-browser: site ## the page in real browsers; needs Node.js, npm, Chromium and Firefox
-	cd web && npm ci --no-audit --no-fund && npm test && BROWSER=firefox MONKEY_ACTIONS=300 npm test && node test/measure.js
+browser: site web/node_modules/.package-lock.json ## the page in real browsers; needs Node.js, npm, Chromium and Firefox
+	cd web && npm test && node test/measure.js
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./research ./group

@@ -71,6 +71,15 @@ func codeOf(m Matrix, f field.Field, k, sinks int) (*code, error) {
 	return c, nil
 }
 
+// Code returns A, K × R, whose columns are in the order of the coded files. The error says what is wrong with m.
+func (m *Manifest) Code() (matrix.Matrix, error) {
+	s := &stored{Manifest: m}
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	return s.code.matrix()
+}
+
 // elements reads elements in decimal. The error begins with the index of the one
 // that it is about.
 func elements(f field.Field, texts []string) ([]field.Element, error) {

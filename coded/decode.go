@@ -273,7 +273,7 @@ func (j *decodeJob) shareManifest(missing error) error {
 	if !mine.Gone {
 		j.warn("%v: the manifest of rank %d is used", missing, has)
 	}
-	j.stored.Manifest, err = parseManifest(texts[has])
+	j.stored.Manifest, err = ParseManifest(texts[has])
 	return err
 }
 

@@ -534,7 +534,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"FORMAT":"volley-manifest","version":1e0,"files":null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		defer fuzzlimit.Hold(t, len(data))()
-		m, err := parseManifest(data)
+		m, err := ParseManifest(data)
 		if err != nil {
 			return
 		}
@@ -550,7 +550,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := parseManifest(text)
+		back, err := ParseManifest(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

@@ -136,14 +136,15 @@ func readManifest(dir disk.Dir, name, path string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := parseManifest(data)
+	m, err := ParseManifest(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
 }
 
-func parseManifest(data []byte) (*Manifest, error) {
+// ParseManifest reads the text of a manifest. Its errors are those of [ReadManifest].
+func ParseManifest(data []byte) (*Manifest, error) {
 	var head struct { // first, as another version has other keys
 		Format  string
 		Version int

@@ -1,13 +1,16 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"volley"
+	"volley/coded"
 	"volley/field"
+	"volley/internal/selection"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
@@ -26,7 +29,7 @@ const (
 type loadRequest struct {
 	Name  string `json:"name"` // of the file
 	Text  string `json:"text"`
-	Flags flags  `json:"flags"` // beta and tau of the model; for a trace also the field that tau is for
+	Flags flags  `json:"flags"` // the model; for a trace also the field that tau is for, for a plan the matrix to compare it with
 }
 
 // A loaded is a plan, or a file that a run has left, a report or a trace, and the model of its rounds.
@@ -78,10 +81,10 @@ func modelOfTrace(x *timeline, m sim.Model) []roundModel {
 	return list
 }
 
-// ownPlan returns a plan of the user's own. The matrix that it is compared with is the one that it computes.
-func ownPlan(ctx context.Context, m *plan.Materialized, model sim.Model) (*planAnswer, error) {
+// ownPlan returns a plan of the user's own. A is the matrix of the flags, if they name one; else it is what the plan computes.
+func ownPlan(ctx context.Context, m *plan.Materialized, s *selection.Selection, model sim.Model) (*planAnswer, error) {
 	i, c := m.Info(), sim.Count(m)
-	a := &planAnswer{Info: describe(i), Candidates: []candidate{}, Rejected: []rejection{}, Cost: planCost{
+	a := &planAnswer{Info: describe(i), Candidates: []candidate{}, Rejected: []rejection{}, OwnMatrix: s == nil, Cost: planCost{
 		C1: c.C1, C2: c.C2, C3: c.PacketC3(), PacketsC2: c.PacketC2(), Seconds: model.Time(c).Seconds(), Bytes: model.Bytes, PacketBytes: model.Bytes,
 		Rounds: list(c.Rounds), Beta: model.Beta.Seconds(), Tau: model.Tau, Gamma: model.Gamma, Times: []float64{},
 	}}
@@ -92,10 +95,26 @@ func ownPlan(ctx context.Context, m *plan.Materialized, model sim.Model) (*planA
 	if a.Aggregate, err = aggregateOf(ctx, m); err != nil || i.Processors > mostDetailed || slotsOf(m)*i.Rows > mostCoefficients {
 		return a, err
 	}
+	n := i.PieceCount()
+	build := func() (matrix.Matrix, error) { return computedBy(ctx, m) }
+	if s != nil {
+		s.Processors, s.Sinks, s.Field, build = i.Rows/n, i.Columns/n, i.Field.Name(), s.Build
+	}
+	with, err := build()
+	if err != nil {
+		return nil, err
+	}
+	a.Detail, err = detailOf(ctx, m, with)
+	return a, err
+}
+
+// computedBy returns the matrix that a plan computes. Its entries are those of the first pieces of packets.
+func computedBy(ctx context.Context, m *plan.Materialized) (matrix.Matrix, error) {
 	memories, err := verify.Trace(ctx, m)
 	if err != nil {
 		return nil, err
 	}
+	i := m.Info()
 	n := i.PieceCount()
 	computed := matrix.NewDense(i.Field, i.Rows/n, i.Columns/n)
 	for k, columns := range m.Columns {
@@ -105,8 +124,28 @@ func ownPlan(ctx context.Context, m *plan.Materialized, model sim.Model) (*planA
 			}
 		}
 	}
-	a.Detail, err = detailOf(ctx, m, computed)
-	return a, err
+	return computed, nil
+}
+
+// encodedPlan returns the plan for the matrix of a manifest of volley encode, points and entries included.
+func encodedPlan(ctx context.Context, text string, s *selection.Selection) (*planAnswer, error) {
+	m, err := coded.ParseManifest([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	s.Processors, s.Sinks, s.Inverse, s.Matrix = m.Processors, m.CodedPackets(), m.Matrix.Inverse, m.Matrix.Family
+	if err := cmp.Or(bounded(s, mostProcessors), invertible(s, m.Processors)); err != nil {
+		return nil, err
+	}
+	a, err := m.Code()
+	if err != nil {
+		return nil, err
+	}
+	q := &question{Selection: s, matrix: a}
+	if err := q.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return q.answer(ctx)
 }
 
 // load reads a plan, or a file that a run has left. What is wrong with the file is a *selection.Error of the field file.
@@ -123,7 +162,18 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 		return at("file", fmt.Errorf("%s: %w: want what volley encode prints with --json, or writes with --trace", name, err))
 	}
 	answer := new(loaded)
-	if strings.Contains(request.Text[:min(len(request.Text), 200)], `"volley-plan"`) {
+	head := request.Text[:min(len(request.Text), 200)]
+	if strings.Contains(head, `"volley-manifest"`) {
+		answer.Kind = "plan"
+		if len(request.Text) > mostPlan {
+			return nil, at("file", fmt.Errorf("%s: %d bytes: the page reads manifests of %d at most", name, len(request.Text), mostPlan))
+		}
+		if answer.Plan, err = encodedPlan(ctx, request.Text, s); err != nil && ctx.Err() == nil {
+			err = at("file", fmt.Errorf("%s: %s", name, selection.Message(err)))
+		}
+		return answer, err
+	}
+	if strings.Contains(head, `"volley-plan"`) {
 		answer.Kind = "plan"
 		if len(request.Text) > mostPlan {
 			return nil, at("file", fmt.Errorf("%s: %d bytes: the page reads plans of %d at most", name, len(request.Text), mostPlan))
@@ -143,7 +193,10 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 		if err != nil {
 			return nil, err
 		}
-		answer.Plan, err = ownPlan(ctx, p, m)
+		if request.Flags["matrix"] == "" {
+			s = nil
+		}
+		answer.Plan, err = ownPlan(ctx, p, s, m)
 		return answer, err
 	}
 	if strings.Contains(request.Text, `"traceEvents"`) {

@@ -2,9 +2,11 @@ package explore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -277,6 +279,21 @@ func TestLoadPlan(t *testing.T) {
 		if got.Kind != "plan" || !reflect.DeepEqual(got.Plan.Detail, want.Detail) || !reflect.DeepEqual(got.Plan.Aggregate, want.Aggregate) {
 			t.Errorf("%v: the plan of the file differs from the plan of the flags", f)
 		}
+		if !got.Plan.OwnMatrix {
+			t.Errorf("%v: nothing says that A is what the plan computes", f)
+		}
+		for name, wrong := range map[string]bool{cmp.Or(f["matrix"], "cauchy"): false, "random:99": true} {
+			got, err := load(t.Context(), loadRequest{Name: "plan.json", Text: b.String(), Flags: flags{"matrix": name}}, nil)
+			if err != nil {
+				t.Fatalf("%v: %v", f, err)
+			}
+			if got.Plan.OwnMatrix || (len(got.Plan.Detail.Mismatches) > 0) != wrong {
+				t.Errorf("%v: compared with %s: %d mismatches", f, name, len(got.Plan.Detail.Mismatches))
+			}
+		}
+		if fault := new(selection.Error); !errors.As(loadError(b.String(), flags{"matrix": "nosuch"}), &fault) || fault.Flag != "matrix" {
+			t.Errorf("%v: compared with no matrix: %v", f, fault)
+		}
 		if c := got.Plan.Cost; c.C1 != want.Cost.C1 || c.PacketsC2 != want.Cost.PacketsC2 || c.C3 != want.Cost.C3 || !reflect.DeepEqual(c.Times, want.Cost.Times) {
 			t.Errorf("%v: costs %+v, want %+v", f, c, want.Cost)
 		}
@@ -286,5 +303,53 @@ func TestLoadPlan(t *testing.T) {
 				t.Errorf("%v: a broken plan: %v", f, err)
 			}
 		}
+	}
+}
+
+func loadError(text string, f flags) error {
+	_, err := loadText(text, f)
+	return err
+}
+
+// TestLoadManifest loads manifests as volley encode writes them: A has the points and the entries that it had.
+func TestLoadManifest(t *testing.T) {
+	values := func(of ...int) string {
+		texts := make([]string, len(of))
+		for i, v := range of {
+			texts[i] = fmt.Sprintf("%q", fmt.Sprint(v))
+		}
+		return strings.Join(texts, ",")
+	}
+	entry := func(name string, k int) string {
+		return fmt.Sprintf(`{"name":"%s%d","processor":%d,"bytes":1,"sha256":"%064d"}`, name, k, k, 0)
+	}
+	manifest := func(matrix string) string {
+		return `{"format":"volley-manifest","version":1,"field":"7","processors":3,"symbol_bytes":1,"symbols_per_packet":1,"matrix":` + matrix +
+			`,"files":[` + entry("coded.", 0) + "," + entry("coded.", 1) + "," + entry("coded.", 2) + `],"inputs":[` + entry("in.", 0) + "," + entry("in.", 1) + "," + entry("in.", 2) + "]}"
+	}
+	for text, want := range map[string][][]string{
+		`{"family":"vandermonde","inverse":false,"points":[{"name":"alpha","values":[` + values(2, 5, 3) + `]}]}`:                          {{"1", "1", "1"}, {"2", "5", "3"}, {"4", "4", "2"}},
+		`{"family":"file:A.csv","inverse":false,"entries":[[` + values(1, 2, 3) + `],[` + values(0, 1, 4) + `],[` + values(5, 6, 0) + `]]}`: {{"1", "2", "3"}, {"0", "1", "4"}, {"5", "6", "0"}},
+	} {
+		got, err := load(t.Context(), loadRequest{Name: "manifest.json", Text: manifest(text)}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got.Kind != "plan" || got.Plan.OwnMatrix || !reflect.DeepEqual(got.Plan.Detail.Matrix, want) || len(got.Plan.Detail.Mismatches) > 0 {
+			t.Errorf("%s: A = %v, want %v; mismatches %v", text, got.Plan.Detail.Matrix, want, got.Plan.Detail.Mismatches)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"family":"file:/etc/passwd","inverse":false}`:                                            "entries",
+		`{"family":"nosuch","inverse":false}`:                                                      "nosuch",
+		`{"family":"vandermonde","inverse":false,"points":[{"name":"alpha","values":["2","x"]}]}`: "matrix.points[0].values[1]",
+	} {
+		_, err := load(t.Context(), loadRequest{Name: "manifest.json", Text: manifest(text)}, nil)
+		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != "file" || !strings.Contains(err.Error(), want) || !strings.HasPrefix(selection.Message(err), "manifest.json: ") {
+			t.Errorf("%s: got %v, want %s named", text, err, want)
+		}
+	}
+	if err := loadError(strings.Replace(manifest("{}"), `"processors":3`, `"processors":100000`, 1), nil); err == nil || !strings.Contains(err.Error(), "1024 at most") {
+		t.Errorf("100000 processors: %v", err)
 	}
 }

@@ -32,17 +32,22 @@ func (f flags) ask(ctx context.Context) (*question, error) {
 	if q.matrix, err = s.Build(); err != nil {
 		return nil, err
 	}
-	if q.bytes, err = s.Bytes(); err != nil {
-		return nil, err
+	return q, q.prepare(ctx)
+}
+
+// prepare makes the encoder of the matrix.
+func (q *question) prepare(ctx context.Context) (err error) {
+	if q.bytes, err = q.Bytes(); err != nil {
+		return err
 	}
-	if q.model, err = s.Model(q.matrix.Field(), field.PackingOf(q.matrix.Field()).Symbols(q.bytes)); err != nil {
-		return nil, err
+	if q.model, err = q.Model(q.matrix.Field(), field.PackingOf(q.matrix.Field()).Symbols(q.bytes)); err != nil {
+		return err
 	}
-	if q.encoder, err = volley.NewEncoder(q.matrix, s.Options(q.model)...); err != nil {
-		return nil, at("ports", err)
+	if q.encoder, err = volley.NewEncoder(q.matrix, q.Options(q.model)...); err != nil {
+		return at("ports", err)
 	}
 	q.encoder.Problem().Context = ctx
-	return q, nil
+	return nil
 }
 
 // plan returns the plan that is chosen. The error is a *selection.Error.
@@ -67,6 +72,7 @@ type planAnswer struct {
 	Candidates []candidate `json:"candidates"` // in the order of the registry
 	Rejected   []rejection `json:"rejected"`
 	Detail     *detail     `json:"detail,omitempty"` // unless it is too much
+	OwnMatrix  bool        `json:"own_matrix"`       // A is what the plan computes, as of a file that names no other
 	Aggregate  *aggregate  `json:"aggregate"`
 }
 
@@ -139,11 +145,20 @@ func showPlan(ctx context.Context, request planRequest, _ func(any) error) (*pla
 	if err != nil {
 		return nil, err
 	}
+	a, err := q.answer(ctx)
+	if err == nil {
+		a.Command = request.Flags.command("plan")
+	}
+	return a, err
+}
+
+// answer returns the plan that is chosen, without a command. The error is a *selection.Error, or that of ctx.
+func (q *question) answer(ctx context.Context) (*planAnswer, error) {
 	p, err := q.plan()
 	if err != nil {
 		return nil, err
 	}
-	a := &planAnswer{Command: request.Flags.command("plan"), Info: describe(p.Info())}
+	a := &planAnswer{Info: describe(p.Info())}
 	a.Info.Structure, _ = q.encoder.Problem().Structure()
 	if a.Cost, err = q.cost(p); err != nil {
 		return nil, err

@@ -23,11 +23,11 @@ export function run(command, args, options = {}) {
   });
 }
 
-/** Builds volley in a directory of its own, which end() removes. */
+/** Builds volley in a directory of its own, which end() removes. VOLLEY is one that is built. */
 export async function build() {
   const directory = mkdtempSync(join(tmpdir(), "volley-explore-"));
-  const volley = join(directory, "volley");
-  await run("go", ["build", "-o", volley, "./cmd/volley"]);
+  const volley = process.env.VOLLEY ?? join(directory, "volley");
+  if (!process.env.VOLLEY) await run("go", ["build", "-o", volley, "./cmd/volley"]);
   return { directory, volley, end: () => rmSync(directory, { recursive: true, force: true }) };
 }
 

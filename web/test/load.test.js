@@ -1,6 +1,6 @@
 // Files of one's own that are no report and no trace.
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { done, Explorer, repository, run } from "./explorer.js";
@@ -22,7 +22,13 @@ test("a plan of one's own is drawn, and proven, until a field is changed", async
   assert.equal(await page.locator("path.arrow").count(), messages);
   await page.getByRole("tab", { name: "Proof" }).click();
   await page.keyboard.press("End");
-  await page.getByText("all 36 entries equal over").waitFor();
+  await page.getByText("This is the matrix that the plan computes.").waitFor();
+  assert.equal(await page.getByText("entries equal").count(), 0); // with itself, which proves nothing
+  for (const [matrix, says] of [["random:1", "all 36 entries equal over"], ["cauchy", "The transfer matrix differs from A in"], ["nosuch", "nosuch"]]) {
+    await page.getByLabel("Compare with").fill(matrix);
+    await page.keyboard.press("Tab");
+    await page.locator("main").getByText(says).first().waitFor();
+  }
   await page.getByRole("tab", { name: "Schedule" }).click();
   await page.locator("input[name=processors]").fill("5");
   await page.locator(".heading").getByText("K = 5").waitFor();
@@ -49,8 +55,14 @@ test("the manifest of a group shows the group, that of volley encode its matrix"
   await drop(page, "manifest.1.json", manifest.replace('"nodes":4', '"nodes":1'));
   await page.getByText("manifest.1.json: nodes: 1: want 2 to 1024").waitFor();
   const coded = join(directory, "coded");
-  await run(explorer.binary.volley, ["encode", "-o", coded, join(repository, "examples/packets")]);
+  const points = join(directory, "points.txt");
+  writeFileSync(points, Array.from({ length: 16 }, (_, i) => 255 - 3 * i).join("\n"));
+  await run(explorer.binary.volley, ["encode", "--matrix", "vandermonde", "--points", points, "-o", coded, join(repository, "examples/packets")]);
   await drop(page, "manifest.json", readFileSync(join(coded, "manifest.json"), "utf8"));
   await page.locator(".heading").getByText("K = 16").waitFor();
+  await page.getByRole("tab", { name: "Proof" }).click();
+  assert.deepEqual(await page.locator('#given td[data-row="1"]').allTextContents(), Array.from({ length: 16 }, (_, i) => String(255 - 3 * i)));
+  await page.keyboard.press("End");
+  await page.getByText("all 256 entries equal over").waitFor();
   await done(opened);
 });

@@ -24,7 +24,7 @@ test("first paint, and frames per second", async (t) => {
       requestAnimationFrame(tick);
     });
     await page.getByRole("button", { name: "Play" }).click();
-    await page.waitForTimeout(4000);
+    await page.waitForTimeout(2000);
     const lengths = await page.evaluate(() => globalThis.frames_.slice(1).map((now, i) => now - globalThis.frames_[i]));
     const seconds = lengths.reduce((a, b) => a + b, 0) / 1000;
     t.diagnostic(`${hash}: ${(lengths.length / seconds).toFixed(1)} frames per second, the longest takes ${Math.max(...lengths).toFixed(0)} ms`);

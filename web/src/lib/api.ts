@@ -62,6 +62,8 @@ export interface Plan {
   candidates: Candidate[];
   rejected: { algorithm: string; reason: string }[];
   detail?: Detail;
+  /** A is what the plan computes, as of a file that names no other. */
+  own_matrix: boolean;
   aggregate: Aggregate;
 }
 

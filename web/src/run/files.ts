@@ -1,6 +1,5 @@
-import type { Loaded } from "../lib/api";
-import { asEngineError, call, EngineError } from "../lib/engine";
-import { planStore } from "../lib/plan";
+import { asEngineError, EngineError } from "../lib/engine";
+import { own } from "../lib/own.svelte";
 import { problems } from "../lib/problems.svelte";
 import { explorer } from "../lib/state.svelte";
 import { protectStore } from "../protect/store.svelte";
@@ -27,25 +26,17 @@ export async function takeFiles(list: FileList | null): Promise<void> {
   await loaded;
 }
 
-const shown: Record<string, (file: File) => Promise<void>> = { plan: showPlan, group: showGroup, manifest: showCoded };
+const shown: Record<string, (file: File) => Promise<void>> = { plan: showPlan, group: showGroup, manifest: showPlan };
 
+/** A plan, or the manifest of volley encode, for whose matrix a plan is made. */
 async function showPlan(file: File): Promise<void> {
-  const flags = { ...explorer.request };
-  const { beta = "", tau = "", gamma = "", size = "", model = "", network = "" } = flags;
-  const { plan } = await call<Loaded>("load", { name: file.name, text: await file.text(), flags: { beta, tau, gamma, size, model, network } });
+  const text = await file.text();
+  const plan = await own.load({ name: file.name, text }, "");
   explorer.apply({ view: "schedule", params: { round: "0" } });
-  planStore.put({ flags }, { ...plan!, command: `from ${file.name}` });
+  own.show({ name: file.name, text }, "", plan);
 }
 
 async function showGroup(file: File): Promise<void> {
   const { nodes, tolerate, layout } = protectStore.load(file.name, await file.text());
   explorer.apply({ view: "protect", params: { nodes: String(nodes), tolerate: String(tolerate), layout: layout === "full" ? "full" : "" } });
-}
-
-/** The manifest of volley encode has the matrix: a plan for it is shown. */
-async function showCoded(file: File): Promise<void> {
-  const { processors, field, matrix } = JSON.parse(await file.text()) as { processors: number; field: string; matrix: { family: string; inverse: boolean } };
-  if (typeof matrix?.family !== "string") throw new EngineError("", "a manifest without a matrix: want what volley encode writes");
-  const flags = { processors: String(processors), field: String(field), matrix: matrix.family, inverse: matrix.inverse ? "true" : "" };
-  explorer.apply({ view: "schedule", flags, params: { round: "0" } });
 }

@@ -1,0 +1,44 @@
+// All tests in both browsers, several files at a time, of one binary: npm test.
+// BROWSER=firefox or =chromium takes one browser; names of files take these.
+import { spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { cpus } from "node:os";
+import { build } from "./explorer.js";
+
+const folder = new URL(".", import.meta.url).pathname;
+const first = ["schedule", "monkey", "access"]; // what takes longest starts first
+const rank = (file) => (first.findIndex((name) => file.startsWith(name)) + first.length + 1) % (first.length + 1);
+const files = process.argv.length > 2 ? process.argv.slice(2) : readdirSync(folder).filter((f) => f.endsWith(".test.js")).sort((a, b) => rank(a) - rank(b));
+const browsers = process.env.BROWSER ? [process.env.BROWSER] : ["firefox", "chromium"];
+const left = files.flatMap((file) => browsers.map((browser) => ({ file, browser })));
+const failed = [];
+const binary = await build();
+
+/** Runs a file, and prints what it says when it has ended. */
+function test(file, env) {
+  return new Promise((resolve) => {
+    const start = Date.now();
+    const child = spawn(process.execPath, ["--test", "--test-reporter=spec", folder + file], { env: { ...process.env, VOLLEY: binary.volley, ...env } });
+    let said = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (said += data));
+    child.on("close", (code) => {
+      console.log(`\n${file} ${env.BROWSER}: ${((Date.now() - start) / 1000).toFixed(0)} s\n${said}`);
+      if (code !== 0) failed.push(`${file} ${env.BROWSER}`);
+      resolve();
+    });
+  });
+}
+
+async function worker() {
+  for (let next = left.shift(); next; next = left.shift()) {
+    // Firefox gets fewer random actions: it is there for what browsers do differently.
+    await test(next.file, { BROWSER: next.browser, ...(next.browser === "firefox" && { MONKEY_ACTIONS: process.env.MONKEY_ACTIONS ?? "300" }) });
+  }
+}
+
+await Promise.all(Array.from({ length: cpus().length + 1 }, worker)); // a page waits more than it computes
+binary.end();
+if (failed.length > 0) {
+  console.error(`failed: ${failed.join(", ")}`);
+  process.exitCode = 1;
+}
