@@ -328,7 +328,7 @@ func TestLoadManifest(t *testing.T) {
 			`,"files":[` + entry("coded.", 0) + "," + entry("coded.", 1) + "," + entry("coded.", 2) + `],"inputs":[` + entry("in.", 0) + "," + entry("in.", 1) + "," + entry("in.", 2) + "]}"
 	}
 	for text, want := range map[string][][]string{
-		`{"family":"vandermonde","inverse":false,"points":[{"name":"alpha","values":[` + values(2, 5, 3) + `]}]}`:                          {{"1", "1", "1"}, {"2", "5", "3"}, {"4", "4", "2"}},
+		`{"family":"vandermonde","inverse":false,"points":[{"name":"alpha","values":[` + values(2, 5, 3) + `]}]}`:                           {{"1", "1", "1"}, {"2", "5", "3"}, {"4", "4", "2"}},
 		`{"family":"file:A.csv","inverse":false,"entries":[[` + values(1, 2, 3) + `],[` + values(0, 1, 4) + `],[` + values(5, 6, 0) + `]]}`: {{"1", "2", "3"}, {"0", "1", "4"}, {"5", "6", "0"}},
 	} {
 		got, err := load(t.Context(), loadRequest{Name: "manifest.json", Text: manifest(text)}, nil)
@@ -340,8 +340,8 @@ func TestLoadManifest(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"family":"file:/etc/passwd","inverse":false}`:                                            "entries",
-		`{"family":"nosuch","inverse":false}`:                                                      "nosuch",
+		`{"family":"file:/etc/passwd","inverse":false}`:                                           "entries",
+		`{"family":"nosuch","inverse":false}`:                                                     "nosuch",
 		`{"family":"vandermonde","inverse":false,"points":[{"name":"alpha","values":["2","x"]}]}`: "matrix.points[0].values[1]",
 	} {
 		_, err := load(t.Context(), loadRequest{Name: "manifest.json", Text: manifest(text)}, nil)
