@@ -182,6 +182,45 @@ def test_snapshots(tmp_path: Path) -> None:
         volley.protect(roots, 1, step=50)
 
 
+def test_unprotect(nodes: list[Path]) -> None:
+    volley.protect(nodes, 2)
+    was = contents(nodes)
+    shutil.rmtree(nodes[4])
+    seen = volley.unprotect(nodes, dry_run=True, force=True)
+    assert (seen.generation, seen.tolerate) == (1, 2) and seen.parity_bytes > 0 and seen.nodes[4].status == "lost"
+    assert volley.status(nodes).protected
+    with pytest.raises(volley.Refused, match="node.4"):
+        volley.unprotect(nodes)
+    volley.recover(nodes)
+    assert volley.unprotect(nodes).generation == 1
+    assert contents(nodes) == was and not any((d / ".volley").exists() for d in nodes)
+    with pytest.raises(volley.Refused):
+        volley.unprotect(nodes)
+
+
+def test_group_file(nodes: list[Path], tmp_path: Path) -> None:
+    group = tmp_path / "group.yaml"
+    subprocess.run([volley.binary(), "group", "init", "--tolerate", "2", "-o", group, *nodes], check=True)
+    assert volley.protect(group=group).tolerate == 2
+    was = contents(nodes)
+    shutil.rmtree(nodes[2])
+    assert volley.status(group=group).may_lose == 1
+    assert volley.recover(group=group).files == 2 and contents(nodes) == was
+    assert volley.verify(group=group).whole
+    assert volley.protect(group=group, tolerate=1, dry_run=True).tolerate == 1  # the call has the last word
+    with pytest.raises(volley.Refused, match="it has the directories"):
+        volley.verify(nodes, group=group)
+    with pytest.raises(volley.Refused, match="--tolerate"):
+        volley.protect(nodes)
+    volley.unprotect(group=group)
+    group.write_text("group-size: 3\n" + group.read_text())
+    first, second = volley.in_sets("protect", group=group, tolerate=1)
+    assert len(first.dirs) + len(second.dirs) == 5
+    with pytest.raises(ValueError, match="in_sets"):
+        volley.verify(group=group)
+    assert [isinstance(r.report, volley.UnprotectReport) for r in volley.in_sets("unprotect", group=group, yes=True)] == [True, True]
+
+
 def test_a_path_is_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     dirs = [Path("a:x"), Path("b:x"), Path("--c")]

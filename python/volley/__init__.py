@@ -1,6 +1,6 @@
 """Protect directories of many machines, so that those that are lost come back.
 
-`protect`, `verify`, `recover`, `status` and `snapshots` do what the verbs of the command line do, and return its reports.
+`protect`, `verify`, `recover`, `status`, `unprotect` and `snapshots` do what the verbs of the command line do, and return its reports.
 `volley.torch` protects the checkpoints of a job under torch.distributed. `volley.mpi` calls libvolley in the
 processes of an MPI job.
 
@@ -10,8 +10,8 @@ in the `PATH`.
 
 from ._run import Error, NotWhole, Progress, Refused, RunFailed, binary
 from ._version import __version__
-from .reports import Cost, Finding, NodeReport, ProtectReport, Recovered, RecoverReport, SetReport, Snapshot, SnapshotsReport, Traffic, VerifyReport
-from .verbs import in_sets, protect, recover, snapshots, status, verify
+from .reports import Cost, Finding, NodeReport, ProtectReport, Recovered, RecoverReport, SetReport, Snapshot, SnapshotsReport, Traffic, UnprotectReport, VerifyReport
+from .verbs import in_sets, protect, recover, snapshots, status, unprotect, verify
 
 __all__ = [
     "Cost",
@@ -28,6 +28,7 @@ __all__ = [
     "Snapshot",
     "SnapshotsReport",
     "Traffic",
+    "UnprotectReport",
     "VerifyReport",
     "__version__",
     "binary",
@@ -36,5 +37,6 @@ __all__ = [
     "recover",
     "snapshots",
     "status",
+    "unprotect",
     "verify",
 ]

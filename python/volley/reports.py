@@ -170,6 +170,20 @@ class RecoverReport:
 
 
 @dataclass
+class UnprotectReport:
+    """What `unprotect` has removed, or would."""
+
+    generation: int  # that was in force; 0: an earlier run had begun to remove it
+    nodes: list[NodeReport]  # as they were found
+    tolerate: int
+    parity_bytes: int  # at each node
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]
+
+
+@dataclass
 class Snapshot:
     """How a snapshot is. `holders` are the nodes that have it protected, `present` those that have its directory."""
 
@@ -208,5 +222,5 @@ class SetReport:
     dirs: list[str]
     domains: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    report: ProtectReport | VerifyReport | RecoverReport | None = None
+    report: ProtectReport | VerifyReport | RecoverReport | UnprotectReport | None = None
     error: str = ""

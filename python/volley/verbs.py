@@ -6,9 +6,17 @@ import os
 from typing import Any, Iterable, Sequence
 
 from ._run import Dir, Heard, failure, run
-from .reports import ProtectReport, RecoverReport, SetReport, SnapshotsReport, VerifyReport, read
+from .reports import ProtectReport, RecoverReport, SetReport, SnapshotsReport, UnprotectReport, VerifyReport, read
 
-_REPORTS: dict[str, Any] = {"protect": ProtectReport, "verify": VerifyReport, "recover": RecoverReport, "status": VerifyReport, "snapshots": SnapshotsReport}
+_REPORTS: dict[str, Any] = {
+    "protect": ProtectReport,
+    "verify": VerifyReport,
+    "recover": RecoverReport,
+    "status": VerifyReport,
+    "unprotect": UnprotectReport,
+    "snapshots": SnapshotsReport,
+}
+_REFUSED = 2  # exit code
 _NOT_WHOLE = 3  # exit code
 
 
@@ -25,18 +33,23 @@ def _flags(options: dict[str, Any], more: Sequence[str]) -> list[str]:
 
 
 def _one(verb: str, dirs: Iterable[Dir], options: dict[str, Any], more: Sequence[str], progress: Heard = None) -> Any:
-    """Runs a verb on a group. A report that says that the group is not whole answers verify and status."""
+    """Runs a verb on a group. A report that says that the group is not whole answers verify and status, and one that
+    says that nothing is removed answers unprotect."""
     found, code, errors = run(verb, _flags(options, more), dirs, progress)
+    if any("sets" in x and "dirs" in x for x in found):
+        raise ValueError(f"volley.{verb} is for one group, and was run on sets, as the group file has group-size: in_sets returns their reports")
     reports = [read(_REPORTS[verb], x) for x in found]
-    if len(reports) != 1 or code != 0 and not (code == _NOT_WHOLE and verb in ("verify", "status")):
+    fine = {"verify": _NOT_WHOLE, "status": _NOT_WHOLE, "unprotect": _REFUSED}.get(verb)
+    if len(reports) != 1 or code not in (0, fine):
         raise failure(code, errors, verb, reports)
     return reports[0]
 
 
 def protect(
-    dirs: Iterable[Dir],
-    tolerate: int,
+    dirs: Iterable[Dir] = (),
+    tolerate: int | None = None,
     *,
+    group: Dir | None = None,
     layout: str | None = None,
     digest: str | None = None,
     dry_run: bool = False,
@@ -51,6 +64,7 @@ def protect(
 ) -> ProtectReport:
     """Protects directories, one for each node: any `tolerate` of the nodes may then be lost.
 
+    `group` is a group file, in place of directories and what else it says (`volley group init` writes one).
     `layout` is full or striped, `digest` sha256, blake3 or xxh3; without them Volley chooses. `dry_run` says what
     it would take, and writes nothing. `allow_deleted` protects although many files are gone, and `force` although
     nodes are lost. With `root` or `step` each directory is a root of snapshots: their newest `step-N`, or this one, is
@@ -60,15 +74,16 @@ def protect(
 
     Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
     """
-    options: dict[str, Any] = {"tolerate": tolerate, "layout": layout, "digest": digest, "dry_run": dry_run, "allow_deleted": allow_deleted, "force": force}
+    options: dict[str, Any] = {"group": group, "tolerate": tolerate, "layout": layout, "digest": digest, "dry_run": dry_run, "allow_deleted": allow_deleted, "force": force}
     options.update(root=root, step=step, retain=retain, key=key)
     report: ProtectReport = _one("protect", dirs, options, flags, progress)
     return report
 
 
 def verify(
-    dirs: Iterable[Dir],
+    dirs: Iterable[Dir] = (),
     *,
+    group: Dir | None = None,
     latest: bool = False,
     step: int | None = None,
     key: Dir | None = None,
@@ -77,31 +92,38 @@ def verify(
 ) -> VerifyReport:
     """Reads every byte of a group, and compares it with the digests. `whole` of the report says whether all is right.
 
-    With `latest` or `step` each directory is a root of snapshots: the newest one, or `step-N`, is verified. `progress` is
-    that of `protect`.
+    With `latest` or `step` each directory is a root of snapshots: the newest one, or `step-N`, is verified. `group` and
+    `progress` are those of `protect`.
 
     Raises `Refused` or `RunFailed` where that cannot be told.
     """
-    report: VerifyReport = _one("verify", dirs, {"latest": latest, "step": step, "key": key}, flags, progress)
+    report: VerifyReport = _one("verify", dirs, {"group": group, "latest": latest, "step": step, "key": key}, flags, progress)
     return report
 
 
 def status(
-    dirs: Iterable[Dir], *, latest: bool = False, step: int | None = None, key: Dir | None = None, flags: Sequence[str] = ()
+    dirs: Iterable[Dir] = (),
+    *,
+    group: Dir | None = None,
+    latest: bool = False,
+    step: int | None = None,
+    key: Dir | None = None,
+    flags: Sequence[str] = (),
 ) -> VerifyReport:
     """Says at a glance how a group is: it compares names, lengths and times, and reads no file.
 
-    `latest` and `step` are those of `verify`.
+    `group`, `latest` and `step` are those of `verify`.
 
     Raises `Refused` or `RunFailed` where that cannot be told.
     """
-    report: VerifyReport = _one("status", dirs, {"latest": latest, "step": step, "key": key}, flags)
+    report: VerifyReport = _one("status", dirs, {"group": group, "latest": latest, "step": step, "key": key}, flags)
     return report
 
 
 def recover(
-    dirs: Iterable[Dir],
+    dirs: Iterable[Dir] = (),
     *,
+    group: Dir | None = None,
     to: Dir | None = None,
     revert: bool = False,
     beyond: bool = False,
@@ -118,33 +140,54 @@ def recover(
     too. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
 
     With `latest` each directory is a root of snapshots: the newest that can be brought back is, and those that are
-    newer are set aside. `step` brings back `step-N`, and sets none aside. `progress` is that of `protect`.
+    newer are set aside. `step` brings back `step-N`, and sets none aside. `group` and `progress` are those
+    of `protect`.
 
     Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where
     nothing is.
     """
-    options = {"to": to, "revert": revert, "beyond": beyond, "dry_run": dry_run, "latest": latest, "step": step, "key": key}
+    options = {"group": group, "to": to, "revert": revert, "beyond": beyond, "dry_run": dry_run, "latest": latest, "step": step, "key": key}
     report: RecoverReport = _one("recover", dirs, options, flags, progress)
     return report
 
 
-def snapshots(roots: Iterable[Dir], *, key: Dir | None = None, flags: Sequence[str] = ()) -> SnapshotsReport:
-    """Says which snapshots `step-N` are below the roots of all nodes, and which of them can be brought back.
+def unprotect(
+    dirs: Iterable[Dir] = (), *, group: Dir | None = None, dry_run: bool = False, force: bool = False, key: Dir | None = None, flags: Sequence[str] = ()
+) -> UnprotectReport:
+    """Ends the protection of a group: removes the `.volley` of every node. Your files stay.
 
-    Raises `Refused` or `RunFailed` where that cannot be told.
+    `dry_run` says what is in force, and removes nothing. `force` removes it although something is lost or damaged, which
+    then never comes back. `group` is that of `protect`.
+
+    Raises `Refused` where something would be lost, or `RunFailed`: another call completes what was begun.
     """
-    report: SnapshotsReport = _one("snapshots", roots, {"key": key}, flags)
+    options = {"group": group, "yes": not dry_run, "force": force, "key": key}
+    report: UnprotectReport = _one("unprotect", dirs, options, flags)
     return report
 
 
-def in_sets(verb: str, dirs: Iterable[Dir], group_size: int, *, domain: str | None = None, flags: Sequence[str] = (), **options: Any) -> list[SetReport]:
+def snapshots(roots: Iterable[Dir] = (), *, group: Dir | None = None, key: Dir | None = None, flags: Sequence[str] = ()) -> SnapshotsReport:
+    """Says which snapshots `step-N` are below the roots of all nodes, and which of them can be brought back.
+
+    `group` is that of `protect`.
+
+    Raises `Refused` or `RunFailed` where that cannot be told.
+    """
+    report: SnapshotsReport = _one("snapshots", roots, {"group": group, "key": key}, flags)
+    return report
+
+
+def in_sets(
+    verb: str, dirs: Iterable[Dir] = (), group_size: int | None = None, *, domain: str | None = None, flags: Sequence[str] = (), **options: Any
+) -> list[SetReport]:
     """Runs a verb on many nodes that are cut into sets of at most `group_size`, each a group of its own.
 
-    `domain` is what fails together: `env:NAME`. `options` are those of the verb, such as `tolerate=2`.
+    `domain` is what fails together: `env:NAME`. `options` are those of the verb, such as `tolerate=2`, and `group`: a
+    group file, which may say all of this.
     A set that fails does not hold up the others: raises the error of the first one, with all `reports`.
     """
     if verb not in _REPORTS or verb == "snapshots":
-        raise ValueError(f"{verb!r}: want protect, verify, recover or status")
+        raise ValueError(f"{verb!r}: want protect, verify, recover, status or unprotect")
     found, code, errors = run(verb, _flags({"group_size": group_size, "domain": domain, **options}, flags), dirs)
     reports = [read(SetReport, x) for x in found]
     for r in reports:
