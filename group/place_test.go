@@ -209,7 +209,6 @@ func TestPlaceGaps(t *testing.T) {
 		{"no gap is long enough", []Entry{file("a", 10), file("c", 10), file("d", 100), file("new", 11)}, mostChunk, []int64{0, 20, 30, 130}, 141},
 		{"the first gap is too short", []Entry{file("b", 10), file("d", 100), file("c", 5), file("new", 15)}, mostChunk, []int64{10, 30, 20, 130}, 145},
 		{"it pushes the next away", []Entry{file("a", 11), file("b", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 130, 20, 30}, 140},
-		{"it pushes two away, for its room too", []Entry{file("a", 20), file("b", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 130, 140, 30}, 150},
 		{"the next is longer than it", []Entry{file("a", 10), file("b", 10), file("c", 11), file("d", 100)}, mostChunk, []int64{0, 10, 130, 30}, 141},
 		{"renamed", []Entry{file("a", 10), file("e", 10), file("c", 10), file("f", 100)}, mostChunk, []int64{0, 10, 20, 30}, 130},
 		{"a copy", []Entry{file("a", 10), file("b", 10), file("b2", 10), file("c", 10), file("d", 100)}, mostChunk, []int64{0, 10, 130, 20, 30}, 140},
@@ -226,6 +225,24 @@ func TestPlaceGaps(t *testing.T) {
 		}
 		if end != x.end || !slices.Equal(is, x.want) {
 			t.Errorf("%s: %v, end %d: want %v, %d", x.what, is, end, x.want, x.end)
+		}
+	}
+}
+
+// TestPlacePushes checks which files one that grows pushes away.
+func TestPlacePushes(t *testing.T) {
+	was := []Entry{file("a", 100), file("b", 5), file("c", 10), file("d", 300)}
+	allocate(was, nil, mostChunk)
+	for grown, want := range map[int64][]int64{ // places, and the room of a
+		104: {0, 415, 420, 115, 11}, // room as far as the next that is long
+		115: {0, 415, 420, 115, 0},
+		116: {415, 100, 105, 115, 14},
+	} {
+		list := slices.Clone(was)
+		list[0].Size = grown
+		allocate(list, was, mostChunk)
+		if is := []int64{list[0].Offset, list[1].Offset, list[2].Offset, list[3].Offset, list[0].Room}; !slices.Equal(is, want) {
+			t.Errorf("%d bytes: %v: want %v", grown, is, want)
 		}
 	}
 }

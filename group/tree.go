@@ -320,12 +320,16 @@ var errSpecial = errors.New("only files, directories and symbolic links can be p
 
 // allocate sets the places of the files of a node and returns where its data ends. Files that had a place in an earlier
 // record keep it, by [placed], so that they need not be coded again, unless they would end after most. One that has
-// outgrown its place pushes the files behind it away, or moves where they have more bytes. The others take the first gap
+// outgrown its place pushes the files behind it away, or moves where they have more bytes than it had. The others take the first gap
 // that holds them. Where gaps and room come to more than half of the files' bytes, the last files are laid anew, and all
 // behind the first gap if that is not enough.
 func allocate(list, earlier []Entry, most int64) int64 {
 	var total int64
-	var kept, others []*Entry
+	type file struct {
+		*Entry
+		was int64 // bytes
+	}
+	var kept, others []file
 	was := placed(list, earlier)
 	for i := range list {
 		e := &list[i]
@@ -334,41 +338,38 @@ func allocate(list, earlier []Entry, most int64) int64 {
 		}
 		total += e.Size
 		if was[i] == nil {
-			others = append(others, e)
+			others = append(others, file{e, 0})
 			continue
 		}
 		e.Offset, e.Room = was[i].Offset, room(e, was[i])
-		kept = append(kept, e)
+		kept = append(kept, file{e, was[i].Size})
 	}
-	slices.SortStableFunc(kept, func(a, b *Entry) int { return cmp.Compare(a.Offset, b.Offset) })
-	last := slices.IndexFunc(kept, func(e *Entry) bool { return e.Offset+e.Size > most })
-	if last >= 0 {
-		kept, others = kept[:last:last], slices.Concat(kept[last:], others)
+	slices.SortStableFunc(kept, func(a, b file) int { return cmp.Compare(a.Offset, b.Offset) })
+	if last := slices.IndexFunc(kept, func(e file) bool { return e.Offset+e.Size > most }); last >= 0 {
+		kept, others = kept[:last], slices.Concat(kept[last:], others)
 	}
 	type gap struct{ at, n int64 }
 	var gaps []gap
 	var end, free int64 // free is behind the room of the last file
 	for len(kept) > 0 {
 		e, behind := kept[0], kept[1:]
-		pushed := int64(0)
-		if len(behind) > 0 && e.Offset+e.Size > behind[0].Offset {
-			n := 0
-			for ; n < len(behind) && behind[n].Offset < e.Offset+e.Size+e.Room; n++ {
+		n, pushed := 0, int64(0)
+		outgrown := func() bool { return n < len(behind) && behind[n].Offset < e.Offset+e.Size }
+		if outgrown() {
+			for ; n < len(behind) && behind[n].Offset < e.Offset+e.Size+e.Room && pushed+behind[n].Size <= e.was; n++ {
 				pushed += behind[n].Size
 			}
-			if pushed <= e.Size {
-				others, behind = append(others, behind[:n]...), behind[n:]
-			}
 		}
-		if kept = behind; pushed > e.Size {
-			others = append(others, e)
+		if outgrown() {
+			others, kept = append(others, e), behind
 			continue
 		}
+		others, kept = append(others, behind[:n]...), behind[n:]
 		if e.Offset > free {
 			gaps = append(gaps, gap{free, e.Offset - free})
 		}
-		if end = e.Offset + e.Size; len(behind) > 0 {
-			e.Room = min(e.Room, behind[0].Offset-end)
+		if end = e.Offset + e.Size; len(kept) > 0 {
+			e.Room = min(e.Room, kept[0].Offset-end)
 		}
 		free = end + e.Room
 	}
