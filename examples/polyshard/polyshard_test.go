@@ -150,9 +150,10 @@ func TestTooMany(t *testing.T) {
 
 	// Twelve that agree make the four others look wrong, and the invalid blocks valid.
 	honest := slices.Sorted(slices.Values(liars[12:]))
+	lie := collude(s, rounds, liars[:12], rng)
 	verdicts, _, err := simulate(t.Context(), s, rounds, func(round, node int) func(field.Element) field.Element {
 		if round == 1 {
-			return collude(s, rounds, liars[:12], rng)(round, node)
+			return lie(round, node)
 		}
 		return nil
 	})
