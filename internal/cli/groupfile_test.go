@@ -167,6 +167,11 @@ func TestGroupFileErrors(t *testing.T) {
 			t.Errorf("%s: %+v: want %q", name, r, want)
 		}
 	}
+	t.Setenv(ofSlurm, "4")
+	if r := volleyRun("status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)); r.code != exitUsage || !strings.Contains(r.stderr, "run volley once") {
+		t.Errorf("%+v", r)
+	}
+	t.Setenv(ofSlurm, "")
 	protect := newProtect()
 	launchable(protect)
 	for _, key := range groupKeys {

@@ -60,6 +60,11 @@ func launchable(cmd *cobra.Command) {
 				return usagef("--%s: %s is reached by ssh, which settles that: leave the flag out", name, at[0])
 			}
 		}
+		for _, name := range launchers {
+			if n, _ := strconv.Atoi(os.Getenv(name)); n > 1 {
+				return usagef("%s is reached by ssh, and this is one of several processes that would all do so (%s=%d): run volley once, or name directories of the processes' own hosts", at[0], name, n)
+			}
+		}
 		self, err := os.Executable()
 		if err != nil {
 			return err
