@@ -1,6 +1,10 @@
 package group
 
-import "volley/sim"
+import (
+	"slices"
+
+	"volley/sim"
+)
 
 // A Cost is what a layout takes.
 type Cost struct {
@@ -63,17 +67,61 @@ func (s *session) cost(list []candidate, most int64) error {
 		if err != nil {
 			return err
 		}
-		p, err := r.compile(&s.Options, m.ChunkBytes)
-		if err != nil {
+		x.StoredBytes = int64(x.code.parity) * m.ChunkBytes
+		if err := x.of(r, x.code, &s.Options, m.ChunkBytes); err != nil {
 			return err
 		}
-		cost := sim.Count(p)
-		x.Plan, x.Rounds, x.Messages = p.Info().Algorithm, cost.C1, cost.Messages()
-		x.StoredBytes = int64(x.code.parity) * m.ChunkBytes
-		x.SentBytes = int64(cost.NodePackets() * float64(m.ChunkBytes))
-		x.Seconds = s.model(x.code.field, m.ChunkBytes).Time(cost).Seconds()
 	}
 	return nil
+}
+
+// of sets what a repair takes, of chunks of so many bytes.
+func (x *Cost) of(r *repair, c *code, o *Options, bytes int64) error {
+	p, err := r.compile(o, bytes)
+	if err != nil {
+		return err
+	}
+	cost := sim.Count(p)
+	x.Plan, x.Rounds, x.Messages = p.Info().Algorithm, cost.C1, cost.Messages()
+	x.SentBytes = int64(cost.NodePackets() * float64(bytes))
+	x.Seconds = o.model(c.field, bytes).Time(cost).Seconds()
+	return nil
+}
+
+// Estimate returns what the model of a network says of a group whose nodes have so many bytes of data each: of making
+// parity, and of bringing back the nodes that are lost, both without reading and writing files. Recovery is not
+// possible where more is lost than comes back. The error says why the layout does not do.
+func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Network, lost []int) (protect, recovery Cost, err error) {
+	c, err := newCode(nodes, tolerate, layout, Cauchy)
+	if err != nil {
+		return protect, recovery, err
+	}
+	m := Manifest{DataChunks: c.data, ParityChunks: c.parity}
+	m.geometry(bytes, nil)
+	o := &Options{Network: network}
+	o.defaults()
+	protect = Cost{Layout: layout, Possible: true, StoredBytes: int64(c.parity) * m.ChunkBytes}
+	r, err := c.making(o, m.ChunkBytes)
+	if err == nil {
+		err = protect.of(r, c, o, m.ChunkBytes)
+	}
+	if err != nil || len(lost) == 0 {
+		return protect, recovery, err
+	}
+	bad := map[symbol]bool{}
+	for _, w := range c.words {
+		for _, x := range slices.Concat(w.data, w.parity) {
+			if slices.Contains(lost, x.node) {
+				bad[x] = true
+			}
+		}
+	}
+	r, gone, err := c.repairing(bad, bad)
+	if err != nil || len(gone) > 0 {
+		return protect, recovery, err
+	}
+	recovery = Cost{Layout: layout, Possible: true}
+	return protect, recovery, recovery.of(r, c, o, m.ChunkBytes)
 }
 
 // chooseLayout returns the candidate asked for, else that of before, else striped, which

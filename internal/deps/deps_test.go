@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	"internal/hugepage":        {},
 	"internal/race":            {},
 	"internal/explore": {
-		"", "algo", "coded", "field", "internal/comparison", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/late", "transport/local", "verify",
+		"", "algo", "coded", "field", "group", "internal/comparison", "internal/selection", "matrix", "plan", "sim", "trace", "transport", "transport/late", "transport/local", "verify",
 	},
 	"internal/comparison": {"algo", "field", "internal/selection", "matrix", "plan", "sim"},
 	"internal/selection":  {"", "algo", "field", "internal/printable", "matrix", "sim", "tune"},

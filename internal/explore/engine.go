@@ -22,6 +22,7 @@ var methods = map[string]method{
 	"cost":    answer(compareCosts),
 	"load":    answer(load),
 	"plan":    answer(showPlan),
+	"protect": answer(estimateGroup),
 	"run":     answer(run),
 	"sizes":   answer(compareSizes),
 }

@@ -35,7 +35,7 @@ test("parity is where volley protect puts it: R chunks at each node, in every st
 test("numbers that make no group say so", async () => {
   const opened = await explorer.open("#/protect");
   const { page } = opened;
-  for (const [name, text] of [["nodes", "1"], ["nodes", "x"], ["nodes", "500"], ["tolerate", "0"], ["tolerate", "5"]]) {
+  for (const [name, text] of [["nodes", "1"], ["nodes", "x"], ["nodes", "1025"], ["data", "large"], ["tolerate", "0"], ["tolerate", "5"]]) {
     const input = page.locator(`input[name=${name}]`);
     const before = await input.inputValue();
     await input.fill(text);
@@ -43,5 +43,43 @@ test("numbers that make no group say so", async () => {
     await input.fill(before);
     await page.locator(`#protect-${name}-error`).waitFor({ state: "detached" });
   }
+  await done(opened);
+});
+
+test("protecting and bringing back take the time of the chosen network", async () => {
+  const opened = await explorer.open("#/protect?nodes=8&tolerate=2");
+  const { page } = opened;
+  const took = async (what) => {
+    const text = await page.locator("dl div").filter({ hasText: what }).locator("dd").textContent();
+    return parseFloat(text) * (text.includes(" ms") ? 1e-3 : text.includes(" min") ? 60 : 1);
+  };
+  await page.getByText("protect, all nodes at once").waitFor();
+  await page.getByText("on a network of 10 Gbit/s, 20 µs").waitFor();
+  const fast = await took("protect, all nodes");
+  assert.ok(fast > 30 && fast < 200, `${fast} s for 64 GiB at each node`); // 51 s for 64 GiB over the link
+  assert.equal(await page.getByText("bring back").count(), 0);
+  await page.getByRole("button", { name: "Lose node 1" }).click();
+  await page.getByText("bring back 1 lost node").waitFor();
+  await page.locator("select[name=net]").selectOption("200gbit/2us");
+  await page.getByText("on a network of 200 Gbit/s, 2 µs").waitFor();
+  await page.waitForFunction((fast) => parseFloat([...document.querySelectorAll("dl div")].find((d) => d.textContent.includes("protect, all")).querySelector("dd").textContent) < fast / 10, fast);
+  await done(opened);
+});
+
+test("a group of many nodes is drawn without a cell for each", async () => {
+  const opened = await explorer.open("#/protect?nodes=1000&tolerate=100");
+  const { page } = opened;
+  const verdict = page.locator(".verdict");
+  await verdict.getByText("more than 10^139 different losses are survived").waitFor();
+  const drawing = page.getByRole("img", { name: "1000 nodes and 1000 stripes" });
+  const { width, height } = await drawing.boundingBox();
+  await drawing.click({ position: { x: (width * 250.5) / 1000, y: height / 2 } });
+  await verdict.getByText("1 node of 1000 is lost").waitFor();
+  assert.match(await page.locator("input[name=lost]").inputValue(), /^25[01]$/); // to a pixel
+  await page.locator("input[name=lost]").fill("3, 999");
+  await page.keyboard.press("Enter");
+  await verdict.getByText("2 nodes of 1000 are lost").waitFor();
+  await page.getByRole("button", { name: "Recover" }).click();
+  await verdict.getByText("All 1000 nodes are there").waitFor();
   await done(opened);
 });

@@ -197,6 +197,29 @@ export interface Sizes {
   chosen: { plan: number; bytes: number; seconds: number } | null;
 }
 
+// protect
+
+/** What protecting a group takes, and bringing back its lost nodes. */
+export interface Protection {
+  /** As --network takes it. */
+  network: string;
+  protect: GroupCost;
+  recovery: GroupCost;
+}
+
+export interface GroupCost {
+  layout: string;
+  possible: boolean;
+  stored_bytes: number;
+  /** By the busiest node, or received. */
+  sent_bytes: number;
+  messages: number;
+  rounds: number;
+  model_seconds: number;
+  plan: string;
+  why?: string;
+}
+
 // run and load
 
 export interface RunStart {

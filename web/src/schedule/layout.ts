@@ -83,7 +83,7 @@ const manyRounds = 24;
 export function layout(s: Schedule, available: number, pace: Pace | null = null): Layout {
   const k = s.plan.info.processors;
   const withLabels = k <= labelled && s.plan.info.pieces === 1 && !pace;
-  const above = available < narrow && !pace; // titles then stand above the arrows
+  const above = available < narrow; // titles then stand above the arrows
   const titles = above ? 0 : 14 + Math.max(60, ...s.rounds.flatMap((_, t) => title(s, t, pace).map((line) => textWidth(line, sizes.title))));
   const gutter = k <= labelled ? 20 + textWidth(`from ${k - 1}`, sizes.side) : 14;
   const column = Math.min(widest, Math.max(narrowest, (available - titles - 2 * gutter - margin) / k));
@@ -104,7 +104,7 @@ export function layout(s: Schedule, available: number, pace: Pace | null = null)
   let y = Math.ceil(top + radius + 10 + (bar > 0 ? barHeight + 6 : 0));
   const perSecond = pace ? pixelsPerSecond(pace) : 0;
   for (const [t, list] of s.rounds.entries()) {
-    const band = pace ? placeByTime(l, s, t, list, y, pace, perSecond) : place(l, s, t, list, y, withLabels, above);
+    const band = pace ? placeByTime(l, s, t, list, y, pace, perSecond, above) : place(l, s, t, list, y, withLabels, above);
     l.bands.push(band);
     y += band.height;
   }
@@ -128,10 +128,11 @@ function pixelsPerSecond({ starts }: Pace): number {
   return Math.min(2400, Math.max(480, (64 * all) / shortest)) / all;
 }
 
-function placeByTime(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, pace: Pace, perSecond: number): Band {
+function placeByTime(l: Layout, s: Schedule, round: number, list: Arrow[], y: number, pace: Pace, perSecond: number, above: boolean): Band {
   const start = pace.starts[round]!;
   const height = (pace.starts[round + 1]! - start) * perSecond;
-  const lines = title(s, round, pace).slice(0, Math.floor((height - 8) / 15));
+  const all = title(s, round, pace);
+  const lines = (above ? [all.join(" · ")] : all).slice(0, Math.max(0, Math.floor((height - 8) / 15)));
   const band: Band = { y, height, departs: y, arrives: y + height, title: lines, arrows: [], labels: [], sides: [] };
   const at = (time: number) => y + (time - start) * perSecond;
   band.arrows = list.map((a) => {

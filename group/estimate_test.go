@@ -1,0 +1,50 @@
+package group
+
+import (
+	"fmt"
+	"testing"
+
+	"volley"
+)
+
+// TestEstimate compares estimates with what can be said without a plan: more than R lost nodes do not come back, a lost
+// node gets no less than it had, and what is estimated of a protection is what protect says of its layouts.
+func TestEstimate(t *testing.T) {
+	network := volley.DefaultNetwork()
+	const bytes = 64 << 20
+	for _, c := range []struct {
+		k, r   int
+		layout string
+		lost   []int
+		back   bool
+	}{{8, 2, Striped, []int{1, 4}, true}, {8, 2, Striped, []int{1, 4, 5}, false}, {6, 2, Full, []int{0}, true}, {6, 2, Full, []int{0, 1, 2, 3}, false}, {8, 2, Striped, nil, false}} {
+		protect, recovery, err := Estimate(c.k, c.r, c.layout, bytes, network, c.lost)
+		if err != nil || protect.Seconds <= 0 || !protect.Possible {
+			t.Fatalf("%v: %+v, %v", c, protect, err)
+		}
+		if recovery.Possible != c.back || (recovery.Seconds > 0) != c.back {
+			t.Errorf("%v: recovery %+v, want possible %v", c, recovery, c.back)
+		}
+		if c.back && recovery.SentBytes < bytes { // a lost node gets its data over its own link
+			t.Errorf("%v: %d bytes at the busiest node, and a lost node had %d of data", c, recovery.SentBytes, bytes)
+		}
+		o := &ProtectOptions{Options: Options{Network: network}, Tolerate: c.r, Layout: c.layout}
+		o.Options.defaults()
+		list, err := candidates(c.k, o, Cauchy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &session{Options: o.Options}
+		if err := s.cost(list, bytes); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range list {
+			if x.Layout == c.layout && fmt.Sprint(x.Cost) != fmt.Sprint(protect) {
+				t.Errorf("%v: estimate %+v, protect says %+v", c, protect, x.Cost)
+			}
+		}
+	}
+	if _, _, err := Estimate(8, 5, Full, bytes, network, nil); err == nil {
+		t.Error("layout full of 8 nodes that may lose 5")
+	}
+}

@@ -1,0 +1,55 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"volley"
+	"volley/group"
+	"volley/internal/selection"
+	"volley/sim"
+)
+
+// mostEstimated is the most nodes of which the page estimates times: those of more take seconds to compute.
+const mostEstimated = 64
+
+type protectRequest struct {
+	Nodes    int    `json:"nodes"`
+	Tolerate int    `json:"tolerate"`
+	Layout   string `json:"layout"`  // striped or full
+	Size     string `json:"size"`    // of the data of a node
+	Network  string `json:"network"` // empty: the usual one
+	Lost     []int  `json:"lost"`    // nodes
+}
+
+// protectAnswer is what protecting a group takes by the model of a network, and bringing back what is lost.
+type protectAnswer struct {
+	Network  string     `json:"network"`
+	Protect  group.Cost `json:"protect"`
+	Recovery group.Cost `json:"recovery"`
+}
+
+// estimateGroup answers with the times of a group.
+func estimateGroup(_ context.Context, r protectRequest, _ func(any) error) (*protectAnswer, error) {
+	if r.Nodes > mostEstimated {
+		return nil, at("nodes", fmt.Errorf("%d nodes: the page estimates times of %d at most", r.Nodes, mostEstimated))
+	}
+	bytes, err := selection.ParseSize(r.Size)
+	if err == nil && (bytes < 1 || bytes > largestPacket) {
+		err = errors.New("want 1B to 1PiB")
+	}
+	if err != nil {
+		return nil, at("size", fmt.Errorf("%q: %w", r.Size, err))
+	}
+	network := volley.DefaultNetwork()
+	if name := strings.TrimSpace(r.Network); name != "" {
+		if network, err = sim.ParseNetwork(name); err != nil {
+			return nil, at("network", err)
+		}
+	}
+	a := &protectAnswer{Network: network.String()}
+	a.Protect, a.Recovery, err = group.Estimate(r.Nodes, r.Tolerate, r.Layout, bytes, network, r.Lost)
+	return a, at("tolerate", err)
+}

@@ -1,0 +1,43 @@
+package explore
+
+import (
+	"errors"
+	"testing"
+
+	"volley/internal/selection"
+)
+
+// TestProtect asks for times of groups: a slower network takes longer, more than R losses do not come back, and what is
+// wrong is said beside its field.
+func TestProtect(t *testing.T) {
+	r := protectRequest{Nodes: 8, Tolerate: 2, Layout: "striped", Size: "1GiB", Lost: []int{1, 4}}
+	fast, err := estimateGroup(t.Context(), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Network = "100mbit/1ms"
+	slow, err := estimateGroup(t.Context(), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fast.Protect.Seconds <= 0 || slow.Protect.Seconds < 50*fast.Protect.Seconds || slow.Recovery.Seconds < 50*fast.Recovery.Seconds || fast.Network == slow.Network {
+		t.Errorf("10 Gbit/s: %+v\n100 Mbit/s: %+v", fast, slow)
+	}
+	r.Lost = []int{1, 4, 5}
+	if three, err := estimateGroup(t.Context(), r, nil); err != nil || three.Recovery.Possible || three.Protect != slow.Protect {
+		t.Errorf("three of two: %+v, %v", three, err)
+	}
+	for field, wrong := range map[string]func(*protectRequest){
+		"nodes":    func(r *protectRequest) { r.Nodes = 65 },
+		"tolerate": func(r *protectRequest) { r.Tolerate = 8 },
+		"size":     func(r *protectRequest) { r.Size = "large" },
+		"network":  func(r *protectRequest) { r.Network = "fast" },
+	} {
+		r := r
+		wrong(&r)
+		_, err := estimateGroup(t.Context(), r, nil)
+		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
