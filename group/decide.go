@@ -91,7 +91,7 @@ func decide(states []*state, believe string) (c current, err error) {
 	slices.SortStableFunc(claims, func(a, b *claim) int { return cmp.Compare(b.generation, a.generation) })
 	force := func(x *claim) (current, error) {
 		if x.nodes != k {
-			return c, inputf("%s is of a group of %d nodes, and %d were given: give them all, lost ones too%s", states[x.committed[0]].Dir, x.nodes, k, orEmpty)
+			return c, inputf("%s is of a group of %d nodes, and %d were given: give all of the group, lost ones too, and no others%s", states[x.committed[0]].Dir, x.nodes, k, orEmpty)
 		}
 		return current{x.generation, x.root, newestOf(states, x.generation)}, alikeGroup(states)
 	}
@@ -129,6 +129,12 @@ func decide(states []*state, believe string) (c current, err error) {
 		return force(claims[slices.IndexFunc(claims, func(x *claim) bool { return len(x.committed) > 0 })])
 	}
 	if doubt && (in == nil || newerThan(claims, in)) {
+		i := slices.IndexFunc(claims, func(x *claim) bool {
+			return len(x.committed) > 0 && x.nodes != k && len(x.has) >= x.nodes-x.tolerate && !x.alone(states)
+		})
+		if i >= 0 { // it was resized
+			return force(claims[i])
+		}
 		return c, &InputError{error: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states)), Way: WayBelieve}
 	}
 	if in == nil {

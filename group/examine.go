@@ -187,7 +187,7 @@ func (s *session) examineMeta(n *node, c *condition) {
 	case h == nil:
 		c.note(Name(manifestPath(s.generation)), Damaged, nil)
 	default:
-		files := s.manifest.recordFiles(n.index)
+		files := s.manifest.recordFiles(n.in(s.manifest))
 		c.Manifest = len(h.Records) == len(files)
 		for i, f := range files {
 			if !slices.Contains(h.Records, i) {
@@ -221,10 +221,10 @@ func (s *session) compareStale(ctx context.Context, n *node) (*compared, *Member
 			last = n.held[h.Generation]
 		}
 	}
-	if last == nil || n.index >= last.manifest.Nodes {
+	if last == nil || n.in(last.manifest) >= last.manifest.Nodes {
 		return nil, nil, nil
 	}
-	text, err := n.read(&last.manifest.recordFiles(n.index)[0])
+	text, err := n.read(&last.manifest.recordFiles(n.in(last.manifest))[0])
 	if disk.Failed(err) {
 		return nil, nil, err
 	}
@@ -411,15 +411,18 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 	return nil
 }
 
-// examineAll returns what is found of all nodes. The fields that are not exported are those
+// examineAll returns what is found of all nodes from one on, and nothing bad of the others. The fields that are not exported are those
 // of nodes here.
-func (s *session) examineAll(ctx context.Context, quickly, revert bool) ([]*condition, error) {
+func (s *session) examineAll(ctx context.Context, from int, quickly, revert bool) ([]*condition, error) {
 	for _, n := range s.nodes {
-		if x, st := s.members[n.index], s.states[n.index]; !quickly && x != nil && !st.Lost && st.Failing == "" {
+		if x, st := s.members[n.index], s.states[n.index]; n.index >= from && !quickly && x != nil && !st.Lost && st.Failing == "" {
 			s.progress(0, x.Bytes+s.manifest.parityBytes())
 		}
 	}
 	return s.conditions(ctx, func(ctx context.Context, _ int, n *node) (*condition, error) {
+		if n.index < from {
+			return &condition{Manifest: true}, nil
+		}
 		c, err := s.examine(ctx, n, quickly, revert, nil)
 		if err == nil {
 			slog.Debug("compared", "node", n.given, "status", c.status())

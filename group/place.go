@@ -30,8 +30,9 @@ type Identity struct {
 	Node  int    `json:"node"`
 	Nodes int    `json:"nodes"` // of the group; 0: not known
 	Part
-	Held  bool `json:"held,omitempty"`  // there is a manifest, so that a protect has come that far
-	Empty bool `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
+	Next  Place `json:"next,omitzero"`   // in the group that it is resized to
+	Held  bool  `json:"held,omitempty"`  // there is a manifest, so that a protect has come that far
+	Empty bool  `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
 }
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
@@ -45,7 +46,7 @@ func identify(d disk.Disk, dir string) Identity {
 	defer at.Close()
 	id, err := readIdentity(at)
 	files, own, failed := contents(at)
-	is := Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes, Part: id.Part}
+	is := Identity{Group: id.Group, Node: id.Node, Nodes: id.Nodes, Part: id.Part, Next: id.Next}
 	if err != nil {
 		is = Identity{Node: -1, Empty: failed == nil && !files && empty(own)}
 	}
@@ -90,13 +91,14 @@ func Order(ids []Identity) []int {
 	}
 	group := ""
 	for i, id := range ids {
+		n := placeIn(Place{id.Node, id.Nodes}, id.Next, len(ids))
 		switch {
-		case id.Node < 0:
+		case n < 0:
 			continue
-		case id.Node >= len(ids) || order[id.Node] >= 0 || group != "" && id.Group != group:
+		case n >= len(ids) || order[n] >= 0 || group != "" && id.Group != group:
 			return given
 		}
-		order[id.Node], group = i, id.Group
+		order[n], group = i, id.Group
 	}
 	for i, id := range ids {
 		if id.Node < 0 {

@@ -95,10 +95,14 @@ type NodePlan struct {
 // at any moment, calling it again completes it. It returns an [*InputError] for directories
 // that cannot be protected so, and a [*disk.BusyError] where another run uses a node.
 func Protect(ctx context.Context, t transport.Transport, dirs []string, o ProtectOptions) (*ProtectReport, error) {
-	args := fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, exclude %v %q, force %v, dry run %v, deleted %v %v, part %v, retain %d", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Exclude != nil, o.Exclude, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted, o.Part, o.Retain)
-	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: args, writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
+	return run(ctx, t, dirs, o.Options, verb{name: "protect", args: o.args(), writes: !o.DryRun, needs: true}, func(ctx context.Context, s *session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
+}
+
+// args returns the options on which all ranks agree.
+func (o *ProtectOptions) args() string {
+	return fmt.Sprintf("tolerate %d, layout %q, matrix %q, digest %q, exclude %v %q, force %v, dry run %v, deleted %v %v, part %v, retain %d", o.Tolerate, o.Layout, o.Matrix, o.Digest, o.Exclude != nil, o.Exclude, o.Force, o.DryRun, o.MaxDeleted, o.AllowDeleted, o.Part, o.Retain)
 }
 
 // work is a node that is being protected.
@@ -212,7 +216,7 @@ func protect(ctx context.Context, s *session, o ProtectOptions) (*ProtectReport,
 	if err := s.together(ctx); err != nil { // others may commit it
 		return nil, err
 	}
-	if err := s.commit(ctx, m.Generation, root); err != nil {
+	if err := s.commit(ctx, m, root); err != nil {
 		return nil, err
 	}
 	if s.step != nil && o.Retain > 0 {
@@ -236,7 +240,7 @@ func (s *session) complete(force bool) error {
 		return nil
 	}
 	for n, x := range s.states {
-		if x.of(s.current) == nil {
+		if x.of(s.current) == nil && !x.Added {
 			return &InputError{Way: WayForce, error: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
 		}
 		if x.interrupted() { // directories may not have their modes and times
@@ -333,7 +337,7 @@ func (s *session) settle(m *Manifest, works []*work, found []scanned, layouts []
 		return err
 	}
 	stay := earlier
-	if earlier != nil && 2*anew > most {
+	if earlier != nil && (2*anew > most || earlier.Nodes != m.Nodes) {
 		stay = nil // most is coded anew anyhow
 	}
 	chosen := chooseLayout(o, m.Matrix, layouts, stay)
@@ -512,13 +516,13 @@ func unchanged(w *work) error {
 
 // commit puts a generation in force that all nodes have, and removes what was before when all
 // have done so.
-func (s *session) commit(ctx context.Context, g int64, root string) error {
+func (s *session) commit(ctx context.Context, m *Manifest, root string) error {
 	// From the first of these on it is the one that counts.
-	if err := s.here(func(_ int, n *node) error { return n.rollForward(g, root) }); err != nil {
+	if err := s.here(func(_ int, n *node) error { return n.rollForward(m.Generation, root) }); err != nil {
 		return err
 	}
 	if err := s.together(ctx); err != nil {
 		return err
 	}
-	return s.here(func(_ int, n *node) error { return n.clean(g) })
+	return s.here(func(_ int, n *node) error { return n.settle(m) })
 }

@@ -206,7 +206,7 @@ func (s *session) survey(ctx context.Context, o *RecoverOptions, rebuilds bool, 
 	if rebuilds {
 		found.conditions, err = s.rebuild(ctx, o.Revert, targets, found.rows, traffic)
 	} else {
-		found.conditions, err = s.examineAll(ctx, false, o.Revert)
+		found.conditions, err = s.examineAll(ctx, 0, false, o.Revert)
 	}
 	if err != nil {
 		return nil, err
@@ -378,7 +378,7 @@ func (s *session) restore(ctx context.Context, r *RecoverReport, found *survey, 
 		if !s.restores(n.index) {
 			return nil
 		}
-		return n.clean(s.generation)
+		return n.settle(s.manifest)
 	})
 }
 

@@ -51,6 +51,7 @@ type session struct {
 	step     *int64                    // the snapshot that the nodes are; nil: none
 	around   *surroundings             // the others, where the step was to be found
 	agreed   bool                      // all ranks find the error
+	resizing *ResizeOptions            // nil: the group stays as large as it is
 }
 
 // terms are what ranks begin with.
@@ -91,13 +92,22 @@ func meeting[T any](ctx context.Context, t transport.Transport, o Options, f fun
 	return result, err
 }
 
-// begin takes the directories of the nodes at this rank, locks them, and finds out what all
-// nodes hold.
+// begin takes the directories of the nodes at this rank, and finds out what is in force.
 func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
+	if err := s.look(ctx, dirs, v); err != nil {
+		return err
+	}
+	return s.find(ctx, v)
+}
+
+// look takes the directories of the nodes at this rank, locks them, and looks what all nodes hold.
+func (s *session) look(ctx context.Context, dirs []string, v verb) error {
 	if err := s.meet(ctx, len(dirs), v); err != nil {
 		return err
 	}
-	s.place(dirs)
+	if err := s.place(dirs); err != nil {
+		return err
+	}
 	if s.Roots {
 		if err := s.pick(ctx, v); err != nil {
 			return err
@@ -110,14 +120,17 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 		return err
 	}
 	if s.states, err = collect(ctx, s, func(ctx context.Context, i int, n *node) (*state, error) {
+		x := &state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}
 		if failing[i] == "" {
-			return n.load(s.Key), ctx.Err()
+			x = n.load(s.Key)
 		}
-		return &state{Dir: n.given, Node: -1, Failing: failing[i], Unreachable: n.absent != ""}, nil
+		x.Added = s.resizing != nil && slices.Contains(s.resizing.Add, n.given)
+		return x, ctx.Err()
 	}); err != nil {
 		return err
 	}
 	for _, x := range s.states {
+		x.Node = x.in(s.k)
 		if x.Other > 0 {
 			return s.alike(ctx, inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move the %s of every node away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, Version, metaName))
 		}
@@ -134,6 +147,11 @@ func (s *session) begin(ctx context.Context, dirs []string, v verb) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// find finds out which generation is in force, and gets its manifest and records.
+func (s *session) find(ctx context.Context, v verb) (err error) {
 	switch s.current, s.adopt, err = inForce(s.states, &s.Options, v.name == "protect"); {
 	case err != nil && v.ends && s.ending():
 		s.current = current{}
@@ -204,7 +222,7 @@ func (s *session) meet(ctx context.Context, nodes int, v verb) error {
 
 // place makes the nodes of the directories here, in the order in which they say that they are.
 // Those at other ranks are in order: see Order.
-func (s *session) place(dirs []string) {
+func (s *session) place(dirs []string) error {
 	first, _ := executor.Hosted(s.k, s.t.Rank(), s.t.Size())
 	ids := make([]Identity, len(dirs))
 	for i, dir := range dirs {
@@ -222,13 +240,24 @@ func (s *session) place(dirs []string) {
 		}
 	}
 	if s.t.Size() > 1 {
-		return
+		return nil
 	}
-	given := slices.Clone(s.nodes)
-	for place, i := range Order(ids) {
+	given, order := slices.Clone(s.nodes), Order(ids)
+	if s.resizing != nil {
+		var names []string
+		for _, n := range given {
+			names = append(names, n.given)
+		}
+		var err error
+		if order, err = Resized(names, ids, s.resizing.Add, s.resizing.Remove); err != nil {
+			return err
+		}
+	}
+	for place, i := range order {
 		s.nodes[place] = given[i]
 		s.nodes[place].index = place
 	}
+	return nil
 }
 
 // open opens and locks the nodes here, member 0 before all others: of two runs at once that

@@ -47,6 +47,8 @@ type node struct {
 	absent   string   // why it cannot be reached
 	root     string   // in which the directory is a snapshot; "": it is none
 	rootName string   // what the caller calls the root
+	id       identity // that it says of itself; Nodes is 0 where it says none
+	was      Place    // in the group before it is resized
 	dir      disk.Dir // nil: there is none, or it cannot be read
 	unlock   func(remove bool)
 	undo     func()            // removes the directories that were made for it
@@ -65,9 +67,41 @@ type loaded struct {
 type identity struct {
 	Format string `json:"format"`
 	Group  string `json:"group"`
-	Node   int    `json:"node"`
-	Nodes  int    `json:"nodes"` // of the group
+	Place
 	Part
+	Next Place `json:"next,omitzero"` // in the group that it is resized to
+}
+
+// A Place is which node of how many a directory is.
+type Place struct {
+	Node  int `json:"node"`
+	Nodes int `json:"nodes"` // of the group
+}
+
+func (p Place) valid() bool { return p.Node >= 0 && p.Node < p.Nodes && p.Nodes <= mostNodes }
+
+// placeIn returns which of so many nodes a directory is that says p, and, while its group is resized, next.
+func placeIn(p, next Place, nodes int) int {
+	if p.Nodes != nodes && next.Nodes == nodes {
+		return next.Node
+	}
+	return p.Node
+}
+
+// in returns which of so many nodes the node says that it is, or -1.
+func (s *state) in(nodes int) int {
+	if s.Said == (Place{}) {
+		return -1
+	}
+	return placeIn(s.Said, s.Next, nodes)
+}
+
+// in returns the number of the node in a manifest's group.
+func (n *node) in(m *Manifest) int {
+	if n.id.Nodes == 0 {
+		return n.index
+	}
+	return placeIn(n.id.Place, n.id.Next, m.Nodes)
 }
 
 // readIdentity reads node.json.
@@ -82,7 +116,7 @@ func readIdentity(d disk.Dir) (id identity, err error) {
 	if err == nil && id.Format != Format {
 		err = fmt.Errorf("format: %q: want %q", id.Format, Format)
 	}
-	if err == nil && (id.Node < 0 || id.Nodes <= id.Node || id.Nodes > mostNodes) {
+	if err == nil && (!id.Place.valid() || id.Next != Place{} && !id.Next.valid()) {
 		err = fmt.Errorf("node: %d of %d nodes: a group has at most %d", id.Node, id.Nodes, mostNodes)
 	}
 	if err == nil && !id.Part.Valid() {
@@ -113,6 +147,9 @@ type state struct {
 	Unreachable bool     `json:",omitempty"` // it is failing as it cannot be reached
 	Files       bool     `json:",omitempty"` // there are files that are not Volley's
 	Node        int      // that it says it is, or -1
+	Said        Place    `json:",omitzero"`  // by its node.json
+	Next        Place    `json:",omitzero"`  // in the group that it is resized to, by that
+	Added       bool     `json:",omitempty"` // to a group that is resized
 	Group       string   `json:",omitempty"`
 	Held        []held   `json:",omitempty"`
 	Bad         []string `json:",omitempty"` // files of Volley's that are damaged, and how
@@ -163,7 +200,8 @@ func (n *node) load(key []byte) *state {
 	s.Open = len(n.exposed(entries)) > 0
 	s.Lost = !s.Files && empty(entries)
 	if id, err := readIdentity(n.dir); err == nil {
-		s.Node, s.Group = id.Node, id.Group
+		n.id = id
+		s.Node, s.Said, s.Next, s.Group = id.Node, id.Place, id.Next, id.Group
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		s.bad(n, nodeFile, err)
 	}
@@ -260,10 +298,11 @@ func (n *node) complete(l *loaded) held {
 	h := held{Generation: m.Generation, Group: m.Group, Nodes: m.Nodes, Tolerate: m.Tolerate, Root: disk.Sum(l.text), Bytes: int64(len(l.text))}
 	info, err := n.dir.Lstat(parityPath(m.Generation))
 	h.Complete = err == nil && info.Size() == m.parityBytes()
-	if n.index >= m.Nodes {
+	at := n.in(m)
+	if at >= m.Nodes {
 		return h
 	}
-	for i, f := range m.recordFiles(n.index) {
+	for i, f := range m.recordFiles(at) {
 		is, err := disk.SumText(n.dir, f.path, f.stored())
 		info, failed := n.dir.Lstat(f.path)
 		if err != nil || is != f.sha256 || failed != nil || info.Size() != f.stored() { // memory is taken by the length
@@ -329,6 +368,16 @@ func (n *node) rollForward(g int64, root string) error {
 	return n.sync()
 }
 
+// settle ends a change of the group at the node, and cleans it. All nodes have committed the manifest.
+func (n *node) settle(m *Manifest) error {
+	if n.was = (Place{}); n.id.Next != n.was {
+		if err := n.identify(m); err != nil {
+			return err
+		}
+	}
+	return n.clean(m.Generation)
+}
+
 // clean removes what interrupted runs have left, what is of generations before and after g, and
 // a manifest of g that is pending yet, which is another. It is called when all nodes have
 // committed g.
@@ -386,13 +435,18 @@ func (n *node) sync() error { return n.dir.SyncDir(metaName) }
 // identify writes node.json, and makes the name of .volley itself last: it is called before
 // anything counts on what lies in it.
 func (n *node) identify(m *Manifest) error {
-	text, err := json.Marshal(identity{Format: Format, Group: m.Group, Node: n.index, Nodes: m.Nodes, Part: m.Part})
+	id := identity{Format: Format, Group: m.Group, Place: Place{n.index, m.Nodes}, Part: m.Part}
+	if n.was != (Place{}) {
+		id.Place, id.Next = n.was, id.Place
+	}
+	text, err := json.Marshal(id)
 	if err != nil {
 		return err
 	}
 	if err := n.write(nodeFile, disk.Seal(text)); err != nil {
 		return err
 	}
+	n.id = id
 	return n.dir.SyncDir(".")
 }
 

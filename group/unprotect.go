@@ -43,8 +43,12 @@ func Unprotect(ctx context.Context, t transport.Transport, dirs []string, o Unpr
 		if s.manifest == nil && !s.ending() {
 			return nil, s.alike(ctx, s.unprotected())
 		}
-		if err := s.losesNothing(ctx, o.Force, r); err != nil {
+		var err error
+		if r.Nodes, err = s.losesNothing(ctx, 0, o.Force); err != nil {
 			return nil, err
+		}
+		if s.manifest != nil {
+			r.Tolerate, r.ParityBytes = s.manifest.Tolerate, s.manifest.parityBytes()
 		}
 		r.Notes = s.notes()
 		if o.DryRun {
@@ -66,10 +70,11 @@ func (s *session) ending() bool {
 	return slices.ContainsFunc(s.states, marked) && !slices.ContainsFunc(s.states, func(x *state) bool { return len(x.Held) > 0 && !marked(x) })
 }
 
-// losesNothing returns an error where files would be lost with the protection.
-func (s *session) losesNothing(ctx context.Context, force bool, r *UnprotectReport) error {
+// losesNothing says how the nodes from one on are. It returns an error where their files would be lost with their
+// protection.
+func (s *session) losesNothing(ctx context.Context, from int, force bool) (list []NodeReport, err error) {
 	if err := s.each(ctx, func(_ context.Context, _ int, n *node) error {
-		if n.dir == nil {
+		if n.dir == nil || n.index < from {
 			return nil
 		}
 		kept, err := n.dir.ReadDir(metaPath(replacedName))
@@ -81,15 +86,17 @@ func (s *session) losesNothing(ctx context.Context, force bool, r *UnprotectRepo
 		}
 		return err
 	}); err != nil || s.manifest == nil {
-		return err
+		return nil, err
 	}
-	r.Tolerate, r.ParityBytes = s.manifest.Tolerate, s.manifest.parityBytes()
-	conditions, err := s.examineAll(ctx, force, false)
+	conditions, err := s.examineAll(ctx, from, force, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for n, c := range conditions {
-		r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
+		if n < from {
+			continue
+		}
+		list = append(list, NodeReport{Node: n, Dir: s.states[n].Dir, Status: c.status(), Findings: c.Findings})
 		lost := c.status()
 		if slices.Contains([]string{Whole, Changed, Damaged, Stale}, lost) {
 			lost = "" // unless a finding is of a file
@@ -100,10 +107,10 @@ func (s *session) losesNothing(ctx context.Context, force bool, r *UnprotectRepo
 			}
 		}
 		if lost != "" && !force {
-			return s.alike(ctx, &InputError{Way: WayGiveUp, error: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.name(n), lost)})
+			return nil, s.alike(ctx, &InputError{Way: WayGiveUp, error: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.name(n), lost)})
 		}
 	}
-	return nil
+	return list, nil
 }
 
 // mark notes at a node that the protection ends.

@@ -79,7 +79,7 @@ func verifyGroup(ctx context.Context, s *session, o VerifyOptions) (*VerifyRepor
 		return r, nil
 	}
 	r.Tolerate, r.Layout, r.Digest = s.manifest.Tolerate, s.manifest.Layout, s.manifest.Digest
-	conditions, err := s.examineAll(ctx, o.Glance, false)
+	conditions, err := s.examineAll(ctx, 0, o.Glance, false)
 	if err != nil {
 		return nil, err
 	}

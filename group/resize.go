@@ -1,0 +1,269 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"volley/collective"
+	"volley/transport"
+)
+
+// ResizeOptions say how the nodes of a group change.
+type ResizeOptions struct {
+	ProtectOptions          // Tolerate 0: as before. Roots, Step and Retain are not for it
+	Add            []string // of the directories at this rank, those that are new
+	Remove         []string // nodes that leave, by directory or number; alike at all ranks
+}
+
+// A ResizeReport says what Resize has done, and what Protect has with the nodes that there are now.
+type ResizeReport struct {
+	*ProtectReport
+	Before  int      `json:"nodes_before"`
+	Added   []string `json:"added,omitempty"`   // directories
+	Removed []string `json:"removed,omitempty"` // directories
+}
+
+// Resize adds nodes to a protected group, or removes some, and protects the nodes that there are then. dirs are those
+// of all nodes, new and removed ones too. Files of removed nodes stay, and their .volley goes.
+//
+// The earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a
+// process at any moment, the group is protected with the nodes that it had or with those that it is to have, and
+// calling it again completes it. Resize reads the removed nodes, and returns an [*InputError] where they are lost or
+// damaged, unless o.Force is set.
+//
+// With several ranks they are in the order of [Resized]. Where nodes are removed, each has one node.
+func Resize(ctx context.Context, t transport.Transport, dirs []string, o ResizeOptions) (*ResizeReport, error) {
+	v := verb{name: "resize", args: fmt.Sprintf("%s, remove %q", o.args(), o.Remove), writes: !o.DryRun}
+	return meeting(ctx, t, o.Options, func(s *session) (*ResizeReport, error) {
+		s.resizing = &o
+		if err := s.look(ctx, dirs, v); err != nil {
+			return nil, err
+		}
+		return s.resize(ctx, v, &o)
+	})
+}
+
+// Resized returns the order of directories in a run that resizes their group: those that it is to have, by node, and
+// then those that are removed. Nodes keep their numbers as far as there are as many. Names are those of the directories
+// in add and remove; a number in remove is that of a node of the group as it was.
+func Resized(names []string, ids []Identity, add, remove []string) ([]int, error) {
+	k, before := len(names)-len(remove), len(names)
+	var were []int // directories of the group as it was
+	var old []Identity
+	for i, name := range names {
+		if !slices.Contains(add, name) {
+			were, old = append(were, i), append(old, ids[i])
+		}
+	}
+	if before = len(were); k < 2 || k == before {
+		return nil, inputf("a group of %d nodes, and %d are added and %d removed: want another number of nodes, 2 or more. To move a node, recover into an empty directory in its place", before, len(names)-before, len(remove))
+	}
+	var gone []int
+	for _, name := range remove {
+		i := slices.Index(names, name)
+		if n, err := strconv.Atoi(name); i < 0 && err == nil && n >= 0 && n < before {
+			i = were[Order(old)[n]]
+		}
+		if !slices.Contains(were, i) || slices.Contains(gone, i) {
+			return nil, inputf("%q is to be removed, and is no node of the group, or named twice: name its directory, or its number, 0 to %d", name, before-1)
+		}
+		gone = append(gone, i)
+	}
+	order := slices.Repeat([]int{-1}, k)
+	take := func(i, n int) {
+		if n >= 0 && n < k && order[n] < 0 && !slices.Contains(gone, i) && !slices.Contains(order, i) {
+			order[n] = i
+		}
+	}
+	for i, id := range ids {
+		if id.Nodes == k || id.Next.Nodes == k {
+			take(i, placeIn(Place{id.Node, id.Nodes}, id.Next, k))
+		}
+	}
+	for _, i := range were {
+		take(i, ids[i].Node)
+	}
+	for i := range names {
+		take(i, slices.Index(order, -1))
+	}
+	return append(order, gone...), nil
+}
+
+// fewer is a transport of the first ranks of another.
+type fewer struct {
+	transport.Transport
+	size int
+}
+
+func (t fewer) Size() int      { return t.size }
+func (t fewer) Cores() int     { return transport.Cores(t.Transport) }
+func (t fewer) Overlaps() bool { return transport.Overlaps(t.Transport) }
+
+// resize does what Resize does, once all nodes have been looked at.
+func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*ResizeReport, error) {
+	k, r := s.k-len(o.Remove), &ResizeReport{}
+	newest := held{}
+	for n, x := range s.states {
+		switch {
+		case n >= k:
+			r.Removed = append(r.Removed, x.Dir)
+		case x.Added:
+			r.Added = append(r.Added, x.Dir)
+		}
+		for _, h := range x.Held {
+			if h.Committed && h.Generation > newest.Generation {
+				newest = h
+			}
+		}
+	}
+	r.Before = s.k - len(r.Added)
+	if err := s.resizable(o, k, r.Before); err != nil {
+		return nil, s.alike(ctx, err)
+	}
+	for n, x := range s.states {
+		if x.Added = x.Added && newest.Nodes != k; n < k && newest.Nodes == k {
+			x.Node = x.in(k)
+		}
+	}
+	if newest.Nodes != k {
+		if err := s.leave(ctx, r.Before, k, o); err != nil {
+			return nil, err
+		}
+	}
+	to := *s // with the nodes that there are to be
+	to.k, to.states, to.nodes = k, s.states[:k], slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return n.index >= k })
+	if s.t.Size() > 1 && k < s.k {
+		to.t = fewer{s.t, k}
+	}
+	if len(to.nodes) > 0 {
+		if newest.Nodes == k { // an earlier run has come that far
+			if err := to.find(ctx, v); err != nil {
+				return nil, err
+			}
+		}
+		if to.manifest != nil {
+			o.Tolerate = cmp.Or(o.Tolerate, to.manifest.Tolerate)
+		}
+		var err error
+		if r.ProtectReport, err = protect(ctx, &to, o.ProtectOptions); err != nil {
+			return nil, err
+		}
+	}
+	if err := collective.Barrier(ctx, s.t, 0); err != nil || o.DryRun { // ranks of removed nodes wait as long as the others take
+		return r, err
+	}
+	return r, s.each(ctx, func(_ context.Context, _ int, n *node) error {
+		if n.index < k {
+			return nil
+		}
+		return n.forget()
+	})
+}
+
+// resizable returns an error where the nodes cannot be those of a run that resizes a group of so many nodes to k.
+func (s *session) resizable(o *ResizeOptions, k, before int) error {
+	if s.Roots || o.Retain > 0 {
+		return inputf("snapshots are not resized: protect the next one with other nodes")
+	}
+	if k < 2 || k == before {
+		return inputf("a group of %d nodes is to have %d: want another number, 2 or more", before, k)
+	}
+	if k < s.k && s.t.Size() > 1 && s.t.Size() < s.k {
+		return inputf("several processes have several nodes each: give each process one")
+	}
+	for n, x := range s.states {
+		named := slices.Contains(o.Remove, x.Dir) || x.Node < 0 || slices.Contains(o.Remove, fmt.Sprint(x.in(before)))
+		if n >= k && (!named || x.Added) {
+			return inputf("%s is not to be removed, and comes after all nodes that stay: give the removed nodes last", x.Dir)
+		}
+	}
+	return nil
+}
+
+// leave finds out what is in force with the nodes that there were, and checks that all can go on from there.
+func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (err error) {
+	were := make([]*state, before)
+	var rest []*state
+	for _, x := range s.states {
+		if x.Node = x.in(before); x.Added {
+			continue
+		}
+		if x.Node >= 0 && x.Node < before && were[x.Node] == nil {
+			were[x.Node] = x
+		} else {
+			rest = append(rest, x)
+		}
+	}
+	for i := range were {
+		if were[i] == nil {
+			were[i], rest = rest[0], rest[1:]
+		}
+	}
+	if s.current, _, err = inForce(were, &s.Options, false); err != nil {
+		return s.alike(ctx, err)
+	}
+	if s.generation == 0 {
+		return s.alike(ctx, s.unprotected())
+	}
+	s.newest = newestOf(s.states, s.generation)
+	from := slices.IndexFunc(s.states, func(x *state) bool { return !x.Added && x.of(s.current) != nil })
+	texts, err := collect(ctx, s, func(_ context.Context, _ int, n *node) ([]byte, error) {
+		switch {
+		case n.index == from:
+			return n.held[s.generation].text, nil
+		case s.states[n.index].Added && n.dir == nil:
+			return nil, inputf("%s: no such directory", n.given)
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	s.text = texts[from]
+	if s.manifest, err = DecodeManifest(s.text); err != nil {
+		return err
+	}
+	if err := s.stays(k, o.Force); err != nil {
+		return s.alike(ctx, err)
+	}
+	s.members = map[int]*Member{}
+	for _, n := range s.nodes {
+		if x := s.states[n.index]; !x.Added && x.of(s.current) != nil && x.Node >= 0 {
+			text, err := n.read(&s.manifest.recordFiles(x.Node)[0])
+			if err == nil {
+				s.members[n.index], err = s.manifest.decodeMember(text)
+			}
+			if err != nil && !o.Force {
+				return err
+			}
+			n.was = Place{x.Node, before}
+		}
+	}
+	_, err = s.losesNothing(ctx, k, o.Force)
+	return err
+}
+
+// stays returns an error where nodes are not as they were protected, or added ones are of another group. Of a node that
+// is removed all may be lost if force is set.
+func (s *session) stays(k int, force bool) error {
+	for n, x := range s.states {
+		h := x.of(s.current)
+		switch {
+		case x.Added && (x.Group != "" && x.Group != s.manifest.Group || slices.ContainsFunc(x.Held, func(h held) bool { return h.Group != s.manifest.Group })):
+			return inputf("%s is protected in another group: end that, or move its %s away", x.Dir, metaName)
+		case x.Added:
+		case n >= k && force && x.Failing != "":
+			x.Lost, x.Failing = true, ""
+		case x.Failing == "" && !force && (h == nil || x.Node < 0 || len(h.Records) < 2):
+			way := WayForce
+			if n >= k {
+				way = WayGiveUp
+			}
+			return &InputError{Way: way, error: fmt.Errorf("%s is missing what was protected: recover it first", s.name(n))}
+		}
+	}
+	return s.complete(force)
+}

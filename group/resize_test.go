@@ -1,0 +1,304 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"volley/transport"
+)
+
+// A resizing is a change of the nodes of a group of 4.
+type resizingCase struct {
+	name        string
+	add, remove []string
+	was, is     []string // directories of the nodes, by number
+}
+
+var resizings = []resizingCase{
+	{"add one", []string{"/n4"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2", "/n3", "/n4"}},
+	{"add two", []string{"/n5", "/n4"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2", "/n3", "/n5", "/n4"}},
+	{"remove one", nil, []string{"/n1"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n3", "/n2"}},
+	{"remove the last one, by number", nil, []string{"3"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2"}},
+	{"add two, remove one", []string{"/n4", "/n5"}, []string{"/n0"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n4", "/n1", "/n2", "/n3", "/n5"}},
+	{"add one, remove two", []string{"/n4"}, []string{"/n0", "/n2"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n3", "/n1", "/n4"}},
+}
+
+// world returns nodes of which the first 4 are protected.
+func (x *resizingCase) world(t testing.TB, layout string) *world {
+	w := newWorld(6, 1, layout)
+	must(t, w.of(x.was).protect())
+	return w
+}
+
+// of returns a group of other nodes on the same machine.
+func (w *world) of(dirs []string) *world {
+	x := *w
+	x.dirs, x.ranks = dirs, 1
+	return &x
+}
+
+// run resizes, with a rank for each node or with one.
+func (x *resizingCase) run(w *world, p *Process, each bool, o ResizeOptions) (*ResizeReport, error) {
+	y := w.of(slices.Concat(x.was, x.add))
+	o.Options, o.Add, o.Remove = optionsOf(p, o.Options), x.add, x.remove
+	if each {
+		var ids []Identity
+		for _, dir := range y.dirs {
+			ids = append(ids, identify(p, dir))
+		}
+		order, err := Resized(y.dirs, ids, o.Add, o.Remove)
+		if err != nil {
+			return nil, err
+		}
+		given := y.dirs
+		y.dirs, y.ranks = nil, len(order)
+		for _, i := range order {
+			y.dirs = append(y.dirs, given[i])
+		}
+	}
+	return onRanks(y, func(ctx context.Context, t transport.Transport, dirs []string) (*ResizeReport, error) {
+		return Resize(ctx, t, dirs, o)
+	})
+}
+
+// inForce returns an error unless the nodes are protected, and come back when any one of them is lost.
+func (x *resizingCase) inForce(w *world, dirs, before []string, rng *rand.Rand) error {
+	c := w.of(dirs).clone()
+	r, err := c.verifyBy(c.Process(), VerifyOptions{})
+	if err != nil {
+		return err
+	}
+	if !r.Protected || len(r.Nodes) != len(dirs) || r.Tolerate != 1 {
+		return fmt.Errorf("%+v", r)
+	}
+	n := rng.IntN(len(dirs))
+	c.lose(rng.IntN(2), n)
+	if err := c.recover(); err != nil {
+		return fmt.Errorf("%s is lost: %w", dirs[n], err)
+	}
+	all := c.of([]string{"/n0", "/n1", "/n2", "/n3", "/n4", "/n5"})
+	if trees := all.trees(); !slices.Equal(trees, before) {
+		return fmt.Errorf("%s is lost: files are others: %w", dirs[n], diff("all", strings.Join(before, ""), strings.Join(trees, "")))
+	}
+	if err := c.protect(); err != nil { // a run may follow with these nodes
+		return err
+	}
+	return c.whole()
+}
+
+// done returns an error unless the resized group is whole, and nothing is left at nodes that were removed.
+func (x *resizingCase) done(w *world, before []string, generation int64) error {
+	c := w.of(x.is)
+	if err := c.whole(); err != nil {
+		return err
+	}
+	for n, dir := range c.dirs {
+		if id := identify(c.Process(), dir); id.Node != n || id.Nodes != len(x.is) || id.Next != (Place{}) {
+			return fmt.Errorf("%s is %+v", dir, id)
+		}
+	}
+	if err := c.tidy(generation); err != nil {
+		return err
+	}
+	if all := w.of([]string{"/n0", "/n1", "/n2", "/n3", "/n4", "/n5"}); !slices.Equal(all.trees(), before) {
+		return fmt.Errorf("files are others")
+	}
+	var gone []string
+	for _, dir := range x.was {
+		if !slices.Contains(x.is, dir) {
+			gone = append(gone, dir)
+		}
+	}
+	return w.of(gone).bare()
+}
+
+// TestResize adds and removes nodes. Each node of the new group may be lost, and comes back.
+func TestResize(t *testing.T) {
+	for _, layout := range []string{Striped, Full} {
+		for _, x := range resizings {
+			for _, each := range []bool{false, true} {
+				w := x.world(t, layout)
+				before := w.trees()
+				r, err := x.run(w, w.Process(), each, ResizeOptions{})
+				if err != nil {
+					t.Fatalf("%s, %s, %v: %v", x.name, layout, each, err)
+				}
+				if r.Nodes != len(x.is) || r.Before != 4 || r.Tolerate != 1 || r.Generation != 2 || !slices.Equal(r.Places, x.is) || len(r.Removed) != len(x.remove) || len(r.Added) != len(x.add) {
+					t.Errorf("%s: %+v, %+v", x.name, r, r.ProtectReport)
+				}
+				must(t, x.done(w, before, 2))
+				must(t, x.inForce(w, x.is, before, rand.New(rand.NewPCG(1, 2))))
+				if r, err = x.run(w, w.Process(), each, ResizeOptions{}); err != nil { // once more changes nothing
+					t.Fatalf("%s, %s, %v, once more: %v", x.name, layout, each, err)
+				}
+				must(t, x.done(w, before, 3))
+			}
+		}
+	}
+}
+
+// TestResizeCrash interrupts Resize: with -group.calls 0 at every call. At any moment the nodes that there were or
+// those that there are to be are protected, any of which may be lost. The same command again completes it.
+func TestResizeCrash(t *testing.T) {
+	inOrder(t)
+	seen := map[string]int{}
+	for at, x := range resizings {
+		for _, each := range []bool{false, true} {
+			w := x.world(t, Striped)
+			before := w.trees()
+			calls := w.Calls(func(p *Process) {
+				c := w.clone()
+				c.Machine = nil
+				_, err := x.run(c, p, each, ResizeOptions{})
+				must(t, err)
+			})
+			failed := 0
+			for i, y := range interruptions {
+				for n := range calls {
+					if y.at != nil && !y.at(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%97 > 0 {
+						continue
+					}
+					c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
+					p := c.Process()
+					y.do(c, p, n, rng)
+					_, err := x.run(c, p, each, ResizeOptions{})
+					p.Kill()
+					wrong := func() error {
+						old, is := x.inForce(c, x.was, before, rng), x.inForce(c, x.is, before, rng)
+						seen[fmt.Sprint(old == nil, is == nil)]++
+						if old != nil && is != nil {
+							return fmt.Errorf("neither group is protected: %w; %w", old, is)
+						}
+						if err == nil && is != nil {
+							return is
+						}
+						if r, err := x.run(c, c.Process(), each, ResizeOptions{}); err != nil {
+							return fmt.Errorf("once more: %w", err)
+						} else if err := x.done(c, before, r.Generation); err != nil {
+							return fmt.Errorf("once more: %w", err)
+						}
+						return x.inForce(c, x.is, before, rng)
+					}()
+					if wrong != nil {
+						t.Errorf("%s, a rank each %v, %s at call %d (%v), which ended with %v: %v", x.name, each, y.name, n, calls[n], err, wrong)
+						if failed++; failed == 5 {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, what := range []string{"true false", "false true"} {
+		if seen[what] == 0 {
+			t.Errorf("no interruption left %s protected: %v", what, seen)
+		}
+	}
+	t.Logf("protected as before, as to be: %v", seen)
+}
+
+// TestResizeRefused has groups that cannot be resized as they are.
+func TestResizeRefused(t *testing.T) {
+	one := []string{"/n4"}
+	for _, y := range []struct {
+		name, want  string
+		add, remove []string
+		do          func(w *world)
+		o           ResizeOptions
+		forced      bool
+	}{
+		{name: "nothing", want: "a group of 4 nodes, and 0 are added and 0 removed"},
+		{name: "as many", want: "To move a node, recover into an empty directory", add: one, remove: []string{"2"}},
+		{name: "one is left", want: "2 or more", remove: []string{"0", "1", "2"}},
+		{name: "no node", want: `"/x" is to be removed, and is no node of the group`, remove: []string{"/x"}},
+		{name: "no number", want: `"4" is to be removed, and is no node of the group`, remove: []string{"4"}},
+		{name: "twice", want: `"/n1" is to be removed, and is no node of the group, or named twice`, remove: []string{"1", "/n1"}},
+		{name: "a new one", want: `"/n4" is to be removed, and is no node of the group`, add: []string{"/n4", "/n5"}, remove: one},
+		{name: "a node of it", want: "/n1 and /n1 are the same directory", add: []string{"/n1"}},
+		{name: "no directory", want: "/none: no such directory", add: []string{"/none"}},
+		{name: "another group's", want: "/n4 is protected in another group", add: one, do: func(w *world) { must(t, w.of([]string{"/n4", "/n5"}).protect()) }},
+		{name: "no protection", want: "the group is not protected", add: one, do: func(w *world) {
+			for _, dir := range w.dirs[:4] {
+				w.RemoveAll(dir + "/.volley")
+			}
+		}},
+		{name: "a lost node that stays", want: "/n2 is missing what was protected: recover it first", add: one, do: func(w *world) { w.lose(0, 2) }, forced: true},
+		{name: "a lost node that leaves", want: "/n2 is missing what was protected: recover it first", remove: []string{"/n2"}, do: func(w *world) { w.lose(0, 2) }, forced: true},
+		{name: "a record", want: "/n1 is missing what was protected", remove: []string{"0"}, do: func(w *world) { w.Remove("/n1/.volley/record.1") }, forced: true},
+		{name: "a name", want: "/n1 is missing what was protected", remove: []string{"0"}, do: func(w *world) { w.Remove("/n1/.volley/node.json") }, forced: true},
+		{name: "rot at a node that leaves", want: "/n0 is damaged: /n0/big: recover it first", remove: []string{"0"}, do: func(w *world) { w.Overwrite("/n0/big", 5, []byte("rot"), true) }, forced: true},
+		{name: "rot at a node that stays", want: "/n1/big", remove: []string{"0"}, do: func(w *world) { w.Overwrite("/n1/big", 5, []byte("rot"), true) }, forced: true},
+		{name: "too many to lose", want: "5", add: one, o: ResizeOptions{ProtectOptions: ProtectOptions{Tolerate: 5}}},
+		{name: "snapshots", want: "snapshots are not resized", add: one, o: ResizeOptions{ProtectOptions: ProtectOptions{Retain: 1}}},
+	} {
+		x := resizingCase{was: []string{"/n0", "/n1", "/n2", "/n3"}, add: y.add, remove: y.remove}
+		w := x.world(t, Striped)
+		if y.do != nil {
+			y.do(w)
+		}
+		before := w.everything()
+		if _, err := x.run(w, w.Process(), false, y.o); err == nil || !strings.Contains(err.Error(), y.want) || !IsInputError(err) {
+			t.Errorf("%s: %v, want %q", y.name, err, y.want)
+		}
+		if w.everything() != before {
+			t.Errorf("%s: something has changed", y.name)
+		}
+		trees := w.trees()
+		y.o.Force = true
+		if _, err := x.run(w, w.Process(), false, y.o); (err == nil) != y.forced || !slices.Equal(w.trees(), trees) {
+			t.Errorf("%s: forced: %v", y.name, err)
+		}
+	}
+}
+
+// TestResizeAfterwards gives a resized group as it was, and resizes it back.
+func TestResizeAfterwards(t *testing.T) {
+	x := resizings[2] // which removes /n1
+	w := x.world(t, Striped)
+	before := w.trees()
+	dry, err := x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: ProtectOptions{DryRun: true}})
+	if err != nil || dry.Nodes != 3 || len(dry.Plan) != 3 || !slices.Equal(w.trees(), before) {
+		t.Fatalf("%+v, %v", dry, err)
+	}
+	must(t, w.of(x.was).whole())
+	_, err = x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: ProtectOptions{Tolerate: 2}})
+	must(t, err)
+	for _, dirs := range [][]string{x.was, {"/n0", "/n2"}} {
+		y := w.of(dirs)
+		if _, err := y.verifyBy(y.Process(), VerifyOptions{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of a group of 3 nodes, and %d were given", len(dirs))) && !strings.Contains(err.Error(), "give them all") {
+			t.Errorf("%v: %v", dirs, err)
+		}
+	}
+	back := resizingCase{add: []string{"/n1"}, was: x.is, is: []string{"/n0", "/n3", "/n2", "/n1"}}
+	r, err := back.run(w, w.Process(), true, ResizeOptions{})
+	if err != nil || r.Tolerate != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	must(t, back.done(w, before, 3))
+	// A layout that so few nodes cannot have gives way.
+	w = newWorld(6, 2, Full)
+	must(t, w.of(x.was).protect())
+	if r, err = x.run(w, w.Process(), false, ResizeOptions{}); err != nil || r.Layout != Striped || r.Tolerate != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	must(t, w.of(x.is).whole())
+	// A key is as it was.
+	w = newWorld(6, 1, Striped)
+	key := ProtectOptions{Options: Options{Key: []byte("a key of 16 bytes and more")}}
+	_, err = w.of(x.was).protectBy(w.Process(), key)
+	must(t, err)
+	if _, err = x.run(w, w.Process(), false, ResizeOptions{}); err == nil || !strings.Contains(err.Error(), "protected with a key") {
+		t.Error(err)
+	}
+	_, err = x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: key})
+	must(t, err)
+	y := w.of(x.is)
+	v, err := y.verifyBy(y.Process(), VerifyOptions{Options: key.Options})
+	if err != nil || !v.Whole {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
