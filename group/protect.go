@@ -291,6 +291,9 @@ func (s *session) scan(ctx context.Context, m *Manifest, o *ProtectOptions) ([]*
 				x.Bytes += e.Size
 			}
 		}
+		if s.manifest != nil && s.manifest.Nodes != m.Nodes {
+			x.Coded = x.Bytes
+		}
 		return x, nil
 	})
 	return works, all, err

@@ -47,23 +47,26 @@ func Resize(ctx context.Context, t transport.Transport, dirs []string, o ResizeO
 }
 
 // Resized returns the order of directories in a run that resizes their group: those that it is to have, by node, and
-// then those that are removed. Nodes keep their numbers as far as there are as many. Names are those of the directories
-// in add and remove; a number in remove is that of a node of the group as it was.
-func Resized(names []string, ids []Identity, add, remove []string) ([]int, error) {
-	k, before := len(names)-len(remove), len(names)
+// then those that are removed. Nodes keep their numbers as far as there are as many. remove has names of directories, or
+// numbers of nodes of the group as it was.
+func Resized(names []string, ids []Identity, added []bool, remove []string) ([]int, error) {
 	var were []int // directories of the group as it was
 	var old []Identity
-	for i, name := range names {
-		if !slices.Contains(add, name) {
+	for i := range names {
+		if !added[i] {
 			were, old = append(were, i), append(old, ids[i])
 		}
 	}
-	if before = len(were); k < 2 || k == before {
+	k, before := len(names)-len(remove), len(were)
+	if k < 2 || k == before {
 		return nil, inputf("a group of %d nodes, and %d are added and %d removed: want another number of nodes, 2 or more. To move a node, recover into an empty directory in its place", before, len(names)-before, len(remove))
 	}
 	var gone []int
 	for _, name := range remove {
 		i := slices.Index(names, name)
+		if i >= 0 && slices.Contains(names[i+1:], name) {
+			return nil, inputf("%q is the directory of several nodes: name the node by its number, from 0", name)
+		}
 		if n, err := strconv.Atoi(name); i < 0 && err == nil && n >= 0 && n < before {
 			i = were[Order(old)[n]]
 		}

@@ -47,10 +47,11 @@ func (x *resizingCase) run(w *world, p *Process, each bool, o ResizeOptions) (*R
 	o.Options, o.Add, o.Remove = optionsOf(p, o.Options), x.add, x.remove
 	if each {
 		var ids []Identity
+		var added []bool
 		for _, dir := range y.dirs {
-			ids = append(ids, identify(p, dir))
+			ids, added = append(ids, identify(p, dir)), append(added, slices.Contains(o.Add, dir))
 		}
-		order, err := Resized(y.dirs, ids, o.Add, o.Remove)
+		order, err := Resized(y.dirs, ids, added, o.Remove)
 		if err != nil {
 			return nil, err
 		}
@@ -96,10 +97,13 @@ func (x *resizingCase) done(w *world, before []string, generation int64) error {
 	if err := c.whole(); err != nil {
 		return err
 	}
-	for n, dir := range c.dirs {
-		if id := identify(c.Process(), dir); id.Node != n || id.Nodes != len(x.is) || id.Next != (Place{}) {
+	seen := map[int]bool{} // a disk that failed for a moment may have another number
+	for _, dir := range c.dirs {
+		id := identify(c.Process(), dir)
+		if seen[id.Node] || id.Node >= len(x.is) || id.Nodes != len(x.is) || id.Next != (Place{}) {
 			return fmt.Errorf("%s is %+v", dir, id)
 		}
+		seen[id.Node] = true
 	}
 	if err := c.tidy(generation); err != nil {
 		return err

@@ -245,11 +245,12 @@ func (s *session) place(dirs []string) error {
 	given, order := slices.Clone(s.nodes), Order(ids)
 	if s.resizing != nil {
 		var names []string
+		var added []bool
 		for _, n := range given {
-			names = append(names, n.given)
+			names, added = append(names, n.given), append(added, slices.Contains(s.resizing.Add, n.given))
 		}
 		var err error
-		if order, err = Resized(names, ids, s.resizing.Add, s.resizing.Remove); err != nil {
+		if order, err = Resized(names, ids, added, s.resizing.Remove); err != nil {
 			return err
 		}
 	}

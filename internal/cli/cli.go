@@ -226,8 +226,11 @@ func newCommand(stderr io.Writer) *cobra.Command {
 	cmd.SetHelpCommand(newHelp())
 	cmd.SetUsageTemplate(usageTemplate(cmd))
 	cobra.EnableCommandSorting = false // the usual ones first
-	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newUnprotect(), newSnapshots(), newTune()} {
+	for _, verb := range []*cobra.Command{newEncode(), newDecode(), newProtect(), newVerify(), newRecover(), newStatus(), newResize(), newUnprotect(), newSnapshots(), newTune()} {
 		launchable(verb)
+		if verb.Name() == resizeVerb {
+			resizing(verb)
+		}
 		if verb.Flags().Lookup("key") != nil {
 			grouped(verb)
 		}

@@ -17,6 +17,7 @@ import (
 	"volley"
 	"volley/collective"
 	"volley/engine"
+	"volley/group"
 	"volley/internal/selection"
 	"volley/transport"
 	"volley/transport/local"
@@ -199,21 +200,22 @@ func (p *party) place(k int) tune.Place {
 
 // joining is the flags of how this process takes part in a run.
 type joining struct {
-	comm    string
-	ranks   rankFlags
-	sets    setOptions
-	dirs    []string // that this process is given: its own, or those of all
-	rank    int      // of all, where that of the party is one of a set
-	dir     string   // of the one node that this process has; empty: none, or several
-	roots   bool     // directories are roots of snapshots
-	probes  bool     // measures all pairs first
-	pairs   []pair   // that were measured
-	quiet   bool
-	every   time.Duration // between lines of progress; 0: as newMeter has it
-	limits  limits
-	party   *party // of comm, once join has returned
-	memory  string
-	timeout time.Duration
+	comm     string
+	ranks    rankFlags
+	sets     setOptions
+	dirs     []string             // that this process is given: its own, or those of all
+	rank     int                  // of all, where that of the party is one of a set
+	dir      string               // of the one node that this process has; empty: none, or several
+	roots    bool                 // directories are roots of snapshots
+	probes   bool                 // measures all pairs first
+	pairs    []pair               // that were measured
+	resizing *group.ResizeOptions // nil: a group stays as large as it is
+	quiet    bool
+	every    time.Duration // between lines of progress; 0: as newMeter has it
+	limits   limits
+	party    *party // of comm, once join has returned
+	memory   string
+	timeout  time.Duration
 }
 
 // add adds the flags; whose the memory is stands in the help.

@@ -51,7 +51,7 @@ func joinMPI(ctx context.Context, o *joining) (*party, error) {
 	}
 	ends := []*mpi.Endpoint{e, last}
 	p := &party{Transport: e, part: func(mine ending, s *session) int { return partMPI(last, ends, mine, s) }}
-	if o.sets.size == 0 {
+	if o.sets.size == 0 && o.resizing == nil {
 		return p, nil
 	}
 	said, err := collective.Allgatherv(ctx, e, o.says(e.Rank(), e.Size()), limit)

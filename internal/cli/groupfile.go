@@ -32,6 +32,7 @@ type groupFile struct {
 	lines   map[string]int
 	dirs    []string
 	domains map[string]string // by directory; nil: no member has one
+	doc     *yaml.Node
 }
 
 // grouped has a verb take a group file in place of directories.
@@ -99,7 +100,7 @@ func parseGroup(base string, text []byte) (*groupFile, error) {
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf(" %w", err)
 	}
-	g := &groupFile{flags: map[string][]string{}, lines: map[string]int{}}
+	g := &groupFile{flags: map[string][]string{}, lines: map[string]int{}, doc: &doc}
 	if doc.Kind == 0 {
 		return nil, fmt.Errorf("1: nothing in it: want members")
 	}
@@ -249,34 +250,44 @@ func newGroup() *cobra.Command {
 	return cmd
 }
 
+func scalarNode(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
+
+func memberNode(dir string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalarNode("dir"), scalarNode(dir)}}
+}
+
+// absolute returns a directory here by its whole path, as group files have it.
+func absolute(dir string) string {
+	if a, err := ssh.Parse(dir); err == nil && a.Host == "" {
+		if whole, err := filepath.Abs(dir); err == nil {
+			return whole
+		}
+	}
+	return dir
+}
+
 // groupText returns a group file. Directories here become absolute.
 func groupText(f *pflag.FlagSet, dirs []string) ([]byte, error) {
-	scalar := func(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
 	of := &yaml.Node{Kind: yaml.MappingNode}
 	for _, key := range groupKeys {
 		flag := f.Lookup(key)
 		if flag == nil || !flag.Changed {
 			continue
 		}
-		value := scalar(flag.Value.String())
+		value := scalarNode(flag.Value.String())
 		if list, many := flag.Value.(pflag.SliceValue); many {
 			value = &yaml.Node{Kind: yaml.SequenceNode}
 			for _, x := range list.GetSlice() {
-				value.Content = append(value.Content, scalar(x))
+				value.Content = append(value.Content, scalarNode(x))
 			}
 		}
-		of.Content = append(of.Content, scalar(key), value)
+		of.Content = append(of.Content, scalarNode(key), value)
 	}
 	members := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, dir := range dirs {
-		if a, err := ssh.Parse(dir); err == nil && a.Host == "" {
-			if dir, err = filepath.Abs(dir); err != nil {
-				return nil, err
-			}
-		}
-		members.Content = append(members.Content, &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar("dir"), scalar(dir)}})
+		members.Content = append(members.Content, memberNode(absolute(dir)))
 	}
-	of.Content = append(of.Content, scalar("members"), members)
+	of.Content = append(of.Content, scalarNode("members"), members)
 	text, err := yaml.Marshal(of)
 	if err == nil {
 		_, err = parseGroup("/", text)

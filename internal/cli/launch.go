@@ -326,11 +326,20 @@ func (l *launch) run(cmd *cobra.Command) error {
 	}
 	if l.group {
 		var ids []group.Identity
+		var names []string
+		var added []bool
+		add, _ := cmd.Flags().GetStringArray("add")
 		for _, x := range l.ranks {
-			ids = append(ids, x.Node)
+			ids, names, added = append(ids, x.Node), append(names, x.start.Name), append(added, slices.Contains(add, x.start.Name))
+		}
+		order := group.Order(ids)
+		if remove, err := cmd.Flags().GetStringArray("remove"); err == nil { // the group is resized
+			if order, err = group.Resized(names, ids, added, remove); err != nil {
+				return err
+			}
 		}
 		var ranks []*far
-		for _, i := range group.Order(ids) {
+		for _, i := range order {
 			ranks = append(ranks, l.ranks[i])
 		}
 		l.mu.Lock()

@@ -52,6 +52,8 @@ func values(report any) map[string]float64 {
 		}
 	}
 	switch r := report.(type) {
+	case *group.ResizeReport:
+		return values(r.ProtectReport)
 	case *group.ProtectReport:
 		v["nodes"], v["tolerated_nodes"], v["generation"] = float64(r.Nodes), float64(r.Tolerate), float64(r.Generation)
 		v["data_bytes"], v["parity_bytes"], v["sent_bytes"] = float64(r.DataBytes), float64(r.ParityBytes), float64(r.Traffic.MostSent)

@@ -801,3 +801,27 @@ func TestSetsJob(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestResizeJob adds a process with its node to those of a group, and then removes another.
+func TestResizeJob(t *testing.T) {
+	dirs := writeNodes(t, 4, 30_000)
+	before := contents(t, dirs)
+	pattern := strings.TrimSuffix(dirs[0], "0") + "{rank}"
+	do := func(n int, want string, args ...string) {
+		t.Helper()
+		j := newJob(t, n, args...)
+		if code, _ := j.do(t); code != 0 || !strings.Contains(j.out.String(), want) {
+			t.Fatalf("%v: exit code %d: %s", args, code, &j.out)
+		}
+	}
+	do(3, "protected, generation 1", "protect", "--comm", "mpi", "--tolerate", "1", pattern)
+	do(3, "protected, generation 2", "resize", "--comm", "mpi", pattern, ":", "resize", "--comm", "mpi", "--add", pattern)
+	do(4, "whole: 4 nodes", "verify", "--comm", "mpi", pattern)
+	do(4, "protected, generation 3", "resize", "--comm", "mpi", "--remove", "0", pattern)
+	removeAll(t, dirs[2])
+	mustRun(t, append([]string{"recover"}, dirs[1:]...)...)
+	mustRun(t, append([]string{"verify"}, dirs[1:]...)...)
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+}

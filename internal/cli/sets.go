@@ -108,6 +108,7 @@ type rankSays struct {
 	sets.Member
 	Size  int
 	Apart bool
+	Added bool // to a group that is resized
 	Error string
 }
 
@@ -133,6 +134,12 @@ func (o *joining) says(rank, size int) []byte {
 	x := rankSays{Size: o.sets.size, Apart: o.sets.apart(), Member: sets.Member{Name: host + ":" + o.dir, Identity: group.Identity{Node: -1}}}
 	if o.dir != "" {
 		x.Identity = identify(o.dir, o.roots)
+	}
+	if o.resizing != nil {
+		for i, dir := range o.resizing.Add {
+			o.resizing.Add[i] = strings.ReplaceAll(dir, rankWord, fmt.Sprint(rank))
+		}
+		x.Added = slices.Contains(o.resizing.Add, o.dir)
 	}
 	if o.sets.size != 0 {
 		var err error
@@ -181,7 +188,19 @@ func (o *joining) share(said [][]byte, rank int) (ranks [][]int) {
 			return ranks
 		}
 	}
-	return [][]int{group.Order(ids)}
+	if o.resizing == nil || o.dir == "" { // where a process has several nodes they are in order
+		return [][]int{group.Order(ids)}
+	}
+	names, added := make([]string, len(all)), make([]bool, len(all))
+	for r, x := range all {
+		_, names[r], _ = strings.Cut(x.Name, ":")
+		added[r] = x.Added
+	}
+	order, err := group.Resized(names, ids, added, o.resizing.Remove)
+	if err != nil {
+		o.sets.err, order = cmp.Or(o.sets.err, err), group.Order(ids)
+	}
+	return [][]int{order}
 }
 
 // A setReport says what a verb has done with a set.

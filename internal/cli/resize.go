@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"volley/group"
+	"volley/internal/atomicfile"
+	"volley/internal/printable"
+	"volley/transport"
+)
+
+const resizeHelp = `Add nodes to a protected group, or remove some.
+
+Name the directories that the group has, or its file. --add names a new one.
+--remove names one that leaves: its files stay, and its .volley goes. The
+protection that was there stays in force until the new one is complete at all
+nodes. A run that was cut off is completed by the same command again. With
+--group the file gets the new directories at the end.`
+
+const resizeVerb = "resize"
+
+func newResize() *cobra.Command {
+	o := &groupOptions{}
+	x := group.ResizeOptions{}
+	o.resizing = &x
+	cmd := &cobra.Command{
+		Use:   "resize [--add DIR]... [--remove NODE]... [flags] DIR...",
+		Short: "Add nodes to a protected group, or remove some",
+		Long:  resizeHelp,
+		Example: `  volley resize --add e:/data a:/data b:/data c:/data d:/data
+  volley resize --remove c:/data --group group.yaml
+  volley resize --add e:/data --tolerate 2 --group group.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dirs, err := o.begin(cmd, args, &x.Options)
+			if err != nil {
+				return err
+			}
+			x.MaxDeleted = max(x.MaxDeleted, math.SmallestNonzeroFloat64) // 0 is none at all
+			return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
+				r, err := group.Resize(cmd.Context(), t, dirs, x)
+				return o.finish(cmd, w, err, r, func(w io.Writer) error {
+					for _, dir := range r.Added {
+						printable.Fprintf(w, "added      %s\n", dir)
+					}
+					for _, dir := range r.Removed {
+						printable.Fprintf(w, "removed    %s, whose files stay\n", dir)
+					}
+					return printProtect(w, r.ProtectReport, x.DryRun, verbose(cmd))
+				})
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&x.Add, "add", nil, "`DIR` of a new node, once for each")
+	f.StringArrayVar(&x.Remove, "remove", nil, "`NODE` that leaves, by DIR or number, once for each")
+	f.IntVar(&x.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time; 0: as many as before")
+	f.StringVar(&x.Layout, "layout", "", "`LAYOUT` full or striped (default: the better one)")
+	f.BoolVar(&x.DryRun, "dry-run", false, "say what it would take, and write nothing")
+	end := flagGroup(cmd, "Override")
+	f.BoolVar(&x.Force, "force", false, "go on although nodes are lost or files damaged, which then never come back")
+	f.Float64Var(&x.MaxDeleted, "max-deleted", group.DefaultMaxDeleted, "`SHARE` of a node's files, or of their bytes, that may be gone")
+	f.BoolVar(&x.AllowDeleted, "allow-deleted", false, "protect although more than that is gone")
+	end()
+	o.add(cmd)
+	for _, name := range []string{"group-size", "domain"} {
+		f.Lookup(name).Hidden = true
+	}
+	return cmd
+}
+
+// resizing has the verb take the directories that it adds as arguments, too. Where a group file names the others,
+// that gets what has changed once it is in force.
+func resizing(cmd *cobra.Command) {
+	plain := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		f := cmd.Flags()
+		add, _ := f.GetStringArray("add")
+		remove, _ := f.GetStringArray("remove")
+		dry, _ := f.GetBool("dry-run")
+		if size, _ := f.GetInt("group-size"); size != 0 {
+			return usagef("--group-size %d: resize is for one group: name the directories of one set", size)
+		}
+		if sessionOf(cmd.Context()).at != nil { // the launch has done this
+			return plain(cmd, args)
+		}
+		file := ""
+		if f.Changed(groupFlag) {
+			file, _ = f.GetString(groupFlag)
+			for i := range add {
+				add[i] = absolute(add[i])
+			}
+			for i, name := range remove {
+				if remove[i] = absolute(name); slices.Contains(args, name) {
+					remove[i] = name
+				}
+				if !slices.Contains(args, remove[i]) {
+					return usagef("--remove %s: want a directory as %s names it", name, file)
+				}
+			}
+			if sessionOf(cmd.Context()).domains != nil && add != nil {
+				return usagef("--%s %s: its members have domains, which --add cannot give: name the directories, and then add the member to the file", groupFlag, file)
+			}
+			f.Lookup("add").Value.(pflag.SliceValue).Replace(add)
+			f.Lookup("remove").Value.(pflag.SliceValue).Replace(remove)
+		}
+		for _, dir := range add {
+			if !slices.Contains(args, dir) {
+				args = append(args, dir)
+			} else if file != "" {
+				return usagef("--add %s: %s has it: leave one of both out", dir, file)
+			}
+		}
+		if err := plain(cmd, args); err != nil || file == "" || dry {
+			return err
+		}
+		tolerate := ""
+		if r := f.Lookup("tolerate"); r.Changed {
+			tolerate = r.Value.String()
+		}
+		if err := rewriteGroup(file, add, remove, tolerate); err != nil {
+			return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
+		}
+		return nil
+	}
+}
+
+// rewriteGroup adds members to a group file, and removes some.
+func rewriteGroup(name string, add, remove []string, tolerate string) error {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return err
+	}
+	g, err := readGroup(name)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	of := g.doc.Content[0]
+	if tolerate != "" && g.flags["tolerate"] == nil {
+		of.Content = append([]*yaml.Node{scalarNode("tolerate"), scalarNode(tolerate)}, of.Content...)
+	}
+	for i := 0; i+1 < len(of.Content); i += 2 {
+		switch value := of.Content[i+1]; of.Content[i].Value {
+		case "members":
+			var list []*yaml.Node
+			for n, member := range value.Content {
+				if !slices.Contains(remove, g.dirs[n]) {
+					list = append(list, member)
+				}
+			}
+			for _, dir := range add {
+				if !slices.Contains(g.dirs, dir) { // else another process has added it
+					list = append(list, memberNode(dir))
+				}
+			}
+			value.Content = list
+		case "tolerate":
+			value.Value = tolerate
+		}
+	}
+	text, err := yaml.Marshal(g.doc)
+	if err != nil {
+		return err
+	}
+	return errors.Join(atomicfile.Write(name, text), os.Chmod(name, info.Mode().Perm()))
+}

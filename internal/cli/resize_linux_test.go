@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestLaunchResize adds a host to a group of three, removes another, and loses one of those that are left.
+func TestLaunchResize(t *testing.T) {
+	f := newFleet(t)
+	dirs := writeNodes(t, 4, 30_000)
+	before := contents(t, dirs)
+	file := filepath.Join(t.TempDir(), "group.yaml")
+	do := func(code int, args ...string) string {
+		t.Helper()
+		r := volleyRun(slices.Concat(args[:1], f.flags, args[1:])...)
+		if r.code != code {
+			t.Fatalf("volley %v: %+v", args, r)
+		}
+		return r.stdout + r.stderr
+	}
+	mustRun(t, "group", "init", "--tolerate", "1", "-o", file, "a:"+dirs[0], "b:"+dirs[1], "c:"+dirs[2])
+	do(exitOK, "protect", "--group", file)
+	wants(t, do(exitOK, "resize", "--group", file, "--add", "d:"+dirs[3]), "added      d:"+dirs[3], "4 nodes, any 1 of which may be lost", "protected, generation 2")
+	wants(t, do(exitOK, "verify", "--group", file), "whole: 4 nodes")
+	wants(t, do(exitUsage, "resize", "--remove", "9", "a:"+dirs[0], "b:"+dirs[1], "c:"+dirs[2], "d:"+dirs[3]), `"9" is to be removed, and is no node`)
+	wants(t, do(exitOK, "resize", "--group", file, "--remove", "a:"+dirs[0]), "removed    a:"+dirs[0], "3 nodes, any 1 of which may be lost", "protected, generation 3")
+	if _, err := os.Lstat(filepath.Join(dirs[0], ".volley")); err == nil {
+		t.Errorf("%s has a .volley", dirs[0])
+	}
+	removeAll(t, dirs[3])
+	do(exitOK, "recover", "--group", file)
+	wants(t, do(exitOK, "verify", "--group", file), "whole: 3 nodes")
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	f.ended(t)
+}

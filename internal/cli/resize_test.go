@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestResize adds and removes nodes by a group file, which names those that there are at any time.
+func TestResize(t *testing.T) {
+	dirs := writeNodes(t, 6, 20_000)
+	before := contents(t, dirs)
+	file := filepath.Join(t.TempDir(), "group.yaml")
+	text := "# disks of the rack\nlayout: striped\nmembers:\n"
+	for _, dir := range dirs[:4] {
+		text += "  - dir: " + dir + " # a disk\n"
+	}
+	if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	do := func(code int, args ...string) string {
+		t.Helper()
+		r := volleyRun(append(args, "--group", file)...)
+		if r.code != code {
+			t.Fatalf("volley %v: %+v", args, r)
+		}
+		return r.stdout + r.stderr
+	}
+	lines := func() (list []string) {
+		for line := range strings.Lines(string(readFile(t, file))) {
+			if _, dir, ok := strings.Cut(line, "dir: "); ok {
+				dir, _, _ = strings.Cut(strings.TrimSpace(dir), " ")
+				list = append(list, dir)
+			}
+		}
+		return list
+	}
+	wants(t, do(exitUsage, "resize", "--add", dirs[4]), "the group is not protected")
+	do(exitOK, "protect", "--tolerate", "1")
+	old := readFile(t, file)
+	wants(t, do(exitOK, "resize", "--dry-run", "--add", dirs[4]), "added      "+dirs[4], "5 nodes", "nothing written")
+	if string(readFile(t, file)) != string(old) {
+		t.Errorf("a dry run has made %s", readFile(t, file))
+	}
+	t.Chdir(filepath.Dir(dirs[4]))
+	wants(t, do(exitOK, "resize", "--add", filepath.Base(dirs[4]), "--tolerate", "2"), "added      "+dirs[4], "5 nodes, any 2 of which may be lost", "protected, generation 2")
+	t.Chdir(t.TempDir())
+	if got := lines(); !slices.Equal(got, dirs[:5]) {
+		t.Errorf("%s: %q", readFile(t, file), got)
+	}
+	wants(t, string(readFile(t, file)), "# disks of the rack", "tolerate: 2", "# a disk")
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info, err)
+	}
+	wants(t, do(exitOK, "verify"), "whole: 5 nodes, layout striped, any 2 may be lost, generation 2")
+	removeAll(t, dirs[0])
+	wants(t, do(exitUsage, "resize", "--remove", dirs[0]), dirs[0]+" is missing what was protected: recover it first; --force gives it up")
+	wants(t, do(exitUsage, "resize", "--remove", dirs[1]), "is missing what was protected: recover it first; --force protects")
+	removeAll(t, dirs[4])
+	do(exitOK, "recover")
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	wants(t, do(exitOK, "resize", "--add", dirs[5], "--remove", dirs[0], "--remove", dirs[2], "--json"), `"nodes_before": 5`, `"nodes": 4`, `"tolerate": 2`)
+	if got, want := lines(), []string{dirs[1], dirs[3], dirs[4], dirs[5]}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, dir := range []string{dirs[0], dirs[2]} {
+		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
+			t.Errorf("%s has a .volley", dir)
+		}
+	}
+	wants(t, do(exitOK, "verify"), "whole: 4 nodes")
+	removeAll(t, dirs[3], dirs[4])
+	do(exitOK, "recover")
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+	r := volleyRun(append([]string{"verify"}, dirs[:5]...)...)
+	if r.code != exitUsage || !strings.Contains(r.stderr, "is of a group of 4 nodes, and 5 were given") {
+		t.Errorf("%+v", r)
+	}
+	for _, x := range [][]string{
+		{"--add " + dirs[5] + ": ", "--add", dirs[5]},
+		{"--remove 1: want a directory as ", "--remove", "1"},
+		{"name the directories of one set", "--add", dirs[0], "--group-size", "2"},
+		{"0 are added and 0 removed"},
+	} {
+		wants(t, do(exitUsage, append([]string{"resize"}, x[1:]...)...), x[0])
+	}
+	replaceIn(t, file, "members:", "group-size: 3\nmembers:")
+	wants(t, do(exitUsage, "resize", "--add", dirs[0]), "resize is for one group")
+}
+
+// TestResizeFile resizes where the group file cannot be written: the group is resized, and the error says so.
+func TestResizeFile(t *testing.T) {
+	dirs := writeNodes(t, 4, 100)
+	file := writeGroup(t, dirs[:3], []string{"a", "b", "c"}, "tolerate: 1")
+	mustRun(t, "protect", "--group", file)
+	if r := volleyRun("resize", "--add", dirs[3], "--group", file); r.code != exitUsage || !strings.Contains(r.stderr, "its members have domains") {
+		t.Errorf("%+v", r)
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	file = writeGroup(t, dirs[:3], nil, "tolerate: 1")
+	if err := os.Chmod(filepath.Dir(file), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	r := volleyRun("resize", "--add", dirs[3], "--group", file)
+	if err := os.Chmod(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if r.code == exitOK || !strings.Contains(r.stderr, "the group is resized, and its file is as it was") {
+		t.Errorf("%+v", r)
+	}
+	mustRun(t, append([]string{"verify"}, dirs...)...)
+	mustRun(t, "resize", "--add", dirs[3], "--group", file) // the same command again
+	mustRun(t, "verify", "--group", file)
+}
+
+// TestRanksResize has a process for each node: one more, and then one fewer, in other orders.
+func TestRanksResize(t *testing.T) {
+	dirs := writeNodes(t, 5, 30_000)
+	before := contents(t, dirs)
+	do := func(code int, last []string, args ...string) string {
+		t.Helper()
+		codes, text := newRanks(t, len(last), func(r int, c *exec.Cmd) { c.Args = append(c.Args, strings.Fields(last[r])...) }, args...).do()
+		if !allAre(codes, code) {
+			t.Fatalf("%v: exit codes %v: %s", args, codes, text)
+		}
+		return text
+	}
+	do(exitOK, dirs[:4], "protect", "--tolerate", "1")
+	wants(t, do(exitOK, []string{"--add " + dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize"), "5 nodes, any 1", "protected, generation 2")
+	do(exitOK, dirs, "verify")
+	wants(t, do(exitUsage, dirs, "resize", "--remove", "7"), `"7" is to be removed, and is no node`)
+	wants(t, do(exitOK, []string{dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize", "--remove", "1"), "removed    "+dirs[1], "4 nodes, any 1", "protected, generation 3")
+	left := []string{dirs[0], dirs[2], dirs[3], dirs[4]}
+	removeAll(t, dirs[4])
+	do(exitOK, left, "recover")
+	do(exitOK, left, "verify")
+	if got := contents(t, dirs); !slices.Equal(got, before) {
+		t.Errorf("%q, want %q", got, before)
+	}
+}
