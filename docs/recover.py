@@ -42,7 +42,8 @@ def in_force(dirs):
         if m:
             nodes.add(d)
             found.setdefault((m["generation"], root), []).append(m)
-    enough = [(g, ms[0]) for (g, _), ms in found.items() if len(ms) >= len(dirs) - ms[0]["tolerate"] and 2 * len(ms) > len(nodes)]
+    alike = {g: ms for g, ms in found.items() if ms[0]["nodes"] == len(dirs)} or found  # others while a group is resized
+    enough = [(g, ms[0]) for (g, _), ms in alike.items() if len(ms) >= len(dirs) - ms[0]["tolerate"] and 2 * len(ms) > len(nodes)]
     if not enough and len(found) > 1:
         sys.exit(f"cannot tell which manifest counts: {sorted(nodes)} have different ones. Move away what is not to be trusted")
     newest = max(enough or [(g, ms[0]) for (g, _), ms in found.items()], key=lambda x: x[0], default=(0, {}))

@@ -28,6 +28,10 @@
 //	           Options.Believe names the member whose newest generation is in force
 //	           nothing committed, and none in force: the group is not protected
 //
+// A manifest of K nodes is in force only in a run with K nodes. So while Resize changes K, the group is in force with
+// the nodes that it had until one node has committed the new generation, and with those that it is to have as soon as
+// all nodes have that complete. node.json says which node a directory is in either.
+//
 // Members that count have a valid node.json and a valid manifest of the group. Empty, lost and
 // failing ones do not count. One rule serves a crash between two commits, a node that was
 // restored from a copy, and a manifest that somebody has made up at one node.

@@ -33,6 +33,10 @@ func TestLaunchResize(t *testing.T) {
 	removeAll(t, dirs[3])
 	do(exitOK, "recover", "--group", file)
 	wants(t, do(exitOK, "verify", "--group", file), "whole: 3 nodes")
+	replaceIn(t, file, "c:"+dirs[2], "/none") // its host does not answer
+	wants(t, do(exitUsage, "resize", "--group", file, "--remove", "/none"), "/none is missing what was protected: recover it first; --force gives it up")
+	wants(t, do(exitOK, "resize", "--group", file, "--remove", "/none", "--force"), "2 nodes, any 1 of which may be lost")
+	wants(t, do(exitOK, "verify", "--group", file), "whole: 2 nodes")
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
