@@ -136,7 +136,7 @@ func TestResize(t *testing.T) {
 				}
 				must(t, x.done(w, before, 2))
 				must(t, x.inForce(w, x.is, before, rand.New(rand.NewPCG(1, 2))))
-				if r, err = x.run(w, w.Process(), each, ResizeOptions{}); err != nil { // once more changes nothing
+				if _, err = x.run(w, w.Process(), each, ResizeOptions{}); err != nil { // once more changes nothing
 					t.Fatalf("%s, %s, %v, once more: %v", x.name, layout, each, err)
 				}
 				must(t, x.done(w, before, 3))
@@ -163,7 +163,7 @@ func TestResizeCrash(t *testing.T) {
 			failed := 0
 			for i, y := range interruptions {
 				for n := range calls {
-					if y.at != nil && !y.at(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%97 > 0 {
+					if y.at != nil && !y.at(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%193 > 0 {
 						continue
 					}
 					c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
