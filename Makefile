@@ -55,7 +55,7 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gc
 	timeout 300 examples/solver/survive.py --seed 100 --runs 2 $(PYTHON) examples/mpi4py/train.py ROOT OUT 60 6 && \
 	mpicc -O2 -Wall -Werror -I cmd/libvolley -o $$dir/solver examples/solver/solver.c -L $$dir -lvolley -Wl,-rpath,$$dir -lm && \
 	timeout 300 examples/solver/survive.py --seed 100 --runs 2 $$dir/solver ROOT OUT 1024 100 10
-	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|GroupJobKilled|GroupJobPairs|SetsJob|Job|JobCopies|JobErrors|JobDiffers|JobMissing|JobModes|DecodeJobs|DecodeJobErrors|DecodeJobKilled|TwoJobs|Jobs|OwnDirectories|SameResults|Killed|Stopped)$$' ./internal/cli -group.kills 1
+	go test -tags mpi -count 1 -timeout 15m -run '^Test(GroupJob|GroupJobKilled|GroupJobPairs|SetsJob|ResizeJob|Job|JobCopies|JobErrors|JobDiffers|JobMissing|JobModes|DecodeJobs|DecodeJobErrors|DecodeJobKilled|TwoJobs|Jobs|OwnDirectories|SameResults|Killed|Stopped)$$' ./internal/cli -group.kills 1
 
 # The binary is static, and so runs on every Linux of its processor.
 WHEEL = dist

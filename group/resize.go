@@ -117,7 +117,7 @@ func (s *session) resize(ctx context.Context, v verb, o *ResizeOptions) (*Resize
 			r.Added = append(r.Added, x.Dir)
 		}
 		for _, h := range x.Held {
-			if h.Committed && h.Generation > newest.Generation {
+			if h.Committed && (len(s.Key) == 0 || h.Vouched) && h.Generation > newest.Generation {
 				newest = h
 			}
 		}

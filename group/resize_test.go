@@ -306,3 +306,31 @@ func TestResizeAfterwards(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
+
+// TestResizeMeanwhile has other runs at moments of a resize. They are refused, and the resize comes to its end.
+func TestResizeMeanwhile(t *testing.T) {
+	inOrder(t)
+	for _, x := range resizings {
+		w := x.world(t, Striped)
+		before := w.trees()
+		p, busy := w.Process(), 0
+		p.Before = func(c Call) error {
+			if strings.Contains(c.Path, pendingName) || c.Op == "rename" {
+				for _, dirs := range [][]string{x.was, x.is} {
+					o := w.of(dirs)
+					if err := o.protect(); err == nil || !isBusy(err) && !IsInputError(err) {
+						t.Errorf("%s: %v: another run at %v: %v", x.name, c, dirs, err)
+					} else if isBusy(err) {
+						busy++
+					}
+				}
+			}
+			return nil
+		}
+		r, err := x.run(w, p, false, ResizeOptions{})
+		if err != nil || busy == 0 {
+			t.Fatalf("%s: %v, busy %d times", x.name, err, busy)
+		}
+		must(t, x.done(w, before, r.Generation))
+	}
+}
