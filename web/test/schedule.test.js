@@ -167,12 +167,13 @@ test("nothing is wider than the window at 390 px", async () => {
 
 test("nothing is wider than the window at 1,024 px, in light and dark", async () => {
   for (const colorScheme of ["light", "dark"]) {
+    const opened = await explorer.open("", { viewport: { width: 1024, height: 768 }, colorScheme });
     for (const hash of ["#/schedule?k=4", "#/schedule?k=16&p=3", "#/schedule?k=64", "#/schedule?k=64&follow=5&tree=gather", "#/schedule?k=300&field=2%5E16"]) {
-      const opened = await explorer.show(hash, { viewport: { width: 1024, height: 768 }, colorScheme });
+      await explorer.load(opened, hash);
       const wide = await opened.page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 1024, `${hash}: ${wide} px`);
-      await done(opened);
     }
+    await done(opened);
   }
 });
 
@@ -297,8 +298,9 @@ test("after a click on a tab the keys move rounds, and a step of a proof shows a
 
 test("labels touch no other label, and belong to arrows", async () => {
   for (const width of [390, 1024, 1440]) {
+    const opened = await explorer.open("", { viewport: { width, height: 900 } });
     for (const hash of ["#/schedule?k=8", "#/schedule?k=16", "#/schedule?k=16&p=3", "#/schedule?k=9&p=2&matrix=random:1&field=7&follow=4", "#/schedule?k=8&sinks=3"]) {
-      const opened = await explorer.show(hash, { viewport: { width, height: 900 } });
+      await explorer.load(opened, hash);
       const boxes = await opened.page.locator("text.label, text.side").evaluateAll((list) =>
         list.map((e) => ({ text: e.textContent, left: e.getBBox().x, right: e.getBBox().x + e.getBBox().width, y: e.getBBox().y })));
       assert.ok(boxes.length > 0 || hash.includes("p=3"), `${hash}: no labels`);
@@ -306,8 +308,8 @@ test("labels touch no other label, and belong to arrows", async () => {
         const b = boxes.slice(i + 1).find((b) => Math.abs(a.y - b.y) < 8 && a.left < b.right && b.left < a.right);
         assert.equal(b, undefined, `${width} px, ${hash}: ${a.text} touches ${b?.text}`);
       }
-      await done(opened);
     }
+    await done(opened);
   }
 });
 
@@ -344,5 +346,31 @@ test("a search finds messages, and Enter goes from one to the next", async () =>
   await page.getByText("2 of 2").waitFor();
   await search.fill("nothing");
   await page.getByText("none", { exact: true }).waitFor();
+  await done(opened);
+});
+
+test("PDF prints the view, which fits on paper", async () => {
+  const opened = await explorer.show("#/schedule?k=16&p=2&follow=5", { colorScheme: "dark" });
+  const { page } = opened;
+  await page.evaluate(() => (globalThis.print = () => (globalThis.printed = (globalThis.printed ?? 0) + 1)));
+  await page.getByRole("button", { name: "PDF" }).click();
+  assert.equal(await page.evaluate(() => globalThis.printed), 1);
+  if (!inFirefox) { // which has no command for the rest
+    const file = (await page.pdf({ format: "A4" })).toString("latin1");
+    assert.match(file, /^%PDF-/);
+    const pages = file.match(/\/Type \/Page\b/g).length;
+    assert.ok(pages <= 2, `${pages} pages`);
+    await page.emulateMedia({ media: "print" });
+    await page.setViewportSize({ width: 688, height: 1000 }); // A4 without its margins
+    for (const hash of ["#/schedule?k=64", "#/protect?nodes=16", "#/proof?k=8", "#/cost?k=16", "#/run?k=4", "#/figures?figure=dft"]) {
+      await explorer.load(opened, hash);
+      await page.locator("main :is(svg, table):visible").first().waitFor();
+      const { wide, controls } = await page.evaluate(() => ({
+        wide: document.documentElement.scrollWidth,
+        controls: [...document.querySelectorAll(".sidebar, .tabs, .playback, .tools")].filter((e) => e.checkVisibility()).length,
+      }));
+      assert.ok(wide <= 688 && controls === 0, `${hash}: ${wide} px wide, ${controls} controls`);
+    }
+  }
   await done(opened);
 });

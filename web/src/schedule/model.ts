@@ -57,8 +57,8 @@ function shifts(list: Message[], k: number): Map<number, number> {
 function pattern(list: Message[], k: number): string {
   const far = shifts(list, k);
   if (list.length === 0 || far.size * k !== list.length) return "";
-  const ports = [...far.keys()].sort((a, b) => a - b);
-  return `k → ${ports.map((p) => `k+${far.get(p)}`).join(", ")}`;
+  const names = [...far.keys()].sort((a, b) => a - b).map((p) => `k+${far.get(p)}`);
+  return `k → ${(names.length > 4 ? [...names.slice(0, 2), "…", names.at(-1)] : names).join(", ")}`;
 }
 
 /** What the elements of a message are at the sender. */
