@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"volley/group"
 )
@@ -81,6 +83,42 @@ func TestPlacesKept(t *testing.T) {
 	_, err := recoverAll(1, dirs)
 	must(t, err)
 	compare(t, "after all", was, listings(t, dirs))
+}
+
+// TestRotAtTheEnd has a byte of a file rot while another file, of its node or another one, comes or goes: chunks are
+// longer or shorter then, and their last blocks are other ones. The run refuses the file.
+func TestRotAtTheEnd(t *testing.T) {
+	const n = 300_000 // bytes
+	for _, at := range []int64{0, 250_000, n - 1} {
+		for _, grown := range []int{0, 2} { // nodes
+			for _, size := range []int{n + 1, n / 30, n * 3} { // of other files, which had n/10 bytes
+				base := t.TempDir()
+				dirs := []string{filepath.Join(base, "n0"), filepath.Join(base, "n1"), filepath.Join(base, "n2"), filepath.Join(base, "n3")}
+				for i, dir := range dirs {
+					must(t, os.Mkdir(dir, 0o755))
+					must(t, os.WriteFile(filepath.Join(dir, "f"), random(uint64(i), n), 0o644))
+					must(t, os.WriteFile(filepath.Join(dir, "g"), random(uint64(i)+9, n/10), 0o644))
+				}
+				_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
+				must(t, err)
+				name := filepath.Join(dirs[0], "f")
+				info, err := os.Stat(name)
+				must(t, err)
+				content := random(0, n)
+				content[at]++
+				must(t, os.WriteFile(name, content, 0o644))
+				must(t, os.Chtimes(name, time.Time{}, info.ModTime()))
+				for i := range dirs[grown:] { // the node with most data says how long chunks are
+					must(t, os.WriteFile(filepath.Join(dirs[grown+i], "g"), random(5, size), 0o644))
+				}
+				if _, err = protect(1, dirs, group.ProtectOptions{Tolerate: 1}); err == nil || !strings.Contains(err.Error(), "f is damaged") {
+					t.Errorf("byte %d, file of %d bytes from node %d on: %v", at, size, grown, err)
+				}
+				_, err = protect(1, dirs, group.ProtectOptions{Tolerate: 1, Force: true})
+				must(t, err)
+			}
+		}
+	}
 }
 
 // TestEdits edits files at random between runs. Every run leaves a group that is whole and that survives the loss of R

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 
 	"volley/executor"
 	"volley/verify"
@@ -103,9 +104,14 @@ func (n *work) rotten(p Name) error {
 
 // compareMoved compares files that have the length and time that they had, and that are cut into other segments
 // than before, with what they were.
-func (n *work) compareMoved(ctx context.Context, follows bool) error {
+func (n *work) compareMoved(ctx context.Context, m *Manifest, follows bool) error {
 	if n.earlier == nil {
 		return nil
+	}
+	if follows {
+		if err := n.compareCut(m); err != nil {
+			return err
+		}
 	}
 	moved := map[Name]bool{}
 	for i := range n.listing.entries {
@@ -126,6 +132,29 @@ func (n *work) compareMoved(ctx context.Context, follows bool) error {
 	return err
 }
 
+// compareCut compares what lies in the only row whose blocks have another length than before, as chunks have grown or
+// shrunk: the digests of the pass are of other segments.
+func (n *work) compareCut(m *Manifest) error {
+	e, row := n.earlier, int(min(m.ChunkBytes, n.earlier.m.ChunkBytes)/m.BlockBytes)
+	block := make([]byte, min(m.BlockBytes, e.m.ChunkBytes))
+	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].row >= row })
+	for j := first; m.ChunkBytes != e.m.ChunkBytes && j < len(e.list) && e.list[j].row == row; j++ {
+		g := e.list[j]
+		was, i := &e.files[g.file], n.listing.find(e.files[g.file].Path)
+		if i < 0 || n.listing.entries[i].Offset != was.Offset || e.untouched(&n.listing.entries[i]) == nil {
+			continue
+		}
+		_, err := n.data.ReadAt(block[:g.n], g.at)
+		if err == nil && !m.sameDigest(block[:g.n], e.member.Segments, j) {
+			err = n.rotten(was.Path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // run reads and codes everything, and sets the digests of the members.
 func (p *pass) run(ctx context.Context) error {
 	bytes := int64(0)
@@ -134,7 +163,7 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	err := p.s.windows(ctx, p.m, bytes, func(ctx context.Context, i int, w *window) error {
 		if w.first == 0 {
-			if err := p.works[i].compareMoved(ctx, p.follows); err != nil {
+			if err := p.works[i].compareMoved(ctx, p.m, p.follows); err != nil {
 				return err
 			}
 		}
