@@ -107,6 +107,9 @@ func resizing(cmd *cobra.Command) {
 					return usagef("--remove %s: want a directory as %s names it", name, file)
 				}
 			}
+			if g, err := readGroup(file); err == nil && g.flags["root"] != nil {
+				return usagef("--%s %s: it is of roots of snapshots: edit its members, and the next snapshot is protected with these", groupFlag, file)
+			}
 			if sessionOf(cmd.Context()).domains != nil && add != nil {
 				return usagef("--%s %s: its members have domains, which --add cannot give: name the directories, and then add the member to the file", groupFlag, file)
 			}

@@ -91,7 +91,9 @@ func TestResize(t *testing.T) {
 	} {
 		wants(t, do(exitUsage, append([]string{"resize"}, x[1:]...)...), x[0])
 	}
-	replaceIn(t, file, "members:", "group-size: 3\nmembers:")
+	replaceIn(t, file, "members:", "root: true\nmembers:")
+	wants(t, do(exitUsage, "resize", "--add", dirs[0]), "it is of roots of snapshots")
+	replaceIn(t, file, "root: true\nmembers:", "group-size: 3\nmembers:")
 	wants(t, do(exitUsage, "resize", "--add", dirs[0]), "resize is for one group")
 }
 
