@@ -218,7 +218,7 @@ func TestOptionsMissing(t *testing.T) {
 			return err
 		},
 		"": func(tr transport.Transport, o Options) error {
-			_, err := Encode(t.Context(), tr, Encoding{Options: o, Field: f, Matrix: spec, Files: files, Sinks: 1 << 40})
+			_, err := Encode(t.Context(), tr, Encoding{Options: o, Field: f, Matrix: spec, Files: files, Sinks: 1 << 30})
 			return err
 		},
 	} {

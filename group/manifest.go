@@ -383,7 +383,7 @@ func (e *Entry) validate(seen map[Name]string) error {
 	case e.Type == typeSymlink && e.Target == "":
 		return errors.New("a symbolic link without target")
 	case e.Owner != nil && (e.Owner.UID < 0 || e.Owner.GID < 0 || e.Owner.UID > mostID || e.Owner.GID > mostID):
-		return fmt.Errorf("owner %d:%d: want 0 to %d", e.Owner.UID, e.Owner.GID, mostID)
+		return fmt.Errorf("owner %d:%d: want 0 to %d", e.Owner.UID, e.Owner.GID, int64(mostID))
 	case e.Type == typeFile && (min(e.Size, e.Offset, e.Room) < 0 || max(e.Size, e.Offset, e.Room) > mostChunk):
 		return errors.New("size, offset or room out of range")
 	}

@@ -80,8 +80,8 @@ func (a attributes) MarshalJSON() ([]byte, error) {
 
 // An owner is the user and the group that something belongs to, by their numbers.
 type owner struct {
-	UID int `json:"uid"`
-	GID int `json:"gid"`
+	UID int64 `json:"uid"`
+	GID int64 `json:"gid"`
 }
 
 // sameMeta reports whether two entries have one mode, owner and attributes, as far as these are
@@ -659,7 +659,7 @@ func setMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 			return nil, err
 		}
 		if uid, gid, ok := disk.Owner(info); !ok || uid != e.Owner.UID || gid != e.Owner.GID {
-			if err := dir.Chown(name, e.Owner.UID, e.Owner.GID); err != nil {
+			if err := dir.Chown(name, int(e.Owner.UID), int(e.Owner.GID)); err != nil {
 				owned, unset = false, append(unset, fmt.Sprint("owner not restored: ", cause(err)))
 			}
 		}

@@ -52,7 +52,7 @@ func (p *sequence) At(k int) field.Element {
 // codes returns the points with the codes first … first+n-1, which are elements of the field.
 func codes(f field.Field, first, n int) *sequence {
 	return &sequence{f, first, n, func(first, _ int) string { return fmt.Sprintf("codes:%d", first) },
-		func(k int) field.Element { return field.Code(uint64(k)) }}
+		func(k int) field.Element { return field.Code(uint64(uint(k))) }}
 }
 
 // part returns n points from number first on.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -304,7 +305,7 @@ func TestChooseLost(t *testing.T) {
 	if got := choose(append(two, empty...)...); !slices.Equal(got, []string{"n0n1?", b, "?", d}) {
 		t.Errorf("two of four, and an empty one: %q", got)
 	}
-	for _, part := range []group.Part{{}, {Set: -1, Sets: 4}, {Set: 1 << 60, Sets: 1 << 61}, {Set: 4, Sets: 4}, {Sets: -1}} {
+	for _, part := range []group.Part{{}, {Set: -1, Sets: 4}, {Set: math.MaxInt / 4, Sets: math.MaxInt / 2}, {Set: 4, Sets: 4}, {Sets: -1}} {
 		wrong := slices.Clone(two)
 		wrong[0].Part = part
 		if got := choose(wrong...); !slices.Equal(got, []string{d, b, "?", "?"}) {

@@ -97,7 +97,7 @@ var hostFaults = []hostFault{
 				t.Error(err)
 			}
 		}
-		size(int64(is.Blocks-is.Bfree)*is.Bsize + x.rng.Int64N(trialSize))
+		size(int64(is.Blocks-is.Bfree)*int64(is.Bsize) + x.rng.Int64N(trialSize))
 		return func() { size(trialDisk) }
 	}},
 	{name: "a clock is an hour ahead", survives: true, before: func(t *testing.T, x *trial) func() {

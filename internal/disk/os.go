@@ -409,7 +409,7 @@ func ReadSecret(path string, most int64) ([]byte, error) {
 		if info.Mode().Perm()&0o077 != 0 {
 			return nil, fmt.Errorf("%s has mode %#o, with which others can read or change it: chmod 600 it", path, info.Mode().Perm())
 		}
-		if owner != 0 && owner != os.Geteuid() {
+		if owner != 0 && owner != int64(os.Geteuid()) {
 			return nil, fmt.Errorf("%s is user %d's, who can change it: give a file of your own, or root's", path, owner)
 		}
 	}

@@ -38,7 +38,7 @@ func (d *osDir) within(dir *os.Root, name string) string {
 }
 
 // Owner knows nothing.
-func Owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }
+func Owner(fs.FileInfo) (uid, gid int64, ok bool) { return 0, 0, false }
 
 // Inode knows nothing.
 func Inode(fs.FileInfo) uint64 { return 0 }

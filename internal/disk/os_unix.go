@@ -78,12 +78,12 @@ func syncDir(f *os.File, err error) error {
 func running(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
 
 // Owner returns the user and the group that a file belongs to.
-func Owner(info fs.FileInfo) (uid, gid int, ok bool) {
+func Owner(info fs.FileInfo) (uid, gid int64, ok bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, 0, false
 	}
-	return int(s.Uid), int(s.Gid), true
+	return int64(s.Uid), int64(s.Gid), true
 }
 
 // Inode returns the number of a file in its file system.
@@ -116,7 +116,7 @@ const blockUnit = 512
 // Permissions returns what files that this process makes of a file may allow: its group's
 // rights only where they get the same group.
 func Permissions(info fs.FileInfo) fs.FileMode {
-	if _, gid, ok := Owner(info); ok && gid != os.Getegid() {
+	if _, gid, ok := Owner(info); ok && gid != int64(os.Getegid()) {
 		return info.Mode().Perm() &^ 0o070
 	}
 	return info.Mode().Perm()

@@ -139,7 +139,7 @@ func (q *queue) Post(transfers ...*transport.Transfer) {
 			q.Finish(what, e.abort)
 		case e.closed:
 			q.Finish(what, fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed))
-		case min(what.Tag.Round, what.Tag.Port) < 0 || max(what.Tag.Round, what.Tag.Port) > math.MaxUint32:
+		case min(what.Tag.Round, what.Tag.Port) < 0 || uint64(max(what.Tag.Round, what.Tag.Port)) > math.MaxUint32:
 			q.Finish(what, fmt.Errorf("rank %d cannot %v: %v is not a tag", e.rank, what, what.Tag))
 		case what.Receive:
 			p.receive(t)

@@ -96,7 +96,7 @@ func (e exchange) fits(radices []int) error {
 		if r < 2 || r > e.helpers || weight >= e.helpers {
 			return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: radix %d: want 2 to %d, and none after their product has reached that", dotted(radices), e.helpers, r, e.helpers))
 		}
-		weight = min(weight*r, 1<<40)
+		weight = int(min(int64(weight)*int64(r), 1<<30))
 	}
 	if weight < e.helpers {
 		return schedule.Misfit(fmt.Sprintf("algo: exchange with radices %s for %d slices of a packet: their product is %d: want as many as slices, or more", dotted(radices), e.helpers, weight))
@@ -174,7 +174,7 @@ func radices(m, ports int) [][]int {
 func power(r, n int) int {
 	v := 1
 	for range n {
-		v = min(v*r, 1<<40)
+		v = int(min(int64(v)*int64(r), 1<<30))
 	}
 	return v
 }
