@@ -34,7 +34,7 @@ func newBinary(name string, r *ring) Field {
 }
 
 // vectors reports whether the field is that of klauspost/reedsolomon, F_{2^8} by 0x11d.
-// Where there are no kernels here, the library may have some: NEON and SVE on arm64.
+// Where there are no kernels here, the library may have some, as for ppc64le.
 func (f *binaryField) vectors() bool { return f.poly == 0x11d }
 
 func (f *binaryField) Map(rows [][]Element) Map {

@@ -7,6 +7,7 @@ import (
 )
 
 //go:generate env GOWORK=off go -C internal/gen run . -out ../../kernels_amd64.s -stubs ../../kernels_stubs_amd64.go -pkg field
+//go:generate env GOWORK=off go -C internal/gen run . -arch arm64 -out ../../kernels_arm64.s -stubs ../../kernels_stubs_arm64.go
 
 // A kernel sets out[i] = Σ_k coefs[k][i]·in[columns[k]], or adds that, in the bytes
 // from ≤ . < to of packets, for the fixed number of outputs that it is written for.
@@ -49,12 +50,12 @@ func bestKernels() *kernels {
 	return kernelPaths[0]
 }
 
-// Kernels returns the name of the kernels in use for binary fields: a set of instructions, or "Go".
+// Kernels returns the name of the kernels in use for binary fields: a set of instructions, or "generic Go".
 func Kernels() string { return pathName(currentKernels) }
 
 func pathName(path *kernels) string {
 	if path == nil {
-		return "Go"
+		return "generic Go"
 	}
 	return path.name
 }
@@ -113,7 +114,7 @@ func setBitMatrices(form []byte, images *[maxDegree]uint64, symbolBytes int) {
 	}
 }
 
-// setNibbleTables is the same for VPSHUFB: for each byte of the output, for each nibble
+// setNibbleTables is the same for VPSHUFB and VTBL: for each byte of the output, for each nibble
 // of the input, lowest first, a table of 16 bytes.
 func setNibbleTables(form []byte, images *[maxDegree]uint64, symbolBytes int) {
 	nibbles := 2 * symbolBytes

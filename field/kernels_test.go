@@ -180,6 +180,26 @@ func testPath(t *testing.T, f Field) {
 	}
 }
 
+// TestKernelLengths does the same for every length of a packet up to three blocks and a rest.
+func TestKernelLengths(t *testing.T) {
+	for _, path := range kernelPaths {
+		for _, name := range []string{"2^8", "2^16"} {
+			f, err := Parse(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(13, 14))
+			withKernels(path, func() {
+				for n := 0; n <= 200; n += f.SymbolBytes() {
+					for kind, rows := range pathRows(f, rng, 3, 4) {
+						testPathMap(t, f, fmt.Sprintf("%s, %d bytes, coefficients %s", path.name, n, kind), rng, rows, n, n%4 == 0)
+					}
+				}
+			})
+		}
+	}
+}
+
 // testPathMap compares Map, PlanarMap and Combine with Combine in Go.
 func testPathMap(t *testing.T, f Field, what string, rng *rand.Rand, rows [][]Element, n int, add bool) {
 	t.Helper()

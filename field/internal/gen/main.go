@@ -1,9 +1,11 @@
-// Command gen writes the kernels of the binary fields for amd64. It is a module of its
-// own, so that the library does not depend on the generator.
+// Command gen writes the kernels of the binary fields for amd64, or with -arch arm64 for
+// that. It is a module of its own, so that the library does not depend on the generator.
 package main
 
 import (
+	"flag"
 	"fmt"
+	"log"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -26,6 +28,14 @@ var isas = []isa{
 }
 
 func main() {
+	arch := flag.String("arch", "amd64", "architecture of the kernels: amd64 or arm64")
+	flag.Parse()
+	if *arch == "arm64" {
+		if err := writeNEON(flag.Lookup("out").Value.String(), flag.Lookup("stubs").Value.String()); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	ConstraintExpr("!purego")
 	for _, i := range isas {
 		i.sum()
