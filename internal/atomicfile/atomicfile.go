@@ -4,6 +4,7 @@ package atomicfile
 import (
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -19,7 +20,17 @@ const Hidden = ".volley-"
 // directory at first: the file is there whole, or as it was before, and its name lasts. The
 // error is an *fs.PathError of Op "open" where there can be no file at all, and nothing was
 // written.
-func Write(path string, data []byte) error {
+func Write(path string, data []byte) error { return Stream(path, writing(data)) }
+
+func writing(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+// Stream is [Write] of what write writes. Where write fails, the error is its own.
+func Stream(path string, write func(io.Writer) error) error {
 	dir, err := disk.OS.Open(filepath.Dir(path))
 	if err != nil {
 		if at := new(fs.PathError); errors.As(err, &at) {
@@ -28,11 +39,15 @@ func Write(path string, data []byte) error {
 		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer dir.Close()
-	return WriteIn(dir, filepath.Base(path), data, 0o666)
+	return streamIn(dir, filepath.Base(path), write, 0o666)
 }
 
 // WriteIn is [Write] for a file of a directory. Its mode is perm, less the umask.
-func WriteIn(dir disk.Dir, name string, data []byte, perm fs.FileMode) (err error) {
+func WriteIn(dir disk.Dir, name string, data []byte, perm fs.FileMode) error {
+	return streamIn(dir, name, writing(data), perm)
+}
+
+func streamIn(dir disk.Dir, name string, write func(io.Writer) error, perm fs.FileMode) (err error) {
 	draft := path.Join(path.Dir(name), Hidden+rand.Text()[:8])
 	f, err := dir.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
@@ -43,8 +58,7 @@ func WriteIn(dir disk.Dir, name string, data []byte, perm fs.FileMode) (err erro
 			dir.Remove(draft) // it has gone where only the directory could not be synced
 		}
 	}()
-	_, err = f.Write(data)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if closing := f.Close(); err == nil {

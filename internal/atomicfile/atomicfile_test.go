@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,6 +37,16 @@ func TestWrite(t *testing.T) {
 	var open *fs.PathError
 	if err := Write(filepath.Join(dir, "none", "file"), nil); !errors.As(err, &open) || open.Op != "open" {
 		t.Errorf("no directory: %v: want a PathError of Op open", err)
+	}
+	failed := errors.New("failed")
+	if err := Stream(path, func(w io.Writer) error {
+		io.WriteString(w, "half")
+		return failed
+	}); err != failed {
+		t.Errorf("a write that failed: %v", err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "second" {
+		t.Errorf("%q, %v after a write that failed", got, err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -22,7 +22,7 @@ type checkOptions struct {
 
 const checkHelp = `Check a plan of your own: its rules, the matrix it computes, and its costs.
 
-PLAN is a file as volley plan --format json writes it; docs/format.md describes
+PLAN is a file as volley plan -o plan.json writes it; docs/format.md describes
 it. Without --matrix only the rules of the model are checked. The exit code is
 2 where the plan breaks a rule, and 3 where it computes another matrix.`
 
@@ -32,7 +32,7 @@ func newCheck() *cobra.Command {
 		Use:   "check [flags] PLAN",
 		Short: "Check a plan of your own: rules, matrix and costs",
 		Long:  checkHelp,
-		Example: `  volley plan -k 16 --format json > plan.json
+		Example: `  volley plan -k 16 -o plan.json
   volley check plan.json --matrix cauchy
   volley encode --plan plan.json -o encoded examples/packets`,
 		Args: func(cmd *cobra.Command, args []string) error {

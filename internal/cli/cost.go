@@ -12,11 +12,10 @@ import (
 
 type costOptions struct {
 	choice
+	outputFlags
 	processors string
 	portList   string
 	overList   string
-	format     string
-	output     string
 }
 
 const costHelp = `Compare what the algorithms cost, for many K.
@@ -32,7 +31,7 @@ func newCost() *cobra.Command {
 		Short: "Compare the costs of the algorithms, for many K",
 		Long:  costHelp,
 		Example: `  volley cost -k 2..64
-  volley cost -k 8,16,32,64 -p 2 --size 64KiB --format csv
+  volley cost -k 8,16,32,64 -p 2 --size 64KiB -o costs.csv
   volley cost --field 257 --matrix lagrange -k 16,24,32,48,64,96,128`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCost(cmd, o) },
@@ -48,8 +47,7 @@ func newCost() *cobra.Command {
 	selection.MakeList(f, "ports", &o.portList)
 	selection.MakeList(f, "rounds-over", &o.overList)
 	o.AddSize(f)
-	addFormat(f, &o.format, "text", report.Formats)
-	f.StringVarP(&o.output, "output", "o", "", "`FILE` to write instead of stdout")
+	o.outputFlags.add(f, report.Formats...)
 	return cmd
 }
 
@@ -68,11 +66,7 @@ func runCost(cmd *cobra.Command, o *costOptions) error {
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return report.Write(w, o.format, job.columns(), rows) }
-	if o.output == "" {
-		return write(cmd.OutOrStdout())
-	}
-	return writeFile("-o", o.output, write)
+	return o.write(cmd, func(w io.Writer) error { return report.Write(w, o.format, job.columns(), rows) })
 }
 
 // prepare checks all arguments.
@@ -80,10 +74,7 @@ func (o *costOptions) prepare(cmd *cobra.Command) (*costJob, error) {
 	job := &costJob{costOptions: o, Comparison: comparison.Comparison{
 		Selection: &o.Selection, Given: cmd.Flags().Changed("matrix"),
 	}}
-	if err := checkFormat("--format", o.format, report.Formats...); err != nil {
-		return nil, err
-	}
-	err := checkOutputFile("-o", o.output, ", or leave -o out to print")
+	err := o.settle(cmd.Flags())
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,45 @@ func TestCostOutput(t *testing.T) {
 	}
 }
 
+// TestOutputSuffix checks that the suffix of -o is the format, that --format counts more, and that
+// a file is what would be printed.
+func TestOutputSuffix(t *testing.T) {
+	for _, c := range []struct{ verb, file, format string }{
+		{"plan -k 3", "a.txt", "text"}, {"plan -k 3", "a.json", "json"}, {"plan -k 3 --why", "why", "text"},
+		{"plan -k 3 --processor 1", "A.JSON", "json"}, {"plan -k 3 --json", "a.txt", "json"},
+		{"cost -k 3", "a.csv", "csv"}, {"cost -k 3", "a.b", "text"}, {"cost -k 3", "a.dat --format csv", "csv"},
+		{"matrix -k 3", "a", "csv"}, {"matrix -k 3", "a.json", "json"}, {"matrix -k 3", "a.json --format csv", "csv"},
+		{"algorithms", "a.csv", "csv"}, {"fields", "a.json", "json"}, {"matrix -k 3 --json", "-", "json"},
+	} {
+		dir := t.TempDir()
+		name, given, _ := strings.Cut(c.file, " ")
+		to := name
+		if to != "-" {
+			to = filepath.Join(dir, name)
+		}
+		args := append(append(strings.Fields(c.verb), "-o", to), strings.Fields(given)...)
+		want := mustRun(t, append(strings.Fields(c.verb), "--format", c.format)...)
+		if name == "a.b" {
+			if r := volleyRun(args...); r.code != exitUsage || !strings.Contains(r.stderr, "unknown suffix .b: want .txt, .csv, .json") || len(listDir(t, dir)) > 0 {
+				t.Errorf("%v: %+v", args, r)
+			}
+			continue
+		}
+		out := mustRun(t, args...)
+		if name == "-" {
+			if out != want {
+				t.Errorf("%v: printed %q", args, out)
+			}
+		} else if got := string(readFile(t, to)); out != "" || got != want || len(listDir(t, dir)) != 1 {
+			t.Errorf("%v: %q, printed %q", args, got, out)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "a.json")
+	if r := volleyRun("plan", "-k", "3", "--why", "-o", name); r.code != exitUsage || !strings.Contains(r.stderr, "--why") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestCostUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-p 0", "0 ports"},

@@ -47,12 +47,6 @@ func TestEveryNameWorks(t *testing.T) {
 		mustRun(t, "plan", "-k", "2", "--field", f, "--matrix", name)
 		mustRun(t, "matrix", "-k", "2", "--field", f, "--matrix", name, "--inverse")
 	}
-	for _, format := range planFormats {
-		mustRun(t, "plan", "-k", "2", "--format", format)
-	}
-	for _, format := range matrixFormats {
-		mustRun(t, "matrix", "-k", "2", "--format", format)
-	}
 }
 
 // TestPoints checks that --points says which points there are.

@@ -15,7 +15,7 @@ import (
 
 type matrixOptions struct {
 	choice
-	format string
+	outputFlags
 }
 
 const matrixHelp = `Print the matrix A that encode uses with the same flags.
@@ -26,33 +26,36 @@ K without --sinks. Lines that begin with # give the points of A, and its order,
 if it has some. The output can be read back with --matrix file:A.csv.
 The matrices there are: volley help matrices`
 
-var matrixFormats = []string{"csv", "json"}
-
 func newMatrix() *cobra.Command {
 	o := &matrixOptions{}
 	cmd := &cobra.Command{
 		Use:     "matrix [flags] -k K",
 		Short:   "Print the matrix that encode uses",
 		Long:    matrixHelp,
-		Example: "  volley matrix --field 257 --matrix dft -k 8 > A.csv\n  volley matrix --matrix rs:vandermonde -k 10 --sinks 4",
+		Example: "  volley matrix --field 257 --matrix dft -k 8 -o A.csv\n  volley matrix --matrix rs:vandermonde -k 10 --sinks 4",
 		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd, o) },
 	}
 	o.addMatrix(cmd)
 	o.AddProcessors(cmd.Flags())
-	addFormat(cmd.Flags(), &o.format, "csv", matrixFormats)
+	o.outputFlags.add(cmd.Flags(), "csv", "json")
 	return cmd
 }
 
 func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
-	if err := checkFormat("--format", o.format, matrixFormats...); err != nil {
+	if err := o.settle(cmd.Flags()); err != nil {
 		return err
 	}
 	a, err := o.Build()
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(cmd.OutOrStdout())
+	return o.write(cmd, func(w io.Writer) error { return o.print(w, a) })
+}
+
+// print prints the matrix in the format of the flags.
+func (o *matrixOptions) print(to io.Writer, a matrix.Matrix) error {
+	w := bufio.NewWriter(to)
 	if o.format == "json" {
 		writeMatrixJSON(w, o, a)
 	} else {

@@ -1,7 +1,8 @@
 package cli
 
 import (
-	"bytes"
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,16 +12,60 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"volley/internal/atomicfile"
 )
 
-// addFormat adds --format, and --json as another name of its value json.
-func addFormat(f *pflag.FlagSet, format *string, usual string, formats []string) {
-	f.StringVar(format, "format", usual, "`FORMAT`: "+strings.Join(formats, ", "))
-	f.BoolFunc("json", "the same as --format json", func(string) error { *format = "json"; return nil })
+// outputFlags are the flags of a verb that prints one stream: its format, and the file for it.
+type outputFlags struct {
+	format, file string
+	formats      []string
+}
+
+// add adds the flags, with --json as another name of --format json. The first format is the usual one.
+func (o *outputFlags) add(f *pflag.FlagSet, formats ...string) {
+	o.formats = formats
+	f.StringVar(&o.format, "format", formats[0], "`FORMAT`: "+strings.Join(formats, ", "))
+	f.BoolFunc("json", "the same as --format json", func(string) error { o.format = "json"; return nil })
+	f.StringVarP(&o.file, "output", "o", "", "`FILE` to write instead of stdout; its suffix is the format: "+strings.Join(o.suffixes(), ", "))
+}
+
+// suffixes returns what the name of a file in each format ends in.
+func (o *outputFlags) suffixes() (list []string) {
+	for _, format := range o.formats {
+		list = append(list, strings.Replace("."+format, ".text", ".txt", 1))
+	}
+	return list
+}
+
+// settle settles the format and checks the file. A format that a flag names counts more than the suffix.
+func (o *outputFlags) settle(f *pflag.FlagSet) error {
+	if o.file == "-" {
+		o.file = ""
+	}
+	suffix := filepath.Ext(o.file)
+	if len(suffix) > 1 && !f.Changed("format") && !f.Changed("json") {
+		i := slices.Index(o.suffixes(), strings.ToLower(suffix))
+		if i < 0 {
+			return usagef("-o %s: unknown suffix %s: want %s, or name the format with --format", o.file, suffix, strings.Join(o.suffixes(), ", "))
+		}
+		o.format = o.formats[i]
+	}
+	if err := checkFormat("--format", o.format, o.formats...); err != nil {
+		return err
+	}
+	return checkOutputFile("-o", o.file, ", or leave -o out to print")
+}
+
+// write writes what a verb prints: to the file, whole or not at all, or to stdout.
+func (o *outputFlags) write(cmd *cobra.Command, print func(io.Writer) error) error {
+	if o.file == "" {
+		return print(cmd.OutOrStdout())
+	}
+	return writeFile("-o", o.file, print)
 }
 
 // checkFormat refuses the value of a flag that is none of those.
@@ -44,11 +89,10 @@ func writeJSON(w io.Writer, v any) error {
 
 // writeFile writes a file, which a flag has named, whole or not at all.
 func writeFile(flag, name string, write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return err
-	}
-	err := atomicfile.Write(name, b.Bytes())
+	err := atomicfile.Stream(name, func(f io.Writer) error {
+		w := bufio.NewWriter(f)
+		return cmp.Or(write(w), w.Flush())
+	})
 	if at := new(fs.PathError); errors.As(err, &at) && at.Op == "open" {
 		return usagef("%s: %w", flag, err)
 	}

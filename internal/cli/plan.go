@@ -21,7 +21,7 @@ import (
 
 type planOptions struct {
 	choice
-	format    string
+	outputFlags
 	processor int
 	why       bool
 }
@@ -33,8 +33,6 @@ in one process, that of --network process --whole. In the text, →2: x0 is a
 message to processor 2 that carries packet x0, x0.3 is piece 3 of it, and
 y5(x0,x1) stands for the part of the coded packet y5 that comes from x0 and x1.
 Rounds and processors count from 0.`
-
-var planFormats = []string{"text", "json"}
 
 // Above this many processors the text says what the plan costs, not what every
 // processor does.
@@ -48,8 +46,8 @@ func newPlan() *cobra.Command {
 		Long:  planHelp,
 		Example: `  volley plan -k 4
   volley plan -k 64 --network 100mbit/1ms --size 16KiB --why
-  volley plan -k 16 --model paper -p 3 --format json > plan.json
-  volley plan -k 1000 --field 2^16 --processor 12 --format json`,
+  volley plan -k 16 --model paper -p 3 -o plan.json
+  volley plan -k 1000 --field 2^16 --processor 12 --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
 	}
@@ -57,7 +55,7 @@ func newPlan() *cobra.Command {
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
-	addFormat(f, &o.format, "text", planFormats)
+	o.outputFlags.add(f, "text", "json")
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
 	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
@@ -65,12 +63,12 @@ func newPlan() *cobra.Command {
 }
 
 func runPlan(cmd *cobra.Command, o *planOptions) error {
-	if err := checkFormat("--format", o.format, planFormats...); err != nil {
+	if err := o.settle(cmd.Flags()); err != nil {
 		return err
 	}
 	one := cmd.Flags().Changed("processor")
 	if o.why && (one || o.format != "text") {
-		return usagef("--why prints a table: leave --processor and --format out")
+		return usagef("--why prints a table as text: leave --processor and JSON out")
 	}
 	a, err := o.Build()
 	if err != nil {
@@ -91,10 +89,17 @@ func runPlan(cmd *cobra.Command, o *planOptions) error {
 	if err != nil {
 		return usage(err)
 	}
-	w := cmd.OutOrStdout()
-	if o.why {
-		return o.writeFronts(w, encoder, model)
-	}
+	return o.write(cmd, func(w io.Writer) error {
+		if o.why {
+			return o.writeFronts(w, encoder, model)
+		}
+		return o.print(w, encoder, symbols, model)
+	})
+}
+
+// print prints the plan for packets of so many symbols, and as text what it costs.
+func (o *planOptions) print(w io.Writer, encoder *volley.Encoder, symbols int64, model sim.Model) error {
+	one := o.processor >= 0
 	p, err := encoder.Plan(symbols)
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func readPlan(name string) (*plan.Materialized, error) {
 	if n := located.LineOf(data, err); n > 0 {
 		name = fmt.Sprintf("%s, line %d", name, n)
 	}
-	return nil, usagef("%w: want a file as volley plan --format json writes it", &planError{name, err})
+	return nil, usagef("%w: want a file as volley plan -o plan.json writes it", &planError{name, err})
 }
 
 // A planError says what is wrong with a plan, and in which file.

@@ -42,26 +42,27 @@ func newFields() *cobra.Command {
 // form, and the note comes after that.
 func registry[R any](name, short string, text func(io.Writer, []report.Column[R], []R) error,
 	columns []report.Column[R], rows func() []R, note string) *cobra.Command {
-	var format string
+	var o outputFlags
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: short,
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkFormat("--format", format, report.Formats...); err != nil {
+			if err := o.settle(cmd.Flags()); err != nil {
 				return err
 			}
-			w := cmd.OutOrStdout()
-			if format != "text" {
-				return report.Write(w, format, columns, rows())
-			}
-			if err := text(w, columns, rows()); err != nil {
+			return o.write(cmd, func(w io.Writer) error {
+				if o.format != "text" {
+					return report.Write(w, o.format, columns, rows())
+				}
+				if err := text(w, columns, rows()); err != nil {
+					return err
+				}
+				_, err := fmt.Fprint(w, note)
 				return err
-			}
-			_, err := fmt.Fprint(w, note)
-			return err
+			})
 		},
 	}
-	addFormat(cmd.Flags(), &format, "text", report.Formats)
+	o.add(cmd.Flags(), report.Formats...)
 	return cmd
 }
