@@ -217,7 +217,7 @@ func (s *session) leave(ctx context.Context, before, k int, o *ResizeOptions) (e
 		switch {
 		case n.index == from:
 			return n.held[s.generation].text, nil
-		case s.states[n.index].Added && n.dir == nil:
+		case s.states[n.index].Added && n.dir == nil && s.states[n.index].Failing == "":
 			return nil, inputf("%s: no such directory", n.given)
 		}
 		return nil, nil

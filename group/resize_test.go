@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"volley/transport"
@@ -256,6 +257,16 @@ func TestResizeRefused(t *testing.T) {
 		if _, err := x.run(w, w.Process(), false, y.o); (err == nil) != y.forced || !slices.Equal(w.trees(), trees) {
 			t.Errorf("%s: forced: %v", y.name, err)
 		}
+	}
+}
+
+// TestResizeUnwritable adds a directory that the user may not write: the error does not say that there is none.
+func TestResizeUnwritable(t *testing.T) {
+	x := resizingCase{was: []string{"/n0", "/n1", "/n2", "/n3"}, add: []string{"/n4"}}
+	w := x.world(t, Striped)
+	_, err := x.run(w, failing(w.Process(), syscall.EACCES, "mkdir", "/n4/.volley"), false, ResizeOptions{})
+	if err == nil || !strings.Contains(err.Error(), "/n4 cannot be read: ") {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -97,8 +98,13 @@ func readGroup(name string) (*groupFile, error) {
 // parseGroup reads the text of a group file that lies in base. Errors begin with the line.
 func parseGroup(base string, text []byte) (*groupFile, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&doc); err != nil && err != io.EOF {
 		return nil, fmt.Errorf(" %w", err)
+	}
+	var more yaml.Node
+	if err := d.Decode(&more); err != io.EOF {
+		return nil, fmt.Errorf("%d: --- begins another document: write all keys into one", max(1, more.Line))
 	}
 	g := &groupFile{flags: map[string][]string{}, lines: map[string]int{}, doc: &doc}
 	if doc.Kind == 0 {

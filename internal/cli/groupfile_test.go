@@ -138,6 +138,7 @@ func TestGroupFileErrors(t *testing.T) {
 		"[a]":        "group.yaml:1: the file: want lines KEY: VALUE",
 		"tolerat: 2": "group.yaml:1: tolerat: want members, or one of tolerate, ",
 		"tolerate: 2\ntolerate: 3\nmembers: [dir: a, dir: b]": "group.yaml:2: tolerate: it is there twice",
+		"members: [dir: a, dir: b]\n---\ntolerate: 1":         "group.yaml:2: --- begins another document",
 		"members: [dir: a]":                                                                      "group.yaml:1: members: 1: a group has 2 or more",
 		"members:\n- dir: a\n- dir: ./a\n":                                                       "group.yaml:3: member 1: " + dir + "/a is in line 2, too",
 		"members:\n- dir: a\n- dir: b\n  rack: 1\n":                                              "group.yaml:4: member 1: rack: want dir: DIR, and domain",

@@ -120,7 +120,7 @@ func resizing(cmd *cobra.Command) {
 			if !slices.Contains(args, dir) {
 				args = append(args, dir)
 			} else if file != "" {
-				return usagef("--add %s: %s has it: leave one of both out", dir, file)
+				return usagef("--add %s: it is named twice, or %s has it: leave one out", dir, file)
 			}
 		}
 		if err := plain(cmd, args); err != nil || file == "" || dry {

@@ -85,6 +85,7 @@ func TestResize(t *testing.T) {
 	}
 	for _, x := range [][]string{
 		{"--add " + dirs[5] + ": ", "--add", dirs[5]},
+		{"it is named twice, or ", "--add", dirs[0], "--add", dirs[0]},
 		{"--remove 1: want a directory as ", "--remove", "1"},
 		{"name the directories of one set", "--add", dirs[0], "--group-size", "2"},
 		{"0 are added and 0 removed"},
