@@ -42,6 +42,7 @@ func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 // CandidatesAmong is [Candidates] for a part of the registry; of one algorithm it is a rejection
 // whatever the reason.
 func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
+	p = p.under(model)
 	choices := p.portChoices()
 	beaten := func(c sim.Cost) bool { // by a plan before it, whatever is still to be counted
 		return p.Ports == 0 && slices.ContainsFunc(list, func(d Candidate) bool { return d.Broken == "" && beats(d.Cost, c) })
@@ -222,6 +223,10 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 // ChooseAmong is [Choose] for a part of the registry, in its order: one algorithm, or the
 // universal one and others.
 func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (plan.Plan, error) {
+	p = p.under(model)
+	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {
+		p.Whole = true // pieces are as much arithmetic, in more and shorter parts
+	}
 	var best plan.Plan
 	shortest := time.Duration(math.MaxInt64)
 	floor := model.Floor()

@@ -40,6 +40,8 @@ type Problem struct {
 	factor func() *matrix.Factorisation // nil where none is known
 	fewest func() int                   // rounds of any plan
 	late   func(sim.Cost) bool          // nil: no plan is known yet
+
+	inMemory bool // see [schedule.Task]
 }
 
 // Limits are what a plan may take. The zero value has no limits.
@@ -63,7 +65,7 @@ func (l RoundLimit) Over() int { return l.n - 1 }
 
 // Task returns what the plan is for, without the limits.
 func (p *Problem) Task() schedule.Task {
-	return schedule.Task{Matrix: p.Matrix, Separate: p.Separate, Ports: p.Ports, Context: p.Context}
+	return schedule.Task{Matrix: p.Matrix, Separate: p.Separate, Ports: p.Ports, InMemory: p.inMemory, Context: p.Context}
 }
 
 // Processors returns how many processors there are.
@@ -112,6 +114,9 @@ func (p *Problem) portChoices() []int {
 		return []int{p.Ports}
 	}
 	most := p.mostPorts()
+	if p.inMemory {
+		return []int{most}
+	}
 	large, small := max(p.Matrix.Rows(), p.Matrix.Cols()), min(p.Matrix.Rows(), p.Matrix.Cols())
 	list := []int{1, min(large, most)}
 	if p.Square() {
@@ -127,6 +132,13 @@ func (p *Problem) portChoices() []int {
 	}
 	slices.SortFunc(list, func(a, b int) int { return b - a })
 	return slices.Compact(list)
+}
+
+// under returns the problem as the planner takes it up by a model.
+func (p *Problem) under(model sim.Model) *Problem {
+	own := *p
+	own.inMemory = p.Square() && p.Ports == 0 && !model.Paper() && model.Network.Gap(1) == 0 && model.Gamma > 0
+	return &own
 }
 
 // with returns the problem for so many ports.

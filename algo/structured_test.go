@@ -64,6 +64,11 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 	return list
 }
 
+// inProcess is the model of one process, in which messages are free.
+var inProcess = sim.Model{
+	Network: sim.Network{Latency: 1, Gaps: sim.Gaps{{Messages: 1}}}, Gamma: sim.ProcessGamma, Bytes: 1 << 16, SymbolBytes: 1,
+}
+
 // families are the algorithms for families of matrices.
 var families = []string{"dft", "draw-and-loose", "lagrange", "folded-lagrange", "cauchy", "additive-fft"}
 
@@ -82,6 +87,9 @@ func checkStructured(t *testing.T, f field.Field, k, ports int, plans map[string
 				list, err := lookup(t, name).Plans(p)
 				if err != nil {
 					continue
+				}
+				if ports == 1 { // and that for packets that lie in one process
+					list = append(list, must(algo.Choose(name, problem(t, m, 0, order), inProcess))(t))
 				}
 				for _, q := range list {
 					info := q.Info()
@@ -158,6 +166,22 @@ func TestStructuredTransferMatrix(t *testing.T) {
 	for _, name := range families {
 		if plans[name] == 0 {
 			t.Errorf("no plan of %s was checked", name)
+		}
+	}
+}
+
+// TestInProcess has the planner take layers where they multiply less than a direct product, of two bits each, which
+// one kernel does: C3 is 4 for each layer.
+func TestInProcess(t *testing.T) {
+	for _, c := range []struct {
+		matrix string
+		k, c3  int
+	}{{"cauchy", 8, 8}, {"cauchy", 32, 16}, {"rs:vandermonde", 64, 20}, {"fti", 64, 20}, {"rs:cauchy", 128, 24}, {"lch", 256, 16}, {"cauchy", 96, 22}, {"cauchy", 31, 31}} {
+		f := fieldtest.Parse(t, "2^8")
+		m := must(matrix.Spec{Family: c.matrix}.Build(f, c.k, c.k))(t)
+		q := must(algo.Choose(algo.Auto, problem(t, m, 0, algo.Natural), inProcess))(t)
+		if got := sim.Count(q).C3; got != c.c3 {
+			t.Errorf("%s, K=%d: %s %s, C3 = %d, want %d", c.matrix, c.k, q.Info().Algorithm, q.Info().Parameters, got, c.c3)
 		}
 	}
 }

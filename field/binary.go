@@ -39,7 +39,7 @@ func (f *binaryField) vectors() bool { return f.poly == 0x11d }
 
 func (f *binaryField) Map(rows [][]Element) Map {
 	if currentKernels != nil {
-		return newKernelMap(f, shapeOf(f, rows), currentKernels, rows, false)
+		return f.kernelMap(rows, false)
 	}
 	return newRowMap(f, rows, blockBytes, f.row)
 }

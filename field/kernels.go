@@ -29,12 +29,17 @@ type kernels struct {
 	pairs  []kernel // of two
 	planes []kernel // of two in planes; to-from is a multiple of planesGroup
 
-	// These are for n bytes in planes, a multiple of planesGroup.
-	butterfly                       func(out0, out1, in0, in1, coef *byte, n int) // out0 = in0 + c·in1, out1 = out0 + in1
-	inverseButterfly                func(out0, out1, in0, in1, coef *byte, n int) // out1 = in0 + in1, out0 = in0 + c·out1
-	butterflies, inverseButterflies func(out, in *[]byte, coefs *byte, n int)     // of butterfliesMap, or nil
-	toPlanes                        func(dst, src *byte, n int)
-	fromPlanes                      func(dst, src *byte, n int)
+	// These are for n bytes, a multiple of planesGroup.
+	butterflies          [2]butterflies // of symbols of one byte, perhaps none, and of two in planes
+	toPlanes, fromPlanes func(dst, src *byte, n int)
+}
+
+// butterflies are the kernels of butterflyMap and butterfliesMap.
+type butterflies struct {
+	one        func(out0, out1, in0, in1, coef *byte, n int) // out0 = in0 + c·in1, out1 = out0 + in1
+	oneInverse func(out0, out1, in0, in1, coef *byte, n int) // out1 = in0 + in1, out0 = in0 + c·out1
+
+	four, fourInverse func(out, in *[]byte, coefs *byte, n int) // or nil
 }
 
 // kernelPaths are the kernels that this processor can run, the best first.

@@ -6974,12 +6974,230 @@ end0:
 	VZEROUPPER
 	RET
 
-// func butterflyGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// func butterflyBytesGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 // Requires: AVX, AVX512F, GFNI
-TEXT ·butterflyGFNI512(SB), NOSPLIT, $0-48
+TEXT ·butterflyBytesGFNI512(SB), NOSPLIT, $0-48
 	MOVQ         out0+0(FP), AX
-	MOVQ         out1+8(FP), CX
-	MOVQ         in0+16(FP), DX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
+	MOVQ         in1+24(FP), BX
+	MOVQ         coef+32(FP), SI
+	MOVQ         n+40(FP), DI
+	VPBROADCASTQ (SI), Z0
+	XORQ         SI, SI
+	CMPQ         SI, DI
+	JGE          end
+
+loop:
+	VMOVDQU64      (CX)(SI*1), Z1
+	VMOVDQU64      (BX)(SI*1), Z2
+	VGF2P8AFFINEQB $0x00, Z0, Z2, Z3
+	VPXORQ         Z3, Z1, Z1
+	VPXORQ         Z1, Z2, Z2
+	VMOVDQU64      Z1, (AX)(SI*1)
+	VMOVDQU64      Z2, (DX)(SI*1)
+	VMOVDQU64      64(CX)(SI*1), Z1
+	VMOVDQU64      64(BX)(SI*1), Z2
+	VGF2P8AFFINEQB $0x00, Z0, Z2, Z3
+	VPXORQ         Z3, Z1, Z1
+	VPXORQ         Z1, Z2, Z2
+	VMOVDQU64      Z1, 64(AX)(SI*1)
+	VMOVDQU64      Z2, 64(DX)(SI*1)
+	ADDQ           $0x00000080, SI
+	CMPQ           SI, DI
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func inverseButterflyBytesGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// Requires: AVX, AVX512F, GFNI
+TEXT ·inverseButterflyBytesGFNI512(SB), NOSPLIT, $0-48
+	MOVQ         out0+0(FP), AX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
+	MOVQ         in1+24(FP), BX
+	MOVQ         coef+32(FP), SI
+	MOVQ         n+40(FP), DI
+	VPBROADCASTQ (SI), Z0
+	XORQ         SI, SI
+	CMPQ         SI, DI
+	JGE          end
+
+loop:
+	VMOVDQU64      (CX)(SI*1), Z1
+	VMOVDQU64      (BX)(SI*1), Z2
+	VPXORQ         Z1, Z2, Z2
+	VGF2P8AFFINEQB $0x00, Z0, Z2, Z3
+	VPXORQ         Z3, Z1, Z1
+	VMOVDQU64      Z1, (AX)(SI*1)
+	VMOVDQU64      Z2, (DX)(SI*1)
+	VMOVDQU64      64(CX)(SI*1), Z1
+	VMOVDQU64      64(BX)(SI*1), Z2
+	VPXORQ         Z1, Z2, Z2
+	VGF2P8AFFINEQB $0x00, Z0, Z2, Z3
+	VPXORQ         Z3, Z1, Z1
+	VMOVDQU64      Z1, 64(AX)(SI*1)
+	VMOVDQU64      Z2, 64(DX)(SI*1)
+	ADDQ           $0x00000080, SI
+	CMPQ           SI, DI
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func butterfliesBytesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
+// Requires: AVX, AVX512F, GFNI
+TEXT ·butterfliesBytesGFNI512(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         in+8(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         (CX), BX
+	MOVQ         24(AX), SI
+	MOVQ         24(CX), DI
+	MOVQ         48(AX), R8
+	MOVQ         48(CX), R9
+	MOVQ         72(AX), AX
+	MOVQ         72(CX), CX
+	MOVQ         coefs+16(FP), R10
+	MOVQ         n+24(FP), R11
+	VPBROADCASTQ (R10), Z0
+	VPBROADCASTQ 8(R10), Z1
+	VPBROADCASTQ 16(R10), Z2
+	VPBROADCASTQ 24(R10), Z3
+	XORQ         R10, R10
+	CMPQ         R10, R11
+	JGE          end
+
+loop:
+	VMOVDQU64      (BX)(R10*1), Z4
+	VMOVDQU64      (DI)(R10*1), Z5
+	VMOVDQU64      (R9)(R10*1), Z6
+	VMOVDQU64      (CX)(R10*1), Z7
+	VGF2P8AFFINEQB $0x00, Z0, Z6, Z8
+	VPXORQ         Z8, Z4, Z4
+	VPXORQ         Z4, Z6, Z6
+	VGF2P8AFFINEQB $0x00, Z1, Z7, Z8
+	VPXORQ         Z8, Z5, Z5
+	VPXORQ         Z5, Z7, Z7
+	VGF2P8AFFINEQB $0x00, Z2, Z5, Z8
+	VPXORQ         Z8, Z4, Z4
+	VPXORQ         Z4, Z5, Z5
+	VGF2P8AFFINEQB $0x00, Z3, Z7, Z8
+	VPXORQ         Z8, Z6, Z6
+	VPXORQ         Z6, Z7, Z7
+	VMOVDQU64      Z4, (DX)(R10*1)
+	VMOVDQU64      Z5, (SI)(R10*1)
+	VMOVDQU64      Z6, (R8)(R10*1)
+	VMOVDQU64      Z7, (AX)(R10*1)
+	VMOVDQU64      64(BX)(R10*1), Z4
+	VMOVDQU64      64(DI)(R10*1), Z5
+	VMOVDQU64      64(R9)(R10*1), Z6
+	VMOVDQU64      64(CX)(R10*1), Z7
+	VGF2P8AFFINEQB $0x00, Z0, Z6, Z8
+	VPXORQ         Z8, Z4, Z4
+	VPXORQ         Z4, Z6, Z6
+	VGF2P8AFFINEQB $0x00, Z1, Z7, Z8
+	VPXORQ         Z8, Z5, Z5
+	VPXORQ         Z5, Z7, Z7
+	VGF2P8AFFINEQB $0x00, Z2, Z5, Z8
+	VPXORQ         Z8, Z4, Z4
+	VPXORQ         Z4, Z5, Z5
+	VGF2P8AFFINEQB $0x00, Z3, Z7, Z8
+	VPXORQ         Z8, Z6, Z6
+	VPXORQ         Z6, Z7, Z7
+	VMOVDQU64      Z4, 64(DX)(R10*1)
+	VMOVDQU64      Z5, 64(SI)(R10*1)
+	VMOVDQU64      Z6, 64(R8)(R10*1)
+	VMOVDQU64      Z7, 64(AX)(R10*1)
+	ADDQ           $0x00000080, R10
+	CMPQ           R10, R11
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func inverseButterfliesBytesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
+// Requires: AVX, AVX512F, GFNI
+TEXT ·inverseButterfliesBytesGFNI512(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         in+8(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         (CX), BX
+	MOVQ         24(AX), SI
+	MOVQ         24(CX), DI
+	MOVQ         48(AX), R8
+	MOVQ         48(CX), R9
+	MOVQ         72(AX), AX
+	MOVQ         72(CX), CX
+	MOVQ         coefs+16(FP), R10
+	MOVQ         n+24(FP), R11
+	VPBROADCASTQ (R10), Z0
+	VPBROADCASTQ 8(R10), Z1
+	VPBROADCASTQ 16(R10), Z2
+	VPBROADCASTQ 24(R10), Z3
+	XORQ         R10, R10
+	CMPQ         R10, R11
+	JGE          end
+
+loop:
+	VMOVDQU64      (BX)(R10*1), Z4
+	VMOVDQU64      (DI)(R10*1), Z5
+	VMOVDQU64      (R9)(R10*1), Z6
+	VMOVDQU64      (CX)(R10*1), Z7
+	VPXORQ         Z6, Z7, Z7
+	VGF2P8AFFINEQB $0x00, Z3, Z7, Z8
+	VPXORQ         Z8, Z6, Z6
+	VPXORQ         Z4, Z5, Z5
+	VGF2P8AFFINEQB $0x00, Z2, Z5, Z8
+	VPXORQ         Z8, Z4, Z4
+	VPXORQ         Z5, Z7, Z7
+	VGF2P8AFFINEQB $0x00, Z1, Z7, Z8
+	VPXORQ         Z8, Z5, Z5
+	VPXORQ         Z4, Z6, Z6
+	VGF2P8AFFINEQB $0x00, Z0, Z6, Z8
+	VPXORQ         Z8, Z4, Z4
+	VMOVDQU64      Z4, (DX)(R10*1)
+	VMOVDQU64      Z5, (SI)(R10*1)
+	VMOVDQU64      Z6, (R8)(R10*1)
+	VMOVDQU64      Z7, (AX)(R10*1)
+	VMOVDQU64      64(BX)(R10*1), Z4
+	VMOVDQU64      64(DI)(R10*1), Z5
+	VMOVDQU64      64(R9)(R10*1), Z6
+	VMOVDQU64      64(CX)(R10*1), Z7
+	VPXORQ         Z6, Z7, Z7
+	VGF2P8AFFINEQB $0x00, Z3, Z7, Z8
+	VPXORQ         Z8, Z6, Z6
+	VPXORQ         Z4, Z5, Z5
+	VGF2P8AFFINEQB $0x00, Z2, Z5, Z8
+	VPXORQ         Z8, Z4, Z4
+	VPXORQ         Z5, Z7, Z7
+	VGF2P8AFFINEQB $0x00, Z1, Z7, Z8
+	VPXORQ         Z8, Z5, Z5
+	VPXORQ         Z4, Z6, Z6
+	VGF2P8AFFINEQB $0x00, Z0, Z6, Z8
+	VPXORQ         Z8, Z4, Z4
+	VMOVDQU64      Z4, 64(DX)(R10*1)
+	VMOVDQU64      Z5, 64(SI)(R10*1)
+	VMOVDQU64      Z6, 64(R8)(R10*1)
+	VMOVDQU64      Z7, 64(AX)(R10*1)
+	ADDQ           $0x00000080, R10
+	CMPQ           R10, R11
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func butterflyPlanesGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// Requires: AVX, AVX512F, GFNI
+TEXT ·butterflyPlanesGFNI512(SB), NOSPLIT, $0-48
+	MOVQ         out0+0(FP), AX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
 	MOVQ         in1+24(FP), BX
 	MOVQ         coef+32(FP), SI
 	MOVQ         n+40(FP), DI
@@ -6992,22 +7210,22 @@ TEXT ·butterflyGFNI512(SB), NOSPLIT, $0-48
 	JGE          end
 
 loop:
-	VMOVDQU64      (DX)(SI*1), Z4
+	VMOVDQU64      (CX)(SI*1), Z4
+	VMOVDQU64      64(CX)(SI*1), Z5
 	VMOVDQU64      (BX)(SI*1), Z6
-	VMOVDQU64      64(DX)(SI*1), Z5
 	VMOVDQU64      64(BX)(SI*1), Z7
 	VGF2P8AFFINEQB $0x00, Z0, Z6, Z8
 	VGF2P8AFFINEQB $0x00, Z1, Z7, Z9
 	VPTERNLOGQ     $0x96, Z8, Z9, Z4
-	VGF2P8AFFINEQB $0x00, Z2, Z6, Z10
-	VGF2P8AFFINEQB $0x00, Z3, Z7, Z11
-	VPTERNLOGQ     $0x96, Z10, Z11, Z5
-	VMOVDQU64      Z4, (AX)(SI*1)
+	VGF2P8AFFINEQB $0x00, Z2, Z6, Z8
+	VGF2P8AFFINEQB $0x00, Z3, Z7, Z9
+	VPTERNLOGQ     $0x96, Z8, Z9, Z5
 	VPXORQ         Z4, Z6, Z6
-	VMOVDQU64      Z6, (CX)(SI*1)
-	VMOVDQU64      Z5, 64(AX)(SI*1)
 	VPXORQ         Z5, Z7, Z7
-	VMOVDQU64      Z7, 64(CX)(SI*1)
+	VMOVDQU64      Z4, (AX)(SI*1)
+	VMOVDQU64      Z5, 64(AX)(SI*1)
+	VMOVDQU64      Z6, (DX)(SI*1)
+	VMOVDQU64      Z7, 64(DX)(SI*1)
 	ADDQ           $0x00000080, SI
 	CMPQ           SI, DI
 	JLT            loop
@@ -7016,12 +7234,12 @@ end:
 	VZEROUPPER
 	RET
 
-// func inverseButterflyGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// func inverseButterflyPlanesGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 // Requires: AVX, AVX512F, GFNI
-TEXT ·inverseButterflyGFNI512(SB), NOSPLIT, $0-48
+TEXT ·inverseButterflyPlanesGFNI512(SB), NOSPLIT, $0-48
 	MOVQ         out0+0(FP), AX
-	MOVQ         out1+8(FP), CX
-	MOVQ         in0+16(FP), DX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
 	MOVQ         in1+24(FP), BX
 	MOVQ         coef+32(FP), SI
 	MOVQ         n+40(FP), DI
@@ -7034,22 +7252,22 @@ TEXT ·inverseButterflyGFNI512(SB), NOSPLIT, $0-48
 	JGE          end
 
 loop:
-	VMOVDQU64      (DX)(SI*1), Z4
+	VMOVDQU64      (CX)(SI*1), Z4
+	VMOVDQU64      64(CX)(SI*1), Z5
 	VMOVDQU64      (BX)(SI*1), Z6
-	VMOVDQU64      64(DX)(SI*1), Z5
 	VMOVDQU64      64(BX)(SI*1), Z7
 	VPXORQ         Z4, Z6, Z6
-	VMOVDQU64      Z6, (CX)(SI*1)
 	VPXORQ         Z5, Z7, Z7
-	VMOVDQU64      Z7, 64(CX)(SI*1)
 	VGF2P8AFFINEQB $0x00, Z0, Z6, Z8
 	VGF2P8AFFINEQB $0x00, Z1, Z7, Z9
 	VPTERNLOGQ     $0x96, Z8, Z9, Z4
-	VGF2P8AFFINEQB $0x00, Z2, Z6, Z10
-	VGF2P8AFFINEQB $0x00, Z3, Z7, Z11
-	VPTERNLOGQ     $0x96, Z10, Z11, Z5
+	VGF2P8AFFINEQB $0x00, Z2, Z6, Z8
+	VGF2P8AFFINEQB $0x00, Z3, Z7, Z9
+	VPTERNLOGQ     $0x96, Z8, Z9, Z5
 	VMOVDQU64      Z4, (AX)(SI*1)
 	VMOVDQU64      Z5, 64(AX)(SI*1)
+	VMOVDQU64      Z6, (DX)(SI*1)
+	VMOVDQU64      Z7, 64(DX)(SI*1)
 	ADDQ           $0x00000080, SI
 	CMPQ           SI, DI
 	JLT            loop
@@ -7058,9 +7276,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func butterfliesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
+// func butterfliesPlanesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
 // Requires: AVX, AVX512F, GFNI
-TEXT ·butterfliesGFNI512(SB), NOSPLIT, $0-32
+TEXT ·butterfliesPlanesGFNI512(SB), NOSPLIT, $0-32
 	MOVQ         out+0(FP), AX
 	MOVQ         in+8(FP), CX
 	MOVQ         (AX), DX
@@ -7150,9 +7368,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func inverseButterfliesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
+// func inverseButterfliesPlanesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
 // Requires: AVX, AVX512F, GFNI
-TEXT ·inverseButterfliesGFNI512(SB), NOSPLIT, $0-32
+TEXT ·inverseButterfliesPlanesGFNI512(SB), NOSPLIT, $0-32
 	MOVQ         out+0(FP), AX
 	MOVQ         in+8(FP), CX
 	MOVQ         (AX), DX
@@ -7194,14 +7412,6 @@ loop:
 	VMOVDQU64      64(R9)(R10*1), Z21
 	VMOVDQU64      (CX)(R10*1), Z22
 	VMOVDQU64      64(CX)(R10*1), Z23
-	VPXORQ         Z16, Z18, Z18
-	VPXORQ         Z17, Z19, Z19
-	VGF2P8AFFINEQB $0x00, Z8, Z18, Z24
-	VGF2P8AFFINEQB $0x00, Z9, Z19, Z25
-	VPTERNLOGQ     $0x96, Z24, Z25, Z16
-	VGF2P8AFFINEQB $0x00, Z10, Z18, Z24
-	VGF2P8AFFINEQB $0x00, Z11, Z19, Z25
-	VPTERNLOGQ     $0x96, Z24, Z25, Z17
 	VPXORQ         Z20, Z22, Z22
 	VPXORQ         Z21, Z23, Z23
 	VGF2P8AFFINEQB $0x00, Z12, Z22, Z24
@@ -7210,13 +7420,13 @@ loop:
 	VGF2P8AFFINEQB $0x00, Z14, Z22, Z24
 	VGF2P8AFFINEQB $0x00, Z15, Z23, Z25
 	VPTERNLOGQ     $0x96, Z24, Z25, Z21
-	VPXORQ         Z16, Z20, Z20
-	VPXORQ         Z17, Z21, Z21
-	VGF2P8AFFINEQB $0x00, Z0, Z20, Z24
-	VGF2P8AFFINEQB $0x00, Z1, Z21, Z25
+	VPXORQ         Z16, Z18, Z18
+	VPXORQ         Z17, Z19, Z19
+	VGF2P8AFFINEQB $0x00, Z8, Z18, Z24
+	VGF2P8AFFINEQB $0x00, Z9, Z19, Z25
 	VPTERNLOGQ     $0x96, Z24, Z25, Z16
-	VGF2P8AFFINEQB $0x00, Z2, Z20, Z24
-	VGF2P8AFFINEQB $0x00, Z3, Z21, Z25
+	VGF2P8AFFINEQB $0x00, Z10, Z18, Z24
+	VGF2P8AFFINEQB $0x00, Z11, Z19, Z25
 	VPTERNLOGQ     $0x96, Z24, Z25, Z17
 	VPXORQ         Z18, Z22, Z22
 	VPXORQ         Z19, Z23, Z23
@@ -7226,6 +7436,14 @@ loop:
 	VGF2P8AFFINEQB $0x00, Z6, Z22, Z24
 	VGF2P8AFFINEQB $0x00, Z7, Z23, Z25
 	VPTERNLOGQ     $0x96, Z24, Z25, Z19
+	VPXORQ         Z16, Z20, Z20
+	VPXORQ         Z17, Z21, Z21
+	VGF2P8AFFINEQB $0x00, Z0, Z20, Z24
+	VGF2P8AFFINEQB $0x00, Z1, Z21, Z25
+	VPTERNLOGQ     $0x96, Z24, Z25, Z16
+	VGF2P8AFFINEQB $0x00, Z2, Z20, Z24
+	VGF2P8AFFINEQB $0x00, Z3, Z21, Z25
+	VPTERNLOGQ     $0x96, Z24, Z25, Z17
 	VMOVDQU64      Z16, (DX)(R10*1)
 	VMOVDQU64      Z17, 64(DX)(R10*1)
 	VMOVDQU64      Z18, (SI)(R10*1)
@@ -9107,12 +9325,338 @@ end0:
 	VZEROUPPER
 	RET
 
-// func butterflyGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// func butterflyBytesGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 // Requires: AVX, AVX2, GFNI
-TEXT ·butterflyGFNI256(SB), NOSPLIT, $0-48
+TEXT ·butterflyBytesGFNI256(SB), NOSPLIT, $0-48
 	MOVQ         out0+0(FP), AX
-	MOVQ         out1+8(FP), CX
-	MOVQ         in0+16(FP), DX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
+	MOVQ         in1+24(FP), BX
+	MOVQ         coef+32(FP), SI
+	MOVQ         n+40(FP), DI
+	VPBROADCASTQ (SI), Y0
+	XORQ         SI, SI
+	CMPQ         SI, DI
+	JGE          end
+
+loop:
+	VMOVDQU        (CX)(SI*1), Y1
+	VMOVDQU        (BX)(SI*1), Y2
+	VGF2P8AFFINEQB $0x00, Y0, Y2, Y3
+	VPXOR          Y3, Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y1, (AX)(SI*1)
+	VMOVDQU        Y2, (DX)(SI*1)
+	VMOVDQU        32(CX)(SI*1), Y1
+	VMOVDQU        32(BX)(SI*1), Y2
+	VGF2P8AFFINEQB $0x00, Y0, Y2, Y3
+	VPXOR          Y3, Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y1, 32(AX)(SI*1)
+	VMOVDQU        Y2, 32(DX)(SI*1)
+	VMOVDQU        64(CX)(SI*1), Y1
+	VMOVDQU        64(BX)(SI*1), Y2
+	VGF2P8AFFINEQB $0x00, Y0, Y2, Y3
+	VPXOR          Y3, Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y1, 64(AX)(SI*1)
+	VMOVDQU        Y2, 64(DX)(SI*1)
+	VMOVDQU        96(CX)(SI*1), Y1
+	VMOVDQU        96(BX)(SI*1), Y2
+	VGF2P8AFFINEQB $0x00, Y0, Y2, Y3
+	VPXOR          Y3, Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y1, 96(AX)(SI*1)
+	VMOVDQU        Y2, 96(DX)(SI*1)
+	ADDQ           $0x00000080, SI
+	CMPQ           SI, DI
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func inverseButterflyBytesGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// Requires: AVX, AVX2, GFNI
+TEXT ·inverseButterflyBytesGFNI256(SB), NOSPLIT, $0-48
+	MOVQ         out0+0(FP), AX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
+	MOVQ         in1+24(FP), BX
+	MOVQ         coef+32(FP), SI
+	MOVQ         n+40(FP), DI
+	VPBROADCASTQ (SI), Y0
+	XORQ         SI, SI
+	CMPQ         SI, DI
+	JGE          end
+
+loop:
+	VMOVDQU        (CX)(SI*1), Y1
+	VMOVDQU        (BX)(SI*1), Y2
+	VPXOR          Y1, Y2, Y2
+	VGF2P8AFFINEQB $0x00, Y0, Y2, Y3
+	VPXOR          Y3, Y1, Y1
+	VMOVDQU        Y1, (AX)(SI*1)
+	VMOVDQU        Y2, (DX)(SI*1)
+	VMOVDQU        32(CX)(SI*1), Y1
+	VMOVDQU        32(BX)(SI*1), Y2
+	VPXOR          Y1, Y2, Y2
+	VGF2P8AFFINEQB $0x00, Y0, Y2, Y3
+	VPXOR          Y3, Y1, Y1
+	VMOVDQU        Y1, 32(AX)(SI*1)
+	VMOVDQU        Y2, 32(DX)(SI*1)
+	VMOVDQU        64(CX)(SI*1), Y1
+	VMOVDQU        64(BX)(SI*1), Y2
+	VPXOR          Y1, Y2, Y2
+	VGF2P8AFFINEQB $0x00, Y0, Y2, Y3
+	VPXOR          Y3, Y1, Y1
+	VMOVDQU        Y1, 64(AX)(SI*1)
+	VMOVDQU        Y2, 64(DX)(SI*1)
+	VMOVDQU        96(CX)(SI*1), Y1
+	VMOVDQU        96(BX)(SI*1), Y2
+	VPXOR          Y1, Y2, Y2
+	VGF2P8AFFINEQB $0x00, Y0, Y2, Y3
+	VPXOR          Y3, Y1, Y1
+	VMOVDQU        Y1, 96(AX)(SI*1)
+	VMOVDQU        Y2, 96(DX)(SI*1)
+	ADDQ           $0x00000080, SI
+	CMPQ           SI, DI
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func butterfliesBytesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
+// Requires: AVX, AVX2, GFNI
+TEXT ·butterfliesBytesGFNI256(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         in+8(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         (CX), BX
+	MOVQ         24(AX), SI
+	MOVQ         24(CX), DI
+	MOVQ         48(AX), R8
+	MOVQ         48(CX), R9
+	MOVQ         72(AX), AX
+	MOVQ         72(CX), CX
+	MOVQ         coefs+16(FP), R10
+	MOVQ         n+24(FP), R11
+	VPBROADCASTQ (R10), Y0
+	VPBROADCASTQ 8(R10), Y1
+	VPBROADCASTQ 16(R10), Y2
+	VPBROADCASTQ 24(R10), Y3
+	XORQ         R10, R10
+	CMPQ         R10, R11
+	JGE          end
+
+loop:
+	VMOVDQU        (BX)(R10*1), Y4
+	VMOVDQU        (DI)(R10*1), Y5
+	VMOVDQU        (R9)(R10*1), Y6
+	VMOVDQU        (CX)(R10*1), Y7
+	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y4, Y6, Y6
+	VGF2P8AFFINEQB $0x00, Y1, Y7, Y8
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y2, Y5, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y4, Y5, Y5
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y8
+	VPXOR          Y8, Y6, Y6
+	VPXOR          Y6, Y7, Y7
+	VMOVDQU        Y4, (DX)(R10*1)
+	VMOVDQU        Y5, (SI)(R10*1)
+	VMOVDQU        Y6, (R8)(R10*1)
+	VMOVDQU        Y7, (AX)(R10*1)
+	VMOVDQU        32(BX)(R10*1), Y4
+	VMOVDQU        32(DI)(R10*1), Y5
+	VMOVDQU        32(R9)(R10*1), Y6
+	VMOVDQU        32(CX)(R10*1), Y7
+	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y4, Y6, Y6
+	VGF2P8AFFINEQB $0x00, Y1, Y7, Y8
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y2, Y5, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y4, Y5, Y5
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y8
+	VPXOR          Y8, Y6, Y6
+	VPXOR          Y6, Y7, Y7
+	VMOVDQU        Y4, 32(DX)(R10*1)
+	VMOVDQU        Y5, 32(SI)(R10*1)
+	VMOVDQU        Y6, 32(R8)(R10*1)
+	VMOVDQU        Y7, 32(AX)(R10*1)
+	VMOVDQU        64(BX)(R10*1), Y4
+	VMOVDQU        64(DI)(R10*1), Y5
+	VMOVDQU        64(R9)(R10*1), Y6
+	VMOVDQU        64(CX)(R10*1), Y7
+	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y4, Y6, Y6
+	VGF2P8AFFINEQB $0x00, Y1, Y7, Y8
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y2, Y5, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y4, Y5, Y5
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y8
+	VPXOR          Y8, Y6, Y6
+	VPXOR          Y6, Y7, Y7
+	VMOVDQU        Y4, 64(DX)(R10*1)
+	VMOVDQU        Y5, 64(SI)(R10*1)
+	VMOVDQU        Y6, 64(R8)(R10*1)
+	VMOVDQU        Y7, 64(AX)(R10*1)
+	VMOVDQU        96(BX)(R10*1), Y4
+	VMOVDQU        96(DI)(R10*1), Y5
+	VMOVDQU        96(R9)(R10*1), Y6
+	VMOVDQU        96(CX)(R10*1), Y7
+	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y4, Y6, Y6
+	VGF2P8AFFINEQB $0x00, Y1, Y7, Y8
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y5, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y2, Y5, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y4, Y5, Y5
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y8
+	VPXOR          Y8, Y6, Y6
+	VPXOR          Y6, Y7, Y7
+	VMOVDQU        Y4, 96(DX)(R10*1)
+	VMOVDQU        Y5, 96(SI)(R10*1)
+	VMOVDQU        Y6, 96(R8)(R10*1)
+	VMOVDQU        Y7, 96(AX)(R10*1)
+	ADDQ           $0x00000080, R10
+	CMPQ           R10, R11
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func inverseButterfliesBytesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
+// Requires: AVX, AVX2, GFNI
+TEXT ·inverseButterfliesBytesGFNI256(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         in+8(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         (CX), BX
+	MOVQ         24(AX), SI
+	MOVQ         24(CX), DI
+	MOVQ         48(AX), R8
+	MOVQ         48(CX), R9
+	MOVQ         72(AX), AX
+	MOVQ         72(CX), CX
+	MOVQ         coefs+16(FP), R10
+	MOVQ         n+24(FP), R11
+	VPBROADCASTQ (R10), Y0
+	VPBROADCASTQ 8(R10), Y1
+	VPBROADCASTQ 16(R10), Y2
+	VPBROADCASTQ 24(R10), Y3
+	XORQ         R10, R10
+	CMPQ         R10, R11
+	JGE          end
+
+loop:
+	VMOVDQU        (BX)(R10*1), Y4
+	VMOVDQU        (DI)(R10*1), Y5
+	VMOVDQU        (R9)(R10*1), Y6
+	VMOVDQU        (CX)(R10*1), Y7
+	VPXOR          Y6, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y8
+	VPXOR          Y8, Y6, Y6
+	VPXOR          Y4, Y5, Y5
+	VGF2P8AFFINEQB $0x00, Y2, Y5, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y5, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y1, Y7, Y8
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y4, Y6, Y6
+	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
+	VPXOR          Y8, Y4, Y4
+	VMOVDQU        Y4, (DX)(R10*1)
+	VMOVDQU        Y5, (SI)(R10*1)
+	VMOVDQU        Y6, (R8)(R10*1)
+	VMOVDQU        Y7, (AX)(R10*1)
+	VMOVDQU        32(BX)(R10*1), Y4
+	VMOVDQU        32(DI)(R10*1), Y5
+	VMOVDQU        32(R9)(R10*1), Y6
+	VMOVDQU        32(CX)(R10*1), Y7
+	VPXOR          Y6, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y8
+	VPXOR          Y8, Y6, Y6
+	VPXOR          Y4, Y5, Y5
+	VGF2P8AFFINEQB $0x00, Y2, Y5, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y5, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y1, Y7, Y8
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y4, Y6, Y6
+	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
+	VPXOR          Y8, Y4, Y4
+	VMOVDQU        Y4, 32(DX)(R10*1)
+	VMOVDQU        Y5, 32(SI)(R10*1)
+	VMOVDQU        Y6, 32(R8)(R10*1)
+	VMOVDQU        Y7, 32(AX)(R10*1)
+	VMOVDQU        64(BX)(R10*1), Y4
+	VMOVDQU        64(DI)(R10*1), Y5
+	VMOVDQU        64(R9)(R10*1), Y6
+	VMOVDQU        64(CX)(R10*1), Y7
+	VPXOR          Y6, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y8
+	VPXOR          Y8, Y6, Y6
+	VPXOR          Y4, Y5, Y5
+	VGF2P8AFFINEQB $0x00, Y2, Y5, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y5, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y1, Y7, Y8
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y4, Y6, Y6
+	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
+	VPXOR          Y8, Y4, Y4
+	VMOVDQU        Y4, 64(DX)(R10*1)
+	VMOVDQU        Y5, 64(SI)(R10*1)
+	VMOVDQU        Y6, 64(R8)(R10*1)
+	VMOVDQU        Y7, 64(AX)(R10*1)
+	VMOVDQU        96(BX)(R10*1), Y4
+	VMOVDQU        96(DI)(R10*1), Y5
+	VMOVDQU        96(R9)(R10*1), Y6
+	VMOVDQU        96(CX)(R10*1), Y7
+	VPXOR          Y6, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y8
+	VPXOR          Y8, Y6, Y6
+	VPXOR          Y4, Y5, Y5
+	VGF2P8AFFINEQB $0x00, Y2, Y5, Y8
+	VPXOR          Y8, Y4, Y4
+	VPXOR          Y5, Y7, Y7
+	VGF2P8AFFINEQB $0x00, Y1, Y7, Y8
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y4, Y6, Y6
+	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
+	VPXOR          Y8, Y4, Y4
+	VMOVDQU        Y4, 96(DX)(R10*1)
+	VMOVDQU        Y5, 96(SI)(R10*1)
+	VMOVDQU        Y6, 96(R8)(R10*1)
+	VMOVDQU        Y7, 96(AX)(R10*1)
+	ADDQ           $0x00000080, R10
+	CMPQ           R10, R11
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func butterflyPlanesGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// Requires: AVX, AVX2, GFNI
+TEXT ·butterflyPlanesGFNI256(SB), NOSPLIT, $0-48
+	MOVQ         out0+0(FP), AX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
 	MOVQ         in1+24(FP), BX
 	MOVQ         coef+32(FP), SI
 	MOVQ         n+40(FP), DI
@@ -9125,42 +9669,42 @@ TEXT ·butterflyGFNI256(SB), NOSPLIT, $0-48
 	JGE          end
 
 loop:
-	VMOVDQU        (DX)(SI*1), Y4
+	VMOVDQU        (CX)(SI*1), Y4
+	VMOVDQU        64(CX)(SI*1), Y5
 	VMOVDQU        (BX)(SI*1), Y6
-	VMOVDQU        64(DX)(SI*1), Y5
 	VMOVDQU        64(BX)(SI*1), Y7
 	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
 	VGF2P8AFFINEQB $0x00, Y1, Y7, Y9
 	VPXOR          Y8, Y4, Y4
 	VPXOR          Y9, Y4, Y4
-	VGF2P8AFFINEQB $0x00, Y2, Y6, Y10
-	VGF2P8AFFINEQB $0x00, Y3, Y7, Y11
-	VPXOR          Y10, Y5, Y5
-	VPXOR          Y11, Y5, Y5
-	VMOVDQU        Y4, (AX)(SI*1)
+	VGF2P8AFFINEQB $0x00, Y2, Y6, Y8
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y9
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y9, Y5, Y5
 	VPXOR          Y4, Y6, Y6
-	VMOVDQU        Y6, (CX)(SI*1)
-	VMOVDQU        Y5, 64(AX)(SI*1)
 	VPXOR          Y5, Y7, Y7
-	VMOVDQU        Y7, 64(CX)(SI*1)
-	VMOVDQU        32(DX)(SI*1), Y4
+	VMOVDQU        Y4, (AX)(SI*1)
+	VMOVDQU        Y5, 64(AX)(SI*1)
+	VMOVDQU        Y6, (DX)(SI*1)
+	VMOVDQU        Y7, 64(DX)(SI*1)
+	VMOVDQU        32(CX)(SI*1), Y4
+	VMOVDQU        96(CX)(SI*1), Y5
 	VMOVDQU        32(BX)(SI*1), Y6
-	VMOVDQU        96(DX)(SI*1), Y5
 	VMOVDQU        96(BX)(SI*1), Y7
 	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
 	VGF2P8AFFINEQB $0x00, Y1, Y7, Y9
 	VPXOR          Y8, Y4, Y4
 	VPXOR          Y9, Y4, Y4
-	VGF2P8AFFINEQB $0x00, Y2, Y6, Y10
-	VGF2P8AFFINEQB $0x00, Y3, Y7, Y11
-	VPXOR          Y10, Y5, Y5
-	VPXOR          Y11, Y5, Y5
-	VMOVDQU        Y4, 32(AX)(SI*1)
+	VGF2P8AFFINEQB $0x00, Y2, Y6, Y8
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y9
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y9, Y5, Y5
 	VPXOR          Y4, Y6, Y6
-	VMOVDQU        Y6, 32(CX)(SI*1)
-	VMOVDQU        Y5, 96(AX)(SI*1)
 	VPXOR          Y5, Y7, Y7
-	VMOVDQU        Y7, 96(CX)(SI*1)
+	VMOVDQU        Y4, 32(AX)(SI*1)
+	VMOVDQU        Y5, 96(AX)(SI*1)
+	VMOVDQU        Y6, 32(DX)(SI*1)
+	VMOVDQU        Y7, 96(DX)(SI*1)
 	ADDQ           $0x00000080, SI
 	CMPQ           SI, DI
 	JLT            loop
@@ -9169,12 +9713,12 @@ end:
 	VZEROUPPER
 	RET
 
-// func inverseButterflyGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// func inverseButterflyPlanesGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 // Requires: AVX, AVX2, GFNI
-TEXT ·inverseButterflyGFNI256(SB), NOSPLIT, $0-48
+TEXT ·inverseButterflyPlanesGFNI256(SB), NOSPLIT, $0-48
 	MOVQ         out0+0(FP), AX
-	MOVQ         out1+8(FP), CX
-	MOVQ         in0+16(FP), DX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
 	MOVQ         in1+24(FP), BX
 	MOVQ         coef+32(FP), SI
 	MOVQ         n+40(FP), DI
@@ -9187,42 +9731,42 @@ TEXT ·inverseButterflyGFNI256(SB), NOSPLIT, $0-48
 	JGE          end
 
 loop:
-	VMOVDQU        (DX)(SI*1), Y4
+	VMOVDQU        (CX)(SI*1), Y4
+	VMOVDQU        64(CX)(SI*1), Y5
 	VMOVDQU        (BX)(SI*1), Y6
-	VMOVDQU        64(DX)(SI*1), Y5
 	VMOVDQU        64(BX)(SI*1), Y7
 	VPXOR          Y4, Y6, Y6
-	VMOVDQU        Y6, (CX)(SI*1)
 	VPXOR          Y5, Y7, Y7
-	VMOVDQU        Y7, 64(CX)(SI*1)
 	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
 	VGF2P8AFFINEQB $0x00, Y1, Y7, Y9
 	VPXOR          Y8, Y4, Y4
 	VPXOR          Y9, Y4, Y4
-	VGF2P8AFFINEQB $0x00, Y2, Y6, Y10
-	VGF2P8AFFINEQB $0x00, Y3, Y7, Y11
-	VPXOR          Y10, Y5, Y5
-	VPXOR          Y11, Y5, Y5
+	VGF2P8AFFINEQB $0x00, Y2, Y6, Y8
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y9
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y9, Y5, Y5
 	VMOVDQU        Y4, (AX)(SI*1)
 	VMOVDQU        Y5, 64(AX)(SI*1)
-	VMOVDQU        32(DX)(SI*1), Y4
+	VMOVDQU        Y6, (DX)(SI*1)
+	VMOVDQU        Y7, 64(DX)(SI*1)
+	VMOVDQU        32(CX)(SI*1), Y4
+	VMOVDQU        96(CX)(SI*1), Y5
 	VMOVDQU        32(BX)(SI*1), Y6
-	VMOVDQU        96(DX)(SI*1), Y5
 	VMOVDQU        96(BX)(SI*1), Y7
 	VPXOR          Y4, Y6, Y6
-	VMOVDQU        Y6, 32(CX)(SI*1)
 	VPXOR          Y5, Y7, Y7
-	VMOVDQU        Y7, 96(CX)(SI*1)
 	VGF2P8AFFINEQB $0x00, Y0, Y6, Y8
 	VGF2P8AFFINEQB $0x00, Y1, Y7, Y9
 	VPXOR          Y8, Y4, Y4
 	VPXOR          Y9, Y4, Y4
-	VGF2P8AFFINEQB $0x00, Y2, Y6, Y10
-	VGF2P8AFFINEQB $0x00, Y3, Y7, Y11
-	VPXOR          Y10, Y5, Y5
-	VPXOR          Y11, Y5, Y5
+	VGF2P8AFFINEQB $0x00, Y2, Y6, Y8
+	VGF2P8AFFINEQB $0x00, Y3, Y7, Y9
+	VPXOR          Y8, Y5, Y5
+	VPXOR          Y9, Y5, Y5
 	VMOVDQU        Y4, 32(AX)(SI*1)
 	VMOVDQU        Y5, 96(AX)(SI*1)
+	VMOVDQU        Y6, 32(DX)(SI*1)
+	VMOVDQU        Y7, 96(DX)(SI*1)
 	ADDQ           $0x00000080, SI
 	CMPQ           SI, DI
 	JLT            loop
@@ -9231,9 +9775,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func butterfliesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
+// func butterfliesPlanesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
 // Requires: AVX, AVX2, GFNI
-TEXT ·butterfliesGFNI256(SB), NOSPLIT, $0-32
+TEXT ·butterfliesPlanesGFNI256(SB), NOSPLIT, $0-32
 	MOVQ out+0(FP), AX
 	MOVQ in+8(FP), CX
 	MOVQ (AX), DX
@@ -9260,56 +9804,56 @@ loop:
 	VMOVDQU        (CX)(R12*1), Y6
 	VMOVDQU        64(CX)(R12*1), Y7
 	VPBROADCASTQ   (R10), Y8
-	VPBROADCASTQ   8(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
+	VPBROADCASTQ   8(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
 	VPXOR          Y8, Y0, Y0
 	VPXOR          Y9, Y0, Y0
 	VPBROADCASTQ   16(R10), Y8
-	VPBROADCASTQ   24(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
+	VPBROADCASTQ   24(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
 	VPXOR          Y8, Y1, Y1
 	VPXOR          Y9, Y1, Y1
 	VPXOR          Y0, Y4, Y4
 	VPXOR          Y1, Y5, Y5
 	VPBROADCASTQ   32(R10), Y8
-	VPBROADCASTQ   40(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   40(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y2, Y2
 	VPXOR          Y9, Y2, Y2
 	VPBROADCASTQ   48(R10), Y8
-	VPBROADCASTQ   56(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   56(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y3, Y3
 	VPXOR          Y9, Y3, Y3
 	VPXOR          Y2, Y6, Y6
 	VPXOR          Y3, Y7, Y7
 	VPBROADCASTQ   64(R10), Y8
-	VPBROADCASTQ   72(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
+	VPBROADCASTQ   72(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
 	VPXOR          Y8, Y0, Y0
 	VPXOR          Y9, Y0, Y0
 	VPBROADCASTQ   80(R10), Y8
-	VPBROADCASTQ   88(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
+	VPBROADCASTQ   88(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
 	VPXOR          Y8, Y1, Y1
 	VPXOR          Y9, Y1, Y1
 	VPXOR          Y0, Y2, Y2
 	VPXOR          Y1, Y3, Y3
 	VPBROADCASTQ   96(R10), Y8
-	VPBROADCASTQ   104(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   104(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y4, Y4
 	VPXOR          Y9, Y4, Y4
 	VPBROADCASTQ   112(R10), Y8
-	VPBROADCASTQ   120(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   120(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y5, Y5
 	VPXOR          Y9, Y5, Y5
@@ -9332,56 +9876,56 @@ loop:
 	VMOVDQU        32(CX)(R12*1), Y6
 	VMOVDQU        96(CX)(R12*1), Y7
 	VPBROADCASTQ   (R10), Y8
-	VPBROADCASTQ   8(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
+	VPBROADCASTQ   8(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
 	VPXOR          Y8, Y0, Y0
 	VPXOR          Y9, Y0, Y0
 	VPBROADCASTQ   16(R10), Y8
-	VPBROADCASTQ   24(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
+	VPBROADCASTQ   24(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
 	VPXOR          Y8, Y1, Y1
 	VPXOR          Y9, Y1, Y1
 	VPXOR          Y0, Y4, Y4
 	VPXOR          Y1, Y5, Y5
 	VPBROADCASTQ   32(R10), Y8
-	VPBROADCASTQ   40(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   40(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y2, Y2
 	VPXOR          Y9, Y2, Y2
 	VPBROADCASTQ   48(R10), Y8
-	VPBROADCASTQ   56(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   56(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y3, Y3
 	VPXOR          Y9, Y3, Y3
 	VPXOR          Y2, Y6, Y6
 	VPXOR          Y3, Y7, Y7
 	VPBROADCASTQ   64(R10), Y8
-	VPBROADCASTQ   72(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
+	VPBROADCASTQ   72(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
 	VPXOR          Y8, Y0, Y0
 	VPXOR          Y9, Y0, Y0
 	VPBROADCASTQ   80(R10), Y8
-	VPBROADCASTQ   88(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
+	VPBROADCASTQ   88(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
 	VPXOR          Y8, Y1, Y1
 	VPXOR          Y9, Y1, Y1
 	VPXOR          Y0, Y2, Y2
 	VPXOR          Y1, Y3, Y3
 	VPBROADCASTQ   96(R10), Y8
-	VPBROADCASTQ   104(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   104(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y4, Y4
 	VPXOR          Y9, Y4, Y4
 	VPBROADCASTQ   112(R10), Y8
-	VPBROADCASTQ   120(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   120(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y5, Y5
 	VPXOR          Y9, Y5, Y5
@@ -9403,9 +9947,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func inverseButterfliesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
+// func inverseButterfliesPlanesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
 // Requires: AVX, AVX2, GFNI
-TEXT ·inverseButterfliesGFNI256(SB), NOSPLIT, $0-32
+TEXT ·inverseButterfliesPlanesGFNI256(SB), NOSPLIT, $0-32
 	MOVQ out+0(FP), AX
 	MOVQ in+8(FP), CX
 	MOVQ (AX), DX
@@ -9431,62 +9975,62 @@ loop:
 	VMOVDQU        64(R9)(R12*1), Y5
 	VMOVDQU        (CX)(R12*1), Y6
 	VMOVDQU        64(CX)(R12*1), Y7
-	VPXOR          Y0, Y2, Y2
-	VPXOR          Y1, Y3, Y3
-	VPBROADCASTQ   64(R10), Y8
-	VPBROADCASTQ   72(R10), Y9
-	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
-	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
-	VPXOR          Y8, Y0, Y0
-	VPXOR          Y9, Y0, Y0
-	VPBROADCASTQ   80(R10), Y8
-	VPBROADCASTQ   88(R10), Y9
-	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
-	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
-	VPXOR          Y8, Y1, Y1
-	VPXOR          Y9, Y1, Y1
 	VPXOR          Y4, Y6, Y6
 	VPXOR          Y5, Y7, Y7
 	VPBROADCASTQ   96(R10), Y8
-	VPBROADCASTQ   104(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   104(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y4, Y4
 	VPXOR          Y9, Y4, Y4
 	VPBROADCASTQ   112(R10), Y8
-	VPBROADCASTQ   120(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   120(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y5, Y5
 	VPXOR          Y9, Y5, Y5
-	VPXOR          Y0, Y4, Y4
-	VPXOR          Y1, Y5, Y5
-	VPBROADCASTQ   (R10), Y8
-	VPBROADCASTQ   8(R10), Y9
-	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
-	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
+	VPXOR          Y0, Y2, Y2
+	VPXOR          Y1, Y3, Y3
+	VPBROADCASTQ   64(R10), Y8
+	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
+	VPBROADCASTQ   72(R10), Y9
+	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
 	VPXOR          Y8, Y0, Y0
 	VPXOR          Y9, Y0, Y0
-	VPBROADCASTQ   16(R10), Y8
-	VPBROADCASTQ   24(R10), Y9
-	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
-	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
+	VPBROADCASTQ   80(R10), Y8
+	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
+	VPBROADCASTQ   88(R10), Y9
+	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
 	VPXOR          Y8, Y1, Y1
 	VPXOR          Y9, Y1, Y1
 	VPXOR          Y2, Y6, Y6
 	VPXOR          Y3, Y7, Y7
 	VPBROADCASTQ   32(R10), Y8
-	VPBROADCASTQ   40(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   40(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y2, Y2
 	VPXOR          Y9, Y2, Y2
 	VPBROADCASTQ   48(R10), Y8
-	VPBROADCASTQ   56(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   56(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y3, Y3
 	VPXOR          Y9, Y3, Y3
+	VPXOR          Y0, Y4, Y4
+	VPXOR          Y1, Y5, Y5
+	VPBROADCASTQ   (R10), Y8
+	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
+	VPBROADCASTQ   8(R10), Y9
+	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
+	VPXOR          Y8, Y0, Y0
+	VPXOR          Y9, Y0, Y0
+	VPBROADCASTQ   16(R10), Y8
+	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
+	VPBROADCASTQ   24(R10), Y9
+	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
+	VPXOR          Y8, Y1, Y1
+	VPXOR          Y9, Y1, Y1
 	VMOVDQU        Y0, (DX)(R12*1)
 	VMOVDQU        Y1, 64(DX)(R12*1)
 	VMOVDQU        Y2, (SI)(R12*1)
@@ -9503,62 +10047,62 @@ loop:
 	VMOVDQU        96(R9)(R12*1), Y5
 	VMOVDQU        32(CX)(R12*1), Y6
 	VMOVDQU        96(CX)(R12*1), Y7
-	VPXOR          Y0, Y2, Y2
-	VPXOR          Y1, Y3, Y3
-	VPBROADCASTQ   64(R10), Y8
-	VPBROADCASTQ   72(R10), Y9
-	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
-	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
-	VPXOR          Y8, Y0, Y0
-	VPXOR          Y9, Y0, Y0
-	VPBROADCASTQ   80(R10), Y8
-	VPBROADCASTQ   88(R10), Y9
-	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
-	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
-	VPXOR          Y8, Y1, Y1
-	VPXOR          Y9, Y1, Y1
 	VPXOR          Y4, Y6, Y6
 	VPXOR          Y5, Y7, Y7
 	VPBROADCASTQ   96(R10), Y8
-	VPBROADCASTQ   104(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   104(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y4, Y4
 	VPXOR          Y9, Y4, Y4
 	VPBROADCASTQ   112(R10), Y8
-	VPBROADCASTQ   120(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   120(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y5, Y5
 	VPXOR          Y9, Y5, Y5
-	VPXOR          Y0, Y4, Y4
-	VPXOR          Y1, Y5, Y5
-	VPBROADCASTQ   (R10), Y8
-	VPBROADCASTQ   8(R10), Y9
-	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
-	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
+	VPXOR          Y0, Y2, Y2
+	VPXOR          Y1, Y3, Y3
+	VPBROADCASTQ   64(R10), Y8
+	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
+	VPBROADCASTQ   72(R10), Y9
+	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
 	VPXOR          Y8, Y0, Y0
 	VPXOR          Y9, Y0, Y0
-	VPBROADCASTQ   16(R10), Y8
-	VPBROADCASTQ   24(R10), Y9
-	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
-	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
+	VPBROADCASTQ   80(R10), Y8
+	VGF2P8AFFINEQB $0x00, Y8, Y2, Y8
+	VPBROADCASTQ   88(R10), Y9
+	VGF2P8AFFINEQB $0x00, Y9, Y3, Y9
 	VPXOR          Y8, Y1, Y1
 	VPXOR          Y9, Y1, Y1
 	VPXOR          Y2, Y6, Y6
 	VPXOR          Y3, Y7, Y7
 	VPBROADCASTQ   32(R10), Y8
-	VPBROADCASTQ   40(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   40(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y2, Y2
 	VPXOR          Y9, Y2, Y2
 	VPBROADCASTQ   48(R10), Y8
-	VPBROADCASTQ   56(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y8, Y6, Y8
+	VPBROADCASTQ   56(R10), Y9
 	VGF2P8AFFINEQB $0x00, Y9, Y7, Y9
 	VPXOR          Y8, Y3, Y3
 	VPXOR          Y9, Y3, Y3
+	VPXOR          Y0, Y4, Y4
+	VPXOR          Y1, Y5, Y5
+	VPBROADCASTQ   (R10), Y8
+	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
+	VPBROADCASTQ   8(R10), Y9
+	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
+	VPXOR          Y8, Y0, Y0
+	VPXOR          Y9, Y0, Y0
+	VPBROADCASTQ   16(R10), Y8
+	VGF2P8AFFINEQB $0x00, Y8, Y4, Y8
+	VPBROADCASTQ   24(R10), Y9
+	VGF2P8AFFINEQB $0x00, Y9, Y5, Y9
+	VPXOR          Y8, Y1, Y1
+	VPXOR          Y9, Y1, Y1
 	VMOVDQU        Y0, 32(DX)(R12*1)
 	VMOVDQU        Y1, 96(DX)(R12*1)
 	VMOVDQU        Y2, 32(SI)(R12*1)
@@ -11827,12 +12371,12 @@ end0:
 	VZEROUPPER
 	RET
 
-// func butterflyAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// func butterflyBytesAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 // Requires: AVX, AVX2
-TEXT ·butterflyAVX2(SB), NOSPLIT, $0-48
+TEXT ·butterflyBytesAVX2(SB), NOSPLIT, $0-48
 	MOVQ         out0+0(FP), AX
-	MOVQ         out1+8(FP), CX
-	MOVQ         in0+16(FP), DX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
 	MOVQ         in1+24(FP), BX
 	MOVQ         coef+32(FP), SI
 	MOVQ         n+40(FP), DI
@@ -11844,90 +12388,70 @@ TEXT ·butterflyAVX2(SB), NOSPLIT, $0-48
 	JGE          end
 
 loop:
-	VMOVDQU        (DX)(R8*1), Y1
-	VMOVDQU        (BX)(R8*1), Y3
-	VMOVDQU        64(DX)(R8*1), Y2
-	VMOVDQU        64(BX)(R8*1), Y4
-	VMOVDQU        Y3, Y5
-	VMOVDQU        Y4, Y6
-	VPSRLQ         $0x04, Y5, Y7
-	VPAND          Y0, Y5, Y5
-	VPAND          Y0, Y7, Y7
-	VPSRLQ         $0x04, Y6, Y8
-	VPAND          Y0, Y6, Y6
-	VPAND          Y0, Y8, Y8
-	VBROADCASTI128 (SI), Y9
-	VPSHUFB        Y5, Y9, Y9
-	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 16(SI), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 32(SI), Y9
-	VPSHUFB        Y6, Y9, Y9
-	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 48(SI), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 64(SI), Y9
-	VPSHUFB        Y5, Y9, Y9
-	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 80(SI), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 96(SI), Y9
-	VPSHUFB        Y6, Y9, Y9
-	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 112(SI), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VMOVDQU        (CX)(R8*1), Y1
+	VMOVDQU        (BX)(R8*1), Y2
+	VMOVDQU        Y2, Y3
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y3, Y4
+	VPAND          Y0, Y3, Y3
+	VPAND          Y0, Y4, Y4
+	VBROADCASTI128 (R9), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VBROADCASTI128 16(R9), Y5
+	VPSHUFB        Y4, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VPXOR          Y1, Y2, Y2
 	VMOVDQU        Y1, (AX)(R8*1)
-	VPXOR          Y1, Y3, Y3
-	VMOVDQU        Y3, (CX)(R8*1)
-	VMOVDQU        Y2, 64(AX)(R8*1)
-	VPXOR          Y2, Y4, Y4
-	VMOVDQU        Y4, 64(CX)(R8*1)
-	VMOVDQU        32(DX)(R8*1), Y1
-	VMOVDQU        32(BX)(R8*1), Y3
-	VMOVDQU        96(DX)(R8*1), Y2
-	VMOVDQU        96(BX)(R8*1), Y4
-	VMOVDQU        Y3, Y5
-	VMOVDQU        Y4, Y6
-	VPSRLQ         $0x04, Y5, Y7
-	VPAND          Y0, Y5, Y5
-	VPAND          Y0, Y7, Y7
-	VPSRLQ         $0x04, Y6, Y8
-	VPAND          Y0, Y6, Y6
-	VPAND          Y0, Y8, Y8
-	VBROADCASTI128 (SI), Y9
-	VPSHUFB        Y5, Y9, Y9
-	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 16(SI), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 32(SI), Y9
-	VPSHUFB        Y6, Y9, Y9
-	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 48(SI), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y1, Y1
-	VBROADCASTI128 64(SI), Y9
-	VPSHUFB        Y5, Y9, Y9
-	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 80(SI), Y9
-	VPSHUFB        Y7, Y9, Y9
-	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 96(SI), Y9
-	VPSHUFB        Y6, Y9, Y9
-	VPXOR          Y9, Y2, Y2
-	VBROADCASTI128 112(SI), Y9
-	VPSHUFB        Y8, Y9, Y9
-	VPXOR          Y9, Y2, Y2
+	VMOVDQU        Y2, (DX)(R8*1)
+	VMOVDQU        32(CX)(R8*1), Y1
+	VMOVDQU        32(BX)(R8*1), Y2
+	VMOVDQU        Y2, Y3
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y3, Y4
+	VPAND          Y0, Y3, Y3
+	VPAND          Y0, Y4, Y4
+	VBROADCASTI128 (R9), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VBROADCASTI128 16(R9), Y5
+	VPSHUFB        Y4, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VPXOR          Y1, Y2, Y2
 	VMOVDQU        Y1, 32(AX)(R8*1)
-	VPXOR          Y1, Y3, Y3
-	VMOVDQU        Y3, 32(CX)(R8*1)
-	VMOVDQU        Y2, 96(AX)(R8*1)
-	VPXOR          Y2, Y4, Y4
-	VMOVDQU        Y4, 96(CX)(R8*1)
+	VMOVDQU        Y2, 32(DX)(R8*1)
+	VMOVDQU        64(CX)(R8*1), Y1
+	VMOVDQU        64(BX)(R8*1), Y2
+	VMOVDQU        Y2, Y3
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y3, Y4
+	VPAND          Y0, Y3, Y3
+	VPAND          Y0, Y4, Y4
+	VBROADCASTI128 (R9), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VBROADCASTI128 16(R9), Y5
+	VPSHUFB        Y4, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y1, 64(AX)(R8*1)
+	VMOVDQU        Y2, 64(DX)(R8*1)
+	VMOVDQU        96(CX)(R8*1), Y1
+	VMOVDQU        96(BX)(R8*1), Y2
+	VMOVDQU        Y2, Y3
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y3, Y4
+	VPAND          Y0, Y3, Y3
+	VPAND          Y0, Y4, Y4
+	VBROADCASTI128 (R9), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VBROADCASTI128 16(R9), Y5
+	VPSHUFB        Y4, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y1, 96(AX)(R8*1)
+	VMOVDQU        Y2, 96(DX)(R8*1)
 	ADDQ           $0x00000080, R8
 	CMPQ           R8, DI
 	JLT            loop
@@ -11936,12 +12460,12 @@ end:
 	VZEROUPPER
 	RET
 
-// func inverseButterflyAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// func inverseButterflyBytesAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 // Requires: AVX, AVX2
-TEXT ·inverseButterflyAVX2(SB), NOSPLIT, $0-48
+TEXT ·inverseButterflyBytesAVX2(SB), NOSPLIT, $0-48
 	MOVQ         out0+0(FP), AX
-	MOVQ         out1+8(FP), CX
-	MOVQ         in0+16(FP), DX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
 	MOVQ         in1+24(FP), BX
 	MOVQ         coef+32(FP), SI
 	MOVQ         n+40(FP), DI
@@ -11953,86 +12477,802 @@ TEXT ·inverseButterflyAVX2(SB), NOSPLIT, $0-48
 	JGE          end
 
 loop:
-	VMOVDQU        (DX)(R8*1), Y1
-	VMOVDQU        (BX)(R8*1), Y3
-	VMOVDQU        64(DX)(R8*1), Y2
-	VMOVDQU        64(BX)(R8*1), Y4
-	VPXOR          Y1, Y3, Y3
-	VMOVDQU        Y3, (CX)(R8*1)
-	VPXOR          Y2, Y4, Y4
-	VMOVDQU        Y4, 64(CX)(R8*1)
-	VPSRLQ         $0x04, Y3, Y5
+	VMOVDQU        (CX)(R8*1), Y1
+	VMOVDQU        (BX)(R8*1), Y2
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y2, Y3
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y3, Y4
 	VPAND          Y0, Y3, Y3
-	VPAND          Y0, Y5, Y5
-	VPSRLQ         $0x04, Y4, Y6
 	VPAND          Y0, Y4, Y4
+	VBROADCASTI128 (R9), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VBROADCASTI128 16(R9), Y5
+	VPSHUFB        Y4, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VMOVDQU        Y1, (AX)(R8*1)
+	VMOVDQU        Y2, (DX)(R8*1)
+	VMOVDQU        32(CX)(R8*1), Y1
+	VMOVDQU        32(BX)(R8*1), Y2
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y2, Y3
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y3, Y4
+	VPAND          Y0, Y3, Y3
+	VPAND          Y0, Y4, Y4
+	VBROADCASTI128 (R9), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VBROADCASTI128 16(R9), Y5
+	VPSHUFB        Y4, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VMOVDQU        Y1, 32(AX)(R8*1)
+	VMOVDQU        Y2, 32(DX)(R8*1)
+	VMOVDQU        64(CX)(R8*1), Y1
+	VMOVDQU        64(BX)(R8*1), Y2
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y2, Y3
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y3, Y4
+	VPAND          Y0, Y3, Y3
+	VPAND          Y0, Y4, Y4
+	VBROADCASTI128 (R9), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VBROADCASTI128 16(R9), Y5
+	VPSHUFB        Y4, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VMOVDQU        Y1, 64(AX)(R8*1)
+	VMOVDQU        Y2, 64(DX)(R8*1)
+	VMOVDQU        96(CX)(R8*1), Y1
+	VMOVDQU        96(BX)(R8*1), Y2
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y2, Y3
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y3, Y4
+	VPAND          Y0, Y3, Y3
+	VPAND          Y0, Y4, Y4
+	VBROADCASTI128 (R9), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VBROADCASTI128 16(R9), Y5
+	VPSHUFB        Y4, Y5, Y5
+	VPXOR          Y5, Y1, Y1
+	VMOVDQU        Y1, 96(AX)(R8*1)
+	VMOVDQU        Y2, 96(DX)(R8*1)
+	ADDQ           $0x00000080, R8
+	CMPQ           R8, DI
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func butterfliesBytesAVX2(out *[]byte, in *[]byte, coefs *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·butterfliesBytesAVX2(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         in+8(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         (CX), BX
+	MOVQ         24(AX), SI
+	MOVQ         24(CX), DI
+	MOVQ         48(AX), R8
+	MOVQ         48(CX), R9
+	MOVQ         72(AX), AX
+	MOVQ         72(CX), CX
+	MOVQ         coefs+16(FP), R10
+	MOVQ         n+24(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Y0
+	XORQ         R12, R12
+	CMPQ         R12, R11
+	JGE          end
+
+loop:
+	VMOVDQU        (BX)(R12*1), Y1
+	VMOVDQU        (DI)(R12*1), Y2
+	VMOVDQU        (R9)(R12*1), Y3
+	VMOVDQU        (CX)(R12*1), Y4
+	VMOVDQU        Y3, Y5
+	LEAQ           (R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
 	VPAND          Y0, Y6, Y6
-	VBROADCASTI128 (SI), Y7
-	VPSHUFB        Y3, Y7, Y7
-	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 16(SI), Y7
+	VBROADCASTI128 (R13), Y7
 	VPSHUFB        Y5, Y7, Y7
 	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 32(SI), Y7
-	VPSHUFB        Y4, Y7, Y7
-	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 48(SI), Y7
+	VBROADCASTI128 16(R13), Y7
 	VPSHUFB        Y6, Y7, Y7
 	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 64(SI), Y7
-	VPSHUFB        Y3, Y7, Y7
-	VPXOR          Y7, Y2, Y2
-	VBROADCASTI128 80(SI), Y7
+	VPXOR          Y1, Y3, Y3
+	VMOVDQU        Y4, Y5
+	LEAQ           32(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
 	VPSHUFB        Y5, Y7, Y7
 	VPXOR          Y7, Y2, Y2
-	VBROADCASTI128 96(SI), Y7
-	VPSHUFB        Y4, Y7, Y7
-	VPXOR          Y7, Y2, Y2
-	VBROADCASTI128 112(SI), Y7
+	VBROADCASTI128 16(R13), Y7
 	VPSHUFB        Y6, Y7, Y7
 	VPXOR          Y7, Y2, Y2
+	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y2, Y5
+	LEAQ           64(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y4, Y5
+	LEAQ           96(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VPXOR          Y3, Y4, Y4
+	VMOVDQU        Y1, (DX)(R12*1)
+	VMOVDQU        Y2, (SI)(R12*1)
+	VMOVDQU        Y3, (R8)(R12*1)
+	VMOVDQU        Y4, (AX)(R12*1)
+	VMOVDQU        32(BX)(R12*1), Y1
+	VMOVDQU        32(DI)(R12*1), Y2
+	VMOVDQU        32(R9)(R12*1), Y3
+	VMOVDQU        32(CX)(R12*1), Y4
+	VMOVDQU        Y3, Y5
+	LEAQ           (R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VMOVDQU        Y4, Y5
+	LEAQ           32(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y2, Y5
+	LEAQ           64(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y4, Y5
+	LEAQ           96(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VPXOR          Y3, Y4, Y4
+	VMOVDQU        Y1, 32(DX)(R12*1)
+	VMOVDQU        Y2, 32(SI)(R12*1)
+	VMOVDQU        Y3, 32(R8)(R12*1)
+	VMOVDQU        Y4, 32(AX)(R12*1)
+	VMOVDQU        64(BX)(R12*1), Y1
+	VMOVDQU        64(DI)(R12*1), Y2
+	VMOVDQU        64(R9)(R12*1), Y3
+	VMOVDQU        64(CX)(R12*1), Y4
+	VMOVDQU        Y3, Y5
+	LEAQ           (R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VMOVDQU        Y4, Y5
+	LEAQ           32(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y2, Y5
+	LEAQ           64(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y4, Y5
+	LEAQ           96(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VPXOR          Y3, Y4, Y4
+	VMOVDQU        Y1, 64(DX)(R12*1)
+	VMOVDQU        Y2, 64(SI)(R12*1)
+	VMOVDQU        Y3, 64(R8)(R12*1)
+	VMOVDQU        Y4, 64(AX)(R12*1)
+	VMOVDQU        96(BX)(R12*1), Y1
+	VMOVDQU        96(DI)(R12*1), Y2
+	VMOVDQU        96(R9)(R12*1), Y3
+	VMOVDQU        96(CX)(R12*1), Y4
+	VMOVDQU        Y3, Y5
+	LEAQ           (R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y1, Y3, Y3
+	VMOVDQU        Y4, Y5
+	LEAQ           32(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y2, Y5
+	LEAQ           64(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y4, Y5
+	LEAQ           96(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VPXOR          Y3, Y4, Y4
+	VMOVDQU        Y1, 96(DX)(R12*1)
+	VMOVDQU        Y2, 96(SI)(R12*1)
+	VMOVDQU        Y3, 96(R8)(R12*1)
+	VMOVDQU        Y4, 96(AX)(R12*1)
+	ADDQ           $0x00000080, R12
+	CMPQ           R12, R11
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func inverseButterfliesBytesAVX2(out *[]byte, in *[]byte, coefs *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·inverseButterfliesBytesAVX2(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         in+8(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         (CX), BX
+	MOVQ         24(AX), SI
+	MOVQ         24(CX), DI
+	MOVQ         48(AX), R8
+	MOVQ         48(CX), R9
+	MOVQ         72(AX), AX
+	MOVQ         72(CX), CX
+	MOVQ         coefs+16(FP), R10
+	MOVQ         n+24(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Y0
+	XORQ         R12, R12
+	CMPQ         R12, R11
+	JGE          end
+
+loop:
+	VMOVDQU        (BX)(R12*1), Y1
+	VMOVDQU        (DI)(R12*1), Y2
+	VMOVDQU        (R9)(R12*1), Y3
+	VMOVDQU        (CX)(R12*1), Y4
+	VPXOR          Y3, Y4, Y4
+	VMOVDQU        Y4, Y5
+	LEAQ           96(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y2, Y5
+	LEAQ           64(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y4, Y5
+	LEAQ           32(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VPXOR          Y1, Y3, Y3
+	VMOVDQU        Y3, Y5
+	LEAQ           (R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VMOVDQU        Y1, (DX)(R12*1)
+	VMOVDQU        Y2, (SI)(R12*1)
+	VMOVDQU        Y3, (R8)(R12*1)
+	VMOVDQU        Y4, (AX)(R12*1)
+	VMOVDQU        32(BX)(R12*1), Y1
+	VMOVDQU        32(DI)(R12*1), Y2
+	VMOVDQU        32(R9)(R12*1), Y3
+	VMOVDQU        32(CX)(R12*1), Y4
+	VPXOR          Y3, Y4, Y4
+	VMOVDQU        Y4, Y5
+	LEAQ           96(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y2, Y5
+	LEAQ           64(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y4, Y5
+	LEAQ           32(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VPXOR          Y1, Y3, Y3
+	VMOVDQU        Y3, Y5
+	LEAQ           (R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VMOVDQU        Y1, 32(DX)(R12*1)
+	VMOVDQU        Y2, 32(SI)(R12*1)
+	VMOVDQU        Y3, 32(R8)(R12*1)
+	VMOVDQU        Y4, 32(AX)(R12*1)
+	VMOVDQU        64(BX)(R12*1), Y1
+	VMOVDQU        64(DI)(R12*1), Y2
+	VMOVDQU        64(R9)(R12*1), Y3
+	VMOVDQU        64(CX)(R12*1), Y4
+	VPXOR          Y3, Y4, Y4
+	VMOVDQU        Y4, Y5
+	LEAQ           96(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y2, Y5
+	LEAQ           64(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y4, Y5
+	LEAQ           32(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VPXOR          Y1, Y3, Y3
+	VMOVDQU        Y3, Y5
+	LEAQ           (R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VMOVDQU        Y1, 64(DX)(R12*1)
+	VMOVDQU        Y2, 64(SI)(R12*1)
+	VMOVDQU        Y3, 64(R8)(R12*1)
+	VMOVDQU        Y4, 64(AX)(R12*1)
+	VMOVDQU        96(BX)(R12*1), Y1
+	VMOVDQU        96(DI)(R12*1), Y2
+	VMOVDQU        96(R9)(R12*1), Y3
+	VMOVDQU        96(CX)(R12*1), Y4
+	VPXOR          Y3, Y4, Y4
+	VMOVDQU        Y4, Y5
+	LEAQ           96(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y3, Y3
+	VPXOR          Y1, Y2, Y2
+	VMOVDQU        Y2, Y5
+	LEAQ           64(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y4, Y5
+	LEAQ           32(R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y2, Y2
+	VPXOR          Y1, Y3, Y3
+	VMOVDQU        Y3, Y5
+	LEAQ           (R10), R13
+	VPSRLQ         $0x04, Y5, Y6
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y6, Y6
+	VBROADCASTI128 (R13), Y7
+	VPSHUFB        Y5, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VBROADCASTI128 16(R13), Y7
+	VPSHUFB        Y6, Y7, Y7
+	VPXOR          Y7, Y1, Y1
+	VMOVDQU        Y1, 96(DX)(R12*1)
+	VMOVDQU        Y2, 96(SI)(R12*1)
+	VMOVDQU        Y3, 96(R8)(R12*1)
+	VMOVDQU        Y4, 96(AX)(R12*1)
+	ADDQ           $0x00000080, R12
+	CMPQ           R12, R11
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func butterflyPlanesAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·butterflyPlanesAVX2(SB), NOSPLIT, $0-48
+	MOVQ         out0+0(FP), AX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
+	MOVQ         in1+24(FP), BX
+	MOVQ         coef+32(FP), SI
+	MOVQ         n+40(FP), DI
+	MOVL         $0x0f0f0f0f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	XORQ         R8, R8
+	CMPQ         R8, DI
+	JGE          end
+
+loop:
+	VMOVDQU        (CX)(R8*1), Y1
+	VMOVDQU        64(CX)(R8*1), Y2
+	VMOVDQU        (BX)(R8*1), Y3
+	VMOVDQU        64(BX)(R8*1), Y4
+	VMOVDQU        Y3, Y5
+	VMOVDQU        Y4, Y6
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y5, Y7
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y7, Y7
+	VPSRLQ         $0x04, Y6, Y8
+	VPAND          Y0, Y6, Y6
+	VPAND          Y0, Y8, Y8
+	VBROADCASTI128 (R9), Y9
+	VPSHUFB        Y5, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 16(R9), Y9
+	VPSHUFB        Y7, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 32(R9), Y9
+	VPSHUFB        Y6, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 48(R9), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 64(R9), Y9
+	VPSHUFB        Y5, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 80(R9), Y9
+	VPSHUFB        Y7, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 96(R9), Y9
+	VPSHUFB        Y6, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 112(R9), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VPXOR          Y1, Y3, Y3
+	VPXOR          Y2, Y4, Y4
 	VMOVDQU        Y1, (AX)(R8*1)
 	VMOVDQU        Y2, 64(AX)(R8*1)
-	VMOVDQU        32(DX)(R8*1), Y1
+	VMOVDQU        Y3, (DX)(R8*1)
+	VMOVDQU        Y4, 64(DX)(R8*1)
+	VMOVDQU        32(CX)(R8*1), Y1
+	VMOVDQU        96(CX)(R8*1), Y2
 	VMOVDQU        32(BX)(R8*1), Y3
-	VMOVDQU        96(DX)(R8*1), Y2
 	VMOVDQU        96(BX)(R8*1), Y4
-	VPXOR          Y1, Y3, Y3
-	VMOVDQU        Y3, 32(CX)(R8*1)
-	VPXOR          Y2, Y4, Y4
-	VMOVDQU        Y4, 96(CX)(R8*1)
-	VPSRLQ         $0x04, Y3, Y5
-	VPAND          Y0, Y3, Y3
+	VMOVDQU        Y3, Y5
+	VMOVDQU        Y4, Y6
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y5, Y7
 	VPAND          Y0, Y5, Y5
-	VPSRLQ         $0x04, Y4, Y6
-	VPAND          Y0, Y4, Y4
+	VPAND          Y0, Y7, Y7
+	VPSRLQ         $0x04, Y6, Y8
 	VPAND          Y0, Y6, Y6
-	VBROADCASTI128 (SI), Y7
-	VPSHUFB        Y3, Y7, Y7
-	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 16(SI), Y7
-	VPSHUFB        Y5, Y7, Y7
-	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 32(SI), Y7
-	VPSHUFB        Y4, Y7, Y7
-	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 48(SI), Y7
-	VPSHUFB        Y6, Y7, Y7
-	VPXOR          Y7, Y1, Y1
-	VBROADCASTI128 64(SI), Y7
-	VPSHUFB        Y3, Y7, Y7
-	VPXOR          Y7, Y2, Y2
-	VBROADCASTI128 80(SI), Y7
-	VPSHUFB        Y5, Y7, Y7
-	VPXOR          Y7, Y2, Y2
-	VBROADCASTI128 96(SI), Y7
-	VPSHUFB        Y4, Y7, Y7
-	VPXOR          Y7, Y2, Y2
-	VBROADCASTI128 112(SI), Y7
-	VPSHUFB        Y6, Y7, Y7
-	VPXOR          Y7, Y2, Y2
+	VPAND          Y0, Y8, Y8
+	VBROADCASTI128 (R9), Y9
+	VPSHUFB        Y5, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 16(R9), Y9
+	VPSHUFB        Y7, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 32(R9), Y9
+	VPSHUFB        Y6, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 48(R9), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 64(R9), Y9
+	VPSHUFB        Y5, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 80(R9), Y9
+	VPSHUFB        Y7, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 96(R9), Y9
+	VPSHUFB        Y6, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 112(R9), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VPXOR          Y1, Y3, Y3
+	VPXOR          Y2, Y4, Y4
 	VMOVDQU        Y1, 32(AX)(R8*1)
 	VMOVDQU        Y2, 96(AX)(R8*1)
+	VMOVDQU        Y3, 32(DX)(R8*1)
+	VMOVDQU        Y4, 96(DX)(R8*1)
+	ADDQ           $0x00000080, R8
+	CMPQ           R8, DI
+	JLT            loop
+
+end:
+	VZEROUPPER
+	RET
+
+// func inverseButterflyPlanesAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·inverseButterflyPlanesAVX2(SB), NOSPLIT, $0-48
+	MOVQ         out0+0(FP), AX
+	MOVQ         in0+16(FP), CX
+	MOVQ         out1+8(FP), DX
+	MOVQ         in1+24(FP), BX
+	MOVQ         coef+32(FP), SI
+	MOVQ         n+40(FP), DI
+	MOVL         $0x0f0f0f0f, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	XORQ         R8, R8
+	CMPQ         R8, DI
+	JGE          end
+
+loop:
+	VMOVDQU        (CX)(R8*1), Y1
+	VMOVDQU        64(CX)(R8*1), Y2
+	VMOVDQU        (BX)(R8*1), Y3
+	VMOVDQU        64(BX)(R8*1), Y4
+	VPXOR          Y1, Y3, Y3
+	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y3, Y5
+	VMOVDQU        Y4, Y6
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y5, Y7
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y7, Y7
+	VPSRLQ         $0x04, Y6, Y8
+	VPAND          Y0, Y6, Y6
+	VPAND          Y0, Y8, Y8
+	VBROADCASTI128 (R9), Y9
+	VPSHUFB        Y5, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 16(R9), Y9
+	VPSHUFB        Y7, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 32(R9), Y9
+	VPSHUFB        Y6, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 48(R9), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 64(R9), Y9
+	VPSHUFB        Y5, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 80(R9), Y9
+	VPSHUFB        Y7, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 96(R9), Y9
+	VPSHUFB        Y6, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 112(R9), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VMOVDQU        Y1, (AX)(R8*1)
+	VMOVDQU        Y2, 64(AX)(R8*1)
+	VMOVDQU        Y3, (DX)(R8*1)
+	VMOVDQU        Y4, 64(DX)(R8*1)
+	VMOVDQU        32(CX)(R8*1), Y1
+	VMOVDQU        96(CX)(R8*1), Y2
+	VMOVDQU        32(BX)(R8*1), Y3
+	VMOVDQU        96(BX)(R8*1), Y4
+	VPXOR          Y1, Y3, Y3
+	VPXOR          Y2, Y4, Y4
+	VMOVDQU        Y3, Y5
+	VMOVDQU        Y4, Y6
+	LEAQ           (SI), R9
+	VPSRLQ         $0x04, Y5, Y7
+	VPAND          Y0, Y5, Y5
+	VPAND          Y0, Y7, Y7
+	VPSRLQ         $0x04, Y6, Y8
+	VPAND          Y0, Y6, Y6
+	VPAND          Y0, Y8, Y8
+	VBROADCASTI128 (R9), Y9
+	VPSHUFB        Y5, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 16(R9), Y9
+	VPSHUFB        Y7, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 32(R9), Y9
+	VPSHUFB        Y6, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 48(R9), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          Y9, Y1, Y1
+	VBROADCASTI128 64(R9), Y9
+	VPSHUFB        Y5, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 80(R9), Y9
+	VPSHUFB        Y7, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 96(R9), Y9
+	VPSHUFB        Y6, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VBROADCASTI128 112(R9), Y9
+	VPSHUFB        Y8, Y9, Y9
+	VPXOR          Y9, Y2, Y2
+	VMOVDQU        Y1, 32(AX)(R8*1)
+	VMOVDQU        Y2, 96(AX)(R8*1)
+	VMOVDQU        Y3, 32(DX)(R8*1)
+	VMOVDQU        Y4, 96(DX)(R8*1)
 	ADDQ           $0x00000080, R8
 	CMPQ           R8, DI
 	JLT            loop

@@ -6,16 +6,16 @@ package field
 func findKernels() []*kernels {
 	return []*kernels{{
 		name: "NEON", granule: tailBytes,
-		sum:                sumNEON,
-		bytes:              []kernel{bytes1NEON, bytes2NEON, bytes3NEON, bytes4NEON},
-		pairs:              []kernel{pairs1NEON, pairs2NEON, pairs3NEON, pairs4NEON},
-		planes:             []kernel{planes1NEON, planes2NEON, planes3NEON, planes4NEON},
-		butterfly:          butterflyNEON,
-		inverseButterfly:   inverseButterflyNEON,
-		butterflies:        butterfliesNEON,
-		inverseButterflies: inverseButterfliesNEON,
-		toPlanes:           toPlanesNEON,
-		fromPlanes:         fromPlanesNEON,
+		sum:    sumNEON,
+		bytes:  []kernel{bytes1NEON, bytes2NEON, bytes3NEON, bytes4NEON},
+		pairs:  []kernel{pairs1NEON, pairs2NEON, pairs3NEON, pairs4NEON},
+		planes: []kernel{planes1NEON, planes2NEON, planes3NEON, planes4NEON},
+		butterflies: [2]butterflies{
+			{}, // none for bytes
+			{butterflyNEON, inverseButterflyNEON, butterfliesNEON, inverseButterfliesNEON},
+		},
+		toPlanes:   toPlanesNEON,
+		fromPlanes: fromPlanesNEON,
 	}}
 }
 

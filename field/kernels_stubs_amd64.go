@@ -80,16 +80,28 @@ func planes7GFNI512(out *[]byte, in *[]byte, columns *uint32, count int, coefs *
 func planes8GFNI512(out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
 
 //go:noescape
-func butterflyGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+func butterflyBytesGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 
 //go:noescape
-func inverseButterflyGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+func inverseButterflyBytesGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 
 //go:noescape
-func butterfliesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
+func butterfliesBytesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
 
 //go:noescape
-func inverseButterfliesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
+func inverseButterfliesBytesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
+func butterflyPlanesGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+
+//go:noescape
+func inverseButterflyPlanesGFNI512(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+
+//go:noescape
+func butterfliesPlanesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
+func inverseButterfliesPlanesGFNI512(out *[]byte, in *[]byte, coefs *byte, n int)
 
 //go:noescape
 func toPlanesGFNI512(dst *byte, src *byte, n int)
@@ -137,16 +149,28 @@ func planes3GFNI256(out *[]byte, in *[]byte, columns *uint32, count int, coefs *
 func planes4GFNI256(out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
 
 //go:noescape
-func butterflyGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+func butterflyBytesGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 
 //go:noescape
-func inverseButterflyGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+func inverseButterflyBytesGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 
 //go:noescape
-func butterfliesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
+func butterfliesBytesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
 
 //go:noescape
-func inverseButterfliesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
+func inverseButterfliesBytesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
+func butterflyPlanesGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+
+//go:noescape
+func inverseButterflyPlanesGFNI256(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+
+//go:noescape
+func butterfliesPlanesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
+func inverseButterfliesPlanesGFNI256(out *[]byte, in *[]byte, coefs *byte, n int)
 
 //go:noescape
 func toPlanesGFNI256(dst *byte, src *byte, n int)
@@ -194,10 +218,22 @@ func planes3AVX2(out *[]byte, in *[]byte, columns *uint32, count int, coefs *byt
 func planes4AVX2(out *[]byte, in *[]byte, columns *uint32, count int, coefs *byte, from int, to int, add bool)
 
 //go:noescape
-func butterflyAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+func butterflyBytesAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 
 //go:noescape
-func inverseButterflyAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+func inverseButterflyBytesAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+
+//go:noescape
+func butterfliesBytesAVX2(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
+func inverseButterfliesBytesAVX2(out *[]byte, in *[]byte, coefs *byte, n int)
+
+//go:noescape
+func butterflyPlanesAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
+
+//go:noescape
+func inverseButterflyPlanesAVX2(out0 *byte, out1 *byte, in0 *byte, in1 *byte, coef *byte, n int)
 
 //go:noescape
 func toPlanesAVX2(dst *byte, src *byte, n int)

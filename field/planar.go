@@ -52,7 +52,14 @@ func (f *binary16) checkPlanes(op string, dst, src []byte) int {
 	return len(src) &^ (planesGroup - 1)
 }
 
-// PlanarMap is [Planar.PlanarMap]. With one product for each butterfly it applies
+func (f *binary16) PlanarMap(rows [][]Element) Map {
+	if currentKernels == nil {
+		return &tableMap{shapeOf(f, rows), f, rows}
+	}
+	return f.kernelMap(rows, true)
+}
+
+// kernelMap returns the map by kernels. With one product for each butterfly it applies
 //
 //	[1  c]  (x, y) → (x+cy, x+cy+y)        [1+c  c]  (x, y) → (x+c(x+y), x+y)
 //	[1 1+c]                         and    [ 1   1]
@@ -60,40 +67,37 @@ func (f *binary16) checkPlanes(op string, dst, src []byte) int {
 // also with inputs or outputs swapped. And of four packets the maps made of such
 // butterflies: of the first kind on packets 0 and 2, 1 and 3, then 0 and 1, 2 and 3; or
 // of the second kind, in the opposite order.
-func (f *binary16) PlanarMap(rows [][]Element) Map {
+func (f *binaryField) kernelMap(rows [][]Element, planes bool) Map {
 	shape := shapeOf(f, rows)
-	path := currentKernels
-	if path == nil {
-		return &tableMap{shape, f, rows}
-	}
-	general := newKernelMap(f.binaryField, shape, path, rows, true)
-	switch shape {
-	case mapShape{2, 2}:
+	general := newKernelMap(f, shape, currentKernels, rows, planes)
+	switch {
+	case f.symbolBytes == 2 && !planes, general.butterflies().one == nil:
+	case shape == mapShape{2, 2}:
 		return f.findButterfly(rows, general)
-	case mapShape{4, 4}:
+	case shape == mapShape{4, 4}:
 		return f.findButterflies(rows, general)
 	}
 	return general
 }
 
 // findButterfly returns the map as a butterfly if it is one.
-func (f *binary16) findButterfly(rows [][]Element, general *kernelMap) Map {
-	a, b, table := rows[0], rows[1], f.coefTable(general.path)
+func (f *binaryField) findButterfly(rows [][]Element, general *kernelMap) Map {
+	a, b, table, kernels := rows[0], rows[1], f.coefTable(general.path), general.butterflies()
 	for first := range 2 { // the input x of x + c·y and x + (c+1)·y
 		if y := 1 - first; a[first] == One && b[first] == One && a[y][0]^b[y][0] == 1 {
-			return &butterflyMap{general, general.path.butterfly, 0, first, table.append(nil, a[y][0])}
+			return &butterflyMap{general, kernels.one, 0, first, table.append(nil, a[y][0])}
 		}
 	}
 	for first := range 2 { // the output x + c·(x+y), the other being x+y
 		if x, y := rows[first], rows[1-first]; y[0] == One && y[1] == One && x[0][0]^x[1][0] == 1 {
-			return &butterflyMap{general, general.path.inverseButterfly, first, 0, table.append(nil, x[1][0])}
+			return &butterflyMap{general, kernels.oneInverse, first, 0, table.append(nil, x[1][0])}
 		}
 	}
 	return general
 }
 
 // findButterflies returns the map as four butterflies if it is made of them.
-func (f *binary16) findButterflies(rows [][]Element, general *kernelMap) Map {
+func (f *binaryField) findButterflies(rows [][]Element, general *kernelMap) Map {
 	var at [4][4]uint64
 	for i := range at {
 		for j := range at {
@@ -128,7 +132,10 @@ func (f *binary16) findButterflies(rows [][]Element, general *kernelMap) Map {
 	return m
 }
 
-// butterfliesMap is a map of four packets in planes by four products: two layers of a
+// butterflies returns the kernels for the layout of the map.
+func (m *kernelMap) butterflies() *butterflies { return &m.path.butterflies[m.symbolBytes-1] }
+
+// butterfliesMap is a map of four packets by four products: two layers of a
 // fast Fourier transform, which go through memory once.
 type butterfliesMap struct {
 	*kernelMap // does all else
@@ -143,13 +150,13 @@ func (m *butterfliesMap) Apply(out, in [][]byte, add bool) {
 	}
 	n := m.check(out, in, m.symbolBytes)
 	done := n &^ (planesGroup - 1)
-	switch path := m.path; {
-	case path.butterflies == nil:
+	switch kernels := m.butterflies(); {
+	case kernels.four == nil:
 		m.oneByOne(out, in, done)
 	case m.inverse:
-		path.inverseButterflies(&out[0], &in[0], &m.coefs[0], done)
+		kernels.fourInverse(&out[0], &in[0], &m.coefs[0], done)
 	default:
-		path.butterflies(&out[0], &in[0], &m.coefs[0], done)
+		kernels.four(&out[0], &in[0], &m.coefs[0], done)
 	}
 	if done < n {
 		m.usual(out, in, done, n, false)
@@ -158,9 +165,9 @@ func (m *butterfliesMap) Apply(out, in [][]byte, add bool) {
 
 // oneByOne applies the butterflies of the second layer in place.
 func (m *butterfliesMap) oneByOne(out, in [][]byte, n int) {
-	size, apply, order := len(m.coefs)/4, m.path.butterfly, [4]int{0, 1, 2, 3}
+	size, apply, order := len(m.coefs)/4, m.butterflies().one, [4]int{0, 1, 2, 3}
 	if m.inverse {
-		apply, order = m.path.inverseButterfly, [4]int{2, 3, 0, 1}
+		apply, order = m.butterflies().oneInverse, [4]int{2, 3, 0, 1}
 	}
 	from := in
 	for k, which := range order {
@@ -173,7 +180,7 @@ func (m *butterfliesMap) oneByOne(out, in [][]byte, n int) {
 	}
 }
 
-// butterflyMap is a map of two packets in planes that needs only one product: a layer
+// butterflyMap is a map of two packets that needs only one product: a layer
 // of a fast Fourier transform is made of such maps.
 type butterflyMap struct {
 	*kernelMap // does all else

@@ -101,8 +101,20 @@ func (m cauchy) columnBlock(first, columns int) Matrix {
 //	1/(x_i - y_j) = -P'(x_i) · Φ_i(y_j) · 1/P(y_j), P(z) = Π (z - x_k)
 func (m cauchy) factor() *Factorisation {
 	w := arrangeBoth(m.x, m.y)
-	f := m.Field()
-	return factorLagrange("cauchy", w).between(
-		func(label int) field.Element { return f.Sub(field.Element{}, w[0].derivative(label)) },
-		func(label int) field.Element { return f.Inv(w[0].vanishing(w[1].value(0, label))) })
+	f, fact := m.Field(), factorLagrange("cauchy", w)
+	if fact == nil || len(fact.Layers) == 0 {
+		return nil
+	}
+	rows, columns := fact.Layers, fact.Layers
+	left := func(label int) field.Element { return f.Sub(field.Element{}, w[0].derivative(label)) }
+	right := func(label int) field.Element { return f.Inv(w[0].vanishing(w[1].value(0, label))) }
+	if w[0].additive() { // the diagonals are the same in each coset, and the layers outside stay butterflies
+		rows, columns = rows[fact.Half-1:], columns[:fact.Half+1]
+		z, ofCoset, atCoset := w[0].z(), perGroup(left), perGroup(right)
+		left = func(label int) field.Element { return ofCoset(label - label%z) }
+		right = func(label int) field.Element { return atCoset(label - label%z) }
+	}
+	scaleRows(rows, left)
+	scaleColumns(columns, right)
+	return fact
 }

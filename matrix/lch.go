@@ -91,15 +91,10 @@ func (m *lch) scale(l int) field.Element {
 	return v
 }
 
-// factor returns the layers of the additive FFT; its basis differs from that of
-// the tower by a diagonal.
+// factor returns the layers of the additive FFT, whose basis is that of the tower.
 func (m *lch) factor() *Factorisation {
 	if !m.tower.structured() {
 		return nil
 	}
-	fact := &Factorisation{Name: "additive-fft", Structure: m.tower.String(), Layers: m.tower.layers()}
-	if len(fact.Layers) > 0 {
-		scaleRows(fact.Layers, m.scale)
-	}
-	return fact
+	return &Factorisation{Name: "additive-fft", Structure: m.tower.String(), Layers: m.tower.layers()}
 }

@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"volley/field"
@@ -75,6 +76,11 @@ func (w *tower) z() int {
 	return z
 }
 
+// additive reports whether every fold is that of a subspace.
+func (w *tower) additive() bool {
+	return !slices.ContainsFunc(w.folds, func(p fold) bool { return p.linear.IsZero() })
+}
+
 // structured reports whether there is a fold, or nothing to fold.
 func (w *tower) structured() bool { return len(w.folds) > 0 || w.n == 1 }
 
@@ -87,8 +93,9 @@ func (w *tower) structured() bool { return len(w.folds) > 0 || w.n == 1 }
 // monomials, that is the coefficient of z^k: a Vandermonde matrix (paper,
 // section "Generalization"; its stages are those of its section "Computing a DFT
 // Matrix" with the powers of the representatives merged in). For other folds: the
-// additive FFT of Lin, Chung and Han (FOCS 2014) without its normalisation, and
-// the same idea for any tower.
+// additive FFT of Lin, Chung and Han (FOCS 2014), and the same idea for any tower. Of a fold
+// z^2 + c·z what it folds is divided by c, as there: two points then have coefficients v and
+// v+1, which a butterfly makes by one product.
 func (w *tower) layers() []Layer {
 	var list []Layer
 	z := w.z()
@@ -97,8 +104,12 @@ func (w *tower) layers() []Layer {
 			return
 		}
 		part := Partition{w.n, []digit{{weight, radix}}}
+		unit := field.One
+		if radix == 2 && t < len(w.folds) && !w.folds[t].linear.IsZero() {
+			unit = w.f.Inv(w.folds[t].linear)
+		}
 		list = append(list, Layer{name, part, w.f, func(group, i, j int) field.Element {
-			return field.Exp(w.f, w.value(t, part.Member(group, j)), uint64(i))
+			return field.Exp(w.f, w.f.Mul(unit, w.value(t, part.Member(group, j))), uint64(i))
 		}})
 	}
 	stage("draw", len(w.folds), z, w.n/z)
@@ -149,11 +160,10 @@ func (w *tower) String() string {
 	if len(w.folds) == 0 {
 		return "no structure"
 	}
-	monomial, additive := true, true
+	monomial := true
 	var folds []string
 	for _, p := range w.folds {
 		monomial = monomial && p.linear.IsZero()
-		additive = additive && !p.linear.IsZero()
 		folds = append(folds, p.String())
 	}
 	cosets := fmt.Sprintf("%d cosets of", w.n/z)
@@ -163,7 +173,7 @@ func (w *tower) String() string {
 	switch {
 	case monomial:
 		return fmt.Sprintf("%s the multiplicative subgroup of order %d", cosets, z)
-	case additive:
+	case w.additive():
 		return fmt.Sprintf("%s an additive subgroup of order %d", cosets, z)
 	}
 	return fmt.Sprintf("%s of a composition of degree %d: %s", count(w.n/z, "full fibre"), z, strings.Join(folds, ", "))

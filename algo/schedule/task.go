@@ -13,6 +13,7 @@ type Task struct {
 	Matrix   matrix.Matrix
 	Separate bool // sinks are processors of their own
 	Ports    int
+	InMemory bool // in one process, where messages are free: arithmetic is all that counts
 
 	// Context, unless nil, ends planning.
 	Context context.Context

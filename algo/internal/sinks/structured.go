@@ -129,7 +129,7 @@ func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cut
 				sizes = append(sizes, fmt.Sprint(block.Size()))
 				w.layerNotes = append(w.layerNotes, fmt.Sprintf("layer %d of each group, %s: %v", len(layers), block.Name, block.Partition))
 			}
-			layers = append(layers, structured.OnGroups(block, t.Ports, labels))
+			layers = append(layers, structured.OnGroups(block, universal.Tuned(block.Size(), t.Ports), labels))
 			from = to
 		}
 		w.layers = append(w.layers, layers)

@@ -3,6 +3,7 @@ package structured
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -40,6 +41,9 @@ func Plans(name, family string, mode Fusing, t schedule.Task, fact *matrix.Facto
 			return j != fact.Half
 		}
 		return true
+	}
+	if t.InMemory {
+		return []plan.Plan{fused(t, name, fact, leastWork(fact, allowed), anyOrder)}, nil
 	}
 	var plans []plan.Plan
 	for _, cuts := range Fusions(fact.Layers, t.Ports, allowed) {
@@ -81,7 +85,7 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 	notes := []string{"structure: " + fact.Structure}
 	var lines []string
 	if len(cuts) == 1 {
-		step := universal.Tuned(k, t.Ports)
+		step := stepOf(k, t)
 		l := schedule.OnAll(name, step, t)
 		l.Common.Parameters = fmt.Sprintf("groups %d %s", k, step.Parameters())
 		l.Common.Notes = append(notes, "all layers fused into one: the universal step")
@@ -93,7 +97,7 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 	for _, to := range cuts {
 		block := matrix.Fuse(fact.Layers[from:to])
 		lines = append(lines, fmt.Sprintf("layer %d, %s: %v", len(layers), block.Name, block.Partition))
-		layers = append(layers, OnGroups(block, t.Ports, fact.In))
+		layers = append(layers, OnGroups(block, stepOf(block.Size(), t), fact.In))
 		sizes = append(sizes, fmt.Sprint(block.Size()))
 		from = to
 	}
@@ -117,11 +121,55 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 	return l
 }
 
-// OnGroups returns the layer that runs a universal step on the groups of a layer of
+// stepOf returns the step on groups of a size.
+func stepOf(size int, t schedule.Task) *universal.Step {
+	if t.InMemory && isBinary(t.Matrix.Field()) { // every member obtains all: the fewest multiply-adds
+		return universal.New(size, t.Ports, size, 1)
+	}
+	return universal.Tuned(size, t.Ports)
+}
+
+func isBinary(f field.Field) bool {
+	return f.Characteristic().IsUint64() && f.Characteristic().Uint64() == 2
+}
+
+// leastWork returns the way to fuse neighbouring layers that takes a processor the least work, as
+// the ends of the fused runs. Reading and writing a packet is as much work as three multiply-adds. Two
+// layers of butterflies on one side of the middle are one kernel in characteristic 2, with a product
+// for each packet. By measurement. Not all are fused into one, which is no more than a direct product.
+func leastWork(fact *matrix.Factorisation, allowed func(i, j int) bool) []int {
+	const pass, product = 3, 1
+	layers := fact.Layers
+	binary := len(layers) > 0 && isBinary(layers[0].Field())
+	work := func(i, j int) int {
+		size := matrix.Span(layers[i:j]).Size()
+		switch oneSide := j <= fact.Half || i >= fact.Half; {
+		case size == 2 && j == i+1, binary && oneSide && size == 4 && j == i+2 && layers[i].Size() == 2:
+			return pass + product
+		}
+		return pass + size*product
+	}
+	least, from := make([]int, len(layers)+1), make([]int, len(layers)+1) // of the layers before
+	for j := 1; j <= len(layers); j++ {
+		least[j] = math.MaxInt
+		for i := range j {
+			if w := work(i, j); w < pass+layers[0].K*product && allowed(i, j) && least[i] < math.MaxInt && least[i]+w < least[j] {
+				least[j], from[j] = least[i]+w, i
+			}
+		}
+	}
+	cuts := []int{len(layers)}
+	for j := from[len(layers)]; j > 0; j = from[j] {
+		cuts = append(cuts, j)
+	}
+	slices.Reverse(cuts)
+	return cuts
+}
+
+// OnGroups returns the layer that runs a step on the groups of a layer of
 // the matrix.
-func OnGroups(l matrix.Layer, ports int, labels matrix.Labels) schedule.Partition {
+func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedule.Partition {
 	size := l.Size()
-	step := universal.Tuned(size, ports)
 	step.Name = l.Name
 	return schedule.Partition{Step: step, Uniform: true, Group: func(proc int) schedule.Group {
 		label := labels.Label(proc)

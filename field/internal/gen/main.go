@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -48,11 +49,13 @@ func main() {
 		for rows := 1; rows <= i.rows; rows++ {
 			i.product(2, true, rows)
 		}
-		i.butterfly("butterfly", false)
-		i.butterfly("inverseButterfly", true)
-		if i.affine { // tables of nibbles leave too few registers
-			i.butterflies("butterflies", false)
-			i.butterflies("inverseButterflies", true)
+		for symbol := 1; symbol <= 2; symbol++ {
+			i.butterfly(symbol, false)
+			i.butterfly(symbol, true)
+			if i.affine || symbol == 1 { // tables of nibbles leave too few registers for pairs
+				i.butterflies(symbol, false)
+				i.butterflies(symbol, true)
+			}
 		}
 		i.planes("toPlanes", true)
 		i.planes("fromPlanes", false)
@@ -623,83 +626,95 @@ func (i isa) product(symbol int, planes bool, rows int) {
 	i.end()
 }
 
-// butterfly writes the kernel of two packets in planes with one product by c:
-// (x, y) → (x + c·y, x + c·y + y), or its inverse (x, y) → (x + c·(x+y), x + y).
-func (i isa) butterfly(name string, inverse bool) {
-	used = 0
-	TEXT(name+i.name, NOSPLIT, "func(out0, out1, in0, in1, coef *byte, n int)")
-	Pragma("noescape")
-	out0 := Load(Param("out0"), GP64())
-	out1 := Load(Param("out1"), GP64())
-	in0 := Load(Param("in0"), GP64())
-	in1 := Load(Param("in1"), GP64())
-	coef := Load(Param("coef"), GP64())
-	n := Load(Param("n"), GP64())
-	p := i.newProducts()
-	var matrices [4]vector
-	if i.affine {
-		for k := range matrices {
-			matrices[k] = i.vector()
-			VPBROADCASTQ(Mem{Base: coef, Disp: 8 * k}, matrices[k])
-		}
+// butterflyName returns the name of a kernel of butterflies, for symbols of one byte or of two in planes.
+func butterflyName(name string, symbol int, inverse bool) string {
+	if inverse {
+		name = "inverse" + strings.ToUpper(name[:1]) + name[1:]
 	}
-	pos := GP64()
-	XORQ(pos, pos)
-	at := func(base reg.Register, disp int) Mem { return Mem{Base: base, Index: pos, Scale: 1, Disp: disp} }
-	CMPQ(pos, n)
-	JGE(LabelRef("end"))
-	Label("loop")
-	before := used
-	for d := 0; d < 64; d += i.bytes {
-		release(before)
-		x, y := i.vectors(2), i.vectors(2)
-		for half := range 2 {
-			i.move(at(in0, d+64*half), x[half])
-			i.move(at(in1, d+64*half), y[half])
-		}
-		if inverse {
-			for half := range 2 {
-				i.xor(x[half], y[half])
-				i.move(y[half], at(out1, d+64*half))
-			}
-		}
-		if i.affine {
-			for half := range 2 {
-				a, b := i.vector(), i.vector()
-				VGF2P8AFFINEQB(U8(0), matrices[2*half], y[0], a)
-				VGF2P8AFFINEQB(U8(0), matrices[2*half+1], y[1], b)
-				i.xor2(a, b, x[half])
-			}
-		} else {
-			copies := y
-			if !inverse { // y is needed later
-				copies = i.vectors(2)
-				i.move(y[0], copies[0])
-				i.move(y[1], copies[1])
-			}
-			p.addTwo(1, coef, copies, [][]vector{x})
-		}
-		for half := range 2 {
-			i.move(x[half], at(out0, d+64*half))
-			if !inverse {
-				i.xor(x[half], y[half])
-				i.move(y[half], at(out1, d+64*half))
-			}
-		}
-	}
-	ADDQ(U32(groupBytes), pos)
-	CMPQ(pos, n)
-	JLT(LabelRef("loop"))
-	Label("end")
-	i.end()
+	return name + [...]string{1: "Bytes", 2: "Planes"}[symbol]
 }
 
-// butterflies writes the kernel of four packets in planes that four butterflies turn
-// into four, by the coefficients a to d: that of packets 0 and 2 by a, of 1 and 3 by
-// b, then of 0 and 1 by c, and of 2 and 3 by d; or the inverse.
-func (i isa) butterflies(name string, inverse bool) {
+// units calls do for what of a group a butterfly works on at a time: with the offsets of a vector, or
+// of one with low bytes and one with high ones.
+func (i isa) units(symbol int, do func(disps []int)) {
+	before := used
+	for d := 0; d < groupBytes/symbol; d += i.bytes {
+		release(before)
+		do([]int{d, d + 64}[:symbol])
+	}
+}
+
+// addTo adds the product of x with the coefficient to sum. The matrices are in registers, or nil.
+func (p products) addTo(sum, x, matrices []vector, coefs reg.Register, coef int) {
+	defer release(used)
+	symbol := len(x)
+	if !p.affine {
+		copies := p.vectors(symbol)
+		for half := range x {
+			p.move(x[half], copies[half])
+		}
+		at := GP64()
+		LEAQ(Mem{Base: coefs, Disp: coef * p.coefBytes(symbol)}, at)
+		if symbol == 1 {
+			p.addOne(1, at, copies, [][]vector{sum})
+		} else {
+			p.addTwo(1, at, copies, [][]vector{sum})
+		}
+		return
+	}
+	parts := p.vectors(symbol)
+	for half := range sum {
+		for k := range x {
+			n := symbol*(symbol*coef+half) + k
+			m := parts[k]
+			if matrices != nil {
+				m = matrices[n]
+			} else {
+				VPBROADCASTQ(Mem{Base: coefs, Disp: 8 * n}, m)
+			}
+			VGF2P8AFFINEQB(U8(0), m, x[k], parts[k])
+		}
+		if symbol == 1 {
+			p.xor(parts[0], sum[half])
+		} else {
+			p.xor2(parts[0], parts[1], sum[half])
+		}
+	}
+}
+
+// loadMatrices returns registers with so many coefficients, or nil where there are too few.
+func (p products) loadMatrices(coefs reg.Register, symbol, n int) []vector {
+	n *= symbol * symbol
+	if !p.affine || n > 4 && p.bytes != 64 {
+		return nil
+	}
+	matrices := p.vectors(n)
+	for k, m := range matrices {
+		VPBROADCASTQ(Mem{Base: coefs, Disp: 8 * k}, m)
+	}
+	return matrices
+}
+
+// butterfly writes the kernel of two packets with one product by c:
+// (x, y) → (x + c·y, x + c·y + y), or its inverse (x, y) → (x + c·(x+y), x + y).
+func (i isa) butterfly(symbol int, inverse bool) {
 	used = 0
-	TEXT(name+i.name, NOSPLIT, "func(out, in *[]byte, coefs *byte, n int)")
+	TEXT(butterflyName("butterfly", symbol, inverse)+i.name, NOSPLIT, "func(out0, out1, in0, in1, coef *byte, n int)")
+	Pragma("noescape")
+	var out, in [2]reg.Register
+	for k := range out {
+		out[k] = Load(Param(fmt.Sprintf("out%d", k)), GP64())
+		in[k] = Load(Param(fmt.Sprintf("in%d", k)), GP64())
+	}
+	i.network(symbol, inverse, out[:], in[:], Load(Param("coef"), GP64()), [][2]int{{0, 1}})
+}
+
+// butterflies writes the kernel of four packets that four butterflies turn into four, by the coefficients
+// a to d: that of packets 0 and 2 by a, of 1 and 3 by b, then of 0 and 1 by c, and of 2 and 3 by d; or
+// the inverse.
+func (i isa) butterflies(symbol int, inverse bool) {
+	used = 0
+	TEXT(butterflyName("butterflies", symbol, inverse)+i.name, NOSPLIT, "func(out, in *[]byte, coefs *byte, n int)")
 	Pragma("noescape")
 	var out, in [4]reg.Register
 	o, e := Load(Param("out"), GP64()), Load(Param("in"), GP64())
@@ -708,71 +723,50 @@ func (i isa) butterflies(name string, inverse bool) {
 		MOVQ(Mem{Base: o, Disp: 24 * k}, out[k])
 		MOVQ(Mem{Base: e, Disp: 24 * k}, in[k])
 	}
-	coefs := Load(Param("coefs"), GP64())
+	i.network(symbol, inverse, out[:], in[:], Load(Param("coefs"), GP64()), [][2]int{{0, 2}, {1, 3}, {0, 1}, {2, 3}})
+}
+
+// network writes the butterflies of pairs of packets, one after the other, or their inverses from the last.
+func (i isa) network(symbol int, inverse bool, out, in []reg.Register, coefs reg.Register, pairs [][2]int) {
 	n := Load(Param("n"), GP64())
-	var matrices []vector
-	if i.bytes == 64 {
-		matrices = i.vectors(16)
-		for k, m := range matrices {
-			VPBROADCASTQ(Mem{Base: coefs, Disp: 8 * k}, m)
-		}
-	}
-	product := func(coef, half int, x [2]vector, a, b vector) {
-		if matrices != nil {
-			VGF2P8AFFINEQB(U8(0), matrices[4*coef+2*half], x[0], a)
-			VGF2P8AFFINEQB(U8(0), matrices[4*coef+2*half+1], x[1], b)
-			return
-		}
-		at := Mem{Base: coefs, Disp: 32*coef + 16*half}
-		VPBROADCASTQ(at, a)
-		VPBROADCASTQ(at.Offset(8), b)
-		VGF2P8AFFINEQB(U8(0), a, x[0], a)
-		VGF2P8AFFINEQB(U8(0), b, x[1], b)
-	}
+	p := i.newProducts()
+	matrices := p.loadMatrices(coefs, symbol, len(pairs))
 	pos := GP64()
 	XORQ(pos, pos)
 	CMPQ(pos, n)
 	JGE(LabelRef("end"))
 	Label("loop")
-	before := used
-	for d := 0; d < 64; d += i.bytes {
-		release(before)
-		var x [4][2]vector
+	i.units(symbol, func(disps []int) {
+		x := make([][]vector, len(in))
 		for k := range x {
-			for half := range 2 {
-				x[k][half] = i.vector()
-				i.move(Mem{Base: in[k], Index: pos, Scale: 1, Disp: d + 64*half}, x[k][half])
+			x[k] = i.vectors(symbol)
+			for half, d := range disps {
+				i.move(Mem{Base: in[k], Index: pos, Scale: 1, Disp: d}, x[k][half])
 			}
 		}
-		a, b := i.vector(), i.vector()
-		pairs := [4][2]int{{0, 2}, {1, 3}, {0, 1}, {2, 3}}
 		for k := range pairs {
 			coef := k
 			if inverse {
-				coef = (k + 2) % 4
+				coef = len(pairs) - 1 - k
 			}
 			x, y := x[pairs[coef][0]], x[pairs[coef][1]]
-			for half := range 2 {
-				if inverse {
-					i.xor(x[half], y[half])
+			xor := func(now bool) {
+				for half := range y {
+					if now {
+						i.xor(x[half], y[half])
+					}
 				}
 			}
-			for half := range 2 {
-				product(coef, half, y, a, b)
-				i.xor2(a, b, x[half])
-			}
-			for half := range 2 {
-				if !inverse {
-					i.xor(x[half], y[half])
-				}
-			}
+			xor(inverse)
+			p.addTo(x, y, matrices, coefs, coef)
+			xor(!inverse)
 		}
 		for k := range x {
-			for half := range 2 {
-				i.move(x[k][half], Mem{Base: out[k], Index: pos, Scale: 1, Disp: d + 64*half})
+			for half, d := range disps {
+				i.move(x[k][half], Mem{Base: out[k], Index: pos, Scale: 1, Disp: d})
 			}
 		}
-	}
+	})
 	ADDQ(U32(groupBytes), pos)
 	CMPQ(pos, n)
 	JLT(LabelRef("loop"))
