@@ -140,6 +140,7 @@ func (x *check) expect(in [][]byte, first, end int) [][]byte {
 			sources[row] = print
 		}
 	}
+	a := x.e.entries()
 	var products [][]byte // by column
 	if fact := x.e.problem.Factorisation(); fact != nil && end-first > 1 {
 		products = fact.Times(sources)
@@ -159,7 +160,7 @@ func (x *check) expect(in [][]byte, first, end int) [][]byte {
 			}
 			entries := make([]field.Element, len(sources))
 			for row := range entries {
-				entries[row] = x.e.matrix.At(row, column)
+				entries[row] = a.At(row, column)
 			}
 			want[k-first] = make([]byte, len(in[0]))
 			x.e.matrix.Field().Combine(want[k-first], entries, sources)

@@ -29,6 +29,7 @@ type Encoder struct {
 	matrix  matrix.Matrix
 	problem *algo.Problem
 	options options
+	entries func() matrix.Matrix // the matrix, for checks: they take all entries of a small one without structure in each run
 
 	mu       sync.Mutex         // guards what follows
 	choices  []*choice          // the last ones first, which later runs mostly use again
@@ -112,7 +113,13 @@ func NewEncoder(a matrix.Matrix, opts ...Option) (*Encoder, error) {
 			return nil, err
 		}
 	}
-	return &Encoder{matrix: a, problem: problem, options: o, sessions: map[int][]*session{}}, nil
+	entries := sync.OnceValue(func() matrix.Matrix {
+		if a.Rows()*a.Cols() > mostEntries || problem.Factorisation() != nil {
+			return a
+		}
+		return matrix.DenseFunc(a.Field(), a.Rows(), a.Cols(), a.At)
+	})
+	return &Encoder{matrix: a, problem: problem, options: o, entries: entries, sessions: map[int][]*session{}}, nil
 }
 
 // Plan returns the plan that the encoder runs on packets of the given number of

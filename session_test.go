@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"volley"
+	"volley/field"
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/transport"
@@ -379,6 +381,38 @@ func TestLaterFaults(t *testing.T) {
 			if struck < 3 {
 				t.Errorf("%s: %d messages of rank %d struck", name, struck, src)
 			}
+		}
+	}
+}
+
+// A countedMatrix counts how often it is asked for an entry.
+type countedMatrix struct {
+	matrix.Matrix
+	asked *atomic.Int64
+}
+
+func (m countedMatrix) At(i, j int) field.Element {
+	m.asked.Add(1)
+	return m.Matrix.At(i, j)
+}
+
+// TestEntriesAreKept has later runs of an encoder ask for no entry of a matrix that is dear to evaluate.
+func TestEntriesAreKept(t *testing.T) {
+	f := fieldtest.Parse(t, "257")
+	a := countedMatrix{randomMatrix(t, f, 5, 1), new(atomic.Int64)}
+	e, group := mustEncoder(t, a), localGroup(5)
+	for run := range 3 {
+		before := a.asked.Load()
+		for r, err := range together(group, func(tr transport.Transport) error {
+			_, _, err := e.Encode(t.Context(), tr, make([]byte, 8))
+			return err
+		}) {
+			if err != nil {
+				t.Errorf("run %d, rank %d: %v", run, r, err)
+			}
+		}
+		if asked := a.asked.Load() - before; (asked == 0) != (run > 0) {
+			t.Errorf("run %d asks for %d entries", run, asked)
 		}
 	}
 }
