@@ -113,7 +113,7 @@ func (m *meter) together(ctx context.Context, times int, do func()) (own, whole 
 	end := time.Now()
 	values := []float64{done.Sub(start).Seconds(), end.Sub(start).Seconds(), end.Sub(m.start).Seconds()}
 	err = m.agree(ctx, values)
-	m.elapsed = values[2]
+	m.reach(values[2])
 	return values[0], values[1], err
 }
 

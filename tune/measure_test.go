@@ -76,7 +76,7 @@ func measureLinks(t *testing.T, k int, n sim.Network, fields []field.Field, d ti
 	results := make([]*tune.Result, k)
 	err := errors.Join(onLinks(k, n, false, func(rank int, l transport.Transport) (err error) {
 		time.Sleep(time.Duration(rank) * time.Millisecond)
-		results[rank], err = tune.Measure(t.Context(), l, tune.Place{Transport: "virtual", Hosts: []string{"here"}}, fields, d)
+		results[rank], err = tune.Measure(t.Context(), l, tune.Place{Transport: "virtual", Hosts: []string{"here"}}, fields, d, nil)
 		return err
 	})...)
 	if err != nil {
@@ -202,7 +202,7 @@ func TestVirtualUneven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fields := []field.Field{slow{fieldtest.Parse(t, "2^8"), gamma}}
 		for _, err := range onLinks(8, network("60ms", "1ms", 1e-8), true, func(rank int, l transport.Transport) error {
-			r, err := tune.Measure(t.Context(), l, tune.Place{Transport: "virtual"}, fields, time.Second)
+			r, err := tune.Measure(t.Context(), l, tune.Place{Transport: "virtual"}, fields, time.Second, nil)
 			if err == nil && math.Abs(r.Coding[0].Cached/gamma-1) > 0.5 {
 				t.Errorf("γ is %v, want %v", r.Coding[0].Cached, gamma)
 			}
@@ -219,7 +219,7 @@ func TestVirtualUneven(t *testing.T) {
 func measureLocal(ctx context.Context, n int, fields func(rank int) []field.Field, d time.Duration) ([]*tune.Result, error) {
 	results := make([]*tune.Result, n)
 	err := local.Run(ctx, n, func(ctx context.Context, t transport.Transport) (err error) {
-		results[t.Rank()], err = tune.Measure(ctx, t, tune.Place{Transport: "local"}, fields(t.Rank()), d)
+		results[t.Rank()], err = tune.Measure(ctx, t, tune.Place{Transport: "local"}, fields(t.Rank()), d, nil)
 		return err
 	})
 	return results, err
@@ -276,7 +276,7 @@ func TestDeath(t *testing.T) {
 		if tr.Rank() == 1 {
 			tr = faulty.New(tr, faulty.Die(1))
 		}
-		_, err := tune.Measure(ctx, tr, tune.Place{}, nil, time.Second)
+		_, err := tune.Measure(ctx, tr, tune.Place{}, nil, time.Second, nil)
 		if !errors.Is(err, faulty.ErrDead) && !errors.As(err, new(*transport.AbortError)) {
 			t.Errorf("rank %d: %v", tr.Rank(), err)
 		}

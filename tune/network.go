@@ -43,6 +43,7 @@ type meter struct {
 	t     transport.Transport
 	start time.Time
 
+	progress func(done, more time.Duration)
 	elapsed  float64 // seconds since the start, of the slowest rank
 	memory   []byte  // more than fits in the cache of a processor
 	outgoing []byte
@@ -64,6 +65,12 @@ func (m *meter) place(n int) int {
 	}
 	m.next += n
 	return m.next - n
+}
+
+// reach notes that so many seconds have passed.
+func (m *meter) reach(elapsed float64) {
+	m.progress(duration(elapsed-m.elapsed), 0)
+	m.elapsed = elapsed
 }
 
 // Rounds of tags: of the messages that are timed, and of those that agree.
@@ -147,7 +154,7 @@ func (m *meter) sample(ctx context.Context, p Point) (float64, error) {
 	end := time.Now()
 	values := []float64{end.Sub(start).Seconds() / roundsPerSample, end.Sub(m.start).Seconds()}
 	err := m.agree(ctx, values)
-	m.elapsed = values[1]
+	m.reach(values[1])
 	return values[0], err
 }
 

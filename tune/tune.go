@@ -111,10 +111,16 @@ const DefaultTime = 5 * time.Second
 // has just computed is; longer ones find it in memory. Where the fit is bad, see [Result.Fits], the network is measured
 // once more, and the better fit counts.
 //
+// Progress, unless nil, hears after each sample how much more time has passed, and at first, and where the network is
+// measured once more, how much more is to come.
+//
 // A failure ends the group, as in a run; the error is then that of a transfer, or
 // the cause of ctx.
-func Measure(ctx context.Context, t transport.Transport, at Place, fields []field.Field, d time.Duration) (*Result, error) {
-	r, err := measure(ctx, t, at, fields, d)
+func Measure(ctx context.Context, t transport.Transport, at Place, fields []field.Field, d time.Duration, progress func(done, more time.Duration)) (*Result, error) {
+	if progress == nil {
+		progress = func(_, _ time.Duration) {}
+	}
+	r, err := measure(ctx, t, at, fields, d, progress)
 	if err != nil {
 		if !errors.As(err, new(*transport.AbortError)) {
 			t.Abort(err)
@@ -124,14 +130,14 @@ func Measure(ctx context.Context, t transport.Transport, at Place, fields []fiel
 	return r, nil
 }
 
-func measure(ctx context.Context, t transport.Transport, at Place, fields []field.Field, d time.Duration) (*Result, error) {
+func measure(ctx context.Context, t transport.Transport, at Place, fields []field.Field, d time.Duration, progress func(done, more time.Duration)) (*Result, error) {
 	switch {
 	case t.Size() < 2:
 		return nil, fmt.Errorf("%d ranks: want 2 or more, to send messages", t.Size())
 	case d <= 0:
 		return nil, fmt.Errorf("time %v: want more than 0", d)
 	}
-	m := &meter{t: t, start: time.Now(), memory: make([]byte, Memory)}
+	m := &meter{t: t, start: time.Now(), memory: make([]byte, Memory), progress: progress}
 	if err := m.compareTerms(ctx, fields, d); err != nil {
 		return nil, err
 	}
@@ -144,7 +150,11 @@ func measure(ctx context.Context, t transport.Transport, at Place, fields []fiel
 		Place: at, Date: time.Now().UTC().Truncate(time.Second),
 		CPU: cmp.Or(strings.TrimSpace(cpuid.CPU.BrandName), runtime.GOOS+"/"+runtime.GOARCH), CPUs: runtime.GOMAXPROCS(0),
 	}
+	progress(0, d)
 	for attempt := 0; attempt < attempts; attempt++ {
+		if attempt > 0 {
+			progress(0, duration(forNetwork))
+		}
 		points, err := m.network(ctx, forNetwork)
 		if err != nil {
 			return nil, err

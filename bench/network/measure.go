@@ -113,7 +113,7 @@ func (j *job) tune(ctx context.Context) error {
 			fields = append(fields, p.field)
 		}
 	}
-	r, err := tune.Measure(ctx, j.ranks, tune.Place{Transport: "mpi"}, fields, j.tuning)
+	r, err := tune.Measure(ctx, j.ranks, tune.Place{Transport: "mpi"}, fields, j.tuning, nil)
 	if err != nil {
 		return err
 	}

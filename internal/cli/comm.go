@@ -223,6 +223,11 @@ func (o *joining) add(f *pflag.FlagSet, whose string) {
 	o.addComm(f)
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+whose)
 	o.limits.add(f)
+	o.addProgress(f)
+}
+
+// addProgress adds the flags of what a verb prints beside its report.
+func (o *joining) addProgress(f *pflag.FlagSet) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print errors and warnings only, and --json")
 	f.DurationVar(&o.every, "progress", 0, "`TIME` between lines of progress of each process (default: a bar on a terminal, else a line each 10s)")
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ type meter struct {
 	every time.Duration // between lines; 0: a bar
 
 	mu          sync.Mutex // guards what follows
-	done, total int64      // bytes
+	done, total int64      // bytes, or nanoseconds of tune
 	bar         *progressbar.ProgressBar
 	told        time.Time
 }
@@ -52,7 +53,7 @@ func (m *meter) add(done, more int64) {
 	case m.every > 0:
 	case m.bar == nil:
 		m.bar = progressbar.NewOptions64(m.total,
-			progressbar.OptionSetWriter(m.s.stderr), progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true),
+			progressbar.OptionSetWriter(m.s.stderr), progressbar.OptionShowBytes(!m.timed()), progressbar.OptionUseIECUnits(true),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionFullWidth())
 		fallthrough
 	default:
@@ -69,8 +70,15 @@ func (m *meter) tell() {
 		slog.New(slog.NewJSONHandler(m.s.stderr, nil)).Info("progress", "verb", m.s.verb, "host", host, "rank", m.s.rank(), "done", m.done, "total", m.total)
 		return
 	}
-	printable.Fprintf(m.s.stderr, "volley: %s: %s of %s, %d %%\n", m.s.verb, humanize.IBytes(uint64(m.done)), humanize.IBytes(uint64(m.total)), int(100*float64(m.done)/float64(m.total)))
+	amount := func(n int64) string { return humanize.IBytes(uint64(n)) }
+	if m.timed() {
+		amount = func(n int64) string { return time.Duration(n).Round(100 * time.Millisecond).String() }
+	}
+	printable.Fprintf(m.s.stderr, "volley: %s: %s of %s, %d %%\n", m.s.verb, amount(m.done), amount(m.total), int(100*float64(m.done)/float64(m.total)))
 }
+
+// timed reports whether the meter counts time.
+func (m *meter) timed() bool { return strings.HasPrefix(m.s.verb, tuneVerb) }
 
 // clear takes the bar away until there is more progress.
 func (m *meter) clear() {

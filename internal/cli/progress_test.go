@@ -94,6 +94,30 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+// TestTuneProgress reads what tune tells of the time that it takes, and of a negative one.
+func TestTuneProgress(t *testing.T) {
+	args := []string{"tune", "--dry-run", "--time", "300ms", "--field", "2^8", "-k", "3"}
+	r := volleyRun(append(args, "--progress", "1ns")...)
+	var lines []string
+	for line := range strings.Lines(r.stderr) {
+		if strings.HasPrefix(line, "volley: tune --dry-run: ") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	if r.code != exitOK || len(lines) < 10 || !strings.HasPrefix(lines[0], "volley: tune --dry-run: 0s of 300ms, ") {
+		t.Fatalf("%+v", r)
+	}
+	if last := lines[len(lines)-1]; !strings.Contains(last, "ms of ") && !strings.Contains(last, "s of ") || strings.Contains(last, "B") {
+		t.Errorf("%q", last)
+	}
+	if r := volleyRun(append(args, "--quiet")...); r.code != exitOK || r.stdout != "" || strings.Contains(r.stderr, "volley: ") {
+		t.Errorf("%+v", r)
+	}
+	if r := volleyRun(append(args, "--progress", "-1s")...); r.code != exitUsage || !strings.Contains(r.stderr, "--progress -1s") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestProgressRanks has processes tell of their own nodes, and nobody if not asked: the run is too short.
 func TestProgressRanks(t *testing.T) {
 	dirs := writeNodes(t, 3, 300_000)

@@ -79,6 +79,7 @@ func newTune() *cobra.Command {
 	f.BoolVar(&o.dryRun, "dry-run", false, "measure and print, and write nothing")
 	end := flagGroup(cmd, "Run")
 	o.addComm(f)
+	o.addProgress(f)
 	end()
 	return cmd
 }
@@ -107,6 +108,8 @@ func runTune(cmd *cobra.Command, o *tuneOptions) error {
 	switch {
 	case o.k < 2:
 		return usagef("%d processors: say how many with -k, 2 or more", o.k)
+	case o.every < 0:
+		return usagef("--progress %v: want 0 or more", o.every)
 	case o.time <= 0:
 		return usagef("--time %v: want more than 0", o.time)
 	case !o.party.job() && o.k > mostTuneMemory/tune.Memory:
@@ -201,11 +204,20 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 // measure returns what this process has measured: that of processor 0 counts.
 func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first *tune.Result, err error) {
 	at := o.party.place(o.k)
+	s := sessionOf(ctx)
+	var progress func(done, more time.Duration)
+	if add := o.progress(s); add != nil && (s.at == nil || o.party.Rank() == 0) { // a launch hears of one rank: all take as long
+		progress = func(done, more time.Duration) { add(int64(done), int64(more)) }
+	}
 	if o.party.job() {
-		return tune.Measure(ctx, o.party.Transport, at, fields, o.time)
+		return tune.Measure(ctx, o.party.Transport, at, fields, o.time, progress)
 	}
 	err = local.Run(ctx, o.k, func(ctx context.Context, t transport.Transport) error {
-		r, err := tune.Measure(ctx, t, at, fields, o.time)
+		tell := progress
+		if t.Rank() > 0 {
+			tell = nil
+		}
+		r, err := tune.Measure(ctx, t, at, fields, o.time, tell)
 		if t.Rank() == 0 {
 			first = r
 		}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// onTerminal runs volley with stdout and stderr on a terminal, and returns what comes there.
+func onTerminal(t *testing.T, args ...string) string {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminals:", err)
+	}
+	defer master.Close()
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		io.Copy(&text, master) // until the terminal is closed
+		close(read)
+	}()
+	code := run(t.Context(), args, terminal, terminal)
+	terminal.Close()
+	<-read
+	if code != exitOK {
+		t.Errorf("%v: exit %d, %s", args, code, &text)
+	}
+	return text.String()
+}
+
+// TestNoColour checks that nothing on a terminal has an escape sequence, bars neither, so NO_COLOR
+// has nothing to take away.
+func TestNoColour(t *testing.T) {
+	dirs := writeNodes(t, 3, 300_000)
+	for _, value := range []string{"", "1"} {
+		t.Setenv("NO_COLOR", value)
+		for _, args := range [][]string{
+			append([]string{"protect", "--tolerate", "1"}, dirs...), append([]string{"verify"}, dirs...),
+			{"tune", "--dry-run", "--time", "300ms", "--field", "2^8"}, {"plan", "-k", "4"}, {"--help"},
+		} {
+			text := onTerminal(t, args...)
+			if text == "" || strings.Contains(text, "\x1b") {
+				t.Errorf("%v: %q", args, text)
+			}
+			if args[0] == "tune" && !strings.Contains(text, "%") {
+				t.Errorf("%v: no bar in %q", args, text)
+			}
+		}
+	}
+}
