@@ -6,7 +6,12 @@ import (
 	"html"
 	"io"
 	"math"
+	"strings"
+	"unicode"
 
+	xfont "golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
@@ -14,7 +19,9 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
+	"gonum.org/v1/plot/vg/vgtex"
 )
 
 // SVG writes the chart as a vector drawing, in which text is text.
@@ -56,6 +63,84 @@ func PNG(w io.Writer, c Chart) error {
 	return err
 }
 
+// PDF writes the chart as a page of its size, with its fonts. Text can be searched where it is ASCII, and not bold.
+func PDF(w io.Writer, c Chart) error {
+	f, err := arrange(c)
+	if err != nil {
+		return err
+	}
+	canvas := vgpdf.New(f.width, f.height)
+	f.draw(draw.New(pdfCanvas{canvas}))
+	_, err = canvas.WriteTo(w)
+	return err
+}
+
+// A pdfCanvas draws text that vgpdf cannot write.
+type pdfCanvas struct{ *vgpdf.Canvas }
+
+// FillString draws the outlines of text that is bold or not ASCII, such as β: vgpdf does not find a bold font, and writes
+// a code page without β.
+func (c pdfCanvas) FillString(f font.Face, at vg.Point, text string) {
+	if f.Font.Weight != xfont.WeightBold && !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+		c.Canvas.FillString(f, at, text)
+		return
+	}
+	var glyphs sfnt.Buffer
+	var path vg.Path
+	unit := f.Font.Size / vg.Length(f.Face.UnitsPerEm())
+	em := fixed.Int26_6(f.Face.UnitsPerEm()) // lengths are in units of the font
+	for _, r := range text {
+		glyph, _ := f.Face.GlyphIndex(&glyphs, r) // or 0, which shows that there is none
+		segments, _ := f.Face.LoadGlyph(&glyphs, glyph, em, nil)
+		point := func(p fixed.Point26_6) vg.Point {
+			return vg.Point{X: at.X + vg.Length(p.X)*unit, Y: at.Y - vg.Length(p.Y)*unit}
+		}
+		for _, s := range segments {
+			switch s.Op {
+			case sfnt.SegmentOpMoveTo:
+				path.Move(point(s.Args[0]))
+			case sfnt.SegmentOpLineTo:
+				path.Line(point(s.Args[0]))
+			case sfnt.SegmentOpQuadTo:
+				path.QuadTo(point(s.Args[0]), point(s.Args[1]))
+			case sfnt.SegmentOpCubeTo:
+				path.CubeTo(point(s.Args[0]), point(s.Args[1]), point(s.Args[2]))
+			}
+		}
+		advance, _ := f.Face.GlyphAdvance(&glyphs, glyph, em, xfont.HintingNone)
+		at.X += vg.Length(advance) * unit
+	}
+	c.Fill(path)
+}
+
+// TeX writes the chart as a pgfpicture, for \input in a document of LaTeX that loads package pgf. Its text is in the
+// document's font.
+func TeX(w io.Writer, c Chart) error {
+	f, err := arrange(c)
+	if err != nil {
+		return err
+	}
+	canvas := vgtex.New(f.width, f.height)
+	f.draw(draw.New(texCanvas{canvas}))
+	_, err = canvas.WriteTo(w)
+	return err
+}
+
+// A texCanvas escapes text, which vgtex does not.
+type texCanvas struct{ *vgtex.Canvas }
+
+var texEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, `~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`,
+	`{`, `\{`, `}`, `\}`, `$`, `\$`, `&`, `\&`, `%`, `\%`, `#`, `\#`, `_`, `\_`, `<`, `\ensuremath{<}`, `>`, `\ensuremath{>}`,
+	`β`, `\ensuremath{\beta}`, `γ`, `\ensuremath{\gamma}`, `τ`, `\ensuremath{\tau}`, `µ`, `\ensuremath{\mu}`,
+	`≤`, `\ensuremath{\le}`, `·`, `\ensuremath{\cdot}`)
+
+// FillString puts the middle of the text where that of what is read is: vgtex goes by the width of what is written.
+func (c texCanvas) FillString(f font.Face, at vg.Point, text string) {
+	escaped := texEscapes.Replace(text)
+	at.X += (f.Width(text) - f.Width(escaped)) / 2
+	c.Canvas.FillString(f, at, escaped)
+}
+
 // Sizes of a drawing.
 const (
 	width       = 7.5 * vg.Inch
@@ -72,7 +157,7 @@ var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 func style(size vg.Length, bold bool) text.Style {
 	f := font.From(sans, size)
 	if bold {
-		f.Weight = 3 // of golang.org/x/image/font
+		f.Weight = xfont.WeightBold
 	}
 	return text.Style{Color: ink, Font: f, Handler: plot.DefaultTextHandler}
 }

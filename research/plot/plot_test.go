@@ -8,7 +8,9 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -150,3 +152,59 @@ var errFull = errors.New("disk full")
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestPDF reads the text of a page by a tool of others, where there is one.
+func TestPDF(t *testing.T) {
+	var page bytes.Buffer
+	if err := plot.PDF(&page, chart(3)); err != nil || !bytes.HasPrefix(page.Bytes(), []byte("%PDF-")) || !bytes.HasSuffix(bytes.TrimSpace(page.Bytes()), []byte("%%EOF")) {
+		t.Fatalf("%.20q, %v", page.String(), err)
+	}
+	tool, err := exec.LookPath("pdftotext")
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(tool, "-", "-")
+	cmd.Stdin = &page
+	text, err := cmd.CombinedOutput()
+	for _, want := range []string{"series <2>", "processors, K", "from 4.2"} {
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%v: no %q in %q", err, want, text)
+		}
+	}
+}
+
+// TestTeX checks that text is escaped, and that its middle stays where it is without escapes.
+func TestTeX(t *testing.T) {
+	at := func(title string) string {
+		t.Helper()
+		c := chart(1)
+		c.Title = title
+		var picture bytes.Buffer
+		if err := plot.TeX(&picture, c); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(picture.String()) {
+			if strings.Contains(line, "50") && strings.Contains(line, "per") {
+				return line
+			}
+		}
+		t.Fatalf("no title in %s", &picture)
+		return ""
+	}
+	text := at(`50_% per {2^8} & \β`)
+	if want := `50\_\% per \{2\textasciicircum{}8\} \& \textbackslash{}\ensuremath{\beta}}}`; !strings.Contains(text, want) {
+		t.Errorf("%s: want %s", text, want)
+	}
+	place := func(line string) float64 {
+		_, x, _ := strings.Cut(line, `\pgfpoint{`)
+		x, _, _ = strings.Cut(x, "pt}")
+		at, err := strconv.ParseFloat(x, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		return at
+	}
+	if plain, escaped := place(at("50 per +")), place(at("50 per #")); math.Abs(plain-escaped) > 1 {
+		t.Errorf("%v, escaped %v", plain, escaped)
+	}
+}

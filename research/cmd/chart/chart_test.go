@@ -101,6 +101,13 @@ func TestOutput(t *testing.T) {
 	if size := drawing.Bounds().Size(); size.X < 1000 || size.Y < 600 {
 		t.Errorf("an image of %v", size)
 	}
+	for name, want := range map[string]string{"c2.pdf": "%PDF-", "c2.tex": "pgfpicture"} {
+		name = filepath.Join(t.TempDir(), name)
+		chartOf(t, "-k 2..9 -o "+name)
+		if drawn, err := os.ReadFile(name); err != nil || !bytes.Contains(drawn, []byte(want)) {
+			t.Errorf("%s: %.40q, %v", name, drawn, err)
+		}
+	}
 	if code := run(t.Context(), []string{"-k", "1", "-o", svg}, io.Discard, io.Discard); code != 2 {
 		t.Errorf("exit %d", code)
 	}
@@ -159,7 +166,7 @@ func TestUsage(t *testing.T) {
 		{"--plot c3", "c3"},
 		{"--plot c2 x", `"x"`},
 		{"--sizes 3", "--sizes"},
-		{"-o chart.pdf", ".png"},
+		{"-o chart.eps", ".png, .pdf"},
 		{"-k 0", "-k"},
 		{"-p 0", "0 ports"},
 		{"-k 1..65536 -p 1,2", "65536 points"},

@@ -101,7 +101,7 @@ func draw(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	write := map[string]func(io.Writer, plot.Chart) error{"": plot.SVG, ".svg": plot.SVG, ".png": plot.PNG, ".csv": writePoints}[filepath.Ext(j.output)]
+	write := map[string]func(io.Writer, plot.Chart) error{"": plot.SVG, ".svg": plot.SVG, ".png": plot.PNG, ".pdf": plot.PDF, ".tex": plot.TeX, ".csv": writePoints}[filepath.Ext(j.output)]
 	var drawing bytes.Buffer
 	err = write(&drawing, j.chart(rows))
 	if errors.Is(err, plot.ErrEmpty) {
@@ -124,7 +124,7 @@ func (j *costJob) parse(args []string) (help string, err error) {
 	f.SortFlags, f.Usage = false, func() {}
 	var processors, algorithms string
 	f.StringVar(&j.plot, "plot", "c2", "`WHAT` to draw: "+strings.Join(plots, ", "))
-	f.StringVarP(&j.output, "output", "o", "", "`FILE` to write, .svg, .png, or .csv for the points (default: SVG to stdout)")
+	f.StringVarP(&j.output, "output", "o", "", "`FILE` to write, .svg, .png, .pdf, .tex for LaTeX, or .csv for the points (default: SVG to stdout)")
 	f.StringVarP(&processors, "processors", "k", "2..64", "`K`, the numbers of processors: a list such as 4,8,16..20")
 	f.StringVar(&algorithms, "algorithm", "", "only these `NAMES` that volley algorithms lists, with commas")
 	s.AddSize(f)
@@ -148,8 +148,8 @@ func (j *costJob) parse(args []string) (help string, err error) {
 	switch end := filepath.Ext(j.output); {
 	case !slices.Contains(plots, j.plot):
 		return "", faultf("plot", "--plot %q: want one of %s", j.plot, strings.Join(plots, ", "))
-	case j.output != "" && !slices.Contains([]string{".svg", ".png", ".csv"}, end):
-		return "", faultf("output", "-o %s: want a name that ends with .svg, .png or .csv", j.output)
+	case j.output != "" && !slices.Contains([]string{".svg", ".png", ".pdf", ".tex", ".csv"}, end):
+		return "", faultf("output", "-o %s: want a name that ends with .svg, .png, .pdf, .tex or .csv", j.output)
 	case j.noise.given() && (j.plot != "time" || s.ByModel == selection.NetworkModel):
 		return "", faultf("jitter", "--jitter and --stragglers simulate the links of --model paper and change times only: leave them out, or draw --plot time by that model")
 	}
