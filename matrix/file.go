@@ -1,9 +1,6 @@
 package matrix
 
-import (
-	"fmt"
-	"os"
-)
+import "fmt"
 
 var fileFamily = Family{
 	Name:     "file",
@@ -39,7 +36,7 @@ func (b *builder) need() string {
 
 // read reads the matrix in the file of that name.
 func (b *builder) read(name string) (Matrix, error) {
-	r, err := os.Open(name)
+	r, err := b.open(name)
 	if err != nil {
 		return nil, fmt.Errorf("matrix: %w", err)
 	}

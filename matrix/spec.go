@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -32,6 +33,9 @@ type Spec struct {
 	Alpha    string // the points of a lagrange matrix that get values; the y of a cauchy matrix
 	Order    string // the order of columns: "reversed", for dft only, or "natural" or "any", which build the same as ""
 	Inverse  bool   // the inverse of that matrix
+
+	// Open opens the files that Build reads; nil is [os.Open].
+	Open func(name string) (io.ReadCloser, error)
 }
 
 // orders lists what Spec.Order may be. That "any" lets the columns come in an

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestParseSpec(t *testing.T) {
 		"file:A.csv":                  {Family: "file", Argument: "A.csv"},
 		"file:C:\\A.csv":              {Family: "file", Argument: "C:\\A.csv"},
 	} {
-		if got := must(ParseSpec(s))(t); got != want {
+		if got := must(ParseSpec(s))(t); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", s, got, want)
 		}
 	}

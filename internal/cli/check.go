@@ -22,9 +22,10 @@ type checkOptions struct {
 
 const checkHelp = `Check a plan of your own: its rules, the matrix it computes, and its costs.
 
-PLAN is a file as volley plan -o plan.json writes it; docs/format.md describes
-it. Without --matrix only the rules of the model are checked. The exit code is
-2 where the plan breaks a rule, and 3 where it computes another matrix.`
+PLAN is a file as volley plan -o plan.json writes it, or - for stdin;
+docs/format.md describes it. Without --matrix only the rules of the model are
+checked. The exit code is 2 where the plan breaks a rule, and 3 where it
+computes another matrix.`
 
 func newCheck() *cobra.Command {
 	o := &checkOptions{}
@@ -91,7 +92,7 @@ type mismatch struct {
 
 func runCheck(cmd *cobra.Command, o *checkOptions, name string) error {
 	r := &planReport{Violations: []plan.Violation{}, Mismatches: []mismatch{}}
-	p, err := readPlan(name)
+	p, err := readPlan(sessionOf(cmd.Context()), name)
 	if invalid := new(plan.ValidationError); errors.As(err, &invalid) && o.json {
 		r.Violations = invalid.Violations
 		return errors.Join(writeJSON(cmd.OutOrStdout(), r), err)

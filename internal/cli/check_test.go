@@ -36,11 +36,11 @@ func TestReadAtMost(t *testing.T) {
 	if err := os.WriteFile(name, []byte("12345"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := readAtMost(name, 5); string(text) != "12345" || err != nil {
+	if text, err := new(session).readAtMost(name, 5); string(text) != "12345" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
 	for _, long := range []string{name, "/dev/zero"} {
-		if _, err := readAtMost(long, 4); err == nil || !strings.Contains(err.Error(), "more than 4 bytes") {
+		if _, err := new(session).readAtMost(long, 4); err == nil || !strings.Contains(err.Error(), "more than 4 bytes") {
 			t.Errorf("%s: %v", long, err)
 		}
 	}

@@ -49,7 +49,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return runSession(ctx, new(session), args, stdout, stderr)
+	return runSession(ctx, &session{stdin: os.Stdin}, args, stdout, stderr)
 }
 
 // runSession is run in a session that knows its place.

@@ -111,6 +111,7 @@ type session struct {
 
 	domains map[string]string // failure domains by directory, of the group file
 
+	stdin  io.Reader // nil: it is read already
 	stderr io.Writer
 	meter  *meter // nil: there is none
 

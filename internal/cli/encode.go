@@ -43,7 +43,7 @@ func newEncode() *cobra.Command {
 	o.addRun(cmd, "`DIR` for the coded files; made if need be", "replace the result that DIR holds")
 	f := cmd.Flags()
 	end := flagGroup(cmd, "Plan")
-	f.StringVar(&o.plan, "plan", "", "`FILE` with a plan of your own, which volley check checks, to run instead of one that Volley chooses")
+	f.StringVar(&o.plan, "plan", "", "`FILE`, or - for stdin, with a plan of your own, which volley check checks, to run instead of one that Volley chooses")
 	end()
 	f.Lookup("processors").Usage = "`K`, the number of processors (default: of packets)"
 	f.BoolVar(&o.symbols, "symbols", false, "the bytes of the files are symbols already; do not pack them")
@@ -94,7 +94,7 @@ func (o *encodeOptions) usePlan(cmd *cobra.Command, options *coded.Options) erro
 			return usagef("--plan and --%s: the plan is chosen already; leave one of them out", name)
 		}
 	}
-	p, err := readPlan(o.plan)
+	p, err := readPlan(sessionOf(cmd.Context()), o.plan)
 	if err != nil {
 		return err
 	}

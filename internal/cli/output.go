@@ -19,6 +19,24 @@ import (
 	"volley/internal/atomicfile"
 )
 
+// standard is the name of standard input, and of standard output.
+const standard = "-"
+
+// openInput opens a file that the command line names; standard input is for one of them.
+func (s *session) openInput(name string) (io.ReadCloser, error) {
+	switch {
+	case name != standard:
+		return os.Open(name)
+	case s.at != nil || s.party != nil && s.party.job():
+		return nil, usagef("-: each process of several has a standard input of its own: name a file")
+	case s.stdin == nil:
+		return nil, usagef("-: standard input can be read once: name a file for the other")
+	}
+	in := s.stdin
+	s.stdin = nil
+	return io.NopCloser(in), nil
+}
+
 // outputFlags are the flags of a verb that prints one stream: its format, and the file for it.
 type outputFlags struct {
 	format, file string
@@ -43,7 +61,7 @@ func (o *outputFlags) suffixes() (list []string) {
 
 // settle settles the format and checks the file. A format that a flag names counts more than the suffix.
 func (o *outputFlags) settle(f *pflag.FlagSet) error {
-	if o.file == "-" {
+	if o.file == standard {
 		o.file = ""
 	}
 	suffix := filepath.Ext(o.file)

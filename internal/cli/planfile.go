@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"volley/internal/located"
@@ -18,8 +17,8 @@ const mostPlan = 1 << 30
 
 // readPlan reads the file of a plan. The error is the caller's to mend, and wraps a
 // *[plan.ValidationError] where the plan breaks a rule.
-func readPlan(name string) (*plan.Materialized, error) {
-	data, err := readAtMost(name, mostPlan)
+func readPlan(s *session, name string) (*plan.Materialized, error) {
+	data, err := s.readAtMost(name, mostPlan)
 	if err != nil {
 		return nil, usagef("cannot read the plan: %w", err)
 	}
@@ -49,8 +48,8 @@ func (e *planError) Error() string {
 func (e *planError) Unwrap() error { return e.err }
 
 // readAtMost reads a file, which may be a pipe. It returns an error where that has more bytes.
-func readAtMost(name string, most int64) ([]byte, error) {
-	f, err := os.Open(name)
+func (s *session) readAtMost(name string, most int64) ([]byte, error) {
+	f, err := s.openInput(name)
 	if err != nil {
 		return nil, err
 	}

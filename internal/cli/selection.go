@@ -14,7 +14,10 @@ type choice struct{ selection.Selection }
 func (c *choice) addMatrix(cmd *cobra.Command) {
 	defer flagGroup(cmd, "Matrix")()
 	c.AddMatrix(cmd.Flags())
-	cmd.PreRun = func(*cobra.Command, []string) { c.SetDefaults() }
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
+		c.SetDefaults()
+		c.Open = sessionOf(cmd.Context()).openInput
+	}
 }
 
 // addPlan adds the flags that select a plan for a matrix, by the model of a network.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -49,6 +50,9 @@ type Selection struct {
 	Limits     algo.Limits
 	Place      tune.Place // of the run that the model is for
 	Process    bool       // the run is in one process
+
+	// Open opens the files of a matrix and of its points; nil is [os.Open].
+	Open func(name string) (io.ReadCloser, error)
 
 	// Assumed says for a report which network [Selection.Model] has taken; "" where flags say it.
 	Assumed string
@@ -246,7 +250,7 @@ func (s *Selection) Spec() (matrix.Spec, error) {
 	if s.flags.Changed("points") {
 		spec.Points = s.Points
 	}
-	spec.Omega, spec.Alpha, spec.Order, spec.Inverse = s.Omega, s.Alpha, s.Order, s.Inverse
+	spec.Omega, spec.Alpha, spec.Order, spec.Inverse, spec.Open = s.Omega, s.Alpha, s.Order, s.Inverse, s.Open
 	if !slices.Contains(orders, s.Order) {
 		return spec, markf("order", "--order %q: want one of %s", s.Order, strings.Join(orders, ", "))
 	}
@@ -264,7 +268,11 @@ func (s *Selection) Build() (matrix.Matrix, error) {
 		return nil, err
 	}
 	if spec.Listed() && s.Processors == 0 {
-		file, err := os.Open(spec.Argument)
+		open := s.Open
+		if open == nil {
+			open = func(name string) (io.ReadCloser, error) { return os.Open(name) }
+		}
+		file, err := open(spec.Argument)
 		if err != nil {
 			return nil, markf("matrix", "matrix: %w", err)
 		}
@@ -274,6 +282,10 @@ func (s *Selection) Build() (matrix.Matrix, error) {
 			return nil, mark("matrix", err)
 		}
 		s.Processors, s.Sinks = a.Rows(), cmp.Or(s.Sinks, a.Cols())
+		if s.Sinks == a.Cols() { // the file may be a pipe
+			m, err := spec.BuildFrom(f, s.Processors, s.Sinks, nil, a)
+			return m, mark("matrix", err)
+		}
 	}
 	if s.Processors < 1 {
 		return nil, markf("processors", "%d processors: say how many with -k, 1 or more", s.Processors)
