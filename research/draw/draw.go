@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"volley/plan"
+	"volley/research/plot"
 )
 
 // SVG writes a drawing of the schedule of p, which has to be valid: processors
@@ -24,3 +25,9 @@ func SVG(w io.Writer, p plan.Plan) error {
 	}
 	return render(w, arrange(s))
 }
+
+// PDF writes the drawing of [SVG] as a page of its size, without tooltips.
+func PDF(w io.Writer, p plan.Plan) error { return paintTo(w, p, plot.WritePDF) }
+
+// TeX writes the drawing of [SVG] as a pgfpicture for LaTeX, without tooltips.
+func TeX(w io.Writer, p plan.Plan) error { return paintTo(w, p, plot.WriteTeX) }

@@ -356,3 +356,28 @@ func TestShorten(t *testing.T) {
 		}
 	}
 }
+
+// TestPainted checks that a page and a picture for LaTeX have the size and the texts of the drawing.
+func TestPainted(t *testing.T) {
+	p := algotest.Compile(t, "universal", "2^8", "cauchy", 8, 1)
+	s, err := collect(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := arrange(s)
+	var page, picture bytes.Buffer
+	if err := errors.Join(PDF(&page, p), TeX(&picture, p)); err != nil {
+		t.Fatal(err)
+	}
+	if size := fmt.Sprintf("/MediaBox [0 0 %.2f %.2f]", 0.75*l.width, 0.75*l.height); !bytes.HasPrefix(page.Bytes(), []byte("%PDF-")) || !strings.Contains(page.String(), size) {
+		t.Errorf("no page of %s", size)
+	}
+	for _, x := range l.labels {
+		if !strings.Contains(picture.String(), `\selectfont `+x.text+"}") {
+			t.Errorf("no label %q", x.text)
+		}
+	}
+	if len(l.labels) == 0 || strings.Count(picture.String(), `\pgfusepath{fill}`) < len(l.arrows) {
+		t.Error("no arrows")
+	}
+}

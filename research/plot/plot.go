@@ -69,9 +69,14 @@ func PDF(w io.Writer, c Chart) error {
 	if err != nil {
 		return err
 	}
-	canvas := vgpdf.New(f.width, f.height)
-	f.draw(draw.New(pdfCanvas{canvas}))
-	_, err = canvas.WriteTo(w)
+	return WritePDF(w, f.width, f.height, f.draw)
+}
+
+// WritePDF writes what paint draws as a page of that size.
+func WritePDF(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) error {
+	canvas := vgpdf.New(width, height)
+	paint(draw.New(pdfCanvas{canvas}))
+	_, err := canvas.WriteTo(w)
 	return err
 }
 
@@ -120,9 +125,14 @@ func TeX(w io.Writer, c Chart) error {
 	if err != nil {
 		return err
 	}
-	canvas := vgtex.New(f.width, f.height)
-	f.draw(draw.New(texCanvas{canvas}))
-	_, err = canvas.WriteTo(w)
+	return WriteTeX(w, f.width, f.height, f.draw)
+}
+
+// WriteTeX writes what paint draws as a pgfpicture of that size.
+func WriteTeX(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) error {
+	canvas := vgtex.New(width, height)
+	paint(draw.New(texCanvas{canvas}))
+	_, err := canvas.WriteTo(w)
 	return err
 }
 

@@ -1,4 +1,4 @@
-// Draw makes a picture of a schedule for a paper, from a plan that volley plan --format json
+// Draw makes a picture of a schedule for a paper, from a plan that volley plan --json
 // prints or anybody else has written.
 package main
 
@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
+	"volley/internal/atomicfile"
 	"volley/internal/selection"
 	"volley/plan"
 	"volley/research/draw"
 )
 
-const usage = `Draw a schedule as SVG, from a plan as JSON.
+const usage = `Draw a schedule from a plan as JSON: as SVG, or by the suffix of FILE as .svg,
+.pdf, or .tex for LaTeX.
 
-  volley plan -k 16 -p 3 --format json | draw > schedule.svg
+  volley plan -k 16 --model paper -p 3 --json | draw [-o FILE]
 `
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -25,7 +28,12 @@ const mostProcessors = 64
 
 // run draws the plan that it reads and returns the exit code: 2 where that is no plan to draw.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) > 0 {
+	write, output := draw.SVG, ""
+	if len(args) == 2 && args[0] == "-o" {
+		output = args[1]
+		write = map[string]func(io.Writer, plan.Plan) error{".svg": draw.SVG, ".pdf": draw.PDF, ".tex": draw.TeX}[filepath.Ext(output)]
+	}
+	if len(args) > 0 && output == "" || write == nil {
 		fmt.Fprint(stderr, usage)
 		return 2
 	}
@@ -35,13 +43,18 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	var drawing bytes.Buffer
 	if err == nil {
-		err = draw.SVG(&drawing, p)
+		err = write(&drawing, p)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "draw:", selection.Message(err))
 		return 2
 	}
-	if _, err := stdout.Write(drawing.Bytes()); err != nil {
+	if output != "" {
+		err = atomicfile.Write(output, drawing.Bytes())
+	} else {
+		_, err = stdout.Write(drawing.Bytes())
+	}
+	if err != nil {
 		fmt.Fprintln(stderr, "draw:", err)
 		return 1
 	}

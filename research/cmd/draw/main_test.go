@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,6 +33,19 @@ func TestPicture(t *testing.T) {
 	}
 }
 
+// TestFile checks that the suffix of a file is the format.
+func TestFile(t *testing.T) {
+	t.Setenv("VOLLEY_TUNE", "off")
+	for suffix, want := range map[string]string{".svg": "<svg", ".pdf": "%PDF-", ".tex": "pgfpicture"} {
+		name := filepath.Join(t.TempDir(), "schedule"+suffix)
+		var stdout, stderr strings.Builder
+		code := run([]string{"-o", name}, planned(t, "4"), &stdout, &stderr)
+		if drawn, err := os.ReadFile(name); code != 0 || stdout.Len()+stderr.Len() > 0 || err != nil || !bytes.Contains(drawn, []byte(want)) {
+			t.Errorf("%s: exit %d, %s%s, %.40q, %v", suffix, code, &stdout, &stderr, drawn, err)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	t.Setenv("VOLLEY_TUNE", "off")
 	for _, c := range []struct {
@@ -43,6 +57,7 @@ func TestRefuses(t *testing.T) {
 		{nil, `{"format":"volley-plan","version":7}`, "version 7"},
 		{nil, planned(t, "65").String(), "65 processors are too many to draw: want 64 at most"},
 		{[]string{"schedule.svg"}, "", "volley plan"},
+		{[]string{"-o", "schedule.eps"}, planned(t, "4").String(), ".pdf"},
 	} {
 		var stdout, stderr strings.Builder
 		if code := run(c.args, strings.NewReader(c.plan), &stdout, &stderr); code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), c.want) {
