@@ -121,9 +121,18 @@ func (f *Factorisation) Times(x [][]byte) [][]byte {
 	for k, packet := range x {
 		packets[f.In.Label(k)] = packet
 	}
+	bytes := len(x[0])
+	blocks := func() [][]byte {
+		memory, list := make([]byte, len(x)*bytes), make([][]byte, len(x))
+		for k := range list {
+			list[k] = memory[k*bytes:][:bytes]
+		}
+		return list
+	}
+	next, spare := blocks(), blocks()
 	for _, l := range f.Layers {
 		n := l.Size()
-		next, sources, coefs := make([][]byte, len(x)), make([][]byte, n), make([]field.Element, n)
+		sources, coefs := make([][]byte, n), make([]field.Element, n)
 		for group := range x {
 			if l.Group(group) != group {
 				continue
@@ -135,12 +144,10 @@ func (f *Factorisation) Times(x [][]byte) [][]byte {
 				for i := range n {
 					coefs[i] = l.At(group, i, j)
 				}
-				sum := make([]byte, len(x[0]))
-				l.f.Combine(sum, coefs, sources)
-				next[l.Member(group, j)] = sum
+				l.f.Combine(next[l.Member(group, j)], coefs, sources)
 			}
 		}
-		packets = next
+		packets, next, spare = next, spare, next
 	}
 	y := make([][]byte, len(x))
 	for k := range y {

@@ -134,13 +134,17 @@ func isBinary(f field.Field) bool {
 }
 
 // leastWork returns the way to fuse neighbouring layers that takes a processor the least work, as
-// the ends of the fused runs. Reading and writing a packet is as much work as three multiply-adds. Two
-// layers of butterflies on one side of the middle are one kernel in characteristic 2, with a product
-// for each packet. By measurement. Not all are fused into one, which is no more than a direct product.
+// the ends of the fused runs. In characteristic 2 reading and writing a packet is as much work as three
+// multiply-adds, and two layers of butterflies on one side of the middle are one kernel, with a product
+// for each packet; in others products take nearly all. By measurement. Not all are fused into one, which
+// is no more than a direct product.
 func leastWork(fact *matrix.Factorisation, allowed func(i, j int) bool) []int {
-	const pass, product = 3, 1
-	layers := fact.Layers
+	const product = 1
+	layers, pass := fact.Layers, 0
 	binary := len(layers) > 0 && isBinary(layers[0].Field())
+	if binary {
+		pass = 3
+	}
 	work := func(i, j int) int {
 		size := matrix.Span(layers[i:j]).Size()
 		switch oneSide := j <= fact.Half || i >= fact.Half; {
