@@ -9,8 +9,8 @@ import (
 
 var lchFamily = Family{
 	Name:    "lch",
-	Formula: "A[i][j] = X_i(j), X_i of degree i in the basis of Lin, Chung and Han",
-	Doc:     "additive Fourier transform; q = 2^w, K <= q, R <= q",
+	Formula: "A[i][j] = X_i(j), X_i of degree i; with K = M·2^h, M odd, X_(l+2^h·w) = X_l·s^w, s the polynomial that is 0 at the codes below 2^h",
+	Doc:     "additive Fourier transform; for K = 2^h X_i is the basis of Lin, Chung and Han; q = 2^w, K <= q, R <= q",
 	build:   func(b *builder) (Matrix, error) { return LCH(b.f, b.k, b.r) },
 }
 

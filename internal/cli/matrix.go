@@ -23,7 +23,8 @@ const matrixHelp = `Print the matrix A that encode uses with the same flags.
 A has K rows of R values in decimal: row i for the initial packet of processor
 i, column j for the coded packet of sink j. R is the number of sinks, which is
 K without --sinks. Lines that begin with # give the points of A, and its order,
-if it has some. The output can be read back with --matrix file:A.csv.
+if it has some. The output can be read back with --matrix file:A.csv. With
+--inverse these lines are of the matrix that is inverted: --order comes first.
 The matrices there are: volley help matrices`
 
 func newMatrix() *cobra.Command {
@@ -46,20 +47,32 @@ func runMatrix(cmd *cobra.Command, o *matrixOptions) error {
 	if err := o.settle(cmd.Flags()); err != nil {
 		return err
 	}
-	a, err := o.Build()
+	inverse := o.Inverse // which is printed with the points of the matrix itself
+	o.Inverse = false
+	plain, err := o.Build()
 	if err != nil {
 		return err
 	}
-	return o.write(cmd, func(w io.Writer) error { return o.print(w, a) })
+	o.Inverse = inverse
+	a := plain
+	if inverse {
+		if a, err = matrix.Inverse(plain); err != nil {
+			return usage(err)
+		}
+	}
+	return o.write(cmd, func(w io.Writer) error { return o.print(w, a, matrix.PointSetsOf(plain)) })
 }
 
 // print prints the matrix in the format of the flags.
-func (o *matrixOptions) print(to io.Writer, a matrix.Matrix) error {
+func (o *matrixOptions) print(to io.Writer, a matrix.Matrix, points []matrix.PointSet) error {
 	w := bufio.NewWriter(to)
 	if o.format == "json" {
-		writeMatrixJSON(w, o, a)
+		writeMatrixJSON(w, o, a, points)
 	} else {
-		for _, set := range matrix.PointSetsOf(a) {
+		if o.Inverse {
+			printable.Fprintf(w, "# inverse of %s\n", o.Matrix)
+		}
+		for _, set := range points {
 			printable.Fprintf(w, "# %s %s\n", set.Name, strings.Join(field.Decimals(set.Points.Len(), set.Points.At), " "))
 		}
 		if o.Order != "natural" {
@@ -73,14 +86,14 @@ func (o *matrixOptions) print(to io.Writer, a matrix.Matrix) error {
 }
 
 // writeMatrixJSON writes the matrix row by row.
-func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix) {
+func writeMatrixJSON(w io.Writer, o *matrixOptions, a matrix.Matrix, points []matrix.PointSet) {
 	quoted := func(list []string) string {
 		return `["` + strings.Join(list, `","`) + `"]` // digits only: nothing to escape
 	}
 	name, _ := json.Marshal(o.Matrix)
 	printable.Fprintf(w, "{\"field\":%q,\"matrix\":%s,\"inverse\":%v,\"order\":%q,", a.Field().Name(), string(name), o.Inverse, o.Order)
 	printable.Fprintf(w, "\"rows\":%d,\"columns\":%d,\n\"points\":{", a.Rows(), a.Cols())
-	for i, set := range matrix.PointSetsOf(a) {
+	for i, set := range points {
 		if i > 0 {
 			printable.Fprintf(w, ",")
 		}

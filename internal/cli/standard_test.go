@@ -9,6 +9,22 @@ import (
 	"testing"
 )
 
+// TestMatrixInverse prints the points of the matrix that is inverted.
+func TestMatrixInverse(t *testing.T) {
+	for args, want := range map[string]string{
+		"--matrix vandermonde --points powers -k 3":        "# inverse of vandermonde\n# alpha 1 2 4\n",
+		"--matrix lagrange --field 257 -k 2":               "# inverse of lagrange\n# omega 1 256\n# alpha 3 254\n",
+		"--matrix dft --order reversed --field 257 -k 4":   "# inverse of dft\n# order reversed\n",
+		"--matrix vandermonde --points powers -k 3 --json": `"alpha":["1","2","4"]`,
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(context.Background(), strings.Fields("matrix --inverse "+args), &stdout, &stderr)
+		if code != 0 || !strings.Contains(stdout.String(), want) {
+			t.Errorf("%s: exit %d, %s%s: want %q", args, code, stdout.String(), stderr.String(), want)
+		}
+	}
+}
+
 // TestStandard has one stream come from standard input, and no two.
 func TestStandard(t *testing.T) {
 	t.Setenv("VOLLEY_TUNE", "off")

@@ -130,7 +130,7 @@ func (s *Selection) AddMatrix(f *pflag.FlagSet) {
 	f.StringVar(&s.Omega, "omega", "", "`POINTS` ω of a lagrange matrix, x of a cauchy matrix: coset, powers, codes, or a file (default coset; cauchy: codes)")
 	f.StringVar(&s.Alpha, "alpha", "", "`POINTS` α of a lagrange matrix, y of a cauchy matrix; here the words of --omega mean the points after ω")
 	f.StringVar(&s.Order, "order", "natural", "`ORDER` of the coded packets: natural, reversed (of digits, for dft), or any that is cheapest")
-	f.BoolVar(&s.Inverse, "inverse", false, "use the inverse of the matrix")
+	f.BoolVar(&s.Inverse, "inverse", false, "use the inverse of the matrix, after --order")
 	f.Var(AtLeast{&s.Sinks, 1, 0}, "sinks", "`R`, the processors that get a coded packet: the first ones or, with --separate, others (default: all)")
 	f.BoolVar(&s.Separate, "separate", false, "the sinks hold no data: they come after the K processors that do")
 }
