@@ -75,6 +75,19 @@ func TestOutputSuffix(t *testing.T) {
 			t.Errorf("%v: %q, printed %q", args, got, out)
 		}
 	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("packet", []byte("data"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"tune --time 10ms --field 2^8 -o -", "verify --metrics - a", "encode --trace - -o out packet"} {
+		if r := volleyRun(strings.Fields(args)...); r.code != exitUsage || !strings.Contains(r.stderr, "name ") || len(listDir(t, ".")) != 1 {
+			t.Errorf("%s: %+v, %v", args, r, listDir(t, "."))
+		}
+	}
+	mustRun(t, "group", "init", "-o", "group.yaml", "--tolerate", "1", "a", "b")
+	if out := mustRun(t, "group", "init", "-o", "-", "--tolerate", "1", "a", "b"); out != string(readFile(t, "group.yaml")) {
+		t.Errorf("%q", out)
+	}
 	name := filepath.Join(t.TempDir(), "a.json")
 	if r := volleyRun("plan", "-k", "3", "--why", "-o", name); r.code != exitUsage || !strings.Contains(r.stderr, "--why") {
 		t.Errorf("%+v", r)

@@ -228,11 +228,15 @@ func newGroup() *cobra.Command {
 			if output == "" {
 				return usagef("say with -o FILE where the group file comes")
 			}
-			if _, err := os.Lstat(output); err == nil {
+			if _, err := os.Lstat(output); err == nil && output != standard {
 				return usagef("-o %s: it is there: remove it, or choose another name", output)
 			}
 			text, err := groupText(cmd.Flags(), args)
 			if err != nil {
+				return err
+			}
+			if output == standard {
+				_, err := cmd.OutOrStdout().Write(text)
 				return err
 			}
 			return writeFile("-o", output, func(w io.Writer) error {
@@ -250,7 +254,7 @@ func newGroup() *cobra.Command {
 		}
 	}
 	forOperators(init)
-	init.Flags().StringVarP(&output, "output", "o", "", "`FILE` that is written")
+	init.Flags().StringVarP(&output, "output", "o", "", "`FILE` that is written; - is stdout")
 	cmd := &cobra.Command{Use: "group", Short: "Write the file that names the nodes of a group", Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(init)
 	return cmd

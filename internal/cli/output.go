@@ -123,6 +123,9 @@ func checkOutputFile(flag, name, instead string) error {
 	if name == "" {
 		return nil
 	}
+	if name == standard {
+		return usagef("%s -: stdout has the report: name a file", flag)
+	}
 	switch info, err := os.Stat(name); {
 	case err == nil && !info.Mode().IsRegular():
 		return usagef("%s %s: it is there and no regular file: choose another name%s", flag, name, instead)

@@ -176,6 +176,8 @@ func (o *tuneOptions) place() (path, remark string, err error) {
 		path = usual
 	}
 	switch {
+	case path == standard:
+		return "", "", usagef("-o -: a result is added to a file: name one, or print the result with --dry-run --json")
 	case path == "" && err != nil:
 		return "", "", usagef("no place to store the result: %w: say where with -o FILE", err)
 	case path == "":
