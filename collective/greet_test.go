@@ -18,7 +18,7 @@ import (
 	"volley/transport/local"
 )
 
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 func greet(ctx context.Context, tr transport.Transport, verb string) error {
 	_, err := New(tr, time.Minute).Greet(ctx, Greeting{Verb: verb, Version: Version},

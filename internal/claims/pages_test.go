@@ -6,10 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	module "volley"
 )
 
 // tableRows returns the cells of the tables of a document, without space.
@@ -138,6 +141,21 @@ func TestTraffic(t *testing.T) {
 	}
 	if rows < 8 {
 		t.Errorf("%d rows: were they found?", rows)
+	}
+}
+
+// TestVersion checks that all places with a version have that of version.go, and that the CHANGELOG's newest is it.
+func TestVersion(t *testing.T) {
+	root := repository(t)
+	for _, place := range []struct{ file, pattern string }{
+		{"CITATION.cff", `(?m)^version: (.+)$`},
+		{"python/volley/_version.py", `__version__ = "(.+?)"`},
+		{"CHANGELOG.md", `(?m)^## ([0-9].*) - [0-9]{4}-[0-9]{2}-[0-9]{2}$`},
+	} {
+		m := regexp.MustCompile(place.pattern).FindStringSubmatch(read(t, filepath.Join(root, place.file)))
+		if m == nil || m[1] != module.Version {
+			t.Errorf("%s has the version %q, and version.go %s", place.file, m, module.Version)
+		}
 	}
 }
 

@@ -191,7 +191,7 @@ def test_which_library(tmp_path: Path) -> None:
         (tmp_path / "other.c").write_text('const char *volley_error(void) { return ""; } const char *volley_version(void) { return "9.9"; }')
         other = tmp_path / "libother.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", other, tmp_path / "other.c"], check=True)
-        assert "is libvolley 9.9, and this package 0.1.0" in run(other)
+        assert f"is libvolley 9.9, and this package {volley.__version__}" in run(other)
     world.barrier()
 
 

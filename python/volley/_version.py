@@ -1,1 +1,1 @@
-__version__ = "0.1.0"  # that of version.go, as a test checks
+__version__ = "0.2.0"  # that of version.go, as TestVersion checks
