@@ -298,6 +298,17 @@ func (o *oracle) atMost(n, more int) bool {
 	return big.NewInt(int64(n-more)).Cmp(o.q) <= 0
 }
 
+// coprime returns the first n numbers from 1 to q-1 that are coprime to q-1, or all.
+func (o *oracle) coprime(n int) (list []*big.Int) {
+	units := new(big.Int).Sub(o.q, big.NewInt(1))
+	for e := big.NewInt(1); e.Cmp(units) <= 0 && len(list) < n; e = new(big.Int).Add(e, big.NewInt(1)) {
+		if new(big.Int).GCD(nil, nil, e, units).Cmp(big.NewInt(1)) == 0 {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 // fits reports whether the documentation says that there is such a matrix, apart from
 // points that have to differ.
 func (o *oracle) fits(c recipe) bool {
@@ -334,6 +345,8 @@ func (o *oracle) fits(c recipe) bool {
 		return o.atMost(both, 0)
 	case "rs:par1":
 		return units(c.k)
+	case "rs:par2":
+		return len(o.coprime(c.k)) == c.k
 	case "rs:jerasure":
 		return o.atMost(both, 1)
 	case "vandermonde":
@@ -469,6 +482,11 @@ func (o *oracle) formula(c recipe) (entry func(i, j int) number, relation law) {
 	case "rs:par1":
 		x := codes(1, c.k)
 		entry = func(i, j int) number { return o.pow(x[i], big.NewInt(int64(j))) }
+	case "rs:par2":
+		exponents, g := o.coprime(c.k), o.word("powers", 1, 1, 1)[0]
+		entry = func(i, j int) number {
+			return o.pow(g, new(big.Int).Mul(exponents[i], big.NewInt(int64(j))))
+		}
 	case "rs:jerasure":
 		// The extended Vandermonde matrix, made systematic by columns: values of the
 		// Lagrange basis and, in the last row, its leading coefficients. Then row 0 and

@@ -675,7 +675,7 @@ func (c *trial) suited() []string {
 	}
 	list := []string{"universal", "exchange", "prepare-and-shoot"}
 	of := map[string][]string{
-		"dft": {"dft", "dft"}, "vandermonde": {"draw-and-loose", "draw-and-loose"}, "rs:par1": {"draw-and-loose"},
+		"dft": {"dft", "dft"}, "vandermonde": {"draw-and-loose", "draw-and-loose"}, "rs:par1": {"draw-and-loose"}, "rs:par2": {"draw-and-loose"},
 		"lagrange": {"lagrange", "folded-lagrange"}, "rs:vandermonde": {"lagrange", "folded-lagrange"},
 		"cauchy": {"cauchy"}, "rs:cauchy": {"cauchy"}, "fti": {"cauchy"},
 		"lch": {"additive-fft", "additive-fft"},
@@ -859,7 +859,7 @@ func (c *trial) mayHave() (there, none bool) {
 	case "dft":
 		return plain && c.square() && c.family == "dft", !c.square() || c.family != "dft"
 	case "draw-and-loose":
-		return false, !c.square() || c.family != "vandermonde" && c.family != "rs:par1"
+		return false, !c.square() || c.family != "vandermonde" && c.family != "rs:par1" && c.family != "rs:par2"
 	case "lagrange", "folded-lagrange":
 		return plain && c.square() && c.family == "rs:vandermonde" && c.p.Int64() == 2 && k%2 == 0,
 			!c.square() || c.family != "rs:vandermonde" && c.family != "lagrange"

@@ -30,6 +30,7 @@ var families = []Family{
 	rsVandermondeFamily,
 	rsCauchyFamily,
 	rsPAR1Family,
+	rsPAR2Family,
 	rsJerasureFamily,
 	lagrangeFamily,
 	vandermondeFamily,

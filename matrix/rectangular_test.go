@@ -38,6 +38,7 @@ func TestBuildForAgain(t *testing.T) {
 			{Spec{Family: "vandermonde"}, nil},
 			{Spec{Family: "vandermonde", Points: list}, nil},
 			{Spec{Family: "rs:par1"}, nil},
+			{Spec{Family: "rs:par2"}, nil},
 			{Spec{Family: "rs:jerasure"}, nil},
 		} {
 			m := must(c.spec.Build(f, k, r))(t)
@@ -82,7 +83,7 @@ func TestLagrangeInterpolates(t *testing.T) {
 
 func TestBuildForErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	const families = "cauchy, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, lch, random:SEED, file:A.csv"
+	const families = "cauchy, rs:vandermonde, rs:cauchy, rs:par1, rs:par2, rs:jerasure, lagrange, vandermonde, lch, random:SEED, file:A.csv"
 	csv := writeFile(t, "A.csv", "1,0,7\n0,1,7\n")
 	points := writeFile(t, "points", "9 8 7 6 5")
 	for _, c := range []struct {

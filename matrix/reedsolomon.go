@@ -1,6 +1,11 @@
 package matrix
 
-import "volley/field"
+import (
+	"fmt"
+	"math/big"
+
+	"volley/field"
+)
 
 var rsVandermondeFamily = Family{
 	Name:    "rs:vandermonde",
@@ -21,6 +26,14 @@ var rsPAR1Family = Family{
 	Formula: "A[i][j] = (i+1)^j, of symbol codes",
 	Doc:     "parity of klauspost/reedsolomon WithPAR1Matrix; over 2^w MDS for K < 4 only; K <= q-1",
 	build:   func(b *builder) (Matrix, error) { return ReedSolomonPAR1(b.f, b.k, b.r) },
+}
+
+var rsPAR2Family = Family{
+	Name:    "rs:par2",
+	Formula: "A[i][j] = g^(n_i·j), n_i the numbers from 1 on that have no divisor with q-1 in common",
+	Doc:     "parity of PAR2, recovery block j having exponent j; not MDS; K <= φ(q-1)",
+	Field:   "2^16:0x1100b",
+	build:   func(b *builder) (Matrix, error) { return ReedSolomonPAR2(b.f, b.k, b.r) },
 }
 
 var rsJerasureFamily = Family{
@@ -79,6 +92,37 @@ func ReedSolomonPAR1(f field.Field, k, r int) (Matrix, error) {
 		return nil, err
 	}
 	return named{Transpose(vandermonde{codes(f, 1, k), r}), id}, nil
+}
+
+// ReedSolomonPAR2 returns the k×r matrix of PAR2's recovery blocks with the exponents 0 … r-1,
+// which PAR2 has over 2^16 by the polynomial 0x1100b:
+//
+//	A[i][j] = g^(n_i·j), n_0 < n_1 < … the numbers from 1 on that are coprime to q-1
+//
+// The square matrix is invertible, but for large k there are k of the shards that do not
+// determine the others, as with [ReedSolomonPAR1]. It is an error where fewer than k
+// numbers below q are coprime to q-1. Source: Parity Volume Set Specification 2.0.
+func ReedSolomonPAR2(f field.Field, k, r int) (Matrix, error) {
+	const id = "rs:par2"
+	if err := checkShape(k, r); err != nil {
+		return nil, err
+	}
+	var points []field.Element
+	units, one := unitCount(f), big.NewInt(1)
+	for n := big.NewInt(1); len(points) < k; n.Add(n, one) {
+		if n.Cmp(units) > 0 {
+			return nil, fmt.Errorf("matrix: %s over %s: K = %d needs %[3]d numbers that are coprime to %v: want K <= %d, or a larger field",
+				id, f.Name(), k, units, len(points))
+		}
+		if new(big.Int).GCD(nil, nil, n, units).Cmp(one) == 0 {
+			points = append(points, field.Exp(f, f.Generator(), n.Uint64()))
+		}
+	}
+	alpha, err := NewPoints(f, points)
+	if err != nil {
+		return nil, err
+	}
+	return named{Transpose(vandermonde{alpha, r}), id}, nil
 }
 
 // ReedSolomonJerasure returns the k×r matrix of Jerasure's

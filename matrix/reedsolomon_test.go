@@ -364,6 +364,20 @@ var formulas = []struct {
 		}
 		return func(i, j int) field.Element { return power(f, q, points[i], big.NewInt(int64(j))) }
 	}},
+	{spec: Spec{Family: "rs:par2"}, entry: func(f field.Field, q int64, k, r int) entry {
+		var exponents []int
+		for n := 1; int64(n) < q && len(exponents) < k; n++ {
+			if gcd(n, int(q-1)) == 1 {
+				exponents = append(exponents, n)
+			}
+		}
+		if len(exponents) < k {
+			return nil
+		}
+		return func(i, j int) field.Element {
+			return power(f, q, f.Generator(), big.NewInt(int64(exponents[i])*int64(j)))
+		}
+	}},
 	{spec: Spec{Family: "lagrange"}, slow: true, entry: func(f field.Field, q int64, k, r int) entry {
 		z := both(q, k, r)
 		first := k / z

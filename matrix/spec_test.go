@@ -15,7 +15,7 @@ import (
 	"volley/internal/fuzzlimit"
 )
 
-const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:jerasure, lagrange, vandermonde, dft, lch, random:SEED, file:A.csv"
+const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:par2, rs:jerasure, lagrange, vandermonde, dft, lch, random:SEED, file:A.csv"
 
 func TestParseSpec(t *testing.T) {
 	for s, want := range map[string]Spec{
@@ -90,6 +90,7 @@ func TestBuild(t *testing.T) {
 		{"rs:vandermonde", Spec{Family: "rs:vandermonde"}, must(Lagrange(codes(0), codes(k)))(t), "rs:vandermonde"},
 		{"rs:cauchy", Spec{Family: "rs:cauchy"}, must(Cauchy(f, k, k))(t), "rs:cauchy"},
 		{"rs:par1", Spec{Family: "rs:par1"}, Transpose(Vandermonde(codes(1))), "rs:par1"},
+		{"rs:par2", Spec{Family: "rs:par2"}, Transpose(Vandermonde(must(NewPoints(f, []field.Element{field.Code(2), field.Code(4), field.Code(16), field.Code(128), field.Code(29)}))(t))), "rs:par2"}, // 1, 2, 4, 7 and 8 are coprime to 255
 		{"rs:jerasure", Spec{Family: "rs:jerasure"}, must(ReedSolomonJerasure(f, k, k))(t), "rs:jerasure"},
 		{"cauchy with omega", Spec{Family: "cauchy", Omega: far}, must(CauchyOn(codes(50), codes(k)))(t), "cauchy(" + farID + ", codes:5)"},
 		{"cauchy with both", Spec{Family: "cauchy", Omega: far, Alpha: points}, must(CauchyOn(codes(50), codes(k)))(t), "cauchy(" + farID + ", " + read.ID() + ")"},
@@ -162,6 +163,7 @@ func TestBuildErrors(t *testing.T) {
 		{"fti too large", Spec{Family: "fti"}, 129, "matrix: fti over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
 		{"rs:vandermonde too large", Spec{Family: "rs:vandermonde"}, 129, "matrix: rs:vandermonde over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
 		{"rs:cauchy too large", Spec{Family: "rs:cauchy"}, 129, "matrix: cauchy over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
+		{"rs:par2 too large", Spec{Family: "rs:par2"}, 129, "matrix: rs:par2 over 2^8: K = 129 needs 129 numbers that are coprime to 255: want K <= 128, or a larger field"},
 		{"rs:par1 too large", Spec{Family: "rs:par1"}, 256, "matrix: rs:par1 over 2^8: K = 256 needs 257 elements and there are 256: want K <= 255, or a field such as 2^16"},
 		{"rs:jerasure too large", Spec{Family: "rs:jerasure"}, 129, "matrix: rs:jerasure over 2^8: K + R = 258 needs 257 elements and there are 256: want K + R <= 257, or a field such as 2^16"},
 		{"lagrange with more", Spec{Family: "lagrange"}, 300, "matrix: coset points over 2^8: K = 300 needs 300 nonzero elements and there are 255: want K <= 255, or a field such as 2^16"},

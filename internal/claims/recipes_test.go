@@ -75,7 +75,9 @@ func TestRecipes(t *testing.T) {
 		"Jerasure, reed_sol_van":                          theirs(t, 10, 4, reedsolomon.WithJerasureMatrix()),
 		"Ceph's plugin isa with m=1: plain XOR":           entries(10, 1, func(int, int) int { return 1 }),
 		"PAR1":                                            entries(10, 4, func(i, j int) int { return power(i+1, j) }),
-		"zfec -k 3 -m 6":                                  "15,45,153\n8,48,224\n6,28,120\n", // of zfec.Encoder(3, 6) 1.5.2
+		"PAR2, recovery blocks 0 to 4": "1,2,4,8,16\n1,4,16,64,256\n1,16,256,4096,4107\n1,128,16384,8566,43963\n" +
+			"1,256,4107,7099,7166\n1,2048,17132,14332,49095\n", // of par2 0.8.1, for blocks with one word 1 each
+		"zfec -k 3 -m 6": "15,45,153\n8,48,224\n6,28,120\n", // of zfec.Encoder(3, 6) 1.5.2
 	}
 	text := read(t, filepath.Join(repository(t), "docs", "recipes.md"))
 	t.Chdir(t.TempDir())
