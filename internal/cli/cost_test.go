@@ -88,6 +88,9 @@ func TestOutputSuffix(t *testing.T) {
 	if out := mustRun(t, "group", "init", "-o", "-", "--tolerate", "1", "a", "b"); out != string(readFile(t, "group.yaml")) {
 		t.Errorf("%q", out)
 	}
+	if r := volleyRun("plan", "-k", "3", "-o", "a.SVG"); r.code != exitUsage || !strings.HasSuffix(r.stderr, "; volley explore draws, and saves pictures\n") {
+		t.Errorf("%+v", r)
+	}
 	name := filepath.Join(t.TempDir(), "a.json")
 	if r := volleyRun("plan", "-k", "3", "--why", "-o", name); r.code != exitUsage || !strings.Contains(r.stderr, "--why") {
 		t.Errorf("%+v", r)

@@ -68,7 +68,11 @@ func (o *outputFlags) settle(f *pflag.FlagSet) error {
 	if len(suffix) > 1 && !f.Changed("format") && !f.Changed("json") {
 		i := slices.Index(o.suffixes(), strings.ToLower(suffix))
 		if i < 0 {
-			return usagef("-o %s: unknown suffix %s: want %s, or name the format with --format", o.file, suffix, strings.Join(o.suffixes(), ", "))
+			pictures := ""
+			if slices.Contains([]string{".svg", ".png", ".pdf"}, strings.ToLower(suffix)) {
+				pictures = "; volley explore draws, and saves pictures"
+			}
+			return usagef("-o %s: unknown suffix %s: want %s, or name the format with --format%s", o.file, suffix, strings.Join(o.suffixes(), ", "), pictures)
 		}
 		o.format = o.formats[i]
 	}
