@@ -472,12 +472,12 @@ func (j *job) ended(t *testing.T, n int) {
 // TestKilled kills a process at random moments: the job fails in time, no result appears
 // that is not whole, nothing goes on, and the next run removes what is left.
 func TestKilled(t *testing.T) {
-	testStruck(t, syscall.SIGKILL, 20, "1m", regexp.MustCompile(`process rank 2 .* exited on signal 9`))
+	testStruck(t, syscall.SIGKILL, 12, "1m", regexp.MustCompile(`process rank 2 .* exited on signal 9`))
 }
 
 // TestStopped stops one: the others name it.
 func TestStopped(t *testing.T) {
-	testStruck(t, syscall.SIGSTOP, 6, "5s", regexp.MustCompile(`rank 2 does not answer|a process does not end|MPI did not bring all processes together within 5s: rank . waits`))
+	testStruck(t, syscall.SIGSTOP, 4, "5s", regexp.MustCompile(`rank 2 does not answer|a process does not end|MPI did not bring all processes together within 5s: rank . waits`))
 }
 
 func testStruck(t *testing.T, sig syscall.Signal, times int, timeout string, names *regexp.Regexp) {
