@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +15,7 @@ import (
 
 	"volley/group"
 	"volley/internal/atomicfile"
+	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/transport"
 )
@@ -139,12 +140,11 @@ func resizing(cmd *cobra.Command) {
 
 // rewriteGroup adds members to a group file, and removes some.
 func rewriteGroup(name string, add, remove []string, tolerate string) error {
-	name, err := filepath.EvalSymlinks(name)
+	g, err := readGroup(name) // by this name: directories that are relative lie beside it
 	if err != nil {
 		return err
 	}
-	g, err := readGroup(name)
-	if err != nil {
+	if name, err = filepath.EvalSymlinks(name); err != nil {
 		return err
 	}
 	info, err := os.Stat(name)
@@ -178,5 +178,11 @@ func rewriteGroup(name string, add, remove []string, tolerate string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(atomicfile.Write(name, text), os.Chmod(name, info.Mode().Perm()))
+	dir, err := disk.OS.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	mode := info.Mode().Perm() // from the first moment no more than that, and in the end what umask has taken, too
+	return cmp.Or(atomicfile.WriteIn(dir, filepath.Base(name), text, mode), os.Chmod(name, mode))
 }

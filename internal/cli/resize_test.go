@@ -125,6 +125,33 @@ func TestResizeFile(t *testing.T) {
 	mustRun(t, "verify", "--group", file)
 }
 
+// TestResizeFileLink resizes by a link to a group file that lies elsewhere: its relative directories lie beside the
+// link, and the file itself gets what has changed.
+func TestResizeFileLink(t *testing.T) {
+	dirs := writeNodes(t, 4, 100)
+	base := filepath.Dir(dirs[0])
+	file, link := filepath.Join(t.TempDir(), "group.yaml"), filepath.Join(base, "link.yaml")
+	text := "tolerate: 1\nmembers:\n"
+	for _, dir := range dirs {
+		text += "    - dir: ./" + filepath.Base(dir) + "\n"
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, "protect", "--group", link)
+	mustRun(t, "resize", "--remove", dirs[3], "--group", link)
+	if got := string(readFile(t, file)); strings.Contains(got, filepath.Base(dirs[3])) || !strings.Contains(got, filepath.Base(dirs[2])) {
+		t.Errorf("the file is %s", got)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link: %v, %v", info, err)
+	}
+	mustRun(t, "verify", "--group", link)
+}
+
 // TestRanksResize has a process for each node: one more, and then one fewer, in other orders.
 func TestRanksResize(t *testing.T) {
 	dirs := writeNodes(t, 5, 30_000)
