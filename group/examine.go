@@ -411,8 +411,8 @@ func (s *session) examineParity(ctx context.Context, n *node, x *Member, c *cond
 	return nil
 }
 
-// examineAll returns what is found of all nodes from one on, and nothing bad of the others. The fields that are not exported are those
-// of nodes here.
+// examineAll returns what is found of the nodes from number from on, and nothing bad of those before. The fields that
+// are not exported are those of nodes here.
 func (s *session) examineAll(ctx context.Context, from int, quickly, revert bool) ([]*condition, error) {
 	for _, n := range s.nodes {
 		if x, st := s.members[n.index], s.states[n.index]; n.index >= from && !quickly && x != nil && !st.Lost && st.Failing == "" {

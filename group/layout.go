@@ -89,8 +89,8 @@ func (x *Cost) of(r *repair, c *code, o *Options, bytes int64) error {
 }
 
 // Estimate returns what the model of a network says of a group whose nodes have so many bytes of data each: of making
-// parity, and of bringing back the nodes that are lost, both without reading and writing files. Recovery is not
-// possible where more is lost than comes back. The error says why the layout does not do.
+// parity, and of bringing back the nodes that are lost, both without reading and writing files. Possible of recovery is
+// false where nothing is lost, or too much. The error says why there can be no such layout.
 func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Network, lost []int) (protect, recovery Cost, err error) {
 	c, err := newCode(nodes, tolerate, layout, Cauchy)
 	if err != nil {

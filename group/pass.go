@@ -135,10 +135,14 @@ func (n *work) compareMoved(ctx context.Context, m *Manifest, follows bool) erro
 // compareCut compares what lies in the only row whose blocks have another length than before, as chunks have grown or
 // shrunk: the digests of the pass are of other segments.
 func (n *work) compareCut(m *Manifest) error {
-	e, row := n.earlier, int(min(m.ChunkBytes, n.earlier.m.ChunkBytes)/m.BlockBytes)
+	e := n.earlier
+	if m.ChunkBytes == e.m.ChunkBytes {
+		return nil
+	}
+	row := int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
 	block := make([]byte, min(m.BlockBytes, e.m.ChunkBytes))
 	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].row >= row })
-	for j := first; m.ChunkBytes != e.m.ChunkBytes && j < len(e.list) && e.list[j].row == row; j++ {
+	for j := first; j < len(e.list) && e.list[j].row == row; j++ {
 		g := e.list[j]
 		was, i := &e.files[g.file], n.listing.find(e.files[g.file].Path)
 		if i < 0 || n.listing.entries[i].Offset != was.Offset || e.untouched(&n.listing.entries[i]) == nil {

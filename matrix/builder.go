@@ -3,8 +3,6 @@ package matrix
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -23,14 +21,6 @@ type builder struct {
 	entries Matrix
 }
 
-// open opens a file that the Spec names.
-func (b *builder) open(name string) (io.ReadCloser, error) {
-	if b.Open != nil {
-		return b.Open(name)
-	}
-	return os.Open(name)
-}
-
 // pointWords lists the words for point sets.
 var pointWords = []string{"coset", "powers", "codes"}
 
@@ -43,7 +33,7 @@ func (b *builder) points(set, name string, meaning func(word string) (Points, er
 	if slices.Contains(pointWords, name) {
 		return meaning(name)
 	}
-	r, err := b.open(name)
+	r, err := b.OpenFile(name)
 	if err != nil {
 		return nil, fmt.Errorf(`matrix: points are "%s" or a file: %w`, strings.Join(pointWords, `", "`), err)
 	}

@@ -36,7 +36,7 @@ func (b *builder) need() string {
 
 // read reads the matrix in the file of that name.
 func (b *builder) read(name string) (Matrix, error) {
-	r, err := b.open(name)
+	r, err := b.OpenFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("matrix: %w", err)
 	}

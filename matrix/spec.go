@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -36,6 +37,14 @@ type Spec struct {
 
 	// Open opens the files that Build reads; nil is [os.Open].
 	Open func(name string) (io.ReadCloser, error)
+}
+
+// OpenFile opens a file that the Spec names.
+func (s Spec) OpenFile(name string) (io.ReadCloser, error) {
+	if s.Open != nil {
+		return s.Open(name)
+	}
+	return os.Open(name)
 }
 
 // orders lists what Spec.Order may be. That "any" lets the columns come in an

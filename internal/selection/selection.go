@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -268,11 +267,7 @@ func (s *Selection) Build() (matrix.Matrix, error) {
 		return nil, err
 	}
 	if spec.Listed() && s.Processors == 0 {
-		open := s.Open
-		if open == nil {
-			open = func(name string) (io.ReadCloser, error) { return os.Open(name) }
-		}
-		file, err := open(spec.Argument)
+		file, err := spec.OpenFile(spec.Argument)
 		if err != nil {
 			return nil, markf("matrix", "matrix: %w", err)
 		}

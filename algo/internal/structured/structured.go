@@ -136,10 +136,9 @@ func isBinary(f field.Field) bool {
 // leastWork returns the way to fuse neighbouring layers that takes a processor the least work, as
 // the ends of the fused runs. In characteristic 2 reading and writing a packet is as much work as three
 // multiply-adds, and two layers of butterflies on one side of the middle are one kernel, with a product
-// for each packet; in others products take nearly all. By measurement. Not all are fused into one, which
-// is no more than a direct product.
+// for each packet; in others products take nearly all. By measurement. All layers fused into one would be
+// a direct product, and are left out.
 func leastWork(fact *matrix.Factorisation, allowed func(i, j int) bool) []int {
-	const product = 1
 	layers, pass := fact.Layers, 0
 	binary := len(layers) > 0 && isBinary(layers[0].Field())
 	if binary {
@@ -149,15 +148,15 @@ func leastWork(fact *matrix.Factorisation, allowed func(i, j int) bool) []int {
 		size := matrix.Span(layers[i:j]).Size()
 		switch oneSide := j <= fact.Half || i >= fact.Half; {
 		case size == 2 && j == i+1, binary && oneSide && size == 4 && j == i+2 && layers[i].Size() == 2:
-			return pass + product
+			return pass + 1
 		}
-		return pass + size*product
+		return pass + size
 	}
 	least, from := make([]int, len(layers)+1), make([]int, len(layers)+1) // of the layers before
 	for j := 1; j <= len(layers); j++ {
 		least[j] = math.MaxInt
 		for i := range j {
-			if w := work(i, j); w < pass+layers[0].K*product && allowed(i, j) && least[i] < math.MaxInt && least[i]+w < least[j] {
+			if w := work(i, j); w < pass+layers[0].K && allowed(i, j) && least[i] < math.MaxInt && least[i]+w < least[j] {
 				least[j], from[j] = least[i]+w, i
 			}
 		}
