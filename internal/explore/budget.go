@@ -17,8 +17,8 @@ import (
 // Budget is the bytes that all requests together may take of memory.
 const Budget = 2 << 30
 
-// shares is what a request takes of it at most, what is not yet collected included, within the bounds that there are
-// on what it asks (TestShares).
+// shares is what a request takes of it at most, some garbage included, within the bounds that there are on what it asks
+// (TestShares).
 var shares = map[string]int64{
 	"plan": 544 << 20, "cost": 192 << 20, "sizes": 192 << 20, "load": 800 << 20, "run": 960 << 20, "protect": 192 << 20,
 }

@@ -23,7 +23,7 @@ import (
 const (
 	mostRunning  = 64        // processors
 	mostPacket   = 16 << 20  // bytes
-	mostPackets  = 256 << 20 // bytes of all packets together
+	mostPackets  = 128 << 20 // bytes of all packets together
 	mostMemory   = 256 << 20 // of all processors together, beyond the packets
 	mostSpans    = 1 << 17
 	mostPaced    = time.Minute

@@ -255,7 +255,7 @@ func TestRunErrors(t *testing.T) {
 		{"processors=4", "0", "", "size", "packets of no bytes: want 1B or more"},
 		{"processors=4", "17MiB", "", "size", "packets have 16 MiB at most here"},
 		{"processors=4 field=257", "16MiB", "", "size", "packets have 16 MiB at most here"},
-		{"processors=64", "5MiB", "", "size", "64 packets of that size have more than 256 MiB together"},
+		{"processors=64", "3MiB", "", "size", "64 packets of that size have more than 128 MiB together"},
 		{"processors=4", "1KiB", "soon", "pace", "want a number and its unit"},
 		{"processors=4", "1KiB", "-1s", "pace", "want a number and its unit"},
 		{"processors=4", "1KiB", "59s", "pace", "the messages would take 2m"},
